@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+# Makefile: builds drover into $(BUILD). `make help` lists the targets.
+
+BUILD    ?= build
+CC       ?= gcc
+VERSION  := 0.1.0
+BUILD_ID ?= $(VERSION)-$(shell git rev-parse --short=12 HEAD 2>/dev/null || echo tree)
+SAN      ?=
+CRASH    ?=
+V        ?=
+Q        := $(if $(V),,@)
+
+CPPFLAGS += -D_GNU_SOURCE -DDROVER_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
+CFLAGS   ?= -O2 -g
+CFLAGS   += -std=gnu17 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-unused-parameter \
+            -ffunction-sections -fdata-sections -fstack-protector-strong -fcf-protection -fPIE
+LDFLAGS  += -pie -Wl,--gc-sections -Wl,-z,relro,-z,now -Wl,--as-needed
+ifeq ($(WERROR),1)
+CFLAGS   += -Werror
+endif
+ifneq ($(SAN),)
+CFLAGS   += -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -O1
+LDFLAGS  += -fsanitize=address,undefined
+else
+CPPFLAGS += -D_FORTIFY_SOURCE=2
+endif
+ifneq ($(CRASH),)
+CPPFLAGS += -DDROVER_CRASH_POINTS
+endif
+
+# What each binary links, DESIGN 10. Loading costs private memory: a line here is a decision.
+LIBS_launcher     := -lcap
+LIBS_exec-helper  := -lcap -lprotobuf-c
+LIBS_mount-helper := -lcap -lprotobuf-c
+LIBS_executor     := -lcap
+LIBS_csi-helper   := -lcap -lprotobuf-c -lgrpc_unsecure -lgpr
+LIBS_heartbeat    := -lcap -lprotobuf-c
+LIBS_supervisor   := -lcap -lprotobuf-c -lsystemd -lsqlite3 -ljansson -lmicrohttpd
+LIBS_cli          := -ljansson -lsmartcols
+LIBS_csi-local    := -lcap -lprotobuf-c -lgrpc_unsecure -lgpr
+
+PROCESSES := launcher supervisor mount-helper exec-helper executor csi-helper heartbeat cli
+PACKAGES  := gcc make pkg-config libcap-dev libseccomp-dev libsystemd-dev libprotobuf-c-dev protobuf-c-compiler \
+             libgrpc-dev libjansson-dev libmicrohttpd-dev libsmartcols-dev libsqlite3-dev
+
+.SUFFIXES:
+.SECONDARY:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+
+objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+tree = $(shell find $(1) -name '*.c' 2>/dev/null | LC_ALL=C sort)
+
+# --- generated: protobuf-c code, filters, the build id ---
+PROTOS    := $(wildcard proto/*.proto)
+PB_C      := $(PROTOS:proto/%.proto=$(BUILD)/gen/proto/%.pb-c.c)
+PB_H      := $(PB_C:.c=.h)
+FILTERS   := $(shell find launcher supervisor mount-helper executor csi-helper heartbeat contrib -name '*syscalls.def' 2>/dev/null)
+FILTER_H  := $(FILTERS:%_syscalls.def=$(BUILD)/gen/%_filter.h)
+
+$(BUILD)/gen/proto/%.pb-c.c: proto/%.proto
+	@mkdir -p $(@D)
+	$(Q)protoc-c -I. --c_out=$(BUILD)/gen $<
+$(BUILD)/gen/proto/%.pb-c.h: $(BUILD)/gen/proto/%.pb-c.c ;
+
+# launcher/lau_config_syscalls.def makes gen/launcher/lau_config_filter.h with lau_config_insns, lau_config_prog.
+$(BUILD)/gen/%_filter.h: %_syscalls.def tools/filter_gen.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -I. -DFILTER_DEF='"$<"' -o $@.gen tools/filter_gen.c -lseccomp
+	$(Q)$@.gen $(*F) > $@.tmp && mv $@.tmp $@ && rm -f $@.gen
+
+GENERATED := $(PB_H) $(FILTER_H)
+
+$(BUILD)/obj/%.o: %.c | $(GENERATED)
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  CC    $<")
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c | $(GENERATED)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -w -MMD -MP -c -o $@ $<
+
+# The build id is in one object, so that a commit rebuilds little.
+$(BUILD)/obj/common/proc.o: CPPFLAGS += -DBUILD_ID='"$(BUILD_ID)"'
+
+# --- libraries inside the tree: the linker takes only the objects that a process uses ---
+$(BUILD)/libcommon.a: $(call objs,$(call tree,common))
+$(BUILD)/libmodel.a: $(call objs,$(call tree,model))
+$(BUILD)/libproto.a: $(PB_C:$(BUILD)/gen/%.c=$(BUILD)/obj/gen/%.o)
+$(BUILD)/lib%.a:
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && ar rcs $@ $^
+LIBS_TREE := $(BUILD)/libmodel.a $(BUILD)/libcommon.a $(BUILD)/libproto.a
+
+# --- binaries: one per process directory ---
+binary = $(if $(filter cli,$(1)),$(BUILD)/drover,$(BUILD)/drover-$(1))
+define process
+$(call binary,$(1)): $(call objs,$(call tree,$(1))) $(LIBS_TREE)
+	@$(if $(V),,echo "  LINK  $$@")
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(if $(filter executor,$(1)),$(if $(SAN),,-static-pie)) -o $$@ $(call objs,$(call tree,$(1))) \
+	    -Wl,--start-group $(LIBS_TREE) -Wl,--end-group $(LIBS_$(1))
+# Everything of the process but its main, for tests.
+$(BUILD)/lib$(1).a: $(call objs,$(filter-out %_main.c,$(call tree,$(1))))
+endef
+$(foreach p,$(PROCESSES),$(eval $(call process,$(p))))
+BINARIES := $(foreach p,$(PROCESSES),$(if $(wildcard $(p)/*_main.c),$(call binary,$(p))))
+
+ifneq ($(wildcard contrib/csi-local/*_main.c),)
+$(BUILD)/drover-csi-local: $(call objs,$(call tree,contrib/csi-local)) $(LIBS_TREE)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(call objs,$(call tree,contrib/csi-local)) -Wl,--start-group $(LIBS_TREE) \
+	    -Wl,--end-group $(LIBS_csi-local)
+BINARIES += $(BUILD)/drover-csi-local
+endif
+
+.PHONY: all clean help deps
+all: $(BINARIES) ## build everything into build/
+clean: ## remove build/
+	rm -rf $(BUILD)
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+deps: ## install the Debian packages that are missing (needs root)
+	@tools/deps.sh $(PACKAGES)
+
+# Each part of the tests brings its own rules.
+include $(wildcard tests/*/*.mk)
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cleanup.h: ownership by scope. Runs in: every process. */
+#ifndef DROVER_COMMON_CLEANUP_H
+#define DROVER_COMMON_CLEANUP_H
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Declares cleanup_<name>'s helper: calls fn(*p) when the variable leaves its scope and *p is not NULL. */
+#define DEFINE_CLEANUP(type, fn)                                                                   \
+	static inline void fn##_p(type *p)                                                         \
+	{                                                                                          \
+		if (*p)                                                                            \
+			fn(*p);                                                                    \
+	}                                                                                          \
+	_Static_assert(1, "")
+
+#define cleanup_with(fn) __attribute__((__cleanup__(fn##_p)))
+
+static inline void
+free_p(void *p)
+{
+	free(*(void **)p);
+}
+
+/* Closes a descriptor that is not -1; keeps errno. */
+static inline void
+close_p(const int *fd)
+{
+	int saved = errno;
+
+	if (*fd >= 0)
+		(void)close(*fd);
+	errno = saved;
+}
+
+DEFINE_CLEANUP(FILE *, fclose);
+DEFINE_CLEANUP(DIR *, closedir);
+
+#define cleanup_free  __attribute__((__cleanup__(free_p)))
+#define cleanup_close __attribute__((__cleanup__(close_p)))
+#define cleanup_file  cleanup_with(fclose)
+#define cleanup_dir   cleanup_with(closedir)
+
+/* Takes what *fd holds and leaves -1: the caller's scope no longer closes it. */
+static inline int
+steal_fd(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
+/* Takes the pointer out of p and leaves NULL. */
+#define steal_ptr(p)                                                                               \
+	({                                                                                         \
+		__typeof__(p) _p = (p);                                                            \
+		__typeof__(*_p) _taken = *_p;                                                      \
+		*_p = NULL;                                                                        \
+		_taken;                                                                            \
+	})
+
+#define ELEMENTSOF(a) (sizeof(a) / sizeof((a)[0]))
+
+#endif

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/* crash.c: named places where a test kills the process. Runs in: every process of a test build. */
+#include "common/crash.h"
+
+#ifdef DROVER_CRASH_POINTS
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static _Atomic uint32_t *page;
+static char *env;
+
+void
+crash_init(void)
+{
+	const char *path = getenv("DROVER_CRASH_PAGE");
+	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	void *map;
+
+	if (fd < 0)
+		return;
+	map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	(void)close(fd);
+	if (map == MAP_FAILED)
+		return;
+	page = map;
+	for (char **at = environ; *at && !env; at++)
+		if (path == *at + sizeof "DROVER_CRASH_PAGE=" - 1)
+			env = *at;
+}
+
+char *
+crash_env(void)
+{
+	return env;
+}
+
+/* _exit() and not a signal: pid 1 of a pid namespace is immune to its own, and filters know exit_group. */
+void
+crash_hit(enum crash_point point)
+{
+	uint32_t armed = point;
+
+	if (!page)
+		return;
+	atomic_fetch_add(&page[1 + point], 1);
+	if (atomic_compare_exchange_strong(&page[0], &armed, 0))
+		_exit(137);
+}
+
+const char *
+crash_point_name(enum crash_point point)
+{
+	static const char *const names[] = {
+		[CRASH_NONE] = "none",
+#define CRASH_DEF(name, text) [CRASH_##name] = #name,
+#include "common/crash_points.def"
+#undef CRASH_DEF
+	};
+
+	return point < CRASH_POINTS ? names[point] : "?";
+}
+#endif

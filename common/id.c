@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/* id.c: ids and names. Runs in: every process. */
+#include "common/id.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+
+static const char digits[] = "0123456789abcdef";
+
+struct id
+id_random(void)
+{
+	struct id id;
+
+	while (getrandom(id.b, sizeof id.b, 0) != (ssize_t)sizeof id.b)
+		if (errno != EINTR)
+			abort();
+	return id;
+}
+
+struct id
+id_random_uuid(void)
+{
+	struct id id = id_random();
+
+	id.b[6] = (uint8_t)((id.b[6] & 0x0f) | 0x40);
+	id.b[8] = (uint8_t)((id.b[8] & 0x3f) | 0x80);
+	return id;
+}
+
+bool
+id_equal(const struct id *a, const struct id *b)
+{
+	return memcmp(a->b, b->b, sizeof a->b) == 0;
+}
+
+bool
+id_is_zero(const struct id *a)
+{
+	static const struct id zero;
+
+	return id_equal(a, &zero);
+}
+
+void
+id_to_hex(const struct id *id, char ret[ID_HEX_SIZE])
+{
+	for (size_t i = 0; i < ID_BYTES; i++) {
+		ret[2 * i] = digits[id->b[i] >> 4];
+		ret[2 * i + 1] = digits[id->b[i] & 15];
+	}
+	ret[2 * ID_BYTES] = '\0';
+}
+
+void
+id_to_uuid(const struct id *id, char ret[ID_UUID_SIZE])
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < ID_BYTES; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			ret[at++] = '-';
+		ret[at++] = digits[id->b[i] >> 4];
+		ret[at++] = digits[id->b[i] & 15];
+	}
+	ret[at] = '\0';
+}
+
+static int
+digit_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
+}
+
+bool
+id_from_hex(const char *text, struct id *ret)
+{
+	struct id id;
+
+	for (size_t i = 0; i < ID_BYTES; i++) {
+		int high = digit_value(text[2 * i]);
+		int low = high < 0 ? -1 : digit_value(text[2 * i + 1]);
+
+		if (low < 0)
+			return false;
+		id.b[i] = (uint8_t)(high << 4 | low);
+	}
+	if (text[2 * ID_BYTES] != '\0')
+		return false;
+	*ret = id;
+	return true;
+}
+
+bool
+id_from_uuid(const char *text, struct id *ret)
+{
+	char hex[ID_HEX_SIZE];
+	size_t n = 0;
+
+	if (strlen(text) != ID_UUID_SIZE - 1)
+		return false;
+	for (size_t i = 0; i < ID_UUID_SIZE - 1; i++) {
+		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+		if (dash != (text[i] == '-'))
+			return false;
+		if (!dash)
+			hex[n++] = text[i];
+	}
+	hex[n] = '\0';
+	return id_from_hex(hex, ret);
+}
+
+bool
+id_from_bytes(const void *data, size_t len, struct id *ret)
+{
+	struct id id;
+
+	if (len != ID_BYTES)
+		return false;
+	memcpy(id.b, data, ID_BYTES);
+	if (id_is_zero(&id))
+		return false;
+	*ret = id;
+	return true;
+}
+
+bool
+name_is_component(const char *name)
+{
+	size_t len = strnlen(name, NAME_BYTES_MAX + 1);
+
+	if (len == 0 || len > NAME_BYTES_MAX || name[0] == '.')
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		char c = name[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+			c == '_' || c == '-'))
+			return false;
+	}
+	return true;
+}
+
+bool
+name_is_task(const char *name)
+{
+	return name_is_component(name) && strcmp(name, "alloc") != 0;
+}
+
+int
+boot_id_read(char ret[BOOT_ID_SIZE])
+{
+	cleanup_close int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = fd_read_full(fd, ret, BOOT_ID_SIZE - 1);
+	if (n < 0)
+		return (int)n;
+	if (n != BOOT_ID_SIZE - 1)
+		return -EIO;
+	ret[BOOT_ID_SIZE - 1] = '\0';
+	return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* id.h: 128-bit ids of runs and allocs, and names that may become one path component. Runs in: every process. */
+#ifndef DROVER_COMMON_ID_H
+#define DROVER_COMMON_ID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ID_BYTES       16
+#define ID_HEX_SIZE    33 /* 32 digits and NUL: a run */
+#define ID_UUID_SIZE   37 /* 8-4-4-4-12 and NUL: an alloc, a node, an eval */
+#define BOOT_ID_SIZE   37
+#define NAME_BYTES_MAX 128
+
+struct id {
+	uint8_t b[ID_BYTES];
+};
+
+/* A random id from getrandom(2), which does not fail once the machine has booted; aborts if it does. */
+struct id id_random(void);
+/* A random one in the form of UUID version 4, as Nomad's ids are. */
+struct id id_random_uuid(void);
+bool id_equal(const struct id *a, const struct id *b);
+bool id_is_zero(const struct id *a);
+
+void id_to_hex(const struct id *id, char ret[ID_HEX_SIZE]);
+void id_to_uuid(const struct id *id, char ret[ID_UUID_SIZE]);
+/* Exactly 32 lower-case digits, or the 36 characters of a UUID. False leaves *ret untouched. */
+bool id_from_hex(const char *text, struct id *ret);
+bool id_from_uuid(const char *text, struct id *ret);
+/* Takes the 16 bytes of a protobuf field; false for any other length or all zero. */
+bool id_from_bytes(const void *data, size_t len, struct id *ret);
+
+/*
+ * May this be one component of a path that a privileged process makes? 1 to 128 bytes out of [A-Za-z0-9._-], neither "."
+ * nor "..", no leading dot. Task, volume and plugin names must pass. (alloc is reserved beside tasks: users.md #27001.)
+ */
+bool name_is_component(const char *name);
+bool name_is_task(const char *name);
+
+/* /proc/sys/kernel/random/boot_id, 36 characters. 0 or -errno. */
+int boot_id_read(char ret[BOOT_ID_SIZE]);
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/* lease.c: the lease page. Runs in: launcher, heartbeat, executor, supervisor. */
+#include "common/lease.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t
+boottime_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t
+lease_deadline_ns(const struct lease_page *page, uint64_t limit_ms, uint64_t now_ns)
+{
+	uint64_t last = page->last_ok < now_ns ? page->last_ok : now_ns;
+	uint64_t limit = limit_ms;
+
+	if (page->last_ok == 0) {
+		last = page->started < now_ns ? page->started : now_ns;
+		limit = limit_ms > LEASE_GRACE_MS ? limit_ms : LEASE_GRACE_MS;
+	}
+	if (limit > UINT64_MAX / 2000000u)
+		return UINT64_MAX;
+	return last + limit * 1000000u;
+}
+
+int
+lease_read(int fd, struct lease_page *ret)
+{
+	char boot_id[BOOT_ID_SIZE];
+	struct lease_page page;
+	ssize_t n;
+
+	n = pread(fd, &page, sizeof page, 0);
+	if (n < 0)
+		return -errno;
+	if ((size_t)n < sizeof page)
+		return -EIO;
+	if (page.magic != LEASE_MAGIC)
+		return -EBADMSG;
+	if (boot_id_read(boot_id) == 0 && memcmp(boot_id, page.boot_id, BOOT_ID_SIZE) != 0)
+		return -EBADMSG;
+	*ret = page;
+	return 0;
+}
+
+int
+lease_write_ok(int fd, uint64_t last_ok)
+{
+	ssize_t n = pwrite(fd, &last_ok, sizeof last_ok, offsetof(struct lease_page, last_ok));
+
+	if (n < 0)
+		return -errno;
+	return n == (ssize_t)sizeof last_ok ? 0 : -EIO;
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+/* privs.c: the drop and its proof. Runs in: every process, and every child that drops. */
+#include "common/privs.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/securebits.h>
+#include <signal.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+
+#define SECBITS_LOCKED                                                                             \
+	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED)
+
+static void
+cap_free_p(cap_t *c)
+{
+	if (*c)
+		(void)cap_free(*c);
+}
+#define cleanup_caps __attribute__((__cleanup__(cap_free_p)))
+
+uint64_t
+privs_all_caps(void)
+{
+	return (1ull << cap_max_bits()) - 1;
+}
+
+static int
+set_flag(cap_t c, cap_flag_t flag, uint64_t mask)
+{
+	for (cap_value_t v = 0; v < cap_max_bits(); v++)
+		if ((mask >> v & 1) && cap_set_flag(c, flag, 1, &v, CAP_SET) < 0)
+			return -errno;
+	return 0;
+}
+
+static int
+set_caps(uint64_t effective, uint64_t permitted, uint64_t inheritable)
+{
+	cleanup_caps cap_t c = cap_init();
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	if ((r = set_flag(c, CAP_EFFECTIVE, effective)) < 0 || (r = set_flag(c, CAP_PERMITTED, permitted)) < 0 ||
+	    (r = set_flag(c, CAP_INHERITABLE, inheritable)) < 0)
+		return r;
+	return cap_set_proc(c) < 0 ? -errno : 0;
+}
+
+static int
+get_caps(uint64_t *effective, uint64_t *permitted, uint64_t *inheritable)
+{
+	cleanup_caps cap_t c = cap_get_proc();
+	uint64_t *out[] = { effective, permitted, inheritable };
+	const cap_flag_t flags[] = { CAP_EFFECTIVE, CAP_PERMITTED, CAP_INHERITABLE };
+
+	if (!c)
+		return -errno;
+	for (size_t i = 0; i < ELEMENTSOF(out); i++) {
+		*out[i] = 0;
+		for (cap_value_t v = 0; v < cap_max_bits(); v++) {
+			cap_flag_value_t on = CAP_CLEAR;
+
+			if (cap_get_flag(c, v, flags[i], &on) < 0)
+				return -errno;
+			*out[i] |= (uint64_t)(on == CAP_SET) << v;
+		}
+	}
+	return 0;
+}
+
+static int
+drop_bounding(uint64_t keep)
+{
+	for (cap_value_t v = 0; v < cap_max_bits(); v++)
+		if (!(keep >> v & 1) && cap_get_bound(v) > 0 && cap_drop_bound(v) < 0)
+			return -errno;
+	return 0;
+}
+
+static int
+set_ambient(uint64_t mask)
+{
+	if (cap_reset_ambient() < 0)
+		return -errno;
+	for (cap_value_t v = 0; v < cap_max_bits(); v++)
+		if ((mask >> v & 1) && cap_set_ambient(v, CAP_SET) < 0)
+			return -errno;
+	return 0;
+}
+
+/* Everything is read back, and then the way back is tried. */
+static int
+prove(const struct privs *p, struct err *e)
+{
+	uint64_t effective, permitted, inheritable, all = privs_all_caps();
+	gid_t groups[GROUPS_MAX], rgid, egid, sgid;
+	uid_t ruid, euid, suid;
+	int n, r;
+
+	if (getresuid(&ruid, &euid, &suid) < 0 || ruid != p->uid || euid != p->uid || suid != p->uid)
+		return err_say(e, -EPERM, "drop privileges: uid is %u, not %u", euid, p->uid);
+	if (getresgid(&rgid, &egid, &sgid) < 0 || rgid != p->gid || egid != p->gid || sgid != p->gid)
+		return err_say(e, -EPERM, "drop privileges: gid is %u, not %u", egid, p->gid);
+	n = getgroups(GROUPS_MAX, groups);
+	if (n < 0 || (size_t)n != p->n_groups)
+		return err_say(e, -EPERM, "drop privileges: %d groups, not %zu", n, p->n_groups);
+	r = get_caps(&effective, &permitted, &inheritable);
+	if (r < 0)
+		return err_set(e, r, "drop privileges: read the capabilities back");
+	if (effective != p->caps || permitted != p->caps || inheritable != p->inheritable)
+		return err_say(e, -EPERM, "drop privileges: the capabilities are not those that were set");
+	for (cap_value_t v = 0; v < cap_max_bits(); v++) {
+		if (cap_get_ambient(v) != (int)(p->ambient >> v & 1))
+			return err_say(e, -EPERM, "drop privileges: the ambient set is not the one that was set");
+		if (p->bounding != PRIVS_KEEP_BOUNDING && cap_get_bound(v) != (int)(p->bounding >> v & 1))
+			return err_say(e, -EPERM, "drop privileges: the bounding set is not the one that was set");
+	}
+	if (p->no_new_privs && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
+		return err_say(e, -EPERM, "drop privileges: no_new_privs is not set");
+	if (p->uid != 0 && !(p->caps & CAP_BIT(SETUID)) && setresuid(-1, 0, -1) == 0)
+		return err_say(e, -EPERM, "drop privileges: uid 0 could be regained");
+	if (p->gid != 0 && !(p->caps & CAP_BIT(SETGID)) && setresgid(-1, 0, -1) == 0)
+		return err_say(e, -EPERM, "drop privileges: gid 0 could be regained");
+	if (p->caps != all && set_caps(all, all, p->inheritable) == 0)
+		return err_say(e, -EPERM, "drop privileges: capabilities could be regained");
+	return 0;
+}
+
+int
+privs_drop(const struct privs *p, struct err *e)
+{
+	/* What the steps themselves need, until the last of them. */
+	const uint64_t need = CAP_BIT(SETUID) | CAP_BIT(SETGID) | CAP_BIT(SETPCAP);
+	uint64_t effective, permitted, inheritable;
+	int r;
+
+	r = get_caps(&effective, &permitted, &inheritable);
+	if (r < 0)
+		return err_set(e, r, "drop privileges: read the capabilities");
+	if ((permitted & p->caps) != p->caps)
+		return err_say(e, -EPERM, "drop privileges: capabilities that are to be kept are not there");
+	if (setgroups(p->n_groups, p->groups) < 0)
+		return err_set(e, -errno, "drop privileges: set %zu groups", p->n_groups);
+	if (setresgid(p->gid, p->gid, p->gid) < 0)
+		return err_set(e, -errno, "drop privileges: become gid %u", p->gid);
+	if (p->bounding != PRIVS_KEEP_BOUNDING && (r = drop_bounding(p->bounding)) < 0)
+		return err_set(e, r, "drop privileges: shrink the bounding set");
+	if (p->lock_securebits && prctl(PR_SET_SECUREBITS, SECBITS_LOCKED, 0, 0, 0) < 0)
+		return err_set(e, -errno, "drop privileges: lock the securebits");
+	/* setresuid to a new uid empties the sets, and the ambient one in any case, so they come after it. */
+	if (p->uid != 0 && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
+		return err_set(e, -errno, "drop privileges: keep capabilities over setuid");
+	if (setresuid(p->uid, p->uid, p->uid) < 0)
+		return err_set(e, -errno, "drop privileges: become uid %u", p->uid);
+	if (p->uid != 0 && prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) < 0)
+		return err_set(e, -errno, "drop privileges: end keepcaps");
+	if (p->inheritable & ~p->caps) {
+		uint64_t now = (p->caps | need) & permitted;
+
+		r = set_caps(now, permitted, inheritable);
+		if (r < 0)
+			return err_set(e, r, "drop privileges: raise what the inheritable set needs");
+	}
+	r = set_caps(p->caps, p->caps, p->inheritable);
+	if (r < 0)
+		return err_set(e, r, "drop privileges: set the capabilities");
+	r = set_ambient(p->ambient);
+	if (r < 0)
+		return err_set(e, r, "drop privileges: set the ambient capabilities");
+	if (p->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_set(e, -errno, "drop privileges: no_new_privs");
+	if (!p->keep_dumpable && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_set(e, -errno, "drop privileges: dumpable");
+	r = prove(p, e);
+	if (r < 0)
+		return r;
+	if (p->filter && syscall(SYS_seccomp, 1U /* SECCOMP_SET_MODE_FILTER */, 0U, p->filter) < 0)
+		return err_set(e, -errno, "drop privileges: load the system call filter");
+	return 0;
+}
+
+int
+privs_cap_from_name(const char *name)
+{
+	char full[64];
+	cap_value_t v;
+
+	if (strncasecmp(name, "cap_", 4) == 0)
+		name += 4;
+	if (strlen(name) > sizeof full - 5)
+		return -1;
+	(void)strcpy(full, "cap_");
+	for (size_t i = 0; i <= strlen(name); i++)
+		full[4 + i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] - 'A' + 'a' : name[i]);
+	return cap_from_name(full, &v) == 0 ? (int)v : -1;
+}
+
+void
+privs_die_with_parent(pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
+		_exit(1);
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+/* proc.c: how a process starts and its request loop. Runs in: supervisor and all helpers. */
+#include "common/proc.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/crash.h"
+#include "common/fd.h"
+#include "common/privs.h"
+#include "proto/ids.pb-c.h"
+
+enum arg_kind { ARG_STRING, ARG_NUMBER, ARG_FLAG };
+
+static const struct arg {
+	const char *name;
+	enum arg_kind kind;
+	size_t offset;
+} known_args[] = {
+	{ "data-dir", ARG_STRING, offsetof(struct proc_args, data_dir) },
+	{ "runtime-dir", ARG_STRING, offsetof(struct proc_args, runtime_dir) },
+	{ "cgroup", ARG_STRING, offsetof(struct proc_args, cgroup) },
+	{ "log-level", ARG_STRING, offsetof(struct proc_args, log_level) },
+	{ "uid", ARG_NUMBER, offsetof(struct proc_args, uid) },
+	{ "gid", ARG_NUMBER, offsetof(struct proc_args, gid) },
+	{ "drover-gid", ARG_NUMBER, offsetof(struct proc_args, drover_gid) },
+	{ "executor-uid", ARG_NUMBER, offsetof(struct proc_args, executor_uid) },
+	{ "executor-gid", ARG_NUMBER, offsetof(struct proc_args, executor_gid) },
+	{ "agent-uid-0", ARG_NUMBER, offsetof(struct proc_args, agent_uids[0]) },
+	{ "agent-uid-1", ARG_NUMBER, offsetof(struct proc_args, agent_uids[1]) },
+	{ "agent-uid-2", ARG_NUMBER, offsetof(struct proc_args, agent_uids[2]) },
+	{ "agent-uid-3", ARG_NUMBER, offsetof(struct proc_args, agent_uids[3]) },
+	{ "generation", ARG_NUMBER, offsetof(struct proc_args, generation) },
+	{ "dev", ARG_FLAG, offsetof(struct proc_args, dev) },
+};
+
+static int
+set_arg(struct proc_args *args, const struct arg *a, const char *value, struct err *e)
+{
+	char *at = (char *)args + a->offset, *end;
+	unsigned long n;
+
+	switch (a->kind) {
+	case ARG_STRING:
+		memcpy(at, &value, sizeof value);
+		return 0;
+	case ARG_NUMBER:
+		errno = 0;
+		n = strtoul(value, &end, 10);
+		if (errno || end == value || *end || n > UINT32_MAX - 1)
+			return err_say(e, -EINVAL, "argument --%s: '%s' is not a number", a->name, value);
+		*(uint32_t *)(void *)at = (uint32_t)n;
+		return 0;
+	case ARG_FLAG:
+		*(bool *)at = true;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int
+set_short(char *ret, size_t size, const char *value, const char *name, struct err *e)
+{
+	if (strlen(value) >= size)
+		return err_say(e, -EINVAL, "argument --%s: too long", name);
+	(void)strcpy(ret, value);
+	return 0;
+}
+
+static int
+parse_one(const char *word, struct proc_args *args, struct err *e)
+{
+	const char *equals = strchr(word, '='), *value = equals ? equals + 1 : "";
+	size_t len = equals ? (size_t)(equals - word) : strlen(word);
+
+	if (len < 2 || strncmp(word, "--", 2) != 0)
+		return err_say(e, -EINVAL, "argument '%s' is not known", word);
+	if (len == 10 && strncmp(word, "--instance", len) == 0)
+		return set_short(args->instance, sizeof args->instance, value, "instance", e);
+	for (size_t i = 0; i < ELEMENTSOF(known_args); i++)
+		if (strlen(known_args[i].name) == len - 2 && strncmp(known_args[i].name, word + 2, len - 2) == 0 &&
+		    (equals != NULL) == (known_args[i].kind != ARG_FLAG))
+			return set_arg(args, &known_args[i], value, e);
+	return err_say(e, -EINVAL, "argument '%s' is not known", word);
+}
+
+int
+proc_args_parse(int argc, char **argv, struct proc_args *ret, struct err *e)
+{
+	struct proc_args args = { .log_level = "info" };
+
+	(void)strcpy(args.build, BUILD_ID);
+	for (int i = 1; i < argc; i++) {
+		int r = parse_one(argv[i], &args, e);
+
+		if (r < 0)
+			return r;
+	}
+	if (!args.data_dir || args.data_dir[0] != '/' || !args.runtime_dir || !args.cgroup || args.instance[0] == '\0')
+		return err_say(e, -EINVAL,
+		    "this program is started by drover-launcher; run `drover agent` or see drover(8)");
+	*ret = args;
+	return 0;
+}
+
+static int
+drop(const struct proc_spec *spec, const struct proc_args *args, struct err *e)
+{
+	const struct privs p = {
+		.uid = spec->stays_root ? 0 : args->uid,
+		.gid = spec->stays_root ? 0 : args->gid,
+		.caps = spec->caps,
+		.bounding = spec->keep_bounding ? PRIVS_KEEP_BOUNDING : spec->caps,
+		.lock_securebits = spec->lock_securebits,
+		.no_new_privs = spec->no_new_privs,
+		.filter = spec->filter,
+	};
+
+	if (!spec->stays_root && (args->uid == 0 || args->gid == 0))
+		return err_say(e, -EPERM, "%s must not run as root: --uid and --gid are missing", spec->name);
+	return privs_drop(&p, e);
+}
+
+static int
+on_hello(const struct proc_spec *spec, const struct ipc_packet *p, struct err *e)
+{
+	const IpcHello *hello = (const IpcHello *)(const void *)p->msg;
+	IpcHelloRep rep = IPC_HELLO_REP__INIT;
+	char build[] = BUILD_ID;
+
+	if (strcmp(hello->build, build) != 0)
+		return err_say(e, -EPROTO, "the supervisor is of build %s, this is %s", hello->build, build);
+	rep.build = build;
+	rep.name = (char *)(uintptr_t)spec->name;
+	rep.pid = (uint32_t)getpid();
+	return ipc_send(FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_HELLO_REP, p->serial, &rep.base, NULL, 0, 0, e);
+}
+
+static int
+answer_error(const struct proc_spec *spec, uint32_t serial, const struct err *why, struct err *e)
+{
+	IpcErrorRep rep = IPC_ERROR_REP__INIT;
+
+	rep.code = why->code;
+	rep.text = (char *)(uintptr_t)why->msg;
+	return ipc_send(FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_ERROR_REP, serial, &rep.base, NULL, 0, 0, e);
+}
+
+/* One request: the table's handler, then its reply or the error. */
+static int
+dispatch(const struct proc_spec *spec, struct ipc_packet *p, struct err *e)
+{
+	union {
+		ProtobufCMessage base;
+		uint8_t space[512];
+	} rep;
+	const struct proc_handle *h = spec->handlers;
+	const struct ipc_msg_info *info;
+	cleanup_close int fd = -1;
+	struct err why = { 0 };
+	int r;
+
+	while (h->type != 0 && h->type != p->type)
+		h++;
+	if (h->type == 0)
+		return err_say(e, -EPROTO, "%s has no handler", ipc_msg_info(p->type)->name);
+	info = ipc_msg_info(p->type + 1);
+	if (!info || info->desc->sizeof_message > sizeof rep)
+		return err_say(e, -EPROTO, "%s has no reply", ipc_msg_info(p->type)->name);
+	info->desc->message_init(&rep.base);
+	(void)alarm(h->deadline_ms / 1000 + 2);
+	r = h->fn(spec->state, p, &rep.base, &fd, &why);
+	(void)alarm(0);
+	if (r < 0 || (info->n_fds > 0 && fd < 0)) {
+		if (why.code >= 0)
+			(void)err_set(&why, r < 0 ? r : -EIO, "%s", ipc_msg_info(p->type)->name);
+		log_warn("%s", why.msg);
+		return answer_error(spec, p->serial, &why, e);
+	}
+	return ipc_send(FD_IPC, spec->peer, IPC_SUPERVISOR, p->type + 1, p->serial, &rep.base, &fd, info->n_fds, 0, e);
+}
+
+static void
+on_sigchld(int signo)
+{
+	(void)signo; /* its purpose is to interrupt ppoll() */
+}
+
+/* Waits for a request, the end of one of the two sockets, or SIGCHLD. 1 request, 0 end, -EINTR. */
+static int
+wait_request(const sigset_t *mask)
+{
+	struct pollfd fds[] = { { .fd = FD_LINK, .events = POLLIN }, { .fd = FD_IPC, .events = POLLIN } };
+
+	if (ppoll(fds, ELEMENTSOF(fds), NULL, mask) < 0)
+		return -errno;
+	if (fds[0].revents) /* a helper's link carries nothing: anything on it is its end */
+		return 0;
+	return 1;
+}
+
+static int
+request_loop(const struct proc_spec *spec)
+{
+	static struct ipc_packet packet;
+	sigset_t block, mask;
+	struct err e = { 0 };
+	int r;
+
+	(void)sigemptyset(&block);
+	(void)sigaddset(&block, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &block, &mask);
+	(void)sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = on_sigchld }, NULL);
+	for (;;) {
+		if (spec->between)
+			spec->between(spec->state);
+		r = wait_request(&mask);
+		if (r == -EINTR)
+			continue;
+		if (r <= 0)
+			return r < 0;
+		r = ipc_recv(FD_IPC, spec->peer, IPC_SUPERVISOR, &packet, 0, &e);
+		if (r == 0 || r == -ECONNRESET)
+			return 0;
+		if (r > 0) {
+			r = packet.type == IPC_HELLO_REQ ? on_hello(spec, &packet, &e) : dispatch(spec, &packet, &e);
+			ipc_packet_done(&packet);
+		}
+		if (r == -EPIPE || r == -ECONNRESET)
+			return 0;
+		if (r < 0) {
+			log_error("%s", e.msg);
+			return 1;
+		}
+	}
+}
+
+int
+proc_main(const struct proc_spec *spec, int argc, char **argv)
+{
+	struct proc_args args;
+	struct err e = { 0 };
+	int level;
+
+	crash_init();
+	log_init(spec->name, LOG_LEVEL_INFO);
+	if (proc_args_parse(argc, argv, &args, &e) < 0) {
+		log_error("%s", e.msg);
+		return 2;
+	}
+	level = log_level_parse(args.log_level);
+	if (level > 0)
+		log_init(spec->name, (enum log_level)level);
+	for (int fd = FD_LINK; fd <= FD_SUP_HEARTBEAT; fd++)
+		(void)fd_set_cloexec(fd, true);
+	(void)umask(022);
+	(void)signal(SIGPIPE, SIG_IGN);
+	if ((spec->init && spec->init(spec->state, &args, &e) < 0) || drop(spec, &args, &e) < 0) {
+		log_error("%s", e.msg);
+		return 1;
+	}
+	return spec->run ? spec->run(spec->state, &args) : request_loop(spec);
+}

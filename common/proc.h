@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proc.h: how a process of drover starts: its constant, its arguments, its descriptors, its loop. Runs in: every process
+ * but launcher, executor and cli.
+ */
+#ifndef DROVER_COMMON_PROC_H
+#define DROVER_COMMON_PROC_H
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/err.h"
+#include "common/ipc.h"
+#include "common/log.h"
+
+/*
+ * The descriptors that the launcher puts there. Every process: 0 on /dev/null, 1 and 2 the log, LINK. A helper's IPC end is
+ * FD_IPC; the supervisor has all of them. -1 in the launcher's table means that a process has no such descriptor.
+ */
+enum proc_fd {
+	FD_LINK = 3,   /* from the launcher, SOCK_SEQPACKET, read only: EOF means exit; struct proc_link messages */
+	FD_CONFIG = 4, /* sealed memfd: struct agent_config (supervisor, heartbeat, csi-helper), agent_policy (others) */
+	FD_LOCK = 5,   /* the flock on <data>/lock; csi-helper has /dev/null here */
+	FD_IPC = 6,    /* helpers: to the supervisor */
+	FD_SPECIAL = 7, /* supervisor: the listening control socket; heartbeat: the lease, read and write; exec-helper: the
+			   executor's binary; others: /dev/null */
+	FD_SPECIAL2 = 8, /* exec-helper: its own binary, for --lookup; supervisor: NOTIFY_SOCKET's fd or /dev/null */
+	FD_SUP_EXEC = 9, /* supervisor: its ends of the four pairs */
+	FD_SUP_MOUNT = 10,
+	FD_SUP_CSI = 11,
+	FD_SUP_HEARTBEAT = 12,
+};
+
+/* From the launcher: helper (enum ipc_peer) was started anew as `generation`; one descriptor: the supervisor's new end. */
+struct proc_link {
+	uint32_t helper;
+	uint32_t generation;
+};
+
+/*
+ * argv after --fd's: the same words for all, "--name=value"; a process ignores none it does not know: that is an error.
+ * Ids are numbers because in -dev the users have no names. cgroup is the parent's path below each hierarchy ("/drover-1a2b3c4d").
+ */
+struct proc_args {
+	char instance[9]; /* 8 hex digits */
+	char build[65];
+	const char *data_dir;	 /* absolute */
+	const char *runtime_dir; /* <rt> */
+	const char *cgroup;
+	const char *log_level;
+	uid_t uid; /* to become */
+	gid_t gid;
+	gid_t drover_gid; /* the supervisor's: group of what it may read */
+	uid_t executor_uid;
+	gid_t executor_gid;
+	uid_t agent_uids[4]; /* supervisor, executor, csi, heartbeat: no task may be one of them */
+	bool dev;
+	uint32_t generation;
+};
+
+/* Parses argv into *ret (strings point into argv). -EINVAL with *e: names the argument. */
+int proc_args_parse(int argc, char **argv, struct proc_args *ret, struct err *e);
+
+struct proc_spec;
+
+/*
+ * A handler gets the decoded request and a reply message of the right type, initialised, whose fields may point to memory
+ * that lives until the handler is called again (static, or the request's arena). *ret_fd, -1 before, is a descriptor for a
+ * reply that has one; it is closed after the send. A negative return with *e is sent as IPC_ERROR_REP.
+ */
+typedef int proc_handler(void *state, const struct ipc_packet *req, ProtobufCMessage *rep, int *ret_fd, struct err *e);
+
+struct proc_handle {
+	unsigned type; /* X_REQ; the reply is type + 1 */
+	unsigned deadline_ms; /* alarm(): the process ends itself a second later */
+	proc_handler *fn;
+};
+
+struct proc_spec {
+	const char *name;
+	enum ipc_peer peer;
+	bool stays_root;	 /* uid 0 instead of --uid; capabilities below hold */
+	uint64_t caps;		 /* permitted = effective */
+	bool keep_bounding;	 /* exec-helper: its executors need them */
+	bool no_new_privs;
+	bool lock_securebits;
+	const struct sock_fprog *filter;
+	const struct proc_handle *handlers; /* ends with type 0 */
+	void *state;
+	/* Opens what needs the privilege that is about to go. */
+	int (*init)(void *state, const struct proc_args *args, struct err *e);
+	/* Instead of the blocking request loop (supervisor, csi-helper, heartbeat); returns the exit code. */
+	int (*run)(void *state, const struct proc_args *args);
+	/* After each request and at least when SIGCHLD came, in the blocking loop (exec-helper reaps). May be NULL. */
+	void (*between)(void *state);
+};
+
+/* Parses, checks the descriptors, inits, drops, proves, filters, runs. Returns the exit code for main. */
+int proc_main(const struct proc_spec *spec, int argc, char **argv);
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * filter_gen.c: makes one system call filter, at build time, as a constant BPF array, so that no process that runs as root
+ * links libseccomp. Compiled once per list: -DFILTER_DEF='"mount-helper/mnt_syscalls.def"'; called as
+ * `filter_gen NAME` it prints a header with `static const struct sock_filter NAME_insns[]` and `NAME_prog`, with the table
+ * NAME_allowed[] of the numbers that are allowed whatever their arguments, for the test that tries all others.
+ *
+ * A list holds:  DEFAULT(KILL) or DEFAULT(ALLOW)     one, first
+ *                ALLOW(name)                          this call, any arguments
+ *                ALLOW_ARG(name, n, value)            only with argument n (0..5) equal to value (32 bits compared)
+ *                DENY(name)                           EPERM instead of the default
+ *                DENY_ARG_MASK(name, n, mask, value)  EPERM if (argument n & mask) == value
+ *                NOSYS(name)                          ENOSYS, for calls whose callers have an older way
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/prctl.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static scmp_filter_ctx ctx;
+static int allowed[1024], n_allowed;
+
+static void
+must(int r, const char *what)
+{
+	if (r < 0) {
+		fprintf(stderr, "filter_gen: %s: %s\n", what, strerror(-r));
+		exit(1);
+	}
+}
+
+static int
+number(const char *name)
+{
+	int nr = seccomp_syscall_resolve_name(name);
+
+	if (nr == __NR_SCMP_ERROR)
+		must(-ENOSYS, name);
+	return nr;
+}
+
+static void
+start(unsigned action)
+{
+	ctx = seccomp_init(action);
+	if (!ctx)
+		must(-ENOMEM, "init");
+	must(seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2), "optimize");
+	must(seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS), "bad arch");
+}
+
+static void
+rule(unsigned action, const char *name)
+{
+	must(seccomp_rule_add(ctx, action, number(name), 0), name);
+	if (action == SCMP_ACT_ALLOW)
+		allowed[n_allowed++] = number(name);
+}
+
+static void
+rule_arg(unsigned action, const char *name, unsigned n, scmp_datum_t mask, scmp_datum_t value)
+{
+	struct scmp_arg_cmp cmp = SCMP_CMP(n, SCMP_CMP_MASKED_EQ, mask, value);
+
+	must(seccomp_rule_add_array(ctx, action, number(name), 1, &cmp), name);
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "filter";
+	struct sock_filter insn;
+	size_t n = 0;
+	FILE *tmp;
+
+#define DEFAULT(action)			      start(DEFAULT_##action);
+#define DEFAULT_KILL			      SCMP_ACT_KILL_PROCESS
+#define DEFAULT_ALLOW			      SCMP_ACT_ALLOW
+#define ALLOW(call)			      rule(SCMP_ACT_ALLOW, #call);
+#define ALLOW_ARG(call, arg, value)	      rule_arg(SCMP_ACT_ALLOW, #call, arg, 0xffffffffull, (unsigned)(value));
+#define DENY(call)			      rule(SCMP_ACT_ERRNO(EPERM), #call);
+#define DENY_ARG_MASK(call, arg, mask, value) rule_arg(SCMP_ACT_ERRNO(EPERM), #call, arg, mask, value);
+#define NOSYS(call)			      rule(SCMP_ACT_ERRNO(ENOSYS), #call);
+#include FILTER_DEF
+
+	tmp = tmpfile();
+	if (!tmp)
+		must(-errno, "tmpfile");
+	must(seccomp_export_bpf(ctx, fileno(tmp)), "export");
+	rewind(tmp);
+	printf("/* Made by tools/filter_gen from " FILTER_DEF ". */\n#include <linux/filter.h>\n\n");
+	printf("__attribute__((unused)) static const int %s_allowed[] = {", name);
+	for (int i = 0; i < n_allowed; i++)
+		printf(" %d,", allowed[i]);
+	printf(" -1 };\n\nstatic const struct sock_filter %s_insns[] = {\n", name);
+	while (fread(&insn, sizeof insn, 1, tmp) == 1) {
+		printf("\t{ 0x%04x, %u, %u, 0x%08x },\n", insn.code, insn.jt, insn.jf, insn.k);
+		n++;
+	}
+	printf("};\n\nstatic const struct sock_fprog %s_prog = {\n\t.len = %zu,\n"
+	       "\t.filter = (struct sock_filter *)(unsigned long)%s_insns,\n};\n", name, n, name);
+	return 0;
+}
