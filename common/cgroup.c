@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cgroup.c: the cgroups of one agent. Runs in: launcher, exec-helper, mount-helper. */
+#include "common/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+
+#define MOUNTINFO_MAX (16 * 1024 * 1024)
+#define DEPTH_MAX     16
+
+static const char *const tree_names[CGROUP_TREES] = {
+	[CGROUP_MEMORY] = "memory",
+	[CGROUP_CPU] = "cpu",
+	[CGROUP_PIDS] = "pids",
+	[CGROUP_SYSTEMD] = "name=systemd",
+};
+
+/* A v1 cgroup has a file named "tasks", so the directory is called otherwise there. */
+static const char *
+tasks_name(int tree)
+{
+	return tree == CGROUP_V2 ? "tasks" : "runs";
+}
+
+/* Is word one of the words in list, which are separated by any of the characters in sep? */
+static bool
+has_word(const char *list, const char *sep, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = list; *at; at += strcspn(at, sep), at += strspn(at, sep))
+		if (strcspn(at, sep) == len && strncmp(at, word, len) == 0)
+			return true;
+	return false;
+}
+
+/* One line of mountinfo: "id parent dev root point options [tags] - type source super-options". */
+static int
+take_mount(struct cgroup *c, char *line)
+{
+	char *rest = strstr(line, " - "), *save = NULL, *point, *type, *options;
+
+	if (!rest)
+		return 0;
+	*rest = '\0';
+	point = strtok_r(line, " ", &save);
+	for (int i = 0; i < 4 && point; i++)
+		point = strtok_r(NULL, " ", &save);
+	type = strtok_r(rest + 3, " ", &save);
+	if (!point || !type || strncmp(type, "cgroup", 6) != 0 || !strtok_r(NULL, " ", &save))
+		return 0;
+	options = strtok_r(NULL, "\n", &save);
+	for (int t = 0; t < CGROUP_TREES; t++) {
+		if (c->root[t] >= 0 || (t == CGROUP_V2) != (strcmp(type, "cgroup2") == 0))
+			continue;
+		if (t != CGROUP_V2 && (!options || !has_word(options, ",", tree_names[t])))
+			continue;
+		c->root[t] = open(point, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (c->root[t] < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* A mount of cgroup2 that is in no namespace: its tree is the kernel's only one, whoever mounts it.
+ */
+static int
+mount_detached(struct err *e)
+{
+	cleanup_close int fs = fsopen("cgroup2", FSOPEN_CLOEXEC);
+	int fd;
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return err_set(
+		    e, -errno, "cgroup2 is not mounted, and making a mount of it failed");
+	fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	return fd < 0
+		   ? err_set(e, -errno, "cgroup2 is not mounted, and making a mount of it failed")
+		   : fd;
+}
+
+static int
+find_trees(struct cgroup *c, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	char *save = NULL;
+	ssize_t n;
+	int r;
+
+	for (int t = 0; t < CGROUP_TREES; t++)
+		c->root[t] = c->exec[t] = c->tasks[t] = -1;
+	c->in_v2 = c->missing = 0;
+	n = fd_read_file(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_MAX, &text);
+	if (n < 0)
+		return err_set(e, (int)n, "read /proc/self/mountinfo");
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		r = take_mount(c, line);
+		if (r < 0)
+			return err_set(e, r, "open a mounted cgroup hierarchy");
+	}
+	if (c->root[CGROUP_SYSTEMD] >= 0 && access("/run/systemd/system", F_OK) < 0) {
+		close_p(&c->root[CGROUP_SYSTEMD]);
+		c->root[CGROUP_SYSTEMD] = -1;
+	}
+	if (c->root[CGROUP_V2] < 0)
+		c->root[CGROUP_V2] = mount_detached(e);
+	return c->root[CGROUP_V2] < 0 ? c->root[CGROUP_V2] : 0;
+}
+
+/* Turns on what dir has and its children do not. A refusal shows in what the tasks' directory ends
+ * up with. */
+static void
+enable_controllers(int dir)
+{
+	for (int t = CGROUP_MEMORY; t <= CGROUP_PIDS; t++) {
+		char word[16];
+
+		(void)snprintf(word, sizeof word, "+%s", tree_names[t]);
+		(void)fd_write_file(dir, "cgroup.subtree_control", word);
+	}
+}
+
+/* Opens the directory path of one tree, component by component; makes what is missing when asked
+ * to. */
+static int
+open_path(int root, const char *path, bool make, bool v2)
+{
+	cleanup_close int dir = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char name[256];
+
+	while (dir >= 0) {
+		int next;
+		size_t len;
+
+		path += strspn(path, "/");
+		len = strcspn(path, "/");
+		if (len == 0)
+			return steal_fd(&dir);
+		if (len >= sizeof name)
+			return -ENAMETOOLONG;
+		memcpy(name, path, len);
+		name[len] = '\0';
+		path += len;
+		if (make && v2)
+			enable_controllers(dir);
+		if (make && mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0)
+			return -errno;
+		/* A cgroup of ours is 0755 whatever the umask; one on the way belongs to others. */
+		if (make && path[strspn(path, "/")] == '\0' && fchmodat(dir, name, 0755, 0) < 0) {
+			(void)close(next);
+			return -errno;
+		}
+		(void)close(dir);
+		dir = next;
+	}
+	return -errno;
+}
+
+static int
+open_trees(struct cgroup *c, const char *parent, bool make, struct err *e)
+{
+	cleanup_free char *enabled = NULL;
+	int r = find_trees(c, e);
+
+	if (r < 0)
+		return r;
+	for (int t = 0; t < CGROUP_TREES; t++) {
+		cleanup_close int dir = -1;
+
+		if (c->root[t] < 0)
+			continue;
+		dir = open_path(c->root[t], parent, make, t == CGROUP_V2);
+		if (dir < 0)
+			return err_set(e, dir, "cgroup %s in hierarchy %s", parent,
+			    tree_names[t] ?: "cgroup2");
+		c->exec[t] = open_path(dir, "exec", make, t == CGROUP_V2);
+		c->tasks[t] = open_path(dir, tasks_name(t), make, t == CGROUP_V2);
+		if (c->exec[t] < 0 || c->tasks[t] < 0)
+			return err_set(e, c->exec[t] < 0 ? c->exec[t] : c->tasks[t],
+			    "cgroup %s/{exec,tasks} in hierarchy %s", parent,
+			    tree_names[t] ?: "cgroup2");
+	}
+	if (make)
+		enable_controllers(c->tasks[CGROUP_V2]);
+	r = (int)fd_read_file(c->tasks[CGROUP_V2], "cgroup.subtree_control", 4096, &enabled);
+	if (r < 0)
+		return err_set(e, r, "cgroup %s: read which controllers its tasks have", parent);
+	for (int t = CGROUP_MEMORY; t <= CGROUP_PIDS; t++) {
+		if (has_word(enabled, " \n", tree_names[t]))
+			c->in_v2 |= CGROUP_BIT(t);
+		else if (c->root[t] < 0)
+			c->missing |= CGROUP_BIT(t);
+	}
+	return 0;
+}
+
+int
+cgroup_make(struct cgroup *c, const char *parent, struct err *e)
+{
+	int r = open_trees(c, parent, true, e);
+
+	if (r < 0)
+		cgroup_close(c);
+	return r;
+}
+
+int
+cgroup_open(struct cgroup *c, const char *parent, struct err *e)
+{
+	int r = open_trees(c, parent, false, e);
+
+	if (r < 0)
+		cgroup_close(c);
+	return r;
+}
+
+void
+cgroup_close(struct cgroup *c)
+{
+	for (int t = 0; t < CGROUP_TREES; t++) {
+		close_p(&c->root[t]);
+		close_p(&c->exec[t]);
+		close_p(&c->tasks[t]);
+		c->root[t] = c->exec[t] = c->tasks[t] = -1;
+	}
+}
+
+void
+cgroup_missing_names(const struct cgroup *c, char *buf, size_t size)
+{
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (int t = CGROUP_MEMORY; t <= CGROUP_PIDS && at < size; t++)
+		if (c->missing & CGROUP_BIT(t))
+			at += (size_t)snprintf(
+			    buf + at, size - at, "%s%s", at > 0 ? ", " : "", tree_names[t]);
+}
+
+int
+cgroup_kill(int dir_fd)
+{
+	return fd_write_file(dir_fd, "cgroup.kill", "1");
+}
+
+/* cgroup.events says "populated 0" when neither the cgroup nor one below it has a process that is
+ * no zombie. */
+static int
+read_populated(int events_fd)
+{
+	char text[128];
+	ssize_t n = pread(events_fd, text, sizeof text - 1, 0);
+
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return strstr(text, "populated 0") == NULL;
+}
+
+int
+cgroup_is_populated(int dir_fd)
+{
+	cleanup_close int fd = openat(dir_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : read_populated(fd);
+}
+
+int
+cgroup_wait_empty(int dir_fd, int timeout_ms)
+{
+	struct pollfd p = { .fd = openat(dir_fd, "cgroup.events", O_RDONLY | O_CLOEXEC),
+		.events = POLLPRI };
+	cleanup_close int fd = p.fd;
+	struct timespec now, end;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	(void)clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += timeout_ms / 1000;
+	end.tv_nsec += timeout_ms % 1000 * 1000000l;
+	while ((r = read_populated(fd)) == 1) {
+		long left;
+
+		(void)clock_gettime(CLOCK_MONOTONIC, &now);
+		left = (end.tv_sec - now.tv_sec) * 1000 + (end.tv_nsec - now.tv_nsec) / 1000000;
+		if (left <= 0)
+			return -ETIMEDOUT;
+		if (poll(&p, 1, (int)left) < 0 && errno != EINTR)
+			return -errno;
+	}
+	return r;
+}
+
+static int
+rmdir_deep(int dir_fd, const char *name, int depth)
+{
+	cleanup_close int fd = -1;
+	cleanup_dir DIR *d = NULL;
+	struct dirent *entry;
+
+	if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EBUSY || depth == DEPTH_MAX)
+		return -errno;
+	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d)
+		return -errno;
+	fd = -1;
+	while ((entry = readdir(d)))
+		if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") != 0 &&
+		    strcmp(entry->d_name, "..") != 0)
+			(void)rmdir_deep(dirfd(d), entry->d_name, depth + 1);
+	return unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -errno;
+}
+
+int
+cgroup_rmdir(int dir_fd, const char *name)
+{
+	return rmdir_deep(dir_fd, name, 0);
+}
+
+/* Removes parent's last component in one tree, and in a v1 controller's tree the way to it, which
+ * nobody else made. */
+static int
+remove_path(int root, const char *parent)
+{
+	char path[512], *slash;
+	int r;
+
+	if (strlen(parent) >= sizeof path)
+		return -ENAMETOOLONG;
+	(void)strcpy(path, parent + strspn(parent, "/"));
+	r = cgroup_rmdir(root, path);
+	while (r == 0 && (slash = strrchr(path, '/'))) {
+		*slash = '\0';
+		if (unlinkat(root, path, AT_REMOVEDIR) < 0)
+			break;
+	}
+	return r;
+}
+
+int
+cgroup_remove(const char *parent, int timeout_ms, struct err *e)
+{
+	struct cgroup c;
+	cleanup_close int dir = -1;
+	int r = find_trees(&c, e);
+
+	if (r < 0)
+		goto out;
+	dir = open_path(c.root[CGROUP_V2], parent, false, true);
+	if (dir >= 0) {
+		r = cgroup_kill(dir);
+		if (r == 0)
+			r = cgroup_wait_empty(dir, timeout_ms);
+		if (r < 0) {
+			r = err_set(e, r, "empty cgroup %s", parent);
+			goto out;
+		}
+	}
+	for (int t = CGROUP_TREES - 1; t >= 0; t--) {
+		if (c.root[t] < 0)
+			continue;
+		r = remove_path(c.root[t], parent);
+		if (r < 0) {
+			r = err_set(e, r, "remove cgroup %s in hierarchy %s", parent,
+			    tree_names[t] ?: "cgroup2");
+			goto out;
+		}
+	}
+out:
+	cgroup_close(&c);
+	return r;
+}
+
+bool
+cgroup_has_pid(const char *parent, const char *run, pid_t pid)
+{
+	cleanup_free char *text = NULL;
+	char path[64], want[512], *line;
+	int n;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
+	n = snprintf(want, sizeof want, "0::%s/tasks/%s", parent, run);
+	if (n < 0 || (size_t)n >= sizeof want || fd_read_file(AT_FDCWD, path, 65536, &text) < 0)
+		return false;
+	line = strstr(text, "0::");
+	while (line && line != text && line[-1] != '\n')
+		line = strstr(line + 1, "0::");
+	return line && strncmp(line, want, (size_t)n) == 0 &&
+	       (line[n] == '\n' || line[n] == '/' || line[n] == '\0');
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cgroup.h: the cgroups of one agent: `<parent>/exec`, where all executors are, and
+ * `<parent>/tasks/<run>`, where each task is alone. Runs in: launcher (makes, removes), exec-helper
+ * (opens, makes runs), mount-helper (asks whose a pid is).
+ */
+#ifndef DROVER_COMMON_CGROUP_H
+#define DROVER_COMMON_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/err.h"
+
+/* The hierarchies that matter. V2 is always there; SYSTEMD is v1's "name=systemd", when systemd
+ * runs and tracks by it. */
+enum cgroup_tree {
+	CGROUP_V2,
+	CGROUP_MEMORY,
+	CGROUP_CPU,
+	CGROUP_PIDS,
+	CGROUP_SYSTEMD,
+	CGROUP_TREES
+};
+
+#define CGROUP_BIT(tree) (1u << (tree))
+#define CGROUP_CONTROLLERS                                                                         \
+	(CGROUP_BIT(CGROUP_MEMORY) | CGROUP_BIT(CGROUP_CPU) | CGROUP_BIT(CGROUP_PIDS))
+
+/* Directories, -1 where there is none: a controller of v2 has no tree of its own. */
+struct cgroup {
+	int root[CGROUP_TREES]; /* of the hierarchy */
+	int exec[CGROUP_TREES];
+	int tasks[CGROUP_TREES];
+	uint32_t in_v2;   /* bits of MEMORY, CPU, PIDS that V2's tasks have */
+	uint32_t missing; /* bits that are nowhere: named, never fatal */
+};
+
+/*
+ * parent is absolute, below the root of each hierarchy: "/drover-1a2b3c4d". cgroup_make() makes it
+ * with exec/ and tasks/ (0755) and enables the controllers there; what exists is kept.
+ * cgroup_open() only opens. Where no cgroup2 is mounted a detached mount of it is used, which lives
+ * as long as root[CGROUP_V2]. Descriptors are CLOEXEC and go with cgroup_close(), also after a
+ * failure.
+ */
+int cgroup_make(struct cgroup *c, const char *parent, struct err *e);
+int cgroup_open(struct cgroup *c, const char *parent, struct err *e);
+void cgroup_close(struct cgroup *c);
+
+/* "memory, pids" of c->missing; "" when nothing is. */
+void cgroup_missing_names(const struct cgroup *c, char *buf, size_t size);
+
+/* Kills whatever is below parent, waits for its end up to timeout_ms (-ETIMEDOUT), removes
+ * everything. 0 if not there. */
+int cgroup_remove(const char *parent, int timeout_ms, struct err *e);
+
+/* SIGKILL to everything in V2's directory dir_fd, and the wait until it is empty. -ETIMEDOUT, or
+ * -errno. */
+int cgroup_kill(int dir_fd);
+int cgroup_wait_empty(int dir_fd, int timeout_ms);
+/* 1: something runs in V2's directory dir_fd or below, 0: nothing does, -errno. */
+int cgroup_is_populated(int dir_fd);
+/* rmdir of name and, depth first, of the cgroups that a task made below it. 0 too if it was not
+ * there. -EBUSY: populated. */
+int cgroup_rmdir(int dir_fd, const char *name);
+
+/* Is pid now in `<parent>/tasks/<run>` or below, by V2's line of /proc/<pid>/cgroup? */
+bool cgroup_has_pid(const char *parent, const char *run, pid_t pid);
+
+#endif
