@@ -3,6 +3,7 @@
 #include "common/proc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -127,8 +128,8 @@ drop(const struct proc_spec *spec, const struct proc_args *args, struct err *e)
 	return privs_drop(&p, e);
 }
 
-static int
-on_hello(const struct proc_spec *spec, const struct ipc_packet *p, struct err *e)
+int
+proc_answer_hello(const struct proc_spec *spec, const struct ipc_packet *p, struct err *e)
 {
 	const IpcHello *hello = (const IpcHello *)(const void *)p->msg;
 	IpcHelloRep rep = IPC_HELLO_REP__INIT;
@@ -187,7 +188,7 @@ dispatch(const struct proc_spec *spec, struct ipc_packet *p, struct err *e)
 }
 
 static void
-on_sigchld(int signo)
+on_signal(int signo)
 {
 	(void)signo; /* its purpose is to interrupt ppoll() */
 }
@@ -216,7 +217,12 @@ request_loop(const struct proc_spec *spec)
 	(void)sigemptyset(&block);
 	(void)sigaddset(&block, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &block, &mask);
-	(void)sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = on_sigchld }, NULL);
+	(void)sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = on_signal }, NULL);
+	/*
+	 * A stop of the unit sends SIGTERM to everyone at once; the request in hand is finished all the same, and the end
+	 * comes with the sockets'. A handler, because SIG_IGN would be inherited over exec.
+	 */
+	(void)sigaction(SIGTERM, &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_RESTART }, NULL);
 	for (;;) {
 		if (spec->between)
 			spec->between(spec->state);
@@ -229,7 +235,8 @@ request_loop(const struct proc_spec *spec)
 		if (r == 0 || r == -ECONNRESET)
 			return 0;
 		if (r > 0) {
-			r = packet.type == IPC_HELLO_REQ ? on_hello(spec, &packet, &e) : dispatch(spec, &packet, &e);
+			r = packet.type == IPC_HELLO_REQ ? proc_answer_hello(spec, &packet, &e)
+							 : dispatch(spec, &packet, &e);
 			ipc_packet_done(&packet);
 		}
 		if (r == -EPIPE || r == -ECONNRESET)
@@ -259,6 +266,8 @@ proc_main(const struct proc_spec *spec, int argc, char **argv)
 		log_init(spec->name, (enum log_level)level);
 	for (int fd = FD_LINK; fd <= FD_SUP_HEARTBEAT; fd++)
 		(void)fd_set_cloexec(fd, true);
+	/* execveat() by descriptor leaves the descriptor's number as the name that ps shows. */
+	(void)fd_write_file(AT_FDCWD, "/proc/self/comm", spec->name);
 	(void)umask(022);
 	(void)signal(SIGPIPE, SIG_IGN);
 	if ((spec->init && spec->init(spec->state, &args, &e) < 0) || drop(spec, &args, &e) < 0) {

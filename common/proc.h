@@ -33,6 +33,14 @@ enum proc_fd {
 	FD_SUP_HEARTBEAT = 12,
 };
 
+/*
+ * How the supervisor ends, and what the launcher makes of it. EOF on FD_LINK: it finishes its turn and exits 0, tasks stay.
+ * SIGTERM (blocked when it starts, so that an early one is not lost): the same, but in -dev it first drains, that is stops
+ * all tasks and removes all allocs, then exits 0. PROC_EXIT_GIVE_UP says that another start would end the same way (a
+ * newer state.db, say): the launcher ends too, with that code. Any other end starts the set again.
+ */
+#define PROC_EXIT_GIVE_UP 78
+
 /* From the launcher: helper (enum ipc_peer) was started anew as `generation`; one descriptor: the supervisor's new end. */
 struct proc_link {
 	uint32_t helper;
@@ -96,6 +104,9 @@ struct proc_spec {
 	/* After each request and at least when SIGCHLD came, in the blocking loop (exec-helper reaps). May be NULL. */
 	void (*between)(void *state);
 };
+
+/* Answers IPC_HELLO_REQ on FD_IPC: for a process with a loop of its own. 0, or -errno with *e: exit. */
+int proc_answer_hello(const struct proc_spec *spec, const struct ipc_packet *p, struct err *e);
 
 /* Parses, checks the descriptors, inits, drops, proves, filters, runs. Returns the exit code for main. */
 int proc_main(const struct proc_spec *spec, int argc, char **argv);
