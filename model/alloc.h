@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alloc.h: an allocation, the states and events of its tasks. Runs in: supervisor, cli. */
+#ifndef DROVER_MODEL_ALLOC_H
+#define DROVER_MODEL_ALLOC_H
+
+#include "model/field.h"
+#include "model/job.h"
+
+struct task_event {
+	char *type;   /* task_event_names[], or whatever a newer peer sent */
+	int64_t time; /* ns */
+	char *message, *display_message;
+	struct string_map details; /* never nil in JSON */
+	/* Legacy duplicates of details; task_event.h writes both. */
+	bool fails_task;
+	char *restart_reason, *setup_error, *driver_error;
+	int64_t exit_code, signal;
+	int64_t kill_timeout; /* duration */
+	char *kill_error, *kill_reason;
+	int64_t start_delay; /* ns */
+	char *download_error, *validation_error;
+	int64_t disk_limit;
+	char *failed_sibling, *vault_error, *task_signal_reason, *task_signal, *driver_message,
+	    *generic_source;
+};
+
+enum task_run_state { TASK_STATE_NONE, TASK_STATE_PENDING, TASK_STATE_RUNNING, TASK_STATE_DEAD };
+
+#define TASK_EVENTS_MAX 10
+
+struct task_state {
+	enum task_run_state state;
+	bool failed;
+	uint64_t restarts;
+	int64_t last_restart, started_at, finished_at; /* times */
+	MODEL_LIST(struct task_event) events;          /* oldest first, at most TASK_EVENTS_MAX */
+	char *paused;
+};
+
+enum desired_status { DESIRED_NONE, DESIRED_RUN, DESIRED_STOP, DESIRED_EVICT };
+enum client_status {
+	CLIENT_NONE,
+	CLIENT_PENDING,
+	CLIENT_RUNNING,
+	CLIENT_COMPLETE,
+	CLIENT_FAILED,
+	CLIENT_LOST,
+	CLIENT_UNKNOWN
+};
+
+struct alloc_cpu {
+	int64_t cpu_shares;
+	struct ints reserved_cores;
+};
+
+struct alloc_memory {
+	int64_t memory_mb, memory_max_mb;
+};
+
+struct alloc_device {
+	char *vendor, *type, *name;
+	struct strings device_ids;
+};
+
+struct alloc_task_resources {
+	struct alloc_cpu cpu;
+	struct alloc_memory memory;
+	MODEL_LIST(struct network_resource) networks;
+	MODEL_LIST(struct alloc_device) devices;
+};
+
+struct alloc_port {
+	char *label;
+	int64_t value, to;
+	char *host_ip;
+	bool ignore_collision;
+};
+
+struct alloc_shared_resources {
+	MODEL_LIST(struct network_resource) networks;
+	int64_t disk_mb;
+	MODEL_LIST(struct alloc_port) ports;
+};
+
+struct alloc_resources {
+	MODEL_MAP(struct alloc_task_resources) tasks;
+	MODEL_MAP(struct lifecycle) task_lifecycles;
+	struct alloc_shared_resources shared;
+};
+
+struct node_score {
+	char *node_id;
+	json_t *scores;
+	double norm_score;
+};
+
+/* Never null in an alloc (row G10). Also the values of an evaluation's FailedTGAllocs. */
+struct alloc_metric {
+	int64_t nodes_evaluated, nodes_filtered, nodes_in_pool;
+	struct int_map nodes_available, class_filtered, constraint_filtered;
+	int64_t nodes_exhausted;
+	struct int_map class_exhausted, dimension_exhausted;
+	struct strings quota_exhausted;
+	json_t *resources_exhausted, *scores;
+	int64_t allocation_time; /* ns */
+	int64_t coalesced_failures;
+	MODEL_LIST(struct node_score) score_meta_data;
+};
+
+struct desired_transition {
+	enum opt_bool migrate, reschedule, force_reschedule, no_shutdown_delay;
+};
+
+struct alloc_state_change {
+	int64_t field; /* 0: ClientStatus */
+	char *value;
+	int64_t time;
+};
+
+struct deployment_status {
+	enum opt_bool healthy;
+	int64_t timestamp;
+	bool canary;
+	uint64_t modify_index;
+};
+
+struct alloc_network_status {
+	char *interface_name, *address, *address_ipv6;
+	struct dns_config *dns;
+};
+
+struct reschedule_event {
+	int64_t reschedule_time; /* ns */
+	char *prev_alloc_id, *prev_node_id;
+	int64_t delay;
+};
+
+struct reschedule_tracker {
+	MODEL_LIST(struct reschedule_event) events;
+	char *last_reschedule;
+};
+
+struct alloc {
+	char *id, *namespace, *eval_id, *name, *node_id, *node_name, *job_id;
+	struct job *job; /* NULL where the job is kept apart; see alloc_bare_type */
+	char *task_group;
+	json_t *resources, *shared_resources, *task_resources; /* legacy: NULL from us */
+	struct alloc_resources *allocated_resources;
+	struct alloc_metric metrics;
+	enum desired_status desired_status;
+	char *desired_description;
+	struct desired_transition desired_transition;
+	enum client_status client_status;
+	char *client_description;
+	MODEL_MAP(struct task_state) task_states;
+	MODEL_LIST(struct alloc_state_change) alloc_states;
+	char *deployment_id;
+	struct deployment_status *deployment_status;
+	char *followup_eval_id, *previous_allocation, *next_allocation;
+	struct reschedule_tracker *reschedule_tracker;
+	struct alloc_network_status *network_status;
+	struct strings preempted_allocations;
+	char *preempted_by_allocation;
+	struct string_map signed_identities;
+	char *signing_key_id;
+	uint64_t create_index, modify_index, alloc_modify_index;
+	int64_t create_time, modify_time; /* ns */
+	/* For stubs: what they tell of the job. alloc_fill_stub() sets them. */
+	enum job_kind job_kind;
+	uint64_t job_version;
+};
+
+MODEL_DECLARE(task_event);
+MODEL_DECLARE(task_state);
+MODEL_DECLARE(alloc_task_resources);
+MODEL_DECLARE(alloc_port);
+MODEL_DECLARE(alloc_resources);
+MODEL_DECLARE(node_score);
+MODEL_DECLARE(alloc_metric);
+MODEL_DECLARE(alloc_state_change);
+MODEL_DECLARE(deployment_status);
+MODEL_DECLARE(alloc_network_status);
+MODEL_DECLARE(reschedule_event);
+MODEL_DECLARE(reschedule_tracker);
+MODEL_DECLARE(alloc);
+/* More views of struct alloc: without its job, for state.db; and as lists show it. */
+extern const struct type alloc_bare_type;
+extern const struct type alloc_stub_type;
+
+extern const char *const task_run_state_names[];
+extern const char *const desired_status_names[];
+extern const char *const client_status_names[];
+
+/* Sets job_kind and job_version from job, for a stub. */
+void alloc_fill_stub(struct alloc *a, const struct job *job);
+/* The number in "job.group[3]", or -1. */
+int64_t alloc_name_index(const char *name);
+const struct task_group *alloc_group(const struct alloc *a);
+
+bool client_status_is_terminal(enum client_status s);
+bool alloc_client_terminal(const struct alloc *a);
+bool alloc_server_terminal(const struct alloc *a);
+bool alloc_terminal(const struct alloc *a); /* either */
+/*
+ * The status that the states of all the group's tasks make (semantics.md 1.5); *ret_description is
+ * constant text. A task without a state counts as pending.
+ */
+enum client_status alloc_client_status(
+    const struct alloc *a, const struct task_group *group, const char **ret_description);
+/* Adds the event at the end, drops the oldest beyond TASK_EVENTS_MAX; takes what *ev holds. 0 or
+ * -ENOMEM. */
+int task_state_add_event(struct task_state *s, struct task_event *ev);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* csi.h: what volumes, volume requests and plugins have in common: modes, mount options, CSIInfo.
+ * Runs in: supervisor, cli. */
+#ifndef DROVER_MODEL_CSI_H
+#define DROVER_MODEL_CSI_H
+
+#include "model/field.h"
+
+enum csi_access {
+	CSI_ACCESS_NONE,
+	CSI_SINGLE_NODE_READER,
+	CSI_SINGLE_NODE_WRITER,
+	CSI_MULTI_NODE_READER,
+	CSI_MULTI_NODE_SINGLE_WRITER,
+	CSI_MULTI_NODE_MULTI_WRITER
+};
+
+enum csi_attachment { CSI_ATTACHMENT_NONE, CSI_BLOCK_DEVICE, CSI_FILE_SYSTEM };
+
+extern const char *const csi_access_names[];
+extern const char *const csi_attachment_names[];
+
+struct mount_options {
+	char *fs_type;
+	struct strings mount_flags;
+};
+
+struct csi_topology {
+	struct string_map segments;
+};
+
+struct csi_controller_info {
+	bool supports_create_delete, supports_attach_detach, supports_list_volumes,
+	    supports_get_capacity, supports_create_delete_snapshot, supports_list_snapshots,
+	    supports_clone, supports_read_only_attach, supports_expand,
+	    supports_list_volumes_attached_nodes, supports_condition, supports_get;
+};
+
+struct csi_node_info {
+	char *id;
+	int64_t max_volumes; /* INT64_MAX where the plugin says 0 */
+	struct csi_topology *accessible_topology;
+	bool requires_node_stage_volume, supports_stats, supports_expand, supports_condition;
+};
+
+/* One fingerprint of one plugin instance, as the node reports it. */
+struct csi_info {
+	char *plugin_id, *alloc_id;
+	bool healthy;
+	char *health_description;
+	int64_t update_time;
+	char *provider, *provider_version;
+	bool requires_controller_plugin, requires_topologies;
+	struct csi_controller_info *controller_info; /* one of the two is not NULL */
+	struct csi_node_info *node_info;
+};
+
+MODEL_DECLARE(mount_options);
+MODEL_DECLARE(csi_topology);
+MODEL_DECLARE(csi_controller_info);
+MODEL_DECLARE(csi_node_info);
+MODEL_DECLARE(csi_info);
+
+/* Volume's options with the request's over them: fs_type if given, flags if given (not nil). 0 or
+ * -ENOMEM. */
+int mount_options_merge(const struct mount_options *volume, const struct mount_options *request,
+    struct mount_options *ret);
+
+#define USAGE_SIZE 80
+/*
+ * Names one way of using a volume on this node: "rw-file-system-single-node-writer", and, when the
+ * merged options are not the volume's own, "-" and 8 hex digits of their digest, so that no request
+ * is served by another's mount (row G04).
+ */
+void csi_usage(char ret[USAGE_SIZE], bool read_only, enum csi_attachment attachment,
+    enum csi_access access, const struct mount_options *volume,
+    const struct mount_options *request);
+
+#endif

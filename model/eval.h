@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eval.h: an evaluation: why the source looked at a job, and what came of it. Runs in: supervisor,
+ * cli. */
+#ifndef DROVER_MODEL_EVAL_H
+#define DROVER_MODEL_EVAL_H
+
+#include "model/alloc.h"
+#include "model/field.h"
+
+enum eval_status {
+	EVAL_NONE,
+	EVAL_BLOCKED,
+	EVAL_PENDING,
+	EVAL_COMPLETE,
+	EVAL_FAILED,
+	EVAL_CANCELLED
+};
+
+struct eval {
+	char *id, *namespace;
+	int64_t priority;
+	enum job_kind type;
+	char *triggered_by; /* "job-register", "job-deregister", "alloc-stop", "alloc-failure",
+			       "node-drain", "queued-allocs" … */
+	char *job_id;
+	uint64_t job_modify_index;
+	char *node_id;
+	uint64_t node_modify_index;
+	char *deployment_id;
+	enum eval_status status;
+	char *status_description;
+	int64_t wait;       /* duration */
+	int64_t wait_until; /* time */
+	char *next_eval, *previous_eval, *blocked_eval;
+	MODEL_MAP(struct alloc_metric) failed_tg_allocs; /* group to why */
+	json_t *class_eligibility, *related_evals;
+	bool escaped_computed_class, annotate_plan;
+	char *quota_limit_reached;
+	struct int_map queued_allocations; /* group to how many are not placed */
+	uint64_t snapshot_index, create_index, modify_index;
+	int64_t create_time, modify_time; /* ns */
+};
+
+MODEL_DECLARE(eval);
+extern const char *const eval_status_names[];
+
+#endif

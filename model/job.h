@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * job.h: a job and its groups, as Nomad's API has them (tasks: task.h). After job_complete() no
+ * field that has a default is unset. Runs in: supervisor, cli.
+ */
+#ifndef DROVER_MODEL_JOB_H
+#define DROVER_MODEL_JOB_H
+
+#include "model/field.h"
+#include "model/task.h"
+
+enum job_kind { JOB_TYPE_NONE, JOB_SERVICE, JOB_BATCH, JOB_SYSTEM, JOB_SYSBATCH };
+enum job_status { JOB_STATUS_NONE, JOB_PENDING, JOB_RUNNING, JOB_DEAD };
+
+struct reschedule_policy {
+	int64_t attempts;
+	int64_t interval, delay, max_delay;
+	enum delay_function {
+		DELAY_NONE,
+		DELAY_CONSTANT,
+		DELAY_EXPONENTIAL,
+		DELAY_FIBONACCI
+	} delay_function;
+	enum opt_bool unlimited;
+};
+
+struct update_strategy {
+	int64_t stagger;
+	int64_t max_parallel;
+	char *health_check;
+	int64_t min_healthy_time, healthy_deadline, progress_deadline;
+	enum opt_bool auto_revert, auto_promote;
+	int64_t canary;
+};
+
+struct migrate_strategy {
+	int64_t max_parallel;
+	char *health_check;
+	int64_t min_healthy_time, healthy_deadline;
+};
+
+struct ephemeral_disk {
+	enum opt_bool sticky, migrate;
+	int64_t size_mb;
+};
+
+struct disconnect_strategy {
+	int64_t lost_after, stop_on_client_after;
+	enum opt_bool replace;
+	char *reconcile;
+};
+
+/* The group's `volume` block. Its key in the group's map is the alias that volume_mount uses. */
+struct volume_request {
+	char *name;
+	enum volume_kind { VOLUME_NONE, VOLUME_HOST, VOLUME_CSI } type;
+	char *source;
+	bool read_only;
+	enum csi_access access_mode;
+	enum csi_attachment attachment_mode;
+	struct mount_options *mount_options; /* may be NULL */
+	bool per_alloc;
+	bool sticky;
+};
+
+struct task_group {
+	char *name;
+	int64_t count;
+	MODEL_LIST(struct constraint) constraints;
+	json_t *affinities, *spreads;
+	MODEL_LIST(struct task) tasks;
+	struct restart_policy *restart_policy;
+	struct reschedule_policy *reschedule_policy;
+	struct update_strategy *update;
+	struct migrate_strategy *migrate;
+	struct ephemeral_disk *ephemeral_disk;
+	struct disconnect_strategy *disconnect;
+	MODEL_MAP(struct volume_request) volumes;
+	struct string_map meta;
+	int64_t shutdown_delay;
+	int64_t stop_after_client_disconnect, max_client_disconnect, max_run_duration;
+	enum opt_bool prevent_reschedule_on_lost;
+	MODEL_LIST(struct network_resource) networks;
+	json_t *services, *consul, *scaling;
+};
+
+struct job {
+	char *id, *name, *namespace, *region, *parent_id;
+	enum job_kind type;
+	int64_t priority;
+	enum opt_bool all_at_once;
+	bool stop;
+	struct strings datacenters;
+	char *node_pool;
+	MODEL_LIST(struct constraint) constraints;
+	json_t *affinities, *spreads;
+	MODEL_LIST(struct task_group) task_groups;
+	struct update_strategy *update;
+	json_t *periodic, *parameterized, *multiregion, *ui, *version_tag; /* NULL: not given */
+	struct restart_policy *restart_policy; /* job-wide defaults that newer command lines send */
+	struct reschedule_policy *reschedule_policy;
+	struct migrate_strategy *migrate;
+	bool dispatched;
+	char *dispatch_idempotency_token, *payload; /* payload: base64, as it came */
+	struct string_map meta;
+	char *consul_token, *consul_namespace, *vault_token, *vault_namespace, *nomad_token_id;
+	enum job_status status;
+	char *status_description;
+	bool stable;
+	uint64_t version;
+	int64_t submit_time; /* ns */
+	uint64_t create_index, modify_index, job_modify_index;
+};
+
+MODEL_DECLARE(reschedule_policy);
+MODEL_DECLARE(update_strategy);
+MODEL_DECLARE(migrate_strategy);
+MODEL_DECLARE(ephemeral_disk);
+MODEL_DECLARE(disconnect_strategy);
+MODEL_DECLARE(volume_request);
+MODEL_DECLARE(task_group);
+MODEL_DECLARE(job);
+
+extern const char *const job_kind_names[];
+extern const char *const job_status_names[];
+
+/* Fills in Nomad's defaults (row G32) and merges each task's restart block over its group's. 0 or
+ * -ENOMEM. */
+int job_complete(struct job *job);
+/*
+ * What is wrong with a completed job. job_validate(): what no source can run. job_validate_local():
+ * what the local source does not run yet; each sentence names group, task and block.
+ */
+void job_validate(const struct job *job, struct problems *p);
+void job_validate_local(const struct job *job, struct problems *p);
+
+const struct task_group *job_group(const struct job *job, const char *name);
+const struct task *group_task(const struct task_group *group, const char *name);
+/* stop_after_client_disconnect or disconnect.stop_on_client_after; 0: no lease (row G27). */
+uint64_t group_stop_after_ms(const struct task_group *group);
+/* Would an alloc of group a have to be replaced to become one of b? Count, update, reschedule and
+ * the like do not count. */
+bool group_needs_replacement(const struct job *a, const struct task_group *ga, const struct job *b,
+    const struct task_group *gb, char *ret_why, size_t size);
+
+/* What a list of jobs shows: JobListStub. summary: group name to counts. */
+struct group_summary {
+	int64_t queued, complete, failed, running, starting, lost, unknown;
+};
+
+struct job_children {
+	int64_t pending, running, dead;
+};
+
+struct job_summary {
+	char *job_id, *namespace;
+	MODEL_MAP(struct group_summary) summary;
+	struct job_children children;
+	uint64_t create_index, modify_index;
+};
+
+struct job_stub {
+	char *id, *parent_id, *name, *namespace;
+	struct strings datacenters;
+	char *node_pool;
+	enum job_kind type;
+	int64_t priority;
+	bool periodic, parameterized, stop;
+	enum job_status status;
+	char *status_description;
+	struct job_summary job_summary;
+	uint64_t create_index, modify_index, job_modify_index;
+	int64_t submit_time;
+	uint64_t version;
+};
+
+MODEL_DECLARE(group_summary);
+MODEL_DECLARE(job_summary);
+MODEL_DECLARE(job_stub);
+
+/* Everything of the stub but its summary. 0 or -ENOMEM. */
+int job_stub_fill(struct job_stub *stub, const struct job *job);
+
+#endif

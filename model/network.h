@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* network.h: networks and ports of nodes, groups and allocs. Runs in: supervisor, cli. */
+#ifndef DROVER_MODEL_NETWORK_H
+#define DROVER_MODEL_NETWORK_H
+
+#include "model/field.h"
+
+struct dns_config {
+	struct strings servers, searches, options;
+};
+
+struct port {
+	char *label;
+	int64_t value, to; /* to: -1 the same as value, 0 not given */
+	char *host_network;
+	bool ignore_collision;
+};
+
+struct network_resource {
+	char *mode, *device, *cidr, *ip, *hostname;
+	int64_t mbits;
+	struct dns_config *dns;
+	MODEL_LIST(struct port) reserved_ports;
+	MODEL_LIST(struct port) dynamic_ports;
+	json_t *cni;
+};
+
+MODEL_DECLARE(dns_config);
+MODEL_DECLARE(port);
+MODEL_DECLARE(network_resource);
+
+#endif

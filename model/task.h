@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* task.h: a task as the job describes it, and the blocks that groups have too. Runs in: supervisor,
+ * cli. */
+#ifndef DROVER_MODEL_TASK_H
+#define DROVER_MODEL_TASK_H
+
+#include "model/csi.h"
+#include "model/field.h"
+#include "model/network.h"
+
+struct constraint {
+	char *l_target, *r_target, *operand;
+};
+
+struct restart_policy {
+	int64_t attempts;
+	int64_t interval, delay;
+	enum restart_mode { RESTART_NONE, RESTART_FAIL, RESTART_DELAY } mode;
+	enum opt_bool render_templates;
+};
+
+struct requested_device {
+	char *name;
+	int64_t count;
+	json_t *constraints, *affinities;
+};
+
+struct resources {
+	int64_t cpu; /* MHz */
+	int64_t cores;
+	int64_t memory_mb, memory_max_mb, disk_mb, iops, secrets_mb;
+	MODEL_LIST(struct network_resource) networks;
+	MODEL_LIST(struct requested_device) devices;
+	json_t *numa;
+};
+
+struct log_config {
+	int64_t max_files, max_file_size_mb;
+	enum opt_bool disabled;
+};
+
+struct lifecycle {
+	enum lifecycle_hook { HOOK_NONE, HOOK_PRESTART, HOOK_POSTSTART, HOOK_POSTSTOP } hook;
+	bool sidecar;
+};
+
+/* Upstream's hyphen after host-to-task's name is the API's. */
+enum mount_propagation {
+	PROPAGATION_NONE,
+	PROPAGATION_PRIVATE,
+	PROPAGATION_HOST_TO_TASK,
+	PROPAGATION_BIDIRECTIONAL
+};
+
+struct volume_mount {
+	char *volume; /* the alias in the group's volumes */
+	char *destination;
+	bool read_only;
+	enum mount_propagation propagation_mode;
+	char *selinux_label;
+};
+
+struct csi_plugin_block {
+	char *id;
+	enum csi_plugin_kind {
+		CSI_PLUGIN_NONE,
+		CSI_PLUGIN_CONTROLLER,
+		CSI_PLUGIN_NODE,
+		CSI_PLUGIN_MONOLITH
+	} type;
+	char *mount_dir, *stage_publish_base_dir;
+	int64_t health_timeout;
+};
+
+struct task {
+	char *name, *driver, *user;
+	json_t *config; /* the driver's block: an object, or NULL */
+	struct string_map env, meta;
+	MODEL_LIST(struct constraint) constraints;
+	struct resources *resources;
+	struct restart_policy *restart_policy;
+	struct lifecycle *lifecycle; /* NULL: a main task */
+	struct log_config *log_config;
+	MODEL_LIST(struct volume_mount) volume_mounts;
+	struct csi_plugin_block *csi_plugin; /* NULL: not a plugin */
+	int64_t kill_timeout, shutdown_delay;
+	char *kill_signal, *kind;
+	bool leader;
+	/* Shown again; what uses them has its own reader. */
+	json_t *affinities, *services, *templates, *artifacts, *vault, *consul, *identity,
+	    *identities, *dispatch_payload, *scaling_policies, *actions, *schedule, *secrets;
+};
+
+MODEL_DECLARE(constraint);
+MODEL_DECLARE(restart_policy);
+MODEL_DECLARE(requested_device);
+MODEL_DECLARE(resources);
+MODEL_DECLARE(log_config);
+MODEL_DECLARE(lifecycle);
+MODEL_DECLARE(volume_mount);
+MODEL_DECLARE(csi_plugin_block);
+MODEL_DECLARE(task);
+
+extern const char *const restart_mode_names[];
+extern const char *const lifecycle_hook_names[];
+extern const char *const csi_plugin_kind_names[];
+extern const char *const mount_propagation_names[];
+
+#endif

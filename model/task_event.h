@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * task_event.h: the events of a task, with upstream's type names and texts (semantics.md 2.7). Runs
+ * in: supervisor.
+ *
+ * Each of these initialises *ev and fills type, time, details, the legacy fields and the display
+ * message. -ENOMEM is the only failure and leaves *ev empty. Text arguments may be NULL.
+ */
+#ifndef DROVER_MODEL_TASK_EVENT_H
+#define DROVER_MODEL_TASK_EVENT_H
+
+#include "model/alloc.h"
+
+enum task_event_type {
+	EVENT_RECEIVED,
+	EVENT_TASK_SETUP,
+	EVENT_SETUP_FAILURE,
+	EVENT_DRIVER_FAILURE,
+	EVENT_FAILED_VALIDATION,
+	EVENT_STARTED,
+	EVENT_TERMINATED,
+	EVENT_KILLING,
+	EVENT_KILLED,
+	EVENT_RESTARTING,
+	EVENT_NOT_RESTARTING,
+	EVENT_RESTART_SIGNALED,
+	EVENT_SIGNALING,
+	EVENT_DOWNLOADING_ARTIFACTS,
+	EVENT_ARTIFACT_FAILED,
+	EVENT_DISK_EXCEEDED,
+	EVENT_SIBLING_FAILED,
+	EVENT_DRIVER_MESSAGE,
+	EVENT_LEADER_DEAD,
+	EVENT_MAIN_DEAD,
+	EVENT_HOOK_FAILED,
+	EVENT_HOOK_MESSAGE,
+	EVENT_RESTORE_FAILED,
+	EVENT_PLUGIN_UNHEALTHY,
+	EVENT_PLUGIN_HEALTHY,
+	EVENT_RECONNECTED,
+	EVENT_WAITING_SHUTDOWN_DELAY,
+	EVENT_SKIPPING_SHUTDOWN_DELAY,
+	EVENT_ALLOC_UNHEALTHY,
+	EVENT_TEMPLATE,
+	EVENT_TYPES
+};
+
+extern const char *const task_event_names[EVENT_TYPES];
+
+/* For all that need no more than a text (Task Setup, hooks, plugin health, failures: the error). */
+int task_event_make(
+    struct task_event *ev, enum task_event_type type, int64_t now_ns, const char *text);
+/* Terminated. message: the reason when there is one. */
+int task_event_terminated(struct task_event *ev, int64_t now_ns, int exit_code, int signal,
+    bool oom_killed, const char *message);
+/* Killing: reason, else the timeout (ns; 0: none). */
+int task_event_killing(
+    struct task_event *ev, int64_t now_ns, const char *reason, int64_t kill_timeout_ns);
+int task_event_restarting(
+    struct task_event *ev, int64_t now_ns, const char *reason, int64_t delay_ns);
+int task_event_signaling(
+    struct task_event *ev, int64_t now_ns, const char *signal, const char *reason);
+/* Waiting for (skipping: skipped) shutdown delay. */
+int task_event_shutdown_delay(
+    struct task_event *ev, int64_t now_ns, int64_t delay_ns, bool skipped);
+int task_event_disk_exceeded(
+    struct task_event *ev, int64_t now_ns, const char *text, int64_t limit_bytes);
+/* Marks it as the one that fails the task: the flag and the detail. */
+int task_event_set_fails(struct task_event *ev);
+int task_event_detail(struct task_event *ev, const char *key, const char *value);
+
+#endif

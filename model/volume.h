@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* volume.h: CSI volumes with their claims, and plugins, as the source keeps them and the API shows
+ * them. Runs in: supervisor, cli. */
+#ifndef DROVER_MODEL_VOLUME_H
+#define DROVER_MODEL_VOLUME_H
+
+#include "model/alloc.h"
+#include "model/csi.h"
+#include "model/field.h"
+
+/* Numbers on the wire and in JSON. */
+enum claim_mode { CLAIM_READ, CLAIM_WRITE, CLAIM_GC };
+enum claim_state {
+	CLAIM_TAKEN,
+	CLAIM_NODE_DETACHED,
+	CLAIM_CONTROLLER_DETACHED,
+	CLAIM_READY_TO_FREE,
+	CLAIM_UNPUBLISHING
+};
+
+struct csi_claim {
+	char *alloc_id, *node_id, *external_node_id;
+	enum claim_mode mode;
+	enum csi_access access_mode;
+	enum csi_attachment attachment_mode;
+	enum claim_state state;
+};
+
+struct csi_capability {
+	enum csi_attachment attachment_mode;
+	enum csi_access access_mode;
+};
+
+struct csi_topology_request {
+	MODEL_LIST(struct csi_topology) required;
+	MODEL_LIST(struct csi_topology) preferred;
+};
+
+struct csi_volume {
+	char *id, *name, *external_id, *namespace;
+	struct csi_topology_request *requested_topologies;
+	MODEL_LIST(struct csi_topology) topologies;
+	enum csi_access access_mode; /* the ones in use now */
+	enum csi_attachment attachment_mode;
+	struct mount_options *mount_options;
+	struct string_map secrets, parameters, context;
+	int64_t capacity, requested_capacity_min, requested_capacity_max; /* bytes */
+	MODEL_LIST(struct csi_capability) requested_capabilities;
+	char *clone_id, *snapshot_id;
+	/* Alloc id to claim. Never shown by the API. */
+	MODEL_MAP(struct csi_claim) read_claims;
+	MODEL_MAP(struct csi_claim) write_claims;
+	MODEL_MAP(struct csi_claim) past_claims;
+	bool schedulable;
+	char *plugin_id, *provider, *provider_version;
+	bool controller_required;
+	int64_t controllers_healthy, controllers_expected, nodes_healthy, nodes_expected;
+	int64_t resource_exhausted;       /* time, 0: not */
+	int64_t create_time, modify_time; /* ns */
+	uint64_t create_index, modify_index;
+	/* Filled for the API only: the claims' alloc ids, their stubs, the counts of the list. */
+	struct strings read_allocs, write_allocs;
+	MODEL_LIST(struct alloc) allocations;
+	int64_t current_readers, current_writers;
+};
+
+/* volume.requested_capacity… may also come as texts ("1GiB"): capacity_min / capacity_max of the
+ * HCL form. */
+MODEL_DECLARE(csi_claim);
+MODEL_DECLARE(csi_capability);
+MODEL_DECLARE(csi_topology_request);
+MODEL_DECLARE(csi_volume); /* for state.db: everything that lasts */
+
+/* The same struct as GET /v1/volume/csi/:id and the list show it (row G08): no claims, secrets
+ * null, flags redacted. */
+extern const struct type csi_volume_view_type;
+extern const struct type csi_volume_stub_type;
+/* Fills read_allocs, write_allocs, current_readers and _writers from the claims. 0 or -ENOMEM. */
+int csi_volume_fill_view(struct csi_volume *vol);
+
+struct csi_plugin {
+	char *id, *provider, *version;
+	bool controller_required;
+	MODEL_MAP(struct csi_info) controllers; /* by node id */
+	MODEL_MAP(struct csi_info) nodes;
+	MODEL_LIST(struct alloc) allocations; /* stubs, newest ModifyIndex first */
+	int64_t controllers_healthy, controllers_expected, nodes_healthy, nodes_expected;
+	uint64_t create_index, modify_index;
+};
+
+MODEL_DECLARE(csi_plugin);
+extern const struct type csi_plugin_stub_type;
+
+/* Does a controller count for this plugin (row G30)? Counts the healthy ones into the plugin's
+ * fields. */
+void csi_plugin_count(struct csi_plugin *plugin);
+bool csi_plugin_needs_attach(const struct csi_plugin *plugin);
+
+/* What `volume create` refuses before it asks a plugin. */
+void csi_volume_validate(const struct csi_volume *vol, struct problems *p);
+
+#endif
