@@ -117,7 +117,7 @@ drop(const struct proc_spec *spec, const struct proc_args *args, struct err *e)
 		.uid = spec->stays_root ? 0 : args->uid,
 		.gid = spec->stays_root ? 0 : args->gid,
 		.caps = spec->caps,
-		.bounding = spec->keep_bounding ? PRIVS_KEEP_BOUNDING : spec->caps,
+		.bounding = spec->keep_bounding ? PRIVS_KEEP_BOUNDING : 0,
 		.lock_securebits = spec->lock_securebits,
 		.no_new_privs = spec->no_new_privs,
 		.filter = spec->filter,
@@ -143,14 +143,21 @@ proc_answer_hello(const struct proc_spec *spec, const struct ipc_packet *p, stru
 	return ipc_send(FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_HELLO_REP, p->serial, &rep.base, NULL, 0, 0, e);
 }
 
-static int
-answer_error(const struct proc_spec *spec, uint32_t serial, const struct err *why, struct err *e)
+int
+proc_answer(const struct proc_spec *spec, unsigned type, uint32_t serial, int r, const ProtobufCMessage *rep, int fd,
+    struct err *why, struct err *e)
 {
-	IpcErrorRep rep = IPC_ERROR_REP__INIT;
+	const struct ipc_msg_info *info = ipc_msg_info(type + 1);
+	IpcErrorRep error = IPC_ERROR_REP__INIT;
 
-	rep.code = why->code;
-	rep.text = (char *)(uintptr_t)why->msg;
-	return ipc_send(FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_ERROR_REP, serial, &rep.base, NULL, 0, 0, e);
+	if (r >= 0 && (info->n_fds == 0 || fd >= 0))
+		return ipc_send(FD_IPC, spec->peer, IPC_SUPERVISOR, type + 1, serial, rep, &fd, info->n_fds, 0, e);
+	if (why->code >= 0)
+		(void)err_set(why, r < 0 ? r : -EIO, "%s", ipc_msg_info(type)->name);
+	log_warn("%s", why->msg);
+	error.code = why->code;
+	error.text = why->msg;
+	return ipc_send(FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_ERROR_REP, serial, &error.base, NULL, 0, 0, e);
 }
 
 /* One request: the table's handler, then its reply or the error. */
@@ -178,13 +185,9 @@ dispatch(const struct proc_spec *spec, struct ipc_packet *p, struct err *e)
 	(void)alarm(h->deadline_ms / 1000 + 2);
 	r = h->fn(spec->state, p, &rep.base, &fd, &why);
 	(void)alarm(0);
-	if (r < 0 || (info->n_fds > 0 && fd < 0)) {
-		if (why.code >= 0)
-			(void)err_set(&why, r < 0 ? r : -EIO, "%s", ipc_msg_info(p->type)->name);
-		log_warn("%s", why.msg);
-		return answer_error(spec, p->serial, &why, e);
-	}
-	return ipc_send(FD_IPC, spec->peer, IPC_SUPERVISOR, p->type + 1, p->serial, &rep.base, &fd, info->n_fds, 0, e);
+	if (r == PROC_LATER)
+		return 0;
+	return proc_answer(spec, p->type, p->serial, r, &rep.base, fd, &why, e);
 }
 
 static void
@@ -193,14 +196,16 @@ on_signal(int signo)
 	(void)signo; /* its purpose is to interrupt ppoll() */
 }
 
-/* Waits for a request, the end of one of the two sockets, or SIGCHLD. 1 request, 0 end, -EINTR. */
+/* Waits for a request, the end of one of the two sockets, SIGCHLD, or timeout_ms (-1: none). 1 request, 0 end, -EINTR. */
 static int
-wait_request(const sigset_t *mask)
+wait_request(const sigset_t *mask, int timeout_ms)
 {
 	struct pollfd fds[] = { { .fd = FD_LINK, .events = POLLIN }, { .fd = FD_IPC, .events = POLLIN } };
+	struct timespec ts = { .tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L };
+	int n = ppoll(fds, ELEMENTSOF(fds), timeout_ms < 0 ? NULL : &ts, mask);
 
-	if (ppoll(fds, ELEMENTSOF(fds), NULL, mask) < 0)
-		return -errno;
+	if (n <= 0)
+		return n < 0 ? -errno : -EINTR;
 	if (fds[0].revents) /* a helper's link carries nothing: anything on it is its end */
 		return 0;
 	return 1;
@@ -226,7 +231,7 @@ request_loop(const struct proc_spec *spec)
 	for (;;) {
 		if (spec->between)
 			spec->between(spec->state);
-		r = wait_request(&mask);
+		r = wait_request(&mask, spec->timeout_ms ? spec->timeout_ms(spec->state) : -1);
 		if (r == -EINTR)
 			continue;
 		if (r <= 0)

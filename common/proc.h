@@ -6,6 +6,7 @@
 #ifndef DROVER_COMMON_PROC_H
 #define DROVER_COMMON_PROC_H
 
+#include <limits.h>
 #include <linux/filter.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,8 +77,10 @@ struct proc_spec;
 /*
  * A handler gets the decoded request and a reply message of the right type, initialised, whose fields may point to memory
  * that lives until the handler is called again (static, or the request's arena). *ret_fd, -1 before, is a descriptor for a
- * reply that has one; it is closed after the send. A negative return with *e is sent as IPC_ERROR_REP.
+ * reply that has one; it is closed after the send. A negative return with *e is sent as IPC_ERROR_REP. PROC_LATER: nothing
+ * is sent now; the process calls proc_answer() itself, once, when what it started has ended.
  */
+#define PROC_LATER INT_MAX
 typedef int proc_handler(void *state, const struct ipc_packet *req, ProtobufCMessage *rep, int *ret_fd, struct err *e);
 
 struct proc_handle {
@@ -91,7 +94,7 @@ struct proc_spec {
 	enum ipc_peer peer;
 	bool stays_root;	 /* uid 0 instead of --uid; capabilities below hold */
 	uint64_t caps;		 /* permitted = effective */
-	bool keep_bounding;	 /* exec-helper: its executors need them */
+	bool keep_bounding;	 /* exec-helper: its executors need them; else emptied, since nobody else calls execve */
 	bool no_new_privs;
 	bool lock_securebits;
 	const struct sock_fprog *filter;
@@ -103,7 +106,16 @@ struct proc_spec {
 	int (*run)(void *state, const struct proc_args *args);
 	/* After each request and at least when SIGCHLD came, in the blocking loop (exec-helper reaps). May be NULL. */
 	void (*between)(void *state);
+	/* How long the loop may wait before `between` is called again, -1: for ever. NULL: the same. */
+	int (*timeout_ms)(void *state);
 };
+
+/*
+ * Answers the request (type, serial): with rep and fd (-1: none; stays the caller's) if r is not negative, else with *why.
+ * What can go wrong is the connection's, and the loop sees that too. 0 or -errno.
+ */
+int proc_answer(const struct proc_spec *spec, unsigned type, uint32_t serial, int r, const ProtobufCMessage *rep, int fd,
+    struct err *why, struct err *e);
 
 /* Answers IPC_HELLO_REQ on FD_IPC: for a process with a loop of its own. 0, or -errno with *e: exit. */
 int proc_answer_hello(const struct proc_spec *spec, const struct ipc_packet *p, struct err *e);
