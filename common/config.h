@@ -34,11 +34,13 @@ struct config_host_volume {
 
 struct config_range {
 	uint32_t low, high; /* both included */
+	uint32_t drivers;   /* bit 1 << enum driver: for which of them they are denied */
 };
 
 struct agent_policy {
 	uint32_t magic, size;
 	uint32_t drivers;    /* bit 1 << enum driver: enabled */
+	uint32_t drivers_denied; /* by driver.allowlist, driver.denylist; not in `drivers` */
 	uint64_t allow_caps; /* exec: bit per capability that a task may have */
 	uint32_t n_denied_uids, n_denied_gids;
 	struct config_range denied_uids[CONFIG_RANGES_MAX], denied_gids[CONFIG_RANGES_MAX];
@@ -72,6 +74,7 @@ struct agent_config {
 	uint64_t allow_caps;
 	uint32_t n_host_volumes;
 	struct config_host_volume host_volumes[CONFIG_VOLUMES_MAX];
+	bool default_pid_host, default_ipc_host; /* exec: modes of a task that names none */
 	uint64_t max_kill_timeout_ms; /* default 30 s */
 	uint64_t cpu_total_mhz;	      /* 0: measured */
 	uint64_t memory_total_mb;     /* 0: measured */
@@ -81,6 +84,12 @@ struct agent_config {
 
 /* What an agent without any configuration gets; dev as `drover agent -dev` wants it (raw_exec on, SYS_ADMIN grantable). */
 void config_defaults(struct agent_config *config, struct agent_policy *policy, bool dev);
+
+/*
+ * Covers one path more inside exec tasks, such as a configuration file's. 0, also if it was covered already; -ENAMETOOLONG;
+ * -ENOSPC when there are CONFIG_MASKS_MAX.
+ */
+int policy_mask_add(struct agent_policy *policy, const char *path);
 
 /*
  * Reads one configuration file's text (Nomad's agent HCL, or JSON when it starts with '{') over what is there already, as
