@@ -17,13 +17,13 @@
 
 #define FDS_MAX 64
 
-int
-fd_open_beneath(int dir_fd, const char *path, int flags, mode_t mode)
+static int
+open_resolve(int dir_fd, const char *path, int flags, mode_t mode, uint64_t resolve)
 {
 	struct open_how how = {
 		.flags = (uint64_t)(flags | O_CLOEXEC),
 		.mode = (flags & (O_CREAT | O_TMPFILE)) ? mode : 0,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | resolve,
 	};
 	long fd;
 
@@ -36,6 +36,18 @@ fd_open_beneath(int dir_fd, const char *path, int flags, mode_t mode)
 			break;
 	}
 	return -errno;
+}
+
+int
+fd_open_beneath(int dir_fd, const char *path, int flags, mode_t mode)
+{
+	return open_resolve(dir_fd, path, flags, mode, 0);
+}
+
+int
+fd_open_same_mount(int dir_fd, const char *path, int flags)
+{
+	return open_resolve(dir_fd, path, flags, 0, RESOLVE_NO_XDEV);
 }
 
 ssize_t

@@ -13,6 +13,11 @@
  * O_CLOEXEC. Returns a descriptor that the caller closes, or -errno (-ELOOP for a link, -EXDEV for an escape).
  */
 int fd_open_beneath(int dir_fd, const char *path, int flags, mode_t mode);
+/*
+ * The same, and it never enters another mount: -EXDEV for a mount point, also for a bind of the same file system, without a
+ * question to what is mounted there. For what exists.
+ */
+int fd_open_same_mount(int dir_fd, const char *path, int flags);
 
 /* Reads until len bytes or end of file. Returns the number of bytes, or -errno. */
 ssize_t fd_read_full(int fd, void *buf, size_t len);

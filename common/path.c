@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -63,89 +64,89 @@ dir_ensure_at(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid, i
 	return dir_make(dir_fd, name, mode, uid, gid, true, ret_fd);
 }
 
+/* A child of dir_fd that is a directory and no mount point. */
+static int
+open_plain_dir(int dir_fd, const char *name)
+{
+	int fd = fd_open_same_mount(dir_fd, name, O_RDONLY | O_DIRECTORY);
+
+	return fd == -EXDEV ? -EBUSY : fd;
+}
+
+/* Moves directory name from dir_fd to top_fd, under a name that is free there. */
+static int
+lift(int dir_fd, const char *name, int top_fd, unsigned *serial)
+{
+	char lifted[16];
+
+	for (;;) {
+		(void)snprintf(lifted, sizeof lifted, ".%u", (*serial)++);
+		if (renameat2(dir_fd, name, top_fd, lifted, RENAME_NOREPLACE) == 0)
+			return 0;
+		if (errno != EEXIST)
+			return -errno;
+	}
+}
+
 /*
- * Removes what can be removed in the directory fd without descending. The first child directory that is not empty is put
- * into child (NAME_MAX + 1 bytes). Returns 1 if there was one, 0 when the directory is empty, -errno.
+ * One pass over the directory fd, which is closed: removes what can be removed. Directories that are not empty go up to
+ * top_fd, so that no depth needs a stack, a descriptor or a second walk; with top_fd -1 this is the top, and they get a
+ * pass of their own. Returns the number of entries that it saw, or -errno.
  */
 static int
-empty_one_level(int fd, char *child)
+sweep(int fd, int top_fd, unsigned *serial)
 {
-	cleanup_dir DIR *d = NULL;
+	cleanup_dir DIR *d = fdopendir(fd);
 	struct dirent *entry;
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	int seen = 0, r;
 
-	if (copy < 0)
-		return -errno;
-	d = fdopendir(copy);
 	if (!d) {
-		close_p(&copy);
+		close_p(&fd);
 		return -errno;
 	}
-	rewinddir(d);
 	while ((errno = 0, entry = readdir(d))) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
+		seen++;
 		if (unlinkat(fd, entry->d_name, 0) == 0 || errno == ENOENT)
 			continue;
-		if (errno != EISDIR && errno != EPERM)
+		if (errno != EISDIR)
 			return -errno;
 		if (unlinkat(fd, entry->d_name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 			continue;
 		if (errno != ENOTEMPTY && errno != EEXIST)
 			return -errno;
-		(void)strcpy(child, entry->d_name);
-		return 1;
+		if (top_fd >= 0) {
+			r = lift(fd, entry->d_name, top_fd, serial);
+		} else {
+			int child = open_plain_dir(fd, entry->d_name);
+
+			r = child < 0 ? child : sweep(child, fd, serial);
+		}
+		if (r < 0 && r != -ENOENT)
+			return r;
 	}
-	return -errno;
+	return errno ? -errno : seen;
 }
 
 int
 tree_remove_at(int dir_fd, const char *name)
 {
-	cleanup_close int top = -1, at = -1;
-	struct stat top_st, st;
-	char child[256];
-	int r;
+	unsigned serial = 0;
+	int fd, seen, empty = 0;
 
-	if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
-		return 0;
-	if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
-		return 0;
-	if (errno != ENOTEMPTY && errno != EEXIST)
-		return -errno;
-	top = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (top < 0 || fstat(top, &top_st) < 0)
-		return -errno;
-	/*
-	 * Always restart from the top: one descriptor, no stack, and a directory that a task moves about while this runs can
-	 * lead nowhere else, because each step is one component without links and on the same device.
-	 */
-	for (;;) {
-		int next = fcntl(top, F_DUPFD_CLOEXEC, 3);
-
-		close_p(&at);
-		at = next;
-		if (at < 0)
+	do {
+		if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
+			return 0;
+		if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+			return 0;
+		if (errno != ENOTEMPTY && errno != EEXIST)
 			return -errno;
-		while ((r = empty_one_level(at, child)) == 1) {
-			next = openat(at, child, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			if (next < 0 && errno == ENOENT)
-				continue;
-			if (next < 0)
-				return -errno;
-			close_p(&at);
-			at = next;
-			if (fstat(at, &st) < 0)
-				return -errno;
-			if (st.st_dev != top_st.st_dev)
-				return -EBUSY;
-		}
-		if (r < 0)
-			return r;
-		if (fstat(at, &st) < 0)
-			return -errno;
-		if (st.st_dev == top_st.st_dev && st.st_ino == top_st.st_ino)
-			break;
-	}
-	return unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -errno;
+		fd = open_plain_dir(dir_fd, name);
+		if (fd < 0)
+			return fd == -ENOENT ? 0 : fd;
+		seen = sweep(fd, -1, &serial);
+		empty += seen == 0;
+	} while (seen >= 0 && empty < 16);
+	return seen < 0 ? seen : -ENOTEMPTY;
 }

@@ -17,7 +17,8 @@ int dir_ensure_at(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gi
 
 /*
  * Removes name below dir_fd and everything in it, never following a link and never crossing into another mount: a mount
- * point below gives -EBUSY and stays. A name that is not there is success. Depth is not limited by the stack.
+ * point below, also a bind of the same file system, gives -EBUSY and stays. A name that is not there is success. Any depth
+ * costs time in proportion to its entries; after a failure what is left may have lost its shape.
  */
 int tree_remove_at(int dir_fd, const char *name);
 
