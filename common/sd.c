@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sd.c: sd_notify and LISTEN_FDS. Runs in: launcher. */
+#include "common/sd.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+
+#define LISTEN_FDS_START 3
+
+int
+notify_send(const char *state)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	cleanup_close int fd = -1;
+	socklen_t len;
+
+	if (!path || path[0] == '\0')
+		return 0;
+	if (strlen(path) >= sizeof to.sun_path)
+		return -ENAMETOOLONG;
+	memcpy(to.sun_path, path, strlen(path));
+	len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+	if (path[0] == '@') /* the abstract namespace */
+		to.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 ||
+	    sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to, len) < 0)
+		return -errno;
+	return 1;
+}
+
+static bool
+is_listening_unix(int fd)
+{
+	int domain = 0, type = 0, listening = 0;
+	socklen_t size = sizeof(int);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX &&
+	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM &&
+	       getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 && listening;
+}
+
+int
+listen_fd_take(struct err *e)
+{
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+	long n = pid && fds && strtol(pid, NULL, 10) == (long)getpid() ? strtol(fds, NULL, 10) : 0;
+
+	(void)unsetenv("LISTEN_PID");
+	(void)unsetenv("LISTEN_FDS");
+	(void)unsetenv("LISTEN_FDNAMES");
+	if (n <= 0)
+		return -ENOENT;
+	if (n != 1 || !is_listening_unix(LISTEN_FDS_START))
+		return err_say(e, -EINVAL,
+		    "LISTEN_FDS: one listening unix stream socket is expected, as drover.socket "
+		    "has it");
+	(void)fd_set_cloexec(LISTEN_FDS_START, true);
+	return LISTEN_FDS_START;
+}

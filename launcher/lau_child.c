@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+/* lau_child.c: makes one process: its arguments, environment and descriptors. Runs in: launcher,
+ * and its child before exec. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/crash.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "launcher/launcher.h"
+
+#ifndef LIBEXECDIR
+#define LIBEXECDIR "/usr/libexec/drover"
+#endif
+#define ARGS_MAX 24
+#define ENV_MAX  8
+
+enum special { SPECIAL_NONE, SPECIAL_LISTEN, SPECIAL_LEASE, SPECIAL_EXECUTOR };
+
+/* What each process gets; enum proc_fd says where. A user of -1 is root until the process drops by
+ * itself. */
+static const struct row {
+	const char *binary;
+	int user;
+	bool policy, lock, notify;
+	enum special special;
+} rows[LAU_BINARIES] = {
+	[IPC_SUPERVISOR] = { "drover-supervisor", LAU_USER_DROVER, false, true, true,
+	    SPECIAL_LISTEN },
+	[IPC_EXEC_HELPER] = { "drover-exec-helper", -1, true, true, false, SPECIAL_EXECUTOR },
+	[IPC_MOUNT_HELPER] = { "drover-mount-helper", -1, true, true, false, SPECIAL_NONE },
+	[IPC_CSI_HELPER] = { "drover-csi-helper", LAU_USER_CSI, false, false, false, SPECIAL_NONE },
+	[IPC_HEARTBEAT] = { "drover-heartbeat", LAU_USER_HEARTBEAT, false, true, false,
+	    SPECIAL_LEASE },
+	[LAU_BIN_EXECUTOR] = { "drover-executor", -1, false, false, false, SPECIAL_NONE },
+};
+
+const char *
+lau_child_name(enum ipc_peer who)
+{
+	return rows[who].binary + sizeof "drover-" - 1;
+}
+
+/* All at once, so that an upgrade in place never mixes two builds. */
+int
+lau_binaries_open(struct launcher *l, struct err *e)
+{
+	char self[CONFIG_PATH_SIZE], *slash;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	cleanup_close int beside = -1,
+			  installed = open(LIBEXECDIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (n < 0)
+		return err_set(e, -errno, "read /proc/self/exe");
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = '\0';
+	beside = open(self, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < LAU_BINARIES; i++) {
+		l->binaries[i] = openat(beside, rows[i].binary, O_PATH | O_CLOEXEC);
+		if (l->binaries[i] < 0)
+			l->binaries[i] = openat(installed, rows[i].binary, O_PATH | O_CLOEXEC);
+		if (l->binaries[i] < 0)
+			return err_set(
+			    e, -errno, "open %s in %s or " LIBEXECDIR, rows[i].binary, self);
+	}
+	return 0;
+}
+
+/* Words for an argv or environment, NULL-terminated, in the child: never freed. */
+struct words {
+	char *v[ARGS_MAX + 1];
+	size_t n;
+};
+
+static void __attribute__((format(printf, 2, 3))) add_word(struct words *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (w->n == ARGS_MAX || vasprintf(&w->v[w->n], fmt, ap) < 0)
+		_exit(127);
+	va_end(ap);
+	w->v[++w->n] = NULL;
+}
+
+static void
+add_args(struct words *w, const struct launcher *l, enum ipc_peer who)
+{
+	const struct lau_users *u = &l->users;
+
+	add_word(w, "%s", rows[who].binary);
+	add_word(w, "--instance=%s", l->instance);
+	add_word(w, "--data-dir=%s", l->data);
+	add_word(w, "--runtime-dir=%s", l->rt);
+	add_word(w, "--cgroup=%s", l->cgroup);
+	add_word(w, "--log-level=%s", l->config.config->log_level);
+	add_word(w, "--generation=%u", l->children[who].generation);
+	if (rows[who].user >= 0) {
+		add_word(w, "--uid=%u", u->uid[rows[who].user]);
+		add_word(w, "--gid=%u", u->gid[rows[who].user]);
+	}
+	add_word(w, "--drover-gid=%u", u->gid[LAU_USER_DROVER]);
+	add_word(w, "--executor-uid=%u", u->uid[LAU_USER_EXECUTOR]);
+	add_word(w, "--executor-gid=%u", u->gid[LAU_USER_EXECUTOR]);
+	for (int i = 0; i < LAU_USERS; i++)
+		add_word(w, "--agent-uid-%d=%u", i, u->uid[i]);
+	if (l->dev)
+		add_word(w, "--dev");
+}
+
+static void
+add_variable(struct words *w, const char *name)
+{
+	const char *value = getenv(name);
+
+	if (value)
+		add_word(w, "%s=%s", name, value);
+}
+
+static int
+special_fd(const struct launcher *l, enum special special)
+{
+	switch (special) {
+	case SPECIAL_LISTEN:
+		return l->listen_fd;
+	case SPECIAL_LEASE:
+		return l->lease_fd;
+	case SPECIAL_EXECUTOR:
+		return l->binaries[LAU_BIN_EXECUTOR];
+	case SPECIAL_NONE:
+		break;
+	}
+	return l->null_fd;
+}
+
+/* The supervisor alone starts with SIGTERM blocked: one that comes before it can listen must not be
+ * lost (proc.h). */
+static void
+set_signals(bool block_term)
+{
+	sigset_t mask;
+
+	for (int signo = 1; signo <= SIGRTMAX; signo++)
+		(void)signal(signo, SIG_DFL);
+	(void)sigemptyset(&mask);
+	if (block_term)
+		(void)sigaddset(&mask, SIGTERM);
+	(void)sigprocmask(SIG_SETMASK, &mask, NULL);
+}
+
+static void __attribute__((noreturn))
+become(const struct launcher *l, enum ipc_peer who, int link, const int *ends)
+{
+	const struct row *row = &rows[who];
+	struct words args = { 0 }, env = { 0 };
+	int fds[16], binary, n = 0;
+
+	fds[n++] = link;
+	fds[n++] = row->policy ? l->config.policy_fd : l->config.config_fd;
+	fds[n++] = row->lock ? l->lock_fd : l->null_fd;
+	fds[n++] = who == IPC_SUPERVISOR ? l->null_fd : ends[0];
+	fds[n++] = special_fd(l, row->special);
+	fds[n++] = who == IPC_EXEC_HELPER ? l->binaries[who] : l->null_fd;
+	for (int i = 0; who == IPC_SUPERVISOR && i < LAU_CHILDREN - 1; i++)
+		fds[n++] = ends[i];
+	fds[n++] = l->binaries[who];
+	add_args(&args, l, who);
+	add_variable(&env, "JOURNAL_STREAM");
+	if (crash_env())
+		add_word(&env, "%s", crash_env());
+	if (row->notify) {
+		add_variable(&env, "NOTIFY_SOCKET");
+		add_variable(&env, "WATCHDOG_USEC");
+	}
+	(void)setsid();
+	(void)umask(022);
+	set_signals(who == IPC_SUPERVISOR);
+	if (dup2(l->null_fd, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ||
+	    fd_pack(fds, (size_t)n, FD_LINK) < 0)
+		_exit(127);
+	binary = FD_LINK + n - 1;
+	(void)fd_set_cloexec(binary, true);
+	(void)execveat(binary, "", args.v, env.v, AT_EMPTY_PATH);
+	log_error("start %s: %s", row->binary, strerrordesc_np(errno));
+	_exit(127);
+}
+
+int
+lau_child_start(struct launcher *l, enum ipc_peer who, const int *ends, struct err *e)
+{
+	struct lau_child *c = &l->children[who];
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_set(e, -errno, "make the link of %s", lau_child_name(who));
+	/* One way: whatever the process would send, there is nobody to read it. */
+	(void)shutdown(pair[0], SHUT_RD);
+	pid = fork();
+	if (pid == 0)
+		become(l, who, pair[1], ends);
+	(void)close(pair[1]);
+	if (pid < 0) {
+		int r = err_set(e, -errno, "fork for %s", lau_child_name(who));
+
+		(void)close(pair[0]);
+		return r;
+	}
+	c->pid = pid;
+	c->link = pair[0];
+	c->started_ms = lau_now_ms();
+	return 0;
+}

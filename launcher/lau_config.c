@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/* lau_config.c: the configuration, read as root and parsed as nobody in a short-lived child. Runs
+ * in: launcher. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "common/privs.h"
+#include "launcher/lau_config_filter.h"
+#include "launcher/launcher.h"
+
+#define DEFAULT_DIR   "/etc/drover"
+#define FILES_MAX     256
+#define FILE_SIZE_MAX (1024 * 1024)
+#define NOBODY        65534
+#define CHILD_SECONDS 10
+
+struct file {
+	char name[CONFIG_PATH_SIZE * 2];
+	char *text;
+	size_t len;
+};
+
+struct files {
+	struct file v[FILES_MAX];
+	size_t n;
+};
+
+/* Whoever can change the configuration is root soon after: only root may be able to. */
+static int
+check_owner(int fd, const char *name, mode_t type, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_set(e, -errno, "configuration %s", name);
+	if ((st.st_mode & S_IFMT) != type)
+		return err_say(
+		    e, -EINVAL, "configuration %s is neither a regular file nor a directory", name);
+	if (st.st_uid != 0 || (st.st_mode & 022))
+		return err_say(e, -EPERM,
+		    "configuration %s can be written by others than root (owner %u, mode %04o): "
+		    "chown root, chmod go-w",
+		    name, st.st_uid, st.st_mode & 07777);
+	return 0;
+}
+
+static int
+load_file(struct files *files, int dir_fd, const char *path, const char *name, struct err *e)
+{
+	cleanup_close int fd = openat(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct file *f = &files->v[files->n];
+	ssize_t n;
+	int r;
+
+	if (fd < 0)
+		return err_set(e, -errno, "open configuration %s", name);
+	r = check_owner(fd, name, S_IFREG, e);
+	if (r < 0)
+		return r;
+	if (files->n == FILES_MAX || strlen(name) >= sizeof f->name)
+		return err_say(e, -EFBIG,
+		    "configuration %s: more than %d files, or its name is too long", name,
+		    FILES_MAX);
+	f->text = malloc(FILE_SIZE_MAX + 1);
+	if (!f->text)
+		return err_set(e, -ENOMEM, "read configuration %s", name);
+	n = fd_read_full(fd, f->text, FILE_SIZE_MAX + 1);
+	if (n < 0 || n > FILE_SIZE_MAX)
+		return err_set(e, n < 0 ? (int)n : -EFBIG, "read configuration %s", name);
+	f->text[n] = '\0';
+	f->len = (size_t)n;
+	(void)strcpy(f->name, name);
+	files->n++;
+	return 0;
+}
+
+static int
+is_config_name(const struct dirent *entry)
+{
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return entry->d_name[0] != '.' && dot &&
+	       (strcmp(dot, ".hcl") == 0 || strcmp(dot, ".json") == 0);
+}
+
+static int
+compare_names(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int
+load_dir(struct files *files, int fd, const char *path, struct err *e)
+{
+	struct dirent **names = NULL;
+	int n, r = check_owner(fd, path, S_IFDIR, e);
+
+	if (r < 0)
+		return r;
+	n = scandirat(fd, ".", &names, is_config_name, compare_names);
+	if (n < 0)
+		return err_set(e, -errno, "list configuration directory %s", path);
+	for (int i = 0; i < n && r == 0; i++) {
+		char name[CONFIG_PATH_SIZE * 2];
+
+		(void)snprintf(name, sizeof name, "%s/%s", path, names[i]->d_name);
+		r = load_file(files, fd, names[i]->d_name, name, e);
+	}
+	for (int i = 0; i < n; i++)
+		free(names[i]);
+	free(names);
+	return r;
+}
+
+static int
+load_path(struct files *files, const char *path, bool may_be_missing, struct err *e)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0)
+		return load_dir(files, fd, path, e);
+	if (errno == ENOENT && may_be_missing)
+		return 0;
+	return errno == ENOTDIR ? load_file(files, AT_FDCWD, path, path, e)
+				: err_set(e, -errno, "open configuration %s", path);
+}
+
+static void
+warn_sentence(void *arg, const char *sentence)
+{
+	(void)arg;
+	log_warn("%s", sentence);
+}
+
+/* The child: opens, drops, parses, writes. */
+static int
+read_config(const struct launcher *l, int config_fd, int policy_fd, struct err *e)
+{
+	static struct agent_config config;
+	static struct agent_policy policy;
+	static struct files files;
+	const struct privs nobody = {
+		.uid = NOBODY, .gid = NOBODY, .no_new_privs = true, .filter = &lau_config_prog
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < l->n_configs && r == 0; i++)
+		r = load_path(&files, l->configs[i], false, e);
+	if (l->n_configs == 0 && !l->dev)
+		r = load_path(&files, DEFAULT_DIR, true, e);
+	if (r < 0)
+		return r;
+	config_defaults(&config, &policy, l->dev);
+	r = privs_drop(&nobody, e);
+	for (size_t i = 0; i < files.n && r >= 0; i++)
+		r = config_parse(files.v[i].text, files.v[i].len, files.v[i].name, &config, &policy,
+		    warn_sentence, NULL, e);
+	if (r < 0)
+		return r;
+	if ((r = fd_write_full(config_fd, &config, sizeof config)) < 0 ||
+	    (r = fd_write_full(policy_fd, &policy, sizeof policy)) < 0)
+		return err_set(e, r, "hand over the configuration");
+	return 0;
+}
+
+static int
+wait_child(pid_t pid, struct err *e)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return err_set(e, -errno, "wait for the configuration's reader");
+	if (WIFSIGNALED(status))
+		return err_say(e, -EIO, "the configuration's reader was killed by signal %d",
+		    WTERMSIG(status));
+	return WEXITSTATUS(status) == 0 ? 0
+					: err_say(e, -EINVAL, "the configuration was not accepted");
+}
+
+static int
+seal(int fd, struct err *e)
+{
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
+		return err_set(e, -errno, "seal the configuration");
+	return 0;
+}
+
+int
+lau_config_read(const struct launcher *l, struct lau_config *ret, struct err *e)
+{
+	cleanup_close int config_fd = memfd_create("config", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	cleanup_close int policy_fd = memfd_create("policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct lau_config c = { 0 };
+	pid_t pid;
+	int r;
+
+	if (config_fd < 0 || policy_fd < 0)
+		return err_set(e, -errno, "make a memfd for the configuration");
+	pid = fork();
+	if (pid < 0)
+		return err_set(e, -errno, "fork the configuration's reader");
+	if (pid == 0) {
+		(void)alarm(CHILD_SECONDS);
+		r = read_config(l, config_fd, policy_fd, e);
+		if (r < 0)
+			log_error("%s", e->msg);
+		_exit(r < 0);
+	}
+	r = wait_child(pid, e);
+	if (r < 0 || (r = seal(config_fd, e)) < 0 || (r = seal(policy_fd, e)) < 0)
+		return r;
+	c.config = config_map(config_fd, e);
+	c.policy = policy_map(policy_fd, e);
+	if (!c.config || !c.policy) {
+		lau_config_done(&c);
+		return -EINVAL;
+	}
+	c.config_fd = steal_fd(&config_fd);
+	c.policy_fd = steal_fd(&policy_fd);
+	*ret = c;
+	return 0;
+}
+
+void
+lau_config_done(struct lau_config *c)
+{
+	if (c->config)
+		(void)munmap((void *)(uintptr_t)c->config, sizeof *c->config);
+	if (c->policy)
+		(void)munmap((void *)(uintptr_t)c->policy, sizeof *c->policy);
+	if (c->config_fd > 0)
+		(void)close(c->config_fd);
+	if (c->policy_fd > 0)
+		(void)close(c->policy_fd);
+	*c = (struct lau_config){ 0 };
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+/* lau_data.c: the data directory: opened, locked, named, filled, and undone. Runs in: launcher. */
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <linux/stat.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/id.h"
+#include "common/log.h"
+#include "common/mountinfo.h"
+#include "common/path.h"
+#include "launcher/launcher.h"
+
+#define DEFAULT_DATA "/var/lib/drover"
+#define TEMPORARY    "/tmp/drover-XXXXXX"
+/* What a plugin listens on; sun_path must hold it, its NUL included. */
+#define PLUGIN_SOCKET "/csi/sock/01234567-0123-0123-0123-0123456789ab/csi.sock"
+#define DATA_LEN_MAX  (sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof PLUGIN_SOCKET)
+
+static const struct made_dir {
+	const char *name;
+	mode_t mode;
+	bool owned, grouped; /* by drover, to drover; else root's */
+} made_dirs[] = {
+	{ "state", 0700, true, true },
+	{ "alloc", 0711, false, false },
+	{ "secrets", 0711, false, false },
+	{ "logs", 0750, false, true },
+	{ "run", 02750, false, true },
+	{ "csi", 0711, false, false },
+	{ "csi/sock", 0711, false, false },
+	{ "csi/node", 0711, false, false },
+	{ "csi/controller", 0711, false, false },
+	{ "csi/monolith", 0711, false, false },
+};
+
+uint64_t
+lau_now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* mkdir -p; then path without links and dots into ret. */
+static int
+make_path(const char *path, char ret[PATH_MAX], struct err *e)
+{
+	char copy[PATH_MAX];
+
+	if (strlen(path) >= sizeof copy)
+		return err_set(e, -ENAMETOOLONG, "data directory %s", path);
+	(void)strcpy(copy, path);
+	for (char *slash = strchr(copy + 1, '/');; slash = strchr(slash + 1, '/')) {
+		if (slash)
+			*slash = '\0';
+		if (mkdir(copy, slash ? 0755 : 0711) < 0 && errno != EEXIST)
+			return err_set(e, -errno, "make data directory %s", copy);
+		if (!slash)
+			break;
+		*slash = '/';
+	}
+	if (!realpath(copy, ret))
+		return err_set(e, -errno, "data directory %s", copy);
+	return 0;
+}
+
+static int
+choose_path(struct launcher *l, char ret[PATH_MAX], struct err *e)
+{
+	const char *path = l->data_option;
+	char temporary[] = TEMPORARY;
+
+	if (!path && l->config.config->data_dir[0])
+		path = l->config.config->data_dir;
+	if (!path && l->dev) {
+		if (!mkdtemp(temporary))
+			return err_set(e, -errno, "make a temporary data directory");
+		l->data_is_temporary = true;
+		path = temporary;
+	}
+	return make_path(path ? path : DEFAULT_DATA, ret, e);
+}
+
+static int
+check_path(const char *path, struct err *e)
+{
+	if (strlen(path) > DATA_LEN_MAX)
+		return err_say(e, -ENAMETOOLONG,
+		    "data directory %s is too long by %zu: a CSI plugin's socket below it could "
+		    "have no address",
+		    path, strlen(path) - DATA_LEN_MAX);
+	if (strpbrk(path, " \t\n\\:,"))
+		return err_say(e, -EINVAL,
+		    "data directory %s: no blanks, colons, commas or backslashes, please", path);
+	return 0;
+}
+
+int
+lau_lock_take(int fd, const char *what, struct err *e)
+{
+	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
+	uint64_t until = lau_now_ms() + LAU_LOCK_WAIT_MS;
+	char text[16] = "";
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return err_set(e, -errno, "lock %s", what);
+		if (lau_now_ms() < until) {
+			(void)nanosleep(&pause, NULL);
+			continue;
+		}
+		if (pread(fd, text, sizeof text - 1, 0) > 0)
+			return err_say(e, -EBUSY, "another agent (pid %ld) uses %s",
+			    strtol(text, NULL, 10), what);
+		return err_say(e, -EBUSY, "another agent uses %s", what);
+	}
+	return 0;
+}
+
+/* The pid is for the sentence above only. The descriptor that the processes share cannot write. */
+static int
+lock_data(struct launcher *l, struct err *e)
+{
+	cleanup_close int writer =
+	    openat(l->data_fd, "lock", O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r;
+
+	l->lock_fd = openat(l->data_fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (writer < 0 || l->lock_fd < 0)
+		return err_set(e, -errno, "open %s/lock", l->data);
+	r = lau_lock_take(l->lock_fd, l->data, e);
+	if (r == 0 && (ftruncate(writer, 0) < 0 || dprintf(writer, "%d\n", (int)getpid()) < 0))
+		return err_set(e, -errno, "write %s/lock", l->data);
+	return r;
+}
+
+int
+lau_data_open(struct launcher *l, struct err *e)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int r = choose_path(l, path, e);
+
+	if (r < 0 || (r = check_path(path, e)) < 0)
+		return r;
+	(void)strcpy(l->data, path);
+	l->data_fd = open(l->data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (l->data_fd < 0 || fstat(l->data_fd, &st) < 0)
+		return err_set(e, -errno, "open data directory %s", l->data);
+	if (st.st_uid != 0 || (st.st_mode & 022))
+		return err_say(e, -EPERM,
+		    "data directory %s can be written by others than root (owner %u, mode %04o)",
+		    l->data, st.st_uid, st.st_mode & 07777);
+	return lock_data(l, e);
+}
+
+int
+lau_file_replace(int dir_fd, const char *name, mode_t mode, const void *data, size_t len)
+{
+	cleanup_close int fd = -1;
+	char temporary[64];
+	int r;
+
+	(void)snprintf(temporary, sizeof temporary, "%s.new", name);
+	(void)unlinkat(dir_fd, temporary, 0);
+	fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (fd < 0)
+		return -errno;
+	r = fd_write_full(fd, data, len);
+	if (r == 0 && (fchmod(fd, mode) < 0 || fsync(fd) < 0 ||
+			  renameat(dir_fd, temporary, dir_fd, name) < 0))
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(dir_fd, temporary, 0);
+	return r < 0 || fsync(dir_fd) == 0 ? r : -errno;
+}
+
+static int
+read_instance(struct launcher *l, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	struct id id = id_random();
+	char hex[ID_HEX_SIZE];
+	ssize_t n = fd_read_file(l->data_fd, "instance", 64, &text);
+	int r;
+
+	if (n >= 8 && strspn(text, "0123456789abcdef") == 8 &&
+	    (text[8] == '\n' || text[8] == '\0')) {
+		memcpy(l->instance, text, 8);
+		return 0;
+	}
+	if (n != -ENOENT)
+		return n < 0 ? err_set(e, (int)n, "read %s/instance", l->data)
+			     : err_say(e, -EINVAL, "%s/instance does not hold 8 hexadecimal digits",
+				   l->data);
+	id_to_hex(&id, hex);
+	memcpy(l->instance, hex, 8);
+	hex[8] = '\n';
+	r = lau_file_replace(l->data_fd, "instance", 0644, hex, 9);
+	return r < 0 ? err_set(e, r, "write %s/instance", l->data) : 0;
+}
+
+static int
+mount_secrets(struct launcher *l, struct err *e)
+{
+	cleanup_close int fd = fd_open_beneath(l->data_fd, "secrets", O_PATH | O_DIRECTORY, 0);
+	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+	struct statx stx;
+	struct statfs fs;
+	char path[32];
+
+	if (fd < 0)
+		return err_set(e, fd, "open %s/secrets", l->data);
+	if (statx(fd, "", AT_EMPTY_PATH, 0, &stx) < 0 || fstatfs(fd, &fs) < 0)
+		return err_set(e, -errno, "look at %s/secrets", l->data);
+	if ((stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) && fs.f_type == TMPFS_MAGIC)
+		return 0;
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	/* Kernels before 6.4 do not know noswap; there a secret can reach the swap. */
+	if (mount("drover-secrets", path, "tmpfs", flags, "mode=0711,noswap") < 0 &&
+	    mount("drover-secrets", path, "tmpfs", flags, "mode=0711") < 0)
+		return err_set(e, -errno, "mount a tmpfs on %s/secrets", l->data);
+	return 0;
+}
+
+int
+lau_data_make(struct launcher *l, struct err *e)
+{
+	int r;
+
+	if (fchmod(l->data_fd, 0711) < 0)
+		return err_set(e, -errno, "change the mode of %s", l->data);
+	r = read_instance(l, e);
+	if (r < 0 || (r = lau_users_find(l, e)) < 0)
+		return r;
+	for (size_t i = 0; i < ELEMENTSOF(made_dirs); i++) {
+		const struct made_dir *d = &made_dirs[i];
+
+		r = dir_ensure_at(l->data_fd, d->name, d->mode,
+		    d->owned ? l->users.uid[LAU_USER_DROVER] : 0,
+		    d->grouped ? l->users.gid[LAU_USER_DROVER] : 0, NULL);
+		if (r < 0)
+			return err_set(e, r, "make %s/%s", l->data, d->name);
+	}
+	return mount_secrets(l, e);
+}
+
+/* Last made first, so that what is mounted on a mount goes before it: a list made by recursion. */
+static void
+unmount_below(char *text, const char *data)
+{
+	struct mountinfo m;
+	int r = mountinfo_next(&text, &m);
+
+	if (r == 0)
+		return;
+	unmount_below(text, data);
+	if (r == 1 && mountinfo_below(m.target, data) &&
+	    umount2(m.target, MNT_DETACH | UMOUNT_NOFOLLOW) < 0)
+		log_warn("unmount %s: %s", m.target, strerrordesc_np(errno));
+}
+
+void
+lau_data_undo(struct launcher *l)
+{
+	char *slash = strrchr(l->data, '/');
+	cleanup_free char *mounts = NULL;
+	cleanup_close int parent = -1;
+	int r;
+
+	if (!l->dev || !slash)
+		return;
+	if (mountinfo_read(&mounts) == 0)
+		unmount_below(mounts, l->data);
+	if (!l->data_is_temporary)
+		return;
+	*slash = '\0';
+	parent = open(slash == l->data ? "/" : l->data, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	*slash = '/';
+	r = tree_remove_at(parent, slash + 1);
+	if (r < 0)
+		log_warn("remove %s: %s", l->data, strerrordesc_np(-r));
+}

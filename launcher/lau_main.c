@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * lau_main.c: the launcher: options, the order of the start, the end. Runs in: launcher, as root
+ * with every capability and without a filter, because what it sets every task would inherit. It
+ * reads no message from anybody.
+ *
+ * SIGTERM and SIGINT end the set and leave the tasks running; with -dev they drain the node first,
+ * and everything that was made outside the data directory goes. A second one does not wait for the
+ * drain. SIGHUP reads the configuration again. Exit codes: 0 ended as told; 1 could not start; 2
+ * bad arguments; 78 the supervisor cannot run here (proc.h).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/crash.h"
+#include "common/log.h"
+#include "launcher/launcher.h"
+
+static int
+parse_options(struct launcher *l, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "data-dir", required_argument, NULL, 'd' },
+		{ "dev", no_argument, NULL, 'D' },
+		{ "socket", required_argument, NULL, 's' },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = getopt_long_only(argc, argv, "", options, NULL)) != -1) {
+		if (c == 'c' && l->n_configs < LAU_CONFIGS_MAX)
+			l->configs[l->n_configs++] = optarg;
+		else if (c == 'd')
+			l->data_option = optarg;
+		else if (c == 'D')
+			l->dev = true;
+		else if (c == 's')
+			l->socket_option = optarg;
+		else
+			return -1;
+	}
+	return optind == argc ? 0 : -1;
+}
+
+/* 0 to 2 must be open, or the first files that are opened become the log. */
+static int
+open_null(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	return fd;
+}
+
+static int
+block_signals(void)
+{
+	sigset_t mask;
+
+	(void)sigemptyset(&mask);
+	(void)sigaddset(&mask, SIGCHLD);
+	(void)sigaddset(&mask, SIGHUP);
+	(void)sigaddset(&mask, SIGINT);
+	(void)sigaddset(&mask, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &mask, NULL);
+	(void)signal(SIGCHLD, SIG_DFL); /* ignored, it would take the exit statuses with it */
+	return signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static int
+prepare(struct launcher *l, struct err *e)
+{
+	int level, r;
+
+	if (geteuid() != 0)
+		return err_say(e, -EPERM,
+		    "the agent starts as root, and gives that up in all but its smallest parts");
+	l->null_fd = open_null();
+	l->signal_fd = block_signals();
+	if (l->null_fd < 0 || l->signal_fd < 0)
+		return err_set(e, -errno, "open /dev/null and a signalfd");
+	(void)umask(022);
+	(void)unsetenv("WATCHDOG_PID"); /* the supervisor sends the beats, not this process */
+	/* Executors whose exec-helper has died become children of this process, so that somebody
+	 * waits for them. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		return err_set(e, -errno, "become the subreaper");
+	r = lau_config_read(l, &l->config, e);
+	if (r < 0)
+		return r;
+	level = log_level_parse(l->config.config->log_level);
+	if (level > 0)
+		log_init("launcher", (enum log_level)level);
+	if ((r = lau_binaries_open(l, e)) < 0 || (r = lau_data_open(l, e)) < 0 ||
+	    (r = lau_data_make(l, e)) < 0)
+		return r;
+	return lau_runtime_make(l, e);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct launcher l = { .null_fd = -1,
+		.data_fd = -1,
+		.lock_fd = -1,
+		.rt_fd = -1,
+		.lease_fd = -1,
+		.listen_fd = -1,
+		.signal_fd = -1 };
+	struct err e = { 0 };
+	int code = 1;
+
+	crash_init();
+	log_init("launcher", LOG_LEVEL_INFO);
+	for (int i = 0; i < LAU_CHILDREN; i++)
+		l.children[i].link = l.children[i].kept = -1;
+	if (parse_options(&l, argc, argv) < 0) {
+		(void)fprintf(stderr, "Usage: drover-launcher [-config PATH]... [-dev] [-data-dir "
+				      "DIR] [-socket PATH]\n");
+		return 2;
+	}
+	if (prepare(&l, &e) < 0)
+		log_error("%s", e.msg);
+	else
+		code = lau_set_run(&l);
+	/* Where nothing was drained, tasks may still run: only a directory that nobody else knows
+	 * is cleared all the same. */
+	if (code == 0 || l.data_is_temporary) {
+		lau_runtime_undo(&l);
+		lau_data_undo(&l);
+	}
+	return code;
+}

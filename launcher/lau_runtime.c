@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+/* lau_runtime.c: what lives until the next boot: <rt>, lease page, control socket, cgroups. Runs
+ * in: launcher. */
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/cgroup.h"
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/lease.h"
+#include "common/log.h"
+#include "common/path.h"
+#include "common/sd.h"
+#include "launcher/launcher.h"
+
+#define RUNTIME_DIR    "/run/drover"
+#define TASKS_UNIT     "/drover.slice/drover-tasks.service"
+#define LEASE_SIZE     4096
+#define REMOVE_WAIT_MS 10000
+
+/* The lock keeps agents with different data directories from sharing a runtime directory. */
+static int
+make_dirs(struct launcher *l, struct err *e)
+{
+	struct stat st;
+	int r;
+
+	(void)strcpy(l->rt, l->dev ? l->data : RUNTIME_DIR);
+	if (l->dev)
+		(void)strcat(l->rt, "/rt"); /* a data directory's path is short: lau_data.c */
+	if (mkdir(l->rt, 0755) < 0 && errno != EEXIST)
+		return err_set(e, -errno, "make %s", l->rt);
+	l->rt_fd = open(l->rt, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (l->rt_fd < 0 || fstat(l->rt_fd, &st) < 0)
+		return err_set(e, -errno, "open %s", l->rt);
+	if (st.st_uid != 0 || (st.st_mode & 022))
+		return err_say(e, -EPERM,
+		    "%s can be written by others than root (owner %u, mode %04o)", l->rt, st.st_uid,
+		    st.st_mode & 07777);
+	r = lau_lock_take(l->rt_fd, l->rt, e);
+	if (r < 0)
+		return r;
+	r = dir_ensure_at(l->rt_fd, "x", 02750, 0, l->users.gid[LAU_USER_DROVER], NULL);
+	return r < 0 ? err_set(e, r, "make %s/x", l->rt) : 0;
+}
+
+int
+lau_lease_open(struct launcher *l, struct err *e)
+{
+	union {
+		struct lease_page page;
+		char bytes[LEASE_SIZE];
+	} new = { .page = { .magic = LEASE_MAGIC } };
+	cleanup_close int fd = openat(l->rt_fd, "lease", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	struct lease_page page;
+	struct stat st;
+	int r;
+
+	if (fd < 0 && errno != ENOENT && errno != ELOOP)
+		return err_set(e, -errno, "open %s/lease", l->rt);
+	/* A page of this boot stays as it is, whoever starts: else a crash loop would extend the
+	 * lease for ever. */
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size != LEASE_SIZE || lease_read(fd, &page) < 0) {
+		new.page.started = boottime_ns();
+		r = boot_id_read(new.page.boot_id);
+		if (r == 0)
+			r = lau_file_replace(l->rt_fd, "lease", 0644, &new, sizeof new);
+		if (r < 0)
+			return err_set(e, r, "write %s/lease", l->rt);
+		close_p(&fd);
+		fd = openat(l->rt_fd, "lease", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0)
+			return err_set(e, -errno, "open %s/lease", l->rt);
+	}
+	close_p(&l->lease_fd);
+	l->lease_fd = steal_fd(&fd);
+	return 0;
+}
+
+/* Takes away a socket that nobody listens on. */
+static int
+remove_stale(
+    int dir_fd, const char *name, const struct sockaddr_un *at, const char *path, struct err *e)
+{
+	cleanup_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct stat st;
+
+	if (fd < 0)
+		return err_set(e, -errno, "make a socket");
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : err_set(e, -errno, "look at %s", path);
+	if (!S_ISSOCK(st.st_mode))
+		return err_say(e, -EEXIST, "%s exists and is not a socket", path);
+	if (connect(fd, (const struct sockaddr *)at, sizeof *at) == 0 || errno == EAGAIN)
+		return err_say(e, -EADDRINUSE, "another agent listens on %s", path);
+	if (unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT)
+		return err_set(e, -errno, "remove the stale %s", path);
+	return 0;
+}
+
+/* By the directory's descriptor, because sun_path holds 108 bytes and a path may be longer. */
+static int
+bind_socket(struct launcher *l, struct err *e)
+{
+	char dir[CONFIG_PATH_SIZE], base[CONFIG_PATH_SIZE];
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	cleanup_close int dir_fd = -1, fd = -1;
+	const char *name;
+	mode_t old;
+	int r;
+
+	(void)strcpy(dir, l->socket);
+	(void)strcpy(base, l->socket);
+	name = basename(base);
+	dir_fd = open(dirname(dir), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return err_set(e, -errno, "open the directory of the control socket %s", l->socket);
+	r = snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d/%s", dir_fd, name);
+	if ((size_t)r >= sizeof at.sun_path)
+		return err_set(e, -ENAMETOOLONG, "control socket %s", l->socket);
+	r = remove_stale(dir_fd, name, &at, l->socket, e);
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	old = umask(0177);
+	r = fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0 ? -errno : 0;
+	(void)umask(old);
+	if (r < 0 || listen(fd, SOMAXCONN) < 0)
+		return err_set(e, r < 0 ? r : -errno, "listen on %s", l->socket);
+	if (!l->dev &&
+	    (fchownat(dir_fd, name, 0, l->users.gid[LAU_USER_DROVER], AT_SYMLINK_NOFOLLOW) < 0 ||
+		fchmodat(dir_fd, name, 0660, 0) < 0))
+		return err_set(e, -errno, "give %s to group drover", l->socket);
+	l->listen_fd = steal_fd(&fd);
+	l->listen_is_ours = true;
+	return 0;
+}
+
+static int
+make_socket(struct launcher *l, struct err *e)
+{
+	int r = listen_fd_take(e), n;
+
+	if (r >= 0)
+		l->listen_fd = r;
+	if (r != -ENOENT)
+		return r < 0 ? r : 0;
+	n = l->socket_option ? snprintf(l->socket, sizeof l->socket, "%s", l->socket_option)
+			     : snprintf(l->socket, sizeof l->socket, "%s/drover.sock", l->rt);
+	if (n <= 0 || (size_t)n >= sizeof l->socket)
+		return err_say(e, -ENAMETOOLONG,
+		    "the control socket's path must have 1 to %zu bytes", sizeof l->socket - 1);
+	return bind_socket(l, e);
+}
+
+/* Is the unit there that keeps tasks apart from the agent's own unit? */
+static bool
+has_tasks_unit(void)
+{
+	static const char *const roots[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified",
+		"/sys/fs/cgroup/systemd" };
+	char path[128];
+
+	for (size_t i = 0; i < ELEMENTSOF(roots); i++) {
+		(void)snprintf(path, sizeof path, "%s" TASKS_UNIT, roots[i]);
+		if (access(path, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int
+make_cgroups(struct launcher *l, struct err *e)
+{
+	const char *parent = l->config.policy->cgroup_parent;
+	struct cgroup c;
+	char names[64];
+	int n, r;
+
+	if (!l->dev && parent[0])
+		n = snprintf(l->cgroup, sizeof l->cgroup, "/%s/%s", parent + strspn(parent, "/"),
+		    l->instance);
+	else if (!l->dev && getenv("NOTIFY_SOCKET") && has_tasks_unit())
+		n = snprintf(l->cgroup, sizeof l->cgroup, TASKS_UNIT "/%s", l->instance);
+	else
+		n = snprintf(l->cgroup, sizeof l->cgroup, "/drover-%s", l->instance);
+	if ((size_t)n >= sizeof l->cgroup || strstr(l->cgroup, "/../"))
+		return err_say(e, -EINVAL, "cgroup_parent %s is too long or leads upwards", parent);
+	r = cgroup_make(&c, l->cgroup, e);
+	if (r == 0 && c.missing) {
+		cgroup_missing_names(&c, names, sizeof names);
+		log_warn(
+		    "cgroup controllers missing here: %s; their limits are not enforced", names);
+	}
+	cgroup_close(&c);
+	return r;
+}
+
+int
+lau_runtime_make(struct launcher *l, struct err *e)
+{
+	int r = make_dirs(l, e);
+
+	if (r < 0 || (r = lau_lease_open(l, e)) < 0 || (r = make_cgroups(l, e)) < 0)
+		return r;
+	return make_socket(l, e);
+}
+
+void
+lau_runtime_undo(struct launcher *l)
+{
+	struct err e = { 0 };
+	int r;
+
+	if (l->listen_is_ours && unlink(l->socket) < 0 && errno != ENOENT)
+		log_warn("remove %s: %s", l->socket, strerrordesc_np(errno));
+	if (!l->dev)
+		return;
+	if (l->cgroup[0] && cgroup_remove(l->cgroup, REMOVE_WAIT_MS, &e) < 0)
+		log_warn("%s", e.msg);
+	r = l->rt_fd >= 0 ? tree_remove_at(l->data_fd, "rt") : 0;
+	if (r < 0)
+		log_warn("remove %s: %s", l->rt, strerrordesc_np(-r));
+}

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * lau_set.c: the set of processes: started, watched, respawned, ended. Runs in: launcher.
+ *
+ * A helper has no process until its end of the pair has something to read. When it dies, a new pair
+ * is made and announced to the supervisor, and the same rule starts it again: there is no other way
+ * to start one. When the supervisor dies all the others have to end, for they hold sockets to
+ * nobody, and then the set begins anew.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "common/sd.h"
+#include "launcher/launcher.h"
+
+#define RESPAWN_FIRST_MS  100 /* after the one that is at once */
+#define RESPAWN_MAX_MS    10000
+#define RESPAWN_RESET_MS  10000 /* who ran that long begins at once again */
+#define HELPER_END_MS     1000
+#define SUPERVISOR_END_MS 5000
+#define DRAIN_TRIES       3
+
+static void
+close_end(int *fd)
+{
+	close_p(fd);
+	*fd = -1;
+}
+
+static void
+note_end(struct lau_child *c)
+{
+	uint64_t now = lau_now_ms();
+
+	if (now - c->started_ms >= RESPAWN_RESET_MS)
+		c->delay_ms = 0;
+	c->not_before_ms = now + c->delay_ms;
+	c->delay_ms = c->delay_ms ? 2 * c->delay_ms : RESPAWN_FIRST_MS;
+	if (c->delay_ms > RESPAWN_MAX_MS)
+		c->delay_ms = RESPAWN_MAX_MS;
+}
+
+/* The helper's end is kept, the supervisor's is returned. */
+static int
+make_pair(struct lau_child *c)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	c->kept = pair[0];
+	c->generation++;
+	return pair[1];
+}
+
+/* A supervisor that cannot be told of a helper is as good as hung. One that has just died gets its
+ * SIGCHLD soon. */
+static void
+renew_helper(struct launcher *l, enum ipc_peer who)
+{
+	struct lau_child *sup = &l->children[IPC_SUPERVISOR], *c = &l->children[who];
+	struct proc_link news = { .helper = who };
+	cleanup_close int end = -1;
+	int r;
+
+	if (sup->link < 0)
+		return;
+	end = make_pair(c);
+	if (end < 0) {
+		log_error(
+		    "make a socket pair for %s: %s", lau_child_name(who), strerrordesc_np(-end));
+		note_end(c);
+		return;
+	}
+	news.generation = c->generation;
+	r = fd_send_msg(sup->link, &news, sizeof news, &end, 1, MSG_DONTWAIT);
+	if (r < 0 && r != -EPIPE && r != -ECONNRESET) {
+		log_error("tell the supervisor about the new %s: %s", lau_child_name(who),
+		    strerrordesc_np(-r));
+		(void)kill(sup->pid, SIGKILL);
+	}
+	if (r < 0)
+		close_end(&c->kept);
+}
+
+static void
+start_helper(struct launcher *l, enum ipc_peer who)
+{
+	struct lau_child *c = &l->children[who];
+	struct err e = { 0 };
+
+	if (lau_child_start(l, who, &c->kept, &e) < 0) {
+		log_error("%s", e.msg);
+		note_end(c);
+		return;
+	}
+	close_end(&c->kept);
+	log_debug("%s started, pid %d", lau_child_name(who), (int)c->pid);
+}
+
+static void
+start_set(struct launcher *l)
+{
+	struct lau_child *sup = &l->children[IPC_SUPERVISOR];
+	int ends[LAU_CHILDREN - 1], r;
+	struct err e = { 0 };
+
+	r = lau_lease_open(l, &e);
+	for (int i = 0; i < LAU_CHILDREN - 1; i++) {
+		ends[i] = make_pair(&l->children[i + 1]);
+		if (ends[i] < 0 && r == 0)
+			r = err_set(&e, ends[i], "make a socket pair");
+	}
+	sup->generation++;
+	if (r == 0)
+		r = lau_child_start(l, IPC_SUPERVISOR, ends, &e);
+	for (int i = 0; i < LAU_CHILDREN - 1; i++) {
+		close_p(&ends[i]);
+		if (r < 0)
+			close_end(&l->children[i + 1].kept);
+	}
+	if (r < 0) {
+		log_error("%s", e.msg);
+		note_end(sup);
+		return;
+	}
+	l->ending = l->killed = false;
+	l->kill_at_ms = 0;
+	if (l->stopping) /* it died over its drain */
+		(void)kill(sup->pid, SIGTERM);
+}
+
+static bool
+is_empty(const struct launcher *l)
+{
+	for (int i = 0; i < LAU_CHILDREN; i++)
+		if (l->children[i].pid)
+			return false;
+	return true;
+}
+
+/* The supervisor is no more: the others see the end of their sockets, finish what they have in hand
+ * and exit. */
+static void
+begin_end(struct launcher *l)
+{
+	for (int i = 0; i < LAU_CHILDREN; i++) {
+		close_end(&l->children[i].link);
+		close_end(&l->children[i].kept);
+	}
+	l->ending = true;
+	l->killed = false;
+	l->kill_at_ms = lau_now_ms() + HELPER_END_MS;
+}
+
+/* Asks the supervisor to end and leave the tasks alone: EOF on its link. */
+static void
+end_supervisor(struct launcher *l)
+{
+	close_end(&l->children[IPC_SUPERVISOR].link);
+	if (!l->ending)
+		l->kill_at_ms = lau_now_ms() + SUPERVISOR_END_MS;
+}
+
+/* proc.h says what the supervisor's exit codes mean. */
+static void
+on_supervisor_end(struct launcher *l, int status)
+{
+	struct lau_child *sup = &l->children[IPC_SUPERVISOR];
+	bool asked = sup->link < 0 && !l->killed;
+	bool finished = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == PROC_EXIT_GIVE_UP) {
+		l->done = true;
+		l->exit_code = PROC_EXIT_GIVE_UP;
+	} else if (l->stopping) {
+		l->done = !l->dev || finished || l->forced || ++l->drain_tries == DRAIN_TRIES;
+	}
+	if (asked && !l->stopping) {
+		sup->delay_ms = 0;
+		sup->not_before_ms = 0;
+	}
+	begin_end(l);
+}
+
+static void
+on_child_end(struct launcher *l, enum ipc_peer who, int status)
+{
+	struct lau_child *c = &l->children[who];
+	bool expected = l->ending || l->stopping || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
+
+	if (!expected && WIFSIGNALED(status))
+		log_warn("%s (pid %d) was killed by signal %d (%s)", lau_child_name(who),
+		    (int)c->pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (!expected)
+		log_warn("%s (pid %d) ended with exit code %d", lau_child_name(who), (int)c->pid,
+		    WEXITSTATUS(status));
+	c->pid = 0;
+	note_end(c);
+	if (who == IPC_SUPERVISOR)
+		on_supervisor_end(l, status);
+	else
+		close_end(&c->link);
+}
+
+/* Any pid: executors whose exec-helper has gone are children of the launcher, the subreaper. */
+static void
+reap(struct launcher *l)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (int i = 0; i < LAU_CHILDREN; i++)
+			if (l->children[i].pid == pid)
+				on_child_end(l, (enum ipc_peer)i, status);
+}
+
+static void
+warn_fixed(const char *what, const char *old, const char *new)
+{
+	if (strcmp(old, new) != 0)
+		log_warn("%s changes with a restart only, not with a reload", what);
+}
+
+/* A configuration that is not accepted changes nothing. */
+static void
+reload(struct launcher *l)
+{
+	struct lau_config new;
+	struct err e = { 0 };
+
+	(void)notify_send("RELOADING=1");
+	if (lau_config_read(l, &new, &e) < 0) {
+		log_error("%s; the agent goes on with the one it has", e.msg);
+		(void)notify_send("READY=1");
+		return;
+	}
+	warn_fixed("data_dir", l->config.config->data_dir, new.config->data_dir);
+	warn_fixed("cgroup_parent", l->config.policy->cgroup_parent, new.policy->cgroup_parent);
+	lau_config_done(&l->config);
+	l->config = new;
+	log_info("configuration read again");
+	end_supervisor(l);
+}
+
+static void
+stop(struct launcher *l)
+{
+	struct lau_child *sup = &l->children[IPC_SUPERVISOR];
+
+	(void)notify_send("STOPPING=1");
+	if (l->stopping && l->dev) {
+		log_warn("not waiting any longer: what still runs is killed");
+		l->forced = true;
+	}
+	if (!l->stopping && l->dev)
+		log_info("draining; once more to stop waiting");
+	l->stopping = true;
+	if (sup->pid == 0)
+		l->done = !l->dev || l->forced;
+	else if (!l->dev)
+		end_supervisor(l);
+	else
+		(void)kill(sup->pid, l->forced ? SIGKILL : SIGTERM);
+}
+
+static void
+on_signal(struct launcher *l)
+{
+	struct signalfd_siginfo si;
+
+	while (read(l->signal_fd, &si, sizeof si) == (ssize_t)sizeof si) {
+		if (si.ssi_signo == SIGCHLD)
+			reap(l);
+		else if (si.ssi_signo == SIGHUP && !l->stopping)
+			reload(l);
+		else if (si.ssi_signo != SIGHUP)
+			stop(l);
+	}
+}
+
+/* The time that an end was given is over. */
+static void
+on_deadline(struct launcher *l)
+{
+	for (int i = 0; i < LAU_CHILDREN; i++) {
+		struct lau_child *c = &l->children[i];
+
+		if (c->pid == 0 || (!l->ending && i != IPC_SUPERVISOR))
+			continue;
+		if (l->killed) {
+			log_error("%s (pid %d) does not even end by SIGKILL: given up",
+			    lau_child_name(i), (int)c->pid);
+			c->pid = 0;
+			continue;
+		}
+		log_warn("%s (pid %d) does not end: killed", lau_child_name(i), (int)c->pid);
+		(void)kill(c->pid, SIGKILL);
+	}
+	l->killed = true;
+	l->kill_at_ms = lau_now_ms() + HELPER_END_MS;
+}
+
+static bool
+waits(const struct lau_child *c, uint64_t now)
+{
+	return c->pid == 0 && c->not_before_ms > now;
+}
+
+/* -1: until something happens. */
+static int
+next_timeout(const struct launcher *l)
+{
+	uint64_t now = lau_now_ms(), next = UINT64_MAX;
+
+	if (l->kill_at_ms && !(l->ending && is_empty(l)))
+		next = l->kill_at_ms;
+	for (int i = l->ending ? IPC_SUPERVISOR : IPC_EXEC_HELPER;
+	     i < (l->ending ? 1 : LAU_CHILDREN); i++)
+		if (waits(&l->children[i], now) && l->children[i].not_before_ms < next)
+			next = l->children[i].not_before_ms;
+	if (next == UINT64_MAX)
+		return -1;
+	return next <= now ? 0 : (int)(next - now);
+}
+
+/* What became due: a set, or a pair for a helper that has gone. */
+static void
+start_due(struct launcher *l)
+{
+	uint64_t now = lau_now_ms();
+
+	if (l->ending) {
+		if (is_empty(l) && !l->done && !waits(&l->children[IPC_SUPERVISOR], now))
+			start_set(l);
+		return;
+	}
+	for (int i = IPC_EXEC_HELPER; i < LAU_CHILDREN; i++) {
+		struct lau_child *c = &l->children[i];
+
+		if (c->pid == 0 && c->kept < 0 && !waits(c, now))
+			renew_helper(l, (enum ipc_peer)i);
+	}
+}
+
+/* POLLIN on the kept end of a helper starts it; nothing is read. EOF raises POLLIN too, so POLLHUP
+ * is looked at first. */
+static void
+on_kept(struct launcher *l, enum ipc_peer who, short revents)
+{
+	struct lau_child *c = &l->children[who];
+
+	if (c->kept < 0 || revents == 0)
+		return;
+	if (revents & (POLLHUP | POLLERR)) {
+		close_end(&c->kept);
+		note_end(c);
+	} else {
+		start_helper(l, who);
+	}
+}
+
+static void
+turn(struct launcher *l)
+{
+	struct pollfd fds[LAU_CHILDREN] = { [0] = { .fd = l->signal_fd, .events = POLLIN } };
+	uint64_t now = lau_now_ms();
+
+	for (int i = IPC_EXEC_HELPER; i < LAU_CHILDREN; i++) {
+		fds[i].fd = waits(&l->children[i], now) ? -1 : l->children[i].kept;
+		fds[i].events = POLLIN;
+	}
+	if (poll(fds, LAU_CHILDREN, next_timeout(l)) < 0)
+		return;
+	for (int i = IPC_EXEC_HELPER; i < LAU_CHILDREN; i++)
+		on_kept(l, (enum ipc_peer)i, fds[i].revents);
+	if (fds[0].revents)
+		on_signal(l);
+	if (l->kill_at_ms && lau_now_ms() >= l->kill_at_ms)
+		on_deadline(l);
+	start_due(l);
+}
+
+int
+lau_set_run(struct launcher *l)
+{
+	l->ending = true; /* nothing runs yet: the first turn starts it */
+	start_due(l);
+	while (!l->done || !is_empty(l))
+		turn(l);
+	return l->exit_code;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/* lau_users.c: the four users of the agent: by name, or with -dev from a range. Runs in: launcher.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "launcher/launcher.h"
+
+/* systemd's range for users without a name: nothing else uses it (systemd.io/UIDS-GIDS). */
+#define RANGE_LOW   61184
+#define RANGE_SLOTS ((65519 - RANGE_LOW + 1) / LAU_USERS)
+
+static const char *const names[LAU_USERS] = {
+	[LAU_USER_DROVER] = "drover",
+	[LAU_USER_EXECUTOR] = "drover-exec",
+	[LAU_USER_CSI] = "drover-csi",
+	[LAU_USER_HEARTBEAT] = "drover-heartbeat",
+};
+
+/* Out of /etc/passwd itself: getpwnam(3) would load NSS modules into a process that is root. How
+ * many were found. */
+static int
+find_names(struct lau_users *users)
+{
+	cleanup_file FILE *f = fopen("/etc/passwd", "re");
+	unsigned found = 0;
+	struct passwd *pw;
+
+	while (f && (pw = fgetpwent(f)))
+		for (int i = 0; i < LAU_USERS; i++)
+			if (strcmp(pw->pw_name, names[i]) == 0 && pw->pw_uid != 0 &&
+			    pw->pw_gid != 0) {
+				users->uid[i] = pw->pw_uid;
+				users->gid[i] = pw->pw_gid;
+				found |= 1u << i;
+			}
+	return __builtin_popcount(found);
+}
+
+static bool
+is_in_range(unsigned id, unsigned first)
+{
+	return id >= first && id < first + LAU_USERS;
+}
+
+/* Does a user, a group, a process or systemd have one of the four ids from first on? */
+static bool
+is_taken(unsigned first)
+{
+	cleanup_file FILE *users = fopen("/etc/passwd", "re"), *groups = fopen("/etc/group", "re");
+	cleanup_dir DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	struct passwd *pw;
+	struct group *gr;
+	struct stat st;
+
+	while (users && (pw = fgetpwent(users)))
+		if (is_in_range(pw->pw_uid, first) || is_in_range(pw->pw_gid, first))
+			return true;
+	while (groups && (gr = fgetgrent(groups)))
+		if (is_in_range(gr->gr_gid, first))
+			return true;
+	while (proc && (entry = readdir(proc)))
+		if (fstatat(dirfd(proc), entry->d_name, &st, 0) == 0 &&
+		    is_in_range(st.st_uid, first))
+			return true;
+	for (unsigned i = 0; i < LAU_USERS; i++) {
+		char path[64];
+
+		(void)snprintf(path, sizeof path, "/run/systemd/dynamic-uid/%u", first + i);
+		if (access(path, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+set_range(struct lau_users *users, unsigned first)
+{
+	for (unsigned i = 0; i < LAU_USERS; i++)
+		users->uid[i] = users->gid[i] = first + i;
+}
+
+/* What was taken once is kept: executors of an earlier start have these ids. */
+static int
+find_range(struct launcher *l, struct err *e)
+{
+	unsigned long at = strtoul(l->instance, NULL, 16), first;
+	cleanup_free char *text = NULL;
+	char line[16];
+	ssize_t n = fd_read_file(l->data_fd, "uids", 64, &text);
+	int r;
+
+	if (n >= 0) {
+		first = strtoul(text, NULL, 10);
+		if (first < RANGE_LOW || first >= RANGE_LOW + RANGE_SLOTS * LAU_USERS)
+			return err_say(
+			    e, -EINVAL, "%s/uids does not hold a uid of the range", l->data);
+		set_range(&l->users, (unsigned)first);
+		return 0;
+	}
+	if (n != -ENOENT)
+		return err_set(e, (int)n, "read %s/uids", l->data);
+	for (unsigned tries = 0; tries < RANGE_SLOTS; tries++) {
+		first = RANGE_LOW + (at + tries) % RANGE_SLOTS * LAU_USERS;
+		if (is_taken((unsigned)first))
+			continue;
+		(void)snprintf(line, sizeof line, "%lu\n", first);
+		r = lau_file_replace(l->data_fd, "uids", 0644, line, strlen(line));
+		set_range(&l->users, (unsigned)first);
+		return r < 0 ? err_set(e, r, "write %s/uids", l->data) : 0;
+	}
+	return err_say(e, -EUSERS, "no four user ids are free between %d and 65519", RANGE_LOW);
+}
+
+int
+lau_users_find(struct launcher *l, struct err *e)
+{
+	if (find_names(&l->users) == LAU_USERS)
+		return 0;
+	if (!l->dev)
+		return err_say(e, -ENOENT,
+		    "the users drover, drover-exec, drover-csi and drover-heartbeat must be in "
+		    "/etc/passwd: run "
+		    "systemd-sysusers, or try `drover agent -dev`");
+	return find_range(l, e);
+}
