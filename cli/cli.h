@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli.h: one run of the command: its settings, its verbs, and the flags of a verb. Runs in: drover.
+ */
+#ifndef DROVER_CLI_CLI_H
+#define DROVER_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+#define CLI_ADDRESS_DEFAULT "unix:///run/drover/drover.sock"
+
+/* What a verb returns and drover exits with. */
+enum cli_exit {
+	CLI_OK = 0,
+	CLI_FAILED = 1,   /* anything wrong, wrong words on the command line included */
+	CLI_UNPLACED = 2, /* the evaluation failed or could not place everything */
+};
+
+struct cli {
+	const char *socket_path; /* of the control socket */
+	const char *address;     /* the same as the operator wrote it, for sentences */
+	bool json;               /* print the API's answer */
+	bool verbose;            /* whole ids, exact times */
+	uint64_t timeout_ms;     /* for the agent to answer one request */
+	int id_len;              /* how much of a UUID is shown, for "%.*s" */
+	int status;              /* HTTP status of the last answer, 0 when there was none */
+	bool answered; /* the agent has answered before: a refused connection is a restart */
+	char *refusal; /* body of the last answer that was an error, or NULL */
+};
+
+enum cli_flag_kind {
+	CLI_FLAG_BOOL,     /* bool */
+	CLI_FLAG_STRING,   /* const char * */
+	CLI_FLAG_NUMBER,   /* int64_t, not negative */
+	CLI_FLAG_DURATION, /* uint64_t milliseconds, written 30s, 1h5m */
+};
+
+struct cli_flag {
+	const char *name;
+	enum cli_flag_kind kind;
+	void *value;
+	const char *arg; /* what stands for the value in the help */
+	const char *help;
+};
+
+struct cli_verb {
+	const char *noun, *verb; /* verb is NULL for a command of one word */
+	int (*run)(struct cli *cli, int argc, char **argv);
+	const struct cli_flag *flags; /* ended by a NULL name; NULL: none of its own */
+	int min_args, max_args;       /* -1: the words go to run() as they are */
+	const char *usage;            /* what follows the verb */
+	const char *help;             /* one line */
+};
+
+/*
+ * Takes the flags out of argv, wherever they stand before "--", and leaves the other words in
+ * argv[0..). -name and --name are the same, values follow after '=' or as the next word. Returns
+ * the number of words left, or -EINVAL with a sentence.
+ */
+int cli_flags_parse(
+    const struct cli_flag *const *tables, size_t n, int argc, char **argv, struct err *e);
+
+/* Prints what went wrong, one sentence on stderr, and returns CLI_FAILED. */
+int cli_fail(struct cli *cli, const struct err *e);
+/*
+ * For what cannot be undone. A name that was shortened (wanted is only a prefix of found) needs
+ * yes, or a person at the terminal who agrees. Returns 0, or -EINVAL with a sentence.
+ */
+int cli_confirm_prefix(
+    const char *kind, const char *wanted, const char *found, bool yes, struct err *e);
+/* Asks on the terminal. 1 yes, 0 no, -ENOTTY when nobody is there to ask. */
+int cli_ask(const char *question);
+
+int cli_agent(struct cli *cli, int argc, char **argv);
+int cli_alloc_logs(struct cli *cli, int argc, char **argv);
+int cli_alloc_status(struct cli *cli, int argc, char **argv);
+int cli_alloc_stop(struct cli *cli, int argc, char **argv);
+int cli_job_run(struct cli *cli, int argc, char **argv);
+int cli_job_status(struct cli *cli, int argc, char **argv);
+int cli_job_stop(struct cli *cli, int argc, char **argv);
+int cli_leaks(struct cli *cli, int argc, char **argv);
+int cli_node_drain(struct cli *cli, int argc, char **argv);
+int cli_node_status(struct cli *cli, int argc, char **argv);
+int cli_plugin_status(struct cli *cli, int argc, char **argv);
+int cli_status(struct cli *cli, int argc, char **argv);
+int cli_volume_create(struct cli *cli, int argc, char **argv);
+int cli_volume_delete(struct cli *cli, int argc, char **argv);
+int cli_volume_status(struct cli *cli, int argc, char **argv);
+
+extern const struct cli_flag cli_alloc_logs_flags[], cli_alloc_stop_flags[], cli_job_run_flags[],
+    cli_job_stop_flags[], cli_node_drain_flags[], cli_node_status_flags[],
+    cli_volume_delete_flags[];
+
+#endif

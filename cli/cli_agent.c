@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_agent.c: `drover agent` becomes the launcher. Runs in: drover, before the exec. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "common/cleanup.h"
+
+#ifndef DROVER_LIBEXECDIR
+#define DROVER_LIBEXECDIR "/usr/libexec/drover"
+#endif
+
+/* The launcher beside this command (a build tree), then where packages put it. */
+static int
+find_launcher(char *path, size_t size, struct err *e)
+{
+	char self[PATH_MAX];
+	ssize_t n;
+	char *slash;
+
+	n = readlink("/proc/self/exe", self, sizeof self - 1);
+	if (n < 0)
+		return err_set(e, -errno, "find the directory of this command");
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = '\0';
+	if ((size_t)snprintf(path, size, "%s/drover-launcher", self) < size &&
+	    access(path, X_OK) == 0)
+		return 0;
+	if ((size_t)snprintf(path, size, "%s/drover-launcher", DROVER_LIBEXECDIR) < size &&
+	    access(path, X_OK) == 0)
+		return 0;
+	return err_say(
+	    e, -ENOENT, "there is no drover-launcher in %s or %s", self, DROVER_LIBEXECDIR);
+}
+
+int
+cli_agent(struct cli *cli, int argc, char **argv)
+{
+	char path[PATH_MAX + 32];
+	cleanup_free char **words = NULL;
+	struct err e = { 0 };
+	int r;
+
+	r = find_launcher(path, sizeof path, &e);
+	if (r < 0)
+		return cli_fail(cli, &e);
+	words = calloc((size_t)argc + 2, sizeof *words);
+	if (!words) {
+		(void)err_set(&e, -ENOMEM, "start the agent");
+		return cli_fail(cli, &e);
+	}
+	words[0] = path;
+	for (int i = 0; i < argc; i++)
+		words[i + 1] = argv[i];
+	(void)execv(path, words);
+	(void)err_set(&e, -errno, "start %s", path);
+	return cli_fail(cli, &e);
+}

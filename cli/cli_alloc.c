@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_alloc.c: drover alloc status and stop. Runs in: drover. */
+#include "cli/cli_alloc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_api.h"
+#include "cli/cli_print.h"
+#include "cli/cli_watch.h"
+
+static struct {
+	bool detach, no_shutdown_delay;
+} options;
+
+const struct cli_flag cli_alloc_stop_flags[] = {
+	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
+	    "return once the agent has taken the wish" },
+	{ "no-shutdown-delay", CLI_FLAG_BOOL, &options.no_shutdown_delay, NULL,
+	    "do not wait for shutdown_delay" },
+	{ 0 },
+};
+
+const char *
+cli_alloc_why(const json_t *alloc)
+{
+	/* What follows a failure by itself says nothing about it. */
+	static const char *const consequences[] = { "Killing", "Killed", "Sibling Task Failed",
+		"Alloc Unhealthy", "Waiting for shutdown delay", "Not Restarting" };
+	const json_t *state, *event;
+	const char *task, *type;
+	bool consequence;
+
+	json_object_foreach (cli_json_get(alloc, "TaskStates"), task, state) {
+		json_t *events = cli_json_get(state, "Events");
+
+		for (size_t i = json_array_size(events);
+		     cli_json_true(state, "Failed") && i-- > 0;) {
+			event = json_array_get(events, i);
+			type = cli_json_str(event, "Type");
+			consequence = false;
+			for (size_t k = 0; k < ELEMENTSOF(consequences); k++)
+				consequence |= strcmp(type, consequences[k]) == 0;
+			if (!consequence)
+				return cli_json_str(event, "DisplayMessage");
+		}
+	}
+	return cli_json_str(alloc, "ClientDescription");
+}
+
+static int
+compare_age(const void *a, const void *b)
+{
+	json_int_t time_a = cli_json_int(*(json_t *const *)a, "CreateTime");
+	json_int_t time_b = cli_json_int(*(json_t *const *)b, "CreateTime");
+
+	return time_a < time_b ? 1 : time_a > time_b ? -1 : 0;
+}
+
+void
+cli_print_allocs(const struct cli *cli, const json_t *list)
+{
+	size_t n = json_array_size(list);
+	cleanup_free json_t **sorted = calloc(n + 1, sizeof(json_t *));
+	char created[CLI_TIME_SIZE], modified[CLI_TIME_SIZE];
+	struct cli_table *t;
+
+	if (!sorted)
+		abort();
+	if (n == 0) {
+		cli_say(cli, "None");
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = json_array_get(list, i);
+	qsort(sorted, n, sizeof *sorted, compare_age);
+	t = CLI_TABLE("ID", "Name", "Version", "Desired", "Status", "Created", "Modified");
+	for (size_t i = 0; i < n; i++) {
+		const json_t *alloc = sorted[i];
+
+		cli_table_row(t);
+		cli_cell(t, "%.*s", cli->id_len, cli_json_str(alloc, "ID"));
+		cli_cell(t, "%s", cli_json_str(alloc, "Name"));
+		cli_cell(t, "%lld", (long long)cli_json_int(alloc, "JobVersion"));
+		cli_cell(t, "%s", cli_json_str(alloc, "DesiredStatus"));
+		cli_cell(t, "%s", cli_json_str(alloc, "ClientStatus"));
+		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(alloc, "CreateTime"), created));
+		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(alloc, "ModifyTime"), modified));
+	}
+	cli_table_print(t);
+}
+
+static const json_t *
+find_group(const json_t *alloc)
+{
+	const json_t *group;
+	size_t i;
+
+	json_array_foreach (cli_json_get(alloc, "Job/TaskGroups"), i, group)
+		if (strcmp(cli_json_str(group, "Name"), cli_json_str(alloc, "TaskGroup")) == 0)
+			return group;
+	return NULL;
+}
+
+static void
+print_volumes(const json_t *alloc)
+{
+	const json_t *volumes = cli_json_get(find_group(alloc), "Volumes"), *volume;
+	struct cli_table *t;
+	const char *name;
+
+	if (json_object_size(volumes) == 0)
+		return;
+	cli_head("Volumes");
+	t = CLI_TABLE("Name", "Type", "Source", "Read Only", "Access Mode", "Attachment Mode");
+	json_object_foreach ((json_t *)volumes, name, volume) {
+		cli_table_row(t);
+		cli_cell(t, "%s", name);
+		cli_cell(t, "%s", cli_json_str(volume, "Type"));
+		cli_cell(t, "%s", cli_json_str(volume, "Source"));
+		cli_cell(t, "%s", cli_yes(cli_json_true(volume, "ReadOnly")));
+		cli_cell(t, "%s", cli_json_str(volume, "AccessMode"));
+		cli_cell(t, "%s", cli_json_str(volume, "AttachmentMode"));
+	}
+	cli_table_print(t);
+}
+
+static void
+print_events(const struct cli *cli, const json_t *events)
+{
+	struct cli_table *t;
+	char time[CLI_TIME_SIZE];
+
+	if (json_array_size(events) == 0)
+		return;
+	cli_head("Events, the newest first:");
+	t = CLI_TABLE("Time", "Type", "Description");
+	for (size_t i = json_array_size(events); i-- > 0;) {
+		const json_t *event = json_array_get(events, i);
+
+		cli_table_row(t);
+		cli_cell(t, "%s", cli_time(cli, cli_json_int(event, "Time"), time));
+		cli_cell(t, "%s", cli_json_str(event, "Type"));
+		cli_cell(t, "%s", cli_json_str(event, "DisplayMessage"));
+	}
+	cli_table_print(t);
+}
+
+static void
+print_task(const struct cli *cli, const json_t *alloc, const char *name, const json_t *state)
+{
+	char path[192], time[CLI_TIME_SIZE];
+	const json_t *resources;
+
+	cli_head("Task \"%s\" is %s%s", name, cli_json_str(state, "State"),
+	    cli_json_true(state, "Failed") ? " and has failed" : "");
+	(void)snprintf(path, sizeof path, "AllocatedResources/Tasks/%s", name);
+	resources = cli_json_get(alloc, path);
+	if (resources)
+		cli_field("Resources", "%lld MHz, %lld MiB",
+		    (long long)cli_json_int(resources, "Cpu/CpuShares"),
+		    (long long)cli_json_int(resources, "Memory/MemoryMB"));
+	cli_field("Started", "%s", cli_time(cli, cli_json_time_ns(state, "StartedAt"), time));
+	cli_field("Finished", "%s", cli_time(cli, cli_json_time_ns(state, "FinishedAt"), time));
+	cli_field("Restarts", "%lld", (long long)cli_json_int(state, "Restarts"));
+	cli_field(
+	    "Last Restart", "%s", cli_time(cli, cli_json_time_ns(state, "LastRestart"), time));
+	print_events(cli, cli_json_get(state, "Events"));
+}
+
+static int
+show_alloc(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/allocation/%s", id);
+	cleanup_json json_t *alloc = NULL;
+	const json_t *state;
+	const char *task;
+	char time[CLI_TIME_SIZE];
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, target, e);
+	r = cli_api_get(cli, target, &alloc, e);
+	if (r < 0)
+		return r;
+	cli_field("ID", "%s", cli_json_str(alloc, "ID"));
+	cli_field("Name", "%s", cli_json_str(alloc, "Name"));
+	cli_field("Job", "%s, version %lld", cli_json_str(alloc, "JobID"),
+	    (long long)cli_json_int(alloc, "Job/Version"));
+	cli_field("Node", "%s (%.*s)", cli_json_str(alloc, "NodeName"), cli->id_len,
+	    cli_json_str(alloc, "NodeID"));
+	cli_field("Evaluation", "%.*s", cli->id_len, cli_json_str(alloc, "EvalID"));
+	cli_field("Status", "%s", cli_json_str(alloc, "ClientStatus"));
+	cli_field("Description", "%s", cli_json_str(alloc, "ClientDescription"));
+	cli_field("Desired", "%s", cli_json_str(alloc, "DesiredStatus"));
+	cli_field("Desired Because", "%s", cli_json_str(alloc, "DesiredDescription"));
+	cli_field("Created", "%s", cli_time(cli, cli_json_time_ns(alloc, "CreateTime"), time));
+	cli_field("Modified", "%s", cli_time(cli, cli_json_time_ns(alloc, "ModifyTime"), time));
+	cli_field("In Place Of", "%.*s", cli->id_len, cli_json_str(alloc, "PreviousAllocation"));
+	cli_field("Replaced By", "%.*s", cli->id_len, cli_json_str(alloc, "NextAllocation"));
+	print_volumes(alloc);
+	json_object_foreach (cli_json_get(alloc, "TaskStates"), task, state)
+		print_task(cli, alloc, task, state);
+	return 0;
+}
+
+static int
+list_allocs(struct cli *cli, struct err *e)
+{
+	cleanup_json json_t *list = NULL;
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, "/v1/allocations", e);
+	r = cli_api_get(cli, "/v1/allocations", &list, e);
+	if (r == 0)
+		cli_print_allocs(cli, list);
+	return r;
+}
+
+int
+cli_alloc_status(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL;
+	struct err e = { 0 };
+	int r;
+
+	if (argc == 0)
+		r = list_allocs(cli, &e);
+	else if ((r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, &e)) == 0)
+		r = show_alloc(cli, id, &e);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
+/* The allocation has to end, and what the evaluation put in its place has to run. */
+static int
+follow_stop(struct cli *cli, const char *id, const char *job_id, const char *eval_id, struct err *e)
+{
+	struct cli_watch_filter filter = { .alloc_id = id };
+	int placed, r;
+
+	placed = cli_watch_eval(cli, eval_id, e);
+	if (placed < 0)
+		return placed;
+	r = cli_watch_end(cli, &filter, e);
+	if (r < 0)
+		return r;
+	r = cli_watch_start(cli, job_id, eval_id, e);
+	return r == CLI_OK ? placed : r;
+}
+
+static int
+stop_alloc(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target(
+	    "/v1/allocation/%s/stop?no_shutdown_delay=%s", id, cli_yes(options.no_shutdown_delay));
+	cleanup_free char *alloc_target = cli_target("/v1/allocation/%s", id);
+	cleanup_json json_t *alloc = NULL, *answer = NULL;
+	const char *eval_id;
+	int r;
+
+	r = cli_api_get(cli, alloc_target, &alloc, e);
+	if (r == 0)
+		r = cli_api_send(cli, "PUT", target, NULL, &answer, e);
+	if (r == 0 && cli->json)
+		r = cli_json_print(answer, e);
+	if (r < 0)
+		return r;
+	eval_id = cli_json_str(answer, "EvalID");
+	if (!options.detach && *eval_id)
+		return follow_stop(cli, id, cli_json_str(alloc, "JobID"), eval_id, e);
+	cli_say(cli, "Allocation \"%.*s\" is being stopped%s%s", cli->id_len, id,
+	    *eval_id ? ", evaluation " : "", eval_id);
+	return CLI_OK;
+}
+
+int
+cli_alloc_stop(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL;
+	struct err e = { 0 };
+	int r;
+
+	(void)argc;
+	r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, &e);
+	if (r == 0)
+		r = stop_alloc(cli, id, &e);
+	return r < 0 ? cli_fail(cli, &e) : r;
+}

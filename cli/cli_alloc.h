@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli_alloc.h: how allocations look, for every page that shows some. Runs in: drover. */
+#ifndef DROVER_CLI_CLI_ALLOC_H
+#define DROVER_CLI_CLI_ALLOC_H
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+
+/* A table of list stubs, the newest first; "None" when there are none. */
+void cli_print_allocs(const struct cli *cli, const json_t *list);
+/* The text of the last event that tells why the allocation is not well, or "". Of the JSON, which
+ * owns it. */
+const char *cli_alloc_why(const json_t *alloc);
+
+#endif

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_api.c: requests to the agent's API, with retries across a restart. Runs in: drover. */
+#include "cli/cli_api.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cli_print.h"
+
+#define BODY_MAX       ((size_t)256 << 20)
+#define RETRY_FOR_MS   15000 /* an agent that has answered before */
+#define CUT_FOR_MS     2000  /* one that has not, and cuts connections */
+#define RETRY_EVERY_MS 200
+
+struct body {
+	char *data;
+	size_t len, size;
+};
+
+static int
+append_body(void *arg, const void *data, size_t len, struct err *e)
+{
+	struct body *body = arg;
+	char *grown;
+	size_t size;
+
+	if (len > BODY_MAX - body->len)
+		return err_say(
+		    e, -EFBIG, "the agent's answer is larger than %zu MiB", BODY_MAX >> 20);
+	if (body->len + len + 1 > body->size) {
+		size = (body->len + len + 1) * 2;
+		grown = realloc(body->data, size);
+		if (!grown)
+			return err_set(e, -ENOMEM, "read the agent's answer");
+		body->data = grown;
+		body->size = size;
+	}
+	memcpy(body->data + body->len, data, len);
+	body->len += len;
+	body->data[body->len] = '\0';
+	return 0;
+}
+
+int
+cli_api_explain(struct cli *cli, struct err *e)
+{
+	switch (e->code) {
+	case -ENOENT:
+	case -ECONNREFUSED:
+		return err_say(e, e->code,
+		    "no agent answers at %s: start one with `drover agent` or `systemctl start "
+		    "drover`, or say "
+		    "where it listens with -address or DROVER_ADDR",
+		    cli->address);
+	case -EACCES:
+		return err_say(e, e->code,
+		    "the control socket %s may not be opened by this user: root and the group "
+		    "drover may",
+		    cli->address);
+	default:
+		return e->code;
+	}
+}
+
+int
+cli_api_open(
+    struct cli *cli, const char *method, const char *target, const char *body, struct err *e)
+{
+	cleanup_close int fd = -1;
+	int r;
+
+	fd = cli_http_connect(cli->socket_path, e);
+	if (fd < 0)
+		return fd;
+	r = cli_http_send(
+	    fd, method, target, body, body ? strlen(body) : 0, cli_now_ms() + cli->timeout_ms, e);
+	/* The agent may have answered and closed before it had read all: look at the answer first.
+	 */
+	if (r < 0 && r != -EPIPE && r != -ECONNRESET)
+		return r;
+	return steal_fd(&fd);
+}
+
+static int
+exchange(struct cli *cli, const char *method, const char *target, const char *text,
+    struct body *body, struct err *e)
+{
+	struct cli_http_parser parser;
+	cleanup_close int fd = -1;
+	uint64_t deadline_ms = cli_now_ms() + cli->timeout_ms;
+	int r;
+
+	body->len = 0;
+	fd = cli_api_open(cli, method, target, text, e);
+	if (fd < 0)
+		return fd;
+	cli_http_parser_init(&parser, append_body, body);
+	do {
+		r = cli_http_recv(fd, &parser, deadline_ms, e);
+	} while (r == 0);
+	if (r < 0)
+		return r;
+	cli->status = parser.status;
+	return 0;
+}
+
+static bool
+may_be_restarting(const struct cli *cli, int code)
+{
+	if (code == -ECONNRESET || code == -EPIPE)
+		return true;
+	return cli->answered && (code == -ECONNREFUSED || code == -ENOENT || code == -EAGAIN);
+}
+
+/* Does it, and for a GET again while the agent seems to be restarting. */
+static int
+exchange_patiently(struct cli *cli, const char *method, const char *target, const char *text,
+    struct body *body, struct err *e)
+{
+	uint64_t until_ms = cli_now_ms() + (cli->answered ? RETRY_FOR_MS : CUT_FOR_MS);
+	bool get = strcmp(method, "GET") == 0;
+	bool said = false;
+	int r;
+
+	for (;;) {
+		cli->status = 0;
+		r = exchange(cli, method, target, text, body, e);
+		if (r == 0 || !get || !may_be_restarting(cli, r) || cli_now_ms() >= until_ms)
+			break;
+		if (!said && cli->answered)
+			(void)fprintf(stderr, "The agent went away; asking again for %d s\n",
+			    RETRY_FOR_MS / 1000);
+		said = true;
+		cli_sleep_ms(RETRY_EVERY_MS);
+	}
+	if (r == 0)
+		cli->answered = true;
+	return r < 0 ? cli_api_explain(cli, e) : 0;
+}
+
+/* Turns an answer that is an error into one: its text is the sentence. */
+static int
+take_refusal(struct cli *cli, const struct body *body, struct err *e)
+{
+	int code = cli->status == 404 ? -ENOENT : -EREMOTEIO;
+
+	free(cli->refusal);
+	cli->refusal = strdup(body->data ?: "");
+	if (cli->refusal)
+		cli_clean_lines(cli->refusal);
+	if (cli->refusal && *cli->refusal)
+		return err_say(e, code, "%s", cli->refusal);
+	return err_say(e, code, "the agent answered with status %d and no text", cli->status);
+}
+
+int
+cli_api_send(struct cli *cli, const char *method, const char *target, const json_t *request,
+    json_t **ret, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	struct body body = { 0 };
+	cleanup_free char *data = NULL;
+	json_error_t why;
+	json_t *answer = NULL;
+	int r;
+
+	free(steal_ptr(&cli->refusal));
+	if (request) {
+		text = json_dumps(request, JSON_COMPACT | JSON_ENCODE_ANY);
+		if (!text)
+			return err_say(e, -EINVAL, "the request cannot be written as JSON");
+	}
+	r = exchange_patiently(cli, method, target, text, &body, e);
+	data = body.data;
+	if (r < 0)
+		return r;
+	if (cli->status < 200 || cli->status > 299)
+		return take_refusal(cli, &body, e);
+	if (body.len) {
+		answer = json_loadb(body.data, body.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &why);
+		if (!answer)
+			return err_say(e, -EPROTO, "the agent's answer is not JSON: %s", why.text);
+	}
+	if (ret)
+		*ret = answer;
+	else
+		json_decref(answer);
+	return 0;
+}
+
+int
+cli_api_get(struct cli *cli, const char *target, json_t **ret, struct err *e)
+{
+	return cli_api_send(cli, "GET", target, NULL, ret, e);
+}
+
+int
+cli_json_print(const json_t *value, struct err *e)
+{
+	if (!value)
+		return 0;
+	if (json_dumpf(value, stdout, JSON_INDENT(4) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) <
+	    0)
+		return err_say(e, -EIO, "print the answer");
+	(void)putchar('\n');
+	return 0;
+}
+
+int
+cli_api_print(struct cli *cli, const char *target, struct err *e)
+{
+	cleanup_json json_t *answer = NULL;
+	int r;
+
+	r = cli_api_get(cli, target, &answer, e);
+	return r < 0 ? r : cli_json_print(answer, e);
+}
+
+static void
+put_encoded(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		    strchr("-._~", c))
+			(void)putc(c, out);
+		else
+			(void)fprintf(out, "%%%02X", c);
+	}
+}
+
+char *
+cli_target(const char *fmt, ...)
+{
+	char *target = NULL;
+	size_t len;
+	FILE *out = open_memstream(&target, &len);
+	va_list ap;
+
+	if (!out)
+		abort();
+	va_start(ap, fmt);
+	for (; *fmt; fmt++) {
+		if (fmt[0] == '%' && fmt[1] == 's') {
+			put_encoded(out, va_arg(ap, const char *));
+			fmt++;
+		} else {
+			(void)putc(*fmt, out);
+		}
+	}
+	va_end(ap);
+	if (fclose(out) != 0)
+		abort();
+	return target;
+}
+
+json_t *
+cli_json_get(const json_t *value, const char *path)
+{
+	char key[128];
+	size_t n;
+
+	while (value && *path) {
+		n = strcspn(path, "/");
+		if (n >= sizeof key)
+			return NULL;
+		memcpy(key, path, n);
+		key[n] = '\0';
+		value = json_object_get(value, key);
+		path += n + (path[n] == '/');
+	}
+	return (json_t *)value;
+}
+
+const char *
+cli_json_str(const json_t *value, const char *path)
+{
+	return json_string_value(cli_json_get(value, path)) ?: "";
+}
+
+json_int_t
+cli_json_int(const json_t *value, const char *path)
+{
+	json_t *found = cli_json_get(value, path);
+
+	return json_is_real(found) ? (json_int_t)json_real_value(found) : json_integer_value(found);
+}
+
+bool
+cli_json_true(const json_t *value, const char *path)
+{
+	return json_is_true(cli_json_get(value, path));
+}
+
+int64_t
+cli_json_time_ns(const json_t *value, const char *path)
+{
+	json_t *found = cli_json_get(value, path);
+	const char *text = json_string_value(found), *rest;
+	struct tm tm = { 0 };
+	int hours, minutes;
+	char sign;
+	int64_t s;
+
+	if (json_is_integer(found))
+		return json_integer_value(found);
+	rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+	if (!rest || tm.tm_year < 70)
+		return 0;
+	s = timegm(&tm);
+	if (*rest == '.')
+		rest += 1 + strspn(rest + 1, "0123456789");
+	if (sscanf(rest, "%c%2d:%2d", &sign, &hours, &minutes) == 3 && (sign == '+' || sign == '-'))
+		s -= (sign == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
+	return s * 1000000000;
+}

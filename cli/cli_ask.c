@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_ask.c: questions to the operator, and the sentence when something went wrong. Runs in:
+ * drover. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "common/cleanup.h"
+
+int
+cli_fail(struct cli *cli, const struct err *e)
+{
+	(void)fflush(stdout);
+	/* What the agent refused it has said in full; a sentence of ours is at most one struct err.
+	 */
+	if (cli->refusal && (e->code == -ENOENT || e->code == -EREMOTEIO) &&
+	    strncmp(e->msg, cli->refusal, sizeof e->msg - 1) == 0)
+		(void)fprintf(stderr, "%s\n", cli->refusal);
+	else
+		(void)fprintf(stderr, "drover: %s\n", e->msg);
+	return CLI_FAILED;
+}
+
+int
+cli_ask(const char *question)
+{
+	cleanup_free char *line = NULL;
+	size_t size = 0;
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return -ENOTTY;
+	(void)printf("%s [y/N] ", question);
+	(void)fflush(stdout);
+	if (getline(&line, &size, stdin) < 0)
+		return 0;
+	return strcasecmp(line, "y\n") == 0 || strcasecmp(line, "yes\n") == 0;
+}
+
+int
+cli_confirm_prefix(const char *kind, const char *wanted, const char *found, bool yes, struct err *e)
+{
+	cleanup_free char *question = NULL;
+	int r;
+
+	if (yes || strcmp(wanted, found) == 0)
+		return 0;
+	if (asprintf(&question, "\"%s\" is short for %s \"%s\". Go on?", wanted, kind, found) < 0) {
+		question = NULL;
+		return err_set(e, -ENOMEM, "ask");
+	}
+	r = cli_ask(question);
+	if (r < 0)
+		return err_say(e, -EINVAL,
+		    "\"%s\" is short for %s \"%s\": write it whole, or add -yes", wanted, kind,
+		    found);
+	return r ? 0 : err_say(e, -ECANCELED, "nothing was done");
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_flags.c: the flags of a verb, written as Nomad's are: -name, --name, -name=value, -name
+ * value. Runs in: drover. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "common/duration.h"
+
+static const struct cli_flag *
+find_flag(const struct cli_flag *const *tables, size_t n, const char *name, size_t len)
+{
+	for (size_t i = 0; i < n; i++)
+		for (const struct cli_flag *f = tables[i]; f && f->name; f++)
+			if (strlen(f->name) == len && memcmp(f->name, name, len) == 0)
+				return f;
+	return NULL;
+}
+
+static int
+set_bool(const struct cli_flag *f, const char *value, struct err *e)
+{
+	bool on = !value || strcmp(value, "true") == 0 || strcmp(value, "1") == 0;
+
+	if (!on && strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
+		return err_say(e, -EINVAL, "-%s is true or false, not \"%s\"", f->name, value);
+	*(bool *)f->value = on;
+	return 0;
+}
+
+static int
+set_flag(const struct cli_flag *f, const char *value, struct err *e)
+{
+	struct err why;
+	int64_t ns;
+	char *end;
+	long long number;
+
+	switch (f->kind) {
+	case CLI_FLAG_STRING:
+		*(const char **)f->value = value;
+		return 0;
+	case CLI_FLAG_NUMBER:
+		errno = 0;
+		number = strtoll(value, &end, 10);
+		if (errno || end == value || *end || number < 0)
+			return err_say(
+			    e, -EINVAL, "-%s wants a number, not \"%s\"", f->name, value);
+		*(int64_t *)f->value = number;
+		return 0;
+	case CLI_FLAG_DURATION:
+		if (duration_parse(value, &ns, &why) < 0 || ns < 0)
+			return err_say(e, -EINVAL, "-%s wants a time like 30s or 1h5m, not \"%s\"",
+			    f->name, value);
+		*(uint64_t *)f->value = (uint64_t)(ns / NS_PER_MS);
+		return 0;
+	default:
+		return set_bool(f, value, e);
+	}
+}
+
+int
+cli_flags_parse(
+    const struct cli_flag *const *tables, size_t n, int argc, char **argv, struct err *e)
+{
+	const struct cli_flag *f;
+	const char *name, *equals, *value;
+	int n_words = 0, r;
+
+	for (int i = 0; i < argc; i++) {
+		if (strcmp(argv[i], "--") == 0) {
+			while (++i < argc)
+				argv[n_words++] = argv[i];
+			break;
+		}
+		if (argv[i][0] != '-' || argv[i][1] == '\0') {
+			argv[n_words++] = argv[i];
+			continue;
+		}
+		name = argv[i] + 1 + (argv[i][1] == '-');
+		equals = strchrnul(name, '=');
+		f = find_flag(tables, n, name, (size_t)(equals - name));
+		if (!f)
+			return err_say(
+			    e, -EINVAL, "there is no flag -%.*s here", (int)(equals - name), name);
+		value = *equals ? equals + 1 : NULL;
+		if (!value && f->kind != CLI_FLAG_BOOL) {
+			if (i + 1 >= argc)
+				return err_say(
+				    e, -EINVAL, "-%s wants %s", f->name, f->arg ?: "a value");
+			value = argv[++i];
+		}
+		r = set_flag(f, value, e);
+		if (r < 0)
+			return r;
+	}
+	return n_words;
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_id.c: whole ids from what an operator writes: prefixes and names. Runs in: drover. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_api.h"
+#include "cli/cli_print.h"
+#include "common/id.h"
+
+#define CANDIDATES_SHOWN 8
+
+const struct cli_kind cli_kind_alloc = {
+	.name = "allocation",
+	.list = "/v1/allocations?prefix=%s",
+	.all = "/v1/allocations",
+	.named = "Name",
+	.uuid = true,
+};
+const struct cli_kind cli_kind_job = { .name = "job", .list = "/v1/jobs?prefix=%s" };
+const struct cli_kind cli_kind_node = {
+	.name = "node",
+	.list = "/v1/nodes?prefix=%s",
+	.all = "/v1/nodes",
+	.named = "Name",
+	.uuid = true,
+};
+const struct cli_kind cli_kind_plugin = { .name = "plugin",
+	.list = "/v1/plugins?type=csi&prefix=%s" };
+const struct cli_kind cli_kind_volume = { .name = "volume",
+	.list = "/v1/volumes?type=csi&prefix=%s" };
+
+/* The one whose field starts with wanted; an exact one wins. Returns how many start so, or 1 for an
+ * exact one. */
+static size_t
+match_prefix(const json_t *list, const char *wanted, const json_t **ret)
+{
+	const json_t *item;
+	size_t i, n = 0, len = strlen(wanted);
+
+	json_array_foreach (list, i, item) {
+		const char *id = cli_json_str(item, "ID");
+
+		if (strcmp(id, wanted) == 0) {
+			*ret = item;
+			return 1;
+		}
+		if (strncmp(id, wanted, len) != 0)
+			continue;
+		*ret = item;
+		n++;
+	}
+	return n;
+}
+
+/* The newest with exactly this name, one that shall run before one that shall not: job.group[0] is
+ * many in time. */
+static const json_t *
+match_name(const json_t *list, const char *field, const char *wanted)
+{
+	const json_t *item, *best = NULL;
+	bool runs, best_runs = false;
+	size_t i;
+
+	json_array_foreach (list, i, item) {
+		if (strcmp(cli_json_str(item, field), wanted) != 0)
+			continue;
+		runs = strcmp(cli_json_str(item, "DesiredStatus"), "run") == 0;
+		if (best && (runs < best_runs ||
+				(runs == best_runs && cli_json_int(item, "CreateIndex") <=
+							  cli_json_int(best, "CreateIndex"))))
+			continue;
+		best = item;
+		best_runs = runs;
+	}
+	return best;
+}
+
+static int
+say_candidates(const struct cli_kind *kind, const json_t *list, const char *wanted, struct err *e)
+{
+	char names[ERR_MSG_SIZE] = "";
+	const json_t *item;
+	size_t i, n = 0, len = 0;
+
+	json_array_foreach (list, i, item) {
+		const char *id = cli_json_str(item, "ID");
+
+		if (strncmp(id, wanted, strlen(wanted)) != 0)
+			continue;
+		if (n++ < CANDIDATES_SHOWN && len < sizeof names - 1)
+			len += (size_t)snprintf(names + len, sizeof names - len, "\n  %s %s", id,
+			    kind->named ? cli_json_str(item, kind->named) : "");
+	}
+	cli_clean_lines(names);
+	return err_say(e, -ENOTUNIQ, "\"%s\" is the prefix of %zu %ss:%s%s", wanted, n, kind->name,
+	    names, n > CANDIDATES_SHOWN ? "\n  …" : "");
+}
+
+static int
+take_id(const json_t *item, char **ret_id, struct err *e)
+{
+	*ret_id = strdup(cli_json_str(item, "ID"));
+	return *ret_id ? 0 : err_set(e, -ENOMEM, "look an id up");
+}
+
+/* UUIDs are listed by whole bytes: an odd digit is left to match_prefix(). */
+static int
+list_prefix(
+    struct cli *cli, const struct cli_kind *kind, const char *wanted, json_t **ret, struct err *e)
+{
+	cleanup_free char *prefix = strdup(wanted);
+	cleanup_free char *target = NULL;
+	size_t len = strlen(wanted);
+
+	if (!prefix)
+		return err_set(e, -ENOMEM, "look an id up");
+	if (kind->uuid && len % 2)
+		prefix[len - 1] = '\0';
+	target = cli_target(kind->list, prefix);
+	return cli_api_get(cli, target, ret, e);
+}
+
+int
+cli_id_resolve(
+    struct cli *cli, const struct cli_kind *kind, const char *wanted, char **ret_id, struct err *e)
+{
+	cleanup_json json_t *list = NULL, *all = NULL;
+	const json_t *found = NULL;
+	struct id id;
+	size_t n;
+	int r;
+
+	if (kind->uuid && id_from_uuid(wanted, &id)) {
+		*ret_id = strdup(wanted);
+		return *ret_id ? 0 : err_set(e, -ENOMEM, "look an id up");
+	}
+	if (strlen(wanted) < (kind->uuid ? 2 : 1))
+		return err_say(
+		    e, -EINVAL, "\"%s\" is too short: 2 characters of an id at least", wanted);
+	/* Words that can be no UUID are names: the agent need not be asked about them as ids. */
+	if (!kind->uuid || strspn(wanted, "0123456789abcdef-") == strlen(wanted)) {
+		r = list_prefix(cli, kind, wanted, &list, e);
+		if (r < 0)
+			return r;
+	}
+	n = match_prefix(list, wanted, &found);
+	if (n > 1)
+		return say_candidates(kind, list, wanted, e);
+	if (n == 0 && kind->named) {
+		r = cli_api_get(cli, kind->all, &all, e);
+		if (r < 0)
+			return r;
+		found = match_name(all, kind->named, wanted);
+	}
+	if (!found)
+		return err_say(e, -ENOENT, "there is no %s \"%s\"", kind->name, wanted);
+	if (!kind->uuid && strlen(wanted) < 2 && strcmp(cli_json_str(found, "ID"), wanted) != 0)
+		return err_say(
+		    e, -EINVAL, "\"%s\" is too short: 2 characters of an id at least", wanted);
+	return take_id(found, ret_id, e);
+}
+
+int
+cli_id_self(struct cli *cli, char **ret_id, struct err *e)
+{
+	cleanup_json json_t *self = NULL;
+	const char *id;
+	int r;
+
+	r = cli_api_get(cli, "/v1/agent/self", &self, e);
+	if (r < 0)
+		return r;
+	id = cli_json_str(self, "stats/client/node_id");
+	if (*id == '\0')
+		return err_say(
+		    e, -ENOENT, "the agent does not say which node it is: name the node");
+	*ret_id = strdup(id);
+	return *ret_id ? 0 : err_set(e, -ENOMEM, "look an id up");
+}

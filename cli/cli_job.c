@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_job.c: drover job run, stop, status. Runs in: drover. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_alloc.h"
+#include "cli/cli_api.h"
+#include "cli/cli_file.h"
+#include "cli/cli_print.h"
+#include "cli/cli_watch.h"
+
+static struct {
+	bool detach, purge, yes;
+} options;
+
+const struct cli_flag cli_job_run_flags[] = {
+	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
+	    "return once the agent has taken the job" },
+	{ 0 },
+};
+
+const struct cli_flag cli_job_stop_flags[] = {
+	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
+	    "return once the agent has taken the wish" },
+	{ "purge", CLI_FLAG_BOOL, &options.purge, NULL, "forget the job too" },
+	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL, "do not ask when the id is shortened" },
+	{ 0 },
+};
+
+/* {"Job": {…}} as it is, a bare job wrapped. Leaves a new reference in *ret. */
+static int
+wrap_job(json_t *file, const char *path, json_t **ret, struct err *e)
+{
+	json_t *job = json_object_get(file, "Job");
+
+	if (json_is_object(job))
+		*ret = json_incref(file);
+	else if (json_object_get(file, "TaskGroups") || json_object_get(file, "ID"))
+		*ret = json_pack("{s:O}", "Job", file);
+	else
+		return err_say(e, -EINVAL,
+		    "%s holds no job: expected {\"Job\": {…}} or an object with ID and TaskGroups",
+		    path);
+	return *ret ? 0 : err_set(e, -ENOMEM, "read %s", path);
+}
+
+/* Prints the answer where -json wants it, and the warnings of the agent. */
+static int
+show_answer(struct cli *cli, const json_t *answer, struct err *e)
+{
+	const char *warnings = cli_json_str(answer, "Warnings");
+
+	if (*warnings)
+		cli_say(cli, "Warnings: %s", warnings);
+	return cli->json ? cli_json_print(answer, e) : 0;
+}
+
+static int
+follow_job(struct cli *cli, const char *job_id, const char *eval_id, struct err *e)
+{
+	int placed, r;
+
+	placed = cli_watch_eval(cli, eval_id, e);
+	if (placed < 0)
+		return placed;
+	r = cli_watch_start(cli, job_id, eval_id, e);
+	/* What was placed has been followed; what was not decides. */
+	return r == CLI_OK ? placed : r;
+}
+
+int
+cli_job_run(struct cli *cli, int argc, char **argv)
+{
+	cleanup_json json_t *file = NULL, *request = NULL, *answer = NULL;
+	const char *job_id, *eval_id;
+	struct err e = { 0 };
+	int r;
+
+	(void)argc;
+	r = cli_file_read(argv[0], "job", &file, &e);
+	if (r == 0)
+		r = wrap_job(file, argv[0], &request, &e);
+	if (r == 0)
+		r = cli_api_send(cli, "POST", "/v1/jobs", request, &answer, &e);
+	if (r == 0)
+		r = show_answer(cli, answer, &e);
+	if (r < 0)
+		return cli_fail(cli, &e);
+	job_id = cli_json_str(request, "Job/ID");
+	eval_id = cli_json_str(answer, "EvalID");
+	if (*eval_id == '\0' || options.detach) {
+		cli_say(cli, "Job \"%s\" is registered%s%s", job_id,
+		    *eval_id ? ", evaluation " : "", eval_id);
+		return CLI_OK;
+	}
+	r = follow_job(cli, job_id, eval_id, &e);
+	return r < 0 ? cli_fail(cli, &e) : r;
+}
+
+static int
+stop_job(struct cli *cli, const char *job_id, struct err *e)
+{
+	cleanup_free char *target =
+	    cli_target("/v1/job/%s?purge=%s", job_id, cli_yes(options.purge));
+	struct cli_watch_filter filter = { .job_id = job_id };
+	cleanup_json json_t *answer = NULL;
+	const char *eval_id;
+	int r;
+
+	r = cli_api_send(cli, "DELETE", target, NULL, &answer, e);
+	if (r < 0)
+		return r;
+	r = show_answer(cli, answer, e);
+	if (r < 0)
+		return r;
+	eval_id = cli_json_str(answer, "EvalID");
+	if (options.detach) {
+		cli_say(cli, "Job \"%s\" is being stopped%s%s", job_id,
+		    *eval_id ? ", evaluation " : "", eval_id);
+		return CLI_OK;
+	}
+	if (*eval_id) {
+		r = cli_watch_eval(cli, eval_id, e);
+		/* A purged job takes its evaluations along. */
+		if (r < 0 && !(r == -ENOENT && options.purge))
+			return r;
+	}
+	r = cli_watch_end(cli, &filter, e);
+	if (r < 0)
+		return r;
+	cli_say(cli, "==> Job \"%s\" is stopped%s", job_id, options.purge ? " and forgotten" : "");
+	return CLI_OK;
+}
+
+int
+cli_job_stop(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL;
+	struct err e = { 0 };
+	int r;
+
+	(void)argc;
+	r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
+	if (r == 0)
+		r = cli_confirm_prefix("job", argv[0], id, options.yes, &e);
+	if (r == 0)
+		r = stop_job(cli, id, &e);
+	return r < 0 ? cli_fail(cli, &e) : r;
+}
+
+static const char *
+job_status_text(const json_t *job)
+{
+	const char *status = cli_json_str(job, "Status");
+
+	return cli_json_true(job, "Stop") && strcmp(status, "dead") == 0 ? "dead (stopped)"
+									 : status;
+}
+
+static int
+list_jobs(struct cli *cli, struct err *e)
+{
+	cleanup_json json_t *list = NULL;
+	struct cli_table *t;
+	const json_t *job;
+	char time[CLI_TIME_SIZE];
+	size_t i;
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, "/v1/jobs", e);
+	r = cli_api_get(cli, "/v1/jobs", &list, e);
+	if (r < 0)
+		return r;
+	if (json_array_size(list) == 0) {
+		cli_say(cli, "No jobs");
+		return 0;
+	}
+	t = CLI_TABLE("ID", "Type", "Priority", "Status", "Submitted");
+	json_array_foreach (list, i, job) {
+		cli_table_row(t);
+		cli_cell(t, "%s", cli_json_str(job, "ID"));
+		cli_cell(t, "%s", cli_json_str(job, "Type"));
+		cli_cell(t, "%lld", (long long)cli_json_int(job, "Priority"));
+		cli_cell(t, "%s", job_status_text(job));
+		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(job, "SubmitTime"), time));
+	}
+	cli_table_print(t);
+	return 0;
+}
+
+static void
+print_groups(const json_t *job, const json_t *allocs)
+{
+	static const char *const states[] = { "pending", "running", "complete", "failed", "lost" };
+	struct cli_table *t =
+	    CLI_TABLE("Task Group", "Count", "Pending", "Running", "Complete", "Failed", "Lost");
+	const json_t *group, *alloc;
+	size_t i, j;
+
+	json_array_foreach (cli_json_get(job, "TaskGroups"), i, group) {
+		int n[ELEMENTSOF(states)] = { 0 };
+
+		json_array_foreach (allocs, j, alloc) {
+			if (strcmp(cli_json_str(alloc, "TaskGroup"), cli_json_str(group, "Name")) !=
+			    0)
+				continue;
+			for (size_t k = 0; k < ELEMENTSOF(states); k++)
+				n[k] += strcmp(cli_json_str(alloc, "ClientStatus"), states[k]) == 0;
+		}
+		cli_table_row(t);
+		cli_cell(t, "%s", cli_json_str(group, "Name"));
+		cli_cell(t, "%lld", (long long)cli_json_int(group, "Count"));
+		for (size_t k = 0; k < ELEMENTSOF(states); k++)
+			cli_cell(t, "%d", n[k]);
+	}
+	cli_table_print(t);
+}
+
+static int
+show_job(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/job/%s", id);
+	cleanup_free char *allocs_target = cli_target("/v1/job/%s/allocations", id);
+	cleanup_json json_t *job = NULL, *allocs = NULL;
+	char time[CLI_TIME_SIZE];
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, target, e);
+	r = cli_api_get(cli, target, &job, e);
+	if (r == 0)
+		r = cli_api_get(cli, allocs_target, &allocs, e);
+	if (r < 0)
+		return r;
+	cli_field("ID", "%s", cli_json_str(job, "ID"));
+	cli_field("Name", "%s", cli_json_str(job, "Name"));
+	cli_field("Submitted", "%s", cli_time(cli, cli_json_time_ns(job, "SubmitTime"), time));
+	cli_field("Type", "%s", cli_json_str(job, "Type"));
+	cli_field("Priority", "%lld", (long long)cli_json_int(job, "Priority"));
+	cli_field("Version", "%lld", (long long)cli_json_int(job, "Version"));
+	cli_field("Status", "%s", job_status_text(job));
+	cli_field("Why", "%s", cli_json_str(job, "StatusDescription"));
+	cli_head("Summary");
+	print_groups(job, allocs);
+	cli_head("Allocations");
+	cli_print_allocs(cli, allocs);
+	return 0;
+}
+
+int
+cli_job_status(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL;
+	struct err e = { 0 };
+	int r;
+
+	if (argc == 0)
+		r = list_jobs(cli, &e);
+	else if ((r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e)) == 0)
+		r = show_job(cli, id, &e);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}

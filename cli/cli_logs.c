@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_logs.c: drover alloc logs: whole, the end of it, or followed. Runs in: drover. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli_api.h"
+#include "cli/cli_print.h"
+
+#define TAIL_LINES       10
+#define TAIL_GUESS       120 /* bytes of a line, for the first question */
+#define TAIL_BYTES_MAX   ((uint64_t)64 << 20)
+#define REFUSAL_MAX      4096
+#define RECONNECT_FOR_MS 15000
+
+static struct {
+	bool follow, err, out, tail;
+	int64_t lines, bytes;
+	const char *task;
+} options = { .lines = -1, .bytes = -1 };
+
+const struct cli_flag cli_alloc_logs_flags[] = {
+	{ "c", CLI_FLAG_NUMBER, &options.bytes, "BYTES", "start that many bytes before the end" },
+	{ "f", CLI_FLAG_BOOL, &options.follow, NULL, "go on as the task writes" },
+	{ "n", CLI_FLAG_NUMBER, &options.lines, "LINES", "start that many lines before the end" },
+	{ "stderr", CLI_FLAG_BOOL, &options.err, NULL, "what it wrote to stderr" },
+	{ "stdout", CLI_FLAG_BOOL, &options.out, NULL,
+	    "what it wrote to stdout (without -f the default; with -f both)" },
+	{ "tail", CLI_FLAG_BOOL, &options.tail, NULL, "the last 10 lines" },
+	{ "task", CLI_FLAG_STRING, &options.task, "TASK",
+	    "which task, where there is more than one" },
+	{ 0 },
+};
+
+/* Where to start: that many bytes from the start or before the end. */
+struct position {
+	bool from_end;
+	uint64_t offset;
+};
+
+/* One of the two streams of the task, on its way to a FILE. */
+struct stream {
+	struct cli *cli;
+	const char *alloc_id, *task, *type;
+	FILE *out;
+	int fd;
+	struct cli_http_parser parser;
+	struct position at;  /* where the next request starts */
+	uint64_t skip_until; /* bytes that are kept back in head until they are all there */
+	int64_t lines;       /* of head, how many lines are printed; -1 all */
+	char *head;
+	size_t head_len, head_size;
+	char refusal[REFUSAL_MAX];
+	size_t refusal_len;
+	bool whole; /* the answer is complete */
+};
+
+/* The start of the last n lines; a last line without a newline is one. */
+static size_t
+find_lines(const char *data, size_t len, int64_t n)
+{
+	size_t at = len;
+
+	if (at && data[at - 1] == '\n')
+		at--;
+	for (; at > 0; at--)
+		if (data[at - 1] == '\n' && --n <= 0)
+			break;
+	return at;
+}
+
+static int
+write_out(struct stream *s, const void *data, size_t len, struct err *e)
+{
+	if (fwrite(data, 1, len, s->out) != len || (options.follow && fflush(s->out) != 0))
+		return err_set(e, errno ? -errno : -EIO, "write the log");
+	/* Counted from the start the place is known, and a cut connection costs nothing. */
+	if (!s->at.from_end)
+		s->at.offset += len;
+	return 0;
+}
+
+static int
+flush_head(struct stream *s, struct err *e)
+{
+	size_t from = s->lines == 0  ? s->head_len
+		      : s->lines > 0 ? find_lines(s->head, s->head_len, s->lines)
+				     : 0;
+	int r;
+
+	if (!s->at.from_end)
+		s->at.offset += from;
+	r = write_out(s, s->head + from, s->head_len - from, e);
+	free(steal_ptr(&s->head));
+	s->head_len = s->head_size = 0;
+	s->skip_until = 0;
+	return r;
+}
+
+static int
+keep_head(struct stream *s, const void *data, size_t len, struct err *e)
+{
+	char *grown;
+
+	if (s->head_len + len > s->head_size) {
+		s->head_size = (s->head_len + len) * 2;
+		grown = realloc(s->head, s->head_size);
+		if (!grown)
+			return err_set(e, -ENOMEM, "read the log");
+		s->head = grown;
+	}
+	memcpy(s->head + s->head_len, data, len);
+	s->head_len += len;
+	return 0;
+}
+
+static int
+on_log(void *arg, const void *data, size_t len, struct err *e)
+{
+	struct stream *s = arg;
+	size_t n;
+	int r;
+
+	if (s->parser.status != 200) {
+		n = len < REFUSAL_MAX - 1 - s->refusal_len ? len : REFUSAL_MAX - 1 - s->refusal_len;
+		memcpy(s->refusal + s->refusal_len, data, n);
+		s->refusal_len += n;
+		return 0;
+	}
+	if (s->head_len < s->skip_until) {
+		n = len < s->skip_until - s->head_len ? len : (size_t)(s->skip_until - s->head_len);
+		r = keep_head(s, data, n, e);
+		if (r == 0 && s->head_len == s->skip_until)
+			r = flush_head(s, e);
+		if (r < 0)
+			return r;
+		data = (const char *)data + n;
+		len -= n;
+	}
+	return len ? write_out(s, data, len, e) : 0;
+}
+
+static int
+open_stream(struct stream *s, bool follow, struct err *e)
+{
+	char offset[24];
+	cleanup_free char *target = NULL;
+	int fd;
+
+	(void)snprintf(offset, sizeof offset, "%" PRIu64, s->at.offset);
+	target = cli_target(
+	    "/v1/client/fs/logs/%s?task=%s&type=%s&follow=%s&origin=%s&offset=%s&plain=true",
+	    s->alloc_id, s->task, s->type, cli_yes(follow), s->at.from_end ? "end" : "start",
+	    offset);
+	fd = cli_api_open(s->cli, "GET", target, NULL, e);
+	if (fd < 0)
+		return fd;
+	s->fd = fd;
+	s->refusal_len = 0;
+	cli_http_parser_init(&s->parser, on_log, s);
+	return 0;
+}
+
+static void
+close_stream(struct stream *s)
+{
+	if (s->fd >= 0)
+		(void)close(steal_fd(&s->fd));
+}
+
+static int
+check_status(struct stream *s, struct err *e)
+{
+	if (s->parser.status == 200)
+		return 0;
+	s->refusal[s->refusal_len] = '\0';
+	cli_clean_lines(s->refusal);
+	if (!*s->refusal)
+		return err_say(e, -EREMOTEIO, "the agent answered with status %d and no text",
+		    s->parser.status);
+	free(s->cli->refusal);
+	s->cli->refusal = strdup(s->refusal);
+	return err_say(e, s->parser.status == 404 ? -ENOENT : -EREMOTEIO, "%s", s->refusal);
+}
+
+/* Reads the log from s->at to its present end through on_log(). */
+static int
+read_once(struct stream *s, struct err *e)
+{
+	uint64_t deadline_ms = cli_now_ms() + s->cli->timeout_ms;
+	int r;
+
+	r = open_stream(s, false, e);
+	if (r < 0)
+		return cli_api_explain(s->cli, e);
+	do {
+		r = cli_http_recv(
+		    s->fd, &s->parser, s->parser.status ? UINT64_MAX : deadline_ms, e);
+	} while (r == 0);
+	close_stream(s);
+	return r < 0 ? r : check_status(s, e);
+}
+
+/*
+ * The last lines are of unknown length: asks for more and more of the end until there are enough,
+ * or all is there. Leaves in head what is to be looked through, and in s->at where that begins.
+ */
+static int
+find_tail(struct stream *s, int64_t lines, struct err *e)
+{
+	uint64_t want = (uint64_t)(lines + 1) * TAIL_GUESS;
+	int r;
+
+	for (;; want *= 4) {
+		if (want > TAIL_BYTES_MAX)
+			want = TAIL_BYTES_MAX;
+		s->at = (struct position){ .from_end = true, .offset = want };
+		s->skip_until = UINT64_MAX;
+		s->head_len = 0;
+		r = read_once(s, e);
+		if (r < 0)
+			return r;
+		if (s->head_len < want) {
+			s->at = (struct position){ 0 };
+			return 0;
+		}
+		/* The first line of it may be half a line. */
+		if (find_lines(s->head, s->head_len, lines) > 0 || want == TAIL_BYTES_MAX)
+			return 0;
+	}
+}
+
+/* Sets where the stream starts, and for lines how much of it is history. */
+static int
+find_start(struct stream *s, struct err *e)
+{
+	int64_t lines = options.lines >= 0 ? options.lines : TAIL_LINES;
+	int r;
+
+	s->lines = -1;
+	if (options.bytes >= 0) {
+		s->at = (struct position){ .from_end = true, .offset = (uint64_t)options.bytes };
+		return 0;
+	}
+	if (options.lines < 0 && !options.tail)
+		return 0;
+	r = find_tail(s, lines, e);
+	if (r < 0)
+		return r;
+	s->lines = lines;
+	if (!options.follow) {
+		r = flush_head(s, e);
+		s->whole = true;
+		return r;
+	}
+	/* Asked for again with follow: what was there now comes first, then what is new. */
+	s->skip_until = s->head_len;
+	s->head_len = 0;
+	return s->skip_until ? 0 : flush_head(s, e);
+}
+
+/* The agent went away in the middle: goes on where it was, or as near to it as is known. */
+static int
+reconnect(struct stream *s, struct err *e)
+{
+	uint64_t until_ms = cli_now_ms() + RECONNECT_FOR_MS;
+	int r;
+
+	close_stream(s);
+	if (s->head_len)
+		(void)flush_head(s, e);
+	s->skip_until = 0;
+	if (s->at.from_end) {
+		(void)fprintf(
+		    stderr, "The connection was cut; going on from now, lines may be missing\n");
+		s->at.offset = 0;
+	}
+	do {
+		r = open_stream(s, true, e);
+		if (r == 0)
+			return 0;
+		cli_sleep_ms(200);
+	} while (cli_now_ms() < until_ms);
+	return cli_api_explain(s->cli, e);
+}
+
+/* Takes what has come on one stream. */
+static int
+step_stream(struct stream *s, struct err *e)
+{
+	bool begun = s->parser.status == 200;
+	int r;
+
+	r = cli_http_recv(s->fd, &s->parser, cli_now_ms() + s->cli->timeout_ms, e);
+	if (r == -ECONNRESET && begun)
+		return reconnect(s, e);
+	if (r < 0)
+		return r;
+	if (s->parser.status == 200)
+		s->cli->answered = true;
+	if (r == 0)
+		return 0;
+	close_stream(s);
+	s->whole = true;
+	r = check_status(s, e);
+	return r == 0 && s->head_len ? flush_head(s, e) : r;
+}
+
+static int
+follow_streams(struct stream *streams, size_t n, struct err *e)
+{
+	struct pollfd fds[2];
+	size_t open_streams;
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		r = open_stream(&streams[i], true, e);
+		if (r < 0)
+			return cli_api_explain(streams[i].cli, e);
+	}
+	for (;;) {
+		open_streams = 0;
+		for (size_t i = 0; i < n; i++) {
+			fds[i] = (struct pollfd){ .fd = streams[i].whole ? -1 : streams[i].fd,
+				.events = POLLIN };
+			open_streams += !streams[i].whole;
+		}
+		if (open_streams == 0)
+			return 0;
+		if (poll(fds, n, -1) < 0 && errno != EINTR)
+			return err_set(e, -errno, "wait for the log");
+		for (size_t i = 0; i < n; i++) {
+			if (fds[i].fd < 0 || !fds[i].revents)
+				continue;
+			r = step_stream(&streams[i], e);
+			if (r < 0)
+				return r;
+		}
+	}
+}
+
+/* The task that was named, or the only one. */
+static int
+choose_task(struct cli *cli, const char *alloc_id, const char *word, char **ret, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/allocation/%s", alloc_id);
+	cleanup_json json_t *alloc = NULL;
+	const char *task, *names[2] = { word, options.task };
+	const json_t *state;
+	char list[256] = "";
+	size_t n = 0, len = 0;
+	int r;
+
+	if (word && options.task && strcmp(word, options.task) != 0)
+		return err_say(
+		    e, -EINVAL, "two tasks are named, \"%s\" and \"%s\"", word, options.task);
+	r = cli_api_get(cli, target, &alloc, e);
+	if (r < 0)
+		return r;
+	task = names[0] ?: names[1];
+	if (!task) {
+		json_object_foreach (cli_json_get(alloc, "AllocatedResources/Tasks")
+					 ?: cli_json_get(alloc, "TaskStates"),
+		    task, state) {
+			n++;
+			if (len < sizeof list)
+				len += (size_t)snprintf(list + len, sizeof list - len, " %s", task);
+			free(*ret);
+			*ret = strdup(task);
+		}
+		if (n == 1 && *ret)
+			return 0;
+		free(steal_ptr(ret));
+		return n ? err_say(e, -EINVAL, "the allocation has %zu tasks, name one of them:%s",
+			       n, list)
+			 : err_say(e, -ENOENT, "the allocation has no task yet");
+	}
+	*ret = strdup(task);
+	return *ret ? 0 : err_set(e, -ENOMEM, "read the log");
+}
+
+static int
+show_logs(struct cli *cli, const char *alloc_id, const char *task, struct err *e)
+{
+	struct stream streams[2] = { 0 };
+	bool both = options.out == options.err && (options.out || options.follow);
+	size_t n = 0;
+	int r = 0;
+
+	if (both || !options.err)
+		streams[n++] = (struct stream){ .type = "stdout", .out = stdout };
+	if (both || options.err)
+		streams[n++] = (struct stream){ .type = "stderr", .out = both ? stderr : stdout };
+	for (size_t i = 0; i < n && r == 0; i++) {
+		streams[i].cli = cli;
+		streams[i].alloc_id = alloc_id;
+		streams[i].task = task;
+		streams[i].fd = -1;
+		r = find_start(&streams[i], e);
+		if (r == 0 && !options.follow && !streams[i].whole)
+			r = read_once(&streams[i], e);
+	}
+	if (r == 0 && options.follow)
+		r = follow_streams(streams, n, e);
+	for (size_t i = 0; i < n; i++) {
+		close_stream(&streams[i]);
+		free(streams[i].head);
+	}
+	return r;
+}
+
+int
+cli_alloc_logs(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL, *task = NULL;
+	struct err e = { 0 };
+	int r;
+
+	r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, &e);
+	if (r == 0)
+		r = choose_task(cli, id, argc > 1 ? argv[1] : NULL, &task, &e);
+	if (r == 0)
+		r = show_logs(cli, id, task, &e);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_main.c: the command `drover`: its verbs, their help, and the way to them. Runs in: drover, as
+ * the operator. */
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "common/cleanup.h"
+
+static int show_help(struct cli *cli, int argc, char **argv);
+static int show_version(struct cli *cli, int argc, char **argv);
+
+static struct cli cli = { .timeout_ms = 60000, .id_len = 8 };
+
+static const struct cli_flag common_flags[] = {
+	{ "address", CLI_FLAG_STRING, &cli.address, "unix:///PATH", "the agent's control socket" },
+	{ "json", CLI_FLAG_BOOL, &cli.json, NULL, "print the API's answer" },
+	{ "timeout", CLI_FLAG_DURATION, &cli.timeout_ms, "TIME",
+	    "how long one request may take (60s)" },
+	{ "verbose", CLI_FLAG_BOOL, &cli.verbose, NULL, "whole ids, exact times" },
+	{ 0 },
+};
+
+static const struct cli_verb verbs[] = {
+	{ "agent", NULL, cli_agent, NULL, -1, -1,
+	    "[-config PATH]... [-dev] [-data-dir DIR] [-socket PATH]",
+	    "run the agent in the foreground" },
+	{ "alloc", "logs", cli_alloc_logs, cli_alloc_logs_flags, 1, 2, "[flags] ALLOC [TASK]",
+	    "print what a task wrote" },
+	{ "alloc", "status", cli_alloc_status, NULL, 0, 1, "[flags] [ALLOC]",
+	    "show one allocation and its events, or list all" },
+	{ "alloc", "stop", cli_alloc_stop, cli_alloc_stop_flags, 1, 1, "[flags] ALLOC",
+	    "stop an allocation; its job gets another in its place" },
+	{ "help", NULL, show_help, NULL, 0, 2, "[COMMAND [VERB]]",
+	    "show this, or the help of one command" },
+	{ "job", "run", cli_job_run, cli_job_run_flags, 1, 1, "[flags] FILE.json|-",
+	    "register a job and follow it until its allocations run" },
+	{ "job", "status", cli_job_status, NULL, 0, 1, "[flags] [JOB]",
+	    "show one job, or list all" },
+	{ "job", "stop", cli_job_stop, cli_job_stop_flags, 1, 1, "[flags] JOB",
+	    "stop a job and follow it until its allocations have ended" },
+	{ "leaks", NULL, cli_leaks, NULL, 0, 0, "[flags]",
+	    "list what the agent left outside its own books; exit code 1 if there is any" },
+	{ "node", "drain", cli_node_drain, cli_node_drain_flags, 0, 1, "[flags] [NODE]",
+	    "stop all allocations of a node and take no more" },
+	{ "node", "status", cli_node_status, cli_node_status_flags, 0, 1, "[flags] [NODE]",
+	    "show one node, or list all" },
+	{ "plugin", "status", cli_plugin_status, NULL, 0, 1, "[flags] [PLUGIN]",
+	    "show one CSI plugin, or list all" },
+	{ "status", NULL, cli_status, NULL, 0, 0, "[flags]",
+	    "the node on one page, what is wrong first" },
+	{ "version", NULL, show_version, NULL, 0, 0, "", "print the version of this command" },
+	{ "volume", "create", cli_volume_create, NULL, 1, 1, "[flags] FILE.json|-",
+	    "create a volume through its plugin" },
+	{ "volume", "delete", cli_volume_delete, cli_volume_delete_flags, 1, 1, "[flags] VOLUME",
+	    "delete a volume and its data through its plugin" },
+	{ "volume", "status", cli_volume_status, NULL, 0, 1, "[flags] [VOLUME]",
+	    "show one volume, or list all" },
+};
+
+static void
+print_flags(const struct cli_flag *flags)
+{
+	char left[64];
+
+	for (const struct cli_flag *f = flags; f && f->name; f++) {
+		(void)snprintf(left, sizeof left, "-%s %s", f->name, f->arg ?: "");
+		(void)printf("  %-24s %s\n", left, f->help);
+	}
+}
+
+static bool
+has_noun(const struct cli_verb *v, const char *noun)
+{
+	return !noun || strcmp(v->noun, noun) == 0;
+}
+
+/* All commands, or those of one noun. */
+static void
+print_verbs(const char *noun)
+{
+	char left[64];
+
+	(void)printf(
+	    "Usage: drover %s [flags] [words]\n\nCommands:\n", noun ? noun : "COMMAND [VERB]");
+	for (size_t i = 0; i < ELEMENTSOF(verbs); i++) {
+		if (!has_noun(&verbs[i], noun))
+			continue;
+		(void)snprintf(left, sizeof left, "%s %s", verbs[i].noun, verbs[i].verb ?: "");
+		(void)printf("  %-16s %s\n", left, verbs[i].help);
+	}
+	(void)printf(
+	    "\nEvery command takes -help. Ids may be shortened to a prefix that only one has.\n"
+	    "DROVER_ADDR=unix:///PATH says where the agent listens (" CLI_ADDRESS_DEFAULT ").\n");
+}
+
+static void
+print_verb_help(const struct cli_verb *v)
+{
+	const char *space = v->verb ? " " : "";
+
+	(void)printf(
+	    "Usage: drover %s%s%s %s\n\n  %s\n", v->noun, space, v->verb ?: "", v->usage, v->help);
+	if (v->flags) {
+		(void)printf("\nFlags:\n");
+		print_flags(v->flags);
+	}
+	if (v->max_args >= 0) {
+		(void)printf("\nFlags of every command:\n");
+		print_flags(common_flags);
+	}
+}
+
+/* The verb that the words name, and how many words that took. NULL when there is none. */
+static const struct cli_verb *
+find_verb(int argc, char **argv, int *ret_words)
+{
+	for (size_t i = 0; argc > 0 && i < ELEMENTSOF(verbs); i++) {
+		const struct cli_verb *v = &verbs[i];
+
+		if (strcmp(v->noun, argv[0]) != 0)
+			continue;
+		if (v->verb && (argc < 2 || strcmp(v->verb, argv[1]) != 0))
+			continue;
+		*ret_words = v->verb ? 2 : 1;
+		return v;
+	}
+	return NULL;
+}
+
+static bool
+is_noun(const char *word)
+{
+	for (size_t i = 0; i < ELEMENTSOF(verbs); i++)
+		if (strcmp(verbs[i].noun, word) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_help(const char *word)
+{
+	return strcmp(word, "-h") == 0 || strcmp(word, "-help") == 0 ||
+	       strcmp(word, "--help") == 0 || strcmp(word, "--h") == 0;
+}
+
+/* No such command: the help of the noun, if there is one, else a sentence. */
+static int
+refuse_words(int argc, char **argv)
+{
+	if (argc == 0 || is_help(argv[0])) {
+		print_verbs(NULL);
+		return CLI_OK;
+	}
+	if (!is_noun(argv[0])) {
+		(void)fprintf(
+		    stderr, "drover: there is no command \"%s\": see drover help\n", argv[0]);
+		return CLI_FAILED;
+	}
+	if (argc > 1 && !is_help(argv[1])) {
+		(void)fprintf(stderr, "drover: there is no \"drover %s %s\": see drover help %s\n",
+		    argv[0], argv[1], argv[0]);
+		return CLI_FAILED;
+	}
+	print_verbs(argv[0]);
+	return CLI_OK;
+}
+
+static int
+show_help(struct cli *c, int argc, char **argv)
+{
+	const struct cli_verb *v;
+	int words;
+
+	(void)c;
+	v = find_verb(argc, argv, &words);
+	if (!v)
+		return refuse_words(argc, argv);
+	print_verb_help(v);
+	return CLI_OK;
+}
+
+static int
+show_version(struct cli *c, int argc, char **argv)
+{
+	(void)c;
+	(void)printf("drover %s\n", DROVER_VERSION);
+	return CLI_OK;
+}
+
+/* DROVER_ADDR, or NOMAD_ADDR where that names a unix socket too: habits and scripts of Nomad's
+ * users go on working. */
+static int
+choose_socket(struct err *e)
+{
+	const char *nomad = getenv("NOMAD_ADDR");
+
+	if (!cli.address)
+		cli.address = getenv("DROVER_ADDR");
+	if ((!cli.address || !*cli.address) && nomad && strncmp(nomad, "unix://", 7) == 0)
+		cli.address = nomad;
+	if (!cli.address || !*cli.address)
+		cli.address = CLI_ADDRESS_DEFAULT;
+	if (strncmp(cli.address, "unix://", 7) != 0 || cli.address[7] == '\0')
+		return err_say(e, -EINVAL,
+		    "the address \"%s\" is not of the form unix:///path/of/the/socket",
+		    cli.address);
+	cli.socket_path = cli.address + 7;
+	return 0;
+}
+
+/* An answer that could not be written, to a full disk say, is no success. */
+static int
+flush_output(int code)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	(void)fprintf(stderr, "drover: write the answer: %s\n", strerror(errno));
+	return code == CLI_OK ? CLI_FAILED : code;
+}
+
+static int
+run_verb(const struct cli_verb *v, int argc, char **argv)
+{
+	const struct cli_flag *const tables[] = { v->flags, common_flags };
+	struct err e = { 0 };
+	int n = argc, r;
+
+	for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (is_help(argv[i])) {
+			print_verb_help(v);
+			return CLI_OK;
+		}
+	}
+	if (v->max_args < 0)
+		return v->run(&cli, argc, argv);
+	n = cli_flags_parse(tables, ELEMENTSOF(tables), argc, argv, &e);
+	if (n >= 0 && (n < v->min_args || n > v->max_args))
+		n = err_say(&e, -EINVAL, "expected drover %s%s%s %s", v->noun, v->verb ? " " : "",
+		    v->verb ?: "", v->usage);
+	if (n < 0)
+		return cli_fail(&cli, &e);
+	if (cli.verbose)
+		cli.id_len = 128;
+	r = choose_socket(&e);
+	return r < 0 ? cli_fail(&cli, &e) : v->run(&cli, n, argv);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct cli_verb *v;
+	int words = 0;
+
+	/* `drover … | head` ends quietly, whatever the caller did with the signal. */
+	(void)signal(SIGPIPE, SIG_DFL);
+	(void)setlocale(LC_CTYPE, "");
+	argc--;
+	argv++;
+	if (argc > 0 && (strcmp(argv[0], "-version") == 0 || strcmp(argv[0], "--version") == 0 ||
+			    strcmp(argv[0], "-v") == 0))
+		return flush_output(show_version(&cli, 0, NULL));
+	v = find_verb(argc, argv, &words);
+	if (!v) {
+		bool asked = argc > 1 || (argc == 1 && is_help(argv[0]));
+		int r = refuse_words(argc, argv);
+
+		/* `drover` and `drover job` are no answers to anything: the help, and a failure for
+		 * scripts. */
+		return flush_output(r == CLI_OK && !asked ? CLI_FAILED : r);
+	}
+	return flush_output(run_verb(v, argc - words, argv + words));
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_node.c: drover node status and drain. Runs in: drover. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_alloc.h"
+#include "cli/cli_api.h"
+#include "cli/cli_print.h"
+#include "cli/cli_watch.h"
+#include "common/duration.h"
+
+static struct {
+	bool enable, disable, force, no_deadline, ignore_system, keep_ineligible, detach, self, yes;
+	uint64_t deadline_ms;
+} options = { .deadline_ms = 3600 * 1000 };
+
+const struct cli_flag cli_node_status_flags[] = {
+	{ "self", CLI_FLAG_BOOL, &options.self, NULL, "the node of this agent" },
+	{ 0 },
+};
+
+const struct cli_flag cli_node_drain_flags[] = {
+	{ "deadline", CLI_FLAG_DURATION, &options.deadline_ms, "TIME",
+	    "how long allocations may take to move (1h)" },
+	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
+	    "return once the agent has taken the wish" },
+	{ "disable", CLI_FLAG_BOOL, &options.disable, NULL,
+	    "end the drain and take allocations again" },
+	{ "enable", CLI_FLAG_BOOL, &options.enable, NULL, "drain the node (the default)" },
+	{ "force", CLI_FLAG_BOOL, &options.force, NULL, "stop everything at once" },
+	{ "ignore-system", CLI_FLAG_BOOL, &options.ignore_system, NULL,
+	    "leave system jobs running" },
+	{ "keep-ineligible", CLI_FLAG_BOOL, &options.keep_ineligible, NULL,
+	    "with -disable: take no allocations yet" },
+	{ "no-deadline", CLI_FLAG_BOOL, &options.no_deadline, NULL,
+	    "wait for allocations to move for ever" },
+	{ "self", CLI_FLAG_BOOL, &options.self, NULL, "the node of this agent (the default)" },
+	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL, "do not ask" },
+	{ 0 },
+};
+
+static int
+list_nodes(struct cli *cli, struct err *e)
+{
+	cleanup_json json_t *list = NULL;
+	struct cli_table *t;
+	const json_t *node;
+	size_t i;
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, "/v1/nodes", e);
+	r = cli_api_get(cli, "/v1/nodes", &list, e);
+	if (r < 0)
+		return r;
+	t = CLI_TABLE("ID", "Name", "Datacenter", "Class", "Drain", "Eligibility", "Status");
+	json_array_foreach (list, i, node) {
+		cli_table_row(t);
+		cli_cell(t, "%.*s", cli->id_len, cli_json_str(node, "ID"));
+		cli_cell(t, "%s", cli_json_str(node, "Name"));
+		cli_cell(t, "%s", cli_json_str(node, "Datacenter"));
+		cli_cell(t, "%s", cli_json_str(node, "NodeClass"));
+		cli_cell(t, "%s", cli_yes(cli_json_true(node, "Drain")));
+		cli_cell(t, "%s", cli_json_str(node, "SchedulingEligibility"));
+		cli_cell(t, "%s", cli_json_str(node, "Status"));
+	}
+	cli_table_print(t);
+	return 0;
+}
+
+static void
+print_healths(const char *head, const char *column, const json_t *map)
+{
+	struct cli_table *t;
+	const json_t *item;
+	const char *name;
+
+	if (json_object_size(map) == 0)
+		return;
+	cli_head("%s", head);
+	t = CLI_TABLE(column, "Detected", "Healthy", "Description");
+	json_object_foreach ((json_t *)map, name, item) {
+		const json_t *detected = cli_json_get(item, "Detected");
+
+		cli_table_row(t);
+		cli_cell(t, "%s", name);
+		cli_cell(t, "%s", cli_yes(!detected || json_is_true(detected)));
+		cli_cell(t, "%s", cli_yes(cli_json_true(item, "Healthy")));
+		cli_cell(t, "%s", cli_json_str(item, "HealthDescription"));
+	}
+	cli_table_print(t);
+}
+
+static void
+print_host_volumes(const json_t *node)
+{
+	const json_t *volumes = cli_json_get(node, "HostVolumes"), *volume;
+	struct cli_table *t;
+	const char *name;
+
+	if (json_object_size(volumes) == 0)
+		return;
+	cli_head("Host Volumes");
+	t = CLI_TABLE("Name", "Read Only", "Path");
+	json_object_foreach ((json_t *)volumes, name, volume) {
+		cli_table_row(t);
+		cli_cell(t, "%s", name);
+		cli_cell(t, "%s", cli_yes(cli_json_true(volume, "ReadOnly")));
+		cli_cell(t, "%s", cli_json_str(volume, "Path"));
+	}
+	cli_table_print(t);
+}
+
+static void
+print_node_events(const struct cli *cli, const json_t *node)
+{
+	const json_t *events = cli_json_get(node, "Events");
+	struct cli_table *t;
+	char time[CLI_TIME_SIZE];
+
+	if (json_array_size(events) == 0)
+		return;
+	cli_head("Events, the newest first:");
+	t = CLI_TABLE("Time", "Subsystem", "Message");
+	for (size_t i = json_array_size(events); i-- > 0;) {
+		const json_t *event = json_array_get(events, i);
+
+		cli_table_row(t);
+		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(event, "Timestamp"), time));
+		cli_cell(t, "%s", cli_json_str(event, "Subsystem"));
+		cli_cell(t, "%s", cli_json_str(event, "Message"));
+	}
+	cli_table_print(t);
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void
+print_map(const char *head, const json_t *map)
+{
+	size_t n = 0;
+	cleanup_free const char **names = calloc(json_object_size(map) + 1, sizeof(char *));
+	const char *name;
+	json_t *value;
+
+	if (!names)
+		abort();
+	cli_head("%s", head);
+	json_object_foreach ((json_t *)map, name, value)
+		names[n++] = name;
+	qsort(names, n, sizeof *names, compare_names);
+	for (size_t i = 0; i < n; i++)
+		cli_field(names[i], "%s", json_string_value(json_object_get(map, names[i])) ?: "");
+}
+
+static void
+print_node(const struct cli *cli, const json_t *node)
+{
+	char size[CLI_TIME_SIZE], time[CLI_TIME_SIZE];
+
+	cli_field("ID", "%s", cli_json_str(node, "ID"));
+	cli_field("Name", "%s", cli_json_str(node, "Name"));
+	cli_field("Class", "%s", cli_json_str(node, "NodeClass"));
+	cli_field("Datacenter", "%s", cli_json_str(node, "Datacenter"));
+	cli_field("Status", "%s", cli_json_str(node, "Status"));
+	cli_field("Description", "%s", cli_json_str(node, "StatusDescription"));
+	cli_field("Drain", "%s",
+	    cli_yes(cli_json_true(node, "Drain") ||
+		    json_is_object(cli_json_get(node, "DrainStrategy"))));
+	cli_field("Eligibility", "%s", cli_json_str(node, "SchedulingEligibility"));
+	cli_field(
+	    "Since", "%s", cli_time(cli, cli_json_int(node, "StatusUpdatedAt") * NS_PER_S, time));
+	cli_field("CPU", "%lld MHz", (long long)cli_json_int(node, "NodeResources/Cpu/CpuShares"));
+	cli_field("Memory", "%s",
+	    cli_bytes(
+		cli_json_int(node, "NodeResources/Memory/MemoryMB") % ((int64_t)1 << 40) << 20,
+		size));
+	cli_field("Kernel", "%s", cli_json_str(cli_json_get(node, "Attributes"), "kernel.version"));
+	print_healths("Drivers", "Driver", cli_json_get(node, "Drivers"));
+	print_healths("CSI Controllers", "Plugin", cli_json_get(node, "CSIControllerPlugins"));
+	print_healths("CSI Nodes", "Plugin", cli_json_get(node, "CSINodePlugins"));
+	print_host_volumes(node);
+	print_node_events(cli, node);
+}
+
+static int
+show_node(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/node/%s", id);
+	cleanup_json json_t *node = NULL, *all = NULL, *here = json_array();
+	const json_t *alloc;
+	size_t i;
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, target, e);
+	r = cli_api_get(cli, target, &node, e);
+	if (r == 0)
+		r = cli_api_get(cli, "/v1/allocations", &all, e);
+	if (r < 0)
+		return r;
+	print_node(cli, node);
+	json_array_foreach (all, i, alloc)
+		if (strcmp(cli_json_str(alloc, "NodeID"), id) == 0)
+			(void)json_array_append(here, (json_t *)alloc);
+	cli_head("Allocations");
+	cli_print_allocs(cli, here);
+	if (cli->verbose) {
+		print_map("Attributes", cli_json_get(node, "Attributes"));
+		print_map("Meta", cli_json_get(node, "Meta"));
+	}
+	return 0;
+}
+
+int
+cli_node_status(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL;
+	struct err e = { 0 };
+	int r;
+
+	if (argc == 0 && !options.self) {
+		r = list_nodes(cli, &e);
+		return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+	}
+	r = argc ? cli_id_resolve(cli, &cli_kind_node, argv[0], &id, &e)
+		 : cli_id_self(cli, &id, &e);
+	if (r == 0)
+		r = show_node(cli, id, &e);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
+static json_t *
+make_drain_request(void)
+{
+	json_int_t deadline_ns = (json_int_t)options.deadline_ms * NS_PER_MS;
+
+	if (options.disable)
+		return json_pack(
+		    "{s:n, s:b}", "DrainSpec", "MarkEligible", !options.keep_ineligible);
+	if (options.force)
+		deadline_ns = -1;
+	else if (options.no_deadline)
+		deadline_ns = 0;
+	return json_pack("{s:{s:I, s:b}, s:b}", "DrainSpec", "Deadline", deadline_ns,
+	    "IgnoreSystemJobs", options.ignore_system, "MarkEligible", 0);
+}
+
+/* The drain is over when the node says so; its allocations have then ended, which is waited for
+ * first. */
+static int
+follow_drain(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/node/%s", id);
+	struct cli_watch_filter filter = { .node_id = id, .no_system = options.ignore_system };
+	unsigned step_ms = 0;
+	bool draining = true;
+	int seen, r;
+
+	seen = cli_watch_end(cli, &filter, e);
+	if (seen < 0)
+		return seen;
+	while (draining) {
+		cleanup_json json_t *node = NULL;
+
+		r = cli_api_get(cli, target, &node, e);
+		if (r < 0)
+			return r;
+		draining = json_is_object(cli_json_get(node, "DrainStrategy"));
+		if (draining)
+			cli_watch_pause(&step_ms);
+	}
+	cli_say(cli, "==> Node \"%.*s\" is drained: %d allocation(s) have ended", cli->id_len, id,
+	    seen);
+	return 0;
+}
+
+static int
+drain_node(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/node/%s/drain", id);
+	cleanup_json json_t *request = make_drain_request(), *answer = NULL;
+	int r;
+
+	if (!request)
+		return err_set(e, -ENOMEM, "drain");
+	r = cli_api_send(cli, "POST", target, request, &answer, e);
+	if (r == 0 && cli->json)
+		r = cli_json_print(answer, e);
+	if (r < 0)
+		return r;
+	cli_say(cli,
+	    options.disable ? "==> Node \"%.*s\" is no longer draining"
+			    : "==> Node \"%.*s\" is draining",
+	    cli->id_len, id);
+	return options.disable || options.detach ? 0 : follow_drain(cli, id, e);
+}
+
+static int
+check_drain_options(const char *wanted, struct err *e)
+{
+	int agreed;
+
+	if (options.enable && options.disable)
+		return err_say(e, -EINVAL, "-enable and -disable exclude each other");
+	if (options.disable && (options.force || options.no_deadline))
+		return err_say(e, -EINVAL, "-disable takes neither -force nor -no-deadline");
+	if (options.force && options.no_deadline)
+		return err_say(e, -EINVAL, "-force and -no-deadline exclude each other");
+	if (wanted && options.self)
+		return err_say(e, -EINVAL, "-self and \"%s\" name two nodes", wanted);
+	if (options.disable || options.yes)
+		return 0;
+	agreed = cli_ask("This stops every allocation of the node. Go on?");
+	if (agreed < 0)
+		return err_say(e, -EINVAL, "a drain stops every allocation of the node: add -yes");
+	return agreed ? 0 : err_say(e, -ECANCELED, "nothing was done");
+}
+
+int
+cli_node_drain(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL;
+	struct err e = { 0 };
+	int r;
+
+	r = check_drain_options(argc ? argv[0] : NULL, &e);
+	if (r == 0)
+		r = argc ? cli_id_resolve(cli, &cli_kind_node, argv[0], &id, &e)
+			 : cli_id_self(cli, &id, &e);
+	if (r == 0)
+		r = drain_node(cli, id, &e);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}

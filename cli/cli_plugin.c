@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_plugin.c: drover plugin status. Runs in: drover. */
+#include <stdlib.h>
+
+#include "cli/cli_alloc.h"
+#include "cli/cli_api.h"
+#include "cli/cli_print.h"
+
+static int
+list_plugins(struct cli *cli, struct err *e)
+{
+	cleanup_json json_t *list = NULL;
+	struct cli_table *t;
+	const json_t *plugin;
+	size_t i;
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, "/v1/plugins?type=csi", e);
+	r = cli_api_get(cli, "/v1/plugins?type=csi", &list, e);
+	if (r < 0)
+		return r;
+	if (json_array_size(list) == 0) {
+		cli_say(cli, "No plugins");
+		return 0;
+	}
+	t = CLI_TABLE("ID", "Provider", "Controllers Healthy", "Nodes Healthy");
+	json_array_foreach (list, i, plugin) {
+		cli_table_row(t);
+		cli_cell(t, "%s", cli_json_str(plugin, "ID"));
+		cli_cell(t, "%s", cli_json_str(plugin, "Provider"));
+		cli_cell(t, "%lld/%lld", (long long)cli_json_int(plugin, "ControllersHealthy"),
+		    (long long)cli_json_int(plugin, "ControllersExpected"));
+		cli_cell(t, "%lld/%lld", (long long)cli_json_int(plugin, "NodesHealthy"),
+		    (long long)cli_json_int(plugin, "NodesExpected"));
+	}
+	cli_table_print(t);
+	return 0;
+}
+
+/* What each node says of the plugin's controller or node half. */
+static void
+print_instances(const struct cli *cli, const char *head, const json_t *map)
+{
+	struct cli_table *t;
+	const json_t *info;
+	const char *node;
+
+	if (json_object_size(map) == 0)
+		return;
+	cli_head("%s", head);
+	t = CLI_TABLE("Node", "Allocation", "Healthy", "Description");
+	json_object_foreach ((json_t *)map, node, info) {
+		cli_table_row(t);
+		cli_cell(t, "%.*s", cli->id_len, node);
+		cli_cell(t, "%.*s", cli->id_len, cli_json_str(info, "AllocID"));
+		cli_cell(t, "%s", cli_yes(cli_json_true(info, "Healthy")));
+		cli_cell(t, "%s", cli_json_str(info, "HealthDescription"));
+	}
+	cli_table_print(t);
+}
+
+static int
+show_plugin(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/plugin/csi/%s", id);
+	cleanup_json json_t *plugin = NULL;
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, target, e);
+	r = cli_api_get(cli, target, &plugin, e);
+	if (r < 0)
+		return r;
+	cli_field("ID", "%s", cli_json_str(plugin, "ID"));
+	cli_field("Provider", "%s", cli_json_str(plugin, "Provider"));
+	cli_field("Version", "%s", cli_json_str(plugin, "Version"));
+	cli_field("Controllers Healthy", "%lld of %lld",
+	    (long long)cli_json_int(plugin, "ControllersHealthy"),
+	    (long long)cli_json_int(plugin, "ControllersExpected"));
+	cli_field("Nodes Healthy", "%lld of %lld", (long long)cli_json_int(plugin, "NodesHealthy"),
+	    (long long)cli_json_int(plugin, "NodesExpected"));
+	print_instances(cli, "Controllers", cli_json_get(plugin, "Controllers"));
+	print_instances(cli, "Nodes", cli_json_get(plugin, "Nodes"));
+	cli_head("Allocations");
+	cli_print_allocs(cli, cli_json_get(plugin, "Allocations"));
+	return 0;
+}
+
+int
+cli_plugin_status(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL;
+	struct err e = { 0 };
+	int r;
+
+	if (argc == 0)
+		r = list_plugins(cli, &e);
+	else if ((r = cli_id_resolve(cli, &cli_kind_plugin, argv[0], &id, &e)) == 0)
+		r = show_plugin(cli, id, &e);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_volume.c: drover volume create, delete, status. Runs in: drover. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_alloc.h"
+#include "cli/cli_api.h"
+#include "cli/cli_file.h"
+#include "cli/cli_print.h"
+
+static struct {
+	bool yes;
+} options;
+
+const struct cli_flag cli_volume_delete_flags[] = {
+	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL, "do not ask when the id is shortened" },
+	{ 0 },
+};
+
+/* A PUT for each volume: its id is in the path. */
+static int
+create_volume(struct cli *cli, const json_t *volume, struct err *e)
+{
+	cleanup_free char *target =
+	    cli_target("/v1/volume/csi/%s/create", cli_json_str(volume, "ID"));
+	cleanup_json json_t *request = json_pack("{s:[O]}", "Volumes", volume), *answer = NULL;
+	const char *external;
+	int r;
+
+	if (!request)
+		return err_set(e, -ENOMEM, "create the volume");
+	if (*cli_json_str(volume, "ID") == '\0')
+		return err_say(e, -EINVAL, "a volume of the file has no id");
+	r = cli_api_send(cli, "PUT", target, request, &answer, e);
+	if (r < 0)
+		return r;
+	if (cli->json)
+		return cli_json_print(answer, e);
+	external = cli_json_str(json_array_get(cli_json_get(answer, "Volumes"), 0), "ExternalID");
+	cli_say(cli, "Volume \"%s\" is created%s%s", cli_json_str(volume, "ID"),
+	    *external ? ", external id " : "", external);
+	return 0;
+}
+
+int
+cli_volume_create(struct cli *cli, int argc, char **argv)
+{
+	cleanup_json json_t *file = NULL, *spec = NULL;
+	const json_t *volume;
+	struct err e = { 0 };
+	size_t i;
+	int r;
+
+	(void)argc;
+	r = cli_file_read(argv[0], "volume", &file, &e);
+	if (r == 0)
+		r = cli_volume_spec(file, &spec, &e);
+	if (r < 0)
+		return cli_fail(cli, &e);
+	json_array_foreach (cli_json_get(spec, "Volumes"), i, volume) {
+		r = create_volume(cli, volume, &e);
+		if (r < 0)
+			return cli_fail(cli, &e);
+	}
+	return CLI_OK;
+}
+
+int
+cli_volume_delete(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL, *target = NULL;
+	cleanup_json json_t *answer = NULL;
+	struct err e = { 0 };
+	int r;
+
+	(void)argc;
+	r = cli_id_resolve(cli, &cli_kind_volume, argv[0], &id, &e);
+	if (r == 0)
+		r = cli_confirm_prefix("volume", argv[0], id, options.yes, &e);
+	if (r < 0)
+		return cli_fail(cli, &e);
+	target = cli_target("/v1/volume/csi/%s/delete", id);
+	r = cli_api_send(cli, "DELETE", target, NULL, &answer, &e);
+	if (r == 0 && cli->json)
+		r = cli_json_print(answer, &e);
+	if (r < 0)
+		return cli_fail(cli, &e);
+	cli_say(cli, "Volume \"%s\" is deleted", id);
+	return CLI_OK;
+}
+
+static int
+list_volumes(struct cli *cli, struct err *e)
+{
+	cleanup_json json_t *list = NULL;
+	struct cli_table *t;
+	const json_t *volume;
+	size_t i;
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, "/v1/volumes?type=csi", e);
+	r = cli_api_get(cli, "/v1/volumes?type=csi", &list, e);
+	if (r < 0)
+		return r;
+	if (json_array_size(list) == 0) {
+		cli_say(cli, "No volumes");
+		return 0;
+	}
+	t = CLI_TABLE("ID", "Name", "Plugin", "Schedulable", "Access Mode", "Readers", "Writers");
+	json_array_foreach (list, i, volume) {
+		cli_table_row(t);
+		cli_cell(t, "%s", cli_json_str(volume, "ID"));
+		cli_cell(t, "%s", cli_json_str(volume, "Name"));
+		cli_cell(t, "%s", cli_json_str(volume, "PluginID"));
+		cli_cell(t, "%s", cli_yes(cli_json_true(volume, "Schedulable")));
+		cli_cell(t, "%s", cli_json_str(volume, "AccessMode"));
+		cli_cell(t, "%lld", (long long)cli_json_int(volume, "CurrentReaders"));
+		cli_cell(t, "%lld", (long long)cli_json_int(volume, "CurrentWriters"));
+	}
+	cli_table_print(t);
+	return 0;
+}
+
+/* Those who hold a claim: the stubs of the allocations where the answer has them, else the ids. */
+static void
+print_claims(const struct cli *cli, const json_t *volume)
+{
+	static const char *const maps[][2] = { { "WriteAllocs", "write" },
+		{ "ReadAllocs", "read" } };
+	struct cli_table *t;
+	const char *id;
+	json_t *alloc;
+
+	cli_head("Claims");
+	if (json_object_size(cli_json_get(volume, "WriteAllocs")) +
+		json_object_size(cli_json_get(volume, "ReadAllocs")) ==
+	    0) {
+		cli_say(cli, "None");
+	} else {
+		t = CLI_TABLE("Allocation", "Mode");
+		for (size_t i = 0; i < ELEMENTSOF(maps); i++) {
+			json_object_foreach (cli_json_get(volume, maps[i][0]), id, alloc) {
+				cli_table_row(t);
+				cli_cell(t, "%.*s", cli->id_len, id);
+				cli_cell(t, "%s", maps[i][1]);
+			}
+		}
+		cli_table_print(t);
+	}
+	if (json_array_size(cli_json_get(volume, "Allocations")) == 0)
+		return;
+	cli_head("Allocations");
+	cli_print_allocs(cli, cli_json_get(volume, "Allocations"));
+}
+
+static int
+show_volume(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/volume/csi/%s", id);
+	cleanup_json json_t *volume = NULL;
+	char size[CLI_TIME_SIZE];
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, target, e);
+	r = cli_api_get(cli, target, &volume, e);
+	if (r < 0)
+		return r;
+	cli_field("ID", "%s", cli_json_str(volume, "ID"));
+	cli_field("Name", "%s", cli_json_str(volume, "Name"));
+	cli_field("External ID", "%s", cli_json_str(volume, "ExternalID"));
+	cli_field("Plugin", "%s", cli_json_str(volume, "PluginID"));
+	cli_field("Provider", "%s %s", cli_json_str(volume, "Provider"),
+	    cli_json_str(volume, "ProviderVersion"));
+	if (cli_json_int(volume, "Capacity") > 0)
+		cli_field("Capacity", "%s", cli_bytes(cli_json_int(volume, "Capacity"), size));
+	cli_field("Schedulable", "%s", cli_yes(cli_json_true(volume, "Schedulable")));
+	cli_field("Controllers Healthy", "%lld of %lld",
+	    (long long)cli_json_int(volume, "ControllersHealthy"),
+	    (long long)cli_json_int(volume, "ControllersExpected"));
+	cli_field("Nodes Healthy", "%lld of %lld", (long long)cli_json_int(volume, "NodesHealthy"),
+	    (long long)cli_json_int(volume, "NodesExpected"));
+	cli_field("Access Mode", "%s", cli_json_str(volume, "AccessMode"));
+	cli_field("Attachment Mode", "%s", cli_json_str(volume, "AttachmentMode"));
+	print_claims(cli, volume);
+	return 0;
+}
+
+int
+cli_volume_status(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL;
+	struct err e = { 0 };
+	int r;
+
+	if (argc == 0)
+		r = list_volumes(cli, &e);
+	else if ((r = cli_id_resolve(cli, &cli_kind_volume, argv[0], &id, &e)) == 0)
+		r = show_volume(cli, id, &e);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
