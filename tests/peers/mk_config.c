@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * mk_config.c: the records that a configuration becomes, for tests that start one process alone. Runs in: tests.
+ *
+ * mk_config config|policy [-dev] < FILE.hcl prints the record's bytes; mk_config build prints this build's id.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/config.h"
+#include "common/hcl.h"
+#include "common/proc.h"
+
+static void
+print_warning(void *arg, const char *sentence)
+{
+	(void)arg;
+	fprintf(stderr, "%s\n", sentence);
+}
+
+static int
+print_build(void)
+{
+	char *argv[] = { "x", "--instance=01234567", "--data-dir=/", "--runtime-dir=/", "--cgroup=/", NULL };
+	struct proc_args args;
+	struct err e = { 0 };
+
+	if (proc_args_parse((int)(sizeof argv / sizeof argv[0]) - 1, argv, &args, &e) < 0) {
+		fprintf(stderr, "%s\n", e.msg);
+		return 1;
+	}
+	return puts(args.build) < 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	static char text[HCL_BYTES_MAX + 1];
+	static struct agent_config config;
+	static struct agent_policy policy;
+	struct err e = { 0 };
+	size_t len, size;
+	const void *record;
+
+	if (argc == 2 && strcmp(argv[1], "build") == 0)
+		return print_build();
+	if (argc < 2 || (strcmp(argv[1], "config") != 0 && strcmp(argv[1], "policy") != 0))
+		return 2;
+	len = fread(text, 1, sizeof text, stdin);
+	config_defaults(&config, &policy, argc > 2 && strcmp(argv[2], "-dev") == 0);
+	if (config_parse(text, len, "stdin", &config, &policy, print_warning, NULL, &e) < 0) {
+		fprintf(stderr, "%s\n", e.msg);
+		return 1;
+	}
+	record = argv[1][0] == 'c' ? (const void *)&config : (const void *)&policy;
+	size = argv[1][0] == 'c' ? sizeof config : sizeof policy;
+	return fwrite(record, size, 1, stdout) != 1;
+}

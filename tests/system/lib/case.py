@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a test is written: functions test_…() in order, and `case.run(globals())` at the end of the file."""
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+
+
+def run(names):
+    """Runs each test_…() of the file in the order it stands there; all of them, also after a failure. Ends the process."""
+    failed = 0
+    only = sys.argv[1:]
+    for name, fn in list(names.items()):
+        if not name.startswith("test_") or not callable(fn) or (only and name not in only):
+            continue
+        began = time.monotonic()
+        try:
+            fn()
+        except BaseException:  # also KeyboardInterrupt and SystemExit: the rest must still be told
+            traceback.print_exc(file=sys.stdout)
+            failed += 1
+            print("  %-60s FAILED" % name, flush=True)
+            continue
+        print("  %-60s ok %6.2f s" % (name, time.monotonic() - began), flush=True)
+    sys.exit(1 if failed else 0)
+
+
+def skip(why):
+    """This machine cannot run the test at all. Not for what is merely hard."""
+    print("skipped: " + why, flush=True)
+    sys.exit(77)
+
+
+def until(condition, seconds, what):
+    """Waits for condition() to be true and returns its value; fails when it does not come in time."""
+    end = time.monotonic() + seconds
+    pause = 0.001
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() >= end:
+            raise AssertionError("%s: not within %g s" % (what, seconds))
+        time.sleep(pause)
+        pause = min(0.05, pause * 2)
+
+
+def equal(found, wanted, what=""):
+    if found != wanted:
+        raise AssertionError("%s: found %r, wanted %r" % (what or "value", found, wanted))
+
+
+def contains(text, part, what=""):
+    if part not in text:
+        raise AssertionError("%s: %r is not in %r" % (what or "text", part, text))
+
+
+def raises(kind, fn, *args, **kwargs):
+    """The exception that fn must raise."""
+    try:
+        fn(*args, **kwargs)
+    except kind as e:
+        return e
+    raise AssertionError("%s was not raised" % kind.__name__)
+
+
+_base, _made = None, 0
+
+
+def directory():
+    """A new directory of this test's own. Short, because sockets below it have 108 bytes for their path."""
+    global _base, _made
+    if _base is None:
+        _base = os.environ.get("DROVER_TEST_DIR")
+    if _base is None:  # started without tests/run
+        _base = tempfile.mkdtemp(prefix="dt-", dir="/var/tmp")
+        os.chmod(_base, 0o755)
+        atexit.register(shutil.rmtree, _base, ignore_errors=True)
+    _made += 1
+    path = os.path.join(_base, "d%d" % _made)
+    os.mkdir(path, 0o755)
+    return path
