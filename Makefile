@@ -120,6 +120,21 @@ help: ## this list
 deps: ## install the Debian packages that are missing (needs root)
 	@tools/deps.sh $(PACKAGES)
 
+# --- installation: the command in bin, the processes side by side, where drover.service looks for them ---
+PREFIX  ?= /usr
+LIBEXEC := $(PREFIX)/libexec/drover
+UNITDIR := $(PREFIX)/lib/systemd/system
+.PHONY: install
+install: $(BINARIES) ## install into $(DESTDIR)$(PREFIX), with units, tmpfiles.d and sysusers.d
+	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXEC) $(UNITDIR) $(PREFIX)/lib/tmpfiles.d $(PREFIX)/lib/sysusers.d)
+	install -m 755 $(BUILD)/drover $(DESTDIR)$(PREFIX)/bin/drover
+	install -m 755 $(filter-out $(BUILD)/drover,$(BINARIES)) $(DESTDIR)$(LIBEXEC)/
+	install -m 644 contrib/systemd/drover.service contrib/systemd/drover.socket contrib/systemd/drover-tasks.service \
+	    $(DESTDIR)$(UNITDIR)/
+	sed -i 's,/usr/libexec/drover,$(LIBEXEC),' $(addprefix $(DESTDIR)$(UNITDIR)/,drover.service drover-tasks.service)
+	install -m 644 contrib/systemd/tmpfiles.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/drover.conf
+	install -m 644 contrib/systemd/sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/drover.conf
+
 # Each part of the tests brings its own rules.
 include $(wildcard tests/*/*.mk)
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -18,9 +18,6 @@
 #include "common/proc.h"
 #include "launcher/launcher.h"
 
-#ifndef LIBEXECDIR
-#define LIBEXECDIR "/usr/libexec/drover"
-#endif
 #define ARGS_MAX 24
 #define ENV_MAX  8
 
@@ -50,29 +47,23 @@ lau_child_name(enum ipc_peer who)
 	return rows[who].binary + sizeof "drover-" - 1;
 }
 
-/* All at once, so that an upgrade in place never mixes two builds. */
+/* All at once, so that an upgrade in place never mixes two builds; they lie beside this one. */
 int
 lau_binaries_open(struct launcher *l, struct err *e)
 {
-	char self[CONFIG_PATH_SIZE], *slash;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	cleanup_close int beside = -1,
-			  installed = open(LIBEXECDIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char path[CONFIG_PATH_SIZE];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+	cleanup_close int dir = -1;
 
 	if (n < 0)
 		return err_set(e, -errno, "read /proc/self/exe");
-	self[n] = '\0';
-	slash = strrchr(self, '/');
-	if (slash)
-		*slash = '\0';
-	beside = open(self, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	path[n] = '\0';
+	*strrchr(path, '/') = '\0';
+	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	for (int i = 0; i < LAU_BINARIES; i++) {
-		l->binaries[i] = openat(beside, rows[i].binary, O_PATH | O_CLOEXEC);
+		l->binaries[i] = openat(dir, rows[i].binary, O_PATH | O_CLOEXEC);
 		if (l->binaries[i] < 0)
-			l->binaries[i] = openat(installed, rows[i].binary, O_PATH | O_CLOEXEC);
-		if (l->binaries[i] < 0)
-			return err_set(
-			    e, -errno, "open %s in %s or " LIBEXECDIR, rows[i].binary, self);
+			return err_set(e, -errno, "open %s/%s", path, rows[i].binary);
 	}
 	return 0;
 }
