@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+/* csi_calls.c: the supervisor's requests: channels opened and closed, calls made and answered. Runs
+ * in: csi-helper. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/cleanup.h"
+#include "common/utf8.h"
+#include "csi-helper/csi.h"
+#include "csi-helper/csi_answer.h"
+#include "csi-helper/csi_grpc.h"
+#include "proto/csi_helper.pb-c.h"
+
+/* gRPC ends each call at its deadline; when it has not done so this much later, it never will. */
+#define LATE_MS 1000
+
+/* The case of CsiCallReq.call is the method, and CsiCallRep.answer has the same number for its
+ * answer. */
+static const struct method {
+	uint32_t number;
+	const char *name;
+} methods[] = {
+#define METHOD(case_, service, name)                                                               \
+	{                                                                                          \
+		CSI_CALL_REQ__CALL_##case_, "/csi.v1." service "/" name                            \
+	}
+	METHOD(PROBE, "Identity", "Probe"),
+	METHOD(GET_PLUGIN_INFO, "Identity", "GetPluginInfo"),
+	METHOD(GET_PLUGIN_CAPABILITIES, "Identity", "GetPluginCapabilities"),
+	METHOD(NODE_GET_INFO, "Node", "NodeGetInfo"),
+	METHOD(NODE_GET_CAPABILITIES, "Node", "NodeGetCapabilities"),
+	METHOD(CONTROLLER_GET_CAPABILITIES, "Controller", "ControllerGetCapabilities"),
+	METHOD(NODE_STAGE_VOLUME, "Node", "NodeStageVolume"),
+	METHOD(NODE_UNSTAGE_VOLUME, "Node", "NodeUnstageVolume"),
+	METHOD(NODE_PUBLISH_VOLUME, "Node", "NodePublishVolume"),
+	METHOD(NODE_UNPUBLISH_VOLUME, "Node", "NodeUnpublishVolume"),
+	METHOD(CREATE_VOLUME, "Controller", "CreateVolume"),
+	METHOD(DELETE_VOLUME, "Controller", "DeleteVolume"),
+#undef METHOD
+};
+
+struct channel {
+	uint64_t number; /* the supervisor's; 0: free */
+	struct csi_channel *grpc;
+};
+
+static struct channel channels[CSI_CHANNELS_MAX];
+static struct csi_call *calls[CSI_CALLS_MAX]; /* under way */
+
+static uint64_t
+now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static const struct method *
+find_method(uint32_t number)
+{
+	for (size_t i = 0; i < ELEMENTSOF(methods); i++)
+		if (methods[i].number == number)
+			return &methods[i];
+	return NULL;
+}
+
+/* number 0 finds a free one. */
+static struct channel *
+find_channel(uint64_t number)
+{
+	for (size_t i = 0; i < ELEMENTSOF(channels); i++)
+		if (channels[i].number == number)
+			return &channels[i];
+	return NULL;
+}
+
+static void
+close_channel(struct channel *ch)
+{
+	for (size_t i = 0; i < ELEMENTSOF(calls); i++)
+		if (calls[i] && calls[i]->channel == ch->number)
+			csi_call_cancel(calls[i]);
+	csi_channel_free(ch->grpc);
+	*ch = (struct channel){ 0 };
+}
+
+/* Takes a place, and starts. The call is answered through csi_calls_finish(). */
+static int
+start_call(const struct ipc_packet *p, const struct channel *ch, uint32_t method,
+    const ProtobufCMessage *req, uint32_t timeout_ms, struct err *e)
+{
+	struct csi_call *call;
+	size_t i = 0;
+
+	if (timeout_ms == 0 || timeout_ms > CSI_TIMEOUT_MAX_MS)
+		return err_say(e, -EINVAL, "a call's timeout is 1 to %d ms, not %u",
+		    CSI_TIMEOUT_MAX_MS, timeout_ms);
+	while (i < ELEMENTSOF(calls) && calls[i])
+		i++;
+	if (i == ELEMENTSOF(calls))
+		return err_say(e, -EBUSY,
+		    "%d calls to plugins are under way, more are not possible", CSI_CALLS_MAX);
+	call = calloc(1, sizeof *call);
+	if (!call)
+		return err_set(e, -ENOMEM, "call a plugin");
+	call->channel = ch->number;
+	call->type = p->type;
+	call->serial = p->serial;
+	call->method = method;
+	call->timeout_ms = timeout_ms;
+	call->started_ms = now_ms();
+	if (csi_call_start(call, ch->grpc, find_method(method)->name, req) < 0) {
+		csi_call_free(call);
+		return err_set(e, -ENOMEM, "call a plugin");
+	}
+	calls[i] = call;
+	return 0;
+}
+
+int
+csi_on_plugin_open(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+{
+	const CsiPluginOpenReq *req = (const CsiPluginOpenReq *)(const void *)p->msg;
+	Csi__V1__ProbeRequest probe = CSI__V1__PROBE_REQUEST__INIT;
+	struct channel *ch = find_channel(0);
+	int fd, r;
+
+	if (req->channel == 0)
+		return err_say(e, -EINVAL, "a channel needs a number");
+	if (find_channel(req->channel))
+		return err_say(
+		    e, -EEXIST, "channel %llu is open already", (unsigned long long)req->channel);
+	if (!ch)
+		return err_say(e, -EBUSY, "%d channels to plugins are open, more are not possible",
+		    CSI_CHANNELS_MAX);
+	/* The packet closes its descriptor, gRPC its own. */
+	fd = fcntl(p->fds[0], F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return err_set(e, -errno, "open a channel");
+	ch->grpc = csi_channel_new(fd);
+	if (!ch->grpc)
+		return err_set(e, -ENOMEM, "open a channel");
+	ch->number = req->channel;
+	r = start_call(p, ch, CSI_CALL_REQ__CALL_PROBE, &probe.base, req->probe_timeout_ms, e);
+	if (r < 0) {
+		close_channel(ch);
+		return r;
+	}
+	return PROC_LATER;
+}
+
+int
+csi_on_plugin_close(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+{
+	const CsiPluginCloseReq *req = (const CsiPluginCloseReq *)(const void *)p->msg;
+	struct channel *ch = req->channel ? find_channel(req->channel) : NULL;
+
+	if (!ch)
+		return err_say(
+		    e, -ENOENT, "channel %llu is not open", (unsigned long long)req->channel);
+	close_channel(ch);
+	return 0;
+}
+
+/* The message that the case of a oneof holds: all of them are pointers at their field's offset. */
+static ProtobufCMessage **
+embedded(ProtobufCMessage *msg, uint32_t number, const ProtobufCMessageDescriptor **ret_desc)
+{
+	const ProtobufCFieldDescriptor *f =
+	    protobuf_c_message_descriptor_get_field(msg->descriptor, number);
+
+	if (ret_desc)
+		*ret_desc = f->descriptor;
+	return (ProtobufCMessage **)(void *)((uint8_t *)msg + f->offset);
+}
+
+int
+csi_on_call(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+{
+	const CsiCallReq *req = (const CsiCallReq *)(const void *)p->msg;
+	struct channel *ch = req->channel ? find_channel(req->channel) : NULL;
+	int r;
+
+	if (!find_method(req->call_case))
+		return err_say(e, -EINVAL, "a call needs a method");
+	if (!ch)
+		return err_say(
+		    e, -ENOENT, "channel %llu is not open", (unsigned long long)req->channel);
+	r = start_call(
+	    p, ch, req->call_case, *embedded(p->msg, req->call_case, NULL), req->timeout_ms, e);
+	return r < 0 ? r : PROC_LATER;
+}
+
+/* What gRPC or the plugin says about a failure, as one printable line. */
+static void
+say_status(const struct csi_call *call, char message[CSI_MESSAGE_SIZE])
+{
+	if (call->result.status == GRPC_STATUS_DEADLINE_EXCEEDED &&
+	    now_ms() >= call->started_ms + call->timeout_ms) {
+		(void)snprintf(
+		    message, CSI_MESSAGE_SIZE, "no answer within %u ms", call->timeout_ms);
+		return;
+	}
+	(void)utf8_sanitize(
+	    message, CSI_MESSAGE_SIZE, call->result.message, call->result.message_len);
+}
+
+/* The call's answer into rep, or the status INTERNAL with what is wrong about it. */
+static void
+fill_answer(const struct csi_call *call, CsiCallRep *rep, struct csi_answer *answer,
+    char message[CSI_MESSAGE_SIZE])
+{
+	const ProtobufCMessageDescriptor *desc;
+	ProtobufCMessage **at = embedded(&rep->base, call->method, &desc);
+	struct err e = { 0 };
+
+	if (csi_answer_decode(desc, call->result.data, call->result.len, answer, &e) == 0) {
+		rep->answer_case = (CsiCallRep__AnswerCase)call->method;
+		*at = answer->msg;
+		if (protobuf_c_message_get_packed_size(&rep->base) <=
+		    ipc_msg_info(CSI_CALL_REP)->max_bytes)
+			return;
+		(void)err_say(&e, -EMSGSIZE, "%s is larger than %u bytes", desc->short_name,
+		    ipc_msg_info(CSI_CALL_REP)->max_bytes);
+	}
+	csi_call_rep__init(rep);
+	rep->grpc_status = GRPC_STATUS_INTERNAL;
+	(void)snprintf(message, CSI_MESSAGE_SIZE, "the plugin's answer cannot be used: %s", e.msg);
+	rep->grpc_message = message;
+}
+
+static int
+answer_call(struct csi_call *call, struct err *e)
+{
+	char message[CSI_MESSAGE_SIZE] = "";
+	CsiCallRep rep = CSI_CALL_REP__INIT;
+	struct csi_answer answer = { 0 };
+	int r;
+
+	if (call->result.status == GRPC_STATUS_OK) {
+		fill_answer(call, &rep, &answer, message);
+	} else {
+		say_status(call, message);
+		rep.grpc_status = (uint32_t)call->result.status;
+		rep.grpc_message = message;
+	}
+	if (rep.grpc_status != GRPC_STATUS_OK)
+		log_debug("%s: %s: %s", find_method(call->method)->name,
+		    csi_status_name((int)rep.grpc_status), message);
+	r = proc_answer(&csi_helper, call->type, call->serial, 0, &rep.base, -1, NULL, e);
+	csi_answer_done(&answer);
+	return r;
+}
+
+static int
+open_failed(const struct csi_call *call, struct err *why)
+{
+	char message[CSI_MESSAGE_SIZE];
+
+	say_status(call, message);
+	switch (call->result.status) {
+	case GRPC_STATUS_DEADLINE_EXCEEDED:
+		return err_say(why, -ETIMEDOUT, "probe the plugin: %s", message);
+	case GRPC_STATUS_UNAVAILABLE:
+		return err_say(why, -ECONNRESET, "probe the plugin: UNAVAILABLE: %s", message);
+	case GRPC_STATUS_CANCELLED:
+		return err_say(why, -ECANCELED, "probe the plugin: the channel was closed");
+	default:
+		return err_say(why, -EIO, "probe the plugin: %s: %s",
+		    csi_status_name(call->result.status), message);
+	}
+}
+
+/* The channel stays open exactly if the first probe was answered. */
+static int
+answer_open(struct csi_call *call, struct err *e)
+{
+	CsiPluginOpenRep rep = CSI_PLUGIN_OPEN_REP__INIT;
+	struct channel *ch = find_channel(call->channel);
+	struct csi_answer answer = { 0 };
+	const Csi__V1__ProbeResponse *probe;
+	struct err why = { 0 };
+	int r;
+
+	if (call->result.status != GRPC_STATUS_OK)
+		r = open_failed(call, &why);
+	else
+		r = csi_answer_decode(&csi__v1__probe_response__descriptor, call->result.data,
+		    call->result.len, &answer, &why);
+	if (r == 0) {
+		probe = (const Csi__V1__ProbeResponse *)(const void *)answer.msg;
+		rep.ready = !probe->ready || probe->ready->value;
+	} else if (ch) {
+		close_channel(ch);
+	}
+	r = proc_answer(&csi_helper, call->type, call->serial, r, &rep.base, -1, &why, e);
+	csi_answer_done(&answer);
+	return r;
+}
+
+int
+csi_calls_finish(struct err *e)
+{
+	struct csi_call *call;
+	int r = 0;
+
+	while (r == 0 && (call = csi_grpc_next())) {
+		for (size_t i = 0; i < ELEMENTSOF(calls); i++)
+			if (calls[i] == call)
+				calls[i] = NULL;
+		r = call->type == CSI_PLUGIN_OPEN_REQ ? answer_open(call, e) : answer_call(call, e);
+		csi_call_free(call);
+	}
+	return r;
+}
+
+int
+csi_calls_timeout_ms(struct err *e)
+{
+	uint64_t now = now_ms(), first = UINT64_MAX;
+
+	for (size_t i = 0; i < ELEMENTSOF(calls); i++) {
+		uint64_t late =
+		    calls[i] ? calls[i]->started_ms + calls[i]->timeout_ms + LATE_MS : UINT64_MAX;
+
+		if (late <= now) {
+			(void)err_say(e, -ETIMEDOUT, "gRPC has not ended %s at its deadline",
+			    find_method(calls[i]->method)->name);
+			return 0;
+		}
+		first = late < first ? late : first;
+	}
+	return first == UINT64_MAX ? -1 : (int)(first - now);
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/* csi_main.c: the csi-helper, from its constant, and its loop. Runs in: csi-helper. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "csi-helper/csi.h"
+#include "csi-helper/csi_filter.h"
+#include "csi-helper/csi_grpc.h"
+
+/* deadline_ms is not used: no handler waits, and csi_calls_timeout_ms() watches the calls. */
+static const struct proc_handle handlers[] = {
+	{ CSI_PLUGIN_OPEN_REQ, 0, csi_on_plugin_open },
+	{ CSI_PLUGIN_CLOSE_REQ, 0, csi_on_plugin_close },
+	{ CSI_CALL_REQ, 0, csi_on_call },
+	{ 0 },
+};
+
+static int
+handle(struct ipc_packet *p, struct err *e)
+{
+	union {
+		ProtobufCMessage base;
+		uint8_t space[512];
+	} rep;
+	const struct proc_handle *h = handlers;
+	struct err why = { 0 };
+	int unused = -1, r;
+
+	if (p->type == IPC_HELLO_REQ)
+		return proc_answer_hello(&csi_helper, p, e);
+	while (h->type != p->type && h->type != 0)
+		h++;
+	if (h->type == 0)
+		return err_say(e, -EPROTO, "%s has no handler", ipc_msg_info(p->type)->name);
+	ipc_msg_info(p->type + 1)->desc->message_init(&rep.base);
+	r = h->fn(NULL, p, &rep.base, &unused, &why);
+	return r == PROC_LATER
+		   ? 0
+		   : proc_answer(&csi_helper, p->type, p->serial, r, &rep.base, -1, &why, e);
+}
+
+/* 1 handled, 0 the supervisor is gone, -errno. */
+static int
+receive(struct err *e)
+{
+	static struct ipc_packet packet;
+	int r = ipc_recv(FD_IPC, IPC_CSI_HELPER, IPC_SUPERVISOR, &packet, 0, e);
+
+	if (r <= 0)
+		return r;
+	r = handle(&packet, e);
+	/* Secrets of volumes have been in there. */
+	explicit_bzero(packet.arena, packet.arena_used);
+	ipc_packet_done(&packet);
+	return r < 0 ? r : 1;
+}
+
+/* One turn: 1 go on, 0 the end, -errno. */
+static int
+turn(int event_fd, struct err *e)
+{
+	struct pollfd fds[] = { { .fd = FD_LINK, .events = POLLIN },
+		{ .fd = FD_IPC, .events = POLLIN }, { .fd = event_fd, .events = POLLIN } };
+	int timeout = csi_calls_timeout_ms(e), r;
+
+	if (timeout == 0)
+		return e->code;
+	if (poll(fds, ELEMENTSOF(fds), timeout) < 0)
+		return errno == EINTR ? 1 : err_set(e, -errno, "poll");
+	if (fds[0].revents) /* a helper's link carries nothing: anything on it is its end */
+		return 0;
+	if (fds[2].revents && (r = csi_calls_finish(e)) < 0)
+		return r;
+	return fds[1].revents ? receive(e) : 1;
+}
+
+static int
+run(void *state, const struct proc_args *args)
+{
+	struct err e = { 0 };
+	int r, event_fd = csi_grpc_start(&e);
+
+	for (r = event_fd < 0 ? event_fd : 1; r > 0;)
+		r = turn(event_fd, &e);
+	if (r == -EPIPE || r == -ECONNRESET)
+		r = 0;
+	if (r < 0)
+		log_error("%s", e.msg);
+	/* Not by way of main: gRPC's threads still run, and exit() would take their objects away
+	 * under them. */
+	_exit(r < 0);
+}
+
+const struct proc_spec csi_helper = {
+	.name = "csi-helper",
+	.peer = IPC_CSI_HELPER,
+	.no_new_privs = true,
+	.filter = &csi_prog,
+	.handlers = handlers,
+	.run = run,
+};
+
+int
+main(int argc, char **argv)
+{
+	return proc_main(&csi_helper, argc, argv);
+}
