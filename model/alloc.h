@@ -186,10 +186,11 @@ MODEL_DECLARE(alloc);
 /* More views of struct alloc: without its job, for state.db; and as lists show it. */
 extern const struct type alloc_bare_type;
 extern const struct type alloc_stub_type;
+extern const struct type alloc_stub_resources_type; /* ?resources=true */
 
-extern const char *const task_run_state_names[];
-extern const char *const desired_status_names[];
-extern const char *const client_status_names[];
+extern const char *const task_run_state_names[TASK_STATE_DEAD + 1];
+extern const char *const desired_status_names[DESIRED_EVICT + 1];
+extern const char *const client_status_names[CLIENT_UNKNOWN + 1];
 
 /* Sets job_kind and job_version from job, for a stub. */
 void alloc_fill_stub(struct alloc *a, const struct job *job);

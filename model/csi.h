@@ -17,8 +17,8 @@ enum csi_access {
 
 enum csi_attachment { CSI_ATTACHMENT_NONE, CSI_BLOCK_DEVICE, CSI_FILE_SYSTEM };
 
-extern const char *const csi_access_names[];
-extern const char *const csi_attachment_names[];
+extern const char *const csi_access_names[CSI_MULTI_NODE_MULTI_WRITER + 1];
+extern const char *const csi_attachment_names[CSI_FILE_SYSTEM + 1];
 
 struct mount_options {
 	char *fs_type;

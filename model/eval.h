@@ -42,6 +42,6 @@ struct eval {
 };
 
 MODEL_DECLARE(eval);
-extern const char *const eval_status_names[];
+extern const char *const eval_status_names[EVAL_CANCELLED + 1];
 
 #endif

@@ -75,15 +75,14 @@ struct place;
 struct problems;
 
 struct type {
-	const char *name;
+	const char *name; /* for messages: "group" */
 	size_t size;
-	const struct field *fields;
+	const struct field *fields; /* table.h */
 	size_t n;
-	/* Says what is wrong with this struct by itself, one sentence each, with model_problem().
-	 * May be NULL. */
+	size_t
+	    title; /* 1 + offset of the char * that tells one from another in messages; 0: none */
+	/* Says what is wrong with this struct by itself, with model_problem(). May be NULL. */
 	void (*validate)(const void *obj, struct problems *p);
-	/* Takes what other versions of the API call the same thing; after decoding. May be NULL. */
-	void (*adopt)(void *obj);
 };
 
 /* Sentences about what is wrong, in the order of the struct. */
@@ -122,7 +121,7 @@ enum model_flags {
 	MODEL_INDENT = 2,
 };
 
-/* A new reference, or NULL (no memory). */
+/* A new reference, or NULL (no memory). For composing; long answers are better made as text. */
 json_t *model_to_json(const struct type *type, const void *obj, enum model_flags flags);
 
 /* Text that grows. text is NUL-terminated when not NULL; the holder frees it. failed: memory ran
@@ -133,7 +132,8 @@ struct text {
 	bool failed;
 };
 
-/* Appends the object as JSON text, several times faster than model_to_json(). 0 or -ENOMEM. */
+/* Appends the object as JSON text, several times faster than model_to_json(). What is no UTF-8
+ * (a task's output in an error) becomes U+FFFD. 0 or -ENOMEM. */
 int model_to_text(const struct type *type, const void *obj, enum model_flags flags, struct text *t);
 void text_append(struct text *t, const char *bytes, size_t len);
 void text_printf(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -142,7 +142,7 @@ void text_done(struct text *t);
 
 /* Fills what is unset and has a default in the table, in all structs below too. 0 or -ENOMEM. */
 int model_defaults(const struct type *type, void *obj);
-/* Adds a sentence for everything that is wrong in obj and below: `TaskGroups[0] (web): …`. */
+/* Adds a sentence for everything that is wrong in obj and below: `group "web": task "t": …`. */
 void model_validate(const struct type *type, const void *obj, struct problems *p);
 /* Deep copy into *to, which is initialised first (not freed). 0 or -ENOMEM, then *to is empty. */
 int model_copy(const struct type *type, const void *from, void *to);

@@ -121,8 +121,8 @@ MODEL_DECLARE(volume_request);
 MODEL_DECLARE(task_group);
 MODEL_DECLARE(job);
 
-extern const char *const job_kind_names[];
-extern const char *const job_status_names[];
+extern const char *const job_kind_names[JOB_SYSBATCH + 1];
+extern const char *const job_status_names[JOB_DEAD + 1];
 
 /* Fills in Nomad's defaults (row G32) and merges each task's restart block over its group's. 0 or
  * -ENOMEM. */

@@ -139,7 +139,7 @@ MODEL_DECLARE(node);
 extern const struct type node_view_type;
 extern const struct type node_stub_type;
 
-extern const char *const node_status_names[];
-extern const char *const node_eligibility_names[];
+extern const char *const node_status_names[NODE_DISCONNECTED + 1];
+extern const char *const node_eligibility_names[NODE_INELIGIBLE + 1];
 
 #endif

@@ -101,9 +101,9 @@ MODEL_DECLARE(volume_mount);
 MODEL_DECLARE(csi_plugin_block);
 MODEL_DECLARE(task);
 
-extern const char *const restart_mode_names[];
-extern const char *const lifecycle_hook_names[];
-extern const char *const csi_plugin_kind_names[];
-extern const char *const mount_propagation_names[];
+extern const char *const restart_mode_names[RESTART_DELAY + 1];
+extern const char *const lifecycle_hook_names[HOOK_POSTSTOP + 1];
+extern const char *const csi_plugin_kind_names[CSI_PLUGIN_MONOLITH + 1];
+extern const char *const mount_propagation_names[PROPAGATION_BIDIRECTIONAL + 1];
 
 #endif

@@ -64,8 +64,6 @@ struct csi_volume {
 	int64_t current_readers, current_writers;
 };
 
-/* volume.requested_capacity… may also come as texts ("1GiB"): capacity_min / capacity_max of the
- * HCL form. */
 MODEL_DECLARE(csi_claim);
 MODEL_DECLARE(csi_capability);
 MODEL_DECLARE(csi_topology_request);

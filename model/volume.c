@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* volume.c: field tables of CSI volumes and plugins, and what is counted for showing them. Runs in:
+ * supervisor, cli. */
+#include "model/volume.h"
+
+#include <string.h>
+
+#include "common/id.h"
+#include "model/table.h"
+
+static const char *const claim_mode_names[] = { "read", "write", "gc" };
+static const char *const claim_state_names[] = { "taken", "node-detached", "controller-detached",
+	"ready-to-free", "unpublishing" };
+
+#define S csi_claim
+static const struct field csi_claim_fields[] = {
+	F_STRING(alloc_id, "AllocationID"),
+	F_STRING(node_id, "NodeID"),
+	F_STRING(external_node_id, "ExternalNodeID"),
+	F_ENUM(mode, "Mode", claim_mode_names, .flags = FIELD_AS_NUMBER),
+	F_ENUM(access_mode, "AccessMode", csi_access_names),
+	F_ENUM(attachment_mode, "AttachmentMode", csi_attachment_names),
+	F_ENUM(state, "State", claim_state_names, .flags = FIELD_AS_NUMBER),
+};
+MODEL_TYPE(csi_claim, csi_claim_fields, .name = "claim",
+    .title = 1 + offsetof(struct csi_claim, alloc_id));
+#undef S
+
+#define S csi_capability
+static const struct field csi_capability_fields[] = {
+	F_ENUM(attachment_mode, "AttachmentMode", csi_attachment_names),
+	F_ENUM(access_mode, "AccessMode", csi_access_names),
+};
+MODEL_TYPE(csi_capability, csi_capability_fields, .name = "capability");
+#undef S
+
+#define S csi_topology_request
+static const struct field csi_topology_request_fields[] = {
+	F_LIST(required, "Required", csi_topology),
+	F_LIST(preferred, "Preferred", csi_topology),
+};
+MODEL_TYPE(csi_topology_request, csi_topology_request_fields, .name = "topology_request");
+#undef S
+
+#define S csi_volume
+static const struct field csi_volume_fields[] = {
+	F_STRING(id, "ID"),
+	F_STRING(name, "Name"),
+	F_STRING(external_id, "ExternalID"),
+	F_STRING_DEFAULT(namespace, "Namespace", "default"),
+	F_POINTER(requested_topologies, "RequestedTopologies", csi_topology_request),
+	F_LIST(topologies, "Topologies", csi_topology),
+	F_ENUM(access_mode, "AccessMode", csi_access_names),
+	F_ENUM(attachment_mode, "AttachmentMode", csi_attachment_names),
+	F_POINTER(mount_options, "MountOptions", mount_options),
+	F_STRING_MAP(secrets, "Secrets"),
+	F_STRING_MAP(parameters, "Parameters"),
+	F_STRING_MAP(context, "Context"),
+	F_INT(capacity, "Capacity"),
+	F_INT(requested_capacity_min, "RequestedCapacityMin"),
+	F_INT(requested_capacity_max, "RequestedCapacityMax"),
+	F_LIST(requested_capabilities, "RequestedCapabilities", csi_capability),
+	F_STRING(clone_id, "CloneID"),
+	F_STRING(snapshot_id, "SnapshotID"),
+	F_MAP(read_claims, "ReadClaims", csi_claim),
+	F_MAP(write_claims, "WriteClaims", csi_claim),
+	F_MAP(past_claims, "PastClaims", csi_claim),
+	F_STRING(plugin_id, "PluginID"),
+	F_STRING(provider, "Provider"),
+	F_STRING(provider_version, "ProviderVersion"),
+	F_BOOL(controller_required, "ControllerRequired"),
+	F_TIME(resource_exhausted, "ResourceExhausted"),
+	F_INT(create_time, "CreateTime"),
+	F_INT(modify_time, "ModifyTime"),
+	F_UINT(create_index, "CreateIndex"),
+	F_UINT(modify_index, "ModifyIndex"),
+	/* Computed from the plugin and the claims, never stored with anything in them. */
+	F_BOOL(schedulable, "Schedulable"),
+	F_INT(controllers_healthy, "ControllersHealthy"),
+	F_INT(controllers_expected, "ControllersExpected"),
+	F_INT(nodes_healthy, "NodesHealthy"),
+	F_INT(nodes_expected, "NodesExpected"),
+	F_SET(read_allocs, "ReadAllocs", .flags = FIELD_NO_WIRE),
+	F_SET(write_allocs, "WriteAllocs", .flags = FIELD_NO_WIRE),
+	F_LIST(allocations, "Allocations", alloc, .flags = FIELD_NO_WIRE),
+	F_INT(current_readers, "CurrentReaders", .flags = FIELD_NO_WIRE),
+	F_INT(current_writers, "CurrentWriters", .flags = FIELD_NO_WIRE),
+};
+MODEL_TYPE(
+    csi_volume, csi_volume_fields, .name = "volume", .title = 1 + offsetof(struct csi_volume, id));
+#undef S
+
+#define S mount_options
+static const struct field mount_options_view_fields[] = {
+	F_STRING(fs_type, "FSType"),
+	F_STRINGS(mount_flags, "MountFlags", .flags = FIELD_SECRET),
+};
+static const struct type mount_options_view_type = {
+	.name = "mount_options",
+	.size = sizeof(struct mount_options),
+	.fields = mount_options_view_fields,
+	.n = ELEMENTSOF(mount_options_view_fields),
+};
+#undef S
+
+#define S csi_volume
+static const struct field csi_volume_view_fields[] = {
+	F_STRING(id, "ID"),
+	F_STRING(name, "Name"),
+	F_STRING(external_id, "ExternalID"),
+	F_STRING(namespace, "Namespace"),
+	F_POINTER(requested_topologies, "RequestedTopologies", csi_topology_request),
+	F_LIST(topologies, "Topologies", csi_topology),
+	F_ENUM(access_mode, "AccessMode", csi_access_names),
+	F_ENUM(attachment_mode, "AttachmentMode", csi_attachment_names),
+	FIELD_(mount_options, "MountOptions", FIELD_POINTER, 1, .sub = &mount_options_view_type),
+	F_STRING_MAP(secrets, "Secrets", .flags = FIELD_SECRET),
+	F_STRING_MAP(parameters, "Parameters"),
+	F_STRING_MAP(context, "Context"),
+	F_INT(capacity, "Capacity"),
+	F_INT(requested_capacity_min, "RequestedCapacityMin"),
+	F_INT(requested_capacity_max, "RequestedCapacityMax"),
+	F_LIST(requested_capabilities, "RequestedCapabilities", csi_capability),
+	F_STRING(clone_id, "CloneID"),
+	F_STRING(snapshot_id, "SnapshotID"),
+	F_SET(read_allocs, "ReadAllocs", .flags = FIELD_NOT_NIL),
+	F_SET(write_allocs, "WriteAllocs", .flags = FIELD_NOT_NIL),
+	F_LIST_AS(allocations, "Allocations", alloc_stub_type, .flags = FIELD_NOT_NIL),
+	F_BOOL(schedulable, "Schedulable"),
+	F_STRING(plugin_id, "PluginID"),
+	F_STRING(provider, "Provider"),
+	F_STRING(provider_version, "ProviderVersion"),
+	F_BOOL(controller_required, "ControllerRequired"),
+	F_INT(controllers_healthy, "ControllersHealthy"),
+	F_INT(controllers_expected, "ControllersExpected"),
+	F_INT(nodes_healthy, "NodesHealthy"),
+	F_INT(nodes_expected, "NodesExpected"),
+	F_TIME(resource_exhausted, "ResourceExhausted"),
+	F_INT(create_time, "CreateTime"),
+	F_INT(modify_time, "ModifyTime"),
+	F_UINT(create_index, "CreateIndex"),
+	F_UINT(modify_index, "ModifyIndex"),
+};
+const struct type csi_volume_view_type = {
+	.name = "volume",
+	.size = sizeof(struct csi_volume),
+	.fields = csi_volume_view_fields,
+	.n = ELEMENTSOF(csi_volume_view_fields),
+};
+
+static const struct field csi_volume_stub_fields[] = {
+	F_STRING(id, "ID"),
+	F_STRING(namespace, "Namespace"),
+	F_STRING(name, "Name"),
+	F_STRING(external_id, "ExternalID"),
+	F_LIST(topologies, "Topologies", csi_topology),
+	F_ENUM(access_mode, "AccessMode", csi_access_names),
+	F_ENUM(attachment_mode, "AttachmentMode", csi_attachment_names),
+	FIELD_(mount_options, "MountOptions", FIELD_POINTER, 1, .sub = &mount_options_view_type),
+	F_INT(current_readers, "CurrentReaders"),
+	F_INT(current_writers, "CurrentWriters"),
+	F_BOOL(schedulable, "Schedulable"),
+	F_STRING(plugin_id, "PluginID"),
+	F_STRING(provider, "Provider"),
+	F_BOOL(controller_required, "ControllerRequired"),
+	F_INT(controllers_healthy, "ControllersHealthy"),
+	F_INT(controllers_expected, "ControllersExpected"),
+	F_INT(nodes_healthy, "NodesHealthy"),
+	F_INT(nodes_expected, "NodesExpected"),
+	F_TIME(resource_exhausted, "ResourceExhausted"),
+	F_UINT(create_index, "CreateIndex"),
+	F_UINT(modify_index, "ModifyIndex"),
+};
+const struct type csi_volume_stub_type = {
+	.name = "volume",
+	.size = sizeof(struct csi_volume),
+	.fields = csi_volume_stub_fields,
+	.n = ELEMENTSOF(csi_volume_stub_fields),
+};
+#undef S
+
+#define S csi_plugin
+static const struct field csi_plugin_fields[] = {
+	F_STRING(id, "ID"),
+	F_STRING(provider, "Provider"),
+	F_STRING(version, "Version"),
+	F_BOOL(controller_required, "ControllerRequired"),
+	F_MAP(controllers, "Controllers", csi_info, .flags = FIELD_NOT_NIL),
+	F_MAP(nodes, "Nodes", csi_info, .flags = FIELD_NOT_NIL),
+	F_LIST_AS(allocations, "Allocations", alloc_stub_type, .flags = FIELD_NOT_NIL),
+	F_INT(controllers_healthy, "ControllersHealthy"),
+	F_INT(controllers_expected, "ControllersExpected"),
+	F_INT(nodes_healthy, "NodesHealthy"),
+	F_INT(nodes_expected, "NodesExpected"),
+	F_UINT(create_index, "CreateIndex"),
+	F_UINT(modify_index, "ModifyIndex"),
+};
+MODEL_TYPE(
+    csi_plugin, csi_plugin_fields, .name = "plugin", .title = 1 + offsetof(struct csi_plugin, id));
+
+static const struct field csi_plugin_stub_fields[] = {
+	F_STRING(id, "ID"),
+	F_STRING(provider, "Provider"),
+	F_BOOL(controller_required, "ControllerRequired"),
+	F_INT(controllers_healthy, "ControllersHealthy"),
+	F_INT(controllers_expected, "ControllersExpected"),
+	F_INT(nodes_healthy, "NodesHealthy"),
+	F_INT(nodes_expected, "NodesExpected"),
+	F_UINT(create_index, "CreateIndex"),
+	F_UINT(modify_index, "ModifyIndex"),
+};
+const struct type csi_plugin_stub_type = {
+	.name = "plugin",
+	.size = sizeof(struct csi_plugin),
+	.fields = csi_plugin_stub_fields,
+	.n = ELEMENTSOF(csi_plugin_stub_fields),
+};
+#undef S
+
+static int
+fill_set(struct strings *set, const void *claims)
+{
+	const struct any_list *m = claims;
+	size_t i;
+	int r = 0;
+
+	strings_done(set);
+	for (i = 0; i < m->n && r == 0; i++)
+		r = strings_add(set, *(char **)(m->v + i * map_entry_size(&csi_claim_type)));
+	return r;
+}
+
+int
+csi_volume_fill_view(struct csi_volume *vol)
+{
+	int r;
+
+	vol->current_readers = (int64_t)vol->read_claims.n;
+	vol->current_writers = (int64_t)vol->write_claims.n;
+	r = fill_set(&vol->read_allocs, &vol->read_claims);
+	return r < 0 ? r : fill_set(&vol->write_allocs, &vol->write_claims);
+}
+
+bool
+csi_plugin_needs_attach(const struct csi_plugin *plugin)
+{
+	size_t i;
+
+	if (!plugin->controller_required)
+		return false;
+	for (i = 0; i < plugin->controllers.n; i++) {
+		const struct csi_info *info = &plugin->controllers.v[i].value;
+
+		if (info->controller_info && info->controller_info->supports_attach_detach)
+			return true;
+	}
+	return false;
+}
+
+void
+csi_plugin_count(struct csi_plugin *plugin)
+{
+	size_t i;
+
+	plugin->controllers_healthy = plugin->nodes_healthy = 0;
+	plugin->controller_required = false;
+	for (i = 0; i < plugin->controllers.n; i++) {
+		plugin->controllers_healthy += plugin->controllers.v[i].value.healthy;
+		plugin->controller_required |=
+		    plugin->controllers.v[i].value.requires_controller_plugin;
+	}
+	for (i = 0; i < plugin->nodes.n; i++) {
+		plugin->nodes_healthy += plugin->nodes.v[i].value.healthy;
+		plugin->controller_required |= plugin->nodes.v[i].value.requires_controller_plugin;
+	}
+	plugin->controllers_expected = (int64_t)plugin->controllers.n;
+	plugin->nodes_expected = (int64_t)plugin->nodes.n;
+}
+
+void
+csi_volume_validate(const struct csi_volume *vol, struct problems *p)
+{
+	size_t i;
+
+	if (!*str(vol->id))
+		(void)model_problem(p, "volume: ID is missing");
+	else if (!name_is_component(vol->id))
+		(void)model_problem(p,
+		    "volume id \"%.140s\" may have 1 to 128 letters, digits, '.', '_' and '-', no "
+		    "dot first",
+		    vol->id);
+	if (!*str(vol->plugin_id))
+		(void)model_problem(p, "volume \"%s\": PluginID is missing", str(vol->id));
+	if (*str(vol->clone_id) && *str(vol->snapshot_id))
+		(void)model_problem(
+		    p, "volume \"%s\": CloneID and SnapshotID exclude each other", vol->id);
+	if (vol->requested_capabilities.n == 0)
+		(void)model_problem(
+		    p, "volume \"%s\": must include at least one capability block", str(vol->id));
+	for (i = 0; i < vol->requested_capabilities.n; i++) {
+		const struct csi_capability *c = &vol->requested_capabilities.v[i];
+
+		if (!c->access_mode || !c->attachment_mode)
+			(void)model_problem(p,
+			    "volume \"%s\": capability %zu needs AccessMode and AttachmentMode",
+			    str(vol->id), i + 1);
+	}
+	if (vol->requested_capacity_min < 0 || vol->requested_capacity_max < 0 ||
+	    (vol->requested_capacity_max &&
+		vol->requested_capacity_max < vol->requested_capacity_min))
+		(void)model_problem(
+		    p, "volume \"%s\": the capacity's minimum is above its maximum", str(vol->id));
+}
