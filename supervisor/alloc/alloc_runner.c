@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+/* alloc_runner.c: the life of one alloc on this node. Runs in: supervisor. */
+#include "supervisor/alloc/alloc_runner.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+#include <time.h>
+
+#include "common/log.h"
+#include "model/task_event.h"
+#include "supervisor/sup_calls.h"
+
+#define REMOVE_RETRY_USEC 30000000
+
+/* In the order of prerun; postrun goes the other way. */
+static const struct alloc_hook *const hooks[] = { &alloc_hook_dir, &alloc_hook_csi };
+
+static void advance(struct alloc_runner *ar);
+
+static int64_t
+now_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static bool
+all_dead(const struct alloc_runner *ar)
+{
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		if (ar->tasks[i].phase != TASK_DEAD)
+			return false;
+	return true;
+}
+
+/* --- what is kept beside the alloc --- */
+
+void
+alloc_client_save(struct alloc_runner *ar)
+{
+	struct text t = { 0 };
+
+	text_printf(&t, "{\"done\":%s,\"tasks\":{", ar->phase >= ALLOC_DONE ? "true" : "false");
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
+		const struct task_runner *tr = &ar->tasks[i];
+
+		if (i > 0)
+			text_append(&t, ",", 1);
+		text_json_string(&t, tr->task->name);
+		text_printf(&t, ":{\"count\":%lld,\"started\":%lld}", (long long)tr->tracker.count,
+		    (long long)tr->tracker.started_ns);
+	}
+	text_append(&t, "}}", 2);
+	if (t.failed) {
+		text_done(&t);
+		return; /* restart counts begin anew after the next restart of the agent: no more than that */
+	}
+	free(ar->sa->client_json);
+	ar->sa->client_json = t.text;
+	alloc_changed(ar->sup, ar->sa);
+}
+
+static void
+client_load(struct alloc_runner *ar)
+{
+	json_t *all = ar->sa->client_json ? json_loads(ar->sa->client_json, 0, NULL) : NULL;
+	json_t *tasks = json_object_get(all, "tasks");
+
+	if (json_is_true(json_object_get(all, "done")))
+		ar->phase = ALLOC_DONE;
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
+		json_t *one = json_object_get(tasks, ar->tasks[i].task->name);
+
+		if (!one)
+			continue;
+		ar->tasks[i].tracker.count = json_integer_value(json_object_get(one, "count"));
+		ar->tasks[i].tracker.started_ns = json_integer_value(json_object_get(one, "started"));
+	}
+	json_decref(all);
+}
+
+/* --- tasks --- */
+
+/* The first failed task's siblings end with it (semantics.md 1.4). */
+static void
+end_siblings(struct alloc_runner *ar)
+{
+	const char *failed = NULL, *leader = NULL;
+
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
+		struct task_runner *tr = &ar->tasks[i];
+		const struct task_state *s = task_runner_state(tr);
+
+		if (tr->phase != TASK_DEAD || !s)
+			continue;
+		if (s->failed && !failed)
+			failed = tr->task->name;
+		else if (tr->task->leader)
+			leader = tr->task->name;
+	}
+	if ((!failed && !leader) || ar->killing)
+		return;
+	ar->killing = true;
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
+		struct task_event ev;
+
+		if (ar->tasks[i].phase == TASK_DEAD || ar->tasks[i].killed)
+			continue;
+		if (task_event_make(&ev, failed ? EVENT_SIBLING_FAILED : EVENT_LEADER_DEAD, now_ns(), failed) == 0)
+			task_runner_event(&ar->tasks[i], &ev);
+		task_runner_kill(&ar->tasks[i], NULL);
+	}
+}
+
+static void
+kill_tasks(struct alloc_runner *ar)
+{
+	if (ar->killing)
+		return;
+	ar->killing = true;
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		task_runner_kill(&ar->tasks[i], NULL);
+}
+
+void
+alloc_runner_task_changed(struct alloc_runner *ar)
+{
+	struct alloc *a = &ar->sa->a;
+	const char *description;
+
+	a->client_status = alloc_client_status(a, ar->sa->group, &description);
+	(void)str_set(&a->client_description, description);
+	a->modify_time = now_ns();
+	alloc_changed(ar->sup, ar->sa);
+	turn_defer(ar->sup, &ar->step);
+}
+
+/* --- hooks --- */
+
+static void
+begin_postrun(struct alloc_runner *ar)
+{
+	ar->phase = ALLOC_POSTRUN;
+	ar->hook = ELEMENTSOF(hooks);
+}
+
+void
+alloc_hook_done(struct alloc_runner *ar, int r, const struct err *e)
+{
+	const struct alloc_hook *hook = hooks[ar->hook];
+
+	ar->hook_busy = false;
+	if (ar->phase == ALLOC_PRERUN && r < 0) {
+		char text[ERR_MSG_SIZE + 64];
+
+		ar->failed = true;
+		(void)snprintf(text, sizeof text, "pre-run hook \"%s\" failed: %s", hook->name, e->msg);
+		for (unsigned i = 0; i < ar->n_tasks; i++)
+			task_runner_fail_setup(&ar->tasks[i], text);
+	} else if (ar->phase == ALLOC_PRERUN) {
+		ar->hook++;
+	} else if (r < 0) {
+		log_warn("allocation %.8s: post-run hook \"%s\" failed: %s", ar->sa->a.id, hook->name, e->msg);
+	}
+	turn_defer(ar->sup, &ar->step);
+}
+
+static void
+step_prerun(struct alloc_runner *ar)
+{
+	if (ar->failed || ar->stopping) {
+		kill_tasks(ar);
+		if (all_dead(ar))
+			begin_postrun(ar);
+	} else if (ar->hook < ELEMENTSOF(hooks)) {
+		ar->hook_busy = true;
+		hooks[ar->hook]->prerun(ar);
+	} else {
+		ar->phase = ALLOC_RUNNING;
+		for (unsigned i = 0; i < ar->n_tasks; i++)
+			task_runner_open_gate(&ar->tasks[i]);
+	}
+}
+
+static void
+step_postrun(struct alloc_runner *ar)
+{
+	while (ar->hook > 0) {
+		const struct alloc_hook *hook = hooks[--ar->hook];
+
+		if (!hook->postrun)
+			continue;
+		ar->hook_busy = true;
+		hook->postrun(ar);
+		return;
+	}
+	ar->phase = ALLOC_DONE;
+	alloc_client_save(ar);
+}
+
+/* --- the end --- */
+
+static int
+on_remove_retry(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct alloc_runner *ar = userdata;
+
+	ar->retry = sd_event_source_disable_unref(ar->retry);
+	ar->hook_busy = false;
+	turn_defer(ar->sup, &ar->step);
+	return 0;
+}
+
+static void
+on_removed(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	struct alloc_runner *ar = arg;
+	struct sup_alloc *sa = ar->sa;
+
+	ar->call = 0;
+	if (r < 0) {
+		log_warn("allocation %.8s: %s; it is tried again in 30 s", sa->a.id, e->msg);
+		(void)sd_event_add_time_relative(sup->event, &ar->retry, CLOCK_MONOTONIC, REMOVE_RETRY_USEC, 0,
+		    on_remove_retry, ar);
+		return;
+	}
+	sa->runner = NULL;
+	alloc_runner_free(ar);
+	sup->source->ops->alloc_destroyed(sup->source, sa);
+}
+
+static void
+step_done(struct alloc_runner *ar)
+{
+	MntAllocDirRemoveReq req = MNT_ALLOC_DIR_REMOVE_REQ__INIT;
+
+	if (!ar->destroy)
+		return;
+	ar->phase = ALLOC_DESTROYING;
+	ar->hook_busy = true;
+	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
+	ar->call = mnt_call_alloc_dir_remove(ar->sup, &req, on_removed, ar);
+}
+
+/* One step at a time, each out of the queue of deferred work: no callback ever runs inside another. */
+static void
+advance(struct alloc_runner *ar)
+{
+	if (ar->hook_busy)
+		return;
+	switch (ar->phase) {
+	case ALLOC_PRERUN:
+		step_prerun(ar);
+		break;
+	case ALLOC_RUNNING:
+		if (ar->stopping)
+			kill_tasks(ar);
+		else
+			end_siblings(ar);
+		if (all_dead(ar))
+			begin_postrun(ar);
+		break;
+	case ALLOC_POSTRUN:
+		step_postrun(ar);
+		break;
+	case ALLOC_DESTROYING:
+		ar->phase = ALLOC_DONE;
+		/* fall through */
+	case ALLOC_DONE:
+		step_done(ar);
+		return;
+	}
+	if (!ar->hook_busy && (ar->phase == ALLOC_POSTRUN || ar->phase == ALLOC_DONE))
+		turn_defer(ar->sup, &ar->step);
+}
+
+static void
+on_step(struct sup *sup, struct deferred *d)
+{
+	struct alloc_runner *ar = (struct alloc_runner *)(void *)((char *)d - offsetof(struct alloc_runner, step));
+	struct sup_alloc *sa = ar->sa;
+
+	sup->source->ops->alloc_updated(sup->source, sa);
+	if (sa->runner == ar)
+		advance(ar);
+	client_look(sup);
+}
+
+static int
+receive_tasks(struct alloc_runner *ar)
+{
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
+		struct task_state *s = task_runner_state(&ar->tasks[i]);
+		struct task_event ev;
+
+		if (!s || task_event_make(&ev, EVENT_RECEIVED, now_ns(), NULL) < 0)
+			return -ENOMEM;
+		s->state = TASK_STATE_PENDING;
+		task_runner_event(&ar->tasks[i], &ev);
+	}
+	return 0;
+}
+
+struct alloc_runner *
+alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
+{
+	unsigned n = (unsigned)sa->group->tasks.n;
+	struct alloc_runner *ar = calloc(1, sizeof *ar + n * sizeof ar->tasks[0]);
+
+	if (!ar)
+		return NULL;
+	ar->sup = sup;
+	ar->sa = sa;
+	ar->n_tasks = n;
+	ar->step.run = on_step;
+	ar->stopping = alloc_server_terminal(&sa->a);
+	sa->runner = ar;
+	for (unsigned i = 0; i < n; i++)
+		task_runner_init(&ar->tasks[i], ar, &sa->group->tasks.v[i]);
+	if (restored) {
+		client_load(ar);
+		for (unsigned i = 0; i < n; i++)
+			task_runner_restore(&ar->tasks[i]);
+		if (ar->phase != ALLOC_DONE && all_dead(ar))
+			begin_postrun(ar);
+	} else if (receive_tasks(ar) < 0) {
+		alloc_runner_free(ar);
+		sa->runner = NULL;
+		return NULL;
+	}
+	turn_defer(sup, &ar->step);
+	return ar;
+}
+
+void
+alloc_runner_free(struct alloc_runner *ar)
+{
+	if (!ar)
+		return;
+	turn_forget_deferred(ar->sup, &ar->step);
+	child_call_cancel(ar->sup, ar->call);
+	ar->retry = sd_event_source_disable_unref(ar->retry);
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		task_runner_done(&ar->tasks[i]);
+	free(ar);
+}
+
+void
+alloc_runner_update(struct alloc_runner *ar)
+{
+	if (alloc_server_terminal(&ar->sa->a))
+		alloc_runner_stop(ar);
+}
+
+void
+alloc_runner_stop(struct alloc_runner *ar)
+{
+	ar->stopping = true;
+	turn_defer(ar->sup, &ar->step);
+}
+
+void
+alloc_runner_destroy(struct alloc_runner *ar)
+{
+	ar->destroy = true;
+	alloc_runner_stop(ar);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/* client.c: the node's side of the source: allocs given, updated, destroyed, restored, drained. Runs in: supervisor. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/lease.h"
+#include "common/log.h"
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/source/source.h"
+
+static void (*drain_done)(struct sup *sup);
+
+void
+client_alloc_run(struct sup *sup, struct sup_alloc *sa)
+{
+	if (!sa->runner && !alloc_runner_new(sup, sa, false))
+		log_error("allocation %.8s: no memory to run it", sa->a.id);
+}
+
+void
+client_alloc_update(struct sup *sup, struct sup_alloc *sa)
+{
+	if (sa->runner)
+		alloc_runner_update(sa->runner);
+}
+
+void
+client_alloc_destroy(struct sup *sup, struct sup_alloc *sa)
+{
+	if (!sa->runner && !alloc_runner_new(sup, sa, true)) {
+		log_error("allocation %.8s: no memory to remove it", sa->a.id);
+		return;
+	}
+	alloc_runner_destroy(sa->runner);
+}
+
+void
+client_free(struct sup *sup)
+{
+	if (!sup->allocs)
+		return;
+	alloc_foreach(sup, sa) {
+		alloc_runner_free(sa->runner);
+		sa->runner = NULL;
+	}
+}
+
+static bool
+client_done(const struct sup_alloc *sa)
+{
+	json_t *all = sa->client_json ? json_loads(sa->client_json, 0, NULL) : NULL;
+	bool done = json_is_true(json_object_get(all, "done"));
+
+	json_decref(all);
+	return done;
+}
+
+int
+client_restore(struct sup *sup, struct err *e)
+{
+	int r = runs_load(sup, e);
+
+	if (r < 0)
+		return r;
+	alloc_foreach(sup, sa) {
+		if (alloc_client_terminal(&sa->a) && client_done(sa))
+			continue;
+		if (!alloc_runner_new(sup, sa, true))
+			return err_set(e, -ENOMEM, "restore allocation %s", sa->a.id);
+	}
+	runs_reap_others(sup);
+	return 0;
+}
+
+/* Anything of any alloc still alive or mounted? */
+static bool
+any_active(struct sup *sup)
+{
+	alloc_foreach(sup, sa)
+		if (sa->runner && sa->runner->phase < ALLOC_DONE)
+			return true;
+	return runs_count(sup) > 0;
+}
+
+void
+client_look(struct sup *sup)
+{
+	void (*done)(struct sup *) = drain_done;
+
+	if (!done || any_active(sup))
+		return;
+	drain_done = NULL;
+	done(sup);
+}
+
+void
+client_stop_all(struct sup *sup, const char *why, void (*done)(struct sup *sup))
+{
+	log_info("stopping all allocations: %s", why);
+	drain_done = done;
+	alloc_foreach(sup, sa) {
+		if (!sa->runner || sa->runner->phase >= ALLOC_DONE)
+			continue;
+		sa->a.desired_status = DESIRED_STOP;
+		(void)str_set(&sa->a.desired_description, why);
+		alloc_changed(sup, sa);
+		alloc_runner_stop(sa->runner);
+	}
+	client_look(sup);
+}

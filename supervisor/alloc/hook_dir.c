@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/* hook_dir.c: the alloc's directories, before everything else. They go with the alloc, not with its end. Runs in: supervisor. */
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/sup_calls.h"
+
+#define TASKS_MAX 256
+
+static void
+on_made(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	struct alloc_runner *ar = arg;
+
+	ar->call = 0;
+	alloc_hook_done(ar, r, e);
+}
+
+static void
+make_dirs(struct alloc_runner *ar)
+{
+	MntAllocDirMakeReq req = MNT_ALLOC_DIR_MAKE_REQ__INIT;
+	char *names[TASKS_MAX];
+	struct err e = { 0 };
+
+	if (ar->n_tasks > TASKS_MAX) {
+		alloc_hook_done(ar, err_say(&e, -E2BIG, "the group has %u tasks, %d are allowed", ar->n_tasks, TASKS_MAX),
+		    &e);
+		return;
+	}
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		names[i] = ar->tasks[i].task->name;
+	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
+	req.tasks = names;
+	req.n_tasks = ar->n_tasks;
+	ar->call = mnt_call_alloc_dir_make(ar->sup, &req, on_made, ar);
+}
+
+const struct alloc_hook alloc_hook_dir = { .name = "alloc_dir", .prerun = make_dirs };

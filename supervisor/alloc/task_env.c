@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+/* task_env.c: a task's environment and ${…}. Runs in: supervisor. */
+#include "supervisor/alloc/task_env.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/node.h"
+#include "supervisor/node/node_state.h"
+
+static int
+put(struct task_env *env, const char *name, const char *value)
+{
+	return string_map_set(&env->vars, name, value);
+}
+
+static int __attribute__((format(printf, 3, 4)))
+putf(struct task_env *env, const char *name, const char *fmt, ...)
+{
+	char value[4096];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(value, sizeof value, fmt, ap);
+	va_end(ap);
+	return put(env, name, value);
+}
+
+static int
+put_dirs(struct sup *sup, struct task_env *env, const struct sup_alloc *sa, const struct task *task, bool isolated)
+{
+	const char *data = sup->args.data_dir;
+	int r;
+
+	if (isolated)
+		return (r = put(env, "NOMAD_ALLOC_DIR", "/alloc")) < 0 ? r :
+		    (r = put(env, "NOMAD_TASK_DIR", "/local")) < 0     ? r :
+									 put(env, "NOMAD_SECRETS_DIR", "/secrets");
+	if ((r = putf(env, "NOMAD_ALLOC_DIR", "%s/alloc/%s/alloc", data, sa->a.id)) < 0 ||
+	    (r = putf(env, "NOMAD_TASK_DIR", "%s/alloc/%s/%s/local", data, sa->a.id, task->name)) < 0)
+		return r;
+	return putf(env, "NOMAD_SECRETS_DIR", "%s/secrets/%s/%s", data, sa->a.id, task->name);
+}
+
+static int
+put_names(struct sup *sup, struct task_env *env, const struct sup_alloc *sa, const struct task *task)
+{
+	const struct job *job = &sa->job->job;
+	const struct {
+		const char *name, *value;
+	} pairs[] = {
+		{ "NOMAD_ALLOC_ID", sa->a.id },
+		{ "NOMAD_ALLOC_NAME", sa->a.name },
+		{ "NOMAD_TASK_NAME", task->name },
+		{ "NOMAD_GROUP_NAME", sa->a.task_group },
+		{ "NOMAD_JOB_ID", job->id },
+		{ "NOMAD_JOB_NAME", job->name },
+		{ "NOMAD_NAMESPACE", job->namespace },
+		{ "NOMAD_DC", sup->config->datacenter },
+		{ "NOMAD_REGION", sup->config->region },
+	};
+	int r;
+
+	for (size_t i = 0; i < ELEMENTSOF(pairs); i++)
+		if ((r = put(env, pairs[i].name, str(pairs[i].value))) < 0)
+			return r;
+	if (job->parent_id && (r = put(env, "NOMAD_JOB_PARENT_ID", job->parent_id)) < 0)
+		return r;
+	if ((r = putf(env, "NOMAD_SHORT_ALLOC_ID", "%.8s", sa->a.id)) < 0 ||
+	    (r = putf(env, "NOMAD_ALLOC_INDEX", "%lld", (long long)alloc_name_index(str(sa->a.name)))) < 0 ||
+	    (r = putf(env, "NOMAD_CPU_LIMIT", "%lld", (long long)task->resources->cpu)) < 0 ||
+	    (r = putf(env, "NOMAD_MEMORY_LIMIT", "%lld", (long long)task->resources->memory_mb)) < 0)
+		return r;
+	if (task->resources->memory_max_mb > 0)
+		return putf(env, "NOMAD_MEMORY_MAX_LIMIT", "%lld", (long long)task->resources->memory_max_mb);
+	return 0;
+}
+
+/* NOMAD_META_key and NOMAD_META_KEY, job under group under task. */
+static int
+put_meta(struct task_env *env, const struct string_map *meta)
+{
+	char name[300], upper[300];
+	int r;
+
+	for (size_t i = 0; i < meta->n; i++) {
+		int n = snprintf(name, sizeof name, "NOMAD_META_%.256s", meta->v[i].key);
+
+		for (int k = sizeof "NOMAD_META_" - 1; k < n; k++)
+			if (!isalnum((unsigned char)name[k]) && name[k] != '.' && name[k] != '_')
+				name[k] = '_';
+		(void)strcpy(upper, name);
+		for (int k = sizeof "NOMAD_META_" - 1; k < n; k++)
+			upper[k] = (char)toupper((unsigned char)upper[k]);
+		if ((r = put(env, name, str(meta->v[i].value))) < 0 || (r = put(env, upper, str(meta->v[i].value))) < 0)
+			return r;
+	}
+	return 0;
+}
+
+int
+task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *task, bool isolated, struct task_env *ret)
+{
+	struct task_env env = { .node = node_get(sup) };
+	int r;
+
+	if ((r = put_dirs(sup, &env, sa, task, isolated)) < 0 || (r = put_names(sup, &env, sa, task)) < 0 ||
+	    (r = put_meta(&env, &sa->job->job.meta)) < 0 || (r = put_meta(&env, &sa->group->meta)) < 0 ||
+	    (r = put_meta(&env, &task->meta)) < 0)
+		goto fail;
+	for (size_t i = 0; i < task->env.n; i++) {
+		cleanup_free char *value = NULL;
+
+		if ((r = task_env_expand(&env, str(task->env.v[i].value), false, &value, NULL)) < 0 ||
+		    (r = put(&env, task->env.v[i].key, value)) < 0)
+			goto fail;
+	}
+	*ret = env;
+	return 0;
+
+fail:
+	task_env_done(&env);
+	return r;
+}
+
+void
+task_env_done(struct task_env *env)
+{
+	for (size_t i = 0; i < env->vars.n; i++) {
+		free(env->vars.v[i].key);
+		free(env->vars.v[i].value);
+	}
+	free(env->vars.v);
+	*env = (struct task_env){ 0 };
+}
+
+static const char *
+node_value(const struct node *node, const char *name)
+{
+	const struct {
+		const char *name, *value;
+	} known[] = {
+		{ "node.unique.id", node->id },
+		{ "node.unique.name", node->name },
+		{ "node.datacenter", node->datacenter },
+		{ "node.class", str(node->node_class) },
+		{ "node.pool", str(node->node_pool) },
+	};
+
+	if (strncmp(name, "attr.", 5) == 0)
+		return string_map_get(&node->attributes, name + 5);
+	if (strncmp(name, "meta.", 5) == 0)
+		return string_map_get(&node->meta, name + 5);
+	for (size_t i = 0; i < ELEMENTSOF(known); i++)
+		if (strcmp(known[i].name, name) == 0)
+			return known[i].value;
+	return NULL;
+}
+
+static const char *
+value_of(const struct task_env *env, const char *expression)
+{
+	char name[256];
+	const char *value;
+
+	if (sscanf(expression, "env[\"%255[^\"]\"]", name) == 1)
+		return string_map_get(&env->vars, name);
+	value = string_map_get(&env->vars, expression);
+	return value || !env->node ? value : node_value(env->node, expression);
+}
+
+/* One ${…} at *at. 1 replaced, 0 left as it is, -EINVAL. */
+static int
+expand_one(const struct task_env *env, const char **at, bool strict, struct text *out, struct err *e)
+{
+	const char *end = strchr(*at, '}'), *value;
+	char expression[256];
+
+	if (!end || (size_t)(end - *at - 2) >= sizeof expression)
+		return strict ? err_say(e, -EINVAL, "\"%.60s\": ${ is not closed; write $${ for the characters themselves",
+				    *at) :
+				0;
+	(void)snprintf(expression, sizeof expression, "%.*s", (int)(end - *at - 2), *at + 2);
+	value = value_of(env, expression);
+	if (!value)
+		return strict ?
+		    err_say(e, -EINVAL, "${%s} is not known; write $${%s} for the characters themselves", expression,
+			expression) :
+		    0;
+	text_append(out, value, strlen(value));
+	*at = end + 1;
+	return 1;
+}
+
+int
+task_env_expand(const struct task_env *env, const char *text, bool strict, char **ret, struct err *e)
+{
+	struct text out = { 0 };
+	int r;
+
+	text_append(&out, "", 0);
+	while (*text) {
+		if (strict && strncmp(text, "$${", 3) == 0) {
+			text_append(&out, "${", 2);
+			text += 3;
+			continue;
+		}
+		if (strict && strncmp(text, "%{", 2) == 0) {
+			text_done(&out);
+			return err_say(e, -EINVAL, "\"%.60s\": %%{ directives are not known; write %%%%{ for the characters",
+			    text);
+		}
+		if (strncmp(text, "${", 2) == 0) {
+			r = expand_one(env, &text, strict, &out, e);
+			if (r < 0) {
+				text_done(&out);
+				return r;
+			}
+			if (r > 0)
+				continue;
+		}
+		text_append(&out, text++, 1);
+	}
+	if (out.failed) {
+		text_done(&out);
+		return -ENOMEM;
+	}
+	*ret = out.text ? out.text : strdup("");
+	return *ret ? 0 : -ENOMEM;
+}

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+/* task_runner.c: the life of one task. Runs in: supervisor. */
+#include "supervisor/alloc/task_runner.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+#include <time.h>
+
+#include "common/duration.h"
+#include "common/log.h"
+#include "model/task_event.h"
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/task_start.h"
+#include "supervisor/driver/signal_name.h"
+#include "supervisor/sup_child.h"
+#include "supervisor/volume/plugin_task.h"
+
+enum task_ev {
+	TASK_EV_GATE_OPEN,
+	TASK_EV_PREPARED,
+	TASK_EV_PREPARE_FAILED,
+	TASK_EV_STARTED,
+	TASK_EV_FAILED, /* a start did not work; the tracker knows why */
+	TASK_EV_ENDED,
+	TASK_EV_TIMER,
+	TASK_EV_KILL,
+};
+
+static void prepare(struct task_runner *tr);
+static void start_run(struct task_runner *tr);
+static void note_started(struct task_runner *tr);
+static void decide(struct task_runner *tr);
+static void begin_kill(struct task_runner *tr);
+static void end_killed(struct task_runner *tr);
+static void never_started(struct task_runner *tr);
+static void keep_waiting(struct task_runner *tr);
+
+/* All states and every way between them. What is not here is no event of that state and is ignored. */
+static const struct task_edge {
+	enum task_phase phase;
+	enum task_ev event;
+	enum task_phase next;
+	void (*action)(struct task_runner *tr);
+} edges[] = {
+	{ TASK_WAITING, TASK_EV_GATE_OPEN, TASK_PREPARING, prepare },
+	{ TASK_WAITING, TASK_EV_KILL, TASK_DEAD, never_started },
+	{ TASK_PREPARING, TASK_EV_PREPARED, TASK_STARTING, start_run },
+	{ TASK_PREPARING, TASK_EV_PREPARE_FAILED, TASK_BACKOFF, decide },
+	{ TASK_PREPARING, TASK_EV_KILL, TASK_DEAD, never_started },
+	{ TASK_STARTING, TASK_EV_STARTED, TASK_RUNNING, note_started },
+	{ TASK_STARTING, TASK_EV_FAILED, TASK_BACKOFF, decide },
+	{ TASK_STARTING, TASK_EV_ENDED, TASK_BACKOFF, decide },
+	{ TASK_STARTING, TASK_EV_KILL, TASK_STOPPING, begin_kill },
+	{ TASK_RUNNING, TASK_EV_ENDED, TASK_BACKOFF, decide },
+	{ TASK_RUNNING, TASK_EV_FAILED, TASK_BACKOFF, decide },
+	{ TASK_RUNNING, TASK_EV_KILL, TASK_STOPPING, begin_kill },
+	{ TASK_STOPPING, TASK_EV_STARTED, TASK_STOPPING, keep_waiting },
+	{ TASK_STOPPING, TASK_EV_FAILED, TASK_DEAD, end_killed },
+	{ TASK_STOPPING, TASK_EV_ENDED, TASK_DEAD, end_killed },
+	{ TASK_BACKOFF, TASK_EV_TIMER, TASK_WAITING, keep_waiting },
+	{ TASK_BACKOFF, TASK_EV_KILL, TASK_DEAD, never_started },
+};
+
+static int64_t
+now_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static double
+chance(void *arg)
+{
+	return (double)(random() & 0xffffff) / 0x1000000;
+}
+
+static bool
+turn_edge(struct task_runner *tr, enum task_ev event)
+{
+	for (size_t i = 0; i < ELEMENTSOF(edges); i++) {
+		if (edges[i].phase != tr->phase || edges[i].event != event)
+			continue;
+		tr->phase = edges[i].next;
+		edges[i].action(tr);
+		return true;
+	}
+	return false;
+}
+
+struct task_state *
+task_runner_state(struct task_runner *tr)
+{
+	return map_put(task_state, &tr->ar->sa->a.task_states, tr->task->name);
+}
+
+void
+task_runner_event(struct task_runner *tr, struct task_event *ev)
+{
+	struct task_state *s = task_runner_state(tr);
+
+	log_info("allocation %.8s task %s: %s: %s", tr->ar->sa->a.id, tr->task->name, str(ev->type),
+	    str(ev->display_message));
+	if (s && task_state_add_event(s, ev) < 0)
+		log_error("allocation %.8s: no memory for an event", tr->ar->sa->a.id);
+	task_event_done(ev);
+	alloc_runner_task_changed(tr->ar);
+}
+
+static void
+event_text(struct task_runner *tr, enum task_event_type type, const char *text, bool fails)
+{
+	struct task_event ev;
+
+	if (task_event_make(&ev, type, now_ns(), text) < 0)
+		return;
+	if (fails)
+		(void)task_event_set_fails(&ev);
+	task_runner_event(tr, &ev);
+}
+
+static void
+set_state(struct task_runner *tr, enum task_run_state state)
+{
+	struct task_state *s = task_runner_state(tr);
+
+	if (!s)
+		return;
+	if (state == TASK_STATE_RUNNING && s->state != TASK_STATE_RUNNING)
+		s->started_at = now_ns();
+	if (state == TASK_STATE_DEAD && s->finished_at == 0)
+		s->finished_at = now_ns();
+	if (state != TASK_STATE_DEAD)
+		s->finished_at = 0;
+	s->state = state;
+}
+
+/* Nothing of it runs or will run. */
+static void
+die(struct task_runner *tr, bool failed)
+{
+	struct task_state *s = task_runner_state(tr);
+
+	tr->phase = TASK_DEAD;
+	if (s && failed)
+		s->failed = true;
+	set_state(tr, TASK_STATE_DEAD);
+	if (tr->plugin)
+		plugin_task_stopped(tr->plugin);
+	alloc_runner_task_changed(tr->ar);
+}
+
+static void
+drop_run(struct task_runner *tr)
+{
+	if (tr->run)
+		run_release(tr->run);
+	tr->run = NULL;
+}
+
+/* --- start --- */
+
+static void
+prepare(struct task_runner *tr)
+{
+	struct task_state *s = task_runner_state(tr);
+
+	if (s && s->events.n <= 1)
+		event_text(tr, EVENT_TASK_SETUP, "Building Task Directory", false);
+	if (tr->plugin)
+		plugin_task_prepare(tr->plugin);
+	else
+		task_runner_prepared(tr, 0, NULL);
+}
+
+void
+task_runner_prepared(struct task_runner *tr, int r, const struct err *e)
+{
+	if (r >= 0) {
+		(void)turn_edge(tr, TASK_EV_PREPARED);
+		return;
+	}
+	if (tr->phase != TASK_PREPARING)
+		return;
+	event_text(tr, EVENT_HOOK_FAILED, e->msg, false);
+	restart_tracker_start_failed(&tr->tracker, true);
+	(void)turn_edge(tr, TASK_EV_PREPARE_FAILED);
+}
+
+static void on_started(void *arg, const struct exe_hello *hello);
+static void on_failed(void *arg, const char *sentence, bool recoverable);
+static void on_ended(void *arg, const struct run_end *end);
+
+static const struct run_events run_events = {
+	.started = on_started,
+	.failed = on_failed,
+	.ended = on_ended,
+};
+
+static void
+start_run(struct task_runner *tr)
+{
+	struct err e = { 0 };
+	int r;
+
+	r = task_start(tr->ar->sup, tr->ar, tr, &run_events, &tr->run, &e);
+	if (r >= 0)
+		return;
+	event_text(tr, r == -EINVAL ? EVENT_FAILED_VALIDATION : EVENT_DRIVER_FAILURE, e.msg, false);
+	restart_tracker_start_failed(&tr->tracker, r == -ENOMEM || r == -EAGAIN);
+	(void)turn_edge(tr, TASK_EV_FAILED);
+}
+
+static void
+on_started(void *arg, const struct exe_hello *hello)
+{
+	(void)turn_edge(arg, TASK_EV_STARTED);
+}
+
+static void
+note_started(struct task_runner *tr)
+{
+	struct task_state *s = task_runner_state(tr);
+
+	/* A run that the last supervisor had seen running is no news. */
+	if (s && s->state != TASK_STATE_RUNNING) {
+		set_state(tr, TASK_STATE_RUNNING);
+		event_text(tr, EVENT_STARTED, NULL, false);
+	}
+	if (tr->plugin)
+		plugin_task_started(tr->plugin, run_id(tr->run));
+}
+
+static void
+on_failed(void *arg, const char *sentence, bool recoverable)
+{
+	struct task_runner *tr = arg;
+
+	event_text(tr, EVENT_DRIVER_FAILURE, sentence, false);
+	drop_run(tr);
+	restart_tracker_start_failed(&tr->tracker, recoverable);
+	(void)turn_edge(tr, TASK_EV_FAILED);
+}
+
+/* --- end --- */
+
+static void
+event_lease(struct task_runner *tr, const struct run_end *end)
+{
+	char limit[DURATION_SIZE], late[DURATION_SIZE], ago[DURATION_SIZE], text[400];
+	struct task_event ev;
+
+	duration_format((int64_t)end->lease_limit_ms * 1000000, limit);
+	duration_format((int64_t)end->lease_late_ns, late);
+	duration_format((int64_t)end->lease_last_ok_ns, ago);
+	if (end->lease_last_ok_ns)
+		(void)snprintf(text, sizeof text,
+		    "stop_after_client_disconnect of %s passed: the last answered heartbeat was %s after boot (the stop "
+		    "began %s after the limit)",
+		    limit, ago, late);
+	else
+		(void)snprintf(text, sizeof text,
+		    "stop_after_client_disconnect of %s passed: no heartbeat was answered since boot (the stop began %s "
+		    "after the limit)",
+		    limit, late);
+	if (task_event_killing(&ev, now_ns(), text, 0) < 0)
+		return;
+	(void)task_event_set_fails(&ev);
+	if (end->flags & EXE_END_SYNCED)
+		(void)task_event_detail(&ev, "volumes_synced", "true");
+	if (end->flags & EXE_END_SYNC_LATE)
+		(void)task_event_detail(&ev, "volumes_synced", "false");
+	task_runner_event(tr, &ev);
+}
+
+static void
+event_terminated(struct task_runner *tr, const struct run_end *end)
+{
+	struct task_event ev;
+	int code = end->exit_signal ? 128 + end->exit_signal : end->exit_code;
+
+	if (task_event_terminated(&ev, end->ended_real_ns ? (int64_t)end->ended_real_ns : now_ns(), code,
+		end->exit_signal, end->flags & EXE_END_OOM, end->reason) == 0)
+		task_runner_event(tr, &ev);
+}
+
+static void
+on_ended(void *arg, const struct run_end *end)
+{
+	struct task_runner *tr = arg;
+
+	if (end->flags & EXE_END_LEASE)
+		event_lease(tr, end);
+	if (tr->plugin)
+		plugin_task_run_ended(tr->plugin);
+	event_terminated(tr, end);
+	drop_run(tr);
+	if (end->flags & EXE_END_LEASE) {
+		tr->lease_ended = true;
+		die(tr, true);
+		return;
+	}
+	restart_tracker_exited(&tr->tracker, end->exit_code, end->exit_signal, !end->known);
+	(void)turn_edge(tr, TASK_EV_ENDED);
+}
+
+static int
+on_backoff_end(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct task_runner *tr = userdata;
+
+	tr->timer = sd_event_source_disable_unref(tr->timer);
+	(void)turn_edge(tr, TASK_EV_TIMER);
+	if (tr->gate_open)
+		(void)turn_edge(tr, TASK_EV_GATE_OPEN);
+	return 0;
+}
+
+/* The state is BACKOFF already; the tracker may say that it is the end instead. */
+static void
+decide(struct task_runner *tr)
+{
+	struct restart_decision d = restart_tracker_decide(&tr->tracker, now_ns(), chance, NULL);
+	struct task_event ev;
+
+	alloc_client_save(tr->ar);
+	switch (d.verdict) {
+	case RESTART_AGAIN:
+		set_state(tr, TASK_STATE_PENDING);
+		if (task_event_restarting(&ev, now_ns(), d.reason, d.delay_ns) == 0)
+			task_runner_event(tr, &ev);
+		if (tr->phase != TASK_BACKOFF) /* the event made somebody kill it */
+			return;
+		if (sd_event_add_time_relative(tr->ar->sup->event, &tr->timer, CLOCK_BOOTTIME,
+			(uint64_t)d.delay_ns / 1000, 0, on_backoff_end, tr) < 0)
+			die(tr, true);
+		return;
+	case RESTART_NOT:
+		tr->phase = TASK_DEAD;
+		event_text(tr, EVENT_NOT_RESTARTING, d.reason, true);
+		die(tr, true);
+		return;
+	case RESTART_KILLED:
+		event_text(tr, EVENT_KILLED, NULL, false);
+		die(tr, false);
+		return;
+	case RESTART_TERMINATED:
+	case RESTART_UNKNOWN:
+		die(tr, false);
+		return;
+	}
+}
+
+/* --- kill --- */
+
+static int64_t
+kill_timeout_ns(const struct task_runner *tr)
+{
+	int64_t max = (int64_t)tr->ar->sup->config->max_kill_timeout_ms * 1000000;
+
+	return tr->task->kill_timeout < max ? tr->task->kill_timeout : max;
+}
+
+static void
+begin_kill(struct task_runner *tr)
+{
+	int signo = signal_from_name(str(tr->task->kill_signal));
+
+	if (tr->plugin)
+		plugin_task_run_ended(tr->plugin);
+	if (tr->run)
+		run_stop(tr->run, signo > 0 ? signo : SIGINT, (uint64_t)kill_timeout_ns(tr) / 1000000);
+}
+
+static void
+end_killed(struct task_runner *tr)
+{
+	if (tr->killed) {
+		event_text(tr, EVENT_KILLED, NULL, false);
+		die(tr, false);
+		return;
+	}
+	/* Told to restart. */
+	tr->phase = TASK_BACKOFF;
+	decide(tr);
+}
+
+static void
+never_started(struct task_runner *tr)
+{
+	tr->timer = sd_event_source_disable_unref(tr->timer);
+	child_call_cancel(tr->ar->sup, tr->call);
+	die(tr, false);
+}
+
+static void
+keep_waiting(struct task_runner *tr)
+{
+}
+
+void
+task_runner_kill(struct task_runner *tr, struct task_event *ev)
+{
+	struct task_event killing;
+
+	if (tr->killed || tr->phase == TASK_DEAD) {
+		if (ev)
+			task_event_done(ev);
+		return;
+	}
+	tr->killed = true;
+	if (ev)
+		task_runner_event(tr, ev);
+	else if (task_event_killing(&killing, now_ns(), NULL, kill_timeout_ns(tr)) == 0)
+		task_runner_event(tr, &killing);
+	restart_tracker_killed(&tr->tracker);
+	(void)turn_edge(tr, TASK_EV_KILL);
+}
+
+void
+task_runner_fail_setup(struct task_runner *tr, const char *sentence)
+{
+	char text[ERR_MSG_SIZE + 64];
+
+	if (tr->phase == TASK_DEAD)
+		return;
+	(void)snprintf(text, sizeof text, "failed to setup alloc: %s", sentence);
+	event_text(tr, EVENT_SETUP_FAILURE, text, true);
+	tr->killed = true;
+	if (!turn_edge(tr, TASK_EV_KILL))
+		return;
+	if (tr->phase == TASK_DEAD)
+		die(tr, true);
+}
+
+int
+task_runner_restart(struct task_runner *tr, const char *reason, bool failure)
+{
+	if (tr->phase != TASK_RUNNING || tr->killed)
+		return -EINVAL;
+	event_text(tr, EVENT_RESTART_SIGNALED, reason, false);
+	restart_tracker_triggered(&tr->tracker, failure);
+	tr->phase = TASK_STOPPING;
+	begin_kill(tr);
+	return 0;
+}
+
+/* --- beginning and end --- */
+
+void
+task_runner_init(struct task_runner *tr, struct alloc_runner *ar, const struct task *task)
+{
+	const struct job *job = &ar->sa->job->job;
+
+	*tr = (struct task_runner){ .ar = ar, .task = task };
+	restart_tracker_init(&tr->tracker, task->restart_policy, job->type, task->lifecycle, now_ns());
+	if (task->csi_plugin)
+		tr->plugin = plugin_task_new(tr);
+}
+
+void
+task_runner_done(struct task_runner *tr)
+{
+	tr->timer = sd_event_source_disable_unref(tr->timer);
+	child_call_cancel(tr->ar->sup, tr->call);
+	plugin_task_free(tr->plugin);
+	drop_run(tr);
+}
+
+void
+task_runner_restore(struct task_runner *tr)
+{
+	struct task_state *s = task_runner_state(tr);
+
+	if (!s || s->state == TASK_STATE_DEAD) {
+		tr->phase = TASK_DEAD;
+		return;
+	}
+	tr->run = run_find(tr->ar->sup, &tr->ar->sa->id, tr->task->name);
+	if (!tr->run) {
+		/* Between two runs; its gate opens when the hooks have looked at everything again. */
+		set_state(tr, TASK_STATE_PENDING);
+		return;
+	}
+	tr->phase = TASK_STARTING;
+	run_follow(tr->run, &run_events, tr);
+}
+
+void
+task_runner_open_gate(struct task_runner *tr)
+{
+	tr->gate_open = true;
+	(void)turn_edge(tr, TASK_EV_GATE_OPEN);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* task_runner.h: the life of one task: starts, restarts, stops, its events. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_TASK_RUNNER_H
+#define DROVER_SUPERVISOR_TASK_RUNNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/alloc.h"
+#include "model/restart_tracker.h"
+#include "supervisor/driver/run.h"
+
+struct alloc_runner;
+struct sd_event_source;
+struct plugin_task;
+
+enum task_phase {
+	TASK_WAITING,	/* for the gate: the alloc's hooks */
+	TASK_PREPARING, /* its own hooks */
+	TASK_STARTING,	/* a run is on its way */
+	TASK_RUNNING,
+	TASK_STOPPING, /* it was told to end */
+	TASK_BACKOFF,  /* waits for its restart */
+	TASK_DEAD,
+	TASK_PHASES
+};
+
+struct task_runner {
+	struct alloc_runner *ar;
+	const struct task *task;
+	enum task_phase phase;
+	struct restart_tracker tracker;
+	struct run *run; /* NULL when none is on its way or alive */
+	struct sd_event_source *timer;
+	uint64_t call;
+	bool gate_open;
+	bool killed;	   /* it must not run any more */
+	bool lease_ended;  /* its executor stopped it */
+	struct plugin_task *plugin; /* volume/plugin_task.c; NULL: not a CSI plugin */
+};
+
+void task_runner_init(struct task_runner *tr, struct alloc_runner *ar, const struct task *task);
+void task_runner_done(struct task_runner *tr);
+/* Takes up a run that the last supervisor left. */
+void task_runner_restore(struct task_runner *tr);
+/* The alloc's hooks are done. */
+void task_runner_open_gate(struct task_runner *tr);
+/* Ends it for good. ev (may be NULL) is told first; its contents are taken. */
+void task_runner_kill(struct task_runner *tr, struct task_event *ev);
+/* The alloc could not be set up: the task is dead and failed with this sentence. */
+void task_runner_fail_setup(struct task_runner *tr, const char *sentence);
+/* Stops what runs and starts it again, by the restart policy when failure is set. -EINVAL: it does not run. */
+int task_runner_restart(struct task_runner *tr, const char *reason, bool failure);
+
+struct task_state *task_runner_state(struct task_runner *tr);
+/* Appends an event and tells the alloc runner. Takes ev's contents. */
+void task_runner_event(struct task_runner *tr, struct task_event *ev);
+/* The plugin's hook has made (or not) what the start needs. */
+void task_runner_prepared(struct task_runner *tr, int r, const struct err *e);
+
+#endif

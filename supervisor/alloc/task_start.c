@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+/* task_start.c: one start request out of job, node and policy. Runs in: supervisor. */
+#include "supervisor/alloc/task_start.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "supervisor/alloc/task_env.h"
+#include "supervisor/driver/driver.h"
+#include "supervisor/driver/signal_name.h"
+#include "supervisor/volume/plugin_task.h"
+#include "supervisor/volume/volumes.h"
+
+#define MOUNTS_MAX 64
+#define MIB	   (1024 * 1024)
+
+/* A request while it is made: what its pointers point to. */
+struct start {
+	ExecTaskStartReq req;
+	ExecMount mounts[MOUNTS_MAX + 2];
+	ExecMount *mount_list[MOUNTS_MAX + 2];
+	struct spec_writer spec;
+	struct task_env env;
+};
+
+static void
+fill_resources(const struct sup_alloc *sa, const struct task *task, ExecTaskStartReq *req)
+{
+	const struct resources *res = task->resources;
+	const struct log_config *logs = task->log_config;
+	uint64_t memory = res->memory_mb > 0 ? (uint64_t)res->memory_mb : 0;
+	uint64_t max = res->memory_max_mb > 0 ? (uint64_t)res->memory_max_mb : 0;
+
+	req->cpu_shares = res->cpu > 0 ? (uint32_t)res->cpu : 0;
+	req->memory_bytes = (max > memory ? max : memory) * MIB;
+	req->memory_soft_bytes = max > memory ? memory * MIB : 0;
+	req->log_max_files = logs && logs->max_files > 0 ? (uint32_t)logs->max_files : 10;
+	req->log_max_bytes = (logs && logs->max_file_size_mb > 0 ? (uint64_t)logs->max_file_size_mb : 10) * MIB;
+	req->logs_disabled = logs && logs->disabled == OPT_TRUE;
+	req->lease_ms = group_stop_after_ms(sa->group);
+}
+
+static const struct volume_request *
+request_of(const struct sup_alloc *sa, const char *alias)
+{
+	for (size_t i = 0; i < sa->group->volumes.n; i++)
+		if (str_eq(sa->group->volumes.v[i].key, alias))
+			return &sa->group->volumes.v[i].value;
+	return NULL;
+}
+
+static int
+fill_mount(struct sup *sup, struct alloc_runner *ar, const struct volume_mount *vm, ExecMount *m, struct err *e)
+{
+	const struct volume_request *request = request_of(ar->sa, str(vm->volume));
+	const struct volume_mount_state *state;
+
+	if (!request)
+		return err_say(e, -EINVAL, "volume_mount names volume \"%s\", which the group does not have",
+		    str(vm->volume));
+	exec_mount__init(m);
+	m->read_only = request->read_only || vm->read_only;
+	if (request->type == VOLUME_HOST) {
+		m->kind = EXEC_MOUNT_KIND__EXEC_MOUNT_HOST_VOLUME;
+		m->name = request->source;
+		return 0;
+	}
+	state = volume_find(sup, ar->sa, request->name ? request->name : vm->volume);
+	if (!state || !state->published)
+		return err_say(e, -EAGAIN, "no CSI mount point found for volume: %s", str(vm->volume));
+	m->kind = EXEC_MOUNT_KIND__EXEC_MOUNT_CSI_VOLUME;
+	m->place = (VolumePlace *)(uintptr_t)&state->place;
+	m->proof = (MountProof *)(uintptr_t)&state->proof;
+	m->read_only |= state->read_only;
+	return 0;
+}
+
+static int
+fill_mounts(struct sup *sup, struct alloc_runner *ar, const struct task *task, struct start *s, struct err *e)
+{
+	int r;
+
+	if (task->volume_mounts.n > MOUNTS_MAX)
+		return err_say(e, -EINVAL, "task %s has %zu volume mounts, %d are allowed", task->name,
+		    task->volume_mounts.n, MOUNTS_MAX);
+	for (size_t i = 0; i < task->volume_mounts.n; i++) {
+		const struct volume_mount *vm = &task->volume_mounts.v[i];
+		cleanup_free char *dest = NULL;
+
+		r = fill_mount(sup, ar, vm, &s->mounts[i], e);
+		if (r < 0)
+			return r;
+		r = task_env_expand(&s->env, str(vm->destination), true, &dest, e);
+		if (r < 0)
+			return r;
+		spec_add_str(&s->spec, SPEC_MOUNT_DEST, dest);
+		s->mount_list[i] = &s->mounts[i];
+	}
+	s->req.mounts = s->mount_list;
+	s->req.n_mounts = task->volume_mounts.n;
+	return 0;
+}
+
+static void
+fill_env(struct start *s)
+{
+	for (size_t i = 0; i < s->env.vars.n; i++) {
+		cleanup_free char *pair = NULL;
+
+		if (str_setf(&pair, "%s=%s", s->env.vars.v[i].key, str(s->env.vars.v[i].value)) < 0) {
+			s->spec.failed = -ENOMEM;
+			return;
+		}
+		spec_add_str(&s->spec, SPEC_ENV, pair);
+	}
+}
+
+static int
+fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr, const struct driver_ops *driver,
+    struct start *s, struct err *e)
+{
+	const struct task *task = tr->task;
+	int r, signo = signal_from_name(str(task->kill_signal));
+
+	if (signo < 0)
+		return err_say(e, -EINVAL, "kill_signal: there is no signal \"%s\"", task->kill_signal);
+	if ((r = driver_usable(sup->config, driver, e)) < 0 || (r = driver->check(task, e)) < 0)
+		return r == -EPERM ? -EINVAL : r;
+	if (task->volume_mounts.n > 0 && !driver->mounts)
+		return err_say(e, -EINVAL, "driver %s cannot mount volumes", driver->name);
+	s->req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
+	s->req.task = task->name;
+	s->req.driver = (ExecDriver)driver->id;
+	if (task->user)
+		s->req.user = task->user;
+	s->req.kill_signal = (uint32_t)signo;
+	s->req.kill_timeout_ms = (uint64_t)task->kill_timeout / 1000000;
+	if (s->req.kill_timeout_ms > sup->config->max_kill_timeout_ms)
+		s->req.kill_timeout_ms = sup->config->max_kill_timeout_ms;
+	fill_resources(ar->sa, task, &s->req);
+	if ((r = task_env_make(sup, ar->sa, task, driver->isolates_files, &s->env)) < 0)
+		return err_set(e, r, "make the environment of task %s", task->name);
+	if ((r = fill_mounts(sup, ar, task, s, e)) < 0)
+		return r;
+	if (tr->plugin && (r = plugin_task_fill(tr->plugin, driver->isolates_files, &s->req, &s->spec, &s->env.vars)) < 0)
+		return err_set(e, r, "prepare plugin %s", task->name);
+	r = driver->fill(ar->sa, task, &s->env, &s->req, &s->spec, e);
+	if (r < 0)
+		return r;
+	fill_env(s);
+	return 0;
+}
+
+int
+task_start(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr, const struct run_events *ev,
+    struct run **ret, struct err *e)
+{
+	const struct driver_ops *driver = driver_find(str(tr->task->driver));
+	static struct start s;
+	int r, fd;
+
+	if (!driver)
+		return err_say(e, -EINVAL, "this node has no driver \"%s\"", str(tr->task->driver));
+	memset(&s, 0, sizeof s);
+	exec_task_start_req__init(&s.req);
+	r = fill(sup, ar, tr, driver, &s, e);
+	fd = spec_finish(&s.spec);
+	if (r >= 0 && fd < 0)
+		r = err_set(e, fd, "make the start of task %s", tr->task->name);
+	if (r >= 0) {
+		*ret = run_start(sup, &ar->sa->id, tr->task->name, &s.req, fd, ev, tr);
+		r = *ret ? 0 : err_set(e, -ENOMEM, "start task %s", tr->task->name);
+	} else if (fd >= 0) {
+		close_p(&fd);
+	}
+	task_env_done(&s.env);
+	return r;
+}

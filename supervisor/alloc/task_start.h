@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* task_start.h: one start request out of job, node and policy. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_TASK_START_H
+#define DROVER_SUPERVISOR_TASK_START_H
+
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/driver/run.h"
+
+/* Begins a run; what follows comes by ev. -EINVAL with *e: the task's configuration is wrong and stays so. */
+int task_start(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr, const struct run_events *ev,
+    struct run **ret, struct err *e);
+
+#endif

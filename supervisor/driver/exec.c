@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exec.c: a task with a root, namespaces and a filter of its own (semantics.md 10.3). Runs in: supervisor. */
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/privs.h"
+#include "supervisor/driver/driver.h"
+
+static const char *const known[] = { "command", "args", "pid_mode", "ipc_mode", "cap_add", "cap_drop", NULL };
+
+static int
+read_mode(const struct task *task, const char *key, ExecNsMode *ret, struct err *e)
+{
+	json_t *value = json_object_get(task->config, key);
+	const char *mode = value ? json_string_value(value) : "private";
+
+	if (mode && (*mode == '\0' || strcmp(mode, "private") == 0))
+		*ret = EXEC_NS_MODE__EXEC_NS_PRIVATE;
+	else if (mode && strcmp(mode, "host") == 0)
+		*ret = EXEC_NS_MODE__EXEC_NS_HOST;
+	else
+		return err_say(e, -EINVAL, "task %s: config.%s must be \"private\" or \"host\"", task->name, key);
+	return 0;
+}
+
+static int
+read_caps(const struct task *task, const char *key, uint64_t *ret, struct err *e)
+{
+	json_t *list = json_object_get(task->config, key), *item;
+	uint64_t mask = 0;
+	size_t i;
+
+	if (list && !json_is_array(list))
+		return err_say(e, -EINVAL, "task %s: config.%s must be a list of capability names", task->name, key);
+	json_array_foreach(list, i, item)
+	{
+		const char *name = json_string_value(item);
+		int cap = name ? privs_cap_from_name(name) : -1;
+
+		if (name && strcasecmp(name, "all") == 0)
+			mask |= privs_all_caps();
+		else if (cap < 0)
+			return err_say(e, -EINVAL, "task %s: config.%s[%zu]: there is no capability \"%s\"", task->name, key, i,
+			    name ? name : "?");
+		else
+			mask |= 1ull << cap;
+	}
+	*ret = mask;
+	return 0;
+}
+
+static int
+read_config(const struct task *task, ExecTaskStartReq *req, struct err *e)
+{
+	uint64_t add, drop;
+	int r;
+
+	if ((r = read_mode(task, "pid_mode", &req->pid_mode, e)) < 0 ||
+	    (r = read_mode(task, "ipc_mode", &req->ipc_mode, e)) < 0 || (r = read_caps(task, "cap_add", &add, e)) < 0 ||
+	    (r = read_caps(task, "cap_drop", &drop, e)) < 0)
+		return r;
+	req->cap_add = add;
+	req->cap_drop = drop;
+	return 0;
+}
+
+static int
+check(const struct task *task, struct err *e)
+{
+	ExecTaskStartReq unused = EXEC_TASK_START_REQ__INIT;
+	int r = driver_check_command(task, known, e);
+
+	return r < 0 ? r : read_config(task, &unused, e);
+}
+
+static int
+fill(const struct sup_alloc *sa, const struct task *task, const struct task_env *env, ExecTaskStartReq *req,
+    struct spec_writer *spec, struct err *e)
+{
+	int r = read_config(task, req, e);
+
+	return r < 0 ? r : driver_fill_command(task, env, spec, e);
+}
+
+const struct driver_ops driver_exec = {
+	.name = "exec",
+	.id = DRIVER_EXEC,
+	.isolates_files = true,
+	.mounts = true,
+	.check = check,
+	.fill = fill,
+};

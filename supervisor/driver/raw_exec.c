@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/* raw_exec.c: a task without isolation: a plain process of its user, root by default. Runs in: supervisor. */
+#include "supervisor/driver/driver.h"
+
+static const char *const known[] = { "command", "args", NULL };
+
+static int
+check(const struct task *task, struct err *e)
+{
+	return driver_check_command(task, known, e);
+}
+
+static int
+fill(const struct sup_alloc *sa, const struct task *task, const struct task_env *env, ExecTaskStartReq *req,
+    struct spec_writer *spec, struct err *e)
+{
+	return driver_fill_command(task, env, spec, e);
+}
+
+const struct driver_ops driver_raw_exec = {
+	.name = "raw_exec",
+	.id = DRIVER_RAW_EXEC,
+	.check = check,
+	.fill = fill,
+};

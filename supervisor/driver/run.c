@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: Apache-2.0
+/* run.c: one start of one task and the talk with its executor. Runs in: supervisor. */
+#include "supervisor/driver/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <systemd/sd-event.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/driver/run_text.h"
+#include "supervisor/store/store.h"
+#include "supervisor/sup_calls.h"
+#include "supervisor/sup_turn.h"
+
+#define BUCKETS	     4096 /* of runs: at most a few thousand are alive on one machine */
+#define RETRY_USEC   20000
+#define RETRIES_MAX  250 /* 5 s in which an executor may be too busy to accept */
+
+/* The number is in the row. */
+enum run_state {
+	RUN_STARTING = 1, /* the request may have been sent */
+	RUN_STARTED = 2,  /* the executor said that the task runs */
+	RUN_ENDED = 3,	  /* waits for its reap */
+	RUN_GONE = 4,	  /* reaped: the row goes */
+};
+
+struct run {
+	struct run *next; /* in its bucket */
+	struct sup *sup;
+	struct id id, alloc;
+	char *task;
+	enum run_state state;
+	bool other_boot;
+	struct dirty row;
+	int fd;
+	sd_event_source *io, *later;
+	unsigned retries;
+	uint64_t call;
+	const struct run_events *ev;
+	void *arg;
+	struct deferred send;
+	bool want_stop, stop_sent;
+	int stop_signal, signal;
+	uint64_t stop_timeout_ms;
+};
+
+static struct run *buckets[BUCKETS];
+static unsigned n_runs;
+
+static struct run **
+bucket_of(const struct id *id)
+{
+	uint32_t h;
+
+	memcpy(&h, id->b, sizeof h);
+	return &buckets[h % BUCKETS];
+}
+
+static void
+disconnect(struct run *r)
+{
+	r->io = sd_event_source_disable_unref(r->io);
+	r->later = sd_event_source_disable_unref(r->later);
+	close_p(&r->fd);
+	r->fd = -1;
+}
+
+static void
+run_free(struct run *r)
+{
+	struct run **at = bucket_of(&r->id);
+
+	while (*at && *at != r)
+		at = &(*at)->next;
+	if (*at) {
+		*at = r->next;
+		n_runs--;
+	}
+	disconnect(r);
+	turn_forget_deferred(r->sup, &r->send);
+	turn_forget_write(r->sup, &r->row);
+	child_call_cancel(r->sup, r->call);
+	free(r->task);
+	free(r);
+}
+
+static int
+write_row(struct sup *sup, struct dirty *d, struct err *e)
+{
+	struct run *r = (struct run *)(void *)((char *)d - offsetof(struct run, row));
+
+	if (r->state == RUN_GONE)
+		return STORE_EXEC(sup->store, STMT_RUN_DELETE, e, SV_ID(&r->id));
+	return STORE_EXEC(sup->store, STMT_RUN_PUT, e, SV_ID(&r->id), SV_ID(&r->alloc), SV_TEXT(r->task),
+	    SV_INT(r->state), SV_TEXT(sup->boot_id));
+}
+
+static void
+on_written(struct sup *sup, struct dirty *d)
+{
+	struct run *r = (struct run *)(void *)((char *)d - offsetof(struct run, row));
+
+	if (r->state == RUN_GONE) {
+		run_free(r);
+		client_look(sup);
+	}
+}
+
+static void
+set_state(struct run *r, enum run_state state)
+{
+	r->state = state;
+	turn_write(r->sup, &r->row);
+}
+
+static void send_wishes(struct sup *sup, struct deferred *d);
+
+static struct run *
+run_new(struct sup *sup, const struct id *id, const struct id *alloc, const char *task)
+{
+	struct run *r = calloc(1, sizeof *r);
+	struct run **b = bucket_of(id);
+
+	if (!r)
+		return NULL;
+	*r = (struct run){ .sup = sup, .id = *id, .alloc = *alloc, .fd = -1, .task = strdup(task) };
+	if (!r->task) {
+		free(r);
+		return NULL;
+	}
+	r->row.write = write_row;
+	r->row.written = on_written;
+	r->send.run = send_wishes;
+	r->next = *b;
+	*b = r;
+	n_runs++;
+	return r;
+}
+
+/* --- the end --- */
+
+static void
+say_ended(struct run *r, const struct run_end *end)
+{
+	disconnect(r);
+	set_state(r, RUN_ENDED);
+	if (r->ev)
+		r->ev->ended(r->arg, end);
+}
+
+static void
+say_failed(struct run *r, const char *sentence, bool recoverable)
+{
+	disconnect(r);
+	set_state(r, RUN_ENDED);
+	if (r->ev)
+		r->ev->failed(r->arg, sentence, recoverable);
+}
+
+static void
+say_lost(struct run *r, const char *reason)
+{
+	const struct run_end end = { .flags = EXE_END_UNKNOWN, .reason = reason };
+
+	say_ended(r, &end);
+}
+
+static int
+read_record(struct run *r, struct exe_record *ret)
+{
+	char name[ID_HEX_SIZE + 4];
+	uint8_t buf[EXE_RECORD_SIZE];
+	cleanup_close int fd = -1;
+	ssize_t n;
+
+	id_to_hex(&r->id, name);
+	(void)strcpy(name + ID_HEX_SIZE - 1, ".rec");
+	fd = fd_open_beneath(r->sup->run_dir_fd, name, O_RDONLY, 0);
+	if (fd < 0)
+		return fd;
+	n = fd_read_full(fd, buf, sizeof buf);
+	return n < 0 ? (int)n : exe_record_parse(buf, (size_t)n, r->id.b, ret);
+}
+
+/* The executor is gone: its record tells the rest, or nobody does. */
+static void
+read_end(struct run *r)
+{
+	struct exe_record rec;
+	struct run_end end;
+	int err = read_record(r, &rec);
+
+	if (err < 0) {
+		say_lost(r, r->state == RUN_STARTING ? "it was never started: its executor is not there" :
+						       "its executor was lost and left no record");
+		return;
+	}
+	if (rec.state == EXE_FAILED) {
+		char sentence[512];
+
+		run_text_failure(sentence, sizeof sentence, rec.step, rec.error, rec.detail);
+		say_failed(r, sentence, false);
+		return;
+	}
+	if (rec.state != EXE_ENDED) {
+		say_lost(r, strcmp(rec.boot_id, r->sup->boot_id) != 0 ? "the machine was started anew" :
+									"its executor was lost");
+		return;
+	}
+	end = (struct run_end){ .known = !(rec.flags & EXE_END_UNKNOWN),
+		.flags = rec.flags,
+		.exit_code = rec.exit_code,
+		.exit_signal = rec.exit_signal,
+		.ended_real_ns = rec.ended_real_ns,
+		.lease_limit_ms = rec.lease_limit_ms,
+		.lease_last_ok_ns = rec.lease_last_ok_ns,
+		.lease_late_ns = rec.lease_late_ns };
+	say_ended(r, &end);
+}
+
+/* --- the talk --- */
+
+static void
+on_hello(struct run *r, const struct exe_hello *h)
+{
+	char sentence[512];
+
+	switch (h->state) {
+	case EXE_SETTING_UP:
+		break;
+	case EXE_RUNNING:
+	case EXE_STOPPING:
+		if (r->state == RUN_STARTING)
+			set_state(r, RUN_STARTED);
+		if (r->ev)
+			r->ev->started(r->arg, h);
+		break;
+	case EXE_FAILED:
+		run_text_failure(sentence, sizeof sentence, h->step, h->error, h->detail);
+		say_failed(r, sentence, false);
+		return;
+	default: /* EXE_ENDED: EXITED or the end of the connection follows */
+		break;
+	}
+	if (r->want_stop || r->signal)
+		turn_defer(r->sup, &r->send);
+}
+
+/* EXITED is the record's contents, sent: reading the file again would tell the same. */
+static void
+on_exited(struct run *r, const struct exe_exited *x)
+{
+	struct run_end end = { .known = !(x->flags & EXE_END_UNKNOWN),
+		.flags = x->flags,
+		.exit_code = x->exit_code,
+		.exit_signal = x->exit_signal,
+		.ended_real_ns = x->ended_real_ns,
+		.lease_limit_ms = x->lease_limit_ms,
+		.lease_last_ok_ns = x->lease_last_ok_ns,
+		.lease_late_ns = x->lease_late_ns };
+
+	say_ended(r, &end);
+}
+
+static int
+on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	union {
+		struct exe_head head;
+		struct exe_hello hello;
+		struct exe_exited exited;
+		uint8_t bytes[EXE_MSG_MAX];
+	} m;
+	struct run *r = userdata;
+	cleanup_close int pidfd = -1;
+	size_t n = 0;
+	ssize_t len;
+
+	memset(&m, 0, sizeof m);
+	len = fd_recv_msg(fd, &m, sizeof m, &pidfd, 1, &n, MSG_DONTWAIT);
+	if (len == -EAGAIN)
+		return 0;
+	if (len < (ssize_t)sizeof m.head) {
+		disconnect(r);
+		read_end(r);
+		return 0;
+	}
+	if ((m.head.type == EXE_HELLO || m.head.type == EXE_STATE) && (size_t)len >= sizeof m.hello)
+		on_hello(r, &m.hello);
+	else if (m.head.type == EXE_EXITED && (size_t)len >= sizeof m.exited)
+		on_exited(r, &m.exited);
+	/* Anything else is from an executor of a later version: the record will say what matters. */
+	return 0;
+}
+
+static void connect_run(struct run *r);
+
+static int
+on_retry(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct run *r = userdata;
+
+	r->later = sd_event_source_disable_unref(r->later);
+	connect_run(r);
+	return 0;
+}
+
+static void
+retry_soon(struct run *r)
+{
+	if (r->retries++ >= RETRIES_MAX ||
+	    sd_event_add_time_relative(r->sup->event, &r->later, CLOCK_MONOTONIC, RETRY_USEC, 0, on_retry, r) < 0)
+		say_lost(r, "its executor does not accept a connection");
+}
+
+/* connect() works exactly while the run has an executor or is being given one (DESIGN 6.1). */
+static void
+connect_run(struct run *r)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	cleanup_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char hex[ID_HEX_SIZE];
+
+	id_to_hex(&r->id, hex);
+	(void)snprintf(sa.sun_path, sizeof sa.sun_path, "/proc/self/fd/%d/%s.sock", r->sup->sock_dir_fd, hex);
+	if (fd < 0) {
+		retry_soon(r);
+		return;
+	}
+	if (connect(fd, (struct sockaddr *)&sa, sizeof sa) < 0) {
+		if (errno == EAGAIN || errno == EINTR)
+			retry_soon(r);
+		else
+			read_end(r);
+		return;
+	}
+	if (sd_event_add_io(r->sup->event, &r->io, fd, EPOLLIN, on_io, r) < 0) {
+		retry_soon(r);
+		return;
+	}
+	r->fd = steal_fd(&fd);
+}
+
+static void
+send_wishes(struct sup *sup, struct deferred *d)
+{
+	struct run *r = (struct run *)(void *)((char *)d - offsetof(struct run, send));
+
+	if (r->fd < 0)
+		return;
+	if (r->signal) {
+		const struct exe_signal m = { .head = { EXE_PROTO_VERSION, EXE_SIGNAL, sizeof m },
+			.signal = (uint32_t)r->signal };
+
+		(void)fd_send_msg(r->fd, &m, sizeof m, NULL, 0, MSG_DONTWAIT);
+		r->signal = 0;
+	}
+	if (r->want_stop && !r->stop_sent) {
+		const struct exe_stop m = { .head = { EXE_PROTO_VERSION, EXE_STOP, sizeof m },
+			.signal = (uint32_t)r->stop_signal,
+			.timeout_ms = r->stop_timeout_ms };
+
+		r->stop_sent = fd_send_msg(r->fd, &m, sizeof m, NULL, 0, MSG_DONTWAIT) == 0;
+	}
+}
+
+/* --- the beginning --- */
+
+static void
+on_start_reply(struct sup *sup, void *arg, int code, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	struct run *r = arg;
+
+	r->call = 0;
+	if (code < 0)
+		say_failed(r, e->msg, code == -EAGAIN || code == -ENOMEM || code == -ETIMEDOUT || code == -ECONNRESET);
+	else
+		connect_run(r);
+}
+
+struct run *
+run_start(struct sup *sup, const struct id *alloc, const char *task, ExecTaskStartReq *req, int spec_fd,
+    const struct run_events *ev, void *arg)
+{
+	struct id id = id_random();
+	struct run *r = run_new(sup, &id, alloc, task);
+
+	if (!r) {
+		close_p(&spec_fd);
+		return NULL;
+	}
+	r->ev = ev;
+	r->arg = arg;
+	set_state(r, RUN_STARTING);
+	req->run = (ProtobufCBinaryData){ .data = r->id.b, .len = ID_BYTES };
+	r->call = exec_call_task_start(sup, req, spec_fd, on_start_reply, r);
+	return r;
+}
+
+static int
+load_row(void *arg, const struct store_row *row, struct err *e)
+{
+	struct sup *sup = arg;
+	struct id id, alloc;
+	struct run *r;
+
+	if (!store_col_id(row, 0, &id) || !store_col_id(row, 1, &alloc)) {
+		log_error("state.db: a run without an id is left alone");
+		return 0;
+	}
+	r = run_new(sup, &id, &alloc, store_col_text(row, 2));
+	if (!r)
+		return err_set(e, -ENOMEM, "read state.db");
+	r->state = (enum run_state)store_col_int(row, 3);
+	r->other_boot = strcmp(store_col_text(row, 4), sup->boot_id) != 0;
+	return 0;
+}
+
+int
+runs_load(struct sup *sup, struct err *e)
+{
+	return store_each(sup->store, STMT_RUN_ALL, NULL, 0, load_row, sup, e);
+}
+
+struct run *
+run_find(struct sup *sup, const struct id *alloc, const char *task)
+{
+	/* Once per task at start; the whole table is walked only there. */
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct run *r = buckets[i]; r; r = r->next)
+			if (!r->ev && r->state < RUN_ENDED && id_equal(&r->alloc, alloc) && strcmp(r->task, task) == 0)
+				return r;
+	return NULL;
+}
+
+static int
+on_follow(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct run *r = userdata;
+
+	r->later = sd_event_source_disable_unref(r->later);
+	/* After another boot nothing of it can be alive; only its record can know how it ended before. */
+	if (r->other_boot)
+		read_end(r);
+	else
+		connect_run(r);
+	return 0;
+}
+
+void
+run_follow(struct run *r, const struct run_events *ev, void *arg)
+{
+	r->ev = ev;
+	r->arg = arg;
+	if (sd_event_add_time_relative(r->sup->event, &r->later, CLOCK_MONOTONIC, 0, 0, on_follow, r) < 0)
+		log_error("run: no memory to follow it");
+}
+
+void
+runs_reap_others(struct sup *sup)
+{
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct run *r = buckets[i]; r; r = r->next)
+			if (!r->ev && !r->call && r->state != RUN_GONE)
+				run_release(r);
+}
+
+void
+run_stop(struct run *r, int signo, uint64_t timeout_ms)
+{
+	r->want_stop = true;
+	r->stop_sent = false;
+	r->stop_signal = signo;
+	r->stop_timeout_ms = timeout_ms;
+	turn_defer(r->sup, &r->send);
+}
+
+void
+run_signal(struct run *r, int signo)
+{
+	r->signal = signo;
+	turn_defer(r->sup, &r->send);
+}
+
+static void
+on_reaped(struct sup *sup, void *arg, int code, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	struct run *r = arg;
+
+	r->call = 0;
+	if (code < 0) { /* the row stays, so the next start tries again and `leaks` shows it */
+		log_warn("%s", e->msg);
+		return;
+	}
+	if (((const ExecRunReapRep *)(const void *)rep)->killed)
+		log_info("a run of task %s still had processes; they were killed", r->task);
+	set_state(r, RUN_GONE);
+}
+
+void
+run_release(struct run *r)
+{
+	ExecRunReapReq req = EXEC_RUN_REAP_REQ__INIT;
+
+	r->ev = NULL;
+	disconnect(r);
+	if (r->state != RUN_ENDED)
+		set_state(r, RUN_ENDED);
+	child_call_cancel(r->sup, r->call);
+	req.run = (ProtobufCBinaryData){ .data = r->id.b, .len = ID_BYTES };
+	r->call = exec_call_run_reap(r->sup, &req, on_reaped, r);
+}
+
+const struct id *
+run_id(const struct run *r)
+{
+	return &r->id;
+}
+
+bool
+run_is_known(struct sup *sup, const struct id *id)
+{
+	for (struct run *r = *bucket_of(id); r; r = r->next)
+		if (id_equal(&r->id, id))
+			return true;
+	return false;
+}
+
+unsigned
+runs_count(struct sup *sup)
+{
+	return n_runs;
+}
+
+void
+runs_free(struct sup *sup)
+{
+	for (unsigned i = 0; i < BUCKETS; i++)
+		while (buckets[i])
+			run_free(buckets[i]);
+}

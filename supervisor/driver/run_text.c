@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/* run_text.c: what an executor's failing step means. Runs in: supervisor. */
+#include "supervisor/driver/run_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "proto/executor.h"
+
+static const char *const steps[] = {
+	[EXE_STEP_NONE] = "start the task",
+	[EXE_STEP_SPEC] = "read the task's settings",
+	[EXE_STEP_PIPES] = "open the task's logs",
+	[EXE_STEP_MOUNT] = "mount into the task",
+	[EXE_STEP_PROOF] = "prove the volume's mount",
+	[EXE_STEP_NAMESPACE] = "make the task's namespace",
+	[EXE_STEP_CGROUP] = "enter the task's cgroup",
+	[EXE_STEP_CLONE] = "make the task's process",
+	[EXE_STEP_USER] = "become the task's user",
+	[EXE_STEP_SECRETS] = "write the task's secrets",
+	[EXE_STEP_COMMAND] = "run the command",
+	[EXE_STEP_DROP] = "drop the executor's privileges",
+	[EXE_STEP_CWD] = "enter the working directory",
+};
+
+static const char *const proofs[] = {
+	[EXE_PROOF_NONE] = "it is not the one that was published",
+	[EXE_PROOF_OPEN] = "its path does not open",
+	[EXE_PROOF_MOUNT_ROOT] = "nothing is mounted there",
+	[EXE_PROOF_MOUNT_ID] = "another mount is there (its mount id differs)",
+	[EXE_PROOF_DEVICE] = "another mount is there (its device differs)",
+	[EXE_PROOF_INODE] = "another mount is there (its inode differs)",
+	[EXE_PROOF_BIRTH] = "another mount is there (its root was made at another time)",
+	[EXE_PROOF_FS] = "another mount is there (its file system differs)",
+};
+
+void
+run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t detail)
+{
+	const char *what = step < ELEMENTSOF(steps) ? steps[step] : "start the task";
+	const char *why = strerrordesc_np(error);
+
+	if (step == EXE_STEP_PROOF) {
+		uint32_t proof = detail >> 16;
+
+		(void)snprintf(buf, size, "volume mount %u is not the promised mount: %s; the task was not started",
+		    (detail & 0xffff) + 1, proof < ELEMENTSOF(proofs) ? proofs[proof] : proofs[0]);
+	} else if (step == EXE_STEP_MOUNT) {
+		(void)snprintf(buf, size, "%s (volume mount %u): %s", what, detail + 1, why ? why : "unknown error");
+	} else {
+		(void)snprintf(buf, size, "%s: %s", what, why ? why : "unknown error");
+	}
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+/* node_state.c: what this node is and has. Runs in: supervisor. */
+#include "supervisor/node/node_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "common/log.h"
+#include "supervisor/driver/driver.h"
+#include "supervisor/source/source.h"
+#include "supervisor/store/store.h"
+#include "supervisor/sup_turn.h"
+#include "supervisor/volume/plugins.h"
+
+#define MHZ_FALLBACK 1000
+
+struct node_state {
+	struct node n;
+	struct dirty id_row;
+};
+
+static int64_t
+now_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static void
+attr(struct node *n, const char *name, const char *value)
+{
+	(void)string_map_set(&n->attributes, name, value);
+}
+
+static void __attribute__((format(printf, 3, 4)))
+attrf(struct node *n, const char *name, const char *fmt, ...)
+{
+	char value[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(value, sizeof value, fmt, ap);
+	va_end(ap);
+	attr(n, name, value);
+}
+
+static int
+write_id(struct sup *sup, struct dirty *d, struct err *e)
+{
+	int r = store_meta_put(sup->store, "node_id", sup->node->n.id, e);
+
+	return r < 0 ? r : store_meta_put(sup->store, "node_secret_id", sup->node->n.secret_id, e);
+}
+
+static int
+take_id(struct sup *sup, struct err *e)
+{
+	struct node_state *ns = sup->node;
+	struct id id = id_random_uuid(), secret = id_random_uuid();
+	char text[ID_UUID_SIZE];
+	int r = store_meta_get(sup->store, "node_id", &ns->n.id, e);
+
+	if (r >= 0)
+		return store_meta_get(sup->store, "node_secret_id", &ns->n.secret_id, e);
+	if (r != -ENOENT)
+		return r;
+	id_to_uuid(&id, text);
+	(void)str_set(&ns->n.id, text);
+	id_to_uuid(&secret, text);
+	(void)str_set(&ns->n.secret_id, text);
+	ns->id_row.write = write_id;
+	turn_write(sup, &ns->id_row);
+	turn_durable(sup);
+	return 0;
+}
+
+static void
+take_names(struct sup *sup, struct node *n)
+{
+	const struct agent_config *c = sup->config;
+	struct utsname u;
+
+	if (uname(&u) < 0)
+		memset(&u, 0, sizeof u);
+	(void)str_set(&n->name, c->name[0] ? c->name : u.nodename);
+	(void)str_set(&n->datacenter, c->datacenter);
+	(void)str_set(&n->node_class, c->node_class);
+	(void)str_set(&n->node_pool, c->node_pool);
+	attr(n, "unique.hostname", u.nodename);
+	attr(n, "kernel.name", "linux");
+	attr(n, "kernel.version", u.release);
+	attr(n, "cpu.arch", strcmp(u.machine, "x86_64") == 0 ? "amd64" : strcmp(u.machine, "aarch64") == 0 ? "arm64" : u.machine);
+	attr(n, "arch", u.machine);
+	attr(n, "drover.version", DROVER_VERSION);
+	for (uint32_t i = 0; i < c->n_meta; i++)
+		(void)string_map_set(&n->meta, c->meta[i].key, c->meta[i].value);
+}
+
+/* "ID=debian" and "VERSION_ID="12"" of os-release(5). */
+static void
+take_os(struct node *n)
+{
+	cleanup_free char *text = NULL;
+	char value[128];
+
+	if (fd_read_file(AT_FDCWD, "/etc/os-release", 65536, &text) < 0)
+		return;
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		if (sscanf(line, "ID=%*[\"]%127[^\"]", value) == 1 || sscanf(line, "ID=%127[^\"]", value) == 1)
+			attr(n, "os.name", value);
+		else if (sscanf(line, "VERSION_ID=\"%127[^\"]", value) == 1 ||
+		    sscanf(line, "VERSION_ID=%127[^\"]", value) == 1)
+			attr(n, "os.version", value);
+	}
+}
+
+/* The clock of the first core, MHz: the most it can do where the kernel says so, else what /proc/cpuinfo tells. */
+static long
+core_mhz(void)
+{
+	cleanup_free char *text = NULL;
+	const char *at;
+	double mhz;
+
+	if (fd_read_file(AT_FDCWD, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", 64, &text) > 0)
+		return atol(text) / 1000;
+	if (fd_read_file(AT_FDCWD, "/proc/cpuinfo", 1 << 20, &text) < 0)
+		return MHZ_FALLBACK;
+	at = strstr(text, "cpu MHz");
+	if (!at || sscanf(at, "cpu MHz : %lf", &mhz) != 1 || mhz < 1)
+		return MHZ_FALLBACK;
+	return (long)mhz;
+}
+
+static void
+take_resources(struct sup *sup, struct node *n)
+{
+	const struct agent_config *c = sup->config;
+	long cores = sysconf(_SC_NPROCESSORS_ONLN), mhz = core_mhz();
+	struct statvfs fs;
+	struct sysinfo si;
+
+	n->node_resources.cpu.total_cpu_cores = cores;
+	n->node_resources.cpu.cpu_shares = c->cpu_total_mhz ? (int64_t)c->cpu_total_mhz : cores * mhz;
+	if (sysinfo(&si) == 0)
+		n->node_resources.memory.memory_mb = (int64_t)((uint64_t)si.totalram * si.mem_unit >> 20);
+	if (c->memory_total_mb)
+		n->node_resources.memory.memory_mb = (int64_t)c->memory_total_mb;
+	if (statvfs(sup->args.data_dir, &fs) == 0) {
+		n->node_resources.disk.disk_mb = (int64_t)((uint64_t)fs.f_bavail * fs.f_frsize >> 20);
+		attrf(n, "unique.storage.bytestotal", "%llu", (unsigned long long)fs.f_blocks * fs.f_frsize);
+		attrf(n, "unique.storage.bytesfree", "%llu", (unsigned long long)fs.f_bavail * fs.f_frsize);
+	}
+	attrf(n, "cpu.numcores", "%ld", cores);
+	attrf(n, "cpu.frequency", "%ld", mhz);
+	attrf(n, "cpu.totalcompute", "%lld", (long long)n->node_resources.cpu.cpu_shares);
+	attrf(n, "memory.totalbytes", "%llu", (unsigned long long)n->node_resources.memory.memory_mb << 20);
+	n->node_resources.min_dynamic_port = 20000;
+	n->node_resources.max_dynamic_port = 32000;
+	n->reserved_resources.cpu.cpu_shares = (int64_t)c->reserved_cpu_mhz;
+	n->reserved_resources.memory.memory_mb = (int64_t)c->reserved_memory_mb;
+	n->reserved_resources.disk.disk_mb = (int64_t)c->reserved_disk_mb;
+	n->resources = (struct legacy_resources){ .cpu = n->node_resources.cpu.cpu_shares,
+		.memory_mb = n->node_resources.memory.memory_mb,
+		.disk_mb = n->node_resources.disk.disk_mb };
+}
+
+/* Which controllers can limit a task: each missing one is named (DESIGN 4). */
+static void
+take_cgroups(struct sup *sup, struct node *n)
+{
+	static const char *const names[] = { "memory", "cpu", "pids" };
+	cleanup_free char *v1 = NULL, *v2 = NULL;
+	char word[32], missing[64] = "";
+
+	(void)fd_read_file(AT_FDCWD, "/proc/cgroups", 65536, &v1);
+	if (fd_read_file(AT_FDCWD, "/sys/fs/cgroup/cgroup.controllers", 4096, &v2) < 0)
+		v2 = NULL;
+	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+		const char *at;
+
+		(void)snprintf(word, sizeof word, "\n%s\t", names[i]);
+		at = v1 ? strstr(v1, word) : NULL;
+		if ((v2 && strstr(v2, names[i])) || (!v2 && at && atoi(at + strlen(word)) > 0))
+			continue;
+		(void)snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s", missing[0] ? "," : "",
+		    names[i]);
+	}
+	attr(n, "os.cgroups.version", v2 ? "2" : "1");
+	if (missing[0])
+		attr(n, "os.cgroups.missing", missing);
+	(void)str_set(&n->cgroup_parent, sup->args.cgroup);
+}
+
+static void
+take_drivers(struct sup *sup, struct node *n)
+{
+	for (size_t i = 0; drivers[i]; i++) {
+		struct driver_info *d = map_put(driver_info, &n->drivers, drivers[i]->name);
+		bool enabled = driver_usable(sup->config, drivers[i], NULL) == 0;
+		char name[64];
+
+		if (!d)
+			continue;
+		d->detected = d->healthy = enabled;
+		d->update_time = now_ns();
+		(void)str_set(&d->health_description, enabled ? "Healthy" : "disabled");
+		if (!enabled)
+			continue;
+		(void)snprintf(name, sizeof name, "driver.%s", drivers[i]->name);
+		attr(n, name, "1");
+		(void)string_map_set(&d->attributes, name, "true");
+	}
+	for (uint32_t i = 0; i < sup->config->n_host_volumes; i++) {
+		const struct config_host_volume *hv = &sup->config->host_volumes[i];
+		struct host_volume *v = map_put(host_volume, &n->host_volumes, hv->name);
+
+		if (!v)
+			continue;
+		(void)str_set(&v->name, hv->name);
+		(void)str_set(&v->path, hv->path);
+		v->read_only = hv->read_only;
+	}
+}
+
+int
+node_state_new(struct sup *sup, struct err *e)
+{
+	struct node_state *ns = calloc(1, sizeof *ns);
+	int r;
+
+	if (!ns)
+		return err_set(e, -ENOMEM, "describe this node");
+	node_init(&ns->n);
+	sup->node = ns;
+	r = take_id(sup, e);
+	if (r < 0)
+		return r;
+	ns->n.status = NODE_READY;
+	ns->n.scheduling_eligibility = NODE_ELIGIBLE;
+	ns->n.status_updated_at = now_ns() / 1000000000;
+	take_names(sup, &ns->n);
+	take_os(&ns->n);
+	take_resources(sup, &ns->n);
+	take_cgroups(sup, &ns->n);
+	take_drivers(sup, &ns->n);
+	return 0;
+}
+
+void
+node_state_free(struct sup *sup)
+{
+	if (!sup->node)
+		return;
+	turn_forget_write(sup, &sup->node->id_row);
+	node_done(&sup->node->n);
+	free(sup->node);
+	sup->node = NULL;
+}
+
+const struct node *
+node_get(struct sup *sup)
+{
+	return &sup->node->n;
+}
+
+static void
+put_info(struct node *n, bool controller, const char *id, const struct csi_info *info)
+{
+	struct csi_info *at =
+	    controller ? map_put(csi_info, &n->csi_controller_plugins, id) : map_put(csi_info, &n->csi_node_plugins, id);
+
+	if (!at)
+		return;
+	csi_info_done(at);
+	if (csi_info_copy(info, at) < 0)
+		log_error("node: no memory for plugin %s", id);
+}
+
+void
+node_plugins_changed(struct sup *sup)
+{
+	struct node *n = &sup->node->n;
+
+	while (n->csi_controller_plugins.n > 0)
+		(void)map_remove(csi_info, &n->csi_controller_plugins, n->csi_controller_plugins.v[0].key);
+	while (n->csi_node_plugins.n > 0)
+		(void)map_remove(csi_info, &n->csi_node_plugins, n->csi_node_plugins.v[0].key);
+	for (struct plugin *p = plugin_next(sup, NULL); p; p = plugin_next(sup, p)) {
+		if (plugin_controller_info(p))
+			put_info(n, true, plugin_id(p), plugin_controller_info(p));
+		if (plugin_node_info(p))
+			put_info(n, false, plugin_id(p), plugin_node_info(p));
+	}
+	if (sup->source)
+		sup->source->ops->node_updated(sup->source);
+}
+
+void
+node_set_drain(struct sup *sup, bool on)
+{
+	struct node *n = &sup->node->n;
+
+	sup->draining = on;
+	n->drain = on;
+	n->scheduling_eligibility = on ? NODE_INELIGIBLE : NODE_ELIGIBLE;
+	sup->source->ops->set_drain(sup->source, on);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_state.h: what this node is and has: identity, attributes, resources, drivers, plugins. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_NODE_STATE_H
+#define DROVER_SUPERVISOR_NODE_STATE_H
+
+#include "model/node.h"
+#include "supervisor/sup.h"
+
+/* Reads or makes the id (state.db), takes the fingerprints. */
+int node_state_new(struct sup *sup, struct err *e);
+void node_state_free(struct sup *sup);
+
+/* Never NULL after node_state_new(); its plugins and drivers are current. */
+const struct node *node_get(struct sup *sup);
+/* Plugins or their health changed: rebuilds the two maps, tells the source. */
+void node_plugins_changed(struct sup *sup);
+void node_set_drain(struct sup *sup, bool on);
+
+#endif

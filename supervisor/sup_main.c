@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sup_main.c: the supervisor, from its constant, and the order in which its parts begin. Runs in: supervisor. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/api/api.h"
+#include "supervisor/driver/run.h"
+#include "supervisor/node/node_state.h"
+#include "supervisor/source/source.h"
+#include "supervisor/store/store.h"
+#include "supervisor/sup.h"
+#include "supervisor/sup_child.h"
+#include "supervisor/sup_filter.h"
+#include "supervisor/sup_turn.h"
+#include "supervisor/volume/plugins.h"
+#include "supervisor/volume/volumes.h"
+
+static struct sup sup = { .run_dir_fd = -1, .sock_dir_fd = -1, .log_dir_fd = -1 };
+
+static void
+on_drained(struct sup *s)
+{
+	log_info("the node is drained");
+	s->exiting = true;
+}
+
+static int
+on_sigterm(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+{
+	(void)sd_notify(0, "STOPPING=1");
+	if (sup.args.dev && !sup.draining) {
+		node_set_drain(&sup, true);
+		client_stop_all(&sup, "the agent was told to end", on_drained);
+	} else {
+		sup.exiting = true;
+	}
+	return 0;
+}
+
+static int
+open_dir(const char *base, const char *name, int *ret, struct err *e)
+{
+	char path[4096];
+
+	(void)snprintf(path, sizeof path, "%s/%s", base, name);
+	*ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return *ret < 0 ? err_set(e, -errno, "open %s", path) : 0;
+}
+
+/* One descriptor per running task; what the launcher was given, at most. */
+static void
+raise_nofile(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) < 0)
+		return;
+	rl.rlim_cur = rl.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &rl) < 0)
+		log_warn("raise the limit of open files to %llu: %m", (unsigned long long)rl.rlim_max);
+}
+
+static int
+begin_loop(struct err *e)
+{
+	sigset_t mask;
+	int r;
+
+	r = boot_id_read(sup.boot_id);
+	if (r < 0)
+		return err_set(e, r, "read the boot id");
+	r = sd_event_new(&sup.event);
+	if (r < 0)
+		return err_set(e, r, "make the work loop");
+	(void)sigemptyset(&mask);
+	(void)sigaddset(&mask, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &mask, NULL);
+	r = sd_event_add_signal(sup.event, NULL, SIGTERM, on_sigterm, NULL);
+	if (r >= 0)
+		r = sd_event_set_watchdog(sup.event, true);
+	return r < 0 ? err_set(e, r, "make the work loop") : 0;
+}
+
+static int
+begin_state(struct err *e)
+{
+	char dir[4096];
+	int r;
+
+	(void)snprintf(dir, sizeof dir, "%s/state", sup.args.data_dir);
+	if ((r = open_dir(sup.args.data_dir, "run", &sup.run_dir_fd, e)) < 0 ||
+	    (r = open_dir(sup.args.data_dir, "logs", &sup.log_dir_fd, e)) < 0 ||
+	    (r = open_dir(sup.args.runtime_dir, "x", &sup.sock_dir_fd, e)) < 0)
+		return r;
+	return store_open(dir, &sup.store, e);
+}
+
+/* Each needs those before it. The socket comes last: who can ask is answered from what was restored. */
+static int
+begin_parts(struct err *e)
+{
+	int r;
+
+	if ((r = turn_new(&sup, e)) < 0 || (r = alloc_table_new(&sup, e)) < 0 || (r = children_new(&sup, e)) < 0 ||
+	    (r = node_state_new(&sup, e)) < 0 || (r = plugins_new(&sup, e)) < 0 || (r = volumes_new(&sup, e)) < 0)
+		return r;
+	sup.source = source_local_new(&sup, e);
+	if (!sup.source)
+		return e->code;
+	if ((r = sup.source->ops->load(sup.source, e)) < 0 || (r = client_restore(&sup, e)) < 0 ||
+	    (r = sup.source->ops->start(sup.source, e)) < 0)
+		return r;
+	return api_new(&sup, e);
+}
+
+static void
+end_parts(void)
+{
+	api_free(&sup);
+	if (sup.source)
+		sup.source->ops->free(sup.source);
+	client_free(&sup);
+	volumes_free(&sup);
+	plugins_free(&sup);
+	if (sup.turn && sup.allocs)
+		runs_free(&sup);
+	node_state_free(&sup);
+	children_free(&sup);
+	alloc_table_free(&sup);
+	turn_free(&sup);
+	store_close(sup.store);
+	sd_event_unref(sup.event);
+}
+
+static int
+run(void *state, const struct proc_args *args)
+{
+	struct err e = { 0 };
+	int r;
+
+	sup.args = *args;
+	raise_nofile();
+	sup.config = config_map(FD_CONFIG, &e);
+	if (!sup.config || begin_loop(&e) < 0) {
+		log_error("%s", e.msg);
+		return 1;
+	}
+	r = begin_state(&e);
+	if (r < 0) {
+		log_error("%s", e.msg);
+		return r == -EBADMSG ? PROC_EXIT_GIVE_UP : 1;
+	}
+	r = begin_parts(&e);
+	if (r < 0) {
+		log_error("%s", e.msg);
+		return 1;
+	}
+	log_info("ready: node %.8s, %u allocations, work comes from: %s", node_get(&sup)->id, sup.allocs->n,
+	    sup.source->ops->name);
+	(void)sd_notifyf(0, "READY=1\nSTATUS=%u allocations", sup.allocs->n);
+	r = turn_loop(&sup);
+	end_parts();
+	return r;
+}
+
+static const struct proc_spec supervisor = {
+	.name = "supervisor",
+	.peer = IPC_SUPERVISOR,
+	.no_new_privs = true,
+	.filter = &sup_prog,
+	.run = run,
+};
+
+int
+main(int argc, char **argv)
+{
+	return proc_main(&supervisor, argc, argv);
+}
