@@ -214,29 +214,6 @@ read_instance(struct launcher *l, struct err *e)
 	return r < 0 ? err_set(e, r, "write %s/instance", l->data) : 0;
 }
 
-static int
-mount_secrets(struct launcher *l, struct err *e)
-{
-	cleanup_close int fd = fd_open_beneath(l->data_fd, "secrets", O_PATH | O_DIRECTORY, 0);
-	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-	struct statx stx;
-	struct statfs fs;
-	char path[32];
-
-	if (fd < 0)
-		return err_set(e, fd, "open %s/secrets", l->data);
-	if (statx(fd, "", AT_EMPTY_PATH, 0, &stx) < 0 || fstatfs(fd, &fs) < 0)
-		return err_set(e, -errno, "look at %s/secrets", l->data);
-	if ((stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) && fs.f_type == TMPFS_MAGIC)
-		return 0;
-	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	/* Kernels before 6.4 do not know noswap; there a secret can reach the swap. */
-	if (mount("drover-secrets", path, "tmpfs", flags, "mode=0711,noswap") < 0 &&
-	    mount("drover-secrets", path, "tmpfs", flags, "mode=0711") < 0)
-		return err_set(e, -errno, "mount a tmpfs on %s/secrets", l->data);
-	return 0;
-}
-
 int
 lau_data_make(struct launcher *l, struct err *e)
 {
@@ -256,7 +233,30 @@ lau_data_make(struct launcher *l, struct err *e)
 		if (r < 0)
 			return err_set(e, r, "make %s/%s", l->data, d->name);
 	}
-	return mount_secrets(l, e);
+	return 0;
+}
+
+int
+lau_secrets_mount(struct launcher *l, struct err *e)
+{
+	cleanup_close int fd = fd_open_beneath(l->data_fd, "secrets", O_PATH | O_DIRECTORY, 0);
+	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+	struct statx stx;
+	struct statfs fs;
+	char path[32];
+
+	if (fd < 0)
+		return err_set(e, fd, "open %s/secrets", l->data);
+	if (statx(fd, "", AT_EMPTY_PATH, 0, &stx) < 0 || fstatfs(fd, &fs) < 0)
+		return err_set(e, -errno, "look at %s/secrets", l->data);
+	if ((stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) && fs.f_type == TMPFS_MAGIC)
+		return 0;
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	/* Kernels before 6.4 do not know noswap; there a secret can reach the swap. */
+	if (mount("drover-secrets", path, "tmpfs", flags, "mode=0711,noswap") < 0 &&
+	    mount("drover-secrets", path, "tmpfs", flags, "mode=0711") < 0)
+		return err_set(e, -errno, "mount a tmpfs on %s/secrets", l->data);
+	return 0;
 }
 
 /* Last made first, so that what is mounted on a mount goes before it: a list made by recursion. */

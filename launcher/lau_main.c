@@ -104,9 +104,9 @@ prepare(struct launcher *l, struct err *e)
 	if (level > 0)
 		log_init("launcher", (enum log_level)level);
 	if ((r = lau_binaries_open(l, e)) < 0 || (r = lau_data_open(l, e)) < 0 ||
-	    (r = lau_data_make(l, e)) < 0)
+	    (r = lau_data_make(l, e)) < 0 || (r = lau_runtime_make(l, e)) < 0)
 		return r;
-	return lau_runtime_make(l, e);
+	return lau_secrets_mount(l, e);
 }
 
 int

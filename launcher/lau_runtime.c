@@ -208,9 +208,10 @@ lau_runtime_make(struct launcher *l, struct err *e)
 {
 	int r = make_dirs(l, e);
 
-	if (r < 0 || (r = lau_lease_open(l, e)) < 0 || (r = make_cgroups(l, e)) < 0)
+	/* What outlives a launcher that then fails comes last. */
+	if (r < 0 || (r = lau_lease_open(l, e)) < 0 || (r = make_socket(l, e)) < 0)
 		return r;
-	return make_socket(l, e);
+	return make_cgroups(l, e);
 }
 
 void

@@ -87,6 +87,8 @@ void lau_config_done(struct lau_config *c);
 /* lau_data.c: the data directory: opened, locked, named, filled. In this order. */
 int lau_data_open(struct launcher *l, struct err *e);
 int lau_data_make(struct launcher *l, struct err *e);
+/* The one tmpfs that all tasks' secrets are on, if it is not there from an earlier start. */
+int lau_secrets_mount(struct launcher *l, struct err *e);
 /* -dev: mounts below it go, and the directory itself if it is a temporary one. After everything
  * else has ended. */
 void lau_data_undo(struct launcher *l);

@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The launcher: what it makes, what it refuses, whom it starts again."""
+import os
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+from lib import agent, binary, case
+
+LEASE = struct.Struct("<Q40sQQ")
+
+
+def refused(sentence, args=(), **kwargs):
+    """The agent does not start, and says why."""
+    with agent.Agent(args, **kwargs) as a:
+        case.equal(a.wait(15), 1, "exit code")
+        case.contains(a.log(), sentence)
+
+
+def write(path, text, mode=0o644):
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    os.chmod(path, mode)
+    return path
+
+
+def modes(top, names):
+    found = {}
+    for name in names:
+        st = os.stat(os.path.join(top, name))
+        found[name] = "%04o" % (st.st_mode & 0o7777)
+    return found
+
+
+def test_start_makes_what_it_owns_and_stop_takes_away_what_is_not_data():
+    with agent.Agent() as a:
+        a.wait_ready()
+        case.equal(modes(a.data, (".", "lock", "instance", "state", "alloc", "secrets", "logs", "run", "csi", "rt",
+                                  "rt/drover.sock", "rt/lease", "rt/x")),
+                   {".": "0711", "lock": "0600", "instance": "0644", "state": "0700", "alloc": "0711", "secrets": "0711",
+                    "logs": "0750", "run": "2750", "csi": "0711", "rt": "0755", "rt/drover.sock": "0600",
+                    "rt/lease": "0644", "rt/x": "2750"})
+        with open(a.data + "/instance", encoding="ascii") as f:
+            instance = f.read().strip()
+        with open("/proc/self/mounts", encoding="utf-8") as f:
+            mount = [line for line in f if a.data + "/secrets" in line]
+        case.equal(len(mount), 1, "secrets mounts")
+        for flag in ("tmpfs", "nosuid", "nodev", "noexec"):
+            case.contains(mount[0], flag)
+        cgroups = subprocess.run(["find", "/sys/fs/cgroup", "-maxdepth", "2", "-name", "drover-" + instance], check=True,
+                                 stdout=subprocess.PIPE).stdout.decode()
+        assert cgroups, "no cgroup has the instance in its name"
+        case.equal(a.stop(signal.SIGINT), 0, "exit code")
+        case.equal(os.path.exists(a.data + "/rt"), False, "rt is there")
+        case.equal(os.path.exists(a.data + "/state/state.db"), True, "state.db is there")
+        with open("/proc/self/mounts", encoding="utf-8") as f:
+            case.equal([line for line in f if a.data in line], [], "mounts")
+        for line in cgroups.split():
+            case.equal(os.path.exists(line), False, line)
+
+
+def test_without_a_data_directory_a_temporary_one_goes_with_the_agent():
+    before = set(os.listdir("/tmp"))
+    log = case.directory() + "/log"
+    with open(log, "wb") as f:
+        p = subprocess.Popen([binary("launcher"), "-dev"], stdin=subprocess.DEVNULL, stdout=f, stderr=f,
+                             start_new_session=True)
+    try:
+        made = case.until(lambda: [n for n in set(os.listdir("/tmp")) - before if n.startswith("drover-") and
+                                   os.path.exists("/tmp/%s/rt/drover.sock" % n)], 10, "a data directory")
+        p.send_signal(signal.SIGINT)
+        case.equal(p.wait(20), 0, "exit code")
+        for name in made:
+            case.equal(os.path.exists("/tmp/" + name), False, name)
+    finally:
+        if p.poll() is None:
+            p.kill()
+            p.wait()
+
+
+def test_each_process_has_its_descriptors_its_session_and_no_environment():
+    with agent.Agent(env={"HOME": "/root", "LD_X": "1"}) as a:
+        a.wait_ready()
+        for name, pid in a.processes().items():
+            case.equal(os.getsid(pid), pid, name + ": session")
+            with open("/proc/%d/environ" % pid, "rb") as f:
+                case.equal(f.read(), b"", name + ": environment")
+            case.equal(os.readlink("/proc/%d/fd/0" % pid), "/dev/null", name + ": stdin")
+            for fd in (1, 2):
+                case.equal(os.readlink("/proc/%d/fd/%d" % (pid, fd)), a.log_path, "%s: %d" % (name, fd))
+            held = [os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]
+            case.equal(a.data + "/lock" in held, name != "csi-helper", name + " holds the lock")
+            case.equal(a.data + "/rt/lease" in held, name == "heartbeat", name + " holds the lease")
+            case.equal("/memfd:policy (deleted)" in held, name in ("exec-helper", "mount-helper"), name + ": policy")
+            case.equal("/memfd:config (deleted)" in held, name not in ("exec-helper", "mount-helper"), name + ": config")
+
+
+def test_csi_helper_is_not_started_before_it_is_needed():
+    with agent.Agent() as a:
+        a.wait_ready()
+        for name in ("supervisor", "exec-helper", "mount-helper", "heartbeat"):
+            a.wait_process(name)
+        case.equal("csi-helper" in a.processes(), False, "csi-helper runs")
+
+
+def test_a_killed_helper_comes_back_and_nothing_else_changes():
+    with agent.Agent() as a:
+        a.wait_ready()
+        for name in ("exec-helper", "mount-helper", "heartbeat"):
+            a.wait_process(name)
+            before = a.processes()
+            a.wait_process(name, other_than=a.kill(name))
+            after = a.processes()
+            for other in before:
+                if other != name:
+                    case.equal(after[other], before[other], other)
+        case.equal(a.get("/v1/agent/health")[0], 200, "health")
+
+
+def test_a_killed_supervisor_refuses_no_connection():
+    refusals, accepted, ending = [], [0], threading.Event()
+
+    def probe(a):
+        while not ending.is_set():
+            try:
+                a.connect().close()
+                accepted[0] += 1
+            except OSError as e:
+                refusals.append(e)
+            time.sleep(0.002)
+
+    with agent.Agent() as a:
+        a.wait_ready()
+        thread = threading.Thread(target=probe, args=(a,))
+        thread.start()
+        try:
+            for _ in range(3):
+                before = a.processes()
+                killed = a.kill("supervisor")
+                a.wait_process("supervisor", other_than=killed)
+                for name in ("exec-helper", "mount-helper"):
+                    a.wait_process(name, other_than=before.get(name, 0))
+        finally:
+            ending.set()
+            thread.join()
+        case.equal(refusals, [], "refused connections")
+        assert accepted[0] > 10, "the probe connected %d times only" % accepted[0]
+        a.wait_ready()
+
+
+def test_a_helper_that_does_not_end_is_killed_before_the_set_starts_again():
+    with agent.Agent() as a:
+        a.wait_ready()
+        stuck = a.wait_process("mount-helper")
+        os.kill(stuck, signal.SIGSTOP)
+        began = time.monotonic()
+        a.wait_process("supervisor", other_than=a.kill("supervisor"))
+        assert time.monotonic() - began > 0.9, "the stopped helper was not given its second"
+        case.contains(a.log(), "mount-helper (pid %d) does not end: killed" % stuck)
+        a.wait_process("mount-helper", other_than=stuck)
+        a.wait_ready()
+
+
+def test_when_the_launcher_is_killed_all_the_others_end():
+    with agent.Agent() as a:
+        a.wait_ready()
+        pids = list(a.processes().values())
+        a.process.kill()
+        a.wait()
+        case.until(lambda: not any(agent.arguments(pid) for pid in pids), 10, "the end of all processes")
+        a.start()
+        a.wait_ready()
+
+
+def test_a_second_agent_on_the_same_data_directory_is_refused_with_the_pid():
+    with agent.Agent() as a:
+        a.wait_ready()
+        began = time.monotonic()
+        refused("another agent (pid %d) uses %s" % (a.pid, a.data), data=a.data)
+        assert time.monotonic() - began >= 5, "it did not wait for the lock"
+        case.equal(a.get("/v1/agent/health")[0], 200, "health")
+
+
+def test_a_second_agent_starts_when_the_first_ends_in_time():
+    with agent.Agent() as a:
+        a.wait_ready()
+        with agent.Agent(data=a.data) as b:
+            case.until(lambda: any(os.readlink("/proc/%d/fd/%s" % (b.pid, fd)) == a.data + "/lock"
+                                   for fd in os.listdir("/proc/%d/fd" % b.pid)), 5, "the second to wait for the lock")
+            case.equal(a.stop(), 0, "exit code of the first")
+            b.wait_ready()
+
+
+def test_a_configuration_that_others_can_write_is_refused():
+    base = case.directory()
+    path = write(base + "/a.hcl", 'region = "here"\n')
+    for mode in (0o664, 0o646):
+        os.chmod(path, mode)
+        refused("%s can be written by others than root (owner 0, mode %04o)" % (path, mode), ["-config", path])
+    os.chmod(path, 0o644)
+    os.chown(path, 65534, 65534)
+    refused("can be written by others than root (owner 65534", ["-config", path])
+    os.chown(path, 0, 0)
+    os.chmod(base, 0o777)
+    refused("%s can be written by others" % base, ["-config", base])
+    os.chmod(base, 0o755)
+    os.mkfifo(base + "/pipe.hcl")
+    refused("pipe.hcl is neither", ["-config", base + "/pipe.hcl"])
+    refused("open configuration %s/none.hcl: No such file" % base, ["-config", base + "/none.hcl"])
+
+
+def test_a_mistake_in_the_configuration_has_file_line_and_column():
+    path = write(case.directory() + "/bad.hcl", 'region = "a"\nclient {\n  meta = = 3\n}\n')
+    refused(path + ":3:", ["-config", path])
+
+
+def test_files_of_a_directory_are_read_in_order_and_unknown_words_are_named():
+    base = case.directory()
+    write(base + "/10.hcl", 'log_level = "debug"\nnonsense_here = 1\n')
+    write(base + "/20.hcl", 'log_level = "warn"\n')
+    write(base + "/30.txt", "this is = = not read\n")
+    with agent.Agent(["-config", base]) as a:
+        a.wait_ready()
+        case.contains(a.log(), "nonsense_here")
+        case.contains(" ".join(agent.arguments(a.processes()["supervisor"])), "--log-level=warn")
+
+
+def test_sighup_reads_the_configuration_again_and_keeps_the_old_one_if_it_is_bad():
+    path = write(case.directory() + "/a.hcl", 'log_level = "info"\n')
+    with agent.Agent(["-config", path]) as a:
+        a.wait_ready()
+        before = a.processes()
+        write(path, "log_level = = \n")
+        os.kill(a.pid, signal.SIGHUP)
+        a.wait_log("the agent goes on with the one it has")
+        case.equal(a.processes()["supervisor"], before["supervisor"], "supervisor")
+        write(path, 'log_level = "debug"\n')
+        os.kill(a.pid, signal.SIGHUP)
+        pid = a.wait_process("supervisor", other_than=before["supervisor"])
+        case.contains(" ".join(agent.arguments(pid)), "--log-level=debug")
+        a.wait_process("exec-helper", other_than=before["exec-helper"])
+        a.wait_ready()
+
+
+def test_a_data_directory_that_cannot_do_is_refused():
+    base = case.directory()
+    refused("is too long by", data=base + "/" + "x" * 60)
+    refused("no blanks", data=base + "/a b")
+    os.mkdir(base + "/open")
+    os.chmod(base + "/open", 0o777)
+    refused("open can be written by others than root", data=base + "/open")
+    write(base + "/file", "")
+    refused("%s/file" % base, data=base + "/file")
+
+
+def read_lease(a):
+    with open(a.data + "/rt/lease", "rb") as f:
+        data = f.read()
+        return os.fstat(f.fileno()).st_ino, len(data), LEASE.unpack(data[:LEASE.size])
+
+
+def test_the_lease_page_outlives_the_agent_and_is_renewed_only_if_it_is_not_of_this_boot():
+    with agent.Agent() as a:
+        a.wait_ready()
+        case.until(lambda: read_lease(a)[2][3] != 0, 10, "the first beat")
+        inode, size, first = read_lease(a)
+        case.equal(size, 4096, "size")
+        a.process.kill()
+        a.wait()
+        a.start()
+        a.wait_ready()
+        again = read_lease(a)
+        case.equal(again[0], inode, "inode after kill -9 of the launcher")
+        case.equal(again[2][:3], first[:3], "magic, boot id, started")
+        assert again[2][3] >= first[3], "last_ok went back"
+        a.process.kill()
+        a.wait()
+        with open(a.data + "/rt/lease", "r+b") as f:
+            f.write(LEASE.pack(first[0], b"01234567-89ab-cdef-0123-456789abcdef", 1, 2))
+        a.start()
+        a.wait_ready()
+        case.equal(read_lease(a)[2][:2], first[:2], "page after one of another boot")
+        assert read_lease(a)[2][2] > first[2], "started is not new"
+        a.process.kill()
+        a.wait()
+        os.truncate(a.data + "/rt/lease", 40)
+        a.start()
+        a.wait_ready()
+        case.equal(read_lease(a)[1], 4096, "size after a torn one")
+
+
+def test_a_stale_control_socket_is_replaced_and_a_live_one_is_not():
+    base = case.directory()
+    path = base + "/s.sock"
+    other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    other.bind(path)
+    other.listen()
+    refused("another agent listens on " + path, ["-socket", path])
+    other.close()
+    with agent.Agent(["-socket", path]) as a:
+        a.wait_ready()
+        case.equal(a.stop(), 0, "exit code")
+    case.equal(os.path.exists(path), False, "the socket is there")
+    write(path, "mine")
+    refused("exists and is not a socket", ["-socket", path])
+    case.equal(os.path.getsize(path), 4, "the file")
+
+
+def test_a_socket_that_systemd_hands_over_is_used():
+    path = case.directory() + "/l.sock"
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(path)
+    listener.listen()
+
+    # LISTEN_PID is the launcher's own pid, which only a program between can know: sh.
+    a = agent.Agent(["-socket", path], start=False, env={"LISTEN_FDS": "1"},
+                    wrap=["/bin/sh", "-c", 'export LISTEN_PID=$$; exec "$@"', "sh"])
+    with a:
+        keep = os.dup(3) if os.path.exists("/proc/self/fd/3") else -1
+        try:
+            os.dup2(listener.fileno(), 3, inheritable=True)
+            a.start(pass_fds=(3,))
+        finally:
+            if keep >= 0:
+                os.dup2(keep, 3, inheritable=False)
+                os.close(keep)
+            else:
+                os.close(3)
+        listener.close()
+        a.wait_ready()
+        case.equal(os.path.exists(a.data + "/rt/drover.sock"), False, "a socket of its own")
+        for pid in [a.pid] + list(a.processes().values()):
+            with open("/proc/%d/environ" % pid, "rb") as f:
+                environment = f.read()
+            case.equal(pid != a.pid and b"LISTEN_" in environment, False, "LISTEN_ in the environment of %d" % pid)
+
+
+def test_without_its_users_the_agent_says_what_to_do():
+    with open("/etc/passwd", encoding="utf-8") as f:
+        if "drover-exec:" in f.read():
+            case.skip("the users exist here")
+    refused("systemd-sysusers", dev=False)
+
+
+case.run(globals())

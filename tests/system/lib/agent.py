@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole agent: the launcher and what it starts.
+
+    with agent.Agent() as a:                 # -dev, a data directory of its own
+        a.wait_ready()
+        a.kill("mount-helper")
+"""
+import os
+import re
+import signal
+import socket
+import subprocess
+
+from . import binary, case
+
+HELPERS = ("exec-helper", "mount-helper", "csi-helper", "heartbeat")
+
+
+def children(pid):
+    """The pids whose parent is pid."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open("/proc/%s/stat" % name, encoding="utf-8", errors="replace") as f:
+                text = f.read()
+        except OSError:
+            continue
+        state, parent = text[text.rindex(")") + 2:].split(" ")[:2]
+        if int(parent) == pid and state != "Z":
+            found.append(int(name))
+    return found
+
+
+def arguments(pid):
+    """argv of a process, [] if it has gone."""
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as f:
+            return f.read().decode(errors="replace").split("\0")[:-1]
+    except OSError:
+        return []
+
+
+class Agent:
+    """.data, .pid, .log(); dev=False needs the users and /run/drover of a namespace that the test made."""
+
+    def __init__(self, args=(), dev=True, data=None, wrap=(), env=None, start=True):
+        self.base = case.directory()
+        self.data = data or self.base + "/data"
+        self.log_path = self.base + "/agent.log"
+        self.dev, self.args, self.wrap = dev, list(args), list(wrap)
+        self.env = {"PATH": os.environ["PATH"], **(env or {})}
+        self.process = None
+        if start:
+            self.start()
+
+    def start(self, pass_fds=(), preexec_fn=None):
+        argv = self.wrap + [binary("launcher")] + ["-dev"] * self.dev + ["-data-dir", self.data] + self.args
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env,
+                                            pass_fds=pass_fds, preexec_fn=preexec_fn, start_new_session=True)
+        self.pid = self.process.pid
+        return self
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def wait_log(self, text, seconds=10, times=1):
+        case.until(lambda: self.log().count(text) >= times, seconds, "%r in the agent's log" % text)
+
+    def processes(self):
+        """{name: pid} of the launcher's children that are processes of the agent."""
+        found = {}
+        for pid in children(self.pid):
+            argv = arguments(pid)
+            if len(argv) > 1 and argv[0].startswith("drover-"):
+                found[argv[0][len("drover-"):]] = pid
+        return found
+
+    def wait_process(self, name, other_than=0, seconds=10):
+        """Its pid, once it is another than that one."""
+        return case.until(lambda: self.processes().get(name, other_than) not in (other_than, 0) and
+                          self.processes().get(name), seconds, "a new " + name)
+
+    def kill(self, name, signo=signal.SIGKILL):
+        pid = self.processes()[name]
+        os.kill(pid, signo)
+        return pid
+
+    @property
+    def socket_path(self):
+        if "-socket" in self.args:
+            return self.args[self.args.index("-socket") + 1]
+        return (self.data + "/rt" if self.dev else "/run/drover") + "/drover.sock"
+
+    def connect(self):
+        """One connect(2) to the control socket, without another try. The caller closes it."""
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        directory = os.open(os.path.dirname(self.socket_path), os.O_PATH | os.O_CLOEXEC)
+        try:
+            s.connect("/proc/self/fd/%d/%s" % (directory, os.path.basename(self.socket_path)))
+        except OSError:
+            s.close()
+            raise
+        finally:
+            os.close(directory)
+        return s
+
+    def get(self, path, seconds=10):
+        """Status and body of GET path, by hand: a test of the sockets, not of the API."""
+        with self.connect() as s:
+            s.settimeout(seconds)
+            s.sendall(("GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % path).encode())
+            answer = b""
+            while True:
+                part = s.recv(65536)
+                if not part:
+                    break
+                answer += part
+        found = re.match(rb"HTTP/1\.[01] (\d+)", answer)
+        return (int(found.group(1)) if found else 0), answer.partition(b"\r\n\r\n")[2]
+
+    def wait_ready(self, seconds=20):
+        """The API answers."""
+        def answers():
+            if self.process.poll() is not None:
+                raise AssertionError("the agent ended with %d:\n%s" % (self.process.returncode, self.log()))
+            try:
+                return self.get("/v1/agent/health")[0] == 200
+            except OSError:
+                return False
+        case.until(answers, seconds, "the agent to answer")
+        return self
+
+    def wait(self, seconds=30):
+        """The launcher's exit code, negative for a signal."""
+        return self.process.wait(seconds)
+
+    def stop(self, signo=signal.SIGTERM, seconds=30):
+        """Ends it; with -dev it drains."""
+        if self.process.poll() is None:
+            self.process.send_signal(signo)
+        return self.wait(seconds)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            if self.process and self.process.poll() is None:
+                self.process.send_signal(signal.SIGTERM)
+                try:
+                    self.wait(20)
+                except subprocess.TimeoutExpired:
+                    self.process.send_signal(signal.SIGTERM)  # stops waiting for the drain
+                    self.wait(20)
+        finally:
+            if kind is not None:
+                print("--- log of the agent ---\n%s---" % self.log(), flush=True)
