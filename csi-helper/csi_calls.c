@@ -221,7 +221,9 @@ fill_answer(const struct csi_call *call, CsiCallRep *rep, struct csi_answer *ans
 	ProtobufCMessage **at = embedded(&rep->base, call->method, &desc);
 	struct err e = { 0 };
 
-	if (csi_answer_decode(desc, call->result.data, call->result.len, answer, &e) == 0) {
+	if (!call->result.data)
+		(void)err_say(&e, -EPROTO, "there is none");
+	else if (csi_answer_decode(desc, call->result.data, call->result.len, answer, &e) == 0) {
 		rep->answer_case = (CsiCallRep__AnswerCase)call->method;
 		*at = answer->msg;
 		if (protobuf_c_message_get_packed_size(&rep->base) <=

@@ -128,7 +128,7 @@ csl_call_answer(struct csl_call *c, int status, const char *message, const void 
 
 	c->state = CALL_ANSWERED;
 	ops[n++].op = GRPC_OP_SEND_INITIAL_METADATA;
-	if (status == GRPC_STATUS_OK) {
+	if (status == GRPC_STATUS_OK && data) {
 		slice = grpc_slice_from_copied_buffer(data, len);
 		c->answer = grpc_raw_byte_buffer_create(&slice, 1);
 		grpc_slice_unref(slice);

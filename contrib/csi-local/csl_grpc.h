@@ -31,8 +31,10 @@ int csl_server_new(const char *socket_path, csl_handler *handler, void *arg,
 /* Serves for ever. */
 _Noreturn void csl_server_run(struct csl_server *s);
 
-/* status is a grpc_status_code; message (may be NULL) goes with a failure, data (may be NULL) with
- * GRPC_STATUS_OK. */
+/*
+ * status is a grpc_status_code; message (may be NULL) goes with a failure, data with
+ * GRPC_STATUS_OK, where NULL means that no message is sent at all, which is no proper answer.
+ */
 void csl_call_answer(
     struct csl_call *call, int status, const char *message, const void *data, size_t len);
 

@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * csi_bad.c: a CSI plugin that misbehaves on command. Runs in: tests.
+ *
+ * csi_bad SOCKET [connection=MODE] [Method=BEHAVIOUR]...
+ *
+ * connection: grpc (default); dead (closes at once); silent (never reads nor writes); full (a
+ * backlog that is never emptied); garbage (random bytes, then open); http1 (an answer of HTTP/1.1);
+ * goaway (SETTINGS, GOAWAY, open).
+ *
+ * Behaviour of a method ("NodeStageVolume", or "*" for all), the first that matches holds:
+ *   ok            an answer as it should be, but nothing has been done (this is the default)
+ *   none          an empty message: no name, no capability, no node id, no volume
+ *   nothing       status OK without a message
+ *   hang          no answer ever
+ *   die           the process ends
+ *   slow:MS       ok, so much later
+ *   status:N      gRPC status N
+ *   once:N        status N for the first call, ok for the others
+ *   noise:N       status N with 3,000 bytes of control characters and what is no UTF-8
+ *   garbage       random bytes for a message
+ *   huge:BYTES    a message whose first field is a text of so many bytes
+ *   many:N        a message whose first field comes N times, empty
+ *   nul, latin1   a message whose first field is no text
+ *   twice         ok, with the first field once more
+ *   unknown       ok, with a field that nobody knows
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "contrib/csi-local/csl_grpc.h"
+#include "proto/csi.pb-c.h"
+
+#define STATUS_INVALID_ARGUMENT 3
+#define STATUS_UNIMPLEMENTED    12
+#define ANSWER_MAX              (16 * 1024 * 1024)
+#define FIELD_1_LENGTH          0x0a /* the tag of field 1 with a length */
+
+/* An answer on its way. data is malloc()ed. */
+struct answer {
+	struct csl_call *call;
+	int status;
+	const char *message;
+	uint8_t *data;
+	size_t len;
+	unsigned delay_ms;
+	bool never;
+};
+
+struct behaviour {
+	const char *name;
+	void (*apply)(struct answer *a, unsigned long value, unsigned nth);
+};
+
+static char **rules;
+static int n_rules;
+static unsigned *n_calls; /* by rule */
+
+static void
+pack(struct answer *a, const ProtobufCMessage *msg)
+{
+	a->len = protobuf_c_message_get_packed_size(msg);
+	a->data = realloc(a->data, a->len + 1);
+	(void)protobuf_c_message_pack(msg, a->data);
+}
+
+/* --- answers as they should be --- */
+
+static void
+get_plugin_info(struct answer *a, const uint8_t *data, size_t len)
+{
+	char name[] = "csi-bad.drover", version[] = "1";
+	Csi__V1__GetPluginInfoResponse rep = CSI__V1__GET_PLUGIN_INFO_RESPONSE__INIT;
+
+	rep.name = name;
+	rep.vendor_version = version;
+	pack(a, &rep.base);
+}
+
+static void
+get_plugin_capabilities(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__PluginCapability__Service service = CSI__V1__PLUGIN_CAPABILITY__SERVICE__INIT;
+	Csi__V1__PluginCapability cap = CSI__V1__PLUGIN_CAPABILITY__INIT, *caps[] = { &cap };
+	Csi__V1__GetPluginCapabilitiesResponse rep =
+	    CSI__V1__GET_PLUGIN_CAPABILITIES_RESPONSE__INIT;
+
+	service.type = CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE;
+	cap.type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_SERVICE;
+	cap.service = &service;
+	rep.n_capabilities = 1;
+	rep.capabilities = caps;
+	pack(a, &rep.base);
+}
+
+static void
+node_get_info(struct answer *a, const uint8_t *data, size_t len)
+{
+	char node_id[] = "bad-node";
+	Csi__V1__NodeGetInfoResponse rep = CSI__V1__NODE_GET_INFO_RESPONSE__INIT;
+
+	rep.node_id = node_id;
+	pack(a, &rep.base);
+}
+
+static void
+node_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__NodeServiceCapability__RPC rpc = CSI__V1__NODE_SERVICE_CAPABILITY__RPC__INIT;
+	Csi__V1__NodeServiceCapability cap = CSI__V1__NODE_SERVICE_CAPABILITY__INIT,
+				       *caps[] = { &cap };
+	Csi__V1__NodeGetCapabilitiesResponse rep = CSI__V1__NODE_GET_CAPABILITIES_RESPONSE__INIT;
+
+	rpc.type = CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__STAGE_UNSTAGE_VOLUME;
+	cap.type_case = CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC;
+	cap.rpc = &rpc;
+	rep.n_capabilities = 1;
+	rep.capabilities = caps;
+	pack(a, &rep.base);
+}
+
+static void
+controller_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__ControllerServiceCapability__RPC rpc =
+	    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__INIT;
+	Csi__V1__ControllerServiceCapability cap = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__INIT,
+					     *caps[] = { &cap };
+	Csi__V1__ControllerGetCapabilitiesResponse rep =
+	    CSI__V1__CONTROLLER_GET_CAPABILITIES_RESPONSE__INIT;
+
+	rpc.type = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_VOLUME;
+	cap.type_case = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC;
+	cap.rpc = &rpc;
+	rep.n_capabilities = 1;
+	rep.capabilities = caps;
+	pack(a, &rep.base);
+}
+
+/* The volume's id is its name. */
+static void
+create_volume(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__CreateVolumeRequest *req = csi__v1__create_volume_request__unpack(NULL, len, data);
+	Csi__V1__CreateVolumeResponse rep = CSI__V1__CREATE_VOLUME_RESPONSE__INIT;
+	Csi__V1__Volume volume = CSI__V1__VOLUME__INIT;
+
+	if (!req) {
+		a->status = STATUS_INVALID_ARGUMENT;
+		return;
+	}
+	volume.volume_id = req->name;
+	rep.volume = &volume;
+	pack(a, &rep.base);
+	csi__v1__create_volume_request__free_unpacked(req, NULL);
+}
+
+static void
+empty_answer(struct answer *a, const uint8_t *data, size_t len)
+{
+	a->data = calloc(1, 1);
+}
+
+static const struct method {
+	const char *name;
+	void (*answer)(struct answer *a, const uint8_t *data, size_t len);
+} methods[] = {
+	{ "Probe", empty_answer },
+	{ "GetPluginInfo", get_plugin_info },
+	{ "GetPluginCapabilities", get_plugin_capabilities },
+	{ "NodeGetInfo", node_get_info },
+	{ "NodeGetCapabilities", node_get_capabilities },
+	{ "ControllerGetCapabilities", controller_get_capabilities },
+	{ "CreateVolume", create_volume },
+	{ "DeleteVolume", empty_answer },
+	{ "NodeStageVolume", empty_answer },
+	{ "NodeUnstageVolume", empty_answer },
+	{ "NodePublishVolume", empty_answer },
+	{ "NodeUnpublishVolume", empty_answer },
+};
+
+/* --- what becomes of them --- */
+
+static void
+set_bytes(struct answer *a, const void *data, size_t len)
+{
+	a->data = realloc(a->data, len + 1);
+	memcpy(a->data, data, len);
+	a->len = len;
+}
+
+static void
+do_ok(struct answer *a, unsigned long value, unsigned nth)
+{
+}
+
+static void
+do_none(struct answer *a, unsigned long value, unsigned nth)
+{
+	a->len = 0;
+}
+
+static void
+do_nothing(struct answer *a, unsigned long value, unsigned nth)
+{
+	free(a->data);
+	a->data = NULL;
+}
+
+static void
+do_hang(struct answer *a, unsigned long value, unsigned nth)
+{
+	a->never = true;
+}
+
+static void
+do_die(struct answer *a, unsigned long value, unsigned nth)
+{
+	_exit(0);
+}
+
+static void
+do_slow(struct answer *a, unsigned long value, unsigned nth)
+{
+	a->delay_ms = (unsigned)value;
+}
+
+static void
+do_status(struct answer *a, unsigned long value, unsigned nth)
+{
+	a->status = (int)value;
+	a->message = "as commanded";
+}
+
+static void
+do_once(struct answer *a, unsigned long value, unsigned nth)
+{
+	if (nth == 1)
+		do_status(a, value, nth);
+}
+
+static void
+do_noise(struct answer *a, unsigned long value, unsigned nth)
+{
+	static char noise[3001];
+
+	for (size_t i = 0; i < sizeof noise - 1; i++)
+		noise[i] = "\033[1m\xff\r\n\xc3"[i % 8];
+	a->status = (int)value;
+	a->message = noise;
+}
+
+static void
+do_garbage(struct answer *a, unsigned long value, unsigned nth)
+{
+	uint8_t bytes[256];
+
+	(void)!getrandom(bytes, sizeof bytes, 0);
+	bytes[0] = 0x07; /* a wire type that there is not */
+	set_bytes(a, bytes, sizeof bytes);
+}
+
+static size_t
+put_varint(uint8_t *at, uint64_t n)
+{
+	size_t i = 0;
+
+	for (; n > 0x7f; n >>= 7)
+		at[i++] = (uint8_t)(n | 0x80);
+	at[i++] = (uint8_t)n;
+	return i;
+}
+
+static void
+do_huge(struct answer *a, unsigned long value, unsigned nth)
+{
+	size_t n = value < ANSWER_MAX ? value : ANSWER_MAX;
+
+	a->data = realloc(a->data, n + 16);
+	a->data[0] = FIELD_1_LENGTH;
+	a->len = 1 + put_varint(a->data + 1, n);
+	memset(a->data + a->len, 'x', n);
+	a->len += n;
+}
+
+static void
+do_many(struct answer *a, unsigned long value, unsigned nth)
+{
+	size_t n = value < ANSWER_MAX ? value : ANSWER_MAX;
+
+	a->len = 2 * n;
+	a->data = realloc(a->data, a->len + 1);
+	for (size_t i = 0; i < n; i++) {
+		a->data[2 * i] = FIELD_1_LENGTH;
+		a->data[2 * i + 1] = 0;
+	}
+}
+
+static void
+do_nul(struct answer *a, unsigned long value, unsigned nth)
+{
+	set_bytes(a,
+	    "\x0a\x03"
+	    "a\0b",
+	    5);
+}
+
+static void
+do_latin1(struct answer *a, unsigned long value, unsigned nth)
+{
+	set_bytes(a,
+	    "\x0a\x02"
+	    "a\xe4",
+	    4);
+}
+
+static void
+do_twice(struct answer *a, unsigned long value, unsigned nth)
+{
+	size_t field = a->len > 1 && a->data[0] == FIELD_1_LENGTH ? 2 + (size_t)a->data[1] : 0;
+
+	a->data = realloc(a->data, a->len + field + 1);
+	memcpy(a->data + a->len, a->data, field);
+	a->len += field;
+}
+
+static void
+do_unknown(struct answer *a, unsigned long value, unsigned nth)
+{
+	/* field 1000: "?" */
+	static const uint8_t field[] = { 0xc2, 0x3e, 1, '?' };
+
+	a->data = realloc(a->data, a->len + sizeof field + 1);
+	memcpy(a->data + a->len, field, sizeof field);
+	a->len += sizeof field;
+}
+
+static const struct behaviour behaviours[] = {
+	{ "ok", do_ok },
+	{ "none", do_none },
+	{ "nothing", do_nothing },
+	{ "hang", do_hang },
+	{ "die", do_die },
+	{ "slow", do_slow },
+	{ "status", do_status },
+	{ "once", do_once },
+	{ "noise", do_noise },
+	{ "garbage", do_garbage },
+	{ "huge", do_huge },
+	{ "many", do_many },
+	{ "nul", do_nul },
+	{ "latin1", do_latin1 },
+	{ "twice", do_twice },
+	{ "unknown", do_unknown },
+};
+
+static const struct behaviour *
+find_behaviour(const char *rule, unsigned long *ret_value)
+{
+	const char *name = strchr(rule, '=') + 1, *colon = strchr(name, ':');
+	size_t len = colon ? (size_t)(colon - name) : strlen(name);
+
+	*ret_value = colon ? strtoul(colon + 1, NULL, 10) : 0;
+	for (size_t i = 0; i < ELEMENTSOF(behaviours); i++)
+		if (strlen(behaviours[i].name) == len &&
+		    strncmp(behaviours[i].name, name, len) == 0)
+			return &behaviours[i];
+	return NULL;
+}
+
+/* --- the server --- */
+
+static void
+send_answer(struct answer *a)
+{
+	csl_call_answer(a->call, a->status, a->message, a->data, a->len);
+	free(a->data);
+	free(a);
+}
+
+static void *
+send_later(void *arg)
+{
+	struct answer *a = arg;
+
+	(void)usleep(a->delay_ms * 1000);
+	send_answer(a);
+	return NULL;
+}
+
+static bool
+rule_matches(const char *rule, const char *method)
+{
+	size_t len = strcspn(rule, "=");
+
+	return (len == 1 && rule[0] == '*') ||
+	       (strlen(method) == len && strncmp(rule, method, len) == 0);
+}
+
+static void
+on_call(void *arg, struct csl_call *call, const char *path, const uint8_t *data, size_t len)
+{
+	const char *name = strrchr(path, '/') + 1;
+	struct answer *a = calloc(1, sizeof *a);
+	unsigned long value;
+	pthread_t thread;
+
+	a->call = call;
+	a->status = STATUS_UNIMPLEMENTED;
+	for (size_t i = 0; i < ELEMENTSOF(methods); i++)
+		if (strcmp(methods[i].name, name) == 0) {
+			a->status = 0;
+			methods[i].answer(a, data, len);
+		}
+	for (int i = 0; i < n_rules; i++)
+		if (rule_matches(rules[i], name)) {
+			find_behaviour(rules[i], &value)->apply(a, value, ++n_calls[i]);
+			break;
+		}
+	if (a->never)
+		return;
+	if (a->delay_ms == 0 || pthread_create(&thread, NULL, send_later, a) != 0)
+		send_answer(a);
+	else
+		(void)pthread_detach(thread);
+}
+
+static int
+listen_on(const char *path, int backlog)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)unlink(path);
+	(void)snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof at) < 0 ||
+	    listen(fd, backlog) < 0) {
+		perror(path);
+		exit(1);
+	}
+	return fd;
+}
+
+/* Everything below HTTP/2, one connection after the other; those that stay open are never closed.
+ */
+_Noreturn static void
+serve_raw(const char *path, const char *mode)
+{
+	static const char http1[] = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+	static const uint8_t goaway[] = { 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 8, 7, 0, 0, 0, 0, 0, 0,
+		0, 0, 0, 0, 0, 0, 1 };
+	int fd = listen_on(path, strcmp(mode, "full") == 0 ? 0 : 16);
+	uint8_t bytes[4096];
+
+	while (strcmp(mode, "full") == 0)
+		(void)pause();
+	for (;;) {
+		int conn = accept(fd, NULL, NULL);
+
+		if (strcmp(mode, "dead") == 0) {
+			(void)close(conn);
+		} else if (strcmp(mode, "garbage") == 0) {
+			(void)!getrandom(bytes, sizeof bytes, 0);
+			(void)!write(conn, bytes, sizeof bytes);
+		} else if (strcmp(mode, "http1") == 0) {
+			(void)!write(conn, http1, sizeof http1 - 1);
+		} else if (strcmp(mode, "goaway") == 0) {
+			(void)!write(conn, goaway, sizeof goaway);
+		}
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	static const char *const modes[] = { "dead", "silent", "full", "garbage", "http1",
+		"goaway" };
+	struct csl_server *server;
+	struct err e = { 0 };
+	unsigned long value;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (argc < 2)
+		return 2;
+	rules = argv + 2;
+	n_rules = argc - 2;
+	n_calls = calloc((size_t)argc, sizeof *n_calls);
+	for (int i = 0; i < n_rules; i++) {
+		for (size_t m = 0; m < ELEMENTSOF(modes); m++)
+			if (strncmp(rules[i], "connection=", 11) == 0 &&
+			    strcmp(rules[i] + 11, modes[m]) == 0)
+				serve_raw(argv[1], modes[m]);
+		if (!strchr(rules[i], '=') || !find_behaviour(rules[i], &value)) {
+			fprintf(stderr, "csi_bad: '%s' is no rule\n", rules[i]);
+			return 2;
+		}
+	}
+	if (csl_server_new(argv[1], on_call, NULL, &server, &e) < 0) {
+		fprintf(stderr, "csi_bad: %s\n", e.msg);
+		return 1;
+	}
+	csl_server_run(server);
+}

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# csi_bad.mk: the CSI plugin that misbehaves on command, over the same server side as csi-local.
+
+CSI_BAD_OBJS := $(call objs,tests/peers/csi_bad.c contrib/csi-local/csl_grpc.c)
+
+$(BUILD)/tests/csi_bad: $(CSI_BAD_OBJS) $(LIBS_TREE)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CSI_BAD_OBJS) -Wl,--start-group $(LIBS_TREE) -Wl,--end-group \
+	    $(LIBS_csi-local) -lpthread
+
+TEST_PROGRAMS += $(BUILD)/tests/csi_bad
