@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# The runner itself: a test that leaves something behind must fail, and be told what it left.
+"""Each test here plants one leak and asks the runner's judge about it."""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import case, helper, leaks  # noqa: E402
+
+
+def judged(before):
+    return "\n".join(before.since())
+
+
+def test_world_is_its_own():
+    case.equal(os.listdir("/dev/shm"), [], "/dev/shm")
+    case.equal([d for d in os.listdir("/run")], [], "/run")
+    case.equal(sorted(leaks.processes())[0], 1, "first process")
+    for name, point in helper.cgroup_trees().items():
+        with open(point + "/cgroup.procs", encoding="ascii") as f:
+            case.equal(f.read(), "", "processes in the root of " + name)
+
+
+def test_process_is_seen():
+    before = leaks.Snapshot()
+    p = subprocess.Popen(["/bin/sleep", "100"], start_new_session=True)
+    try:
+        case.contains(judged(before), "leaked process: %d (sleep)" % p.pid)
+    finally:
+        p.kill()
+        p.wait()
+    case.equal(judged(before), "")
+
+
+def test_zombie_is_seen():
+    before = leaks.Snapshot()
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    case.contains(judged(before), "leaked process: %d" % pid)
+    os.waitpid(pid, 0)
+    case.equal(judged(before), "")
+
+
+def test_mount_is_seen():
+    before = leaks.Snapshot()
+    path = case.directory()
+    helper.mount("planted", path, "tmpfs")
+    try:
+        case.contains(judged(before), "leaked mount: %s (tmpfs from planted)" % path)
+    finally:
+        helper.umount(path)
+    case.equal(judged(before), "")
+
+
+def test_cgroup_of_each_hierarchy_is_seen():
+    for name, point in helper.cgroup_trees().items():
+        before = leaks.Snapshot()
+        os.mkdir(point + "/planted")
+        try:
+            case.contains(judged(before), "leaked cgroup: %s/planted" % point, name)
+        finally:
+            os.rmdir(point + "/planted")
+        case.equal(judged(before), "")
+
+
+def test_file_is_seen():
+    before = leaks.Snapshot()
+    for place in ("/run", "/tmp", "/dev/shm", "/var/tmp"):
+        path = "%s/planted-%d" % (place, os.getpid())
+        with open(path, "w", encoding="ascii"):
+            pass
+        try:
+            case.contains(judged(before), "leaked file: " + path)
+        finally:
+            os.unlink(path)
+    case.equal(judged(before), "")
+
+
+case.run(globals())

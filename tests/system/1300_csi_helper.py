@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""csi-helper alone, with plugins that behave and plugins that do not."""
+import errno
+import os
+import socket
+import time
+
+from lib import case, csi, helper
+from lib.ipc import RequestError
+
+PLACES = helper.Places()
+
+
+def start():
+    return helper.Helper("csi-helper", PLACES)
+
+
+def is_alive(h):
+    """The helper still answers, with a good plugin."""
+    with csi.bad() as plugin:
+        case.equal(csi.open_channel(h, plugin, 999), True, "a good plugin afterwards")
+        case.equal(csi.call(h, 999, "get_plugin_info")[2]["name"], "csi-bad.drover", "a call afterwards")
+        h.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": 999})
+
+
+def refused(code, h, name, fields, fds=()):
+    e = case.raises(RequestError, h.ipc.call, name, fields, fds)
+    case.equal(e.code, -code, e.text)
+    return e.text
+
+
+def test_it_holds_no_privilege():
+    with start() as h:
+        with open("/proc/%d/status" % h.pid, encoding="ascii") as f:
+            status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+        uid = str(PLACES.uid["csi"])
+        case.equal(status["Uid"].split(), [uid] * 4, "uid")
+        case.equal(status["Gid"].split(), [uid] * 4, "gid")
+        case.equal(status["Groups"].strip(), "", "groups")
+        for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            case.equal(int(status[name], 16), 0, name)
+        case.equal((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"), "no_new_privs and filter")
+
+
+def test_every_method_reaches_the_plugin_and_comes_back():
+    with csi.bad() as plugin, start() as h:
+        case.equal(csi.open_channel(h, plugin, 1), True, "a probe without `ready` means ready")
+        for method in csi.METHODS:
+            status, message, answer = csi.call(h, 1, method, {"name": "v1"} if method == "create_volume" else {})
+            case.equal((status, message), (0, ""), method)
+            if answer is None:
+                raise AssertionError(method + " came without its answer")
+        case.equal(csi.call(h, 1, "node_get_info")[2]["node_id"], "bad-node", "node id")
+        case.equal(csi.call(h, 1, "create_volume", {"name": "näme"})[2]["volume"]["volume_id"], "näme", "round trip")
+
+
+def test_authority_is_localhost():
+    # Servers in Node.js refuse a call without it, or with a path in it.
+    ours, theirs = socket.socketpair()
+    with start() as h, ours:
+        h.ipc.send("CSI_PLUGIN_OPEN_REQ", {"channel": 1, "probe_timeout_ms": 2000}, [theirs.fileno()])
+        theirs.close()
+        ours.settimeout(2)
+        seen = b""
+        while b"/csi.v1.Identity/Probe" not in seen:
+            seen += ours.recv(4096)
+        case.contains(seen, b"\x09localhost", ":authority")
+
+
+def test_a_status_of_the_plugin_is_handed_on_as_it_is():
+    with start() as h:
+        for status in range(1, 17):
+            with csi.bad("NodeStageVolume=status:%d" % status) as plugin:
+                csi.open_channel(h, plugin, 1)
+                case.equal(csi.call(h, 1, "node_stage_volume"), (status, "as commanded", None), "status")
+                h.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})
+
+
+def test_unavailable_is_not_tried_again_inside():
+    with csi.bad("NodeStageVolume=once:14") as plugin, start() as h:
+        csi.open_channel(h, plugin, 1)
+        case.equal(csi.call(h, 1, "node_stage_volume")[0], csi.UNAVAILABLE, "first")
+        case.equal(csi.call(h, 1, "node_stage_volume")[0], csi.OK, "second")
+
+
+def test_a_deadline_is_kept():
+    with csi.bad("NodeStageVolume=hang") as plugin, start() as h:
+        csi.open_channel(h, plugin, 1)
+        for timeout_ms in (1, 50, 400):
+            began = time.monotonic()
+            status, message, _ = csi.call(h, 1, "node_stage_volume", timeout_ms=timeout_ms)
+            took = time.monotonic() - began
+            case.equal((status, message), (csi.DEADLINE_EXCEEDED, "no answer within %d ms" % timeout_ms), "end")
+            if not timeout_ms / 1000 - 0.002 <= took < timeout_ms / 1000 + 1:
+                raise AssertionError("a deadline of %d ms ended after %.3f s" % (timeout_ms, took))
+        is_alive(h)
+
+
+def test_a_hanging_call_delays_no_other():
+    with csi.bad("NodeStageVolume=hang") as one, csi.bad() as two, start() as h:
+        csi.open_channel(h, one, 1)
+        csi.open_channel(h, two, 2)
+        hanging = [csi.send_call(h, 1, "node_stage_volume", timeout_ms=60000) for _ in range(20)]
+        began = time.monotonic()
+        for i in range(200):
+            case.equal(csi.call(h, 1 + i % 2, "node_get_info")[0], csi.OK, "a call beside those that hang")
+        if time.monotonic() - began > 5:
+            raise AssertionError("200 calls took %.1f s" % (time.monotonic() - began))
+        # Closing the channel ends them.
+        case.equal(h.ipc.answer(h.ipc.send("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})).name, "CSI_PLUGIN_CLOSE_REP", "close")
+        ended = [h.ipc.recv(5) for _ in hanging]
+        case.equal(sorted(p.serial for p in ended), hanging, "calls that ended")
+        case.equal({p["grpc_status"] for p in ended}, {csi.CANCELLED}, "their status")
+        case.equal(csi.call(h, 2, "node_get_info")[0], csi.OK, "the other channel")
+
+
+def test_answers_come_in_any_order():
+    with csi.bad("NodeStageVolume=slow:300") as plugin, start() as h:
+        csi.open_channel(h, plugin, 1)
+        slow = csi.send_call(h, 1, "node_stage_volume")
+        fast = csi.send_call(h, 1, "node_publish_volume")
+        case.equal([h.ipc.recv().serial for _ in range(2)], [fast, slow], "order of the answers")
+
+
+def test_bad_connections_fail_the_open_with_a_sentence():
+    cases = {
+        "dead": (errno.ECONNRESET, "UNAVAILABLE"),
+        "garbage": (errno.ECONNRESET, "UNAVAILABLE"),
+        "http1": (errno.ECONNRESET, "UNAVAILABLE"),
+        "silent": (errno.ETIMEDOUT, "no answer within 300 ms"),
+        "goaway": (None, "probe the plugin: "),  # either way, in time
+    }
+    with start() as h:
+        for mode, (code, text) in cases.items():
+            with csi.bad("connection=" + mode) as plugin:
+                began = time.monotonic()
+                e = case.raises(RequestError, csi.open_channel, h, plugin, 1, 300)
+                print("    %-8s %d %s" % (mode, e.code, e.text))
+                if code:
+                    case.equal(e.code, -code, mode)
+                case.contains(e.text, text, mode)
+                if time.monotonic() - began > 1.5:
+                    raise AssertionError("%s: the open took %.1f s" % (mode, time.monotonic() - began))
+        is_alive(h)
+
+
+def test_bad_probes_fail_the_open():
+    with start() as h:
+        for rule, code, text in (("Probe=hang", errno.ETIMEDOUT, "no answer within 200 ms"),
+                                 ("Probe=status:9", errno.EIO, "FAILED_PRECONDITION: as commanded"),
+                                 ("Probe=status:12", errno.EIO, "UNIMPLEMENTED"),
+                                 ("Probe=once:14", errno.ECONNRESET, "UNAVAILABLE: as commanded"),
+                                 ("Probe=garbage", errno.EPROTO, "no message"),
+                                 ("Probe=die", errno.ECONNRESET, "UNAVAILABLE")):
+            with csi.bad(rule) as plugin:
+                e = case.raises(RequestError, csi.open_channel, h, plugin, 1, 200)
+                case.equal(e.code, -code, rule + ": " + e.text)
+                case.contains(e.text, text, rule)
+                refused(errno.ENOENT, h, "CSI_CALL_REQ", {"channel": 1, "timeout_ms": 100, "probe": {}})
+        is_alive(h)
+
+
+def test_a_plugin_that_is_not_ready_keeps_its_channel():
+    with csi.bad("Probe=huge:0") as plugin, start() as h:  # ready {} is BoolValue false
+        case.equal(csi.open_channel(h, plugin, 1), False, "ready")
+        case.equal(csi.call(h, 1, "get_plugin_info")[0], csi.OK, "a call")
+
+
+def test_answers_that_cannot_be_used_are_an_error_with_a_sentence():
+    cases = (
+        ("GetPluginInfo=garbage", "get_plugin_info", csi.INTERNAL, "no message"),
+        ("GetPluginInfo=nothing", "get_plugin_info", csi.INTERNAL, "there is none"),
+        ("GetPluginInfo=nul", "get_plugin_info", csi.INTERNAL, "field name of GetPluginInfoResponse is no text"),
+        ("GetPluginInfo=latin1", "get_plugin_info", csi.INTERNAL, "is no text"),
+        ("GetPluginInfo=twice", "get_plugin_info", csi.INTERNAL, "has the field name twice"),
+        ("GetPluginInfo=huge:61440", "get_plugin_info", csi.INTERNAL, "larger than 61440 bytes"),
+        ("GetPluginInfo=huge:4000000", "get_plugin_info", csi.INTERNAL, "larger than 61440 bytes"),
+        ("GetPluginInfo=huge:5000000", "get_plugin_info", csi.RESOURCE_EXHAUSTED, ""),
+        ("NodeGetCapabilities=many:1000000", "node_get_capabilities", csi.INTERNAL, "too large"),
+        ("CreateVolume=huge:100", "create_volume", csi.INTERNAL, ""),
+        ("Probe=huge:3", "probe", csi.INTERNAL, ""),
+    )
+    with start() as h:
+        for rule, method, status, text in cases:
+            with csi.bad(*([rule] if not rule.startswith("Probe") else ["GetPluginInfo=ok"])) as plugin:
+                csi.open_channel(h, plugin, 1)
+                if rule.startswith("Probe"):
+                    h.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})
+                    continue
+                found = csi.call(h, 1, method)
+                case.equal((found[0], found[2]), (status, None), rule + ": " + found[1])
+                case.contains(found[1], text, rule)
+                case.equal(csi.call(h, 1, "node_get_info")[0], csi.OK, "the next call after " + rule)
+                h.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})
+
+
+def test_unknown_fields_are_dropped_and_empty_answers_are_answers():
+    with csi.bad("GetPluginInfo=unknown", "NodeGetInfo=none", "CreateVolume=none") as plugin, start() as h:
+        csi.open_channel(h, plugin, 1)
+        case.equal(csi.call(h, 1, "get_plugin_info")[2]["name"], "csi-bad.drover", "what is known")
+        case.equal(csi.call(h, 1, "node_get_info")[2]["node_id"], "", "an empty answer")
+        case.equal(csi.call(h, 1, "create_volume", {"name": "v"})[2]["volume"], None, "no volume in it")
+
+
+def test_messages_are_made_printable_and_cut():
+    with csi.bad("DeleteVolume=noise:13") as plugin, start() as h:
+        csi.open_channel(h, plugin, 1)
+        status, message, _ = csi.call(h, 1, "delete_volume")
+        case.equal(status, csi.INTERNAL, "status")
+        if not 900 < len(message.encode()) < 1024 or not message.isprintable():
+            raise AssertionError("%d bytes: %r" % (len(message.encode()), message))
+
+
+def test_a_plugin_that_dies_is_unavailable_and_a_new_descriptor_works():
+    with csi.bad("NodePublishVolume=die", "NodeStageVolume=hang") as plugin, start() as h:
+        csi.open_channel(h, plugin, 1)
+        hanging = csi.send_call(h, 1, "node_stage_volume", timeout_ms=60000)
+        dying = csi.send_call(h, 1, "node_publish_volume", timeout_ms=60000)
+        ended = [h.ipc.recv(5) for _ in range(2)]
+        case.equal(sorted(p.serial for p in ended), [hanging, dying], "both end")
+        case.equal({p["grpc_status"] for p in ended}, {csi.UNAVAILABLE}, "their status")
+        case.equal(csi.call(h, 1, "node_get_info")[0], csi.UNAVAILABLE, "the channel is dead for good")
+        h.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})
+        with csi.bad() as again:
+            case.equal(csi.open_channel(h, again, 1), True, "the same number, a new descriptor")
+
+
+def test_limits_and_wrong_requests():
+    with csi.bad("NodeStageVolume=hang") as plugin, start() as h:
+        csi.open_channel(h, plugin, 1)
+        with plugin.connect() as sock:
+            fds = [sock.fileno()]
+            refused(errno.EEXIST, h, "CSI_PLUGIN_OPEN_REQ", {"channel": 1, "probe_timeout_ms": 100}, fds)
+            refused(errno.EINVAL, h, "CSI_PLUGIN_OPEN_REQ", {"channel": 0, "probe_timeout_ms": 100}, fds)
+            refused(errno.EINVAL, h, "CSI_PLUGIN_OPEN_REQ", {"channel": 2, "probe_timeout_ms": 0}, fds)
+        null = os.open("/dev/null", os.O_RDWR)
+        case.raises(RequestError, h.ipc.call, "CSI_PLUGIN_OPEN_REQ", {"channel": 2, "probe_timeout_ms": 100}, [null])
+        os.close(null)
+        refused(errno.ENOENT, h, "CSI_PLUGIN_CLOSE_REQ", {"channel": 2})
+        refused(errno.ENOENT, h, "CSI_CALL_REQ", {"channel": 2, "timeout_ms": 100, "probe": {}})
+        refused(errno.EINVAL, h, "CSI_CALL_REQ", {"channel": 1, "timeout_ms": 0, "probe": {}})
+        refused(errno.EINVAL, h, "CSI_CALL_REQ", {"channel": 1, "timeout_ms": 100})
+        for _ in range(256):
+            csi.send_call(h, 1, "node_stage_volume", timeout_ms=60000)
+        case.contains(refused(errno.EBUSY, h, "CSI_CALL_REQ", {"channel": 1, "timeout_ms": 100, "probe": {}}), "256")
+        h.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})
+        for _ in range(256):
+            case.equal(h.ipc.recv(5)["grpc_status"], csi.CANCELLED, "each of them ends")
+        for channel in range(1, 65):
+            csi.open_channel(h, plugin, channel)
+        with plugin.connect() as sock:
+            refused(errno.EBUSY, h, "CSI_PLUGIN_OPEN_REQ", {"channel": 65, "probe_timeout_ms": 100}, [sock.fileno()])
+
+
+def test_no_descriptor_is_left_behind():
+    with start() as h:
+        is_alive(h)
+        before = len(os.listdir("/proc/%d/fd" % h.pid))
+        for rule in ("Probe=ok", "Probe=hang", "connection=dead", "connection=garbage"):
+            with csi.bad(rule) as plugin:
+                for _ in range(10):
+                    try:
+                        csi.open_channel(h, plugin, 1, 50)
+                        h.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})
+                    except RequestError:
+                        pass
+        case.until(lambda: len(os.listdir("/proc/%d/fd" % h.pid)) <= before, 5, "the descriptors of closed channels")
+
+
+def test_it_ends_when_the_launcher_or_the_supervisor_does():
+    for which in ("link", "ipc"):
+        with csi.bad("NodeStageVolume=hang") as plugin:
+            h = start()
+            csi.open_channel(h, plugin, 1)
+            csi.send_call(h, 1, "node_stage_volume", timeout_ms=60000)
+            began = time.monotonic()
+            getattr(h, which).close()
+            case.equal(h.wait(5), 0, "exit status after the end of the " + which)
+            if time.monotonic() - began > 1:
+                raise AssertionError("it took %.1f s" % (time.monotonic() - began))
+            h.close()
+
+
+def test_a_broken_protocol_ends_it():
+    h = start()
+    h.ipc.send_raw(64, b"\xff\xff")
+    case.equal(h.wait(5), 1, "exit status")
+    case.contains(h.log(), "does not decode", "its log")
+    h.close()
+
+
+try:
+    case.run(globals())
+finally:
+    PLACES.remove()

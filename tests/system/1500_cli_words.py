@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""drover's words: help, flags, addresses, exit codes."""
+import os
+import re
+import socket
+
+from lib import ROOT, binary, case
+from lib.fake_api import FakeApi, run_command
+
+
+def commands():
+    """Every command that the help lists."""
+    out = run_command(["help"]).out
+    return re.findall(r"^  (\w+(?: \w+)?)  +\S", out, re.M)
+
+
+def test_help_lists_every_command_and_each_has_help():
+    found = commands()
+    for wanted in ("agent", "job run", "job stop", "job status", "alloc status", "alloc logs", "alloc stop", "node status",
+                   "node drain", "status", "volume create", "volume status", "volume delete", "plugin status", "leaks",
+                   "version"):
+        case.equal(wanted in found, True, wanted)
+    for words in found:
+        for flag in ("-h", "-help", "--help"):
+            r = run_command(words.split() + [flag])
+            case.equal((r.code, r.err), (0, ""), words)
+            case.contains(r.out, "Usage: drover " + words)
+        case.equal(run_command(["help"] + words.split()).out, r.out)
+
+
+def test_drover_and_a_noun_alone_print_help_and_fail():
+    for words in ([], ["job"], ["alloc"]):
+        r = run_command(words)
+        case.equal(r.code, 1)
+        case.contains(r.out, "Commands:")
+    case.equal(run_command(["--help"]).code, 0)
+    case.equal(run_command(["job", "-h"]).code, 0)
+
+
+def test_wrong_words_are_one_sentence_and_exit_1():
+    for words, part in ((["frobnicate"], "no command"), (["job", "fly"], "drover help job"),
+                        (["job", "run", "-frob", "x"], "no flag -frob"), (["job", "run"], "expected drover job run"),
+                        (["job", "status", "a", "b"], "expected"), (["alloc", "logs", "-n", "x", "abc"], "-n wants a number"),
+                        (["alloc", "logs", "-n"], "-n wants"), (["status", "-timeout", "soon"], "-timeout wants a time"),
+                        (["job", "stop", "-purge=maybe", "x"], "true or false"),
+                        (["status", "-address", "http://localhost"], "not of the form unix:///")):
+        r = run_command(words)
+        case.equal((r.code, r.out), (1, ""), words)
+        case.contains(r.err, part)
+        case.equal(r.err.count("\n"), 1, r.err)
+
+
+def test_version():
+    for words in (["version"], ["-version"], ["--version"]):
+        r = run_command(words)
+        case.equal(r.code, 0)
+        case.equal(bool(re.fullmatch(r"drover \d+\.\d+\.\d+\n", r.out)), True, r.out)
+
+
+def test_no_agent_says_what_to_do():
+    path = case.directory() + "/none"
+    r = run_command(["status"], env={"DROVER_ADDR": "unix://" + path})
+    case.equal((r.code, r.out), (1, ""))
+    case.contains(r.err, "no agent answers at unix://%s" % path)
+    case.contains(r.err, "drover agent")
+    # A socket file that nobody listens on any more is the same.
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(path)
+        case.contains(run_command(["status"], env={"DROVER_ADDR": "unix://" + path}).err, "no agent answers")
+
+
+def test_addresses_by_flag_by_variable_and_longer_than_sun_path():
+    deep = case.directory() + "/" + "/".join(["d" * 50] * 4)
+    os.makedirs(deep)
+    with FakeApi(deep + "/drover.sock") as api:
+        api.json("GET", "/v1/jobs", [])
+        address = "unix://" + api.path
+        case.equal(len(api.path) > 200, True)
+        for words, env in ((["-address", address], {}), (["--address=" + address], {"DROVER_ADDR": "unix:///nowhere"}),
+                           ([], {"DROVER_ADDR": address}), ([], {"NOMAD_ADDR": address}),
+                           ([], {"DROVER_ADDR": address, "NOMAD_ADDR": "http://localhost:4646"})):
+            r = run_command(["job", "status"] + words, env=env)
+            case.equal((r.code, r.out, r.err), (0, "No jobs\n", ""), words)
+
+
+def test_the_agent_verb_becomes_the_launcher_with_all_its_words():
+    directory = case.directory()
+    os.link(binary("drover"), directory + "/drover") if os.stat(directory).st_dev == os.stat(
+        binary("drover")).st_dev else os.system("cp %s %s/drover" % (binary("drover"), directory))
+    with open(directory + "/drover-launcher", "w", encoding="ascii") as f:
+        f.write("#!/bin/sh\nfor w; do echo \"[$w]\"; done\nexit 7\n")
+    os.chmod(directory + "/drover-launcher", 0o755)
+    import subprocess
+    r = subprocess.run([directory + "/drover", "agent", "-config", "a b", "-config=/c", "-dev", "-data-dir", "/d"],
+                       stdout=subprocess.PIPE, check=False)
+    case.equal((r.returncode, r.stdout.decode()), (7, "[-config]\n[a b]\n[-config=/c]\n[-dev]\n[-data-dir]\n[/d]\n"))
+
+
+def test_the_manual_names_every_command_and_flag():
+    with open(ROOT + "/docs/drover.1", encoding="utf-8") as f:
+        manual = f.read().replace("\\-", "-")
+    for words in commands():
+        case.contains(manual, words.replace(" ", " "), "command in the manual")
+        for flag in re.findall(r"^  -([\w-]+)", run_command(words.split() + ["-h"]).out, re.M):
+            case.equal(bool(re.search(r"(Fl |-)%s\b" % re.escape(flag), manual)), True, "flag -%s of %s" % (flag, words))
+
+
+case.run(globals())

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""drover against an agent that answers garbage, slowly, for ever, or not at all: one sentence, exit code 1, no hang."""
+import json
+import random
+import time
+
+from lib import case
+from lib.fake_api import NODE, FakeApi, answer, chunked
+
+GARBAGE = (
+    (b"hello\r\n\r\n", "not HTTP"), (b"HTTP/2 200\r\n\r\n", "not HTTP"), (b"HTTP/1.1 99999 X\r\n\r\n", "no status"),
+    (b"HTTP/1.1 2x0 X\r\n\r\n", "no status"), (b"\x16\x03\x01\x02\x00\r\n", "not HTTP"), (b"\0" * 100 + b"\n", "NUL"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "Content-Length"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n", "Content-Length"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n[]", "Content-Length"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", "Transfer-Encoding"),
+    (b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n", "header"), (b"HTTP/1.1 200 OK\r\n: x\r\n\r\n", "header"),
+    (b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 5000 + b"\r\n", "too many headers"),
+    (b"HTTP/1.1 200 OK\r\nA: " + b"b" * 100000, "too long"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "chunk"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n", "chunk"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n", "chunk"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]x\r\n", "longer"),
+    (answer(200, b"<html>"), "not JSON"), (answer(200, b"[1,"), "not JSON"), (answer(200, b"\xff\xfe"), "not JSON"),
+    (answer(200, b"[" * 100000), "not JSON"),
+)
+WELL = (
+    answer(200, b"[]"), chunked([b"[", b"]"]), b"HTTP/1.0 200 OK\n\n[]", b"HTTP/1.1 200 OK\r\n\r\n[]",
+    b"HTTP/1.1 100 Continue\r\n\r\n" + answer(200, b"[]"), b"HTTP/1.1 200\r\ncontent-LENGTH:   2  \r\n\r\n[] and more",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n2;ext=1\r\n[]\r\n0\r\nTrailer: x\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n[]", answer(200, b""),
+)
+
+
+def test_garbage_is_one_sentence():
+    with FakeApi() as api:
+        for data, part in GARBAGE:
+            api.raw("GET", "/v1/jobs", data)
+            r = api.drover("job", "status")
+            case.equal((r.code, r.out), (1, ""), data[:60])
+            case.contains(r.err, part, data[:60])
+            case.equal(r.err.count("\n"), 1, r.err)
+
+
+def test_all_forms_of_a_good_answer_are_read():
+    with FakeApi() as api:
+        for data in WELL:
+            api.raw("GET", "/v1/jobs", data)
+            r = api.drover("job", "status")
+            case.equal((r.code, r.out, r.err), (0, "No jobs\n", ""), data)
+
+            def byte_by_byte(request, conn, data=data):
+                for i in range(len(data)):
+                    conn.sendall(data[i:i + 1])
+            api.route("GET", "/v1/jobs", byte_by_byte)
+            case.equal(api.drover("job", "status").out, "No jobs\n", data)
+
+
+def test_json_of_the_wrong_shape_is_an_empty_page():
+    shapes = (5, None, "x", True, [], {}, [[]], [None], [5], {"ID": []}, [{"ID": {"a": 1}, "Status": 5, "SubmitTime": "soon"}],
+              [{"ID": "x", "TaskStates": [], "Events": 7, "DrainStrategy": 1, "Drivers": {"x": 0}}],
+              {"TaskGroups": {"x": 1}, "TaskStates": {"t": 5, "u": {"Events": [5, {"Time": "x"}]}}, "CreateTime": -2**63},
+              {"WriteAllocs": [1], "ReadAllocs": {"x": 1}, "Allocations": [1, "x"], "Capacity": -2**63},
+              {"NodeResources": {"Memory": {"MemoryMB": 2**63 - 1}}, "StatusUpdatedAt": 2**62, "Events": [{"Timestamp": 9}]})
+    pages = (["job", "status"], ["job", "status", "web"], ["alloc", "status"], ["alloc", "status", NODE], ["node", "status"],
+             ["node", "status", NODE], ["volume", "status"], ["plugin", "status"], ["leaks"], ["status"],
+             ["volume", "status", "web"], ["plugin", "status", "web"], ["alloc", "logs", NODE], ["job", "stop", "web"],
+             ["alloc", "stop", "-detach", NODE])
+    with FakeApi() as api:
+        for shape in shapes:
+            body = answer(200, json.dumps(shape).encode())
+            for method in ("GET", "DELETE", "PUT"):
+                api.route(method, "/v1/.*", lambda request, conn, body=body: body)
+            for path in ("jobs", "volumes", "plugins"):
+                api.json("GET", "/v1/" + path, [{"ID": "web"}, shape])
+            for words in pages:
+                r = api.drover(*words)
+                case.equal(r.code in (0, 1, 2), True, "%r %r: %r" % (words, shape, r.err))
+
+
+def test_cut_connections():
+    whole = answer(200, b"[1, 2, 3]")
+    with FakeApi() as api:
+        for n in (0, 1, 20, len(whole) - 1):
+            api.raw("GET", "/v1/jobs", whole[:n])
+            began = time.monotonic()
+            r = api.drover("job", "status")
+            case.equal((r.code, r.out), (1, ""))
+            case.contains(r.err, "without an answer" if n == 0 else "cut off")
+            case.equal(time.monotonic() - began < 10, True)
+
+
+def test_slow_and_silent_agents_end_at_the_timeout():
+    def silent(request, conn):
+        conn.recv(1)
+
+    def drip(request, conn):
+        conn.sendall(b"HTTP/1.1 200 OK\r\n\r\n[")
+        while True:
+            conn.sendall(b" ")
+            time.sleep(0.01)
+
+    with FakeApi() as api:
+        for fn in (silent, drip):
+            api.route("GET", "/v1/jobs", fn)
+            began = time.monotonic()
+            r = api.drover("job", "status", "-timeout", "300ms")
+            case.equal((r.code, r.out), (1, ""))
+            case.contains(r.err, "in time")
+            case.equal(0.25 < time.monotonic() - began < 5, True)
+
+
+def test_an_endless_answer_is_refused_before_memory_is_gone():
+    piece = b"x" * (1 << 20)
+
+    def endless(request, conn):
+        conn.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            conn.sendall(piece)
+
+    with FakeApi() as api:
+        api.route("GET", "/v1/jobs", endless)
+        r = api.drover("job", "status")
+        case.equal((r.code, r.out), (1, ""))
+        case.contains(r.err, "larger than")
+
+
+def test_random_answers():
+    """Good answers with bytes changed: anything but a hang or a death by signal. The seed is printed."""
+    seed = random.randrange(1 << 32)
+    rng = random.Random(seed)
+    print("    seed %d" % seed)
+    with FakeApi() as api:
+        for _ in range(300):
+            data = bytearray(rng.choice(WELL[:6] + (answer(200, b'[{"ID": "web", "Status": "running"}]'),)))
+            for _ in range(rng.randrange(1, 6)):
+                at = rng.randrange(len(data))
+                data[at:at + rng.randrange(3)] = bytes(rng.randrange(256) for _ in range(rng.randrange(3)))
+            api.raw("GET", "/v1/jobs", bytes(data))
+            r = api.drover("job", "status", "-timeout", "5s")
+            case.equal(r.code in (0, 1), True, bytes(data))
+            case.equal(bool(r.code), bool(r.err), bytes(data))
+
+
+case.run(globals())

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CSI plugins as processes, and calls to them through csi-helper.
+
+    with csi.bad("Probe=hang") as plugin, helper.Helper("csi-helper", places) as h:
+        csi.open_channel(h, plugin, 1)
+"""
+import os
+import signal
+import socket
+import subprocess
+
+from . import binary, build_dir, case
+
+OK, CANCELLED, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS = 0, 1, 3, 4, 5, 6
+RESOURCE_EXHAUSTED, FAILED_PRECONDITION, ABORTED, OUT_OF_RANGE, UNIMPLEMENTED, INTERNAL, UNAVAILABLE = 8, 9, 10, 11, 12, 13, 14
+
+METHODS = ("probe", "get_plugin_info", "get_plugin_capabilities", "node_get_info", "node_get_capabilities",
+           "controller_get_capabilities", "node_stage_volume", "node_unstage_volume", "node_publish_volume",
+           "node_unpublish_volume", "create_volume", "delete_volume")
+
+
+class Plugin:
+    """A running plugin. .socket is its path."""
+
+    def __init__(self, argv, path, log, user=None, **options):
+        self.socket = path
+        if os.path.exists(path):
+            os.unlink(path)
+        with open(log, "ab") as out:
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, **options)
+        self.log_path = log
+        try:
+            case.until(lambda: self._listens() or self.process.poll() is not None, 20, "the plugin's socket")
+            if self.process.poll() is not None:
+                raise AssertionError("the plugin ended: " + self.log())
+        except BaseException:
+            self.stop()
+            raise
+
+    def _listens(self):
+        if not os.path.exists(self.socket):
+            return False
+        with open("/proc/net/unix", encoding="utf-8") as f:
+            # Flags 00010000 is __SO_ACCEPTCON: it listens already.
+            return any(line.split()[3] == "00010000" and line.split()[-1] == self.socket for line in f)
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def connect(self):
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            sock.connect(self.socket)
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.kill()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def bad(*rules):
+    """csi_bad with these rules: "NodeStageVolume=hang", "connection=dead"."""
+    base = case.directory()
+    return Plugin([os.path.join(build_dir(), "tests", "csi_bad"), base + "/csi.sock"] + list(rules), base + "/csi.sock",
+                  base + "/log")
+
+
+def local(base, node_id="node-1", wrap=()):
+    """drover-csi-local with its volumes and its socket below base."""
+    path = base + "/csi.sock"
+    argv = list(wrap) + [binary("csi-local"), "-root", base + "/volumes", "-endpoint", "unix://" + path, "-node-id", node_id]
+    return Plugin(argv, path, base + "/plugin.log")
+
+
+def send_open(h, plugin, channel, timeout_ms=5000):
+    """Sends CSI_PLUGIN_OPEN_REQ with a new connection. Returns the serial."""
+    with plugin.connect() as sock:
+        return h.ipc.send("CSI_PLUGIN_OPEN_REQ", {"channel": channel, "probe_timeout_ms": timeout_ms}, [sock.fileno()])
+
+
+def open_channel(h, plugin, channel, timeout_ms=5000):
+    """Whether the plugin is ready; RequestError if it did not answer the probe."""
+    return h.ipc.answer(send_open(h, plugin, channel, timeout_ms))["ready"]
+
+
+def send_call(h, channel, method, request=None, timeout_ms=5000):
+    """Sends CSI_CALL_REQ. Returns the serial."""
+    return h.ipc.send("CSI_CALL_REQ", {"channel": channel, "timeout_ms": timeout_ms, method: request or {}})
+
+
+def call(h, channel, method, request=None, timeout_ms=5000):
+    """(status, message, answer) of one call."""
+    reply = h.ipc.answer(send_call(h, channel, method, request, timeout_ms), timeout_ms / 1000 + 5)
+    return reply["grpc_status"], reply["grpc_message"], reply[method]

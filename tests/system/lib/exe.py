@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The executor's protocol and the record of a run: proto/executor.h as Python."""
+import array
+import os
+import re
+import select
+import socket
+import struct
+
+from . import ROOT, case
+from .ipc import Error
+
+
+def _enums():
+    """Every enum constant of executor.h and task_spec.h: EXE_HELLO, EXE_RUNNING, EXE_STEP_MOUNT, SPEC_COMMAND …"""
+    values = {}
+    for name in ("executor.h", "task_spec.h"):
+        with open(os.path.join(ROOT, "proto", name), encoding="utf-8") as f:
+            values.update({k: int(v) for k, v in re.findall(r"^\t((?:EXE|SPEC)_\w+) = (\d+),", f.read(), re.M)})
+    return values
+
+
+globals().update(_enums())
+STATES = {v: k[4:].lower() for k, v in _enums().items()
+          if k in ("EXE_SETTING_UP", "EXE_RUNNING", "EXE_STOPPING", "EXE_ENDED", "EXE_FAILED")}
+
+VERSION, MSG_MAX = 1, 256
+HEAD = struct.Struct("<HHI")
+
+
+class Layout:
+    """A struct of fixed size behind its head: names and their formats."""
+
+    def __init__(self, *fields):
+        self.names = [name for name, _ in fields]
+        self.struct = struct.Struct("<" + "".join(form for _, form in fields))
+
+    def unpack(self, data):
+        return dict(zip(self.names, self.struct.unpack_from(data)))
+
+    def pack(self, **values):
+        return self.struct.pack(*(values[name] for name in self.names))
+
+
+HELLO = Layout(("run", "16s"), ("state", "I"), ("step", "I"), ("error", "i"), ("detail", "I"), ("executor_pid", "I"),
+               ("task_pid", "I"), ("task_start_ticks", "Q"), ("started_boot_ns", "Q"), ("started_real_ns", "Q"),
+               ("lease_dev", "Q"), ("lease_ino", "Q"), ("lease_ms", "Q"))
+EXITED = Layout(("run", "16s"), ("flags", "I"), ("exit_code", "i"), ("exit_signal", "i"), ("zero", "I"),
+                ("ended_boot_ns", "Q"), ("ended_real_ns", "Q"), ("lease_limit_ms", "Q"), ("lease_last_ok_ns", "Q"),
+                ("lease_late_ns", "Q"))
+SIGNAL = Layout(("signal", "I"), ("zero", "I"))
+STOP = Layout(("signal", "I"), ("zero", "I"), ("timeout_ms", "Q"))
+LEASE = Layout(("limit_ms", "Q"))
+RECORD = Layout(("magic", "Q"), ("version", "I"), ("size", "I"), ("run", "16s"), ("alloc", "16s"), ("boot_id", "40s"),
+                ("state", "I"), ("step", "I"), ("error", "i"), ("detail", "I"), ("executor_pid", "I"), ("task_pid", "I"),
+                ("task_start_ticks", "Q"), ("started_boot_ns", "Q"), ("started_real_ns", "Q"), ("flags", "I"),
+                ("exit_code", "i"), ("exit_signal", "i"), ("zero", "I"), ("ended_boot_ns", "Q"), ("ended_real_ns", "Q"),
+                ("lease_limit_ms", "Q"), ("lease_last_ok_ns", "Q"), ("lease_late_ns", "Q"), ("pad", "56s"), ("sum", "Q"))
+RECORD_MAGIC, RECORD_SIZE = 0x6365722D72657672, 256
+
+BODIES = {1: HELLO, 2: HELLO, 3: EXITED, 4: SIGNAL, 5: STOP, 6: LEASE}
+
+
+def fnv1a(data):
+    h = 0xCBF29CE484222325
+    for b in data:
+        h = ((h ^ b) * 0x100000001B3) & ((1 << 64) - 1)
+    return h
+
+
+def parse_record(data):
+    """The fields of a record; Error unless it is a valid one."""
+    if len(data) != RECORD_SIZE:
+        raise Error("a record of %d bytes" % len(data))
+    r = RECORD.unpack(data)
+    if r["magic"] != RECORD_MAGIC or r["size"] != RECORD_SIZE or r["sum"] != fnv1a(data[:-8]):
+        raise Error("a record with wrong magic, size or sum")
+    r["boot_id"] = r["boot_id"].rstrip(b"\0").decode()
+    return r
+
+
+def read_record(places, run):
+    """The record of a run (32 hex digits), None while there is none."""
+    try:
+        with open("%s/run/%s.rec" % (places.data, run), "rb") as f:
+            return parse_record(f.read())
+    except FileNotFoundError:
+        return None
+
+
+def spec(command, args=(), env=(), mounts=(), cwd=None, secrets=()):
+    """The task spec: bytes for the sealed memfd. env: {name: value} or ["NAME=value"]; secrets: {name: bytes}."""
+    if isinstance(env, dict):
+        env = ["%s=%s" % pair for pair in env.items()]
+    entries = [(1, command)] + [(2, a) for a in args] + [(3, e) for e in env] + [(4, m) for m in mounts]
+    entries += [(5, cwd)] if cwd is not None else []
+    for name, data in dict(secrets).items():
+        entries += [(6, name), (7, data)]
+    return b"".join(spec_entry(tag, text) for tag, text in entries)
+
+
+def spec_entry(tag, text):
+    data = text if isinstance(text, bytes) else text.encode()
+    return struct.pack("<II", tag, len(data)) + data + b"\0" * (((len(data) + 4) & ~3) - len(data))
+
+
+class Message:
+    def __init__(self, kind, fields, fds):
+        self.kind, self.fields, self.fds = kind, fields, fds
+
+    def __getitem__(self, name):
+        return self.fields[name]
+
+
+class Connection:
+    """To the executor of a run. .hello is what it said first; .pidfd the task's, or -1."""
+
+    def __init__(self, places, run, timeout=10.0):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        directory = os.open(places.runtime + "/x", os.O_PATH | os.O_DIRECTORY)
+        try:
+            self.sock.connect("/proc/self/fd/%d/%s.sock" % (directory, run))
+        except OSError:
+            self.sock.close()
+            raise
+        finally:
+            os.close(directory)
+        self.hello = self.recv(timeout)
+        if self.hello is None or self.hello.kind != 1:
+            raise Error("the executor did not begin with HELLO")
+        self.pidfd = self.hello.fds[0] if self.hello.fds else -1
+
+    def send(self, kind, fds=(), version=VERSION, **values):
+        """send(EXE_STOP, signal=15, timeout_ms=5000)"""
+        body = BODIES[kind].pack(**dict({"zero": 0} if kind in (4, 5) else {}, **values))
+        self.send_bytes(HEAD.pack(version, kind, HEAD.size + len(body)) + body, fds)
+
+    def send_bytes(self, data, fds=()):
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        self.sock.sendmsg([data], rights)
+
+    def recv(self, timeout=10.0):
+        """A Message, None at end of file."""
+        if not select.select([self.sock], [], [], timeout)[0]:
+            raise Error("nothing came from the executor within %.1f s" % timeout)
+        try:
+            data, rights, _, _ = self.sock.recvmsg(MSG_MAX + 1, socket.CMSG_SPACE(16), socket.MSG_CMSG_CLOEXEC)
+        except ConnectionResetError:
+            return None
+        fds = array.array("i")
+        for _, _, raw in rights:
+            fds.frombytes(raw[:len(raw) - len(raw) % fds.itemsize])
+        if not data:
+            return None
+        version, kind, size = HEAD.unpack_from(data)
+        if version != VERSION or size != len(data) or kind not in BODIES:
+            raise Error("a message with head %s" % data[:8].hex())
+        return Message(kind, BODIES[kind].unpack(data[8:]), list(fds))
+
+    def wait_state(self, state, seconds=10):
+        """Follows STATE until it is that one; the message that said so (or HELLO)."""
+        message = self.hello
+        while message["state"] != state:
+            message = self.recv(seconds)
+            if message is None or message.kind == 3:
+                raise Error("the executor ended before state %d" % state)
+        return message
+
+    def wait_exited(self, seconds=10):
+        """Follows until EXITED and end of file; its fields."""
+        while True:
+            message = self.recv(seconds)
+            if message is None:
+                raise Error("the executor closed without EXITED")
+            if message.kind == 3:
+                case.until(lambda: self.recv(seconds) is None, seconds, "end of the executor's connection")
+                return message.fields
+
+    def close(self):
+        self.sock.close()
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
+            self.pidfd = -1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
