@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mnt.h: what the files of the mount-helper share. Runs in: mount-helper, as root. Asked by:
+ * supervisor. */
+#ifndef DROVER_MOUNT_HELPER_MNT_H
+#define DROVER_MOUNT_HELPER_MNT_H
+
+#include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/config.h"
+#include "common/err.h"
+#include "common/id.h"
+#include "common/mount_proof.h"
+#include "common/proc.h"
+#include "proto/mount.pb-c.h"
+
+#define MNT_JOBS_MAX  32 /* children at work at one time */
+#define MNT_STUCK_MAX 16 /* children that outlived SIGKILL: beyond that nothing more is started */
+#define MNT_KINDS     4  /* of plugin: PluginKind, NONE unused */
+#define MNT_NOBODY    65534
+
+struct mnt;
+struct mnt_job;
+
+/* What a child sends back before it exits. */
+struct mnt_result {
+	int r; /* negative: e says why */
+	struct err e;
+	int fd; /* -1: none; sent along */
+	bool flag;
+	struct mount_proof proof;
+};
+
+/* Runs in the child. fd is the one descriptor that was handed to it. Sets what it has to say in
+ * ret. */
+typedef int mnt_work(int fd, const void *arg, struct mnt_result *ret, struct err *e);
+/* Runs in the helper when the work has succeeded: answers the request. res->fd is closed after it.
+ */
+typedef void mnt_done(struct mnt *m, const struct mnt_job *j, struct mnt_result *res);
+
+struct mnt_job {
+	pid_t pid; /* 0: a free slot */
+	int sock;
+	unsigned type; /* of the request that waits for it; 0: none does */
+	uint32_t serial;
+	uint64_t deadline_ms;
+	mnt_done *done;
+	char what[160]; /* "prove volume x": stands in the error when nothing comes back */
+	struct id run;  /* MNT_PLUGIN_CONNECT_REQ's */
+};
+
+struct mnt {
+	char data_dir[CONFIG_PATH_SIZE]; /* without links, as mountinfo has it */
+	char cgroup[CONFIG_PATH_SIZE];
+	int data_fd;
+	int root_fds[MNT_ROOT__MNT_ROOT_CSI +
+		     1]; /* enum MntRoot; directories that only root can change */
+	int trash_fds[MNT_ROOT__MNT_ROOT_CSI + 1];
+	int kind_fds[MNT_KINDS];
+	uid_t executor_uid, agent_uids[4];
+	gid_t drover_gid, executor_gid;
+	struct mnt_job jobs[MNT_JOBS_MAX];
+	pid_t stuck[MNT_STUCK_MAX + MNT_JOBS_MAX];
+	unsigned n_stuck;
+	bool trash_full; /* something was put there since the last emptying began */
+};
+
+extern const struct proc_spec mnt_spec;
+
+/* mnt_roots.c: opens the roots, before the drop. */
+int mnt_roots_open(void *state, const struct proc_args *args, struct err *e);
+extern const char *const mnt_kind_names[MNT_KINDS];
+
+/* One handler per message of proto/mount.proto; see proc_handler in common/proc.h. */
+proc_handler mnt_on_alloc_dir_make, mnt_on_alloc_dir_remove, mnt_on_plugin_dir_make,
+    mnt_on_plugin_dir_remove, mnt_on_plugin_connect, mnt_on_volume_dir_make, mnt_on_volume_prove,
+    mnt_on_volume_dir_remove, mnt_on_root_list, mnt_on_disk_stat;
+
+/* The 16 bytes of a field as an id and its text; -EINVAL with *e for anything else. what names the
+ * field. */
+int mnt_id_read(const ProtobufCBinaryData *field, const char *what, struct id *ret,
+    char ret_uuid[ID_UUID_SIZE], struct err *e);
+/* -EINVAL unless the kind is one that has a directory and the name may be a component. */
+int mnt_plugin_check(PluginKind kind, const char *plugin, struct err *e);
+
+/* mnt_trash.c: moves dir_fd's name out of the way at once; its contents go later, in a child. 0,
+ * also if it was not there. */
+int mnt_trash_put(struct mnt *m, MntRoot root, int dir_fd, const char *name, struct err *e);
+/* Starts that child if there is something to do and none is at work. */
+void mnt_trash_empty(struct mnt *m);
+
+/*
+ * mnt_child.c: forks a child that runs work(fd, arg) and is gone after timeout_ms. Returns
+ * PROC_LATER: done() or an error answers req (NULL: nobody waits). -EBUSY with MNT_STUCK_MAX
+ * children that do not die. fd stays the caller's.
+ */
+int mnt_child_start(struct mnt *m, const struct ipc_packet *req, const struct id *run,
+    unsigned timeout_ms, int fd, mnt_work *work, const void *arg, mnt_done *done, const char *what,
+    struct err *e);
+/* Takes results, ends the overdue, reaps. Between requests. */
+void mnt_child_collect(void *state);
+/* How long until the next deadline; -1: no child is at work. */
+int mnt_child_timeout(void *state);
+
+/*
+ * mnt_plugin.c: the root of a plugin, O_PATH. -ENOENT; -EBUSY when something else is mounted on it;
+ * with need_mount -ENOTCONN when it is no mount point of its own (after a reboot, until the plugin
+ * is started again).
+ */
+int mnt_plugin_root_open(const struct mnt *m, PluginKind kind, const char *plugin, bool need_mount,
+    int *ret_fd, struct err *e);
+
+/* mnt_volume.c: removes the directories per-alloc/<alloc> of all plugins, which must be empty. 0 or
+ * -errno with *e. */
+int mnt_volume_alloc_remove(const struct mnt *m, const char *alloc, struct err *e);
+
+#endif

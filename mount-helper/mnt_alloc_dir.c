@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * mnt_alloc_dir.c: the directories of an alloc. Runs in: mount-helper, as root. Asked by:
+ *supervisor.
+ *
+ *	alloc/<alloc>/			root 0711
+ *	    alloc/			root 01777: tasks share it, and cannot take away what drover
+ *put there data/ tmp/		nobody 0777 logs			root 0755, where exec mounts
+ *logs/<alloc>; or, when all tasks are raw_exec and see host paths, a link to it <task>/
+ *root 0755 local/ private/ tmp/	nobody 0777, 0777, 01777
+ *		secrets			a link to secrets/<alloc>/<task>, for raw_exec; exec binds
+ *that directory itself secrets/<alloc>/		root 0711 <task>/			root
+ *0700, until its executor gives it to the task's user
+ *	logs/<alloc>/			executor:drover 2755
+ *
+ * This is on the path of every start: each directory is one mkdirat(2) with its final mode, below
+ *directories that nobody but root can change, so that names need no openat2(2). What is there
+ *already is looked at and not changed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/crash.h"
+#include "common/mountinfo.h"
+#include "mount-helper/mnt.h"
+
+enum entry_owner { OWNER_ROOT, OWNER_NOBODY };
+
+struct entry {
+	const char *suffix; /* behind the directory's name */
+	mode_t mode;
+	enum entry_owner owner;
+};
+
+static const struct entry shared_entries[] = {
+	{ "", 01777, OWNER_ROOT },
+	{ "/data", 0777, OWNER_NOBODY },
+	{ "/tmp", 0777, OWNER_NOBODY },
+};
+
+static const struct entry task_entries[] = {
+	{ "", 0755, OWNER_ROOT },
+	{ "/local", 0777, OWNER_NOBODY },
+	{ "/private", 0777, OWNER_NOBODY },
+	{ "/tmp", 01777, OWNER_NOBODY },
+};
+
+/* Is what has the name what drover would make? Only root's are held to their mode: a task may
+ * change its own. */
+static int
+check_entry(int dir_fd, const char *path, mode_t type, mode_t mode, struct err *e)
+{
+	struct stat st;
+
+	if (fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set(e, -errno, "look at %s", path);
+	if ((st.st_mode & S_IFMT) != type || st.st_uid != 0 ||
+	    (type == S_IFDIR && (st.st_mode & 07777) != mode))
+		return err_say(e, -EEXIST,
+		    "%s is there, but it is not what was made (mode %o, owner %u)", path,
+		    st.st_mode, st.st_uid);
+	return 0;
+}
+
+/* 1 made, 0 was there, -errno. */
+static int
+make_root_dir(int dir_fd, const char *path, mode_t mode, struct err *e)
+{
+	if (mkdirat(dir_fd, path, mode) == 0)
+		return 1;
+	if (errno != EEXIST)
+		return err_set(e, -errno, "make %s", path);
+	return check_entry(dir_fd, path, S_IFDIR, mode, e);
+}
+
+/* A link that drover made, or makes. */
+static int
+make_link(int dir_fd, const char *path, const char *target, struct err *e)
+{
+	if (symlinkat(target, dir_fd, path) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return err_set(e, -errno, "make the link %s", path);
+	return check_entry(dir_fd, path, S_IFLNK, 0, e);
+}
+
+/*
+ * A nobody's directory that is there may be a task's work, and nothing here depends on it. One that
+ * is still root's is what a crash left between the two calls; the directory above is root's, so it
+ * can be nothing else.
+ */
+static int
+make_nobody_dir(int dir_fd, const char *path, mode_t mode, struct err *e)
+{
+	struct stat st;
+
+	if (mkdirat(dir_fd, path, mode) < 0) {
+		if (errno != EEXIST || fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return err_set(e, -errno, "make %s", path);
+		if (!S_ISDIR(st.st_mode) || st.st_uid != 0)
+			return 0;
+	}
+	if (fchownat(dir_fd, path, MNT_NOBODY, MNT_NOBODY, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set(e, -errno, "give %s to nobody", path);
+	return 0;
+}
+
+static int
+make_entries(int dir_fd, const char *name, const struct entry *entries, size_t n, struct err *e)
+{
+	char path[NAME_BYTES_MAX + 16];
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		(void)snprintf(path, sizeof path, "%s%s", name, entries[i].suffix);
+		r = entries[i].owner == OWNER_NOBODY
+			? make_nobody_dir(dir_fd, path, entries[i].mode, e)
+			: make_root_dir(dir_fd, path, entries[i].mode, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int
+make_shared(int dir_fd, const char *alloc, bool raw_exec, struct err *e)
+{
+	char target[ID_UUID_SIZE + 16];
+	int r = make_entries(dir_fd, "alloc", shared_entries, ELEMENTSOF(shared_entries), e);
+
+	if (r < 0)
+		return r;
+	if (!raw_exec)
+		r = make_root_dir(dir_fd, "alloc/logs", 0755, e);
+	else {
+		(void)snprintf(target, sizeof target, "../../../logs/%s", alloc);
+		r = make_link(dir_fd, "alloc/logs", target, e);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int
+make_task(const struct mnt *m, int dir_fd, const char *alloc, const char *task, struct err *e)
+{
+	char path[NAME_BYTES_MAX + ID_UUID_SIZE + 16], target[NAME_BYTES_MAX + ID_UUID_SIZE + 64];
+	int r = make_entries(dir_fd, task, task_entries, ELEMENTSOF(task_entries), e);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(path, sizeof path, "%s/%s", alloc, task);
+	/* Given to the task's user by its executor, who alone knows him: what is there is not
+	 * looked at. */
+	if (mkdirat(m->root_fds[MNT_ROOT__MNT_ROOT_SECRETS], path, 0700) < 0 && errno != EEXIST)
+		return err_set(e, -errno, "make secrets/%s", path);
+	(void)snprintf(target, sizeof target, "../../../secrets/%s", path);
+	(void)snprintf(path, sizeof path, "%s/secrets", task);
+	return make_link(dir_fd, path, target, e);
+}
+
+/* Group and set-group-id bit come from logs/ itself. Only root can reach it, so the owner is set
+ * also after a crash. */
+static int
+make_logs(const struct mnt *m, const char *alloc, struct err *e)
+{
+	int logs = m->root_fds[MNT_ROOT__MNT_ROOT_LOGS];
+
+	if ((mkdirat(logs, alloc, 0755) < 0 && errno != EEXIST) ||
+	    fchownat(logs, alloc, m->executor_uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set(e, -errno, "make logs/%s", alloc);
+	return 0;
+}
+
+static int
+make_all(struct mnt *m, int dir_fd, const char *alloc, const MntAllocDirMakeReq *req, struct err *e)
+{
+	int r = make_shared(dir_fd, alloc, req->raw_exec, e);
+
+	if (r < 0)
+		return r;
+	r = make_root_dir(m->root_fds[MNT_ROOT__MNT_ROOT_SECRETS], alloc, 0711, e);
+	for (size_t i = 0; r >= 0 && i < req->n_tasks; i++)
+		r = make_task(m, dir_fd, alloc, req->tasks[i], e);
+	return r < 0 ? r : make_logs(m, alloc, e);
+}
+
+static int
+put_in_trash(struct mnt *m, const char *alloc, bool keep_logs, struct err *e)
+{
+	static const MntRoot order[] = { MNT_ROOT__MNT_ROOT_SECRETS, MNT_ROOT__MNT_ROOT_CSI_SOCK,
+		MNT_ROOT__MNT_ROOT_LOGS, MNT_ROOT__MNT_ROOT_ALLOC };
+
+	for (size_t i = 0; i < ELEMENTSOF(order); i++) {
+		int r;
+
+		if (order[i] == MNT_ROOT__MNT_ROOT_LOGS && keep_logs)
+			continue;
+		r = mnt_trash_put(m, order[i], m->root_fds[order[i]], alloc, e);
+		if (r < 0)
+			return r;
+		if (i == 0)
+			CRASH_POINT(MNT_AFTER_TRASH);
+	}
+	return 0;
+}
+
+int
+mnt_on_alloc_dir_make(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+{
+	struct mnt *m = state;
+	const MntAllocDirMakeReq *req = (const MntAllocDirMakeReq *)(const void *)p->msg;
+	int allocs = m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC], made, r;
+	cleanup_close int dir_fd = -1;
+	char alloc[ID_UUID_SIZE];
+	struct id id;
+
+	r = mnt_id_read(&req->alloc, "alloc", &id, alloc, e);
+	if (r < 0)
+		return r;
+	if (req->n_tasks == 0)
+		return err_say(e, -EINVAL, "alloc %s has no tasks", alloc);
+	for (size_t i = 0; i < req->n_tasks; i++)
+		if (!name_is_task(req->tasks[i]))
+			return err_say(
+			    e, -EINVAL, "'%.140s' cannot be the name of a task", req->tasks[i]);
+	made = make_root_dir(allocs, alloc, 0711, e);
+	if (made < 0)
+		return made;
+	CRASH_POINT(MNT_AFTER_ALLOC_DIR);
+	dir_fd = openat(allocs, alloc, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	r = dir_fd < 0 ? err_set(e, -errno, "open alloc/%s", alloc)
+		       : make_all(m, dir_fd, alloc, req, e);
+	if (r < 0 && made)
+		(void)put_in_trash(m, alloc, false, NULL);
+	if (r < 0)
+		return err_prefix(e, "directories of alloc %s", alloc);
+	CRASH_POINT(MNT_AFTER_LOG_DIR);
+	((MntAllocDirMakeRep *)(void *)rep)->made = made;
+	return 0;
+}
+
+/* drover mounts nothing below an alloc; somebody else may have. Its volumes are below
+ * csi/…/per-alloc/<alloc>/. */
+static int
+refuse_mounts(const struct mnt *m, const char *alloc, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	char below[4][64];
+	struct mountinfo mi;
+	int r = mountinfo_read(&text);
+
+	if (r < 0)
+		return err_set(e, r, "read the mounts of this machine");
+	(void)snprintf(below[0], sizeof below[0], "alloc/%s", alloc);
+	(void)snprintf(below[1], sizeof below[1], "secrets/%s", alloc);
+	(void)snprintf(below[2], sizeof below[2], "csi/sock/%s", alloc);
+	(void)snprintf(below[3], sizeof below[3], "/per-alloc/%s/", alloc);
+	for (char *at = text; (r = mountinfo_next(&at, &mi)) != 0;) {
+		const char *rest = r < 0 ? NULL : mountinfo_below(mi.target, m->data_dir);
+
+		if (rest && (mountinfo_below(rest, below[0]) || mountinfo_below(rest, below[1]) ||
+				mountinfo_below(rest, below[2]) || strstr(rest, below[3])))
+			return err_say(e, -EBUSY,
+			    "alloc %s cannot be removed: %.256s is still mounted", alloc,
+			    mi.target);
+	}
+	return 0;
+}
+
+int
+mnt_on_alloc_dir_remove(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+{
+	struct mnt *m = state;
+	const MntAllocDirRemoveReq *req = (const MntAllocDirRemoveReq *)(const void *)p->msg;
+	char alloc[ID_UUID_SIZE];
+	struct id id;
+	int r;
+
+	if ((r = mnt_id_read(&req->alloc, "alloc", &id, alloc, e)) < 0 ||
+	    (r = refuse_mounts(m, alloc, e)) < 0 || (r = mnt_volume_alloc_remove(m, alloc, e)) < 0)
+		return r;
+	CRASH_POINT(MNT_BEFORE_REMOVE);
+	return put_in_trash(m, alloc, req->keep_logs, e);
+}

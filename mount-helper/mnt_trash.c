@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * mnt_trash.c: removal in two steps. Runs in: mount-helper; the second step in a child of it.
+ *
+ * A tree that a task filled may take minutes to remove, so a request only renames it into .trash
+ * (0700) beside it, which is one call, and cannot be half done. One child at a time empties the
+ * trash of all roots; what it cannot remove stays there, is logged, listed by MNT_ROOT_LIST as
+ * ".trash/…", and tried again with the next removal and at the next start.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "common/path.h"
+#include "mount-helper/mnt.h"
+
+#define EMPTY_TIMEOUT_MS (600 * 1000)
+
+static const char *const trashes[] = { "secrets/.trash", "alloc/.trash", "logs/.trash",
+	"csi/sock/.trash" };
+
+int
+mnt_trash_put(struct mnt *m, MntRoot root, int dir_fd, const char *name, struct err *e)
+{
+	static unsigned serial;
+	char aside[NAME_BYTES_MAX + 32];
+
+	for (;;) {
+		(void)snprintf(aside, sizeof aside, "%s.%d.%u", name, getpid(), serial++);
+		if (renameat2(dir_fd, name, m->trash_fds[root], aside, RENAME_NOREPLACE) == 0) {
+			m->trash_full = true;
+			return 0;
+		}
+		if (errno == ENOENT)
+			return 0;
+		if (errno != EEXIST)
+			return err_set(e, -errno, "move %s to the trash", name);
+	}
+}
+
+static void
+empty_one(int data_fd, const char *path)
+{
+	int fd = fd_open_beneath(data_fd, path, O_RDONLY | O_DIRECTORY, 0), r;
+	cleanup_dir DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!d) {
+		close_p(&fd);
+		log_warn("open %s: %s", path, strerrordesc_np(fd < 0 ? -fd : errno));
+		return;
+	}
+	while ((entry = readdir(d))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		r = tree_remove_at(fd, entry->d_name);
+		if (r < 0)
+			log_warn("remove %s/%s: %s", path, entry->d_name, strerrordesc_np(-r));
+	}
+}
+
+static int
+empty_all(int data_fd, const void *arg, struct mnt_result *ret, struct err *e)
+{
+	for (size_t i = 0; i < ELEMENTSOF(trashes); i++)
+		empty_one(data_fd, trashes[i]);
+	return 0;
+}
+
+void
+mnt_trash_empty(struct mnt *m)
+{
+	struct err e = { 0 };
+
+	for (size_t i = 0; i < MNT_JOBS_MAX; i++)
+		if (m->jobs[i].pid > 0 && m->jobs[i].type == 0)
+			return;
+	if (!m->trash_full)
+		return;
+	m->trash_full = false;
+	if (mnt_child_start(m, NULL, NULL, EMPTY_TIMEOUT_MS, m->data_fd, empty_all, NULL, NULL,
+		"empty the trash", &e) < 0)
+		log_warn("%s", e.msg);
+}
