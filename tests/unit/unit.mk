@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# unit.mk: unit tests. tests/unit/test_x.c is one program with libcheck, linked with the tree's libraries. A test of what is
+# in a process's directory says so in a line of its own, and gets that process without its main and what it links:
+#	/* link: supervisor */
+
+CHECK_PACKAGES := python3 check procps util-linux
+UNIT_SRCS      := $(sort $(wildcard tests/unit/test_*.c))
+UNIT_TESTS     := $(UNIT_SRCS:tests/unit/%.c=$(BUILD)/tests/unit/%)
+
+unit_process = $(shell sed -n 's,^/\* link: \(.*\) \*/$$,\1,p' tests/unit/$(1).c)
+define unit_test
+$(BUILD)/tests/unit/$(1): $(BUILD)/obj/tests/unit/$(1).o $(foreach p,$(2),$(BUILD)/lib$(p).a) $(LIBS_TREE)
+	@mkdir -p $$(@D)
+	@$$(if $$(V),,echo "  LINK  $$@")
+	$$(Q)$$(CC) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$< -Wl,--start-group $(foreach p,$(2),$(BUILD)/lib$(p).a) $$(LIBS_TREE) \
+	    -Wl,--end-group $(foreach p,$(2),$$(LIBS_$(p))) -lcap -lprotobuf-c -lcheck_pic -lsubunit -lrt -lm -pthread
+endef
+$(foreach t,$(UNIT_SRCS:tests/unit/%.c=%),$(eval $(call unit_test,$(t),$(call unit_process,$(t)))))
+$(BUILD)/obj/tests/unit/%.o: CPPFLAGS += -DFIXTURES='"$(CURDIR)/tests/unit/fixtures"'
+
+TEST_PROGRAMS += $(UNIT_TESTS)
+
+.PHONY: check check-unit check-deps tests
+check-deps:
+	@tools/deps.sh $(PACKAGES) $(CHECK_PACKAGES)
+tests: $(BINARIES) $(TEST_PROGRAMS)
+check: check-deps ## build and run all tests (needs root; installs missing Debian packages; SAN=1: with sanitizers)
+	@[ "$$(id -u)" = 0 ] || { echo "make check needs root: it tests what root's processes do" >&2; exit 1; }
+	@$(MAKE) --no-print-directory all tests
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/crash CRASH=1 all tests
+	@DROVER_BUILD=$(abspath $(BUILD)) tests/run $(CHECK_ARGS)
+check-unit: ## the unit tests alone
+	@$(MAKE) --no-print-directory $(UNIT_TESTS)
+	@DROVER_BUILD=$(abspath $(BUILD)) tests/run unit/
