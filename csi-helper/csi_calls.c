@@ -293,9 +293,11 @@ answer_open(struct csi_call *call, struct err *e)
 
 	if (call->result.status != GRPC_STATUS_OK)
 		r = open_failed(call, &why);
+	else if (csi_answer_decode(&csi__v1__probe_response__descriptor, call->result.data,
+		     call->result.len, &answer, &why) < 0)
+		r = err_prefix(&why, "probe the plugin");
 	else
-		r = csi_answer_decode(&csi__v1__probe_response__descriptor, call->result.data,
-		    call->result.len, &answer, &why);
+		r = 0;
 	if (r == 0) {
 		probe = (const Csi__V1__ProbeResponse *)(const void *)answer.msg;
 		rep.ready = !probe->ready || probe->ready->value;

@@ -59,11 +59,14 @@ serve(struct csl *c, const char *root, const char *endpoint, struct err *e)
 	if (strlen(c->node_id) > CSL_NODE_ID_BYTES || c->node_id[0] == '\0')
 		return err_say(e, -EINVAL, "the node id has %zu bytes, 1 to %d are possible",
 		    strlen(c->node_id), CSL_NODE_ID_BYTES);
-	if ((r = set_endpoint(endpoint, e)) < 0 || (r = csl_store_open(root, &c->store, e)) < 0 ||
-	    (r = csl_server_new(socket_path, csl_service_handle, c, &server, e)) < 0)
+	if ((r = set_endpoint(endpoint, e)) < 0 || (r = csl_store_open(root, &c->store, e)) < 0)
 		return r;
+	/* From here on the lock is ours, and so is what is at the socket's path. */
 	(void)signal(SIGTERM, on_term);
 	(void)signal(SIGINT, on_term);
+	r = csl_server_new(socket_path, csl_service_handle, c, &server, e);
+	if (r < 0)
+		return r;
 	log_info("serving volumes of %s on %s", root, socket_path);
 	csl_server_run(server);
 }

@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drover-csi-local with real mounts, called through csi-helper; as nobody, with the capabilities its README names."""
+import os
+import random
+import shutil
+import subprocess
+import time
+
+from lib import binary, case, csi, helper
+
+MS_SHARED = 1 << 20
+NOBODY = 65534
+# The plugin's own mount namespace, in whose shared mounts the host sees what it mounts; then nobody with two capabilities.
+CAPS = "+sys_admin,+dac_override"
+WRAP = ("unshare", "--mount", "--propagation", "unchanged", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+        "--no-new-privs", "--bounding-set=-all," + CAPS, "--inh-caps=-all," + CAPS, "--ambient-caps=-all," + CAPS)
+
+PLACES = helper.Places()
+WRITER = {"mount": {}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}
+
+
+class Node:
+    """One plugin and one csi-helper over directories as mount-helper makes them: of root, 0700, a shared mount."""
+
+    def __init__(self):
+        self.base = case.directory()
+        self.kept, self.pub = self.base + "/kept", self.base + "/pub"
+        os.mkdir(self.kept)
+        os.chown(self.kept, NOBODY, NOBODY)
+        os.mkdir(self.pub, 0o700)
+        self.helper = helper.Helper("csi-helper", PLACES)
+        self.plugin, self.channel = None, 0
+        helper.mount(self.pub, self.pub, flags=4096)  # MS_BIND
+        try:
+            helper.mount(None, self.pub, flags=MS_SHARED)
+            self.start_plugin()
+        except BaseException:
+            self.close()
+            raise
+
+    def start_plugin(self):
+        self.plugin = csi.local(self.kept, wrap=WRAP)
+        self.channel += 1
+        csi.open_channel(self.helper, self.plugin, self.channel)
+
+    def restart_plugin(self):
+        self.plugin.kill()
+        self.helper.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": self.channel})
+        self.start_plugin()
+
+    def call(self, method, **request):
+        """(status, message, answer)"""
+        return csi.call(self.helper, self.channel, method, request)
+
+    def ok(self, method, **request):
+        status, message, answer = self.call(method, **request)
+        case.equal(status, csi.OK, "%s: %s" % (method, message))
+        return answer
+
+    def fails(self, wanted, text, method, **request):
+        status, message, _ = self.call(method, **request)
+        case.equal(status, wanted, "%s: %s" % (method, message))
+        case.contains(message, text, method)
+
+    def create(self, name, **more):
+        return self.ok("create_volume", name=name, volume_capabilities=[WRITER], **more)["volume"]["volume_id"]
+
+    def staging(self, volume):
+        path = "%s/staging-%s" % (self.pub, volume)
+        os.makedirs(path, 0o700, exist_ok=True)
+        return path
+
+    def stage(self, volume, **more):
+        request = {"volume_capability": WRITER, **more}
+        return self.call("node_stage_volume", volume_id=volume, staging_target_path=self.staging(volume), **request)
+
+    def publish(self, volume, name, **more):
+        request = {"volume_capability": WRITER, **more}
+        return self.call("node_publish_volume", volume_id=volume, staging_target_path=self.staging(volume),
+                         target_path=self.pub + "/" + name, **request)
+
+    def up(self, volume, name, **more):
+        """Staged and published; the path that a task would get."""
+        case.equal(self.stage(volume)[:2], (csi.OK, ""), "stage")
+        case.equal(self.publish(volume, name, **more)[:2], (csi.OK, ""), "publish")
+        return self.pub + "/" + name
+
+    def unpublish(self, volume, name):
+        return self.call("node_unpublish_volume", volume_id=volume, target_path=self.pub + "/" + name)
+
+    def unstage(self, volume):
+        return self.call("node_unstage_volume", volume_id=volume, staging_target_path=self.staging(volume))
+
+    def down(self, volume, *names):
+        for name in names:
+            case.equal(self.unpublish(volume, name)[:2], (csi.OK, ""), "unpublish")
+        case.equal(self.unstage(volume)[:2], (csi.OK, ""), "unstage")
+
+    def mounts(self):
+        """{mount point: options} below pub, as the host sees them."""
+        found = {}
+        with open("/proc/self/mountinfo", encoding="utf-8") as f:
+            for line in f:
+                words = line.split(" ")
+                if words[4].startswith(self.pub + "/"):
+                    found.setdefault(words[4], []).append(words[5].split(","))
+        return found
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            print(self.plugin.log())
+        self.close()
+
+    def close(self):
+        if self.plugin:
+            self.plugin.stop()
+        self.helper.close()
+        for point in list(self.mounts()):
+            helper.umount(point, 2)
+        helper.umount(self.pub, 2)
+        shutil.rmtree(self.base)
+
+
+def test_data_outlives_everything_but_the_volume():
+    with Node() as node:
+        volume = node.create("data", capacity_range={"required_bytes": 1 << 20})
+        path = node.up(volume, "t1")
+        with open(path + "/file", "w", encoding="ascii") as f:
+            f.write("kept")
+        options = node.mounts()
+        case.equal(sorted(options), sorted([path, node.staging(volume)]), "mounts that the host sees")
+        for opts in options.values():
+            case.equal(len(opts), 1, "mounts at one place")
+            for word in ("rw", "nosuid", "nodev"):
+                case.contains(opts[0], word, "options")
+        node.down(volume, "t1")
+        case.equal((node.mounts(), os.path.exists(path)), ({}, False), "what is left of the mounts")
+        node.restart_plugin()
+        path = node.up(volume, "t2")
+        with open(path + "/file", encoding="ascii") as f:
+            case.equal(f.read(), "kept", "data after a restart")
+        case.equal(os.stat(path).st_mode & 0o7777, 0o777, "who may use it is the mount's affair")
+        node.down(volume, "t2")
+        node.ok("delete_volume", volume_id=volume)
+        node.fails(csi.NOT_FOUND, "there is no volume", "node_stage_volume", volume_id=volume,
+                   staging_target_path=node.staging(volume), volume_capability=WRITER)
+        case.until(lambda: not os.listdir(node.kept + "/volumes/trash"), 5, "an empty trash")
+        case.equal([os.listdir(node.kept + "/volumes/" + d) for d in ("meta", "volumes")], [[], []], "what is left")
+
+
+def test_everything_can_be_repeated():
+    with Node() as node:
+        volume = node.create("again")
+        case.equal(node.create("again"), volume, "create by the same name")
+        for _ in range(2):
+            path = node.up(volume, "t")
+        case.equal({len(v) for v in node.mounts().values()}, {1}, "mounts at one place after two publishes")
+        node.restart_plugin()
+        node.up(volume, "t")
+        case.equal({len(v) for v in node.mounts().values()}, {1}, "and after a restart")
+        for _ in range(2):
+            node.down(volume, "t")
+        case.equal(node.mounts(), {}, "mounts")
+        if os.path.exists(path):
+            raise AssertionError("the target is still there")
+        for _ in range(2):
+            node.ok("delete_volume", volume_id=volume)
+
+
+def test_read_only():
+    with Node() as node:
+        volume = node.create("ro")
+        rw = node.up(volume, "rw")
+        ro = node.up(volume, "ro", readonly=True)
+        with open(rw + "/x", "w", encoding="ascii") as f:
+            f.write("1")
+        e = case.raises(OSError, open, ro + "/y", "w")
+        case.equal(e.errno, 30, "EROFS")
+        case.equal(os.listdir(ro), ["x"], "the same volume")
+        status, message, _ = node.publish(volume, "ro")
+        case.equal(status, csi.ALREADY_EXISTS, message)
+        flagged = {"mount": {"mount_flags": ["ro", "noexec"]}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}
+        path = node.up(volume, "flags", volume_capability=flagged)
+        options = node.mounts()[path][0]
+        for word in ("ro", "noexec", "nosuid"):
+            case.contains(options, word, "mount flags")
+        node.down(volume, "rw", "ro", "flags")
+
+
+def test_a_volume_in_use_is_not_deleted():
+    # A server may call DeleteVolume before it has looked whether the volume is in use.
+    with Node() as node:
+        volume = node.create("used")
+        path = node.up(volume, "t")
+        with open(path + "/precious", "w", encoding="ascii"):
+            pass
+        for _ in range(2):
+            node.fails(csi.FAILED_PRECONDITION, "in use", "delete_volume", volume_id=volume)
+            node.restart_plugin()
+        case.equal(node.unpublish(volume, "t")[0], csi.OK, "unpublish")
+        node.fails(csi.FAILED_PRECONDITION, "in use", "delete_volume", volume_id=volume)  # still staged
+        case.equal(node.publish(volume, "t")[0], csi.OK, "publish again")
+        case.equal(os.listdir(path), ["precious"], "what the refused deletes left")
+        node.down(volume, "t")
+        node.ok("delete_volume", volume_id=volume)
+
+
+def test_a_busy_target_stays_mounted_and_can_be_tried_again():
+    with Node() as node:
+        volume = node.create("busy")
+        path = node.up(volume, "t")
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        status, message, _ = node.unpublish(volume, "t")
+        case.equal(status, csi.INTERNAL, message)
+        case.contains(message, "busy", "the sentence")
+        os.close(fd)
+        node.down(volume, "t")
+
+
+def test_what_is_mounted_there_and_not_ours_is_left_alone():
+    with Node() as node:
+        volume = node.create("foreign")
+        case.equal(node.stage(volume)[0], csi.OK, "stage")
+        os.mkdir(node.pub + "/t")
+        helper.mount("none", node.pub + "/t", "tmpfs")
+        for status, message, _ in (node.publish(volume, "t"), node.unpublish(volume, "t")):
+            case.equal(status, csi.INTERNAL, message)
+            case.contains(message, "something else is mounted", "the sentence")
+        case.equal(len(node.mounts()[node.pub + "/t"]), 1, "the foreign mount")
+        helper.umount(node.pub + "/t")
+        node.down(volume)
+        # A link in place of the target leads nowhere.
+        os.rmdir(node.pub + "/t")
+        os.symlink("/tmp", node.pub + "/t")
+        node.stage(volume)
+        case.equal(node.publish(volume, "t")[0], csi.INTERNAL, "a link as target")
+        os.unlink(node.pub + "/t")
+        node.down(volume)
+
+
+def test_wrong_requests_have_the_codes_of_the_specification():
+    with Node() as node:
+        volume = node.create("codes", capacity_range={"required_bytes": 1000})
+        bad, staging, target = csi.INVALID_ARGUMENT, node.staging(volume), node.pub + "/t"
+        block = {"block": {}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}
+        for status, text, method, request in (
+                (bad, "name of the volume is missing", "create_volume", {"volume_capabilities": [WRITER]}),
+                (bad, "longer than 128", "create_volume", {"name": "x" * 129, "volume_capabilities": [WRITER]}),
+                (bad, "control characters", "create_volume", {"name": "a\nb", "volume_capabilities": [WRITER]}),
+                (bad, "capabilities are missing", "create_volume", {"name": "n"}),
+                (bad, "block devices", "create_volume", {"name": "n", "volume_capabilities": [block]}),
+                (bad, "access mode", "create_volume", {"name": "n", "volume_capabilities": [{"mount": {}}]}),
+                (bad, "access type", "create_volume",
+                 {"name": "n", "volume_capabilities": [{"access_mode": {"mode": "SINGLE_NODE_WRITER"}}]}),
+                (bad, "file system type 'ext4'", "create_volume",
+                 {"name": "n", "volume_capabilities": [dict(WRITER, mount={"fs_type": "ext4"})]}),
+                (bad, "parameter 'x'", "create_volume",
+                 {"name": "n", "volume_capabilities": [WRITER], "parameters": [{"key": "x", "value": "y"}]}),
+                (bad, "snapshot", "create_volume",
+                 {"name": "n", "volume_capabilities": [WRITER], "volume_content_source": {"volume": {"volume_id": "v"}}}),
+                (csi.OUT_OF_RANGE, "above the limit", "create_volume",
+                 {"name": "n", "volume_capabilities": [WRITER], "capacity_range": {"required_bytes": 2, "limit_bytes": 1}}),
+                (csi.ALREADY_EXISTS, "another capacity", "create_volume",
+                 {"name": "codes", "volume_capabilities": [WRITER], "capacity_range": {"required_bytes": 2000}}),
+                (bad, "volume id is missing", "delete_volume", {}),
+                (bad, "volume id is missing", "node_stage_volume",
+                 {"staging_target_path": staging, "volume_capability": WRITER}),
+                (bad, "staging path is missing", "node_stage_volume", {"volume_id": volume, "volume_capability": WRITER}),
+                (bad, "capability is missing", "node_stage_volume", {"volume_id": volume, "staging_target_path": staging}),
+                (bad, "not an absolute path", "node_stage_volume",
+                 {"volume_id": volume, "staging_target_path": "a/../b", "volume_capability": WRITER}),
+                (csi.NOT_FOUND, "no volume '../meta'", "node_stage_volume",
+                 {"volume_id": "../meta", "staging_target_path": staging, "volume_capability": WRITER}),
+                (bad, "mount flag 'suid'", "node_stage_volume",
+                 {"volume_id": volume, "staging_target_path": staging,
+                  "volume_capability": dict(WRITER, mount={"mount_flags": ["suid"]})}),
+                (bad, "target path is missing", "node_publish_volume",
+                 {"volume_id": volume, "staging_target_path": staging, "volume_capability": WRITER}),
+                (csi.FAILED_PRECONDITION, "staging path is missing", "node_publish_volume",
+                 {"volume_id": volume, "target_path": target, "volume_capability": WRITER}),
+                (csi.FAILED_PRECONDITION, "not staged", "node_publish_volume",
+                 {"volume_id": volume, "target_path": target, "staging_target_path": staging, "volume_capability": WRITER}),
+                (csi.NOT_FOUND, "no volume", "node_publish_volume",
+                 {"volume_id": "0" * 32, "target_path": target, "staging_target_path": staging,
+                  "volume_capability": WRITER}),
+                (bad, "volume id is missing", "node_unpublish_volume", {"target_path": target}),
+                (bad, "target path is missing", "node_unpublish_volume", {"volume_id": volume}),
+                (csi.NOT_FOUND, "no volume", "node_unpublish_volume", {"volume_id": "x", "target_path": target}),
+                (bad, "volume id is missing", "node_unstage_volume", {"staging_target_path": staging}),
+                (bad, "staging path is missing", "node_unstage_volume", {"volume_id": volume})):
+            node.fails(status, text, method, **request)
+        case.equal(node.mounts(), {}, "mounts")
+        case.equal(len(os.listdir(node.kept + "/volumes/volumes")), 1, "volumes")
+
+
+def test_a_second_plugin_waits_for_the_first():
+    with Node() as node:
+        first = node.plugin
+        began = time.monotonic()
+        second = subprocess.Popen(
+            [binary("csi-local"), "-root", node.kept + "/volumes", "-endpoint", node.kept + "/other.sock"],
+            stderr=subprocess.PIPE)
+        time.sleep(0.3)  # it is waiting: nothing else shows that
+        case.equal(os.path.exists(node.kept + "/other.sock"), False, "a second plugin serves")
+        first.kill()
+        case.until(lambda: os.path.exists(node.kept + "/other.sock"), 5, "the second one takes over")
+        second.terminate()
+        case.equal(second.wait(5), 0, "exit status on SIGTERM")
+        second.stderr.close()
+        case.equal(os.path.exists(node.kept + "/other.sock"), False, "its socket afterwards")
+        if time.monotonic() - began > 9:
+            raise AssertionError("it took %.1f s" % (time.monotonic() - began))
+
+
+def test_killed_at_any_moment_it_ends_where_it_should():
+    # Each round: kill -9 somewhere in a sequence of calls, start again, and finish the sequence by repeating it.
+    random.seed(os.environ.get("DROVER_SEED", "1"))
+    with Node() as node:
+        for i in range(40):
+            name = "v%d" % i
+            serials = []
+
+            def send(method, **request):
+                serials.append(csi.send_call(node.helper, node.channel, method, request))
+
+            volume = node.create(name)
+            staging, target = node.staging(volume), node.pub + "/" + name
+            send("node_stage_volume", volume_id=volume, staging_target_path=staging, volume_capability=WRITER)
+            send("node_publish_volume", volume_id=volume, staging_target_path=staging, target_path=target,
+                 volume_capability=WRITER)
+            send("node_unpublish_volume", volume_id=volume, target_path=target)
+            send("create_volume", name=name + "b", volume_capabilities=[WRITER])
+            time.sleep(random.uniform(0, 0.004))
+            node.plugin.kill()
+            for _ in serials:
+                node.helper.ipc.recv(5)
+            node.helper.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": node.channel})
+            node.start_plugin()
+            case.equal(node.create(name), volume, "the volume that was there")
+            node.up(volume, name)
+            case.equal({len(v) for v in node.mounts().values()}, {1}, "mounts at one place")
+            node.down(volume, name)
+            node.ok("delete_volume", volume_id=volume)
+            node.ok("delete_volume", volume_id=node.create(name + "b"))
+            case.equal(node.mounts(), {}, "mounts")
+        kept = node.kept + "/volumes/"
+        case.until(lambda: not os.listdir(kept + "trash"), 5, "an empty trash")
+        case.equal([set(os.listdir(kept + d)) - {".new"} for d in ("meta", "volumes")], [set(), set()], "what is left")
+
+
+def test_a_damaged_record_stops_it_and_removes_nothing():
+    with Node() as node:
+        volume = node.create("damaged")
+        path = node.up(volume, "t")
+        with open(path + "/x", "w", encoding="ascii"):
+            pass
+        node.down(volume, "t")
+        node.plugin.kill()
+        record = node.kept + "/volumes/meta/" + volume
+        with open(record, "r+b") as f:
+            good = f.read()
+            f.seek(0)
+            f.write(b"\xff\xff")
+        e = case.raises(AssertionError, csi.local, node.kept, "n", WRAP)
+        case.contains(str(e), "the record of volume %s is damaged" % volume, "why it ended")
+        case.equal(os.listdir(node.kept + "/volumes/volumes/" + volume), ["x"], "the data")
+        with open(record, "wb") as f:
+            f.write(good)
+        node.start_plugin()
+        case.equal(node.create("damaged"), volume, "with the record restored")
+
+
+try:
+    case.run(globals())
+finally:
+    PLACES.remove()
