@@ -114,7 +114,7 @@ sweep(int fd, int top_fd, unsigned *serial)
 			return -errno;
 		if (unlinkat(fd, entry->d_name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 			continue;
-		if (errno != ENOTEMPTY && errno != EEXIST)
+		if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR)
 			return -errno;
 		if (top_fd >= 0) {
 			r = lift(fd, entry->d_name, top_fd, serial);
@@ -123,7 +123,8 @@ sweep(int fd, int top_fd, unsigned *serial)
 
 			r = child < 0 ? child : sweep(child, fd, serial);
 		}
-		if (r < 0 && r != -ENOENT)
+		/* It may be another thing by now, or gone: the next pass looks again. */
+		if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ELOOP)
 			return r;
 	}
 	return errno ? -errno : seen;

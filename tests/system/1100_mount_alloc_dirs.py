@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mount-helper alone: the directories of an alloc."""
+import errno
+import os
+import stat
+import threading
+
+from lib import case, helper, mnt
+from lib.helper import mount, umount
+
+NOBODY = 65534
+DIR, LINK = stat.S_IFDIR, stat.S_IFLNK
+
+
+def layout(places, alloc, task, raw_exec):
+    """Every path of an alloc with one task: {path: (mode, uid, gid)}; a link with its target."""
+    a = places.data + "/alloc/" + mnt.text(alloc)
+    drover, executor = places.uid["drover"], places.uid["executor"]
+    want = {
+        a: (DIR | 0o711, 0, 0),
+        a + "/alloc": (DIR | 0o1777, 0, 0),
+        a + "/alloc/data": (DIR | 0o777, NOBODY, NOBODY),
+        a + "/alloc/tmp": (DIR | 0o777, NOBODY, NOBODY),
+        a + "/alloc/logs": (LINK | 0o777 if raw_exec else DIR | 0o755, 0, 0),
+        a + "/" + task: (DIR | 0o755, 0, 0),
+        a + "/" + task + "/local": (DIR | 0o777, NOBODY, NOBODY),
+        a + "/" + task + "/private": (DIR | 0o777, NOBODY, NOBODY),
+        a + "/" + task + "/tmp": (DIR | 0o1777, NOBODY, NOBODY),
+        a + "/" + task + "/secrets": (LINK | 0o777, 0, 0),
+        places.data + "/secrets/" + mnt.text(alloc): (DIR | 0o711, 0, 0),
+        places.data + "/secrets/" + mnt.text(alloc) + "/" + task: (DIR | 0o700, 0, 0),
+        places.data + "/logs/" + mnt.text(alloc): (DIR | 0o2755, executor, drover),
+    }
+    return {path: (oct(m), uid, gid) for path, (m, uid, gid) in want.items()}
+
+
+def everything(places, alloc):
+    """What there is of the alloc, in the form of layout()."""
+    found = {}
+    for root in ("alloc", "secrets", "logs"):
+        top = "%s/%s/%s" % (places.data, root, mnt.text(alloc))
+        for at, directories, files in os.walk(top):
+            for path in [at] + [at + "/" + n for n in directories + files]:
+                found[path] = mnt.mode(path)
+    return found
+
+
+def make(h, alloc, tasks=("web",), raw_exec=False):
+    return h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": list(tasks), "raw_exec": raw_exec})["made"]
+
+
+def remove(h, alloc, keep_logs=False):
+    h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc, "keep_logs": keep_logs})
+
+
+def trash_gone(places, seconds=30):
+    def empty():
+        return not [n for r in ("alloc", "secrets", "logs", "csi/sock") for n in os.listdir(places.data + "/" + r + "/.trash")]
+    case.until(empty, seconds, "empty trash")
+
+
+def test_layout_and_modes():
+    with mnt.started() as (places, h):
+        for raw_exec in (False, True):
+            alloc = os.urandom(16)
+            case.equal(make(h, alloc, raw_exec=raw_exec), True, "made")
+            case.equal(everything(places, alloc), layout(places, alloc, "web", raw_exec), "layout")
+            a = places.data + "/alloc/" + mnt.text(alloc)
+            secrets, logs = [places.data + "/" + n + "/" + mnt.text(alloc) for n in ("secrets", "logs")]
+            case.equal(os.path.realpath(a + "/web/secrets"), secrets + "/web", "secrets of raw_exec")
+            if raw_exec:
+                case.equal(os.path.realpath(a + "/alloc/logs"), logs, "logs of raw_exec")
+
+
+def test_again_checks_and_changes_nothing():
+    with mnt.started() as (places, h):
+        alloc = os.urandom(16)
+        make(h, alloc)
+        a = places.data + "/alloc/" + mnt.text(alloc)
+        os.chmod(a + "/web/local", 0o700)  # a task may do that
+        os.chown(a + "/web/local", 1, 1)
+        os.chown(places.data + "/secrets/" + mnt.text(alloc) + "/web", 4711, 4711)  # an executor does that
+        before = everything(places, alloc)
+        case.equal(make(h, alloc), False, "made")
+        case.equal(everything(places, alloc), before, "after the second request")
+        case.equal(make(h, alloc, ["web", "side"]), False, "made")
+        case.equal(mnt.mode(a + "/side/tmp"), (oct(DIR | 0o1777), NOBODY, NOBODY), "a task that came later")
+
+
+def test_what_a_crash_left_is_completed():
+    with mnt.started() as (places, h):
+        alloc = os.urandom(16)
+        make(h, alloc)
+        want = everything(places, alloc)
+        paths = sorted(want, key=len, reverse=True)
+        for path in paths:  # as if the helper had died before it came to this one
+            if not os.path.islink(path) and os.listdir(path):
+                continue
+            (os.unlink if os.path.islink(path) else os.rmdir)(path)
+            make(h, alloc)
+            case.equal(everything(places, alloc), want, "after the loss of " + path)
+        os.chown(places.data + "/alloc/" + mnt.text(alloc) + "/alloc/data", 0, 0)  # between mkdir and chown
+        os.chown(places.data + "/logs/" + mnt.text(alloc), 0, -1)
+        make(h, alloc)
+        case.equal(everything(places, alloc), want, "after a crash before a chown")
+
+
+def test_something_else_under_the_name_is_refused():
+    with mnt.started() as (places, h):
+        alloc = os.urandom(16)
+        path = places.data + "/alloc/" + mnt.text(alloc)
+        os.symlink("/etc", path)
+        mnt.refused(h, errno.EEXIST, "is there, but", "MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
+        os.unlink(path)
+        make(h, alloc)
+        os.rename(path + "/web", path + "/away")
+        os.symlink("/etc", path + "/web")
+        mnt.refused(h, errno.EEXIST, "web is there, but", "MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
+        case.equal(os.path.exists("/etc/local"), False, "a directory through the link")
+        remove(h, alloc)
+
+
+def test_a_tasks_links_in_the_shared_directory_are_not_followed():
+    with mnt.started() as (places, h):
+        alloc, victim = os.urandom(16), case.directory()
+        make(h, alloc)
+        shared = places.data + "/alloc/" + mnt.text(alloc) + "/alloc"
+        pid = os.fork()
+        if pid == 0:  # as a task would
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            code = 0
+            try:
+                os.rmdir(shared + "/logs")
+                code = 1  # root's, in a sticky directory
+            except PermissionError:
+                os.rmdir(shared + "/data")
+                os.symlink(victim, shared + "/data")
+            os._exit(code)
+        case.equal(os.waitpid(pid, 0)[1], 0, "the task's end")
+        make(h, alloc)
+        st = os.stat(victim)
+        case.equal((st.st_uid, stat.S_IMODE(st.st_mode)), (0, 0o755), "owner and mode of the link's target")
+
+
+def test_removal():
+    with mnt.started() as (places, h):
+        kept, gone = os.urandom(16), os.urandom(16)
+        for alloc in (kept, gone):
+            make(h, alloc)
+            with open(places.data + "/logs/" + mnt.text(alloc) + "/web.stdout.0", "w", encoding="ascii") as f:
+                f.write("a line\n")
+        remove(h, kept, keep_logs=True)
+        remove(h, gone)
+        remove(h, gone)  # what is not there is removed
+        case.equal(list(everything(places, kept)), [places.data + "/logs/" + mnt.text(kept),
+                                                    places.data + "/logs/" + mnt.text(kept) + "/web.stdout.0"], "kept")
+        case.equal(everything(places, gone), {}, "gone")
+        trash_gone(places)
+        case.equal(mnt.names(h, "MNT_ROOT_LOGS"), [mnt.text(kept)], "list of logs")
+        case.equal(mnt.names(h, "MNT_ROOT_ALLOC"), [], "list of allocs")
+
+
+def test_removal_of_a_hostile_tree():
+    with mnt.started() as (places, h):
+        alloc, victim = os.urandom(16), case.directory()
+        make(h, alloc)
+        with open(victim + "/precious", "w", encoding="ascii") as f:
+            f.write("still here")
+        local = places.data + "/alloc/" + mnt.text(alloc) + "/web/local"
+        os.symlink(victim, local + "/link")
+        os.link(victim + "/precious", local + "/hardlink")
+        os.mkfifo(local + "/fifo")
+        os.mkdir(local + "/sealed", 0o000)
+        os.mkdir(local + "/" + "o" * 250)
+        fd = os.open(local, os.O_RDONLY)
+        for i in range(5000):  # far deeper than any path or stack
+            os.mkdir("deep", dir_fd=fd)
+            if i % 500 == 1:
+                os.symlink(victim, "link", dir_fd=fd)
+            down = os.open("deep", os.O_RDONLY, dir_fd=fd)
+            os.close(fd)
+            fd = down
+        os.close(fd)
+        remove(h, alloc)
+        trash_gone(places)
+        case.equal(os.listdir(victim), ["precious"], "the victim")
+        case.equal(os.stat(victim + "/precious").st_nlink, 1, "links to its file")
+
+
+def test_removal_while_the_tree_is_renamed():
+    with mnt.started() as (places, h):
+        alloc, victim = os.urandom(16), case.directory()
+        os.makedirs(victim + "/x/x/x")
+        make(h, alloc)
+        local = places.data + "/alloc/" + mnt.text(alloc) + "/web/local"
+        for i in range(50):
+            os.makedirs("%s/d%d/x/x/x" % (local, i))
+        held = os.open(local, os.O_RDONLY)  # a process that outlived its task's cgroup would have this
+        stop = threading.Event()
+
+        def shuffle():
+            n = 0
+            while not stop.is_set():
+                n += 1
+                for what in (lambda: os.rename("d%d" % (n % 50), "moved", src_dir_fd=held, dst_dir_fd=held),
+                             lambda: os.symlink(victim, "d%d" % (n % 50), dir_fd=held),
+                             lambda: os.rename("moved", "d%d" % ((n + 7) % 50), src_dir_fd=held, dst_dir_fd=held)):
+                    try:
+                        what()
+                    except OSError:
+                        pass
+
+        thread = threading.Thread(target=shuffle)
+        thread.start()
+        try:
+            remove(h, alloc)
+            case.until(lambda: os.fstat(held).st_nlink == 0, 30, "removal of the directory that is shuffled")
+        finally:
+            stop.set()
+            thread.join()
+            os.close(held)
+        trash_gone(places)
+        case.equal(sum(len(d) for _, d, _ in os.walk(victim)), 3, "directories of the victim")
+
+
+def test_a_mount_below_is_an_error_that_names_it():
+    with mnt.started() as (places, h):
+        alloc, volume = os.urandom(16), case.directory()
+        open(volume + "/data", "w", encoding="ascii").close()
+        make(h, alloc)
+        a = places.data + "/alloc/" + mnt.text(alloc)
+        os.mkdir(a + "/web/local/a b")
+        mount(volume, a + "/web/local/a b", flags=4096)  # a bind of the same file system
+        mnt.refused(h, errno.EBUSY, "web/local/a b is still mounted", "MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+        case.equal(os.path.exists(a + "/web/tmp"), True, "the rest of the alloc")
+        umount(a + "/web/local/a b")
+        remove(h, alloc)
+        trash_gone(places)
+        case.equal(os.listdir(volume), ["data"], "the volume")
+
+
+def test_a_mount_in_the_trash_stays_and_is_listed():
+    """What cannot be removed is neither forgotten nor emptied, and the next removal tries again."""
+    with mnt.started() as (places, h):
+        alloc, volume = os.urandom(16), case.directory()
+        open(volume + "/data", "w", encoding="ascii").close()
+        trash = places.data + "/alloc/.trash/old"
+        os.makedirs(trash + "/a/b")
+        mount(volume, trash + "/a/b", flags=4096)
+        make(h, alloc)
+        remove(h, alloc)
+        case.until(lambda: "remove alloc/.trash/old: Device or resource busy" in h.log(), 10, "warning")
+        case.equal(mnt.names(h, "MNT_ROOT_ALLOC"), [".trash/old"], "list of allocs")
+        point = mnt.mounts_below(trash)[0][0]
+        case.equal(os.listdir(point), ["data"], "the volume")
+        umount(point)
+        remove(h, alloc)
+        make(h, alloc)
+        remove(h, alloc)
+        trash_gone(places)
+
+
+def test_the_trash_of_a_killed_helper_is_emptied_by_the_next():
+    with helper.Places() as places:
+        for root in ("alloc", "secrets", "logs", "csi/sock"):
+            os.makedirs(places.data + "/" + root + "/.trash/left/behind", 0o700)
+        with helper.Helper("mount-helper", places):
+            trash_gone(places)
+
+
+def test_disk_stat():
+    with mnt.started() as (places, h):
+        answer, fs = h.ipc.call("MNT_DISK_STAT_REQ").fields, os.statvfs(places.data)
+        case.equal(answer["total_bytes"], fs.f_blocks * fs.f_frsize, "total")
+        case.equal(abs(answer["free_bytes"] - fs.f_bavail * fs.f_frsize) < 1 << 30, True, "free")
+
+
+case.run(globals())

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the mount-helper share."""
+import contextlib
+import os
+import uuid
+
+from . import case, helper
+from .ipc import RequestError
+
+
+@contextlib.contextmanager
+def started(**kwargs):
+    """(places, helper) with a mount-helper that runs alone."""
+    with helper.Places() as places, helper.Helper("mount-helper", places, **kwargs) as h:
+        yield places, h
+
+
+def text(alloc):
+    """An id as it stands in paths."""
+    return str(uuid.UUID(bytes=alloc))
+
+
+def place(plugin="p", volume="v", usage="rw", alloc=b"", kind="PLUGIN_NODE"):
+    return {"kind": kind, "plugin": plugin, "volume": volume, "usage": usage, "alloc": alloc}
+
+
+def leaf(places, plugin="p", volume="v", usage="rw", alloc=b"", kind="node"):
+    """The host path of a place."""
+    between = "per-alloc/" + text(alloc) if alloc else "staging"
+    return "%s/csi/%s/%s/%s/%s/%s" % (places.data, kind, plugin, between, volume, usage)
+
+
+def refused(h, code, part, name, fields):
+    """The request must be answered by this errno and a sentence that holds part."""
+    e = case.raises(RequestError, h.ipc.call, name, fields)
+    case.equal(-e.code, code, "%s: %s" % (name, e.text))
+    case.contains(e.text, part, name)
+
+
+def names(h, root):
+    """The names of a root, sorted."""
+    packet = h.ipc.call("MNT_ROOT_LIST_REQ", {"root": root})
+    found = helper.memfd_read(packet.take_fd()).split(b"\0")
+    case.equal(found.pop(), b"", "end of the list")
+    case.equal(len(found), packet["count"], "count")
+    return sorted(n.decode() for n in found)
+
+
+def mounts_below(path):
+    """[(target, peer group or 0)] from mountinfo."""
+    found = []
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        for line in f:
+            words = line.split(" - ")[0].split(" ")
+            if words[4].startswith(path):
+                shared = [w[7:] for w in words[6:] if w.startswith("shared:")]
+                found.append((words[4], int(shared[0]) if shared else 0))
+    return found
+
+
+def mode(path):
+    """(type and mode, uid, gid) without following a link."""
+    st = os.lstat(path)
+    return oct(st.st_mode), st.st_uid, st.st_gid
+
+
+def children(pid):
+    """The pids of its children."""
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
+            return [int(p) for p in f.read().split()]
+    except OSError:
+        return []
