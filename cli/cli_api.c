@@ -13,7 +13,7 @@
 
 #define BODY_MAX       ((size_t)256 << 20)
 #define RETRY_FOR_MS   15000 /* an agent that has answered before */
-#define CUT_FOR_MS     2000  /* one that has not, and cuts connections */
+#define CUT_FOR_MS     1000  /* one that has not, and cuts connections */
 #define RETRY_EVERY_MS 200
 
 struct body {

@@ -50,7 +50,7 @@ cli_file_read(const char *path, const char *what, json_t **ret, struct err *e)
 	json_error_t why;
 	json_t *value;
 	const char *start;
-	size_t len;
+	size_t len = 0;
 	int r;
 
 	if (strcmp(path, "-") != 0) {

@@ -158,6 +158,15 @@ print_map(const char *head, const json_t *map)
 		cli_field(names[i], "%s", json_string_value(json_object_get(map, names[i])) ?: "");
 }
 
+/* value in units of unit; 0 for what is too large to be true. */
+static int64_t
+scale(int64_t value, int64_t unit)
+{
+	int64_t product;
+
+	return __builtin_mul_overflow(value, unit, &product) ? 0 : product;
+}
+
 static void
 print_node(const struct cli *cli, const json_t *node)
 {
@@ -173,13 +182,11 @@ print_node(const struct cli *cli, const json_t *node)
 	    cli_yes(cli_json_true(node, "Drain") ||
 		    json_is_object(cli_json_get(node, "DrainStrategy"))));
 	cli_field("Eligibility", "%s", cli_json_str(node, "SchedulingEligibility"));
-	cli_field(
-	    "Since", "%s", cli_time(cli, cli_json_int(node, "StatusUpdatedAt") * NS_PER_S, time));
+	cli_field("Since", "%s",
+	    cli_time(cli, scale(cli_json_int(node, "StatusUpdatedAt"), NS_PER_S), time));
 	cli_field("CPU", "%lld MHz", (long long)cli_json_int(node, "NodeResources/Cpu/CpuShares"));
 	cli_field("Memory", "%s",
-	    cli_bytes(
-		cli_json_int(node, "NodeResources/Memory/MemoryMB") % ((int64_t)1 << 40) << 20,
-		size));
+	    cli_bytes(scale(cli_json_int(node, "NodeResources/Memory/MemoryMB"), 1 << 20), size));
 	cli_field("Kernel", "%s", cli_json_str(cli_json_get(node, "Attributes"), "kernel.version"));
 	print_healths("Drivers", "Driver", cli_json_get(node, "Drivers"));
 	print_healths("CSI Controllers", "Plugin", cli_json_get(node, "CSIControllerPlugins"));
