@@ -127,12 +127,12 @@ def test_an_endless_answer_is_refused_before_memory_is_gone():
 
 
 def test_random_answers():
-    """Good answers with bytes changed: anything but a hang or a death by signal. The seed is printed."""
+    """Good answers with bytes changed: anything but a hang or a death by signal."""
     seed = random.randrange(1 << 32)
     rng = random.Random(seed)
     print("    seed %d" % seed)
     with FakeApi() as api:
-        for _ in range(300):
+        for _ in range(60):
             data = bytearray(rng.choice(WELL[:6] + (answer(200, b'[{"ID": "web", "Status": "running"}]'),)))
             for _ in range(rng.randrange(1, 6)):
                 at = rng.randrange(len(data))
