@@ -26,8 +26,11 @@ make_dirs(struct alloc_runner *ar)
 		    &e);
 		return;
 	}
-	for (unsigned i = 0; i < ar->n_tasks; i++)
+	req.raw_exec = true;
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		names[i] = ar->tasks[i].task->name;
+		req.raw_exec &= str_eq(ar->tasks[i].task->driver, "raw_exec");
+	}
 	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
 	req.tasks = names;
 	req.n_tasks = ar->n_tasks;

@@ -17,8 +17,6 @@ static const char store_schema[] =
     "CREATE TABLE run(id BLOB PRIMARY KEY, alloc BLOB NOT NULL, task TEXT NOT NULL, state INTEGER NOT NULL,"
     " boot_id TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE volume(namespace TEXT NOT NULL, id TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY(namespace, id));"
-    "CREATE TABLE mount(key TEXT PRIMARY KEY, json TEXT NOT NULL);"
-    "CREATE TABLE plugin(kind INTEGER NOT NULL, id TEXT NOT NULL, alloc BLOB NOT NULL, json TEXT NOT NULL,"
-    " PRIMARY KEY(kind, id, alloc));";
+    "CREATE TABLE mount(key TEXT PRIMARY KEY, json TEXT NOT NULL);";
 
 #endif

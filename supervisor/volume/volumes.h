@@ -6,7 +6,6 @@
 #ifndef DROVER_SUPERVISOR_VOLUMES_H
 #define DROVER_SUPERVISOR_VOLUMES_H
 
-#include "common/id.h"
 #include "model/job.h"
 #include "model/volume.h"
 #include "proto/ids.pb-c.h"
@@ -18,29 +17,35 @@ void volumes_free(struct sup *sup);
 
 typedef void volume_cb(struct sup *sup, void *arg, int r, const struct err *e);
 
-/* One mount of one request of one alloc. Lives while its row does. */
+/* What a start request needs of one published request. Its pointers belong to this and live as long as its row. */
 struct volume_mount_state {
-	char *alias;
-	VolumePlace place; /* its strings belong to this */
+	VolumePlace place;
 	MountProof proof;
 	bool published, read_only;
 };
 
-/* Stage (where the plugin needs it), publish, prove. Idempotent: what is mounted and proven is used. */
+/*
+ * Stage (where the plugin needs it), publish, prove. Idempotent: what is mounted and proven is used. The callback may come
+ * within the call. One at a time per alloc and request.
+ */
 void volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
     const struct csi_volume *volume, volume_cb *cb, void *arg);
-/* Unpublish, remove the directories, unstage after the last user. Ignorable errors are swallowed (6.6). */
+/*
+ * Unpublish, remove the directories, unstage after the last user. What the plugin no longer knows counts as done. After a
+ * failure the row stays; it is tried again in the background until it works, and then the source gets the claim back.
+ */
 void volume_unmount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request, volume_cb *cb, void *arg);
-/* NULL: nothing is published for it. */
+/* NULL: nothing is mounted for that alias of the group. */
 const struct volume_mount_state *volume_find(struct sup *sup, const struct sup_alloc *sa, const char *alias);
-/* Does any row of this alloc, or of this volume, exist? */
-bool volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa);
+bool volume_plugin_has_mounts(struct sup *sup, const char *plugin);
+/* Anything of this volume on this node? */
+bool volume_has_mounts(struct sup *sup, const char *namespace, const char *id);
 
-/* Through the controller half: fills external_id, capacity, context, topologies of *vol, which must live until the callback. */
+/* By the controller half: fills external_id, capacity, context, topologies of *vol, which must live until the callback. */
 void volume_create(struct sup *sup, struct csi_volume *vol, volume_cb *cb, void *arg);
 void volume_delete(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg);
 
-/* For leaks: is this path below <data>/csi one that a row explains? */
-bool volume_place_is_known(struct sup *sup, const char *path);
+/* For leaks: is this path below <data>/csi ("node/hp/staging/v/rw-…") one that a row explains? */
+bool volume_path_is_known(struct sup *sup, const char *path);
 
 #endif

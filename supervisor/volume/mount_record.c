@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/* mount_record.c: the row of one mount. Runs in: supervisor. */
+#include "supervisor/volume/mount_record.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/table.h"
+#include "supervisor/volume/plugins.h"
+
+#define S mount_record
+static const struct field mount_record_fields[] = {
+	F_STRING(alloc, "Alloc"),
+	F_STRING(alias, "Alias"),
+	F_STRING(namespace, "Namespace"),
+	F_STRING(volume_id, "VolumeID"),
+	F_STRING(volume, "Volume"),
+	F_STRING(external_id, "ExternalID"),
+	F_STRING(plugin, "Plugin"),
+	F_STRING(usage, "Usage"),
+	F_STRING(container_root, "ContainerRoot"),
+	F_ENUM(kind, "Kind", csi_plugin_kind_names),
+	F_BOOL(stages, "Stages"),
+	F_BOOL(read_only, "ReadOnly"),
+	F_INT(step, "Step"),
+	F_UINT(mnt_id, "MntID"),
+	F_BOOL(mnt_id_unique, "MntIDUnique"),
+	F_UINT(dev_major, "DevMajor"),
+	F_UINT(dev_minor, "DevMinor"),
+	F_UINT(ino, "Ino"),
+	F_INT(btime_sec, "BtimeSec"),
+	F_UINT(btime_nsec, "BtimeNsec"),
+	F_UINT(fs_type, "FsType"),
+	F_UINT(fs_id, "FsID"),
+	F_UINT(fs_flags, "FsFlags"),
+};
+MODEL_TYPE(mount_record, mount_record_fields, .name = "mount");
+#undef S
+
+/*
+ * A volume's id as one path component, injective: letters, digits, '-' and inner dots stay, any other byte is _ and two hex
+ * digits. Volumes outside of the default namespace have it in front, behind "_2f" as a path would.
+ */
+static int
+component(const char *namespace, const char *id, char **ret)
+{
+	char buf[512];
+	size_t n = 0;
+	bool other = *namespace && strcmp(namespace, "default") != 0;
+
+	for (int part = other ? 0 : 1; part < 2; part++) {
+		for (const char *c = part == 0 ? namespace : id; *c && n + 4 < sizeof buf; c++) {
+			if (isalnum((unsigned char)*c) || *c == '-' || (*c == '.' && n > 0))
+				buf[n++] = *c;
+			else
+				n += (size_t)snprintf(buf + n, 4, "_%02x", (unsigned char)*c);
+		}
+		if (part == 0)
+			n += (size_t)snprintf(buf + n, 4, "_2f");
+	}
+	buf[n] = '\0';
+	return str_set(ret, buf);
+}
+
+int
+mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa, const struct volume_request *request,
+    const struct csi_volume *volume, const struct plugin *p)
+{
+	char usage[USAGE_SIZE];
+
+	csi_usage(usage, request->read_only, request->attachment_mode, request->access_mode, volume->mount_options,
+	    request->mount_options);
+	rec->alloc_id = sa->id;
+	rec->kind = plugin_kind(p);
+	rec->read_only = request->read_only;
+	rec->stages = plugin_node_info(p)->node_info && plugin_node_info(p)->node_info->requires_node_stage_volume;
+	if (str_setf(&rec->key, "%s/%s", sa->a.id, str(request->name)) < 0 || str_set(&rec->alloc, sa->a.id) < 0 ||
+	    str_set(&rec->alias, request->name) < 0 || str_set(&rec->namespace, volume->namespace) < 0 ||
+	    str_set(&rec->volume_id, volume->id) < 0 ||
+	    component(str(volume->namespace), str(volume->id), &rec->volume) < 0 ||
+	    str_set(&rec->external_id, volume->external_id ? volume->external_id : volume->id) < 0 ||
+	    str_set(&rec->plugin, plugin_id(p)) < 0 || str_set(&rec->usage, usage) < 0 ||
+	    str_set(&rec->container_root, plugin_container_root(p)) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+void
+mount_record_to_proof(const struct mount_record *rec, MountProof *ret)
+{
+	mount_proof__init(ret);
+	ret->mnt_id = rec->mnt_id;
+	ret->mnt_id_unique = rec->mnt_id_unique;
+	ret->dev_major = (uint32_t)rec->dev_major;
+	ret->dev_minor = (uint32_t)rec->dev_minor;
+	ret->ino = rec->ino;
+	ret->btime_sec = rec->btime_sec;
+	ret->btime_nsec = (uint32_t)rec->btime_nsec;
+	ret->fs_type = rec->fs_type;
+	ret->fs_id = rec->fs_id;
+	ret->fs_flags = rec->fs_flags;
+}
+
+void
+mount_record_from_proof(struct mount_record *rec, const MountProof *proof)
+{
+	rec->mnt_id = proof->mnt_id;
+	rec->mnt_id_unique = proof->mnt_id_unique;
+	rec->dev_major = proof->dev_major;
+	rec->dev_minor = proof->dev_minor;
+	rec->ino = proof->ino;
+	rec->btime_sec = proof->btime_sec;
+	rec->btime_nsec = proof->btime_nsec;
+	rec->fs_type = proof->fs_type;
+	rec->fs_id = proof->fs_id;
+	rec->fs_flags = proof->fs_flags;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mount_record.h: the row of one mount of one volume for one alloc. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_MOUNT_RECORD_H
+#define DROVER_SUPERVISOR_MOUNT_RECORD_H
+
+#include "common/id.h"
+#include "model/field.h"
+#include "model/volume.h"
+#include "proto/ids.pb-c.h"
+#include "supervisor/alloc/alloc_table.h"
+
+struct plugin;
+
+struct mount_record {
+	char *key; /* "<alloc>/<alias>" */
+	char *alloc, *alias;
+	struct id alloc_id;	 /* of alloc; not in the row */
+	char *namespace, *volume_id; /* Nomad's */
+	char *volume;		 /* volume_id as one path component */
+	char *external_id;	 /* the plugin's */
+	char *plugin, *usage, *container_root;
+	enum csi_plugin_kind kind;
+	bool stages, read_only;
+	int64_t step;
+	/* MountProof */
+	uint64_t mnt_id, dev_major, dev_minor, ino, btime_nsec, fs_type, fs_id, fs_flags;
+	int64_t btime_sec;
+	bool mnt_id_unique;
+};
+MODEL_DECLARE(mount_record);
+
+/* 0 or -ENOMEM. */
+int mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa, const struct volume_request *request,
+    const struct csi_volume *volume, const struct plugin *p);
+void mount_record_to_proof(const struct mount_record *rec, MountProof *ret);
+void mount_record_from_proof(struct mount_record *rec, const MountProof *proof);
+
+#endif

@@ -1,0 +1,611 @@
+// SPDX-License-Identifier: Apache-2.0
+/* volumes.c: volumes on this node: staged, published, proven, and taken away again. Runs in: supervisor. */
+#include "supervisor/volume/volumes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "supervisor/source/source.h"
+#include "supervisor/store/store.h"
+#include "supervisor/sup_calls.h"
+#include "supervisor/sup_turn.h"
+#include "supervisor/volume/plugins.h"
+#include "supervisor/volume/volume_calls.h"
+
+#define CALL_TIMEOUT_MS 120000 /* semantics.md 6.6 */
+#define RETRY_USEC	5000000
+#define RETRY_MAX_USEC	60000000
+
+/* How far a mount is; the number is in its row. What a crash leaves at a -ING step is done again: all calls are idempotent. */
+enum mount_step {
+	MOUNT_STAGING = 1,
+	MOUNT_PUBLISHING = 2,
+	MOUNT_PUBLISHED = 3,
+	MOUNT_UNPUBLISHING = 4,
+	MOUNT_UNSTAGING = 5,
+	MOUNT_GONE = 6, /* the row goes */
+};
+
+struct mount {
+	struct mount *next;
+	struct sup *sup;
+	struct dirty row;
+	struct mount_record rec; /* what is in the row */
+	struct volume_mount_state state;
+	struct csi_volume volume; /* while it is being mounted: secrets are in no row */
+	struct csi_capability capability;
+	enum mount_step step;
+	bool busy, waiting; /* a call is out; or another mount of the volume is busy */
+	bool unmounting;    /* the direction */
+	uint64_t call;
+	struct plugin_call *plugin_call;
+	struct sd_event_source *timer;
+	uint64_t retry_usec;
+	volume_cb *cb;
+	void *arg;
+};
+
+struct volumes {
+	struct mount *first;
+};
+
+static void advance(struct mount *m);
+
+/* --- rows --- */
+
+static int
+write_row(struct sup *sup, struct dirty *d, struct err *e)
+{
+	struct mount *m = (struct mount *)(void *)((char *)d - offsetof(struct mount, row));
+	struct text t = { 0 };
+	int r;
+
+	if (m->step == MOUNT_GONE)
+		return STORE_EXEC(sup->store, STMT_MOUNT_DELETE, e, SV_TEXT(m->rec.key));
+	m->rec.step = m->step;
+	r = model_to_text(&mount_record_type, &m->rec, MODEL_COMPACT, &t);
+	if (r < 0)
+		return err_set(e, r, "write the row of volume %s", m->rec.volume);
+	r = STORE_EXEC(sup->store, STMT_MOUNT_PUT, e, SV_TEXT(m->rec.key), SV_TEXT(t.text));
+	text_done(&t);
+	return r;
+}
+
+static void
+mount_free(struct mount *m)
+{
+	struct mount **at = &m->sup->volumes->first;
+
+	while (*at != m)
+		at = &(*at)->next;
+	*at = m->next;
+	turn_forget_write(m->sup, &m->row);
+	child_call_cancel(m->sup, m->call);
+	plugin_call_cancel(m->plugin_call);
+	m->timer = sd_event_source_disable_unref(m->timer);
+	mount_record_done(&m->rec);
+	csi_volume_done(&m->volume);
+	free(m);
+}
+
+static void
+on_written(struct sup *sup, struct dirty *d)
+{
+	struct mount *m = (struct mount *)(void *)((char *)d - offsetof(struct mount, row));
+
+	if (m->step == MOUNT_GONE)
+		mount_free(m);
+}
+
+static void
+set_step(struct mount *m, enum mount_step step)
+{
+	m->step = step;
+	m->state.published = step == MOUNT_PUBLISHED;
+	turn_write(m->sup, &m->row);
+	turn_durable(m->sup);
+}
+
+static struct mount *
+mount_new(struct sup *sup)
+{
+	struct mount *m = calloc(1, sizeof *m);
+
+	if (!m)
+		return NULL;
+	m->sup = sup;
+	m->row.write = write_row;
+	m->row.written = on_written;
+	m->retry_usec = RETRY_USEC;
+	mount_record_init(&m->rec);
+	csi_volume_init(&m->volume);
+	m->next = sup->volumes->first;
+	sup->volumes->first = m;
+	return m;
+}
+
+/* What a request to the privileged side holds; the strings are the record's. */
+static void
+fill_state(struct mount *m)
+{
+	struct mount_record *rec = &m->rec;
+
+	volume_place__init(&m->state.place);
+	mount_proof__init(&m->state.proof);
+	m->state.place.kind = (PluginKind)rec->kind;
+	m->state.place.plugin = rec->plugin;
+	m->state.place.volume = rec->volume;
+	m->state.place.usage = rec->usage;
+	m->state.place.alloc = (ProtobufCBinaryData){ .data = rec->alloc_id.b, .len = ID_BYTES };
+	m->state.read_only = rec->read_only;
+	m->state.published = rec->step == MOUNT_PUBLISHED;
+	mount_record_to_proof(rec, &m->state.proof);
+	m->step = (enum mount_step)rec->step;
+}
+
+static int
+load_row(void *arg, const struct store_row *row, struct err *e)
+{
+	const char *json = store_col_text(row, 1);
+	struct sup *sup = arg;
+	struct err why = { 0 };
+	struct mount *m = mount_new(sup);
+
+	if (!m)
+		return err_set(e, -ENOMEM, "read state.db");
+	if (model_from_text(&mount_record_type, json, strlen(json), &m->rec, &why) < 0 ||
+	    str_set(&m->rec.key, store_col_text(row, 0)) < 0 || !id_from_uuid(str(m->rec.alloc), &m->rec.alloc_id)) {
+		log_error("state.db: a mount row is left alone: %s", why.msg);
+		mount_free(m);
+		return 0;
+	}
+	fill_state(m);
+	return 0;
+}
+
+int
+volumes_new(struct sup *sup, struct err *e)
+{
+	sup->volumes = calloc(1, sizeof *sup->volumes);
+	if (!sup->volumes)
+		return err_set(e, -ENOMEM, "make the list of mounts");
+	return store_each(sup->store, STMT_MOUNT_ALL, NULL, 0, load_row, sup, e);
+}
+
+void
+volumes_free(struct sup *sup)
+{
+	if (!sup->volumes)
+		return;
+	while (sup->volumes->first)
+		mount_free(sup->volumes->first);
+	free(sup->volumes);
+	sup->volumes = NULL;
+}
+
+static struct mount *
+find(struct sup *sup, const struct sup_alloc *sa, const char *alias)
+{
+	for (struct mount *m = sup->volumes->first; m; m = m->next)
+		if (m->step != MOUNT_GONE && id_equal(&m->rec.alloc_id, &sa->id) && str_eq(m->rec.alias, alias))
+			return m;
+	return NULL;
+}
+
+const struct volume_mount_state *
+volume_find(struct sup *sup, const struct sup_alloc *sa, const char *alias)
+{
+	struct mount *m = find(sup, sa, alias);
+
+	return m ? &m->state : NULL;
+}
+
+bool
+volume_plugin_has_mounts(struct sup *sup, const char *plugin)
+{
+	for (struct mount *m = sup->volumes->first; m; m = m->next)
+		if (m->step != MOUNT_GONE && str_eq(m->rec.plugin, plugin))
+			return true;
+	return false;
+}
+
+bool
+volume_has_mounts(struct sup *sup, const char *namespace, const char *id)
+{
+	for (struct mount *m = sup->volumes->first; m; m = m->next)
+		if (m->step != MOUNT_GONE && str_eq(m->rec.namespace, namespace) && str_eq(m->rec.volume_id, id))
+			return true;
+	return false;
+}
+
+/* --- one volume, one call at a time --- */
+
+static bool
+same_volume(const struct mount *a, const struct mount *b)
+{
+	return str_eq(a->rec.plugin, b->rec.plugin) && str_eq(a->rec.volume, b->rec.volume);
+}
+
+static bool
+volume_busy(const struct mount *m)
+{
+	for (const struct mount *o = m->sup->volumes->first; o; o = o->next)
+		if (o != m && o->busy && same_volume(o, m))
+			return true;
+	return false;
+}
+
+/* Lets the next one go that waited for this volume. */
+static void
+wake_next(struct mount *m)
+{
+	for (struct mount *o = m->sup->volumes->first; o; o = o->next) {
+		if (!o->waiting || !same_volume(o, m))
+			continue;
+		o->waiting = false;
+		advance(o);
+		return;
+	}
+}
+
+static int
+on_retry(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct mount *m = userdata;
+
+	m->timer = sd_event_source_disable_unref(m->timer);
+	advance(m);
+	return 0;
+}
+
+static void
+finish(struct mount *m, int r, const struct err *e)
+{
+	volume_cb *cb = m->cb;
+
+	m->busy = false;
+	m->cb = NULL;
+	csi_volume_done(&m->volume);
+	csi_volume_init(&m->volume);
+	if (r < 0 && m->unmounting) {
+		if (!cb)
+			log_warn("volume %s: %s; tried again in %llu s", m->rec.volume, e->msg,
+			    (unsigned long long)m->retry_usec / 1000000);
+		(void)sd_event_add_time_relative(m->sup->event, &m->timer, CLOCK_MONOTONIC, m->retry_usec, 0, on_retry, m);
+		m->retry_usec = m->retry_usec * 2 < RETRY_MAX_USEC ? m->retry_usec * 2 : RETRY_MAX_USEC;
+	}
+	wake_next(m);
+	if (cb)
+		cb(m->sup, m->arg, r, e);
+}
+
+/* Nobody waits for it any more, but the claim is still held: the source frees it now. */
+static void
+release_late(struct mount *m)
+{
+	struct sup_alloc *sa = alloc_find(m->sup, &m->rec.alloc_id);
+
+	for (size_t i = 0; sa && i < sa->group->volumes.n; i++)
+		if (str_eq(sa->group->volumes.v[i].key, m->rec.alias))
+			m->sup->source->ops->release(m->sup->source, sa, &sa->group->volumes.v[i].value);
+}
+
+/* --- mounting --- */
+
+static void
+on_proven(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+{
+	const MntVolumeProveRep *rep = (const MntVolumeProveRep *)(const void *)msg;
+	struct mount *m = arg;
+	struct err why = { 0 };
+
+	m->call = 0;
+	if (r < 0 || !rep->proof) {
+		(void)err_say(&why, r < 0 ? r : -EPROTO, "plugin %s published volume %s, but %s", m->rec.plugin,
+		    m->rec.volume, r < 0 ? e->msg : "its mount was not proven");
+		finish(m, why.code, &why);
+		return;
+	}
+	mount_record_from_proof(&m->rec, rep->proof);
+	mount_record_to_proof(&m->rec, &m->state.proof);
+	set_step(m, MOUNT_PUBLISHED);
+	finish(m, 0, NULL);
+}
+
+static void
+prove(struct mount *m)
+{
+	MntVolumeProveReq req = MNT_VOLUME_PROVE_REQ__INIT;
+
+	req.place = &m->state.place;
+	m->call = mnt_call_volume_prove(m->sup, &req, on_proven, m);
+}
+
+static void
+on_published(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
+{
+	struct mount *m = arg;
+
+	m->plugin_call = NULL;
+	if (r < 0)
+		finish(m, r, e);
+	else
+		prove(m);
+}
+
+static void
+on_publish_dir(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+{
+	const MntVolumeDirMakeRep *rep = (const MntVolumeDirMakeRep *)(const void *)msg;
+	struct mount *m = arg;
+
+	m->call = 0;
+	if (r < 0)
+		finish(m, r, e);
+	else if (rep->is_mount)
+		prove(m);
+	else
+		m->plugin_call = volume_send_publish(sup, &m->rec, &m->volume, &m->capability, CALL_TIMEOUT_MS, on_published, m);
+}
+
+static void
+begin_publish(struct mount *m)
+{
+	MntVolumeDirMakeReq req = MNT_VOLUME_DIR_MAKE_REQ__INIT;
+
+	req.place = &m->state.place;
+	m->call = mnt_call_volume_dir_make(m->sup, &req, on_publish_dir, m);
+}
+
+static void
+on_staged(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
+{
+	struct mount *m = arg;
+
+	m->plugin_call = NULL;
+	if (r < 0) {
+		finish(m, r, e);
+		return;
+	}
+	set_step(m, MOUNT_PUBLISHING);
+	begin_publish(m);
+}
+
+static void
+on_stage_dir(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+{
+	const MntVolumeDirMakeRep *rep = (const MntVolumeDirMakeRep *)(const void *)msg;
+	struct mount *m = arg;
+
+	m->call = 0;
+	if (r < 0)
+		finish(m, r, e);
+	else if (rep->is_mount)
+		on_staged(sup, m, 0, NULL, NULL);
+	else
+		m->plugin_call = volume_send_stage(sup, &m->rec, &m->volume, &m->capability, CALL_TIMEOUT_MS, on_staged, m);
+}
+
+static void
+begin_stage(struct mount *m)
+{
+	MntVolumeDirMakeReq req = MNT_VOLUME_DIR_MAKE_REQ__INIT;
+	VolumePlace staging = m->state.place;
+
+	if (!m->rec.stages) {
+		on_staged(m->sup, m, 0, NULL, NULL);
+		return;
+	}
+	staging.alloc = (ProtobufCBinaryData){ 0 };
+	req.place = &staging;
+	m->call = mnt_call_volume_dir_make(m->sup, &req, on_stage_dir, m);
+}
+
+/* --- unmounting --- */
+
+static void
+on_unstage_dir(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+{
+	struct mount *m = arg;
+	bool late = !m->cb;
+
+	m->call = 0;
+	if (r < 0) {
+		finish(m, r, e);
+		return;
+	}
+	set_step(m, MOUNT_GONE);
+	if (late)
+		release_late(m);
+	finish(m, 0, NULL);
+}
+
+static void
+on_unstaged(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
+{
+	MntVolumeDirRemoveReq req = MNT_VOLUME_DIR_REMOVE_REQ__INIT;
+	struct mount *m = arg;
+	VolumePlace staging = m->state.place;
+
+	m->plugin_call = NULL;
+	if (r < 0 && r != -ENOENT) {
+		finish(m, r, e);
+		return;
+	}
+	staging.alloc = (ProtobufCBinaryData){ 0 };
+	req.place = &staging;
+	m->call = mnt_call_volume_dir_remove(sup, &req, on_unstage_dir, m);
+}
+
+/* Is another alloc's mount on the same staged one? It keeps it. */
+static bool
+staging_is_shared(const struct mount *m)
+{
+	for (const struct mount *o = m->sup->volumes->first; o; o = o->next)
+		if (o != m && o->step != MOUNT_GONE && same_volume(o, m) && str_eq(o->rec.usage, m->rec.usage))
+			return true;
+	return false;
+}
+
+static void
+begin_unstage(struct mount *m)
+{
+	if (!m->rec.stages || staging_is_shared(m))
+		on_unstage_dir(m->sup, m, 0, NULL, -1, NULL);
+	else
+		m->plugin_call = volume_send_unstage(m->sup, &m->rec, CALL_TIMEOUT_MS, on_unstaged, m);
+}
+
+static void
+on_unpublish_dir(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+{
+	struct mount *m = arg;
+
+	m->call = 0;
+	if (r < 0) {
+		finish(m, r, e);
+		return;
+	}
+	set_step(m, MOUNT_UNSTAGING);
+	begin_unstage(m);
+}
+
+static void
+on_unpublished(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
+{
+	MntVolumeDirRemoveReq req = MNT_VOLUME_DIR_REMOVE_REQ__INIT;
+	struct mount *m = arg;
+
+	m->plugin_call = NULL;
+	if (r < 0 && r != -ENOENT) {
+		finish(m, r, e);
+		return;
+	}
+	req.place = &m->state.place;
+	m->call = mnt_call_volume_dir_remove(sup, &req, on_unpublish_dir, m);
+}
+
+static void
+begin_unpublish(struct mount *m)
+{
+	m->plugin_call = volume_send_unpublish(m->sup, &m->rec, CALL_TIMEOUT_MS, on_unpublished, m);
+}
+
+/* From wherever it is, into its direction. The row of the step is durable before the call that belongs to it leaves. */
+static void
+advance(struct mount *m)
+{
+	if (m->busy || m->step == MOUNT_GONE)
+		return;
+	if (volume_busy(m)) {
+		m->waiting = true;
+		return;
+	}
+	m->busy = true;
+	if (!m->unmounting) {
+		if (m->step == MOUNT_PUBLISHED) { /* an agent that was restarted: still what it was? */
+			prove(m);
+			return;
+		}
+		set_step(m, MOUNT_STAGING);
+		begin_stage(m);
+	} else if (m->step == MOUNT_UNSTAGING) {
+		begin_unstage(m);
+	} else {
+		set_step(m, MOUNT_UNPUBLISHING);
+		begin_unpublish(m);
+	}
+}
+
+/* --- what others call --- */
+
+static struct mount *
+mount_make(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request, const struct csi_volume *volume,
+    struct err *e)
+{
+	struct plugin *p = plugin_find(sup, str(volume->plugin_id), CSI_PLUGIN_NODE);
+	struct mount *m;
+
+	if (!p || !plugin_node_info(p)) {
+		(void)err_say(e, -EAGAIN, "plugin %s for volume %s does not run on this node", str(volume->plugin_id),
+		    str(volume->id));
+		return NULL;
+	}
+	m = mount_new(sup);
+	if (!m || mount_record_fill(&m->rec, sa, request, volume, p) < 0) {
+		if (m)
+			mount_free(m);
+		(void)err_set(e, -ENOMEM, "mount volume %s", str(volume->id));
+		return NULL;
+	}
+	m->rec.step = MOUNT_STAGING;
+	fill_state(m);
+	return m;
+}
+
+void
+volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
+    const struct csi_volume *volume, volume_cb *cb, void *arg)
+{
+	struct mount *m = find(sup, sa, str(request->name));
+	struct err e = { 0 };
+
+	if (!m)
+		m = mount_make(sup, sa, request, volume, &e);
+	if (!m) {
+		cb(sup, arg, e.code, &e);
+		return;
+	}
+	m->timer = sd_event_source_disable_unref(m->timer);
+	csi_volume_done(&m->volume);
+	if (csi_volume_copy(volume, &m->volume) < 0) {
+		(void)err_set(&e, -ENOMEM, "mount volume %s", str(volume->id));
+		cb(sup, arg, e.code, &e);
+		return;
+	}
+	m->capability = (struct csi_capability){ .attachment_mode = request->attachment_mode,
+		.access_mode = request->access_mode };
+	m->unmounting = false;
+	m->cb = cb;
+	m->arg = arg;
+	advance(m);
+}
+
+void
+volume_unmount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request, volume_cb *cb, void *arg)
+{
+	struct mount *m = find(sup, sa, str(request->name));
+
+	if (!m) {
+		cb(sup, arg, 0, NULL);
+		return;
+	}
+	m->timer = sd_event_source_disable_unref(m->timer);
+	m->unmounting = true;
+	m->cb = cb;
+	m->arg = arg;
+	advance(m);
+}
+
+bool
+volume_path_is_known(struct sup *sup, const char *path)
+{
+	char staging[600], publish[600];
+
+	for (const struct mount *m = sup->volumes->first; m; m = m->next) {
+		const struct mount_record *r = &m->rec;
+		const char *kind = csi_plugin_kind_names[r->kind];
+
+		(void)snprintf(staging, sizeof staging, "%s/%s/staging/%s/%s", kind, r->plugin, r->volume, r->usage);
+		(void)snprintf(publish, sizeof publish, "%s/%s/per-alloc/%s/%s/%s", kind, r->plugin, r->alloc, r->volume,
+		    r->usage);
+		if (strncmp(path, staging, strlen(path)) == 0 || strncmp(path, publish, strlen(path)) == 0)
+			return true;
+	}
+	return false;
+}
