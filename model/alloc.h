@@ -7,7 +7,7 @@
 #include "model/job.h"
 
 struct task_event {
-	char *type;   /* task_event_names[], or whatever a newer peer sent */
+	char *type;   /* task_event_name(), or whatever a newer peer sent */
 	int64_t time; /* ns */
 	char *message, *display_message;
 	struct string_map details; /* never nil in JSON */

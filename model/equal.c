@@ -6,8 +6,9 @@
 
 #include "model/table.h"
 
-/* Where the first difference is written; NULL when nobody asks. */
+/* What does not count, and where the first difference is written (NULL: nobody asks). */
 struct report {
+	unsigned ignore; /* field flags */
 	char *path;
 	size_t size;
 };
@@ -18,7 +19,7 @@ static bool differ_structs(const struct type *type, const void *a, const void *b
 static bool
 found(const struct place *at, const struct report *report)
 {
-	if (report)
+	if (report->path)
 		place_format(at, report->path, report->size);
 	return true;
 }
@@ -183,22 +184,29 @@ differ_structs(const struct type *type, const void *a, const void *b, const stru
 		const struct field *f = &type->fields[i];
 		const struct place here = { .up = at, .name = f->name };
 
-		if (!(f->flags & FIELD_NO_EQUAL) && differ_fields(f, a, b, &here, report))
+		if (!(f->flags & report->ignore) && differ_fields(f, a, b, &here, report))
 			return true;
 	}
 	return false;
 }
 
 bool
+model_differs(
+    const struct type *type, const void *a, const void *b, unsigned ignore, char *ret, size_t size)
+{
+	const struct report report = { .ignore = ignore, .path = ret, .size = size };
+
+	return differ_structs(type, a, b, NULL, &report);
+}
+
+bool
 model_equal(const struct type *type, const void *a, const void *b)
 {
-	return !differ_structs(type, a, b, NULL, NULL);
+	return !model_differs(type, a, b, FIELD_NO_EQUAL, NULL, 0);
 }
 
 bool
 model_difference(const struct type *type, const void *a, const void *b, char *ret, size_t size)
 {
-	const struct report report = { .path = ret, .size = size };
-
-	return differ_structs(type, a, b, NULL, &report);
+	return model_differs(type, a, b, FIELD_NO_EQUAL, ret, size);
 }

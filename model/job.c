@@ -86,28 +86,32 @@ MODEL_TYPE(volume_request, volume_request_fields, .name = "volume",
 #define S task_group
 static const struct field task_group_fields[] = {
 	F_STRING(name, "Name"),
-	F_INT_DEFAULT(count, "Count", 1),
-	F_LIST(constraints, "Constraints", constraint),
+	F_INT(count, "Count", .flags = FIELD_CAN_UNSET | FIELD_HAS_DEFAULT | FIELD_IN_PLACE,
+	    .number = 1),
+	F_LIST(constraints, "Constraints", constraint, IN_PLACE),
 	F_JSON(affinities, "Affinities"),
 	F_JSON(spreads, "Spreads"),
 	F_LIST(tasks, "Tasks", task),
-	F_POINTER(restart_policy, "RestartPolicy", restart_policy),
-	F_POINTER(reschedule_policy, "ReschedulePolicy", reschedule_policy),
-	F_POINTER(update, "Update", update_strategy),
-	F_POINTER(migrate, "Migrate", migrate_strategy),
+	F_POINTER(restart_policy, "RestartPolicy", restart_policy, IN_PLACE),
+	F_POINTER(reschedule_policy, "ReschedulePolicy", reschedule_policy, IN_PLACE),
+	F_POINTER(update, "Update", update_strategy, IN_PLACE),
+	F_POINTER(migrate, "Migrate", migrate_strategy, IN_PLACE),
 	F_POINTER(ephemeral_disk, "EphemeralDisk", ephemeral_disk),
-	F_POINTER(disconnect, "Disconnect", disconnect_strategy),
+	F_POINTER(disconnect, "Disconnect", disconnect_strategy, IN_PLACE),
 	F_MAP(volumes, "Volumes", volume_request),
 	F_STRING_MAP(meta, "Meta"),
-	F_OPT_DURATION(shutdown_delay, "ShutdownDelay"),
-	F_OPT_DURATION(stop_after_client_disconnect, "StopAfterClientDisconnect"),
-	F_OPT_DURATION(max_client_disconnect, "MaxClientDisconnect"),
-	F_OPT_DURATION(max_run_duration, "MaxRunDuration"),
-	F_OPT_BOOL(prevent_reschedule_on_lost, "PreventRescheduleOnLost"),
+	F_DURATION(shutdown_delay, "ShutdownDelay", .flags = FIELD_CAN_UNSET | FIELD_IN_PLACE),
+	F_DURATION(stop_after_client_disconnect, "StopAfterClientDisconnect",
+	    .flags = FIELD_CAN_UNSET | FIELD_IN_PLACE),
+	F_DURATION(max_client_disconnect, "MaxClientDisconnect",
+	    .flags = FIELD_CAN_UNSET | FIELD_IN_PLACE),
+	F_DURATION(max_run_duration, "MaxRunDuration", .flags = FIELD_CAN_UNSET | FIELD_IN_PLACE),
+	FIELD_SCALAR(prevent_reschedule_on_lost, "PreventRescheduleOnLost", FIELD_OPT_BOOL,
+	    enum opt_bool, .flags = FIELD_CAN_UNSET | FIELD_IN_PLACE),
 	F_LIST(networks, "Networks", network_resource),
-	F_JSON(services, "Services"),
+	F_JSON(services, "Services", IN_PLACE),
 	F_JSON(consul, "Consul"),
-	F_JSON(scaling, "Scaling"),
+	F_JSON(scaling, "Scaling", IN_PLACE),
 };
 MODEL_TYPE(
     task_group, task_group_fields, .name = "group", .title = 1 + offsetof(struct task_group, name));
@@ -137,9 +141,8 @@ static const struct field job_fields[] = {
 	F_JSON(multiregion, "Multiregion"),
 	F_JSON(ui, "UI"),
 	F_JSON(version_tag, "VersionTag", KEPT),
-	F_POINTER(restart_policy, "RestartPolicy", restart_policy, .flags = FIELD_OMIT_EMPTY),
-	F_POINTER(reschedule_policy, "Reschedule", reschedule_policy, .flags = FIELD_OMIT_EMPTY),
-	F_POINTER(migrate, "Migrate", migrate_strategy, .flags = FIELD_OMIT_EMPTY),
+	F_POINTER(reschedule_policy, "Reschedule", reschedule_policy),
+	F_POINTER(migrate, "Migrate", migrate_strategy),
 	F_BOOL(dispatched, "Dispatched"),
 	F_STRING(dispatch_idempotency_token, "DispatchIdempotencyToken"),
 	F_STRING(payload, "Payload"),
@@ -158,7 +161,7 @@ static const struct field job_fields[] = {
 	F_UINT(modify_index, "ModifyIndex", KEPT),
 	F_UINT(job_modify_index, "JobModifyIndex", KEPT),
 };
-MODEL_TYPE(job, job_fields, .name = "job", .title = 1 + offsetof(struct job, id));
+MODEL_TYPE(job, job_fields, .name = "job");
 #undef S
 
 #define S group_summary

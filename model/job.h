@@ -97,8 +97,7 @@ struct job {
 	MODEL_LIST(struct task_group) task_groups;
 	struct update_strategy *update;
 	json_t *periodic, *parameterized, *multiregion, *ui, *version_tag; /* NULL: not given */
-	struct restart_policy *restart_policy; /* job-wide defaults that newer command lines send */
-	struct reschedule_policy *reschedule_policy;
+	struct reschedule_policy *reschedule_policy; /* for groups without their own */
 	struct migrate_strategy *migrate;
 	bool dispatched;
 	char *dispatch_idempotency_token, *payload; /* payload: base64, as it came */

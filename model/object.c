@@ -181,6 +181,19 @@ model_free(const struct type *type, void *obj)
 	free(obj);
 }
 
+void
+field_swap(const struct field *f, void *a, void *b)
+{
+	char *x = field_at(f, a), *y = field_at(f, b), kept;
+	size_t i, n = field_size(f);
+
+	for (i = 0; i < n; i++) {
+		kept = x[i];
+		x[i] = y[i];
+		y[i] = kept;
+	}
+}
+
 static bool
 struct_is_empty(const struct type *type, const void *obj)
 {

@@ -42,8 +42,9 @@ enum field_flags {
 	FIELD_AS_NUMBER = 1 << 4,  /* an enum that JSON has as its number; the name is accepted */
 	FIELD_AS_OBJECT = 1 << 5,  /* raw JSON that must be an object */
 	FIELD_NO_EQUAL = 1 << 6,
-	FIELD_NO_JSON = 1 << 7, /* msgpack alone */
-	FIELD_NO_WIRE = 1 << 8, /* JSON alone */
+	FIELD_IN_PLACE = 1 << 11, /* may change while the alloc runs on */
+	FIELD_NO_JSON = 1 << 7,   /* msgpack alone */
+	FIELD_NO_WIRE = 1 << 8,   /* JSON alone */
 	FIELD_ALIAS = 1 << 9,   /* another name on input for a member that the table has already */
 	FIELD_SECRET = 1 << 10, /* shown as null, or ["[REDACTED]"] for strings */
 };
@@ -88,6 +89,7 @@ struct field {
 #define F_INT_MAP(m, n, ...)    FIELD_SCALAR(m, n, FIELD_INT_MAP, struct int_map, __VA_ARGS__)
 #define F_JSON(m, n, ...)       FIELD_SCALAR(m, n, FIELD_JSON, json_t *, __VA_ARGS__)
 /* Null unless given. The second kind has a default for model_defaults(). */
+#define IN_PLACE                    .flags = FIELD_IN_PLACE
 #define F_OPT_INT(m, n)             F_INT(m, n, .flags = FIELD_CAN_UNSET)
 #define F_OPT_DURATION(m, n)        F_DURATION(m, n, .flags = FIELD_CAN_UNSET)
 #define F_DEFAULT                   .flags = FIELD_CAN_UNSET | FIELD_HAS_DEFAULT, .number
@@ -154,6 +156,8 @@ void *list_alloc(
 
 /* Frees what a field holds and sets it to what model_init() makes. */
 void field_done(const struct field *f, void *obj);
+/* Exchanges what the field holds in two objects. */
+void field_swap(const struct field *f, void *a, void *b);
 bool field_is_empty(const struct field *f, const void *obj); /* as model_init() made it */
 
 /* Where decoding or validation is, as a list up the stack. */
@@ -187,6 +191,10 @@ struct sink {
 	void (*key)(void *arg, const char *s, size_t len, bool plain); /* plain: needs no escapes */
 	bool counts;
 };
+
+/* As model_difference(), skipping fields that have one of these flags. ret may be NULL. */
+bool model_differs(
+    const struct type *type, const void *a, const void *b, unsigned ignore, char *ret, size_t size);
 
 void model_walk(
     const struct type *type, const void *obj, bool compact, const struct sink *sink, void *arg);

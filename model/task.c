@@ -3,7 +3,11 @@
  */
 #include "model/task.h"
 
+#include <signal.h>
+#include <string.h>
+
 #include "common/duration.h"
+#include "common/id.h"
 #include "model/table.h"
 
 const char *const restart_mode_names[] = { "", "fail", "delay" };
@@ -30,7 +34,25 @@ static const struct field restart_policy_fields[] = {
 	    mode, "Mode", restart_mode_names, .flags = FIELD_HAS_DEFAULT, .number = RESTART_FAIL),
 	F_BOOL_DEFAULT(render_templates, "RenderTemplates", OPT_FALSE),
 };
-MODEL_TYPE(restart_policy, restart_policy_fields, .name = "restart");
+
+#define RESTART_INTERVAL_MIN (5 * NS_PER_S)
+
+static void
+validate_restart(const void *obj, struct problems *p)
+{
+	const struct restart_policy *r = obj;
+
+	if (r->attempts < 0 || r->interval < 0 || r->delay < 0)
+		(void)model_problem(
+		    p, "restart: attempts, interval and delay may not be below zero");
+	else if (r->attempts > 0 && r->interval < RESTART_INTERVAL_MIN)
+		(void)model_problem(p, "restart: interval must be at least 5s");
+	else if (r->delay > 0 && r->attempts > r->interval / r->delay)
+		(void)model_problem(p,
+		    "restart: %lld attempts with this delay do not fit into the interval",
+		    (long long)r->attempts);
+}
+MODEL_TYPE(restart_policy, restart_policy_fields, .name = "restart", .validate = validate_restart);
 #undef S
 
 #define S requested_device
@@ -57,7 +79,29 @@ static const struct field resources_fields[] = {
 	F_LIST(devices, "Devices", requested_device),
 	F_JSON(numa, "NUMA"),
 };
-MODEL_TYPE(resources, resources_fields, .name = "resources");
+
+#define MEMORY_MIN_MB 10
+
+static void
+validate_resources(const void *obj, struct problems *p)
+{
+	const struct resources *r = obj;
+
+	if (r->cores < 0 || r->disk_mb < 0 || r->memory_max_mb < 0 || r->secrets_mb < 0)
+		(void)model_problem(p, "resources: no number may be below zero");
+	if (r->cores <= 0 && r->cpu < 1)
+		(void)model_problem(
+		    p, "resources: cpu must be at least 1 MHz, not %lld", (long long)r->cpu);
+	if (r->cores > 0 && r->cpu > 0)
+		(void)model_problem(p, "resources: give cpu or cores, not both");
+	if (r->memory_mb < MEMORY_MIN_MB)
+		(void)model_problem(p, "resources: memory must be at least %d MB, not %lld",
+		    MEMORY_MIN_MB, (long long)r->memory_mb);
+	if (r->memory_max_mb > 0 && r->memory_max_mb < r->memory_mb)
+		(void)model_problem(p, "resources: memory_max (%lld MB) is below memory (%lld MB)",
+		    (long long)r->memory_max_mb, (long long)r->memory_mb);
+}
+MODEL_TYPE(resources, resources_fields, .name = "resources", .validate = validate_resources);
 #undef S
 
 #define S log_config
@@ -66,7 +110,16 @@ static const struct field log_config_fields[] = {
 	F_INT_DEFAULT(max_file_size_mb, "MaxFileSizeMB", 10),
 	F_BOOL_DEFAULT(disabled, "Disabled", OPT_FALSE),
 };
-MODEL_TYPE(log_config, log_config_fields, .name = "logs");
+
+static void
+validate_logs(const void *obj, struct problems *p)
+{
+	const struct log_config *l = obj;
+
+	if (l->max_files < 1 || l->max_file_size_mb < 1)
+		(void)model_problem(p, "logs: max_files and max_file_size must be at least 1");
+}
+MODEL_TYPE(log_config, log_config_fields, .name = "logs", .validate = validate_logs);
 #undef S
 
 #define S lifecycle
@@ -74,7 +127,19 @@ static const struct field lifecycle_fields[] = {
 	F_ENUM(hook, "Hook", lifecycle_hook_names),
 	F_BOOL(sidecar, "Sidecar"),
 };
-MODEL_TYPE(lifecycle, lifecycle_fields, .name = "lifecycle");
+
+static void
+validate_lifecycle(const void *obj, struct problems *p)
+{
+	const struct lifecycle *l = obj;
+
+	if (l->hook == HOOK_NONE)
+		(void)model_problem(
+		    p, "lifecycle: hook must be \"prestart\", \"poststart\" or \"poststop\"");
+	if (l->hook == HOOK_POSTSTOP && l->sidecar)
+		(void)model_problem(p, "lifecycle: a poststop task cannot be a sidecar");
+}
+MODEL_TYPE(lifecycle, lifecycle_fields, .name = "lifecycle", .validate = validate_lifecycle);
 #undef S
 
 #define S volume_mount
@@ -86,8 +151,34 @@ static const struct field volume_mount_fields[] = {
 	    .flags = FIELD_HAS_DEFAULT, .number = PROPAGATION_PRIVATE),
 	F_STRING(selinux_label, "SELinuxLabel"),
 };
+
+/* Is ".." one of the parts of this path? */
+static bool
+path_climbs(const char *path)
+{
+	const char *at = path;
+
+	while ((at = strstr(at, ".."))) {
+		if ((at == path || at[-1] == '/') && (at[2] == '/' || !at[2]))
+			return true;
+		at += 2;
+	}
+	return false;
+}
+
+static void
+validate_volume_mount(const void *obj, struct problems *p)
+{
+	const struct volume_mount *m = obj;
+
+	if (!*str(m->destination))
+		(void)model_problem(p, "destination is missing");
+	else if (path_climbs(m->destination))
+		(void)model_problem(
+		    p, "destination \"%.200s\" may not contain \"..\"", m->destination);
+}
 MODEL_TYPE(volume_mount, volume_mount_fields, .name = "volume_mount",
-    .title = 1 + offsetof(struct volume_mount, volume));
+    .validate = validate_volume_mount, .title = 1 + offsetof(struct volume_mount, volume));
 #undef S
 
 #define S csi_plugin_block
@@ -98,8 +189,28 @@ static const struct field csi_plugin_block_fields[] = {
 	F_STRING_DEFAULT(stage_publish_base_dir, "StagePublishBaseDir", "/local/csi"),
 	F_DURATION_DEFAULT(health_timeout, "HealthTimeout", 30 * NS_PER_S),
 };
+
+static void
+validate_csi_plugin(const void *obj, struct problems *p)
+{
+	const struct csi_plugin_block *c = obj;
+
+	if (!name_is_component(str(c->id)))
+		(void)model_problem(
+		    p, "id must be 1 to 128 letters, digits, '.', '_' and '-', no dot first");
+	if (c->type == CSI_PLUGIN_NONE)
+		(void)model_problem(p, "type must be \"controller\", \"node\" or \"monolith\"");
+	if (*str(c->mount_dir) != '/' || *str(c->stage_publish_base_dir) != '/')
+		(void)model_problem(
+		    p, "mount_dir and stage_publish_base_dir must be absolute paths");
+	else if (path_climbs(c->mount_dir) || path_climbs(c->stage_publish_base_dir))
+		(void)model_problem(
+		    p, "mount_dir and stage_publish_base_dir may not contain \"..\"");
+	if (c->health_timeout < 0)
+		(void)model_problem(p, "health_timeout may not be below zero");
+}
 MODEL_TYPE(csi_plugin_block, csi_plugin_block_fields, .name = "csi_plugin",
-    .title = 1 + offsetof(struct csi_plugin_block, id));
+    .validate = validate_csi_plugin, .title = 1 + offsetof(struct csi_plugin_block, id));
 #undef S
 
 #define S task
@@ -109,21 +220,23 @@ static const struct field task_fields[] = {
 	F_STRING(user, "User"),
 	F_JSON(config, "Config", .flags = FIELD_AS_OBJECT),
 	F_STRING_MAP(env, "Env"),
-	F_LIST(constraints, "Constraints", constraint),
+	F_LIST(constraints, "Constraints", constraint, IN_PLACE),
 	F_JSON(affinities, "Affinities"),
 	F_POINTER(resources, "Resources", resources),
-	F_POINTER(restart_policy, "RestartPolicy", restart_policy),
+	F_POINTER(restart_policy, "RestartPolicy", restart_policy, IN_PLACE),
 	F_STRING_MAP(meta, "Meta"),
-	F_DURATION_DEFAULT(kill_timeout, "KillTimeout", 5 * NS_PER_S),
-	F_STRING(kill_signal, "KillSignal"),
-	F_DURATION_DEFAULT(shutdown_delay, "ShutdownDelay", 0),
+	F_DURATION(kill_timeout, "KillTimeout",
+	    .flags = FIELD_CAN_UNSET | FIELD_HAS_DEFAULT | FIELD_IN_PLACE, .number = 5 * NS_PER_S),
+	F_STRING(kill_signal, "KillSignal", IN_PLACE),
+	F_DURATION(shutdown_delay, "ShutdownDelay",
+	    .flags = FIELD_CAN_UNSET | FIELD_HAS_DEFAULT | FIELD_IN_PLACE),
 	F_POINTER(log_config, "LogConfig", log_config),
 	F_POINTER(lifecycle, "Lifecycle", lifecycle),
-	F_BOOL(leader, "Leader"),
+	F_BOOL(leader, "Leader", IN_PLACE),
 	F_LIST(volume_mounts, "VolumeMounts", volume_mount),
 	F_POINTER(csi_plugin, "CSIPluginConfig", csi_plugin_block),
 	F_STRING(kind, "Kind"),
-	F_JSON(services, "Services"),
+	F_JSON(services, "Services", IN_PLACE),
 	F_JSON(templates, "Templates"),
 	F_JSON(artifacts, "Artifacts"),
 	F_JSON(vault, "Vault"),
@@ -131,10 +244,46 @@ static const struct field task_fields[] = {
 	F_JSON(identity, "Identity"),
 	F_JSON(identities, "Identities"),
 	F_JSON(dispatch_payload, "DispatchPayload"),
-	F_JSON(scaling_policies, "ScalingPolicies"),
-	F_JSON(actions, "Actions"),
+	F_JSON(scaling_policies, "ScalingPolicies", IN_PLACE),
+	F_JSON(actions, "Actions", IN_PLACE),
 	F_JSON(schedule, "Schedule"),
 	F_JSON(secrets, "Secrets"),
 };
-MODEL_TYPE(task, task_fields, .name = "task", .title = 1 + offsetof(struct task, name));
+
+static bool
+is_signal(const char *name)
+{
+	const char *short_name = strncmp(name, "SIG", 3) ? name : name + 3;
+	int i;
+
+	for (i = 1; i < NSIG; i++)
+		if (sigabbrev_np(i) && !strcmp(sigabbrev_np(i), short_name))
+			return true;
+	return false;
+}
+
+static void
+validate_task(const void *obj, struct problems *p)
+{
+	const struct task *t = obj;
+	size_t i;
+
+	if (!name_is_task(str(t->name)))
+		(void)model_problem(p,
+		    "a task's name has 1 to 128 letters, digits, '.', '_' and '-', no dot first, "
+		    "and is not reserved (alloc)");
+	if (!*str(t->driver))
+		(void)model_problem(p, "driver is missing");
+	if (t->kill_timeout < 0 || t->shutdown_delay < 0)
+		(void)model_problem(p, "kill_timeout and shutdown_delay may not be below zero");
+	if (*str(t->kill_signal) && !is_signal(t->kill_signal))
+		(void)model_problem(p, "kill_signal \"%.40s\" is not a signal", t->kill_signal);
+	for (i = 0; i < t->env.n; i++)
+		if (!*str(t->env.v[i].key) || strchr(t->env.v[i].key, '='))
+			(void)model_problem(p,
+			    "\"%.100s\" cannot be the name of an environment variable",
+			    str(t->env.v[i].key));
+}
+MODEL_TYPE(task, task_fields, .name = "task", .validate = validate_task,
+    .title = 1 + offsetof(struct task, name));
 #undef S

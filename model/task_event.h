@@ -45,7 +45,7 @@ enum task_event_type {
 	EVENT_TYPES
 };
 
-extern const char *const task_event_names[EVENT_TYPES];
+const char *task_event_name(enum task_event_type type);
 
 /* For all that need no more than a text (Task Setup, hooks, plugin health, failures: the error). */
 int task_event_make(

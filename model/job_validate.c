@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_validate.c: what is wrong with a job, and what the local source does not run. Runs in:
+ * supervisor. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/duration.h"
+#include "common/id.h"
+#include "model/job.h"
+#include "model/table.h"
+
+#define JOB_ID_MAX   255
+#define PRIORITY_MAX 32767
+#define DISK_MIN_MB  10
+#define CONTEXT_SIZE 160
+
+/* Sentences from here on start with `kind "name": `. The caller restores p->place from here->up. */
+static void
+enter(struct problems *p, struct place *here, char context[CONTEXT_SIZE], const char *kind,
+    const char *name)
+{
+	(void)snprintf(context, CONTEXT_SIZE, "%s \"%s\"", kind, str(name));
+	*here = (struct place){ .up = p->place, .name = context };
+	p->place = here;
+}
+
+/* An id of a job is no path component, but it is part of URLs: no space, no control character, no
+ * "." or ".." part. */
+static bool
+is_job_id(const char *id)
+{
+	const char *part = id;
+	size_t i, len = strlen(id);
+
+	if (len == 0 || len > JOB_ID_MAX)
+		return false;
+	for (i = 0; i <= len; i++) {
+		if (id[i] && (isspace((unsigned char)id[i]) || iscntrl((unsigned char)id[i])))
+			return false;
+		if (id[i] && id[i] != '/')
+			continue;
+		if (!strncmp(part, "..", (size_t)(id + i - part)) && id + i - part <= 2)
+			return false; /* "", "." and ".." */
+		part = id + i + 1;
+	}
+	return true;
+}
+
+static void
+validate_head(const struct job *job, struct problems *p)
+{
+	size_t i;
+
+	if (!is_job_id(str(job->id)))
+		(void)model_problem(p,
+		    "a job's id has 1 to %d characters, no space, no empty, \".\" or \"..\" part",
+		    JOB_ID_MAX);
+	if (job->priority < 1 || job->priority > PRIORITY_MAX)
+		(void)model_problem(p, "priority must be between 1 and %d, not %lld", PRIORITY_MAX,
+		    (long long)job->priority);
+	for (i = 0; i < job->datacenters.n; i++)
+		if (!*str(job->datacenters.v[i]))
+			(void)model_problem(p, "a datacenter's name is empty");
+	if (job->task_groups.n == 0)
+		(void)model_problem(p, "it has no group");
+}
+
+/* Does a volume with this mode serve one alloc at a time only? */
+static bool
+is_for_one(const struct volume_request *v)
+{
+	return v->access_mode == CSI_SINGLE_NODE_READER ||
+	       v->access_mode == CSI_SINGLE_NODE_WRITER ||
+	       (v->access_mode == CSI_MULTI_NODE_SINGLE_WRITER && !v->read_only);
+}
+
+static void
+validate_csi_request(
+    const struct volume_request *v, const struct task_group *group, struct problems *p)
+{
+	if (v->access_mode == CSI_ACCESS_NONE)
+		(void)model_problem(p, "access_mode is missing");
+	if (v->attachment_mode == CSI_ATTACHMENT_NONE)
+		(void)model_problem(p, "attachment_mode is missing");
+	if (v->attachment_mode == CSI_BLOCK_DEVICE && v->mount_options)
+		(void)model_problem(p, "block devices cannot have mount_options");
+	if ((v->access_mode == CSI_SINGLE_NODE_READER || v->access_mode == CSI_MULTI_NODE_READER) &&
+	    !v->read_only)
+		(void)model_problem(
+		    p, "access_mode %s needs read_only = true", csi_access_names[v->access_mode]);
+	if (is_for_one(v) && group->count > 1 && !v->per_alloc)
+		(void)model_problem(p,
+		    "access_mode %s serves one alloc, but the group's count is %lld: use per_alloc",
+		    csi_access_names[v->access_mode], (long long)group->count);
+	if (*str(v->source) && !name_is_component(v->source))
+		(void)model_problem(p, "source \"%.140s\" cannot be the id of a volume", v->source);
+}
+
+static void
+validate_request(const struct volume_request *v, const struct task_group *group,
+    const struct job *job, struct problems *p)
+{
+	bool everywhere = job->type == JOB_SYSTEM || job->type == JOB_SYSBATCH;
+
+	if (!*str(v->source))
+		(void)model_problem(p, "source is missing");
+	if (v->type == VOLUME_NONE)
+		(void)model_problem(p, "type must be \"host\" or \"csi\"");
+	if (v->type == VOLUME_HOST && (v->access_mode || v->attachment_mode || v->mount_options))
+		(void)model_problem(
+		    p, "host volumes cannot have access_mode, attachment_mode or mount_options");
+	if (v->type == VOLUME_CSI)
+		validate_csi_request(v, group, p);
+	if (v->per_alloc && everywhere)
+		(void)model_problem(
+		    p, "per_alloc cannot be used in a %s job", job_kind_names[job->type]);
+	if (v->per_alloc && group->update && group->update->canary > 0)
+		(void)model_problem(p, "per_alloc cannot be used with canaries");
+}
+
+static void
+validate_volumes(const struct task_group *group, const struct job *job, struct problems *p)
+{
+	char context[CONTEXT_SIZE];
+	struct place here;
+	size_t i;
+
+	for (i = 0; i < group->volumes.n; i++) {
+		enter(p, &here, context, "volume", group->volumes.v[i].key);
+		validate_request(&group->volumes.v[i].value, group, job, p);
+		p->place = here.up;
+	}
+}
+
+static void
+validate_task_in_group(const struct task *task, const struct task_group *group, struct problems *p)
+{
+	size_t i;
+
+	for (i = 0; i < task->volume_mounts.n; i++)
+		if (!map_get(volume_request, &group->volumes, task->volume_mounts.v[i].volume))
+			(void)model_problem(p,
+			    "volume_mount \"%s\": the group has no volume of this name",
+			    str(task->volume_mounts.v[i].volume));
+	if (task->log_config && group->ephemeral_disk && task->log_config->disabled != OPT_TRUE &&
+	    task->log_config->max_file_size_mb > 0 &&
+	    task->log_config->max_files >
+		group->ephemeral_disk->size_mb / task->log_config->max_file_size_mb)
+		(void)model_problem(p,
+		    "logs: %lld files of %lld MB do not fit the group's ephemeral_disk of %lld MB",
+		    (long long)task->log_config->max_files,
+		    (long long)task->log_config->max_file_size_mb,
+		    (long long)group->ephemeral_disk->size_mb);
+	if (task->lifecycle && task->leader)
+		(void)model_problem(p, "a task with a lifecycle block cannot be the leader");
+}
+
+static void
+validate_tasks(const struct task_group *group, struct problems *p)
+{
+	char context[CONTEXT_SIZE];
+	struct place here;
+	size_t i, leaders = 0, main_tasks = 0;
+
+	for (i = 0; i < group->tasks.n; i++) {
+		const struct task *task = &group->tasks.v[i];
+
+		leaders += task->leader;
+		main_tasks += !task->lifecycle;
+		enter(p, &here, context, "task", task->name);
+		if (group_task(group, task->name) != task)
+			(void)model_problem(p, "the group has two tasks of this name");
+		validate_task_in_group(task, group, p);
+		p->place = here.up;
+	}
+	if (group->tasks.n == 0)
+		(void)model_problem(p, "it has no task");
+	else if (main_tasks == 0)
+		(void)model_problem(p, "it has no main task: every task has a lifecycle block");
+	if (leaders > 1)
+		(void)model_problem(p, "only one task may be the leader");
+}
+
+static void
+validate_lease(const struct task_group *group, struct problems *p)
+{
+	int64_t old = group->stop_after_client_disconnect;
+	int64_t new = group->disconnect ? group->disconnect->stop_on_client_after : MODEL_UNSET;
+
+	if ((old < 0 && old != MODEL_UNSET) || (new < 0 && new != MODEL_UNSET))
+		(void)model_problem(p, "stop_after_client_disconnect may not be below zero");
+	else if (old > 0 && new > 0 && old != new)
+		(void)model_problem(p,
+		    "stop_after_client_disconnect and disconnect.stop_on_client_after differ: "
+		    "give one of them");
+}
+
+static void
+validate_group(const struct task_group *group, const struct job *job, struct problems *p)
+{
+	bool everywhere = job->type == JOB_SYSTEM || job->type == JOB_SYSBATCH;
+
+	if (!*str(group->name) || strlen(group->name) > NAME_BYTES_MAX)
+		(void)model_problem(p, "a group's name has 1 to %d characters", NAME_BYTES_MAX);
+	else if (job_group(job, group->name) != group)
+		(void)model_problem(p, "the job has two groups of this name");
+	if (group->count < 0)
+		(void)model_problem(p, "count may not be below zero");
+	if (everywhere && group->count > 1)
+		(void)model_problem(
+		    p, "count may not be above 1 in a %s job", job_kind_names[job->type]);
+	if (group->shutdown_delay < 0 && group->shutdown_delay != MODEL_UNSET)
+		(void)model_problem(p, "shutdown_delay may not be below zero");
+	if (group->ephemeral_disk && group->ephemeral_disk->size_mb < DISK_MIN_MB)
+		(void)model_problem(p, "ephemeral_disk: size must be at least %d MB", DISK_MIN_MB);
+	validate_lease(group, p);
+	validate_volumes(group, job, p);
+	validate_tasks(group, p);
+}
+
+void
+job_validate(const struct job *job, struct problems *p)
+{
+	char context[CONTEXT_SIZE];
+	struct place here;
+	size_t i;
+
+	validate_head(job, p);
+	for (i = 0; i < job->task_groups.n; i++) {
+		enter(p, &here, context, "group", job->task_groups.v[i].name);
+		validate_group(&job->task_groups.v[i], job, p);
+		p->place = here.up;
+	}
+	model_validate(&job_type, job, p);
+}
+
+/* Blocks that say nothing: null, {}, [], and objects whose members all are so, as command lines
+ * send them. */
+static bool
+says_nothing(const json_t *json)
+{
+	const json_t *member;
+	const char *key;
+
+	if (json_is_object(json)) {
+		json_object_foreach ((json_t *)json, key, member)
+			if (!says_nothing(member))
+				return false;
+		return true;
+	}
+	return !json || json_is_null(json) || json_is_false(json) ||
+	       (json_is_array(json) && !json_array_size(json)) ||
+	       (json_is_string(json) && !json_string_length(json)) ||
+	       (json_is_integer(json) && !json_integer_value(json));
+}
+
+struct block {
+	const char *name;
+	size_t offset; /* of a json_t * */
+};
+
+static const struct block job_blocks[] = {
+	{ "periodic", offsetof(struct job, periodic) },
+	{ "parameterized", offsetof(struct job, parameterized) },
+	{ "multiregion", offsetof(struct job, multiregion) },
+};
+
+static const struct block group_blocks[] = {
+	{ "service", offsetof(struct task_group, services) },
+	{ "consul", offsetof(struct task_group, consul) },
+};
+
+static const struct block task_blocks[] = {
+	{ "template", offsetof(struct task, templates) },
+	{ "artifact", offsetof(struct task, artifacts) },
+	{ "vault", offsetof(struct task, vault) },
+	{ "consul", offsetof(struct task, consul) },
+	{ "service", offsetof(struct task, services) },
+	{ "identity", offsetof(struct task, identity) },
+	{ "identity", offsetof(struct task, identities) },
+	{ "dispatch_payload", offsetof(struct task, dispatch_payload) },
+	{ "schedule", offsetof(struct task, schedule) },
+	{ "secret", offsetof(struct task, secrets) },
+};
+
+static void
+refuse_block(struct problems *p, const char *name)
+{
+	(void)model_problem(p, "%s is not supported yet by the local source", name);
+}
+
+static void
+refuse_blocks(const void *obj, const struct block *blocks, size_t n, struct problems *p)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (!says_nothing(*(json_t *const *)((const char *)obj + blocks[i].offset)))
+			refuse_block(p, blocks[i].name);
+}
+
+static void
+validate_local_network(const struct network_resource *n, struct problems *p)
+{
+	if (*str(n->mode) && strcmp(n->mode, "host"))
+		(void)model_problem(
+		    p, "network mode \"%.40s\" is not supported yet by the local source", n->mode);
+	if (n->reserved_ports.n || n->dynamic_ports.n)
+		refuse_block(p, "network with ports");
+	if (n->dns)
+		refuse_block(p, "network with dns");
+}
+
+static void
+validate_local_task(const struct task *task, struct problems *p)
+{
+	size_t i;
+
+	refuse_blocks(task, task_blocks, ELEMENTSOF(task_blocks), p);
+	if (task->constraints.n)
+		refuse_block(p, "constraint");
+	if (!task->resources)
+		return;
+	for (i = 0; i < task->resources->networks.n; i++)
+		validate_local_network(&task->resources->networks.v[i], p);
+	if (task->resources->devices.n)
+		refuse_block(p, "device");
+	if (!says_nothing(task->resources->numa))
+		refuse_block(p, "numa");
+	if (task->resources->cores > 0)
+		refuse_block(p, "resources with cores");
+}
+
+static void
+validate_local_group(const struct task_group *group, struct problems *p)
+{
+	char context[CONTEXT_SIZE];
+	struct place here;
+	size_t i;
+
+	refuse_blocks(group, group_blocks, ELEMENTSOF(group_blocks), p);
+	if (group->constraints.n)
+		refuse_block(p, "constraint");
+	if (group->max_run_duration > 0)
+		refuse_block(p, "max_run_duration");
+	for (i = 0; i < group->networks.n; i++)
+		validate_local_network(&group->networks.v[i], p);
+	for (i = 0; i < group->volumes.n; i++)
+		if (group->volumes.v[i].value.sticky)
+			refuse_block(p, "volume with sticky");
+	for (i = 0; i < group->tasks.n; i++) {
+		enter(p, &here, context, "task", group->tasks.v[i].name);
+		validate_local_task(&group->tasks.v[i], p);
+		p->place = here.up;
+	}
+}
+
+void
+job_validate_local(const struct job *job, struct problems *p)
+{
+	char context[CONTEXT_SIZE];
+	struct place here;
+	size_t i;
+
+	if (job->type != JOB_SERVICE)
+		(void)model_problem(p, "jobs of type %s are not supported yet by the local source",
+		    job_kind_names[job->type]);
+	refuse_blocks(job, job_blocks, ELEMENTSOF(job_blocks), p);
+	if (*str(job->payload) || job->dispatched)
+		refuse_block(p, "dispatch");
+	if (job->constraints.n)
+		refuse_block(p, "constraint");
+	for (i = 0; i < job->task_groups.n; i++) {
+		enter(p, &here, context, "group", job->task_groups.v[i].name);
+		validate_local_group(&job->task_groups.v[i], p);
+		p->place = here.up;
+	}
+}
+
+bool
+group_needs_replacement(const struct job *a, const struct task_group *ga, const struct job *b,
+    const struct task_group *gb, char *ret_why, size_t size)
+{
+	const struct string_map *ma = &a->meta, *mb = &b->meta;
+	size_t i;
+
+	if (!str_eq(a->name, b->name)) {
+		(void)snprintf(ret_why, size, "Name");
+		return true;
+	}
+	for (i = 0; i < ma->n || i < mb->n; i++) {
+		const char *key = i < ma->n ? ma->v[i].key : mb->v[i].key,
+			   *other = string_map_get(mb, key);
+
+		if (ma->n != mb->n || !other || !str_eq(string_map_get(ma, key), other)) {
+			(void)snprintf(ret_why, size, "Meta");
+			return true;
+		}
+	}
+	return model_differs(
+	    &task_group_type, ga, gb, FIELD_NO_EQUAL | FIELD_IN_PLACE, ret_why, size);
+}
