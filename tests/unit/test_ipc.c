@@ -1,0 +1,647 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * test_ipc.c: every message of ipc_msgs.def, filled by its descriptor: there and back; and each way
+ * to be wrong: direction, length, unknown and doubled fields, order, NULs, descriptors.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdalign.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/ipc.h"
+#include "proto/exec.pb-c.h"
+#include "proto/ids.pb-c.h"
+#include "tests/unit/unit.h"
+
+#define HEAD    sizeof(struct ipc_head)
+#define ONEOFS  16 /* more than any oneof has members */
+#define TEXT    "Q@Q"
+#define UNKNOWN 12345
+
+static struct ipc_packet packet;
+static alignas(16) uint8_t pool[1 << 20];
+static size_t pool_used;
+static uint8_t buf[IPC_PACKET_MAX], changed[2 * IPC_PACKET_MAX];
+
+/* Messages that were filled, for the test that puts something unknown into each of them. */
+static ProtobufCMessage *filled[4096];
+static size_t n_filled;
+
+static void *
+take(size_t size)
+{
+	void *at = pool + pool_used;
+
+	pool_used += (size + 15) & ~(size_t)15;
+	ck_assert_uint_le(pool_used, sizeof pool);
+	return memset(at, 0, size);
+}
+
+/* --- filling --- */
+
+static ProtobufCMessage *fill(const ProtobufCMessageDescriptor *d, unsigned k);
+
+/* Is f the k-th (modulo their number) member of its oneof? */
+static bool
+is_chosen(const ProtobufCMessageDescriptor *d, const ProtobufCFieldDescriptor *f, unsigned k)
+{
+	unsigned n = 0, index = 0;
+
+	for (unsigned i = 0; i < d->n_fields; i++) {
+		if (!(d->fields[i].flags & PROTOBUF_C_FIELD_FLAG_ONEOF) ||
+		    d->fields[i].quantifier_offset != f->quantifier_offset)
+			continue;
+		if (&d->fields[i] == f)
+			index = n;
+		n++;
+	}
+	return index == k % n;
+}
+
+static int32_t
+some_enum_value(const ProtobufCEnumDescriptor *d)
+{
+	return d->values[d->n_values - 1].value;
+}
+
+/* Writes a value that is not the default. Returns its size. */
+static size_t
+put_value(const ProtobufCFieldDescriptor *f, void *at, unsigned k)
+{
+	switch (f->type) {
+	case PROTOBUF_C_TYPE_STRING:
+		*(const char **)at = TEXT;
+		return sizeof(char *);
+	case PROTOBUF_C_TYPE_BYTES:
+		*(ProtobufCBinaryData *)at = (ProtobufCBinaryData){ 16, memset(take(16), 'z', 16) };
+		return sizeof(ProtobufCBinaryData);
+	case PROTOBUF_C_TYPE_MESSAGE:
+		*(ProtobufCMessage **)at = fill(f->descriptor, k);
+		return sizeof(ProtobufCMessage *);
+	case PROTOBUF_C_TYPE_BOOL:
+		*(protobuf_c_boolean *)at = 1;
+		return sizeof(protobuf_c_boolean);
+	case PROTOBUF_C_TYPE_ENUM:
+		*(int32_t *)at = some_enum_value(f->descriptor);
+		return sizeof(int32_t);
+	case PROTOBUF_C_TYPE_INT32:
+	case PROTOBUF_C_TYPE_SINT32:
+		*(int32_t *)at = -5;
+		return sizeof(int32_t);
+	case PROTOBUF_C_TYPE_UINT32:
+		*(uint32_t *)at = 0xfedcba98u;
+		return sizeof(uint32_t);
+	case PROTOBUF_C_TYPE_INT64:
+	case PROTOBUF_C_TYPE_SINT64:
+		*(int64_t *)at = -5;
+		return sizeof(int64_t);
+	case PROTOBUF_C_TYPE_UINT64:
+		*(uint64_t *)at = 0xfedcba9876543210u;
+		return sizeof(uint64_t);
+	default:
+		ck_abort_msg(
+		    "field %s has type %d, which this test does not know", f->name, f->type);
+	}
+	return 0;
+}
+
+static ProtobufCMessage *
+fill(const ProtobufCMessageDescriptor *d, unsigned k)
+{
+	ProtobufCMessage *msg = take(d->sizeof_message);
+
+	d->message_init(msg);
+	ck_assert_uint_lt(n_filled, ELEMENTSOF(filled));
+	filled[n_filled++] = msg;
+	for (unsigned i = 0; i < d->n_fields; i++) {
+		const ProtobufCFieldDescriptor *f = &d->fields[i];
+		uint8_t *at = (uint8_t *)msg + f->offset,
+			*quantifier = (uint8_t *)msg + f->quantifier_offset;
+
+		if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
+			if (!is_chosen(d, f, k))
+				continue;
+			memcpy(quantifier, &f->id, sizeof f->id);
+		}
+		if (f->label == PROTOBUF_C_LABEL_REPEATED) {
+			size_t two = 2;
+			uint8_t *values = take(64);
+			size_t size = put_value(f, values, k);
+
+			(void)put_value(f, values + size, k);
+			memcpy(at, &values, sizeof values);
+			memcpy(quantifier, &two, sizeof two);
+		} else {
+			(void)put_value(f, at, k);
+		}
+	}
+	return msg;
+}
+
+static ProtobufCMessage *
+fill_anew(const ProtobufCMessageDescriptor *d, unsigned k)
+{
+	pool_used = 0;
+	n_filled = 0;
+	return fill(d, k);
+}
+
+/* --- peers: IPC_HELPER stands for each of them --- */
+
+static bool
+is_peer(unsigned in_table, unsigned peer)
+{
+	return in_table == peer ||
+	       (in_table == IPC_HELPER && peer != IPC_SUPERVISOR && peer != IPC_HELPER);
+}
+
+static unsigned
+first_peer(unsigned in_table)
+{
+	return in_table == IPC_HELPER ? IPC_EXEC_HELPER : in_table;
+}
+
+static int
+decode(const struct ipc_msg_info *info, const uint8_t *data, size_t len)
+{
+	/* From a block of exactly that size, so that ASan sees a read beyond it. */
+	cleanup_free uint8_t *copy = malloc(len ? len : 1);
+	struct err e = { 0 };
+	int r;
+
+	memcpy(copy, data, len);
+	r = ipc_decode(
+	    first_peer(info->to), first_peer(info->from), copy, len, info->n_fds, &packet, &e);
+	ck_assert(r == 0 || (r == -EPROTO && e.msg[0]));
+	return r;
+}
+
+static size_t
+encode(const struct ipc_msg_info *info, unsigned type, const ProtobufCMessage *msg)
+{
+	struct err e = { 0 };
+	ssize_t len =
+	    ipc_encode(first_peer(info->from), first_peer(info->to), type, 77, msg, buf, &e);
+
+	ck_assert_msg(len >= (ssize_t)HEAD, "%s: %s", info->name, e.msg);
+	return (size_t)len;
+}
+
+/* The end of the field at `at`, for cutting between two. */
+static size_t
+field_end(size_t at, size_t len)
+{
+	uint64_t key = 0, n = 0;
+	unsigned shift;
+
+	for (shift = 0; at < len; shift += 7) {
+		key |= (uint64_t)(buf[at] & 0x7f) << shift;
+		if (!(buf[at++] & 0x80))
+			break;
+	}
+	for (shift = 0; at < len; shift += 7) {
+		n |= (uint64_t)(buf[at] & 0x7f) << shift;
+		if (!(buf[at++] & 0x80))
+			break;
+	}
+	return (key & 7) == 2 ? at + n : at;
+}
+
+/* --- the tests, for the type _i --- */
+
+#define FOR_MESSAGE(info)                                                                          \
+	const struct ipc_msg_info *info = ipc_msg_info((unsigned)_i);                              \
+                                                                                                   \
+	if (!info)                                                                                 \
+	return
+
+START_TEST(there_and_back)
+{
+	FOR_MESSAGE(info);
+	for (unsigned k = 0; k < ONEOFS; k++) {
+		size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, k)), again;
+
+		ck_assert_int_eq(decode(info, buf, len), 0);
+		ck_assert_uint_eq(packet.type, (unsigned)_i);
+		ck_assert_uint_eq(packet.serial, 77);
+		memcpy(changed, buf, len);
+		again = encode(info, (unsigned)_i, packet.msg);
+		ck_assert_uint_eq(again, len);
+		ck_assert_mem_eq(buf, changed, len);
+	}
+}
+END_TEST
+
+START_TEST(empty_there_and_back)
+{
+	FOR_MESSAGE(info);
+	ProtobufCMessage *msg = take(info->desc->sizeof_message);
+
+	info->desc->message_init(msg);
+	ck_assert_uint_eq(encode(info, (unsigned)_i, msg), HEAD);
+	ck_assert_int_eq(decode(info, buf, HEAD), 0);
+}
+END_TEST
+
+START_TEST(no_other_direction)
+{
+	FOR_MESSAGE(info);
+	size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, 0));
+	struct err e;
+
+	for (unsigned from = 0; from < IPC_HELPER; from++)
+		for (unsigned to = 0; to < IPC_HELPER; to++) {
+			bool may = is_peer(info->from, from) && is_peer(info->to, to);
+			int r = ipc_decode(to, from, buf, len, info->n_fds, &packet, &e);
+			ssize_t n = ipc_encode(from, to, (unsigned)_i, 1, packet.msg, changed, &e);
+
+			ck_assert_msg(r == (may ? 0 : -EPROTO), "%s from %u to %u: %d", info->name,
+			    from, to, r);
+			ck_assert_msg(may ? n > 0 : n == -EPERM, "%s from %u to %u: %zd",
+			    info->name, from, to, n);
+		}
+}
+END_TEST
+
+START_TEST(cut_at_each_length)
+{
+	FOR_MESSAGE(info);
+	size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, 1)), boundary = HEAD;
+
+	for (size_t cut = 0; cut < len; cut++) {
+		int r = decode(info, buf, cut);
+
+		if (cut < HEAD) {
+			ck_assert_int_eq(r, -EPROTO);
+			continue;
+		}
+		/* Between two fields it is a smaller message; anywhere else it is none. */
+		while (boundary < cut)
+			boundary = field_end(boundary, len);
+		ck_assert_msg(
+		    (r == 0) == (boundary == cut), "%s cut at %zu: %d", info->name, cut, r);
+	}
+}
+END_TEST
+
+START_TEST(nothing_unknown_at_any_depth)
+{
+	FOR_MESSAGE(info);
+	for (unsigned k = 0; k < ONEOFS; k++) {
+		ProtobufCMessageUnknownField unknown = { .tag = UNKNOWN,
+			.wire_type = PROTOBUF_C_WIRE_TYPE_VARINT,
+			.len = 1,
+			.data = (uint8_t[]){ 1 } };
+		ProtobufCMessage *msg = fill_anew(info->desc, k);
+
+		for (size_t i = 0; i < n_filled; i++) {
+			size_t len;
+
+			filled[i]->n_unknown_fields = 1;
+			filled[i]->unknown_fields = &unknown;
+			len = encode(info, (unsigned)_i, msg);
+			ck_assert_msg(decode(info, buf, len) == -EPROTO,
+			    "%s: an unknown field in %s", info->name, filled[i]->descriptor->name);
+			filled[i]->n_unknown_fields = 0;
+		}
+	}
+}
+END_TEST
+
+START_TEST(no_field_twice)
+{
+	FOR_MESSAGE(info);
+	size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, 0)), end;
+	unsigned n = 0;
+
+	for (size_t at = HEAD; at < len; at = end) {
+		const ProtobufCFieldDescriptor *f = &info->desc->fields[n];
+
+		end = field_end(at, len);
+		while (f->label != PROTOBUF_C_LABEL_REPEATED &&
+		       (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) && !is_chosen(info->desc, f, 0))
+			f = &info->desc->fields[++n];
+		if (f->label == PROTOBUF_C_LABEL_REPEATED)
+			continue; /* more of the same is a message */
+		n++;
+		memcpy(changed, buf, end);
+		memcpy(changed + end, buf + at, end - at);
+		memcpy(changed + end + (end - at), buf + end, len - end);
+		ck_assert_msg(decode(info, changed, len + (end - at)) == -EPROTO, "%s: %s twice",
+		    info->name, f->name);
+	}
+}
+END_TEST
+
+START_TEST(no_other_order)
+{
+	FOR_MESSAGE(info);
+	size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, 0)), first, second;
+
+	first = field_end(HEAD, len);
+	if (len == HEAD || first == len)
+		return;
+	second = field_end(first, len);
+	memcpy(changed, buf, HEAD);
+	memcpy(changed + HEAD, buf + first, second - first);
+	memcpy(changed + HEAD + (second - first), buf + HEAD, first - HEAD);
+	memcpy(changed + second, buf + second, len - second);
+	if (memcmp(changed, buf, len) == 0)
+		return; /* two equal entries of one repeated field */
+	ck_assert_int_eq(decode(info, changed, len), -EPROTO);
+}
+END_TEST
+
+START_TEST(no_default_spelled_out)
+{
+	FOR_MESSAGE(info);
+	for (unsigned i = 0; i < info->desc->n_fields; i++) {
+		const ProtobufCFieldDescriptor *f = &info->desc->fields[i];
+		struct ipc_head head = { .type = (uint16_t)_i };
+		uint32_t wire =
+		    f->type == PROTOBUF_C_TYPE_STRING || f->type == PROTOBUF_C_TYPE_BYTES ? 2 : 0;
+		uint32_t key = f->id << 3 | wire;
+		size_t len = HEAD;
+
+		if (f->label == PROTOBUF_C_LABEL_REPEATED || f->type == PROTOBUF_C_TYPE_MESSAGE ||
+		    (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF))
+			continue;
+		memcpy(changed, &head, HEAD);
+		for (; key > 0x7f; key >>= 7)
+			changed[len++] = (uint8_t)(key | 0x80);
+		changed[len++] = (uint8_t)key;
+		changed[len++] = 0;
+		ck_assert_msg(decode(info, changed, len) == -EPROTO, "%s: %s spelled out",
+		    info->name, f->name);
+	}
+}
+END_TEST
+
+START_TEST(no_nul_in_a_text)
+{
+	FOR_MESSAGE(info);
+	for (unsigned k = 0; k < ONEOFS; k++) {
+		size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, k));
+
+		for (size_t at = HEAD + 1; at + 1 < len; at++) {
+			if (memcmp(buf + at - 1, TEXT, 3) != 0)
+				continue;
+			buf[at] = '\0';
+			ck_assert_msg(
+			    decode(info, buf, len) == -EPROTO, "%s: NUL at %zu", info->name, at);
+			buf[at] = '@';
+		}
+	}
+}
+END_TEST
+
+START_TEST(no_other_number_of_descriptors)
+{
+	FOR_MESSAGE(info);
+	size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, 0));
+	struct err e;
+
+	for (unsigned n = 0; n < 4; n++) {
+		int r = ipc_decode(
+		    first_peer(info->to), first_peer(info->from), buf, len, n, &packet, &e);
+
+		ck_assert_int_eq(r, n == info->n_fds ? 0 : -EPROTO);
+	}
+}
+END_TEST
+
+START_TEST(nothing_beyond_its_size)
+{
+	FOR_MESSAGE(info);
+	size_t len = HEAD + info->max_bytes + 1;
+	struct ipc_head head = { .type = (uint16_t)_i };
+
+	ck_assert_uint_le(HEAD + info->max_bytes, IPC_PACKET_MAX);
+	memset(changed, 0, len);
+	memcpy(changed, &head, HEAD);
+	ck_assert_int_eq(decode(info, changed, len), -EPROTO);
+}
+END_TEST
+
+START_TEST(the_head_has_a_zero)
+{
+	FOR_MESSAGE(info);
+	size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, 0));
+
+	for (unsigned bit = 16; bit < 32; bit++) {
+		buf[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		ck_assert_int_eq(decode(info, buf, len), -EPROTO);
+		buf[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+}
+END_TEST
+
+/* Whatever a taken-over peer sends: decoded canonically or refused, never more. */
+START_TEST(each_bit_turned)
+{
+	FOR_MESSAGE(info);
+	size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, 2));
+	struct err e;
+
+	for (size_t bit = 0; bit < len * 8; bit++) {
+		int r;
+
+		buf[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		r = ipc_decode(first_peer(info->to), first_peer(info->from), buf, len, info->n_fds,
+		    &packet, &e);
+		ck_assert(r == 0 || r == -EPROTO);
+		if (r == 0) {
+			protobuf_c_message_pack(packet.msg, changed);
+			ck_assert_mem_eq(changed, buf + HEAD, len - HEAD);
+		}
+		buf[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+}
+END_TEST
+
+/* --- once --- */
+
+START_TEST(numbers_that_are_no_message)
+{
+	struct err e;
+	IpcHello hello = IPC_HELLO__INIT;
+
+	for (unsigned type = 0; type < 65536; type++) {
+		struct ipc_head head = { .type = (uint16_t)type };
+
+		if (ipc_msg_info(type))
+			continue;
+		memcpy(buf, &head, HEAD);
+		for (unsigned from = 0; from < IPC_PEERS; from++)
+			ck_assert_int_eq(
+			    ipc_decode(IPC_SUPERVISOR, from, buf, HEAD, 0, &packet, &e), -EPROTO);
+		ck_assert_int_eq(
+		    ipc_encode(IPC_SUPERVISOR, IPC_EXEC_HELPER, type, 1, &hello.base, buf, &e),
+		    -EPERM);
+	}
+}
+END_TEST
+
+START_TEST(a_message_of_another_type_is_not_sent)
+{
+	IpcErrorRep rep = IPC_ERROR_REP__INIT;
+	struct err e;
+
+	ck_assert_int_eq(
+	    ipc_encode(IPC_SUPERVISOR, IPC_EXEC_HELPER, IPC_HELLO_REQ, 1, &rep.base, buf, &e),
+	    -EINVAL);
+}
+END_TEST
+
+START_TEST(a_message_that_is_too_large_is_not_sent)
+{
+	IpcHello hello = IPC_HELLO__INIT;
+	char text[1024];
+	struct err e;
+
+	memset(text, 'a', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	hello.build = text;
+	ck_assert_int_eq(
+	    ipc_encode(IPC_SUPERVISOR, IPC_EXEC_HELPER, IPC_HELLO_REQ, 1, &hello.base, buf, &e),
+	    -EMSGSIZE);
+}
+END_TEST
+
+/* Three bytes on the wire, a hundred in memory each: the arena is the end of it. */
+START_TEST(the_arena_is_the_limit)
+{
+	struct ipc_head head = { .type = EXEC_TASK_START_REQ };
+	struct err e;
+	size_t len = HEAD;
+
+	memcpy(buf, &head, HEAD);
+	while (len + 3 <= HEAD + ipc_msg_info(EXEC_TASK_START_REQ)->max_bytes) {
+		buf[len++] = 0x9a; /* mounts, an empty one */
+		buf[len++] = 0x01;
+		buf[len++] = 0x00;
+	}
+	ck_assert_int_eq(
+	    ipc_decode(IPC_EXEC_HELPER, IPC_SUPERVISOR, buf, len, 1, &packet, &e), -EPROTO);
+	ck_assert_uint_le(packet.arena_used, IPC_ARENA_SIZE);
+}
+END_TEST
+
+static int
+count_fds(void)
+{
+	cleanup_dir DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	ck_assert_ptr_nonnull(d);
+	while (readdir(d))
+		n++;
+	return n;
+}
+
+static void
+make_pair(int pair[2])
+{
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+}
+
+START_TEST(over_a_socket)
+{
+	int pair[2], before = count_fds(), fd;
+	ExecTaskStartReq req = EXEC_TASK_START_REQ__INIT;
+	struct err e = { 0 };
+
+	make_pair(pair);
+	req.task = (char[]){ "web" };
+	fd = fd_memfd_sealed("x", "abc", 3);
+	ck_assert_int_eq(
+	    ipc_recv(pair[1], IPC_EXEC_HELPER, IPC_SUPERVISOR, &packet, MSG_DONTWAIT, &e), -EAGAIN);
+	ck_assert_int_eq(ipc_send(pair[0], IPC_SUPERVISOR, IPC_EXEC_HELPER, EXEC_TASK_START_REQ, 9,
+			     &req.base, NULL, 0, 0, &e),
+	    -EINVAL);
+	ck_assert_int_eq(ipc_send(pair[0], IPC_SUPERVISOR, IPC_EXEC_HELPER, EXEC_TASK_START_REQ, 9,
+			     &req.base, &fd, 1, 0, &e),
+	    0);
+	ck_assert_int_eq(ipc_recv(pair[1], IPC_EXEC_HELPER, IPC_SUPERVISOR, &packet, 0, &e), 1);
+	ck_assert_uint_eq(packet.serial, 9);
+	ck_assert_str_eq(((ExecTaskStartReq *)(void *)packet.msg)->task, "web");
+	ck_assert_uint_eq(packet.n_fds, 1);
+	ipc_packet_done(&packet);
+	(void)close(fd);
+	(void)close(pair[0]);
+	ck_assert_int_eq(ipc_recv(pair[1], IPC_EXEC_HELPER, IPC_SUPERVISOR, &packet, 0, &e), 0);
+	(void)close(pair[1]);
+	ck_assert_int_eq(count_fds(), before);
+}
+END_TEST
+
+/* Refused packets leave no descriptor behind, however many they bring. */
+START_TEST(refused_descriptors_are_closed)
+{
+	struct ipc_head head = { .type = EXEC_RUN_LIST_REQ };
+	int pair[2], fds[8], before = count_fds();
+	struct err e = { 0 };
+
+	make_pair(pair);
+	for (size_t i = 0; i < ELEMENTSOF(fds); i++)
+		fds[i] = STDERR_FILENO;
+	for (unsigned n = 1; n <= ELEMENTSOF(fds); n++) {
+		ck_assert_int_eq(fd_send_msg(pair[0], &head, sizeof head, fds, n, 0), 0);
+		ck_assert_int_lt(
+		    ipc_recv(pair[1], IPC_EXEC_HELPER, IPC_SUPERVISOR, &packet, 0, &e), 0);
+		ck_assert_int_eq(count_fds(), before + 2);
+	}
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+}
+END_TEST
+
+START_TEST(a_packet_larger_than_any_is_refused)
+{
+	int pair[2], size = 1 << 20;
+	struct err e = { 0 };
+
+	make_pair(pair);
+	(void)setsockopt(pair[0], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof size);
+	memset(changed, 0, sizeof changed);
+	ck_assert_int_eq(fd_send_msg(pair[0], changed, IPC_PACKET_MAX + 1, NULL, 0, 0), 0);
+	ck_assert_int_lt(ipc_recv(pair[1], IPC_EXEC_HELPER, IPC_SUPERVISOR, &packet, 0, &e), 0);
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+}
+END_TEST
+
+static void
+add(TCase *tc)
+{
+	tcase_add_loop_test(tc, there_and_back, 0, IPC_TYPE_MAX);
+	tcase_add_loop_test(tc, empty_there_and_back, 0, IPC_TYPE_MAX);
+	tcase_add_loop_test(tc, no_other_direction, 0, IPC_TYPE_MAX);
+	tcase_add_loop_test(tc, cut_at_each_length, 0, IPC_TYPE_MAX);
+	tcase_add_loop_test(tc, nothing_unknown_at_any_depth, 0, IPC_TYPE_MAX);
+	tcase_add_loop_test(tc, no_field_twice, 0, IPC_TYPE_MAX);
+	tcase_add_loop_test(tc, no_other_order, 0, IPC_TYPE_MAX);
+	tcase_add_loop_test(tc, no_default_spelled_out, 0, IPC_TYPE_MAX);
+	tcase_add_loop_test(tc, no_nul_in_a_text, 0, IPC_TYPE_MAX);
+	tcase_add_loop_test(tc, no_other_number_of_descriptors, 0, IPC_TYPE_MAX);
+	tcase_add_loop_test(tc, nothing_beyond_its_size, 0, IPC_TYPE_MAX);
+	tcase_add_loop_test(tc, the_head_has_a_zero, 0, IPC_TYPE_MAX);
+	tcase_add_loop_test(tc, each_bit_turned, 0, IPC_TYPE_MAX);
+	tcase_add_test(tc, numbers_that_are_no_message);
+	tcase_add_test(tc, a_message_of_another_type_is_not_sent);
+	tcase_add_test(tc, a_message_that_is_too_large_is_not_sent);
+	tcase_add_test(tc, the_arena_is_the_limit);
+	tcase_add_test(tc, over_a_socket);
+	tcase_add_test(tc, refused_descriptors_are_closed);
+	tcase_add_test(tc, a_packet_larger_than_any_is_refused);
+}
+
+int
+main(void)
+{
+	return unit_run("ipc", add);
+}

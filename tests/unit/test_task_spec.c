@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_task_spec.c: a spec is what the writer made; everything else is refused, wherever it is
+ * broken. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "proto/task_spec.h"
+#include "tests/unit/unit.h"
+
+static const struct {
+	enum spec_tag tag;
+	const char *text;
+	size_t len;
+} entries[] = {
+	{ SPEC_COMMAND, "/bin/true", 9 },
+	{ SPEC_ARG, "", 0 },
+	{ SPEC_ARG, "abc", 3 },
+	{ SPEC_ENV, "A=b", 3 },
+	{ SPEC_SECRET_NAME, "token", 5 },
+	{ SPEC_SECRET_DATA, "a\0b\0\0", 5 },
+	{ SPEC_CWD, "/", 1 },
+};
+
+static void
+write_all(struct spec_writer *w)
+{
+	for (size_t i = 0; i < ELEMENTSOF(entries); i++)
+		spec_add(w, entries[i].tag, entries[i].text, entries[i].len);
+}
+
+/* 0 at the end, or the error that stepping gave; every text is touched up to its NUL. */
+static int
+step_all(const void *spec, size_t size, size_t *ret_n)
+{
+	struct spec_entry entry;
+	size_t at = 0;
+	int r;
+
+	*ret_n = 0;
+	while ((r = spec_next(spec, size, &at, &entry)) == 1) {
+		ck_assert_int_eq(entry.text[entry.len], '\0');
+		(*ret_n)++;
+	}
+	return r;
+}
+
+START_TEST(what_was_written_is_read)
+{
+	struct spec_writer w = { 0 };
+	struct spec_entry entry;
+	cleanup_close int fd = -1;
+	const void *map;
+	size_t len, at = 0;
+
+	write_all(&w);
+	fd = spec_finish(&w);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_ptr_null(w.buf);
+	ck_assert_int_eq(fd_memfd_map(fd, SPEC_BYTES_MAX, &map, &len), 0);
+	for (size_t i = 0; i < ELEMENTSOF(entries); i++) {
+		ck_assert_int_eq(spec_next(map, len, &at, &entry), 1);
+		ck_assert_uint_eq(entry.tag, entries[i].tag);
+		ck_assert_uint_eq(entry.len, entries[i].len);
+		ck_assert_mem_eq(entry.text, entries[i].text, entry.len + 1);
+	}
+	ck_assert_int_eq(spec_next(map, len, &at, &entry), 0);
+	(void)munmap((void *)(uintptr_t)map, len);
+}
+END_TEST
+
+/* On a heap block of exactly that size, so that ASan sees a read beyond it. */
+START_TEST(cut_at_each_length)
+{
+	struct spec_writer w = { 0 };
+	size_t n, whole = 0;
+
+	write_all(&w);
+	for (size_t len = 0; len < w.len; len++) {
+		cleanup_free char *cut = malloc(len ? len : 1);
+		int r;
+
+		memcpy(cut, w.buf, len);
+		r = step_all(cut, len, &n);
+		ck_assert(r == 0 || r == -EBADMSG);
+		whole += r == 0;
+	}
+	/* Only cuts between two entries are specs: one per entry, the empty one included. */
+	ck_assert_uint_eq(whole, ELEMENTSOF(entries));
+	free(w.buf);
+}
+END_TEST
+
+START_TEST(each_bit_turned)
+{
+	struct spec_writer w = { 0 };
+	size_t n;
+
+	write_all(&w);
+	for (size_t bit = 0; bit < w.len * 8; bit++) {
+		int r;
+
+		w.buf[bit / 8] ^= (char)(1 << bit % 8);
+		r = step_all(w.buf, w.len, &n);
+		ck_assert(r == 0 || r == -EBADMSG);
+		w.buf[bit / 8] ^= (char)(1 << bit % 8);
+	}
+	ck_assert_int_eq(step_all(w.buf, w.len, &n), 0);
+	ck_assert_uint_eq(n, ELEMENTSOF(entries));
+	free(w.buf);
+}
+END_TEST
+
+static const struct {
+	uint32_t tag, len;
+	char text[8];
+	size_t size;
+	int want;
+} raw[] = {
+	{ SPEC_COMMAND, 3, "abc", 12, 1 },
+	{ SPEC_COMMAND, 3, "ab", 12, -EBADMSG }, /* NUL inside */
+	{ SPEC_SECRET_DATA, 3, "ab", 12, 1 },
+	{ SPEC_COMMAND, 2, "ab\0x", 12, -EBADMSG }, /* padding that is not zero */
+	{ SPEC_COMMAND, 4, "abcd", 12, -EBADMSG },  /* no room for the NUL */
+	{ SPEC_COMMAND, 4, "abcd", 16, 1 },
+	{ 0, 0, "", 12, -EBADMSG },
+	{ SPEC_SECRET_DATA + 1, 0, "", 12, -EBADMSG },
+	{ SPEC_COMMAND, UINT32_MAX, "abc", 12, -EBADMSG }, /* len + NUL + padding wraps */
+	{ SPEC_COMMAND, UINT32_MAX - 4, "abc", 12, -EBADMSG },
+	{ SPEC_COMMAND, SPEC_BYTES_MAX + 1, "abc", 12, -EBADMSG },
+};
+
+START_TEST(single_entries)
+{
+	struct {
+		uint32_t tag, len;
+		char text[8];
+	} spec = { raw[_i].tag, raw[_i].len, "" };
+	struct spec_entry entry;
+	size_t at = 0;
+
+	memcpy(spec.text, raw[_i].text, sizeof spec.text);
+	ck_assert_int_eq(spec_next(&spec, raw[_i].size, &at, &entry), raw[_i].want);
+}
+END_TEST
+
+START_TEST(no_writer_goes_beyond_the_limit)
+{
+	cleanup_free char *big = calloc(1, SPEC_BYTES_MAX + 16);
+	struct spec_writer w = { 0 };
+
+	spec_add(&w, SPEC_SECRET_DATA, big, SPEC_BYTES_MAX);
+	ck_assert_int_eq(spec_finish(&w), -E2BIG);
+	spec_add(&w, SPEC_SECRET_DATA, big, SPEC_BYTES_MAX - 64);
+	ck_assert_int_eq(w.failed, 0);
+	spec_add(&w, SPEC_SECRET_DATA, big, 64);
+	spec_add(&w, SPEC_ARG, "x", 1); /* sticky: what fits is not added behind what did not */
+	ck_assert_int_eq(spec_finish(&w), -E2BIG);
+}
+END_TEST
+
+static void
+add(TCase *tc)
+{
+	tcase_add_test(tc, what_was_written_is_read);
+	tcase_add_test(tc, cut_at_each_length);
+	tcase_add_test(tc, each_bit_turned);
+	tcase_add_loop_test(tc, single_entries, 0, (int)ELEMENTSOF(raw));
+	tcase_add_test(tc, no_writer_goes_beyond_the_limit);
+}
+
+int
+main(void)
+{
+	return unit_run("task_spec", add);
+}
