@@ -180,6 +180,7 @@ static int
 make_cgroups(struct launcher *l, struct err *e)
 {
 	const char *parent = l->config.policy->cgroup_parent;
+	bool systemd = !l->dev && getenv("NOTIFY_SOCKET");
 	struct cgroup c;
 	char names[64];
 	int n, r;
@@ -187,12 +188,14 @@ make_cgroups(struct launcher *l, struct err *e)
 	if (!l->dev && parent[0])
 		n = snprintf(l->cgroup, sizeof l->cgroup, "/%s/%s", parent + strspn(parent, "/"),
 		    l->instance);
-	else if (!l->dev && getenv("NOTIFY_SOCKET") && has_tasks_unit())
+	else if (systemd && has_tasks_unit())
 		n = snprintf(l->cgroup, sizeof l->cgroup, TASKS_UNIT "/%s", l->instance);
 	else
 		n = snprintf(l->cgroup, sizeof l->cgroup, "/drover-%s", l->instance);
 	if ((size_t)n >= sizeof l->cgroup || strstr(l->cgroup, "/../"))
 		return err_say(e, -EINVAL, "cgroup_parent %s is too long or leads upwards", parent);
+	if (systemd && !parent[0] && !has_tasks_unit())
+		log_warn("drover-tasks.service does not run: tasks go to %s", l->cgroup);
 	r = cgroup_make(&c, l->cgroup, e);
 	if (r == 0 && c.missing) {
 		cgroup_missing_names(&c, names, sizeof names);

@@ -111,7 +111,7 @@ struct exe_signal {
 
 struct exe_stop {
 	struct exe_head head;
-	uint32_t signal;
+	uint32_t signal; /* 0: the kill signal and timeout of the run's start request */
 	uint32_t zero;
 	uint64_t timeout_ms; /* then cgroup.kill; 0: at once */
 };
