@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* client.c: the node's side of the source: allocs given, updated, destroyed, restored, drained. Runs in: supervisor. */
 #include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "common/cleanup.h"
-#include "common/fd.h"
-#include "common/lease.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/source/source.h"
+#include "supervisor/sup_child.h"
 
 static void (*drain_done)(struct sup *sup);
+static char drain_why[128];
 
 void
 client_alloc_run(struct sup *sup, struct sup_alloc *sa)
@@ -75,22 +74,43 @@ client_restore(struct sup *sup, struct err *e)
 	return 0;
 }
 
-/* Anything of any alloc still alive or mounted? */
 static bool
-any_active(struct sup *sup)
+is_plugin(const struct sup_alloc *sa)
 {
-	alloc_foreach(sup, sa)
-		if (sa->runner && sa->runner->phase < ALLOC_DONE)
+	for (size_t i = 0; i < sa->group->tasks.n; i++)
+		if (sa->group->tasks.v[i].csi_plugin)
 			return true;
-	return runs_count(sup) > 0;
+	return false;
 }
 
+/* Stops those that are plugins, or those that are not. Returns how many are still alive or mounted. */
+static unsigned
+stop_some(struct sup *sup, bool plugins)
+{
+	unsigned active = 0;
+
+	alloc_foreach(sup, sa) {
+		if (!sa->runner || sa->runner->phase >= ALLOC_DONE || is_plugin(sa) != plugins)
+			continue;
+		active++;
+		if (sa->runner->stopping)
+			continue;
+		sa->a.desired_status = DESIRED_STOP;
+		(void)str_set(&sa->a.desired_description, drain_why);
+		alloc_changed(sup, sa);
+		alloc_runner_stop(sa->runner);
+	}
+	return active;
+}
+
+/* Plugins go last: without them nothing can be unmounted. */
 void
 client_look(struct sup *sup)
 {
 	void (*done)(struct sup *) = drain_done;
 
-	if (!done || any_active(sup))
+	if (!done || stop_some(sup, false) > 0 || stop_some(sup, true) > 0 || runs_count(sup) > 0 ||
+	    child_busy(sup, IPC_MOUNT_HELPER))
 		return;
 	drain_done = NULL;
 	done(sup);
@@ -100,14 +120,7 @@ void
 client_stop_all(struct sup *sup, const char *why, void (*done)(struct sup *sup))
 {
 	log_info("stopping all allocations: %s", why);
+	(void)snprintf(drain_why, sizeof drain_why, "%s", why);
 	drain_done = done;
-	alloc_foreach(sup, sa) {
-		if (!sa->runner || sa->runner->phase >= ALLOC_DONE)
-			continue;
-		sa->a.desired_status = DESIRED_STOP;
-		(void)str_set(&sa->a.desired_description, why);
-		alloc_changed(sup, sa);
-		alloc_runner_stop(sa->runner);
-	}
 	client_look(sup);
 }

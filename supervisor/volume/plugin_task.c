@@ -17,6 +17,7 @@
 #include "supervisor/driver/driver.h"
 #include "supervisor/sup_calls.h"
 #include "supervisor/volume/plugins.h"
+#include "supervisor/volume/volumes.h"
 
 #define CALL_TIMEOUT_MS	   5000
 #define RETRY_FIRST_USEC   50000 /* the socket is there moments after the start, as a rule */
@@ -506,6 +507,7 @@ on_dirs_removed(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, 
 {
 	if (r < 0)
 		log_warn("%s", e->msg);
+	client_look(sup);
 }
 
 void
@@ -520,6 +522,8 @@ plugin_task_stopped(struct plugin_task *pt)
 	pt->plugin = NULL;
 	req.alloc = (ProtobufCBinaryData){ .data = pt->tr->ar->sa->id.b, .len = ID_BYTES };
 	req.kind = (PluginKind)block(pt)->type;
-	req.plugin = "";
+	/* Its root goes with the last instance, when no volume is mounted there any more. */
+	if (!plugin_exists(sup_of(pt), block(pt)->id) && !volume_plugin_has_mounts(sup_of(pt), block(pt)->id))
+		req.plugin = block(pt)->id;
 	(void)mnt_call_plugin_dir_remove(sup_of(pt), &req, on_dirs_removed, NULL);
 }

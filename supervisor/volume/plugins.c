@@ -394,6 +394,15 @@ plugin_next(struct sup *sup, struct plugin *p)
 	return p;
 }
 
+bool
+plugin_exists(struct sup *sup, const char *id)
+{
+	for (struct plugin *p = sup->plugins->first; p; p = p->next)
+		if (strcmp(p->id, id) == 0)
+			return true;
+	return false;
+}
+
 const char *
 plugin_id(const struct plugin *p)
 {

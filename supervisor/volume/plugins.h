@@ -21,6 +21,8 @@ void plugins_free(struct sup *sup);
 struct plugin *plugin_find(struct sup *sup, const char *id, enum csi_plugin_kind half);
 struct plugin *plugin_next(struct sup *sup, struct plugin *p); /* NULL begins; the registered ones, newest first */
 
+/* Any instance of that id, registered or not. */
+bool plugin_exists(struct sup *sup, const char *id);
 const char *plugin_id(const struct plugin *p);
 enum csi_plugin_kind plugin_kind(const struct plugin *p);
 const struct id *plugin_alloc(const struct plugin *p);
