@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/* clone.c: clone3 of a child that shares memory until it execs. Runs in: exec-helper, executor. */
+#include "common/clone.h"
+
+#include <errno.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * Inline, because the child runs on the caller's stack: had it returned from a function that made
+ * the system call, that function's return address would be overwritten before the caller comes back
+ * to it.
+ */
+static inline long __attribute__((always_inline)) raw_clone3(struct clone_args *args)
+{
+#if defined(__x86_64__)
+	long r = SYS_clone3;
+
+	__asm__ volatile("syscall"
+			 : "+a"(r)
+			 : "D"(args), "S"(sizeof *args)
+			 : "rcx", "r11", "memory");
+	return r;
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = SYS_clone3;
+	register long x0 __asm__("x0") = (long)args;
+	register long x1 __asm__("x1") = sizeof *args;
+
+	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1) : "memory");
+	return x0;
+#else
+#error "clone3 is written for x86_64 and aarch64"
+#endif
+}
+
+pid_t __attribute__((noinline))
+clone_call(uint64_t flags, int cgroup_fd, int *ret_pidfd, void (*fn)(void *arg), void *arg)
+{
+	struct clone_args args = {
+		.flags = flags | (ret_pidfd ? CLONE_PIDFD : 0),
+		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
+		.exit_signal = SIGCHLD,
+		.cgroup = cgroup_fd < 0 ? 0 : (uint64_t)cgroup_fd,
+	};
+	long pid = raw_clone3(&args);
+
+	if (pid == 0) {
+		fn(arg);
+		_exit(127);
+	}
+	return (pid_t)pid;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exec.h: what exec-helper's files share. Runs in: exec-helper, uid 0 with CAP_SYS_ADMIN. */
+#ifndef DROVER_EXEC_HELPER_EXEC_H
+#define DROVER_EXEC_HELPER_EXEC_H
+
+#include "common/cgroup.h"
+#include "common/config.h"
+#include "common/err.h"
+#include "common/id.h"
+#include "common/proc.h"
+#include "proto/exe_setup.h"
+#include "proto/exec.pb-c.h"
+
+#define EXEC_USERS_MAX   16
+#define EXEC_USER_TTL_MS 10000
+#define EXEC_LOOKUP_MS   2000
+
+struct exec_cached_user {
+	char asked[CONFIG_NAME_SIZE];
+	uint64_t until_ms; /* CLOCK_MONOTONIC; 0: empty */
+	struct exe_user user;
+};
+
+struct exec_state {
+	const struct proc_args *args;
+	const struct agent_policy *policy;
+	struct cgroup cgroup;
+	int rt, sockets, logs, records;  /* <rt>, <rt>/x, <data>/logs, <data>/run */
+	int volumes[CONFIG_VOLUMES_MAX]; /* the policy's host volumes, -1: its path does not open */
+	int32_t oom_score_adj;           /* what executors inherit */
+	char boot_id[BOOT_ID_SIZE];
+	struct exec_cached_user users[EXEC_USERS_MAX];
+	struct exe_setup setup; /* of the start in hand */
+};
+
+/* What a run is made of, on its way into the executor. All -1 before. */
+struct exec_run {
+	char name[ID_HEX_SIZE];
+	int setup, spec, listen, record, logs, lease;
+	int cgroup[CGROUP_TREES];
+	int volumes[EXE_MOUNTS_MAX]; /* borrowed from exec_state */
+	size_t n_volumes;
+};
+
+/* Handlers. exec_start.c, exec_run.c. */
+int exec_on_task_start(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
+int exec_on_run_reap(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
+int exec_on_run_list(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
+
+/*
+ * exec_policy.c: fills *setup from the request, field by field checked. run->volumes gets the
+ * descriptors of host volumes. 0, or -EINVAL, -EPERM … with the sentence that the task's event will
+ * show.
+ */
+int exec_policy_check(struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *setup,
+    struct exec_run *run, struct err *e);
+
+/* exec_user.c: who is `name` (or the number in it)? Asks a child, or remembers. 0, -ENOENT,
+ * -ETIMEDOUT … */
+int exec_user_find(struct exec_state *s, const char *name, struct exe_user *ret, struct err *e);
+/* The child: `drover-exec-helper --lookup NAME`. Writes one struct exe_user to descriptor 1.
+ * Returns its exit code. */
+int exec_lookup_main(const char *name);
+
+/* exec_run.c: makes cgroup, record and socket, in this order. 1 made, 0 the run exists already,
+ * -errno: nothing is left. */
+int exec_run_make(struct exec_state *s, struct exec_run *run, struct err *e);
+/* Takes away what exec_run_make() made, and closes run's descriptors. */
+void exec_run_undo(struct exec_state *s, struct exec_run *run);
+void exec_run_done(struct exec_run *run);
+
+/* exec_spawn.c: the executor, in exec/, with run's descriptors. 0 when it has been exec'ed, else
+ * -errno. */
+int exec_spawn_executor(struct exec_state *s, const struct exec_run *run);
+/* This binary as `--lookup name` with its stdout on out, in a cgroup of its own by which it can be
+ * killed. pid or -errno. */
+pid_t exec_spawn_lookup(const char *name, int out, int cgroup);
+
+/* exec_template.c: the mount namespace that executors of exec tasks copy. A descriptor, or -errno.
+ */
+int exec_template_make(const struct agent_policy *policy, struct err *e);
+
+#endif

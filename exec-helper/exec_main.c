@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exec_main.c: exec-helper, from its constant, and the roots that it opens once. Runs in:
+ * exec-helper. */
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/privs.h"
+#include "exec-helper/exec.h"
+
+/* Above every number that an executor gets, so that handing one over never overwrites another. */
+#define OWN_FDS_FROM (EXE_FD_VOLUMES + EXE_MOUNTS_MAX)
+
+static struct exec_state state;
+
+/* Opens a directory and, with at >= 0, puts it where executors will have it. */
+static int
+open_root(int dir_fd, const char *path, int at, int *ret_fd, struct err *e)
+{
+	cleanup_close int fd =
+	    openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0 && at >= 0 && dup3(fd, at, O_CLOEXEC) < 0)
+		return err_set(e, -errno, "place %s", path);
+	if (fd >= 0 && ret_fd)
+		*ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, OWN_FDS_FROM);
+	if (fd < 0 || (ret_fd && *ret_fd < 0))
+		return err_set(e, -errno, "open %s", path);
+	return 0;
+}
+
+static int
+open_roots(struct exec_state *s, const struct proc_args *args, struct err *e)
+{
+	cleanup_close int data = open(args->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	if (data < 0)
+		return err_set(e, -errno, "open data directory %s", args->data_dir);
+	if ((r = open_root(data, "alloc", EXE_FD_ALLOC, NULL, e)) < 0 ||
+	    (r = open_root(data, "secrets", EXE_FD_SECRETS, NULL, e)) < 0 ||
+	    (r = open_root(data, "csi", EXE_FD_CSI, NULL, e)) < 0 ||
+	    (r = open_root(AT_FDCWD, "/proc", EXE_FD_PROC, NULL, e)) < 0 ||
+	    (r = open_root(data, "logs", -1, &s->logs, e)) < 0 ||
+	    (r = open_root(data, "run", -1, &s->records, e)) < 0 ||
+	    (r = open_root(AT_FDCWD, args->runtime_dir, -1, &s->rt, e)) < 0 ||
+	    (r = open_root(s->rt, "x", -1, &s->sockets, e)) < 0)
+		return r;
+	return 0;
+}
+
+static void
+open_volumes(struct exec_state *s)
+{
+	for (uint32_t i = 0; i < s->policy->n_host_volumes; i++) {
+		cleanup_close int fd =
+		    open(s->policy->host_volumes[i].path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		s->volumes[i] = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, OWN_FDS_FROM);
+		if (s->volumes[i] < 0)
+			log_warn("host volume %s: open %s: %s", s->policy->host_volumes[i].name,
+			    s->policy->host_volumes[i].path, strerrordesc_np(errno));
+	}
+}
+
+/* v1: executors inherit exec-helper's place, so it goes into exec/ itself, but not in the tree that
+ * systemd tracks. */
+static int
+enter_exec(struct exec_state *s, struct err *e)
+{
+	for (int t = CGROUP_MEMORY; t <= CGROUP_PIDS; t++) {
+		int r = s->cgroup.exec[t] < 0 ? 0 : fd_write_file(s->cgroup.exec[t], "tasks", "0");
+
+		if (r < 0)
+			return err_set(e, r, "enter cgroup %s/exec", s->args->cgroup);
+	}
+	if (s->cgroup.exec[CGROUP_SYSTEMD] >= 0 &&
+	    dup3(s->cgroup.exec[CGROUP_SYSTEMD], EXE_FD_SYSTEMD_EXEC, O_CLOEXEC) < 0)
+		return err_set(e, -errno, "place cgroup %s/exec", s->args->cgroup);
+	return 0;
+}
+
+static void
+read_oom_score_adj(struct exec_state *s)
+{
+	cleanup_free char *text = NULL;
+
+	if (fd_read_file(AT_FDCWD, "/proc/self/oom_score_adj", 64, &text) > 0)
+		s->oom_score_adj = (int32_t)strtol(text, NULL, 10);
+}
+
+/* Every number below OWN_FDS_FROM that executors know gets its place before anything else is
+ * opened. */
+static int
+fill_numbers(struct err *e)
+{
+	int null = open("/dev/null", O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, 0) < 0)
+		return err_set(e, -errno, "open /dev/null");
+	if (dup3(FD_SPECIAL, EXE_FD_BINARY, O_CLOEXEC) < 0 ||
+	    dup3(FD_SPECIAL2, EXE_FD_SELF, O_CLOEXEC) < 0)
+		return err_set(e, -errno, "place the binaries");
+	for (int fd = FD_LINK; fd < OWN_FDS_FROM; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && dup3(0, fd, O_CLOEXEC) < 0)
+			return err_set(e, -errno, "fill descriptor %d", fd);
+	return 0;
+}
+
+static int
+init(void *arg, const struct proc_args *args, struct err *e)
+{
+	struct exec_state *s = arg;
+	int r, template;
+
+	s->args = args;
+	for (int signo = 1; signo < SIGRTMAX; signo++)
+		if (signo != SIGPIPE)
+			(void)signal(signo, SIG_DFL);
+	if ((r = fill_numbers(e)) < 0 || (r = open_roots(s, args, e)) < 0)
+		return r;
+	s->policy = policy_map(FD_CONFIG, e);
+	if (!s->policy)
+		return e->code;
+	if ((r = cgroup_open(&s->cgroup, args->cgroup, e)) < 0 || (r = enter_exec(s, e)) < 0)
+		return r;
+	r = boot_id_read(s->boot_id);
+	if (r < 0)
+		return err_set(e, r, "read the boot id");
+	read_oom_score_adj(s);
+	open_volumes(s);
+	if (!(s->policy->drivers & 1u << DRIVER_EXEC))
+		return 0;
+	template = exec_template_make(s->policy, e);
+	if (template <0)
+		return template;
+	r = dup3(template, EXE_FD_TEMPLATE, O_CLOEXEC);
+	(void)close(template);
+	return r < 0 ? err_set(e, -errno, "place the template") : 0;
+}
+
+static void
+reap_children(void *arg)
+{
+	(void)arg;
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+static const struct proc_handle handlers[] = {
+	{ EXEC_TASK_START_REQ, 10000, exec_on_task_start },
+	{ EXEC_RUN_REAP_REQ, 20000, exec_on_run_reap },
+	{ EXEC_RUN_LIST_REQ, 10000, exec_on_run_list },
+	{ 0 },
+};
+
+static const struct proc_spec exec_helper = {
+	.name = "exec-helper",
+	.peer = IPC_EXEC_HELPER,
+	.stays_root = true,
+	.caps = CAP_BIT(SYS_ADMIN),
+	.keep_bounding = true,
+	.handlers = handlers,
+	.state = &state,
+	.init = init,
+	.between = reap_children,
+};
+
+int
+main(int argc, char **argv)
+{
+	if (argc == 3 && strcmp(argv[1], "--lookup") == 0)
+		return exec_lookup_main(argv[2]);
+	return proc_main(&exec_helper, argc, argv);
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exec_run.c: what a run is on this machine: cgroup, record, socket; made, listed, reaped. Runs in:
+ * exec-helper. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/crash.h"
+#include "common/fd.h"
+#include "exec-helper/exec.h"
+#include "proto/executor.h"
+
+#define BACKLOG      8
+#define REAP_WAIT_MS 10000
+
+static int
+make_cgroups(struct exec_state *s, struct exec_run *run, struct err *e)
+{
+	for (int t = 0; t < CGROUP_TREES; t++) {
+		int dir = s->cgroup.tasks[t];
+
+		if (dir < 0)
+			continue;
+		if (mkdirat(dir, run->name, 0755) < 0) {
+			/* The first one decides: who has it has the run. */
+			if (errno == EEXIST && t == CGROUP_V2)
+				return 0;
+			if (errno != EEXIST)
+				return err_set(e, -errno, "make cgroup %s", run->name);
+		}
+		run->cgroup[t] = openat(dir, run->name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (run->cgroup[t] < 0)
+			return err_set(e, -errno, "open cgroup %s", run->name);
+	}
+	return 1;
+}
+
+static int
+make_record(struct exec_state *s, struct exec_run *run, struct err *e)
+{
+	struct exe_record rec = {
+		.magic = EXE_RECORD_MAGIC,
+		.version = EXE_RECORD_VERSION,
+		.size = EXE_RECORD_SIZE,
+		.state = EXE_SETTING_UP,
+	};
+	char name[ID_HEX_SIZE + 4];
+
+	_Static_assert(sizeof rec.boot_id >= BOOT_ID_SIZE, "a boot id fits");
+	memcpy(rec.run, s->setup.run, sizeof rec.run);
+	memcpy(rec.alloc, s->setup.alloc, sizeof rec.alloc);
+	memcpy(rec.boot_id, s->boot_id, BOOT_ID_SIZE);
+	rec.sum = exe_record_sum(&rec);
+	(void)snprintf(name, sizeof name, "%s.rec", run->name);
+	/* The directory gives it drover's group. */
+	run->record =
+	    openat(s->records, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	if (run->record < 0)
+		return err_set(e, -errno, "make the record of run %s", run->name);
+	if (pwrite(run->record, &rec, sizeof rec, 0) != (ssize_t)sizeof rec)
+		return err_set(e, -EIO, "write the record of run %s", run->name);
+	return 0;
+}
+
+static int
+make_socket(struct exec_state *s, struct exec_run *run, struct err *e)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	run->listen = fd;
+	(void)snprintf(
+	    addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/%s.sock", s->sockets, run->name);
+	/* The mode of an unbound socket becomes that of its name (unix(7)); group drover comes from
+	 * the directory. */
+	if (fd < 0 || fchmod(fd, 0660) < 0 || bind(fd, (struct sockaddr *)&addr, sizeof addr) < 0 ||
+	    listen(fd, BACKLOG) < 0)
+		return err_set(e, -errno, "make the socket of run %s", run->name);
+	return 0;
+}
+
+int
+exec_run_make(struct exec_state *s, struct exec_run *run, struct err *e)
+{
+	int r = make_cgroups(s, run, e);
+
+	if (r == 0)
+		return 0;
+	if (r < 0)
+		goto undo_run;
+	CRASH_POINT(EXEC_AFTER_CGROUP);
+	r = make_record(s, run, e);
+	if (r < 0)
+		goto undo_run;
+	CRASH_POINT(EXEC_AFTER_RECORD);
+	r = make_socket(s, run, e);
+	if (r < 0)
+		goto undo_run;
+	CRASH_POINT(EXEC_AFTER_BIND);
+	return 1;
+
+undo_run:
+	exec_run_undo(s, run);
+	return r;
+}
+
+void
+exec_run_done(struct exec_run *run)
+{
+	for (int t = 0; t < CGROUP_TREES; t++)
+		close_p(&run->cgroup[t]);
+	close_p(&run->setup);
+	close_p(&run->listen);
+	close_p(&run->record);
+	close_p(&run->logs);
+	close_p(&run->lease);
+}
+
+/* The cgroup goes first: once it is gone nothing of the run can start any more. */
+static int
+remove_run(struct exec_state *s, const char *name, struct err *e)
+{
+	char file[ID_HEX_SIZE + 8];
+
+	for (int t = 0; t < CGROUP_TREES; t++) {
+		int r = s->cgroup.tasks[t] < 0 ? 0 : cgroup_rmdir(s->cgroup.tasks[t], name);
+
+		if (r < 0)
+			return err_set(e, r, "remove cgroup %s", name);
+	}
+	CRASH_POINT(EXEC_REAP_AFTER_CGROUP);
+	(void)snprintf(file, sizeof file, "%s.sock", name);
+	if (unlinkat(s->sockets, file, 0) < 0 && errno != ENOENT)
+		return err_set(e, -errno, "remove the socket of run %s", name);
+	CRASH_POINT(EXEC_REAP_AFTER_SOCKET);
+	(void)snprintf(file, sizeof file, "%s.rec", name);
+	if (unlinkat(s->records, file, 0) < 0 && errno != ENOENT)
+		return err_set(e, -errno, "remove the record of run %s", name);
+	return 0;
+}
+
+void
+exec_run_undo(struct exec_state *s, struct exec_run *run)
+{
+	exec_run_done(run);
+	(void)remove_run(s, run->name, NULL);
+}
+
+/* 1 if something was killed, 0 if there was nothing to kill. */
+static int
+kill_run(struct exec_state *s, const char *name, struct err *e)
+{
+	cleanup_close int dir =
+	    openat(s->cgroup.tasks[CGROUP_V2], name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int r;
+
+	if (dir < 0)
+		return errno == ENOENT ? 0 : err_set(e, -errno, "open cgroup %s", name);
+	r = cgroup_is_populated(dir);
+	if (r <= 0)
+		return r < 0 ? err_set(e, r, "look into cgroup %s", name) : 0;
+	if ((r = cgroup_kill(dir)) < 0 || (r = cgroup_wait_empty(dir, REAP_WAIT_MS)) < 0)
+		return err_set(e, r, "kill what is in cgroup %s", name);
+	return 1;
+}
+
+int
+exec_on_run_reap(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep_, int *ret_fd, struct err *e)
+{
+	const ExecRunReapReq *req = (const ExecRunReapReq *)(const void *)p->msg;
+	ExecRunReapRep *rep = (ExecRunReapRep *)(void *)rep_;
+	struct exec_state *s = state;
+	char name[ID_HEX_SIZE];
+	struct id id;
+	int r;
+
+	(void)ret_fd;
+	if (!id_from_bytes(req->run.data, req->run.len, &id))
+		return err_say(e, -EINVAL, "reap: the run's id is none");
+	id_to_hex(&id, name);
+	r = kill_run(s, name, e);
+	if (r < 0)
+		return r;
+	rep->killed = r;
+	return remove_run(s, name, e);
+}
+
+struct id_list {
+	struct id *ids;
+	size_t n, size;
+};
+
+/* Adds what begins with an id and goes on with suffix. */
+static int
+list_names(int dir_fd, const char *suffix, struct id_list *list)
+{
+	cleanup_close int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_dir DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!d)
+		return -errno;
+	fd = -1;
+	while ((entry = readdir(d))) {
+		size_t len = strlen(entry->d_name);
+		struct id id;
+
+		if (len != ID_HEX_SIZE - 1 + strlen(suffix) ||
+		    strcmp(entry->d_name + ID_HEX_SIZE - 1, suffix) != 0)
+			continue;
+		entry->d_name[ID_HEX_SIZE - 1] = '\0';
+		if (!id_from_hex(entry->d_name, &id))
+			continue;
+		if (list->n == list->size) {
+			size_t size = list->size ? list->size * 2 : 256;
+			struct id *bigger = reallocarray(list->ids, size, sizeof *bigger);
+
+			if (!bigger)
+				return -ENOMEM;
+			list->ids = bigger;
+			list->size = size;
+		}
+		list->ids[list->n++] = id;
+	}
+	return 0;
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct id));
+}
+
+int
+exec_on_run_list(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep_, int *ret_fd, struct err *e)
+{
+	ExecRunListRep *rep = (ExecRunListRep *)(void *)rep_;
+	struct exec_state *s = state;
+	struct id_list list = { 0 };
+	size_t n = 0;
+	int r = 0;
+
+	(void)p;
+	for (int t = 0; t < CGROUP_TREES && r == 0; t++)
+		r = s->cgroup.tasks[t] < 0 ? 0 : list_names(s->cgroup.tasks[t], "", &list);
+	if (r == 0)
+		r = list_names(s->sockets, ".sock", &list);
+	if (r == 0)
+		r = list_names(s->records, ".rec", &list);
+	if (r == 0 && list.n > 0)
+		qsort(list.ids, list.n, sizeof *list.ids, compare_ids);
+	for (size_t i = 0; i < list.n; i++)
+		if (n == 0 || !id_equal(&list.ids[n - 1], &list.ids[i]))
+			list.ids[n++] = list.ids[i];
+	if (r == 0)
+		r = *ret_fd = fd_memfd_sealed("runs", list.ids, n * sizeof *list.ids);
+	free(list.ids);
+	rep->count = (uint32_t)n;
+	return r < 0 ? err_set(e, r, "list the runs") : 0;
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * exec_template.c: the mount namespace that executors of exec tasks copy: a small read-only root,
+ * the directories of chroot_env in it, a /dev of six nodes, the masks. Copying the host's instead
+ * would make every start as slow as the host has mounts. Runs in: exec-helper, before its drop.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "exec-helper/exec.h"
+
+#define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH)
+#define READ_ONLY  (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define NODE       (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
+
+static const char *const own_dirs[] = { "alloc", "local", "secrets", "tmp", "proc", "dev",
+	"dev/pts", "dev/shm" };
+static const char *const nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
+static const struct {
+	const char *target, *name;
+} links[] = {
+	{ "/proc/self/fd", "dev/fd" },
+	{ "/proc/self/fd/0", "dev/stdin" },
+	{ "/proc/self/fd/1", "dev/stdout" },
+	{ "/proc/self/fd/2", "dev/stderr" },
+	{ "pts/ptmx", "dev/ptmx" },
+};
+
+/* Makes the directories on the way to path, and with last its last component too. */
+static int
+make_way(int root, const char *path, bool last)
+{
+	char part[CONFIG_PATH_SIZE];
+
+	for (const char *at = path;; at++) {
+		at += strcspn(at, "/");
+		if (*at == '\0' && !last)
+			return 0;
+		memcpy(part, path, (size_t)(at - path));
+		part[at - path] = '\0';
+		if (part[0] && mkdirat(root, part, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		if (*at == '\0')
+			return 0;
+	}
+}
+
+/* Mounts what fd is, with all below it, on path, which is made first. */
+static int
+bind_at(int root, int fd, const char *path, bool is_dir, uint64_t flags)
+{
+	struct mount_attr attr = { .attr_set = flags, .propagation = MS_PRIVATE };
+	cleanup_close int tree = open_tree(fd, "", TREE_FLAGS | AT_RECURSIVE), file = -1;
+	int r = tree < 0 ? -errno : make_way(root, path, is_dir);
+
+	if (r < 0)
+		return r;
+	if (!is_dir) {
+		file = openat(root, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0444);
+		if (file < 0)
+			return -errno;
+	}
+	if (mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr) < 0 ||
+	    move_mount(tree, "", root, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return -errno;
+	return 0;
+}
+
+/* A source that is not there is left out; a link stays a link. */
+static int
+add_source(int root, const char *source, const char *target)
+{
+	cleanup_close int fd = open(source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char link[CONFIG_PATH_SIZE];
+	struct stat st;
+	ssize_t n;
+	int r;
+
+	target += strspn(target, "/");
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (*target == '\0' || fstat(fd, &st) < 0)
+		return *target ? -errno : -EINVAL;
+	if (!S_ISLNK(st.st_mode))
+		return bind_at(root, fd, target, S_ISDIR(st.st_mode), READ_ONLY);
+	n = readlinkat(fd, "", link, sizeof link - 1);
+	if (n < 0)
+		return -errno;
+	link[n] = '\0';
+	r = make_way(root, target, false);
+	return r < 0 || symlinkat(link, root, target) == 0 || errno == EEXIST ? r : -errno;
+}
+
+static int
+add_dev(int root)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ELEMENTSOF(own_dirs) && r == 0; i++)
+		r = make_way(root, own_dirs[i], true);
+	for (size_t i = 0; i < ELEMENTSOF(nodes) && r == 0; i++) {
+		cleanup_close int dev = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		cleanup_close int fd =
+		    dev < 0 ? -1 : openat(dev, nodes[i], O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		char path[16] = "dev/";
+
+		(void)strcat(path, nodes[i]);
+		r = fd < 0 ? -errno : bind_at(root, fd, path, false, NODE);
+	}
+	for (size_t i = 0; i < ELEMENTSOF(links) && r == 0; i++)
+		r = symlinkat(links[i].target, root, links[i].name) < 0 ? -errno : 0;
+	return r;
+}
+
+/* Covers a path by an empty directory or file that nobody may read. What is not there needs no
+ * cover. */
+static int
+add_mask(int root, const char *path)
+{
+	cleanup_close int at = fd_open_beneath(root, path + strspn(path, "/"), O_PATH, 0),
+			  tree = -1;
+	struct mount_attr attr = { .attr_set = READ_ONLY | MOUNT_ATTR_NOEXEC,
+		.propagation = MS_PRIVATE };
+	struct stat st;
+
+	if (at < 0)
+		return at == -ENOENT || at == -ENOTDIR || at == -ELOOP ? 0 : at;
+	if (fstat(at, &st) < 0)
+		return -errno;
+	tree = open_tree(root, S_ISDIR(st.st_mode) ? ".mask" : ".mask.file",
+	    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 ||
+	    move_mount(tree, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return -errno;
+	return 0;
+}
+
+static int
+add_masks(int root, const struct agent_policy *policy)
+{
+	cleanup_close int file = openat(root, ".mask.file", O_WRONLY | O_CREAT | O_CLOEXEC, 0);
+	int r = file < 0 || mkdirat(root, ".mask", 0) < 0 ? -errno : 0;
+
+	for (uint32_t i = 0; i < policy->n_masks && r == 0; i++)
+		r = add_mask(root, policy->masks[i]);
+	return r;
+}
+
+static int
+new_tmpfs(void)
+{
+	cleanup_close int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "size", "1m", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	return fsmount(fs, FSMOUNT_CLOEXEC, 0);
+}
+
+/* In the new namespace, which is still a copy of the host's. */
+static int
+build(const struct agent_policy *policy, struct err *e)
+{
+	struct mount_attr attr = { .attr_set = READ_ONLY };
+	cleanup_close int root = new_tmpfs();
+	int r;
+
+	/* Where it hangs while it is built does not matter: pivot_root makes it the root of all. */
+	if (root < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    move_mount(root, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_set(e, -errno, "make the root of exec tasks");
+	for (uint32_t i = 0; i < policy->n_chroot_env; i++) {
+		r = add_source(root, policy->chroot_env[i].source, policy->chroot_env[i].target);
+		if (r < 0)
+			return err_set(e, r, "chroot_env: put %s into the root of exec tasks",
+			    policy->chroot_env[i].source);
+	}
+	r = add_dev(root);
+	if (r < 0)
+		return err_set(e, r, "make /dev of exec tasks");
+	r = add_masks(root, policy);
+	if (r < 0)
+		return err_set(e, r, "mask paths in the root of exec tasks");
+	if (mount_setattr(root, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 || fchdir(root) < 0 ||
+	    syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
+		return err_set(e, -errno, "enter the root of exec tasks");
+	return openat(EXE_FD_PROC, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
+}
+
+int
+exec_template_make(const struct agent_policy *policy, struct err *e)
+{
+	cleanup_close int host = openat(EXE_FD_PROC, "self/ns/mnt", O_RDONLY | O_CLOEXEC),
+			  template = -1;
+
+	if (host < 0 || unshare(CLONE_NEWNS) < 0)
+		return err_set(e, -errno, "make the mount namespace of exec tasks");
+	template = build(policy, e);
+	if (setns(host, CLONE_NEWNS) < 0)
+		return err_set(e, -errno, "return to the host's mount namespace");
+	return template <0 && e->code == 0
+			     ? err_set(e, -EIO, "open the mount namespace of exec tasks")
+			     : template <0 ? e->code : steal_fd(&template);
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * exec_user.c: who a user is. NSS loads foreign code, so a child asks it: as nobody, without a
+ * capability, not dumpable, killed at its deadline through a cgroup of its own (exec-helper has no
+ * CAP_KILL). Runs in: exec-helper, the child.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "exec-helper/exec.h"
+
+#define NOBODY         65534
+#define EXIT_NOT_FOUND 3
+
+static uint64_t
+now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* Reads the whole answer or gives up at the deadline. */
+static int
+read_answer(int fd, struct exe_user *ret)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	uint64_t end = now_ms() + EXEC_LOOKUP_MS, now;
+	size_t got = 0;
+
+	while (got < sizeof *ret) {
+		ssize_t n;
+
+		now = now_ms();
+		if (now >= end || poll(&p, 1, (int)(end - now)) == 0)
+			return -ETIMEDOUT;
+		n = read(fd, (char *)ret + got, sizeof *ret - got);
+		if (n == 0)
+			return -EBADMSG;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		got += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+static int
+ask_child(struct exec_state *s, const char *name, struct exe_user *ret)
+{
+	cleanup_close int dir = -1, out = -1, in = -1;
+	int pipes[2], status, r;
+	pid_t pid;
+
+	if (mkdirat(s->cgroup.exec[CGROUP_V2], "lookup", 0755) < 0 && errno != EEXIST)
+		return -errno;
+	dir = openat(s->cgroup.exec[CGROUP_V2], "lookup", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 || pipe2(pipes, O_CLOEXEC) < 0)
+		return -errno;
+	in = pipes[0];
+	out = pipes[1];
+	pid = exec_spawn_lookup(name, out, dir);
+	if (pid < 0)
+		return (int)pid;
+	close_p(&out);
+	out = -1;
+	r = read_answer(in, ret);
+	if (r < 0)
+		(void)cgroup_kill(dir);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NOT_FOUND)
+		return -ENOENT;
+	return r == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0) ? -ECHILD : r;
+}
+
+static bool
+name_is_user(const char *name)
+{
+	size_t len = strnlen(name, CONFIG_NAME_SIZE);
+
+	if (len == 0 || len >= CONFIG_NAME_SIZE || name[0] == '-')
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (name[i] <= ' ' || name[i] == 0x7f || strchr(":/,=", name[i]))
+			return false;
+	return true;
+}
+
+/* The answer came from foreign code: it names a user, but nothing in it is trusted to be
+ * well-formed. */
+static bool
+answer_is_sound(const struct exe_user *u)
+{
+	return u->uid != (uid_t)-1 && u->gid != (gid_t)-1 && u->n_groups <= GROUPS_MAX &&
+	       strnlen(u->name, sizeof u->name) < sizeof u->name &&
+	       strnlen(u->home, sizeof u->home) < sizeof u->home &&
+	       strnlen(u->shell, sizeof u->shell) < sizeof u->shell && u->home[0] == '/';
+}
+
+int
+exec_user_find(struct exec_state *s, const char *name, struct exe_user *ret, struct err *e)
+{
+	uint64_t now = now_ms();
+	struct exec_cached_user *c, *oldest = &s->users[0];
+	struct exe_user user;
+	int r;
+
+	if (!name_is_user(name))
+		return err_say(e, -EINVAL, "'%.64s' is not a user name", name);
+	for (c = s->users; c < s->users + EXEC_USERS_MAX; c++) {
+		if (c->until_ms > now && strcmp(c->asked, name) == 0) {
+			*ret = c->user;
+			return 0;
+		}
+		if (c->until_ms < oldest->until_ms)
+			oldest = c;
+	}
+	r = ask_child(s, name, &user);
+	if (r == -ENOENT)
+		return err_say(e, r, "user \"%s\" does not exist", name);
+	if (r == -ETIMEDOUT)
+		return err_say(
+		    e, r, "looking up user \"%s\" took longer than %d ms", name, EXEC_LOOKUP_MS);
+	if (r == 0 && !answer_is_sound(&user))
+		r = -EBADMSG;
+	if (r < 0)
+		return err_set(e, r, "look up user \"%s\"", name);
+	*oldest =
+	    (struct exec_cached_user){ .until_ms = now_ms() + EXEC_USER_TTL_MS, .user = user };
+	(void)strcpy(oldest->asked, name);
+	*ret = user;
+	return 0;
+}
+
+static void
+fill_groups(struct exe_user *u, const char *name)
+{
+	int n = GROUPS_MAX;
+
+	if (getgrouplist(name, u->gid, u->groups, &n) < 0)
+		_exit(1); /* more than GROUPS_MAX: starting without some of them would be wrong */
+	u->n_groups = (uint32_t)n;
+}
+
+int
+exec_lookup_main(const char *name)
+{
+	const struct privs nobody = { .uid = NOBODY, .gid = NOBODY, .no_new_privs = true };
+	struct exe_user u = { .home = "/", .shell = "/bin/sh" };
+	bool number = name[strspn(name, "0123456789")] == '\0';
+	struct passwd *pw;
+	struct err e;
+
+	if (dup2(0, 2) < 0 || privs_drop(&nobody, &e) < 0)
+		return 1;
+	(void)alarm(EXEC_LOOKUP_MS / 1000 + 1);
+	errno = 0;
+	u.uid = (uid_t)strtoul(name, NULL, 10);
+	u.gid = u.uid;
+	if (number && (errno || strlen(name) > 10 || strtoul(name, NULL, 10) >= UINT32_MAX))
+		return EXIT_NOT_FOUND;
+	pw = number ? getpwuid(u.uid) : getpwnam(name);
+	if (!pw && !number)
+		return EXIT_NOT_FOUND;
+	(void)snprintf(u.name, sizeof u.name, "%s", pw ? pw->pw_name : name);
+	if (pw) {
+		u.uid = pw->pw_uid;
+		u.gid = pw->pw_gid;
+		if (pw->pw_dir && pw->pw_dir[0] == '/')
+			(void)snprintf(u.home, sizeof u.home, "%s", pw->pw_dir);
+		if (pw->pw_shell && pw->pw_shell[0] == '/')
+			(void)snprintf(u.shell, sizeof u.shell, "%s", pw->pw_shell);
+		if (!number)
+			fill_groups(&u, name);
+	}
+	return fd_write_full(1, &u, sizeof u) < 0;
+}

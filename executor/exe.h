@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exe.h: what the executor's files share. Runs in: executor: root for the set-up, then drover-exec
+ * with CAP_KILL. */
+#ifndef DROVER_EXECUTOR_EXE_H
+#define DROVER_EXECUTOR_EXE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proto/exe_setup.h"
+#include "proto/executor.h"
+
+#define EXE_PEERS_MAX    4
+#define EXE_LOG_BUF_SIZE 16384
+#define EXE_SYNC_MS      10000
+
+struct exe_spec {
+	const void *map;
+	size_t size;
+	const char *command, *cwd; /* cwd: NULL if not given */
+	const char *dests[EXE_MOUNTS_MAX];
+	size_t n_dests, n_args, n_env;
+	size_t words_size; /* of argv's mapping */
+	char **argv, **envp;
+};
+
+struct exe_log {
+	int pipe, file; /* -1 */
+	uint32_t index, oldest;
+	uint64_t size;
+};
+
+/* One process has one of these; it is static, so that what is not used costs no memory. */
+struct exe {
+	struct exe_setup setup;
+	struct exe_spec spec;
+	struct exe_record record;
+	char page[4096]; /* for what is read out of /proc and for task environment strings */
+
+	pid_t pid; /* the task as waitpid() sees it; 0: none, or gone */
+	int pidfd, task_dir, listen, signals, kill_fd, events_fd, oom_fd;
+	int outputs[2]; /* the task's ends of the pipes, until it has them */
+	struct exe_log logs[2];
+	int peers[EXE_PEERS_MAX];
+
+	/* Of the task's child, in shared memory: how far it got and what stopped it. */
+	volatile uint32_t child_step;
+	volatile int child_error;
+
+	uint64_t
+	    stop_at_ms; /* CLOCK_MONOTONIC: when cgroup.kill follows; 0: no stop is under way */
+	bool gone;      /* the task's own process has been waited for */
+	bool killed;
+	int lease_fd, lease_timer;
+	uint64_t lease_ms, lease_ok; /* the last_ok that was read last */
+	uint64_t lease_deadline_ns;
+	int syncs[EXE_MOUNTS_MAX]; /* writable volumes */
+	size_t n_syncs;
+	pid_t sync_pid;
+	bool record_lost; /* it could not be written: somebody has to take EXITED */
+};
+
+/* Notes where the set-up failed and returns -error. */
+int exe_failed(struct exe *x, enum exe_step step, int error, uint32_t detail);
+
+/* exe_setup.c: reads set-up and spec, checks both. 0 or -errno (failed). */
+int exe_setup_read(struct exe *x);
+int exe_spec_read(const void *map, size_t size, struct exe_spec *ret);
+/* argv and environment of the task, in a mapping that exe_spec_done() takes away with the spec. */
+int exe_spec_words(struct exe *x);
+void exe_spec_done(struct exe *x);
+
+/* exe_mounts.c: the task's mount namespace, exec driver only. */
+int exe_mounts_make(struct exe *x);
+/* Gives a plugin its socket directory: both drivers. */
+int exe_plugin_dirs_give(struct exe *x);
+
+/* exe_secrets.c: the secrets directory becomes the user's and gets its first contents. */
+int exe_secrets_write(struct exe *x);
+
+/* exe_task.c: pipes, the task's child, what is known about it. */
+int exe_pipes_make(struct exe *x);
+int exe_task_start(struct exe *x);
+
+/* exe_sandbox.c: everything that changes what a process may do. */
+void exe_sandbox_prepare(struct exe *x);
+int exe_sandbox_enter(struct exe *x);
+/* In the task's child: 0, or -errno with the child to exit. */
+int exe_sandbox_task(struct exe *x);
+/* The executor's own: chroot into the log directory, user, capabilities, filter. */
+int exe_sandbox_drop(struct exe *x);
+
+/* exe_run.c: the record, and how a run ends. */
+int exe_record_write(struct exe *x);
+/* 1 when the run has ended and everybody knows; the process exits then. 0: not yet. */
+int exe_run_end(struct exe *x);
+
+/* exe_serve.c: the loop. Returns the exit code. */
+int exe_serve(struct exe *x);
+/* A failed set-up: record, a word to whoever waits, the exit code. */
+int exe_serve_failure(struct exe *x);
+
+/* exe_stop.c: signals, the stop, the lease. */
+int exe_task_signal(struct exe *x, int signo);
+void exe_task_stop(struct exe *x, int signo, uint64_t timeout_ms);
+void exe_cgroup_kill(struct exe *x);
+void exe_lease_arm(struct exe *x);
+bool exe_lease_fired(struct exe *x);
+uint64_t exe_now_ms(void);
+
+/* exe_hold.c: not an executor at all: the holder of drover-tasks.service. Returns the exit code. */
+int exe_hold(void);
+
+/* exe_peers.c: connections of the supervisor. The two that handle an event say whether there was
+ * one. */
+bool exe_peer_accept(struct exe *x);
+bool exe_peer_read(struct exe *x, size_t i);
+void exe_peers_tell_state(struct exe *x);
+/* EXITED to all; the number of peers that got it. */
+unsigned exe_peers_tell_exited(struct exe *x);
+void exe_peer_close(struct exe *x, size_t i);
+
+/* A peer's message, checked. */
+struct exe_request {
+	enum exe_msg_type type;
+	uint32_t signal;
+	uint64_t value_ms; /* timeout or limit */
+};
+/* exe_request.c: 0, or -EBADMSG. */
+int exe_request_parse(const void *buf, size_t len, struct exe_request *ret);
+
+/* exe_logs.c: pipes into rotating files. */
+/* Reads what is there, once. 1 something was read, 0 nothing is there now, -EPIPE the end: the pipe
+ * is closed. */
+int exe_log_pump(struct exe *x, size_t i);
+/* How many of the len bytes go into a file that has size of max bytes already; 0: into the next
+ * one. Lines stay whole. */
+size_t exe_log_take(const char *buf, size_t len, uint64_t size, uint64_t max);
+
+#endif

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * exe_logs.c: the task's output, out of two pipes into rotating files <task>.stdout.<n> and
+ * <task>.stderr.<n> in the executor's root. A file is made when there is something to write. Runs
+ * in: executor, dropped.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "executor/exe.h"
+
+#define WHOLE_CHUNK_ROOM 32768
+
+struct dirent64_raw {
+	uint64_t ino;
+	int64_t off;
+	uint16_t len;
+	uint8_t type;
+	char name[];
+};
+
+static char buffer[EXE_LOG_BUF_SIZE];
+static const char *const streams[] = { "stdout", "stderr" };
+
+size_t
+exe_log_take(const char *buf, size_t len, uint64_t size, uint64_t max)
+{
+	uint64_t room = size < max ? max - size : 0;
+	size_t in_room = len < room ? len : (size_t)room;
+	const char *newline;
+
+	if (room >= len && room - len > WHOLE_CHUNK_ROOM)
+		return len;
+	newline = memrchr(buf, '\n', in_room);
+	if (newline)
+		return (size_t)(newline - buf) + 1;
+	if (len <= room && !memchr(buf, '\n', len))
+		return len;
+	/* A line that is longer than a whole file is cut; another goes into the next one. */
+	return size == 0 || len > max ? in_room : 0;
+}
+
+/* What stands behind "<task>.<stream>." if that is how name begins and a number is all that
+ * follows, else -1. */
+static int64_t
+index_of(const char *name, const char *prefix)
+{
+	size_t len = strlen(prefix);
+	char *end;
+	unsigned long n;
+
+	if (strncmp(name, prefix, len) != 0 || name[len] < '0' || name[len] > '9')
+		return -1;
+	n = strtoul(name + len, &end, 10);
+	return *end == '\0' && n < UINT32_MAX ? (int64_t)n : -1;
+}
+
+/* The highest and the lowest index that are there; 0 and 0 if none is. In `buffer` is output: names
+ * go through the page. */
+static int
+find_files(struct exe *x, struct exe_log *l, const char *prefix)
+{
+	cleanup_close int dir = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool any = false;
+	long n;
+
+	l->index = l->oldest = 0;
+	if (dir < 0)
+		return -errno;
+	while ((n = syscall(SYS_getdents64, dir, x->page, sizeof x->page)) > 0)
+		for (long at = 0; at < n;) {
+			const struct dirent64_raw *d = (const void *)(x->page + at);
+			int64_t found = index_of(d->name, prefix);
+
+			at += d->len;
+			if (found < 0)
+				continue;
+			if (!any || found > l->index)
+				l->index = (uint32_t)found;
+			if (!any || found < l->oldest)
+				l->oldest = (uint32_t)found;
+			any = true;
+		}
+	return n < 0 ? -errno : 0;
+}
+
+static void
+set_name(struct exe *x, char *path, size_t size, size_t stream, int64_t index)
+{
+	(void)snprintf(path, size, index < 0 ? "/%s.%s." : "/%s.%s.%lld", x->setup.task,
+	    streams[stream], (long long)index);
+}
+
+/* Opens the file of l->index, or the next one that is not full; removes the oldest ones. */
+static int
+open_file(struct exe *x, size_t i)
+{
+	struct exe_log *l = &x->logs[i];
+	char path[CONFIG_NAME_SIZE + 32];
+	struct stat st;
+
+	for (;; l->index++) {
+		set_name(x, path, sizeof path, i, l->index);
+		l->file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
+		if (l->file < 0 || fstat(l->file, &st) < 0)
+			return -errno;
+		l->size = (uint64_t)st.st_size;
+		if (l->size < x->setup.log_max_bytes)
+			break;
+		close_p(&l->file);
+	}
+	while (l->index - l->oldest >= x->setup.log_max_files) {
+		set_name(x, path, sizeof path, i, l->oldest++);
+		(void)unlink(path);
+	}
+	return 0;
+}
+
+static int
+next_file(struct exe *x, size_t i)
+{
+	struct exe_log *l = &x->logs[i];
+
+	if (l->file >= 0) {
+		(void)close(l->file);
+		l->file = -1;
+		l->index++;
+	} else {
+		char prefix[CONFIG_NAME_SIZE + 16];
+		int r;
+
+		set_name(x, prefix, sizeof prefix, i, -1);
+		r = find_files(x, l, prefix + 1);
+		if (r < 0)
+			return r;
+	}
+	return open_file(x, i);
+}
+
+/* A full disk loses output, never the task: what cannot be written is dropped and the next turn
+ * tries again. */
+static void
+write_log(struct exe *x, size_t i, const char *buf, size_t len)
+{
+	struct exe_log *l = &x->logs[i];
+
+	if (l->file < 0 && next_file(x, i) < 0)
+		return;
+	while (len > 0) {
+		size_t take = exe_log_take(buf, len, l->size, x->setup.log_max_bytes);
+		ssize_t n;
+
+		if (take == 0) {
+			if (next_file(x, i) < 0)
+				return;
+			continue;
+		}
+		n = write(l->file, buf, take);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		l->size += (uint64_t)n;
+		buf += n;
+		len -= (size_t)n;
+	}
+}
+
+int
+exe_log_pump(struct exe *x, size_t i)
+{
+	struct exe_log *l = &x->logs[i];
+	ssize_t n;
+
+	if (l->pipe < 0)
+		return -EPIPE;
+	n = read(l->pipe, buffer, sizeof buffer);
+	if (n > 0) {
+		write_log(x, i, buffer, (size_t)n);
+		return 1;
+	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	(void)close(l->pipe);
+	l->pipe = -1;
+	return -EPIPE;
+}

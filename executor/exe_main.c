@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exe_main.c: the executor: parent of one task. Runs in: executor. */
+#include <string.h>
+#include <unistd.h>
+
+#include "common/crash.h"
+#include "executor/exe.h"
+
+static struct exe executor;
+
+int
+exe_failed(struct exe *x, enum exe_step step, int error, uint32_t detail)
+{
+	x->record.state = EXE_FAILED;
+	x->record.step = step;
+	x->record.error = error;
+	x->record.detail = detail;
+	return -error;
+}
+
+/* The order is the contract of DESIGN 6: pipes before the drop, namespaces before the task, the
+ * record before the drop. */
+static int
+start(struct exe *x)
+{
+	int r;
+
+	if ((r = exe_setup_read(x)) < 0)
+		return r;
+	exe_sandbox_prepare(x);
+	if ((r = exe_pipes_make(x)) < 0)
+		return r;
+	CRASH_POINT(EXE_AFTER_PIPES);
+	if ((r = exe_secrets_write(x)) < 0 || (r = exe_plugin_dirs_give(x)) < 0)
+		return r;
+	if (x->setup.driver == DRIVER_EXEC && (r = exe_mounts_make(x)) < 0)
+		return r;
+	CRASH_POINT(EXE_AFTER_NAMESPACE);
+	if ((r = exe_spec_words(x)) < 0 || (r = exe_task_start(x)) < 0)
+		return r;
+	CRASH_POINT(EXE_AFTER_EXEC);
+	exe_spec_done(x);
+	x->record.state = EXE_RUNNING;
+	(void)exe_record_write(x);
+	CRASH_POINT(EXE_AFTER_START_RECORD);
+	r = exe_sandbox_drop(x);
+	/* Fail closed: a task whose parent keeps root does not run. */
+	if (r < 0)
+		exe_cgroup_kill(x);
+	return r;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct exe *x = &executor;
+
+	if (argc == 2 && strcmp(argv[1], "--hold") == 0)
+		return exe_hold();
+	crash_init();
+	CRASH_POINT(EXE_START);
+	if (start(x) < 0)
+		return exe_serve_failure(x);
+	CRASH_POINT(EXE_AFTER_DROP);
+	return exe_serve(x);
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exe_request.c: what a peer may say. Runs in: executor, dropped. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "executor/exe.h"
+
+static bool
+is_signal(uint32_t signal)
+{
+	return signal >= 1 && signal < _NSIG;
+}
+
+int
+exe_request_parse(const void *buf, size_t len, struct exe_request *ret)
+{
+	struct exe_head head;
+	struct exe_signal signal;
+	struct exe_stop stop;
+	struct exe_lease lease;
+
+	if (len < sizeof head)
+		return -EBADMSG;
+	memcpy(&head, buf, sizeof head);
+	if (head.version < 1 || head.size != len)
+		return -EBADMSG;
+	switch (head.type) {
+	case EXE_SIGNAL:
+		if (len < sizeof signal)
+			return -EBADMSG;
+		memcpy(&signal, buf, sizeof signal);
+		*ret = (struct exe_request){ .type = EXE_SIGNAL, .signal = signal.signal };
+		return is_signal(signal.signal) ? 0 : -EBADMSG;
+	case EXE_STOP:
+		if (len < sizeof stop)
+			return -EBADMSG;
+		memcpy(&stop, buf, sizeof stop);
+		*ret = (struct exe_request){
+			.type = EXE_STOP, .signal = stop.signal, .value_ms = stop.timeout_ms
+		};
+		return stop.signal == 0 || is_signal(stop.signal) ? 0 : -EBADMSG;
+	case EXE_LEASE:
+		if (len < sizeof lease)
+			return -EBADMSG;
+		memcpy(&lease, buf, sizeof lease);
+		*ret = (struct exe_request){ .type = EXE_LEASE, .value_ms = lease.limit_ms };
+		return 0;
+	}
+	return -EBADMSG;
+}

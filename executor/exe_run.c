@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exe_run.c: the record of a run, and how the run ends. Runs in: executor. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/crash.h"
+#include "common/lease.h"
+#include "executor/exe.h"
+
+int
+exe_record_write(struct exe *x)
+{
+	x->record.sum = exe_record_sum(&x->record);
+	if (pwrite(EXE_FD_RECORD, &x->record, sizeof x->record, 0) != (ssize_t)sizeof x->record)
+		return -EIO;
+	return 0;
+}
+
+/* The counter is the cgroup's, so it is read while the cgroup is there. Both forms have a line
+ * "oom_kill N". */
+static bool
+was_oom_killed(struct exe *x)
+{
+	ssize_t n = x->oom_fd < 0 ? -1 : pread(x->oom_fd, x->page, sizeof x->page - 1, 0);
+	char *at;
+
+	if (n < 0)
+		return false;
+	x->page[n] = '\0';
+	at = strstr(x->page, "oom_kill ");
+	return at && strtoul(at + sizeof "oom_kill " - 1, NULL, 10) > 0;
+}
+
+/* What the task wrote before it ended is in the pipes still. Whoever holds their other ends by now
+ * is not waited for. */
+static void
+drain_logs(struct exe *x)
+{
+	for (size_t i = 0; i < ELEMENTSOF(x->logs); i++)
+		while (exe_log_pump(x, i) == 1)
+			;
+}
+
+/*
+ * After a stop by the lease the volume may go to another node, so what is in this one's page cache
+ * has to be out first. A child does it, because a file system that does not answer must not keep
+ * the executor from saying so. 1 when it is over.
+ */
+static int
+sync_volumes(struct exe *x)
+{
+	if (!(x->record.flags & EXE_END_LEASE) || x->n_syncs == 0 ||
+	    (x->record.flags & (EXE_END_SYNCED | EXE_END_SYNC_LATE)))
+		return 1;
+	if (x->sync_pid == 0) {
+		long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+		if (pid == 0) {
+			int bad = 0;
+
+			for (size_t i = 0; i < x->n_syncs; i++)
+				bad |= syncfs(x->syncs[i]) < 0;
+			_exit(bad);
+		}
+		x->sync_pid = (pid_t)pid;
+		x->stop_at_ms = exe_now_ms() + EXE_SYNC_MS;
+		if (pid < 0)
+			x->record.flags |= EXE_END_SYNC_LATE;
+	}
+	return (x->record.flags & (EXE_END_SYNCED | EXE_END_SYNC_LATE)) != 0;
+}
+
+int
+exe_run_end(struct exe *x)
+{
+	struct exe_record *rec = &x->record;
+	struct timespec now;
+
+	if (rec->state != EXE_ENDED) {
+		if (sync_volumes(x) == 0)
+			return 0;
+		drain_logs(x);
+		if (was_oom_killed(x))
+			rec->flags |= EXE_END_OOM;
+		rec->ended_boot_ns = boottime_ns();
+		(void)clock_gettime(CLOCK_REALTIME, &now);
+		rec->ended_real_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+		rec->state = EXE_ENDED;
+		CRASH_POINT(EXE_BEFORE_EXIT_RECORD);
+		x->record_lost = exe_record_write(x) < 0;
+		CRASH_POINT(EXE_AFTER_EXIT_RECORD);
+	}
+	/* Nobody there who hears it: then it has to be on the disk. */
+	if (exe_peers_tell_exited(x) == 0 && fdatasync(EXE_FD_RECORD) < 0)
+		x->record_lost = true;
+	else if (x->record_lost && exe_record_write(x) == 0)
+		x->record_lost = false;
+	return !x->record_lost;
+}

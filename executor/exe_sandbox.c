@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exe_sandbox.c: everything that changes what a process may do or see. Runs in: executor, as root
+ * until its drop. */
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cgroup.h"
+#include "common/crash.h"
+#include "common/fd.h"
+#include "common/privs.h"
+#include "executor/exe.h"
+#include "executor/exe_filter.h"
+#include "executor/exe_plugin_filter.h"
+#include "executor/exe_task_filter.h"
+
+/* A session of its own, and a parent to whatever its task leaves behind: as pid 1, or as subreaper.
+ */
+void
+exe_sandbox_prepare(struct exe *x)
+{
+	(void)close_range(EXE_FD_SETUP, ~0U, CLOSE_RANGE_CLOEXEC);
+	(void)setsid();
+	(void)umask(022);
+	(void)prctl(PR_SET_NAME, "drover-executor", 0, 0, 0);
+	if (getpid() != 1)
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	if (x->setup.trees & CGROUP_BIT(CGROUP_SYSTEMD))
+		(void)fd_write_file(EXE_FD_SYSTEMD_EXEC, "tasks", "0");
+}
+
+int
+exe_sandbox_enter(struct exe *x)
+{
+	int flags = CLONE_NEWNS | (x->setup.ipc_host ? 0 : CLONE_NEWIPC);
+
+	return setns(EXE_FD_TEMPLATE, CLONE_NEWNS) < 0 || unshare(flags) < 0 ? -errno : 0;
+}
+
+/* raw_exec as root is plain root; as somebody else it is what a login would be; exec is confined.
+ */
+int
+exe_sandbox_task(struct exe *x)
+{
+	const struct exe_setup *s = &x->setup;
+	struct privs p = {
+		.uid = s->user.uid,
+		.gid = s->user.gid,
+		.groups = s->user.groups,
+		.n_groups = s->user.n_groups,
+		.bounding = PRIVS_KEEP_BOUNDING,
+	};
+
+	if (s->driver == DRIVER_RAW_EXEC && s->user.uid == 0)
+		return setgroups(s->user.n_groups, s->user.groups) < 0 ||
+			       setresgid(s->user.gid, s->user.gid, s->user.gid) < 0
+			   ? -errno
+			   : 0;
+	if (s->driver == DRIVER_RAW_EXEC)
+		return privs_drop(&p, NULL);
+	/* After the cgroups are entered: they become the root of what the task sees. */
+	if (unshare(CLONE_NEWCGROUP) < 0)
+		return -errno;
+	p.caps = p.inheritable = p.ambient = s->caps;
+	p.bounding = s->bounding;
+	p.no_new_privs = true;
+	p.filter = s->caps & CAP_BIT(SYS_ADMIN) ? &exe_plugin_prog : &exe_task_prog;
+	return privs_drop(&p, NULL);
+}
+
+int
+exe_sandbox_drop(struct exe *x)
+{
+	const struct privs p = {
+		.uid = x->setup.executor_uid,
+		.gid = x->setup.executor_gid,
+		.caps = CAP_BIT(KILL),
+		.bounding = CAP_BIT(KILL),
+		.no_new_privs = true,
+		.filter = &exe_prog,
+	};
+	int r;
+
+	if (p.uid == 0 || p.gid == 0)
+		return exe_failed(x, EXE_STEP_DROP, EPERM, 0);
+	if (fchdir(EXE_FD_LOGS) < 0 || chroot(".") < 0 || chdir("/") < 0)
+		return exe_failed(x, EXE_STEP_DROP, errno, 0);
+	CRASH_POINT(EXE_AFTER_CHROOT);
+	/* What only the set-up needed. The lease stays, and is -1 where there is none. */
+	if (x->setup.lease_ms > 0)
+		x->lease_fd = EXE_FD_LEASE;
+	else
+		(void)close(EXE_FD_LEASE);
+	(void)close(EXE_FD_LOGS);
+	(void)close(x->task_dir);
+	(void)close_range(EXE_FD_CGROUP, EXE_FD_BINARY - 1, 0);
+	r = privs_drop(&p, NULL);
+	return r < 0 ? exe_failed(x, EXE_STEP_DROP, -r, 0) : 0;
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exe_serve.c: the executor's loop: output, peers, the task's end, timers. Runs in: executor,
+ * dropped. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "executor/exe.h"
+
+/* The order of the descriptors in a turn; peers follow. */
+enum {
+	POLL_SIGNALS,
+	POLL_STDOUT,
+	POLL_STDERR,
+	POLL_LISTEN,
+	POLL_LEASE,
+	POLL_EVENTS,
+	POLL_PEERS,
+	POLL_ALL = POLL_PEERS + EXE_PEERS_MAX
+};
+
+static void
+note_status(struct exe *x, int status)
+{
+	x->pid = 0;
+	x->gone = true;
+	x->stop_at_ms = 0;
+	if (WIFSIGNALED(status))
+		x->record.exit_signal = WTERMSIG(status);
+	else
+		x->record.exit_code = WEXITSTATUS(status);
+	/* Nothing of the task outlives its own process. */
+	exe_cgroup_kill(x);
+}
+
+static bool
+reap_children(struct exe *x)
+{
+	struct signalfd_siginfo info;
+	bool any = false;
+	int status;
+	pid_t pid;
+
+	while (read(x->signals, &info, sizeof info) > 0)
+		any = true;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		any = true;
+		if (pid == x->pid)
+			note_status(x, status);
+		else if (pid == x->sync_pid)
+			x->record.flags |= status == 0 ? EXE_END_SYNCED : EXE_END_SYNC_LATE;
+	}
+	return any;
+}
+
+/* No process of the task is left. */
+static bool
+cgroup_is_empty(struct exe *x)
+{
+	ssize_t n = pread(x->events_fd, x->page, sizeof x->page - 1, 0);
+
+	if (n < 0)
+		return errno == ENODEV; /* the cgroup itself is gone: removed by exec-helper */
+	x->page[n] = '\0';
+	return strstr(x->page, "populated 0") != NULL;
+}
+
+static void
+on_timeout(struct exe *x)
+{
+	if (x->sync_pid > 0) {
+		x->record.flags |= EXE_END_SYNC_LATE;
+		return;
+	}
+	x->stop_at_ms = UINT64_MAX;
+	x->record.flags |= EXE_END_KILLED;
+	exe_cgroup_kill(x);
+}
+
+static int
+timeout_ms(const struct exe *x)
+{
+	uint64_t now;
+
+	if (x->stop_at_ms == 0 || x->stop_at_ms == UINT64_MAX)
+		return -1;
+	now = exe_now_ms();
+	if (x->stop_at_ms <= now)
+		return 0;
+	return x->stop_at_ms - now > 3600000 ? 3600000 : (int)(x->stop_at_ms - now);
+}
+
+/* Handles what one turn brought. Returns how much that was. */
+static unsigned
+handle(struct exe *x, const struct pollfd *p)
+{
+	unsigned handled = 0;
+
+	if (p[POLL_SIGNALS].revents)
+		handled += reap_children(x);
+	for (size_t i = 0; i < ELEMENTSOF(x->logs); i++)
+		if (p[POLL_STDOUT + i].revents)
+			handled += exe_log_pump(x, i) != 0;
+	for (size_t i = 0; i < EXE_PEERS_MAX; i++)
+		if (p[POLL_PEERS + i].revents)
+			handled += exe_peer_read(x, i);
+	if (p[POLL_LISTEN].revents)
+		handled += exe_peer_accept(x);
+	if (p[POLL_LEASE].revents)
+		handled += exe_lease_fired(x);
+	/* kernfs says POLLPRI when the file has changed since it was read last; the loop reads it.
+	 */
+	if (p[POLL_EVENTS].revents & POLLPRI)
+		handled++;
+	return handled;
+}
+
+static int
+turn(struct exe *x)
+{
+	struct pollfd p[POLL_ALL] = {
+		[POLL_SIGNALS] = { .fd = x->signals, .events = POLLIN },
+		[POLL_STDOUT] = { .fd = x->logs[0].pipe, .events = POLLIN },
+		[POLL_STDERR] = { .fd = x->logs[1].pipe, .events = POLLIN },
+		[POLL_LISTEN] = { .fd = x->listen, .events = POLLIN },
+		[POLL_LEASE] = { .fd = x->lease_timer, .events = POLLIN },
+		[POLL_EVENTS] = { .fd = x->gone ? x->events_fd : -1, .events = POLLPRI },
+	};
+	int n;
+
+	for (size_t i = 0; i < EXE_PEERS_MAX; i++)
+		p[POLL_PEERS + i] = (struct pollfd){ .fd = x->peers[i], .events = POLLIN };
+	n = poll(p, POLL_ALL, timeout_ms(x));
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (n == 0)
+		on_timeout(x);
+	return n > 0 && handle(x, p) == 0 ? -EDEADLK : 0;
+}
+
+int
+exe_serve(struct exe *x)
+{
+	x->lease_ms = x->setup.lease_ms;
+	exe_lease_arm(x);
+	for (;;) {
+		int r = turn(x);
+
+		/* A turn that handled nothing would be repeated for ever: say so, and end with the
+		 * task. */
+		if (r < 0) {
+			x->record.error = -r;
+			x->record.flags |= EXE_END_UNKNOWN;
+			exe_cgroup_kill(x);
+			(void)exe_record_write(x);
+			return 1;
+		}
+		if (x->gone && (x->record.state == EXE_ENDED || cgroup_is_empty(x)) &&
+		    exe_run_end(x) == 1)
+			return 0;
+	}
+}
+
+int
+exe_serve_failure(struct exe *x)
+{
+	(void)exe_record_write(x);
+	for (int i = 0; i < EXE_PEERS_MAX; i++)
+		(void)exe_peer_accept(x);
+	return 1;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exe_stop.c: signals, the stop of a task, the lease that stops it. Runs in: executor, dropped. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/lease.h"
+#include "executor/exe.h"
+
+uint64_t
+exe_now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+int
+exe_task_signal(struct exe *x, int signo)
+{
+	/* Not waited for yet, so the pid is still its own. */
+	return x->pid > 0 && kill(x->pid, signo) == 0 ? 0 : -ESRCH;
+}
+
+void
+exe_cgroup_kill(struct exe *x)
+{
+	x->killed = true;
+	while (write(x->kill_fd, "1", 1) < 0 && errno == EINTR)
+		;
+}
+
+void
+exe_task_stop(struct exe *x, int signo, uint64_t timeout_ms)
+{
+	uint64_t now = exe_now_ms(),
+		 at = timeout_ms > UINT64_MAX - now - 1 ? UINT64_MAX : now + timeout_ms;
+
+	if (x->gone)
+		return;
+	/* A second stop may shorten the first one's time, never lengthen it. */
+	if (x->stop_at_ms == 0 || at < x->stop_at_ms)
+		x->stop_at_ms = at;
+	if (timeout_ms > 0)
+		(void)exe_task_signal(x, signo);
+	if (x->record.state == EXE_RUNNING) {
+		x->record.state = EXE_STOPPING;
+		exe_peers_tell_state(x);
+	}
+}
+
+/* A page that cannot be read has not moved. */
+static void
+read_page(struct exe *x)
+{
+	struct lease_page page;
+
+	if (lease_read(x->lease_fd, &page) < 0)
+		return;
+	x->lease_ok = page.last_ok;
+	x->lease_deadline_ns = lease_deadline_ns(&page, x->lease_ms, boottime_ns());
+}
+
+void
+exe_lease_arm(struct exe *x)
+{
+	struct itimerspec at = { 0 };
+
+	if (x->lease_ms == 0 || x->lease_fd < 0) {
+		if (x->lease_timer >= 0)
+			(void)timerfd_settime(x->lease_timer, TFD_TIMER_ABSTIME, &at, NULL);
+		return;
+	}
+	if (x->lease_timer < 0)
+		x->lease_timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	/* Never read yet: as if it had been made now. */
+	x->lease_deadline_ns = lease_deadline_ns(
+	    &(struct lease_page){ .started = boottime_ns() }, x->lease_ms, boottime_ns());
+	read_page(x);
+	at.it_value.tv_sec = (time_t)(x->lease_deadline_ns / 1000000000u);
+	at.it_value.tv_nsec =
+	    (long)(x->lease_deadline_ns % 1000000000u) + (x->lease_deadline_ns == 0);
+	(void)timerfd_settime(x->lease_timer, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+bool
+exe_lease_fired(struct exe *x)
+{
+	uint64_t times, now;
+
+	if (read(x->lease_timer, &times, sizeof times) < 0)
+		return false;
+	if (x->gone || (x->record.flags & EXE_END_LEASE))
+		return true;
+	read_page(x);
+	now = boottime_ns();
+	if (x->lease_deadline_ns > now) {
+		struct itimerspec at = {
+			.it_value = { .tv_sec = (time_t)(x->lease_deadline_ns / 1000000000u),
+			    .tv_nsec = (long)(x->lease_deadline_ns % 1000000000u) }
+		};
+
+		(void)timerfd_settime(x->lease_timer, TFD_TIMER_ABSTIME, &at, NULL);
+		return true;
+	}
+	x->record.flags |= EXE_END_LEASE;
+	x->record.lease_limit_ms = x->lease_ms;
+	x->record.lease_last_ok_ns = x->lease_ok;
+	x->record.lease_late_ns = now - x->lease_deadline_ns;
+	exe_task_stop(x, (int)x->setup.kill_signal, x->setup.kill_timeout_ms);
+	return true;
+}

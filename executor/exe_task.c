@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exe_task.c: makes the task's process in its clean state. Runs in: executor, as root, and the
+ * task's child before exec. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cgroup.h"
+#include "common/clone.h"
+#include "common/cleanup.h"
+#include "common/crash.h"
+#include "common/fd.h"
+#include "common/lease.h"
+#include "executor/exe.h"
+
+#define NOFILE_SOFT 1024
+
+/* The write ends are the task's, or /dev/stdout could not be opened by it; made as root, whom no
+ * limit of pipes stops. */
+int
+exe_pipes_make(struct exe *x)
+{
+	for (size_t i = 0; i < ELEMENTSOF(x->logs) && !x->setup.logs_disabled; i++) {
+		int pipes[2];
+
+		if (pipe2(pipes, O_CLOEXEC) < 0)
+			return exe_failed(x, EXE_STEP_PIPES, errno, 0);
+		x->logs[i].pipe = pipes[0];
+		x->outputs[i] = pipes[1];
+		if (fchown(pipes[1], x->setup.user.uid, x->setup.user.gid) < 0 ||
+		    fcntl(pipes[0], F_SETFL, O_NONBLOCK) < 0)
+			return exe_failed(x, EXE_STEP_PIPES, errno, 0);
+	}
+	return 0;
+}
+
+/* v1: "0" to `tasks` moves the writer alone and takes no grace period, as a pid to cgroup.procs
+ * would. */
+static int
+enter_cgroups(struct exe *x)
+{
+	for (int t = CGROUP_MEMORY; t < CGROUP_TREES; t++) {
+		int r = x->setup.trees & CGROUP_BIT(t)
+			    ? fd_write_file(EXE_FD_CGROUP + t, "tasks", "0")
+			    : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int
+clean_state(struct exe *x)
+{
+	const sigset_t none = { 0 };
+	struct rlimit nofile;
+
+	if (setsid() < 0 || syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0)
+		return -errno;
+	if (x->outputs[0] >= 0 && (dup2(x->outputs[0], 1) < 0 || dup2(x->outputs[1], 2) < 0))
+		return -errno;
+	if (getrlimit(RLIMIT_NOFILE, &nofile) == 0 && nofile.rlim_cur != NOFILE_SOFT) {
+		nofile.rlim_cur = nofile.rlim_max < NOFILE_SOFT ? nofile.rlim_max : NOFILE_SOFT;
+		(void)setrlimit(RLIMIT_NOFILE, &nofile);
+	}
+	(void)setpriority(PRIO_PROCESS, 0, 0);
+	/* Without CAP_SYS_RESOURCE a positive value stays: the task is then killed sooner, not
+	 * later. */
+	if (x->setup.oom_score_adj != 0)
+		(void)fd_write_file(EXE_FD_PROC, "self/oom_score_adj", "0");
+	(void)umask(022);
+	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
+}
+
+static int
+enter_cwd(struct exe *x)
+{
+	if (x->spec.cwd)
+		return chdir(x->spec.cwd) < 0 ? -errno : 0;
+	if (x->setup.driver == DRIVER_RAW_EXEC)
+		return fchdir(x->task_dir) < 0 ? -errno : 0;
+	return chdir("/") < 0 ? -errno : 0;
+}
+
+/* Executes dir/command. Comes back with the errno if there is no such file, which means: look on.
+ */
+static int
+try_command(struct exe *x, const char *dir, size_t dir_len)
+{
+	char path[PATH_MAX];
+
+	if ((size_t)snprintf(path, sizeof path, "%.*s/%s", (int)dir_len, dir, x->spec.command) >=
+	    sizeof path)
+		return ENAMETOOLONG;
+	(void)execve(path, x->spec.argv, x->spec.envp);
+	return errno;
+}
+
+static const char *
+path_of(char *const *envp)
+{
+	for (; *envp; envp++)
+		if (strncmp(*envp, "PATH=", 5) == 0)
+			return *envp + 5;
+	return EXE_BASE_PATH;
+}
+
+/* The task's own directory first, then as given, then PATH. Returns an errno. */
+static int
+run_command(struct exe *x)
+{
+	bool raw = x->setup.driver == DRIVER_RAW_EXEC;
+	const char *dir = raw ? x->setup.task_dir : "", *command = x->spec.command;
+	char local[sizeof x->setup.task_dir + 8];
+	int r, found = ENOENT;
+
+	if (command[0] == '/') {
+		(void)execve(command, x->spec.argv, x->spec.envp);
+		return errno;
+	}
+	(void)snprintf(local, sizeof local, "%s/local", dir);
+	if ((r = try_command(x, local, strlen(local))) != ENOENT ||
+	    (r = try_command(x, dir, strlen(dir))) != ENOENT)
+		return r;
+	if (strchr(command, '/'))
+		return ENOENT;
+	for (const char *at = path_of(x->spec.envp); *at;) {
+		size_t len = strcspn(at, ":");
+
+		r = at[0] == '/' ? try_command(x, at, len) : ENOENT;
+		if (r != ENOENT && r != ENOTDIR)
+			found = r;
+		at += len + (at[len] == ':');
+	}
+	return found;
+}
+
+static void __attribute__((noreturn)) stop_child(struct exe *x, int error)
+{
+	x->child_error = error;
+	_exit(127);
+}
+
+/* Shares the executor's memory until it execs. */
+static void
+run_task(void *arg)
+{
+	struct exe *x = arg;
+	int r;
+
+	x->child_step = EXE_STEP_CGROUP;
+	if ((r = enter_cgroups(x)) < 0)
+		stop_child(x, -r);
+	x->child_step = EXE_STEP_USER;
+	if ((r = clean_state(x)) < 0)
+		stop_child(x, -r);
+	CRASH_POINT(EXE_TASK_BEFORE_DROP);
+	if ((r = exe_sandbox_task(x)) < 0)
+		stop_child(x, -r);
+	x->child_step = EXE_STEP_CWD;
+	if ((r = enter_cwd(x)) < 0)
+		stop_child(x, -r);
+	CRASH_POINT(EXE_TASK_BEFORE_EXEC);
+	x->child_step = EXE_STEP_COMMAND;
+	stop_child(x, run_command(x));
+}
+
+/* Reads a file of the host's /proc into x->page. */
+static int
+read_proc(struct exe *x, const char *path)
+{
+	cleanup_close int fd = openat(EXE_FD_PROC, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, x->page, sizeof x->page - 1);
+
+	if (n < 0)
+		return -errno;
+	x->page[n] = '\0';
+	return 0;
+}
+
+/* The task's pid as the host sees it: a pidfd's fdinfo says it, in the pid namespace of the /proc
+ * that is asked. */
+static uint32_t
+host_pid(struct exe *x)
+{
+	char path[48], *at;
+
+	if (x->setup.driver == DRIVER_RAW_EXEC || x->setup.pid_host)
+		return (uint32_t)x->pid;
+	(void)snprintf(path, sizeof path, "self/fdinfo/%d", x->pidfd);
+	if (read_proc(x, path) < 0 || !(at = strstr(x->page, "\nPid:")))
+		return 0;
+	return (uint32_t)strtoul(at + 5, NULL, 10);
+}
+
+/* Field 22 of stat; the second is the name, in which anything may stand. */
+static uint64_t
+start_ticks(struct exe *x)
+{
+	char path[32], *at;
+
+	(void)snprintf(path, sizeof path, "%u/stat", x->record.task_pid);
+	if (x->record.task_pid == 0 || read_proc(x, path) < 0 || !(at = strrchr(x->page, ')')))
+		return 0;
+	for (int field = 2; field < 22 && at; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+static void
+note_task(struct exe *x)
+{
+	struct timespec now;
+	ssize_t n = readlinkat(EXE_FD_PROC, "self", x->page, sizeof x->page - 1);
+
+	if (n > 0) {
+		x->page[n] = '\0';
+		x->record.executor_pid = (uint32_t)strtoul(x->page, NULL, 10);
+	}
+	x->record.task_pid = host_pid(x);
+	x->record.task_start_ticks = start_ticks(x);
+	x->record.started_boot_ns = boottime_ns();
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	x->record.started_real_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* What the executor needs of the cgroup after its drop: opened now, because root alone may. */
+static int
+open_cgroup_files(struct exe *x)
+{
+	x->kill_fd = openat(EXE_FD_CGROUP, "cgroup.kill", O_WRONLY | O_CLOEXEC);
+	x->events_fd = openat(EXE_FD_CGROUP, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	if (x->kill_fd < 0 || x->events_fd < 0)
+		return -errno;
+	if (x->setup.memory_in_v2)
+		x->oom_fd = openat(EXE_FD_CGROUP, "memory.events", O_RDONLY | O_CLOEXEC);
+	else if (x->setup.trees & CGROUP_BIT(CGROUP_MEMORY))
+		x->oom_fd = openat(
+		    EXE_FD_CGROUP + CGROUP_MEMORY, "memory.oom_control", O_RDONLY | O_CLOEXEC);
+	return 0;
+}
+
+int
+exe_task_start(struct exe *x)
+{
+	sigset_t child;
+	pid_t pid;
+	int r;
+
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &child, NULL) < 0)
+		return exe_failed(x, EXE_STEP_CLONE, errno, 0);
+	x->signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (x->signals < 0)
+		return exe_failed(x, EXE_STEP_CLONE, errno, 0);
+	r = open_cgroup_files(x);
+	if (r < 0)
+		return exe_failed(x, EXE_STEP_CGROUP, -r, 0);
+	pid = clone_call(
+	    CLONE_VM | CLONE_VFORK | CLONE_INTO_CGROUP, EXE_FD_CGROUP, &x->pidfd, run_task, x);
+	if (pid < 0)
+		return exe_failed(x, EXE_STEP_CLONE, -pid, 0);
+	/* A child that ended before its execve without saying why was killed. */
+	if (x->child_step != EXE_STEP_COMMAND || x->child_error) {
+		(void)waitpid(pid, NULL, 0);
+		return exe_failed(x, (enum exe_step)x->child_step, x->child_error ?: ECHILD, 0);
+	}
+	x->pid = pid;
+	for (size_t i = 0; i < ELEMENTSOF(x->outputs); i++)
+		close_p(&x->outputs[i]);
+	note_task(x);
+	return 0;
+}

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs, started through exec-helper alone: the test is supervisor and mount-helper.
+
+    with runs.Runs() as r:
+        run = r.start("sh", ["-c", "echo hello"])
+        r.ended(run)["exit_code"], r.log(run)
+"""
+import os
+import uuid
+
+from . import case, exe, helper
+
+SIGINT, SIGKILL, SIGTERM = 2, 9, 15
+
+
+class Run:
+    """One start. .id is 16 bytes, .name its 32 digits, .alloc the alloc's uuid."""
+
+    def __init__(self, run_id, alloc, task):
+        self.id, self.name, self.alloc, self.task = run_id, run_id.hex(), str(uuid.UUID(bytes=alloc)), task
+        self.alloc_id = alloc
+
+
+class Runs:
+    """An exec-helper with the directories around it."""
+
+    def __init__(self, config="", dev=True, env=None):
+        self.places = helper.Places(dev=dev)
+        self.config, self.dev, self.env = config, dev, env
+        self.helper = self._helper()
+        self.runs = []
+
+    def _helper(self):
+        return helper.Helper("exec-helper", self.places, self.config, self.dev, env=self.env)
+
+    def restart(self):
+        """Another exec-helper in the place of one that has ended."""
+        self.helper.close()
+        self.helper = self._helper()
+
+    @property
+    def ipc(self):
+        return self.helper.ipc
+
+    def make_alloc(self, task="web"):
+        """The directories that mount-helper makes. Returns the alloc's 16 bytes."""
+        alloc = uuid.uuid4()
+        d, uid = self.places.data, self.places.uid
+        for path, mode, owner in (("alloc/%s", 0o711, 0), ("alloc/%s/alloc", 0o777, 65534),
+                                  ("alloc/%s/alloc/data", 0o777, 65534), ("alloc/%s/alloc/tmp", 0o777, 65534),
+                                  ("alloc/%s/alloc/logs", 0o755, 0),
+                                  ("alloc/%s/" + task, 0o755, 0), ("alloc/%s/" + task + "/local", 0o777, 65534),
+                                  ("alloc/%s/" + task + "/private", 0o777, 65534),
+                                  ("alloc/%s/" + task + "/tmp", 0o1777, 65534), ("secrets/%s", 0o711, 0),
+                                  ("secrets/%s/" + task, 0o700, 0)):
+            at = os.path.join(d, path % alloc)
+            os.mkdir(at)
+            os.chown(at, owner, owner)
+            os.chmod(at, mode)
+        at = "%s/logs/%s" % (d, alloc)
+        os.mkdir(at)
+        os.chown(at, uid["executor"], uid["drover"])
+        os.chmod(at, 0o2755)
+        return alloc.bytes
+
+    def request(self, driver="RAW_EXEC", alloc=None, task="web", **fields):
+        """A Run and the fields of its request."""
+        run = Run(os.urandom(16), alloc or self.make_alloc(task), task)
+        req = {"run": run.id, "alloc": run.alloc_id, "task": task, "driver": "EXEC_DRIVER_" + driver,
+               "log_max_files": 10, "log_max_bytes": 10 << 20, "kill_signal": SIGINT, "kill_timeout_ms": 5000}
+        req.update(fields)
+        return run, req
+
+    def send(self, req, spec):
+        fd = helper.memfd_sealed(spec)
+        try:
+            return self.ipc.call("EXEC_TASK_START_REQ", req, [fd])
+        finally:
+            os.close(fd)
+
+    def start(self, command, args=(), driver="RAW_EXEC", alloc=None, task="web", env=(), cwd=None, secrets=(), dests=(),
+              **fields):
+        """Starts a run and returns it."""
+        run, req = self.request(driver, alloc, task, **fields)
+        reply = self.send(req, exe.spec(command, args, env, dests, cwd, secrets))
+        case.equal(reply["existed"], False, "existed")
+        self.runs.append(run)
+        return run
+
+    def record(self, run):
+        return exe.read_record(self.places, run.name)
+
+    def wait_state(self, run, *states, seconds=10):
+        """The record, when it says one of these states."""
+        def look():
+            record = self.record(run)
+            return record if record and record["state"] in states else None
+        return case.until(look, seconds, "state %s of a run" % [exe.STATES[s] for s in states])
+
+    def ended(self, run, seconds=10):
+        """The record when the run has ended or failed, and nobody of it is left."""
+        record = self.wait_state(run, exe.EXE_ENDED, exe.EXE_FAILED, seconds=seconds)
+        case.until(lambda: not self.answers(run), seconds, "end of the executor")
+        return record
+
+    def answers(self, run):
+        """Does somebody listen for this run?"""
+        try:
+            exe.Connection(self.places, run.name).close()
+        except (OSError, exe.Error):
+            return False
+        return True
+
+    def connect(self, run):
+        return exe.Connection(self.places, run.name)
+
+    def log(self, run, stream="stdout"):
+        """All that the task wrote, over all files."""
+        base = "%s/logs/%s" % (self.places.data, run.alloc)
+        files = [f for f in os.listdir(base) if f.startswith("%s.%s." % (run.task, stream))]
+        out = b""
+        for f in sorted(files, key=lambda f: int(f.rsplit(".", 1)[1])):
+            with open(os.path.join(base, f), "rb") as fd:
+                out += fd.read()
+        return out.decode(errors="replace")
+
+    def output(self, command, args=(), **kwargs):
+        """Runs something to its end; what it said. Fails when it fails."""
+        run = self.start(command, args, **kwargs)
+        record = self.ended(run)
+        text = self.log(run)
+        if record["state"] != exe.EXE_ENDED or record["exit_code"] or record["exit_signal"]:
+            raise AssertionError("%r ended with %r: %s%s" % (command, record, text, self.log(run, "stderr")))
+        return text
+
+    def reap(self, run):
+        return self.ipc.call("EXEC_RUN_REAP_REQ", {"run": run.id}, timeout=15)["killed"]
+
+    def list(self):
+        """The ids that exec-helper knows, as 32 digits each."""
+        packet = self.ipc.call("EXEC_RUN_LIST_REQ")
+        data = helper.memfd_read(packet.take_fd())
+        case.equal(len(data), 16 * packet["count"], "size of the list")
+        return [data[i:i + 16].hex() for i in range(0, len(data), 16)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *args):
+        self.helper.__exit__(kind, *args)
+        self.places.remove()
