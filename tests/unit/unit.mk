@@ -3,7 +3,7 @@
 # in a process's directory says so in a line of its own, and gets that process without its main and what it links:
 #	/* link: supervisor */
 
-CHECK_PACKAGES := python3 check procps util-linux
+CHECK_PACKAGES += python3 check procps util-linux
 UNIT_SRCS      := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_TESTS     := $(UNIT_SRCS:tests/unit/%.c=$(BUILD)/tests/unit/%)
 

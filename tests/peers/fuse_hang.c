@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * fuse_hang.c: a FUSE file system that takes a statfs request and never answers it: whoever asked
+ * hangs beyond SIGKILL, until this process ends. `fuse_hang MOUNTPOINT` prints "mounted" and stays
+ * in the foreground; SIGKILL ends it and its mount is then dead (ENOTCONN) until it is unmounted.
+ */
+#define FUSE_USE_VERSION 35
+#include <fuse_lowlevel.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void
+on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct stat st = { .st_ino = ino, .st_mode = S_IFDIR | 0755, .st_nlink = 2 };
+
+	(void)fi;
+	(void)fuse_reply_attr(req, &st, 0);
+}
+
+static void
+on_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+	(void)req;
+	(void)ino;
+	(void)printf("statfs\n");
+	(void)fflush(stdout);
+}
+
+static const struct fuse_lowlevel_ops ops = { .getattr = on_getattr, .statfs = on_statfs };
+
+int
+main(int argc, char **argv)
+{
+	char *fuse_argv[] = { argv[0], (char *)"-oallow_other", NULL };
+	struct fuse_args args = FUSE_ARGS_INIT(2, fuse_argv);
+	struct fuse_session *se = fuse_session_new(&args, &ops, sizeof ops, NULL);
+
+	if (argc != 2 || !se || fuse_session_mount(se, argv[1]) < 0)
+		return 1;
+	(void)printf("mounted\n");
+	(void)fflush(stdout);
+	return fuse_session_loop(se) < 0;
+}
