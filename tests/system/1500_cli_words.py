@@ -1,9 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """drover's words: help, flags, addresses, exit codes."""
 import os
 import re
+import shutil
 import socket
+import subprocess
 
 from lib import ROOT, binary, case
 from lib.fake_api import FakeApi, run_command
@@ -86,12 +87,10 @@ def test_addresses_by_flag_by_variable_and_longer_than_sun_path():
 
 def test_the_agent_verb_becomes_the_launcher_with_all_its_words():
     directory = case.directory()
-    os.link(binary("drover"), directory + "/drover") if os.stat(directory).st_dev == os.stat(
-        binary("drover")).st_dev else os.system("cp %s %s/drover" % (binary("drover"), directory))
+    shutil.copy(binary("drover"), directory + "/drover")
     with open(directory + "/drover-launcher", "w", encoding="ascii") as f:
         f.write("#!/bin/sh\nfor w; do echo \"[$w]\"; done\nexit 7\n")
     os.chmod(directory + "/drover-launcher", 0o755)
-    import subprocess
     r = subprocess.run([directory + "/drover", "agent", "-config", "a b", "-config=/c", "-dev", "-data-dir", "/d"],
                        stdout=subprocess.PIPE, check=False)
     case.equal((r.returncode, r.stdout.decode()), (7, "[-config]\n[a b]\n[-config=/c]\n[-dev]\n[-data-dir]\n[/d]\n"))

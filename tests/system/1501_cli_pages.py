@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """drover's pages out of canned answers: tables, JSON, prefixes, times, and what is hostile in them."""
 import json

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What drover sends, and how it follows evaluations, allocations and drains to their end, also across a restart."""
 import json

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """drover alloc logs: whole, from the end, followed, and across a cut connection."""
 import os

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """drover against an agent that answers garbage, slowly, for ever, or not at all: one sentence, exit code 1, no hang."""
 import json

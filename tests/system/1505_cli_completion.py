@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""contrib/completion/drover.bash: commands, verbs, flags, and ids from the agent."""
+import os
+import subprocess
+
+from lib import ROOT, binary, case
+from lib.fake_api import NODE, FakeApi, alloc
+
+A1 = "aaaa1111-0000-4000-8000-000000000001"
+SCRIPT = """. "$1"; shift; COMP_WORDS=(drover "$@"); COMP_CWORD=$#; _drover 2>/dev/null; printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def complete(*words, address="unix:///nowhere"):
+    directory = os.path.dirname(binary("drover"))
+    env = dict(os.environ, PATH=directory + ":" + os.environ["PATH"], DROVER_ADDR=address)
+    r = subprocess.run(["bash", "-c", SCRIPT, "-", ROOT + "/contrib/completion/drover.bash"] + list(words), env=env,
+                       stdout=subprocess.PIPE, check=True)
+    return r.stdout.decode().split()
+
+
+def test_words_and_flags():
+    case.equal(complete("jo"), ["job"])
+    case.equal(complete("a"), ["agent", "alloc"])
+    case.equal(complete("job", "s"), ["status", "stop"])
+    case.equal(complete("job", "stop", "-p"), ["-purge"])
+    case.equal(complete("agent", "-d"), ["-dev", "-data-dir"])
+    case.equal(complete("alloc", "logs", "-std"), ["-stderr", "-stdout"])
+
+
+def test_ids_come_from_the_agent():
+    with FakeApi() as api:
+        api.json("GET", "/v1/allocations", [alloc(A1), alloc("bbbb" + A1[4:])])
+        api.json("GET", "/v1/jobs", [{"ID": "web"}, {"ID": "db"}])
+        api.json("GET", "/v1/nodes", [{"ID": NODE}])
+        address = "unix://" + api.path
+        case.equal(complete("alloc", "status", "a", address=address), ["aaaa1111"])
+        case.equal(complete("job", "stop", "", address=address), ["web", "db"])
+        case.equal(complete("node", "drain", "", address=address), [NODE[:8]])
+    case.equal(complete("job", "stop", "w"), [])
+
+
+case.run(globals())
