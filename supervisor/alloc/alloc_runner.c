@@ -16,7 +16,7 @@
 #define REMOVE_RETRY_USEC 30000000
 
 /* In the order of prerun; postrun goes the other way. */
-static const struct alloc_hook *const hooks[] = { &alloc_hook_dir, &alloc_hook_csi };
+static const struct alloc_hook *const hooks[] = { &alloc_hook_lease, &alloc_hook_dir, &alloc_hook_csi };
 
 static void advance(struct alloc_runner *ar);
 
@@ -318,6 +318,7 @@ alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 	ar->sa = sa;
 	ar->n_tasks = n;
 	ar->step.run = on_step;
+	ar->restored = restored;
 	ar->stopping = alloc_server_terminal(&sa->a);
 	sa->runner = ar;
 	for (unsigned i = 0; i < n; i++)

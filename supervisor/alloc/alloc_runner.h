@@ -37,6 +37,7 @@ struct alloc_runner {
 	enum alloc_phase phase;
 	unsigned hook;	     /* the one that runs */
 	bool hook_busy;	     /* a hook, or the removal, has not answered yet */
+	bool restored;	     /* it was given before this supervisor started  */
 	bool failed;	     /* a hook failed: its sentence is in every task's event */
 	bool stopping;	     /* the source wants it stopped, or the node drains */
 	bool destroy;	     /* and gone */
@@ -63,7 +64,7 @@ void alloc_runner_destroy(struct alloc_runner *ar);
 /* A task's state changed: recomputes the alloc's, tells the source, looks at the siblings. */
 void alloc_runner_task_changed(struct alloc_runner *ar);
 
-extern const struct alloc_hook alloc_hook_dir, alloc_hook_csi;
+extern const struct alloc_hook alloc_hook_lease, alloc_hook_dir, alloc_hook_csi;
 
 /* client.c: a drain waits for the last alloc; called after each step. */
 void client_look(struct sup *sup);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <systemd/sd-event.h>
 
@@ -228,6 +229,29 @@ read_end(struct run *r)
 
 /* --- the talk --- */
 
+/* An executor that reads another page than today's would stop its task although beats arrive (DESIGN 9). */
+static void
+renew_lease(struct run *r, const struct exe_hello *h)
+{
+	const struct exe_lease m = { .head = { EXE_PROTO_VERSION, EXE_LEASE, sizeof m }, .limit_ms = h->lease_ms };
+	cleanup_close int fd = -1;
+	char path[4096];
+	struct stat st;
+
+	if (h->lease_ms == 0)
+		return;
+	(void)snprintf(path, sizeof path, "%s/lease", r->sup->args.runtime_dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		log_warn("open the lease page %s: %m", path);
+		return;
+	}
+	if (st.st_dev == h->lease_dev && st.st_ino == h->lease_ino)
+		return;
+	if (fd_send_msg(r->fd, &m, sizeof m, &fd, 1, MSG_DONTWAIT) < 0)
+		log_warn("a run of task %s: the new lease page could not be handed over", r->task);
+}
+
 static void
 on_hello(struct run *r, const struct exe_hello *h)
 {
@@ -238,6 +262,7 @@ on_hello(struct run *r, const struct exe_hello *h)
 		break;
 	case EXE_RUNNING:
 	case EXE_STOPPING:
+		renew_lease(r, h);
 		if (r->state == RUN_STARTING)
 			set_state(r, RUN_STARTED);
 		if (r->ev)

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hook_lease.c: an alloc with stop_after_client_disconnect starts only while its lease holds (row G01): one that was restored
+ * after its limit has passed does not run, and where no beat came since boot the first one is waited for. Runs in: supervisor.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <systemd/sd-event.h>
+
+#include "common/cleanup.h"
+#include "common/duration.h"
+#include "common/lease.h"
+#include "supervisor/alloc/alloc_runner.h"
+
+#define LOOK_USEC 100000
+
+static int
+read_page(struct sup *sup, struct lease_page *ret, struct err *e)
+{
+	char path[4096];
+	cleanup_close int fd = -1;
+	int r;
+
+	(void)snprintf(path, sizeof path, "%s/lease", sup->args.runtime_dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, -errno, "open the lease page %s", path);
+	r = lease_read(fd, ret);
+	return r < 0 ? err_set(e, r, "read the lease page %s", path) : 0;
+}
+
+static void look(struct alloc_runner *ar);
+
+static int
+on_look(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct alloc_runner *ar = userdata;
+
+	ar->retry = sd_event_source_disable_unref(ar->retry);
+	look(ar);
+	return 0;
+}
+
+/* Has a task of it a run that lives on? Its executor watches the lease then. */
+static bool
+is_followed(const struct alloc_runner *ar)
+{
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		if (ar->tasks[i].run)
+			return true;
+	return false;
+}
+
+static void
+look(struct alloc_runner *ar)
+{
+	uint64_t limit_ms = group_stop_after_ms(ar->sa->group), now = boottime_ns();
+	struct lease_page page;
+	char limit[DURATION_SIZE];
+	struct err e = { 0 };
+	bool passed;
+
+	if (limit_ms == 0 || is_followed(ar) || ar->stopping) {
+		alloc_hook_done(ar, 0, NULL);
+		return;
+	}
+	if (read_page(ar->sup, &page, &e) < 0) {
+		alloc_hook_done(ar, e.code, &e);
+		return;
+	}
+	passed = lease_deadline_ns(&page, limit_ms, now) <= now;
+	if (!passed && page.last_ok != 0) {
+		alloc_hook_done(ar, 0, NULL);
+		return;
+	}
+	if (passed && (ar->restored || page.last_ok == 0)) {
+		duration_format((int64_t)limit_ms * 1000000, limit);
+		(void)err_say(&e, -ETIME,
+		    "stop_after_client_disconnect of %s has passed without an answered heartbeat; it is not run", limit);
+		alloc_hook_done(ar, e.code, &e);
+		return;
+	}
+	if (sd_event_add_time_relative(ar->sup->event, &ar->retry, CLOCK_BOOTTIME, LOOK_USEC, 0, on_look, ar) < 0)
+		alloc_hook_done(ar, err_set(&e, -ENOMEM, "wait for a heartbeat"), &e);
+}
+
+const struct alloc_hook alloc_hook_lease = { .name = "heartbeat_stop", .prerun = look };
