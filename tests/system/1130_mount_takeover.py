@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mount-helper with a supervisor that was taken over: each message with each field wrong. A normal request works after each."""
+import errno
+import os
+
+from lib import case, helper, mnt
+from lib.ipc import BY_NAME, TABLE, encode, tag, varint
+
+BAD_IDS = (b"", b"x" * 15, b"x" * 17, bytes(16), b"../../../../etc/", b"x" * 200)
+BAD_NAMES = ("", ".", "..", ".hidden", "a/b", "/etc", "../x", "a b", "a\n", "ü", "x" * 129, "x" * 300, "%s", "a\\b")
+GOOD_ID = bytes(range(1, 17))
+MESSAGES = [m for m in TABLE if m.receiver == "MOUNT_HELPER"]
+
+
+def good(name):
+    """A request that is right in every field."""
+    return {
+        "MNT_ALLOC_DIR_MAKE_REQ": {"alloc": GOOD_ID, "tasks": ["web"]},
+        "MNT_ALLOC_DIR_REMOVE_REQ": {"alloc": GOOD_ID},
+        "MNT_PLUGIN_DIR_MAKE_REQ": {"alloc": GOOD_ID, "kind": "PLUGIN_NODE", "plugin": "p"},
+        "MNT_PLUGIN_DIR_REMOVE_REQ": {"alloc": GOOD_ID, "kind": "PLUGIN_NODE", "plugin": "p"},
+        "MNT_PLUGIN_CONNECT_REQ": {"alloc": GOOD_ID, "run": GOOD_ID},
+        "MNT_VOLUME_DIR_MAKE_REQ": {"place": mnt.place()},
+        "MNT_VOLUME_PROVE_REQ": {"place": mnt.place()},
+        "MNT_VOLUME_DIR_REMOVE_REQ": {"place": mnt.place()},
+        "MNT_ROOT_LIST_REQ": {"root": "MNT_ROOT_ALLOC"},
+        "MNT_DISK_STAT_REQ": {},
+    }[name]
+
+
+def wrong():
+    """(name, fields) for every field of every message with every value that must be refused."""
+    for m in MESSAGES:
+        fields = good(m.name)
+        for field in ("alloc", "run"):
+            if field in fields:
+                for bad in BAD_IDS:
+                    if bad != b"../../../../etc/":  # 16 bytes are an id, whatever they are: it becomes hex digits
+                        yield m.name, {**fields, field: bad}
+        for bad in BAD_NAMES:
+            if "tasks" in fields:
+                yield m.name, {**fields, "tasks": ["web", bad]}
+            if "plugin" in fields and (bad or "MAKE" in m.name):
+                yield m.name, {**fields, "plugin": bad}
+            if "place" in fields:
+                for field in ("plugin", "volume", "usage"):
+                    yield m.name, {"place": {**fields["place"], field: bad}}
+        for kind in (0, 4, 5, 1 << 30):
+            if "kind" in fields:
+                yield m.name, {**fields, "kind": kind}
+            if "place" in fields:
+                yield m.name, {"place": {**fields["place"], "kind": kind}}
+        if "tasks" in fields:
+            yield m.name, {**fields, "tasks": []}
+            yield m.name, {**fields, "tasks": ["alloc"]}
+        if "place" in fields:
+            yield m.name, {}
+            for bad in BAD_IDS[1:4]:
+                yield m.name, {"place": {**fields["place"], "alloc": bad}}
+        if "root" in fields:
+            for root in (0, 7, 1000, 1 << 30):
+                yield m.name, {"root": root}
+
+
+def normal_request(h):
+    alloc = os.urandom(16)
+    h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
+    h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+
+
+def tree(places):
+    """Every path of the data directory but the trash."""
+    return sorted(os.path.join(at, n) for at, d, f in os.walk(places.data) for n in d + f if ".trash" not in at + n)
+
+
+def test_each_message_with_each_field_wrong():
+    with mnt.started() as (places, h):
+        h.ipc.call("MNT_PLUGIN_DIR_MAKE_REQ", good("MNT_PLUGIN_DIR_MAKE_REQ"))
+        before, n = tree(places), 0
+        for name, fields in wrong():
+            if len(encode(BY_NAME[name].message, fields)) > BY_NAME[name].max_bytes:
+                continue  # the next test
+            mnt.refused(h, errno.EINVAL, "", name, fields)
+            n += 1
+        case.equal(n > 200, True, "number of requests: %d" % n)
+        case.equal(tree(places), before, "what was made")
+        normal_request(h)
+
+
+def test_sixteen_bytes_are_an_id_and_never_a_path():
+    with mnt.started() as (places, h):
+        for alloc in (b"../../../../etc/", b"a\0b" * 5 + b"c", b"\xff" * 16):
+            h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
+            case.equal(sorted(os.listdir(places.data + "/logs")), [".trash", mnt.text(alloc)], "logs")
+            h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+
+
+def broken(m):
+    """(what, body, descriptors) for one message: packets that must end the connection."""
+    body = encode(m.message, good(m.name))
+    yield "an unknown field", body + tag(60, 0) + varint(1), 0
+    yield "an unknown field in front", tag(60, 2) + varint(3) + b"abc" + body, 0
+    if body:
+        first = encode(m.message, {m.message.fields[0].name: good(m.name)[m.message.fields[0].name]})
+        if not m.message.fields[0].repeated:
+            yield "a doubled field", first + body, 0
+        yield "a cut message", body[:-1], 0
+        if body[0] & 7 == 2:
+            yield "a field that says it is longer", body[:1] + b"\x7f" + body[2:], 0
+    yield "bytes that are no message", b"\xff" * 40, 0
+    yield "a descriptor too many", body, 1
+    yield "more bytes than allowed", body + tag(60, 2) + varint(m.max_bytes) + b"x" * m.max_bytes, 0
+
+
+def expect_cut_off(places, no, body, n_fds, what, zero=0):
+    with helper.Helper("mount-helper", places) as h:
+        fds = [os.open("/etc", os.O_RDONLY) for _ in range(n_fds)]
+        h.ipc.send_raw(no, body, fds, zero=zero)
+        for fd in fds:
+            os.close(fd)
+        case.equal(h.ipc.is_closed(), True, what + ": closed")
+        case.equal(h.wait(), 1, what + ": exit code")
+        h.close()
+
+
+def test_a_packet_that_breaks_the_protocol_ends_the_helper():
+    with helper.Places() as places:
+        with helper.Helper("mount-helper", places):
+            before = tree(places)
+        for m in MESSAGES:
+            for what, body, n_fds in broken(m):
+                expect_cut_off(places, m.no, body, n_fds, m.name + " with " + what)
+        expect_cut_off(places, MESSAGES[0].no, b"", 0, "a head with a bit that must be zero", zero=1)
+        case.equal(tree(places), before, "what was made")
+        with helper.Helper("mount-helper", places) as h:
+            normal_request(h)
+
+
+def test_messages_that_are_not_for_it_end_the_helper():
+    with helper.Places() as places:
+        for m in TABLE:
+            if m.receiver not in ("MOUNT_HELPER", "HELPER"):
+                expect_cut_off(places, m.no, b"", m.n_fds, m.name)
+        for no in (0, 4, 29, 95, 96, 65535):
+            expect_cut_off(places, no, b"", 0, "message %d" % no)
+
+
+def test_links_that_root_planted_in_the_roots_are_not_followed():
+    """Nobody else can write there; a helper that followed them would still be wrong."""
+    with mnt.started() as (places, h):
+        victim = case.directory()
+        alloc = os.urandom(16)
+        os.symlink(victim, places.data + "/csi/node/evil")
+        os.symlink(victim, places.data + "/csi/sock/" + mnt.text(alloc))
+        fields = {"alloc": alloc, "kind": "PLUGIN_NODE", "plugin": "good"}
+        mnt.refused(h, errno.ELOOP, "make csi/sock", "MNT_PLUGIN_DIR_MAKE_REQ", fields)
+        fields = {"alloc": os.urandom(16), "kind": "PLUGIN_NODE", "plugin": "evil"}
+        mnt.refused(h, errno.ELOOP, "open csi/node/evil", "MNT_PLUGIN_DIR_MAKE_REQ", fields)
+        for name in ("MNT_VOLUME_DIR_MAKE_REQ", "MNT_VOLUME_PROVE_REQ", "MNT_VOLUME_DIR_REMOVE_REQ"):
+            mnt.refused(h, errno.ELOOP, "open csi/node/evil", name, {"place": mnt.place(plugin="evil")})
+        case.equal(os.listdir(victim), [], "the victim")
+        os.unlink(places.data + "/csi/node/evil")
+        normal_request(h)
+
+
+case.run(globals())
