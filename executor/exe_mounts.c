@@ -1,15 +1,440 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_mounts.c: the task's mounts. Runs in: executor, as root. */
+/*
+ * exe_mounts.c: the mount namespace of one exec task. Sources are opened below the roots that
+ * exec-helper opened, cloned, and those clones are attached in a copy of the template: nothing lies
+ * between a check and what is used. Runs in: executor, as root.
+ */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
 #include "executor/exe.h"
+
+#define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH)
+#define PLAIN      (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+
+enum { OWN_ALLOC, OWN_LOCAL, OWN_SECRETS, OWN_TMP, OWN_LOGS, OWN_DEV, OWN_TREES };
+
+static int trees[OWN_TREES + EXE_MOUNTS_MAX];
+
+static int
+set_flags(int tree, uint64_t flags, bool recursive)
+{
+	struct mount_attr attr = { .attr_set = flags, .propagation = MS_PRIVATE };
+	unsigned at = AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0);
+
+	return mount_setattr(tree, "", at, &attr, sizeof attr) < 0 ? -errno : 0;
+}
+
+/* A private clone of the one mount that fd is in, rooted at fd. */
+static int
+clone_private(int fd, bool read_only)
+{
+	cleanup_close int tree = open_tree(fd, "", TREE_FLAGS);
+	int r =
+	    tree < 0 ? -errno : set_flags(tree, PLAIN | (read_only ? MOUNT_ATTR_RDONLY : 0), false);
+
+	return r < 0 ? r : steal_fd(&tree);
+}
+
+static int
+clone_below(int root, const char *path)
+{
+	cleanup_close int fd = fd_open_beneath(root, path, O_PATH | O_DIRECTORY, 0);
+
+	return fd < 0 ? fd : clone_private(fd, false);
+}
+
+/* What every exec task has. Detail of a failure: which of them, from 1000 on. */
+static int
+clone_own(struct exe *x)
+{
+	const struct exe_setup *s = &x->setup;
+	bool host_dev = s->csi_plugin && (s->caps & CAP_BIT(SYS_ADMIN));
+	char path[EXE_PATH_SIZE];
+	int r = 0;
+
+	(void)snprintf(path, sizeof path, "%s/alloc", s->alloc_name);
+	trees[OWN_ALLOC] = clone_below(EXE_FD_ALLOC, path);
+	trees[OWN_LOCAL] = clone_below(x->task_dir, "local");
+	trees[OWN_TMP] = clone_below(x->task_dir, "tmp");
+	(void)snprintf(path, sizeof path, "%s/%s", s->alloc_name, s->task);
+	trees[OWN_SECRETS] = clone_below(EXE_FD_SECRETS, path);
+	trees[OWN_LOGS] = clone_private(EXE_FD_LOGS, true);
+	/* A plugin that mounts block devices needs the nodes that come and go on the host. */
+	trees[OWN_DEV] = -1;
+	if (host_dev)
+		trees[OWN_DEV] =
+		    open_tree(AT_FDCWD, "/dev", (TREE_FLAGS | AT_RECURSIVE) & ~AT_EMPTY_PATH);
+	if (host_dev &&
+	    (trees[OWN_DEV] < 0 || (r = set_flags(trees[OWN_DEV], MOUNT_ATTR_NOSUID, true)) < 0))
+		return exe_failed(x, EXE_STEP_MOUNT, r < 0 ? -r : errno, 1000 + OWN_DEV);
+	for (uint32_t i = 0; i < OWN_DEV; i++)
+		if (trees[i] < 0)
+			return exe_failed(x, EXE_STEP_MOUNT, -trees[i], 1000 + i);
+	return 0;
+}
+
+static int
+proof_failed(struct exe *x, enum exe_proof proof, int error, uint32_t i)
+{
+	return exe_failed(x, EXE_STEP_PROOF, error, (uint32_t)proof << 16 | i);
+}
+
+/*
+ * A volume is the mount that was recorded after its publish, or the task does not start. What is
+ * attached is a clone of the descriptor that was proven, and is proven itself but for the mount id,
+ * which is new.
+ */
+static int
+clone_csi(struct exe *x, uint32_t i)
+{
+	const struct exe_setup_mount *m = &x->setup.mounts[i];
+	struct mount_proof promised = m->proof, found;
+	cleanup_close int fd = fd_open_beneath(EXE_FD_CSI, m->path, O_PATH | O_DIRECTORY, 0),
+			  tree = -1;
+	enum exe_proof differs;
+	int r;
+
+	if (fd < 0)
+		return proof_failed(x, EXE_PROOF_OPEN, -fd, i);
+	r = mount_proof_take(fd, &found);
+	if (r < 0)
+		return proof_failed(x, r == -ENODEV ? EXE_PROOF_MOUNT_ROOT : EXE_PROOF_FS, -r, i);
+	if ((differs = mount_proof_compare(&promised, &found)) != EXE_PROOF_NONE)
+		return proof_failed(x, differs, ESTALE, i);
+	tree = open_tree(fd, "", TREE_FLAGS);
+	if (tree < 0 || (r = mount_proof_take(tree, &found)) < 0)
+		return proof_failed(x, EXE_PROOF_MOUNT_ROOT, tree < 0 ? errno : -r, i);
+	promised.mnt_id_unique = false;
+	if ((differs = mount_proof_compare(&promised, &found)) != EXE_PROOF_NONE)
+		return proof_failed(x, differs, ESTALE, i);
+	r = set_flags(tree, PLAIN | (m->read_only ? MOUNT_ATTR_RDONLY : 0), false);
+	if (r < 0)
+		return exe_failed(x, EXE_STEP_MOUNT, -r, i);
+	/* Where this one does not open, the sync after a lease stop fails and says so. */
+	if (!m->read_only)
+		x->syncs[x->n_syncs++] = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	trees[OWN_TREES + i] = steal_fd(&tree);
+	return 0;
+}
+
+/* The plugin's directories stay in their peer group: what it mounts there appears on the host. */
+static int
+clone_shared(struct exe *x, uint32_t i)
+{
+	cleanup_close int fd =
+	    fd_open_beneath(EXE_FD_CSI, x->setup.mounts[i].path, O_PATH | O_DIRECTORY, 0);
+
+	if (fd < 0)
+		return exe_failed(x, EXE_STEP_MOUNT, -fd, i);
+	trees[OWN_TREES + i] = open_tree(fd, "", TREE_FLAGS | AT_RECURSIVE);
+	return trees[OWN_TREES + i] < 0 ? exe_failed(x, EXE_STEP_MOUNT, errno, i) : 0;
+}
+
+static int
+clone_host(struct exe *x, uint32_t i, int fd)
+{
+	cleanup_close int tree = open_tree(fd, "", TREE_FLAGS | AT_RECURSIVE);
+	int r = tree < 0
+		    ? -errno
+		    : set_flags(tree,
+			  PLAIN | (x->setup.mounts[i].read_only ? MOUNT_ATTR_RDONLY : 0), true);
+
+	if (r < 0)
+		return exe_failed(x, EXE_STEP_MOUNT, -r, i);
+	(void)close(fd);
+	trees[OWN_TREES + i] = steal_fd(&tree);
+	return 0;
+}
+
+static int
+clone_sources(struct exe *x)
+{
+	int r = clone_own(x), volume = EXE_FD_VOLUMES;
+
+	for (uint32_t i = 0; i < x->setup.n_mounts && r == 0; i++) {
+		switch (x->setup.mounts[i].kind) {
+		case EXE_MOUNT_CSI:
+			r = clone_csi(x, i);
+			break;
+		case EXE_MOUNT_SHARED:
+			r = clone_shared(x, i);
+			break;
+		default:
+			r = clone_host(x, i, volume++);
+		}
+	}
+	return r;
+}
+
+static int
+attach(int tree, int at, const char *path)
+{
+	return move_mount(tree, "", at, path,
+		   MOVE_MOUNT_F_EMPTY_PATH | (*path ? 0 : MOVE_MOUNT_T_EMPTY_PATH)) < 0
+		   ? -errno
+		   : 0;
+}
+
+/*
+ * Opens path below root, makes what is missing of it. Every step is one component without a link,
+ * because a task may own the directories on the way.
+ */
+static int
+open_dest(int root, const char *path)
+{
+	cleanup_close int dir = fcntl(root, F_DUPFD_CLOEXEC, 0);
+	char name[256];
+
+	while (dir >= 0) {
+		size_t len;
+		int next;
+
+		path += strspn(path, "/");
+		len = strcspn(path, "/");
+		if (len == 0)
+			return steal_fd(&dir);
+		if (len >= sizeof name)
+			return -ENAMETOOLONG;
+		memcpy(name, path, len);
+		name[len] = '\0';
+		path += len;
+		next = fd_open_beneath(dir, name, O_PATH | O_DIRECTORY, 0);
+		if (next == -ENOENT && mkdirat(dir, name, 0755) == 0)
+			next = fd_open_beneath(dir, name, O_PATH | O_DIRECTORY, 0);
+		else if (next == -ENOENT)
+			return -errno;
+		if (next < 0)
+			return next;
+		(void)close(dir);
+		dir = next;
+	}
+	return -errno;
+}
+
+/* A file system of the task's own, detached. options: name, value, … , NULL. */
+static int
+new_fs(const char *type, const char *const *options, unsigned flags)
+{
+	cleanup_close int fs = fsopen(type, FSOPEN_CLOEXEC);
+	int fd;
+
+	if (fs < 0)
+		return -errno;
+	for (; *options; options += 2)
+		if (fsconfig(fs, FSCONFIG_SET_STRING, options[0], options[1], 0) < 0)
+			return -errno;
+	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	fd = fsmount(fs, FSMOUNT_CLOEXEC, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+static int
+attach_fs(const char *type, const char *const *options, unsigned flags, const char *path)
+{
+	cleanup_close int fd = new_fs(type, options, flags);
+
+	return fd < 0 ? fd : attach(fd, AT_FDCWD, path);
+}
+
+/* What of /proc says or changes more than a task's business. What this kernel lacks is left out. */
+static int
+mask_proc(void)
+{
+	static const char *const covered[] = { "/proc/kcore", "/proc/keys", "/proc/sysrq-trigger",
+		"/proc/timer_list" };
+	static const char *const read_only[] = { "/proc/bus", "/proc/fs", "/proc/irq",
+		"/proc/sys" };
+	int r = 0;
+
+	for (size_t i = 0; i < ELEMENTSOF(covered) && (r == 0 || r == -ENOENT); i++) {
+		cleanup_close int tree =
+		    open_tree(AT_FDCWD, "/dev/null", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+		r = tree < 0 ? -errno : attach(tree, AT_FDCWD, covered[i]);
+	}
+	for (size_t i = 0; i < ELEMENTSOF(read_only) && (r == 0 || r == -ENOENT); i++) {
+		cleanup_close int tree =
+		    open_tree(AT_FDCWD, read_only[i], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+		r = tree < 0
+			? -errno
+			: set_flags(tree, PLAIN | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY, false);
+		if (r == 0)
+			r = attach(tree, AT_FDCWD, read_only[i]);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static int
+attach_kernel_fs(struct exe *x)
+{
+	static const char *const none[] = { NULL };
+	static const char *const pts[] = { "mode", "0620", "gid", "5", "ptmxmode", "0666", NULL };
+	static const char *const shm[] = { "mode", "1777", "size", "64m", NULL };
+	int r;
+
+	r = attach_fs("proc", none, PLAIN | MOUNT_ATTR_NOEXEC, "/proc");
+	if (r == 0)
+		r = mask_proc();
+	if (r == 0 && trees[OWN_DEV] < 0)
+		r = attach_fs("devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, "/dev/pts");
+	if (r == 0 && trees[OWN_DEV] < 0)
+		r = attach_fs("tmpfs", shm, PLAIN, "/dev/shm");
+	if (r == 0 && trees[OWN_DEV] >= 0)
+		r = attach(trees[OWN_DEV], AT_FDCWD, "/dev");
+	return r < 0 ? exe_failed(x, EXE_STEP_NAMESPACE, -r, 1) : 0;
+}
+
+/* Does the template have all first components of the destinations? */
+static bool
+template_suffices(struct exe *x)
+{
+	for (size_t i = 0; i < x->spec.n_dests; i++) {
+		const char *dest = x->spec.dests[i] + strspn(x->spec.dests[i], "/");
+		char first[256];
+		struct stat st;
+
+		if ((size_t)snprintf(first, sizeof first, "/%.*s", (int)strcspn(dest, "/"), dest) <
+			sizeof first &&
+		    lstat(first, &st) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* The root of the template, entry by entry, in a new one that can have more of them. It hangs at
+ * /tmp while it is made. */
+static int
+copy_root(int root)
+{
+	cleanup_dir DIR *d = opendir("/");
+	struct dirent *entry;
+	int r = d ? 0 : -errno;
+
+	while (r == 0 && (entry = readdir(d))) {
+		cleanup_close int tree = -1;
+		char link[PATH_MAX];
+		ssize_t n;
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		n = readlinkat(dirfd(d), entry->d_name, link, sizeof link - 1);
+		if (n >= 0) {
+			link[n] = '\0';
+			r = symlinkat(link, root, entry->d_name) < 0 ? -errno : 0;
+			continue;
+		}
+		if (entry->d_type != DT_DIR)
+			continue;
+		tree = open_tree(
+		    dirfd(d), entry->d_name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+		r = tree < 0 || mkdirat(root, entry->d_name, 0755) < 0
+			? -errno
+			: attach(tree, root, entry->d_name);
+	}
+	return r;
+}
+
+static int
+enter_own_root(struct exe *x, int *ret_root)
+{
+	static const char *const options[] = { "mode", "0755", "size", "1m", NULL };
+	cleanup_close int root = new_fs("tmpfs", options, PLAIN);
+	int r = root < 0 ? root : attach(root, AT_FDCWD, "/tmp");
+
+	if (r == 0)
+		r = copy_root(root);
+	if (r == 0 && (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+			  umount2(".", MNT_DETACH) < 0))
+		r = -errno;
+	if (r < 0)
+		return exe_failed(x, EXE_STEP_NAMESPACE, -r, 2);
+	*ret_root = steal_fd(&root);
+	return 0;
+}
+
+static int
+attach_own(struct exe *x, int root)
+{
+	static const char *const names[] = {
+		[OWN_ALLOC] = "/alloc",
+		[OWN_LOCAL] = "/local",
+		[OWN_SECRETS] = "/secrets",
+		[OWN_TMP] = "/tmp",
+	};
+	cleanup_close int logs = -1;
+	int r = 0;
+
+	for (uint32_t i = 0; i < ELEMENTSOF(names); i++)
+		if ((r = attach(trees[i], AT_FDCWD, names[i])) < 0)
+			return exe_failed(x, EXE_STEP_MOUNT, -r, 1000 + i);
+	logs = open_dest(root, "alloc/logs");
+	r = logs < 0 ? logs : attach(trees[OWN_LOGS], logs, "");
+	return r < 0 ? exe_failed(x, EXE_STEP_MOUNT, -r, 1000 + OWN_LOGS) : 0;
+}
+
+static int
+attach_volumes(struct exe *x, int root)
+{
+	for (uint32_t i = 0; i < x->setup.n_mounts; i++) {
+		const char *dest = x->spec.dests[i];
+		cleanup_close int at = dest[strspn(dest, "/")] ? open_dest(root, dest) : -EINVAL;
+		int r = at < 0 ? at : attach(trees[OWN_TREES + i], at, "");
+
+		if (r < 0)
+			return exe_failed(x, EXE_STEP_MOUNT, -r, i);
+	}
+	return 0;
+}
+
 int
 exe_mounts_make(struct exe *x)
 {
-	return exe_failed(x, EXE_STEP_NAMESPACE, ENOSYS, 0);
+	cleanup_close int root = -1;
+	bool own_root;
+	int r = clone_sources(x);
+
+	if (r < 0)
+		return r;
+	r = exe_sandbox_enter(x);
+	if (r < 0)
+		return exe_failed(x, EXE_STEP_NAMESPACE, -r, 0);
+	own_root = !template_suffices(x);
+	if (own_root && (r = enter_own_root(x, &root)) < 0)
+		return r;
+	if (root < 0)
+		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if ((r = attach_own(x, root)) < 0 || (r = attach_kernel_fs(x)) < 0 ||
+	    (r = attach_volumes(x, root)) < 0)
+		return r;
+	if (own_root && (r = set_flags(root, PLAIN | MOUNT_ATTR_RDONLY, false)) < 0)
+		return exe_failed(x, EXE_STEP_NAMESPACE, -r, 3);
+	for (uint32_t i = 0; i < OWN_TREES + x->setup.n_mounts; i++)
+		close_p(&trees[i]);
+	return 0;
 }
+
 int
 exe_plugin_dirs_give(struct exe *x)
 {
-	(void)x;
+	for (uint32_t i = 0; i < x->setup.n_mounts; i++) {
+		const struct exe_setup_mount *m = &x->setup.mounts[i];
+		cleanup_close int dir =
+		    m->give ? fd_open_beneath(EXE_FD_CSI, m->path, O_RDONLY | O_DIRECTORY, 0) : -1;
+
+		if (m->give && (dir < 0 || fchown(dir, x->setup.user.uid, x->setup.user.gid) < 0))
+			return exe_failed(x, EXE_STEP_MOUNT, dir < 0 ? -dir : errno, i);
+	}
 	return 0;
 }
