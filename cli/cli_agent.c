@@ -10,14 +10,12 @@
 #include "cli/cli.h"
 #include "common/cleanup.h"
 
-#ifndef DROVER_LIBEXECDIR
-#define DROVER_LIBEXECDIR "/usr/libexec/drover"
-#endif
-
-/* The launcher beside this command (a build tree), then where packages put it. */
+/* The launcher beside this command (a build tree), else where it is installed: PREFIX/bin and
+ * PREFIX/libexec. */
 static int
 find_launcher(char *path, size_t size, struct err *e)
 {
+	static const char *const places[] = { "", "/../libexec/drover" };
 	char self[PATH_MAX];
 	ssize_t n;
 	char *slash;
@@ -29,14 +27,13 @@ find_launcher(char *path, size_t size, struct err *e)
 	slash = strrchr(self, '/');
 	if (slash)
 		*slash = '\0';
-	if ((size_t)snprintf(path, size, "%s/drover-launcher", self) < size &&
-	    access(path, X_OK) == 0)
-		return 0;
-	if ((size_t)snprintf(path, size, "%s/drover-launcher", DROVER_LIBEXECDIR) < size &&
-	    access(path, X_OK) == 0)
-		return 0;
+	for (size_t i = 0; i < ELEMENTSOF(places); i++) {
+		n = snprintf(path, size, "%s%s/drover-launcher", self, places[i]);
+		if (n > 0 && (size_t)n < size && access(path, X_OK) == 0)
+			return 0;
+	}
 	return err_say(
-	    e, -ENOENT, "there is no drover-launcher in %s or %s", self, DROVER_LIBEXECDIR);
+	    e, -ENOENT, "there is no drover-launcher in %s or %s/../libexec/drover", self, self);
 }
 
 int

@@ -86,14 +86,22 @@ def test_addresses_by_flag_by_variable_and_longer_than_sun_path():
 
 
 def test_the_agent_verb_becomes_the_launcher_with_all_its_words():
-    directory = case.directory()
-    shutil.copy(binary("drover"), directory + "/drover")
-    with open(directory + "/drover-launcher", "w", encoding="ascii") as f:
-        f.write("#!/bin/sh\nfor w; do echo \"[$w]\"; done\nexit 7\n")
-    os.chmod(directory + "/drover-launcher", 0o755)
-    r = subprocess.run([directory + "/drover", "agent", "-config", "a b", "-config=/c", "-dev", "-data-dir", "/d"],
-                       stdout=subprocess.PIPE, check=False)
-    case.equal((r.returncode, r.stdout.decode()), (7, "[-config]\n[a b]\n[-config=/c]\n[-dev]\n[-data-dir]\n[/d]\n"))
+    """Beside the command, or in libexec as it is installed."""
+    for place in ("bin", "libexec/drover"):
+        directory = case.directory()
+        os.makedirs(directory + "/bin")
+        os.makedirs(directory + "/" + place, exist_ok=True)
+        shutil.copy(binary("drover"), directory + "/bin/drover")
+        r = subprocess.run([directory + "/bin/drover", "agent"], stderr=subprocess.PIPE, check=False)
+        case.equal(r.returncode, 1)
+        case.contains(r.stderr.decode(), "there is no drover-launcher in " + directory)
+        launcher = "%s/%s/drover-launcher" % (directory, place)
+        with open(launcher, "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\nfor w; do echo \"[$w]\"; done\nexit 7\n")
+        os.chmod(launcher, 0o755)
+        r = subprocess.run([directory + "/bin/drover", "agent", "-config", "a b", "-config=/c", "-dev", "-data-dir", "/d"],
+                           stdout=subprocess.PIPE, check=False)
+        case.equal((r.returncode, r.stdout.decode()), (7, "[-config]\n[a b]\n[-config=/c]\n[-dev]\n[-data-dir]\n[/d]\n"))
 
 
 def test_the_manual_names_every_command_and_flag():
