@@ -120,6 +120,13 @@ help: ## this list
 deps: ## install the Debian packages that are missing (needs root)
 	@tools/deps.sh $(PACKAGES)
 
+.PHONY: demo
+demo: ## install what is missing, build, and show a volume outlive its job (needs root)
+	@[ "$$(id -u)" = 0 ] || { echo "make demo needs root: it installs packages and starts an agent" >&2; exit 1; }
+	@$(MAKE) --no-print-directory deps
+	@$(MAKE) --no-print-directory -j"$$(nproc)" all
+	@tools/demo.sh $(BUILD)
+
 # --- installation: the command in bin, the processes side by side, where drover.service looks for them ---
 PREFIX  ?= /usr
 LIBEXEC := $(PREFIX)/libexec/drover
@@ -129,6 +136,8 @@ install: $(BINARIES) ## install into $(DESTDIR)$(PREFIX), with units, tmpfiles.d
 	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXEC) $(UNITDIR) $(PREFIX)/lib/tmpfiles.d $(PREFIX)/lib/sysusers.d)
 	install -m 755 $(BUILD)/drover $(DESTDIR)$(PREFIX)/bin/drover
 	install -m 755 $(filter-out $(BUILD)/drover,$(BINARIES)) $(DESTDIR)$(LIBEXEC)/
+	install -D -m 644 docs/drover.1 $(DESTDIR)$(PREFIX)/share/man/man1/drover.1
+	install -D -m 644 contrib/completion/drover.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/drover
 	install -m 644 contrib/systemd/drover.service contrib/systemd/drover.socket contrib/systemd/drover-tasks.service \
 	    $(DESTDIR)$(UNITDIR)/
 	sed -i 's,/usr/libexec/drover,$(LIBEXEC),' $(addprefix $(DESTDIR)$(UNITDIR)/,drover.service drover-tasks.service)

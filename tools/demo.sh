@@ -1,0 +1,176 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# demo.sh BUILD: an agent, a CSI plugin, a volume and a job that writes to it; the allocation is replaced and the data is
+# still there. Everything lives in one temporary directory and is gone at the end, also when interrupted.
+
+build=$(cd "${1:-build}" && pwd) || exit 1
+examples=$(cd "$(dirname "$0")/../contrib/examples" && pwd) || exit 1
+drover=$build/drover
+dir=${TMPDIR:-/tmp}/drover-demo.$$
+agent=
+instance=
+made=
+
+say() {
+	printf '\n==> %s\n' "$*"
+}
+
+fail() {
+	printf '\ndemo: %s\n' "$*" >&2
+	exit 1
+}
+
+# Shows a command of drover and runs it.
+run() {
+	printf '$ drover %s\n' "$*"
+	"$drover" "$@"
+}
+
+# until_true SECONDS WHAT COMMAND...
+until_true() {
+	left=$(($1 * 10)) what=$2
+	shift 2
+	until "$@" >/dev/null 2>&1; do
+		[ -z "$agent" ] || kill -0 "$agent" 2>/dev/null || fail "the agent ended"
+		[ "$left" -gt 0 ] || fail "$what: not in time"
+		left=$((left - 1))
+		sleep 0.1
+	done
+}
+
+agent_ended() {
+	! kill -0 "$agent" 2>/dev/null
+}
+
+# wait_agent TENTHS
+wait_agent() {
+	left=$1
+	until agent_ended; do
+		[ "$left" -gt 0 ] || return 1
+		left=$((left - 1))
+		sleep 0.1
+	done
+}
+
+# What is left of this demo on the machine.
+leftovers() {
+	[ -n "$instance" ] || instance=$(cat "$dir/data/instance" 2>/dev/null)
+	grep -F " $dir/" /proc/self/mountinfo | sed 's/^/mount: /'
+	[ -z "$instance" ] || find /sys/fs/cgroup -maxdepth 3 -type d -name "drover-$instance" 2>/dev/null | sed 's/^/cgroup: /'
+	for p in /proc/[0-9]*; do
+		tr '\0' ' ' <"$p/cmdline" 2>/dev/null | grep -qF -e "--data-dir=$dir/" -e "$dir/data" &&
+			echo "process: ${p#/proc/} $(tr '\0' ' ' <"$p/cmdline")"
+	done 2>/dev/null
+}
+
+# The agent got a session of its own: an interrupt of this process group reaches it once, from here, and it drains.
+clean_up() {
+	code=$?
+	trap '' INT TERM HUP PIPE
+	[ "$agent" != starting ] || agent=$!
+	if [ -n "$agent" ]; then
+		kill -TERM "$agent" 2>/dev/null
+		wait_agent 300 || {
+			kill -TERM "$agent" # does not wait for the drain any more
+			wait_agent 300
+		}
+		if [ "$code" = 1 ]; then
+			echo "demo: the end of the agent's log:" >&2
+			tail -n 40 "$dir/agent.log" >&2
+		fi
+	fi
+	left=50
+	while [ -n "$(leftovers)" ] && [ "$left" -gt 0 ]; do
+		left=$((left - 1))
+		sleep 0.1
+	done
+	if [ -n "$(leftovers)" ]; then
+		echo "demo: this is left over:" >&2
+		leftovers >&2
+		code=1
+	elif [ -n "$made" ]; then
+		rm -rf --one-file-system "$dir"
+	fi
+	trap - EXIT
+	exit "$code"
+}
+
+[ "$(id -u)" = 0 ] || fail "the agent starts as root: run this as root"
+[ -x "$build/drover-launcher" ] || fail "there is no $build/drover-launcher: run make first"
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+trap 'exit 141' PIPE
+made=yes
+mkdir -m 0755 "$dir" || fail "make $dir"
+mkdir -m 0777 "$dir/store"
+cp "$build/drover-csi-local" "$dir/store/" || fail "copy the plugin"
+sed 's,/usr/libexec/drover/,/store/,' "$examples/plugin.json" >"$dir/plugin.json"
+cat >"$dir/agent.hcl" <<EOT
+client {
+  host_volume "csi-local" {
+    path = "$dir/store"
+  }
+}
+EOT
+DROVER_ADDR=unix://$dir/data/rt/drover.sock
+export DROVER_ADDR
+
+say "Starting an agent in $dir"
+printf '$ drover agent -dev -config agent.hcl -data-dir data &\n'
+agent=starting
+setsid "$drover" agent -dev -config "$dir/agent.hcl" -data-dir "$dir/data" </dev/null >"$dir/agent.log" 2>&1 &
+agent=$!
+until_true 20 "the agent answers" "$drover" status
+instance=$(cat "$dir/data/instance")
+run status || fail "no status"
+
+say "A CSI plugin runs as a task, without being root"
+run job run "$dir/plugin.json" || fail "the plugin does not run"
+plugin_healthy() {
+	"$drover" plugin status -json local | grep -q '"NodesHealthy": 1' &&
+		"$drover" plugin status -json local | grep -q '"ControllersHealthy": 1'
+}
+until_true 30 "the plugin is healthy" plugin_healthy
+run plugin status
+
+say "It makes a volume, and a job's task writes to it"
+run volume create "$examples/volume.json" || fail "no volume"
+run job run "$examples/writer.json" || fail "the writer does not run"
+first=$("$drover" alloc status -verbose | awk '$2 == "writer.writer[0]" && $5 == "running" { print $1 }')
+[ -n "$first" ] || fail "the writer has no allocation"
+# Lines in the volume, as the plugin keeps them.
+lines() {
+	cat "$dir"/store/volumes/volumes/*/log 2>/dev/null | wc -l
+}
+three_lines() {
+	[ "$(lines)" -ge 3 ]
+}
+until_true 20 "three lines are written" three_lines
+run volume status demo
+
+say "The allocation is replaced by another one"
+run alloc stop "$first" || fail "the allocation was not replaced"
+second=$("$drover" alloc status -verbose | awk '$2 == "writer.writer[0]" && $5 == "running" { print $1 }')
+[ -n "$second" ] && [ "$second" != "$first" ] || fail "there is no second allocation"
+
+say "It finds what the first one wrote"
+found_lines() {
+	"$drover" alloc logs "$second" | grep -q "^found [0-9]* lines"
+}
+until_true 10 "the second allocation has looked" found_lines
+run alloc logs "$second"
+found=$("$drover" alloc logs "$second" | sed -n 's/^found \([0-9]*\) lines.*/\1/p')
+[ "$found" -ge 3 ] || fail "the data is gone: $found lines"
+"$drover" alloc logs "$second" | grep -q "allocation $first was here" || fail "the lines of $first are gone"
+
+say "The node is drained, and nothing is left"
+run node drain -yes || fail "the node was not drained"
+run leaks || fail "there are leaks"
+kill -TERM "$agent"
+wait_agent 300 || fail "the agent does not end"
+wait "$agent" || fail "the agent ended with exit code $?"
+agent=
+left=$(leftovers)
+[ -z "$left" ] || fail "left over: $left"
+say "The demo is over: $found lines survived their allocation"
