@@ -40,6 +40,7 @@ struct run {
 	char *task;
 	enum run_state state;
 	bool other_boot;
+	bool following; /* run_follow() has not been answered yet */
 	struct dirty row;
 	int fd;
 	sd_event_source *io, *later;
@@ -55,6 +56,7 @@ struct run {
 
 static struct run *buckets[BUCKETS];
 static unsigned n_runs;
+static unsigned n_following, n_followed; /* of the last supervisor's runs: left to find, found */
 
 static struct run **
 bucket_of(const struct id *id)
@@ -146,11 +148,24 @@ run_new(struct sup *sup, const struct id *id, const struct id *alloc, const char
 	return r;
 }
 
+/* The last supervisor's runs: when the last is found, operators may know. */
+static void
+note_followed(struct run *r)
+{
+	if (!r->following)
+		return;
+	r->following = false;
+	n_followed++;
+	if (--n_following == 0)
+		log_info("all %u runs of before are followed again", n_followed);
+}
+
 /* --- the end --- */
 
 static void
 say_ended(struct run *r, const struct run_end *end)
 {
+	note_followed(r);
 	disconnect(r);
 	set_state(r, RUN_ENDED);
 	if (r->ev)
@@ -160,6 +175,7 @@ say_ended(struct run *r, const struct run_end *end)
 static void
 say_failed(struct run *r, const char *sentence, bool recoverable)
 {
+	note_followed(r);
 	disconnect(r);
 	set_state(r, RUN_ENDED);
 	if (r->ev)
@@ -262,6 +278,7 @@ on_hello(struct run *r, const struct exe_hello *h)
 		break;
 	case EXE_RUNNING:
 	case EXE_STOPPING:
+		note_followed(r);
 		renew_lease(r, h);
 		if (r->state == RUN_STARTING)
 			set_state(r, RUN_STARTED);
@@ -485,6 +502,8 @@ run_follow(struct run *r, const struct run_events *ev, void *arg)
 {
 	r->ev = ev;
 	r->arg = arg;
+	r->following = true;
+	n_following++;
 	if (sd_event_add_time_relative(r->sup->event, &r->later, CLOCK_MONOTONIC, 0, 0, on_follow, r) < 0)
 		log_error("run: no memory to follow it");
 }
