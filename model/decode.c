@@ -100,6 +100,24 @@ decode_int(const json_t *json, int64_t min, int64_t *ret, const struct place *at
 	return 0;
 }
 
+/* A text where the number has 64 bits: encode.c. */
+static int
+decode_uint(const json_t *json, uint64_t *ret, const struct place *at, struct err *e)
+{
+	const char *s = json_string_value(json);
+	unsigned long long n;
+	char *end;
+
+	if (!s)
+		return decode_int(json, 0, (int64_t *)ret, at, e);
+	errno = 0;
+	n = strtoull(s, &end, 10);
+	if (*s < '0' || *s > '9' || *end || errno)
+		return refuse(at, "a number", json, e);
+	*ret = n;
+	return 0;
+}
+
 static int
 decode_bool(const json_t *json, bool *ret, const struct place *at, struct err *e)
 {
@@ -449,7 +467,7 @@ decode_value(
 	case FIELD_INT:
 		return decode_int(json, -INT64_MAX, to, at, e);
 	case FIELD_UINT:
-		return decode_int(json, 0, to, at, e);
+		return decode_uint(json, to, at, e);
 	case FIELD_DOUBLE:
 		return decode_double(json, to, at, e);
 	case FIELD_STRING:

@@ -142,6 +142,19 @@ walk_enum(const struct walk *w, const struct field *f, unsigned value)
 		put_string(w, value < f->n_names ? f->names[value] : "");
 }
 
+/* JSON's reader knows 63 bits: more (a file system's id) goes as a text, so that nothing is lost.
+ */
+static void
+walk_uint(const struct walk *w, uint64_t n)
+{
+	char text[24];
+
+	if (n <= INT64_MAX)
+		return w->sink->integer(w->arg, (int64_t)n);
+	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
+	put_string(w, text);
+}
+
 static void
 walk_int(const struct walk *w, int64_t n)
 {
@@ -200,8 +213,6 @@ walk_secret(const struct walk *w, const struct field *f, const void *at)
 static void
 walk_value(const struct walk *w, const struct field *f, const void *at)
 {
-	uint64_t n;
-
 	if (f->flags & FIELD_SECRET)
 		return walk_secret(w, f, at);
 	switch ((enum field_kind)f->kind) {
@@ -215,8 +226,7 @@ walk_value(const struct walk *w, const struct field *f, const void *at)
 	case FIELD_DURATION:
 		return walk_int(w, *(const int64_t *)at);
 	case FIELD_UINT:
-		n = *(const uint64_t *)at;
-		return w->sink->integer(w->arg, n > INT64_MAX ? INT64_MAX : (int64_t)n);
+		return walk_uint(w, *(const uint64_t *)at);
 	case FIELD_DOUBLE:
 		return w->sink->real(w->arg, *(const double *)at);
 	case FIELD_STRING:
