@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api.h: the control socket: HTTP with Nomad's paths and JSON (semantics.md 14). A request's handler runs in a turn of the
- * work loop and its answer leaves after that turn's commit. Runs in: supervisor.
+ * api.h: the control socket: HTTP with Nomad's paths and JSON (semantics.md 14). A request's
+ * handler runs in a turn of the work loop and its answer leaves after that turn's commit. Runs in:
+ * supervisor.
  */
 #ifndef DROVER_SUPERVISOR_API_H
 #define DROVER_SUPERVISOR_API_H
@@ -18,12 +19,14 @@ struct api_req;
 struct text;
 struct type;
 
-/* method and the pattern's parameters (":id") are checked before. Answers now or later, exactly once. */
+/* method and the pattern's parameters (":id") are checked before. Answers now or later, exactly
+ * once. */
 typedef void api_handler(struct sup *sup, struct api_req *req);
 
 struct api_route {
-	const char *method;  /* "GET", or "PUT" which stands for POST too */
-	const char *pattern; /* "/v1/job/:id/allocations"; a parameter is one component, percent-decoded */
+	const char *method; /* "GET", or "PUT" which stands for POST too */
+	const char
+	    *pattern; /* "/v1/job/:id/allocations"; a parameter is one component, percent-decoded */
 	api_handler *fn;
 	bool changes; /* its turn is durable; refused with 507 while state.db cannot be written */
 };
@@ -40,17 +43,20 @@ json_t *api_body(struct api_req *req, struct err *e);
 
 /* status 200 and JSON; takes over the reference. */
 void api_reply_json(struct api_req *req, json_t *body);
-/* status 200 and this object of the model; or JSON text, which is taken over (a failed one becomes 500). */
+/* status 200 and this object of the model; or JSON text, which is taken over (a failed one becomes
+ * 500). */
 void api_reply_model(struct api_req *req, const struct type *type, const void *obj);
 void api_reply_take(struct api_req *req, struct text *json);
 /* enum model_flags for answers to this request (?pretty). */
 unsigned api_model_flags(const struct api_req *req);
 /* A plain-text error: one sentence. */
-void api_reply_error(struct api_req *req, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void api_reply_text(struct api_req *req, int status, const char *type, const char *text, size_t len);
+void api_reply_error(struct api_req *req, int status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void api_reply_text(
+    struct api_req *req, int status, const char *type, const char *text, size_t len);
 /*
- * Streams: next() is called when the socket has room; it fills buf and returns a size, 0 for "nothing yet, I call
- * api_stream_wake()", -1 for the end. done() exactly once.
+ * Streams: next() is called when the socket has room; it fills buf and returns a size, 0 for
+ * "nothing yet, I call api_stream_wake()", -1 for the end. done() exactly once.
  */
 struct api_stream {
 	ssize_t (*next)(struct api_stream *st, char *buf, size_t max);
@@ -61,6 +67,7 @@ void api_reply_stream(struct api_req *req, const char *type, struct api_stream *
 void api_stream_wake(struct sup *sup, struct api_stream *st);
 
 /* The routes of each file; api_new() walks this list. */
-extern const struct api_route api_agent_routes[], api_alloc_routes[], api_log_routes[], local_api_routes[];
+extern const struct api_route api_agent_routes[], api_alloc_routes[], api_log_routes[],
+    local_api_routes[];
 
 #endif

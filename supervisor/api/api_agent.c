@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/* api_agent.c: /v1/agent/self, health and leaks, and the routes of the node. Runs in: supervisor.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/api/api.h"
+#include "supervisor/api/api_node.h"
+#include "supervisor/node/leaks.h"
+#include "supervisor/node/node_state.h"
+#include "supervisor/source/source.h"
+#include "supervisor/sup_child.h"
+#include "supervisor/sup_turn.h"
+
+static json_t *
+show_helpers(struct sup *sup)
+{
+	static const struct {
+		enum ipc_peer peer;
+		const char *name;
+	} helpers[] = { { IPC_EXEC_HELPER, "exec-helper" }, { IPC_MOUNT_HELPER, "mount-helper" },
+		{ IPC_CSI_HELPER, "csi-helper" }, { IPC_HEARTBEAT, "heartbeat" } };
+	json_t *all = json_object();
+
+	for (size_t i = 0; i < sizeof helpers / sizeof helpers[0]; i++) {
+		char text[64];
+
+		(void)snprintf(text, sizeof text, "pid %u, start %u",
+		    child_pid(sup, helpers[i].peer), child_generation(sup, helpers[i].peer));
+		(void)json_object_set_new(all, helpers[i].name, json_string(text));
+	}
+	return all;
+}
+
+static json_t *
+show_client(struct sup *sup)
+{
+	char count[16];
+
+	(void)snprintf(count, sizeof count, "%u", sup->allocs->n);
+	return json_pack("{s:s, s:s, s:s, s:s, s:s}", "node_id", str(node_get(sup)->id),
+	    "known_servers", "", "num_allocations", count, "last_heartbeat", "", "heartbeat_ttl",
+	    "");
+}
+
+static void
+get_self(struct sup *sup, struct api_req *req)
+{
+	const struct node *node = node_get(sup);
+	json_t *config, *stats;
+
+	config = json_pack("{s:{s:s, s:s}, s:s, s:s, s:s, s:s, s:b, s:s}", "Version", "Version",
+	    DROVER_VERSION, "Build", sup->args.build, "Datacenter",
+	    *str(node->datacenter) ? node->datacenter : "dc1", "Region",
+	    sup->config->region[0] ? sup->config->region : "global", "Name", str(node->name),
+	    "DataDir", sup->args.data_dir, "DevMode", sup->args.dev, "Source",
+	    sup->source->ops->name);
+	stats = json_pack("{s:o, s:o}", "client", show_client(sup), "processes", show_helpers(sup));
+	api_reply_json(
+	    req, json_pack("{s:o, s:{}, s:o}", "config", config, "member", "stats", stats));
+}
+
+static void
+get_health(struct sup *sup, struct api_req *req)
+{
+	const char *why = NULL;
+	bool ok = !turn_is_stuck(sup, &why);
+	json_t *body = json_pack("{s:{s:b, s:s}}", "client", "ok", ok, "message", ok ? "ok" : why);
+	char *text;
+
+	if (ok) {
+		api_reply_json(req, body);
+		return;
+	}
+	text = json_dumps(body, JSON_COMPACT);
+	json_decref(body);
+	api_reply_text(req, 500, "application/json", text ? text : "", text ? strlen(text) : 0);
+	free(text);
+}
+
+static void
+on_leaks(struct sup *sup, void *arg, json_t *list)
+{
+	api_reply_json(arg, list);
+}
+
+static void
+get_leaks(struct sup *sup, struct api_req *req)
+{
+	leaks_collect(sup, on_leaks, req);
+}
+
+const struct api_route api_agent_routes[] = {
+	{ "GET", "/v1/agent/self", get_self, false },
+	{ "GET", "/v1/agent/health", get_health, false },
+	{ "GET", "/v1/agent/leaks", get_leaks, false },
+	{ "GET", "/v1/nodes", api_list_nodes, false },
+	{ "GET", "/v1/node/:id", api_get_node, false },
+	{ "GET", "/v1/node/:id/allocations", api_get_node_allocs, false },
+	{ "PUT", "/v1/node/:id/drain", api_drain_node, true },
+	{ 0 },
+};

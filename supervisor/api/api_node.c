@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/* api_node.c: /v1/nodes, /v1/node/:id and its drain. Runs in: supervisor. */
+#include <string.h>
+#include <time.h>
+
+#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/api/api.h"
+#include "supervisor/api/api_list.h"
+#include "supervisor/api/api_node.h"
+#include "supervisor/node/node_state.h"
+#include "supervisor/source/source.h"
+
+/* The drain that is on its way; one node has one. */
+static struct drain_strategy drain;
+static bool drain_runs;
+
+static int64_t
+now_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static const char *
+find_attribute(const struct node *node, const char *name)
+{
+	return string_map_get(&node->attributes, name);
+}
+
+/* A view of the node: shares everything with it but what the API adds. */
+static struct node
+view_node(struct sup *sup)
+{
+	struct node view = *node_get(sup);
+
+	view.drain = drain_runs;
+	view.drain_strategy = drain_runs ? &drain : NULL;
+	if (!view.version)
+		view.version = (char *)(uintptr_t)find_attribute(&view, "nomad.version");
+	return view;
+}
+
+void
+api_list_nodes(struct sup *sup, struct api_req *req)
+{
+	struct node view = view_node(sup);
+	struct api_list list;
+
+	api_list_begin(&list, req);
+	if (api_prefix_fits(req, str(view.id)))
+		api_list_add(&list, &node_stub_type, &view);
+	api_list_reply(&list, req);
+}
+
+static bool
+is_this_node(struct sup *sup, struct api_req *req)
+{
+	if (strcmp(api_param(req, 0), str(node_get(sup)->id)) == 0)
+		return true;
+	api_reply_error(req, 404, "node not found");
+	return false;
+}
+
+void
+api_get_node(struct sup *sup, struct api_req *req)
+{
+	struct node view = view_node(sup);
+
+	if (is_this_node(sup, req))
+		api_reply_model(req, &node_view_type, &view);
+}
+
+void
+api_get_node_allocs(struct sup *sup, struct api_req *req)
+{
+	struct api_list list;
+
+	if (!is_this_node(sup, req))
+		return;
+	api_list_begin(&list, req);
+	alloc_foreach(sup, sa)
+	{
+		struct alloc view = sa->a;
+
+		view.job = &sa->job->job;
+		api_list_add(&list, &alloc_type, &view);
+	}
+	api_list_reply(&list, req);
+}
+
+static void
+on_drained(struct sup *sup)
+{
+	drain_runs = false;
+}
+
+static void
+begin_drain(struct sup *sup, const json_t *spec)
+{
+	const json_t *deadline = json_object_get(spec, "Deadline");
+
+	drain = (struct drain_strategy){ .started_at = now_ns(),
+		.ignore_system_jobs = json_is_true(json_object_get(spec, "IgnoreSystemJobs")),
+		.deadline = json_is_integer(deadline) ? json_integer_value(deadline) : 0 };
+	if (drain.deadline > 0)
+		drain.force_deadline = drain.started_at + drain.deadline;
+	drain_runs = true;
+	node_set_drain(sup, true);
+	client_stop_all(sup, "node is draining", on_drained);
+}
+
+void
+api_drain_node(struct sup *sup, struct api_req *req)
+{
+	struct err e = { 0 };
+	const json_t *body, *spec;
+	uint64_t index;
+
+	if (!is_this_node(sup, req))
+		return;
+	body = api_body(req, &e);
+	spec = json_object_get(body, "DrainSpec");
+	if (!json_is_object(body) || (spec && !json_is_object(spec) && !json_is_null(spec))) {
+		api_reply_error(req, 400, "%s",
+		    body ? "DrainSpec must be an object, or null to end the drain" : e.msg);
+		return;
+	}
+	if (json_is_object(spec)) {
+		begin_drain(sup, spec);
+	} else {
+		drain_runs = false;
+		if (json_is_true(json_object_get(body, "MarkEligible")))
+			node_set_drain(sup, false);
+	}
+	index = sup->source->ops->index ? sup->source->ops->index(sup->source) : 1;
+	api_reply_json(req, json_pack("{s:[], s:i, s:I, s:I, s:i, s:b}", "EvalIDs",
+				"EvalCreateIndex", 0, "NodeModifyIndex", (json_int_t)index, "Index",
+				(json_int_t)index, "LastContact", 0, "KnownLeader", 1));
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_node.h: the handlers of the node's paths; their routes are in api_agent.c. Runs in:
+ * supervisor. */
+#ifndef DROVER_SUPERVISOR_API_NODE_H
+#define DROVER_SUPERVISOR_API_NODE_H
+
+#include "supervisor/api/api.h"
+
+void api_list_nodes(struct sup *sup, struct api_req *req);
+void api_get_node(struct sup *sup, struct api_req *req);
+void api_get_node_allocs(struct sup *sup, struct api_req *req);
+void api_drain_node(struct sup *sup, struct api_req *req);
+
+#endif
