@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * local.h: the embedded one-node server: what it keeps of jobs, evaluations and volumes, and what
+ * its files offer each other. Everything durable has a row, written at the end of the turn. Runs
+ * in: supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_LOCAL_H
+#define DROVER_SUPERVISOR_LOCAL_H
+
+#include "model/eval.h"
+#include "model/job.h"
+#include "model/volume.h"
+#include "supervisor/source/local/local_map.h"
+#include "supervisor/source/local/local_slot.h"
+#include "supervisor/source/source.h"
+#include "supervisor/sup_turn.h"
+
+struct local_job;
+struct local_eval;
+
+/* One version of a job and its row. */
+struct local_version {
+	struct local_version *older;
+	struct local_job *job;
+	struct job_ref *ref;
+	struct dirty row;
+	bool gone; /* the row is deleted, then this is freed */
+};
+
+/* The place of "job.group[index]". At most one of its allocs is not over (row G13). */
+struct local_slot {
+	struct local_job *job;
+	struct local_group *group;
+	int64_t index;
+	struct local_alloc *current; /* the newest; NULL: none is known */
+	struct local_eval *waits;    /* counts this slot until its current alloc is over */
+	bool unplaced;
+	struct local_slot *prev_unplaced, *next_unplaced;
+};
+
+/* A group of any version of the job. Stays as long as the job. */
+struct local_group {
+	char *name;
+	struct local_slot **slots;
+	size_t n_slots;
+};
+
+struct local_job {
+	struct local_key key; /* "<namespace>/<id>" */
+	char *name;
+	struct local_version *versions; /* newest first: the first is what is wanted */
+	bool purge; /* forgotten when its last alloc is gone; nobody sees it any more */
+	struct local_group **groups;
+	size_t n_groups;
+	struct local_alloc *allocs; /* newest first */
+	struct local_eval *blocked; /* while slots are unplaced */
+	struct local_slot *first_unplaced, *last_unplaced;
+	struct local_job *prev_blocked, *next_blocked;
+};
+
+/* sup_alloc.source_data */
+struct local_alloc {
+	struct sup_alloc *sa;
+	struct local_job *job;
+	struct local_slot *slot;
+	struct local_alloc *prev, *next; /* of the job */
+	struct local_alloc *prev_done, *next_done;
+	struct job_ref *runs_by; /* the version whose tasks its runner holds: an update in place
+				    does not free them */
+	int64_t cpu, memory_mb;  /* what it takes until it is over */
+	unsigned n_claims;
+	bool over;      /* its resources are given back */
+	bool done;      /* in the list of those that may be destroyed */
+	bool destroyed; /* client_alloc_destroy() was called */
+	uint64_t held;  /* bit per request of the group that has not been released */
+};
+
+struct local_eval {
+	struct local_key key;
+	struct eval ev;
+	struct dirty row;
+	struct local_job *job;          /* NULL: the job is forgotten */
+	struct local_eval *prev, *next; /* all, oldest first */
+	unsigned n_waiting;
+	bool gone;
+};
+
+struct local_volume {
+	struct local_key key; /* "<namespace>/<id>" */
+	char *name;
+	struct csi_volume vol; /* no external_id: its creation has not been seen to end */
+	struct dirty row;
+	const char *busy; /* "created", "deleted": a call to the plugin is on its way. NULL: none */
+	bool gone;
+};
+
+struct local {
+	struct source base;
+	struct local_map jobs, evals, volumes;
+	uint64_t index;
+	struct dirty index_row;
+	struct local_eval *first_eval, *last_eval;
+	struct local_job *first_blocked, *last_blocked;
+	struct local_alloc *first_done, *last_done; /* oldest first */
+	unsigned n_done;
+	int64_t used_cpu, used_memory_mb;
+	struct sd_event_source *retry;
+	bool draining;
+	struct dirty drain_row;
+};
+
+static inline struct local *
+local_of(struct source *s)
+{
+	return (struct local *)(void *)s;
+}
+
+static inline struct local *
+local_of_sup(struct sup *sup)
+{
+	return local_of(sup->source);
+}
+
+int64_t local_now_ns(void);
+/* A new index for something that changes in this turn. */
+uint64_t local_index_next(struct local *l);
+
+/* local_jobs.c */
+struct local_job *local_job_find(
+    struct local *l, const char *namespace, const char *id); /* NULL for a purged one too */
+static inline const struct job *
+local_job_wanted(const struct local_job *j)
+{
+	return &j->versions->ref->job;
+}
+struct local_job *local_job_find_any(struct local *l, const char *namespace, const char *id);
+/*
+ * Makes *job (completed, valid; emptied) what is wanted. A job equal to the current version makes
+ * no new one. *ret_changed says whether it did. NULL: no memory.
+ */
+struct local_job *local_job_put(struct local *l, struct job *job, bool *ret_changed);
+/* Drops old versions that nothing needs; forgets the job when it is purged and empty. */
+void local_job_trim(struct local *l, struct local_job *j);
+enum job_status local_job_status(const struct local_job *j);
+int local_jobs_load(struct local *l, struct err *e);
+struct job_ref *local_jobs_ref(
+    struct sup *sup, const char *namespace, const char *id, uint64_t version);
+struct local_slot *local_slot_get(
+    struct local_job *j, const char *group, int64_t index); /* made if new; NULL: no memory */
+void local_job_free(struct local *l, struct local_job *j);
+
+/* local_evals.c. NULL: no memory. */
+struct local_eval *local_eval_new(struct local *l, struct local_job *j, const char *trigger);
+void local_eval_changed(struct local *l, struct local_eval *ev);
+void local_eval_close(
+    struct local *l, struct local_eval *ev, enum eval_status status, const char *description);
+void local_evals_forget_job(struct local *l, struct local_job *j);
+int local_evals_load(struct local *l, struct err *e);
+
+/* local_reconcile.c */
+/*
+ * Compares what is wanted of the job with its allocs and acts: under ev, which is open and ends,
+ * now or when the last alloc that must end first has. NULL: one is made if there is something to
+ * do. again: allocs that ended by themselves are replaced too.
+ */
+void local_reconcile_job(struct local *l, struct local_job *j, struct local_eval *ev, bool again);
+/* The same for one slot, whose alloc has changed; without an evaluation it finds or makes one if
+ * there is something to do. */
+void local_reconcile_slot(struct local *l, struct local_slot *slot, struct local_eval *ev);
+/* Room has appeared, or a plugin, or a claim was given back: blocked evaluations are tried again in
+ * this turn or the next. */
+void local_retry_soon(struct local *l);
+int local_reconcile_init(struct local *l, struct err *e);
+void local_reconcile_start(struct local *l);
+
+/* local_place.c */
+/* Does one more alloc of the group's slot fit on the node? Fills *m (initialised) with what was
+ * seen. */
+bool local_place_fits(struct local *l, struct local_slot *slot, struct alloc_metric *m);
+/* Makes and starts it; takes over *m. -ENOMEM. */
+int local_place(
+    struct local *l, struct local_slot *slot, struct local_eval *ev, struct alloc_metric *m);
+/* What keeps any node from running this job, for its registration: datacenter, constraints that are
+ * not understood. */
+void local_place_validate(const struct job *job, struct problems *p);
+
+/* local_allocs.c */
+struct local_alloc *local_alloc_new(struct local *l, struct sup_alloc *sa, struct local_job *j);
+static inline struct local_alloc *
+local_alloc_of(struct sup_alloc *sa)
+{
+	return sa->source_data;
+}
+void local_alloc_stop(struct local *l, struct local_alloc *la, const char *why);
+bool local_alloc_stopped_by_lease(const struct alloc *a);
+void local_alloc_updated(struct source *s, struct sup_alloc *sa);
+void local_alloc_destroyed(struct source *s, struct sup_alloc *sa);
+/* It is over and its slot has no more use for it: kept until gc_max_allocs newer ones are too. */
+void local_alloc_done(struct local *l, struct local_alloc *la);
+int local_allocs_load(struct local *l, struct err *e);
+void local_alloc_free(struct local *l, struct local_alloc *la);
+
+/* local_volumes.c */
+struct local_volume *local_volume_find(struct local *l, const char *namespace, const char *id);
+struct local_volume *local_volume_new(
+    struct local *l, struct csi_volume *vol); /* takes over *vol */
+void local_volume_changed(struct local *l, struct local_volume *lv);
+void local_volume_forget(struct local *l, struct local_volume *lv);
+/* Sets what follows from the plugin: schedulable, provider, counts. */
+void local_volume_refresh(struct local *l, struct csi_volume *vol);
+/* The plugin as the API shows it, without allocations. False: no instance of it is known. */
+bool local_plugin_get(struct local *l, const char *id, struct csi_plugin *ret);
+int local_volumes_load(struct local *l, struct err *e);
+/* The volume's id for this request of this slot: "data", or "data[3]" with per_alloc. */
+int local_volume_id(const struct volume_request *vr, int64_t index, char **ret);
+/* Could the alloc that slot needs claim it now? 0 or -errno with the sentence. */
+int local_volume_check(
+    struct local *l, const struct local_slot *slot, const struct volume_request *vr, struct err *e);
+void local_volume_claim(struct source *s, struct sup_alloc *sa, const struct volume_request *vr,
+    claim_cb *cb, void *arg);
+void local_volume_release(struct source *s, struct sup_alloc *sa, const struct volume_request *vr);
+/* Gives back what a destroyed alloc still holds. */
+void local_volume_release_all(struct local *l, struct local_alloc *la);
+
+#endif

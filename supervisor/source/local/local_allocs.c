@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_allocs.c: what the local source knows of each alloc, from its placement to its removal.
+ * Runs in: supervisor. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/log.h"
+#include "supervisor/source/local/local.h"
+
+#define GC_MAX_ALLOCS 50
+
+static void
+take_resources(struct local *l, struct local_alloc *la)
+{
+	for (size_t i = 0; i < la->sa->group->tasks.n; i++) {
+		const struct resources *res = la->sa->group->tasks.v[i].resources;
+
+		la->cpu += res && res->cpu > 0 ? res->cpu : 0;
+		la->memory_mb += res && res->memory_mb > 0 ? res->memory_mb : 0;
+	}
+	l->used_cpu += la->cpu;
+	l->used_memory_mb += la->memory_mb;
+}
+
+static void
+give_back_resources(struct local *l, struct local_alloc *la)
+{
+	if (la->over)
+		return;
+	la->over = true;
+	l->used_cpu -= la->cpu;
+	l->used_memory_mb -= la->memory_mb;
+	local_retry_soon(l);
+}
+
+struct local_alloc *
+local_alloc_new(struct local *l, struct sup_alloc *sa, struct local_job *j)
+{
+	struct local_alloc *la = calloc(1, sizeof *la);
+
+	if (!la)
+		return NULL;
+	la->slot = local_slot_get(j, sa->a.task_group, alloc_name_index(sa->a.name));
+	if (!la->slot) {
+		free(la);
+		return NULL;
+	}
+	la->sa = sa;
+	la->job = j;
+	la->next = j->allocs;
+	if (la->next)
+		la->next->prev = la;
+	j->allocs = la;
+	if (!la->slot->current || la->slot->current->sa->a.create_index <= sa->a.create_index)
+		la->slot->current = la;
+	if (alloc_client_terminal(&sa->a))
+		la->over = true;
+	else
+		take_resources(l, la);
+	sa->source_data = la;
+	return la;
+}
+
+static void
+unlink_done(struct local *l, struct local_alloc *la)
+{
+	if (!la->done)
+		return;
+	*(la->prev_done ? &la->prev_done->next_done : &l->first_done) = la->next_done;
+	*(la->next_done ? &la->next_done->prev_done : &l->last_done) = la->prev_done;
+	la->done = false;
+	l->n_done--;
+}
+
+void
+local_alloc_free(struct local *l, struct local_alloc *la)
+{
+	unlink_done(l, la);
+	*(la->prev ? &la->prev->next : &la->job->allocs) = la->next;
+	if (la->next)
+		la->next->prev = la->prev;
+	if (la->slot->current == la)
+		la->slot->current = NULL;
+	job_ref_put(la->runs_by);
+	la->sa->source_data = NULL;
+	free(la);
+}
+
+void
+local_alloc_stop(struct local *l, struct local_alloc *la, const char *why)
+{
+	struct alloc *a = &la->sa->a;
+
+	if (alloc_server_terminal(a))
+		return;
+	a->desired_status = DESIRED_STOP;
+	(void)str_set(&a->desired_description, why);
+	a->modify_index = a->alloc_modify_index = local_index_next(l);
+	a->modify_time = local_now_ns();
+	alloc_changed(l->base.sup, la->sa);
+	client_alloc_update(l->base.sup, la->sa);
+}
+
+bool
+local_alloc_stopped_by_lease(const struct alloc *a)
+{
+	if (a->client_status != CLIENT_FAILED && a->client_status != CLIENT_LOST)
+		return false;
+	for (size_t i = 0; i < a->task_states.n; i++) {
+		const struct task_state *s = &a->task_states.v[i].value;
+
+		for (size_t k = 0; k < s->events.n; k++) {
+			if (string_map_get(&s->events.v[k].details, EVENT_DETAIL_LEASE))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void
+destroy(struct local *l, struct local_alloc *la)
+{
+	unlink_done(l, la);
+	if (la->destroyed)
+		return;
+	la->destroyed = true;
+	client_alloc_destroy(l->base.sup, la->sa);
+}
+
+void
+local_alloc_done(struct local *l, struct local_alloc *la)
+{
+	if (la->job->purge) {
+		destroy(l, la);
+		return;
+	}
+	if (la->done || la->destroyed)
+		return;
+	la->done = true;
+	la->prev_done = l->last_done;
+	la->next_done = NULL;
+	*(l->last_done ? &l->last_done->next_done : &l->first_done) = la;
+	l->last_done = la;
+	l->n_done++;
+	if (l->n_done > GC_MAX_ALLOCS)
+		destroy(l, l->first_done);
+}
+
+void
+local_alloc_updated(struct source *s, struct sup_alloc *sa)
+{
+	struct local *l = local_of(s);
+	struct local_alloc *la = local_alloc_of(sa);
+
+	if (!la || la->destroyed)
+		return;
+	/* The client has written the row of what it changed; the index alone is not worth another
+	 * one. */
+	sa->a.modify_index = local_index_next(l);
+	if (!alloc_client_terminal(&sa->a))
+		return;
+	give_back_resources(l, la);
+	if (la->slot->current != la)
+		local_alloc_done(l, la);
+	else
+		local_reconcile_slot(l, la->slot, NULL);
+}
+
+void
+local_alloc_destroyed(struct source *s, struct sup_alloc *sa)
+{
+	struct local *l = local_of(s);
+	struct local_alloc *la = local_alloc_of(sa);
+	struct local_job *j;
+
+	if (!la)
+		return;
+	j = la->job;
+	local_volume_release_all(l, la);
+	give_back_resources(l, la);
+	local_alloc_free(l, la);
+	alloc_forget(s->sup, sa);
+	local_job_trim(l, j);
+}
+
+int
+local_allocs_load(struct local *l, struct err *e)
+{
+	struct sup *sup = l->base.sup;
+	int r = alloc_table_load(sup, local_jobs_ref, e);
+
+	if (r < 0)
+		return r;
+	alloc_foreach(sup, sa)
+	{
+		const struct job *job = &sa->job->job;
+		struct local_job *j = local_job_find_any(l, job->namespace, job->id);
+
+		if (j && local_alloc_new(l, sa, j))
+			continue;
+		log_error(
+		    "allocation %s has no place in job %s: it is left alone", sa->a.id, job->id);
+	}
+	return 0;
+}

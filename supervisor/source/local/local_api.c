@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_api.c: the routes of the local source, evaluations, and stopping an alloc (row G35). Runs
+ * in: supervisor. */
+#include "supervisor/source/local/local_api.h"
+
+#include <string.h>
+
+static struct local_eval *
+find_eval(struct sup *sup, struct api_req *req)
+{
+	struct local_eval *ev = (struct local_eval *)(void *)local_map_find(
+	    &local_of_sup(sup)->evals, api_param(req, 0));
+
+	if (!ev)
+		api_reply_error(req, 404, "eval not found");
+	return ev;
+}
+
+static void
+list_evals(struct sup *sup, struct api_req *req)
+{
+	struct api_list list;
+
+	api_list_begin(&list, req);
+	for (struct local_eval *ev = local_of_sup(sup)->last_eval; ev; ev = ev->prev) {
+		if (api_prefix_fits(req, ev->ev.id) &&
+		    api_namespace_fits(req, str(ev->ev.namespace)))
+			api_list_add(&list, &eval_type, &ev->ev);
+	}
+	api_list_reply(&list, req);
+}
+
+static void
+get_eval(struct sup *sup, struct api_req *req)
+{
+	struct local_eval *ev = find_eval(sup, req);
+
+	if (ev)
+		api_reply_model(req, &eval_type, &ev->ev);
+}
+
+static void
+get_eval_allocs(struct sup *sup, struct api_req *req)
+{
+	struct local_eval *ev = find_eval(sup, req);
+	struct api_list list;
+
+	if (!ev)
+		return;
+	api_list_begin(&list, req);
+	for (struct local_alloc *la = ev->job ? ev->job->allocs : NULL; la; la = la->next) {
+		if (str_eq(la->sa->a.eval_id, ev->ev.id))
+			api_list_add_alloc(&list, la->sa);
+	}
+	api_list_reply(&list, req);
+}
+
+void
+local_api_reply_eval(
+    struct sup *sup, struct api_req *req, const struct local_eval *ev, uint64_t job_index)
+{
+	api_reply_json(
+	    req, json_pack("{s:s, s:I, s:I, s:I, s:s, s:i, s:b}", "EvalID", ev->ev.id,
+		     "EvalCreateIndex", (json_int_t)ev->ev.create_index, "JobModifyIndex",
+		     (json_int_t)job_index, "Index", (json_int_t)local_of_sup(sup)->index,
+		     "Warnings", "", "LastContact", 0, "KnownLeader", 1));
+}
+
+/* Answers as soon as the wish is durable (row G31); the evaluation ends when the replacement has
+ * its place. */
+static void
+stop_alloc(struct sup *sup, struct api_req *req)
+{
+	struct local *l = local_of_sup(sup);
+	struct sup_alloc *sa;
+	struct local_alloc *la;
+	struct local_eval *ev;
+	struct id id;
+
+	sa = id_from_uuid(api_param(req, 0), &id) ? alloc_find(sup, &id) : NULL;
+	la = sa ? local_alloc_of(sa) : NULL;
+	if (!la) {
+		api_reply_error(req, 404, "alloc not found");
+		return;
+	}
+	ev = local_eval_new(l, la->job, "alloc-stop");
+	if (!ev) {
+		api_reply_error(req, 500, "no memory to stop the allocation");
+		return;
+	}
+	local_alloc_stop(l, la, "alloc was stopped by an operator");
+	local_reconcile_slot(l, la->slot, ev);
+	local_api_reply_eval(sup, req, ev, local_job_wanted(la->job)->job_modify_index);
+}
+
+const struct api_route local_api_routes[] = {
+	{ "GET", "/v1/jobs", local_api_list_jobs, false },
+	{ "PUT", "/v1/jobs", local_api_register_job, true },
+	{ "GET", "/v1/job/:id", local_api_get_job, false },
+	{ "PUT", "/v1/job/:id", local_api_register_job, true },
+	{ "DELETE", "/v1/job/:id", local_api_delete_job, true },
+	{ "GET", "/v1/job/:id/allocations", local_api_job_allocs, false },
+	{ "GET", "/v1/job/:id/evaluations", local_api_job_evals, false },
+	{ "GET", "/v1/job/:id/summary", local_api_job_summary, false },
+	{ "GET", "/v1/job/:id/versions", local_api_job_versions, false },
+	{ "GET", "/v1/evaluations", list_evals, false },
+	{ "GET", "/v1/evaluation/:id", get_eval, false },
+	{ "GET", "/v1/evaluation/:id/allocations", get_eval_allocs, false },
+	{ "PUT", "/v1/allocation/:id/stop", stop_alloc, true },
+	{ "GET", "/v1/volumes", local_api_list_volumes, false },
+	{ "PUT", "/v1/volumes", local_api_register_volumes, true },
+	{ "GET", "/v1/volume/csi/:id", local_api_get_volume, false },
+	{ "PUT", "/v1/volume/csi/:id", local_api_register_volumes, true },
+	{ "DELETE", "/v1/volume/csi/:id", local_api_deregister_volume, true },
+	{ "PUT", "/v1/volume/csi/:id/create", local_api_create_volume, true },
+	{ "DELETE", "/v1/volume/csi/:id/delete", local_api_delete_volume, true },
+	{ "GET", "/v1/plugins", local_api_list_plugins, false },
+	{ "GET", "/v1/plugin/csi/:id", local_api_get_plugin, false },
+	{ 0 },
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* local_api.h: the handlers of what only a server can answer; their routes are in local_api.c. Runs
+ * in: supervisor. */
+#ifndef DROVER_SUPERVISOR_LOCAL_API_H
+#define DROVER_SUPERVISOR_LOCAL_API_H
+
+#include "supervisor/api/api.h"
+#include "supervisor/api/api_list.h"
+#include "supervisor/source/local/local.h"
+
+/* local_api_jobs.c */
+void local_api_list_jobs(struct sup *sup, struct api_req *req);
+void local_api_register_job(struct sup *sup, struct api_req *req);
+void local_api_get_job(struct sup *sup, struct api_req *req);
+void local_api_delete_job(struct sup *sup, struct api_req *req);
+void local_api_job_allocs(struct sup *sup, struct api_req *req);
+void local_api_job_evals(struct sup *sup, struct api_req *req);
+void local_api_job_summary(struct sup *sup, struct api_req *req);
+void local_api_job_versions(struct sup *sup, struct api_req *req);
+
+/* local_api.c */
+void local_api_reply_eval(
+    struct sup *sup, struct api_req *req, const struct local_eval *ev, uint64_t job_index);
+
+/* local_api_volumes.c */
+void local_api_list_volumes(struct sup *sup, struct api_req *req);
+void local_api_register_volumes(struct sup *sup, struct api_req *req);
+void local_api_get_volume(struct sup *sup, struct api_req *req);
+void local_api_create_volume(struct sup *sup, struct api_req *req);
+void local_api_delete_volume(struct sup *sup, struct api_req *req);
+void local_api_deregister_volume(struct sup *sup, struct api_req *req);
+void local_api_list_plugins(struct sup *sup, struct api_req *req);
+void local_api_get_plugin(struct sup *sup, struct api_req *req);
+
+#endif

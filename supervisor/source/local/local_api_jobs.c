@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_api_jobs.c: jobs over the API: registered, listed, shown, stopped. Runs in: supervisor. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/id.h"
+#include "supervisor/driver/driver.h"
+#include "supervisor/source/local/local_api.h"
+
+#define WHY_SIZE 700
+
+static struct local_job *
+find_job(struct sup *sup, struct api_req *req)
+{
+	struct local_job *j =
+	    local_job_find(local_of_sup(sup), api_namespace(req), api_param(req, 0));
+
+	if (!j)
+		api_reply_error(req, 404, "job not found");
+	return j;
+}
+
+/* --- showing --- */
+
+/* The first thing that keeps a group from its place: a filter, else a dimension. */
+static const char *
+describe_metric(const struct alloc_metric *m, char *ret, size_t size)
+{
+	if (m->constraint_filtered.n > 0)
+		(void)snprintf(ret, size, "%s", m->constraint_filtered.v[0].key);
+	else if (m->dimension_exhausted.n > 0)
+		(void)snprintf(ret, size, "not enough %s", m->dimension_exhausted.v[0].key);
+	else
+		(void)snprintf(ret, size,
+		    "the node takes no allocations or is in none of the job's datacenters");
+	return ret;
+}
+
+static void
+describe_job(const struct local_job *j, char ret[WHY_SIZE])
+{
+	char why[WHY_SIZE - 200];
+
+	ret[0] = '\0';
+	if (!j->blocked || j->blocked->ev.failed_tg_allocs.n == 0)
+		return;
+	(void)snprintf(ret, WHY_SIZE, "group %.100s: %s", j->blocked->ev.failed_tg_allocs.v[0].key,
+	    describe_metric(&j->blocked->ev.failed_tg_allocs.v[0].value, why, sizeof why));
+}
+
+static void
+count_alloc(struct group_summary *g, const struct alloc *a)
+{
+	switch (a->client_status) {
+	case CLIENT_RUNNING:
+		g->running++;
+		break;
+	case CLIENT_COMPLETE:
+		g->complete++;
+		break;
+	case CLIENT_FAILED:
+		g->failed++;
+		break;
+	case CLIENT_LOST:
+		g->lost++;
+		break;
+	case CLIENT_UNKNOWN:
+		g->unknown++;
+		break;
+	case CLIENT_NONE:
+	case CLIENT_PENDING:
+		g->starting++;
+		break;
+	}
+}
+
+static int
+fill_summary(struct job_summary *s, const struct local_job *j)
+{
+	const struct job *job = local_job_wanted(j);
+
+	if (str_set(&s->job_id, job->id) < 0 || str_set(&s->namespace, job->namespace) < 0)
+		return -ENOMEM;
+	s->create_index = job->create_index;
+	s->modify_index = job->modify_index;
+	for (size_t i = 0; i < job->task_groups.n; i++) {
+		if (!map_put(group_summary, &s->summary, job->task_groups.v[i].name))
+			return -ENOMEM;
+	}
+	for (const struct local_alloc *la = j->allocs; la; la = la->next) {
+		struct group_summary *g = map_put(group_summary, &s->summary, la->sa->a.task_group);
+
+		if (!g)
+			return -ENOMEM;
+		count_alloc(g, &la->sa->a);
+	}
+	for (const struct local_slot *slot = j->first_unplaced; slot; slot = slot->next_unplaced) {
+		struct group_summary *g = map_put(group_summary, &s->summary, slot->group->name);
+
+		if (!g)
+			return -ENOMEM;
+		g->queued++;
+	}
+	return 0;
+}
+
+static int
+add_stub(struct api_list *list, const struct local_job *j)
+{
+	cleanup_done(job_stub) struct job_stub stub;
+	char why[WHY_SIZE];
+
+	job_stub_init(&stub);
+	describe_job(j, why);
+	if (job_stub_fill(&stub, local_job_wanted(j)) < 0 ||
+	    fill_summary(&stub.job_summary, j) < 0 || str_set(&stub.status_description, why) < 0)
+		return -ENOMEM;
+	stub.status = local_job_status(j);
+	api_list_add(list, &job_stub_type, &stub);
+	return 0;
+}
+
+void
+local_api_list_jobs(struct sup *sup, struct api_req *req)
+{
+	struct local *l = local_of_sup(sup);
+	cleanup_free struct local_key **jobs = local_map_sorted(&l->jobs);
+	struct api_list list;
+
+	api_list_begin(&list, req);
+	for (size_t i = 0; jobs && i < l->jobs.n; i++) {
+		const struct local_job *j = (const struct local_job *)(const void *)jobs[i];
+		const struct job *job = local_job_wanted(j);
+
+		if (j->purge || !api_prefix_fits(req, job->id) ||
+		    !api_namespace_fits(req, job->namespace))
+			continue;
+		if (add_stub(&list, j) < 0)
+			list.json.failed = true;
+	}
+	api_list_reply(&list, req);
+}
+
+void
+local_api_get_job(struct sup *sup, struct api_req *req)
+{
+	struct local_job *j = find_job(sup, req);
+	char why[WHY_SIZE];
+	struct job view;
+
+	if (!j)
+		return;
+	describe_job(j, why);
+	view = *local_job_wanted(j); /* shares all but these two */
+	view.status = local_job_status(j);
+	view.status_description = why[0] ? why : NULL;
+	api_reply_model(req, &job_type, &view);
+}
+
+void
+local_api_job_allocs(struct sup *sup, struct api_req *req)
+{
+	struct local_job *j = find_job(sup, req);
+	struct api_list list;
+
+	if (!j)
+		return;
+	api_list_begin(&list, req);
+	for (struct local_alloc *la = j->allocs; la; la = la->next)
+		api_list_add_alloc(&list, la->sa);
+	api_list_reply(&list, req);
+}
+
+void
+local_api_job_evals(struct sup *sup, struct api_req *req)
+{
+	struct local_job *j = find_job(sup, req);
+	struct api_list list;
+
+	if (!j)
+		return;
+	api_list_begin(&list, req);
+	for (struct local_eval *ev = local_of_sup(sup)->last_eval; ev; ev = ev->prev) {
+		if (ev->job == j)
+			api_list_add(&list, &eval_type, &ev->ev);
+	}
+	api_list_reply(&list, req);
+}
+
+void
+local_api_job_summary(struct sup *sup, struct api_req *req)
+{
+	struct local_job *j = find_job(sup, req);
+	cleanup_done(job_summary) struct job_summary summary;
+
+	job_summary_init(&summary);
+	if (!j)
+		return;
+	if (fill_summary(&summary, j) < 0)
+		api_reply_error(req, 500, "no memory for the summary");
+	else
+		api_reply_model(req, &job_summary_type, &summary);
+}
+
+void
+local_api_job_versions(struct sup *sup, struct api_req *req)
+{
+	struct local_job *j = find_job(sup, req);
+	struct api_list list = { .flags = api_model_flags(req) };
+
+	if (!j)
+		return;
+	text_printf(&list.json, "{\"Versions\":[");
+	for (const struct local_version *v = j->versions; v; v = v->older)
+		api_list_add(&list, &job_type, &v->ref->job);
+	text_printf(&list.json,
+	    "],\"Diffs\":null,\"Index\":%llu,\"KnownLeader\":true,\"LastContact\":0}",
+	    (unsigned long long)local_of_sup(sup)->index);
+	api_reply_take(req, &list.json);
+}
+
+/* --- registering --- */
+
+static void
+check_task(const struct task_group *g, const struct task *t, struct problems *p)
+{
+	const struct driver_ops *driver = driver_find(str(t->driver));
+	struct err e = { 0 };
+
+	if (!driver)
+		(void)model_problem(p, "group \"%s\", task \"%s\": unknown driver \"%s\"",
+		    str(g->name), str(t->name), str(t->driver));
+	else if (driver->check(t, &e) < 0)
+		(void)model_problem(
+		    p, "group \"%s\", task \"%s\": %s", str(g->name), str(t->name), e.msg);
+}
+
+static void
+check_volume(struct local *l, const struct job *job, const struct task_group *g,
+    const struct volume_request *vr, struct problems *p)
+{
+	if (vr->type != VOLUME_CSI)
+		return;
+	for (int64_t i = 0; i < (vr->per_alloc ? g->count : 1); i++) {
+		cleanup_free char *id = NULL;
+
+		if (local_volume_id(vr, i, &id) == 0 && !local_volume_find(l, job->namespace, id))
+			(void)model_problem(
+			    p, "group \"%s\": volume \"%s\" does not exist", str(g->name), id);
+	}
+}
+
+static int
+check_job(struct local *l, const struct job *job, struct err *e)
+{
+	struct problems p = { 0 };
+	int r;
+
+	if (!name_is_component(job->namespace))
+		(void)model_problem(&p, "namespace \"%.140s\" is not a name", job->namespace);
+	job_validate(job, &p);
+	job_validate_local(job, &p);
+	local_place_validate(job, &p);
+	for (size_t i = 0; i < job->task_groups.n; i++) {
+		const struct task_group *g = &job->task_groups.v[i];
+
+		for (size_t k = 0; k < g->tasks.n; k++)
+			check_task(g, &g->tasks.v[k], &p);
+		for (size_t k = 0; k < g->volumes.n; k++)
+			check_volume(l, job, g, &g->volumes.v[k].value, &p);
+	}
+	r = problems_err(&p, e);
+	problems_done(&p);
+	return r;
+}
+
+/* The body's job, completed and checked. */
+static int
+read_job(struct sup *sup, struct api_req *req, struct job *ret, struct err *e)
+{
+	const char *id = api_param(req, 0), *namespace = api_query(req, "namespace");
+	const json_t *body = api_body(req, e), *json = json_object_get(body, "Job");
+	int r;
+
+	if (!body)
+		return -EINVAL;
+	if (!json_is_object(json))
+		return err_say(e, -EINVAL, "the body has no object Job");
+	r = model_from_json(&job_type, json, ret, e);
+	if (r < 0)
+		return r;
+	if (namespace && *namespace && !ret->namespace && str_set(&ret->namespace, namespace) < 0)
+		return err_set(e, -ENOMEM, "read the job");
+	if (id && strcmp(id, str(ret->id)) != 0)
+		return err_say(e, -EINVAL, "Job ID \"%.140s\" does not match the id in the path",
+		    str(ret->id));
+	if (job_complete(ret) < 0)
+		return err_set(e, -ENOMEM, "read the job");
+	return check_job(local_of_sup(sup), ret, e);
+}
+
+/* EnforceIndex: the job is as the caller saw it. 0 or -EEXIST. */
+static int
+check_index(struct local *l, struct api_req *req, const struct job *job, struct err *e)
+{
+	const json_t *body = api_body(req, e);
+	const struct local_job *j = local_job_find(l, job->namespace, job->id);
+	json_int_t want = json_integer_value(json_object_get(body, "JobModifyIndex"));
+	uint64_t have = j ? local_job_wanted(j)->job_modify_index : 0;
+
+	if (!json_is_true(json_object_get(body, "EnforceIndex")) || (uint64_t)want == have)
+		return 0;
+	if (want == 0)
+		return err_say(e, -EEXIST, "Enforcing job modify index 0: job already exists");
+	return err_say(e, -EEXIST, "Enforcing job modify index %lld: job %s with index %llu",
+	    (long long)want, have ? "exists" : "does not exist", (unsigned long long)have);
+}
+
+void
+local_api_register_job(struct sup *sup, struct api_req *req)
+{
+	struct local *l = local_of_sup(sup);
+	cleanup_done(job) struct job job;
+	struct err e = { 0 };
+	struct local_job *j;
+	struct local_eval *ev;
+	bool changed;
+	int r;
+
+	job_init(&job);
+	r = read_job(sup, req, &job, &e);
+	if (r >= 0)
+		r = check_index(l, req, &job, &e);
+	if (r < 0) {
+		api_reply_error(req, r == -ENOMEM ? 500 : r == -EEXIST ? 409 : 400, "%s", e.msg);
+		return;
+	}
+	j = local_job_put(l, &job, &changed);
+	ev = j ? local_eval_new(l, j, "job-register") : NULL;
+	if (!ev) {
+		api_reply_error(req, 500, "no memory to register the job");
+		return;
+	}
+	local_reconcile_job(l, j, ev, true);
+	local_job_trim(l, j);
+	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index);
+}
+
+/* --- stopping --- */
+
+static bool
+says_yes(const char *value)
+{
+	return value && (strcmp(value, "true") == 0 || strcmp(value, "1") == 0);
+}
+
+static struct local_eval *
+stop_job(struct local *l, struct local_job *j, bool purge)
+{
+	cleanup_done(job) struct job stopped;
+	struct local_eval *ev;
+	bool changed;
+
+	if (job_copy(local_job_wanted(j), &stopped) < 0)
+		return NULL;
+	stopped.stop = true;
+	if (!local_job_put(l, &stopped, &changed))
+		return NULL;
+	ev = local_eval_new(l, j, "job-deregister");
+	if (!ev)
+		return NULL;
+	if (purge) {
+		j->purge = true;
+		turn_write(l->base.sup, &j->versions->row);
+	}
+	local_reconcile_job(l, j, ev, false);
+	if (!purge)
+		return ev;
+	for (struct local_alloc *la = j->allocs, *next; la; la = next) {
+		next = la->next;
+		if (la->over)
+			local_alloc_done(l, la);
+	}
+	return ev;
+}
+
+/* Answers as soon as the wish is durable (row G31). */
+void
+local_api_delete_job(struct sup *sup, struct api_req *req)
+{
+	struct local *l = local_of_sup(sup);
+	struct local_job *j = find_job(sup, req);
+	struct local_eval *ev;
+
+	if (!j)
+		return;
+	ev = stop_job(l, j, says_yes(api_query(req, "purge")));
+	if (!ev) {
+		api_reply_error(req, 500, "no memory to stop the job");
+		return;
+	}
+	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index);
+	local_job_trim(l, j);
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_jobs.c: jobs and their versions. Runs in: supervisor. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "supervisor/source/local/local.h"
+#include "supervisor/store/store.h"
+
+#define VERSIONS_KEPT 6
+
+/* Column `current` of a job's row. */
+enum { ROW_OLD = 0, ROW_WANTED = 1, ROW_PURGED = 2 };
+
+struct local_job *
+local_job_find_any(struct local *l, const char *namespace, const char *id)
+{
+	cleanup_free char *name = NULL;
+
+	if (asprintf(&name, "%s/%s", namespace, id) < 0)
+		return NULL;
+	return (struct local_job *)(void *)local_map_find(&l->jobs, name);
+}
+
+struct local_job *
+local_job_find(struct local *l, const char *namespace, const char *id)
+{
+	struct local_job *j = local_job_find_any(l, namespace, id);
+
+	return j && !j->purge ? j : NULL;
+}
+
+/* --- rows --- */
+
+static int
+write_version(struct sup *sup, struct dirty *d, struct err *e)
+{
+	struct local_version *v =
+	    (struct local_version *)(void *)((char *)d - offsetof(struct local_version, row));
+	const struct job *job = &v->ref->job;
+	struct text json = { 0 };
+	int state, r;
+
+	if (v->gone)
+		return STORE_EXEC(sup->store, STMT_JOB_DELETE, e, SV_TEXT(job->namespace),
+		    SV_TEXT(job->id), SV_INT(job->version));
+	state = v->job->versions != v ? ROW_OLD : v->job->purge ? ROW_PURGED : ROW_WANTED;
+	if (model_to_text(&job_type, job, MODEL_COMPACT, &json) < 0)
+		return err_set(e, -ENOMEM, "write job %s", job->id);
+	r = STORE_EXEC(sup->store, STMT_JOB_PUT, e, SV_TEXT(job->namespace), SV_TEXT(job->id),
+	    SV_INT(job->version), SV_INT(state), SV_TEXT(json.text));
+	text_done(&json);
+	return r;
+}
+
+static void
+on_version_written(struct sup *sup, struct dirty *d)
+{
+	struct local_version *v =
+	    (struct local_version *)(void *)((char *)d - offsetof(struct local_version, row));
+
+	if (!v->gone)
+		return;
+	job_ref_put(v->ref);
+	free(v);
+}
+
+/* Takes over ref. NULL: no memory, ref is given back. */
+static struct local_version *
+add_version(struct local_job *j, struct job_ref *ref)
+{
+	struct local_version *v = calloc(1, sizeof *v);
+
+	if (!v) {
+		job_ref_put(ref);
+		return NULL;
+	}
+	v->ref = ref;
+	v->job = j;
+	v->row.write = write_version;
+	v->row.written = on_version_written;
+	v->older = j->versions;
+	j->versions = v;
+	return v;
+}
+
+/* Its row is deleted; v is freed after the commit. It is in no list any more. */
+static void
+drop_version(struct local *l, struct local_version *v)
+{
+	v->gone = true;
+	v->older = NULL;
+	turn_write(l->base.sup, &v->row);
+}
+
+/* --- jobs --- */
+
+static struct local_job *
+add_job(struct local *l, const char *namespace, const char *id)
+{
+	struct local_job *j = calloc(1, sizeof *j);
+
+	if (!j)
+		return NULL;
+	if (asprintf(&j->name, "%s/%s", namespace, id) < 0) {
+		free(j);
+		return NULL;
+	}
+	if (local_map_add(&l->jobs, &j->key, j->name) < 0) {
+		free(j->name);
+		free(j);
+		return NULL;
+	}
+	return j;
+}
+
+static void
+free_groups(struct local_job *j)
+{
+	for (size_t i = 0; i < j->n_groups; i++) {
+		for (size_t k = 0; k < j->groups[i]->n_slots; k++)
+			free(j->groups[i]->slots[k]);
+		free(j->groups[i]->slots);
+		free(j->groups[i]->name);
+		free(j->groups[i]);
+	}
+	free(j->groups);
+}
+
+void
+local_job_free(struct local *l, struct local_job *j)
+{
+	local_map_remove(&l->jobs, &j->key);
+	while (j->versions) {
+		struct local_version *v = j->versions;
+
+		j->versions = v->older;
+		turn_forget_write(l->base.sup, &v->row);
+		job_ref_put(v->ref);
+		free(v);
+	}
+	free_groups(j);
+	free(j->name);
+	free(j);
+}
+
+static void
+forget_job(struct local *l, struct local_job *j)
+{
+	log_info("job %s is purged", j->name);
+	local_evals_forget_job(l, j);
+	while (j->versions) {
+		struct local_version *v = j->versions;
+
+		j->versions = v->older;
+		drop_version(l, v);
+	}
+	/* What the rows still need is in the versions; write_version() does not look at the job of
+	 * one that is gone. */
+	local_job_free(l, j);
+}
+
+void
+local_job_trim(struct local *l, struct local_job *j)
+{
+	unsigned kept = 0;
+
+	if (j->purge && !j->allocs) {
+		forget_job(l, j);
+		return;
+	}
+	for (struct local_version **at = &j->versions; *at;) {
+		struct local_version *v = *at;
+
+		if (kept < VERSIONS_KEPT || v->ref->refs > 1) {
+			kept++;
+			at = &v->older;
+			continue;
+		}
+		*at = v->older;
+		drop_version(l, v);
+	}
+}
+
+/* The version that is wanted now gets all of *job but what a server keeps. */
+static int
+put_version(struct local *l, struct local_job *j, struct job *job)
+{
+	struct local_version *old = j->versions, *v;
+	struct job_ref *ref;
+	uint64_t index = local_index_next(l);
+
+	job->version = old ? old->ref->job.version + 1 : 0;
+	job->create_index = old ? old->ref->job.create_index : index;
+	job->modify_index = job->job_modify_index = index;
+	job->submit_time = local_now_ns();
+	job->status = JOB_PENDING;
+	ref = job_ref_new(job);
+	if (!ref)
+		return -ENOMEM;
+	v = add_version(j, ref);
+	if (!v)
+		return -ENOMEM;
+	turn_write(l->base.sup, &v->row);
+	if (old)
+		turn_write(l->base.sup, &old->row);
+	return 0;
+}
+
+struct local_job *
+local_job_put(struct local *l, struct job *job, bool *ret_changed)
+{
+	struct local_job *j = local_job_find_any(l, job->namespace, job->id);
+	bool added = !j;
+
+	if (!j)
+		j = add_job(l, job->namespace, job->id);
+	if (!j)
+		return NULL;
+	if (!added && j->purge) {
+		j->purge = false;
+		turn_write(l->base.sup, &j->versions->row);
+	}
+	if (!added && model_equal(&job_type, job, local_job_wanted(j))) {
+		*ret_changed = false;
+		job_done(job);
+		return j;
+	}
+	if (put_version(l, j, job) < 0) {
+		if (added)
+			local_job_free(l, j);
+		return NULL;
+	}
+	*ret_changed = true;
+	local_job_trim(l, j);
+	return j;
+}
+
+enum job_status
+local_job_status(const struct local_job *j)
+{
+	bool live = false;
+
+	if (j->blocked)
+		return JOB_PENDING;
+	for (const struct local_alloc *la = j->allocs; la && !live; la = la->next)
+		live = !la->over;
+	if (live)
+		return JOB_RUNNING;
+	for (size_t i = 0; i < j->n_groups; i++) {
+		for (size_t k = 0; k < j->groups[i]->n_slots; k++) {
+			if (j->groups[i]->slots[k]->waits)
+				return JOB_PENDING;
+		}
+	}
+	return JOB_DEAD;
+}
+
+/* --- slots --- */
+
+static struct local_group *
+get_group(struct local_job *j, const char *name)
+{
+	struct local_group *g, **grown;
+
+	for (size_t i = 0; i < j->n_groups; i++) {
+		if (strcmp(j->groups[i]->name, name) == 0)
+			return j->groups[i];
+	}
+	grown = reallocarray(j->groups, j->n_groups + 1, sizeof *grown);
+	if (!grown)
+		return NULL;
+	j->groups = grown;
+	g = calloc(1, sizeof *g);
+	if (!g || !(g->name = strdup(name))) {
+		free(g);
+		return NULL;
+	}
+	j->groups[j->n_groups++] = g;
+	return g;
+}
+
+struct local_slot *
+local_slot_get(struct local_job *j, const char *group, int64_t index)
+{
+	struct local_group *g = get_group(j, group);
+	struct local_slot **grown, *slot;
+
+	if (!g || index < 0)
+		return NULL;
+	if ((size_t)index >= g->n_slots) {
+		grown = reallocarray(g->slots, (size_t)index + 1, sizeof *grown);
+		if (!grown)
+			return NULL;
+		g->slots = grown;
+	}
+	while ((size_t)index >= g->n_slots) {
+		slot = calloc(1, sizeof *slot);
+		if (!slot)
+			return NULL;
+		slot->job = j;
+		slot->group = g;
+		slot->index = (int64_t)g->n_slots;
+		g->slots[g->n_slots++] = slot;
+	}
+	return g->slots[index];
+}
+
+/* --- at start --- */
+
+static int
+load_version(void *arg, const struct store_row *row, struct err *e)
+{
+	struct local *l = arg;
+	const char *namespace = store_col_text(row, 0), *id = store_col_text(row, 1),
+		   *json = store_col_text(row, 4);
+	cleanup_done(job) struct job job;
+	struct local_job *j;
+	struct job_ref *ref;
+	struct err why = { 0 };
+
+	job_init(&job);
+	if (model_from_text(&job_type, json, strlen(json), &job, &why) < 0) {
+		log_error("state.db: a version of job %s is left alone: %s", id, why.msg);
+		return 0;
+	}
+	j = local_job_find_any(l, namespace, id);
+	if (!j)
+		j = add_job(l, namespace, id);
+	ref = j ? job_ref_new(&job) : NULL;
+	if (!ref || !add_version(j, ref))
+		return err_set(e, -ENOMEM, "read the jobs of state.db");
+	j->purge = store_col_int(row, 3) == ROW_PURGED;
+	return 0;
+}
+
+int
+local_jobs_load(struct local *l, struct err *e)
+{
+	return store_each(l->base.sup->store, STMT_JOB_ALL, NULL, 0, load_version, l, e);
+}
+
+struct job_ref *
+local_jobs_ref(struct sup *sup, const char *namespace, const char *id, uint64_t version)
+{
+	struct local_job *j = local_job_find_any(local_of_sup(sup), namespace, id);
+
+	for (struct local_version *v = j ? j->versions : NULL; v; v = v->older) {
+		if (v->ref->job.version == version)
+			return job_ref_get(v->ref);
+	}
+	return NULL;
+}

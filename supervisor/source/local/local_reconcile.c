@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * local_reconcile.c: makes of a job what is wanted of it, slot by slot (local_slot.h decides, this
+ * acts), and keeps what does not fit as a blocked evaluation (row G09). An alloc that changes costs
+ * its own slot, never its job. Runs in: supervisor.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "supervisor/source/local/local.h"
+
+/* --- slots that wait for their alloc to end --- */
+
+/* One slot less waits under ev: with the last one it is complete. */
+static void
+drop_waiter(struct local *l, struct local_eval *ev)
+{
+	if (--ev->n_waiting == 0)
+		local_eval_close(l, ev, EVAL_COMPLETE, NULL);
+}
+
+static void
+forget_wait(struct local *l, struct local_slot *slot)
+{
+	struct local_eval *ev = slot->waits;
+
+	slot->waits = NULL;
+	if (ev)
+		drop_waiter(l, ev);
+}
+
+static void
+wait_for_end(struct local *l, struct local_slot *slot, struct local_eval *ev)
+{
+	struct local_eval *before = slot->waits;
+
+	if (before == ev)
+		return;
+	slot->waits = ev;
+	ev->n_waiting++;
+	if (before)
+		drop_waiter(l, before);
+}
+
+/* --- slots for which there is no room --- */
+
+static void
+unlist_job(struct local *l, struct local_job *j)
+{
+	*(j->prev_blocked ? &j->prev_blocked->next_blocked : &l->first_blocked) = j->next_blocked;
+	*(j->next_blocked ? &j->next_blocked->prev_blocked : &l->last_blocked) = j->prev_blocked;
+	j->prev_blocked = j->next_blocked = NULL;
+}
+
+static void
+list_job(struct local *l, struct local_job *j)
+{
+	j->prev_blocked = l->last_blocked;
+	*(l->last_blocked ? &l->last_blocked->next_blocked : &l->first_blocked) = j;
+	l->last_blocked = j;
+}
+
+static void
+unqueue(struct local_slot *slot)
+{
+	struct local_job *j = slot->job;
+
+	if (!slot->unplaced)
+		return;
+	*(slot->prev_unplaced ? &slot->prev_unplaced->next_unplaced : &j->first_unplaced) =
+	    slot->next_unplaced;
+	*(slot->next_unplaced ? &slot->next_unplaced->prev_unplaced : &j->last_unplaced) =
+	    slot->prev_unplaced;
+	slot->prev_unplaced = slot->next_unplaced = NULL;
+	slot->unplaced = false;
+}
+
+static void
+queue(struct local_slot *slot)
+{
+	struct local_job *j = slot->job;
+
+	if (slot->unplaced)
+		return;
+	slot->unplaced = true;
+	slot->prev_unplaced = j->last_unplaced;
+	*(j->last_unplaced ? &j->last_unplaced->next_unplaced : &j->first_unplaced) = slot;
+	j->last_unplaced = slot;
+}
+
+/* Notes in ev why the group does not fit. Takes over *m. True: it is news. */
+static bool
+note_failure(struct local_eval *ev, const char *group, struct alloc_metric *m)
+{
+	struct alloc_metric *known = map_get(alloc_metric, &ev->ev.failed_tg_allocs, group);
+
+	if (known) {
+		m->allocation_time = known->allocation_time;
+		m->coalesced_failures = known->coalesced_failures;
+		if (model_equal(&alloc_metric_type, known, m)) {
+			alloc_metric_done(m);
+			return false;
+		}
+		alloc_metric_done(known);
+	} else {
+		known = map_put(alloc_metric, &ev->ev.failed_tg_allocs, group);
+	}
+	if (!known) {
+		alloc_metric_done(m);
+		return false;
+	}
+	*known = *m;
+	alloc_metric_init(m);
+	return true;
+}
+
+/* The blocked evaluation that follows ev. */
+static struct local_eval *
+block(struct local *l, struct local_job *j, struct local_eval *ev)
+{
+	struct local_eval *b = j->blocked;
+
+	if (!b) {
+		b = local_eval_new(l, j, "queued-allocs");
+		if (!b)
+			return NULL;
+		b->ev.status = EVAL_BLOCKED;
+		(void)str_set(&b->ev.status_description, "created to place remaining allocations");
+		(void)str_set(&b->ev.previous_eval, ev->ev.id);
+		j->blocked = b;
+		list_job(l, j);
+	}
+	if (ev != b)
+		(void)str_set(&ev->ev.blocked_eval, b->ev.id);
+	return b;
+}
+
+static void
+count_queued(struct local_job *j)
+{
+	struct int_map *queued = &j->blocked->ev.queued_allocations;
+
+	for (size_t i = 0; i < queued->n; i++)
+		queued->v[i].value = 0;
+	for (struct local_slot *slot = j->first_unplaced; slot; slot = slot->next_unplaced) {
+		int64_t *n = int_map_at(queued, slot->group->name);
+
+		if (n)
+			++*n;
+	}
+}
+
+/* All slots of the job have their place: what was blocked is done. */
+static void
+unblock(struct local *l, struct local_job *j)
+{
+	struct local_eval *b = j->blocked;
+
+	if (!b || j->first_unplaced)
+		return;
+	count_queued(j);
+	j->blocked = NULL;
+	unlist_job(l, j);
+	local_eval_close(l, b, EVAL_COMPLETE, NULL);
+}
+
+/* --- acting --- */
+
+/* 1 placed, 0 there is no room. */
+static int
+try_place(struct local *l, struct local_slot *slot, struct local_eval *ev)
+{
+	cleanup_done(alloc_metric) struct alloc_metric m, copy;
+	struct local_eval *b;
+	int64_t *n;
+
+	alloc_metric_init(&m);
+	alloc_metric_init(&copy);
+	if (local_place_fits(l, slot, &m)) {
+		int r = local_place(l, slot, ev, &m);
+
+		if (r < 0)
+			log_error("job %s: place %s[%lld]: %s", slot->job->name, slot->group->name,
+			    (long long)slot->index, strerror(-r));
+		unqueue(slot);
+		return 1;
+	}
+	queue(slot);
+	b = block(l, slot->job, ev);
+	if (b && b != ev) {
+		struct alloc_metric *known =
+		    map_get(alloc_metric, &ev->ev.failed_tg_allocs, slot->group->name);
+
+		if (known)
+			known->coalesced_failures++;
+		else if (alloc_metric_copy(&m, &copy) == 0)
+			(void)note_failure(ev, slot->group->name, &copy);
+		n = int_map_at(&ev->ev.queued_allocations, slot->group->name);
+		if (n)
+			++*n;
+	}
+	if (b && note_failure(b, slot->group->name, &m))
+		local_eval_changed(l, b);
+	return 0;
+}
+
+static void
+update_in_place(struct local *l, struct local_alloc *la, struct local_eval *ev)
+{
+	struct sup_alloc *sa = la->sa;
+	struct job_ref *old = sa->job, *new = la->job->versions->ref;
+
+	sa->job = job_ref_get(new);
+	sa->group = job_group(&new->job, sa->a.task_group);
+	if (!la->runs_by)
+		la->runs_by = old;
+	else
+		job_ref_put(old);
+	(void)str_set(&sa->a.eval_id, ev->ev.id);
+	sa->a.modify_index = sa->a.alloc_modify_index = local_index_next(l);
+	alloc_changed(l->base.sup, sa);
+	client_alloc_update(l->base.sup, sa);
+}
+
+static enum local_outdated
+how_outdated(const struct local_alloc *la, const struct task_group *wanted_group)
+{
+	const struct job *wanted = local_job_wanted(la->job), *has = &la->sa->job->job;
+
+	if (has->version == wanted->version)
+		return LOCAL_CURRENT;
+	return group_needs_replacement(has, la->sa->group, wanted, wanted_group, NULL, 0)
+		   ? LOCAL_UPDATE_REPLACE
+		   : LOCAL_UPDATE_IN_PLACE;
+}
+
+static struct local_slot_facts
+look(struct local_slot *slot, bool again)
+{
+	const struct job *wanted = local_job_wanted(slot->job);
+	const struct task_group *group = job_group(wanted, slot->group->name);
+	const struct local_alloc *la = slot->current;
+	struct local_slot_facts f = {
+		.wanted = !wanted->stop && !slot->job->purge && group && slot->index < group->count,
+		.again = again,
+		.exists = la != NULL,
+	};
+
+	if (!la)
+		return f;
+	f.told_to_stop = alloc_server_terminal(&la->sa->a);
+	f.ended = alloc_client_terminal(&la->sa->a);
+	f.holds_claims = la->n_claims > 0;
+	f.lease_ended = f.ended && local_alloc_stopped_by_lease(&la->sa->a);
+	f.outdated = f.wanted ? how_outdated(la, group) : LOCAL_CURRENT;
+	return f;
+}
+
+static void
+act(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
+    enum local_slot_action action, struct local_eval *ev)
+{
+	struct local_alloc *la = slot->current;
+
+	if (action != LOCAL_SLOT_WAIT && action != LOCAL_SLOT_REPLACE)
+		forget_wait(l, slot);
+	if (action != LOCAL_SLOT_PLACE)
+		unqueue(slot);
+	switch (action) {
+	case LOCAL_SLOT_KEEP:
+		if (!f->wanted && f->ended)
+			local_alloc_done(l, la);
+		break;
+	case LOCAL_SLOT_STOP:
+		local_alloc_stop(l, la, "alloc not needed due to job update");
+		break;
+	case LOCAL_SLOT_REPLACE:
+		local_alloc_stop(l, la, "alloc is being updated due to job update");
+		wait_for_end(l, slot, ev);
+		break;
+	case LOCAL_SLOT_WAIT:
+		/* Durable, where only memory knew that a successor is wanted. */
+		local_alloc_stop(l, la, "alloc is being replaced");
+		wait_for_end(l, slot, ev);
+		break;
+	case LOCAL_SLOT_UPDATE:
+		update_in_place(l, la, ev);
+		break;
+	case LOCAL_SLOT_PLACE:
+		if (la)
+			local_alloc_stop(l, la, "alloc is being replaced");
+		(void)try_place(l, slot, ev);
+		break;
+	}
+}
+
+static bool
+needs_eval(enum local_slot_action action)
+{
+	return action != LOCAL_SLOT_KEEP && action != LOCAL_SLOT_STOP;
+}
+
+static void
+finish(struct local *l, struct local_job *j, struct local_eval *ev)
+{
+	if (ev && ev != j->blocked) {
+		if (ev->n_waiting == 0)
+			local_eval_close(l, ev, EVAL_COMPLETE, NULL);
+		else if (str_set(&ev->ev.status_description,
+			     "waits for allocations to end before they are replaced") == 0)
+			local_eval_changed(l, ev);
+	}
+	unblock(l, j);
+	if (j->blocked) {
+		count_queued(j);
+		turn_write(l->base.sup, &j->blocked->row);
+	}
+}
+
+/* Under which evaluation an alloc's end is handled: the one that waits for it, or the blocked one,
+ * or a new one. */
+static struct local_eval *
+choose_eval(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
+    enum local_slot_action action)
+{
+	struct local_eval *ev = slot->waits;
+
+	if (!ev && action == LOCAL_SLOT_PLACE)
+		ev = slot->job->blocked;
+	if (ev || !needs_eval(action))
+		return ev;
+	ev = local_eval_new(l, slot->job, f->told_to_stop ? "alloc-stop" : "alloc-failure");
+	if (!ev)
+		log_error("job %s: no memory for an evaluation", slot->job->name);
+	return ev;
+}
+
+void
+local_reconcile_slot(struct local *l, struct local_slot *slot, struct local_eval *ev)
+{
+	struct local_slot_facts f = look(slot, false);
+	enum local_slot_action action = local_slot_decide(&f);
+
+	if (!ev)
+		ev = choose_eval(l, slot, &f, action);
+	if (!ev && needs_eval(action))
+		return;
+	act(l, slot, &f, action, ev);
+	if (ev || slot->job->blocked)
+		finish(l, slot->job, ev);
+}
+
+/* Makes the slots that the wanted version counts. */
+static int
+make_slots(struct local_job *j)
+{
+	const struct job *wanted = local_job_wanted(j);
+
+	for (size_t i = 0; i < wanted->task_groups.n; i++) {
+		const struct task_group *g = &wanted->task_groups.v[i];
+
+		if (g->count > 0 && !local_slot_get(j, g->name, g->count - 1))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void
+local_reconcile_job(struct local *l, struct local_job *j, struct local_eval *ev, bool again)
+{
+	if (make_slots(j) < 0) {
+		log_error("job %s: no memory to place it", j->name);
+		if (ev)
+			local_eval_close(l, ev, EVAL_FAILED, "no memory");
+		return;
+	}
+	for (size_t i = 0; i < j->n_groups; i++) {
+		for (size_t k = 0; k < j->groups[i]->n_slots; k++) {
+			struct local_slot *slot = j->groups[i]->slots[k];
+			struct local_slot_facts f = look(slot, again);
+			enum local_slot_action action = local_slot_decide(&f);
+
+			if (!ev && needs_eval(action))
+				ev = local_eval_new(l, j, "node-update");
+			if (ev || !needs_eval(action))
+				act(l, slot, &f, action, ev);
+		}
+	}
+	finish(l, j, ev);
+}
+
+/* --- trying again --- */
+
+static bool
+has_per_alloc(const struct task_group *g)
+{
+	for (size_t i = 0; g && i < g->volumes.n; i++) {
+		if (g->volumes.v[i].value.per_alloc)
+			return true;
+	}
+	return false;
+}
+
+/* Each group until it does not fit: what holds for one of its slots holds for the others, but for
+ * volumes of their own. */
+static void
+retry_job(struct local *l, struct local_job *j)
+{
+	const struct local_group *full = NULL;
+	struct local_slot *next;
+	bool placed = false;
+
+	for (struct local_slot *slot = j->first_unplaced; slot; slot = next) {
+		next = slot->next_unplaced;
+		if (slot->group == full)
+			continue;
+		if (try_place(l, slot, j->blocked) > 0)
+			placed = true;
+		else if (!has_per_alloc(job_group(local_job_wanted(j), slot->group->name)))
+			full = slot->group;
+	}
+	if (!placed)
+		return;
+	if (j->first_unplaced) {
+		count_queued(j);
+		local_eval_changed(l, j->blocked);
+	}
+	unblock(l, j);
+}
+
+static int
+on_retry(sd_event_source *source, void *userdata)
+{
+	struct local *l = userdata;
+	struct local_job *next;
+
+	for (struct local_job *j = l->first_blocked; j; j = next) {
+		next = j->next_blocked;
+		retry_job(l, j);
+	}
+	return 0;
+}
+
+void
+local_retry_soon(struct local *l)
+{
+	if (l->first_blocked && l->retry)
+		(void)sd_event_source_set_enabled(l->retry, SD_EVENT_ONESHOT);
+}
+
+int
+local_reconcile_init(struct local *l, struct err *e)
+{
+	int r = sd_event_add_defer(l->base.sup->event, &l->retry, on_retry, l);
+
+	if (r < 0)
+		return err_set(e, r, "start the local source");
+	/* After whatever else is ready: many allocs that end at once are one retry. */
+	(void)sd_event_source_set_priority(l->retry, SD_EVENT_PRIORITY_IDLE);
+	(void)sd_event_source_set_enabled(l->retry, SD_EVENT_OFF);
+	return 0;
+}
+
+/* The evaluations that were open when the agent ended: per job the newest of each kind goes on. */
+static struct local_eval *
+take_up_evals(struct local *l, struct local_job *j)
+{
+	struct local_eval *pending = NULL;
+
+	for (struct local_eval *ev = l->last_eval; ev; ev = ev->prev) {
+		if (ev->job != j)
+			continue;
+		if (ev->ev.status == EVAL_PENDING && !pending) {
+			pending = ev;
+		} else if (ev->ev.status == EVAL_BLOCKED && !j->blocked) {
+			j->blocked = ev;
+			list_job(l, j);
+		} else {
+			local_eval_close(l, ev, EVAL_CANCELLED, "superseded by a newer evaluation");
+		}
+	}
+	return pending ? pending : j->blocked;
+}
+
+void
+local_reconcile_start(struct local *l)
+{
+	struct local_key **jobs = local_map_sorted(&l->jobs);
+	size_t n = l->jobs.n;
+
+	for (size_t i = 0; jobs && i < n; i++) {
+		struct local_job *j = (struct local_job *)(void *)jobs[i];
+
+		local_reconcile_job(l, j, take_up_evals(l, j), false);
+		for (struct local_alloc *la = j->allocs, *next; la; la = next) {
+			next = la->next;
+			if (la->over && la->slot->current != la)
+				local_alloc_done(l, la);
+		}
+		local_job_trim(l, j);
+	}
+	free(jobs);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* local_slot.h: what is to be done about "job.group[index]": the decision, without its effects.
+ * Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_LOCAL_SLOT_H
+#define DROVER_SUPERVISOR_LOCAL_SLOT_H
+
+#include <stdbool.h>
+
+enum local_outdated {
+	LOCAL_CURRENT, /* the alloc is of the wanted version */
+	LOCAL_UPDATE_IN_PLACE,
+	LOCAL_UPDATE_REPLACE,
+};
+
+/* What is known of a slot and its newest alloc. */
+struct local_slot_facts {
+	bool wanted; /* the job runs, has the group, and its count reaches this index */
+	bool again;  /* an operator asks for what should run: also for what has ended by itself */
+	bool exists; /* there is an alloc; the rest is about it */
+	bool told_to_stop; /* DesiredStatus stop or evict */
+	bool ended;        /* ClientStatus is terminal */
+	bool holds_claims;
+	bool lease_ended; /* its executor stopped it, and the record proves its tasks gone */
+	enum local_outdated outdated;
+};
+
+enum local_slot_action {
+	LOCAL_SLOT_KEEP,
+	LOCAL_SLOT_PLACE,
+	LOCAL_SLOT_UPDATE,  /* take the new version without a restart */
+	LOCAL_SLOT_STOP,    /* and nothing after it */
+	LOCAL_SLOT_REPLACE, /* stop, then wait */
+	LOCAL_SLOT_WAIT,    /* place when it has ended and given back its volumes */
+};
+
+enum local_slot_action local_slot_decide(const struct local_slot_facts *f);
+
+#endif
