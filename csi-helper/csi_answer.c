@@ -3,16 +3,9 @@
 #include "csi-helper/csi_answer.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/utf8.h"
-
-/* An entry of a few bytes unfolds into structs and pointers; beyond this ratio and this sum nothing
- * is an answer. */
-#define UNFOLD_RATIO 32
-#define UNFOLD_BASE  4096
-#define UNFOLD_MAX   (8 * 1024 * 1024)
 
 enum wire_type { WIRE_VARINT = 0, WIRE_64BIT = 1, WIRE_LENGTH = 2, WIRE_32BIT = 5 };
 
@@ -121,10 +114,10 @@ take(void *data, size_t size)
 	struct csi_answer *a = data;
 	size_t at = (a->used + 15) & ~(size_t)15;
 
-	if (size > a->size || at > a->size - size)
+	if (size > sizeof a->space || at > sizeof a->space - size)
 		return NULL;
 	a->used = at + size;
-	return (uint8_t *)a->space + at;
+	return a->space + at;
 }
 
 static void
@@ -181,25 +174,14 @@ csi_answer_decode(const ProtobufCMessageDescriptor *desc, const uint8_t *data, s
 	ProtobufCAllocator own = { .alloc = take, .free = give_back, .allocator_data = ret };
 	int r;
 
-	*ret = (struct csi_answer){ 0 };
+	ret->msg = NULL;
+	ret->used = 0;
 	r = check_wire(desc, (struct wire){ .at = data, .left = len }, e);
 	if (r < 0)
 		return r;
-	ret->size = len < UNFOLD_MAX / UNFOLD_RATIO - UNFOLD_BASE ? UNFOLD_BASE + UNFOLD_RATIO * len
-								  : UNFOLD_MAX;
-	ret->space = malloc(ret->size);
-	if (!ret->space)
-		return err_set(e, -ENOMEM, "decode %s", desc->short_name);
 	ret->msg = protobuf_c_message_unpack(desc, &own, len, data);
 	if (!ret->msg)
 		return err_say(e, -EPROTO, "%s does not decode or is too large", desc->short_name);
 	drop_unknown(ret->msg);
 	return 0;
-}
-
-void
-csi_answer_done(struct csi_answer *a)
-{
-	free(a->space);
-	*a = (struct csi_answer){ 0 };
 }

@@ -8,21 +8,26 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/ipc.h"
 
-/* msg lives in memory of the answer's own, and owns nothing else. */
+/*
+ * What an answer may unfold into: a little less than the supervisor has for the packet around it,
+ * so that no plugin can make csi-helper send what is refused there.
+ */
+#define CSI_ANSWER_SPACE (IPC_ARENA_SIZE - 4096)
+
+/* A decoded answer. msg lives in space, so it is valid as long as this is. */
 struct csi_answer {
 	ProtobufCMessage *msg;
-	void *space;
-	size_t size, used;
+	size_t used;
+	_Alignas(16) uint8_t space[CSI_ANSWER_SPACE];
 };
 
 /*
  * Decodes a message of type desc: strings must be UTF-8 without NUL, no single field may come
- * twice, and it may not unfold into more than 8 MiB; fields that are not known are dropped. 0, or
- * -EPROTO, -ENOMEM with *e; *ret is to be given to csi_answer_done() in any case.
+ * twice, and it has to fit into *ret; fields that are not known are dropped. 0, or -EPROTO with *e.
  */
 int csi_answer_decode(const ProtobufCMessageDescriptor *desc, const uint8_t *data, size_t len,
     struct csi_answer *ret, struct err *e);
-void csi_answer_done(struct csi_answer *a);
 
 #endif

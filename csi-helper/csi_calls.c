@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* csi_calls.c: the supervisor's requests: channels opened and closed, calls made and answered. Runs
- * in: csi-helper. */
+/* csi_calls.c: the supervisor's requests: channels and calls. Runs in: csi-helper. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -49,6 +48,7 @@ struct channel {
 
 static struct channel channels[CSI_CHANNELS_MAX];
 static struct csi_call *calls[CSI_CALLS_MAX]; /* under way */
+static struct csi_answer answer;              /* the one that is being handed on */
 
 static uint64_t
 now_ms(void)
@@ -214,8 +214,7 @@ say_status(const struct csi_call *call, char message[CSI_MESSAGE_SIZE])
 
 /* The call's answer into rep, or the status INTERNAL with what is wrong about it. */
 static void
-fill_answer(const struct csi_call *call, CsiCallRep *rep, struct csi_answer *answer,
-    char message[CSI_MESSAGE_SIZE])
+fill_answer(const struct csi_call *call, CsiCallRep *rep, char message[CSI_MESSAGE_SIZE])
 {
 	const ProtobufCMessageDescriptor *desc;
 	ProtobufCMessage **at = embedded(&rep->base, call->method, &desc);
@@ -223,9 +222,9 @@ fill_answer(const struct csi_call *call, CsiCallRep *rep, struct csi_answer *ans
 
 	if (!call->result.data)
 		(void)err_say(&e, -EPROTO, "there is none");
-	else if (csi_answer_decode(desc, call->result.data, call->result.len, answer, &e) == 0) {
+	else if (csi_answer_decode(desc, call->result.data, call->result.len, &answer, &e) == 0) {
 		rep->answer_case = (CsiCallRep__AnswerCase)call->method;
-		*at = answer->msg;
+		*at = answer.msg;
 		if (protobuf_c_message_get_packed_size(&rep->base) <=
 		    ipc_msg_info(CSI_CALL_REP)->max_bytes)
 			return;
@@ -243,11 +242,10 @@ answer_call(struct csi_call *call, struct err *e)
 {
 	char message[CSI_MESSAGE_SIZE] = "";
 	CsiCallRep rep = CSI_CALL_REP__INIT;
-	struct csi_answer answer = { 0 };
 	int r;
 
 	if (call->result.status == GRPC_STATUS_OK) {
-		fill_answer(call, &rep, &answer, message);
+		fill_answer(call, &rep, message);
 	} else {
 		say_status(call, message);
 		rep.grpc_status = (uint32_t)call->result.status;
@@ -257,7 +255,6 @@ answer_call(struct csi_call *call, struct err *e)
 		log_debug("%s: %s: %s", find_method(call->method)->name,
 		    csi_status_name((int)rep.grpc_status), message);
 	r = proc_answer(&csi_helper, call->type, call->serial, 0, &rep.base, -1, NULL, e);
-	csi_answer_done(&answer);
 	return r;
 }
 
@@ -286,7 +283,6 @@ answer_open(struct csi_call *call, struct err *e)
 {
 	CsiPluginOpenRep rep = CSI_PLUGIN_OPEN_REP__INIT;
 	struct channel *ch = find_channel(call->channel);
-	struct csi_answer answer = { 0 };
 	const Csi__V1__ProbeResponse *probe;
 	struct err why = { 0 };
 	int r;
@@ -305,7 +301,6 @@ answer_open(struct csi_call *call, struct err *e)
 		close_channel(ch);
 	}
 	r = proc_answer(&csi_helper, call->type, call->serial, r, &rep.base, -1, &why, e);
-	csi_answer_done(&answer);
 	return r;
 }
 

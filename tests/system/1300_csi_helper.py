@@ -177,6 +177,7 @@ def test_answers_that_cannot_be_used_are_an_error_with_a_sentence():
         ("GetPluginInfo=huge:61440", "get_plugin_info", csi.INTERNAL, "larger than 61440 bytes"),
         ("GetPluginInfo=huge:4000000", "get_plugin_info", csi.INTERNAL, "larger than 61440 bytes"),
         ("GetPluginInfo=huge:5000000", "get_plugin_info", csi.RESOURCE_EXHAUSTED, ""),
+        ("NodeGetCapabilities=many:4000", "node_get_capabilities", csi.INTERNAL, "too large"),
         ("NodeGetCapabilities=many:1000000", "node_get_capabilities", csi.INTERNAL, "too large"),
     )
     with start() as h:

@@ -303,14 +303,18 @@ def test_a_second_plugin_waits_for_the_first():
         second = subprocess.Popen(
             [binary("csi-local"), "-root", node.kept + "/volumes", "-endpoint", node.kept + "/other.sock"],
             stderr=subprocess.PIPE)
-        time.sleep(0.3)  # it is waiting: nothing else shows that
-        case.equal(os.path.exists(node.kept + "/other.sock"), False, "a second plugin serves")
-        first.kill()
-        case.until(lambda: os.path.exists(node.kept + "/other.sock"), 5, "the second one takes over")
-        second.terminate()
-        case.equal(second.wait(5), 0, "exit status on SIGTERM")
-        second.stderr.close()
-        case.equal(os.path.exists(node.kept + "/other.sock"), False, "its socket afterwards")
+        try:
+            time.sleep(0.3)  # it is waiting: nothing else shows that
+            case.equal(os.path.exists(node.kept + "/other.sock"), False, "a second plugin serves")
+            first.kill()
+            case.until(lambda: os.path.exists(node.kept + "/other.sock"), 5, "the second one takes over")
+            second.terminate()
+            case.equal(second.wait(5), 0, "exit status on SIGTERM")
+            case.equal(os.path.exists(node.kept + "/other.sock"), False, "its socket afterwards")
+        finally:
+            second.kill()
+            second.wait()
+            second.stderr.close()
         if time.monotonic() - began > 9:
             raise AssertionError("it took %.1f s" % (time.monotonic() - began))
 
