@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/utf8.h"
 
 /* Everything of one document: nodes and strings. Pages that are not touched cost nothing. */
 #define ARENA_SIZE ((size_t)16 * 1024 * 1024)
@@ -747,32 +748,6 @@ parse_members(struct parser *p, struct hcl_node *object, int closing)
 
 /* --- the whole text --- */
 
-/* The length of the UTF-8 character at s, 0 if it is none. */
-static size_t
-utf8_length(const unsigned char *s, size_t left)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t n = s[0] < 0x80   ? 1
-		   : s[0] < 0xc2 ? 0
-		   : s[0] < 0xe0 ? 2
-		   : s[0] < 0xf0 ? 3
-		   : s[0] < 0xf5 ? 4
-				 : 0;
-	uint32_t c;
-
-	if (n <= 1)
-		return n;
-	if (n > left)
-		return 0;
-	c = s[0] & (0x7fu >> n);
-	for (size_t i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
-}
-
 static int
 check_utf8(struct parser *p)
 {
@@ -780,7 +755,7 @@ check_utf8(struct parser *p)
 	struct hcl_pos pos = p->pos;
 
 	while (p->at < p->end) {
-		size_t n = utf8_length((const unsigned char *)p->at, (size_t)(p->end - p->at));
+		size_t n = utf8_char_length(p->at, (size_t)(p->end - p->at));
 
 		if (n == 0 || *p->at == '\0')
 			return fail_at(

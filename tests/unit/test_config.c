@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_config.c: Nomad's agent configuration as HCL and JSON, and a sentence with a place for each
+ * mistake. */
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/config.h"
+#include "common/fd.h"
+#include "common/hcl.h"
+#include "common/privs.h"
+#include "tests/unit/unit.h"
+
+static struct agent_config config;
+static struct agent_policy policy;
+static char warnings[8192];
+static struct err e;
+
+static void
+note_warning(void *arg, const char *sentence)
+{
+	ck_assert_ptr_eq(arg, &config);
+	ck_assert_uint_lt(strlen(warnings) + strlen(sentence) + 2, sizeof warnings);
+	(void)strcat(strcat(warnings, sentence), "\n");
+}
+
+/* From a block of exactly that size, so that ASan sees a read beyond it. */
+static int
+parse_more(const char *text, size_t len)
+{
+	cleanup_free char *copy = malloc(len ? len : 1);
+
+	memcpy(copy, text, len);
+	return config_parse(copy, len, "a.hcl", &config, &policy, note_warning, &config, &e);
+}
+
+static int
+parse(const char *text)
+{
+	config_defaults(&config, &policy, false);
+	warnings[0] = '\0';
+	e = (struct err){ 0 };
+	return parse_more(text, strlen(text));
+}
+
+static void
+parse_well(const char *text)
+{
+	ck_assert_msg(parse(text) == 0, "%s", e.msg);
+	ck_assert_str_eq(warnings, "");
+}
+
+START_TEST(defaults)
+{
+	parse_well("");
+	ck_assert_str_eq(config.region, "global");
+	ck_assert_str_eq(config.datacenter, "dc1");
+	ck_assert_str_eq(config.node_pool, "default");
+	ck_assert_str_eq(config.log_level, "info");
+	ck_assert_str_eq(config.data_dir, "");
+	ck_assert_uint_eq(config.n_servers, 0);
+	ck_assert_uint_eq(config.max_kill_timeout_ms, 30000);
+	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC);
+	ck_assert_uint_eq(policy.allow_caps & CAP_BIT(SYS_ADMIN), 0);
+	ck_assert_uint_eq(policy.allow_caps & CAP_BIT(NET_RAW), 0);
+	ck_assert_int_eq(__builtin_popcountll(policy.allow_caps), 13);
+	ck_assert_uint_eq(policy.n_chroot_env, 9);
+	ck_assert_str_eq(policy.masks[0], "/etc/shadow");
+	config_defaults(&config, &policy, true);
+	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC | 1u << DRIVER_RAW_EXEC);
+	ck_assert_uint_ne(policy.allow_caps & CAP_BIT(SYS_ADMIN), 0);
+	ck_assert(config.dev);
+}
+END_TEST
+
+static const char hcl[] =
+    "# comment\n"
+    "region = \"eu\" // and another\n"
+    "/* over\n lines */ datacenter: \"dc2\"\n"
+    "name = \"n\\u00e9 \\\"q\\\" \\\\ $${x} $5\"\n"
+    "data_dir = \"/opt/drover/\"\n"
+    "log_level = \"WARN\"\n"
+    "client {\n"
+    "  enabled = true\n"
+    "  servers = [ \"a:4647\", \"b\", ]\n"
+    "  node_class = \"big\" node_pool = \"gpu\"\n"
+    "  meta { rack = 12, \"a.b\" = \"c\" }\n"
+    "  meta = { on: true }\n"
+    "  max_kill_timeout = \"1m30s\"\n"
+    "  cgroup_parent = \"nomad.slice\"\n"
+    "  cpu_total_compute = 4000\n"
+    "  memory_total_mb = \"2048\"\n"
+    "  reserved { cpu = 500 memory = 256 disk = 1024 }\n"
+    "  host_volume \"data\" { path = \"/srv/data\" }\n"
+    "  host_volume \"ro\" {\n    path = \"/srv/ro\"\n    read_only = true\n  }\n"
+    "  chroot_env { \"/bin\" = \"/bin\" \"/opt/tools\" = \"/tools\" }\n"
+    "}\n"
+    "plugin \"raw_exec\" { config { enabled = true denied_host_uids = \"0, 1000-1999\" } }\n"
+    "plugin \"exec\" { config {\n"
+    "  allow_caps = [\"net_raw\", \"CAP_SYS_ADMIN\"]\n"
+    "  default_pid_mode = \"host\"\n"
+    "} }\n";
+
+static const char json[] =
+    "{ \"region\": \"eu\", \"datacenter\": \"dc2\", \"name\": \"n\\u00e9 \\\"q\\\" \\\\ ${x} "
+    "$5\",\n"
+    "  \"data_dir\": \"/opt/drover\", \"log_level\": \"warn\",\n"
+    "  \"client\": [ { \"enabled\": true, \"servers\": [\"a:4647\", \"b\"], \"node_class\": "
+    "\"big\",\n"
+    "    \"node_pool\": \"gpu\", \"meta\": { \"rack\": 12, \"a.b\": \"c\", \"on\": true },\n"
+    "    \"max_kill_timeout\": \"90s\", \"cgroup_parent\": \"/nomad.slice\", "
+    "\"cpu_total_compute\": 4000,\n"
+    "    \"memory_total_mb\": 2048, \"reserved\": { \"cpu\": 500, \"memory\": 256, \"disk\": 1024 "
+    "},\n"
+    "    \"host_volume\": [ { \"data\": [ { \"path\": \"/srv/data\" } ] },\n"
+    "      { \"ro\": { \"path\": \"/srv/ro\", \"read_only\": true } } ],\n"
+    "    \"chroot_env\": { \"/bin\": \"/bin\", \"/opt/tools\": \"/tools\" } } ],\n"
+    "  \"plugin\": [ { \"raw_exec\": [ { \"config\": [ { \"enabled\": true,\n"
+    "      \"denied_host_uids\": \"0,1000-1999\" } ] } ] },\n"
+    "    { \"exec\": { \"config\": { \"allow_caps\": [\"NET_RAW\", \"cap_sys_admin\"],\n"
+    "      \"default_pid_mode\": \"host\" } } } ], \"tls\": null }\n";
+
+START_TEST(everything_in_either_language)
+{
+	static struct agent_config first;
+	static struct agent_policy first_policy;
+
+	parse_well(hcl);
+	first = config;
+	first_policy = policy;
+	parse_well(json);
+	ck_assert_mem_eq(&config, &first, sizeof config);
+	ck_assert_mem_eq(&policy, &first_policy, sizeof policy);
+	ck_assert_str_eq(config.region, "eu");
+	ck_assert_str_eq(config.datacenter, "dc2");
+	ck_assert_str_eq(config.name, "n\xc3\xa9 \"q\" \\ ${x} $5");
+	ck_assert_str_eq(config.data_dir, "/opt/drover");
+	ck_assert_str_eq(config.log_level, "warn");
+	ck_assert_uint_eq(config.n_servers, 2);
+	ck_assert_str_eq(config.servers[1], "b");
+	ck_assert_str_eq(config.node_class, "big");
+	ck_assert_str_eq(config.node_pool, "gpu");
+	ck_assert_uint_eq(config.n_meta, 3);
+	ck_assert_str_eq(config.meta[0].key, "rack");
+	ck_assert_str_eq(config.meta[0].value, "12");
+	ck_assert_str_eq(config.meta[2].value, "true");
+	ck_assert_uint_eq(config.max_kill_timeout_ms, 90000);
+	ck_assert_uint_eq(config.cpu_total_mhz, 4000);
+	ck_assert_uint_eq(config.memory_total_mb, 2048);
+	ck_assert_uint_eq(config.reserved_disk_mb, 1024);
+	ck_assert_uint_eq(config.n_host_volumes, 2);
+	ck_assert_str_eq(config.host_volumes[1].path, "/srv/ro");
+	ck_assert(config.host_volumes[1].read_only && !config.host_volumes[0].read_only);
+	ck_assert(config.default_pid_host && !config.default_ipc_host);
+	ck_assert_str_eq(policy.cgroup_parent, "/nomad.slice");
+	ck_assert_uint_eq(policy.n_host_volumes, 2);
+	ck_assert_uint_eq(policy.n_chroot_env, 2);
+	ck_assert_str_eq(policy.chroot_env[1].source, "/opt/tools");
+	ck_assert_str_eq(policy.chroot_env[1].target, "/tools");
+	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC | 1u << DRIVER_RAW_EXEC);
+	ck_assert_uint_eq(config.drivers, policy.drivers);
+	ck_assert_uint_eq(policy.allow_caps, CAP_BIT(NET_RAW) | CAP_BIT(SYS_ADMIN));
+	ck_assert_uint_eq(policy.n_denied_uids, 2);
+	ck_assert_uint_eq(policy.denied_uids[1].low, 1000);
+	ck_assert_uint_eq(policy.denied_uids[1].high, 1999);
+	ck_assert_uint_eq(policy.denied_uids[1].drivers, 1u << DRIVER_RAW_EXEC);
+}
+END_TEST
+
+START_TEST(a_later_file_overrides)
+{
+	static const char more[] =
+	    "region = \"us\" name = \"\"\n"
+	    "client { servers = [\"c\"] meta { rack = 13 } host_volume \"ro\" { path = \"/other\" "
+	    "} }\n"
+	    "plugin \"raw_exec\" { config { enabled = false denied_host_uids = \"5\" } }\n";
+
+	parse_well(hcl);
+	ck_assert_int_eq(parse_more(more, sizeof more - 1), 0);
+	ck_assert_str_eq(config.region, "us");
+	ck_assert_str_eq(config.datacenter, "dc2");
+	ck_assert_str_eq(config.name, "n\xc3\xa9 \"q\" \\ ${x} $5"); /* empty: not said */
+	ck_assert_uint_eq(config.n_servers, 1);
+	ck_assert_uint_eq(config.n_meta, 3);
+	ck_assert_str_eq(config.meta[0].value, "13");
+	ck_assert_uint_eq(config.n_host_volumes, 2);
+	ck_assert_str_eq(policy.host_volumes[1].path, "/other");
+	ck_assert(!policy.host_volumes[1].read_only);
+	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC);
+	ck_assert_uint_eq(policy.n_denied_uids, 1);
+}
+END_TEST
+
+START_TEST(driver_lists)
+{
+	static const char enable[] = "plugin \"raw_exec\" { config { enabled = true } }";
+
+	parse_well("client { options { \"driver.denylist\" = \"docker, raw_exec\" } }");
+	ck_assert_int_eq(parse_more(enable, sizeof enable - 1), 0);
+	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC);
+	parse_well("plugin \"raw_exec\" { config { enabled = true } }\n"
+		   "client { options = { \"driver.allowlist\" = \"raw_exec,docker\" } }");
+	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_RAW_EXEC);
+	ck_assert_uint_eq(config.drivers, policy.drivers);
+}
+END_TEST
+
+START_TEST(all_caps)
+{
+	parse_well("plugin \"exec\" { config { allow_caps = [\"all\"] } }");
+	ck_assert_uint_eq(policy.allow_caps, privs_all_caps());
+	parse_well("plugin \"exec\" { config { allow_caps = [] } }");
+	ck_assert_uint_eq(policy.allow_caps, 0);
+}
+END_TEST
+
+START_TEST(heredocs)
+{
+	struct hcl_doc doc;
+	static const char text[] = "a = <<EOT\n  one\n  $${two}\nEOT\n"
+				   "b = <<-EOT\n    one\n\n      two\n    EOT\n"
+				   "c = <<X\nX\n";
+
+	ck_assert_msg(hcl_parse(text, sizeof text - 1, "h", &doc, &e) == 0, "%s", e.msg);
+	ck_assert_str_eq(doc.root->first->text, "  one\n  ${two}\n");
+	ck_assert_str_eq(doc.root->first->next->text, "one\n\n  two\n");
+	ck_assert_str_eq(doc.root->first->next->next->text, "");
+	hcl_doc_done(&doc);
+}
+END_TEST
+
+START_TEST(positions_and_labels)
+{
+	struct hcl_doc doc;
+	static const char text[] = "\xef\xbb\xbf\xc3\xa9 = 1\n";
+	static const char block[] = "a \"b\" c {\n\td = 1.5e-3\n}";
+	const struct hcl_node *n;
+
+	ck_assert_int_eq(hcl_parse(text, sizeof text - 1, "h", &doc, &e), -EINVAL);
+	ck_assert_str_eq(e.msg, "h:1:1: expected a name or a block, found '\xc3\xa9'");
+	ck_assert_int_eq(hcl_parse(block, sizeof block - 1, "h", &doc, &e), 0);
+	n = doc.root->first->first->first->first;
+	ck_assert_str_eq(doc.root->first->first->key, "b");
+	ck_assert_str_eq(n->key, "d");
+	ck_assert_str_eq(n->text, "1.5e-3");
+	ck_assert_uint_eq(n->key_at.line, 2);
+	ck_assert_uint_eq(n->key_at.column, 2);
+	ck_assert_uint_eq(n->at.column, 6);
+	hcl_doc_done(&doc);
+}
+END_TEST
+
+static const struct {
+	const char *text, *says;
+} wrong[] = {
+	{ "region = \n", "a.hcl:2:1: expected a value (a string, a number, true, false, a list or "
+			 "an object), found the end of the file" },
+	{ "region \"x\"\n  a = 1",
+	    "a.hcl:1:11: expected '=' and a value, or '{' and a block, found the end of the line" },
+	{ "a = tru", "a.hcl:1:5: expected a value (a string, a number, true, false, a list or an "
+		     "object), found 'tru'" },
+	{ "client {\n", "a.hcl:2:1: expected '}', found the end of the file" },
+	{ "client }", "a.hcl:1:8: expected '=' and a value, or '{' and a block, found '}'" },
+	{ "}", "a.hcl:1:1: expected a name or a block, found '}'" },
+	{ "x = [1 2]", "a.hcl:1:8: expected ',' or ']', found '2'" },
+	{ "x = \"a\nb\"", "a.hcl:1:7: expected a closing '\"', found the end of the line" },
+	{ "x = \"a", "a.hcl:1:7: expected a closing '\"', found the end of the file" },
+	{ "x = \"\\q\"", "a.hcl:1:7: expected one of n t r \" \\ u behind a backslash, found 'q'" },
+	{ "x = \"\\u12g4\"", "a.hcl:1:10: expected four hexadecimal digits, found 'g4'" },
+	{ "x = \"\\u0000\"",
+	    "a.hcl:1:6: expected the number of a character, found one that is none (or NUL)" },
+	{ "x = \"\\ud800\"",
+	    "a.hcl:1:12: expected the second half of a surrogate pair, found '\"'" },
+	{ "x = \"${y}\"", "a.hcl:1:6: expected text (expressions do not exist here; \"$${\" is a "
+			  "plain \"${\"), found '$'" },
+	{ "x = <<E\n${y}\nE\n", "a.hcl:2:1: expected text (expressions do not exist here; \"$${\" "
+				"is a plain \"${\"), found '$'" },
+	{ "x = <<E\ny\n", "a.hcl:1:5: expected a line with this heredoc's word alone, found the "
+			  "end of the file" },
+	{ "x = << E\ny\n", "a.hcl:1:7: expected the word that ends this heredoc, found ' '" },
+	{ "x = 012", "a.hcl:1:5: expected a number without a leading zero, found '012'" },
+	{ "x = 1.", "a.hcl:1:7: expected a digit, found the end of the file" },
+	{ "x = 5s", "a.hcl:1:6: expected the end of the number, found 's'" },
+	{ "/* x", "a.hcl:1:1: expected '*/' to end this comment, found the end of the file" },
+	{ "a = 1\n\xff", "a.hcl:2:1: expected text in UTF-8, found a byte that is none" },
+	{ "a = \x01", "a.hcl:1:5: expected a value (a string, a number, true, false, a list or an "
+		      "object), found control character 0x01" },
+	{ "{\"a\": 1,}", "a.hcl:1:9: expected '}' or a key in quotes, found '}'" },
+	{ "{\"a\": [1,]}", "a.hcl:1:10: expected a value (a string, a number, true, false, a list "
+			   "or an object), found ']'" },
+	{ "{\"a\" 1}", "a.hcl:1:6: expected ':' and a value, found '1'" },
+	{ "{\"a\": 1 \"b\": 2}", "a.hcl:1:9: expected ',' or '}', found '\"'" },
+	{ "{} x", "a.hcl:1:4: expected the end of the file, found 'x'" },
+	{ "a=[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1",
+	    "a.hcl:1:35: expected at most 32 levels of nesting, found '['" },
+	{ "region = 5\nregion = 6", "a.hcl:2:1: 'region' stands here twice" },
+	{ "region = [1]", "a.hcl:1:10: region: expected a string, found a list" },
+	{ "region = \"a\\nb\"",
+	    "a.hcl:1:10: region: expected a string without control characters" },
+	{ "client = 5", "a.hcl:1:10: client: expected a block, found a number" },
+	{ "client { meta { a = {} } }",
+	    "a.hcl:1:21: a: expected a string, found a block or object" },
+	{ "data_dir = \"opt\"", "a.hcl:1:12: data_dir: expected an absolute path, found \"opt\"" },
+	{ "data_dir = \"/a/../b\"", "a.hcl:1:12: data_dir: expected a path without '.', '..' and "
+				    "empty parts, found \"/a/../b\"" },
+	{ "log_level = \"loud\"",
+	    "a.hcl:1:13: log_level: expected error, warn, info, debug or trace, found \"loud\"" },
+	{ "client { max_kill_timeout = 5 }",
+	    "a.hcl:1:29: max_kill_timeout: expected a duration such as \"30s\", found a number" },
+	{ "client { max_kill_timeout = \"5 s\" }",
+	    "a.hcl:1:29: max_kill_timeout: duration '5 s' has an unknown unit ' s' (known: ns, us, "
+	    "ms, s, m, h)" },
+	{ "client { max_kill_timeout = \"-5s\" }",
+	    "a.hcl:1:29: max_kill_timeout: expected a duration of at least 1ms, found \"-5s\"" },
+	{ "client { enabled = \"maybe\" }",
+	    "a.hcl:1:20: enabled: expected true or false, found \"maybe\"" },
+	{ "client { servers = \"a\" }",
+	    "a.hcl:1:20: servers: expected a list of strings, found a string" },
+	{ "client { servers = [\"a\", 5] }",
+	    "a.hcl:1:26: servers: expected a string, found a number" },
+	{ "client { servers = [\"a b\"] }",
+	    "a.hcl:1:21: servers: expected the address of a server, found \"a b\"" },
+	{ "client { reserved { cpu = -1 } }",
+	    "a.hcl:1:27: cpu: expected a whole number from 0 to 1000000000, found '-1'" },
+	{ "client { reserved { cpu = 1.5 } }",
+	    "a.hcl:1:27: cpu: expected a whole number from 0 to 1000000000, found '1.5'" },
+	{ "client { reserved { cpu = 99999999999999999999 } }",
+	    "a.hcl:1:27: cpu: expected a whole number from 0 to 1000000000, found "
+	    "'99999999999999999999'" },
+	{ "client { host_volume \"a\" { } }", "a.hcl:1:22: host_volume \"a\": expected a path" },
+	{ "client { host_volume \"../a\" { path = \"/a\" } }",
+	    "a.hcl:1:22: host_volume: \"../a\" is no name (letters, digits, '-', '_', '.')" },
+	{ "client { host_volume { path = \"/a\" } }",
+	    "a.hcl:1:31: host_volume: expected a name and a block with path and read_only, found a "
+	    "string" },
+	{ "client { chroot_env { \"etc\" = \"/etc\" } }",
+	    "a.hcl:1:23: chroot_env: expected an absolute path, found \"etc\"" },
+	{ "client { chroot_env { \"/etc\" = \"/\" } }",
+	    "a.hcl:1:32: /etc: expected a path below the task's root" },
+	{ "client { cgroup_parent = \"../x\" }",
+	    "a.hcl:1:26: cgroup_parent: expected a path without '.', '..' and empty parts, found "
+	    "\"/../x\"" },
+	{ "plugin \"exec\" { config { allow_caps = [\"foo\"] } }",
+	    "a.hcl:1:40: allow_caps: expected the name of a capability, found \"foo\"" },
+	{ "plugin \"exec\" { config { default_pid_mode = \"x\" } }",
+	    "a.hcl:1:45: default_pid_mode: expected \"private\" or \"host\", found \"x\"" },
+	{ "plugin \"raw_exec\" { config { denied_host_uids = \"5-1\" } }",
+	    "a.hcl:1:49: denied_host_uids: expected numbers and ranges as in \"0,1000-1999\", "
+	    "found \"5-1\"" },
+	{ "plugin \"raw_exec\" { config { denied_host_gids = \"4294967295\" } }",
+	    "a.hcl:1:49: denied_host_gids: expected numbers and ranges as in \"0,1000-1999\", "
+	    "found \"4294967295\"" },
+};
+
+START_TEST(a_place_and_what_was_expected)
+{
+	ck_assert_int_eq(parse(wrong[_i].text), -EINVAL);
+	ck_assert_str_eq(e.msg, wrong[_i].says);
+}
+END_TEST
+
+START_TEST(what_is_not_known_is_a_warning)
+{
+	ck_assert_int_eq(parse("frob = 1\nports { http = 5 }\nclient {\n  enabled = false\n  "
+			       "gc_interval = \"1m\"\n}\n"
+			       "server {\n  enabled = true\n  bootstrap_expect = 1\n}\nplugin "
+			       "\"docker\" { x = 1 }\n"),
+	    0);
+	ck_assert_str_eq(warnings,
+	    "a.hcl:1:1: 'frob' is not known here and has no effect\n"
+	    "a.hcl:2:1: 'ports' has no effect: drover listens on its control socket only\n"
+	    "a.hcl:4:3: 'enabled' = false has no effect: drover is always a client\n"
+	    "a.hcl:5:3: 'gc_interval' has no effect in drover\n"
+	    "a.hcl:8:3: 'server' has no effect: drover is a client, and its own source without "
+	    "servers\n"
+	    "a.hcl:11:8: 'docker' is not known here and has no effect\n");
+}
+END_TEST
+
+START_TEST(a_file_is_masked_in_tasks)
+{
+	config_defaults(&config, &policy, false);
+	ck_assert_int_eq(
+	    config_parse("", 0, "/etc/x.hcl", &config, &policy, note_warning, &config, &e), 0);
+	ck_assert_str_eq(policy.masks[policy.n_masks - 1], "/etc/x.hcl");
+}
+END_TEST
+
+START_TEST(limits)
+{
+	static char text[HCL_BYTES_MAX + 1];
+	size_t len = 0;
+
+	memset(text, ' ', sizeof text);
+	config_defaults(&config, &policy, false);
+	ck_assert_int_eq(parse_more(text, HCL_BYTES_MAX), 0);
+	ck_assert_int_eq(parse_more(text, HCL_BYTES_MAX + 1), -EINVAL);
+	/* As many nodes as the text can name: more than the arena takes. */
+	text[len++] = 'a';
+	text[len++] = '=';
+	text[len++] = '[';
+	while (len + 2 < HCL_BYTES_MAX) {
+		text[len++] = '1';
+		text[len++] = ',';
+	}
+	text[len++] = ']';
+	ck_assert_int_eq(parse_more(text, len), -EINVAL);
+	ck_assert_msg(strstr(e.msg, "holds too much"), "%s", e.msg);
+	len = (size_t)snprintf(text, sizeof text, "client { meta {");
+	for (int i = 0; i <= CONFIG_META_MAX; i++)
+		len += (size_t)snprintf(text + len, sizeof text - len, "k%d = 1\n", i);
+	len += (size_t)snprintf(text + len, sizeof text - len, "} }");
+	ck_assert_int_eq(parse_more(text, len), -EINVAL);
+	ck_assert_msg(strstr(e.msg, "meta: expected at most 64 entries"), "%s", e.msg);
+	len = (size_t)snprintf(text, sizeof text, "name = \"%0*d\"", CONFIG_NAME_SIZE, 0);
+	ck_assert_int_eq(parse_more(text, len), -EINVAL);
+	ck_assert_str_eq(e.msg, "a.hcl:1:8: name: expected at most 127 bytes");
+}
+END_TEST
+
+/* Every prefix of a good file: a sentence with a place, or good. */
+START_TEST(cut_at_each_length)
+{
+	for (int i = 0; i < 2; i++) {
+		const char *text = i ? json : hcl;
+
+		for (size_t len = 0; len < strlen(text); len++) {
+			config_defaults(&config, &policy, false);
+			warnings[0] = '\0';
+			if (parse_more(text, len) < 0)
+				ck_assert_msg(strncmp(e.msg, "a.hcl:", 6) == 0, "%s", e.msg);
+			else
+				ck_assert(i == 0 || len == 0 || text[len] == '\n');
+		}
+	}
+}
+END_TEST
+
+START_TEST(records_are_mapped_only_whole)
+{
+	int fd, none = fd_memfd_sealed("x", "abc", 3);
+
+	config_defaults(&config, &policy, false);
+	fd = fd_memfd_sealed("config", &config, sizeof config);
+	ck_assert_ptr_nonnull(config_map(fd, &e));
+	ck_assert_ptr_null(policy_map(fd, &e));
+	ck_assert_ptr_null(config_map(none, &e));
+	ck_assert_ptr_null(config_map(-1, &e));
+	(void)close(fd);
+	(void)close(none);
+	config.size--;
+	fd = fd_memfd_sealed("config", &config, sizeof config);
+	ck_assert_ptr_null(config_map(fd, &e));
+	(void)close(fd);
+	fd = fd_memfd_sealed("policy", &policy, sizeof policy);
+	ck_assert_ptr_nonnull(policy_map(fd, &e));
+	(void)close(fd);
+}
+END_TEST
+
+static void
+add(TCase *tc)
+{
+	tcase_add_test(tc, defaults);
+	tcase_add_test(tc, everything_in_either_language);
+	tcase_add_test(tc, a_later_file_overrides);
+	tcase_add_test(tc, driver_lists);
+	tcase_add_test(tc, all_caps);
+	tcase_add_test(tc, heredocs);
+	tcase_add_test(tc, positions_and_labels);
+	tcase_add_loop_test(tc, a_place_and_what_was_expected, 0, (int)ELEMENTSOF(wrong));
+	tcase_add_test(tc, what_is_not_known_is_a_warning);
+	tcase_add_test(tc, a_file_is_masked_in_tasks);
+	tcase_add_test(tc, limits);
+	tcase_add_test(tc, cut_at_each_length);
+	tcase_add_test(tc, records_are_mapped_only_whole);
+}
+
+int
+main(void)
+{
+	return unit_run("config", add);
+}

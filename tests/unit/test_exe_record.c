@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * test_exe_record.c: the record of a run and two messages of its executor against bytes that were
+ * recorded with version 1: executors outlive upgrades, so these may never change.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "proto/executor.h"
+#include "tests/unit/unit.h"
+
+static const uint8_t run[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
+static const uint8_t alloc[16] = { 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 };
+
+static struct exe_record
+recorded(void)
+{
+	struct exe_record r = {
+		.magic = EXE_RECORD_MAGIC,
+		.version = 1,
+		.size = EXE_RECORD_SIZE,
+		.boot_id = "01234567-89ab-4def-8123-456789abcdef",
+		.state = EXE_ENDED,
+		.step = EXE_STEP_PIPES,
+		.error = EACCES,
+		.detail = EXE_PROOF_INODE << 16 | 3,
+		.executor_pid = 1001,
+		.task_pid = 1002,
+		.task_start_ticks = 123456789012,
+		.started_boot_ns = 1111111111111,
+		.started_real_ns = 1700000000123456789,
+		.flags = EXE_END_OOM | EXE_END_KILLED | EXE_END_SYNCED,
+		.exit_signal = 9,
+		.ended_boot_ns = 2222222222222,
+		.ended_real_ns = 1700000001123456789,
+		.lease_limit_ms = 5000,
+		.lease_last_ok_ns = 2222222000000,
+		.lease_late_ns = 333333,
+	};
+
+	memcpy(r.run, run, sizeof run);
+	memcpy(r.alloc, alloc, sizeof alloc);
+	r.sum = exe_record_sum(&r);
+	return r;
+}
+
+static size_t
+read_fixture(const char *name, char **ret)
+{
+	cleanup_close int dir = open(FIXTURES, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	ssize_t n = fd_read_file(dir, name, 4096, ret);
+
+	ck_assert_msg(n > 0, "%s: %zd", name, n);
+	return (size_t)n;
+}
+
+START_TEST(record_of_version_1)
+{
+	struct exe_record want = recorded(), got;
+	cleanup_free char *bytes = NULL;
+	size_t len = read_fixture("exe_record_v1.bin", &bytes);
+
+	ck_assert_uint_eq(len, EXE_RECORD_SIZE);
+	ck_assert_mem_eq(bytes, &want, len);
+	ck_assert_int_eq(exe_record_parse(bytes, len, run, &got), 0);
+	ck_assert_mem_eq(&got, &want, sizeof got);
+}
+END_TEST
+
+START_TEST(hello_of_version_1)
+{
+	struct exe_hello want = {
+		.head = { .version = 1, .type = EXE_HELLO, .size = sizeof want },
+		.state = EXE_RUNNING,
+		.executor_pid = 1001,
+		.task_pid = 1002,
+		.task_start_ticks = 123456789012,
+		.started_boot_ns = 1111111111111,
+		.started_real_ns = 1700000000123456789,
+		.lease_dev = 27,
+		.lease_ino = 4711,
+		.lease_ms = 5000,
+	};
+	cleanup_free char *bytes = NULL;
+
+	memcpy(want.run, run, sizeof run);
+	ck_assert_uint_eq(read_fixture("exe_hello_v1.bin", &bytes), sizeof want);
+	ck_assert_mem_eq(bytes, &want, sizeof want);
+}
+END_TEST
+
+START_TEST(exited_of_version_1)
+{
+	struct exe_exited want = {
+		.head = { .version = 1, .type = EXE_EXITED, .size = sizeof want },
+		.flags = EXE_END_OOM | EXE_END_KILLED | EXE_END_SYNCED,
+		.exit_signal = 9,
+		.ended_boot_ns = 2222222222222,
+		.ended_real_ns = 1700000001123456789,
+		.lease_limit_ms = 5000,
+		.lease_last_ok_ns = 2222222000000,
+		.lease_late_ns = 333333,
+	};
+	cleanup_free char *bytes = NULL;
+
+	memcpy(want.run, run, sizeof run);
+	ck_assert_uint_eq(read_fixture("exe_exited_v1.bin", &bytes), sizeof want);
+	ck_assert_mem_eq(bytes, &want, sizeof want);
+}
+END_TEST
+
+START_TEST(no_bit_may_turn)
+{
+	struct exe_record r = recorded(), got = { .state = 42 };
+	uint8_t *b = (uint8_t *)&r;
+
+	for (size_t bit = 0; bit < sizeof r * 8; bit++) {
+		b[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		ck_assert_int_eq(exe_record_parse(&r, sizeof r, run, &got), -EBADMSG);
+		b[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	ck_assert_uint_eq(got.state, 42);
+	ck_assert_int_eq(exe_record_parse(&r, sizeof r, run, &got), 0);
+}
+END_TEST
+
+START_TEST(no_cut_and_no_foreign_record)
+{
+	struct exe_record r = recorded(), got;
+
+	for (size_t len = 0; len < sizeof r; len++)
+		ck_assert_int_eq(exe_record_parse(&r, len, run, &got), -EBADMSG);
+	ck_assert_int_eq(exe_record_parse(&r, sizeof r, alloc, &got), -EBADMSG);
+}
+END_TEST
+
+/* The sum is right, the text has no end: the parser puts one. */
+START_TEST(the_boot_id_ends)
+{
+	struct exe_record r = recorded(), got;
+
+	memset(r.boot_id, 'a', sizeof r.boot_id);
+	r.sum = exe_record_sum(&r);
+	ck_assert_int_eq(exe_record_parse(&r, sizeof r, run, &got), 0);
+	ck_assert_uint_lt(strnlen(got.boot_id, sizeof got.boot_id), sizeof got.boot_id);
+}
+END_TEST
+
+static void
+add(TCase *tc)
+{
+	tcase_add_test(tc, record_of_version_1);
+	tcase_add_test(tc, hello_of_version_1);
+	tcase_add_test(tc, exited_of_version_1);
+	tcase_add_test(tc, no_bit_may_turn);
+	tcase_add_test(tc, no_cut_and_no_foreign_record);
+	tcase_add_test(tc, the_boot_id_ends);
+}
+
+int
+main(void)
+{
+	return unit_run("exe_record", add);
+}
