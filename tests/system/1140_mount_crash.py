@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mount-helper killed at each of its crash points: the request, repeated to the next one, completes what was begun."""
+import mmap
+import os
+import re
+import signal
+import socket
+import struct
+
+from lib import ROOT, build_dir, case, helper, mnt
+
+CRASH_BUILD = os.path.join(build_dir(), "crash")
+os.environ["DROVER_BUILD"] = CRASH_BUILD
+
+with open(os.path.join(ROOT, "common", "crash_points.def"), encoding="utf-8") as f:
+    POINTS = ["none"] + re.findall(r"^CRASH_DEF\((\w+),", f.read(), re.M)
+OURS = [p for p in POINTS if p.startswith("MNT_")]
+
+
+class Page:
+    """The file that a build with crash points reads: armed point, then a counter for each."""
+
+    def __init__(self):
+        self.path = case.directory() + "/page"
+        with open(self.path, "w+b") as f:
+            f.truncate(4096)
+            self.map = mmap.mmap(f.fileno(), 4096)
+
+    def arm(self, point):
+        self.map[0:4] = struct.pack("<I", POINTS.index(point))
+
+    def armed(self):
+        return struct.unpack("<I", self.map[0:4])[0]
+
+    def start(self, places):
+        return helper.Helper("mount-helper", places, env={"DROVER_CRASH_PAGE": self.path})
+
+
+def crash_at(page, places, point, name, fields, before=None):
+    """Sends the request to a helper that dies at the point, and again to one that does not: its reply."""
+    with page.start(places) as h:
+        if before:
+            before(h)
+        page.arm(point)
+        h.ipc.send(name, fields)
+        case.equal(h.wait(), 137, point)
+        case.equal(page.armed(), 0, point + " was not passed: armed")
+        h.close()
+    with page.start(places) as h:
+        packet = h.ipc.call(name, fields)
+        packet.close()
+        return packet
+
+
+def everything(places, alloc):
+    found = {}
+    for root in ("alloc", "secrets", "logs"):
+        top = "%s/%s/%s" % (places.data, root, mnt.text(alloc))
+        for at, directories, files in os.walk(top):
+            found.update({p[len(top):] + " in " + root: mnt.mode(p) for p in [at] + [at + "/" + n for n in directories + files]})
+    return found
+
+
+def test_making_an_alloc():
+    with helper.Places() as places:
+        page, whole = Page(), os.urandom(16)
+        with page.start(places) as h:
+            h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": whole, "tasks": ["web", "side"]})
+        for point in ("MNT_AFTER_ALLOC_DIR", "MNT_AFTER_LOG_DIR"):
+            alloc = os.urandom(16)
+            reply = crash_at(page, places, point, "MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web", "side"]})
+            case.equal(reply["made"], False, "made")
+            case.equal(everything(places, alloc), everything(places, whole), point)
+
+
+def test_removing_an_alloc():
+    with helper.Places() as places:
+        page = Page()
+        for point in ("MNT_BEFORE_REMOVE", "MNT_AFTER_TRASH"):
+            alloc = os.urandom(16)
+            crash_at(page, places, point, "MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc},
+                     lambda h: h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]}))
+            case.equal(everything(places, alloc), {}, point)
+        with page.start(places):
+            case.until(lambda: not os.listdir(places.data + "/alloc/.trash") + os.listdir(places.data + "/secrets/.trash"),
+                       10, "empty trash")
+
+
+def test_mounting_a_plugins_root():
+    with helper.Places() as places:
+        page, fields = Page(), {"alloc": os.urandom(16), "kind": "PLUGIN_NODE", "plugin": "p"}
+        crash_at(page, places, "MNT_AFTER_PLUGIN_MOUNT", "MNT_PLUGIN_DIR_MAKE_REQ", fields)
+        case.equal(len(mnt.mounts_below(places.data + "/csi/node/p")), 1, "mounts")
+
+
+def test_the_connecting_child():
+    """It dies, the helper does not: the request is answered by an error."""
+    with helper.Places() as places:
+        page, alloc, run = Page(), os.urandom(16), os.urandom(16)
+        with page.start(places) as h:
+            h.ipc.call("MNT_PLUGIN_DIR_MAKE_REQ", {"alloc": alloc, "kind": "PLUGIN_NODE", "plugin": "p"})
+            with socket.socket(socket.AF_UNIX) as s:
+                os.chdir(places.data + "/csi/sock/" + mnt.text(alloc))
+                s.bind("csi.sock")
+                s.listen()
+                os.chdir("/")
+                os.makedirs(places.run_cgroup(run.hex()))
+                page.arm("MNT_CHILD_AFTER_DROP")
+                mnt.refused(h, 5, "process", "MNT_PLUGIN_CONNECT_REQ", {"alloc": alloc, "run": run})
+                case.equal(page.armed(), 0, "the point was not passed: armed")
+                pid = os.fork()
+                if pid == 0:  # into the plugin's cgroup, and the listener with it
+                    with open(places.run_cgroup(run.hex()) + "/cgroup.procs", "w", encoding="ascii") as f:
+                        f.write("0")
+                    s.listen()
+                    os.kill(os.getpid(), signal.SIGSTOP)
+                    os._exit(0)
+                case.equal(os.WIFSTOPPED(os.waitpid(pid, os.WUNTRACED)[1]), True, "the listener stopped")
+                h.ipc.call("MNT_PLUGIN_CONNECT_REQ", {"alloc": alloc, "run": run}).close()
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+
+
+def test_every_point_was_passed():
+    case.equal(OURS, ["MNT_AFTER_ALLOC_DIR", "MNT_AFTER_LOG_DIR", "MNT_BEFORE_REMOVE", "MNT_AFTER_TRASH", "MNT_AFTER_PLUGIN_MOUNT",
+                      "MNT_CHILD_AFTER_DROP"], "points that this file tests")
+
+
+if not os.path.exists(CRASH_BUILD + "/drover-mount-helper"):
+    case.skip("there is no build with crash points: make BUILD=.../crash CRASH=1 all tests")
+case.run(globals())
