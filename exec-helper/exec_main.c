@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -120,6 +121,8 @@ init(void *arg, const struct proc_args *args, struct err *e)
 	int r, template;
 
 	s->args = args;
+	/* The mode of the runs' sockets: the supervisor connects as group drover. */
+	(void)umask(002);
 	for (int signo = 1; signo < SIGRTMAX; signo++)
 		if (signo != SIGPIPE)
 			(void)signal(signo, SIG_DFL);
