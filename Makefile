@@ -66,7 +66,7 @@ $(BUILD)/gen/proto/%.pb-c.h: $(BUILD)/gen/proto/%.pb-c.c ;
 # launcher/lau_config_syscalls.def makes gen/launcher/lau_config_filter.h with lau_config_insns, lau_config_prog.
 $(BUILD)/gen/%_filter.h: %_syscalls.def tools/filter_gen.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) -D_GNU_SOURCE -I. -DFILTER_DEF='"$<"' -o $@.gen tools/filter_gen.c -lseccomp
+	$(Q)$(CC) -D_GNU_SOURCE -I. -DFILTER_DEF='"$<"' $(if $(SAN),-DFILTER_SANITIZED) -o $@.gen tools/filter_gen.c -lseccomp
 	$(Q)$@.gen $(*F) > $@.tmp && mv $@.tmp $@ && rm -f $@.gen
 
 GENERATED := $(PB_H) $(FILTER_H)
