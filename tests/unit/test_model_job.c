@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_model_job.c: jobs completed, validated, compared. Runs in: unit tests. */
+#include <string.h>
+
+#include "common/duration.h"
+#include "model/job.h"
+#include "tests/unit/unit.h"
+
+/* What `nomad job run -output` printed for a job. */
+static void
+load(struct job *job)
+{
+	cleanup_json json_t *json = json_load_file(FIXTURES "/model_job.json", 0, NULL);
+	struct err e = { 0 };
+
+	job_init(job);
+	ck_assert_ptr_nonnull(json);
+	ck_assert_msg(
+	    model_from_json(&job_type, json_object_get(json, "Job"), job, &e) == 0, "%s", e.msg);
+}
+
+static void
+parse(struct job *job, const char *text)
+{
+	struct err e = { 0 };
+
+	job_init(job);
+	ck_assert_msg(model_from_text(&job_type, text, strlen(text), job, &e) == 0, "%s", e.msg);
+	ck_assert_int_eq(job_complete(job), 0);
+}
+
+START_TEST(a_real_job_is_completed)
+{
+	cleanup_done(job) struct job job;
+	const struct task_group *g;
+	const struct task *t;
+
+	load(&job);
+	ck_assert_int_eq(job_complete(&job), 0);
+	ck_assert_str_eq(job.region, "global");
+	ck_assert_str_eq(job.namespace, "default");
+	ck_assert_str_eq(job.node_pool, "default");
+	ck_assert_int_eq(job.priority, 50);
+	ck_assert_int_eq(job.type, JOB_SERVICE);
+	ck_assert_uint_eq(job.datacenters.n, 1);
+	g = job_group(&job, "cache");
+	ck_assert_int_eq(g->count, 2);
+	ck_assert_int_eq(g->restart_policy->attempts, 4);
+	ck_assert_int_eq(g->restart_policy->interval, 600 * NS_PER_S);
+	ck_assert_int_eq(g->restart_policy->delay, 15 * NS_PER_S);
+	ck_assert_int_eq(g->restart_policy->mode, RESTART_FAIL);
+	ck_assert_int_eq(g->reschedule_policy->unlimited, OPT_TRUE);
+	ck_assert_int_eq(g->reschedule_policy->delay_function, DELAY_EXPONENTIAL);
+	ck_assert_int_eq(g->update->max_parallel, 1);
+	ck_assert_int_eq(g->migrate->max_parallel, 1);
+	ck_assert_int_eq(g->ephemeral_disk->size_mb, 300);
+	ck_assert_uint_eq(group_stop_after_ms(g), 90000);
+	t = group_task(g, "redis");
+	ck_assert_int_eq(t->restart_policy->attempts, 0);
+	ck_assert_int_eq(t->restart_policy->interval, 600 * NS_PER_S);
+	ck_assert_int_eq(t->restart_policy->delay, 15 * NS_PER_S);
+	ck_assert_int_eq(t->resources->cpu, 500);
+	ck_assert_int_eq(t->resources->memory_mb, 256);
+	ck_assert_int_eq(t->log_config->max_files, 10);
+	ck_assert_int_eq(t->kill_timeout, 20 * NS_PER_S);
+	ck_assert_int_eq(t->volume_mounts.v[0].propagation_mode, PROPAGATION_PRIVATE);
+	ck_assert_str_eq(
+	    map_get(volume_request, &g->volumes, "data")->mount_options->mount_flags.v[0],
+	    "noatime");
+	ck_assert_str_eq(
+	    json_string_value(json_object_get(t->config, "command")), "/usr/bin/redis-server");
+}
+END_TEST
+
+/* Row G32: nothing that the API's client dereferences may be null, also for a job that says as
+ * little as it can. */
+START_TEST(nothing_dereferenced_is_null)
+{
+	static const char *const job_keys[] = { "ID", "Name", "Region", "Namespace", "Type",
+		"Priority", "AllAtOnce", "Stop", "NodePool", "Datacenters", "Status",
+		"StatusDescription", "Stable", "Version", "SubmitTime", "CreateIndex",
+		"ModifyIndex", "JobModifyIndex" };
+	static const char *const group_keys[] = { "Name", "Count", "RestartPolicy",
+		"ReschedulePolicy", "EphemeralDisk" };
+	static const char *const task_keys[] = { "Name", "Driver", "Resources", "RestartPolicy",
+		"KillTimeout", "LogConfig", "ShutdownDelay" };
+	static const char *const policy_keys[] = { "Attempts", "Interval", "Delay", "DelayFunction",
+		"MaxDelay", "Unlimited" };
+	static const char *const kinds[] = { "service", "batch", "system", "sysbatch" };
+	cleanup_done(job) struct job job;
+	cleanup_json json_t *json = NULL;
+	char text[200];
+	const json_t *group, *task;
+	size_t i;
+
+	(void)snprintf(text, sizeof(text),
+	    "{\"ID\":\"a\",\"Type\":\"%s\",\"TaskGroups\":[{\"Name\":\"g\",\"Tasks\":[{\"Name\":"
+	    "\"t\"}]}]}",
+	    kinds[_i]);
+	parse(&job, text);
+	json = model_to_json(&job_type, &job, 0);
+	group = json_array_get(json_object_get(json, "TaskGroups"), 0);
+	task = json_array_get(json_object_get(group, "Tasks"), 0);
+	for (i = 0; i < ELEMENTSOF(job_keys); i++)
+		ck_assert_msg(!json_is_null(json_object_get(json, job_keys[i])), "%s", job_keys[i]);
+	for (i = 0; i < ELEMENTSOF(group_keys); i++)
+		ck_assert_msg(
+		    !json_is_null(json_object_get(group, group_keys[i])), "%s", group_keys[i]);
+	for (i = 0; i < ELEMENTSOF(task_keys); i++)
+		ck_assert_msg(
+		    !json_is_null(json_object_get(task, task_keys[i])), "%s", task_keys[i]);
+	for (i = 0; i < ELEMENTSOF(policy_keys); i++)
+		ck_assert_msg(!json_is_null(json_object_get(
+				  json_object_get(group, "ReschedulePolicy"), policy_keys[i])),
+		    "%s", policy_keys[i]);
+	for (i = 0; i < 3; i++)
+		ck_assert_msg(!json_is_null(json_object_get(
+				  json_object_get(task, "RestartPolicy"), policy_keys[i])),
+		    "%s", policy_keys[i]);
+}
+END_TEST
+
+START_TEST(completing_twice_changes_nothing)
+{
+	cleanup_done(job) struct job job, again;
+	char where[200] = "";
+
+	load(&job);
+	job_init(&again);
+	ck_assert_int_eq(job_complete(&job), 0);
+	ck_assert_int_eq(job_copy(&job, &again), 0);
+	ck_assert_int_eq(job_complete(&again), 0);
+	ck_assert_msg(
+	    !model_difference(&job_type, &job, &again, where, sizeof(where)), "%s", where);
+	job_done(&again);
+}
+END_TEST
+
+START_TEST(defaults_depend_on_type)
+{
+	cleanup_done(job) struct job job;
+	const struct task_group *g;
+
+	parse(&job, "{\"ID\":\"a\",\"Type\":\"batch\",\"TaskGroups\":[{\"Name\":\"g\"}]}");
+	g = job.task_groups.v;
+	ck_assert_int_eq(g->restart_policy->attempts, 3);
+	ck_assert_int_eq(g->restart_policy->interval, 24 * 3600 * NS_PER_S);
+	ck_assert_int_eq(g->reschedule_policy->attempts, 1);
+	ck_assert_int_eq(g->reschedule_policy->delay, 5 * NS_PER_S);
+	ck_assert_int_eq(g->reschedule_policy->delay_function, DELAY_CONSTANT);
+	ck_assert_int_eq(g->reschedule_policy->unlimited, OPT_FALSE);
+	ck_assert_ptr_null(g->update);
+	ck_assert_ptr_null(g->migrate);
+	ck_assert_str_eq(job.datacenters.v[0], "*");
+	ck_assert_str_eq(job.name, "a");
+}
+END_TEST
+
+START_TEST(blocks_merge_downwards)
+{
+	cleanup_done(job) struct job job;
+	const struct task_group *g;
+
+	parse(&job, "{\"ID\":\"a\",\"Update\":{\"MaxParallel\":5,\"Canary\":1},\"Reschedule\":{"
+		    "\"Delay\":\"40s\"},"
+		    "\"TaskGroups\":[{\"Name\":\"g\",\"Update\":{\"MaxParallel\":2},"
+		    "\"ReschedulePolicy\":{\"Attempts\":3,"
+		    "\"Interval\":\"1h\"},\"Scaling\":{\"Min\":4},\"Tasks\":[{\"Name\":\"t\","
+		    "\"Resources\":{\"Cores\":2}}]}]}");
+	g = job.task_groups.v;
+	ck_assert_int_eq(g->update->max_parallel, 2);
+	ck_assert_int_eq(g->update->canary, 1);
+	ck_assert_int_eq(g->reschedule_policy->attempts, 3);
+	ck_assert_int_eq(g->reschedule_policy->unlimited, OPT_FALSE);
+	ck_assert_int_eq(g->reschedule_policy->delay, 40 * NS_PER_S);
+	ck_assert_int_eq(g->count, 4);
+	ck_assert_int_eq(g->tasks.v[0].resources->cpu, 0);
+	ck_assert_int_eq(g->tasks.v[0].resources->cores, 2);
+}
+END_TEST
+
+#define TASK(more)   "{\"Name\":\"t\",\"Driver\":\"exec\"" more "}"
+#define GROUP(more)  "{\"Name\":\"g\",\"Tasks\":[" TASK("") "]" more "}"
+#define JOB(groups)  "{\"ID\":\"j\",\"TaskGroups\":[" groups "]}"
+#define WITH(more)   JOB(GROUP("," more))
+#define TASKED(more) JOB("{\"Name\":\"g\",\"Tasks\":[" TASK("," more) "]}")
+#define CSI(more)                                                                                  \
+	"\"Volumes\":{\"d\":{\"Type\":\"csi\",\"Source\":\"v\",\"AttachmentMode\":\"file-"         \
+	"system\"" more "}}"
+
+/* NULL: a good job. */
+struct validation {
+	const char *job, *sentence;
+};
+
+static const struct validation general_cases[] = {
+	{ JOB(GROUP("")), NULL },
+	{ "{\"TaskGroups\":[" GROUP("") "]}",
+	    "a job's id has 1 to 255 characters, no space, no empty, \".\" or \"..\" part" },
+	{ "{\"ID\":\"a/../b\",\"TaskGroups\":[" GROUP("") "]}",
+	    "a job's id has 1 to 255 characters, no space, no empty, \".\" or \"..\" part" },
+	{ "{\"ID\":\"..\",\"TaskGroups\":[" GROUP("") "]}",
+	    "a job's id has 1 to 255 characters, no space, no empty, \".\" or \"..\" part" },
+	{ "{\"ID\":\"a b\",\"TaskGroups\":[" GROUP("") "]}",
+	    "a job's id has 1 to 255 characters, no space, no empty, \".\" or \"..\" part" },
+	{ "{\"ID\":\"a/b..c/...\",\"TaskGroups\":[" GROUP("") "]}", NULL },
+	{ "{\"ID\":\"j\"}", "it has no group" },
+	{ JOB("{\"Name\":\"g\"}"), "group \"g\": it has no task" },
+	{ JOB(GROUP("") "," GROUP("")), "group \"g\": the job has two groups of this name" },
+	{ JOB("{\"Name\":\"g\",\"Tasks\":[" TASK("") "," TASK("") "]}"),
+	    "group \"g\": task \"t\": the group has two tasks of this name" },
+	{ JOB("{\"Name\":\"g\",\"Tasks\":[{\"Name\":\"../x\",\"Driver\":\"exec\"}]}"),
+	    "group \"g\": task \"../x\": a task's name has 1 to 128 letters, digits, '.', '_' and "
+	    "'-', no dot first, "
+	    "and is not reserved (alloc)" },
+	{ JOB("{\"Name\":\"g\",\"Tasks\":[{\"Name\":\"alloc\",\"Driver\":\"exec\"}]}"),
+	    "group \"g\": task \"alloc\": a task's name has 1 to 128 letters, digits, '.', '_' and "
+	    "'-', no dot first, "
+	    "and is not reserved (alloc)" },
+	{ JOB("{\"Name\":\"g\",\"Tasks\":[{\"Name\":\"t\"}]}"),
+	    "group \"g\": task \"t\": driver is missing" },
+	{ WITH("\"Count\":-1"), "group \"g\": count may not be below zero" },
+	{ WITH("\"Count\":0"), NULL },
+	{ WITH("\"StopAfterClientDisconnect\":-5"),
+	    "group \"g\": stop_after_client_disconnect may not be below zero" },
+	{ WITH("\"StopAfterClientDisconnect\":5,\"Disconnect\":{\"StopOnClientAfter\":6}"),
+	    "group \"g\": stop_after_client_disconnect and disconnect.stop_on_client_after differ: "
+	    "give one of "
+	    "them" },
+	{ TASKED("\"RestartPolicy\":{\"Attempts\":3,\"Interval\":\"1s\"}"),
+	    "group \"g\": task \"t\": restart: interval must be at least 5s" },
+	{ TASKED("\"Resources\":{\"CPU\":0}"),
+	    "group \"g\": task \"t\": resources: cpu must be at least 1 MHz, not 0" },
+	{ TASKED("\"Resources\":{\"MemoryMB\":9}"),
+	    "group \"g\": task \"t\": resources: memory must be at least 10 MB, not 9" },
+	{ TASKED("\"KillTimeout\":-1"),
+	    "group \"g\": task \"t\": kill_timeout and shutdown_delay may not be below zero" },
+	{ TASKED("\"KillSignal\":\"SIGFOO\""),
+	    "group \"g\": task \"t\": kill_signal \"SIGFOO\" is not a signal" },
+	{ TASKED("\"KillSignal\":\"SIGUSR1\""), NULL },
+	{ TASKED("\"Env\":{\"A=B\":\"c\"}"),
+	    "group \"g\": task \"t\": \"A=B\" cannot be the name of an environment variable" },
+	{ TASKED("\"LogConfig\":{\"MaxFiles\":100,\"MaxFileSizeMB\":100}"),
+	    "group \"g\": task \"t\": logs: 100 files of 100 MB do not fit the group's "
+	    "ephemeral_disk of 300 MB" },
+	{ TASKED("\"VolumeMounts\":[{\"Volume\":\"d\",\"Destination\":\"/d\"}]"),
+	    "group \"g\": task \"t\": volume_mount \"d\": the group has no volume of this name" },
+	{ TASKED("\"CSIPluginConfig\":{\"ID\":\"a/b\",\"Type\":\"node\"}"),
+	    "group \"g\": task \"t\": csi_plugin \"a/b\": id must be 1 to 128 letters, digits, "
+	    "'.', '_' and '-', no "
+	    "dot first" },
+	{ TASKED(
+	      "\"CSIPluginConfig\":{\"ID\":\"p\",\"Type\":\"node\",\"MountDir\":\"/csi/../..\"}"),
+	    "group \"g\": task \"t\": csi_plugin \"p\": mount_dir and stage_publish_base_dir may "
+	    "not contain \"..\"" },
+	{ WITH(CSI(",\"AccessMode\":\"single-node-writer\"")), NULL },
+	{ WITH(CSI("")), "group \"g\": volume \"d\": access_mode is missing" },
+	{ WITH("\"Count\":2," CSI(",\"AccessMode\":\"single-node-writer\"")),
+	    "group \"g\": volume \"d\": access_mode single-node-writer serves one alloc, but the "
+	    "group's count is 2: "
+	    "use per_alloc" },
+	{ WITH("\"Count\":2," CSI(",\"AccessMode\":\"single-node-writer\",\"PerAlloc\":true")),
+	    NULL },
+	{ WITH(CSI(",\"AccessMode\":\"multi-node-reader-only\"")),
+	    "group \"g\": volume \"d\": access_mode multi-node-reader-only needs read_only = "
+	    "true" },
+	{ WITH("\"Volumes\":{\"d\":{\"Type\":\"csi\",\"Source\":\"../"
+	       "v\",\"AttachmentMode\":\"file-system\","
+	       "\"AccessMode\":\"single-node-writer\"}}"),
+	    "group \"g\": volume \"d\": source \"../v\" cannot be the id of a volume" },
+	{ WITH("\"Volumes\":{\"d\":{\"Type\":\"host\",\"Source\":\"v\",\"AccessMode\":\"single-"
+	       "node-writer\"}}"),
+	    "group \"g\": volume \"d\": host volumes cannot have access_mode, attachment_mode or "
+	    "mount_options" },
+};
+
+/* What the local source alone refuses. */
+static const struct validation local_cases[] = {
+	{ TASKED("\"Templates\":[{\"DestPath\":\"x\"}]"),
+	    "group \"g\": task \"t\": template is not supported yet by the local source" },
+	{ TASKED("\"Templates\":[],\"Vault\":null,\"Consul\":{\"Namespace\":\"\"}"), NULL },
+	{ TASKED("\"Resources\":{\"Devices\":[{\"Name\":\"gpu\"}]}"),
+	    "group \"g\": task \"t\": device is not supported yet by the local source" },
+	{ WITH("\"Services\":[{\"Name\":\"x\"}]"),
+	    "group \"g\": service is not supported yet by the local source" },
+	{ WITH("\"Networks\":[{\"Mode\":\"bridge\"}]"),
+	    "group \"g\": network mode \"bridge\" is not supported yet by the local source" },
+	{ WITH("\"Networks\":[{\"Mode\":\"host\",\"DynamicPorts\":[{\"Label\":\"http\"}]}]"),
+	    "group \"g\": network with ports is not supported yet by the local source" },
+	{ WITH("\"Networks\":[{\"Mode\":\"host\"}],\"Scaling\":{\"Min\":1}"), NULL },
+	{ "{\"ID\":\"j\",\"Type\":\"batch\",\"TaskGroups\":[" GROUP("") "]}",
+	    "jobs of type batch are not supported yet by the local source" },
+	{ "{\"ID\":\"j\",\"Periodic\":{\"Enabled\":true},\"TaskGroups\":[" GROUP("") "]}",
+	    "periodic is not supported yet by the local source" },
+	{ "{\"ID\":\"j\",\"ParameterizedJob\":{\"Payload\":\"optional\"},\"TaskGroups\":[" GROUP(
+	      "") "]}",
+	    "parameterized is not supported yet by the local source" },
+};
+
+static void
+check_validation(const struct validation *v, const struct problems *p)
+{
+	struct err e = { 0 };
+
+	ck_assert_int_eq(problems_err(p, &e), v->sentence ? -EINVAL : 0);
+	ck_assert_str_eq(e.msg, v->sentence ? v->sentence : "");
+}
+
+START_TEST(validation_says_what_and_where)
+{
+	cleanup_done(job) struct job job;
+	struct problems p = { 0 };
+
+	parse(&job, general_cases[_i].job);
+	job_validate(&job, &p);
+	check_validation(&general_cases[_i], &p);
+	problems_done(&p);
+}
+END_TEST
+
+START_TEST(the_local_source_says_what_it_lacks)
+{
+	cleanup_done(job) struct job job;
+	struct problems general = { 0 }, local = { 0 };
+
+	parse(&job, local_cases[_i].job);
+	job_validate(&job, &general);
+	ck_assert_uint_eq(general.list.n, 0);
+	job_validate_local(&job, &local);
+	check_validation(&local_cases[_i], &local);
+	problems_done(&local);
+}
+END_TEST
+
+START_TEST(several_problems_make_one_error)
+{
+	cleanup_done(job) struct job job;
+	struct problems p = { 0 };
+	struct err e = { 0 };
+
+	parse(&job, WITH("\"Count\":-1,\"ShutdownDelay\":-1"));
+	job_validate(&job, &p);
+	ck_assert_int_eq(problems_err(&p, &e), -EINVAL);
+	ck_assert_str_eq(e.msg, "group \"g\": count may not be below zero; group \"g\": "
+				"shutdown_delay may not be below zero");
+	problems_done(&p);
+}
+END_TEST
+
+/* Row G27: zero is not set, in both spellings. */
+START_TEST(lease_of_zero_is_none)
+{
+	static const struct {
+		const char *group;
+		uint64_t ms;
+	} leases[] = { { "\"Count\":1", 0 }, { "\"StopAfterClientDisconnect\":0", 0 },
+		{ "\"StopAfterClientDisconnect\":\"5s\"", 5000 },
+		{ "\"Disconnect\":{\"StopOnClientAfter\":\"7s\"}", 7000 },
+		{ "\"StopAfterClientDisconnect\":\"5s\",\"Disconnect\":{\"StopOnClientAfter\":0}",
+		    5000 },
+		{ "\"StopAfterClientDisconnect\":1", 1 } };
+	cleanup_done(job) struct job job;
+	char text[300];
+
+	(void)snprintf(text, sizeof(text), "{\"ID\":\"j\",\"TaskGroups\":[{\"Name\":\"g\",%s}]}",
+	    leases[_i].group);
+	parse(&job, text);
+	ck_assert_uint_eq(group_stop_after_ms(job.task_groups.v), leases[_i].ms);
+}
+END_TEST
+
+/* Which change of a registered job stops an alloc and starts another, and which one leaves it
+ * running. */
+static const struct {
+	const char *old, *new, *why; /* NULL: stays */
+} changes[] = {
+	{ JOB(GROUP("")), JOB(GROUP("")), NULL },
+	{ JOB(GROUP("")), WITH("\"Count\":5"), NULL },
+	{ JOB(GROUP("")), WITH("\"RestartPolicy\":{\"Attempts\":1}"), NULL },
+	{ JOB(GROUP("")), WITH("\"StopAfterClientDisconnect\":5"), NULL },
+	{ JOB(GROUP("")), TASKED("\"KillTimeout\":9"), NULL },
+	{ JOB(GROUP("")), "{\"ID\":\"j\",\"Priority\":80,\"TaskGroups\":[" GROUP("") "]}", NULL },
+	{ JOB(GROUP("")), TASKED("\"Env\":{\"A\":\"b\"}"), "Tasks[0].Env" },
+	{ TASKED("\"Env\":{\"A\":\"b\",\"C\":\"d\"}"), TASKED("\"Env\":{\"C\":\"d\",\"A\":\"b\"}"),
+	    NULL },
+	{ JOB(GROUP("")), TASKED("\"Config\":{\"command\":\"x\"}"), "Tasks[0].Config" },
+	{ JOB(GROUP("")), TASKED("\"Resources\":{\"CPU\":200}"), "Tasks[0].Resources.CPU" },
+	{ JOB(GROUP("")), TASKED("\"User\":\"root\""), "Tasks[0].User" },
+	{ JOB(GROUP("")), WITH(CSI("")), "Volumes" },
+	{ JOB(GROUP("")), "{\"ID\":\"j\",\"Meta\":{\"a\":\"b\"},\"TaskGroups\":[" GROUP("") "]}",
+	    "Meta" },
+};
+
+START_TEST(only_some_changes_replace_allocs)
+{
+	cleanup_done(job) struct job a, b;
+	char why[200] = "";
+	bool replaced;
+
+	parse(&a, changes[_i].old);
+	parse(&b, changes[_i].new);
+	replaced =
+	    group_needs_replacement(&a, a.task_groups.v, &b, b.task_groups.v, why, sizeof(why));
+	ck_assert_int_eq(replaced, changes[_i].why != NULL);
+	if (replaced)
+		ck_assert_str_eq(why, changes[_i].why);
+	job_done(&b);
+}
+END_TEST
+
+START_TEST(a_stub_tells_of_its_job)
+{
+	cleanup_done(job) struct job job;
+	cleanup_done(job_stub) struct job_stub stub;
+	cleanup_json json_t *json = NULL;
+
+	load(&job);
+	job_stub_init(&stub);
+	ck_assert_int_eq(job_complete(&job), 0);
+	job.version = 3;
+	ck_assert_int_eq(job_stub_fill(&stub, &job), 0);
+	map_put(group_summary, &stub.job_summary.summary, "cache")->running = 2;
+	json = model_to_json(&job_stub_type, &stub, 0);
+	ck_assert_str_eq(json_string_value(json_object_get(json, "Type")), "service");
+	ck_assert_int_eq(json_integer_value(json_object_get(json, "Version")), 3);
+	ck_assert(json_is_false(json_object_get(json, "Periodic")));
+	ck_assert_int_eq(
+	    json_integer_value(json_object_get(
+		json_object_get(
+		    json_object_get(json_object_get(json, "JobSummary"), "Summary"), "cache"),
+		"Running")),
+	    2);
+}
+END_TEST
+
+static void
+add(TCase *tc)
+{
+	tcase_add_test(tc, a_real_job_is_completed);
+	tcase_add_loop_test(tc, nothing_dereferenced_is_null, 0, 4);
+	tcase_add_test(tc, completing_twice_changes_nothing);
+	tcase_add_test(tc, defaults_depend_on_type);
+	tcase_add_test(tc, blocks_merge_downwards);
+	tcase_add_loop_test(tc, validation_says_what_and_where, 0, ELEMENTSOF(general_cases));
+	tcase_add_loop_test(tc, the_local_source_says_what_it_lacks, 0, ELEMENTSOF(local_cases));
+	tcase_add_test(tc, several_problems_make_one_error);
+	tcase_add_loop_test(tc, lease_of_zero_is_none, 0, 6);
+	tcase_add_loop_test(tc, only_some_changes_replace_allocs, 0, ELEMENTSOF(changes));
+	tcase_add_test(tc, a_stub_tells_of_its_job);
+}
+
+int
+main(void)
+{
+	return unit_run("model_job", add);
+}
