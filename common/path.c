@@ -64,13 +64,30 @@ dir_ensure_at(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid, i
 	return dir_make(dir_fd, name, mode, uid, gid, true, ret_fd);
 }
 
-/* A child of dir_fd that is a directory and no mount point. */
-static int
-open_plain_dir(int dir_fd, const char *name)
+int
+dir_open_at(int dir_fd, const char *path, DIR **ret)
 {
-	int fd = fd_open_same_mount(dir_fd, name, O_RDONLY | O_DIRECTORY);
+	int fd = fd_open_same_mount(dir_fd, path, O_RDONLY | O_DIRECTORY);
 
-	return fd == -EXDEV ? -EBUSY : fd;
+	if (fd < 0)
+		return fd;
+	*ret = fdopendir(fd);
+	if (*ret)
+		return 0;
+	close_p(&fd);
+	return -errno;
+}
+
+const char *
+dir_next(DIR *d)
+{
+	struct dirent *entry;
+
+	do {
+		errno = 0;
+		entry = readdir(d);
+	} while (entry && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+	return entry ? entry->d_name : NULL;
 }
 
 /* Moves directory name from dir_fd to top_fd, under a name that is free there. */
@@ -89,40 +106,31 @@ lift(int dir_fd, const char *name, int top_fd, unsigned *serial)
 }
 
 /*
- * One pass over the directory fd, which is closed: removes what can be removed. Directories that are not empty go up to
- * top_fd, so that no depth needs a stack, a descriptor or a second walk; with top_fd -1 this is the top, and they get a
- * pass of their own. Returns the number of entries that it saw, or -errno.
+ * One pass over directory name below dir_fd: removes what can be removed. Directories that are not empty go up to top_fd, so
+ * that no depth needs a stack, a descriptor or a second walk; with top_fd -1 this is the top, and they get a pass of their
+ * own. Returns the number of entries that it saw, or -errno.
  */
 static int
-sweep(int fd, int top_fd, unsigned *serial)
+sweep(int dir_fd, const char *name, int top_fd, unsigned *serial)
 {
-	cleanup_dir DIR *d = fdopendir(fd);
-	struct dirent *entry;
-	int seen = 0, r;
+	cleanup_dir DIR *d = NULL;
+	int fd, seen = 0, r = dir_open_at(dir_fd, name, &d);
+	const char *n;
 
-	if (!d) {
-		close_p(&fd);
-		return -errno;
-	}
-	while ((errno = 0, entry = readdir(d))) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
+	if (r < 0)
+		return r == -EXDEV ? -EBUSY : r;
+	fd = dirfd(d);
+	while ((n = dir_next(d))) {
 		seen++;
-		if (unlinkat(fd, entry->d_name, 0) == 0 || errno == ENOENT)
+		if (unlinkat(fd, n, 0) == 0 || errno == ENOENT)
 			continue;
 		if (errno != EISDIR)
 			return -errno;
-		if (unlinkat(fd, entry->d_name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		if (unlinkat(fd, n, AT_REMOVEDIR) == 0 || errno == ENOENT)
 			continue;
 		if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR)
 			return -errno;
-		if (top_fd >= 0) {
-			r = lift(fd, entry->d_name, top_fd, serial);
-		} else {
-			int child = open_plain_dir(fd, entry->d_name);
-
-			r = child < 0 ? child : sweep(child, fd, serial);
-		}
+		r = top_fd >= 0 ? lift(fd, n, top_fd, serial) : sweep(fd, n, fd, serial);
 		/* It may be another thing by now, or gone: the next pass looks again. */
 		if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ELOOP)
 			return r;
@@ -134,7 +142,7 @@ int
 tree_remove_at(int dir_fd, const char *name)
 {
 	unsigned serial = 0;
-	int fd, seen, empty = 0;
+	int seen, empty = 0;
 
 	do {
 		if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
@@ -143,11 +151,8 @@ tree_remove_at(int dir_fd, const char *name)
 			return 0;
 		if (errno != ENOTEMPTY && errno != EEXIST)
 			return -errno;
-		fd = open_plain_dir(dir_fd, name);
-		if (fd < 0)
-			return fd == -ENOENT ? 0 : fd;
-		seen = sweep(fd, -1, &serial);
+		seen = sweep(dir_fd, name, -1, &serial);
 		empty += seen == 0;
 	} while (seen >= 0 && empty < 16);
-	return seen < 0 ? seen : -ENOTEMPTY;
+	return seen == -ENOENT ? 0 : seen < 0 ? seen : -ENOTEMPTY;
 }

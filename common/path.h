@@ -3,6 +3,7 @@
 #ifndef DROVER_COMMON_PATH_H
 #define DROVER_COMMON_PATH_H
 
+#include <dirent.h>
 #include <sys/types.h>
 
 /*
@@ -21,5 +22,13 @@ int dir_ensure_at(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gi
  * costs time in proportion to its entries; after a failure what is left may have lost its shape.
  */
 int tree_remove_at(int dir_fd, const char *name);
+
+/*
+ * The directory path below dir_fd, to be read: 0, *ret is the caller's to closedir(). -ELOOP for a link, -EXDEV for a mount
+ * point (nothing that is mounted there is asked), or another -errno. dir_next() gives its next name but "." and "..", or
+ * NULL, with errno 0 at the end.
+ */
+int dir_open_at(int dir_fd, const char *path, DIR **ret);
+const char *dir_next(DIR *d);
 
 #endif

@@ -12,10 +12,11 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/mountinfo.h"
+#include "common/path.h"
 #include "mount-helper/mnt.h"
 
 #define LIST_BYTES_MAX (16u * 1024 * 1024)
-#define CSI_PATH_MAX   (6 * (NAME_BYTES_MAX + 1) + 256)
+#define PATH_SIZE      2048
 
 struct names {
 	FILE *out;
@@ -33,109 +34,69 @@ add(struct names *list, const char *name)
 	return 0;
 }
 
-/* -ENOENT when the directory is gone, -EXDEV when something is mounted there. The descriptor goes
- * with *ret. */
+/*
+ * The paths below dir_fd's name, `depth` directories deep, that have nothing below them. What is
+ * gone, or is no directory, has nothing below it; a mount point is named and never entered. A trash
+ * is one level, whatever lies in it.
+ */
 static int
-open_list(int dir_fd, const char *path, DIR **ret)
+list_below(struct names *list, int dir_fd, const char *name, const char *prefix, int depth)
 {
-	int fd = fd_open_same_mount(dir_fd, path, O_RDONLY | O_DIRECTORY);
-
-	if (fd < 0)
-		return fd;
-	*ret = fdopendir(fd);
-	if (*ret)
-		return 0;
-	close_p(&fd);
-	return -errno;
-}
-
-/* The next entry but "." and "..", or NULL. */
-static const char *
-next_name(DIR *d)
-{
-	struct dirent *entry;
-
-	do
-		entry = readdir(d);
-	while (entry && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
-	return entry ? entry->d_name : NULL;
-}
-
-/* The names in a root, and those in its trash as ".trash/…". */
-static int
-list_root(struct names *list, int dir_fd, const char *path)
-{
-	bool in_trash = strcmp(path, ".") != 0;
 	cleanup_dir DIR *d = NULL;
-	char name[512];
+	char path[PATH_SIZE];
 	const char *n;
-	int r = open_list(dir_fd, path, &d);
+	int r = dir_open_at(dir_fd, name, &d);
 
-	while (r >= 0 && (n = next_name(d))) {
-		(void)snprintf(name, sizeof name, "%s%s", in_trash ? ".trash/" : "", n);
-		r = in_trash || strcmp(n, ".trash") != 0 ? add(list, name)
-							 : list_root(list, dir_fd, ".trash");
+	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV)
+		return 0;
+	while (r >= 0 && (n = dir_next(d))) {
+		bool trash = strcmp(n, ".trash") == 0;
+		uint32_t before = list->count;
+
+		if ((size_t)snprintf(path, sizeof path, "%s%s%s", prefix, prefix[0] ? "/" : "",
+			n) >= sizeof path)
+			return -ENAMETOOLONG;
+		r = depth > 1 || trash ? list_below(list, dirfd(d), n, path, trash ? 1 : depth - 1)
+				       : 0;
+		if (r >= 0 && list->count == before && !trash)
+			r = add(list, path);
 	}
 	return r;
 }
 
-/*
- * The directories below csi, depth of them at most: each path that has nothing below it. A volume's
- * own mount is named, not entered. What a plugin put there that cannot be drover's (names, files)
- * is left out.
- */
 static int
-list_csi(struct names *list, int dir_fd, const char *name, const char *above, int depth)
+list_plugins(struct names *list, const struct mnt *m, PluginKind kind)
 {
-	char path[CSI_PATH_MAX];
 	cleanup_dir DIR *d = NULL;
-	uint32_t before = list->count;
+	char path[PATH_SIZE], below[PATH_SIZE + 16];
 	const char *n;
-	int r;
+	int r = dir_open_at(m->kind_fds[kind], ".", &d);
 
-	if ((size_t)snprintf(path, sizeof path, "%s%s%s", above, above[0] ? "/" : "", name) >=
-	    sizeof path)
-		return -ENAMETOOLONG;
-	r = depth > 0 ? open_list(dir_fd, name, &d) : 0;
-	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP)
-		return 0;
-	if (r < 0 && r != -EXDEV)
-		return r;
-	while (d && (n = next_name(d)))
-		if (name_is_component(n) && (r = list_csi(list, dirfd(d), n, path, depth - 1)) < 0)
-			return r;
-	return list->count == before ? add(list, path) : 0;
-}
+	while (r >= 0 && (n = dir_next(d))) {
+		cleanup_close int root = -1;
+		uint32_t before = list->count;
 
-static int
-list_plugin(struct names *list, const struct mnt *m, PluginKind kind, const char *plugin)
-{
-	char path[NAME_BYTES_MAX + 16];
-	cleanup_close int root = -1;
-	uint32_t before = list->count;
-	int r = mnt_plugin_root_open(m, kind, plugin, false, &root, NULL);
-
-	(void)snprintf(path, sizeof path, "%s/%s", mnt_kind_names[kind], plugin);
-	if (r == 0 && ((r = list_csi(list, root, "staging", path, 3)) < 0 ||
-			  (r = list_csi(list, root, "per-alloc", path, 4)) < 0))
-		return r;
-	return list->count == before ? add(list, path) : 0;
-}
-
-static int
-list_plugins(struct names *list, const struct mnt *m)
-{
-	for (int kind = PLUGIN_KIND__PLUGIN_CONTROLLER; kind < MNT_KINDS; kind++) {
-		cleanup_dir DIR *d = NULL;
-		const char *n;
-		int r = open_list(m->kind_fds[kind], ".", &d);
-
-		while (r >= 0 && (n = next_name(d)))
-			r = name_is_component(n) ? list_plugin(list, m, (PluginKind)kind, n) : 0;
-		if (r < 0)
-			return r;
+		(void)snprintf(path, sizeof path, "%s/%s", mnt_kind_names[kind], n);
+		if (mnt_plugin_root_open(m, kind, n, false, &root, NULL) == 0) {
+			(void)snprintf(below, sizeof below, "%s/staging", path);
+			r = list_below(list, root, "staging", below, 2);
+			(void)snprintf(below, sizeof below, "%s/per-alloc", path);
+			r = r < 0 ? r : list_below(list, root, "per-alloc", below, 3);
+		}
+		if (r >= 0 && list->count == before)
+			r = add(list, path);
 	}
-	return 0;
+	return r;
+}
+
+static int
+list_csi(struct names *list, const struct mnt *m)
+{
+	int r = 0;
+
+	for (int kind = PLUGIN_KIND__PLUGIN_CONTROLLER; r >= 0 && kind < MNT_KINDS; kind++)
+		r = list_plugins(list, m, (PluginKind)kind);
+	return r;
 }
 
 /* Mount points below the data directory, relative to it. */
@@ -175,9 +136,9 @@ mnt_on_root_list(
 	if (req->root == MNT_ROOT__MNT_ROOT_MOUNTS)
 		r = list_mounts(&list, m);
 	else if (req->root == MNT_ROOT__MNT_ROOT_CSI)
-		r = list_plugins(&list, m);
+		r = list_csi(&list, m);
 	else
-		r = list_root(&list, m->root_fds[req->root], ".");
+		r = list_below(&list, m->root_fds[req->root], ".", "", 1);
 	if (fclose(list.out) != 0 && r >= 0)
 		r = -ENOMEM;
 	if (r < 0)

@@ -47,22 +47,16 @@ mnt_trash_put(struct mnt *m, MntRoot root, int dir_fd, const char *name, struct 
 static void
 empty_one(int data_fd, const char *path)
 {
-	int fd = fd_open_beneath(data_fd, path, O_RDONLY | O_DIRECTORY, 0), r;
-	cleanup_dir DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	cleanup_close int fd = fd_open_beneath(data_fd, path, O_PATH | O_DIRECTORY, 0);
+	cleanup_dir DIR *d = NULL;
+	const char *n;
+	int r = fd < 0 ? fd : dir_open_at(fd, ".", &d);
 
-	if (!d) {
-		close_p(&fd);
-		log_warn("open %s: %s", path, strerrordesc_np(fd < 0 ? -fd : errno));
-		return;
-	}
-	while ((entry = readdir(d))) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		r = tree_remove_at(fd, entry->d_name);
-		if (r < 0)
-			log_warn("remove %s/%s: %s", path, entry->d_name, strerrordesc_np(-r));
-	}
+	if (r < 0)
+		log_warn("open %s: %s", path, strerrordesc_np(-r));
+	while (d && (n = dir_next(d)))
+		if ((r = tree_remove_at(fd, n)) < 0)
+			log_warn("remove %s/%s: %s", path, n, strerrordesc_np(-r));
 }
 
 static int

@@ -7,7 +7,6 @@
  * time, without links and never into a mount (fd_open_same_mount), which also tells a mount point
  * without asking what is mounted there.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
+#include "common/path.h"
 #include "mount-helper/mnt.h"
 
 #define PROVE_TIMEOUT_MS   5000
@@ -260,8 +260,10 @@ mnt_on_volume_dir_remove(
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	parent = walk(root, v.names, v.n_parents, false);
-	if (parent < 0 || is_mount_at(parent, v.leaf) != 1)
+	if (parent < 0 || is_mount_at(parent, v.leaf) != 1) {
+		v.unmount = false; /* never here, even if there is something by now */
 		return remove_volume(root, &v, &res, e);
+	}
 	if (!v.unmount)
 		return err_say(e, -EBUSY, "volume %s of plugin %s is still mounted at %s", v.volume,
 		    v.plugin, v.leaf);
@@ -270,27 +272,22 @@ mnt_on_volume_dir_remove(
 	    m, p, NULL, UNMOUNT_TIMEOUT_MS, root, remove_volume, &v, on_removed, what, e);
 }
 
-/* Removes directory name with empty directories `depth` levels deep in it. A name that is not there
- * is success. */
+/* Removes directory name and empty directories in it, `depth` levels deep. */
 static int
 remove_empty(int dir_fd, const char *name, int depth)
 {
-	int fd = depth > 0 ? fd_open_same_mount(dir_fd, name, O_RDONLY | O_DIRECTORY) : -1, r;
-	cleanup_dir DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	cleanup_dir DIR *d = NULL;
+	int r = depth > 0 ? dir_open_at(dir_fd, name, &d) : 0;
+	const char *n;
 
-	if (depth > 0 && !d) {
-		close_p(&fd);
-		return fd == -ENOENT ? 0 : fd < 0 ? fd : -errno;
-	}
-	while (d && (entry = readdir(d)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-		    (r = remove_empty(fd, entry->d_name, depth - 1)) < 0)
-			return r;
-	if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT ||
-	    (errno == ENOTDIR && unlinkat(dir_fd, name, 0) == 0))
-		return 0;
-	return -errno;
+	while (r >= 0 && d && (n = dir_next(d)))
+		r = remove_empty(dirfd(d), n, depth - 1);
+	if (r < 0)
+		return r;
+	return unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 ||
+		       (errno == ENOTDIR && unlinkat(dir_fd, name, 0) == 0)
+		   ? 0
+		   : -errno;
 }
 
 static int
@@ -299,8 +296,7 @@ remove_of_plugin(
 {
 	static const char *const names[] = { "per-alloc" };
 	cleanup_close int root = -1, parent = -1;
-	int r = name_is_component(plugin) ? mnt_plugin_root_open(m, kind, plugin, false, &root, e)
-					  : -ENOENT;
+	int r = mnt_plugin_root_open(m, kind, plugin, false, &root, e);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
@@ -317,18 +313,14 @@ int
 mnt_volume_alloc_remove(const struct mnt *m, const char *alloc, struct err *e)
 {
 	for (int kind = PLUGIN_KIND__PLUGIN_CONTROLLER; kind < MNT_KINDS; kind++) {
-		int fd = fd_open_same_mount(m->kind_fds[kind], ".", O_RDONLY | O_DIRECTORY), r;
-		cleanup_dir DIR *d = fd < 0 ? NULL : fdopendir(fd);
-		struct dirent *entry;
+		cleanup_dir DIR *d = NULL;
+		const char *plugin;
+		int r = dir_open_at(m->kind_fds[kind], ".", &d);
 
-		if (!d) {
-			close_p(&fd);
-			return err_set(
-			    e, fd < 0 ? fd : -errno, "read csi/%s", mnt_kind_names[kind]);
-		}
-		while ((entry = readdir(d)))
-			if ((r = remove_of_plugin(m, (PluginKind)kind, entry->d_name, alloc, e)) <
-			    0)
+		if (r < 0)
+			return err_set(e, r, "read csi/%s", mnt_kind_names[kind]);
+		while ((plugin = dir_next(d)))
+			if ((r = remove_of_plugin(m, (PluginKind)kind, plugin, alloc, e)) < 0)
 				return r;
 	}
 	return 0;
