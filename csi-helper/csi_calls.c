@@ -294,6 +294,7 @@ answer_open(struct csi_call *call, struct err *e)
 		r = err_prefix(&why, "probe the plugin");
 	else
 		r = 0;
+	csi_grpc_trim();
 	if (r == 0) {
 		probe = (const Csi__V1__ProbeResponse *)(const void *)answer.msg;
 		rep.ready = !probe->ready || probe->ready->value;

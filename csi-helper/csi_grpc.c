@@ -13,11 +13,13 @@
 #include <grpc/grpc.h>
 #include <grpc/grpc_posix.h>
 #include <grpc/grpc_security.h>
+#include <link.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -86,6 +88,29 @@ csi_grpc_start(struct err *e)
 		return err_set(e, -r, "start the thread of the completion queue");
 	(void)pthread_detach(thread);
 	return event_fd;
+}
+
+static int
+drop_object(struct dl_phdr_info *info, size_t size, void *data)
+{
+	const uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && !(p->p_flags & PF_W))
+			(void)madvise(
+			    (void *)(at & ~mask), p->p_memsz + (at & mask), MADV_DONTNEED);
+	}
+	return 0;
+}
+
+void
+csi_grpc_trim(void)
+{
+	(void)dl_iterate_phdr(drop_object, NULL);
+	(void)malloc_trim(0);
 }
 
 struct csi_channel *

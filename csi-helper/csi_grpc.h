@@ -44,6 +44,12 @@ struct csi_call {
  */
 int csi_grpc_start(struct err *e);
 
+/*
+ * Gives the pages of code and constants back that starting took and calling does not need, about
+ * half of this process's memory; what is needed comes back from the page cache by itself.
+ */
+void csi_grpc_trim(void);
+
 /* A channel on the connected socket fd, which it takes over in any case. It never reconnects. NULL:
  * out of memory. */
 struct csi_channel *csi_channel_new(int fd);
