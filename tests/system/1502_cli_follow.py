@@ -186,6 +186,8 @@ def test_node_drain_stops_all_and_waits():
         case.equal(api.asked("POST", "/v1/node/%s/drain" % NODE)[0].body,
                    {"DrainSpec": {"Deadline": 3600 * 10**9, "IgnoreSystemJobs": False}, "MarkEligible": False})
         case.contains(r.out, "is drained: 2 allocation(s) have ended")
+        # All had ended before the node said that the drain is over, which is waited for too.
+        case.equal(len(api.asked("GET", "/v1/node/" + NODE)), 2)
 
 
 def test_node_drain_flags():

@@ -102,7 +102,9 @@ def test_the_last_lines_are_exactly_the_last_lines():
         logs.write(LINES)
         for n in (0, 1, 2, 10, 500, 999, 1000, 2000):
             case.equal(api.drover("alloc", "logs", "-n", str(n), A1).out, last(n) if n else "", n)
+        api.requests.clear()
         case.equal(api.drover("alloc", "logs", "-tail", A1).out, last(10))
+        case.equal(len(api.asked("GET", "/v1/client/fs/logs/" + A1)) <= 2, True, "it asks for the end, not for all")
         case.equal(api.drover("alloc", "logs", "-c", "20", A1).out, LINES[-20:].decode())
         logs.write(b"no newline")
         case.equal(api.drover("alloc", "logs", "-n", "2", A1).out, last(2, LINES + b"no newline"))
@@ -172,6 +174,35 @@ def test_a_cut_connection_loses_and_doubles_nothing():
         logs.end()
         r = finish(process)
         case.equal((r.code, r.out, r.err), (0, "", ""))
+
+
+def test_a_cut_after_the_last_lines_goes_on_where_it_was():
+    """Where the whole log was short enough to be looked through its place is known; else a note says what is lost."""
+    for lines, exact in ((LINES[:LINES.index(b"line 20 ")], True), (LINES, False)):
+        with FakeApi() as api:
+            logs = Logs(api)
+            logs.write(lines)
+            process = api.start("alloc", "logs", "-f", "-stdout", "-n", "30" if exact else "3", A1)
+            logs.wait_followers(1)
+            logs.write(b"before\n")
+            read_until(process, b"before\n")
+            logs.cut_all()
+            logs.wait_followers(2)
+            logs.write(b"after\n")
+            case.equal(read_until(process, b"after\n"), b"after\n")
+            logs.end()
+            r = finish(process)
+            case.equal((r.code, r.out, "lines may be missing" in r.err), (0, "", not exact))
+    with FakeApi() as api:
+        logs = Logs(api)
+        logs.write(b"1\n2\n3\n4\n")
+        process = api.start("alloc", "logs", "-f", "-stdout", "-n", "2", A1)
+        case.equal(read_until(process, b"4\n"), b"3\n4\n")
+        logs.cut_all()
+        logs.write(b"5\n")
+        case.equal(read_until(process, b"5\n"), b"5\n")
+        logs.end()
+        case.equal(finish(process).out, "")
 
 
 def test_which_task():

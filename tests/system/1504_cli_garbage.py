@@ -29,6 +29,7 @@ WELL = (
     b"HTTP/1.1 100 Continue\r\n\r\n" + answer(200, b"[]"), b"HTTP/1.1 200\r\ncontent-LENGTH:   2  \r\n\r\n[] and more",
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n2;ext=1\r\n[]\r\n0\r\nTrailer: x\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n[]", answer(200, b""),
+    answer(200, b"[]") + b"x",
 )
 
 
