@@ -13,7 +13,7 @@
 #include "proto/executor.h"
 
 #define EXE_PEERS_MAX    4
-#define EXE_LOG_BUF_SIZE 16384
+#define EXE_LOG_BUF_SIZE 8192
 #define EXE_SYNC_MS      10000
 
 struct exe_spec {
@@ -32,13 +32,21 @@ struct exe_log {
 	uint64_t size;
 };
 
-/* One process has one of these; it is static, so that what is not used costs no memory. */
-struct exe {
-	struct exe_setup setup;
-	struct exe_spec spec;
-	struct exe_record record;
-	char page[4096]; /* for what is read out of /proc and for task environment strings */
+/* What of the set-up is needed as long as the task runs. */
+struct exe_keep {
+	uid_t drover_uid, executor_uid;
+	gid_t executor_gid;
+	uint32_t kill_signal, log_max_files;
+	uint64_t kill_timeout_ms, log_max_bytes, lease_ms;
+	char task[CONFIG_NAME_SIZE];
+};
 
+/*
+ * One process has one of these. It is static and what is touched lies together, because a page that
+ * is written is memory of each executor's own.
+ */
+struct exe {
+	struct exe_record record;
 	pid_t pid; /* the task as waitpid() sees it; 0: none, or gone */
 	int pidfd, task_dir, listen, signals, kill_fd, events_fd, oom_fd;
 	int outputs[2]; /* the task's ends of the pipes, until it has them */
@@ -52,14 +60,16 @@ struct exe {
 	uint64_t
 	    stop_at_ms; /* CLOCK_MONOTONIC: when cgroup.kill follows; 0: no stop is under way */
 	bool gone;      /* the task's own process has been waited for */
-	bool killed;
 	int lease_fd, lease_timer;
 	uint64_t lease_ms, lease_ok; /* the last_ok that was read last */
 	uint64_t lease_deadline_ns;
-	int syncs[EXE_MOUNTS_MAX]; /* writable volumes */
 	size_t n_syncs;
 	pid_t sync_pid;
-	bool record_lost; /* it could not be written: somebody has to take EXITED */
+	bool record_lost;          /* it could not be written: somebody has to take EXITED */
+	int syncs[EXE_MOUNTS_MAX]; /* writable volumes */
+	struct exe_spec spec;
+	const struct exe_setup *setup; /* mapped; NULL once the set-up is over */
+	struct exe_keep keep;
 };
 
 /* Notes where the set-up failed and returns -error. */
@@ -68,9 +78,10 @@ int exe_failed(struct exe *x, enum exe_step step, int error, uint32_t detail);
 /* exe_setup.c: reads set-up and spec, checks both. 0 or -errno (failed). */
 int exe_setup_read(struct exe *x);
 int exe_spec_read(const void *map, size_t size, struct exe_spec *ret);
-/* argv and environment of the task, in a mapping that exe_spec_done() takes away with the spec. */
+/* argv and environment of the task, in a mapping that exe_setup_done() takes away with set-up and
+ * spec. */
 int exe_spec_words(struct exe *x);
-void exe_spec_done(struct exe *x);
+void exe_setup_done(struct exe *x);
 
 /* exe_mounts.c: the task's mount namespace, exec driver only. */
 int exe_mounts_make(struct exe *x);

@@ -27,7 +27,6 @@ struct dirent64_raw {
 	char name[];
 };
 
-static char buffer[EXE_LOG_BUF_SIZE];
 static const char *const streams[] = { "stdout", "stderr" };
 
 size_t
@@ -66,18 +65,19 @@ index_of(const char *name, const char *prefix)
 /* The highest and the lowest index that are there; 0 and 0 if none is. In `buffer` is output: names
  * go through the page. */
 static int
-find_files(struct exe *x, struct exe_log *l, const char *prefix)
+find_files(struct exe_log *l, const char *prefix)
 {
 	cleanup_close int dir = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char names[2048];
 	bool any = false;
 	long n;
 
 	l->index = l->oldest = 0;
 	if (dir < 0)
 		return -errno;
-	while ((n = syscall(SYS_getdents64, dir, x->page, sizeof x->page)) > 0)
+	while ((n = syscall(SYS_getdents64, dir, names, sizeof names)) > 0)
 		for (long at = 0; at < n;) {
-			const struct dirent64_raw *d = (const void *)(x->page + at);
+			const struct dirent64_raw *d = (const void *)(names + at);
 			int64_t found = index_of(d->name, prefix);
 
 			at += d->len;
@@ -95,7 +95,7 @@ find_files(struct exe *x, struct exe_log *l, const char *prefix)
 static void
 set_name(struct exe *x, char *path, size_t size, size_t stream, int64_t index)
 {
-	(void)snprintf(path, size, index < 0 ? "/%s.%s." : "/%s.%s.%lld", x->setup.task,
+	(void)snprintf(path, size, index < 0 ? "/%s.%s." : "/%s.%s.%lld", x->keep.task,
 	    streams[stream], (long long)index);
 }
 
@@ -113,11 +113,11 @@ open_file(struct exe *x, size_t i)
 		if (l->file < 0 || fstat(l->file, &st) < 0)
 			return -errno;
 		l->size = (uint64_t)st.st_size;
-		if (l->size < x->setup.log_max_bytes)
+		if (l->size < x->keep.log_max_bytes)
 			break;
 		close_p(&l->file);
 	}
-	while (l->index - l->oldest >= x->setup.log_max_files) {
+	while (l->index - l->oldest >= x->keep.log_max_files) {
 		set_name(x, path, sizeof path, i, l->oldest++);
 		(void)unlink(path);
 	}
@@ -138,7 +138,7 @@ next_file(struct exe *x, size_t i)
 		int r;
 
 		set_name(x, prefix, sizeof prefix, i, -1);
-		r = find_files(x, l, prefix + 1);
+		r = find_files(l, prefix + 1);
 		if (r < 0)
 			return r;
 	}
@@ -155,7 +155,7 @@ write_log(struct exe *x, size_t i, const char *buf, size_t len)
 	if (l->file < 0 && next_file(x, i) < 0)
 		return;
 	while (len > 0) {
-		size_t take = exe_log_take(buf, len, l->size, x->setup.log_max_bytes);
+		size_t take = exe_log_take(buf, len, l->size, x->keep.log_max_bytes);
 		ssize_t n;
 
 		if (take == 0) {
@@ -178,6 +178,7 @@ int
 exe_log_pump(struct exe *x, size_t i)
 {
 	struct exe_log *l = &x->logs[i];
+	char buffer[EXE_LOG_BUF_SIZE];
 	ssize_t n;
 
 	if (l->pipe < 0)

@@ -33,13 +33,13 @@ start(struct exe *x)
 	CRASH_POINT(EXE_AFTER_PIPES);
 	if ((r = exe_secrets_write(x)) < 0 || (r = exe_plugin_dirs_give(x)) < 0)
 		return r;
-	if (x->setup.driver == DRIVER_EXEC && (r = exe_mounts_make(x)) < 0)
+	if (x->setup->driver == DRIVER_EXEC && (r = exe_mounts_make(x)) < 0)
 		return r;
 	CRASH_POINT(EXE_AFTER_NAMESPACE);
 	if ((r = exe_spec_words(x)) < 0 || (r = exe_task_start(x)) < 0)
 		return r;
 	CRASH_POINT(EXE_AFTER_EXEC);
-	exe_spec_done(x);
+	exe_setup_done(x);
 	x->record.state = EXE_RUNNING;
 	(void)exe_record_write(x);
 	CRASH_POINT(EXE_AFTER_START_RECORD);

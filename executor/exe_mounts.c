@@ -57,7 +57,7 @@ clone_below(int root, const char *path)
 static int
 clone_own(struct exe *x)
 {
-	const struct exe_setup *s = &x->setup;
+	const struct exe_setup *s = x->setup;
 	bool host_dev = s->csi_plugin && (s->caps & CAP_BIT(SYS_ADMIN));
 	char path[EXE_PATH_SIZE];
 	int r = 0;
@@ -97,7 +97,7 @@ proof_failed(struct exe *x, enum exe_proof proof, int error, uint32_t i)
 static int
 clone_csi(struct exe *x, uint32_t i)
 {
-	const struct exe_setup_mount *m = &x->setup.mounts[i];
+	const struct exe_setup_mount *m = &x->setup->mounts[i];
 	struct mount_proof promised = m->proof, found;
 	cleanup_close int fd = fd_open_beneath(EXE_FD_CSI, m->path, O_PATH | O_DIRECTORY, 0),
 			  tree = -1;
@@ -132,7 +132,7 @@ static int
 clone_shared(struct exe *x, uint32_t i)
 {
 	cleanup_close int fd =
-	    fd_open_beneath(EXE_FD_CSI, x->setup.mounts[i].path, O_PATH | O_DIRECTORY, 0);
+	    fd_open_beneath(EXE_FD_CSI, x->setup->mounts[i].path, O_PATH | O_DIRECTORY, 0);
 
 	if (fd < 0)
 		return exe_failed(x, EXE_STEP_MOUNT, -fd, i);
@@ -147,7 +147,7 @@ clone_host(struct exe *x, uint32_t i, int fd)
 	int r = tree < 0
 		    ? -errno
 		    : set_flags(tree,
-			  PLAIN | (x->setup.mounts[i].read_only ? MOUNT_ATTR_RDONLY : 0), true);
+			  PLAIN | (x->setup->mounts[i].read_only ? MOUNT_ATTR_RDONLY : 0), true);
 
 	if (r < 0)
 		return exe_failed(x, EXE_STEP_MOUNT, -r, i);
@@ -161,8 +161,8 @@ clone_sources(struct exe *x)
 {
 	int r = clone_own(x), volume = EXE_FD_VOLUMES;
 
-	for (uint32_t i = 0; i < x->setup.n_mounts && r == 0; i++) {
-		switch (x->setup.mounts[i].kind) {
+	for (uint32_t i = 0; i < x->setup->n_mounts && r == 0; i++) {
+		switch (x->setup->mounts[i].kind) {
 		case EXE_MOUNT_CSI:
 			r = clone_csi(x, i);
 			break;
@@ -387,7 +387,7 @@ attach_own(struct exe *x, int root)
 static int
 attach_volumes(struct exe *x, int root)
 {
-	for (uint32_t i = 0; i < x->setup.n_mounts; i++) {
+	for (uint32_t i = 0; i < x->setup->n_mounts; i++) {
 		const char *dest = x->spec.dests[i];
 		cleanup_close int at = dest[strspn(dest, "/")] ? open_dest(root, dest) : -EINVAL;
 		int r = at < 0 ? at : attach(trees[OWN_TREES + i], at, "");
@@ -420,7 +420,7 @@ exe_mounts_make(struct exe *x)
 		return r;
 	if (own_root && (r = set_flags(root, PLAIN | MOUNT_ATTR_RDONLY, false)) < 0)
 		return exe_failed(x, EXE_STEP_NAMESPACE, -r, 3);
-	for (uint32_t i = 0; i < OWN_TREES + x->setup.n_mounts; i++)
+	for (uint32_t i = 0; i < OWN_TREES + x->setup->n_mounts; i++)
 		close_p(&trees[i]);
 	return 0;
 }
@@ -428,12 +428,12 @@ exe_mounts_make(struct exe *x)
 int
 exe_plugin_dirs_give(struct exe *x)
 {
-	for (uint32_t i = 0; i < x->setup.n_mounts; i++) {
-		const struct exe_setup_mount *m = &x->setup.mounts[i];
+	for (uint32_t i = 0; i < x->setup->n_mounts; i++) {
+		const struct exe_setup_mount *m = &x->setup->mounts[i];
 		cleanup_close int dir =
 		    m->give ? fd_open_beneath(EXE_FD_CSI, m->path, O_RDONLY | O_DIRECTORY, 0) : -1;
 
-		if (m->give && (dir < 0 || fchown(dir, x->setup.user.uid, x->setup.user.gid) < 0))
+		if (m->give && (dir < 0 || fchown(dir, x->setup->user.uid, x->setup->user.gid) < 0))
 			return exe_failed(x, EXE_STEP_MOUNT, dir < 0 ? -dir : errno, i);
 	}
 	return 0;

@@ -57,7 +57,7 @@ exe_peer_accept(struct exe *x)
 	if (fd < 0)
 		return errno == EAGAIN || errno == ECONNABORTED;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
-	    (peer.uid != 0 && peer.uid != x->setup.drover_uid))
+	    (peer.uid != 0 && peer.uid != x->keep.drover_uid))
 		return true;
 	while (i < EXE_PEERS_MAX && x->peers[i] >= 0)
 		i++;
@@ -135,8 +135,8 @@ exe_peer_read(struct exe *x, size_t i)
 		break;
 	case EXE_STOP:
 		x->record.flags |= x->gone ? 0 : EXE_END_STOP;
-		exe_task_stop(x, (int)(req.signal ? req.signal : x->setup.kill_signal),
-		    req.signal ? req.value_ms : x->setup.kill_timeout_ms);
+		exe_task_stop(x, (int)(req.signal ? req.signal : x->keep.kill_signal),
+		    req.signal ? req.value_ms : x->keep.kill_timeout_ms);
 		break;
 	default:
 		set_lease(x, req.value_ms, &fd);

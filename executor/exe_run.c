@@ -27,13 +27,13 @@ exe_record_write(struct exe *x)
 static bool
 was_oom_killed(struct exe *x)
 {
-	ssize_t n = x->oom_fd < 0 ? -1 : pread(x->oom_fd, x->page, sizeof x->page - 1, 0);
-	char *at;
+	char text[512], *at;
+	ssize_t n = x->oom_fd < 0 ? -1 : pread(x->oom_fd, text, sizeof text - 1, 0);
 
 	if (n < 0)
 		return false;
-	x->page[n] = '\0';
-	at = strstr(x->page, "oom_kill ");
+	text[n] = '\0';
+	at = strstr(text, "oom_kill ");
 	return at && strtoul(at + sizeof "oom_kill " - 1, NULL, 10) > 0;
 }
 

@@ -23,20 +23,21 @@
 void
 exe_sandbox_prepare(struct exe *x)
 {
+	(void)close_range(EXE_FD_VOLUMES + EXE_MOUNTS_MAX, ~0U, 0);
 	(void)close_range(EXE_FD_SETUP, ~0U, CLOSE_RANGE_CLOEXEC);
 	(void)setsid();
 	(void)umask(022);
 	(void)prctl(PR_SET_NAME, "drover-executor", 0, 0, 0);
 	if (getpid() != 1)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	if (x->setup.trees & CGROUP_BIT(CGROUP_SYSTEMD))
+	if (x->setup->trees & CGROUP_BIT(CGROUP_SYSTEMD))
 		(void)fd_write_file(EXE_FD_SYSTEMD_EXEC, "tasks", "0");
 }
 
 int
 exe_sandbox_enter(struct exe *x)
 {
-	int flags = CLONE_NEWNS | (x->setup.ipc_host ? 0 : CLONE_NEWIPC);
+	int flags = CLONE_NEWNS | (x->setup->ipc_host ? 0 : CLONE_NEWIPC);
 
 	return setns(EXE_FD_TEMPLATE, CLONE_NEWNS) < 0 || unshare(flags) < 0 ? -errno : 0;
 }
@@ -46,7 +47,7 @@ exe_sandbox_enter(struct exe *x)
 int
 exe_sandbox_task(struct exe *x)
 {
-	const struct exe_setup *s = &x->setup;
+	const struct exe_setup *s = x->setup;
 	struct privs p = {
 		.uid = s->user.uid,
 		.gid = s->user.gid,
@@ -76,8 +77,8 @@ int
 exe_sandbox_drop(struct exe *x)
 {
 	const struct privs p = {
-		.uid = x->setup.executor_uid,
-		.gid = x->setup.executor_gid,
+		.uid = x->keep.executor_uid,
+		.gid = x->keep.executor_gid,
 		.caps = CAP_BIT(KILL),
 		.bounding = CAP_BIT(KILL),
 		.no_new_privs = true,
@@ -91,7 +92,7 @@ exe_sandbox_drop(struct exe *x)
 		return exe_failed(x, EXE_STEP_DROP, errno, 0);
 	CRASH_POINT(EXE_AFTER_CHROOT);
 	/* What only the set-up needed. The lease stays, and is -1 where there is none. */
-	if (x->setup.lease_ms > 0)
+	if (x->keep.lease_ms > 0)
 		x->lease_fd = EXE_FD_LEASE;
 	else
 		(void)close(EXE_FD_LEASE);

@@ -28,7 +28,7 @@ write_secret(struct exe *x, int dir, const char *name, const char *data, size_t 
 	r = fd_write_full(fd, data, len);
 	if (r < 0)
 		return r;
-	if (fchown(fd, x->setup.user.uid, x->setup.user.gid) < 0 ||
+	if (fchown(fd, x->setup->user.uid, x->setup->user.gid) < 0 ||
 	    renameat(dir, temporary, dir, name) < 0)
 		return -errno;
 	return 0;
@@ -54,7 +54,7 @@ write_all(struct exe *x, int dir)
 int
 exe_secrets_write(struct exe *x)
 {
-	const struct exe_setup *s = &x->setup;
+	const struct exe_setup *s = x->setup;
 	cleanup_close int dir = -1;
 	char path[sizeof s->alloc_name + sizeof s->task];
 	int r;

@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "executor/exe.h"
+
+#define STACK_TRIM 65536
 
 /* The order of the descriptors in a turn; peers follow. */
 enum {
@@ -61,12 +64,13 @@ reap_children(struct exe *x)
 static bool
 cgroup_is_empty(struct exe *x)
 {
-	ssize_t n = pread(x->events_fd, x->page, sizeof x->page - 1, 0);
+	char text[256];
+	ssize_t n = pread(x->events_fd, text, sizeof text - 1, 0);
 
 	if (n < 0)
 		return errno == ENODEV; /* the cgroup itself is gone: removed by exec-helper */
-	x->page[n] = '\0';
-	return strstr(x->page, "populated 0") != NULL;
+	text[n] = '\0';
+	return strstr(text, "populated 0") != NULL;
 }
 
 static void
@@ -142,10 +146,20 @@ turn(struct exe *x)
 	return n > 0 && handle(x, p) == 0 ? -EDEADLK : 0;
 }
 
+/* The set-up went deeper than the loop will: its stack goes back. */
+static void
+trim_stack(void)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)4095;
+
+	(void)madvise((void *)(here - STACK_TRIM - 4096), STACK_TRIM, MADV_DONTNEED);
+}
+
 int
 exe_serve(struct exe *x)
 {
-	x->lease_ms = x->setup.lease_ms;
+	trim_stack();
+	x->lease_ms = x->keep.lease_ms;
 	exe_lease_arm(x);
 	for (;;) {
 		int r = turn(x);

@@ -13,7 +13,8 @@
 #include "executor/exe.h"
 #include "proto/task_spec.h"
 
-#define BASE_ENV 5
+#define BASE_ENV      5
+#define BASE_ENV_SIZE (BASE_ENV * (CONFIG_PATH_SIZE + 16))
 
 static int
 take_entry(struct exe_spec *s, const struct spec_entry *entry, enum spec_tag before)
@@ -68,11 +69,37 @@ exe_spec_read(const void *map, size_t size, struct exe_spec *s)
 	return r < 0 || !s->command || before == SPEC_SECRET_NAME ? -EBADMSG : 0;
 }
 
+static int
+map_setup(struct exe *x)
+{
+	const void *map;
+	size_t len;
+	int r = fd_memfd_map(EXE_FD_SETUP, sizeof *x->setup, &map, &len);
+	const struct exe_setup *s = r < 0 ? NULL : map;
+
+	if (r < 0)
+		return r;
+	if (len < EXE_SETUP_SIZE(0) || s->magic != EXE_SETUP_MAGIC || s->size != len ||
+	    len != EXE_SETUP_SIZE(s->n_mounts))
+		return -EBADMSG;
+	x->setup = s;
+	x->keep = (struct exe_keep){
+		.drover_uid = s->drover_uid,
+		.executor_uid = s->executor_uid,
+		.executor_gid = s->executor_gid,
+		.kill_signal = s->kill_signal,
+		.kill_timeout_ms = s->kill_timeout_ms,
+		.log_max_files = s->log_max_files,
+		.log_max_bytes = s->log_max_bytes,
+		.lease_ms = s->lease_ms,
+	};
+	memcpy(x->keep.task, s->task, sizeof x->keep.task);
+	return 0;
+}
+
 int
 exe_setup_read(struct exe *x)
 {
-	struct exe_setup *s = &x->setup;
-	ssize_t n;
 	int r;
 
 	x->pidfd = x->task_dir = x->signals = x->kill_fd = x->events_fd = x->oom_fd = -1;
@@ -85,17 +112,15 @@ exe_setup_read(struct exe *x)
 	/* The record that exec-helper wrote is the one that goes on. */
 	if (pread(EXE_FD_RECORD, &x->record, sizeof x->record, 0) != (ssize_t)sizeof x->record)
 		return exe_failed(x, EXE_STEP_SPEC, EIO, 0);
-	n = pread(EXE_FD_SETUP, s, sizeof *s, 0);
-	if (n < (ssize_t)EXE_SETUP_SIZE(0) || s->magic != EXE_SETUP_MAGIC || s->size != (size_t)n)
-		return exe_failed(x, EXE_STEP_SPEC, EBADMSG, 1);
+	r = map_setup(x);
+	if (r < 0)
+		return exe_failed(x, EXE_STEP_SPEC, -r, 1);
 	r = fd_memfd_map(EXE_FD_SPEC, SPEC_BYTES_MAX, &x->spec.map, &x->spec.size);
 	if (r == 0)
 		r = exe_spec_read(x->spec.map, x->spec.size, &x->spec);
-	if (r == 0 && s->driver == DRIVER_EXEC && x->spec.n_dests != s->n_mounts)
+	if (r == 0 && x->setup->driver == DRIVER_EXEC && x->spec.n_dests != x->setup->n_mounts)
 		r = -EBADMSG;
-	if (r < 0)
-		return exe_failed(x, EXE_STEP_SPEC, -r, 0);
-	return 0;
+	return r < 0 ? exe_failed(x, EXE_STEP_SPEC, -r, 0) : 0;
 }
 
 /* Sets one variable: the last of one name wins. */
@@ -114,18 +139,18 @@ set_env(char **envp, size_t *n, const char *text)
 
 /* What a service of that user would get, and nothing of the agent's. */
 static size_t
-base_env(struct exe *x, char **envp)
+base_env(struct exe *x, char **envp, char *text)
 {
-	const struct exe_user *u = &x->setup.user;
+	const struct exe_user *u = &x->setup->user;
 	const char *const names[BASE_ENV] = { "PATH", "HOME", "USER", "LOGNAME", "SHELL" };
 	const char *const values[BASE_ENV] = { EXE_BASE_PATH, u->home, u->name, u->name, u->shell };
 	size_t at = 0, n = 0;
 
 	for (size_t i = 0; i < BASE_ENV; i++) {
-		set_env(envp, &n, x->page + at);
-		at += (size_t)snprintf(
-			  x->page + at, sizeof x->page - at, "%s=%s", names[i], values[i]) +
-		      1;
+		set_env(envp, &n, text + at);
+		at +=
+		    (size_t)snprintf(text + at, BASE_ENV_SIZE - at, "%s=%s", names[i], values[i]) +
+		    1;
 	}
 	return n;
 }
@@ -138,14 +163,14 @@ exe_spec_words(struct exe *x)
 	size_t at = 0, n_argv = 0, n_env;
 	void *map;
 
-	s->words_size = (s->n_args + s->n_env + BASE_ENV + 3) * sizeof(char *);
+	s->words_size = (s->n_args + s->n_env + BASE_ENV + 3) * sizeof(char *) + BASE_ENV_SIZE;
 	map = mmap(NULL, s->words_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)
 		return exe_failed(x, EXE_STEP_SPEC, errno, 0);
 	s->argv = map;
 	s->envp = s->argv + s->n_args + 2;
 	s->argv[n_argv++] = (char *)(uintptr_t)s->command;
-	n_env = base_env(x, s->envp);
+	n_env = base_env(x, s->envp, (char *)(s->envp + s->n_env + BASE_ENV + 1));
 	while (spec_next(s->map, s->size, &at, &entry) == 1) {
 		if (entry.tag == SPEC_ARG)
 			s->argv[n_argv++] = (char *)(uintptr_t)entry.text;
@@ -156,13 +181,15 @@ exe_spec_words(struct exe *x)
 }
 
 void
-exe_spec_done(struct exe *x)
+exe_setup_done(struct exe *x)
 {
 	struct exe_spec *s = &x->spec;
 
 	(void)munmap(s->argv, s->words_size);
 	(void)munmap((void *)(uintptr_t)s->map, s->size);
+	(void)munmap((void *)(uintptr_t)x->setup, x->setup->size);
 	memset(s, 0, sizeof *s);
+	x->setup = NULL;
 	(void)close(EXE_FD_SPEC);
 	(void)close(EXE_FD_SETUP);
 }

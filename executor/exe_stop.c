@@ -29,7 +29,6 @@ exe_task_signal(struct exe *x, int signo)
 void
 exe_cgroup_kill(struct exe *x)
 {
-	x->killed = true;
 	while (write(x->kill_fd, "1", 1) < 0 && errno == EINTR)
 		;
 }
@@ -111,6 +110,6 @@ exe_lease_fired(struct exe *x)
 	x->record.lease_limit_ms = x->lease_ms;
 	x->record.lease_last_ok_ns = x->lease_ok;
 	x->record.lease_late_ns = now - x->lease_deadline_ns;
-	exe_task_stop(x, (int)x->setup.kill_signal, x->setup.kill_timeout_ms);
+	exe_task_stop(x, (int)x->keep.kill_signal, x->keep.kill_timeout_ms);
 	return true;
 }

@@ -26,20 +26,21 @@
 #include "executor/exe.h"
 
 #define NOFILE_SOFT 1024
+#define PROC_TEXT   1024
 
 /* The write ends are the task's, or /dev/stdout could not be opened by it; made as root, whom no
  * limit of pipes stops. */
 int
 exe_pipes_make(struct exe *x)
 {
-	for (size_t i = 0; i < ELEMENTSOF(x->logs) && !x->setup.logs_disabled; i++) {
+	for (size_t i = 0; i < ELEMENTSOF(x->logs) && !x->setup->logs_disabled; i++) {
 		int pipes[2];
 
 		if (pipe2(pipes, O_CLOEXEC) < 0)
 			return exe_failed(x, EXE_STEP_PIPES, errno, 0);
 		x->logs[i].pipe = pipes[0];
 		x->outputs[i] = pipes[1];
-		if (fchown(pipes[1], x->setup.user.uid, x->setup.user.gid) < 0 ||
+		if (fchown(pipes[1], x->setup->user.uid, x->setup->user.gid) < 0 ||
 		    fcntl(pipes[0], F_SETFL, O_NONBLOCK) < 0)
 			return exe_failed(x, EXE_STEP_PIPES, errno, 0);
 	}
@@ -52,7 +53,7 @@ static int
 enter_cgroups(struct exe *x)
 {
 	for (int t = CGROUP_MEMORY; t < CGROUP_TREES; t++) {
-		int r = x->setup.trees & CGROUP_BIT(t)
+		int r = x->setup->trees & CGROUP_BIT(t)
 			    ? fd_write_file(EXE_FD_CGROUP + t, "tasks", "0")
 			    : 0;
 
@@ -79,7 +80,7 @@ clean_state(struct exe *x)
 	(void)setpriority(PRIO_PROCESS, 0, 0);
 	/* Without CAP_SYS_RESOURCE a positive value stays: the task is then killed sooner, not
 	 * later. */
-	if (x->setup.oom_score_adj != 0)
+	if (x->setup->oom_score_adj != 0)
 		(void)fd_write_file(EXE_FD_PROC, "self/oom_score_adj", "0");
 	(void)umask(022);
 	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
@@ -90,7 +91,7 @@ enter_cwd(struct exe *x)
 {
 	if (x->spec.cwd)
 		return chdir(x->spec.cwd) < 0 ? -errno : 0;
-	if (x->setup.driver == DRIVER_RAW_EXEC)
+	if (x->setup->driver == DRIVER_RAW_EXEC)
 		return fchdir(x->task_dir) < 0 ? -errno : 0;
 	return chdir("/") < 0 ? -errno : 0;
 }
@@ -102,8 +103,8 @@ try_command(struct exe *x, const char *dir, size_t dir_len)
 {
 	char path[PATH_MAX];
 
-	if ((size_t)snprintf(path, sizeof path, "%.*s/%s", (int)dir_len, dir, x->spec.command) >=
-	    sizeof path)
+	if ((size_t)snprintf(path, PATH_MAX, "%.*s/%s", (int)dir_len, dir, x->spec.command) >=
+	    PATH_MAX)
 		return ENAMETOOLONG;
 	(void)execve(path, x->spec.argv, x->spec.envp);
 	return errno;
@@ -122,9 +123,9 @@ path_of(char *const *envp)
 static int
 run_command(struct exe *x)
 {
-	bool raw = x->setup.driver == DRIVER_RAW_EXEC;
-	const char *dir = raw ? x->setup.task_dir : "", *command = x->spec.command;
-	char local[sizeof x->setup.task_dir + 8];
+	bool raw = x->setup->driver == DRIVER_RAW_EXEC;
+	const char *dir = raw ? x->setup->task_dir : "", *command = x->spec.command;
+	char local[sizeof x->setup->task_dir + 8];
 	int r, found = ENOENT;
 
 	if (command[0] == '/') {
@@ -178,16 +179,16 @@ run_task(void *arg)
 	stop_child(x, run_command(x));
 }
 
-/* Reads a file of the host's /proc into x->page. */
+/* Reads a short file of the host's /proc. */
 static int
-read_proc(struct exe *x, const char *path)
+read_proc(const char *path, char text[PROC_TEXT])
 {
 	cleanup_close int fd = openat(EXE_FD_PROC, path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, x->page, sizeof x->page - 1);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, PROC_TEXT - 1);
 
 	if (n < 0)
 		return -errno;
-	x->page[n] = '\0';
+	text[n] = '\0';
 	return 0;
 }
 
@@ -196,12 +197,12 @@ read_proc(struct exe *x, const char *path)
 static uint32_t
 host_pid(struct exe *x)
 {
-	char path[48], *at;
+	char path[48], text[PROC_TEXT], *at;
 
-	if (x->setup.driver == DRIVER_RAW_EXEC || x->setup.pid_host)
+	if (x->setup->driver == DRIVER_RAW_EXEC || x->setup->pid_host)
 		return (uint32_t)x->pid;
 	(void)snprintf(path, sizeof path, "self/fdinfo/%d", x->pidfd);
-	if (read_proc(x, path) < 0 || !(at = strstr(x->page, "\nPid:")))
+	if (read_proc(path, text) < 0 || !(at = strstr(text, "\nPid:")))
 		return 0;
 	return (uint32_t)strtoul(at + 5, NULL, 10);
 }
@@ -210,10 +211,10 @@ host_pid(struct exe *x)
 static uint64_t
 start_ticks(struct exe *x)
 {
-	char path[32], *at;
+	char path[32], text[PROC_TEXT], *at;
 
 	(void)snprintf(path, sizeof path, "%u/stat", x->record.task_pid);
-	if (x->record.task_pid == 0 || read_proc(x, path) < 0 || !(at = strrchr(x->page, ')')))
+	if (x->record.task_pid == 0 || read_proc(path, text) < 0 || !(at = strrchr(text, ')')))
 		return 0;
 	for (int field = 2; field < 22 && at; field++)
 		at = strchr(at + 1, ' ');
@@ -224,11 +225,12 @@ static void
 note_task(struct exe *x)
 {
 	struct timespec now;
-	ssize_t n = readlinkat(EXE_FD_PROC, "self", x->page, sizeof x->page - 1);
+	char self[16];
+	ssize_t n = readlinkat(EXE_FD_PROC, "self", self, sizeof self - 1);
 
 	if (n > 0) {
-		x->page[n] = '\0';
-		x->record.executor_pid = (uint32_t)strtoul(x->page, NULL, 10);
+		self[n] = '\0';
+		x->record.executor_pid = (uint32_t)strtoul(self, NULL, 10);
 	}
 	x->record.task_pid = host_pid(x);
 	x->record.task_start_ticks = start_ticks(x);
@@ -245,9 +247,9 @@ open_cgroup_files(struct exe *x)
 	x->events_fd = openat(EXE_FD_CGROUP, "cgroup.events", O_RDONLY | O_CLOEXEC);
 	if (x->kill_fd < 0 || x->events_fd < 0)
 		return -errno;
-	if (x->setup.memory_in_v2)
+	if (x->setup->memory_in_v2)
 		x->oom_fd = openat(EXE_FD_CGROUP, "memory.events", O_RDONLY | O_CLOEXEC);
-	else if (x->setup.trees & CGROUP_BIT(CGROUP_MEMORY))
+	else if (x->setup->trees & CGROUP_BIT(CGROUP_MEMORY))
 		x->oom_fd = openat(
 		    EXE_FD_CGROUP + CGROUP_MEMORY, "memory.oom_control", O_RDONLY | O_CLOEXEC);
 	return 0;

@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * bench_exec.c: what one start costs without the agent: exec-helper and executors driven over a
+ * socketpair, beside a bare loop of clone3 and execve with the same cgroup writes. `bench_exec [-n
+ * N] [-o what]`; prints "name value unit" lines.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cgroup.h"
+#include "common/cleanup.h"
+#include "common/clone.h"
+#include "common/config.h"
+#include "common/fd.h"
+#include "common/id.h"
+#include "common/ipc.h"
+#include "common/lease.h"
+#include "common/path.h"
+#include "proto/exec.pb-c.h"
+#include "proto/executor.h"
+#include "proto/ids.pb-c.h"
+#include "proto/task_spec.h"
+
+#define WINDOW     8
+#define FIRST_UID  61184
+#define MEMORY_MAX (64ull << 20)
+#define CPU_SHARES 100
+
+#define BASE_PARENT "/var/tmp/"
+static char base[64] = BASE_PARENT "drover-bench-XXXXXX", cgroup[64];
+static int base_fd = -1, ipc = -1, link_fd = -1;
+static pid_t helper;
+static unsigned n_runs = 1000;
+
+struct run {
+	struct id id, alloc;
+	char name[ID_HEX_SIZE];
+};
+
+static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	(void)fputc('\n', stderr);
+	exit(1);
+}
+
+static double
+now_s(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void
+pause_ms(long ms)
+{
+	(void)nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
+}
+
+static void
+make_dir(const char *path, mode_t mode, uid_t uid, gid_t gid)
+{
+	int r = dir_make_at(base_fd, path, mode, uid, gid, NULL);
+
+	if (r < 0)
+		fail("make %s/%s: %s", base, path, strerror(-r));
+}
+
+static void
+make_lease(void)
+{
+	struct lease_page page = { .magic = LEASE_MAGIC, .started = boottime_ns() };
+	char whole[4096] = { 0 };
+	int fd = openat(base_fd, "rt/lease", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	(void)boot_id_read(page.boot_id);
+	memcpy(whole, &page, sizeof page);
+	if (fd < 0 || fd_write_full(fd, whole, sizeof whole) < 0)
+		fail("make the lease: %s", strerror(errno));
+	(void)close(fd);
+}
+
+/* What the launcher makes (DESIGN 3). */
+static void
+make_places(void)
+{
+	struct cgroup c;
+	struct err e = { 0 };
+	const uid_t drover = FIRST_UID;
+
+	if (!mkdtemp(base) || chmod(base, 0711) < 0)
+		fail("make %s: %s", base, strerror(errno));
+	base_fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	make_dir("alloc", 0711, 0, 0);
+	make_dir("secrets", 0711, 0, 0);
+	make_dir("logs", 0750, 0, drover);
+	make_dir("run", 02750, 0, drover);
+	make_dir("csi", 0711, 0, 0);
+	make_dir("csi/sock", 0711, 0, 0);
+	make_dir("rt", 0755, 0, 0);
+	make_dir("rt/x", 02750, 0, drover);
+	make_lease();
+	(void)snprintf(cgroup, sizeof cgroup, "/drover-bench%d", (int)getpid());
+	if (cgroup_make(&c, cgroup, &e) < 0)
+		fail("%s", e.msg);
+	cgroup_close(&c);
+}
+
+static int
+policy_fd(void)
+{
+	static struct agent_config config;
+	static struct agent_policy policy;
+	int fd;
+
+	config_defaults(&config, &policy, true);
+	fd = fd_memfd_sealed("policy", &policy, sizeof policy);
+	if (fd < 0)
+		fail("policy: %s", strerror(-fd));
+	return fd;
+}
+
+/* As the launcher starts it; enum proc_fd. */
+static void
+start_helper(const char *dir)
+{
+	char text[12][PATH_MAX + 32], *argv[13];
+	int pair[2], links[2], n = 0, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	char path[2][PATH_MAX];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, links) < 0)
+		fail("socketpair: %s", strerror(errno));
+	(void)snprintf(path[0], PATH_MAX, "%.4000s/drover-executor", dir);
+	(void)snprintf(path[1], PATH_MAX, "%.4000s/drover-exec-helper", dir);
+	int fds[] = { null, dup(2), dup(2), links[1], policy_fd(), null, pair[1],
+		open(path[0], O_PATH), open(path[1], O_PATH) };
+
+	(void)sprintf(text[n++], "drover-exec-helper");
+	(void)sprintf(text[n++], "--instance=00000001");
+	(void)sprintf(text[n++], "--data-dir=%s", base);
+	(void)sprintf(text[n++], "--runtime-dir=%s/rt", base);
+	(void)sprintf(text[n++], "--cgroup=%s", cgroup);
+	(void)sprintf(text[n++], "--drover-gid=%d", FIRST_UID);
+	(void)sprintf(text[n++], "--executor-uid=%d", FIRST_UID + 1);
+	(void)sprintf(text[n++], "--executor-gid=%d", FIRST_UID + 1);
+	(void)sprintf(text[n++], "--agent-uid-0=%d", FIRST_UID);
+	(void)sprintf(text[n++], "--agent-uid-1=%d", FIRST_UID + 1);
+	for (int i = 0; i < n; i++)
+		argv[i] = text[i];
+	argv[n] = NULL;
+	helper = fork();
+	if (helper == 0) {
+		if (fd_pack(fds, ELEMENTSOF(fds), 0) == 0)
+			(void)execve(path[1], argv, (char *[]){ NULL });
+		_exit(127);
+	}
+	(void)close(pair[1]);
+	(void)close(links[1]);
+	for (size_t i = 0; i < ELEMENTSOF(fds); i++)
+		if (fds[i] != null)
+			(void)close(fds[i]);
+	ipc = pair[0];
+	link_fd = links[0];
+}
+
+static void
+receive(unsigned type)
+{
+	static struct ipc_packet p;
+	struct err e = { 0 };
+	int r = ipc_recv(ipc, IPC_SUPERVISOR, IPC_EXEC_HELPER, &p, 0, &e);
+
+	if (r <= 0)
+		fail("exec-helper: %s", r == 0 ? "it has ended" : e.msg);
+	if (p.type == IPC_ERROR_REP)
+		fail("exec-helper: %s", ((IpcErrorRep *)(void *)p.msg)->text);
+	if (p.type != type)
+		fail("exec-helper answered %u, not %u", p.type, type);
+	ipc_packet_done(&p);
+}
+
+/* What mount-helper makes for one alloc with the task "t", and the task's binary in local/. */
+static void
+make_alloc(const struct run *run)
+{
+	char uuid[ID_UUID_SIZE], path[PATH_MAX];
+	static const char *const dirs[] = { "alloc/%s", "alloc/%s/alloc", "alloc/%s/alloc/logs",
+		"alloc/%s/t", "alloc/%s/t/local", "alloc/%s/t/tmp", "secrets/%s", "secrets/%s/t" };
+
+	id_to_uuid(&run->alloc, uuid);
+	for (size_t i = 0; i < ELEMENTSOF(dirs); i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		(void)snprintf(path, sizeof path, dirs[i], uuid);
+#pragma GCC diagnostic pop
+		make_dir(path, 0755, 0, 0);
+	}
+	(void)snprintf(path, sizeof path, "logs/%s", uuid);
+	make_dir(path, 02755, FIRST_UID + 1, FIRST_UID);
+	(void)snprintf(path, sizeof path, "alloc/%s/t/local/bench_task", uuid);
+	if (linkat(base_fd, "bench_task", base_fd, path, 0) < 0)
+		fail("link %s: %s", path, strerror(errno));
+}
+
+static struct run *
+make_runs(void)
+{
+	struct run *runs = calloc(n_runs, sizeof *runs);
+
+	for (unsigned i = 0; runs && i < n_runs; i++) {
+		runs[i].id = id_random();
+		runs[i].alloc = id_random_uuid();
+		id_to_hex(&runs[i].id, runs[i].name);
+		make_alloc(&runs[i]);
+	}
+	return runs;
+}
+
+static void
+send_start(const struct run *run, ExecDriver driver, int spec)
+{
+	ExecTaskStartReq req = EXEC_TASK_START_REQ__INIT;
+	struct err e = { 0 };
+
+	req.run = (ProtobufCBinaryData){ .len = ID_BYTES, .data = (uint8_t *)(uintptr_t)run->id.b };
+	req.alloc =
+	    (ProtobufCBinaryData){ .len = ID_BYTES, .data = (uint8_t *)(uintptr_t)run->alloc.b };
+	req.task = (char[]){ "t" };
+	req.driver = driver;
+	req.cpu_shares = CPU_SHARES;
+	req.memory_bytes = MEMORY_MAX;
+	req.log_max_files = 10;
+	req.log_max_bytes = 10 << 20;
+	req.kill_signal = SIGINT;
+	req.kill_timeout_ms = 5000;
+	if (ipc_send(ipc, IPC_SUPERVISOR, IPC_EXEC_HELPER, EXEC_TASK_START_REQ, 1, &req.base, &spec,
+		1, 0, &e) < 0)
+		fail("%s", e.msg);
+}
+
+static bool
+read_record(const struct run *run, struct exe_record *ret)
+{
+	char path[64], buf[EXE_RECORD_SIZE];
+	int fd;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof path, "run/%s.rec", run->name);
+	fd = openat(base_fd, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, buf, sizeof buf);
+	(void)close(fd);
+	return n > 0 && exe_record_parse(buf, (size_t)n, run->id.b, ret) == 0;
+}
+
+/* Each run one after another: the last one to get there ends the wait. */
+static void
+wait_all(const struct run *runs, enum exe_state want)
+{
+	double end = now_s() + 60;
+
+	for (unsigned i = 0; i < n_runs;) {
+		struct exe_record rec;
+
+		if (read_record(&runs[i], &rec) && rec.state == EXE_FAILED)
+			fail("run %u failed at step %u: %s (detail %u)", i, rec.step,
+			    strerror(rec.error), rec.detail);
+		if (read_record(&runs[i], &rec) && rec.state >= (uint32_t)want)
+			i++;
+		else if (now_s() > end)
+			fail("run %u is in state %u after a minute", i, rec.state);
+		else
+			pause_ms(1);
+	}
+}
+
+static double
+pss_kb(pid_t pid)
+{
+	cleanup_free char *text = NULL;
+	char path[64], *at;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)pid);
+	if (fd_read_file(AT_FDCWD, path, 65536, &text) < 0 || !(at = strstr(text, "\nPss:")))
+		return 0;
+	return strtod(at + 5, NULL);
+}
+
+static uint64_t
+exec_kernel_bytes(void)
+{
+	cleanup_free char *text = NULL;
+	char path[PATH_MAX];
+
+	(void)snprintf(
+	    path, sizeof path, "/sys/fs/cgroup/memory%s/exec/memory.kmem.usage_in_bytes", cgroup);
+	return fd_read_file(AT_FDCWD, path, 64, &text) < 0 ? 0 : strtoull(text, NULL, 10);
+}
+
+static void
+reap(const struct run *runs)
+{
+	ExecRunReapReq req = EXEC_RUN_REAP_REQ__INIT;
+	struct err e = { 0 };
+
+	for (unsigned i = 0; i < n_runs; i++) {
+		req.run = (ProtobufCBinaryData){ .len = ID_BYTES,
+			.data = (uint8_t *)(uintptr_t)runs[i].id.b };
+		if (ipc_send(ipc, IPC_SUPERVISOR, IPC_EXEC_HELPER, EXEC_RUN_REAP_REQ, 1, &req.base,
+			NULL, 0, 0, &e) < 0)
+			fail("%s", e.msg);
+		receive(EXEC_RUN_REAP_REP);
+	}
+}
+
+static void
+bench_path(const char *name, ExecDriver driver, bool stay)
+{
+	struct run *runs = make_runs();
+	struct spec_writer w = { 0 };
+	uint64_t kernel = exec_kernel_bytes();
+	double began, pss = 0;
+	int spec;
+
+	spec_add_str(&w, SPEC_COMMAND, "bench_task");
+	if (stay)
+		spec_add_str(&w, SPEC_ARG, "stay");
+	spec = spec_finish(&w);
+	began = now_s();
+	for (unsigned i = 0; i < n_runs; i++) {
+		send_start(&runs[i], driver, spec);
+		if (i >= WINDOW)
+			receive(EXEC_TASK_START_REP);
+	}
+	for (unsigned i = 0; i < WINDOW && i < n_runs; i++)
+		receive(EXEC_TASK_START_REP);
+	wait_all(runs, stay ? EXE_RUNNING : EXE_ENDED);
+	(void)printf("exec.%s.%s_per_s %.0f starts/s\n", name, stay ? "start" : "run",
+	    n_runs / (now_s() - began));
+	if (stay) {
+		for (unsigned i = 0; i < n_runs; i++) {
+			struct exe_record rec;
+
+			if (read_record(&runs[i], &rec))
+				pss += pss_kb((pid_t)rec.executor_pid);
+		}
+		(void)printf("exec.%s.executor_pss %.4f MB\n", name, pss / n_runs / 1024);
+		(void)printf("exec.%s.executor_kernel %.4f MB\n", name,
+		    (double)(exec_kernel_bytes() - kernel) / n_runs / 1048576);
+	}
+	began = now_s();
+	reap(runs);
+	(void)printf("exec.%s.%s_per_s %.0f runs/s\n", name, stay ? "kill_and_reap" : "reap",
+	    n_runs / (now_s() - began));
+	(void)fflush(stdout);
+	(void)close(spec);
+	free(runs);
+}
+
+struct bare {
+	const struct cgroup *c;
+	int dirs[CGROUP_TREES];
+	char *const *argv;
+};
+
+static void __attribute__((noreturn)) run_bare(void *arg)
+{
+	const struct bare *b = arg;
+
+	for (int t = CGROUP_MEMORY; t < CGROUP_TREES; t++)
+		if (b->dirs[t] >= 0)
+			(void)fd_write_file(b->dirs[t], "tasks", "0");
+	(void)execve(b->argv[0], b->argv, (char *[]){ NULL });
+	_exit(127);
+}
+
+static void
+limit_bare(const struct bare *b)
+{
+	bool v2 = b->c->in_v2 & CGROUP_BIT(CGROUP_MEMORY);
+	int dir = b->dirs[v2 ? CGROUP_V2 : CGROUP_MEMORY];
+
+	if (dir >= 0) {
+		(void)fd_write_file(dir, v2 ? "memory.max" : "memory.limit_in_bytes", "67108864");
+		(void)fd_write_file(dir, v2 ? "memory.swap.max" : "memory.swappiness", "0");
+	}
+	v2 = b->c->in_v2 & CGROUP_BIT(CGROUP_CPU);
+	dir = b->dirs[v2 ? CGROUP_V2 : CGROUP_CPU];
+	if (dir >= 0)
+		(void)fd_write_file(dir, v2 ? "cpu.weight" : "cpu.shares", "100");
+}
+
+/* No executor, no record, no socket, no log: what the kernel takes for a process in a cgroup of its
+ * own. */
+static void
+bench_bare(void)
+{
+	char path[PATH_MAX], name[32], *argv[] = { path, NULL };
+	struct cgroup c;
+	struct bare b = { .c = &c, .argv = argv };
+	struct err e = { 0 };
+	unsigned waited = 0;
+	double began;
+
+	(void)snprintf(path, sizeof path, "%s/bench_task", base);
+	if (cgroup_open(&c, cgroup, &e) < 0)
+		fail("%s", e.msg);
+	began = now_s();
+	for (unsigned i = 0; i < n_runs; i++) {
+		(void)snprintf(name, sizeof name, "bare%u", i);
+		for (int t = 0; t < CGROUP_TREES; t++) {
+			b.dirs[t] = -1;
+			if (c.tasks[t] >= 0 && mkdirat(c.tasks[t], name, 0755) == 0)
+				b.dirs[t] =
+				    openat(c.tasks[t], name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		}
+		limit_bare(&b);
+		if (clone_call(CLONE_VM | CLONE_VFORK | CLONE_INTO_CGROUP, b.dirs[CGROUP_V2], NULL,
+			run_bare, &b) < 0)
+			fail("clone3: %s", strerror(errno));
+		for (int t = 0; t < CGROUP_TREES; t++)
+			close_p(&b.dirs[t]);
+		while (waited < n_runs && waitpid(-1, NULL, WNOHANG) > 0)
+			waited++;
+	}
+	while (waited < n_runs && waitpid(-1, NULL, 0) > 0)
+		waited++;
+	(void)printf("exec.bare.run_per_s %.0f starts/s\n", n_runs / (now_s() - began));
+	(void)fflush(stdout);
+	for (unsigned i = 0; i < n_runs; i++) {
+		(void)snprintf(name, sizeof name, "bare%u", i);
+		for (int t = 0; t < CGROUP_TREES; t++)
+			if (c.tasks[t] >= 0)
+				(void)cgroup_rmdir(c.tasks[t], name);
+	}
+	cgroup_close(&c);
+}
+
+static void
+stop_all(void)
+{
+	cleanup_close int parent = open(BASE_PARENT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct err e = { 0 };
+	int r;
+
+	close_p(&ipc);
+	close_p(&link_fd);
+	if (helper > 0)
+		(void)waitpid(helper, NULL, 0);
+	if (cgroup[0] && cgroup_remove(cgroup, 10000, &e) < 0)
+		(void)fprintf(stderr, "%s\n", e.msg);
+	r = base_fd < 0 ? 0 : tree_remove_at(parent, base + sizeof BASE_PARENT - 1);
+	if (r < 0)
+		(void)fprintf(stderr, "remove %s: %s\n", base, strerror(-r));
+}
+
+static void
+copy_task(const char *dir)
+{
+	cleanup_free char *text = NULL;
+	char path[PATH_MAX];
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "%.4000s/bench_task", dir);
+	n = fd_read_file(AT_FDCWD, path, 16 << 20, &text);
+	fd = openat(base_fd, "bench_task", O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	if (n < 0 || fd < 0 || fd_write_full(fd, text, (size_t)n) < 0)
+		fail("copy %s", path);
+	(void)close(fd);
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *only = "", *dir = getenv("DROVER_BUILD") ?: "build";
+	char tests[PATH_MAX], build[PATH_MAX];
+	int option;
+
+	while ((option = getopt(argc, argv, "n:o:")) != -1) {
+		if (option == 'n')
+			n_runs = (unsigned)strtoul(optarg, NULL, 10);
+		else if (option == 'o')
+			only = optarg;
+		else
+			return 2;
+	}
+	if (!realpath(dir, build) || n_runs == 0)
+		fail("no build in %s", dir);
+	make_places();
+	(void)atexit(stop_all);
+	(void)snprintf(tests, sizeof tests, "%.4000s/tests", build);
+	copy_task(tests);
+	if (!*only || strcmp(only, "bare") == 0)
+		bench_bare();
+	start_helper(build);
+	if (!*only || strcmp(only, "raw") == 0)
+		bench_path("raw_exec", EXEC_DRIVER__EXEC_DRIVER_RAW_EXEC, false);
+	if (!*only || strcmp(only, "exec") == 0)
+		bench_path("exec", EXEC_DRIVER__EXEC_DRIVER_EXEC, false);
+	if (!*only || strcmp(only, "raw-stay") == 0)
+		bench_path("raw_exec", EXEC_DRIVER__EXEC_DRIVER_RAW_EXEC, true);
+	if (!*only || strcmp(only, "exec-stay") == 0)
+		bench_path("exec", EXEC_DRIVER__EXEC_DRIVER_EXEC, true);
+	return 0;
+}
