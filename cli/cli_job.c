@@ -218,6 +218,28 @@ print_groups(const json_t *job, const json_t *allocs)
 	cli_table_print(t);
 }
 
+/* Why the newest allocation that failed did so. */
+static void
+print_failure(const struct cli *cli, const json_t *allocs)
+{
+	const json_t *alloc, *newest = NULL;
+	char time[CLI_TIME_SIZE];
+	size_t i;
+
+	json_array_foreach (allocs, i, alloc) {
+		if (strcmp(cli_json_str(alloc, "ClientStatus"), "failed") == 0 &&
+		    (!newest ||
+			cli_json_int(alloc, "CreateTime") > cli_json_int(newest, "CreateTime")))
+			newest = alloc;
+	}
+	if (!newest)
+		return;
+	cli_head("The last failure");
+	cli_field("Allocation", "%.*s", cli->id_len, cli_json_str(newest, "ID"));
+	cli_field("When", "%s", cli_time(cli, cli_json_time_ns(newest, "ModifyTime"), time));
+	cli_field("Why", "%s", cli_alloc_why(newest));
+}
+
 static int
 show_job(struct cli *cli, const char *id, struct err *e)
 {
@@ -246,6 +268,7 @@ show_job(struct cli *cli, const char *id, struct err *e)
 	print_groups(job, allocs);
 	cli_head("Allocations");
 	cli_print_allocs(cli, allocs);
+	print_failure(cli, allocs);
 	return 0;
 }
 

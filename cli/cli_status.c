@@ -195,6 +195,20 @@ print_volumes(const struct page *p)
 	cli_table_print(t);
 }
 
+/* Which processes the agent consists of, for -verbose. */
+static void
+print_processes(const struct page *p)
+{
+	const json_t *processes = cli_json_get(p->parts[PART_SELF], "stats/processes"), *text;
+	const char *name;
+
+	if (!p->cli->verbose || json_object_size(processes) == 0)
+		return;
+	cli_head("Processes");
+	json_object_foreach ((json_t *)processes, name, text)
+		cli_field(name, "%s", json_string_value(text) ?: "");
+}
+
 static void
 print_page(const struct page *p)
 {
@@ -220,6 +234,7 @@ print_page(const struct page *p)
 	}
 	cli_print_allocs(p->cli, alive);
 	print_volumes(p);
+	print_processes(p);
 }
 
 /* The whole page as one object: everything that the page shows is in it. */

@@ -96,7 +96,9 @@ def test_tables():
         out = rows(api.drover("job", "status").out)
         case.equal(out[0], ["ID", "Type", "Priority", "Status", "Submitted"])
         case.equal(out[2][:5], ["web-2", "service", "50", "dead", "(stopped)"])
-        case.contains(api.drover("job", "status", "db").out, "group       2")
+        out = api.drover("job", "status", "db").out
+        case.contains(out, "group       2")
+        case.contains(out, "Why                  = Exit Code: 3")
         case.equal(rows(api.drover("leaks").out), [["no", "leaks"]])
         out = api.drover("volume", "status", "vol1").out
         case.contains(out, "3.0 GiB")
@@ -118,6 +120,9 @@ def test_alloc_status_shows_events_newest_first_and_volumes():
 def test_verbose_has_whole_ids_and_exact_times():
     with FakeApi() as api:
         fill(api)
+        api.json("GET", "/v1/agent/self", {"stats": {"client": {"node_id": NODE}, "processes": {"csi-helper": "pid 7"}}})
+        case.contains(api.drover("status", "-verbose").out, "csi-helper           = pid 7")
+        case.equal("csi-helper" in api.drover("status").out, False)
         out = api.drover("alloc", "status", "-verbose").out
         case.contains(out, A2)
         case.equal("ago" in out, False)
