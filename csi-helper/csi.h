@@ -22,8 +22,8 @@ proc_handler csi_on_plugin_open, csi_on_plugin_close, csi_on_call;
 int csi_calls_finish(struct err *e);
 
 /*
- * Until when gRPC has to have ended the next call, as a timeout for poll(2); -1: there is none. 0:
- * one is more than a second late, and *e says which.
+ * How long poll(2) may wait for gRPC to end the next call; -1: there is none. 0: one should have
+ * ended more than two seconds ago, and *e says which.
  */
 int csi_calls_timeout_ms(struct err *e);
 

@@ -13,7 +13,8 @@
 #include "csi-helper/csi_grpc.h"
 #include "proto/csi_helper.pb-c.h"
 
-/* gRPC ends each call at its deadline; when it has not done so this much later, it never will. */
+/* gRPC ends each call at its deadline; when it has not done so this much later, we look again, and
+ * then end. */
 #define LATE_MS 1000
 
 /* The case of CsiCallReq.call is the method, and CsiCallRep.answer has the same number for its
@@ -57,6 +58,12 @@ now_ms(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static uint64_t
+deadline_ms(const struct csi_call *call)
+{
+	return call->started_ms + call->timeout_ms;
 }
 
 static const struct method *
@@ -202,8 +209,7 @@ csi_on_call(
 static void
 say_status(const struct csi_call *call, char message[CSI_MESSAGE_SIZE])
 {
-	if (call->result.status == GRPC_STATUS_DEADLINE_EXCEEDED &&
-	    now_ms() >= call->started_ms + call->timeout_ms) {
+	if (call->result.status == GRPC_STATUS_DEADLINE_EXCEEDED && now_ms() >= deadline_ms(call)) {
 		(void)snprintf(
 		    message, CSI_MESSAGE_SIZE, "no answer within %u ms", call->timeout_ms);
 		return;
@@ -321,21 +327,35 @@ csi_calls_finish(struct err *e)
 	return r;
 }
 
+/* The call whose deadline is the first. */
+static const struct csi_call *
+first_to_end(void)
+{
+	const struct csi_call *first = NULL;
+
+	for (size_t i = 0; i < ELEMENTSOF(calls); i++)
+		if (calls[i] && (!first || deadline_ms(calls[i]) < deadline_ms(first)))
+			first = calls[i];
+	return first;
+}
+
 int
 csi_calls_timeout_ms(struct err *e)
 {
-	uint64_t now = now_ms(), first = UINT64_MAX;
+	static uint64_t
+	    noticed_ms; /* that a call is late; before that this process may not have run at all */
+	const struct csi_call *first = first_to_end();
+	uint64_t now = now_ms();
 
-	for (size_t i = 0; i < ELEMENTSOF(calls); i++) {
-		uint64_t late =
-		    calls[i] ? calls[i]->started_ms + calls[i]->timeout_ms + LATE_MS : UINT64_MAX;
-
-		if (late <= now) {
-			(void)err_say(e, -ETIMEDOUT, "gRPC has not ended %s at its deadline",
-			    find_method(calls[i]->method)->name);
-			return 0;
-		}
-		first = late < first ? late : first;
+	if (!first || now < deadline_ms(first) + LATE_MS) {
+		noticed_ms = 0;
+		return first ? (int)(deadline_ms(first) + LATE_MS - now) : -1;
 	}
-	return first == UINT64_MAX ? -1 : (int)(first - now);
+	if (noticed_ms == 0)
+		noticed_ms = now;
+	if (now < noticed_ms + LATE_MS)
+		return (int)(noticed_ms + LATE_MS - now);
+	(void)err_say(e, -ETIMEDOUT, "gRPC has not ended %s at its deadline",
+	    find_method(first->method)->name);
+	return 0;
 }

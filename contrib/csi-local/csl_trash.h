@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csl_trash.h: removal of deleted volumes' data, which may take long. Runs in: drover-csi-local,
- * its own thread. */
+/* csl_trash.h: removal of deleted volumes, on a thread of its own. Runs in: drover-csi-local. */
 #ifndef DROVER_CSL_TRASH_H
 #define DROVER_CSL_TRASH_H
 
