@@ -50,6 +50,8 @@ PACKAGES  := gcc make pkg-config libcap-dev libseccomp-dev libsystemd-dev libpro
 
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 tree = $(shell find $(1) -name '*.c' 2>/dev/null | LC_ALL=C sort)
+# For tests: the processes whose headers file $(1) includes, or that it names in a line "link: supervisor".
+linked_processes = $(sort $(filter $(PROCESSES),$(shell sed -n 's,^.* link: \(.*\) \*/$$,\1,p; s,^.include "\([a-z-]*\)/.*,\1,p' $(1))))
 
 # --- generated: protobuf-c code, filters, the build id ---
 PROTOS    := $(wildcard proto/*.proto)

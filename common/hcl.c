@@ -12,8 +12,10 @@
 #include "common/cleanup.h"
 #include "common/utf8.h"
 
-/* Everything of one document: nodes and strings. Pages that are not touched cost nothing. */
-#define ARENA_SIZE ((size_t)16 * 1024 * 1024)
+/* Everything of one document: nodes and strings. The densest text, "[1,1,…", has a node in every
+ * two bytes. */
+#define ARENA_SIZE_MAX ((size_t)16 * 1024 * 1024)
+#define ARENA_PER_BYTE (sizeof(struct hcl_node) / 2 + 16)
 
 struct parser {
 	const char *name;
@@ -22,7 +24,7 @@ struct parser {
 	unsigned depth;
 	bool json;
 	char *arena;
-	size_t used;
+	size_t arena_size, used;
 	bool full;
 	struct err *e;
 };
@@ -107,7 +109,7 @@ fail_full(struct parser *p)
 {
 	return err_say(p->e, -E2BIG,
 	    "%s:%u:%u: the configuration holds too much (limit: %zu MiB in memory)", p->name,
-	    p->pos.line, p->pos.column, ARENA_SIZE >> 20);
+	    p->pos.line, p->pos.column, ARENA_SIZE_MAX >> 20);
 }
 
 /* What stands at p->at, for a human. */
@@ -147,7 +149,7 @@ arena_take(struct parser *p, size_t size)
 {
 	size_t at = (p->used + 15) & ~(size_t)15;
 
-	if (p->full || at + size > ARENA_SIZE) {
+	if (p->full || at + size > p->arena_size) {
 		p->full = true;
 		return NULL;
 	}
@@ -159,7 +161,7 @@ arena_take(struct parser *p, size_t size)
 static void
 put(struct parser *p, char c)
 {
-	if (p->used >= ARENA_SIZE)
+	if (p->used >= p->arena_size)
 		p->full = true;
 	else
 		p->arena[p->used++] = c;
@@ -801,7 +803,10 @@ hcl_parse(const char *text, size_t len, const char *name, struct hcl_doc *ret, s
 
 	if (len > HCL_BYTES_MAX)
 		return err_say(e, -E2BIG, "%s: a configuration file may have 1 MiB", name);
-	p.arena = arena = malloc(ARENA_SIZE);
+	p.arena_size = 4096 + len * ARENA_PER_BYTE;
+	if (p.arena_size > ARENA_SIZE_MAX)
+		p.arena_size = ARENA_SIZE_MAX;
+	p.arena = arena = malloc(p.arena_size);
 	if (!arena)
 		return err_set(e, -ENOMEM, "read %s", name);
 	r = parse_text(&p, &root);

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# unit.mk: unit tests. tests/unit/test_x.c is one program with libcheck, linked with the tree's libraries. A test of what is
-# in a process's directory says so in a line of its own, and gets that process without its main and what it links:
-#	/* link: supervisor */
+# unit.mk: unit tests. tests/unit/test_x.c is one program with libcheck, linked with the tree's libraries. A test that includes
+# a process's header ("supervisor/…") gets that process without its main, and what it links.
 
 CHECK_PACKAGES += python3 check procps util-linux
 UNIT_SRCS      := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_TESTS     := $(UNIT_SRCS:tests/unit/%.c=$(BUILD)/tests/unit/%)
 
-unit_process = $(shell sed -n 's,^/\* link: \(.*\) \*/$$,\1,p' tests/unit/$(1).c)
 define unit_test
 $(BUILD)/tests/unit/$(1): $(BUILD)/obj/tests/unit/$(1).o $(foreach p,$(2),$(BUILD)/lib$(p).a) $(LIBS_TREE)
 	@mkdir -p $$(@D)
@@ -15,7 +13,7 @@ $(BUILD)/tests/unit/$(1): $(BUILD)/obj/tests/unit/$(1).o $(foreach p,$(2),$(BUIL
 	$$(Q)$$(CC) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$< -Wl,--start-group $(foreach p,$(2),$(BUILD)/lib$(p).a) $$(LIBS_TREE) \
 	    -Wl,--end-group $(foreach p,$(2),$$(LIBS_$(p))) -lcap -lprotobuf-c -ljansson -lcheck_pic -lsubunit -lrt -lm -pthread
 endef
-$(foreach t,$(UNIT_SRCS:tests/unit/%.c=%),$(eval $(call unit_test,$(t),$(call unit_process,$(t)))))
+$(foreach t,$(UNIT_SRCS:tests/unit/%.c=%),$(eval $(call unit_test,$(t),$(call linked_processes,tests/unit/$(t).c))))
 $(BUILD)/obj/tests/unit/%.o: CPPFLAGS += -DFIXTURES='"$(CURDIR)/tests/unit/fixtures"'
 
 TEST_PROGRAMS += $(UNIT_TESTS)

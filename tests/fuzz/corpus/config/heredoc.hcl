@@ -1,0 +1,8 @@
+client {
+ meta {
+ a = <<-EOT
+   x $${y}
+   EOT
+ b = "\ud83d\ude00"
+ }
+}
