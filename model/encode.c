@@ -168,11 +168,13 @@ walk_int(const struct walk *w, int64_t n)
 static void
 walk_held(const struct walk *w, const struct field *f, const void *at)
 {
+	const struct type *type = f->shown ? f->shown : f->sub;
+
 	switch ((enum field_kind)f->kind) {
 	case FIELD_POINTER:
-		return walk_struct(w, f->sub, *(void *const *)at);
+		return walk_struct(w, type, *(void *const *)at);
 	case FIELD_LIST:
-		return walk_elements(w, at, f->sub, 0);
+		return walk_elements(w, at, type, 0);
 	case FIELD_MAP:
 		return walk_elements(w, at, f->sub, MAP_VALUE_OFFSET);
 	case FIELD_STRINGS:
@@ -249,7 +251,7 @@ walk_value(const struct walk *w, const struct field *f, const void *at)
 static bool
 is_shown(const struct walk *w, const struct field *f, const void *obj)
 {
-	if (f->flags & (FIELD_ALIAS | (w->sink->json ? FIELD_NO_JSON : FIELD_NO_WIRE)))
+	if (f->flags & (w->sink->json ? FIELD_NO_JSON : FIELD_NO_WIRE))
 		return false;
 	return !(w->compact || f->flags & FIELD_OMIT_EMPTY) || !field_is_empty(f, obj);
 }

@@ -335,8 +335,6 @@ copy_field(const struct field *f, const void *from, void *to)
 	const void *src = field_at(f, from);
 	void *dst = field_at(f, to);
 
-	if (f->flags & FIELD_ALIAS)
-		return 0;
 	if (f->kind == FIELD_STRUCT)
 		return model_copy(f->sub, src, dst);
 	if (f->kind < FIELD_STRUCT && f->kind != FIELD_STRING) {

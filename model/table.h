@@ -42,11 +42,10 @@ enum field_flags {
 	FIELD_AS_NUMBER = 1 << 4,  /* an enum that JSON has as its number; the name is accepted */
 	FIELD_AS_OBJECT = 1 << 5,  /* raw JSON that must be an object */
 	FIELD_NO_EQUAL = 1 << 6,
-	FIELD_IN_PLACE = 1 << 11, /* may change while the alloc runs on */
-	FIELD_NO_JSON = 1 << 7,   /* msgpack alone */
-	FIELD_NO_WIRE = 1 << 8,   /* JSON alone */
-	FIELD_ALIAS = 1 << 9,   /* another name on input for a member that the table has already */
-	FIELD_SECRET = 1 << 10, /* shown as null, or ["[REDACTED]"] for strings */
+	FIELD_IN_PLACE = 1 << 7, /* may change while the alloc runs on */
+	FIELD_NO_JSON = 1 << 8,  /* msgpack alone */
+	FIELD_NO_WIRE = 1 << 9,  /* JSON alone */
+	FIELD_SECRET = 1 << 10,  /* shown as null, or ["[REDACTED]"] for strings */
 };
 
 struct field {
@@ -58,6 +57,7 @@ struct field {
 	uint8_t n_names;
 	uint32_t offset;
 	const struct type *sub;
+	const struct type *shown; /* another table of sub's struct, for encoding; NULL: sub */
 	const char *const *names; /* of an enum, by value */
 	int64_t number;           /* the default */
 	const char *text;         /* of a string: the default */
@@ -111,8 +111,6 @@ struct field {
 #define F_LIST(m, n, item, ...)                                                                    \
 	FIELD_(m, n, FIELD_LIST, FIELD_IS(*FIELD_MEMBER(m).v, struct item), .sub = &item##_type,   \
 	    __VA_ARGS__)
-/* A list whose elements are shown by another table of the same struct. */
-#define F_LIST_AS(m, n, view, ...) FIELD_(m, n, FIELD_LIST, 1, .sub = &view, __VA_ARGS__)
 #define F_MAP(m, n, item, ...)                                                                     \
 	FIELD_(m, n, FIELD_MAP,                                                                    \
 	    FIELD_IS(FIELD_MEMBER(m).v->value, struct item) &&                                     \
