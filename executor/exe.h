@@ -60,6 +60,7 @@ struct exe {
 	uint64_t
 	    stop_at_ms; /* CLOCK_MONOTONIC: when cgroup.kill follows; 0: no stop is under way */
 	bool gone;      /* the task's own process has been waited for */
+	bool swept;     /* … and what was left behind it has been killed */
 	int lease_fd, lease_timer;
 	uint64_t lease_ms, lease_ok; /* the last_ok that was read last */
 	uint64_t lease_deadline_ns;

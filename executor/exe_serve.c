@@ -36,8 +36,6 @@ note_status(struct exe *x, int status)
 		x->record.exit_signal = WTERMSIG(status);
 	else
 		x->record.exit_code = WEXITSTATUS(status);
-	/* Nothing of the task outlives its own process. */
-	exe_cgroup_kill(x);
 }
 
 static bool
@@ -60,7 +58,8 @@ reap_children(struct exe *x)
 	return any;
 }
 
-/* No process of the task is left. */
+/* No process of the task is left. Nothing of it outlives its own process, so what there is gets
+ * killed, once. */
 static bool
 cgroup_is_empty(struct exe *x)
 {
@@ -70,7 +69,12 @@ cgroup_is_empty(struct exe *x)
 	if (n < 0)
 		return errno == ENODEV; /* the cgroup itself is gone: removed by exec-helper */
 	text[n] = '\0';
-	return strstr(text, "populated 0") != NULL;
+	if (strstr(text, "populated 0"))
+		return true;
+	if (!x->swept)
+		exe_cgroup_kill(x);
+	x->swept = true;
+	return false;
 }
 
 static void

@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -50,6 +51,7 @@ static unsigned n_runs = 1000;
 struct run {
 	struct id id, alloc;
 	char name[ID_HEX_SIZE];
+	int peer;
 };
 
 static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *fmt, ...)
@@ -70,12 +72,6 @@ now_s(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-static void
-pause_ms(long ms)
-{
-	(void)nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
 }
 
 static void
@@ -274,25 +270,47 @@ read_record(const struct run *run, struct exe_record *ret)
 	return n > 0 && exe_record_parse(buf, (size_t)n, run->id.b, ret) == 0;
 }
 
-/* Each run one after another: the last one to get there ends the wait. */
-static void
-wait_all(const struct run *runs, enum exe_state want)
+static int
+connect_run(const struct run *run)
 {
-	double end = now_s() + 60;
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	for (unsigned i = 0; i < n_runs;) {
-		struct exe_record rec;
+	(void)snprintf(addr.sun_path, sizeof addr.sun_path, "%s/rt/x/%s.sock", base, run->name);
+	if (fd < 0)
+		fail("socket: %s", strerror(errno));
+	if (connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0)
+		return fd;
+	(void)close(fd);
+	return -1;
+}
 
-		if (read_record(&runs[i], &rec) && rec.state == EXE_FAILED)
-			fail("run %u failed at step %u: %s (detail %u)", i, rec.step,
-			    strerror(rec.error), rec.detail);
-		if (read_record(&runs[i], &rec) && rec.state >= (uint32_t)want)
-			i++;
-		else if (now_s() > end)
-			fail("run %u is in state %u after a minute", i, rec.state);
-		else
-			pause_ms(1);
+/* Follows one run as the supervisor does: until HELLO says that it runs, or until the executor is
+ * gone. */
+static void
+follow(struct run *run, bool stay)
+{
+	uint8_t buf[EXE_MSG_MAX];
+	struct exe_hello hello;
+	int fds[1];
+	size_t n_fds = 0;
+	ssize_t n;
+
+	while (run->peer >= 0 &&
+	       (n = fd_recv_msg(run->peer, buf, sizeof buf, fds, 1, &n_fds, 0)) != 0) {
+		for (size_t i = 0; n > 0 && i < n_fds; i++)
+			(void)close(fds[i]);
+		if (n < 0)
+			break;
+		memcpy(&hello, buf, sizeof hello);
+		if (hello.head.type != EXE_EXITED && hello.state == EXE_FAILED)
+			fail("a run failed at step %u: %s (detail %u)", hello.step,
+			    strerror(hello.error), hello.detail);
+		if (stay && hello.head.type != EXE_EXITED && hello.state == EXE_RUNNING)
+			return;
 	}
+	if (stay)
+		fail("an executor is gone");
 }
 
 static double
@@ -335,6 +353,13 @@ reap(const struct run *runs)
 }
 
 static void
+started(struct run *run)
+{
+	receive(EXEC_TASK_START_REP);
+	run->peer = connect_run(run);
+}
+
+static void
 bench_path(const char *name, ExecDriver driver, bool stay)
 {
 	struct run *runs = make_runs();
@@ -351,11 +376,12 @@ bench_path(const char *name, ExecDriver driver, bool stay)
 	for (unsigned i = 0; i < n_runs; i++) {
 		send_start(&runs[i], driver, spec);
 		if (i >= WINDOW)
-			receive(EXEC_TASK_START_REP);
+			started(&runs[i - WINDOW]);
 	}
-	for (unsigned i = 0; i < WINDOW && i < n_runs; i++)
-		receive(EXEC_TASK_START_REP);
-	wait_all(runs, stay ? EXE_RUNNING : EXE_ENDED);
+	for (unsigned i = n_runs < WINDOW ? 0 : n_runs - WINDOW; i < n_runs; i++)
+		started(&runs[i]);
+	for (unsigned i = 0; i < n_runs; i++)
+		follow(&runs[i], stay);
 	(void)printf("exec.%s.%s_per_s %.0f starts/s\n", name, stay ? "start" : "run",
 	    n_runs / (now_s() - began));
 	if (stay) {
@@ -369,6 +395,8 @@ bench_path(const char *name, ExecDriver driver, bool stay)
 		(void)printf("exec.%s.executor_kernel %.4f MB\n", name,
 		    (double)(exec_kernel_bytes() - kernel) / n_runs / 1048576);
 	}
+	for (unsigned i = 0; i < n_runs; i++)
+		close_p(&runs[i].peer);
 	began = now_s();
 	reap(runs);
 	(void)printf("exec.%s.%s_per_s %.0f runs/s\n", name, stay ? "kill_and_reap" : "reap",
@@ -508,6 +536,7 @@ main(int argc, char **argv)
 	}
 	if (!realpath(dir, build) || n_runs == 0)
 		fail("no build in %s", dir);
+	(void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 20000, 20000 });
 	make_places();
 	(void)atexit(stop_all);
 	(void)snprintf(tests, sizeof tests, "%.4000s/tests", build);
