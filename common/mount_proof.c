@@ -14,8 +14,10 @@
 int
 mount_proof_take(int fd, struct mount_proof *ret)
 {
-	/* An older kernel ignores the bit that it does not know, so both kinds of id are asked for;
-	 * the new one wins. */
+	/*
+	 * An older kernel ignores the bit that it does not know, so both kinds of id are asked for;
+	 * the new one wins.
+	 */
 	const unsigned want = STATX_INO | STATX_BTIME | STATX_MNT_ID | STATX_MNT_ID_UNIQUE;
 	const int flags = AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
 	struct mount_proof p = { 0 };

@@ -32,8 +32,10 @@ struct mount_proof {
  */
 int mount_proof_take(int fd, struct mount_proof *ret);
 
-/* The first field in which they differ, EXE_PROOF_NONE if none does. A plain mount id proves
- * nothing and is left out. */
+/*
+ * The first field in which they differ, EXE_PROOF_NONE if none does. A plain mount id proves
+ * nothing and is left out.
+ */
 enum exe_proof mount_proof_compare(
     const struct mount_proof *promised, const struct mount_proof *found);
 

@@ -29,8 +29,10 @@ int mountinfo_next(char **text, struct mountinfo *ret);
 /* The whole file, for mountinfo_next(). *ret is the caller's to free. 0 or -errno. */
 int mountinfo_read(char **ret);
 
-/* Is target below dir (an absolute path without a slash at its end), or dir itself? Returns the
- * rest without slashes in front, or NULL. */
+/*
+ * Is target below dir (an absolute path without a slash at its end), or dir itself? Returns the
+ * rest without slashes in front, or NULL.
+ */
 const char *mountinfo_below(const char *target, const char *dir);
 
 #endif

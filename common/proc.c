@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -154,7 +155,9 @@ proc_answer(const struct proc_spec *spec, unsigned type, uint32_t serial, int r,
 		return ipc_send(FD_IPC, spec->peer, IPC_SUPERVISOR, type + 1, serial, rep, &fd, info->n_fds, 0, e);
 	if (why->code >= 0)
 		(void)err_set(why, r < 0 ? r : -EIO, "%s", ipc_msg_info(type)->name);
-	log_warn("%s", why->msg);
+	/* What is not there yet, a plugin's socket say, is the requester's to judge: it asks again. */
+	log_print(why->code == -ENOENT || why->code == -ECONNREFUSED || why->code == -EAGAIN ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN,
+	    "%s", why->msg);
 	error.code = why->code;
 	error.text = why->msg;
 	return ipc_send(FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_ERROR_REP, serial, &error.base, NULL, 0, 0, e);
@@ -253,6 +256,20 @@ request_loop(const struct proc_spec *spec)
 	}
 }
 
+/* One line out of the constant, in the words of /proc/PID/status: tools/privsep.sh makes PRIVSEP.md's table of it. */
+static void
+describe(const struct proc_spec *spec)
+{
+	char bounding[20] = "full";
+
+	if (!spec->keep_bounding)
+		(void)snprintf(bounding, sizeof bounding, "%016llx",
+		    spec->lock_securebits ? (unsigned long long)spec->caps : 0ull);
+	(void)printf("%s uid=%s CapInh=%016x CapPrm=%016llx CapEff=%016llx CapBnd=%s CapAmb=%016x NoNewPrivs=%d Seccomp=%d\n",
+	    spec->name, spec->stays_root ? "0" : "own", 0, (unsigned long long)spec->caps, (unsigned long long)spec->caps,
+	    bounding, 0, spec->no_new_privs, spec->filter ? 2 : 0);
+}
+
 int
 proc_main(const struct proc_spec *spec, int argc, char **argv)
 {
@@ -260,6 +277,10 @@ proc_main(const struct proc_spec *spec, int argc, char **argv)
 	struct err e = { 0 };
 	int level;
 
+	if (argc == 2 && strcmp(argv[1], "--describe") == 0) {
+		describe(spec);
+		return 0;
+	}
 	crash_init();
 	log_init(spec->name, LOG_LEVEL_INFO);
 	if (proc_args_parse(argc, argv, &args, &e) < 0) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mnt.h: what the files of the mount-helper share. Runs in: mount-helper, as root. Asked by:
- * supervisor. */
+/* mnt.h: what the files of the mount-helper share. Runs in: mount-helper, as root. */
 #ifndef DROVER_MOUNT_HELPER_MNT_H
 #define DROVER_MOUNT_HELPER_MNT_H
 
@@ -19,6 +18,7 @@
 #define MNT_JOBS_MAX  32 /* children at work at one time */
 #define MNT_STUCK_MAX 16 /* children that outlived SIGKILL: beyond that nothing more is started */
 #define MNT_KINDS     4  /* of plugin: PluginKind, NONE unused */
+#define MNT_ROOTS     (MNT_ROOT__MNT_ROOT_CSI + 1) /* that are directories */
 #define MNT_NOBODY    65534
 
 struct mnt;
@@ -33,11 +33,9 @@ struct mnt_result {
 	struct mount_proof proof;
 };
 
-/* Runs in the child. fd is the one descriptor that was handed to it. Sets what it has to say in
- * ret. */
+/* Runs in the child. fd is the one descriptor that it has. Sets what it has to say in ret. */
 typedef int mnt_work(int fd, const void *arg, struct mnt_result *ret, struct err *e);
-/* Runs in the helper when the work has succeeded: answers the request. res->fd is closed after it.
- */
+/* Runs in the helper when the work has succeeded: answers. res->fd is closed after it. */
 typedef void mnt_done(struct mnt *m, const struct mnt_job *j, struct mnt_result *res);
 
 struct mnt_job {
@@ -55,9 +53,8 @@ struct mnt {
 	char data_dir[CONFIG_PATH_SIZE]; /* without links, as mountinfo has it */
 	char cgroup[CONFIG_PATH_SIZE];
 	int data_fd;
-	int root_fds[MNT_ROOT__MNT_ROOT_CSI +
-		     1]; /* enum MntRoot; directories that only root can change */
-	int trash_fds[MNT_ROOT__MNT_ROOT_CSI + 1];
+	int root_fds[MNT_ROOTS]; /* by MntRoot; directories that only root can change */
+	int trash_fds[MNT_ROOTS];
 	int kind_fds[MNT_KINDS];
 	uid_t executor_uid, agent_uids[4];
 	gid_t drover_gid, executor_gid;
@@ -78,15 +75,19 @@ proc_handler mnt_on_alloc_dir_make, mnt_on_alloc_dir_remove, mnt_on_plugin_dir_m
     mnt_on_plugin_dir_remove, mnt_on_plugin_connect, mnt_on_volume_dir_make, mnt_on_volume_prove,
     mnt_on_volume_dir_remove, mnt_on_root_list, mnt_on_disk_stat;
 
-/* The 16 bytes of a field as an id and its text; -EINVAL with *e for anything else. what names the
- * field. */
+/*
+ * The 16 bytes of a field as an id and its text; -EINVAL with *e for anything else. what names the
+ * field.
+ */
 int mnt_id_read(const ProtobufCBinaryData *field, const char *what, struct id *ret,
     char ret_uuid[ID_UUID_SIZE], struct err *e);
 /* -EINVAL unless the kind is one that has a directory and the name may be a component. */
 int mnt_plugin_check(PluginKind kind, const char *plugin, struct err *e);
 
-/* mnt_trash.c: moves dir_fd's name out of the way at once; its contents go later, in a child. 0,
- * also if it was not there. */
+/*
+ * mnt_trash.c: moves dir_fd's name out of the way at once; its contents go later, in a child. 0,
+ * also if it was not there.
+ */
 int mnt_trash_put(struct mnt *m, MntRoot root, int dir_fd, const char *name, struct err *e);
 /* Starts that child if there is something to do and none is at work. */
 void mnt_trash_empty(struct mnt *m);
@@ -112,8 +113,7 @@ int mnt_child_timeout(void *state);
 int mnt_plugin_root_open(const struct mnt *m, PluginKind kind, const char *plugin, bool need_mount,
     int *ret_fd, struct err *e);
 
-/* mnt_volume.c: removes the directories per-alloc/<alloc> of all plugins, which must be empty. 0 or
- * -errno with *e. */
+/* mnt_volume.c: removes per-alloc/<alloc> of all plugins, which must be empty. 0 or -errno. */
 int mnt_volume_alloc_remove(const struct mnt *m, const char *alloc, struct err *e);
 
 #endif

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
+/* mnt_alloc_dir.c: the directories of an alloc. Runs in: mount-helper, as root. */
+/* clang-format off */
 /*
- * mnt_alloc_dir.c: the directories of an alloc. Runs in: mount-helper, as root. Asked by:
- *supervisor.
- *
- *	alloc/<alloc>/			root 0711
- *	    alloc/			root 01777: tasks share it, and cannot take away what drover
- *put there data/ tmp/		nobody 0777 logs			root 0755, where exec mounts
- *logs/<alloc>; or, when all tasks are raw_exec and see host paths, a link to it <task>/
- *root 0755 local/ private/ tmp/	nobody 0777, 0777, 01777
- *		secrets			a link to secrets/<alloc>/<task>, for raw_exec; exec binds
- *that directory itself secrets/<alloc>/		root 0711 <task>/			root
- *0700, until its executor gives it to the task's user
- *	logs/<alloc>/			executor:drover 2755
+ *	alloc/<alloc>/		root 0711
+ *	    alloc/		root 01777: shared, but no task can take away what drover put there
+ *		data/ tmp/	nobody 0777
+ *		logs		root 0755, where exec mounts logs/<alloc>; if all tasks are raw_exec
+ *				and see host paths, a link to it
+ *	    <task>/		root 0755
+ *		local/ private/	nobody 0777
+ *		tmp/		nobody 01777
+ *		secrets		a link to secrets/<alloc>/<task>, for raw_exec; exec binds that
+ *	secrets/<alloc>/	root 0711
+ *	    <task>/		root 0700, until its executor gives it to the task's user
+ *	logs/<alloc>/		executor:drover 2755
  *
  * This is on the path of every start: each directory is one mkdirat(2) with its final mode, below
- *directories that nobody but root can change, so that names need no openat2(2). What is there
- *already is looked at and not changed.
+ * directories that nobody but root can change, so that names need no openat2(2). What is there
+ * already is looked at and not changed.
  */
+/* clang-format on */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -50,8 +53,10 @@ static const struct entry task_entries[] = {
 	{ "/tmp", 01777, OWNER_NOBODY },
 };
 
-/* Is what has the name what drover would make? Only root's are held to their mode: a task may
- * change its own. */
+/*
+ * Is what has the name what drover would make? Only root's are held to their mode: a task may
+ * change its own.
+ */
 static int
 check_entry(int dir_fd, const char *path, mode_t type, mode_t mode, struct err *e)
 {
@@ -153,8 +158,10 @@ make_task(const struct mnt *m, int dir_fd, const char *alloc, const char *task, 
 	if (r < 0)
 		return r;
 	(void)snprintf(path, sizeof path, "%s/%s", alloc, task);
-	/* Given to the task's user by its executor, who alone knows him: what is there is not
-	 * looked at. */
+	/*
+	 * Given to the task's user by its executor, who alone knows him: what is there is not
+	 * looked at.
+	 */
 	if (mkdirat(m->root_fds[MNT_ROOT__MNT_ROOT_SECRETS], path, 0700) < 0 && errno != EEXIST)
 		return err_set(e, -errno, "make secrets/%s", path);
 	(void)snprintf(target, sizeof target, "../../../secrets/%s", path);
@@ -162,8 +169,10 @@ make_task(const struct mnt *m, int dir_fd, const char *alloc, const char *task, 
 	return make_link(dir_fd, path, target, e);
 }
 
-/* Group and set-group-id bit come from logs/ itself. Only root can reach it, so the owner is set
- * also after a crash. */
+/*
+ * Group and set-group-id bit come from logs/ itself. Only root can reach it, so the owner is set
+ * also after a crash.
+ */
 static int
 make_logs(const struct mnt *m, const char *alloc, struct err *e)
 {
@@ -236,7 +245,7 @@ mnt_on_alloc_dir_make(
 	r = dir_fd < 0 ? err_set(e, -errno, "open alloc/%s", alloc)
 		       : make_all(m, dir_fd, alloc, req, e);
 	if (r < 0 && made)
-		(void)put_in_trash(m, alloc, false, NULL);
+		(void)put_in_trash(m, alloc, true, NULL);
 	if (r < 0)
 		return err_prefix(e, "directories of alloc %s", alloc);
 	CRASH_POINT(MNT_AFTER_LOG_DIR);
@@ -244,8 +253,10 @@ mnt_on_alloc_dir_make(
 	return 0;
 }
 
-/* drover mounts nothing below an alloc; somebody else may have. Its volumes are below
- * csi/…/per-alloc/<alloc>/. */
+/*
+ * drover mounts nothing below an alloc; somebody else may have. Its volumes are below
+ * csi/…/per-alloc/<alloc>/.
+ */
 static int
 refuse_mounts(const struct mnt *m, const char *alloc, struct err *e)
 {

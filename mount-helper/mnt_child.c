@@ -126,8 +126,10 @@ finish(struct mnt *m, struct mnt_job *j, struct mnt_result *res)
 	close_p(&res->fd);
 }
 
-/* A child that is overdue. Most die of the signal and are reaped; what is left in m->stuck does
- * not. */
+/*
+ * A child that is overdue. Most die of the signal and are reaped; what is left in m->stuck does
+ * not.
+ */
 static void
 abandon(struct mnt *m, struct mnt_job *j)
 {

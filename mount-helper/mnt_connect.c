@@ -51,8 +51,10 @@ connect_fd(int socket_fd, struct err *e)
 	return err_set(e, -errno, "connect to the plugin's csi.sock");
 }
 
-/* In the child. Of five sets the bounding one is empty already (mount-helper never execs); the drop
- * proves all. */
+/*
+ * In the child. Of five sets the bounding one is empty already (mount-helper never execs); the drop
+ * proves all.
+ */
 static int
 connect_as_owner(int socket_fd, const void *arg, struct mnt_result *ret, struct err *e)
 {
@@ -71,8 +73,10 @@ connect_as_owner(int socket_fd, const void *arg, struct mnt_result *ret, struct 
 	return 0;
 }
 
-/* Anybody of that user could have bound this name: the one who called listen() must be in the
- * plugin's cgroup. */
+/*
+ * Anybody of that user could have bound this name: the one who called listen() must be in the
+ * plugin's cgroup.
+ */
 static int
 check_listener(const struct mnt *m, const struct mnt_job *j, int fd, struct err *e)
 {

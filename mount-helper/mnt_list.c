@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mnt_list.c: what there is below each root, for `drover leaks` and the start. Runs in:
- * mount-helper, as root. */
+/* mnt_list.c: lists for `drover leaks` and the start. Runs in: mount-helper, as root. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -27,8 +27,10 @@
 
 #define STACKED_MAX 16
 
-/* 1: fd is the root of a mount of the data directory's own file system, 0: of no mount, -EBUSY: of
- * another one. */
+/*
+ * 1: fd is the root of a mount of the data directory's own file system, 0: of no mount, -EBUSY: of
+ * another one.
+ */
 static int
 is_own_mount(const struct mnt *m, int fd)
 {
@@ -65,8 +67,10 @@ mnt_plugin_root_open(const struct mnt *m, PluginKind kind, const char *plugin, b
 	return 0;
 }
 
-/* Private first, else the clone would be a peer of the mount that it covers and everything in it
- * would appear twice. */
+/*
+ * Private first, else the clone would be a peer of the mount that it covers and everything in it
+ * would appear twice.
+ */
 static int
 bind_to_itself(int dir_fd)
 {
@@ -113,8 +117,10 @@ make_socket_dir(struct mnt *m, const char *alloc, struct err *e)
 
 	if (r < 0)
 		return err_set(e, r, "make csi/sock/%s", alloc);
-	/* A stale socket refuses connections for ever. Whatever the plugin's last run left under
-	 * that name goes. */
+	/*
+	 * A stale socket refuses connections for ever. Whatever the plugin's last run left under
+	 * that name goes.
+	 */
 	return r == 1 ? 0 : mnt_trash_put(m, MNT_ROOT__MNT_ROOT_CSI_SOCK, fd, "csi.sock", e);
 }
 
@@ -149,8 +155,10 @@ mnt_on_plugin_dir_make(
 	return 0;
 }
 
-/* Refuses what still holds a volume; what is mounted beside the volumes is the plugin's litter and
- * goes with it. */
+/*
+ * Refuses what still holds a volume; what is mounted beside the volumes is the plugin's litter and
+ * goes with it.
+ */
 static int
 remove_root(struct mnt *m, PluginKind kind, const char *plugin, struct err *e)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mnt_roots.c: the directories below which the mount-helper works, and the names in requests. Runs
- * in: mount-helper. */
+/* mnt_roots.c: the roots below which all is made, and names in requests. Runs in: mount-helper. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,8 +19,10 @@ const char *const mnt_kind_names[MNT_KINDS] = {
 	[PLUGIN_KIND__PLUGIN_MONOLITH] = "monolith",
 };
 
-/* logs and secrets are the launcher's to make: one has a group, the other is a file system of its
- * own. */
+/*
+ * logs and secrets are the launcher's to make: one has a group, the other is a file system of its
+ * own.
+ */
 static const struct root {
 	MntRoot root;
 	const char *name;
@@ -44,8 +45,10 @@ open_root(struct mnt *m, const struct root *root, struct err *e)
 	*fd = fd_open_beneath(m->data_fd, root->name, O_RDONLY | O_DIRECTORY, 0);
 	if (*fd < 0)
 		return err_set(e, *fd, "open %s/%s", m->data_dir, root->name);
-	/* So that a directory made in it has the supervisor's group at once: without CAP_FSETID
-	 * nobody can give it the bit later. */
+	/*
+	 * So that a directory made in it has the supervisor's group at once: without CAP_FSETID
+	 * nobody can give it the bit later.
+	 */
 	if (root->root == MNT_ROOT__MNT_ROOT_LOGS &&
 	    (fchown(*fd, 0, m->drover_gid) < 0 || fchmod(*fd, 02750) < 0))
 		return err_set(e, -errno, "give %s/logs to group %u", m->data_dir, m->drover_gid);

@@ -24,8 +24,10 @@
 #define UNMOUNT_TIMEOUT_MS 10000
 #define STACKED_MAX        16
 
-/* A VolumePlace after its checks: names[0..n_parents) is the way from the plugin's root to the
- * directory of the leaf. */
+/*
+ * A VolumePlace after its checks: names[0..n_parents) is the way from the plugin's root to the
+ * directory of the leaf.
+ */
 struct place {
 	const char *plugin, *volume, *leaf;
 	PluginKind kind;
@@ -64,8 +66,10 @@ read_place(const VolumePlace *v, struct place *ret, struct err *e)
 	return 0;
 }
 
-/* The directory names[0] / … / names[n - 1] below root_fd, O_PATH; make: with mode 0700 where it is
- * not there. */
+/*
+ * The directory names[0] / … / names[n - 1] below root_fd, O_PATH; make: with mode 0700 where it is
+ * not there.
+ */
 static int
 walk(int root_fd, const char *const *names, size_t n, bool make)
 {
@@ -122,7 +126,9 @@ mnt_on_volume_dir_make(
 	return 0;
 }
 
-/* In the child: from here on the volume's own file system is asked. fd: the directory of the leaf.
+/*
+ * In the child: from here on the volume's own file system is asked. fd: the directory of the leaf.
+ * /
  */
 static int
 prove(int fd, const void *arg, struct mnt_result *ret, struct err *e)
@@ -217,8 +223,10 @@ remove_volume(int root_fd, const void *arg, struct mnt_result *ret, struct err *
 	ret->flag = is_mount_at(parent, v->leaf) == 1;
 	if (ret->flag && v->unmount && (r = unmount_leaf(parent, v, e)) < 0)
 		return r;
-	/* Never what is inside: data in a directory that should be a mount point is for a human to
-	 * look at. */
+	/*
+	 * Never what is inside: data in a directory that should be a mount point is for a human to
+	 * look at.
+	 */
 	if (unlinkat(parent, v->leaf, AT_REMOVEDIR) < 0 && errno != ENOENT &&
 	    (errno != ENOTDIR || unlinkat(parent, v->leaf, 0) < 0))
 		return err_set(e, -errno, "remove %s of volume %s of plugin %s", v->leaf, v->volume,

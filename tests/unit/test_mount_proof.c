@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_mount_proof.c: what a mount is, and every field in which two may differ. Runs in: unit
- * tests. */
+/* test_mount_proof.c: what a mount is, field by field. Runs in: unit tests. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
