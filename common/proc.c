@@ -260,14 +260,9 @@ request_loop(const struct proc_spec *spec)
 static void
 describe(const struct proc_spec *spec)
 {
-	char bounding[20] = "full";
-
-	if (!spec->keep_bounding)
-		(void)snprintf(bounding, sizeof bounding, "%016llx",
-		    spec->lock_securebits ? (unsigned long long)spec->caps : 0ull);
 	(void)printf("%s uid=%s CapInh=%016x CapPrm=%016llx CapEff=%016llx CapBnd=%s CapAmb=%016x NoNewPrivs=%d Seccomp=%d\n",
 	    spec->name, spec->stays_root ? "0" : "own", 0, (unsigned long long)spec->caps, (unsigned long long)spec->caps,
-	    bounding, 0, spec->no_new_privs, spec->filter ? 2 : 0);
+	    spec->keep_bounding ? "full" : "0000000000000000", 0, spec->no_new_privs, spec->filter ? 2 : 0);
 }
 
 int
