@@ -355,6 +355,23 @@ def test_killed_at_any_moment_it_ends_where_it_should():
         case.equal([set(os.listdir(kept + d)) - {".new"} for d in ("meta", "volumes")], [set(), set()], "what is left")
 
 
+def test_what_a_crash_interrupted_is_finished():
+    with Node() as node:
+        kept = node.kept + "/volumes/"
+        deleted, stays = node.create("deleted"), node.create("stays")
+        node.plugin.kill()
+        os.rename(kept + "volumes/" + deleted, kept + "trash/" + deleted)  # a delete after its first step
+        unfinished, foreign = "0" * 32, "1" * 32
+        os.mkdir(kept + "volumes/" + unfinished)  # a create before its last
+        os.makedirs(kept + "volumes/" + foreign + "/data")  # nobody's: never removed
+        node.start_plugin()
+        case.until(lambda: not os.listdir(kept + "trash"), 5, "an empty trash")
+        case.equal(os.listdir(kept + "meta"), [stays], "volumes")
+        case.equal(sorted(os.listdir(kept + "volumes")), sorted([foreign, stays]), "directories")
+        if node.create("deleted") == deleted:
+            raise AssertionError("the deleted volume is back")
+
+
 def test_a_damaged_record_stops_it_and_removes_nothing():
     with Node() as node:
         volume = node.create("damaged")
