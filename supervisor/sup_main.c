@@ -41,7 +41,7 @@ on_sigterm(sd_event_source *source, const struct signalfd_siginfo *si, void *use
 {
 	(void)sd_notify(0, "STOPPING=1");
 	if (sup.args.dev && !sup.draining) {
-		node_set_drain(&sup, true);
+		sup.draining = true; /* not node_set_drain(): that is an operator's wish and outlives the agent */
 		client_stop_all(&sup, "the agent was told to end", on_drained);
 	} else {
 		sup.exiting = true;

@@ -60,7 +60,7 @@ struct api_req {
 
 struct api {
 	struct MHD_Daemon *mhd;
-	sd_event_source *io, *timer, *stuck_check;
+	sd_event_source *io, *timer, *again, *stuck_check;
 	struct api_req *reqs;
 	bool closing;
 };
@@ -85,6 +85,9 @@ resume(struct api_req *req)
 	req->suspended = false;
 	req->hangup = sd_event_source_disable_unref(req->hangup);
 	MHD_resume_connection(req->conn);
+	/* Without threads libmicrohttpd takes it up when it is run, and does not say that it wants
+	 * to be. */
+	(void)sd_event_source_set_enabled(req->sup->api->again, SD_EVENT_ONESHOT);
 }
 
 static void
@@ -487,16 +490,16 @@ run_daemon(struct sup *sup)
 {
 	struct api *api = sup->api;
 	MHD_UNSIGNED_LONG_LONG ms;
-	uint64_t now;
 
 	(void)MHD_run(api->mhd);
 	if (MHD_get_timeout(api->mhd, &ms) != MHD_YES) {
 		(void)sd_event_source_set_enabled(api->timer, SD_EVENT_OFF);
-		return;
+	} else if (ms == 0) {
+		(void)sd_event_source_set_enabled(api->again, SD_EVENT_ONESHOT);
+	} else {
+		(void)sd_event_source_set_time_relative(api->timer, ms * 1000);
+		(void)sd_event_source_set_enabled(api->timer, SD_EVENT_ONESHOT);
 	}
-	(void)sd_event_now(sup->event, CLOCK_MONOTONIC, &now);
-	(void)sd_event_source_set_time(api->timer, now + ms * 1000);
-	(void)sd_event_source_set_enabled(api->timer, SD_EVENT_ONESHOT);
 }
 
 static int
@@ -508,6 +511,13 @@ on_io(sd_event_source *source, int fd, uint32_t events, void *userdata)
 
 static int
 on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	run_daemon(userdata);
+	return 0;
+}
+
+static int
+on_again(sd_event_source *source, void *userdata)
 {
 	run_daemon(userdata);
 	return 0;
@@ -564,12 +574,14 @@ add_sources(struct sup *sup, struct api *api)
 	if (!info)
 		return -EOPNOTSUPP;
 	if ((r = sd_event_add_io(sup->event, &api->io, info->epoll_fd, EPOLLIN, on_io, sup)) < 0 ||
-	    (r = sd_event_add_time(sup->event, &api->timer, CLOCK_MONOTONIC, 0, 1, on_timer, sup)) <
+	    (r = sd_event_add_time(sup->event, &api->timer, CLOCK_MONOTONIC, 0, 0, on_timer, sup)) <
 		0 ||
+	    (r = sd_event_add_defer(sup->event, &api->again, on_again, sup)) < 0 ||
 	    (r = sd_event_add_time(
 		 sup->event, &api->stuck_check, CLOCK_MONOTONIC, 0, 0, on_stuck_check, sup)) < 0)
 		return r;
 	(void)sd_event_source_set_enabled(api->timer, SD_EVENT_OFF);
+	(void)sd_event_source_set_enabled(api->again, SD_EVENT_OFF);
 	(void)sd_event_source_set_enabled(api->stuck_check, SD_EVENT_OFF);
 	return 0;
 }
@@ -612,6 +624,7 @@ api_free(struct sup *sup)
 		resume(req);
 	(void)sd_event_source_disable_unref(api->io);
 	(void)sd_event_source_disable_unref(api->timer);
+	api->again = sd_event_source_disable_unref(api->again);
 	(void)sd_event_source_disable_unref(api->stuck_check);
 	if (api->mhd) {
 		(void)MHD_run(api->mhd);

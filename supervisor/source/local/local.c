@@ -12,6 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "supervisor/node/node_state.h"
 #include "supervisor/store/store.h"
 
 /* The row of the index may be behind what was handed out when the agent ended. */
@@ -64,7 +65,6 @@ load_meta(struct local *l, struct err *e)
 	if (r < 0 && r != -ENOENT)
 		return r;
 	l->draining = r >= 0 && strcmp(drain, "1") == 0;
-	l->base.sup->draining |= l->draining;
 	return 0;
 }
 
@@ -88,6 +88,8 @@ start(struct source *s, struct err *e)
 
 	if (r < 0)
 		return r;
+	if (l->draining)
+		node_set_drain(s->sup, true);
 	local_reconcile_start(l);
 	return 0;
 }

@@ -249,7 +249,7 @@ local_place_fits(struct local *l, struct local_slot *slot, struct alloc_metric *
 	bool fits;
 
 	f.group = job_group(f.job, slot->group->name);
-	if (!in_datacenter(&f) || l->draining)
+	if (!in_datacenter(&f) || l->draining || l->base.sup->draining)
 		return false;
 	m->nodes_evaluated = 1;
 	fits = constraints_hold(&f, f.job->constraints.v, f.job->constraints.n) &&
