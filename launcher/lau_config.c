@@ -24,16 +24,12 @@
 #define NOBODY        65534
 #define CHILD_SECONDS 10
 
-struct file {
+/* Opened as root; read and parsed after the drop. */
+static struct source {
 	char name[CONFIG_PATH_SIZE * 2];
-	char *text;
-	size_t len;
-};
-
-struct files {
-	struct file v[FILES_MAX];
-	size_t n;
-};
+	int fd;
+} sources[FILES_MAX];
+static size_t n_sources;
 
 /* Whoever can change the configuration is root soon after: only root may be able to. */
 static int
@@ -55,33 +51,20 @@ check_owner(int fd, const char *name, mode_t type, struct err *e)
 }
 
 static int
-load_file(struct files *files, int dir_fd, const char *path, const char *name, struct err *e)
+open_file(int dir_fd, const char *path, const char *name, struct err *e)
 {
-	cleanup_close int fd = openat(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct file *f = &files->v[files->n];
-	ssize_t n;
-	int r;
+	int fd = openat(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct source *s = &sources[n_sources];
 
 	if (fd < 0)
 		return err_set(e, -errno, "open configuration %s", name);
-	r = check_owner(fd, name, S_IFREG, e);
-	if (r < 0)
-		return r;
-	if (files->n == FILES_MAX || strlen(name) >= sizeof f->name)
-		return err_say(e, -EFBIG,
-		    "configuration %s: more than %d files, or its name is too long", name,
-		    FILES_MAX);
-	f->text = malloc(FILE_SIZE_MAX + 1);
-	if (!f->text)
-		return err_set(e, -ENOMEM, "read configuration %s", name);
-	n = fd_read_full(fd, f->text, FILE_SIZE_MAX + 1);
-	if (n < 0 || n > FILE_SIZE_MAX)
-		return err_set(e, n < 0 ? (int)n : -EFBIG, "read configuration %s", name);
-	f->text[n] = '\0';
-	f->len = (size_t)n;
-	(void)strcpy(f->name, name);
-	files->n++;
-	return 0;
+	if (n_sources == FILES_MAX || strlen(name) >= sizeof s->name)
+		return err_say(
+		    e, -EFBIG, "configuration %s: too many files, or its name is too long", name);
+	(void)strcpy(s->name, name);
+	s->fd = fd;
+	n_sources++;
+	return check_owner(fd, name, S_IFREG, e);
 }
 
 static int
@@ -100,7 +83,7 @@ compare_names(const struct dirent **a, const struct dirent **b)
 }
 
 static int
-load_dir(struct files *files, int fd, const char *path, struct err *e)
+open_dir(int fd, const char *path, struct err *e)
 {
 	struct dirent **names = NULL;
 	int n, r = check_owner(fd, path, S_IFDIR, e);
@@ -114,7 +97,7 @@ load_dir(struct files *files, int fd, const char *path, struct err *e)
 		char name[CONFIG_PATH_SIZE * 2];
 
 		(void)snprintf(name, sizeof name, "%s/%s", path, names[i]->d_name);
-		r = load_file(files, fd, names[i]->d_name, name, e);
+		r = open_file(fd, names[i]->d_name, name, e);
 	}
 	for (int i = 0; i < n; i++)
 		free(names[i]);
@@ -123,15 +106,15 @@ load_dir(struct files *files, int fd, const char *path, struct err *e)
 }
 
 static int
-load_path(struct files *files, const char *path, bool may_be_missing, struct err *e)
+open_path(const char *path, bool may_be_missing, struct err *e)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0)
-		return load_dir(files, fd, path, e);
+		return open_dir(fd, path, e);
 	if (errno == ENOENT && may_be_missing)
 		return 0;
-	return errno == ENOTDIR ? load_file(files, AT_FDCWD, path, path, e)
+	return errno == ENOTDIR ? open_file(AT_FDCWD, path, path, e)
 				: err_set(e, -errno, "open configuration %s", path);
 }
 
@@ -142,29 +125,40 @@ warn_sentence(void *arg, const char *sentence)
 	log_warn("%s", sentence);
 }
 
+static int
+parse_source(
+    const struct source *s, struct agent_config *config, struct agent_policy *policy, struct err *e)
+{
+	static char text[FILE_SIZE_MAX + 1];
+	ssize_t n = fd_read_full(s->fd, text, sizeof text);
+
+	if (n < 0 || (size_t)n == sizeof text)
+		return err_set(e, n < 0 ? (int)n : -EFBIG, "read configuration %s", s->name);
+	text[n] = '\0';
+	return config_parse(text, (size_t)n, s->name, config, policy, warn_sentence, NULL, e);
+}
+
 /* The child: opens, drops, parses, writes. */
 static int
 read_config(const struct launcher *l, int config_fd, int policy_fd, struct err *e)
 {
 	static struct agent_config config;
 	static struct agent_policy policy;
-	static struct files files;
 	const struct privs nobody = {
 		.uid = NOBODY, .gid = NOBODY, .no_new_privs = true, .filter = &lau_config_prog
 	};
 	int r = 0;
 
 	for (size_t i = 0; i < l->n_configs && r == 0; i++)
-		r = load_path(&files, l->configs[i], false, e);
+		r = open_path(l->configs[i], false, e);
 	if (l->n_configs == 0 && !l->dev)
-		r = load_path(&files, DEFAULT_DIR, true, e);
+		r = open_path(DEFAULT_DIR, true, e);
 	if (r < 0)
 		return r;
 	config_defaults(&config, &policy, l->dev);
 	r = privs_drop(&nobody, e);
-	for (size_t i = 0; i < files.n && r >= 0; i++)
-		r = config_parse(files.v[i].text, files.v[i].len, files.v[i].name, &config, &policy,
-		    warn_sentence, NULL, e);
+	for (size_t i = 0; i < n_sources && r >= 0; i++)
+		r = parse_source(&sources[i], &config, &policy, e);
 	if (r < 0)
 		return r;
 	if ((r = fd_write_full(config_fd, &config, sizeof config)) < 0 ||

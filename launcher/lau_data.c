@@ -55,44 +55,24 @@ lau_now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* mkdir -p; then path without links and dots into ret. */
-static int
-make_path(const char *path, char ret[PATH_MAX], struct err *e)
-{
-	char copy[PATH_MAX];
-
-	if (strlen(path) >= sizeof copy)
-		return err_set(e, -ENAMETOOLONG, "data directory %s", path);
-	(void)strcpy(copy, path);
-	for (char *slash = strchr(copy + 1, '/');; slash = strchr(slash + 1, '/')) {
-		if (slash)
-			*slash = '\0';
-		if (mkdir(copy, slash ? 0755 : 0711) < 0 && errno != EEXIST)
-			return err_set(e, -errno, "make data directory %s", copy);
-		if (!slash)
-			break;
-		*slash = '/';
-	}
-	if (!realpath(copy, ret))
-		return err_set(e, -errno, "data directory %s", copy);
-	return 0;
-}
-
 static int
 choose_path(struct launcher *l, char ret[PATH_MAX], struct err *e)
 {
-	const char *path = l->data_option;
+	const char *configured = l->config.config->data_dir;
+	const char *path = l->data_option ?: configured;
 	char temporary[] = TEMPORARY;
 
-	if (!path && l->config.config->data_dir[0])
-		path = l->config.config->data_dir;
-	if (!path && l->dev) {
-		if (!mkdtemp(temporary))
+	if (!path[0] && !l->dev)
+		path = DEFAULT_DATA;
+	if (!path[0]) {
+		path = mkdtemp(temporary);
+		if (!path)
 			return err_set(e, -errno, "make a temporary data directory");
 		l->data_is_temporary = true;
-		path = temporary;
+	} else if (mkdir(path, 0711) < 0 && errno != EEXIST) {
+		return err_set(e, -errno, "make data directory %s", path);
 	}
-	return make_path(path ? path : DEFAULT_DATA, ret, e);
+	return realpath(path, ret) ? 0 : err_set(e, -errno, "data directory %s", path);
 }
 
 static int

@@ -53,7 +53,7 @@ is_in_range(unsigned id, unsigned first)
 	return id >= first && id < first + LAU_USERS;
 }
 
-/* Does a user, a group, a process or systemd have one of the four ids from first on? */
+/* Does a user, a group or a process have one of the four ids from first on? */
 static bool
 is_taken(unsigned first)
 {
@@ -74,13 +74,6 @@ is_taken(unsigned first)
 		if (fstatat(dirfd(proc), entry->d_name, &st, 0) == 0 &&
 		    is_in_range(st.st_uid, first))
 			return true;
-	for (unsigned i = 0; i < LAU_USERS; i++) {
-		char path[64];
-
-		(void)snprintf(path, sizeof path, "/run/systemd/dynamic-uid/%u", first + i);
-		if (access(path, F_OK) == 0)
-			return true;
-	}
 	return false;
 }
 
