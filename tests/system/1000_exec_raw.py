@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""exec-helper and executor alone: raw_exec."""
+"""exec-helper and executor alone: raw_exec, output, exit codes, signals."""
 import os
+import re
+import signal
 import sys
+import uuid
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import case, exe, runs  # noqa: E402
+from lib import case, exe, helper, ipc, runs  # noqa: E402
 
 
 def test_a_task_runs_and_its_exit_code_is_recorded():
@@ -16,6 +19,250 @@ def test_a_task_runs_and_its_exit_code_is_recorded():
         case.equal(r.list(), [run.name])
         case.equal(r.reap(run), False, "killed")
         case.equal(r.list(), [])
+        case.equal(r.reap(run), False, "reap of what is not there")
+
+
+def test_a_signal_that_ended_it_is_recorded():
+    with runs.Runs() as r:
+        record = r.ended(r.start("sh", ["-c", "kill -USR1 $$"]))
+        case.equal((record["exit_code"], record["exit_signal"]), (0, signal.SIGUSR1))
+
+
+CLEAN = r"""
+ls -l /proc/self/fd | sed 's/.*[0-9] \([0-9]* ->\)/fd \1/' | grep '^fd'
+grep -E '^(Sig(Blk|Ign|Cgt)|Umask|NoNewPrivs|Seccomp|Cap)' /proc/self/status
+echo "sid $(ps -o sid= -p $$ | tr -d ' ') pid $$"
+echo "nice $(nice) oom $(cat /proc/self/oom_score_adj) nofile $(ulimit -Sn)"
+pwd
+env | sort
+echo opened > /dev/stdout
+"""
+
+
+def test_the_state_of_a_task_is_clean():
+    with runs.Runs() as r:
+        run = r.start("sh", ["-c", CLEAN], env=["EXTRA=1", "HOME=/elsewhere"])
+        case.equal(r.ended(run)["exit_code"], 0, r.log(run, "stderr"))
+        out = r.log(run)
+        fds = re.findall(r"^fd (\d+) ->", out, re.M)
+        case.equal([fd for fd in fds if int(fd) > 2], ["3"], "descriptors of ls itself in\n" + out)
+        for line in ("SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000", "Umask:\t0022", "NoNewPrivs:\t0",
+                     "Seccomp:\t0", "nice 0 oom 0 nofile 1024", "opened"):
+            case.contains(out, line + "\n")
+        sid, pid = re.search(r"sid (\d+) pid (\d+)", out).groups()
+        case.equal(sid, pid, "session")
+        case.contains(out, "%s/alloc/%s/web\n" % (r.places.data, run.alloc))
+        names = sorted(re.findall(r"^([A-Za-z_]+)=", out, re.M))
+        case.equal([n for n in names if n not in ("_", "OLDPWD")],
+                   ["EXTRA", "HOME", "LOGNAME", "PATH", "PWD", "SHELL", "USER"], "environment")
+        case.contains(out, "HOME=/elsewhere\n")
+        case.contains(out, "USER=root\n")
+
+
+def test_a_user_is_looked_up_with_its_groups():
+    with runs.Runs() as r:
+        case.equal(r.output("sh", ["-c", "id -u; id -g; echo $HOME; grep CapEff /proc/self/status; echo x > /dev/stdout"],
+                            user="daemon").split(), ["1", "1", "/usr/sbin", "CapEff:", "0000000000000000", "x"])
+        case.equal(r.output("sh", ["-c", "id -u; id -g; id -G"], user="4711").split(), ["4711", "4711", "4711"])
+        e = case.raises(ipc.RequestError, r.start, "true", user="no-such-user")
+        case.contains(str(e), 'user "no-such-user" does not exist')
+        case.equal(len(r.list()), 2, "runs")
+
+
+def test_commands_are_found_in_the_task_directory_first():
+    with runs.Runs() as r:
+        alloc = r.make_alloc()
+        base = "%s/alloc/%s/web" % (r.places.data, uuid.UUID(bytes=alloc))
+        for path, text in ((base + "/true", "task"), (base + "/local/true", "local")):
+            with open(path, "w", encoding="ascii") as f:
+                f.write("#!/bin/sh\necho %s\n" % text)
+            os.chmod(path, 0o755)
+        case.equal(r.output("true", alloc=alloc), "local\n")
+        os.unlink(base + "/local/true")
+        case.equal(r.output("true", alloc=alloc), "local\ntask\n", "the log of both runs")
+        record = r.ended(r.start("no-such-command"))
+        case.equal((record["state"], record["step"], record["error"]), (exe.EXE_FAILED, exe.EXE_STEP_COMMAND, 2))
+        record = r.ended(r.start("/etc/passwd"))
+        case.equal((record["step"], record["error"]), (exe.EXE_STEP_COMMAND, 13))
+        record = r.ended(r.start("true", cwd="/no-such-directory"))
+        case.equal((record["step"], record["error"]), (exe.EXE_STEP_CWD, 2))
+
+
+def test_what_a_task_leaves_behind_is_killed():
+    with runs.Runs() as r:
+        run = r.start("sh", ["-c", "setsid sleep 1000 & setsid sh -c 'sleep 1000 & sleep 1000' & sleep 0.1; exit 3"])
+        case.equal(r.ended(run)["exit_code"], 3)
+        with open(r.places.run_cgroup(run.name) + "/cgroup.events", encoding="ascii") as f:
+            case.contains(f.read(), "populated 0")
+
+
+def test_logs_rotate_and_keep_lines_whole():
+    with runs.Runs() as r:
+        run = r.start("sh", ["-c", "i=0; while [ $i -lt 5000 ]; do echo line $i; i=$((i+1)); done"], log_max_files=3,
+                      log_max_bytes=4096)
+        r.ended(run)
+        base = "%s/logs/%s" % (r.places.data, run.alloc)
+        files = sorted(f for f in os.listdir(base) if ".stdout." in f)
+        case.equal(len(files), 3, "files")
+        text = ""
+        for name in sorted(files, key=lambda f: int(f.rsplit(".", 1)[1])):
+            st = os.stat(os.path.join(base, name))
+            assert 0 < st.st_size <= 4096, (name, st.st_size)
+            case.equal((st.st_mode & 0o7777, st.st_uid, st.st_gid),
+                       (0o644, r.places.uid["executor"], r.places.uid["drover"]), name)
+            with open(os.path.join(base, name), encoding="ascii") as f:
+                text += f.read()
+                assert text.endswith("\n"), name
+        numbers = [int(n) for n in re.findall(r"^line (\d+)$", text, re.M)]
+        case.equal(numbers, list(range(numbers[0], 5000)), "lines")
+
+
+def test_a_second_run_of_the_task_goes_on_with_its_logs():
+    with runs.Runs() as r:
+        alloc = r.make_alloc()
+        first = r.start("echo", ["one"], alloc=alloc)
+        r.ended(first)
+        second = r.start("echo", ["two"], alloc=alloc)
+        r.ended(second)
+        case.equal(r.log(second), "one\ntwo\n")
+
+
+def test_a_task_without_logs_writes_nowhere():
+    with runs.Runs() as r:
+        run = r.start("sh", ["-c", "w=$(readlink /proc/$$/fd/1); echo $w > local/where"], logs_disabled=True)
+        case.equal(r.ended(run)["exit_code"], 0)
+        case.equal(os.listdir("%s/logs/%s" % (r.places.data, run.alloc)), [])
+        with open("%s/alloc/%s/web/local/where" % (r.places.data, run.alloc), encoding="ascii") as f:
+            case.equal(f.read(), "/dev/null\n")
+
+
+def test_secrets_are_the_users_and_reached_by_a_link():
+    with runs.Runs() as r:
+        out = r.output("sh", ["-c", "cat secrets/token; stat -c '%U %a' secrets/ secrets/token"], user="daemon",
+                       secrets={"token": b"sesame\n"})
+        case.equal(out, "sesame\ndaemon 700\ndaemon 600\n")
+
+
+def test_hello_state_and_exited_come_over_the_socket():
+    with runs.Runs() as r:
+        run = r.start("sleep", ["1000"])
+        with r.connect(run) as c:
+            c.wait_state(exe.EXE_RUNNING)
+            pid = c.hello["task_pid"]
+            with open("/proc/%d/stat" % pid, encoding="ascii") as f:
+                case.equal(c.hello["task_start_ticks"], int(f.read().rsplit(")", 1)[1].split()[19]))
+            with open("/proc/self/fdinfo/%d" % c.pidfd, encoding="ascii") as f:
+                case.contains(f.read(), "Pid:\t%d\n" % pid)
+            with open("/proc/%d/status" % c.hello["executor_pid"], encoding="ascii") as f:
+                status = f.read()
+            uid = r.places.uid["executor"]
+            for line in ("Uid:" + "\t%d" % uid * 4, "CapEff:\t0000000000000020", "CapPrm:\t0000000000000020",
+                         "CapBnd:\t0000000000000020", "CapInh:\t0000000000000000", "CapAmb:\t0000000000000000",
+                         "NoNewPrivs:\t1", "Seccomp:\t2"):
+                case.contains(status, line + "\n")
+            case.equal(os.readlink("/proc/%d/root" % c.hello["executor_pid"]),
+                       "%s/logs/%s" % (r.places.data, run.alloc), "root of the executor")
+            with open("/proc/%d/cgroup" % c.hello["executor_pid"], encoding="ascii") as f:
+                case.contains(f.read(), "0::%s/exec\n" % r.places.cgroup)
+            c.send(exe.EXE_SIGNAL, signal=signal.SIGUSR1)
+            ended = c.wait_exited()
+            case.equal((ended["exit_code"], ended["exit_signal"], ended["flags"]), (0, signal.SIGUSR1, 0))
+        case.equal(r.ended(run)["exit_signal"], signal.SIGUSR1)
+
+
+def test_two_supervisors_may_follow_and_strangers_may_not():
+    with runs.Runs() as r:
+        run = r.start("sleep", ["1000"])
+        r.wait_state(run, exe.EXE_RUNNING)
+        pid = os.fork()
+        if pid == 0:  # a stranger who got at the socket all the same
+            os.chmod(r.places.runtime + "/x", 0o777)
+            os.chmod("%s/x/%s.sock" % (r.places.runtime, run.name), 0o777)
+            os.chmod(r.places.base, 0o755)
+            os.setresuid(1, 1, 1)
+            try:
+                exe.Connection(r.places, run.name).close()
+            except (exe.Error, ConnectionError):
+                os._exit(0)
+            os._exit(1)
+        case.equal(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, "a stranger got a HELLO")
+        with r.connect(run) as one, r.connect(run) as two:
+            one.send(exe.EXE_STOP, signal=15, timeout_ms=5000)
+            case.equal(two.wait_state(exe.EXE_STOPPING)["run"], run.id)
+            case.equal(one.wait_exited()["exit_signal"], 15)
+            case.equal(two.wait_exited()["flags"], exe.EXE_END_STOP)
+
+
+def test_a_task_that_ignores_its_signal_is_killed_after_the_timeout():
+    with runs.Runs() as r:
+        run = r.start("sh", ["-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"])
+        case.until(lambda: r.log(run), 10, "the trap")
+        with r.connect(run) as c:
+            c.send(exe.EXE_STOP, signal=15, timeout_ms=300)
+            ended = c.wait_exited()
+        case.equal((ended["exit_signal"], ended["flags"]), (9, exe.EXE_END_STOP | exe.EXE_END_KILLED))
+
+
+def test_garbage_from_a_peer_closes_it_and_nothing_else():
+    with runs.Runs() as r:
+        run = r.start("sleep", ["1000"])
+        good = exe.HEAD.pack(1, exe.EXE_SIGNAL, 16) + b"\x0f\0\0\0\0\0\0\0"
+        for bad in (b"", b"x", good[:-1], good + b"x", b"\0" * 256, exe.HEAD.pack(0, 4, 16) + b"\x0f" + b"\0" * 7,
+                    exe.HEAD.pack(1, 99, 8), exe.HEAD.pack(1, exe.EXE_SIGNAL, 16) + b"\xff" * 8, b"\xff" * 300):
+            with r.connect(run) as c:
+                if not bad:
+                    continue
+                c.send_bytes(bad)
+                while c.recv() is not None:
+                    pass
+        with r.connect(run) as c:
+            case.equal(c.hello["state"], exe.EXE_RUNNING)
+            c.send_bytes(good)
+            case.equal(c.wait_exited()["exit_signal"], 15)
+
+
+def test_a_start_is_idempotent_and_a_reap_kills():
+    with runs.Runs() as r:
+        run, req = r.request()
+        spec = exe.spec("sleep", ["1000"])
+        case.equal(r.send(req, spec)["existed"], False)
+        case.equal(r.send(req, spec)["existed"], True)
+        pid = r.wait_state(run, exe.EXE_RUNNING)["task_pid"]
+        case.equal(r.reap(run), True, "killed")
+        case.until(lambda: not os.path.exists("/proc/%d" % pid), 5, "end of the task")
+        case.until(lambda: r.list() == [], 5, "nothing left")
+
+
+def test_limits_are_set_and_an_oom_kill_is_told():
+    with runs.Runs() as r:
+        trees = helper.cgroup_trees()
+        if "memory" not in trees and not os.path.exists(r.places.run_cgroup("") + "/memory.max"):
+            case.skip("no memory controller")
+        run = r.start("sh", ["-c", "x=$(head -c 200m /dev/zero | tr '\\0' x); echo $?"], memory_bytes=32 << 20, cpu_shares=300)
+        record = r.ended(run, seconds=30)
+        case.equal(bool(record["flags"] & exe.EXE_END_OOM), True, "OOM flag")
+        run = r.start("sleep", ["1000"], memory_bytes=32 << 20, cpu_shares=300)
+        r.wait_state(run, exe.EXE_RUNNING)
+        if "memory" in trees:
+            d = r.places.cgroup_dirs()
+            with open("%s/runs/%s/memory.limit_in_bytes" % (d["memory"], run.name), encoding="ascii") as f:
+                case.equal(int(f.read()), 32 << 20)
+            with open("%s/runs/%s/cpu.shares" % (d["cpu"], run.name), encoding="ascii") as f:
+                case.equal(int(f.read()), 300)
+        case.equal(bool(r.record(run)["flags"] & exe.EXE_END_OOM), False)
+        r.reap(run)
+
+
+def test_exec_helper_holds_what_privsep_says():
+    with runs.Runs() as r:
+        with open("/proc/%d/status" % r.helper.pid, encoding="ascii") as f:
+            status = f.read()
+        with open("/proc/self/status", encoding="ascii") as f:
+            bounding = re.search(r"^CapBnd:\t(\w+)$", f.read(), re.M).group(1)
+        for line in ("Uid:\t0\t0\t0\t0", "CapEff:\t0000000000200000", "CapPrm:\t0000000000200000",
+                     "CapInh:\t0000000000000000", "CapAmb:\t0000000000000000", "CapBnd:\t" + bounding, "NoNewPrivs:\t0",
+                     "Seccomp:\t0"):
+            case.contains(status, line + "\n")
 
 
 case.run(globals())

@@ -1,16 +1,169 @@
 # SPDX-License-Identifier: Apache-2.0
-"""exec-helper and executor alone: the exec driver."""
+"""exec-helper and executor alone: the exec driver, seen from inside its tasks."""
 import os
+import re
+import signal
 import sys
+import uuid
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import case, exe, runs  # noqa: E402
+from lib import case, exe, helper, ipc, runs  # noqa: E402
+
+CAPS = {"chown": 0, "dac_override": 1, "kill": 5, "net_bind_service": 10, "net_raw": 13, "sys_admin": 21, "audit_write": 29}
+AMBIENT = 1 << 5 | 1 << 10 | 1 << 29
+BOUNDING = 0xa80405fb  # semantics 10.3: docker's list without NET_RAW
 
 
-def test_a_task_runs_as_nobody_in_its_own_namespaces():
+def sh(r, script, **kwargs):
+    return r.output("sh", ["-c", script], driver="EXEC", **kwargs)
+
+
+def test_a_task_is_nobody_in_namespaces_of_its_own():
     with runs.Runs() as r:
-        out = r.output("sh", ["-c", "id -u; echo $$; pwd; ls /; ls /proc | grep -c '^[0-9]'; mount"], driver="EXEC")
-        print(out)
+        out = sh(r, "id -u; id -g; id -G; echo $HOME; pwd; echo $$; for n in mnt pid ipc cgroup net uts user; do"
+                    " readlink /proc/self/ns/$n; done")
+        words = out.split()
+        case.equal(words[:3], ["65534", "65534", "65534"])
+        case.equal(words[3:6], ["/nonexistent", "/", "2"], "home, cwd, pid")
+        host = [os.readlink("/proc/%d/ns/%s" % (r.helper.pid, n)) for n in ("mnt", "pid", "ipc", "cgroup", "net", "uts", "user")]
+        case.equal([a != b for a, b in zip(words[6:], host)], [True] * 4 + [False] * 3, "namespaces of its own")
+
+
+def test_host_modes_keep_the_hosts_namespaces():
+    with runs.Runs() as r:
+        out = sh(r, "readlink /proc/self/ns/pid; readlink /proc/self/ns/ipc", pid_mode="EXEC_NS_HOST", ipc_mode="EXEC_NS_HOST")
+        case.equal(out.split(), [os.readlink("/proc/%d/ns/%s" % (r.helper.pid, n)) for n in ("pid", "ipc")])
+
+
+def test_capabilities_filter_and_no_new_privs():
+    with runs.Runs() as r:
+        def status(**kwargs):
+            return dict(re.findall(r"^(\w+):\t(\S+)$", sh(r, "cat /proc/self/status", **kwargs), re.M))
+        s = status()
+        case.equal([int(s[k], 16) for k in ("CapEff", "CapPrm", "CapInh", "CapAmb", "CapBnd")], [AMBIENT] * 4 + [BOUNDING])
+        case.equal((s["NoNewPrivs"], s["Seccomp"], s["Seccomp_filters"]), ("1", "2", "1"))
+        s = status(cap_add=1 << CAPS["chown"], cap_drop=1 << CAPS["kill"])
+        case.equal(int(s["CapAmb"], 16), (AMBIENT | 1) & ~(1 << CAPS["kill"]))
+        case.equal(int(s["CapBnd"], 16), BOUNDING & ~(1 << CAPS["kill"]))
+        e = case.raises(ipc.RequestError, r.start, "true", driver="EXEC", cap_add=1 << CAPS["net_raw"])
+        case.contains(str(e), "driver does not allow the following capabilities: net_raw")
+
+
+def test_the_filter_refuses_what_changes_the_machine():
+    with runs.Runs() as r:
+        out = sh(r, "unshare -U true 2>&1; unshare -m true 2>&1; mount -t tmpfs x /tmp 2>&1; chroot / true 2>&1; "
+                    "keyctl show 2>&1; python3 -c 'import ctypes,os\n"
+                    "l=ctypes.CDLL(None,use_errno=True)\n"
+                    "for n in (321,323,425,250): print(n, l.syscall(n,0,0,0,0,0), ctypes.get_errno())\n"
+                    "print(39, l.syscall(39) > 0)'; true")
+        case.equal(len(re.findall("Operation not permitted", out)) >= 3, True, out)
+        for number in (321, 323, 425, 250):  # bpf, userfaultfd, io_uring_setup, keyctl
+            case.contains(out, "%d -1 1\n" % number)
+        case.contains(out, "39 True\n", "getpid, which the filter lets through")
+
+
+def test_masks_set_uid_and_devices():
+    with runs.Runs() as r:
+        out = sh(r, "cat /etc/shadow 2>&1; ls /etc/ssl/private 2>&1; cat /etc/gshadow 2>&1; ls /dev; cat /proc/kcore 2>/dev/null | wc -c;"
+                    " echo x > /proc/sys/kernel/hostname; echo b > /proc/sysrq-trigger; mknod /tmp/n b 254 0 2>&1;"
+                    " cp /bin/sh /tmp/s && chmod 4755 /tmp/s && stat -c %a /tmp/s; touch /x /etc/x /usr/x 2>&1; true")
+        case.equal(out.count("Permission denied") >= 3, True, out)
+        case.equal("root:" in out, False, "shadow")
+        case.contains(out, "\nfd\nfull\nnull\nptmx\npts\nrandom\nshm\nstderr\nstdin\nstdout\ntty\nurandom\nzero\n0\n")
+        case.contains(out, "mknod: /tmp/n: Operation not permitted")
+        case.equal(out.count("Read-only file system"), 3, out)
+        for point in sh(r, "cut -d' ' -f5,6 /proc/self/mountinfo").splitlines():
+            where, options = point.split()
+            case.contains(options.split(","), "nosuid", where)
+            if where not in ["/dev/" + n for n in ("null", "zero", "full", "random", "urandom", "tty", "pts")] + [
+                    "/proc/keys", "/proc/timer_list", "/proc/kcore", "/proc/sysrq-trigger"]:
+                case.contains(options.split(","), "nodev", where)
+
+
+def test_directories_logs_and_stdout():
+    with runs.Runs() as r:
+        run = r.start("sh", ["-c", "echo to stdout > /dev/stdout; echo to stderr > /dev/stderr; sleep 0.2; cat /alloc/logs/web.stdout.0;"
+                             "touch /alloc/logs/x; touch /alloc/data/a /local/b /tmp/c /dev/shm/d /secrets/e; cat /secrets/token;"
+                             "echo > /dev/null && tty; ls -d /mnt /home /root /var /run"],
+                      driver="EXEC", secrets={"token": b"sesame\n"})
+        r.ended(run)
+        case.equal(r.log(run), "to stdout\nto stdout\nsesame\nnot a tty\n")
+        err = r.log(run, "stderr")
+        case.contains(err, "touch: cannot touch '/alloc/logs/x': Read-only file system")
+        case.equal(err.count("No such file"), 5, err)
+        base = "%s/alloc/%s" % (r.places.data, run.alloc)
+        for path in ("alloc/data/a", "web/local/b", "web/tmp/c"):
+            case.equal(os.stat(base + "/" + path).st_uid, 65534, path)
+
+
+def test_signals_orphans_and_the_end_of_a_private_pid_namespace():
+    with runs.Runs() as r:
+        run = r.start("sleep", ["1000"], driver="EXEC")  # no handler: a pid 1 would ignore it
+        with r.connect(run) as c:
+            c.wait_state(exe.EXE_RUNNING)
+            with open("/proc/%d/status" % c.hello["task_pid"], encoding="ascii") as f:
+                case.contains(f.read(), "NSpid:\t%d\t2\n" % c.hello["task_pid"])
+            c.send(exe.EXE_STOP, signal=signal.SIGINT, timeout_ms=5000)
+            case.equal(c.wait_exited()["exit_signal"], signal.SIGINT)
+        run = r.start("sh", ["-c", "(setsid sh -c 'sleep 0.1; exit 1' &) ; sleep 0.3; ls /proc | grep -c '^[0-9]'"], driver="EXEC")
+        r.ended(run)
+        case.equal(r.log(run), "4\n", "processes: executor, sh, ls, grep, no zombie")
+        run = r.start("sleep", ["1000"], driver="EXEC")
+        record = r.wait_state(run, exe.EXE_RUNNING)
+        os.kill(record["executor_pid"], signal.SIGKILL)
+        case.until(lambda: not os.path.exists("/proc/%d" % record["task_pid"]), 5, "end of the task with its executor")
+
+
+def test_root_denied_and_the_agents_users_are_refused():
+    with runs.Runs() as r:
+        for user in ("root", "0"):
+            e = case.raises(ipc.RequestError, r.start, "true", driver="EXEC", user=user)
+            case.contains(str(e), 'running as user "root" is disallowed')
+        for name in helper.USERS:
+            for driver in ("EXEC", "RAW_EXEC"):
+                e = case.raises(ipc.RequestError, r.start, "true", driver=driver, user=str(r.places.uid[name]))
+                case.contains(str(e), "it is one of the agent's own")
+        case.equal(r.list(), [])
+
+
+def test_a_host_volume_is_mounted_where_the_template_has_no_directory():
+    volume = case.directory()
+    os.chmod(volume, 0o777)
+    both = 'client { host_volume "v" { path = "%s" } host_volume "ro" { path = "%s" read_only = true } }'
+    with runs.Runs(both % (volume, volume)) as r:
+        out = sh(r, "echo 1 > /data/a; ls /; touch /x; cat /etc/hostname >/dev/null && cat /proc/self/mountinfo | wc -l; cat /local/v/a",
+                 dests=["/data", "/local/v"], mounts=[{"kind": "EXEC_MOUNT_HOST_VOLUME", "name": "v"},
+                                                      {"kind": "EXEC_MOUNT_HOST_VOLUME", "name": "ro", "read_only": True}])
+        case.contains(out, "\ndata\ndev\n")
+        case.equal(out.splitlines()[-1], "1")
+        with open(volume + "/a", encoding="ascii") as f:
+            case.equal(f.read(), "1\n")
+        run = r.start("sh", ["-c", "touch /data/b; touch /y"], driver="EXEC", dests=["/data"],
+                      mounts=[{"kind": "EXEC_MOUNT_HOST_VOLUME", "name": "v", "read_only": True}])
+        r.ended(run)
+        case.equal(r.log(run, "stderr").count("Read-only file system"), 2)
+        for mount, text in (({"name": "other"}, 'host volume "other" is not configured'), ({"name": "ro"}, "is read-only")):
+            e = case.raises(ipc.RequestError, r.start, "true", driver="EXEC", dests=["/d"],
+                            mounts=[dict(mount, kind="EXEC_MOUNT_HOST_VOLUME")])
+            case.contains(str(e), text)
+        for dest, error in (("/", 22), ("/../x", 18), ("/bin/x", 40), ("/usr/none", 30), ("/etc/passwd", 20)):
+            record = r.ended(r.start("true", driver="EXEC", dests=[dest], mounts=[{"kind": "EXEC_MOUNT_HOST_VOLUME", "name": "v"}]))
+            case.equal((record["state"], record["step"]), (exe.EXE_FAILED, exe.EXE_STEP_MOUNT), dest)
+            case.equal(record["error"], error, dest)
+
+
+def test_links_that_a_task_planted_lead_nowhere():
+    with runs.Runs('client { host_volume "v" { path = "/var/tmp" } }') as r:
+        for path, dests in (("alloc/logs", []), ("web/local", []), ("web/tmp", []), ("web/local/v", ["/local/v"])):
+            alloc = r.make_alloc()
+            at = "%s/alloc/%s/%s" % (r.places.data, uuid.UUID(bytes=alloc), path)
+            if os.path.isdir(at):
+                os.rmdir(at)
+            os.symlink("/etc", at)
+            mounts = [{"kind": "EXEC_MOUNT_HOST_VOLUME", "name": "v"}] * len(dests)
+            record = r.ended(r.start("true", driver="EXEC", alloc=alloc, dests=dests, mounts=mounts))
+            case.equal((record["state"], record["step"]), (exe.EXE_FAILED, exe.EXE_STEP_MOUNT), path)
+            case.contains((20, 40), record["error"], path)  # ENOTDIR, ELOOP
 
 
 case.run(globals())
