@@ -2,8 +2,9 @@
 /*
  * filter_gen.c: makes one system call filter, at build time, as a constant BPF array, so that no process that runs as root
  * links libseccomp. Compiled once per list: -DFILTER_DEF='"mount-helper/mnt_syscalls.def"'; called as
- * `filter_gen NAME` it prints a header with `static const struct sock_filter NAME_insns[]` and `NAME_prog`, with the table
- * NAME_allowed[] of the numbers that are allowed whatever their arguments, for the test that tries all others.
+ * `filter_gen NAME` it prints a header with `static const struct sock_filter NAME_insns[]` and `NAME_prog`; for the test that
+ * tries all others, NAME_allowed[], NAME_denied[] and NAME_nosys[] hold the numbers that are treated so whatever their
+ * arguments, and NAME_kills says what happens to the rest.
  *
  * A list holds:  DEFAULT(KILL) or DEFAULT(ALLOW)     one, first
  *                ALLOW(name)                          this call, any arguments
@@ -15,6 +16,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <seccomp.h>
+#include <stdbool.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +30,10 @@
 #include <unistd.h>
 
 static scmp_filter_ctx ctx;
-static int allowed[1024], n_allowed;
+static struct numbers {
+	int v[1024], n;
+} allowed, denied, nosys;
+static bool kills;
 
 static void
 must(int r, const char *what)
@@ -52,6 +57,7 @@ number(const char *name)
 static void
 start(unsigned action)
 {
+	kills = action != SCMP_ACT_ALLOW;
 	ctx = seccomp_init(action);
 	if (!ctx)
 		must(-ENOMEM, "init");
@@ -62,9 +68,11 @@ start(unsigned action)
 static void
 rule(unsigned action, const char *name)
 {
+	struct numbers *numbers;
+
 	must(seccomp_rule_add(ctx, action, number(name), 0), name);
-	if (action == SCMP_ACT_ALLOW)
-		allowed[n_allowed++] = number(name);
+	numbers = action == SCMP_ACT_ALLOW ? &allowed : action == SCMP_ACT_ERRNO(EPERM) ? &denied : &nosys;
+	numbers->v[numbers->n++] = number(name);
 }
 
 static void
@@ -73,6 +81,15 @@ rule_arg(unsigned action, const char *name, unsigned n, scmp_datum_t mask, scmp_
 	struct scmp_arg_cmp cmp = SCMP_CMP(n, SCMP_CMP_MASKED_EQ, mask, value);
 
 	must(seccomp_rule_add_array(ctx, action, number(name), 1, &cmp), name);
+}
+
+static void
+print_numbers(const char *name, const char *kind, const struct numbers *numbers)
+{
+	printf("__attribute__((unused)) static const int %s_%s[] = {", name, kind);
+	for (int i = 0; i < numbers->n; i++)
+		printf(" %d,", numbers->v[i]);
+	printf(" -1 };\n");
 }
 
 int
@@ -99,10 +116,11 @@ main(int argc, char **argv)
 	must(seccomp_export_bpf(ctx, fileno(tmp)), "export");
 	rewind(tmp);
 	printf("/* Made by tools/filter_gen from " FILTER_DEF ". */\n#include <linux/filter.h>\n\n");
-	printf("__attribute__((unused)) static const int %s_allowed[] = {", name);
-	for (int i = 0; i < n_allowed; i++)
-		printf(" %d,", allowed[i]);
-	printf(" -1 };\n\nstatic const struct sock_filter %s_insns[] = {\n", name);
+	print_numbers(name, "allowed", &allowed);
+	print_numbers(name, "denied", &denied);
+	print_numbers(name, "nosys", &nosys);
+	printf("__attribute__((unused)) static const int %s_kills = %d;\n\n", name, kills);
+	printf("static const struct sock_filter %s_insns[] = {\n", name);
 	while (fread(&insn, sizeof insn, 1, tmp) == 1) {
 		printf("\t{ 0x%04x, %u, %u, 0x%08x },\n", insn.code, insn.jt, insn.jf, insn.k);
 		n++;

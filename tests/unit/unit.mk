@@ -16,6 +16,15 @@ endef
 $(foreach t,$(UNIT_SRCS:tests/unit/%.c=%),$(eval $(call unit_test,$(t),$(call linked_processes,tests/unit/$(t).c))))
 $(BUILD)/obj/tests/unit/%.o: CPPFLAGS += -DFIXTURES='"$(CURDIR)/tests/unit/fixtures"'
 
+# All filters of the tree, for the test that tries every system call.
+$(BUILD)/gen/tests/filters.h: $(FILTER_H) $(FILTERS)
+	@mkdir -p $(@D)
+	$(Q)for f in $(FILTERS:%_syscalls.def=%); do echo "#include \"$${f}_filter.h\""; done > $@
+	$(Q)echo '#define ALL_FILTERS \' >> $@
+	$(Q)for f in $(FILTERS:%_syscalls.def=%); do echo "	FILTER($${f##*/}, \"$${f}_syscalls.def\") \\"; done >> $@
+	$(Q)echo >> $@
+$(BUILD)/obj/tests/unit/test_filters.o: $(BUILD)/gen/tests/filters.h
+
 TEST_PROGRAMS += $(UNIT_TESTS)
 
 .PHONY: check check-unit check-deps tests
