@@ -44,6 +44,7 @@ struct mnt_job {
 	unsigned type; /* of the request that waits for it; 0: none does */
 	uint32_t serial;
 	uint64_t deadline_ms;
+	mnt_work *work;
 	mnt_done *done;
 	char what[160]; /* "prove volume x": stands in the error when nothing comes back */
 	struct id run;  /* MNT_PLUGIN_CONNECT_REQ's */
@@ -91,6 +92,8 @@ int mnt_plugin_check(PluginKind kind, const char *plugin, struct err *e);
 int mnt_trash_put(struct mnt *m, MntRoot root, int dir_fd, const char *name, struct err *e);
 /* Starts that child if there is something to do and none is at work. */
 void mnt_trash_empty(struct mnt *m);
+/* Is such a child at work, or about to be? What is in the trash then is no leak. */
+bool mnt_trash_is_busy(const struct mnt *m);
 
 /*
  * mnt_child.c: forks a child that runs work(fd, arg) and is gone after timeout_ms. Returns

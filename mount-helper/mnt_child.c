@@ -89,8 +89,8 @@ mnt_child_start(struct mnt *m, const struct ipc_packet *req, const struct id *ru
 	j = wait_slot(m);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(e, -errno, "%s: make a socket pair", what);
-	*j =
-	    (struct mnt_job){ .sock = pair[0], .done = done, .deadline_ms = now_ms() + timeout_ms };
+	*j = (struct mnt_job){ .sock = pair[0], .work = work, .done = done };
+	j->deadline_ms = now_ms() + timeout_ms;
 	j->type = req ? req->type : 0;
 	j->serial = req ? req->serial : 0;
 	if (run)

@@ -20,6 +20,7 @@
 struct names {
 	FILE *out;
 	uint32_t count;
+	bool with_trash; /* what could not be removed; not what is about to be */
 };
 
 static int
@@ -52,6 +53,8 @@ list_below(struct names *list, int dir_fd, const char *name, const char *prefix,
 		bool trash = strcmp(n, ".trash") == 0;
 		uint32_t before = list->count;
 
+		if (trash && !list->with_trash)
+			continue;
 		if ((size_t)snprintf(path, sizeof path, "%s%s%s", prefix, prefix[0] ? "/" : "",
 			n) >= sizeof path)
 			return -ENAMETOOLONG;
@@ -123,7 +126,7 @@ mnt_on_root_list(
 	const struct mnt *m = state;
 	const MntRootListReq *req = (const MntRootListReq *)(const void *)p->msg;
 	cleanup_free char *buf = NULL;
-	struct names list = { 0 };
+	struct names list = { .with_trash = !mnt_trash_is_busy(m) };
 	size_t size = 0;
 	int r;
 

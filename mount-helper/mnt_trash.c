@@ -4,7 +4,8 @@
  *
  * A tree that a task filled may take minutes to remove, so a request only renames it into .trash
  * (0700) beside it, which is one call, and cannot be half done. One child at a time empties the
- * trash of all roots; what it cannot remove stays there, is logged, listed by MNT_ROOT_LIST as
+ * trash of all roots; what it cannot remove stays there, is logged, listed by MNT_ROOT_LIST (when
+ * nobody is at it any more) as
  * ".trash/…", and tried again with the next removal and at the next start.
  */
 #include <dirent.h>
@@ -67,15 +68,27 @@ empty_all(int data_fd, const void *arg, struct mnt_result *ret, struct err *e)
 	return 0;
 }
 
+static bool
+is_emptying(const struct mnt *m)
+{
+	for (size_t i = 0; i < MNT_JOBS_MAX; i++)
+		if (m->jobs[i].pid > 0 && m->jobs[i].work == empty_all)
+			return true;
+	return false;
+}
+
+bool
+mnt_trash_is_busy(const struct mnt *m)
+{
+	return m->trash_full || is_emptying(m);
+}
+
 void
 mnt_trash_empty(struct mnt *m)
 {
 	struct err e = { 0 };
 
-	for (size_t i = 0; i < MNT_JOBS_MAX; i++)
-		if (m->jobs[i].pid > 0 && m->jobs[i].type == 0)
-			return;
-	if (!m->trash_full)
+	if (!m->trash_full || is_emptying(m))
 		return;
 	m->trash_full = false;
 	if (mnt_child_start(m, NULL, NULL, EMPTY_TIMEOUT_MS, m->data_fd, empty_all, NULL, NULL,
