@@ -308,6 +308,7 @@ read_wish(struct sup *sup, struct api_req *req, struct log_wish *ret, struct err
 {
 	const char *origin = api_query(req, "origin");
 	const struct task_state *state;
+	const struct task *task;
 	struct id id;
 
 	ret->task = api_query(req, "task");
@@ -331,8 +332,11 @@ read_wish(struct sup *sup, struct api_req *req, struct log_wish *ret, struct err
 	ret->sa = alloc_find(sup, &id);
 	if (!ret->sa)
 		return err_say(e, -ENOENT, "Unknown allocation \"%s\"", api_param(req, 0)), 404;
-	if (!alloc_task(ret->sa, ret->task))
+	task = alloc_task(ret->sa, ret->task);
+	if (!task)
 		return err_say(e, -EINVAL, "unknown task name \"%s\"", ret->task), 400;
+	if (task->log_config && task->log_config->disabled == OPT_TRUE)
+		return err_say(e, -ENOENT, "the logs of task \"%s\" are disabled", ret->task), 404;
 	state = map_get(task_state, &ret->sa->a.task_states, ret->task);
 	if (!state || state->started_at == 0)
 		return err_say(

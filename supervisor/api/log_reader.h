@@ -34,8 +34,8 @@ struct log_chunk {
 
 /*
  * offset counts bytes over all files, from the oldest, or backwards from the newest with from_end;
- * beyond either end it is clamped. Takes over dir_fd (also on failure). -ENOENT with *e: there is
- * no such file yet.
+ * beyond either end it is clamped. Takes over dir_fd (also on failure). No file yet is an
+ * empty log.
  */
 int log_reader_open(struct log_reader *r, int dir_fd, const char *task, const char *type,
     bool from_end, uint64_t offset, bool follow, struct err *e);
