@@ -88,8 +88,8 @@ check_schedulable(const struct csi_volume *vol, bool write, struct err *e)
 		    str(vol->id));
 	if (write && !volume_write_schedulable(vol))
 		return err_say(e, -EAGAIN,
-		    "volume is currently unschedulable: volume %s cannot be written: it is %s%s",
-		    str(vol->id), vol->access_mode ? "used as " : "read-only by its capabilities",
+		    "volume is currently unschedulable: volume %s cannot be written %s%s",
+		    str(vol->id), vol->access_mode ? "with access mode " : "by its capabilities",
 		    csi_access_names[vol->access_mode]);
 	return 0;
 }

@@ -68,7 +68,7 @@ static const struct {
 	{ W, CLAIM_READ, CLAIM_WRITE, 0, "" },
 	{ MR, CLAIM_READ, CLAIM_READ, 0, "" },
 	{ MR, CLAIM_READ, CLAIM_WRITE, -EAGAIN,
-	    "volume is currently unschedulable: volume v cannot be written: it is used as "
+	    "volume is currently unschedulable: volume v cannot be written with access mode "
 	    "multi-node-reader-only" },
 	{ MSW, CLAIM_WRITE, CLAIM_WRITE, -EBUSY,
 	    "volume max claims reached: volume v (multi-node-single-writer) is written by alloc "
@@ -134,7 +134,7 @@ START_TEST(released_step_by_step)
 }
 END_TEST
 
-START_TEST(taking_again_ends_the_release)
+START_TEST(a_release_waits_for_all_allocs)
 {
 	ck_assert_int_eq(claim("a", CLAIM_READ, MR, CLAIM_TAKEN), 0);
 	ck_assert_int_eq(claim("a", CLAIM_READ, MR, CLAIM_UNPUBLISHING), 0);
@@ -144,6 +144,22 @@ START_TEST(taking_again_ends_the_release)
 	ck_assert_uint_eq(vol.read_claims.n, 2);
 	ck_assert_int_eq(claim("a", CLAIM_READ, MR, CLAIM_READY_TO_FREE), 0);
 	ck_assert_int_eq(vol.access_mode, MR);
+}
+END_TEST
+
+START_TEST(taking_otherwise_ends_the_release)
+{
+	ck_assert_int_eq(claim("a", CLAIM_READ, MMW, CLAIM_TAKEN), 0);
+	ck_assert_int_eq(claim("a", CLAIM_READ, MMW, CLAIM_UNPUBLISHING), 0);
+	ck_assert_int_eq(claim("a", CLAIM_WRITE, MMW, CLAIM_TAKEN), 0);
+	ck_assert_uint_eq(vol.past_claims.n, 0);
+}
+END_TEST
+
+START_TEST(a_reader_mode_does_not_write_a_free_volume)
+{
+	ck_assert_int_eq(claim("a", CLAIM_WRITE, MR, CLAIM_TAKEN), -EAGAIN);
+	ck_assert(!volume_in_use(&vol));
 }
 END_TEST
 
@@ -298,7 +314,9 @@ add(TCase *tc)
 	tcase_add_test(tc, the_same_claim_twice_is_one);
 	tcase_add_test(tc, a_reader_becomes_the_writer);
 	tcase_add_test(tc, released_step_by_step);
-	tcase_add_test(tc, taking_again_ends_the_release);
+	tcase_add_test(tc, a_release_waits_for_all_allocs);
+	tcase_add_test(tc, taking_otherwise_ends_the_release);
+	tcase_add_test(tc, a_reader_mode_does_not_write_a_free_volume);
 	tcase_add_test(tc, attachment_cannot_change);
 	tcase_add_test(tc, a_mode_it_was_not_made_for);
 	tcase_add_test(tc, without_capabilities_the_first_claim_makes_one);

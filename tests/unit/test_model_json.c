@@ -304,6 +304,7 @@ START_TEST(text_that_is_no_utf8_is_repaired)
 		{ "\xc3", "\xef\xbf\xbd" },
 		{ "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
 		{ "\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "\xe0\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
 		{ "\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
 		{ "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80" } };
 	cleanup_done(task_event) struct task_event ev, back;
@@ -358,6 +359,35 @@ START_TEST(times_of_others)
 	ck_assert_int_eq(ns, 0);
 	ck_assert(time_parse("2023-11-15T00:13:20.5+02:00", &ns));
 	ck_assert_int_eq(ns, 1700000000500000000);
+}
+END_TEST
+
+/* A nil inside a map is what peers fall over. */
+START_TEST(null_in_a_map_is_absent)
+{
+	static const char text[] =
+	    "{\"TaskGroups\":[{\"Volumes\":{\"a\":null,\"b\":{\"Source\":\"s\"}}}]}";
+	cleanup_done(job) struct job job;
+	struct err e = { 0 };
+
+	job_init(&job);
+	ck_assert_msg(model_from_text(&job_type, text, strlen(text), &job, &e) == 0, "%s", e.msg);
+	ck_assert_uint_eq(job.task_groups.v[0].volumes.n, 1);
+	ck_assert_str_eq(job.task_groups.v[0].volumes.v[0].key, "b");
+}
+END_TEST
+
+START_TEST(strings_come_and_go)
+{
+	struct strings l = { 0 };
+
+	ck_assert_int_eq(strings_add(&l, "a") | strings_add(&l, "b") | strings_add(&l, "c"), 0);
+	ck_assert(strings_remove(&l, "b"));
+	ck_assert(!strings_remove(&l, "b"));
+	ck_assert_uint_eq(l.n, 2);
+	ck_assert_str_eq(l.v[1], "c");
+	ck_assert(strings_has(&l, "a"));
+	strings_done(&l);
 }
 END_TEST
 
@@ -471,9 +501,11 @@ add(TCase *tc)
 	tcase_add_test(tc, deep_raw_json_is_refused);
 	tcase_add_test(tc, keys_match_as_in_go);
 	tcase_add_test(tc, values_have_more_than_one_form);
-	tcase_add_loop_test(tc, text_that_is_no_utf8_is_repaired, 0, 6);
+	tcase_add_loop_test(tc, text_that_is_no_utf8_is_repaired, 0, 7);
 	tcase_add_loop_test(tc, times_are_rfc3339, 0, 5);
 	tcase_add_test(tc, times_of_others);
+	tcase_add_test(tc, null_in_a_map_is_absent);
+	tcase_add_test(tc, strings_come_and_go);
 	tcase_add_test(tc, lists_and_maps_grow_and_shrink);
 	tcase_add_test(tc, views_hide_what_is_secret);
 	tcase_add_test(tc, a_plugin_owns_its_allocs);

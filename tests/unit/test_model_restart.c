@@ -105,6 +105,7 @@ static const struct {
 	    "Restart unnecessary as task terminated successfully" },
 	{ &service, JOB_BATCH, NULL, { OK }, 1, RESTART_TERMINATED, 0,
 	    "Restart unnecessary as task terminated successfully" },
+	{ &service, JOB_BATCH, NULL, { SIGNALED }, 1, RESTART_AGAIN, 18 * NS_PER_S, WITHIN },
 	{ &service, JOB_BATCH, NULL, { ERROR }, 1, RESTART_AGAIN, 18 * NS_PER_S, WITHIN },
 	{ &service, JOB_BATCH, &sidecar, { OK }, 1, RESTART_TERMINATED, 0,
 	    "Restart unnecessary as task terminated successfully" },
