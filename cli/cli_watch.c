@@ -341,7 +341,8 @@ count_alive(struct watch *w, const struct cli_watch_filter *f, const json_t *lis
 		if (!ended) {
 			alive++;
 			(void)json_object_set_new(w->said, id, json_true());
-		} else if (json_object_get(w->said, id) == json_true()) {
+		} else if (f->alloc_id ? !json_is_false(json_object_get(w->said, id))
+				       : json_is_true(json_object_get(w->said, id))) {
 			cli_say(w->cli, "    Allocation \"%.*s\" (%s) has ended: %s",
 			    w->cli->id_len, id, cli_json_str(alloc, "Name"),
 			    cli_json_str(alloc, "ClientStatus"));
