@@ -88,6 +88,7 @@ struct field {
 #define F_STRING_MAP(m, n, ...) FIELD_SCALAR(m, n, FIELD_STRING_MAP, struct string_map, __VA_ARGS__)
 #define F_INT_MAP(m, n, ...)    FIELD_SCALAR(m, n, FIELD_INT_MAP, struct int_map, __VA_ARGS__)
 #define F_JSON(m, n, ...)       FIELD_SCALAR(m, n, FIELD_JSON, json_t *, __VA_ARGS__)
+#define F_TRI(m, n, ...)        FIELD_SCALAR(m, n, FIELD_OPT_BOOL, enum opt_bool, __VA_ARGS__)
 /* Null unless given. The second kind has a default for model_defaults(). */
 #define IN_PLACE                    .flags = FIELD_IN_PLACE
 #define F_OPT_INT(m, n)             F_INT(m, n, .flags = FIELD_CAN_UNSET)
@@ -95,8 +96,8 @@ struct field {
 #define F_DEFAULT                   .flags = FIELD_CAN_UNSET | FIELD_HAS_DEFAULT, .number
 #define F_INT_DEFAULT(m, n, d)      F_INT(m, n, F_DEFAULT = (d))
 #define F_DURATION_DEFAULT(m, n, d) F_DURATION(m, n, F_DEFAULT = (d))
-#define F_OPT_BOOL(m, n)            FIELD_SCALAR(m, n, FIELD_OPT_BOOL, enum opt_bool, .flags = FIELD_CAN_UNSET)
-#define F_BOOL_DEFAULT(m, n, d)     FIELD_SCALAR(m, n, FIELD_OPT_BOOL, enum opt_bool, F_DEFAULT = (d))
+#define F_OPT_BOOL(m, n)            F_TRI(m, n, .flags = FIELD_CAN_UNSET)
+#define F_BOOL_DEFAULT(m, n, d)     F_TRI(m, n, F_DEFAULT = (d))
 #define F_STRING_DEFAULT(m, n, d)   F_STRING(m, n, .flags = FIELD_HAS_DEFAULT, .text = (d))
 /* table: an array of names by value, of known size. */
 #define F_ENUM(m, n, table, ...)                                                                   \
