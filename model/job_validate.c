@@ -318,8 +318,6 @@ validate_local_task(const struct task *task, struct problems *p)
 	size_t i;
 
 	refuse_blocks(task, task_blocks, ELEMENTSOF(task_blocks), p);
-	if (task->constraints.n)
-		refuse_block(p, "constraint");
 	if (!task->resources)
 		return;
 	for (i = 0; i < task->resources->networks.n; i++)
@@ -340,8 +338,6 @@ validate_local_group(const struct task_group *group, struct problems *p)
 	size_t i;
 
 	refuse_blocks(group, group_blocks, ELEMENTSOF(group_blocks), p);
-	if (group->constraints.n)
-		refuse_block(p, "constraint");
 	if (group->max_run_duration > 0)
 		refuse_block(p, "max_run_duration");
 	for (i = 0; i < group->networks.n; i++)
@@ -369,8 +365,6 @@ job_validate_local(const struct job *job, struct problems *p)
 	refuse_blocks(job, job_blocks, ELEMENTSOF(job_blocks), p);
 	if (*str(job->payload) || job->dispatched)
 		refuse_block(p, "dispatch");
-	if (job->constraints.n)
-		refuse_block(p, "constraint");
 	for (i = 0; i < job->task_groups.n; i++) {
 		enter(p, &here, context, "group", job->task_groups.v[i].name);
 		validate_local_group(&job->task_groups.v[i], p);
