@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makefile: builds drover into $(BUILD). `make help` lists the targets.
 
-BUILD    ?= build
+BUILD    ?= build$(if $(SAN),-san)$(if $(CRASH),-crash)
 CC       ?= gcc
 VERSION  := 0.1.0
 BUILD_ID ?= $(VERSION)-$(shell git rev-parse --short=12 HEAD 2>/dev/null || echo tree)

@@ -31,5 +31,5 @@ endif
 fuzz-build: $(FUZZ_BINARIES)
 fuzz: ## fuzz each decoder for FUZZ_SECONDS (60) with clang; findings land in build/fuzz/findings
 	@tools/deps.sh $(PACKAGES) $(FUZZ_PACKAGES)
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=clang FUZZ=1 fuzz-build
+	@$(MAKE) --no-print-directory $(parallel) BUILD=$(BUILD)/fuzz CC=clang FUZZ=1 fuzz-build
 	@tests/fuzz/run $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)

@@ -27,15 +27,19 @@ $(BUILD)/obj/tests/unit/test_filters.o: $(BUILD)/gen/tests/filters.h
 
 TEST_PROGRAMS += $(UNIT_TESTS)
 
-.PHONY: check check-unit check-deps tests
+.PHONY: check check-unit check-deps tests test-peers
 check-deps:
 	@tools/deps.sh $(PACKAGES) $(CHECK_PACKAGES)
 tests: $(BINARIES) $(TEST_PROGRAMS)
-check: check-deps ## build and run all tests (needs root; installs missing Debian packages; SAN=1: with sanitizers)
+# What system tests start beside the binaries.
+test-peers: $(filter-out $(BUILD)/tests/unit/% $(BUILD)/tests/fuzz/%,$(TEST_PROGRAMS))
+parallel = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+check: ## build and run all tests (needs root; installs missing Debian packages; SAN=1: with sanitizers)
 	@[ "$$(id -u)" = 0 ] || { echo "make check needs root: it tests what root's processes do" >&2; exit 1; }
-	@$(MAKE) --no-print-directory all tests
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/crash CRASH=1 all tests
+	@$(MAKE) --no-print-directory check-deps
+	@$(MAKE) --no-print-directory $(parallel) all tests
+	@$(MAKE) --no-print-directory $(parallel) BUILD=$(BUILD)/crash CRASH=1 all test-peers
 	@DROVER_BUILD=$(abspath $(BUILD)) tests/run $(CHECK_ARGS)
 check-unit: ## the unit tests alone
-	@$(MAKE) --no-print-directory $(UNIT_TESTS)
-	@DROVER_BUILD=$(abspath $(BUILD)) tests/run unit/
+	@$(MAKE) --no-print-directory $(parallel) $(UNIT_TESTS)
+	@DROVER_BUILD=$(abspath $(BUILD)) tests/run $(CHECK_ARGS) unit/
