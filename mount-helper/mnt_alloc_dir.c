@@ -32,86 +32,54 @@
 #include "common/mountinfo.h"
 #include "mount-helper/mnt.h"
 
-enum entry_owner { OWNER_ROOT, OWNER_NOBODY };
-
 struct entry {
 	const char *suffix; /* behind the directory's name */
 	mode_t mode;
-	enum entry_owner owner;
+	bool nobody; /* owner; else root */
 };
 
 static const struct entry shared_entries[] = {
-	{ "", 01777, OWNER_ROOT },
-	{ "/data", 0777, OWNER_NOBODY },
-	{ "/tmp", 0777, OWNER_NOBODY },
+	{ "", 01777, false },
+	{ "/data", 0777, true },
+	{ "/tmp", 0777, true },
 };
 
 static const struct entry task_entries[] = {
-	{ "", 0755, OWNER_ROOT },
-	{ "/local", 0777, OWNER_NOBODY },
-	{ "/private", 0777, OWNER_NOBODY },
-	{ "/tmp", 01777, OWNER_NOBODY },
+	{ "", 0755, false },
+	{ "/local", 0777, true },
+	{ "/private", 0777, true },
+	{ "/tmp", 01777, true },
 };
 
 /*
- * Is what has the name what drover would make? Only root's are held to their mode: a task may
- * change its own.
+ * 1 made, 0 was there, -errno. Only root's are held to owner and mode. A nobody's that is there may
+ * be a task's work, and nothing here depends on it; but one that is still root's is what a crash
+ * left between the two calls, since the directory above is root's.
  */
 static int
-check_entry(int dir_fd, const char *path, mode_t type, mode_t mode, struct err *e)
+make_dir(int dir_fd, const char *path, mode_t mode, bool nobody, struct err *e)
 {
+	int made = mkdirat(dir_fd, path, mode) == 0;
 	struct stat st;
 
-	if (fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_set(e, -errno, "look at %s", path);
-	if ((st.st_mode & S_IFMT) != type || st.st_uid != 0 ||
-	    (type == S_IFDIR && (st.st_mode & 07777) != mode))
+	if (!made && (errno != EEXIST || fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0))
+		return err_set(e, -errno, "make %s", path);
+	if (!nobody && !made && (st.st_uid != 0 || st.st_mode != (S_IFDIR | mode)))
 		return err_say(e, -EEXIST,
 		    "%s is there, but it is not what was made (mode %o, owner %u)", path,
 		    st.st_mode, st.st_uid);
-	return 0;
+	if (nobody && (made || (st.st_uid == 0 && S_ISDIR(st.st_mode))) &&
+	    fchownat(dir_fd, path, MNT_NOBODY, MNT_NOBODY, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set(e, -errno, "give %s to nobody", path);
+	return made;
 }
 
-/* 1 made, 0 was there, -errno. */
-static int
-make_root_dir(int dir_fd, const char *path, mode_t mode, struct err *e)
-{
-	if (mkdirat(dir_fd, path, mode) == 0)
-		return 1;
-	if (errno != EEXIST)
-		return err_set(e, -errno, "make %s", path);
-	return check_entry(dir_fd, path, S_IFDIR, mode, e);
-}
-
-/* A link that drover made, or makes. */
+/* In a place where only root can put anything: what is there is the link. */
 static int
 make_link(int dir_fd, const char *path, const char *target, struct err *e)
 {
-	if (symlinkat(target, dir_fd, path) == 0)
-		return 0;
-	if (errno != EEXIST)
+	if (symlinkat(target, dir_fd, path) < 0 && errno != EEXIST)
 		return err_set(e, -errno, "make the link %s", path);
-	return check_entry(dir_fd, path, S_IFLNK, 0, e);
-}
-
-/*
- * A nobody's directory that is there may be a task's work, and nothing here depends on it. One that
- * is still root's is what a crash left between the two calls; the directory above is root's, so it
- * can be nothing else.
- */
-static int
-make_nobody_dir(int dir_fd, const char *path, mode_t mode, struct err *e)
-{
-	struct stat st;
-
-	if (mkdirat(dir_fd, path, mode) < 0) {
-		if (errno != EEXIST || fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			return err_set(e, -errno, "make %s", path);
-		if (!S_ISDIR(st.st_mode) || st.st_uid != 0)
-			return 0;
-	}
-	if (fchownat(dir_fd, path, MNT_NOBODY, MNT_NOBODY, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_set(e, -errno, "give %s to nobody", path);
 	return 0;
 }
 
@@ -119,17 +87,13 @@ static int
 make_entries(int dir_fd, const char *name, const struct entry *entries, size_t n, struct err *e)
 {
 	char path[NAME_BYTES_MAX + 16];
-	int r;
+	int r = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; r >= 0 && i < n; i++) {
 		(void)snprintf(path, sizeof path, "%s%s", name, entries[i].suffix);
-		r = entries[i].owner == OWNER_NOBODY
-			? make_nobody_dir(dir_fd, path, entries[i].mode, e)
-			: make_root_dir(dir_fd, path, entries[i].mode, e);
-		if (r < 0)
-			return r;
+		r = make_dir(dir_fd, path, entries[i].mode, entries[i].nobody, e);
 	}
-	return 0;
+	return r;
 }
 
 static int
@@ -141,12 +105,9 @@ make_shared(int dir_fd, const char *alloc, bool raw_exec, struct err *e)
 	if (r < 0)
 		return r;
 	if (!raw_exec)
-		r = make_root_dir(dir_fd, "alloc/logs", 0755, e);
-	else {
-		(void)snprintf(target, sizeof target, "../../../logs/%s", alloc);
-		r = make_link(dir_fd, "alloc/logs", target, e);
-	}
-	return r < 0 ? r : 0;
+		return make_dir(dir_fd, "alloc/logs", 0755, false, e);
+	(void)snprintf(target, sizeof target, "../../../logs/%s", alloc);
+	return make_link(dir_fd, "alloc/logs", target, e);
 }
 
 static int
@@ -191,7 +152,7 @@ make_all(struct mnt *m, int dir_fd, const char *alloc, const MntAllocDirMakeReq 
 
 	if (r < 0)
 		return r;
-	r = make_root_dir(m->root_fds[MNT_ROOT__MNT_ROOT_SECRETS], alloc, 0711, e);
+	r = make_dir(m->root_fds[MNT_ROOT__MNT_ROOT_SECRETS], alloc, 0711, false, e);
 	for (size_t i = 0; r >= 0 && i < req->n_tasks; i++)
 		r = make_task(m, dir_fd, alloc, req->tasks[i], e);
 	return r < 0 ? r : make_logs(m, alloc, e);
@@ -237,7 +198,7 @@ mnt_on_alloc_dir_make(
 		if (!name_is_task(req->tasks[i]))
 			return err_say(
 			    e, -EINVAL, "'%.140s' cannot be the name of a task", req->tasks[i]);
-	made = make_root_dir(allocs, alloc, 0711, e);
+	made = make_dir(allocs, alloc, 0711, false, e);
 	if (made < 0)
 		return made;
 	CRASH_POINT(MNT_AFTER_ALLOC_DIR);
