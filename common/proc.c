@@ -106,7 +106,7 @@ proc_args_parse(int argc, char **argv, struct proc_args *ret, struct err *e)
 	}
 	if (!args.data_dir || args.data_dir[0] != '/' || !args.runtime_dir || !args.cgroup || args.instance[0] == '\0')
 		return err_say(e, -EINVAL,
-		    "this program is started by drover-launcher; run `drover agent` or see drover(8)");
+		    "this program is started by drover-launcher; run `drover agent` or see drover(1)");
 	*ret = args;
 	return 0;
 }

@@ -16,9 +16,16 @@ AllowIsolate=yes
 
 
 class Bed:
-    """.run(words…) runs a command inside; unified=True hides the v1 hierarchies from it."""
+    """.run(words…) runs a command inside; unified=True hides the v1 hierarchies from it. With DROVER_BED=machine it is this
+    machine itself, a guest, on which drover has been installed."""
+
+    is_machine = os.environ.get("DROVER_BED") == "machine"
 
     def __init__(self, files=(), unified=False):
+        if self.is_machine:
+            self._write("/", dict(files))
+            self.run("systemctl", "daemon-reload")
+            return
         self.dir = case.directory()
         self.name = "bed-" + os.urandom(4).hex()
         self._install(dict(files))
@@ -41,6 +48,9 @@ class Bed:
         subprocess.run(["make", "-s", "-C", ROOT, "BUILD=" + build_dir(), "DESTDIR=" + top, "install"], check=True, env=env,
                        stdout=subprocess.DEVNULL)
         files["etc/systemd/system/bed.target"] = TARGET
+        self._write(top, files)
+
+    def _write(self, top, files):
         for path, text in files.items():
             path = os.path.join(top, path)
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -51,8 +61,11 @@ class Bed:
         def init():
             if self.process.poll() is not None:
                 raise AssertionError("the bed ended:\n" + self.log())
-            pids = children(self.process.pid)
-            return pids and os.readlink("/proc/%d/exe" % pids[0]).endswith("/systemd") and pids[0]
+            try:
+                return next((pid for pid in children(self.process.pid)
+                             if os.readlink("/proc/%d/exe" % pid).endswith("/systemd")), None)
+            except OSError:
+                return None  # one of the script's own commands, gone already
 
         self.init = case.until(init, 20, "systemd in the bed")
         case.until(lambda: self.run("systemctl", "is-active", "-q", "bed.target", check=False).returncode == 0, 30,
@@ -64,8 +77,9 @@ class Bed:
 
     def run(self, *words, check=True, seconds=60, input=None):
         """CompletedProcess, stdout and stderr together as text."""
-        argv = ["nsenter", "-t", str(self.init), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "env", "-i",
-                "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0"] + list(words)
+        argv = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0"] + list(words)
+        if not self.is_machine:
+            argv = ["nsenter", "-t", str(self.init), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w"] + argv
         r = subprocess.run(argv, stdin=None if input else subprocess.DEVNULL, input=input, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, timeout=seconds, text=True, check=False)
         if check and r.returncode:
@@ -106,8 +120,10 @@ class Bed:
         return self
 
     def __exit__(self, kind, *_):
-        if kind is not None:
+        if kind is not None and not self.is_machine:
             print("--- console ---\n%s---" % self.log()[-8000:], flush=True)
+        if kind is not None:
             r = self.run("journalctl", "--no-pager", "-n", "100", check=False)
             print("--- journal ---\n%s---" % r.stdout, flush=True)
-        self.close()
+        if not self.is_machine:
+            self.close()

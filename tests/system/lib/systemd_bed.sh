@@ -47,12 +47,14 @@ make_cgroups() {
 		cgroup) target=${point##*/} words=$(printf %s "$options" | tr , '\n' | grep -vxE 'rw|ro|relatime|no.*' | paste -sd,) ;;
 		*) continue ;;
 		esac
-		mkdir -p "sys/fs/cgroup/$target"
+		[ ! -d "sys/fs/cgroup/$target" ] || continue # a mount that is hidden below another
+		mkdir "sys/fs/cgroup/$target"
 		mount -t "$type" ${words:+-o "$words"} "$type" "sys/fs/cgroup/$target"
 	done <<<"$trees"
 }
 
 inner() {
+	export LIBMOUNT_UTAB="$DIR/utab" # or mount(8) leaves notes in /run
 	mkdir -p "$DIR/root"
 	mount -t tmpfs -o mode=755 bed "$DIR/root"
 	mkdir "$DIR/root/up" "$DIR/root/work" "$DIR/root/root"
@@ -61,6 +63,9 @@ inner() {
 	mount -t overlay -o "lowerdir=/,upperdir=$DIR/root/up,workdir=$DIR/root/work" overlay "$DIR/root/root"
 	cd "$DIR/root/root"
 	mount -t proc proc proc
+	# Kernel variables are the machine's: this systemd must not set them.
+	mount --bind proc/sys proc/sys
+	mount -o remount,ro,bind proc/sys
 	mount -t sysfs -o ro sys sys
 	make_cgroups
 	make_dev
@@ -72,7 +77,7 @@ inner() {
 	pivot_root . mnt
 	umount -l /mnt
 	exec env -i container=drover-bed PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --system --unit=bed.target \
-		--log-target=console --show-status=false
+		--show-status=false
 }
 
 DIR=$1 NAME=$2

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 180
+"""The units under a systemd: socket activation, readiness, watchdog, and tasks that outlive all of it."""
+import json
+import os
+import shutil
+
+from lib import case, systemd_bed
+
+CONFIG = 'plugin "raw_exec" { config { enabled = true } }\n'
+WATCHDOG = "[Service]\nWatchdogSec=2\n"
+SCRIPT = "trap 'echo asked >/run/asked; exit 0' INT TERM; sleep 987654 & wait"
+JOB = {"Job": {"ID": "stay", "Name": "stay", "Type": "service", "Datacenters": ["*"], "TaskGroups": [{
+    "Name": "g", "Count": 1, "Tasks": [{
+        "Name": "t", "Driver": "raw_exec", "Config": {"command": "/bin/sh", "args": ["-c", SCRIPT]},
+        "Resources": {"CPU": 100, "MemoryMB": 64}}]}]}}
+# One connect(2) after the other, each without another try.
+PROBE = """
+import os, socket, time
+good, bad = 0, []
+while True:
+    s = socket.socket(socket.AF_UNIX)
+    try:
+        s.connect("/run/drover/drover.sock")
+        good += 1
+    except OSError as e:
+        bad.append(str(e))
+    s.close()
+    with open("/run/probe.new", "w") as f:
+        f.write("%d %d %s" % (good, len(bad), bad[:1]))
+    os.rename("/run/probe.new", "/run/probe")
+    time.sleep(0.005)
+"""
+
+
+def boot(unified):
+    return systemd_bed.Bed({"etc/drover/agent.hcl": CONFIG, "root/job.json": json.dumps(JOB), "root/probe.py": PROBE,
+                            "etc/systemd/system/drover.service.d/test.conf": WATCHDOG}, unified=unified)
+
+
+def pids(bed, pattern):
+    return [int(p) for p in bed.run("pgrep", "-f", pattern, check=False).stdout.split()]
+
+
+def parent(bed, pid):
+    return int(bed.run("ps", "-o", "ppid=", "-p", str(pid)).stdout)
+
+
+def followed(bed):
+    """The API answers and says that the task runs."""
+    r = bed.run("drover", "job", "status", "stay", check=False)
+    return r.returncode == 0 and "running" in r.stdout
+
+
+def supervisor(bed):
+    found = pids(bed, "^drover-supervisor")
+    return found[0] if len(found) == 1 else 0
+
+
+def start_by_connecting(bed):
+    bed.run("systemctl", "start", "drover.socket")
+    case.equal(bed.show("drover.service", "ActiveState"), "inactive", "before the first connection")
+    bed.run("drover", "node", "status")
+    case.equal(bed.show("drover.service", "ActiveState"), "active", "after the first connection")
+    case.equal(bed.show("drover-tasks.service", "ActiveState"), "active", "the tasks' unit")
+    case.contains(bed.run("stat", "-c", "%U:%G %a", "/run/drover/drover.sock").stdout, "root:drover 660")
+
+
+def tasks_survive(unified):
+    with boot(unified) as bed:
+        start_by_connecting(bed)
+        bed.run("systemd-run", "-q", "--unit=probe", "python3", "/root/probe.py")
+        bed.run("drover", "job", "run", "/root/job.json")
+        task = case.until(lambda: pids(bed, "^/bin/sh -c trap"), 20, "the task")
+        executor = parent(bed, task[0])
+        for pid in task + [executor]:
+            with_unit = bed.run("cat", "/proc/%d/cgroup" % pid).stdout
+            case.contains(with_unit, "/drover.slice/drover-tasks.service/", "cgroup of %d" % pid)
+
+        def unchanged(what):
+            case.until(lambda: bed.show("drover.service", "ActiveState") == "active", 30, "the agent after " + what)
+            case.until(lambda: followed(bed), 30, "the task to be followed after " + what)
+            case.equal(pids(bed, "^/bin/sh -c trap"), task, "task after " + what)
+            case.equal(parent(bed, task[0]), executor, "executor after " + what)
+
+        unchanged("its start")
+        for what in (["restart", "drover.service"], ["daemon-reexec"], ["reload", "drover.service"],
+                     ["kill", "-s", "KILL", "drover.service"]):
+            before = supervisor(bed)
+            bed.run("systemctl", *what)
+            if what[0] != "daemon-reexec":
+                case.until(lambda: supervisor(bed) not in (0, before), 30, "a new supervisor after " + what[0])
+            unchanged(" ".join(what))
+        watchdog(bed, unchanged)
+        good, bad, first = bed.run("cat", "/run/probe").stdout.split(" ", 2)
+        case.equal(int(bad), 0, "refused connections (%s of %s accepted)" % (first, good))
+        assert int(good) > 50, "the probe connected %s times only" % good
+        bed.run("systemctl", "stop", "probe")
+        stop_all(bed, task[0])
+        if not bed.is_machine:
+            bed.power_off()
+
+
+def watchdog(bed, unchanged):
+    before = supervisor(bed)
+    bed.run("kill", "-STOP", str(before))
+    case.until(lambda: supervisor(bed) not in (0, before), 40, "a new supervisor after the watchdog")
+    case.contains(bed.journal("drover.service"), "Watchdog timeout")
+    unchanged("the watchdog")
+
+
+def stop_all(bed, task):
+    """As a shutdown does it: the agent first, then the tasks, each with its own signal."""
+    bed.run("systemctl", "stop", "drover.socket", "drover.service")
+    case.equal(pids(bed, "^/bin/sh -c trap"), [task], "task after the stop of the agent")
+    case.equal(bed.run("cat", "/run/asked", check=False).returncode, 1, "the task was asked to stop")
+    bed.run("systemctl", "stop", "drover-tasks.service")
+    case.equal(pids(bed, "^/bin/sh -c trap"), [], "task after the stop of its unit")
+    case.equal(bed.run("cat", "/run/asked").stdout, "asked\n", "what the task did")
+
+
+def test_units_are_what_systemd_expects():
+    with boot(False) as bed:
+        r = bed.run("systemd-analyze", "verify", "--man=no", "drover.service", "drover.socket", "drover-tasks.service")
+        case.equal(r.stdout, "", "systemd-analyze verify")
+
+
+def test_tasks_survive_the_agent():
+    tasks_survive(False)
+
+
+def test_tasks_survive_the_agent_on_v2_alone():
+    if os.environ.get("DROVER_BED") != "machine":
+        tasks_survive(True)
+
+
+if os.environ.get("DROVER_BED") != "machine" and not (shutil.which("gcc") and os.path.exists("/lib/systemd/systemd")):
+    case.skip("needs systemd, and gcc for make install")
+case.run(globals())
