@@ -270,6 +270,7 @@ event_lease(struct task_runner *tr, const struct run_end *end)
 	if (task_event_killing(&ev, now_ns(), text, 0) < 0)
 		return;
 	(void)task_event_set_fails(&ev);
+	(void)task_event_detail(&ev, EVENT_DETAIL_LEASE, limit);
 	if (end->flags & EXE_END_SYNCED)
 		(void)task_event_detail(&ev, "volumes_synced", "true");
 	if (end->flags & EXE_END_SYNC_LATE)

@@ -3,6 +3,7 @@
  * Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/log.h"
 #include "supervisor/source/local/local.h"
@@ -101,6 +102,14 @@ local_alloc_stop(struct local *l, struct local_alloc *la, const char *why)
 	client_alloc_update(l->base.sup, la->sa);
 }
 
+/* By its executor, or kept from starting after a restart (alloc/hook_lease.c). */
+static bool
+is_lease_event(const struct task_event *ev)
+{
+	return string_map_get(&ev->details, EVENT_DETAIL_LEASE) ||
+	       strstr(str(ev->setup_error), "hook \"heartbeat_stop\"");
+}
+
 bool
 local_alloc_stopped_by_lease(const struct alloc *a)
 {
@@ -110,7 +119,7 @@ local_alloc_stopped_by_lease(const struct alloc *a)
 		const struct task_state *s = &a->task_states.v[i].value;
 
 		for (size_t k = 0; k < s->events.n; k++) {
-			if (string_map_get(&s->events.v[k].details, EVENT_DETAIL_LEASE))
+			if (is_lease_event(&s->events.v[k]))
 				return true;
 		}
 	}
