@@ -81,6 +81,10 @@ enter_exec(struct exec_state *s, struct err *e)
 		if (r < 0)
 			return err_set(e, r, "enter cgroup %s/exec", s->args->cgroup);
 	}
+	/* All executors share one weight, while each task has its own: beside a thousand busy tasks theirs must be the highest. */
+	(void)fd_write_file(s->cgroup.exec[CGROUP_V2], "cpu.weight", "10000");
+	if (s->cgroup.exec[CGROUP_CPU] >= 0)
+		(void)fd_write_file(s->cgroup.exec[CGROUP_CPU], "cpu.shares", "262144");
 	if (s->cgroup.exec[CGROUP_SYSTEMD] >= 0 &&
 	    dup3(s->cgroup.exec[CGROUP_SYSTEMD], EXE_FD_SYSTEMD_EXEC, O_CLOEXEC) < 0)
 		return err_set(e, -errno, "place cgroup %s/exec", s->args->cgroup);

@@ -64,6 +64,7 @@ struct exe {
 	int lease_fd, lease_timer;
 	uint64_t lease_ms, lease_ok; /* the last_ok that was read last */
 	uint64_t lease_deadline_ns;
+	bool lease_read;
 	size_t n_syncs;
 	pid_t sync_pid;
 	bool record_lost;          /* it could not be written: somebody has to take EXITED */

@@ -52,14 +52,15 @@ exe_task_stop(struct exe *x, int signo, uint64_t timeout_ms)
 	}
 }
 
-/* A page that cannot be read has not moved. */
+/* A page that cannot be read has not moved, nor has one that says what it said: also if that was a time to come. */
 static void
 read_page(struct exe *x)
 {
 	struct lease_page page;
 
-	if (lease_read(x->lease_fd, &page) < 0)
+	if (lease_read(x->lease_fd, &page) < 0 || (x->lease_read && page.last_ok == x->lease_ok))
 		return;
+	x->lease_read = true;
 	x->lease_ok = page.last_ok;
 	x->lease_deadline_ns = lease_deadline_ns(&page, x->lease_ms, boottime_ns());
 }
@@ -76,6 +77,7 @@ exe_lease_arm(struct exe *x)
 	}
 	if (x->lease_timer < 0)
 		x->lease_timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	x->lease_read = false;
 	/* Never read yet: as if it had been made now. */
 	x->lease_deadline_ns = lease_deadline_ns(
 	    &(struct lease_page){ .started = boottime_ns() }, x->lease_ms, boottime_ns());

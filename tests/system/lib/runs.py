@@ -5,6 +5,7 @@
         run = r.start("sh", ["-c", "echo hello"])
         r.ended(run)["exit_code"], r.log(run)
 """
+import ctypes
 import os
 import uuid
 
@@ -147,5 +148,29 @@ class Runs:
         return self
 
     def __exit__(self, kind, *args):
-        self.helper.__exit__(kind, *args)
-        self.places.remove()
+        try:
+            self.helper.__exit__(kind, *args)
+        finally:
+            helper.remove_cgroup(self.places.cgroup_dirs()["v2"])
+            self.places.remove()
+
+
+class _Statx(ctypes.Structure):
+    _fields_ = [("mask", ctypes.c_uint32), ("blksize", ctypes.c_uint32), ("attributes", ctypes.c_uint64),
+                ("nlink", ctypes.c_uint32), ("uid", ctypes.c_uint32), ("gid", ctypes.c_uint32), ("mode", ctypes.c_uint16),
+                ("pad0", ctypes.c_uint16), ("ino", ctypes.c_uint64), ("size", ctypes.c_uint64), ("blocks", ctypes.c_uint64),
+                ("attributes_mask", ctypes.c_uint64), ("times", ctypes.c_int64 * 8), ("rdev", ctypes.c_uint32 * 2),
+                ("dev_major", ctypes.c_uint32), ("dev_minor", ctypes.c_uint32), ("mnt_id", ctypes.c_uint64),
+                ("spare", ctypes.c_uint64 * 13)]
+
+
+def mount_proof(path):
+    """The MountProof of what is mounted at path, as mount-helper takes it after publish."""
+    st, fs = _Statx(), (ctypes.c_int64 * 15)()
+    if helper.libc.statx(-100, os.fsencode(path), 0x100, 0x100 | 0x800 | 0x1000 | 0x4000, ctypes.byref(st)) < 0 or \
+            helper.libc.statfs(os.fsencode(path), fs) < 0:
+        raise OSError(ctypes.get_errno(), path)
+    btime = st.times[2:4] if st.mask & 0x800 else (0, 0)
+    return {"mnt_id": st.mnt_id, "mnt_id_unique": bool(st.mask & 0x4000), "dev_major": st.dev_major,
+            "dev_minor": st.dev_minor, "ino": st.ino, "btime_sec": btime[0], "btime_nsec": btime[1] & 0xFFFFFFFF,
+            "fs_type": fs[0], "fs_id": fs[7] & (1 << 64) - 1, "fs_flags": fs[10]}

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""exec-helper and executor alone: the lease."""
+import os
+import signal
+import struct
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import case, exe, runs  # noqa: E402
+
+S = 1000000000
+LATE_MAX = S // 20
+LAST_OK = 8 + 40 + 8  # its offset in struct lease_page
+
+
+def now():
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def beat(r, at=None):
+    """What heartbeat does."""
+    at = now() if at is None else at
+    with open(r.places.runtime + "/lease", "r+b", buffering=0) as f:
+        os.pwrite(f.fileno(), struct.pack("<Q", at), LAST_OK)
+    return at
+
+
+def check_lease(record, limit_ms, last_ok):
+    case.equal(record["flags"] & exe.EXE_END_LEASE, exe.EXE_END_LEASE, "flags")
+    case.equal((record["lease_limit_ms"], record["lease_last_ok_ns"]), (limit_ms, last_ok))
+    assert record["lease_late_ns"] <= LATE_MAX, "%.1f ms late" % (record["lease_late_ns"] / 1e6)
+    assert record["ended_boot_ns"] >= last_ok + limit_ms * 1000000, "ended before its time"
+
+
+def test_a_task_ends_when_its_beat_does_not_come():
+    with runs.Runs() as r:
+        last = beat(r)
+        run = r.start("sleep", ["1000"], lease_ms=700)
+        other = r.start("sleep", ["1000"])
+        record = r.ended(run)
+        check_lease(record, 700, last)
+        case.equal(record["exit_signal"], signal.SIGINT)
+        case.equal(r.record(other)["state"], exe.EXE_RUNNING, "a task without a lease")
+        r.reap(other)
+
+
+def test_beats_keep_it_alive():
+    with runs.Runs() as r:
+        beat(r)
+        run = r.start("sleep", ["1000"], lease_ms=500)
+        end = now() + 2 * S
+        while now() < end:
+            last = beat(r)
+            case.equal(r.record(run)["state"] in (exe.EXE_SETTING_UP, exe.EXE_RUNNING), True)
+            time.sleep(0.1)
+        check_lease(r.ended(run), 500, last)
+
+
+def test_it_goes_on_without_exec_helper_and_kills_what_does_not_listen():
+    with runs.Runs() as r:
+        last = beat(r)
+        run = r.start("sh", ["-c", "trap '' INT; while :; do sleep 0.05; done"], lease_ms=700, kill_timeout_ms=300)
+        r.wait_state(run, exe.EXE_RUNNING)
+        r.helper.kill()
+        record = r.ended(run)
+        check_lease(record, 700, last)
+        case.equal((record["exit_signal"], record["flags"]), (9, exe.EXE_END_LEASE | exe.EXE_END_KILLED))
+        r.restart()
+
+
+def test_never_beaten_means_the_grace_after_the_page_was_made():
+    with runs.Runs() as r:
+        started = now() - 50 * S + S
+        r.places.make_lease(started=started)
+        run = r.start("sleep", ["1000"], lease_ms=100)
+        record = r.ended(run)
+        case.equal(record["lease_last_ok_ns"], 0)
+        late = record["lease_late_ns"]
+        assert record["ended_boot_ns"] >= started + 50 * S and late <= LATE_MAX, late
+
+
+def test_a_beat_from_the_future_counts_as_now():
+    with runs.Runs() as r:
+        beat(r, now() + 1000 * S)
+        began = now()
+        record = r.ended(r.start("sleep", ["1000"], lease_ms=400))
+        assert record["ended_boot_ns"] - began < 5 * S
+
+
+def test_a_new_page_is_handed_over():
+    with runs.Runs() as r:
+        beat(r)
+        run = r.start("sleep", ["1000"], lease_ms=800)
+        with r.connect(run) as c:
+            c.wait_state(exe.EXE_RUNNING)
+            old = os.stat(r.places.runtime + "/lease")
+            case.equal((c.hello["lease_dev"], c.hello["lease_ino"], c.hello["lease_ms"]), (old.st_dev, old.st_ino, 800))
+            r.places.make_lease(last_ok=now())
+            fd = os.open(r.places.runtime + "/lease", os.O_RDONLY)
+            c.send(exe.EXE_LEASE, [fd], limit_ms=800)
+            os.close(fd)
+            end = now() + 2 * S
+            while now() < end:
+                last = beat(r)
+                case.equal(r.record(run)["state"], exe.EXE_RUNNING)
+                time.sleep(0.1)
+        with r.connect(run) as c:
+            case.equal(c.hello["lease_ino"], os.stat(r.places.runtime + "/lease").st_ino)
+        check_lease(r.ended(run), 800, last)
+
+
+def test_a_lease_can_be_ended_and_given_later():
+    with runs.Runs() as r:
+        beat(r)
+        run = r.start("sleep", ["1000"], lease_ms=500)
+        with r.connect(run) as c:
+            c.wait_state(exe.EXE_RUNNING)
+            c.send(exe.EXE_LEASE, limit_ms=0)
+            time.sleep(1)  # what must not happen has its time to happen
+            case.equal(r.record(run)["state"], exe.EXE_RUNNING)
+        run2 = r.start("sleep", ["1000"])
+        with r.connect(run2) as c:
+            c.wait_state(exe.EXE_RUNNING)
+            last = beat(r)
+            fd = os.open(r.places.runtime + "/lease", os.O_RDONLY)
+            c.send(exe.EXE_LEASE, [fd], limit_ms=400)
+            os.close(fd)
+        check_lease(r.ended(run2), 400, last)
+        r.reap(run)
+
+
+def test_two_hundred_at_once_are_stopped_in_time():
+    with runs.Runs() as r:
+        beat(r)
+        alloc = r.make_alloc()
+        many = [r.start("sleep", ["1000"], alloc=alloc, lease_ms=3000, logs_disabled=True) for _ in range(200)]
+        for run in many:
+            r.wait_state(run, exe.EXE_RUNNING)
+        last = beat(r)
+        late = [r.ended(run)["lease_late_ns"] for run in many]
+        print("    latest of 200: %.2f ms" % (max(late) / 1e6))
+        for run in many:
+            check_lease(r.record(run), 3000, last)
+
+
+case.run(globals())

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""exec-helper and executor alone: CSI volumes: what is mounted is what was promised, or the task does not start."""
+import os
+import sys
+import time
+import uuid
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import case, exe, helper, ipc, runs  # noqa: E402
+
+
+class Volume:
+    """A tmpfs where a plugin would have published."""
+
+    def __init__(self, r, alloc, name="vol"):
+        self.alloc, self.name = alloc, name
+        self.path = "%s/csi/node/plug/per-alloc/%s/%s/u" % (r.places.data, uuid.UUID(bytes=alloc), name)
+        os.makedirs(self.path)
+        self.publish()
+        self.proof = runs.mount_proof(self.path)
+
+    def publish(self, flags=0):
+        helper.mount("vol", self.path, "tmpfs", flags, "mode=1777")
+
+    def mount(self, **fields):
+        return dict({"kind": "EXEC_MOUNT_CSI_VOLUME", "proof": self.proof,
+                     "place": {"kind": "PLUGIN_NODE", "plugin": "plug", "volume": self.name, "usage": "u",
+                               "alloc": self.alloc}}, **fields)
+
+
+def failed(r, alloc, mount):
+    """Starts a task with it, which must fail; (step, proof, errno)."""
+    record = r.ended(r.start("true", driver="EXEC", alloc=alloc, dests=["/vol"], mounts=[mount]))
+    case.equal(record["state"], exe.EXE_FAILED, "state")
+    return record["step"], record["detail"] >> 16, record["error"]
+
+
+def test_the_promised_mount_is_the_tasks():
+    with runs.Runs() as r:
+        alloc = r.make_alloc()
+        v = Volume(r, alloc)
+        out = r.output("sh", ["-c", "echo 1 > /vol/a; grep ' /vol ' /proc/self/mountinfo | cut -d' ' -f6; cat /vol/a"], driver="EXEC",
+                       alloc=alloc, dests=["/vol"], mounts=[v.mount()])
+        case.equal(out, "rw,nosuid,nodev,relatime\n1\n")
+        run = r.start("sh", ["-c", "touch /vol/b"], driver="EXEC", alloc=alloc, dests=["/vol"], mounts=[v.mount(read_only=True)])
+        r.ended(run)
+        case.contains(r.log(run, "stderr"), "Read-only file system")
+        helper.umount(v.path)
+        case.equal(os.listdir(v.path), [], "what is below the mount")
+
+
+def test_unmounted_between_publish_and_start():
+    with runs.Runs() as r:
+        alloc = r.make_alloc()
+        v = Volume(r, alloc)
+        helper.umount(v.path)
+        case.equal(failed(r, alloc, v.mount())[:2], (exe.EXE_STEP_PROOF, exe.EXE_PROOF_MOUNT_ROOT))
+        os.rmdir(v.path)
+        case.equal(failed(r, alloc, v.mount()), (exe.EXE_STEP_PROOF, exe.EXE_PROOF_OPEN, 2))
+        os.symlink("/etc", v.path)
+        case.equal(failed(r, alloc, v.mount())[:2], (exe.EXE_STEP_PROOF, exe.EXE_PROOF_OPEN))
+
+
+def test_swapped_for_another_with_the_same_plain_mount_id():
+    with runs.Runs() as r:
+        alloc = r.make_alloc()
+        v = Volume(r, alloc)
+
+        def plain_id():
+            fd = os.open(v.path, os.O_PATH)
+            with open("/proc/self/fdinfo/%d" % fd, encoding="ascii") as f:
+                found = int(f.read().split("mnt_id:")[1].split()[0])
+            os.close(fd)
+            return found
+        first, again, tries = plain_id(), None, 0
+        while again != first and tries < 200:
+            helper.umount(v.path)
+            time.sleep(0.01 if tries else 0)  # ids are free again after a grace period
+            v.publish()
+            again, tries = plain_id(), tries + 1
+        print("    plain mount id %d, after %d swaps %d" % (first, tries, again))
+        step, proof, error = failed(r, alloc, v.mount())
+        case.equal(step, exe.EXE_STEP_PROOF)
+        case.contains((exe.EXE_PROOF_MOUNT_ID, exe.EXE_PROOF_DEVICE), proof, "proof")
+        case.equal(error, 116, "ESTALE")
+        helper.umount(v.path)
+
+
+def test_each_field_of_the_proof_counts():
+    with runs.Runs() as r:
+        alloc = r.make_alloc()
+        v = Volume(r, alloc)
+        for field, proof in (("mnt_id", exe.EXE_PROOF_MOUNT_ID), ("dev_minor", exe.EXE_PROOF_DEVICE), ("ino", exe.EXE_PROOF_INODE),
+                             ("btime_nsec", exe.EXE_PROOF_BIRTH), ("fs_type", exe.EXE_PROOF_FS), ("fs_id", exe.EXE_PROOF_FS),
+                             ("fs_flags", exe.EXE_PROOF_FS)):
+            wrong = dict(v.proof, **{field: v.proof[field] + 1})
+            if field == "mnt_id" and not v.proof["mnt_id_unique"]:
+                continue
+            case.equal(failed(r, alloc, v.mount(proof=wrong)), (exe.EXE_STEP_PROOF, proof, 116), field)
+        case.equal(r.output("true", driver="EXEC", alloc=alloc, dests=["/vol"], mounts=[v.mount()]), "")
+        helper.umount(v.path)
+
+
+def test_a_lease_stop_syncs_writable_volumes():
+    with runs.Runs() as r:
+        alloc = r.make_alloc()
+        v = Volume(r, alloc)
+        r.places.make_lease(last_ok=time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+        record = r.ended(r.start("sleep", ["1000"], driver="EXEC", alloc=alloc, dests=["/vol"], mounts=[v.mount()], lease_ms=300))
+        case.equal(record["flags"], exe.EXE_END_LEASE | exe.EXE_END_SYNCED)
+        helper.umount(v.path)
+
+
+def test_places_are_checked():
+    with runs.Runs() as r:
+        alloc = r.make_alloc()
+        v = Volume(r, alloc)
+        good = v.mount()["place"]
+        for wrong in ({"plugin": ".."}, {"plugin": "a/b"}, {"volume": ""}, {"usage": "."}, {"alloc": b""}, {"alloc": b"x"}, {"kind": 0},
+                      {"kind": 9}, {"volume": "x" * 129}):
+            e = case.raises(ipc.RequestError, r.start, "true", driver="EXEC", alloc=alloc, dests=["/vol"],
+                            mounts=[v.mount(place=dict(good, **wrong))])
+            case.contains(str(e), "place or proof", str(wrong))
+        e = case.raises(ipc.RequestError, r.start, "true", alloc=alloc, dests=["/vol"], mounts=[v.mount()])
+        case.contains(str(e), "raw_exec cannot mount")
+        helper.umount(v.path)
+
+
+def plugin_request(r, alloc, **fields):
+    return dict({"driver": "EXEC", "alloc": alloc, "task": "web", "csi_plugin": "PLUGIN_MONOLITH", "plugin": "p",
+                 "cap_add": 1 << 21 | 1 << 1, "dests": ["/csi", "/local/csi"],
+                 "mounts": [{"kind": "EXEC_MOUNT_PLUGIN_SOCKET"}, {"kind": "EXEC_MOUNT_PLUGIN_ROOT"}]}, **fields)
+
+
+def test_what_a_plugin_mounts_appears_on_the_host_and_goes_again():
+    with runs.Runs() as r:
+        alloc = r.make_alloc()
+        sock = "%s/csi/sock/%s" % (r.places.data, uuid.UUID(bytes=alloc))
+        root = r.places.data + "/csi/monolith/p"
+        for path in (sock, root):
+            os.mkdir(path, 0o700)
+            helper.mount(path, path, None, 4096)
+            helper.mount(None, path, None, 1 << 20)  # MS_SHARED
+        os.mkdir(root + "/staging")
+        script = ("mount -t tmpfs -o mode=0755 v /local/csi/staging && touch /local/csi/staging/there /csi/csi.sock && echo up; ls /dev | wc -l;"
+                  "while [ ! -e /csi/go ]; do sleep 0.02; done; umount /local/csi/staging && echo down")
+        run = r.start("sh", ["-c", script], **plugin_request(r, alloc))
+        case.until(lambda: r.log(run), 10, "the mount")
+        case.equal(os.listdir(root + "/staging"), ["there"], "on the host")
+        case.equal(os.stat(sock).st_uid, 65534, "the socket's directory is the plugin's")
+        # A second start of the plugin must see what the first one left, or it could never unmount it.
+        open(sock + "/go", "w", encoding="ascii").close()
+        r.ended(run)
+        case.equal(os.listdir(root + "/staging"), [], "after umount")
+        out = r.log(run).split()
+        case.equal((out[0], out[2]), ("up", "down"))
+        assert int(out[1]) > 20, "the host's /dev"
+
+
+def test_a_plugin_needs_the_grant():
+    with runs.Runs('plugin "exec" { config { allow_caps = ["chown"] } }', dev=False) as r:
+        e = case.raises(ipc.RequestError, r.start, "true", **plugin_request(r, r.make_alloc()))
+        case.contains(str(e), "a csi_plugin task of type node or monolith has to mount")
+        case.contains(str(e), "allow_caps")
+    with runs.Runs() as r:
+        e = case.raises(ipc.RequestError, r.start, "true", **plugin_request(r, r.make_alloc(), cap_add=0))
+        case.contains(str(e), "cap_add")
+        e = case.raises(ipc.RequestError, r.start, "true", **plugin_request(r, r.make_alloc(), csi_plugin=0, plugin=""))
+        case.contains(str(e), "only a csi_plugin task")
+
+
+case.run(globals())
