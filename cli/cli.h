@@ -90,8 +90,8 @@ int cli_volume_create(struct cli *cli, int argc, char **argv);
 int cli_volume_delete(struct cli *cli, int argc, char **argv);
 int cli_volume_status(struct cli *cli, int argc, char **argv);
 
-extern const struct cli_flag cli_alloc_logs_flags[], cli_alloc_stop_flags[], cli_job_run_flags[],
-    cli_job_stop_flags[], cli_node_drain_flags[], cli_node_status_flags[],
+extern const struct cli_flag cli_agent_flags[], cli_alloc_logs_flags[], cli_alloc_stop_flags[],
+    cli_job_run_flags[], cli_job_stop_flags[], cli_node_drain_flags[], cli_node_status_flags[],
     cli_volume_delete_flags[];
 
 #endif

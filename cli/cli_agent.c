@@ -36,6 +36,37 @@ find_launcher(char *path, size_t size, struct err *e)
 	    e, -ENOENT, "there is no drover-launcher in %s or %s/../libexec/drover", self, self);
 }
 
+static struct {
+	bool dev;
+	const char *config, *data_dir, *socket;
+} options;
+
+const struct cli_flag cli_agent_flags[] = {
+	{ "config", CLI_FLAG_STRING, &options.config, "PATH",
+	    "a file or directory of the configuration; may be repeated" },
+	{ "data-dir", CLI_FLAG_STRING, &options.data_dir, "DIR", "where everything is kept" },
+	{ "dev", CLI_FLAG_BOOL, &options.dev, NULL,
+	    "no configuration needed, raw_exec on; an interrupt drains" },
+	{ "socket", CLI_FLAG_STRING, &options.socket, "PATH", "where the control socket is made" },
+	{ 0 },
+};
+
+/* The words go on as they are, once it is known that the launcher will understand them. */
+static int
+check_words(int argc, char **argv, struct err *e)
+{
+	static const struct cli_flag *const tables[] = { cli_agent_flags };
+	cleanup_free char **copy = calloc((size_t)argc + 1, sizeof *copy);
+	int n;
+
+	if (!copy)
+		return err_set(e, -ENOMEM, "start the agent");
+	for (int i = 0; i < argc; i++)
+		copy[i] = argv[i];
+	n = cli_flags_parse(tables, ELEMENTSOF(tables), argc, copy, e);
+	return n > 0 ? err_say(e, -EINVAL, "the agent takes flags only, not \"%s\"", copy[0]) : n;
+}
+
 int
 cli_agent(struct cli *cli, int argc, char **argv)
 {
@@ -44,7 +75,9 @@ cli_agent(struct cli *cli, int argc, char **argv)
 	struct err e = { 0 };
 	int r;
 
-	r = find_launcher(path, sizeof path, &e);
+	r = check_words(argc, argv, &e);
+	if (r == 0)
+		r = find_launcher(path, sizeof path, &e);
 	if (r < 0)
 		return cli_fail(cli, &e);
 	words = calloc((size_t)argc + 2, sizeof *words);

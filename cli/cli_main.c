@@ -26,7 +26,7 @@ static const struct cli_flag common_flags[] = {
 };
 
 static const struct cli_verb verbs[] = {
-	{ "agent", NULL, cli_agent, NULL, -1, -1,
+	{ "agent", NULL, cli_agent, cli_agent_flags, -1, -1,
 	    "[-config PATH]... [-dev] [-data-dir DIR] [-socket PATH]",
 	    "run the agent in the foreground" },
 	{ "alloc", "logs", cli_alloc_logs, cli_alloc_logs_flags, 1, 2, "[flags] ALLOC [TASK]",

@@ -247,9 +247,7 @@ end_start(struct watch *w, const json_t *list, const char *job_id, const char *e
 	const json_t *alloc;
 	size_t i;
 
-	if (t->total == 0)
-		cli_say(w->cli, "==> Nothing had to be started for job \"%s\"", job_id);
-	else
+	if (t->total > 0)
 		cli_say(w->cli, "==> Job \"%s\": %zu of %zu allocation(s) run%s", job_id,
 		    t->running, t->total,
 		    t->failed              ? ", some failed"

@@ -12,7 +12,7 @@ _drover() {
 		words=$(drover help | awk '/^  [a-z]/ { print $1 }' | sort -u)
 	elif [ "${word#-}" != "$word" ]; then
 		words=$({ drover help "$noun" "$verb" 2>/dev/null || drover help "$noun"; } |
-			grep -oE '(^  |\[)-[a-z-]+' | tr -d '[ ')
+			grep -oE '(^  |\[)-[a-z-]+' | tr -d '[ ' | LC_ALL=C sort -u)
 	elif [ "$COMP_CWORD" = 2 ]; then
 		words=$(drover help 2>/dev/null | awk -v noun="$noun" '$1 == noun && /^  [a-z]+ [a-z]+ / { print $2 }')
 	else

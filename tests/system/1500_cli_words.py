@@ -45,6 +45,8 @@ def test_wrong_words_are_one_sentence_and_exit_1():
                         (["job", "status", "a", "b"], "expected"), (["alloc", "logs", "-n", "x", "abc"], "-n wants a number"),
                         (["alloc", "logs", "-n"], "-n wants"), (["status", "-timeout", "soon"], "-timeout wants a time"),
                         (["job", "stop", "-purge=maybe", "x"], "true or false"),
+                        (["agent", "-frob"], "no flag -frob"), (["agent", "-data-dir"], "-data-dir wants"),
+                        (["agent", "-dev", "now"], "takes flags only"), (["agent", "-dev=perhaps"], "true or false"),
                         (["status", "-address", "http://localhost"], "not of the form unix:///")):
         r = run_command(words)
         case.equal((r.code, r.out), (1, ""), words)

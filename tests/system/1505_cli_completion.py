@@ -24,7 +24,7 @@ def test_words_and_flags():
     case.equal(complete("a"), ["agent", "alloc"])
     case.equal(complete("job", "s"), ["status", "stop"])
     case.equal(complete("job", "stop", "-p"), ["-purge"])
-    case.equal(complete("agent", "-d"), ["-dev", "-data-dir"])
+    case.equal(complete("agent", "-d"), ["-data-dir", "-dev"])
     case.equal(complete("alloc", "logs", "-std"), ["-stderr", "-stdout"])
 
 
