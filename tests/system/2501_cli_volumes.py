@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 120
+"""drover's volumes with a real agent and a real plugin: who may write, what is refused, what comes back."""
+import json
+import os
+import shutil
+
+from lib import ROOT, agent, binary, case
+from lib.fake_api import run_command
+
+EXAMPLES = ROOT + "/contrib/examples/"
+
+
+class Node(agent.Agent):
+    """An agent whose plugin job is the example, with the plugin's binary in its host volume."""
+
+    def __init__(self):
+        super().__init__(start=False)
+        store = self.base + "/store"
+        os.mkdir(store)
+        os.chmod(store, 0o777)
+        shutil.copy(binary("csi-local"), store)
+        with open(self.base + "/agent.hcl", "w", encoding="utf-8") as f:
+            f.write('client { host_volume "csi-local" { path = "%s" } }\n' % store)
+        self.args = ["-config", self.base + "/agent.hcl"]
+        self.start()
+
+    def drover(self, *words, code=0, stdin=None):
+        r = run_command(words, env={"DROVER_ADDR": "unix://" + self.socket_path}, stdin=stdin)
+        case.equal(r.code, code, "drover %s: %s%s" % (" ".join(words), r.out, r.err))
+        return r
+
+    def run(self, name, replace=(), code=0):
+        with open(EXAMPLES + name, encoding="utf-8") as f:
+            text = f.read()
+        for old, new in replace:
+            text = text.replace(old, new)
+        return self.drover("job", "run", "-", code=code, stdin=text.encode())
+
+    def start_plugin(self):
+        self.run("plugin.json", [("/usr/libexec/drover/", "/store/")])
+        case.until(lambda: "local" in self.drover("plugin", "status").out and json.loads(
+            self.drover("plugin", "status", "-json", "local").out)["NodesHealthy"] == 1, 20, "the plugin is healthy")
+
+    def running(self, job):
+        found = json.loads(self.drover("alloc", "status", "-json").out)
+        return [a["ID"] for a in found if a["JobID"] == job and a["ClientStatus"] == "running"]
+
+
+def test_one_writer_and_no_more():
+    with Node() as node:
+        node.wait_ready()
+        case.contains(node.drover("volume", "create", EXAMPLES + "volume.json", code=1).err, "local")
+        node.start_plugin()
+        case.contains(node.drover("volume", "create", EXAMPLES + "volume.json").out, 'Volume "demo" is created')
+        node.run("writer.json")
+        writer = node.running("writer")[0]
+        # The second one is refused with the reason, and never mounts.
+        r = node.run("writer.json", [('"writer"', '"writer2"')], code=2)
+        case.contains(r.out, "volume max claims reached")
+        case.contains(r.out, writer)
+        case.equal(node.running("writer2"), [])
+        case.contains(node.drover("volume", "delete", "demo", code=1).err, "in use")
+        case.contains(node.drover("volume", "status", "de").out, writer[:8] + "    write")
+        case.contains(node.drover("status").out.splitlines()[0], "writer2 is pending")
+        node.drover("job", "stop", "-purge", "writer2")
+        node.drover("job", "stop", "writer")
+        case.until(lambda: json.loads(node.drover("volume", "status", "-json", "demo").out)["WriteAllocs"] in ({}, None), 10,
+                   "the claim to be released")
+        case.contains(node.drover("volume", "delete", "demo").out, "is deleted")
+        case.equal(node.drover("volume", "status").out, "No volumes\n")
+        case.equal(node.drover("leaks").out, "no leaks\n")
+
+
+def test_a_volume_cannot_be_used_while_its_plugin_is_away():
+    with Node() as node:
+        node.wait_ready()
+        node.start_plugin()
+        node.drover("volume", "create", EXAMPLES + "volume.json")
+        node.drover("job", "stop", "csi-local")
+        case.equal(node.drover("plugin", "status").out, "No plugins\n")
+        case.contains(node.drover("status").out, "Problem: volume demo cannot be used")
+        r = node.run("writer.json", code=2)
+        case.contains(r.out, "local")
+        case.equal(node.running("writer"), [])
+        # It runs as soon as the plugin is there again, without being asked for again.
+        node.start_plugin()
+        case.until(lambda: node.running("writer"), 15, "the writer runs")
+        node.drover("node", "drain", "-yes")
+        case.equal(node.drover("leaks").out, "no leaks\n")
+
+
+case.run(globals())
