@@ -31,6 +31,7 @@ struct exec_state {
 	char boot_id[BOOT_ID_SIZE];
 	struct exec_cached_user users[EXEC_USERS_MAX];
 	struct exe_setup setup; /* of the start in hand */
+	bool started;           /* the request before was a start */
 };
 
 /* What a run is made of, on its way into the executor. All -1 before. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/crash.h"
 #include "common/fd.h"
 #include "common/privs.h"
 #include "exec-helper/exec.h"
@@ -81,7 +82,8 @@ enter_exec(struct exec_state *s, struct err *e)
 		if (r < 0)
 			return err_set(e, r, "enter cgroup %s/exec", s->args->cgroup);
 	}
-	/* All executors share one weight, while each task has its own: beside a thousand busy tasks theirs must be the highest. */
+	/* All executors share one weight, while each task has its own: beside a thousand busy tasks
+	 * theirs must be the highest. */
 	(void)fd_write_file(s->cgroup.exec[CGROUP_V2], "cpu.weight", "10000");
 	if (s->cgroup.exec[CGROUP_CPU] >= 0)
 		(void)fd_write_file(s->cgroup.exec[CGROUP_CPU], "cpu.shares", "262144");
@@ -155,7 +157,11 @@ init(void *arg, const struct proc_args *args, struct err *e)
 static void
 reap_children(void *arg)
 {
-	(void)arg;
+	struct exec_state *s = arg;
+
+	if (s->started)
+		CRASH_POINT(EXEC_AFTER_REPLY);
+	s->started = false;
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
 }

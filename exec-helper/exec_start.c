@@ -129,6 +129,7 @@ exec_on_task_start(
 		r = err_set(e, r, "start the executor of run %s", run.name);
 		goto undo_run;
 	}
+	s->started = true;
 	CRASH_POINT(EXEC_AFTER_CLONE);
 	exec_run_done(&run);
 	return 0;

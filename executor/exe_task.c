@@ -163,6 +163,7 @@ run_task(void *arg)
 	int r;
 
 	x->child_step = EXE_STEP_CGROUP;
+	CRASH_POINT(EXE_AFTER_TASK_CLONE);
 	if ((r = enter_cgroups(x)) < 0)
 		stop_child(x, -r);
 	x->child_step = EXE_STEP_USER;

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""exec-helper and executor killed at each of their crash points: what is left is found, ended and taken away."""
+import mmap
+import os
+import re
+import signal
+import struct
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import ROOT, build_dir, case  # noqa: E402
+
+CRASH = os.path.join(build_dir(), "crash")
+if not os.path.exists(CRASH + "/drover-exec-helper"):
+    case.skip("no build with crash points (make CRASH=1 BUILD=%s)" % CRASH)
+os.environ["DROVER_BUILD"] = CRASH
+from lib import exe, helper, ipc, runs  # noqa: E402
+
+with open(ROOT + "/common/crash_points.def", encoding="utf-8") as def_file:
+    POINTS = re.findall(r"^CRASH_DEF\((\w+),", def_file.read(), re.M)
+
+
+class Page:
+    """The page by which a point is armed, and which counts the hits."""
+
+    def __init__(self):
+        self.path = case.directory() + "/page"
+        with open(self.path, "wb") as f:
+            f.write(b"\0" * 4096)
+        with open(self.path, "r+b") as f:
+            self.map = mmap.mmap(f.fileno(), 4096)
+        self.env = {"DROVER_CRASH_PAGE": self.path}
+
+    def arm(self, point):
+        self.map[0:4] = struct.pack("<I", POINTS.index(point) + 1)
+
+    def armed(self):
+        return struct.unpack("<I", self.map[0:4])[0] != 0
+
+    def hits(self, point):
+        at = 4 * (2 + POINTS.index(point))
+        return struct.unpack("<I", self.map[at:at + 4])[0]
+
+
+def nothing_is_left(r, run):
+    """What the supervisor does about a run whose executor is gone, and what must be true then."""
+    case.until(lambda: not r.answers(run), 10, "the end of the run's executor")
+    record = r.record(run)
+    r.reap(run)
+    case.equal(r.list(), [], "runs")
+    case.equal(os.listdir(r.places.data + "/run") + os.listdir(r.places.runtime + "/x"), [], "records and sockets")
+    for name, path in r.places.cgroup_dirs().items():
+        below = [d for d in os.scandir(path + ("/tasks" if name == "v2" else "/runs")) if d.is_dir()]
+        case.equal(below, [], "cgroups in " + name)
+    return record
+
+
+def executors(r):
+    with open(r.places.cgroup_dirs()["v2"] + "/exec/cgroup.procs", encoding="ascii") as f:
+        return [int(line) for line in f]
+
+
+def crash_in_helper(r, page, point):
+    run, req = r.request()
+    page.arm(point)
+    if point.startswith("EXEC_REAP"):
+        r.send(req, exe.spec("true"))
+        case.until(lambda: not r.answers(run), 10, "the end of the task")
+        case.raises((ipc.Error, OSError), r.reap, run)
+    elif point == "EXEC_AFTER_REPLY":
+        r.send(req, exe.spec("sleep", ["1000"]))
+    else:
+        case.raises((ipc.Error, OSError), r.send, req, exe.spec("sleep", ["1000"]))
+    case.equal(r.helper.wait(), 137, "exec-helper's exit")
+    r.restart()
+    if point in ("EXEC_AFTER_CLONE", "EXEC_AFTER_REPLY"):  # the run goes on without its exec-helper
+        record = r.wait_state(run, exe.EXE_RUNNING)
+        case.equal(r.send(req, exe.spec("sleep", ["1000"]))["existed"], True, point)
+        with r.connect(run) as c:
+            case.equal(c.hello["task_pid"], record["task_pid"])
+            c.send(exe.EXE_STOP, signal=signal.SIGTERM, timeout_ms=5000)
+            c.wait_exited()
+        case.equal(nothing_is_left(r, run)["exit_signal"], signal.SIGTERM)
+        return
+    nothing_is_left(r, run)
+    case.equal(r.send(req, exe.spec("true"))["existed"], False, "the same run again")
+    r.ended(run)
+    nothing_is_left(r, run)
+
+
+def crash_in_executor(r, page, point, driver):
+    page.arm(point)
+    stays = point not in ("EXE_BEFORE_EXIT_RECORD", "EXE_AFTER_EXIT_RECORD")
+    run = r.start("sleep" if stays else "true", ["1000"] if stays else [], driver=driver)
+    case.until(lambda: not page.armed(), 10, point)
+    if point.startswith("EXE_TASK") or point == "EXE_AFTER_TASK_CLONE":  # the child died: the executor says so
+        record = r.ended(run)
+        case.equal((record["state"], record["error"]), (exe.EXE_FAILED, 10), point)
+        nothing_is_left(r, run)
+        return
+    case.until(lambda: executors(r) == [], 10, "end of the executor")
+    if driver == "EXEC":
+        events = r.places.run_cgroup(run.name) + "/cgroup.events"
+        case.until(lambda: "populated 0" in open(events, encoding="ascii").read(), 10, "a task ends with its pid 1")
+    record = nothing_is_left(r, run)
+    if point == "EXE_AFTER_EXIT_RECORD":
+        case.equal((record["state"], record["exit_code"]), (exe.EXE_ENDED, 0), point)
+    else:
+        assert record["state"] in (exe.EXE_SETTING_UP, exe.EXE_RUNNING), point
+
+
+def normal_run(r):
+    run = r.start("echo", ["well"])
+    case.equal(r.ended(run)["exit_code"], 0)
+    case.equal(r.log(run), "well\n")
+    nothing_is_left(r, run)
+
+
+def test_exec_helper_at_each_point():
+    page = Page()
+    with runs.Runs(env=page.env) as r:
+        for point in [p for p in POINTS if p.startswith("EXEC_")]:
+            crash_in_helper(r, page, point)
+            normal_run(r)
+            print("    %-28s %d hits" % (point, page.hits(point)))
+
+
+def test_executor_at_each_point():
+    page = Page()
+    with runs.Runs(env=page.env) as r:
+        for driver in ("RAW_EXEC", "EXEC"):
+            for point in [p for p in POINTS if p.startswith("EXE_")]:
+                crash_in_executor(r, page, point, driver)
+                normal_run(r)
+                print("    %-28s %-8s %d hits" % (point, driver, page.hits(point)))
+
+
+def test_killed_at_random_while_tasks_start():
+    with runs.Runs() as r:
+        started = []
+        for i in range(30):
+            for _ in range(3):
+                run, req = r.request(driver="EXEC" if i % 2 else "RAW_EXEC")
+                r.ipc.send("EXEC_TASK_START_REQ", req, [fd := helper.memfd_sealed(exe.spec("sleep", ["1000"]))])
+                os.close(fd)
+                started.append(run)
+            if i % 3 == 0:
+                r.helper.kill()
+                r.helper.wait()
+                r.restart()
+            else:
+                for pid in executors(r)[i % 4::4]:
+                    os.kill(pid, signal.SIGKILL)
+        r.helper.stop()
+        r.helper = r._helper()
+        known = set(r.list())
+        for run in started:
+            if run.name in known:
+                r.reap(run)
+        case.until(lambda: executors(r) == [], 10, "end of the executors")
+        case.equal(r.list(), [])
+        normal_run(r)
+
+
+case.run(globals())
