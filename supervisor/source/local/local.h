@@ -216,6 +216,9 @@ int local_volume_id(const struct volume_request *vr, int64_t index, char **ret);
 /* Could the alloc that slot needs claim it now? 0 or -errno with the sentence. */
 int local_volume_check(
     struct local *l, const struct local_slot *slot, const struct volume_request *vr, struct err *e);
+/* Takes the claims of an alloc that is being placed, so that no other is placed for the same slot
+ * of a volume. */
+void local_volume_reserve(struct local *l, struct sup_alloc *sa);
 void local_volume_claim(struct source *s, struct sup_alloc *sa, const struct volume_request *vr,
     claim_cb *cb, void *arg);
 void local_volume_release(struct source *s, struct sup_alloc *sa, const struct volume_request *vr);

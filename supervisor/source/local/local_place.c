@@ -340,6 +340,7 @@ local_place(struct local *l, struct local_slot *slot, struct local_eval *ev, str
 		alloc_changed(l->base.sup, before->sa);
 		local_alloc_done(l, before);
 	}
+	local_volume_reserve(l, sa);
 	client_alloc_run(l->base.sup, sa);
 	return 0;
 }

@@ -320,6 +320,20 @@ take_claim(struct local *l, struct sup_alloc *sa, const struct volume_request *v
 }
 
 void
+local_volume_reserve(struct local *l, struct sup_alloc *sa)
+{
+	for (size_t i = 0; i < sa->group->volumes.n; i++) {
+		const struct volume_request *vr = &sa->group->volumes.v[i].value;
+		struct local_volume *lv;
+		struct err e = { 0 };
+
+		/* It fitted just now; if not even so, the alloc's own claim says why. */
+		if (vr->type == VOLUME_CSI && take_claim(l, sa, vr, &lv, &e) < 0)
+			log_warn("allocation %s: %s", sa->a.id, e.msg);
+	}
+}
+
+void
 local_volume_claim(struct source *s, struct sup_alloc *sa, const struct volume_request *vr,
     claim_cb *cb, void *arg)
 {
