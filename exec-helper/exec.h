@@ -78,7 +78,7 @@ void exec_run_done(struct exec_run *run);
 int exec_spawn_executor(struct exec_state *s, const struct exec_run *run);
 /* This binary as `--lookup name` with its stdout on out, in a cgroup of its own by which it can be
  * killed. pid or -errno. */
-pid_t exec_spawn_lookup(const char *name, int out, int cgroup);
+pid_t exec_spawn_lookup(const char *name, int out, int cgroup, int *ret_pidfd);
 
 /* exec_template.c: the mount namespace that executors of exec tasks copy. A descriptor, or -errno.
  */

@@ -90,7 +90,7 @@ static void __attribute__((noreturn)) run_lookup(void *arg)
 }
 
 pid_t
-exec_spawn_lookup(const char *name, int out, int cgroup)
+exec_spawn_lookup(const char *name, int out, int cgroup, int *ret_pidfd)
 {
 	char *argv[] = { (char[]){ "drover-exec-helper" }, (char[]){ "--lookup" },
 		(char *)(uintptr_t)name, NULL };
@@ -98,5 +98,5 @@ exec_spawn_lookup(const char *name, int out, int cgroup)
 	struct spawn sp = { .argv = argv, .envp = envp, .error = out };
 
 	return clone_call(
-	    CLONE_VM | CLONE_VFORK | CLONE_INTO_CGROUP, cgroup, NULL, run_lookup, &sp);
+	    CLONE_VM | CLONE_VFORK | CLONE_INTO_CGROUP, cgroup, ret_pidfd, run_lookup, &sp);
 }

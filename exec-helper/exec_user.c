@@ -34,34 +34,62 @@ now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* Reads the whole answer or gives up at the deadline. */
+/* Waits until fd can be read; a pidfd can when its process has ended. */
 static int
-read_answer(int fd, struct exe_user *ret)
+wait_fd(int fd, uint64_t end_ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	uint64_t end = now_ms() + EXEC_LOOKUP_MS, now;
+	uint64_t now;
+
+	while ((now = now_ms()) < end_ms) {
+		int n = poll(&p, 1, (int)(end_ms - now));
+
+		if (n > 0)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+	}
+	return -ETIMEDOUT;
+}
+
+/* Reads the whole answer or gives up at the deadline. */
+static int
+read_answer(int fd, uint64_t end_ms, struct exe_user *ret)
+{
 	size_t got = 0;
 
 	while (got < sizeof *ret) {
-		ssize_t n;
+		int r = wait_fd(fd, end_ms);
+		ssize_t n = r < 0 ? 0 : read(fd, (char *)ret + got, sizeof *ret - got);
 
-		now = now_ms();
-		if (now >= end || poll(&p, 1, (int)(end - now)) == 0)
-			return -ETIMEDOUT;
-		n = read(fd, (char *)ret + got, sizeof *ret - got);
-		if (n == 0)
-			return -EBADMSG;
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		got += n > 0 ? (size_t)n : 0;
+		if (r < 0)
+			return r;
+		if (n <= 0)
+			return n < 0 ? -errno : -EBADMSG;
+		got += (size_t)n;
 	}
 	return 0;
+}
+
+/*
+ * Nothing of it stays, whatever it started. The cgroup is made anew each time: once killed, kernels
+ * from 6.13 on kill at once what is cloned into it.
+ */
+static void
+remove_lookup(struct exec_state *s, int dir)
+{
+	int exec = s->cgroup.exec[CGROUP_V2];
+
+	if (cgroup_rmdir(exec, "lookup") < 0 && cgroup_kill(dir) == 0 &&
+	    cgroup_wait_empty(dir, EXEC_LOOKUP_MS) == 0)
+		(void)cgroup_rmdir(exec, "lookup");
 }
 
 static int
 ask_child(struct exec_state *s, const char *name, struct exe_user *ret)
 {
-	cleanup_close int dir = -1, out = -1, in = -1;
+	cleanup_close int dir = -1, out = -1, in = -1, pidfd = -1;
+	uint64_t end = now_ms() + EXEC_LOOKUP_MS;
 	int pipes[2], status, r;
 	pid_t pid;
 
@@ -72,17 +100,21 @@ ask_child(struct exec_state *s, const char *name, struct exe_user *ret)
 		return -errno;
 	in = pipes[0];
 	out = pipes[1];
-	pid = exec_spawn_lookup(name, out, dir);
+	pid = exec_spawn_lookup(name, out, dir, &pidfd);
 	if (pid < 0)
 		return (int)pid;
 	close_p(&out);
 	out = -1;
-	r = read_answer(in, ret);
-	if (r < 0)
+	r = read_answer(in, end, ret);
+	/* Only one that does not end is killed: the others' exit status is part of the answer. */
+	if (wait_fd(pidfd, end) < 0) {
 		(void)cgroup_kill(dir);
+		r = -ETIMEDOUT;
+	}
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
+	remove_lookup(s, dir);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NOT_FOUND)
 		return -ENOENT;
 	return r == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0) ? -ECHILD : r;

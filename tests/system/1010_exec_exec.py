@@ -82,7 +82,7 @@ def test_masks_set_uid_and_devices():
 
 def test_directories_logs_and_stdout():
     with runs.Runs() as r:
-        run = r.start("sh", ["-c", "echo to stdout > /dev/stdout; echo to stderr > /dev/stderr; sleep 0.2; cat /alloc/logs/web.stdout.0;"
+        run = r.start("sh", ["-c", "echo to stdout > /dev/stdout; echo to stderr > /dev/stderr; while [ ! -s /alloc/logs/web.stdout.0 ]; do sleep 0.02; done; head -n 1 /alloc/logs/web.stdout.0;"
                              "touch /alloc/logs/x; touch /alloc/data/a /local/b /tmp/c /dev/shm/d /secrets/e; cat /secrets/token;"
                              "echo > /dev/null && tty; ls -d /mnt /home /root /var /run"],
                       driver="EXEC", secrets={"token": b"sesame\n"})

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program in the supervisor's place asks exec-helper for what it must not get."""
+import os
+import sys
+import time
+import uuid
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import case, exe, helper, ipc, runs  # noqa: E402
+
+
+def refused(r, text, spec=None, **fields):
+    run, req = r.request(**fields)
+    before = r.list()
+    e = case.raises(ipc.RequestError, r.send, req, spec or exe.spec("true"))
+    case.contains(str(e), text, str(fields))
+    case.equal(r.list(), before, "runs after a refusal")
+    return run
+
+
+def fails(r, step, spec, **fields):
+    run, req = r.request(**fields)
+    r.send(req, spec)
+    record = r.ended(run)
+    case.equal((record["state"], record["step"]), (exe.EXE_FAILED, step), str(fields))
+    r.reap(run)
+    return record
+
+
+def normal(r):
+    case.equal(r.output("echo", ["well"]), "well\n")
+
+
+def test_fields_that_are_wrong():
+    with runs.Runs() as r:
+        for value in (b"", b"\0" * 16, b"x" * 15, b"x" * 17, b"x" * 300):
+            refused(r, "the run's id is none", run=value)
+        for value in (b"\0" * 16, b"x" * 15, b"x" * 17):
+            run, req = r.request()
+            case.contains(str(case.raises(ipc.RequestError, r.send, dict(req, alloc=value), exe.spec("true"))), "alloc's id")
+        for task in ("", ".", "..", "a/b", "/", "../../etc", "alloc", ".hidden", "x" * 129, "a b", "a\nb", "ä"):
+            run, req = r.request()
+            case.contains(str(case.raises(ipc.RequestError, r.send, dict(req, task=task), exe.spec("true"))), "task's name", task)
+        for user in ("..", "-x", "a:b", "a/b", "a b", "x" * 300, "4294967295", "99999999999"):
+            e = case.raises(ipc.RequestError, r.start, "true", user=user)
+            assert "is not a user name" in str(e) or "does not exist" in str(e), (user, str(e))
+        for fields, text in (({"driver": "NONE"}, "driver 0 is not known"), ({"kill_signal": 0}, "kill signal"),
+                             ({"kill_signal": 65}, "kill signal"), ({"log_max_files": 0}, "logs need"),
+                             ({"log_max_files": 1001}, "logs need"), ({"log_max_bytes": 0}, "logs need"),
+                             ({"pid_mode": 2}, "namespace mode"), ({"ipc_mode": 7}, "namespace mode"),
+                             ({"csi_plugin": 4}, "plugin kind"), ({"csi_plugin": 1, "plugin": "../x"}, "plugin's name"),
+                             ({"plugin": "x"}, "plugin's name"), ({"mounts": [{"kind": 0}]}, "mount kind"),
+                             ({"mounts": [{"kind": 5}]}, "mount kind"), ({"mounts": [{"kind": 3}]}, "only a csi_plugin"),
+                             ({"mounts": [{"kind": 1, "name": ""}]}, "is not configured"),
+                             ({"mounts": [{"kind": 1, "name": "../../etc"}]}, "is not configured"),
+                             ({"mounts": [{"kind": 2}]}, "place or proof"),
+                             ({"mounts": [{"kind": 1, "name": "x"}] * 33}, "more than 32")):
+            refused(r, text, **fields)
+        refused(r, "open the log directory", alloc=uuid.uuid4().bytes)
+        normal(r)
+
+
+def test_specs_that_are_none():
+    with runs.Runs() as r:
+        good = exe.spec("true")
+        for spec in (b"", b"x", good[:-1], good + b"\0", good + good, b"\0" * 4096, exe.spec_entry(2, "arg"),
+                     good + exe.spec_entry(8, "x"), good + exe.spec_entry(3, "no-equals"), good + exe.spec_entry(3, "=x"),
+                     good + exe.spec_entry(5, "relative"), good + exe.spec_entry(6, "name"), good + exe.spec_entry(7, "data"),
+                     good + exe.spec_entry(6, "../../x") + exe.spec_entry(7, "d"), good + exe.spec_entry(6, ".new") + exe.spec_entry(7, "d"),
+                     good + exe.spec_entry(1, b"a\0b"), good + b"\x02\0\0\0\xff\xff\xff\xff", good + exe.spec_entry(4, "dest") * 33,
+                     good + exe.spec_entry(2, "x") * 4096, good + exe.spec_entry(2, "x" * (1 << 20))):
+            fails(r, exe.EXE_STEP_SPEC, spec)
+        fails(r, exe.EXE_STEP_SPEC, exe.spec("true", mounts=["/x"]), driver="EXEC")
+        normal(r)
+
+
+def test_descriptors_that_are_none():
+    with runs.Runs() as r:
+        unsealed = os.memfd_create("x")
+        os.write(unsealed, exe.spec("true"))
+        directory = os.open("/etc", os.O_RDONLY)
+        pipe = os.pipe()
+        for fd in (unsealed, directory, pipe[0], os.open("/etc/passwd", os.O_RDONLY), os.open("/", os.O_PATH)):
+            run, req = r.request()
+            r.ipc.call("EXEC_TASK_START_REQ", req, [fd])
+            record = r.ended(run)
+            case.equal((record["state"], record["step"]), (exe.EXE_FAILED, exe.EXE_STEP_SPEC))
+            os.close(fd)
+        os.close(pipe[1])
+        normal(r)
+
+
+def test_packets_that_break_protocol_end_it():
+    with runs.Runs() as r:
+        _, req = r.request()
+        message = ipc.BY_NAME["EXEC_TASK_START_REQ"]
+        body = ipc.encode(message.message, req)
+        fd = helper.memfd_sealed(exe.spec("true"))
+        for raw, fds in ((body + ipc.varint(99 << 3) + b"\1", [fd]), (body + ipc.encode_field(message.message.field("user"), "a") * 2, [fd]),
+                         (body, []), (body, [fd, fd]), (body[:-1], [fd]), (body + b"\0" * 40000, [fd])):
+            r.ipc.send_raw(message.no, raw, fds)
+            case.equal(r.helper.wait(), 1, "exec-helper's exit")
+            r.restart()
+            normal(r)
+        os.close(fd)
+        for name in ("MNT_ALLOC_DIR_MAKE_REQ", "EXEC_TASK_START_REP", "HB_BEAT_REQ"):
+            r.ipc.send_raw(ipc.BY_NAME[name].no, b"")
+            case.equal(r.helper.wait(), 1, "exec-helper's exit")
+            r.restart()
+        normal(r)
+
+
+def test_disabled_drivers_and_denied_users():
+    with runs.Runs("", dev=False) as r:
+        refused(r, "driver raw_exec is not enabled")
+        case.equal(r.output("echo", ["well"], driver="EXEC"), "well\n")
+    config = 'plugin "raw_exec" { config { enabled = true  denied_host_uids = "0,1000-2000"  denied_host_gids = "38" } }'
+    with runs.Runs(config, dev=False) as r:
+        for user in ("", "root", "0", "1000", "1500", "2000"):
+            refused(r, "is disallowed: uid", user=user)
+        case.equal(r.output("id", ["-u"], user="2001"), "2001\n")
+        refused(r, "is disallowed: gid 38 is denied", user="list")
+
+
+def test_runs_of_others_and_none():
+    with runs.Runs() as r:
+        for run in (b"", b"x" * 15, b"\0" * 16, b"x" * 17):
+            case.raises(ipc.RequestError, r.ipc.call, "EXEC_RUN_REAP_REQ", {"run": run})
+        case.equal(r.ipc.call("EXEC_RUN_REAP_REQ", {"run": os.urandom(16)})["killed"], False)
+        # A link in the place of a log directory or of the task's directory leads nowhere.
+        for path, step in (("logs/%s", None), ("alloc/%s/web", exe.EXE_STEP_CWD), ("secrets/%s/web", exe.EXE_STEP_SECRETS)):
+            alloc = r.make_alloc()
+            at = "%s/%s" % (r.places.data, path % uuid.UUID(bytes=alloc))
+            os.system("rm -rf %s" % at)
+            os.symlink("/etc", at)
+            if step is None:
+                refused(r, "log directory", alloc=alloc)
+            else:
+                case.equal(fails(r, step, exe.spec("true"), alloc=alloc)["error"] in (20, 40), True)
+        normal(r)
+
+
+def test_a_look_up_that_hangs_is_killed_at_its_deadline():
+    # Last, because from here on this process has a mount namespace of its own.
+    case.equal(helper.libc.unshare(0x00020000), 0, "unshare")
+    helper.mount(None, "/", None, helper.MS_REC | helper.MS_PRIVATE)
+    with runs.Runs() as r:
+        normal(r)
+        fifo = case.directory() + "/passwd"
+        os.mkfifo(fifo)
+        helper.mount(fifo, "/etc/passwd", None, 4096)
+        began = time.monotonic()
+        refused(r, "took longer than 2000 ms", user="daemon")
+        took = time.monotonic() - began
+        assert 1.9 < took < 3, took
+        normal(r)  # root is remembered
+        case.equal(os.path.exists(r.places.cgroup_dirs()["v2"] + "/exec/lookup"), False, "look-ups left")
+        helper.umount("/etc/passwd")
+        case.equal(r.output("id", ["-u"], user="daemon"), "1\n")
+
+
+case.run(globals())
