@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* fuzz_cli_http.c: the command's HTTP parser, with any answer cut into pieces. Runs in: a fuzzer.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli_http.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static uint8_t body[1 << 16];
 static size_t body_len;
@@ -17,8 +15,7 @@ take_body(void *arg, const void *data, size_t len, struct err *e)
 	struct cli_http_parser *p = arg;
 
 	(void)e;
-	if (p->status < 200 || len == 0)
-		abort();
+	HOLDS(p->status >= 200 && len > 0);
 	for (size_t i = 0; i < len && body_len < sizeof body; i++)
 		body[body_len++] = ((const uint8_t *)data)[i];
 	return 0;
@@ -43,8 +40,7 @@ parse(const uint8_t *data, size_t size, size_t step, struct outcome *o)
 	o->r = 0;
 	for (size_t at = 0; at < size && o->r == 0; at += step)
 		o->r = cli_http_parser_feed(&p, data + at, size - at < step ? size - at : step, &e);
-	if (o->r < 0 && (e.code != o->r || e.msg[0] == '\0'))
-		abort();
+	HOLDS(o->r == 0 || (e.code == o->r && e.msg[0] != '\0'));
 	o->end = o->r == 0 ? cli_http_parser_end(&p, &e) : 0;
 	o->status = p.status;
 	o->state = p.state;
@@ -62,9 +58,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* However the bytes arrive, they mean the same. */
 	parse(data + 1, size - 1, size, &whole);
 	parse(data + 1, size - 1, data[0] % 16 + 1, &pieces);
-	if (whole.r != pieces.r || whole.end != pieces.end || whole.status != pieces.status ||
-	    whole.state != pieces.state || whole.body_len != pieces.body_len ||
-	    memcmp(whole.body, pieces.body, whole.body_len) != 0)
-		abort();
+	HOLDS(whole.r == pieces.r && whole.end == pieces.end);
+	HOLDS(whole.status == pieces.status && whole.state == pieces.state);
+	HOLDS(whole.body_len == pieces.body_len &&
+	      memcmp(whole.body, pieces.body, whole.body_len) == 0);
 	return 0;
 }
