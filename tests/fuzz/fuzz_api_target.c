@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+/* fuzz_api_target.c: a request's target, taken apart, decoded and routed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/api/api.h"
+#include "supervisor/api/api_router.h"
+#include "tests/fuzz/fuzz.h"
+
+static void
+serve(struct sup *sup, struct api_req *req)
+{
+	(void)sup;
+	(void)req;
+}
+
+static const struct api_route routes[] = {
+	{ "GET", "/v1/jobs", serve, false },
+	{ "PUT", "/v1/job/:id", serve, true },
+	{ "GET", "/v1/volume/csi/:id", serve, false },
+	{ "GET", "/:a/:b/:c/:d", serve, false },
+	{ "GET", "/:a/:b/:c/:d/:e", serve, false },
+	{ 0 },
+};
+static const struct api_route *const tables[] = { routes, NULL };
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *uri = strndup((const char *)data, size);
+	const struct api_route *route;
+	struct api_target t;
+	struct err e = { 0 };
+
+	if (!uri)
+		return 0;
+	if (api_target_parse(uri, &t, &e) == 0) {
+		/* Whatever is handed out lies in one buffer, which decoding never outgrows. */
+		for (unsigned i = 0; i < t.n_components; i++)
+			HOLDS(strlen(t.components[i]) <= strlen(uri));
+		for (unsigned i = 0; i < t.n_query; i++)
+			HOLDS(api_target_query(&t, t.query[i].name) != NULL);
+		if (api_route_find(tables, "GET", &t, &route) == 0)
+			HOLDS(t.n_params <= API_PARAMS_MAX && route->fn == serve);
+	}
+	api_target_done(&t);
+	free(uri);
+	return 0;
+}

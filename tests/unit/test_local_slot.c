@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_local_slot.c: every combination of facts about a slot, and what may follow from it. */
+#include <stdio.h>
+
+#include "supervisor/source/local/local_slot.h"
+#include "tests/unit/unit.h"
+
+static const struct {
+	const char *story;
+	struct local_slot_facts f;
+	enum local_slot_action action;
+} cases[] = {
+	{ "an empty slot of a job that runs", { .wanted = true }, LOCAL_SLOT_PLACE },
+	{ "an empty slot of a job that is stopped", { 0 }, LOCAL_SLOT_KEEP },
+	{ "it runs as it should", { .wanted = true, .exists = true }, LOCAL_SLOT_KEEP },
+	{ "the job is stopped", { .exists = true }, LOCAL_SLOT_STOP },
+	{ "the job is stopped, it stops already", { .exists = true, .told_to_stop = true },
+	    LOCAL_SLOT_KEEP },
+	{ "the job is stopped, it has ended by itself", { .exists = true, .ended = true },
+	    LOCAL_SLOT_KEEP },
+	{ "a new version changes it",
+	    { .wanted = true, .exists = true, .outdated = LOCAL_UPDATE_REPLACE },
+	    LOCAL_SLOT_REPLACE },
+	{ "a new version leaves it",
+	    { .wanted = true, .exists = true, .outdated = LOCAL_UPDATE_IN_PLACE },
+	    LOCAL_SLOT_UPDATE },
+	{ "it stops for its successor", { .wanted = true, .exists = true, .told_to_stop = true },
+	    LOCAL_SLOT_WAIT },
+	{ "it has ended for its successor",
+	    { .wanted = true, .exists = true, .told_to_stop = true, .ended = true },
+	    LOCAL_SLOT_PLACE },
+	{ "it has ended but its volumes are not given back",
+	    { .wanted = true,
+		.exists = true,
+		.told_to_stop = true,
+		.ended = true,
+		.holds_claims = true },
+	    LOCAL_SLOT_WAIT },
+	{ "it failed by itself", { .wanted = true, .exists = true, .ended = true },
+	    LOCAL_SLOT_KEEP },
+	{ "it failed by itself, and the job is registered again",
+	    { .wanted = true, .exists = true, .ended = true, .again = true }, LOCAL_SLOT_PLACE },
+	{ "it failed by itself, and the job has changed since",
+	    { .wanted = true, .exists = true, .ended = true, .outdated = LOCAL_UPDATE_IN_PLACE },
+	    LOCAL_SLOT_PLACE },
+	{ "its lease ended", { .wanted = true, .exists = true, .ended = true, .lease_ended = true },
+	    LOCAL_SLOT_PLACE },
+	{ "its lease ended, its volume is still mounted",
+	    { .wanted = true,
+		.exists = true,
+		.ended = true,
+		.lease_ended = true,
+		.holds_claims = true },
+	    LOCAL_SLOT_WAIT },
+	{ "registering again leaves what runs", { .wanted = true, .exists = true, .again = true },
+	    LOCAL_SLOT_KEEP },
+};
+
+START_TEST(the_table)
+{
+	ck_assert_msg(local_slot_decide(&cases[_i].f) == cases[_i].action, "%s", cases[_i].story);
+}
+END_TEST
+
+static struct local_slot_facts
+unpack(unsigned bits)
+{
+	return (struct local_slot_facts){
+		.wanted = bits & 1,
+		.again = bits & 2,
+		.exists = bits & 4,
+		.told_to_stop = bits & 8,
+		.ended = bits & 16,
+		.holds_claims = bits & 32,
+		.lease_ended = bits & 64,
+		.outdated = (enum local_outdated)(bits >> 7),
+	};
+}
+
+START_TEST(no_two_allocs_of_one_name_run_at_once)
+{
+	for (unsigned bits = 0; bits < 3 << 7; bits++) {
+		struct local_slot_facts f = unpack(bits);
+		enum local_slot_action a = local_slot_decide(&f);
+
+		if (a == LOCAL_SLOT_PLACE)
+			ck_assert_msg(f.wanted && (!f.exists || (f.ended && !f.holds_claims)),
+			    "facts %#x", bits);
+		if (a == LOCAL_SLOT_STOP || a == LOCAL_SLOT_REPLACE || a == LOCAL_SLOT_UPDATE)
+			ck_assert_msg(f.exists && !f.ended && !f.told_to_stop, "facts %#x", bits);
+		if (!f.wanted)
+			ck_assert_msg(
+			    a == LOCAL_SLOT_KEEP || a == LOCAL_SLOT_STOP, "facts %#x", bits);
+	}
+}
+END_TEST
+
+static void
+add(TCase *tc)
+{
+	tcase_add_loop_test(tc, the_table, 0, sizeof cases / sizeof cases[0]);
+	tcase_add_test(tc, no_two_allocs_of_one_name_run_at_once);
+}
+
+int
+main(void)
+{
+	return unit_run("local_slot", add);
+}
