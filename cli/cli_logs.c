@@ -10,12 +10,14 @@
 
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
+#include "cli/cli_watch.h"
 
 #define TAIL_LINES       10
 #define TAIL_GUESS       120 /* bytes of a line, for the first question */
 #define TAIL_BYTES_MAX   ((uint64_t)64 << 20)
 #define REFUSAL_MAX      4096
 #define RECONNECT_FOR_MS 15000
+#define IDLE_MS          500 /* without a byte: time to ask whether the allocation is over */
 
 static struct {
 	bool follow, err, out, tail;
@@ -310,11 +312,53 @@ step_stream(struct stream *s, struct err *e)
 	return r == 0 && s->head_len ? flush_head(s, e) : r;
 }
 
+/* Has the allocation ended, so that nothing more will be written? An agent that cannot say so just
+ * now has not. */
+static bool
+alloc_is_over(const struct stream *s)
+{
+	cleanup_free char *target = cli_target("/v1/allocation/%s", s->alloc_id);
+	cleanup_json json_t *alloc = NULL;
+	struct err e = { 0 };
+
+	return cli_api_get(s->cli, target, &alloc, &e) == 0 && cli_alloc_has_ended(alloc);
+}
+
+/* Waits for bytes of any stream, at most IDLE_MS, and takes them. 1 some came, 0 none, 2 all
+ * streams are whole, -errno. */
+static int
+step_streams(struct stream *streams, size_t n, struct err *e)
+{
+	struct pollfd fds[2];
+	size_t n_open = 0;
+	int ready, r;
+
+	for (size_t i = 0; i < n; i++) {
+		fds[i] = (struct pollfd){ .fd = streams[i].whole ? -1 : streams[i].fd,
+			.events = POLLIN };
+		n_open += !streams[i].whole;
+	}
+	if (n_open == 0)
+		return 2;
+	ready = poll(fds, n, IDLE_MS);
+	if (ready < 0)
+		return errno == EINTR ? 1 : err_set(e, -errno, "wait for the log");
+	for (size_t i = 0; i < n; i++) {
+		if (fds[i].fd < 0 || !fds[i].revents)
+			continue;
+		r = step_stream(&streams[i], e);
+		if (r < 0)
+			return r;
+	}
+	return ready > 0;
+}
+
+/* Follows until the agent ends the streams, or the allocation has ended and they are silent after
+ * that. */
 static int
 follow_streams(struct stream *streams, size_t n, struct err *e)
 {
-	struct pollfd fds[2];
-	size_t open_streams;
+	bool over = false;
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
@@ -323,23 +367,13 @@ follow_streams(struct stream *streams, size_t n, struct err *e)
 			return cli_api_explain(streams[i].cli, e);
 	}
 	for (;;) {
-		open_streams = 0;
-		for (size_t i = 0; i < n; i++) {
-			fds[i] = (struct pollfd){ .fd = streams[i].whole ? -1 : streams[i].fd,
-				.events = POLLIN };
-			open_streams += !streams[i].whole;
-		}
-		if (open_streams == 0)
+		r = step_streams(streams, n, e);
+		if (r < 0 || r == 2)
+			return r < 0 ? r : 0;
+		if (r == 0 && over)
 			return 0;
-		if (poll(fds, n, -1) < 0 && errno != EINTR)
-			return err_set(e, -errno, "wait for the log");
-		for (size_t i = 0; i < n; i++) {
-			if (fds[i].fd < 0 || !fds[i].revents)
-				continue;
-			r = step_stream(&streams[i], e);
-			if (r < 0)
-				return r;
-		}
+		if (r == 0)
+			over = alloc_is_over(&streams[0]);
 	}
 }
 

@@ -17,7 +17,8 @@ class Logs:
         self.grown, self.cut, self.ended = threading.Condition(), 0, False
         made = alloc(A1)
         made["AllocatedResources"]["Tasks"] = {t: {} for t in tasks}
-        api.json("GET", "/v1/allocation/" + A1, made)
+        self.alloc = made
+        api.json("GET", "/v1/allocation/" + A1, lambda request: self.alloc)
         api.json("GET", "/v1/allocations", [made])
         api.route("GET", "/v1/client/fs/logs/" + A1, self.serve)
         self.api, self.followers = api, 0
@@ -126,6 +127,25 @@ def test_follow_prints_at_once_and_ends_with_the_log():
         logs.end()
         r = finish(process)
         case.equal((r.code, r.out, r.err), (0, "three\n", ""))
+
+
+def test_follow_ends_with_the_allocation_and_loses_nothing():
+    with FakeApi() as api:
+        logs = Logs(api)
+        process = api.start("alloc", "logs", "-f", A1)
+        logs.wait_followers(2)
+        logs.write(b"one\n")
+        read_until(process, b"one\n")
+        # A task that is restarted is not the end.
+        logs.alloc["ClientStatus"] = "pending"
+        seen = len(api.asked("GET", "/v1/allocation/" + A1))
+        case.until(lambda: len(api.asked("GET", "/v1/allocation/" + A1)) >= seen + 2, 10, "it asks")
+        case.equal(process.poll(), None)
+        logs.alloc["ClientStatus"] = "failed"
+        logs.write(b"last\n")
+        logs.write(b"words\n", "stderr")
+        r = finish(process)
+        case.equal((r.code, r.out, r.err), (0, "last\n", "words\n"))
 
 
 def test_follow_without_a_choice_prints_both_streams():
