@@ -232,6 +232,7 @@ on_removed(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int f
 	sa->runner = NULL;
 	alloc_runner_free(ar);
 	sup->source->ops->alloc_destroyed(sup->source, sa);
+	client_look(sup);
 }
 
 static void
