@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""Jobs on one node: registered, changed, scaled, stopped, blocked, and what the evaluations say."""
+import copy
+import json
+
+from lib import api, case
+
+
+def index(alloc):
+    return int(alloc["Name"][alloc["Name"].rindex("[") + 1:-1])
+
+
+def test_a_job_is_completed_with_defaults():
+    answer = node.register({"Job": {"ID": "web", "TaskGroups": [{"Name": "g", "Tasks": [
+        {"Name": "t", "Driver": "raw_exec", "Config": {"command": "/bin/sleep", "args": ["1000"]}}]}]}})
+    case.equal(node.wait_evaluation(answer["EvalID"])["JobID"], "web")
+    node.wait_running("web")
+    job = node.ask("/v1/job/web")
+    case.equal([job[k] for k in ("Name", "Namespace", "Region", "Type", "Priority", "Datacenters", "Version", "Status")],
+               ["web", "default", "global", "service", 50, ["*"], 0, "running"])
+    group = job["TaskGroups"][0]
+    case.equal((group["Count"], group["EphemeralDisk"]["SizeMB"]), (1, 300))
+    case.equal((group["Tasks"][0]["Resources"]["CPU"], group["Tasks"][0]["Resources"]["MemoryMB"]), (100, 300))
+    for name in ("RestartPolicy", "ReschedulePolicy", "Update", "Migrate"):
+        case.equal(isinstance(group[name], dict), True, name)
+    stub = node.ask("/v1/jobs", prefix="we")[0]
+    case.equal(stub["JobSummary"]["Summary"]["g"]["Running"], 1, "running in the summary")
+    case.equal(node.ask("/v1/jobs", prefix="x"), [], "jobs of another prefix")
+    alloc = node.ask("/v1/allocation/" + node.allocs("web")[0]["ID"])
+    case.equal(alloc["Job"]["ID"], "web")
+    case.equal(alloc["Metrics"]["NodesEvaluated"], 1, "metrics")
+    case.equal(alloc["AllocatedResources"]["Tasks"]["t"]["Memory"]["MemoryMB"], 300)
+    node.purge("web")
+    node.refused(404, "job not found", "GET", "/v1/job/web")
+
+
+def test_changes_replace_only_what_changed():
+    made = api.job("two")
+    made["Job"]["TaskGroups"].append(dict(copy.deepcopy(made["Job"]["TaskGroups"][0]), Name="h"))
+    node.register(made)
+    first = {a["TaskGroup"]: a for a in node.wait_running("two", 2)}
+    unchanged = node.register(made)
+    case.equal(node.ask("/v1/job/two")["Version"], 0, "version after the same again")
+    case.equal(node.wait_evaluation(unchanged["EvalID"])["FailedTGAllocs"], None)
+    made["Job"]["TaskGroups"][1]["Tasks"][0]["Env"] = {"NEW": "1"}
+    answer = node.register(made)
+    node.wait_evaluation(answer["EvalID"])
+    second = {a["TaskGroup"]: a for a in node.wait_running("two", 2)}
+    case.equal(second["g"]["ID"], first["g"]["ID"], "the group that did not change")
+    case.equal(second["g"]["JobVersion"], 1, "its version")
+    case.equal(second["h"]["ID"] != first["h"]["ID"], True, "the group that changed has a new alloc")
+    new = node.ask("/v1/allocation/" + second["h"]["ID"])
+    case.equal((new["PreviousAllocation"], new["Name"]), (first["h"]["ID"], "two.h[0]"))
+    case.equal({a["ID"] for a in node.ask("/v1/evaluation/%s/allocations" % answer["EvalID"])},
+               {second["g"]["ID"], second["h"]["ID"]}, "allocations of the evaluation")
+    node.purge("two")
+
+
+def test_scaling_keeps_the_indexes():
+    node.register(api.job("many", count=3))
+    first = {index(a): a["ID"] for a in node.wait_running("many", 3)}
+    case.equal(sorted(first), [0, 1, 2])
+    node.register(api.job("many", count=1))
+    node.wait_allocs("many", [(0, "run", "running"), (1, "stop", "complete"), (2, "stop", "complete")])
+    node.register(api.job("many", count=4))
+    again = {index(a): a["ID"] for a in node.wait_running("many", 4)}
+    case.equal(sorted(again), [0, 1, 2, 3])
+    case.equal(again[0], first[0], "the one that stayed")
+    node.purge("many")
+
+
+def test_a_failed_alloc_stays_failed_until_somebody_asks():
+    node.register(api.job("bad", "/bin/sh", ["-c", "exit 3"]))
+    node.wait_allocs("bad", [(0, "run", "failed")])
+    case.equal(node.ask("/v1/job/bad")["Status"], "dead")
+    node.register(api.job("bad", "/bin/sh", ["-c", "exit 3"]))
+    allocs = node.wait_allocs("bad", [(0, "stop", "failed"), (0, "run", "failed")])
+    case.equal(allocs[0]["NextAllocation"], allocs[1]["ID"])
+    node.purge("bad")
+
+
+def test_stopping_an_alloc_places_another_in_its_slot():
+    node.register(api.job("stopped", count=2))
+    allocs = {index(a): a for a in node.wait_running("stopped", 2)}
+    answer = node.do("PUT", "/v1/allocation/%s/stop" % allocs[1]["ID"])
+    case.equal(node.wait_evaluation(answer["EvalID"])["TriggeredBy"], "alloc-stop")
+    after = {index(a): a for a in node.wait_running("stopped", 2)}
+    case.equal(after[0]["ID"], allocs[0]["ID"], "the other")
+    case.equal(after[1]["EvalID"], answer["EvalID"], "the new one's evaluation")
+    node.refused(404, "alloc not found", "PUT", "/v1/allocation/x/stop")
+    node.purge("stopped")
+
+
+def test_what_does_not_fit_waits_and_says_why():
+    cpu = node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])["NodeResources"]["Cpu"]["CpuShares"]
+    big = api.job("big", count=2, Resources={"CPU": cpu * 2 // 3, "MemoryMB": 20})
+    answer = node.register(big)
+    ev = node.wait_evaluation(answer["EvalID"])
+    case.equal(ev["FailedTGAllocs"]["g"]["DimensionExhausted"], {"cpu": 1})
+    case.equal(ev["QueuedAllocations"], {"g": 1})
+    case.equal(node.evaluation(ev["BlockedEval"])["Status"], "blocked")
+    job = node.ask("/v1/job/big")
+    case.equal((job["Status"], job["StatusDescription"]), ("pending", "group g: not enough cpu"))
+    node.wait_running("big", 1)
+    case.equal(node.ask("/v1/jobs", prefix="big")[0]["JobSummary"]["Summary"]["g"]["Queued"], 1, "queued")
+    # Another takes the room as soon as there is some.
+    node.register(api.job("small", Resources={"CPU": cpu * 2 // 3, "MemoryMB": 20}))
+    case.equal(node.ask("/v1/job/small")["Status"], "pending")
+    node.purge("big")
+    node.wait_running("small")
+    case.equal(node.evaluation(ev["BlockedEval"])["Status"], "complete")
+    node.purge("small")
+
+
+def test_constraints():
+    made = api.job("there")
+    made["Job"]["Constraints"] = [{"LTarget": "${attr.kernel.name}", "RTarget": "linux", "Operand": "="},
+                                  {"LTarget": "${meta.rack}", "RTarget": "r1", "Operand": "!="}]
+    node.register(made)
+    node.wait_running("there")
+    node.purge("there")
+    made["Job"]["Constraints"] = [{"LTarget": "${attr.kernel.name}", "RTarget": "windows", "Operand": ""}]
+    ev = node.wait_evaluation(node.register(made)["EvalID"])
+    case.equal(ev["FailedTGAllocs"]["g"]["ConstraintFiltered"], {"${attr.kernel.name} = windows": 1})
+    node.purge("there")
+    made["Job"]["Constraints"] = [{"LTarget": "${attr.kernel.name}", "RTarget": "l.*", "Operand": "regexp"}]
+    node.refused(400, 'operand "regexp"', "POST", "/v1/jobs", made)
+
+
+def test_stop_and_start_again():
+    node.register(api.job("pause"))
+    node.wait_running("pause")
+    answer = node.do("DELETE", "/v1/job/pause")
+    case.equal(node.wait_evaluation(answer["EvalID"])["TriggeredBy"], "job-deregister")
+    node.wait_allocs("pause", [(0, "stop", "complete")])
+    job = node.ask("/v1/job/pause")
+    case.equal((job["Stop"], job["Status"]), (True, "dead"))
+    node.register(api.job("pause"))
+    node.wait_running("pause")
+    answer = node.do("DELETE", "/v1/job/pause?purge=true")
+    case.until(lambda: not node.ask("/v1/allocations"), 20, "its allocations to be gone")
+    case.equal(node.evaluation(answer["EvalID"])["Status"], "complete", "whoever stopped it can still ask")
+    case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+
+
+def test_bad_jobs_get_a_sentence_and_lose_nothing():
+    node.register(api.job("good"))
+    before = node.wait_running("good")[0]["ID"]
+
+    def bad(part, change):
+        made = api.job("good")
+        change(made["Job"])
+        node.refused(400, part, "POST", "/v1/jobs", made)
+
+    def group(job):
+        return job["TaskGroups"][0]
+
+    bad('unknown driver "podman"', lambda j: group(j)["Tasks"][0].update(Driver="podman"))
+    bad("config.command", lambda j: group(j)["Tasks"][0].update(Config={}))
+    bad("does not exist", lambda j: group(j).update(Volumes={"d": {
+        "Name": "d", "Type": "csi", "Source": "nodata", "AccessMode": "single-node-writer",
+        "AttachmentMode": "file-system"}}))
+    bad("two tasks of this name", lambda j: group(j)["Tasks"].append(group(j)["Tasks"][0]))
+    bad("two groups of this name", lambda j: j["TaskGroups"].append(group(j)))
+    bad("no group", lambda j: j.update(TaskGroups=[]))
+    for name in ("../x", "a b", "", "x" * 300, "a\u0000b", "a/../b"):
+        made = api.job("good")
+        made["Job"]["ID"] = name
+        case.equal(node.request("POST", "/v1/jobs", made).status, 400, repr(name))
+        made = api.job("good")
+        made["Job"]["TaskGroups"][0]["Tasks"][0]["Name"] = name or "."
+        case.equal(node.request("POST", "/v1/jobs", made).status, 400, "task " + repr(name))
+    made = api.job("good")
+    made["Job"]["Namespace"] = "a/b"
+    node.refused(400, "namespace", "POST", "/v1/jobs", made)
+    case.equal(node.request("POST", "/v1/jobs", {"Job": api.job("good")["Job"], "EnforceIndex": True,
+                                                 "JobModifyIndex": 0}).status, 409, "index")
+    case.equal([j["ID"] for j in node.ask("/v1/jobs")], ["good"], "jobs")
+    case.equal(node.ask("/v1/job/good")["Version"], 0, "version")
+    case.equal(node.wait_running("good")[0]["ID"], before, "its alloc")
+    node.purge("good")
+
+
+def test_terminal_allocs_are_forgotten_oldest_first():
+    made = api.job("churn", "/bin/true", count=30)
+    for _ in range(3):
+        node.register(made)
+        case.until(lambda: all(a["ClientStatus"] in ("complete", "failed") for a in node.allocs("churn")), 60, "all to end")
+    case.until(lambda: len(node.allocs("churn")) <= 80, 20, "the oldest to be forgotten")
+    latest = [a for a in node.allocs("churn") if a["DesiredStatus"] == "run"]
+    case.equal(len(latest), 30, "allocations that stand for their slots")
+    node.purge("churn")
+
+
+def test_a_wish_survives_the_supervisor():
+    node.register(api.job("long", "/bin/sh", ["-c", "trap '' INT; while :; do sleep 0.1; done"], KillTimeout=3 * 10**9))
+    old = node.wait_running("long")[0]
+    changed = api.job("long", "/bin/sh", ["-c", "sleep 1000"])
+    answer = node.register(changed)
+    case.equal(node.evaluation(answer["EvalID"])["Status"], "pending", "it waits for the old one")
+    node.kill("supervisor")
+    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 10, "the next supervisor")
+    case.equal(node.wait_evaluation(answer["EvalID"])["Status"], "complete")
+    new = node.wait_running("long")[0]
+    case.equal(node.ask("/v1/allocation/" + new["ID"])["PreviousAllocation"], old["ID"])
+    node.purge("long")
+
+
+def test_drain():
+    node.register(api.job("ship", count=2))
+    node.wait_running("ship", 2)
+    node_id = node.ask("/v1/nodes")[0]["ID"]
+    path = "/v1/node/%s/drain" % node_id
+    node.refused(400, "DrainSpec", "PUT", path, {"DrainSpec": 7})
+    node.do("PUT", path, {"DrainSpec": {"Deadline": 10**10, "IgnoreSystemJobs": False}, "MarkEligible": False})
+    case.until(lambda: node.ask("/v1/node/" + node_id)["DrainStrategy"] is None, 20, "the drain to end")
+    case.equal(node.ask("/v1/node/" + node_id)["SchedulingEligibility"], "ineligible")
+    node.wait_allocs("ship", [(0, "stop", "complete"), (1, "stop", "complete")])
+    case.equal(node.ask("/v1/job/ship")["Status"], "pending")
+    node.kill("supervisor")
+    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 10, "the next supervisor")
+    case.equal(node.ask("/v1/node/" + node_id)["SchedulingEligibility"], "ineligible", "eligibility after a restart")
+    node.do("PUT", path, {"DrainSpec": None, "MarkEligible": True})
+    node.wait_running("ship", 2)
+    node.purge("ship")
+
+
+def test_nothing_is_left():
+    case.equal(json.loads(node.request("GET", "/v1/agent/leaks").body), [], "leaks")
+
+
+with api.Node() as node:
+    case.run(globals())

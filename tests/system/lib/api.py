@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The API of a whole agent, as a client of its control socket.
+
+    with api.Node() as node:
+        node.register(api.job("web", "/bin/sleep", ["1000"]))
+        node.wait_running("web")
+"""
+import http.client
+import json
+import urllib.parse
+
+from . import agent, case
+
+
+class Connection(http.client.HTTPConnection):
+    def __init__(self, of, timeout):
+        super().__init__("localhost", timeout=timeout)
+        self.of = of
+
+    def connect(self):
+        self.sock = self.of.connect()
+        self.sock.settimeout(self.timeout)
+
+
+class Answer:
+    def __init__(self, response):
+        self.status, self.headers, self.body = response.status, response.headers, response.read()
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+
+def task(name, command, args=(), driver="raw_exec", **more):
+    made = {"Name": name, "Driver": driver, "Config": {"command": command, "args": list(args)}, "KillTimeout": 2 * 10**9,
+            "Resources": {"CPU": 20, "MemoryMB": 20}}
+    made.update(more)
+    return made
+
+
+def job(name, command="/bin/sleep", args=("1000",), count=1, driver="raw_exec", group=None, **more):
+    """A service of one group `g` with one task `t`, which is not restarted."""
+    made = {"Name": "g", "Count": count, "Tasks": [task("t", command, args, driver, **more)],
+            "RestartPolicy": {"Attempts": 0, "Interval": 10**10, "Delay": 10**8, "Mode": "fail"}}
+    made.update(group or {})
+    return {"Job": {"ID": name, "Type": "service", "Datacenters": ["*"], "TaskGroups": [made]}}
+
+
+class Node(agent.Agent):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.wait_ready()
+
+    def __exit__(self, kind, value, tb):
+        # case.run() ends the process from within; the agent's log is only of interest when something failed.
+        passed = kind is SystemExit and value.code == 0
+        return super().__exit__(None if passed else kind, value, tb)
+
+    def request(self, method, path, body=None, timeout=20):
+        c = Connection(self, timeout)
+        try:
+            data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+            c.request(method, path, data)
+            return Answer(c.getresponse())
+        finally:
+            c.close()
+
+    def ask(self, path, **query):
+        """The JSON of a GET that works."""
+        answer = self.request("GET", path + ("?" + urllib.parse.urlencode(query) if query else ""))
+        case.equal(answer.status, 200, path + ": " + answer.text)
+        return answer.json
+
+    def do(self, method, path, body=None):
+        """The JSON (or None) of a change that works."""
+        answer = self.request(method, path, body)
+        case.equal(answer.status, 200, "%s %s: %s" % (method, path, answer.text))
+        return answer.json if answer.body else None
+
+    def refused(self, status, part, method, path, body=None):
+        answer = self.request(method, path, body)
+        case.equal((answer.status, part in answer.text), (status, True), "%s %s: %s" % (method, path, answer.text))
+        case.equal(answer.headers["Content-Type"].startswith("text/plain"), True, "content type")
+
+    # --- jobs ---
+
+    def register(self, made):
+        return self.do("POST", "/v1/jobs", made)
+
+    def allocs(self, name):
+        """Oldest first."""
+        found = self.ask("/v1/job/%s/allocations" % name)
+        return sorted(found, key=lambda a: a["CreateIndex"])
+
+    def wait_allocs(self, name, states, seconds=20):
+        """Until the job's allocs are so: a list of (index, desired, client), oldest first. Returns them."""
+        seen = []
+
+        def so():
+            seen[:] = self.allocs(name)
+            have = [(int(a["Name"][a["Name"].rindex("[") + 1:-1]), a["DesiredStatus"], a["ClientStatus"]) for a in seen]
+            return sorted(have) == sorted(states)
+        try:
+            case.until(so, seconds, "allocations of " + name)
+        except AssertionError as e:
+            raise AssertionError("%s; they are %s\n%s" % (e, [(a["Name"], a["DesiredStatus"], a["ClientStatus"]) for a in
+                                                              seen], self.log()[-3000:])) from None
+        return seen
+
+    def wait_running(self, name, count=1, seconds=20):
+        """Until that many of its allocs run and no other alloc of it is wanted; those."""
+        def running():
+            wanted = [a for a in self.allocs(name) if a["DesiredStatus"] == "run"]
+            return len(wanted) == count and all(a["ClientStatus"] == "running" for a in wanted) and wanted
+        return case.until(running, seconds, "%d running allocations of %s" % (count, name))
+
+    def evaluation(self, eval_id):
+        return self.ask("/v1/evaluation/" + eval_id)
+
+    def wait_evaluation(self, eval_id, status="complete", seconds=20):
+        case.until(lambda: self.evaluation(eval_id)["Status"] == status, seconds, "evaluation to be " + status)
+        return self.evaluation(eval_id)
+
+    def purge(self, name, seconds=30):
+        """Stops a job and waits until nothing of it is left."""
+        self.do("DELETE", "/v1/job/%s?purge=true" % name)
+        case.until(lambda: not [a for a in self.ask("/v1/allocations") if a["JobID"] == name], seconds,
+                   "allocations of %s to be gone" % name)
+
+    def logs(self, alloc, name="t", kind="stdout", **query):
+        query = {"task": name, "type": kind, "plain": "true", **query}
+        answer = self.request("GET", "/v1/client/fs/logs/%s?%s" % (alloc["ID"], urllib.parse.urlencode(query)))
+        case.equal(answer.status, 200, answer.text)
+        return answer.body
