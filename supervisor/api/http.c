@@ -62,6 +62,7 @@ struct api {
 	struct MHD_Daemon *mhd;
 	sd_event_source *io, *timer, *again, *stuck_check;
 	struct api_req *reqs;
+	bool full; /* it does not listen for now */
 	bool closing;
 };
 
@@ -483,6 +484,15 @@ on_completed(
 
 /* --- the daemon in the work loop --- */
 
+static bool
+is_full(const struct api *api)
+{
+	const union MHD_DaemonInfo *info =
+	    MHD_get_daemon_info(api->mhd, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+
+	return info && info->num_connections >= CONNECTIONS_MAX;
+}
+
 /* libmicrohttpd says when it wants to be called even though nothing is readable; 0 ms is "again, at
  * once". */
 static void
@@ -492,6 +502,10 @@ run_daemon(struct sup *sup)
 	MHD_UNSIGNED_LONG_LONG ms;
 
 	(void)MHD_run(api->mhd);
+	/* It listens again at the beginning of the run after the one that closed a connection. */
+	if (api->full && !is_full(api))
+		(void)MHD_run(api->mhd);
+	api->full = is_full(api);
 	if (MHD_get_timeout(api->mhd, &ms) != MHD_YES) {
 		(void)sd_event_source_set_enabled(api->timer, SD_EVENT_OFF);
 	} else if (ms == 0) {
