@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A full disk: changes are refused with a sentence, what runs goes on, and nothing has to be repaired afterwards."""
+import os
+import subprocess
+
+from lib import api, case
+
+
+def fill(path):
+    """Takes every byte that is left."""
+    with open(path, "wb", buffering=0) as f:
+        size = 1 << 20
+        while size > 0:
+            try:
+                f.write(b"x" * size)
+            except OSError:
+                size //= 2
+
+
+def test_changes_are_refused_and_reads_answer():
+    fill(node.data + "/ballast")
+
+    def refused():
+        answer = node.request("POST", "/v1/jobs", api.job("late"))
+        case.equal(answer.status in (200, 507), True, "%d %s" % (answer.status, answer.text))
+        return answer.status == 507 and answer
+    case.contains(case.until(refused, 20, "a change to be refused").text, "full")
+    case.equal([a["ClientStatus"] for a in node.allocs("early")], ["running"], "what runs")
+    answer = node.request("GET", "/v1/agent/health")
+    case.equal(answer.status, 500, "health")
+    case.contains(answer.json["client"]["message"], "full")
+
+
+def test_it_goes_on_when_there_is_room():
+    os.unlink(node.data + "/ballast")
+    case.until(lambda: node.request("GET", "/v1/agent/health").status == 200, 10, "health")
+    node.register(api.job("late"))
+    node.wait_running("late")
+    node.kill("supervisor")
+    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 10, "the next supervisor")
+    case.equal([j["ID"] for j in node.ask("/v1/jobs")], ["early", "late"])
+    case.equal([a["ClientStatus"] for a in node.allocs("early")], ["running"], "what ran all the time")
+    node.purge("early")
+    node.purge("late")
+    case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+
+
+top = case.directory() + "/small"
+os.mkdir(top)
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "none", top], check=True)
+try:
+    with api.Node(data=top + "/data") as node:
+        node.register(api.job("early"))
+        node.wait_running("early")
+        case.run(globals())
+finally:
+    subprocess.run(["umount", top], check=True)

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 240
+"""CSI volumes through the whole agent, with the plugin of contrib/csi-local as a task."""
+import os
+
+from lib import api, binary, case
+
+WRITE = "cat /d/log; while echo $NOMAD_ALLOC_ID >> /d/log; do sleep 0.2; done"
+
+
+def plugin():
+    made = api.job("plugin", binary("csi-local"), ["-root", store], CSIPluginConfig={
+        "ID": "local", "Type": "monolith", "MountDir": "/csi"})
+    return made
+
+
+def volume(name, **more):
+    made = {"ID": name, "Name": name, "PluginID": "local", "RequestedCapacityMin": 1 << 20, "RequestedCapabilities": [
+        {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}
+    made.update(more)
+    return {"Volumes": [made]}
+
+
+def writer(name, source="data", **more):
+    return api.job(name, "/bin/sh", ["-c", WRITE], driver="exec", group={"Volumes": {"v": {
+        "Name": "v", "Type": "csi", "Source": source, "AccessMode": "single-node-writer",
+        "AttachmentMode": "file-system"}}}, VolumeMounts=[{"Volume": "v", "Destination": "/d"}], **more)
+
+
+def create(name):
+    return node.do("PUT", "/v1/volume/csi/%s/create" % name, volume(name))["Volumes"][0]
+
+
+def test_a_task_becomes_a_plugin():
+    node.register(plugin())
+    case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "a healthy plugin")
+    made = node.ask("/v1/plugin/csi/local")
+    case.equal((made["ControllersHealthy"], len(made["Nodes"]), len(made["Allocations"])), (1, 1, 1))
+    case.equal(node.ask("/v1/plugins"), [], "plugins of no type")
+
+
+def test_volumes_are_created():
+    made = create("data")
+    case.equal((made["Schedulable"], made["Capacity"] >= 1 << 20, bool(made["ExternalID"])), (True, True, True))
+    node.refused(409, "exists already", "PUT", "/v1/volume/csi/data/create", volume("data"))
+    for part, change in (("no plugin", {"PluginID": "none"}), ("not a name", {"PluginID": "../x"}),
+                         ("capability", {"RequestedCapabilities": []}), ("capacity", {"RequestedCapacityMax": 1})):
+        node.refused(400, part, "PUT", "/v1/volume/csi/bad/create", volume("bad", **change))
+    for name in ("..", "a/b", "x" * 300, "a\u0000"):
+        case.equal(node.request("PUT", "/v1/volume/csi/bad/create", volume(name)).status, 400, repr(name))
+    node.refused(400, "does not match", "PUT", "/v1/volume/csi/bad/create", volume("good"))
+    node.refused(400, "Volumes", "PUT", "/v1/volume/csi/bad/create", {})
+    case.equal([v["ID"] for v in node.ask("/v1/volumes", type="csi")], ["data"])
+
+
+def test_data_outlives_an_alloc():
+    node.register(writer("one"))
+    first = node.wait_running("one")[0]
+    case.until(lambda: node.ask("/v1/volume/csi/data")["WriteAllocs"] == {first["ID"]: None}, 5, "its claim")
+    node.register(writer("one", Env={"CHANGED": "1"}))
+    case.until(lambda: node.wait_running("one")[0]["ID"] != first["ID"], 20, "another alloc")
+    second = node.wait_running("one")[0]
+    case.until(lambda: first["ID"].encode() in node.logs(second), 10, "what the first wrote")
+
+
+def test_a_second_writer_waits_and_says_for_whom():
+    holder = node.wait_running("one")[0]["ID"]
+    ev = node.wait_evaluation(node.register(writer("two"))["EvalID"])
+    reason, = ev["FailedTGAllocs"]["g"]["ConstraintFiltered"]
+    case.contains(reason, holder)
+    case.equal(node.allocs("two"), [], "allocations of the second writer")
+    node.refused(409, holder, "DELETE", "/v1/volume/csi/data/delete")
+    node.purge("one")
+    alloc = node.wait_running("two")[0]
+    case.until(lambda: holder.encode() in node.logs(alloc), 10, "what the other job wrote")
+
+
+def test_claims_survive_the_supervisor():
+    holder = node.wait_running("two")[0]["ID"]
+    node.kill("supervisor")
+    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 10, "the next supervisor")
+    case.equal(node.ask("/v1/volume/csi/data")["WriteAllocs"], {holder: None}, "claims")
+    node.register(writer("three"))
+    case.equal(node.ask("/v1/job/three")["Status"], "pending")
+    case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "the plugin again")
+    node.purge("two")
+    node.wait_running("three")
+    node.purge("three")
+
+
+def test_volumes_are_deleted():
+    case.equal(len(os.listdir(store)) > 0, True, "the plugin's store is empty")
+    node.do("DELETE", "/v1/volume/csi/data/delete")
+    node.refused(404, "volume not found", "GET", "/v1/volume/csi/data")
+    node.refused(400, "does not exist", "POST", "/v1/jobs", writer("late"))
+
+
+def test_nothing_is_left():
+    node.purge("plugin")
+    case.until(lambda: node.ask("/v1/plugins", type="csi") == [], 10, "the plugin to be gone")
+    case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+
+
+store = case.directory() + "/store"
+with api.Node() as node:
+    case.run(globals())
