@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A full disk: changes are refused with a sentence, what runs goes on, and nothing has to be repaired afterwards."""
 import os
-import subprocess
 
-from lib import api, case
+from lib import api, case, helper
 
 
 def fill(path):
@@ -48,11 +47,11 @@ def test_it_goes_on_when_there_is_room():
 
 top = case.directory() + "/small"
 os.mkdir(top)
-subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "none", top], check=True)
+helper.mount("none", top, "tmpfs", 0, "size=24m")
 try:
     with api.Node(data=top + "/data") as node:
         node.register(api.job("early"))
         node.wait_running("early")
         case.run(globals())
 finally:
-    subprocess.run(["umount", top], check=True)
+    helper.umount(top)
