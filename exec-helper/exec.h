@@ -32,6 +32,7 @@ struct exec_state {
 	struct exec_cached_user users[EXEC_USERS_MAX];
 	struct exe_setup setup; /* of the start in hand */
 	bool started;           /* the request before was a start */
+	bool reaping;           /* children leave no zombies */
 };
 
 /* What a run is made of, on its way into the executor. All -1 before. */
@@ -78,7 +79,7 @@ void exec_run_done(struct exec_run *run);
 int exec_spawn_executor(struct exec_state *s, const struct exec_run *run);
 /* This binary as `--lookup name` with its stdout on out, in a cgroup of its own by which it can be
  * killed. pid or -errno. */
-pid_t exec_spawn_lookup(const char *name, int out, int cgroup, int *ret_pidfd);
+pid_t exec_spawn_lookup(const char *name, int out, int cgroup);
 
 /* exec_template.c: the mount namespace that executors of exec tasks copy. A descriptor, or -errno.
  */

@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -120,6 +120,25 @@ fill_numbers(struct err *e)
 	return 0;
 }
 
+/*
+ * What executors and tasks inherit. By the kernel's own call, because glibc keeps 32 and 33 to
+ * itself, while its posix_spawn(3) leaves just these ignored in all that it starts.
+ */
+static void
+default_signals(void)
+{
+	struct {
+		void *handler;
+		unsigned long flags;
+		void *restorer;
+		uint64_t mask;
+	} action = { .handler = SIG_DFL };
+
+	for (int signo = 1; signo <= 64; signo++)
+		if (signo != SIGPIPE)
+			(void)syscall(SYS_rt_sigaction, signo, &action, NULL, sizeof action.mask);
+}
+
 static int
 init(void *arg, const struct proc_args *args, struct err *e)
 {
@@ -129,9 +148,7 @@ init(void *arg, const struct proc_args *args, struct err *e)
 	s->args = args;
 	/* The mode of the runs' sockets: the supervisor connects as group drover. */
 	(void)umask(002);
-	for (int signo = 1; signo < SIGRTMAX; signo++)
-		if (signo != SIGPIPE)
-			(void)signal(signo, SIG_DFL);
+	default_signals();
 	if ((r = fill_numbers(e)) < 0 || (r = open_roots(s, args, e)) < 0)
 		return r;
 	s->policy = policy_map(FD_CONFIG, e);
@@ -154,16 +171,22 @@ init(void *arg, const struct proc_args *args, struct err *e)
 	return r < 0 ? err_set(e, -errno, "place the template") : 0;
 }
 
+/*
+ * The kernel reaps: waitpid(-1) would look at every executor there is, each time. Set here and not
+ * in init(), because the loop installs its own handler first; execve resets it, so no executor or
+ * task inherits it.
+ */
 static void
-reap_children(void *arg)
+between(void *arg)
 {
 	struct exec_state *s = arg;
 
+	if (!s->reaping)
+		s->reaping =
+		    sigaction(SIGCHLD, &(struct sigaction){ .sa_flags = SA_NOCLDWAIT }, NULL) == 0;
 	if (s->started)
 		CRASH_POINT(EXEC_AFTER_REPLY);
 	s->started = false;
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
 }
 
 static const struct proc_handle handlers[] = {
@@ -182,7 +205,7 @@ static const struct proc_spec exec_helper = {
 	.handlers = handlers,
 	.state = &state,
 	.init = init,
-	.between = reap_children,
+	.between = between,
 };
 
 int

@@ -6,7 +6,6 @@
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -69,13 +68,7 @@ exec_spawn_executor(struct exec_state *s, const struct exec_run *run)
 	if (s->setup.driver == DRIVER_EXEC && !s->setup.pid_host)
 		flags |= CLONE_NEWPID;
 	pid = clone_call(flags, s->cgroup.exec[CGROUP_V2], NULL, run_executor, &sp);
-	if (pid < 0)
-		return (int)pid;
-	if (sp.error) {
-		(void)waitpid(pid, NULL, 0);
-		return -sp.error;
-	}
-	return 0;
+	return pid < 0 ? (int)pid : -sp.error;
 }
 
 static void __attribute__((noreturn)) run_lookup(void *arg)
@@ -90,7 +83,7 @@ static void __attribute__((noreturn)) run_lookup(void *arg)
 }
 
 pid_t
-exec_spawn_lookup(const char *name, int out, int cgroup, int *ret_pidfd)
+exec_spawn_lookup(const char *name, int out, int cgroup)
 {
 	char *argv[] = { (char[]){ "drover-exec-helper" }, (char[]){ "--lookup" },
 		(char *)(uintptr_t)name, NULL };
@@ -98,5 +91,5 @@ exec_spawn_lookup(const char *name, int out, int cgroup, int *ret_pidfd)
 	struct spawn sp = { .argv = argv, .envp = envp, .error = out };
 
 	return clone_call(
-	    CLONE_VM | CLONE_VFORK | CLONE_INTO_CGROUP, cgroup, ret_pidfd, run_lookup, &sp);
+	    CLONE_VM | CLONE_VFORK | CLONE_INTO_CGROUP, cgroup, NULL, run_lookup, &sp);
 }

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,8 +21,8 @@
 #include "common/fd.h"
 #include "exec-helper/exec.h"
 
-#define NOBODY         65534
-#define EXIT_NOT_FOUND 3
+#define NOBODY    65534
+#define NOT_FOUND UINT32_MAX /* in n_groups */
 
 static uint64_t
 now_ms(void)
@@ -34,41 +33,28 @@ now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* Waits until fd can be read; a pidfd can when its process has ended. */
-static int
-wait_fd(int fd, uint64_t end_ms)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	uint64_t now;
-
-	while ((now = now_ms()) < end_ms) {
-		int n = poll(&p, 1, (int)(end_ms - now));
-
-		if (n > 0)
-			return 0;
-		if (n < 0 && errno != EINTR)
-			return -errno;
-	}
-	return -ETIMEDOUT;
-}
-
 /* Reads the whole answer or gives up at the deadline. */
 static int
-read_answer(int fd, uint64_t end_ms, struct exe_user *ret)
+read_answer(int fd, struct exe_user *ret)
 {
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	uint64_t end = now_ms() + EXEC_LOOKUP_MS, now;
 	size_t got = 0;
 
 	while (got < sizeof *ret) {
-		int r = wait_fd(fd, end_ms);
-		ssize_t n = r < 0 ? 0 : read(fd, (char *)ret + got, sizeof *ret - got);
+		ssize_t n;
 
-		if (r < 0)
-			return r;
-		if (n <= 0)
-			return n < 0 ? -errno : -EBADMSG;
-		got += (size_t)n;
+		now = now_ms();
+		if (now >= end || poll(&p, 1, (int)(end - now)) == 0)
+			return -ETIMEDOUT;
+		n = read(fd, (char *)ret + got, sizeof *ret - got);
+		if (n == 0)
+			return -EBADMSG;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		got += n > 0 ? (size_t)n : 0;
 	}
-	return 0;
+	return ret->n_groups == NOT_FOUND ? -ENOENT : 0;
 }
 
 /*
@@ -88,9 +74,8 @@ remove_lookup(struct exec_state *s, int dir)
 static int
 ask_child(struct exec_state *s, const char *name, struct exe_user *ret)
 {
-	cleanup_close int dir = -1, out = -1, in = -1, pidfd = -1;
-	uint64_t end = now_ms() + EXEC_LOOKUP_MS;
-	int pipes[2], status, r;
+	cleanup_close int dir = -1, out = -1, in = -1;
+	int pipes[2], r;
 	pid_t pid;
 
 	if (mkdirat(s->cgroup.exec[CGROUP_V2], "lookup", 0755) < 0 && errno != EEXIST)
@@ -100,24 +85,14 @@ ask_child(struct exec_state *s, const char *name, struct exe_user *ret)
 		return -errno;
 	in = pipes[0];
 	out = pipes[1];
-	pid = exec_spawn_lookup(name, out, dir, &pidfd);
+	pid = exec_spawn_lookup(name, out, dir);
 	if (pid < 0)
 		return (int)pid;
 	close_p(&out);
 	out = -1;
-	r = read_answer(in, end, ret);
-	/* Only one that does not end is killed: the others' exit status is part of the answer. */
-	if (wait_fd(pidfd, end) < 0) {
-		(void)cgroup_kill(dir);
-		r = -ETIMEDOUT;
-	}
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
+	r = read_answer(in, ret);
 	remove_lookup(s, dir);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NOT_FOUND)
-		return -ENOENT;
-	return r == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0) ? -ECHILD : r;
+	return r;
 }
 
 static bool
@@ -189,6 +164,13 @@ fill_groups(struct exe_user *u, const char *name)
 	u->n_groups = (uint32_t)n;
 }
 
+static int
+answer_not_found(struct exe_user *u)
+{
+	u->n_groups = NOT_FOUND;
+	return fd_write_full(1, u, sizeof *u) < 0;
+}
+
 int
 exec_lookup_main(const char *name)
 {
@@ -205,10 +187,10 @@ exec_lookup_main(const char *name)
 	u.uid = (uid_t)strtoul(name, NULL, 10);
 	u.gid = u.uid;
 	if (number && (errno || strlen(name) > 10 || strtoul(name, NULL, 10) >= UINT32_MAX))
-		return EXIT_NOT_FOUND;
+		return answer_not_found(&u);
 	pw = number ? getpwuid(u.uid) : getpwnam(name);
 	if (!pw && !number)
-		return EXIT_NOT_FOUND;
+		return answer_not_found(&u);
 	(void)snprintf(u.name, sizeof u.name, "%s", pw ? pw->pw_name : name);
 	if (pw) {
 		u.uid = pw->pw_uid;

@@ -30,16 +30,22 @@ exe_request_parse(const void *buf, size_t len, struct exe_request *ret)
 		if (len < sizeof signal)
 			return -EBADMSG;
 		memcpy(&signal, buf, sizeof signal);
+		if (!is_signal(signal.signal))
+			return -EBADMSG;
 		*ret = (struct exe_request){ .type = EXE_SIGNAL, .signal = signal.signal };
-		return is_signal(signal.signal) ? 0 : -EBADMSG;
+		return 0;
 	case EXE_STOP:
 		if (len < sizeof stop)
 			return -EBADMSG;
 		memcpy(&stop, buf, sizeof stop);
+		if (stop.signal != 0 && !is_signal(stop.signal))
+			return -EBADMSG;
 		*ret = (struct exe_request){
-			.type = EXE_STOP, .signal = stop.signal, .value_ms = stop.timeout_ms
+			.type = EXE_STOP,
+			.signal = stop.signal,
+			.value_ms = stop.timeout_ms,
 		};
-		return stop.signal == 0 || is_signal(stop.signal) ? 0 : -EBADMSG;
+		return 0;
 	case EXE_LEASE:
 		if (len < sizeof lease)
 			return -EBADMSG;
