@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Declares cleanup_<name>'s helper: calls fn(*p) when the variable leaves its scope and *p is not NULL. */
+/* Declares cleanup_<name>'s helper: calls fn(*p) when the variable leaves its scope and *p is not
+ * NULL. */
 #define DEFINE_CLEANUP(type, fn)                                                                   \
 	static inline void fn##_p(type *p)                                                         \
 	{                                                                                          \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config.h: what the configuration says, as two records of fixed size: `config` for the unprivileged processes, `policy`
- * for exec-helper and mount-helper. Written once by the launcher's config child into sealed memfds; mapped by the others.
- * All processes are of one build, so the records need no encoding. Strings are NUL-terminated, lists come with a count.
+ * config.h: what the configuration says, as two records of fixed size: `config` for the
+ * unprivileged processes, `policy` for exec-helper and mount-helper. Written once by the launcher's
+ * config child into sealed memfds; mapped by the others. All processes are of one build, so the
+ * records need no encoding. Strings are NUL-terminated, lists come with a count.
  */
 #ifndef DROVER_COMMON_CONFIG_H
 #define DROVER_COMMON_CONFIG_H
@@ -13,16 +14,16 @@
 
 #include "common/err.h"
 
-#define CONFIG_NAME_SIZE      128
-#define CONFIG_PATH_SIZE      256
-#define CONFIG_META_MAX       64
-#define CONFIG_VOLUMES_MAX    64
-#define CONFIG_CHROOT_MAX     64
-#define CONFIG_MASKS_MAX      32
-#define CONFIG_RANGES_MAX     32
-#define CONFIG_SERVERS_MAX    16
-#define CONFIG_MAGIC	      0x64726366u /* "drcf" */
-#define POLICY_MAGIC	      0x6472706cu /* "drpl" */
+#define CONFIG_NAME_SIZE   128
+#define CONFIG_PATH_SIZE   256
+#define CONFIG_META_MAX    64
+#define CONFIG_VOLUMES_MAX 64
+#define CONFIG_CHROOT_MAX  64
+#define CONFIG_MASKS_MAX   32
+#define CONFIG_RANGES_MAX  32
+#define CONFIG_SERVERS_MAX 16
+#define CONFIG_MAGIC       0x64726366u /* "drcf" */
+#define POLICY_MAGIC       0x6472706cu /* "drpl" */
 
 enum driver { DRIVER_NONE = 0, DRIVER_RAW_EXEC = 1, DRIVER_EXEC = 2 };
 
@@ -39,9 +40,9 @@ struct config_range {
 
 struct agent_policy {
 	uint32_t magic, size;
-	uint32_t drivers;    /* bit 1 << enum driver: enabled */
+	uint32_t drivers;        /* bit 1 << enum driver: enabled */
 	uint32_t drivers_denied; /* by driver.allowlist, driver.denylist; not in `drivers` */
-	uint64_t allow_caps; /* exec: bit per capability that a task may have */
+	uint64_t allow_caps;     /* exec: bit per capability that a task may have */
 	uint32_t n_denied_uids, n_denied_gids;
 	struct config_range denied_uids[CONFIG_RANGES_MAX], denied_gids[CONFIG_RANGES_MAX];
 	uint32_t n_host_volumes;
@@ -59,7 +60,7 @@ struct agent_policy {
 struct agent_config {
 	uint32_t magic, size;
 	char data_dir[CONFIG_PATH_SIZE]; /* empty: /var/lib/drover */
-	char name[CONFIG_NAME_SIZE];	 /* of the node; empty: the host's name */
+	char name[CONFIG_NAME_SIZE];     /* of the node; empty: the host's name */
 	char region[CONFIG_NAME_SIZE], datacenter[CONFIG_NAME_SIZE];
 	char node_class[CONFIG_NAME_SIZE], node_pool[CONFIG_NAME_SIZE];
 	char log_level[16];
@@ -75,31 +76,35 @@ struct agent_config {
 	uint32_t n_host_volumes;
 	struct config_host_volume host_volumes[CONFIG_VOLUMES_MAX];
 	bool default_pid_host, default_ipc_host; /* exec: modes of a task that names none */
-	uint64_t max_kill_timeout_ms; /* default 30 s */
-	uint64_t cpu_total_mhz;	      /* 0: measured */
-	uint64_t memory_total_mb;     /* 0: measured */
+	uint64_t max_kill_timeout_ms;            /* default 30 s */
+	uint64_t cpu_total_mhz;                  /* 0: measured */
+	uint64_t memory_total_mb;                /* 0: measured */
 	uint64_t reserved_cpu_mhz, reserved_memory_mb, reserved_disk_mb;
 	bool dev;
 };
 
-/* What an agent without any configuration gets; dev as `drover agent -dev` wants it (raw_exec on, SYS_ADMIN grantable). */
+/* What an agent without any configuration gets; dev as `drover agent -dev` wants it (raw_exec on,
+ * SYS_ADMIN grantable). */
 void config_defaults(struct agent_config *config, struct agent_policy *policy, bool dev);
 
 /*
- * Covers one path more inside exec tasks, such as a configuration file's. 0, also if it was covered already; -ENAMETOOLONG;
- * -ENOSPC when there are CONFIG_MASKS_MAX.
+ * Covers one path more inside exec tasks, such as a configuration file's. 0, also if it was covered
+ * already; -ENAMETOOLONG; -ENOSPC when there are CONFIG_MASKS_MAX.
  */
 int policy_mask_add(struct agent_policy *policy, const char *path);
 
 /*
- * Reads one configuration file's text (Nomad's agent HCL, or JSON when it starts with '{') over what is there already, as
- * a later file overrides an earlier one. name stands in errors: "file:line:column: expected …". What is not known is no
- * error: a sentence per unknown block or attribute goes to warn(arg, sentence). Returns 0, -EINVAL with *e set.
+ * Reads one configuration file's text (Nomad's agent HCL, or JSON when it starts with '{') over
+ * what is there already, as a later file overrides an earlier one. name stands in errors:
+ * "file:line:column: expected …". What is not known is no error: a sentence per unknown block or
+ * attribute goes to warn(arg, sentence). Returns 0, -EINVAL with *e set.
  */
 int config_parse(const char *text, size_t len, const char *name, struct agent_config *config,
-    struct agent_policy *policy, void (*warn)(void *arg, const char *sentence), void *arg, struct err *e);
+    struct agent_policy *policy, void (*warn)(void *arg, const char *sentence), void *arg,
+    struct err *e);
 
-/* Maps the sealed memfd fd as one of the two records and checks magic, size and seals. Aborts never; NULL on failure. */
+/* Maps the sealed memfd fd as one of the two records and checks magic, size and seals. Aborts
+ * never; NULL on failure. */
 const struct agent_config *config_map(int fd, struct err *e);
 const struct agent_policy *policy_map(int fd, struct err *e);
 

@@ -38,7 +38,8 @@ crash_env(void)
 	return env;
 }
 
-/* _exit() and not a signal: pid 1 of a pid namespace is immune to its own, and filters know exit_group. */
+/* _exit() and not a signal: pid 1 of a pid namespace is immune to its own, and filters know
+ * exit_group. */
 void
 crash_hit(enum crash_point point)
 {

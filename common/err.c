@@ -20,7 +20,8 @@ err_set(struct err *e, int code, const char *fmt, ...)
 	n = vsnprintf(e->msg, sizeof e->msg, fmt, ap);
 	va_end(ap);
 	if (n >= 0 && (size_t)n < sizeof e->msg)
-		(void)snprintf(e->msg + n, sizeof e->msg - (size_t)n, ": %s", strerrordesc_np(-code) ?: "unknown error");
+		(void)snprintf(e->msg + n, sizeof e->msg - (size_t)n, ": %s",
+		    strerrordesc_np(-code) ?: "unknown error");
 	errno = saved;
 	return code;
 }

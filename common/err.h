@@ -5,15 +5,16 @@
 
 #define ERR_MSG_SIZE 512
 
-/* code is a negative errno, 0 while nothing has been set. msg is valid UTF-8 only if the inputs were. */
+/* code is a negative errno, 0 while nothing has been set. msg is valid UTF-8 only if the inputs
+ * were. */
 struct err {
 	int code;
 	char msg[ERR_MSG_SIZE];
 };
 
 /*
- * Both set *e (which may be NULL) and return code, so that `return err_set(e, -errno, "open %s", name)` is one line. code
- * must be negative. A text that does not fit is cut. errno is kept.
+ * Both set *e (which may be NULL) and return code, so that `return err_set(e, -errno, "open %s",
+ * name)` is one line. code must be negative. A text that does not fit is cut. errno is kept.
  *
  * err_set() appends ": " and the text of the errno: "open foo: No such file or directory".
  * err_say() is the whole sentence by itself.

@@ -24,8 +24,8 @@ exe_record_parse(const void *buf, size_t len, const uint8_t run[16], struct exe_
 	if (len < sizeof r)
 		return -EBADMSG;
 	memcpy(&r, buf, sizeof r);
-	if (r.magic != EXE_RECORD_MAGIC || r.version < 1 || r.size != EXE_RECORD_SIZE || r.sum != exe_record_sum(&r) ||
-	    memcmp(r.run, run, sizeof r.run) != 0)
+	if (r.magic != EXE_RECORD_MAGIC || r.version < 1 || r.size != EXE_RECORD_SIZE ||
+	    r.sum != exe_record_sum(&r) || memcmp(r.run, run, sizeof r.run) != 0)
 		return -EBADMSG;
 	r.boot_id[sizeof r.boot_id - 1] = '\0';
 	*ret = r;

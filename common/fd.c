@@ -27,7 +27,8 @@ open_resolve(int dir_fd, const char *path, int flags, mode_t mode, uint64_t reso
 	};
 	long fd;
 
-	/* RESOLVE_BENEATH answers EAGAIN while somebody renames on the way (openat2(2)); it is the same question again. */
+	/* RESOLVE_BENEATH answers EAGAIN while somebody renames on the way (openat2(2)); it is the
+	 * same question again. */
 	for (int tries = 0; tries < 16; tries++) {
 		fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof how);
 		if (fd >= 0)
@@ -201,7 +202,8 @@ fd_pack(const int *fds, size_t n, int first)
 
 	if (n > FDS_MAX)
 		return -EINVAL;
-	/* First out of the way of every target, then down: no dup2 can overwrite a source that is still needed. */
+	/* First out of the way of every target, then down: no dup2 can overwrite a source that is
+	 * still needed. */
 	for (size_t i = 0; i < n; i++) {
 		high[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, first + (int)n);
 		if (high[i] < 0)

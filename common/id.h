@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* id.h: 128-bit ids of runs and allocs, and names that may become one path component. Runs in: every process. */
+/* id.h: 128-bit ids of runs and allocs, and names that may become one path component. Runs in:
+ * every process. */
 #ifndef DROVER_COMMON_ID_H
 #define DROVER_COMMON_ID_H
 
@@ -17,7 +18,8 @@ struct id {
 	uint8_t b[ID_BYTES];
 };
 
-/* A random id from getrandom(2), which does not fail once the machine has booted; aborts if it does. */
+/* A random id from getrandom(2), which does not fail once the machine has booted; aborts if it
+ * does. */
 struct id id_random(void);
 /* A random one in the form of UUID version 4, as Nomad's ids are. */
 struct id id_random_uuid(void);
@@ -33,8 +35,9 @@ bool id_from_uuid(const char *text, struct id *ret);
 bool id_from_bytes(const void *data, size_t len, struct id *ret);
 
 /*
- * May this be one component of a path that a privileged process makes? 1 to 128 bytes out of [A-Za-z0-9._-], neither "."
- * nor "..", no leading dot. Task, volume and plugin names must pass. (alloc is reserved beside tasks: users.md #27001.)
+ * May this be one component of a path that a privileged process makes? 1 to 128 bytes out of
+ * [A-Za-z0-9._-], neither "." nor "..", no leading dot. Task, volume and plugin names must pass.
+ * (alloc is reserved beside tasks: users.md #27001.)
  */
 bool name_is_component(const char *name);
 bool name_is_task(const char *name);

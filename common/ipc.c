@@ -14,7 +14,8 @@
 #include "proto/ids.pb-c.h"
 #include "proto/mount.pb-c.h"
 
-/* Descriptors of messages are tables of the generated code: a process that links them all pays only for what it touches. */
+/* Descriptors of messages are tables of the generated code: a process that links them all pays only
+ * for what it touches. */
 static const struct ipc_msg_info infos[IPC_TYPE_MAX] = {
 #define IPC_MSG(name_, no, from_, to_, bytes, fds, message, symbol)                                \
 	[no] = { .name = #name_,                                                                   \
@@ -63,23 +64,23 @@ permitted(enum ipc_peer from, enum ipc_peer to, unsigned type)
 }
 
 ssize_t
-ipc_encode(enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial, const ProtobufCMessage *msg,
-    uint8_t buf[IPC_PACKET_MAX], struct err *e)
+ipc_encode(enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial,
+    const ProtobufCMessage *msg, uint8_t buf[IPC_PACKET_MAX], struct err *e)
 {
 	const struct ipc_msg_info *info = permitted(from, to, type);
 	struct ipc_head head = { .type = (uint16_t)type, .serial = serial };
 	size_t size;
 
 	if (!info)
-		return err_say(e, -EPERM, "message %u may not go from %s to %s", type, ipc_peer_name(from),
-		    ipc_peer_name(to));
+		return err_say(e, -EPERM, "message %u may not go from %s to %s", type,
+		    ipc_peer_name(from), ipc_peer_name(to));
 	if (msg->descriptor != info->desc)
-		return err_say(e, -EINVAL, "%s carries a %s, not a %s", info->name, info->desc->name,
-		    msg->descriptor->name);
+		return err_say(e, -EINVAL, "%s carries a %s, not a %s", info->name,
+		    info->desc->name, msg->descriptor->name);
 	size = protobuf_c_message_get_packed_size(msg);
 	if (size > info->max_bytes || size > IPC_PACKET_MAX - sizeof head)
-		return err_say(e, -EMSGSIZE, "%s would have %zu bytes, %u are allowed", info->name, size,
-		    info->max_bytes);
+		return err_say(e, -EMSGSIZE, "%s would have %zu bytes, %u are allowed", info->name,
+		    size, info->max_bytes);
 	memcpy(buf, &head, sizeof head);
 	protobuf_c_message_pack(msg, buf + sizeof head);
 	return (ssize_t)(sizeof head + size);
@@ -170,46 +171,53 @@ compare_append(ProtobufCBuffer *buffer, size_t len, const uint8_t *data)
 }
 
 int
-ipc_decode(enum ipc_peer me, enum ipc_peer from, const uint8_t *buf, size_t len, unsigned n_fds, struct ipc_packet *p,
-    struct err *e)
+ipc_decode(enum ipc_peer me, enum ipc_peer from, const uint8_t *buf, size_t len, unsigned n_fds,
+    struct ipc_packet *p, struct err *e)
 {
-	ProtobufCAllocator arena = { .alloc = arena_alloc, .free = arena_free, .allocator_data = p };
+	ProtobufCAllocator arena = {
+		.alloc = arena_alloc, .free = arena_free, .allocator_data = p
+	};
 	const struct ipc_msg_info *info;
 	struct comparing again;
 	struct ipc_head head;
 
 	if (len < sizeof head)
-		return err_say(e, -EPROTO, "%s sent a packet of %zu bytes", ipc_peer_name(from), len);
+		return err_say(
+		    e, -EPROTO, "%s sent a packet of %zu bytes", ipc_peer_name(from), len);
 	memcpy(&head, buf, sizeof head);
 	info = permitted(from, me, head.type);
 	if (!info || head.zero != 0)
-		return err_say(e, -EPROTO, "%s sent message %u, which it may not send to %s", ipc_peer_name(from),
-		    head.type, ipc_peer_name(me));
+		return err_say(e, -EPROTO, "%s sent message %u, which it may not send to %s",
+		    ipc_peer_name(from), head.type, ipc_peer_name(me));
 	len -= sizeof head;
 	buf += sizeof head;
 	if (len > info->max_bytes)
-		return err_say(e, -EPROTO, "%s sent %s with %zu bytes", ipc_peer_name(from), info->name, len);
+		return err_say(
+		    e, -EPROTO, "%s sent %s with %zu bytes", ipc_peer_name(from), info->name, len);
 	if (n_fds != info->n_fds)
-		return err_say(e, -EPROTO, "%s sent %s with %u descriptors", ipc_peer_name(from), info->name, n_fds);
+		return err_say(e, -EPROTO, "%s sent %s with %u descriptors", ipc_peer_name(from),
+		    info->name, n_fds);
 	p->arena_used = 0;
 	p->type = head.type;
 	p->serial = head.serial;
 	p->msg = protobuf_c_message_unpack(info->desc, &arena, len, buf);
 	if (!p->msg)
-		return err_say(e, -EPROTO, "%s sent %s that does not decode", ipc_peer_name(from), info->name);
+		return err_say(
+		    e, -EPROTO, "%s sent %s that does not decode", ipc_peer_name(from), info->name);
 	if (check_known(p->msg) < 0)
-		return err_say(e, -EPROTO, "%s sent %s with unknown fields", ipc_peer_name(from), info->name);
+		return err_say(
+		    e, -EPROTO, "%s sent %s with unknown fields", ipc_peer_name(from), info->name);
 	again = (struct comparing){ .base.append = compare_append, .want = buf, .left = len };
 	(void)protobuf_c_message_pack_to_buffer(p->msg, &again.base);
 	if (again.differs || again.left != 0)
-		return err_say(e, -EPROTO, "%s sent %s in a form that is not the canonical one", ipc_peer_name(from),
-		    info->name);
+		return err_say(e, -EPROTO, "%s sent %s in a form that is not the canonical one",
+		    ipc_peer_name(from), info->name);
 	return 0;
 }
 
 int
-ipc_send(int sock, enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial, const ProtobufCMessage *msg,
-    const int *fds, unsigned n_fds, int flags, struct err *e)
+ipc_send(int sock, enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial,
+    const ProtobufCMessage *msg, const int *fds, unsigned n_fds, int flags, struct err *e)
 {
 	uint8_t buf[IPC_PACKET_MAX];
 	ssize_t len = ipc_encode(from, to, type, serial, msg, buf, e);
@@ -221,11 +229,13 @@ ipc_send(int sock, enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t
 		return err_say(e, -EINVAL, "%s goes with %u descriptors", ipc_msg_info(type)->name,
 		    ipc_msg_info(type)->n_fds);
 	r = fd_send_msg(sock, buf, (size_t)len, fds, n_fds, flags);
-	return r < 0 ? err_set(e, r, "send %s to %s", ipc_msg_info(type)->name, ipc_peer_name(to)) : 0;
+	return r < 0 ? err_set(e, r, "send %s to %s", ipc_msg_info(type)->name, ipc_peer_name(to))
+		     : 0;
 }
 
 int
-ipc_recv(int sock, enum ipc_peer me, enum ipc_peer from, struct ipc_packet *p, int flags, struct err *e)
+ipc_recv(
+    int sock, enum ipc_peer me, enum ipc_peer from, struct ipc_packet *p, int flags, struct err *e)
 {
 	uint8_t buf[IPC_PACKET_MAX];
 	size_t n_fds = 0;
@@ -237,7 +247,8 @@ ipc_recv(int sock, enum ipc_peer me, enum ipc_peer from, struct ipc_packet *p, i
 	if (n == 0)
 		return 0;
 	if (n < 0)
-		return n == -EAGAIN ? -EAGAIN : err_set(e, (int)n, "receive from %s", ipc_peer_name(from));
+		return n == -EAGAIN ? -EAGAIN
+				    : err_set(e, (int)n, "receive from %s", ipc_peer_name(from));
 	p->n_fds = (unsigned)n_fds;
 	r = ipc_decode(me, from, buf, (size_t)n, p->n_fds, p, e);
 	if (r < 0) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ipc.h: one packet = an 8-byte head and one protobuf-c message, over a SOCK_SEQPACKET pair between the supervisor and a
- * helper. proto/ipc_msgs.def says what may travel. Runs in: supervisor and all helpers.
+ * ipc.h: one packet = an 8-byte head and one protobuf-c message, over a SOCK_SEQPACKET pair between
+ * the supervisor and a helper. proto/ipc_msgs.def says what may travel. Runs in: supervisor and all
+ * helpers.
  */
 #ifndef DROVER_COMMON_IPC_H
 #define DROVER_COMMON_IPC_H
@@ -19,7 +20,15 @@
 #define IPC_FDS_MAX    1
 
 /* HELPER in the table stands for any of the helpers. */
-enum ipc_peer { IPC_SUPERVISOR, IPC_EXEC_HELPER, IPC_MOUNT_HELPER, IPC_CSI_HELPER, IPC_HEARTBEAT, IPC_HELPER, IPC_PEERS };
+enum ipc_peer {
+	IPC_SUPERVISOR,
+	IPC_EXEC_HELPER,
+	IPC_MOUNT_HELPER,
+	IPC_CSI_HELPER,
+	IPC_HEARTBEAT,
+	IPC_HELPER,
+	IPC_PEERS
+};
 
 enum ipc_type {
 #define IPC_MSG(name, no, from, to, bytes, fds, message, symbol) name = no,
@@ -31,7 +40,7 @@ enum ipc_type {
 struct ipc_msg_info {
 	const char *name;
 	uint8_t from, to; /* enum ipc_peer */
-	uint8_t n_fds;	  /* exactly */
+	uint8_t n_fds;    /* exactly */
 	uint32_t max_bytes;
 	const ProtobufCMessageDescriptor *desc;
 };
@@ -47,7 +56,8 @@ struct ipc_head {
 	uint32_t serial;
 };
 
-/* A received packet. msg lives in arena, so it is valid as long as the packet is. fds are the holder's to close. */
+/* A received packet. msg lives in arena, so it is valid as long as the packet is. fds are the
+ * holder's to close. */
 struct ipc_packet {
 	unsigned type;
 	uint32_t serial;
@@ -59,26 +69,30 @@ struct ipc_packet {
 };
 
 /*
- * Packs into buf (IPC_PACKET_MAX). Returns the size; -EPERM if from may not send this to `to`, -EMSGSIZE beyond the table's
- * limit, -EINVAL for a message of another type or a number that is not in the table.
+ * Packs into buf (IPC_PACKET_MAX). Returns the size; -EPERM if from may not send this to `to`,
+ * -EMSGSIZE beyond the table's limit, -EINVAL for a message of another type or a number that is not
+ * in the table.
  */
-ssize_t ipc_encode(enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial, const ProtobufCMessage *msg,
-    uint8_t buf[IPC_PACKET_MAX], struct err *e);
+ssize_t ipc_encode(enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial,
+    const ProtobufCMessage *msg, uint8_t buf[IPC_PACKET_MAX], struct err *e);
 
 /*
- * Decodes one packet that came from `from` to `me` with n_fds descriptors: the permit check, then unpacked into the arena,
- * unknown fields refused at any depth, packed again and compared byte for byte (protobuf-c alone merges doubled fields and
- * lets NULs through). -EPROTO with the reason in *e; the peer is then to be cut off. Does not touch descriptors.
+ * Decodes one packet that came from `from` to `me` with n_fds descriptors: the permit check, then
+ * unpacked into the arena, unknown fields refused at any depth, packed again and compared byte for
+ * byte (protobuf-c alone merges doubled fields and lets NULs through). -EPROTO with the reason in
+ * *e; the peer is then to be cut off. Does not touch descriptors.
  */
-int ipc_decode(enum ipc_peer me, enum ipc_peer from, const uint8_t *buf, size_t len, unsigned n_fds, struct ipc_packet *p,
-    struct err *e);
+int ipc_decode(enum ipc_peer me, enum ipc_peer from, const uint8_t *buf, size_t len, unsigned n_fds,
+    struct ipc_packet *p, struct err *e);
 
 /* Encodes and sends in one call. flags as for send(2): MSG_DONTWAIT gives -EAGAIN. */
-int ipc_send(int sock, enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial, const ProtobufCMessage *msg,
-    const int *fds, unsigned n_fds, int flags, struct err *e);
+int ipc_send(int sock, enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial,
+    const ProtobufCMessage *msg, const int *fds, unsigned n_fds, int flags, struct err *e);
 
-/* Receives one. 1 got one, 0 end of file, -EAGAIN with MSG_DONTWAIT, -EPROTO (descriptors closed), or another -errno. */
-int ipc_recv(int sock, enum ipc_peer me, enum ipc_peer from, struct ipc_packet *p, int flags, struct err *e);
+/* Receives one. 1 got one, 0 end of file, -EAGAIN with MSG_DONTWAIT, -EPROTO (descriptors closed),
+ * or another -errno. */
+int ipc_recv(
+    int sock, enum ipc_peer me, enum ipc_peer from, struct ipc_packet *p, int flags, struct err *e);
 
 /* Closes the descriptors that nobody took out of p->fds (taken ones are set to -1). */
 void ipc_packet_done(struct ipc_packet *p);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lease.h: the page <rt>/lease, by which stop_after_client_disconnect works with every process but the executor dead.
- * Made once per boot by the launcher, written by heartbeat alone, read by executors with pread(2). DESIGN 9.
+ * lease.h: the page <rt>/lease, by which stop_after_client_disconnect works with every process but
+ * the executor dead. Made once per boot by the launcher, written by heartbeat alone, read by
+ * executors with pread(2). DESIGN 9.
  */
 #ifndef DROVER_COMMON_LEASE_H
 #define DROVER_COMMON_LEASE_H
@@ -23,11 +24,12 @@ struct lease_page {
 
 uint64_t boottime_ns(void);
 /*
- * When does an alloc with this limit have to stop? last_ok ahead of now counts as now. limit_ms must not be 0 (no lease:
- * row G27).
+ * When does an alloc with this limit have to stop? last_ok ahead of now counts as now. limit_ms
+ * must not be 0 (no lease: row G27).
  */
 uint64_t lease_deadline_ns(const struct lease_page *page, uint64_t limit_ms, uint64_t now_ns);
-/* 0; -EIO for a short read, -EBADMSG for a page that is none or of another boot. Untouched *ret on failure. */
+/* 0; -EIO for a short read, -EBADMSG for a page that is none or of another boot. Untouched *ret on
+ * failure. */
 int lease_read(int fd, struct lease_page *ret);
 /* Stores last_ok with one pwrite(2) of 8 bytes, which a reader sees whole. 0 or -errno. */
 int lease_write_ok(int fd, uint64_t last_ok);

@@ -41,8 +41,8 @@ log_init(const char *name, enum log_level max)
 
 	process = name;
 	max_level = max;
-	to_journal = stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
-	    st.st_dev == dev && st.st_ino == ino;
+	to_journal = stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
+		     fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
 }
 
 int
@@ -65,7 +65,8 @@ log_level_parse(const char *word)
 	return -1;
 }
 
-/* One write per line, or lines of several processes mix. Control bytes could forge lines: they become '?'. */
+/* One write per line, or lines of several processes mix. Control bytes could forge lines: they
+ * become '?'. */
 void
 log_print(enum log_level level, const char *fmt, ...)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log.h: one line per event to stderr, which is journald or a terminal. Runs in: every process but the executor. */
+/* log.h: one line per event to stderr, which is journald or a terminal. Runs in: every process but
+ * the executor. */
 #ifndef DROVER_COMMON_LOG_H
 #define DROVER_COMMON_LOG_H
 
@@ -7,8 +8,9 @@
 enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARN = 4, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7 };
 
 /*
- * name is kept, not copied. When stderr is the journal (JOURNAL_STREAM names its device and inode) lines carry the
- * prefix, else they start with the process's name and level. Until log_init() has run nothing below info is printed.
+ * name is kept, not copied. When stderr is the journal (JOURNAL_STREAM names its device and inode)
+ * lines carry the prefix, else they start with the process's name and level. Until log_init() has
+ * run nothing below info is printed.
  */
 void log_init(const char *name, enum log_level max);
 /* -1 for a word that is none of error, warn, info, debug, trace (Nomad's words; trace is debug). */

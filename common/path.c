@@ -106,9 +106,10 @@ lift(int dir_fd, const char *name, int top_fd, unsigned *serial)
 }
 
 /*
- * One pass over directory name below dir_fd: removes what can be removed. Directories that are not empty go up to top_fd, so
- * that no depth needs a stack, a descriptor or a second walk; with top_fd -1 this is the top, and they get a pass of their
- * own. Returns the number of entries that it saw, or -errno.
+ * One pass over directory name below dir_fd: removes what can be removed. Directories that are not
+ * empty go up to top_fd, so that no depth needs a stack, a descriptor or a second walk; with top_fd
+ * -1 this is the top, and they get a pass of their own. Returns the number of entries that it saw,
+ * or -errno.
  */
 static int
 sweep(int dir_fd, const char *name, int top_fd, unsigned *serial)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* path.h: directories by descriptor: made, checked, removed. Runs in: launcher, mount-helper, exec-helper. */
+/* path.h: directories by descriptor: made, checked, removed. Runs in: launcher, mount-helper,
+ * exec-helper. */
 #ifndef DROVER_COMMON_PATH_H
 #define DROVER_COMMON_PATH_H
 
@@ -7,26 +8,29 @@
 #include <sys/types.h>
 
 /*
- * Makes directory name below dir_fd with exactly this mode (whatever the umask) and owner, or checks the one that is
- * there: a directory, no link. Owner and mode of one that was there are not changed. Returns 1 made, 0 was there, -errno
- * (-EEXIST: something else has the name; -ELOOP: a link). *ret_fd (may be NULL) is an O_DIRECTORY|O_RDONLY descriptor for
- * the caller to close. Nothing stays behind on failure.
+ * Makes directory name below dir_fd with exactly this mode (whatever the umask) and owner, or
+ * checks the one that is there: a directory, no link. Owner and mode of one that was there are not
+ * changed. Returns 1 made, 0 was there, -errno
+ * (-EEXIST: something else has the name; -ELOOP: a link). *ret_fd (may be NULL) is an
+ * O_DIRECTORY|O_RDONLY descriptor for the caller to close. Nothing stays behind on failure.
  */
 int dir_make_at(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid, int *ret_fd);
-/* The same, and one that was there gets this owner and mode too. For directories that only root can reach. */
+/* The same, and one that was there gets this owner and mode too. For directories that only root can
+ * reach. */
 int dir_ensure_at(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid, int *ret_fd);
 
 /*
- * Removes name below dir_fd and everything in it, never following a link and never crossing into another mount: a mount
- * point below, also a bind of the same file system, gives -EBUSY and stays. A name that is not there is success. Any depth
- * costs time in proportion to its entries; after a failure what is left may have lost its shape.
+ * Removes name below dir_fd and everything in it, never following a link and never crossing into
+ * another mount: a mount point below, also a bind of the same file system, gives -EBUSY and stays.
+ * A name that is not there is success. Any depth costs time in proportion to its entries; after a
+ * failure what is left may have lost its shape.
  */
 int tree_remove_at(int dir_fd, const char *name);
 
 /*
- * The directory path below dir_fd, to be read: 0, *ret is the caller's to closedir(). -ELOOP for a link, -EXDEV for a mount
- * point (nothing that is mounted there is asked), or another -errno. dir_next() gives its next name but "." and "..", or
- * NULL, with errno 0 at the end.
+ * The directory path below dir_fd, to be read: 0, *ret is the caller's to closedir(). -ELOOP for a
+ * link, -EXDEV for a mount point (nothing that is mounted there is asked), or another -errno.
+ * dir_next() gives its next name but "." and "..", or NULL, with errno 0 at the end.
  */
 int dir_open_at(int dir_fd, const char *path, DIR **ret);
 const char *dir_next(DIR *d);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_spec.c: the strings of one start, written and read. Runs in: supervisor (writes), executor (reads). */
+/* task_spec.c: the strings of one start, written and read. Runs in: supervisor (writes), executor
+ * (reads). */
 #include "proto/task_spec.h"
 
 #include <errno.h>
@@ -78,7 +79,8 @@ spec_next(const void *spec, size_t size, size_t *at, struct spec_entry *ret)
 	need = padded(head[1]);
 	if (size - *at - sizeof head < need)
 		return -EBADMSG;
-	*ret = (struct spec_entry){ .tag = head[0], .len = head[1], .text = base + *at + sizeof head };
+	*ret =
+	    (struct spec_entry){ .tag = head[0], .len = head[1], .text = base + *at + sizeof head };
 	for (size_t i = head[1]; i < need; i++)
 		if (ret->text[i] != '\0')
 			return -EBADMSG;

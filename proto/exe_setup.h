@@ -82,7 +82,7 @@ struct exe_setup {
 	uint64_t lease_ms, kill_timeout_ms, log_max_bytes;
 	uint32_t kill_signal, log_max_files;
 	uint32_t memory_in_v2;
-	uint32_t trees; /* bit of enum cgroup_tree: the run has a directory there */
+	uint32_t trees;        /* bit of enum cgroup_tree: the run has a directory there */
 	int32_t oom_score_adj; /* exec-helper's own, to be undone */
 	char task_dir[CONFIG_PATH_SIZE * 2],
 	    secrets_dir[CONFIG_PATH_SIZE * 2]; /* raw_exec: on the host */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * task_spec.h: the strings of one start: command, arguments, environment, mount destinations, secrets. The supervisor
- * writes them into a sealed memfd, exec-helper hands that on unread, the executor reads it: strings that name things inside
- * the task are used only after the root has changed and the user's identity is on.
+ * task_spec.h: the strings of one start: command, arguments, environment, mount destinations,
+ * secrets. The supervisor writes them into a sealed memfd, exec-helper hands that on unread, the
+ * executor reads it: strings that name things inside the task are used only after the root has
+ * changed and the user's identity is on.
  *
- * Form: entries of {uint32_t tag, uint32_t len} little-endian, len bytes of text and a NUL, zeros up to a multiple of 4.
- * Text holds no other NUL. At most 1 MiB and 4096 entries.
+ * Form: entries of {uint32_t tag, uint32_t len} little-endian, len bytes of text and a NUL, zeros
+ * up to a multiple of 4. Text holds no other NUL. At most 1 MiB and 4096 entries.
  */
 #ifndef DROVER_PROTO_TASK_SPEC_H
 #define DROVER_PROTO_TASK_SPEC_H
@@ -15,16 +16,17 @@
 
 #include "common/err.h"
 
-#define SPEC_BYTES_MAX	 (1024 * 1024)
+#define SPEC_BYTES_MAX   (1024 * 1024)
 #define SPEC_ENTRIES_MAX 4096
 
 enum spec_tag {
 	SPEC_COMMAND = 1,    /* exactly one */
-	SPEC_ARG = 2,	     /* in order, without argv[0] */
-	SPEC_ENV = 3,	     /* NAME=value, over the base environment; the last of one name wins */
+	SPEC_ARG = 2,        /* in order, without argv[0] */
+	SPEC_ENV = 3,        /* NAME=value, over the base environment; the last of one name wins */
 	SPEC_MOUNT_DEST = 4, /* in the order of the request's mounts: absolute path in the task */
-	SPEC_CWD = 5,	     /* at most one */
-	SPEC_SECRET_NAME = 6, /* a file in the task's secrets directory; followed by its SPEC_SECRET_DATA */
+	SPEC_CWD = 5,        /* at most one */
+	SPEC_SECRET_NAME =
+	    6, /* a file in the task's secrets directory; followed by its SPEC_SECRET_DATA */
 	SPEC_SECRET_DATA = 7, /* may hold any byte */
 };
 
@@ -46,8 +48,8 @@ void spec_add_str(struct spec_writer *w, enum spec_tag tag, const char *text);
 int spec_finish(struct spec_writer *w);
 
 /*
- * Steps over a spec: *at starts at 0. 1 gave an entry, 0 the end, -EBADMSG for anything that is not a spec (a cut entry, an
- * unknown tag, a missing NUL, a NUL inside text, padding that is not zero).
+ * Steps over a spec: *at starts at 0. 1 gave an entry, 0 the end, -EBADMSG for anything that is not
+ * a spec (a cut entry, an unknown tag, a missing NUL, a NUL inside text, padding that is not zero).
  */
 int spec_next(const void *spec, size_t size, size_t *at, struct spec_entry *ret);
 

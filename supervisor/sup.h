@@ -22,24 +22,25 @@ struct api;
 struct plugins;
 struct volumes;
 
-/* One per process; lives as long as it. Each member is made by the part of its name, in the order of sup_main.c. */
+/* One per process; lives as long as it. Each member is made by the part of its name, in the order
+ * of sup_main.c. */
 struct sup {
 	struct sd_event *event;
 	const struct agent_config *config;
 	struct proc_args args;
 	char boot_id[BOOT_ID_SIZE];
-	struct store *store;	    /* store/store.h */
-	struct turn *turn;	    /* sup_turn.h */
-	struct child *children;	    /* sup_child.h: array of IPC_PEERS */
+	struct store *store;        /* store/store.h */
+	struct turn *turn;          /* sup_turn.h */
+	struct child *children;     /* sup_child.h: array of IPC_PEERS */
 	struct alloc_table *allocs; /* alloc/alloc_table.h */
-	struct source *source;	    /* source/source.h */
+	struct source *source;      /* source/source.h */
 	struct node_state *node;    /* node/node_state.h */
 	struct plugins *plugins;    /* volume/plugins.h */
 	struct volumes *volumes;    /* volume/volumes.h */
-	struct api *api;	    /* api/api.h */
-	int run_dir_fd;		    /* <data>/run: records */
-	int sock_dir_fd;	    /* <rt>/x: the runs' sockets */
-	int log_dir_fd;		    /* <data>/logs */
+	struct api *api;            /* api/api.h */
+	int run_dir_fd;             /* <data>/run: records */
+	int sock_dir_fd;            /* <rt>/x: the runs' sockets */
+	int log_dir_fd;             /* <data>/logs */
 	bool draining;
 	bool exiting;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sup_calls.h: the typed stubs over child_call(), one line per request of proto/ipc_msgs.def. The handler of
- * mnt_call_alloc_dir_make() is mnt_on_alloc_dir_make(). Runs in: supervisor.
+ * sup_calls.h: the typed stubs over child_call(), one line per request of proto/ipc_msgs.def. The
+ * handler of mnt_call_alloc_dir_make() is mnt_on_alloc_dir_make(). Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_SUP_CALLS_H
 #define DROVER_SUPERVISOR_SUP_CALLS_H
@@ -19,30 +19,41 @@
 	_Static_assert(1, "")
 
 /* The same with a descriptor, which is taken over. */
-#define SUP_CALL_FD(stub, to, type, message, timeout_ms, flags)                                            \
-	static inline uint64_t stub(struct sup *sup, const message *msg, int fd, call_cb *cb, void *arg)   \
-	{                                                                                                  \
-		return child_call(sup, to, type, &msg->base, fd, timeout_ms, flags, cb, arg);              \
-	}                                                                                                  \
+#define SUP_CALL_FD(stub, to, type, message, timeout_ms, flags)                                    \
+	static inline uint64_t stub(                                                               \
+	    struct sup *sup, const message *msg, int fd, call_cb *cb, void *arg)                   \
+	{                                                                                          \
+		return child_call(sup, to, type, &msg->base, fd, timeout_ms, flags, cb, arg);      \
+	}                                                                                          \
 	_Static_assert(1, "")
 
-SUP_CALL_FD(exec_call_task_start, IPC_EXEC_HELPER, EXEC_TASK_START_REQ, ExecTaskStartReq, 30000, CALL_REPEAT);
-SUP_CALL(exec_call_run_reap, IPC_EXEC_HELPER, EXEC_RUN_REAP_REQ, ExecRunReapReq, 30000, CALL_REPEAT);
-SUP_CALL(exec_call_run_list, IPC_EXEC_HELPER, EXEC_RUN_LIST_REQ, ExecRunListReq, 30000, CALL_REPEAT);
+SUP_CALL_FD(exec_call_task_start, IPC_EXEC_HELPER, EXEC_TASK_START_REQ, ExecTaskStartReq, 30000,
+    CALL_REPEAT);
+SUP_CALL(
+    exec_call_run_reap, IPC_EXEC_HELPER, EXEC_RUN_REAP_REQ, ExecRunReapReq, 30000, CALL_REPEAT);
+SUP_CALL(
+    exec_call_run_list, IPC_EXEC_HELPER, EXEC_RUN_LIST_REQ, ExecRunListReq, 30000, CALL_REPEAT);
 
-SUP_CALL(mnt_call_alloc_dir_make, IPC_MOUNT_HELPER, MNT_ALLOC_DIR_MAKE_REQ, MntAllocDirMakeReq, 30000, CALL_REPEAT);
-SUP_CALL(mnt_call_alloc_dir_remove, IPC_MOUNT_HELPER, MNT_ALLOC_DIR_REMOVE_REQ, MntAllocDirRemoveReq, 60000,
+SUP_CALL(mnt_call_alloc_dir_make, IPC_MOUNT_HELPER, MNT_ALLOC_DIR_MAKE_REQ, MntAllocDirMakeReq,
+    30000, CALL_REPEAT);
+SUP_CALL(mnt_call_alloc_dir_remove, IPC_MOUNT_HELPER, MNT_ALLOC_DIR_REMOVE_REQ,
+    MntAllocDirRemoveReq, 60000, CALL_REPEAT);
+SUP_CALL(mnt_call_plugin_dir_make, IPC_MOUNT_HELPER, MNT_PLUGIN_DIR_MAKE_REQ, MntPluginDirMakeReq,
+    30000, CALL_REPEAT);
+SUP_CALL(mnt_call_plugin_dir_remove, IPC_MOUNT_HELPER, MNT_PLUGIN_DIR_REMOVE_REQ,
+    MntPluginDirRemoveReq, 30000, CALL_REPEAT);
+SUP_CALL(mnt_call_plugin_connect, IPC_MOUNT_HELPER, MNT_PLUGIN_CONNECT_REQ, MntPluginConnectReq,
+    10000, CALL_REPEAT);
+SUP_CALL(mnt_call_volume_dir_make, IPC_MOUNT_HELPER, MNT_VOLUME_DIR_MAKE_REQ, MntVolumeDirMakeReq,
+    30000, CALL_REPEAT);
+SUP_CALL(mnt_call_volume_prove, IPC_MOUNT_HELPER, MNT_VOLUME_PROVE_REQ, MntVolumeProveReq, 30000,
     CALL_REPEAT);
-SUP_CALL(mnt_call_plugin_dir_make, IPC_MOUNT_HELPER, MNT_PLUGIN_DIR_MAKE_REQ, MntPluginDirMakeReq, 30000, CALL_REPEAT);
-SUP_CALL(mnt_call_plugin_dir_remove, IPC_MOUNT_HELPER, MNT_PLUGIN_DIR_REMOVE_REQ, MntPluginDirRemoveReq, 30000,
-    CALL_REPEAT);
-SUP_CALL(mnt_call_plugin_connect, IPC_MOUNT_HELPER, MNT_PLUGIN_CONNECT_REQ, MntPluginConnectReq, 10000, CALL_REPEAT);
-SUP_CALL(mnt_call_volume_dir_make, IPC_MOUNT_HELPER, MNT_VOLUME_DIR_MAKE_REQ, MntVolumeDirMakeReq, 30000, CALL_REPEAT);
-SUP_CALL(mnt_call_volume_prove, IPC_MOUNT_HELPER, MNT_VOLUME_PROVE_REQ, MntVolumeProveReq, 30000, CALL_REPEAT);
-SUP_CALL(mnt_call_volume_dir_remove, IPC_MOUNT_HELPER, MNT_VOLUME_DIR_REMOVE_REQ, MntVolumeDirRemoveReq, 60000,
-    CALL_REPEAT);
-SUP_CALL(mnt_call_root_list, IPC_MOUNT_HELPER, MNT_ROOT_LIST_REQ, MntRootListReq, 30000, CALL_REPEAT);
-SUP_CALL(mnt_call_disk_stat, IPC_MOUNT_HELPER, MNT_DISK_STAT_REQ, MntDiskStatReq, 30000, CALL_REPEAT);
+SUP_CALL(mnt_call_volume_dir_remove, IPC_MOUNT_HELPER, MNT_VOLUME_DIR_REMOVE_REQ,
+    MntVolumeDirRemoveReq, 60000, CALL_REPEAT);
+SUP_CALL(
+    mnt_call_root_list, IPC_MOUNT_HELPER, MNT_ROOT_LIST_REQ, MntRootListReq, 30000, CALL_REPEAT);
+SUP_CALL(
+    mnt_call_disk_stat, IPC_MOUNT_HELPER, MNT_DISK_STAT_REQ, MntDiskStatReq, 30000, CALL_REPEAT);
 
 /* A channel dies with its csi-helper, so these are not repeated; the volume manager decides. */
 SUP_CALL_FD(csi_call_plugin_open, IPC_CSI_HELPER, CSI_PLUGIN_OPEN_REQ, CsiPluginOpenReq, 30000, 0);
@@ -51,7 +62,8 @@ SUP_CALL(csi_call_plugin_close, IPC_CSI_HELPER, CSI_PLUGIN_CLOSE_REQ, CsiPluginC
 static inline uint64_t
 csi_call(struct sup *sup, const CsiCallReq *msg, call_cb *cb, void *arg)
 {
-	return child_call(sup, IPC_CSI_HELPER, CSI_CALL_REQ, &msg->base, -1, msg->timeout_ms + 5000, 0, cb, arg);
+	return child_call(
+	    sup, IPC_CSI_HELPER, CSI_CALL_REQ, &msg->base, -1, msg->timeout_ms + 5000, 0, cb, arg);
 }
 
 #undef SUP_CALL

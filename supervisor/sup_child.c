@@ -15,9 +15,9 @@
 #include "proto/ids.pb-c.h"
 #include "supervisor/sup_turn.h"
 
-#define TRIES_MAX    3
-#define CHECK_USEC   1000000 /* how often deadlines are looked at, while something is unanswered */
-#define USEC_PER_MS  1000
+#define TRIES_MAX   3
+#define CHECK_USEC  1000000 /* how often deadlines are looked at, while something is unanswered */
+#define USEC_PER_MS 1000
 
 struct call {
 	struct call *next;
@@ -25,7 +25,7 @@ struct call {
 	unsigned type, flags, tries;
 	int fd;
 	uint64_t timeout_usec, deadline_usec; /* CLOCK_MONOTONIC; set when it is sent */
-	call_cb *cb; /* NULL: cancelled */
+	call_cb *cb;                          /* NULL: cancelled */
 	void *arg;
 	size_t len;
 	uint8_t packet[];
@@ -36,7 +36,8 @@ struct call_list {
 };
 
 /*
- * A call is staged in its turn, ready once that turn is committed, sent when the socket took it; it leaves with its answer.
+ * A call is staged in its turn, ready once that turn is committed, sent when the socket took it; it
+ * leaves with its answer.
  */
 struct child {
 	struct sup *sup;
@@ -48,7 +49,8 @@ struct child {
 	uint32_t serial, generation, pid;
 };
 
-static const enum ipc_peer helpers[] = { IPC_EXEC_HELPER, IPC_MOUNT_HELPER, IPC_CSI_HELPER, IPC_HEARTBEAT };
+static const enum ipc_peer helpers[] = { IPC_EXEC_HELPER, IPC_MOUNT_HELPER, IPC_CSI_HELPER,
+	IPC_HEARTBEAT };
 
 static void
 list_init(struct call_list *l)
@@ -102,7 +104,8 @@ call_free(struct call *c)
 }
 
 static void
-call_end(struct sup *sup, struct call *c, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+call_end(struct sup *sup, struct call *c, int r, const ProtobufCMessage *rep, int fd,
+    const struct err *e)
 {
 	if (c->cb)
 		c->cb(sup, c->arg, r, rep, fd, e);
@@ -116,11 +119,13 @@ call_fail(struct child *ch, struct call *c, int code, const char *why)
 {
 	struct err e = { 0 };
 
-	(void)err_say(&e, code, "%s: %s %s", ipc_msg_info(c->type)->name, ipc_peer_name(ch->peer), why);
+	(void)err_say(
+	    &e, code, "%s: %s %s", ipc_msg_info(c->type)->name, ipc_peer_name(ch->peer), why);
 	call_end(ch->sup, c, code, NULL, -1, &e);
 }
 
-/* The helper is gone or not to be trusted any more. What may be repeated waits for its successor. */
+/* The helper is gone or not to be trusted any more. What may be repeated waits for its successor.
+ */
 static void
 cut_off(struct child *ch, const char *why)
 {
@@ -158,7 +163,8 @@ arm_timer(struct child *ch)
 
 	(void)sd_event_now(ch->sup->event, CLOCK_MONOTONIC, &now);
 	(void)sd_event_source_set_time(ch->timer, now + CHECK_USEC);
-	(void)sd_event_source_set_enabled(ch->timer, ch->sent.first ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+	(void)sd_event_source_set_enabled(
+	    ch->timer, ch->sent.first ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
 static void
@@ -174,10 +180,12 @@ flush(struct child *ch)
 	while ((c = ch->ready.first)) {
 		if (c->len == 0) {
 			(void)list_pop(&ch->ready);
-			call_fail(ch, c, -EMSGSIZE, "cannot be asked that: it is more than one message may hold");
+			call_fail(ch, c, -EMSGSIZE,
+			    "cannot be asked that: it is more than one message may hold");
 			continue;
 		}
-		r = c->cb ? fd_send_msg(ch->fd, c->packet, c->len, &c->fd, c->fd >= 0, MSG_DONTWAIT) : 0;
+		r = c->cb ? fd_send_msg(ch->fd, c->packet, c->len, &c->fd, c->fd >= 0, MSG_DONTWAIT)
+			  : 0;
 		if (r == -EAGAIN) {
 			(void)sd_event_source_set_io_events(ch->io, EPOLLIN | EPOLLOUT);
 			break;
@@ -225,7 +233,8 @@ on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 			continue;
 		(void)list_take(&ch->sent, c->serial);
 		call_fail(ch, c, -ETIMEDOUT, "did not answer in time");
-		/* The others of csi-helper run side by side; a blocking helper that is late is lost. */
+		/* The others of csi-helper run side by side; a blocking helper that is late is
+		 * lost. */
 		if (ch->peer != IPC_CSI_HELPER)
 			cut_off(ch, "hangs");
 		break;
@@ -244,7 +253,8 @@ on_hello_rep(struct child *ch, const IpcHelloRep *rep)
 	return 0;
 }
 
-/* A beat is answered by the work loop itself, after the commit, or not at all: that is what it asks. */
+/* A beat is answered by the work loop itself, after the commit, or not at all: that is what it
+ * asks. */
 struct beat {
 	struct deferred send;
 	struct child *ch;
@@ -260,8 +270,8 @@ send_beat(struct sup *sup, struct deferred *d)
 
 	rep.cycle = b->cycle;
 	if (b->ch->fd >= 0)
-		(void)ipc_send(b->ch->fd, IPC_SUPERVISOR, IPC_HEARTBEAT, HB_BEAT_REP, b->serial, &rep.base, NULL, 0,
-		    MSG_DONTWAIT, NULL);
+		(void)ipc_send(b->ch->fd, IPC_SUPERVISOR, IPC_HEARTBEAT, HB_BEAT_REP, b->serial,
+		    &rep.base, NULL, 0, MSG_DONTWAIT, NULL);
 	free(b);
 }
 
@@ -297,7 +307,8 @@ on_packet(struct child *ch, struct ipc_packet *p)
 	if (!c || (p->type != IPC_ERROR_REP && p->type != c->type + 1)) {
 		if (c)
 			call_fail(ch, c, -EPROTO, "answered with a message of another kind");
-		/* After a timeout or a cancel its late answer finds nobody: csi-helper only, the others are cut off. */
+		/* After a timeout or a cancel its late answer finds nobody: csi-helper only, the
+		 * others are cut off. */
 		return !c && ch->peer == IPC_CSI_HELPER ? 0 : -EPROTO;
 	}
 	if (p->n_fds > 0)
@@ -350,11 +361,13 @@ say_hello(struct child *ch)
 	struct err e = { 0 };
 
 	hello.build = ch->sup->args.build;
-	if (ipc_send(ch->fd, IPC_SUPERVISOR, ch->peer, IPC_HELLO_REQ, 0, &hello.base, NULL, 0, MSG_DONTWAIT, &e) < 0)
+	if (ipc_send(ch->fd, IPC_SUPERVISOR, ch->peer, IPC_HELLO_REQ, 0, &hello.base, NULL, 0,
+		MSG_DONTWAIT, &e) < 0)
 		log_warn("%s", e.msg);
 }
 
-/* Takes fd over. The first packet starts the helper, so csi-helper hears nothing before it has work. */
+/* Takes fd over. The first packet starts the helper, so csi-helper hears nothing before it has
+ * work. */
 static int
 attach(struct child *ch, int fd, struct err *e)
 {
@@ -368,7 +381,7 @@ attach(struct child *ch, int fd, struct err *e)
 	}
 	ch->fd = fd;
 	ch->generation++;
-	if (ch->peer != IPC_CSI_HELPER || ch->ready.first)
+	if (ch->peer != IPC_CSI_HELPER || ch->ready.first || ch->staged.first)
 		say_hello(ch);
 	flush(ch);
 	return 0;
@@ -392,7 +405,8 @@ on_link(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 		sup->exiting = true;
 		return sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	}
-	if (len != sizeof link || n != 1 || link.helper >= IPC_PEERS || sup->children[link.helper].sup == NULL) {
+	if (len != sizeof link || n != 1 || link.helper >= IPC_PEERS ||
+	    sup->children[link.helper].sup == NULL) {
 		close_p(&end);
 		log_error("the launcher sent something that is no new helper");
 		return 0;
@@ -423,7 +437,9 @@ children_new(struct sup *sup, struct err *e)
 	for (size_t i = 0; i < ELEMENTSOF(helpers); i++) {
 		struct child *ch = &sup->children[helpers[i]];
 
-		*ch = (struct child){ .sup = sup, .peer = helpers[i], .fd = -1, .commit.run = on_committed };
+		*ch = (struct child){
+			.sup = sup, .peer = helpers[i], .fd = -1, .commit.run = on_committed
+		};
 		list_init(&ch->staged);
 		list_init(&ch->ready);
 		list_init(&ch->sent);
@@ -460,8 +476,8 @@ children_free(struct sup *sup)
 }
 
 uint64_t
-child_call(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMessage *msg, int fd, unsigned timeout_ms,
-    unsigned flags, call_cb *cb, void *arg)
+child_call(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMessage *msg, int fd,
+    unsigned timeout_ms, unsigned flags, call_cb *cb, void *arg)
 {
 	static uint8_t packet[IPC_PACKET_MAX];
 	struct child *ch = &sup->children[to];
@@ -472,7 +488,8 @@ child_call(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMess
 	if (++ch->serial == 0) /* 0 is HELLO's */
 		ch->serial = 1;
 	len = ipc_encode(IPC_SUPERVISOR, to, type, ch->serial, msg, packet, &e);
-	if (len == -EMSGSIZE) { /* out of what an operator wrote, so no bug: flush() fails the call */
+	if (len ==
+	    -EMSGSIZE) { /* out of what an operator wrote, so no bug: flush() fails the call */
 		log_error("%s", e.msg);
 	} else if (len < 0) {
 		log_error("%s", e.msg);
@@ -492,8 +509,8 @@ child_call(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMess
 		c->len = (size_t)len;
 		memcpy(c->packet, packet, c->len);
 	}
-	if (ch->peer == IPC_CSI_HELPER && !ch->pid && !ch->ready.first && !ch->sent.first && !ch->staged.first &&
-	    ch->fd >= 0)
+	if (ch->peer == IPC_CSI_HELPER && !ch->pid && !ch->ready.first && !ch->sent.first &&
+	    !ch->staged.first && ch->fd >= 0)
 		say_hello(ch);
 	list_push(&ch->staged, c);
 	turn_defer(sup, &ch->commit);

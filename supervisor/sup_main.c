@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sup_main.c: the supervisor, from its constant, and the order in which its parts begin. Runs in: supervisor. */
+/* sup_main.c: the supervisor, from its constant, and the order in which its parts begin. Runs in:
+ * supervisor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -41,7 +42,8 @@ on_sigterm(sd_event_source *source, const struct signalfd_siginfo *si, void *use
 {
 	(void)sd_notify(0, "STOPPING=1");
 	if (sup.args.dev && !sup.draining) {
-		sup.draining = true; /* not node_set_drain(): that is an operator's wish and outlives the agent */
+		sup.draining = true; /* not node_set_drain(): that is an operator's wish and
+					outlives the agent */
 		client_stop_all(&sup, "the agent was told to end", on_drained);
 	} else {
 		sup.exiting = true;
@@ -69,7 +71,8 @@ raise_nofile(void)
 		return;
 	rl.rlim_cur = rl.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &rl) < 0)
-		log_warn("raise the limit of open files to %llu: %m", (unsigned long long)rl.rlim_max);
+		log_warn(
+		    "raise the limit of open files to %llu: %m", (unsigned long long)rl.rlim_max);
 }
 
 static int
@@ -107,14 +110,16 @@ begin_state(struct err *e)
 	return store_open(dir, &sup.store, e);
 }
 
-/* Each needs those before it. The socket comes last: who can ask is answered from what was restored. */
+/* Each needs those before it. The socket comes last: who can ask is answered from what was
+ * restored. */
 static int
 begin_parts(struct err *e)
 {
 	int r;
 
-	if ((r = turn_new(&sup, e)) < 0 || (r = alloc_table_new(&sup, e)) < 0 || (r = children_new(&sup, e)) < 0 ||
-	    (r = node_state_new(&sup, e)) < 0 || (r = plugins_new(&sup, e)) < 0 || (r = volumes_new(&sup, e)) < 0)
+	if ((r = turn_new(&sup, e)) < 0 || (r = alloc_table_new(&sup, e)) < 0 ||
+	    (r = children_new(&sup, e)) < 0 || (r = node_state_new(&sup, e)) < 0 ||
+	    (r = plugins_new(&sup, e)) < 0 || (r = volumes_new(&sup, e)) < 0)
 		return r;
 	sup.source = source_local_new(&sup, e);
 	if (!sup.source)
@@ -167,8 +172,8 @@ run(void *state, const struct proc_args *args)
 		log_error("%s", e.msg);
 		return 1;
 	}
-	log_info("ready: node %.8s, %u allocations, work comes from: %s", node_get(&sup)->id, sup.allocs->n,
-	    sup.source->ops->name);
+	log_info("ready: node %.8s, %u allocations, work comes from: %s", node_get(&sup)->id,
+	    sup.allocs->n, sup.source->ops->name);
 	(void)sd_notifyf(0, "READY=1\nSTATUS=%u allocations", sup.allocs->n);
 	r = turn_loop(&sup);
 	end_parts();

@@ -13,7 +13,7 @@
 #include "supervisor/store/store.h"
 
 #define EVENTS_PER_TURN 256
-#define RETRY_USEC	1000000
+#define RETRY_USEC      1000000
 
 struct turn {
 	struct dirty *writes, **writes_end;
@@ -181,7 +181,8 @@ run_deferred(struct sup *sup)
 {
 	struct turn *t = sup->turn;
 
-	/* One at a time out of the queue: what runs may queue more, which is still of this turn as long as nothing is dirty. */
+	/* One at a time out of the queue: what runs may queue more, which is still of this turn as
+	 * long as nothing is dirty. */
 	while (t->sends && !t->writes) {
 		struct deferred *d = t->sends;
 
@@ -208,7 +209,8 @@ get_stuck(struct sup *sup, const struct err *e)
 	(void)sd_event_source_set_enabled(t->retry, SD_EVENT_ONESHOT);
 }
 
-/* Until nothing is dirty and nothing waits: what a send's end makes dirty is committed by one more round. */
+/* Until nothing is dirty and nothing waits: what a send's end makes dirty is committed by one more
+ * round. */
 static void
 end_turn(struct sup *sup)
 {

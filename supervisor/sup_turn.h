@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sup_turn.h: one commit per turn of the work loop; nothing is sent or answered before its turn's commit (DESIGN 3).
+ * sup_turn.h: one commit per turn of the work loop; nothing is sent or answered before its turn's
+ * commit (DESIGN 3).
  *
- * A turn handles up to a few hundred ready events, then writes what became dirty in one transaction, commits, and only then
- * runs what was deferred: packets to helpers and executors, answers to operators. When the commit fails everything stays
- * queued and is tried again each second; answers to operators that wait for it become 507 with the reason.
- * Runs in: supervisor.
+ * A turn handles up to a few hundred ready events, then writes what became dirty in one
+ * transaction, commits, and only then runs what was deferred: packets to helpers and executors,
+ * answers to operators. When the commit fails everything stays queued and is tried again each
+ * second; answers to operators that wait for it become 507 with the reason. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_SUP_TURN_H
 #define DROVER_SUPERVISOR_SUP_TURN_H
@@ -16,9 +17,9 @@
 #include "supervisor/sup.h"
 
 /*
- * Embedded in everything that has a row. write() puts the row (insert, update or delete, from what memory says at the end of
- * the turn) with store_exec() and returns 0 or -errno; written() (may be NULL) is called once after the commit, and may free
- * the thing.
+ * Embedded in everything that has a row. write() puts the row (insert, update or delete, from what
+ * memory says at the end of the turn) with store_exec() and returns 0 or -errno; written() (may be
+ * NULL) is called once after the commit, and may free the thing.
  */
 struct dirty {
 	struct dirty *next;
@@ -27,7 +28,8 @@ struct dirty {
 	void (*written)(struct sup *sup, struct dirty *d);
 };
 
-/* Something that leaves this process, or frees what a write still needs: run after the commit, in order. */
+/* Something that leaves this process, or frees what a write still needs: run after the commit, in
+ * order. */
 struct deferred {
 	struct deferred *next;
 	bool queued;
@@ -39,7 +41,8 @@ void turn_free(struct sup *sup);
 
 /* d's row is to be written at the end of this turn, once, however often this is called. */
 void turn_write(struct sup *sup, struct dirty *d);
-/* This turn holds a wish of an operator or server, a claim or a CSI call: it is synced before anything is said. */
+/* This turn holds a wish of an operator or server, a claim or a CSI call: it is synced before
+ * anything is said. */
 void turn_durable(struct sup *sup);
 /* Queues d once. */
 void turn_defer(struct sup *sup, struct deferred *d);

@@ -16,7 +16,8 @@
 #define REMOVE_RETRY_USEC 30000000
 
 /* In the order of prerun; postrun goes the other way. */
-static const struct alloc_hook *const hooks[] = { &alloc_hook_lease, &alloc_hook_dir, &alloc_hook_csi };
+static const struct alloc_hook *const hooks[] = { &alloc_hook_lease, &alloc_hook_dir,
+	&alloc_hook_csi };
 
 static void advance(struct alloc_runner *ar);
 
@@ -58,7 +59,8 @@ alloc_client_save(struct alloc_runner *ar)
 	text_append(&t, "}}", 2);
 	if (t.failed) {
 		text_done(&t);
-		return; /* restart counts begin anew after the next restart of the agent: no more than that */
+		return; /* restart counts begin anew after the next restart of the agent: no more
+			   than that */
 	}
 	free(ar->sa->client_json);
 	ar->sa->client_json = t.text;
@@ -79,7 +81,8 @@ client_load(struct alloc_runner *ar)
 		if (!one)
 			continue;
 		ar->tasks[i].tracker.count = json_integer_value(json_object_get(one, "count"));
-		ar->tasks[i].tracker.started_ns = json_integer_value(json_object_get(one, "started"));
+		ar->tasks[i].tracker.started_ns =
+		    json_integer_value(json_object_get(one, "started"));
 	}
 	json_decref(all);
 }
@@ -111,7 +114,8 @@ end_siblings(struct alloc_runner *ar)
 
 		if (ar->tasks[i].phase == TASK_DEAD || ar->tasks[i].killed)
 			continue;
-		if (task_event_make(&ev, failed ? EVENT_SIBLING_FAILED : EVENT_LEADER_DEAD, now_ns(), failed) == 0)
+		if (task_event_make(&ev, failed ? EVENT_SIBLING_FAILED : EVENT_LEADER_DEAD,
+			now_ns(), failed) == 0)
 			task_runner_event(&ar->tasks[i], &ev);
 		task_runner_kill(&ar->tasks[i], NULL);
 	}
@@ -159,13 +163,15 @@ alloc_hook_done(struct alloc_runner *ar, int r, const struct err *e)
 		char text[ERR_MSG_SIZE + 64];
 
 		ar->failed = true;
-		(void)snprintf(text, sizeof text, "pre-run hook \"%s\" failed: %s", hook->name, e->msg);
+		(void)snprintf(
+		    text, sizeof text, "pre-run hook \"%s\" failed: %s", hook->name, e->msg);
 		for (unsigned i = 0; i < ar->n_tasks; i++)
 			task_runner_fail_setup(&ar->tasks[i], text);
 	} else if (ar->phase == ALLOC_PRERUN) {
 		ar->hook++;
 	} else if (r < 0) {
-		log_warn("allocation %.8s: post-run hook \"%s\" failed: %s", ar->sa->a.id, hook->name, e->msg);
+		log_warn("allocation %.8s: post-run hook \"%s\" failed: %s", ar->sa->a.id,
+		    hook->name, e->msg);
 	}
 	turn_defer(ar->sup, &ar->step);
 }
@@ -217,7 +223,8 @@ on_remove_retry(sd_event_source *source, uint64_t usec, void *userdata)
 }
 
 static void
-on_removed(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_removed(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
 {
 	struct alloc_runner *ar = arg;
 	struct sup_alloc *sa = ar->sa;
@@ -225,8 +232,8 @@ on_removed(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int f
 	ar->call = 0;
 	if (r < 0) {
 		log_warn("allocation %.8s: %s; it is tried again in 30 s", sa->a.id, e->msg);
-		(void)sd_event_add_time_relative(sup->event, &ar->retry, CLOCK_MONOTONIC, REMOVE_RETRY_USEC, 0,
-		    on_remove_retry, ar);
+		(void)sd_event_add_time_relative(sup->event, &ar->retry, CLOCK_MONOTONIC,
+		    REMOVE_RETRY_USEC, 0, on_remove_retry, ar);
 		return;
 	}
 	sa->runner = NULL;
@@ -248,7 +255,8 @@ step_done(struct alloc_runner *ar)
 	ar->call = mnt_call_alloc_dir_remove(ar->sup, &req, on_removed, ar);
 }
 
-/* One step at a time, each out of the queue of deferred work: no callback ever runs inside another. */
+/* One step at a time, each out of the queue of deferred work: no callback ever runs inside another.
+ */
 static void
 advance(struct alloc_runner *ar)
 {
@@ -283,7 +291,8 @@ advance(struct alloc_runner *ar)
 static void
 on_step(struct sup *sup, struct deferred *d)
 {
-	struct alloc_runner *ar = (struct alloc_runner *)(void *)((char *)d - offsetof(struct alloc_runner, step));
+	struct alloc_runner *ar =
+	    (struct alloc_runner *)(void *)((char *)d - offsetof(struct alloc_runner, step));
 	struct sup_alloc *sa = ar->sa;
 
 	sup->source->ops->alloc_updated(sup->source, sa);
@@ -371,4 +380,13 @@ alloc_runner_destroy(struct alloc_runner *ar)
 {
 	ar->destroy = true;
 	alloc_runner_stop(ar);
+}
+
+void
+alloc_runner_run_gone(struct sup *sup, const struct id *alloc)
+{
+	struct sup_alloc *sa = alloc_find(sup, alloc);
+
+	for (unsigned i = 0; sa && sa->runner && i < sa->runner->n_tasks; i++)
+		task_runner_run_gone(&sa->runner->tasks[i]);
 }

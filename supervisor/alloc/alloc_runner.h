@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc_runner.h: the life of one alloc on this node: hooks before its tasks, the tasks, hooks after them. Runs in:
- * supervisor.
+ * alloc_runner.h: the life of one alloc on this node: hooks before its tasks, the tasks, hooks
+ * after them. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_RUNNER_H
 #define DROVER_SUPERVISOR_ALLOC_RUNNER_H
@@ -21,31 +21,32 @@ enum alloc_phase {
 struct alloc_runner;
 
 /*
- * One thing that an alloc needs before its tasks and that is taken back after them; one file each, in the list of
- * alloc_runner.c. Each function ends by calling alloc_hook_done() once, now or later. Both are idempotent: after a restart of
- * the agent prerun runs again over what is there.
+ * One thing that an alloc needs before its tasks and that is taken back after them; one file each,
+ * in the list of alloc_runner.c. Each function ends by calling alloc_hook_done() once, now or
+ * later. Both are idempotent: after a restart of the agent prerun runs again over what is there.
  */
 struct alloc_hook {
 	const char *name;
 	void (*prerun)(struct alloc_runner *ar);
-	void (*postrun)(struct alloc_runner *ar); /* also undoes a prerun that failed half way. NULL: nothing to do */
+	void (*postrun)(struct alloc_runner
+		*ar); /* also undoes a prerun that failed half way. NULL: nothing to do */
 };
 
 struct alloc_runner {
 	struct sup *sup;
 	struct sup_alloc *sa;
 	enum alloc_phase phase;
-	unsigned hook;	     /* the one that runs */
-	bool hook_busy;	     /* a hook, or the removal, has not answered yet */
-	bool restored;	     /* it was given before this supervisor started  */
-	bool failed;	     /* a hook failed: its sentence is in every task's event */
-	bool stopping;	     /* the source wants it stopped, or the node drains */
-	bool destroy;	     /* and gone */
-	bool killing;	     /* the tasks have been told */
+	unsigned hook;        /* the one that runs */
+	bool hook_busy;       /* a hook, or the removal, has not answered yet */
+	bool restored;        /* it was given before this supervisor started  */
+	bool failed;          /* a hook failed: its sentence is in every task's event */
+	bool stopping;        /* the source wants it stopped, or the node drains */
+	bool destroy;         /* and gone */
+	bool killing;         /* the tasks have been told */
 	struct deferred step; /* looks at what is next, outside of the callbacks that led there */
 	uint64_t call;
 	struct sd_event_source *retry;
-	unsigned csi_at; /* hook_csi.c: the volume it is at */
+	unsigned csi_at;             /* hook_csi.c: the volume it is at */
 	char csi_text[ERR_MSG_SIZE]; /* hook_csi.c: the first failure of postrun */
 	unsigned n_tasks;
 	struct task_runner tasks[]; /* in the group's order */
@@ -63,6 +64,8 @@ void alloc_runner_stop(struct alloc_runner *ar);
 void alloc_runner_destroy(struct alloc_runner *ar);
 /* A task's state changed: recomputes the alloc's, tells the source, looks at the siblings. */
 void alloc_runner_task_changed(struct alloc_runner *ar);
+/* A run of this alloc is reaped and its row is deleted. */
+void alloc_runner_run_gone(struct sup *sup, const struct id *alloc);
 
 extern const struct alloc_hook alloc_hook_lease, alloc_hook_dir, alloc_hook_csi;
 

@@ -144,7 +144,8 @@ unlink_alloc(struct alloc_table *t, struct sup_alloc *sa)
 static int
 write_row(struct sup *sup, struct dirty *d, struct err *e)
 {
-	struct sup_alloc *sa = (struct sup_alloc *)(void *)((char *)d - offsetof(struct sup_alloc, row));
+	struct sup_alloc *sa =
+	    (struct sup_alloc *)(void *)((char *)d - offsetof(struct sup_alloc, row));
 	static struct text t;
 	int r;
 
@@ -155,15 +156,17 @@ write_row(struct sup *sup, struct dirty *d, struct err *e)
 		text_done(&t);
 		return err_set(e, -ENOMEM, "write allocation %s", sa->a.id);
 	}
-	r = STORE_EXEC(sup->store, STMT_ALLOC_PUT, e, SV_ID(&sa->id), SV_TEXT(sa->job->job.namespace),
-	    SV_TEXT(sa->job->job.id), SV_INT(sa->job->job.version), SV_TEXT(t.text), SV_TEXT(sa->client_json));
+	r = STORE_EXEC(sup->store, STMT_ALLOC_PUT, e, SV_ID(&sa->id),
+	    SV_TEXT(sa->job->job.namespace), SV_TEXT(sa->job->job.id), SV_INT(sa->job->job.version),
+	    SV_TEXT(t.text), SV_TEXT(sa->client_json));
 	return r;
 }
 
 static void
 on_written(struct sup *sup, struct dirty *d)
 {
-	struct sup_alloc *sa = (struct sup_alloc *)(void *)((char *)d - offsetof(struct sup_alloc, row));
+	struct sup_alloc *sa =
+	    (struct sup_alloc *)(void *)((char *)d - offsetof(struct sup_alloc, row));
 
 	if (sa->gone)
 		sup_alloc_free(sa);
@@ -243,7 +246,8 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 	struct alloc a;
 	struct id id;
 
-	/* One bad row costs one alloc, not the node; its processes are then a leak that is reported. */
+	/* One bad row costs one alloc, not the node; its processes are then a leak that is
+	 * reported. */
 	if (!store_col_id(row, 0, &id)) {
 		log_error("state.db: an allocation without an id is left alone");
 		return 0;
@@ -253,10 +257,12 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 		log_error("state.db: an allocation is left alone: %s", why.msg);
 		return 0;
 	}
-	job = l->job(l->sup, store_col_text(row, 1), store_col_text(row, 2), (uint64_t)store_col_int(row, 3));
+	job = l->job(l->sup, store_col_text(row, 1), store_col_text(row, 2),
+	    (uint64_t)store_col_int(row, 3));
 	if (!job || !job_group(&job->job, a.task_group)) {
-		log_error("state.db: allocation %s is left alone: version %lld of job %s is not there", str(a.id),
-		    (long long)store_col_int(row, 3), store_col_text(row, 2));
+		log_error(
+		    "state.db: allocation %s is left alone: version %lld of job %s is not there",
+		    str(a.id), (long long)store_col_int(row, 3), store_col_text(row, 2));
 		job_ref_put(job);
 		alloc_done(&a);
 		return 0;
@@ -271,8 +277,8 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 }
 
 int
-alloc_table_load(struct sup *sup, struct job_ref *(*job)(struct sup *, const char *, const char *, uint64_t),
-    struct err *e)
+alloc_table_load(struct sup *sup,
+    struct job_ref *(*job)(struct sup *, const char *, const char *, uint64_t), struct err *e)
 {
 	struct loading l = { .sup = sup, .job = job };
 

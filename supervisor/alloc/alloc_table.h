@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc_table.h: every alloc this node knows, by id, with its row. The source writes the server's fields, the alloc runner
- * the client's; both call alloc_changed() and the row follows at the end of the turn. Runs in: supervisor.
+ * alloc_table.h: every alloc this node knows, by id, with its row. The source writes the server's
+ * fields, the alloc runner the client's; both call alloc_changed() and the row follows at the end
+ * of the turn. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_TABLE_H
 #define DROVER_SUPERVISOR_ALLOC_TABLE_H
@@ -26,16 +27,18 @@ void job_ref_put(struct job_ref *j);
 struct alloc_runner;
 
 struct sup_alloc {
-	struct sup_alloc *next_by_id; /* hash chain */
+	struct sup_alloc *next_by_id;  /* hash chain */
 	struct sup_alloc *prev, *next; /* all, oldest first */
 	struct id id;
 	struct alloc a; /* a.job is NULL always: job is the one */
 	struct job_ref *job;
 	const struct task_group *group; /* in job */
-	struct alloc_runner *runner; /* NULL when nothing of it is on the node any more */
-	char *client_json; /* what the client keeps beside (restart counts, hook data), opaque here; NULL none */
+	struct alloc_runner *runner;    /* NULL when nothing of it is on the node any more */
+	char *client_json; /* what the client keeps beside (restart counts, hook data), opaque here;
+			      NULL none */
 	struct dirty row;
-	bool gone; /* alloc_forget() was called: the row is deleted at the end of the turn, then it is freed */
+	bool gone; /* alloc_forget() was called: the row is deleted at the end of the turn, then it
+		      is freed */
 	void *source_data; /* the source's own; it frees it */
 };
 
@@ -48,16 +51,19 @@ struct alloc_table {
 int alloc_table_new(struct sup *sup, struct err *e);
 void alloc_table_free(struct sup *sup);
 
-/* Adds one; takes over *a (emptied) and a reference of job. Its id must be new. The row is written this turn. */
+/* Adds one; takes over *a (emptied) and a reference of job. Its id must be new. The row is written
+ * this turn. */
 struct sup_alloc *alloc_add(struct sup *sup, struct alloc *a, struct job_ref *job);
 struct sup_alloc *alloc_find(struct sup *sup, const struct id *id);
 /* The row is written at the end of this turn. */
 void alloc_changed(struct sup *sup, struct sup_alloc *sa);
-/* Takes it out of the table and deletes the row; sa is freed after the commit. It must have no runner. */
+/* Takes it out of the table and deletes the row; sa is freed after the commit. It must have no
+ * runner. */
 void alloc_forget(struct sup *sup, struct sup_alloc *sa);
-/* Reads all rows; job(ns, id, version) gives a reference or NULL (then the alloc is an error that is logged and kept). */
-int alloc_table_load(struct sup *sup, struct job_ref *(*job)(struct sup *, const char *, const char *, uint64_t),
-    struct err *e);
+/* Reads all rows; job(ns, id, version) gives a reference or NULL (then the alloc is an error that
+ * is logged and kept). */
+int alloc_table_load(struct sup *sup,
+    struct job_ref *(*job)(struct sup *, const char *, const char *, uint64_t), struct err *e);
 
 #define alloc_foreach(sup, sa) for (struct sup_alloc *sa = (sup)->allocs->first; sa; sa = sa->next)
 

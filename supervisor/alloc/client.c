@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* client.c: the node's side of the source: allocs given, updated, destroyed, restored, drained. Runs in: supervisor. */
+/* client.c: the node's side of the source: allocs given, updated, destroyed, restored, drained.
+ * Runs in: supervisor. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,8 @@ client_free(struct sup *sup)
 {
 	if (!sup->allocs)
 		return;
-	alloc_foreach(sup, sa) {
+	alloc_foreach(sup, sa)
+	{
 		alloc_runner_free(sa->runner);
 		sa->runner = NULL;
 	}
@@ -64,7 +66,8 @@ client_restore(struct sup *sup, struct err *e)
 
 	if (r < 0)
 		return r;
-	alloc_foreach(sup, sa) {
+	alloc_foreach(sup, sa)
+	{
 		if (alloc_client_terminal(&sa->a) && client_done(sa))
 			continue;
 		if (!alloc_runner_new(sup, sa, true))
@@ -83,13 +86,15 @@ is_plugin(const struct sup_alloc *sa)
 	return false;
 }
 
-/* Stops those that are plugins, or those that are not. Returns how many are still alive or mounted. */
+/* Stops those that are plugins, or those that are not. Returns how many are still alive or mounted.
+ */
 static unsigned
 stop_some(struct sup *sup, bool plugins)
 {
 	unsigned active = 0;
 
-	alloc_foreach(sup, sa) {
+	alloc_foreach(sup, sa)
+	{
 		if (!sa->runner || sa->runner->phase >= ALLOC_DONE || is_plugin(sa) != plugins)
 			continue;
 		active++;

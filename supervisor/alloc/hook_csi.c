@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_csi.c: the alloc's CSI volumes: each is claimed at the source and then mounted; after the tasks unmounted and
- * released, all of them, whatever fails. Runs in: supervisor.
+ * hook_csi.c: the alloc's CSI volumes: each is claimed at the source and then mounted; after the
+ * tasks unmounted and released, all of them, whatever fails. Runs in: supervisor.
  */
 #include <errno.h>
 #include <string.h>
@@ -76,7 +76,8 @@ on_unmounted(struct sup *sup, void *arg, int r, const struct err *e)
 	struct alloc_runner *ar = arg;
 	const struct volume_request *request = next_request(ar);
 
-	/* A volume that could not be unmounted keeps its claim: nobody else may write to it. volumes.c tries on. */
+	/* A volume that could not be unmounted keeps its claim: nobody else may write to it.
+	 * volumes.c tries on. */
 	if (r < 0 && ar->csi_text[0] == '\0')
 		(void)strcpy(ar->csi_text, e->msg);
 	if (r >= 0)
@@ -107,4 +108,6 @@ begin_unmounts(struct alloc_runner *ar)
 	unmount_next(ar);
 }
 
-const struct alloc_hook alloc_hook_csi = { .name = "csi_hook", .prerun = begin_mounts, .postrun = begin_unmounts };
+const struct alloc_hook alloc_hook_csi = {
+	.name = "csi_hook", .prerun = begin_mounts, .postrun = begin_unmounts
+};

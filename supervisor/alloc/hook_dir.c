@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hook_dir.c: the alloc's directories, before everything else. They go with the alloc, not with its end. Runs in: supervisor. */
+/* hook_dir.c: the alloc's directories, before everything else. They go with the alloc, not with its
+ * end. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/sup_calls.h"
 
@@ -22,7 +23,9 @@ make_dirs(struct alloc_runner *ar)
 	struct err e = { 0 };
 
 	if (ar->n_tasks > TASKS_MAX) {
-		alloc_hook_done(ar, err_say(&e, -E2BIG, "the group has %u tasks, %d are allowed", ar->n_tasks, TASKS_MAX),
+		alloc_hook_done(ar,
+		    err_say(&e, -E2BIG, "the group has %u tasks, %d are allowed", ar->n_tasks,
+			TASKS_MAX),
 		    &e);
 		return;
 	}

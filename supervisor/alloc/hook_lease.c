@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_lease.c: an alloc with stop_after_client_disconnect starts only while its lease holds (row G01): one that was restored
- * after its limit has passed does not run, and where no beat came since boot the first one is waited for. Runs in: supervisor.
+ * hook_lease.c: an alloc with stop_after_client_disconnect starts only while its lease holds (row
+ * G01): one that was restored after its limit has passed does not run, and where no beat came since
+ * boot the first one is waited for. Runs in: supervisor.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -77,11 +78,14 @@ look(struct alloc_runner *ar)
 	if (passed && (ar->restored || page.last_ok == 0)) {
 		duration_format((int64_t)limit_ms * 1000000, limit);
 		(void)err_say(&e, -ETIME,
-		    "stop_after_client_disconnect of %s has passed without an answered heartbeat; it is not run", limit);
+		    "stop_after_client_disconnect of %s has passed without an answered heartbeat; "
+		    "it is not run",
+		    limit);
 		alloc_hook_done(ar, e.code, &e);
 		return;
 	}
-	if (sd_event_add_time_relative(ar->sup->event, &ar->retry, CLOCK_BOOTTIME, LOOK_USEC, 0, on_look, ar) < 0)
+	if (sd_event_add_time_relative(
+		ar->sup->event, &ar->retry, CLOCK_BOOTTIME, LOOK_USEC, 0, on_look, ar) < 0)
 		alloc_hook_done(ar, err_set(&e, -ENOMEM, "wait for a heartbeat"), &e);
 }
 

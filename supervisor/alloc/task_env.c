@@ -31,23 +31,27 @@ putf(struct task_env *env, const char *name, const char *fmt, ...)
 }
 
 static int
-put_dirs(struct sup *sup, struct task_env *env, const struct sup_alloc *sa, const struct task *task, bool isolated)
+put_dirs(struct sup *sup, struct task_env *env, const struct sup_alloc *sa, const struct task *task,
+    bool isolated)
 {
 	const char *data = sup->args.data_dir;
 	int r;
 
 	if (isolated)
-		return (r = put(env, "NOMAD_ALLOC_DIR", "/alloc")) < 0 ? r :
-		    (r = put(env, "NOMAD_TASK_DIR", "/local")) < 0     ? r :
-									 put(env, "NOMAD_SECRETS_DIR", "/secrets");
+		return (r = put(env, "NOMAD_ALLOC_DIR", "/alloc")) < 0 ? r
+		       : (r = put(env, "NOMAD_TASK_DIR", "/local")) < 0
+			   ? r
+			   : put(env, "NOMAD_SECRETS_DIR", "/secrets");
 	if ((r = putf(env, "NOMAD_ALLOC_DIR", "%s/alloc/%s/alloc", data, sa->a.id)) < 0 ||
-	    (r = putf(env, "NOMAD_TASK_DIR", "%s/alloc/%s/%s/local", data, sa->a.id, task->name)) < 0)
+	    (r = putf(env, "NOMAD_TASK_DIR", "%s/alloc/%s/%s/local", data, sa->a.id, task->name)) <
+		0)
 		return r;
 	return putf(env, "NOMAD_SECRETS_DIR", "%s/secrets/%s/%s", data, sa->a.id, task->name);
 }
 
 static int
-put_names(struct sup *sup, struct task_env *env, const struct sup_alloc *sa, const struct task *task)
+put_names(
+    struct sup *sup, struct task_env *env, const struct sup_alloc *sa, const struct task *task)
 {
 	const struct job *job = &sa->job->job;
 	const struct {
@@ -71,12 +75,15 @@ put_names(struct sup *sup, struct task_env *env, const struct sup_alloc *sa, con
 	if (job->parent_id && (r = put(env, "NOMAD_JOB_PARENT_ID", job->parent_id)) < 0)
 		return r;
 	if ((r = putf(env, "NOMAD_SHORT_ALLOC_ID", "%.8s", sa->a.id)) < 0 ||
-	    (r = putf(env, "NOMAD_ALLOC_INDEX", "%lld", (long long)alloc_name_index(str(sa->a.name)))) < 0 ||
+	    (r = putf(env, "NOMAD_ALLOC_INDEX", "%lld",
+		 (long long)alloc_name_index(str(sa->a.name)))) < 0 ||
 	    (r = putf(env, "NOMAD_CPU_LIMIT", "%lld", (long long)task->resources->cpu)) < 0 ||
-	    (r = putf(env, "NOMAD_MEMORY_LIMIT", "%lld", (long long)task->resources->memory_mb)) < 0)
+	    (r = putf(env, "NOMAD_MEMORY_LIMIT", "%lld", (long long)task->resources->memory_mb)) <
+		0)
 		return r;
 	if (task->resources->memory_max_mb > 0)
-		return putf(env, "NOMAD_MEMORY_MAX_LIMIT", "%lld", (long long)task->resources->memory_max_mb);
+		return putf(env, "NOMAD_MEMORY_MAX_LIMIT", "%lld",
+		    (long long)task->resources->memory_max_mb);
 	return 0;
 }
 
@@ -96,26 +103,30 @@ put_meta(struct task_env *env, const struct string_map *meta)
 		(void)strcpy(upper, name);
 		for (int k = sizeof "NOMAD_META_" - 1; k < n; k++)
 			upper[k] = (char)toupper((unsigned char)upper[k]);
-		if ((r = put(env, name, str(meta->v[i].value))) < 0 || (r = put(env, upper, str(meta->v[i].value))) < 0)
+		if ((r = put(env, name, str(meta->v[i].value))) < 0 ||
+		    (r = put(env, upper, str(meta->v[i].value))) < 0)
 			return r;
 	}
 	return 0;
 }
 
 int
-task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *task, bool isolated, struct task_env *ret)
+task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *task, bool isolated,
+    struct task_env *ret)
 {
 	struct task_env env = { .node = node_get(sup) };
 	int r;
 
-	if ((r = put_dirs(sup, &env, sa, task, isolated)) < 0 || (r = put_names(sup, &env, sa, task)) < 0 ||
-	    (r = put_meta(&env, &sa->job->job.meta)) < 0 || (r = put_meta(&env, &sa->group->meta)) < 0 ||
-	    (r = put_meta(&env, &task->meta)) < 0)
+	if ((r = put_dirs(sup, &env, sa, task, isolated)) < 0 ||
+	    (r = put_names(sup, &env, sa, task)) < 0 ||
+	    (r = put_meta(&env, &sa->job->job.meta)) < 0 ||
+	    (r = put_meta(&env, &sa->group->meta)) < 0 || (r = put_meta(&env, &task->meta)) < 0)
 		goto fail;
 	for (size_t i = 0; i < task->env.n; i++) {
 		cleanup_free char *value = NULL;
 
-		if ((r = task_env_expand(&env, str(task->env.v[i].value), false, &value, NULL)) < 0 ||
+		if ((r = task_env_expand(&env, str(task->env.v[i].value), false, &value, NULL)) <
+			0 ||
 		    (r = put(&env, task->env.v[i].key, value)) < 0)
 			goto fail;
 	}
@@ -175,29 +186,34 @@ value_of(const struct task_env *env, const char *expression)
 
 /* One ${…} at *at. 1 replaced, 0 left as it is, -EINVAL. */
 static int
-expand_one(const struct task_env *env, const char **at, bool strict, struct text *out, struct err *e)
+expand_one(
+    const struct task_env *env, const char **at, bool strict, struct text *out, struct err *e)
 {
 	const char *end = strchr(*at, '}'), *value;
 	char expression[256];
 
 	if (!end || (size_t)(end - *at - 2) >= sizeof expression)
-		return strict ? err_say(e, -EINVAL, "\"%.60s\": ${ is not closed; write $${ for the characters themselves",
-				    *at) :
-				0;
+		return strict ? err_say(e, -EINVAL,
+				    "\"%.60s\": ${ is not closed; write $${ for the characters "
+				    "themselves",
+				    *at)
+			      : 0;
 	(void)snprintf(expression, sizeof expression, "%.*s", (int)(end - *at - 2), *at + 2);
 	value = value_of(env, expression);
 	if (!value)
-		return strict ?
-		    err_say(e, -EINVAL, "${%s} is not known; write $${%s} for the characters themselves", expression,
-			expression) :
-		    0;
+		return strict
+			   ? err_say(e, -EINVAL,
+				 "${%s} is not known; write $${%s} for the characters themselves",
+				 expression, expression)
+			   : 0;
 	text_append(out, value, strlen(value));
 	*at = end + 1;
 	return 1;
 }
 
 int
-task_env_expand(const struct task_env *env, const char *text, bool strict, char **ret, struct err *e)
+task_env_expand(
+    const struct task_env *env, const char *text, bool strict, char **ret, struct err *e)
 {
 	struct text out = { 0 };
 	int r;
@@ -211,7 +227,9 @@ task_env_expand(const struct task_env *env, const char *text, bool strict, char 
 		}
 		if (strict && strncmp(text, "%{", 2) == 0) {
 			text_done(&out);
-			return err_say(e, -EINVAL, "\"%.60s\": %%{ directives are not known; write %%%%{ for the characters",
+			return err_say(e, -EINVAL,
+			    "\"%.60s\": %%{ directives are not known; write %%%%{ for the "
+			    "characters",
 			    text);
 		}
 		if (strncmp(text, "${", 2) == 0) {

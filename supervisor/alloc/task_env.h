@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* task_env.h: a task's environment and what ${…} means in its fields (semantics.md 8.3, 8.4). Runs in: supervisor. */
+/* task_env.h: a task's environment and what ${…} means in its fields (semantics.md 8.3, 8.4). Runs
+ * in: supervisor. */
 #ifndef DROVER_SUPERVISOR_TASK_ENV_H
 #define DROVER_SUPERVISOR_TASK_ENV_H
 
@@ -12,15 +13,18 @@ struct task_env {
 	const struct node *node;
 };
 
-/* isolated: paths as the task sees them, else the host's. 0 or -ENOMEM. The caller ends it with task_env_done(). */
-int task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *task, bool isolated,
-    struct task_env *ret);
+/* isolated: paths as the task sees them, else the host's. 0 or -ENOMEM. The caller ends it with
+ * task_env_done(). */
+int task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *task,
+    bool isolated, struct task_env *ret);
 void task_env_done(struct task_env *env);
 
 /*
- * Replaces ${NAME}, ${env["NAME"]}, ${attr.x}, ${meta.x}, ${node.x}. *ret is the caller's. strict (driver config): an unknown
- * name, any other expression or an unclosed ${ is -EINVAL with a sentence, $${ gives ${. Otherwise they stay as they are.
+ * Replaces ${NAME}, ${env["NAME"]}, ${attr.x}, ${meta.x}, ${node.x}. *ret is the caller's. strict
+ * (driver config): an unknown name, any other expression or an unclosed ${ is -EINVAL with a
+ * sentence, $${ gives ${. Otherwise they stay as they are.
  */
-int task_env_expand(const struct task_env *env, const char *text, bool strict, char **ret, struct err *e);
+int task_env_expand(
+    const struct task_env *env, const char *text, bool strict, char **ret, struct err *e);
 
 #endif

@@ -18,12 +18,15 @@
 #include "supervisor/sup_child.h"
 #include "supervisor/volume/plugin_task.h"
 
+#define LOST_STARTS_MAX 3
+
 enum task_ev {
 	TASK_EV_GATE_OPEN,
 	TASK_EV_PREPARED,
 	TASK_EV_PREPARE_FAILED,
 	TASK_EV_STARTED,
 	TASK_EV_FAILED, /* a start did not work; the tracker knows why */
+	TASK_EV_LOST,	/* a start got lost in the agent itself: once more, and the policy is not asked */
 	TASK_EV_ENDED,
 	TASK_EV_TIMER,
 	TASK_EV_KILL,
@@ -38,7 +41,8 @@ static void end_killed(struct task_runner *tr);
 static void never_started(struct task_runner *tr);
 static void keep_waiting(struct task_runner *tr);
 
-/* All states and every way between them. What is not here is no event of that state and is ignored. */
+/* All states and every way between them. What is not here is no event of that state and is ignored.
+ */
 static const struct task_edge {
 	enum task_phase phase;
 	enum task_ev event;
@@ -52,6 +56,7 @@ static const struct task_edge {
 	{ TASK_PREPARING, TASK_EV_KILL, TASK_DEAD, never_started },
 	{ TASK_STARTING, TASK_EV_STARTED, TASK_RUNNING, note_started },
 	{ TASK_STARTING, TASK_EV_FAILED, TASK_BACKOFF, decide },
+	{ TASK_STARTING, TASK_EV_LOST, TASK_WAITING, keep_waiting },
 	{ TASK_STARTING, TASK_EV_ENDED, TASK_BACKOFF, decide },
 	{ TASK_STARTING, TASK_EV_KILL, TASK_STOPPING, begin_kill },
 	{ TASK_RUNNING, TASK_EV_ENDED, TASK_BACKOFF, decide },
@@ -59,6 +64,7 @@ static const struct task_edge {
 	{ TASK_RUNNING, TASK_EV_KILL, TASK_STOPPING, begin_kill },
 	{ TASK_STOPPING, TASK_EV_STARTED, TASK_STOPPING, keep_waiting },
 	{ TASK_STOPPING, TASK_EV_FAILED, TASK_DEAD, end_killed },
+	{ TASK_STOPPING, TASK_EV_LOST, TASK_DEAD, end_killed },
 	{ TASK_STOPPING, TASK_EV_ENDED, TASK_DEAD, end_killed },
 	{ TASK_BACKOFF, TASK_EV_TIMER, TASK_WAITING, keep_waiting },
 	{ TASK_BACKOFF, TASK_EV_KILL, TASK_DEAD, never_started },
@@ -192,7 +198,7 @@ task_runner_prepared(struct task_runner *tr, int r, const struct err *e)
 }
 
 static void on_started(void *arg, const struct exe_hello *hello);
-static void on_failed(void *arg, const char *sentence, bool recoverable);
+static void on_failed(void *arg, const char *sentence, enum run_fault fault);
 static void on_ended(void *arg, const struct run_end *end);
 
 static const struct run_events run_events = {
@@ -226,6 +232,7 @@ note_started(struct task_runner *tr)
 {
 	struct task_state *s = task_runner_state(tr);
 
+	tr->lost_starts = 0;
 	/* A run that the last supervisor had seen running is no news. */
 	if (s && s->state != TASK_STATE_RUNNING) {
 		set_state(tr, TASK_STATE_RUNNING);
@@ -236,13 +243,17 @@ note_started(struct task_runner *tr)
 }
 
 static void
-on_failed(void *arg, const char *sentence, bool recoverable)
+on_failed(void *arg, const char *sentence, enum run_fault fault)
 {
 	struct task_runner *tr = arg;
 
 	event_text(tr, EVENT_DRIVER_FAILURE, sentence, false);
 	drop_run(tr);
-	restart_tracker_start_failed(&tr->tracker, recoverable);
+	if (fault == RUN_FAULT_AGENT && tr->lost_starts++ < LOST_STARTS_MAX) {
+		(void)turn_edge(tr, TASK_EV_LOST);
+		return;
+	}
+	restart_tracker_start_failed(&tr->tracker, fault != RUN_FAULT_TASK);
 	(void)turn_edge(tr, TASK_EV_FAILED);
 }
 
@@ -259,12 +270,14 @@ event_lease(struct task_runner *tr, const struct run_end *end)
 	duration_format((int64_t)end->lease_last_ok_ns, ago);
 	if (end->lease_last_ok_ns)
 		(void)snprintf(text, sizeof text,
-		    "stop_after_client_disconnect of %s passed: the last answered heartbeat was %s after boot (the stop "
+		    "stop_after_client_disconnect of %s passed: the last answered heartbeat was %s "
+		    "after boot (the stop "
 		    "began %s after the limit)",
 		    limit, ago, late);
 	else
 		(void)snprintf(text, sizeof text,
-		    "stop_after_client_disconnect of %s passed: no heartbeat was answered since boot (the stop began %s "
+		    "stop_after_client_disconnect of %s passed: no heartbeat was answered since "
+		    "boot (the stop began %s "
 		    "after the limit)",
 		    limit, late);
 	if (task_event_killing(&ev, now_ns(), text, 0) < 0)
@@ -284,8 +297,8 @@ event_terminated(struct task_runner *tr, const struct run_end *end)
 	struct task_event ev;
 	int code = end->exit_signal ? 128 + end->exit_signal : end->exit_code;
 
-	if (task_event_terminated(&ev, end->ended_real_ns ? (int64_t)end->ended_real_ns : now_ns(), code,
-		end->exit_signal, end->flags & EXE_END_OOM, end->reason) == 0)
+	if (task_event_terminated(&ev, end->ended_real_ns ? (int64_t)end->ended_real_ns : now_ns(),
+		code, end->exit_signal, end->flags & EXE_END_OOM, end->reason) == 0)
 		task_runner_event(tr, &ev);
 }
 
@@ -309,6 +322,14 @@ on_ended(void *arg, const struct run_end *end)
 	(void)turn_edge(tr, TASK_EV_ENDED);
 }
 
+/* Never two runs of a task at a time: something of the last one may be alive until it is reaped. */
+static void
+look_at_gate(struct task_runner *tr)
+{
+	if (tr->gate_open && tr->phase == TASK_WAITING && !run_is_left(tr->ar->sup, &tr->ar->sa->id, tr->task->name))
+		(void)turn_edge(tr, TASK_EV_GATE_OPEN);
+}
+
 static int
 on_backoff_end(sd_event_source *source, uint64_t usec, void *userdata)
 {
@@ -316,8 +337,7 @@ on_backoff_end(sd_event_source *source, uint64_t usec, void *userdata)
 
 	tr->timer = sd_event_source_disable_unref(tr->timer);
 	(void)turn_edge(tr, TASK_EV_TIMER);
-	if (tr->gate_open)
-		(void)turn_edge(tr, TASK_EV_GATE_OPEN);
+	look_at_gate(tr);
 	return 0;
 }
 
@@ -374,7 +394,8 @@ begin_kill(struct task_runner *tr)
 	if (tr->plugin)
 		plugin_task_run_ended(tr->plugin);
 	if (tr->run)
-		run_stop(tr->run, signo > 0 ? signo : SIGINT, (uint64_t)kill_timeout_ns(tr) / 1000000);
+		run_stop(
+		    tr->run, signo > 0 ? signo : SIGINT, (uint64_t)kill_timeout_ns(tr) / 1000000);
 }
 
 static void
@@ -458,7 +479,8 @@ task_runner_init(struct task_runner *tr, struct alloc_runner *ar, const struct t
 	const struct job *job = &ar->sa->job->job;
 
 	*tr = (struct task_runner){ .ar = ar, .task = task };
-	restart_tracker_init(&tr->tracker, task->restart_policy, job->type, task->lifecycle, now_ns());
+	restart_tracker_init(
+	    &tr->tracker, task->restart_policy, job->type, task->lifecycle, now_ns());
 	if (task->csi_plugin)
 		tr->plugin = plugin_task_new(tr);
 }
@@ -483,7 +505,8 @@ task_runner_restore(struct task_runner *tr)
 	}
 	tr->run = run_find(tr->ar->sup, &tr->ar->sa->id, tr->task->name);
 	if (!tr->run) {
-		/* Between two runs; its gate opens when the hooks have looked at everything again. */
+		/* Between two runs; its gate opens when the hooks have looked at everything again.
+		 */
 		set_state(tr, TASK_STATE_PENDING);
 		return;
 	}
@@ -495,5 +518,11 @@ void
 task_runner_open_gate(struct task_runner *tr)
 {
 	tr->gate_open = true;
-	(void)turn_edge(tr, TASK_EV_GATE_OPEN);
+	look_at_gate(tr);
+}
+
+void
+task_runner_run_gone(struct task_runner *tr)
+{
+	look_at_gate(tr);
 }

@@ -15,9 +15,9 @@ struct sd_event_source;
 struct plugin_task;
 
 enum task_phase {
-	TASK_WAITING,	/* for the gate: the alloc's hooks */
+	TASK_WAITING,   /* for the gate: the alloc's hooks */
 	TASK_PREPARING, /* its own hooks */
-	TASK_STARTING,	/* a run is on its way */
+	TASK_STARTING,  /* a run is on its way */
 	TASK_RUNNING,
 	TASK_STOPPING, /* it was told to end */
 	TASK_BACKOFF,  /* waits for its restart */
@@ -33,9 +33,10 @@ struct task_runner {
 	struct run *run; /* NULL when none is on its way or alive */
 	struct sd_event_source *timer;
 	uint64_t call;
+	unsigned lost_starts; /* in a row, by the agent's own fault */
 	bool gate_open;
-	bool killed;	   /* it must not run any more */
-	bool lease_ended;  /* its executor stopped it */
+	bool killed;                /* it must not run any more */
+	bool lease_ended;           /* its executor stopped it */
 	struct plugin_task *plugin; /* volume/plugin_task.c; NULL: not a CSI plugin */
 };
 
@@ -45,11 +46,14 @@ void task_runner_done(struct task_runner *tr);
 void task_runner_restore(struct task_runner *tr);
 /* The alloc's hooks are done. */
 void task_runner_open_gate(struct task_runner *tr);
+/* A run of this alloc is reaped: it may be what a start waits for. */
+void task_runner_run_gone(struct task_runner *tr);
 /* Ends it for good. ev (may be NULL) is told first; its contents are taken. */
 void task_runner_kill(struct task_runner *tr, struct task_event *ev);
 /* The alloc could not be set up: the task is dead and failed with this sentence. */
 void task_runner_fail_setup(struct task_runner *tr, const char *sentence);
-/* Stops what runs and starts it again, by the restart policy when failure is set. -EINVAL: it does not run. */
+/* Stops what runs and starts it again, by the restart policy when failure is set. -EINVAL: it does
+ * not run. */
 int task_runner_restart(struct task_runner *tr, const char *reason, bool failure);
 
 struct task_state *task_runner_state(struct task_runner *tr);

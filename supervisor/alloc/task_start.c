@@ -13,7 +13,7 @@
 #include "supervisor/volume/volumes.h"
 
 #define MOUNTS_MAX 64
-#define MIB	   (1024 * 1024)
+#define MIB        (1024 * 1024)
 
 /* A request while it is made: what its pointers point to. */
 struct start {
@@ -36,7 +36,8 @@ fill_resources(const struct sup_alloc *sa, const struct task *task, ExecTaskStar
 	req->memory_bytes = (max > memory ? max : memory) * MIB;
 	req->memory_soft_bytes = max > memory ? memory * MIB : 0;
 	req->log_max_files = logs && logs->max_files > 0 ? (uint32_t)logs->max_files : 10;
-	req->log_max_bytes = (logs && logs->max_file_size_mb > 0 ? (uint64_t)logs->max_file_size_mb : 10) * MIB;
+	req->log_max_bytes =
+	    (logs && logs->max_file_size_mb > 0 ? (uint64_t)logs->max_file_size_mb : 10) * MIB;
 	req->logs_disabled = logs && logs->disabled == OPT_TRUE;
 	req->lease_ms = group_stop_after_ms(sa->group);
 }
@@ -51,13 +52,15 @@ request_of(const struct sup_alloc *sa, const char *alias)
 }
 
 static int
-fill_mount(struct sup *sup, struct alloc_runner *ar, const struct volume_mount *vm, ExecMount *m, struct err *e)
+fill_mount(struct sup *sup, struct alloc_runner *ar, const struct volume_mount *vm, ExecMount *m,
+    struct err *e)
 {
 	const struct volume_request *request = request_of(ar->sa, str(vm->volume));
 	const struct volume_mount_state *state;
 
 	if (!request)
-		return err_say(e, -EINVAL, "volume_mount names volume \"%s\", which the group does not have",
+		return err_say(e, -EINVAL,
+		    "volume_mount names volume \"%s\", which the group does not have",
 		    str(vm->volume));
 	exec_mount__init(m);
 	m->read_only = request->read_only || vm->read_only;
@@ -68,7 +71,8 @@ fill_mount(struct sup *sup, struct alloc_runner *ar, const struct volume_mount *
 	}
 	state = volume_find(sup, ar->sa, request->name ? request->name : vm->volume);
 	if (!state || !state->published)
-		return err_say(e, -EAGAIN, "no CSI mount point found for volume: %s", str(vm->volume));
+		return err_say(
+		    e, -EAGAIN, "no CSI mount point found for volume: %s", str(vm->volume));
 	m->kind = EXEC_MOUNT_KIND__EXEC_MOUNT_CSI_VOLUME;
 	m->place = (VolumePlace *)(uintptr_t)&state->place;
 	m->proof = (MountProof *)(uintptr_t)&state->proof;
@@ -77,13 +81,14 @@ fill_mount(struct sup *sup, struct alloc_runner *ar, const struct volume_mount *
 }
 
 static int
-fill_mounts(struct sup *sup, struct alloc_runner *ar, const struct task *task, struct start *s, struct err *e)
+fill_mounts(struct sup *sup, struct alloc_runner *ar, const struct task *task, struct start *s,
+    struct err *e)
 {
 	int r;
 
 	if (task->volume_mounts.n > MOUNTS_MAX)
-		return err_say(e, -EINVAL, "task %s has %zu volume mounts, %d are allowed", task->name,
-		    task->volume_mounts.n, MOUNTS_MAX);
+		return err_say(e, -EINVAL, "task %s has %zu volume mounts, %d are allowed",
+		    task->name, task->volume_mounts.n, MOUNTS_MAX);
 	for (size_t i = 0; i < task->volume_mounts.n; i++) {
 		const struct volume_mount *vm = &task->volume_mounts.v[i];
 		cleanup_free char *dest = NULL;
@@ -108,7 +113,8 @@ fill_env(struct start *s)
 	for (size_t i = 0; i < s->env.vars.n; i++) {
 		cleanup_free char *pair = NULL;
 
-		if (str_setf(&pair, "%s=%s", s->env.vars.v[i].key, str(s->env.vars.v[i].value)) < 0) {
+		if (str_setf(&pair, "%s=%s", s->env.vars.v[i].key, str(s->env.vars.v[i].value)) <
+		    0) {
 			s->spec.failed = -ENOMEM;
 			return;
 		}
@@ -117,14 +123,15 @@ fill_env(struct start *s)
 }
 
 static int
-fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr, const struct driver_ops *driver,
-    struct start *s, struct err *e)
+fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
+    const struct driver_ops *driver, struct start *s, struct err *e)
 {
 	const struct task *task = tr->task;
 	int r, signo = signal_from_name(str(task->kill_signal));
 
 	if (signo < 0)
-		return err_say(e, -EINVAL, "kill_signal: there is no signal \"%s\"", task->kill_signal);
+		return err_say(
+		    e, -EINVAL, "kill_signal: there is no signal \"%s\"", task->kill_signal);
 	if ((r = driver_usable(sup->config, driver, e)) < 0 || (r = driver->check(task, e)) < 0)
 		return r == -EPERM ? -EINVAL : r;
 	if (task->volume_mounts.n > 0 && !driver->mounts)
@@ -143,7 +150,8 @@ fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr, const str
 		return err_set(e, r, "make the environment of task %s", task->name);
 	if ((r = fill_mounts(sup, ar, task, s, e)) < 0)
 		return r;
-	if (tr->plugin && (r = plugin_task_fill(tr->plugin, driver->isolates_files, &s->req, &s->spec, &s->env.vars)) < 0)
+	if (tr->plugin && (r = plugin_task_fill(tr->plugin, driver->isolates_files, &s->req,
+			       &s->spec, &s->env.vars)) < 0)
 		return err_set(e, r, "prepare plugin %s", task->name);
 	r = driver->fill(ar->sa, task, &s->env, &s->req, &s->spec, e);
 	if (r < 0)
@@ -153,8 +161,8 @@ fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr, const str
 }
 
 int
-task_start(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr, const struct run_events *ev,
-    struct run **ret, struct err *e)
+task_start(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
+    const struct run_events *ev, struct run **ret, struct err *e)
 {
 	const struct driver_ops *driver = driver_find(str(tr->task->driver));
 	static struct start s;

@@ -6,8 +6,9 @@
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/driver/run.h"
 
-/* Begins a run; what follows comes by ev. -EINVAL with *e: the task's configuration is wrong and stays so. */
-int task_start(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr, const struct run_events *ev,
-    struct run **ret, struct err *e);
+/* Begins a run; what follows comes by ev. -EINVAL with *e: the task's configuration is wrong and
+ * stays so. */
+int task_start(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
+    const struct run_events *ev, struct run **ret, struct err *e);
 
 #endif

@@ -24,7 +24,9 @@ driver_usable(const struct agent_config *config, const struct driver_ops *driver
 {
 	if (config->drivers & 1u << driver->id)
 		return 0;
-	return err_say(e, -EPERM, "driver %s is disabled on this node: plugin \"%s\" { config { enabled = true } } enables it",
+	return err_say(e, -EPERM,
+	    "driver %s is disabled on this node: plugin \"%s\" { config { enabled = true } } "
+	    "enables it",
 	    driver->name, driver->name);
 }
 
@@ -37,10 +39,12 @@ check_strings(const struct task *task, const char *key, struct err *e)
 	if (!list)
 		return 0;
 	if (!json_is_array(list))
-		return err_say(e, -EINVAL, "task %s: config.%s must be a list of strings", task->name, key);
-	json_array_foreach(list, i, item)
+		return err_say(
+		    e, -EINVAL, "task %s: config.%s must be a list of strings", task->name, key);
+	json_array_foreach (list, i, item)
 		if (!json_is_string(item))
-			return err_say(e, -EINVAL, "task %s: config.%s[%zu] must be a string", task->name, key, i);
+			return err_say(e, -EINVAL, "task %s: config.%s[%zu] must be a string",
+			    task->name, key, i);
 	return 0;
 }
 
@@ -52,33 +56,33 @@ driver_check_command(const struct task *task, const char *const *known_keys, str
 
 	if (!command || *command == '\0')
 		return err_say(e, -EINVAL, "task %s: config.command is missing", task->name);
-	json_object_foreach(task->config, key, value)
-	{
+	json_object_foreach (task->config, key, value) {
 		size_t i = 0;
 
 		while (known_keys[i] && strcmp(known_keys[i], key) != 0)
 			i++;
 		if (!known_keys[i])
-			return err_say(e, -EINVAL, "task %s: driver %s does not know config.%s", task->name, task->driver,
-			    key);
+			return err_say(e, -EINVAL, "task %s: driver %s does not know config.%s",
+			    task->name, task->driver, key);
 	}
 	return check_strings(task, "args", e);
 }
 
 int
-driver_fill_command(const struct task *task, const struct task_env *env, struct spec_writer *spec, struct err *e)
+driver_fill_command(
+    const struct task *task, const struct task_env *env, struct spec_writer *spec, struct err *e)
 {
 	json_t *args = json_object_get(task->config, "args"), *item;
 	cleanup_free char *command = NULL;
 	size_t i;
 	int r;
 
-	r = task_env_expand(env, json_string_value(json_object_get(task->config, "command")), true, &command, e);
+	r = task_env_expand(
+	    env, json_string_value(json_object_get(task->config, "command")), true, &command, e);
 	if (r < 0)
 		return r;
 	spec_add_str(spec, SPEC_COMMAND, command);
-	json_array_foreach(args, i, item)
-	{
+	json_array_foreach (args, i, item) {
 		cleanup_free char *arg = NULL;
 
 		r = task_env_expand(env, json_string_value(item), true, &arg, e);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.h: what differs between raw_exec and exec: a task's config and its start request. Runs in: supervisor. */
+/* driver.h: what differs between raw_exec and exec: a task's config and its start request. Runs in:
+ * supervisor. */
 #ifndef DROVER_SUPERVISOR_DRIVER_H
 #define DROVER_SUPERVISOR_DRIVER_H
 
@@ -15,24 +16,27 @@ struct driver_ops {
 	const char *name;
 	enum driver id;
 	bool isolates_files; /* the task has a root of its own */
-	bool mounts;	     /* volume mounts work */
-	/* What is wrong with a task's config block, as a sentence; asked when a job is registered and before a start. */
+	bool mounts;         /* volume mounts work */
+	/* What is wrong with a task's config block, as a sentence; asked when a job is registered
+	 * and before a start. */
 	int (*check)(const struct task *task, struct err *e);
 	/* Command and arguments into the spec, the rest into the request. */
-	int (*fill)(const struct sup_alloc *sa, const struct task *task, const struct task_env *env, ExecTaskStartReq *req,
-	    struct spec_writer *spec, struct err *e);
+	int (*fill)(const struct sup_alloc *sa, const struct task *task, const struct task_env *env,
+	    ExecTaskStartReq *req, struct spec_writer *spec, struct err *e);
 };
 
 /* NULL: there is no such driver. */
 const struct driver_ops *driver_find(const char *name);
 extern const struct driver_ops driver_raw_exec, driver_exec;
 /* Does this node run it? -EPERM with *e: why not. */
-int driver_usable(const struct agent_config *config, const struct driver_ops *driver, struct err *e);
+int driver_usable(
+    const struct agent_config *config, const struct driver_ops *driver, struct err *e);
 /* Names of all, NULL at the end. */
 extern const struct driver_ops *const drivers[];
 
 /* For drivers: config.command and config.args; -EINVAL with a sentence that names the key. */
 int driver_check_command(const struct task *task, const char *const *known_keys, struct err *e);
-int driver_fill_command(const struct task *task, const struct task_env *env, struct spec_writer *spec, struct err *e);
+int driver_fill_command(
+    const struct task *task, const struct task_env *env, struct spec_writer *spec, struct err *e);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exec.c: a task with a root, namespaces and a filter of its own (semantics.md 10.3). Runs in: supervisor. */
+/* exec.c: a task with a root, namespaces and a filter of its own (semantics.md 10.3). Runs in:
+ * supervisor. */
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -7,7 +8,8 @@
 #include "common/privs.h"
 #include "supervisor/driver/driver.h"
 
-static const char *const known[] = { "command", "args", "pid_mode", "ipc_mode", "cap_add", "cap_drop", NULL };
+static const char *const known[] = { "command", "args", "pid_mode", "ipc_mode", "cap_add",
+	"cap_drop", NULL };
 
 static int
 read_mode(const struct task *task, const char *key, ExecNsMode *ret, struct err *e)
@@ -20,7 +22,8 @@ read_mode(const struct task *task, const char *key, ExecNsMode *ret, struct err 
 	else if (mode && strcmp(mode, "host") == 0)
 		*ret = EXEC_NS_MODE__EXEC_NS_HOST;
 	else
-		return err_say(e, -EINVAL, "task %s: config.%s must be \"private\" or \"host\"", task->name, key);
+		return err_say(e, -EINVAL, "task %s: config.%s must be \"private\" or \"host\"",
+		    task->name, key);
 	return 0;
 }
 
@@ -32,17 +35,18 @@ read_caps(const struct task *task, const char *key, uint64_t *ret, struct err *e
 	size_t i;
 
 	if (list && !json_is_array(list))
-		return err_say(e, -EINVAL, "task %s: config.%s must be a list of capability names", task->name, key);
-	json_array_foreach(list, i, item)
-	{
+		return err_say(e, -EINVAL, "task %s: config.%s must be a list of capability names",
+		    task->name, key);
+	json_array_foreach (list, i, item) {
 		const char *name = json_string_value(item);
 		int cap = name ? privs_cap_from_name(name) : -1;
 
 		if (name && strcasecmp(name, "all") == 0)
 			mask |= privs_all_caps();
 		else if (cap < 0)
-			return err_say(e, -EINVAL, "task %s: config.%s[%zu]: there is no capability \"%s\"", task->name, key, i,
-			    name ? name : "?");
+			return err_say(e, -EINVAL,
+			    "task %s: config.%s[%zu]: there is no capability \"%s\"", task->name,
+			    key, i, name ? name : "?");
 		else
 			mask |= 1ull << cap;
 	}
@@ -57,7 +61,8 @@ read_config(const struct task *task, ExecTaskStartReq *req, struct err *e)
 	int r;
 
 	if ((r = read_mode(task, "pid_mode", &req->pid_mode, e)) < 0 ||
-	    (r = read_mode(task, "ipc_mode", &req->ipc_mode, e)) < 0 || (r = read_caps(task, "cap_add", &add, e)) < 0 ||
+	    (r = read_mode(task, "ipc_mode", &req->ipc_mode, e)) < 0 ||
+	    (r = read_caps(task, "cap_add", &add, e)) < 0 ||
 	    (r = read_caps(task, "cap_drop", &drop, e)) < 0)
 		return r;
 	req->cap_add = add;
@@ -75,8 +80,8 @@ check(const struct task *task, struct err *e)
 }
 
 static int
-fill(const struct sup_alloc *sa, const struct task *task, const struct task_env *env, ExecTaskStartReq *req,
-    struct spec_writer *spec, struct err *e)
+fill(const struct sup_alloc *sa, const struct task *task, const struct task_env *env,
+    ExecTaskStartReq *req, struct spec_writer *spec, struct err *e)
 {
 	int r = read_config(task, req, e);
 

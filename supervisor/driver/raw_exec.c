@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* raw_exec.c: a task without isolation: a plain process of its user, root by default. Runs in: supervisor. */
+/* raw_exec.c: a task without isolation: a plain process of its user, root by default. Runs in:
+ * supervisor. */
 #include "supervisor/driver/driver.h"
 
 static const char *const known[] = { "command", "args", NULL };
@@ -11,8 +12,8 @@ check(const struct task *task, struct err *e)
 }
 
 static int
-fill(const struct sup_alloc *sa, const struct task *task, const struct task_env *env, ExecTaskStartReq *req,
-    struct spec_writer *spec, struct err *e)
+fill(const struct sup_alloc *sa, const struct task *task, const struct task_env *env,
+    ExecTaskStartReq *req, struct spec_writer *spec, struct err *e)
 {
 	return driver_fill_command(task, env, spec, e);
 }

@@ -21,20 +21,20 @@
 #include "supervisor/sup_calls.h"
 #include "supervisor/sup_turn.h"
 
-#define BUCKETS	     4096 /* of runs: at most a few thousand are alive on one machine */
-#define RETRY_USEC   20000
-#define RETRIES_MAX  250 /* 5 s in which an executor may be too busy to accept */
+#define BUCKETS     4096 /* of runs: at most a few thousand are alive on one machine */
+#define RETRY_USEC  20000
+#define RETRIES_MAX 250 /* 5 s in which an executor may be too busy to accept */
 
 /* The number is in the row. */
 enum run_state {
 	RUN_STARTING = 1, /* the request may have been sent */
 	RUN_STARTED = 2,  /* the executor said that the task runs */
-	RUN_ENDED = 3,	  /* waits for its reap */
-	RUN_GONE = 4,	  /* reaped: the row goes */
+	RUN_ENDED = 3,    /* waits for its reap */
+	RUN_GONE = 4,     /* reaped: the row goes */
 };
 
 struct run {
-	struct run *next; /* in its bucket */
+	struct run *next, *next_of_alloc; /* in its buckets */
 	struct sup *sup;
 	struct id id, alloc;
 	char *task;
@@ -54,17 +54,18 @@ struct run {
 	uint64_t stop_timeout_ms;
 };
 
-static struct run *buckets[BUCKETS];
+static struct run *buckets[BUCKETS], *alloc_buckets[BUCKETS];
 static unsigned n_runs;
 static unsigned n_following, n_followed; /* of the last supervisor's runs: left to find, found */
 
-static struct run **
-bucket_of(const struct id *id)
+/* Ids are random, so any of their bytes are a hash. */
+static uint32_t
+hash(const struct id *id)
 {
 	uint32_t h;
 
 	memcpy(&h, id->b, sizeof h);
-	return &buckets[h % BUCKETS];
+	return h % BUCKETS;
 }
 
 static void
@@ -79,14 +80,15 @@ disconnect(struct run *r)
 static void
 run_free(struct run *r)
 {
-	struct run **at = bucket_of(&r->id);
+	struct run **at = &buckets[hash(&r->id)], **of_alloc = &alloc_buckets[hash(&r->alloc)];
 
-	while (*at && *at != r)
+	while (*at != r)
 		at = &(*at)->next;
-	if (*at) {
-		*at = r->next;
-		n_runs--;
-	}
+	*at = r->next;
+	while (*of_alloc != r)
+		of_alloc = &(*of_alloc)->next_of_alloc;
+	*of_alloc = r->next_of_alloc;
+	n_runs--;
 	disconnect(r);
 	turn_forget_deferred(r->sup, &r->send);
 	turn_forget_write(r->sup, &r->row);
@@ -102,8 +104,8 @@ write_row(struct sup *sup, struct dirty *d, struct err *e)
 
 	if (r->state == RUN_GONE)
 		return STORE_EXEC(sup->store, STMT_RUN_DELETE, e, SV_ID(&r->id));
-	return STORE_EXEC(sup->store, STMT_RUN_PUT, e, SV_ID(&r->id), SV_ID(&r->alloc), SV_TEXT(r->task),
-	    SV_INT(r->state), SV_TEXT(sup->boot_id));
+	return STORE_EXEC(sup->store, STMT_RUN_PUT, e, SV_ID(&r->id), SV_ID(&r->alloc),
+	    SV_TEXT(r->task), SV_INT(r->state), SV_TEXT(sup->boot_id));
 }
 
 static void
@@ -111,10 +113,13 @@ on_written(struct sup *sup, struct dirty *d)
 {
 	struct run *r = (struct run *)(void *)((char *)d - offsetof(struct run, row));
 
-	if (r->state == RUN_GONE) {
-		run_free(r);
-		client_look(sup);
-	}
+	struct id alloc = r->alloc;
+
+	if (r->state != RUN_GONE)
+		return;
+	run_free(r);
+	alloc_runner_run_gone(sup, &alloc);
+	client_look(sup);
 }
 
 static void
@@ -130,7 +135,7 @@ static struct run *
 run_new(struct sup *sup, const struct id *id, const struct id *alloc, const char *task)
 {
 	struct run *r = calloc(1, sizeof *r);
-	struct run **b = bucket_of(id);
+	struct run **b = &buckets[hash(id)], **of_alloc = &alloc_buckets[hash(alloc)];
 
 	if (!r)
 		return NULL;
@@ -144,6 +149,8 @@ run_new(struct sup *sup, const struct id *id, const struct id *alloc, const char
 	r->send.run = send_wishes;
 	r->next = *b;
 	*b = r;
+	r->next_of_alloc = *of_alloc;
+	*of_alloc = r;
 	n_runs++;
 	return r;
 }
@@ -173,13 +180,13 @@ say_ended(struct run *r, const struct run_end *end)
 }
 
 static void
-say_failed(struct run *r, const char *sentence, bool recoverable)
+say_failed(struct run *r, const char *sentence, enum run_fault fault)
 {
 	note_followed(r);
 	disconnect(r);
 	set_state(r, RUN_ENDED);
 	if (r->ev)
-		r->ev->failed(r->arg, sentence, recoverable);
+		r->ev->failed(r->arg, sentence, fault);
 }
 
 static void
@@ -216,8 +223,9 @@ read_end(struct run *r)
 	int err = read_record(r, &rec);
 
 	if (err < 0) {
-		say_lost(r, r->state == RUN_STARTING ? "it was never started: its executor is not there" :
-						       "its executor was lost and left no record");
+		say_lost(r, r->state == RUN_STARTING
+				? "it was never started: its executor is not there"
+				: "its executor was lost and left no record");
 		return;
 	}
 	if (rec.state == EXE_FAILED) {
@@ -228,8 +236,9 @@ read_end(struct run *r)
 		return;
 	}
 	if (rec.state != EXE_ENDED) {
-		say_lost(r, strcmp(rec.boot_id, r->sup->boot_id) != 0 ? "the machine was started anew" :
-									"its executor was lost");
+		say_lost(r, strcmp(rec.boot_id, r->sup->boot_id) != 0
+				? "the machine was started anew"
+				: "its executor was lost");
 		return;
 	}
 	end = (struct run_end){ .known = !(rec.flags & EXE_END_UNKNOWN),
@@ -245,11 +254,13 @@ read_end(struct run *r)
 
 /* --- the talk --- */
 
-/* An executor that reads another page than today's would stop its task although beats arrive (DESIGN 9). */
+/* An executor that reads another page than today's would stop its task although beats arrive
+ * (DESIGN 9). */
 static void
 renew_lease(struct run *r, const struct exe_hello *h)
 {
-	const struct exe_lease m = { .head = { EXE_PROTO_VERSION, EXE_LEASE, sizeof m }, .limit_ms = h->lease_ms };
+	const struct exe_lease m = { .head = { EXE_PROTO_VERSION, EXE_LEASE, sizeof m },
+		.limit_ms = h->lease_ms };
 	cleanup_close int fd = -1;
 	char path[4096];
 	struct stat st;
@@ -271,8 +282,6 @@ renew_lease(struct run *r, const struct exe_hello *h)
 static void
 on_hello(struct run *r, const struct exe_hello *h)
 {
-	char sentence[512];
-
 	switch (h->state) {
 	case EXE_SETTING_UP:
 		break;
@@ -286,8 +295,7 @@ on_hello(struct run *r, const struct exe_hello *h)
 			r->ev->started(r->arg, h);
 		break;
 	case EXE_FAILED:
-		run_text_failure(sentence, sizeof sentence, h->step, h->error, h->detail);
-		say_failed(r, sentence, false);
+		say_step_failed(r, h->step, h->error, h->detail);
 		return;
 	default: /* EXE_ENDED: EXITED or the end of the connection follows */
 		break;
@@ -339,7 +347,8 @@ on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 		on_hello(r, &m.hello);
 	else if (m.head.type == EXE_EXITED && (size_t)len >= sizeof m.exited)
 		on_exited(r, &m.exited);
-	/* Anything else is from an executor of a later version: the record will say what matters. */
+	/* Anything else is from an executor of a later version: the record will say what matters.
+	 */
 	return 0;
 }
 
@@ -358,8 +367,8 @@ on_retry(sd_event_source *source, uint64_t usec, void *userdata)
 static void
 retry_soon(struct run *r)
 {
-	if (r->retries++ >= RETRIES_MAX ||
-	    sd_event_add_time_relative(r->sup->event, &r->later, CLOCK_MONOTONIC, RETRY_USEC, 0, on_retry, r) < 0)
+	if (r->retries++ >= RETRIES_MAX || sd_event_add_time_relative(r->sup->event, &r->later,
+					       CLOCK_MONOTONIC, RETRY_USEC, 0, on_retry, r) < 0)
 		say_lost(r, "its executor does not accept a connection");
 }
 
@@ -372,7 +381,8 @@ connect_run(struct run *r)
 	char hex[ID_HEX_SIZE];
 
 	id_to_hex(&r->id, hex);
-	(void)snprintf(sa.sun_path, sizeof sa.sun_path, "/proc/self/fd/%d/%s.sock", r->sup->sock_dir_fd, hex);
+	(void)snprintf(
+	    sa.sun_path, sizeof sa.sun_path, "/proc/self/fd/%d/%s.sock", r->sup->sock_dir_fd, hex);
 	if (fd < 0) {
 		retry_soon(r);
 		return;
@@ -417,20 +427,23 @@ send_wishes(struct sup *sup, struct deferred *d)
 /* --- the beginning --- */
 
 static void
-on_start_reply(struct sup *sup, void *arg, int code, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_start_reply(
+    struct sup *sup, void *arg, int code, const ProtobufCMessage *rep, int fd, const struct err *e)
 {
 	struct run *r = arg;
 
 	r->call = 0;
 	if (code < 0)
-		say_failed(r, e->msg, code == -EAGAIN || code == -ENOMEM || code == -ETIMEDOUT || code == -ECONNRESET);
+		say_failed(r, e->msg,
+		    code == -EAGAIN || code == -ENOMEM || code == -ETIMEDOUT ||
+			code == -ECONNRESET);
 	else
 		connect_run(r);
 }
 
 struct run *
-run_start(struct sup *sup, const struct id *alloc, const char *task, ExecTaskStartReq *req, int spec_fd,
-    const struct run_events *ev, void *arg)
+run_start(struct sup *sup, const struct id *alloc, const char *task, ExecTaskStartReq *req,
+    int spec_fd, const struct run_events *ev, void *arg)
 {
 	struct id id = id_random();
 	struct run *r = run_new(sup, &id, alloc, task);
@@ -478,7 +491,8 @@ run_find(struct sup *sup, const struct id *alloc, const char *task)
 	/* Once per task at start; the whole table is walked only there. */
 	for (unsigned i = 0; i < BUCKETS; i++)
 		for (struct run *r = buckets[i]; r; r = r->next)
-			if (!r->ev && r->state < RUN_ENDED && id_equal(&r->alloc, alloc) && strcmp(r->task, task) == 0)
+			if (!r->ev && r->state < RUN_ENDED && id_equal(&r->alloc, alloc) &&
+			    strcmp(r->task, task) == 0)
 				return r;
 	return NULL;
 }
@@ -489,7 +503,8 @@ on_follow(sd_event_source *source, uint64_t usec, void *userdata)
 	struct run *r = userdata;
 
 	r->later = sd_event_source_disable_unref(r->later);
-	/* After another boot nothing of it can be alive; only its record can know how it ended before. */
+	/* After another boot nothing of it can be alive; only its record can know how it ended
+	 * before. */
 	if (r->other_boot)
 		read_end(r);
 	else
@@ -504,7 +519,8 @@ run_follow(struct run *r, const struct run_events *ev, void *arg)
 	r->arg = arg;
 	r->following = true;
 	n_following++;
-	if (sd_event_add_time_relative(r->sup->event, &r->later, CLOCK_MONOTONIC, 0, 0, on_follow, r) < 0)
+	if (sd_event_add_time_relative(
+		r->sup->event, &r->later, CLOCK_MONOTONIC, 0, 0, on_follow, r) < 0)
 		log_error("run: no memory to follow it");
 }
 
@@ -534,14 +550,27 @@ run_signal(struct run *r, int signo)
 	turn_defer(r->sup, &r->send);
 }
 
+static void reap(struct run *r);
+
+static int
+on_reap_again(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct run *r = userdata;
+
+	r->later = sd_event_source_disable_unref(r->later);
+	reap(r);
+	return 0;
+}
+
 static void
 on_reaped(struct sup *sup, void *arg, int code, const ProtobufCMessage *rep, int fd, const struct err *e)
 {
 	struct run *r = arg;
 
 	r->call = 0;
-	if (code < 0) { /* the row stays, so the next start tries again and `leaks` shows it */
-		log_warn("%s", e->msg);
+	if (code < 0) { /* the row stays: the task does not start again before, and the next supervisor tries it too */
+		log_warn("%s; it is tried again", e->msg);
+		(void)sd_event_add_time_relative(sup->event, &r->later, CLOCK_MONOTONIC, REAP_USEC, 0, on_reap_again, r);
 		return;
 	}
 	if (((const ExecRunReapRep *)(const void *)rep)->killed)
@@ -549,18 +578,24 @@ on_reaped(struct sup *sup, void *arg, int code, const ProtobufCMessage *rep, int
 	set_state(r, RUN_GONE);
 }
 
-void
-run_release(struct run *r)
+static void
+reap(struct run *r)
 {
 	ExecRunReapReq req = EXEC_RUN_REAP_REQ__INIT;
 
+	req.run = (ProtobufCBinaryData){ .data = r->id.b, .len = ID_BYTES };
+	r->call = exec_call_run_reap(r->sup, &req, on_reaped, r);
+}
+
+void
+run_release(struct run *r)
+{
 	r->ev = NULL;
 	disconnect(r);
 	if (r->state != RUN_ENDED)
 		set_state(r, RUN_ENDED);
 	child_call_cancel(r->sup, r->call);
-	req.run = (ProtobufCBinaryData){ .data = r->id.b, .len = ID_BYTES };
-	r->call = exec_call_run_reap(r->sup, &req, on_reaped, r);
+	reap(r);
 }
 
 const struct id *
@@ -572,7 +607,7 @@ run_id(const struct run *r)
 bool
 run_is_known(struct sup *sup, const struct id *id)
 {
-	for (struct run *r = *bucket_of(id); r; r = r->next)
+	for (struct run *r = buckets[hash(id)]; r; r = r->next)
 		if (id_equal(&r->id, id))
 			return true;
 	return false;

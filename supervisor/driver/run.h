@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run.h: one start of one task, from the row in state.db over the start request and the executor's socket to the reap
- * (DESIGN 6). Runs in: supervisor.
+ * run.h: one start of one task, from the row in state.db over the start request and the executor's
+ * socket to the reap (DESIGN 6). Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_RUN_H
 #define DROVER_SUPERVISOR_RUN_H
@@ -15,8 +15,8 @@ struct run;
 
 /* How a run ended. */
 struct run_end {
-	bool known;	   /* false: nobody saw its exit status; reason says why */
-	uint32_t flags;	   /* enum exe_end_flag */
+	bool known;     /* false: nobody saw its exit status; reason says why */
+	uint32_t flags; /* enum exe_end_flag */
 	int exit_code, exit_signal;
 	uint64_t ended_real_ns; /* 0: unknown */
 	uint64_t lease_limit_ms, lease_last_ok_ns, lease_late_ns;
@@ -27,20 +27,23 @@ struct run_end {
 struct run_events {
 	/* The task runs (also when a run was restored and still does). */
 	void (*started)(void *arg, const struct exe_hello *hello);
-	/* It could not be started: the sentence; recoverable says whether the same start may work later. Nothing runs. */
+	/* It could not be started: the sentence; recoverable says whether the same start may work
+	 * later. Nothing runs. */
 	void (*failed)(void *arg, const char *sentence, bool recoverable);
 	void (*ended)(void *arg, const struct run_end *end);
 };
 
 /*
- * Makes the row, commits, sends the request (its run field is filled in here). spec_fd is taken over. NULL: no memory.
+ * Makes the row, commits, sends the request (its run field is filled in here). spec_fd is taken
+ * over. NULL: no memory.
  */
-struct run *run_start(struct sup *sup, const struct id *alloc, const char *task, ExecTaskStartReq *req, int spec_fd,
-    const struct run_events *ev, void *arg);
+struct run *run_start(struct sup *sup, const struct id *alloc, const char *task,
+    ExecTaskStartReq *req, int spec_fd, const struct run_events *ev, void *arg);
 
 /*
- * At start: reads the rows. run_find() then gives the one of a task, which run_follow() takes up: connects, or reads the
- * record, or finds that it is lost, and says so by the events. Those nobody took are reaped by run_reap_others().
+ * At start: reads the rows. run_find() then gives the one of a task, which run_follow() takes up:
+ * connects, or reads the record, or finds that it is lost, and says so by the events. Those nobody
+ * took are reaped by run_reap_others().
  */
 int runs_load(struct sup *sup, struct err *e);
 struct run *run_find(struct sup *sup, const struct id *alloc, const char *task);
@@ -51,7 +54,8 @@ void runs_reap_others(struct sup *sup);
 void run_stop(struct run *r, int signo, uint64_t timeout_ms);
 void run_signal(struct run *r, int signo);
 
-/* After failed or ended, once what they said is in its row: reaps, deletes the row, frees r. No event comes any more. */
+/* After failed or ended, once what they said is in its row: reaps, deletes the row, frees r. No
+ * event comes any more. */
 void run_release(struct run *r);
 
 const struct id *run_id(const struct run *r);

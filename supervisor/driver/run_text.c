@@ -44,10 +44,12 @@ run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t deta
 	if (step == EXE_STEP_PROOF) {
 		uint32_t proof = detail >> 16;
 
-		(void)snprintf(buf, size, "volume mount %u is not the promised mount: %s; the task was not started",
+		(void)snprintf(buf, size,
+		    "volume mount %u is not the promised mount: %s; the task was not started",
 		    (detail & 0xffff) + 1, proof < ELEMENTSOF(proofs) ? proofs[proof] : proofs[0]);
 	} else if (step == EXE_STEP_MOUNT) {
-		(void)snprintf(buf, size, "%s (volume mount %u): %s", what, detail + 1, why ? why : "unknown error");
+		(void)snprintf(buf, size, "%s (volume mount %u): %s", what, detail + 1,
+		    why ? why : "unknown error");
 	} else {
 		(void)snprintf(buf, size, "%s: %s", what, why ? why : "unknown error");
 	}

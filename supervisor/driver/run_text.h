@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_text.h: what an executor's failing step means, as a sentence for the event. Runs in: supervisor. */
+/* run_text.h: what an executor's failing step means, as a sentence for the event. Runs in:
+ * supervisor. */
 #ifndef DROVER_SUPERVISOR_RUN_TEXT_H
 #define DROVER_SUPERVISOR_RUN_TEXT_H
 

@@ -5,7 +5,8 @@
 
 #include <signal.h>
 
-/* With or without "SIG", any case; "" is SIGINT, Nomad's default. -1: there is none of that name. */
+/* With or without "SIG", any case; "" is SIGINT, Nomad's default. -1: there is none of that name.
+ */
 int signal_from_name(const char *name);
 
 #endif

@@ -101,7 +101,10 @@ take_names(struct sup *sup, struct node *n)
 	attr(n, "unique.hostname", u.nodename);
 	attr(n, "kernel.name", "linux");
 	attr(n, "kernel.version", u.release);
-	attr(n, "cpu.arch", strcmp(u.machine, "x86_64") == 0 ? "amd64" : strcmp(u.machine, "aarch64") == 0 ? "arm64" : u.machine);
+	attr(n, "cpu.arch",
+	    strcmp(u.machine, "x86_64") == 0    ? "amd64"
+	    : strcmp(u.machine, "aarch64") == 0 ? "arm64"
+						: u.machine);
 	attr(n, "arch", u.machine);
 	attr(n, "drover.version", DROVER_VERSION);
 	for (uint32_t i = 0; i < c->n_meta; i++)
@@ -118,15 +121,17 @@ take_os(struct node *n)
 	if (fd_read_file(AT_FDCWD, "/etc/os-release", 65536, &text) < 0)
 		return;
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-		if (sscanf(line, "ID=%*[\"]%127[^\"]", value) == 1 || sscanf(line, "ID=%127[^\"]", value) == 1)
+		if (sscanf(line, "ID=%*[\"]%127[^\"]", value) == 1 ||
+		    sscanf(line, "ID=%127[^\"]", value) == 1)
 			attr(n, "os.name", value);
 		else if (sscanf(line, "VERSION_ID=\"%127[^\"]", value) == 1 ||
-		    sscanf(line, "VERSION_ID=%127[^\"]", value) == 1)
+			 sscanf(line, "VERSION_ID=%127[^\"]", value) == 1)
 			attr(n, "os.version", value);
 	}
 }
 
-/* The clock of the first core, MHz: the most it can do where the kernel says so, else what /proc/cpuinfo tells. */
+/* The clock of the first core, MHz: the most it can do where the kernel says so, else what
+ * /proc/cpuinfo tells. */
 static long
 core_mhz(void)
 {
@@ -134,7 +139,8 @@ core_mhz(void)
 	const char *at;
 	double mhz;
 
-	if (fd_read_file(AT_FDCWD, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", 64, &text) > 0)
+	if (fd_read_file(
+		AT_FDCWD, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", 64, &text) > 0)
 		return atol(text) / 1000;
 	if (fd_read_file(AT_FDCWD, "/proc/cpuinfo", 1 << 20, &text) < 0)
 		return MHZ_FALLBACK;
@@ -153,20 +159,26 @@ take_resources(struct sup *sup, struct node *n)
 	struct sysinfo si;
 
 	n->node_resources.cpu.total_cpu_cores = cores;
-	n->node_resources.cpu.cpu_shares = c->cpu_total_mhz ? (int64_t)c->cpu_total_mhz : cores * mhz;
+	n->node_resources.cpu.cpu_shares =
+	    c->cpu_total_mhz ? (int64_t)c->cpu_total_mhz : cores * mhz;
 	if (sysinfo(&si) == 0)
-		n->node_resources.memory.memory_mb = (int64_t)((uint64_t)si.totalram * si.mem_unit >> 20);
+		n->node_resources.memory.memory_mb =
+		    (int64_t)((uint64_t)si.totalram * si.mem_unit >> 20);
 	if (c->memory_total_mb)
 		n->node_resources.memory.memory_mb = (int64_t)c->memory_total_mb;
 	if (statvfs(sup->args.data_dir, &fs) == 0) {
-		n->node_resources.disk.disk_mb = (int64_t)((uint64_t)fs.f_bavail * fs.f_frsize >> 20);
-		attrf(n, "unique.storage.bytestotal", "%llu", (unsigned long long)fs.f_blocks * fs.f_frsize);
-		attrf(n, "unique.storage.bytesfree", "%llu", (unsigned long long)fs.f_bavail * fs.f_frsize);
+		n->node_resources.disk.disk_mb =
+		    (int64_t)((uint64_t)fs.f_bavail * fs.f_frsize >> 20);
+		attrf(n, "unique.storage.bytestotal", "%llu",
+		    (unsigned long long)fs.f_blocks * fs.f_frsize);
+		attrf(n, "unique.storage.bytesfree", "%llu",
+		    (unsigned long long)fs.f_bavail * fs.f_frsize);
 	}
 	attrf(n, "cpu.numcores", "%ld", cores);
 	attrf(n, "cpu.frequency", "%ld", mhz);
 	attrf(n, "cpu.totalcompute", "%lld", (long long)n->node_resources.cpu.cpu_shares);
-	attrf(n, "memory.totalbytes", "%llu", (unsigned long long)n->node_resources.memory.memory_mb << 20);
+	attrf(n, "memory.totalbytes", "%llu",
+	    (unsigned long long)n->node_resources.memory.memory_mb << 20);
 	n->node_resources.min_dynamic_port = 20000;
 	n->node_resources.max_dynamic_port = 32000;
 	n->reserved_resources.cpu.cpu_shares = (int64_t)c->reserved_cpu_mhz;
@@ -195,8 +207,8 @@ take_cgroups(struct sup *sup, struct node *n)
 		at = v1 ? strstr(v1, word) : NULL;
 		if ((v2 && strstr(v2, names[i])) || (!v2 && at && atoi(at + strlen(word)) > 0))
 			continue;
-		(void)snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s", missing[0] ? "," : "",
-		    names[i]);
+		(void)snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s",
+		    missing[0] ? "," : "", names[i]);
 	}
 	attr(n, "os.cgroups.version", v2 ? "2" : "1");
 	if (missing[0])
@@ -279,8 +291,8 @@ node_get(struct sup *sup)
 static void
 put_info(struct node *n, bool controller, const char *id, const struct csi_info *info)
 {
-	struct csi_info *at =
-	    controller ? map_put(csi_info, &n->csi_controller_plugins, id) : map_put(csi_info, &n->csi_node_plugins, id);
+	struct csi_info *at = controller ? map_put(csi_info, &n->csi_controller_plugins, id)
+					 : map_put(csi_info, &n->csi_node_plugins, id);
 
 	if (!at)
 		return;
@@ -295,7 +307,8 @@ node_plugins_changed(struct sup *sup)
 	struct node *n = &sup->node->n;
 
 	while (n->csi_controller_plugins.n > 0)
-		(void)map_remove(csi_info, &n->csi_controller_plugins, n->csi_controller_plugins.v[0].key);
+		(void)map_remove(
+		    csi_info, &n->csi_controller_plugins, n->csi_controller_plugins.v[0].key);
 	while (n->csi_node_plugins.n > 0)
 		(void)map_remove(csi_info, &n->csi_node_plugins, n->csi_node_plugins.v[0].key);
 	for (struct plugin *p = plugin_next(sup, NULL); p; p = plugin_next(sup, p)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_state.h: what this node is and has: identity, attributes, resources, drivers, plugins. Runs in: supervisor. */
+/* node_state.h: what this node is and has: identity, attributes, resources, drivers, plugins. Runs
+ * in: supervisor. */
 #ifndef DROVER_SUPERVISOR_NODE_STATE_H
 #define DROVER_SUPERVISOR_NODE_STATE_H
 

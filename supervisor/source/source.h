@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.h: where work comes from. Two implementations: local/ (a one-node server in this process) and nomad/ (a server
- * cluster). Nothing outside source/ and api/ knows which one it is. Runs in: supervisor.
+ * source.h: where work comes from. Two implementations: local/ (a one-node server in this process)
+ * and nomad/ (a server cluster). Nothing outside source/ and api/ knows which one it is. Runs in:
+ * supervisor.
  *
- * Allocs: the source puts one into the alloc table and calls client_alloc_run(); it changes the server's fields and calls
- * client_alloc_update(); when nobody needs it any more it calls client_alloc_destroy(), and after destroyed() it may
- * alloc_forget() it. The client tells the source by alloc_updated().
+ * Allocs: the source puts one into the alloc table and calls client_alloc_run(); it changes the
+ * server's fields and calls client_alloc_update(); when nobody needs it any more it calls
+ * client_alloc_destroy(), and after destroyed() it may alloc_forget() it. The client tells the
+ * source by alloc_updated().
  */
 #ifndef DROVER_SUPERVISOR_SOURCE_H
 #define DROVER_SUPERVISOR_SOURCE_H
@@ -17,11 +19,14 @@
 
 struct source;
 
-/* In Details of the Killing event of a task that its executor stopped: the limit ("30s"). The source replaces such allocs. */
+/* In Details of the Killing event of a task that its executor stopped: the limit ("30s"). The
+ * source replaces such allocs. */
 #define EVENT_DETAIL_LEASE "stop_after_client_disconnect"
 
-/* The answer to a claim: r 0 with the volume (valid in this callback), or negative with *e, the sentence for the event. */
-typedef void claim_cb(struct sup *sup, void *arg, int r, const struct csi_volume *volume, const struct err *e);
+/* The answer to a claim: r 0 with the volume (valid in this callback), or negative with *e, the
+ * sentence for the event. */
+typedef void claim_cb(
+    struct sup *sup, void *arg, int r, const struct csi_volume *volume, const struct err *e);
 
 struct source_ops {
 	const char *name;
@@ -29,14 +34,17 @@ struct source_ops {
 	int (*load)(struct source *s, struct err *e);
 	/* The client has restored its allocs: begin to give work. */
 	int (*start)(struct source *s, struct err *e);
-	/* The client's fields of sa changed: status, task states. Called in the turn of the change. */
+	/* The client's fields of sa changed: status, task states. Called in the turn of the change.
+	 */
 	void (*alloc_updated)(struct source *s, struct sup_alloc *sa);
 	/* Nothing of sa is on the node any more (directories, mounts, runs). */
 	void (*alloc_destroyed)(struct source *s, struct sup_alloc *sa);
 	/* Node attributes, drivers, plugins or resources changed. */
 	void (*node_updated)(struct source *s);
-	/* Takes the claim that request vr of sa's group needs; the callback may come within the call. */
-	void (*claim)(struct source *s, struct sup_alloc *sa, const struct volume_request *vr, claim_cb *cb, void *arg);
+	/* Takes the claim that request vr of sa's group needs; the callback may come within the
+	 * call. */
+	void (*claim)(struct source *s, struct sup_alloc *sa, const struct volume_request *vr,
+	    claim_cb *cb, void *arg);
 	/* Gives it back: everything of it is unmounted here. Durable in this turn. */
 	void (*release)(struct source *s, struct sup_alloc *sa, const struct volume_request *vr);
 	/* No new allocs are placed while on; does not stop any by itself. */
@@ -62,7 +70,8 @@ void client_alloc_run(struct sup *sup, struct sup_alloc *sa);
 void client_alloc_update(struct sup *sup, struct sup_alloc *sa);
 /* Removes everything of it from the node; ops->alloc_destroyed follows, perhaps within the call. */
 void client_alloc_destroy(struct sup *sup, struct sup_alloc *sa);
-/* At start, after ops->load: takes up every alloc that was not terminal, and the runs that are still there. */
+/* At start, after ops->load: takes up every alloc that was not terminal, and the runs that are
+ * still there. */
 int client_restore(struct sup *sup, struct err *e);
 /* At exit: frees the runners, without ending anything. */
 void client_free(struct sup *sup);

@@ -54,7 +54,8 @@ to_errno(int code)
 static int
 fail(struct store *s, int code, const char *doing, struct err *e)
 {
-	return err_say(e, to_errno(code), "%s state.db: %s", doing, s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(code));
+	return err_say(e, to_errno(code), "%s state.db: %s", doing,
+	    s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(code));
 }
 
 static int
@@ -85,10 +86,10 @@ make_schema(struct store *s, struct err *e)
 	char stamp[128];
 	int r;
 
-	(void)snprintf(stamp, sizeof stamp, "PRAGMA application_id = %d; PRAGMA user_version = %d;", STORE_APPLICATION_ID,
-	    STORE_SCHEMA_VERSION);
-	if ((r = run_sql(s, "BEGIN IMMEDIATE", "make", e)) < 0 || (r = run_sql(s, store_schema, "make", e)) < 0 ||
-	    (r = run_sql(s, stamp, "make", e)) < 0)
+	(void)snprintf(stamp, sizeof stamp, "PRAGMA application_id = %d; PRAGMA user_version = %d;",
+	    STORE_APPLICATION_ID, STORE_SCHEMA_VERSION);
+	if ((r = run_sql(s, "BEGIN IMMEDIATE", "make", e)) < 0 ||
+	    (r = run_sql(s, store_schema, "make", e)) < 0 || (r = run_sql(s, stamp, "make", e)) < 0)
 		return r;
 	return run_sql(s, "COMMIT", "make", e);
 }
@@ -107,10 +108,12 @@ check_schema(struct store *s, struct err *e)
 	if (app == 0 && version == 0 && tables == 0)
 		return make_schema(s, e);
 	if (app != STORE_APPLICATION_ID)
-		return err_say(e, -EBADMSG, "state.db is not a database of drover; move it away to start without it");
+		return err_say(e, -EBADMSG,
+		    "state.db is not a database of drover; move it away to start without it");
 	if (version > STORE_SCHEMA_VERSION)
 		return err_say(e, -EBADMSG,
-		    "state.db has schema version %lld, this drover knows up to %d: start the newer drover that wrote it",
+		    "state.db has schema version %lld, this drover knows up to %d: start the newer "
+		    "drover that wrote it",
 		    (long long)version, STORE_SCHEMA_VERSION);
 	return 0;
 }
@@ -126,7 +129,9 @@ check_damage(struct store *s, struct err *e)
 	if (code != SQLITE_ROW)
 		r = fail(s, code, "check", e);
 	else if (strcmp((const char *)sqlite3_column_text(st, 0), "ok") != 0)
-		r = err_say(e, -EBADMSG, "state.db is damaged (%s); it has not been touched: move it away or bring back a copy",
+		r = err_say(e, -EBADMSG,
+		    "state.db is damaged (%s); it has not been touched: move it away or bring back "
+		    "a copy",
 		    (const char *)sqlite3_column_text(st, 0));
 	(void)sqlite3_finalize(st);
 	return r;
@@ -136,7 +141,8 @@ static int
 prepare_all(struct store *s, struct err *e)
 {
 	for (unsigned i = 0; i < STMTS; i++) {
-		int code = sqlite3_prepare_v3(s->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmts[i], NULL);
+		int code = sqlite3_prepare_v3(
+		    s->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmts[i], NULL);
 
 		if (code != SQLITE_OK)
 			return fail(s, code, "prepare statements for", e);
@@ -157,20 +163,26 @@ store_open(const char *dir, struct store **ret, struct err *e)
 		r = err_set(e, -ENAMETOOLONG, "open state.db in %s", dir);
 		goto fail;
 	}
-	code = sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+	code = sqlite3_open_v2(
+	    path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
 	if (code != SQLITE_OK) {
 		r = err_say(e, to_errno(code), "open %s: %s", path, sqlite3_errmsg(s->db));
 		goto fail;
 	}
 	(void)sqlite3_extended_result_codes(s->db, 1);
 	/*
-	 * NORMAL survives the death of the process; a turn that must survive a power cut is synced by store_commit(). One
-	 * process has the file open, so it takes the lock for ever, and no -shm file is needed. Pages: 1 MiB of cache.
+	 * NORMAL survives the death of the process; a turn that must survive a power cut is synced
+	 * by store_commit(). One process has the file open, so it takes the lock for ever, and no
+	 * -shm file is needed. Pages: 1 MiB of cache.
 	 */
-	if ((r = run_sql(s, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-			    "PRAGMA cache_size = -1024; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 2000;",
+	if ((r = run_sql(s,
+		 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = "
+		 "NORMAL;"
+		 "PRAGMA cache_size = -1024; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint "
+		 "= 2000;",
 		 "open", e)) < 0 ||
-	    (r = check_damage(s, e)) < 0 || (r = check_schema(s, e)) < 0 || (r = prepare_all(s, e)) < 0)
+	    (r = check_damage(s, e)) < 0 || (r = check_schema(s, e)) < 0 ||
+	    (r = prepare_all(s, e)) < 0)
 		goto fail;
 	*ret = s;
 	return 0;
@@ -223,7 +235,8 @@ release(sqlite3_stmt *st)
 }
 
 int
-store_exec(struct store *s, enum store_stmt stmt, const struct store_val *vals, unsigned n, struct err *e)
+store_exec(
+    struct store *s, enum store_stmt stmt, const struct store_val *vals, unsigned n, struct err *e)
 {
 	sqlite3_stmt *st = s->stmts[stmt];
 	int code, r;
@@ -289,7 +302,8 @@ store_each(struct store *s, enum store_stmt stmt, const struct store_val *vals, 
 	return r < 0 ? r : 0;
 }
 
-/* synchronous=NORMAL leaves the log unsynced at commit (sqlite.org/wal.html, 2.2): this is what FULL adds. */
+/* synchronous=NORMAL leaves the log unsynced at commit (sqlite.org/wal.html, 2.2): this is what
+ * FULL adds. */
 static int
 sync_log(struct store *s, struct err *e)
 {

@@ -9,14 +9,18 @@
 
 static const char store_schema[] =
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
-    "CREATE TABLE job(namespace TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, current INTEGER NOT NULL,"
+    "CREATE TABLE job(namespace TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, current "
+    "INTEGER NOT NULL,"
     " json TEXT NOT NULL, PRIMARY KEY(namespace, id, version));"
     "CREATE TABLE eval(id BLOB PRIMARY KEY, json TEXT NOT NULL);"
-    "CREATE TABLE alloc(id BLOB PRIMARY KEY, namespace TEXT NOT NULL, job TEXT NOT NULL, version INTEGER NOT NULL,"
+    "CREATE TABLE alloc(id BLOB PRIMARY KEY, namespace TEXT NOT NULL, job TEXT NOT NULL, version "
+    "INTEGER NOT NULL,"
     " json TEXT NOT NULL, client TEXT);"
-    "CREATE TABLE run(id BLOB PRIMARY KEY, alloc BLOB NOT NULL, task TEXT NOT NULL, state INTEGER NOT NULL,"
+    "CREATE TABLE run(id BLOB PRIMARY KEY, alloc BLOB NOT NULL, task TEXT NOT NULL, state INTEGER "
+    "NOT NULL,"
     " boot_id TEXT NOT NULL) WITHOUT ROWID;"
-    "CREATE TABLE volume(namespace TEXT NOT NULL, id TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY(namespace, id));"
+    "CREATE TABLE volume(namespace TEXT NOT NULL, id TEXT NOT NULL, json TEXT NOT NULL, PRIMARY "
+    "KEY(namespace, id));"
     "CREATE TABLE mount(key TEXT PRIMARY KEY, json TEXT NOT NULL);";
 
 #endif

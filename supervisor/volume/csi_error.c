@@ -7,7 +7,7 @@
 
 #include "common/cleanup.h"
 
-#define NODE_CALL	(1u << 0)
+#define NODE_CALL       (1u << 0)
 #define CONTROLLER_CALL (1u << 1)
 
 static const struct call_text {
@@ -20,7 +20,8 @@ static const struct call_text {
 	{ CSI_CALL_REQ__CALL_GET_PLUGIN_CAPABILITIES, "GetPluginCapabilities", 0 },
 	{ CSI_CALL_REQ__CALL_NODE_GET_INFO, "NodeGetInfo", NODE_CALL },
 	{ CSI_CALL_REQ__CALL_NODE_GET_CAPABILITIES, "NodeGetCapabilities", NODE_CALL },
-	{ CSI_CALL_REQ__CALL_CONTROLLER_GET_CAPABILITIES, "ControllerGetCapabilities", CONTROLLER_CALL },
+	{ CSI_CALL_REQ__CALL_CONTROLLER_GET_CAPABILITIES, "ControllerGetCapabilities",
+	    CONTROLLER_CALL },
 	{ CSI_CALL_REQ__CALL_NODE_STAGE_VOLUME, "NodeStageVolume", NODE_CALL },
 	{ CSI_CALL_REQ__CALL_NODE_UNSTAGE_VOLUME, "NodeUnstageVolume", NODE_CALL },
 	{ CSI_CALL_REQ__CALL_NODE_PUBLISH_VOLUME, "NodePublishVolume", NODE_CALL },
@@ -69,14 +70,17 @@ int
 csi_error(CsiCallReq__CallCase call, const char *plugin, const CsiCallRep *rep, struct err *e)
 {
 	const struct call_text *c = find(call);
-	const char *half = c && c->half == NODE_CALL ? "node " : c && c->half == CONTROLLER_CALL ? "controller " : "";
+	const char *half = c && c->half == NODE_CALL         ? "node "
+			   : c && c->half == CONTROLLER_CALL ? "controller "
+							     : "";
 
 	if (rep->grpc_status == GRPC_OK)
 		return 0;
 	for (size_t i = 0; i < ELEMENTSOF(meanings); i++)
 		if (meanings[i].status == rep->grpc_status)
-			return err_say(e, meanings[i].code, "%s of plugin %s: %s: %s", csi_call_name(call), plugin,
-			    meanings[i].meaning, rep->grpc_message);
-	return err_say(e, -EIO, "%s of plugin %s: %splugin internal error, see the logs of the plugin's allocation: %s",
+			return err_say(e, meanings[i].code, "%s of plugin %s: %s: %s",
+			    csi_call_name(call), plugin, meanings[i].meaning, rep->grpc_message);
+	return err_say(e, -EIO,
+	    "%s of plugin %s: %splugin internal error, see the logs of the plugin's allocation: %s",
 	    csi_call_name(call), plugin, half, rep->grpc_message);
 }

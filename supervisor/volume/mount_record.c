@@ -40,8 +40,9 @@ MODEL_TYPE(mount_record, mount_record_fields, .name = "mount");
 #undef S
 
 /*
- * A volume's id as one path component, injective: letters, digits, '-' and inner dots stay, any other byte is _ and two hex
- * digits. Volumes outside of the default namespace have it in front, behind "_2f" as a path would.
+ * A volume's id as one path component, injective: letters, digits, '-' and inner dots stay, any
+ * other byte is _ and two hex digits. Volumes outside of the default namespace have it in front,
+ * behind "_2f" as a path would.
  */
 static int
 component(const char *namespace, const char *id, char **ret)
@@ -65,22 +66,25 @@ component(const char *namespace, const char *id, char **ret)
 }
 
 int
-mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa, const struct volume_request *request,
-    const struct csi_volume *volume, const struct plugin *p)
+mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
+    const struct volume_request *request, const struct csi_volume *volume, const struct plugin *p)
 {
 	char usage[USAGE_SIZE];
 
-	csi_usage(usage, request->read_only, request->attachment_mode, request->access_mode, volume->mount_options,
-	    request->mount_options);
+	csi_usage(usage, request->read_only, request->attachment_mode, request->access_mode,
+	    volume->mount_options, request->mount_options);
 	rec->alloc_id = sa->id;
 	rec->kind = plugin_kind(p);
 	rec->read_only = request->read_only;
-	rec->stages = plugin_node_info(p)->node_info && plugin_node_info(p)->node_info->requires_node_stage_volume;
-	if (str_setf(&rec->key, "%s/%s", sa->a.id, str(request->name)) < 0 || str_set(&rec->alloc, sa->a.id) < 0 ||
-	    str_set(&rec->alias, request->name) < 0 || str_set(&rec->namespace, volume->namespace) < 0 ||
+	rec->stages = plugin_node_info(p)->node_info &&
+		      plugin_node_info(p)->node_info->requires_node_stage_volume;
+	if (str_setf(&rec->key, "%s/%s", sa->a.id, str(request->name)) < 0 ||
+	    str_set(&rec->alloc, sa->a.id) < 0 || str_set(&rec->alias, request->name) < 0 ||
+	    str_set(&rec->namespace, volume->namespace) < 0 ||
 	    str_set(&rec->volume_id, volume->id) < 0 ||
 	    component(str(volume->namespace), str(volume->id), &rec->volume) < 0 ||
-	    str_set(&rec->external_id, volume->external_id ? volume->external_id : volume->id) < 0 ||
+	    str_set(&rec->external_id, volume->external_id ? volume->external_id : volume->id) <
+		0 ||
 	    str_set(&rec->plugin, plugin_id(p)) < 0 || str_set(&rec->usage, usage) < 0 ||
 	    str_set(&rec->container_root, plugin_container_root(p)) < 0)
 		return -ENOMEM;

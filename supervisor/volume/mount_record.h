@@ -14,10 +14,10 @@ struct plugin;
 struct mount_record {
 	char *key; /* "<alloc>/<alias>" */
 	char *alloc, *alias;
-	struct id alloc_id;	 /* of alloc; not in the row */
+	struct id alloc_id;          /* of alloc; not in the row */
 	char *namespace, *volume_id; /* Nomad's */
-	char *volume;		 /* volume_id as one path component */
-	char *external_id;	 /* the plugin's */
+	char *volume;                /* volume_id as one path component */
+	char *external_id;           /* the plugin's */
 	char *plugin, *usage, *container_root;
 	enum csi_plugin_kind kind;
 	bool stages, read_only;
@@ -30,8 +30,8 @@ struct mount_record {
 MODEL_DECLARE(mount_record);
 
 /* 0 or -ENOMEM. */
-int mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa, const struct volume_request *request,
-    const struct csi_volume *volume, const struct plugin *p);
+int mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
+    const struct volume_request *request, const struct csi_volume *volume, const struct plugin *p);
 void mount_record_to_proof(const struct mount_record *rec, MountProof *ret);
 void mount_record_from_proof(struct mount_record *rec, const MountProof *proof);
 

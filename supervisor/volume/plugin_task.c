@@ -19,13 +19,22 @@
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
 
-#define CALL_TIMEOUT_MS	   5000
-#define RETRY_FIRST_USEC   50000 /* the socket is there moments after the start, as a rule */
-#define RETRY_MAX_USEC	   5000000
-#define SUPERVISE_USEC	   30000000
+#define CALL_TIMEOUT_MS  5000
+#define RETRY_FIRST_USEC 50000 /* the socket is there moments after the start, as a rule */
+#define RETRY_MAX_USEC   5000000
+#define SUPERVISE_USEC   30000000
 
-/* Of one plugin: first probe, then one question after the other, then it is registered and probed every 30 s. */
-enum fingerprint_step { STEP_PROBE, STEP_INFO, STEP_CAPABILITIES, STEP_NODE_INFO, STEP_NODE_CAPS, STEP_CTRL_CAPS, STEP_END };
+/* Of one plugin: first probe, then one question after the other, then it is registered and probed
+ * every 30 s. */
+enum fingerprint_step {
+	STEP_PROBE,
+	STEP_INFO,
+	STEP_CAPABILITIES,
+	STEP_NODE_INFO,
+	STEP_NODE_CAPS,
+	STEP_CTRL_CAPS,
+	STEP_END
+};
 
 struct plugin_task {
 	struct task_runner *tr;
@@ -36,7 +45,7 @@ struct plugin_task {
 	struct sd_event_source *timer;
 	uint64_t retry_usec, deadline_usec;
 	enum fingerprint_step step;
-	bool healthy_once; /* since this start of the task */
+	bool healthy_once;      /* since this start of the task */
 	struct csi_info basics; /* what is asked once */
 	struct csi_node_info node;
 	struct csi_controller_info controller;
@@ -121,8 +130,8 @@ on_dirs(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, 
 	struct err why = { 0 };
 
 	pt->make = 0;
-	if (r >= 0 &&
-	    (str_set(&pt->socket_dir, rep->socket_dir) < 0 || str_set(&pt->root_dir, rep->root_dir) < 0))
+	if (r >= 0 && (str_set(&pt->socket_dir, rep->socket_dir) < 0 ||
+			  str_set(&pt->root_dir, rep->root_dir) < 0))
 		r = err_set(&why, -ENOMEM, "csi_plugin_supervisor");
 	task_runner_prepared(pt->tr, r, e ? e : &why);
 }
@@ -139,8 +148,8 @@ plugin_task_prepare(struct plugin_task *pt)
 }
 
 int
-plugin_task_fill(struct plugin_task *pt, bool isolated, ExecTaskStartReq *req, struct spec_writer *spec,
-    struct string_map *env)
+plugin_task_fill(struct plugin_task *pt, bool isolated, ExecTaskStartReq *req,
+    struct spec_writer *spec, struct string_map *env)
 {
 	static ExecMount mounts[2];
 	cleanup_free char *endpoint = NULL;
@@ -148,7 +157,8 @@ plugin_task_fill(struct plugin_task *pt, bool isolated, ExecTaskStartReq *req, s
 
 	req->csi_plugin = (PluginKind)block(pt)->type;
 	req->plugin = block(pt)->id;
-	r = str_setf(&endpoint, "unix://%s/csi.sock", isolated ? block(pt)->mount_dir : pt->socket_dir);
+	r = str_setf(
+	    &endpoint, "unix://%s/csi.sock", isolated ? block(pt)->mount_dir : pt->socket_dir);
 	if (r >= 0 && !string_map_get(env, "CSI_ENDPOINT"))
 		r = string_map_set(env, "CSI_ENDPOINT", endpoint);
 	if (r < 0 || !isolated)
@@ -190,10 +200,12 @@ ask_later(struct plugin_task *pt, uint64_t usec)
 {
 	pt->step = STEP_PROBE;
 	pt->timer = sd_event_source_disable_unref(pt->timer);
-	(void)sd_event_add_time_relative(sup_of(pt)->event, &pt->timer, CLOCK_MONOTONIC, usec, 0, on_timer, pt);
+	(void)sd_event_add_time_relative(
+	    sup_of(pt)->event, &pt->timer, CLOCK_MONOTONIC, usec, 0, on_timer, pt);
 }
 
-/* Until the first success failures are only the plugin's start (row G25); the deadline ends that. */
+/* Until the first success failures are only the plugin's start (row G25); the deadline ends that.
+ */
 static void
 on_failure(struct plugin_task *pt, const struct err *e)
 {
@@ -209,14 +221,16 @@ on_failure(struct plugin_task *pt, const struct err *e)
 	}
 	if (now_usec(pt) < pt->deadline_usec) {
 		ask_later(pt, pt->retry_usec);
-		pt->retry_usec = pt->retry_usec * 2 < RETRY_MAX_USEC ? pt->retry_usec * 2 : RETRY_MAX_USEC;
+		pt->retry_usec =
+		    pt->retry_usec * 2 < RETRY_MAX_USEC ? pt->retry_usec * 2 : RETRY_MAX_USEC;
 		return;
 	}
 	(void)snprintf(text, sizeof text, "Error: CSI plugin failed probe: %s", e->msg);
 	log_warn("plugin %s: %s", block(pt)->id, e->msg);
 	event(pt, EVENT_PLUGIN_UNHEALTHY, text);
 	duration_format(block(pt)->health_timeout, timeout);
-	(void)snprintf(text, sizeof text, "CSI plugin did not become healthy before configured %s health timeout", timeout);
+	(void)snprintf(text, sizeof text,
+	    "CSI plugin did not become healthy before configured %s health timeout", timeout);
 	(void)task_runner_restart(pt->tr, text, true);
 }
 
@@ -230,9 +244,11 @@ take_capabilities(struct plugin_task *pt, const Csi__V1__GetPluginCapabilitiesRe
 		if (c->type_case != CSI__V1__PLUGIN_CAPABILITY__TYPE_SERVICE)
 			continue;
 		pt->basics.requires_controller_plugin |=
-		    c->service->type == CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE;
+		    c->service->type ==
+		    CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE;
 		pt->basics.requires_topologies |=
-		    c->service->type == CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__VOLUME_ACCESSIBILITY_CONSTRAINTS;
+		    c->service->type ==
+		    CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__VOLUME_ACCESSIBILITY_CONSTRAINTS;
 	}
 }
 
@@ -242,14 +258,17 @@ take_node_info(struct plugin_task *pt, const Csi__V1__NodeGetInfoResponse *rep, 
 	const Csi__V1__Topology *t = rep->accessible_topology;
 
 	if (rep->node_id[0] == '\0')
-		return err_say(e, -EINVAL, "NodeGetInfo of plugin %s: it has no node id", block(pt)->id);
+		return err_say(
+		    e, -EINVAL, "NodeGetInfo of plugin %s: it has no node id", block(pt)->id);
 	csi_node_info_done(&pt->node);
 	(void)str_set(&pt->node.id, rep->node_id);
-	pt->node.max_volumes = rep->max_volumes_per_node > 0 ? rep->max_volumes_per_node : INT64_MAX;
+	pt->node.max_volumes =
+	    rep->max_volumes_per_node > 0 ? rep->max_volumes_per_node : INT64_MAX;
 	if (t)
 		pt->node.accessible_topology = csi_topology_new();
 	for (size_t i = 0; t && pt->node.accessible_topology && i < t->n_segments; i++)
-		(void)string_map_set(&pt->node.accessible_topology->segments, t->segments[i]->key, t->segments[i]->value);
+		(void)string_map_set(&pt->node.accessible_topology->segments, t->segments[i]->key,
+		    t->segments[i]->value);
 	return 0;
 }
 
@@ -283,19 +302,28 @@ take_controller_caps(struct plugin_task *pt, const Csi__V1__ControllerGetCapabil
 {
 	struct csi_controller_info *c = &pt->controller;
 	bool *const flags[] = {
-		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_VOLUME] = &c->supports_create_delete,
-		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__PUBLISH_UNPUBLISH_VOLUME] = &c->supports_attach_detach,
-		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_VOLUMES] = &c->supports_list_volumes,
-		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_CAPACITY] = &c->supports_get_capacity,
+		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_VOLUME] =
+		    &c->supports_create_delete,
+		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__PUBLISH_UNPUBLISH_VOLUME] =
+		    &c->supports_attach_detach,
+		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_VOLUMES] =
+		    &c->supports_list_volumes,
+		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_CAPACITY] =
+		    &c->supports_get_capacity,
 		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_SNAPSHOT] =
 		    &c->supports_create_delete_snapshot,
-		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_SNAPSHOTS] = &c->supports_list_snapshots,
-		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CLONE_VOLUME] = &c->supports_clone,
-		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__PUBLISH_READONLY] = &c->supports_read_only_attach,
-		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME] = &c->supports_expand,
+		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_SNAPSHOTS] =
+		    &c->supports_list_snapshots,
+		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CLONE_VOLUME] =
+		    &c->supports_clone,
+		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__PUBLISH_READONLY] =
+		    &c->supports_read_only_attach,
+		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME] =
+		    &c->supports_expand,
 		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_VOLUMES_PUBLISHED_NODES] =
 		    &c->supports_list_volumes_attached_nodes,
-		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_CONDITION] = &c->supports_condition,
+		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_CONDITION] =
+		    &c->supports_condition,
 		[CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_VOLUME] = &c->supports_get,
 	};
 
@@ -303,7 +331,8 @@ take_controller_caps(struct plugin_task *pt, const Csi__V1__ControllerGetCapabil
 	for (size_t i = 0; i < rep->n_capabilities; i++) {
 		unsigned type;
 
-		if (rep->capabilities[i]->type_case != CSI__V1__CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC)
+		if (rep->capabilities[i]->type_case !=
+		    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC)
 			continue;
 		type = (unsigned)rep->capabilities[i]->rpc->type;
 		if (type < ELEMENTSOF(flags) && flags[type])
@@ -353,17 +382,20 @@ take_answer(struct plugin_task *pt, const CsiCallRep *rep, struct err *e)
 	switch (rep->answer_case) {
 	case CSI_CALL_REP__ANSWER_PROBE:
 		if (rep->probe->ready && !rep->probe->ready->value)
-			return err_say(e, -EAGAIN, "Probe of plugin %s: it is not ready", block(pt)->id);
+			return err_say(
+			    e, -EAGAIN, "Probe of plugin %s: it is not ready", block(pt)->id);
 		return 0;
 	case CSI_CALL_REP__ANSWER_GET_PLUGIN_INFO:
 		if (rep->get_plugin_info->name[0] == '\0')
-			return err_say(e, -EINVAL, "GetPluginInfo of plugin %s: it has no name", block(pt)->id);
+			return err_say(e, -EINVAL, "GetPluginInfo of plugin %s: it has no name",
+			    block(pt)->id);
 		(void)str_set(&pt->basics.provider, rep->get_plugin_info->name);
 		(void)str_set(&pt->basics.provider_version, rep->get_plugin_info->vendor_version);
 		return 0;
 	case CSI_CALL_REP__ANSWER_GET_PLUGIN_CAPABILITIES:
 		take_capabilities(pt, rep->get_plugin_capabilities);
-		pt->has_controller = block(pt)->type == CSI_PLUGIN_CONTROLLER || pt->basics.requires_controller_plugin;
+		pt->has_controller = block(pt)->type == CSI_PLUGIN_CONTROLLER ||
+				     pt->basics.requires_controller_plugin;
 		return 0;
 	case CSI_CALL_REP__ANSWER_NODE_GET_INFO:
 		return take_node_info(pt, rep->node_get_info, e);
@@ -374,7 +406,8 @@ take_answer(struct plugin_task *pt, const CsiCallRep *rep, struct err *e)
 		take_controller_caps(pt, rep->controller_get_capabilities);
 		return 0;
 	default:
-		return err_say(e, -EPROTO, "plugin %s answered something that was not asked", block(pt)->id);
+		return err_say(
+		    e, -EPROTO, "plugin %s answered something that was not asked", block(pt)->id);
 	}
 }
 
@@ -425,8 +458,10 @@ ask(struct plugin_task *pt)
 	Csi__V1__GetPluginInfoRequest info = CSI__V1__GET_PLUGIN_INFO_REQUEST__INIT;
 	Csi__V1__GetPluginCapabilitiesRequest caps = CSI__V1__GET_PLUGIN_CAPABILITIES_REQUEST__INIT;
 	Csi__V1__NodeGetInfoRequest node = CSI__V1__NODE_GET_INFO_REQUEST__INIT;
-	Csi__V1__NodeGetCapabilitiesRequest node_caps = CSI__V1__NODE_GET_CAPABILITIES_REQUEST__INIT;
-	Csi__V1__ControllerGetCapabilitiesRequest ctrl_caps = CSI__V1__CONTROLLER_GET_CAPABILITIES_REQUEST__INIT;
+	Csi__V1__NodeGetCapabilitiesRequest node_caps =
+	    CSI__V1__NODE_GET_CAPABILITIES_REQUEST__INIT;
+	Csi__V1__ControllerGetCapabilitiesRequest ctrl_caps =
+	    CSI__V1__CONTROLLER_GET_CAPABILITIES_REQUEST__INIT;
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 
 	while (!is_asked(pt, pt->step))
@@ -469,19 +504,21 @@ void
 plugin_task_started(struct plugin_task *pt, const struct id *run)
 {
 	const struct driver_ops *driver = driver_find(str(pt->tr->task->driver));
-	const char *root = driver && driver->isolates_files ? block(pt)->stage_publish_base_dir : pt->root_dir;
+	const char *root =
+	    driver && driver->isolates_files ? block(pt)->stage_publish_base_dir : pt->root_dir;
 
 	/* After a restart of the agent nobody prepared it: the directories are the same again. */
 	if (!root && !pt->root_dir) {
 		cleanup_free char *path = NULL;
 
-		if (str_setf(&path, "%s/csi/%s/%s", sup_of(pt)->args.data_dir, csi_plugin_kind_names[block(pt)->type],
-			block(pt)->id) == 0)
+		if (str_setf(&path, "%s/csi/%s/%s", sup_of(pt)->args.data_dir,
+			csi_plugin_kind_names[block(pt)->type], block(pt)->id) == 0)
 			pt->root_dir = steal_ptr(&path);
 		root = pt->root_dir;
 	}
 	if (!pt->plugin && root)
-		pt->plugin = plugin_new(sup_of(pt), block(pt)->id, block(pt)->type, &pt->tr->ar->sa->id, root);
+		pt->plugin = plugin_new(
+		    sup_of(pt), block(pt)->id, block(pt)->type, &pt->tr->ar->sa->id, root);
 	if (!pt->plugin)
 		return;
 	plugin_set_run(pt->plugin, run);
@@ -503,7 +540,8 @@ plugin_task_run_ended(struct plugin_task *pt)
 }
 
 static void
-on_dirs_removed(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_dirs_removed(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
 {
 	if (r < 0)
 		log_warn("%s", e->msg);
@@ -523,7 +561,8 @@ plugin_task_stopped(struct plugin_task *pt)
 	req.alloc = (ProtobufCBinaryData){ .data = pt->tr->ar->sa->id.b, .len = ID_BYTES };
 	req.kind = (PluginKind)block(pt)->type;
 	/* Its root goes with the last instance, when no volume is mounted there any more. */
-	if (!plugin_exists(sup_of(pt), block(pt)->id) && !volume_plugin_has_mounts(sup_of(pt), block(pt)->id))
+	if (!plugin_exists(sup_of(pt), block(pt)->id) &&
+	    !volume_plugin_has_mounts(sup_of(pt), block(pt)->id))
 		req.plugin = block(pt)->id;
 	(void)mnt_call_plugin_dir_remove(sup_of(pt), &req, on_dirs_removed, NULL);
 }

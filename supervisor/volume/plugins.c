@@ -14,8 +14,8 @@
 #include "supervisor/sup_calls.h"
 #include "supervisor/volume/csi_error.h"
 
-#define WAIT_USEC	 60000000 /* for a plugin that is not registered: semantics.md 6.5 */
-#define LOOK_USEC	 1000000
+#define WAIT_USEC        60000000 /* for a plugin that is not registered: semantics.md 6.5 */
+#define LOOK_USEC        1000000
 #define PROBE_TIMEOUT_MS 5000
 
 enum channel { CHANNEL_CLOSED, CHANNEL_OPENING, CHANNEL_OPEN };
@@ -115,7 +115,8 @@ call_fail(struct plugin_call *pc, int code, const char *why)
 }
 
 static void
-on_closed(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_closed(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
 {
 	/* csi-helper has forgotten it, or has died and knows nothing any more. */
 }
@@ -134,7 +135,8 @@ close_channel(struct plugin *p)
 }
 
 static void
-on_answer(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+on_answer(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
 {
 	const CsiCallRep *rep = (const CsiCallRep *)(const void *)msg;
 	struct plugin_call *pc = arg;
@@ -175,7 +177,8 @@ send_call(struct plugin_call *pc)
 
 /* --- the channel --- */
 
-/* All calls that wait for p's channel: sent, or failed with *e. What their callbacks ask anew waits for the next channel. */
+/* All calls that wait for p's channel: sent, or failed with *e. What their callbacks ask anew waits
+ * for the next channel. */
 static void
 settle(struct plugin *p, const struct err *e)
 {
@@ -197,7 +200,8 @@ settle(struct plugin *p, const struct err *e)
 }
 
 static void
-on_opened(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_opened(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
 {
 	struct plugin *p = arg;
 
@@ -213,7 +217,8 @@ on_opened(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd
 }
 
 static void
-on_connected(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_connected(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
 {
 	CsiPluginOpenReq req = CSI_PLUGIN_OPEN_REQ__INIT;
 	struct plugin *p = arg;
@@ -279,7 +284,8 @@ on_look(sd_event_source *source, uint64_t usec, void *userdata)
 		if (pc->p || pc->call)
 			continue;
 		if (pc->give_up_usec <= now_usec(sup)) {
-			call_fail(pc, -ENOENT, "plugin not found on this node: no healthy allocation of it runs here");
+			call_fail(pc, -ENOENT,
+			    "plugin not found on this node: no healthy allocation of it runs here");
 			break;
 		}
 		if (plugin_find(sup, pc->id, pc->half))
@@ -294,8 +300,8 @@ on_look(sd_event_source *source, uint64_t usec, void *userdata)
 }
 
 static struct plugin_call *
-call_new(struct sup *sup, struct plugin *p, const char *id, enum csi_plugin_kind half, const CsiCallReq *req,
-    unsigned timeout_ms, plugin_call_cb *cb, void *arg)
+call_new(struct sup *sup, struct plugin *p, const char *id, enum csi_plugin_kind half,
+    const CsiCallReq *req, unsigned timeout_ms, plugin_call_cb *cb, void *arg)
 {
 	size_t len = csi_call_req__get_packed_size(req);
 	struct plugin_call *pc = calloc(1, sizeof *pc + len);
@@ -320,8 +326,8 @@ call_new(struct sup *sup, struct plugin *p, const char *id, enum csi_plugin_kind
 }
 
 struct plugin_call *
-plugin_call(struct sup *sup, const char *id, enum csi_plugin_kind half, const CsiCallReq *req, unsigned timeout_ms,
-    plugin_call_cb *cb, void *arg)
+plugin_call(struct sup *sup, const char *id, enum csi_plugin_kind half, const CsiCallReq *req,
+    unsigned timeout_ms, plugin_call_cb *cb, void *arg)
 {
 	struct plugin_call *pc = call_new(sup, NULL, id, half, req, timeout_ms, cb, arg);
 
@@ -331,7 +337,8 @@ plugin_call(struct sup *sup, const char *id, enum csi_plugin_kind half, const Cs
 
 /* Only for an instance that runs: then no callback comes from within. */
 struct plugin_call *
-plugin_call_instance(struct plugin *p, const CsiCallReq *req, unsigned timeout_ms, plugin_call_cb *cb, void *arg)
+plugin_call_instance(
+    struct plugin *p, const CsiCallReq *req, unsigned timeout_ms, plugin_call_cb *cb, void *arg)
 {
 	struct plugin_call *pc;
 
@@ -446,7 +453,8 @@ plugin_container_root(const struct plugin *p)
 }
 
 struct plugin *
-plugin_new(struct sup *sup, const char *id, enum csi_plugin_kind kind, const struct id *alloc, const char *container_root)
+plugin_new(struct sup *sup, const char *id, enum csi_plugin_kind kind, const struct id *alloc,
+    const char *container_root)
 {
 	struct plugin *p = calloc(1, sizeof *p);
 

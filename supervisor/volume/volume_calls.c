@@ -10,12 +10,13 @@
 #include "common/cleanup.h"
 #include "supervisor/volume/volumes.h"
 
-#define PATH_SIZE	  1024
-#define ENTRIES_MAX	  64
+#define PATH_SIZE         1024
+#define ENTRIES_MAX       64
 #define CAPABILITIES_MAX  16
 #define CREATE_TIMEOUT_MS 120000
 
-/* A request while it is made: what its pointers point to. Messages are copied when they are sent, so one is enough. */
+/* A request while it is made: what its pointers point to. Messages are copied when they are sent,
+ * so one is enough. */
 static struct {
 	Csi__V1__StringEntry entries[4][ENTRIES_MAX], *lists[4][ENTRIES_MAX];
 	Csi__V1__VolumeCapability caps[CAPABILITIES_MAX], *cap_list[CAPABILITIES_MAX];
@@ -25,7 +26,8 @@ static struct {
 	char staging[PATH_SIZE], target[PATH_SIZE];
 } scratch;
 
-/* A map as protobuf's repeated entries. Beyond ENTRIES_MAX nothing is sent: validation has refused such a volume. */
+/* A map as protobuf's repeated entries. Beyond ENTRIES_MAX nothing is sent: validation has refused
+ * such a volume. */
 static size_t
 put_map(unsigned slot, const struct string_map *m, Csi__V1__StringEntry ***ret)
 {
@@ -94,10 +96,10 @@ put_capability(unsigned at, const struct csi_capability *cap, const struct mount
 static void
 put_paths(const struct mount_record *rec)
 {
-	(void)snprintf(scratch.staging, sizeof scratch.staging, "%s/staging/%s/%s", rec->container_root, rec->volume,
-	    rec->usage);
-	(void)snprintf(scratch.target, sizeof scratch.target, "%s/per-alloc/%s/%s/%s", rec->container_root, rec->alloc,
-	    rec->volume, rec->usage);
+	(void)snprintf(scratch.staging, sizeof scratch.staging, "%s/staging/%s/%s",
+	    rec->container_root, rec->volume, rec->usage);
+	(void)snprintf(scratch.target, sizeof scratch.target, "%s/per-alloc/%s/%s/%s",
+	    rec->container_root, rec->alloc, rec->volume, rec->usage);
 }
 
 struct plugin_call *
@@ -119,8 +121,9 @@ volume_send_stage(struct sup *sup, const struct mount_record *rec, const struct 
 }
 
 struct plugin_call *
-volume_send_publish(struct sup *sup, const struct mount_record *rec, const struct csi_volume *volume,
-    const struct csi_capability *cap, unsigned timeout_ms, plugin_call_cb *cb, void *arg)
+volume_send_publish(struct sup *sup, const struct mount_record *rec,
+    const struct csi_volume *volume, const struct csi_capability *cap, unsigned timeout_ms,
+    plugin_call_cb *cb, void *arg)
 {
 	Csi__V1__NodePublishVolumeRequest publish = CSI__V1__NODE_PUBLISH_VOLUME_REQUEST__INIT;
 	CsiCallReq req = CSI_CALL_REQ__INIT;
@@ -140,9 +143,11 @@ volume_send_publish(struct sup *sup, const struct mount_record *rec, const struc
 }
 
 struct plugin_call *
-volume_send_unpublish(struct sup *sup, const struct mount_record *rec, unsigned timeout_ms, plugin_call_cb *cb, void *arg)
+volume_send_unpublish(struct sup *sup, const struct mount_record *rec, unsigned timeout_ms,
+    plugin_call_cb *cb, void *arg)
 {
-	Csi__V1__NodeUnpublishVolumeRequest unpublish = CSI__V1__NODE_UNPUBLISH_VOLUME_REQUEST__INIT;
+	Csi__V1__NodeUnpublishVolumeRequest unpublish =
+	    CSI__V1__NODE_UNPUBLISH_VOLUME_REQUEST__INIT;
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 
 	put_paths(rec);
@@ -154,7 +159,8 @@ volume_send_unpublish(struct sup *sup, const struct mount_record *rec, unsigned 
 }
 
 struct plugin_call *
-volume_send_unstage(struct sup *sup, const struct mount_record *rec, unsigned timeout_ms, plugin_call_cb *cb, void *arg)
+volume_send_unstage(struct sup *sup, const struct mount_record *rec, unsigned timeout_ms,
+    plugin_call_cb *cb, void *arg)
 {
 	Csi__V1__NodeUnstageVolumeRequest unstage = CSI__V1__NODE_UNSTAGE_VOLUME_REQUEST__INIT;
 	CsiCallReq req = CSI_CALL_REQ__INIT;
@@ -181,19 +187,22 @@ take_volume(struct csi_volume *vol, const Csi__V1__CreateVolumeResponse *rep, st
 	const Csi__V1__Volume *v = rep->volume;
 
 	if (!v || v->volume_id[0] == '\0')
-		return err_say(e, -EPROTO, "CreateVolume of plugin %s: the plugin gave the volume no id", vol->plugin_id);
+		return err_say(e, -EPROTO,
+		    "CreateVolume of plugin %s: the plugin gave the volume no id", vol->plugin_id);
 	if (str_set(&vol->external_id, v->volume_id) < 0)
 		return err_set(e, -ENOMEM, "create volume %s", vol->id);
 	vol->capacity = v->capacity_bytes;
 	for (size_t i = 0; i < v->n_volume_context; i++)
-		if (string_map_set(&vol->context, v->volume_context[i]->key, v->volume_context[i]->value) < 0)
+		if (string_map_set(
+			&vol->context, v->volume_context[i]->key, v->volume_context[i]->value) < 0)
 			return err_set(e, -ENOMEM, "create volume %s", vol->id);
 	for (size_t i = 0; i < v->n_accessible_topology; i++) {
 		const Csi__V1__Topology *t = v->accessible_topology[i];
 		struct csi_topology *mine = list_add(csi_topology, &vol->topologies);
 
 		for (size_t k = 0; mine && k < t->n_segments; k++)
-			(void)string_map_set(&mine->segments, t->segments[k]->key, t->segments[k]->value);
+			(void)string_map_set(
+			    &mine->segments, t->segments[k]->key, t->segments[k]->value);
 	}
 	return 0;
 }
@@ -205,9 +214,11 @@ on_created(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struc
 	struct err why = { 0 };
 
 	if (r >= 0) {
-		r = rep->answer_case == CSI_CALL_REP__ANSWER_CREATE_VOLUME ?
-		    take_volume(c->volume, rep->create_volume, &why) :
-		    err_say(&why, -EPROTO, "CreateVolume of plugin %s: no answer in the answer", c->volume->plugin_id);
+		r = rep->answer_case == CSI_CALL_REP__ANSWER_CREATE_VOLUME
+			? take_volume(c->volume, rep->create_volume, &why)
+			: err_say(&why, -EPROTO,
+			      "CreateVolume of plugin %s: no answer in the answer",
+			      c->volume->plugin_id);
 		e = &why;
 	}
 	c->cb(sup, c->arg, r, r < 0 ? e : NULL);
@@ -256,8 +267,8 @@ volume_create(struct sup *sup, struct csi_volume *vol, volume_cb *cb, void *arg)
 	create.n_secrets = put_map(1, &vol->secrets, &create.secrets);
 	req.call_case = CSI_CALL_REQ__CALL_CREATE_VOLUME;
 	req.create_volume = &create;
-	(void)plugin_call(sup, str(vol->plugin_id), CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS, on_created,
-	    creation_new(vol, cb, arg));
+	(void)plugin_call(sup, str(vol->plugin_id), CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS,
+	    on_created, creation_new(vol, cb, arg));
 }
 
 void
@@ -270,6 +281,6 @@ volume_delete(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void
 	delete.n_secrets = put_map(0, &vol->secrets, &delete.secrets);
 	req.call_case = CSI_CALL_REQ__CALL_DELETE_VOLUME;
 	req.delete_volume = &delete;
-	(void)plugin_call(sup, str(vol->plugin_id), CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS, on_deleted,
-	    creation_new(NULL, cb, arg));
+	(void)plugin_call(sup, str(vol->plugin_id), CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS,
+	    on_deleted, creation_new(NULL, cb, arg));
 }

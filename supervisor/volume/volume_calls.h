@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* volume_calls.h: the CSI calls for one mount, out of its record and its volume. Runs in: supervisor. */
+/* volume_calls.h: the CSI calls for one mount, out of its record and its volume. Runs in:
+ * supervisor. */
 #ifndef DROVER_SUPERVISOR_VOLUME_CALLS_H
 #define DROVER_SUPERVISOR_VOLUME_CALLS_H
 
@@ -7,13 +8,15 @@
 #include "supervisor/volume/mount_record.h"
 #include "supervisor/volume/plugins.h"
 
-struct plugin_call *volume_send_stage(struct sup *sup, const struct mount_record *rec, const struct csi_volume *volume,
-    const struct csi_capability *cap, unsigned timeout_ms, plugin_call_cb *cb, void *arg);
-struct plugin_call *volume_send_publish(struct sup *sup, const struct mount_record *rec, const struct csi_volume *volume,
-    const struct csi_capability *cap, unsigned timeout_ms, plugin_call_cb *cb, void *arg);
-struct plugin_call *volume_send_unpublish(struct sup *sup, const struct mount_record *rec, unsigned timeout_ms,
+struct plugin_call *volume_send_stage(struct sup *sup, const struct mount_record *rec,
+    const struct csi_volume *volume, const struct csi_capability *cap, unsigned timeout_ms,
     plugin_call_cb *cb, void *arg);
-struct plugin_call *volume_send_unstage(struct sup *sup, const struct mount_record *rec, unsigned timeout_ms,
+struct plugin_call *volume_send_publish(struct sup *sup, const struct mount_record *rec,
+    const struct csi_volume *volume, const struct csi_capability *cap, unsigned timeout_ms,
     plugin_call_cb *cb, void *arg);
+struct plugin_call *volume_send_unpublish(struct sup *sup, const struct mount_record *rec,
+    unsigned timeout_ms, plugin_call_cb *cb, void *arg);
+struct plugin_call *volume_send_unstage(struct sup *sup, const struct mount_record *rec,
+    unsigned timeout_ms, plugin_call_cb *cb, void *arg);
 
 #endif

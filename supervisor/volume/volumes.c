@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* volumes.c: volumes on this node: staged, published, proven, and taken away again. Runs in: supervisor. */
+/* volumes.c: volumes on this node: staged, published, proven, and taken away again. Runs in:
+ * supervisor. */
 #include "supervisor/volume/volumes.h"
 
 #include <errno.h>
@@ -18,10 +19,11 @@
 #include "supervisor/volume/volume_calls.h"
 
 #define CALL_TIMEOUT_MS 120000 /* semantics.md 6.6 */
-#define RETRY_USEC	5000000
-#define RETRY_MAX_USEC	60000000
+#define RETRY_USEC      5000000
+#define RETRY_MAX_USEC  60000000
 
-/* How far a mount is; the number is in its row. What a crash leaves at a -ING step is done again: all calls are idempotent. */
+/* How far a mount is; the number is in its row. What a crash leaves at a -ING step is done again:
+ * all calls are idempotent. */
 enum mount_step {
 	MOUNT_STAGING = 1,
 	MOUNT_PUBLISHING = 2,
@@ -159,7 +161,8 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 	if (!m)
 		return err_set(e, -ENOMEM, "read state.db");
 	if (model_from_text(&mount_record_type, json, strlen(json), &m->rec, &why) < 0 ||
-	    str_set(&m->rec.key, store_col_text(row, 0)) < 0 || !id_from_uuid(str(m->rec.alloc), &m->rec.alloc_id)) {
+	    str_set(&m->rec.key, store_col_text(row, 0)) < 0 ||
+	    !id_from_uuid(str(m->rec.alloc), &m->rec.alloc_id)) {
 		log_error("state.db: a mount row is left alone: %s", why.msg);
 		mount_free(m);
 		return 0;
@@ -192,7 +195,8 @@ static struct mount *
 find(struct sup *sup, const struct sup_alloc *sa, const char *alias)
 {
 	for (struct mount *m = sup->volumes->first; m; m = m->next)
-		if (m->step != MOUNT_GONE && id_equal(&m->rec.alloc_id, &sa->id) && str_eq(m->rec.alias, alias))
+		if (m->step != MOUNT_GONE && id_equal(&m->rec.alloc_id, &sa->id) &&
+		    str_eq(m->rec.alias, alias))
 			return m;
 	return NULL;
 }
@@ -218,7 +222,8 @@ bool
 volume_has_mounts(struct sup *sup, const char *namespace, const char *id)
 {
 	for (struct mount *m = sup->volumes->first; m; m = m->next)
-		if (m->step != MOUNT_GONE && str_eq(m->rec.namespace, namespace) && str_eq(m->rec.volume_id, id))
+		if (m->step != MOUNT_GONE && str_eq(m->rec.namespace, namespace) &&
+		    str_eq(m->rec.volume_id, id))
 			return true;
 	return false;
 }
@@ -276,8 +281,10 @@ finish(struct mount *m, int r, const struct err *e)
 		if (!cb)
 			log_warn("volume %s: %s; tried again in %llu s", m->rec.volume, e->msg,
 			    (unsigned long long)m->retry_usec / 1000000);
-		(void)sd_event_add_time_relative(m->sup->event, &m->timer, CLOCK_MONOTONIC, m->retry_usec, 0, on_retry, m);
-		m->retry_usec = m->retry_usec * 2 < RETRY_MAX_USEC ? m->retry_usec * 2 : RETRY_MAX_USEC;
+		(void)sd_event_add_time_relative(
+		    m->sup->event, &m->timer, CLOCK_MONOTONIC, m->retry_usec, 0, on_retry, m);
+		m->retry_usec =
+		    m->retry_usec * 2 < RETRY_MAX_USEC ? m->retry_usec * 2 : RETRY_MAX_USEC;
 	}
 	wake_next(m);
 	if (cb)
@@ -292,13 +299,15 @@ release_late(struct mount *m)
 
 	for (size_t i = 0; sa && i < sa->group->volumes.n; i++)
 		if (str_eq(sa->group->volumes.v[i].key, m->rec.alias))
-			m->sup->source->ops->release(m->sup->source, sa, &sa->group->volumes.v[i].value);
+			m->sup->source->ops->release(
+			    m->sup->source, sa, &sa->group->volumes.v[i].value);
 }
 
 /* --- mounting --- */
 
 static void
-on_proven(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+on_proven(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
 {
 	const MntVolumeProveRep *rep = (const MntVolumeProveRep *)(const void *)msg;
 	struct mount *m = arg;
@@ -306,8 +315,8 @@ on_proven(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd
 
 	m->call = 0;
 	if (r < 0 || !rep->proof) {
-		(void)err_say(&why, r < 0 ? r : -EPROTO, "plugin %s published volume %s, but %s", m->rec.plugin,
-		    m->rec.volume, r < 0 ? e->msg : "its mount was not proven");
+		(void)err_say(&why, r < 0 ? r : -EPROTO, "plugin %s published volume %s, but %s",
+		    m->rec.plugin, m->rec.volume, r < 0 ? e->msg : "its mount was not proven");
 		finish(m, why.code, &why);
 		return;
 	}
@@ -339,7 +348,8 @@ on_published(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const str
 }
 
 static void
-on_publish_dir(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+on_publish_dir(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
 {
 	const MntVolumeDirMakeRep *rep = (const MntVolumeDirMakeRep *)(const void *)msg;
 	struct mount *m = arg;
@@ -350,7 +360,8 @@ on_publish_dir(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, i
 	else if (rep->is_mount)
 		prove(m);
 	else
-		m->plugin_call = volume_send_publish(sup, &m->rec, &m->volume, &m->capability, CALL_TIMEOUT_MS, on_published, m);
+		m->plugin_call = volume_send_publish(
+		    sup, &m->rec, &m->volume, &m->capability, CALL_TIMEOUT_MS, on_published, m);
 }
 
 static void
@@ -377,7 +388,8 @@ on_staged(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct
 }
 
 static void
-on_stage_dir(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+on_stage_dir(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
 {
 	const MntVolumeDirMakeRep *rep = (const MntVolumeDirMakeRep *)(const void *)msg;
 	struct mount *m = arg;
@@ -388,7 +400,8 @@ on_stage_dir(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int
 	else if (rep->is_mount)
 		on_staged(sup, m, 0, NULL, NULL);
 	else
-		m->plugin_call = volume_send_stage(sup, &m->rec, &m->volume, &m->capability, CALL_TIMEOUT_MS, on_staged, m);
+		m->plugin_call = volume_send_stage(
+		    sup, &m->rec, &m->volume, &m->capability, CALL_TIMEOUT_MS, on_staged, m);
 }
 
 static void
@@ -409,7 +422,8 @@ begin_stage(struct mount *m)
 /* --- unmounting --- */
 
 static void
-on_unstage_dir(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+on_unstage_dir(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
 {
 	struct mount *m = arg;
 	bool late = !m->cb;
@@ -447,7 +461,8 @@ static bool
 staging_is_shared(const struct mount *m)
 {
 	for (const struct mount *o = m->sup->volumes->first; o; o = o->next)
-		if (o != m && o->step != MOUNT_GONE && same_volume(o, m) && str_eq(o->rec.usage, m->rec.usage))
+		if (o != m && o->step != MOUNT_GONE && same_volume(o, m) &&
+		    str_eq(o->rec.usage, m->rec.usage))
 			return true;
 	return false;
 }
@@ -458,11 +473,13 @@ begin_unstage(struct mount *m)
 	if (!m->rec.stages || staging_is_shared(m))
 		on_unstage_dir(m->sup, m, 0, NULL, -1, NULL);
 	else
-		m->plugin_call = volume_send_unstage(m->sup, &m->rec, CALL_TIMEOUT_MS, on_unstaged, m);
+		m->plugin_call =
+		    volume_send_unstage(m->sup, &m->rec, CALL_TIMEOUT_MS, on_unstaged, m);
 }
 
 static void
-on_unpublish_dir(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+on_unpublish_dir(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
 {
 	struct mount *m = arg;
 
@@ -496,7 +513,8 @@ begin_unpublish(struct mount *m)
 	m->plugin_call = volume_send_unpublish(m->sup, &m->rec, CALL_TIMEOUT_MS, on_unpublished, m);
 }
 
-/* From wherever it is, into its direction. The row of the step is durable before the call that belongs to it leaves. */
+/* From wherever it is, into its direction. The row of the step is durable before the call that
+ * belongs to it leaves. */
 static void
 advance(struct mount *m)
 {
@@ -508,7 +526,8 @@ advance(struct mount *m)
 	}
 	m->busy = true;
 	if (!m->unmounting) {
-		if (m->step == MOUNT_PUBLISHED) { /* an agent that was restarted: still what it was? */
+		if (m->step ==
+		    MOUNT_PUBLISHED) { /* an agent that was restarted: still what it was? */
 			prove(m);
 			return;
 		}
@@ -525,15 +544,15 @@ advance(struct mount *m)
 /* --- what others call --- */
 
 static struct mount *
-mount_make(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request, const struct csi_volume *volume,
-    struct err *e)
+mount_make(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
+    const struct csi_volume *volume, struct err *e)
 {
 	struct plugin *p = plugin_find(sup, str(volume->plugin_id), CSI_PLUGIN_NODE);
 	struct mount *m;
 
 	if (!p || !plugin_node_info(p)) {
-		(void)err_say(e, -EAGAIN, "plugin %s for volume %s does not run on this node", str(volume->plugin_id),
-		    str(volume->id));
+		(void)err_say(e, -EAGAIN, "plugin %s for volume %s does not run on this node",
+		    str(volume->plugin_id), str(volume->id));
 		return NULL;
 	}
 	m = mount_new(sup);
@@ -577,7 +596,8 @@ volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_request 
 }
 
 void
-volume_unmount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request, volume_cb *cb, void *arg)
+volume_unmount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
+    volume_cb *cb, void *arg)
 {
 	struct mount *m = find(sup, sa, str(request->name));
 
@@ -601,10 +621,12 @@ volume_path_is_known(struct sup *sup, const char *path)
 		const struct mount_record *r = &m->rec;
 		const char *kind = csi_plugin_kind_names[r->kind];
 
-		(void)snprintf(staging, sizeof staging, "%s/%s/staging/%s/%s", kind, r->plugin, r->volume, r->usage);
-		(void)snprintf(publish, sizeof publish, "%s/%s/per-alloc/%s/%s/%s", kind, r->plugin, r->alloc, r->volume,
-		    r->usage);
-		if (strncmp(path, staging, strlen(path)) == 0 || strncmp(path, publish, strlen(path)) == 0)
+		(void)snprintf(staging, sizeof staging, "%s/%s/staging/%s/%s", kind, r->plugin,
+		    r->volume, r->usage);
+		(void)snprintf(publish, sizeof publish, "%s/%s/per-alloc/%s/%s/%s", kind, r->plugin,
+		    r->alloc, r->volume, r->usage);
+		if (strncmp(path, staging, strlen(path)) == 0 ||
+		    strncmp(path, publish, strlen(path)) == 0)
 			return true;
 	}
 	return false;

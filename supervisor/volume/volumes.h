@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * volumes.h: volumes on this node: created, staged, published, proven, and taken away again (semantics.md 6.7, DESIGN 5, 8).
- * A row of table mount is durable before each CSI call. Calls of one volume go one after the other. Runs in: supervisor.
+ * volumes.h: volumes on this node: created, staged, published, proven, and taken away again
+ * (semantics.md 6.7, DESIGN 5, 8). A row of table mount is durable before each CSI call. Calls of
+ * one volume go one after the other. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_VOLUMES_H
 #define DROVER_SUPERVISOR_VOLUMES_H
@@ -17,7 +18,8 @@ void volumes_free(struct sup *sup);
 
 typedef void volume_cb(struct sup *sup, void *arg, int r, const struct err *e);
 
-/* What a start request needs of one published request. Its pointers belong to this and live as long as its row. */
+/* What a start request needs of one published request. Its pointers belong to this and live as long
+ * as its row. */
 struct volume_mount_state {
 	VolumePlace place;
 	MountProof proof;
@@ -25,23 +27,27 @@ struct volume_mount_state {
 };
 
 /*
- * Stage (where the plugin needs it), publish, prove. Idempotent: what is mounted and proven is used. The callback may come
- * within the call. One at a time per alloc and request.
+ * Stage (where the plugin needs it), publish, prove. Idempotent: what is mounted and proven is
+ * used. The callback may come within the call. One at a time per alloc and request.
  */
 void volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
     const struct csi_volume *volume, volume_cb *cb, void *arg);
 /*
- * Unpublish, remove the directories, unstage after the last user. What the plugin no longer knows counts as done. After a
- * failure the row stays; it is tried again in the background until it works, and then the source gets the claim back.
+ * Unpublish, remove the directories, unstage after the last user. What the plugin no longer knows
+ * counts as done. After a failure the row stays; it is tried again in the background until it
+ * works, and then the source gets the claim back.
  */
-void volume_unmount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request, volume_cb *cb, void *arg);
+void volume_unmount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
+    volume_cb *cb, void *arg);
 /* NULL: nothing is mounted for that alias of the group. */
-const struct volume_mount_state *volume_find(struct sup *sup, const struct sup_alloc *sa, const char *alias);
+const struct volume_mount_state *volume_find(
+    struct sup *sup, const struct sup_alloc *sa, const char *alias);
 bool volume_plugin_has_mounts(struct sup *sup, const char *plugin);
 /* Anything of this volume on this node? */
 bool volume_has_mounts(struct sup *sup, const char *namespace, const char *id);
 
-/* By the controller half: fills external_id, capacity, context, topologies of *vol, which must live until the callback. */
+/* By the controller half: fills external_id, capacity, context, topologies of *vol, which must live
+ * until the callback. */
 void volume_create(struct sup *sup, struct csi_volume *vol, volume_cb *cb, void *arg);
 void volume_delete(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg);
 

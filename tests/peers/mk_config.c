@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * mk_config.c: the records that a configuration becomes, for tests that start one process alone. Runs in: tests.
+ * mk_config.c: the records that a configuration becomes, for tests that start one process alone.
+ * Runs in: tests.
  *
- * mk_config config|policy [-dev] < FILE.hcl prints the record's bytes; mk_config build prints this build's id.
+ * mk_config config|policy [-dev] < FILE.hcl prints the record's bytes; mk_config build prints this
+ * build's id.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +23,8 @@ print_warning(void *arg, const char *sentence)
 static int
 print_build(void)
 {
-	char *argv[] = { "x", "--instance=01234567", "--data-dir=/", "--runtime-dir=/", "--cgroup=/", NULL };
+	char *argv[] = { "x", "--instance=01234567", "--data-dir=/", "--runtime-dir=/",
+		"--cgroup=/", NULL };
 	struct proc_args args;
 	struct err e = { 0 };
 

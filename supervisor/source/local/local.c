@@ -15,8 +15,9 @@
 #include "supervisor/node/node_state.h"
 #include "supervisor/store/store.h"
 
-/* The row of the index may be behind what was handed out when the agent ended. */
-#define INDEX_GAP 1000
+/* The row of the index is behind what was handed out when the agent ended: by the updates of the
+ * client since. */
+#define INDEX_GAP 100000
 
 int64_t
 local_now_ns(void)

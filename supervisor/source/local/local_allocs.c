@@ -163,9 +163,9 @@ local_alloc_updated(struct source *s, struct sup_alloc *sa)
 
 	if (!la || la->destroyed)
 		return;
-	/* The client has written the row of what it changed; the index alone is not worth another
-	 * one. */
-	sa->a.modify_index = local_index_next(l);
+	/* The client has written the row of what it changed: the index alone is not worth another
+	 * commit. */
+	sa->a.modify_index = ++l->index;
 	if (!alloc_client_terminal(&sa->a))
 		return;
 	give_back_resources(l, la);
