@@ -20,7 +20,7 @@ CFLAGS   += -Werror
 endif
 ifneq ($(SAN),)
 CFLAGS   += -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -O1
-LDFLAGS  += -fsanitize=address,undefined
+LDFLAGS  += -fsanitize=address,undefined -Wl,-u,__asan_default_options
 else
 CPPFLAGS += -D_FORTIFY_SOURCE=2
 endif

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * filter_gen.c: makes one system call filter, at build time, as a constant BPF array, so that no process that runs as root
- * links libseccomp. Compiled once per list: -DFILTER_DEF='"mount-helper/mnt_syscalls.def"'; called as
- * `filter_gen NAME` it prints a header with `static const struct sock_filter NAME_insns[]` and `NAME_prog`; for the test that
- * tries all others, NAME_allowed[], NAME_denied[] and NAME_nosys[] hold the numbers that are treated so whatever their
- * arguments, and NAME_kills says what happens to the rest.
+ * filter_gen.c: makes one system call filter, at build time, as a constant BPF array, so that no
+ * process that runs as root links libseccomp. Compiled once per list:
+ * -DFILTER_DEF='"mount-helper/mnt_syscalls.def"'; called as `filter_gen NAME` it prints a header
+ * with `static const struct sock_filter NAME_insns[]` and `NAME_prog`; for the test that tries all
+ * others, NAME_allowed[], NAME_denied[] and NAME_nosys[] hold the numbers that are treated so
+ * whatever their arguments, and NAME_kills says what happens to the rest.
  *
  * A list holds:  DEFAULT(KILL) or DEFAULT(ALLOW)     one, first
  *                ALLOW(name)                          this call, any arguments
- *                ALLOW_ARG(name, n, value)            only with argument n (0..5) equal to value (32 bits compared)
- *                DENY(name)                           EPERM instead of the default
+ *                ALLOW_ARG(name, n, value)            only with argument n (0..5) equal to value
+ * (32 bits compared) DENY(name)                           EPERM instead of the default
  *                DENY_ARG_MASK(name, n, mask, value)  EPERM if (argument n & mask) == value
- *                NOSYS(name)                          ENOSYS, for calls whose callers have an older way
+ *                NOSYS(name)                          ENOSYS, for calls whose callers have an older
+ * way
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -71,7 +73,9 @@ rule(unsigned action, const char *name)
 	struct numbers *numbers;
 
 	must(seccomp_rule_add(ctx, action, number(name), 0), name);
-	numbers = action == SCMP_ACT_ALLOW ? &allowed : action == SCMP_ACT_ERRNO(EPERM) ? &denied : &nosys;
+	numbers = action == SCMP_ACT_ALLOW          ? &allowed
+		  : action == SCMP_ACT_ERRNO(EPERM) ? &denied
+						    : &nosys;
 	numbers->v[numbers->n++] = number(name);
 }
 
@@ -92,6 +96,36 @@ print_numbers(const char *name, const char *kind, const struct numbers *numbers)
 	printf(" -1 };\n");
 }
 
+#ifdef FILTER_SANITIZED
+static bool
+is_listed(int nr)
+{
+	const struct numbers *all[] = { &allowed, &denied, &nosys };
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		for (int k = 0; k < all[i]->n; k++)
+			if (all[i]->v[k] == nr)
+				return true;
+	return false;
+}
+
+/* What the sanitizers' run time calls by itself, in builds that have it: memory, its report, the
+ * end. */
+static void
+allow_sanitizers(void)
+{
+	static const char *const calls[] = { "brk", "clock_gettime", "close", "exit_group", "fstat",
+		"futex", "getpid", "getrlimit", "gettid", "getuid", "lseek", "madvise", "mmap",
+		"mprotect", "mremap", "munmap", "newfstatat", "open", "openat", "prlimit64", "read",
+		"readlink", "rt_sigaction", "rt_sigprocmask", "sched_yield", "sigaltstack",
+		"write" };
+
+	for (size_t i = 0; kills && i < sizeof calls / sizeof calls[0]; i++)
+		if (!is_listed(number(calls[i])))
+			rule(SCMP_ACT_ALLOW, calls[i]);
+}
+#endif
+
 int
 main(int argc, char **argv)
 {
@@ -100,22 +134,28 @@ main(int argc, char **argv)
 	size_t n = 0;
 	FILE *tmp;
 
-#define DEFAULT(action)			      start(DEFAULT_##action);
-#define DEFAULT_KILL			      SCMP_ACT_KILL_PROCESS
-#define DEFAULT_ALLOW			      SCMP_ACT_ALLOW
-#define ALLOW(call)			      rule(SCMP_ACT_ALLOW, #call);
-#define ALLOW_ARG(call, arg, value)	      rule_arg(SCMP_ACT_ALLOW, #call, arg, 0xffffffffull, (unsigned)(value));
-#define DENY(call)			      rule(SCMP_ACT_ERRNO(EPERM), #call);
-#define DENY_ARG_MASK(call, arg, mask, value) rule_arg(SCMP_ACT_ERRNO(EPERM), #call, arg, mask, value);
-#define NOSYS(call)			      rule(SCMP_ACT_ERRNO(ENOSYS), #call);
+#define DEFAULT(action) start(DEFAULT_##action);
+#define DEFAULT_KILL    SCMP_ACT_KILL_PROCESS
+#define DEFAULT_ALLOW   SCMP_ACT_ALLOW
+#define ALLOW(call)     rule(SCMP_ACT_ALLOW, #call);
+#define ALLOW_ARG(call, arg, value)                                                                \
+	rule_arg(SCMP_ACT_ALLOW, #call, arg, 0xffffffffull, (unsigned)(value));
+#define DENY(call) rule(SCMP_ACT_ERRNO(EPERM), #call);
+#define DENY_ARG_MASK(call, arg, mask, value)                                                      \
+	rule_arg(SCMP_ACT_ERRNO(EPERM), #call, arg, mask, value);
+#define NOSYS(call) rule(SCMP_ACT_ERRNO(ENOSYS), #call);
 #include FILTER_DEF
+#ifdef FILTER_SANITIZED
+	allow_sanitizers();
+#endif
 
 	tmp = tmpfile();
 	if (!tmp)
 		must(-errno, "tmpfile");
 	must(seccomp_export_bpf(ctx, fileno(tmp)), "export");
 	rewind(tmp);
-	printf("/* Made by tools/filter_gen from " FILTER_DEF ". */\n#include <linux/filter.h>\n\n");
+	printf(
+	    "/* Made by tools/filter_gen from " FILTER_DEF ". */\n#include <linux/filter.h>\n\n");
 	print_numbers(name, "allowed", &allowed);
 	print_numbers(name, "denied", &denied);
 	print_numbers(name, "nosys", &nosys);
@@ -126,6 +166,7 @@ main(int argc, char **argv)
 		n++;
 	}
 	printf("};\n\nstatic const struct sock_fprog %s_prog = {\n\t.len = %zu,\n"
-	       "\t.filter = (struct sock_filter *)(unsigned long)%s_insns,\n};\n", name, n, name);
+	       "\t.filter = (struct sock_filter *)(unsigned long)%s_insns,\n};\n",
+	    name, n, name);
 	return 0;
 }
