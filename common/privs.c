@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <linux/securebits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/capability.h>
@@ -202,6 +203,19 @@ privs_cap_from_name(const char *name)
 	for (size_t i = 0; i <= strlen(name); i++)
 		full[4 + i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] - 'A' + 'a' : name[i]);
 	return cap_from_name(full, &v) == 0 ? (int)v : -1;
+}
+
+void
+privs_describe(const struct privs *p, const char *name, const char *user, bool filtered)
+{
+	char bounding[32] = "full";
+
+	if (p->bounding != PRIVS_KEEP_BOUNDING)
+		(void)snprintf(bounding, sizeof bounding, "%016llx", (unsigned long long)p->bounding);
+	(void)dprintf(STDOUT_FILENO,
+	    "%s uid=%s CapInh=%016llx CapPrm=%016llx CapEff=%016llx CapBnd=%s CapAmb=%016llx NoNewPrivs=%d Seccomp=%d\n", name,
+	    user, (unsigned long long)p->inheritable, (unsigned long long)p->caps, (unsigned long long)p->caps, bounding,
+	    (unsigned long long)p->ambient, p->no_new_privs, p->filter || filtered ? 2 : 0);
 }
 
 void

@@ -38,6 +38,11 @@ struct privs {
  */
 int privs_drop(const struct privs *p, struct err *e);
 
+/*
+ * Prints p in the words of /proc/PID/status, one line for tools/privsep.sh and the tests. user: whom its uid means. filtered: a
+ * filter that it inherits.
+ */
+void privs_describe(const struct privs *p, const char *name, const char *user, bool filtered);
 /* All capabilities this kernel knows, as a mask. */
 uint64_t privs_all_caps(void);
 /* "SYS_ADMIN", "cap_sys_admin" or "CAP_SYS_ADMIN" to its number; -1 if there is none. */

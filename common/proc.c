@@ -111,10 +111,10 @@ proc_args_parse(int argc, char **argv, struct proc_args *ret, struct err *e)
 	return 0;
 }
 
-static int
-drop(const struct proc_spec *spec, const struct proc_args *args, struct err *e)
+static struct privs
+privs_of(const struct proc_spec *spec, const struct proc_args *args)
 {
-	const struct privs p = {
+	return (struct privs){
 		.uid = spec->stays_root ? 0 : args->uid,
 		.gid = spec->stays_root ? 0 : args->gid,
 		.caps = spec->caps,
@@ -123,6 +123,12 @@ drop(const struct proc_spec *spec, const struct proc_args *args, struct err *e)
 		.no_new_privs = spec->no_new_privs,
 		.filter = spec->filter,
 	};
+}
+
+static int
+drop(const struct proc_spec *spec, const struct proc_args *args, struct err *e)
+{
+	const struct privs p = privs_of(spec, args);
 
 	if (!spec->stays_root && (args->uid == 0 || args->gid == 0))
 		return err_say(e, -EPERM, "%s must not run as root: --uid and --gid are missing", spec->name);
@@ -256,13 +262,15 @@ request_loop(const struct proc_spec *spec)
 	}
 }
 
-/* One line out of the constant, in the words of /proc/PID/status: tools/privsep.sh makes PRIVSEP.md's table of it. */
+/* Out of the constant, a line for it and one for its children: tools/privsep.sh makes PRIVSEP.md's table of them. */
 static void
 describe(const struct proc_spec *spec)
 {
-	(void)printf("%s uid=%s CapInh=%016x CapPrm=%016llx CapEff=%016llx CapBnd=%s CapAmb=%016x NoNewPrivs=%d Seccomp=%d\n",
-	    spec->name, spec->stays_root ? "0" : "own", 0, (unsigned long long)spec->caps, (unsigned long long)spec->caps,
-	    spec->keep_bounding ? "full" : "0000000000000000", 0, spec->no_new_privs, spec->filter ? 2 : 0);
+	const struct privs p = privs_of(spec, &(struct proc_args){ .uid = 1 });
+
+	privs_describe(&p, spec->name, p.uid ? "own" : "0", false);
+	if (spec->child)
+		privs_describe(&spec->child->privs, spec->child->name, spec->child->user, spec->filter != NULL);
 }
 
 int

@@ -15,6 +15,7 @@
 #include "common/err.h"
 #include "common/ipc.h"
 #include "common/log.h"
+#include "common/privs.h"
 
 /*
  * The descriptors that the launcher puts there. Every process: 0 on /dev/null, 1 and 2 the log, LINK. A helper's IPC end is
@@ -89,6 +90,12 @@ struct proc_handle {
 	proc_handler *fn;
 };
 
+/* A process's children that give up more than it did, for the table of privileges. */
+struct proc_child {
+	const char *name, *user; /* whose uid and gid they take, which are 0 in privs */
+	struct privs privs;	 /* the filter is inherited */
+};
+
 struct proc_spec {
 	const char *name;
 	enum ipc_peer peer;
@@ -98,6 +105,7 @@ struct proc_spec {
 	bool no_new_privs;
 	bool lock_securebits;
 	const struct sock_fprog *filter;
+	const struct proc_child *child; /* NULL: it has none that drops more */
 	const struct proc_handle *handlers; /* ends with type 0 */
 	void *state;
 	/* Opens what needs the privilege that is about to go. */

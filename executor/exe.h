@@ -102,6 +102,8 @@ void exe_sandbox_prepare(struct exe *x);
 int exe_sandbox_enter(struct exe *x);
 /* In the task's child: 0, or -errno with the child to exit. */
 int exe_sandbox_task(struct exe *x);
+/* Prints what exe_sandbox_drop() leaves, for the table of privileges. */
+void exe_sandbox_describe(void);
 /* The executor's own: chroot into the log directory, user, capabilities, filter. */
 int exe_sandbox_drop(struct exe *x);
 

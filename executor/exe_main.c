@@ -57,6 +57,10 @@ main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "--hold") == 0)
 		return exe_hold();
+	if (argc == 2 && strcmp(argv[1], "--describe") == 0) {
+		exe_sandbox_describe();
+		return 0;
+	}
 	crash_init();
 	CRASH_POINT(EXE_START);
 	if (start(x) < 0)

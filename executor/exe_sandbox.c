@@ -73,19 +73,28 @@ exe_sandbox_task(struct exe *x)
 	return privs_drop(&p, NULL);
 }
 
+/* What an executor is once its task runs; whose uid is the set-up's to say. */
+static const struct privs executor = {
+	.caps = CAP_BIT(KILL),
+	.bounding = CAP_BIT(KILL),
+	.no_new_privs = true,
+	.filter = &exe_prog,
+};
+
+void
+exe_sandbox_describe(void)
+{
+	privs_describe(&executor, "executor", "own", false);
+}
+
 int
 exe_sandbox_drop(struct exe *x)
 {
-	const struct privs p = {
-		.uid = x->keep.executor_uid,
-		.gid = x->keep.executor_gid,
-		.caps = CAP_BIT(KILL),
-		.bounding = CAP_BIT(KILL),
-		.no_new_privs = true,
-		.filter = &exe_prog,
-	};
+	struct privs p = executor;
 	int r;
 
+	p.uid = x->keep.executor_uid;
+	p.gid = x->keep.executor_gid;
 	if (p.uid == 0 || p.gid == 0)
 		return exe_failed(x, EXE_STEP_DROP, EPERM, 0);
 	if (fchdir(EXE_FD_LOGS) < 0 || chroot(".") < 0 || chdir("/") < 0)

@@ -103,6 +103,8 @@ bool mnt_trash_is_busy(const struct mnt *m);
 int mnt_child_start(struct mnt *m, const struct ipc_packet *req, const struct id *run,
     unsigned timeout_ms, int fd, mnt_work *work, const void *arg, mnt_done *done, const char *what,
     struct err *e);
+/* mnt_connect.c: what its child drops to. */
+extern const struct proc_child mnt_connect_child;
 /* Takes results, ends the overdue, reaps. Between requests. */
 void mnt_child_collect(void *state);
 /* How long until the next deadline; -1: no child is at work. */

@@ -25,6 +25,12 @@
 
 #define CONNECT_TIMEOUT_MS 2000
 
+const struct proc_child mnt_connect_child = {
+	.name = "mount-helper-connect",
+	.user = "plugin",
+	.privs = { .no_new_privs = true },
+};
+
 struct target {
 	uid_t uid;
 	gid_t gid;
@@ -59,9 +65,12 @@ static int
 connect_as_owner(int socket_fd, const void *arg, struct mnt_result *ret, struct err *e)
 {
 	const struct target *t = arg;
-	const struct privs nothing = { .uid = t->uid, .gid = t->gid, .no_new_privs = true };
-	int r = privs_drop(&nothing, e);
+	struct privs nothing = mnt_connect_child.privs;
+	int r;
 
+	nothing.uid = t->uid;
+	nothing.gid = t->gid;
+	r = privs_drop(&nothing, e);
 	if (r < 0)
 		return r;
 	privs_die_with_parent(t->helper); /* the change of uid took it away */

@@ -32,6 +32,7 @@ const struct proc_spec mnt_spec = {
 	.no_new_privs = true,
 	.lock_securebits = true,
 	.filter = &mnt_prog,
+	.child = &mnt_connect_child,
 	.handlers = handlers,
 	.state = &mnt,
 	.init = mnt_roots_open,
