@@ -26,7 +26,8 @@ enum task_ev {
 	TASK_EV_PREPARE_FAILED,
 	TASK_EV_STARTED,
 	TASK_EV_FAILED, /* a start did not work; the tracker knows why */
-	TASK_EV_LOST,	/* a start got lost in the agent itself: once more, and the policy is not asked */
+	TASK_EV_LOST,   /* a start got lost in the agent itself: once more, and the policy is not
+			   asked */
 	TASK_EV_ENDED,
 	TASK_EV_TIMER,
 	TASK_EV_KILL,
@@ -228,7 +229,7 @@ on_started(void *arg, const struct exe_hello *hello)
 }
 
 static void
-note_started(struct task_runner *tr)
+say_started(struct task_runner *tr)
 {
 	struct task_state *s = task_runner_state(tr);
 
@@ -238,6 +239,12 @@ note_started(struct task_runner *tr)
 		set_state(tr, TASK_STATE_RUNNING);
 		event_text(tr, EVENT_STARTED, NULL, false);
 	}
+}
+
+static void
+note_started(struct task_runner *tr)
+{
+	say_started(tr);
 	if (tr->plugin)
 		plugin_task_started(tr->plugin, run_id(tr->run));
 }
@@ -307,6 +314,9 @@ on_ended(void *arg, const struct run_end *end)
 {
 	struct task_runner *tr = arg;
 
+	/* It was over before anybody asked. */
+	if (end->known && tr->phase == TASK_STARTING)
+		say_started(tr);
 	if (end->flags & EXE_END_LEASE)
 		event_lease(tr, end);
 	if (tr->plugin)
@@ -326,7 +336,8 @@ on_ended(void *arg, const struct run_end *end)
 static void
 look_at_gate(struct task_runner *tr)
 {
-	if (tr->gate_open && tr->phase == TASK_WAITING && !run_is_left(tr->ar->sup, &tr->ar->sa->id, tr->task->name))
+	if (tr->gate_open && tr->phase == TASK_WAITING &&
+	    !run_is_left(tr->ar->sup, &tr->ar->sa->id, tr->task->name))
 		(void)turn_edge(tr, TASK_EV_GATE_OPEN);
 }
 

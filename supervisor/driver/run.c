@@ -24,6 +24,7 @@
 #define BUCKETS     4096 /* of runs: at most a few thousand are alive on one machine */
 #define RETRY_USEC  20000
 #define RETRIES_MAX 250 /* 5 s in which an executor may be too busy to accept */
+#define REAP_USEC   1000000
 
 /* The number is in the row. */
 enum run_state {
@@ -112,7 +113,6 @@ static void
 on_written(struct sup *sup, struct dirty *d)
 {
 	struct run *r = (struct run *)(void *)((char *)d - offsetof(struct run, row));
-
 	struct id alloc = r->alloc;
 
 	if (r->state != RUN_GONE)
@@ -214,6 +214,16 @@ read_record(struct run *r, struct exe_record *ret)
 	return n < 0 ? (int)n : exe_record_parse(buf, (size_t)n, r->id.b, ret);
 }
 
+/* ECHILD: somebody killed the task's process before it was the task. */
+static void
+say_step_failed(struct run *r, uint32_t step, int error, uint32_t detail)
+{
+	char sentence[512];
+
+	run_text_failure(sentence, sizeof sentence, step, error, detail);
+	say_failed(r, sentence, error == ECHILD ? RUN_FAULT_AGENT : RUN_FAULT_TASK);
+}
+
 /* The executor is gone: its record tells the rest, or nobody does. */
 static void
 read_end(struct run *r)
@@ -222,17 +232,19 @@ read_end(struct run *r)
 	struct run_end end;
 	int err = read_record(r, &rec);
 
+	if (r->state == RUN_STARTING && (err < 0 || rec.state == EXE_SETTING_UP)) {
+		say_failed(r,
+		    err < 0 ? "it was never started: its executor is not there"
+			    : "its executor was lost before the task was started",
+		    RUN_FAULT_AGENT);
+		return;
+	}
 	if (err < 0) {
-		say_lost(r, r->state == RUN_STARTING
-				? "it was never started: its executor is not there"
-				: "its executor was lost and left no record");
+		say_lost(r, "its executor was lost and left no record");
 		return;
 	}
 	if (rec.state == EXE_FAILED) {
-		char sentence[512];
-
-		run_text_failure(sentence, sizeof sentence, rec.step, rec.error, rec.detail);
-		say_failed(r, sentence, false);
+		say_step_failed(r, rec.step, rec.error, rec.detail);
 		return;
 	}
 	if (rec.state != EXE_ENDED) {
@@ -433,12 +445,13 @@ on_start_reply(
 	struct run *r = arg;
 
 	r->call = 0;
-	if (code < 0)
-		say_failed(r, e->msg,
-		    code == -EAGAIN || code == -ENOMEM || code == -ETIMEDOUT ||
-			code == -ECONNRESET);
-	else
+	if (code >= 0)
 		connect_run(r);
+	else if (code == -ECONNRESET || code == -ETIMEDOUT)
+		say_failed(r, e->msg, RUN_FAULT_AGENT);
+	else
+		say_failed(r, e->msg,
+		    code == -EAGAIN || code == -ENOMEM ? RUN_FAULT_NODE : RUN_FAULT_TASK);
 }
 
 struct run *
@@ -488,13 +501,20 @@ runs_load(struct sup *sup, struct err *e)
 struct run *
 run_find(struct sup *sup, const struct id *alloc, const char *task)
 {
-	/* Once per task at start; the whole table is walked only there. */
-	for (unsigned i = 0; i < BUCKETS; i++)
-		for (struct run *r = buckets[i]; r; r = r->next)
-			if (!r->ev && r->state < RUN_ENDED && id_equal(&r->alloc, alloc) &&
-			    strcmp(r->task, task) == 0)
-				return r;
+	for (struct run *r = alloc_buckets[hash(alloc)]; r; r = r->next_of_alloc)
+		if (!r->ev && r->state < RUN_ENDED && id_equal(&r->alloc, alloc) &&
+		    strcmp(r->task, task) == 0)
+			return r;
 	return NULL;
+}
+
+bool
+run_is_left(struct sup *sup, const struct id *alloc, const char *task)
+{
+	for (struct run *r = alloc_buckets[hash(alloc)]; r; r = r->next_of_alloc)
+		if (id_equal(&r->alloc, alloc) && strcmp(r->task, task) == 0)
+			return true;
+	return false;
 }
 
 static int
@@ -563,14 +583,18 @@ on_reap_again(sd_event_source *source, uint64_t usec, void *userdata)
 }
 
 static void
-on_reaped(struct sup *sup, void *arg, int code, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_reaped(
+    struct sup *sup, void *arg, int code, const ProtobufCMessage *rep, int fd, const struct err *e)
 {
 	struct run *r = arg;
 
 	r->call = 0;
-	if (code < 0) { /* the row stays: the task does not start again before, and the next supervisor tries it too */
+	/* The row stays: the task does not start again before, and the next supervisor tries too.
+	 */
+	if (code < 0) {
 		log_warn("%s; it is tried again", e->msg);
-		(void)sd_event_add_time_relative(sup->event, &r->later, CLOCK_MONOTONIC, REAP_USEC, 0, on_reap_again, r);
+		(void)sd_event_add_time_relative(
+		    sup->event, &r->later, CLOCK_MONOTONIC, REAP_USEC, 0, on_reap_again, r);
 		return;
 	}
 	if (((const ExecRunReapRep *)(const void *)rep)->killed)

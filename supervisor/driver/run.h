@@ -23,13 +23,20 @@ struct run_end {
 	const char *reason; /* NULL, or a sentence */
 };
 
+/* Whose fault it is that a run could not be started, and so whether the same start may work again.
+ */
+enum run_fault {
+	RUN_FAULT_TASK,  /* the task's own: it will not */
+	RUN_FAULT_NODE,  /* this machine's: it may, later */
+	RUN_FAULT_AGENT, /* a process of drover died over it: it was not tried to its end */
+};
+
 /* What the task runner hears, each from the work loop and never from within a call below. */
 struct run_events {
 	/* The task runs (also when a run was restored and still does). */
 	void (*started)(void *arg, const struct exe_hello *hello);
-	/* It could not be started: the sentence; recoverable says whether the same start may work
-	 * later. Nothing runs. */
-	void (*failed)(void *arg, const char *sentence, bool recoverable);
+	/* It could not be started: the sentence. Nothing of it runs once it is reaped. */
+	void (*failed)(void *arg, const char *sentence, enum run_fault fault);
 	void (*ended)(void *arg, const struct run_end *end);
 };
 
@@ -54,9 +61,13 @@ void runs_reap_others(struct sup *sup);
 void run_stop(struct run *r, int signo, uint64_t timeout_ms);
 void run_signal(struct run *r, int signo);
 
-/* After failed or ended, once what they said is in its row: reaps, deletes the row, frees r. No
- * event comes any more. */
+/*
+ * After failed or ended, once what they said is in its row: reaps, deletes the row, frees r. No
+ * event comes any more. A reap that fails is tried again; alloc_runner_run_gone() tells its end.
+ */
 void run_release(struct run *r);
+/* Is there a run of this task? Until it is reaped, something of it may be alive. */
+bool run_is_left(struct sup *sup, const struct id *alloc, const char *task);
 
 const struct id *run_id(const struct run *r);
 /* Is this id one that a row knows? For leaks. */
