@@ -57,9 +57,9 @@ leftovers() {
 	[ -n "$instance" ] || instance=$(cat "$dir/data/instance" 2>/dev/null)
 	grep -F " $dir/" /proc/self/mountinfo | sed 's/^/mount: /'
 	[ -z "$instance" ] || find /sys/fs/cgroup -maxdepth 3 -type d -name "drover-$instance" 2>/dev/null | sed 's/^/cgroup: /'
-	for p in /proc/[0-9]*; do
-		tr '\0' ' ' <"$p/cmdline" 2>/dev/null | grep -qF -e "--data-dir=$dir/" -e "$dir/data" &&
-			echo "process: ${p#/proc/} $(tr '\0' ' ' <"$p/cmdline")"
+	# The pattern comes from stdin, or grep would find itself.
+	for p in $(printf '%s\n' "$dir/" | grep -lsF -f - /proc/[0-9]*/cmdline); do
+		echo "process: $p $(tr '\0' ' ' <"$p")"
 	done 2>/dev/null
 }
 
