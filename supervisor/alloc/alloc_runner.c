@@ -361,9 +361,27 @@ alloc_runner_free(struct alloc_runner *ar)
 	free(ar);
 }
 
+/* An update in place: what the tasks are run by is the new version's from now on. */
+static void
+take_version(struct alloc_runner *ar)
+{
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
+		struct task_runner *tr = &ar->tasks[i];
+		const struct task *task = alloc_task(ar->sa, tr->task->name);
+
+		if (!task || task == tr->task)
+			continue;
+		tr->task = task;
+		restart_tracker_set_policy(&tr->tracker, task->restart_policy);
+		if (tr->run)
+			run_set_lease(tr->run, group_stop_after_ms(ar->sa->group));
+	}
+}
+
 void
 alloc_runner_update(struct alloc_runner *ar)
 {
+	take_version(ar);
 	if (alloc_server_terminal(&ar->sa->a))
 		alloc_runner_stop(ar);
 }

@@ -215,8 +215,10 @@ start_run(struct task_runner *tr)
 	int r;
 
 	r = task_start(tr->ar->sup, tr->ar, tr, &run_events, &tr->run, &e);
-	if (r >= 0)
+	if (r >= 0) {
+		run_set_lease(tr->run, group_stop_after_ms(tr->ar->sa->group));
 		return;
+	}
 	event_text(tr, r == -EINVAL ? EVENT_FAILED_VALIDATION : EVENT_DRIVER_FAILURE, e.msg, false);
 	restart_tracker_start_failed(&tr->tracker, r == -ENOMEM || r == -EAGAIN);
 	(void)turn_edge(tr, TASK_EV_FAILED);
@@ -522,6 +524,7 @@ task_runner_restore(struct task_runner *tr)
 		return;
 	}
 	tr->phase = TASK_STARTING;
+	run_set_lease(tr->run, group_stop_after_ms(tr->ar->sa->group));
 	run_follow(tr->run, &run_events, tr);
 }
 

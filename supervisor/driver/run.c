@@ -21,10 +21,11 @@
 #include "supervisor/sup_calls.h"
 #include "supervisor/sup_turn.h"
 
-#define BUCKETS     4096 /* of runs: at most a few thousand are alive on one machine */
-#define RETRY_USEC  20000
-#define RETRIES_MAX 250 /* 5 s in which an executor may be too busy to accept */
-#define REAP_USEC   1000000
+#define BUCKETS         4096     /* of runs: at most a few thousand are alive on one machine */
+#define STOP_GRACE_USEC 10000000 /* beyond the kill timeout */
+#define RETRY_USEC      20000
+#define RETRIES_MAX     250 /* 5 s in which an executor may be too busy to accept */
+#define REAP_USEC       1000000
 
 /* The number is in the row. */
 enum run_state {
@@ -41,10 +42,12 @@ struct run {
 	char *task;
 	enum run_state state;
 	bool other_boot;
+	bool greeted; /* HELLO has come on this connection */
+	uint64_t lease_ms, exe_lease_ms, exe_lease_dev, exe_lease_ino; /* wanted; the executor's */
 	bool following; /* run_follow() has not been answered yet */
 	struct dirty row;
 	int fd;
-	sd_event_source *io, *later;
+	sd_event_source *io, *later, *overdue;
 	unsigned retries;
 	uint64_t call;
 	const struct run_events *ev;
@@ -76,6 +79,7 @@ disconnect(struct run *r)
 	r->later = sd_event_source_disable_unref(r->later);
 	close_p(&r->fd);
 	r->fd = -1;
+	r->greeted = false;
 }
 
 static void
@@ -91,6 +95,7 @@ run_free(struct run *r)
 	*of_alloc = r->next_of_alloc;
 	n_runs--;
 	disconnect(r);
+	r->overdue = sd_event_source_disable_unref(r->overdue);
 	turn_forget_deferred(r->sup, &r->send);
 	turn_forget_write(r->sup, &r->row);
 	child_call_cancel(r->sup, r->call);
@@ -266,18 +271,21 @@ read_end(struct run *r)
 
 /* --- the talk --- */
 
-/* An executor that reads another page than today's would stop its task although beats arrive
- * (DESIGN 9). */
+/*
+ * An executor that reads another page than today's would stop its task although beats arrive
+ * (DESIGN 9); one that has another limit than the job gets it.
+ */
 static void
-renew_lease(struct run *r, const struct exe_hello *h)
+renew_lease(struct run *r)
 {
 	const struct exe_lease m = { .head = { EXE_PROTO_VERSION, EXE_LEASE, sizeof m },
-		.limit_ms = h->lease_ms };
+		.limit_ms = r->lease_ms };
 	cleanup_close int fd = -1;
 	char path[4096];
 	struct stat st;
+	bool page;
 
-	if (h->lease_ms == 0)
+	if (r->lease_ms == 0 && r->exe_lease_ms == 0)
 		return;
 	(void)snprintf(path, sizeof path, "%s/lease", r->sup->args.runtime_dir);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -285,10 +293,16 @@ renew_lease(struct run *r, const struct exe_hello *h)
 		log_warn("open the lease page %s: %m", path);
 		return;
 	}
-	if (st.st_dev == h->lease_dev && st.st_ino == h->lease_ino)
+	page = r->lease_ms != 0 && (st.st_dev != r->exe_lease_dev || st.st_ino != r->exe_lease_ino);
+	if (!page && r->lease_ms == r->exe_lease_ms)
 		return;
-	if (fd_send_msg(r->fd, &m, sizeof m, &fd, 1, MSG_DONTWAIT) < 0)
-		log_warn("a run of task %s: the new lease page could not be handed over", r->task);
+	if (fd_send_msg(r->fd, &m, sizeof m, &fd, page, MSG_DONTWAIT) < 0) {
+		log_warn("a run of task %s: its lease could not be renewed", r->task);
+		return;
+	}
+	r->exe_lease_ms = r->lease_ms;
+	r->exe_lease_dev = st.st_dev;
+	r->exe_lease_ino = st.st_ino;
 }
 
 static void
@@ -300,7 +314,11 @@ on_hello(struct run *r, const struct exe_hello *h)
 	case EXE_RUNNING:
 	case EXE_STOPPING:
 		note_followed(r);
-		renew_lease(r, h);
+		r->exe_lease_ms = h->lease_ms;
+		r->exe_lease_dev = h->lease_dev;
+		r->exe_lease_ino = h->lease_ino;
+		r->greeted = true;
+		renew_lease(r);
 		if (r->state == RUN_STARTING)
 			set_state(r, RUN_STARTED);
 		if (r->ev)
@@ -420,6 +438,8 @@ send_wishes(struct sup *sup, struct deferred *d)
 
 	if (r->fd < 0)
 		return;
+	if (r->greeted)
+		renew_lease(r);
 	if (r->signal) {
 		const struct exe_signal m = { .head = { EXE_PROTO_VERSION, EXE_SIGNAL, sizeof m },
 			.signal = (uint32_t)r->signal };
@@ -553,13 +573,36 @@ runs_reap_others(struct sup *sup)
 				run_release(r);
 }
 
+/* The executor should have killed it by now; reaping kills by the cgroup, whatever became of the
+ * executor. */
+static int
+on_overdue(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct run *r = userdata;
+
+	r->overdue = sd_event_source_disable_unref(r->overdue);
+	if (r->state < RUN_ENDED)
+		say_lost(r, "its executor did not end it in time; its cgroup is killed");
+	return 0;
+}
+
 void
 run_stop(struct run *r, int signo, uint64_t timeout_ms)
 {
+	r->overdue = sd_event_source_disable_unref(r->overdue);
+	(void)sd_event_add_time_relative(r->sup->event, &r->overdue, CLOCK_BOOTTIME,
+	    timeout_ms * 1000 + STOP_GRACE_USEC, 0, on_overdue, r);
 	r->want_stop = true;
 	r->stop_sent = false;
 	r->stop_signal = signo;
 	r->stop_timeout_ms = timeout_ms;
+	turn_defer(r->sup, &r->send);
+}
+
+void
+run_set_lease(struct run *r, uint64_t limit_ms)
+{
+	r->lease_ms = limit_ms;
 	turn_defer(r->sup, &r->send);
 }
 

@@ -59,6 +59,11 @@ void runs_reap_others(struct sup *sup);
 
 /* After this turn's commit. A run that is still being started is stopped as soon as it can be. */
 void run_stop(struct run *r, int signo, uint64_t timeout_ms);
+/*
+ * The limit of stop_after_client_disconnect that the job has now, in ms, 0: none. Told to the
+ * executor when it has another one; also at its next HELLO.
+ */
+void run_set_lease(struct run *r, uint64_t limit_ms);
 void run_signal(struct run *r, int signo);
 
 /*
