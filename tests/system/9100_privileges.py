@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 120
+"""What each process of a running agent may do: /proc/PID/status beside the table of PRIVSEP.md."""
+import os
+import re
+import subprocess
+
+from lib import ROOT, agent, api, build_dir, case, trace, volumes
+
+COLUMNS = {"inheritable": "CapInh", "permitted": "CapPrm", "effective": "CapEff", "bounding": "CapBnd", "ambient": "CapAmb",
+           "NoNewPrivs": "NoNewPrivs", "Seccomp": "Seccomp"}
+LINES_OFF_PERCENT = 5  # the table's count of lines may lag behind by so much
+
+
+def parse(text):
+    """{process: {column: value}} of the Markdown table."""
+    rows = [[c.strip() for c in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    return {row[0]: dict(zip(rows[0][1:], row[1:])) for row in rows[2:]}
+
+
+def documented():
+    with open(ROOT + "/PRIVSEP.md", encoding="utf-8") as f:
+        return parse(re.search(r"<!-- table:.*?-->\n(.*?)<!-- end of table", f.read(), re.S).group(1))
+
+
+def own_ids(a):
+    """{process: (uid, gid)}: what the launcher told exec-helper, which refuses these users to tasks."""
+    words = dict(w[2:].split("=", 1) for w in agent.arguments(a.processes()["exec-helper"]) if "=" in w)
+    names = ("supervisor", "executor", "csi-helper", "heartbeat")
+    return {name: (words["agent-uid-%d" % i],) * 2 for i, name in enumerate(names)}
+
+
+def compare(name, pid, row, ids):
+    """ids: the (uid, gid) that it must have."""
+    status = trace.status(pid)
+    full = trace.status(os.getpid())["CapBnd"]
+    for column, field in COLUMNS.items():
+        case.equal(status[field], full if row[column] == "full" else row[column], "%s (pid %d): %s" % (name, pid, field))
+    case.equal(status["Uid"].split(), [str(ids[0])] * 4, name + ": Uid")
+    case.equal(status["Gid"].split(), [str(ids[1])] * 4, name + ": Gid")
+    if ids[0] not in (0, "0") or row["permitted"] != "full":
+        case.equal(status["Groups"].split(), [], name + ": Groups")
+    case.equal(status["Seccomp_filters"], row["Seccomp"].replace("2", "1"), name + ": filters")
+
+
+def test_the_table_is_what_the_binaries_say():
+    made = subprocess.run([ROOT + "/tools/privsep.sh", build_dir()], check=True, stdout=subprocess.PIPE, cwd=ROOT).stdout.decode()
+    wanted, found = parse(made), documented()
+    case.equal(sorted(found), sorted(wanted), "processes")
+    for name, row in wanted.items():
+        lines, told = int(row.pop("lines as root")), int(found[name].pop("lines as root"))
+        case.equal(found[name], row, name + ": run tools/privsep.sh -w")
+        assert abs(lines - told) * 100 <= lines * LINES_OFF_PERCENT, "%s has %d lines, PRIVSEP.md says %d" % (name, lines, told)
+
+
+def is_task(pid):
+    with open("/proc/%d/cgroup" % pid, encoding="ascii") as f:
+        return "/tasks/" in f.read()
+
+
+def strangers(pids):
+    """The processes of this pid namespace that are neither in pids, nor tasks, nor this test."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) not in pids and int(name) not in (1, os.getpid()):
+            try:
+                if not is_task(int(name)):
+                    found.append((int(name), agent.arguments(int(name))))
+            except OSError:
+                pass  # gone
+    return found
+
+
+def executors(node):
+    """{pid: driver} from the records."""
+    with open(node.data + "/instance", encoding="ascii") as f:
+        pattern = "drover-%s/exec" % f.read().strip()
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            with open("/proc/%s/cgroup" % name, encoding="ascii") as f:
+                if name.isdigit() and pattern in f.read() and trace.status(int(name))["Name"] == "drover-executor"[:15]:
+                    found.append(int(name))
+        except OSError:
+            pass
+    return found
+
+
+def test_every_running_process_is_what_the_table_says():
+    table = documented()
+    with volumes.Node() as node:
+        node.start_plugin()
+        for driver in ("raw_exec", "exec"):
+            node.register(api.job(driver.replace("_", "-"), driver=driver))
+            node.wait_running(driver.replace("_", "-"))
+        running, ids = node.processes(), own_ids(node)
+        case.equal(sorted(running), sorted(set(table) - {"launcher", "executor", "mount-helper-connect"}), "processes")
+        compare("launcher", node.pid, table["launcher"], (0, 0))
+        for name, pid in running.items():
+            compare(name, pid, table[name], ids.get(name, (0, 0)))
+        found = executors(node)
+        case.equal(len(found), 3, "executors")
+        for pid in found:
+            compare("executor", pid, table["executor"], ids["executor"])
+        case.equal(strangers({node.pid, *running.values(), *found}), [], "processes that are in no row")
+        for name, (uid, _) in ids.items():
+            print("    %-12s uid %s" % (name, uid))
+        for job in ("raw-exec", "exec", "csi-local"):
+            node.purge(job)
+
+
+def test_the_child_that_connects_to_a_plugin():
+    table = documented()
+    with volumes.Node() as node:
+        helper = node.wait_process("mount-helper")
+        with trace.Trace(helper) as t:
+            node.register_plugin()
+            child = t.until(lambda pid, call: call.nr == trace.CONNECT, 20)
+            case.contains(agent.children(helper), child, "children of mount-helper")
+            compare("mount-helper-connect", child, table["mount-helper-connect"], (65534, 65534))
+            held = sorted(int(fd) for fd in os.listdir("/proc/%d/fd" % child))
+            print("    descriptors of the child: %s" % [os.readlink("/proc/%d/fd/%d" % (child, fd)) for fd in held])
+            assert len(held) <= 6, held
+        case.until(node.plugin_is_healthy, 20, "the plugin, connected by that very child")
+
+
+case.run(globals())

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole agent with volumes: csi-local as a plugin job, and jobs that mount what it makes.
+
+    with volumes.Node() as node:
+        node.start_plugin()
+        node.create("demo")
+        node.register(volumes.job("web", "demo", "touch /data/x; sleep 1000"))
+"""
+import json
+import os
+import shutil
+
+from . import ROOT, api, binary, case
+
+
+class Node(api.Node):
+    """config: more lines for the agent's configuration; client: more lines for its client block."""
+
+    def __init__(self, config="", client="", **kwargs):
+        self.top = case.directory()
+        self.store = self.top + "/store"
+        os.mkdir(self.store)
+        os.chmod(self.store, 0o777)
+        shutil.copy(binary("csi-local"), self.store)
+        with open(self.top + "/agent.hcl", "w", encoding="utf-8") as f:
+            f.write('client {\n  host_volume "csi-local" { path = "%s" }\n%s\n}\n%s\n' % (self.store, client, config))
+        super().__init__(["-config", self.top + "/agent.hcl"], **kwargs)
+
+    def register_plugin(self):
+        """csi-local as job: the example's, from the host volume."""
+        with open(ROOT + "/contrib/examples/plugin.json", encoding="utf-8") as f:
+            made = json.loads(f.read().replace("/usr/libexec/drover/", "/store/"))
+        made["Job"]["Datacenters"] = ["*"]
+        self.register(made)
+
+    def start_plugin(self):
+        """The same, ready."""
+        self.register_plugin()
+        case.until(self.plugin_is_healthy, 30, "the plugin to be healthy")
+
+    def plugin_is_healthy(self):
+        answer = self.request("GET", "/v1/plugin/csi/local")
+        return answer.status == 200 and answer.json["NodesHealthy"] == 1
+
+    def create(self, name, mode="single-node-writer"):
+        """A volume, made by the plugin."""
+        volume = {"ID": name, "Name": name, "PluginID": "local", "RequestedCapacityMin": 1 << 20, "RequestedCapabilities": [
+            {"AccessMode": mode, "AttachmentMode": "file-system"}]}
+        self.do("PUT", "/v1/volume/csi/%s/create" % name, {"Volumes": [volume]})
+
+    def events(self, alloc_id, task="t"):
+        """All that a task's events say, as one text."""
+        states = self.ask("/v1/allocation/" + alloc_id)["TaskStates"] or {}
+        return "\n".join("%s: %s" % (e["Type"], e["DisplayMessage"]) for e in states.get(task, {}).get("Events", []))
+
+    def published(self, volume):
+        """Mount points of this volume, as published to allocs."""
+        with open("/proc/self/mountinfo", encoding="utf-8") as f:
+            return [p for p in (line.split(" ")[4] for line in f) if "/per-alloc/" in p and "/%s/" % volume in p]
+
+
+
+def job(name, volume, script, **more):
+    """A job of one exec task that has this volume at /data."""
+    made = api.job(name, "/bin/sh", ["-c", script], driver="exec", VolumeMounts=[{"Volume": "data", "Destination": "/data"}],
+                   **more)
+    made["Job"]["TaskGroups"][0]["Volumes"] = {"data": {
+        "Name": "data", "Type": "csi", "Source": volume, "AccessMode": "single-node-writer", "AttachmentMode": "file-system"}}
+    return made
