@@ -250,11 +250,13 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 	 * reported. */
 	if (!store_col_id(row, 0, &id)) {
 		log_error("state.db: an allocation without an id is left alone");
+		l->sup->allocs->n_unreadable++;
 		return 0;
 	}
 	alloc_init(&a);
 	if (model_from_text(&alloc_bare_type, json, strlen(json), &a, &why) < 0) {
 		log_error("state.db: an allocation is left alone: %s", why.msg);
+		l->sup->allocs->n_unreadable++;
 		return 0;
 	}
 	job = l->job(l->sup, store_col_text(row, 1), store_col_text(row, 2),
@@ -263,6 +265,7 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 		log_error(
 		    "state.db: allocation %s is left alone: version %lld of job %s is not there",
 		    str(a.id), (long long)store_col_int(row, 3), store_col_text(row, 2));
+		l->sup->allocs->n_unreadable++;
 		job_ref_put(job);
 		alloc_done(&a);
 		return 0;

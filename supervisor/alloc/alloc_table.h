@@ -46,6 +46,7 @@ struct alloc_table {
 	struct sup_alloc **buckets;
 	unsigned n_buckets, n;
 	struct sup_alloc *first, *last;
+	unsigned n_unreadable; /* rows that were left alone */
 };
 
 int alloc_table_new(struct sup *sup, struct err *e);

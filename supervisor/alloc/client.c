@@ -7,6 +7,7 @@
 
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/node/leftovers.h"
 #include "supervisor/source/source.h"
 #include "supervisor/sup_child.h"
 
@@ -74,6 +75,7 @@ client_restore(struct sup *sup, struct err *e)
 			return err_set(e, -ENOMEM, "restore allocation %s", sa->a.id);
 	}
 	runs_reap_others(sup);
+	leftovers_remove(sup);
 	return 0;
 }
 

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/* leftovers.c: removes what no row of state.db explains when the agent starts. Runs in: supervisor.
+ */
+#include "supervisor/node/leftovers.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/id.h"
+#include "common/log.h"
+#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/driver/run.h"
+#include "supervisor/node/leaks.h"
+#include "supervisor/sup_calls.h"
+
+static void
+on_removed(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	if (r < 0)
+		log_warn("what was left cannot be removed: %s", e->msg);
+}
+
+static bool
+reap_run(struct sup *sup, const char *name)
+{
+	ExecRunReapReq req = EXEC_RUN_REAP_REQ__INIT;
+	struct id id;
+
+	if (!id_from_hex(name, &id) || run_is_known(sup, &id))
+		return false;
+	req.run = (ProtobufCBinaryData){ .data = id.b, .len = ID_BYTES };
+	(void)exec_call_run_reap(sup, &req, on_removed, NULL);
+	return true;
+}
+
+static bool
+remove_alloc(struct sup *sup, const char *name)
+{
+	MntAllocDirRemoveReq req = MNT_ALLOC_DIR_REMOVE_REQ__INIT;
+	struct id id;
+
+	/* Its row may be one that could not be read: then nothing that may be its data is taken
+	 * away. */
+	if (sup->allocs->n_unreadable > 0 || !id_from_uuid(name, &id))
+		return false;
+	req.alloc = (ProtobufCBinaryData){ .data = id.b, .len = ID_BYTES };
+	(void)mnt_call_alloc_dir_remove(sup, &req, on_removed, NULL);
+	return true;
+}
+
+/* leaks.c names the kinds. Removing is idempotent: an alloc may be listed once per root. */
+static void
+remove_one(struct sup *sup, const char *kind, const char *name, const char *detail)
+{
+	static const char *const of_allocs[] = { "alloc-dir", "secrets", "logs", "csi-socket" };
+	bool removed = strcmp(kind, "run") == 0 && reap_run(sup, name);
+
+	for (size_t i = 0; i < ELEMENTSOF(of_allocs); i++)
+		if (strcmp(kind, of_allocs[i]) == 0)
+			removed |= remove_alloc(sup, name);
+	log_warn("left from before: %s %s (%s)%s", kind, name, detail, removed ? "; removed" : "");
+}
+
+static void
+on_found(struct sup *sup, void *arg, json_t *list)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach (list, i, one)
+		remove_one(sup, json_string_value(json_object_get(one, "Kind")),
+		    json_string_value(json_object_get(one, "Name")),
+		    json_string_value(json_object_get(one, "Detail")));
+	json_decref(list);
+}
+
+void
+leftovers_remove(struct sup *sup)
+{
+	leaks_collect(sup, on_found, NULL);
+}
