@@ -3,8 +3,10 @@
 # timeout: 240
 """CSI volumes through the whole agent, with the plugin of contrib/csi-local as a task."""
 import os
+import signal
 
 from lib import api, binary, case
+from lib.agent import arguments
 
 WRITE = "cat /d/log; while echo $NOMAD_ALLOC_ID >> /d/log; do sleep 0.2; done"
 
@@ -30,6 +32,11 @@ def writer(name, source="data", **more):
 
 def create(name):
     return node.do("PUT", "/v1/volume/csi/%s/create" % name, volume(name))["Volumes"][0]
+
+
+def stored():
+    """How many volumes the plugin has."""
+    return len(os.listdir(store + "/meta"))
 
 
 def test_a_task_becomes_a_plugin():
@@ -89,9 +96,44 @@ def test_claims_survive_the_supervisor():
     node.purge("three")
 
 
+def plugin_pid():
+    """The plugin's process: it alone has the store among its arguments."""
+    for name in os.listdir("/proc"):
+        if name.isdigit() and arguments(int(name))[1:] == ["-root", store]:
+            return int(name)
+    raise AssertionError("no process has -root " + store)
+
+
+def begin_and_kill(name):
+    """A creation that hangs in the plugin while the supervisor dies. Afterwards the plugin goes on."""
+    pid = plugin_pid()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        case.raises(TimeoutError, node.request, "PUT", "/v1/volume/csi/%s/create" % name, volume(name), 0.5)
+        node.refused(409, "is being created", "PUT", "/v1/volume/csi/%s/create" % name, volume(name))
+        node.refused(409, "is being created", "DELETE", "/v1/volume/csi/%s/delete" % name)
+        node.kill("supervisor")
+        case.until(lambda: node.get("/v1/agent/health")[0] == 200, 10, "the next supervisor")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "the plugin again")
+    made = node.ask("/v1/volume/csi/" + name)
+    case.equal((made["ExternalID"], made["Schedulable"]), ("", False), "the volume that nobody has seen made")
+
+
+def test_a_creation_that_was_cut_off_is_finished_or_taken_back():
+    begin_and_kill("cut")
+    case.equal(bool(create("cut")["ExternalID"]), True, "created again")
+    begin_and_kill("back")
+    node.do("DELETE", "/v1/volume/csi/back/delete")
+    node.do("DELETE", "/v1/volume/csi/cut/delete")
+    case.equal([v["ID"] for v in node.ask("/v1/volumes", type="csi")], ["data"])
+
+
 def test_volumes_are_deleted():
-    case.equal(len(os.listdir(store)) > 0, True, "the plugin's store is empty")
+    before = stored()
     node.do("DELETE", "/v1/volume/csi/data/delete")
+    case.equal((before, stored()), (1, 0), "volumes in the plugin's store")
     node.refused(404, "volume not found", "GET", "/v1/volume/csi/data")
     node.refused(400, "does not exist", "POST", "/v1/jobs", writer("late"))
 
