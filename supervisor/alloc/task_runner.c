@@ -255,8 +255,12 @@ static void
 on_failed(void *arg, const char *sentence, enum run_fault fault)
 {
 	struct task_runner *tr = arg;
+	const char *command = json_string_value(json_object_get(tr->task->config, "command"));
+	char text[ERR_MSG_SIZE];
 
-	event_text(tr, EVENT_DRIVER_FAILURE, sentence, false);
+	(void)snprintf(text, sizeof text, "%s (command \"%s\", user \"%s\")", sentence,
+	    command ? command : "", str(tr->task->user));
+	event_text(tr, EVENT_DRIVER_FAILURE, text, false);
 	drop_run(tr);
 	if (fault == RUN_FAULT_AGENT && tr->lost_starts++ < LOST_STARTS_MAX) {
 		(void)turn_edge(tr, TASK_EV_LOST);
