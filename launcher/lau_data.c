@@ -37,7 +37,7 @@ static const struct made_dir {
 	{ "state", 0700, true, true },
 	{ "alloc", 0711, false, false },
 	{ "secrets", 0711, false, false },
-	{ "logs", 0750, false, true },
+	{ "logs", 02750, false, true },
 	{ "run", 02750, false, true },
 	{ "csi", 0711, false, false },
 	{ "csi/sock", 0711, false, false },

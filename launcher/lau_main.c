@@ -135,9 +135,8 @@ main(int argc, char **argv)
 		log_error("%s", e.msg);
 	else
 		code = lau_set_run(&l);
-	/* Where nothing was drained, tasks may still run: only a directory that nobody else knows
-	 * is cleared all the same. */
-	if (code == 0 || l.data_is_temporary) {
+	/* After a failure tasks of an earlier start may still run: they are left alone. */
+	if (code == 0 || l.data_is_temporary || lau_runtime_is_idle(&l)) {
 		lau_runtime_undo(&l);
 		lau_data_undo(&l);
 	}

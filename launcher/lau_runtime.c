@@ -217,6 +217,20 @@ lau_runtime_make(struct launcher *l, struct err *e)
 	return make_cgroups(l, e);
 }
 
+bool
+lau_runtime_is_idle(const struct launcher *l)
+{
+	struct cgroup c;
+	bool idle;
+
+	if (!l->cgroup[0] || cgroup_open(&c, l->cgroup, NULL) < 0)
+		return false;
+	idle = cgroup_is_populated(c.exec[CGROUP_V2]) == 0 &&
+	       cgroup_is_populated(c.tasks[CGROUP_V2]) == 0;
+	cgroup_close(&c);
+	return idle;
+}
+
 void
 lau_runtime_undo(struct launcher *l)
 {

@@ -4,6 +4,7 @@
 import os
 import signal
 import socket
+import sqlite3
 import struct
 import subprocess
 import threading
@@ -36,13 +37,24 @@ def modes(top, names):
     return found
 
 
+def descriptors(pid):
+    """What its descriptors are; one that goes meanwhile is none."""
+    found = []
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        try:
+            found.append(os.readlink("/proc/%d/fd/%s" % (pid, fd)))
+        except FileNotFoundError:
+            pass
+    return found
+
+
 def test_start_makes_what_it_owns_and_stop_takes_away_what_is_not_data():
     with agent.Agent() as a:
         a.wait_ready()
         case.equal(modes(a.data, (".", "lock", "instance", "state", "alloc", "secrets", "logs", "run", "csi", "rt",
                                   "rt/drover.sock", "rt/lease", "rt/x")),
                    {".": "0711", "lock": "0600", "instance": "0644", "state": "0700", "alloc": "0711", "secrets": "0711",
-                    "logs": "0750", "run": "2750", "csi": "0711", "rt": "0755", "rt/drover.sock": "0600",
+                    "logs": "2750", "run": "2750", "csi": "0711", "rt": "0755", "rt/drover.sock": "0600",
                     "rt/lease": "0644", "rt/x": "2750"})
         with open(a.data + "/instance", encoding="ascii") as f:
             instance = f.read().strip()
@@ -92,7 +104,7 @@ def test_each_process_has_its_descriptors_its_session_and_no_environment():
             case.equal(os.readlink("/proc/%d/fd/0" % pid), "/dev/null", name + ": stdin")
             for fd in (1, 2):
                 case.equal(os.readlink("/proc/%d/fd/%d" % (pid, fd)), a.log_path, "%s: %d" % (name, fd))
-            held = [os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]
+            held = descriptors(pid)
             case.equal(a.data + "/lock" in held, name != "csi-helper", name + " holds the lock")
             case.equal(a.data + "/rt/lease" in held, name == "heartbeat", name + " holds the lease")
             case.equal("/memfd:policy (deleted)" in held, name in ("exec-helper", "mount-helper"), name + ": policy")
@@ -168,10 +180,7 @@ def test_a_helper_that_does_not_end_is_killed_before_the_set_starts_again():
 def test_when_the_launcher_is_killed_all_the_others_end():
     with agent.Agent() as a:
         a.wait_ready()
-        pids = list(a.processes().values())
-        a.process.kill()
-        a.wait()
-        case.until(lambda: not any(agent.arguments(pid) for pid in pids), 10, "the end of all processes")
+        a.kill_launcher()
         a.start()
         a.wait_ready()
 
@@ -189,8 +198,7 @@ def test_a_second_agent_starts_when_the_first_ends_in_time():
     with agent.Agent() as a:
         a.wait_ready()
         with agent.Agent(data=a.data) as b:
-            case.until(lambda: any(os.readlink("/proc/%d/fd/%s" % (b.pid, fd)) == a.data + "/lock"
-                                   for fd in os.listdir("/proc/%d/fd" % b.pid)), 5, "the second to wait for the lock")
+            case.until(lambda: a.data + "/lock" in descriptors(b.pid), 5, "the second to wait for the lock")
             case.equal(a.stop(), 0, "exit code of the first")
             b.wait_ready()
 
@@ -233,6 +241,7 @@ def test_sighup_reads_the_configuration_again_and_keeps_the_old_one_if_it_is_bad
     path = write(case.directory() + "/a.hcl", 'log_level = "info"\n')
     with agent.Agent(["-config", path]) as a:
         a.wait_ready()
+        a.wait_process("exec-helper")
         before = a.processes()
         write(path, "log_level = = \n")
         os.kill(a.pid, signal.SIGHUP)
@@ -269,24 +278,21 @@ def test_the_lease_page_outlives_the_agent_and_is_renewed_only_if_it_is_not_of_t
         case.until(lambda: read_lease(a)[2][3] != 0, 10, "the first beat")
         inode, size, first = read_lease(a)
         case.equal(size, 4096, "size")
-        a.process.kill()
-        a.wait()
+        a.kill_launcher()
         a.start()
         a.wait_ready()
         again = read_lease(a)
         case.equal(again[0], inode, "inode after kill -9 of the launcher")
         case.equal(again[2][:3], first[:3], "magic, boot id, started")
         assert again[2][3] >= first[3], "last_ok went back"
-        a.process.kill()
-        a.wait()
+        a.kill_launcher()
         with open(a.data + "/rt/lease", "r+b") as f:
             f.write(LEASE.pack(first[0], b"01234567-89ab-cdef-0123-456789abcdef", 1, 2))
         a.start()
         a.wait_ready()
         case.equal(read_lease(a)[2][:2], first[:2], "page after one of another boot")
         assert read_lease(a)[2][2] > first[2], "started is not new"
-        a.process.kill()
-        a.wait()
+        a.kill_launcher()
         os.truncate(a.data + "/rt/lease", 40)
         a.start()
         a.wait_ready()
@@ -337,6 +343,33 @@ def test_a_socket_that_systemd_hands_over_is_used():
             with open("/proc/%d/environ" % pid, "rb") as f:
                 environment = f.read()
             case.equal(pid != a.pid and b"LISTEN_" in environment, False, "LISTEN_ in the environment of %d" % pid)
+
+
+def test_a_second_signal_does_not_wait_for_a_supervisor_that_hangs():
+    with agent.Agent() as a:
+        a.wait_ready()
+        os.kill(a.processes()["supervisor"], signal.SIGSTOP)
+        a.process.send_signal(signal.SIGINT)
+        a.wait_log("draining")
+        case.equal(a.process.poll(), None, "exit code after the first signal")
+        case.equal(a.stop(signal.SIGINT), 0, "exit code after the second")
+        case.equal(os.path.exists(a.data + "/rt"), False, "rt is there")
+
+
+def test_a_supervisor_that_cannot_run_here_ends_the_agent():
+    with agent.Agent() as a:
+        a.wait_ready()
+        case.equal(a.stop(), 0, "exit code")
+        db = sqlite3.connect(a.data + "/state/state.db")
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        assert version > 0, "state.db has no schema version"
+        db.execute("PRAGMA user_version = %d" % (version + 1000))
+        db.commit()
+        db.close()
+        size = os.path.getsize(a.data + "/state/state.db")
+        a.start()
+        case.equal(a.wait(20), 78, "exit code with a newer state.db")
+        case.equal(os.path.getsize(a.data + "/state/state.db"), size, "size of the newer state.db")
 
 
 def test_without_its_users_the_agent_says_what_to_do():

@@ -138,6 +138,13 @@ class Agent:
         """The launcher's exit code, negative for a signal."""
         return self.process.wait(seconds)
 
+    def kill_launcher(self, seconds=10):
+        """kill -9, and the wait until the others have ended: till then they still answer on the socket."""
+        pids = list(self.processes().values())
+        self.process.kill()
+        self.wait()
+        case.until(lambda: not any(arguments(pid) for pid in pids), seconds, "the end of all processes")
+
     def stop(self, signo=signal.SIGTERM, seconds=30):
         """Ends it; with -dev it drains."""
         if self.process.poll() is None:
