@@ -29,6 +29,7 @@ struct exec_state {
 	int volumes[CONFIG_VOLUMES_MAX]; /* the policy's host volumes, -1: its path does not open */
 	int32_t oom_score_adj;           /* what executors inherit */
 	char boot_id[BOOT_ID_SIZE];
+	struct err template_error; /* code 0: exec tasks have their template */
 	struct exec_cached_user users[EXEC_USERS_MAX];
 	struct exe_setup setup; /* of the start in hand */
 	bool started;           /* the request before was a start */

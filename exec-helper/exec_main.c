@@ -163,9 +163,12 @@ init(void *arg, const struct proc_args *args, struct err *e)
 	open_volumes(s);
 	if (!(s->policy->drivers & 1u << DRIVER_EXEC))
 		return 0;
-	template = exec_template_make(s->policy, e);
-	if (template <0)
-		return template;
+	/* Without it the other driver can still do its work. */
+	template = exec_template_make(s->policy, &s->template_error);
+	if (template <0) {
+		log_warn("no exec tasks: %s", s->template_error.msg);
+		return 0;
+	}
 	r = dup3(template, EXE_FD_TEMPLATE, O_CLOEXEC);
 	(void)close(template);
 	return r < 0 ? err_set(e, -errno, "place the template") : 0;

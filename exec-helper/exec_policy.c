@@ -67,6 +67,9 @@ check_driver(
 	if (!(s->policy->drivers & 1u << req->driver))
 		return err_say(
 		    e, -EPERM, "driver %s is not enabled on this node", exec ? "exec" : "raw_exec");
+	if (exec && s->template_error.code < 0)
+		return err_say(e, s->template_error.code, "driver exec is not available: %s",
+		    s->template_error.msg);
 	if ((unsigned)req->pid_mode > EXEC_NS_MODE__EXEC_NS_HOST ||
 	    (unsigned)req->ipc_mode > EXEC_NS_MODE__EXEC_NS_HOST)
 		return err_say(e, -EINVAL, "start: a namespace mode is not known");

@@ -52,7 +52,8 @@ exe_task_stop(struct exe *x, int signo, uint64_t timeout_ms)
 	}
 }
 
-/* A page that cannot be read has not moved, nor has one that says what it said: also if that was a time to come. */
+/* A page that cannot be read has not moved, nor has one that says what it said: also if that was a
+ * time to come. */
 static void
 read_page(struct exe *x)
 {

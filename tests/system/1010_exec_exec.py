@@ -166,4 +166,12 @@ def test_links_that_a_task_planted_lead_nowhere():
             case.contains((20, 40), record["error"], path)  # ENOTDIR, ELOOP
 
 
+def test_without_a_template_only_exec_is_refused():
+    # A target below a link cannot be made.
+    with runs.Runs('client { chroot_env { "/etc" = "/etc", "/usr" = "/etc/passwd/usr" } }') as r:
+        e = case.raises(ipc.RequestError, r.start, "true", driver="EXEC")
+        case.contains(str(e), "driver exec is not available: chroot_env: put /usr into the root")
+        case.equal(r.output("echo", ["well"]), "well\n")
+
+
 case.run(globals())
