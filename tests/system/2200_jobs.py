@@ -145,6 +145,24 @@ def test_stop_and_start_again():
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 
+def test_a_job_that_is_purged_and_registered_again_at_once():
+    made = api.job("back", "/bin/sh", ["-c", "trap '' INT; while :; do sleep 0.1; done"], KillTimeout=10**9)
+    node.register(made)
+    old = node.wait_running("back")[0]
+    node.do("DELETE", "/v1/job/back?purge=true")
+    node.refused(404, "job not found", "GET", "/v1/job/back")
+    answer = node.register(made)
+    node.wait_evaluation(answer["EvalID"])
+    case.equal(node.wait_running("back")[0]["ID"] != old["ID"], True, "a new alloc")
+    # And once more while the old one is being removed already.
+    node.do("DELETE", "/v1/job/back")
+    node.wait_allocs("back", [(0, "stop", "complete")] * len(node.allocs("back")))
+    node.do("DELETE", "/v1/job/back?purge=true")
+    node.wait_evaluation(node.register(made)["EvalID"])
+    node.wait_running("back")
+    node.purge("back")
+
+
 def test_bad_jobs_get_a_sentence_and_lose_nothing():
     node.register(api.job("good"))
     before = node.wait_running("good")[0]["ID"]

@@ -180,15 +180,20 @@ local_alloc_destroyed(struct source *s, struct sup_alloc *sa)
 {
 	struct local *l = local_of(s);
 	struct local_alloc *la = local_alloc_of(sa);
+	struct local_slot *slot;
 	struct local_job *j;
 
 	if (!la)
 		return;
 	j = la->job;
+	slot = la->slot;
 	local_volume_release_all(l, la);
 	give_back_resources(l, la);
 	local_alloc_free(l, la);
 	alloc_forget(s->sup, sa);
+	/* A job that was purged and is registered again waits for it. */
+	if (slot->waits)
+		local_reconcile_slot(l, slot, NULL);
 	local_job_trim(l, j);
 }
 
