@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "proto/heartbeat.pb-c.h"
 #include "proto/ids.pb-c.h"
+#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/sup_turn.h"
 
 #define TRIES_MAX   3
@@ -112,6 +113,10 @@ call_end(struct sup *sup, struct call *c, int r, const ProtobufCMessage *rep, in
 	else
 		close_p(&fd);
 	call_free(c);
+	/* A drain that found nothing but the helper's work of the start waits for its last answer.
+	 */
+	if (sup->draining && !child_busy(sup, IPC_MOUNT_HELPER))
+		client_look(sup);
 }
 
 static void
