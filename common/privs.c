@@ -82,8 +82,9 @@ static int
 drop_bounding(uint64_t keep)
 {
 	for (cap_value_t v = 0; v < cap_max_bits(); v++)
-		if (!(keep >> v & 1) && cap_get_bound(v) > 0 && cap_drop_bound(v) < 0)
-			return -errno;
+		/* Asked only when it fails: one that is not there needs no CAP_SETPCAP to be gone. */
+		if (!(keep >> v & 1) && cap_drop_bound(v) < 0 && cap_get_bound(v) > 0)
+			return -EPERM;
 	return 0;
 }
 
@@ -120,7 +121,8 @@ prove(const struct privs *p, struct err *e)
 	if (effective != p->caps || permitted != p->caps || inheritable != p->inheritable)
 		return err_say(e, -EPERM, "drop privileges: the capabilities are not those that were set");
 	for (cap_value_t v = 0; v < cap_max_bits(); v++) {
-		if (cap_get_ambient(v) != (int)(p->ambient >> v & 1))
+		/* The ambient set is part of the inheritable one, which was just read. */
+		if (p->inheritable && cap_get_ambient(v) != (int)(p->ambient >> v & 1))
 			return err_say(e, -EPERM, "drop privileges: the ambient set is not the one that was set");
 		if (p->bounding != PRIVS_KEEP_BOUNDING && cap_get_bound(v) != (int)(p->bounding >> v & 1))
 			return err_say(e, -EPERM, "drop privileges: the bounding set is not the one that was set");
