@@ -19,8 +19,8 @@ ifeq ($(WERROR),1)
 CFLAGS   += -Werror
 endif
 ifneq ($(SAN),)
-CFLAGS   += -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -O1
-LDFLAGS  += -fsanitize=address,undefined -Wl,-u,__asan_default_options
+CFLAGS   += -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -Wno-format-truncation
+LDFLAGS  += -fsanitize=address,undefined $(BUILD)/obj/common/sanitizer.o
 else
 CPPFLAGS += -D_FORTIFY_SOURCE=2
 endif
@@ -148,4 +148,5 @@ install: $(BINARIES) ## install into $(DESTDIR)$(PREFIX), with units, tmpfiles.d
 
 # Each part of the tests brings its own rules.
 include $(wildcard tests/*/*.mk)
+$(if $(SAN),$(BINARIES) $(TEST_PROGRAMS): | $(BUILD)/obj/common/sanitizer.o)
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
