@@ -20,6 +20,8 @@
 #include "supervisor/source/source.h"
 #include "supervisor/sup_turn.h"
 
+#define STREAMS_MAX 80 /* of the connections: followers must not keep out whoever asks something   \
+			*/
 #define CONNECTIONS_MAX 100
 #define CONNECTION_MEMORY                                                                          \
 	(32 * 1024u) /* what one connection may make us hold: also the limit of its header */
@@ -62,6 +64,7 @@ struct api {
 	struct MHD_Daemon *mhd;
 	sd_event_source *io, *timer, *again, *stuck_check;
 	struct api_req *reqs;
+	unsigned n_streams;
 	bool full; /* it does not listen for now */
 	bool closing;
 };
@@ -266,6 +269,12 @@ on_room(void *cls, uint64_t pos, char *buf, size_t max)
 void
 api_reply_stream(struct api_req *req, const char *type, struct api_stream *st)
 {
+	if (req->sup->api->n_streams >= STREAMS_MAX) {
+		st->done(st);
+		api_reply_error(req, 503, "%d logs are being followed already", STREAMS_MAX);
+		return;
+	}
+	req->sup->api->n_streams++;
 	st->req = req;
 	req->stream = st;
 	set_answer(req, 200, type,
@@ -465,8 +474,10 @@ on_completed(
 	*con_cls = NULL;
 	turn_forget_deferred(sup, &req->leave);
 	(void)sd_event_source_disable_unref(req->hangup);
-	if (req->stream)
+	if (req->stream) {
+		sup->api->n_streams--;
 		req->stream->done(req->stream);
+	}
 	if (req->response)
 		MHD_destroy_response(req->response);
 	if (req->prev)
