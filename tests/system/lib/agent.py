@@ -75,7 +75,8 @@ class Agent:
         found = {}
         for pid in children(self.pid):
             argv = arguments(pid)
-            if len(argv) > 1 and argv[0].startswith("drover-"):
+            # Executors whose exec-helper is gone are its children too.
+            if len(argv) > 1 and argv[0].startswith("drover-") and argv[0] != "drover-executor":
                 found[argv[0][len("drover-"):]] = pid
         return found
 

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For the tests that kill: tasks that notice when they run twice, and what must be gone after the last one.
+
+    made = crash.job("web", count=3)
+    crash.conflicts(node)                    # [] unless a task ever ran twice at a time
+    crash.wait_nothing_left(node)
+"""
+import json
+import mmap
+import os
+import re
+import shutil
+import sqlite3
+import struct
+
+from . import ROOT, api, case, exe
+
+with open(ROOT + "/common/crash_points.def", encoding="utf-8") as def_file:
+    POINTS = re.findall(r"^CRASH_DEF\((\w+),", def_file.read(), re.M)
+
+# One lock per alloc: whoever finds it taken says so. Everything the task runs afterwards holds it on.
+LOCKED = ('exec 9>>"$NOMAD_ALLOC_DIR/data/lock"; '
+          'flock -n 9 || { echo "$$" >> "$NOMAD_ALLOC_DIR/data/conflict"; exit 99; }; '
+          'echo "$$" >> "$NOMAD_ALLOC_DIR/data/starts"; ')
+# Restarted as often as these tests kill, soon.
+RESTART = {"Attempts": 1000, "Interval": 10**12, "Delay": 10**7, "Mode": "fail"}
+
+
+class Page:
+    """The page by which a point is armed, and which counts how often each is passed."""
+
+    def __init__(self):
+        self.path = case.directory() + "/page"
+        with open(self.path, "wb") as f:
+            f.write(b"\0" * 4096)
+        os.chmod(self.path, 0o666)
+        with open(self.path, "r+b") as f:
+            self.map = mmap.mmap(f.fileno(), 4096)
+        self.env = {"DROVER_CRASH_PAGE": self.path}
+
+    def arm(self, point):
+        self.map[0:4] = struct.pack("<I", POINTS.index(point) + 1)
+
+    def disarm(self):
+        self.map[0:4] = struct.pack("<I", 0)
+
+    def armed(self):
+        return struct.unpack("<I", self.map[0:4])[0] != 0
+
+    def passed(self, point):
+        at = 4 * (2 + POINTS.index(point))
+        return struct.unpack("<I", self.map[at:at + 4])[0]
+
+
+def job(name, count=1, driver="raw_exec", then="exec sleep 1000", **more):
+    """A service whose tasks say when they run twice at a time."""
+    return api.job(name, "/bin/sh", ["-c", LOCKED + then], count, driver, group={"RestartPolicy": RESTART}, **more)
+
+
+def alloc_data(node, alloc_id, name):
+    """The lines of a file in the alloc's shared directory."""
+    try:
+        with open("%s/alloc/%s/alloc/data/%s" % (node.data, alloc_id, name), encoding="utf-8") as f:
+            return f.read().split()
+    except FileNotFoundError:
+        return []
+
+
+def conflicts(node):
+    """Allocs a task of which found itself running already."""
+    return [a for a in os.listdir(node.data + "/alloc") if alloc_data(node, a, "conflict")]
+
+
+def rows(node):
+    """{table: rows} of those tables of state.db that follow what is on the machine. The supervisor alone may open the file,
+    so a copy is read; one that was caught between two writes is an error of sqlite3."""
+    to = case.directory()
+    for name in ("state.db", "state.db-wal"):
+        try:
+            shutil.copy("%s/state/%s" % (node.data, name), to)
+        except FileNotFoundError:
+            pass
+    db = sqlite3.connect(to + "/state.db")
+    try:
+        return {table: db.execute("SELECT count(*) FROM " + table).fetchone()[0] for table in ("run", "alloc", "mount")}
+    finally:
+        db.close()
+        shutil.rmtree(to)
+
+
+def records(node):
+    """{run: record}"""
+    found = {}
+    for name in os.listdir(node.data + "/run"):
+        with open("%s/run/%s" % (node.data, name), "rb") as f:
+            data = f.read()
+        try:
+            found[name[:-4]] = exe.parse_record(data)
+        except exe.Error:
+            found[name[:-4]] = None
+    return found
+
+
+def instance(node):
+    with open(node.data + "/instance", encoding="ascii") as f:
+        return f.read().strip()
+
+
+def task_cgroups(node):
+    """Every cgroup of a run, in all hierarchies."""
+    found = []
+    name = "drover-" + instance(node)
+    for at, directories, _ in os.walk("/sys/fs/cgroup"):
+        if os.path.basename(at) in ("tasks", "runs") and os.path.basename(os.path.dirname(at)) == name:
+            found += [os.path.join(at, d) for d in directories]
+    return found
+
+
+def executors(node):
+    """The pids of this agent's executors."""
+    name = "drover-" + instance(node)
+    for at, directories, _ in os.walk("/sys/fs/cgroup"):
+        if os.path.basename(at) == name and os.path.exists(at + "/exec/cgroup.kill"):
+            with open(at + "/exec/cgroup.procs", encoding="ascii") as f:
+                return [int(line) for line in f]
+    return []
+
+
+def left(node):
+    """What is there of any task, asked of nobody but the machine: []."""
+    found = ["cgroup " + path for path in task_cgroups(node)]
+    found += ["executor %d" % pid for pid in executors(node)]
+    found += ["record " + name for name in os.listdir(node.data + "/run")]
+    found += ["socket " + name for name in os.listdir(os.path.dirname(node.socket_path) + "/x")]
+    for root in ("alloc", "secrets", "logs", "csi/sock"):
+        found += ["%s/%s" % (root, name) for name in os.listdir(os.path.join(node.data, root)) if name != ".trash"]
+        if os.path.isdir(os.path.join(node.data, root, ".trash")):
+            found += ["%s/.trash/%s" % (root, name) for name in os.listdir(os.path.join(node.data, root, ".trash"))]
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        points = [line.split(" ")[4] for line in f]
+    found += ["mount " + p for p in points if p.startswith((node.data + "/csi/", node.data + "/alloc/"))]
+    if not found:  # the dearest last
+        try:
+            found = ["%d rows in %s" % (n, table) for table, n in rows(node).items() if n]
+        except sqlite3.DatabaseError as e:
+            found = ["state.db: %s" % e]
+    return found
+
+
+def wait_nothing_left(node, seconds=20):
+    last = []
+
+    def nothing():
+        last[:] = left(node)
+        return not last
+    try:
+        case.until(nothing, seconds, "nothing of a task to be left")
+    except AssertionError as e:
+        raise AssertionError("%s; left is %s" % (e, last)) from None
+
+
+def leaks(node):
+    """What `drover leaks` prints."""
+    return json.loads(node.request("GET", "/v1/agent/leaks").body)
