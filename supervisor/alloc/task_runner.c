@@ -441,6 +441,16 @@ keep_waiting(struct task_runner *tr)
 {
 }
 
+/* By the last supervisor: its stop goes on where it was. */
+static bool
+was_told_to_end(struct task_runner *tr)
+{
+	struct task_state *s = task_runner_state(tr);
+
+	return s && s->events.n > 0 &&
+	       str_eq(s->events.v[s->events.n - 1].type, task_event_name(EVENT_KILLING));
+}
+
 void
 task_runner_kill(struct task_runner *tr, struct task_event *ev)
 {
@@ -454,7 +464,8 @@ task_runner_kill(struct task_runner *tr, struct task_event *ev)
 	tr->killed = true;
 	if (ev)
 		task_runner_event(tr, ev);
-	else if (task_event_killing(&killing, now_ns(), NULL, kill_timeout_ns(tr)) == 0)
+	else if (!was_told_to_end(tr) &&
+		 task_event_killing(&killing, now_ns(), NULL, kill_timeout_ns(tr)) == 0)
 		task_runner_event(tr, &killing);
 	restart_tracker_killed(&tr->tracker);
 	(void)turn_edge(tr, TASK_EV_KILL);
