@@ -17,6 +17,7 @@
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/driver/run_text.h"
+#include "supervisor/driver/run_watch.h"
 #include "supervisor/store/store.h"
 #include "supervisor/sup_calls.h"
 #include "supervisor/sup_turn.h"
@@ -47,7 +48,8 @@ struct run {
 	bool following; /* run_follow() has not been answered yet */
 	struct dirty row;
 	int fd;
-	sd_event_source *io, *later, *overdue;
+	struct run_watch watch;
+	sd_event_source *later, *overdue;
 	unsigned retries;
 	uint64_t call;
 	const struct run_events *ev;
@@ -75,7 +77,7 @@ hash(const struct id *id)
 static void
 disconnect(struct run *r)
 {
-	r->io = sd_event_source_disable_unref(r->io);
+	run_watch_remove(&r->watch);
 	r->later = sd_event_source_disable_unref(r->later);
 	close_p(&r->fd);
 	r->fd = -1;
@@ -135,6 +137,7 @@ set_state(struct run *r, enum run_state state)
 }
 
 static void send_wishes(struct sup *sup, struct deferred *d);
+static void on_ready(struct run_watch *w);
 
 static struct run *
 run_new(struct sup *sup, const struct id *id, const struct id *alloc, const char *task)
@@ -152,6 +155,7 @@ run_new(struct sup *sup, const struct id *id, const struct id *alloc, const char
 	r->row.write = write_row;
 	r->row.written = on_written;
 	r->send.run = send_wishes;
+	r->watch = (struct run_watch){ .fd = -1, .ready = on_ready };
 	r->next = *b;
 	*b = r;
 	r->next_of_alloc = *of_alloc;
@@ -350,8 +354,8 @@ on_exited(struct run *r, const struct exe_exited *x)
 	say_ended(r, &end);
 }
 
-static int
-on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+static void
+on_ready(struct run_watch *w)
 {
 	union {
 		struct exe_head head;
@@ -359,19 +363,19 @@ on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 		struct exe_exited exited;
 		uint8_t bytes[EXE_MSG_MAX];
 	} m;
-	struct run *r = userdata;
+	struct run *r = (struct run *)(void *)((char *)w - offsetof(struct run, watch));
 	cleanup_close int pidfd = -1;
 	size_t n = 0;
 	ssize_t len;
 
 	memset(&m, 0, sizeof m);
-	len = fd_recv_msg(fd, &m, sizeof m, &pidfd, 1, &n, MSG_DONTWAIT);
+	len = fd_recv_msg(r->fd, &m, sizeof m, &pidfd, 1, &n, MSG_DONTWAIT);
 	if (len == -EAGAIN)
-		return 0;
+		return;
 	if (len < (ssize_t)sizeof m.head) {
 		disconnect(r);
 		read_end(r);
-		return 0;
+		return;
 	}
 	if ((m.head.type == EXE_HELLO || m.head.type == EXE_STATE) && (size_t)len >= sizeof m.hello)
 		on_hello(r, &m.hello);
@@ -379,7 +383,6 @@ on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 		on_exited(r, &m.exited);
 	/* Anything else is from an executor of a later version: the record will say what matters.
 	 */
-	return 0;
 }
 
 static void connect_run(struct run *r);
@@ -424,7 +427,7 @@ connect_run(struct run *r)
 			read_end(r);
 		return;
 	}
-	if (sd_event_add_io(r->sup->event, &r->io, fd, EPOLLIN, on_io, r) < 0) {
+	if (run_watch_add(r->sup, &r->watch, fd) < 0) {
 		retry_soon(r);
 		return;
 	}
@@ -692,4 +695,5 @@ runs_free(struct sup *sup)
 	for (unsigned i = 0; i < BUCKETS; i++)
 		while (buckets[i])
 			run_free(buckets[i]);
+	run_watch_free();
 }
