@@ -66,27 +66,40 @@ read_page(struct exe *x)
 	x->lease_deadline_ns = lease_deadline_ns(&page, x->lease_ms, boottime_ns());
 }
 
+/*
+ * The time to look again: the deadline. Before the first beat that one is far off, and a beat would
+ * bring it nearer than this timer knows, so until then the page is looked at once per limit.
+ */
+static void
+set_timer(struct exe *x)
+{
+	uint64_t now = boottime_ns(), at = x->lease_deadline_ns;
+	struct itimerspec when = { 0 };
+
+	if (x->lease_ok == 0 && at > now && x->lease_ms < (at - now) / 1000000u)
+		at = now + x->lease_ms * 1000000u;
+	when.it_value.tv_sec = (time_t)(at / 1000000000u);
+	when.it_value.tv_nsec = (long)(at % 1000000000u) + (at == 0);
+	(void)timerfd_settime(x->lease_timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
 void
 exe_lease_arm(struct exe *x)
 {
-	struct itimerspec at = { 0 };
-
 	if (x->lease_ms == 0 || x->lease_fd < 0) {
 		if (x->lease_timer >= 0)
-			(void)timerfd_settime(x->lease_timer, TFD_TIMER_ABSTIME, &at, NULL);
+			(void)timerfd_settime(x->lease_timer, 0, &(struct itimerspec){ 0 }, NULL);
 		return;
 	}
 	if (x->lease_timer < 0)
 		x->lease_timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	x->lease_read = false;
+	x->lease_ok = 0;
 	/* Never read yet: as if it had been made now. */
 	x->lease_deadline_ns = lease_deadline_ns(
 	    &(struct lease_page){ .started = boottime_ns() }, x->lease_ms, boottime_ns());
 	read_page(x);
-	at.it_value.tv_sec = (time_t)(x->lease_deadline_ns / 1000000000u);
-	at.it_value.tv_nsec =
-	    (long)(x->lease_deadline_ns % 1000000000u) + (x->lease_deadline_ns == 0);
-	(void)timerfd_settime(x->lease_timer, TFD_TIMER_ABSTIME, &at, NULL);
+	set_timer(x);
 }
 
 bool
@@ -101,12 +114,7 @@ exe_lease_fired(struct exe *x)
 	read_page(x);
 	now = boottime_ns();
 	if (x->lease_deadline_ns > now) {
-		struct itimerspec at = {
-			.it_value = { .tv_sec = (time_t)(x->lease_deadline_ns / 1000000000u),
-			    .tv_nsec = (long)(x->lease_deadline_ns % 1000000000u) }
-		};
-
-		(void)timerfd_settime(x->lease_timer, TFD_TIMER_ABSTIME, &at, NULL);
+		set_timer(x);
 		return true;
 	}
 	x->record.flags |= EXE_END_LEASE;

@@ -80,6 +80,16 @@ def test_never_beaten_means_the_grace_after_the_page_was_made():
         assert record["ended_boot_ns"] >= started + 50 * S and late <= LATE_MAX, late
 
 
+def test_the_first_beat_brings_the_deadline_nearer():
+    with runs.Runs() as r:
+        r.places.make_lease(started=now())
+        run = r.start("sleep", ["1000"], lease_ms=700)
+        r.wait_state(run, exe.EXE_RUNNING)
+        time.sleep(0.2)
+        last = beat(r)  # and never again: 50 s of grace were for a node that has not been heard of
+        check_lease(r.ended(run), 700, last)
+
+
 def test_a_beat_from_the_future_counts_as_now():
     with runs.Runs() as r:
         beat(r, now() + 1000 * S)
