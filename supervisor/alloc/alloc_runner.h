@@ -36,13 +36,14 @@ struct alloc_runner {
 	struct sup *sup;
 	struct sup_alloc *sa;
 	enum alloc_phase phase;
-	unsigned hook;        /* the one that runs */
-	bool hook_busy;       /* a hook, or the removal, has not answered yet */
-	bool restored;        /* it was given before this supervisor started  */
-	bool failed;          /* a hook failed: its sentence is in every task's event */
-	bool stopping;        /* the source wants it stopped, or the node drains */
-	bool destroy;         /* and gone */
-	bool killing;         /* the tasks have been told */
+	unsigned hook;     /* the one that runs */
+	bool hook_busy;    /* a hook, or the removal, has not answered yet */
+	bool restored;     /* it was given before this supervisor started  */
+	bool lease_passed; /* hook_lease.c: restored after its limit: nothing of it starts anew */
+	bool failed;       /* a hook failed: its sentence is in every task's event */
+	bool stopping;     /* the source wants it stopped, or the node drains */
+	bool destroy;      /* and gone */
+	bool killing;      /* the tasks have been told */
 	struct deferred step; /* looks at what is next, outside of the callbacks that led there */
 	uint64_t call;
 	struct sd_event_source *retry;
@@ -52,6 +53,8 @@ struct alloc_runner {
 	struct task_runner tasks[]; /* in the group's order */
 };
 
+/* hook_lease.c: the sentence for what its lease keeps from running. */
+void alloc_lease_text(const struct alloc_runner *ar, char *buf, size_t size);
 /* r < 0 with *e: the hook's sentence. */
 void alloc_hook_done(struct alloc_runner *ar, int r, const struct err *e);
 

@@ -53,35 +53,50 @@ is_followed(const struct alloc_runner *ar)
 	return false;
 }
 
+void
+alloc_lease_text(const struct alloc_runner *ar, char *buf, size_t size)
+{
+	char limit[DURATION_SIZE];
+
+	duration_format((int64_t)group_stop_after_ms(ar->sa->group) * 1000000, limit);
+	(void)snprintf(buf, size,
+	    "stop_after_client_disconnect of %s has passed without an answered heartbeat; it is "
+	    "not run",
+	    limit);
+}
+
 static void
 look(struct alloc_runner *ar)
 {
 	uint64_t limit_ms = group_stop_after_ms(ar->sa->group), now = boottime_ns();
 	struct lease_page page;
-	char limit[DURATION_SIZE];
 	struct err e = { 0 };
 	bool passed;
+	int r;
 
-	if (limit_ms == 0 || is_followed(ar) || ar->stopping) {
+	if (limit_ms == 0 || ar->stopping) {
 		alloc_hook_done(ar, 0, NULL);
 		return;
 	}
-	if (read_page(ar->sup, &page, &e) < 0) {
+	r = read_page(ar->sup, &page, &e);
+	passed = r >= 0 && lease_deadline_ns(&page, limit_ms, now) <= now;
+	if (is_followed(ar)) {
+		/* Whatever has become of its run: once that is over, there is no other. */
+		ar->lease_passed = ar->restored && passed;
+		alloc_hook_done(ar, 0, NULL);
+		return;
+	}
+	if (r < 0) {
 		alloc_hook_done(ar, e.code, &e);
 		return;
 	}
-	passed = lease_deadline_ns(&page, limit_ms, now) <= now;
 	if (!passed && page.last_ok != 0) {
 		alloc_hook_done(ar, 0, NULL);
 		return;
 	}
 	if (passed && (ar->restored || page.last_ok == 0)) {
-		duration_format((int64_t)limit_ms * 1000000, limit);
-		(void)err_say(&e, -ETIME,
-		    "stop_after_client_disconnect of %s has passed without an answered heartbeat; "
-		    "it is not run",
-		    limit);
-		alloc_hook_done(ar, e.code, &e);
+		alloc_lease_text(ar, e.msg, sizeof e.msg);
+		alloc_hook_done(ar, -ETIME, &e);
 		return;
 	}
 	if (sd_event_add_time_relative(

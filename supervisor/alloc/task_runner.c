@@ -227,7 +227,12 @@ start_run(struct task_runner *tr)
 static void
 on_started(void *arg, const struct exe_hello *hello)
 {
-	(void)turn_edge(arg, TASK_EV_STARTED);
+	struct task_runner *tr = arg;
+
+	/* Its executor is there and lets it run: by the page that it reads, its lease holds. */
+	if (hello->state == EXE_RUNNING)
+		tr->ar->lease_passed = false;
+	(void)turn_edge(tr, TASK_EV_STARTED);
 }
 
 static void
@@ -330,7 +335,6 @@ on_ended(void *arg, const struct run_end *end)
 	event_terminated(tr, end);
 	drop_run(tr);
 	if (end->flags & EXE_END_LEASE) {
-		tr->lease_ended = true;
 		die(tr, true);
 		return;
 	}
@@ -358,6 +362,22 @@ on_backoff_end(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
+/* What ran when its lease passed, while nobody of the agent was there, is not started again. */
+static void
+end_by_lease(struct task_runner *tr)
+{
+	struct task_event ev;
+	char text[400];
+
+	alloc_lease_text(tr->ar, text, sizeof text);
+	if (task_event_make(&ev, EVENT_NOT_RESTARTING, now_ns(), text) == 0) {
+		(void)task_event_set_fails(&ev);
+		(void)task_event_detail(&ev, EVENT_DETAIL_LEASE, "passed");
+		task_runner_event(tr, &ev);
+	}
+	die(tr, true);
+}
+
 /* The state is BACKOFF already; the tracker may say that it is the end instead. */
 static void
 decide(struct task_runner *tr)
@@ -368,6 +388,10 @@ decide(struct task_runner *tr)
 	alloc_client_save(tr->ar);
 	switch (d.verdict) {
 	case RESTART_AGAIN:
+		if (tr->ar->lease_passed) {
+			end_by_lease(tr);
+			return;
+		}
 		set_state(tr, TASK_STATE_PENDING);
 		if (task_event_restarting(&ev, now_ns(), d.reason, d.delay_ns) == 0)
 			task_runner_event(tr, &ev);

@@ -36,7 +36,6 @@ struct task_runner {
 	unsigned lost_starts; /* in a row, by the agent's own fault */
 	bool gate_open;
 	bool killed;                /* it must not run any more */
-	bool lease_ended;           /* its executor stopped it */
 	struct plugin_task *plugin; /* volume/plugin_task.c; NULL: not a CSI plugin */
 };
 
