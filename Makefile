@@ -35,7 +35,7 @@ LIBS_mount-helper := -lcap -lprotobuf-c
 LIBS_executor     := -lcap
 LIBS_csi-helper   := -lcap -lprotobuf-c -lgrpc_unsecure -lgpr
 LIBS_heartbeat    := -lcap -lprotobuf-c
-LIBS_supervisor   := -lcap -lprotobuf-c -lsystemd -lsqlite3 -ljansson -lmicrohttpd
+LIBS_supervisor   := -lcap -lprotobuf-c -lsystemd -lsqlite3 -ljansson -lmicrohttpd -lm
 LIBS_cli          := -ljansson -lsmartcols
 LIBS_csi-local    := -lcap -lprotobuf-c -lgrpc_unsecure -lgpr
 
@@ -95,10 +95,12 @@ LIBS_TREE := $(BUILD)/libmodel.a $(BUILD)/libcommon.a $(BUILD)/libproto.a
 
 # --- binaries: one per process directory ---
 binary = $(if $(filter cli,$(1)),$(BUILD)/drover,$(BUILD)/drover-$(1))
+# The executor is static: one file to map, no loader, fewer pages of its own.
+ldflags = $(if $(SAN),$(LDFLAGS),$(if $(filter executor,$(1)),$(filter-out -pie,$(LDFLAGS)) -static-pie,$(LDFLAGS)))
 define process
 $(call binary,$(1)): $(call objs,$(call tree,$(1))) $(LIBS_TREE)
 	@$(if $(V),,echo "  LINK  $$@")
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(if $(filter executor,$(1)),$(if $(SAN),,-static-pie)) -o $$@ $(call objs,$(call tree,$(1))) \
+	$(Q)$(CC) $(CFLAGS) $(call ldflags,$(1)) -o $$@ $(call objs,$(call tree,$(1))) \
 	    -Wl,--start-group $(LIBS_TREE) -Wl,--end-group $(LIBS_$(1))
 # Everything of the process but its main, for tests.
 $(BUILD)/lib$(1).a: $(call objs,$(filter-out %_main.c,$(call tree,$(1))))
