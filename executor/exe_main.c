@@ -8,16 +8,6 @@
 
 static struct exe executor;
 
-int
-exe_failed(struct exe *x, enum exe_step step, int error, uint32_t detail)
-{
-	x->record.state = EXE_FAILED;
-	x->record.step = step;
-	x->record.error = error;
-	x->record.detail = detail;
-	return -error;
-}
-
 /* The order is the contract of DESIGN 6: pipes before the drop, namespaces before the task, the
  * record before the drop. */
 static int

@@ -14,6 +14,16 @@
 #include "executor/exe.h"
 
 int
+exe_failed(struct exe *x, enum exe_step step, int error, uint32_t detail)
+{
+	x->record.state = EXE_FAILED;
+	x->record.step = step;
+	x->record.error = error;
+	x->record.detail = detail;
+	return -error;
+}
+
+int
 exe_record_write(struct exe *x)
 {
 	x->record.sum = exe_record_sum(&x->record);
