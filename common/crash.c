@@ -43,12 +43,18 @@ crash_env(void)
 void
 crash_hit(enum crash_point point)
 {
-	uint32_t armed = point;
+	uint32_t armed;
 
 	if (!page)
 		return;
 	atomic_fetch_add(&page[1 + point], 1);
-	if (atomic_compare_exchange_strong(&page[0], &armed, 0))
+	do {
+		armed = atomic_load(&page[0]);
+		if ((armed & 0xffff) != point)
+			return;
+	} while (
+	    !atomic_compare_exchange_weak(&page[0], &armed, armed >> 16 ? armed - 0x10000 : 0));
+	if (armed >> 16 == 0)
 		_exit(137);
 }
 

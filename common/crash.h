@@ -2,9 +2,10 @@
 /*
  * crash.h: named places where a test kills the process. Only a build with DROVER_CRASH_POINTS has
  * them; in any other build CRASH_POINT() is nothing. The page is a file of uint32_t that the test
- * made: [0] the point that is armed (0 none; a hit disarms it), [1 + n] how often point n was
- * passed. Its path comes by the environment variable DROVER_CRASH_PAGE, which only such a build
- * hands on. Points stand in crash_points.def. Runs in: every process.
+ * made: [0] the point that is armed (0 none; a hit disarms it), and in its upper half how many
+ * passes are let go first; [1 + n] how often point n was passed. Its path comes by the environment
+ * variable DROVER_CRASH_PAGE, which only such a build hands on. Points stand in crash_points.def.
+ * Runs in: every process.
  */
 #ifndef DROVER_COMMON_CRASH_H
 #define DROVER_COMMON_CRASH_H

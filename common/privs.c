@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/crash.h"
 
 #define SECBITS_LOCKED                                                                             \
 	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED)
@@ -155,6 +156,7 @@ privs_drop(const struct privs *p, struct err *e)
 		return err_set(e, -errno, "drop privileges: set %zu groups", p->n_groups);
 	if (setresgid(p->gid, p->gid, p->gid) < 0)
 		return err_set(e, -errno, "drop privileges: become gid %u", p->gid);
+	CRASH_POINT(DROP_AFTER_GROUPS);
 	if (p->bounding != PRIVS_KEEP_BOUNDING && (r = drop_bounding(p->bounding)) < 0)
 		return err_set(e, r, "drop privileges: shrink the bounding set");
 	if (p->lock_securebits && prctl(PR_SET_SECUREBITS, SECBITS_LOCKED, 0, 0, 0) < 0)
@@ -166,6 +168,7 @@ privs_drop(const struct privs *p, struct err *e)
 		return err_set(e, -errno, "drop privileges: become uid %u", p->uid);
 	if (p->uid != 0 && prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) < 0)
 		return err_set(e, -errno, "drop privileges: end keepcaps");
+	CRASH_POINT(DROP_AFTER_UID);
 	if (p->inheritable & ~p->caps) {
 		uint64_t now = (p->caps | need) & permitted;
 
@@ -183,11 +186,13 @@ privs_drop(const struct privs *p, struct err *e)
 		return err_set(e, -errno, "drop privileges: no_new_privs");
 	if (!p->keep_dumpable && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(e, -errno, "drop privileges: dumpable");
+	CRASH_POINT(DROP_AFTER_CAPS);
 	r = prove(p, e);
 	if (r < 0)
 		return r;
 	if (p->filter && syscall(SYS_seccomp, 1U /* SECCOMP_SET_MODE_FILTER */, 0U, p->filter) < 0)
 		return err_set(e, -errno, "drop privileges: load the system call filter");
+	CRASH_POINT(DROP_AFTER_FILTER);
 	return 0;
 }
 

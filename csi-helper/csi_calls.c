@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "common/cleanup.h"
+#include "common/crash.h"
 #include "common/utf8.h"
 #include "csi-helper/csi.h"
 #include "csi-helper/csi_answer.h"
@@ -200,6 +201,7 @@ csi_on_call(
 	if (!ch)
 		return err_say(
 		    e, -ENOENT, "channel %llu is not open", (unsigned long long)req->channel);
+	CRASH_POINT(CSI_BEFORE_CALL);
 	r = start_call(
 	    p, ch, req->call_case, *embedded(p->msg, req->call_case, NULL), req->timeout_ms, e);
 	return r < 0 ? r : PROC_LATER;
@@ -321,6 +323,10 @@ csi_calls_finish(struct err *e)
 		for (size_t i = 0; i < ELEMENTSOF(calls); i++)
 			if (calls[i] == call)
 				calls[i] = NULL;
+		if (call->type == CSI_PLUGIN_OPEN_REQ)
+			CRASH_POINT(CSI_AFTER_OPEN);
+		else
+			CRASH_POINT(CSI_AFTER_CALL);
 		r = call->type == CSI_PLUGIN_OPEN_REQ ? answer_open(call, e) : answer_call(call, e);
 		csi_call_free(call);
 	}

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/crash.h"
 #include "common/lease.h"
 #include "common/proc.h"
 #include "heartbeat/hb_filter.h"
@@ -71,7 +72,9 @@ on_beat(struct hb *h, const HbBeatRep *rep)
 
 	if (rep->cycle != h->cycle || h->sent_ns == 0)
 		return;
+	CRASH_POINT(HB_BEFORE_BEAT);
 	r = lease_write_ok(FD_SPECIAL, h->sent_ns);
+	CRASH_POINT(HB_AFTER_BEAT);
 	h->sent_ns = 0;
 	if (r < 0)
 		log_error("write the lease: %s", strerrordesc_np(-r));

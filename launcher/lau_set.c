@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/crash.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/proc.h"
@@ -27,7 +28,7 @@
 
 #define RESPAWN_FIRST_MS  100 /* after the one that is at once */
 #define RESPAWN_MAX_MS    10000
-#define RESPAWN_RESET_MS  10000 /* who ran that long begins at once again */
+#define RESPAWN_RESET_MS  1000 /* who ran that long begins at once again */
 #define HELPER_END_MS     1000
 #define SUPERVISOR_END_MS 5000
 #define DRAIN_TRIES       3
@@ -106,6 +107,7 @@ start_helper(struct launcher *l, enum ipc_peer who)
 		note_end(c);
 		return;
 	}
+	CRASH_POINT(LAU_AFTER_START);
 	close_end(&c->kept);
 	log_debug("%s started, pid %d", lau_child_name(who), (int)c->pid);
 }
@@ -208,7 +210,12 @@ on_child_end(struct launcher *l, enum ipc_peer who, int status)
 		log_warn("%s (pid %d) ended with exit code %d", lau_child_name(who), (int)c->pid,
 		    WEXITSTATUS(status));
 	c->pid = 0;
-	note_end(c);
+	CRASH_POINT(LAU_AFTER_REAP);
+	/* Who ended because the supervisor did has done nothing wrong. */
+	if (expected)
+		c->not_before_ms = 0;
+	else
+		note_end(c);
 	if (who == IPC_SUPERVISOR)
 		on_supervisor_end(l, status);
 	else

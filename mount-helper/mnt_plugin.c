@@ -196,5 +196,6 @@ mnt_on_plugin_dir_remove(
 	if (req->plugin[0] != '\0' && ((r = mnt_plugin_check(req->kind, req->plugin, e)) < 0 ||
 					  (r = remove_root(m, req->kind, req->plugin, e)) < 0))
 		return r;
+	CRASH_POINT(MNT_AFTER_PLUGIN_REMOVE);
 	return mnt_trash_put(m, MNT_ROOT__MNT_ROOT_CSI_SOCK, sock, alloc, e);
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/crash.h"
 #include "common/fd.h"
 #include "common/path.h"
 #include "mount-helper/mnt.h"
@@ -123,6 +124,7 @@ mnt_on_volume_dir_make(
 	if (r < 0 && r != -ENOENT)
 		return err_set(e, r, "look at %s of volume %s", v.leaf, v.volume);
 	((MntVolumeDirMakeRep *)(void *)rep)->is_mount = r == 1;
+	CRASH_POINT(MNT_AFTER_VOLUME_DIR);
 	return 0;
 }
 
@@ -168,6 +170,7 @@ on_proved(struct mnt *m, const struct mnt_job *j, struct mnt_result *res)
 	proof.fs_id = res->proof.fs_id;
 	proof.fs_flags = res->proof.fs_flags;
 	rep.proof = &proof;
+	CRASH_POINT(MNT_AFTER_PROOF);
 	(void)proc_answer(&mnt_spec, j->type, j->serial, 0, &rep.base, -1, &res->e, &res->e);
 }
 
@@ -237,6 +240,7 @@ remove_volume(int root_fd, const void *arg, struct mnt_result *ret, struct err *
 		if (parent < 0 || unlinkat(parent, v->names[n - 1], AT_REMOVEDIR) < 0)
 			break; /* another usage or volume is in it */
 	}
+	CRASH_POINT(MNT_AFTER_VOLUME_REMOVE);
 	return 0;
 }
 

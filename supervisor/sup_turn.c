@@ -191,6 +191,8 @@ run_deferred(struct sup *sup)
 			t->sends_end = &t->sends;
 		d->queued = false;
 		d->run(sup, d);
+		if (t->sends)
+			CRASH_POINT(SUP_BETWEEN_SENDS);
 	}
 }
 
