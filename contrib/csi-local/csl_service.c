@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/cleanup.h"
 #include "common/log.h"
@@ -121,10 +122,20 @@ answer(struct csl_call *call, const struct method *m, int status, const Protobuf
 	csl_call_answer(call, GRPC_STATUS_OK, NULL, data, len);
 }
 
+static int64_t
+now_us(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
 void
 csl_service_handle(
     void *arg, struct csl_call *call, const char *method, const uint8_t *data, size_t len)
 {
+	int64_t began = now_us();
 	const struct method *m = find_method(method);
 	struct csl_result result = { 0 };
 	ProtobufCMessage *req;
@@ -147,6 +158,8 @@ csl_service_handle(
 	}
 	m->response->message_init(&rep.base);
 	status = m->fn(arg, req, &rep, &result);
+	if (strstr(method, "/csi.v1.Identity/") != method)
+		log_info("%s took %lld us", method, (long long)(now_us() - began));
 	answer(call, m, status, &rep.base, result.message);
 	free(result.scratch);
 	protobuf_c_message_free_unpacked(req, NULL);
