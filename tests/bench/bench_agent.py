@@ -53,13 +53,14 @@ def row(what, value, unit, budget="", ok=None):
 # --- where ---
 
 @contextlib.contextmanager
-def fresh_directory():
-    """A directory on an ext4 of its own, or a plain one if this machine mounts no image."""
+def fresh_directory(kind=os.environ.get("BENCH_FS", "ext4")):
+    """A directory on a file system of its own, or a plain one if this machine mounts no image."""
     base = case.directory()
     image = base + ".img"
+    make = "mkfs.ext4 -q -F %s && mount -o loop %s %s" % (image, image, base)
     with open(image, "wb") as f:
         f.truncate(6 << 30)
-    made = subprocess.run("mkfs.ext4 -q -F %s && mount -o loop %s %s" % (image, image, base), shell=True, check=False,
+    made = subprocess.run("mount -t tmpfs none " + base if kind == "tmpfs" else make, shell=True, check=False,
                           stderr=subprocess.DEVNULL).returncode == 0
     os.chmod(base, 0o755)
     try:
@@ -161,8 +162,6 @@ def job(name, driver, count, stay=True, **group):
     command = (PROGRAMS if driver == "raw_exec" else "/bench") + "/bench_task"
     made = api.job(name, command, ["stay"] if stay else [], count, driver, group)
     made["Job"]["TaskGroups"][0]["Tasks"][0]["Resources"] = {"CPU": 100, "MemoryMB": 64}
-    if not stay:
-        made["Job"]["Type"] = "batch"
     return made
 
 
@@ -338,14 +337,14 @@ def bench_begin():
 
 
 def bench_existing():
-    """What a start, a list and a restart cost beside many allocs that have ended."""
-    with fresh_directory() as base, Bench(base) as node:
+    """What a start, a list and a stop cost beside many allocs that have ended; on tmpfs, see above."""
+    with fresh_directory("tmpfs") as base, Bench(base) as node:
         count = min(N, 300)
         costs = []
         for existing, name in ((100, "few"), (EXISTING, "many")):
             node.register(job("old-" + name, "raw_exec", existing - sum(c[0] for c in costs), stay=False))
-            poll(lambda n=name, e=existing: node.counts("old-" + n)["Complete"] >= e - sum(c[0] for c in costs), 600,
-                 "%d allocs that have ended" % existing)
+            poll(lambda n=name, e=existing: sum(node.counts("old-" + n)[k] for k in ("Complete", "Failed")) >=
+                 e - sum(c[0] for c in costs) and node.records() == 0, 600, "%d allocs that have ended" % existing)
             _, cpu = start(node, "new-" + name, "raw_exec", count)
             began = time.monotonic()
             listed = len(node.ask("/v1/allocations"))
@@ -359,8 +358,36 @@ def bench_existing():
                 grew <= 1.5)
 
 
-def bench_csi():
-    pass
+def setup_us(node, name, made):
+    """Runs a job once: microseconds from the alloc's arrival to the end of its hooks, which is when its task is prepared."""
+    node.register(made)
+    alloc, = node.wait_running(name)
+    times = {e["Type"]: e["Time"] for e in alloc["TaskStates"]["t"]["Events"]}
+    node.purge(name)
+    return (times["Task Setup"] - times["Received"]) / 1000
+
+
+def bench_csi(tries=30):
+    with fresh_directory() as base, Bench(base) as node:
+        node.register(api.job("plugin", binary("csi-local"), ["-root", base + "/store"], CSIPluginConfig={
+            "ID": "local", "Type": "monolith", "MountDir": "/csi"}))
+        plugin, = node.wait_running("plugin")
+        case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "a healthy plugin")
+        mode = {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}
+        node.do("PUT", "/v1/volume/csi/v/create", {"Volumes": [{"ID": "v", "Name": "v", "PluginID": "local", "RequestedCapabilities":
+                                                                [mode]}]})
+        used = {"Volumes": {"v": {"Name": "v", "Type": "csi", "Source": "v", **mode}}}
+        plain, mounted = [], []
+        for _ in range(tries):
+            plain.append(setup_us(node, "plain", job("plain", "exec", 1)))
+            mounted.append(setup_us(node, "mounted", job("mounted", "exec", 1, **used)))
+        whole = sum(pss_mb(p) for n, p in node.processes().items() if n != "executor") + pss_mb(node.pid)
+        row("PSS of all agent processes, idle, with one CSI plugin", "%.1f" % whole, "MB", "<= 18", whole <= 18)
+        said = node.logs(plugin, kind="stderr").decode()
+    own = sum(statistics.median(int(t) for t in re.findall(call + r" took (\d+) us", said)) for call in
+              ("NodeStageVolume", "NodePublishVolume"))
+    share = (statistics.median(mounted) - statistics.median(plain) - own) / 1000
+    row("our share of a CSI stage and publish (plugin: %.2f ms)" % (own / 1000), "%.2f" % share, "ms", "<= 2", share <= 2)
 
 
 PARTS = {"begin": bench_begin, "rates": bench_rates, "running": bench_running, "lease": bench_lease,
