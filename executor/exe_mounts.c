@@ -313,6 +313,18 @@ template_suffices(struct exe *x)
 	return true;
 }
 
+/* What gets a mount of the task's own: nothing of the template's is wanted below that. */
+static bool
+is_own(const char *name)
+{
+	static const char *const names[] = { "alloc", "local", "proc", "secrets", "tmp" };
+
+	for (size_t i = 0; i < ELEMENTSOF(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
 /* The root of the template, entry by entry, in a new one that can have more of them. It hangs at
  * /tmp while it is made. */
 static int
@@ -327,7 +339,7 @@ copy_root(int root)
 		char link[PATH_MAX];
 		ssize_t n;
 
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+		if (entry->d_name[0] == '.') /* the masks are in place already */
 			continue;
 		n = readlinkat(dirfd(d), entry->d_name, link, sizeof link - 1);
 		if (n >= 0) {
@@ -337,6 +349,10 @@ copy_root(int root)
 		}
 		if (entry->d_type != DT_DIR)
 			continue;
+		if (is_own(entry->d_name)) {
+			r = mkdirat(root, entry->d_name, 0755) < 0 ? -errno : 0;
+			continue;
+		}
 		tree = open_tree(
 		    dirfd(d), entry->d_name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 		r = tree < 0 || mkdirat(root, entry->d_name, 0755) < 0
