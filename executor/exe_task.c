@@ -66,10 +66,13 @@ enter_cgroups(struct exe *x)
 static int
 clean_state(struct exe *x)
 {
+	const struct exe_user *user = &x->setup->user;
 	const sigset_t none = { 0 };
 	struct rlimit nofile;
+	long ring;
 
-	if (setsid() < 0 || syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0)
+	if (setsid() < 0 || (ring = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL)) < 0 ||
+	    (user->uid != 0 && syscall(SYS_keyctl, KEYCTL_CHOWN, ring, user->uid, user->gid) < 0))
 		return -errno;
 	if (x->outputs[0] >= 0 && (dup2(x->outputs[0], 1) < 0 || dup2(x->outputs[1], 2) < 0))
 		return -errno;
