@@ -127,6 +127,12 @@ check_caps(
 		return refuse_caps(req->cap_add & ~allowed, e);
 	setup->bounding = ((default_bounding & allowed) & ~req->cap_drop) | req->cap_add;
 	setup->caps = ((default_ambient & allowed) & ~req->cap_drop) | req->cap_add;
+	/* In a pid namespace of its own KILL reaches its own; in the host's it would reach the
+	 * agent. */
+	if (setup->pid_host && !(req->cap_add & CAP_BIT(KILL))) {
+		setup->bounding &= ~CAP_BIT(KILL);
+		setup->caps &= ~CAP_BIT(KILL);
+	}
 	return 0;
 }
 
