@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# inside.mk: what looks at a task from inside; static, so that it runs in any root.
+
+$(BUILD)/tests/inside: tests/peers/inside.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) -static -o $@ $<
+
+TEST_PROGRAMS += $(BUILD)/tests/inside
