@@ -110,7 +110,10 @@ set_step(struct mount *m, enum mount_step step)
 	m->step = step;
 	m->state.published = step == MOUNT_PUBLISHED;
 	turn_write(m->sup, &m->row);
-	turn_durable(m->sup);
+	/* Each other step stands before a call or frees a claim. After a power cut nothing is mounted,
+	 * and PUBLISHING is undone like PUBLISHED. */
+	if (step != MOUNT_PUBLISHED)
+		turn_durable(m->sup);
 }
 
 static struct mount *
@@ -565,6 +568,16 @@ mount_make(struct sup *sup, struct sup_alloc *sa, const struct volume_request *r
 	m->rec.step = MOUNT_STAGING;
 	fill_state(m);
 	return m;
+}
+
+bool
+volume_can_mount(struct sup *sup, const struct sup_alloc *sa, const struct volume_request *request,
+    const struct csi_volume *volume)
+{
+	const struct mount *m = find(sup, sa, str(request->name));
+	struct plugin *p = plugin_find(sup, str(volume->plugin_id), CSI_PLUGIN_NODE);
+
+	return (m && m->step == MOUNT_PUBLISHED) || (p && plugin_node_info(p));
 }
 
 void
