@@ -10,6 +10,7 @@
 #include "supervisor/node/leftovers.h"
 #include "supervisor/source/source.h"
 #include "supervisor/sup_child.h"
+#include "supervisor/sup_turn.h"
 
 static void (*drain_done)(struct sup *sup);
 static char drain_why[128];
@@ -111,8 +112,8 @@ stop_some(struct sup *sup, bool plugins)
 }
 
 /* Plugins go last: without them nothing can be unmounted. */
-void
-client_look(struct sup *sup)
+static void
+look(struct sup *sup, struct deferred *d)
 {
 	void (*done)(struct sup *) = drain_done;
 
@@ -121,6 +122,16 @@ client_look(struct sup *sup)
 		return;
 	drain_done = NULL;
 	done(sup);
+}
+
+/* Once for all that changes in a turn: it walks every alloc. */
+void
+client_look(struct sup *sup)
+{
+	static struct deferred later = { .run = look };
+
+	if (drain_done)
+		turn_defer(sup, &later);
 }
 
 void
