@@ -92,7 +92,8 @@ drop_bounding(uint64_t keep)
 static int
 set_ambient(uint64_t mask)
 {
-	if (cap_reset_ambient() < 0)
+	/* Not cap_reset_ambient(), which first asks for each. */
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return -errno;
 	for (cap_value_t v = 0; v < cap_max_bits(); v++)
 		if ((mask >> v & 1) && cap_set_ambient(v, CAP_SET) < 0)
