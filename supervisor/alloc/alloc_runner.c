@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "model/task_event.h"
 #include "supervisor/sup_calls.h"
+#include "supervisor/volume/plugin_task.h"
 
 #define REMOVE_RETRY_USEC 30000000
 
@@ -251,6 +252,11 @@ step_done(struct alloc_runner *ar)
 		return;
 	ar->phase = ALLOC_DESTROYING;
 	ar->hook_busy = true;
+	/* Again: what could not go when the plugin ended (a volume was there still), or got lost.
+	 */
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		if (ar->tasks[i].plugin)
+			plugin_task_stopped(ar->tasks[i].plugin);
 	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
 	ar->call = mnt_call_alloc_dir_remove(ar->sup, &req, on_removed, ar);
 }

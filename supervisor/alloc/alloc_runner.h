@@ -48,6 +48,7 @@ struct alloc_runner {
 	uint64_t call;
 	struct sd_event_source *retry;
 	unsigned csi_at;             /* hook_csi.c: the volume it is at */
+	unsigned csi_looks;          /* hook_csi.c: how often it has looked for the plugin */
 	char csi_text[ERR_MSG_SIZE]; /* hook_csi.c: the first failure of postrun */
 	unsigned n_tasks;
 	struct task_runner tasks[]; /* in the group's order */

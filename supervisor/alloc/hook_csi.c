@@ -5,9 +5,14 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <systemd/sd-event.h>
 
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/volume/volumes.h"
+
+#define PLUGIN_LOOK_USEC 100000
+#define PLUGIN_LOOKS_MAX 600 /* a minute: twice the time in which a plugin has to become healthy   \
+			      */
 
 /* Steps to the next request of type csi, from ar->csi_at on. */
 static const struct volume_request *
@@ -38,6 +43,31 @@ on_mounted(struct sup *sup, void *arg, int r, const struct err *e)
 	mount_next(ar);
 }
 
+static int
+on_look_again(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct alloc_runner *ar = userdata;
+
+	ar->retry = sd_event_source_disable_unref(ar->retry);
+	if (ar->stopping)
+		alloc_hook_done(ar, 0, NULL);
+	else
+		mount_next(ar);
+	return 0;
+}
+
+/* After a restart of the agent the plugin may be looked at later than its volumes' allocs. */
+static bool
+wait_for_plugin(struct alloc_runner *ar)
+{
+	if (ar->csi_looks >= PLUGIN_LOOKS_MAX ||
+	    sd_event_add_time_relative(ar->sup->event, &ar->retry, CLOCK_MONOTONIC,
+		PLUGIN_LOOK_USEC, 0, on_look_again, ar) < 0)
+		return false;
+	ar->csi_looks++;
+	return true;
+}
+
 static void
 on_claimed(struct sup *sup, void *arg, int r, const struct csi_volume *volume, const struct err *e)
 {
@@ -48,6 +78,8 @@ on_claimed(struct sup *sup, void *arg, int r, const struct csi_volume *volume, c
 		alloc_hook_done(ar, err_say(&why, r, "claiming volumes: %s", e->msg), &why);
 		return;
 	}
+	if (!volume_can_mount(sup, ar->sa, next_request(ar), volume) && wait_for_plugin(ar))
+		return;
 	volume_mount(sup, ar->sa, next_request(ar), volume, on_mounted, ar);
 }
 
@@ -67,6 +99,7 @@ static void
 begin_mounts(struct alloc_runner *ar)
 {
 	ar->csi_at = 0;
+	ar->csi_looks = 0;
 	mount_next(ar);
 }
 

@@ -553,6 +553,10 @@ task_runner_restore(struct task_runner *tr)
 
 	if (!s || s->state == TASK_STATE_DEAD) {
 		tr->phase = TASK_DEAD;
+		/* The last supervisor may have died between the commit of that and what follows it.
+		 */
+		if (tr->plugin && tr->ar->phase != ALLOC_DONE)
+			plugin_task_stopped(tr->plugin);
 		return;
 	}
 	tr->run = run_find(tr->ar->sup, &tr->ar->sa->id, tr->task->name);

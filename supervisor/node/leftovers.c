@@ -50,12 +50,36 @@ remove_alloc(struct sup *sup, const char *name)
 	return true;
 }
 
+/* A plugin's root, "node/hp", that holds no volume: mount-helper refuses to remove another. */
+static bool
+remove_plugin_root(struct sup *sup, const char *name)
+{
+	MntPluginDirRemoveReq req = MNT_PLUGIN_DIR_REMOVE_REQ__INIT;
+	struct id nobody = { 0 };
+
+	for (int kind = CSI_PLUGIN_CONTROLLER; kind <= CSI_PLUGIN_MONOLITH; kind++) {
+		const char *word = csi_plugin_kind_names[kind];
+		size_t len = strlen(word);
+
+		if (strncmp(name, word, len) != 0 || name[len] != '/' ||
+		    strchr(name + len + 1, '/'))
+			continue;
+		req.alloc = (ProtobufCBinaryData){ .data = nobody.b, .len = ID_BYTES };
+		req.kind = (PluginKind)kind;
+		req.plugin = (char *)(uintptr_t)(name + len + 1);
+		(void)mnt_call_plugin_dir_remove(sup, &req, on_removed, NULL);
+		return true;
+	}
+	return false;
+}
+
 /* leaks.c names the kinds. Removing is idempotent: an alloc may be listed once per root. */
 static void
 remove_one(struct sup *sup, const char *kind, const char *name, const char *detail)
 {
 	static const char *const of_allocs[] = { "alloc-dir", "secrets", "logs", "csi-socket" };
-	bool removed = strcmp(kind, "run") == 0 && reap_run(sup, name);
+	bool removed = (strcmp(kind, "run") == 0 && reap_run(sup, name)) ||
+		       (strcmp(kind, "csi-dir") == 0 && remove_plugin_root(sup, name));
 
 	for (size_t i = 0; i < ELEMENTSOF(of_allocs); i++)
 		if (strcmp(kind, of_allocs[i]) == 0)

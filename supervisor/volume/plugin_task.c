@@ -548,6 +548,24 @@ on_dirs_removed(
 	client_look(sup);
 }
 
+/* Is another alloc's task to be this plugin? By what is in the rows: its runner may be made later.
+ */
+static bool
+root_is_wanted(const struct plugin_task *pt)
+{
+	alloc_foreach(sup_of(pt), sa)
+	{
+		for (size_t i = 0; i < sa->group->tasks.n; i++) {
+			const struct csi_plugin_block *other = sa->group->tasks.v[i].csi_plugin;
+
+			if (other && sa != pt->tr->ar->sa && !alloc_client_terminal(&sa->a) &&
+			    str_eq(other->id, block(pt)->id) && other->type == block(pt)->type)
+				return true;
+		}
+	}
+	return false;
+}
+
 void
 plugin_task_stopped(struct plugin_task *pt)
 {
@@ -561,7 +579,7 @@ plugin_task_stopped(struct plugin_task *pt)
 	req.alloc = (ProtobufCBinaryData){ .data = pt->tr->ar->sa->id.b, .len = ID_BYTES };
 	req.kind = (PluginKind)block(pt)->type;
 	/* Its root goes with the last instance, when no volume is mounted there any more. */
-	if (!plugin_exists(sup_of(pt), block(pt)->id) &&
+	if (!root_is_wanted(pt) && !plugin_exists(sup_of(pt), block(pt)->id) &&
 	    !volume_plugin_has_mounts(sup_of(pt), block(pt)->id))
 		req.plugin = block(pt)->id;
 	(void)mnt_call_plugin_dir_remove(sup_of(pt), &req, on_dirs_removed, NULL);

@@ -26,6 +26,10 @@ struct volume_mount_state {
 	bool published, read_only;
 };
 
+/* Is it mounted already, or is its plugin known by now? After a restart of the agent that takes a
+ * while. */
+bool volume_can_mount(struct sup *sup, const struct sup_alloc *sa,
+    const struct volume_request *request, const struct csi_volume *volume);
 /*
  * Stage (where the plugin needs it), publish, prove. Idempotent: what is mounted and proven is
  * used. The callback may come within the call. One at a time per alloc and request.
