@@ -25,6 +25,7 @@ const char *crash_point_name(enum crash_point point);
 /* "DROVER_CRASH_PAGE=…" for the environment of a child, or NULL. */
 char *crash_env(void);
 #define CRASH_POINT(name) crash_hit(CRASH_##name)
+#define CRASH_BUILD       1
 #else
 static inline void
 crash_init(void)
@@ -36,6 +37,7 @@ crash_env(void)
 	return 0;
 }
 #define CRASH_POINT(name) ((void)0)
+#define CRASH_BUILD       0
 #endif
 
 #endif

@@ -26,9 +26,9 @@
 #include "common/sd.h"
 #include "launcher/launcher.h"
 
-#define RESPAWN_FIRST_MS  100 /* after the one that is at once */
-#define RESPAWN_MAX_MS    10000
-#define RESPAWN_RESET_MS  1000 /* who ran that long begins at once again */
+#define RESPAWN_FIRST_MS  100                         /* after the one that is at once */
+#define RESPAWN_MAX_MS    (CRASH_BUILD ? 100 : 10000) /* who is killed on purpose does not loop */
+#define RESPAWN_RESET_MS  1000                        /* who ran that long begins at once again */
 #define HELPER_END_MS     1000
 #define SUPERVISOR_END_MS 5000
 #define DRAIN_TRIES       3
