@@ -5,6 +5,7 @@
     crash.conflicts(node)                    # [] unless a task ever ran twice at a time
     crash.wait_nothing_left(node)
 """
+import http.client
 import json
 import mmap
 import os
@@ -12,6 +13,7 @@ import re
 import shutil
 import sqlite3
 import struct
+import time
 
 from . import ROOT, api, case, exe
 
@@ -38,8 +40,9 @@ class Page:
             self.map = mmap.mmap(f.fileno(), 4096)
         self.env = {"DROVER_CRASH_PAGE": self.path}
 
-    def arm(self, point):
-        self.map[0:4] = struct.pack("<I", POINTS.index(point) + 1)
+    def arm(self, point, skip=0):
+        """The process that passes it dies, after `skip` passes that are let go."""
+        self.map[0:4] = struct.pack("<I", POINTS.index(point) + 1 | skip << 16)
 
     def disarm(self):
         self.map[0:4] = struct.pack("<I", 0)
@@ -52,9 +55,39 @@ class Page:
         return struct.unpack("<I", self.map[at:at + 4])[0]
 
 
-def job(name, count=1, driver="raw_exec", then="exec sleep 1000", **more):
+class Node(api.Node):
+    """An agent that anybody may be killed of at any time: requests are repeated, and a launcher that died is started."""
+
+    def revive(self):
+        if self.process.poll() is not None:
+            self.start()
+
+    def request(self, method, path, body=None, timeout=20, patience=30):
+        end = time.monotonic() + patience
+        while True:
+            self.revive()
+            try:
+                answer = super().request(method, path, body, timeout)
+                if answer.status < 500:
+                    return answer
+                why = answer.text
+            except (OSError, http.client.HTTPException) as e:
+                why = repr(e)
+            if time.monotonic() > end:
+                raise AssertionError("%s %s: %s" % (method, path, why))
+            time.sleep(0.01)
+
+    def purge(self, name, seconds=30):
+        """The answer to a purge may have been lost with the supervisor: it is gone is what counts."""
+        answer = self.request("DELETE", "/v1/job/%s?purge=true" % name)
+        case.equal(answer.status in (200, 404), True, answer.text)
+        case.until(lambda: not [a for a in self.ask("/v1/allocations") if a["JobID"] == name], seconds,
+                   "allocations of %s to be gone" % name)
+
+
+def job(name, count=1, driver="raw_exec", then="exec sleep 1000", group=None, **more):
     """A service whose tasks say when they run twice at a time."""
-    return api.job(name, "/bin/sh", ["-c", LOCKED + then], count, driver, group={"RestartPolicy": RESTART}, **more)
+    return api.job(name, "/bin/sh", ["-c", LOCKED + then], count, driver, {"RestartPolicy": RESTART, **(group or {})}, **more)
 
 
 def alloc_data(node, alloc_id, name):
