@@ -23,7 +23,7 @@
 #define RUNTIME_DIR    "/run/drover"
 #define TASKS_UNIT     "/drover.slice/drover-tasks.service"
 #define LEASE_SIZE     4096
-#define REMOVE_WAIT_MS 10000
+#define REMOVE_WAIT_MS 3000 /* what a file system holds does not end, and nobody waits for it */
 
 /* The lock keeps agents with different data directories from sharing a runtime directory. */
 static int
