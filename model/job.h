@@ -132,6 +132,9 @@ int job_complete(struct job *job);
  */
 void job_validate(const struct job *job, struct problems *p);
 void job_validate_local(const struct job *job, struct problems *p);
+/* What of a job, as its author wrote it (not completed), the local source keeps but does not use.
+ */
+void job_warn_local(const struct job *job, struct problems *p);
 
 const struct task_group *job_group(const struct job *job, const char *name);
 const struct task *group_task(const struct task_group *group, const char *name);

@@ -14,6 +14,9 @@
 #define PRIORITY_MAX 32767
 #define DISK_MIN_MB  10
 #define CONTEXT_SIZE 160
+/* Of one job: more than a node can run, and few enough to be remembered as pending. */
+#define LOCAL_ALLOCS_MAX 10000
+#define LOCAL_LOGS_MAX   1000 /* what exec-helper takes */
 
 /* Sentences from here on start with `kind "name": `. The caller restores p->place from here->up. */
 static void
@@ -282,6 +285,8 @@ static const struct block task_blocks[] = {
 	{ "dispatch_payload", offsetof(struct task, dispatch_payload) },
 	{ "schedule", offsetof(struct task, schedule) },
 	{ "secret", offsetof(struct task, secrets) },
+	{ "action", offsetof(struct task, actions) },
+	{ "scaling", offsetof(struct task, scaling_policies) },
 };
 
 static void
@@ -313,11 +318,30 @@ validate_local_network(const struct network_resource *n, struct problems *p)
 }
 
 static void
+validate_local_mount(const struct volume_mount *m, struct problems *p)
+{
+	if (m->propagation_mode > PROPAGATION_PRIVATE)
+		refuse_block(p, "volume_mount with propagation_mode");
+	if (*str(m->selinux_label))
+		refuse_block(p, "volume_mount with selinux_label");
+}
+
+static void
 validate_local_task(const struct task *task, struct problems *p)
 {
 	size_t i;
 
 	refuse_blocks(task, task_blocks, ELEMENTSOF(task_blocks), p);
+	if (task->lifecycle)
+		refuse_block(p, "lifecycle");
+	if (task->shutdown_delay > 0)
+		refuse_block(p, "shutdown_delay");
+	if (*str(task->kind))
+		refuse_block(p, "kind");
+	if (task->log_config && task->log_config->max_files > LOCAL_LOGS_MAX)
+		(void)model_problem(p, "logs: max_files may not be above %d", LOCAL_LOGS_MAX);
+	for (i = 0; i < task->volume_mounts.n; i++)
+		validate_local_mount(&task->volume_mounts.v[i], p);
 	if (!task->resources)
 		return;
 	for (i = 0; i < task->resources->networks.n; i++)
@@ -328,6 +352,18 @@ validate_local_task(const struct task *task, struct problems *p)
 		refuse_block(p, "numa");
 	if (task->resources->cores > 0)
 		refuse_block(p, "resources with cores");
+	if (task->resources->secrets_mb > 0)
+		refuse_block(p, "resources with secrets");
+}
+
+/* Whose effect somebody would miss. What an update does without them is in the README. */
+static void
+validate_local_update(const struct update_strategy *u, struct problems *p)
+{
+	if (u->canary > 0)
+		refuse_block(p, "update with canary");
+	if (u->auto_revert == OPT_TRUE)
+		refuse_block(p, "update with auto_revert");
 }
 
 static void
@@ -340,6 +376,16 @@ validate_local_group(const struct task_group *group, struct problems *p)
 	refuse_blocks(group, group_blocks, ELEMENTSOF(group_blocks), p);
 	if (group->max_run_duration > 0)
 		refuse_block(p, "max_run_duration");
+	if (group->shutdown_delay > 0)
+		refuse_block(p, "shutdown_delay");
+	if (group->ephemeral_disk && group->ephemeral_disk->sticky == OPT_TRUE)
+		refuse_block(p, "ephemeral_disk with sticky");
+	if (group->ephemeral_disk && group->ephemeral_disk->migrate == OPT_TRUE)
+		refuse_block(p, "ephemeral_disk with migrate");
+	if (group->prevent_reschedule_on_lost == OPT_TRUE)
+		refuse_block(p, "prevent_reschedule_on_lost");
+	if (group->update)
+		validate_local_update(group->update, p);
 	for (i = 0; i < group->networks.n; i++)
 		validate_local_network(&group->networks.v[i], p);
 	for (i = 0; i < group->volumes.n; i++)
@@ -350,6 +396,25 @@ validate_local_group(const struct task_group *group, struct problems *p)
 		validate_local_task(&group->tasks.v[i], p);
 		p->place = here.up;
 	}
+}
+
+/* An alloc is a struct and a row each, made in one turn: a count without end would be the end of
+ * the supervisor. */
+static void
+validate_local_counts(const struct job *job, struct problems *p)
+{
+	int64_t left = LOCAL_ALLOCS_MAX;
+	size_t i;
+
+	for (i = 0; i < job->task_groups.n && left >= 0; i++) {
+		int64_t count = job->task_groups.v[i].count;
+
+		if (count > 0)
+			left = count > left ? -1 : left - count;
+	}
+	if (left < 0)
+		(void)model_problem(
+		    p, "the counts of its groups may not be above %d in all", LOCAL_ALLOCS_MAX);
 }
 
 void
@@ -363,11 +428,54 @@ job_validate_local(const struct job *job, struct problems *p)
 		(void)model_problem(p, "jobs of type %s are not supported yet by the local source",
 		    job_kind_names[job->type]);
 	refuse_blocks(job, job_blocks, ELEMENTSOF(job_blocks), p);
+	validate_local_counts(job, p);
+	if (job->all_at_once == OPT_TRUE)
+		refuse_block(p, "all_at_once");
 	if (*str(job->payload) || job->dispatched)
 		refuse_block(p, "dispatch");
 	for (i = 0; i < job->task_groups.n; i++) {
 		enter(p, &here, context, "group", job->task_groups.v[i].name);
 		validate_local_group(&job->task_groups.v[i], p);
+		p->place = here.up;
+	}
+}
+
+static void
+warn_group(const struct task_group *group, struct problems *p)
+{
+	const struct disconnect_strategy *d = group->disconnect;
+
+	if (group->reschedule_policy)
+		(void)model_problem(
+		    p, "reschedule has no effect yet: an allocation that failed stays failed");
+	if (group->update)
+		(void)model_problem(p,
+		    "update has no effect yet: all allocations that change are replaced at once");
+	if (group->migrate)
+		(void)model_problem(p, "migrate has no effect: there is one node");
+	if (group->max_client_disconnect > 0 || (d && d->lost_after > 0))
+		(void)model_problem(
+		    p, "max_client_disconnect has no effect: the source is on the node itself");
+	if (!says_nothing(group->scaling))
+		(void)model_problem(p, "scaling has no effect yet: only count has");
+}
+
+void
+job_warn_local(const struct job *job, struct problems *p)
+{
+	char context[CONTEXT_SIZE];
+	struct place here;
+	size_t i;
+
+	if (job->reschedule_policy)
+		(void)model_problem(
+		    p, "reschedule has no effect yet: an allocation that failed stays failed");
+	if (job->update)
+		(void)model_problem(p,
+		    "update has no effect yet: all allocations that change are replaced at once");
+	for (i = 0; i < job->task_groups.n; i++) {
+		enter(p, &here, context, "group", job->task_groups.v[i].name);
+		warn_group(&job->task_groups.v[i], p);
 		p->place = here.up;
 	}
 }

@@ -56,14 +56,14 @@ get_eval_allocs(struct sup *sup, struct api_req *req)
 }
 
 void
-local_api_reply_eval(
-    struct sup *sup, struct api_req *req, const struct local_eval *ev, uint64_t job_index)
+local_api_reply_eval(struct sup *sup, struct api_req *req, const struct local_eval *ev,
+    uint64_t job_index, const char *warnings)
 {
 	api_reply_json(
 	    req, json_pack("{s:s, s:I, s:I, s:I, s:s, s:i, s:b}", "EvalID", ev->ev.id,
 		     "EvalCreateIndex", (json_int_t)ev->ev.create_index, "JobModifyIndex",
 		     (json_int_t)job_index, "Index", (json_int_t)local_of_sup(sup)->index,
-		     "Warnings", "", "LastContact", 0, "KnownLeader", 1));
+		     "Warnings", warnings, "LastContact", 0, "KnownLeader", 1));
 }
 
 /* Answers as soon as the wish is durable (row G31); the evaluation ends when the replacement has
@@ -90,7 +90,7 @@ stop_alloc(struct sup *sup, struct api_req *req)
 	}
 	local_alloc_stop(l, la, "alloc was stopped by an operator");
 	local_reconcile_slot(l, la->slot, ev);
-	local_api_reply_eval(sup, req, ev, local_job_wanted(la->job)->job_modify_index);
+	local_api_reply_eval(sup, req, ev, local_job_wanted(la->job)->job_modify_index, "");
 }
 
 const struct api_route local_api_routes[] = {

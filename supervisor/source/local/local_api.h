@@ -19,8 +19,8 @@ void local_api_job_summary(struct sup *sup, struct api_req *req);
 void local_api_job_versions(struct sup *sup, struct api_req *req);
 
 /* local_api.c */
-void local_api_reply_eval(
-    struct sup *sup, struct api_req *req, const struct local_eval *ev, uint64_t job_index);
+void local_api_reply_eval(struct sup *sup, struct api_req *req, const struct local_eval *ev,
+    uint64_t job_index, const char *warnings);
 
 /* local_api_volumes.c */
 void local_api_list_volumes(struct sup *sup, struct api_req *req);

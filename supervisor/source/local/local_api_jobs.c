@@ -234,8 +234,11 @@ check_task(const struct task_group *g, const struct task *t, struct problems *p)
 		(void)model_problem(p, "group \"%s\", task \"%s\": unknown driver \"%s\"",
 		    str(g->name), str(t->name), str(t->driver));
 	else if (driver->check(t, &e) < 0)
-		(void)model_problem(
-		    p, "group \"%s\", task \"%s\": %s", str(g->name), str(t->name), e.msg);
+		(void)model_problem(p, "group \"%s\": %s", str(g->name), e.msg);
+	else if (t->volume_mounts.n > 0 && !driver->mounts)
+		(void)model_problem(p,
+		    "group \"%s\", task \"%s\": driver %s cannot mount volumes: use exec",
+		    str(g->name), str(t->name), driver->name);
 }
 
 static void
@@ -269,7 +272,8 @@ check_job(struct local *l, const struct job *job, struct err *e)
 
 		for (size_t k = 0; k < g->tasks.n; k++)
 			check_task(g, &g->tasks.v[k], &p);
-		for (size_t k = 0; k < g->volumes.n; k++)
+		/* Only for a count that is one. */
+		for (size_t k = 0; k < g->volumes.n && p.list.n == 0; k++)
 			check_volume(l, job, g, &g->volumes.v[k].value, &p);
 	}
 	r = problems_err(&p, e);
@@ -277,9 +281,10 @@ check_job(struct local *l, const struct job *job, struct err *e)
 	return r;
 }
 
-/* The body's job, completed and checked. */
+/* The body's job, completed and checked. *warn: what of it has no effect. */
 static int
-read_job(struct sup *sup, struct api_req *req, struct job *ret, struct err *e)
+read_job(
+    struct sup *sup, struct api_req *req, struct job *ret, struct problems *warn, struct err *e)
 {
 	const char *id = api_param(req, 0), *namespace = api_query(req, "namespace");
 	const json_t *body = api_body(req, e), *json = json_object_get(body, "Job");
@@ -297,6 +302,7 @@ read_job(struct sup *sup, struct api_req *req, struct job *ret, struct err *e)
 	if (id && strcmp(id, str(ret->id)) != 0)
 		return err_say(e, -EINVAL, "Job ID \"%.140s\" does not match the id in the path",
 		    str(ret->id));
+	job_warn_local(ret, warn);
 	if (job_complete(ret) < 0)
 		return err_set(e, -ENOMEM, "read the job");
 	return check_job(local_of_sup(sup), ret, e);
@@ -324,14 +330,17 @@ local_api_register_job(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
 	cleanup_done(job) struct job job;
-	struct err e = { 0 };
+	struct problems warn = { 0 };
+	struct err e = { 0 }, warnings = { 0 };
 	struct local_job *j;
 	struct local_eval *ev;
 	bool changed;
 	int r;
 
 	job_init(&job);
-	r = read_job(sup, req, &job, &e);
+	r = read_job(sup, req, &job, &warn, &e);
+	(void)problems_err(&warn, &warnings);
+	problems_done(&warn);
 	if (r >= 0)
 		r = check_index(l, req, &job, &e);
 	if (r < 0) {
@@ -346,7 +355,7 @@ local_api_register_job(struct sup *sup, struct api_req *req)
 	}
 	local_reconcile_job(l, j, ev, true);
 	local_job_trim(l, j);
-	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index);
+	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index, warnings.msg);
 }
 
 /* --- stopping --- */
@@ -402,6 +411,6 @@ local_api_delete_job(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 500, "no memory to stop the job");
 		return;
 	}
-	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index);
+	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index, "");
 	local_job_trim(l, j);
 }
