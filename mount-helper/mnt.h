@@ -63,6 +63,8 @@ struct mnt {
 	pid_t stuck[MNT_STUCK_MAX + MNT_JOBS_MAX];
 	unsigned n_stuck;
 	bool trash_full; /* something was put there since the last emptying began */
+	int mounts_fd;   /* of mountinfo, -1 until it is needed */
+	char *mounts;    /* what it said last, mnt_mounts.c */
 };
 
 extern const struct proc_spec mnt_spec;
@@ -117,6 +119,12 @@ int mnt_child_timeout(void *state);
  */
 int mnt_plugin_root_open(const struct mnt *m, PluginKind kind, const char *plugin, bool need_mount,
     int *ret_fd, struct err *e);
+
+/*
+ * mnt_mounts.c: *ret: the paths of all mounts below the data directory, relative to it, one behind
+ * the other, with an empty one at the end. Until the next call. 0 or -errno.
+ */
+int mnt_mounts_look(struct mnt *m, const char **ret, struct err *e);
 
 /* mnt_volume.c: removes per-alloc/<alloc> of all plugins, which must be empty. 0 or -errno. */
 int mnt_volume_alloc_remove(const struct mnt *m, const char *alloc, struct err *e);

@@ -219,27 +219,24 @@ mnt_on_alloc_dir_make(
  * csi/…/per-alloc/<alloc>/.
  */
 static int
-refuse_mounts(const struct mnt *m, const char *alloc, struct err *e)
+refuse_mounts(struct mnt *m, const char *alloc, struct err *e)
 {
-	cleanup_free char *text = NULL;
+	const char *path;
 	char below[4][64];
-	struct mountinfo mi;
-	int r = mountinfo_read(&text);
+	int r = mnt_mounts_look(m, &path, e);
 
 	if (r < 0)
-		return err_set(e, r, "read the mounts of this machine");
+		return r;
 	(void)snprintf(below[0], sizeof below[0], "alloc/%s", alloc);
 	(void)snprintf(below[1], sizeof below[1], "secrets/%s", alloc);
 	(void)snprintf(below[2], sizeof below[2], "csi/sock/%s", alloc);
 	(void)snprintf(below[3], sizeof below[3], "/per-alloc/%s/", alloc);
-	for (char *at = text; (r = mountinfo_next(&at, &mi)) != 0;) {
-		const char *rest = r < 0 ? NULL : mountinfo_below(mi.target, m->data_dir);
-
-		if (rest && (mountinfo_below(rest, below[0]) || mountinfo_below(rest, below[1]) ||
-				mountinfo_below(rest, below[2]) || strstr(rest, below[3])))
+	for (; *path; path += strlen(path) + 1) {
+		if (mountinfo_below(path, below[0]) || mountinfo_below(path, below[1]) ||
+		    mountinfo_below(path, below[2]) || strstr(path, below[3]))
 			return err_say(e, -EBUSY,
-			    "alloc %s cannot be removed: %.256s is still mounted", alloc,
-			    mi.target);
+			    "alloc %s cannot be removed: %s/%.256s is still mounted", alloc,
+			    m->data_dir, path);
 	}
 	return 0;
 }

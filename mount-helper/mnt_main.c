@@ -7,7 +7,7 @@
 #include "common/privs.h"
 #include "mount-helper/mnt_filter.h"
 
-static struct mnt mnt;
+static struct mnt mnt = { .mounts_fd = -1 };
 
 static const struct proc_handle handlers[] = {
 	{ MNT_ALLOC_DIR_MAKE_REQ, 10000, mnt_on_alloc_dir_make },
