@@ -186,6 +186,10 @@ open_trees(struct cgroup *c, const char *parent, bool make, struct err *e)
 		if (dir < 0)
 			return err_set(e, dir, "cgroup %s in hierarchy %s", parent,
 			    tree_names[t] ?: "cgroup2");
+		/* Was it killed once, kernels from 6.13 on kill what is cloned into it: an empty
+		 * one is made anew. */
+		if (make && t == CGROUP_V2)
+			(void)unlinkat(dir, "exec", AT_REMOVEDIR);
 		c->exec[t] = open_path(dir, "exec", make, t == CGROUP_V2);
 		c->tasks[t] = open_path(dir, tasks_name(t), make, t == CGROUP_V2);
 		if (c->exec[t] < 0 || c->tasks[t] < 0)
