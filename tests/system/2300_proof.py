@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 180
+"""A whole agent: a task never starts on a path that is not the promised mount, and nothing waits for a mount that hangs."""
+import os
+import signal
+import subprocess
+import time
+
+from lib import agent, api, build_dir, case, helper, trace, volumes
+
+FSTATFS, SETSID = 138, 112
+SCRIPT = "touch /alloc/data/ran; cat /data/who; sleep 1000"
+SENTENCE = "volume mount 1 is not the promised mount: %s; the task was not started"
+
+
+def is_executor(pid):
+    return agent.arguments(pid)[:1] == ["drover-executor"]
+
+
+def at_start(pid, call):
+    """Before it has looked at anything."""
+    return call.nr == SETSID and is_executor(pid)
+
+
+def at_attach(pid, call):
+    """Everything is proven and cloned, nothing is attached."""
+    return call.nr == trace.SETNS and is_executor(pid)
+
+
+class BetweenProofAndClone:
+    """The open_tree(2) that follows an fstatfs(2), of which only the proof makes any."""
+
+    def __init__(self):
+        self.proven = False
+
+    def __call__(self, pid, call):
+        if not is_executor(pid):
+            return False
+        if call.nr == trace.OPEN_TREE and self.proven:
+            return True
+        self.proven = self.proven or call.nr == FSTATFS
+        return False
+
+
+class Stopped:
+    """A job whose executor stands at a point; .path is where its volume is published. Goes on at the end of the block."""
+
+    def __init__(self, node, name, condition):
+        self.node, self.name, self.condition = node, name, condition
+
+    def __enter__(self):
+        self.trace = trace.Trace(self.node.wait_process("exec-helper"))
+        try:
+            self.node.register(volumes.job(self.name, "demo", SCRIPT))
+            self.pid = self.trace.until(self.condition, 20)
+            self.alloc = self.node.allocs(self.name)[0]
+            (self.path,) = [p for p in self.node.published("demo") if self.alloc["ID"] in p]
+        except BaseException:
+            self.trace.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.trace.close()
+
+
+def write(path, text):
+    with open(path, "w", encoding="ascii") as f:
+        f.write(text)
+
+
+def plain_id(path):
+    fd = os.open(path, os.O_PATH)
+    try:
+        with open("/proc/self/fdinfo/%d" % fd, encoding="ascii") as f:
+            return int(f.read().split("mnt_id:")[1].split()[0])
+    finally:
+        os.close(fd)
+
+
+def put_another(path):
+    """Another mount in the place of what is there, and of which somebody may hold a descriptor."""
+    helper.umount(path, 2)  # MNT_DETACH
+    helper.mount("other", path, "tmpfs", 0, "mode=0777")
+    write(path + "/who", "other\n")
+
+
+class Ids:
+    """Takes the plain mount ids below one, so that it is the lowest that is free: the kernel gives that one next."""
+
+    def __init__(self):
+        self.base, self.points = case.directory(), []
+
+    def _mount(self):
+        point = "%s/%d" % (self.base, len(self.points))
+        os.mkdir(point)
+        helper.mount("id", point, "tmpfs")
+        self.points.append(point)
+        return plain_id(point)
+
+    def _umount(self):
+        point = self.points.pop()
+        helper.umount(point)
+        os.rmdir(point)
+
+    def free(self, wanted):
+        """Waits until wanted is what the next mount gets. It was freed just now, which takes a grace period."""
+        def next_is():
+            got = self._mount()
+            if got >= wanted:
+                self._umount()
+            return got == wanted
+        case.until(next_is, 10, "mount id %d to be free" % wanted)
+
+    def close(self):
+        while self.points:
+            self._umount()
+
+
+def put_with_id(path, wanted):
+    """Another mount in the place of what is there, with the same plain mount id. The number of tries."""
+    ids, tries = Ids(), 0
+    try:
+        while tries == 0 or (plain_id(path) != wanted and tries < 50):
+            helper.umount(path)
+            ids.free(wanted)
+            time.sleep(0.02)
+            helper.mount("other", path, "tmpfs", 0, "mode=0777")
+            tries += 1
+        write(path + "/who", "other\n")
+    finally:
+        ids.close()
+    return tries
+
+
+def never_ran(node, stopped, *whys):
+    """The alloc failed with one of these reasons, and no process of the task has existed."""
+    case.until(lambda: node.ask("/v1/allocation/" + stopped.alloc["ID"])["ClientStatus"] == "failed", 20, "the alloc to fail")
+    text = node.events(stopped.alloc["ID"])
+    assert any(SENTENCE % why in text for why in whys), text
+    print("    event: " + next(line for line in text.splitlines() if "promised" in line))
+    case.equal("Started" in text, False, "it has started")
+    case.equal(os.path.exists("%s/alloc/%s/alloc/data/ran" % (node.data, stopped.alloc["ID"])), False, "it has run")
+    for path in node.published("demo"):  # the plugin leaves alone what is not its own
+        helper.umount(path)
+    node.purge(stopped.name)
+    case.equal(node.published("demo"), [], "mounts of the volume")
+
+
+def runs_normally(node, text):
+    node.register(volumes.job("normal", "demo", SCRIPT))
+    alloc = node.wait_running("normal")[0]
+    case.until(lambda: node.logs(alloc) == text, 10, "the normal job's output")
+    node.purge("normal")
+
+
+def test_swaps_and_unmounts():
+    with volumes.Node() as node:
+        node.start_plugin()
+        node.create("demo")
+
+        with Stopped(node, "unmounted", at_start) as s:
+            write(s.path + "/who", "promised\n")
+            helper.umount(s.path)
+        never_ran(node, s, "nothing is mounted there")
+        runs_normally(node, b"promised\n")
+
+        with Stopped(node, "same-id", at_start) as s:
+            first = plain_id(s.path)
+            tries = put_with_id(s.path, first)
+            print("    plain mount id: %d promised, %d of the other mount after %d swaps" % (first, plain_id(s.path), tries))
+            case.equal(plain_id(s.path), first, "plain mount id")
+        never_ran(node, s, "another mount is there (its mount id differs)", "another mount is there (its device differs)")
+        runs_normally(node, b"promised\n")
+
+        with Stopped(node, "early", BetweenProofAndClone()) as s:
+            put_another(s.path)
+        never_ran(node, s, "nothing is mounted there")
+        runs_normally(node, b"promised\n")
+
+        # From here on the task has the clone that was proven, whatever is done to the path.
+        with Stopped(node, "late", at_attach) as s:
+            put_another(s.path)
+            case.equal(open(s.path + "/who", encoding="ascii").read(), "other\n", "what the path shows")
+        alloc = node.wait_running("late")[0]
+        case.until(lambda: node.logs(alloc) == b"promised\n", 10, "the promised data, not %r" % node.logs(alloc))
+        helper.umount(s.path)
+        node.purge("late")
+        case.equal(node.published("demo"), [], "mounts of the volume")
+        runs_normally(node, b"promised\n")
+        node.purge("csi-local")
+
+
+class Fuse:
+    """fuse_hang on path."""
+
+    def __init__(self, path):
+        self.process = subprocess.Popen([build_dir() + "/tests/fuse_hang", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.path = path
+        case.equal(self.process.stdout.readline(), b"mounted\n", "fuse_hang")
+
+    def wait_asked(self):
+        case.equal(self.process.stdout.readline(), b"statfs\n", "what hangs")
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        if os.path.ismount(self.path) or self.path in open("/proc/self/mounts", encoding="utf-8").read():
+            helper.umount(self.path, 2)
+
+
+def state_of(pid):
+    with open("/proc/%d/stat" % pid, encoding="ascii") as f:
+        return f.read().rpartition(")")[2].split()[0]
+
+
+def test_a_mount_that_hangs_delays_nobody_else():
+    if not os.path.exists("/dev/fuse"):
+        case.skip("no /dev/fuse")
+    node = volumes.Node()
+    fuse = None
+    try:
+        node.start_plugin()
+        node.create("demo")
+        with Stopped(node, "hangs", at_start) as s:
+            helper.umount(s.path)
+            fuse = Fuse(s.path)
+        fuse.wait_asked()
+        case.until(lambda: state_of(s.pid) == "D" or state_of(s.pid) == "S", 5, "the executor to hang")
+        took = []
+        for i in range(3):
+            for driver in ("exec", "raw_exec"):
+                name = "other-%d-%s" % (i, driver.replace("_", "-"))
+                began = time.monotonic()
+                node.register(api.job(name, driver=driver))
+                node.wait_running(name)
+                took.append(time.monotonic() - began)
+                node.purge(name)
+        print("    starts beside it took at most %.0f ms" % (max(took) * 1000))
+        assert max(took) < 2, took
+        case.equal(node.get("/v1/agent/health")[0], 200)
+        began = time.monotonic()
+        node.process.send_signal(signal.SIGTERM)
+        node.wait_log("draining")
+        node.process.send_signal(signal.SIGTERM)  # without the drain of -dev, as a service ends
+        case.equal(node.wait(60), 0, "exit code of the agent")
+        print("    shutdown took %.1f s" % (time.monotonic() - began))
+        assert time.monotonic() - began < 5
+        # Once it hangs no more, the next agent finds what was left, starts its plugin again, and takes all away.
+        fuse.close()
+        case.until(lambda: not os.path.exists("/proc/%d" % s.pid), 10, "the end of the executor")
+        node.start()
+        node.wait_ready()
+        case.until(node.plugin_is_healthy, 40, "the plugin to be healthy again")
+        began = time.monotonic()
+        case.equal(node.stop(signal.SIGTERM, 60), 0, "exit code of the agent")
+        print("    drain took %.1f s" % (time.monotonic() - began))
+    finally:
+        if fuse:
+            fuse.close()
+        if node.process.poll() is not None:
+            node.start()
+            node.wait_ready()
+        node.__exit__(None, None, None)
+
+
+case.run(globals())
