@@ -119,7 +119,8 @@ lock_data(struct launcher *l, struct err *e)
 	    openat(l->data_fd, "lock", O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int r;
 
-	l->lock_fd = openat(l->data_fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (writer >= 0)
+		l->lock_fd = openat(l->data_fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (writer < 0 || l->lock_fd < 0)
 		return err_set(e, -errno, "open %s/lock", l->data);
 	r = lau_lock_take(l->lock_fd, l->data, e);
@@ -143,7 +144,8 @@ lau_data_open(struct launcher *l, struct err *e)
 		return err_set(e, -errno, "open data directory %s", l->data);
 	if (st.st_uid != 0 || (st.st_mode & 022))
 		return err_say(e, -EPERM,
-		    "data directory %s can be written by others than root (owner %u, mode %04o)",
+		    "data directory %s can be written by others than root (owner %u, mode %04o): "
+		    "chown root, chmod go-w",
 		    l->data, st.st_uid, st.st_mode & 07777);
 	return lock_data(l, e);
 }

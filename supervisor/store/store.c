@@ -54,8 +54,11 @@ to_errno(int code)
 static int
 fail(struct store *s, int code, const char *doing, struct err *e)
 {
-	return err_say(e, to_errno(code), "%s state.db: %s", doing,
-	    s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(code));
+	int r = to_errno(code);
+
+	return err_say(e, r, "%s state.db: %s%s", doing,
+	    s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(code),
+	    r == -EBADMSG ? ": move it away or bring back a copy" : "");
 }
 
 static int
