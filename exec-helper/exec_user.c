@@ -71,6 +71,26 @@ remove_lookup(struct exec_state *s, int dir)
 		(void)cgroup_rmdir(exec, "lookup");
 }
 
+/* One that is there is of an exec-helper that died over it, and may be killed already. */
+static int
+make_lookup(struct exec_state *s)
+{
+	int exec = s->cgroup.exec[CGROUP_V2], dir;
+	bool made = mkdirat(exec, "lookup", 0755) == 0;
+
+	if (!made && errno != EEXIST)
+		return -errno;
+	dir = openat(exec, "lookup", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (made || dir < 0)
+		return dir < 0 ? -errno : dir;
+	remove_lookup(s, dir);
+	(void)close(dir);
+	if (mkdirat(exec, "lookup", 0755) < 0)
+		return -errno;
+	dir = openat(exec, "lookup", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return dir < 0 ? -errno : dir;
+}
+
 static int
 ask_child(struct exec_state *s, const char *name, struct exe_user *ret)
 {
@@ -78,10 +98,10 @@ ask_child(struct exec_state *s, const char *name, struct exe_user *ret)
 	int pipes[2], r;
 	pid_t pid;
 
-	if (mkdirat(s->cgroup.exec[CGROUP_V2], "lookup", 0755) < 0 && errno != EEXIST)
-		return -errno;
-	dir = openat(s->cgroup.exec[CGROUP_V2], "lookup", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0 || pipe2(pipes, O_CLOEXEC) < 0)
+	dir = make_lookup(s);
+	if (dir < 0)
+		return dir;
+	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return -errno;
 	in = pipes[0];
 	out = pipes[1];
