@@ -2,6 +2,7 @@
 /* exe_peers.c: connections of the supervisor: few, of drover's user or root, none trusted. Runs in:
  * executor, dropped. */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,6 +11,8 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "executor/exe.h"
+
+#define SHORTAGE_MS 100
 
 void
 exe_peer_close(struct exe *x, size_t i)
@@ -54,6 +57,10 @@ exe_peer_accept(struct exe *x)
 	socklen_t len = sizeof peer;
 	size_t i = 0;
 
+	/* The machine is short of something: the connection stays in the queue, and is no reason to
+	 * end the task. */
+	if (fd < 0 && (errno == ENFILE || errno == EMFILE || errno == ENOMEM || errno == ENOBUFS))
+		return poll(NULL, 0, SHORTAGE_MS) == 0;
 	if (fd < 0)
 		return errno == EAGAIN || errno == ECONNABORTED;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
@@ -103,15 +110,28 @@ exe_peers_tell_exited(struct exe *x)
 	return told;
 }
 
-static void
+/* A page that somebody else than root may write, or that may not answer, is none. */
+static bool
+is_page(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == 0 &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static int
 set_lease(struct exe *x, uint64_t limit_ms, int *page_fd)
 {
+	if (*page_fd >= 0 && !is_page(*page_fd))
+		return -EPERM;
 	if (*page_fd >= 0) {
 		close_p(&x->lease_fd);
 		x->lease_fd = steal_fd(page_fd);
 	}
 	x->lease_ms = limit_ms;
 	exe_lease_arm(x);
+	return 0;
 }
 
 bool
@@ -139,7 +159,8 @@ exe_peer_read(struct exe *x, size_t i)
 		    req.signal ? req.value_ms : x->keep.kill_timeout_ms);
 		break;
 	default:
-		set_lease(x, req.value_ms, &fd);
+		if (set_lease(x, req.value_ms, &fd) < 0)
+			exe_peer_close(x, i);
 	}
 	return true;
 }
