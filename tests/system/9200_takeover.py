@@ -1,0 +1,441 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 400
+"""A program in the supervisor's place sends each message with each field wrong. mount-helper's part is 1130; values of a start
+that exec-helper refuses by itself are also in 1050. After each refusal something normal works."""
+import errno
+import fcntl
+import os
+import random
+import signal
+import socket
+import struct
+import sys
+import time
+import uuid
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import case, csi, exe, helper, hostile, ipc, runs  # noqa: E402
+
+TO_EXEC = [m for m in ipc.TABLE if m.receiver == "EXEC_HELPER"]
+TO_CSI = [m for m in ipc.TABLE if m.receiver == "CSI_HELPER"]
+ALL_CAPS = range(41)
+DEFAULT_CAPS = 0xa80405fb
+RAW = "raw_exec cannot mount"
+
+
+def cut_off(h, no, body, n_fds, zero, what):
+    """The helper must end by itself, without an answer."""
+    fds = [helper.memfd_sealed(b"x") for _ in range(n_fds)]
+    h.ipc.send_raw(no, body, fds, zero=zero)
+    for fd in fds:
+        os.close(fd)
+    try:
+        while True:
+            packet = h.ipc.recv(10)
+            if packet is None:
+                break
+            if packet.name != "HB_BEAT_REQ":
+                raise AssertionError("%s: answered by %s" % (what, packet.name))
+    except ipc.Error as e:
+        raise AssertionError("%s: %s" % (what, e)) from None
+    case.equal(h.wait(), 1, what + ": exit code")
+
+
+def normal(r):
+    case.equal(r.output("echo", ["well"]), "well\n")
+
+
+# --- exec-helper ---
+
+def test_exec_helper_cuts_off_what_breaks_the_protocol():
+    n = 0
+    with runs.Runs() as r:
+        for m in TO_EXEC:
+            for what, body, n_fds, zero in hostile.packets(m):
+                cut_off(r.helper, m.no, body, n_fds, zero, "%s: %s" % (m.name, what))
+                r.restart()
+                n += 1
+                if n % 20 == 0:
+                    normal(r)
+        for what, no in hostile.strangers("EXEC_HELPER"):
+            cut_off(r.helper, no, b"", 0, 0, what)
+            r.restart()
+            n += 1
+        normal(r)
+        print("    %d packets" % n)
+
+
+def test_exec_helper_refuses_wrong_values():
+    """Each field of a start out of the table: too long, a path, a name that is none, a number beyond its range."""
+    bad_text = ["..", ".", "/", "a/b", "../../etc", "/etc/passwd", "x" * 300, "a\nb", "\x7f", "-x", "\u00e9", "%s%n", " "]
+    volume = {"kind": "EXEC_MOUNT_HOST_VOLUME", "name": "v"}
+    place = {"kind": "PLUGIN_NODE", "plugin": "p", "volume": "v", "usage": "u", "alloc": b"0123456789abcdef"}
+    csi_mount = {"kind": "EXEC_MOUNT_CSI_VOLUME", "place": place, "proof": {"mnt_id": 1}}
+    wrong = [("cannot be a task's name", {"task": text}) for text in bad_text if text != "-x"]
+    wrong += [(("is not a user name", "does not exist"), {"user": text}) for text in bad_text]
+    wrong += [("cannot be a plugin's name", {"csi_plugin": kind, "plugin": text}) for kind in (1, 2, 3) for text in bad_text + [""]
+              if text != "-x"]
+    wrong += [("the run's id is none", {"run": run}) for run in (b"", bytes(16), b"x" * 15, b"x" * 17)]
+    wrong += [("the alloc's id is none", {"alloc": alloc}) for alloc in (b"", bytes(16), b"x" * 15, b"x" * 17)]
+    for field, text in (("driver", "driver %d is not known"), ("pid_mode", "a namespace mode is not known"),
+                        ("ipc_mode", "a namespace mode is not known"), ("csi_plugin", "plugin kind %d is not known")):
+        wrong += [(text.replace("%d", str(value)), {field: value}) for value in (5, 99, (1 << 31) - 1)]
+    wrong += [("kill signal", {"kill_signal": value}) for value in (0, 65, 1 << 20, (1 << 32) - 1)]
+    wrong += [("logs need", {"log_max_files": value}) for value in (0, 1001, (1 << 32) - 1)] + [("logs need", {"log_max_bytes": 0})]
+    wrong += [(("is not configured", RAW), {"mounts": [dict(volume, name=text)]}) for text in bad_text + ["", "other"]]
+    wrong += [(("mount kind", RAW), {"mounts": [dict(volume, kind=kind)]}) for kind in (0, 5, 1 << 20)]
+    wrong += [("more than 32", {"mounts": [volume] * 33})]
+    bad_places = [{field: text} for field in ("plugin", "volume", "usage") for text in bad_text + [""] if text != "-x"]
+    bad_places += [{"alloc": a} for a in (b"", b"x", b"x" * 15, b"x" * 17, bytes(16))] + [{"kind": kind} for kind in (0, 4, 1 << 20)]
+    wrong += [(("place or proof", RAW), {"mounts": [dict(csi_mount, place=dict(place, **bad))]}) for bad in bad_places]
+    wrong += [(("place or proof", RAW), {"mounts": [{"kind": "EXEC_MOUNT_CSI_VOLUME"}]})]
+    wrong += [(("only a csi_plugin task", RAW), {"mounts": [{"kind": "EXEC_MOUNT_PLUGIN_%s" % kind}]}) for kind in ("SOCKET", "ROOT")]
+    directory = case.directory()
+    with runs.Runs('client { host_volume "v" { path = "%s" } }' % directory) as r:
+        alloc = r.make_alloc()
+        for texts, fields in wrong:
+            for driver in ("RAW_EXEC", "EXEC"):
+                _, req = r.request(driver=driver, alloc=alloc)
+                req.update(fields)
+                if len(ipc.encode("ExecTaskStartReq", req)) > 32768:
+                    continue
+                e = case.raises(ipc.RequestError, r.send, req, exe.spec("true", mounts=["/m"] * len(req.get("mounts", []))))
+                texts = (texts,) if isinstance(texts, str) else texts
+                assert any(text in e.text for text in texts), "%s by %s: %s" % (fields, driver, e)
+        case.equal(r.list(), [], "runs")
+        normal(r)
+        print("    %d requests" % (2 * len(wrong)))
+
+
+def test_exec_helper_grants_no_capability_beyond_the_policy():
+    with runs.Runs("", dev=False) as r:  # -dev grants SYS_ADMIN
+        alloc = r.make_alloc()
+        for cap in list(ALL_CAPS) + [41, 62, 63]:
+            bit = 1 << cap
+            if DEFAULT_CAPS & bit:
+                continue
+            _, req = r.request(driver="EXEC", alloc=alloc, cap_add=bit)
+            e = case.raises(ipc.RequestError, r.send, req, exe.spec("true"))
+            case.equal(e.code in (-errno.EPERM, -errno.EINVAL), True, "capability %d: %s" % (cap, e))
+        case.equal(r.list(), [], "runs")
+        out = r.output("grep", ["CapBnd", "/proc/self/status"], driver="EXEC", cap_drop=(1 << 64) - 1)
+        case.equal(int(out.split()[1], 16), 0, "after dropping all there are")
+
+
+def test_exec_helper_keeps_to_its_own_runs():
+    with runs.Runs() as r:
+        mine = r.start("sleep", ["1000"])
+        pid = r.wait_state(mine, exe.EXE_RUNNING)["task_pid"]
+        # The same run for another alloc, task and user starts nothing.
+        other, req = r.request(task="other", user="daemon")
+        case.equal(r.send(dict(req, run=mine.id), exe.spec("sleep", ["1000"]))["existed"], True)
+        case.equal(r.record(mine)["task_pid"], pid)
+        # Foreign ids are no runs: nothing that has such a name elsewhere is touched.
+        victim = r.places.cgroup_dirs()["v2"] + "/exec"
+        for run in (b"../exec/../exec/", b"/sys/fs/cgroup/x", b"exec" + b"\0" * 12, b"\xff" * 16):
+            case.equal(r.ipc.call("EXEC_RUN_REAP_REQ", {"run": run}, timeout=15)["killed"], False, repr(run))
+        case.equal(os.path.isdir(victim), True, victim)
+        case.equal(os.path.exists("/proc/%d" % pid), True, "the task")
+        r.reap(mine)
+        normal(r)
+
+
+def test_links_in_every_place_that_a_start_opens():
+    victim = case.directory()
+    os.chmod(victim, 0o777)
+    with open(victim + "/who", "w", encoding="ascii") as f:
+        f.write("victim\n")
+    before = sorted((n, os.lstat(victim + "/" + n).st_mtime_ns, os.lstat(victim + "/" + n).st_uid) for n in os.listdir(victim))
+    owner = os.stat(victim)
+    places = ("alloc/%s", "alloc/%s/alloc", "alloc/%s/alloc/logs", "alloc/%s/web", "alloc/%s/web/local", "alloc/%s/web/tmp", "secrets/%s",
+              "secrets/%s/web", "logs/%s")
+    with runs.Runs() as r:
+        for place in places:
+            for target in (victim, "../../../../../../../.." + victim, "/proc/1/root"):
+                for driver in ("RAW_EXEC", "EXEC"):
+                    alloc = r.make_alloc()
+                    at = "%s/%s" % (r.places.data, place % uuid.UUID(bytes=alloc))
+                    os.system("rm -rf '%s'" % at)
+                    os.symlink(target, at)
+                    run, req = r.request(driver=driver, alloc=alloc)
+                    try:
+                        r.send(req, exe.spec("sh", ["-c", "echo ran; echo x > secrets/x; echo x > /secrets/x"], secrets={"token": b"sesame"}))
+                    except ipc.RequestError as e:
+                        case.contains((-errno.ELOOP, -errno.ENOTDIR), e.code, place)
+                        continue
+                    record = r.ended(run)
+                    if record["state"] == exe.EXE_FAILED:
+                        case.contains((errno.ELOOP, errno.ENOTDIR), record["error"], "%s by %s" % (place, driver))
+                    else:  # raw_exec opens nothing of these
+                        case.equal(driver, "RAW_EXEC", place)
+                        case.contains(("alloc/%s/alloc", "alloc/%s/alloc/logs", "alloc/%s/web/local", "alloc/%s/web/tmp"), place)
+                    r.reap(run)
+        after = sorted((n, os.lstat(victim + "/" + n).st_mtime_ns, os.lstat(victim + "/" + n).st_uid) for n in os.listdir(victim))
+        case.equal(after, before, "the victim's contents")
+        now = os.stat(victim)
+        case.equal((now.st_uid, now.st_mode), (owner.st_uid, owner.st_mode), "the victim")
+        normal(r)
+
+
+def test_spec_memfds_that_change_or_are_none():
+    with runs.Runs() as r:
+        unsealed = os.memfd_create("x", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.write(unsealed, exe.spec("true"))
+        some = os.memfd_create("x", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.write(some, exe.spec("true"))
+        fcntl.fcntl(some, helper.F_ADD_SEALS, 0x2 | 0x4)  # may be written still
+        ours, theirs = socket.socketpair()
+        for what, fd in (("unsealed", unsealed), ("half sealed", some), ("a socket", ours.fileno()), ("empty", helper.memfd_sealed(b"")),
+                         ("too large", helper.memfd_sealed(exe.spec("true") + exe.spec_entry(2, "x" * (1 << 20)))),
+                         ("/dev/zero", os.open("/dev/zero", os.O_RDWR)), ("/proc/self/mem", os.open("/proc/self/mem", os.O_RDWR))):
+            run, req = r.request()
+            r.ipc.call("EXEC_TASK_START_REQ", req, [fd])
+            record = r.ended(run)
+            case.equal((record["state"], record["step"]), (exe.EXE_FAILED, exe.EXE_STEP_SPEC), what)
+            r.reap(run)
+        ours.close()
+        theirs.close()
+        normal(r)
+
+
+# --- csi-helper ---
+
+def test_csi_helper_cuts_off_what_breaks_the_protocol():
+    n = 0
+    with helper.Places() as places, csi.bad() as plugin:
+        def cut(no, body, n_fds, zero, what):
+            h = helper.Helper("csi-helper", places)
+            try:
+                cut_off(h, no, body, n_fds, zero, what)
+            finally:
+                h.close()
+        for m in TO_CSI:
+            for what, body, n_fds, zero in hostile.packets(m):
+                cut(m.no, body, n_fds, zero, "%s: %s" % (m.name, what))
+                n += 1
+        # What is inside each of the calls.
+        call = ipc.BY_NAME["CSI_CALL_REQ"]
+        inside = [(what, body) for fields in hostile.alternatives(call.message) for what, body in hostile.bodies(call.message, fields)
+                  if "." in what]
+        for what, body in inside:
+            cut(call.no, body, 0, 0, "CSI_CALL_REQ: " + what)
+            n += 1
+        for what, no in hostile.strangers("CSI_HELPER"):
+            cut(no, b"", 0, 0, what)
+        print("    %d packets" % n)
+        with helper.Helper("csi-helper", places) as h:
+            case.equal(csi.open_channel(h, plugin, 1), True, "ready")
+
+
+def test_csi_helper_takes_connected_unix_sockets_only():
+    with helper.Places() as places, csi.bad() as plugin, helper.Helper("csi-helper", places) as h:
+        tcp = socket.socket()
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(case.directory() + "/s")
+        listener.listen()
+        packets = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        pipe = os.pipe()
+        files = [("a file", os.open("/etc/passwd", os.O_RDONLY)), ("a directory", os.open("/etc", os.O_RDONLY)), ("a pipe", pipe[1]),
+                 ("tcp", tcp.fileno()), ("a listener", listener.fileno()), ("datagrams", packets[0].fileno()),
+                 ("a memfd", helper.memfd_sealed(b"x")), ("O_PATH", os.open(plugin.socket, os.O_PATH))]
+        for what, fd in files:
+            serial = h.ipc.send("CSI_PLUGIN_OPEN_REQ", {"channel": 7, "probe_timeout_ms": 300}, [fd])
+            e = case.raises(ipc.RequestError, h.ipc.answer, serial, 10)
+            print("    %-12s %s" % (what, e))
+        case.equal(csi.open_channel(h, plugin, 1), True, "ready")
+
+
+# --- heartbeat ---
+
+class Heartbeat(helper.Helper):
+    def __init__(self, places):
+        super().__init__("heartbeat", places, hello=False)
+
+    def question(self):
+        """The cycle of its next question."""
+        packet = self.ipc.recv(5)
+        case.equal(packet.name, "HB_BEAT_REQ")
+        return packet["cycle"]
+
+    def tell(self, cycle):
+        self.ipc.send("HB_BEAT_REP", {"cycle": cycle}, serial=1)
+
+
+def last_ok(places):
+    with open(places.runtime + "/lease", "rb") as f:
+        return struct.unpack("<Q40sQQ", f.read(64))[3]
+
+
+def test_heartbeat_writes_the_lease_for_a_fresh_answer_only():
+    with helper.Places() as places:
+        with Heartbeat(places) as h:
+            cycle = h.question()
+            for wrong in (0, cycle + 1, cycle + 2, (1 << 64) - 1):
+                h.tell(wrong)
+            second = h.question()
+            case.equal((second, last_ok(places)), (cycle + 1, 0), "cycle and lease after answers to nothing")
+            h.tell(cycle)
+            third = h.question()
+            case.equal(last_ok(places), 0, "lease after an answer that came too late")
+            h.tell(third)
+            first = case.until(lambda: last_ok(places), 5, "a beat")
+            assert first <= time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+            for _ in range(50):
+                h.tell(third)
+            h.question()
+            case.equal(last_ok(places), first, "lease after the same answer again")
+            case.equal(os.stat(places.runtime + "/lease").st_size, 4096, "size of the page")
+
+
+def test_heartbeat_cuts_off_what_breaks_the_protocol():
+    with helper.Places() as places:
+        for m in [m for m in ipc.TABLE if m.receiver == "HEARTBEAT"]:
+            for what, body, n_fds, zero in hostile.packets(m):
+                h = Heartbeat(places)
+                try:
+                    cut_off(h, m.no, body, n_fds, zero, "%s: %s" % (m.name, what))
+                finally:
+                    h.close()
+        for what, no in hostile.strangers("HEARTBEAT"):
+            h = Heartbeat(places)
+            try:
+                cut_off(h, no, b"", 0, 0, what)
+            finally:
+                h.close()
+        case.equal(last_ok(places), 0, "lease")
+
+
+# --- executors ---
+
+def follow(r, run):
+    """A connection that shows that the run is well."""
+    c = r.connect(run)
+    case.equal(c.hello["state"], exe.EXE_RUNNING)
+    return c
+
+
+def test_an_executor_survives_hostile_bytes():
+    rng = random.Random(20)
+    with runs.Runs() as r:
+        run = r.start("sleep", ["1000"], lease_ms=3600000)
+        r.wait_state(run, exe.EXE_RUNNING)
+        bad = []
+        for kind in (0, 1, 2, 3, 4, 5, 6, 7, 255, 65535):
+            for size in (0, 1, 7, 8, 9, 15, 16, 23, 24, 31, 255, 256, 257, 4096, 60000):
+                body = bytes(rng.randrange(256) for _ in range(min(size, 64))).ljust(size, b"\xa5")
+                if size >= 8:
+                    bad.append(struct.pack("<HHI", 0, kind, size) + body[8:])  # version 0
+                    bad.append(struct.pack("<HHI", 1, kind, size + 1) + body[8:])  # another size than it has
+                    bad.append(struct.pack("<HHI", 1, kind, 0xFFFFFFFF) + body[8:])
+                else:
+                    bad.append(body)
+        for signo in (0, 65, 0x7FFFFFFF, 0xFFFFFFFF):
+            bad.append(exe.HEAD.pack(1, exe.EXE_SIGNAL, 16) + struct.pack("<II", signo, 0))
+            if signo:
+                bad.append(exe.HEAD.pack(1, exe.EXE_STOP, 24) + struct.pack("<IIQ", signo, 0, 1000))
+        bad += [bytes(rng.randrange(256) for _ in range(rng.randrange(1, 256))) for _ in range(300)]
+        for data in bad:
+            if not data:
+                continue
+            c = r.connect(run)
+            try:
+                c.send_bytes(data)
+                case.until(lambda: c.recv(5) is None, 5, "end of the connection after %r" % data[:32])
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            finally:
+                c.close()
+        with follow(r, run) as c:
+            case.equal(c.hello["lease_ms"], 3600000)
+        print("    %d messages" % len(bad))
+        r.reap(run)
+
+
+def test_an_executor_takes_root_s_lease_page_only():
+    with runs.Runs() as r:
+        run = r.start("sleep", ["1000"], lease_ms=3600000)
+        r.wait_state(run, exe.EXE_RUNNING)
+        page = os.stat(r.places.runtime + "/lease")
+        own = case.directory() + "/page"
+        with open(own, "wb") as f:
+            f.write(b"\0" * 4096)
+        os.chown(own, r.places.uid["drover"], r.places.uid["drover"])
+        pipe = os.pipe()
+        for what, fd in (("a page of the supervisor's", os.open(own, os.O_RDONLY)), ("a directory", os.open("/etc", os.O_RDONLY)),
+                         ("a pipe", pipe[0]), ("a device", os.open("/dev/zero", os.O_RDONLY)), ("O_PATH", os.open("/", os.O_PATH))):
+            with r.connect(run) as c:
+                c.send(exe.EXE_LEASE, [fd], limit_ms=3600000)
+                case.until(lambda: c.recv(5) is None, 5, "end of the connection after " + what)
+            with follow(r, run) as c:
+                case.equal((c.hello["lease_dev"], c.hello["lease_ino"]), (page.st_dev, page.st_ino), "its page after " + what)
+        for limit in (1 << 63, (1 << 64) - 1, 1 << 40):  # an overflow would stop it at once
+            with r.connect(run) as c:
+                c.send(exe.EXE_LEASE, limit_ms=limit)
+                time.sleep(0.05)
+            follow(r, run).close()
+        r.reap(run)
+
+
+def test_an_executor_with_more_peers_and_descriptors_than_it_takes():
+    with runs.Runs() as r:
+        run = r.start("sleep", ["1000"])
+        r.wait_state(run, exe.EXE_RUNNING)
+        held = [r.connect(run) for _ in range(4)]
+        for _ in range(20):
+            case.raises((exe.Error, ConnectionError), r.connect, run)
+        for c in held[:3]:
+            c.close()
+        fds = [os.open("/etc", os.O_RDONLY) for _ in range(200)]
+        for kind, values in ((exe.EXE_SIGNAL, {"signal": signal.SIGURG}), (exe.EXE_LEASE, {"limit_ms": 0})):
+            c = case.until(lambda: connect_or_none(r, run), 5, "room for a peer")
+            try:
+                c.send(kind, fds, **values)
+            except OSError:
+                pass
+            c.close()
+        pid = held[3].hello["executor_pid"]
+        case.until(lambda: len(os.listdir("/proc/%d/fd" % pid)) < 40, 5, "its descriptors to be few")
+        for fd in fds:
+            os.close(fd)
+        held[3].send(exe.EXE_STOP, signal=15, timeout_ms=(1 << 64) - 1)
+        case.equal(held[3].wait_exited()["exit_signal"], 15)
+        held[3].close()
+        r.reap(run)
+
+
+def connect_or_none(r, run):
+    try:
+        return r.connect(run)
+    except (exe.Error, ConnectionError):
+        return None
+
+
+def test_an_executor_refuses_foreign_users():
+    with runs.Runs() as r:
+        run = r.start("sleep", ["1000"])
+        r.wait_state(run, exe.EXE_RUNNING)
+        sock = "%s/x/%s.sock" % (r.places.runtime, run.name)
+        case.equal(oct(os.stat(sock).st_mode & 0o7777), "0o660", "mode of the socket")
+        os.chmod(r.places.runtime + "/x", 0o777)
+        os.chmod(sock, 0o777)
+        os.chmod(r.places.base, 0o755)
+        stop = exe.HEAD.pack(1, exe.EXE_STOP, 24) + struct.pack("<IIQ", 9, 0, 0)
+        for uid in [1, 65534, r.places.uid["csi"], r.places.uid["heartbeat"], r.places.uid["executor"]]:
+            pid = os.fork()
+            if pid == 0:
+                os.setgroups([])
+                os.setresgid(uid, uid, uid)
+                os.setresuid(uid, uid, uid)
+                s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                try:
+                    s.connect("/proc/self/fd/%d/%s.sock" % (os.open(r.places.runtime + "/x", os.O_PATH), run.name))
+                    s.send(stop)
+                    os._exit(1 if s.recv(300) else 0)
+                except OSError:
+                    os._exit(0)
+            case.equal(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, "uid %d got an answer" % uid)
+        follow(r, run).close()
+        r.reap(run)
+
+
+case.run(globals())
