@@ -65,6 +65,17 @@ list_job(struct local *l, struct local_job *j)
 	l->last_blocked = j;
 }
 
+/* What the blocked evaluation says follows each slot: counting them all for each would be slow. */
+static void
+change_queued(const struct local_slot *slot, int by)
+{
+	struct local_eval *b = slot->job->blocked;
+	int64_t *n = b ? int_map_at(&b->ev.queued_allocations, slot->group->name) : NULL;
+
+	if (n)
+		*n += by;
+}
+
 static void
 unqueue(struct local_slot *slot)
 {
@@ -72,6 +83,7 @@ unqueue(struct local_slot *slot)
 
 	if (!slot->unplaced)
 		return;
+	change_queued(slot, -1);
 	*(slot->prev_unplaced ? &slot->prev_unplaced->next_unplaced : &j->first_unplaced) =
 	    slot->next_unplaced;
 	*(slot->next_unplaced ? &slot->next_unplaced->prev_unplaced : &j->last_unplaced) =
@@ -87,6 +99,7 @@ queue(struct local_slot *slot)
 
 	if (slot->unplaced)
 		return;
+	change_queued(slot, 1);
 	slot->unplaced = true;
 	slot->prev_unplaced = j->last_unplaced;
 	*(j->last_unplaced ? &j->last_unplaced->next_unplaced : &j->first_unplaced) = slot;
@@ -140,21 +153,6 @@ block(struct local *l, struct local_job *j, struct local_eval *ev)
 	return b;
 }
 
-static void
-count_queued(struct local_job *j)
-{
-	struct int_map *queued = &j->blocked->ev.queued_allocations;
-
-	for (size_t i = 0; i < queued->n; i++)
-		queued->v[i].value = 0;
-	for (struct local_slot *slot = j->first_unplaced; slot; slot = slot->next_unplaced) {
-		int64_t *n = int_map_at(queued, slot->group->name);
-
-		if (n)
-			++*n;
-	}
-}
-
 /* All slots of the job have their place: what was blocked is done. */
 static void
 unblock(struct local *l, struct local_job *j)
@@ -163,7 +161,6 @@ unblock(struct local *l, struct local_job *j)
 
 	if (!b || j->first_unplaced)
 		return;
-	count_queued(j);
 	j->blocked = NULL;
 	unlist_job(l, j);
 	local_eval_close(l, b, EVAL_COMPLETE, NULL);
@@ -190,8 +187,8 @@ try_place(struct local *l, struct local_slot *slot, struct local_eval *ev)
 		unqueue(slot);
 		return 1;
 	}
-	queue(slot);
 	b = block(l, slot->job, ev);
+	queue(slot);
 	if (b && b != ev) {
 		struct alloc_metric *known =
 		    map_get(alloc_metric, &ev->ev.failed_tg_allocs, slot->group->name);
@@ -316,10 +313,8 @@ finish(struct local *l, struct local_job *j, struct local_eval *ev)
 			local_eval_changed(l, ev);
 	}
 	unblock(l, j);
-	if (j->blocked) {
-		count_queued(j);
+	if (j->blocked)
 		turn_write(l->base.sup, &j->blocked->row);
-	}
 }
 
 /* Under which evaluation an alloc's end is handled: the one that waits for it, or the blocked one,
@@ -426,10 +421,8 @@ retry_job(struct local *l, struct local_job *j)
 	}
 	if (!placed)
 		return;
-	if (j->first_unplaced) {
-		count_queued(j);
+	if (j->first_unplaced)
 		local_eval_changed(l, j->blocked);
-	}
 	unblock(l, j);
 }
 
@@ -480,6 +473,9 @@ take_up_evals(struct local *l, struct local_job *j)
 		} else if (ev->ev.status == EVAL_BLOCKED && !j->blocked) {
 			j->blocked = ev;
 			list_job(l, j);
+			/* Counted again while the job is looked at. */
+			for (size_t i = 0; i < ev->ev.queued_allocations.n; i++)
+				ev->ev.queued_allocations.v[i].value = 0;
 		} else {
 			local_eval_close(l, ev, EVAL_CANCELLED, "superseded by a newer evaluation");
 		}
