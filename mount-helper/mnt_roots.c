@@ -109,7 +109,7 @@ mnt_id_read(const ProtobufCBinaryData *field, const char *what, struct id *ret,
 int
 mnt_plugin_check(PluginKind kind, const char *plugin, struct err *e)
 {
-	if (kind <= PLUGIN_KIND__PLUGIN_NONE || (int)kind >= MNT_KINDS)
+	if (kind == PLUGIN_KIND__PLUGIN_NONE || (unsigned)kind >= MNT_KINDS)
 		return err_say(e, -EINVAL, "there is no kind %d of plugin", (int)kind);
 	if (!name_is_component(plugin))
 		return err_say(e, -EINVAL, "'%.140s' cannot be the name of a plugin", plugin);

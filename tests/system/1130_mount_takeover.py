@@ -45,7 +45,7 @@ def wrong():
             if "place" in fields:
                 for field in ("plugin", "volume", "usage"):
                     yield m.name, {"place": {**fields["place"], field: bad}}
-        for kind in (0, 4, 5, 1 << 30):
+        for kind in (0, 4, 5, 1 << 30, (1 << 64) - 1):  # the last is -1
             if "kind" in fields:
                 yield m.name, {**fields, "kind": kind}
             if "place" in fields:
