@@ -73,8 +73,8 @@ clean_state(struct exe *x)
 
 	if (setsid() < 0 || (ring = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL)) < 0)
 		return -errno;
-	/* A user may own 200 keys (keyrings(7)). What is more stays root's, and the task's as that of
-	 * its possessor. */
+	/* A user may own 200 keys (keyrings(7)). What is more stays root's, and the task's as that
+	 * of its possessor. */
 	if (user->uid != 0 && syscall(SYS_keyctl, KEYCTL_CHOWN, ring, user->uid, user->gid) < 0 &&
 	    errno != EDQUOT)
 		return -errno;
@@ -93,14 +93,19 @@ clean_state(struct exe *x)
 	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
 }
 
+/*
+ * The set-up's descriptors lead out of the task's root, and until the execve /proc/self/fd leads to
+ * them: they are closed before the first path of the task's is looked up.
+ */
 static int
 enter_cwd(struct exe *x)
 {
-	if (x->spec.cwd)
-		return chdir(x->spec.cwd) < 0 ? -errno : 0;
-	if (x->setup->driver == DRIVER_RAW_EXEC)
-		return fchdir(x->task_dir) < 0 ? -errno : 0;
-	return chdir("/") < 0 ? -errno : 0;
+	bool raw = x->setup->driver == DRIVER_RAW_EXEC;
+
+	if ((raw ? fchdir(x->task_dir) : chdir("/")) < 0 ||
+	    close_range(STDERR_FILENO + 1, ~0U, 0) < 0)
+		return -errno;
+	return x->spec.cwd && chdir(x->spec.cwd) < 0 ? -errno : 0;
 }
 
 /* Executes dir/command. Comes back with the errno if there is no such file, which means: look on.
