@@ -13,6 +13,8 @@
 #include "common/lease.h"
 #include "executor/exe.h"
 
+#define DRAIN_READS 1024
+
 int
 exe_failed(struct exe *x, enum exe_step step, int error, uint32_t detail)
 {
@@ -48,12 +50,12 @@ was_oom_killed(struct exe *x)
 }
 
 /* What the task wrote before it ended is in the pipes still. Whoever holds their other ends by now
- * is not waited for. */
+ * is not waited for, nor read for ever: no pipe holds more than these reads take. */
 static void
 drain_logs(struct exe *x)
 {
 	for (size_t i = 0; i < ELEMENTSOF(x->logs); i++)
-		while (exe_log_pump(x, i) == 1)
+		for (int n = 0; n < DRAIN_READS && exe_log_pump(x, i) == 1; n++)
 			;
 }
 

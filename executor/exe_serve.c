@@ -80,11 +80,14 @@ cgroup_is_empty(struct exe *x)
 static void
 on_timeout(struct exe *x)
 {
+	/* A turn waits an hour at most: a longer kill timeout goes on. */
+	if (exe_now_ms() < x->stop_at_ms)
+		return;
+	x->stop_at_ms = UINT64_MAX;
 	if (x->sync_pid > 0) {
-		x->record.flags |= EXE_END_SYNC_LATE;
+		x->record.flags |= x->record.flags & EXE_END_SYNCED ? 0 : EXE_END_SYNC_LATE;
 		return;
 	}
-	x->stop_at_ms = UINT64_MAX;
 	x->record.flags |= EXE_END_KILLED;
 	exe_cgroup_kill(x);
 }
