@@ -19,7 +19,8 @@
 
 #define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH)
 #define READ_ONLY  (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
-#define NODE       (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
+/* Read-only: owner and mode are the host's. The device can be written to all the same. */
+#define NODE (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
 static const char *const own_dirs[] = { "alloc", "local", "secrets", "tmp", "proc", "dev",
 	"dev/pts", "dev/shm" };

@@ -253,8 +253,8 @@ mask_proc(void)
 {
 	static const char *const covered[] = { "/proc/kcore", "/proc/keys", "/proc/sysrq-trigger",
 		"/proc/timer_list" };
-	static const char *const read_only[] = { "/proc/bus", "/proc/fs", "/proc/irq",
-		"/proc/sys" };
+	static const char *const read_only[] = { "/proc/acpi", "/proc/bus", "/proc/fs", "/proc/irq",
+		"/proc/scsi", "/proc/sys" };
 	int r = 0;
 
 	for (size_t i = 0; i < ELEMENTSOF(covered) && (r == 0 || r == -ENOENT); i++) {
@@ -294,6 +294,18 @@ attach_kernel_fs(struct exe *x)
 	if (r == 0 && trees[OWN_DEV] >= 0)
 		r = attach(trees[OWN_DEV], AT_FDCWD, "/dev");
 	return r < 0 ? exe_failed(x, EXE_STEP_NAMESPACE, -r, 1) : 0;
+}
+
+/* The task's stdin, and what else is not its own: of its namespace, where nobody can change the
+ * node's mode. */
+static int
+take_null(struct exe *x)
+{
+	cleanup_close int fd = open("/dev/null", O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0 || dup2(fd, 0) < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
+		return exe_failed(x, EXE_STEP_NAMESPACE, errno, 4);
+	return 0;
 }
 
 /* Does the template have all first components of the destinations? */
@@ -432,7 +444,7 @@ exe_mounts_make(struct exe *x)
 	if (root < 0)
 		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if ((r = attach_own(x, root)) < 0 || (r = attach_kernel_fs(x)) < 0 ||
-	    (r = attach_volumes(x, root)) < 0)
+	    (r = take_null(x)) < 0 || (r = attach_volumes(x, root)) < 0)
 		return r;
 	if (own_root && (r = set_flags(root, PLAIN | MOUNT_ATTR_RDONLY, false)) < 0)
 		return exe_failed(x, EXE_STEP_NAMESPACE, -r, 3);

@@ -9,7 +9,7 @@ import uuid
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import case, exe, helper, ipc, runs  # noqa: E402
 
-CAPS = {"chown": 0, "dac_override": 1, "kill": 5, "net_bind_service": 10, "net_raw": 13, "sys_admin": 21, "audit_write": 29}
+CAPS = {"chown": 0, "dac_override": 1, "fowner": 3, "kill": 5, "net_bind_service": 10, "net_raw": 13, "sys_admin": 21, "audit_write": 29}
 AMBIENT = 1 << 5 | 1 << 10 | 1 << 29
 BOUNDING = 0xa80405fb  # semantics 10.3: docker's list without NET_RAW
 
@@ -80,6 +80,32 @@ def test_masks_set_uid_and_devices():
             if where not in ["/dev/" + n for n in ("null", "zero", "full", "random", "urandom", "tty", "pts")] + [
                     "/proc/keys", "/proc/timer_list", "/proc/kcore", "/proc/sysrq-trigger"]:
                 case.contains(options.split(","), "nodev", where)
+
+
+def test_no_descriptor_of_the_set_up_leads_out_of_the_root():
+    with runs.Runs() as r:
+        for number in range(3, 64):
+            at = "/proc/self/fd/%d" % number
+            record = r.ended(r.start("/bin/true", driver="EXEC", cwd=at))
+            case.equal((record["step"], record["error"]), (exe.EXE_STEP_CWD, 2), at)
+        for number in (14, 15, 16, 17):  # the roots of enum exe_fd
+            at = "/proc/self/fd/%d/../../../../../../bin/true" % number
+            record = r.ended(r.start(at, driver="EXEC"))
+            case.equal((record["step"], record["error"]), (exe.EXE_STEP_COMMAND, 2), at)
+
+
+def test_the_hosts_nodes_keep_their_modes():
+    with runs.Runs() as r:
+        before = os.stat("/dev/null").st_mode
+        try:  # the sticky bit, because it means nothing there: the node is the machine's
+            out = sh(r, "chmod 1666 /dev/null 2>&1; python3 -c 'import os; os.fchmod(0, 0o1666)' 2>&1; echo x > /dev/null && echo written",
+                     cap_add=1 << CAPS["fowner"])
+            after = os.stat("/dev/null").st_mode
+        finally:
+            os.chmod("/dev/null", before & 0o7777)
+        case.equal(out.count("Read-only file system"), 2, out)
+        case.contains(out, "written\n")
+        case.equal(after, before, "mode")
 
 
 def test_directories_logs_and_stdout():
