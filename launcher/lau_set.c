@@ -312,7 +312,10 @@ on_deadline(struct launcher *l)
 			log_error("%s (pid %d) does not even end by SIGKILL: given up",
 			    lau_child_name(i), (int)c->pid);
 			c->pid = 0;
-			continue;
+			if (i != IPC_SUPERVISOR)
+				continue;
+			on_supervisor_end(l, SIGKILL);
+			return;
 		}
 		log_warn("%s (pid %d) does not end: killed", lau_child_name(i), (int)c->pid);
 		(void)kill(c->pid, SIGKILL);
