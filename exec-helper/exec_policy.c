@@ -136,6 +136,22 @@ check_caps(
 	return 0;
 }
 
+/* Who is in one of these groups may talk to the agent, which is to be root. */
+static bool
+has_agent_group(const struct proc_args *args, const struct exe_user *u)
+{
+	const gid_t agents[] = { args->drover_gid, args->executor_gid };
+
+	for (size_t i = 0; i < ELEMENTSOF(agents); i++) {
+		if (u->gid == agents[i])
+			return true;
+		for (uint32_t k = 0; k < u->n_groups; k++)
+			if (u->groups[k] == agents[i])
+				return true;
+	}
+	return false;
+}
+
 static int
 check_user(
     struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *setup, struct err *e)
@@ -151,6 +167,9 @@ check_user(
 			return err_say(e, -EPERM,
 			    "running as user \"%s\" is disallowed: it is one of the agent's own",
 			    u->name);
+	if (u->uid != 0 && has_agent_group(s->args, u))
+		return err_say(e, -EPERM,
+		    "running as user \"%s\" is disallowed: it has a group of the agent's", u->name);
 	if (setup->driver == DRIVER_EXEC && u->uid == 0)
 		return err_say(e, -EPERM, "running as user \"root\" is disallowed");
 	if (in_ranges(s->policy->denied_uids, s->policy->n_denied_uids, u->uid, setup->driver))

@@ -221,6 +221,8 @@ exec_lookup_main(const char *name)
 			(void)snprintf(u.shell, sizeof u.shell, "%s", pw->pw_shell);
 		if (!number)
 			fill_groups(&u, name);
+	} else if (getgrgid(u.gid)) {
+		u.gid = NOBODY; /* a user's number: it does not mean disk, shadow or docker */
 	}
 	return fd_write_full(1, &u, sizeof u) < 0;
 }

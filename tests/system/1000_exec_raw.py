@@ -64,9 +64,13 @@ def test_a_user_is_looked_up_with_its_groups():
         case.equal(r.output("sh", ["-c", "id -u; id -g; echo $HOME; grep CapEff /proc/self/status; echo x > /dev/stdout"],
                             user="daemon").split(), ["1", "1", "/usr/sbin", "CapEff:", "0000000000000000", "x"])
         case.equal(r.output("sh", ["-c", "id -u; id -g; id -G"], user="4711").split(), ["4711", "4711", "4711"])
+        # A number that is no user's gets nothing from a group that happens to have it.
+        users, groups = ({int(line.split(":")[2]) for line in open(f, encoding="utf-8")} for f in ("/etc/passwd", "/etc/group"))
+        number = min(groups - users)
+        case.equal(r.output("sh", ["-c", "id -u; id -g"], user=str(number)).split(), [str(number), "65534"])
         e = case.raises(ipc.RequestError, r.start, "true", user="no-such-user")
         case.contains(str(e), 'user "no-such-user" does not exist')
-        case.equal(len(r.list()), 2, "runs")
+        case.equal(len(r.list()), 3, "runs")
 
 
 def test_commands_are_found_in_the_task_directory_first():
