@@ -55,7 +55,7 @@ static bool
 remove_plugin_root(struct sup *sup, const char *name)
 {
 	MntPluginDirRemoveReq req = MNT_PLUGIN_DIR_REMOVE_REQ__INIT;
-	struct id nobody = { 0 };
+	struct id no_alloc = id_random_uuid(); /* whose socket directory goes with it: none */
 
 	for (int kind = CSI_PLUGIN_CONTROLLER; kind <= CSI_PLUGIN_MONOLITH; kind++) {
 		const char *word = csi_plugin_kind_names[kind];
@@ -64,7 +64,7 @@ remove_plugin_root(struct sup *sup, const char *name)
 		if (strncmp(name, word, len) != 0 || name[len] != '/' ||
 		    strchr(name + len + 1, '/'))
 			continue;
-		req.alloc = (ProtobufCBinaryData){ .data = nobody.b, .len = ID_BYTES };
+		req.alloc = (ProtobufCBinaryData){ .data = no_alloc.b, .len = ID_BYTES };
 		req.kind = (PluginKind)kind;
 		req.plugin = (char *)(uintptr_t)(name + len + 1);
 		(void)mnt_call_plugin_dir_remove(sup, &req, on_removed, NULL);
