@@ -92,7 +92,7 @@ struct proc_handle {
 
 /* A process's children that give up more than it did, for the table of privileges. */
 struct proc_child {
-	const char *name, *user; /* whose uid and gid they take, which are 0 in privs */
+	const char *name, *user; /* whose uid and gid they take; 0 in privs: known then only */
 	struct privs privs;	 /* the filter is inherited */
 };
 

@@ -67,6 +67,7 @@ int exec_user_find(struct exec_state *s, const char *name, struct exe_user *ret,
 /* The child: `drover-exec-helper --lookup NAME`. Writes one struct exe_user to descriptor 1.
  * Returns its exit code. */
 int exec_lookup_main(const char *name);
+extern const struct proc_child exec_lookup_child;
 
 /* exec_run.c: makes cgroup, record and socket, in this order. 1 made, 0 the run exists already,
  * -errno: nothing is left. */

@@ -205,6 +205,7 @@ static const struct proc_spec exec_helper = {
 	.stays_root = true,
 	.caps = CAP_BIT(SYS_ADMIN),
 	.keep_bounding = true,
+	.child = &exec_lookup_child,
 	.handlers = handlers,
 	.state = &state,
 	.init = init,

@@ -191,16 +191,21 @@ answer_not_found(struct exe_user *u)
 	return fd_write_full(1, u, sizeof *u) < 0;
 }
 
+const struct proc_child exec_lookup_child = {
+	.name = "exec-helper-lookup",
+	.user = "nobody",
+	.privs = { .uid = NOBODY, .gid = NOBODY, .no_new_privs = true },
+};
+
 int
 exec_lookup_main(const char *name)
 {
-	const struct privs nobody = { .uid = NOBODY, .gid = NOBODY, .no_new_privs = true };
 	struct exe_user u = { .home = "/", .shell = "/bin/sh" };
 	bool number = name[strspn(name, "0123456789")] == '\0';
 	struct passwd *pw;
 	struct err e;
 
-	if (dup2(0, 2) < 0 || privs_drop(&nobody, &e) < 0)
+	if (dup2(0, 2) < 0 || privs_drop(&exec_lookup_child.privs, &e) < 0)
 		return 1;
 	(void)alarm(EXEC_LOOKUP_MS / 1000 + 1);
 	errno = 0;

@@ -9,6 +9,7 @@ from lib import ROOT, agent, api, build_dir, case, trace, volumes
 
 COLUMNS = {"inheritable": "CapInh", "permitted": "CapPrm", "effective": "CapEff", "bounding": "CapBnd", "ambient": "CapAmb",
            "NoNewPrivs": "NoNewPrivs", "Seccomp": "Seccomp"}
+ALARM = 37
 LINES_OFF_PERCENT = 5  # the table's count of lines may lag behind by so much
 
 
@@ -94,7 +95,8 @@ def test_every_running_process_is_what_the_table_says():
             node.register(api.job(driver.replace("_", "-"), driver=driver))
             node.wait_running(driver.replace("_", "-"))
         running, ids = node.processes(), own_ids(node)
-        case.equal(sorted(running), sorted(set(table) - {"launcher", "executor", "mount-helper-connect"}), "processes")
+        others = {"launcher", "executor", "mount-helper-connect", "exec-helper-lookup"}
+        case.equal(sorted(running), sorted(set(table) - others), "processes")
         compare("launcher", node.pid, table["launcher"], (0, 0))
         for name, pid in running.items():
             compare(name, pid, table[name], ids.get(name, (0, 0)))
@@ -122,6 +124,22 @@ def test_the_child_that_connects_to_a_plugin():
             print("    descriptors of the child: %s" % [os.readlink("/proc/%d/fd/%d" % (child, fd)) for fd in held])
             assert len(held) <= 6, held
         case.until(node.plugin_is_healthy, 20, "the plugin, connected by that very child")
+
+
+def test_the_child_that_looks_up_a_user():
+    table = documented()
+    with api.Node() as node:
+        helper = node.wait_process("exec-helper")
+        with trace.Trace(helper) as t:
+            node.register(api.job("who", driver="exec", User="games"))
+            # It asks for an alarm when it has dropped, and before it asks NSS.
+            child = t.until(lambda pid, call: call.nr == ALARM and agent.arguments(pid)[1:2] == ["--lookup"], 20)
+            compare("exec-helper-lookup", child, table["exec-helper-lookup"], (65534, 65534))
+            held = sorted(os.readlink("/proc/%d/fd/%s" % (child, fd)) for fd in os.listdir("/proc/%d/fd" % child))
+            print("    descriptors of the child: %s" % held)
+            case.equal(len(held), 3, "descriptors")
+        node.wait_running("who")
+        node.purge("who")
 
 
 case.run(globals())
