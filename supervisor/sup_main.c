@@ -172,6 +172,9 @@ run(void *state, const struct proc_args *args)
 		log_error("%s", e.msg);
 		return 1;
 	}
+	if (sup.config->n_servers > 0)
+		log_warn("client.servers has no effect yet: this agent joins no servers, it is its "
+			 "own source of work");
 	log_info("ready: node %.8s, %u allocations, work comes from: %s", node_get(&sup)->id,
 	    sup.allocs->n, sup.source->ops->name);
 	(void)sd_notifyf(0, "READY=1\nSTATUS=%u allocations", sup.allocs->n);

@@ -153,6 +153,10 @@ fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
 	if (tr->plugin && (r = plugin_task_fill(tr->plugin, driver->isolates_files, &s->req,
 			       &s->spec, &s->env.vars)) < 0)
 		return err_set(e, r, "prepare plugin %s", task->name);
+	if (driver->isolates_files && sup->config->default_pid_host)
+		s->req.pid_mode = EXEC_NS_MODE__EXEC_NS_HOST;
+	if (driver->isolates_files && sup->config->default_ipc_host)
+		s->req.ipc_mode = EXEC_NS_MODE__EXEC_NS_HOST;
 	r = driver->fill(ar->sa, task, &s->env, &s->req, &s->spec, e);
 	if (r < 0)
 		return r;

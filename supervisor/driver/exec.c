@@ -11,13 +11,16 @@
 static const char *const known[] = { "command", "args", "pid_mode", "ipc_mode", "cap_add",
 	"cap_drop", NULL };
 
+/* *ret stays the node's default where the task says nothing. */
 static int
 read_mode(const struct task *task, const char *key, ExecNsMode *ret, struct err *e)
 {
 	json_t *value = json_object_get(task->config, key);
-	const char *mode = value ? json_string_value(value) : "private";
+	const char *mode = value ? json_string_value(value) : "";
 
-	if (mode && (*mode == '\0' || strcmp(mode, "private") == 0))
+	if (mode && *mode == '\0')
+		return 0;
+	if (mode && strcmp(mode, "private") == 0)
 		*ret = EXEC_NS_MODE__EXEC_NS_PRIVATE;
 	else if (mode && strcmp(mode, "host") == 0)
 		*ret = EXEC_NS_MODE__EXEC_NS_HOST;
