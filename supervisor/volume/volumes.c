@@ -110,9 +110,12 @@ set_step(struct mount *m, enum mount_step step)
 	m->step = step;
 	m->state.published = step == MOUNT_PUBLISHED;
 	turn_write(m->sup, &m->row);
-	/* Each other step stands before a call or frees a claim. After a power cut nothing is mounted,
-	 * and PUBLISHING is undone like PUBLISHED. */
-	if (step != MOUNT_PUBLISHED)
+	/*
+	 * Synced is what stands before the first call of a direction, and the end, which frees a
+	 * claim. What a power cut takes of the steps between changes nothing: mounting begins again
+	 * at STAGING, and undoing at UNPUBLISHING, from each of them.
+	 */
+	if (step == MOUNT_STAGING || step == MOUNT_UNPUBLISHING || step == MOUNT_GONE)
 		turn_durable(m->sup);
 }
 
