@@ -220,8 +220,13 @@ def bench_rates():
         row("%s: starts per second, %d, median of %d" % (driver, N, ROUNDS), "%.0f" % rate, "/s", ">= 500 when idle", rate >= 500)
         row("%s: of bare clone3+exec" % driver, "%.0f" % (100 * of_bare), "%", ">= 25", of_bare >= 0.25)
         row("%s: of the executor path alone" % driver, "%.0f" % (100 * of_path), "%", ">= 50", of_path >= 0.5)
+        row("%s: kernel memory of an executor and its task" % driver, "%.3f" % p[driver + ".executor_kernel"], "MB")
         used = [statistics.median(x) for x in zip(*cpu)]
         row("%s: CPU time per start; bare; executor path alone" % driver, "%.0f; %.0f; %.0f" % tuple(used), "us")
+        if used[0]:  # what others do on this machine moves the rates, and much less these
+            for name, i, budget in (("bare clone3+exec", 1, 25), ("the executor path alone", 2, 50)):
+                share = 100 * used[i] / used[0]
+                row("%s: of %s, by CPU time" % (driver, name), "%.0f" % share, "%", ">= %d" % budget, share >= budget)
 
 
 @contextlib.contextmanager
@@ -263,7 +268,9 @@ def bench_running():
             third, cpu3 = start(node, "third", "raw_exec")
         row("starts with %d running and %d host mounts, of the first" % (N, MOUNTS), "%.0f" % (100 * third / first), "%",
             ">= 80", third >= 0.8 * first)
-        row("CPU time per start: first; with %d running; and mounts" % N, "%.0f; %.0f; %.0f" % (cpu, cpu2, cpu3), "us")
+        if cpu:
+            worst = 100 * max(cpu2, cpu3) / cpu
+            row("  by CPU time per start, of the first", "%.0f; %.0f" % (100 * cpu2 / cpu, 100 * cpu3 / cpu), "%", "<= 120", worst <= 120)
         stop(node, "third")
         bench_restart(node, pids)
 
@@ -356,6 +363,7 @@ def bench_existing():
 def setup_us(node, name, made):
     """Runs a job once: microseconds from the alloc's arrival to the end of its hooks, which is when its task is prepared."""
     node.register(made)
+    time.sleep(0.1)  # nobody asks meanwhile: that would be measured too
     alloc, = node.wait_running(name)
     times = {e["Type"]: e["Time"] for e in alloc["TaskStates"]["t"]["Events"]}
     node.purge(name)
@@ -380,6 +388,7 @@ def bench_csi_on(kind, tries):
         used = {"Volumes": {"v": {"Name": "v", "Type": "csi", "Source": "v", **mode}}}
         plain, mounted = [], []
         for _ in range(tries):
+            time.sleep(0.1)
             plain.append(setup_us(node, "plain", job("plain", "exec", 1)))
             mounted.append(setup_us(node, "mounted", job("mounted", "exec", 1, **used)))
         whole = sum(pss_mb(p) for n, p in node.processes().items() if n != "executor") + pss_mb(node.pid)
