@@ -17,7 +17,7 @@ from lib import api, binary, crash  # noqa: E402
 page = crash.Page()
 died = {}
 # The supervisor's turns of one start and stop, each of them; the others are passed a few times only.
-PASSES = {"SUP": 24, "DROP": 6, "LAU": 2, "EXE": 3, "EXEC": 3, "MNT": 3, "CSI": 4, "HB": 1}
+PASSES = {"SUP": 24, "DROP": 6, "LAU": 2, "LAU_AFTER_PLACES": 1, "EXE": 3, "EXEC": 3, "MNT": 3, "CSI": 4, "HB": 1}
 # Where only a plugin and its volume come by.
 OF_PLUGINS = ("MNT_AFTER_PLUGIN_MOUNT", "MNT_AFTER_PLUGIN_REMOVE", "MNT_CHILD_AFTER_DROP", "CSI_AFTER_OPEN")
 OF_VOLUMES = ("MNT_AFTER_VOLUME_DIR", "MNT_AFTER_PROOF", "MNT_AFTER_VOLUME_REMOVE", "CSI_BEFORE_CALL", "CSI_AFTER_CALL")
@@ -25,10 +25,11 @@ OF_VOLUMES = ("MNT_AFTER_VOLUME_DIR", "MNT_AFTER_PROOF", "MNT_AFTER_VOLUME_REMOV
 
 def settle(node):
     """Everybody is there again and answers."""
-    node.revive()
-    node.wait_ready()
-    for name in ("supervisor", "exec-helper", "mount-helper", "heartbeat"):
-        node.wait_process(name)
+    def there():
+        node.revive()
+        return {"supervisor", "exec-helper", "mount-helper", "heartbeat"} <= set(node.processes())
+    node.request("GET", "/v1/agent/health")
+    case.until(there, 20, "everybody")
 
 
 def run_once(node, made, count):
@@ -57,20 +58,21 @@ def die_at(point, skip, cycle):
 
 def come_to(node, point):
     """What has its own time and not a job's: each beat, each start and end of a process."""
-    if point.startswith("LAU"):
-        node.kill("heartbeat")
     if point == "LAU_AFTER_PLACES":
         node.process.kill()
         node.wait()
 
-    def gone():
+    def come():
         node.revive()
+        if page.armed() and point in ("LAU_AFTER_START", "LAU_AFTER_REAP"):
+            settle(node)
+            node.kill("heartbeat")
         return not page.armed()
-    case.until(gone, 10, point)
+    case.until(come, 10, point)
 
 
 def each_pass(point, cycle):
-    for skip in range(PASSES[point.split("_")[0]]):
+    for skip in range(PASSES.get(point) or PASSES[point.split("_")[0]]):
         if not die_at(point, skip, cycle):
             break
 

@@ -13,6 +13,7 @@ import re
 import shutil
 import sqlite3
 import struct
+import threading
 import time
 
 from . import ROOT, api, case, exe
@@ -58,9 +59,14 @@ class Page:
 class Node(api.Node):
     """An agent that anybody may be killed of at any time: requests are repeated, and a launcher that died is started."""
 
+    def __init__(self, *args, **kwargs):
+        self.reviving = threading.Lock()
+        super().__init__(*args, **kwargs)
+
     def revive(self):
-        if self.process.poll() is not None:
-            self.start()
+        with self.reviving:
+            if self.process.poll() is not None:
+                self.start()
 
     def request(self, method, path, body=None, timeout=20, patience=30):
         end = time.monotonic() + patience

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""Each process is killed a hundred times at random while tasks start, end and stop. Nobody who connects is refused."""
+import os
+import random
+import signal
+import threading
+import time
+
+from lib import api, binary, case, crash
+
+TIMES = 100
+VICTIMS = ("supervisor", "exec-helper", "mount-helper", "heartbeat", "csi-helper", "launcher")
+GAP_S = 0.12  # six victims: each has lived for about a second before it is killed again, and comes back at once
+
+
+class Probe(threading.Thread):
+    """One connect(2) to the control socket every few ms, never repeated. Held up while no launcher is there."""
+
+    def __init__(self, node):
+        super().__init__()
+        self.node, self.refused, self.accepted, self.ending = node, [], 0, False
+        self.may, self.resting = threading.Event(), threading.Event()
+        self.may.set()
+
+    def run(self):
+        while not self.ending:
+            if not self.may.is_set():
+                self.resting.set()
+                self.may.wait()
+                self.resting.clear()
+            try:
+                self.node.connect().close()
+                self.accepted += 1
+            except OSError as e:
+                self.refused.append(repr(e))
+            time.sleep(0.004)
+
+    def pause(self):
+        self.may.clear()
+        self.resting.wait(5)
+
+
+class Killer(threading.Thread):
+    """Kills them all in turn, in another order each round, until each has died TIMES times."""
+
+    def __init__(self, node, probe):
+        super().__init__()
+        self.node, self.probe, self.error = node, probe, None
+        self.kills = dict.fromkeys(VICTIMS, 0)
+        self.choice = random.Random(1)
+
+    def kill(self, name):
+        if name == "launcher":
+            self.probe.pause()
+            self.node.process.kill()
+            self.node.wait()
+            self.node.revive()
+            case.until(lambda: os.path.exists(self.node.socket_path) and self.node.processes().get("supervisor"), 20,
+                       "a launcher")
+            self.probe.may.set()
+        else:
+            os.kill(self.node.wait_process(name, seconds=20), signal.SIGKILL)
+        self.kills[name] += 1
+
+    def run(self):
+        try:
+            for _ in range(TIMES):
+                for name in self.choice.sample(VICTIMS, len(VICTIMS)):
+                    time.sleep(self.choice.uniform(0, 2 * GAP_S))
+                    try:
+                        self.kill(name)
+                    except ProcessLookupError:  # it has just ended with the supervisor
+                        self.kill(name)
+        except BaseException as e:
+            self.error = e
+            self.probe.may.set()
+
+
+class Volumes(threading.Thread):
+    """Makes and deletes volumes, so that csi-helper has something to do."""
+
+    def __init__(self, node):
+        super().__init__()
+        self.node, self.ending, self.made, self.error = node, False, 0, None
+
+    def wish(self, method, path, body, wanted):
+        """Repeated while the plugin, which is restarted with everybody else, is not healthy."""
+        case.until(lambda: self.node.request(method, path, body).status in wanted, 60, "%s %s" % (method, path))
+
+    def run(self):
+        volume = {"ID": "v", "Name": "v", "PluginID": "local", "RequestedCapacityMin": 1 << 20, "RequestedCapabilities": [
+            {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}
+        try:
+            while not self.ending:
+                self.wish("PUT", "/v1/volume/csi/v/create", {"Volumes": [volume]}, (200, 409))  # 409: its answer was lost
+                self.wish("DELETE", "/v1/volume/csi/v/delete", None, (200, 404))
+                self.made += 1
+        except BaseException as e:
+            self.error = e
+
+
+def wait_all_running(node, jobs):
+    for name, count in jobs.items():
+        node.wait_running(name, count, 60)
+    case.equal(crash.conflicts(node), [], "tasks that ran twice at a time")
+
+
+def churn(node, killer, store):
+    """Jobs come and go, end with an exit code and by a signal, and one has a volume, as long as somebody is killed."""
+    node.register(crash.job("stays", 2))
+    node.register(crash.job("stays-own", 2, "exec"))
+    node.register(api.job("plugin", binary("csi-local"), ["-root", store], group={"RestartPolicy": crash.RESTART},
+                          CSIPluginConfig={"ID": "local", "Type": "monolith", "MountDir": "/csi"}))
+    started, codes = 0, 0
+    while killer.is_alive():
+        name = "comes-%d" % (started % 4)
+        node.register(crash.job(name, 2, ("raw_exec", "exec")[started % 2]))
+        case.until(lambda: [a for a in node.allocs(name) if a["ClientStatus"] == "running"] or not killer.is_alive(), 60, name)
+        case.equal(crash.conflicts(node), [], "tasks that ran twice at a time")
+        node.purge(name, 60)
+        node.register(crash.job("ends", 1, then="exit 3", group={"RestartPolicy": dict(crash.RESTART, Attempts=0)}))
+        case.until(lambda: [a["ClientStatus"] for a in node.allocs("ends")] == ["failed"], 60, "a task to end")
+        codes += check_exit(node, "ends", 3)
+        node.purge("ends", 60)
+        started += 1
+    return started, codes
+
+
+def check_exit(node, name, code):
+    """A task that came to its own end is told with its exit code: 1; 0 if somebody of its run was killed instead."""
+    events = node.ask("/v1/allocation/" + node.allocs(name)[0]["ID"])["TaskStates"]["t"]["Events"]
+    ends = [(e["ExitCode"], e["Signal"], e["DisplayMessage"]) for e in events if e["Type"] == "Terminated"]
+    case.equal([e[:2] for e in ends], [(code, 0)], "exit code: %s" % ends)
+    case.equal(len([e for e in events if e["Type"] == "Started"]), 1, "starts")
+    return 1
+
+
+def test_each_process_is_killed_a_hundred_times():
+    store = case.directory()
+    with crash.Node() as node:
+        probe = Probe(node)
+        killer = Killer(node, probe)
+        volumes = Volumes(node)
+        for thread in (probe, killer, volumes):
+            thread.start()
+        try:
+            started, codes = churn(node, killer, store)
+        finally:
+            killer.join(240)
+            probe.ending = volumes.ending = True
+            probe.may.set()
+            for thread in (probe, volumes):
+                thread.join(120)
+        for thread in (killer, volumes):
+            if thread.error:
+                raise thread.error
+        print("    killed: %s" % ", ".join("%s %d" % pair for pair in killer.kills.items()))
+        print("    %d jobs of two allocs and %d volumes came and went, %d exit codes were told, %d connections accepted" %
+              (started, volumes.made, codes, probe.accepted))
+        case.equal(probe.refused, [], "refused connections")
+        case.equal(set(killer.kills.values()), {TIMES}, "kills")
+        wait_all_running(node, {"stays": 2, "stays-own": 2, "plugin": 1})
+        for name in ("stays", "stays-own"):
+            for a in node.allocs(name):
+                events = node.ask("/v1/allocation/" + a["ID"])["TaskStates"]["t"]["Events"]
+                case.equal([e["Type"] for e in events if e["Type"] not in ("Received", "Task Setup", "Driver Failure")],
+                           ["Started"], "events of a task that nobody touched")
+                case.equal(len(crash.alloc_data(node, a["ID"], "starts")), 1, "its starts")
+        for name in ("stays", "stays-own", "plugin"):
+            node.purge(name, 60)
+        crash.wait_nothing_left(node)
+        case.equal(crash.leaks(node), [], "leaks")
+
+
+case.run(globals())
