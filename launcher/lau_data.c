@@ -235,9 +235,30 @@ lau_secrets_mount(struct launcher *l, struct err *e)
 		return 0;
 	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	/* Kernels before 6.4 do not know noswap; there a secret can reach the swap. */
-	if (mount("drover-secrets", path, "tmpfs", flags, "mode=0711,noswap") < 0 &&
-	    mount("drover-secrets", path, "tmpfs", flags, "mode=0711") < 0)
+	if (mount("drover-secrets", path, "tmpfs", flags, "mode=0711,size=10%,noswap") < 0 &&
+	    mount("drover-secrets", path, "tmpfs", flags, "mode=0711,size=10%") < 0)
 		return err_set(e, -errno, "mount a tmpfs on %s/secrets", l->data);
+	return 0;
+}
+
+int
+lau_alloc_mount(struct launcher *l, struct err *e)
+{
+	cleanup_close int fd = fd_open_beneath(l->data_fd, "alloc", O_PATH | O_DIRECTORY, 0);
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+	cleanup_close int tree = -1;
+	struct statx stx;
+
+	if (fd < 0)
+		return err_set(e, fd, "open %s/alloc", l->data);
+	if (statx(fd, "", AT_EMPTY_PATH, 0, &stx) < 0)
+		return err_set(e, -errno, "look at %s/alloc", l->data);
+	if (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+		return 0;
+	tree = open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 ||
+	    move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return err_set(e, -errno, "mount %s/alloc on itself, nosuid and nodev", l->data);
 	return 0;
 }
 

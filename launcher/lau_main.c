@@ -106,7 +106,9 @@ prepare(struct launcher *l, struct err *e)
 	if ((r = lau_binaries_open(l, e)) < 0 || (r = lau_data_open(l, e)) < 0 ||
 	    (r = lau_data_make(l, e)) < 0 || (r = lau_runtime_make(l, e)) < 0)
 		return r;
-	r = lau_secrets_mount(l, e);
+	r = lau_alloc_mount(l, e);
+	if (r >= 0)
+		r = lau_secrets_mount(l, e);
 	CRASH_POINT(LAU_AFTER_PLACES);
 	return r;
 }

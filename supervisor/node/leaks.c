@@ -93,7 +93,7 @@ csi_explains(struct sup *sup, const char *path)
 static bool
 mount_explains(struct sup *sup, const char *path)
 {
-	if (strcmp(path, "secrets") == 0 || strcmp(path, "csi") == 0)
+	if (strcmp(path, "secrets") == 0 || strcmp(path, "alloc") == 0 || strcmp(path, "csi") == 0)
 		return true;
 	return strncmp(path, "csi/", 4) == 0 && csi_explains(sup, path + 4);
 }

@@ -301,6 +301,7 @@ def test_a_service_that_is_ended_leaves_its_tasks_and_a_drain_does_not():
                 helper.remove_cgroup("/sys/fs/cgroup/%s/drover-%s" % (tree, crash.instance(node)))
             helper.remove_cgroup("/sys/fs/cgroup/drover-" + crash.instance(node))
             helper.umount(node.data + "/secrets")
+            helper.umount(node.data + "/alloc")
             shutil.rmtree("/run/drover", ignore_errors=True)
 
 

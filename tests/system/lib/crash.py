@@ -128,13 +128,14 @@ def rows(node):
 
 
 def records(node):
-    """{run: record}"""
+    """{run: record}, None for one that is not valid."""
     found = {}
     for name in os.listdir(node.data + "/run"):
-        with open("%s/run/%s" % (node.data, name), "rb") as f:
-            data = f.read()
         try:
-            found[name[:-4]] = exe.parse_record(data)
+            with open("%s/run/%s" % (node.data, name), "rb") as f:
+                found[name[:-4]] = exe.parse_record(f.read())
+        except FileNotFoundError:
+            continue  # reaped meanwhile
         except exe.Error:
             found[name[:-4]] = None
     return found
