@@ -19,6 +19,8 @@ enum cli_exit {
 	CLI_UNPLACED = 2, /* the evaluation failed or could not place everything */
 };
 
+#define CLI_TIMEOUT_MS 60000 /* for one request, where -timeout is not given */
+
 struct cli {
 	const char *socket_path; /* of the control socket */
 	const char *address;     /* the same as the operator wrote it, for sentences */

@@ -14,7 +14,7 @@
 static int show_help(struct cli *cli, int argc, char **argv);
 static int show_version(struct cli *cli, int argc, char **argv);
 
-static struct cli cli = { .timeout_ms = 60000, .id_len = 8 };
+static struct cli cli = { .timeout_ms = CLI_TIMEOUT_MS, .id_len = 8 };
 
 static const struct cli_flag common_flags[] = {
 	{ "address", CLI_FLAG_STRING, &cli.address, "unix:///PATH", "the agent's control socket" },

@@ -9,6 +9,8 @@
 #include "cli/cli_file.h"
 #include "cli/cli_print.h"
 
+#define PLUGIN_TIMEOUT_MS 300000
+
 static struct {
 	bool yes;
 } options;
@@ -17,6 +19,15 @@ const struct cli_flag cli_volume_delete_flags[] = {
 	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL, "do not ask when the id is shortened" },
 	{ 0 },
 };
+
+/* A plugin has two minutes for a call, and another one when it had to start again: the answer says
+ * what went wrong, so it is waited for unless -timeout says otherwise. */
+static void
+wait_for_plugin(struct cli *cli)
+{
+	if (cli->timeout_ms == CLI_TIMEOUT_MS)
+		cli->timeout_ms = PLUGIN_TIMEOUT_MS;
+}
 
 /* A PUT for each volume: its id is in the path. */
 static int
@@ -53,6 +64,7 @@ cli_volume_create(struct cli *cli, int argc, char **argv)
 	int r;
 
 	(void)argc;
+	wait_for_plugin(cli);
 	r = cli_file_read(argv[0], "volume", &file, &e);
 	if (r == 0)
 		r = cli_volume_spec(file, &spec, &e);
@@ -75,6 +87,7 @@ cli_volume_delete(struct cli *cli, int argc, char **argv)
 	int r;
 
 	(void)argc;
+	wait_for_plugin(cli);
 	r = cli_id_resolve(cli, &cli_kind_volume, argv[0], &id, &e);
 	if (r == 0)
 		r = cli_confirm_prefix("volume", argv[0], id, options.yes, &e);

@@ -311,7 +311,10 @@ check_creator(struct local *l, const struct csi_volume *vol, struct err *e)
 	bool can = false, healthy = false;
 
 	if (!local_plugin_get(l, vol->plugin_id, &plugin))
-		return err_say(e, -EINVAL, "volume \"%s\": no plugin \"%s\" runs on this node",
+		return err_say(e, -EINVAL,
+		    "volume \"%s\": no plugin \"%s\" answers on this node: a task with a "
+		    "csi_plugin "
+		    "of this id must run, and say why it is not healthy in its events",
 		    vol->id, vol->plugin_id);
 	for (size_t i = 0; i < plugin.controllers.n; i++) {
 		const struct csi_info *info = &plugin.controllers.v[i].value;
