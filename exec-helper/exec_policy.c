@@ -194,7 +194,8 @@ static const char *const kind_dirs[] = {
 };
 
 static int
-set_csi_volume(const ExecMount *m, struct exe_setup_mount *ret, struct err *e)
+set_csi_volume(
+    const ExecTaskStartReq *req, const ExecMount *m, struct exe_setup_mount *ret, struct err *e)
 {
 	const VolumePlace *p = m->place;
 	const MountProof *f = m->proof;
@@ -205,6 +206,8 @@ set_csi_volume(const ExecMount *m, struct exe_setup_mount *ret, struct err *e)
 	    !name_is_component(p->plugin) || !name_is_component(p->volume) ||
 	    !name_is_component(p->usage) || !id_from_bytes(p->alloc.data, p->alloc.len, &id))
 		return err_say(e, -EINVAL, "start: a volume's place or proof is missing or wrong");
+	if (req->alloc.len != ID_BYTES || memcmp(req->alloc.data, p->alloc.data, ID_BYTES) != 0)
+		return err_say(e, -EPERM, "start: the volume is published for another allocation");
 	id_to_uuid(&id, alloc);
 	(void)snprintf(ret->path, sizeof ret->path, "%s/%s/per-alloc/%s/%s/%s", kind_dirs[p->kind],
 	    p->plugin, alloc, p->volume, p->usage);
@@ -279,7 +282,7 @@ check_mounts(struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup
 			r = set_host_volume(s, m, ret, run, e);
 			break;
 		case EXEC_MOUNT_KIND__EXEC_MOUNT_CSI_VOLUME:
-			r = set_csi_volume(m, ret, e);
+			r = set_csi_volume(req, m, ret, e);
 			break;
 		case EXEC_MOUNT_KIND__EXEC_MOUNT_PLUGIN_SOCKET:
 		case EXEC_MOUNT_KIND__EXEC_MOUNT_PLUGIN_ROOT:
