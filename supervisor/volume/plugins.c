@@ -43,7 +43,7 @@ struct plugin_call {
 	char *id;
 	enum csi_plugin_kind half;
 	uint64_t give_up_usec;
-	uint64_t call;
+	uint64_t call, channel_no; /* the channel it was sent on */
 	unsigned timeout_ms;
 	plugin_call_cb *cb;
 	void *arg;
@@ -144,7 +144,8 @@ on_answer(
 
 	pc->call = 0;
 	if (r == -ECONNRESET || (r >= 0 && rep->grpc_status == GRPC_UNAVAILABLE)) {
-		if (pc->p)
+		/* Not one that is being opened anew by now: others wait for it. */
+		if (pc->p && pc->p->channel == CHANNEL_OPEN && pc->p->channel_no == pc->channel_no)
 			close_channel(pc->p);
 		if (!pc->again && pc->p) {
 			pc->again = true;
@@ -169,7 +170,7 @@ send_call(struct plugin_call *pc)
 		call_fail(pc, -ENOMEM, "no memory");
 		return;
 	}
-	req->channel = pc->p->channel_no;
+	req->channel = pc->channel_no = pc->p->channel_no;
 	req->timeout_ms = pc->timeout_ms;
 	pc->call = csi_call(pc->sup, req, on_answer, pc);
 	csi_call_req__free_unpacked(req, NULL);

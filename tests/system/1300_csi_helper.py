@@ -170,7 +170,7 @@ def test_bad_probes_fail_the_open():
                 e = case.raises(RequestError, csi.open_channel, h, plugin, 1, 200)
                 case.equal(e.code, -code, rule + ": " + e.text)
                 case.contains(e.text, text, rule)
-                refused(errno.ENOENT, h, "CSI_CALL_REQ", {"channel": 1, "timeout_ms": 100, "probe": {}})
+                refused(errno.ECONNRESET, h, "CSI_CALL_REQ", {"channel": 1, "timeout_ms": 100, "probe": {}})
         is_alive(h)
 
 
@@ -247,7 +247,7 @@ def test_limits_and_wrong_requests():
         case.raises(RequestError, h.ipc.call, "CSI_PLUGIN_OPEN_REQ", {"channel": 2, "probe_timeout_ms": 100}, [null])
         os.close(null)
         refused(errno.ENOENT, h, "CSI_PLUGIN_CLOSE_REQ", {"channel": 2})
-        refused(errno.ENOENT, h, "CSI_CALL_REQ", {"channel": 2, "timeout_ms": 100, "probe": {}})
+        refused(errno.ECONNRESET, h, "CSI_CALL_REQ", {"channel": 2, "timeout_ms": 100, "probe": {}})
         refused(errno.EINVAL, h, "CSI_CALL_REQ", {"channel": 1, "timeout_ms": 0, "probe": {}})
         refused(errno.EINVAL, h, "CSI_CALL_REQ", {"channel": 1, "timeout_ms": 100})
         for _ in range(256):
