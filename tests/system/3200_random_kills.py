@@ -7,12 +7,16 @@ import random
 import signal
 import threading
 import time
+import uuid
 
-from lib import api, binary, case, crash
+from lib import api, binary, case, crash, exe
 
 TIMES = 100
-VICTIMS = ("supervisor", "exec-helper", "mount-helper", "heartbeat", "csi-helper", "launcher")
-GAP_S = 0.12  # six victims: each has lived for about a second before it is killed again, and comes back at once
+VICTIMS = ("supervisor", "exec-helper", "mount-helper", "heartbeat", "csi-helper", "launcher", "executor")
+GAP_S = 0.1  # seven victims: each has lived for about a second before it is killed again, and comes back at once
+
+
+PREY = {"prey": "raw_exec", "prey-own": "exec"}
 
 
 class Probe(threading.Thread):
@@ -48,6 +52,7 @@ class Killer(threading.Thread):
     def __init__(self, node, probe):
         super().__init__()
         self.node, self.probe, self.error = node, probe, None
+        self.prey_allocs = {a["ID"] for name in PREY for a in node.wait_running(name)}
         self.kills = dict.fromkeys(VICTIMS, 0)
         self.choice = random.Random(1)
 
@@ -60,9 +65,17 @@ class Killer(threading.Thread):
             case.until(lambda: os.path.exists(self.node.socket_path) and self.node.processes().get("supervisor"), 20,
                        "a launcher")
             self.probe.may.set()
+        elif name == "executor":
+            os.kill(case.until(self.prey, 20, "a run of the prey"), signal.SIGKILL)
         else:
             os.kill(self.node.wait_process(name, seconds=20), signal.SIGKILL)
         self.kills[name] += 1
+
+    def prey(self):
+        """An executor of the job that is there for that; its task dies with it, or soon after."""
+        runs = [r for r in crash.records(self.node).values() if r and r["state"] == exe.EXE_RUNNING and
+                str(uuid.UUID(bytes=r["alloc"])) in self.prey_allocs]
+        return runs and self.choice.choice(runs)["executor_pid"]
 
     def run(self):
         try:
@@ -140,6 +153,8 @@ def check_exit(node, name, code):
 def test_each_process_is_killed_a_hundred_times():
     store = case.directory()
     with crash.Node() as node:
+        for name, driver in PREY.items():
+            node.register(crash.job(name, 1, driver))
         probe = Probe(node)
         killer = Killer(node, probe)
         volumes = Volumes(node)
@@ -153,7 +168,7 @@ def test_each_process_is_killed_a_hundred_times():
             probe.may.set()
             for thread in (probe, volumes):
                 thread.join(120)
-        for thread in (killer, volumes):
+        for thread in (volumes, killer):
             if thread.error:
                 raise thread.error
         print("    killed: %s" % ", ".join("%s %d" % pair for pair in killer.kills.items()))
@@ -161,14 +176,16 @@ def test_each_process_is_killed_a_hundred_times():
               (started, volumes.made, codes, probe.accepted))
         case.equal(probe.refused, [], "refused connections")
         case.equal(set(killer.kills.values()), {TIMES}, "kills")
-        wait_all_running(node, {"stays": 2, "stays-own": 2, "plugin": 1})
+        wait_all_running(node, {"stays": 2, "stays-own": 2, "plugin": 1, **dict.fromkeys(PREY, 1)})
+        starts = sum(len(crash.alloc_data(node, a, "starts")) for a in killer.prey_allocs)
+        case.equal(starts >= TIMES, True, "%d starts of the tasks whose executors were killed" % starts)
         for name in ("stays", "stays-own"):
             for a in node.allocs(name):
                 events = node.ask("/v1/allocation/" + a["ID"])["TaskStates"]["t"]["Events"]
                 case.equal([e["Type"] for e in events if e["Type"] not in ("Received", "Task Setup", "Driver Failure")],
                            ["Started"], "events of a task that nobody touched")
                 case.equal(len(crash.alloc_data(node, a["ID"], "starts")), 1, "its starts")
-        for name in ("stays", "stays-own", "plugin"):
+        for name in ("stays", "stays-own", "plugin", *PREY):
             node.purge(name, 60)
         crash.wait_nothing_left(node)
         case.equal(crash.leaks(node), [], "leaks")
