@@ -83,8 +83,14 @@ int exec_spawn_executor(struct exec_state *s, const struct exec_run *run);
  * killed. pid or -errno. */
 pid_t exec_spawn_lookup(const char *name, int out, int cgroup);
 
-/* exec_template.c: the mount namespace that executors of exec tasks copy. A descriptor, or -errno.
- */
+/* exec_template.c: the mount namespace that executors of exec tasks copy, as EXE_FD_TEMPLATE. 0 or
+ * -errno. */
 int exec_template_make(const struct agent_policy *policy, struct err *e);
+/*
+ * Is everything still masked? The kernel takes a mount off a file that another is renamed over, as
+ * passwd(1) does with /etc/shadow: then the next start needs a new template, and so a new
+ * exec-helper.
+ */
+bool exec_template_is_whole(const struct agent_policy *policy);
 
 #endif

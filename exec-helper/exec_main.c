@@ -143,7 +143,7 @@ static int
 init(void *arg, const struct proc_args *args, struct err *e)
 {
 	struct exec_state *s = arg;
-	int r, template;
+	int r;
 
 	s->args = args;
 	/* The mode of the runs' sockets: the supervisor connects as group drover. */
@@ -164,14 +164,9 @@ init(void *arg, const struct proc_args *args, struct err *e)
 	if (!(s->policy->drivers & 1u << DRIVER_EXEC))
 		return 0;
 	/* Without it the other driver can still do its work. */
-	template = exec_template_make(s->policy, &s->template_error);
-	if (template <0) {
+	if (exec_template_make(s->policy, &s->template_error) < 0)
 		log_warn("no exec tasks: %s", s->template_error.msg);
-		return 0;
-	}
-	r = dup3(template, EXE_FD_TEMPLATE, O_CLOEXEC);
-	(void)close(template);
-	return r < 0 ? err_set(e, -errno, "place the template") : 0;
+	return 0;
 }
 
 /*

@@ -167,6 +167,24 @@ new_tmpfs(void)
 	return fsmount(fs, FSMOUNT_CLOEXEC, 0);
 }
 
+/* The template's root, by which its masks are looked at. */
+static int template_root = -1;
+
+bool
+exec_template_is_whole(const struct agent_policy *policy)
+{
+	for (uint32_t i = 0; i < policy->n_masks; i++) {
+		const char *path = policy->masks[i] + strspn(policy->masks[i], "/");
+		cleanup_close int fd = fd_open_beneath(template_root, path, O_PATH, 0);
+		struct statx stx;
+
+		if (fd >= 0 && (statx(fd, "", AT_EMPTY_PATH, 0, &stx) < 0 ||
+				   !(stx.stx_attributes & STATX_ATTR_MOUNT_ROOT)))
+			return false;
+	}
+	return true;
+}
+
 /* In the new namespace, which is still a copy of the host's. */
 static int
 build(const struct agent_policy *policy, struct err *e)
@@ -194,11 +212,15 @@ build(const struct agent_policy *policy, struct err *e)
 	if (mount_setattr(root, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 || fchdir(root) < 0 ||
 	    syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
 		return err_set(e, -errno, "enter the root of exec tasks");
+	close_p(&template_root);
+	template_root = fcntl(root, F_DUPFD_CLOEXEC, 3);
+	if (template_root < 0)
+		return err_set(e, -errno, "keep the root of exec tasks");
 	return openat(EXE_FD_PROC, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
 }
 
-int
-exec_template_make(const struct agent_policy *policy, struct err *e)
+static int
+make_template(const struct agent_policy *policy, struct err *e)
 {
 	cleanup_close int host = openat(EXE_FD_PROC, "self/ns/mnt", O_RDONLY | O_CLOEXEC),
 			  template = -1;
@@ -211,4 +233,16 @@ exec_template_make(const struct agent_policy *policy, struct err *e)
 	return template <0 && e->code == 0
 			     ? err_set(e, -EIO, "open the mount namespace of exec tasks")
 			     : template <0 ? e->code : steal_fd(&template);
+}
+
+int
+exec_template_make(const struct agent_policy *policy, struct err *e)
+{
+	cleanup_close int template = make_template(policy, e);
+
+	if (template <0)
+		return template;
+	return dup3(template, EXE_FD_TEMPLATE, O_CLOEXEC) < 0
+		   ? err_set(e, -errno, "place the root of exec tasks")
+		   : 0;
 }

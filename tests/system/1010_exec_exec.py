@@ -2,6 +2,7 @@
 """exec-helper and executor alone: the exec driver, seen from inside its tasks."""
 import os
 import re
+import shutil
 import signal
 import sys
 import uuid
@@ -60,6 +61,26 @@ def test_the_filter_refuses_what_changes_the_machine():
         for number in (321, 323, 425, 250):  # bpf, userfaultfd, io_uring_setup, keyctl
             case.contains(out, "%d -1 1\n" % number)
         case.contains(out, "39 True\n", "getpid, which the filter lets through")
+
+
+def test_a_mask_comes_back_when_the_file_below_it_was_renamed_over():
+    copy = case.directory() + "/etc"
+    shutil.copytree("/etc", copy, symlinks=True, ignore_dangling_symlinks=True)
+    helper.mount(copy, "/etc", flags=0x1000)  # MS_BIND, in this test's own namespace
+    try:
+        with runs.Runs() as r:
+            def look():
+                return sh(r, "wc -c < /etc/shadow; id -u", cap_add=1 << CAPS["dac_override"]).split()
+
+            case.equal(look(), ["0", "65534"], "masked")
+            with open("/etc/shadow.new", "w", encoding="ascii") as f:
+                f.write("root:secret\n")
+            os.rename("/etc/shadow.new", "/etc/shadow")  # as passwd(1) does
+            case.raises(ipc.Error, look)  # it ends; the launcher starts the next, which gets the request again
+            r.restart()
+            case.equal(look(), ["0", "65534"], "masked again")
+    finally:
+        helper.umount("/etc")
 
 
 def test_masks_set_uid_and_devices():
