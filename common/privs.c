@@ -18,7 +18,8 @@
 #include "common/crash.h"
 
 #define SECBITS_LOCKED                                                                             \
-	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED)
+	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |                           \
+	    SECBIT_NO_SETUID_FIXUP_LOCKED)
 
 static void
 cap_free_p(cap_t *c)
@@ -51,7 +52,8 @@ set_caps(uint64_t effective, uint64_t permitted, uint64_t inheritable)
 
 	if (!c)
 		return -ENOMEM;
-	if ((r = set_flag(c, CAP_EFFECTIVE, effective)) < 0 || (r = set_flag(c, CAP_PERMITTED, permitted)) < 0 ||
+	if ((r = set_flag(c, CAP_EFFECTIVE, effective)) < 0 ||
+	    (r = set_flag(c, CAP_PERMITTED, permitted)) < 0 ||
 	    (r = set_flag(c, CAP_INHERITABLE, inheritable)) < 0)
 		return r;
 	return cap_set_proc(c) < 0 ? -errno : 0;
@@ -83,7 +85,8 @@ static int
 drop_bounding(uint64_t keep)
 {
 	for (cap_value_t v = 0; v < cap_max_bits(); v++)
-		/* Asked only when it fails: one that is not there needs no CAP_SETPCAP to be gone. */
+		/* Asked only when it fails: one that is not there needs no CAP_SETPCAP to be gone.
+		 */
 		if (!(keep >> v & 1) && cap_drop_bound(v) < 0 && cap_get_bound(v) > 0)
 			return -EPERM;
 	return 0;
@@ -110,9 +113,11 @@ prove(const struct privs *p, struct err *e)
 	uid_t ruid, euid, suid;
 	int n, r;
 
-	if (getresuid(&ruid, &euid, &suid) < 0 || ruid != p->uid || euid != p->uid || suid != p->uid)
+	if (getresuid(&ruid, &euid, &suid) < 0 || ruid != p->uid || euid != p->uid ||
+	    suid != p->uid)
 		return err_say(e, -EPERM, "drop privileges: uid is %u, not %u", euid, p->uid);
-	if (getresgid(&rgid, &egid, &sgid) < 0 || rgid != p->gid || egid != p->gid || sgid != p->gid)
+	if (getresgid(&rgid, &egid, &sgid) < 0 || rgid != p->gid || egid != p->gid ||
+	    sgid != p->gid)
 		return err_say(e, -EPERM, "drop privileges: gid is %u, not %u", egid, p->gid);
 	n = getgroups(GROUPS_MAX, groups);
 	if (n < 0 || (size_t)n != p->n_groups)
@@ -121,13 +126,17 @@ prove(const struct privs *p, struct err *e)
 	if (r < 0)
 		return err_set(e, r, "drop privileges: read the capabilities back");
 	if (effective != p->caps || permitted != p->caps || inheritable != p->inheritable)
-		return err_say(e, -EPERM, "drop privileges: the capabilities are not those that were set");
+		return err_say(
+		    e, -EPERM, "drop privileges: the capabilities are not those that were set");
 	for (cap_value_t v = 0; v < cap_max_bits(); v++) {
 		/* The ambient set is part of the inheritable one, which was just read. */
 		if (p->inheritable && cap_get_ambient(v) != (int)(p->ambient >> v & 1))
-			return err_say(e, -EPERM, "drop privileges: the ambient set is not the one that was set");
-		if (p->bounding != PRIVS_KEEP_BOUNDING && cap_get_bound(v) != (int)(p->bounding >> v & 1))
-			return err_say(e, -EPERM, "drop privileges: the bounding set is not the one that was set");
+			return err_say(e, -EPERM,
+			    "drop privileges: the ambient set is not the one that was set");
+		if (p->bounding != PRIVS_KEEP_BOUNDING &&
+		    cap_get_bound(v) != (int)(p->bounding >> v & 1))
+			return err_say(e, -EPERM,
+			    "drop privileges: the bounding set is not the one that was set");
 	}
 	if (p->no_new_privs && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
 		return err_say(e, -EPERM, "drop privileges: no_new_privs is not set");
@@ -152,7 +161,8 @@ privs_drop(const struct privs *p, struct err *e)
 	if (r < 0)
 		return err_set(e, r, "drop privileges: read the capabilities");
 	if ((permitted & p->caps) != p->caps)
-		return err_say(e, -EPERM, "drop privileges: capabilities that are to be kept are not there");
+		return err_say(
+		    e, -EPERM, "drop privileges: capabilities that are to be kept are not there");
 	if (setgroups(p->n_groups, p->groups) < 0)
 		return err_set(e, -errno, "drop privileges: set %zu groups", p->n_groups);
 	if (setresgid(p->gid, p->gid, p->gid) < 0)
@@ -162,7 +172,8 @@ privs_drop(const struct privs *p, struct err *e)
 		return err_set(e, r, "drop privileges: shrink the bounding set");
 	if (p->lock_securebits && prctl(PR_SET_SECUREBITS, SECBITS_LOCKED, 0, 0, 0) < 0)
 		return err_set(e, -errno, "drop privileges: lock the securebits");
-	/* setresuid to a new uid empties the sets, and the ambient one in any case, so they come after it. */
+	/* setresuid to a new uid empties the sets, and the ambient one in any case, so they come
+	 * after it. */
 	if (p->uid != 0 && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
 		return err_set(e, -errno, "drop privileges: keep capabilities over setuid");
 	if (setresuid(p->uid, p->uid, p->uid) < 0)
@@ -175,7 +186,8 @@ privs_drop(const struct privs *p, struct err *e)
 
 		r = set_caps(now, permitted, inheritable);
 		if (r < 0)
-			return err_set(e, r, "drop privileges: raise what the inheritable set needs");
+			return err_set(
+			    e, r, "drop privileges: raise what the inheritable set needs");
 	}
 	r = set_caps(p->caps, p->caps, p->inheritable);
 	if (r < 0)
@@ -209,7 +221,8 @@ privs_cap_from_name(const char *name)
 		return -1;
 	(void)strcpy(full, "cap_");
 	for (size_t i = 0; i <= strlen(name); i++)
-		full[4 + i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] - 'A' + 'a' : name[i]);
+		full[4 + i] =
+		    (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] - 'A' + 'a' : name[i]);
 	return cap_from_name(full, &v) == 0 ? (int)v : -1;
 }
 
@@ -219,11 +232,14 @@ privs_describe(const struct privs *p, const char *name, const char *user, bool f
 	char bounding[32] = "full";
 
 	if (p->bounding != PRIVS_KEEP_BOUNDING)
-		(void)snprintf(bounding, sizeof bounding, "%016llx", (unsigned long long)p->bounding);
+		(void)snprintf(
+		    bounding, sizeof bounding, "%016llx", (unsigned long long)p->bounding);
 	(void)dprintf(STDOUT_FILENO,
-	    "%s uid=%s CapInh=%016llx CapPrm=%016llx CapEff=%016llx CapBnd=%s CapAmb=%016llx NoNewPrivs=%d Seccomp=%d\n", name,
-	    user, (unsigned long long)p->inheritable, (unsigned long long)p->caps, (unsigned long long)p->caps, bounding,
-	    (unsigned long long)p->ambient, p->no_new_privs, p->filter || filtered ? 2 : 0);
+	    "%s uid=%s CapInh=%016llx CapPrm=%016llx CapEff=%016llx CapBnd=%s CapAmb=%016llx "
+	    "NoNewPrivs=%d Seccomp=%d\n",
+	    name, user, (unsigned long long)p->inheritable, (unsigned long long)p->caps,
+	    (unsigned long long)p->caps, bounding, (unsigned long long)p->ambient, p->no_new_privs,
+	    p->filter || filtered ? 2 : 0);
 }
 
 void

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* privs.h: giving up privilege, in one order, ending in a proof. Runs in: every process, and every child that drops. */
+/* privs.h: giving up privilege, in one order, ending in a proof. Runs in: every process, and every
+ * child that drops. */
 #ifndef DROVER_COMMON_PRIVS_H
 #define DROVER_COMMON_PRIVS_H
 
@@ -19,11 +20,12 @@ struct privs {
 	gid_t gid;
 	const gid_t *groups; /* supplementary; NULL: none */
 	size_t n_groups;
-	uint64_t caps;	      /* permitted = effective afterwards */
+	uint64_t caps;        /* permitted = effective afterwards */
 	uint64_t inheritable; /* a task of the exec driver; 0 elsewhere */
 	uint64_t ambient;     /* must be in caps and inheritable */
 	uint64_t bounding;    /* PRIVS_KEEP_BOUNDING: untouched */
-	bool lock_securebits; /* NOROOT, NO_SETUID_FIXUP and their locks: uid 0 means nothing any more */
+	bool lock_securebits; /* NOROOT, NO_SETUID_FIXUP and their locks: uid 0 means nothing any
+				 more */
 	bool no_new_privs;
 	bool keep_dumpable; /* else PR_SET_DUMPABLE 0: nobody of the same uid can attach */
 	const struct sock_fprog *filter; /* last of all; NULL: none */
@@ -32,26 +34,28 @@ struct privs {
 #define PRIVS_KEEP_BOUNDING UINT64_MAX
 
 /*
- * Groups, gid, uid, securebits, bounding, the three sets, ambient, no_new_privs, dumpable; then the proof (each value is
- * read back, and regaining uid 0 or one capability more must fail); then the filter. Returns 0, or -errno with *e set:
- * the caller has to exit then, whatever it was going to do.
+ * Groups, gid, uid, securebits, bounding, the three sets, ambient, no_new_privs, dumpable; then the
+ * proof (each value is read back, and regaining uid 0 or one capability more must fail); then the
+ * filter. Returns 0, or -errno with *e set: the caller has to exit then, whatever it was going to
+ * do.
  */
 int privs_drop(const struct privs *p, struct err *e);
 
 /*
- * Prints p in the words of /proc/PID/status, one line for tools/privsep.sh and the tests. user: whom its uid means. filtered: a
- * filter that it inherits.
+ * Prints p in the words of /proc/PID/status, one line for tools/privsep.sh and the tests. user:
+ * whom its uid means. filtered: a filter that it inherits.
  */
 void privs_describe(const struct privs *p, const char *name, const char *user, bool filtered);
 /* All capabilities this kernel knows, as a mask. */
 uint64_t privs_all_caps(void);
 /* "SYS_ADMIN", "cap_sys_admin" or "CAP_SYS_ADMIN" to its number; -1 if there is none. */
 int privs_cap_from_name(const char *name);
-/* Sets PR_SET_PDEATHSIG SIGKILL and exits if the parent is not `parent` any more (it died before). For forked children. */
+/* Sets PR_SET_PDEATHSIG SIGKILL and exits if the parent is not `parent` any more (it died before).
+ * For forked children. */
 void privs_die_with_parent(pid_t parent);
 
 /*
- * The only callers elsewhere of what this file guards (a fence in `make check` looks): the executor's sandbox file,
- * exec-helper's template file and the launcher's subreaper line.
+ * The only callers elsewhere of what this file guards (a fence in `make check` looks): the
+ * executor's sandbox file, exec-helper's template file and the launcher's subreaper line.
  */
 #endif

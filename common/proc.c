@@ -56,7 +56,8 @@ set_arg(struct proc_args *args, const struct arg *a, const char *value, struct e
 		errno = 0;
 		n = strtoul(value, &end, 10);
 		if (errno || end == value || *end || n > UINT32_MAX - 1)
-			return err_say(e, -EINVAL, "argument --%s: '%s' is not a number", a->name, value);
+			return err_say(
+			    e, -EINVAL, "argument --%s: '%s' is not a number", a->name, value);
 		*(uint32_t *)(void *)at = (uint32_t)n;
 		return 0;
 	case ARG_FLAG:
@@ -86,7 +87,8 @@ parse_one(const char *word, struct proc_args *args, struct err *e)
 	if (len == 10 && strncmp(word, "--instance", len) == 0)
 		return set_short(args->instance, sizeof args->instance, value, "instance", e);
 	for (size_t i = 0; i < ELEMENTSOF(known_args); i++)
-		if (strlen(known_args[i].name) == len - 2 && strncmp(known_args[i].name, word + 2, len - 2) == 0 &&
+		if (strlen(known_args[i].name) == len - 2 &&
+		    strncmp(known_args[i].name, word + 2, len - 2) == 0 &&
 		    (equals != NULL) == (known_args[i].kind != ARG_FLAG))
 			return set_arg(args, &known_args[i], value, e);
 	return err_say(e, -EINVAL, "argument '%s' is not known", word);
@@ -104,9 +106,11 @@ proc_args_parse(int argc, char **argv, struct proc_args *ret, struct err *e)
 		if (r < 0)
 			return r;
 	}
-	if (!args.data_dir || args.data_dir[0] != '/' || !args.runtime_dir || !args.cgroup || args.instance[0] == '\0')
+	if (!args.data_dir || args.data_dir[0] != '/' || !args.runtime_dir || !args.cgroup ||
+	    args.instance[0] == '\0')
 		return err_say(e, -EINVAL,
-		    "this program is started by drover-launcher; run `drover agent` or see drover(1)");
+		    "this program is started by drover-launcher; run `drover agent` or see "
+		    "drover(1)");
 	*ret = args;
 	return 0;
 }
@@ -131,7 +135,8 @@ drop(const struct proc_spec *spec, const struct proc_args *args, struct err *e)
 	const struct privs p = privs_of(spec, args);
 
 	if (!spec->stays_root && (args->uid == 0 || args->gid == 0))
-		return err_say(e, -EPERM, "%s must not run as root: --uid and --gid are missing", spec->name);
+		return err_say(
+		    e, -EPERM, "%s must not run as root: --uid and --gid are missing", spec->name);
 	return privs_drop(&p, e);
 }
 
@@ -143,30 +148,37 @@ proc_answer_hello(const struct proc_spec *spec, const struct ipc_packet *p, stru
 	char build[] = BUILD_ID;
 
 	if (strcmp(hello->build, build) != 0)
-		return err_say(e, -EPROTO, "the supervisor is of build %s, this is %s", hello->build, build);
+		return err_say(
+		    e, -EPROTO, "the supervisor is of build %s, this is %s", hello->build, build);
 	rep.build = build;
 	rep.name = (char *)(uintptr_t)spec->name;
 	rep.pid = (uint32_t)getpid();
-	return ipc_send(FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_HELLO_REP, p->serial, &rep.base, NULL, 0, 0, e);
+	return ipc_send(
+	    FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_HELLO_REP, p->serial, &rep.base, NULL, 0, 0, e);
 }
 
 int
-proc_answer(const struct proc_spec *spec, unsigned type, uint32_t serial, int r, const ProtobufCMessage *rep, int fd,
-    struct err *why, struct err *e)
+proc_answer(const struct proc_spec *spec, unsigned type, uint32_t serial, int r,
+    const ProtobufCMessage *rep, int fd, struct err *why, struct err *e)
 {
 	const struct ipc_msg_info *info = ipc_msg_info(type + 1);
 	IpcErrorRep error = IPC_ERROR_REP__INIT;
 
 	if (r >= 0 && (info->n_fds == 0 || fd >= 0))
-		return ipc_send(FD_IPC, spec->peer, IPC_SUPERVISOR, type + 1, serial, rep, &fd, info->n_fds, 0, e);
+		return ipc_send(FD_IPC, spec->peer, IPC_SUPERVISOR, type + 1, serial, rep, &fd,
+		    info->n_fds, 0, e);
 	if (why->code >= 0)
 		(void)err_set(why, r < 0 ? r : -EIO, "%s", ipc_msg_info(type)->name);
-	/* What is not there yet, a plugin's socket say, is the requester's to judge: it asks again. */
-	log_print(why->code == -ENOENT || why->code == -ECONNREFUSED || why->code == -EAGAIN ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN,
+	/* What is not there yet, a plugin's socket say, is the requester's to judge: it asks again.
+	 */
+	log_print(why->code == -ENOENT || why->code == -ECONNREFUSED || why->code == -EAGAIN
+		      ? LOG_LEVEL_DEBUG
+		      : LOG_LEVEL_WARN,
 	    "%s", why->msg);
 	error.code = why->code;
 	error.text = why->msg;
-	return ipc_send(FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_ERROR_REP, serial, &error.base, NULL, 0, 0, e);
+	return ipc_send(
+	    FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_ERROR_REP, serial, &error.base, NULL, 0, 0, e);
 }
 
 /* One request: the table's handler, then its reply or the error. */
@@ -205,12 +217,15 @@ on_signal(int signo)
 	(void)signo; /* its purpose is to interrupt ppoll() */
 }
 
-/* Waits for a request, the end of one of the two sockets, SIGCHLD, or timeout_ms (-1: none). 1 request, 0 end, -EINTR. */
+/* Waits for a request, the end of one of the two sockets, SIGCHLD, or timeout_ms (-1: none). 1
+ * request, 0 end, -EINTR. */
 static int
 wait_request(const sigset_t *mask, int timeout_ms)
 {
-	struct pollfd fds[] = { { .fd = FD_LINK, .events = POLLIN }, { .fd = FD_IPC, .events = POLLIN } };
-	struct timespec ts = { .tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L };
+	struct pollfd fds[] = { { .fd = FD_LINK, .events = POLLIN },
+		{ .fd = FD_IPC, .events = POLLIN } };
+	struct timespec ts = { .tv_sec = timeout_ms / 1000,
+		.tv_nsec = timeout_ms % 1000 * 1000000L };
 	int n = ppoll(fds, ELEMENTSOF(fds), timeout_ms < 0 ? NULL : &ts, mask);
 
 	if (n <= 0)
@@ -233,10 +248,12 @@ request_loop(const struct proc_spec *spec)
 	(void)sigprocmask(SIG_BLOCK, &block, &mask);
 	(void)sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = on_signal }, NULL);
 	/*
-	 * A stop of the unit sends SIGTERM to everyone at once; the request in hand is finished all the same, and the end
-	 * comes with the sockets'. A handler, because SIG_IGN would be inherited over exec.
+	 * A stop of the unit sends SIGTERM to everyone at once; the request in hand is finished all
+	 * the same, and the end comes with the sockets'. A handler, because SIG_IGN would be
+	 * inherited over exec.
 	 */
-	(void)sigaction(SIGTERM, &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_RESTART }, NULL);
+	(void)sigaction(
+	    SIGTERM, &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_RESTART }, NULL);
 	for (;;) {
 		if (spec->between)
 			spec->between(spec->state);
@@ -262,7 +279,8 @@ request_loop(const struct proc_spec *spec)
 	}
 }
 
-/* Out of the constant, a line for it and one for its children: tools/privsep.sh makes PRIVSEP.md's table of them. */
+/* Out of the constant, a line for it and one for its children: tools/privsep.sh makes PRIVSEP.md's
+ * table of them. */
 static void
 describe(const struct proc_spec *spec)
 {
@@ -270,7 +288,8 @@ describe(const struct proc_spec *spec)
 
 	privs_describe(&p, spec->name, p.uid ? "own" : "0", false);
 	if (spec->child)
-		privs_describe(&spec->child->privs, spec->child->name, spec->child->user, spec->filter != NULL);
+		privs_describe(&spec->child->privs, spec->child->name, spec->child->user,
+		    spec->filter != NULL);
 }
 
 int

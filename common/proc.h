@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc.h: how a process of drover starts: its constant, its arguments, its descriptors, its loop. Runs in: every process
- * but launcher, executor and cli.
+ * proc.h: how a process of drover starts: its constant, its arguments, its descriptors, its loop.
+ * Runs in: every process but launcher, executor and cli.
  */
 #ifndef DROVER_COMMON_PROC_H
 #define DROVER_COMMON_PROC_H
@@ -18,17 +18,21 @@
 #include "common/privs.h"
 
 /*
- * The descriptors that the launcher puts there. Every process: 0 on /dev/null, 1 and 2 the log, LINK. A helper's IPC end is
- * FD_IPC; the supervisor has all of them. -1 in the launcher's table means that a process has no such descriptor.
+ * The descriptors that the launcher puts there. Every process: 0 on /dev/null, 1 and 2 the log,
+ * LINK. A helper's IPC end is FD_IPC; the supervisor has all of them. -1 in the launcher's table
+ * means that a process has no such descriptor.
  */
 enum proc_fd {
-	FD_LINK = 3,   /* from the launcher, SOCK_SEQPACKET, read only: EOF means exit; struct proc_link messages */
-	FD_CONFIG = 4, /* sealed memfd: struct agent_config (supervisor, heartbeat, csi-helper), agent_policy (others) */
-	FD_LOCK = 5,   /* the flock on <data>/lock; csi-helper has /dev/null here */
-	FD_IPC = 6,    /* helpers: to the supervisor */
-	FD_SPECIAL = 7, /* supervisor: the listening control socket; heartbeat: the lease, read and write; exec-helper: the
-			   executor's binary; others: /dev/null */
-	FD_SPECIAL2 = 8, /* exec-helper: its own binary, for --lookup; supervisor: NOTIFY_SOCKET's fd or /dev/null */
+	FD_LINK = 3,     /* from the launcher, SOCK_SEQPACKET, read only: EOF means exit; struct
+			    proc_link messages */
+	FD_CONFIG = 4,   /* sealed memfd: struct agent_config (supervisor, heartbeat, csi-helper),
+			    agent_policy (others) */
+	FD_LOCK = 5,     /* the flock on <data>/lock; csi-helper has /dev/null here */
+	FD_IPC = 6,      /* helpers: to the supervisor */
+	FD_SPECIAL = 7,  /* supervisor: the listening control socket; heartbeat: the lease, read and
+			    write; exec-helper: the  executor's binary; others: /dev/null */
+	FD_SPECIAL2 = 8, /* exec-helper: its own binary, for --lookup; supervisor: NOTIFY_SOCKET's
+			    fd or /dev/null */
 	FD_SUP_EXEC = 9, /* supervisor: its ends of the four pairs */
 	FD_SUP_MOUNT = 10,
 	FD_SUP_CSI = 11,
@@ -36,27 +40,30 @@ enum proc_fd {
 };
 
 /*
- * How the supervisor ends, and what the launcher makes of it. EOF on FD_LINK: it finishes its turn and exits 0, tasks stay.
- * SIGTERM (blocked when it starts, so that an early one is not lost): the same, but in -dev it first drains, that is stops
- * all tasks and removes all allocs, then exits 0. PROC_EXIT_GIVE_UP says that another start would end the same way (a
- * newer state.db, say): the launcher ends too, with that code. Any other end starts the set again.
+ * How the supervisor ends, and what the launcher makes of it. EOF on FD_LINK: it finishes its turn
+ * and exits 0, tasks stay. SIGTERM (blocked when it starts, so that an early one is not lost): the
+ * same, but in -dev it first drains, that is stops all tasks and removes all allocs, then exits 0.
+ * PROC_EXIT_GIVE_UP says that another start would end the same way (a newer state.db, say): the
+ * launcher ends too, with that code. Any other end starts the set again.
  */
 #define PROC_EXIT_GIVE_UP 78
 
-/* From the launcher: helper (enum ipc_peer) was started anew as `generation`; one descriptor: the supervisor's new end. */
+/* From the launcher: helper (enum ipc_peer) was started anew as `generation`; one descriptor: the
+ * supervisor's new end. */
 struct proc_link {
 	uint32_t helper;
 	uint32_t generation;
 };
 
 /*
- * argv after --fd's: the same words for all, "--name=value"; a process ignores none it does not know: that is an error.
- * Ids are numbers because in -dev the users have no names. cgroup is the parent's path below each hierarchy ("/drover-1a2b3c4d").
+ * argv after --fd's: the same words for all, "--name=value"; a process ignores none it does not
+ * know: that is an error. Ids are numbers because in -dev the users have no names. cgroup is the
+ * parent's path below each hierarchy ("/drover-1a2b3c4d").
  */
 struct proc_args {
 	char instance[9]; /* 8 hex digits */
 	char build[65];
-	const char *data_dir;	 /* absolute */
+	const char *data_dir;    /* absolute */
 	const char *runtime_dir; /* <rt> */
 	const char *cgroup;
 	const char *log_level;
@@ -76,16 +83,18 @@ int proc_args_parse(int argc, char **argv, struct proc_args *ret, struct err *e)
 struct proc_spec;
 
 /*
- * A handler gets the decoded request and a reply message of the right type, initialised, whose fields may point to memory
- * that lives until the handler is called again (static, or the request's arena). *ret_fd, -1 before, is a descriptor for a
- * reply that has one; it is closed after the send. A negative return with *e is sent as IPC_ERROR_REP. PROC_LATER: nothing
- * is sent now; the process calls proc_answer() itself, once, when what it started has ended.
+ * A handler gets the decoded request and a reply message of the right type, initialised, whose
+ * fields may point to memory that lives until the handler is called again (static, or the request's
+ * arena). *ret_fd, -1 before, is a descriptor for a reply that has one; it is closed after the
+ * send. A negative return with *e is sent as IPC_ERROR_REP. PROC_LATER: nothing is sent now; the
+ * process calls proc_answer() itself, once, when what it started has ended.
  */
 #define PROC_LATER INT_MAX
-typedef int proc_handler(void *state, const struct ipc_packet *req, ProtobufCMessage *rep, int *ret_fd, struct err *e);
+typedef int proc_handler(
+    void *state, const struct ipc_packet *req, ProtobufCMessage *rep, int *ret_fd, struct err *e);
 
 struct proc_handle {
-	unsigned type; /* X_REQ; the reply is type + 1 */
+	unsigned type;        /* X_REQ; the reply is type + 1 */
 	unsigned deadline_ms; /* alarm(): the process ends itself a second later */
 	proc_handler *fn;
 };
@@ -93,42 +102,49 @@ struct proc_handle {
 /* A process's children that give up more than it did, for the table of privileges. */
 struct proc_child {
 	const char *name, *user; /* whose uid and gid they take; 0 in privs: known then only */
-	struct privs privs;	 /* the filter is inherited */
+	struct privs privs;      /* the filter is inherited */
 };
 
 struct proc_spec {
 	const char *name;
 	enum ipc_peer peer;
-	bool stays_root;	 /* uid 0 instead of --uid; capabilities below hold */
-	uint64_t caps;		 /* permitted = effective */
-	bool keep_bounding;	 /* exec-helper: its executors need them; else emptied, since nobody else calls execve */
+	bool stays_root;    /* uid 0 instead of --uid; capabilities below hold */
+	uint64_t caps;      /* permitted = effective */
+	bool keep_bounding; /* exec-helper: its executors need them; else emptied, since nobody else
+			       calls execve */
 	bool no_new_privs;
 	bool lock_securebits;
 	const struct sock_fprog *filter;
-	const struct proc_child *child; /* NULL: it has none that drops more */
+	const struct proc_child *child;     /* NULL: it has none that drops more */
 	const struct proc_handle *handlers; /* ends with type 0 */
 	void *state;
 	/* Opens what needs the privilege that is about to go. */
 	int (*init)(void *state, const struct proc_args *args, struct err *e);
-	/* Instead of the blocking request loop (supervisor, csi-helper, heartbeat); returns the exit code. */
+	/* Instead of the blocking request loop (supervisor, csi-helper, heartbeat); returns the
+	 * exit code. */
 	int (*run)(void *state, const struct proc_args *args);
-	/* After each request and at least when SIGCHLD came, in the blocking loop (exec-helper reaps). May be NULL. */
+	/* After each request and at least when SIGCHLD came, in the blocking loop (exec-helper
+	 * reaps). May be NULL. */
 	void (*between)(void *state);
-	/* How long the loop may wait before `between` is called again, -1: for ever. NULL: the same. */
+	/* How long the loop may wait before `between` is called again, -1: for ever. NULL: the
+	 * same. */
 	int (*timeout_ms)(void *state);
 };
 
 /*
- * Answers the request (type, serial): with rep and fd (-1: none; stays the caller's) if r is not negative, else with *why.
- * What can go wrong is the connection's, and the loop sees that too. 0 or -errno.
+ * Answers the request (type, serial): with rep and fd (-1: none; stays the caller's) if r is not
+ * negative, else with *why. What can go wrong is the connection's, and the loop sees that too. 0 or
+ * -errno.
  */
-int proc_answer(const struct proc_spec *spec, unsigned type, uint32_t serial, int r, const ProtobufCMessage *rep, int fd,
-    struct err *why, struct err *e);
+int proc_answer(const struct proc_spec *spec, unsigned type, uint32_t serial, int r,
+    const ProtobufCMessage *rep, int fd, struct err *why, struct err *e);
 
-/* Answers IPC_HELLO_REQ on FD_IPC: for a process with a loop of its own. 0, or -errno with *e: exit. */
+/* Answers IPC_HELLO_REQ on FD_IPC: for a process with a loop of its own. 0, or -errno with *e:
+ * exit. */
 int proc_answer_hello(const struct proc_spec *spec, const struct ipc_packet *p, struct err *e);
 
-/* Parses, checks the descriptors, inits, drops, proves, filters, runs. Returns the exit code for main. */
+/* Parses, checks the descriptors, inits, drops, proves, filters, runs. Returns the exit code for
+ * main. */
 int proc_main(const struct proc_spec *spec, int argc, char **argv);
 
 #endif

@@ -200,8 +200,8 @@ csi_on_call(
 		return err_say(e, -EINVAL, "a call needs a method");
 	if (!ch)
 		/* It was the last csi-helper's: opened anew, while -ENOENT would be an answer. */
-		return err_say(e, -ECONNRESET, "channel %llu is not open",
-		    (unsigned long long)req->channel);
+		return err_say(
+		    e, -ECONNRESET, "channel %llu is not open", (unsigned long long)req->channel);
 	CRASH_POINT(CSI_BEFORE_CALL);
 	r = start_call(
 	    p, ch, req->call_case, *embedded(p->msg, req->call_case, NULL), req->timeout_ms, e);

@@ -11,8 +11,9 @@
 #include "supervisor/volume/volumes.h"
 
 #define PLUGIN_LOOK_USEC 100000
-#define PLUGIN_LOOKS_MAX 600 /* a minute: twice the time in which a plugin has to become healthy   \
-			      */
+#define PLUGIN_LOOKS_MAX                                                                           \
+	600 /* a minute: twice the time in which a plugin has to become healthy                    \
+	     */
 
 /* Steps to the next request of type csi, from ar->csi_at on. */
 static const struct volume_request *

@@ -20,8 +20,9 @@
 #include "supervisor/source/source.h"
 #include "supervisor/sup_turn.h"
 
-#define STREAMS_MAX 80 /* of the connections: followers must not keep out whoever asks something   \
-			*/
+#define STREAMS_MAX                                                                                \
+	80 /* of the connections: followers must not keep out whoever asks something               \
+	    */
 #define CONNECTIONS_MAX 100
 #define CONNECTION_MEMORY                                                                          \
 	(32 * 1024u) /* what one connection may make us hold: also the limit of its header */
