@@ -121,11 +121,11 @@ def test_the_connecting_child():
                 os.waitpid(pid, 0)
 
 
-def test_every_point_was_passed():
-    case.equal(OURS, ["MNT_AFTER_ALLOC_DIR", "MNT_AFTER_LOG_DIR", "MNT_BEFORE_REMOVE", "MNT_AFTER_TRASH", "MNT_AFTER_PLUGIN_MOUNT",
-                      "MNT_CHILD_AFTER_DROP"], "points that this file tests")
+def test_the_points_of_this_file_are_in_the_table():
+    # The rest of the table is passed by the whole agent: 3100_crash_points.
+    tested = ["MNT_AFTER_ALLOC_DIR", "MNT_AFTER_LOG_DIR", "MNT_BEFORE_REMOVE", "MNT_AFTER_TRASH", "MNT_AFTER_PLUGIN_MOUNT",
+              "MNT_CHILD_AFTER_DROP"]
+    case.equal([p for p in tested if p not in OURS], [], "points that are gone")
 
 
-if not os.path.exists(CRASH_BUILD + "/drover-mount-helper"):
-    case.skip("there is no build with crash points: make BUILD=.../crash CRASH=1 all tests")
 case.run(globals())
