@@ -38,6 +38,7 @@ def run_once(node, made, count):
     for alloc in node.wait_running(name, count, 30):
         case.until(lambda: crash.alloc_data(node, alloc["ID"], "starts"), 10, "the task to say that it runs")
     case.equal(crash.conflicts(node), [], "tasks that ran twice at a time")
+    case.equal(crash.unexplained(node), [], "what had no row")
 
 
 def die_at(point, skip, cycle):

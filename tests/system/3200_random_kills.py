@@ -188,7 +188,7 @@ def test_each_process_is_killed_a_hundred_times():
         for name in ("stays", "stays-own", "plugin", *PREY):
             node.purge(name, 60)
         crash.wait_nothing_left(node)
-        case.equal(crash.leaks(node), [], "leaks")
+        case.equal((crash.leaks(node), crash.unexplained(node)), ([], []), "leaks, and what had no row")
 
 
 case.run(globals())

@@ -199,6 +199,12 @@ def wait_nothing_left(node, seconds=20):
         raise AssertionError("%s; left is %s" % (e, last)) from None
 
 
+def unexplained(node):
+    """What a supervisor found at its start without a row. Whatever dies, this is nothing: each row is committed before that
+    which it explains is made, and deleted after it is gone."""
+    return [line for line in node.log().splitlines() if "left from before" in line]
+
+
 def leaks(node):
     """What `drover leaks` prints."""
     return json.loads(node.request("GET", "/v1/agent/leaks").body)
