@@ -409,6 +409,10 @@ PARTS = {"begin": bench_begin, "rates": bench_rates, "running": bench_running, "
 
 def main():
     chosen = sys.argv[1:] or list(PARTS)
+    unknown = [name for name in chosen if name not in PARTS]
+    if unknown:
+        print("bench: there is no part %s; there are: %s" % (", ".join(unknown), " ".join(PARTS)), file=sys.stderr)
+        return 2
     print("machine: %d cores, kernel %s, load %.1f" % (os.cpu_count(), os.uname().release, os.getloadavg()[0]), flush=True)
     for name in chosen:
         PARTS[name]()
