@@ -2,6 +2,7 @@
 # The runner itself: a test that leaves something behind must fail, and be told what it left.
 """Each test here plants one leak and asks the runner's judge about it."""
 import os
+import re
 import subprocess
 import sys
 
@@ -20,6 +21,12 @@ def test_world_is_its_own():
     for name, point in helper.cgroup_trees().items():
         with open(point + "/cgroup.procs", encoding="ascii") as f:
             case.equal(f.read(), "", "processes in the root of " + name)
+
+
+def test_each_number_is_one_test():
+    names = sorted(n for n in os.listdir(os.path.dirname(os.path.abspath(__file__))) if re.match(r"\d{4}_\w+\.py$", n))
+    doubled = [b for a, b in zip(names, names[1:]) if a[:4] == b[:4]]
+    case.equal(doubled, [], "tests whose number is taken")
 
 
 def test_process_is_seen():
