@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * config_drivers.c: which drivers there are and what they may do: client { options } and plugin
+ * { … }. Runs in: the launcher's configuration child.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "common/config_reader.h"
+#include "common/privs.h"
+
+/* --- options --- */
+
+/* Drivers by name, separated by commas: the bits of those that exist here. */
+static uint32_t
+drivers_named(const char *list)
+{
+	uint32_t bits = 0;
+
+	for (const char *at = list; *at; at += strspn(at, ", ")) {
+		size_t len = strcspn(at, ", ");
+
+		if (len == 8 && memcmp(at, "raw_exec", len) == 0)
+			bits |= DRIVER_BIT(DRIVER_RAW_EXEC);
+		if (len == 4 && memcmp(at, "exec", len) == 0)
+			bits |= DRIVER_BIT(DRIVER_EXEC);
+		at += len;
+	}
+	return bits;
+}
+
+static int
+read_driver_list(struct config_reader *c, const struct hcl_node *node)
+{
+	bool allow = strcmp(node->key, "driver.allowlist") == 0;
+
+	if (node->kind != HCL_STRING)
+		return config_wrong(c, node, node->key, "a string with names of drivers");
+	if (node->text[strspn(node->text, ", ")] == '\0')
+		return 0;
+	c->policy->drivers_denied |= allow ? ~drivers_named(node->text) : drivers_named(node->text);
+	return 0;
+}
+
+const struct config_attr config_options_attrs[] = {
+	CALL("driver.allowlist", read_driver_list),
+	CALL("driver.denylist", read_driver_list),
+	{ 0 },
+};
+
+/* --- plugins --- */
+
+/* Nomad's "10,20-30". */
+static int
+read_ranges(struct config_reader *c, const struct hcl_node *node, uint32_t *n,
+    struct config_range ranges[CONFIG_RANGES_MAX])
+{
+	const char *at = node->text;
+
+	if (node->kind != HCL_STRING)
+		return config_wrong(c, node, node->key, "a string such as \"0,1000-1999\"");
+	for (at += strspn(at, ", "); *at; at += strspn(at, ", ")) {
+		uint64_t low = 0, high = 0;
+		bool good = config_take_number(&at, UINT32_MAX - 1, &low);
+
+		high = low;
+		if (good && *at == '-') {
+			at++;
+			good = config_take_number(&at, UINT32_MAX - 1, &high) && high >= low;
+		}
+		if (!good || (*at && *at != ',' && *at != ' '))
+			return config_fail(c, node->at,
+			    "%s: expected numbers and ranges as in \"0,1000-1999\", found "
+			    "\"%.64s\"",
+			    node->key, node->text);
+		if (*n == CONFIG_RANGES_MAX)
+			return config_fail(
+			    c, node->at, "%s: expected at most 32 ranges in all", node->key);
+		ranges[(*n)++] = (struct config_range){ (uint32_t)low, (uint32_t)high, c->driver };
+	}
+	return 0;
+}
+
+/* What an earlier file said about this driver's ids is replaced. */
+static void
+forget_ranges(
+    const struct config_reader *c, uint32_t *n, struct config_range ranges[CONFIG_RANGES_MAX])
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < *n; i++)
+		if (ranges[i].drivers != c->driver)
+			ranges[kept++] = ranges[i];
+	memset(&ranges[kept], 0, (*n - kept) * sizeof ranges[0]);
+	*n = kept;
+}
+
+static int
+read_denied_uids(struct config_reader *c, const struct hcl_node *node)
+{
+	forget_ranges(c, &c->policy->n_denied_uids, c->policy->denied_uids);
+	return read_ranges(c, node, &c->policy->n_denied_uids, c->policy->denied_uids);
+}
+
+static int
+read_denied_gids(struct config_reader *c, const struct hcl_node *node)
+{
+	forget_ranges(c, &c->policy->n_denied_gids, c->policy->denied_gids);
+	return read_ranges(c, node, &c->policy->n_denied_gids, c->policy->denied_gids);
+}
+
+static int
+read_driver_enabled(struct config_reader *c, const struct hcl_node *node)
+{
+	bool on = false;
+	int r = config_get_bool(c, node, node->key, &on);
+
+	if (r < 0)
+		return r;
+	c->policy->drivers = on ? c->policy->drivers | c->driver : c->policy->drivers & ~c->driver;
+	return 0;
+}
+
+static int
+add_cap(struct config_reader *c, const struct hcl_node *node)
+{
+	int cap = strcasecmp(node->text, "all") == 0 ? 0 : privs_cap_from_name(node->text);
+
+	if (cap < 0)
+		return config_fail(c, node->at,
+		    "allow_caps: expected the name of a capability, found \"%.64s\"", node->text);
+	c->policy->allow_caps |=
+	    strcasecmp(node->text, "all") == 0 ? privs_all_caps() : 1ull << cap;
+	return 0;
+}
+
+static int
+read_allow_caps(struct config_reader *c, const struct hcl_node *node)
+{
+	c->policy->allow_caps = 0;
+	return config_each_string(c, node, node->key, add_cap);
+}
+
+static int
+read_ns_mode(struct config_reader *c, const struct hcl_node *node)
+{
+	bool *host = strcmp(node->key, "default_pid_mode") == 0 ? &c->config->default_pid_host
+								: &c->config->default_ipc_host;
+
+	if (node->kind != HCL_STRING)
+		return config_wrong(c, node, node->key, "\"private\" or \"host\"");
+	*host = strcmp(node->text, "host") == 0;
+	if (!*host && strcmp(node->text, "private") != 0)
+		return config_fail(c, node->at,
+		    "%s: expected \"private\" or \"host\", found \"%.64s\"", node->key, node->text);
+	return 0;
+}
+
+static int
+read_no_pivot_root(struct config_reader *c, const struct hcl_node *node)
+{
+	bool on = false;
+	int r = config_get_bool(c, node, node->key, &on);
+
+	if (on)
+		config_warn(c, node->key_at, node->key,
+		    "has no effect: drover always changes the root by pivot_root");
+	return r;
+}
+
+static const struct config_attr raw_exec_config_attrs[] = {
+	CALL("enabled", read_driver_enabled),
+	CALL("denied_host_uids", read_denied_uids),
+	CALL("denied_host_gids", read_denied_gids),
+	UNUSED_AS("no_cgroups", "has no effect: every task has a cgroup"),
+	UNUSED_AS(
+	    "denied_envvars", "has no effect: tasks inherit nothing of the agent's environment"),
+	{ 0 },
+};
+
+static const struct config_attr exec_config_attrs[] = {
+	CALL("enabled", read_driver_enabled),
+	CALL("allow_caps", read_allow_caps),
+	CALL("default_pid_mode", read_ns_mode),
+	CALL("default_ipc_mode", read_ns_mode),
+	CALL("no_pivot_root", read_no_pivot_root),
+	CALL("denied_host_uids", read_denied_uids),
+	CALL("denied_host_gids", read_denied_gids),
+	{ 0 },
+};
+
+static const struct config_attr raw_exec_attrs[] = { BLOCK("config", raw_exec_config_attrs),
+	UNUSED("args"), { 0 } };
+static const struct config_attr exec_attrs[] = { BLOCK("config", exec_config_attrs), UNUSED("args"),
+	{ 0 } };
+
+static int
+read_raw_exec(struct config_reader *c, const struct hcl_node *node)
+{
+	c->driver = DRIVER_BIT(DRIVER_RAW_EXEC);
+	return config_read_blocks(c, node, raw_exec_attrs);
+}
+
+static int
+read_exec(struct config_reader *c, const struct hcl_node *node)
+{
+	c->driver = DRIVER_BIT(DRIVER_EXEC);
+	return config_read_blocks(c, node, exec_attrs);
+}
+
+const struct config_attr config_plugin_attrs[] = {
+	CALL("raw_exec", read_raw_exec),
+	CALL("exec", read_exec),
+	{ 0 },
+};

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * config_reader.c: values and bodies of the configuration, by tables of what is known. Runs in: the
+ * launcher's configuration child.
+ */
+#include "common/config_reader.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- sentences --- */
+
+int
+config_fail(struct config_reader *c, struct hcl_pos at, const char *fmt, ...)
+{
+	char sentence[ERR_MSG_SIZE / 2];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(sentence, sizeof sentence, fmt, ap);
+	va_end(ap);
+	return err_say(c->e, -EINVAL, "%s:%u:%u: %s", c->name, at.line, at.column, sentence);
+}
+
+int
+config_wrong(
+    struct config_reader *c, const struct hcl_node *node, const char *key, const char *what)
+{
+	return config_fail(
+	    c, node->at, "%s: expected %s, found %s", key, what, hcl_kind_name(node->kind));
+}
+
+void
+config_warn(struct config_reader *c, struct hcl_pos at, const char *key, const char *why)
+{
+	char sentence[ERR_MSG_SIZE];
+
+	if (!c->warn)
+		return;
+	(void)snprintf(sentence, sizeof sentence, "%s:%u:%u: '%.64s' %s", c->name, at.line,
+	    at.column, key, why);
+	c->warn(c->arg, sentence);
+}
+
+/* --- values --- */
+
+int
+config_get_text(
+    struct config_reader *c, const struct hcl_node *node, const char *key, char *ret, size_t size)
+{
+	size_t len;
+
+	/* Numbers and booleans as text too, as Nomad's reader has it: meta { rack = 12 }. */
+	if (node->kind != HCL_STRING && node->kind != HCL_NUMBER && node->kind != HCL_BOOL)
+		return config_wrong(c, node, key, "a string");
+	len = strlen(node->text);
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)node->text[i] < 0x20 || node->text[i] == 0x7f)
+			return config_fail(
+			    c, node->at, "%s: expected a string without control characters", key);
+	if (len >= size)
+		return config_fail(c, node->at, "%s: expected at most %zu bytes", key, size - 1);
+	memset(ret, 0, size);
+	memcpy(ret, node->text, len);
+	return 0;
+}
+
+int
+config_get_bool(struct config_reader *c, const struct hcl_node *node, const char *key, bool *ret)
+{
+	bool is_text = node->kind == HCL_BOOL || node->kind == HCL_STRING;
+
+	if (is_text && (strcmp(node->text, "true") == 0 || strcmp(node->text, "1") == 0)) {
+		*ret = true;
+		return 0;
+	}
+	if (is_text && (strcmp(node->text, "false") == 0 || strcmp(node->text, "0") == 0)) {
+		*ret = false;
+		return 0;
+	}
+	if (node->kind == HCL_STRING)
+		return config_fail(
+		    c, node->at, "%s: expected true or false, found \"%.64s\"", key, node->text);
+	return config_wrong(c, node, key, "true or false");
+}
+
+bool
+config_take_number(const char **at, uint64_t most, uint64_t *ret)
+{
+	char *end;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	errno = 0;
+	*ret = strtoull(*at, &end, 10);
+	*at = end;
+	return errno == 0 && *ret <= most;
+}
+
+static int
+get_number(struct config_reader *c, const struct hcl_node *node, const char *key, uint64_t most,
+    uint64_t *ret)
+{
+	char what[64];
+	const char *at = node->text;
+	uint64_t v = 0;
+
+	(void)snprintf(
+	    what, sizeof what, "a whole number from 0 to %llu", (unsigned long long)most);
+	if (node->kind != HCL_NUMBER && node->kind != HCL_STRING)
+		return config_wrong(c, node, key, what);
+	if (!config_take_number(&at, most, &v) || *at)
+		return config_fail(
+		    c, node->at, "%s: expected %s, found '%.64s'", key, what, node->text);
+	*ret = v;
+	return 0;
+}
+
+int
+config_check_path(struct config_reader *c, struct hcl_pos at, const char *key, const char *path)
+{
+	const char *part = path;
+
+	if (*path != '/')
+		return config_fail(
+		    c, at, "%s: expected an absolute path, found \"%.64s\"", key, path);
+	while (part && part[1]) {
+		size_t len = strcspn(++part, "/");
+
+		if (len == 0 || (len == 1 && part[0] == '.') ||
+		    (len == 2 && part[0] == '.' && part[1] == '.'))
+			return config_fail(c, at,
+			    "%s: expected a path without '.', '..' and empty parts, found "
+			    "\"%.200s\"",
+			    key, path);
+		part = part[len] ? part + len : NULL;
+		if (part && !part[1])
+			return config_fail(c, at,
+			    "%s: expected a path that does not end with '/', found \"%.200s\"", key,
+			    path);
+	}
+	return 0;
+}
+
+int
+config_get_path(struct config_reader *c, const struct hcl_node *node, const char *key,
+    char ret[CONFIG_PATH_SIZE])
+{
+	size_t len;
+	int r;
+
+	if (node->kind != HCL_STRING)
+		return config_wrong(c, node, key, "a path");
+	r = config_get_text(c, node, key, ret, CONFIG_PATH_SIZE);
+	if (r < 0)
+		return r;
+	len = strlen(ret);
+	if (len > 1 && ret[len - 1] == '/')
+		ret[len - 1] = '\0';
+	return config_check_path(c, node->at, key, ret);
+}
+
+int
+config_each_string(
+    struct config_reader *c, const struct hcl_node *node, const char *key, config_attr_fn *fn)
+{
+	int r;
+
+	if (node->kind != HCL_LIST)
+		return config_wrong(c, node, key, "a list of strings");
+	for (const struct hcl_node *n = node->first; n; n = n->next) {
+		if (n->kind != HCL_STRING)
+			return config_wrong(c, n, key, "a string");
+		r = fn(c, n);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* --- bodies --- */
+
+int
+config_read_blocks(
+    struct config_reader *c, const struct hcl_node *node, const struct config_attr *known)
+{
+	int r = 0;
+
+	if (node->kind == HCL_OBJECT)
+		return config_read_body(c, node, known);
+	if (node->kind != HCL_LIST)
+		return config_wrong(c, node, node->key, "a block");
+	for (const struct hcl_node *n = node->first; n && r >= 0; n = n->next)
+		r = n->kind == HCL_OBJECT ? config_read_body(c, n, known)
+					  : config_wrong(c, n, node->key, "a block");
+	return r;
+}
+
+static int
+read_attr(struct config_reader *c, const struct hcl_node *node, const struct config_attr *a)
+{
+	char *at = (char *)c->config + a->offset;
+
+	switch (a->kind) {
+	case ATTR_CALL:
+		return a->fn(c, node);
+	case ATTR_TEXT:
+		if (node->kind == HCL_STRING && node->text[0] == '\0')
+			return 0;
+		return config_get_text(c, node, node->key, at, a->size);
+	case ATTR_BOOL:
+		return config_get_bool(c, node, node->key, (bool *)at);
+	case ATTR_NUMBER:
+		return get_number(c, node, node->key, a->most, (uint64_t *)(void *)at);
+	case ATTR_BLOCK:
+		return config_read_blocks(c, node, a->inside);
+	case ATTR_UNUSED:
+		config_warn(c, node->key_at, node->key, a->why);
+		return 0;
+	}
+	return 0;
+}
+
+static bool
+is_repeatable(const struct config_attr *a)
+{
+	return a->kind == ATTR_BLOCK || a->kind == ATTR_UNUSED;
+}
+
+int
+config_read_body(
+    struct config_reader *c, const struct hcl_node *body, const struct config_attr *known)
+{
+	uint64_t seen = 0;
+	int r;
+
+	for (const struct hcl_node *n = body->first; n; n = n->next) {
+		const struct config_attr *a = known;
+
+		while (a->key && strcmp(a->key, n->key) != 0)
+			a++;
+		if (!a->key && !a->fn) {
+			config_warn(c, n->key_at, n->key, "is not known here and has no effect");
+			continue;
+		}
+		if (n->kind == HCL_NULL)
+			continue;
+		if (a->key && !is_repeatable(a)) {
+			if (seen >> (a - known) & 1)
+				return config_fail(c, n->key_at, "'%s' stands here twice", n->key);
+			seen |= 1ull << (a - known);
+		}
+		r = a->key ? read_attr(c, n, a) : a->fn(c, n);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

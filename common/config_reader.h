@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config_reader.h: how the configuration's tree is read into the two records: tables of what is
+ * known, and what a value may be. Runs in: the launcher's configuration child.
+ */
+#ifndef DROVER_COMMON_CONFIG_READER_H
+#define DROVER_COMMON_CONFIG_READER_H
+
+#include "common/config.h"
+#include "common/hcl.h"
+
+#define DRIVER_BIT(driver) (1u << (driver))
+
+struct config_reader {
+	const char *name;
+	struct agent_config *config;
+	struct agent_policy *policy;
+	void (*warn)(void *arg, const char *sentence);
+	void *arg;
+	uint32_t driver; /* bit of the plugin whose block is being read */
+	struct err *e;
+};
+
+typedef int config_attr_fn(struct config_reader *c, const struct hcl_node *node);
+
+/* What an attribute or block becomes. Tables of these end with an empty key; NULL there means that
+ * any key is taken. */
+struct config_attr {
+	const char *key;
+	enum config_attr_kind {
+		ATTR_CALL, /* fn */
+		ATTR_TEXT, /* char[size] at offset in the configuration; "" leaves what is there */
+		ATTR_BOOL, /* bool at offset */
+		ATTR_NUMBER, /* uint64_t at offset, up to `most` */
+		ATTR_BLOCK,  /* inside */
+		ATTR_UNUSED, /* Nomad's, without a meaning here: why says what to know */
+	} kind;
+	size_t offset, size;
+	uint64_t most;
+	config_attr_fn *fn;
+	const struct config_attr *inside;
+	const char *why;
+};
+
+#define FIELD(name)                                                                                \
+	.offset = offsetof(struct agent_config, name),                                             \
+	.size = sizeof(((struct agent_config *)0)->name)
+#define TEXT(key_, field)                                                                          \
+	{                                                                                          \
+		.key = key_, .kind = ATTR_TEXT, FIELD(field)                                       \
+	}
+#define NUMBER(key_, field)                                                                        \
+	{                                                                                          \
+		.key = key_, .kind = ATTR_NUMBER, FIELD(field), .most = 1000000000                 \
+	}
+#define CALL(key_, fn_)                                                                            \
+	{                                                                                          \
+		.key = key_, .kind = ATTR_CALL, .fn = fn_                                          \
+	}
+#define BLOCK(key_, inside_)                                                                       \
+	{                                                                                          \
+		.key = key_, .kind = ATTR_BLOCK, .inside = inside_                                 \
+	}
+#define UNUSED(key_)                                                                               \
+	{                                                                                          \
+		.key = key_, .kind = ATTR_UNUSED, .why = "has no effect in drover"                 \
+	}
+#define UNUSED_AS(key_, why_)                                                                      \
+	{                                                                                          \
+		.key = key_, .kind = ATTR_UNUSED, .why = why_                                      \
+	}
+
+/* "file:line:column: sentence" into c->e. -EINVAL. */
+int __attribute__((format(printf, 3, 4)))
+config_fail(struct config_reader *c, struct hcl_pos at, const char *fmt, ...);
+/* "key: expected what, found" the kind of node. -EINVAL. */
+int config_wrong(
+    struct config_reader *c, const struct hcl_node *node, const char *key, const char *what);
+/* The same position, and why key has no effect, to whoever collects warnings. */
+void config_warn(struct config_reader *c, struct hcl_pos at, const char *key, const char *why);
+
+/* Each: 0 with the value stored, or -EINVAL by config_fail(). */
+int config_get_text(
+    struct config_reader *c, const struct hcl_node *node, const char *key, char *ret, size_t size);
+int config_get_bool(
+    struct config_reader *c, const struct hcl_node *node, const char *key, bool *ret);
+int config_get_path(struct config_reader *c, const struct hcl_node *node, const char *key,
+    char ret[CONFIG_PATH_SIZE]);
+/* An absolute path without "." and ".." and doubled or trailing slashes. */
+int config_check_path(
+    struct config_reader *c, struct hcl_pos at, const char *key, const char *path);
+/* A whole number in text from *at on, up to most; moves *at behind it. */
+bool config_take_number(const char **at, uint64_t most, uint64_t *ret);
+/* Calls fn for each element of a list of strings. */
+int config_each_string(
+    struct config_reader *c, const struct hcl_node *node, const char *key, config_attr_fn *fn);
+
+/* Reads an object by a table: what is not in it gets a warning. */
+int config_read_body(
+    struct config_reader *c, const struct hcl_node *body, const struct config_attr *known);
+/* A block, or in JSON also a list of them. */
+int config_read_blocks(
+    struct config_reader *c, const struct hcl_node *node, const struct config_attr *known);
+
+/* config_drivers.c: client { options } and plugin { … }. */
+extern const struct config_attr config_options_attrs[], config_plugin_attrs[];
+
+#endif
