@@ -284,22 +284,27 @@ mnt_on_volume_dir_remove(
 	    m, p, NULL, UNMOUNT_TIMEOUT_MS, root, remove_volume, &v, on_removed, what, e);
 }
 
-/* Removes directory name and empty directories in it, `depth` levels deep. */
+/*
+ * Removes name, and if it is a directory the directories in it, `depth` levels deep, that are
+ * empty. What is no directory, a volume's place for a block device or a plugin's litter, goes at
+ * any level. A mount point is -EBUSY, before what is mounted there is asked.
+ */
 static int
 remove_empty(int dir_fd, const char *name, int depth)
 {
 	cleanup_dir DIR *d = NULL;
-	int r = depth > 0 ? dir_open_at(dir_fd, name, &d) : 0;
 	const char *n;
+	int r;
 
-	while (r >= 0 && d && (n = dir_next(d)))
+	if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 ||
+	    (errno == ENOTDIR && unlinkat(dir_fd, name, 0) == 0))
+		return 0;
+	if ((errno != ENOTEMPTY && errno != EEXIST) || depth == 0)
+		return -errno;
+	r = dir_open_at(dir_fd, name, &d);
+	while (r >= 0 && (n = dir_next(d)))
 		r = remove_empty(dirfd(d), n, depth - 1);
-	if (r < 0)
-		return r;
-	return unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 ||
-		       (errno == ENOTDIR && unlinkat(dir_fd, name, 0) == 0)
-		   ? 0
-		   : -errno;
+	return r < 0 ? r : unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 ? 0 : -errno;
 }
 
 static int

@@ -175,6 +175,21 @@ def test_data_in_a_leaf_that_is_no_mount_is_not_removed():
         case.equal(os.listdir(places.data + "/csi/node/p/per-alloc"), [], "per-alloc")
 
 
+def test_a_plugins_litter_beside_the_volumes_does_not_keep_an_alloc():
+    with mnt.started() as (places, h):
+        alloc, elsewhere = os.urandom(16), case.directory()
+        os.mkdir(elsewhere + "/kept")
+        make_plugin(h, alloc)
+        make_volume(h, alloc=alloc)
+        top = places.data + "/csi/node/p/per-alloc/" + mnt.text(alloc)
+        for at in (top, top + "/v"):
+            open(at + "/file", "w", encoding="ascii").close()
+            os.symlink(elsewhere, at + "/link")
+        h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+        case.equal(os.listdir(places.data + "/csi/node/p/per-alloc"), [], "per-alloc")
+        case.equal(os.listdir(elsewhere), ["kept"], "where the links led")
+
+
 def test_the_proof_tells_what_is_mounted():
     with mnt.started() as (places, h):
         alloc = os.urandom(16)
