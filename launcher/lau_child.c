@@ -165,6 +165,8 @@ become(const struct launcher *l, enum ipc_peer who, int link, const int *ends)
 	fds[n++] = who == IPC_EXEC_HELPER ? l->binaries[who] : l->null_fd;
 	for (int i = 0; who == IPC_SUPERVISOR && i < LAU_CHILDREN - 1; i++)
 		fds[n++] = ends[i];
+	if (who == IPC_EXEC_HELPER || who == IPC_MOUNT_HELPER)
+		fds[n++] = l->data_fd;
 	fds[n++] = l->binaries[who];
 	add_args(&args, l, who);
 	add_variable(&env, "JOURNAL_STREAM");

@@ -67,16 +67,12 @@ mnt_roots_open(void *state, const struct proc_args *args, struct err *e)
 	int r;
 
 	(void)umask(0); /* each directory is made with its mode at once, also by the children */
-	(void)snprintf(m->data_dir, sizeof m->data_dir, "%s", args->data_dir);
-	m->data_fd = open(args->data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (m->data_fd < 0)
-		return err_set(e, -errno, "open the data directory %s", args->data_dir);
+	m->data_fd = FD_DATA;
 	(void)snprintf(proc, sizeof proc, "/proc/self/fd/%d", m->data_fd);
 	n = readlink(proc, m->data_dir, sizeof m->data_dir - 1);
 	if (n < 0 || (size_t)n >= sizeof m->data_dir - 1)
 		return err_set(
 		    e, n < 0 ? -errno : -ENAMETOOLONG, "find the path of %s", args->data_dir);
-	m->data_dir[n] = '\0';
 	(void)snprintf(m->cgroup, sizeof m->cgroup, "%s", args->cgroup);
 	memcpy(m->agent_uids, args->agent_uids, sizeof m->agent_uids);
 	m->executor_uid = args->executor_uid;

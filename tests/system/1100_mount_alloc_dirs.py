@@ -270,6 +270,22 @@ def test_the_trash_of_a_killed_helper_is_emptied_by_the_next():
             trash_gone(places)
 
 
+def test_the_data_directory_is_the_one_that_was_handed_over_and_not_what_has_its_name():
+    with helper.Places() as places:
+        moved = places.data + ".moved"
+        os.rename(places.data, moved)
+        os.mkdir(places.data)
+        try:
+            with helper.Helper("mount-helper", places, data=moved) as h:
+                alloc = os.urandom(16)
+                make(h, alloc)
+                case.equal(os.path.isdir(moved + "/alloc/" + mnt.text(alloc)), True, "the alloc below what was handed over")
+                case.equal(os.listdir(places.data), [], "what has the name")
+        finally:
+            os.rmdir(places.data)
+            os.rename(moved, places.data)
+
+
 def test_disk_stat():
     with mnt.started() as (places, h):
         answer, fs = h.ipc.call("MNT_DISK_STAT_REQ").fields, os.statvfs(places.data)

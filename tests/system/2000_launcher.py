@@ -107,6 +107,7 @@ def test_each_process_has_its_descriptors_its_session_and_no_environment():
             held = descriptors(pid)
             case.equal(a.data + "/lock" in held, name != "csi-helper", name + " holds the lock")
             case.equal(a.data + "/rt/lease" in held, name == "heartbeat", name + " holds the lease")
+            case.equal(a.data in held, name in ("exec-helper", "mount-helper"), name + " holds the data directory")
             case.equal("/memfd:policy (deleted)" in held, name in ("exec-helper", "mount-helper"), name + ": policy")
             case.equal("/memfd:config (deleted)" in held, name not in ("exec-helper", "mount-helper"), name + ": config")
 

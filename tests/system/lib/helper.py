@@ -19,7 +19,7 @@ from . import binary, build_dir, case
 from .ipc import Channel, Error
 
 # enum proc_fd
-FD_LINK, FD_CONFIG, FD_LOCK, FD_IPC, FD_SPECIAL, FD_SPECIAL2 = range(3, 9)
+FD_LINK, FD_CONFIG, FD_LOCK, FD_IPC, FD_SPECIAL, FD_SPECIAL2, FD_DATA = range(3, 10)
 
 USERS = ("drover", "executor", "csi", "heartbeat")  # order of proc_args.agent_uids
 F_ADD_SEALS = 1033
@@ -204,7 +204,7 @@ class Helper:
 
     users = {"csi-helper": "csi", "heartbeat": "heartbeat", "supervisor": "drover"}
 
-    def __init__(self, name, places, config="", dev=True, args=(), env=None, hello=True):
+    def __init__(self, name, places, config="", dev=True, args=(), env=None, hello=True, data=None):
         self.name, self.places, self.status = name, places, None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.link, their_link = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -214,7 +214,8 @@ class Helper:
         config_fd = memfd_sealed(config_record(which, config, dev), which)
         opened = [config_fd, their_link.detach(), theirs.detach()]
         try:
-            self._start(config_fd, opened[1], opened[2], opened, args, env)
+            data_fd = self._open(opened, data or places.data, os.O_RDONLY | os.O_DIRECTORY)
+            self._start(config_fd, opened[1], opened[2], data_fd, opened, args, env)
         finally:
             for fd in opened:
                 os.close(fd)
@@ -225,18 +226,19 @@ class Helper:
         opened.append(os.open(path, flags | os.O_CLOEXEC))
         return opened[-1]
 
-    def _start(self, config_fd, link_fd, ipc_fd, opened, args, env):
+    def _start(self, config_fd, link_fd, ipc_fd, data_fd, opened, args, env):
         null = self._open(opened, "/dev/null", os.O_RDWR)
         lock = null
         if self.name != "csi-helper":
-            lock = self._open(opened, self.places.data + "/lock", os.O_RDONLY)
+            lock = self._open(opened, "/proc/self/fd/%d/lock" % data_fd, os.O_RDONLY)
         special = special2 = null
         if self.name == "exec-helper":
             special = self._open(opened, binary("executor"), os.O_PATH)
             special2 = self._open(opened, binary("exec-helper"), os.O_PATH)
         elif self.name == "heartbeat":
             special = self._open(opened, self.places.runtime + "/lease", os.O_RDWR)
-        fds = [null, self.log_file.fileno(), self.log_file.fileno(), link_fd, config_fd, lock, ipc_fd, special, special2]
+        fds = [null, self.log_file.fileno(), self.log_file.fileno(), link_fd, config_fd, lock, ipc_fd, special, special2,
+               data_fd if self.name in ("exec-helper", "mount-helper") else null]
         argv = self._argv() + list(args)
         path = binary(self.name)
         if not os.access(path, os.X_OK):
