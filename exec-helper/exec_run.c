@@ -19,7 +19,7 @@
 #include "proto/executor.h"
 
 #define BACKLOG      8
-#define REAP_WAIT_MS 10000
+#define REAP_WAIT_MS 20
 
 static int
 make_cgroups(struct exec_state *s, struct exec_run *run, struct err *e)
@@ -154,7 +154,11 @@ exec_run_undo(struct exec_state *s, struct exec_run *run)
 	(void)remove_run(s, run->name, NULL);
 }
 
-/* 1 if something was killed, 0 if there was nothing to kill. */
+/*
+ * 1 if something was killed, 0 if there was nothing to kill. -EAGAIN: it does not end yet. A
+ * process that hangs in the kernel may never, so nothing waits here behind it: the supervisor asks
+ * again.
+ */
 static int
 kill_run(struct exec_state *s, const char *name, struct err *e)
 {
@@ -167,9 +171,11 @@ kill_run(struct exec_state *s, const char *name, struct err *e)
 	r = cgroup_is_populated(dir);
 	if (r <= 0)
 		return r < 0 ? err_set(e, r, "look into cgroup %s", name) : 0;
-	if ((r = cgroup_kill(dir)) < 0 || (r = cgroup_wait_empty(dir, REAP_WAIT_MS)) < 0)
+	if ((r = cgroup_kill(dir)) < 0)
 		return err_set(e, r, "kill what is in cgroup %s", name);
-	return 1;
+	r = cgroup_wait_empty(dir, REAP_WAIT_MS);
+	return r < 0 ? err_say(e, -EAGAIN, "run %s still has processes after it was killed", name)
+		     : 1;
 }
 
 int

@@ -26,7 +26,9 @@
 #define STOP_GRACE_USEC 10000000 /* beyond the kill timeout */
 #define RETRY_USEC      20000
 #define RETRIES_MAX     250 /* 5 s in which an executor may be too busy to accept */
-#define REAP_USEC       1000000
+#define REAP_USEC       20000
+#define REAP_DOUBLINGS  9 /* up to 10 s: what hangs in the kernel may do so for ever */
+#define REAP_TELL       5 /* after 0.6 s it is worth a line */
 
 /* The number is in the row. */
 enum run_state {
@@ -638,9 +640,12 @@ on_reaped(
 	/* The row stays: the task does not start again before, and the next supervisor tries too.
 	 */
 	if (code < 0) {
-		log_warn("%s; it is tried again", e->msg);
+		unsigned n = r->retries < REAP_DOUBLINGS ? r->retries++ : REAP_DOUBLINGS;
+
+		log_print(n == REAP_TELL || code != -EAGAIN ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG,
+		    "task %s: %s; it is tried again", r->task, e->msg);
 		(void)sd_event_add_time_relative(
-		    sup->event, &r->later, CLOCK_MONOTONIC, REAP_USEC, 0, on_reap_again, r);
+		    sup->event, &r->later, CLOCK_MONOTONIC, REAP_USEC << n, 0, on_reap_again, r);
 		return;
 	}
 	if (((const ExecRunReapRep *)(const void *)rep)->killed)
@@ -665,6 +670,7 @@ run_release(struct run *r)
 	if (r->state != RUN_ENDED)
 		set_state(r, RUN_ENDED);
 	child_call_cancel(r->sup, r->call);
+	r->retries = 0;
 	reap(r);
 }
 

@@ -3,11 +3,13 @@
 import os
 import re
 import signal
+import subprocess
 import sys
+import time
 import uuid
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import case, exe, helper, ipc, runs  # noqa: E402
+from lib import build_dir, case, exe, helper, ipc, runs  # noqa: E402
 
 
 def test_a_task_runs_and_its_exit_code_is_recorded():
@@ -235,6 +237,32 @@ def test_a_start_is_idempotent_and_a_reap_kills():
         case.equal(r.reap(run), True, "killed")
         case.until(lambda: not os.path.exists("/proc/%d" % pid), 5, "end of the task")
         case.until(lambda: r.list() == [], 5, "nothing left")
+
+
+def test_a_task_that_hangs_in_the_kernel_keeps_nobody_waiting():
+    if not os.path.exists("/dev/fuse"):
+        case.skip("no /dev/fuse")
+    with runs.Runs() as r:
+        point = case.directory()
+        fuse = subprocess.Popen([os.path.join(build_dir(), "tests", "fuse_hang"), point], stdout=subprocess.PIPE)
+        try:
+            case.equal(fuse.stdout.readline(), b"mounted\n", "fuse_hang")
+            run = r.start("stat", ["-f", point])
+            case.equal(fuse.stdout.readline(), b"statfs\n", "what hangs")
+            for _ in range(3):
+                began = time.monotonic()
+                e = case.raises(ipc.RequestError, r.reap, run)
+                case.contains(str(e), "still has processes after it was killed")
+                assert time.monotonic() - began < 1, "a reap took %.1f s" % (time.monotonic() - began)
+            case.equal(r.output("echo", ["beside it"]), "beside it\n")
+            case.contains(r.list(), run.name)
+        finally:
+            fuse.kill()
+            fuse.wait()
+            helper.umount(point, 2)
+        case.equal(r.ended(run)["exit_signal"], signal.SIGKILL)
+        r.reap(run)
+        case.equal(run.name in r.list(), False, "the run is still there")
 
 
 def test_limits_are_set_and_an_oom_kill_is_told():
