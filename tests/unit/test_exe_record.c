@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * test_exe_record.c: the record of a run and two messages of its executor against bytes that were
- * recorded with version 1: executors outlive upgrades, so these may never change.
+ * test_exe_record.c: a run's id and record and the messages of its executor against bytes that were
+ * recorded with version 1: executors outlive upgrades, so these may never change. What goes to the
+ * executor is in test_exe_request.c.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/fd.h"
+#include "common/id.h"
 #include "proto/executor.h"
+#include "tests/unit/fixture.h"
 #include "tests/unit/unit.h"
 
 static const uint8_t run[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
@@ -47,15 +49,24 @@ recorded(void)
 	return r;
 }
 
-static size_t
-read_fixture(const char *name, char **ret)
+/* The bytes, as they are in rows, messages and records; then the name that is in every path of it.
+ */
+START_TEST(run_id_of_version_1)
 {
-	cleanup_close int dir = open(FIXTURES, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	ssize_t n = fd_read_file(dir, name, 4096, ret);
+	cleanup_free char *bytes = NULL;
+	size_t len = read_fixture("run_id_v1.bin", &bytes);
+	char name[ID_HEX_SIZE] = "", hex[ID_HEX_SIZE];
+	struct id id, parsed;
 
-	ck_assert_msg(n > 0, "%s: %zd", name, n);
-	return (size_t)n;
+	ck_assert_uint_eq(len, ID_BYTES + ID_HEX_SIZE - 1);
+	memcpy(name, bytes + ID_BYTES, ID_HEX_SIZE - 1);
+	ck_assert(id_from_bytes(bytes, ID_BYTES, &id));
+	ck_assert_mem_eq(id.b, run, sizeof run);
+	id_to_hex(&id, hex);
+	ck_assert_str_eq(hex, name);
+	ck_assert(id_from_hex(name, &parsed) && id_equal(&parsed, &id));
 }
+END_TEST
 
 START_TEST(record_of_version_1)
 {
@@ -70,10 +81,11 @@ START_TEST(record_of_version_1)
 }
 END_TEST
 
-START_TEST(hello_of_version_1)
+/* STATE is HELLO again, later. */
+START_TEST(hello_and_state_of_version_1)
 {
 	struct exe_hello want = {
-		.head = { .version = 1, .type = EXE_HELLO, .size = sizeof want },
+		.head = { .version = 1, .type = EXE_HELLO, .size = 96 },
 		.state = EXE_RUNNING,
 		.executor_pid = 1001,
 		.task_pid = 1002,
@@ -84,18 +96,22 @@ START_TEST(hello_of_version_1)
 		.lease_ino = 4711,
 		.lease_ms = 5000,
 	};
-	cleanup_free char *bytes = NULL;
+	cleanup_free char *hello = NULL, *state = NULL;
 
 	memcpy(want.run, run, sizeof run);
-	ck_assert_uint_eq(read_fixture("exe_hello_v1.bin", &bytes), sizeof want);
-	ck_assert_mem_eq(bytes, &want, sizeof want);
+	ck_assert_uint_eq(read_fixture("exe_hello_v1.bin", &hello), 96);
+	ck_assert_mem_eq(hello, &want, 96);
+	want.head.type = EXE_STATE;
+	want.state = EXE_STOPPING;
+	ck_assert_uint_eq(read_fixture("exe_state_v1.bin", &state), 96);
+	ck_assert_mem_eq(state, &want, 96);
 }
 END_TEST
 
 START_TEST(exited_of_version_1)
 {
 	struct exe_exited want = {
-		.head = { .version = 1, .type = EXE_EXITED, .size = sizeof want },
+		.head = { .version = 1, .type = EXE_EXITED, .size = 80 },
 		.flags = EXE_END_OOM | EXE_END_KILLED | EXE_END_SYNCED,
 		.exit_signal = 9,
 		.ended_boot_ns = 2222222222222,
@@ -107,8 +123,8 @@ START_TEST(exited_of_version_1)
 	cleanup_free char *bytes = NULL;
 
 	memcpy(want.run, run, sizeof run);
-	ck_assert_uint_eq(read_fixture("exe_exited_v1.bin", &bytes), sizeof want);
-	ck_assert_mem_eq(bytes, &want, sizeof want);
+	ck_assert_uint_eq(read_fixture("exe_exited_v1.bin", &bytes), 80);
+	ck_assert_mem_eq(bytes, &want, 80);
 }
 END_TEST
 
@@ -152,8 +168,9 @@ END_TEST
 static void
 add(TCase *tc)
 {
+	tcase_add_test(tc, run_id_of_version_1);
 	tcase_add_test(tc, record_of_version_1);
-	tcase_add_test(tc, hello_of_version_1);
+	tcase_add_test(tc, hello_and_state_of_version_1);
 	tcase_add_test(tc, exited_of_version_1);
 	tcase_add_test(tc, no_bit_may_turn);
 	tcase_add_test(tc, no_cut_and_no_foreign_record);

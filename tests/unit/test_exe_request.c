@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "executor/exe.h"
 #include "proto/task_spec.h"
+#include "tests/unit/fixture.h"
 #include "tests/unit/unit.h"
 
 #define HEAD(kind, bytes)                                                                          \
@@ -34,6 +35,40 @@ START_TEST(requests_of_version_1)
 	ck_assert(r.type == EXE_STOP && r.signal == 0);
 	ck_assert_int_eq(exe_request_parse(&lease, sizeof lease, &r), 0);
 	ck_assert(r.type == EXE_LEASE && r.value_ms == 30000);
+}
+END_TEST
+
+/* What supervisors of version 1 send to executors of any version, and the other way round. */
+START_TEST(bytes_of_version_1)
+{
+	const struct exe_signal signal = { .head = { 1, EXE_SIGNAL, 16 }, .signal = 15 };
+	const struct exe_stop stop = {
+		.head = { 1, EXE_STOP, 24 }, .signal = 2, .timeout_ms = 5000
+	};
+	const struct exe_lease lease = { .head = { 1, EXE_LEASE, 16 }, .limit_ms = 30000 };
+	const struct {
+		const char *name;
+		const void *want;
+		size_t size;
+		struct exe_request means;
+	} known[] = {
+		{ "exe_signal_v1.bin", &signal, 16, { .type = EXE_SIGNAL, .signal = 15 } },
+		{ "exe_stop_v1.bin", &stop, 24,
+		    { .type = EXE_STOP, .signal = 2, .value_ms = 5000 } },
+		{ "exe_lease_v1.bin", &lease, 16, { .type = EXE_LEASE, .value_ms = 30000 } },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(known); i++) {
+		cleanup_free char *bytes = NULL;
+		size_t len = read_fixture(known[i].name, &bytes);
+		struct exe_request r;
+
+		ck_assert_uint_eq(len, known[i].size);
+		ck_assert_mem_eq(bytes, known[i].want, len);
+		ck_assert_int_eq(exe_request_parse(bytes, len, &r), 0);
+		ck_assert(r.type == known[i].means.type && r.signal == known[i].means.signal &&
+			  r.value_ms == known[i].means.value_ms);
+	}
 }
 END_TEST
 
@@ -127,6 +162,7 @@ static void
 add(TCase *tc)
 {
 	tcase_add_test(tc, requests_of_version_1);
+	tcase_add_test(tc, bytes_of_version_1);
 	tcase_add_test(tc, a_later_version_is_understood);
 	tcase_add_test(tc, what_is_none);
 	tcase_add_test(tc, a_spec_is_counted_and_checked);
