@@ -34,7 +34,7 @@ enum ipc_type {
 #define IPC_MSG(name, no, from, to, bytes, fds, message, symbol) name = no,
 #include "proto/ipc_msgs.def"
 #undef IPC_MSG
-	IPC_TYPE_MAX = 96
+	IPC_TYPE_MAX = 112
 };
 
 struct ipc_msg_info {

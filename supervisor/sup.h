@@ -17,6 +17,7 @@ struct turn;
 struct child;
 struct alloc_table;
 struct source;
+struct link;
 struct node_state;
 struct api;
 struct plugins;
@@ -34,6 +35,7 @@ struct sup {
 	struct child *children;     /* sup_child.h: array of IPC_PEERS */
 	struct alloc_table *allocs; /* alloc/alloc_table.h */
 	struct source *source;      /* source/source.h */
+	struct link *link;          /* source/nomad/link.h; NULL: no servers */
 	struct node_state *node;    /* node/node_state.h */
 	struct plugins *plugins;    /* volume/plugins.h */
 	struct volumes *volumes;    /* volume/volumes.h */

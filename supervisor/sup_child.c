@@ -14,6 +14,7 @@
 #include "proto/heartbeat.pb-c.h"
 #include "proto/ids.pb-c.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/source/nomad/link.h"
 #include "supervisor/sup_turn.h"
 
 #define TRIES_MAX   3
@@ -26,7 +27,7 @@ struct call {
 	unsigned type, flags, tries;
 	int fd;
 	uint64_t timeout_usec, deadline_usec; /* CLOCK_MONOTONIC; set when it is sent */
-	call_cb *cb;                          /* NULL: cancelled */
+	call_cb *cb;                          /* NULL: cancelled, or a CALL_TELL */
 	void *arg;
 	size_t len;
 	uint8_t packet[];
@@ -47,6 +48,7 @@ struct child {
 	sd_event_source *io, *timer;
 	struct call_list staged, ready, sent;
 	struct deferred commit;
+	child_event_cb *event; /* NULL: it says nothing by itself */
 	uint32_t serial, generation, pid;
 };
 
@@ -104,6 +106,13 @@ call_free(struct call *c)
 	free(c);
 }
 
+/* Its calls run side by side: one that is late says nothing about the others. */
+static bool
+is_concurrent(const struct child *ch)
+{
+	return ch->peer == IPC_CSI_HELPER || ch->peer == IPC_HEARTBEAT;
+}
+
 static void
 call_end(struct sup *sup, struct call *c, int r, const ProtobufCMessage *rep, int fd,
     const struct err *e)
@@ -159,6 +168,8 @@ cut_off(struct child *ch, const char *why)
 		list_push(&again, c);
 	while ((c = list_pop(&again)))
 		list_push(&ch->ready, c);
+	if (ch->event)
+		(void)ch->event(ch->sup, NULL);
 }
 
 static void
@@ -189,8 +200,9 @@ flush(struct child *ch)
 			    "cannot be asked that: it is more than one message may hold");
 			continue;
 		}
-		r = c->cb ? fd_send_msg(ch->fd, c->packet, c->len, &c->fd, c->fd >= 0, MSG_DONTWAIT)
-			  : 0;
+		r = c->cb || (c->flags & CALL_TELL)
+			? fd_send_msg(ch->fd, c->packet, c->len, &c->fd, c->fd >= 0, MSG_DONTWAIT)
+			: 0;
 		if (r == -EAGAIN) {
 			(void)sd_event_source_set_io_events(ch->io, EPOLLIN | EPOLLOUT);
 			break;
@@ -238,9 +250,8 @@ on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 			continue;
 		(void)list_take(&ch->sent, c->serial);
 		call_fail(ch, c, -ETIMEDOUT, "did not answer in time");
-		/* The others of csi-helper run side by side; a blocking helper that is late is
-		 * lost. */
-		if (ch->peer != IPC_CSI_HELPER)
+		/* A blocking helper that is late is lost. */
+		if (!is_concurrent(ch))
 			cut_off(ch, "hangs");
 		break;
 	}
@@ -274,6 +285,8 @@ send_beat(struct sup *sup, struct deferred *d)
 	HbBeatRep rep = HB_BEAT_REP__INIT;
 
 	rep.cycle = b->cycle;
+	if (sup->link)
+		link_beat(sup, &rep.body.data, &rep.body.len);
 	if (b->ch->fd >= 0)
 		(void)ipc_send(b->ch->fd, IPC_SUPERVISOR, IPC_HEARTBEAT, HB_BEAT_REP, b->serial,
 		    &rep.base, NULL, 0, MSG_DONTWAIT, NULL);
@@ -294,6 +307,23 @@ on_beat(struct child *ch, const struct ipc_packet *p)
 	turn_defer(ch->sup, &b->send);
 }
 
+/* HB_CALL_REP's body was too large for a packet: HB_CALL_BIG_REP. */
+static bool
+is_answer(unsigned type, unsigned request)
+{
+	if (request == HB_CALL_REQ || request == HB_CALL_BIG_REQ)
+		return type == HB_CALL_REP || type == HB_CALL_BIG_REP || type == IPC_ERROR_REP;
+	return type == request + 1 || type == IPC_ERROR_REP;
+}
+
+static bool
+is_event(unsigned type)
+{
+	const char *name = ipc_msg_info(type)->name;
+
+	return strcmp(name + strlen(name) - 3, "_EV") == 0;
+}
+
 /* One packet of a helper. -EPROTO: it broke the rules. */
 static int
 on_packet(struct child *ch, struct ipc_packet *p)
@@ -308,13 +338,14 @@ on_packet(struct child *ch, struct ipc_packet *p)
 	}
 	if (p->type == IPC_HELLO_REP)
 		return on_hello_rep(ch, (const IpcHelloRep *)(const void *)p->msg);
+	if (is_event(p->type))
+		return ch->event ? ch->event(ch->sup, p) : -EPROTO;
 	c = list_take(&ch->sent, p->serial);
-	if (!c || (p->type != IPC_ERROR_REP && p->type != c->type + 1)) {
+	if (!c || !is_answer(p->type, c->type)) {
 		if (c)
 			call_fail(ch, c, -EPROTO, "answered with a message of another kind");
-		/* After a timeout or a cancel its late answer finds nobody: csi-helper only, the
-		 * others are cut off. */
-		return !c && ch->peer == IPC_CSI_HELPER ? 0 : -EPROTO;
+		/* After a timeout or a cancel its late answer finds nobody. */
+		return !c && is_concurrent(ch) ? 0 : -EPROTO;
 	}
 	if (p->n_fds > 0)
 		fd = steal_fd(&p->fds[0]);
@@ -523,6 +554,18 @@ child_call(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMess
 }
 
 void
+child_tell(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMessage *msg)
+{
+	(void)child_call(sup, to, type, msg, -1, 0, CALL_TELL, NULL, NULL);
+}
+
+void
+child_listen(struct sup *sup, enum ipc_peer from, child_event_cb *cb)
+{
+	sup->children[from].event = cb;
+}
+
+void
 child_call_cancel(struct sup *sup, uint64_t call)
 {
 	struct child *ch = &sup->children[call >> 32 & 7];
@@ -534,6 +577,23 @@ child_call_cancel(struct sup *sup, uint64_t call)
 		for (struct call *c = lists[l]->first; c; c = c->next)
 			if (c->serial == (uint32_t)call)
 				c->cb = NULL;
+}
+
+void *
+child_call_drop(struct sup *sup, uint64_t call)
+{
+	struct child *ch = &sup->children[call >> 32 & 7];
+	struct call_list *lists[] = { &ch->staged, &ch->ready, &ch->sent };
+	struct call *c = NULL;
+	void *arg;
+
+	for (size_t l = 0; l < ELEMENTSOF(lists) && !c; l++)
+		c = list_take(lists[l], (uint32_t)call);
+	if (!c)
+		return NULL;
+	arg = c->arg;
+	call_free(c);
+	return arg;
 }
 
 bool

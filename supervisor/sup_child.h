@@ -25,6 +25,7 @@ typedef void call_cb(
 enum call_flag {
 	CALL_REPEAT =
 	    1, /* idempotent: sent again to the helper's successor, at most three times in all */
+	CALL_TELL = 2, /* child_tell()'s own */
 };
 
 int children_new(struct sup *sup, struct err *e);
@@ -37,9 +38,20 @@ void children_free(struct sup *sup);
  */
 uint64_t child_call(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMessage *msg,
     int fd, unsigned timeout_ms, unsigned flags, call_cb *cb, void *arg);
+/* The same for a message without an answer, X_EV. */
+void child_tell(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMessage *msg);
+
+/* What a helper says by itself, X_EV; NULL: it is gone, and with it all that it held. Returns
+ * -EPROTO for nonsense: it is cut off. */
+typedef int child_event_cb(struct sup *sup, struct ipc_packet *p);
+void child_listen(struct sup *sup, enum ipc_peer from, child_event_cb *cb);
+
 /* The callback will not be called; what the call does in the helper still happens. 0 and ended
  * calls are ignored. */
 void child_call_cancel(struct sup *sup, uint64_t call);
+/* The same for a helper whose calls run side by side; forgets it, and returns its arg for the
+ * caller to free. NULL: it has ended. */
+void *child_call_drop(struct sup *sup, uint64_t call);
 /* Is anything unanswered at this helper? */
 bool child_busy(struct sup *sup, enum ipc_peer to);
 /* Counts helper starts (1: the first), for the API. 0: not started. */
