@@ -7,7 +7,7 @@
  * SIGTERM and SIGINT end the set and leave the tasks running; with -dev they drain the node first,
  * and everything that was made outside the data directory goes. A second one does not wait for the
  * drain. SIGHUP reads the configuration again. Exit codes: 0 ended as told; 1 could not start; 2
- * bad arguments; 78 the supervisor cannot run here (proc.h).
+ * bad arguments; 78 another start would end the same way (proc.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -124,7 +124,7 @@ main(int argc, char **argv)
 		.listen_fd = -1,
 		.signal_fd = -1 };
 	struct err e = { 0 };
-	int code = 1;
+	int code;
 
 	crash_init();
 	log_init("launcher", LOG_LEVEL_INFO);
@@ -135,10 +135,12 @@ main(int argc, char **argv)
 				      "DIR] [-socket PATH]\n");
 		return 2;
 	}
-	if (prepare(&l, &e) < 0)
+	if (prepare(&l, &e) < 0) {
 		log_error("%s", e.msg);
-	else
+		code = l.exit_code ?: 1;
+	} else {
 		code = lau_set_run(&l);
+	}
 	/* After a failure tasks of an earlier start may still run: they are left alone. */
 	if (code == 0 || l.data_is_temporary || lau_runtime_is_idle(&l)) {
 		lau_runtime_undo(&l);

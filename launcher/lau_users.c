@@ -14,11 +14,13 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
+#include "common/proc.h"
 #include "launcher/launcher.h"
 
 /* systemd's range for users without a name: nothing else uses it (systemd.io/UIDS-GIDS). */
 #define RANGE_LOW   61184
 #define RANGE_SLOTS ((65519 - RANGE_LOW + 1) / LAU_USERS)
+#define NOBODY      65534
 
 static const char *const names[LAU_USERS] = {
 	[LAU_USER_DROVER] = "drover",
@@ -38,13 +40,35 @@ find_names(struct lau_users *users)
 
 	while (f && (pw = fgetpwent(f)))
 		for (int i = 0; i < LAU_USERS; i++)
-			if (strcmp(pw->pw_name, names[i]) == 0 && pw->pw_uid != 0 &&
-			    pw->pw_gid != 0) {
+			if (strcmp(pw->pw_name, names[i]) == 0) {
 				users->uid[i] = pw->pw_uid;
 				users->gid[i] = pw->pw_gid;
 				found |= 1u << i;
 			}
 	return __builtin_popcount(found);
+}
+
+/* What keeps the processes apart is that no two of them are one user, nor of one group. */
+static int
+check_apart(const struct lau_users *users, struct err *e)
+{
+	for (int i = 0; i < LAU_USERS; i++) {
+		const uid_t uid = users->uid[i];
+		const gid_t gid = users->gid[i];
+
+		if (uid == 0 || gid == 0 || uid == NOBODY || gid == NOBODY)
+			return err_say(e, -EPERM,
+			    "user %s has the ids %u:%u: it must be neither root nor nobody, nor in "
+			    "a group of theirs",
+			    names[i], uid, gid);
+		for (int j = 0; j < i; j++)
+			if (uid == users->uid[j] || gid == users->gid[j])
+				return err_say(e, -EPERM,
+				    "users %s (%u:%u) and %s (%u:%u) must differ, in the user id "
+				    "and in the group id",
+				    names[j], users->uid[j], users->gid[j], names[i], uid, gid);
+	}
+	return 0;
 }
 
 static bool
@@ -119,8 +143,13 @@ find_range(struct launcher *l, struct err *e)
 int
 lau_users_find(struct launcher *l, struct err *e)
 {
-	if (find_names(&l->users) == LAU_USERS)
-		return 0;
+	if (find_names(&l->users) == LAU_USERS) {
+		int r = check_apart(&l->users, e);
+
+		if (r < 0)
+			l->exit_code = PROC_EXIT_GIVE_UP;
+		return r;
+	}
 	if (!l->dev)
 		return err_say(e, -ENOENT,
 		    "the users drover, drover-exec, drover-csi and drover-heartbeat must be in "

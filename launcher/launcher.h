@@ -103,7 +103,10 @@ int lau_file_replace(int dir_fd, const char *name, mode_t mode, const void *data
  * <what>". */
 int lau_lock_take(int fd, const char *what, struct err *e);
 
-/* lau_users.c: who the agent's processes run as. Needs the data directory and the instance. */
+/*
+ * lau_users.c: who the agent's processes run as. Needs the data directory and the instance. Users
+ * that do not differ set l->exit_code.
+ */
 int lau_users_find(struct launcher *l, struct err *e);
 
 /* lau_runtime.c: <rt>, the lease page, the control socket, the cgroups' parent. */
