@@ -32,8 +32,8 @@ notify_send(const char *state)
 	if (path[0] == '@') /* the abstract namespace */
 		to.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 ||
-	    sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to, len) < 0)
+	if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT,
+			  (struct sockaddr *)&to, len) < 0)
 		return -errno;
 	return 1;
 }

@@ -3,10 +3,12 @@
  * in: launcher. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -167,14 +169,21 @@ read_config(const struct launcher *l, int config_fd, int policy_fd, struct err *
 	return 0;
 }
 
+/* A file system that never answers can hold a process beyond SIGKILL, and so nobody waits for
+ * that: such a reader is reaped when it ends, as any child is. */
 static int
 wait_child(pid_t pid, struct err *e)
 {
+	cleanup_close int fd = pidfd_open(pid, 0);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
 	int status;
 
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return err_set(e, -errno, "wait for the configuration's reader");
+	if (fd < 0 || poll(&p, 1, (CHILD_SECONDS + 1) * 1000) != 1 ||
+	    waitpid(pid, &status, 0) != pid) {
+		(void)kill(pid, SIGKILL);
+		return err_say(e, -ETIMEDOUT, "the configuration could not be read within %d s",
+		    CHILD_SECONDS);
+	}
 	if (WIFSIGNALED(status))
 		return err_say(e, -EIO, "the configuration's reader was killed by signal %d",
 		    WTERMSIG(status));

@@ -32,6 +32,7 @@
 #define HELPER_END_MS     1000
 #define SUPERVISOR_END_MS 5000
 #define DRAIN_TRIES       3
+#define SIGNALS_PER_TURN  64
 
 static void
 close_end(int *fd)
@@ -167,13 +168,16 @@ begin_end(struct launcher *l)
 	l->kill_at_ms = lau_now_ms() + HELPER_END_MS;
 }
 
-/* Asks the supervisor to end and leave the tasks alone: EOF on its link. */
+/* Asks the supervisor to end and leave the tasks alone: EOF on its link. Asked again, it gets no
+ * more time. */
 static void
 end_supervisor(struct launcher *l)
 {
-	close_end(&l->children[IPC_SUPERVISOR].link);
-	if (!l->ending)
+	struct lau_child *sup = &l->children[IPC_SUPERVISOR];
+
+	if (!l->ending && sup->link >= 0)
 		l->kill_at_ms = lau_now_ms() + SUPERVISOR_END_MS;
+	close_end(&sup->link);
 }
 
 /* proc.h says what the supervisor's exit codes mean. */
@@ -284,19 +288,24 @@ stop(struct launcher *l)
 		(void)kill(sup->pid, l->forced ? SIGKILL : SIGTERM);
 }
 
+/* SIGHUP is the lowest number, so it comes first each time: whoever sends it without end delays
+ * neither what else there is to do nor SIGTERM. */
 static void
 on_signal(struct launcher *l)
 {
 	struct signalfd_siginfo si;
+	bool hup = false;
 
-	while (read(l->signal_fd, &si, sizeof si) == (ssize_t)sizeof si) {
+	for (int i = 0; i < SIGNALS_PER_TURN && read(l->signal_fd, &si, sizeof si) > 0; i++) {
 		if (si.ssi_signo == SIGCHLD)
 			reap(l);
-		else if (si.ssi_signo == SIGHUP && !l->stopping)
-			reload(l);
-		else if (si.ssi_signo != SIGHUP)
+		else if (si.ssi_signo == SIGHUP)
+			hup = true;
+		else
 			stop(l);
 	}
+	if (hup && !l->stopping)
+		reload(l);
 }
 
 /* The time that an end was given is over. */
