@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <sys/un.h>
 #include <time.h>
@@ -111,6 +112,28 @@ lau_lock_take(int fd, const char *what, struct err *e)
 	return 0;
 }
 
+/* What the file system's mount does not allow is said once, here, and not by each task. */
+static int
+check_mount(const struct launcher *l, struct err *e)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(l->data_fd, &fs) < 0)
+		return err_set(e, -errno, "look at the file system of %s", l->data);
+	if (fs.f_flag & ST_RDONLY)
+		return err_say(e, -EROFS,
+		    "data directory %s is on a file system that is mounted read-only", l->data);
+	if (fs.f_flag & ST_NOEXEC)
+		log_warn("data directory %s is on a file system that is mounted noexec: tasks "
+			 "cannot run programs out of their own directories",
+		    l->data);
+	if (fs.f_flag & ST_NODEV)
+		log_info("data directory %s is on a file system that is mounted nodev: device "
+			 "nodes that a CSI plugin makes in it are of no use",
+		    l->data);
+	return 0;
+}
+
 /* The pid is for the sentence above only. The descriptor that the processes share cannot write. */
 static int
 lock_data(struct launcher *l, struct err *e)
@@ -147,7 +170,8 @@ lau_data_open(struct launcher *l, struct err *e)
 		    "data directory %s can be written by others than root (owner %u, mode %04o): "
 		    "chown root, chmod go-w",
 		    l->data, st.st_uid, st.st_mode & 07777);
-	return lock_data(l, e);
+	r = check_mount(l, e);
+	return r < 0 ? r : lock_data(l, e);
 }
 
 int
@@ -262,19 +286,19 @@ lau_alloc_mount(struct launcher *l, struct err *e)
 	return 0;
 }
 
-/* Last made first, so that what is mounted on a mount goes before it: a list made by recursion. */
+/* What is mounted on a mount goes with it, and then has no mount point any more. */
 static void
 unmount_below(char *text, const char *data)
 {
 	struct mountinfo m;
-	int r = mountinfo_next(&text, &m);
+	const char *rest;
+	int r;
 
-	if (r == 0)
-		return;
-	unmount_below(text, data);
-	if (r == 1 && mountinfo_below(m.target, data) &&
-	    umount2(m.target, MNT_DETACH | UMOUNT_NOFOLLOW) < 0)
-		log_warn("unmount %s: %s", m.target, strerrordesc_np(errno));
+	while ((r = mountinfo_next(&text, &m)) != 0)
+		if (r == 1 && (rest = mountinfo_below(m.target, data)) && rest[0] &&
+		    umount2(m.target, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL &&
+		    errno != ENOENT)
+			log_warn("unmount %s: %s", m.target, strerrordesc_np(errno));
 }
 
 void

@@ -10,15 +10,15 @@ import subprocess
 import threading
 import time
 
-from lib import agent, binary, case
+from lib import agent, binary, case, helper
 
 LEASE = struct.Struct("<Q40sQQ")
 
 
-def refused(sentence, args=(), **kwargs):
+def refused(sentence, args=(), code=1, **kwargs):
     """The agent does not start, and says why."""
     with agent.Agent(args, **kwargs) as a:
-        case.equal(a.wait(15), 1, "exit code")
+        case.equal(a.wait(15), code, "exit code")
         case.contains(a.log(), sentence)
 
 
@@ -267,6 +267,24 @@ def test_a_data_directory_that_cannot_do_is_refused():
     refused("%s/file" % base, data=base + "/file")
 
 
+def test_what_the_mount_of_the_data_directory_does_not_allow_is_said_once():
+    base = case.directory()
+    for flags, sentence in ((helper.MS_NOEXEC, "is mounted noexec: tasks cannot run"), (helper.MS_NODEV, "is mounted nodev: device nodes"),
+                            (helper.MS_RDONLY, "is on a file system that is mounted read-only")):
+        helper.mount("data", base, "tmpfs", flags, "mode=0711")
+        try:
+            if flags == helper.MS_RDONLY:
+                refused("data directory %s %s" % (base, sentence), data=base)
+                continue
+            with agent.Agent(data=base) as a:
+                a.wait_ready()
+                case.equal(a.log().count(sentence), 1, sentence)
+                case.equal(a.stop(), 0, "exit code")
+                case.equal(os.path.ismount(base), True, "the mount of the data directory itself, after the end")
+        finally:
+            helper.umount(base)
+
+
 def read_lease(a):
     with open(a.data + "/rt/lease", "rb") as f:
         data = f.read()
@@ -378,6 +396,50 @@ def test_without_its_users_the_agent_says_what_to_do():
         if "drover-exec:" in f.read():
             case.skip("the users exist here")
     refused("systemd-sysusers", dev=False)
+
+
+def test_users_that_do_not_differ_are_refused():
+    with open("/etc/passwd", encoding="utf-8") as f:
+        before = f.read()
+    if "drover-exec:" in before:
+        case.skip("the users exist here")
+    path = case.directory() + "/passwd"
+    wrong = (("users drover-exec (64901:64901) and drover-csi (64901:64902) must differ", {"drover-csi": (64901, 64902)}),
+             ("users drover (64900:64900) and drover-heartbeat (64903:64900) must differ", {"drover-heartbeat": (64903, 64900)}),
+             ("user drover-exec has the ids 0:64901", {"drover-exec": (0, 64901)}),
+             ("user drover has the ids 64900:0", {"drover": (64900, 0)}),
+             ("user drover-csi has the ids 65534:65534", {"drover-csi": (65534, 65534)}))
+    for sentence, ids in wrong:
+        lines = ["%s:x:%d:%d::/nonexistent:/usr/sbin/nologin\n" % (name, *ids.get(name, (64900 + i, 64900 + i)))
+                 for i, name in enumerate(("drover", "drover-exec", "drover-csi", "drover-heartbeat"))]
+        write(path, before + "".join(lines))
+        helper.mount(path, "/etc/passwd", None, 4096)  # MS_BIND
+        try:
+            for dev in (True, False):
+                refused(sentence, code=78, dev=dev)
+        finally:
+            helper.umount("/etc/passwd")
+
+
+def test_a_storm_of_sighup_delays_neither_the_end_of_a_hung_supervisor_nor_a_sigterm():
+    with agent.Agent() as a:
+        a.wait_ready()
+        ending = threading.Event()
+
+        def storm():
+            while not ending.is_set():
+                a.process.send_signal(signal.SIGHUP)
+
+        hung = a.processes()["supervisor"]
+        os.kill(hung, signal.SIGSTOP)
+        thread = threading.Thread(target=storm)
+        thread.start()
+        try:
+            a.wait_log("supervisor (pid %d) does not end: killed" % hung, 15)
+            case.equal(a.stop(signal.SIGINT, 20), 0, "exit code")
+        finally:
+            ending.set()
+            thread.join()
 
 
 case.run(globals())
