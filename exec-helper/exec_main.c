@@ -40,11 +40,9 @@ open_root(int dir_fd, const char *path, int at, int *ret_fd, struct err *e)
 static int
 open_roots(struct exec_state *s, const struct proc_args *args, struct err *e)
 {
-	cleanup_close int data = open(args->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const int data = FD_DATA;
 	int r;
 
-	if (data < 0)
-		return err_set(e, -errno, "open data directory %s", args->data_dir);
 	if ((r = open_root(data, "alloc", EXE_FD_ALLOC, NULL, e)) < 0 ||
 	    (r = open_root(data, "secrets", EXE_FD_SECRETS, NULL, e)) < 0 ||
 	    (r = open_root(data, "csi", EXE_FD_CSI, NULL, e)) < 0 ||

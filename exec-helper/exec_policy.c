@@ -35,7 +35,7 @@ in_ranges(const struct config_range *ranges, uint32_t n, uint32_t id, uint32_t d
 }
 
 static int
-check_ids(struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *setup, struct err *e)
+check_ids(const ExecTaskStartReq *req, struct exe_setup *setup, struct err *e)
 {
 	struct id run, alloc;
 
@@ -49,10 +49,6 @@ check_ids(struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *s
 	memcpy(setup->alloc, alloc.b, sizeof setup->alloc);
 	id_to_uuid(&alloc, setup->alloc_name);
 	(void)strcpy(setup->task, req->task);
-	(void)snprintf(setup->task_dir, sizeof setup->task_dir, "%s/alloc/%s/%s", s->args->data_dir,
-	    setup->alloc_name, setup->task);
-	(void)snprintf(setup->secrets_dir, sizeof setup->secrets_dir, "%s/secrets/%s/%s",
-	    s->args->data_dir, setup->alloc_name, setup->task);
 	return 0;
 }
 
@@ -319,7 +315,7 @@ exec_policy_check(struct exec_state *s, const ExecTaskStartReq *req, struct exe_
 
 	memset(setup, 0, EXE_SETUP_SIZE(0));
 	setup->magic = EXE_SETUP_MAGIC;
-	if ((r = check_ids(s, req, setup, e)) < 0 || (r = check_driver(s, req, setup, e)) < 0 ||
+	if ((r = check_ids(req, setup, e)) < 0 || (r = check_driver(s, req, setup, e)) < 0 ||
 	    (r = check_caps(s, req, setup, e)) < 0 || (r = check_mounts(s, req, setup, run, e)) < 0)
 		return r;
 	if (req->kill_signal < 1 || req->kill_signal > (uint32_t)SIGRTMAX)

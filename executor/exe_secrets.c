@@ -56,10 +56,11 @@ exe_secrets_write(struct exe *x)
 {
 	const struct exe_setup *s = x->setup;
 	cleanup_close int dir = -1;
-	char path[sizeof s->alloc_name + sizeof s->task];
+	static const char up[] = "../../../secrets/";
+	char link[sizeof up + sizeof s->alloc_name + sizeof s->task], *path = link + sizeof up - 1;
 	int r;
 
-	(void)snprintf(path, sizeof path, "%s/%s", s->alloc_name, s->task);
+	(void)snprintf(link, sizeof link, "%s%s/%s", up, s->alloc_name, s->task);
 	x->task_dir = fd_open_beneath(EXE_FD_ALLOC, path, O_PATH | O_DIRECTORY, 0);
 	if (x->task_dir < 0)
 		return exe_failed(x, EXE_STEP_CWD, -x->task_dir, 0);
@@ -72,7 +73,7 @@ exe_secrets_write(struct exe *x)
 	if (r < 0)
 		return exe_failed(x, EXE_STEP_SECRETS, -r, 0);
 	/* The task's directory is root's, so nobody else can have made the link. */
-	if (s->driver == DRIVER_RAW_EXEC && symlinkat(s->secrets_dir, x->task_dir, "secrets") < 0 &&
+	if (s->driver == DRIVER_RAW_EXEC && symlinkat(link, x->task_dir, "secrets") < 0 &&
 	    errno != EEXIST)
 		return exe_failed(x, EXE_STEP_SECRETS, errno, 0);
 	return 0;

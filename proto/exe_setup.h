@@ -84,8 +84,6 @@ struct exe_setup {
 	uint32_t memory_in_v2;
 	uint32_t trees;        /* bit of enum cgroup_tree: the run has a directory there */
 	int32_t oom_score_adj; /* exec-helper's own, to be undone */
-	char task_dir[CONFIG_PATH_SIZE * 2],
-	    secrets_dir[CONFIG_PATH_SIZE * 2]; /* raw_exec: on the host */
 	uint32_t n_mounts;
 	struct exe_setup_mount mounts[EXE_MOUNTS_MAX];
 };

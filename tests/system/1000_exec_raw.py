@@ -149,6 +149,27 @@ def test_secrets_are_the_users_and_reached_by_a_link():
         case.equal(out, "sesame\ndaemon 700\ndaemon 600\n")
 
 
+def test_the_data_directory_is_the_one_that_was_handed_over_and_not_what_has_its_name():
+    with runs.Runs() as r:
+        r.helper.close()
+        moved = r.places.data + ".moved"
+        os.rename(r.places.data, moved)
+        os.mkdir(r.places.data)
+        os.rename(moved + "/rt", r.places.data + "/rt")
+        try:
+            r.helper = helper.Helper("exec-helper", r.places, data=moved)
+        finally:
+            os.rename(r.places.data + "/rt", moved + "/rt")
+            os.rmdir(r.places.data)
+            os.rename(moved, r.places.data)
+        alloc = r.make_alloc()
+        path = "%s/alloc/%s/web" % (r.places.data, uuid.UUID(bytes=alloc))
+        with open(path + "/here", "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\necho $0; cat secrets/s")
+        os.chmod(path + "/here", 0o755)
+        case.equal(r.output("here", alloc=alloc, secrets={"s": b"sesame"}), path + "/here\nsesame")
+
+
 def test_hello_state_and_exited_come_over_the_socket():
     with runs.Runs() as r:
         run = r.start("sleep", ["1000"])
