@@ -65,6 +65,7 @@ make_record(struct exec_state *s, struct exec_run *run, struct err *e)
 	    openat(s->records, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
 	if (run->record < 0)
 		return err_set(e, -errno, "make the record of run %s", run->name);
+	/* From here on it is this start's own, and goes with it. */
 	if (pwrite(run->record, &rec, sizeof rec, 0) != (ssize_t)sizeof rec)
 		return err_set(e, -EIO, "write the record of run %s", run->name);
 	return 0;
@@ -94,22 +95,16 @@ exec_run_make(struct exec_state *s, struct exec_run *run, struct err *e)
 
 	if (r == 0)
 		return 0;
-	if (r < 0)
-		goto undo_run;
 	CRASH_POINT(EXEC_AFTER_CGROUP);
-	r = make_record(s, run, e);
-	if (r < 0)
-		goto undo_run;
+	if (r > 0)
+		r = make_record(s, run, e);
 	CRASH_POINT(EXEC_AFTER_RECORD);
-	r = make_socket(s, run, e);
-	if (r < 0)
-		goto undo_run;
+	if (r >= 0)
+		r = make_socket(s, run, e);
 	CRASH_POINT(EXEC_AFTER_BIND);
-	return 1;
-
-undo_run:
-	exec_run_undo(s, run);
-	return r;
+	if (r < 0)
+		exec_run_undo(s, run);
+	return r < 0 ? r : 1;
 }
 
 void
@@ -124,18 +119,24 @@ exec_run_done(struct exec_run *run)
 	close_p(&run->lease);
 }
 
-/* The cgroup goes first: once it is gone nothing of the run can start any more. */
+/* First of all, because once it is gone nothing of the run can start any more. */
 static int
-remove_run(struct exec_state *s, const char *name, struct err *e)
+remove_cgroups(struct exec_state *s, const char *name, struct err *e)
 {
-	char file[ID_HEX_SIZE + 8];
-
 	for (int t = 0; t < CGROUP_TREES; t++) {
 		int r = s->cgroup.tasks[t] < 0 ? 0 : cgroup_rmdir(s->cgroup.tasks[t], name);
 
 		if (r < 0)
 			return err_set(e, r, "remove cgroup %s", name);
 	}
+	return 0;
+}
+
+static int
+remove_files(struct exec_state *s, const char *name, struct err *e)
+{
+	char file[ID_HEX_SIZE + 8];
+
 	CRASH_POINT(EXEC_REAP_AFTER_CGROUP);
 	(void)snprintf(file, sizeof file, "%s.sock", name);
 	if (unlinkat(s->sockets, file, 0) < 0 && errno != ENOENT)
@@ -150,8 +151,12 @@ remove_run(struct exec_state *s, const char *name, struct err *e)
 void
 exec_run_undo(struct exec_state *s, struct exec_run *run)
 {
+	/* A record that was there before is not this start's to remove. */
+	bool made_files = run->record >= 0;
+
 	exec_run_done(run);
-	(void)remove_run(s, run->name, NULL);
+	if (remove_cgroups(s, run->name, NULL) == 0 && made_files)
+		(void)remove_files(s, run->name, NULL);
 }
 
 /*
@@ -197,7 +202,8 @@ exec_on_run_reap(
 	if (r < 0)
 		return r;
 	rep->killed = r;
-	return remove_run(s, name, e);
+	r = remove_cgroups(s, name, e);
+	return r < 0 ? r : remove_files(s, name, e);
 }
 
 struct id_list {

@@ -127,6 +127,16 @@ def test_runs_of_others_and_none():
         for run in (b"", b"x" * 15, b"\0" * 16, b"x" * 17):
             case.raises(ipc.RequestError, r.ipc.call, "EXEC_RUN_REAP_REQ", {"run": run})
         case.equal(r.ipc.call("EXEC_RUN_REAP_REQ", {"run": os.urandom(16)})["killed"], False)
+        # The record of an ended run whose cgroup is gone stays what it was when the run is asked for again.
+        run, req = r.request()
+        r.send(req, exe.spec("sh", ["-c", "exit 5"]))
+        record = r.ended(run)
+        for tree, path in r.places.cgroup_dirs().items():
+            helper.remove_cgroup("%s/%s/%s" % (path, "tasks" if tree == "v2" else "runs", run.name))
+        case.contains(str(case.raises(ipc.RequestError, r.send, req, exe.spec("true"))), "make the record")
+        case.equal(r.record(run), record)
+        case.equal(os.path.exists(r.places.run_cgroup(run.name)), False, "cgroup of a refused start")
+        r.reap(run)
         # A link in the place of a log directory or of the task's directory leads nowhere.
         for path, step in (("logs/%s", None), ("alloc/%s/web", exe.EXE_STEP_CWD), ("secrets/%s/web", exe.EXE_STEP_SECRETS)):
             alloc = r.make_alloc()
