@@ -22,6 +22,7 @@
 #include "exec-helper/exec.h"
 
 #define NOBODY    65534
+#define END_MS    100        /* what takes longer hangs in the kernel */
 #define NOT_FOUND UINT32_MAX /* in n_groups */
 
 static uint64_t
@@ -45,10 +46,10 @@ read_answer(int fd, struct exe_user *ret)
 		ssize_t n;
 
 		now = now_ms();
-		if (now >= end || poll(&p, 1, (int)(end - now)) == 0)
-			return -ETIMEDOUT;
-		n = read(fd, (char *)ret + got, sizeof *ret - got);
+		n = now >= end ? 0 : poll(&p, 1, (int)(end - now));
 		if (n == 0)
+			return -ETIMEDOUT;
+		if (n > 0 && (n = read(fd, (char *)ret + got, sizeof *ret - got)) == 0)
 			return -EBADMSG;
 		if (n < 0 && errno != EINTR)
 			return -errno;
@@ -67,7 +68,7 @@ remove_lookup(struct exec_state *s, int dir)
 	int exec = s->cgroup.exec[CGROUP_V2];
 
 	if (cgroup_rmdir(exec, "lookup") < 0 && cgroup_kill(dir) == 0 &&
-	    cgroup_wait_empty(dir, EXEC_LOOKUP_MS) == 0)
+	    cgroup_wait_empty(dir, END_MS) == 0)
 		(void)cgroup_rmdir(exec, "lookup");
 }
 
@@ -94,24 +95,20 @@ make_lookup(struct exec_state *s)
 static int
 ask_child(struct exec_state *s, const char *name, struct exe_user *ret)
 {
-	cleanup_close int dir = -1, out = -1, in = -1;
+	cleanup_close int dir = -1, in = -1;
 	int pipes[2], r;
-	pid_t pid;
 
-	dir = make_lookup(s);
-	if (dir < 0)
-		return dir;
 	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return -errno;
 	in = pipes[0];
-	out = pipes[1];
-	pid = exec_spawn_lookup(name, out, dir);
-	if (pid < 0)
-		return (int)pid;
-	close_p(&out);
-	out = -1;
-	r = read_answer(in, ret);
-	remove_lookup(s, dir);
+	r = dir = make_lookup(s);
+	if (r >= 0)
+		r = (int)exec_spawn_lookup(name, pipes[1], dir);
+	(void)close(pipes[1]);
+	if (r >= 0)
+		r = read_answer(in, ret);
+	if (dir >= 0)
+		remove_lookup(s, dir);
 	return r;
 }
 
