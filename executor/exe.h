@@ -141,7 +141,8 @@ void exe_peer_close(struct exe *x, size_t i);
 struct exe_request {
 	enum exe_msg_type type;
 	uint32_t signal;
-	uint64_t value_ms; /* timeout or limit */
+	uint64_t value_ms;        /* timeout or limit */
+	uint64_t kill_timeout_ms; /* LEASE with a signal */
 };
 /* exe_request.c: 0, or -EBADMSG. */
 int exe_request_parse(const void *buf, size_t len, struct exe_request *ret);

@@ -38,6 +38,8 @@ send_state(struct exe *x, int fd, enum exe_msg_type type)
 		.started_boot_ns = r->started_boot_ns,
 		.started_real_ns = r->started_real_ns,
 		.lease_ms = x->lease_ms,
+		.kill_signal = x->keep.kill_signal,
+		.kill_timeout_ms = x->keep.kill_timeout_ms,
 	};
 	struct stat st;
 
@@ -121,7 +123,7 @@ is_page(int fd)
 }
 
 static int
-set_lease(struct exe *x, uint64_t limit_ms, int *page_fd)
+set_lease(struct exe *x, const struct exe_request *req, int *page_fd)
 {
 	if (*page_fd >= 0 && !is_page(*page_fd))
 		return -EPERM;
@@ -129,7 +131,11 @@ set_lease(struct exe *x, uint64_t limit_ms, int *page_fd)
 		close_p(&x->lease_fd);
 		x->lease_fd = steal_fd(page_fd);
 	}
-	x->lease_ms = limit_ms;
+	if (req->signal) {
+		x->keep.kill_signal = req->signal;
+		x->keep.kill_timeout_ms = req->kill_timeout_ms;
+	}
+	x->lease_ms = req->value_ms;
 	exe_lease_arm(x);
 	return 0;
 }
@@ -159,7 +165,7 @@ exe_peer_read(struct exe *x, size_t i)
 		    req.signal ? req.value_ms : x->keep.kill_timeout_ms);
 		break;
 	default:
-		if (set_lease(x, req.value_ms, &fd) < 0)
+		if (set_lease(x, &req, &fd) < 0)
 			exe_peer_close(x, i);
 	}
 	return true;

@@ -47,10 +47,18 @@ exe_request_parse(const void *buf, size_t len, struct exe_request *ret)
 		};
 		return 0;
 	case EXE_LEASE:
-		if (len < sizeof lease)
+		if (len < EXE_LEASE_V1_SIZE)
 			return -EBADMSG;
-		memcpy(&lease, buf, sizeof lease);
-		*ret = (struct exe_request){ .type = EXE_LEASE, .value_ms = lease.limit_ms };
+		memset(&lease, 0, sizeof lease);
+		memcpy(&lease, buf, len < sizeof lease ? EXE_LEASE_V1_SIZE : sizeof lease);
+		if (lease.kill_signal != 0 && !is_signal(lease.kill_signal))
+			return -EBADMSG;
+		*ret = (struct exe_request){
+			.type = EXE_LEASE,
+			.signal = lease.kill_signal,
+			.value_ms = lease.limit_ms,
+			.kill_timeout_ms = lease.kill_timeout_ms,
+		};
 		return 0;
 	}
 	return -EBADMSG;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EXE_PROTO_VERSION 1
+#define EXE_PROTO_VERSION 2 /* of version 2: what stands behind a …_V1_SIZE */
 #define EXE_MSG_MAX       256
 
 enum exe_msg_type {
@@ -83,7 +83,11 @@ struct exe_hello {
 	uint64_t started_real_ns;  /* CLOCK_REALTIME */
 	uint64_t lease_dev, lease_ino; /* of the lease page it reads; 0: none */
 	uint64_t lease_ms;
+	uint32_t kill_signal; /* how it would stop its task by itself; 0: version 1 does not say */
+	uint32_t zero;
+	uint64_t kill_timeout_ms;
 };
+#define EXE_HELLO_V1_SIZE 96
 
 enum exe_end_flag {
 	EXE_END_OOM = 1,        /* the kernel counted an OOM kill in the task's cgroup */
@@ -115,15 +119,19 @@ struct exe_signal {
 
 struct exe_stop {
 	struct exe_head head;
-	uint32_t signal; /* 0: the kill signal and timeout of the run's start request */
+	uint32_t signal; /* 0: the executor's own kill signal and timeout */
 	uint32_t zero;
 	uint64_t timeout_ms; /* then cgroup.kill; 0: at once */
 };
 
 struct exe_lease {
 	struct exe_head head;
-	uint64_t limit_ms; /* 0: no lease any more */
+	uint64_t limit_ms;    /* 0: no lease any more */
+	uint32_t kill_signal; /* its own from now on; 0: both stay as they are */
+	uint32_t zero;
+	uint64_t kill_timeout_ms;
 };
+#define EXE_LEASE_V1_SIZE 16
 
 #define EXE_RECORD_MAGIC   0x6365722d72657672ull
 #define EXE_RECORD_SIZE    256
@@ -155,7 +163,10 @@ struct exe_record {
 };
 
 _Static_assert(sizeof(struct exe_record) == EXE_RECORD_SIZE, "the record is 256 bytes");
-_Static_assert(sizeof(struct exe_hello) == 96, "version 1 of HELLO");
+_Static_assert(offsetof(struct exe_hello, kill_signal) == EXE_HELLO_V1_SIZE, "version 1 of HELLO");
+_Static_assert(sizeof(struct exe_hello) == 112, "version 2 of HELLO");
+_Static_assert(offsetof(struct exe_lease, kill_signal) == EXE_LEASE_V1_SIZE, "version 1 of LEASE");
+_Static_assert(sizeof(struct exe_lease) == 32, "version 2 of LEASE");
 _Static_assert(sizeof(struct exe_exited) == 80, "version 1 of EXITED");
 
 /* common/exe_record.c. The sum of r as it stands. */

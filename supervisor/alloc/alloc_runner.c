@@ -375,12 +375,8 @@ take_version(struct alloc_runner *ar)
 		struct task_runner *tr = &ar->tasks[i];
 		const struct task *task = alloc_task(ar->sa, tr->task->name);
 
-		if (!task || task == tr->task)
-			continue;
-		tr->task = task;
-		restart_tracker_set_policy(&tr->tracker, task->restart_policy);
-		if (tr->run)
-			run_set_lease(tr->run, group_stop_after_ms(ar->sa->group));
+		if (task && task != tr->task)
+			task_runner_update(tr, task);
 	}
 }
 

@@ -3,6 +3,7 @@
 #include "supervisor/alloc/task_runner.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,36 @@ drop_run(struct task_runner *tr)
 	tr->run = NULL;
 }
 
+/* --- how it is stopped --- */
+
+static int64_t
+kill_timeout_ns(const struct task_runner *tr)
+{
+	int64_t max = (int64_t)tr->ar->sup->config->max_kill_timeout_ms * 1000000;
+
+	return tr->task->kill_timeout < max ? tr->task->kill_timeout : max;
+}
+
+static int
+kill_signal(const struct task_runner *tr)
+{
+	int signo = signal_from_name(str(tr->task->kill_signal));
+
+	return signo > 0 ? signo : SIGINT;
+}
+
+static void
+tell_own_stop(struct task_runner *tr)
+{
+	const struct run_own_stop wanted = {
+		.limit_ms = group_stop_after_ms(tr->ar->sa->group),
+		.kill_signal = (uint32_t)kill_signal(tr),
+		.kill_timeout_ms = (uint64_t)kill_timeout_ns(tr) / NS_PER_MS,
+	};
+
+	run_set_own_stop(tr->run, &wanted);
+}
+
 /* --- start --- */
 
 static void
@@ -216,7 +247,7 @@ start_run(struct task_runner *tr)
 
 	r = task_start(tr->ar->sup, tr->ar, tr, &run_events, &tr->run, &e);
 	if (r >= 0) {
-		run_set_lease(tr->run, group_stop_after_ms(tr->ar->sa->group));
+		tell_own_stop(tr);
 		return;
 	}
 	event_text(tr, r == -EINVAL ? EVENT_FAILED_VALIDATION : EVENT_DRIVER_FAILURE, e.msg, false);
@@ -419,24 +450,13 @@ decide(struct task_runner *tr)
 
 /* --- kill --- */
 
-static int64_t
-kill_timeout_ns(const struct task_runner *tr)
-{
-	int64_t max = (int64_t)tr->ar->sup->config->max_kill_timeout_ms * 1000000;
-
-	return tr->task->kill_timeout < max ? tr->task->kill_timeout : max;
-}
-
 static void
 begin_kill(struct task_runner *tr)
 {
-	int signo = signal_from_name(str(tr->task->kill_signal));
-
 	if (tr->plugin)
 		plugin_task_run_ended(tr->plugin);
 	if (tr->run)
-		run_stop(
-		    tr->run, signo > 0 ? signo : SIGINT, (uint64_t)kill_timeout_ns(tr) / 1000000);
+		run_stop(tr->run, kill_signal(tr), (uint64_t)kill_timeout_ns(tr) / NS_PER_MS);
 }
 
 static void
@@ -567,8 +587,17 @@ task_runner_restore(struct task_runner *tr)
 		return;
 	}
 	tr->phase = TASK_STARTING;
-	run_set_lease(tr->run, group_stop_after_ms(tr->ar->sa->group));
+	tell_own_stop(tr);
 	run_follow(tr->run, &run_events, tr);
+}
+
+void
+task_runner_update(struct task_runner *tr, const struct task *task)
+{
+	tr->task = task;
+	restart_tracker_set_policy(&tr->tracker, task->restart_policy);
+	if (tr->run)
+		tell_own_stop(tr);
 }
 
 void

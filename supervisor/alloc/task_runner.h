@@ -45,6 +45,9 @@ void task_runner_done(struct task_runner *tr);
 void task_runner_restore(struct task_runner *tr);
 /* The alloc's hooks are done. */
 void task_runner_open_gate(struct task_runner *tr);
+/* A new version of the job, in place: *task has changed, and its executor must not stop it by the
+ * old one. */
+void task_runner_update(struct task_runner *tr, const struct task *task);
 /* A run of this alloc is reaped: it may be what a start waits for. */
 void task_runner_run_gone(struct task_runner *tr);
 /* Ends it for good. ev (may be NULL) is told first; its contents are taken. */

@@ -45,8 +45,9 @@ struct run {
 	char *task;
 	enum run_state state;
 	bool other_boot;
-	bool greeted; /* HELLO has come on this connection */
-	uint64_t lease_ms, exe_lease_ms, exe_lease_dev, exe_lease_ino; /* wanted; the executor's */
+	bool greeted;                               /* HELLO has come on this connection */
+	struct run_own_stop own_stop, exe_own_stop; /* wanted; the executor's */
+	uint64_t exe_lease_dev, exe_lease_ino;
 	bool following; /* run_follow() has not been answered yet */
 	struct dirty row;
 	int fd;
@@ -277,36 +278,50 @@ read_end(struct run *r)
 
 /* --- the talk --- */
 
+/* Its limit, or how it kills, is not the job's any more. Executors of version 1 cannot be told how
+ * to kill. */
+static bool
+stops_otherwise(const struct run *r)
+{
+	const struct run_own_stop *job = &r->own_stop, *exe = &r->exe_own_stop;
+
+	return job->limit_ms != exe->limit_ms ||
+	       (exe->kill_signal != 0 && (job->kill_signal != exe->kill_signal ||
+					     job->kill_timeout_ms != exe->kill_timeout_ms));
+}
+
 /*
  * An executor that reads another page than today's would stop its task although beats arrive
- * (DESIGN 9); one that has another limit than the job gets it.
+ * (DESIGN 9); one that would stop it otherwise than the job wants it gets to know.
  */
 static void
-renew_lease(struct run *r)
+renew_own_stop(struct run *r)
 {
 	const struct exe_lease m = { .head = { EXE_PROTO_VERSION, EXE_LEASE, sizeof m },
-		.limit_ms = r->lease_ms };
+		.limit_ms = r->own_stop.limit_ms,
+		.kill_signal = r->own_stop.kill_signal,
+		.kill_timeout_ms = r->own_stop.kill_timeout_ms };
 	cleanup_close int fd = -1;
 	char path[4096];
-	struct stat st;
+	struct stat st = { .st_dev = r->exe_lease_dev, .st_ino = r->exe_lease_ino };
 	bool page;
 
-	if (r->lease_ms == 0 && r->exe_lease_ms == 0)
-		return;
-	(void)snprintf(path, sizeof path, "%s/lease", r->sup->args.runtime_dir);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		log_warn("open the lease page %s: %m", path);
-		return;
+	if (r->own_stop.limit_ms != 0) {
+		(void)snprintf(path, sizeof path, "%s/lease", r->sup->args.runtime_dir);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || fstat(fd, &st) < 0) {
+			log_warn("open the lease page %s: %m", path);
+			return;
+		}
 	}
-	page = r->lease_ms != 0 && (st.st_dev != r->exe_lease_dev || st.st_ino != r->exe_lease_ino);
-	if (!page && r->lease_ms == r->exe_lease_ms)
+	page = st.st_dev != r->exe_lease_dev || st.st_ino != r->exe_lease_ino;
+	if (!page && !stops_otherwise(r))
 		return;
 	if (fd_send_msg(r->fd, &m, sizeof m, &fd, page, MSG_DONTWAIT) < 0) {
 		log_warn("a run of task %s: its lease could not be renewed", r->task);
 		return;
 	}
-	r->exe_lease_ms = r->lease_ms;
+	r->exe_own_stop = r->own_stop;
 	r->exe_lease_dev = st.st_dev;
 	r->exe_lease_ino = st.st_ino;
 }
@@ -320,11 +335,13 @@ on_hello(struct run *r, const struct exe_hello *h)
 	case EXE_RUNNING:
 	case EXE_STOPPING:
 		note_followed(r);
-		r->exe_lease_ms = h->lease_ms;
+		r->exe_own_stop = (struct run_own_stop){ .limit_ms = h->lease_ms,
+			.kill_signal = h->kill_signal,
+			.kill_timeout_ms = h->kill_timeout_ms };
 		r->exe_lease_dev = h->lease_dev;
 		r->exe_lease_ino = h->lease_ino;
 		r->greeted = true;
-		renew_lease(r);
+		renew_own_stop(r);
 		if (r->state == RUN_STARTING)
 			set_state(r, RUN_STARTED);
 		if (r->ev)
@@ -379,7 +396,8 @@ on_ready(struct run_watch *w)
 		read_end(r);
 		return;
 	}
-	if ((m.head.type == EXE_HELLO || m.head.type == EXE_STATE) && (size_t)len >= sizeof m.hello)
+	if ((m.head.type == EXE_HELLO || m.head.type == EXE_STATE) &&
+	    (size_t)len >= EXE_HELLO_V1_SIZE)
 		on_hello(r, &m.hello);
 	else if (m.head.type == EXE_EXITED && (size_t)len >= sizeof m.exited)
 		on_exited(r, &m.exited);
@@ -444,7 +462,7 @@ send_wishes(struct sup *sup, struct deferred *d)
 	if (r->fd < 0)
 		return;
 	if (r->greeted)
-		renew_lease(r);
+		renew_own_stop(r);
 	if (r->signal) {
 		const struct exe_signal m = { .head = { EXE_PROTO_VERSION, EXE_SIGNAL, sizeof m },
 			.signal = (uint32_t)r->signal };
@@ -605,9 +623,9 @@ run_stop(struct run *r, int signo, uint64_t timeout_ms)
 }
 
 void
-run_set_lease(struct run *r, uint64_t limit_ms)
+run_set_own_stop(struct run *r, const struct run_own_stop *wanted)
 {
-	r->lease_ms = limit_ms;
+	r->own_stop = *wanted;
 	turn_defer(r->sup, &r->send);
 }
 

@@ -59,11 +59,15 @@ void runs_reap_others(struct sup *sup);
 
 /* After this turn's commit. A run that is still being started is stopped as soon as it can be. */
 void run_stop(struct run *r, int signo, uint64_t timeout_ms);
-/*
- * The limit of stop_after_client_disconnect that the job has now, in ms, 0: none. Told to the
- * executor when it has another one; also at its next HELLO.
- */
-void run_set_lease(struct run *r, uint64_t limit_ms);
+/* How an executor stops its task without being told. */
+struct run_own_stop {
+	uint64_t limit_ms; /* of stop_after_client_disconnect; 0: none */
+	uint32_t kill_signal;
+	uint64_t kill_timeout_ms;
+};
+
+/* As the job has it now. Told to the executor when it has it otherwise; also at its next HELLO. */
+void run_set_own_stop(struct run *r, const struct run_own_stop *wanted);
 void run_signal(struct run *r, int signo);
 
 /*

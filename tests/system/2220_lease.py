@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# timeout: 120
 """A lease that ends with the local source: the alloc fails with the reason and is replaced once the node beats again."""
 import os
 import signal
 
 from lib import api, case
+
+S = 10**9
 
 
 def processes_of(alloc):
@@ -43,6 +46,42 @@ def test_a_stopped_supervisor_costs_only_allocs_with_a_lease():
     case.equal(node.wait_running("free")[0]["ID"], free["ID"], "the one without a lease")
     node.purge("leased")
     node.purge("free")
+
+
+def test_a_lease_stop_is_as_the_job_has_it_now():
+    """kill_signal and kill_timeout changed in place: the executor, which stops alone, must know too."""
+    lease = {"StopAfterClientDisconnect": 2 * S}
+    says = "trap 'echo INT >> {0}' INT; trap 'echo USR1 >> {0}; exit 7' USR1; while :; do sleep 0.05; done".format(
+        "$NOMAD_ALLOC_DIR/data/got")
+    deaf = "trap '' INT; while :; do sleep 0.05; done"
+    kinds = {"signal": (says, {"KillTimeout": 25 * S}, {"KillTimeout": 25 * S, "KillSignal": "SIGUSR1"}),
+             "timeout": (deaf, {"KillTimeout": 25 * S}, {"KillTimeout": S})}
+    allocs = {}
+    for name, (script, first, then) in kinds.items():
+        node.register(api.job(name, "/bin/sh", ["-c", script], group=lease, **first))
+        allocs[name] = node.wait_running(name)[0]
+        node.wait_evaluation(node.register(api.job(name, "/bin/sh", ["-c", script], group=lease, **then))["EvalID"])
+        case.equal([(a["ID"], a["JobVersion"]) for a in node.allocs(name)], [(allocs[name]["ID"], 1)], "changed in place")
+    # The next supervisor has nothing to tell; what was told stays.
+    node.kill("supervisor")
+    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 10, "the next supervisor")
+    for name, alloc in allocs.items():
+        case.equal(len(processes_of(alloc)) > 0, True, name + " runs")
+    pid = node.processes()["supervisor"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        for name, alloc in allocs.items():
+            case.until(lambda: not processes_of(alloc), 12, name + ": the task to be stopped")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    with open("%s/alloc/%s/alloc/data/got" % (node.data, allocs["signal"]["ID"]), encoding="ascii") as f:
+        case.equal(f.read(), "USR1\n", "signals that it got")
+    for name, signo in (("signal", 0), ("timeout", 9)):
+        old = node.wait_allocs(name, [(0, "stop", "failed"), (0, "run", "running")])[0]
+        case.equal(ended(old), True, "the event of " + name)
+        end = next(e for e in old["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated")
+        case.equal((end["ExitCode"], end["Signal"]), (7, 0) if name == "signal" else (137, signo), name)
+        node.purge(name)
 
 
 def test_a_limit_of_zero_is_none():

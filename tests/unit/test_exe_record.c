@@ -108,6 +108,30 @@ START_TEST(hello_and_state_of_version_1)
 }
 END_TEST
 
+START_TEST(hello_of_version_2)
+{
+	struct exe_hello want = {
+		.head = { .version = 2, .type = EXE_HELLO, .size = sizeof want },
+		.state = EXE_RUNNING,
+		.executor_pid = 1001,
+		.task_pid = 1002,
+		.task_start_ticks = 123456789012,
+		.started_boot_ns = 1111111111111,
+		.started_real_ns = 1700000000123456789,
+		.lease_dev = 27,
+		.lease_ino = 4711,
+		.lease_ms = 5000,
+		.kill_signal = 15,
+		.kill_timeout_ms = 25000,
+	};
+	cleanup_free char *bytes = NULL;
+
+	memcpy(want.run, run, sizeof run);
+	ck_assert_uint_eq(read_fixture("exe_hello_v2.bin", &bytes), sizeof want);
+	ck_assert_mem_eq(bytes, &want, sizeof want);
+}
+END_TEST
+
 START_TEST(exited_of_version_1)
 {
 	struct exe_exited want = {
@@ -171,6 +195,7 @@ add(TCase *tc)
 	tcase_add_test(tc, run_id_of_version_1);
 	tcase_add_test(tc, record_of_version_1);
 	tcase_add_test(tc, hello_and_state_of_version_1);
+	tcase_add_test(tc, hello_of_version_2);
 	tcase_add_test(tc, exited_of_version_1);
 	tcase_add_test(tc, no_bit_may_turn);
 	tcase_add_test(tc, no_cut_and_no_foreign_record);

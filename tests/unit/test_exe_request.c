@@ -38,14 +38,18 @@ START_TEST(requests_of_version_1)
 }
 END_TEST
 
-/* What supervisors of version 1 send to executors of any version, and the other way round. */
-START_TEST(bytes_of_version_1)
+/* What supervisors of an earlier version send to executors of this one, and the other way round. */
+START_TEST(bytes_of_each_version)
 {
 	const struct exe_signal signal = { .head = { 1, EXE_SIGNAL, 16 }, .signal = 15 };
 	const struct exe_stop stop = {
 		.head = { 1, EXE_STOP, 24 }, .signal = 2, .timeout_ms = 5000
 	};
 	const struct exe_lease lease = { .head = { 1, EXE_LEASE, 16 }, .limit_ms = 30000 };
+	const struct exe_lease later = { .head = { 2, EXE_LEASE, sizeof later },
+		.limit_ms = 30000,
+		.kill_signal = 15,
+		.kill_timeout_ms = 25000 };
 	const struct {
 		const char *name;
 		const void *want;
@@ -56,6 +60,11 @@ START_TEST(bytes_of_version_1)
 		{ "exe_stop_v1.bin", &stop, 24,
 		    { .type = EXE_STOP, .signal = 2, .value_ms = 5000 } },
 		{ "exe_lease_v1.bin", &lease, 16, { .type = EXE_LEASE, .value_ms = 30000 } },
+		{ "exe_lease_v2.bin", &later, sizeof later,
+		    { .type = EXE_LEASE,
+			.signal = 15,
+			.value_ms = 30000,
+			.kill_timeout_ms = 25000 } },
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(known); i++) {
@@ -67,7 +76,8 @@ START_TEST(bytes_of_version_1)
 		ck_assert_mem_eq(bytes, known[i].want, len);
 		ck_assert_int_eq(exe_request_parse(bytes, len, &r), 0);
 		ck_assert(r.type == known[i].means.type && r.signal == known[i].means.signal &&
-			  r.value_ms == known[i].means.value_ms);
+			  r.value_ms == known[i].means.value_ms &&
+			  r.kill_timeout_ms == known[i].means.kill_timeout_ms);
 	}
 }
 END_TEST
@@ -84,6 +94,32 @@ START_TEST(a_later_version_is_understood)
 
 	ck_assert_int_eq(exe_request_parse(&later, sizeof later, &r), 0);
 	ck_assert(r.signal == 15 && r.value_ms == 1);
+}
+END_TEST
+
+/* Between its versions a lease is of the first; how to kill is taken whole or not at all. */
+START_TEST(a_lease_says_how_to_kill)
+{
+	struct exe_lease lease = { .head = HEAD(EXE_LEASE, sizeof lease),
+		.limit_ms = 7,
+		.kill_signal = 15,
+		.kill_timeout_ms = 9 };
+	struct exe_request r;
+
+	for (size_t len = 0; len <= sizeof lease; len++) {
+		bool whole = len == sizeof lease;
+
+		lease.head.size = (uint32_t)len;
+		if (len < EXE_LEASE_V1_SIZE) {
+			ck_assert_int_eq(exe_request_parse(&lease, len, &r), -EBADMSG);
+			continue;
+		}
+		ck_assert_int_eq(exe_request_parse(&lease, len, &r), 0);
+		ck_assert(r.value_ms == 7 && r.signal == (whole ? 15 : 0) &&
+			  r.kill_timeout_ms == (whole ? 9 : 0));
+	}
+	lease.kill_signal = 65;
+	ck_assert_int_eq(exe_request_parse(&lease, sizeof lease, &r), -EBADMSG);
 }
 END_TEST
 
@@ -162,8 +198,9 @@ static void
 add(TCase *tc)
 {
 	tcase_add_test(tc, requests_of_version_1);
-	tcase_add_test(tc, bytes_of_version_1);
+	tcase_add_test(tc, bytes_of_each_version);
 	tcase_add_test(tc, a_later_version_is_understood);
+	tcase_add_test(tc, a_lease_says_how_to_kill);
 	tcase_add_test(tc, what_is_none);
 	tcase_add_test(tc, a_spec_is_counted_and_checked);
 }

@@ -24,7 +24,7 @@ globals().update(_enums())
 STATES = {v: k[4:].lower() for k, v in _enums().items()
           if k in ("EXE_SETTING_UP", "EXE_RUNNING", "EXE_STOPPING", "EXE_ENDED", "EXE_FAILED")}
 
-VERSION, MSG_MAX = 1, 256
+VERSION, MSG_MAX = 2, 256
 HEAD = struct.Struct("<HHI")
 
 
@@ -44,13 +44,14 @@ class Layout:
 
 HELLO = Layout(("run", "16s"), ("state", "I"), ("step", "I"), ("error", "i"), ("detail", "I"), ("executor_pid", "I"),
                ("task_pid", "I"), ("task_start_ticks", "Q"), ("started_boot_ns", "Q"), ("started_real_ns", "Q"),
-               ("lease_dev", "Q"), ("lease_ino", "Q"), ("lease_ms", "Q"))
+               ("lease_dev", "Q"), ("lease_ino", "Q"), ("lease_ms", "Q"), ("kill_signal", "I"), ("zero", "I"),
+               ("kill_timeout_ms", "Q"))
 EXITED = Layout(("run", "16s"), ("flags", "I"), ("exit_code", "i"), ("exit_signal", "i"), ("zero", "I"),
                 ("ended_boot_ns", "Q"), ("ended_real_ns", "Q"), ("lease_limit_ms", "Q"), ("lease_last_ok_ns", "Q"),
                 ("lease_late_ns", "Q"))
 SIGNAL = Layout(("signal", "I"), ("zero", "I"))
 STOP = Layout(("signal", "I"), ("zero", "I"), ("timeout_ms", "Q"))
-LEASE = Layout(("limit_ms", "Q"))
+LEASE = Layout(("limit_ms", "Q"), ("kill_signal", "I"), ("zero", "I"), ("kill_timeout_ms", "Q"))
 RECORD = Layout(("magic", "Q"), ("version", "I"), ("size", "I"), ("run", "16s"), ("alloc", "16s"), ("boot_id", "40s"),
                 ("state", "I"), ("step", "I"), ("error", "i"), ("detail", "I"), ("executor_pid", "I"), ("task_pid", "I"),
                 ("task_start_ticks", "Q"), ("started_boot_ns", "Q"), ("started_real_ns", "Q"), ("flags", "I"),
@@ -132,7 +133,8 @@ class Connection:
 
     def send(self, kind, fds=(), version=VERSION, **values):
         """send(EXE_STOP, signal=15, timeout_ms=5000)"""
-        body = BODIES[kind].pack(**dict({"zero": 0} if kind in (4, 5) else {}, **values))
+        unsaid = {"zero": 0, "kill_signal": 0, "kill_timeout_ms": 0}
+        body = BODIES[kind].pack(**{**unsaid, **values})
         self.send_bytes(HEAD.pack(version, kind, HEAD.size + len(body)) + body, fds)
 
     def send_bytes(self, data, fds=()):
