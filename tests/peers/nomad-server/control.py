@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The channel by which a test commands: one JSON object per line, {"id", "do", …} in, {"id", "ok"} or {"id", "error"} out.
+Commands run side by side. Bytes are {"$b64": text}, times RFC 3339."""
+import base64
+import json
+import sys
+import threading
+import time
+import traceback
+
+import client_calls
+import netrpc
+import schema
+import yamux
+
+COMMANDS = {}
+
+
+def command(fn):
+    COMMANDS[fn.__name__] = fn
+    return fn
+
+
+def to_json(value):
+    """Bytes become {"$b64"}; text that is no UTF-8 stays a text of surrogates, which JSON escapes."""
+    if isinstance(value, bytes):
+        return {"$b64": base64.b64encode(value).decode()}
+    raise TypeError(type(value).__name__)
+
+
+def from_json(found):
+    return base64.b64decode(found["$b64"]) if set(found) == {"$b64"} else found
+
+
+class Control:
+    def __init__(self, cluster, issuer):
+        self.cluster, self.issuer = cluster, issuer
+        self.streams = client_calls.Streams(cluster)
+        self.write_lock = threading.Lock()
+
+    def say(self, value):
+        line = json.dumps(value, default=to_json)
+        with self.write_lock:
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+
+    def run(self, lines):
+        """Until the end of lines: whoever commands has gone."""
+        for line in lines:
+            if line.strip():
+                threading.Thread(target=self._one, args=(line,), daemon=True).start()
+
+    def _one(self, line):
+        number = None
+        try:
+            asked = json.loads(line, object_hook=from_json)
+            number, name = asked.pop("id", None), asked.pop("do")
+            self.say({"id": number, "ok": COMMANDS[name](self, **asked)})
+        except BrokenPipeError:
+            pass
+        except (netrpc.RpcError, KeyError, yamux.Reset, yamux.Closed, TimeoutError, schema.Refused) as e:
+            self.say({"id": number, "error": str(e.args[0] if e.args else e), "kind": type(e).__name__})
+        except Exception as e:  # pylint: disable=broad-except  # a mistake in the command: the test must hear of it
+            self.say({"id": number, "error": traceback.format_exc(), "kind": type(e).__name__})
+
+
+# --- servers ---
+
+@command
+def stop_server(control, server, reset=False):
+    control.cluster.servers[server].stop(reset)
+
+
+@command
+def start_server(control, server):
+    control.cluster.servers[server].start()
+
+
+@command
+def drop(control, server=None, reset=False):
+    """Ends connections; the servers go on listening."""
+    for one in control.cluster.servers if server is None else [control.cluster.servers[server]]:
+        one.drop(reset)
+
+
+@command
+def half_open(control, server, on=True):
+    control.cluster.servers[server].set_half_open(on)
+
+
+@command
+def connection_fault(control, server, kind=None):
+    """refuse, mute, tls_close, tls_alert, tls_plain; None: none."""
+    control.cluster.servers[server].fault = kind
+
+
+@command
+def session_fault(control, kind, server=None, on=True, hex=None):  # pylint: disable=redefined-builtin
+    """On each connection that is there: ignores_pings, ignores_syns, withholds_window; frame: these raw bytes; go_away; ping."""
+    answers = []
+    for one in control.cluster.servers if server is None else [control.cluster.servers[server]]:
+        for connection in list(one.connections):
+            if not connection.session:
+                continue
+            connection.session.forgiven = kind != "ping"
+            if kind == "frame":
+                connection.session.send(hex, quiet=True)
+            elif kind == "go_away":
+                connection.session.go_away(0)
+            elif kind == "ping":
+                answers.append(connection.session.ping())
+            else:
+                setattr(connection.session, kind, on)
+    return answers
+
+
+@command
+def set_leader(control, server):
+    """Its number, None for no leader."""
+    with control.cluster.changed:
+        control.cluster.leader = server
+        control.cluster.changed.notify_all()
+
+
+@command
+def settings(control, **values):
+    """Attributes of the cluster: advertised, ttl_s, ttl_jitter_s, grace_s, introduction, identity_ttl_s, acl_enabled …"""
+    with control.cluster.changed:
+        for name, value in values.items():
+            getattr(control.cluster, name)
+            if name == "version":
+                control.cluster.version_text, value = value, schema.version_of(value)
+            setattr(control.cluster, name, value)
+        control.cluster.changed.notify_all()
+
+
+# --- faults and what was seen ---
+
+@command
+def fault(control, kind, **params):
+    return control.cluster.faults.add(kind, **params)
+
+
+@command
+def clear(control, number=None):
+    control.cluster.faults.clear(number)
+
+
+@command
+def calls(control, method=None, after=0, count=1, seconds=0):
+    return control.cluster.wait_calls(method, after, count, seconds)
+
+
+@command
+def violations(control, forget=False):
+    with control.cluster.changed:
+        found = list(control.cluster.violations)
+        if forget:
+            control.cluster.violations.clear()
+        return found
+
+
+@command
+def connections(control):
+    found = []
+    for server in control.cluster.servers:
+        for one in list(server.connections):
+            session = one.session
+            found.append({"number": one.number, "server": server.number, "nodes": sorted(one.nodes), "tls_name": one.tls_name,
+                          "streams": len(session.streams) if session else 0, "bytes_in": one.transport.bytes_in if
+                          one.transport else 0, "bytes_out": one.transport.bytes_out if one.transport else 0,
+                          "pings_seen": session.pings_seen if session else 0, "resets": session.resets if session else []})
+    return found
+
+
+@command
+def accepted(control):
+    """How many TCP connections each server has taken."""
+    return [s.accepted for s in control.cluster.servers]
+
+
+# --- nodes ---
+
+@command
+def nodes(control):
+    with control.cluster.changed:
+        return json.loads(json.dumps(control.cluster.nodes, default=to_json))
+
+
+@command
+def node(control, node_id):
+    with control.cluster.changed:
+        return json.loads(json.dumps(control.cluster.node(node_id), default=to_json))
+
+
+@command
+def purge_node(control, node_id):
+    control.cluster.purge_node(node_id)
+
+
+@command
+def miss_heartbeat(control, node_id):
+    """As if the TTL were over."""
+    control.cluster.miss(node_id)
+
+
+@command
+def set_eligibility(control, node_id, eligible):
+    control.cluster.set_eligibility(node_id, eligible)
+
+
+@command
+def drain(control, node_id, on=True, deadline_s=3600, mark_eligible=False):
+    strategy = {"Deadline": int(deadline_s * 1e9), "IgnoreSystemJobs": False} if on else None
+    control.cluster.drain(node_id, strategy, mark_eligible)
+
+
+@command
+def intro_token(control, name="", pool="default", ttl_s=300):
+    return control.issuer.introduction(name, pool, ttl_s)
+
+
+# --- jobs and allocs ---
+
+@command
+def register_job(control, job):
+    found = control.cluster.register_job(job)
+    return {"Namespace": found["Namespace"], "ID": found["ID"], "Version": found["Version"]}
+
+
+@command
+def run_job(control, job, node_id, groups=None, deployment=None, fields=None):
+    """Registers the job and places its allocs on the node: their ids."""
+    registered = control.cluster.register_job(job)
+    return control.cluster.place(registered, node_id, groups, deployment, **(fields or {}))
+
+
+@command
+def update_job(control, job, alloc_ids):
+    """A new version, in place in these allocs."""
+    with control.cluster.changed:
+        registered = control.cluster.register_job(job)
+        for alloc_id in alloc_ids:
+            control.cluster.update_alloc_job(alloc_id, registered)
+
+
+@command
+def stop_alloc(control, alloc_id, why="alloc not needed due to job update", no_shutdown_delay=None):
+    control.cluster.stop_alloc(alloc_id, why, no_shutdown_delay)
+
+
+@command
+def change_alloc(control, alloc_id, fields):
+    with control.cluster.changed:
+        control.cluster.change_alloc(control.cluster.alloc(alloc_id), **fields)
+
+
+@command
+def remove_alloc(control, alloc_id):
+    control.cluster.remove_alloc(alloc_id)
+
+
+@command
+def alloc(control, alloc_id):
+    with control.cluster.changed:
+        return json.loads(json.dumps(control.cluster.alloc(alloc_id), default=to_json))
+
+
+@command
+def wait_alloc(control, alloc_id, status, seconds=30):
+    """The alloc once its ClientStatus is one of these; TimeoutError."""
+    end = time.monotonic() + seconds
+    cluster = control.cluster
+    with cluster.changed:
+        while cluster.alloc(alloc_id)["ClientStatus"] not in status:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("alloc %s is %s, not %s after %g s" % (
+                    alloc_id, cluster.alloc(alloc_id)["ClientStatus"], status, seconds))
+            cluster.changed.wait(left)
+        return json.loads(json.dumps(cluster.alloc(alloc_id), default=to_json))
+
+
+# --- to the node ---
+
+@command
+def call_node(control, node_id, method, request=None, timeout=30):
+    return client_calls.call(control.cluster, node_id, method, request or {}, timeout)
+
+
+@command
+def open_stream(control, node_id, method, request=None, timeout=30):
+    return control.streams.open(node_id, method, request or {}, timeout)
+
+
+@command
+def read_stream(control, stream, count=1, seconds=10):
+    return control.streams.read(stream, count, seconds)
+
+
+@command
+def send_stream(control, stream, value):
+    control.streams.send(stream, value)
+
+
+@command
+def close_stream(control, stream, reset=False):
+    control.streams.close(stream, reset)

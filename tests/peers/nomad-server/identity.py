@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who calls, and the tokens that servers issue (RS256, with a key of this run)."""
+import base64
+import hashlib
+import hmac
+import json
+import re
+import subprocess
+import threading
+import time
+import uuid
+
+LEEWAY_S = 60
+UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
+DENIED = "Permission denied"
+# DER of "SHA-256 digest follows", PKCS #1.
+SHA256 = bytes.fromhex("3031300d060960864801650304020105000420")
+
+
+def is_uuid(value):
+    return UUID.fullmatch(value) is not None
+
+
+class Key:
+    """An RSA key made by openssl when it is first needed."""
+
+    def __init__(self):
+        self.lock, self.numbers, self.id = threading.Lock(), None, str(uuid.uuid4())
+
+    def _load(self):
+        with self.lock:
+            if self.numbers is None:
+                der = subprocess.run(["openssl", "genrsa", "-traditional", "2048"], capture_output=True, check=True).stdout
+                der = subprocess.run(["openssl", "rsa", "-traditional", "-outform", "DER"], input=der,
+                                     capture_output=True, check=True).stdout
+                self.numbers = der_integers(der)
+            return self.numbers
+
+    def sign(self, claims):
+        """The compact JWT."""
+        _, n, _, d = self._load()[:4]
+        head = {"alg": "RS256", "kid": self.id, "typ": "JWT"}
+        message = b64(json.dumps(head, separators=(",", ":")).encode()) + b"." + \
+            b64(json.dumps(claims, separators=(",", ":")).encode())
+        size = (n.bit_length() + 7) // 8
+        digest = SHA256 + hashlib.sha256(message).digest()
+        padded = b"\0\1" + b"\xff" * (size - len(digest) - 3) + b"\0" + digest
+        signature = pow(int.from_bytes(padded, "big"), d, n).to_bytes(size, "big")
+        return (message + b"." + b64(signature)).decode()
+
+    def verify(self, token):
+        """The claims, None for what this key has not signed."""
+        try:
+            message, _, signature = token.encode().rpartition(b".")
+            _, n, e = self._load()[:3]
+            size = (n.bit_length() + 7) // 8
+            clear = pow(int.from_bytes(unb64(signature), "big"), e, n).to_bytes(size, "big")
+            if not hmac.compare_digest(clear[-51:], SHA256 + hashlib.sha256(message).digest()):
+                return None
+            return json.loads(unb64(message.partition(b".")[2]))
+        except ValueError:
+            return None
+
+    def jwk(self):
+        _, n, e = self._load()[:3]
+        return {"KeyID": self.id, "Algorithm": "RS256", "Use": "sig", "PublicKey": n.to_bytes(256, "big"),
+                "Exponent": e}
+
+
+def b64(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+
+def unb64(data):
+    return base64.urlsafe_b64decode(data + b"=" * (-len(data) % 4))
+
+
+def der_integers(der):
+    """The integers of one SEQUENCE."""
+    def head(at):
+        n, at = der[at + 1], at + 2
+        if n & 0x80:
+            size = n & 0x7f
+            n, at = int.from_bytes(der[at:at + size], "big"), at + size
+        return n, at
+    found = []
+    _, at = head(0)
+    while at < len(der):
+        n, at = head(at)
+        found.append(int.from_bytes(der[at:at + n], "big"))
+        at += n
+    return found
+
+
+class Caller:
+    """kind: anonymous, node, workload, intro, token, or invalid; expired is kept apart."""
+
+    def __init__(self, kind, node_id=None, claims=None, token=None, expired=False, by_secret=False):
+        self.kind, self.node_id, self.claims, self.token, self.expired = kind, node_id, claims, token, expired
+        self.by_secret = by_secret
+
+    @property
+    def valid(self):
+        return self.kind != "invalid" and not self.expired
+
+
+class Issuer:
+    def __init__(self, cluster):
+        self.cluster, self.key = cluster, Key()
+
+    def _claims(self, subject, ttl_s, **more):
+        now = int(time.time())
+        claims = {"aud": "nomadproject.io", "iat": now, "nbf": now, "jti": str(uuid.uuid4()), "sub": subject, **more}
+        if ttl_s:
+            claims["exp"] = now + int(ttl_s)
+        return claims
+
+    def node(self, node):
+        more = {"nomad_node_id": node["ID"], "nomad_node_pool": node["NodePool"],
+                "nomad_node_datacenter": node["Datacenter"]}
+        if node["NodeClass"]:
+            more["nomad_node_class"] = node["NodeClass"]
+        subject = "node:%s:%s:%s:default" % (self.cluster.region, node["NodePool"], node["ID"])
+        return self.key.sign(self._claims(subject, self.cluster.identity_ttl_s, **more))
+
+    def introduction(self, name="", pool="default", ttl_s=300):
+        subject = "node-introduction:%s:%s:%s:default" % (self.cluster.region, pool, name)
+        return self.key.sign(self._claims(subject, ttl_s, nomad_node_name=name, nomad_node_pool=pool))
+
+    def task(self, alloc, task, identity=None):
+        """The JWT of a task's identity; identity None or without TTL does not expire."""
+        identity = identity or {"Name": "default", "Audience": ["nomadproject.io"], "TTL": 0}
+        subject = ":".join([self.cluster.region, alloc["Namespace"], alloc["JobID"], alloc["TaskGroup"], task,
+                            identity["Name"]])
+        claims = self._claims(subject, identity["TTL"] / 1e9, nomad_namespace=alloc["Namespace"],
+                              nomad_job_id=alloc["JobID"], nomad_allocation_id=alloc["ID"], nomad_task=task)
+        audience = identity["Audience"] or []
+        claims["aud"] = audience[0] if len(audience) == 1 else audience
+        return self.key.sign(claims), claims.get("exp")
+
+    def caller(self, token):
+        """Who has this AuthToken."""
+        if not token:
+            return Caller("anonymous")
+        cluster = self.cluster
+        for node in cluster.nodes.values():
+            if node["SecretID"] == token:
+                return Caller("node", node["ID"], by_secret=True)
+        if token in cluster.tokens:
+            return Caller("token", token=cluster.tokens[token])
+        claims = self.key.verify(token) if token.count(".") == 2 else None
+        if claims is None:
+            return Caller("invalid")
+        expired = "exp" in claims and time.time() > claims["exp"] + LEEWAY_S
+        if "nomad_node_id" in claims:
+            return Caller("node", claims["nomad_node_id"], claims, expired=expired)
+        if claims["sub"].startswith("node-introduction:"):
+            return Caller("intro", claims=claims, expired=expired)
+        return Caller("workload", claims=claims, expired=expired)

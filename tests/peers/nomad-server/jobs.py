@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs and allocs as servers make them of what a user submits: all fields, the defaults, resources, ports."""
+import copy
+import time
+import uuid
+
+import schema
+
+S = 10 ** 9
+MINUTE, HOUR = 60 * S, 3600 * S
+RESTARTS = {  # attempts, interval, delay, mode
+    "service": (2, 30 * MINUTE, 15 * S, "fail"), "system": (2, 30 * MINUTE, 15 * S, "fail"),
+    "batch": (3, 24 * HOUR, 15 * S, "fail"), "sysbatch": (3, 24 * HOUR, 15 * S, "fail")}
+RESCHEDULES = {
+    "service": {"Delay": 30 * S, "DelayFunction": "exponential", "MaxDelay": HOUR, "Unlimited": True},
+    "batch": {"Attempts": 1, "Interval": 24 * HOUR, "Delay": 5 * S, "DelayFunction": "constant"}}
+DYNAMIC_PORTS = range(20000, 32001)
+
+
+def filled(kind, value, **defaults):
+    """The struct with all fields; defaults for what value does not say."""
+    return {**schema.shared().zero(kind), **defaults, **{k: v for k, v in (value or {}).items() if v is not None}}
+
+
+def as_submitted(value):
+    """Driver configuration as it arrives through JSON: every number is a float."""
+    if isinstance(value, bool) or not isinstance(value, (int, list, dict)):
+        return value
+    if isinstance(value, int):
+        return float(value)
+    if isinstance(value, list):
+        return [as_submitted(v) for v in value]
+    return {k: as_submitted(v) for k, v in value.items()}
+
+
+def complete(job, region, version):
+    """A job as the servers keep it. The given one stays as it is."""
+    job = copy.deepcopy(job)
+    kind = job.get("Type") or "service"
+    job = filled("Job", job, Region=region, Namespace="default", Name=job["ID"], Type=kind, Priority=50,
+                 Datacenters=["*"], NodePool="default", Status="pending", CreateIndex=0)
+    job["Update"] = filled("UpdateStrategy", job["Update"])
+    job["TaskGroups"] = [complete_group(g, job, version) for g in job["TaskGroups"] or ()]
+    return job
+
+
+def complete_group(group, job, version):
+    kind = job["Type"]
+    attempts, interval, delay, mode = RESTARTS[kind]
+    group = filled("TaskGroup", group, Count=1)
+    group["RestartPolicy"] = filled("RestartPolicy", group["RestartPolicy"], Attempts=attempts, Interval=interval,
+                                    Delay=delay, Mode=mode)
+    group["EphemeralDisk"] = filled("EphemeralDisk", group["EphemeralDisk"], SizeMB=300)
+    if group["ReschedulePolicy"] is None and kind in RESCHEDULES:
+        group["ReschedulePolicy"] = filled("ReschedulePolicy", RESCHEDULES[kind])
+    if kind == "service":
+        group["Migrate"] = filled("MigrateStrategy", group["Migrate"], MaxParallel=1, HealthCheck="checks",
+                                  MinHealthyTime=10 * S, HealthyDeadline=5 * MINUTE)
+        group["Update"] = filled("UpdateStrategy", group["Update"] or job["Update"], Stagger=30 * S, MaxParallel=1,
+                                 HealthCheck="checks", MinHealthyTime=10 * S, HealthyDeadline=5 * MINUTE,
+                                 ProgressDeadline=10 * MINUTE)
+    if group["Disconnect"] is not None:
+        group["Disconnect"] = filled("DisconnectStrategy", group["Disconnect"], Replace=True, Reconcile="best_score")
+    group["Networks"] = [filled("NetworkResource", n, Mode="host") for n in group["Networks"]] \
+        if group["Networks"] is not None else None
+    group["Services"] = [complete_service(s, group, None) for s in group["Services"]] if group["Services"] else None
+    if group["Volumes"] is not None:
+        group["Volumes"] = {k: filled("VolumeRequest", v, Name=k) for k, v in group["Volumes"].items()}
+    group["Tasks"] = [complete_task(t, group, version) for t in group["Tasks"] or ()]
+    return group
+
+
+def complete_service(service, group, task):
+    service = filled("Service", service, AddressMode="auto", OnUpdate="require_healthy", Provider="nomad",
+                     Namespace="default", TaskName=task["Name"] if task else "")
+    service["Checks"] = [filled("ServiceCheck", c, Interval=10 * S, Timeout=2 * S, OnUpdate="require_healthy")
+                         for c in service["Checks"]] if service["Checks"] else None
+    return service
+
+
+def complete_task(task, group, version):
+    task = filled("Task", task, KillTimeout=5 * S)
+    task["Config"] = as_submitted(task["Config"])
+    task["Resources"] = filled("Resources", task["Resources"], CPU=100, MemoryMB=300)
+    if task["Resources"]["Cores"]:
+        task["Resources"]["CPU"] = 0
+    task["LogConfig"] = filled("LogConfig", task["LogConfig"], MaxFiles=10, MaxFileSizeMB=10)
+    task["RestartPolicy"] = filled("RestartPolicy", task["RestartPolicy"] or group["RestartPolicy"])
+    task["Services"] = [complete_service(s, group, task) for s in task["Services"]] if task["Services"] else None
+    if version >= (1, 7):
+        task["Identity"] = filled("WorkloadIdentity", task["Identity"], Name="default", Audience=["nomadproject.io"])
+    task["Templates"] = [filled("Template", t, ChangeMode="restart", Splay=5 * S, Perms="0644", LeftDelim="{{",
+                                RightDelim="}}") for t in task["Templates"]] if task["Templates"] else None
+    task["VolumeMounts"] = [filled("VolumeMount", m, PropagationMode="private") for m in task["VolumeMounts"]] \
+        if task["VolumeMounts"] else None
+    return task
+
+
+def lost_after(alloc, version):
+    """The disconnect window of the alloc's group in ns, 0 without one."""
+    for group in alloc["Job"]["TaskGroups"]:
+        if group["Name"] == alloc["TaskGroup"]:
+            new = (group["Disconnect"] or {}).get("LostAfter") or 0
+            return new if version >= (1, 10) else (group["MaxClientDisconnect"] or new)
+    return 0
+
+
+def allocation(job, group, number, node_id, node_name, others):
+    """A new alloc; others are those whose ports are taken."""
+    alloc = filled("Allocation", {
+        "ID": str(uuid.uuid4()), "Namespace": job["Namespace"], "EvalID": str(uuid.uuid4()),
+        "Name": "%s.%s[%d]" % (job["ID"], group["Name"], number), "NodeID": node_id, "NodeName": node_name,
+        "JobID": job["ID"], "Job": job, "TaskGroup": group["Name"], "DesiredStatus": "run", "ClientStatus": "pending",
+        "CreateTime": time.time_ns(), "ModifyTime": time.time_ns(),
+        "Metrics": filled("AllocMetric", {"NodesEvaluated": 1, "NodesAvailable": {"dc1": 1}, "AllocationTime": 50000,
+                                          "ScoreMetaData": [{"NodeID": node_id, "Scores": {"binpack": 0.1},
+                                                             "NormScore": 0.1}]})})
+    alloc["AllocatedResources"] = resources(group, alloc, others)
+    return alloc
+
+
+def _taken(alloc, others):
+    return {p["Value"] for a in others if a["NodeID"] == alloc["NodeID"] and a["ID"] != alloc["ID"] and a["AllocatedResources"]
+            for p in a["AllocatedResources"]["Shared"]["Ports"] or ()}
+
+
+def resources(group, alloc, others):
+    """What the group's tasks get; ports that the alloc has already it keeps."""
+    had = {p["Label"]: p for p in ((alloc.get("AllocatedResources") or {}).get("Shared") or {}).get("Ports") or ()}
+    free = iter(sorted(set(DYNAMIC_PORTS) - _taken(alloc, others)))
+    cores = iter(range(64))
+    tasks, lifecycles = {}, {}
+    for task in group["Tasks"]:
+        wants = task["Resources"]
+        ids = [next(cores) for _ in range(wants["Cores"])]
+        tasks[task["Name"]] = {
+            "Cpu": {"CpuShares": wants["CPU"] or 1000 * len(ids), "ReservedCores": ids or None},
+            "Memory": {"MemoryMB": wants["MemoryMB"], "MemoryMaxMB": wants["MemoryMaxMB"]}}
+        lifecycles[task["Name"]] = task["Lifecycle"]
+    ports, networks = [], []
+    for network in group["Networks"] or ():
+        network = copy.deepcopy(network)
+        for port in (network["ReservedPorts"] or []) + (network["DynamicPorts"] or []):
+            old = had.get(port["Label"])
+            port["Value"] = old["Value"] if old else port.get("Value") or next(free)
+            if port.get("To") == -1:
+                port["To"] = port["Value"]
+            ports.append({"Label": port["Label"], "Value": port["Value"], "To": port.get("To", 0),
+                          "HostIP": "127.0.0.1"})
+        network.update(IP="127.0.0.1", Device="lo")
+        networks.append(network)
+    return {"Tasks": tasks, "TaskLifecycles": lifecycles,
+            "Shared": {"Networks": networks or None, "DiskMB": group["EphemeralDisk"]["SizeMB"], "Ports": ports or None}}
+
+
+def snappy_block(data):
+    """A dispatch payload as jobs carry it: snappy's block format, literals only."""
+    n, head = len(data), b""
+    while n >= 0x80:
+        head += bytes([n & 0x7f | 0x80])
+        n >>= 7
+    out = [head + bytes([n])]
+    for at in range(0, len(data), 60):
+        part = data[at:at + 60]
+        out.append(bytes([(len(part) - 1) << 2]) + part)
+    return b"".join(out)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of methods, what they raise, and the blocking query."""
+import random
+import time
+
+METHODS = {}
+MAX_QUERY_S = 300.0
+
+
+class Method:
+    """auth: who may call, a function of the context or None. write: needs a leader, whatever AllowStale says."""
+
+    def __init__(self, name, takes, gives, fn, auth, write, since, until):
+        self.name, self.takes, self.gives, self.fn, self.auth, self.write = name, takes, gives, fn, auth, write
+        self.since, self.until = since, until
+
+    def exists(self, version):
+        return (self.since is None or version >= self.since) and (self.until is None or version < self.until)
+
+
+class Failure(Exception):
+    """The text goes into the answer's Error."""
+
+
+def method(name, takes, gives, auth=None, write=False, since=None, until=None):
+    def decorate(fn):
+        METHODS[name] = Method(name, takes, gives, fn, auth, write, since, until)
+        return fn
+    return decorate
+
+
+class Context:
+    """One call: .args with all fields, the cluster, the server that took it, its connection, its caller."""
+
+    def __init__(self, server, connection, name, args):
+        self.server, self.connection, self.name, self.args = server, connection, name, args
+        self.cluster = server.cluster
+        self.caller = None
+
+    def block(self, look):
+        """A blocking query: look() gives (index, answer); waits while the index is not above MinQueryIndex."""
+        cluster, wanted = self.cluster, self.args["MinQueryIndex"]
+        ask = self.args["MaxQueryTime"] / 1e9
+        limit = min(ask, MAX_QUERY_S) if ask > 0 else MAX_QUERY_S
+        end = time.monotonic() + limit + random.uniform(0, limit / 16)
+        with cluster.changed:
+            while True:
+                index, found = look()
+                left = end - time.monotonic()
+                if not wanted or index > wanted or left <= 0 or cluster.stopping or self.connection.closed:
+                    return {**found, "Index": index, "KnownLeader": cluster.leader is not None, "LastContact": 0}
+                cluster.changed.wait(min(left, 1.0))

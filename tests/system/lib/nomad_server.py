@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The servers of tests/peers/nomad-server, started and commanded.
+
+    with nomad_server.Servers(3, version="1.6.10") as s:
+        s.addresses                                     # what a client is configured with
+        ids = s.run_job({"ID": "j", "TaskGroups": […]}, node_id)
+        s.fault("delay", "Node.UpdateStatus", seconds=3, times=1)
+        s.calls("Node.Register")                        # what was received, decoded
+        s.call_node(node_id, "Allocations.Signal", {"AllocID": …, "Signal": "SIGHUP"})
+
+At its end it fails when the client broke a rule that real servers would not forgive (.violations())."""
+import base64
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+
+from . import ROOT, case
+
+PEER = os.path.join(ROOT, "tests", "peers", "nomad-server")
+if PEER not in sys.path:
+    sys.path.append(PEER)
+
+
+class Refusal(Exception):
+    """A command failed: the text of the error; .kind is RpcError for the answer of a node."""
+
+    def __init__(self, text, kind):
+        super().__init__(text)
+        self.kind = kind
+
+
+def _bytes_to_json(value):
+    return {"$b64": base64.b64encode(value).decode()}
+
+
+def _from_json(found):
+    return base64.b64decode(found["$b64"]) if set(found) == {"$b64"} else found
+
+
+def make_certificates(directory, region="global", names=("server", "client", "stranger")):
+    """A CA and a certificate for each name: "client" is client.<region>.nomad. {name: (certificate, key)}, "ca" among them.
+
+    "stranger" has the client's name from another CA, "nobody" (when asked for) no role at all."""
+    def openssl(*args):
+        subprocess.run(["openssl"] + list(args), cwd=directory, check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.PIPE)
+
+    def authority(name):
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                "-subj", "/CN=" + name, "-keyout", name + ".key", "-out", name + ".pem")
+
+    authority("ca")
+    found = {"ca": (directory + "/ca.pem", directory + "/ca.key")}
+    for name in names:
+        signer = "ca"
+        if name == "stranger":
+            authority("other-ca")
+            signer = "other-ca"
+        role = {"stranger": "client", "nobody": "web"}.get(name, name)
+        host = "%s.%s.nomad" % (role, region) if name != "nobody" else "www.example.org"
+        with open("%s/%s.ext" % (directory, name), "w", encoding="ascii") as f:
+            f.write("subjectAltName=DNS:%s,DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n" % host)
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=" + host,
+                "-keyout", name + ".key", "-out", name + ".csr")
+        openssl("x509", "-req", "-in", name + ".csr", "-CA", signer + ".pem", "-CAkey", signer + ".key",
+                "-CAcreateserial", "-days", "2", "-extfile", name + ".ext", "-out", name + ".pem")
+        found[name] = ("%s/%s.pem" % (directory, name), "%s/%s.key" % (directory, name))
+    return found
+
+
+class Servers:
+    """Every command of the peer's control.py is a method here: s.stop_server(0), s.violations() …"""
+
+    def __init__(self, count=1, version="2.0.5", certificates=None, args=(), listen=(), wrap=(), forgive=False):
+        argv = list(wrap) + ["/usr/bin/python3", "-B", PEER, "--version", version]
+        for address in listen:
+            argv += ["--listen", address]
+        if not listen:
+            argv += ["--servers", str(count)]
+        if certificates:
+            argv += ["--ca", certificates["ca"][0], "--cert", certificates["server"][0], "--key",
+                     certificates["server"][1]]
+        self.forgive, self.count, self.lock, self.waiting = forgive, 0, threading.Lock(), {}
+        self.process = subprocess.Popen(argv + list(args), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        line = self.process.stdout.readline()
+        if not line:
+            raise AssertionError("the servers did not start: exit code %s" % self.process.wait())
+        self.addresses = json.loads(line)["addresses"]
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    @property
+    def address(self):
+        return self.addresses[0]
+
+    @property
+    def pid(self):
+        """For SIGSTOP: all servers hang, TCP does not."""
+        return self.process.pid
+
+    def _read(self):
+        for line in self.process.stdout:
+            answer = json.loads(line, object_hook=_from_json)
+            with self.lock:
+                waiting = self.waiting.pop(answer["id"], None)
+            if waiting:
+                waiting.put(answer)
+        with self.lock:
+            for waiting in self.waiting.values():
+                waiting.put({"error": "the servers have ended", "kind": "EOFError"})
+
+    def do(self, name, seconds=60, **params):
+        """A command's answer. Refusal."""
+        found = queue.Queue()
+        with self.lock:
+            self.count += 1
+            number = self.count
+            self.waiting[number] = found
+            line = json.dumps({"id": number, "do": name, **params}, default=_bytes_to_json)
+            self.process.stdin.write(line.encode() + b"\n")
+            self.process.stdin.flush()
+        try:
+            answer = found.get(timeout=seconds)
+        except queue.Empty:
+            raise AssertionError("the servers did not answer %r within %g s" % (name, seconds)) from None
+        if "error" in answer:
+            raise Refusal(answer["error"], answer["kind"])
+        return answer["ok"]
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def ask(*args, **params):
+            names = POSITIONAL.get(name, ())
+            params.update(zip(names, args, strict=False))
+            if len(args) > len(names):
+                raise TypeError("%s takes %s" % (name, ", ".join(names) or "no positional arguments"))
+            wait = params.get("seconds", params.get("timeout", 0)) or 0
+            return self.do(name, seconds_to_wait(wait), **params)
+        return ask
+
+    def wait_call(self, method, after=0, seconds=30, count=1):
+        """The answered calls of a method after the one with that number; fails when there are not that many in time."""
+        found = self.calls(method, after, count, seconds)
+        if len(found) < count:
+            seen = [c["method"] for c in self.calls()][-20:]
+            raise AssertionError("%d calls of %s after %d s, wanted %d; seen: %s" % (len(found), method, seconds, count, seen))
+        return found
+
+    def wait_node(self, status="ready", seconds=40, node_id=None):
+        """The node, once there is one of that status (and id)."""
+        def look():
+            for found in self.nodes().values():
+                if found["Status"] == status and node_id in (None, found["ID"]):
+                    return found
+            return None
+        return case.until(look, seconds, "a node that is " + status)
+
+    def last_call(self):
+        """The number of the newest call, for `after`."""
+        return max((c["number"] for c in self.calls()), default=0)
+
+    def stop(self):
+        """Ends them; what they hold goes with them."""
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.reader.join(5)
+        self.process.stdout.close()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        found = []
+        try:
+            if self.process.poll() is None:
+                found = self.violations()
+        finally:
+            self.stop()
+        if found:
+            text = "the client broke rules:\n  " + "\n  ".join(found[:20])
+            if kind is None and not self.forgive:
+                raise AssertionError(text)
+            print(text, flush=True)
+
+
+def seconds_to_wait(asked):
+    """How long an answer to a command that itself waits may take."""
+    return asked + 60
+
+
+# The order of positional arguments of the commands.
+POSITIONAL = {
+    "fault": ("kind", "method"), "clear": ("number",), "calls": ("method", "after", "count", "seconds"),
+    "violations": ("forget",), "stop_server": ("server",), "start_server": ("server",), "drop": ("server",),
+    "half_open": ("server", "on"), "connection_fault": ("server", "kind"), "session_fault": ("kind", "server"),
+    "set_leader": ("server",), "node": ("node_id",), "purge_node": ("node_id",), "miss_heartbeat": ("node_id",),
+    "set_eligibility": ("node_id", "eligible"), "drain": ("node_id", "on"), "intro_token": ("name",),
+    "register_job": ("job",), "run_job": ("job", "node_id"), "update_job": ("job", "alloc_ids"),
+    "stop_alloc": ("alloc_id",), "change_alloc": ("alloc_id", "fields"), "remove_alloc": ("alloc_id",),
+    "alloc": ("alloc_id",), "wait_alloc": ("alloc_id", "status", "seconds"),
+    "call_node": ("node_id", "method", "request"), "open_stream": ("node_id", "method", "request"),
+    "read_stream": ("stream", "count", "seconds"), "send_stream": ("stream", "value"), "close_stream": ("stream",),
+}
