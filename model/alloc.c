@@ -159,6 +159,8 @@ static const struct field desired_transition_fields[] = {
 	F_OPT_BOOL(reschedule, "Reschedule"),
 	F_OPT_BOOL(force_reschedule, "ForceReschedule"),
 	F_OPT_BOOL(no_shutdown_delay, "NoShutdownDelay"),
+	F_TRI(migrate_disable_placement, "MigrateDisablePlacement",
+	    .flags = FIELD_CAN_UNSET | FIELD_OMIT_EMPTY),
 };
 static MODEL_TYPE(desired_transition, desired_transition_fields, .name = "transition");
 #undef S
@@ -289,6 +291,43 @@ static const struct field alloc_stub_fields[] = {
 	F_INT(modify_time, "ModifyTime"),
 	F_POINTER(allocated_resources, "AllocatedResources", alloc_resources),
 };
+static const struct field alloc_update_fields[] = {
+	F_STRING(id, "ID"),
+	F_STRING(node_id, "NodeID"),
+	F_ENUM(client_status, "ClientStatus", client_status_names),
+	F_STRING(client_description, "ClientDescription"),
+	F_MAP(task_states, "TaskStates", task_state),
+	F_POINTER(deployment_status, "DeploymentStatus", deployment_status),
+	F_POINTER(network_status, "NetworkStatus", alloc_network_status),
+};
+const struct type alloc_update_type = {
+	.name = "alloc",
+	.size = sizeof(struct alloc),
+	.fields = alloc_update_fields,
+	.n = ELEMENTSOF(alloc_update_fields),
+	.title = 1 + offsetof(struct alloc, id),
+};
+
+static const struct field alloc_head_fields[] = {
+	F_STRING(id, "ID"),
+	F_STRING(namespace, "Namespace"),
+	F_STRING(name, "Name"),
+	F_STRING(node_id, "NodeID"),
+	F_STRING(job_id, "JobID"),
+	F_STRING(task_group, "TaskGroup"),
+	F_ENUM(desired_status, "DesiredStatus", desired_status_names, .flags = FIELD_NO_EQUAL),
+	F_UINT(create_index, "CreateIndex"),
+	F_UINT(modify_index, "ModifyIndex"),
+	F_UINT(alloc_modify_index, "AllocModifyIndex"),
+};
+const struct type alloc_head_type = {
+	.name = "alloc",
+	.size = sizeof(struct alloc),
+	.fields = alloc_head_fields,
+	.n = ELEMENTSOF(alloc_head_fields),
+	.title = 1 + offsetof(struct alloc, id),
+};
+
 /* Without ?resources=true: one shorter. */
 const struct type alloc_stub_resources_type = {
 	.name = "alloc",

@@ -108,7 +108,8 @@ struct alloc_metric {
 };
 
 struct desired_transition {
-	enum opt_bool migrate, reschedule, force_reschedule, no_shutdown_delay;
+	enum opt_bool migrate, reschedule, force_reschedule, no_shutdown_delay,
+	    migrate_disable_placement;
 };
 
 struct alloc_state_change {
@@ -187,6 +188,10 @@ MODEL_DECLARE(alloc);
 extern const struct type alloc_bare_type;
 extern const struct type alloc_stub_type;
 extern const struct type alloc_stub_resources_type; /* ?resources=true */
+/* What a node tells the servers of an alloc; they replace all of it each time. */
+extern const struct type alloc_update_type;
+/* What names an alloc and says whether it is to run, for one whose job cannot be read. */
+extern const struct type alloc_head_type;
 
 extern const char *const task_run_state_names[TASK_STATE_DEAD + 1];
 extern const char *const desired_status_names[DESIRED_EVICT + 1];

@@ -537,6 +537,8 @@ decode_struct(
 	void *it;
 	int r;
 
+	if (type->bare)
+		return decode_value(type->fields, json, obj, at, e);
 	if (!json_is_object(json))
 		return refuse(at, "an object", json, e);
 	for (it = json_object_iter((json_t *)json); it;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/msgpack.h"
 #include "model/table.h"
 
 struct walk {
@@ -14,6 +15,7 @@ struct walk {
 };
 
 static void walk_struct(const struct walk *w, const struct type *type, const void *obj);
+static void walk_value(const struct walk *w, const struct field *f, const void *at);
 
 static void
 put_string(const struct walk *w, const char *s)
@@ -27,29 +29,62 @@ put_key(const struct walk *w, const char *key)
 	w->sink->key(w->arg, str(key), strlen(str(key)), false);
 }
 
+/* Raw JSON on its way. */
+struct raw_walk {
+	const struct walk *w;
+	bool nulls; /* inside lists and objects they stay */
+};
+
+static void walk_raw(const struct raw_walk *r, const json_t *json, unsigned depth);
+
 static void
-walk_raw(const struct walk *w, const json_t *json, unsigned depth)
+walk_raw_object(const struct raw_walk *r, json_t *json, unsigned depth)
 {
-	size_t i;
-	void *it;
+	const struct walk *w = r->w;
+	const char *key;
+	json_t *value;
+	size_t n = 0;
+
+	json_object_foreach (json, key, value)
+		n += r->nulls || !json_is_null(value);
+	w->sink->open(w->arg, true, n);
+	json_object_foreach (json, key, value) {
+		if (!r->nulls && json_is_null(value))
+			continue;
+		w->sink->key(w->arg, key, strlen(key), false);
+		walk_raw(r, value, depth - 1);
+	}
+	w->sink->close(w->arg, true);
+}
+
+static void
+walk_raw_array(const struct raw_walk *r, json_t *json, unsigned depth)
+{
+	const struct walk *w = r->w;
+	json_t *value;
+	size_t i, n = 0;
+
+	json_array_foreach (json, i, value)
+		n += r->nulls || !json_is_null(value);
+	w->sink->open(w->arg, false, n);
+	json_array_foreach (json, i, value)
+		if (r->nulls || !json_is_null(value))
+			walk_raw(r, value, depth - 1);
+	w->sink->close(w->arg, false);
+}
+
+static void
+walk_raw(const struct raw_walk *r, const json_t *json, unsigned depth)
+{
+	const struct walk *w = r->w;
 
 	if (depth == 0)
 		return w->sink->null(w->arg);
 	switch (json_typeof(json)) {
 	case JSON_OBJECT:
-		w->sink->open(w->arg, true, json_object_size(json));
-		for (it = json_object_iter((json_t *)json); it;
-		     it = json_object_iter_next((json_t *)json, it)) {
-			w->sink->key(
-			    w->arg, json_object_iter_key(it), json_object_iter_key_len(it), false);
-			walk_raw(w, json_object_iter_value(it), depth - 1);
-		}
-		return w->sink->close(w->arg, true);
+		return walk_raw_object(r, (json_t *)json, depth);
 	case JSON_ARRAY:
-		w->sink->open(w->arg, false, json_array_size(json));
-		for (i = 0; i < json_array_size(json); i++)
-			walk_raw(w, json_array_get(json, i), depth - 1);
-		return w->sink->close(w->arg, false);
+		return walk_raw_array(r, (json_t *)json, depth);
 	case JSON_STRING:
 		return w->sink->string(w->arg, json_string_value(json), json_string_length(json));
 	case JSON_INTEGER:
@@ -142,6 +177,27 @@ walk_enum(const struct walk *w, const struct field *f, unsigned value)
 		put_string(w, value < f->n_names ? f->names[value] : "");
 }
 
+static void
+walk_raws(const struct walk *w, const struct raws *l)
+{
+	size_t i;
+
+	w->sink->open(w->arg, false, l->n);
+	for (i = 0; i < l->n; i++)
+		w->sink->raw(w->arg, l->v[i].data, l->v[i].len);
+	w->sink->close(w->arg, false);
+}
+
+/* A text, or what is base64 here and bytes elsewhere. */
+static void
+walk_text(const struct walk *w, const struct field *f, const char *s)
+{
+	if ((f->flags & FIELD_BYTES) && w->sink->bytes)
+		w->sink->bytes(w->arg, str(s));
+	else
+		put_string(w, s);
+}
+
 /* JSON's reader knows 63 bits: more (a file system's id) goes as a text, so that nothing is lost.
  */
 static void
@@ -149,6 +205,8 @@ walk_uint(const struct walk *w, uint64_t n)
 {
 	char text[24];
 
+	if (w->sink->uinteger)
+		return w->sink->uinteger(w->arg, n);
 	if (n <= INT64_MAX)
 		return w->sink->integer(w->arg, (int64_t)n);
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
@@ -168,7 +226,12 @@ walk_int(const struct walk *w, int64_t n)
 static void
 walk_held(const struct walk *w, const struct field *f, const void *at)
 {
-	const struct type *type = f->shown ? f->shown : f->sub;
+	const struct type *type = f->shown && w->sink->json ? f->shown : f->sub;
+	/* Who reads msgpack into structs does not survive a nil among them; a driver's block has
+	 * none.
+	 */
+	const struct raw_walk raw = { .w = w,
+		.nulls = w->sink->json || f->flags & FIELD_AS_OBJECT };
 
 	switch ((enum field_kind)f->kind) {
 	case FIELD_POINTER:
@@ -186,8 +249,10 @@ walk_held(const struct walk *w, const struct field *f, const void *at)
 		return walk_string_map(w, at);
 	case FIELD_INT_MAP:
 		return walk_int_map(w, at);
+	case FIELD_RAWS:
+		return walk_raws(w, at);
 	default:
-		return walk_raw(w, *(json_t *const *)at, MODEL_DEPTH_MAX);
+		return walk_raw(&raw, *(json_t *const *)at, MODEL_DEPTH_MAX);
 	}
 }
 
@@ -215,7 +280,7 @@ walk_secret(const struct walk *w, const struct field *f, const void *at)
 static void
 walk_value(const struct walk *w, const struct field *f, const void *at)
 {
-	if (f->flags & FIELD_SECRET)
+	if (f->flags & FIELD_SECRET && w->sink->json)
 		return walk_secret(w, f, at);
 	switch ((enum field_kind)f->kind) {
 	case FIELD_BOOL:
@@ -232,9 +297,9 @@ walk_value(const struct walk *w, const struct field *f, const void *at)
 	case FIELD_DOUBLE:
 		return w->sink->real(w->arg, *(const double *)at);
 	case FIELD_STRING:
-		return put_string(w, *(char *const *)at);
+		return walk_text(w, f, *(char *const *)at);
 	case FIELD_TIME:
-		if (!*(const int64_t *)at)
+		if (w->sink->json && !*(const int64_t *)at)
 			return w->sink->null(w->arg);
 		return w->sink->time(w->arg, *(const int64_t *)at);
 	case FIELD_ENUM:
@@ -262,6 +327,8 @@ walk_struct(const struct walk *w, const struct type *type, const void *obj)
 	const struct field *f, *end = type->fields + type->n;
 	size_t shown = 0;
 
+	if (type->bare)
+		return walk_value(w, type->fields, field_at(type->fields, obj));
 	if (w->sink->counts)
 		for (f = type->fields; f < end; f++)
 			shown += is_shown(w, f, obj);

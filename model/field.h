@@ -81,6 +81,7 @@ struct type {
 	size_t n;
 	size_t
 	    title; /* 1 + offset of the char * that tells one from another in messages; 0: none */
+	bool bare; /* it looks like its only field's value: a list of lists, a map of lists */
 	/* Says what is wrong with this struct by itself, with model_problem(). May be NULL. */
 	void (*validate)(const void *obj, struct problems *p);
 };

@@ -100,7 +100,8 @@ struct job {
 	struct reschedule_policy *reschedule_policy; /* for groups without their own */
 	struct migrate_strategy *migrate;
 	bool dispatched;
-	char *dispatch_idempotency_token, *payload; /* payload: base64, as it came */
+	char *dispatch_idempotency_token,
+	    *payload; /* payload: base64 of snappy's bytes, as it came */
 	struct string_map meta;
 	char *consul_token, *consul_namespace, *vault_token, *vault_namespace, *nomad_token_id;
 	enum job_status status;

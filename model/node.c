@@ -75,10 +75,49 @@ static const struct field node_network_fields[] = {
 MODEL_TYPE(node_network, node_network_fields, .name = "network");
 #undef S
 
+#define S topology_core
+static const struct field topology_core_fields[] = {
+	F_INT(socket_id, "SocketID"),
+	F_INT(node_id, "NodeID"),
+	F_INT(id, "ID"),
+	F_BOOL(grade, "Grade"),
+	F_BOOL(disable, "Disable"),
+	F_UINT(base_speed, "BaseSpeed"),
+	F_UINT(max_speed, "MaxSpeed"),
+	F_UINT(guess_speed, "GuessSpeed"),
+};
+MODEL_TYPE(topology_core, topology_core_fields, .name = "core");
+#undef S
+
+#define S topology_distances
+static const struct field topology_distances_fields[] = { F_INTS(to, "To") };
+MODEL_TYPE(topology_distances, topology_distances_fields, .name = "distances", .bare = true);
+#undef S
+
+#define S topology
+static const struct field topology_fields[] = {
+	F_STRING(nodes, "Nodes", .flags = FIELD_BYTES),
+	F_LIST(distances, "Distances", topology_distances),
+	F_LIST(cores, "Cores", topology_core),
+	F_UINT(override_total_compute, "OverrideTotalCompute"),
+	/* Upstream's spelling. */
+	F_UINT(override_withhold_compute, "OverrideWitholdCompute"),
+	F_INT_MAP(bus_associativity, "BusAssociativity"),
+};
+MODEL_TYPE(topology, topology_fields, .name = "topology");
+#undef S
+
+#define S node_processors
+static const struct field node_processors_fields[] = {
+	F_POINTER(topology, "Topology", topology),
+};
+static MODEL_TYPE(node_processors, node_processors_fields, .name = "processors");
+#undef S
+
 #define S node_resources
 static const struct field node_resources_fields[] = {
 	F_STRUCT(cpu, "Cpu", node_cpu),
-	F_JSON(processors, "Processors", .flags = FIELD_OMIT_EMPTY),
+	F_STRUCT(processors, "Processors", node_processors, .flags = FIELD_OMIT_EMPTY),
 	F_STRUCT(memory, "Memory", node_memory),
 	F_STRUCT(disk, "Disk", node_disk),
 	F_JSON(devices, "Devices"),

@@ -44,11 +44,36 @@ struct node_network {
 	MODEL_LIST(struct node_address) addresses;
 };
 
+struct topology_core {
+	int64_t socket_id, node_id, id;
+	bool grade; /* performance, not efficiency */
+	bool disable;
+	uint64_t base_speed, max_speed, guess_speed; /* MHz */
+};
+
+struct topology_distances {
+	struct ints to;
+};
+
+/* From 1.7 on servers count CPU by this; a node without any core can run nothing. */
+struct topology {
+	char *nodes; /* base64 of one byte for each NUMA node's id */
+	MODEL_LIST(struct topology_distances) distances;
+	MODEL_LIST(struct topology_core) cores;
+	uint64_t override_total_compute, override_withhold_compute; /* MHz */
+	struct int_map bus_associativity;
+};
+
+struct node_processors {
+	struct topology *topology;
+};
+
 struct node_resources {
 	struct node_cpu cpu;
+	struct node_processors processors;
 	struct node_memory memory;
 	struct node_disk disk;
-	json_t *devices, *processors;
+	json_t *devices;
 	MODEL_LIST(struct node_network) node_networks;
 	MODEL_LIST(struct network_resource) networks;
 	int64_t min_dynamic_port, max_dynamic_port;
@@ -130,6 +155,9 @@ MODEL_DECLARE(driver_info);
 MODEL_DECLARE(node_event);
 MODEL_DECLARE(node_address);
 MODEL_DECLARE(node_network);
+MODEL_DECLARE(topology_core);
+MODEL_DECLARE(topology_distances);
+MODEL_DECLARE(topology);
 MODEL_DECLARE(node_resources);
 MODEL_DECLARE(drain_strategy);
 MODEL_DECLARE(drain_metadata);

@@ -3,6 +3,7 @@
  * supervisor, cli. */
 #include <string.h>
 
+#include "model/msgpack.h"
 #include "model/table.h"
 
 void *
@@ -103,6 +104,7 @@ field_size(const struct field *f)
 	case FIELD_STRING_MAP:
 	case FIELD_INT_MAP:
 	case FIELD_SET:
+	case FIELD_RAWS:
 		return sizeof(struct any_list);
 	default:
 		return 8;
@@ -136,6 +138,9 @@ field_done(const struct field *f, void *obj)
 		break;
 	case FIELD_INTS:
 		free(((struct ints *)at)->v);
+		break;
+	case FIELD_RAWS:
+		free(((struct raws *)at)->v);
 		break;
 	case FIELD_STRING_MAP:
 		free_string_map(at);
@@ -291,6 +296,18 @@ copy_ints(const struct ints *from, struct ints *to)
 	return 0;
 }
 
+/* The bytes stay the message's. */
+static int
+copy_raws(const struct raws *from, struct raws *to)
+{
+	to->v = list_alloc(from->n, sizeof(*to->v));
+	if (!to->v)
+		return -ENOMEM;
+	memcpy(to->v, from->v, from->n * sizeof(*to->v));
+	to->n = from->n;
+	return 0;
+}
+
 static int
 copy_string_map(const struct string_map *from, struct string_map *to)
 {
@@ -361,6 +378,8 @@ copy_field(const struct field *f, const void *from, void *to)
 		return copy_string_map(src, dst);
 	case FIELD_INT_MAP:
 		return copy_int_map(src, dst);
+	case FIELD_RAWS:
+		return copy_raws(src, dst);
 	default: /* FIELD_JSON */
 		*(json_t **)dst = json_deep_copy(*(json_t *const *)src);
 		return *(json_t **)dst ? 0 : -ENOMEM;

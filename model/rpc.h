@@ -131,7 +131,8 @@ struct rpc_get_alloc_rep {
 
 /* Node.UpdateAlloc: of each alloc what alloc_update_type has. The answer is rpc_meta_rep. */
 struct rpc_update_req {
-	MODEL_LIST(struct alloc) allocs;
+	MODEL_LIST(struct alloc)
+	allocs; /* list_add(alloc, …), then model_copy(&alloc_update_type, …) */
 	struct rpc_write write;
 };
 

@@ -29,7 +29,8 @@ enum field_kind {
 	FIELD_INTS,
 	FIELD_STRING_MAP,
 	FIELD_INT_MAP,
-	FIELD_SET, /* struct strings, in JSON an object whose values are null */
+	FIELD_SET,  /* struct strings, in JSON an object whose values are null */
+	FIELD_RAWS, /* struct raws: a list that is not decoded. msgpack alone */
 	FIELD_JSON,
 	FIELD_KINDS
 };
@@ -46,6 +47,7 @@ enum field_flags {
 	FIELD_NO_JSON = 1 << 8,  /* msgpack alone */
 	FIELD_NO_WIRE = 1 << 9,  /* JSON alone */
 	FIELD_SECRET = 1 << 10,  /* shown as null, or ["[REDACTED]"] for strings */
+	FIELD_BYTES = 1 << 11, /* a string that is base64 here and in JSON, and bytes in msgpack */
 };
 
 struct field {
@@ -88,7 +90,9 @@ struct field {
 #define F_STRING_MAP(m, n, ...) FIELD_SCALAR(m, n, FIELD_STRING_MAP, struct string_map, __VA_ARGS__)
 #define F_INT_MAP(m, n, ...)    FIELD_SCALAR(m, n, FIELD_INT_MAP, struct int_map, __VA_ARGS__)
 #define F_JSON(m, n, ...)       FIELD_SCALAR(m, n, FIELD_JSON, json_t *, __VA_ARGS__)
-#define F_TRI(m, n, ...)        FIELD_SCALAR(m, n, FIELD_OPT_BOOL, enum opt_bool, __VA_ARGS__)
+#define F_RAWS(m, n)                                                                               \
+	FIELD_SCALAR(m, n, FIELD_RAWS, struct raws, .flags = FIELD_NO_JSON | FIELD_NO_EQUAL)
+#define F_TRI(m, n, ...) FIELD_SCALAR(m, n, FIELD_OPT_BOOL, enum opt_bool, __VA_ARGS__)
 /* Null unless given. The second kind has a default for model_defaults(). */
 #define IN_PLACE                    .flags = FIELD_IN_PLACE
 #define F_OPT_INT(m, n)             F_INT(m, n, .flags = FIELD_CAN_UNSET)
@@ -112,6 +116,9 @@ struct field {
 #define F_LIST(m, n, item, ...)                                                                    \
 	FIELD_(m, n, FIELD_LIST, FIELD_IS(*FIELD_MEMBER(m).v, struct item), .sub = &item##_type,   \
 	    __VA_ARGS__)
+/* Its elements by another table of their struct. */
+#define F_LIST_VIEW(m, n, item, view)                                                              \
+	FIELD_(m, n, FIELD_LIST, FIELD_IS(*FIELD_MEMBER(m).v, struct item), .sub = &view##_type)
 #define F_MAP(m, n, item, ...)                                                                     \
 	FIELD_(m, n, FIELD_MAP,                                                                    \
 	    FIELD_IS(FIELD_MEMBER(m).v->value, struct item) &&                                     \
@@ -176,16 +183,25 @@ void time_format(int64_t ns, char ret[RFC3339_SIZE]);
 /* false for what is none or out of range; the year 1 (Go's zero) gives 0. */
 bool time_parse(const char *text, int64_t *ret_ns);
 
+/* Times in msgpack, UTC; 0 is Go's zero. Parsing: false for what is none. */
+#define GO_TIME_SIZE 15
+void go_time_format(int64_t ns, uint8_t ret[GO_TIME_SIZE]);
+bool go_time_parse(const void *data, size_t len, int64_t *ret_ns);
+
 /* Where encoded values go: JSON text, msgpack. */
 struct sink {
 	bool json; /* which names and which visibility */
 	void (*null)(void *arg);
 	void (*boolean)(void *arg, bool b);
 	void (*integer)(void *arg, int64_t n);
+	void (*uinteger)(
+	    void *arg, uint64_t n); /* NULL: as integer, or as text when it is larger */
 	void (*real)(void *arg, double d);
 	void (*string)(void *arg, const char *s, size_t len);
-	void (*time)(void *arg, int64_t ns);         /* not 0 */
-	void (*open)(void *arg, bool map, size_t n); /* n: only when `counts` */
+	void (*time)(void *arg, int64_t ns);                  /* 0 only in msgpack */
+	void (*bytes)(void *arg, const char *base64);         /* NULL: as text */
+	void (*raw)(void *arg, const void *data, size_t len); /* in its own format. May be NULL */
+	void (*open)(void *arg, bool map, size_t n);          /* n: only when `counts` */
 	void (*close)(void *arg, bool map);
 	void (*key)(void *arg, const char *s, size_t len, bool plain); /* plain: needs no escapes */
 	bool counts;

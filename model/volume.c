@@ -8,8 +8,8 @@
 #include "common/id.h"
 #include "model/table.h"
 
-static const char *const claim_mode_names[] = { "read", "write", "gc" };
-static const char *const claim_state_names[] = { "taken", "node-detached", "controller-detached",
+const char *const claim_mode_names[] = { "read", "write", "gc" };
+const char *const claim_state_names[] = { "taken", "node-detached", "controller-detached",
 	"ready-to-free", "unpublishing" };
 
 #define S csi_claim

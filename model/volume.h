@@ -18,6 +18,9 @@ enum claim_state {
 	CLAIM_UNPUBLISHING
 };
 
+extern const char *const claim_mode_names[CLAIM_GC + 1];
+extern const char *const claim_state_names[CLAIM_UNPUBLISHING + 1];
+
 struct csi_claim {
 	char *alloc_id, *node_id, *external_node_id;
 	enum claim_mode mode;
