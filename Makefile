@@ -34,14 +34,14 @@ LIBS_exec-helper  := -lcap -lprotobuf-c
 LIBS_mount-helper := -lcap -lprotobuf-c
 LIBS_executor     := -lcap
 LIBS_csi-helper   := -lcap -lprotobuf-c -lgrpc_unsecure -lgpr
-LIBS_heartbeat    := -lcap -lprotobuf-c
+LIBS_heartbeat    := -lcap -lprotobuf-c -lmsgpackc
 LIBS_supervisor   := -lcap -lprotobuf-c -lsystemd -lsqlite3 -ljansson -lmicrohttpd -lm
 LIBS_cli          := -ljansson -lsmartcols
 LIBS_csi-local    := -lcap -lprotobuf-c -lgrpc_unsecure -lgpr
 
 PROCESSES := launcher supervisor mount-helper exec-helper executor csi-helper heartbeat cli
 PACKAGES  := gcc make pkg-config libcap-dev libseccomp-dev libsystemd-dev libprotobuf-c-dev protobuf-c-compiler \
-             libgrpc-dev libjansson-dev libmicrohttpd-dev libsmartcols-dev libsqlite3-dev
+             libgrpc-dev libjansson-dev libmicrohttpd-dev libsmartcols-dev libsqlite3-dev libmsgpack-dev
 
 .SUFFIXES:
 .SECONDARY:

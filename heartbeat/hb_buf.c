@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/* hb_buf.c: bytes that wait to go on. Runs in: heartbeat. */
+#include "heartbeat/hb_buf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZE_MIN 512
+
+int
+hb_buf_add(struct hb_buf *b, const void *data, size_t len)
+{
+	size_t before = b->data ? (size_t)(b->data - b->memory) : 0;
+	uint8_t *memory;
+	size_t size;
+
+	if (len == 0)
+		return 0;
+	if (len > b->size - before - b->len) {
+		size = b->len + len + b->len / 2;
+		if (size < SIZE_MIN)
+			size = SIZE_MIN;
+		memory = malloc(size);
+		if (!memory)
+			return -ENOMEM;
+		if (b->len)
+			memcpy(memory, b->data, b->len);
+		free(b->memory);
+		b->memory = b->data = memory;
+		b->size = size;
+	}
+	memcpy(b->data + b->len, data, len);
+	b->len += len;
+	return 0;
+}
+
+void
+hb_buf_drop(struct hb_buf *b, size_t n)
+{
+	b->len -= n;
+	b->data += n;
+	if (b->len == 0)
+		hb_buf_done(b);
+}
+
+void
+hb_buf_done(struct hb_buf *b)
+{
+	free(b->memory);
+	*b = (struct hb_buf){ 0 };
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hb_rpc.h: Go's net/rpc on msgpack, as a stream carries it: where an object ends, and the heads of
+ * requests and answers. Bodies are not looked into, but for the answer to a beat. Runs in:
+ * heartbeat.
+ */
+#ifndef DROVER_HB_RPC_H
+#define DROVER_HB_RPC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "heartbeat/hb_buf.h"
+
+#define HB_RPC_HEAD_MAX   65536
+#define HB_RPC_METHOD_MAX 128
+#define HB_RPC_ERROR_MAX  4096
+#define HB_RPC_ADDR_SIZE  256
+#define HB_RPC_SERVERS    32
+
+/* Modes of a connection and of a stream: its first byte. */
+enum hb_rpc_mode { HB_RPC_NOMAD = 1, HB_RPC_TLS = 4, HB_RPC_STREAMING = 5, HB_RPC_MULTIPLEX = 6 };
+
+/* Finds the end of an object in bytes that come in pieces. All zero is the start. */
+struct hb_rpc_scan {
+	uint64_t todo, raw; /* objects, and bytes of the one in hand, that are still to come */
+	uint8_t marker;
+	unsigned n_length, length_size; /* of the bytes that say how long it is */
+	uint64_t length;
+	bool started;
+};
+
+/*
+ * Returns how many of the bytes belong to the object; *ret_done when it ends with them. -EBADMSG:
+ * that is no msgpack.
+ */
+ssize_t hb_rpc_scan(struct hb_rpc_scan *s, const uint8_t *data, size_t len, bool *ret_done);
+
+/* Each writes one head. 0 or -ENOMEM. An answer with an error carries its empty body. */
+int hb_rpc_put_request(struct hb_buf *out, const char *method, uint64_t seq);
+int hb_rpc_put_answer(struct hb_buf *out, const char *method, uint64_t seq, const char *error);
+int hb_rpc_put_accept(struct hb_buf *out, const char *error);
+
+/* A head: an answer's, a request's, or that of a streaming one, which only has a method. What is
+ * not there is empty. Text is printable. */
+struct hb_rpc_head {
+	uint64_t seq;
+	char method[HB_RPC_METHOD_MAX];
+	char error[HB_RPC_ERROR_MAX];
+};
+
+/* data is one whole object. 0, or -EBADMSG: it is no such map, or a method is too long. */
+int hb_rpc_get_head(const uint8_t *data, size_t len, struct hb_rpc_head *ret);
+
+/* What heartbeat itself needs of the answers to Node.Register and Node.UpdateStatus. */
+struct hb_rpc_node {
+	int64_t ttl_ns;
+	int64_t n_nodes;
+	unsigned n_servers;
+	char servers[HB_RPC_SERVERS][HB_RPC_ADDR_SIZE];
+};
+
+/* 0 or -EBADMSG. */
+int hb_rpc_get_node(const uint8_t *data, size_t len, struct hb_rpc_node *ret);
+
+#endif
