@@ -11,8 +11,11 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import alloc_methods  # noqa: E402,F401  # fills the table of methods
+import acl_methods  # noqa: E402,F401  # fills the table of methods, as those below
+import alloc_methods  # noqa: E402,F401
+import csi_methods  # noqa: E402
 import node_methods  # noqa: E402,F401
+import service_methods  # noqa: E402,F401
 import status_methods  # noqa: E402,F401
 from cluster import Cluster  # noqa: E402
 from control import Control  # noqa: E402
@@ -52,6 +55,7 @@ def main():
         cluster.servers.append(Server(cluster, issuer, number, host, int(port), tls, args.keepalive))
     for server in cluster.servers:
         server.start()
+    csi_methods.start_watcher(cluster)
     control = Control(cluster, issuer)
     control.say({"addresses": [s.address for s in cluster.servers]})
     try:

@@ -9,9 +9,13 @@ import time
 import traceback
 
 import client_calls
+import csi_methods
+import gopack
+import jobs
 import netrpc
 import schema
 import yamux
+from methods import Failure
 
 COMMANDS = {}
 
@@ -39,7 +43,8 @@ class Control:
         self.write_lock = threading.Lock()
 
     def say(self, value):
-        line = json.dumps(value, default=to_json)
+        with self.cluster.changed:  # parts of value are the tables themselves
+            line = json.dumps(value, default=to_json)
         with self.write_lock:
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
@@ -58,7 +63,7 @@ class Control:
             self.say({"id": number, "ok": COMMANDS[name](self, **asked)})
         except BrokenPipeError:
             pass
-        except (netrpc.RpcError, KeyError, yamux.Reset, yamux.Closed, TimeoutError, schema.Refused) as e:
+        except (netrpc.RpcError, Failure, EOFError, KeyError, yamux.Reset, yamux.Closed, TimeoutError, schema.Refused) as e:
             self.say({"id": number, "error": str(e.args[0] if e.args else e), "kind": type(e).__name__})
         except Exception as e:  # pylint: disable=broad-except  # a mistake in the command: the test must hear of it
             self.say({"id": number, "error": traceback.format_exc(), "kind": type(e).__name__})
@@ -184,13 +189,13 @@ def accepted(control):
 @command
 def nodes(control):
     with control.cluster.changed:
-        return json.loads(json.dumps(control.cluster.nodes, default=to_json))
+        return control.cluster.nodes
 
 
 @command
 def node(control, node_id):
     with control.cluster.changed:
-        return json.loads(json.dumps(control.cluster.node(node_id), default=to_json))
+        return control.cluster.node(node_id)
 
 
 @command
@@ -263,7 +268,7 @@ def remove_alloc(control, alloc_id):
 @command
 def alloc(control, alloc_id):
     with control.cluster.changed:
-        return json.loads(json.dumps(control.cluster.alloc(alloc_id), default=to_json))
+        return control.cluster.alloc(alloc_id)
 
 
 @command
@@ -278,7 +283,65 @@ def wait_alloc(control, alloc_id, status, seconds=30):
                 raise TimeoutError("alloc %s is %s, not %s after %g s" % (
                     alloc_id, cluster.alloc(alloc_id)["ClientStatus"], status, seconds))
             cluster.changed.wait(left)
-        return json.loads(json.dumps(cluster.alloc(alloc_id), default=to_json))
+        return cluster.alloc(alloc_id)
+
+
+# --- volumes, tokens, variables, services ---
+
+@command
+def register_volume(control, volume):
+    return csi_methods.register(control.cluster, volume)
+
+
+@command
+def create_volume(control, volume):
+    return csi_methods.create(control.cluster, volume)
+
+
+@command
+def delete_volume(control, volume_id, namespace="default"):
+    csi_methods.delete(control.cluster, namespace, volume_id)
+
+
+@command
+def detach_volume(control, volume_id, node_id, namespace="default"):
+    csi_methods.detach(control.cluster, namespace, volume_id, node_id)
+
+
+@command
+def volume(control, volume_id, namespace="default"):
+    """None if there is none."""
+    with control.cluster.changed:
+        return csi_methods.find(control.cluster, namespace, volume_id)
+
+
+@command
+def add_token(control, secret, kind="client", policies=(), name="", expires=None):
+    """An ACL token; ACLs are on from now."""
+    control.cluster.acl_enabled = True
+    control.cluster.tokens[secret] = jobs.filled("ACLToken", {
+        "AccessorID": secret[::-1], "SecretID": secret, "Name": name, "Type": kind, "Policies": list(policies),
+        "ExpirationTime": expires, "CreateTime": gopack.time_from_ns(time.time_ns())})
+
+
+@command
+def add_policy(control, name, rules):
+    control.cluster.policies[name] = {"Name": name, "Rules": rules}
+
+
+@command
+def put_variable(control, path, items, namespace="default"):
+    cluster = control.cluster
+    with cluster.changed:
+        index = cluster.bump("variables")
+        old = cluster.variables.get((namespace, path), {"CreateIndex": index, "CreateTime": time.time_ns()})
+        cluster.variables[(namespace, path)] = {**old, "Namespace": namespace, "Path": path, "Items": items,
+                                                "ModifyIndex": index, "ModifyTime": time.time_ns()}
+
+
+@command
+def services(control):
+    return list(control.cluster.services.values())
 
 
 # --- to the node ---

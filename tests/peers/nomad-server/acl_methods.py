@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ACL.*: what a node asks to learn who its callers are."""
+from identity import DENIED
+from methods import Failure, method
+
+
+def known(ctx):
+    if ctx.cluster.acl_enabled and not ctx.caller.valid:
+        raise Failure(DENIED)
+
+
+def _claims(cluster, claims):
+    """Claims as WhoAmI gives them: another struct in each version, its times nil in the newer one."""
+    names = {"Namespace": "nomad_namespace", "JobID": "nomad_job_id", "AllocationID": "nomad_allocation_id",
+             "TaskName": "nomad_task", "Issuer": "iss", "Subject": "sub", "ID": "jti"}
+    found = {k: claims.get(v, "") for k, v in names.items()}
+    audience = claims["aud"]
+    found["Audience"] = [audience] if isinstance(audience, str) else audience
+    if not cluster.at_least(1, 11):
+        return {**found, "ExpiresAt": None, "IssuedAt": None, "NotBefore": None}
+    found.update({k: None for k in ("Expiry", "NotBefore", "IssuedAt", "ServiceName", "ConsulNamespace", "VaultNamespace",
+                                    "VaultRole", "ExtraClaims")})
+    for name, key in (("NodeID", "nomad_node_id"), ("NodePool", "nomad_node_pool"), ("NodeClass", "nomad_node_class"),
+                      ("NodeDatacenter", "nomad_node_datacenter"), ("NodeName", "nomad_node_name")):
+        found[name] = claims.get(key)
+    return found
+
+
+@method("ACL.WhoAmI", "GenericRequest", "ACLWhoAmIResponse", auth=known)
+def who_am_i(ctx):
+    cluster, caller = ctx.cluster, ctx.caller
+    identity = {"TLSName": ctx.connection.tls_name, "RemoteIP": bytes(int(p) for p in ctx.connection.peer[0].split("."))}
+    if not cluster.acl_enabled:
+        if cluster.at_least(1, 7):
+            identity["ACLToken"] = {"AccessorID": "acls-disabled", "Type": "client"}
+    elif caller.kind == "token":
+        identity["ACLToken"] = caller.token
+    elif caller.kind == "anonymous":
+        identity["ACLToken"] = {"AccessorID": "anonymous", "Name": "Anonymous Token", "Type": "client",
+                                "Policies": ["anonymous"]}
+    if caller.kind == "node":
+        identity["ClientID"] = caller.node_id
+    elif caller.kind == "workload":
+        identity["Claims"] = _claims(cluster, caller.claims)
+    return {"Identity": identity, "Index": 1, "KnownLeader": True}
+
+
+@method("ACL.GetPolicies", "ACLPolicySetRequest", "ACLPolicySetResponse")
+def get_policies(ctx):
+    cluster, caller, names = ctx.cluster, ctx.caller, ctx.args["Names"] or []
+    if not cluster.acl_enabled:
+        raise Failure("ACL support disabled")
+    if caller.kind != "token":
+        raise Failure(DENIED)
+    if caller.token["Type"] != "management" and not set(names) <= set(caller.token["Policies"] or ()):
+        raise Failure(DENIED)
+    return {"Policies": {n: cluster.policies[n] for n in names if n in cluster.policies}, "Index": 1, "KnownLeader": True}
+
+
+@method("ACL.GetRolesByID", "ACLRolesByIDRequest", "ACLRolesByIDResponse")
+def get_roles(ctx):
+    cluster = ctx.cluster
+    if not cluster.acl_enabled:
+        raise Failure("ACL support disabled")
+    if ctx.caller.kind != "token":
+        raise Failure("ACL token not found")
+    found = {r: cluster.roles[r] for r in ctx.args["ACLRoleIDs"] or () if r in cluster.roles}
+    return {"ACLRoles": found, "Index": 1, "KnownLeader": True}
+
+
+@method("ACL.GetClaimPolicies", "GenericRequest", "ACLPolicySetResponse")
+def get_claim_policies(ctx):
+    if ctx.caller.kind != "workload" or not ctx.caller.valid:
+        raise Failure(DENIED)
+    return {"Policies": {}, "Index": 1, "KnownLeader": True}

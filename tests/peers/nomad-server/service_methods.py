@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ServiceRegistration.*, Variables.* and Keyring.*: services of tasks and what tasks read."""
+from identity import DENIED, is_uuid
+from methods import Failure, method
+from node_methods import acl_resolves
+
+
+def may_register(ctx):
+    """A node, for itself. Before 1.7 the token is looked up whether ACLs are on or not."""
+    cluster, caller = ctx.cluster, ctx.caller
+    token = ctx.args["AuthToken"]
+    if not cluster.at_least(1, 7):
+        if not is_uuid(token):
+            raise Failure("node lookup by SecretID failed: index error: UUID must be 36 characters")
+        if caller.kind != "node":
+            raise Failure("ACL token not found")
+        return
+    if caller.kind != "node" or not caller.valid:
+        raise Failure(DENIED)
+    if cluster.at_least(2, 0, 1) and any(s["NodeID"] != caller.node_id for s in ctx.args["Services"] or () if s):
+        raise Failure(DENIED)
+
+
+@method("ServiceRegistration.Upsert", "ServiceUpsertRequest", "GenericResponse", auth=may_register, write=True)
+def upsert(ctx):
+    cluster, services = ctx.cluster, ctx.args["Services"] or []
+    for service in services:
+        if service["Address"] in ("0.0.0.0", "::"):
+            raise Failure("1 error occurred:\n\t* invalid service registration address\n\n")
+        if not service["Namespace"]:
+            raise Failure("service registration insert failed: object missing primary index")
+        if not service["Address"]:
+            ctx.connection.violation("ServiceRegistration.Upsert: %s has no address" % service["ID"])
+    with cluster.changed:
+        index = cluster.bump("services")
+        for service in services:
+            old = cluster.services.get(service["ID"])
+            service.update(CreateIndex=old["CreateIndex"] if old else index, ModifyIndex=index)
+            cluster.services[service["ID"]] = service
+    return {"Index": index}
+
+
+@method("ServiceRegistration.DeleteByID", "ServiceDeleteRequest", "GenericResponse", write=True)
+def delete(ctx):
+    cluster, args = ctx.cluster, ctx.args
+    with cluster.changed:
+        service = cluster.services.get(args["ID"])
+        if service is None or service["Namespace"] != args["Namespace"]:
+            raise Failure(DENIED if cluster.acl_enabled and cluster.at_least(2, 0) else "service registration not found")
+        del cluster.services[args["ID"]]
+        return {"Index": cluster.bump("services")}
+
+
+def may_read(ctx):
+    acl_resolves(ctx)
+    if ctx.cluster.acl_enabled and ctx.caller.kind == "anonymous":
+        raise Failure(DENIED)
+
+
+@method("ServiceRegistration.GetService", "ServiceByNameRequest", "ServiceByNameResponse", auth=may_read)
+def get_service(ctx):
+    cluster, args = ctx.cluster, ctx.args
+
+    def look():
+        found = [s for s in cluster.services.values() if s["ServiceName"] == args["ServiceName"] and
+                 s["Namespace"] == (args["Namespace"] or "default")]
+        return cluster.newest("services"), {"Services": found}
+    return ctx.block(look)
+
+
+@method("ServiceRegistration.List", "GenericRequest", "ServiceListResponse", auth=may_read)
+def list_services(ctx):
+    cluster = ctx.cluster
+
+    def look():
+        found = {}
+        for s in cluster.services.values():
+            tags = found.setdefault(s["Namespace"], {}).setdefault(s["ServiceName"], [])
+            tags += [t for t in s["Tags"] or () if t not in tags]
+        return cluster.newest("services"), {"Services": [
+            {"Namespace": ns, "Services": [{"ServiceName": n, "Tags": t} for n, t in names.items()]}
+            for ns, names in found.items()]}
+    return ctx.block(look)
+
+
+def may_read_variables(ctx):
+    if ctx.caller.kind not in ("workload", "token") or not ctx.caller.valid:
+        if ctx.cluster.acl_enabled or ctx.caller.kind == "invalid":
+            raise Failure(DENIED)
+
+
+@method("Variables.Read", "VariablesReadRequest", "VariablesReadResponse", auth=may_read_variables)
+def read_variable(ctx):
+    cluster, args = ctx.cluster, ctx.args
+
+    def look():
+        found = cluster.variables.get((args["Namespace"] or "default", args["Path"]))
+        return (found["ModifyIndex"] if found else cluster.newest("variables")), {"Data": found}
+    return ctx.block(look)
+
+
+@method("Variables.List", "GenericRequest", "VariablesListResponse", auth=may_read_variables)
+def list_variables(ctx):
+    cluster, args = ctx.cluster, ctx.args
+
+    def look():
+        found = [{k: v for k, v in one.items() if k != "Items"} for (ns, path), one in sorted(cluster.variables.items())
+                 if ns == (args["Namespace"] or "default") and path.startswith(args["Prefix"])]
+        return cluster.newest("variables"), {"Data": found}
+    return ctx.block(look)
+
+
+@method("Keyring.ListPublic", "GenericRequest", "KeyringListPublicResponse", since=(1, 7))
+def list_public(ctx):
+    return {"PublicKeys": [ctx.server.issuer.key.jwk()], "RotationThreshold": 720 * 3600 * 10 ** 9, "Index": 1,
+            "KnownLeader": True}
