@@ -25,7 +25,7 @@ static int
 send_state(struct exe *x, int fd, enum exe_msg_type type)
 {
 	const struct exe_record *r = &x->record;
-	bool with_pidfd = type == EXE_HELLO && x->pidfd >= 0 && !x->gone;
+	bool with_pidfd = type == EXE_HELLO && x->pid > 0;
 	struct exe_hello h = {
 		.head = { .version = EXE_PROTO_VERSION, .type = (uint16_t)type, .size = sizeof h },
 		.state = r->state,

@@ -217,7 +217,7 @@ start_helper(const char *dir)
 	(void)snprintf(path[0], PATH_MAX, "%.4000s/drover-executor", dir);
 	(void)snprintf(path[1], PATH_MAX, "%.4000s/drover-exec-helper", dir);
 	int fds[] = { null, dup(2), dup(2), links[1], policy_fd(), null, pair[1],
-		open(path[0], O_PATH), open(path[1], O_PATH) };
+		open(path[0], O_PATH), open(path[1], O_PATH), open(base, O_RDONLY | O_DIRECTORY) };
 
 	(void)sprintf(text[n++], "drover-exec-helper");
 	(void)sprintf(text[n++], "--instance=00000001");

@@ -75,6 +75,33 @@ def test_a_user_is_looked_up_with_its_groups():
         case.equal(len(r.list()), 3, "runs")
 
 
+def test_a_start_that_failed_hands_out_no_pidfd():
+    """The child that could not exec was waited for: its pid may be anybody's by now."""
+    with runs.Runs() as r:
+        freezer = r.places.cgroup_dirs()["v2"] + "/exec/cgroup.freeze"
+
+        def freeze(word):
+            with open(freezer, "w", encoding="ascii") as f:
+                f.write(word)
+
+        r.output("true")  # who root is has been looked up then, by a process that would be frozen too
+        run, req = r.request()
+        spec = helper.memfd_sealed(exe.spec("no-such-command"))
+        freeze("1")
+        try:
+            serial = r.ipc.send("EXEC_TASK_START_REQ", req, [spec])
+            case.until(lambda: os.path.exists("%s/x/%s.sock" % (r.places.runtime, run.name)), 10, "the run's socket")
+            c = exe.Connection(r.places, run.name, before_hello=lambda: freeze("0"))
+        finally:
+            freeze("0")
+            os.close(spec)
+        r.ipc.answer(serial)
+        r.runs.append(run)
+        case.equal((c.hello["state"], c.hello.fds), (exe.EXE_FAILED, []), "state and descriptors of HELLO")
+        c.close()
+        r.ended(run)
+
+
 def test_commands_are_found_in_the_task_directory_first():
     with runs.Runs() as r:
         alloc = r.make_alloc()

@@ -114,9 +114,10 @@ class Message:
 
 
 class Connection:
-    """To the executor of a run. .hello is what it said first; .pidfd the task's, or -1."""
+    """To the executor of a run. .hello is what it said first; .pidfd the task's, or -1. before_hello is called when it waits
+    in the executor's queue."""
 
-    def __init__(self, places, run, timeout=10.0):
+    def __init__(self, places, run, timeout=10.0, before_hello=None):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         directory = os.open(places.runtime + "/x", os.O_PATH | os.O_DIRECTORY)
         try:
@@ -126,6 +127,8 @@ class Connection:
             raise
         finally:
             os.close(directory)
+        if before_hello:
+            before_hello()
         self.hello = self.recv(timeout)
         if self.hello is None or self.hello.kind != 1:
             raise Error("the executor did not begin with HELLO")
