@@ -9,29 +9,31 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
+#include "common/id.h"
 #include "executor/exe.h"
 #include "proto/task_spec.h"
 
-/* A task of an earlier run may have planted anything here: the file is new, ours, and takes the
- * name by rename. */
+/*
+ * A task of an earlier run may have planted anything here, also a directory, which then gets out of
+ * the way under a name that nobody can have taken. The file is new and ours; nobody reads here
+ * before the task runs.
+ */
 static int
 write_secret(struct exe *x, int dir, const char *name, const char *data, size_t len)
 {
-	static const char temporary[] = ".new";
 	cleanup_close int fd = -1;
-	int r;
+	char aside[ID_HEX_SIZE];
+	struct id id;
 
-	(void)unlinkat(dir, temporary, 0);
-	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
+	if (unlinkat(dir, name, 0) < 0 && errno == EISDIR) {
+		id = id_random();
+		id_to_hex(&id, aside);
+		(void)renameat(dir, name, dir, aside);
+	}
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || fchown(fd, x->setup->user.uid, x->setup->user.gid) < 0)
 		return -errno;
-	r = fd_write_full(fd, data, len);
-	if (r < 0)
-		return r;
-	if (fchown(fd, x->setup->user.uid, x->setup->user.gid) < 0 ||
-	    renameat(dir, temporary, dir, name) < 0)
-		return -errno;
-	return 0;
+	return fd_write_full(fd, data, len);
 }
 
 static int

@@ -176,6 +176,20 @@ def test_secrets_are_the_users_and_reached_by_a_link():
         case.equal(out, "sesame\ndaemon 700\ndaemon 600\n")
 
 
+def test_what_a_task_puts_into_its_secrets_does_not_stop_its_next_start():
+    with runs.Runs() as r:
+        alloc = r.make_alloc()
+        for plant in ("mkdir -p secrets/.new/x", "rm secrets/token; mkdir -p secrets/token/x",
+                      "rm secrets/token; ln -s /etc/passwd secrets/token", "rm secrets/token; mkfifo secrets/token",
+                      "chmod 0 secrets/token; chmod 0500 secrets", "true"):
+            record = r.ended(r.start("sh", ["-c", "cat secrets/token; " + plant], alloc=alloc, user="daemon",
+                                     secrets={"token": b"sesame"}))
+            case.equal((record["state"], record["step"], record["exit_code"]), (exe.EXE_ENDED, 0, 0), plant)
+        case.equal(r.log(runs.Run(os.urandom(16), alloc, "web")), "sesame" * 6)
+        with open("/etc/passwd", encoding="utf-8") as f:
+            case.contains(f.read(), "root:")
+
+
 def test_the_data_directory_is_the_one_that_was_handed_over_and_not_what_has_its_name():
     with runs.Runs() as r:
         r.helper.close()
