@@ -113,9 +113,12 @@ handle(struct exe *x, const struct pollfd *p)
 
 	if (p[POLL_SIGNALS].revents)
 		handled += reap_children(x);
+	/* Counted also when nothing is there any more: the task may read its pipes itself. */
 	for (size_t i = 0; i < ELEMENTSOF(x->logs); i++)
-		if (p[POLL_STDOUT + i].revents)
-			handled += exe_log_pump(x, i) != 0;
+		if (p[POLL_STDOUT + i].revents) {
+			(void)exe_log_pump(x, i);
+			handled++;
+		}
 	for (size_t i = 0; i < EXE_PEERS_MAX; i++)
 		if (p[POLL_PEERS + i].revents)
 			handled += exe_peer_read(x, i);

@@ -150,6 +150,25 @@ def test_logs_rotate_and_keep_lines_whole():
         case.equal(numbers, list(range(numbers[0], 5000)), "lines")
 
 
+STEALS = """
+import os
+r = os.open("/proc/self/fd/1", os.O_RDONLY | os.O_NONBLOCK)
+for i in range(20000):
+    os.write(1, b"x")
+    try:
+        os.read(r, 10)
+    except BlockingIOError:
+        pass
+"""
+
+
+def test_a_task_may_read_its_own_output():
+    with runs.Runs() as r:
+        for driver in ("RAW_EXEC", "EXEC"):
+            record = r.ended(r.start("python3", ["-c", STEALS], driver=driver), seconds=30)
+            case.equal((record["state"], record["exit_code"], record["exit_signal"], record["flags"]), (exe.EXE_ENDED, 0, 0, 0))
+
+
 def test_a_second_run_of_the_task_goes_on_with_its_logs():
     with runs.Runs() as r:
         alloc = r.make_alloc()
