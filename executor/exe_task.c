@@ -69,14 +69,15 @@ clean_state(struct exe *x)
 	const struct exe_user *user = &x->setup->user;
 	const sigset_t none = { 0 };
 	struct rlimit nofile;
-	long ring;
+	long ring = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 
-	if (setsid() < 0 || (ring = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL)) < 0)
+	/* A kernel without keys has none to hand on. */
+	if ((ring < 0 && errno != ENOSYS) || setsid() < 0)
 		return -errno;
 	/* A user may own 200 keys (keyrings(7)). What is more stays root's, and the task's as that
 	 * of its possessor. */
-	if (user->uid != 0 && syscall(SYS_keyctl, KEYCTL_CHOWN, ring, user->uid, user->gid) < 0 &&
-	    errno != EDQUOT)
+	if (ring > 0 && user->uid != 0 &&
+	    syscall(SYS_keyctl, KEYCTL_CHOWN, ring, user->uid, user->gid) < 0 && errno != EDQUOT)
 		return -errno;
 	if (x->outputs[0] >= 0 && (dup2(x->outputs[0], 1) < 0 || dup2(x->outputs[1], 2) < 0))
 		return -errno;
