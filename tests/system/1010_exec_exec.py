@@ -55,10 +55,10 @@ def test_the_filter_refuses_what_changes_the_machine():
         out = sh(r, "unshare -U true 2>&1; unshare -m true 2>&1; mount -t tmpfs x /tmp 2>&1; chroot / true 2>&1; "
                     "keyctl show 2>&1; python3 -c 'import ctypes,os\n"
                     "l=ctypes.CDLL(None,use_errno=True)\n"
-                    "for n in (321,323,425,250): print(n, l.syscall(n,0,0,0,0,0), ctypes.get_errno())\n"
+                    "for n in (321,323,425,250,103): print(n, l.syscall(n,0,0,0,0,0), ctypes.get_errno())\n"
                     "print(39, l.syscall(39) > 0)'; true")
         case.equal(len(re.findall("Operation not permitted", out)) >= 3, True, out)
-        for number in (321, 323, 425, 250):  # bpf, userfaultfd, io_uring_setup, keyctl
+        for number in (321, 323, 425, 250, 103):  # bpf, userfaultfd, io_uring_setup, keyctl, syslog
             case.contains(out, "%d -1 1\n" % number)
         case.contains(out, "39 True\n", "getpid, which the filter lets through")
 
