@@ -15,6 +15,7 @@
 #include "model/task_event.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/task_start.h"
+#include "supervisor/driver/driver.h"
 #include "supervisor/driver/signal_name.h"
 #include "supervisor/sup_child.h"
 #include "supervisor/volume/plugin_task.h"
@@ -345,9 +346,14 @@ event_terminated(struct task_runner *tr, const struct run_end *end)
 {
 	struct task_event ev;
 	int code = end->exit_signal ? 128 + end->exit_signal : end->exit_code;
+	const struct driver_ops *driver = driver_find(str(tr->task->driver));
+	const char *why = end->reason;
 
+	if (!why && end->exit_signal == SIGSYS && driver && driver->isolates_files)
+		why = "SIGSYS: ended by a filter of system calls, as driver exec ends programs of "
+		      "32 bits";
 	if (task_event_terminated(&ev, end->ended_real_ns ? (int64_t)end->ended_real_ns : now_ns(),
-		code, end->exit_signal, end->flags & EXE_END_OOM, end->reason) == 0)
+		code, end->exit_signal, end->flags & EXE_END_OOM, why) == 0)
 		task_runner_event(tr, &ev);
 }
 

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import sys
 import uuid
 
@@ -61,6 +62,29 @@ def test_the_filter_refuses_what_changes_the_machine():
         for number in (321, 323, 425, 250, 103):  # bpf, userfaultfd, io_uring_setup, keyctl, syslog
             case.contains(out, "%d -1 1\n" % number)
         case.contains(out, "39 True\n", "getpid, which the filter lets through")
+
+
+# Of 32 bits: exit(7) by int 0x80.
+OLD_CODE = b"\xb8\x01\0\0\0\xbb\x07\0\0\0\xcd\x80"
+OLD_PROGRAM = struct.pack("<4sBBBxxxxxxxxxHHIIIIIHHHHHH", b"\x7fELF", 1, 1, 1, 2, 3, 1, 0x8048054, 52, 0, 0, 52, 32, 1, 0, 0, 0) + \
+    struct.pack("<8I", 1, 0, 0x8048000, 0x8048000, 84 + len(OLD_CODE), 84 + len(OLD_CODE), 5, 4096) + OLD_CODE
+
+
+def test_a_program_of_32_bits_ends_by_the_filter():
+    if os.uname().machine != "x86_64":
+        case.skip("not on x86_64")
+    with runs.Runs() as r:
+        alloc = r.make_alloc()
+        path = "%s/alloc/%s/web/local/old" % (r.places.data, uuid.UUID(bytes=alloc))
+        with open(path, "wb") as f:
+            f.write(OLD_PROGRAM)
+        os.chmod(path, 0o755)
+        record = r.ended(r.start("old", alloc=alloc))
+        if record["state"] == exe.EXE_FAILED or record["exit_signal"]:
+            case.skip("a kernel that runs none")
+        case.equal(record["exit_code"], 7)
+        record = r.ended(r.start("old", alloc=alloc, driver="EXEC"))
+        case.equal((record["exit_code"], record["exit_signal"]), (0, signal.SIGSYS))
 
 
 def test_a_mask_comes_back_when_the_file_below_it_was_renamed_over():

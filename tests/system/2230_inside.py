@@ -134,6 +134,30 @@ def test_raw_exec_as_root():
         case.equal(p["ns"], {**{n: os.readlink("/proc/self/ns/" + n) for n in p["ns"] if n}, "": ""}, "the host's namespaces")
 
 
+OLD = r"""printf '\177ELF\001\001\001\000\000\000\000\000\000\000\000\000\002\000\003\000\001\000\000\000\124\200\004\010\064\000\000\000' > local/old
+printf '\000\000\000\000\000\000\000\000\064\000\040\000\001\000\000\000\000\000\000\000\001\000\000\000\000\000\000\000\000\200\004\010' >> local/old
+printf '\000\200\004\010\140\000\000\000\140\000\000\000\005\000\000\000\000\020\000\000\270\001\000\000\000\273\007\000\000\000\315\200' >> local/old
+chmod +x local/old; exec local/old
+"""
+
+
+def test_a_program_of_32_bits_is_named_in_the_event():
+    if os.uname().machine != "x86_64":
+        case.skip("not on x86_64")
+    with Node() as node:
+        ends = {}
+        for driver in ("raw-exec", "exec"):
+            node.register(api.job("old-" + driver, "/bin/sh", ["-c", OLD], driver=driver.replace("-", "_")))
+            alloc = node.wait_allocs("old-" + driver, [(0, "run", "failed")])[0]
+            ends[driver] = [e for e in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]
+                            if e["Type"] == "Terminated"][0]
+            node.purge("old-" + driver)
+        if ends["raw-exec"]["ExitCode"] != 7:
+            case.skip("a kernel that runs none")
+        case.equal(ends["exec"]["Signal"], 31)
+        case.contains(ends["exec"]["DisplayMessage"], 'Exit Message: "SIGSYS: ended by a filter')
+
+
 def check_keyring(p, uid):
     """A session keyring of its own."""
     case.equal(p["keyring_errno"], 0, "errno of keyctl")
