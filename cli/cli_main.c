@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/cli_api.h"
 #include "common/cleanup.h"
 
 static int show_help(struct cli *cli, int argc, char **argv);
@@ -53,7 +53,8 @@ static const struct cli_verb verbs[] = {
 	    "show one CSI plugin, or list all" },
 	{ "status", NULL, cli_status, NULL, 0, 0, "[flags]",
 	    "the node on one page, what is wrong first" },
-	{ "version", NULL, show_version, NULL, 0, 0, "", "print the version of this command" },
+	{ "version", NULL, show_version, NULL, 0, 0, "[flags]",
+	    "print the version of this command" },
 	{ "volume", "create", cli_volume_create, NULL, 1, 1, "[flags] FILE.json|-",
 	    "create a volume through its plugin" },
 	{ "volume", "delete", cli_volume_delete, cli_volume_delete_flags, 1, 1, "[flags] VOLUME",
@@ -187,9 +188,17 @@ show_help(struct cli *c, int argc, char **argv)
 static int
 show_version(struct cli *c, int argc, char **argv)
 {
-	(void)c;
-	(void)printf("drover %s\n", DROVER_VERSION);
-	return CLI_OK;
+	cleanup_json json_t *answer = NULL;
+	struct err e = { 0 };
+	int r;
+
+	if (!c->json) {
+		(void)printf("drover %s\n", DROVER_VERSION);
+		return CLI_OK;
+	}
+	answer = json_pack("{s:s}", "Version", DROVER_VERSION);
+	r = answer ? cli_json_print(answer, &e) : err_set(&e, -ENOMEM, "print the version");
+	return r < 0 ? cli_fail(c, &e) : CLI_OK;
 }
 
 /* DROVER_ADDR, or NOMAD_ADDR where that names a unix socket too: habits and scripts of Nomad's

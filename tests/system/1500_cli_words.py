@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """drover's words: help, flags, addresses, exit codes."""
 import os
+import json
 import re
 import shutil
 import socket
@@ -59,6 +60,10 @@ def test_version():
         r = run_command(words)
         case.equal(r.code, 0)
         case.equal(bool(re.fullmatch(r"drover \d+\.\d+\.\d+\n", r.out)), True, r.out)
+    plain = r.out
+    r = run_command(["version", "-json"])
+    case.equal((r.code, r.err), (0, ""))
+    case.equal("drover %s\n" % json.loads(r.out)["Version"], plain, r.out)
 
 
 def test_no_agent_says_what_to_do():
