@@ -114,6 +114,21 @@ def test_what_does_not_fit_waits_and_says_why():
     node.purge("small")
 
 
+def test_a_kill_timeout_above_the_nodes_is_told():
+    answer = node.register(api.job("patient", KillTimeout=30 * 10**9))
+    case.equal(answer["Warnings"], "")
+    answer = node.register(api.job("patient", KillTimeout=90 * 10**9))
+    case.contains(answer["Warnings"], 'group "g", task "t": kill_timeout of 1m30s is more than the node\'s '
+                                      "max_kill_timeout, which is used: 30s")
+    alloc = node.wait_running("patient")[0]
+    node.do("DELETE", "/v1/job/patient")
+    stopped = node.wait_allocs("patient", [(0, "stop", "complete")])[0]
+    case.equal(stopped["ID"], alloc["ID"], "changed in place")
+    killing = next(e for e in stopped["TaskStates"]["t"]["Events"] if e["Type"] == "Killing")
+    case.contains(killing["DisplayMessage"], "Waiting 30s before force killing")
+    node.purge("patient")
+
+
 def test_constraints():
     made = api.job("there")
     made["Job"]["Constraints"] = [{"LTarget": "${attr.kernel.name}", "RTarget": "linux", "Operand": "="},

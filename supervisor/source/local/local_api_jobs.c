@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/duration.h"
 #include "common/id.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/source/local/local_api.h"
@@ -281,6 +282,31 @@ check_job(struct local *l, const struct job *job, struct err *e)
 	return r;
 }
 
+/* A task that wants longer than the node gives is killed before its time: better known now. */
+static void
+warn_kill_timeouts(const struct sup *sup, const struct job *job, struct problems *warn)
+{
+	int64_t max_ns = (int64_t)sup->config->max_kill_timeout_ms * NS_PER_MS;
+	char wanted[DURATION_SIZE], max[DURATION_SIZE];
+
+	duration_format(max_ns, max);
+	for (size_t i = 0; i < job->task_groups.n; i++) {
+		const struct task_group *g = &job->task_groups.v[i];
+
+		for (size_t k = 0; k < g->tasks.n; k++) {
+			const struct task *t = &g->tasks.v[k];
+
+			if (t->kill_timeout <= max_ns)
+				continue;
+			duration_format(t->kill_timeout, wanted);
+			(void)model_problem(warn,
+			    "group \"%s\", task \"%s\": kill_timeout of %s is more than the node's "
+			    "max_kill_timeout, which is used: %s",
+			    str(g->name), str(t->name), wanted, max);
+		}
+	}
+}
+
 /* The body's job, completed and checked. *warn: what of it has no effect. */
 static int
 read_job(
@@ -305,6 +331,7 @@ read_job(
 	job_warn_local(ret, warn);
 	if (job_complete(ret) < 0)
 		return err_set(e, -ENOMEM, "read the job");
+	warn_kill_timeouts(sup, ret, warn);
 	return check_job(local_of_sup(sup), ret, e);
 }
 
