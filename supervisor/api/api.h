@@ -38,6 +38,8 @@ void api_free(struct sup *sup);
 /* NULL if the request has none of that name. Valid until the answer. */
 const char *api_param(const struct api_req *req, unsigned n); /* n-th ":" of the pattern */
 const char *api_query(const struct api_req *req, const char *name);
+/* As Go's strconv.ParseBool; *ret is untouched if it is not there. -EINVAL with *e. */
+int api_query_bool(const struct api_req *req, const char *name, bool *ret, struct err *e);
 /* The body as JSON (NULL with *e set: not JSON, empty). Borrowed. */
 json_t *api_body(struct api_req *req, struct err *e);
 

@@ -270,24 +270,6 @@ struct log_wish {
 	uint64_t offset;
 };
 
-/* As Go's strconv.ParseBool. -EINVAL. */
-static int
-parse_bool(const char *text, bool *ret)
-{
-	static const char *const yes[] = { "1", "t", "T", "true", "TRUE", "True" };
-	static const char *const no[] = { "0", "f", "F", "false", "FALSE", "False" };
-
-	if (!text || !*text)
-		return 0;
-	for (size_t i = 0; i < ELEMENTSOF(yes); i++) {
-		if (strcmp(text, yes[i]) == 0 || strcmp(text, no[i]) == 0) {
-			*ret = strcmp(text, yes[i]) == 0;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
 static int
 parse_offset(const char *text, uint64_t *ret)
 {
@@ -315,10 +297,9 @@ read_wish(struct sup *sup, struct api_req *req, struct log_wish *ret, struct err
 	ret->type = api_query(req, "type");
 	if (!id_from_uuid(api_param(req, 0), &id))
 		return err_say(e, -EINVAL, "must provide a valid alloc id"), 400;
-	if (parse_bool(api_query(req, "follow"), &ret->follow) < 0)
-		return err_say(e, -EINVAL, "failed to parse follow field to boolean"), 400;
-	if (parse_bool(api_query(req, "plain"), &ret->plain) < 0)
-		return err_say(e, -EINVAL, "failed to parse plain field to boolean"), 400;
+	if (api_query_bool(req, "follow", &ret->follow, e) < 0 ||
+	    api_query_bool(req, "plain", &ret->plain, e) < 0)
+		return 400;
 	if (parse_offset(api_query(req, "offset"), &ret->offset) < 0)
 		return err_say(e, -EINVAL, "error parsing offset: a number of bytes was expected"),
 		       400;

@@ -304,6 +304,24 @@ api_query(const struct api_req *req, const char *name)
 	return api_target_query(&req->target, name);
 }
 
+int
+api_query_bool(const struct api_req *req, const char *name, bool *ret, struct err *e)
+{
+	static const char *const yes[] = { "1", "t", "T", "true", "TRUE", "True" };
+	static const char *const no[] = { "0", "f", "F", "false", "FALSE", "False" };
+	const char *text = api_query(req, name);
+
+	if (!text || !*text)
+		return 0;
+	for (size_t i = 0; i < ELEMENTSOF(yes); i++) {
+		if (strcmp(text, yes[i]) == 0 || strcmp(text, no[i]) == 0) {
+			*ret = strcmp(text, yes[i]) == 0;
+			return 0;
+		}
+	}
+	return err_say(e, -EINVAL, "failed to parse %s field to boolean", name);
+}
+
 json_t *
 api_body(struct api_req *req, struct err *e)
 {

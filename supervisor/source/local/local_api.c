@@ -75,12 +75,22 @@ stop_alloc(struct sup *sup, struct api_req *req)
 	struct sup_alloc *sa;
 	struct local_alloc *la;
 	struct local_eval *ev;
+	struct err e = { 0 };
+	bool no_delay = false;
 	struct id id;
 
 	sa = id_from_uuid(api_param(req, 0), &id) ? alloc_find(sup, &id) : NULL;
 	la = sa ? local_alloc_of(sa) : NULL;
 	if (!la) {
 		api_reply_error(req, 404, "alloc not found");
+		return;
+	}
+	if (api_query_bool(req, "no_shutdown_delay", &no_delay, &e) == 0 && no_delay)
+		(void)err_say(&e, -EINVAL,
+		    "no_shutdown_delay: jobs have no shutdown_delay here, so there is none to "
+		    "leave out: stop the allocation without it");
+	if (e.code) {
+		api_reply_error(req, 400, "%s", e.msg);
 		return;
 	}
 	ev = local_eval_new(l, la->job, "alloc-stop");

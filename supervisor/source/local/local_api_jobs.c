@@ -387,12 +387,6 @@ local_api_register_job(struct sup *sup, struct api_req *req)
 
 /* --- stopping --- */
 
-static bool
-says_yes(const char *value)
-{
-	return value && (strcmp(value, "true") == 0 || strcmp(value, "1") == 0);
-}
-
 static struct local_eval *
 stop_job(struct local *l, struct local_job *j, bool purge)
 {
@@ -430,10 +424,16 @@ local_api_delete_job(struct sup *sup, struct api_req *req)
 	struct local *l = local_of_sup(sup);
 	struct local_job *j = find_job(sup, req);
 	struct local_eval *ev;
+	struct err e = { 0 };
+	bool purge = false;
 
 	if (!j)
 		return;
-	ev = stop_job(l, j, says_yes(api_query(req, "purge")));
+	if (api_query_bool(req, "purge", &purge, &e) < 0) {
+		api_reply_error(req, 400, "%s", e.msg);
+		return;
+	}
+	ev = stop_job(l, j, purge);
 	if (!ev) {
 		api_reply_error(req, 500, "no memory to stop the job");
 		return;
