@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/cap_name.h"
 #include "common/config_reader.h"
 #include "common/privs.h"
 
@@ -124,7 +125,7 @@ read_driver_enabled(struct config_reader *c, const struct hcl_node *node)
 static int
 add_cap(struct config_reader *c, const struct hcl_node *node)
 {
-	int cap = strcasecmp(node->text, "all") == 0 ? 0 : privs_cap_from_name(node->text);
+	int cap = strcasecmp(node->text, "all") == 0 ? 0 : cap_number(node->text);
 
 	if (cap < 0)
 		return config_fail(c, node->at,

@@ -4,12 +4,11 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <linux/securebits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,73 +20,67 @@
 	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |                           \
 	    SECBIT_NO_SETUID_FIXUP_LOCKED)
 
-static void
-cap_free_p(cap_t *c)
+static int
+bounding_has(unsigned cap)
 {
-	if (*c)
-		(void)cap_free(*c);
+	return prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
 }
-#define cleanup_caps __attribute__((__cleanup__(cap_free_p)))
+
+static unsigned
+cap_count(void)
+{
+	static unsigned n;
+
+	/* A kernel that is newer than the header may know more. */
+	for (n = n ?: CAP_LAST_CAP + 1; n < 63 && bounding_has(n) >= 0;)
+		n++;
+	return n;
+}
 
 uint64_t
 privs_all_caps(void)
 {
-	return (1ull << cap_max_bits()) - 1;
+	return (1ull << cap_count()) - 1;
 }
 
-static int
-set_flag(cap_t c, cap_flag_t flag, uint64_t mask)
-{
-	for (cap_value_t v = 0; v < cap_max_bits(); v++)
-		if ((mask >> v & 1) && cap_set_flag(c, flag, 1, &v, CAP_SET) < 0)
-			return -errno;
-	return 0;
-}
-
+/* capset(2): version 3 has two records of 32 bits each. */
 static int
 set_caps(uint64_t effective, uint64_t permitted, uint64_t inheritable)
 {
-	cleanup_caps cap_t c = cap_init();
-	int r;
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
 
-	if (!c)
-		return -ENOMEM;
-	if ((r = set_flag(c, CAP_EFFECTIVE, effective)) < 0 ||
-	    (r = set_flag(c, CAP_PERMITTED, permitted)) < 0 ||
-	    (r = set_flag(c, CAP_INHERITABLE, inheritable)) < 0)
-		return r;
-	return cap_set_proc(c) < 0 ? -errno : 0;
+	for (size_t i = 0; i < ELEMENTSOF(data); i++)
+		data[i] = (struct __user_cap_data_struct){
+			.effective = (uint32_t)(effective >> 32 * i),
+			.permitted = (uint32_t)(permitted >> 32 * i),
+			.inheritable = (uint32_t)(inheritable >> 32 * i),
+		};
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
 static int
 get_caps(uint64_t *effective, uint64_t *permitted, uint64_t *inheritable)
 {
-	cleanup_caps cap_t c = cap_get_proc();
-	uint64_t *out[] = { effective, permitted, inheritable };
-	const cap_flag_t flags[] = { CAP_EFFECTIVE, CAP_PERMITTED, CAP_INHERITABLE };
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct d[_LINUX_CAPABILITY_U32S_3];
 
-	if (!c)
+	if (syscall(SYS_capget, &header, d) < 0)
 		return -errno;
-	for (size_t i = 0; i < ELEMENTSOF(out); i++) {
-		*out[i] = 0;
-		for (cap_value_t v = 0; v < cap_max_bits(); v++) {
-			cap_flag_value_t on = CAP_CLEAR;
-
-			if (cap_get_flag(c, v, flags[i], &on) < 0)
-				return -errno;
-			*out[i] |= (uint64_t)(on == CAP_SET) << v;
-		}
-	}
+	*effective = (uint64_t)d[1].effective << 32 | d[0].effective;
+	*permitted = (uint64_t)d[1].permitted << 32 | d[0].permitted;
+	*inheritable = (uint64_t)d[1].inheritable << 32 | d[0].inheritable;
 	return 0;
 }
 
 static int
 drop_bounding(uint64_t keep)
 {
-	for (cap_value_t v = 0; v < cap_max_bits(); v++)
+	for (unsigned cap = 0; cap < cap_count(); cap++)
 		/* Asked only when it fails: one that is not there needs no CAP_SETPCAP to be gone.
 		 */
-		if (!(keep >> v & 1) && cap_drop_bound(v) < 0 && cap_get_bound(v) > 0)
+		if (!(keep >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 &&
+		    bounding_has(cap) > 0)
 			return -EPERM;
 	return 0;
 }
@@ -95,11 +88,10 @@ drop_bounding(uint64_t keep)
 static int
 set_ambient(uint64_t mask)
 {
-	/* Not cap_reset_ambient(), which first asks for each. */
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return -errno;
-	for (cap_value_t v = 0; v < cap_max_bits(); v++)
-		if ((mask >> v & 1) && cap_set_ambient(v, CAP_SET) < 0)
+	for (unsigned cap = 0; mask >> cap; cap++)
+		if ((mask >> cap & 1) && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0) < 0)
 			return -errno;
 	return 0;
 }
@@ -128,13 +120,14 @@ prove(const struct privs *p, struct err *e)
 	if (effective != p->caps || permitted != p->caps || inheritable != p->inheritable)
 		return err_say(
 		    e, -EPERM, "drop privileges: the capabilities are not those that were set");
-	for (cap_value_t v = 0; v < cap_max_bits(); v++) {
+	for (unsigned cap = 0; cap < cap_count(); cap++) {
 		/* The ambient set is part of the inheritable one, which was just read. */
-		if (p->inheritable && cap_get_ambient(v) != (int)(p->ambient >> v & 1))
+		if ((p->inheritable >> cap & 1) && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap,
+						       0, 0) != (int)(p->ambient >> cap & 1))
 			return err_say(e, -EPERM,
 			    "drop privileges: the ambient set is not the one that was set");
 		if (p->bounding != PRIVS_KEEP_BOUNDING &&
-		    cap_get_bound(v) != (int)(p->bounding >> v & 1))
+		    bounding_has(cap) != (int)(p->bounding >> cap & 1))
 			return err_say(e, -EPERM,
 			    "drop privileges: the bounding set is not the one that was set");
 	}
@@ -207,23 +200,6 @@ privs_drop(const struct privs *p, struct err *e)
 		return err_set(e, -errno, "drop privileges: load the system call filter");
 	CRASH_POINT(DROP_AFTER_FILTER);
 	return 0;
-}
-
-int
-privs_cap_from_name(const char *name)
-{
-	char full[64];
-	cap_value_t v;
-
-	if (strncasecmp(name, "cap_", 4) == 0)
-		name += 4;
-	if (strlen(name) > sizeof full - 5)
-		return -1;
-	(void)strcpy(full, "cap_");
-	for (size_t i = 0; i <= strlen(name); i++)
-		full[4 + i] =
-		    (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] - 'A' + 'a' : name[i]);
-	return cap_from_name(full, &v) == 0 ? (int)v : -1;
 }
 
 void

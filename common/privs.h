@@ -48,8 +48,6 @@ int privs_drop(const struct privs *p, struct err *e);
 void privs_describe(const struct privs *p, const char *name, const char *user, bool filtered);
 /* All capabilities this kernel knows, as a mask. */
 uint64_t privs_all_caps(void);
-/* "SYS_ADMIN", "cap_sys_admin" or "CAP_SYS_ADMIN" to its number; -1 if there is none. */
-int privs_cap_from_name(const char *name);
 /* Sets PR_SET_PDEATHSIG SIGKILL and exits if the parent is not `parent` any more (it died before).
  * For forked children. */
 void privs_die_with_parent(pid_t parent);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/cap_name.h"
 #include "common/privs.h"
 #include "supervisor/driver/driver.h"
 
@@ -42,7 +43,7 @@ read_caps(const struct task *task, const char *key, uint64_t *ret, struct err *e
 		    task->name, key);
 	json_array_foreach (list, i, item) {
 		const char *name = json_string_value(item);
-		int cap = name ? privs_cap_from_name(name) : -1;
+		int cap = name ? cap_number(name) : -1;
 
 		if (name && strcasecmp(name, "all") == 0)
 			mask |= privs_all_caps();
