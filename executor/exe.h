@@ -29,6 +29,7 @@ struct exe_spec {
 struct exe_log {
 	int pipe, file; /* -1 */
 	uint32_t index, oldest;
+	uint32_t n_rest; /* bytes of an unfinished line that were read and are not written */
 	uint64_t size;
 };
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "executor/exe.h"
 
 #define WHOLE_CHUNK_ROOM 32768
+#define REST_MAX         2048
 
 struct dirent64_raw {
 	uint64_t ino;
@@ -28,6 +30,7 @@ struct dirent64_raw {
 };
 
 static const char *const streams[] = { "stdout", "stderr" };
+static char rests[ELEMENTSOF(streams)][REST_MAX]; /* pages that nobody touches cost nothing */
 
 size_t
 exe_log_take(const char *buf, size_t len, uint64_t size, uint64_t max)
@@ -174,22 +177,42 @@ write_log(struct exe *x, size_t i, const char *buf, size_t len)
 	}
 }
 
+/* What a full buffer ends with and is no whole line, when the rest of it waits in the pipe already.
+ */
+static size_t
+rest_to_keep(const struct exe_log *l, const char *buf, size_t len)
+{
+	const char *newline = len == EXE_LOG_BUF_SIZE ? memrchr(buf, '\n', len) : NULL;
+	size_t rest = newline ? (size_t)(buf + len - newline) - 1 : 0;
+	int waiting = 0;
+
+	return rest <= REST_MAX && ioctl(l->pipe, FIONREAD, &waiting) == 0 && waiting > 0 ? rest
+											  : 0;
+}
+
 int
 exe_log_pump(struct exe *x, size_t i)
 {
 	struct exe_log *l = &x->logs[i];
 	char buffer[EXE_LOG_BUF_SIZE];
+	size_t len = l->n_rest, rest;
 	ssize_t n;
 
 	if (l->pipe < 0)
 		return -EPIPE;
-	n = read(l->pipe, buffer, sizeof buffer);
+	memcpy(buffer, rests[i], len);
+	n = read(l->pipe, buffer + len, sizeof buffer - len);
 	if (n > 0) {
-		write_log(x, i, buffer, (size_t)n);
+		len += (size_t)n;
+		rest = rest_to_keep(l, buffer, len);
+		l->n_rest = (uint32_t)rest;
+		write_log(x, i, buffer, len - rest);
+		memcpy(rests[i], buffer + len - rest, rest);
 		return 1;
 	}
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
+	write_log(x, i, buffer, len);
 	(void)close(l->pipe);
 	l->pipe = -1;
 	return -EPIPE;
