@@ -38,16 +38,17 @@ exe_log_take(const char *buf, size_t len, uint64_t size, uint64_t max)
 	uint64_t room = size < max ? max - size : 0;
 	size_t in_room = len < room ? len : (size_t)room;
 	const char *newline;
+	size_t line;
 
 	if (room >= len && room - len > WHOLE_CHUNK_ROOM)
 		return len;
 	newline = memrchr(buf, '\n', in_room);
 	if (newline)
 		return (size_t)(newline - buf) + 1;
-	if (len <= room && !memchr(buf, '\n', len))
-		return len;
+	newline = memchr(buf, '\n', len);
+	line = newline ? (size_t)(newline - buf) + 1 : len;
 	/* A line that is longer than a whole file is cut; another goes into the next one. */
-	return size == 0 || len > max ? in_room : 0;
+	return line <= room || size == 0 || line > max ? in_room : 0;
 }
 
 /* What stands behind "<task>.<stream>." if that is how name begins and a number is all that

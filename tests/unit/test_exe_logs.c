@@ -36,6 +36,8 @@ static const struct {
 	{ "0123456789", 4, 4, 0 },
 	{ "0123456789\n", 0, 4, 4 },
 	{ "01\n3456789", 0, 4, 3 },
+	/* not cut, whatever follows it */
+	{ "abc\ndef\n", 3, 4, 0 },
 	{ "\n", 3, 4, 1 },
 	{ "\n", 0, 1, 1 },
 };
@@ -77,6 +79,8 @@ START_TEST(any_output_in_any_pieces)
 			size_t take = exe_log_take(out + at + done, len - done, size, max);
 			const char *line = memchr(out + at + done, '\n', len - done);
 
+			if (line && (size_t)(line - out) - at - done < max && take > 0)
+				ck_assert_uint_ge(take, (size_t)(line - out) + 1 - at - done);
 			if (take == 0) {
 				ck_assert_uint_gt(size, 0);
 				size = 0;
@@ -84,8 +88,6 @@ START_TEST(any_output_in_any_pieces)
 			}
 			ck_assert_uint_le(size + take, max);
 			ck_assert_uint_le(take, len - done);
-			if (line && size == 0 && (size_t)(line - out) - at - done < max)
-				ck_assert_uint_ge(take, (size_t)(line - out) + 1 - at - done);
 			size += take;
 			done += take;
 		}
