@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program in the supervisor's place asks exec-helper for what it must not get."""
 import os
+import resource
 import signal
 import sys
 import threading
@@ -150,6 +151,58 @@ def test_runs_of_others_and_none():
             else:
                 case.equal(fails(r, step, exe.spec("true"), alloc=alloc)["error"] in (20, 40), True)
         normal(r)
+
+
+def open_files(pid):
+    return sorted(int(fd) for fd in os.listdir("/proc/%d/fd" % pid))
+
+
+def test_a_start_without_descriptors_left_fails_and_leaves_nothing():
+    with runs.Runs() as r:
+        normal(r)
+        for run in r.runs:
+            r.reap(run)
+        before = open_files(r.helper.pid)
+        free = next(fd for fd in range(1024) if fd not in before)
+        soft, hard = resource.prlimit(r.helper.pid, resource.RLIMIT_NOFILE)
+        said, works = set(), False
+        for limit in range(free + 1, free + 40):
+            for user in ("", "daemon"):
+                run, req = r.request(user=user)
+                resource.prlimit(r.helper.pid, resource.RLIMIT_NOFILE, (limit, hard))
+                try:
+                    r.send(req, exe.spec("true"))
+                    works = True
+                except ipc.RequestError as e:
+                    case.equal(works and user == "", False, "a failure with more descriptors than a start that went well: %s" % e)
+                    said.add(str(e))
+                finally:
+                    resource.prlimit(r.helper.pid, resource.RLIMIT_NOFILE, (soft, hard))
+                case.until(lambda: open_files(r.helper.pid) == before, 5, "no more descriptors after a start with at most %d" % limit)
+                if run.name in r.list():
+                    case.equal(r.ended(run)["state"], exe.EXE_ENDED)
+                    r.reap(run)
+                case.equal(r.list(), [], "runs after a start with at most %d descriptors" % limit)
+        print("    " + "\n    ".join(sorted(said)))
+        case.equal([s for s in said if "Too many open files" not in s], [], "what was said")
+        assert works and len(said) > 5, said
+        normal(r)
+
+
+def test_a_start_without_pids_left_fails_and_leaves_nothing():
+    with runs.Runs() as r:
+        normal(r)
+        dirs = r.places.cgroup_dirs()
+        files = [f for f in (dirs.get("pids", "") + "/exec/pids.max", dirs["v2"] + "/exec/pids.max") if os.path.exists(f)]
+        if not files:
+            case.skip("no pids controller")
+        for user in ("", "daemon"):
+            with open(files[0], "w", encoding="ascii") as f:
+                f.write("1")
+            refused(r, "Resource temporarily unavailable", user=user)
+            with open(files[0], "w", encoding="ascii") as f:
+                f.write("max")
+        case.equal(r.output("id", ["-u"], user="daemon"), "1\n")
 
 
 def test_a_look_up_that_hangs_is_killed_at_its_deadline():
