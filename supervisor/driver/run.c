@@ -226,14 +226,25 @@ read_record(struct run *r, struct exe_record *ret)
 	return n < 0 ? (int)n : exe_record_parse(buf, (size_t)n, r->id.b, ret);
 }
 
-/* ECHILD: somebody killed the task's process before it was the task. */
+/* ECHILD: somebody killed the task's process before it was the task. The others: the machine is
+ * short of something. */
+static enum run_fault
+fault_of(int error)
+{
+	if (error == ECHILD)
+		return RUN_FAULT_AGENT;
+	return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE
+		   ? RUN_FAULT_NODE
+		   : RUN_FAULT_TASK;
+}
+
 static void
 say_step_failed(struct run *r, uint32_t step, int error, uint32_t detail)
 {
 	char sentence[512];
 
 	run_text_failure(sentence, sizeof sentence, step, error, detail);
-	say_failed(r, sentence, error == ECHILD ? RUN_FAULT_AGENT : RUN_FAULT_TASK);
+	say_failed(r, sentence, fault_of(error));
 }
 
 /* The executor is gone: its record tells the rest, or nobody does. */
@@ -493,8 +504,7 @@ on_start_reply(
 	else if (code == -ECONNRESET || code == -ETIMEDOUT)
 		say_failed(r, e->msg, RUN_FAULT_AGENT);
 	else
-		say_failed(r, e->msg,
-		    code == -EAGAIN || code == -ENOMEM ? RUN_FAULT_NODE : RUN_FAULT_TASK);
+		say_failed(r, e->msg, fault_of(-code));
 }
 
 struct run *
