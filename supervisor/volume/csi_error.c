@@ -46,7 +46,7 @@ static const struct {
 	{ 10, -EAGAIN, "the plugin is busy with this volume" },
 	{ 11, -ERANGE, "the capacity is out of range" },
 	{ 12, -EOPNOTSUPP, "the plugin does not implement it" },
-	{ 14, -EHOSTDOWN, "the plugin cannot be reached" },
+	{ 14, -ECONNRESET, "the plugin cannot be reached" },
 };
 
 static const struct call_text *

@@ -16,7 +16,7 @@
 const char *csi_call_name(CsiCallReq__CallCase call);
 /*
  * 0 for status OK; else a negative errno with *e: -ENOENT for NOT_FOUND (which unpublish and
- * unstage may ignore), -ETIMEDOUT, -EHOSTDOWN for UNAVAILABLE, -EBUSY for FAILED_PRECONDITION,
+ * unstage may ignore), -ETIMEDOUT, -ECONNRESET for UNAVAILABLE, -EBUSY for FAILED_PRECONDITION,
  * -EEXIST, -EINVAL, -ENOSPC, -EIO.
  */
 int csi_error(CsiCallReq__CallCase call, const char *plugin, const CsiCallRep *rep, struct err *e);

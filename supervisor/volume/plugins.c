@@ -3,6 +3,7 @@
 #include "supervisor/volume/plugins.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-event.h>
@@ -10,12 +11,15 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "supervisor/alloc/alloc_table.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/sup_calls.h"
 #include "supervisor/volume/csi_error.h"
 
-#define WAIT_USEC        60000000 /* for a plugin that is not registered: semantics.md 6.5 */
+#define WAIT_USEC        60000000 /* for a plugin that does not answer: semantics.md 6.5 */
 #define LOOK_USEC        1000000
+#define BACKOFF_USEC     100000 /* before a lost call is sent again: semantics.md 6.6 */
+#define TRIES_MAX        2
 #define PROBE_TIMEOUT_MS 5000
 
 enum channel { CHANNEL_CLOSED, CHANNEL_OPENING, CHANNEL_OPEN };
@@ -27,6 +31,7 @@ struct plugin {
 	enum csi_plugin_kind kind;
 	struct id alloc, run;
 	bool runs, registered, healthy;
+	bool answered; /* all that it was asked, since this start of its task */
 	struct csi_info *controller, *node;
 	enum channel channel;
 	uint64_t channel_no;
@@ -38,12 +43,14 @@ struct plugin {
 struct plugin_call {
 	struct plugin_call *next;
 	struct sup *sup;
-	struct plugin *p; /* fixed when `instance`, else looked up at each try */
-	bool instance, again, waiting, settling;
+	struct plugin *p; /* fixed when `instance`, else looked up at each try: NULL while there is
+			     none */
+	bool instance, waiting, settling;
+	unsigned lost; /* tries of which the end was not seen */
 	char *id;
 	enum csi_plugin_kind half;
-	uint64_t give_up_usec;
-	uint64_t call, channel_no; /* the channel it was sent on */
+	uint64_t since_usec, not_before_usec; /* it waits for an instance; the next try */
+	uint64_t call, channel_no;            /* the channel it was sent on */
 	unsigned timeout_ms;
 	plugin_call_cb *cb;
 	void *arg;
@@ -71,6 +78,30 @@ now_usec(struct sup *sup)
 }
 
 /* --- calls --- */
+
+static void
+look_in(struct sup *sup, uint64_t usec)
+{
+	sd_event_source *look = sup->plugins->look;
+	uint64_t next = now_usec(sup) + usec, set;
+	int on;
+
+	if (sd_event_source_get_enabled(look, &on) >= 0 && on != SD_EVENT_OFF &&
+	    sd_event_source_get_time(look, &set) >= 0 && set <= next)
+		return;
+	(void)sd_event_source_set_time(look, next);
+	(void)sd_event_source_set_enabled(look, SD_EVENT_ONESHOT);
+}
+
+/* Until an instance of its id answers, from after_usec on. */
+static void
+wait_for_instance(struct plugin_call *pc, uint64_t after_usec)
+{
+	pc->p = NULL;
+	pc->since_usec = now_usec(pc->sup);
+	pc->not_before_usec = pc->since_usec + after_usec;
+	look_in(pc->sup, after_usec ? after_usec : LOOK_USEC);
+}
 
 static void
 call_unlink(struct plugin_call *pc)
@@ -147,9 +178,12 @@ on_answer(
 		/* Not one that is being opened anew by now: others wait for it. */
 		if (pc->p && pc->p->channel == CHANNEL_OPEN && pc->p->channel_no == pc->channel_no)
 			close_channel(pc->p);
-		if (!pc->again && pc->p) {
-			pc->again = true;
+		if (++pc->lost < TRIES_MAX && pc->instance) {
 			try_call(pc);
+			return;
+		}
+		if (pc->lost < TRIES_MAX) {
+			wait_for_instance(pc, BACKOFF_USEC);
 			return;
 		}
 	}
@@ -249,19 +283,29 @@ open_channel(struct plugin *p)
 	p->opening = mnt_call_plugin_connect(p->sup, &req, on_connected, p);
 }
 
+/* Who can be called just now. */
+static struct plugin *
+find_answering(struct plugin_call *pc)
+{
+	struct plugin *p = plugin_find(pc->sup, pc->id, pc->half);
+
+	return p && p->runs && p->answered ? p : NULL;
+}
+
 static void
 try_call(struct plugin_call *pc)
 {
-	struct plugin *p = pc->instance ? pc->p : plugin_find(pc->sup, pc->id, pc->half);
+	struct plugin *p = pc->instance ? pc->p : find_answering(pc);
 
-	pc->p = p;
-	if (!p || !p->runs) {
-		if (pc->instance)
-			call_fail(pc, -EHOSTDOWN, "it does not run");
-		else
-			(void)sd_event_source_set_enabled(pc->sup->plugins->look, SD_EVENT_ON);
+	if (!p) {
+		wait_for_instance(pc, 0);
 		return;
 	}
+	if (!p->runs) {
+		call_fail(pc, -EHOSTDOWN, "it does not run");
+		return;
+	}
+	pc->p = p;
 	if (p->channel == CHANNEL_OPEN && p->helper == child_generation(p->sup, IPC_CSI_HELPER)) {
 		send_call(pc);
 		return;
@@ -272,32 +316,71 @@ try_call(struct plugin_call *pc)
 	open_channel(p);
 }
 
-/* Once a second while a call waits for a plugin that is not there. */
+/* Is, or will be by itself, an instance of that id on this node? */
+static bool
+is_wanted(struct sup *sup, const char *id)
+{
+	alloc_foreach(sup, sa)
+	{
+		for (size_t i = 0; i < sa->group->tasks.n; i++) {
+			const struct csi_plugin_block *block = sa->group->tasks.v[i].csi_plugin;
+
+			if (block && !alloc_client_terminal(&sa->a) && str_eq(block->id, id))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Why a call that waits for an instance need not wait any longer; NULL: it waits on. */
+static const char *
+reason_to_give_up(const struct plugin_call *pc, uint64_t now)
+{
+	if (pc->lost >= TRIES_MAX)
+		return "the plugin's task ended during the call, and again when it was repeated";
+	if (now >= pc->since_usec + WAIT_USEC)
+		return "no allocation of it on this node answered for 60 s";
+	/* Not at once: one that ends may just be replaced. */
+	if (now < pc->since_usec + LOOK_USEC || is_wanted(pc->sup, pc->id))
+		return NULL;
+	return pc->lost ? "the plugin's task ended during the call and is not started again"
+			: "no allocation of it runs on this node, nor is to run";
+}
+
+/* Each second, and when an instance answers, while a call waits for one. */
 static int
 on_look(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct sup *sup = userdata;
+	uint64_t now = now_usec(sup);
 	struct plugin_call *next;
 	bool more = false;
+	const char *why;
 
 	for (struct plugin_call *pc = sup->plugins->calls; pc; pc = next) {
 		next = pc->next;
 		if (pc->p || pc->call)
 			continue;
-		if (pc->give_up_usec <= now_usec(sup)) {
-			call_fail(pc, -ENOENT,
-			    "plugin not found on this node: no healthy allocation of it runs here");
-			break;
-		}
-		if (plugin_find(sup, pc->id, pc->half))
-			try_call(pc);
 		more = true;
+		why = reason_to_give_up(pc, now);
+		if (why) {
+			call_fail(pc, pc->lost ? -ECONNRESET : -EHOSTDOWN, why);
+			look_in(sup, 0); /* its callback may have ended others */
+			return 0;
+		}
+		if (pc->not_before_usec <= now && find_answering(pc))
+			try_call(pc);
 	}
-	if (more) {
-		(void)sd_event_source_set_time(source, now_usec(sup) + LOOK_USEC);
-		return sd_event_source_set_enabled(source, SD_EVENT_ON);
-	}
-	return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+	if (more)
+		look_in(sup, LOOK_USEC);
+	return 0;
+}
+
+void
+plugin_call_say(const struct plugin_call *pc, char *buf, size_t size)
+{
+	(void)snprintf(buf, size, "%s of plugin %s%s", csi_call_name(pc->which), pc->id,
+	    pc->call ? " has not been answered yet" : " waits for the plugin to run and answer");
 }
 
 static struct plugin_call *
@@ -314,7 +397,6 @@ call_new(struct sup *sup, struct plugin *p, const char *id, enum csi_plugin_kind
 		.instance = p != NULL,
 		.id = strdup(id),
 		.half = half,
-		.give_up_usec = now_usec(sup) + WAIT_USEC,
 		.timeout_ms = timeout_ms,
 		.cb = cb,
 		.arg = arg,
@@ -490,10 +572,10 @@ abandon_calls(struct plugin *p)
 			continue;
 		}
 		child_call_cancel(p->sup, pc->call);
+		pc->lost += pc->call != 0;
 		pc->call = 0;
-		pc->p = NULL;
 		pc->waiting = false;
-		(void)sd_event_source_set_enabled(p->sup->plugins->look, SD_EVENT_ON);
+		wait_for_instance(pc, 0);
 	}
 }
 
@@ -521,6 +603,7 @@ void
 plugin_set_run(struct plugin *p, const struct id *run)
 {
 	p->runs = run != NULL;
+	p->answered = false;
 	if (run) {
 		p->run = *run;
 		return;
@@ -536,7 +619,8 @@ plugin_set_info(struct plugin *p, struct csi_info *controller, struct csi_info *
 	csi_info_free(p->node);
 	p->controller = controller;
 	p->node = node;
-	p->registered = true;
+	p->registered = p->answered = true;
+	look_in(p->sup, 0);
 	(void)plugin_set_health(p, true, "healthy");
 	node_plugins_changed(p->sup);
 }

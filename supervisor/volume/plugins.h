@@ -44,10 +44,12 @@ typedef void plugin_call_cb(
     struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e);
 
 /*
- * One CSI call by csi-helper. A plugin that is not registered (yet, again) is waited for up to a
- * minute; a channel is opened where there is none; UNAVAILABLE means a new descriptor and one more
- * try. req's channel and timeout are filled in here; the message is copied. Returns a handle for
- * plugin_call_cancel().
+ * One CSI call by csi-helper. A plugin that does not answer (yet, again) is waited for up to a
+ * minute, as long as some allocation here is to be it; a channel is opened where there is none;
+ * UNAVAILABLE, or the end of the plugin's task, means a new descriptor and one more try. req's
+ * channel and timeout are filled in here; the message is copied. Returns a handle for
+ * plugin_call_cancel(). Codes of its own: -EHOSTDOWN, nothing was sent; -ECONNRESET, the plugin
+ * went away during the call.
  */
 struct plugin_call *plugin_call(struct sup *sup, const char *id, enum csi_plugin_kind half,
     const CsiCallReq *req, unsigned timeout_ms, plugin_call_cb *cb, void *arg);
@@ -55,6 +57,8 @@ struct plugin_call *plugin_call(struct sup *sup, const char *id, enum csi_plugin
 struct plugin_call *plugin_call_instance(
     struct plugin *p, const CsiCallReq *req, unsigned timeout_ms, plugin_call_cb *cb, void *arg);
 void plugin_call_cancel(struct plugin_call *pc); /* NULL is nothing */
+/* What it waits for: "NodeStageVolume of plugin local has not been answered yet". */
+void plugin_call_say(const struct plugin_call *pc, char *buf, size_t size);
 
 /* --- for plugin_task.c, which owns the instances --- */
 struct plugin *plugin_new(struct sup *sup, const char *id, enum csi_plugin_kind kind,
