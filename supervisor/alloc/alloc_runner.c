@@ -13,6 +13,7 @@
 #include "model/task_event.h"
 #include "supervisor/sup_calls.h"
 #include "supervisor/volume/plugin_task.h"
+#include "supervisor/volume/volumes.h"
 
 #define REMOVE_RETRY_USEC 30000000
 
@@ -248,7 +249,7 @@ step_done(struct alloc_runner *ar)
 {
 	MntAllocDirRemoveReq req = MNT_ALLOC_DIR_REMOVE_REQ__INIT;
 
-	if (!ar->destroy)
+	if (!ar->destroy || volume_alloc_has_mounts(ar->sup, ar->sa))
 		return;
 	ar->phase = ALLOC_DESTROYING;
 	ar->hook_busy = true;
@@ -266,8 +267,11 @@ step_done(struct alloc_runner *ar)
 static void
 advance(struct alloc_runner *ar)
 {
-	if (ar->hook_busy)
+	if (ar->hook_busy) {
+		if (ar->phase == ALLOC_PRERUN && ar->stopping && hooks[ar->hook]->stop)
+			hooks[ar->hook]->stop(ar);
 		return;
+	}
 	switch (ar->phase) {
 	case ALLOC_PRERUN:
 		step_prerun(ar);
@@ -362,6 +366,7 @@ alloc_runner_free(struct alloc_runner *ar)
 	turn_forget_deferred(ar->sup, &ar->step);
 	child_call_cancel(ar->sup, ar->call);
 	ar->retry = sd_event_source_disable_unref(ar->retry);
+	ar->late = sd_event_source_disable_unref(ar->late);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_done(&ar->tasks[i]);
 	free(ar);
@@ -400,6 +405,12 @@ alloc_runner_destroy(struct alloc_runner *ar)
 {
 	ar->destroy = true;
 	alloc_runner_stop(ar);
+}
+
+void
+alloc_runner_volume_gone(struct alloc_runner *ar)
+{
+	turn_defer(ar->sup, &ar->step);
 }
 
 void

@@ -28,6 +28,9 @@ struct alloc_runner;
 struct alloc_hook {
 	const char *name;
 	void (*prerun)(struct alloc_runner *ar);
+	/* The alloc is to be stopped while prerun waits: ends it soon. May come again. NULL: prerun
+	 * never takes long. */
+	void (*stop)(struct alloc_runner *ar);
 	void (*postrun)(struct alloc_runner
 		*ar); /* also undoes a prerun that failed half way. NULL: nothing to do */
 };
@@ -47,9 +50,11 @@ struct alloc_runner {
 	struct deferred step; /* looks at what is next, outside of the callbacks that led there */
 	uint64_t call;
 	struct sd_event_source *retry;
-	unsigned csi_at;             /* hook_csi.c: the volume it is at */
-	unsigned csi_looks;          /* hook_csi.c: how often it has looked for the plugin */
-	char csi_text[ERR_MSG_SIZE]; /* hook_csi.c: the first failure of postrun */
+	struct sd_event_source *late; /* hook_csi.c: when to say what it waits for */
+	unsigned csi_at;              /* hook_csi.c: the volume it is at */
+	unsigned csi_left;            /* hook_csi.c: unmounts under way */
+	unsigned csi_looks;           /* hook_csi.c: how often it has looked for the plugin */
+	char csi_text[ERR_MSG_SIZE];  /* hook_csi.c: the first failure of postrun */
 	unsigned n_tasks;
 	struct task_runner tasks[]; /* in the group's order */
 };
@@ -68,6 +73,8 @@ void alloc_runner_stop(struct alloc_runner *ar);
 void alloc_runner_destroy(struct alloc_runner *ar);
 /* A task's state changed: recomputes the alloc's, tells the source, looks at the siblings. */
 void alloc_runner_task_changed(struct alloc_runner *ar);
+/* A volume that was left mounted after the tasks is so no more. */
+void alloc_runner_volume_gone(struct alloc_runner *ar);
 /* A run of this alloc is reaped and its row is deleted. */
 void alloc_runner_run_gone(struct sup *sup, const struct id *alloc);
 

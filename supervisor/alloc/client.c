@@ -11,6 +11,7 @@
 #include "supervisor/source/source.h"
 #include "supervisor/sup_child.h"
 #include "supervisor/sup_turn.h"
+#include "supervisor/volume/volumes.h"
 
 static void (*drain_done)(struct sup *sup);
 static char drain_why[128];
@@ -76,6 +77,7 @@ client_restore(struct sup *sup, struct err *e)
 			return err_set(e, -ENOMEM, "restore allocation %s", sa->a.id);
 	}
 	runs_reap_others(sup);
+	volumes_undo_left(sup);
 	leftovers_remove(sup);
 	return 0;
 }
@@ -121,6 +123,7 @@ look(struct sup *sup, struct deferred *d)
 	    child_busy(sup, IPC_MOUNT_HELPER))
 		return;
 	drain_done = NULL;
+	volumes_warn_left(sup);
 	done(sup);
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_csi.c: the alloc's CSI volumes: each is claimed at the source and then mounted; after the
- * tasks unmounted and released, all of them, whatever fails. Runs in: supervisor.
+ * hook_csi.c: the alloc's CSI volumes: one after the other is claimed at the source and then
+ * mounted; after the tasks all are unmounted and released, whatever fails. Runs in: supervisor.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <systemd/sd-event.h>
+#include <time.h>
 
+#include "model/task_event.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/volume/volumes.h"
 
@@ -14,6 +17,59 @@
 #define PLUGIN_LOOKS_MAX                                                                           \
 	600 /* a minute: twice the time in which a plugin has to become healthy                    \
 	     */
+
+/* A call to a plugin has two minutes (semantics.md 6.6). When it takes longer than the first of
+ * these the tasks' events say so; the end of an alloc, and so a drain, waits for no more than both
+ * of them. */
+#define TELL_USEC  5000000
+#define LEAVE_USEC 10000000
+
+static void
+tell(struct alloc_runner *ar, const char *text)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
+		struct task_event ev;
+
+		if (task_event_make(&ev, EVENT_HOOK_MESSAGE,
+			(int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec, text) == 0)
+			task_runner_event(&ar->tasks[i], &ev);
+	}
+}
+
+/* In the tasks' events: what each volume waits for. */
+static void
+tell_pending(struct alloc_runner *ar, const char *outlook)
+{
+	const struct task_group *g = ar->sa->group;
+	char what[ERR_MSG_SIZE], text[ERR_MSG_SIZE + 128];
+
+	for (size_t i = 0; i < g->volumes.n; i++) {
+		if (!volume_say_pending(ar->sup, ar->sa, g->volumes.v[i].key, what, sizeof what))
+			continue;
+		(void)snprintf(text, sizeof text, "csi_hook: %s; %s", what, outlook);
+		tell(ar, text);
+	}
+}
+
+static void
+tell_later(struct alloc_runner *ar, uint64_t usec, sd_event_time_handler_t fn)
+{
+	ar->late = sd_event_source_disable_unref(ar->late);
+	(void)sd_event_add_time_relative(
+	    ar->sup->event, &ar->late, CLOCK_MONOTONIC, usec, 0, fn, ar);
+}
+
+static void
+done(struct alloc_runner *ar, int r, const struct err *e)
+{
+	ar->late = sd_event_source_disable_unref(ar->late);
+	alloc_hook_done(ar, r, e);
+}
+
+/* --- before the tasks --- */
 
 /* Steps to the next request of type csi, from ar->csi_at on. */
 static const struct volume_request *
@@ -28,7 +84,6 @@ next_request(struct alloc_runner *ar)
 }
 
 static void mount_next(struct alloc_runner *ar);
-static void unmount_next(struct alloc_runner *ar);
 
 static void
 on_mounted(struct sup *sup, void *arg, int r, const struct err *e)
@@ -36,8 +91,12 @@ on_mounted(struct sup *sup, void *arg, int r, const struct err *e)
 	struct alloc_runner *ar = arg;
 	struct err why = { 0 };
 
+	if (r < 0 && ar->stopping) {
+		done(ar, 0, NULL); /* what has been done is undone by the other half */
+		return;
+	}
 	if (r < 0) {
-		alloc_hook_done(ar, err_say(&why, r, "mounting volumes: %s", e->msg), &why);
+		done(ar, err_say(&why, r, "mounting volumes: %s", e->msg), &why);
 		return;
 	}
 	ar->csi_at++;
@@ -50,10 +109,7 @@ on_look_again(sd_event_source *source, uint64_t usec, void *userdata)
 	struct alloc_runner *ar = userdata;
 
 	ar->retry = sd_event_source_disable_unref(ar->retry);
-	if (ar->stopping)
-		alloc_hook_done(ar, 0, NULL);
-	else
-		mount_next(ar);
+	mount_next(ar);
 	return 0;
 }
 
@@ -76,7 +132,7 @@ on_claimed(struct sup *sup, void *arg, int r, const struct csi_volume *volume, c
 	struct err why = { 0 };
 
 	if (r < 0) {
-		alloc_hook_done(ar, err_say(&why, r, "claiming volumes: %s", e->msg), &why);
+		done(ar, err_say(&why, r, "claiming volumes: %s", e->msg), &why);
 		return;
 	}
 	if (!volume_can_mount(sup, ar->sa, next_request(ar), volume) && wait_for_plugin(ar))
@@ -89,11 +145,29 @@ mount_next(struct alloc_runner *ar)
 {
 	const struct volume_request *request = next_request(ar);
 
-	if (!request) {
-		alloc_hook_done(ar, 0, NULL);
+	if (!request || ar->stopping) {
+		done(ar, 0, NULL);
 		return;
 	}
 	ar->sup->source->ops->claim(ar->sup->source, ar->sa, request, on_claimed, ar);
+}
+
+static int
+on_mount_late(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct alloc_runner *ar = userdata;
+	const struct volume_request *request = next_request(ar);
+	char text[256];
+
+	ar->late = sd_event_source_disable_unref(ar->late);
+	tell_pending(ar, "a call is given two minutes");
+	if (request && ar->retry) {
+		(void)snprintf(text, sizeof text,
+		    "csi_hook: volume %.128s: its plugin does not answer on this node yet",
+		    str(request->source));
+		tell(ar, text);
+	}
+	return 0;
 }
 
 static void
@@ -101,47 +175,108 @@ begin_mounts(struct alloc_runner *ar)
 {
 	ar->csi_at = 0;
 	ar->csi_looks = 0;
+	tell_later(ar, TELL_USEC, on_mount_late);
 	mount_next(ar);
 }
 
 static void
+stop_mounts(struct alloc_runner *ar)
+{
+	const struct volume_request *request = next_request(ar);
+
+	if (ar->retry) {
+		ar->retry = sd_event_source_disable_unref(ar->retry);
+		done(ar, 0, NULL);
+	} else if (request) {
+		volume_mount_cancel(ar->sup, ar->sa, str(request->name));
+	}
+}
+
+/* --- after the tasks --- */
+
+static void
+unmounts_done(struct alloc_runner *ar)
+{
+	struct err e = { 0 };
+
+	if (ar->csi_text[0])
+		done(ar, err_say(&e, -EIO, "%s", ar->csi_text), &e);
+	else
+		done(ar, 0, NULL);
+}
+
+/* A volume that could not be unmounted keeps its claim: nobody else may write to it. volumes.c
+ * tries on. */
+static void
 on_unmounted(struct sup *sup, void *arg, int r, const struct err *e)
 {
 	struct alloc_runner *ar = arg;
-	const struct volume_request *request = next_request(ar);
+	char text[ERR_MSG_SIZE + 128];
 
-	/* A volume that could not be unmounted keeps its claim: nobody else may write to it.
-	 * volumes.c tries on. */
+	if (r < 0) {
+		(void)snprintf(text, sizeof text,
+		    "csi_hook: %s; the volume stays claimed, and this is tried again until it "
+		    "works",
+		    e->msg);
+		tell(ar, text);
+	}
 	if (r < 0 && ar->csi_text[0] == '\0')
 		(void)strcpy(ar->csi_text, e->msg);
-	if (r >= 0)
-		sup->source->ops->release(sup->source, ar->sa, request);
-	ar->csi_at++;
-	unmount_next(ar);
+	if (--ar->csi_left == 0)
+		unmounts_done(ar);
 }
 
-static void
-unmount_next(struct alloc_runner *ar)
+static int
+on_unmount_later(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	const struct volume_request *request = next_request(ar);
-	struct err e = { 0 };
+	const char *outlook = "the volume stays claimed, and the allocation does not wait for it";
+	struct alloc_runner *ar = userdata;
+	const struct task_group *g = ar->sa->group;
 
-	if (request)
-		volume_unmount(ar->sup, ar->sa, request, on_unmounted, ar);
-	else if (ar->csi_text[0])
-		alloc_hook_done(ar, err_say(&e, -EIO, "%s", ar->csi_text), &e);
-	else
-		alloc_hook_done(ar, 0, NULL);
+	tell_pending(ar, outlook);
+	for (size_t i = 0; i < g->volumes.n; i++)
+		volume_unmount_leave(ar->sup, ar->sa, g->volumes.v[i].key);
+	if (ar->csi_text[0] == '\0')
+		(void)snprintf(ar->csi_text, sizeof ar->csi_text, "%u not unmounted yet: %s",
+		    ar->csi_left, outlook);
+	unmounts_done(ar);
+	return 0;
+}
+
+static int
+on_unmount_late(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct alloc_runner *ar = userdata;
+
+	tell_pending(ar, "the end of the allocation waits for it 10 s more");
+	tell_later(ar, LEAVE_USEC, on_unmount_later);
+	return 0;
 }
 
 static void
 begin_unmounts(struct alloc_runner *ar)
 {
-	ar->csi_at = 0;
+	const struct task_group *g = ar->sa->group;
+
+	ar->csi_left = 1; /* this function */
 	ar->csi_text[0] = '\0';
-	unmount_next(ar);
+	tell_later(ar, TELL_USEC, on_unmount_late);
+	for (size_t i = 0; i < g->volumes.n; i++) {
+		const struct volume_request *request = &g->volumes.v[i].value;
+
+		if (request->type != VOLUME_CSI)
+			continue;
+		if (!volume_find(ar->sup, ar->sa, str(request->name))) {
+			ar->sup->source->ops->release(ar->sup->source, ar->sa, request);
+			continue;
+		}
+		ar->csi_left++;
+		volume_unmount(ar->sup, ar->sa, request, on_unmounted, ar);
+	}
+	if (--ar->csi_left == 0)
+		unmounts_done(ar);
 }
 
 const struct alloc_hook alloc_hook_csi = {
-	.name = "csi_hook", .prerun = begin_mounts, .postrun = begin_unmounts
+	.name = "csi_hook", .prerun = begin_mounts, .stop = stop_mounts, .postrun = begin_unmounts
 };

@@ -372,6 +372,7 @@ finish(struct plugin_task *pt)
 	if (!was_healthy) {
 		(void)snprintf(text, sizeof text, "plugin: %s", block(pt)->id);
 		event(pt, EVENT_PLUGIN_HEALTHY, text);
+		volumes_plugin_answers(sup_of(pt), block(pt)->id);
 	}
 	ask_later(pt, SUPERVISE_USEC);
 }

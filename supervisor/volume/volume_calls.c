@@ -143,7 +143,8 @@ volume_send_publish(struct sup *sup, const struct mount_record *rec,
 }
 
 struct plugin_call *
-volume_send_unpublish(struct sup *sup, const struct mount_record *rec, unsigned timeout_ms,
+volume_send_unpublish(struct sup *sup, const struct mount_record *rec,
+    const struct csi_volume *volume, const struct csi_capability *cap, unsigned timeout_ms,
     plugin_call_cb *cb, void *arg)
 {
 	Csi__V1__NodeUnpublishVolumeRequest unpublish =
@@ -159,7 +160,8 @@ volume_send_unpublish(struct sup *sup, const struct mount_record *rec, unsigned 
 }
 
 struct plugin_call *
-volume_send_unstage(struct sup *sup, const struct mount_record *rec, unsigned timeout_ms,
+volume_send_unstage(struct sup *sup, const struct mount_record *rec,
+    const struct csi_volume *volume, const struct csi_capability *cap, unsigned timeout_ms,
     plugin_call_cb *cb, void *arg)
 {
 	Csi__V1__NodeUnstageVolumeRequest unstage = CSI__V1__NODE_UNSTAGE_VOLUME_REQUEST__INIT;

@@ -8,15 +8,11 @@
 #include "supervisor/volume/mount_record.h"
 #include "supervisor/volume/plugins.h"
 
-struct plugin_call *volume_send_stage(struct sup *sup, const struct mount_record *rec,
+/* *volume and *cap: on the way in only. */
+typedef struct plugin_call *volume_send(struct sup *sup, const struct mount_record *rec,
     const struct csi_volume *volume, const struct csi_capability *cap, unsigned timeout_ms,
     plugin_call_cb *cb, void *arg);
-struct plugin_call *volume_send_publish(struct sup *sup, const struct mount_record *rec,
-    const struct csi_volume *volume, const struct csi_capability *cap, unsigned timeout_ms,
-    plugin_call_cb *cb, void *arg);
-struct plugin_call *volume_send_unpublish(struct sup *sup, const struct mount_record *rec,
-    unsigned timeout_ms, plugin_call_cb *cb, void *arg);
-struct plugin_call *volume_send_unstage(struct sup *sup, const struct mount_record *rec,
-    unsigned timeout_ms, plugin_call_cb *cb, void *arg);
+
+volume_send volume_send_stage, volume_send_publish, volume_send_unpublish, volume_send_unstage;
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/source/source.h"
+#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/store/store.h"
 #include "supervisor/sup_calls.h"
 #include "supervisor/sup_turn.h"
@@ -42,8 +42,10 @@ struct mount {
 	struct csi_volume volume; /* while it is being mounted: secrets are in no row */
 	struct csi_capability capability;
 	enum mount_step step;
-	bool busy, waiting; /* a call is out; or another mount of the volume is busy */
-	bool unmounting;    /* the direction */
+	const struct action *at; /* while it is busy */
+	bool busy, waiting;      /* a call is out; or another mount of the volume is busy */
+	bool unmounting;         /* the direction */
+	bool cancelled;          /* nobody wants it mounted any more */
 	uint64_t call;
 	struct plugin_call *plugin_call;
 	struct sd_event_source *timer;
@@ -297,9 +299,20 @@ finish(struct mount *m, int r, const struct err *e)
 		cb(m->sup, m->arg, r, e);
 }
 
-/* Nobody waits for it any more, but the claim is still held: the source frees it now. */
+/* Is another alloc's mount on the same staged one? It keeps it. */
+static bool
+staging_is_shared(const struct mount *m)
+{
+	for (const struct mount *o = m->sup->volumes->first; o; o = o->next)
+		if (o != m && o->step != MOUNT_GONE && same_volume(o, m) &&
+		    str_eq(o->rec.usage, m->rec.usage))
+			return true;
+	return false;
+}
+
+/* Nothing of it is mounted any more: the source gets the claim back. */
 static void
-release_late(struct mount *m)
+release(struct mount *m)
 {
 	struct sup_alloc *sa = alloc_find(m->sup, &m->rec.alloc_id);
 
@@ -307,9 +320,144 @@ release_late(struct mount *m)
 		if (str_eq(sa->group->volumes.v[i].key, m->rec.alias))
 			m->sup->source->ops->release(
 			    m->sup->source, sa, &sa->group->volumes.v[i].value);
+	if (sa && sa->runner)
+		alloc_runner_volume_gone(sa->runner);
 }
 
-/* --- mounting --- */
+/* --- the way in and the way out --- */
+
+/* One thing to do: begin() makes one call, whose callback ends in next() or finish(). */
+struct action {
+	enum mount_step step; /* what the row says meanwhile */
+	bool staging;         /* with the staging directory, not the alloc's */
+	void (*begin)(struct mount *m);
+	volume_send *send; /* of ask_plugin() */
+};
+
+static void make_dir(struct mount *m), ask_plugin(struct mount *m), prove(struct mount *m),
+    remove_dir(struct mount *m);
+
+/* Where make_dir() finds a mount, the plugin's part has been done already: it is left out. */
+static const struct action way_in[] = {
+	{ MOUNT_STAGING, true, make_dir, NULL },
+	{ MOUNT_STAGING, true, ask_plugin, volume_send_stage },
+	{ MOUNT_PUBLISHING, false, make_dir, NULL },
+	{ MOUNT_PUBLISHING, false, ask_plugin, volume_send_publish },
+	{ MOUNT_PUBLISHING, false, prove, NULL },
+	{ MOUNT_PUBLISHED, false, NULL, NULL },
+};
+/* After a restart of the agent: is it still there? */
+static const struct action look_again[] = {
+	{ MOUNT_PUBLISHED, false, prove, NULL },
+	{ MOUNT_PUBLISHED, false, NULL, NULL },
+};
+static const struct action way_out[] = {
+	{ MOUNT_UNPUBLISHING, false, ask_plugin, volume_send_unpublish },
+	{ MOUNT_UNPUBLISHING, false, remove_dir, NULL },
+	{ MOUNT_UNSTAGING, true, ask_plugin, volume_send_unstage },
+	{ MOUNT_UNSTAGING, true, remove_dir, NULL },
+	{ MOUNT_GONE, false, NULL, NULL },
+};
+static const struct action *const unstaging = &way_out[2];
+
+static bool
+is_left_out(const struct mount *m)
+{
+	return m->at->staging && (!m->rec.stages || (m->unmounting && staging_is_shared(m)));
+}
+
+static void
+begin(struct mount *m, const struct action *at)
+{
+	for (m->at = at; is_left_out(m); m->at++)
+		;
+	if (m->step != m->at->step)
+		set_step(m, m->at->step);
+	if (m->at->begin) {
+		m->at->begin(m);
+		return;
+	}
+	if (m->step == MOUNT_GONE)
+		release(m);
+	finish(m, 0, NULL);
+}
+
+static void
+next(struct mount *m)
+{
+	struct err e = { 0 };
+
+	if (m->cancelled && !m->unmounting)
+		finish(m, err_say(&e, -ECANCELED, "it is not wanted any more"), &e);
+	else
+		begin(m, m->at + 1);
+}
+
+static VolumePlace
+place_of(const struct mount *m)
+{
+	VolumePlace place = m->state.place;
+
+	if (m->at->staging)
+		place.alloc = (ProtobufCBinaryData){ 0 };
+	return place;
+}
+
+static void
+on_dir(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+{
+	const MntVolumeDirMakeRep *made = (const MntVolumeDirMakeRep *)(const void *)msg;
+	struct mount *m = arg;
+
+	m->call = 0;
+	if (r < 0) {
+		finish(m, r, e);
+		return;
+	}
+	if (!m->unmounting && made->is_mount)
+		m->at++;
+	next(m);
+}
+
+static void
+make_dir(struct mount *m)
+{
+	MntVolumeDirMakeReq req = MNT_VOLUME_DIR_MAKE_REQ__INIT;
+	VolumePlace place = place_of(m);
+
+	req.place = &place;
+	m->call = mnt_call_volume_dir_make(m->sup, &req, on_dir, m);
+}
+
+static void
+remove_dir(struct mount *m)
+{
+	MntVolumeDirRemoveReq req = MNT_VOLUME_DIR_REMOVE_REQ__INIT;
+	VolumePlace place = place_of(m);
+
+	req.place = &place;
+	m->call = mnt_call_volume_dir_remove(m->sup, &req, on_dir, m);
+}
+
+static void
+on_called(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
+{
+	struct mount *m = arg;
+
+	m->plugin_call = NULL;
+	/* On the way out a volume that the plugin does not know is one that it has let go. */
+	if (r < 0 && !(m->unmounting && r == -ENOENT))
+		finish(m, r, e);
+	else
+		next(m);
+}
+
+static void
+ask_plugin(struct mount *m)
+{
+	m->plugin_call =
+	    m->at->send(m->sup, &m->rec, &m->volume, &m->capability, CALL_TIMEOUT_MS, on_called, m);
+}
 
 static void
 on_proven(
@@ -328,8 +476,8 @@ on_proven(
 	}
 	mount_record_from_proof(&m->rec, rep->proof);
 	mount_record_to_proof(&m->rec, &m->state.proof);
-	set_step(m, MOUNT_PUBLISHED);
-	finish(m, 0, NULL);
+	turn_write(m->sup, &m->row);
+	next(m);
 }
 
 static void
@@ -341,186 +489,8 @@ prove(struct mount *m)
 	m->call = mnt_call_volume_prove(m->sup, &req, on_proven, m);
 }
 
-static void
-on_published(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
-{
-	struct mount *m = arg;
-
-	m->plugin_call = NULL;
-	if (r < 0)
-		finish(m, r, e);
-	else
-		prove(m);
-}
-
-static void
-on_publish_dir(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
-{
-	const MntVolumeDirMakeRep *rep = (const MntVolumeDirMakeRep *)(const void *)msg;
-	struct mount *m = arg;
-
-	m->call = 0;
-	if (r < 0)
-		finish(m, r, e);
-	else if (rep->is_mount)
-		prove(m);
-	else
-		m->plugin_call = volume_send_publish(
-		    sup, &m->rec, &m->volume, &m->capability, CALL_TIMEOUT_MS, on_published, m);
-}
-
-static void
-begin_publish(struct mount *m)
-{
-	MntVolumeDirMakeReq req = MNT_VOLUME_DIR_MAKE_REQ__INIT;
-
-	req.place = &m->state.place;
-	m->call = mnt_call_volume_dir_make(m->sup, &req, on_publish_dir, m);
-}
-
-static void
-on_staged(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
-{
-	struct mount *m = arg;
-
-	m->plugin_call = NULL;
-	if (r < 0) {
-		finish(m, r, e);
-		return;
-	}
-	set_step(m, MOUNT_PUBLISHING);
-	begin_publish(m);
-}
-
-static void
-on_stage_dir(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
-{
-	const MntVolumeDirMakeRep *rep = (const MntVolumeDirMakeRep *)(const void *)msg;
-	struct mount *m = arg;
-
-	m->call = 0;
-	if (r < 0)
-		finish(m, r, e);
-	else if (rep->is_mount)
-		on_staged(sup, m, 0, NULL, NULL);
-	else
-		m->plugin_call = volume_send_stage(
-		    sup, &m->rec, &m->volume, &m->capability, CALL_TIMEOUT_MS, on_staged, m);
-}
-
-static void
-begin_stage(struct mount *m)
-{
-	MntVolumeDirMakeReq req = MNT_VOLUME_DIR_MAKE_REQ__INIT;
-	VolumePlace staging = m->state.place;
-
-	if (!m->rec.stages) {
-		on_staged(m->sup, m, 0, NULL, NULL);
-		return;
-	}
-	staging.alloc = (ProtobufCBinaryData){ 0 };
-	req.place = &staging;
-	m->call = mnt_call_volume_dir_make(m->sup, &req, on_stage_dir, m);
-}
-
-/* --- unmounting --- */
-
-static void
-on_unstage_dir(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
-{
-	struct mount *m = arg;
-	bool late = !m->cb;
-
-	m->call = 0;
-	if (r < 0) {
-		finish(m, r, e);
-		return;
-	}
-	set_step(m, MOUNT_GONE);
-	if (late)
-		release_late(m);
-	finish(m, 0, NULL);
-}
-
-static void
-on_unstaged(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
-{
-	MntVolumeDirRemoveReq req = MNT_VOLUME_DIR_REMOVE_REQ__INIT;
-	struct mount *m = arg;
-	VolumePlace staging = m->state.place;
-
-	m->plugin_call = NULL;
-	if (r < 0 && r != -ENOENT) {
-		finish(m, r, e);
-		return;
-	}
-	staging.alloc = (ProtobufCBinaryData){ 0 };
-	req.place = &staging;
-	m->call = mnt_call_volume_dir_remove(sup, &req, on_unstage_dir, m);
-}
-
-/* Is another alloc's mount on the same staged one? It keeps it. */
-static bool
-staging_is_shared(const struct mount *m)
-{
-	for (const struct mount *o = m->sup->volumes->first; o; o = o->next)
-		if (o != m && o->step != MOUNT_GONE && same_volume(o, m) &&
-		    str_eq(o->rec.usage, m->rec.usage))
-			return true;
-	return false;
-}
-
-static void
-begin_unstage(struct mount *m)
-{
-	if (!m->rec.stages || staging_is_shared(m))
-		on_unstage_dir(m->sup, m, 0, NULL, -1, NULL);
-	else
-		m->plugin_call =
-		    volume_send_unstage(m->sup, &m->rec, CALL_TIMEOUT_MS, on_unstaged, m);
-}
-
-static void
-on_unpublish_dir(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
-{
-	struct mount *m = arg;
-
-	m->call = 0;
-	if (r < 0) {
-		finish(m, r, e);
-		return;
-	}
-	set_step(m, MOUNT_UNSTAGING);
-	begin_unstage(m);
-}
-
-static void
-on_unpublished(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
-{
-	MntVolumeDirRemoveReq req = MNT_VOLUME_DIR_REMOVE_REQ__INIT;
-	struct mount *m = arg;
-
-	m->plugin_call = NULL;
-	if (r < 0 && r != -ENOENT) {
-		finish(m, r, e);
-		return;
-	}
-	req.place = &m->state.place;
-	m->call = mnt_call_volume_dir_remove(sup, &req, on_unpublish_dir, m);
-}
-
-static void
-begin_unpublish(struct mount *m)
-{
-	m->plugin_call = volume_send_unpublish(m->sup, &m->rec, CALL_TIMEOUT_MS, on_unpublished, m);
-}
-
-/* From wherever it is, into its direction. The row of the step is durable before the call that
- * belongs to it leaves. */
+/* From wherever it is, into its direction. The row of the first step is durable before the call
+ * that belongs to it leaves. */
 static void
 advance(struct mount *m)
 {
@@ -531,19 +501,16 @@ advance(struct mount *m)
 		return;
 	}
 	m->busy = true;
-	if (!m->unmounting) {
-		if (m->step ==
-		    MOUNT_PUBLISHED) { /* an agent that was restarted: still what it was? */
-			prove(m);
-			return;
-		}
+	if (!m->unmounting && m->step == MOUNT_PUBLISHED) {
+		begin(m, look_again);
+	} else if (!m->unmounting) {
 		set_step(m, MOUNT_STAGING);
-		begin_stage(m);
+		begin(m, way_in);
 	} else if (m->step == MOUNT_UNSTAGING) {
-		begin_unstage(m);
+		begin(m, unstaging);
 	} else {
 		set_step(m, MOUNT_UNPUBLISHING);
-		begin_unpublish(m);
+		begin(m, way_out);
 	}
 }
 
@@ -605,7 +572,7 @@ volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_request 
 	}
 	m->capability = (struct csi_capability){ .attachment_mode = request->attachment_mode,
 		.access_mode = request->access_mode };
-	m->unmounting = false;
+	m->unmounting = m->cancelled = false;
 	m->cb = cb;
 	m->arg = arg;
 	advance(m);
@@ -626,6 +593,101 @@ volume_unmount(struct sup *sup, struct sup_alloc *sa, const struct volume_reques
 	m->cb = cb;
 	m->arg = arg;
 	advance(m);
+}
+
+void
+volume_mount_cancel(struct sup *sup, const struct sup_alloc *sa, const char *alias)
+{
+	struct mount *m = find(sup, sa, alias);
+	struct err e = { 0 };
+
+	if (!m || !m->cb || m->unmounting)
+		return;
+	m->cancelled = true;
+	if (!m->waiting && !m->plugin_call)
+		return; /* mount-helper answers soon */
+	m->waiting = false;
+	plugin_call_cancel(m->plugin_call);
+	m->plugin_call = NULL;
+	finish(m, err_say(&e, -ECANCELED, "it is not wanted any more"), &e);
+}
+
+void
+volume_unmount_leave(struct sup *sup, const struct sup_alloc *sa, const char *alias)
+{
+	struct mount *m = find(sup, sa, alias);
+
+	if (m && m->unmounting)
+		m->cb = NULL;
+}
+
+bool
+volume_say_pending(
+    struct sup *sup, const struct sup_alloc *sa, const char *alias, char *buf, size_t size)
+{
+	const struct mount *m = find(sup, sa, alias);
+	char what[256];
+
+	if (!m || (!m->busy && !m->waiting))
+		return false;
+	if (m->plugin_call)
+		plugin_call_say(m->plugin_call, what, sizeof what);
+	else
+		(void)snprintf(what, sizeof what, "%s",
+		    m->waiting ? "another allocation's call for it has not ended yet"
+			       : "mount-helper has not answered yet");
+	(void)snprintf(buf, size, "volume %s: %s", m->rec.volume_id, what);
+	return true;
+}
+
+bool
+volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa)
+{
+	for (struct mount *m = sup->volumes->first; m; m = m->next)
+		if (m->step != MOUNT_GONE && id_equal(&m->rec.alloc_id, &sa->id))
+			return true;
+	return false;
+}
+
+static void
+undo_alone(struct mount *m)
+{
+	m->timer = sd_event_source_disable_unref(m->timer);
+	m->retry_usec = RETRY_USEC;
+	m->unmounting = true;
+	advance(m);
+}
+
+void
+volumes_undo_left(struct sup *sup)
+{
+	for (struct mount *m = sup->volumes->first; m; m = m->next) {
+		const struct sup_alloc *sa = alloc_find(sup, &m->rec.alloc_id);
+
+		/* An alloc whose row could not be read may still run. */
+		if (m->step != MOUNT_GONE && !(sa && sa->runner) &&
+		    (sa || sup->allocs->n_unreadable == 0))
+			undo_alone(m);
+	}
+}
+
+void
+volumes_plugin_answers(struct sup *sup, const char *plugin)
+{
+	for (struct mount *m = sup->volumes->first; m; m = m->next)
+		if (m->timer && str_eq(m->rec.plugin, plugin))
+			undo_alone(m);
+}
+
+void
+volumes_warn_left(struct sup *sup)
+{
+	for (const struct mount *m = sup->volumes->first; m; m = m->next)
+		if (m->step != MOUNT_GONE)
+			log_warn("volume %s of allocation %.8s stays mounted and claimed: plugin "
+				 "%s has not let it go; this goes on when agent and plugin run "
+				 "again",
+			    m->rec.volume_id, m->rec.alloc, m->rec.plugin);
 }
 
 bool

@@ -38,18 +38,38 @@ bool volume_can_mount(struct sup *sup, const struct sup_alloc *sa,
 void volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
     const struct csi_volume *volume, volume_cb *cb, void *arg);
 /*
- * Unpublish, remove the directories, unstage after the last user. What the plugin no longer knows
- * counts as done. After a failure the row stays; it is tried again in the background until it
- * works, and then the source gets the claim back.
+ * The alloc is to be stopped: a mount that waits (for the plugin's answer, its turn) ends now with
+ * -ECANCELED, by its callback within the call; any other ends by itself soon. What the plugin has
+ * done by then is undone by volume_unmount().
+ */
+void volume_mount_cancel(struct sup *sup, const struct sup_alloc *sa, const char *alias);
+/*
+ * Unpublish, remove the directories, unstage after the last user, and give the claim back to the
+ * source. What the plugin no longer knows counts as done. After a failure the row and the claim
+ * stay; it is tried again in the background until it works.
  */
 void volume_unmount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
     volume_cb *cb, void *arg);
+/* Nobody waits for the end of volume_unmount() any more: it goes on without its callback. */
+void volume_unmount_leave(struct sup *sup, const struct sup_alloc *sa, const char *alias);
+/* What it waits for, as a sentence: "volume data: NodeStageVolume of plugin local has not been
+ * answered yet". False: for nothing. */
+bool volume_say_pending(
+    struct sup *sup, const struct sup_alloc *sa, const char *alias, char *buf, size_t size);
 /* NULL: nothing is mounted for that alias of the group. */
 const struct volume_mount_state *volume_find(
     struct sup *sup, const struct sup_alloc *sa, const char *alias);
 bool volume_plugin_has_mounts(struct sup *sup, const char *plugin);
+bool volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa);
 /* Anything of this volume on this node? */
 bool volume_has_mounts(struct sup *sup, const char *namespace, const char *id);
+
+/* After a restart: undoes the mounts of allocs that are over. */
+void volumes_undo_left(struct sup *sup);
+/* A plugin has been found healthy: what failed is tried again now. */
+void volumes_plugin_answers(struct sup *sup, const char *plugin);
+/* At the end of a drain: says for each mount that is left that it is. */
+void volumes_warn_left(struct sup *sup);
 
 /* By the controller half: fills external_id, capacity, context, topologies of *vol, which must live
  * until the callback. */
