@@ -1,0 +1,419 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 240
+"""A whole agent with plugins that misbehave: each gets a status and a sentence, loses nothing, delays nobody else, and
+once the plugin behaves again everything goes on. Each misbehaviour is a plugin of its own, all of a test at once."""
+import os
+import threading
+import time
+
+from lib import api, binary, build_dir, case, volumes
+
+SCRIPT = "touch /alloc/data/ran; cat /data/kept; sleep 1000"
+SECOND = 10**9
+
+
+# --- plugins: the same id is played by csi-local or by csi_bad ---
+
+def plugin_job(name, command, args, health_timeout=30 * SECOND):
+    return api.job("plugin-" + name, command, args, Env={"PLAYS": " ".join(args)}, CSIPluginConfig={
+        "ID": name, "Type": "monolith", "MountDir": "/csi", "HealthTimeout": health_timeout})
+
+
+def good(*names):
+    """csi-local, each with its own store."""
+    for name in names:
+        node.register(plugin_job(name, binary("csi-local"), ["-root", store(name)]))
+    wait_healthy(names)
+
+
+def bad(rules, **more):
+    """csi_bad: rules of each plugin by id."""
+    for name, words in rules.items():
+        node.register(bad_job(name, words, **more))
+    wait_healthy(rules)
+
+
+def bad_job(name, words, **more):
+    script = 'exec %s "${CSI_ENDPOINT#unix://}" "$@"'.replace("${", "$${") % os.path.join(build_dir(), "tests", "csi_bad")
+    return plugin_job(name, "/bin/sh", ["-c", script, "csi_bad"] + words.split(), **more)
+
+
+def store(name):
+    return os.path.join(base, name)
+
+
+def runs_newest(name):
+    """The newest version of the plugin's job is what answers."""
+    wanted = [a["ID"] for a in node.allocs("plugin-" + name) if a["DesiredStatus"] == "run" and
+              a["JobVersion"] == node.ask("/v1/job/plugin-" + name)["Version"]]
+    answer = node.request("GET", "/v1/plugin/csi/" + name)
+    if answer.status != 200 or len(wanted) != 1:
+        return False
+    return all(info["Healthy"] and info["AllocID"] == wanted[0] for info in answer.json["Nodes"].values())
+
+
+def wait_healthy(names):
+    for name in names:
+        case.until(lambda: runs_newest(name), 30, "plugin %s to be healthy" % name)
+
+
+def purge_plugins(*names):
+    for name in names:
+        node.do("DELETE", "/v1/job/plugin-%s?purge=true" % name)
+    case.until(lambda: not [p for p in node.ask("/v1/plugins", type="csi") if p["ID"] in names], 30, "plugins to be gone")
+
+
+# --- volumes and their users ---
+
+def volume(name, plugin, **more):
+    made = {"ID": name, "Name": name, "PluginID": plugin, "RequestedCapabilities": [
+        {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}
+    made.update(more)
+    return {"Volumes": [made]}
+
+
+def create(name, plugin=None, timeout=30):
+    return node.request("PUT", "/v1/volume/csi/%s/create" % name, volume(name, plugin or name), timeout)
+
+
+def created(*names):
+    """A volume on each plugin, with something to lose in it."""
+    for name in names:
+        made = create(name)
+        case.equal(made.status, 200, made.text)
+        with open("%s/volumes/%s/kept" % (store(name), made.json["Volumes"][0]["ExternalID"]), "w", encoding="ascii") as f:
+            f.write("kept for " + name)
+
+
+def delete(name):
+    return node.request("DELETE", "/v1/volume/csi/%s/delete" % name, timeout=30)
+
+
+def deleted(*names):
+    for name in names:
+        answer = delete(name)
+        case.equal(answer.status, 200, name + ": " + answer.text)
+
+
+def user(name):
+    """Starts a job that uses the volume of that name."""
+    node.register(volumes.job("user-" + name, name, SCRIPT))
+
+
+def alloc_of(name):
+    return node.allocs("user-" + name)[-1]
+
+
+def wait_running(*names):
+    for name in names:
+        alloc = node.wait_running("user-" + name, seconds=30)[0]
+        case.until(lambda: node.logs(alloc) == b"kept for " + name.encode(), 10, "what was written before into " + name)
+
+
+def wait_failed(name, part, seconds=30):
+    """The only alloc of its user fails with that sentence, and no task of it has ever started."""
+    case.until(lambda: alloc_of(name)["ClientStatus"] == "failed", seconds, "the user of %s to fail" % name)
+    alloc = alloc_of(name)
+    events = node.events(alloc["ID"])
+    case.contains(events, part, name)
+    never_started(name)
+    print("    %-18s %s" % (name, next(line for line in events.splitlines() if part in line)))
+
+
+def never_started(name):
+    alloc = alloc_of(name)
+    case.equal("Started" in node.events(alloc["ID"]), False, "the user of %s was started" % name)
+    case.equal(os.path.exists("%s/alloc/%s/alloc/data/ran" % (node.data, alloc["ID"])), False, name + ": its task ran")
+
+
+def wait_event(name, part, seconds=30):
+    alloc = alloc_of(name)
+    case.until(lambda: part in node.events(alloc["ID"]), seconds, "%s: event %r" % (name, part))
+
+
+def stop(name):
+    """Asks for its end; the answer never waits (row G31)."""
+    began = time.monotonic()
+    node.do("DELETE", "/v1/job/user-%s?purge=true" % name)
+    case.equal(time.monotonic() - began < 2, True, "the answer to the stop of %s came at once" % name)
+
+
+def gone(*names, seconds=30):
+    for name in names:
+        case.until(lambda: not [a for a in node.ask("/v1/allocations") if a["JobID"] == "user-" + name], seconds,
+                   "the allocations of user-%s to be gone" % name)
+        case.equal(node.published(name), [], "mounts of " + name)
+
+
+def others_go_on():
+    """A volume of another plugin is made, used and deleted meanwhile."""
+    began = time.monotonic()
+    created("other")
+    user("other")
+    wait_running("other")
+    stop("other")
+    gone("other")
+    deleted("other")
+    case.equal(time.monotonic() - began < 8, True, "others took %.1f s" % (time.monotonic() - began))
+
+
+# --- the tests ---
+
+def test_a_plugin_that_does_not_introduce_itself_is_never_used():
+    cases = {
+        "dead": ("connection=dead", "UNAVAILABLE"),
+        "silent": ("connection=silent", "no answer within 5000 ms"),
+        "full": ("connection=full", ""),
+        "noise": ("connection=garbage", ""),
+        "http1": ("connection=http1", ""),
+        "goaway": ("connection=goaway", ""),
+        "probe-hang": ("Probe=hang", "no answer within 5000 ms"),
+        "probe-garbage": ("Probe=garbage", "no message"),
+        "probe-refuses": ("Probe=status:9", "FAILED_PRECONDITION"),
+        "not-ready": ("Probe=huge:0", "it is not ready"),
+        "no-name": ("GetPluginInfo=none", "it has no name"),
+        "info-text": ("GetPluginInfo=nul", "is no text"),
+        "info-status": ("GetPluginInfo=noise:13", "GetPluginInfo of plugin info-status"),
+        "no-node": ("NodeGetInfo=none", "it has no node id"),
+        "caps-garbage": ("GetPluginCapabilities=garbage", "no message"),
+    }
+    for name, (rule, _) in cases.items():
+        node.register(bad_job(name, rule, health_timeout=3 * SECOND))
+    for name, (_, part) in cases.items():
+        case.until(lambda: node.allocs("plugin-" + name)[0]["ClientStatus"] == "failed", 40, name + " to fail")
+        events = node.events(node.allocs("plugin-" + name)[0]["ID"])
+        line, = [text for text in events.splitlines() if text.startswith("Plugin became unhealthy")]
+        case.contains(line, "Error: CSI plugin failed probe: ", name)
+        case.contains(line, part, name)
+        case.contains(events, "did not become healthy before configured 3s health timeout", name)
+        print("    %-14s %s" % (name, line))
+        node.refused(400, "no plugin \"%s\" answers" % name, "PUT", "/v1/volume/csi/v/create", volume("v", name))
+    case.equal([p["ID"] for p in node.ask("/v1/plugins", type="csi")], ["other"], "plugins")
+    purge_plugins(*cases)
+
+
+def test_a_plugin_that_lies_about_what_it_can_creates_nothing():
+    bad({"no-controller": "GetPluginCapabilities=none", "no-create": "ControllerGetCapabilities=none"})
+    for name in ("no-controller", "no-create"):
+        node.refused(400, "has no controller that creates volumes", "PUT", "/v1/volume/csi/v/create", volume("v", name))
+    purge_plugins("no-controller", "no-create")
+    case.equal(node.ask("/v1/volumes", type="csi"), [], "volumes")
+
+
+def test_creation_fails_with_a_sentence_and_works_later():
+    cases = {
+        "refuses": ("CreateVolume=status:3", 400, "the plugin refused the request: as commanded"),
+        "exists": ("CreateVolume=status:6", 500, "exists or is in use in an incompatible way"),
+        "no-room": ("CreateVolume=status:8", 500, "no room"),
+        "busy": ("CreateVolume=status:10", 500, "busy with this volume"),
+        "internal": ("CreateVolume=noise:13", 500, "see the logs of the plugin's allocation"),
+        "gone": ("CreateVolume=status:14", 500, "the plugin cannot be reached"),
+        "no-id": ("CreateVolume=none", 500, "the plugin gave the volume no id"),
+        "nothing": ("CreateVolume=nothing", 500, "the plugin's answer cannot be used: there is none"),
+        "bytes": ("CreateVolume=garbage", 500, "the plugin's answer cannot be used"),
+        "no-text": ("CreateVolume=nul", 500, "the plugin's answer cannot be used"),
+        "large": ("CreateVolume=huge:100000", 500, "the plugin's answer cannot be used"),
+        "dies": ("CreateVolume=die", 500, "the plugin's task ended during the call and is not started again"),
+    }
+    bad({name: rule for name, (rule, _, _) in cases.items()})
+    for name, (_, status, part) in cases.items():
+        began = time.monotonic()
+        answer = create(name)
+        case.equal((answer.status, part in answer.text), (status, True), name + ": " + answer.text)
+        case.equal(time.monotonic() - began < 5, True, "%s took %.1f s" % (name, time.monotonic() - began))
+        print("    %-9s %d %s" % (name, answer.status, answer.text.strip()[:150]))
+    case.equal([v["Schedulable"] for v in node.ask("/v1/volumes", type="csi")].count(True), 0, "usable volumes")
+    good(*cases)
+    created(*cases)
+    deleted(*cases)
+    purge_plugins(*cases)
+
+
+def test_a_creation_that_hangs_is_finished_by_the_next_instance():
+    bad({"hangs": "CreateVolume=hang"})
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(create("hangs", timeout=60)))
+    thread.start()
+    case.until(lambda: node.request("GET", "/v1/volume/csi/hangs").status == 200, 10, "its row")
+    node.refused(409, "is being created", "PUT", "/v1/volume/csi/hangs/create", volume("hangs", "hangs"))
+    node.refused(409, "is being created", "DELETE", "/v1/volume/csi/hangs/delete")
+    others_go_on()
+    good("hangs")
+    thread.join(30)
+    case.equal([(a.status, bool(a.json["Volumes"][0]["ExternalID"])) for a in answers], [(200, True)], "the answer")
+
+
+def test_deletion_fails_with_a_sentence_and_works_later():
+    cases = {
+        "hangs": ("DeleteVolume=status:9", "the volume is in use: as commanded"),
+        "del-dies": ("DeleteVolume=die", "the plugin's task ended during the call and is not started again"),
+        "del-bytes": ("DeleteVolume=garbage", "the plugin's answer cannot be used"),
+    }
+    good(*cases)
+    created("del-dies", "del-bytes")
+    bad({name: rule for name, (rule, _) in cases.items()})
+    for name, (_, part) in cases.items():
+        answer = delete(name)
+        case.equal((answer.status, part in answer.text), (500, True), name + ": " + answer.text)
+        case.equal(node.ask("/v1/volume/csi/" + name)["ID"], name, "it is still known")
+    good(*cases)
+    deleted(*cases)
+    purge_plugins(*cases)
+
+
+def test_a_mount_that_fails_fails_the_alloc_with_a_sentence():
+    cases = {
+        "stage-13": ("NodeStageVolume=status:13", "node plugin internal error"),
+        "stage-14": ("NodeStageVolume=status:14", "the plugin cannot be reached"),
+        "stage-bytes": ("NodeStageVolume=garbage", "the plugin's answer cannot be used"),
+        "stage-dies": ("NodeStageVolume=die", "the plugin's task ended during the call and is not started again"),
+        "publish-9": ("NodePublishVolume=status:9", "the volume is in use"),
+        "publish-none": ("NodePublishVolume=nothing", "the plugin's answer cannot be used: there is none"),
+        "publish-dies": ("NodePublishVolume=die", "the plugin's task ended during the call and is not started again"),
+        # It says that it has mounted, and has not.
+        "publish-lies": ("NodePublishVolume=ok", "said that it is mounted, but the path does not exist on the host"),
+        # Neither does it stage.
+        "caps-lie": ("NodeGetCapabilities=none", "said that it is mounted, but the path does not exist on the host"),
+    }
+    good(*cases)
+    created(*cases)
+    bad({name: rule for name, (rule, _) in cases.items()})
+    for name in cases:
+        user(name)
+    others_go_on()
+    for name, (_, part) in cases.items():
+        wait_failed(name, part)
+    for name in cases:
+        stop(name)
+    # What those of them that died have been told is undone when they are there again.
+    good(*cases)
+    gone(*cases)
+    for name in cases:
+        case.equal(node.ask("/v1/volume/csi/" + name)["WriteAllocs"], {}, "claims of " + name)
+        user(name)
+    wait_running(*cases)
+    for name in cases:
+        stop(name)
+    gone(*cases)
+    deleted(*cases)
+    purge_plugins(*cases)
+
+
+def test_a_mount_that_hangs_says_so_and_can_be_stopped_or_mended():
+    names = ("stage-hangs", "publish-hangs", "mended")
+    good(*names)
+    created(*names)
+    bad({"stage-hangs": "NodeStageVolume=hang", "publish-hangs": "NodePublishVolume=hang", "mended": "NodeStageVolume=hang"})
+    for name in names:
+        user(name)
+    others_go_on()
+    for name, call in (("stage-hangs", "NodeStageVolume"), ("publish-hangs", "NodePublishVolume"), ("mended", "NodeStageVolume")):
+        wait_event(name, "%s of plugin %s has not been answered yet" % (call, name))
+        case.equal(alloc_of(name)["ClientStatus"], "pending", name)
+        never_started(name)
+    stop("stage-hangs")
+    stop("publish-hangs")
+    gone("stage-hangs", "publish-hangs", seconds=5)
+    good("mended")
+    wait_running("mended")
+    stop("mended")
+    gone("mended")
+    good("stage-hangs", "publish-hangs")
+    for name in ("stage-hangs", "publish-hangs"):
+        user(name)
+    wait_running("stage-hangs", "publish-hangs")
+    for name in ("stage-hangs", "publish-hangs"):
+        stop(name)
+    gone(*names)
+    deleted(*names)
+    purge_plugins(*names)
+
+
+def test_an_unmount_that_fails_keeps_the_claim_until_it_works():
+    cases = {
+        "unpublish-13": ("NodeUnpublishVolume=status:13", "node plugin internal error"),
+        "unpublish-dies": ("NodeUnpublishVolume=die", "the plugin's task ended during the call and is not started again"),
+        "unpublish-lies": ("NodeUnpublishVolume=ok", "is still mounted"),
+        "unstage-9": ("NodeUnpublishVolume=status:5 NodeUnstageVolume=status:9", "still mounted"),
+    }
+    good(*cases)
+    created(*cases)
+    for name in cases:
+        user(name)
+    wait_running(*cases)
+    bad({name: rule for name, (rule, _) in cases.items()})
+    holders = {name: alloc_of(name)["ID"] for name in cases}
+    for name in cases:
+        node.do("DELETE", "/v1/job/user-" + name)
+    others_go_on()
+    for name, (_, part) in cases.items():
+        wait_event(name, part)
+        wait_event(name, "the volume stays claimed")
+        case.equal(alloc_of(name)["ClientStatus"], "complete", name)
+        case.equal(node.ask("/v1/volume/csi/" + name)["WriteAllocs"], {holders[name]: None}, "the claim of " + name)
+        case.equal(delete(name).status, 409, "deletion of %s, which is in use" % name)
+    for name in cases:
+        stop(name)
+    node.kill("supervisor")
+    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 10, "the next supervisor")
+    good(*cases)
+    gone(*cases)
+    for name in cases:
+        user(name)
+    wait_running(*cases)
+    for name in cases:
+        stop(name)
+    gone(*cases)
+    deleted(*cases)
+    purge_plugins(*cases)
+
+
+def test_a_drain_does_not_wait_for_a_plugin_that_hangs():
+    names = ("hangs", "hangs-too")
+    good(*names)
+    created(*names)
+    for name in names:
+        user(name)
+    wait_running(*names)
+    bad({"hangs": "NodeUnpublishVolume=hang", "hangs-too": "NodeUnpublishVolume=hang NodeUnstageVolume=hang"})
+    old = [alloc_of(name)["ID"] for name in names]
+    self = node.ask("/v1/nodes")[0]["ID"]
+    began = time.monotonic()
+    node.do("POST", "/v1/node/%s/drain" % self, {"DrainSpec": {"Deadline": 0}})
+    for name in names:
+        wait_event(name, "NodeUnpublishVolume of plugin %s has not been answered yet" % name, 10)
+    case.until(lambda: not node.ask("/v1/node/" + self)["DrainStrategy"], 40, "the end of the drain")
+    took = time.monotonic() - began
+    print("    the drain took %.1f s" % took)
+    case.equal(14 < took < 22, True, "a drain that waits 15 s for volumes, all at once, took %.1f s" % took)
+    for name, alloc in zip(names, old):
+        node.wait_log("volume %s of allocation %.8s stays mounted and claimed" % (name, alloc))
+        case.equal(len(node.published(name)), 1, "mounts of " + name)
+        case.equal(node.ask("/v1/volume/csi/" + name)["WriteAllocs"], {alloc: None}, "the claim of " + name)
+    node.stop()
+    node.start()
+    node.wait_ready()
+    node.do("POST", "/v1/node/%s/drain" % self, {"DrainSpec": None, "MarkEligible": True})
+    good("other", *names)
+    for name, alloc in zip(names, old):
+        case.until(lambda: not [p for p in node.published(name) if alloc in p], 10, "what the last agent left mounted")
+    wait_running(*names)
+    for name in names:
+        stop(name)
+    gone(*names)
+    deleted(*names)
+    purge_plugins(*names)
+
+
+def test_nothing_is_left():
+    purge_plugins("other")
+    case.until(lambda: node.ask("/v1/allocations") == [], 30, "allocations to be gone")
+    case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+    case.equal(node.ask("/v1/volumes", type="csi"), [], "volumes")
+
+
+base = case.directory()
+with volumes.Node() as node:
+    good("other")
+    case.run(globals())
