@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_record.c: the record of a run, checked. Runs in: exec-helper, executor, supervisor. */
-#include <errno.h>
-#include <string.h>
-
+/* exe_record.c: the sum that a run's record ends with. Runs in: exec-helper, executor, supervisor.
+ */
 #include "proto/executor.h"
 
 uint64_t
@@ -14,20 +12,4 @@ exe_record_sum(const struct exe_record *r)
 	for (size_t i = 0; i < offsetof(struct exe_record, sum); i++)
 		h = (h ^ b[i]) * 0x100000001b3ull;
 	return h;
-}
-
-int
-exe_record_parse(const void *buf, size_t len, const uint8_t run[16], struct exe_record *ret)
-{
-	struct exe_record r;
-
-	if (len < sizeof r)
-		return -EBADMSG;
-	memcpy(&r, buf, sizeof r);
-	if (r.magic != EXE_RECORD_MAGIC || r.version < 1 || r.size != EXE_RECORD_SIZE ||
-	    r.sum != exe_record_sum(&r) || memcmp(r.run, run, sizeof r.run) != 0)
-		return -EBADMSG;
-	r.boot_id[sizeof r.boot_id - 1] = '\0';
-	*ret = r;
-	return 0;
 }

@@ -186,16 +186,6 @@ fd_set_cloexec(int fd, bool on)
 }
 
 int
-fd_set_nonblock(int fd, bool on)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	if (flags < 0 || fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK) < 0)
-		return -errno;
-	return 0;
-}
-
-int
 fd_pack(const int *fds, size_t n, int first)
 {
 	int high[FDS_MAX];

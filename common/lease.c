@@ -3,7 +3,6 @@
 #include "common/lease.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -50,14 +49,4 @@ lease_read(int fd, struct lease_page *ret)
 		return -EBADMSG;
 	*ret = page;
 	return 0;
-}
-
-int
-lease_write_ok(int fd, uint64_t last_ok)
-{
-	ssize_t n = pwrite(fd, &last_ok, sizeof last_ok, offsetof(struct lease_page, last_ok));
-
-	if (n < 0)
-		return -errno;
-	return n == (ssize_t)sizeof last_ok ? 0 : -EIO;
 }

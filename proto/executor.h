@@ -171,7 +171,8 @@ _Static_assert(sizeof(struct exe_exited) == 80, "version 1 of EXITED");
 
 /* common/exe_record.c. The sum of r as it stands. */
 uint64_t exe_record_sum(const struct exe_record *r);
-/* 0; -EBADMSG unless magic, version, sizes, run and sum are right. buf has len bytes. */
+/* common/exe_record_parse.c. 0; -EBADMSG unless magic, version, sizes, run and sum are right. buf
+ * has len bytes. */
 int exe_record_parse(const void *buf, size_t len, const uint8_t run[16], struct exe_record *ret);
 
 #endif

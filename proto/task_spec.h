@@ -41,15 +41,23 @@ struct spec_writer {
 	int failed; /* -ENOMEM or -E2BIG, sticky: checked once, at the end */
 };
 
-/* Appends one entry. */
+/* What text of len bytes takes, with its NUL and zeros. */
+static inline size_t
+spec_padded(size_t len)
+{
+	return (len + 1 + 3) & ~(size_t)3;
+}
+
+/* common/spec_writer.c. Appends one entry. */
 void spec_add(struct spec_writer *w, enum spec_tag tag, const char *text, size_t len);
 void spec_add_str(struct spec_writer *w, enum spec_tag tag, const char *text);
 /* A sealed memfd with everything, or -errno; frees the buffer in either case. */
 int spec_finish(struct spec_writer *w);
 
 /*
- * Steps over a spec: *at starts at 0. 1 gave an entry, 0 the end, -EBADMSG for anything that is not
- * a spec (a cut entry, an unknown tag, a missing NUL, a NUL inside text, padding that is not zero).
+ * common/task_spec.c. Steps over a spec: *at starts at 0. 1 gave an entry, 0 the end, -EBADMSG for
+ * anything that is not a spec (a cut entry, an unknown tag, a missing NUL, a NUL inside text,
+ * padding that is not zero).
  */
 int spec_next(const void *spec, size_t size, size_t *at, struct spec_entry *ret);
 

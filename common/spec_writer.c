@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/* spec_writer.c: the strings of one start, written. Runs in: supervisor. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fd.h"
+#include "proto/task_spec.h"
+
+void
+spec_add(struct spec_writer *w, enum spec_tag tag, const char *text, size_t len)
+{
+	uint32_t head[2] = { tag, (uint32_t)len };
+	size_t need = sizeof head + spec_padded(len);
+
+	if (w->failed)
+		return;
+	if (len > SPEC_BYTES_MAX || w->len + need > SPEC_BYTES_MAX) {
+		w->failed = -E2BIG;
+		return;
+	}
+	if (w->len + need > w->size) {
+		size_t size = (w->len + need) * 2;
+		char *buf = realloc(w->buf, size);
+
+		if (!buf) {
+			w->failed = -ENOMEM;
+			return;
+		}
+		w->buf = buf;
+		w->size = size;
+	}
+	memcpy(w->buf + w->len, head, sizeof head);
+	memset(w->buf + w->len + sizeof head, 0, spec_padded(len));
+	memcpy(w->buf + w->len + sizeof head, text, len);
+	w->len += need;
+}
+
+void
+spec_add_str(struct spec_writer *w, enum spec_tag tag, const char *text)
+{
+	spec_add(w, tag, text, strlen(text));
+}
+
+int
+spec_finish(struct spec_writer *w)
+{
+	int r = w->failed;
+
+	if (!r)
+		r = fd_memfd_sealed("task-spec", w->buf, w->len);
+	free(w->buf);
+	*w = (struct spec_writer){ 0 };
+	return r;
+}
