@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "exec-helper/exec.h"
 
@@ -25,27 +25,18 @@
 #define END_MS    100        /* what takes longer hangs in the kernel */
 #define NOT_FOUND UINT32_MAX /* in n_groups */
 
-static uint64_t
-now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 /* Reads the whole answer or gives up at the deadline. */
 static int
 read_answer(int fd, struct exe_user *ret)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	uint64_t end = now_ms() + EXEC_LOOKUP_MS, now;
+	uint64_t end = clock_ms() + EXEC_LOOKUP_MS, now;
 	size_t got = 0;
 
 	while (got < sizeof *ret) {
 		ssize_t n;
 
-		now = now_ms();
+		now = clock_ms();
 		n = now >= end ? 0 : poll(&p, 1, (int)(end - now));
 		if (n == 0)
 			return -ETIMEDOUT;
@@ -139,7 +130,7 @@ answer_is_sound(const struct exe_user *u)
 int
 exec_user_find(struct exec_state *s, const char *name, struct exe_user *ret, struct err *e)
 {
-	uint64_t now = now_ms();
+	uint64_t now = clock_ms();
 	struct exec_cached_user *c, *oldest = &s->users[0];
 	struct exe_user user;
 	int r;
@@ -165,7 +156,7 @@ exec_user_find(struct exec_state *s, const char *name, struct exe_user *ret, str
 	if (r < 0)
 		return err_set(e, r, "look up user \"%s\"", name);
 	*oldest =
-	    (struct exec_cached_user){ .until_ms = now_ms() + EXEC_USER_TTL_MS, .user = user };
+	    (struct exec_cached_user){ .until_ms = clock_ms() + EXEC_USER_TTL_MS, .user = user };
 	(void)strcpy(oldest->asked, name);
 	*ret = user;
 	return 0;

@@ -124,7 +124,6 @@ void exe_task_stop(struct exe *x, int signo, uint64_t timeout_ms);
 void exe_cgroup_kill(struct exe *x);
 void exe_lease_arm(struct exe *x);
 bool exe_lease_fired(struct exe *x);
-uint64_t exe_now_ms(void);
 
 /* exe_hold.c: not an executor at all: the holder of drover-tasks.service. Returns the exit code. */
 int exe_hold(void);

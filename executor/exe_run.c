@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/crash.h"
 #include "common/lease.h"
 #include "executor/exe.h"
@@ -81,7 +82,7 @@ sync_volumes(struct exe *x)
 			_exit(bad);
 		}
 		x->sync_pid = (pid_t)pid;
-		x->stop_at_ms = exe_now_ms() + EXE_SYNC_MS;
+		x->stop_at_ms = clock_ms() + EXE_SYNC_MS;
 		if (pid < 0)
 			x->record.flags |= EXE_END_SYNC_LATE;
 	}

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "executor/exe.h"
 
 #define STACK_TRIM 65536
@@ -81,7 +82,7 @@ static void
 on_timeout(struct exe *x)
 {
 	/* A turn waits an hour at most: a longer kill timeout goes on. */
-	if (exe_now_ms() < x->stop_at_ms)
+	if (clock_ms() < x->stop_at_ms)
 		return;
 	x->stop_at_ms = UINT64_MAX;
 	if (x->sync_pid > 0) {
@@ -99,7 +100,7 @@ timeout_ms(const struct exe *x)
 
 	if (x->stop_at_ms == 0 || x->stop_at_ms == UINT64_MAX)
 		return -1;
-	now = exe_now_ms();
+	now = clock_ms();
 	if (x->stop_at_ms <= now)
 		return 0;
 	return x->stop_at_ms - now > 3600000 ? 3600000 : (int)(x->stop_at_ms - now);

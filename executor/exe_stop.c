@@ -8,16 +8,8 @@
 #include <unistd.h>
 
 #include "common/lease.h"
+#include "common/clock.h"
 #include "executor/exe.h"
-
-uint64_t
-exe_now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 int
 exe_task_signal(struct exe *x, int signo)
@@ -36,7 +28,7 @@ exe_cgroup_kill(struct exe *x)
 void
 exe_task_stop(struct exe *x, int signo, uint64_t timeout_ms)
 {
-	uint64_t now = exe_now_ms(),
+	uint64_t now = clock_ms(),
 		 at = timeout_ms > UINT64_MAX - now - 1 ? UINT64_MAX : now + timeout_ms;
 
 	if (x->gone)

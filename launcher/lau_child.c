@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/crash.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -212,6 +213,6 @@ lau_child_start(struct launcher *l, enum ipc_peer who, const int *ends, struct e
 	}
 	c->pid = pid;
 	c->link = pair[0];
-	c->started_ms = lau_now_ms();
+	c->started_ms = clock_ms();
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/id.h"
 #include "common/log.h"
@@ -46,15 +47,6 @@ static const struct made_dir {
 	{ "csi/controller", 0711, false, false },
 	{ "csi/monolith", 0711, false, false },
 };
-
-uint64_t
-lau_now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 static int
 choose_path(struct launcher *l, char ret[PATH_MAX], struct err *e)
@@ -94,13 +86,13 @@ int
 lau_lock_take(int fd, const char *what, struct err *e)
 {
 	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
-	uint64_t until = lau_now_ms() + LAU_LOCK_WAIT_MS;
+	uint64_t until = clock_ms() + LAU_LOCK_WAIT_MS;
 	char text[16] = "";
 
 	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return err_set(e, -errno, "lock %s", what);
-		if (lau_now_ms() < until) {
+		if (clock_ms() < until) {
 			(void)nanosleep(&pause, NULL);
 			continue;
 		}

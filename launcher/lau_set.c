@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/crash.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -44,7 +45,7 @@ close_end(int *fd)
 static void
 note_end(struct lau_child *c)
 {
-	uint64_t now = lau_now_ms();
+	uint64_t now = clock_ms();
 
 	if (now - c->started_ms >= RESPAWN_RESET_MS)
 		c->delay_ms = 0;
@@ -165,7 +166,7 @@ begin_end(struct launcher *l)
 	}
 	l->ending = true;
 	l->killed = false;
-	l->kill_at_ms = lau_now_ms() + HELPER_END_MS;
+	l->kill_at_ms = clock_ms() + HELPER_END_MS;
 }
 
 /* Asks the supervisor to end and leave the tasks alone: EOF on its link. Asked again, it gets no
@@ -176,7 +177,7 @@ end_supervisor(struct launcher *l)
 	struct lau_child *sup = &l->children[IPC_SUPERVISOR];
 
 	if (!l->ending && sup->link >= 0)
-		l->kill_at_ms = lau_now_ms() + SUPERVISOR_END_MS;
+		l->kill_at_ms = clock_ms() + SUPERVISOR_END_MS;
 	close_end(&sup->link);
 }
 
@@ -330,7 +331,7 @@ on_deadline(struct launcher *l)
 		(void)kill(c->pid, SIGKILL);
 	}
 	l->killed = true;
-	l->kill_at_ms = lau_now_ms() + HELPER_END_MS;
+	l->kill_at_ms = clock_ms() + HELPER_END_MS;
 }
 
 static bool
@@ -343,7 +344,7 @@ waits(const struct lau_child *c, uint64_t now)
 static int
 next_timeout(const struct launcher *l)
 {
-	uint64_t now = lau_now_ms(), next = UINT64_MAX;
+	uint64_t now = clock_ms(), next = UINT64_MAX;
 
 	if (l->kill_at_ms && !(l->ending && is_empty(l)))
 		next = l->kill_at_ms;
@@ -360,7 +361,7 @@ next_timeout(const struct launcher *l)
 static void
 start_due(struct launcher *l)
 {
-	uint64_t now = lau_now_ms();
+	uint64_t now = clock_ms();
 
 	if (l->ending) {
 		if (is_empty(l) && !l->done && !waits(&l->children[IPC_SUPERVISOR], now))
@@ -396,7 +397,7 @@ static void
 turn(struct launcher *l)
 {
 	struct pollfd fds[LAU_CHILDREN] = { [0] = { .fd = l->signal_fd, .events = POLLIN } };
-	uint64_t now = lau_now_ms();
+	uint64_t now = clock_ms();
 
 	for (int i = IPC_EXEC_HELPER; i < LAU_CHILDREN; i++) {
 		fds[i].fd = waits(&l->children[i], now) ? -1 : l->children[i].kept;
@@ -408,7 +409,7 @@ turn(struct launcher *l)
 		on_kept(l, (enum ipc_peer)i, fds[i].revents);
 	if (fds[0].revents)
 		on_signal(l);
-	if (l->kill_at_ms && lau_now_ms() >= l->kill_at_ms)
+	if (l->kill_at_ms && clock_ms() >= l->kill_at_ms)
 		on_deadline(l);
 	start_due(l);
 }

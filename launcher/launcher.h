@@ -74,9 +74,6 @@ struct launcher {
 	bool killed; /* ending: SIGKILL was sent, kill_at_ms is when the launcher stops waiting */
 };
 
-/* CLOCK_MONOTONIC in milliseconds. */
-uint64_t lau_now_ms(void);
-
 /*
  * lau_config.c: reads the configuration in a child. On success *ret holds the two records, for
  * lau_config_done(); a failure has been logged by the child or is in *e, and leaves *ret untouched.

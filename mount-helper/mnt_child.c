@@ -14,25 +14,16 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/privs.h"
 #include "mount-helper/mnt.h"
 
 enum { CHILD_FD = 3, CHILD_SOCK = 4 };
-
-static uint64_t
-now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 static _Noreturn void
 run_child(pid_t parent, int sock, int fd, mnt_work *work, const void *arg)
@@ -90,7 +81,7 @@ mnt_child_start(struct mnt *m, const struct ipc_packet *req, const struct id *ru
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(e, -errno, "%s: make a socket pair", what);
 	*j = (struct mnt_job){ .sock = pair[0], .work = work, .done = done };
-	j->deadline_ms = now_ms() + timeout_ms;
+	j->deadline_ms = clock_ms() + timeout_ms;
 	j->type = req ? req->type : 0;
 	j->serial = req ? req->serial : 0;
 	if (run)
@@ -166,7 +157,7 @@ mnt_child_collect(void *state)
 		if (j->pid == 0)
 			continue;
 		n = fd_recv_msg(j->sock, &res, sizeof res, &res.fd, 1, &n_fds, MSG_DONTWAIT);
-		if (n == -EAGAIN && now_ms() < j->deadline_ms)
+		if (n == -EAGAIN && clock_ms() < j->deadline_ms)
 			continue;
 		if (n == -EAGAIN) {
 			abandon(m, j);
@@ -189,7 +180,7 @@ int
 mnt_child_timeout(void *state)
 {
 	const struct mnt *m = state;
-	uint64_t next = UINT64_MAX, now = now_ms();
+	uint64_t next = UINT64_MAX, now = clock_ms();
 
 	for (size_t i = 0; i < MNT_JOBS_MAX; i++)
 		if (m->jobs[i].pid > 0 && m->jobs[i].deadline_ms < next)

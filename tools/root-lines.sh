@@ -14,7 +14,7 @@ count() { cat "$@" | sed -e 's://.*$::' | awk '
 	END { print n + 0 }'; }
 # What the executor runs after its drop, as drover-exec in a chroot.
 dropped="executor/exe_serve.c executor/exe_logs.c executor/exe_peers.c executor/exe_request.c executor/exe_stop.c executor/exe_run.c"
-common="common/clone common/mount_proof common/privs common/fd common/path common/err common/log common/id common/ipc common/proc common/lease common/cgroup common/mountinfo common/task_spec common/exe_record common/sd"
+common="common/clock common/clone common/mount_proof common/privs common/fd common/path common/err common/log common/id common/ipc common/proc common/lease common/cgroup common/mountinfo common/task_spec common/exe_record common/sd"
 files=""
 for c in $common; do [ -f "$c.c" ] && files="$files $c.c"; done
 total=0
