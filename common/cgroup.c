@@ -9,16 +9,19 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/fd.h"
+#include "common/mountinfo.h"
+#include "common/path.h"
 
-#define MOUNTINFO_MAX (16 * 1024 * 1024)
-#define DEPTH_MAX     16
+#define DEPTH_MAX 16
+#define PATH_SIZE 512
 
 static const char *const tree_names[CGROUP_TREES] = {
+	[CGROUP_V2] = "cgroup2",
 	[CGROUP_MEMORY] = "memory",
 	[CGROUP_CPU] = "cpu",
 	[CGROUP_PIDS] = "pids",
@@ -44,28 +47,18 @@ has_word(const char *list, const char *sep, const char *word)
 	return false;
 }
 
-/* One line of mountinfo: "id parent dev root point options [tags] - type source super-options". */
 static int
-take_mount(struct cgroup *c, char *line)
+take_mount(struct cgroup *c, const struct mountinfo *m)
 {
-	char *rest = strstr(line, " - "), *save = NULL, *point, *type, *options;
+	const bool v2 = strcmp(m->type, "cgroup2") == 0;
 
-	if (!rest)
+	if (!v2 && strcmp(m->type, "cgroup") != 0)
 		return 0;
-	*rest = '\0';
-	point = strtok_r(line, " ", &save);
-	for (int i = 0; i < 4 && point; i++)
-		point = strtok_r(NULL, " ", &save);
-	type = strtok_r(rest + 3, " ", &save);
-	if (!point || !type || strncmp(type, "cgroup", 6) != 0 || !strtok_r(NULL, " ", &save))
-		return 0;
-	options = strtok_r(NULL, "\n", &save);
 	for (int t = 0; t < CGROUP_TREES; t++) {
-		if (c->root[t] >= 0 || (t == CGROUP_V2) != (strcmp(type, "cgroup2") == 0))
+		if (c->root[t] >= 0 || v2 != (t == CGROUP_V2) ||
+		    (!v2 && !has_word(m->options, ",", tree_names[t])))
 			continue;
-		if (t != CGROUP_V2 && (!options || !has_word(options, ",", tree_names[t])))
-			continue;
-		c->root[t] = open(point, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		c->root[t] = open(m->target, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (c->root[t] < 0)
 			return -errno;
 	}
@@ -75,46 +68,40 @@ take_mount(struct cgroup *c, char *line)
 /* A mount of cgroup2 that is in no namespace: its tree is the kernel's only one, whoever mounts it.
  */
 static int
-mount_detached(struct err *e)
+mount_detached(void)
 {
+	const unsigned attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
 	cleanup_close int fs = fsopen("cgroup2", FSOPEN_CLOEXEC);
-	int fd;
 
-	if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return err_set(
-		    e, -errno, "cgroup2 is not mounted, and making a mount of it failed");
-	fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-	return fd < 0
-		   ? err_set(e, -errno, "cgroup2 is not mounted, and making a mount of it failed")
-		   : fd;
+	return fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0
+		   ? -1
+		   : fsmount(fs, FSMOUNT_CLOEXEC, attributes);
 }
 
 static int
 find_trees(struct cgroup *c, struct err *e)
 {
 	cleanup_free char *text = NULL;
-	char *save = NULL;
-	ssize_t n;
-	int r;
+	struct mountinfo m;
+	int more, r;
 
 	for (int t = 0; t < CGROUP_TREES; t++)
 		c->root[t] = c->exec[t] = c->tasks[t] = -1;
 	c->in_v2 = c->missing = 0;
-	n = fd_read_file(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_MAX, &text);
-	if (n < 0)
-		return err_set(e, (int)n, "read /proc/self/mountinfo");
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		r = take_mount(c, line);
-		if (r < 0)
-			return err_set(e, r, "open a mounted cgroup hierarchy");
-	}
+	r = mountinfo_read(&text);
+	if (r < 0)
+		return err_set(e, r, "read /proc/self/mountinfo");
+	for (char *at = text; (more = mountinfo_next(&at, &m)) != 0;)
+		if (more > 0 && (r = take_mount(c, &m)) < 0)
+			return err_set(e, r, "open the cgroup hierarchy at %s", m.target);
 	if (c->root[CGROUP_SYSTEMD] >= 0 && access("/run/systemd/system", F_OK) < 0) {
 		close_p(&c->root[CGROUP_SYSTEMD]);
 		c->root[CGROUP_SYSTEMD] = -1;
 	}
-	if (c->root[CGROUP_V2] < 0)
-		c->root[CGROUP_V2] = mount_detached(e);
-	return c->root[CGROUP_V2] < 0 ? c->root[CGROUP_V2] : 0;
+	if (c->root[CGROUP_V2] < 0 && (c->root[CGROUP_V2] = mount_detached()) < 0)
+		return err_set(
+		    e, -errno, "cgroup2 is not mounted, and making a mount of it failed");
+	return 0;
 }
 
 /* Turns on what dir has and its children do not. A refusal shows in what the tasks' directory ends
@@ -136,21 +123,18 @@ static int
 open_path(int root, const char *path, bool make, bool v2)
 {
 	cleanup_close int dir = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char name[256];
+	char copy[PATH_SIZE], *at = copy, *name;
 
-	while (dir >= 0) {
+	if (dir < 0)
+		return -errno;
+	if (strlen(path) >= sizeof copy)
+		return -ENAMETOOLONG;
+	(void)strcpy(copy, path);
+	while ((name = strsep(&at, "/"))) {
 		int next;
-		size_t len;
 
-		path += strspn(path, "/");
-		len = strcspn(path, "/");
-		if (len == 0)
-			return steal_fd(&dir);
-		if (len >= sizeof name)
-			return -ENAMETOOLONG;
-		memcpy(name, path, len);
-		name[len] = '\0';
-		path += len;
+		if (name[0] == '\0')
+			continue;
 		if (make && v2)
 			enable_controllers(dir);
 		if (make && mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
@@ -158,19 +142,14 @@ open_path(int root, const char *path, bool make, bool v2)
 		next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (next < 0)
 			return -errno;
-		/* A cgroup of ours is 0755 whatever the umask; one on the way belongs to others. */
-		if (make && path[strspn(path, "/")] == '\0' && fchmodat(dir, name, 0755, 0) < 0) {
-			(void)close(next);
-			return -errno;
-		}
 		(void)close(dir);
 		dir = next;
 	}
-	return -errno;
+	return steal_fd(&dir);
 }
 
-static int
-open_trees(struct cgroup *c, const char *parent, bool make, struct err *e)
+int
+cgroup_open(struct cgroup *c, const char *parent, bool make, struct err *e)
 {
 	cleanup_free char *enabled = NULL;
 	int r = find_trees(c, e);
@@ -184,8 +163,7 @@ open_trees(struct cgroup *c, const char *parent, bool make, struct err *e)
 			continue;
 		dir = open_path(c->root[t], parent, make, t == CGROUP_V2);
 		if (dir < 0)
-			return err_set(e, dir, "cgroup %s in hierarchy %s", parent,
-			    tree_names[t] ?: "cgroup2");
+			return err_set(e, dir, "cgroup %s in hierarchy %s", parent, tree_names[t]);
 		/* Was it killed once, kernels from 6.13 on kill what is cloned into it: an empty
 		 * one is made anew. */
 		if (make && t == CGROUP_V2)
@@ -194,8 +172,7 @@ open_trees(struct cgroup *c, const char *parent, bool make, struct err *e)
 		c->tasks[t] = open_path(dir, tasks_name(t), make, t == CGROUP_V2);
 		if (c->exec[t] < 0 || c->tasks[t] < 0)
 			return err_set(e, c->exec[t] < 0 ? c->exec[t] : c->tasks[t],
-			    "cgroup %s/{exec,tasks} in hierarchy %s", parent,
-			    tree_names[t] ?: "cgroup2");
+			    "cgroup %s/{exec,tasks} in hierarchy %s", parent, tree_names[t]);
 	}
 	if (make)
 		enable_controllers(c->tasks[CGROUP_V2]);
@@ -209,26 +186,6 @@ open_trees(struct cgroup *c, const char *parent, bool make, struct err *e)
 			c->missing |= CGROUP_BIT(t);
 	}
 	return 0;
-}
-
-int
-cgroup_make(struct cgroup *c, const char *parent, struct err *e)
-{
-	int r = open_trees(c, parent, true, e);
-
-	if (r < 0)
-		cgroup_close(c);
-	return r;
-}
-
-int
-cgroup_open(struct cgroup *c, const char *parent, struct err *e)
-{
-	int r = open_trees(c, parent, false, e);
-
-	if (r < 0)
-		cgroup_close(c);
-	return r;
 }
 
 void
@@ -285,25 +242,17 @@ cgroup_is_populated(int dir_fd)
 int
 cgroup_wait_empty(int dir_fd, int timeout_ms)
 {
-	struct pollfd p = { .fd = openat(dir_fd, "cgroup.events", O_RDONLY | O_CLOEXEC),
-		.events = POLLPRI };
-	cleanup_close int fd = p.fd;
-	struct timespec now, end;
-	int r;
+	cleanup_close int fd = openat(dir_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	struct pollfd p = { .fd = fd, .events = POLLPRI };
+	const uint64_t end = clock_ms() + (uint64_t)timeout_ms;
+	int r = fd < 0 ? -errno : read_populated(fd);
 
-	if (fd < 0)
-		return -errno;
-	(void)clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += timeout_ms / 1000;
-	end.tv_nsec += timeout_ms % 1000 * 1000000l;
-	while ((r = read_populated(fd)) == 1) {
-		long left;
+	for (; r == 1; r = read_populated(fd)) {
+		uint64_t now = clock_ms();
 
-		(void)clock_gettime(CLOCK_MONOTONIC, &now);
-		left = (end.tv_sec - now.tv_sec) * 1000 + (end.tv_nsec - now.tv_nsec) / 1000000;
-		if (left <= 0)
+		if (now >= end)
 			return -ETIMEDOUT;
-		if (poll(&p, 1, (int)left) < 0 && errno != EINTR)
+		if (poll(&p, 1, (int)(end - now)) < 0 && errno != EINTR)
 			return -errno;
 	}
 	return r;
@@ -312,23 +261,19 @@ cgroup_wait_empty(int dir_fd, int timeout_ms)
 static int
 rmdir_deep(int dir_fd, const char *name, int depth)
 {
-	cleanup_close int fd = -1;
 	cleanup_dir DIR *d = NULL;
-	struct dirent *entry;
+	const char *n;
+	int r;
 
 	if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EBUSY || depth == DEPTH_MAX)
 		return -errno;
-	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	d = fd < 0 ? NULL : fdopendir(fd);
-	if (!d)
-		return -errno;
-	fd = -1;
-	while ((entry = readdir(d)))
-		if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") != 0 &&
-		    strcmp(entry->d_name, "..") != 0)
-			(void)rmdir_deep(dirfd(d), entry->d_name, depth + 1);
+	r = dir_open_at(dir_fd, name, &d);
+	if (r < 0)
+		return r;
+	while ((n = dir_next(d))) /* a cgroup's files refuse: they go with it */
+		(void)rmdir_deep(dirfd(d), n, depth + 1);
 	return unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
@@ -343,7 +288,7 @@ cgroup_rmdir(int dir_fd, const char *name)
 static int
 remove_path(int root, const char *parent)
 {
-	char path[512], *slash;
+	char path[PATH_SIZE], *slash;
 	int r;
 
 	if (strlen(parent) >= sizeof path)
@@ -361,33 +306,19 @@ remove_path(int root, const char *parent)
 int
 cgroup_remove(const char *parent, int timeout_ms, struct err *e)
 {
-	struct cgroup c;
 	cleanup_close int dir = -1;
+	struct cgroup c;
 	int r = find_trees(&c, e);
 
-	if (r < 0)
-		goto out;
-	dir = open_path(c.root[CGROUP_V2], parent, false, true);
-	if (dir >= 0) {
-		r = cgroup_kill(dir);
-		if (r == 0)
-			r = cgroup_wait_empty(dir, timeout_ms);
-		if (r < 0) {
-			r = err_set(e, r, "empty cgroup %s", parent);
-			goto out;
-		}
-	}
-	for (int t = CGROUP_TREES - 1; t >= 0; t--) {
-		if (c.root[t] < 0)
-			continue;
-		r = remove_path(c.root[t], parent);
-		if (r < 0) {
-			r = err_set(e, r, "remove cgroup %s in hierarchy %s", parent,
-			    tree_names[t] ?: "cgroup2");
-			goto out;
-		}
-	}
-out:
+	if (r >= 0)
+		dir = open_path(c.root[CGROUP_V2], parent, false, true);
+	if (dir >= 0 &&
+	    ((r = cgroup_kill(dir)) < 0 || (r = cgroup_wait_empty(dir, timeout_ms)) < 0))
+		(void)err_set(e, r, "empty cgroup %s", parent);
+	for (int t = CGROUP_TREES - 1; r >= 0 && t >= 0; t--)
+		if (c.root[t] >= 0 && (r = remove_path(c.root[t], parent)) < 0)
+			(void)err_set(
+			    e, r, "remove cgroup %s in hierarchy %s", parent, tree_names[t]);
 	cgroup_close(&c);
 	return r;
 }
@@ -396,16 +327,15 @@ bool
 cgroup_has_pid(const char *parent, const char *run, pid_t pid)
 {
 	cleanup_free char *text = NULL;
-	char path[64], want[512], *line;
+	char path[64], want[PATH_SIZE], *at, *line;
 	int n;
 
 	(void)snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
 	n = snprintf(want, sizeof want, "0::%s/tasks/%s", parent, run);
 	if (n < 0 || (size_t)n >= sizeof want || fd_read_file(AT_FDCWD, path, 65536, &text) < 0)
 		return false;
-	line = strstr(text, "0::");
-	while (line && line != text && line[-1] != '\n')
-		line = strstr(line + 1, "0::");
-	return line && strncmp(line, want, (size_t)n) == 0 &&
-	       (line[n] == '\n' || line[n] == '/' || line[n] == '\0');
+	for (at = text; (line = strsep(&at, "\n"));)
+		if (strncmp(line, want, (size_t)n) == 0)
+			return line[n] == '/' || line[n] == '\0';
+	return false;
 }

@@ -39,14 +39,13 @@ struct cgroup {
 };
 
 /*
- * parent is absolute, below the root of each hierarchy: "/drover-1a2b3c4d". cgroup_make() makes it
- * with exec/ and tasks/ (0755) and enables the controllers there; what exists is kept.
- * cgroup_open() only opens. Where no cgroup2 is mounted a detached mount of it is used, which lives
- * as long as root[CGROUP_V2]. Descriptors are CLOEXEC and go with cgroup_close(), also after a
+ * parent is absolute, below the root of each hierarchy: "/drover-1a2b3c4d". make: it is made, with
+ * exec/ and tasks/, by the caller's umask (022 gives 0755), and the controllers are enabled there;
+ * what exists is kept. Where no cgroup2 is mounted a detached mount of it is used, which lives as
+ * long as root[CGROUP_V2]. Descriptors are CLOEXEC and go with cgroup_close(), also after a
  * failure.
  */
-int cgroup_make(struct cgroup *c, const char *parent, struct err *e);
-int cgroup_open(struct cgroup *c, const char *parent, struct err *e);
+int cgroup_open(struct cgroup *c, const char *parent, bool make, struct err *e);
 void cgroup_close(struct cgroup *c);
 
 /* "memory, pids" of c->missing; "" when nothing is. */

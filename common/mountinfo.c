@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mountinfo.c: reads /proc/self/mountinfo (proc(5)). Runs in: launcher, mount-helper. */
+/* mountinfo.c: reads /proc/self/mountinfo (proc(5)). Runs in: launcher, mount-helper,
+ * exec-helper. */
 #include "common/mountinfo.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/fd.h"
@@ -42,24 +41,17 @@ undo_escapes(char *text)
 static int
 parse_line(char *line, struct mountinfo *m)
 {
-	char *field[6], *word, *at = line;
-	size_t n = 0;
+	char *target = NULL, *word;
 
-	while (n < 6 && (field[n] = strsep(&at, " ")))
-		n++;
-	if (n < 6 || sscanf(field[0], "%u", &m->id) != 1 ||
-	    sscanf(field[1], "%u", &m->parent) != 1 ||
-	    sscanf(field[2], "%u:%u", &m->dev_major, &m->dev_minor) != 2)
+	for (int i = 0; i < 5; i++)
+		target = strsep(&line, " ");
+	while ((word = strsep(&line, " ")) && strcmp(word, "-") != 0)
+		;
+	m->type = strsep(&line, " ");
+	if (!strsep(&line, " ") || !target || target[0] != '/')
 		return -EBADMSG;
-	m->shared = 0;
-	while ((word = strsep(&at, " ")) && strcmp(word, "-") != 0)
-		(void)sscanf(word, "shared:%u", &m->shared);
-	m->type = strsep(&at, " ");
-	m->source = strsep(&at, " ");
-	if (!m->type || !m->source || field[4][0] != '/')
-		return -EBADMSG;
-	m->root = undo_escapes(field[3]);
-	m->target = undo_escapes(field[4]);
+	m->options = line ?: "";
+	m->target = undo_escapes(target);
 	return 1;
 }
 

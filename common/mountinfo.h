@@ -2,7 +2,7 @@
 /*
  * mountinfo.h: which mounts there are, out of /proc/self/mountinfo. Reading it costs time for every
  * mount of the machine: for the start, `leaks` and removals, never for the start of a task. Runs
- * in: launcher, mount-helper.
+ * in: launcher, mount-helper, exec-helper.
  */
 #ifndef DROVER_COMMON_MOUNTINFO_H
 #define DROVER_COMMON_MOUNTINFO_H
@@ -10,14 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One line. The strings lie in the text that was parsed, with \ooo undone. */
+/* What is asked of one line. The strings lie in the text that was parsed. */
 struct mountinfo {
-	unsigned id, parent;
-	unsigned dev_major, dev_minor;
-	const char *root;   /* inside the file system */
-	const char *target; /* where it is mounted */
-	const char *type, *source;
-	unsigned shared; /* peer group, 0: not shared */
+	const char *target; /* where it is mounted; \ooo undone */
+	const char *type;
+	const char *options; /* the file system's own, as a word,word list */
 };
 
 /*

@@ -152,7 +152,7 @@ init(void *arg, const struct proc_args *args, struct err *e)
 	s->policy = policy_map(FD_CONFIG, e);
 	if (!s->policy)
 		return e->code;
-	if ((r = cgroup_open(&s->cgroup, args->cgroup, e)) < 0 || (r = enter_exec(s, e)) < 0)
+	if ((r = cgroup_open(&s->cgroup, args->cgroup, false, e)) < 0 || (r = enter_exec(s, e)) < 0)
 		return r;
 	r = boot_id_read(s->boot_id);
 	if (r < 0)

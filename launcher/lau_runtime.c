@@ -196,7 +196,7 @@ make_cgroups(struct launcher *l, struct err *e)
 		return err_say(e, -EINVAL, "cgroup_parent %s is too long or leads upwards", parent);
 	if (systemd && !parent[0] && !has_tasks_unit())
 		log_warn("drover-tasks.service does not run: tasks go to %s", l->cgroup);
-	r = cgroup_make(&c, l->cgroup, e);
+	r = cgroup_open(&c, l->cgroup, true, e);
 	if (r == 0 && c.missing) {
 		cgroup_missing_names(&c, names, sizeof names);
 		log_warn(
@@ -223,9 +223,10 @@ lau_runtime_is_idle(const struct launcher *l)
 	struct cgroup c;
 	bool idle;
 
-	if (!l->cgroup[0] || cgroup_open(&c, l->cgroup, NULL) < 0)
+	if (!l->cgroup[0])
 		return false;
-	idle = cgroup_is_populated(c.exec[CGROUP_V2]) == 0 &&
+	idle = cgroup_open(&c, l->cgroup, false, NULL) == 0 &&
+	       cgroup_is_populated(c.exec[CGROUP_V2]) == 0 &&
 	       cgroup_is_populated(c.tasks[CGROUP_V2]) == 0;
 	cgroup_close(&c);
 	return idle;

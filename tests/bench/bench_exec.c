@@ -184,7 +184,7 @@ make_places(void)
 	make_dir("rt/x", 02750, 0, drover);
 	make_lease();
 	(void)snprintf(cgroup, sizeof cgroup, "/drover-bench%d", (int)getpid());
-	if (cgroup_make(&c, cgroup, &e) < 0)
+	if (cgroup_open(&c, cgroup, true, &e) < 0)
 		fail("%s", e.msg);
 	cgroup_close(&c);
 }
@@ -517,7 +517,7 @@ bench_bare(void)
 	double began, cpu;
 
 	(void)snprintf(path, sizeof path, "%s/bench_task", base);
-	if (cgroup_open(&c, cgroup, &e) < 0)
+	if (cgroup_open(&c, cgroup, false, &e) < 0)
 		fail("%s", e.msg);
 	began = now_s();
 	cpu = cpu_s();
