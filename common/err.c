@@ -7,21 +7,28 @@
 #include <stdio.h>
 #include <string.h>
 
+/* tail: NULL for none. */
+static void
+write_msg(struct err *e, const char *tail, const char *fmt, va_list ap)
+{
+	int n = vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+
+	if (tail && n >= 0 && (size_t)n < sizeof e->msg)
+		(void)snprintf(e->msg + n, sizeof e->msg - (size_t)n, ": %s", tail);
+}
+
 int
 err_set(struct err *e, int code, const char *fmt, ...)
 {
-	int saved = errno, n;
+	int saved = errno;
 	va_list ap;
 
 	if (!e)
 		return code;
 	e->code = code;
 	va_start(ap, fmt);
-	n = vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+	write_msg(e, strerrordesc_np(-code) ?: "unknown error", fmt, ap);
 	va_end(ap);
-	if (n >= 0 && (size_t)n < sizeof e->msg)
-		(void)snprintf(e->msg + n, sizeof e->msg - (size_t)n, ": %s",
-		    strerrordesc_np(-code) ?: "unknown error");
 	errno = saved;
 	return code;
 }
@@ -36,7 +43,7 @@ err_say(struct err *e, int code, const char *fmt, ...)
 		return code;
 	e->code = code;
 	va_start(ap, fmt);
-	(void)vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+	write_msg(e, NULL, fmt, ap);
 	va_end(ap);
 	errno = saved;
 	return code;
@@ -47,15 +54,12 @@ err_prefix(struct err *e, const char *fmt, ...)
 {
 	char old[ERR_MSG_SIZE];
 	va_list ap;
-	int n;
 
 	if (!e)
 		return -EIO;
 	memcpy(old, e->msg, sizeof old);
 	va_start(ap, fmt);
-	n = vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+	write_msg(e, old, fmt, ap);
 	va_end(ap);
-	if (n >= 0 && (size_t)n < sizeof e->msg)
-		(void)snprintf(e->msg + n, sizeof e->msg - (size_t)n, ": %s", old);
 	return e->code;
 }

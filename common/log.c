@@ -12,25 +12,18 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "common/cleanup.h"
+
 static const char *process = "drover";
 static enum log_level max_level = LOG_LEVEL_INFO;
 static int to_journal;
 
-static const char *
-level_word(enum log_level level)
-{
-	switch (level) {
-	case LOG_LEVEL_ERROR:
-		return "error";
-	case LOG_LEVEL_WARN:
-		return "warn";
-	case LOG_LEVEL_INFO:
-		return "info";
-	case LOG_LEVEL_DEBUG:
-		return "debug";
-	}
-	return "?";
-}
+static const char *const words[] = {
+	[LOG_LEVEL_ERROR] = "error",
+	[LOG_LEVEL_WARN] = "warn",
+	[LOG_LEVEL_INFO] = "info",
+	[LOG_LEVEL_DEBUG] = "debug",
+};
 
 void
 log_init(const char *name, enum log_level max)
@@ -48,21 +41,10 @@ log_init(const char *name, enum log_level max)
 int
 log_level_parse(const char *word)
 {
-	static const struct {
-		const char *word;
-		enum log_level level;
-	} words[] = {
-		{ "error", LOG_LEVEL_ERROR },
-		{ "warn", LOG_LEVEL_WARN },
-		{ "info", LOG_LEVEL_INFO },
-		{ "debug", LOG_LEVEL_DEBUG },
-		{ "trace", LOG_LEVEL_DEBUG },
-	};
-
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (strcasecmp(word, words[i].word) == 0)
-			return words[i].level;
-	return -1;
+	for (size_t i = 0; i < ELEMENTSOF(words); i++)
+		if (words[i] && strcasecmp(word, words[i]) == 0)
+			return (int)i;
+	return strcasecmp(word, "trace") == 0 ? LOG_LEVEL_DEBUG : -1;
 }
 
 /* One write per line, or lines of several processes mix. Control bytes could forge lines: they
@@ -79,7 +61,7 @@ log_print(enum log_level level, const char *fmt, ...)
 	if (to_journal)
 		head = snprintf(line, sizeof line, "<%d>%s: ", level, process);
 	else
-		head = snprintf(line, sizeof line, "%s: %s: ", process, level_word(level));
+		head = snprintf(line, sizeof line, "%s: %s: ", process, words[level]);
 	va_start(ap, fmt);
 	n = vsnprintf(line + head, sizeof line - (size_t)head - 1, fmt, ap);
 	va_end(ap);
