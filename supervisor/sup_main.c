@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "supervisor/alloc/alloc_table.h"
+#include "supervisor/alloc/lease_page.h"
 #include "supervisor/api/api.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/node/node_state.h"
@@ -127,6 +128,7 @@ begin_parts(struct err *e)
 	if ((r = sup.source->ops->load(sup.source, e)) < 0 || (r = client_restore(&sup, e)) < 0 ||
 	    (r = sup.source->ops->start(sup.source, e)) < 0)
 		return r;
+	lease_page_watch(&sup);
 	return api_new(&sup, e);
 }
 
@@ -134,6 +136,7 @@ static void
 end_parts(void)
 {
 	api_free(&sup);
+	lease_page_unwatch();
 	if (sup.source)
 		sup.source->ops->free(sup.source);
 	client_free(&sup);

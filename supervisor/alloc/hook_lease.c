@@ -5,31 +5,14 @@
  * boot the first one is waited for. Runs in: supervisor.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <systemd/sd-event.h>
 
-#include "common/cleanup.h"
 #include "common/duration.h"
-#include "common/lease.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/lease_page.h"
 
 #define LOOK_USEC 100000
-
-static int
-read_page(struct sup *sup, struct lease_page *ret, struct err *e)
-{
-	char path[4096];
-	cleanup_close int fd = -1;
-	int r;
-
-	(void)snprintf(path, sizeof path, "%s/lease", sup->args.runtime_dir);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return err_set(e, -errno, "open the lease page %s", path);
-	r = lease_read(fd, ret);
-	return r < 0 ? err_set(e, r, "read the lease page %s", path) : 0;
-}
 
 static void look(struct alloc_runner *ar);
 
@@ -78,7 +61,7 @@ look(struct alloc_runner *ar)
 		alloc_hook_done(ar, 0, NULL);
 		return;
 	}
-	r = read_page(ar->sup, &page, &e);
+	r = lease_page_read(ar->sup, &page, &e);
 	passed = r >= 0 && lease_deadline_ns(&page, limit_ms, now) <= now;
 	if (is_followed(ar)) {
 		/* Whatever has become of its run: once that is over, there is no other. */
@@ -86,15 +69,15 @@ look(struct alloc_runner *ar)
 		alloc_hook_done(ar, 0, NULL);
 		return;
 	}
-	if (r < 0) {
+	if (r < 0 && r != -ENOENT) {
 		alloc_hook_done(ar, e.code, &e);
 		return;
 	}
-	if (!passed && page.last_ok != 0) {
+	if (r >= 0 && !passed && page.last_ok != 0) {
 		alloc_hook_done(ar, 0, NULL);
 		return;
 	}
-	if (passed && (ar->restored || page.last_ok == 0)) {
+	if (r >= 0 && passed && (ar->restored || page.last_ok == 0)) {
 		alloc_lease_text(ar, e.msg, sizeof e.msg);
 		alloc_hook_done(ar, -ETIME, &e);
 		return;

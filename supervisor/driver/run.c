@@ -16,6 +16,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/lease_page.h"
 #include "supervisor/driver/run_text.h"
 #include "supervisor/driver/run_watch.h"
 #include "supervisor/store/store.h"
@@ -313,15 +314,14 @@ renew_own_stop(struct run *r)
 		.kill_signal = r->own_stop.kill_signal,
 		.kill_timeout_ms = r->own_stop.kill_timeout_ms };
 	cleanup_close int fd = -1;
-	char path[4096];
 	struct stat st = { .st_dev = r->exe_lease_dev, .st_ino = r->exe_lease_ino };
+	struct err e = { 0 };
 	bool page;
 
 	if (r->own_stop.limit_ms != 0) {
-		(void)snprintf(path, sizeof path, "%s/lease", r->sup->args.runtime_dir);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0 || fstat(fd, &st) < 0) {
-			log_warn("open the lease page %s: %m", path);
+		fd = lease_page_open(r->sup, &st, &e);
+		if (fd < 0) {
+			log_warn("%s", e.msg);
 			return;
 		}
 	}

@@ -15,9 +15,15 @@ PAGE = struct.Struct("<Q40sQQ")
 
 
 class Node(api.Node):
+    moved = None  # where a test has put the runtime directory
+
     @property
     def runtime(self):
         return self.data + "/rt"
+
+    @property
+    def socket_path(self):
+        return (self.moved or self.runtime) + "/drover.sock"
 
     def last_beat(self):
         with open(self.runtime + "/lease", "rb") as f:
@@ -82,23 +88,23 @@ class Node(api.Node):
         return super().__exit__(kind, value, tb)
 
 
-def wait_stopped(node, run, last, what):
+def wait_stopped(node, run, last, what, limit=LIMIT):
     """The record of a run that its lease stops; prints how late. Its supervisor must not be there to take it away."""
     def ended():
         record = node.record(run)
         return record if record["state"] == exe.EXE_ENDED else None
     record = case.until(ended, 15, "the end of the task with a lease, " + what)
-    check(record, last, what)
+    check(record, last, what, limit)
     return record
 
 
-def check(end, last, what):
+def check(end, last, what, limit=LIMIT):
     """end: a record or EXITED; last: the page's last beat."""
     print("    %-44s stopped %6.3f s after the last beat, %.2f ms late, gone at %.3f s" % (
-        what, (last + LIMIT + end["lease_late_ns"] - last) / S, end["lease_late_ns"] / 1e6, (end["ended_boot_ns"] - last) / S))
+        what, (limit + end["lease_late_ns"]) / S, end["lease_late_ns"] / 1e6, (end["ended_boot_ns"] - last) / S))
     case.equal(end["flags"] & exe.EXE_END_LEASE, exe.EXE_END_LEASE, "flags")
-    case.equal((end["lease_limit_ms"], end["lease_last_ok_ns"]), (5000, last), "limit and last beat")
-    assert end["ended_boot_ns"] >= last + LIMIT, "stopped before its time"
+    case.equal((end["lease_limit_ms"], end["lease_last_ok_ns"]), (limit // 10**6, last), "limit and last beat")
+    assert end["ended_boot_ns"] >= last + limit, "stopped before its time"
     assert end["lease_late_ns"] < LATE_MAX, "too late"
 
 
@@ -220,37 +226,69 @@ def test_everything_dead_but_the_executors():
         case.until(lambda: node.ask("/v1/agent/leaks") == [], 10, "no leaks")
 
 
+def take_away(path):
+    os.unlink(path)
+
+
+def put_another(path):
+    with open(path, "rb") as f, open(path + ".new", "wb") as to:
+        to.write(f.read())
+    os.rename(path + ".new", path)
+
+
 def test_a_deleted_lease_file_stops_nothing():
+    limit, enough = 2 * S, 4  # beats
     with Node() as node:
-        _, run = node.start_job("five", LIMIT)
+        page = node.runtime + "/lease"
+        _, run = node.start_job("two", limit)
         pid = node.record(run)["task_pid"]
         node.wait_beats()
-        os.unlink(node.runtime + "/lease")
-        time.sleep(6.5)
+
+        def reads_todays():
+            with exe.Connection(node, run) as c:
+                found = os.stat(page)
+                return (c.hello["lease_dev"], c.hello["lease_ino"]) == (found.st_dev, found.st_ino)
+
+        for n, change in enumerate((take_away, put_another)):
+            held = os.open(page, os.O_RDONLY)  # so that its inode is not taken again
+            change(page)
+            node.wait_log("for it to be made anew; tasks go on", times=n + 1)
+            case.until(lambda: os.path.exists(page) and node.last_beat() > 0, 10, "a page that is written")
+            os.close(held)
+            node.wait_ready()
+            case.until(reads_todays, 10, "the executor to read it")
+            node.wait_beats(enough)
+            goes_on(node, run, pid)
+            # What comes later starts too, and has a lease that holds.
+            _, later = node.start_job("later%d" % n, limit)
+            node.wait_beats(enough)
+            case.equal(node.record(later)["state"], exe.EXE_RUNNING, "a task that was started later")
+            node.purge("later%d" % n)
+        # Nor does it with the directory, where nothing can be made: the old page still holds, and what is new waits.
+        supervisor = node.processes()["supervisor"]
+        os.rename(node.runtime, node.runtime + "-away")
+        node.moved = node.runtime + "-away"
+        node.wait_log("is not there any more: what runs goes on")
+        node.register(api.job("late", group={"StopAfterClientDisconnect": limit}))
+        time.sleep(3)
+        case.equal([a["ClientStatus"] for a in node.allocs("late")], ["pending"], "what has no page yet")
         goes_on(node, run, pid)
-        # Not over another heartbeat, nor over another set, which gets another page.
-        node.wait_process("heartbeat", other_than=node.kill("heartbeat"))
-        time.sleep(6.5)
+        os.rename(node.moved, node.runtime)
+        node.moved = None
+        node.wait_running("late")
         goes_on(node, run, pid)
-        node.kill("supervisor")
-        case.until(lambda: os.path.exists(node.runtime + "/lease"), 10, "another page")
-        node.wait_beats(7)
-        goes_on(node, run, pid)
-        with exe.Connection(node, run) as c:
-            page = os.stat(node.runtime + "/lease")
-            case.equal((c.hello["lease_dev"], c.hello["lease_ino"]), (page.st_dev, page.st_ino), "the page that it reads")
+        case.equal(node.processes()["supervisor"], supervisor, "the supervisor")
         # Nor over another agent.
-        os.unlink(node.runtime + "/lease")
+        os.unlink(page)
         node.crash()
         node.again()
-        node.wait_beats(7)
+        node.wait_beats(enough)
         goes_on(node, run, pid)
-        with exe.Connection(node, run) as c:
-            case.equal(c.hello["lease_ino"], os.stat(node.runtime + "/lease").st_ino, "the page that it reads")
+        case.equal(reads_todays(), True, "the executor reads today's page")
         # And it is a page like the first: without beats it ends the task.
         node.crash()
         last = node.last_beat()
-        wait_stopped(node, run, last, "with the page that was handed over")
+        wait_stopped(node, run, last, "with the page that was handed over", limit)
         node.again()
 
 
