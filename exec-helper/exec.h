@@ -11,9 +11,10 @@
 #include "proto/exe_setup.h"
 #include "proto/exec.pb-c.h"
 
-#define EXEC_USERS_MAX   16
-#define EXEC_USER_TTL_MS 10000
-#define EXEC_LOOKUP_MS   2000
+#define EXEC_USERS_MAX      16
+#define EXEC_USER_TTL_MS    10000
+#define EXEC_LOOKUP_MS      2000
+#define EXEC_USER_NOT_FOUND UINT32_MAX /* in n_groups */
 
 struct exec_cached_user {
 	char asked[CONFIG_NAME_SIZE];
@@ -64,8 +65,8 @@ int exec_policy_check(struct exec_state *s, const ExecTaskStartReq *req, struct 
 /* exec_user.c: who is `name` (or the number in it)? Asks a child, or remembers. 0, -ENOENT,
  * -ETIMEDOUT … */
 int exec_user_find(struct exec_state *s, const char *name, struct exe_user *ret, struct err *e);
-/* The child: `drover-exec-helper --lookup NAME`. Writes one struct exe_user to descriptor 1.
- * Returns its exit code. */
+/* exec_lookup.c, the child: `drover-exec-helper --lookup NAME`. Writes one struct exe_user to
+ * descriptor 1. Returns its exit code. */
 int exec_lookup_main(const char *name);
 extern const struct proc_child exec_lookup_child;
 

@@ -98,6 +98,10 @@ int exe_secrets_write(struct exe *x);
 int exe_pipes_make(struct exe *x);
 int exe_task_start(struct exe *x);
 
+/* exe_command.c: the task's child, once it is the task's user. Comes back only with the errno that
+ * stopped it. */
+int exe_command_run(struct exe *x);
+
 /* exe_sandbox.c: everything that changes what a process may do. */
 void exe_sandbox_prepare(struct exe *x);
 int exe_sandbox_enter(struct exe *x);

@@ -12,8 +12,9 @@ count() { cat "$@" | sed -e 's://.*$::' | awk '
 	  }
 	  if (out ~ /[^ \t]/) n++ }
 	END { print n + 0 }'; }
-# What the executor runs after its drop, as drover-exec in a chroot.
-dropped="executor/exe_serve.c executor/exe_logs.c executor/exe_peers.c executor/exe_request.c executor/exe_stop.c executor/exe_run.c"
+# What runs after a drop: the executor's loop, as drover-exec in a chroot; the task's child, as the task's user; the look-up
+# child, as nobody.
+dropped="executor/exe_serve.c executor/exe_logs.c executor/exe_peers.c executor/exe_request.c executor/exe_stop.c executor/exe_run.c executor/exe_command.c exec-helper/exec_lookup.c"
 common="common/clock common/clone common/mount_proof common/privs common/fd common/path common/err common/log common/id common/ipc common/proc common/lease common/cgroup common/mountinfo common/task_spec common/exe_record common/sd"
 files=""
 for c in $common; do [ -f "$c.c" ] && files="$files $c.c"; done
