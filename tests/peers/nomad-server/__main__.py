@@ -19,7 +19,6 @@ import service_methods  # noqa: E402,F401
 import status_methods  # noqa: E402,F401
 from cluster import Cluster  # noqa: E402
 from control import Control  # noqa: E402
-from identity import Issuer  # noqa: E402
 from server import TLS, Server  # noqa: E402
 
 
@@ -45,18 +44,17 @@ def arguments():
 def main():
     args = arguments()
     cluster = Cluster(args.version, args.region, args.datacenter, args.ttl, args.ttl_jitter, args.grace)
-    issuer = Issuer(cluster)
     tls = TLS(args.ca, args.cert, args.key, not args.no_verify_hostname, args.tls_upgrade) if args.ca else None
     listen = args.listen or ["127.0.0.1:0"]
     if len(listen) == 1:
         listen = listen + [listen[0].rpartition(":")[0] + ":0"] * (args.servers - 1)
     for number, address in enumerate(listen):
         host, _, port = address.rpartition(":")
-        cluster.servers.append(Server(cluster, issuer, number, host, int(port), tls, args.keepalive))
+        cluster.servers.append(Server(cluster, number, host, int(port), tls, args.keepalive))
     for server in cluster.servers:
         server.start()
     csi_methods.start_watcher(cluster)
-    control = Control(cluster, issuer)
+    control = Control(cluster)
     control.say({"addresses": [s.address for s in cluster.servers]})
     try:
         control.run(sys.stdin)

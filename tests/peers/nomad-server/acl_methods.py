@@ -26,14 +26,20 @@ def _claims(cluster, claims):
     return found
 
 
+def _address(ctx):
+    return bytes(int(part) for part in ctx.connection.peer[0].split("."))
+
+
 @method("ACL.WhoAmI", "GenericRequest", "ACLWhoAmIResponse", auth=known)
 def who_am_i(ctx):
     cluster, caller = ctx.cluster, ctx.caller
-    identity = {"TLSName": ctx.connection.tls_name, "RemoteIP": bytes(int(p) for p in ctx.connection.peer[0].split("."))}
     if not cluster.acl_enabled:
-        if cluster.at_least(1, 7):
-            identity["ACLToken"] = {"AccessorID": "acls-disabled", "Type": "client"}
-    elif caller.kind == "token":
+        if not cluster.at_least(1, 7):
+            return {"Identity": {}, "KnownLeader": False}
+        token = {"AccessorID": "acls-disabled", "Name": "ACLs disabled token", "Type": "client"}
+        return {"Identity": {"ACLToken": token, "RemoteIP": _address(ctx)}, "KnownLeader": True}
+    identity = {"TLSName": ctx.connection.tls_name, "RemoteIP": _address(ctx)}
+    if caller.kind == "token":
         identity["ACLToken"] = caller.token
     elif caller.kind == "anonymous":
         identity["ACLToken"] = {"AccessorID": "anonymous", "Name": "Anonymous Token", "Type": "client",
@@ -49,7 +55,7 @@ def who_am_i(ctx):
 def get_policies(ctx):
     cluster, caller, names = ctx.cluster, ctx.caller, ctx.args["Names"] or []
     if not cluster.acl_enabled:
-        raise Failure("ACL support disabled")
+        raise Failure("RPC Error:: 400,ACL support disabled")
     if caller.kind != "token":
         raise Failure(DENIED)
     if caller.token["Type"] != "management" and not set(names) <= set(caller.token["Policies"] or ()):
@@ -61,7 +67,7 @@ def get_policies(ctx):
 def get_roles(ctx):
     cluster = ctx.cluster
     if not cluster.acl_enabled:
-        raise Failure("ACL support disabled")
+        raise Failure("RPC Error:: 400,ACL support disabled")
     if ctx.caller.kind != "token":
         raise Failure("ACL token not found")
     found = {r: cluster.roles[r] for r in ctx.args["ACLRoleIDs"] or () if r in cluster.roles}

@@ -18,12 +18,8 @@ def _own_allocs_only(ctx, alloc_ids):
 
 
 def _with_identities(ctx, alloc):
-    """A copy for the wire: the default identities of its tasks come only here."""
-    signed = {}
-    for group in alloc["Job"]["TaskGroups"]:
-        if group["Name"] == alloc["TaskGroup"]:
-            signed = {t["Name"]: ctx.server.issuer.task(alloc, t["Name"])[0] for t in group["Tasks"]}
-    return {**alloc, "SignedIdentities": signed}
+    """A copy for the wire: from 1.7 on the default identities of its tasks come only here."""
+    return {**alloc, "SignedIdentities": alloc["SignedIdentities"] or ctx.server.issuer.tasks(alloc)}
 
 
 @method("Alloc.GetAllocs", "AllocsGetRequest", "AllocsGetResponse", auth=node_only(1, 7))

@@ -12,6 +12,7 @@ import gopack
 import jobs
 import schema
 from faults import Faults
+from identity import Issuer
 
 EVENTS_KEPT = 10  # of a node
 CALLS_KEPT = 20000
@@ -39,6 +40,7 @@ class Cluster:
         self.identity_ttl_s = 24 * 3600.0
         self.calls, self.call_count = [], 0
         self.violations = []
+        self.issuer = Issuer(self)
         self.stopping = False
         self.watch = threading.Thread(target=self._watch_heartbeats, daemon=True)
         self.watch.start()
@@ -98,9 +100,10 @@ class Cluster:
                 raise KeyError("there is no node %s" % node_id)
             return self.nodes[node_id]
 
-    def node_event(self, node, message, subsystem="Cluster", details=None):
+    def node_event(self, node, message, subsystem="Cluster", details=None, index=None):
         node["Events"] = (node["Events"] or [])[-(EVENTS_KEPT - 1):] + [{
-            "Message": message, "Subsystem": subsystem, "Details": details, "CreateIndex": self.index,
+            "Message": message, "Subsystem": subsystem, "Details": details,
+            "CreateIndex": self.index if index is None else index,
             "Timestamp": gopack.time_from_ns(time.time_ns())}]
 
     def arm(self, node_id):
@@ -161,7 +164,7 @@ class Cluster:
             node["ModifyIndex"] = self.bump("nodes")
             self.node_event(node, "Node marked as %s for scheduling" % ("eligible" if eligible else "ineligible"))
 
-    def drain(self, node_id, strategy, mark_eligible=False):
+    def drain(self, node_id, strategy, mark_eligible=False, meta=None):
         """Starts a drain, or ends one with strategy None. Allocs are told to migrate and stop one after another."""
         with self.changed:
             node = self.node(node_id)
@@ -169,8 +172,12 @@ class Cluster:
             node["SchedulingEligibility"] = "eligible" if strategy is None and mark_eligible else "ineligible"
             node["ModifyIndex"] = self.bump("nodes")
             self.node_event(node, "Node drain strategy set" if strategy else "Node drain strategy removed", "Drain")
+            now = gopack.time_from_ns(time.time_ns())
             if strategy is None:
+                node["LastDrain"] = {**(node["LastDrain"] or {}), "Status": "canceled", "UpdatedAt": now}
                 return
+            node["LastDrain"] = {"StartedAt": now, "UpdatedAt": now, "Status": "draining", "Meta": meta,
+                                 "AccessorID": "acls-disabled"}
             for alloc in self.allocs_of(node_id):
                 if alloc["DesiredStatus"] == "run" and not terminal(alloc):
                     alloc["DesiredTransition"]["Migrate"] = True
@@ -184,6 +191,7 @@ class Cluster:
             return
         node["DrainStrategy"] = None
         node["ModifyIndex"] = self.bump("nodes")
+        node["LastDrain"].update(Status="complete", UpdatedAt=gopack.time_from_ns(time.time_ns()))
         self.node_event(node, "Node drain complete", "Drain")
 
     def connection_of(self, node_id):
@@ -213,8 +221,7 @@ class Cluster:
             old = self.jobs.get(key)
             index = self.bump("jobs")
             job.update(Version=old["Version"] + 1 if old else 0, CreateIndex=old["CreateIndex"] if old else index,
-                       ModifyIndex=index, JobModifyIndex=index, SubmitTime=time.time_ns(),
-                       Status="running")
+                       ModifyIndex=index, JobModifyIndex=index, SubmitTime=time.time_ns())
             self.jobs[key] = job
             return job
 
@@ -232,6 +239,8 @@ class Cluster:
                     alloc.update(CreateIndex=index, ModifyIndex=index, AllocModifyIndex=index,
                                  DeploymentID=deployment or "", SigningKeyID=str(uuid.uuid4()))
                     alloc.update(fields)
+                    if not self.at_least(1, 7):  # made with the alloc; later versions make them for the answer
+                        alloc["SignedIdentities"] = self.issuer.tasks(alloc)
                     self.allocs[alloc["ID"]] = alloc
                     made.append(alloc["ID"])
             return made
@@ -255,7 +264,7 @@ class Cluster:
         with self.changed:
             alloc = self.alloc(alloc_id)
             group = [g for g in job["TaskGroups"] if g["Name"] == alloc["TaskGroup"]][0]
-            self.change_alloc(alloc, Job=job, AllocatedResources=jobs.resources(group, alloc, ()))
+            self.change_alloc(alloc, Job=job, **jobs.resources(group, alloc, ()))
 
     def remove_alloc(self, alloc_id):
         """The servers collect it."""

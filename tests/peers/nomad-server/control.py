@@ -37,8 +37,8 @@ def from_json(found):
 
 
 class Control:
-    def __init__(self, cluster, issuer):
-        self.cluster, self.issuer = cluster, issuer
+    def __init__(self, cluster):
+        self.cluster = cluster
         self.streams = client_calls.Streams(cluster)
         self.write_lock = threading.Lock()
 
@@ -222,7 +222,7 @@ def drain(control, node_id, on=True, deadline_s=3600, mark_eligible=False):
 
 @command
 def intro_token(control, name="", pool="default", ttl_s=300):
-    return control.issuer.introduction(name, pool, ttl_s)
+    return control.cluster.issuer.introduction(name, pool, ttl_s)
 
 
 # --- jobs and allocs ---

@@ -20,12 +20,9 @@ UNREACHABLE = (KeyError, Reset, Closed, TimeoutError, EOFError)
 
 
 def may_claim(ctx):
-    """From 2.0 on only a node that is known, for itself."""
+    """With ACLs a node or a token; without them anybody."""
     cluster, caller = ctx.cluster, ctx.caller
-    if cluster.at_least(2, 0):
-        if caller.kind != "node" or not caller.valid or caller.node_id not in cluster.nodes:
-            raise Failure(DENIED)
-    elif cluster.acl_enabled and (not caller.valid or caller.kind == "anonymous"):
+    if cluster.acl_enabled and (not caller.valid or caller.kind == "anonymous"):
         raise Failure(DENIED)
 
 
@@ -60,8 +57,7 @@ def plugin_fields(cluster, volume):
     healthy = sum(1 for p in nodes if p["Healthy"])
     controlled = sum(1 for p in control if p["Healthy"])
     required = any(p["RequiresControllerPlugin"] for p in both)
-    return {**volume, "ControllerRequired": required, "ControllersHealthy": controlled, "ControllersExpected": len(control),
-            "NodesHealthy": healthy, "NodesExpected": len(nodes), "Provider": both[0]["Provider"] if both else "",
+    return {**volume, "ControllerRequired": required, "ControllersHealthy": controlled, "NodesHealthy": healthy, "Provider": both[0]["Provider"] if both else "",
             "ProviderVersion": both[0]["ProviderVersion"] if both else "",
             "Schedulable": healthy > 0 and (not required or controlled > 0)}
 
@@ -108,10 +104,13 @@ def claim_volume(ctx):
         mode = volume["AccessMode"] or args["AccessMode"]
         if not _has_room(volume, claim, mode):
             raise Failure("volume max claims reached")
-        claim["ExternalNodeID"] = claim["ExternalNodeID"] or external_node_id(cluster, args["NodeID"], volume["PluginID"])
+        if volume["ControllerRequired"] and args["NodeID"] not in cluster.nodes:
+            raise Failure("controller publish: missing external node ID: Unknown node%s %s" % (
+                "" if cluster.at_least(1, 7) else ":", args["NodeID"]))
     context = None
     if volume["ControllerRequired"]:
-        context = _attach(cluster, volume, claim)
+        external = claim["ExternalNodeID"] or external_node_id(cluster, args["NodeID"], volume["PluginID"])
+        context = _attach(cluster, volume, {**claim, "ExternalNodeID": external})
     with cluster.changed:
         stored = cluster.volumes[(namespace, args["VolumeID"])]
         kind = "WriteClaims" if claim["Mode"] == WRITE else "ReadClaims"
@@ -119,18 +118,21 @@ def claim_volume(ctx):
         stored["AccessMode"] = mode
         stored["AttachmentMode"] = stored["AttachmentMode"] or args["AttachmentMode"]
         stored["ModifyIndex"] = index = cluster.bump("csi_volumes")
-    return {"PublishContext": context, "Volume": volume, "Index": index}
+        volume = find(cluster, namespace, args["VolumeID"])
+        for kind in ("Read", "Write"):
+            volume[kind + "Allocs"] = {k: None for k in volume[kind + "Claims"]}
+    return {"PublishContext": context, "Volume": volume, "Index": index, "KnownLeader": True}
 
 
 def _attach(cluster, volume, claim):
     options = volume["MountOptions"]
+    options = {"Filesystem": options["FSType"], "MountFlags": options["MountFlags"]}
     try:
         return ask_controller(cluster, volume["PluginID"], "ControllerAttachVolume", {
             "VolumeID": volume["ExternalID"], "ClientCSINodeID": claim["ExternalNodeID"],
             "AttachmentMode": claim["AttachmentMode"], "AccessMode": claim["AccessMode"],
             "ReadOnly": claim["Mode"] == READ, "Secrets": volume["Secrets"], "VolumeContext": volume["Context"],
-            "MountOptions": {"Filesystem": options["FSType"], "MountFlags": options["MountFlags"]} if options else None,
-        })["PublishContext"]
+            "MountOptions": options})["PublishContext"]
     except RpcError as e:
         raise Failure("controller publish: controller attach volume: %s" % e) from e
     except UNREACHABLE as e:
@@ -148,7 +150,7 @@ def unpublish_volume(ctx):
     if volume is None:
         raise Failure("no such volume")
     release(cluster, volume, args["Claim"])
-    return {"Index": cluster.index, "KnownLeader": False}
+    return {"Index": cluster.index, "KnownLeader": True}
 
 
 def release(cluster, volume, claim):
@@ -194,8 +196,16 @@ def get_volume(ctx):
     def look():
         volume = find(cluster, args["Namespace"], args["ID"])
         return (volume["ModifyIndex"] if volume else cluster.newest("csi_volumes")), {
-            "Volume": {**volume, "Secrets": None} if volume else None}
+            "Volume": _with_allocs(cluster, volume) if volume else None}
     return ctx.block(look)
+
+
+def _with_allocs(cluster, volume):
+    for kind in ("Read", "Write"):
+        volume[kind + "Allocs"] = {
+            k: {**cluster.allocs[k], "SignedIdentities": cluster.issuer.tasks(cluster.allocs[k])}
+            for k in volume[kind + "Claims"] if k in cluster.allocs}
+    return volume
 
 
 # --- the volume watcher ---
@@ -227,8 +237,8 @@ def start_watcher(cluster):
 def _keep(cluster, volume):
     with cluster.changed:
         index = cluster.bump("csi_volumes")
-        volume.update(CreateIndex=index, ModifyIndex=index, CreateTime=time.time_ns(), ModifyTime=time.time_ns(),
-                      ResourceExhausted=gopack.ZERO_TIME)
+        empty = {"ReadClaims": {}, "WriteClaims": {}, "PastClaims": {}, "ReadAllocs": {}, "WriteAllocs": {}}
+        volume.update(CreateIndex=index, ModifyIndex=index, ResourceExhausted=gopack.ZERO_TIME, **empty)
         cluster.volumes[(volume["Namespace"], volume["ID"])] = volume
         return volume
 
@@ -237,19 +247,21 @@ def _capabilities(volume):
     return volume["RequestedCapabilities"] or [{"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]
 
 
-def register(cluster, volume):
+def register(cluster, asked):
     """`nomad volume register`: validated by a controller where the plugin has one."""
-    volume = jobs.filled("CSIVolume", volume, Namespace="default", Name=volume["ID"])
+    volume = jobs.filled("CSIVolume", asked, Namespace="default", Name=asked["ID"], Context={}, Topologies=[])
+    volume["MountOptions"] = jobs.filled("CSIMountOptions", volume["MountOptions"])
     if plugin_fields(cluster, volume)["ControllerRequired"]:
         ask_controller(cluster, volume["PluginID"], "ControllerValidateVolume", {
             "VolumeID": volume["ExternalID"], "VolumeCapabilities": _capabilities(volume), "Secrets": volume["Secrets"],
-            "MountOptions": volume["MountOptions"], "Parameters": volume["Parameters"], "Context": volume["Context"]})
+            "MountOptions": asked.get("MountOptions"), "Parameters": volume["Parameters"], "Context": asked.get("Context")})
     return _keep(cluster, volume)
 
 
 def create(cluster, volume):
     """`nomad volume create`."""
-    volume = jobs.filled("CSIVolume", volume, Namespace="default", Name=volume["ID"])
+    volume = jobs.filled("CSIVolume", volume, Namespace="default", Name=volume["ID"], Context={}, Topologies=[])
+    volume["MountOptions"] = jobs.filled("CSIMountOptions", volume["MountOptions"])
     made = ask_controller(cluster, volume["PluginID"], "ControllerCreateVolume", {
         "Name": volume["Name"], "VolumeCapabilities": _capabilities(volume), "MountOptions": volume["MountOptions"],
         "Parameters": volume["Parameters"], "Secrets": volume["Secrets"], "CapacityMin": volume["RequestedCapacityMin"],

@@ -144,6 +144,11 @@ def unpack(data):
     return msgpack.unpackb(data, raw=True, strict_map_key=False)
 
 
+def unpack_first(data):
+    """The first object in data."""
+    return Reader(iter((data, b"")).__next__).next()
+
+
 # --- times: RFC 3339 text here, as in Go's JSON; 15 bytes on the wire ---
 
 def time_from_ns(ns, zone="Z"):

@@ -22,10 +22,11 @@ def is_uuid(value):
 
 
 class Key:
-    """An RSA key made by openssl when it is first needed."""
+    """An RSA key made by openssl beside everything else; who needs it first waits."""
 
     def __init__(self):
-        self.lock, self.numbers, self.id = threading.Lock(), None, str(uuid.uuid4())
+        self.lock, self.numbers, self.id, self.made = threading.Lock(), None, str(uuid.uuid4()), time.time_ns()
+        threading.Thread(target=self._load, daemon=True).start()
 
     def _load(self):
         with self.lock:
@@ -61,10 +62,11 @@ class Key:
         except ValueError:
             return None
 
-    def jwk(self):
+    def public(self):
+        """The key as servers publish it."""
         _, n, e = self._load()[:3]
-        return {"KeyID": self.id, "Algorithm": "RS256", "Use": "sig", "PublicKey": n.to_bytes(256, "big"),
-                "Exponent": e}
+        return {"KeyID": self.id, "Algorithm": "RS256", "Use": "sig", "PublicKey": der_sequence(n, e),
+                "CreateTime": self.made}
 
 
 def b64(data):
@@ -90,6 +92,20 @@ def der_integers(der):
         found.append(int.from_bytes(der[at:at + n], "big"))
         at += n
     return found
+
+
+def der_sequence(*numbers):
+    """The DER of a SEQUENCE of integers."""
+    def head(tag, n):
+        if n < 0x80:
+            return bytes([tag, n])
+        size = n.to_bytes((n.bit_length() + 7) // 8, "big")
+        return bytes([tag, 0x80 | len(size)]) + size
+    body = b""
+    for number in numbers:
+        data = number.to_bytes(number.bit_length() // 8 + 1, "big")
+        body += head(2, len(data)) + data
+    return head(0x30, len(body)) + body
 
 
 class Caller:
@@ -137,6 +153,11 @@ class Issuer:
         audience = identity["Audience"] or []
         claims["aud"] = audience[0] if len(audience) == 1 else audience
         return self.key.sign(claims), claims.get("exp")
+
+    def tasks(self, alloc):
+        """The default identities of an alloc's tasks."""
+        group = [g for g in alloc["Job"]["TaskGroups"] if g["Name"] == alloc["TaskGroup"]][0]
+        return {t["Name"]: self.task(alloc, t["Name"])[0] for t in group["Tasks"]}
 
     def caller(self, token):
         """Who has this AuthToken."""

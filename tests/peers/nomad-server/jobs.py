@@ -37,10 +37,12 @@ def complete(job, region, version):
     """A job as the servers keep it. The given one stays as it is."""
     job = copy.deepcopy(job)
     kind = job.get("Type") or "service"
+    submitted_update = job.pop("Update", None)
     job = filled("Job", job, Region=region, Namespace="default", Name=job["ID"], Type=kind, Priority=50,
                  Datacenters=["*"], NodePool="default", Status="pending", CreateIndex=0)
-    job["Update"] = filled("UpdateStrategy", job["Update"])
-    job["TaskGroups"] = [complete_group(g, job, version) for g in job["TaskGroups"] or ()]
+    job["TaskGroups"] = [complete_group(g, {**job, "Update": submitted_update}, version) for g in job["TaskGroups"] or ()]
+    # The job's own update block keeps two numbers of its groups', and only when there is one.
+    job["Update"] = filled("UpdateStrategy", {"Stagger": 30 * S, "MaxParallel": 1} if kind == "service" else None)
     return job
 
 
@@ -51,8 +53,8 @@ def complete_group(group, job, version):
     group["RestartPolicy"] = filled("RestartPolicy", group["RestartPolicy"], Attempts=attempts, Interval=interval,
                                     Delay=delay, Mode=mode)
     group["EphemeralDisk"] = filled("EphemeralDisk", group["EphemeralDisk"], SizeMB=300)
-    if group["ReschedulePolicy"] is None and kind in RESCHEDULES:
-        group["ReschedulePolicy"] = filled("ReschedulePolicy", RESCHEDULES[kind])
+    if kind in RESCHEDULES:
+        group["ReschedulePolicy"] = filled("ReschedulePolicy", group["ReschedulePolicy"], **RESCHEDULES[kind])
     if kind == "service":
         group["Migrate"] = filled("MigrateStrategy", group["Migrate"], MaxParallel=1, HealthCheck="checks",
                                   MinHealthyTime=10 * S, HealthyDeadline=5 * MINUTE)
@@ -61,20 +63,45 @@ def complete_group(group, job, version):
                                  ProgressDeadline=10 * MINUTE)
     if group["Disconnect"] is not None:
         group["Disconnect"] = filled("DisconnectStrategy", group["Disconnect"], Replace=True, Reconcile="best_score")
-    group["Networks"] = [filled("NetworkResource", n, Mode="host") for n in group["Networks"]] \
-        if group["Networks"] is not None else None
-    group["Services"] = [complete_service(s, group, None) for s in group["Services"]] if group["Services"] else None
+    if group["Networks"] is not None:
+        group["Networks"] = [complete_network(n) for n in group["Networks"]]
+    group["Constraints"] = (group["Constraints"] or []) + implied_constraints(group, version) or None
+    if not version >= (1, 7):
+        group["Consul"] = group["Consul"] or {"Namespace": ""}
+    group["Services"] = [complete_service(s, None, version) for s in group["Services"]] if group["Services"] else None
     if group["Volumes"] is not None:
         group["Volumes"] = {k: filled("VolumeRequest", v, Name=k) for k, v in group["Volumes"].items()}
     group["Tasks"] = [complete_task(t, group, version) for t in group["Tasks"] or ()]
     return group
 
 
-def complete_service(service, group, task):
+def complete_network(network):
+    network = filled("NetworkResource", network, Mode="host")
+    for kind in ("ReservedPorts", "DynamicPorts"):
+        network[kind] = [filled("Port", p, HostNetwork="default") for p in network[kind]] if network[kind] else None
+    return network
+
+
+def implied_constraints(group, version):
+    """Those of the usual features: services of the cluster, their checks, identities."""
+    services = list(group["Services"] or ()) + [s for t in group["Tasks"] or () for s in t.get("Services") or ()]
+    own = [s for s in services if s.get("Provider", "nomad") == "nomad"]
+    found = []
+    if own:
+        found.append(("${attr.nomad.service_discovery}", "true", "="))
+    if any(s.get("Checks") for s in own):
+        found.append(("${attr.nomad.version}", ">= 1.4.0", "semver"))
+    if version >= (1, 7) and any(t.get("Identities") for t in group["Tasks"] or ()):
+        found.append(("${attr.nomad.version}", ">= 1.7.0-a", "semver"))
+    return [{"LTarget": left, "RTarget": right, "Operand": operand} for left, right, operand in found]
+
+
+def complete_service(service, task, version):
     service = filled("Service", service, AddressMode="auto", OnUpdate="require_healthy", Provider="nomad",
-                     Namespace="default", TaskName=task["Name"] if task else "")
-    service["Checks"] = [filled("ServiceCheck", c, Interval=10 * S, Timeout=2 * S, OnUpdate="require_healthy")
-                         for c in service["Checks"]] if service["Checks"] else None
+                     Namespace="default", TaskName=task["Name"] if task else "",
+                     Cluster="default" if version >= (1, 7) else "")
+    service["Checks"] = [filled("ServiceCheck", c, Interval=10 * S, Timeout=2 * S, OnUpdate="require_healthy",
+                                TaskName=service["TaskName"]) for c in service["Checks"]] if service["Checks"] else None
     return service
 
 
@@ -86,7 +113,7 @@ def complete_task(task, group, version):
         task["Resources"]["CPU"] = 0
     task["LogConfig"] = filled("LogConfig", task["LogConfig"], MaxFiles=10, MaxFileSizeMB=10)
     task["RestartPolicy"] = filled("RestartPolicy", task["RestartPolicy"] or group["RestartPolicy"])
-    task["Services"] = [complete_service(s, group, task) for s in task["Services"]] if task["Services"] else None
+    task["Services"] = [complete_service(s, task, version) for s in task["Services"]] if task["Services"] else None
     if version >= (1, 7):
         task["Identity"] = filled("WorkloadIdentity", task["Identity"], Name="default", Audience=["nomadproject.io"])
     task["Templates"] = [filled("Template", t, ChangeMode="restart", Splay=5 * S, Perms="0644", LeftDelim="{{",
@@ -112,10 +139,11 @@ def allocation(job, group, number, node_id, node_name, others):
         "Name": "%s.%s[%d]" % (job["ID"], group["Name"], number), "NodeID": node_id, "NodeName": node_name,
         "JobID": job["ID"], "Job": job, "TaskGroup": group["Name"], "DesiredStatus": "run", "ClientStatus": "pending",
         "CreateTime": time.time_ns(), "ModifyTime": time.time_ns(),
-        "Metrics": filled("AllocMetric", {"NodesEvaluated": 1, "NodesAvailable": {"dc1": 1}, "AllocationTime": 50000,
-                                          "ScoreMetaData": [{"NodeID": node_id, "Scores": {"binpack": 0.1},
-                                                             "NormScore": 0.1}]})})
-    alloc["AllocatedResources"] = resources(group, alloc, others)
+        "Metrics": filled("AllocMetric", {
+            "NodesEvaluated": 1, "NodesInPool": 1, "NodesAvailable": {"dc1": 1}, "AllocationTime": 50000, "NodePool": "default",
+            "ScoreMetaData": [{"NodeID": node_id, "NormScore": 0.1, "Scores": {
+                "binpack": 0.1, "job-anti-affinity": 0.0, "node-affinity": 0.0, "node-reschedule-penalty": 0.0}}]})})
+    alloc.update(resources(group, alloc, others))
     return alloc
 
 
@@ -125,7 +153,7 @@ def _taken(alloc, others):
 
 
 def resources(group, alloc, others):
-    """What the group's tasks get; ports that the alloc has already it keeps."""
+    """What the group's tasks get, new and old form; ports that the alloc has already it keeps."""
     had = {p["Label"]: p for p in ((alloc.get("AllocatedResources") or {}).get("Shared") or {}).get("Ports") or ()}
     free = iter(sorted(set(DYNAMIC_PORTS) - _taken(alloc, others)))
     cores = iter(range(64))
@@ -147,10 +175,17 @@ def resources(group, alloc, others):
                 port["To"] = port["Value"]
             ports.append({"Label": port["Label"], "Value": port["Value"], "To": port.get("To", 0),
                           "HostIP": "127.0.0.1"})
-        network.update(IP="127.0.0.1", Device="lo")
+        network["IP"] = "127.0.0.1"
         networks.append(network)
-    return {"Tasks": tasks, "TaskLifecycles": lifecycles,
-            "Shared": {"Networks": networks or None, "DiskMB": group["EphemeralDisk"]["SizeMB"], "Ports": ports or None}}
+    disk = group["EphemeralDisk"]["SizeMB"]
+    old = {name: {"CPU": t["Cpu"]["CpuShares"], "MemoryMB": t["Memory"]["MemoryMB"],
+                  "MemoryMaxMB": t["Memory"]["MemoryMaxMB"]} for name, t in tasks.items()}
+    total = {"CPU": sum(t["CPU"] for t in old.values()), "MemoryMB": sum(t["MemoryMB"] for t in old.values()),
+             "MemoryMaxMB": sum(t["MemoryMaxMB"] or t["MemoryMB"] for t in old.values())}
+    return {"AllocatedResources": {"Tasks": tasks, "TaskLifecycles": lifecycles, "Shared": {
+                "Networks": networks or None, "DiskMB": disk, "Ports": ports or None}},
+            "Resources": {**total, "DiskMB": disk, "Networks": networks or None}, "TaskResources": old,
+            "SharedResources": {"DiskMB": disk, "Networks": networks or None}}
 
 
 def snappy_block(data):

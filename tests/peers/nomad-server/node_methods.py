@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Node.*: registration, heartbeats, the list of allocs, updates, events, drain."""
+import re
 import time
+import uuid
 
 import gopack
 import schema
@@ -44,7 +46,9 @@ def may_heartbeat(ctx):
         return acl_resolves(ctx)
     if ctx.caller.kind != "node" or not ctx.caller.valid:
         raise Failure(DENIED)
-    return same_node(ctx)
+    if ctx.cluster.at_least(2, 0, 1) and ctx.args["NodeID"] != ctx.caller.node_id:
+        raise Failure(DENIED)
+    return None
 
 
 def may_register(ctx):
@@ -100,17 +104,20 @@ def _sign(ctx, node):
        claims["nomad_node_pool"] == node["NodePool"] and claims["nomad_node_datacenter"] == node["Datacenter"] and \
        claims.get("nomad_node_class", "") == node["NodeClass"]:
         return None
+    node["IdentitySigningKeyID"] = ctx.server.issuer.key.id
     return ctx.server.issuer.node(node)
 
 
 def _check_registration(cluster, node):
-    for missing, what in ((node, "node"), (node and node["ID"], "node ID"), (node and node["Datacenter"], "node datacenter"),
-                          (node and node["Name"], "node name"), (node and node["Attributes"], "node attributes"),
+    for missing, what in ((node, "node"), (node and node["ID"], "node ID"), (node and node["Datacenter"], "datacenter"),
+                          (node and node["Name"], "node name"), (node and node["Attributes"], "attributes"),
                           (node and node["SecretID"], "node secret ID")):
         if not missing:
             raise Failure("missing %s for client registration" % what)
     if node["Status"] not in ("",) + STATUSES:
         raise Failure("invalid status for node")
+    if not re.fullmatch(r"[a-zA-Z0-9-_]{0,128}", node["NodePool"]):
+        raise Failure('invalid node pool: invalid name "%s", must match regex ^[a-zA-Z0-9-_]{1,128}$' % node["NodePool"])
     if node["NodePool"] == "all":
         raise Failure('node is not allowed to register in node pool "all"')
     if not is_uuid(node["ID"]):
@@ -150,7 +157,14 @@ def register(ctx):
         ttl = cluster.arm(node["ID"]) if node["Status"] != "down" else 0
         index = node["ModifyIndex"] or cluster.index
         ctx.connection.serves(node["ID"])
-        return _update_response(ctx, node, ttl, index, index)
+        answer = _update_response(ctx, node, ttl, index, index)
+        if old and _other_plugins(old, node) and cluster.allocs_of(node["ID"]):
+            answer.update(EvalIDs=[str(uuid.uuid4())], EvalCreateIndex=cluster.bump("evals"))
+        return answer
+
+
+def _other_plugins(old, node):
+    return any(set(old[k] or ()) != set(node[k] or ()) for k in ("CSIControllerPlugins", "CSINodePlugins"))
 
 
 def _store(cluster, node, old):
@@ -164,7 +178,7 @@ def _store(cluster, node, old):
         if old["Status"] == "down":
             cluster.node_event(node, "Node re-registered")
     else:
-        cluster.node_event(node, "Node registered")
+        cluster.node_event(node, "Node registered", index=0)
     cluster.nodes[node["ID"]] = node
 
 
@@ -254,13 +268,7 @@ def _node_of(ctx, args):
     return node
 
 
-def may_update(ctx):
-    node_only(1, 9)(ctx)
-    if ctx.cluster.at_least(2, 0, 1) and any(a["NodeID"] != ctx.caller.node_id for a in ctx.args["Alloc"] or () if a):
-        raise Failure(DENIED)
-
-
-@method("Node.UpdateAlloc", "AllocUpdateRequest", "GenericResponse", auth=may_update, write=True)
+@method("Node.UpdateAlloc", "AllocUpdateRequest", "GenericResponse", auth=node_only(1, 9), write=True)
 def update_alloc(ctx):
     cluster, args = ctx.cluster, ctx.args
     if not args["Alloc"]:
@@ -269,11 +277,15 @@ def update_alloc(ctx):
         raise Failure("evals field must not be set")
     with cluster.changed:
         node = _node_of(ctx, args)
+        if cluster.at_least(2, 0, 1) and node["ID"] != ctx.caller.node_id:
+            raise Failure(DENIED)
+        if not cluster.at_least(1, 7) and not all(is_uuid(a["ID"]) for a in args["Alloc"] if a):
+            raise Failure("1 error occurred:\n\t* alloc lookup failed: %s\n\n" % UUID_LENGTH)
         if node["Status"] in ("down", "disconnected"):
             raise Failure("node %s is not allowed to update allocs while in status %s" % (node["ID"], node["Status"]))
         index = cluster.bump("allocs")
         node["LastAllocUpdateIndex"] = index
-        for update in args["Alloc"]:
+        for update in (a for a in args["Alloc"] if a):  # a nil one, of which has been told, kills a real server
             _judge_update(cluster, node, update)
             alloc = cluster.allocs.get(update["ID"])
             if alloc is not None:
@@ -290,7 +302,7 @@ def _merge(alloc, update, index):
     if new and old and new["Healthy"] is not None and new["Healthy"] != old["Healthy"]:
         old.update(Healthy=new["Healthy"], Timestamp=new["Timestamp"], ModifyIndex=index)
     elif new and not old:
-        alloc["DeploymentStatus"] = dict(new)
+        alloc["DeploymentStatus"] = {**new, "ModifyIndex": index}
     alloc["ModifyIndex"], alloc["ModifyTime"] = index, time.time_ns()
 
 
@@ -379,6 +391,6 @@ def update_drain(ctx):
             strategy = {**strategy, "StartedAt": gopack.time_from_ns(now)}
             if strategy["Deadline"] > 0:
                 strategy["ForceDeadline"] = gopack.time_from_ns(now + strategy["Deadline"])
-        cluster.drain(args["NodeID"], strategy, args["MarkEligible"])
+        cluster.drain(args["NodeID"], strategy, args["MarkEligible"], args["Meta"])
         index = cluster.nodes[args["NodeID"]]["ModifyIndex"]
     return {"NodeModifyIndex": index, "EvalIDs": None, "EvalCreateIndex": 0, "Index": index}

@@ -94,8 +94,8 @@ class TLS:
 class Server:
     """.address, .listening. Several of them share one Cluster."""
 
-    def __init__(self, cluster, issuer, number, host="127.0.0.1", port=0, tls=None, keepalive_s=30.0):
-        self.cluster, self.issuer, self.number = cluster, issuer, number
+    def __init__(self, cluster, number, host="127.0.0.1", port=0, tls=None, keepalive_s=30.0):
+        self.cluster, self.issuer, self.number = cluster, cluster.issuer, number
         self.name, self.id, self.host, self.port = "server-%d" % number, str(uuid.uuid4()), host, port
         self.tls, self.keepalive_s = tls, keepalive_s
         self.listener, self.connections, self.lock = None, set(), threading.Lock()

@@ -106,11 +106,11 @@ def list_variables(ctx):
     def look():
         found = [{k: v for k, v in one.items() if k != "Items"} for (ns, path), one in sorted(cluster.variables.items())
                  if ns == (args["Namespace"] or "default") and path.startswith(args["Prefix"])]
-        return cluster.newest("variables"), {"Data": found}
+        return cluster.newest("variables"), {"Data": found or ([] if cluster.at_least(1, 7) else None)}
     return ctx.block(look)
 
 
 @method("Keyring.ListPublic", "GenericRequest", "KeyringListPublicResponse", since=(1, 7))
 def list_public(ctx):
-    return {"PublicKeys": [ctx.server.issuer.key.jwk()], "RotationThreshold": 720 * 3600 * 10 ** 9, "Index": 1,
+    return {"PublicKeys": [ctx.server.issuer.key.public()], "RotationThreshold": 720 * 3600 * 10 ** 9, "Index": 1,
             "KnownLeader": True}

@@ -27,6 +27,8 @@ def members(ctx):
         tags = {"role": "nomad", "region": cluster.region, "dc": cluster.datacenter, "build": cluster.version_text,
                 "port": port, "id": server.id, "rpc_addr": host, "raft_vsn": "3", "vsn": "1", "revision": "",
                 "expect": str(len(cluster.servers))}
+        if len(cluster.servers) == 1:
+            tags["bootstrap"] = "1"
         found.append({"Name": "%s.%s" % (server.name, cluster.region), "Addr": bytes(int(p) for p in host.split(".")),
                       "Port": int(port), "Tags": tags, "Status": "alive" if server.listening else "failed",
                       "ProtocolMin": 1, "ProtocolMax": 5, "ProtocolCur": 2, "DelegateMin": 2, "DelegateMax": 5,

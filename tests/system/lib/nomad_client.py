@@ -26,17 +26,23 @@ LATEST = (99,)  # a client may send every field: who does not know one skips it
 
 
 class Channel:
-    """One stream with calls one after the other."""
+    """One stream with calls one after the other. .heard: the bytes of the last answer."""
 
     def __init__(self, read, write, close):
-        self.read, self.write, self.close = read, write, close
-        self.reader = gopack.Reader(read)
+        self.write, self.close, self.heard = write, close, b""
+
+        def remember():
+            data = read()
+            self.heard += data
+            return data
+        self.reader = gopack.Reader(remember)
 
     def send(self, method, body, seq):
         self.write(netrpc.request(method, seq, body))
 
     def receive(self):
         """(header, body)"""
+        self.heard = b""
         return netrpc.read_answer(self.reader)
 
 

@@ -210,7 +210,7 @@ POSITIONAL = {
     "set_leader": ("server",), "node": ("node_id",), "purge_node": ("node_id",), "miss_heartbeat": ("node_id",),
     "set_eligibility": ("node_id", "eligible"), "drain": ("node_id", "on"), "intro_token": ("name",),
     "register_job": ("job",), "run_job": ("job", "node_id"), "update_job": ("job", "alloc_ids"),
-    "stop_alloc": ("alloc_id",), "change_alloc": ("alloc_id", "fields"), "remove_alloc": ("alloc_id",),
+    "stop_alloc": ("alloc_id", "why"), "change_alloc": ("alloc_id", "fields"), "remove_alloc": ("alloc_id",),
     "alloc": ("alloc_id",), "wait_alloc": ("alloc_id", "status", "seconds"),
     "register_volume": ("volume",), "create_volume": ("volume",), "delete_volume": ("volume_id",),
     "detach_volume": ("volume_id", "node_id"), "volume": ("volume_id",), "add_token": ("secret", "kind", "policies"),
