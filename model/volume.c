@@ -149,6 +149,26 @@ const struct type csi_volume_view_type = {
 	.n = ELEMENTSOF(csi_volume_view_fields),
 };
 
+/* What CreateVolume is called with, its secrets excepted. */
+static const struct field csi_volume_creation_fields[] = {
+	F_STRING(plugin_id, "PluginID"),
+	F_STRING(name, "Name"),
+	F_INT(requested_capacity_min, "RequestedCapacityMin"),
+	F_INT(requested_capacity_max, "RequestedCapacityMax"),
+	F_LIST(requested_capabilities, "RequestedCapabilities", csi_capability),
+	F_POINTER(mount_options, "MountOptions", mount_options),
+	F_STRING_MAP(parameters, "Parameters"),
+	F_STRING(clone_id, "CloneID"),
+	F_STRING(snapshot_id, "SnapshotID"),
+	F_POINTER(requested_topologies, "RequestedTopologies", csi_topology_request),
+};
+static const struct type csi_volume_creation_type = {
+	.name = "volume",
+	.size = sizeof(struct csi_volume),
+	.fields = csi_volume_creation_fields,
+	.n = ELEMENTSOF(csi_volume_creation_fields),
+};
+
 static const struct field csi_volume_stub_fields[] = {
 	F_STRING(id, "ID"),
 	F_STRING(namespace, "Namespace"),
@@ -277,6 +297,13 @@ csi_plugin_count(struct csi_plugin *plugin)
 	}
 	plugin->controllers_expected = (int64_t)plugin->controllers.n;
 	plugin->nodes_expected = (int64_t)plugin->nodes.n;
+}
+
+bool
+csi_volume_creation_differs(
+    const struct csi_volume *a, const struct csi_volume *b, char *ret, size_t size)
+{
+	return model_difference(&csi_volume_creation_type, a, b, ret, size);
 }
 
 void

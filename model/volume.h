@@ -97,6 +97,10 @@ extern const struct type csi_plugin_stub_type;
 void csi_plugin_count(struct csi_plugin *plugin);
 bool csi_plugin_needs_attach(const struct csi_plugin *plugin);
 
+/* Would the two be created differently? Then *ret is the first field that differs:
+ * "RequestedCapabilities[0].AccessMode". */
+bool csi_volume_creation_differs(
+    const struct csi_volume *a, const struct csi_volume *b, char *ret, size_t size);
 /* What `volume create` refuses before it asks a plugin. */
 void csi_volume_validate(const struct csi_volume *vol, struct problems *p);
 

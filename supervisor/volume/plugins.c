@@ -227,8 +227,9 @@ settle(struct plugin *p, const struct err *e)
 		if (!pc)
 			return;
 		pc->settling = pc->waiting = false;
+		/* Not e's own code: it is mount-helper's or gRPC's, about a socket. */
 		if (e)
-			call_fail(pc, e->code, e->msg);
+			call_fail(pc, pc->lost ? -ECONNRESET : -EHOSTDOWN, e->msg);
 		else
 			send_call(pc);
 	}

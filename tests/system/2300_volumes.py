@@ -50,7 +50,14 @@ def test_a_task_becomes_a_plugin():
 def test_volumes_are_created():
     made = create("data")
     case.equal((made["Schedulable"], made["Capacity"] >= 1 << 20, bool(made["ExternalID"])), (True, True, True))
-    node.refused(409, "exists already", "PUT", "/v1/volume/csi/data/create", volume("data"))
+    case.equal(create("data")["ExternalID"], made["ExternalID"], "created again: the answer may have been lost")
+    for part, change in (("RequestedCapacityMin", {"RequestedCapacityMin": 2 << 20}), ("Name", {"Name": "other"}),
+                         ("PluginID", {"PluginID": "none"}), ("Parameters", {"Parameters": {"a": "b"}}),
+                         ("RequestedCapabilities[0].AccessMode", {"RequestedCapabilities": [
+                             {"AccessMode": "multi-node-multi-writer", "AttachmentMode": "file-system"}]})):
+        node.refused(409, "volume \"data\" exists already, with another " + part, "PUT", "/v1/volume/csi/data/create",
+                     volume("data", **change))
+    case.equal(stored(), 1, "volumes that the plugin has")
     for part, change in (("no plugin", {"PluginID": "none"}), ("not a name", {"PluginID": "../x"}),
                          ("capability", {"RequestedCapabilities": []}), ("capacity", {"RequestedCapacityMax": 1})):
         node.refused(400, part, "PUT", "/v1/volume/csi/bad/create", volume("bad", **change))

@@ -274,12 +274,19 @@ reply_created(struct sup *sup, struct api_req *req, struct local_volume *lv)
 	    req, json_pack("{s:[o]}", "Volumes", model_to_json(&csi_volume_view_type, &view, 0)));
 }
 
-/* Nobody knows whether the plugin made it: the row stays, so that it can be created again or
- * deleted. */
+/* The plugin has said that it makes no such volume. */
 static bool
-is_uncertain(int r)
+is_refused(int r)
 {
-	return r == -ETIMEDOUT || r == -ECONNRESET || r == -EIO || r == -EPIPE || r == -ECANCELED;
+	return r == -EINVAL || r == -EEXIST || r == -EACCES || r == -ENOSPC || r == -ERANGE ||
+	       r == -EOPNOTSUPP || r == -ENOENT;
+}
+
+/* Nothing has been asked: the plugin did not answer, no memory, too many calls. */
+static bool
+is_unasked(int r)
+{
+	return r == -EHOSTDOWN || r == -ENOMEM || r == -EBUSY;
 }
 
 static void
@@ -298,7 +305,9 @@ on_created(struct sup *sup, void *arg, int r, const struct err *e)
 	}
 	api_reply_error(op->req, r == -EINVAL ? 400 : 500, "create volume \"%s\": %s", lv->vol.id,
 	    r < 0 ? e->msg : "the plugin gave it no id");
-	if (op->was_new && !is_uncertain(r))
+	/* Else nobody knows whether the plugin made it: the row stays, so that it can be created
+	 * again or deleted. */
+	if (op->was_new && (is_refused(r) || is_unasked(r)))
 		local_volume_forget(l, lv);
 	else
 		local_volume_changed(l, lv);
@@ -333,16 +342,26 @@ check_creator(struct local *l, const struct csi_volume *vol, struct err *e)
 	return 0;
 }
 
+/* May lv, which has this id, be created (again)? Only as it was the first time. */
+static int
+check_repeat(const struct local_volume *lv, const struct csi_volume *vol, struct err *e)
+{
+	char field[128];
+
+	if (lv->busy)
+		return err_say(e, -EBUSY, "volume \"%s\" is being %s", vol->id, lv->busy);
+	if (csi_volume_creation_differs(&lv->vol, vol, field, sizeof field))
+		return err_say(
+		    e, -EEXIST, "volume \"%s\" exists already, with another %s", vol->id, field);
+	return 0;
+}
+
 /* Finds or makes the row that the creation fills. */
 static int
 begin_creation(struct local *l, struct csi_volume *vol, struct volume_op *op, struct err *e)
 {
 	struct local_volume *lv = local_volume_find(l, vol->namespace, vol->id);
 
-	if (lv && lv->busy)
-		return err_say(e, -EBUSY, "volume \"%s\" is being %s", vol->id, lv->busy);
-	if (lv && *str(lv->vol.external_id))
-		return err_say(e, -EEXIST, "volume \"%s\" exists already", vol->id);
 	op->was_new = !lv;
 	if (!lv) {
 		lv = local_volume_new(l, vol);
@@ -367,6 +386,7 @@ local_api_create_volume(struct sup *sup, struct api_req *req)
 	struct local *l = local_of_sup(sup);
 	cleanup_done(csi_volume) struct csi_volume vol;
 	cleanup_free struct volume_op *op = calloc(1, sizeof *op);
+	struct local_volume *lv;
 	struct err e = { 0 };
 	int r = count_volumes(req, &e);
 
@@ -375,6 +395,13 @@ local_api_create_volume(struct sup *sup, struct api_req *req)
 		r = err_say(&e, -EINVAL, "one volume is created by one request");
 	if (r >= 0)
 		r = op ? read_volume(req, 0, &vol, &e) : -ENOMEM;
+	lv = r >= 0 ? local_volume_find(l, vol.namespace, vol.id) : NULL;
+	if (lv)
+		r = check_repeat(lv, &vol, &e);
+	if (r >= 0 && lv && *str(lv->vol.external_id)) {
+		reply_created(sup, req, lv); /* its answer may have been lost */
+		return;
+	}
 	if (r >= 0)
 		r = str_set(&vol.external_id, NULL);
 	if (r >= 0)
@@ -416,7 +443,7 @@ on_created_to_delete(struct sup *sup, void *arg, int r, const struct err *e)
 	struct volume_op *op = arg;
 
 	if (r < 0) {
-		on_deleted(sup, op, r, e);
+		on_deleted(sup, op, is_refused(r) ? 0 : r, e);
 		return;
 	}
 	local_volume_changed(local_of_sup(sup), op->lv);
