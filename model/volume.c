@@ -300,6 +300,24 @@ csi_plugin_count(struct csi_plugin *plugin)
 }
 
 bool
+csi_volume_id_is_valid(const char *id)
+{
+	const char *bracket = strchr(id, '['), *digits = bracket ? bracket + 1 : "";
+	char base[NAME_BYTES_MAX + 1];
+	size_t n = strspn(digits, "0123456789");
+
+	if (!bracket)
+		return name_is_component(id);
+	/* As an alloc's index is written: no zero in front. */
+	if (n == 0 || n > 9 || (n > 1 && digits[0] == '0') || strcmp(digits + n, "]") != 0 ||
+	    strlen(id) > NAME_BYTES_MAX)
+		return false;
+	memcpy(base, id, (size_t)(bracket - id));
+	base[bracket - id] = '\0';
+	return name_is_component(base);
+}
+
+bool
 csi_volume_creation_differs(
     const struct csi_volume *a, const struct csi_volume *b, char *ret, size_t size)
 {
@@ -313,10 +331,10 @@ csi_volume_validate(const struct csi_volume *vol, struct problems *p)
 
 	if (!*str(vol->id))
 		(void)model_problem(p, "volume: ID is missing");
-	else if (!name_is_component(vol->id))
+	else if (!csi_volume_id_is_valid(vol->id))
 		(void)model_problem(p,
 		    "volume id \"%.140s\" may have 1 to 128 letters, digits, '.', '_' and '-', no "
-		    "dot first",
+		    "dot first, and \"[0]\" or another index behind them (per_alloc)",
 		    vol->id);
 	if (!*str(vol->plugin_id))
 		(void)model_problem(p, "volume \"%s\": PluginID is missing", str(vol->id));

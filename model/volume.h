@@ -97,6 +97,8 @@ extern const struct type csi_plugin_stub_type;
 void csi_plugin_count(struct csi_plugin *plugin);
 bool csi_plugin_needs_attach(const struct csi_plugin *plugin);
 
+/* A name, or for per_alloc a name and an index: "data", "data[3]". */
+bool csi_volume_id_is_valid(const char *id);
 /* Would the two be created differently? Then *ret is the first field that differs:
  * "RequestedCapabilities[0].AccessMode". */
 bool csi_volume_creation_differs(

@@ -103,6 +103,33 @@ def test_claims_survive_the_supervisor():
     node.purge("three")
 
 
+def test_each_alloc_of_a_group_has_its_own_volume():
+    for name in ("many[0", "many[]", "many[01]", "many[-1]", "many[0]x", "[0]", "many[0][1]", "many[x]", ".many[0]"):
+        node.refused(400, "volume id", "PUT", "/v1/volumes", volume(name, ExternalID="x"))
+    create("many[0]")
+    made = writer("many", "many", Env={"V": "1"})
+    group, = made["Job"]["TaskGroups"]
+    group["Count"] = 2
+    node.refused(400, "use per_alloc", "POST", "/v1/jobs", made)
+    group["Volumes"]["v"]["PerAlloc"] = True
+    node.refused(400, 'volume "many[1]" does not exist', "POST", "/v1/jobs", made)
+    create("many[1]")
+    node.register(made)
+    first = node.wait_running("many", 2)
+    for a in first:
+        index = a["Name"][a["Name"].index("["):]
+        case.equal(node.ask("/v1/volume/csi/many" + index)["WriteAllocs"], {a["ID"]: None}, "claims of many" + index)
+    made["Job"]["TaskGroups"][0]["Tasks"][0]["Env"]["V"] = "2"
+    node.register(made)
+    case.until(lambda: not {a["ID"] for a in node.wait_running("many", 2)} & {a["ID"] for a in first}, 30, "other allocs")
+    for before in first:
+        after, = [a for a in node.wait_running("many", 2) if a["Name"] == before["Name"]]
+        case.until(lambda: before["ID"].encode() in node.logs(after), 10, "what its predecessor wrote")
+    node.purge("many")
+    for index in "01":
+        node.do("DELETE", "/v1/volume/csi/many%%5B%s%%5D/delete" % index)
+
+
 def plugin_pid():
     """The plugin's process: it alone has the store among its arguments."""
     for name in os.listdir("/proc"):
