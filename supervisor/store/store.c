@@ -97,7 +97,7 @@ make_schema(struct store *s, struct err *e)
 	return run_sql(s, "COMMIT", "make", e);
 }
 
-/* Whose file is it, and is it one this build can read? An empty one becomes ours. */
+/* Whose file is it, and is it one this build can read? 1: nobody's yet, it is empty. */
 static int
 check_schema(struct store *s, struct err *e)
 {
@@ -109,7 +109,7 @@ check_schema(struct store *s, struct err *e)
 	    (r = pragma_int(s, "SELECT count(*) FROM sqlite_master", &tables, e)) < 0)
 		return r;
 	if (app == 0 && version == 0 && tables == 0)
-		return make_schema(s, e);
+		return 1;
 	if (app != STORE_APPLICATION_ID)
 		return err_say(e, -EBADMSG,
 		    "state.db is not a database of drover; move it away to start without it");
@@ -126,16 +126,20 @@ check_damage(struct store *s, struct err *e)
 {
 	sqlite3_stmt *st = NULL;
 	int code = sqlite3_prepare_v2(s->db, "PRAGMA quick_check(1)", -1, &st, NULL), r = 0;
+	const char *found, *last;
 
 	if (code == SQLITE_OK)
 		code = sqlite3_step(st);
-	if (code != SQLITE_ROW)
+	found = code == SQLITE_ROW ? (const char *)sqlite3_column_text(st, 0) : NULL;
+	if (!found) {
 		r = fail(s, code, "check", e);
-	else if (strcmp((const char *)sqlite3_column_text(st, 0), "ok") != 0)
+	} else if (strcmp(found, "ok") != 0) {
+		last = strrchr(found, '\n'); /* before it stands only where */
 		r = err_say(e, -EBADMSG,
 		    "state.db is damaged (%s); it has not been touched: move it away or bring back "
 		    "a copy",
-		    (const char *)sqlite3_column_text(st, 0));
+		    last ? last + 1 : found);
+	}
 	(void)sqlite3_finalize(st);
 	return r;
 }
@@ -151,6 +155,31 @@ prepare_all(struct store *s, struct err *e)
 			return fail(s, code, "prepare statements for", e);
 	}
 	return 0;
+}
+
+/*
+ * Nothing is written before the file is known to be ours and whole. NORMAL survives the death of
+ * the process; a turn that must survive a power cut is synced by store_commit(). One process has
+ * the file open, so it takes the lock for ever, and no -shm file is needed. Pages: 1 MiB of cache.
+ */
+static int
+begin(struct store *s, struct err *e)
+{
+	int fresh, r;
+
+	if ((r = run_sql(s,
+		 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -1024; PRAGMA temp_store = "
+		 "MEMORY;",
+		 "open", e)) < 0 ||
+	    (r = check_damage(s, e)) < 0 || (fresh = check_schema(s, e)) < 0)
+		return r < 0 ? r : fresh;
+	if ((r = run_sql(s,
+		 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA "
+		 "wal_autocheckpoint = 2000;",
+		 "open", e)) < 0 ||
+	    (fresh && (r = make_schema(s, e)) < 0))
+		return r;
+	return prepare_all(s, e);
 }
 
 int
@@ -173,24 +202,16 @@ store_open(const char *dir, struct store **ret, struct err *e)
 		goto fail;
 	}
 	(void)sqlite3_extended_result_codes(s->db, 1);
-	/*
-	 * NORMAL survives the death of the process; a turn that must survive a power cut is synced
-	 * by store_commit(). One process has the file open, so it takes the lock for ever, and no
-	 * -shm file is needed. Pages: 1 MiB of cache.
-	 */
-	if ((r = run_sql(s,
-		 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = "
-		 "NORMAL;"
-		 "PRAGMA cache_size = -1024; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint "
-		 "= 2000;",
-		 "open", e)) < 0 ||
-	    (r = check_damage(s, e)) < 0 || (r = check_schema(s, e)) < 0 ||
-	    (r = prepare_all(s, e)) < 0)
+	r = begin(s, e);
+	if (r < 0)
 		goto fail;
 	*ret = s;
 	return 0;
 
 fail:
+	/* What this build cannot read stays byte for byte: the log is not moved into the file. */
+	if (s->db)
+		(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	store_close(s);
 	return r;
 }

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 120
+"""A state.db that this build cannot use: refused with a sentence, not a byte of it touched, and no task is hurt."""
+import hashlib
+import os
+import signal
+import sqlite3
+
+from lib import agent, api, case
+
+
+class Node(api.Node):
+    """Its job's task, .task, runs on through all of this."""
+
+    @property
+    def state(self):
+        return self.data + "/state"
+
+    def crash(self):
+        """kill -9 for everything but the executors and their tasks."""
+        for pid in [self.pid] + list(self.processes().values()):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.wait()
+        case.until(lambda: not self.processes(), 10, "the end of all processes")
+
+    def files(self):
+        """{name: (bytes' hash, owner, mode, time of change)}. A log without a byte is none: SQLite makes it by looking."""
+        found = {}
+        for name in sorted(os.listdir(self.state)):
+            st = os.stat(self.state + "/" + name)
+            if name == "state.db-wal" and st.st_size == 0:
+                continue
+            with open(self.state + "/" + name, "rb") as f:
+                found[name] = (hashlib.sha256(f.read()).hexdigest(), st.st_uid, st.st_mode, st.st_mtime_ns)
+        return found
+
+    def save(self):
+        return {name: read(self.state + "/" + name) for name in os.listdir(self.state)}
+
+    def bring_back(self, saved):
+        for name in set(os.listdir(self.state)) - set(saved):
+            os.unlink(self.state + "/" + name)
+        for name, data in saved.items():
+            known = os.path.exists(self.state + "/" + name)
+            with open(self.state + "/" + name, "r+b" if known else "wb") as f:
+                f.truncate(0)
+                f.write(data)
+            if not known:
+                owner = os.stat(self.state)
+                os.chown(self.state + "/" + name, owner.st_uid, owner.st_gid)
+
+    def refuses(self, sentence):
+        """It does not start with the state as it is now, and leaves it so."""
+        before, lines = self.files(), len(self.log())
+        self.start()
+        case.equal(self.wait(20), 78, "exit code")
+        case.contains(self.log()[lines:], sentence)
+        case.equal(self.files(), before, "the files of " + sentence)
+        case.equal(bool(agent.arguments(self.task)), True, "the task runs on")
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def write_sql(path, statements):
+    """In a child that does not close the file: what it wrote stays in the log beside it, as after a kill -9."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            db = sqlite3.connect(path, isolation_level=None)
+            db.execute("PRAGMA wal_autocheckpoint = 0")
+            for statement in statements:
+                db.execute(statement)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    case.equal(os.waitpid(pid, 0)[1], 0, "write " + path)
+    if os.path.exists(path + "-shm"):
+        os.unlink(path + "-shm")
+
+
+def version_of(node):
+    return read(node.state + "/state.db")[60:64]
+
+
+def test_a_newer_one():
+    write_sql(node.state + "/state.db", ["PRAGMA user_version = 4711"])
+    case.equal(os.path.getsize(node.state + "/state.db-wal") > 0, True, "a log beside it")
+    node.refuses("state.db has schema version 4711, this drover knows up to ")
+
+
+def test_a_newer_one_without_a_log():
+    db = sqlite3.connect(node.state + "/state.db", isolation_level=None)
+    db.execute("PRAGMA user_version = 4711")
+    db.execute("PRAGMA journal_mode = DELETE")
+    db.close()
+    case.equal(sorted(os.listdir(node.state)), ["state.db"])
+    case.equal(version_of(node), (4711).to_bytes(4, "big"))
+    node.refuses("start the newer drover that wrote it")
+
+
+def test_one_of_another_program():
+    for name in os.listdir(node.state):
+        os.unlink(node.state + "/" + name)
+    db = sqlite3.connect(node.state + "/state.db")
+    db.execute("CREATE TABLE songs (name TEXT)")
+    db.commit()
+    db.close()
+    owner = os.stat(node.state)
+    os.chown(node.state + "/state.db", owner.st_uid, owner.st_gid)
+    node.refuses("state.db is not a database of drover; move it away to start without it")
+
+
+def test_damaged_ones():
+    db = sqlite3.connect(node.state + "/state.db")
+    page = db.execute("PRAGMA page_size").fetchone()[0]
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    whole = node.save()
+    size = len(whole["state.db"])
+    case.equal(size > 4 * page, True, "pages: %d bytes" % size)
+
+    def cut(f):
+        f.truncate(size // page // 2 * page)
+
+    def no_head(f):
+        f.write(os.urandom(100))
+
+    def no_pages(f):
+        f.seek(page)
+        f.write(b"\xa5" * (size - page))
+
+    def text(f):
+        f.truncate(0)
+        f.write(b"this is no database\n" * 1000)
+
+    for damage, sentence in ((cut, "state.db"), (no_head, "file is not a database: move it away or bring back a copy"),
+                             (no_pages, "state.db"), (text, "file is not a database: move it away")):
+        with open(node.state + "/state.db", "r+b") as f:
+            damage(f)
+        print("    %s:" % damage.__name__, end=" ")
+        lines = len(node.log())
+        node.refuses(sentence)
+        print([line for line in node.log()[lines:].splitlines() if "state.db" in line][0])
+        case.contains(node.log()[lines:], "move it away or bring back a copy")
+        node.bring_back(whole)
+
+
+def test_the_copy_that_was_brought_back_works():
+    node.start()
+    node.wait_ready()
+    case.equal([a["ID"] for a in node.wait_running("kept")], [kept["ID"]], "its alloc")
+    case.equal(bool(agent.arguments(node.task)), True, "its task, the same process")
+    node.purge("kept")
+    case.equal(agent.arguments(node.task), [], "its task after it was stopped")
+    case.until(lambda: node.ask("/v1/agent/leaks") == [], 10, "no leaks")
+
+
+def pid_of_task(alloc):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if b"NOMAD_ALLOC_ID=" + alloc["ID"].encode() in read("/proc/%s/environ" % pid).split(b"\0"):
+                return int(pid)
+        except OSError:
+            pass
+    return None
+
+
+with Node() as node:
+    node.register(api.job("kept"))
+    kept = node.wait_running("kept")[0]
+    node.task = pid_of_task(kept)
+    node.crash()
+    good = node.save()
+    for test in ("test_a_newer_one", "test_a_newer_one_without_a_log", "test_one_of_another_program", "test_damaged_ones"):
+        def each(run=globals()[test]):
+            try:
+                run()
+            finally:
+                node.bring_back(good)
+        globals()[test] = each
+    case.run(globals())
