@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* exec_run.c: what a run is on this machine: cgroup, record, socket; made, listed, reaped. Runs in:
  * exec-helper. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -206,77 +204,16 @@ exec_on_run_reap(
 	return r < 0 ? r : remove_files(s, name, e);
 }
 
-struct id_list {
-	struct id *ids;
-	size_t n, size;
-};
-
-/* Adds what begins with an id and goes on with suffix. */
-static int
-list_names(int dir_fd, const char *suffix, struct id_list *list)
-{
-	cleanup_close int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cleanup_dir DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	if (!d)
-		return -errno;
-	fd = -1;
-	while ((entry = readdir(d))) {
-		size_t len = strlen(entry->d_name);
-		struct id id;
-
-		if (len != ID_HEX_SIZE - 1 + strlen(suffix) ||
-		    strcmp(entry->d_name + ID_HEX_SIZE - 1, suffix) != 0)
-			continue;
-		entry->d_name[ID_HEX_SIZE - 1] = '\0';
-		if (!id_from_hex(entry->d_name, &id))
-			continue;
-		if (list->n == list->size) {
-			size_t size = list->size ? list->size * 2 : 256;
-			struct id *bigger = reallocarray(list->ids, size, sizeof *bigger);
-
-			if (!bigger)
-				return -ENOMEM;
-			list->ids = bigger;
-			list->size = size;
-		}
-		list->ids[list->n++] = id;
-	}
-	return 0;
-}
-
-static int
-compare_ids(const void *a, const void *b)
-{
-	return memcmp(a, b, sizeof(struct id));
-}
-
 int
 exec_on_run_list(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep_, int *ret_fd, struct err *e)
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
 {
-	ExecRunListRep *rep = (ExecRunListRep *)(void *)rep_;
+	const ExecRunListReq *req = (const ExecRunListReq *)(const void *)p->msg;
 	struct exec_state *s = state;
-	struct id_list list = { 0 };
-	size_t n = 0;
-	int r = 0;
+	int dir = req->tree < CGROUP_TREES ? s->cgroup.tasks[req->tree] : -1;
 
-	(void)p;
-	for (int t = 0; t < CGROUP_TREES && r == 0; t++)
-		r = s->cgroup.tasks[t] < 0 ? 0 : list_names(s->cgroup.tasks[t], "", &list);
-	if (r == 0)
-		r = list_names(s->sockets, ".sock", &list);
-	if (r == 0)
-		r = list_names(s->records, ".rec", &list);
-	if (r == 0 && list.n > 0)
-		qsort(list.ids, list.n, sizeof *list.ids, compare_ids);
-	for (size_t i = 0; i < list.n; i++)
-		if (n == 0 || !id_equal(&list.ids[n - 1], &list.ids[i]))
-			list.ids[n++] = list.ids[i];
-	if (r == 0)
-		r = *ret_fd = fd_memfd_sealed("runs", list.ids, n * sizeof *list.ids);
-	free(list.ids);
-	rep->count = (uint32_t)n;
-	return r < 0 ? err_set(e, r, "list the runs") : 0;
+	if (dir < 0)
+		return err_say(e, -ENOENT, "there is no hierarchy %u", req->tree);
+	*ret_fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return *ret_fd < 0 ? err_set(e, -errno, "list the runs' cgroups") : 0;
 }

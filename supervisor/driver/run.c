@@ -702,6 +702,17 @@ run_release(struct run *r)
 	reap(r);
 }
 
+void
+run_reap_unknown(struct sup *sup, const struct id *id)
+{
+	struct run *r = run_new(sup, id, &(struct id){ 0 }, "of before");
+
+	if (!r)
+		return;
+	r->state = RUN_ENDED;
+	reap(r);
+}
+
 const struct id *
 run_id(const struct run *r)
 {

@@ -75,6 +75,8 @@ void run_signal(struct run *r, int signo);
  * event comes any more. A reap that fails is tried again; alloc_runner_run_gone() tells its end.
  */
 void run_release(struct run *r);
+/* What is left of a run without a row: reaped as one that has one. */
+void run_reap_unknown(struct sup *sup, const struct id *id);
 /* Is there a run of this task? Until it is reaped, something of it may be alive. */
 bool run_is_left(struct sup *sup, const struct id *alloc, const char *task);
 

@@ -3,12 +3,16 @@
  * supervisor. */
 #include "supervisor/node/leaks.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/cgroup.h"
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "supervisor/alloc/alloc_table.h"
@@ -28,7 +32,7 @@ struct leaks {
 
 struct asked {
 	struct leaks *leaks;
-	const struct place *place; /* NULL: the runs */
+	const struct place *place;
 };
 
 static void
@@ -143,19 +147,68 @@ look_at_names(
 	}
 }
 
-static void
-look_at_runs(struct sup *sup, struct leaks *k, const uint8_t *ids, size_t len)
+static bool
+is_reported(const struct leaks *k, const char *name)
 {
-	char text[ID_HEX_SIZE];
+	json_t *one;
+	size_t i;
+
+	json_array_foreach (k->list, i, one)
+		if (strcmp(json_string_value(json_object_get(one, "Name")), name) == 0)
+			return true;
+	return false;
+}
+
+/* What is named by an id and suffix in a directory, which is taken over. A run may be found in
+ * several. */
+static int
+look_at_runs(struct sup *sup, struct leaks *k, int dir_fd, const char *suffix)
+{
+	cleanup_dir DIR *d = dir_fd < 0 ? NULL : fdopendir(dir_fd);
+	struct dirent *entry;
 	struct id id;
 
-	for (size_t at = 0; at + ID_BYTES <= len; at += ID_BYTES) {
-		(void)memcpy(id.b, ids + at, ID_BYTES);
-		id_to_hex(&id, text);
-		if (!run_is_known(sup, &id))
-			report(k, "run", text,
+	if (!d) {
+		int r = -errno;
+
+		close_p(&dir_fd);
+		return r;
+	}
+	while ((entry = readdir(d))) {
+		char *name = entry->d_name;
+
+		if (strlen(name) != ID_HEX_SIZE - 1 + strlen(suffix) ||
+		    strcmp(name + ID_HEX_SIZE - 1, suffix) != 0)
+			continue;
+		name[ID_HEX_SIZE - 1] = '\0';
+		if (id_from_hex(name, &id) && !run_is_known(sup, &id) && !is_reported(k, name))
+			report(k, "run", name,
 			    "a cgroup, socket or record of a run without a row in state.db");
 	}
+	return 0;
+}
+
+static void
+look_at_files(struct sup *sup, struct leaks *k, int root_fd, const char *suffix)
+{
+	int r =
+	    look_at_runs(sup, k, openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), suffix);
+
+	if (r < 0)
+		report(k, "unknown", "run", strerror(-r));
+}
+
+static void
+on_run_list(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	struct leaks *k = arg;
+
+	if (r >= 0)
+		r = look_at_runs(sup, k, fd, "");
+	if (r < 0 && r != -ENOENT)
+		report(k, "unknown", "run", e && e->msg[0] ? e->msg : strerror(-r));
+	finish_one(sup, k);
 }
 
 static void
@@ -170,12 +223,9 @@ on_list(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, 
 	if (r >= 0)
 		r = fd_memfd_map(memfd, LIST_MAX, &map, &len);
 	if (r < 0)
-		report(k, "unknown", asked->place ? asked->place->kind : "run",
-		    e && e->msg[0] ? e->msg : strerror(-r));
-	else if (asked->place)
-		look_at_names(sup, k, asked->place, map, len);
+		report(k, "unknown", asked->place->kind, e && e->msg[0] ? e->msg : strerror(-r));
 	else
-		look_at_runs(sup, k, map, len);
+		look_at_names(sup, k, asked->place, map, len);
 	if (map)
 		(void)munmap((void *)(uintptr_t)map, len);
 	finish_one(sup, k);
@@ -187,7 +237,7 @@ ask(struct leaks *k, const struct place *place)
 	struct asked *asked = calloc(1, sizeof *asked);
 
 	if (!asked) {
-		report(k, "unknown", place ? place->kind : "run", "no memory to look");
+		report(k, "unknown", place->kind, "no memory to look");
 		return NULL;
 	}
 	*asked = (struct asked){ .leaks = k, .place = place };
@@ -198,7 +248,6 @@ ask(struct leaks *k, const struct place *place)
 void
 leaks_collect(struct sup *sup, void (*done)(struct sup *sup, void *arg, json_t *list), void *arg)
 {
-	ExecRunListReq runs = EXEC_RUN_LIST_REQ__INIT;
 	struct leaks *k = calloc(1, sizeof *k);
 	struct asked *asked;
 
@@ -207,9 +256,15 @@ leaks_collect(struct sup *sup, void (*done)(struct sup *sup, void *arg, json_t *
 		return;
 	}
 	*k = (struct leaks){ .done = done, .arg = arg, .list = json_array(), .waiting = 1 };
-	asked = ask(k, NULL);
-	if (asked)
-		(void)exec_call_run_list(sup, &runs, on_list, asked);
+	for (uint32_t tree = 0; tree < CGROUP_TREES; tree++) {
+		ExecRunListReq runs = EXEC_RUN_LIST_REQ__INIT;
+
+		runs.tree = tree;
+		k->waiting++;
+		(void)exec_call_run_list(sup, &runs, on_run_list, k);
+	}
+	look_at_files(sup, k, sup->sock_dir_fd, ".sock");
+	look_at_files(sup, k, sup->run_dir_fd, ".rec");
 	for (size_t i = 0; i < ELEMENTSOF(places); i++) {
 		MntRootListReq names = MNT_ROOT_LIST_REQ__INIT;
 

@@ -25,13 +25,11 @@ on_removed(
 static bool
 reap_run(struct sup *sup, const char *name)
 {
-	ExecRunReapReq req = EXEC_RUN_REAP_REQ__INIT;
 	struct id id;
 
 	if (!id_from_hex(name, &id) || run_is_known(sup, &id))
 		return false;
-	req.run = (ProtobufCBinaryData){ .data = id.b, .len = ID_BYTES };
-	(void)exec_call_run_reap(sup, &req, on_removed, NULL);
+	run_reap_unknown(sup, &id);
 	return true;
 }
 

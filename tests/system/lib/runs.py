@@ -6,10 +6,11 @@
         r.ended(run)["exit_code"], r.log(run)
 """
 import ctypes
+import errno
 import os
 import uuid
 
-from . import case, exe, helper
+from . import case, exe, helper, ipc
 
 SIGINT, SIGKILL, SIGTERM = 2, 9, 15
 
@@ -138,11 +139,19 @@ class Runs:
         return self.ipc.call("EXEC_RUN_REAP_REQ", {"run": run.id}, timeout=15)["killed"]
 
     def list(self):
-        """The ids that exec-helper knows, as 32 digits each."""
-        packet = self.ipc.call("EXEC_RUN_LIST_REQ")
-        data = helper.memfd_read(packet.take_fd())
-        case.equal(len(data), 16 * packet["count"], "size of the list")
-        return [data[i:i + 16].hex() for i in range(0, len(data), 16)]
+        """The ids of which anything is there, as 32 digits each: cgroups, sockets, records."""
+        names = set()
+        for tree in range(5):
+            try:
+                fd = self.ipc.call("EXEC_RUN_LIST_REQ", {"tree": tree}).take_fd()
+            except ipc.RequestError as e:
+                case.equal(e.code, -errno.ENOENT, str(e))
+                continue
+            names.update(n for n in os.listdir(fd) if len(n) == 32)
+            os.close(fd)
+        names.update(n[:-5] for n in os.listdir(self.places.runtime + "/x"))
+        names.update(n[:-4] for n in os.listdir(self.places.data + "/run"))
+        return sorted(names)
 
     def __enter__(self):
         return self
