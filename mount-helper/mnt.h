@@ -15,11 +15,12 @@
 #include "common/proc.h"
 #include "proto/mount.pb-c.h"
 
-#define MNT_JOBS_MAX  32 /* children at work at one time */
-#define MNT_STUCK_MAX 16 /* children that outlived SIGKILL: beyond that nothing more is started */
-#define MNT_KINDS     4  /* of plugin: PluginKind, NONE unused */
-#define MNT_ROOTS     (MNT_ROOT__MNT_ROOT_CSI + 1) /* that are directories */
-#define MNT_NOBODY    65534
+#define MNT_JOBS_MAX     32 /* children at work at one time */
+#define MNT_STUCK_MAX    16 /* children that outlived SIGKILL: beyond that nothing more is started */
+#define MNT_KINDS        4  /* of plugin: PluginKind, NONE unused */
+#define MNT_ROOTS        (MNT_ROOT__MNT_ROOT_CSI + 1) /* that are directories */
+#define MNT_NOBODY       65534
+#define PLUGIN_PATH_SIZE (sizeof "controller/" + NAME_BYTES_MAX)
 
 struct mnt;
 struct mnt_job;
@@ -51,14 +52,10 @@ struct mnt_job {
 };
 
 struct mnt {
+	const struct proc_args *args;
 	char data_dir[CONFIG_PATH_SIZE]; /* without links, as mountinfo has it */
-	char cgroup[CONFIG_PATH_SIZE];
-	int data_fd;
-	int root_fds[MNT_ROOTS]; /* by MntRoot; directories that only root can change */
+	int root_fds[MNT_ROOTS];         /* by MntRoot; directories that only root can change */
 	int trash_fds[MNT_ROOTS];
-	int kind_fds[MNT_KINDS];
-	uid_t executor_uid, agent_uids[4];
-	gid_t drover_gid, executor_gid;
 	struct mnt_job jobs[MNT_JOBS_MAX];
 	pid_t stuck[MNT_STUCK_MAX + MNT_JOBS_MAX];
 	unsigned n_stuck;
@@ -78,18 +75,15 @@ proc_handler mnt_on_alloc_dir_make, mnt_on_alloc_dir_remove, mnt_on_plugin_dir_m
     mnt_on_plugin_dir_remove, mnt_on_plugin_connect, mnt_on_volume_dir_make, mnt_on_volume_prove,
     mnt_on_volume_dir_remove, mnt_on_root_list, mnt_on_disk_stat;
 
-/*
- * The 16 bytes of a field as an id and its text; -EINVAL with *e for anything else. what names the
- * field.
+/* The 16 bytes of a field as an alloc's id in its text form; -EINVAL with *e for anything else. */
+int mnt_alloc_read(const ProtobufCBinaryData *field, char ret[ID_UUID_SIZE], struct err *e);
+/* "node/name", below csi/; -EINVAL unless the kind has a directory and the name may be a component.
  */
-int mnt_id_read(const ProtobufCBinaryData *field, const char *what, struct id *ret,
-    char ret_uuid[ID_UUID_SIZE], struct err *e);
-/* -EINVAL unless the kind is one that has a directory and the name may be a component. */
-int mnt_plugin_check(PluginKind kind, const char *plugin, struct err *e);
+int mnt_plugin_path(PluginKind kind, const char *plugin, char ret[PLUGIN_PATH_SIZE], struct err *e);
 
 /*
- * mnt_trash.c: moves dir_fd's name out of the way at once; its contents go later, in a child. 0,
- * also if it was not there.
+ * mnt_trash.c: moves dir_fd's name, a path perhaps, out of the way at once; its contents go later,
+ * in a child. 0, also if it was not there.
  */
 int mnt_trash_put(struct mnt *m, MntRoot root, int dir_fd, const char *name, struct err *e);
 /* Starts that child if there is something to do and none is at work. */
@@ -113,12 +107,12 @@ void mnt_child_collect(void *state);
 int mnt_child_timeout(void *state);
 
 /*
- * mnt_plugin.c: the root of a plugin, O_PATH. -ENOENT; -EBUSY when something else is mounted on it;
- * with need_mount -ENOTCONN when it is no mount point of its own (after a reboot, until the plugin
- * is started again).
+ * mnt_plugin.c: the root of a plugin by its path below csi/, O_PATH. -ENOENT; -EBUSY when something
+ * else is mounted on it; with need_mount -ENOTCONN when it is no mount point of its own (after a
+ * reboot, until the plugin is started again).
  */
-int mnt_plugin_root_open(const struct mnt *m, PluginKind kind, const char *plugin, bool need_mount,
-    int *ret_fd, struct err *e);
+int mnt_plugin_root_open(
+    const struct mnt *m, const char *path, bool need_mount, int *ret_fd, struct err *e);
 
 /*
  * mnt_mounts.c: *ret: the paths of all mounts below the data directory, relative to it, one behind

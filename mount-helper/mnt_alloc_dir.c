@@ -140,7 +140,7 @@ make_logs(const struct mnt *m, const char *alloc, struct err *e)
 	int logs = m->root_fds[MNT_ROOT__MNT_ROOT_LOGS];
 
 	if ((mkdirat(logs, alloc, 0755) < 0 && errno != EEXIST) ||
-	    fchownat(logs, alloc, m->executor_uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
+	    fchownat(logs, alloc, m->args->executor_uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(e, -errno, "make logs/%s", alloc);
 	return 0;
 }
@@ -187,9 +187,8 @@ mnt_on_alloc_dir_make(
 	int allocs = m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC], made, r;
 	cleanup_close int dir_fd = -1;
 	char alloc[ID_UUID_SIZE];
-	struct id id;
 
-	r = mnt_id_read(&req->alloc, "alloc", &id, alloc, e);
+	r = mnt_alloc_read(&req->alloc, alloc, e);
 	if (r < 0)
 		return r;
 	if (req->n_tasks == 0)
@@ -216,24 +215,20 @@ mnt_on_alloc_dir_make(
 
 /*
  * drover mounts nothing below an alloc; somebody else may have. Its volumes are below
- * csi/…/per-alloc/<alloc>/.
+ * csi/…/per-alloc/<alloc>/. What is in the trash already has more than the id for its name.
  */
 static int
 refuse_mounts(struct mnt *m, const char *alloc, struct err *e)
 {
 	const char *path;
-	char below[4][64];
 	int r = mnt_mounts_look(m, &path, e);
 
 	if (r < 0)
 		return r;
-	(void)snprintf(below[0], sizeof below[0], "alloc/%s", alloc);
-	(void)snprintf(below[1], sizeof below[1], "secrets/%s", alloc);
-	(void)snprintf(below[2], sizeof below[2], "csi/sock/%s", alloc);
-	(void)snprintf(below[3], sizeof below[3], "/per-alloc/%s/", alloc);
 	for (; *path; path += strlen(path) + 1) {
-		if (mountinfo_below(path, below[0]) || mountinfo_below(path, below[1]) ||
-		    mountinfo_below(path, below[2]) || strstr(path, below[3]))
+		const char *at = strstr(path, alloc);
+
+		if (at && mountinfo_below(at, alloc))
 			return err_say(e, -EBUSY,
 			    "alloc %s cannot be removed: %s/%.256s is still mounted", alloc,
 			    m->data_dir, path);
@@ -248,10 +243,9 @@ mnt_on_alloc_dir_remove(
 	struct mnt *m = state;
 	const MntAllocDirRemoveReq *req = (const MntAllocDirRemoveReq *)(const void *)p->msg;
 	char alloc[ID_UUID_SIZE];
-	struct id id;
 	int r;
 
-	if ((r = mnt_id_read(&req->alloc, "alloc", &id, alloc, e)) < 0 ||
+	if ((r = mnt_alloc_read(&req->alloc, alloc, e)) < 0 ||
 	    (r = refuse_mounts(m, alloc, e)) < 0 || (r = mnt_volume_alloc_remove(m, alloc, e)) < 0)
 		return r;
 	CRASH_POINT(MNT_BEFORE_REMOVE);

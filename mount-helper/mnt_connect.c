@@ -96,7 +96,7 @@ check_listener(const struct mnt *m, const struct mnt_job *j, int fd, struct err 
 	id_to_hex(&j->run, run);
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
 		return err_set(e, -errno, "ask who listens on csi.sock");
-	if (peer.pid <= 0 || !cgroup_has_pid(m->cgroup, run, peer.pid))
+	if (peer.pid <= 0 || !cgroup_has_pid(m->args->cgroup, run, peer.pid))
 		return err_say(e, -EPERM,
 		    "csi.sock is not the plugin's: process %d listens, which is not of run %s",
 		    (int)peer.pid, run);
@@ -113,12 +113,12 @@ on_connected(struct mnt *m, const struct mnt_job *j, struct mnt_result *res)
 }
 
 static bool
-is_agent(const struct mnt *m, uid_t uid, gid_t gid)
+is_agent(const struct proc_args *a, uid_t uid, gid_t gid)
 {
-	for (size_t i = 0; i < ELEMENTSOF(m->agent_uids); i++)
-		if (m->agent_uids[i] == uid && uid != 0)
+	for (size_t i = 0; i < ELEMENTSOF(a->agent_uids); i++)
+		if (a->agent_uids[i] == uid)
 			return true;
-	return uid == m->executor_uid || gid == m->drover_gid || gid == m->executor_gid;
+	return gid == a->drover_gid || gid == a->executor_gid;
 }
 
 int
@@ -130,11 +130,11 @@ mnt_on_plugin_connect(
 	cleanup_close int dir = -1, sock = -1;
 	struct target t = { .helper = getpid() };
 	char alloc[ID_UUID_SIZE], what[96];
-	struct id id, run;
+	struct id run;
 	struct stat st;
 	int r;
 
-	if ((r = mnt_id_read(&req->alloc, "alloc", &id, alloc, e)) < 0)
+	if ((r = mnt_alloc_read(&req->alloc, alloc, e)) < 0)
 		return r;
 	if (!id_from_bytes(req->run.data, req->run.len, &run))
 		return err_say(
@@ -145,7 +145,7 @@ mnt_on_plugin_connect(
 		return err_set(e, dir < 0 ? dir : -errno, "open the plugin's csi/sock/%s", alloc);
 	t.uid = st.st_uid;
 	t.gid = st.st_gid;
-	if (is_agent(m, t.uid, t.gid))
+	if (is_agent(m->args, t.uid, t.gid))
 		return err_say(e, -EPERM, "csi/sock/%s belongs to a user of drover's own (%u:%u)",
 		    alloc, t.uid, t.gid);
 	sock = fd_open_same_mount(dir, "csi.sock", O_PATH);

@@ -10,7 +10,6 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
-#include "common/mountinfo.h"
 #include "common/path.h"
 #include "mount-helper/mnt.h"
 
@@ -67,19 +66,20 @@ list_below(struct names *list, int dir_fd, const char *name, const char *prefix,
 }
 
 static int
-list_plugins(struct names *list, const struct mnt *m, PluginKind kind)
+list_plugins(struct names *list, const struct mnt *m, const char *kind)
 {
-	cleanup_dir DIR *d = NULL;
+	int csi = m->root_fds[MNT_ROOT__MNT_ROOT_CSI], r;
 	char path[PATH_SIZE], below[PATH_SIZE + 16];
+	cleanup_dir DIR *d = NULL;
 	const char *n;
-	int r = dir_open_at(m->kind_fds[kind], ".", &d);
 
+	r = dir_open_at(csi, kind, &d);
 	while (r >= 0 && (n = dir_next(d))) {
 		cleanup_close int root = -1;
 		uint32_t before = list->count;
 
-		(void)snprintf(path, sizeof path, "%s/%s", mnt_kind_names[kind], n);
-		if (mnt_plugin_root_open(m, kind, n, false, &root, NULL) == 0) {
+		(void)snprintf(path, sizeof path, "%s/%s", kind, n);
+		if (mnt_plugin_root_open(m, path, false, &root, NULL) == 0) {
 			(void)snprintf(below, sizeof below, "%s/staging", path);
 			r = list_below(list, root, "staging", below, 2);
 			(void)snprintf(below, sizeof below, "%s/per-alloc", path);
@@ -97,33 +97,27 @@ list_csi(struct names *list, const struct mnt *m)
 	int r = 0;
 
 	for (int kind = PLUGIN_KIND__PLUGIN_CONTROLLER; r >= 0 && kind < MNT_KINDS; kind++)
-		r = list_plugins(list, m, (PluginKind)kind);
+		r = list_plugins(list, m, mnt_kind_names[kind]);
 	return r;
 }
 
 /* Mount points below the data directory, relative to it. */
 static int
-list_mounts(struct names *list, const struct mnt *m)
+list_mounts(struct names *list, struct mnt *m, struct err *e)
 {
-	cleanup_free char *text = NULL;
-	struct mountinfo mi;
-	const char *rest;
-	int r = mountinfo_read(&text);
+	const char *path;
+	int r = mnt_mounts_look(m, &path, e);
 
-	if (r < 0)
-		return r;
-	for (char *at = text; (r = mountinfo_next(&at, &mi)) != 0;)
-		if (r > 0 && (rest = mountinfo_below(mi.target, m->data_dir)) && rest[0] &&
-		    (r = add(list, rest)) < 0)
-			return r;
-	return 0;
+	for (; r >= 0 && *path; path += strlen(path) + 1)
+		r = add(list, path);
+	return r;
 }
 
 int
 mnt_on_root_list(
     void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
 {
-	const struct mnt *m = state;
+	struct mnt *m = state;
 	const MntRootListReq *req = (const MntRootListReq *)(const void *)p->msg;
 	cleanup_free char *buf = NULL;
 	struct names list = { .with_trash = !mnt_trash_is_busy(m) };
@@ -136,7 +130,7 @@ mnt_on_root_list(
 	if (!list.out)
 		return err_set(e, -errno, "list root %d", (int)req->root);
 	if (req->root == MNT_ROOT__MNT_ROOT_MOUNTS)
-		r = list_mounts(&list, m);
+		r = list_mounts(&list, m, e);
 	else if (req->root == MNT_ROOT__MNT_ROOT_CSI)
 		r = list_csi(&list, m);
 	else

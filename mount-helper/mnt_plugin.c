@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -46,23 +45,23 @@ is_own_mount(const struct mnt *m, int fd)
 }
 
 int
-mnt_plugin_root_open(const struct mnt *m, PluginKind kind, const char *plugin, bool need_mount,
-    int *ret_fd, struct err *e)
+mnt_plugin_root_open(
+    const struct mnt *m, const char *path, bool need_mount, int *ret_fd, struct err *e)
 {
-	cleanup_close int fd = fd_open_beneath(m->kind_fds[kind], plugin, O_PATH | O_DIRECTORY, 0);
+	cleanup_close int fd =
+	    fd_open_beneath(m->root_fds[MNT_ROOT__MNT_ROOT_CSI], path, O_PATH | O_DIRECTORY, 0);
 	int r;
 
 	if (fd < 0)
-		return err_set(e, fd, "open csi/%s/%s", mnt_kind_names[kind], plugin);
+		return err_set(e, fd, "open csi/%s", path);
 	r = is_own_mount(m, fd);
 	if (r < 0)
-		return err_set(e, r, "another file system is mounted on csi/%s/%s",
-		    mnt_kind_names[kind], plugin);
+		return err_set(e, r, "another file system is mounted on csi/%s", path);
 	if (r == 0 && need_mount)
 		return err_say(e, -ENOTCONN,
-		    "csi/%s/%s is no mount point of its own: the plugin has not been started since "
+		    "csi/%s is no mount point of its own: the plugin has not been started since "
 		    "the last boot",
-		    mnt_kind_names[kind], plugin);
+		    path);
 	*ret_fd = steal_fd(&fd);
 	return 0;
 }
@@ -87,15 +86,15 @@ bind_to_itself(int dir_fd)
 }
 
 static int
-make_root(const struct mnt *m, PluginKind kind, const char *plugin, struct err *e)
+make_root(const struct mnt *m, const char *path, struct err *e)
 {
 	struct mount_attr shared = { .propagation = MS_SHARED };
 	cleanup_close int fd = -1;
 	int r;
 
-	if (mkdirat(m->kind_fds[kind], plugin, 0700) < 0 && errno != EEXIST)
-		return err_set(e, -errno, "make csi/%s/%s", mnt_kind_names[kind], plugin);
-	r = mnt_plugin_root_open(m, kind, plugin, false, &fd, e);
+	if (mkdirat(m->root_fds[MNT_ROOT__MNT_ROOT_CSI], path, 0700) < 0 && errno != EEXIST)
+		return err_set(e, -errno, "make csi/%s", path);
+	r = mnt_plugin_root_open(m, path, false, &fd, e);
 	if (r < 0)
 		return r;
 	if (is_own_mount(m, fd) == 1)
@@ -103,8 +102,7 @@ make_root(const struct mnt *m, PluginKind kind, const char *plugin, struct err *
 	else
 		r = bind_to_itself(fd);
 	if (r < 0)
-		return err_set(
-		    e, r, "make csi/%s/%s a shared mount point", mnt_kind_names[kind], plugin);
+		return err_set(e, r, "make csi/%s a shared mount point", path);
 	CRASH_POINT(MNT_AFTER_PLUGIN_MOUNT);
 	return 0;
 }
@@ -129,27 +127,19 @@ mnt_on_plugin_dir_make(
     void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
 {
 	static char socket_dir[CONFIG_PATH_SIZE + 64],
-	    root_dir[CONFIG_PATH_SIZE + NAME_BYTES_MAX + 32];
+	    root_dir[CONFIG_PATH_SIZE + PLUGIN_PATH_SIZE + 8];
 	struct mnt *m = state;
 	const MntPluginDirMakeReq *req = (const MntPluginDirMakeReq *)(const void *)p->msg;
 	MntPluginDirMakeRep *answer = (MntPluginDirMakeRep *)(void *)rep;
-	char alloc[ID_UUID_SIZE];
-	struct id id;
+	char alloc[ID_UUID_SIZE], path[PLUGIN_PATH_SIZE];
 	int r;
 
-	if ((r = mnt_id_read(&req->alloc, "alloc", &id, alloc, e)) < 0 ||
-	    (r = mnt_plugin_check(req->kind, req->plugin, e)) < 0)
+	if ((r = mnt_alloc_read(&req->alloc, alloc, e)) < 0 ||
+	    (r = mnt_plugin_path(req->kind, req->plugin, path, e)) < 0 ||
+	    (r = make_socket_dir(m, alloc, e)) < 0 || (r = make_root(m, path, e)) < 0)
 		return r;
 	(void)snprintf(socket_dir, sizeof socket_dir, "%s/csi/sock/%s", m->data_dir, alloc);
-	(void)snprintf(root_dir, sizeof root_dir, "%s/csi/%s/%s", m->data_dir,
-	    mnt_kind_names[req->kind], req->plugin);
-	if (strlen(socket_dir) + sizeof "/csi.sock" > sizeof(((struct sockaddr_un *)0)->sun_path))
-		return err_say(e, -ENAMETOOLONG,
-		    "%s/csi.sock is too long for a socket's name: use a shorter data_dir",
-		    socket_dir);
-	if ((r = make_socket_dir(m, alloc, e)) < 0 ||
-	    (r = make_root(m, req->kind, req->plugin, e)) < 0)
-		return r;
+	(void)snprintf(root_dir, sizeof root_dir, "%s/csi/%s", m->data_dir, path);
 	answer->socket_dir = socket_dir;
 	answer->root_dir = root_dir;
 	return 0;
@@ -160,25 +150,26 @@ mnt_on_plugin_dir_make(
  * goes with it.
  */
 static int
-remove_root(struct mnt *m, PluginKind kind, const char *plugin, struct err *e)
+remove_root(struct mnt *m, const char *path, struct err *e)
 {
 	static const char *const volumes[] = { "staging", "per-alloc" };
-	char path[NAME_BYTES_MAX + 32];
+	int csi = m->root_fds[MNT_ROOT__MNT_ROOT_CSI], r;
+	char at[PLUGIN_PATH_SIZE + 32];
 	cleanup_close int fd = -1;
-	int r = mnt_plugin_root_open(m, kind, plugin, false, &fd, e);
 
+	r = mnt_plugin_root_open(m, path, false, &fd, e);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	for (size_t i = 0; i < ELEMENTSOF(volumes); i++)
 		if (unlinkat(fd, volumes[i], AT_REMOVEDIR) < 0 && errno != ENOENT)
 			return err_set(
-			    e, -errno, "plugin %s still holds volumes in %s", plugin, volumes[i]);
-	close_p(&fd);
-	(void)snprintf(path, sizeof path, "/proc/self/fd/%d/%s", m->kind_fds[kind], plugin);
-	for (int i = 0; i < STACKED_MAX && umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH) == 0; i++)
+			    e, -errno, "plugin csi/%s still holds volumes in %s", path, volumes[i]);
+	(void)close(steal_fd(&fd));
+	(void)snprintf(at, sizeof at, "/proc/self/fd/%d/%s", csi, path);
+	for (int i = 0; i < STACKED_MAX && umount2(at, UMOUNT_NOFOLLOW | MNT_DETACH) == 0; i++)
 		;
 	/* A rename refuses a mount point, so nothing that is still mounted gets there. */
-	return mnt_trash_put(m, MNT_ROOT__MNT_ROOT_CSI_SOCK, m->kind_fds[kind], plugin, e);
+	return mnt_trash_put(m, MNT_ROOT__MNT_ROOT_CSI_SOCK, csi, path, e);
 }
 
 int
@@ -188,13 +179,12 @@ mnt_on_plugin_dir_remove(
 	struct mnt *m = state;
 	const MntPluginDirRemoveReq *req = (const MntPluginDirRemoveReq *)(const void *)p->msg;
 	int sock = m->root_fds[MNT_ROOT__MNT_ROOT_CSI_SOCK], r;
-	char alloc[ID_UUID_SIZE];
-	struct id id;
+	char alloc[ID_UUID_SIZE], path[PLUGIN_PATH_SIZE];
 
-	if ((r = mnt_id_read(&req->alloc, "alloc", &id, alloc, e)) < 0)
+	if ((r = mnt_alloc_read(&req->alloc, alloc, e)) < 0)
 		return r;
-	if (req->plugin[0] != '\0' && ((r = mnt_plugin_check(req->kind, req->plugin, e)) < 0 ||
-					  (r = remove_root(m, req->kind, req->plugin, e)) < 0))
+	if (req->plugin[0] != '\0' && ((r = mnt_plugin_path(req->kind, req->plugin, path, e)) < 0 ||
+					  (r = remove_root(m, path, e)) < 0))
 		return r;
 	CRASH_POINT(MNT_AFTER_PLUGIN_REMOVE);
 	return mnt_trash_put(m, MNT_ROOT__MNT_ROOT_CSI_SOCK, sock, alloc, e);

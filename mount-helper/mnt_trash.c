@@ -30,10 +30,12 @@ int
 mnt_trash_put(struct mnt *m, MntRoot root, int dir_fd, const char *name, struct err *e)
 {
 	static unsigned serial;
+	const char *slash = strrchr(name, '/');
 	char aside[NAME_BYTES_MAX + 32];
 
 	for (;;) {
-		(void)snprintf(aside, sizeof aside, "%s.%d.%u", name, getpid(), serial++);
+		(void)snprintf(
+		    aside, sizeof aside, "%s.%d.%u", slash ? slash + 1 : name, getpid(), serial++);
 		if (renameat2(dir_fd, name, m->trash_fds[root], aside, RENAME_NOREPLACE) == 0) {
 			m->trash_full = true;
 			return 0;
@@ -91,7 +93,7 @@ mnt_trash_empty(struct mnt *m)
 	if (!m->trash_full || is_emptying(m))
 		return;
 	m->trash_full = false;
-	if (mnt_child_start(m, NULL, NULL, EMPTY_TIMEOUT_MS, m->data_fd, empty_all, NULL, NULL,
+	if (mnt_child_start(m, NULL, NULL, EMPTY_TIMEOUT_MS, FD_DATA, empty_all, NULL, NULL,
 		"empty the trash", &e) < 0)
 		log_warn("%s", e.msg);
 }

@@ -31,40 +31,39 @@
  */
 struct place {
 	const char *plugin, *volume, *leaf;
-	PluginKind kind;
 	const char *names[3];
 	size_t n_parents;
 	char alloc[ID_UUID_SIZE];
 	bool unmount;
 };
 
-/* ret keeps pointers into v, and ret->names one into ret itself: it is not to be copied. */
+/*
+ * Reads the request's place and opens its plugin's root. ret keeps pointers into v, and ret->names
+ * one into ret itself: it is not to be copied.
+ */
 static int
-read_place(const VolumePlace *v, struct place *ret, struct err *e)
+open_place(const struct mnt *m, const VolumePlace *v, bool need_mount, struct place *ret,
+    int *ret_root, struct err *e)
 {
-	struct id id;
+	char path[PLUGIN_PATH_SIZE];
 	int r;
 
 	if (!v)
 		return err_say(e, -EINVAL, "the request names no volume");
-	if ((r = mnt_plugin_check(v->kind, v->plugin, e)) < 0)
+	*ret = (struct place){ .plugin = v->plugin, .volume = v->volume, .leaf = v->usage };
+	if ((r = mnt_plugin_path(v->kind, v->plugin, path, e)) < 0)
 		return r;
 	if (!name_is_component(v->volume) || !name_is_component(v->usage))
 		return err_say(e, -EINVAL, "'%.140s' and '%.140s' cannot be a volume and its usage",
 		    v->volume, v->usage);
-	*ret = (struct place){
-		.kind = v->kind, .plugin = v->plugin, .volume = v->volume, .leaf = v->usage
-	};
-	if (v->alloc.len == 0) {
-		ret->names[ret->n_parents++] = "staging";
-	} else {
-		if ((r = mnt_id_read(&v->alloc, "alloc", &id, ret->alloc, e)) < 0)
+	ret->names[ret->n_parents++] = v->alloc.len == 0 ? "staging" : "per-alloc";
+	if (v->alloc.len > 0) {
+		if ((r = mnt_alloc_read(&v->alloc, ret->alloc, e)) < 0)
 			return r;
-		ret->names[ret->n_parents++] = "per-alloc";
 		ret->names[ret->n_parents++] = ret->alloc;
 	}
 	ret->names[ret->n_parents++] = ret->volume;
-	return 0;
+	return mnt_plugin_root_open(m, path, need_mount, ret_root, e);
 }
 
 /*
@@ -110,8 +109,7 @@ mnt_on_volume_dir_make(
 	struct place v;
 	int r;
 
-	if ((r = read_place(req->place, &v, e)) < 0 ||
-	    (r = mnt_plugin_root_open(m, v.kind, v.plugin, true, &root, e)) < 0)
+	if ((r = open_place(m, req->place, true, &v, &root, e)) < 0)
 		return r;
 	parent = walk(root, v.names, v.n_parents, true);
 	if (parent < 0)
@@ -185,8 +183,7 @@ mnt_on_volume_prove(
 	char what[96];
 	int r;
 
-	if ((r = read_place(req->place, &v, e)) < 0 ||
-	    (r = mnt_plugin_root_open(m, v.kind, v.plugin, true, &root, e)) < 0)
+	if ((r = open_place(m, req->place, true, &v, &root, e)) < 0)
 		return r;
 	parent = walk(root, v.names, v.n_parents, false);
 	if (parent < 0)
@@ -265,12 +262,9 @@ mnt_on_volume_dir_remove(
 	char what[96];
 	int r;
 
-	if ((r = read_place(req->place, &v, e)) < 0)
-		return r;
-	v.unmount = req->unmount;
-	r = mnt_plugin_root_open(m, v.kind, v.plugin, false, &root, e);
-	if (r < 0)
+	if ((r = open_place(m, req->place, false, &v, &root, e)) < 0)
 		return r == -ENOENT ? 0 : r;
+	v.unmount = req->unmount;
 	parent = walk(root, v.names, v.n_parents, false);
 	if (parent < 0 || is_mount_at(parent, v.leaf) != 1) {
 		v.unmount = false; /* never here, even if there is something by now */
@@ -308,12 +302,11 @@ remove_empty(int dir_fd, const char *name, int depth)
 }
 
 static int
-remove_of_plugin(
-    const struct mnt *m, PluginKind kind, const char *plugin, const char *alloc, struct err *e)
+remove_of_plugin(const struct mnt *m, const char *plugin, const char *alloc, struct err *e)
 {
 	static const char *const names[] = { "per-alloc" };
 	cleanup_close int root = -1, parent = -1;
-	int r = mnt_plugin_root_open(m, kind, plugin, false, &root, e);
+	int r = mnt_plugin_root_open(m, plugin, false, &root, e);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
@@ -321,8 +314,8 @@ remove_of_plugin(
 	r = parent < 0 ? parent : remove_empty(parent, alloc, 2);
 	if (r < 0 && r != -ENOENT)
 		return err_set(e, r,
-		    "remove csi/%s/%s/per-alloc/%s: a volume of alloc %s is not unpublished",
-		    mnt_kind_names[kind], plugin, alloc, alloc);
+		    "remove csi/%s/per-alloc/%s: a volume of alloc %s is not unpublished", plugin,
+		    alloc, alloc);
 	return 0;
 }
 
@@ -330,15 +323,18 @@ int
 mnt_volume_alloc_remove(const struct mnt *m, const char *alloc, struct err *e)
 {
 	for (int kind = PLUGIN_KIND__PLUGIN_CONTROLLER; kind < MNT_KINDS; kind++) {
+		char path[PLUGIN_PATH_SIZE];
 		cleanup_dir DIR *d = NULL;
-		const char *plugin;
-		int r = dir_open_at(m->kind_fds[kind], ".", &d);
+		const char *n;
+		int r = dir_open_at(m->root_fds[MNT_ROOT__MNT_ROOT_CSI], mnt_kind_names[kind], &d);
 
 		if (r < 0)
 			return err_set(e, r, "read csi/%s", mnt_kind_names[kind]);
-		while ((plugin = dir_next(d)))
-			if ((r = remove_of_plugin(m, (PluginKind)kind, plugin, alloc, e)) < 0)
+		while ((n = dir_next(d))) {
+			(void)snprintf(path, sizeof path, "%s/%s", mnt_kind_names[kind], n);
+			if ((r = remove_of_plugin(m, path, alloc, e)) < 0)
 				return r;
+		}
 	}
 	return 0;
 }

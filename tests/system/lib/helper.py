@@ -118,7 +118,7 @@ class Places:
                 ("state", 0o700, drover, drover),
                 ("alloc", 0o711, 0, 0),
                 ("secrets", 0o711, 0, 0),
-                ("logs", 0o750, 0, drover),
+                ("logs", 0o2750, 0, drover),
                 ("run", 0o2750, 0, drover),
                 ("csi", 0o711, 0, 0),
                 ("csi/sock", 0o711, 0, 0),
@@ -204,7 +204,8 @@ class Helper:
 
     users = {"csi-helper": "csi", "heartbeat": "heartbeat", "supervisor": "drover"}
 
-    def __init__(self, name, places, config="", dev=True, args=(), env=None, hello=True, data=None):
+    def __init__(self, name, places, config="", dev=True, args=(), env=None, hello=True, data=None,
+                 tls=()):
         self.name, self.places, self.status = name, places, None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.link, their_link = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -215,7 +216,10 @@ class Helper:
         opened = [config_fd, their_link.detach(), theirs.detach()]
         try:
             data_fd = self._open(opened, data or places.data, os.O_RDONLY | os.O_DIRECTORY)
-            self._start(config_fd, opened[1], opened[2], data_fd, opened, args, env)
+            more = [self._open(opened, path, os.O_RDONLY) for path in tls]
+            if name in ("exec-helper", "mount-helper"):
+                more.append(data_fd)
+            self._start(config_fd, opened[1], opened[2], data_fd, more, opened, args, env)
         finally:
             for fd in opened:
                 os.close(fd)
@@ -226,7 +230,7 @@ class Helper:
         opened.append(os.open(path, flags | os.O_CLOEXEC))
         return opened[-1]
 
-    def _start(self, config_fd, link_fd, ipc_fd, data_fd, opened, args, env):
+    def _start(self, config_fd, link_fd, ipc_fd, data_fd, more, opened, args, env):
         null = self._open(opened, "/dev/null", os.O_RDWR)
         lock = null
         if self.name != "csi-helper":
@@ -237,8 +241,8 @@ class Helper:
             special2 = self._open(opened, binary("exec-helper"), os.O_PATH)
         elif self.name == "heartbeat":
             special = self._open(opened, self.places.runtime + "/lease", os.O_RDWR)
-        fds = [null, self.log_file.fileno(), self.log_file.fileno(), link_fd, config_fd, lock, ipc_fd, special, special2,
-               data_fd if self.name in ("exec-helper", "mount-helper") else null]
+        fds = [null, self.log_file.fileno(), self.log_file.fileno(), link_fd, config_fd, lock, ipc_fd, special, special2]
+        fds += more + [null] * (3 - len(more))
         argv = self._argv() + list(args)
         path = binary(self.name)
         if not os.access(path, os.X_OK):
