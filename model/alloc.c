@@ -137,6 +137,7 @@ static const struct field alloc_metric_fields[] = {
 	F_INT(nodes_evaluated, "NodesEvaluated"),
 	F_INT(nodes_filtered, "NodesFiltered"),
 	F_INT(nodes_in_pool, "NodesInPool"),
+	F_STRING(node_pool, "NodePool", .flags = FIELD_OMIT_EMPTY),
 	F_INT_MAP(nodes_available, "NodesAvailable"),
 	F_INT_MAP(class_filtered, "ClassFiltered"),
 	F_INT_MAP(constraint_filtered, "ConstraintFiltered"),

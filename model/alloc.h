@@ -97,6 +97,7 @@ struct node_score {
 /* Never null in an alloc (row G10). Also the values of an evaluation's FailedTGAllocs. */
 struct alloc_metric {
 	int64_t nodes_evaluated, nodes_filtered, nodes_in_pool;
+	char *node_pool;
 	struct int_map nodes_available, class_filtered, constraint_filtered;
 	int64_t nodes_exhausted;
 	struct int_map class_exhausted, dimension_exhausted;

@@ -50,22 +50,22 @@ bool
 go_time_parse(const void *data, size_t len, int64_t *ret_ns)
 {
 	const uint8_t *p = data;
-	int64_t seconds, rest;
+	int64_t since_year_1, seconds, rest;
 
 	if (!((len == GO_TIME_SIZE && p[0] == VERSION) ||
 		(len == GO_TIME_SIZE + 1 && p[0] == VERSION_ZONE_S)))
 		return false;
-	seconds = (int64_t)get(p + 1, 8);
+	since_year_1 = (int64_t)get(p + 1, 8);
 	rest = (int64_t)get(p + 9, 4);
 	if (rest >= NS_PER_S)
 		return false;
-	if (seconds == 0 && rest == 0) {
+	if (since_year_1 == 0 && rest == 0) {
 		*ret_ns = 0;
 		return true;
 	}
-	if (__builtin_sub_overflow(seconds, YEAR_1_S, &seconds) ||
+	if (__builtin_sub_overflow(since_year_1, YEAR_1_S, &seconds) ||
 	    __builtin_mul_overflow(seconds, NS_PER_S, ret_ns) ||
 	    __builtin_add_overflow(*ret_ns, rest, ret_ns))
-		*ret_ns = seconds < 0 ? -INT64_MAX : INT64_MAX;
+		*ret_ns = since_year_1 < YEAR_1_S ? -INT64_MAX : INT64_MAX;
 	return true;
 }

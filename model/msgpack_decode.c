@@ -440,15 +440,17 @@ take_json(struct decoder *d, const struct place *at, unsigned depth, json_t **re
 static int
 decode_json(struct decoder *d, const struct field *f, const struct place *at, json_t **ret)
 {
+	struct mp_in ahead = d->in;
+	struct mp_item item;
 	json_t *made = NULL;
-	int r = take_json(d, at, MODEL_DEPTH_MAX, &made);
+	int r;
 
+	if ((f->flags & FIELD_AS_OBJECT) && mp_read(&ahead, true, &item) == 0 &&
+	    item.kind != MP_MAP)
+		return refuse(d, at, "a map", &item);
+	r = take_json(d, at, MODEL_DEPTH_MAX, &made);
 	if (r < 0)
 		return r;
-	if ((f->flags & FIELD_AS_OBJECT) && !json_is_object(made)) {
-		json_decref(made);
-		return err_say(d->e, -EINVAL, "%s: expected a map", f->name);
-	}
 	json_decref(*ret);
 	*ret = made;
 	return 0;
