@@ -15,6 +15,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/utf8.h"
 #include "model/field.h"
 #include "supervisor/api/api_router.h"
 #include "supervisor/source/source.h"
@@ -161,13 +162,15 @@ api_reply_text(struct api_req *req, int status, const char *type, const char *te
 void
 api_reply_error(struct api_req *req, int status, const char *fmt, ...)
 {
-	char text[2 * ERR_MSG_SIZE];
+	char raw[2 * ERR_MSG_SIZE], text[2 * ERR_MSG_SIZE];
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, ap);
+	(void)vsnprintf(raw, sizeof raw, fmt, ap);
 	va_end(ap);
-	api_reply_text(req, status, TYPE_TEXT, text, strlen(text));
+	/* It may quote the request: one line of text all the same, for whoever's terminal it is. */
+	api_reply_text(
+	    req, status, TYPE_TEXT, text, utf8_sanitize(text, sizeof text, raw, strlen(raw)));
 }
 
 static bool
