@@ -199,13 +199,24 @@ validate_lease(const struct task_group *group, struct problems *p)
 		    "give one of them");
 }
 
+/* It is no part of a path, but of names that are printed. */
+static bool
+has_control(const char *s)
+{
+	while (*s && !iscntrl((unsigned char)*s))
+		s++;
+	return *s;
+}
+
 static void
 validate_group(const struct task_group *group, const struct job *job, struct problems *p)
 {
 	bool everywhere = job->type == JOB_SYSTEM || job->type == JOB_SYSBATCH;
 
-	if (!*str(group->name) || strlen(group->name) > NAME_BYTES_MAX)
-		(void)model_problem(p, "a group's name has 1 to %d characters", NAME_BYTES_MAX);
+	if (!*str(group->name) || strlen(group->name) > NAME_BYTES_MAX || has_control(group->name))
+		(void)model_problem(p,
+		    "a group's name has 1 to %d characters, none of them a control character",
+		    NAME_BYTES_MAX);
 	else if (job_group(job, group->name) != group)
 		(void)model_problem(p, "the job has two groups of this name");
 	if (group->count < 0)
