@@ -247,7 +247,8 @@ start_helper(const char *dir)
 	link_fd = links[0];
 }
 
-static void
+/* False if exec-helper wants to be asked again. */
+static bool
 receive(unsigned type)
 {
 	static struct ipc_packet p;
@@ -256,11 +257,15 @@ receive(unsigned type)
 
 	if (r <= 0)
 		fail("exec-helper: %s", r == 0 ? "it has ended" : e.msg);
-	if (p.type == IPC_ERROR_REP)
-		fail("exec-helper: %s", ((IpcErrorRep *)(void *)p.msg)->text);
-	if (p.type != type)
+	if (p.type == IPC_ERROR_REP) {
+		const IpcErrorRep *error = (void *)p.msg;
+
+		if (error->code != -EAGAIN)
+			fail("exec-helper: %s", error->text);
+	} else if (p.type != type)
 		fail("exec-helper answered %u, not %u", p.type, type);
 	ipc_packet_done(&p);
+	return p.type == type;
 }
 
 /* What mount-helper makes for one alloc with the task "t", and the task's binary in local/. */
@@ -411,17 +416,19 @@ reap(const struct run *runs)
 	for (unsigned i = 0; i < n_runs; i++) {
 		req.run = (ProtobufCBinaryData){ .len = ID_BYTES,
 			.data = (uint8_t *)(uintptr_t)runs[i].id.b };
-		if (ipc_send(ipc, IPC_SUPERVISOR, IPC_EXEC_HELPER, EXEC_RUN_REAP_REQ, 1, &req.base,
-			NULL, 0, 0, &e) < 0)
-			fail("%s", e.msg);
-		receive(EXEC_RUN_REAP_REP);
+		do {
+			if (ipc_send(ipc, IPC_SUPERVISOR, IPC_EXEC_HELPER, EXEC_RUN_REAP_REQ, 1,
+				&req.base, NULL, 0, 0, &e) < 0)
+				fail("%s", e.msg);
+		} while (!receive(EXEC_RUN_REAP_REP));
 	}
 }
 
 static void
 started(struct run *run)
 {
-	receive(EXEC_TASK_START_REP);
+	if (!receive(EXEC_TASK_START_REP))
+		fail("exec-helper has no room for a start");
 	run->peer = connect_run(run);
 }
 
