@@ -219,12 +219,38 @@ build(const struct agent_policy *policy, struct err *e)
 	return openat(EXE_FD_PROC, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
 }
 
+/*
+ * setns() leads to the root of a mount namespace: for an agent in a chroot that is outside of it,
+ * here and in every executor.
+ */
+static int
+check_root(int host, struct err *e)
+{
+	cleanup_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct statx here, there;
+
+	if (root < 0 || setns(host, CLONE_NEWNS) < 0 ||
+	    statx(root, "", AT_EMPTY_PATH, STATX_MNT_ID, &here) < 0 ||
+	    statx(AT_FDCWD, "/", 0, STATX_MNT_ID, &there) < 0)
+		return err_set(e, -errno, "look for the root of the mount namespace");
+	if (here.stx_mnt_id == there.stx_mnt_id)
+		return 0;
+	if (fchdir(root) < 0 || chroot(".") < 0)
+		return err_set(e, -errno, "return into the chroot of the agent");
+	return err_say(e, -ENOTSUP,
+	    "the agent runs in a chroot; its root has to be that of its mount namespace "
+	    "(pivot_root, as containers do)");
+}
+
 static int
 make_template(const struct agent_policy *policy, struct err *e)
 {
 	cleanup_close int host = openat(EXE_FD_PROC, "self/ns/mnt", O_RDONLY | O_CLOEXEC),
 			  template = -1;
+	int r = host < 0 ? 0 : check_root(host, e);
 
+	if (r < 0)
+		return r;
 	if (host < 0 || unshare(CLONE_NEWNS) < 0)
 		return err_set(e, -errno, "make the mount namespace of exec tasks");
 	template = build(policy, e);

@@ -442,4 +442,18 @@ def test_a_storm_of_sighup_delays_neither_the_end_of_a_hung_supervisor_nor_a_sig
             thread.join()
 
 
+def test_an_agent_in_a_chroot_has_no_exec_tasks():
+    """Where it joined a mount namespace it would be outside of its root."""
+    root = case.directory()
+    helper.mount("/", root, None, 4096 | helper.MS_REC)
+    try:
+        with agent.Agent(wrap=["chroot", root]) as a:
+            a.wait_log("no exec tasks: the agent runs in a chroot")
+            a.wait_ready()
+            helper_pid = a.wait_process("exec-helper")
+            case.equal(os.readlink("/proc/%d/root" % helper_pid), root)
+    finally:
+        helper.umount(root, 2)
+
+
 case.run(globals())
