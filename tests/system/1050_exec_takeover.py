@@ -198,7 +198,7 @@ def test_a_start_without_pids_left_fails_and_leaves_nothing():
             case.skip("no pids controller")
         for user in ("", "daemon"):
             with open(files[0], "w", encoding="ascii") as f:
-                f.write("1")
+                f.write("0")
             refused(r, "Resource temporarily unavailable", user=user)
             with open(files[0], "w", encoding="ascii") as f:
                 f.write("max")
