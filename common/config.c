@@ -94,6 +94,24 @@ read_servers(struct config_reader *c, const struct hcl_node *node)
 	return config_each_string(c, node, node->key, add_server);
 }
 
+/* Beside client.servers, not in their place. Those that a cloud is asked for are not known here. */
+static int
+add_join(struct config_reader *c, const struct hcl_node *node)
+{
+	if (strncmp(node->text, "provider=", 9) == 0) {
+		config_warn(
+		    c, node->at, "retry_join", "has no effect with a provider: name the servers");
+		return 0;
+	}
+	return add_server(c, node);
+}
+
+static int
+read_retry_join(struct config_reader *c, const struct hcl_node *node)
+{
+	return config_each_string(c, node, node->key, add_join);
+}
+
 static int
 read_max_kill_timeout(struct config_reader *c, const struct hcl_node *node)
 {
@@ -260,7 +278,7 @@ static const struct config_attr reserved_attrs[] = {
 };
 
 static const struct config_attr server_join_attrs[] = {
-	CALL("retry_join", read_servers),
+	CALL("retry_join", read_retry_join),
 	UNUSED_AS("retry_interval", "has no effect: drover's own backoff applies"),
 	UNUSED_AS("retry_max", "has no effect: drover tries for ever"),
 	{ 0 },
@@ -326,6 +344,44 @@ skip(struct config_reader *c, const struct hcl_node *node)
 static const struct config_attr server_attrs[] = { CALL("enabled", read_server_enabled),
 	{ .fn = skip } };
 
+/* --- tls --- */
+
+/* What is in there is no task's to see. */
+static int
+read_tls_file(struct config_reader *c, const struct hcl_node *node)
+{
+	int which = strcmp(node->key, "ca_file") == 0     ? 0
+		    : strcmp(node->key, "cert_file") == 0 ? 1
+							  : 2;
+	char *path = c->config->tls_files[which];
+	int r = config_get_path(c, node, node->key, path);
+
+	if (r == 0 && which == 2 && policy_mask_add(c->policy, path) < 0)
+		return config_fail(
+		    c, node->at, "key_file: there are more paths than can be masked");
+	return r;
+}
+
+#define BOOL(key_, field)                                                                          \
+	{                                                                                          \
+		.key = key_, .kind = ATTR_BOOL, FIELD(field)                                       \
+	}
+
+static const struct config_attr tls_attrs[] = {
+	BOOL("rpc", tls_rpc),
+	BOOL("verify_server_hostname", tls_verify_server_hostname),
+	CALL("ca_file", read_tls_file),
+	CALL("cert_file", read_tls_file),
+	CALL("key_file", read_tls_file),
+	UNUSED("http"),
+	UNUSED("rpc_upgrade_mode"),
+	UNUSED("tls_cipher_suites"),
+	UNUSED("tls_min_version"),
+	UNUSED("tls_prefer_server_cipher_suites"),
+	UNUSED("verify_https_client"),
+	{ 0 },
+};
+
 #define UNUSED_SOCKET(key)                                                                         \
 	UNUSED_AS(key, "has no effect: drover listens on its control socket only")
 
@@ -365,7 +421,7 @@ static const struct config_attr agent_attrs[] = {
 	UNUSED("sentinel"),
 	UNUSED("syslog_facility"),
 	UNUSED("telemetry"),
-	UNUSED("tls"),
+	BLOCK("tls", tls_attrs),
 	UNUSED("ui"),
 	UNUSED("vault"),
 	{ 0 },

@@ -22,6 +22,7 @@
 #define CONFIG_MASKS_MAX   32
 #define CONFIG_RANGES_MAX  32
 #define CONFIG_SERVERS_MAX 16
+#define CONFIG_TLS_FILES   3           /* ca_file, cert_file, key_file */
 #define CONFIG_MAGIC       0x64726366u /* "drcf" */
 #define POLICY_MAGIC       0x6472706cu /* "drpl" */
 
@@ -66,6 +67,9 @@ struct agent_config {
 	char log_level[16];
 	uint32_t n_servers; /* none: the local source */
 	char servers[CONFIG_SERVERS_MAX][CONFIG_PATH_SIZE];
+	bool tls_rpc; /* to the servers */
+	bool tls_verify_server_hostname;
+	char tls_files[CONFIG_TLS_FILES][CONFIG_PATH_SIZE];
 	uint32_t n_meta;
 	struct {
 		char key[CONFIG_NAME_SIZE];

@@ -168,6 +168,8 @@ become(const struct launcher *l, enum ipc_peer who, int link, const int *ends)
 		fds[n++] = ends[i];
 	if (who == IPC_EXEC_HELPER || who == IPC_MOUNT_HELPER)
 		fds[n++] = l->data_fd;
+	for (int i = 0; who == IPC_HEARTBEAT && i < CONFIG_TLS_FILES; i++)
+		fds[n++] = l->config.config->tls_rpc ? l->config.tls_fds[i] : l->null_fd;
 	fds[n++] = l->binaries[who];
 	add_args(&args, l, who);
 	add_variable(&env, "JOURNAL_STREAM");

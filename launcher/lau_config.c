@@ -199,6 +199,26 @@ seal(int fd, struct err *e)
 	return 0;
 }
 
+/* By name only: what is in them is for heartbeat. */
+static int
+open_tls_files(struct lau_config *c, struct err *e)
+{
+	static const char *const names[CONFIG_TLS_FILES] = { "ca_file", "cert_file", "key_file" };
+	int r = 0;
+
+	for (int i = 0; c->config->tls_rpc && i < CONFIG_TLS_FILES && r == 0; i++) {
+		const char *path = c->config->tls_files[i];
+
+		if (!path[0])
+			return err_say(
+			    e, -EINVAL, "tls.rpc is on, and tls.%s is not set", names[i]);
+		c->tls_fds[i] = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		r = c->tls_fds[i] < 0 ? err_set(e, -errno, "open tls.%s %s", names[i], path)
+				      : check_owner(c->tls_fds[i], path, S_IFREG, e);
+	}
+	return r;
+}
+
 int
 lau_config_read(const struct launcher *l, struct lau_config *ret, struct err *e)
 {
@@ -225,7 +245,7 @@ lau_config_read(const struct launcher *l, struct lau_config *ret, struct err *e)
 		return r;
 	c.config = config_map(config_fd, e);
 	c.policy = policy_map(policy_fd, e);
-	if (!c.config || !c.policy) {
+	if (!c.config || !c.policy || open_tls_files(&c, e) < 0) {
 		lau_config_done(&c);
 		return -EINVAL;
 	}
@@ -246,5 +266,8 @@ lau_config_done(struct lau_config *c)
 		(void)close(c->config_fd);
 	if (c->policy_fd > 0)
 		(void)close(c->policy_fd);
+	for (int i = 0; i < CONFIG_TLS_FILES; i++)
+		if (c->tls_fds[i] > 0)
+			(void)close(c->tls_fds[i]);
 	*c = (struct lau_config){ 0 };
 }

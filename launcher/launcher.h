@@ -27,9 +27,11 @@ struct lau_users {
 	gid_t gid[LAU_USERS];
 };
 
-/* The two records as sealed memfds, and mapped. */
+/* The two records as sealed memfds, and mapped. 0 is no descriptor here. */
 struct lau_config {
 	int config_fd, policy_fd;
+	int tls_fds[CONFIG_TLS_FILES]; /* with tls_rpc: open, for heartbeat alone; nobody here reads
+					  them */
 	const struct agent_config *config;
 	const struct agent_policy *policy;
 };
