@@ -34,14 +34,14 @@ LIBS_exec-helper  := -lcap -lprotobuf-c
 LIBS_mount-helper := -lprotobuf-c
 LIBS_executor     :=
 LIBS_csi-helper   := -lprotobuf-c -lgrpc_unsecure -lgpr
-LIBS_heartbeat    := -lprotobuf-c -lmsgpackc
+LIBS_heartbeat    := -lprotobuf-c -lmsgpackc -lssl -lcrypto
 LIBS_supervisor   := -lcap -lprotobuf-c -lsystemd -lsqlite3 -ljansson -lmicrohttpd -lm
 LIBS_cli          := -ljansson -lsmartcols
 LIBS_csi-local    := -lprotobuf-c -lgrpc_unsecure -lgpr
 
 PROCESSES := launcher supervisor mount-helper exec-helper executor csi-helper heartbeat cli
 PACKAGES  := gcc make pkg-config libcap-dev libseccomp-dev libsystemd-dev libprotobuf-c-dev protobuf-c-compiler \
-             libgrpc-dev libjansson-dev libmicrohttpd-dev libsmartcols-dev libsqlite3-dev libmsgpack-dev musl-dev
+             libgrpc-dev libjansson-dev libmicrohttpd-dev libsmartcols-dev libsqlite3-dev libmsgpack-dev libssl-dev musl-dev
 
 .SUFFIXES:
 .SECONDARY:

@@ -1,125 +1,169 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hb_main.c: the heartbeat: once a second it asks the supervisor's work loop for a sign of life and
- * writes the lease. Runs in: heartbeat. It holds the only writable descriptor of the lease, so that
- * no other process can make the node look alive.
+ * hb_main.c: the heartbeat, from its constant, and its loop. Runs in: heartbeat. It holds the only
+ * writable descriptor of the lease, so that no other process can make the node look alive, and with
+ * servers the connections to them and the keys.
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/crash.h"
-#include "common/lease.h"
+#include "common/clock.h"
 #include "common/proc.h"
+#include "heartbeat/hb.h"
+#include "heartbeat/hb_beat.h"
+#include "heartbeat/hb_call.h"
 #include "heartbeat/hb_filter.h"
+#include "heartbeat/hb_ipc.h"
+#include "heartbeat/hb_link.h"
+#include "heartbeat/hb_relay.h"
+#include "heartbeat/hb_resolve.h"
 #include "proto/heartbeat.pb-c.h"
 
-#define CYCLE_S 1
+#define HANG_S 60 /* a turn that takes that long ends the process: a new one is better */
 
-static struct hb {
-	int timer_fd;
-	uint64_t cycle;   /* of the question that is out; 0: none yet */
-	uint64_t sent_ns; /* CLOCK_BOOTTIME just before it was sent; 0: it is answered, or could not
-			     be sent */
-} hb;
+static struct hb hb;
+static int resolver_fd = -1;
 
 static const struct proc_spec heartbeat;
 
-/* Made before the filter, started by it: the first beat comes at once. */
-static int
-open_timer(void *state, const struct proc_args *args, struct err *e)
+uint64_t
+hb_random(uint64_t below)
 {
-	const struct itimerspec when = { .it_value.tv_nsec = 1, .it_interval.tv_sec = CYCLE_S };
+	/* The bias is of no matter for jitter and shuffling. */
+	return below <= UINT32_MAX ? arc4random_uniform((uint32_t)below) : arc4random();
+}
+
+/* As root still, so: nothing but what the filter would not let happen later. */
+static int
+start_resolver(void *state, const struct proc_args *args, struct err *e)
+{
 	struct hb *h = state;
 
-	(void)args;
-	h->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (h->timer_fd < 0 || timerfd_settime(h->timer_fd, 0, &when, NULL) < 0)
-		return err_set(e, -errno, "make the heartbeat's timer");
-	return 0;
+	h->generation = args->generation;
+	h->config = config_map(FD_CONFIG, e);
+	return h->config ? hb_resolve_start(h->config, args, &resolver_fd, e) : -EINVAL;
 }
 
-/*
- * The time is taken before the send: a lease must not reach further than the supervisor was seen
- * alive. A full socket is a supervisor that does not read; there is nothing to repeat, the next
- * cycle asks again.
- */
 static int
-send_beat(struct hb *h, struct err *e)
+dispatch(struct hb *h, struct ipc_packet *p, struct err *e)
 {
-	HbBeatReq req = HB_BEAT_REQ__INIT;
-	uint64_t now = boottime_ns(), expirations;
-	int r;
-
-	if (read(h->timer_fd, &expirations, sizeof expirations) < 0)
-		return errno == EAGAIN ? 0 : err_set(e, -errno, "read the heartbeat's timer");
-	req.cycle = ++h->cycle;
-	r = ipc_send(FD_IPC, IPC_HEARTBEAT, IPC_SUPERVISOR, HB_BEAT_REQ, (uint32_t)h->cycle,
-	    &req.base, NULL, 0, MSG_DONTWAIT, e);
-	h->sent_ns = r == 0 ? now : 0;
-	return r == -EAGAIN ? 0 : r;
+	switch (p->type) {
+	case IPC_HELLO_REQ:
+		return proc_answer_hello(&heartbeat, p, e);
+	case HB_BEAT_REP:
+		hb_beat_on_rep(h, p);
+		return 0;
+	case HB_CALL_REQ:
+	case HB_CALL_BIG_REQ:
+		return hb_call_on_req(h, p, e);
+	case HB_CALL_CANCEL_EV:
+		hb_call_cancel(h, ((const HbCallCancelEv *)(const void *)p->msg)->call);
+		return 0;
+	default:
+		return hb_relay_on_event(h, p, e);
+	}
 }
 
-/* Only an answer to the question that is out counts, and only once. */
-static void
-on_beat(struct hb *h, const HbBeatRep *rep)
-{
-	int r;
-
-	if (rep->cycle != h->cycle || h->sent_ns == 0)
-		return;
-	CRASH_POINT(HB_BEFORE_BEAT);
-	r = lease_write_ok(FD_SPECIAL, h->sent_ns);
-	CRASH_POINT(HB_AFTER_BEAT);
-	h->sent_ns = 0;
-	if (r < 0)
-		log_error("write the lease: %s", strerrordesc_np(-r));
-}
-
-/* 1 go on, 0 the supervisor has gone, -errno with *e. */
+/* All that is there: a supervisor that stood still has a second's worth. 1 go on, 0 it has gone,
+ * -errno with *e. */
 static int
-on_packet(struct hb *h, struct err *e)
+on_packets(struct hb *h, struct err *e)
 {
 	static struct ipc_packet packet;
-	int r = ipc_recv(FD_IPC, IPC_HEARTBEAT, IPC_SUPERVISOR, &packet, MSG_DONTWAIT, e);
+	int r;
 
-	if (r == -EAGAIN)
-		return 1;
-	if (r == 0 || r == -ECONNRESET)
+	for (int i = 0; i < 64; i++) {
+		r = ipc_recv(FD_IPC, IPC_HEARTBEAT, IPC_SUPERVISOR, &packet, MSG_DONTWAIT, e);
+		if (r == -EAGAIN)
+			return 1;
+		if (r == 0 || r == -ECONNRESET)
+			return 0;
+		if (r > 0)
+			r = dispatch(h, &packet, e);
+		ipc_packet_done(&packet);
+		if (r < 0)
+			return r;
+	}
+	return 1;
+}
+
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What is due, and how long poll may wait then. */
+static int
+tick(struct hb *h)
+{
+	uint64_t next_ms = hb_beat_tick(h);
+
+	if (h->link) {
+		next_ms = earlier(next_ms, hb_link_tick(h->link));
+		next_ms = earlier(next_ms, hb_calls_tick(h));
+		hb_link_flush(h->link);
+		if (hb_link_has_more(h->link))
+			return 0;
+	}
+	if (next_ms == UINT64_MAX)
+		return HANG_S * 1000 / 2;
+	if (next_ms <= h->now_ms)
 		return 0;
-	if (r > 0 && packet.type == IPC_HELLO_REQ)
-		r = proc_answer_hello(&heartbeat, &packet, e);
-	else if (r > 0)
-		on_beat(h, (const HbBeatRep *)(const void *)packet.msg);
-	ipc_packet_done(&packet);
-	return r < 0 ? r : 1;
+	next_ms -= h->now_ms;
+	return next_ms < HANG_S * 1000 / 2 ? (int)next_ms : HANG_S * 1000 / 2;
+}
+
+/* 1 go on, 0 the end, -errno with *e. */
+static int
+turn(struct hb *h, struct err *e)
+{
+	struct pollfd fds[2 + HB_LINK_POLL_MAX] = { { .fd = FD_LINK, .events = POLLIN },
+		{ .fd = FD_IPC, .events = POLLIN } };
+	size_t n = 0;
+	int timeout, r = 1;
+
+	h->now_ms = clock_ms();
+	timeout = tick(h);
+	if (h->ipc.first)
+		fds[1].events |= POLLOUT;
+	if (h->link)
+		n = hb_link_poll(h->link, fds + 2);
+	(void)alarm(HANG_S);
+	if (poll(fds, 2 + n, timeout) < 0)
+		return errno == EINTR ? 1 : err_set(e, -errno, "poll");
+	h->now_ms = clock_ms();
+	if (fds[0].revents) /* the link carries nothing: it is its end */
+		return 0;
+	if (fds[1].revents & POLLOUT)
+		r = hb_ipc_flush(&h->ipc, e) < 0 ? 0 : 1;
+	if (r > 0 && (fds[1].revents & ~POLLOUT))
+		r = on_packets(h, e);
+	if (r > 0 && h->link)
+		hb_link_ready(h->link, fds + 2, n);
+	return r;
 }
 
 static int
 run(void *state, const struct proc_args *args)
 {
 	struct hb *h = state;
-	struct pollfd fds[] = {
-		{ .fd = FD_LINK, .events = POLLIN },
-		{ .fd = FD_IPC, .events = POLLIN },
-		{ .fd = h->timer_fd, .events = POLLIN },
-	};
 	struct err e = { 0 };
 	int r = 1;
 
 	(void)args;
-	while (r > 0 && poll(fds, ELEMENTSOF(fds), -1) >= 0) {
-		if (fds[0].revents) /* the link carries nothing: it is its end */
-			return 0;
-		if (fds[2].revents && (r = send_beat(h, &e)) == 0)
-			r = 1;
-		if (r > 0 && fds[1].revents)
-			r = on_packet(h, &e);
-	}
+	h->now_ms = clock_ms();
+	hb_ipc_init(&h->ipc);
+	hb_beat_init(h);
+	if (h->config->n_servers > 0)
+		r = hb_link_new(h, resolver_fd, &e) < 0 ? -EINVAL : 1;
+	while (r > 0)
+		r = turn(h, &e);
 	if (r < 0 && r != -EPIPE && r != -ECONNRESET)
 		log_error("%s", e.msg);
 	return r < 0;
@@ -130,8 +174,9 @@ static const struct proc_spec heartbeat = {
 	.peer = IPC_HEARTBEAT,
 	.no_new_privs = true,
 	.filter = &hb_prog,
+	.child = &hb_resolve_child,
 	.state = &hb,
-	.init = open_timer,
+	.init = start_resolver,
 	.run = run,
 };
 

@@ -168,7 +168,8 @@ START_TEST(heads_are_read_however_they_are_written)
 				  "A.B\xa3Seq\xd1\x00\x07"
 				  "\xa4more\x92\x01\xc0\xa5"
 				  "Error\xc0";
-	static const char opener[] = "\x81\xa6Method\xaf" "FileSystem.Logs";
+	static const char opener[] = "\x81\xa6Method\xaf"
+				     "FileSystem.Logs";
 	struct hb_rpc_head head;
 
 	ck_assert_int_eq(hb_rpc_get_head((const uint8_t *)any, sizeof any - 1, &head), 0);
@@ -199,8 +200,10 @@ START_TEST(of_a_beats_answer_ttl_and_servers_are_taken)
 	static const char answer[] =
 	    "\x85\xacHeartbeatTTL\xd3\x00\x00\x00\x04\xa8\x17\xc8\x00\xa8NumNodes\x03"
 	    "\xa7Servers\x93\x82\xb0RPCAdvertiseAddr\xaf"
-	    "127.0.0.1:46470\xaa" "Datacenter\xa3"
-	    "dc1\x80\xc0\xa5Index\x00\xa7" "EvalIDs\xc0";
+	    "127.0.0.1:46470\xaa"
+	    "Datacenter\xa3"
+	    "dc1\x80\xc0\xa5Index\x00\xa7"
+	    "EvalIDs\xc0";
 	struct hb_rpc_node node;
 
 	ck_assert_int_eq(hb_rpc_get_node((const uint8_t *)answer, sizeof answer - 1, &node), 0);

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+/* hb_call.c: calls to the servers. Runs in: heartbeat. */
+#include "heartbeat/hb_call.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/lease.h"
+#include "common/log.h"
+#include "heartbeat/hb_beat.h"
+#include "heartbeat/hb_ipc.h"
+#include "heartbeat/hb_link.h"
+#include "proto/heartbeat.pb-c.h"
+#include "proto/ids.pb-c.h"
+
+#define CALLS_MAX 1024
+#define JITTER_MS 312 /* between two tries: a sixteenth of the servers' hold time */
+#define SEALS     (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
+
+/* --- bodies --- */
+
+static int
+to_memfd(struct hb_body *b)
+{
+	int r;
+
+	b->fd = memfd_create("body", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (b->fd < 0)
+		return -errno;
+	r = fd_write_full(b->fd, b->buf.data, b->buf.len);
+	hb_buf_done(&b->buf);
+	return r;
+}
+
+static int
+body_add(struct hb_body *b, const uint8_t *data, size_t len)
+{
+	int r = 0;
+
+	if (len > HB_CALL_BODY_MAX - b->len)
+		return -EMSGSIZE;
+	b->len += len;
+	if (b->fd < 0 && b->len > HB_CALL_INLINE_MAX)
+		r = to_memfd(b);
+	if (r < 0)
+		return r;
+	return b->fd < 0 ? hb_buf_add(&b->buf, data, len) : fd_write_full(b->fd, data, len);
+}
+
+static void
+body_done(struct hb_body *b)
+{
+	hb_buf_done(&b->buf);
+	close_p(&b->fd);
+	*b = (struct hb_body){ .fd = -1 };
+}
+
+int
+hb_body_seal(struct hb_body *b)
+{
+	if (fcntl(b->fd, F_ADD_SEALS, SEALS) < 0)
+		return -errno;
+	return steal_fd(&b->fd);
+}
+
+/* --- the life of a call --- */
+
+struct hb_call *
+hb_call_new(struct hb *hb, const char *method, struct hb_buf *request, const void *mapped,
+    size_t mapped_len, uint64_t timeout_ms, bool repeat, hb_call_cb *done)
+{
+	struct hb_call *c = NULL, **at = &hb->calls;
+	unsigned n = 0;
+
+	for (; *at; at = &(*at)->next)
+		n++;
+	if (n < CALLS_MAX)
+		c = calloc(1, sizeof *c);
+	if (!c)
+		return NULL;
+	(void)snprintf(c->method, sizeof c->method, "%s", method);
+	c->request = *request;
+	*request = (struct hb_buf){ 0 };
+	c->mapped = mapped;
+	c->mapped_len = mapped_len;
+	c->deadline_ms = hb->now_ms + timeout_ms;
+	c->repeat = repeat;
+	c->done = done;
+	c->body.fd = -1;
+	*at = c;
+	return c;
+}
+
+/* Back to where nothing of it is anywhere. FIN, not RST: a server that has not read the stream's
+ * first byte would end the whole connection. */
+static void
+let_go(struct hb_call *c)
+{
+	if (c->stream)
+		hb_stream_close(c->stream);
+	c->stream = NULL;
+	c->conn = NULL;
+	c->sent = 0;
+	c->in_body = false;
+	c->scan = (struct hb_rpc_scan){ 0 };
+	c->error[0] = '\0';
+	hb_buf_done(&c->head_out);
+	hb_buf_done(&c->head_in);
+	body_done(&c->body);
+}
+
+static void
+forget(struct hb *hb, struct hb_call *c)
+{
+	struct hb_call **at = &hb->calls;
+
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	let_go(c);
+	hb_buf_done(&c->request);
+	if (c->mapped)
+		(void)munmap((void *)(uintptr_t)c->mapped, c->mapped_len);
+	free(c);
+}
+
+static void
+finish(struct hb *hb, struct hb_call *c, int r, const struct err *e)
+{
+	if (c->stream)
+		hb_stream_close(c->stream);
+	c->stream = NULL;
+	c->done(hb, c, r, e);
+	forget(hb, c);
+}
+
+static void __attribute__((format(printf, 4, 5)))
+fail(struct hb *hb, struct hb_call *c, int code, const char *fmt, ...)
+{
+	struct err e = { 0 };
+	char text[ERR_MSG_SIZE];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	(void)err_say(&e, code, "%s: %s", c->method, text);
+	finish(hb, c, code, &e);
+}
+
+static void
+wait_and_retry(struct hb *hb, struct hb_call *c)
+{
+	let_go(c);
+	c->retry_ms = hb->now_ms + hb_random(JITTER_MS);
+}
+
+static const uint8_t *
+request_of(const struct hb_call *c, size_t *ret_len)
+{
+	*ret_len = c->mapped ? c->mapped_len : c->request.len;
+	return c->mapped ? c->mapped : c->request.data;
+}
+
+void
+hb_call_on_room(struct hb *hb, struct hb_call *c)
+{
+	size_t len, head = c->head_out.len;
+	const uint8_t *body = request_of(c, &len);
+
+	if (c->sent < head)
+		c->sent += hb_stream_write(c->stream, c->head_out.data + c->sent, head - c->sent);
+	if (c->sent >= head && c->sent < head + len)
+		c->sent += hb_stream_write(c->stream, body + c->sent - head, head + len - c->sent);
+	if (c->sent > 0)
+		c->tried = true;
+}
+
+/* The mode byte is in the frame that opens the stream. */
+static void
+start(struct hb *hb, struct hb_call *c, struct hb_conn *conn)
+{
+	static uint64_t seq;
+	static const uint8_t mode = HB_RPC_NOMAD;
+
+	c->stream = hb_stream_open(&conn->yamux, c);
+	if (!c->stream || hb_buf_add(&c->head_out, &mode, 1) < 0 ||
+	    hb_rpc_put_request(&c->head_out, c->method, ++seq) < 0) {
+		wait_and_retry(hb, c);
+		return;
+	}
+	c->conn = conn;
+	c->begun_ns = boottime_ns();
+	hb_call_on_room(hb, c);
+}
+
+/* --- answers --- */
+
+/* A server that cannot serve now says so; the next may. */
+static bool
+is_passing(const char *error)
+{
+	return strstr(error, "No cluster leader") ||
+	       strstr(error, "Not ready to serve consistent reads");
+}
+
+static void
+on_answer(struct hb *hb, struct hb_call *c)
+{
+	if (is_passing(c->error) && hb->now_ms < c->deadline_ms) {
+		hb_link_complain(hb->link, c->error);
+		wait_and_retry(hb, c);
+		return;
+	}
+	finish(hb, c, 0, NULL);
+}
+
+/* -EBADMSG for what is no head. */
+static ssize_t
+take_head(struct hb_call *c, const uint8_t *data, size_t len)
+{
+	static struct hb_rpc_head head;
+	bool done = false;
+	ssize_t n = hb_rpc_scan(&c->scan, data, len, &done);
+
+	if (n < 0 || (size_t)n > HB_RPC_HEAD_MAX - c->head_in.len)
+		return -EBADMSG;
+	if (hb_buf_add(&c->head_in, data, (size_t)n) < 0)
+		return -ENOMEM;
+	if (!done)
+		return n;
+	if (hb_rpc_get_head(c->head_in.data, c->head_in.len, &head) < 0)
+		return -EBADMSG;
+	memcpy(c->error, head.error, sizeof c->error);
+	hb_buf_done(&c->head_in);
+	c->scan = (struct hb_rpc_scan){ 0 };
+	c->in_body = true;
+	return n;
+}
+
+void
+hb_call_on_data(struct hb *hb, struct hb_call *c, const uint8_t *data, size_t len)
+{
+	ssize_t n = 0;
+	bool done = false;
+	int r = 0;
+
+	hb_stream_took(c->stream, len);
+	if (!c->in_body) {
+		n = take_head(c, data, len);
+		if (n < 0) {
+			fail(hb, c, -EBADMSG, "the server's answer is not one");
+			return;
+		}
+		data += n;
+		len -= (size_t)n;
+	}
+	if (!c->in_body)
+		return;
+	n = hb_rpc_scan(&c->scan, data, len, &done);
+	if (n >= 0)
+		r = body_add(&c->body, data, (size_t)n);
+	if (n < 0 || r < 0)
+		fail(hb, c, n < 0 ? -EBADMSG : r, "%s",
+		    n < 0            ? "the server's answer is not one"
+		    : r == -EMSGSIZE ? "the server's answer is larger than is taken"
+				     : strerrordesc_np(-r));
+	else if (done)
+		on_answer(hb, c);
+}
+
+/* Its server, or only its stream, has gone. What no server has seen can go to the next. */
+static void
+lose(struct hb *hb, struct hb_call *c, const char *why)
+{
+	if (c->repeat || !c->tried)
+		wait_and_retry(hb, c);
+	else
+		fail(hb, c, -ECONNRESET, "%s", why);
+}
+
+void
+hb_call_on_end(struct hb *hb, struct hb_call *c)
+{
+	lose(hb, c, "the server ended it without an answer");
+}
+
+void
+hb_calls_lose(struct hb *hb, struct hb_conn *conn, const char *why)
+{
+	for (struct hb_call *c = hb->calls, *next; c; c = next) {
+		next = c->next;
+		if (c->conn == conn)
+			lose(hb, c, why);
+	}
+}
+
+void
+hb_calls_move(struct hb *hb, struct hb_conn *conn)
+{
+	for (struct hb_call *c = hb->calls; c; c = c->next)
+		if (c->conn == conn && c->repeat)
+			let_go(c);
+}
+
+void
+hb_calls_on_room(struct hb *hb, struct hb_conn *conn)
+{
+	for (struct hb_call *c = hb->calls; c; c = c->next)
+		if (c->conn == conn)
+			hb_call_on_room(hb, c);
+}
+
+bool
+hb_calls_any(const struct hb *hb, const struct hb_conn *conn)
+{
+	for (const struct hb_call *c = hb->calls; c; c = c->next)
+		if (c->conn == conn)
+			return true;
+	return false;
+}
+
+static void
+fail_late(struct hb *hb, struct hb_call *c)
+{
+	if (c->conn)
+		hb_link_complain(hb->link, "no answer in time");
+	if (c->conn || hb_link_current(hb->link))
+		fail(hb, c, -ETIMEDOUT, "no answer of %s in time",
+		    c->conn ? c->conn->name : "a server");
+	else
+		fail(hb, c, -ENETUNREACH, "%s", hb_link_why(hb->link));
+}
+
+uint64_t
+hb_calls_tick(struct hb *hb)
+{
+	uint64_t next_ms = UINT64_MAX;
+
+	for (struct hb_call *c = hb->calls, *next; c; c = next) {
+		uint64_t when = c->deadline_ms;
+
+		next = c->next;
+		if (hb->now_ms >= c->deadline_ms) {
+			fail_late(hb, c);
+			continue;
+		}
+		if (!c->conn && hb->now_ms >= c->retry_ms && hb_link_current(hb->link))
+			start(hb, c, hb_link_current(hb->link));
+		if (!c->conn && c->retry_ms > hb->now_ms && c->retry_ms < when)
+			when = c->retry_ms;
+		if (when < next_ms)
+			next_ms = when;
+	}
+	return next_ms;
+}
+
+/* --- the supervisor's --- */
+
+static void
+refuse(struct hb *hb, uint32_t serial, int code, const char *why)
+{
+	IpcErrorRep error = IPC_ERROR_REP__INIT;
+
+	error.code = code;
+	error.text = (char *)(uintptr_t)why;
+	hb_ipc_tell(hb, IPC_ERROR_REP, serial, &error.base, -1);
+}
+
+static void
+answer(struct hb *hb, struct hb_call *c, int r, const struct err *e)
+{
+	HbCallRep rep = HB_CALL_REP__INIT;
+	struct err why = { 0 };
+	int fd = -1;
+
+	if (r == 0 && !c->error[0] && c->body.fd >= 0) {
+		r = fd = hb_body_seal(&c->body);
+		if (fd < 0)
+			e = err_set(&why, fd, "hand over an answer") ? &why : e;
+	}
+	if (r < 0) {
+		refuse(hb, c->serial, r, e->msg);
+		return;
+	}
+	rep.error = c->error;
+	if (fd < 0 && !c->error[0])
+		rep.body = (ProtobufCBinaryData){ c->body.buf.len, c->body.buf.data };
+	if (!c->error[0] && strcmp(c->method, "Node.Register") == 0)
+		hb_beat_on_register(hb, c);
+	hb_ipc_tell(hb, fd < 0 ? HB_CALL_REP : HB_CALL_BIG_REP, c->serial, &rep.base, fd);
+}
+
+int
+hb_call_on_req(struct hb *hb, struct ipc_packet *p, struct err *e)
+{
+	const HbCallReq *req = (const HbCallReq *)(const void *)p->msg;
+	struct hb_buf body = { 0 };
+	const void *map = NULL;
+	size_t map_len = 0;
+	struct hb_call *c;
+	int r;
+
+	if (!hb->link)
+		return err_say(e, -EPROTO, "a call without servers");
+	if (strlen(req->method) >= HB_RPC_METHOD_MAX)
+		return err_say(e, -EPROTO, "a method of %zu bytes", strlen(req->method));
+	if (p->n_fds > 0) {
+		r = fd_memfd_map(p->fds[0], HB_CALL_BODY_MAX, &map, &map_len);
+		if (r < 0 || !map)
+			return err_say(e, -EPROTO, "a body that is no sealed memfd, or too large");
+	} else if (hb_buf_add(&body, req->body.data, req->body.len) < 0) {
+		return err_set(e, -ENOMEM, "take a call");
+	}
+	c = hb_call_new(
+	    hb, req->method, &body, map, map_len, req->deadline_ms, req->repeat, answer);
+	if (c) {
+		c->serial = p->serial;
+		return 0;
+	}
+	hb_buf_done(&body);
+	if (map)
+		(void)munmap((void *)(uintptr_t)map, map_len);
+	refuse(hb, p->serial, -EBUSY, "too many calls to the servers at once");
+	return 0;
+}
+
+void
+hb_call_cancel(struct hb *hb, uint32_t serial)
+{
+	struct hb_call *c = hb->calls;
+
+	while (c && (c->serial != serial || serial == 0))
+		c = c->next;
+	if (c)
+		forget(hb, c);
+}

@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: Apache-2.0
+/* hb_link.c: which server is in use. Runs in: heartbeat. */
+#include "heartbeat/hb_link.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "heartbeat/hb_beat.h"
+#include "heartbeat/hb_call.h"
+#include "heartbeat/hb_ipc.h"
+#include "heartbeat/hb_relay.h"
+#include "heartbeat/hb_resolve.h"
+#include "heartbeat/hb_server.h"
+#include "heartbeat/hb_tls.h"
+#include "proto/heartbeat.pb-c.h"
+
+#define NEVER          UINT64_MAX
+#define RETRY_MS       250    /* after every server was tried in vain, doubling … */
+#define RETRY_DOUBLE   5      /* … so often; and as much again at random */
+#define RESOLVE_MS     15000  /* for an address of a name */
+#define COMPLAIN_MS    1000   /* not more often is another tried because of what one says */
+#define REBALANCE_MS   300000 /* now and then another, so that nodes spread over the servers */
+#define REBALANCE_RATE 64     /* nodes a second that each server takes over */
+#define FALL_BACK      3      /* rounds in vain: then what the configuration says is tried again */
+
+struct hb_link {
+	struct hb *hb;
+	struct ssl_ctx_st *tls;
+	char tls_name[CONFIG_NAME_SIZE + 16];
+	struct hb_conn_options options;
+	int resolver; /* -1: no name is configured, or it is gone */
+
+	struct hb_servers servers;
+	struct hb_conn *conns;
+	struct hb_conn *current, *candidate;
+	char wanted[HB_RPC_ADDR_SIZE]; /* whose address is asked for; "": none */
+	uint64_t asked_ms;
+	unsigned failed; /* candidates in a row */
+	uint64_t retry_ms, complained_ms, rebalance_ms;
+	bool doubted; /* another server is wanted in place of the current one */
+	uint64_t n_nodes;
+	char why[ERR_MSG_SIZE];
+};
+
+static struct hb_conn *
+conn_of(struct hb_yamux *y)
+{
+	return (struct hb_conn *)(void *)((char *)y - offsetof(struct hb_conn, yamux));
+}
+
+/* Streams of the server have even numbers. */
+static bool
+is_relay(const struct hb_stream *s)
+{
+	return s->id % 2 == 0;
+}
+
+/* --- yamux says --- */
+
+static bool
+on_open(struct hb_stream *s)
+{
+	return hb_relay_open(s->session->user, conn_of(s->session), s);
+}
+
+static void
+on_data(struct hb_stream *s, const uint8_t *data, size_t len)
+{
+	if (is_relay(s))
+		hb_relay_on_data(s->session->user, s->user, data, len);
+	else
+		hb_call_on_data(s->session->user, s->user, data, len);
+}
+
+static void
+on_fin(struct hb_stream *s)
+{
+	if (is_relay(s))
+		hb_relay_on_fin(s->session->user, s->user);
+	else
+		hb_call_on_end(s->session->user, s->user);
+}
+
+static void
+on_reset(struct hb_stream *s)
+{
+	struct hb_call *c = s->user;
+
+	if (is_relay(s)) {
+		hb_relay_on_reset(s->session->user, s->user);
+		return;
+	}
+	c->stream = NULL;
+	hb_call_on_end(s->session->user, c);
+}
+
+static void
+on_window(struct hb_stream *s)
+{
+	if (is_relay(s))
+		hb_relay_on_room(s->session->user, s->user);
+	else
+		hb_call_on_room(s->session->user, s->user);
+}
+
+static void
+on_pong(struct hb_yamux *y, uint32_t value)
+{
+	struct hb_conn *c = conn_of(y);
+
+	(void)value;
+	c->pinged_ms = 0;
+	c->proven = true;
+}
+
+static void
+on_go_away(struct hb_yamux *y, uint32_t code)
+{
+	const struct hb *hb = y->user;
+
+	(void)code;
+	hb_link_complain(hb->link, "it takes no new requests");
+}
+
+static const struct hb_yamux_ops yamux_ops = { on_open, on_data, on_fin, on_reset, on_window,
+	on_pong, on_go_away };
+
+/* --- connections --- */
+
+static void
+tell_server(struct hb_link *l)
+{
+	HbServerEv ev = HB_SERVER_EV__INIT;
+	char *known[HB_RPC_SERVERS];
+
+	for (size_t i = 0; i < l->servers.n; i++)
+		known[i] = l->servers.list[i].name;
+	ev.server = l->current ? l->current->name : (char *)(uintptr_t) "";
+	ev.known = known;
+	ev.n_known = l->servers.n;
+	ev.why = l->why;
+	hb_ipc_tell(l->hb, HB_SERVER_EV, 0, &ev.base, -1);
+}
+
+static void
+remove_conn(struct hb_link *l, struct hb_conn *c)
+{
+	struct hb_conn **at = &l->conns;
+
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	hb_conn_free(c);
+}
+
+/* Its calls go elsewhere or fail; its streams are no more. */
+static void
+close_conn(struct hb_link *l, struct hb_conn *c, const char *why)
+{
+	char text[ERR_MSG_SIZE];
+
+	(void)snprintf(text, sizeof text, "%s: %s", c->name, why);
+	if (l->current == c)
+		l->current = NULL;
+	if (l->candidate == c)
+		l->candidate = NULL;
+	hb_calls_lose(l->hb, c, text);
+	hb_relays_lose(l->hb, c);
+	remove_conn(l, c);
+}
+
+static void
+set_why(struct hb_link *l, const char *name, const char *why)
+{
+	struct hb_server *s = hb_servers_find(&l->servers, name);
+
+	if (s)
+		(void)snprintf(s->why, sizeof s->why, "%.190s", why);
+	hb_servers_why(&l->servers, l->why, sizeof l->why);
+}
+
+/* The next one is tried at once, until all were. */
+static void
+candidate_failed(struct hb_link *l, const char *name, const char *why)
+{
+	unsigned rounds, wait;
+
+	set_why(l, name, why);
+	log_debug("server %s: %s", name, why);
+	if (++l->failed % l->servers.n != 0)
+		return;
+	rounds = l->failed / (unsigned)l->servers.n;
+	wait = RETRY_MS << (rounds < RETRY_DOUBLE ? rounds : RETRY_DOUBLE);
+	l->retry_ms = l->hb->now_ms + wait + hb_random(wait);
+	if (l->current)
+		return;
+	if (rounds == 1) {
+		log_warn("no server can be reached: %s", l->why);
+		tell_server(l);
+	}
+	if (rounds % FALL_BACK == 0)
+		hb_servers_from_config(&l->servers, l->hb->config);
+}
+
+static void
+begin(struct hb_link *l, const char *name, const struct sockaddr_storage *address)
+{
+	struct err e = { 0 };
+	struct hb_conn *c = hb_conn_new(name, address, &l->options, l->hb->now_ms, &e);
+
+	if (!c) {
+		candidate_failed(l, name, e.msg);
+		return;
+	}
+	c->next = l->conns;
+	l->conns = c;
+	l->candidate = c;
+}
+
+/* By address, or first asks for it. */
+static void
+try_next(struct hb_link *l)
+{
+	struct hb_servers *s = &l->servers;
+	struct sockaddr_storage address;
+	char host[HB_RPC_ADDR_SIZE];
+	const char *name;
+	unsigned port;
+
+	/* In place of the current one another, if there is one. */
+	if (s->n > 1 && l->current && strcmp(s->list[s->next % s->n].name, l->current->name) == 0)
+		s->next++;
+	name = s->list[s->next++ % s->n].name;
+	s->next %= s->n;
+	if (hb_server_split(name, host, &port) < 0) {
+		candidate_failed(l, name, "this is not the address of a server");
+		return;
+	}
+	if (hb_server_address(host, port, &address)) {
+		begin(l, name, &address);
+		return;
+	}
+	if (l->resolver < 0 || hb_resolve_ask(l->resolver, host) < 0) {
+		candidate_failed(l, name, "its address cannot be looked up");
+		return;
+	}
+	(void)strcpy(l->wanted, name);
+	l->asked_ms = l->hb->now_ms;
+}
+
+static void
+on_resolved(struct hb_link *l)
+{
+	static struct hb_resolve_answer a;
+	char host[HB_RPC_ADDR_SIZE], name[HB_RPC_ADDR_SIZE];
+	unsigned port = 0;
+	int r;
+
+	while ((r = hb_resolve_take(l->resolver, &a)) > 0) {
+		(void)strcpy(name, l->wanted);
+		if (!name[0] || hb_server_split(name, host, &port) < 0 || strcmp(host, a.host) != 0)
+			continue; /* an answer that came too late */
+		l->wanted[0] = '\0';
+		if (a.code) {
+			candidate_failed(l, name, gai_strerror(a.code));
+			continue;
+		}
+		/* The port's place is the same in both families. */
+		((struct sockaddr_in *)(void *)&a.address)->sin_port = htons((uint16_t)port);
+		begin(l, name, &a.address);
+	}
+	if (r == 0) {
+		log_error("the resolver has ended: servers' names are not looked up any more");
+		close_p(&l->resolver);
+		l->resolver = -1;
+	}
+}
+
+/* --- switching --- */
+
+static uint64_t
+rebalance_after(struct hb_link *l)
+{
+	uint64_t by_nodes =
+	    l->n_nodes * 1000 / (REBALANCE_RATE * (l->servers.n ? l->servers.n : 1));
+	uint64_t base = by_nodes > REBALANCE_MS ? by_nodes : REBALANCE_MS;
+
+	return base + hb_random(base);
+}
+
+/* The candidate has answered. What may be asked again is asked there. */
+static void
+take_over(struct hb_link *l)
+{
+	struct hb_conn *old = l->current;
+
+	l->current = l->candidate;
+	l->candidate = NULL;
+	l->failed = 0;
+	l->doubted = false;
+	l->rebalance_ms = l->hb->now_ms + rebalance_after(l);
+	set_why(l, l->current->name, "");
+	l->why[0] = '\0';
+	log_info("server %s is in use", l->current->name);
+	if (old && hb_conn_is_slow(old, l->hb->now_ms))
+		close_conn(l, old, "it does not answer");
+	else if (old)
+		old->draining = true;
+	if (old && old->draining)
+		hb_calls_move(l->hb, old);
+	tell_server(l);
+	hb_beat_on_server(l->hb);
+}
+
+static void
+on_dead(struct hb_link *l, struct hb_conn *c)
+{
+	char name[HB_RPC_ADDR_SIZE], why[ERR_MSG_SIZE];
+	bool was_candidate = c == l->candidate, was_current = c == l->current;
+
+	(void)strcpy(name, c->name);
+	(void)snprintf(why, sizeof why, "%s", c->why.msg);
+	close_conn(l, c, why);
+	if (was_current) {
+		log_warn("server %s: %s; trying another", name, why);
+		set_why(l, name, why);
+		l->retry_ms = l->hb->now_ms;
+	}
+	if (was_candidate)
+		candidate_failed(l, name, why);
+}
+
+static bool
+wants_candidate(struct hb_link *l)
+{
+	uint64_t now = l->hb->now_ms;
+
+	if (l->candidate || l->wanted[0] || now < l->retry_ms)
+		return false;
+	if (!l->current || l->doubted || hb_conn_is_slow(l->current, now))
+		return true;
+	if (now < l->rebalance_ms || l->servers.n < 2)
+		return false;
+	l->rebalance_ms = now + rebalance_after(l);
+	return true;
+}
+
+static uint64_t
+tick_conns(struct hb_link *l)
+{
+	uint64_t next_ms = NEVER;
+
+	for (struct hb_conn *c = l->conns, *next; c; c = next) {
+		uint64_t when = hb_conn_tick(c, l->hb->now_ms);
+
+		next = c->next;
+		if (c->state == HB_CONN_DEAD)
+			on_dead(l, c);
+		else if (c->draining && !hb_calls_any(l->hb, c) && !hb_relays_any(l->hb, c))
+			close_conn(l, c, "no longer in use");
+		else if (when < next_ms)
+			next_ms = when;
+	}
+	return next_ms;
+}
+
+uint64_t
+hb_link_tick(struct hb_link *l)
+{
+	uint64_t now = l->hb->now_ms, next_ms = tick_conns(l);
+
+	if (l->candidate && l->candidate->proven)
+		take_over(l);
+	if (l->wanted[0] && now - l->asked_ms >= RESOLVE_MS) {
+		char name[HB_RPC_ADDR_SIZE];
+
+		(void)strcpy(name, l->wanted);
+		l->wanted[0] = '\0';
+		candidate_failed(l, name, "its address was not found in time");
+	}
+	if (wants_candidate(l)) {
+		try_next(l);
+		next_ms = now; /* what came of it */
+	}
+	if (l->wanted[0] && l->asked_ms + RESOLVE_MS < next_ms)
+		next_ms = l->asked_ms + RESOLVE_MS;
+	if (l->retry_ms > now && l->retry_ms < next_ms)
+		next_ms = l->retry_ms;
+	return next_ms;
+}
+
+/* --- exported --- */
+
+static int
+begin_tls(struct hb_link *l, struct err *e)
+{
+	const struct agent_config *config = l->hb->config;
+
+	if (!config->tls_rpc)
+		return 0;
+	l->tls = hb_tls_new(FD_HB_CA, FD_HB_CERT, FD_HB_KEY, e);
+	if (!l->tls)
+		return -EINVAL;
+	l->options.tls = l->tls;
+	if (config->tls_verify_server_hostname) {
+		(void)snprintf(l->tls_name, sizeof l->tls_name, "server.%s.nomad", config->region);
+		l->options.server_name = l->tls_name;
+	}
+	return 0;
+}
+
+int
+hb_link_new(struct hb *hb, int resolver, struct err *e)
+{
+	struct hb_link *l = calloc(1, sizeof *l);
+
+	if (!l)
+		return err_set(e, -ENOMEM, "begin the link to the servers");
+	l->hb = hb;
+	l->resolver = resolver;
+	l->options = (struct hb_conn_options){ .ops = &yamux_ops, .user = hb };
+	if (begin_tls(l, e) < 0) {
+		free(l);
+		return -EINVAL;
+	}
+	hb_servers_from_config(&l->servers, hb->config);
+	hb_servers_why(&l->servers, l->why, sizeof l->why);
+	hb->link = l;
+	return 0;
+}
+
+struct hb_conn *
+hb_link_current(struct hb_link *l)
+{
+	return l->current;
+}
+
+const char *
+hb_link_why(struct hb_link *l)
+{
+	return l->why;
+}
+
+void
+hb_link_complain(struct hb_link *l, const char *why)
+{
+	if (!l->current || l->doubted || l->hb->now_ms < l->complained_ms + COMPLAIN_MS)
+		return;
+	l->complained_ms = l->hb->now_ms;
+	l->doubted = l->servers.n > 1 || l->current->yamux.gone_away;
+	log_debug("server %s: %s", l->current->name, why);
+}
+
+void
+hb_link_set_servers(struct hb_link *l, const struct hb_rpc_node *node)
+{
+	l->n_nodes = node->n_nodes > 0 ? (uint64_t)node->n_nodes : 0;
+	if (hb_servers_from_cluster(&l->servers, node))
+		tell_server(l);
+}
+
+size_t
+hb_link_poll(struct hb_link *l, struct pollfd *fds)
+{
+	size_t n = 0;
+
+	if (l->resolver >= 0)
+		fds[n++] = (struct pollfd){ .fd = l->resolver, .events = POLLIN };
+	for (const struct hb_conn *c = l->conns; c && n < HB_LINK_POLL_MAX; c = c->next)
+		fds[n++] = (struct pollfd){ .fd = c->fd, .events = hb_conn_events(c) };
+	return n;
+}
+
+void
+hb_link_ready(struct hb_link *l, const struct pollfd *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct hb_conn *c = l->conns;
+
+		if (fds[i].fd < 0)
+			continue;
+		if (fds[i].fd == l->resolver && fds[i].revents) {
+			on_resolved(l);
+			continue;
+		}
+		while (c && c->fd != fds[i].fd)
+			c = c->next;
+		if (c)
+			hb_conn_ready(c, &l->options, fds[i].revents, l->hb->now_ms);
+	}
+}
+
+bool
+hb_link_has_more(const struct hb_link *l)
+{
+	for (const struct hb_conn *c = l->conns; c; c = c->next)
+		if (c->more)
+			return true;
+	return false;
+}
+
+void
+hb_link_flush(struct hb_link *l)
+{
+	for (struct hb_conn *c = l->conns; c; c = c->next) {
+		hb_conn_flush(c);
+		if (c->state != HB_CONN_UP || c->yamux.out.len > 0)
+			continue;
+		/* What had to wait for the buffer goes on, and out. */
+		hb_relays_on_room(l->hb, c);
+		hb_calls_on_room(l->hb, c);
+		hb_conn_flush(c);
+	}
+}

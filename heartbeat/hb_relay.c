@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+/* hb_relay.c: streams that servers open. Runs in: heartbeat. */
+#include "heartbeat/hb_relay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "heartbeat/hb_ipc.h"
+#include "heartbeat/hb_rpc.h"
+#include "proto/heartbeat.pb-c.h"
+
+#define WINDOW   (256u * 1024) /* both ways between here and the supervisor: heartbeat.proto */
+#define UP_MAX   48000         /* of one HB_STREAM_DATA_EV */
+#define ROOM_MIN (64u * 1024)  /* said at once; less when everything has left */
+
+/*
+ * What is expected of the server:
+ *   MODE    its first byte, then HEAD or OPENER
+ *   HEAD    a request's head, then ARGUMENT; after its answer again HEAD
+ *   OPENER  a streaming one's method, then, if the supervisor takes it, OBJECTS
+ *   WAIT    nothing: the supervisor is to say something
+ */
+enum relay_state {
+	RELAY_MODE,
+	RELAY_HEAD,
+	RELAY_ARGUMENT,
+	RELAY_OPENER,
+	RELAY_OBJECTS,
+	RELAY_WAIT
+};
+
+struct hb_relay {
+	struct hb_relay *next;
+	uint64_t id; /* with the supervisor; 0: it knows of none */
+	struct hb_conn *conn;
+	struct hb_stream *stream;
+	enum relay_state state;
+	bool streaming;
+	bool accepted; /* the supervisor has said the head of the answer */
+	bool closing;  /* the stream ends when `out` has left */
+	char method[HB_RPC_METHOD_MAX];
+	uint64_t seq;
+	struct hb_buf in; /* of the stream; its window bounds it */
+	struct hb_rpc_scan scan;
+	struct hb_buf head;
+	size_t up;         /* bytes that the supervisor has not taken yet */
+	struct hb_buf out; /* the supervisor's; its window bounds it */
+	size_t room;       /* of its bytes that have left, and it does not know */
+	size_t own;        /* of `out`, from here: the answer's head, which is in no window */
+};
+
+static void advance(struct hb *hb, struct hb_relay *r);
+
+static void
+forget(struct hb *hb, struct hb_relay *r)
+{
+	struct hb_relay **at = &hb->relays;
+
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+	hb_buf_done(&r->in);
+	hb_buf_done(&r->head);
+	hb_buf_done(&r->out);
+	free(r);
+}
+
+static void
+tell_end(struct hb *hb, struct hb_relay *r, bool gone)
+{
+	HbStreamEndEv ev = HB_STREAM_END_EV__INIT;
+
+	if (r->id == 0)
+		return;
+	ev.stream = r->id;
+	ev.gone = gone;
+	hb_ipc_tell(hb, HB_STREAM_END_EV, 0, &ev.base, -1);
+}
+
+/* Over, from this side. */
+static void
+end(struct hb *hb, struct hb_relay *r)
+{
+	tell_end(hb, r, true);
+	hb_stream_close(r->stream);
+	forget(hb, r);
+}
+
+/* --- from the server --- */
+
+bool
+hb_relay_open(struct hb *hb, struct hb_conn *conn, struct hb_stream *s)
+{
+	struct hb_relay *r = calloc(1, sizeof *r);
+
+	if (!r)
+		return false;
+	r->conn = conn;
+	r->stream = s;
+	s->user = r;
+	r->next = hb->relays;
+	hb->relays = r;
+	return true;
+}
+
+/* The supervisor hears of it by its method. */
+static void
+tell_open(struct hb *hb, struct hb_relay *r)
+{
+	HbStreamOpenEv ev = HB_STREAM_OPEN_EV__INIT;
+
+	r->id = ((uint64_t)hb->generation << 32) + ++hb->last_relay;
+	r->accepted = false;
+	ev.stream = r->id;
+	ev.method = r->method;
+	ev.streaming = r->streaming;
+	hb_ipc_tell(hb, HB_STREAM_OPEN_EV, 0, &ev.base, -1);
+}
+
+static void
+take_in(struct hb_relay *r, size_t n)
+{
+	hb_buf_drop(&r->in, n);
+	hb_stream_took(r->stream, n);
+}
+
+static int
+take_mode(struct hb_relay *r)
+{
+	uint8_t mode = r->in.data[0];
+
+	if (mode != HB_RPC_NOMAD && mode != HB_RPC_STREAMING)
+		return -EPROTO;
+	r->streaming = mode == HB_RPC_STREAMING;
+	r->state = r->streaming ? RELAY_OPENER : RELAY_HEAD;
+	take_in(r, 1);
+	return 0;
+}
+
+static int
+take_head(struct hb *hb, struct hb_relay *r)
+{
+	static struct hb_rpc_head head;
+	bool done = false;
+	ssize_t n = hb_rpc_scan(&r->scan, r->in.data, r->in.len, &done);
+
+	if (n < 0 || (size_t)n > HB_RPC_HEAD_MAX - r->head.len ||
+	    hb_buf_add(&r->head, r->in.data, (size_t)n) < 0)
+		return -EPROTO;
+	take_in(r, (size_t)n);
+	if (!done)
+		return 0;
+	if (hb_rpc_get_head(r->head.data, r->head.len, &head) < 0 || !head.method[0])
+		return -EPROTO;
+	hb_buf_done(&r->head);
+	r->scan = (struct hb_rpc_scan){ 0 };
+	(void)strcpy(r->method, head.method);
+	r->seq = head.seq;
+	r->state = r->streaming ? RELAY_WAIT : RELAY_ARGUMENT;
+	tell_open(hb, r);
+	return 0;
+}
+
+/* One piece of an object on its way up, as far as the supervisor has room. */
+static int
+take_object(struct hb *hb, struct hb_relay *r)
+{
+	HbStreamDataEv ev = HB_STREAM_DATA_EV__INIT;
+	size_t len = r->in.len < UP_MAX ? r->in.len : UP_MAX;
+	bool done = false;
+	ssize_t n;
+
+	if (len > WINDOW - r->up)
+		len = WINDOW - r->up;
+	n = hb_rpc_scan(&r->scan, r->in.data, len, &done);
+	if (n < 0)
+		return -EPROTO;
+	ev.stream = r->id;
+	ev.data = (ProtobufCBinaryData){ (size_t)n, r->in.data };
+	ev.last = done;
+	hb_ipc_tell(hb, HB_STREAM_DATA_EV, 0, &ev.base, -1);
+	r->up += (size_t)n;
+	take_in(r, (size_t)n);
+	if (!done)
+		return 0;
+	r->scan = (struct hb_rpc_scan){ 0 };
+	if (r->state == RELAY_ARGUMENT)
+		r->state = RELAY_WAIT;
+	return 0;
+}
+
+static bool
+can_go_on(const struct hb_relay *r)
+{
+	if (r->in.len == 0 || r->closing || r->state == RELAY_WAIT)
+		return false;
+	return (r->state != RELAY_ARGUMENT && r->state != RELAY_OBJECTS) || r->up < WINDOW;
+}
+
+/* Takes what has come as far as that goes; a server that sends something else loses its stream. */
+static void
+advance(struct hb *hb, struct hb_relay *r)
+{
+	while (can_go_on(r)) {
+		int code = r->state == RELAY_MODE ? take_mode(r)
+			   : r->state == RELAY_HEAD || r->state == RELAY_OPENER
+			       ? take_head(hb, r)
+			       : take_object(hb, r);
+
+		if (code < 0) {
+			log_warn(
+			    "%s opened a stream and sent on it what is no request", r->conn->name);
+			end(hb, r);
+			return;
+		}
+	}
+	/* It said FIN, and nothing of it is left. */
+	if (!r->stream->ended || r->in.len > 0 || r->closing)
+		return;
+	if (r->state == RELAY_OBJECTS || (r->streaming && r->state == RELAY_WAIT))
+		tell_end(hb, r, false);
+	else if (r->state != RELAY_WAIT)
+		end(hb, r);
+}
+
+void
+hb_relay_on_data(struct hb *hb, struct hb_relay *r, const uint8_t *data, size_t len)
+{
+	if (hb_buf_add(&r->in, data, len) < 0) {
+		end(hb, r);
+		return;
+	}
+	advance(hb, r);
+}
+
+void
+hb_relay_on_fin(struct hb *hb, struct hb_relay *r)
+{
+	advance(hb, r);
+}
+
+void
+hb_relay_on_reset(struct hb *hb, struct hb_relay *r)
+{
+	tell_end(hb, r, true);
+	forget(hb, r);
+}
+
+void
+hb_relays_lose(struct hb *hb, struct hb_conn *conn)
+{
+	for (struct hb_relay *r = hb->relays, *next; r; r = next) {
+		next = r->next;
+		if (r->conn == conn)
+			hb_relay_on_reset(hb, r);
+	}
+}
+
+bool
+hb_relays_any(const struct hb *hb, const struct hb_conn *conn)
+{
+	for (const struct hb_relay *r = hb->relays; r; r = r->next)
+		if (r->conn == conn)
+			return true;
+	return false;
+}
+
+/* --- to the server --- */
+
+static void
+tell_room(struct hb *hb, struct hb_relay *r)
+{
+	HbStreamRoomEv ev = HB_STREAM_ROOM_EV__INIT;
+
+	if (r->id == 0 || r->room == 0 || (r->room < ROOM_MIN && r->out.len > 0))
+		return;
+	ev.stream = r->id;
+	ev.bytes = (uint32_t)r->room;
+	r->room = 0;
+	hb_ipc_tell(hb, HB_STREAM_ROOM_EV, 0, &ev.base, -1);
+}
+
+void
+hb_relay_on_room(struct hb *hb, struct hb_relay *r)
+{
+	size_t n = hb_stream_write(r->stream, r->out.data, r->out.len);
+	size_t own = n < r->own ? n : r->own;
+
+	hb_buf_drop(&r->out, n);
+	r->own -= own;
+	r->room += n - own;
+	if (!r->closing) {
+		tell_room(hb, r);
+		return;
+	}
+	if (r->out.len > 0)
+		return;
+	hb_stream_close(r->stream);
+	forget(hb, r);
+}
+
+void
+hb_relays_on_room(struct hb *hb, struct hb_conn *conn)
+{
+	for (struct hb_relay *r = hb->relays, *next; r; r = next) {
+		next = r->next;
+		if (r->conn == conn && r->out.len > 0)
+			hb_relay_on_room(hb, r);
+	}
+}
+
+/* --- from the supervisor --- */
+
+static struct hb_relay *
+find(struct hb *hb, uint64_t id)
+{
+	struct hb_relay *r = hb->relays;
+
+	while (r && (r->id != id || id == 0))
+		r = r->next;
+	return r;
+}
+
+static int
+on_accept(struct hb *hb, struct hb_relay *r, const HbStreamAcceptEv *ev, struct err *e)
+{
+	size_t before = r->out.len;
+	int code;
+
+	if (r->accepted)
+		return err_say(e, -EPROTO, "stream %llu has its answer", (unsigned long long)r->id);
+	code = r->streaming ? hb_rpc_put_accept(&r->out, ev->error)
+			    : hb_rpc_put_answer(&r->out, r->method, r->seq, ev->error);
+	if (code < 0)
+		return err_set(e, code, "answer a server");
+	r->accepted = true;
+	r->own += r->out.len - before;
+	if (r->streaming && !ev->error[0])
+		r->state = RELAY_OBJECTS;
+	hb_relay_on_room(hb, r);
+	if (find(hb, ev->stream) == r)
+		advance(hb, r);
+	return 0;
+}
+
+static int
+on_write(struct hb *hb, struct hb_relay *r, const HbStreamWriteEv *ev, struct err *e)
+{
+	if (!r->accepted || r->closing || ev->data.len > WINDOW ||
+	    r->out.len - r->own + r->room > WINDOW - ev->data.len)
+		return err_say(e, -EPROTO, "%zu bytes for stream %llu, which may have fewer",
+		    ev->data.len, (unsigned long long)r->id);
+	if (hb_buf_add(&r->out, ev->data.data, ev->data.len) < 0)
+		return err_set(e, -ENOMEM, "answer a server");
+	hb_relay_on_room(hb, r);
+	return 0;
+}
+
+/* A streaming one is over; another waits for the next request, under a new number. */
+static void
+on_close(struct hb *hb, struct hb_relay *r)
+{
+	r->id = 0;
+	r->room = 0;
+	if (r->streaming || !r->accepted || r->state != RELAY_WAIT) {
+		r->closing = true;
+		hb_relay_on_room(hb, r);
+		return;
+	}
+	r->own = r->out.len; /* what is left of the answer is in nobody's window any more */
+	r->state = RELAY_HEAD;
+	advance(hb, r);
+}
+
+static void
+on_read(struct hb *hb, struct hb_relay *r, const HbStreamReadEv *ev)
+{
+	r->up -= ev->bytes < r->up ? ev->bytes : r->up;
+	advance(hb, r);
+}
+
+int
+hb_relay_on_event(struct hb *hb, const struct ipc_packet *p, struct err *e)
+{
+	const void *msg = p->msg;
+	uint64_t id = ((const HbStreamCloseEv *)msg)->stream; /* the first field of each */
+	struct hb_relay *r = find(hb, id);
+
+	if (!r) /* it ended while this was on its way */
+		return 0;
+	switch (p->type) {
+	case HB_STREAM_ACCEPT_EV:
+		return on_accept(hb, r, msg, e);
+	case HB_STREAM_WRITE_EV:
+		return on_write(hb, r, msg, e);
+	case HB_STREAM_CLOSE_EV:
+		on_close(hb, r);
+		return 0;
+	default:
+		on_read(hb, r, msg);
+		return 0;
+	}
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hb_relay.h: streams that servers open, between them and the supervisor: requests and their
+ * answers, and streaming ones. What they carry is not looked into, only where it ends. Runs in:
+ * heartbeat.
+ */
+#ifndef DROVER_HB_RELAY_H
+#define DROVER_HB_RELAY_H
+
+#include "heartbeat/hb.h"
+#include "heartbeat/hb_conn.h"
+
+/* A server's new stream; false: it is refused. Sets s->user. */
+bool hb_relay_open(struct hb *hb, struct hb_conn *conn, struct hb_stream *s);
+/* hb_link.c: what happened to the stream. */
+void hb_relay_on_data(struct hb *hb, struct hb_relay *r, const uint8_t *data, size_t len);
+void hb_relay_on_fin(struct hb *hb, struct hb_relay *r);
+void hb_relay_on_reset(struct hb *hb, struct hb_relay *r);
+void hb_relay_on_room(struct hb *hb, struct hb_relay *r);
+/* The connection is gone. */
+void hb_relays_lose(struct hb *hb, struct hb_conn *conn);
+/* Its buffer has emptied: those that wait go on. */
+void hb_relays_on_room(struct hb *hb, struct hb_conn *conn);
+bool hb_relays_any(const struct hb *hb, const struct hb_conn *conn);
+
+/* HB_STREAM_…_EV of the supervisor. -EPROTO with *e for what it may not say. */
+int hb_relay_on_event(struct hb *hb, const struct ipc_packet *p, struct err *e);
+
+#endif

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+/* hb_tls.c: TLS by OpenSSL, after the drop and within the filter: no file is opened here. Runs in:
+ * heartbeat. */
+#include "heartbeat/hb_tls.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+
+#define PEM_MAX (256 * 1024)
+
+DEFINE_CLEANUP(SSL_CTX *, SSL_CTX_free);
+DEFINE_CLEANUP(BIO *, BIO_free_all);
+DEFINE_CLEANUP(X509 *, X509_free);
+DEFINE_CLEANUP(EVP_PKEY *, EVP_PKEY_free);
+
+/* OpenSSL's own words, the first in its queue; then the queue is empty. */
+static int
+say_openssl(struct err *e, const char *what)
+{
+	unsigned long code = ERR_get_error();
+	const char *why = code ? ERR_reason_error_string(code) : NULL;
+
+	ERR_clear_error();
+	return err_say(e, -EPROTO, "%s: %s", what, why ? why : "the connection was closed");
+}
+
+/* By pread: the descriptor is the launcher's too, and this may be a later heartbeat. */
+static BIO *
+read_pem(int fd)
+{
+	static char text[PEM_MAX];
+	ssize_t n = pread(fd, text, sizeof text, 0);
+	BIO *bio = n > 0 ? BIO_new(BIO_s_mem()) : NULL;
+
+	if (bio && BIO_write(bio, text, (int)n) != (int)n) {
+		BIO_free_all(bio);
+		bio = NULL;
+	}
+	explicit_bzero(text, sizeof text);
+	return bio;
+}
+
+static int
+load_ca(SSL_CTX *ctx, int fd, struct err *e)
+{
+	cleanup_with(BIO_free_all) BIO *bio = read_pem(fd);
+	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
+	int n = 0, r = 1;
+
+	while (bio && r == 1) {
+		cleanup_with(X509_free) X509 *cert = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+
+		if (!cert)
+			break;
+		r = X509_STORE_add_cert(store, cert);
+		n++;
+	}
+	if (n == 0 || r != 1)
+		return say_openssl(e, "tls.ca_file");
+	ERR_clear_error(); /* of the end of the file */
+	return 0;
+}
+
+static int
+load_cert(SSL_CTX *ctx, int fd, struct err *e)
+{
+	cleanup_with(BIO_free_all) BIO *bio = read_pem(fd);
+	cleanup_with(X509_free) X509 *cert = NULL;
+	X509 *more;
+
+	if (bio)
+		cert = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+	if (!cert || SSL_CTX_use_certificate(ctx, cert) != 1)
+		return say_openssl(e, "tls.cert_file");
+	while ((more = PEM_read_bio_X509(bio, NULL, NULL, NULL)))
+		if (SSL_CTX_add0_chain_cert(ctx, more) != 1) {
+			X509_free(more);
+			return say_openssl(e, "tls.cert_file");
+		}
+	ERR_clear_error();
+	return 0;
+}
+
+/* Without this OpenSSL would ask a terminal for the password. */
+static int
+no_password(char *buf, int size, int rwflag, void *userdata)
+{
+	return -1;
+}
+
+static int
+load_key(SSL_CTX *ctx, int fd, struct err *e)
+{
+	cleanup_with(BIO_free_all) BIO *bio = read_pem(fd);
+	cleanup_with(EVP_PKEY_free) EVP_PKEY *key = NULL;
+
+	if (bio)
+		key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
+	if (!key || SSL_CTX_use_PrivateKey(ctx, key) != 1)
+		return say_openssl(e, "tls.key_file");
+	if (SSL_CTX_check_private_key(ctx) != 1)
+		return say_openssl(e, "tls.key_file does not belong to tls.cert_file");
+	return 0;
+}
+
+struct ssl_ctx_st *
+hb_tls_new(int ca_fd, int cert_fd, int key_fd, struct err *e)
+{
+	cleanup_with(SSL_CTX_free) SSL_CTX *ctx = NULL;
+
+	if (OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) == 1)
+		ctx = SSL_CTX_new(TLS_client_method());
+	if (!ctx || SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) != 1) {
+		(void)say_openssl(e, "begin TLS");
+		return NULL;
+	}
+	(void)SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE |
+					SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+					SSL_MODE_RELEASE_BUFFERS);
+	(void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+	if (load_ca(ctx, ca_fd, e) < 0 || load_cert(ctx, cert_fd, e) < 0 ||
+	    load_key(ctx, key_fd, e) < 0)
+		return NULL;
+	return steal_ptr(&ctx);
+}
+
+struct ssl_st *
+hb_tls_begin(struct ssl_ctx_st *ctx, int fd, const char *server_name)
+{
+	SSL *ssl = SSL_new(ctx);
+
+	if (!ssl)
+		return NULL;
+	if (SSL_set_fd(ssl, fd) != 1 ||
+	    (server_name && (SSL_set1_host(ssl, server_name) != 1 ||
+				SSL_set_tlsext_host_name(ssl, server_name) != 1))) {
+		SSL_free(ssl);
+		return NULL;
+	}
+	SSL_set_connect_state(ssl);
+	return ssl;
+}
+
+void
+hb_tls_end(struct ssl_st *ssl)
+{
+	SSL_free(ssl);
+}
+
+static int
+say_handshake(SSL *ssl, struct err *e)
+{
+	long verified = SSL_get_verify_result(ssl);
+
+	if (verified == X509_V_OK)
+		return say_openssl(e, "TLS handshake");
+	ERR_clear_error();
+	return err_say(e, -EPROTO, "the server's certificate is refused: %s",
+	    X509_verify_cert_error_string(verified));
+}
+
+int
+hb_tls_shake(struct ssl_st *ssl, short *ret_events, struct err *e)
+{
+	int r = SSL_do_handshake(ssl);
+
+	if (r == 1)
+		return 1;
+	switch (SSL_get_error(ssl, r)) {
+	case SSL_ERROR_WANT_READ:
+		*ret_events = POLLIN;
+		return 0;
+	case SSL_ERROR_WANT_WRITE:
+		*ret_events = POLLOUT;
+		return 0;
+	default:
+		return say_handshake(ssl, e);
+	}
+}
+
+/* Renegotiation does not exist in 1.3 and is not taken in 1.2: reading wants to read, writing to
+ * write. */
+static ssize_t
+result(SSL *ssl, int r, const char *what, struct err *e)
+{
+	if (r > 0)
+		return r;
+	switch (SSL_get_error(ssl, r)) {
+	case SSL_ERROR_WANT_READ:
+	case SSL_ERROR_WANT_WRITE:
+		return -EAGAIN;
+	case SSL_ERROR_ZERO_RETURN:
+		return 0;
+	default:
+		return say_openssl(e, what);
+	}
+}
+
+ssize_t
+hb_tls_read(struct ssl_st *ssl, void *buf, size_t size, struct err *e)
+{
+	return result(ssl, SSL_read(ssl, buf, size > INT_MAX ? INT_MAX : (int)size), "TLS", e);
+}
+
+ssize_t
+hb_tls_write(struct ssl_st *ssl, const void *buf, size_t size, struct err *e)
+{
+	return result(ssl, SSL_write(ssl, buf, size > INT_MAX ? INT_MAX : (int)size), "TLS", e);
+}
