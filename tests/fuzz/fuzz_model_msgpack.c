@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_model_msgpack.c: any bytes as what a server says: nothing takes more memory than it may, and
+ * what is taken survives being sent on. Runs in: a fuzzer. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/msgpack_read.h"
+#include "model/rpc.h"
+#include "tests/fuzz/fuzz.h"
+
+#define MEMORY_MAX ((size_t)1 << 20)
+
+/* The sanitizers' own; not there without them. */
+size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+static size_t
+allocated(void)
+{
+	return __sanitizer_get_current_allocated_bytes ? __sanitizer_get_current_allocated_bytes()
+						       : 0;
+}
+
+/* In pieces as at once. */
+static void
+check_scan(const uint8_t *data, size_t size)
+{
+	struct mp_in in = { .at = data, .end = data + size };
+	struct mp_scan scan = { 0 }, once = { 0 };
+	size_t n, step = size ? 1 + data[size - 1] % 7 : 1;
+	int r = 0, whole = mp_scan(&once, data, size);
+
+	for (n = 0; n <= size && r == 0; n += step)
+		r = mp_scan(&scan, data, n);
+	if (r == 0)
+		r = mp_scan(&scan, data, size);
+	HOLDS(r == whole);
+	HOLDS(r != 1 || (scan.at == once.at && scan.at <= size));
+	/* A container may promise more than there is: only who has all of it can tell. */
+	if (mp_skip(&in) == 0)
+		HOLDS(whole == 1 && (size_t)(in.at - data) == once.at);
+	else
+		HOLDS(whole != 1);
+}
+
+/* Raw JSON has lost its nils after the first time; from then on nothing changes. */
+static void
+check_survives(const struct type *type, const void *obj, enum model_flags flags)
+{
+	void *back = model_new(type);
+	struct text once = { 0 }, twice = { 0 }, json = { 0 };
+	struct mp_scan scan = { 0 };
+	struct err e = { 0 };
+
+	HOLDS(back && model_to_msgpack(type, obj, flags, &once) == 0);
+	HOLDS(mp_scan(&scan, once.text, once.len) == 1 && scan.at == once.len);
+	HOLDS(model_from_msgpack(type, once.text, once.len, back, SIZE_MAX / 2, &e) == 0);
+	HOLDS(model_to_msgpack(type, back, flags, &twice) == 0);
+	HOLDS(once.len == twice.len && memcmp(once.text, twice.text, once.len) == 0);
+	HOLDS(model_to_text(type, obj, flags, &json) == 0);
+	model_free(type, back);
+	text_done(&once);
+	text_done(&twice);
+	text_done(&json);
+}
+
+static void
+check_allocs(const struct rpc_allocs_rep *rep)
+{
+	struct err e = { 0 };
+	struct alloc a;
+	size_t i;
+
+	for (i = 0; i < rep->allocs.n && i < 4; i++) {
+		alloc_init(&a);
+		if (rpc_alloc_decode(&rep->allocs.v[i], &a, &e) == 0)
+			check_survives(&alloc_type, &a, 0);
+		alloc_done(&a);
+	}
+}
+
+static void
+try_as(const struct type *type, const uint8_t *data, size_t size)
+{
+	void *obj = model_new(type);
+	struct err e = { 0 };
+	size_t before = allocated(), after;
+
+	HOLDS(obj);
+	if (model_from_msgpack(type, data, size, obj, MEMORY_MAX, &e) == 0) {
+		after = allocated();
+		HOLDS(after <= before || after - before <= MEMORY_MAX);
+		check_survives(type, obj, 0);
+		check_survives(type, obj, MODEL_COMPACT);
+		if (type == &rpc_allocs_rep_type)
+			check_allocs(obj);
+	} else {
+		HOLDS(*e.msg);
+		HOLDS(allocated() <= before);
+	}
+	model_free(type, obj);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct type *const types[] = { &rpc_register_req_type, &rpc_node_rep_type,
+		&rpc_node_req_type, &rpc_client_allocs_rep_type, &rpc_allocs_rep_type, &alloc_type,
+		&rpc_update_req_type, &rpc_sign_rep_type, &rpc_claim_rep_type, &rpc_events_req_type,
+		&rpc_get_node_rep_type };
+	size_t i;
+
+	check_scan(data, size);
+	for (i = 0; i < ELEMENTSOF(types); i++)
+		try_as(types[i], data, size);
+	return 0;
+}
