@@ -32,7 +32,8 @@ def arguments():
     p.add_argument("--ttl", type=float, default=10.0, help="seconds, plus up to --ttl-jitter")
     p.add_argument("--ttl-jitter", type=float, default=10.0)
     p.add_argument("--grace", type=float, default=10.0)
-    p.add_argument("--keepalive", type=float, default=30.0)
+    p.add_argument("--keepalive", type=float, default=30.0, help="seconds between pings")
+    p.add_argument("--ping-timeout", type=float, default=10.0)
     p.add_argument("--ca")
     p.add_argument("--cert")
     p.add_argument("--key")
@@ -50,7 +51,8 @@ def main():
         listen = listen + [listen[0].rpartition(":")[0] + ":0"] * (args.servers - 1)
     for number, address in enumerate(listen):
         host, _, port = address.rpartition(":")
-        cluster.servers.append(Server(cluster, number, host, int(port), tls, args.keepalive))
+        cluster.servers.append(Server(cluster, number, host, int(port), tls, args.keepalive,
+                                      args.ping_timeout))
     for server in cluster.servers:
         server.start()
     csi_methods.start_watcher(cluster)

@@ -14,8 +14,8 @@
     garbage       the answer's bytes are these instead                    hex, or shape (see GARBAGE)
     cut           so many bytes of the answer, then FIN of the stream     after
     reset         so many bytes of the answer, then RST of the stream     after
-    vanish        so many bytes of the answer, then TCP ends for all      after, server (true: it stops listening too)
-    vanish_before nothing done, TCP ends for all                          server
+    vanish        so many bytes of the answer, then TCP ends             after, rst (true: not FIN), stop (the whole server ends)
+    vanish_before nothing done, TCP ends                                  rst, stop
     wrong_seq     the answer is to another number
 """
 import fnmatch

@@ -94,10 +94,11 @@ class TLS:
 class Server:
     """.address, .listening. Several of them share one Cluster."""
 
-    def __init__(self, cluster, number, host="127.0.0.1", port=0, tls=None, keepalive_s=30.0):
+    def __init__(self, cluster, number, host="127.0.0.1", port=0, tls=None, keepalive_s=30.0,
+                 ping_timeout_s=10.0):
         self.cluster, self.issuer, self.number = cluster, cluster.issuer, number
         self.name, self.id, self.host, self.port = "server-%d" % number, str(uuid.uuid4()), host, port
-        self.tls, self.keepalive_s = tls, keepalive_s
+        self.tls, self.keepalive_s, self.ping_timeout_s = tls, keepalive_s, ping_timeout_s
         self.listener, self.connections, self.lock = None, set(), threading.Lock()
         self.fault = None  # one of CONNECTION_FAULTS
         self.half_open = False
@@ -228,7 +229,7 @@ class Server:
     # --- sessions ---
 
     def _serve_session(self, connection, mode_bytes):
-        session = yamux.Session(connection.transport, client=False, keepalive_s=self.keepalive_s,
+        session = yamux.Session(connection.transport, client=False, keepalive_s=self.keepalive_s, ping_timeout_s=self.ping_timeout_s,
                                 on_close=connection.on_session_end)
         connection.session = session
         session.start()
@@ -389,7 +390,7 @@ class Server:
         write(data)
 
     def _vanish(self, connection, fault):
-        if fault.get("server"):
-            self.stop(reset=fault.get("reset", False))
+        if fault.get("stop"):
+            self.stop(reset=fault.get("rst", False))
         else:
-            connection.close(reset=fault.get("reset", False))
+            connection.close(reset=fault.get("rst", False))

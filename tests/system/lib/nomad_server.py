@@ -112,7 +112,7 @@ class Servers:
             for waiting in self.waiting.values():
                 waiting.put({"error": "the servers have ended", "kind": "EOFError"})
 
-    def do(self, name, seconds=60, **params):
+    def do(self, name, params, wait_s=60):
         """A command's answer. Refusal."""
         found = queue.Queue()
         with self.lock:
@@ -123,9 +123,9 @@ class Servers:
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
         try:
-            answer = found.get(timeout=seconds)
+            answer = found.get(timeout=wait_s)
         except queue.Empty:
-            raise AssertionError("the servers did not answer %r within %g s" % (name, seconds)) from None
+            raise AssertionError("the servers did not answer %r within %g s" % (name, wait_s)) from None
         if "error" in answer:
             raise Refusal(answer["error"], answer["kind"])
         return answer["ok"]
@@ -139,8 +139,8 @@ class Servers:
             params.update(zip(names, args, strict=False))
             if len(args) > len(names):
                 raise TypeError("%s takes %s" % (name, ", ".join(names) or "no positional arguments"))
-            wait = params.get("seconds", params.get("timeout", 0)) or 0
-            return self.do(name, seconds_to_wait(wait), **params)
+            asked = params.get("seconds", params.get("timeout", 0)) or 0  # so long the command itself may wait
+            return self.do(name, params, asked + 60)
         return ask
 
     def wait_call(self, method, after=0, seconds=30, count=1):
@@ -195,11 +195,6 @@ class Servers:
             if kind is None and not self.forgive:
                 raise AssertionError(text)
             print(text, flush=True)
-
-
-def seconds_to_wait(asked):
-    """How long an answer to a command that itself waits may take."""
-    return asked + 60
 
 
 # The order of positional arguments of the commands.
