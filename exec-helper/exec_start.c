@@ -21,57 +21,49 @@
 	    .lease = -1,                                                                           \
 	    .cgroup = { -1, -1, -1, -1, -1 } })
 
-/* One limit; -ENOENT (no swap accounting, an older kernel) is as if it had not been asked for. */
+/* One limit, where this machine has it: by file v2 or v1, NULL if there is none. -ENOENT (no swap
+ * accounting, an older kernel) is as if it had not been asked for. */
 static int
-set_limit(int dir, const char *file, uint64_t value)
+set_limit(struct exec_state *s, const struct exec_run *run, enum cgroup_tree tree, const char *v2,
+    const char *v1, uint64_t value)
 {
+	bool in_v2 = s->cgroup.in_v2 & CGROUP_BIT(tree);
+	int dir = run->cgroup[in_v2 ? CGROUP_V2 : tree], r;
+	const char *file = in_v2 ? v2 : v1;
 	char text[24];
-	int r;
 
+	if (dir < 0 || !file)
+		return 0;
 	(void)snprintf(text, sizeof text, "%llu", (unsigned long long)value);
 	r = fd_write_file(dir, file, text);
 	return r == -ENOENT ? 0 : r;
 }
 
 static int
-limit_memory(struct exec_state *s, const ExecTaskStartReq *req, const struct exec_run *run)
+set_limits(struct exec_state *s, const ExecTaskStartReq *req, const struct exec_run *run)
 {
-	int v1 = run->cgroup[CGROUP_MEMORY], v2 = run->cgroup[CGROUP_V2], r = 0;
-
-	if (s->cgroup.in_v2 & CGROUP_BIT(CGROUP_MEMORY)) {
-		if (req->memory_bytes)
-			r = set_limit(v2, "memory.max", req->memory_bytes);
-		if (r == 0 && req->memory_soft_bytes)
-			r = set_limit(v2, "memory.low", req->memory_soft_bytes);
-		if (r == 0)
-			r = set_limit(v2, "memory.swap.max", 0);
-		/* Half a task is worse than none: what shares a limit dies together. */
-		return r == 0 ? set_limit(v2, "memory.oom.group", 1) : r;
-	}
-	if (v1 < 0)
-		return 0;
-	if (req->memory_bytes)
-		r = set_limit(v1, "memory.limit_in_bytes", req->memory_bytes);
-	if (r == 0 && req->memory_soft_bytes)
-		r = set_limit(v1, "memory.soft_limit_in_bytes", req->memory_soft_bytes);
-	return r == 0 ? set_limit(v1, "memory.swappiness", 0) : r;
-}
-
-static int
-limit_cpu(struct exec_state *s, const ExecTaskStartReq *req, const struct exec_run *run)
-{
+	const uint64_t memory = req->memory_bytes, soft = req->memory_soft_bytes;
 	uint64_t shares = req->cpu_shares < 2        ? 2
 			  : req->cpu_shares > 262144 ? 262144
 						     : req->cpu_shares;
+	int r = 0;
 
-	if (req->cpu_shares == 0)
-		return 0;
-	if (s->cgroup.in_v2 & CGROUP_BIT(CGROUP_CPU))
-		return set_limit(
-		    run->cgroup[CGROUP_V2], "cpu.weight", 1 + (shares - 2) * 9999 / 262142);
-	if (run->cgroup[CGROUP_CPU] < 0)
-		return 0;
-	return set_limit(run->cgroup[CGROUP_CPU], "cpu.shares", shares);
+	if (memory)
+		r = set_limit(s, run, CGROUP_MEMORY, "memory.max", "memory.limit_in_bytes", memory);
+	if (r == 0 && soft)
+		r = set_limit(
+		    s, run, CGROUP_MEMORY, "memory.low", "memory.soft_limit_in_bytes", soft);
+	if (r == 0)
+		r = set_limit(s, run, CGROUP_MEMORY, "memory.swap.max", "memory.swappiness", 0);
+	/* Half a task is worse than none: what shares a limit dies together. */
+	if (r == 0)
+		r = set_limit(s, run, CGROUP_MEMORY, "memory.oom.group", NULL, 1);
+	if (r == 0 && req->cpu_shares)
+		r = set_limit(s, run, CGROUP_CPU, NULL, "cpu.shares", shares);
+	shares = 1 + (shares - 2) * 9999 / 262142;
+	if (r == 0 && req->cpu_shares)
+		r = set_limit(s, run, CGROUP_CPU, "cpu.weight", NULL, shares);
+	return r;
 }
 
 static int
@@ -118,23 +110,16 @@ exec_on_task_start(
 		return r;
 	}
 	r = open_for_executor(s, req, &run, e);
-	if (r < 0)
-		goto undo_run;
-	if ((r = limit_memory(s, req, &run)) < 0 || (r = limit_cpu(s, req, &run)) < 0) {
-		r = err_set(e, r, "set the limits of run %s", run.name);
-		goto undo_run;
-	}
-	r = exec_spawn_executor(s, &run);
+	if (r == 0 && (r = set_limits(s, req, &run)) < 0)
+		(void)err_set(e, r, "set the limits of run %s", run.name);
+	if (r == 0 && (r = exec_spawn_executor(s, &run)) < 0)
+		(void)err_set(e, r, "start the executor of run %s", run.name);
 	if (r < 0) {
-		r = err_set(e, r, "start the executor of run %s", run.name);
-		goto undo_run;
+		exec_run_undo(s, &run);
+		return r;
 	}
 	s->started = true;
 	CRASH_POINT(EXEC_AFTER_CLONE);
 	exec_run_done(&run);
 	return 0;
-
-undo_run:
-	exec_run_undo(s, &run);
-	return r;
 }
