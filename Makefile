@@ -39,7 +39,7 @@ LIBS_supervisor   := -lcap -lprotobuf-c -lsystemd -lsqlite3 -ljansson -lmicrohtt
 LIBS_cli          := -ljansson -lsmartcols
 LIBS_csi-local    := -lprotobuf-c -lgrpc_unsecure -lgpr
 
-PROCESSES := launcher supervisor mount-helper exec-helper executor csi-helper heartbeat cli
+PROCESSES := launcher supervisor mount-helper exec-helper executor csi-helper heartbeat holder cli
 PACKAGES  := gcc make pkg-config libcap-dev libseccomp-dev libsystemd-dev libprotobuf-c-dev protobuf-c-compiler \
              libgrpc-dev libjansson-dev libmicrohttpd-dev libsmartcols-dev libsqlite3-dev libmsgpack-dev libssl-dev musl-dev
 

@@ -129,9 +129,6 @@ void exe_cgroup_kill(struct exe *x);
 void exe_lease_arm(struct exe *x);
 bool exe_lease_fired(struct exe *x);
 
-/* exe_hold.c: not an executor at all: the holder of drover-tasks.service. Returns the exit code. */
-int exe_hold(void);
-
 /* exe_peers.c: connections of the supervisor. The two that handle an event say whether there was
  * one. */
 bool exe_peer_accept(struct exe *x);

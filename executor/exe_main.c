@@ -45,8 +45,6 @@ main(int argc, char **argv)
 {
 	struct exe *x = &executor;
 
-	if (argc == 2 && strcmp(argv[1], "--hold") == 0)
-		return exe_hold();
 	if (argc == 2 && strcmp(argv[1], "--describe") == 0) {
 		exe_sandbox_describe();
 		return 0;

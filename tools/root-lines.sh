@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # root-lines.sh [-t]: counts the hand-written lines of code that run as root: no blank lines, no comments. -t: a table.
-# The part of the executor before its drop counts. What of common/ the four binaries link is counted once; the configuration parser runs as nobody and is not.
+# The part of the executor before its drop counts. What of common/ the five binaries link is counted once; the configuration parser runs as nobody and is not.
 set -eu
 cd "$(dirname "$0")/.."
 count() { cat "$@" | sed -e 's://.*$::' | awk '
@@ -13,13 +13,13 @@ count() { cat "$@" | sed -e 's://.*$::' | awk '
 	  if (out ~ /[^ \t]/) n++ }
 	END { print n + 0 }'; }
 # What runs after a drop: the executor's loop, as drover-exec in a chroot; the task's child, as the task's user; the look-up
-# child, as nobody.
-dropped="executor/exe_serve.c executor/exe_logs.c executor/exe_peers.c executor/exe_request.c executor/exe_stop.c executor/exe_run.c executor/exe_command.c exec-helper/exec_lookup.c"
+# child, as nobody; what stops all tasks, as drover.
+dropped="executor/exe_serve.c executor/exe_logs.c executor/exe_peers.c executor/exe_request.c executor/exe_stop.c executor/exe_run.c executor/exe_command.c exec-helper/exec_lookup.c holder/hold_stop.c"
 common="common/clock common/clone common/mount_proof common/privs common/fd common/path common/err common/log common/id common/ipc common/proc common/lease common/cgroup common/mountinfo common/task_spec common/exe_record common/sd"
 files=""
 for c in $common; do [ -f "$c.c" ] && files="$files $c.c"; done
 total=0
-for part in launcher exec-helper mount-helper executor; do
+for part in launcher exec-helper mount-helper executor holder; do
 	n=$(count $(for f in "$part"/*.c; do case " $dropped " in *" $f "*) ;; *) echo "$f" ;; esac; done))
 	[ "${1:-}" = -t ] && printf '%-14s %5d\n' "$part" "$n"
 	total=$((total + n))

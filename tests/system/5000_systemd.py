@@ -116,6 +116,8 @@ def stop_all(bed, task):
     bed.run("systemctl", "stop", "drover.socket", "drover.service")
     case.equal(pids(bed, "^/bin/sh -c trap"), [task], "task after the stop of the agent")
     case.equal(bed.run("cat", "/run/asked", check=False).returncode, 1, "the task was asked to stop")
+    holder = bed.run("systemctl", "show", "-p", "MainPID", "--value", "drover-tasks.service").stdout.strip()
+    case.equal(bed.run("ps", "-o", "user=,comm=", "-p", holder).stdout.split(), ["drover", "drover-holder"], "the holder")
     bed.run("systemctl", "stop", "drover-tasks.service")
     case.equal(pids(bed, "^/bin/sh -c trap"), [], "task after the stop of its unit")
     case.equal(bed.run("cat", "/run/asked").stdout, "asked\n", "what the task did")

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hold.h: the holder of drover-tasks.service. Runs in: holder. */
+#ifndef DROVER_HOLDER_HOLD_H
+#define DROVER_HOLDER_HOLD_H
+
+/* All are asked before the first one is waited for. Comes back when none runs any more. */
+void hold_stop_all(void);
+
+#endif

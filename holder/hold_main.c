@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hold_main.c: the process that keeps drover-tasks.service there while no task runs. On SIGTERM,
+ * which is the machine's shutdown or an operator's stop of the unit, it has every task stopped.
+ * Runs in: holder, as root until it is in its cgroup.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "common/privs.h"
+#include "common/sd.h"
+#include "holder/hold.h"
+
+/*
+ * On v2 a cgroup whose children have controllers holds no process itself (cgroups(7)), so this one
+ * goes into a leaf. On v1 the unit's directory may keep it.
+ */
+static void
+enter_leaf(void)
+{
+	static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	cleanup_free char *text = NULL;
+	char path[4096], *own = NULL;
+
+	if (fd_read_file(AT_FDCWD, "/proc/self/cgroup", 65536, &text) > 0)
+		own = strstr(text, "0::/");
+	if (!own)
+		return;
+	own += sizeof "0::" - 1;
+	own[strcspn(own, "\n")] = '\0';
+	for (size_t i = 0; i < ELEMENTSOF(mounts); i++) {
+		if ((size_t)snprintf(path, sizeof path, "%s%s/hold", mounts[i], own) >=
+		    sizeof path - 16)
+			return;
+		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+			continue;
+		(void)strcat(path, "/cgroup.procs");
+		if (fd_write_file(AT_FDCWD, path, "0") == 0)
+			return;
+	}
+}
+
+/* Who may talk to executors. Out of /etc/passwd itself: getpwnam(3) would load NSS modules into
+ * root. */
+static int
+become_drover(struct err *e)
+{
+	cleanup_file FILE *f = fopen("/etc/passwd", "re");
+	struct passwd *pw = NULL;
+
+	while (f && (pw = fgetpwent(f)) && strcmp(pw->pw_name, "drover") != 0)
+		;
+	if (!pw || pw->pw_uid == 0)
+		return err_say(e, -ENOENT, "user drover is not in /etc/passwd");
+	return privs_drop(
+	    &(struct privs){ .uid = pw->pw_uid, .gid = pw->pw_gid, .no_new_privs = true }, e);
+}
+
+int
+main(void)
+{
+	struct err e = { 0 };
+	sigset_t mask;
+	int signo;
+
+	log_init("tasks", LOG_LEVEL_INFO);
+	(void)sigemptyset(&mask);
+	(void)sigaddset(&mask, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &mask, NULL);
+	enter_leaf();
+	if (become_drover(&e) < 0) {
+		log_error("%s", e.msg);
+		return 1;
+	}
+	(void)notify_send("READY=1");
+	while (sigwait(&mask, &signo) != 0)
+		;
+	(void)notify_send("STOPPING=1");
+	hold_stop_all();
+	return 0;
+}
