@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "common/cleanup.h"
 #include "common/fd.h"
@@ -170,16 +169,37 @@ compare_append(ProtobufCBuffer *buffer, size_t len, const uint8_t *data)
 	c->left -= len;
 }
 
-int
-ipc_decode(enum ipc_peer me, enum ipc_peer from, const uint8_t *buf, size_t len, unsigned n_fds,
-    struct ipc_packet *p, struct err *e)
+/* What is wrong with a packet's body, NULL: nothing; p->msg is set. */
+static const char *
+unpack(const struct ipc_msg_info *info, const uint8_t *buf, size_t len, unsigned n_fds,
+    struct ipc_packet *p)
 {
 	ProtobufCAllocator arena = {
 		.alloc = arena_alloc, .free = arena_free, .allocator_data = p
 	};
+	struct comparing again = { .base.append = compare_append, .want = buf, .left = len };
+
+	if (len > info->max_bytes)
+		return "with too many bytes";
+	if (n_fds != info->n_fds)
+		return "with another number of descriptors";
+	p->arena_used = 0;
+	p->msg = protobuf_c_message_unpack(info->desc, &arena, len, buf);
+	if (!p->msg)
+		return "that does not decode";
+	if (check_known(p->msg) < 0)
+		return "with unknown fields";
+	(void)protobuf_c_message_pack_to_buffer(p->msg, &again.base);
+	return again.differs || again.left != 0 ? "in a form that is not the canonical one" : NULL;
+}
+
+int
+ipc_decode(enum ipc_peer me, enum ipc_peer from, const uint8_t *buf, size_t len, unsigned n_fds,
+    struct ipc_packet *p, struct err *e)
+{
 	const struct ipc_msg_info *info;
-	struct comparing again;
 	struct ipc_head head;
+	const char *wrong;
 
 	if (len < sizeof head)
 		return err_say(
@@ -189,29 +209,11 @@ ipc_decode(enum ipc_peer me, enum ipc_peer from, const uint8_t *buf, size_t len,
 	if (!info || head.zero != 0)
 		return err_say(e, -EPROTO, "%s sent message %u, which it may not send to %s",
 		    ipc_peer_name(from), head.type, ipc_peer_name(me));
-	len -= sizeof head;
-	buf += sizeof head;
-	if (len > info->max_bytes)
-		return err_say(
-		    e, -EPROTO, "%s sent %s with %zu bytes", ipc_peer_name(from), info->name, len);
-	if (n_fds != info->n_fds)
-		return err_say(e, -EPROTO, "%s sent %s with %u descriptors", ipc_peer_name(from),
-		    info->name, n_fds);
-	p->arena_used = 0;
+	wrong = unpack(info, buf + sizeof head, len - sizeof head, n_fds, p);
+	if (wrong)
+		return err_say(e, -EPROTO, "%s sent %s %s", ipc_peer_name(from), info->name, wrong);
 	p->type = head.type;
 	p->serial = head.serial;
-	p->msg = protobuf_c_message_unpack(info->desc, &arena, len, buf);
-	if (!p->msg)
-		return err_say(
-		    e, -EPROTO, "%s sent %s that does not decode", ipc_peer_name(from), info->name);
-	if (check_known(p->msg) < 0)
-		return err_say(
-		    e, -EPROTO, "%s sent %s with unknown fields", ipc_peer_name(from), info->name);
-	again = (struct comparing){ .base.append = compare_append, .want = buf, .left = len };
-	(void)protobuf_c_message_pack_to_buffer(p->msg, &again.base);
-	if (again.differs || again.left != 0)
-		return err_say(e, -EPROTO, "%s sent %s in a form that is not the canonical one",
-		    ipc_peer_name(from), info->name);
 	return 0;
 }
 
