@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,32 +17,39 @@
 #include "common/privs.h"
 #include "proto/ids.pb-c.h"
 
-enum arg_kind { ARG_STRING, ARG_NUMBER, ARG_FLAG };
+enum arg_kind { ARG_STRING, ARG_INSTANCE, ARG_NUMBER, ARG_FLAG };
 
 static const struct arg {
-	const char *name;
+	const char *word;
 	enum arg_kind kind;
 	size_t offset;
 } known_args[] = {
-	{ "data-dir", ARG_STRING, offsetof(struct proc_args, data_dir) },
-	{ "runtime-dir", ARG_STRING, offsetof(struct proc_args, runtime_dir) },
-	{ "cgroup", ARG_STRING, offsetof(struct proc_args, cgroup) },
-	{ "log-level", ARG_STRING, offsetof(struct proc_args, log_level) },
-	{ "uid", ARG_NUMBER, offsetof(struct proc_args, uid) },
-	{ "gid", ARG_NUMBER, offsetof(struct proc_args, gid) },
-	{ "drover-gid", ARG_NUMBER, offsetof(struct proc_args, drover_gid) },
-	{ "executor-uid", ARG_NUMBER, offsetof(struct proc_args, executor_uid) },
-	{ "executor-gid", ARG_NUMBER, offsetof(struct proc_args, executor_gid) },
-	{ "agent-uid-0", ARG_NUMBER, offsetof(struct proc_args, agent_uids[0]) },
-	{ "agent-uid-1", ARG_NUMBER, offsetof(struct proc_args, agent_uids[1]) },
-	{ "agent-uid-2", ARG_NUMBER, offsetof(struct proc_args, agent_uids[2]) },
-	{ "agent-uid-3", ARG_NUMBER, offsetof(struct proc_args, agent_uids[3]) },
-	{ "generation", ARG_NUMBER, offsetof(struct proc_args, generation) },
-	{ "dev", ARG_FLAG, offsetof(struct proc_args, dev) },
+#define ARG(kind, word, field)                                                                     \
+	{                                                                                          \
+		word, kind, offsetof(struct proc_args, field)                                      \
+	}
+	ARG(ARG_INSTANCE, "--instance=", instance),
+	ARG(ARG_STRING, "--data-dir=", data_dir),
+	ARG(ARG_STRING, "--runtime-dir=", runtime_dir),
+	ARG(ARG_STRING, "--cgroup=", cgroup),
+	ARG(ARG_STRING, "--log-level=", log_level),
+	ARG(ARG_NUMBER, "--uid=", uid),
+	ARG(ARG_NUMBER, "--gid=", gid),
+	ARG(ARG_NUMBER, "--drover-gid=", drover_gid),
+	ARG(ARG_NUMBER, "--executor-uid=", executor_uid),
+	ARG(ARG_NUMBER, "--executor-gid=", executor_gid),
+	ARG(ARG_NUMBER, "--agent-uid-0=", agent_uids[0]),
+	ARG(ARG_NUMBER, "--agent-uid-1=", agent_uids[1]),
+	ARG(ARG_NUMBER, "--agent-uid-2=", agent_uids[2]),
+	ARG(ARG_NUMBER, "--agent-uid-3=", agent_uids[3]),
+	ARG(ARG_NUMBER, "--generation=", generation),
+	ARG(ARG_FLAG, "--dev", dev),
+#undef ARG
 };
 
-static int
-set_arg(struct proc_args *args, const struct arg *a, const char *value, struct err *e)
+/* False: value is not of that kind. */
+static bool
+set_arg(struct proc_args *args, const struct arg *a, const char *value)
 {
 	char *at = (char *)args + a->offset, *end;
 	unsigned long n;
@@ -51,47 +57,30 @@ set_arg(struct proc_args *args, const struct arg *a, const char *value, struct e
 	switch (a->kind) {
 	case ARG_STRING:
 		memcpy(at, &value, sizeof value);
-		return 0;
+		return true;
+	case ARG_INSTANCE:
+		memcpy(at, value, strnlen(value, sizeof args->instance - 1));
+		return strlen(value) < sizeof args->instance;
 	case ARG_NUMBER:
 		errno = 0;
 		n = strtoul(value, &end, 10);
-		if (errno || end == value || *end || n > UINT32_MAX - 1)
-			return err_say(
-			    e, -EINVAL, "argument --%s: '%s' is not a number", a->name, value);
 		*(uint32_t *)(void *)at = (uint32_t)n;
-		return 0;
+		return !errno && end != value && !*end && n < UINT32_MAX;
 	case ARG_FLAG:
 		*(bool *)at = true;
-		return 0;
+		return value[0] == '\0';
 	}
-	return -EINVAL;
-}
-
-static int
-set_short(char *ret, size_t size, const char *value, const char *name, struct err *e)
-{
-	if (strlen(value) >= size)
-		return err_say(e, -EINVAL, "argument --%s: too long", name);
-	(void)strcpy(ret, value);
-	return 0;
+	return false;
 }
 
 static int
 parse_one(const char *word, struct proc_args *args, struct err *e)
 {
-	const char *equals = strchr(word, '='), *value = equals ? equals + 1 : "";
-	size_t len = equals ? (size_t)(equals - word) : strlen(word);
-
-	if (len < 2 || strncmp(word, "--", 2) != 0)
-		return err_say(e, -EINVAL, "argument '%s' is not known", word);
-	if (len == 10 && strncmp(word, "--instance", len) == 0)
-		return set_short(args->instance, sizeof args->instance, value, "instance", e);
-	for (size_t i = 0; i < ELEMENTSOF(known_args); i++)
-		if (strlen(known_args[i].name) == len - 2 &&
-		    strncmp(known_args[i].name, word + 2, len - 2) == 0 &&
-		    (equals != NULL) == (known_args[i].kind != ARG_FLAG))
-			return set_arg(args, &known_args[i], value, e);
-	return err_say(e, -EINVAL, "argument '%s' is not known", word);
+	for (const struct arg *a = known_args; a < known_args + ELEMENTSOF(known_args); a++)
+		if (strncmp(word, a->word, strlen(a->word)) == 0 &&
+		    set_arg(args, a, word + strlen(a->word)))
+			return 0;
+	return err_say(e, -EINVAL, "argument '%s' is not known, or has no such value", word);
 }
 
 int
