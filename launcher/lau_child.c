@@ -120,22 +120,6 @@ add_variable(struct words *w, const char *name)
 		add_word(w, "%s=%s", name, value);
 }
 
-static int
-special_fd(const struct launcher *l, enum special special)
-{
-	switch (special) {
-	case SPECIAL_LISTEN:
-		return l->listen_fd;
-	case SPECIAL_LEASE:
-		return l->lease_fd;
-	case SPECIAL_EXECUTOR:
-		return l->binaries[LAU_BIN_EXECUTOR];
-	case SPECIAL_NONE:
-		break;
-	}
-	return l->null_fd;
-}
-
 /* The supervisor alone starts with SIGTERM blocked: one that comes before it can listen must not be
  * lost (proc.h). */
 static void
@@ -155,6 +139,12 @@ static void __attribute__((noreturn))
 become(const struct launcher *l, enum ipc_peer who, int link, const int *ends)
 {
 	const struct row *row = &rows[who];
+	const int specials[] = {
+		[SPECIAL_NONE] = l->null_fd,
+		[SPECIAL_LISTEN] = l->listen_fd,
+		[SPECIAL_LEASE] = l->lease_fd,
+		[SPECIAL_EXECUTOR] = l->binaries[LAU_BIN_EXECUTOR],
+	};
 	struct words args = { 0 }, env = { 0 };
 	int fds[16], binary, n = 0;
 
@@ -162,7 +152,7 @@ become(const struct launcher *l, enum ipc_peer who, int link, const int *ends)
 	fds[n++] = row->policy ? l->config.policy_fd : l->config.config_fd;
 	fds[n++] = row->lock ? l->lock_fd : l->null_fd;
 	fds[n++] = who == IPC_SUPERVISOR ? l->null_fd : ends[0];
-	fds[n++] = special_fd(l, row->special);
+	fds[n++] = specials[row->special];
 	fds[n++] = who == IPC_EXEC_HELPER ? l->binaries[who] : l->null_fd;
 	for (int i = 0; who == IPC_SUPERVISOR && i < LAU_CHILDREN - 1; i++)
 		fds[n++] = ends[i];

@@ -35,21 +35,17 @@ static size_t n_sources;
 
 /* Whoever can change the configuration is root soon after: only root may be able to. */
 static int
-check_owner(int fd, const char *name, mode_t type, struct err *e)
+check(int fd, const char *name, mode_t type, struct err *e)
 {
+	char what[CONFIG_PATH_SIZE * 2 + 16];
 	struct stat st;
 
+	(void)snprintf(what, sizeof what, "configuration %s", name);
 	if (fstat(fd, &st) < 0)
-		return err_set(e, -errno, "configuration %s", name);
+		return err_set(e, -errno, "%s", what);
 	if ((st.st_mode & S_IFMT) != type)
-		return err_say(
-		    e, -EINVAL, "configuration %s is neither a regular file nor a directory", name);
-	if (st.st_uid != 0 || (st.st_mode & 022))
-		return err_say(e, -EPERM,
-		    "configuration %s can be written by others than root (owner %u, mode %04o): "
-		    "chown root, chmod go-w",
-		    name, st.st_uid, st.st_mode & 07777);
-	return 0;
+		return err_say(e, -EINVAL, "%s is neither a regular file nor a directory", what);
+	return lau_owner_check(&st, what, e);
 }
 
 static int
@@ -66,7 +62,7 @@ open_file(int dir_fd, const char *path, const char *name, struct err *e)
 	(void)strcpy(s->name, name);
 	s->fd = fd;
 	n_sources++;
-	return check_owner(fd, name, S_IFREG, e);
+	return check(fd, name, S_IFREG, e);
 }
 
 static int
@@ -88,7 +84,7 @@ static int
 open_dir(int fd, const char *path, struct err *e)
 {
 	struct dirent **names = NULL;
-	int n, r = check_owner(fd, path, S_IFDIR, e);
+	int n, r = check(fd, path, S_IFDIR, e);
 
 	if (r < 0)
 		return r;
@@ -214,7 +210,7 @@ open_tls_files(struct lau_config *c, struct err *e)
 			    e, -EINVAL, "tls.rpc is on, and tls.%s is not set", names[i]);
 		c->tls_fds[i] = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 		r = c->tls_fds[i] < 0 ? err_set(e, -errno, "open tls.%s %s", names[i], path)
-				      : check_owner(c->tls_fds[i], path, S_IFREG, e);
+				      : check(c->tls_fds[i], path, S_IFREG, e);
 	}
 	return r;
 }

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <linux/stat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +82,16 @@ check_path(const char *path, struct err *e)
 }
 
 int
+lau_owner_check(const struct stat *st, const char *what, struct err *e)
+{
+	if (st->st_uid == 0 && !(st->st_mode & 022))
+		return 0;
+	return err_say(e, -EPERM,
+	    "%s can be written by others than root (owner %u, mode %04o): chown root, chmod go-w",
+	    what, st->st_uid, st->st_mode & 07777);
+}
+
+int
 lau_lock_take(int fd, const char *what, struct err *e)
 {
 	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
@@ -157,13 +166,9 @@ lau_data_open(struct launcher *l, struct err *e)
 	l->data_fd = open(l->data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (l->data_fd < 0 || fstat(l->data_fd, &st) < 0)
 		return err_set(e, -errno, "open data directory %s", l->data);
-	if (st.st_uid != 0 || (st.st_mode & 022))
-		return err_say(e, -EPERM,
-		    "data directory %s can be written by others than root (owner %u, mode %04o): "
-		    "chown root, chmod go-w",
-		    l->data, st.st_uid, st.st_mode & 07777);
-	r = check_mount(l, e);
-	return r < 0 ? r : lock_data(l, e);
+	if ((r = lau_owner_check(&st, l->data, e)) < 0 || (r = check_mount(l, e)) < 0)
+		return r;
+	return lock_data(l, e);
 }
 
 int
@@ -234,20 +239,31 @@ lau_data_make(struct launcher *l, struct err *e)
 	return 0;
 }
 
+/* The directory name, O_PATH; *ret_mounted: something is mounted on it. */
+static int
+open_place(const struct launcher *l, const char *name, bool *ret_mounted, struct err *e)
+{
+	cleanup_close int fd = fd_open_beneath(l->data_fd, name, O_PATH | O_DIRECTORY, 0);
+	struct statx stx;
+
+	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH, 0, &stx) < 0)
+		return err_set(e, fd < 0 ? fd : -errno, "open %s/%s", l->data, name);
+	*ret_mounted = stx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+	return steal_fd(&fd);
+}
+
 int
 lau_secrets_mount(struct launcher *l, struct err *e)
 {
-	cleanup_close int fd = fd_open_beneath(l->data_fd, "secrets", O_PATH | O_DIRECTORY, 0);
 	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-	struct statx stx;
+	bool mounted;
+	cleanup_close int fd = open_place(l, "secrets", &mounted, e);
 	struct statfs fs;
 	char path[32];
 
 	if (fd < 0)
-		return err_set(e, fd, "open %s/secrets", l->data);
-	if (statx(fd, "", AT_EMPTY_PATH, 0, &stx) < 0 || fstatfs(fd, &fs) < 0)
-		return err_set(e, -errno, "look at %s/secrets", l->data);
-	if ((stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) && fs.f_type == TMPFS_MAGIC)
+		return fd;
+	if (mounted && fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC)
 		return 0;
 	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	/* Kernels before 6.4 do not know noswap; there a secret can reach the swap. */
@@ -260,17 +276,12 @@ lau_secrets_mount(struct launcher *l, struct err *e)
 int
 lau_alloc_mount(struct launcher *l, struct err *e)
 {
-	cleanup_close int fd = fd_open_beneath(l->data_fd, "alloc", O_PATH | O_DIRECTORY, 0);
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
-	cleanup_close int tree = -1;
-	struct statx stx;
+	bool mounted;
+	cleanup_close int fd = open_place(l, "alloc", &mounted, e), tree = -1;
 
-	if (fd < 0)
-		return err_set(e, fd, "open %s/alloc", l->data);
-	if (statx(fd, "", AT_EMPTY_PATH, 0, &stx) < 0)
-		return err_set(e, -errno, "look at %s/alloc", l->data);
-	if (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT)
-		return 0;
+	if (fd < 0 || mounted)
+		return fd < 0 ? fd : 0;
 	tree = open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
 	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 ||
 	    move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)

@@ -13,7 +13,6 @@
 
 #include "common/cgroup.h"
 #include "common/cleanup.h"
-#include "common/fd.h"
 #include "common/lease.h"
 #include "common/log.h"
 #include "common/path.h"
@@ -40,12 +39,7 @@ make_dirs(struct launcher *l, struct err *e)
 	l->rt_fd = open(l->rt, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (l->rt_fd < 0 || fstat(l->rt_fd, &st) < 0)
 		return err_set(e, -errno, "open %s", l->rt);
-	if (st.st_uid != 0 || (st.st_mode & 022))
-		return err_say(e, -EPERM,
-		    "%s can be written by others than root (owner %u, mode %04o)", l->rt, st.st_uid,
-		    st.st_mode & 07777);
-	r = lau_lock_take(l->rt_fd, l->rt, e);
-	if (r < 0)
+	if ((r = lau_owner_check(&st, l->rt, e)) < 0 || (r = lau_lock_take(l->rt_fd, l->rt, e)) < 0)
 		return r;
 	r = dir_ensure_at(l->rt_fd, "x", 02750, 0, l->users.gid[LAU_USER_DROVER], NULL);
 	return r < 0 ? err_set(e, r, "make %s/x", l->rt) : 0;
