@@ -2,7 +2,6 @@
 /* clone.c: clone3 of a child that shares memory until it execs. Runs in: exec-helper, executor. */
 #include "common/clone.h"
 
-#include <errno.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/syscall.h>

@@ -7,11 +7,8 @@
  * to start one. When the supervisor dies all the others have to end, for they hold sockets to
  * nobody, and then the set begins anew.
  */
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>

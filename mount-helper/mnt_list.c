@@ -2,11 +2,8 @@
 /* mnt_list.c: lists for `drover leaks` and the start. Runs in: mount-helper, as root. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/fd.h"

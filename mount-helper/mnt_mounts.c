@@ -4,14 +4,11 @@
  * machine have changed, which poll(2) of mountinfo tells (proc(5)): reading all of it for each
  * removal would make that as slow as the machine has mounts. Runs in: mount-helper, as root.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "common/cleanup.h"
 #include "common/mountinfo.h"
 #include "mount-helper/mnt.h"
 
