@@ -51,13 +51,29 @@ to_errno(int code)
 	}
 }
 
+/* "disk I/O error" is all that SQLite says; its log, which is what gets written, knows the rest. */
+static int
+last_errno(struct store *s)
+{
+	sqlite3_file *log = NULL;
+	int found = 0;
+
+	if (s->db &&
+	    sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK &&
+	    log && log->pMethods)
+		(void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &found);
+	return found;
+}
+
 static int
 fail(struct store *s, int code, const char *doing, struct err *e)
 {
 	int r = to_errno(code);
+	const char *what = s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(code);
 
-	return err_say(e, r, "%s state.db: %s%s", doing,
-	    s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(code),
+	if (r == -EIO && last_errno(s) > 0)
+		return err_set(e, -last_errno(s), "%s state.db: %s", doing, what);
+	return err_say(e, r, "%s state.db: %s%s", doing, what,
 	    r == -EBADMSG ? ": move it away or bring back a copy" : "");
 }
 

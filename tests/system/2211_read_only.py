@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 120
+"""A disk that its file system has made read-only, as after an I/O error: changes are refused with the reason, what runs goes on."""
+import os
+import signal
+import subprocess
+
+from lib import agent, api, case, crash, helper
+
+MS_REMOUNT, MNT_DETACH = 32, 2
+READ_ONLY = "Read-only file system"
+
+
+class Disk:
+    """An ext4 of its own on a loop device, mounted at .path."""
+
+    def __enter__(self):
+        self.path, image = case.directory() + "/disk", case.directory() + "/image"
+        os.mkdir(self.path)
+        with open(image, "wb") as f:
+            f.truncate(64 << 20)
+        subprocess.run(["/usr/sbin/mkfs.ext4", "-q", "-O", "^has_journal", image], check=True)
+        made = subprocess.run(["/usr/sbin/losetup", "--find", "--show", image], stdout=subprocess.PIPE, check=False)
+        if made.returncode != 0:
+            case.skip("no loop devices here")
+        self.device = made.stdout.decode().strip()
+        helper.mount(self.device, self.path, "ext4", 0, "errors=remount-ro")
+        return self
+
+    def fail(self):
+        """What an error that was found on it does to it."""
+        helper.mount(None, self.path, None, MS_REMOUNT, "abort")
+        case.raises(OSError, os.mkdir, self.path + "/x")
+
+    def __exit__(self, *_):
+        helper.umount(self.path, MNT_DETACH)
+        subprocess.run(["/usr/sbin/losetup", "--detach", self.device], check=True)
+
+
+def running():
+    return [bool(agent.arguments(pid)) for pid in tasks]
+
+
+def test_changes_are_refused_and_reads_answer():
+    disk.fail()
+
+    def refused():
+        answer = node.request("POST", "/v1/jobs", api.job("late"))
+        case.equal(answer.status in (200, 507), True, "%d %s" % (answer.status, answer.text))
+        return answer.status == 507 and answer
+    case.contains(case.until(refused, 20, "a change to be refused").text, READ_ONLY)
+    case.contains(node.request("DELETE", "/v1/job/early").text, READ_ONLY)
+    case.equal([a["ClientStatus"] for a in node.allocs("early")], ["running"], "what runs")
+    answer = node.request("GET", "/v1/agent/health")
+    case.equal(answer.status, 500, "health")
+    case.contains(answer.json["client"]["message"], READ_ONLY)
+    case.equal(running(), [True], "the task")
+
+
+def test_a_supervisor_that_starts_on_it_says_so_and_hurts_nothing():
+    before = len(node.log().splitlines())
+    node.kill("supervisor")
+    case.until(lambda: any(READ_ONLY in line for line in node.log().splitlines()[before:]), 20, "the reason in the log")
+    case.equal(node.process.poll(), None, "the launcher, which tries again")
+    case.equal(running(), [True], "the task")
+
+
+def test_it_can_be_ended():
+    """It cannot be drained, because that cannot be written down; the second signal says what becomes of the tasks."""
+    node.process.send_signal(signal.SIGTERM)
+    node.wait_log("draining")
+    case.equal(node.stop(), 0, "exit code")
+    case.contains(node.log(), "not waiting any longer: what still runs is killed")
+    case.until(lambda: not any(running()), 10, "the task's end")
+
+
+with Disk() as disk, api.Node(data=disk.path + "/data") as node:
+    node.register(api.job("early"))
+    node.wait_running("early")
+    tasks = [r["task_pid"] for r in crash.records(node).values()]
+    case.run(globals())
