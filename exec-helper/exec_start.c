@@ -12,15 +12,6 @@
 #include "common/fd.h"
 #include "exec-helper/exec.h"
 
-#define NO_RUN                                                                                     \
-	((struct exec_run){ .setup = -1,                                                           \
-	    .spec = -1,                                                                            \
-	    .listen = -1,                                                                          \
-	    .record = -1,                                                                          \
-	    .logs = -1,                                                                            \
-	    .lease = -1,                                                                           \
-	    .cgroup = { -1, -1, -1, -1, -1 } })
-
 /* One limit, where this machine has it: by file v2 or v1, NULL if there is none. -ENOENT (no swap
  * accounting, an older kernel) is as if it had not been asked for. */
 static int
@@ -93,11 +84,13 @@ exec_on_task_start(
 	const ExecTaskStartReq *req = (const ExecTaskStartReq *)(const void *)p->msg;
 	ExecTaskStartRep *rep = (ExecTaskStartRep *)(void *)rep_;
 	struct exec_state *s = state;
-	struct exec_run run = NO_RUN;
+	struct exec_run run;
 	struct id id;
 	int r;
 
 	(void)ret_fd;
+	memset(&run, -1, sizeof run); /* no descriptor yet */
+	run.n_volumes = 0;
 	r = exec_policy_check(s, req, &s->setup, &run, e);
 	if (r < 0)
 		return r;

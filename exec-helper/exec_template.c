@@ -24,7 +24,8 @@
 
 static const char *const own_dirs[] = { "alloc", "local", "secrets", "tmp", "proc", "dev",
 	"dev/pts", "dev/shm" };
-static const char *const nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
+static const char *const nodes[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random",
+	"/dev/urandom", "/dev/tty" };
 static const struct {
 	const char *target, *name;
 } links[] = {
@@ -108,13 +109,9 @@ add_dev(int root)
 	for (size_t i = 0; i < ELEMENTSOF(own_dirs) && r == 0; i++)
 		r = make_way(root, own_dirs[i], true);
 	for (size_t i = 0; i < ELEMENTSOF(nodes) && r == 0; i++) {
-		cleanup_close int dev = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		cleanup_close int fd =
-		    dev < 0 ? -1 : openat(dev, nodes[i], O_PATH | O_NOFOLLOW | O_CLOEXEC);
-		char path[16] = "dev/";
+		cleanup_close int fd = open(nodes[i], O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
-		(void)strcat(path, nodes[i]);
-		r = fd < 0 ? -errno : bind_at(root, fd, path, false, NODE);
+		r = fd < 0 ? -errno : bind_at(root, fd, nodes[i] + 1, false, NODE);
 	}
 	for (size_t i = 0; i < ELEMENTSOF(links) && r == 0; i++)
 		r = symlinkat(links[i].target, root, links[i].name) < 0 ? -errno : 0;
@@ -187,10 +184,10 @@ exec_template_is_whole(const struct agent_policy *policy)
 
 /* In the new namespace, which is still a copy of the host's. */
 static int
-build(const struct agent_policy *policy, struct err *e)
+build_here(const struct agent_policy *policy, struct err *e)
 {
 	struct mount_attr attr = { .attr_set = READ_ONLY };
-	cleanup_close int root = new_tmpfs();
+	cleanup_close int root = new_tmpfs(), ns = -1;
 	int r;
 
 	/* Where it hangs while it is built does not matter: pivot_root makes it the root of all. */
@@ -214,9 +211,10 @@ build(const struct agent_policy *policy, struct err *e)
 		return err_set(e, -errno, "enter the root of exec tasks");
 	close_p(&template_root);
 	template_root = fcntl(root, F_DUPFD_CLOEXEC, 3);
-	if (template_root < 0)
+	ns = openat(EXE_FD_PROC, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	if (template_root < 0 || ns < 0 || dup3(ns, EXE_FD_TEMPLATE, O_CLOEXEC) < 0)
 		return err_set(e, -errno, "keep the root of exec tasks");
-	return openat(EXE_FD_PROC, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	return 0;
 }
 
 /*
@@ -242,33 +240,19 @@ check_root(int host, struct err *e)
 	    "(pivot_root, as containers do)");
 }
 
-static int
-make_template(const struct agent_policy *policy, struct err *e)
-{
-	cleanup_close int host = openat(EXE_FD_PROC, "self/ns/mnt", O_RDONLY | O_CLOEXEC),
-			  template = -1;
-	int r = host < 0 ? 0 : check_root(host, e);
-
-	if (r < 0)
-		return r;
-	if (host < 0 || unshare(CLONE_NEWNS) < 0)
-		return err_set(e, -errno, "make the mount namespace of exec tasks");
-	template = build(policy, e);
-	if (setns(host, CLONE_NEWNS) < 0)
-		return err_set(e, -errno, "return to the host's mount namespace");
-	return template <0 && e->code == 0
-			     ? err_set(e, -EIO, "open the mount namespace of exec tasks")
-			     : template <0 ? e->code : steal_fd(&template);
-}
-
 int
 exec_template_make(const struct agent_policy *policy, struct err *e)
 {
-	cleanup_close int template = make_template(policy, e);
+	cleanup_close int host = openat(EXE_FD_PROC, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	int r =
+	    host < 0 ? err_set(e, -errno, "open the host's mount namespace") : check_root(host, e);
 
-	if (template <0)
-		return template;
-	return dup3(template, EXE_FD_TEMPLATE, O_CLOEXEC) < 0
-		   ? err_set(e, -errno, "place the root of exec tasks")
-		   : 0;
+	if (r < 0)
+		return r;
+	if (unshare(CLONE_NEWNS) < 0)
+		return err_set(e, -errno, "make the mount namespace of exec tasks");
+	r = build_here(policy, e);
+	if (setns(host, CLONE_NEWNS) < 0)
+		return err_set(e, -errno, "return to the host's mount namespace");
+	return r;
 }

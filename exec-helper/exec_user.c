@@ -42,56 +42,40 @@ read_answer(int fd, struct exe_user *ret)
 }
 
 /*
- * Nothing of it stays, whatever it started. The cgroup is made anew each time: once killed, kernels
- * from 6.13 on kill at once what is cloned into it.
+ * Nothing of a child stays, whatever it started, nor of one of an exec-helper that died over it.
+ * The cgroup is made anew each time: once killed, kernels from 6.13 on kill at once what is cloned
+ * into it.
  */
 static void
-remove_lookup(struct exec_state *s, int dir)
+remove_lookup(struct exec_state *s)
 {
 	int exec = s->cgroup.exec[CGROUP_V2];
+	cleanup_close int dir = -1;
 
-	if (cgroup_rmdir(exec, "lookup") < 0 && cgroup_kill(dir) == 0 &&
-	    cgroup_wait_empty(dir, END_MS) == 0)
+	if (cgroup_rmdir(exec, "lookup") == 0)
+		return;
+	dir = openat(exec, "lookup", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0 && cgroup_kill(dir) == 0 && cgroup_wait_empty(dir, END_MS) == 0)
 		(void)cgroup_rmdir(exec, "lookup");
-}
-
-/* One that is there is of an exec-helper that died over it, and may be killed already. */
-static int
-make_lookup(struct exec_state *s)
-{
-	int exec = s->cgroup.exec[CGROUP_V2], dir;
-	bool made = mkdirat(exec, "lookup", 0755) == 0;
-
-	if (!made && errno != EEXIST)
-		return -errno;
-	dir = openat(exec, "lookup", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (made || dir < 0)
-		return dir < 0 ? -errno : dir;
-	remove_lookup(s, dir);
-	(void)close(dir);
-	if (mkdirat(exec, "lookup", 0755) < 0)
-		return -errno;
-	dir = openat(exec, "lookup", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return dir < 0 ? -errno : dir;
 }
 
 static int
 ask_child(struct exec_state *s, const char *name, struct exe_user *ret)
 {
+	int exec = s->cgroup.exec[CGROUP_V2], pipes[2], r;
 	cleanup_close int dir = -1, in = -1;
-	int pipes[2], r;
 
 	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return -errno;
 	in = pipes[0];
-	r = dir = make_lookup(s);
-	if (r >= 0)
-		r = (int)exec_spawn_lookup(name, pipes[1], dir);
+	remove_lookup(s);
+	if (mkdirat(exec, "lookup", 0755) == 0)
+		dir = openat(exec, "lookup", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = dir < 0 ? -errno : (int)exec_spawn_lookup(name, pipes[1], dir);
 	(void)close(pipes[1]);
 	if (r >= 0)
 		r = read_answer(in, ret);
-	if (dir >= 0)
-		remove_lookup(s, dir);
+	remove_lookup(s);
 	return r;
 }
 

@@ -183,6 +183,7 @@ def test_a_start_without_descriptors_left_fails_and_leaves_nothing():
                     case.equal(r.ended(run)["state"], exe.EXE_ENDED)
                     r.reap(run)
                 case.equal(r.list(), [], "runs after a start with at most %d descriptors" % limit)
+                case.equal(os.path.exists(r.places.cgroup_dirs()["v2"] + "/exec/lookup"), False, "a look-up is left")
         print("    " + "\n    ".join(sorted(said)))
         case.equal([s for s in said if "Too many open files" not in s], [], "what was said")
         assert works and len(said) > 5, said
