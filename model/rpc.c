@@ -2,39 +2,22 @@
 /* rpc.c: field tables of the calls between node and servers. Runs in: supervisor. */
 #include "model/rpc.h"
 
-#include "model/table.h"
-
-/* Embedded structs are flat on the wire: their fields stand in the request's own table. */
-#define QUERY                                                                                      \
-	F_STRING(query.region, "Region"), F_STRING(query.namespace, "Namespace"),                  \
-	    F_STRING(query.auth_token, "AuthToken"),                                               \
-	    F_UINT(query.min_query_index, "MinQueryIndex"),                                        \
-	    F_DURATION(query.max_query_time, "MaxQueryTime"),                                      \
-	    F_BOOL(query.allow_stale, "AllowStale"), F_STRING(query.prefix, "Prefix"),             \
-	    F_STRING(query.filter, "Filter"), F_STRING(query.next_token, "NextToken"),             \
-	    F_INT(query.per_page, "PerPage"), F_BOOL(query.reverse, "Reverse")
-#define WRITE                                                                                      \
-	F_STRING(write.region, "Region"), F_STRING(write.namespace, "Namespace"),                  \
-	    F_STRING(write.auth_token, "AuthToken"),                                               \
-	    F_STRING(write.idempotency_token, "IdempotencyToken")
-#define META                                                                                       \
-	F_UINT(meta.index, "Index"), F_DURATION(meta.last_contact, "LastContact"),                 \
-	    F_BOOL(meta.known_leader, "KnownLeader"), F_STRING(meta.next_token, "NextToken")
+#include "model/rpc_table.h"
 
 #define S rpc_query_req
-static const struct field rpc_query_req_fields[] = { QUERY };
+static const struct field rpc_query_req_fields[] = { RPC_QUERY };
 MODEL_TYPE(rpc_query_req, rpc_query_req_fields, .name = "request");
 #undef S
 
 #define S rpc_meta_rep
-static const struct field rpc_meta_rep_fields[] = { META };
+static const struct field rpc_meta_rep_fields[] = { RPC_META };
 MODEL_TYPE(rpc_meta_rep, rpc_meta_rep_fields, .name = "answer");
 #undef S
 
 #define S rpc_register_req
 static const struct field rpc_register_req_fields[] = {
 	F_POINTER(node, "Node", node),
-	WRITE,
+	RPC_WRITE,
 };
 MODEL_TYPE(rpc_register_req, rpc_register_req_fields, .name = "request");
 #undef S
@@ -44,7 +27,7 @@ static const struct field rpc_status_req_fields[] = {
 	F_STRING(node_id, "NodeID"),
 	F_ENUM(status, "Status", node_status_names),
 	F_BOOL(force_identity_renewal, "ForceIdentityRenewal"),
-	WRITE,
+	RPC_WRITE,
 };
 MODEL_TYPE(rpc_status_req, rpc_status_req_fields, .name = "request");
 #undef S
@@ -71,7 +54,7 @@ static const struct field rpc_node_rep_fields[] = {
 	F_LIST(servers, "Servers", rpc_server),
 	F_ENUM(scheduling_eligibility, "SchedulingEligibility", node_eligibility_names),
 	F_STRING(signed_identity, "SignedIdentity"),
-	META,
+	RPC_META,
 };
 MODEL_TYPE(rpc_node_rep, rpc_node_rep_fields, .name = "answer");
 #undef S
@@ -80,7 +63,7 @@ MODEL_TYPE(rpc_node_rep, rpc_node_rep_fields, .name = "answer");
 static const struct field rpc_node_req_fields[] = {
 	F_STRING(node_id, "NodeID"),
 	F_STRING(secret_id, "SecretID"),
-	QUERY,
+	RPC_QUERY,
 };
 MODEL_TYPE(rpc_node_req, rpc_node_req_fields, .name = "request");
 #undef S
@@ -89,7 +72,7 @@ MODEL_TYPE(rpc_node_req, rpc_node_req_fields, .name = "request");
 static const struct field rpc_client_allocs_rep_fields[] = {
 	F_INT_MAP(allocs, "Allocs"),
 	F_STRING_MAP(migrate_tokens, "MigrateTokens"),
-	META,
+	RPC_META,
 };
 MODEL_TYPE(rpc_client_allocs_rep, rpc_client_allocs_rep_fields, .name = "answer");
 #undef S
@@ -97,7 +80,7 @@ MODEL_TYPE(rpc_client_allocs_rep, rpc_client_allocs_rep_fields, .name = "answer"
 #define S rpc_get_node_rep
 static const struct field rpc_get_node_rep_fields[] = {
 	F_POINTER(node, "Node", node),
-	META,
+	RPC_META,
 };
 MODEL_TYPE(rpc_get_node_rep, rpc_get_node_rep_fields, .name = "answer");
 #undef S
@@ -105,7 +88,7 @@ MODEL_TYPE(rpc_get_node_rep, rpc_get_node_rep_fields, .name = "answer");
 #define S rpc_allocs_req
 static const struct field rpc_allocs_req_fields[] = {
 	F_STRINGS(alloc_ids, "AllocIDs"),
-	QUERY,
+	RPC_QUERY,
 };
 MODEL_TYPE(rpc_allocs_req, rpc_allocs_req_fields, .name = "request");
 #undef S
@@ -113,7 +96,7 @@ MODEL_TYPE(rpc_allocs_req, rpc_allocs_req_fields, .name = "request");
 #define S rpc_allocs_rep
 static const struct field rpc_allocs_rep_fields[] = {
 	F_RAWS(allocs, "Allocs"),
-	META,
+	RPC_META,
 };
 MODEL_TYPE(rpc_allocs_rep, rpc_allocs_rep_fields, .name = "answer");
 #undef S
@@ -121,7 +104,7 @@ MODEL_TYPE(rpc_allocs_rep, rpc_allocs_rep_fields, .name = "answer");
 #define S rpc_alloc_req
 static const struct field rpc_alloc_req_fields[] = {
 	F_STRING(alloc_id, "AllocID"),
-	QUERY,
+	RPC_QUERY,
 };
 MODEL_TYPE(rpc_alloc_req, rpc_alloc_req_fields, .name = "request");
 #undef S
@@ -129,7 +112,7 @@ MODEL_TYPE(rpc_alloc_req, rpc_alloc_req_fields, .name = "request");
 #define S rpc_get_alloc_rep
 static const struct field rpc_get_alloc_rep_fields[] = {
 	F_POINTER(alloc, "Alloc", alloc),
-	META,
+	RPC_META,
 };
 MODEL_TYPE(rpc_get_alloc_rep, rpc_get_alloc_rep_fields, .name = "answer");
 #undef S
@@ -137,7 +120,7 @@ MODEL_TYPE(rpc_get_alloc_rep, rpc_get_alloc_rep_fields, .name = "answer");
 #define S rpc_update_req
 static const struct field rpc_update_req_fields[] = {
 	F_LIST_VIEW(allocs, "Alloc", alloc, alloc_update),
-	WRITE,
+	RPC_WRITE,
 };
 MODEL_TYPE(rpc_update_req, rpc_update_req_fields, .name = "request");
 #undef S
@@ -150,7 +133,7 @@ MODEL_TYPE(rpc_node_events, rpc_node_events_fields, .name = "events", .bare = tr
 #define S rpc_events_req
 static const struct field rpc_events_req_fields[] = {
 	F_MAP(node_events, "NodeEvents", rpc_node_events),
-	WRITE,
+	RPC_WRITE,
 };
 MODEL_TYPE(rpc_events_req, rpc_events_req_fields, .name = "request");
 #undef S
@@ -161,7 +144,7 @@ static const struct field rpc_drain_req_fields[] = {
 	F_POINTER(drain_strategy, "DrainStrategy", drain_strategy),
 	F_BOOL(mark_eligible, "MarkEligible"),
 	F_STRING_MAP(meta, "Meta"),
-	WRITE,
+	RPC_WRITE,
 };
 MODEL_TYPE(rpc_drain_req, rpc_drain_req_fields, .name = "request");
 #undef S
@@ -183,7 +166,7 @@ MODEL_TYPE(rpc_identity, rpc_identity_fields, .name = "identity");
 #define S rpc_sign_req
 static const struct field rpc_sign_req_fields[] = {
 	F_LIST(identities, "Identities", rpc_identity),
-	QUERY,
+	RPC_QUERY,
 };
 MODEL_TYPE(rpc_sign_req, rpc_sign_req_fields, .name = "request");
 #undef S
@@ -192,7 +175,7 @@ MODEL_TYPE(rpc_sign_req, rpc_sign_req_fields, .name = "request");
 static const struct field rpc_sign_rep_fields[] = {
 	F_LIST(signed_identities, "SignedIdentities", rpc_identity),
 	F_LIST(rejections, "Rejections", rpc_identity),
-	META,
+	RPC_META,
 };
 MODEL_TYPE(rpc_sign_rep, rpc_sign_rep_fields, .name = "answer");
 #undef S
@@ -207,7 +190,7 @@ static const struct field rpc_claim_req_fields[] = {
 	F_ENUM(access_mode, "AccessMode", csi_access_names),
 	F_ENUM(attachment_mode, "AttachmentMode", csi_attachment_names),
 	F_ENUM(state, "State", claim_state_names, .flags = FIELD_AS_NUMBER),
-	WRITE,
+	RPC_WRITE,
 };
 MODEL_TYPE(rpc_claim_req, rpc_claim_req_fields, .name = "request");
 #undef S
@@ -216,7 +199,7 @@ MODEL_TYPE(rpc_claim_req, rpc_claim_req_fields, .name = "request");
 static const struct field rpc_claim_rep_fields[] = {
 	F_STRING_MAP(publish_context, "PublishContext"),
 	F_POINTER(volume, "Volume", csi_volume),
-	META,
+	RPC_META,
 };
 MODEL_TYPE(rpc_claim_rep, rpc_claim_rep_fields, .name = "answer");
 #undef S
@@ -225,7 +208,7 @@ MODEL_TYPE(rpc_claim_rep, rpc_claim_rep_fields, .name = "answer");
 static const struct field rpc_unpublish_req_fields[] = {
 	F_STRING(volume_id, "VolumeID"),
 	F_POINTER(claim, "Claim", csi_claim),
-	WRITE,
+	RPC_WRITE,
 };
 MODEL_TYPE(rpc_unpublish_req, rpc_unpublish_req_fields, .name = "request");
 #undef S

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rpc_table.h: what the tables of calls have in common. For model/rpc*.c alone. Runs in:
+ * supervisor. */
+#ifndef DROVER_MODEL_RPC_TABLE_H
+#define DROVER_MODEL_RPC_TABLE_H
+
+#include "model/rpc.h"
+#include "model/table.h"
+
+/* Embedded structs are flat on the wire: their fields stand in the request's own table. */
+#define RPC_QUERY                                                                                  \
+	F_STRING(query.region, "Region"), F_STRING(query.namespace, "Namespace"),                  \
+	    F_STRING(query.auth_token, "AuthToken"),                                               \
+	    F_UINT(query.min_query_index, "MinQueryIndex"),                                        \
+	    F_DURATION(query.max_query_time, "MaxQueryTime"),                                      \
+	    F_BOOL(query.allow_stale, "AllowStale"), F_STRING(query.prefix, "Prefix"),             \
+	    F_STRING(query.filter, "Filter"), F_STRING(query.next_token, "NextToken"),             \
+	    F_INT(query.per_page, "PerPage"), F_BOOL(query.reverse, "Reverse")
+#define RPC_WRITE                                                                                  \
+	F_STRING(write.region, "Region"), F_STRING(write.namespace, "Namespace"),                  \
+	    F_STRING(write.auth_token, "AuthToken"),                                               \
+	    F_STRING(write.idempotency_token, "IdempotencyToken")
+#define RPC_META                                                                                   \
+	F_UINT(meta.index, "Index"), F_DURATION(meta.last_contact, "LastContact"),                 \
+	    F_BOOL(meta.known_leader, "KnownLeader"), F_STRING(meta.next_token, "NextToken")
+
+#endif
