@@ -290,6 +290,34 @@ def test_identities_services_and_variables():
         case.equal(says(c.call, "ACL.WhoAmI", c.query()), "Permission denied")
 
 
+def test_jobs_of_users():
+    with nomad_server.Servers() as servers, nomad_client.Client(servers.address) as c:
+        c.register()
+        c.heartbeat()
+
+        def ask(method, takes="JobSpecificRequest", **args):
+            return c.call(method, c.query(Namespace="default", **args), takes)
+
+        def change(method, takes, **args):
+            return c.call(method, c.write(Namespace="default", **args), takes)
+        change("Job.Register", "JobRegisterRequest", Job={**JOB, "Namespace": "default"})
+        ids = sorted(c.client_allocs()["Allocs"])
+        case.equal(sorted(a["ID"] for a in ask("Job.Allocations", JobID="j")["Allocations"]), ids)
+        case.equal(sorted(servers.alloc(i)["Name"] for i in ids), ["j.g[0]", "j.g[1]"])
+        for alloc_id in ids:
+            c.update_alloc(update(c, alloc_id, "running"))
+        found = ask("Job.List", "JobListRequest")["Jobs"]
+        case.equal([(j["ID"], j["Status"], j["JobSummary"]["Summary"]["g"]["Running"]) for j in found], [("j", "running", 2)])
+        case.equal([n["ID"] for n in ask("Node.List", "NodeListRequest")["Nodes"]], [c.id])
+        change("Job.Deregister", "JobDeregisterRequest", JobID="j", Purge=True)
+        case.equal({servers.alloc(i)["DesiredStatus"] for i in ids}, {"stop"})
+        case.equal(ask("Job.GetJob", JobID="j")["Job"], None)
+        case.equal(servers.collect(), [], "what still runs is not collected")
+        for alloc_id in ids:
+            c.update_alloc(update(c, alloc_id, "complete"))
+        case.equal(sorted(servers.collect()), ids)
+
+
 # --- what is asked of a node ---
 
 def test_calls_to_a_node():

@@ -3,8 +3,8 @@
 
     python3 tests/peers/nomad-server [--servers N] [--listen HOST:PORT]… [--version 1.6.10|2.0.5] [--ca F --cert F --key F]
 
-The first line on stdout is {"addresses": […]}; then stdin takes the commands of control.py, until its end. Several servers share
-one state: any of them may be stopped and started again on its port."""
+The first line on stdout is {"addresses": […]}; then stdin takes the commands of control.py, until its end. Several servers
+share one state: any of them may be stopped and started again on its port."""
 import argparse
 import os
 import sys
@@ -17,6 +17,7 @@ import csi_methods  # noqa: E402
 import node_methods  # noqa: E402,F401
 import service_methods  # noqa: E402,F401
 import status_methods  # noqa: E402,F401
+import user_methods  # noqa: E402,F401
 from cluster import Cluster  # noqa: E402
 from control import Control  # noqa: E402
 from server import TLS, Server  # noqa: E402

@@ -15,6 +15,7 @@ import jobs
 import netrpc
 import schema
 import yamux
+from cluster import terminal
 from methods import Failure
 
 COMMANDS = {}
@@ -263,6 +264,18 @@ def change_alloc(control, alloc_id, fields):
 @command
 def remove_alloc(control, alloc_id):
     control.cluster.remove_alloc(alloc_id)
+
+
+@command
+def collect(control):
+    """As `nomad system gc`: allocs go that are over and stopped, or whose job is purged. Their ids."""
+    cluster = control.cluster
+    with cluster.changed:
+        found = [a["ID"] for a in cluster.allocs.values() if terminal(a) and
+                 (a["DesiredStatus"] != "run" or (a["Namespace"], a["JobID"]) not in cluster.jobs)]
+        for alloc_id in found:
+            cluster.remove_alloc(alloc_id)
+        return found
 
 
 @command

@@ -57,7 +57,8 @@ def plugin_fields(cluster, volume):
     healthy = sum(1 for p in nodes if p["Healthy"])
     controlled = sum(1 for p in control if p["Healthy"])
     required = any(p["RequiresControllerPlugin"] for p in both)
-    return {**volume, "ControllerRequired": required, "ControllersHealthy": controlled, "NodesHealthy": healthy, "Provider": both[0]["Provider"] if both else "",
+    return {**volume, "ControllerRequired": required, "ControllersHealthy": controlled, "NodesHealthy": healthy,
+            "Provider": both[0]["Provider"] if both else "",
             "ProviderVersion": both[0]["ProviderVersion"] if both else "",
             "Schedulable": healthy > 0 and (not required or controlled > 0)}
 

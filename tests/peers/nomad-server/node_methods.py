@@ -290,6 +290,7 @@ def update_alloc(ctx):
             alloc = cluster.allocs.get(update["ID"])
             if alloc is not None:
                 _merge(alloc, update, index)
+                _tell_job(cluster, alloc)
         cluster.finish_drain(node)
     time.sleep(0.05)  # updates are collected that long
     return {"Index": index}
@@ -304,6 +305,17 @@ def _merge(alloc, update, index):
     elif new and not old:
         alloc["DeploymentStatus"] = {**new, "ModifyIndex": index}
     alloc["ModifyIndex"], alloc["ModifyTime"] = index, time.time_ns()
+
+
+def _tell_job(cluster, alloc):
+    """What an update of one of its allocs makes of a job; the job in the alloc stays as it was."""
+    key = (alloc["Namespace"], alloc["JobID"])
+    job = cluster.jobs.get(key)
+    if job is None or job["Version"] != alloc["Job"]["Version"]:
+        return
+    healthy = (alloc["DeploymentStatus"] or {}).get("Healthy")
+    cluster.jobs[key] = {**job, "Status": "running" if alloc["ClientStatus"] == "running" else job["Status"],
+                         "Stable": job["Stable"] or bool(healthy)}
 
 
 def _judge_update(cluster, node, update):

@@ -229,8 +229,8 @@ class Server:
     # --- sessions ---
 
     def _serve_session(self, connection, mode_bytes):
-        session = yamux.Session(connection.transport, client=False, keepalive_s=self.keepalive_s, ping_timeout_s=self.ping_timeout_s,
-                                on_close=connection.on_session_end)
+        session = yamux.Session(connection.transport, client=False, keepalive_s=self.keepalive_s,
+                                ping_timeout_s=self.ping_timeout_s, on_close=connection.on_session_end)
         connection.session = session
         session.start()
         while True:
