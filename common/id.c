@@ -25,17 +25,11 @@ id_random(void)
 }
 
 bool
-id_equal(const struct id *a, const struct id *b)
-{
-	return memcmp(a->b, b->b, sizeof a->b) == 0;
-}
-
-bool
 id_is_zero(const struct id *a)
 {
 	static const struct id zero;
 
-	return id_equal(a, &zero);
+	return memcmp(a->b, zero.b, sizeof a->b) == 0;
 }
 
 void
@@ -60,35 +54,6 @@ id_to_uuid(const struct id *id, char ret[ID_UUID_SIZE])
 		ret[at++] = digits[id->b[i] & 15];
 	}
 	ret[at] = '\0';
-}
-
-static int
-digit_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
-bool
-id_from_hex(const char *text, struct id *ret)
-{
-	struct id id;
-
-	for (size_t i = 0; i < ID_BYTES; i++) {
-		int high = digit_value(text[2 * i]);
-		int low = high < 0 ? -1 : digit_value(text[2 * i + 1]);
-
-		if (low < 0)
-			return false;
-		id.b[i] = (uint8_t)(high << 4 | low);
-	}
-	if (text[2 * ID_BYTES] != '\0')
-		return false;
-	*ret = id;
-	return true;
 }
 
 bool

@@ -1,8 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-/* id_uuid.c: ids as the API writes and makes them. Runs in: supervisor, cli. */
+/* id_uuid.c: ids as the API and the database write them: read, made, compared. Runs in: supervisor,
+ * cli. */
 #include <string.h>
 
 #include "common/id.h"
+
+bool
+id_equal(const struct id *a, const struct id *b)
+{
+	return memcmp(a->b, b->b, sizeof a->b) == 0;
+}
+
+static int
+digit_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
+}
+
+bool
+id_from_hex(const char *text, struct id *ret)
+{
+	struct id id;
+
+	for (size_t i = 0; i < ID_BYTES; i++) {
+		int high = digit_value(text[2 * i]);
+		int low = high < 0 ? -1 : digit_value(text[2 * i + 1]);
+
+		if (low < 0)
+			return false;
+		id.b[i] = (uint8_t)(high << 4 | low);
+	}
+	if (text[2 * ID_BYTES] != '\0')
+		return false;
+	*ret = id;
+	return true;
+}
 
 struct id
 id_random_uuid(void)

@@ -16,21 +16,6 @@ boottime_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-uint64_t
-lease_deadline_ns(const struct lease_page *page, uint64_t limit_ms, uint64_t now_ns)
-{
-	uint64_t last = page->last_ok < now_ns ? page->last_ok : now_ns;
-	uint64_t limit = limit_ms;
-
-	if (page->last_ok == 0) {
-		last = page->started < now_ns ? page->started : now_ns;
-		limit = limit_ms > LEASE_GRACE_MS ? limit_ms : LEASE_GRACE_MS;
-	}
-	if (limit > UINT64_MAX / 2000000u)
-		return UINT64_MAX;
-	return last + limit * 1000000u;
-}
-
 int
 lease_read(int fd, struct lease_page *ret)
 {
