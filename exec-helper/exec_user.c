@@ -68,14 +68,12 @@ ask_child(struct exec_state *s, const char *name, struct exe_user *ret)
 	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return -errno;
 	in = pipes[0];
-	remove_lookup(s);
 	if (mkdirat(exec, "lookup", 0755) == 0)
 		dir = openat(exec, "lookup", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = dir < 0 ? -errno : (int)exec_spawn_lookup(name, pipes[1], dir);
 	(void)close(pipes[1]);
 	if (r >= 0)
 		r = read_answer(in, ret);
-	remove_lookup(s);
 	return r;
 }
 
@@ -121,7 +119,9 @@ exec_user_find(struct exec_state *s, const char *name, struct exe_user *ret, str
 		if (c->until_ms < oldest->until_ms)
 			oldest = c;
 	}
+	remove_lookup(s);
 	r = ask_child(s, name, &user);
+	remove_lookup(s);
 	if (r == -ENOENT)
 		return err_say(e, r, "user \"%s\" does not exist", name);
 	if (r == -ETIMEDOUT)
