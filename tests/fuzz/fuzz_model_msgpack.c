@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/msgpack_read.h"
-#include "model/rpc.h"
+#include "model/rpc_serve.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MEMORY_MAX ((size_t)1 << 20)
@@ -106,7 +106,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct type *const types[] = { &rpc_register_req_type, &rpc_node_rep_type,
 		&rpc_node_req_type, &rpc_client_allocs_rep_type, &rpc_allocs_rep_type, &alloc_type,
 		&rpc_update_req_type, &rpc_sign_rep_type, &rpc_claim_rep_type, &rpc_events_req_type,
-		&rpc_get_node_rep_type };
+		&rpc_get_node_rep_type, &rpc_task_req_type, &rpc_fs_req_type,
+		&rpc_meta_apply_req_type, &rpc_csi_node_req_type, &rpc_csi_controller_req_type };
 	size_t i;
 
 	check_scan(data, size);

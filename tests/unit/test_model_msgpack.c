@@ -3,16 +3,14 @@
  * test_model_msgpack.c: the msgpack codec over every field table, against what servers and clients
  * of two versions said to each other. Runs in: unit tests.
  */
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base64.h"
 #include "common/duration.h"
-#include "common/fd.h"
 #include "common/msgpack_read.h"
-#include "model/rpc.h"
+#include "model/rpc_serve.h"
 #include "tests/unit/model_fill.h"
+#include "tests/unit/model_recorded.h"
 
 static const struct type *const types[] = { &alloc_type, &alloc_update_type, &node_type,
 	&csi_volume_type, &rpc_query_req_type, &rpc_meta_rep_type, &rpc_register_req_type,
@@ -20,69 +18,13 @@ static const struct type *const types[] = { &alloc_type, &alloc_update_type, &no
 	&rpc_get_node_rep_type, &rpc_allocs_req_type, &rpc_allocs_rep_type, &rpc_alloc_req_type,
 	&rpc_get_alloc_rep_type, &rpc_update_req_type, &rpc_events_req_type, &rpc_drain_req_type,
 	&rpc_sign_req_type, &rpc_sign_rep_type, &rpc_claim_req_type, &rpc_claim_rep_type,
-	&rpc_unpublish_req_type };
+	&rpc_unpublish_req_type, &rpc_task_req_type, &rpc_alloc_usage_rep_type,
+	&rpc_host_stats_rep_type, &rpc_fs_req_type, &rpc_fs_list_rep_type, &rpc_fs_stat_rep_type,
+	&rpc_monitor_req_type, &rpc_meta_apply_req_type, &rpc_meta_apply_rep_type,
+	&rpc_stream_open_type, &rpc_stream_accept_type, &rpc_csi_node_req_type,
+	&rpc_csi_controller_req_type, &rpc_csi_rep_type, &rpc_csi_snapshots_rep_type };
 
 static const char *const versions[] = { "1.6", "2.0" };
-
-/* One recorded body. */
-static struct raw
-read_fixture(const char *version, const char *name)
-{
-	cleanup_free char *path = NULL;
-	char *bytes = NULL;
-	ssize_t n;
-
-	ck_assert_int_gt(asprintf(&path, "%s/nomad-%s/%s.msgpack", FIXTURES, version, name), 0);
-	n = fd_read_file(AT_FDCWD, path, 1 << 20, &bytes);
-	ck_assert_msg(n > 0, "%s", path);
-	return (struct raw){ .data = bytes, .len = (size_t)n };
-}
-
-static void
-decode(const struct type *type, struct raw raw, void *obj)
-{
-	struct err e = { 0 };
-
-	ck_assert_msg(model_from_msgpack(type, raw.data, raw.len, obj, WIRE_MEMORY_MAX, &e) == 0,
-	    "%s: %s", type->name, e.msg);
-}
-
-static struct raw
-encode(const struct type *type, const void *obj, enum model_flags flags)
-{
-	struct text t = { 0 };
-
-	ck_assert_int_eq(model_to_msgpack(type, obj, flags, &t), 0);
-	return (struct raw){ .data = t.text, .len = t.len };
-}
-
-static struct raw
-from_hex(const char *hex)
-{
-	uint8_t *bytes = malloc(strlen(hex) / 2 + 1);
-	size_t n = 0;
-
-	for (; *hex; hex += 2, n++)
-		ck_assert_int_eq(sscanf(hex, "%2hhx", &bytes[n]), 1);
-	return (struct raw){ .data = bytes, .len = n };
-}
-
-static char *
-to_hex(struct raw raw)
-{
-	char *hex = calloc(2 * raw.len + 1, 1);
-	size_t i;
-
-	for (i = 0; i < raw.len; i++)
-		(void)sprintf(hex + 2 * i, "%02x", ((const uint8_t *)raw.data)[i]);
-	return hex;
-}
-
-static void
-drop(struct raw raw)
-{
-	free((void *)raw.data);
-}
 
 /* --- every table, there and back --- */
 
@@ -144,157 +86,30 @@ static const struct recorded {
 	BOTH("allocs_calc_rep", &rpc_allocs_rep_type),
 	BOTH("update_req", &rpc_update_req_type),
 	BOTH("update_rep", &rpc_meta_rep_type),
+	BOTH("server_agent_monitor_req", &rpc_monitor_req_type),
+	BOTH("server_allocations_checks_req", &rpc_task_req_type),
+	BOTH("server_allocations_garbagecollectall_req", &rpc_node_req_type),
+	BOTH("server_allocations_restart_req", &rpc_task_req_type),
+	BOTH("server_allocations_signal_req", &rpc_task_req_type),
+	BOTH("server_allocations_stats_req", &rpc_task_req_type),
+	BOTH("server_clientstats_stats_req", &rpc_node_req_type),
+	BOTH("server_csi_controllercreatesnapshot_req", &rpc_csi_controller_req_type),
+	BOTH("server_csi_controllercreatevolume_req", &rpc_csi_controller_req_type),
+	BOTH("server_csi_controllerdeletevolume_req", &rpc_csi_controller_req_type),
+	BOTH("server_csi_controllervalidatevolume_req", &rpc_csi_controller_req_type),
+	BOTH("server_csi_nodedetachvolume_req", &rpc_csi_node_req_type),
+	BOTH("server_filesystem_list_req", &rpc_fs_req_type),
+	BOTH("server_filesystem_logs_req", &rpc_fs_req_type),
+	BOTH("server_filesystem_stat_req", &rpc_fs_req_type),
+	BOTH("server_filesystem_stream_req", &rpc_fs_req_type),
+	BOTH("server_nodemeta_apply_req", &rpc_meta_apply_req_type),
+	BOTH("server_nodemeta_read_req", &rpc_node_req_type),
 	BOTH("get_node_rep", &rpc_get_node_rep_type),
 	BOTH("allocs_csi_rep", &rpc_allocs_rep_type),
 	BOTH("claim_rep", &rpc_claim_rep_type),
 	{ "2.0", "sign_rep", &rpc_sign_rep_type },
+	{ "2.0", "server_nodeidentity_get_req", &rpc_node_req_type },
 };
-
-/* Keys of theirs that no table of ours has: nothing here uses them. */
-static const char *const not_ours[] = { "Networks", "IdentitySigningKeyID" };
-
-static bool
-is_not_ours(struct mp_item key)
-{
-	size_t i;
-
-	for (i = 0; i < ELEMENTSOF(not_ours); i++)
-		if (strlen(not_ours[i]) == key.len && !memcmp(not_ours[i], key.bytes, key.len))
-			return true;
-	return false;
-}
-
-static bool
-is_zero(struct raw raw)
-{
-	struct mp_in in = { .at = raw.data, .end = (const uint8_t *)raw.data + raw.len };
-	struct mp_item item;
-	uint32_t i;
-
-	ck_assert_int_eq(mp_read(&in, true, &item), 0);
-	switch (item.kind) {
-	case MP_NIL:
-		return true;
-	case MP_BOOL:
-		return !item.boolean;
-	case MP_UINT:
-		return !item.uinteger;
-	case MP_REAL:
-		return item.real == 0;
-	case MP_BYTES:
-		return item.len == 0 ||
-		       (item.len == 15 && !memcmp(item.bytes, "\1\0\0\0\0\0\0\0\0", 9));
-	case MP_MAP:
-		for (i = 0; i < item.n; i++) {
-			struct raw value;
-
-			ck_assert_int_eq(mp_skip(&in), 0);
-			value.data = in.at;
-			ck_assert_int_eq(mp_skip(&in), 0);
-			value.len = (size_t)(in.at - (const uint8_t *)value.data);
-			if (!is_zero(value))
-				return false;
-		}
-		return true;
-	default:
-		return item.kind == MP_ARRAY && item.n == 0;
-	}
-}
-
-/* The value of a key in a map whose head has been read; .data NULL: not there. */
-static struct raw
-find_value(struct mp_in in, uint32_t n, struct mp_item want)
-{
-	struct mp_item key;
-	const uint8_t *at;
-
-	while (n--) {
-		ck_assert_int_eq(mp_read(&in, true, &key), 0);
-		at = in.at;
-		ck_assert_int_eq(mp_skip(&in), 0);
-		if (key.len == want.len && !memcmp(key.bytes, want.bytes, key.len))
-			return (struct raw){ .data = at, .len = (size_t)(in.at - at) };
-	}
-	return (struct raw){ 0 };
-}
-
-static void compare(struct raw ours, struct raw theirs, const char *path);
-
-/* Either may lack what is zero, and ours what no table has. */
-static void
-compare_maps(
-    struct mp_in ours, uint32_t n_ours, struct mp_in theirs, uint32_t n_theirs, const char *path)
-{
-	struct mp_in in;
-	struct mp_item key;
-	uint32_t i;
-
-	for (i = 0, in = ours; i < n_ours; i++) {
-		cleanup_free char *here = NULL;
-		struct raw a, b;
-
-		ck_assert_int_eq(mp_read(&in, true, &key), 0);
-		a.data = in.at;
-		ck_assert_int_eq(mp_skip(&in), 0);
-		a.len = (size_t)(in.at - (const uint8_t *)a.data);
-		ck_assert_int_gt(asprintf(&here, "%s.%.*s", path, (int)key.len, key.bytes), 0);
-		b = find_value(theirs, n_theirs, key);
-		if (b.data)
-			compare(a, b, here);
-		else
-			ck_assert_msg(is_zero(a), "%s: they do not have it", here);
-	}
-	for (i = 0, in = theirs; i < n_theirs; i++) {
-		struct raw b;
-
-		ck_assert_int_eq(mp_read(&in, true, &key), 0);
-		b.data = in.at;
-		ck_assert_int_eq(mp_skip(&in), 0);
-		b.len = (size_t)(in.at - (const uint8_t *)b.data);
-		ck_assert_msg(find_value(ours, n_ours, key).data || is_zero(b) || is_not_ours(key),
-		    "%s: we lost %.*s", path, (int)key.len, key.bytes);
-	}
-}
-
-/* A zone is all that may be another one: we say UTC. */
-static bool
-same_time(struct mp_item a, struct mp_item b)
-{
-	return a.kind == MP_BYTES && b.kind == MP_BYTES && a.len == GO_TIME_SIZE &&
-	       b.len == GO_TIME_SIZE && *a.bytes == 1 && !memcmp(a.bytes, b.bytes, 13);
-}
-
-/* Byte for byte, but for the order of a map's keys. */
-static void
-compare(struct raw ours, struct raw theirs, const char *path)
-{
-	struct mp_in a = { .at = ours.data, .end = (const uint8_t *)ours.data + ours.len };
-	struct mp_in b = { .at = theirs.data, .end = (const uint8_t *)theirs.data + theirs.len };
-	struct mp_item x, y;
-	uint32_t i;
-
-	ck_assert_int_eq(mp_read(&a, true, &x), 0);
-	ck_assert_int_eq(mp_read(&b, true, &y), 0);
-	if (x.kind == MP_MAP && y.kind == MP_MAP)
-		return compare_maps(a, x.n, b, y.n, path);
-	if (x.kind != MP_ARRAY || y.kind != MP_ARRAY || x.n != y.n) {
-		cleanup_free char *hex_a = to_hex(ours), *hex_b = to_hex(theirs);
-
-		/* A text by pointer is nil. */
-		ck_assert_msg(same_time(x, y) || !strcmp(hex_a, hex_b) ||
-				  (!strcmp(hex_a, "a0") && y.kind == MP_NIL),
-		    "%s: ours %s, theirs %s", path, hex_a, hex_b);
-		return;
-	}
-	for (i = 0; i < x.n; i++) {
-		const uint8_t *start_a = a.at, *start_b = b.at;
-
-		ck_assert_int_eq(mp_skip(&a), 0);
-		ck_assert_int_eq(mp_skip(&b), 0);
-		compare((struct raw){ .data = start_a, .len = (size_t)(a.at - start_a) },
-		    (struct raw){ .data = start_b, .len = (size_t)(b.at - start_b) }, path);
-	}
-}
 
 START_TEST(recorded_bodies_come_back_the_same)
 {
@@ -480,6 +295,52 @@ START_TEST(recorded_node_says_this)
 	ck_assert_str_eq(top->nodes, "AA==");
 	ck_assert_uint_eq(top->cores.n, 2);
 	ck_assert_uint_eq(top->cores.v[1].base_speed, 2000);
+}
+END_TEST
+
+/* A null unsets a key: it is not the same as none. */
+START_TEST(recorded_meta_has_its_null)
+{
+	cleanup_done(rpc_meta_apply_req) struct rpc_meta_apply_req req = { 0 };
+	struct raw raw = read_fixture(versions[_i], "server_nodemeta_apply_req"), back;
+	cleanup_free char *hex = NULL;
+
+	decode(&rpc_meta_apply_req_type, raw, &req);
+	drop(raw);
+	ck_assert_str_eq(json_string_value(json_object_get(req.meta, "c")), "d");
+	ck_assert(json_is_null(json_object_get(req.meta, "e")));
+	back = encode(&rpc_meta_apply_req_type, &req, MODEL_COMPACT);
+	hex = to_hex(back);
+	ck_assert_ptr_nonnull(strstr(hex, "a165c0"));
+	drop(back);
+}
+END_TEST
+
+START_TEST(recorded_requests_say_this)
+{
+	cleanup_done(rpc_csi_controller_req) struct rpc_csi_controller_req create = { 0 };
+	cleanup_done(rpc_task_req) struct rpc_task_req restart = { 0 };
+	cleanup_done(rpc_fs_req) struct rpc_fs_req logs = { 0 };
+	struct raw a = read_fixture(versions[_i], "server_csi_controllercreatevolume_req"),
+		   b = read_fixture(versions[_i], "server_allocations_restart_req"),
+		   c = read_fixture(versions[_i], "server_filesystem_logs_req");
+
+	decode(&rpc_csi_controller_req_type, a, &create);
+	decode(&rpc_task_req_type, b, &restart);
+	decode(&rpc_fs_req_type, c, &logs);
+	drop(a);
+	drop(b);
+	drop(c);
+	ck_assert_str_eq(create.plugin_id, "p2");
+	ck_assert_int_eq(create.capacity_max, 2 << 20);
+	ck_assert_str_eq(create.mount_options->fs_type, "ext4");
+	ck_assert_int_eq(create.volume_capabilities.v[0].access_mode, CSI_SINGLE_NODE_WRITER);
+	ck_assert_str_eq(string_map_get(&create.secrets, "key"), "s3");
+	ck_assert(restart.all_tasks && !restart.task_name);
+	ck_assert_str_eq(restart.query.region, "global");
+	ck_assert_str_eq(logs.log_type, "stdout");
+	ck_assert_str_eq(logs.origin, "end");
+	ck_assert_int_eq(logs.offset, 600);
 }
 END_TEST
 
@@ -766,6 +627,23 @@ START_TEST(one_alloc_that_cannot_be_read)
 }
 END_TEST
 
+START_TEST(frames_are_these_bytes)
+{
+	struct text t = { 0 };
+	cleanup_free char *hex = NULL;
+
+	rpc_frame_data(&t, "{}", 2);
+	rpc_frame_data(&t, "", 0);
+	rpc_frame_error(&t, 404, "no");
+	hex = to_hex((struct raw){ .data = t.text, .len = t.len });
+	ck_assert_str_eq(hex,
+	    "82a54572726f72c0a75061796c6f6164a27b7d"
+	    "82a54572726f72c0a75061796c6f6164a0"
+	    "82a54572726f7282a74d657373616765a26e6fa4436f6465d10194a75061796c6f6164c0");
+	text_done(&t);
+}
+END_TEST
+
 START_TEST(bytes_as_text)
 {
 	static const char *const pairs[] = { "", "Zg==", "Zm8=", "Zm9v",
@@ -801,6 +679,8 @@ add_tests(TCase *tc)
 	tcase_add_loop_test(tc, recorded_service_says_this, 0, n_versions);
 	tcase_add_loop_test(tc, recorded_dispatch_says_this, 0, n_versions);
 	tcase_add_loop_test(tc, recorded_node_says_this, 0, n_versions);
+	tcase_add_loop_test(tc, recorded_meta_has_its_null, 0, n_versions);
+	tcase_add_loop_test(tc, recorded_requests_say_this, 0, n_versions);
 	tcase_add_test(tc, a_beat_is_these_bytes);
 	tcase_add_test(tc, numbers_are_as_go_has_them);
 	tcase_add_test(tc, times_are_fifteen_bytes);
@@ -810,6 +690,7 @@ add_tests(TCase *tc)
 	tcase_add_loop_test(tc, depth_costs_nothing, 0, 2);
 	tcase_add_loop_test(tc, no_prefix_is_a_message, 0, n_recorded);
 	tcase_add_test(tc, one_alloc_that_cannot_be_read);
+	tcase_add_test(tc, frames_are_these_bytes);
 	tcase_add_test(tc, bytes_as_text);
 }
 
