@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 120
+"""A task that hangs in the kernel beyond SIGKILL: nothing else waits for it, and it is reaped once it hangs no more."""
+import os
+import subprocess
+import time
+
+from lib import api, build_dir, case, helper
+
+
+def start_stuck(node, point):
+    fuse = subprocess.Popen([build_dir() + "/tests/fuse_hang", point], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    case.equal(fuse.stdout.readline(), b"mounted\n", "fuse_hang")
+    node.register(api.job("stuck", "/usr/bin/stat", ["-f", point], KillTimeout=10**8))
+    case.equal(fuse.stdout.readline(), b"statfs\n", "what hangs")
+    return fuse
+
+
+def runs(node):
+    return len([n for n in os.listdir(node.data + "/run") if n.endswith(".rec")])
+
+
+def test_other_starts_do_not_wait_for_it():
+    if not os.path.exists("/dev/fuse"):
+        case.skip("no /dev/fuse")
+    point = case.directory()
+    fuse = None
+    with api.Node() as node:
+        try:
+            fuse = start_stuck(node, point)
+            node.do("DELETE", "/v1/job/stuck")
+            node.wait_log("still has processes after it was killed", 40)
+            took = []
+            for i in range(5):
+                for driver in ("exec", "raw_exec"):
+                    name = "other-%d-%s" % (i, driver.replace("_", "-"))
+                    began = time.monotonic()
+                    node.register(api.job(name, driver=driver))
+                    node.wait_running(name)
+                    took.append(time.monotonic() - began)
+                    node.purge(name)
+            print("    starts beside it took at most %.0f ms" % (max(took) * 1000))
+            assert max(took) < 2, took
+            case.equal(runs(node), 1, "records")
+        finally:
+            if fuse:
+                fuse.kill()
+                fuse.wait()
+            helper.umount(point, 2)
+        case.until(lambda: runs(node) == 0, 20, "the end of the stuck run")
+
+
+case.run(globals())
