@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 90
+"""An executor of protocol version 1, which outlived an upgrade of everything else: followed, told, stopped.
+
+It is played by this test: it takes the place of a real one, whose task goes on, and says what version 1 said.
+"""
+import os
+import queue
+import signal
+import socket
+import struct
+import threading
+
+from lib import ROOT, agent, api, case, crash, exe
+
+S = 10 ** 9
+HELLO, STATE, EXITED, SIGNAL, STOP, LEASE = 1, 2, 3, 4, 5, 6
+
+
+def fixture(name):
+    with open("%s/tests/unit/fixtures/%s.bin" % (ROOT, name), "rb") as f:
+        return f.read()
+
+
+def like(name, layout, **values):
+    """A recorded message of version 1 with other values."""
+    data = fixture(name)
+    size = len(data) - exe.HEAD.size
+    body = {**layout.unpack(data[exe.HEAD.size:] + b"\0" * 64), **values}
+    return data[:exe.HEAD.size] + layout.pack(**body)[:size]
+
+
+class Executor(threading.Thread):
+    """Listens where the run's executor did. .told: what it was told, (type, version, bytes behind the head)."""
+
+    def __init__(self, node, run, record):
+        super().__init__(daemon=True)
+        self.record, self.told, self.peers = record, queue.Queue(), []
+        page = os.stat(node.data + "/rt/lease")
+        self.hello = like("exe_hello_v1", exe.HELLO, run=record["run"], executor_pid=os.getpid(), task_pid=record["task_pid"],
+                          task_start_ticks=record["task_start_ticks"], lease_dev=page.st_dev, lease_ino=page.st_ino,
+                          lease_ms=3600 * 1000)
+        directory = os.open(node.data + "/rt/x", os.O_PATH)
+        path = "/proc/self/fd/%d/%s.sock" % (directory, run)
+        os.unlink(path)
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(path)
+        os.chmod(path, 0o660)  # its group is the directory's
+        self.listener.listen()
+        os.close(directory)
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            peer.send(self.hello)
+            threading.Thread(target=self.serve, args=(peer,), daemon=True).start()
+
+    def serve(self, peer):
+        self.peers.append(peer)
+        while True:
+            try:
+                data = peer.recv(exe.MSG_MAX)
+            except OSError:
+                return
+            if not data:
+                return
+            version, kind, size = exe.HEAD.unpack_from(data)
+            case.equal(size, len(data), "size of message %d" % kind)
+            self.told.put((kind, version, data[exe.HEAD.size:]))
+
+    def end(self):
+        """The task's, as it would tell it."""
+        os.kill(self.record["task_pid"], signal.SIGKILL)
+        self.listener.close()
+        for peer in self.peers:
+            try:
+                peer.send(like("exe_exited_v1", exe.EXITED, run=self.record["run"], flags=exe.EXE_END_STOP, exit_code=3, exit_signal=0))
+            except OSError:
+                pass
+            peer.close()
+
+
+def job(limit_s, kill_timeout_s):
+    return api.job("old", group={"StopAfterClientDisconnect": limit_s * S}, KillTimeout=kill_timeout_s * S)
+
+
+def is_version_1(kind, size):
+    case.equal(len(fixture({STOP: "exe_stop_v1", LEASE: "exe_lease_v1"}[kind])) - exe.HEAD.size <= size, True, "as long as version 1")
+
+
+def test_it_is_followed():
+    node.start()
+    node.wait_ready()
+    node.wait_log("all 1 runs of before are followed again")
+    case.equal([a["ID"] for a in node.wait_running("old")], [alloc["ID"]], "its alloc")
+    case.equal(old.told.qsize(), 0, "nothing to tell it")
+
+
+def test_it_is_told_what_it_understands():
+    # Not how to kill: it has no place for that. But another limit, at the place where it was.
+    node.wait_evaluation(node.register(job(3600, 9))["EvalID"])
+    node.wait_evaluation(node.register(job(1800, 9))["EvalID"])
+    kind, version, body = old.told.get(timeout=10)
+    case.equal((kind, version >= 1), (LEASE, True), "the first message")
+    is_version_1(kind, len(body))
+    case.equal(struct.unpack_from("<Q", body)[0], 1800 * 1000, "limit")
+    case.equal(old.told.qsize(), 0, "no more")
+    case.equal([a["ID"] for a in node.wait_running("old")], [alloc["ID"]], "changed in place")
+
+
+def test_it_is_stopped():
+    node.do("DELETE", "/v1/job/old")
+    kind, _, body = old.told.get(timeout=10)
+    case.equal(kind, STOP)
+    is_version_1(kind, len(body))
+    case.equal(struct.unpack_from("<IIQ", body), (signal.SIGINT, 0, 9000), "signal, timeout")
+    old.end()
+    ended = node.wait_allocs("old", [(0, "stop", "complete")])[0]
+    said = [e for e in ended["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated"]
+    case.equal((said[0]["ExitCode"], said[0]["Signal"]), (3, 0), "its end")
+    case.until(lambda: not agent.arguments(record["task_pid"]), 10, "the task to be gone")
+    node.purge("old")
+    crash.wait_nothing_left(node)
+    case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+
+
+with api.Node() as node:
+    node.register(job(3600, 2))
+    alloc = node.wait_running("old")[0]
+    (run, record), = crash.records(node).items()
+    node.kill_launcher()
+    os.kill(record["executor_pid"], signal.SIGKILL)
+    case.until(lambda: not agent.arguments(record["executor_pid"]), 10, "the real executor to be gone")
+    case.equal(bool(agent.arguments(record["task_pid"])), True, "its task goes on")
+    old = Executor(node, run, record)
+    case.run(globals())
