@@ -255,6 +255,7 @@ fd_recv_msg(int sock, void *buf, size_t len, int *ret_fds, size_t n, size_t *ret
 		.msg_controllen = n > 0 ? CMSG_SPACE(sizeof(int) * n) : 0,
 	};
 	int got[FDS_MAX];
+	struct cmsghdr *c;
 	size_t count = 0;
 	ssize_t size;
 
@@ -265,9 +266,9 @@ fd_recv_msg(int sock, void *buf, size_t len, int *ret_fds, size_t n, size_t *ret
 	while (size < 0 && errno == EINTR);
 	if (size < 0)
 		return -errno;
-	for (struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&mh) : NULL; c; c = CMSG_NXTHDR(&mh, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
+	/* Nothing else is asked for by a socket option, and all descriptors come in one. */
+	c = CMSG_FIRSTHDR(&mh);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
 		count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		memcpy(got, CMSG_DATA(c), sizeof(int) * count);
 	}
