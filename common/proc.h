@@ -33,8 +33,8 @@ enum proc_fd {
 			    write; exec-helper: the  executor's binary; others: /dev/null */
 	FD_SPECIAL2 = 8, /* exec-helper: its own binary, for --lookup; supervisor: NOTIFY_SOCKET's
 			    fd or /dev/null */
-	FD_DATA = 9, /* exec-helper, mount-helper: the data directory, as the launcher locked it;
-			what has its name later is not asked */
+	FD_DATA = 9,  /* exec-helper, mount-helper: the data directory, as the launcher locked it;
+			 what has its name later is not asked */
 	FD_HB_CA = 9, /* heartbeat: the files of tls {}, open for reading, or /dev/null */
 	FD_HB_CERT = 10,
 	FD_HB_KEY = 11,
