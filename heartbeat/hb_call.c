@@ -191,6 +191,8 @@ start(struct hb *hb, struct hb_call *c, struct hb_conn *conn)
 	static uint64_t seq;
 	static const uint8_t mode = HB_RPC_NOMAD;
 
+	if (conn->yamux.n_unacked >= HB_YAMUX_UNACKED_MAX)
+		return; /* the next turn that something came in */
 	c->stream = hb_stream_open(&conn->yamux, c);
 	if (!c->stream || hb_buf_add(&c->head_out, &mode, 1) < 0 ||
 	    hb_rpc_put_request(&c->head_out, c->method, ++seq) < 0) {

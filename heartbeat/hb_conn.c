@@ -193,6 +193,13 @@ read_some(struct hb_conn *c, uint64_t now_ms)
 		n = receive(c, buf, sizeof buf, &e);
 		if (n == -EAGAIN)
 			return;
+		if (n <= 0 && c->ssl && !c->proven) {
+			/* TLS 1.3 ends the handshake before the server has looked at it. */
+			die_saying(c, -ECONNRESET,
+			    "the server closed the connection after the TLS handshake: does it "
+			    "accept tls.cert_file?");
+			return;
+		}
 		if (n == 0) {
 			die_saying(c, -ECONNRESET, "the server closed the connection");
 			return;

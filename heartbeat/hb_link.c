@@ -96,6 +96,8 @@ on_reset(struct hb_stream *s)
 		hb_relay_on_reset(s->session->user, s->user);
 		return;
 	}
+	if (!s->acked)
+		c->tried = false; /* nobody has looked at it */
 	c->stream = NULL;
 	hb_call_on_end(s->session->user, c);
 }

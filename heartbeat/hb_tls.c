@@ -32,6 +32,13 @@ say_openssl(struct err *e, const char *what)
 	return err_say(e, -EPROTO, "%s: %s", what, why ? why : "the connection was closed");
 }
 
+static int
+say_file(struct err *e, const char *file, const char *what)
+{
+	ERR_clear_error();
+	return err_say(e, -EINVAL, "%s: expected %s in PEM", file, what);
+}
+
 /* By pread: the descriptor is the launcher's too, and this may be a later heartbeat. */
 static BIO *
 read_pem(int fd)
@@ -63,7 +70,9 @@ load_ca(SSL_CTX *ctx, int fd, struct err *e)
 		r = X509_STORE_add_cert(store, cert);
 		n++;
 	}
-	if (n == 0 || r != 1)
+	if (n == 0)
+		return say_file(e, "tls.ca_file", "a certificate");
+	if (r != 1)
 		return say_openssl(e, "tls.ca_file");
 	ERR_clear_error(); /* of the end of the file */
 	return 0;
@@ -78,7 +87,9 @@ load_cert(SSL_CTX *ctx, int fd, struct err *e)
 
 	if (bio)
 		cert = PEM_read_bio_X509(bio, NULL, NULL, NULL);
-	if (!cert || SSL_CTX_use_certificate(ctx, cert) != 1)
+	if (!cert)
+		return say_file(e, "tls.cert_file", "a certificate");
+	if (SSL_CTX_use_certificate(ctx, cert) != 1)
 		return say_openssl(e, "tls.cert_file");
 	while ((more = PEM_read_bio_X509(bio, NULL, NULL, NULL)))
 		if (SSL_CTX_add0_chain_cert(ctx, more) != 1) {
@@ -104,9 +115,10 @@ load_key(SSL_CTX *ctx, int fd, struct err *e)
 
 	if (bio)
 		key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
-	if (!key || SSL_CTX_use_PrivateKey(ctx, key) != 1)
-		return say_openssl(e, "tls.key_file");
-	if (SSL_CTX_check_private_key(ctx) != 1)
+	if (!key)
+		return say_file(e, "tls.key_file", "a private key without a password");
+	/* It is compared with the certificate's. */
+	if (SSL_CTX_use_PrivateKey(ctx, key) != 1)
 		return say_openssl(e, "tls.key_file does not belong to tls.cert_file");
 	return 0;
 }

@@ -90,6 +90,8 @@ forget(struct hb_stream *s)
 	*at = s->next;
 	if (is_inbound(s))
 		y->n_inbound--;
+	else if (!s->acked)
+		y->n_unacked--;
 	free(s);
 }
 
@@ -173,11 +175,25 @@ on_window(struct hb_yamux *y, const struct frame *f, struct err *e)
 	return 0;
 }
 
+/* Whatever it says of a stream of ours, it has taken it. */
+static void
+note_ack(struct hb_yamux *y, uint32_t id)
+{
+	struct hb_stream *s = find(y, id);
+
+	if (!s || s->acked || is_inbound(s))
+		return;
+	s->acked = true;
+	y->n_unacked--;
+}
+
 static int
 on_stream_frame(struct hb_yamux *y, const struct frame *f, struct err *e)
 {
 	int r = f->flags & FLAG_SYN ? on_syn(y, f->id, e) : 0;
 
+	if (!(f->flags & FLAG_RST))
+		note_ack(y, f->id);
 	if (r == 0)
 		r = f->type == FRAME_DATA ? on_data_head(y, f, e) : on_window(y, f, e);
 	if (r == 0 && (f->flags & FLAG_RST))
@@ -292,11 +308,13 @@ hb_stream_open(struct hb_yamux *y, void *user)
 {
 	struct hb_stream *s;
 
-	if (y->gone_away || y->next_id >= ID_MAX)
+	if (y->gone_away || y->next_id >= ID_MAX || y->n_unacked >= HB_YAMUX_UNACKED_MAX)
 		return NULL;
 	s = add(y, y->next_id, user);
-	if (s)
-		y->next_id += 2;
+	if (!s)
+		return NULL;
+	y->next_id += 2;
+	y->n_unacked++;
 	return s;
 }
 

@@ -18,6 +18,7 @@
 
 #define HB_YAMUX_WINDOW      262144u
 #define HB_YAMUX_INBOUND_MAX 64u
+#define HB_YAMUX_UNACKED_MAX 128u /* a server resets those beyond 256 */
 
 struct hb_yamux;
 
@@ -31,6 +32,7 @@ struct hb_stream {
 	uint32_t recv_window; /* bytes that it may still send */
 	uint32_t taken;       /* of those it sent, not yet given back to it */
 	bool opened;          /* our SYN is out; always of the peer's */
+	bool acked;           /* the peer has taken it */
 	bool ended;           /* its FIN came */
 };
 
@@ -54,7 +56,7 @@ struct hb_yamux {
 	const struct hb_yamux_ops *ops;
 	void *user;
 	struct hb_stream *streams;
-	unsigned n_inbound;
+	unsigned n_inbound, n_unacked; /* of the peer's; of ours that it has not taken yet */
 	uint32_t next_id, next_ping;
 	bool gone_away, no_memory;
 	struct hb_buf out; /* to be written to the connection */
@@ -77,7 +79,7 @@ bool hb_yamux_is_full(const struct hb_yamux *y);
 uint32_t hb_yamux_ping(struct hb_yamux *y);
 
 /* Opens a stream: nothing is sent before its first bytes are. NULL after a go-away, without memory
- * or ids. */
+ * or ids, and while too many wait for the peer to take them. */
 struct hb_stream *hb_stream_open(struct hb_yamux *y, void *user);
 /* Returns how much was taken: what windows and buffer allow. */
 size_t hb_stream_write(struct hb_stream *s, const void *data, size_t len);

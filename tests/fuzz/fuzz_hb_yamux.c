@@ -114,6 +114,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < OURS; i++)
 		if (peer.ours[i])
 			hb_stream_close(peer.ours[i]);
+	HOLDS(y.n_unacked == 0);
 	hb_yamux_done(&y);
 	return 0;
 }

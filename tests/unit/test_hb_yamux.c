@@ -284,6 +284,26 @@ START_TEST(streams_of_the_server_are_bounded)
 }
 END_TEST
 
+START_TEST(streams_that_nobody_takes_are_bounded)
+{
+	struct hb_stream *s;
+	unsigned n = 0;
+
+	while ((s = hb_stream_open(&y, NULL))) {
+		ck_assert_uint_eq(hb_stream_write(s, "\1", 1), 1);
+		ck_assert_uint_le(++n, HB_YAMUX_UNACKED_MAX);
+	}
+	ck_assert_uint_eq(n, HB_YAMUX_UNACKED_MAX);
+	/* One is taken, one refused, one given up: three more. */
+	ck_assert_int_eq(says("00 01 0002 00000001 00000000"), 0);
+	ck_assert_int_eq(says("00 01 0008 00000003 00000000"), 0);
+	hb_stream_close(y.streams);
+	for (int i = 0; i < 3; i++)
+		ck_assert_ptr_nonnull(hb_stream_open(&y, NULL));
+	ck_assert_ptr_null(hb_stream_open(&y, NULL));
+}
+END_TEST
+
 START_TEST(unread_answers_to_pings_stop_the_reading)
 {
 	unsigned pings = 0;
@@ -317,6 +337,7 @@ add(TCase *tc)
 	tcase_add_test(tc, frames_of_unknown_streams_are_dropped);
 	tcase_add_test(tc, a_reset_ends_a_stream);
 	tcase_add_test(tc, streams_of_the_server_are_bounded);
+	tcase_add_test(tc, streams_that_nobody_takes_are_bounded);
 	tcase_add_test(tc, unread_answers_to_pings_stop_the_reading);
 	tcase_add_test(tc, pings_are_counted);
 }
