@@ -17,12 +17,23 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "supervisor/driver/driver.h"
+#include "supervisor/node/node_attr.h"
+#include "supervisor/node/node_cpu.h"
+#include "supervisor/node/node_network.h"
 #include "supervisor/source/source.h"
 #include "supervisor/store/store.h"
 #include "supervisor/sup_turn.h"
 #include "supervisor/volume/plugins.h"
 
-#define MHZ_FALLBACK 1000
+/* What jobs' constraints see: of the servers' releases the newest whose demands on a node are met.
+ */
+#define NOMAD_VERSION "1.11.3"
+
+/* What tasks may be sent, and change_signal and kill_signal may name. */
+#define SIGNALS                                                                                    \
+	"SIGABRT,SIGALRM,SIGBUS,SIGCHLD,SIGCONT,SIGFPE,SIGHUP,SIGILL,SIGINT,SIGIO,SIGIOT,SIGKILL," \
+	"SIGPIPE,SIGPROF,SIGQUIT,SIGSEGV,SIGSTOP,SIGSYS,SIGTERM,SIGTRAP,SIGTSTP,SIGTTIN,SIGTTOU,"  \
+	"SIGURG,SIGUSR1,SIGUSR2,SIGWINCH,SIGXCPU,SIGXFSZ"
 
 struct node_state {
 	struct node n;
@@ -38,14 +49,14 @@ now_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-static void
-attr(struct node *n, const char *name, const char *value)
+void
+node_attr(struct node *n, const char *name, const char *value)
 {
 	(void)string_map_set(&n->attributes, name, value);
 }
 
-static void __attribute__((format(printf, 3, 4)))
-attrf(struct node *n, const char *name, const char *fmt, ...)
+void
+node_attrf(struct node *n, const char *name, const char *fmt, ...)
 {
 	char value[512];
 	va_list ap;
@@ -53,7 +64,7 @@ attrf(struct node *n, const char *name, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(value, sizeof value, fmt, ap);
 	va_end(ap);
-	attr(n, name, value);
+	node_attr(n, name, value);
 }
 
 static int
@@ -95,18 +106,22 @@ take_names(struct sup *sup, struct node *n)
 	if (uname(&u) < 0)
 		memset(&u, 0, sizeof u);
 	(void)str_set(&n->name, c->name[0] ? c->name : u.nodename);
-	(void)str_set(&n->datacenter, c->datacenter);
+	(void)str_set(&n->datacenter, c->datacenter[0] ? c->datacenter : "dc1");
 	(void)str_set(&n->node_class, c->node_class);
-	(void)str_set(&n->node_pool, c->node_pool);
-	attr(n, "unique.hostname", u.nodename);
-	attr(n, "kernel.name", "linux");
-	attr(n, "kernel.version", u.release);
-	attr(n, "cpu.arch",
+	(void)str_set(&n->node_pool, c->node_pool[0] ? c->node_pool : "default");
+	node_attr(n, "unique.hostname", u.nodename);
+	node_attr(n, "kernel.name", "linux");
+	node_attr(n, "kernel.version", u.release);
+	node_attr(n, "cpu.arch",
 	    strcmp(u.machine, "x86_64") == 0    ? "amd64"
 	    : strcmp(u.machine, "aarch64") == 0 ? "arm64"
 						: u.machine);
-	attr(n, "arch", u.machine);
-	attr(n, "drover.version", DROVER_VERSION);
+	node_attr(n, "arch", u.machine);
+	node_attr(n, "kernel.arch", u.machine);
+	node_attr(n, "nomad.version", NOMAD_VERSION);
+	node_attr(n, "nomad.revision", sup->args.build);
+	node_attr(n, "os.signals", SIGNALS);
+	node_attr(n, "drover.version", DROVER_VERSION);
 	for (uint32_t i = 0; i < c->n_meta; i++)
 		(void)string_map_set(&n->meta, c->meta[i].key, c->meta[i].value);
 }
@@ -123,44 +138,21 @@ take_os(struct node *n)
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
 		if (sscanf(line, "ID=%*[\"]%127[^\"]", value) == 1 ||
 		    sscanf(line, "ID=%127[^\"]", value) == 1)
-			attr(n, "os.name", value);
+			node_attr(n, "os.name", value);
 		else if (sscanf(line, "VERSION_ID=\"%127[^\"]", value) == 1 ||
 			 sscanf(line, "VERSION_ID=%127[^\"]", value) == 1)
-			attr(n, "os.version", value);
+			node_attr(n, "os.version", value);
 	}
-}
-
-/* The clock of the first core, MHz: the most it can do where the kernel says so, else what
- * /proc/cpuinfo tells. */
-static long
-core_mhz(void)
-{
-	cleanup_free char *text = NULL;
-	const char *at;
-	double mhz;
-
-	if (fd_read_file(
-		AT_FDCWD, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", 64, &text) > 0)
-		return atol(text) / 1000;
-	if (fd_read_file(AT_FDCWD, "/proc/cpuinfo", 1 << 20, &text) < 0)
-		return MHZ_FALLBACK;
-	at = strstr(text, "cpu MHz");
-	if (!at || sscanf(at, "cpu MHz : %lf", &mhz) != 1 || mhz < 1)
-		return MHZ_FALLBACK;
-	return (long)mhz;
 }
 
 static void
 take_resources(struct sup *sup, struct node *n)
 {
 	const struct agent_config *c = sup->config;
-	long cores = sysconf(_SC_NPROCESSORS_ONLN), mhz = core_mhz();
 	struct statvfs fs;
 	struct sysinfo si;
 
-	n->node_resources.cpu.total_cpu_cores = cores;
-	n->node_resources.cpu.cpu_shares =
-	    c->cpu_total_mhz ? (int64_t)c->cpu_total_mhz : cores * mhz;
+	node_cpu_take(n, (int64_t)c->cpu_total_mhz);
 	if (sysinfo(&si) == 0)
 		n->node_resources.memory.memory_mb =
 		    (int64_t)((uint64_t)si.totalram * si.mem_unit >> 20);
@@ -169,21 +161,23 @@ take_resources(struct sup *sup, struct node *n)
 	if (statvfs(sup->args.data_dir, &fs) == 0) {
 		n->node_resources.disk.disk_mb =
 		    (int64_t)((uint64_t)fs.f_bavail * fs.f_frsize >> 20);
-		attrf(n, "unique.storage.bytestotal", "%llu",
+		node_attrf(n, "unique.storage.bytestotal", "%llu",
 		    (unsigned long long)fs.f_blocks * fs.f_frsize);
-		attrf(n, "unique.storage.bytesfree", "%llu",
+		node_attrf(n, "unique.storage.bytesfree", "%llu",
 		    (unsigned long long)fs.f_bavail * fs.f_frsize);
 	}
-	attrf(n, "cpu.numcores", "%ld", cores);
-	attrf(n, "cpu.frequency", "%ld", mhz);
-	attrf(n, "cpu.totalcompute", "%lld", (long long)n->node_resources.cpu.cpu_shares);
-	attrf(n, "memory.totalbytes", "%llu",
+	node_attrf(n, "memory.totalbytes", "%llu",
 	    (unsigned long long)n->node_resources.memory.memory_mb << 20);
 	n->node_resources.min_dynamic_port = 20000;
 	n->node_resources.max_dynamic_port = 32000;
 	n->reserved_resources.cpu.cpu_shares = (int64_t)c->reserved_cpu_mhz;
 	n->reserved_resources.memory.memory_mb = (int64_t)c->reserved_memory_mb;
 	n->reserved_resources.disk.disk_mb = (int64_t)c->reserved_disk_mb;
+	n->reserved = (struct legacy_resources){ .cpu = n->reserved_resources.cpu.cpu_shares,
+		.memory_mb = n->reserved_resources.memory.memory_mb,
+		.disk_mb = n->reserved_resources.disk.disk_mb };
+	node_attrf(n, "cpu.usablecompute", "%lld",
+	    (long long)(n->node_resources.cpu.cpu_shares - n->reserved.cpu));
 	n->resources = (struct legacy_resources){ .cpu = n->node_resources.cpu.cpu_shares,
 		.memory_mb = n->node_resources.memory.memory_mb,
 		.disk_mb = n->node_resources.disk.disk_mb };
@@ -210,9 +204,11 @@ take_cgroups(struct sup *sup, struct node *n)
 		(void)snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s",
 		    missing[0] ? "," : "", names[i]);
 	}
-	attr(n, "os.cgroups.version", v2 ? "2" : "1");
+	node_attr(n, "os.cgroups.version", v2 ? "2" : "1");
+	node_attr(n, "unique.cgroup.version", v2 ? "v2" : "v1"); /* its name up to 1.6 */
+	node_attr(n, "unique.cgroup.mountpoint", "/sys/fs/cgroup");
 	if (missing[0])
-		attr(n, "os.cgroups.missing", missing);
+		node_attr(n, "os.cgroups.missing", missing);
 	(void)str_set(&n->cgroup_parent, sup->args.cgroup);
 }
 
@@ -232,7 +228,7 @@ take_drivers(struct sup *sup, struct node *n)
 		if (!enabled)
 			continue;
 		(void)snprintf(name, sizeof name, "driver.%s", drivers[i]->name);
-		attr(n, name, "1");
+		node_attr(n, name, "1");
 		(void)string_map_set(&d->attributes, name, "true");
 	}
 	for (uint32_t i = 0; i < sup->config->n_host_volumes; i++) {
@@ -267,6 +263,7 @@ node_state_new(struct sup *sup, struct err *e)
 	take_os(&ns->n);
 	take_resources(sup, &ns->n);
 	take_cgroups(sup, &ns->n);
+	node_network_take(&ns->n);
 	take_drivers(sup, &ns->n);
 	return 0;
 }
@@ -330,4 +327,10 @@ node_set_drain(struct sup *sup, bool on)
 	n->drain = on;
 	n->scheduling_eligibility = on ? NODE_INELIGIBLE : NODE_ELIGIBLE;
 	sup->source->ops->set_drain(sup->source, on);
+}
+
+void
+node_set_eligibility(struct sup *sup, enum node_eligibility eligibility)
+{
+	sup->node->n.scheduling_eligibility = eligibility;
 }

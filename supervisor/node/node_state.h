@@ -16,5 +16,7 @@ const struct node *node_get(struct sup *sup);
 /* Plugins or their health changed: rebuilds the two maps, tells the source. */
 void node_plugins_changed(struct sup *sup);
 void node_set_drain(struct sup *sup, bool on);
+/* As the servers say: whether allocs are placed here. */
+void node_set_eligibility(struct sup *sup, enum node_eligibility eligibility);
 
 #endif

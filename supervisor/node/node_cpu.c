@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/* node_cpu.c: fingerprint of the processors. Runs in: supervisor. */
+#include "supervisor/node/node_cpu.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base64.h"
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "supervisor/node/node_attr.h"
+
+#define MHZ_FALLBACK 1000
+#define CORES_MAX    4096
+#define NUMA_MAX     64
+
+/* The clock of the first core, MHz: the most it can do where the kernel says so (*ret_max), else
+ * what /proc/cpuinfo tells. */
+static long
+core_mhz(const char *info, bool *ret_max)
+{
+	cleanup_free char *text = NULL;
+	const char *at;
+	double mhz;
+
+	*ret_max = fd_read_file(AT_FDCWD, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq",
+		       64, &text) > 0;
+	if (*ret_max)
+		return atol(text) / 1000;
+	at = info ? strstr(info, "cpu MHz") : NULL;
+	if (!at || sscanf(at, "cpu MHz : %lf", &mhz) != 1 || mhz < 1)
+		return MHZ_FALLBACK;
+	return (long)mhz;
+}
+
+static void
+take_model(struct node *n, const char *info)
+{
+	const char *at = info ? strstr(info, "model name") : NULL;
+	char model[128];
+
+	if (at && sscanf(at, "model name : %127[^\n]", model) == 1)
+		node_attr(n, "cpu.modelname", model);
+}
+
+static void
+add_core(struct topology *t, long id, int numa, long mhz, bool is_max)
+{
+	struct topology_core *core = list_add(topology_core, &t->cores);
+
+	if (!core)
+		return;
+	core->id = id;
+	core->node_id = numa;
+	core->grade = true;
+	*(is_max ? &core->max_speed : &core->guess_speed) = (uint64_t)mhz;
+}
+
+/* "0-3,8-11": adds its cores, returns their number. */
+static long
+add_cores(struct topology *t, const char *list, int numa, long mhz, bool is_max)
+{
+	long n = 0;
+
+	while (*list >= '0' && *list <= '9') {
+		char *end;
+		long low = strtol(list, &end, 10), high = low;
+
+		if (*end == '-')
+			high = strtol(end + 1, &end, 10);
+		for (long id = low; id <= high && id < CORES_MAX; id++, n++)
+			add_core(t, id, numa, mhz, is_max);
+		list = *end == ',' ? end + 1 : end;
+	}
+	return n;
+}
+
+static void
+take_numa(struct node *n, struct topology *t, long mhz, bool is_max)
+{
+	char nodes[NUMA_MAX], text[BASE64_SIZE(NUMA_MAX)], path[80], name[40];
+	long cores = 0;
+	size_t found = 0;
+
+	for (int i = 0; i < NUMA_MAX; i++) {
+		cleanup_free char *list = NULL;
+
+		(void)snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", i);
+		if (fd_read_file(AT_FDCWD, path, 4096, &list) < 0)
+			continue;
+		list[strcspn(list, "\n")] = '\0';
+		(void)snprintf(name, sizeof name, "numa.node%d.cores", i);
+		node_attr(n, name, list);
+		nodes[found++] = (char)i;
+		cores += add_cores(t, list, i, mhz, is_max);
+	}
+	if (cores == 0) {
+		nodes[0] = 0;
+		found = 1;
+		for (long i = 0; i < sysconf(_SC_NPROCESSORS_ONLN); i++)
+			add_core(t, i, 0, mhz, is_max);
+	}
+	(void)base64_encode(nodes, found, text);
+	(void)str_set(&t->nodes, text);
+	node_attrf(n, "numa.node.count", "%zu", found);
+}
+
+static int
+add_int(struct ints *l, int64_t value)
+{
+	int64_t *bigger = realloc(l->v, (l->n + 1) * sizeof *bigger);
+
+	if (!bigger)
+		return -1;
+	l->v = bigger;
+	l->v[l->n++] = value;
+	return 0;
+}
+
+void
+node_cpu_take(struct node *n, int64_t total_mhz)
+{
+	struct node_cpu *cpu = &n->node_resources.cpu;
+	struct topology *t = topology_new();
+	cleanup_free char *info = NULL;
+	bool is_max;
+	long mhz;
+
+	if (fd_read_file(AT_FDCWD, "/proc/cpuinfo", 4 << 20, &info) < 0)
+		info = NULL;
+	mhz = core_mhz(info, &is_max);
+	take_model(n, info);
+	if (!t)
+		return;
+	n->node_resources.processors.topology = t;
+	take_numa(n, t, mhz, is_max);
+	cpu->total_cpu_cores = (int64_t)t->cores.n;
+	cpu->cpu_shares = total_mhz ? total_mhz : (int64_t)t->cores.n * mhz;
+	t->override_total_compute = (uint64_t)total_mhz;
+	for (size_t i = 0; i < t->cores.n; i++)
+		if (add_int(&cpu->reservable_cpu_cores, t->cores.v[i].id) < 0)
+			break;
+	node_attrf(n, "cpu.numcores", "%lld", (long long)cpu->total_cpu_cores);
+	node_attrf(n, "cpu.reservablecores", "%lld", (long long)cpu->total_cpu_cores);
+	node_attrf(n, "cpu.frequency", "%ld", mhz);
+	node_attrf(n, "cpu.totalcompute", "%lld", (long long)cpu->cpu_shares);
+}
