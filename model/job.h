@@ -124,6 +124,9 @@ MODEL_DECLARE(job);
 extern const char *const job_kind_names[JOB_SYSBATCH + 1];
 extern const char *const job_status_names[JOB_DEAD + 1];
 
+/* Is it a block that says nothing: null, {}, [], or an object whose members all are so, as command
+ * lines send them? */
+bool json_says_nothing(const json_t *json);
 /* Fills in Nomad's defaults (row G32) and merges each task's restart block over its group's. 0 or
  * -ENOMEM. */
 int job_complete(struct job *job);

@@ -249,17 +249,15 @@ job_validate(const struct job *job, struct problems *p)
 	model_validate(&job_type, job, p);
 }
 
-/* Blocks that say nothing: null, {}, [], and objects whose members all are so, as command lines
- * send them. */
-static bool
-says_nothing(const json_t *json)
+bool
+json_says_nothing(const json_t *json)
 {
 	const json_t *member;
 	const char *key;
 
 	if (json_is_object(json)) {
 		json_object_foreach ((json_t *)json, key, member)
-			if (!says_nothing(member))
+			if (!json_says_nothing(member))
 				return false;
 		return true;
 	}
@@ -312,7 +310,7 @@ refuse_blocks(const void *obj, const struct block *blocks, size_t n, struct prob
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (!says_nothing(*(json_t *const *)((const char *)obj + blocks[i].offset)))
+		if (!json_says_nothing(*(json_t *const *)((const char *)obj + blocks[i].offset)))
 			refuse_block(p, blocks[i].name);
 }
 
@@ -359,7 +357,7 @@ validate_local_task(const struct task *task, struct problems *p)
 		validate_local_network(&task->resources->networks.v[i], p);
 	if (task->resources->devices.n)
 		refuse_block(p, "device");
-	if (!says_nothing(task->resources->numa))
+	if (!json_says_nothing(task->resources->numa))
 		refuse_block(p, "numa");
 	if (task->resources->cores > 0)
 		refuse_block(p, "resources with cores");
@@ -467,7 +465,7 @@ warn_group(const struct task_group *group, struct problems *p)
 	if (group->max_client_disconnect > 0 || (d && d->lost_after > 0))
 		(void)model_problem(
 		    p, "max_client_disconnect has no effect: the source is on the node itself");
-	if (!says_nothing(group->scaling))
+	if (!json_says_nothing(group->scaling))
 		(void)model_problem(p, "scaling has no effect yet: only count has");
 }
 

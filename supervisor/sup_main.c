@@ -122,7 +122,8 @@ begin_parts(struct err *e)
 	    (r = children_new(&sup, e)) < 0 || (r = node_state_new(&sup, e)) < 0 ||
 	    (r = plugins_new(&sup, e)) < 0 || (r = volumes_new(&sup, e)) < 0)
 		return r;
-	sup.source = source_local_new(&sup, e);
+	sup.source =
+	    sup.config->n_servers > 0 ? source_nomad_new(&sup, e) : source_local_new(&sup, e);
 	if (!sup.source)
 		return e->code;
 	if ((r = sup.source->ops->load(sup.source, e)) < 0 || (r = client_restore(&sup, e)) < 0 ||
@@ -175,9 +176,6 @@ run(void *state, const struct proc_args *args)
 		log_error("%s", e.msg);
 		return 1;
 	}
-	if (sup.config->n_servers > 0)
-		log_warn("client.servers has no effect yet: this agent joins no servers, it is its "
-			 "own source of work");
 	log_info("ready: node %.8s, %u allocations, work comes from: %s", node_get(&sup)->id,
 	    sup.allocs->n, sup.source->ops->name);
 	(void)sd_notifyf(0, "READY=1\nSTATUS=%u allocations", sup.allocs->n);

@@ -78,7 +78,7 @@ void alloc_runner_volume_gone(struct alloc_runner *ar);
 /* A run of this alloc is reaped and its row is deleted. */
 void alloc_runner_run_gone(struct sup *sup, const struct id *alloc);
 
-extern const struct alloc_hook alloc_hook_lease, alloc_hook_dir, alloc_hook_csi;
+extern const struct alloc_hook alloc_hook_check, alloc_hook_lease, alloc_hook_dir, alloc_hook_csi;
 
 /* client.c: a drain waits for the last alloc; called after each step. */
 void client_look(struct sup *sup);

@@ -20,6 +20,7 @@ job_ref_new(struct job *job)
 		return NULL;
 	j->refs = 1;
 	j->job = *job;
+	j->key = job->version;
 	job_init(job);
 	return j;
 }
@@ -157,7 +158,7 @@ write_row(struct sup *sup, struct dirty *d, struct err *e)
 		return err_set(e, -ENOMEM, "write allocation %s", sa->a.id);
 	}
 	r = STORE_EXEC(sup->store, STMT_ALLOC_PUT, e, SV_ID(&sa->id),
-	    SV_TEXT(sa->job->job.namespace), SV_TEXT(sa->job->job.id), SV_INT(sa->job->job.version),
+	    SV_TEXT(sa->job->job.namespace), SV_TEXT(sa->job->job.id), SV_INT(sa->job->key),
 	    SV_TEXT(t.text), SV_TEXT(sa->client_json));
 	return r;
 }

@@ -16,6 +16,8 @@
 /* One version of a job, shared by all its allocs. Never changed once made. */
 struct job_ref {
 	unsigned refs;
+	uint64_t key; /* names its row, with namespace and id: the version, unless the source sets
+			 another */
 	struct job job;
 };
 
@@ -61,7 +63,7 @@ void alloc_changed(struct sup *sup, struct sup_alloc *sa);
 /* Takes it out of the table and deletes the row; sa is freed after the commit. It must have no
  * runner. */
 void alloc_forget(struct sup *sup, struct sup_alloc *sa);
-/* Reads all rows; job(ns, id, version) gives a reference or NULL (then the alloc is an error that
+/* Reads all rows; job(ns, id, key) gives a reference or NULL (then the alloc is an error that
  * is logged and kept). */
 int alloc_table_load(struct sup *sup,
     struct job_ref *(*job)(struct sup *, const char *, const char *, uint64_t), struct err *e);

@@ -71,9 +71,6 @@ struct api {
 	bool closing;
 };
 
-static const struct api_route *const tables[] = { api_agent_routes, api_alloc_routes,
-	api_log_routes, local_api_routes, NULL };
-
 /* --- the connection: suspended and resumed --- */
 
 static void
@@ -374,6 +371,8 @@ queue_answer(struct api_req *req)
 static void
 route_request(struct api_req *req)
 {
+	const struct api_route *const tables[] = { req->sup->source->ops->routes, api_agent_routes,
+		api_alloc_routes, api_log_routes, NULL };
 	struct err e = { 0 };
 	const char *why;
 	int r;

@@ -17,6 +17,7 @@
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/sup.h"
 
+struct api_route;
 struct source;
 
 /* In Details of the Killing event of a task that its executor stopped: the limit ("30s"). The
@@ -41,6 +42,9 @@ struct source_ops {
 	void (*alloc_destroyed)(struct source *s, struct sup_alloc *sa);
 	/* Node attributes, drivers, plugins or resources changed. */
 	void (*node_updated)(struct source *s);
+	/* What of the alloc this node cannot do, asked before anything of it begins: 0 or -EINVAL
+	 * with the sentence. NULL: the source places only what can be done. */
+	int (*check)(struct source *s, const struct sup_alloc *sa, struct err *e);
 	/* Takes the claim that request vr of sa's group needs; the callback may come within the
 	 * call. */
 	void (*claim)(struct source *s, struct sup_alloc *sa, const struct volume_request *vr,
@@ -51,6 +55,8 @@ struct source_ops {
 	void (*set_drain)(struct source *s, bool on);
 	/* The index of its last change, for X-Nomad-Index. NULL: 1. */
 	uint64_t (*index)(struct source *s);
+	/* Its paths of the API, looked at before the others. */
+	const struct api_route *routes;
 	void (*free)(struct source *s);
 };
 
@@ -61,6 +67,8 @@ struct source {
 
 /* source/local/local.c */
 struct source *source_local_new(struct sup *sup, struct err *e);
+/* source/nomad/nomad.c, with servers in the configuration */
+struct source *source_nomad_new(struct sup *sup, struct err *e);
 
 /* --- the client's side, alloc/client.c --- */
 

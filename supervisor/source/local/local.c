@@ -12,6 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "supervisor/api/api.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/store/store.h"
 
@@ -179,6 +180,7 @@ static const struct source_ops local_ops = {
 	.release = local_volume_release,
 	.set_drain = set_drain,
 	.index = get_index,
+	.routes = local_api_routes,
 	.free = local_free,
 };
 

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * nomad_needs.c: servers place what they think that this node can do; what it cannot is said before
+ * anything of the alloc begins. Runs in: supervisor.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "supervisor/driver/driver.h"
+#include "supervisor/source/nomad/nomad.h"
+
+struct block {
+	const char *what;
+	size_t offset; /* of a json_t * */
+};
+
+static const struct block task_blocks[] = {
+	{ "templates", offsetof(struct task, templates) },
+	{ "artifacts", offsetof(struct task, artifacts) },
+	{ "Vault", offsetof(struct task, vault) },
+	{ "Consul", offsetof(struct task, consul) },
+	{ "services", offsetof(struct task, services) },
+	{ "named identities", offsetof(struct task, identities) },
+	{ "dispatch payloads", offsetof(struct task, dispatch_payload) },
+	{ "schedules", offsetof(struct task, schedule) },
+	{ "secret blocks", offsetof(struct task, secrets) },
+};
+
+static int
+lacks(struct err *e, const char *what)
+{
+	return err_say(e, -EINVAL, "%s are not there on this node: drover has none yet", what);
+}
+
+static int
+check_network(const struct network_resource *net, struct err *e)
+{
+	if (*str(net->mode) && strcmp(net->mode, "host") && strcmp(net->mode, "none"))
+		return err_say(
+		    e, -EINVAL, "networks of mode \"%s\" are not there on this node", net->mode);
+	if (net->dns)
+		return lacks(e, "networks with dns");
+	return net->reserved_ports.n || net->dynamic_ports.n ? lacks(e, "networks with ports") : 0;
+}
+
+static int
+check_driver(struct source *s, const struct task *task, struct err *e)
+{
+	const struct driver_ops *driver = driver_find(str(task->driver));
+
+	if (!driver)
+		return err_say(
+		    e, -EINVAL, "driver \"%s\" is not there on this node", str(task->driver));
+	return driver_usable(s->sup->config, driver, e);
+}
+
+static int
+check_resources(const struct resources *res, struct err *e)
+{
+	for (size_t i = 0; res && i < res->networks.n; i++) {
+		int r = check_network(&res->networks.v[i], e);
+
+		if (r < 0)
+			return r;
+	}
+	if (res && res->devices.n)
+		return lacks(e, "devices");
+	return res && res->cores > 0 ? lacks(e, "reserved cores") : 0;
+}
+
+static int
+check_task(struct source *s, const struct task *task, struct err *e)
+{
+	int r = check_driver(s, task, e);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ELEMENTSOF(task_blocks); i++)
+		if (!json_says_nothing(*(
+			json_t *const *)(const void *)((const char *)task + task_blocks[i].offset)))
+			return lacks(e, task_blocks[i].what);
+	if (task->lifecycle)
+		return lacks(e, "lifecycle hooks");
+	if (*str(task->kind))
+		return lacks(e, "Consul Connect proxies");
+	for (size_t i = 0; i < task->volume_mounts.n; i++)
+		if (task->volume_mounts.v[i].propagation_mode > PROPAGATION_PRIVATE)
+			return lacks(e, "volume mounts with propagation");
+	return check_resources(task->resources, e);
+}
+
+static int
+check_group(const struct task_group *group, struct err *e)
+{
+	int r = 0;
+
+	if (!json_says_nothing(group->services))
+		return lacks(e, "services");
+	if (group->max_run_duration > 0)
+		return lacks(e, "limits of run time (max_run_duration)");
+	for (size_t i = 0; r == 0 && i < group->networks.n; i++)
+		r = check_network(&group->networks.v[i], e);
+	return r;
+}
+
+int
+nomad_check(struct source *s, const struct sup_alloc *sa, struct err *e)
+{
+	const struct task_group *group = sa->group;
+	struct err why = { 0 };
+
+	if (check_group(group, &why) < 0)
+		return err_say(e, -EINVAL, "group \"%s\": %s", str(group->name), why.msg);
+	for (size_t i = 0; i < group->tasks.n; i++) {
+		const struct task *task = &group->tasks.v[i];
+
+		if (check_task(s, task, &why) < 0)
+			return err_say(e, -EINVAL, "task \"%s\": %s", str(task->name), why.msg);
+	}
+	return 0;
+}
