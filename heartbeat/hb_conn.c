@@ -149,6 +149,17 @@ on_connected(struct hb_conn *c, const struct hb_conn_options *options, uint64_t 
 	shake(c, now_ms);
 }
 
+/* TLS 1.3 ends the handshake before the server has looked at our certificate. */
+static void
+die_closed(struct hb_conn *c)
+{
+	die_saying(c, -ECONNRESET, "%s",
+	    c->ssl && !c->proven
+		? "the server closed the connection after the TLS handshake: does it "
+		  "accept tls.cert_file?"
+		: "the server closed the connection");
+}
+
 static ssize_t
 receive(struct hb_conn *c, void *buf, size_t size, struct err *e)
 {
@@ -193,15 +204,8 @@ read_some(struct hb_conn *c, uint64_t now_ms)
 		n = receive(c, buf, sizeof buf, &e);
 		if (n == -EAGAIN)
 			return;
-		if (n <= 0 && c->ssl && !c->proven) {
-			/* TLS 1.3 ends the handshake before the server has looked at it. */
-			die_saying(c, -ECONNRESET,
-			    "the server closed the connection after the TLS handshake: does it "
-			    "accept tls.cert_file?");
-			return;
-		}
-		if (n == 0) {
-			die_saying(c, -ECONNRESET, "the server closed the connection");
+		if (n == 0 || (n < 0 && c->ssl && !c->proven)) {
+			die_closed(c);
 			return;
 		}
 		c->heard_ms = now_ms;
@@ -227,9 +231,11 @@ hb_conn_flush(struct hb_conn *c)
 		n = transmit(c, out->data, out->len, &e);
 		if (n == -EAGAIN)
 			return;
-		if (n <= 0) {
-			if (n == 0)
-				(void)err_say(&e, -ECONNRESET, "the server closed the connection");
+		if (n == 0 || (n < 0 && c->ssl && !c->proven)) {
+			die_closed(c);
+			return;
+		}
+		if (n < 0) {
 			die(c, &e);
 			return;
 		}

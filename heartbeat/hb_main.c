@@ -22,6 +22,7 @@
 #include "heartbeat/hb_link.h"
 #include "heartbeat/hb_relay.h"
 #include "heartbeat/hb_resolve.h"
+#include "heartbeat/hb_tls.h"
 #include "proto/heartbeat.pb-c.h"
 
 #define HANG_S 60 /* a turn that takes that long ends the process: a new one is better */
@@ -40,13 +41,17 @@ hb_random(uint64_t below)
 
 /* As root still, so: nothing but what the filter would not let happen later. */
 static int
-start_resolver(void *state, const struct proc_args *args, struct err *e)
+prepare(void *state, const struct proc_args *args, struct err *e)
 {
 	struct hb *h = state;
 
 	h->generation = args->generation;
 	h->config = config_map(FD_CONFIG, e);
-	return h->config ? hb_resolve_start(h->config, args, &resolver_fd, e) : -EINVAL;
+	if (!h->config)
+		return -EINVAL;
+	if (h->config->n_servers > 0 && h->config->tls_rpc && hb_tls_load(e) < 0)
+		return -ENOENT;
+	return hb_resolve_start(h->config, args, &resolver_fd, e);
 }
 
 static int
@@ -176,7 +181,7 @@ static const struct proc_spec heartbeat = {
 	.filter = &hb_prog,
 	.child = &hb_resolve_child,
 	.state = &hb,
-	.init = start_resolver,
+	.init = prepare,
 	.run = run,
 };
 

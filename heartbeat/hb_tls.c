@@ -3,23 +3,47 @@
  * heartbeat. */
 #include "heartbeat/hb_tls.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "heartbeat/hb_openssl.h"
 
-#define PEM_MAX (256 * 1024)
+#define PEM_MAX      (256 * 1024)
+#define TEXT(number) #number
+#define LIBSSL(n)    "libssl.so." TEXT(n)
 
 DEFINE_CLEANUP(SSL_CTX *, SSL_CTX_free);
 DEFINE_CLEANUP(BIO *, BIO_free_all);
 DEFINE_CLEANUP(X509 *, X509_free);
 DEFINE_CLEANUP(EVP_PKEY *, EVP_PKEY_free);
+
+int
+hb_tls_load(struct err *e)
+{
+	static const char *const names[] = {
+#define F(name) #name,
+		HB_OPENSSL_FUNCTIONS(F)
+#undef F
+	};
+	void *library = dlopen(LIBSSL(OPENSSL_SHLIB_VERSION), RTLD_NOW | RTLD_LOCAL);
+	void **at = (void **)(void *)&openssl;
+
+	_Static_assert(sizeof openssl == ELEMENTSOF(names) * sizeof(void *), "one name each");
+	if (!library)
+		return err_say(e, -ENOENT, "tls.rpc is on: %s", dlerror());
+	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+		at[i] = dlsym(library, names[i]);
+		if (!at[i])
+			return err_say(e, -ENOENT, "tls.rpc is on: %s", dlerror());
+	}
+	return 0;
+}
 
 /* OpenSSL's own words, the first in its queue; then the queue is empty. */
 static int

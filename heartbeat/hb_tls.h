@@ -13,6 +13,9 @@
 struct ssl_ctx_st;
 struct ssl_st;
 
+/* Before the filter, because it opens libraries. 0 or -ENOENT with *e. */
+int hb_tls_load(struct err *e);
+
 /*
  * From PEM files that are open; -1: there is none. NULL with *e: the sentence names what is wrong
  * with which.
