@@ -25,8 +25,7 @@
 /* How far a mount is; the number is in its row. What a crash leaves at a -ING step is done again:
  * all calls are idempotent. */
 enum mount_step {
-	MOUNT_STAGING = 1,
-	MOUNT_PUBLISHING = 2,
+	MOUNT_MOUNTING = 1,
 	MOUNT_PUBLISHED = 3,
 	MOUNT_UNPUBLISHING = 4,
 	MOUNT_UNSTAGING = 5,
@@ -46,6 +45,7 @@ struct mount {
 	bool busy, waiting;      /* a call is out; or another mount of the volume is busy */
 	bool unmounting;         /* the direction */
 	bool cancelled;          /* nobody wants it mounted any more */
+	bool begun;              /* something may be there to undo; else there is only the row */
 	uint64_t call;
 	struct plugin_call *plugin_call;
 	struct sd_event_source *timer;
@@ -114,10 +114,10 @@ set_step(struct mount *m, enum mount_step step)
 	turn_write(m->sup, &m->row);
 	/*
 	 * Synced is what stands before the first call of a direction, and the end, which frees a
-	 * claim. What a power cut takes of the steps between changes nothing: mounting begins again
-	 * at STAGING, and undoing at UNPUBLISHING, from each of them.
+	 * claim. What a power cut takes of the steps between changes nothing: mounting and undoing
+	 * begin again from each of them.
 	 */
-	if (step == MOUNT_STAGING || step == MOUNT_UNPUBLISHING || step == MOUNT_GONE)
+	if (step == MOUNT_MOUNTING || step == MOUNT_UNPUBLISHING || step == MOUNT_GONE)
 		turn_durable(m->sup);
 }
 
@@ -176,6 +176,7 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 		return 0;
 	}
 	fill_state(m);
+	m->begun = true;
 	return 0;
 }
 
@@ -304,7 +305,7 @@ static bool
 staging_is_shared(const struct mount *m)
 {
 	for (const struct mount *o = m->sup->volumes->first; o; o = o->next)
-		if (o != m && o->step != MOUNT_GONE && same_volume(o, m) &&
+		if (o != m && o->begun && o->step != MOUNT_GONE && same_volume(o, m) &&
 		    str_eq(o->rec.usage, m->rec.usage))
 			return true;
 	return false;
@@ -339,11 +340,11 @@ static void make_dir(struct mount *m), ask_plugin(struct mount *m), prove(struct
 
 /* Where make_dir() finds a mount, the plugin's part has been done already: it is left out. */
 static const struct action way_in[] = {
-	{ MOUNT_STAGING, true, make_dir, NULL },
-	{ MOUNT_STAGING, true, ask_plugin, volume_send_stage },
-	{ MOUNT_PUBLISHING, false, make_dir, NULL },
-	{ MOUNT_PUBLISHING, false, ask_plugin, volume_send_publish },
-	{ MOUNT_PUBLISHING, false, prove, NULL },
+	{ MOUNT_MOUNTING, true, make_dir, NULL },
+	{ MOUNT_MOUNTING, true, ask_plugin, volume_send_stage },
+	{ MOUNT_MOUNTING, false, make_dir, NULL },
+	{ MOUNT_MOUNTING, false, ask_plugin, volume_send_publish },
+	{ MOUNT_MOUNTING, false, prove, NULL },
 	{ MOUNT_PUBLISHED, false, NULL, NULL },
 };
 /* After a restart of the agent: is it still there? */
@@ -358,7 +359,7 @@ static const struct action way_out[] = {
 	{ MOUNT_UNSTAGING, true, remove_dir, NULL },
 	{ MOUNT_GONE, false, NULL, NULL },
 };
-static const struct action *const unstaging = &way_out[2];
+static const struct action *const unstaging = &way_out[2], *const gone = &way_out[4];
 
 static bool
 is_left_out(const struct mount *m)
@@ -369,6 +370,7 @@ is_left_out(const struct mount *m)
 static void
 begin(struct mount *m, const struct action *at)
 {
+	m->begun |= !m->unmounting;
 	for (m->at = at; is_left_out(m); m->at++)
 		;
 	if (m->step != m->at->step)
@@ -489,8 +491,7 @@ prove(struct mount *m)
 	m->call = mnt_call_volume_prove(m->sup, &req, on_proven, m);
 }
 
-/* From wherever it is, into its direction. The row of the first step is durable before the call
- * that belongs to it leaves. */
+/* From wherever it is, into its direction. */
 static void
 advance(struct mount *m)
 {
@@ -501,43 +502,55 @@ advance(struct mount *m)
 		return;
 	}
 	m->busy = true;
-	if (!m->unmounting && m->step == MOUNT_PUBLISHED) {
-		begin(m, look_again);
-	} else if (!m->unmounting) {
-		set_step(m, MOUNT_STAGING);
-		begin(m, way_in);
-	} else if (m->step == MOUNT_UNSTAGING) {
-		begin(m, unstaging);
-	} else {
-		set_step(m, MOUNT_UNPUBLISHING);
-		begin(m, way_out);
-	}
+	if (m->unmounting)
+		begin(m, !m->begun ? gone : m->step == MOUNT_UNSTAGING ? unstaging : way_out);
+	else
+		begin(m, m->step == MOUNT_PUBLISHED ? look_again : way_in);
 }
 
 /* --- what others call --- */
 
+/* One that is planned only is as new: its plugin may be another by now. */
 static struct mount *
 mount_make(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
     const struct csi_volume *volume, struct err *e)
 {
 	struct plugin *p = plugin_find(sup, str(volume->plugin_id), CSI_PLUGIN_NODE);
-	struct mount *m;
+	struct mount *m = find(sup, sa, str(request->name));
+	cleanup_done(mount_record) struct mount_record rec;
+
+	mount_record_init(&rec);
+	if (m && m->begun)
+		return m;
 
 	if (!p || !plugin_node_info(p)) {
 		(void)err_say(e, -EAGAIN, "plugin %s for volume %s does not run on this node",
 		    str(volume->plugin_id), str(volume->id));
 		return NULL;
 	}
-	m = mount_new(sup);
-	if (!m || mount_record_fill(&m->rec, sa, request, volume, p) < 0) {
-		if (m)
-			mount_free(m);
+	if (mount_record_fill(&rec, sa, request, volume, p) < 0 || (!m && !(m = mount_new(sup)))) {
 		(void)err_set(e, -ENOMEM, "mount volume %s", str(volume->id));
 		return NULL;
 	}
-	m->rec.step = MOUNT_STAGING;
+	rec.step = MOUNT_MOUNTING;
+	if (model_equal(&mount_record_type, &m->rec, &rec))
+		return m;
+	mount_record_done(&m->rec);
+	m->rec = rec;
+	mount_record_init(&rec);
 	fill_state(m);
+	set_step(m, MOUNT_MOUNTING);
 	return m;
+}
+
+void
+volume_plan(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
+    const struct csi_volume *volume)
+{
+	struct err e = { 0 };
+
+	if (!mount_make(sup, sa, request, volume, &e))
+		log_debug("%s", e.msg); /* tried again, and told, when it is to be mounted */
 }
 
 bool
@@ -554,11 +567,9 @@ void
 volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
     const struct csi_volume *volume, volume_cb *cb, void *arg)
 {
-	struct mount *m = find(sup, sa, str(request->name));
 	struct err e = { 0 };
+	struct mount *m = mount_make(sup, sa, request, volume, &e);
 
-	if (!m)
-		m = mount_make(sup, sa, request, volume, &e);
 	if (!m) {
 		cb(sup, arg, e.code, &e);
 		return;

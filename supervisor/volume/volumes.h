@@ -27,6 +27,12 @@ struct volume_mount_state {
 	bool published, read_only;
 };
 
+/*
+ * It will be mounted: writes its row now, so that the commit that takes the claim is the one that
+ * has to be synced before the first CSI call. Nothing else happens; volume_unmount() takes it back.
+ */
+void volume_plan(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
+    const struct csi_volume *volume);
 /* Is it mounted already, or is its plugin known by now? After a restart of the agent that takes a
  * while. */
 bool volume_can_mount(struct sup *sup, const struct sup_alloc *sa,

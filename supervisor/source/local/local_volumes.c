@@ -12,6 +12,7 @@
 #include "supervisor/source/local/local.h"
 #include "supervisor/store/store.h"
 #include "supervisor/volume/plugins.h"
+#include "supervisor/volume/volumes.h"
 
 struct local_volume *
 local_volume_find(struct local *l, const char *namespace, const char *id)
@@ -328,8 +329,12 @@ local_volume_reserve(struct local *l, struct sup_alloc *sa)
 		struct err e = { 0 };
 
 		/* It fitted just now; if not even so, the alloc's own claim says why. */
-		if (vr->type == VOLUME_CSI && take_claim(l, sa, vr, &lv, &e) < 0)
+		if (vr->type != VOLUME_CSI)
+			continue;
+		if (take_claim(l, sa, vr, &lv, &e) < 0)
 			log_warn("allocation %s: %s", sa->a.id, e.msg);
+		else
+			volume_plan(l->base.sup, sa, vr, &lv->vol);
 	}
 }
 
