@@ -474,6 +474,18 @@ static const struct {
 } jobs[] = {
 	{ "80", NULL },
 	{ "c0", NULL },
+	{ "de0001a24944a161", NULL },
+	{ "df00000001a24944da000161", NULL },
+	{ "81a24944db0000000161", NULL },
+	{ "81a24944c5000161", NULL },
+	{ "81a24944c60000000161", NULL },
+	{ "81a24944da000161", NULL },
+	{ "81a85072696f72697479ca42480000", NULL }, /* 50.0 in four bytes */
+	{ "81a85072696f72697479d300000000000000ff", NULL },
+	{ "81a756657273696f6ed00f", NULL },       /* signed, not below 0 */
+	{ "81a3582e59dc0001c70301010203", NULL }, /* a list with an extension that nobody wants */
+	{ "81a3582e59d80100000000000000000000000000000000", NULL },
+	{ "81a3582e59d801000000", "?: the message ends in the middle" },
 	{ "82a24944a161a24944a162", NULL },                 /* the later one */
 	{ "81c4024944d90161", NULL },                       /* other forms of texts */
 	{ "81a24944c0", NULL },                             /* nil: as if it were not there */
