@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* utf8.h: text that comes from elsewhere: is it text, and made printable. Runs in: csi-helper. */
+/* utf8.h: text that comes from elsewhere: is it text, and made printable. Runs in: csi-helper,
+ * supervisor, cli. */
 #ifndef DROVER_COMMON_UTF8_H
 #define DROVER_COMMON_UTF8_H
 
