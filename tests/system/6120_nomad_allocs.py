@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""A whole agent in a cluster of servers: registered, given allocs, told to stop them, and lied to."""
+import os
+import signal
+
+from lib import api, case, nomad_server
+
+S = 10**9
+CONFIG = """
+region = "global"
+name = "n1"
+client { servers = [%s] }
+plugin "raw_exec" { config { enabled = true } }
+"""
+
+
+def cluster(count=1, version="2.0.5"):
+    # Short, so that what waits for a beat does not take long.
+    return nomad_server.Servers(count, version, args=("--ttl", "1", "--ttl-jitter", "0.5", "--grace", "3"))
+
+
+def node_of(servers, data=None):
+    """An agent that is configured with them."""
+    path = case.directory() + "/agent.hcl"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(CONFIG % ", ".join('"%s"' % a for a in servers.addresses))
+    os.chmod(path, 0o600)
+    return api.Node(args=["-config", path], data=data)
+
+
+def job(name="j", command="/bin/sleep", args=("1000",), **more):
+    return api.job(name, command, args, **more)["Job"]
+
+
+def processes_of(alloc_id):
+    """The pids of that allocation's tasks."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/environ" % pid, "rb") as f:
+                if b"NOMAD_ALLOC_ID=" + alloc_id.encode() in f.read().split(b"\0"):
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def events(alloc, task="t"):
+    return [e["Type"] for e in alloc["TaskStates"][task]["Events"]]
+
+
+def displays(alloc, task="t"):
+    return [e["DisplayMessage"] for e in alloc["TaskStates"][task]["Events"]]
+
+
+def beaten(servers, count=1):
+    """That many heartbeats from now."""
+    servers.wait_call("Node.UpdateStatus", servers.last_call(), 30, count)
+
+
+def run(version):
+    with cluster(version=version) as servers, node_of(servers) as node:
+        me = servers.wait_node()
+        case.equal((me["Name"], me["Datacenter"], me["NodePool"]), ("n1", "dc1", "default"))
+        case.equal(me["Attributes"]["driver.raw_exec"], "1")
+        case.equal(me["NodeResources"]["Networks"][0]["Mode"], "host")
+        first, second = [servers.run_job(job(name), me["ID"])[0] for name in ("a", "b")]
+        found = servers.wait_alloc(first, ["running"])
+        case.equal(events(found), ["Received", "Task Setup", "Started"])
+        case.equal(found["ClientDescription"], "Tasks are running")
+        servers.wait_alloc(second, ["running"])
+        case.equal(len(processes_of(first)), 1, "processes")
+        servers.stop_alloc(first)
+        found = servers.wait_alloc(first, ["complete"])
+        case.equal(events(found)[3:], ["Killing", "Terminated", "Killed"])
+        case.equal(found["TaskStates"]["t"]["State"], "dead")
+        case.equal(processes_of(first), [], "processes")
+        servers.remove_alloc(first)  # seen with the next change, if no list is being waited for just now
+        ended = servers.run_job(job("c", "/bin/sh", ["-c", "exit 3"], group={"Count": 1}), me["ID"])[0]
+        found = servers.wait_alloc(ended, ["failed"])
+        case.equal(found["TaskStates"]["t"]["Failed"], True)
+        case.equal([e["ExitCode"] for e in found["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated"], [3])
+        case.until(lambda: not os.path.exists(node.data + "/alloc/" + first), 10, "the directory to go")
+        case.equal([a["ID"] for a in node.ask("/v1/allocations")], [second, ended])
+
+
+def test_a_job_runs_and_stops_with_servers_of_1_6():
+    run("1.6.10")
+
+
+def test_a_job_runs_and_stops_with_servers_of_2_0():
+    run("2.0.5")
+
+
+def test_what_this_node_lacks_is_named_before_anything_starts():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        cases = (
+            ({"Templates": [{"EmbeddedTmpl": "x", "DestPath": "local/x"}]}, 'task "t": templates are not there'),
+            ({"Artifacts": [{"GetterSource": "http://127.0.0.1/x"}]}, 'task "t": artifacts are not there'),
+            ({"Vault": {"Role": "r", "Env": True}}, 'task "t": Vault are not there'),
+            ({"driver": "docker"}, 'driver "docker" is not there'),
+        )
+        for number, (fields, text) in enumerate(cases):
+            found = servers.wait_alloc(servers.run_job(job("lacks%d" % number, **fields), me)[0], ["failed"])
+            case.contains(displays(found)[-1], text)
+            case.equal(events(found), ["Received", "Setup Failure"])
+            case.equal(os.path.exists("%s/alloc/%s" % (node.data, found["ID"])), False, "a directory")
+
+
+def test_an_older_index_and_an_empty_list_stop_nothing():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        alloc = servers.run_job(job(), me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        pid = processes_of(alloc)
+        # An old server, whose list is from before the alloc.
+        beaten(servers)
+        servers.fault("empty", "Node.GetClientAllocs", index=1)
+        servers.drop()
+        node.wait_log("with index 1 after", 30)
+        beaten(servers, 2)
+        case.equal(processes_of(alloc), pid, "after an older list")
+        servers.clear()
+        # One that has lost its allocs: it says so once, and a list with the alloc comes after the next beat.
+        servers.fault("empty", "Node.GetClientAllocs", times=1)
+        servers.drop()
+        node.wait_log("asked again after the next heartbeat", 30)
+        beaten(servers, 2)
+        case.equal(processes_of(alloc), pid, "after an empty list")
+        # Confirmed: the servers have forgotten it.
+        servers.remove_alloc(alloc)
+        case.until(lambda: not processes_of(alloc), 30, "the alloc to be removed")
+
+
+def test_a_node_that_was_purged_registers_anew_and_keeps_its_work():
+    for version in ("1.6.10", "2.0.5"):
+        with cluster(version=version) as servers, node_of(servers):
+            me = servers.wait_node()["ID"]
+            alloc = servers.run_job(job(), me)[0]
+            servers.wait_alloc(alloc, ["running"])
+            pid = processes_of(alloc)
+            servers.purge_node(me)
+            servers.wait_call("Node.Register", servers.last_call())
+            case.equal(servers.wait_node()["ID"], me)
+            case.equal(processes_of(alloc), pid, "the task")
+
+
+def test_a_server_that_vanishes_in_the_middle_of_an_answer():
+    with cluster(3) as servers, node_of(servers):
+        me = servers.wait_node()["ID"]
+        for method in ("Node.GetClientAllocs", "Alloc.GetAllocs", "Node.UpdateAlloc"):
+            servers.fault("vanish", method, times=1, after=40)
+            alloc = servers.run_job(job("v" + method[-5:]), me)[0]
+            servers.wait_alloc(alloc, ["running"], 40)
+            case.equal(len(processes_of(alloc)), 1, "processes")
+
+
+def test_the_agent_killed_follows_its_allocs_again():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        alloc = servers.run_job(job(), me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        pid, known = processes_of(alloc), servers.last_call()
+        os.kill(node.processes()["supervisor"], signal.SIGKILL)
+        servers.wait_call("Node.Register", known)
+        case.equal(processes_of(alloc), pid, "the task")
+        servers.stop_alloc(alloc)
+        servers.wait_alloc(alloc, ["complete"])
+
+
+def test_allocs_run_on_and_start_again_without_any_server():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        alloc = servers.run_job(job(), me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        pid = processes_of(alloc)
+        servers.stop_server(0)
+        case.until(lambda: "no server" in node.log(), 20, "the link to be lost")
+        os.kill(node.processes()["supervisor"], signal.SIGKILL)
+        case.until(lambda: node.log().count("work comes from: nomad") == 2, 20, "the supervisor to be back")
+        case.equal(processes_of(alloc), pid, "the task")
+        os.kill(pid[0], signal.SIGKILL)
+        case.until(lambda: not processes_of(alloc), 10, "the task to end")
+        servers.start_server(0)
+        servers.wait_alloc(alloc, ["failed"])
+
+
+def test_a_deployment_is_told_of_health():
+    with cluster() as servers, node_of(servers):
+        me = servers.wait_node()["ID"]
+        update = {"MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": S, "HealthyDeadline": 5 * S,
+                  "ProgressDeadline": 60 * S}
+        good = servers.run_job(job("good", group={"Update": update}), me, deployment="d" * 8 + "-1111-4111-8111-" + "1" * 12)[0]
+        bad = servers.run_job(job("bad", "/bin/sh", ["-c", "exit 1"], group={"Update": update}), me,
+                              deployment="d" * 8 + "-1111-4111-8111-" + "2" * 12)[0]
+
+        def health(alloc):
+            return (servers.alloc(alloc)["DeploymentStatus"] or {}).get("Healthy")
+        case.until(lambda: health(good) is True, 20, "the good one to be healthy")
+        case.until(lambda: health(bad) is False, 20, "the bad one to be unhealthy")
+        case.equal(events(servers.alloc(bad))[-1], "Alloc Unhealthy")
+
+
+case.run(globals())
