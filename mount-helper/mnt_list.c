@@ -71,6 +71,8 @@ list_plugins(struct names *list, const struct mnt *m, const char *kind)
 	const char *n;
 
 	r = dir_open_at(csi, kind, &d);
+	if (r == -ENOENT)
+		return 0;
 	while (r >= 0 && (n = dir_next(d))) {
 		cleanup_close int root = -1;
 		uint32_t before = list->count;

@@ -327,9 +327,9 @@ mnt_volume_alloc_remove(const struct mnt *m, const char *alloc, struct err *e)
 		const char *n;
 		int r = dir_open_at(m->root_fds[MNT_ROOT__MNT_ROOT_CSI], mnt_kind_names[kind], &d);
 
-		if (r < 0)
+		if (r < 0 && r != -ENOENT)
 			return err_set(e, r, "read csi/%s", mnt_kind_names[kind]);
-		while ((n = dir_next(d))) {
+		while (d && (n = dir_next(d))) {
 			(void)snprintf(path, sizeof path, "%s/%s", mnt_kind_names[kind], n);
 			if ((r = remove_of_plugin(m, path, alloc, e)) < 0)
 				return r;
