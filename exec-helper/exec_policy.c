@@ -48,7 +48,7 @@ check_ids(const ExecTaskStartReq *req, struct exe_setup *setup, struct err *e)
 	memcpy(setup->run, run.b, sizeof setup->run);
 	memcpy(setup->alloc, alloc.b, sizeof setup->alloc);
 	id_to_uuid(&alloc, setup->alloc_name);
-	(void)strcpy(setup->task, req->task);
+	(void)strcpy(setup->keep.task, req->task);
 	return 0;
 }
 
@@ -326,14 +326,14 @@ exec_policy_check(struct exec_state *s, const ExecTaskStartReq *req, struct exe_
 		    "start: logs need at least one file of at least one byte, at most %d files",
 		    LOG_FILES_MAX);
 	setup->logs_disabled = req->logs_disabled != 0;
-	setup->log_max_files = req->log_max_files;
-	setup->log_max_bytes = req->log_max_bytes;
-	setup->lease_ms = req->lease_ms;
-	setup->kill_signal = req->kill_signal;
-	setup->kill_timeout_ms = req->kill_timeout_ms;
-	setup->drover_uid = s->args->agent_uids[0];
-	setup->executor_uid = s->args->executor_uid;
-	setup->executor_gid = s->args->executor_gid;
+	setup->keep.log_max_files = req->log_max_files;
+	setup->keep.log_max_bytes = req->log_max_bytes;
+	setup->keep.lease_ms = req->lease_ms;
+	setup->keep.kill_signal = req->kill_signal;
+	setup->keep.kill_timeout_ms = req->kill_timeout_ms;
+	setup->keep.drover_uid = s->args->agent_uids[0];
+	setup->keep.executor_uid = s->args->executor_uid;
+	setup->keep.executor_gid = s->args->executor_gid;
 	setup->oom_score_adj = s->oom_score_adj;
 	setup->memory_in_v2 = (s->cgroup.in_v2 & CGROUP_BIT(CGROUP_MEMORY)) != 0;
 	for (int t = 0; t < CGROUP_TREES; t++)

@@ -33,15 +33,6 @@ struct exe_log {
 	uint64_t size;
 };
 
-/* What of the set-up is needed as long as the task runs. */
-struct exe_keep {
-	uid_t drover_uid, executor_uid;
-	gid_t executor_gid;
-	uint32_t kill_signal, log_max_files;
-	uint64_t kill_timeout_ms, log_max_bytes, lease_ms;
-	char task[CONFIG_NAME_SIZE];
-};
-
 /*
  * One process has one of these. It is static and what is touched lies together, because a page that
  * is written is memory of each executor's own.

@@ -66,7 +66,7 @@ clone_own(struct exe *x)
 	trees[OWN_ALLOC] = clone_below(EXE_FD_ALLOC, path);
 	trees[OWN_LOCAL] = clone_below(x->task_dir, "local");
 	trees[OWN_TMP] = clone_below(x->task_dir, "tmp");
-	(void)snprintf(path, sizeof path, "%s/%s", s->alloc_name, s->task);
+	(void)snprintf(path, sizeof path, "%s/%s", s->alloc_name, s->keep.task);
 	trees[OWN_SECRETS] = clone_below(EXE_FD_SECRETS, path);
 	trees[OWN_LOGS] = clone_private(EXE_FD_LOGS, true);
 	/* A plugin that mounts block devices needs the nodes that come and go on the host. */

@@ -59,10 +59,11 @@ exe_secrets_write(struct exe *x)
 	const struct exe_setup *s = x->setup;
 	cleanup_close int dir = -1;
 	static const char up[] = "../../../secrets/";
-	char link[sizeof up + sizeof s->alloc_name + sizeof s->task], *path = link + sizeof up - 1;
+	char link[sizeof up + sizeof s->alloc_name + sizeof s->keep.task],
+	    *path = link + sizeof up - 1;
 	int r;
 
-	(void)snprintf(link, sizeof link, "%s%s/%s", up, s->alloc_name, s->task);
+	(void)snprintf(link, sizeof link, "%s%s/%s", up, s->alloc_name, s->keep.task);
 	x->task_dir = fd_open_beneath(EXE_FD_ALLOC, path, O_PATH | O_DIRECTORY, 0);
 	if (x->task_dir < 0)
 		return exe_failed(x, EXE_STEP_CWD, -x->task_dir, 0);

@@ -83,17 +83,7 @@ map_setup(struct exe *x)
 	    len != EXE_SETUP_SIZE(s->n_mounts))
 		return -EBADMSG;
 	x->setup = s;
-	x->keep = (struct exe_keep){
-		.drover_uid = s->drover_uid,
-		.executor_uid = s->executor_uid,
-		.executor_gid = s->executor_gid,
-		.kill_signal = s->kill_signal,
-		.kill_timeout_ms = s->kill_timeout_ms,
-		.log_max_files = s->log_max_files,
-		.log_max_bytes = s->log_max_bytes,
-		.lease_ms = s->lease_ms,
-	};
-	memcpy(x->keep.task, s->task, sizeof x->keep.task);
+	x->keep = s->keep;
 	return 0;
 }
 

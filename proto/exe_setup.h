@@ -68,19 +68,25 @@ struct exe_user {
 	char name[CONFIG_NAME_SIZE], home[CONFIG_PATH_SIZE], shell[CONFIG_NAME_SIZE];
 };
 
+/* What of the set-up is needed as long as the task runs. */
+struct exe_keep {
+	uid_t drover_uid, executor_uid;
+	gid_t executor_gid;
+	uint32_t kill_signal, log_max_files;
+	uint64_t kill_timeout_ms, log_max_bytes, lease_ms;
+	char task[CONFIG_NAME_SIZE];
+};
+
 struct exe_setup {
 	uint32_t magic, size; /* size: without the mounts that are not there */
 	uint8_t run[16], alloc[16];
-	char alloc_name[40], task[CONFIG_NAME_SIZE];
+	char alloc_name[40];
 	char boot_id[40];
 	uint32_t driver; /* enum driver */
 	uint32_t pid_host, ipc_host, csi_plugin, logs_disabled;
-	uid_t drover_uid, executor_uid;
-	gid_t executor_gid;
+	struct exe_keep keep;
 	struct exe_user user;
 	uint64_t caps, bounding; /* exec: ambient set, bounding set */
-	uint64_t lease_ms, kill_timeout_ms, log_max_bytes;
-	uint32_t kill_signal, log_max_files;
 	uint32_t memory_in_v2;
 	uint32_t trees;        /* bit of enum cgroup_tree: the run has a directory there */
 	int32_t oom_score_adj; /* exec-helper's own, to be undone */
