@@ -88,14 +88,19 @@ def test_a_start_that_failed_hands_out_no_pidfd():
             with open(freezer, "w", encoding="ascii") as f:
                 f.write(word)
 
+        def connected():
+            try:
+                return exe.Connection(r.places, run.name, before_hello=lambda: freeze("0"))
+            except (FileNotFoundError, ConnectionRefusedError):  # not bound yet, or does not listen yet
+                return None
+
         r.output("true")  # who root is has been looked up then, by a process that would be frozen too
         run, req = r.request()
         spec = helper.memfd_sealed(exe.spec("no-such-command"))
         freeze("1")
         try:
             serial = r.ipc.send("EXEC_TASK_START_REQ", req, [spec])
-            case.until(lambda: os.path.exists("%s/x/%s.sock" % (r.places.runtime, run.name)), 10, "the run's socket")
-            c = exe.Connection(r.places, run.name, before_hello=lambda: freeze("0"))
+            c = case.until(connected, 10, "the run's socket")
         finally:
             freeze("0")
             os.close(spec)
