@@ -310,12 +310,12 @@ take_over(struct hb_link *l)
 	set_why(l, l->current->name, "");
 	l->why[0] = '\0';
 	log_info("server %s is in use", l->current->name);
-	if (old && hb_conn_is_slow(old, l->hb->now_ms))
+	if (old && hb_conn_is_slow(old, l->hb->now_ms)) {
 		close_conn(l, old, "it does not answer");
-	else if (old)
+	} else if (old) {
 		old->draining = true;
-	if (old && old->draining)
 		hb_calls_move(l->hb, old);
+	}
 	tell_server(l);
 	hb_beat_on_server(l->hb);
 }
