@@ -34,6 +34,18 @@ def create(name):
     return node.do("PUT", "/v1/volume/csi/%s/create" % name, volume(name))["Volumes"][0]
 
 
+def wait_written(name, alloc):
+    """Until that alloc has written to the volume: it runs before it has."""
+    path = "%s/volumes/%s/log" % (store, node.ask("/v1/volume/csi/" + name)["ExternalID"])
+
+    def written():
+        if not os.path.exists(path):
+            return False
+        with open(path, encoding="ascii") as f:
+            return alloc["ID"] in f.read()
+    case.until(written, 10, "what allocation %.8s writes to %s" % (alloc["ID"], name))
+
+
 def stored():
     """How many volumes the plugin has."""
     return len(os.listdir(store + "/meta"))
@@ -72,6 +84,7 @@ def test_data_outlives_an_alloc():
     node.register(writer("one"))
     first = node.wait_running("one")[0]
     case.until(lambda: node.ask("/v1/volume/csi/data")["WriteAllocs"] == {first["ID"]: None}, 5, "its claim")
+    wait_written("data", first)
     node.register(writer("one", Env={"CHANGED": "1"}))
     case.until(lambda: node.wait_running("one")[0]["ID"] != first["ID"], 20, "another alloc")
     second = node.wait_running("one")[0]
@@ -119,6 +132,7 @@ def test_each_alloc_of_a_group_has_its_own_volume():
     for a in first:
         index = a["Name"][a["Name"].index("["):]
         case.equal(node.ask("/v1/volume/csi/many" + index)["WriteAllocs"], {a["ID"]: None}, "claims of many" + index)
+        wait_written("many" + index, a)
     made["Job"]["TaskGroups"][0]["Tasks"][0]["Env"]["V"] = "2"
     node.register(made)
     case.until(lambda: not {a["ID"] for a in node.wait_running("many", 2)} & {a["ID"] for a in first}, 30, "other allocs")
