@@ -56,6 +56,7 @@ static const struct field csi_volume_fields[] = {
 	F_STRING_MAP(secrets, "Secrets"),
 	F_STRING_MAP(parameters, "Parameters"),
 	F_STRING_MAP(context, "Context"),
+	F_STRING_MAP(publish_context, "PublishContext", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 	F_INT(capacity, "Capacity"),
 	F_INT(requested_capacity_min, "RequestedCapacityMin"),
 	F_INT(requested_capacity_max, "RequestedCapacityMax"),

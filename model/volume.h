@@ -47,6 +47,7 @@ struct csi_volume {
 	enum csi_attachment attachment_mode;
 	struct mount_options *mount_options;
 	struct string_map secrets, parameters, context;
+	struct string_map publish_context; /* of one claim: what the controller said to the node */
 	int64_t capacity, requested_capacity_min, requested_capacity_max; /* bytes */
 	MODEL_LIST(struct csi_capability) requested_capabilities;
 	char *clone_id, *snapshot_id;

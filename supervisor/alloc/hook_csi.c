@@ -131,6 +131,10 @@ on_claimed(struct sup *sup, void *arg, int r, const struct csi_volume *volume, c
 	struct alloc_runner *ar = arg;
 	struct err why = { 0 };
 
+	if (r < 0 && ar->stopping) {
+		done(ar, 0, NULL);
+		return;
+	}
 	if (r < 0) {
 		done(ar, err_say(&why, r, "claiming volumes: %s", e->msg), &why);
 		return;
@@ -183,7 +187,12 @@ static void
 stop_mounts(struct alloc_runner *ar)
 {
 	const struct volume_request *request = next_request(ar);
+	const struct source_ops *ops = ar->sup->source->ops;
 
+	if (ops->claim_cancel)
+		ops->claim_cancel(ar->sup->source, ar->sa);
+	if (!ar->hook_busy)
+		return;
 	if (ar->retry) {
 		ar->retry = sd_event_source_disable_unref(ar->retry);
 		done(ar, 0, NULL);

@@ -49,6 +49,9 @@ struct source_ops {
 	 * call. */
 	void (*claim)(struct source *s, struct sup_alloc *sa, const struct volume_request *vr,
 	    claim_cb *cb, void *arg);
+	/* Nobody waits for sa's claim any more: the callback comes now, with -ECANCELED. NULL:
+	 * claims do not take time. */
+	void (*claim_cancel)(struct source *s, struct sup_alloc *sa);
 	/* Gives it back: everything of it is unmounted here. Durable in this turn. */
 	void (*release)(struct source *s, struct sup_alloc *sa, const struct volume_request *vr);
 	/* No new allocs are placed while on; does not stop any by itself. */

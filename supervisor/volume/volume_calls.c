@@ -114,6 +114,7 @@ volume_send_stage(struct sup *sup, const struct mount_record *rec, const struct 
 	stage.staging_target_path = scratch.staging;
 	stage.volume_capability = put_capability(0, cap, volume->mount_options);
 	stage.n_secrets = put_map(0, &volume->secrets, &stage.secrets);
+	stage.n_publish_context = put_map(2, &volume->publish_context, &stage.publish_context);
 	stage.n_volume_context = put_map(1, &volume->context, &stage.volume_context);
 	req.call_case = CSI_CALL_REQ__CALL_NODE_STAGE_VOLUME;
 	req.node_stage_volume = &stage;
@@ -136,6 +137,7 @@ volume_send_publish(struct sup *sup, const struct mount_record *rec,
 	publish.volume_capability = put_capability(0, cap, volume->mount_options);
 	publish.readonly = rec->read_only;
 	publish.n_secrets = put_map(0, &volume->secrets, &publish.secrets);
+	publish.n_publish_context = put_map(2, &volume->publish_context, &publish.publish_context);
 	publish.n_volume_context = put_map(1, &volume->context, &publish.volume_context);
 	req.call_case = CSI_CALL_REQ__CALL_NODE_PUBLISH_VOLUME;
 	req.node_publish_volume = &publish;

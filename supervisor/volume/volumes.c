@@ -78,6 +78,20 @@ volume_find(struct sup *sup, const struct sup_alloc *sa, const char *alias)
 }
 
 bool
+volume_get_mounted(
+    struct sup *sup, const struct sup_alloc *sa, const char *alias, struct csi_volume *ret)
+{
+	const struct mount *m = find(sup, sa, alias);
+
+	if (!m || m->step != MOUNT_PUBLISHED)
+		return false;
+	return str_set(&ret->id, m->rec.volume_id) >= 0 &&
+	       str_set(&ret->namespace, m->rec.namespace) >= 0 &&
+	       str_set(&ret->external_id, m->rec.external_id) >= 0 &&
+	       str_set(&ret->plugin_id, m->rec.plugin) >= 0;
+}
+
+bool
 volume_plugin_has_mounts(struct sup *sup, const char *plugin)
 {
 	for (struct mount *m = sup->volumes->first; m; m = m->next)

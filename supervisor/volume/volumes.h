@@ -65,6 +65,9 @@ bool volume_say_pending(
 /* NULL: nothing is mounted for that alias of the group. */
 const struct volume_mount_state *volume_find(
     struct sup *sup, const struct sup_alloc *sa, const char *alias);
+/* Fills what names the volume (ids, plugin) of a mount that is published; false if it is not. */
+bool volume_get_mounted(
+    struct sup *sup, const struct sup_alloc *sa, const char *alias, struct csi_volume *ret);
 bool volume_plugin_has_mounts(struct sup *sup, const char *plugin);
 bool volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa);
 /* Anything of this volume on this node? */

@@ -146,6 +146,7 @@ static const struct source_ops nomad_ops = {
 	.node_updated = on_node_updated,
 	.check = nomad_check,
 	.claim = nomad_claim,
+	.claim_cancel = nomad_claim_cancel,
 	.release = nomad_release,
 	.set_drain = set_drain,
 	.index = get_index,

@@ -15,6 +15,7 @@
 #include "supervisor/sup_turn.h"
 
 struct nomad;
+struct nomad_wait;
 struct sd_event_source;
 
 /* A job as it came with some alloc, and its row. It is there while an alloc is of it. */
@@ -41,6 +42,7 @@ struct nomad_alloc {
 	enum client_status acked_status, sending_status;
 	unsigned seen;  /* the number of the last list that had it */
 	bool removed;   /* the servers have forgotten it: it is being destroyed */
+	bool claimed;   /* a volume of it may be claimed */
 	bool destroyed; /* client_alloc_destroy() was called */
 	struct nomad_alloc *prev_done, *next_done;
 	bool done;                      /* in the list of those that may be destroyed */
@@ -108,6 +110,8 @@ struct nomad {
 	struct nomad_invalid *invalid;
 	struct nomad_alloc *first_done, *last_done;
 	unsigned n_done;
+
+	struct nomad_wait *claims; /* nomad_claims.c */
 
 	/* nomad_update.c */
 	struct nomad_alloc *pending;
@@ -205,6 +209,7 @@ int nomad_check(struct source *s, const struct sup_alloc *sa, struct err *e);
 /* nomad_claims.c */
 void nomad_claim(struct source *s, struct sup_alloc *sa, const struct volume_request *vr,
     claim_cb *cb, void *arg);
+void nomad_claim_cancel(struct source *s, struct sup_alloc *sa);
 void nomad_release(struct source *s, struct sup_alloc *sa, const struct volume_request *vr);
 void nomad_claims_free(struct nomad *n);
 

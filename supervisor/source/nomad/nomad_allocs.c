@@ -575,6 +575,7 @@ nomad_allocs_load(struct nomad *n, struct err *e)
 
 		if (!alloc_meet(n, sa, j))
 			return err_set(e, -ENOMEM, "read state.db");
+		nomad_alloc_of(sa)->claimed = true;
 		/* No list that is older than what it gave us counts. */
 		if (sa->a.alloc_modify_index > n->watch_index)
 			n->watch_index = sa->a.alloc_modify_index;
