@@ -42,13 +42,14 @@ INIT
 	(cd ir && find . | busybox cpio -o -H newc 2>/dev/null | gzip -1 >../initrd.gz)
 fi
 
+[ root.img -nt "$here/image.sh" ] || rm -f root.img
 if [ ! -f root.img ]; then
 	echo "vm: making a root file system"
 	rm -rf root
 	mmdebstrap --quiet --variant=essential \
 		--include=systemd,systemd-sysv,dbus,kmod,procps,util-linux,iproute2,make,python3,fuse3,curl,strace \
 		--include=libcap2,libcap2-bin,libsystemd0,libprotobuf-c1,libgrpc29,libjansson4,libmicrohttpd12 \
-		--include=libsmartcols1,libsqlite3-0,libfuse3-3,libseccomp2,libwslay1 \
+		--include=libsmartcols1,libsqlite3-0,libfuse3-3,libseccomp2,libwslay1,libmsgpackc2,libssl3,python3-msgpack \
 		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' bookworm root
 	mkdir -p root/lib/modules
