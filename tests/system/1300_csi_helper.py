@@ -64,7 +64,9 @@ def test_authority_is_localhost():
         ours.settimeout(2)
         seen = b""
         while b"/csi.v1.Identity/Probe" not in seen:
-            seen += ours.recv(4096)
+            more = ours.recv(4096)
+            assert more, "csi-helper closed the connection after %r" % seen
+            seen += more
         case.contains(seen, b"\x09localhost", ":authority")
 
 
