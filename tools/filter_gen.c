@@ -14,6 +14,8 @@
  *                DENY_ARG_MASK(name, n, mask, value)  EPERM if (argument n & mask) == value
  *                NOSYS(name)                          ENOSYS, for calls whose callers have an older
  * way
+ *                VDSO                                 the calls that libc makes without the kernel
+ * where the machine has a clock for it, and with it where not (TSC unstable, HPET, emulated)
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -88,6 +90,16 @@ rule_arg(unsigned action, const char *name, unsigned n, scmp_datum_t mask, scmp_
 }
 
 static void
+allow_vdso(void)
+{
+	static const char *const calls[] = { "clock_getres", "clock_gettime", "getcpu",
+		"gettimeofday", "time" };
+
+	for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+		rule(SCMP_ACT_ALLOW, calls[i]);
+}
+
+static void
 print_numbers(const char *name, const char *kind, const struct numbers *numbers)
 {
 	printf("__attribute__((unused)) static const int %s_%s[] = {", name, kind);
@@ -144,6 +156,7 @@ main(int argc, char **argv)
 #define DENY_ARG_MASK(call, arg, mask, value)                                                      \
 	rule_arg(SCMP_ACT_ERRNO(EPERM), #call, arg, mask, value);
 #define NOSYS(call) rule(SCMP_ACT_ERRNO(ENOSYS), #call);
+#define VDSO        allow_vdso();
 #include FILTER_DEF
 #ifdef FILTER_SANITIZED
 	allow_sanitizers();
