@@ -214,9 +214,27 @@ is_passing(const char *error)
 	       strstr(error, "Not ready to serve consistent reads");
 }
 
+/* A server that handed it on to a leader, which ended over it: done or not, as when it ends itself.
+ */
+static bool
+is_lost_between_servers(const char *error)
+{
+	static const char *const signs[] = { "EOF", "connection refused", "connection reset",
+		"broken pipe", "stream closed", "session shutdown", "i/o timeout" };
+
+	for (size_t i = 0; i < ELEMENTSOF(signs); i++)
+		if (strstr(error, signs[i]))
+			return true;
+	return false;
+}
+
 static void
 on_answer(struct hb *hb, struct hb_call *c)
 {
+	if (c->repeat && is_lost_between_servers(c->error) && hb->now_ms < c->deadline_ms) {
+		wait_and_retry(hb, c);
+		return;
+	}
 	if (is_passing(c->error) && hb->now_ms < c->deadline_ms) {
 		hb_link_complain(hb->link, c->error);
 		wait_and_retry(hb, c);

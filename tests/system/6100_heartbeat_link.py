@@ -219,6 +219,13 @@ def test_a_server_without_a_leader():
         case.contains(e.text, "No cluster leader") if e.code is None else case.equal(e.code, -errno.ETIMEDOUT, e.text)
 
 
+def test_a_leader_that_ends_behind_the_server():
+    with nomad_server.Servers() as servers, Link(PLACES, servers.addresses) as h:
+        servers.fault("error", "Status.Leader", text="rpc error: EOF", times=2)
+        case.equal(refused(h, "Status.Leader", GLOBAL).text, "rpc error: EOF", "a call that may not be repeated")
+        case.equal(h.call("Status.Leader", GLOBAL, repeat=True), servers.address, "one that may")
+
+
 def test_no_server_at_all():
     with nomad_server.Servers(2) as servers, Link(PLACES, servers.addresses) as h:
         h.call("Status.Ping", GLOBAL)
