@@ -95,7 +95,7 @@ def test_every_running_process_is_what_the_table_says():
             node.register(api.job(driver.replace("_", "-"), driver=driver))
             node.wait_running(driver.replace("_", "-"))
         running, ids = node.processes(), own_ids(node)
-        others = {"launcher", "executor", "mount-helper-connect", "exec-helper-lookup"}
+        others = {"launcher", "executor", "mount-helper-connect", "exec-helper-lookup", "heartbeat-resolver"}
         case.equal(sorted(running), sorted(set(table) - others), "processes")
         compare("launcher", node.pid, table["launcher"], (0, 0))
         for name, pid in running.items():
@@ -140,6 +140,17 @@ def test_the_child_that_looks_up_a_user():
             case.equal(len(held), 3, "descriptors")
         node.wait_running("who")
         node.purge("who")
+
+
+def test_the_child_that_looks_up_servers():
+    table = documented()
+    config = case.directory() + "/agent.hcl"
+    with open(config, "w", encoding="ascii") as f:
+        f.write('client {\n  servers = ["localhost:1"]\n}\n')
+    with api.Node(args=["-config", config]) as node:
+        heartbeat = node.wait_process("heartbeat")
+        child = case.until(lambda: agent.children(heartbeat), 10, "the resolver")[0]
+        compare("heartbeat-resolver", child, table["heartbeat-resolver"], own_ids(node)["heartbeat"])
 
 
 case.run(globals())
