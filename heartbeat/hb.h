@@ -18,6 +18,7 @@ struct hb_packet;
 /* hb_ipc.h: what waits for the supervisor to read it. */
 struct hb_ipc {
 	struct hb_packet *first, **end;
+	unsigned n;
 };
 
 /* hb_beat.h */

@@ -24,6 +24,7 @@ hb_ipc_init(struct hb_ipc *ipc)
 {
 	ipc->first = NULL;
 	ipc->end = &ipc->first;
+	ipc->n = 0;
 }
 
 static int
@@ -37,6 +38,7 @@ queue(struct hb_ipc *ipc, const uint8_t *bytes, size_t len, int *fd, struct err 
 	memcpy(p->bytes, bytes, len);
 	*ipc->end = p;
 	ipc->end = &p->next;
+	ipc->n++;
 	return 0;
 }
 
@@ -71,6 +73,7 @@ hb_ipc_flush(struct hb_ipc *ipc, struct err *e)
 		ipc->first = p->next;
 		if (!ipc->first)
 			ipc->end = &ipc->first;
+		ipc->n--;
 		close_p(&p->fd);
 		free(p);
 	}

@@ -20,6 +20,7 @@
 #include "heartbeat/hb_filter.h"
 #include "heartbeat/hb_ipc.h"
 #include "heartbeat/hb_link.h"
+#include "heartbeat/hb_local_filter.h"
 #include "heartbeat/hb_relay.h"
 #include "heartbeat/hb_resolve.h"
 #include "heartbeat/hb_tls.h"
@@ -185,8 +186,23 @@ static const struct proc_spec heartbeat = {
 	.run = run,
 };
 
+/* Without servers: no socket can be made, and nothing is looked up. */
+static const struct proc_spec heartbeat_local = {
+	.name = "heartbeat",
+	.peer = IPC_HEARTBEAT,
+	.no_new_privs = true,
+	.filter = &hb_local_prog,
+	.state = &hb,
+	.init = prepare,
+	.run = run,
+};
+
 int
 main(int argc, char **argv)
 {
-	return proc_main(&heartbeat, argc, argv);
+	/* With one argument at most it only describes itself, and has no descriptors. */
+	const struct agent_config *config = argc > 2 ? config_map(FD_CONFIG, NULL) : NULL;
+
+	return proc_main(
+	    config && config->n_servers == 0 ? &heartbeat_local : &heartbeat, argc, argv);
 }

@@ -12,9 +12,10 @@
 #include "heartbeat/hb_rpc.h"
 #include "proto/heartbeat.pb-c.h"
 
-#define WINDOW   (256u * 1024) /* both ways between here and the supervisor: heartbeat.proto */
-#define UP_MAX   48000         /* of one HB_STREAM_DATA_EV */
-#define ROOM_MIN (64u * 1024)  /* said at once; less when everything has left */
+#define WINDOW    (256u * 1024) /* both ways between here and the supervisor: heartbeat.proto */
+#define UP_MAX    48000         /* of one HB_STREAM_DATA_EV */
+#define QUEUE_MAX 256           /* packets that the supervisor has not read: no new stream beyond */
+#define ROOM_MIN  (64u * 1024)  /* said at once; less when everything has left */
 
 /*
  * What is expected of the server:
@@ -94,7 +95,8 @@ end(struct hb *hb, struct hb_relay *r)
 bool
 hb_relay_open(struct hb *hb, struct hb_conn *conn, struct hb_stream *s)
 {
-	struct hb_relay *r = calloc(1, sizeof *r);
+	/* Who opens and resets streams while the supervisor stands still fills no memory. */
+	struct hb_relay *r = hb->ipc.n < QUEUE_MAX ? calloc(1, sizeof *r) : NULL;
 
 	if (!r)
 		return false;

@@ -8,6 +8,7 @@ import threading
 from lib import case, helper, nomad_server
 from lib.hb_link import CallError, Link
 import gopack
+import yamux
 
 PLACES = helper.Places()
 GLOBAL = {"Region": "global", "AuthToken": ""}
@@ -126,6 +127,26 @@ def test_unknown_streams_are_refused():
         run = in_background(servers.open_stream, h.id, "Nope.Logs", {})
         h.wait(lambda: not run.is_alive(), 10, "the refusal")
         case.contains(run.error or "", 'Unknown rpc method: "Nope.Logs"')
+
+
+def was_read(h):
+    """Bytes that heartbeat has read so far."""
+    with open("/proc/%d/io" % h.pid, encoding="ascii") as f:
+        return int(f.read().split("rchar:")[1].split()[0])
+
+
+def test_a_flood_of_streams_while_the_supervisor_stands_still():
+    head = gopack.pack({"ServiceMethod": "ClientStats.Stats", "Seq": 1})
+    flood = b"".join(yamux.frame(yamux.DATA, yamux.SYN, number, len(head) + 1, b"\1" + head) +
+                     yamux.frame(yamux.WINDOW, yamux.RST, number, 0) for number in range(10000, 30000, 2))
+    with nomad_server.Servers(forgive=True) as servers, Link(PLACES, servers.addresses) as h:
+        h.register()
+        before = was_read(h)
+        servers.session_fault("frame", hex=flood)
+        case.until(lambda: was_read(h) - before >= len(flood), 20, "heartbeat to read all of it")
+        case.equal(h.call("Status.Ping", GLOBAL), {}, "afterwards")
+        print("        %d of 10000 streams were taken" % len(h.opened))
+        case.equal(0 < len(h.opened) < 2000, True, "streams that were taken")
 
 
 # --- TLS ---
