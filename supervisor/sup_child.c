@@ -172,13 +172,26 @@ cut_off(struct child *ch, const char *why)
 		(void)ch->event(ch->sup, NULL);
 }
 
+/* Calls to the servers may block for minutes: nothing wakes for them before. */
+static uint64_t
+next_deadline(const struct child *ch)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (const struct call *c = ch->sent.first; c; c = c->next)
+		if (c->deadline_usec < next)
+			next = c->deadline_usec;
+	return next;
+}
+
 static void
 arm_timer(struct child *ch)
 {
 	uint64_t now;
 
 	(void)sd_event_now(ch->sup->event, CLOCK_MONOTONIC, &now);
-	(void)sd_event_source_set_time(ch->timer, now + CHECK_USEC);
+	(void)sd_event_source_set_time(
+	    ch->timer, ch->peer == IPC_HEARTBEAT ? next_deadline(ch) : now + CHECK_USEC);
 	(void)sd_event_source_set_enabled(
 	    ch->timer, ch->sent.first ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }

@@ -99,7 +99,7 @@ link_call(struct sup *sup, const char *method, const void *body, size_t len, uns
 		req.body = (ProtobufCBinaryData){ len, (uint8_t *)(uintptr_t)body };
 	}
 	return child_call(sup, IPC_HEARTBEAT, big ? HB_CALL_BIG_REQ : HB_CALL_REQ, &req.base, fd,
-	    deadline_ms + SLACK_MS, 0, on_call_end, w);
+	    deadline_ms + SLACK_MS, flags & LINK_REPEAT ? CALL_REPEAT : 0, on_call_end, w);
 }
 
 void
