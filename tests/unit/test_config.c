@@ -362,6 +362,32 @@ START_TEST(a_place_and_what_was_expected)
 }
 END_TEST
 
+START_TEST(servers_to_join_and_their_tls)
+{
+	bool masked = false;
+
+	parse_well("client { servers = [\"a\", \"b:1\"] server_join { retry_join = [\"c\"] } }\n"
+		   "tls { rpc = true verify_server_hostname = true ca_file = \"/t/ca.pem\"\n"
+		   "  cert_file = \"/t/cert.pem\" key_file = \"/t/key.pem\" }\n");
+	ck_assert_uint_eq(config.n_servers, 3);
+	ck_assert_str_eq(config.servers[1], "b:1");
+	ck_assert_str_eq(config.servers[2], "c");
+	ck_assert(config.tls_rpc && config.tls_verify_server_hostname);
+	ck_assert_str_eq(config.tls_files[0], "/t/ca.pem");
+	ck_assert_str_eq(config.tls_files[1], "/t/cert.pem");
+	ck_assert_str_eq(config.tls_files[2], "/t/key.pem");
+	for (uint32_t i = 0; i < policy.n_masks; i++)
+		masked |= strcmp(policy.masks[i], "/t/key.pem") == 0;
+	ck_assert(masked);
+
+	ck_assert_int_eq(
+	    parse("client { server_join { retry_join = [\"provider=aws x=y\"] } }"), 0);
+	ck_assert_uint_eq(config.n_servers, 0);
+	ck_assert_ptr_nonnull(strstr(warnings, "no effect with a provider"));
+	ck_assert_int_lt(parse("tls { key_file = \"key.pem\" }"), 0);
+}
+END_TEST
+
 START_TEST(what_is_not_known_is_a_warning)
 {
 	ck_assert_int_eq(parse("frob = 1\nports { http = 5 }\nclient {\n  enabled = false\n  "
@@ -472,6 +498,7 @@ add(TCase *tc)
 	tcase_add_test(tc, heredocs);
 	tcase_add_test(tc, positions_and_labels);
 	tcase_add_loop_test(tc, a_place_and_what_was_expected, 0, (int)ELEMENTSOF(wrong));
+	tcase_add_test(tc, servers_to_join_and_their_tls);
 	tcase_add_test(tc, what_is_not_known_is_a_warning);
 	tcase_add_test(tc, a_file_is_masked_in_tasks);
 	tcase_add_test(tc, limits);
