@@ -51,6 +51,9 @@ struct channel {
 static struct channel channels[CSI_CHANNELS_MAX];
 static struct csi_call *calls[CSI_CALLS_MAX]; /* under way */
 static struct csi_answer answer;              /* the one that is being handed on */
+/* Since when a call is late and none has ended; 0: none is. Before, this process may not have run.
+ */
+static uint64_t late_since_ms;
 
 static uint64_t
 now_ms(void)
@@ -321,6 +324,7 @@ csi_calls_finish(struct err *e)
 	int r = 0;
 
 	while (r == 0 && (call = csi_grpc_next())) {
+		late_since_ms = 0;
 		for (size_t i = 0; i < ELEMENTSOF(calls); i++)
 			if (calls[i] == call)
 				calls[i] = NULL;
@@ -349,19 +353,17 @@ first_to_end(void)
 int
 csi_calls_timeout_ms(struct err *e)
 {
-	static uint64_t
-	    noticed_ms; /* that a call is late; before that this process may not have run at all */
 	const struct csi_call *first = first_to_end();
 	uint64_t now = now_ms();
 
 	if (!first || now < deadline_ms(first) + LATE_MS) {
-		noticed_ms = 0;
+		late_since_ms = 0;
 		return first ? (int)(deadline_ms(first) + LATE_MS - now) : -1;
 	}
-	if (noticed_ms == 0)
-		noticed_ms = now;
-	if (now < noticed_ms + LATE_MS)
-		return (int)(noticed_ms + LATE_MS - now);
+	if (late_since_ms == 0)
+		late_since_ms = now;
+	if (now < late_since_ms + LATE_MS)
+		return (int)(late_since_ms + LATE_MS - now);
 	(void)err_say(e, -ETIMEDOUT, "gRPC has not ended %s at its deadline",
 	    find_method(first->method)->name);
 	return 0;

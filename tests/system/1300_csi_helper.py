@@ -107,7 +107,7 @@ def test_a_hanging_call_delays_no_other():
         began = time.monotonic()
         for i in range(200):
             case.equal(csi.call(h, 1 + i % 2, "node_get_info")[0], csi.OK, "a call beside those that hang")
-        if time.monotonic() - began > 5:
+        if time.monotonic() - began > 30:  # of the 60 s that the others hang
             raise AssertionError("200 calls took %.1f s" % (time.monotonic() - began))
         # Closing the channel ends them.
         case.equal(h.ipc.answer(h.ipc.send("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})).name, "CSI_PLUGIN_CLOSE_REP", "close")
@@ -125,7 +125,7 @@ def test_stopped_past_a_deadline_it_goes_on():
         h.kill(signal.SIGSTOP)
         time.sleep(2.5)
         h.kill(signal.SIGCONT)
-        case.equal({h.ipc.recv(5)["grpc_status"] for _ in hanging}, {csi.DEADLINE_EXCEEDED}, "status")
+        case.equal({h.ipc.recv(20)["grpc_status"] for _ in hanging}, {csi.DEADLINE_EXCEEDED}, "status")
         case.equal(csi.call(h, 1, "node_get_info")[0], csi.OK, "the next call")
 
 
@@ -169,7 +169,7 @@ def test_bad_probes_fail_the_open():
                                  ("Probe=garbage", errno.EPROTO, "no message"),
                                  ("Probe=die", errno.ECONNRESET, "UNAVAILABLE")):
             with csi.bad(rule) as plugin:
-                e = case.raises(RequestError, csi.open_channel, h, plugin, 1, 200)
+                e = case.raises(RequestError, csi.open_channel, h, plugin, 1, 200 if rule == "Probe=hang" else 10000)
                 case.equal(e.code, -code, rule + ": " + e.text)
                 case.contains(e.text, text, rule)
                 refused(errno.ECONNRESET, h, "CSI_CALL_REQ", {"channel": 1, "timeout_ms": 100, "probe": {}})
