@@ -59,7 +59,20 @@ open_dir(const char *base, const char *name, int *ret, struct err *e)
 
 	(void)snprintf(path, sizeof path, "%s/%s", base, name);
 	*ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return *ret < 0 ? err_set(e, -errno, "open %s", path) : 0;
+	if (*ret >= 0)
+		return 0;
+	if (errno != EACCES)
+		return err_set(e, -errno, "open %s", path);
+	for (char *at = strchr(path + 1, '/'); at; *at = '/', at = strchr(at + 1, '/')) {
+		*at = '\0';
+		if (access(path, X_OK) < 0)
+			return err_say(e, -EACCES,
+			    "%s cannot be reached by the agent's user %u: it may not search %s; "
+			    "permit "
+			    "it (chmod o+x), or choose another directory",
+			    base, getuid(), path);
+	}
+	return err_set(e, -EACCES, "open %s", path);
 }
 
 /* One descriptor per running task; what the launcher was given, at most. */
@@ -169,7 +182,7 @@ run(void *state, const struct proc_args *args)
 	r = begin_state(&e);
 	if (r < 0) {
 		log_error("%s", e.msg);
-		return r == -EBADMSG ? PROC_EXIT_GIVE_UP : 1;
+		return r == -EBADMSG || r == -EACCES ? PROC_EXIT_GIVE_UP : 1;
 	}
 	r = begin_parts(&e);
 	if (r < 0) {

@@ -456,4 +456,13 @@ def test_an_agent_in_a_chroot_has_no_exec_tasks():
         helper.umount(root, 2)
 
 
+def test_a_data_directory_that_the_supervisor_cannot_reach_is_refused():
+    closed = case.directory()
+    os.chmod(closed, 0o700)
+    with agent.Agent(data=closed + "/data") as a:
+        case.equal(a.wait(), 78, "exit code")
+        case.contains(a.log(), "it may not search %s; permit it (chmod o+x)" % closed)
+        case.equal(a.log().count("error:"), 1, a.log())
+
+
 case.run(globals())
