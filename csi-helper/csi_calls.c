@@ -40,6 +40,9 @@ static const struct method {
 	METHOD(NODE_UNPUBLISH_VOLUME, "Node", "NodeUnpublishVolume"),
 	METHOD(CREATE_VOLUME, "Controller", "CreateVolume"),
 	METHOD(DELETE_VOLUME, "Controller", "DeleteVolume"),
+	METHOD(VALIDATE_VOLUME_CAPABILITIES, "Controller", "ValidateVolumeCapabilities"),
+	METHOD(CONTROLLER_PUBLISH_VOLUME, "Controller", "ControllerPublishVolume"),
+	METHOD(CONTROLLER_UNPUBLISH_VOLUME, "Controller", "ControllerUnpublishVolume"),
 #undef METHOD
 };
 

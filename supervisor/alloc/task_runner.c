@@ -549,6 +549,22 @@ task_runner_restart(struct task_runner *tr, const char *reason, bool failure)
 	return 0;
 }
 
+int
+task_runner_signal(struct task_runner *tr, int signo)
+{
+	const char *abbrev = sigabbrev_np(signo);
+	struct task_event ev;
+	char name[32];
+
+	if (tr->phase != TASK_RUNNING || !tr->run)
+		return -EINVAL;
+	(void)snprintf(name, sizeof name, "SIG%s", abbrev ? abbrev : "?");
+	if (task_event_signaling(&ev, now_ns(), name, NULL) == 0)
+		task_runner_event(tr, &ev);
+	run_signal(tr->run, signo);
+	return 0;
+}
+
 /* --- beginning and end --- */
 
 void

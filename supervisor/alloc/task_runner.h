@@ -57,6 +57,8 @@ void task_runner_fail_setup(struct task_runner *tr, const char *sentence);
 /* Stops what runs and starts it again, by the restart policy when failure is set. -EINVAL: it does
  * not run. */
 int task_runner_restart(struct task_runner *tr, const char *reason, bool failure);
+/* -EINVAL: it does not run. */
+int task_runner_signal(struct task_runner *tr, int signo);
 
 struct task_state *task_runner_state(struct task_runner *tr);
 /* Appends an event and tells the alloc runner. Takes ev's contents. */

@@ -28,6 +28,12 @@ static const struct call_text {
 	{ CSI_CALL_REQ__CALL_NODE_UNPUBLISH_VOLUME, "NodeUnpublishVolume", NODE_CALL },
 	{ CSI_CALL_REQ__CALL_CREATE_VOLUME, "CreateVolume", CONTROLLER_CALL },
 	{ CSI_CALL_REQ__CALL_DELETE_VOLUME, "DeleteVolume", CONTROLLER_CALL },
+	{ CSI_CALL_REQ__CALL_VALIDATE_VOLUME_CAPABILITIES, "ValidateVolumeCapabilities",
+	    CONTROLLER_CALL },
+	{ CSI_CALL_REQ__CALL_CONTROLLER_PUBLISH_VOLUME, "ControllerPublishVolume",
+	    CONTROLLER_CALL },
+	{ CSI_CALL_REQ__CALL_CONTROLLER_UNPUBLISH_VOLUME, "ControllerUnpublishVolume",
+	    CONTROLLER_CALL },
 };
 
 static const struct {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "supervisor/volume/csi_error.h"
 #include "supervisor/volume/volumes.h"
 
 #define PATH_SIZE         1024
@@ -90,6 +91,18 @@ put_capability(unsigned at, const struct csi_capability *cap, const struct mount
 	}
 	scratch.cap_list[at] = c;
 	return c;
+}
+
+/* Into scratch.cap_list; their number. */
+static size_t
+put_capabilities(const struct csi_volume *vol)
+{
+	size_t n = vol->requested_capabilities.n;
+
+	n = n < CAPABILITIES_MAX ? n : CAPABILITIES_MAX;
+	for (unsigned i = 0; i < n; i++)
+		(void)put_capability(i, &vol->requested_capabilities.v[i], vol->mount_options);
+	return n;
 }
 
 /* Paths as the plugin sees them, below its root (row G05). */
@@ -182,6 +195,7 @@ volume_send_unstage(struct sup *sup, const struct mount_record *rec,
 struct creation {
 	struct csi_volume *volume;
 	volume_cb *cb;
+	volume_attach_cb *attach_cb; /* of an attachment, instead */
 	void *arg;
 };
 
@@ -254,7 +268,6 @@ volume_create(struct sup *sup, struct csi_volume *vol, volume_cb *cb, void *arg)
 {
 	Csi__V1__CreateVolumeRequest create = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
 	Csi__V1__CapacityRange range = CSI__V1__CAPACITY_RANGE__INIT;
-	size_t n = vol->requested_capabilities.n;
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 
 	create.name = vol->name ? vol->name : vol->id;
@@ -262,11 +275,8 @@ volume_create(struct sup *sup, struct csi_volume *vol, volume_cb *cb, void *arg)
 	range.limit_bytes = vol->requested_capacity_max;
 	if (range.required_bytes || range.limit_bytes)
 		create.capacity_range = &range;
-	n = n < CAPABILITIES_MAX ? n : CAPABILITIES_MAX;
-	for (unsigned i = 0; i < n; i++)
-		(void)put_capability(i, &vol->requested_capabilities.v[i], vol->mount_options);
 	create.volume_capabilities = scratch.cap_list;
-	create.n_volume_capabilities = n;
+	create.n_volume_capabilities = put_capabilities(vol);
 	create.n_parameters = put_map(0, &vol->parameters, &create.parameters);
 	create.n_secrets = put_map(1, &vol->secrets, &create.secrets);
 	req.call_case = CSI_CALL_REQ__CALL_CREATE_VOLUME;
@@ -287,4 +297,119 @@ volume_delete(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void
 	req.delete_volume = &delete;
 	(void)plugin_call(sup, str(vol->plugin_id), CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS,
 	    on_deleted, creation_new(NULL, cb, arg));
+}
+
+/* --- what servers ask of a controller --- */
+
+/* The plugin may say what it does not support, without an error. */
+static void
+on_validated(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
+{
+	struct creation *c = arg;
+	struct err why = { 0 };
+
+	if (r >= 0 && (rep->answer_case != CSI_CALL_REP__ANSWER_VALIDATE_VOLUME_CAPABILITIES ||
+			  !rep->validate_volume_capabilities->confirmed)) {
+		const char *text =
+		    rep->answer_case == CSI_CALL_REP__ANSWER_VALIDATE_VOLUME_CAPABILITIES
+			? rep->validate_volume_capabilities->message
+			: "";
+
+		r = err_say(&why, -EINVAL, "the plugin does not support these capabilities: %s",
+		    *text ? text : "it does not say why");
+		e = &why;
+	}
+	c->cb(sup, c->arg, r, e);
+	free(c);
+}
+
+void
+volume_validate(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg)
+{
+	Csi__V1__ValidateVolumeCapabilitiesRequest validate =
+	    CSI__V1__VALIDATE_VOLUME_CAPABILITIES_REQUEST__INIT;
+	CsiCallReq req = CSI_CALL_REQ__INIT;
+
+	validate.volume_id = vol->external_id;
+	validate.volume_capabilities = scratch.cap_list;
+	validate.n_volume_capabilities = put_capabilities(vol);
+	validate.n_parameters = put_map(0, &vol->parameters, &validate.parameters);
+	validate.n_secrets = put_map(1, &vol->secrets, &validate.secrets);
+	validate.n_volume_context = put_map(2, &vol->context, &validate.volume_context);
+	req.call_case = CSI_CALL_REQ__CALL_VALIDATE_VOLUME_CAPABILITIES;
+	req.validate_volume_capabilities = &validate;
+	(void)plugin_call(sup, str(vol->plugin_id), CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS,
+	    on_validated, creation_new(NULL, cb, arg));
+}
+
+static void
+on_attached(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
+{
+	const Csi__V1__ControllerPublishVolumeResponse *p = NULL;
+	struct creation *c = arg;
+	struct string_map context = { 0 };
+
+	if (r >= 0 && rep->answer_case == CSI_CALL_REP__ANSWER_CONTROLLER_PUBLISH_VOLUME)
+		p = rep->controller_publish_volume;
+	for (size_t i = 0; p && i < p->n_publish_context; i++)
+		(void)string_map_set(
+		    &context, p->publish_context[i]->key, p->publish_context[i]->value);
+	c->attach_cb(sup, c->arg, r, &context, e);
+	for (size_t i = 0; i < context.n; i++) {
+		free(context.v[i].key);
+		free(context.v[i].value);
+	}
+	free(context.v);
+	free(c);
+}
+
+void
+volume_attach(struct sup *sup, const struct csi_volume *vol, const char *node, bool read_only,
+    volume_attach_cb *cb, void *arg)
+{
+	Csi__V1__ControllerPublishVolumeRequest publish =
+	    CSI__V1__CONTROLLER_PUBLISH_VOLUME_REQUEST__INIT;
+	struct creation *c = creation_new(NULL, NULL, arg);
+	CsiCallReq req = CSI_CALL_REQ__INIT;
+
+	c->attach_cb = cb;
+	publish.volume_id = vol->external_id;
+	publish.node_id = (char *)(uintptr_t)node;
+	publish.readonly = read_only;
+	if (put_capabilities(vol) > 0)
+		publish.volume_capability = scratch.cap_list[0];
+	publish.n_secrets = put_map(0, &vol->secrets, &publish.secrets);
+	publish.n_volume_context = put_map(1, &vol->context, &publish.volume_context);
+	req.call_case = CSI_CALL_REQ__CALL_CONTROLLER_PUBLISH_VOLUME;
+	req.controller_publish_volume = &publish;
+	(void)plugin_call(sup, str(vol->plugin_id), CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS,
+	    on_attached, c);
+}
+
+static void
+on_detached(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
+{
+	struct creation *c = arg;
+
+	if (r < 0 && rep && rep->grpc_status == GRPC_NOT_FOUND)
+		r = 0;
+	c->cb(sup, c->arg, r, e);
+	free(c);
+}
+
+void
+volume_detach(
+    struct sup *sup, const struct csi_volume *vol, const char *node, volume_cb *cb, void *arg)
+{
+	Csi__V1__ControllerUnpublishVolumeRequest unpublish =
+	    CSI__V1__CONTROLLER_UNPUBLISH_VOLUME_REQUEST__INIT;
+	CsiCallReq req = CSI_CALL_REQ__INIT;
+
+	unpublish.volume_id = vol->external_id;
+	unpublish.node_id = (char *)(uintptr_t)node;
+	unpublish.n_secrets = put_map(0, &vol->secrets, &unpublish.secrets);
+	req.call_case = CSI_CALL_REQ__CALL_CONTROLLER_UNPUBLISH_VOLUME;
+	req.controller_unpublish_volume = &unpublish;
+	(void)plugin_call(sup, str(vol->plugin_id), CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS,
+	    on_detached, creation_new(NULL, cb, arg));
 }

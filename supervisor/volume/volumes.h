@@ -85,6 +85,19 @@ void volumes_warn_left(struct sup *sup);
 void volume_create(struct sup *sup, struct csi_volume *vol, volume_cb *cb, void *arg);
 void volume_delete(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg);
 
+/*
+ * The other calls that servers make to a controller. *vol has external_id, plugin_id,
+ * requested_capabilities, mount_options, secrets, parameters and context, and need not outlive the
+ * call. node: the plugin's own id of it. What the plugin does not know is detached.
+ */
+typedef void volume_attach_cb(struct sup *sup, void *arg, int r,
+    const struct string_map *publish_context, const struct err *e);
+void volume_validate(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg);
+void volume_attach(struct sup *sup, const struct csi_volume *vol, const char *node, bool read_only,
+    volume_attach_cb *cb, void *arg);
+void volume_detach(
+    struct sup *sup, const struct csi_volume *vol, const char *node, volume_cb *cb, void *arg);
+
 /* For leaks: is this path below <data>/csi ("node/hp/staging/v/rw-…") one that a row explains? */
 bool volume_path_is_known(struct sup *sup, const char *path);
 

@@ -5,59 +5,10 @@
 import os
 import signal
 
-from lib import api, case, nomad_server
+from lib import case
+from lib.cluster import beaten, displays, events, job, node_of, processes_of, servers as cluster
 
 S = 10**9
-CONFIG = """
-region = "global"
-name = "n1"
-client { servers = [%s] }
-plugin "raw_exec" { config { enabled = true } }
-"""
-
-
-def cluster(count=1, version="2.0.5"):
-    # Short, so that what waits for a beat does not take long.
-    return nomad_server.Servers(count, version, args=("--ttl", "1", "--ttl-jitter", "0.5", "--grace", "3"))
-
-
-def node_of(servers, data=None):
-    """An agent that is configured with them."""
-    path = case.directory() + "/agent.hcl"
-    with open(path, "w", encoding="ascii") as f:
-        f.write(CONFIG % ", ".join('"%s"' % a for a in servers.addresses))
-    os.chmod(path, 0o600)
-    return api.Node(args=["-config", path], data=data)
-
-
-def job(name="j", command="/bin/sleep", args=("1000",), **more):
-    return api.job(name, command, args, **more)["Job"]
-
-
-def processes_of(alloc_id):
-    """The pids of that allocation's tasks."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/environ" % pid, "rb") as f:
-                if b"NOMAD_ALLOC_ID=" + alloc_id.encode() in f.read().split(b"\0"):
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return found
-
-
-def events(alloc, task="t"):
-    return [e["Type"] for e in alloc["TaskStates"][task]["Events"]]
-
-
-def displays(alloc, task="t"):
-    return [e["DisplayMessage"] for e in alloc["TaskStates"][task]["Events"]]
-
-
-def beaten(servers, count=1):
-    """That many heartbeats from now."""
-    servers.wait_call("Node.UpdateStatus", servers.last_call(), 30, count)
 
 
 def run(version):
@@ -125,7 +76,7 @@ def test_an_older_index_and_an_empty_list_stop_nothing():
         case.equal(processes_of(alloc), pid, "after an older list")
         servers.clear()
         # One that has lost its allocs: it says so once, and a list with the alloc comes after the next beat.
-        servers.fault("empty", "Node.GetClientAllocs", times=1)
+        servers.fault("empty", "Node.GetClientAllocs", times=1, index=10**6)
         servers.drop()
         node.wait_log("asked again after the next heartbeat", 30)
         beaten(servers, 2)

@@ -498,6 +498,19 @@ nomad_alloc_updated(struct source *s, struct sup_alloc *sa)
 		note_done(n, na);
 }
 
+bool
+nomad_alloc_collect(struct nomad *n, struct sup_alloc *sa)
+{
+	struct nomad_alloc *na = nomad_alloc_of(sa);
+
+	if (!na || na->destroyed || !alloc_client_terminal(&sa->a) ||
+	    (sa->runner && sa->runner->phase != ALLOC_DONE))
+		return false;
+	turn_durable(n->base.sup);
+	destroy(n, na);
+	return true;
+}
+
 static void
 alloc_leave(struct nomad *n, struct nomad_alloc *na)
 {

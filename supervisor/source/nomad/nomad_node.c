@@ -22,6 +22,8 @@
 #define REGISTER_RETRY_MAX   15000
 #define CHANGE_MS            1000 /* after a change, for others that come with it */
 #define CHANGE_GAP_MS        5000 /* between two registrations for changes */
+#define PLUGINS_MS           2000 /* at start, for plugins that run already */
+#define PLUGINS_MORE_MS      200  /* and when one of them has been found */
 #define EVENTS_MS            5000
 #define EVENTS_MAX           10
 #define TOKEN_MAX            16384
@@ -229,12 +231,29 @@ register_node(struct nomad *n)
 	free(req.write.auth_token);
 }
 
+/* Of the last agent: the servers are not to hear that it is gone for the moment that it takes to
+ * look at it. */
+static bool
+expects_plugins(struct nomad *n)
+{
+	alloc_foreach(n->base.sup, sa)
+	{
+		for (size_t i = 0; !alloc_terminal(&sa->a) && i < sa->group->tasks.n; i++)
+			if (sa->group->tasks.v[i].csi_plugin)
+				return true;
+	}
+	return false;
+}
+
 void
 nomad_node_start(struct nomad *n)
 {
 	if (n->registered)
 		log_info("joining the servers as a node that they know");
-	register_node(n);
+	if (expects_plugins(n))
+		register_later(n, PLUGINS_MS);
+	else
+		register_node(n);
 }
 
 void
@@ -243,6 +262,8 @@ nomad_node_changed(struct nomad *n)
 	struct node view = make_view(n);
 	uint64_t now = clock_ms(), due = n->register_at_ms + CHANGE_GAP_MS;
 
+	if (!n->ready && n->register_timer && n->register_failures == 0)
+		register_later(n, PLUGINS_MORE_MS);
 	if (!n->ready || n->register_call || n->register_timer)
 		return;
 	n->sent.status = view.status;
@@ -343,7 +364,7 @@ on_server(struct sup *sup, const char *server, const char *why)
 		log_warn("no server: %s", why);
 	if (!*server)
 		return;
-	if (n->register_timer && !n->ready)
+	if (n->register_timer && !n->ready && n->register_failures > 0)
 		register_node(n);
 	nomad_watch_wake(n);
 }

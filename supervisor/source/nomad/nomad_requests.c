@@ -1,7 +1,187 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_requests.c: what servers ask of this node. Runs in: supervisor. */
-#include "supervisor/source/nomad/nomad.h"
+/* nomad_requests.c: what servers ask of this node, and of its allocs. Runs in: supervisor. */
+#include "supervisor/source/nomad/nomad_requests.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "common/cleanup.h"
+#include "model/rpc_serve.h"
+#include "model/task_event.h"
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/driver/signal_name.h"
+#include "supervisor/source/nomad/nomad_csi.h"
+
+void
+nomad_answer(struct sup *sup, uint64_t stream, const struct type *type, const void *rep)
+{
+	struct text body = { 0 };
+
+	if (model_to_msgpack(type, rep, MODEL_COMPACT, &body) < 0)
+		link_answer(sup, stream, "no memory for the answer", NULL, 0);
+	else
+		link_answer(sup, stream, NULL, body.text, body.len);
+	text_done(&body);
+}
+
+void
+nomad_answer_empty(struct sup *sup, uint64_t stream)
+{
+	static const uint8_t empty_map = 0x80;
+
+	link_answer(sup, stream, NULL, &empty_map, 1);
+}
+
+static void
+refuse(struct sup *sup, uint64_t stream, const struct err *e)
+{
+	link_answer(sup, stream, e->msg, NULL, 0);
+}
+
+/* The alloc that the request names; NULL: it is answered. */
+static struct sup_alloc *
+take_request(
+    struct sup *sup, uint64_t stream, const void *body, size_t len, struct rpc_task_req *req)
+{
+	struct sup_alloc *sa = NULL;
+	struct err e = { 0 };
+	struct id id;
+
+	rpc_task_req_init(req);
+	if (model_from_msgpack(&rpc_task_req_type, body, len, req, WIRE_MEMORY_MAX, &e) < 0) {
+		refuse(sup, stream, &e);
+		return NULL;
+	}
+	if (id_from_uuid(str(req->alloc_id), &id))
+		sa = alloc_find(sup, &id);
+	if (!sa) {
+		(void)err_say(&e, -ENOENT, "Unknown allocation \"%.64s\"", str(req->alloc_id));
+		refuse(sup, stream, &e);
+	}
+	return sa;
+}
+
+static void
+answer_index(struct sup *sup, uint64_t stream)
+{
+	const struct rpc_meta_rep rep = { 0 };
+
+	nomad_answer(sup, stream, &rpc_meta_rep_type, &rep);
+}
+
+/* --- restart and signal --- */
+
+static int
+restart_tasks(struct sup_alloc *sa, const struct rpc_task_req *req, struct err *e)
+{
+	unsigned found = 0, done = 0;
+
+	if (!sa->runner || alloc_terminal(&sa->a))
+		return err_say(e, -EINVAL, "restart of an alloc that should not run");
+	for (unsigned i = 0; i < sa->runner->n_tasks; i++) {
+		struct task_runner *tr = &sa->runner->tasks[i];
+
+		if (*str(req->task_name) && !str_eq(req->task_name, tr->task->name))
+			continue;
+		found++;
+		if (task_runner_restart(tr, "User requested task to restart", false) == 0)
+			done++;
+	}
+	if (found == 0)
+		return err_say(
+		    e, -ENOENT, "Could not find task runner for task: %.128s", str(req->task_name));
+	return done > 0 ? 0 : err_say(e, -EINVAL, "Task not running");
+}
+
+static void
+restart(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_task_req) struct rpc_task_req req;
+	struct sup_alloc *sa = take_request(sup, stream, body, len, &req);
+	struct err e = { 0 };
+
+	if (!sa)
+		return;
+	turn_durable(sup);
+	if (restart_tasks(sa, &req, &e) < 0)
+		refuse(sup, stream, &e);
+	else
+		answer_index(sup, stream);
+}
+
+static int
+signal_tasks(struct sup_alloc *sa, const struct rpc_task_req *req, struct err *e)
+{
+	int signo = signal_from_name(str(req->signal));
+	unsigned found = 0;
+
+	if (signo < 0)
+		return err_say(
+		    e, -EINVAL, "Failed to signal task: unknown signal \"%.32s\"", req->signal);
+	for (unsigned i = 0; sa->runner && i < sa->runner->n_tasks; i++) {
+		struct task_runner *tr = &sa->runner->tasks[i];
+
+		if (*str(req->task) && !str_eq(req->task, tr->task->name))
+			continue;
+		found++;
+		if (task_runner_signal(tr, signo) < 0)
+			return err_say(e, -EINVAL, "Task not running");
+	}
+	return found > 0 ? 0 : err_say(e, -ENOENT, "Task not found");
+}
+
+static void
+signal_alloc(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_task_req) struct rpc_task_req req;
+	struct sup_alloc *sa = take_request(sup, stream, body, len, &req);
+	struct err e = { 0 };
+
+	if (!sa)
+		return;
+	if (signal_tasks(sa, &req, &e) < 0)
+		refuse(sup, stream, &e);
+	else
+		answer_index(sup, stream);
+}
+
+/* --- collection --- */
+
+static void
+collect(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_task_req) struct rpc_task_req req;
+	struct sup_alloc *sa = take_request(sup, stream, body, len, &req);
+
+	if (!sa)
+		return;
+	if (nomad_alloc_collect(nomad_of_sup(sup), sa))
+		answer_index(sup, stream);
+	else
+		link_answer(sup, stream,
+		    "No such allocation on client, or allocation not eligible for GC", NULL, 0);
+}
+
+static void
+collect_all(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	alloc_foreach(sup, sa)
+	{
+		(void)nomad_alloc_collect(nomad_of_sup(sup), sa);
+	}
+	answer_index(sup, stream);
+}
 
 const struct link_method nomad_methods[] = {
+	{ "Allocations.Restart", false, restart },
+	{ "Allocations.Signal", false, signal_alloc },
+	{ "Allocations.GarbageCollect", false, collect },
+	{ "Allocations.GarbageCollectAll", false, collect_all },
+	{ "CSI.ControllerValidateVolume", false, nomad_csi_validate_volume },
+	{ "CSI.ControllerAttachVolume", false, nomad_csi_attach_volume },
+	{ "CSI.ControllerDetachVolume", false, nomad_csi_detach_volume },
+	{ "CSI.ControllerCreateVolume", false, nomad_csi_create_volume },
+	{ "CSI.ControllerDeleteVolume", false, nomad_csi_delete_volume },
+	{ "CSI.NodeDetachVolume", false, nomad_csi_detach_here },
 	{ 0 },
 };

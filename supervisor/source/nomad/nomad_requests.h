@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nomad_requests.h: answers to what servers ask. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_NOMAD_REQUESTS_H
+#define DROVER_SUPERVISOR_NOMAD_REQUESTS_H
+
+#include "supervisor/source/nomad/nomad.h"
+
+void nomad_answer(struct sup *sup, uint64_t stream, const struct type *type, const void *rep);
+void nomad_answer_empty(struct sup *sup, uint64_t stream);
+
+#endif

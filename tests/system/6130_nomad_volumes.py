@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 200
+"""CSI volumes of servers: created by this node's plugin, claimed, mounted, given back. And what else servers ask of a node."""
+import os
+import signal
+
+from lib import api, binary, case, cluster, nomad_server
+from lib.cluster import events, job, processes_of
+
+WRITE = "while echo $NOMAD_ALLOC_ID >> /d/log; do sleep 0.2; done"
+CAPABILITY = {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}
+
+
+def plugin(store):
+    return api.job("plugin", binary("csi-local"), ["-root", store], CSIPluginConfig={
+        "ID": "local", "Type": "monolith", "MountDir": "/csi"})["Job"]
+
+
+def writer(name, source="data"):
+    return api.job(name, "/bin/sh", ["-c", WRITE], driver="exec", group={"Volumes": {"v": {
+        "Name": "v", "Type": "csi", "Source": source, **CAPABILITY}}},
+        VolumeMounts=[{"Volume": "v", "Destination": "/d"}])["Job"]
+
+
+def with_plugin(servers, me):
+    """The plugin's store, once its health has reached the servers."""
+    store = case.directory()
+    os.chmod(store, 0o777)
+    alloc = servers.run_job(plugin(store), me)[0]
+    servers.wait_alloc(alloc, ["running"])
+
+    def healthy():
+        found = (servers.node(me)["CSINodePlugins"] or {}).get("local")
+        return found and found["Healthy"]
+    case.until(healthy, 30, "a healthy plugin")
+    return store
+
+
+def claims(servers, name="data"):
+    return sorted(servers.volume(name)["WriteClaims"] or {})
+
+
+def test_a_volume_is_created_claimed_mounted_and_given_back():
+    for version in ("1.6.10", "2.0.5"):
+        with cluster.servers(version=version) as servers, cluster.node_of(servers) as node:
+            me = servers.wait_node()["ID"]
+            store = with_plugin(servers, me)
+            servers.create_volume({"ID": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20,
+                                   "RequestedCapabilities": [CAPABILITY]})
+            first = servers.run_job(writer("one"), me)[0]
+            servers.wait_alloc(first, ["running"])
+            case.equal(claims(servers), [first])
+            log = "%s/volumes/%s/log" % (store, servers.volume("data")["ExternalID"])
+            case.until(lambda: os.path.exists(log), 10, "what the task writes")
+            # The next one waits for its claim until the first has given its own back.
+            second = servers.run_job(writer("two"), me)[0]
+            node.wait_log("volume max claims reached", 20)
+            servers.stop_alloc(first)
+            servers.wait_alloc(first, ["complete"])
+            servers.wait_alloc(second, ["running"], 40)
+            case.equal(claims(servers), [second])
+            # It is known again without a server, and mounted still.
+            pid, known = processes_of(second), servers.last_call()
+            os.kill(node.processes()["supervisor"], signal.SIGKILL)
+            servers.wait_call("Node.Register", known)
+            case.equal(min(processes_of(second)), min(pid), "the task")
+            servers.stop_alloc(second)
+            servers.wait_alloc(second, ["complete"])
+            case.until(lambda: not claims(servers), 20, "the claim to be given back")
+            case.equal([p["Healthy"] for p in servers.node(me)["CSIControllerPlugins"].values()], [True], "the plugin")
+            servers.delete_volume("data")
+            case.equal(os.listdir(store + "/meta"), [], "volumes that the plugin has")
+
+
+def test_a_claim_that_waits_does_not_keep_an_alloc_from_stopping():
+    with cluster.servers() as servers, cluster.node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        with_plugin(servers, me)
+        servers.create_volume({"ID": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20,
+                               "RequestedCapabilities": [CAPABILITY]})
+        servers.fault("silent", "CSIVolume.Claim")
+        alloc = servers.run_job(writer("one"), me)[0]
+        node.wait_log("Received", 10, 2)
+        servers.stop_alloc(alloc)
+        servers.wait_alloc(alloc, ["complete"])
+        servers.clear()
+
+
+def test_a_refused_claim_fails_the_alloc():
+    with cluster.servers() as servers, cluster.node_of(servers):
+        me = servers.wait_node()["ID"]
+        alloc = servers.run_job(writer("one", "none"), me)[0]
+        found = servers.wait_alloc(alloc, ["failed"])
+        case.contains(found["TaskStates"]["t"]["Events"][-1]["DisplayMessage"],
+                      "claiming volumes: could not claim volume none: volume not found: none")
+
+
+def test_what_servers_ask_of_allocs():
+    with cluster.servers() as servers, cluster.node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        alloc = servers.run_job(job(command="/bin/sh", args=["-c", "trap 'exit 7' USR1; while :; do sleep 0.1; done"],
+                                    group={"RestartPolicy": {"Attempts": 5, "Interval": 10**12, "Delay": 10**7,
+                                                             "Mode": "fail"}}), me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        pid = processes_of(alloc)
+        servers.call_node(me, "Allocations.Restart", {"AllocID": alloc, "TaskName": ""})
+        case.until(lambda: processes_of(alloc) not in ([], pid), 10, "another process")
+        case.until(lambda: "Restart Signaled" in events(servers.alloc(alloc)), 10, "the restart to be told")
+        servers.call_node(me, "Allocations.Signal", {"AllocID": alloc, "Task": "t", "Signal": "SIGUSR1"})
+        case.until(lambda: "Signaling" in events(servers.alloc(alloc)), 10, "the signal to be told")
+        for method, request, text in (
+                ("Allocations.Signal", {"AllocID": alloc, "Task": "none", "Signal": "SIGUSR1"}, "Task not found"),
+                ("Allocations.Signal", {"AllocID": alloc, "Task": "t", "Signal": "SIGNOPE"}, "unknown signal"),
+                ("Allocations.Restart", {"AllocID": "none"}, 'Unknown allocation "none"'),
+                ("Allocations.GarbageCollect", {"AllocID": alloc}, "not eligible for GC"),
+                ("Allocations.Nope", {}, "rpc: can't find method Allocations.Nope")):
+            refused = case.raises(nomad_server.Refusal, servers.call_node, me, method, request)
+            case.contains(str(refused), text)
+        servers.stop_alloc(alloc)
+        servers.wait_alloc(alloc, ["complete"])
+        directory = node.data + "/alloc/" + alloc
+        case.equal(os.path.exists(directory), True, "the directory of an alloc that is over")
+        servers.call_node(me, "Allocations.GarbageCollect", {"AllocID": alloc})
+        case.until(lambda: not os.path.exists(directory), 10, "the directory to go")
+        again = servers.run_job(job("k"), me)[0]
+        servers.wait_alloc(again, ["running"])
+        case.equal(os.path.exists(directory), False, "a collected alloc that the servers still list")
+
+
+case.run(globals())

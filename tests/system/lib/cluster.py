@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole agent as a node of tests/peers/nomad-server.
+
+    with cluster.servers() as servers, cluster.node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        alloc = servers.run_job(cluster.job("web"), me)[0]
+        servers.wait_alloc(alloc, ["running"])
+"""
+import os
+
+from . import api, case, nomad_server
+
+CONFIG = """
+region = "global"
+name = "n1"
+client {
+  servers = [%s]
+  %s
+}
+plugin "raw_exec" { config { enabled = true } }
+"""
+
+
+def servers(count=1, version="2.0.5", **kwargs):
+    """TTLs are short, so that what waits for a beat does not take long."""
+    return nomad_server.Servers(count, version, args=("--ttl", "1", "--ttl-jitter", "0.5", "--grace", "3"), **kwargs)
+
+
+def node_of(those, client="", **kwargs):
+    """An agent that is configured with them."""
+    path = case.directory() + "/agent.hcl"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(CONFIG % (", ".join('"%s"' % a for a in those.addresses), client))
+    os.chmod(path, 0o600)
+    return api.Node(args=["-config", path], **kwargs)
+
+
+def job(name="j", command="/bin/sleep", args=("1000",), **more):
+    return api.job(name, command, args, **more)["Job"]
+
+
+def processes_of(alloc_id):
+    """The pids of that allocation's tasks."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/environ" % pid, "rb") as f:
+                if b"NOMAD_ALLOC_ID=" + alloc_id.encode() in f.read().split(b"\0"):
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def events(alloc, task="t"):
+    return [e["Type"] for e in alloc["TaskStates"][task]["Events"]]
+
+
+def displays(alloc, task="t"):
+    return [e["DisplayMessage"] for e in alloc["TaskStates"][task]["Events"]]
+
+
+def beaten(those, count=1):
+    """That many heartbeats from now."""
+    those.wait_call("Node.UpdateStatus", those.last_call(), 30, count)
