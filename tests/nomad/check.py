@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A whole agent with real servers, which this starts on loopback: `make check-nomad NOMAD=path`.
+
+    tests/nomad/check.py PATH [test_…]…"""
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
+from lib import api, binary, case  # noqa: E402
+from lib.cluster import events, node_of, processes_of  # noqa: E402
+
+S = 10**9
+BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else ""
+SERVER = """
+data_dir = "{dir}/data"
+bind_addr = "127.0.0.1"
+name = "server"
+disable_update_check = true
+server {{
+  enabled = true
+  bootstrap_expect = 1
+  heartbeat_grace = "3s"
+  min_heartbeat_ttl = "2s"
+}}
+ports {{
+  http = {ports[0]}
+  rpc = {ports[1]}
+  serf = {ports[2]}
+}}
+advertise {{
+  http = "127.0.0.1"
+  rpc = "127.0.0.1"
+  serf = "127.0.0.1"
+}}
+"""
+
+
+def free_ports(count):
+    """Ports that nobody listens on just now."""
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    found = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return found
+
+
+class Server:
+    """One real server and its API."""
+
+    def __init__(self):
+        self.dir = case.directory()
+        self.ports = free_ports(3)
+        self.addresses = ["127.0.0.1:%d" % self.ports[1]]
+        with open(self.dir + "/server.hcl", "w", encoding="ascii") as f:
+            f.write(SERVER.format(dir=self.dir, ports=self.ports))
+        self.process = None
+        self.start()
+
+    def start(self):
+        with open(self.dir + "/log", "ab") as log:
+            self.process = subprocess.Popen([BINARY, "agent", "-config", self.dir + "/server.hcl"], stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=log)
+        case.until(self._leads, 60, "the server to lead")
+
+    def _leads(self):
+        if self.process.poll() is not None:
+            with open(self.dir + "/log", encoding="utf-8") as f:
+                raise AssertionError("the server ended:\n" + f.read()[-2000:])
+        try:
+            return self.ask("/v1/status/leader")
+        except (OSError, http.client.HTTPException, AssertionError):
+            return False
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def request(self, method, path, body=None):
+        """The JSON of an answer; AssertionError with the text of a refusal."""
+        data = None if body is None else json.dumps(body).encode()
+        asked = urllib.request.Request("http://127.0.0.1:%d%s" % (self.ports[0], path), data, method=method)
+        try:
+            with urllib.request.urlopen(asked, timeout=60) as answer:
+                return json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as e:
+            raise AssertionError("%s %s: %d %s" % (method, path, e.code, e.read().decode())) from e
+
+    def ask(self, path):
+        return self.request("GET", path)
+
+    def do(self, path, body=None, method="PUT"):
+        return self.request(method, path, body if body is not None else {})
+
+    # --- nodes, jobs, allocs ---
+
+    def wait_ready(self, status="ready"):
+        def look():
+            return [n for n in self.ask("/v1/nodes") if n["Status"] == status]
+        return case.until(look, 40, "a node that is " + status)[0]["ID"]
+
+    def run(self, made, **fields):
+        """Registers a job of api.job()."""
+        made["Job"].update(fields)
+        self.do("/v1/jobs", made)
+
+    def allocs(self, job):
+        """Oldest first."""
+        return sorted(self.ask("/v1/job/%s/allocations" % job), key=lambda a: a["CreateIndex"])
+
+    def wait(self, job, wanted, seconds=40):
+        """Until these are the client's states of the job's allocs: the allocs."""
+        def look():
+            found = self.allocs(job)
+            return found if [a["ClientStatus"] for a in found] == wanted else None
+        try:
+            return case.until(look, seconds, "allocations of %s to be %s" % (job, wanted))
+        except AssertionError as e:
+            raise AssertionError("%s; they are %s" % (e, [a["ClientStatus"] for a in self.allocs(job)])) from None
+
+    def purge(self, job):
+        self.request("DELETE", "/v1/job/%s?purge=true" % urllib.parse.quote(job))
+
+
+def sleeper(name, driver="raw_exec", **more):
+    return api.job(name, "/bin/sleep", ["1000"], driver=driver, **more)
+
+
+def test_jobs_of_the_four_types_with_both_drivers():
+    for driver in ("raw_exec", "exec"):
+        for kind in ("service", "system"):
+            server.run(sleeper(kind + driver, driver), Type=kind)
+            server.wait(kind + driver, ["running"])
+        for kind in ("batch", "sysbatch"):
+            server.run(api.job(kind + driver, "/bin/sh", ["-c", "exit 0"], driver=driver), Type=kind)
+            found = server.wait(kind + driver, ["complete"])[0]
+            case.equal(events(found), ["Received", "Task Setup", "Started", "Terminated"])
+        for kind in ("service", "system", "batch", "sysbatch"):
+            server.purge(kind + driver)
+            case.until(lambda k=kind: all(a["ClientStatus"] == "complete" for a in server.allocs(k + driver)), 30,
+                       "the %s job to end" % kind)
+
+
+def test_a_rolling_deployment():
+    update = {"MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": S, "HealthyDeadline": 30 * S,
+              "ProgressDeadline": 60 * S}
+
+    def deployed(version):
+        found = server.ask("/v1/job/roll/deployment")
+        return found and found["JobVersion"] == version and found["Status"] == "successful"
+    server.run(sleeper("roll", count=2, group={"Update": update}))
+    case.until(lambda: deployed(0), 40, "the first deployment")
+    server.run(sleeper("roll", count=2, group={"Update": update}, Env={"CHANGED": "1"}))
+    case.until(lambda: deployed(1), 60, "the second deployment")
+    server.wait("roll", ["complete", "complete", "running", "running"])
+    server.purge("roll")
+
+
+def test_restart_signal_and_stop_of_an_alloc():
+    server.run(sleeper("asked", group={"RestartPolicy": {"Attempts": 3, "Interval": 10**12, "Delay": 10**7, "Mode": "fail"}}))
+    alloc = server.wait("asked", ["running"])[0]["ID"]
+    pid = processes_of(alloc)
+    server.do("/v1/client/allocation/%s/restart" % alloc)
+    case.until(lambda: processes_of(alloc) not in ([], pid), 20, "another process")
+    server.do("/v1/client/allocation/%s/signal" % alloc, {"Signal": "SIGUSR1", "Task": "t"})
+    case.until(lambda: "Signaling" in events(server.ask("/v1/allocation/" + alloc)), 20, "the signal to be told")
+    server.do("/v1/allocation/%s/stop" % alloc)
+    case.until(lambda: [a["ClientStatus"] for a in server.allocs("asked")] == ["complete", "running"], 30, "a replacement")
+    server.purge("asked")
+
+
+def test_a_failed_task_is_told_and_rescheduled():
+    policy = {"Attempts": 1, "Interval": 3600 * S, "Delay": 5 * S, "DelayFunction": "constant"}
+    server.run(api.job("fails", "/bin/sh", ["-c", "exit 3"], group={"ReschedulePolicy": policy}), Type="batch")
+    found = server.wait("fails", ["failed", "failed"])[0]
+    case.equal([e["ExitCode"] for e in found["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated"], [3])
+    server.purge("fails")
+
+
+def test_a_drain_moves_the_work_and_eligibility_follows():
+    me = server.wait_ready()
+    server.run(sleeper("drained"))
+    alloc = server.wait("drained", ["running"])[0]["ID"]
+    server.do("/v1/node/%s/drain" % me, {"DrainSpec": {"Deadline": 60 * S}})
+    case.until(lambda: server.ask("/v1/allocation/" + alloc)["ClientStatus"] == "complete", 40, "the alloc to end")
+    case.until(lambda: server.ask("/v1/node/" + me)["DrainStrategy"] is None, 40, "the drain to end")
+    case.equal(server.ask("/v1/node/" + me)["SchedulingEligibility"], "ineligible")
+    case.until(lambda: node.ask("/v1/node/" + me)["SchedulingEligibility"] == "ineligible", 20, "the node to hear of it")
+    server.do("/v1/node/%s/eligibility" % me, {"Eligibility": "eligible"})
+    server.wait("drained", ["complete", "running"])
+    server.purge("drained")
+
+
+def test_collection_removes_what_the_server_forgets():
+    server.run(api.job("short", "/bin/true"), Type="batch")
+    alloc = server.wait("short", ["complete"])[0]["ID"]
+    directory = "%s/alloc/%s" % (node.data, alloc)
+    case.equal(os.path.exists(directory), True, "its directory")
+    server.purge("short")
+    server.do("/v1/system/gc")
+    server.run(sleeper("other"))  # what makes a node look, should it not have been waiting when the alloc went
+    server.wait("other", ["running"])
+    case.until(lambda: not os.path.exists(directory), 30, "the directory to go")
+    server.purge("other")
+
+
+def test_a_volume_is_created_claimed_and_given_back():
+    store = case.directory()
+    os.chmod(store, 0o777)
+    server.run(api.job("plugin", binary("csi-local"), ["-root", store], CSIPluginConfig={
+        "ID": "local", "Type": "monolith", "MountDir": "/csi"}))
+    server.wait("plugin", ["running"])
+
+    def healthy():
+        try:
+            return server.ask("/v1/plugin/csi/local")["NodesHealthy"] == 1
+        except AssertionError:
+            return False
+    case.until(healthy, 40, "a healthy plugin")
+    capability = {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}
+    server.do("/v1/volume/csi/data/create", {"Volumes": [{
+        "ID": "data", "Name": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20,
+        "RequestedCapabilities": [capability]}]})
+    server.run(api.job("writer", "/bin/sh", ["-c", "echo there > /d/file; exec sleep 1000"], driver="exec", group={"Volumes": {
+        "v": {"Name": "v", "Type": "csi", "Source": "data", **capability}}},
+        VolumeMounts=[{"Volume": "v", "Destination": "/d"}]))
+    server.wait("writer", ["running"])
+    volume = server.ask("/v1/volume/csi/data")
+    case.equal(volume["CurrentWriters"] if "CurrentWriters" in volume else len(volume["WriteAllocs"]), 1)
+    path = "%s/volumes/%s/file" % (store, volume["ExternalID"])
+    case.until(lambda: os.path.exists(path), 10, "what the task writes")
+    server.purge("writer")
+    case.until(lambda: not server.ask("/v1/volume/csi/data")["WriteAllocs"], 40, "the claim to be given back")
+    server.request("DELETE", "/v1/volume/csi/data/delete")
+    case.equal(os.listdir(store + "/meta"), [], "volumes that the plugin has")
+    server.purge("plugin")
+
+
+def test_the_server_killed_and_back():
+    server.run(sleeper("kept"))
+    alloc = server.wait("kept", ["running"])[0]["ID"]
+    pid = processes_of(alloc)
+    server.stop()
+    case.until(lambda: "no server" in node.log(), 30, "the link to be lost")
+    server.start()
+    server.wait_ready()
+    case.equal(processes_of(alloc), pid, "the task")
+    server.run(sleeper("after"))
+    server.wait("after", ["running"])
+    for name in ("kept", "after"):
+        server.purge(name)
+
+
+def test_a_node_that_is_away_is_lost_or_disconnected_and_comes_back():
+    old = VERSION.startswith(("v1.6", "v1.7"))
+    server.run(sleeper("away", group={"MaxClientDisconnect": 3600 * S} if old else {"Disconnect": {"LostAfter": 3600 * S}}))
+    alloc = server.wait("away", ["running"])[0]["ID"]
+    pid = processes_of(alloc)
+    heartbeat = node.kill("heartbeat", signal.SIGSTOP)
+    try:
+        server.wait_ready("disconnected")
+        case.until(lambda: server.ask("/v1/allocation/" + alloc)["ClientStatus"] == "unknown", 20, "an unknown alloc")
+    finally:
+        os.kill(heartbeat, signal.SIGCONT)
+    server.wait_ready()
+    case.until(lambda: server.ask("/v1/allocation/" + alloc)["ClientStatus"] == "running", 40, "the alloc to be known")
+    case.equal(processes_of(alloc), pid, "the task")
+    case.contains(" ".join(events(server.ask("/v1/allocation/" + alloc))), "Reconnected")
+    server.purge("away")
+
+
+def test_a_purged_node_comes_back_with_its_work():
+    server.run(sleeper("stays"))
+    alloc = server.wait("stays", ["running"])[0]["ID"]
+    me, pid = server.wait_ready(), processes_of(alloc)
+    server.do("/v1/node/%s/purge" % me)
+    case.until(lambda: [n["ID"] for n in server.ask("/v1/nodes") if n["Status"] == "ready"] == [me], 40, "the node")
+    case.until(lambda: any(a["ClientStatus"] == "running" for a in server.allocs("stays")), 40, "a running alloc")
+    case.equal(len(pid), 1)
+    server.purge("stays")
+
+
+if not os.access(BINARY, os.X_OK) or os.path.isdir(BINARY):
+    print("make check-nomad needs NOMAD=path/to/nomad, the server to test with: %r is no program" % BINARY)
+    sys.exit(2)
+VERSION = subprocess.run([BINARY, "version"], stdout=subprocess.PIPE, check=True).stdout.decode().split()[1]
+print("with servers of " + VERSION, flush=True)
+with Server() as server, node_of(server) as node:
+    server.wait_ready()
+    case.run(globals())
