@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/cgroup.h"
@@ -22,6 +23,7 @@
 #define RUNTIME_DIR    "/run/drover"
 #define TASKS_UNIT     "/drover.slice/drover-tasks.service"
 #define LEASE_SIZE     4096
+#define LISTENER_TRIES 20   /* of 50 ms */
 #define REMOVE_WAIT_MS 3000 /* what a file system holds does not end, and nobody waits for it */
 
 /* The lock keeps agents with different data directories from sharing a runtime directory. */
@@ -78,22 +80,32 @@ lau_lease_open(struct launcher *l, struct err *e)
 	return 0;
 }
 
+static bool
+somebody_listens(const struct sockaddr_un *at)
+{
+	cleanup_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	return fd < 0 || connect(fd, (const struct sockaddr *)at, sizeof *at) == 0 ||
+	       errno == EAGAIN;
+}
+
 /* Takes away a socket that nobody listens on. */
 static int
 remove_stale(
     int dir_fd, const char *name, const struct sockaddr_un *at, const char *path, struct err *e)
 {
-	cleanup_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	struct stat st;
 
-	if (fd < 0)
-		return err_set(e, -errno, "make a socket");
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_set(e, -errno, "look at %s", path);
 	if (!S_ISSOCK(st.st_mode))
 		return err_say(e, -EEXIST, "%s exists and is not a socket", path);
-	if (connect(fd, (const struct sockaddr *)at, sizeof *at) == 0 || errno == EAGAIN)
-		return err_say(e, -EADDRINUSE, "another agent listens on %s", path);
+	/* A supervisor that was killed gives up the lock first, and then what it listens on. */
+	for (int tries = 0; somebody_listens(at); tries++) {
+		if (tries == LISTENER_TRIES)
+			return err_say(e, -EADDRINUSE, "another agent listens on %s", path);
+		(void)nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+	}
 	if (unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT)
 		return err_set(e, -errno, "remove the stale %s", path);
 	return 0;

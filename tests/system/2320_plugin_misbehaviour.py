@@ -179,14 +179,14 @@ def test_a_plugin_that_does_not_introduce_itself_is_never_used():
         "caps-garbage": ("GetPluginCapabilities=garbage", "no message"),
     }
     for name, (rule, _) in cases.items():
-        node.register(bad_job(name, rule, health_timeout=3 * SECOND))
+        node.register(bad_job(name, rule, health_timeout=8 * SECOND))
     for name, (_, part) in cases.items():
         case.until(lambda: node.allocs("plugin-" + name)[0]["ClientStatus"] == "failed", 40, name + " to fail")
         events = node.events(node.allocs("plugin-" + name)[0]["ID"])
         line, = [text for text in events.splitlines() if text.startswith("Plugin became unhealthy")]
         case.contains(line, "Error: CSI plugin failed probe: ", name)
         case.contains(line, part, name)
-        case.contains(events, "did not become healthy before configured 3s health timeout", name)
+        case.contains(events, "did not become healthy before configured 8s health timeout", name)
         print("    %-14s %s" % (name, line))
         node.refused(400, "no plugin \"%s\" answers" % name, "PUT", "/v1/volume/csi/v/create", volume("v", name))
     case.equal([p["ID"] for p in node.ask("/v1/plugins", type="csi")], ["other"], "plugins")
@@ -408,7 +408,7 @@ def test_a_drain_does_not_wait_for_a_plugin_that_hangs():
 
 def test_nothing_is_left():
     purge_plugins("other")
-    case.until(lambda: node.ask("/v1/allocations") == [], 30, "allocations to be gone")
+    case.until(lambda: node.ask("/v1/allocations") == [], 90, "allocations to be gone")
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
     case.equal(node.ask("/v1/volumes", type="csi"), [], "volumes")
 
