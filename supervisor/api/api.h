@@ -38,6 +38,10 @@ void api_free(struct sup *sup);
 /* NULL if the request has none of that name. Valid until the answer. */
 const char *api_param(const struct api_req *req, unsigned n); /* n-th ":" of the pattern */
 const char *api_query(const struct api_req *req, const char *name);
+const char *api_header(const struct api_req *req, const char *name);
+const struct api_route *api_req_route(const struct api_req *req);
+/* X-Nomad-Index of the answer that is about to be given, where it is not the source's. */
+void api_set_index(struct api_req *req, uint64_t index);
 /* As Go's strconv.ParseBool; *ret is untouched if it is not there. -EINVAL with *e. */
 int api_query_bool(const struct api_req *req, const char *name, bool *ret, struct err *e);
 /* The body as JSON (NULL with *e set: not JSON, empty). Borrowed. */

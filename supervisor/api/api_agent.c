@@ -9,6 +9,7 @@
 #include "supervisor/api/api_node.h"
 #include "supervisor/node/leaks.h"
 #include "supervisor/node/node_state.h"
+#include "supervisor/source/nomad/link.h"
 #include "supervisor/source/source.h"
 #include "supervisor/sup_child.h"
 #include "supervisor/sup_turn.h"
@@ -36,12 +37,21 @@ show_helpers(struct sup *sup)
 static json_t *
 show_client(struct sup *sup)
 {
+	struct text servers = { 0 };
 	char count[16];
+	json_t *client;
 
 	(void)snprintf(count, sizeof count, "%u", sup->allocs->n);
-	return json_pack("{s:s, s:s, s:s, s:s, s:s}", "node_id", str(node_get(sup)->id),
-	    "known_servers", "", "num_allocations", count, "last_heartbeat", "", "heartbeat_ttl",
-	    "");
+	for (size_t i = 0; sup->link && link_server_known(sup, i); i++) {
+		if (i > 0)
+			text_append(&servers, ",", 1);
+		text_append(&servers, link_server_known(sup, i), strlen(link_server_known(sup, i)));
+	}
+	client = json_pack("{s:s, s:s, s:s, s:s, s:s}", "node_id", str(node_get(sup)->id),
+	    "known_servers", str(servers.text), "server", sup->link ? link_server(sup) : "",
+	    "num_allocations", count, "last_heartbeat", "");
+	text_done(&servers);
+	return client;
 }
 
 static void

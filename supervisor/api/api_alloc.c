@@ -3,9 +3,10 @@
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/api/api.h"
 #include "supervisor/api/api_list.h"
+#include "supervisor/api/api_node.h"
 
-static void
-list_allocs(struct sup *sup, struct api_req *req)
+void
+api_list_allocs(struct sup *sup, struct api_req *req)
 {
 	struct api_list list;
 
@@ -19,8 +20,8 @@ list_allocs(struct sup *sup, struct api_req *req)
 	api_list_reply(&list, req);
 }
 
-static void
-get_alloc(struct sup *sup, struct api_req *req)
+void
+api_get_alloc(struct sup *sup, struct api_req *req)
 {
 	struct sup_alloc *sa;
 	struct alloc view;
@@ -38,7 +39,7 @@ get_alloc(struct sup *sup, struct api_req *req)
 }
 
 const struct api_route api_alloc_routes[] = {
-	{ "GET", "/v1/allocations", list_allocs, false },
-	{ "GET", "/v1/allocation/:id", get_alloc, false },
+	{ "GET", "/v1/allocations", api_list_allocs, false },
+	{ "GET", "/v1/allocation/:id", api_get_alloc, false },
 	{ 0 },
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_node.h: the handlers of the node's paths; their routes are in api_agent.c. Runs in:
- * supervisor. */
+/* api_node.h: the handlers of the paths of this node and its allocs; their routes are in
+ * api_agent.c and api_alloc.c. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_API_NODE_H
 #define DROVER_SUPERVISOR_API_NODE_H
 
@@ -10,5 +10,7 @@ void api_list_nodes(struct sup *sup, struct api_req *req);
 void api_get_node(struct sup *sup, struct api_req *req);
 void api_get_node_allocs(struct sup *sup, struct api_req *req);
 void api_drain_node(struct sup *sup, struct api_req *req);
+void api_list_allocs(struct sup *sup, struct api_req *req);
+void api_get_alloc(struct sup *sup, struct api_req *req);
 
 #endif

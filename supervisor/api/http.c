@@ -54,6 +54,7 @@ struct api_req {
 	size_t body_len;
 	uint64_t body_seen;
 	json_t *json;
+	uint64_t index; /* of the answer; 0: the source's */
 	int status;
 	struct MHD_Response *response; /* the answer, once there is one */
 	struct deferred leave;
@@ -122,8 +123,9 @@ add_headers(struct api_req *req, const char *type)
 	struct source *source = req->sup->source;
 	char index[24];
 
-	(void)snprintf(index, sizeof index, "%llu",
-	    (unsigned long long)(source && source->ops->index ? source->ops->index(source) : 1));
+	if (!req->index)
+		req->index = source && source->ops->index ? source->ops->index(source) : 1;
+	(void)snprintf(index, sizeof index, "%llu", (unsigned long long)req->index);
 	(void)MHD_add_response_header(req->response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	(void)MHD_add_response_header(req->response, "X-Content-Type-Options", "nosniff");
 	(void)MHD_add_response_header(req->response, "X-Nomad-Index", index);
@@ -304,6 +306,24 @@ api_query(const struct api_req *req, const char *name)
 	return api_target_query(&req->target, name);
 }
 
+const char *
+api_header(const struct api_req *req, const char *name)
+{
+	return MHD_lookup_connection_value(req->conn, MHD_HEADER_KIND, name);
+}
+
+const struct api_route *
+api_req_route(const struct api_req *req)
+{
+	return req->route;
+}
+
+void
+api_set_index(struct api_req *req, uint64_t index)
+{
+	req->index = index;
+}
+
 int
 api_query_bool(const struct api_req *req, const char *name, bool *ret, struct err *e)
 {
@@ -371,8 +391,8 @@ queue_answer(struct api_req *req)
 static void
 route_request(struct api_req *req)
 {
-	const struct api_route *const tables[] = { req->sup->source->ops->routes, api_agent_routes,
-		api_alloc_routes, api_log_routes, NULL };
+	const struct api_route *const tables[] = { req->sup->source->ops->routes(),
+		api_agent_routes, api_alloc_routes, api_log_routes, NULL };
 	struct err e = { 0 };
 	const char *why;
 	int r;
@@ -387,6 +407,10 @@ route_request(struct api_req *req)
 		return;
 	}
 	r = api_route_find(tables, req->method, &req->target, &req->route);
+	if (r == -ENOENT && req->sup->source->ops->elsewhere) {
+		api_reply_error(req, 501, "%s", req->sup->source->ops->elsewhere);
+		return;
+	}
 	if (r < 0) {
 		api_reply_error(req, r == -ENOENT ? 404 : 405,
 		    r == -ENOENT ? "resource not found" : "Invalid method");

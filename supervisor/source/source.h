@@ -59,7 +59,9 @@ struct source_ops {
 	/* The index of its last change, for X-Nomad-Index. NULL: 1. */
 	uint64_t (*index)(struct source *s);
 	/* Its paths of the API, looked at before the others. */
-	const struct api_route *routes;
+	const struct api_route *(*routes)(void);
+	/* Said of paths that nobody here has. NULL: that they do not exist. */
+	const char *elsewhere;
 	void (*free)(struct source *s);
 };
 

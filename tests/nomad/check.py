@@ -3,6 +3,7 @@
 """A whole agent with real servers, which this starts on loopback: `make check-nomad NOMAD=path`.
 
     tests/nomad/check.py PATH [test_…]…"""
+import contextlib
 import http.client
 import json
 import os
@@ -11,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -42,6 +44,21 @@ advertise {{
   rpc = "127.0.0.1"
   serf = "127.0.0.1"
 }}
+"""
+
+
+JOB = """
+job "said" {
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/sleep"
+        args    = ["1000"]
+      }
+    }
+  }
+}
 """
 
 
@@ -252,6 +269,74 @@ def test_a_volume_is_created_claimed_and_given_back():
     server.request("DELETE", "/v1/volume/csi/data/delete")
     case.equal(os.listdir(store + "/meta"), [], "volumes that the plugin has")
     server.purge("plugin")
+
+
+def pump(a, b):
+    """All bytes from a to b, until the end."""
+    with contextlib.suppress(OSError):
+        while part := a.recv(65536):
+            b.sendall(part)
+    with contextlib.suppress(OSError):
+        b.shutdown(socket.SHUT_WR)
+
+
+@contextlib.contextmanager
+def tcp_door():
+    """The agent's socket for commands that know no other than TCP: its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    outside, _ = listener.accept()
+                    inside = node.connect()
+                    for pair in ((outside, inside), (inside, outside)):
+                        threading.Thread(target=pump, args=pair, daemon=True).start()
+        threading.Thread(target=serve, daemon=True).start()
+        yield "http://127.0.0.1:%d" % listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def same(found, wanted, where):
+    """As the server shows it, but that empty members may be left out, as between nodes and servers."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for key in found.keys() | wanted.keys():
+            if key in found or wanted[key]:
+                same(found.get(key), wanted.get(key), where + "." + key)
+    elif isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
+        for number, pair in enumerate(zip(found, wanted, strict=True)):
+            same(*pair, "%s[%d]" % (where, number))
+    elif found or wanted:
+        case.equal(found, wanted, where)
+
+
+def test_the_command_of_the_servers_at_the_agents_socket():
+    """What the node passes on is what the servers say."""
+    with tcp_door() as url:
+        command_at(url)
+
+
+def command_at(url):
+    def say(*args):
+        done = subprocess.run([BINARY, *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=120,
+                              env={**os.environ, "NOMAD_ADDR": url})
+        text = done.stdout.decode()
+        case.equal(done.returncode, 0, "%s: %s" % (" ".join(args), text))
+        return text
+    path = case.directory() + "/said.nomad"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(JOB)
+    case.contains(say("job", "run", path), 'finished with status "complete"')
+    alloc, = server.wait("said", ["running"])
+    case.contains(say("job", "status", "said"), alloc["ID"][:8])
+    case.contains(say("job", "inspect", "said"), '"ID": "said"')
+    case.contains(say("alloc", "status", alloc["ID"]), "Task started by client")
+    case.contains(say("node", "status"), "ready")
+    case.contains(say("node", "status", "-self"), alloc["ID"][:8])
+    case.contains(say("eval", "list"), "job-register")
+    for path in ("/v1/allocation/" + alloc["ID"], "/v1/job/said", "/v1/job/said/summary", "/v1/evaluation/" + alloc["EvalID"]):
+        same(node.ask(path), server.ask(path), path)
+    case.equal(node.request("GET", "/v1/job/none").status, 404)
+    say("job", "stop", "-purge", "said")
 
 
 def test_the_server_killed_and_back():

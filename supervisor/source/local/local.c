@@ -169,6 +169,12 @@ local_free(struct source *s)
 	free(l);
 }
 
+static const struct api_route *
+get_routes(void)
+{
+	return local_api_routes;
+}
+
 static const struct source_ops local_ops = {
 	.name = "local",
 	.load = load,
@@ -180,7 +186,7 @@ static const struct source_ops local_ops = {
 	.release = local_volume_release,
 	.set_drain = set_drain,
 	.index = get_index,
-	.routes = local_api_routes,
+	.routes = get_routes,
 	.free = local_free,
 };
 

@@ -151,6 +151,7 @@ static const struct source_ops nomad_ops = {
 	.set_drain = set_drain,
 	.index = get_index,
 	.routes = nomad_api_routes,
+	.elsewhere = "this path is not there yet: drover neither answers it nor asks its servers",
 	.free = nomad_free,
 };
 

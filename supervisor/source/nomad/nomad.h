@@ -216,7 +216,7 @@ void nomad_release(struct source *s, struct sup_alloc *sa, const struct volume_r
 void nomad_claims_free(struct nomad *n);
 
 /* nomad_api.c */
-extern const struct api_route nomad_api_routes[];
+const struct api_route *nomad_api_routes(void);
 
 /* nomad_requests.c */
 extern const struct link_method nomad_methods[];

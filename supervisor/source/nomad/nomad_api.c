@@ -1,8 +1,418 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_api.c: paths of the API that only servers can answer. Runs in: supervisor. */
-#include "supervisor/api/api.h"
-#include "supervisor/source/nomad/nomad.h"
+/*
+ * nomad_api.c: paths of the API that the servers answer: each is one call of theirs, and what they
+ * say is shown as it came. Without a server, what this node knows is shown of itself and its
+ * allocs. Runs in: supervisor.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
-const struct api_route nomad_api_routes[] = {
-	{ 0 },
+#include "common/cleanup.h"
+#include "common/duration.h"
+#include "model/table.h"
+#include "supervisor/api/api.h"
+#include "supervisor/api/api_node.h"
+#include "supervisor/source/nomad/nomad.h"
+#include "supervisor/source/nomad/nomad_json.h"
+
+#define CALL_MS     30000
+#define WAIT_MS     300000 /* of a blocking query that does not say how long */
+#define WAIT_MAX_MS 600000
+
+struct mapped;
+
+/* Adds what the method needs to its arguments. 0, or negative with *e: the request is refused. */
+typedef int mapped_args(struct api_req *req, json_t *args, struct err *e);
+
+struct mapped {
+	const char *http, *pattern;
+	const char *method;
+	const char *param;     /* the argument that the path's parameter is; NULL: it has none */
+	const char *member;    /* of the answer; NULL: all of it */
+	const char *missing;   /* when that is nil: 404 with this; NULL: null is the answer */
+	mapped_args *args;     /* NULL: none */
+	api_handler *fallback; /* without a server; NULL: there is none */
 };
+
+/* An answer that is waited for. */
+struct ask {
+	struct api_req *req;
+	const struct mapped *m;
+};
+
+static mapped_args job_args, stop_args, drain_args, eligibility_args, purge_args, all_args;
+
+#define GET(pattern, method, param, member, missing, ...)                                          \
+	{                                                                                          \
+		"GET", pattern, method, param, member, missing, __VA_ARGS__                        \
+	}
+#define PUT(pattern, method, param, args)                                                          \
+	{                                                                                          \
+		"PUT", pattern, method, param, NULL, NULL, args, NULL                              \
+	}
+
+static const struct mapped all[] = {
+	GET("/v1/jobs", "Job.List", NULL, "Jobs", NULL, NULL, NULL),
+	GET("/v1/job/:id", "Job.GetJob", "JobID", "Job", "job not found", NULL, NULL),
+	GET("/v1/job/:id/allocations", "Job.Allocations", "JobID", "Allocations", NULL, all_args,
+	    NULL),
+	GET("/v1/job/:id/evaluations", "Job.Evaluations", "JobID", "Evaluations", NULL, NULL, NULL),
+	GET("/v1/job/:id/deployments", "Job.Deployments", "JobID", "Deployments", NULL, all_args,
+	    NULL),
+	GET("/v1/job/:id/deployment", "Job.LatestDeployment", "JobID", "Deployment", NULL, NULL,
+	    NULL),
+	GET("/v1/job/:id/summary", "Job.Summary", "JobID", "JobSummary", "job not found", NULL,
+	    NULL),
+	GET("/v1/job/:id/versions", "Job.GetJobVersions", "JobID", NULL, NULL, NULL, NULL),
+	GET("/v1/job/:id/scale", "Job.ScaleStatus", "JobID", "JobScaleStatus", "job not found",
+	    NULL, NULL),
+	GET("/v1/allocations", "Alloc.List", NULL, "Allocations", NULL, NULL, api_list_allocs),
+	GET("/v1/allocation/:id", "Alloc.GetAlloc", "AllocID", "Alloc", "alloc not found", NULL,
+	    api_get_alloc),
+	GET("/v1/nodes", "Node.List", NULL, "Nodes", NULL, NULL, api_list_nodes),
+	GET("/v1/node/:id", "Node.GetNode", "NodeID", "Node", "node not found", NULL, api_get_node),
+	GET("/v1/node/:id/allocations", "Node.GetAllocs", "NodeID", "Allocs", NULL, NULL,
+	    api_get_node_allocs),
+	GET("/v1/evaluations", "Eval.List", NULL, "Evaluations", NULL, NULL, NULL),
+	GET("/v1/evaluation/:id", "Eval.GetEval", "EvalID", "Eval", "eval not found", NULL, NULL),
+	GET("/v1/evaluation/:id/allocations", "Eval.Allocations", "EvalID", "Allocations", NULL,
+	    NULL, NULL),
+	GET("/v1/deployments", "Deployment.List", NULL, "Deployments", NULL, NULL, NULL),
+	GET("/v1/deployment/:id", "Deployment.GetDeployment", "DeploymentID", "Deployment",
+	    "deployment not found", NULL, NULL),
+	GET("/v1/deployment/allocations/:id", "Deployment.Allocations", "DeploymentID",
+	    "Allocations", NULL, NULL, NULL),
+	GET("/v1/volumes", "CSIVolume.List", NULL, "Volumes", NULL, NULL, NULL),
+	GET("/v1/plugins", "CSIPlugin.List", NULL, "Plugins", NULL, NULL, NULL),
+	GET("/v1/plugin/csi/:id", "CSIPlugin.Get", "ID", "Plugin", "plugin not found", NULL, NULL),
+	GET("/v1/services", "ServiceRegistration.List", NULL, "Services", NULL, NULL, NULL),
+	GET("/v1/service/:name", "ServiceRegistration.GetService", "ServiceName", "Services", NULL,
+	    NULL, NULL),
+	GET("/v1/namespaces", "Namespace.ListNamespaces", NULL, "Namespaces", NULL, NULL, NULL),
+	GET("/v1/vars", "Variables.List", NULL, "Data", NULL, NULL, NULL),
+	GET("/v1/status/leader", "Status.Leader", NULL, NULL, NULL, NULL, NULL),
+	GET("/v1/status/peers", "Status.Peers", NULL, NULL, NULL, NULL, NULL),
+	GET("/v1/regions", "Region.List", NULL, NULL, NULL, NULL, NULL),
+	PUT("/v1/jobs", "Job.Register", NULL, job_args),
+	PUT("/v1/job/:id", "Job.Register", NULL, job_args),
+	{ "DELETE", "/v1/job/:id", "Job.Deregister", "JobID", NULL, NULL, purge_args, NULL },
+	PUT("/v1/allocation/:id/stop", "Alloc.Stop", "AllocID", stop_args),
+	PUT("/v1/node/:id/drain", "Node.UpdateDrain", "NodeID", drain_args),
+	PUT("/v1/node/:id/eligibility", "Node.UpdateEligibility", "NodeID", eligibility_args),
+	PUT("/v1/node/:id/purge", "Node.Deregister", "NodeID", NULL),
+	PUT("/v1/node/:id/evaluate", "Node.Evaluate", "NodeID", NULL),
+	PUT("/v1/system/gc", "System.GarbageCollect", NULL, NULL),
+};
+
+static void on_mapped(struct sup *sup, struct api_req *req);
+
+/* --- arguments --- */
+
+/* struct type whose only field is JSON: it looks like that value. */
+struct any {
+	json_t *value;
+};
+#define S any
+static const struct field any_fields[] = { F_JSON(value, "") };
+static MODEL_TYPE(any, any_fields, .name = "arguments", .bare = true);
+#undef S
+
+/* Job.Register. */
+struct job_req {
+	struct job *job;
+	bool enforce_index, preserve_counts, policy_override;
+	uint64_t job_modify_index;
+	int64_t eval_priority;
+	char *region, *namespace, *auth_token;
+};
+#define S job_req
+static const struct field job_req_fields[] = {
+	F_POINTER(job, "Job", job),
+	F_BOOL(enforce_index, "EnforceIndex"),
+	F_BOOL(preserve_counts, "PreserveCounts"),
+	F_BOOL(policy_override, "PolicyOverride"),
+	F_UINT(job_modify_index, "JobModifyIndex"),
+	F_INT(eval_priority, "EvalPriority"),
+	F_STRING(region, "Region"),
+	F_STRING(namespace, "Namespace"),
+	F_STRING(auth_token, "AuthToken"),
+};
+static MODEL_TYPE(job_req, job_req_fields, .name = "request");
+#undef S
+
+static void
+set_text(json_t *args, const char *key, const char *value)
+{
+	(void)json_object_set_new(args, key, json_string(value ? value : ""));
+}
+
+static void
+copy_query(const struct api_req *req, const char *name, json_t *args, const char *key)
+{
+	const char *value = api_query(req, name);
+
+	if (value && *value)
+		set_text(args, key, value);
+}
+
+static int
+all_args(struct api_req *req, json_t *args, struct err *e)
+{
+	bool yes = false;
+	int r = api_query_bool(req, "all", &yes, e);
+
+	(void)json_object_set_new(args, "All", json_boolean(yes));
+	(void)json_object_set_new(args, "AllAllocs", json_boolean(yes));
+	return r;
+}
+
+static int
+purge_args(struct api_req *req, json_t *args, struct err *e)
+{
+	bool purge = false, global = false;
+	int r = api_query_bool(req, "purge", &purge, e);
+
+	if (r == 0)
+		r = api_query_bool(req, "global", &global, e);
+	(void)json_object_set_new(args, "Purge", json_boolean(purge));
+	(void)json_object_set_new(args, "Global", json_boolean(global));
+	return r;
+}
+
+static int
+stop_args(struct api_req *req, json_t *args, struct err *e)
+{
+	bool no_delay = false;
+	int r = api_query_bool(req, "no_shutdown_delay", &no_delay, e);
+
+	(void)json_object_set_new(args, "NoShutdownDelay", json_boolean(no_delay));
+	return r;
+}
+
+/* A member of the body under the name that the method has for it; null is left out. */
+static void
+copy_member(const json_t *body, const char *name, json_t *args, const char *key)
+{
+	json_t *value = json_object_get(body, name);
+
+	if (value && !json_is_null(value))
+		(void)json_object_set(args, key, value);
+}
+
+static int
+drain_args(struct api_req *req, json_t *args, struct err *e)
+{
+	json_t *body = api_body(req, e);
+
+	if (!body)
+		return -EINVAL;
+	copy_member(body, "DrainSpec", args, "DrainStrategy");
+	copy_member(body, "MarkEligible", args, "MarkEligible");
+	copy_member(body, "Meta", args, "Meta");
+	return 0;
+}
+
+static int
+eligibility_args(struct api_req *req, json_t *args, struct err *e)
+{
+	json_t *body = api_body(req, e);
+
+	if (!body)
+		return -EINVAL;
+	copy_member(body, "Eligibility", args, "Eligibility");
+	return 0;
+}
+
+static int
+job_args(struct api_req *req, json_t *args, struct err *e)
+{
+	json_t *body = api_body(req, e);
+
+	if (!body)
+		return -EINVAL;
+	if (!json_is_object(json_object_get(body, "Job")))
+		return err_say(e, -EINVAL, "the body has no Job");
+	copy_member(body, "EnforceIndex", args, "EnforceIndex");
+	copy_member(body, "JobModifyIndex", args, "JobModifyIndex");
+	copy_member(body, "PreserveCounts", args, "PreserveCounts");
+	copy_member(body, "PolicyOverride", args, "PolicyOverride");
+	copy_member(body, "EvalPriority", args, "EvalPriority");
+	return 0;
+}
+
+/* ?index= makes it wait. Its time in ms. */
+static int64_t
+blocking_ms(const struct api_req *req, json_t *args)
+{
+	const char *index = api_query(req, "index"), *wait = api_query(req, "wait");
+	int64_t ns = (int64_t)WAIT_MS * NS_PER_MS;
+	uint64_t number = index ? strtoull(index, NULL, 10) : 0;
+
+	if (number == 0)
+		return 0;
+	if (wait && *wait)
+		(void)duration_parse(wait, &ns, NULL);
+	if (ns <= 0 || ns > (int64_t)WAIT_MAX_MS * NS_PER_MS)
+		ns = (int64_t)WAIT_MAX_MS * NS_PER_MS;
+	(void)json_object_set_new(args, "MinQueryIndex", json_integer((json_int_t)number));
+	(void)json_object_set_new(args, "MaxQueryTime", json_integer(ns));
+	return ns / NS_PER_MS;
+}
+
+/* QueryOptions, or WriteRequest: with the token of who asks, not the node's. */
+static int64_t
+common_args(struct nomad *n, const struct api_req *req, json_t *args)
+{
+	const char *namespace = api_query(req, "namespace"), *per_page = api_query(req, "per_page");
+	const char *token = api_header(req, "X-Nomad-Token");
+
+	set_text(args, "Region", nomad_region(n));
+	set_text(args, "Namespace", namespace && *namespace ? namespace : "default");
+	if (token)
+		set_text(args, "AuthToken", token);
+	if (api_query(req, "stale"))
+		(void)json_object_set_new(args, "AllowStale", json_true());
+	if (api_query(req, "reverse"))
+		(void)json_object_set_new(args, "Reverse", json_true());
+	copy_query(req, "prefix", args, "Prefix");
+	copy_query(req, "filter", args, "Filter");
+	copy_query(req, "next_token", args, "NextToken");
+	if (per_page)
+		(void)json_object_set_new(args, "PerPage", json_integer(atoi(per_page)));
+	return blocking_ms(req, args);
+}
+
+/* --- answers --- */
+
+/* "RPC Error:: 404,text", and what is known by its end. */
+static void
+reply_remote(struct api_req *req, const char *text)
+{
+	const char *coded = strstr(text, "RPC Error:: ");
+	int status = 500;
+
+	if (coded) {
+		char *end;
+		long code = strtol(coded + strlen("RPC Error:: "), &end, 10);
+
+		if (*end == ',' && code >= 400 && code < 600) {
+			api_reply_error(req, (int)code, "%s", end + 1);
+			return;
+		}
+	}
+	if (strstr(text, "Permission denied") || strstr(text, "ACL token not found"))
+		status = 403;
+	else if (strstr(text, "Unknown node") || strstr(text, "Unknown allocation"))
+		status = 404;
+	api_reply_error(req, status, "%s", text);
+}
+
+static void
+reply_answer(struct api_req *req, const struct mapped *m, const void *body, size_t len)
+{
+	struct text json = { 0 };
+	struct err e = { 0 };
+	uint64_t index = 0;
+	int r = nomad_to_json(body, len, m->member, &json, &index, &e);
+
+	api_set_index(req, index);
+	if (r < 0)
+		api_reply_error(req, 502, "%s", e.msg);
+	else if (r == 0 && m->missing)
+		api_reply_error(req, 404, "%s", m->missing);
+	else
+		api_reply_take(req, &json);
+	text_done(&json);
+}
+
+static void
+on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
+{
+	struct ask *a = arg;
+
+	if (r == 0)
+		reply_answer(a->req, a->m, body, len);
+	else if (r == -EREMOTEIO)
+		reply_remote(a->req, e->msg);
+	else if (r == -ENETUNREACH)
+		api_reply_error(a->req, 503, "No servers: %s", e->msg);
+	else
+		api_reply_error(a->req, 504, "%s", e->msg);
+	free(a);
+}
+
+/* --- calls --- */
+
+/* For the router: the same patterns, all with one handler. */
+static struct api_route routes[ELEMENTSOF(all) + 1];
+
+/* A job is read by the field table, whose names and kinds the servers have; the rest is JSON. */
+static int
+encode(struct api_req *req, const struct mapped *m, json_t *args, struct text *ret, struct err *e)
+{
+	const json_t *body = m->args == job_args ? json_object_get(api_body(req, e), "Job") : NULL;
+	struct any any = { .value = args };
+	struct job_req job;
+	int r;
+
+	if (m->args != job_args)
+		return model_to_msgpack(&any_type, &any, 0, ret);
+	model_init(&job_req_type, &job);
+	r = model_from_json(&job_req_type, args, &job, e);
+	if (r == 0 && !(job.job = job_new()))
+		r = err_set(e, -ENOMEM, "read the job");
+	if (r == 0)
+		r = model_from_json(&job_type, body, job.job, e);
+	if (r == 0 && !job.job->namespace)
+		r = str_set(&job.job->namespace, job.namespace);
+	if (r == 0 && (r = job_complete(job.job)) < 0)
+		(void)err_set(e, r, "read the job");
+	if (r == 0 && (r = str_set(&job.namespace, job.job->namespace)) == 0)
+		r = model_to_msgpack(&job_req_type, &job, 0, ret);
+	model_done(&job_req_type, &job);
+	return r;
+}
+
+static void
+on_mapped(struct sup *sup, struct api_req *req)
+{
+	const struct mapped *m = &all[api_req_route(req) - routes];
+	cleanup_json json_t *args = json_object();
+	struct text body = { 0 };
+	struct err e = { 0 };
+	int64_t blocks_ms;
+	struct ask *a;
+
+	if (!*link_server(sup)) {
+		if (m->fallback)
+			m->fallback(sup, req);
+		else
+			api_reply_error(req, 503, "No servers: only they answer %s", m->pattern);
+		return;
+	}
+	blocks_ms = common_args(nomad_of_sup(sup), req, args);
+	if (m->param)
+		set_text(args, m->param, api_param(req, 0));
+	if ((m->args && m->args(req, args, &e) < 0) || encode(req, m, args, &body, &e) < 0) {
+		api_reply_error(req, 400, "%s", e.msg);
+		text_done(&body);
+		return;
+	}
+	a = calloc(1, sizeof *a);
+	if (!a)
+		abort();
+	*a = (struct ask){ .req = req, .m = m };
+	(void)link_call(sup, m->method, body.text, body.len,
+	    (unsigned)(CALL_MS + blocks_ms + blocks_ms / 16),
+	    strcmp(m->http, "GET") == 0 ? LINK_REPEAT : 0, on_answer, a);
+	text_done(&body);
+}
+
+const struct api_route *
+nomad_api_routes(void)
+{
+	for (size_t i = 0; i < ELEMENTSOF(all); i++)
+		routes[i] = (struct api_route){ all[i].http, all[i].pattern, on_mapped, false };
+	return routes;
+}
