@@ -22,6 +22,7 @@
 
 #include "common/crash.h"
 #include "common/log.h"
+#include "common/proc.h"
 #include "launcher/launcher.h"
 
 static int
@@ -75,6 +76,7 @@ block_signals(void)
 	(void)sigaddset(&mask, SIGTERM);
 	(void)sigprocmask(SIG_BLOCK, &mask, NULL);
 	(void)signal(SIGCHLD, SIG_DFL); /* ignored, it would take the exit statuses with it */
+	(void)signal(SIGPIPE, SIG_IGN); /* who reads the log may end before the agent does */
 	return signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
@@ -112,6 +114,27 @@ prepare(struct launcher *l, struct err *e)
 	return r;
 }
 
+/* Of what went wrong before the first start: another try may find it otherwise. */
+static bool
+may_pass(int r)
+{
+	switch (-r) {
+	case EADDRINUSE:
+	case EAGAIN:
+	case EBUSY:
+	case EDQUOT:
+	case EIO:
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+	case ENOSPC:
+	case ETIMEDOUT:
+		return true;
+	default:
+		return false;
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -123,7 +146,7 @@ main(int argc, char **argv)
 		.listen_fd = -1,
 		.signal_fd = -1 };
 	struct err e = { 0 };
-	int code;
+	int code, r;
 
 	crash_init();
 	log_init("launcher", LOG_LEVEL_INFO);
@@ -134,9 +157,9 @@ main(int argc, char **argv)
 				      "DIR] [-socket PATH]\n");
 		return 2;
 	}
-	if (prepare(&l, &e) < 0) {
+	if ((r = prepare(&l, &e)) < 0) {
 		log_error("%s", e.msg);
-		code = l.exit_code ?: 1;
+		code = may_pass(r) ? 1 : PROC_EXIT_GIVE_UP;
 	} else {
 		code = lau_set_run(&l);
 	}

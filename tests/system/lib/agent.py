@@ -55,10 +55,10 @@ class Agent:
         if start:
             self.start()
 
-    def start(self, pass_fds=(), preexec_fn=None):
+    def start(self, pass_fds=(), preexec_fn=None, stderr=None):
         argv = self.wrap + [binary("launcher")] + ["-dev"] * self.dev + ["-data-dir", self.data] + self.args
         with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env,
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=stderr or log, env=self.env,
                                             pass_fds=pass_fds, preexec_fn=preexec_fn, start_new_session=True)
         self.pid = self.process.pid
         return self
