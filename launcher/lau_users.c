@@ -141,13 +141,8 @@ find_range(struct launcher *l, struct err *e)
 int
 lau_users_find(struct launcher *l, struct err *e)
 {
-	if (find_names(&l->users) == LAU_USERS) {
-		int r = check_apart(&l->users, e);
-
-		if (r < 0)
-			l->exit_code = PROC_EXIT_GIVE_UP;
-		return r;
-	}
+	if (find_names(&l->users) == LAU_USERS)
+		return check_apart(&l->users, e);
 	if (!l->dev)
 		return err_say(e, -ENOENT,
 		    "the users drover, drover-exec, drover-csi and drover-heartbeat must be in "

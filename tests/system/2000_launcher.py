@@ -15,7 +15,7 @@ from lib import agent, binary, case, helper
 LEASE = struct.Struct("<Q40sQQ")
 
 
-def refused(sentence, args=(), code=1, **kwargs):
+def refused(sentence, args=(), code=78, **kwargs):
     """The agent does not start, and says why."""
     with agent.Agent(args, **kwargs) as a:
         case.equal(a.wait(15), code, "exit code")
@@ -190,7 +190,7 @@ def test_a_second_agent_on_the_same_data_directory_is_refused_with_the_pid():
     with agent.Agent() as a:
         a.wait_ready()
         began = time.monotonic()
-        refused("another agent (pid %d) uses %s" % (a.pid, a.data), data=a.data)
+        refused("another agent (pid %d) uses %s" % (a.pid, a.data), code=1, data=a.data)
         assert time.monotonic() - began >= 5, "it did not wait for the lock"
         case.equal(a.get("/v1/agent/health")[0], 200, "health")
 
@@ -324,7 +324,7 @@ def test_a_stale_control_socket_is_replaced_and_a_live_one_is_not():
     other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     other.bind(path)
     other.listen()
-    refused("another agent listens on " + path, ["-socket", path])
+    refused("another agent listens on " + path, ["-socket", path], code=1)
     other.close()
     with agent.Agent(["-socket", path]) as a:
         a.wait_ready()
@@ -416,7 +416,7 @@ def test_users_that_do_not_differ_are_refused():
         helper.mount(path, "/etc/passwd", None, 4096)  # MS_BIND
         try:
             for dev in (True, False):
-                refused(sentence, code=78, dev=dev)
+                refused(sentence, dev=dev)
         finally:
             helper.umount("/etc/passwd")
 
@@ -463,6 +463,19 @@ def test_a_data_directory_that_the_supervisor_cannot_reach_is_refused():
         case.equal(a.wait(), 78, "exit code")
         case.contains(a.log(), "it may not search %s; permit it (chmod o+x)" % closed)
         case.equal(a.log().count("error:"), 1, a.log())
+
+
+def test_nobody_reads_the_log_any_more():
+    """`drover agent -dev | head -1` and Ctrl-C: it still drains and leaves nothing."""
+    reader, writer = os.pipe()
+    a = agent.Agent(start=False)
+    a.start(stderr=writer)
+    os.close(writer)
+    case.contains(os.read(reader, 4096).decode(), "info:")
+    os.close(reader)
+    a.wait_ready()
+    case.equal(a.stop(signal.SIGINT), 0, "exit code")
+    case.equal(os.path.exists(a.data + "/rt"), False, "the runtime directory")
 
 
 case.run(globals())
