@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/cleanup.h"
 #include "common/crash.h"
 #include "executor/exe.h"
 
@@ -51,6 +52,7 @@ path_of(char *const *envp)
 static int
 run_command(struct exe *x, const char *dir)
 {
+	static const char *const own[] = { "/local/", "/" };
 	const char *command = x->spec.command;
 	int r, found = ENOENT;
 
@@ -58,11 +60,11 @@ run_command(struct exe *x, const char *dir)
 		(void)execve(command, x->spec.argv, x->spec.envp);
 		return errno;
 	}
-	if ((r = try_command(x, dir, strlen(dir), "/local/")) != ENOENT ||
-	    (r = try_command(x, dir, strlen(dir), "/")) != ENOENT)
-		return r;
+	for (size_t i = 0; i < ELEMENTSOF(own); i++)
+		if ((r = try_command(x, dir, strlen(dir), own[i])) != ENOENT)
+			found = r;
 	if (strchr(command, '/'))
-		return ENOENT;
+		return found;
 	for (const char *at = path_of(x->spec.envp); *at;) {
 		size_t len = strcspn(at, ":");
 
