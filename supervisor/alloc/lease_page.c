@@ -103,17 +103,18 @@ lease_page_watch(struct sup *sup)
 	struct err e = { 0 };
 	int r;
 
-	fd = lease_page_open(sup, &page, &e);
-	if (fd < 0) {
-		log_warn("%s", e.msg);
-		return;
-	}
+	/* First, so that no change after the look is missed. */
 	r = sd_event_add_inotify(sup->event, &watch, sup->args.runtime_dir,
 	    IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR,
 	    on_change, sup);
 	if (r < 0)
 		log_warn("watch %s: %s; the lease page is not made anew if somebody removes it",
 		    sup->args.runtime_dir, strerrordesc_np(-r));
+	fd = lease_page_open(sup, &page, &e);
+	if (fd < 0) {
+		log_warn("%s", e.msg);
+		lease_page_unwatch();
+	}
 }
 
 void

@@ -294,6 +294,15 @@ volumes_warn_left(struct sup *sup)
 			    m->rec.volume_id, m->rec.alloc, m->rec.plugin);
 }
 
+/* Is dir path itself or above it? */
+static bool
+leads_to(const char *dir, const char *path)
+{
+	size_t len = strlen(dir);
+
+	return strncmp(dir, path, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
 bool
 volume_path_is_known(struct sup *sup, const char *path)
 {
@@ -307,8 +316,7 @@ volume_path_is_known(struct sup *sup, const char *path)
 		    r->volume, r->usage);
 		(void)snprintf(publish, sizeof publish, "%s/%s/per-alloc/%s/%s/%s", kind, r->plugin,
 		    r->alloc, r->volume, r->usage);
-		if (strncmp(path, staging, strlen(path)) == 0 ||
-		    strncmp(path, publish, strlen(path)) == 0)
+		if (leads_to(path, staging) || leads_to(path, publish))
 			return true;
 	}
 	return false;
