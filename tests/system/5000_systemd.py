@@ -41,7 +41,10 @@ def boot(unified):
 
 
 def pids(bed, pattern):
-    return [int(p) for p in bed.run("pgrep", "-f", pattern, check=False).stdout.split()]
+    """Of those that match, without their children: a shell has forked, and not yet executed, what it runs."""
+    found = [int(p) for p in bed.run("pgrep", "-f", pattern, check=False).stdout.split()]
+    below = [int(p) for pid in found for p in bed.run("pgrep", "-P", str(pid), check=False).stdout.split()]
+    return [pid for pid in found if pid not in below]
 
 
 def parent(bed, pid):
