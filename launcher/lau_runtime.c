@@ -146,6 +146,7 @@ bind_socket(struct launcher *l, struct err *e)
 		return err_set(e, -errno, "give %s to group drover", l->socket);
 	l->listen_fd = steal_fd(&fd);
 	l->listen_is_ours = true;
+	log_info("the control socket is unix://%s", l->socket);
 	return 0;
 }
 
