@@ -20,6 +20,7 @@ static const struct proc_handle handlers[] = {
 	{ MNT_VOLUME_DIR_REMOVE_REQ, 10000, mnt_on_volume_dir_remove },
 	{ MNT_ROOT_LIST_REQ, 10000, mnt_on_root_list },
 	{ MNT_DISK_STAT_REQ, 5000, mnt_on_disk_stat },
+	{ MNT_ALLOC_FS_REQ, 10000, mnt_on_alloc_fs },
 	{ 0 },
 };
 

@@ -25,6 +25,7 @@ def good(name):
         "MNT_VOLUME_DIR_REMOVE_REQ": {"place": mnt.place()},
         "MNT_ROOT_LIST_REQ": {"root": "MNT_ROOT_ALLOC"},
         "MNT_DISK_STAT_REQ": {},
+        "MNT_ALLOC_FS_REQ": {"alloc": GOOD_ID, "root": "MNT_ROOT_ALLOC", "path": "web", "op": "MNT_FS_OPEN"},
     }[name]
 
 
@@ -59,7 +60,12 @@ def wrong():
                 yield m.name, {"place": {**fields["place"], "alloc": bad}}
         if "root" in fields:
             for root in (0, 7, 1000, 1 << 30):
-                yield m.name, {"root": root}
+                yield m.name, {**fields, "root": root}
+        if "op" in fields:
+            for root in (2, 4, 5, 6):  # those that hold no files of tasks
+                yield m.name, {**fields, "root": root}
+            for op in (0, 4, 1000, 1 << 30):
+                yield m.name, {**fields, "op": op}
 
 
 def normal_request(h):

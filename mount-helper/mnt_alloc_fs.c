@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * mnt_alloc_fs.c: reads below an alloc's directory for `alloc fs`. Runs in: a child of the
+ * mount-helper, as root.
+ *
+ * Tasks own what is there and change it meanwhile, so each name is one openat2(2) below the
+ * directory that the last one gave, never over a mount, and links are expanded here. The
+ * directories from the root down are kept open: ".." is the one before, whatever was renamed, and
+ * what is at depth 2 is known to be a task's own, by whatever way it was reached.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/path.h"
+#include "mount-helper/mnt.h"
+#include "proto/alloc_fs.h"
+
+#define DEPTH_MAX  128
+#define LINKS_MAX  40
+#define TIMEOUT_MS 5000
+
+struct walk {
+	int fds[DEPTH_MAX]; /* of the directories; the last may be anything but a link */
+	unsigned n, links;
+	mode_t mode;  /* of the last */
+	bool in_task; /* fds[1] is a task's directory, not the shared one */
+	char rest[2 * PATH_MAX];
+};
+
+/* Puts what the link says in front of the rest of the path. */
+static int
+follow(struct walk *w, int link_fd, const char *rest)
+{
+	char target[PATH_MAX], both[sizeof w->rest];
+	ssize_t n = readlinkat(link_fd, "", target, sizeof target - 1);
+
+	if (n < 0)
+		return -errno;
+	target[n] = '\0';
+	if (target[0] == '/')
+		return -EXDEV;
+	if (++w->links > LINKS_MAX)
+		return -ELOOP;
+	if ((size_t)snprintf(both, sizeof both, "%s/%s", target, rest) >= sizeof both)
+		return -ENAMETOOLONG;
+	memcpy(w->rest, both, sizeof both);
+	return 0;
+}
+
+/* One name. 1: it is a link, and w->rest is the path from there on. */
+static int
+step(struct walk *w, const char *name, const char *rest)
+{
+	cleanup_close int fd = -1;
+	struct stat st;
+
+	if (!S_ISDIR(w->mode))
+		return -ENOTDIR;
+	if (!*name || strcmp(name, ".") == 0)
+		return 0;
+	if (strcmp(name, "..") == 0)
+		return w->n == 1 ? -EXDEV : close(w->fds[--w->n]);
+	if (w->n == 2 && w->in_task &&
+	    (strcmp(name, "secrets") == 0 || strcmp(name, "private") == 0))
+		return -EACCES;
+	if (w->n == DEPTH_MAX)
+		return -ENAMETOOLONG;
+	fd = fd_open_same_mount(w->fds[w->n - 1], name, O_PATH | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return fd < 0 ? fd : -errno;
+	if (S_ISLNK(st.st_mode))
+		return follow(w, fd, rest) ?: 1;
+	if (w->n == 1)
+		w->in_task = strcmp(name, "alloc") != 0;
+	w->mode = st.st_mode;
+	w->fds[w->n++] = steal_fd(&fd);
+	return 0;
+}
+
+static int
+walk(struct walk *w, const char *path)
+{
+	char name[NAME_MAX + 1];
+	const char *at = w->rest;
+	int r = 0;
+
+	if ((size_t)snprintf(w->rest, sizeof w->rest, "%s", path) >= sizeof w->rest)
+		return -ENAMETOOLONG;
+	while (r >= 0 && *at) {
+		size_t len = strcspn(at, "/");
+
+		if (len > NAME_MAX)
+			return -ENAMETOOLONG;
+		memcpy(name, at, len);
+		name[len] = '\0';
+		at += len + (at[len] == '/');
+		r = step(w, name, at);
+		if (r > 0)
+			at = w->rest;
+	}
+	return r < 0 ? r : w->fds[w->n - 1];
+}
+
+static int
+open_file(int fd, mode_t mode)
+{
+	char path[32];
+	int r;
+
+	if (!S_ISREG(mode))
+		return S_ISDIR(mode) ? -EISDIR : -EOPNOTSUPP;
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	r = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return r < 0 ? -errno : r;
+}
+
+/* What is gone meanwhile is not there. */
+static int
+put(FILE *out, int fd, const char *name)
+{
+	struct alloc_fs_entry entry;
+	struct stat st;
+
+	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (ftell(out) > (long)(ALLOC_FS_LIST_MAX - sizeof entry - NAME_MAX))
+		return -EFBIG;
+	entry.size = st.st_size;
+	entry.mtime_ns = st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec;
+	entry.mode = st.st_mode;
+	(void)fwrite(&entry, sizeof entry, 1, out);
+	(void)fputs(*name ? name : ".", out);
+	(void)fputc('\0', out);
+	return 0;
+}
+
+/* The entry of what is there, and then those of its names. */
+static int
+list(int fd, bool names)
+{
+	cleanup_free char *buf = NULL;
+	cleanup_dir DIR *d = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&buf, &size);
+	const char *name;
+	int r = out ? put(out, fd, "") : -errno;
+
+	if (r >= 0 && names)
+		r = dir_open_at(fd, ".", &d);
+	while (r >= 0 && d && (name = dir_next(d)))
+		r = put(out, dirfd(d), name);
+	if (out && fclose(out) != 0 && r >= 0)
+		r = -ENOMEM;
+	return r < 0 ? r : fd_memfd_sealed("files", buf, size);
+}
+
+static int
+work(int fd, const void *arg, struct mnt_result *ret, struct err *e)
+{
+	struct walk w = { .fds = { fd }, .n = 1, .mode = S_IFDIR };
+	const MntAllocFsReq *req = arg;
+	int r = walk(&w, req->path);
+
+	if (r >= 0 && req->op == MNT_FS_OP__MNT_FS_OPEN)
+		r = open_file(r, w.mode);
+	else if (r >= 0)
+		r = list(r, req->op == MNT_FS_OP__MNT_FS_LIST);
+	if (r < 0)
+		return err_set(e, r, "%.256s", req->path);
+	ret->fd = r;
+	return 0;
+}
+
+static void
+answer(struct mnt *m, const struct mnt_job *j, struct mnt_result *res)
+{
+	MntAllocFsRep rep = MNT_ALLOC_FS_REP__INIT;
+
+	(void)proc_answer(&mnt_spec, j->type, j->serial, 0, &rep.base, res->fd, &res->e, &res->e);
+}
+
+int
+mnt_on_alloc_fs(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+{
+	struct mnt *m = state;
+	const MntAllocFsReq *req = (const MntAllocFsReq *)(const void *)p->msg;
+	cleanup_close int dir = -1;
+	char alloc[ID_UUID_SIZE];
+	int r = mnt_alloc_read(&req->alloc, alloc, e);
+
+	if (r < 0)
+		return r;
+	if ((req->root != MNT_ROOT__MNT_ROOT_ALLOC && req->root != MNT_ROOT__MNT_ROOT_LOGS) ||
+	    req->op <= MNT_FS_OP__MNT_FS_NONE || req->op > MNT_FS_OP__MNT_FS_STAT)
+		return err_say(e, -EINVAL, "there is no operation %d on files below root %d",
+		    (int)req->op, (int)req->root);
+	dir = fd_open_same_mount(m->root_fds[req->root], alloc, O_PATH | O_DIRECTORY);
+	if (dir < 0)
+		return err_set(e, dir, "open the directory of alloc %s", alloc);
+	return mnt_child_start(m, p, NULL, TIMEOUT_MS, dir, work, req, answer, "read files", e);
+}

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mount-helper alone: what it reads below an alloc's directory, and what it does not."""
+import contextlib
+import errno
+import os
+import stat
+import struct
+import threading
+
+from lib import case, helper, mnt
+from lib.helper import mount, umount
+from lib.ipc import RequestError
+
+ALLOC = os.urandom(16)
+MS_BIND = 4096
+
+
+@contextlib.contextmanager
+def started():
+    """(helper, directory) of an alloc with the tasks web and db."""
+    with mnt.started() as (places, h):
+        h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": ALLOC, "tasks": ["web", "db"], "raw_exec": True})
+        yield h, "%s/alloc/%s" % (places.data, mnt.text(ALLOC)), places
+
+
+def ask(h, op, path, root="MNT_ROOT_ALLOC", alloc=ALLOC):
+    return h.ipc.call("MNT_ALLOC_FS_REQ", {"alloc": alloc, "root": root, "path": path, "op": op}).take_fd()
+
+
+def refused(h, code, path, op="MNT_FS_OPEN", **more):
+    fields = {"alloc": ALLOC, "root": "MNT_ROOT_ALLOC", "path": path, "op": op, **more}
+    mnt.refused(h, code, "", "MNT_ALLOC_FS_REQ", fields)
+
+
+def read(h, path, **more):
+    with os.fdopen(ask(h, "MNT_FS_OPEN", path, **more), "rb") as f:
+        return f.read()
+
+
+def entries(h, path, op="MNT_FS_LIST", **more):
+    """{name: (size, mtime_ns, mode)}; "." is what was asked for."""
+    data, found = helper.memfd_read(ask(h, op, path, **more)), {}
+    while data:
+        name, rest = data[20:].split(b"\0", 1)
+        case.equal(name in found, False, "%r is there twice" % name)
+        found[name.decode()], data = struct.unpack("<qqI", data[:20]), rest
+    return found
+
+
+def write(path, data):
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def test_files_and_directories():
+    with started() as (h, top, places):
+        write(top + "/web/local/a", b"hello")
+        os.mkdir(top + "/web/local/d", 0o700)
+        os.mkfifo(top + "/web/local/fifo")
+        os.mknod(top + "/web/local/null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        os.symlink("a", top + "/web/local/l")
+        for path in ("web/local/a", "/web//local/./a", "web/local/d/../a", "db/../web/local/a", "web/local/l"):
+            case.equal(read(h, path), b"hello", path)
+            case.equal(entries(h, path, "MNT_FS_STAT")["."][0], 5, path)
+        found = entries(h, "web/local")
+        case.equal(sorted(found), [".", "a", "d", "fifo", "l", "null"])
+        for name, (size, mtime, mode) in found.items():
+            st = os.lstat(top + "/web/local/" + name)
+            case.equal((size, mtime, mode), (st.st_size, st.st_mtime_ns, st.st_mode), name)
+        case.equal(sorted(entries(h, "")), [".", "alloc", "db", "web"])
+        case.equal(sorted(entries(h, "/", root="MNT_ROOT_LOGS")), ["."])
+        case.equal(list(entries(h, "web/local/fifo", "MNT_FS_STAT")), ["."])
+        refused(h, errno.EISDIR, "web/local")
+        for special in ("fifo", "null"):
+            refused(h, errno.EOPNOTSUPP, "web/local/" + special)
+            refused(h, errno.ENOTDIR, "web/local/" + special, "MNT_FS_LIST")
+        refused(h, errno.ENOENT, "web/local/x")
+        refused(h, errno.ENOTDIR, "web/local/a/x")
+        refused(h, errno.ENOTDIR, "web/local/a/..")
+        refused(h, errno.ENAMETOOLONG, "web/" + "x" * 256)
+        refused(h, errno.ENOENT, "x/" * 4000)
+        deep = "web/local/" + "n/" * 120
+        os.makedirs("%s/%s" % (top, deep))
+        case.equal(list(entries(h, deep)), ["."])
+        os.makedirs("%s/%s" % (top, deep + "n/" * 10))
+        refused(h, errno.ENAMETOOLONG, deep + "n/" * 10, "MNT_FS_STAT")
+        refused(h, errno.ENOENT, "", alloc=os.urandom(16))
+
+
+def test_what_comes_up_can_only_be_read():
+    with started() as (h, top, places):
+        write(top + "/web/local/a", b"hello")
+        fd = ask(h, "MNT_FS_OPEN", "web/local/a")
+        case.equal(case.raises(OSError, os.write, fd, b"x").errno, errno.EBADF)
+        os.close(fd)
+
+
+def test_links_lead_nowhere_else():
+    with started() as (h, top, places):
+        write(places.data + "/outside", b"secret")
+        local = top + "/web/local/"
+        for name, target in (("abs", "/etc/passwd"), ("root", "/"), ("up", "../../../../outside"), ("upper", "../.."),
+                             ("proc", "/proc/self/fd/3"), ("loop", "loop"), ("other", "../../db/local/f"),
+                             ("twice", "upper/../x")):
+            os.symlink(target, local + name)
+        write(top + "/db/local/f", b"of another task")
+        case.equal(read(h, "web/local/other"), b"of another task")
+        case.equal(sorted(entries(h, "web/local/upper")), [".", "alloc", "db", "web"])
+        refused(h, errno.ELOOP, "web/local/loop")
+        for path in ("web/local/abs", "web/local/root/etc/passwd", "web/local/up", "web/local/upper/../outside",
+                     "web/local/proc", "web/local/twice", "..", "../" + mnt.text(ALLOC), "web/../../x", "web/secrets/../x"):
+            for op in ("MNT_FS_OPEN", "MNT_FS_LIST", "MNT_FS_STAT"):
+                refused(h, errno.EACCES if "secrets" in path else errno.EXDEV, path, op)
+        refused(h, errno.EXDEV, "alloc/logs", "MNT_FS_LIST")
+
+
+def test_secrets_and_private():
+    with started() as (h, top, places):
+        write(top + "/web/private/key", b"secret")
+        write("%s/secrets/%s/web/key" % (places.data, mnt.text(ALLOC)), b"secret")
+        os.symlink("../private", top + "/web/local/p")
+        os.symlink("../../web/local/../private/key", top + "/db/local/k")
+        os.symlink("../secrets", top + "/web/local/s")
+        os.mkdir(top + "/alloc/private")
+        os.mkdir(top + "/web/local/secrets")
+        for op in ("MNT_FS_OPEN", "MNT_FS_LIST", "MNT_FS_STAT"):
+            for path in ("web/private", "web/private/key", "web/secrets/key", "web/local/p", "web/local/p/key",
+                         "db/local/k", "web/local/s/key", "/./web//private/./key", "alloc/../web/private/key"):
+                refused(h, errno.EACCES, path, op)
+        case.equal(list(entries(h, "alloc/private")), ["."])
+        case.equal(list(entries(h, "web/local/secrets")), ["."])
+
+
+def test_mounts_are_not_entered():
+    with started() as (h, top, places):
+        os.mkdir(top + "/web/local/m")
+        write(top + "/web/local/f", b"")
+        mount(places.data + "/secrets", top + "/web/local/m", flags=MS_BIND)
+        mount("/etc/passwd", top + "/web/local/f", flags=MS_BIND)
+        try:
+            refused(h, errno.EXDEV, "web/local/m", "MNT_FS_LIST")
+            refused(h, errno.EXDEV, "web/local/m/x")
+            refused(h, errno.EXDEV, "web/local/f")
+        finally:
+            umount(top + "/web/local/m")
+            umount(top + "/web/local/f")
+
+
+def test_a_directory_that_is_too_large():
+    with started() as (h, top, places):
+        for i in range(18000):
+            os.close(os.open("%s/alloc/data/%05d%s" % (top, i, "x" * 250 if i % 2 else ""), os.O_CREAT | os.O_WRONLY))
+            if i == 9000:
+                case.equal(len(entries(h, "alloc/data")), i + 2)
+        for i in range(9000):
+            os.close(os.open("%s/alloc/data/%05d%s" % (top, i, "y" * 250), os.O_CREAT | os.O_WRONLY))
+        refused(h, errno.EFBIG, "alloc/data", "MNT_FS_LIST")
+
+
+def test_a_task_that_renames_what_is_being_read():
+    """Whatever the moment, what is opened is the task's own file and never what its link points to."""
+    with started() as (h, top, places):
+        os.mkdir(places.data + "/victim")
+        write(places.data + "/victim/f", b"secret")
+        local = top + "/web/local"
+        os.mkdir(local + "/a")
+        os.mkdir(local + "/a/b")
+        write(local + "/a/b/f", b"mine")
+        os.symlink("../../../../../victim", local + "/a/c")
+        os.symlink("../../../private", local + "/a/d")
+        write(top + "/web/private/f", b"secret")
+        stop = threading.Event()
+
+        def exchange():
+            libc, rounds = helper.libc, 0
+            while not stop.is_set():
+                for other in ("c", "d"):
+                    for _ in range(2):
+                        libc.renameat2(-100, (local + "/a/b").encode(), -100, (local + "/a/" + other).encode(), 2)
+                os.rename(local + "/a", local + "/e")
+                os.rename(local + "/e", local + "/a")
+                rounds += 1
+        thread = threading.Thread(target=exchange)
+        thread.start()
+        seen = set()
+        try:
+            for _ in range(400):
+                try:
+                    seen.add(read(h, "web/local/a/b/f"))
+                except RequestError as e:
+                    seen.add(-e.code)
+        finally:
+            stop.set()
+            thread.join()
+        case.equal(b"mine" in seen, True, "seen: %s" % seen)
+        case.equal(seen - {b"mine", errno.ENOENT, errno.EXDEV, errno.EACCES, errno.EPERM}, set(), "seen")
+
+
+case.run(globals())
