@@ -110,6 +110,14 @@ put_meta(struct task_env *env, const struct string_map *meta)
 	return 0;
 }
 
+const char *
+task_token(const struct sup_alloc *sa, const struct task *task, bool as_file)
+{
+	if (!json_is_true(json_object_get(task->identity, as_file ? "File" : "Env")))
+		return NULL;
+	return string_map_get(&sa->a.signed_identities, str(task->name));
+}
+
 int
 task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *task, bool isolated,
     struct task_env *ret)
@@ -130,6 +138,9 @@ task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *ta
 		    (r = put(&env, task->env.v[i].key, value)) < 0)
 			goto fail;
 	}
+	if (task_token(sa, task, false) &&
+	    (r = put(&env, "NOMAD_TOKEN", task_token(sa, task, false))) < 0)
+		goto fail;
 	*ret = env;
 	return 0;
 

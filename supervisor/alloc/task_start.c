@@ -160,6 +160,10 @@ fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
 	r = driver->fill(ar->sa, task, &s->env, &s->req, &s->spec, e);
 	if (r < 0)
 		return r;
+	if (task_token(ar->sa, task, true)) {
+		spec_add_str(&s->spec, SPEC_SECRET_NAME, "nomad_token");
+		spec_add_str(&s->spec, SPEC_SECRET_DATA, task_token(ar->sa, task, true));
+	}
 	fill_env(s);
 	return 0;
 }

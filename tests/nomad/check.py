@@ -253,7 +253,8 @@ def test_a_volume_is_created_claimed_and_given_back():
             return False
     case.until(healthy, 40, "a healthy plugin")
     capability = {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}
-    server.do("/v1/volume/csi/data/create", {"Volumes": [{
+    # At the agent's socket: it asks the server, and the server the agent's plugin.
+    node.do("PUT", "/v1/volume/csi/data/create", {"Volumes": [{
         "ID": "data", "Name": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20,
         "RequestedCapabilities": [capability]}]})
     server.run(api.job("writer", "/bin/sh", ["-c", "echo there > /d/file; exec sleep 1000"], driver="exec", group={"Volumes": {
@@ -261,7 +262,8 @@ def test_a_volume_is_created_claimed_and_given_back():
         VolumeMounts=[{"Volume": "v", "Destination": "/d"}]))
     server.wait("writer", ["running"])
     volume = server.ask("/v1/volume/csi/data")
-    case.equal(volume["CurrentWriters"] if "CurrentWriters" in volume else len(volume["WriteAllocs"]), 1)
+    case.equal(list(volume["WriteAllocs"]), [server.allocs("writer")[0]["ID"]])
+    case.equal(node.ask("/v1/volume/csi/data")["WriteAllocs"], volume["WriteAllocs"])
     path = "%s/volumes/%s/file" % (store, volume["ExternalID"])
     case.until(lambda: os.path.exists(path), 10, "what the task writes")
     server.purge("writer")

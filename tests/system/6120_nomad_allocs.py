@@ -34,7 +34,7 @@ def run(version):
         case.equal(found["TaskStates"]["t"]["Failed"], True)
         case.equal([e["ExitCode"] for e in found["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated"], [3])
         case.until(lambda: not os.path.exists(node.data + "/alloc/" + first), 10, "the directory to go")
-        case.equal([a["ID"] for a in node.ask("/v1/allocations")], [second, ended])
+        case.equal(sorted(a["ID"] for a in node.ask("/v1/allocations")), sorted([second, ended]))
 
 
 def test_a_job_runs_and_stops_with_servers_of_1_6():
@@ -77,12 +77,13 @@ def test_an_older_index_and_an_empty_list_stop_nothing():
         servers.clear()
         # One that has lost its allocs: it says so once, and a list with the alloc comes after the next beat.
         servers.fault("empty", "Node.GetClientAllocs", times=1, index=10**6)
-        servers.drop()
+        other = servers.run_job(job("k"), me)[0]
         node.wait_log("asked again after the next heartbeat", 30)
         beaten(servers, 2)
         case.equal(processes_of(alloc), pid, "after an empty list")
         # Confirmed: the servers have forgotten it.
-        servers.remove_alloc(alloc)
+        for gone in (other, alloc):
+            servers.remove_alloc(gone)
         case.until(lambda: not processes_of(alloc), 30, "the alloc to be removed")
 
 
@@ -137,6 +138,52 @@ def test_allocs_run_on_and_start_again_without_any_server():
         case.until(lambda: not processes_of(alloc), 10, "the task to end")
         servers.start_server(0)
         servers.wait_alloc(alloc, ["failed"])
+
+
+def test_a_lease_ends_while_the_servers_are_away():
+    for field in ({"StopAfterClientDisconnect": 3 * S}, {"Disconnect": {"StopOnClientAfter": 3 * S}}):
+        with cluster(grace=60) as servers, node_of(servers) as node:
+            me = servers.wait_node()["ID"]
+            leased = servers.run_job(job("leased", group=field), me)[0]
+            free = servers.run_job(job("free"), me)[0]
+            servers.wait_alloc(leased, ["running"])
+            servers.wait_alloc(free, ["running"])
+            pid = processes_of(free)
+            servers.stop_server(0)
+            case.until(lambda a=leased: not processes_of(a), 15, "the task to be stopped")
+            case.equal(processes_of(free), pid, "the task without a lease")
+            servers.start_server(0)
+            found = servers.wait_alloc(leased, ["failed"])
+            case.contains(" ".join(displays(found)), "stop_after_client_disconnect of 3s passed")
+            case.equal(processes_of(free), pid, "the task without a lease")
+            node.wait_log("stop_after_client_disconnect", 1)
+
+
+def test_a_node_that_was_disconnected_reconnects_its_work():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        alloc = servers.run_job(job(group={"Disconnect": {"LostAfter": 3600 * S}}), me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        pid = processes_of(alloc)
+        heartbeat = node.kill("heartbeat", signal.SIGSTOP)
+        try:
+            servers.wait_alloc(alloc, ["unknown"])
+        finally:
+            os.kill(heartbeat, signal.SIGCONT)
+        servers.wait_alloc(alloc, ["running"])
+        servers.wait_node()
+        case.equal(processes_of(alloc), pid, "the task")
+        case.until(lambda: "Reconnected" in events(servers.alloc(alloc)), 10, "the event")
+
+
+def test_a_task_gets_the_token_of_its_identity():
+    with cluster() as servers, node_of(servers):
+        me = servers.wait_node()["ID"]
+        script = 'test -n "$NOMAD_TOKEN" && test "$(cat $NOMAD_SECRETS_DIR/nomad_token)" = "$NOMAD_TOKEN" && exit 7; exit 8'
+        for driver in ("raw_exec", "exec"):
+            made = job("token" + driver, "/bin/sh", ["-c", script], Identity={"Env": True, "File": True}, driver=driver)
+            found = servers.wait_alloc(servers.run_job(made, me)[0], ["failed"])
+            case.equal([e["ExitCode"] for e in found["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated"], [7], driver)
 
 
 def test_a_deployment_is_told_of_health():

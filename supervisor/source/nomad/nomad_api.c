@@ -41,7 +41,8 @@ struct ask {
 	const struct mapped *m;
 };
 
-static mapped_args job_args, stop_args, drain_args, eligibility_args, purge_args, all_args;
+static mapped_args job_args, volumes_args, deregister_args, stop_args, drain_args, eligibility_args,
+    purge_args, all_args;
 
 #define GET(pattern, method, param, member, missing, ...)                                          \
 	{                                                                                          \
@@ -84,6 +85,7 @@ static const struct mapped all[] = {
 	GET("/v1/deployment/allocations/:id", "Deployment.Allocations", "DeploymentID",
 	    "Allocations", NULL, NULL, NULL),
 	GET("/v1/volumes", "CSIVolume.List", NULL, "Volumes", NULL, NULL, NULL),
+	GET("/v1/volume/csi/:id", "CSIVolume.Get", "ID", "Volume", "volume not found", NULL, NULL),
 	GET("/v1/plugins", "CSIPlugin.List", NULL, "Plugins", NULL, NULL, NULL),
 	GET("/v1/plugin/csi/:id", "CSIPlugin.Get", "ID", "Plugin", "plugin not found", NULL, NULL),
 	GET("/v1/services", "ServiceRegistration.List", NULL, "Services", NULL, NULL, NULL),
@@ -98,6 +100,13 @@ static const struct mapped all[] = {
 	PUT("/v1/job/:id", "Job.Register", NULL, job_args),
 	{ "DELETE", "/v1/job/:id", "Job.Deregister", "JobID", NULL, NULL, purge_args, NULL },
 	PUT("/v1/allocation/:id/stop", "Alloc.Stop", "AllocID", stop_args),
+	PUT("/v1/volumes", "CSIVolume.Register", NULL, volumes_args),
+	PUT("/v1/volume/csi/:id", "CSIVolume.Register", NULL, volumes_args),
+	PUT("/v1/volume/csi/:id/create", "CSIVolume.Create", NULL, volumes_args),
+	{ "DELETE", "/v1/volume/csi/:id/delete", "CSIVolume.Delete", "VolumeID", NULL, NULL, NULL,
+	    NULL },
+	{ "DELETE", "/v1/volume/csi/:id", "CSIVolume.Deregister", NULL, NULL, NULL, deregister_args,
+	    NULL },
 	PUT("/v1/node/:id/drain", "Node.UpdateDrain", "NodeID", drain_args),
 	PUT("/v1/node/:id/eligibility", "Node.UpdateEligibility", "NodeID", eligibility_args),
 	PUT("/v1/node/:id/purge", "Node.Deregister", "NodeID", NULL),
@@ -225,6 +234,30 @@ eligibility_args(struct api_req *req, json_t *args, struct err *e)
 }
 
 static int
+volumes_args(struct api_req *req, json_t *args, struct err *e)
+{
+	json_t *body = api_body(req, e);
+
+	if (!body)
+		return -EINVAL;
+	if (!json_is_array(json_object_get(body, "Volumes")))
+		return err_say(e, -EINVAL, "the body has no Volumes");
+	copy_member(body, "Volumes", args, "Volumes");
+	return 0;
+}
+
+static int
+deregister_args(struct api_req *req, json_t *args, struct err *e)
+{
+	bool force = false;
+	int r = api_query_bool(req, "force", &force, e);
+
+	(void)json_object_set_new(args, "Force", json_boolean(force));
+	(void)json_object_set_new(args, "VolumeIDs", json_pack("[s]", api_param(req, 0)));
+	return r;
+}
+
+static int
 job_args(struct api_req *req, json_t *args, struct err *e)
 {
 	json_t *body = api_body(req, e);
@@ -285,6 +318,24 @@ common_args(struct nomad *n, const struct api_req *req, json_t *args)
 
 /* --- answers --- */
 
+/* Claims are the servers' own; what the API shows of them is the model's (row G08). */
+static void
+reply_volume(struct api_req *req, const struct mapped *m, const void *body, size_t len)
+{
+	cleanup_done(rpc_claim_rep) struct rpc_claim_rep rep;
+	struct err e = { 0 };
+
+	rpc_claim_rep_init(&rep);
+	if (model_from_msgpack(&rpc_claim_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &e) < 0)
+		api_reply_error(req, 502, "%s", e.msg);
+	else if (!rep.volume)
+		api_reply_error(req, 404, "%s", m->missing);
+	else if (csi_volume_fill_view(rep.volume) < 0)
+		api_reply_error(req, 500, "no memory for the answer");
+	else
+		api_reply_model(req, &csi_volume_view_type, rep.volume);
+}
+
 /* "RPC Error:: 404,text", and what is known by its end. */
 static void
 reply_remote(struct api_req *req, const char *text)
@@ -331,7 +382,9 @@ on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 {
 	struct ask *a = arg;
 
-	if (r == 0)
+	if (r == 0 && strcmp(a->m->method, "CSIVolume.Get") == 0)
+		reply_volume(a->req, a->m, body, len);
+	else if (r == 0)
 		reply_answer(a->req, a->m, body, len);
 	else if (r == -EREMOTEIO)
 		reply_remote(a->req, e->msg);
