@@ -225,14 +225,12 @@ refuse_mounts(struct mnt *m, const char *alloc, struct err *e)
 
 	if (r < 0)
 		return r;
-	for (; *path; path += strlen(path) + 1) {
-		const char *at = strstr(path, alloc);
-
-		if (at && mountinfo_below(at, alloc))
-			return err_say(e, -EBUSY,
-			    "alloc %s cannot be removed: %s/%.256s is still mounted", alloc,
-			    m->data_dir, path);
-	}
+	for (; *path; path += strlen(path) + 1)
+		for (const char *at = path; (at = strstr(at, alloc)); at++)
+			if (mountinfo_below(at, alloc))
+				return err_say(e, -EBUSY,
+				    "alloc %s cannot be removed: %s/%.256s is still mounted", alloc,
+				    m->data_dir, path);
 	return 0;
 }
 

@@ -236,6 +236,12 @@ def test_a_mount_below_is_an_error_that_names_it():
         mnt.refused(h, errno.EBUSY, "web/local/a b is still mounted", "MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
         case.equal(os.path.exists(a + "/web/tmp"), True, "the rest of the alloc")
         umount(a + "/web/local/a b")
+        again = "%s.other/%s" % (a, mnt.text(alloc))  # the id is the beginning of another name first
+        os.makedirs(again)
+        mount(volume, again, flags=4096)
+        mnt.refused(h, errno.EBUSY, again + " is still mounted", "MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+        umount(again)
+        os.removedirs(again)
         remove(h, alloc)
         trash_gone(places)
         case.equal(os.listdir(volume), ["data"], "the volume")
