@@ -266,11 +266,12 @@ fd_recv_msg(int sock, void *buf, size_t len, int *ret_fds, size_t n, size_t *ret
 	while (size < 0 && errno == EINTR);
 	if (size < 0)
 		return -errno;
-	/* Nothing else is asked for by a socket option, and all descriptors come in one. */
-	c = CMSG_FIRSTHDR(&mh);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
-		count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(got, CMSG_DATA(c), sizeof(int) * count);
+	/* All of them, whatever else comes before: one that is not looked at would stay open. */
+	for (c = CMSG_FIRSTHDR(&mh); c; c = CMSG_NXTHDR(&mh, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		memcpy(got + count, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+		count += (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 	}
 	/* The kernel rounds the space up, so one descriptor more than asked for can arrive. */
 	if ((mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || count > n) {

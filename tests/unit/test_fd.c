@@ -299,6 +299,30 @@ START_TEST(descriptors_come_whole_or_not_at_all)
 }
 END_TEST
 
+START_TEST(descriptors_behind_something_else_are_seen)
+{
+	int pair[2], before, on = 1, fds[4] = { 2, 2, 2, 2 }, got[16];
+	size_t n = 99;
+	char buf[4];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	before = count_fds();
+	/* The sender's credentials come first. */
+	ck_assert_int_eq(setsockopt(pair[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof on), 0);
+	ck_assert_int_eq(fd_send_msg(pair[0], "abc", 3, fds, 4, 0), 0);
+	ck_assert_int_eq(fd_recv_msg(pair[1], buf, sizeof buf, got, 16, &n, 0), 3);
+	ck_assert_uint_eq(n, 4);
+	while (n > 0)
+		(void)close(got[--n]);
+	ck_assert_int_eq(fd_send_msg(pair[0], "abc", 3, fds, 4, 0), 0);
+	/* Room for the credentials and two. */
+	ck_assert_int_eq(fd_recv_msg(pair[1], buf, sizeof buf, got, 10, &n, 0), -EPROTO);
+	ck_assert_int_eq(count_fds(), before);
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+}
+END_TEST
+
 START_TEST(cut_bytes_are_an_error_and_end_is_zero)
 {
 	int pair[2], got, fd = STDERR_FILENO, before;
@@ -331,6 +355,7 @@ add(TCase *tc)
 	tcase_add_test(tc, what_is_not_sealed_is_not_mapped);
 	tcase_add_test(tc, packing_overwrites_no_source);
 	tcase_add_test(tc, descriptors_come_whole_or_not_at_all);
+	tcase_add_test(tc, descriptors_behind_something_else_are_seen);
 	tcase_add_test(tc, cut_bytes_are_an_error_and_end_is_zero);
 }
 
