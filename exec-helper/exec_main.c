@@ -49,7 +49,8 @@ open_roots(struct exec_state *s, const struct proc_args *args, struct err *e)
 	    (r = open_root(AT_FDCWD, "/proc", EXE_FD_PROC, NULL, e)) < 0 ||
 	    (r = open_root(data, "logs", -1, &s->logs, e)) < 0 ||
 	    (r = open_root(data, "run", -1, &s->records, e)) < 0 ||
-	    (r = open_root(AT_FDCWD, args->runtime_dir, -1, &s->rt, e)) < 0 ||
+	    /* -dev: what is there in the data directory, wherever that is by now (lau_runtime.c) */
+	    (r = open_root(data, args->dev ? "rt" : args->runtime_dir, -1, &s->rt, e)) < 0 ||
 	    (r = open_root(s->rt, "x", -1, &s->sockets, e)) < 0)
 		return r;
 	return 0;
