@@ -289,19 +289,37 @@ lau_alloc_mount(struct launcher *l, struct err *e)
 	return 0;
 }
 
+/* By the directory that it is in: no link on the way leads elsewhere, and what is mounted is not
+ * asked, as open(2) of its root may do. */
+static int
+unmount_beneath(int dir_fd, char *path)
+{
+	char at[NAME_MAX + 32], *slash = strrchr(path, '/');
+	cleanup_close int fd = -1;
+
+	if (slash)
+		*slash = '\0';
+	fd = fd_open_beneath(dir_fd, slash ? path : ".", O_PATH | O_DIRECTORY, 0);
+	if (slash)
+		*slash = '/';
+	(void)snprintf(at, sizeof at, "/proc/self/fd/%d/%s", fd, slash ? slash + 1 : path);
+	return fd < 0 || umount2(at, MNT_DETACH | UMOUNT_NOFOLLOW) == 0 ? fd : -errno;
+}
+
 /* What is mounted on a mount goes with it, and then has no mount point any more. */
 static void
-unmount_below(char *text, const char *data)
+unmount_below(const struct launcher *l, char *text)
 {
 	struct mountinfo m;
 	const char *rest;
 	int r;
 
-	while ((r = mountinfo_next(&text, &m)) != 0)
-		if (r == 1 && (rest = mountinfo_below(m.target, data)) && rest[0] &&
-		    umount2(m.target, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL &&
-		    errno != ENOENT)
-			log_warn("unmount %s: %s", m.target, strerrordesc_np(errno));
+	while ((r = mountinfo_next(&text, &m)) != 0) {
+		rest = r == 1 ? mountinfo_below(m.target, l->data) : NULL;
+		r = rest && rest[0] ? unmount_beneath(l->data_fd, (char *)(uintptr_t)rest) : 0;
+		if (r < 0 && r != -EINVAL && r != -ENOENT)
+			log_warn("unmount %s: %s", m.target, strerrordesc_np(-r));
+	}
 }
 
 void
@@ -315,7 +333,7 @@ lau_data_undo(struct launcher *l)
 	if (!l->dev || !slash)
 		return;
 	if (mountinfo_read(&mounts) == 0)
-		unmount_below(mounts, l->data);
+		unmount_below(l, mounts);
 	if (!l->data_is_temporary)
 		return;
 	*slash = '\0';
