@@ -46,6 +46,7 @@ struct run {
 	char *task;
 	enum run_state state;
 	bool other_boot;
+	bool leftover;                              /* has no row: a leak until it is reaped */
 	bool greeted;                               /* HELLO has come on this connection */
 	struct run_own_stop own_stop, exe_own_stop; /* wanted; the executor's */
 	uint64_t exe_lease_dev, exe_lease_ino;
@@ -99,7 +100,7 @@ run_free(struct run *r)
 	while (*of_alloc != r)
 		of_alloc = &(*of_alloc)->next_of_alloc;
 	*of_alloc = r->next_of_alloc;
-	n_runs--;
+	n_runs -= !r->leftover;
 	disconnect(r);
 	r->overdue = sd_event_source_disable_unref(r->overdue);
 	turn_forget_deferred(r->sup, &r->send);
@@ -702,13 +703,25 @@ run_release(struct run *r)
 	reap(r);
 }
 
+static struct run *
+find(const struct id *id)
+{
+	struct run *r = buckets[hash(id)];
+
+	while (r && !id_equal(&r->id, id))
+		r = r->next;
+	return r;
+}
+
 void
 run_reap_unknown(struct sup *sup, const struct id *id)
 {
-	struct run *r = run_new(sup, id, &(struct id){ 0 }, "of before");
+	struct run *r = find(id) ? NULL : run_new(sup, id, &(struct id){ 0 }, "of before");
 
 	if (!r)
 		return;
+	r->leftover = true;
+	n_runs--;
 	r->state = RUN_ENDED;
 	reap(r);
 }
@@ -722,10 +735,9 @@ run_id(const struct run *r)
 bool
 run_is_known(struct sup *sup, const struct id *id)
 {
-	for (struct run *r = buckets[hash(id)]; r; r = r->next)
-		if (id_equal(&r->id, id))
-			return true;
-	return false;
+	const struct run *r = find(id);
+
+	return r && !r->leftover;
 }
 
 unsigned

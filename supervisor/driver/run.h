@@ -75,7 +75,8 @@ void run_signal(struct run *r, int signo);
  * event comes any more. A reap that fails is tried again; alloc_runner_run_gone() tells its end.
  */
 void run_release(struct run *r);
-/* What is left of a run without a row: reaped as one that has one. */
+/* What is left of a run without a row: reaped as one that has one, but neither known nor counted.
+ */
 void run_reap_unknown(struct sup *sup, const struct id *id);
 /* Is there a run of this task? Until it is reaped, something of it may be alive. */
 bool run_is_left(struct sup *sup, const struct id *alloc, const char *task);
@@ -83,7 +84,7 @@ bool run_is_left(struct sup *sup, const struct id *alloc, const char *task);
 const struct id *run_id(const struct run *r);
 /* Is this id one that a row knows? For leaks. */
 bool run_is_known(struct sup *sup, const struct id *id);
-/* Number of rows, and how many wait for their reap. */
+/* Number of rows, with those that wait for their reap. */
 unsigned runs_count(struct sup *sup);
 void runs_free(struct sup *sup);
 

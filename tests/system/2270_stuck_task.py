@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 
-from lib import api, build_dir, case, helper
+from lib import api, build_dir, case, crash, helper
 
 
 def start_stuck(node, point):
@@ -49,6 +49,36 @@ def test_other_starts_do_not_wait_for_it():
                 fuse.wait()
             helper.umount(point, 2)
         case.until(lambda: runs(node) == 0, 20, "the end of the stuck run")
+
+
+def test_one_without_a_row_stays_a_leak_and_no_drain_waits_for_it():
+    if not os.path.exists("/dev/fuse"):
+        case.skip("no /dev/fuse")
+    point, run = case.directory(), os.urandom(16).hex()
+    with crash.Node() as node:
+        fuse = subprocess.Popen([build_dir() + "/tests/fuse_hang", point], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        case.equal(fuse.stdout.readline(), b"mounted\n", "fuse_hang")
+        parents = {name: "%s/drover-%s" % (path, crash.instance(node)) for name, path in helper.cgroup_trees().items()}
+        cgroup = "%s/tasks/%s" % (parents["v2"], run)
+        os.mkdir(cgroup)
+        stuck = subprocess.Popen(["/bin/sh", "-c", "echo 0 >%s/cgroup.procs; exec stat -f %s" % (cgroup, point)],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            case.equal(fuse.stdout.readline(), b"statfs\n", "what hangs")
+            killed = node.kill("supervisor")
+            node.wait_process("supervisor", other_than=killed)
+            node.wait_log("still has processes after it was killed", 20)
+            case.equal([(one["Kind"], one["Name"]) for one in crash.leaks(node)], [("run", run)], "leaks")
+            node.stop(seconds=15)
+            case.equal("once more to stop waiting" in node.log(), True, "it drained")
+        finally:
+            fuse.kill()
+            fuse.wait()
+            helper.umount(point, 2)
+            stuck.wait()
+            node.process.wait(20)
+            for parent in parents.values():
+                helper.remove_cgroup(parent)
 
 
 case.run(globals())
