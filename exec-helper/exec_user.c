@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +16,9 @@
 #include "common/fd.h"
 #include "exec-helper/exec.h"
 
-#define END_MS 100 /* what takes longer hangs in the kernel */
+#define END_MS      100 /* what takes longer hangs in the kernel */
+#define LOOKUPS_MAX 16  /* children that hang so at a time */
+#define LOOKUP      "lookup-%d"
 
 /* Reads the whole answer or gives up at the deadline. */
 static int
@@ -44,36 +47,58 @@ read_answer(int fd, struct exe_user *ret)
 /*
  * Nothing of a child stays, whatever it started, nor of one of an exec-helper that died over it.
  * The cgroup is made anew each time: once killed, kernels from 6.13 on kill at once what is cloned
- * into it.
+ * into it. -ETIMEDOUT: it hangs in the kernel, and keeps its cgroup.
  */
-static void
-remove_lookup(struct exec_state *s)
+static int
+remove_lookup(struct exec_state *s, int i, int wait_ms)
 {
-	int exec = s->cgroup.exec[CGROUP_V2];
+	int exec = s->cgroup.exec[CGROUP_V2], r;
 	cleanup_close int dir = -1;
+	char name[16];
 
-	if (cgroup_rmdir(exec, "lookup") == 0)
-		return;
-	dir = openat(exec, "lookup", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (dir >= 0 && cgroup_kill(dir) == 0 && cgroup_wait_empty(dir, END_MS) == 0)
-		(void)cgroup_rmdir(exec, "lookup");
+	(void)snprintf(name, sizeof name, LOOKUP, i);
+	if (cgroup_rmdir(exec, name) == 0)
+		return 0;
+	dir = openat(exec, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 || (r = cgroup_kill(dir)) < 0)
+		return dir < 0 ? -errno : r;
+	r = cgroup_wait_empty(dir, wait_ms);
+	return r < 0 ? r : cgroup_rmdir(exec, name);
 }
 
 static int
-ask_child(struct exec_state *s, const char *name, struct exe_user *ret)
+ask_child(struct exec_state *s, int i, const char *name, struct exe_user *ret)
 {
 	int exec = s->cgroup.exec[CGROUP_V2], pipes[2], r;
 	cleanup_close int dir = -1, in = -1;
+	char own[16];
 
+	(void)snprintf(own, sizeof own, LOOKUP, i);
 	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return -errno;
 	in = pipes[0];
-	if (mkdirat(exec, "lookup", 0755) == 0)
-		dir = openat(exec, "lookup", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (mkdirat(exec, own, 0755) == 0)
+		dir = openat(exec, own, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = dir < 0 ? -errno : (int)exec_spawn_lookup(name, pipes[1], dir);
 	(void)close(pipes[1]);
 	if (r >= 0)
 		r = read_answer(in, ret);
+	return r;
+}
+
+/* In the first cgroup that no child before hangs in. */
+static int
+ask(struct exec_state *s, const char *name, struct exe_user *ret)
+{
+	int place = -1, r;
+
+	for (int i = LOOKUPS_MAX - 1; i >= 0; i--)
+		if (remove_lookup(s, i, 0) == 0)
+			place = i;
+	if (place < 0)
+		return -EBUSY;
+	r = ask_child(s, place, name, ret);
+	(void)remove_lookup(s, place, END_MS);
 	return r;
 }
 
@@ -119,9 +144,7 @@ exec_user_find(struct exec_state *s, const char *name, struct exe_user *ret, str
 		if (c->until_ms < oldest->until_ms)
 			oldest = c;
 	}
-	remove_lookup(s);
-	r = ask_child(s, name, &user);
-	remove_lookup(s);
+	r = ask(s, name, &user);
 	if (r == -ENOENT)
 		return err_say(e, r, "user \"%s\" does not exist", name);
 	if (r == -ETIMEDOUT)

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program in the supervisor's place asks exec-helper for what it must not get."""
+import glob
 import os
 import resource
 import signal
+import subprocess
 import sys
 import threading
 import time
 import uuid
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import case, exe, helper, ipc, runs  # noqa: E402
+from lib import build_dir, case, exe, helper, ipc, runs  # noqa: E402
 
 
 def refused(r, text, spec=None, **fields):
@@ -153,6 +155,11 @@ def test_runs_of_others_and_none():
         normal(r)
 
 
+def lookups(r):
+    """The cgroups of look-up children."""
+    return glob.glob(r.places.cgroup_dirs()["v2"] + "/exec/lookup*")
+
+
 def open_files(pid):
     return sorted(int(fd) for fd in os.listdir("/proc/%d/fd" % pid))
 
@@ -183,7 +190,7 @@ def test_a_start_without_descriptors_left_fails_and_leaves_nothing():
                     case.equal(r.ended(run)["state"], exe.EXE_ENDED)
                     r.reap(run)
                 case.equal(r.list(), [], "runs after a start with at most %d descriptors" % limit)
-                case.equal(os.path.exists(r.places.cgroup_dirs()["v2"] + "/exec/lookup"), False, "a look-up is left")
+                case.equal(lookups(r), [], "look-ups left")
         print("    " + "\n    ".join(sorted(said)))
         case.equal([s for s in said if "Too many open files" not in s], [], "what was said")
         assert works and len(said) > 5, said
@@ -206,6 +213,36 @@ def test_a_start_without_pids_left_fails_and_leaves_nothing():
         case.equal(r.output("id", ["-u"], user="daemon"), "1\n")
 
 
+def test_look_ups_that_hang_in_the_kernel_stop_no_other():
+    if not os.path.exists("/dev/fuse"):
+        case.skip("no /dev/fuse")
+    point, stuck = case.directory(), []
+    with runs.Runs() as r:
+        exec_cgroup = r.places.cgroup_dirs()["v2"] + "/exec"
+        fuse = subprocess.Popen([build_dir() + "/tests/fuse_hang", point], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        case.equal(fuse.stdout.readline(), b"mounted\n", "fuse_hang")
+        try:
+            for i, user in enumerate(("daemon", "bin", "sys")):
+                # In the place of its next child, one that no signal ends.
+                cgroup = "%s/lookup-%d" % (exec_cgroup, i)
+                os.mkdir(cgroup)
+                stuck.append(subprocess.Popen(["/bin/sh", "-c", "echo 0 >%s/cgroup.procs; exec stat -f %s" % (cgroup, point)],
+                                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+                case.equal(fuse.stdout.readline(), b"statfs\n", "what hangs")
+                began = time.monotonic()
+                case.equal(r.output("id", ["-un"], user=user), user + "\n")
+                assert time.monotonic() - began < 2, "it waited for what hangs"
+                case.equal(len(lookups(r)), i + 1, "look-ups left")
+        finally:
+            fuse.kill()
+            fuse.wait()
+            helper.umount(point, 2)
+            for p in stuck:
+                p.wait()
+        case.equal(r.output("id", ["-un"], user="man"), "man\n")
+        case.equal(lookups(r), [], "look-ups left")
+
+
 def test_a_look_up_that_hangs_is_killed_at_its_deadline():
     # Last, because from here on this process has a mount namespace of its own.
     case.equal(helper.libc.unshare(0x00020000), 0, "unshare")
@@ -225,7 +262,7 @@ def test_a_look_up_that_hangs_is_killed_at_its_deadline():
         took = time.monotonic() - began
         assert 1.9 < took < 3, took
         normal(r)  # root is remembered
-        case.equal(os.path.exists(r.places.cgroup_dirs()["v2"] + "/exec/lookup"), False, "look-ups left")
+        case.equal(lookups(r), [], "look-ups left")
         helper.umount("/etc/passwd")
         case.equal(r.output("id", ["-u"], user="daemon"), "1\n")
 
