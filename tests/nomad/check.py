@@ -26,14 +26,19 @@ BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else ""
 SERVER = """
 data_dir = "{dir}/data"
 bind_addr = "127.0.0.1"
-name = "server"
+name = "{name}"
 disable_update_check = true
 server {{
   enabled = true
-  bootstrap_expect = 1
+  bootstrap_expect = {count}
+  server_join {{
+    retry_join = [{join}]
+  }}
   heartbeat_grace = "3s"
   min_heartbeat_ttl = "2s"
+  {server}
 }}
+{more}
 ports {{
   http = {ports[0]}
   rpc = {ports[1]}
@@ -74,21 +79,30 @@ def free_ports(count):
 
 
 class Server:
-    """One real server and its API."""
+    """One real server and its API. server, more: lines for its configuration; with: others of the same cluster."""
 
-    def __init__(self):
+    def __init__(self, server="", more="", count=1, others=()):
         self.dir = case.directory()
         self.ports = free_ports(3)
-        self.addresses = ["127.0.0.1:%d" % self.ports[1]]
+        self.address = "127.0.0.1:%d" % self.ports[1]
+        self.addresses, self.token = [self.address], None
+        join = ", ".join('"127.0.0.1:%d"' % o.ports[2] for o in others)
         with open(self.dir + "/server.hcl", "w", encoding="ascii") as f:
-            f.write(SERVER.format(dir=self.dir, ports=self.ports))
+            f.write(SERVER.format(dir=self.dir, ports=self.ports, server=server, more=more, count=count, join=join,
+                                  name="server%d" % self.ports[0]))
         self.process = None
-        self.start()
+        self.begin()
 
     def start(self):
+        self.begin()
+        self.wait_leader()
+
+    def begin(self):
         with open(self.dir + "/log", "ab") as log:
             self.process = subprocess.Popen([BINARY, "agent", "-config", self.dir + "/server.hcl"], stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log)
+
+    def wait_leader(self):
         case.until(self._leads, 60, "the server to lead")
 
     def _leads(self):
@@ -105,6 +119,7 @@ class Server:
         self.process.wait()
 
     def __enter__(self):
+        self.wait_leader()
         return self
 
     def __exit__(self, *_):
@@ -114,7 +129,8 @@ class Server:
     def request(self, method, path, body=None):
         """The JSON of an answer; AssertionError with the text of a refusal."""
         data = None if body is None else json.dumps(body).encode()
-        asked = urllib.request.Request("http://127.0.0.1:%d%s" % (self.ports[0], path), data, method=method)
+        asked = urllib.request.Request("http://127.0.0.1:%d%s" % (self.ports[0], path), data, method=method,
+                                       headers={"X-Nomad-Token": self.token} if self.token else {})
         try:
             with urllib.request.urlopen(asked, timeout=60) as answer:
                 return json.loads(answer.read() or b"null")
@@ -383,6 +399,70 @@ def test_a_purged_node_comes_back_with_its_work():
     case.until(lambda: any(a["ClientStatus"] == "running" for a in server.allocs("stays")), 40, "a running alloc")
     case.equal(len(pid), 1)
     server.purge("stays")
+
+
+# --- clusters of their own ---
+
+def is_old():
+    return VERSION.startswith(("v1.6", "v1.7", "v1.8", "v1.9", "v1.10"))
+
+
+def test_three_servers_with_the_leader_killed():
+    with contextlib.ExitStack() as all_of:
+        servers = []
+        for _ in range(3):
+            servers.append(Server(count=3, others=list(servers)))
+            all_of.callback(servers[-1].stop)
+        for one in servers:
+            one.wait_leader()
+            one.addresses = [s.address for s in servers]
+        me = all_of.enter_context(node_of(servers[0]))
+        servers[0].wait_ready()
+        servers[0].run(sleeper("kept"))
+        alloc = servers[0].wait("kept", ["running"])[0]["ID"]
+        pid = processes_of(alloc)
+        leader = servers[0].ask("/v1/status/leader")
+        killed, = (s for s in servers if s.address == leader)
+        killed.stop()
+        left = [s for s in servers if s is not killed]
+        left[0].wait_leader()
+        left[0].run(sleeper("after"))
+        left[0].wait("after", ["running"], 60)
+        case.equal(processes_of(alloc), pid, "the task")
+        case.equal(left[0].ask("/v1/allocation/" + alloc)["ClientStatus"], "running")
+        case.contains(me.ask("/v1/agent/self")["stats"]["client"]["server"], "127.0.0.1")
+        killed.start()
+        left[0].run(sleeper("last"))
+        left[0].wait("last", ["running"], 60)
+
+
+def test_a_cluster_with_acls():
+    with Server(more="acl {\n  enabled = true\n}") as one:
+        one.token = one.do("/v1/acl/bootstrap")["SecretID"]
+        with node_of(one) as mine:
+            me = one.wait_ready()
+            one.run(sleeper("said"))
+            alloc = one.wait("said", ["running"])[0]["ID"]
+            one.do("/v1/client/allocation/%s/restart" % alloc)
+            case.until(lambda: "Restart Signaled" in events(one.ask("/v1/allocation/" + alloc)), 20, "the restart to be told")
+            case.equal(mine.request("GET", "/v1/jobs").status, 403, "without a token")
+            case.equal(mine.request("GET", "/v1/allocation/" + alloc).status in (403, 404), True, "without a token")
+            one.do("/v1/node/%s/purge" % me)
+            case.until(lambda: [n["ID"] for n in one.ask("/v1/nodes") if n["Status"] == "ready"] == [me], 60, "the node again")
+
+
+def test_a_cluster_that_demands_an_introduction():
+    if is_old():
+        return  # it cannot
+    with Server(server="client_introduction {\n    enforcement = \"strict\"\n  }", more="acl {\n  enabled = true\n}") as one:
+        one.token = one.do("/v1/acl/bootstrap")["SecretID"]
+        made = one.do("/v1/acl/identity/client-introduction-token", {"NodeName": "n1", "NodePool": "default"})["JWT"]
+        with node_of(one) as mine:
+            mine.wait_log("do not let the node in", 20)
+            with open(mine.data + "/state/intro_token.jwt", "w", encoding="ascii") as f:
+                f.write(made + "\n")
+            os.chmod(mine.data + "/state/intro_token.jwt", 0o644)
+            one.wait_ready()
 
 
 if not os.access(BINARY, os.X_OK) or os.path.isdir(BINARY):
