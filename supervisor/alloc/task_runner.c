@@ -16,6 +16,7 @@
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/task_start.h"
 #include "supervisor/driver/driver.h"
+#include "supervisor/driver/run_usage.h"
 #include "supervisor/driver/signal_name.h"
 #include "supervisor/sup_child.h"
 #include "supervisor/volume/plugin_task.h"
@@ -585,6 +586,7 @@ task_runner_done(struct task_runner *tr)
 	tr->timer = sd_event_source_disable_unref(tr->timer);
 	child_call_cancel(tr->ar->sup, tr->call);
 	plugin_task_free(tr->plugin);
+	run_usage_free(tr->usage);
 	drop_run(tr);
 }
 

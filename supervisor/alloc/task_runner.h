@@ -13,6 +13,7 @@
 struct alloc_runner;
 struct sd_event_source;
 struct plugin_task;
+struct run_usage;
 
 enum task_phase {
 	TASK_WAITING,   /* for the gate: the alloc's hooks */
@@ -37,6 +38,7 @@ struct task_runner {
 	bool gate_open;
 	bool killed;                /* it must not run any more */
 	struct plugin_task *plugin; /* volume/plugin_task.c; NULL: not a CSI plugin */
+	struct run_usage *usage;    /* driver/run_usage.h; NULL: nobody has asked */
 };
 
 void task_runner_init(struct task_runner *tr, struct alloc_runner *ar, const struct task *task);

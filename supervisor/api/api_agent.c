@@ -7,6 +7,7 @@
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/api/api.h"
 #include "supervisor/api/api_node.h"
+#include "supervisor/api/api_stats.h"
 #include "supervisor/node/leaks.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/nomad/link.h"
@@ -105,6 +106,8 @@ const struct api_route api_agent_routes[] = {
 	{ "GET", "/v1/agent/self", get_self, false },
 	{ "GET", "/v1/agent/health", get_health, false },
 	{ "GET", "/v1/agent/leaks", get_leaks, false },
+	{ "GET", "/v1/client/stats", api_get_host_stats, false },
+	{ "GET", "/v1/client/allocation/:id/stats", api_get_alloc_stats, false },
 	{ "GET", "/v1/nodes", api_list_nodes, false },
 	{ "GET", "/v1/node/:id", api_get_node, false },
 	{ "GET", "/v1/node/:id/allocations", api_get_node_allocs, false },

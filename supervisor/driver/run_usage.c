@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+/* run_usage.c: what one run uses now, out of its cgroup and /proc. Runs in: supervisor. */
+#include "supervisor/driver/run_usage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "supervisor/node/usage_sample.h"
+
+#define FILE_MAX (1u << 20)
+
+/* A file of the run's directory below root as text. NULL: not there. The caller frees it. */
+static char *
+read_file(const char *root, const char *run, bool v2, const char *name)
+{
+	char path[640], *text = NULL;
+
+	/* A v1 cgroup has a file called tasks, so there the directory is called otherwise. */
+	(void)snprintf(path, sizeof path, "%s/%s/%s/%s", root, v2 ? "tasks" : "runs", run, name);
+	return root[0] && fd_read_file(AT_FDCWD, path, FILE_MAX, &text) > 0 ? text : NULL;
+}
+
+static bool
+read_number(const char *root, const char *run, bool v2, const char *name, uint64_t *ret)
+{
+	cleanup_free char *text = read_file(root, run, v2, name);
+
+	if (!text || text[0] < '0' || text[0] > '9')
+		return false;
+	*ret = strtoull(text, NULL, 10);
+	return true;
+}
+
+/* --- where --- */
+
+static void
+take_root(char ret[512], const char *dir, const char *parent)
+{
+	if (!ret[0] && snprintf(ret, 512, "%s%s", dir, parent) >= 512)
+		ret[0] = '\0';
+}
+
+int
+usage_roots_find(const char *mounts, const char *parent, struct usage_roots *ret)
+{
+	FILE *f = setmntent(mounts, "re");
+	struct mntent m;
+	char line[8192];
+
+	if (!f)
+		return -errno;
+	while (getmntent_r(f, &m, line, sizeof line)) {
+		if (strcmp(m.mnt_type, "cgroup2") == 0)
+			take_root(ret->v2, m.mnt_dir, parent);
+		if (strcmp(m.mnt_type, "cgroup") != 0)
+			continue;
+		if (hasmntopt(&m, "memory"))
+			take_root(ret->memory, m.mnt_dir, parent);
+		if (hasmntopt(&m, "cpu"))
+			take_root(ret->cpu, m.mnt_dir, parent);
+		/* Runs are in it only where it comes with cpu. */
+		if (hasmntopt(&m, "cpu") && hasmntopt(&m, "cpuacct"))
+			take_root(ret->cpuacct, m.mnt_dir, parent);
+		if (hasmntopt(&m, "pids"))
+			take_root(ret->pids, m.mnt_dir, parent);
+	}
+	(void)endmntent(f);
+	return 0;
+}
+
+/* --- processes --- */
+
+int
+run_pid_parse(const char *stat, struct pid_sample *ret)
+{
+	const char *at = strrchr(stat, ')'); /* the name may have anything in it */
+	unsigned long long user, system, start;
+	const uint64_t tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+	long long rss;
+
+	if (!at ||
+	    sscanf(at + 1,
+		" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d "
+		"%llu %*u %lld",
+		&user, &system, &start, &rss) != 4)
+		return -EBADMSG;
+	ret->start = start;
+	ret->cpu.user_ns = user * tick_ns;
+	ret->cpu.system_ns = system * tick_ns;
+	ret->cpu.total_ns = ret->cpu.user_ns + ret->cpu.system_ns;
+	ret->rss = rss > 0 ? (uint64_t)rss * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+	return 0;
+}
+
+static void
+add_pid(struct run_sample *s, pid_t pid)
+{
+	struct pid_sample one = { .pid = pid };
+	cleanup_free char *stat = NULL;
+	char path[32];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	if (fd_read_file(AT_FDCWD, path, 4096, &stat) > 0 && run_pid_parse(stat, &one) == 0)
+		s->pids[s->n_pids++] = one;
+}
+
+static void
+read_pids(const struct usage_roots *roots, const char *run, struct run_sample *ret)
+{
+	cleanup_free char *text = read_file(roots->v2, run, true, "cgroup.procs");
+	const char *const v1[] = { roots->memory, roots->pids, roots->cpu };
+
+	for (size_t i = 0; !text && i < ELEMENTSOF(v1); i++)
+		text = read_file(v1[i], run, false, "cgroup.procs");
+	ret->pids = text ? calloc(RUN_USAGE_PIDS, sizeof *ret->pids) : NULL;
+	for (char *at = text; ret->pids && *at && ret->n_pids < RUN_USAGE_PIDS;) {
+		char *end;
+		long pid = strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		if (pid > 0)
+			add_pid(ret, (pid_t)pid);
+		at = end + strspn(end, "\n");
+	}
+}
+
+/* --- memory --- */
+
+static void
+measured(struct memory_stats *m, const char *name)
+{
+	(void)strings_add(&m->measured, name);
+}
+
+static void
+take_memory(struct memory_stats *m, const char *name, bool there)
+{
+	if (there)
+		measured(m, name);
+}
+
+static bool
+read_memory_v1(const struct usage_roots *roots, const char *run, struct memory_stats *ret)
+{
+	const char *root = roots->memory;
+	cleanup_free char *stat = read_file(root, run, false, "memory.stat");
+
+	if (!stat)
+		return false;
+	ret->rss = usage_number(stat, "total_rss ");
+	ret->cache = usage_number(stat, "total_cache ");
+	ret->swap = usage_number(stat, "total_swap ");
+	ret->mapped_file = usage_number(stat, "total_mapped_file ");
+	measured(ret, "RSS");
+	measured(ret, "Cache");
+	take_memory(ret, "Swap", strstr(stat, "total_swap ") != NULL);
+	measured(ret, "Mapped File");
+	take_memory(
+	    ret, "Usage", read_number(root, run, false, "memory.usage_in_bytes", &ret->usage));
+	take_memory(ret, "Max Usage",
+	    read_number(root, run, false, "memory.max_usage_in_bytes", &ret->max_usage));
+	take_memory(ret, "Kernel Usage",
+	    read_number(root, run, false, "memory.kmem.usage_in_bytes", &ret->kernel_usage));
+	take_memory(ret, "Kernel Max Usage",
+	    read_number(
+		root, run, false, "memory.kmem.max_usage_in_bytes", &ret->kernel_max_usage));
+	return true;
+}
+
+static bool
+read_memory_v2(const struct usage_roots *roots, const char *run, struct memory_stats *ret)
+{
+	const char *root = roots->v2;
+	cleanup_free char *stat = read_file(root, run, true, "memory.stat");
+
+	if (!stat)
+		return false;
+	ret->rss = usage_number(stat, "anon ");
+	ret->cache = usage_number(stat, "file ");
+	ret->mapped_file = usage_number(stat, "file_mapped ");
+	ret->kernel_usage = usage_number(stat, "kernel ");
+	measured(ret, "RSS");
+	measured(ret, "Cache");
+	take_memory(ret, "Swap", read_number(root, run, true, "memory.swap.current", &ret->swap));
+	measured(ret, "Mapped File");
+	take_memory(ret, "Usage", read_number(root, run, true, "memory.current", &ret->usage));
+	take_memory(ret, "Max Usage", read_number(root, run, true, "memory.peak", &ret->max_usage));
+	take_memory(ret, "Kernel Usage", strstr(stat, "\nkernel ") != NULL);
+	return true;
+}
+
+/* Without a controller: what its processes have. */
+static void
+sum_memory(const struct run_sample *s, struct memory_stats *ret)
+{
+	for (size_t i = 0; i < s->n_pids; i++)
+		ret->rss += s->pids[i].rss;
+	measured(ret, "RSS");
+}
+
+/* --- processors --- */
+
+static bool
+read_cpu_v1(const struct usage_roots *roots, const char *run, struct cpu_times *ret)
+{
+	const char *root = roots->cpuacct;
+
+	return read_number(root, run, false, "cpuacct.usage", &ret->total_ns) &&
+	       read_number(root, run, false, "cpuacct.usage_user", &ret->user_ns) &&
+	       read_number(root, run, false, "cpuacct.usage_sys", &ret->system_ns);
+}
+
+/* Also where no controller is in v2. */
+static bool
+read_cpu_v2(const struct usage_roots *roots, const char *run, struct cpu_times *ret)
+{
+	cleanup_free char *stat = read_file(roots->v2, run, true, "cpu.stat");
+
+	if (!stat || strncmp(stat, "usage_usec ", 11) != 0)
+		return false;
+	ret->total_ns = usage_number(stat, "usage_usec ") * 1000;
+	ret->user_ns = usage_number(stat, "user_usec ") * 1000;
+	ret->system_ns = usage_number(stat, "system_usec ") * 1000;
+	return true;
+}
+
+static void
+sum_cpu(const struct run_sample *s, struct cpu_times *ret)
+{
+	for (size_t i = 0; i < s->n_pids; i++) {
+		ret->total_ns += s->pids[i].cpu.total_ns;
+		ret->user_ns += s->pids[i].cpu.user_ns;
+		ret->system_ns += s->pids[i].cpu.system_ns;
+	}
+}
+
+static void
+read_throttled(const struct usage_roots *roots, const char *run, struct run_sample *ret)
+{
+	const bool v2 = !roots->cpu[0];
+	cleanup_free char *stat = read_file(v2 ? roots->v2 : roots->cpu, run, v2, "cpu.stat");
+
+	if (!stat || !strstr(stat, "nr_throttled "))
+		return;
+	ret->has_throttled = true;
+	ret->throttled_periods = usage_number(stat, "nr_throttled ");
+	ret->throttled_ns = v2 ? usage_number(stat, "throttled_usec ") * 1000
+			       : usage_number(stat, "throttled_time ");
+}
+
+/* --- samples --- */
+
+void
+run_sample_read(const struct usage_roots *roots, const char *run, struct run_sample *ret)
+{
+	ret->at_ns = usage_now_ns();
+	read_pids(roots, run, ret);
+	if (!read_memory_v1(roots, run, &ret->memory) && !read_memory_v2(roots, run, &ret->memory))
+		sum_memory(ret, &ret->memory);
+	if (!read_cpu_v1(roots, run, &ret->cpu) && !read_cpu_v2(roots, run, &ret->cpu))
+		sum_cpu(ret, &ret->cpu);
+	read_throttled(roots, run, ret);
+}
+
+void
+run_sample_done(struct run_sample *s)
+{
+	memory_stats_done(&s->memory);
+	free(s->pids);
+	*s = (struct run_sample){ 0 };
+}
+
+void
+run_usage_free(struct run_usage *u)
+{
+	if (!u)
+		return;
+	run_sample_done(&u->before);
+	run_sample_done(&u->last);
+	free(u);
+}
+
+bool
+run_usage_sample(struct run_usage *u, const struct id *run, const char *parent)
+{
+	static struct usage_roots roots;
+	static bool found;
+	char name[ID_HEX_SIZE];
+
+	if (!found)
+		found = usage_roots_find("/proc/self/mounts", parent, &roots) == 0;
+	if (!id_equal(&u->run, run)) {
+		run_sample_done(&u->before);
+		run_sample_done(&u->last);
+		u->run = *run;
+	}
+	if (usage_is_due(usage_now_ns(), u->last.at_ns)) {
+		id_to_hex(run, name);
+		run_sample_done(&u->before);
+		u->before = u->last;
+		u->last = (struct run_sample){ 0 };
+		run_sample_read(&roots, name, &u->last);
+	}
+	return usage_is_pair(u->before.at_ns, u->last.at_ns);
+}
+
+static double
+percent(uint64_t before, uint64_t now, int64_t span_ns)
+{
+	return span_ns > 0 && now > before ? 100.0 * (double)(now - before) / (double)span_ns : 0;
+}
+
+static int
+show_cpu(const struct cpu_times *before, const struct cpu_times *now, int64_t span_ns,
+    double core_mhz, struct cpu_stats *ret)
+{
+	ret->user_mode = percent(before->user_ns, now->user_ns, span_ns);
+	ret->system_mode = percent(before->system_ns, now->system_ns, span_ns);
+	ret->percent = percent(before->total_ns, now->total_ns, span_ns);
+	ret->total_ticks = ret->percent / 100 * core_mhz;
+	return strings_add(&ret->measured, "System Mode") < 0 ||
+		       strings_add(&ret->measured, "User Mode") < 0 ||
+		       strings_add(&ret->measured, "Percent") < 0
+		   ? -ENOMEM
+		   : 0;
+}
+
+static int
+show_all(const struct run_usage *u, int64_t span_ns, double core_mhz, struct resource_usage *ret)
+{
+	const struct run_sample *s = &u->last;
+
+	ret->memory_stats = memory_stats_new();
+	ret->cpu_stats = cpu_stats_new();
+	if (!ret->memory_stats || !ret->cpu_stats ||
+	    memory_stats_copy(&s->memory, ret->memory_stats) < 0 ||
+	    show_cpu(&u->before.cpu, &s->cpu, span_ns, core_mhz, ret->cpu_stats) < 0)
+		return -ENOMEM;
+	if (!s->has_throttled)
+		return 0;
+	ret->cpu_stats->throttled_periods = s->throttled_periods;
+	ret->cpu_stats->throttled_time = s->throttled_ns;
+	return strings_add(&ret->cpu_stats->measured, "Throttled Periods") < 0 ||
+		       strings_add(&ret->cpu_stats->measured, "Throttled Time") < 0
+		   ? -ENOMEM
+		   : 0;
+}
+
+/* A process that is new since the first sample has run since then only. */
+static const struct cpu_times *
+cpu_before(const struct run_sample *s, const struct pid_sample *pid)
+{
+	static const struct cpu_times none;
+
+	for (size_t i = 0; i < s->n_pids; i++)
+		if (s->pids[i].pid == pid->pid && s->pids[i].start == pid->start)
+			return &s->pids[i].cpu;
+	return &none;
+}
+
+static int
+show_pid(const struct run_usage *u, const struct pid_sample *pid, int64_t span_ns, double core_mhz,
+    struct task_usage *ret)
+{
+	struct resource_usage *usage;
+	char name[16];
+
+	(void)snprintf(name, sizeof name, "%d", pid->pid);
+	usage = map_put(resource_usage, &ret->pids, name);
+	if (!usage)
+		return -ENOMEM;
+	usage->memory_stats = memory_stats_new();
+	usage->cpu_stats = cpu_stats_new();
+	if (!usage->memory_stats || !usage->cpu_stats ||
+	    strings_add(&usage->memory_stats->measured, "RSS") < 0)
+		return -ENOMEM;
+	usage->memory_stats->rss = pid->rss;
+	return show_cpu(
+	    cpu_before(&u->before, pid), &pid->cpu, span_ns, core_mhz, usage->cpu_stats);
+}
+
+int
+run_usage_show(const struct run_usage *u, double core_mhz, struct task_usage *ret)
+{
+	const int64_t span_ns = u->before.at_ns ? u->last.at_ns - u->before.at_ns : 0;
+	struct timespec now;
+	int r;
+
+	ret->resource_usage = resource_usage_new();
+	r = ret->resource_usage ? show_all(u, span_ns, core_mhz, ret->resource_usage) : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < u->last.n_pids; i++)
+		r = show_pid(u, &u->last.pids[i], span_ns, core_mhz, ret);
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	ret->timestamp = (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+	return r;
+}

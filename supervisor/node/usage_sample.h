@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* usage_sample.h: when samples of counters are taken, and how they are read. Runs in: supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_USAGE_SAMPLE_H
+#define DROVER_SUPERVISOR_USAGE_SAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/duration.h"
+
+#define USAGE_NEW_NS (100 * NS_PER_MS) /* another reader's sample of just now does */
+#define USAGE_OLD_NS (10 * NS_PER_S)   /* what happened before is not what happens now */
+
+/* Of a clock that goes on in suspend. */
+static inline int64_t
+usage_now_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (int64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+static inline bool
+usage_is_due(int64_t now_ns, int64_t last_ns)
+{
+	return last_ns == 0 || now_ns - last_ns >= USAGE_NEW_NS;
+}
+
+/* Do two samples of these times, 0 for none, tell what is going on? */
+static inline bool
+usage_is_pair(int64_t before_ns, int64_t last_ns)
+{
+	return before_ns != 0 && last_ns - before_ns <= USAGE_OLD_NS;
+}
+
+/* The number in the line that begins with key, which ends in what stands before the number: "rss ",
+ * "MemFree:". 0: there is none. */
+static inline uint64_t
+usage_number(const char *text, const char *key)
+{
+	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+		if (strncmp(line, key, strlen(key)) == 0)
+			return strtoull(line + strlen(key), NULL, 10);
+	return 0;
+}
+
+#endif
