@@ -11,6 +11,7 @@
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/driver/signal_name.h"
 #include "supervisor/source/nomad/nomad_csi.h"
+#include "supervisor/source/nomad/nomad_stats.h"
 
 void
 nomad_answer(struct sup *sup, uint64_t stream, const struct type *type, const void *rep)
@@ -175,6 +176,8 @@ collect_all(struct sup *sup, uint64_t stream, const void *body, size_t len)
 const struct link_method nomad_methods[] = {
 	{ "Allocations.Restart", false, restart },
 	{ "Allocations.Signal", false, signal_alloc },
+	{ "Allocations.Stats", false, nomad_stats_alloc },
+	{ "ClientStats.Stats", false, nomad_stats_host },
 	{ "Allocations.GarbageCollect", false, collect },
 	{ "Allocations.GarbageCollectAll", false, collect_all },
 	{ "CSI.ControllerValidateVolume", false, nomad_csi_validate_volume },
