@@ -78,6 +78,7 @@ int cli_ask(const char *question);
 
 int cli_agent(struct cli *cli, int argc, char **argv);
 int cli_alloc_logs(struct cli *cli, int argc, char **argv);
+int cli_alloc_stats(struct cli *cli, int argc, char **argv);
 int cli_alloc_status(struct cli *cli, int argc, char **argv);
 int cli_alloc_stop(struct cli *cli, int argc, char **argv);
 int cli_job_run(struct cli *cli, int argc, char **argv);

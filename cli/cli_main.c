@@ -31,6 +31,8 @@ static const struct cli_verb verbs[] = {
 	    "run the agent in the foreground" },
 	{ "alloc", "logs", cli_alloc_logs, cli_alloc_logs_flags, 1, 2, "[flags] ALLOC [TASK]",
 	    "print what a task wrote" },
+	{ "alloc", "stats", cli_alloc_stats, NULL, 1, 1, "[flags] ALLOC",
+	    "show what an allocation's tasks use now" },
 	{ "alloc", "status", cli_alloc_status, NULL, 0, 1, "[flags] [ALLOC]",
 	    "show one allocation and its events, or list all" },
 	{ "alloc", "stop", cli_alloc_stop, cli_alloc_stop_flags, 1, 1, "[flags] ALLOC",

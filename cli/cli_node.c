@@ -7,16 +7,19 @@
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
+#include "cli/cli_stats.h"
 #include "cli/cli_watch.h"
 #include "common/duration.h"
 
 static struct {
-	bool enable, disable, force, no_deadline, ignore_system, keep_ineligible, detach, self, yes;
+	bool enable, disable, force, no_deadline, ignore_system, keep_ineligible, detach, self,
+	    stats, yes;
 	uint64_t deadline_ms;
 } options = { .deadline_ms = 3600 * 1000 };
 
 const struct cli_flag cli_node_status_flags[] = {
 	{ "self", CLI_FLAG_BOOL, &options.self, NULL, "the node of this agent" },
+	{ "stats", CLI_FLAG_BOOL, &options.stats, NULL, "what the node uses now, too" },
 	{ 0 },
 };
 
@@ -217,6 +220,8 @@ show_node(struct cli *cli, const char *id, struct err *e)
 			(void)json_array_append(here, (json_t *)alloc);
 	cli_head("Allocations");
 	cli_print_allocs(cli, here);
+	if (options.stats && (r = cli_print_node_stats(cli, id, e)) < 0)
+		return r;
 	if (cli->verbose) {
 		print_map("Attributes", cli_json_get(node, "Attributes"));
 		print_map("Meta", cli_json_get(node, "Meta"));

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the machine, an alloc and its tasks use, as the API and the command show it."""
+import os
+import subprocess
+
+from lib import api, case
+import lib
+
+BURN = "x = b'x' * (50 << 20)\nwhile True: pass"
+MB = 1 << 20
+
+
+def burner(name, driver):
+    made = api.job(name, "/usr/bin/python3", ["-c", BURN], driver=driver)
+    made["Job"]["TaskGroups"][0]["Tasks"][0]["Resources"] = {"CPU": 100, "MemoryMB": 200}
+    return made
+
+
+def usage(alloc, **query):
+    return node.ask("/v1/client/allocation/%s/stats" % alloc, **query)
+
+
+def burns(driver):
+    name = "burn-" + driver
+    node.register(burner(name, driver))
+    alloc = node.wait_running(name)[0]["ID"]
+
+    def both():
+        found = usage(alloc)
+        task = found["Tasks"]["t"]["ResourceUsage"]
+        return task["CpuStats"]["Percent"] > 20 and task["MemoryStats"]["RSS"] > 50 * MB and found
+    found = case.until(both, 20, "a task that burns and holds to show it")
+    task = found["Tasks"]["t"]
+    cpu, memory = task["ResourceUsage"]["CpuStats"], task["ResourceUsage"]["MemoryStats"]
+    case.equal(cpu["Percent"] < 130 and cpu["UserMode"] <= cpu["Percent"] + 5, True, str(cpu))
+    case.equal(cpu["TotalTicks"] > 0, True, "ticks")
+    case.equal(memory["RSS"] < 200 * MB, True, str(memory))
+    case.equal({"User Mode", "System Mode", "Percent"} <= set(cpu["Measured"]), True, str(cpu))
+    case.contains(memory["Measured"], "RSS")
+    if "Usage" in memory["Measured"]:
+        case.equal(memory["Usage"] >= memory["RSS"], True, str(memory))
+        case.equal(memory["MaxUsage"] >= memory["Usage"] or "Max Usage" not in memory["Measured"], True, str(memory))
+    case.equal(found["ResourceUsage"]["MemoryStats"]["RSS"], memory["RSS"], "the sum over one task")
+    case.equal(found["Timestamp"], task["Timestamp"])
+    (pid, one), = task["Pids"].items()
+    with open("/proc/%s/cmdline" % pid) as f:
+        case.contains(f.read(), "50 << 20")
+    case.equal(one["MemoryStats"]["RSS"] > 50 * MB and one["CpuStats"]["Percent"] > 20, True, str(one))
+    case.equal(list(usage(alloc, task="t")["Tasks"]), ["t"])
+    command = subprocess.run([lib.binary("drover"), "alloc", "stats", alloc], capture_output=True, text=True,
+                             env={**os.environ, "DROVER_ADDR": "unix://" + node.socket_path}, timeout=30)
+    case.equal(command.returncode, 0, command.stderr)
+    case.contains(command.stdout, "MiB")
+    node.purge(name)
+
+
+def test_a_raw_exec_task_that_burns():
+    burns("raw_exec")
+
+
+def test_an_exec_task_that_burns():
+    burns("exec")
+
+
+def test_what_ended_uses_nothing_and_what_is_unknown_is_named():
+    node.register(api.job("short", "/bin/false", ()))
+    alloc = case.until(lambda: [a for a in node.allocs("short") if a["ClientStatus"] == "failed"], 20, "an end")[0]["ID"]
+    found = usage(alloc)
+    case.equal((found["Tasks"], found["ResourceUsage"]["MemoryStats"]["RSS"]), ({}, 0))
+    path = "/v1/client/allocation/%s/stats"
+    node.refused(404, "Unknown allocation", "GET", path % "00000000-0000-0000-0000-000000000000")
+    node.refused(404, "Unknown allocation", "GET", path % "x")
+    node.refused(404, 'has no task "other"', "GET", path % alloc + "?task=other")
+    node.purge("short")
+
+
+def test_the_host():
+    found = node.ask("/v1/client/stats")
+    with open("/proc/meminfo") as f:
+        total = int(f.readline().split()[1]) * 1024
+    case.equal(found["Memory"]["Total"], total)
+    case.equal(0 < found["Memory"]["Used"] < total and 0 < found["Memory"]["Available"] <= total, True, "memory")
+    case.equal([c["CPU"] for c in found["CPU"]], ["cpu%d" % n for n in sorted(os.sched_getaffinity(0))])
+    for core in found["CPU"]:
+        case.equal(95 < core["Idle"] + core["TotalPercent"] < 105, True, str(core))
+    with open("/proc/uptime") as f:
+        case.equal(abs(found["Uptime"] - float(f.read().split()[0])) < 5, True, "uptime")
+    space = os.statvfs(node.data)
+    case.equal(found["AllocDirStats"]["Size"], space.f_blocks * space.f_frsize)
+    case.equal(len({d["Device"] for d in found["DiskStats"]}), len(found["DiskStats"]), "devices, once each")
+    command = subprocess.run([lib.binary("drover"), "node", "status", "-self", "-stats"], capture_output=True,
+                             text=True, env={**os.environ, "DROVER_ADDR": "unix://" + node.socket_path}, timeout=30)
+    case.equal(command.returncode, 0, command.stderr)
+    case.contains(command.stdout, "cpu0")
+    node.refused(404, "Unknown node", "GET", "/v1/client/stats?node_id=00000000-0000-0000-0000-000000000000")
+
+
+with api.Node() as node:
+    case.run(globals())
