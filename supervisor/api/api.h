@@ -39,6 +39,7 @@ void api_free(struct sup *sup);
 const char *api_param(const struct api_req *req, unsigned n); /* n-th ":" of the pattern */
 const char *api_query(const struct api_req *req, const char *name);
 const char *api_header(const struct api_req *req, const char *name);
+struct sup *api_req_sup(const struct api_req *req);
 const struct api_route *api_req_route(const struct api_req *req);
 /* X-Nomad-Index of the answer that is about to be given, where it is not the source's. */
 void api_set_index(struct api_req *req, uint64_t index);

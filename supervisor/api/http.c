@@ -312,6 +312,12 @@ api_header(const struct api_req *req, const char *name)
 	return MHD_lookup_connection_value(req->conn, MHD_HEADER_KIND, name);
 }
 
+struct sup *
+api_req_sup(const struct api_req *req)
+{
+	return req->sup;
+}
+
 const struct api_route *
 api_req_route(const struct api_req *req)
 {

@@ -334,3 +334,26 @@ node_set_eligibility(struct sup *sup, enum node_eligibility eligibility)
 {
 	sup->node->n.scheduling_eligibility = eligibility;
 }
+
+void
+node_set_meta(struct sup *sup, const json_t *over)
+{
+	struct string_map *meta = &sup->node->n.meta;
+	const char *key;
+	json_t *value;
+
+	for (size_t i = 0; i < meta->n; i++) {
+		free(meta->v[i].key);
+		free(meta->v[i].value);
+	}
+	free(meta->v);
+	*meta = (struct string_map){ 0 };
+	for (uint32_t i = 0; i < sup->config->n_meta; i++) {
+		key = sup->config->meta[i].key;
+		if (!json_object_get(over, key))
+			(void)string_map_set(meta, key, sup->config->meta[i].value);
+	}
+	json_object_foreach ((json_t *)(uintptr_t)over, key, value)
+		if (json_is_string(value))
+			(void)string_map_set(meta, key, json_string_value(value));
+}

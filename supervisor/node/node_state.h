@@ -16,6 +16,8 @@ const struct node *node_get(struct sup *sup);
 /* Plugins or their health changed: rebuilds the two maps, tells the source. */
 void node_plugins_changed(struct sup *sup);
 void node_set_drain(struct sup *sup, bool on);
+/* The configuration's metadata with these over it: a text sets a key, null takes it away. */
+void node_set_meta(struct sup *sup, const json_t *over);
 /* As the servers say: whether allocs are placed here. */
 void node_set_eligibility(struct sup *sup, enum node_eligibility eligibility);
 

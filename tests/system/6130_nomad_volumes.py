@@ -128,4 +128,24 @@ def test_what_servers_ask_of_allocs():
         case.equal(os.path.exists(directory), False, "a collected alloc that the servers still list")
 
 
+def test_metadata_and_identity_as_servers_ask():
+    with cluster.servers() as servers, cluster.node_of(servers, client='meta { rack = "a" }') as node:
+        me = servers.wait_node()["ID"]
+        found = servers.call_node(me, "NodeMeta.Apply", {"NodeID": me, "Meta": {"rack": None, "disk": "ssd"}})
+        case.equal((found["Meta"], found["Dynamic"], found["Static"]),
+                   ({"disk": "ssd"}, {"rack": None, "disk": "ssd"}, {"rack": "a"}))
+        case.until(lambda: servers.node(me)["Meta"] == {"disk": "ssd"}, 20, "the servers to hear of it")
+        refused = case.raises(nomad_server.Refusal, servers.call_node, me, "NodeMeta.Apply", {"Meta": {"a b": "c"}})
+        case.contains(str(refused), "invalid metadata key")
+        os.kill(node.processes()["supervisor"], signal.SIGKILL)
+        servers.wait_call("Node.Register", servers.last_call())
+        case.equal(servers.call_node(me, "NodeMeta.Read", {"NodeID": me})["Meta"], {"disk": "ssd"}, "after a restart")
+        claims_of = servers.call_node(me, "NodeIdentity.Get", {"NodeID": me})["Claims"]
+        case.equal(claims_of["nomad_node_id"], me)
+        known = servers.last_call()
+        servers.call_node(me, "NodeIdentity.Renew", {"NodeID": me})
+        case.until(lambda: any(c["args"]["ForceIdentityRenewal"] for c in servers.calls("Node.UpdateStatus", known)), 20,
+                   "a beat that asks for another identity")
+
+
 case.run(globals())

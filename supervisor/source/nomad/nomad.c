@@ -9,6 +9,7 @@
 
 #include "common/log.h"
 #include "supervisor/node/node_state.h"
+#include "supervisor/source/nomad/nomad_self.h"
 
 int64_t
 nomad_now_ns(void)
@@ -92,7 +93,9 @@ load(struct source *s, struct err *e)
 	struct nomad *n = nomad_of(s);
 	int r = nomad_node_load(n, e);
 
-	return r < 0 ? r : nomad_allocs_load(n, e);
+	if (r < 0 || (r = nomad_self_load(n, e)) < 0)
+		return r;
+	return nomad_allocs_load(n, e);
 }
 
 static int
@@ -134,6 +137,7 @@ nomad_free(struct source *s)
 	if (s->sup->allocs)
 		nomad_allocs_free(n);
 	nomad_node_free(n);
+	nomad_self_free(n);
 	free(n);
 }
 

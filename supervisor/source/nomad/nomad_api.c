@@ -13,6 +13,7 @@
 #include "model/table.h"
 #include "supervisor/api/api.h"
 #include "supervisor/api/api_node.h"
+#include "supervisor/node/node_state.h"
 #include "supervisor/source/nomad/nomad.h"
 #include "supervisor/source/nomad/nomad_json.h"
 
@@ -41,8 +42,8 @@ struct ask {
 	const struct mapped *m;
 };
 
-static mapped_args job_args, volumes_args, deregister_args, stop_args, drain_args, eligibility_args,
-    purge_args, all_args;
+static mapped_args meta_args, self_args, job_args, volumes_args, deregister_args, stop_args,
+    drain_args, eligibility_args, purge_args, all_args;
 
 #define GET(pattern, method, param, member, missing, ...)                                          \
 	{                                                                                          \
@@ -111,6 +112,8 @@ static const struct mapped all[] = {
 	PUT("/v1/node/:id/eligibility", "Node.UpdateEligibility", "NodeID", eligibility_args),
 	PUT("/v1/node/:id/purge", "Node.Deregister", "NodeID", NULL),
 	PUT("/v1/node/:id/evaluate", "Node.Evaluate", "NodeID", NULL),
+	GET("/v1/client/metadata", "NodeMeta.Read", NULL, NULL, NULL, self_args, NULL),
+	PUT("/v1/client/metadata", "NodeMeta.Apply", NULL, meta_args),
 	PUT("/v1/system/gc", "System.GarbageCollect", NULL, NULL),
 };
 
@@ -230,6 +233,30 @@ eligibility_args(struct api_req *req, json_t *args, struct err *e)
 	if (!body)
 		return -EINVAL;
 	copy_member(body, "Eligibility", args, "Eligibility");
+	return 0;
+}
+
+/* Another node's, or this one's. */
+static int
+self_args(struct api_req *req, json_t *args, struct err *e)
+{
+	const char *node = api_query(req, "node_id");
+
+	set_text(args, "NodeID", node && *node ? node : node_get(api_req_sup(req))->id);
+	return 0;
+}
+
+static int
+meta_args(struct api_req *req, json_t *args, struct err *e)
+{
+	json_t *body = api_body(req, e);
+
+	if (!body)
+		return -EINVAL;
+	(void)self_args(req, args, e);
+	if (*str(json_string_value(json_object_get(body, "NodeID"))))
+		copy_member(body, "NodeID", args, "NodeID");
+	copy_member(body, "Meta", args, "Meta");
 	return 0;
 }
 

@@ -256,6 +256,22 @@ nomad_node_start(struct nomad *n)
 		register_node(n);
 }
 
+/* What became of the node's plugins since the servers were told last. */
+static void
+tell_plugins(struct nomad *n, const struct node *view)
+{
+	for (size_t i = 0; i < view->csi_node_plugins.n; i++) {
+		const char *id = view->csi_node_plugins.v[i].key;
+		bool healthy = view->csi_node_plugins.v[i].value.healthy;
+		const struct csi_info *old = map_get(csi_info, &n->sent.csi_node_plugins, id);
+
+		if (!old || old->healthy != healthy)
+			nomad_node_event(n, "Storage",
+			    healthy ? "CSI plugin is healthy" : "CSI plugin is not healthy",
+			    "plugin_id", id);
+	}
+}
+
 void
 nomad_node_changed(struct nomad *n)
 {
@@ -269,6 +285,7 @@ nomad_node_changed(struct nomad *n)
 	n->sent.status = view.status;
 	if (model_equal(&node_type, &view, &n->sent))
 		return;
+	tell_plugins(n, &view);
 	register_later(n, due > now + CHANGE_MS ? due - now : CHANGE_MS);
 }
 

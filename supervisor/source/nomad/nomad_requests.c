@@ -11,6 +11,7 @@
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/driver/signal_name.h"
 #include "supervisor/source/nomad/nomad_csi.h"
+#include "supervisor/source/nomad/nomad_self.h"
 #include "supervisor/source/nomad/nomad_stats.h"
 
 void
@@ -186,5 +187,9 @@ const struct link_method nomad_methods[] = {
 	{ "CSI.ControllerCreateVolume", false, nomad_csi_create_volume },
 	{ "CSI.ControllerDeleteVolume", false, nomad_csi_delete_volume },
 	{ "CSI.NodeDetachVolume", false, nomad_csi_detach_here },
+	{ "NodeMeta.Apply", false, nomad_self_apply_meta },
+	{ "NodeMeta.Read", false, nomad_self_read_meta },
+	{ "NodeIdentity.Get", false, nomad_self_get_identity },
+	{ "NodeIdentity.Renew", false, nomad_self_renew_identity },
 	{ 0 },
 };

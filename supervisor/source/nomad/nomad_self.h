@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nomad_self.h: the methods NodeMeta.* and NodeIdentity.* that servers call, and what an operator
+ * changed of the node's metadata. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_NOMAD_SELF_H
+#define DROVER_SUPERVISOR_NOMAD_SELF_H
+
+#include "supervisor/source/nomad/nomad.h"
+#include "supervisor/source/nomad/nomad_csi.h"
+
+nomad_method nomad_self_apply_meta, nomad_self_read_meta, nomad_self_get_identity,
+    nomad_self_renew_identity;
+
+int nomad_self_load(struct nomad *n, struct err *e);
+void nomad_self_free(struct nomad *n);
+
+#endif
