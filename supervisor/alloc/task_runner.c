@@ -376,7 +376,11 @@ on_ended(void *arg, const struct run_end *end)
 		die(tr, true);
 		return;
 	}
-	restart_tracker_exited(&tr->tracker, end->exit_code, end->exit_signal, !end->known);
+	/* What a reboot ended did not fail: it runs on, whatever its policy says of failures. */
+	if (end->rebooted)
+		restart_tracker_triggered(&tr->tracker, false);
+	else
+		restart_tracker_exited(&tr->tracker, end->exit_code, end->exit_signal, !end->known);
 	(void)turn_edge(tr, TASK_EV_ENDED);
 }
 

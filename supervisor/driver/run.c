@@ -206,7 +206,9 @@ say_failed(struct run *r, const char *sentence, enum run_fault fault)
 static void
 say_lost(struct run *r, const char *reason)
 {
-	const struct run_end end = { .flags = EXE_END_UNKNOWN, .reason = reason };
+	const struct run_end end = { .flags = EXE_END_UNKNOWN,
+		.rebooted = r->other_boot,
+		.reason = r->other_boot ? "the machine was started anew" : reason };
 
 	say_ended(r, &end);
 }
@@ -273,9 +275,7 @@ read_end(struct run *r)
 		return;
 	}
 	if (rec.state != EXE_ENDED) {
-		say_lost(r, strcmp(rec.boot_id, r->sup->boot_id) != 0
-				? "the machine was started anew"
-				: "its executor was lost");
+		say_lost(r, "its executor was lost");
 		return;
 	}
 	end = (struct run_end){ .known = !(rec.flags & EXE_END_UNKNOWN),

@@ -16,6 +16,7 @@ struct run;
 /* How a run ended. */
 struct run_end {
 	bool known;     /* false: nobody saw its exit status; reason says why */
+	bool rebooted;  /* it was of another boot: no end of its own */
 	uint32_t flags; /* enum exe_end_flag */
 	int exit_code, exit_signal;
 	uint64_t ended_real_ns; /* 0: unknown */

@@ -21,6 +21,7 @@ static const struct field mount_record_fields[] = {
 	F_STRING(plugin, "Plugin"),
 	F_STRING(usage, "Usage"),
 	F_STRING(container_root, "ContainerRoot"),
+	F_STRING(boot_id, "BootID"),
 	F_ENUM(kind, "Kind", csi_plugin_kind_names),
 	F_BOOL(stages, "Stages"),
 	F_BOOL(read_only, "ReadOnly"),
@@ -67,7 +68,8 @@ component(const char *namespace, const char *id, char **ret)
 
 int
 mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
-    const struct volume_request *request, const struct csi_volume *volume, const struct plugin *p)
+    const struct volume_request *request, const struct csi_volume *volume, const struct plugin *p,
+    const char *boot_id)
 {
 	char usage[USAGE_SIZE];
 
@@ -86,7 +88,8 @@ mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
 	    str_set(&rec->external_id, volume->external_id ? volume->external_id : volume->id) <
 		0 ||
 	    str_set(&rec->plugin, plugin_id(p)) < 0 || str_set(&rec->usage, usage) < 0 ||
-	    str_set(&rec->container_root, plugin_container_root(p)) < 0)
+	    str_set(&rec->container_root, plugin_container_root(p)) < 0 ||
+	    str_set(&rec->boot_id, boot_id) < 0)
 		return -ENOMEM;
 	return 0;
 }

@@ -19,6 +19,7 @@ struct mount_record {
 	char *volume;                /* volume_id as one path component */
 	char *external_id;           /* the plugin's */
 	char *plugin, *usage, *container_root;
+	char *boot_id; /* of the boot in which it was mounted */
 	enum csi_plugin_kind kind;
 	bool stages, read_only;
 	int64_t step;
@@ -31,7 +32,8 @@ MODEL_DECLARE(mount_record);
 
 /* 0 or -ENOMEM. */
 int mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
-    const struct volume_request *request, const struct csi_volume *volume, const struct plugin *p);
+    const struct volume_request *request, const struct csi_volume *volume, const struct plugin *p,
+    const char *boot_id);
 void mount_record_to_proof(const struct mount_record *rec, MountProof *ret);
 void mount_record_from_proof(struct mount_record *rec, const MountProof *proof);
 

@@ -34,6 +34,11 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 		mount_free(m);
 		return 0;
 	}
+	/* A reboot has taken what was mounted: the same steps make it again. */
+	if (!str_eq(m->rec.boot_id, sup->boot_id) && m->rec.step == MOUNT_PUBLISHED)
+		m->rec.step = MOUNT_MOUNTING;
+	if (str_set(&m->rec.boot_id, sup->boot_id) < 0)
+		return err_set(e, -ENOMEM, "read state.db");
 	mount_fill_state(m);
 	m->begun = true;
 	return 0;
@@ -130,7 +135,8 @@ mount_make(struct sup *sup, struct sup_alloc *sa, const struct volume_request *r
 		    str(volume->plugin_id), str(volume->id));
 		return NULL;
 	}
-	if (mount_record_fill(&rec, sa, request, volume, p) < 0 || (!m && !(m = mount_new(sup)))) {
+	if (mount_record_fill(&rec, sa, request, volume, p, sup->boot_id) < 0 ||
+	    (!m && !(m = mount_new(sup)))) {
 		(void)err_set(e, -ENOMEM, "mount volume %s", str(volume->id));
 		return NULL;
 	}
