@@ -187,8 +187,10 @@ def test_a_supervisor_that_never_gets_to_its_first_turn():
         pid = node.record(free)["task_pid"]
         node.wait_beats()
         killed, last = 0, 0
-        end = time.monotonic() + 20
+        end = time.monotonic() + 40
         while node.record(run)["state"] == exe.EXE_RUNNING and time.monotonic() < end:
+            if killed and node.last_beat() != last:  # the first beat, or one of a supervisor that was faster than this loop
+                killed, last = 0, node.last_beat()
             found = node.processes().get("supervisor")
             if found:
                 try:
@@ -196,10 +198,8 @@ def test_a_supervisor_that_never_gets_to_its_first_turn():
                     killed += 1
                 except ProcessLookupError:
                     pass
-            if killed == 1 and not last:
-                last = node.last_beat()
             time.sleep(0.001)
-        print("    %d supervisors killed" % killed)
+        print("    %d supervisors killed after the last beat" % killed)
         assert killed >= 3, "the supervisor came back %d times only" % killed
         record = case.until(lambda: node.record(run), 5, "its record")
         check(record, last, "supervisor killed again and again")
