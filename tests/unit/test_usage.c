@@ -177,7 +177,7 @@ START_TEST(test_cgroup_v1)
 	ck_assert_int_eq(s.memory.max_usage, 6000);
 	ck_assert_int_eq(s.memory.kernel_usage, 70);
 	ck_assert_int_eq(s.memory.kernel_max_usage, 80);
-	ck_assert_int_eq(s.memory.measured.n, 8);
+	ck_assert_int_eq(s.memory.measured.n, 7);
 	ck_assert_int_eq(s.cpu.total_ns, 3000000000);
 	ck_assert_int_eq(s.cpu.user_ns, 2000000000);
 	ck_assert_int_eq(s.cpu.system_ns, 1000000000);

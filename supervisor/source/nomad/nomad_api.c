@@ -5,14 +5,17 @@
  * allocs. Runs in: supervisor.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/cleanup.h"
 #include "common/duration.h"
 #include "model/table.h"
 #include "supervisor/api/api.h"
 #include "supervisor/api/api_node.h"
+#include "supervisor/api/api_stats.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/nomad/nomad.h"
 #include "supervisor/source/nomad/nomad_json.h"
@@ -34,6 +37,10 @@ struct mapped {
 	const char *missing;   /* when that is nil: 404 with this; NULL: null is the answer */
 	mapped_args *args;     /* NULL: none */
 	api_handler *fallback; /* without a server; NULL: there is none */
+	const char *body;      /* members of the body that are arguments, apart by spaces */
+	/* Does this agent answer it itself, by here? NULL: no. */
+	bool (*is_here)(struct sup *sup, const struct api_req *req);
+	api_handler *here;
 };
 
 /* An answer that is waited for. */
@@ -43,15 +50,25 @@ struct ask {
 };
 
 static mapped_args meta_args, self_args, job_args, volumes_args, deregister_args, stop_args,
-    drain_args, eligibility_args, purge_args, all_args;
+    drain_args, eligibility_args, submission_args, purge_args, all_args, task_args, node_args,
+    fields_args, csi_list_args;
+static bool alloc_is_here(struct sup *sup, const struct api_req *req);
+static bool node_is_here(struct sup *sup, const struct api_req *req);
+static bool is_not_csi(struct sup *sup, const struct api_req *req);
+static api_handler reply_nothing;
 
 #define GET(pattern, method, param, member, missing, ...)                                          \
 	{                                                                                          \
-		"GET", pattern, method, param, member, missing, __VA_ARGS__                        \
+		.http = "GET", pattern, method, param, member, missing, __VA_ARGS__                \
 	}
 #define PUT(pattern, method, param, args)                                                          \
 	{                                                                                          \
-		"PUT", pattern, method, param, NULL, NULL, args, NULL                              \
+		.http = "PUT", pattern, method, param, NULL, NULL, args, NULL                      \
+	}
+/* With these members of the body. */
+#define SEND(pattern, method, param, members)                                                      \
+	{                                                                                          \
+		.http = "PUT", pattern, method, param, .body = members                             \
 	}
 
 static const struct mapped all[] = {
@@ -69,14 +86,26 @@ static const struct mapped all[] = {
 	GET("/v1/job/:id/versions", "Job.GetJobVersions", "JobID", NULL, NULL, NULL, NULL),
 	GET("/v1/job/:id/scale", "Job.ScaleStatus", "JobID", "JobScaleStatus", "job not found",
 	    NULL, NULL),
-	GET("/v1/allocations", "Alloc.List", NULL, "Allocations", NULL, NULL, api_list_allocs),
+	GET("/v1/job/:id/submission", "Job.GetJobSubmission", "JobID", "Submission",
+	    "job source not found", submission_args, NULL),
+	GET("/v1/allocations", "Alloc.List", NULL, "Allocations", NULL, fields_args,
+	    api_list_allocs),
+	GET("/v1/allocation/:id/services", "Alloc.GetServiceRegistrations", "AllocID", "Services",
+	    NULL, NULL, NULL),
 	GET("/v1/allocation/:id", "Alloc.GetAlloc", "AllocID", "Alloc", "alloc not found", NULL,
 	    api_get_alloc),
-	GET("/v1/nodes", "Node.List", NULL, "Nodes", NULL, NULL, api_list_nodes),
+	GET("/v1/nodes", "Node.List", NULL, "Nodes", NULL, fields_args, api_list_nodes),
+	GET("/v1/node/pools", "NodePool.List", NULL, "NodePools", NULL, NULL, NULL),
+	GET("/v1/node/pool/:name", "NodePool.GetNodePool", "Name", "NodePool",
+	    "node pool not found", NULL, NULL),
+	GET("/v1/node/pool/:name/jobs", "NodePool.ListJobs", "Name", "Jobs", NULL, NULL, NULL),
+	GET("/v1/node/pool/:name/nodes", "NodePool.ListNodes", "Name", "Nodes", NULL, fields_args,
+	    NULL),
 	GET("/v1/node/:id", "Node.GetNode", "NodeID", "Node", "node not found", NULL, api_get_node),
 	GET("/v1/node/:id/allocations", "Node.GetAllocs", "NodeID", "Allocs", NULL, NULL,
 	    api_get_node_allocs),
 	GET("/v1/evaluations", "Eval.List", NULL, "Evaluations", NULL, NULL, NULL),
+	GET("/v1/evaluations/count", "Eval.Count", NULL, NULL, NULL, NULL, NULL),
 	GET("/v1/evaluation/:id", "Eval.GetEval", "EvalID", "Eval", "eval not found", NULL, NULL),
 	GET("/v1/evaluation/:id/allocations", "Eval.Allocations", "EvalID", "Allocations", NULL,
 	    NULL, NULL),
@@ -85,28 +114,90 @@ static const struct mapped all[] = {
 	    "deployment not found", NULL, NULL),
 	GET("/v1/deployment/allocations/:id", "Deployment.Allocations", "DeploymentID",
 	    "Allocations", NULL, NULL, NULL),
-	GET("/v1/volumes", "CSIVolume.List", NULL, "Volumes", NULL, NULL, NULL),
+	GET("/v1/volumes", "CSIVolume.List", NULL, "Volumes", NULL, csi_list_args, NULL,
+	    .is_here = is_not_csi, .here = reply_nothing),
 	GET("/v1/volume/csi/:id", "CSIVolume.Get", "ID", "Volume", "volume not found", NULL, NULL),
-	GET("/v1/plugins", "CSIPlugin.List", NULL, "Plugins", NULL, NULL, NULL),
+	GET("/v1/plugins", "CSIPlugin.List", NULL, "Plugins", NULL, NULL, NULL,
+	    .is_here = is_not_csi, .here = reply_nothing),
 	GET("/v1/plugin/csi/:id", "CSIPlugin.Get", "ID", "Plugin", "plugin not found", NULL, NULL),
 	GET("/v1/services", "ServiceRegistration.List", NULL, "Services", NULL, NULL, NULL),
 	GET("/v1/service/:name", "ServiceRegistration.GetService", "ServiceName", "Services", NULL,
 	    NULL, NULL),
 	GET("/v1/namespaces", "Namespace.ListNamespaces", NULL, "Namespaces", NULL, NULL, NULL),
+	GET("/v1/namespace/:name", "Namespace.GetNamespace", "Name", "Namespace",
+	    "Namespace not found", NULL, NULL),
 	GET("/v1/vars", "Variables.List", NULL, "Data", NULL, NULL, NULL),
 	GET("/v1/status/leader", "Status.Leader", NULL, NULL, NULL, NULL, NULL),
 	GET("/v1/status/peers", "Status.Peers", NULL, NULL, NULL, NULL, NULL),
 	GET("/v1/regions", "Region.List", NULL, NULL, NULL, NULL, NULL),
+	GET("/v1/agent/members", "Status.Members", NULL, NULL, NULL, NULL, NULL),
+	GET("/v1/scaling/policies", "Scaling.ListPolicies", NULL, "Policies", NULL, NULL, NULL),
+	GET("/v1/scaling/policy/:id", "Scaling.GetPolicy", "ID", "Policy", "policy not found", NULL,
+	    NULL),
+	GET("/v1/acl/policies", "ACL.ListPolicies", NULL, "Policies", NULL, NULL, NULL),
+	GET("/v1/acl/policy/:name", "ACL.GetPolicy", "Name", "Policy", "ACL policy not found", NULL,
+	    NULL),
+	GET("/v1/operator/raft/configuration", "Operator.RaftGetConfiguration", NULL, NULL, NULL,
+	    NULL, NULL),
+	GET("/v1/operator/scheduler/configuration", "Operator.SchedulerGetConfiguration", NULL,
+	    NULL, NULL, NULL, NULL),
+	GET("/v1/client/stats", "ClientStats.Stats", NULL, "HostStats", NULL, node_args,
+	    api_get_host_stats, .is_here = node_is_here, .here = api_get_host_stats),
+	GET("/v1/client/allocation/:id/stats", "ClientAllocations.Stats", "AllocID", "Stats", NULL,
+	    task_args, api_get_alloc_stats, .is_here = alloc_is_here, .here = api_get_alloc_stats),
+	GET("/v1/client/allocation/:id/checks", "ClientAllocations.Checks", "AllocID", "Results",
+	    NULL, NULL, NULL),
+	GET("/v1/client/allocation/:id/gc", "ClientAllocations.GarbageCollect", "AllocID", NULL,
+	    NULL, NULL, NULL),
+	SEND("/v1/client/allocation/:id/signal", "ClientAllocations.Signal", "AllocID",
+	    "Task Signal"),
+	SEND("/v1/client/allocation/:id/restart", "ClientAllocations.Restart", "AllocID",
+	    "TaskName AllTasks"),
+	SEND("/v1/search", "Search.PrefixSearch", NULL, "Prefix Context"),
+	SEND("/v1/search/fuzzy", "Search.FuzzySearch", NULL, "Text Context"),
 	PUT("/v1/jobs", "Job.Register", NULL, job_args),
 	PUT("/v1/job/:id", "Job.Register", NULL, job_args),
-	{ "DELETE", "/v1/job/:id", "Job.Deregister", "JobID", NULL, NULL, purge_args, NULL },
+	PUT("/v1/job/:id/plan", "Job.Plan", NULL, job_args),
+	PUT("/v1/validate/job", "Job.Validate", NULL, job_args),
+	SEND("/v1/job/:id/evaluate", "Job.Evaluate", "JobID", "EvalOptions"),
+	SEND("/v1/job/:id/scale", "Job.Scale", "JobID",
+	    "Target Count Message Error Meta PolicyOverride"),
+	SEND("/v1/job/:id/revert", "Job.Revert", "JobID", "JobVersion EnforcePriorVersion"),
+	SEND("/v1/job/:id/stable", "Job.Stable", "JobID", "JobVersion Stable"),
+	PUT("/v1/job/:id/periodic/force", "Periodic.Force", "JobID", NULL),
+	SEND("/v1/deployment/promote/:id", "Deployment.Promote", "DeploymentID", "All Groups"),
+	SEND("/v1/deployment/pause/:id", "Deployment.Pause", "DeploymentID", "Pause"),
+	PUT("/v1/deployment/fail/:id", "Deployment.Fail", "DeploymentID", NULL),
+	PUT("/v1/deployment/unblock/:id", "Deployment.Unblock", "DeploymentID", NULL),
+	SEND("/v1/deployment/allocation-health/:id", "Deployment.SetAllocHealth", "DeploymentID",
+	    "HealthyAllocationIDs UnhealthyAllocationIDs"),
+	{ .http = "DELETE",
+	    "/v1/job/:id",
+	    "Job.Deregister",
+	    "JobID",
+	    NULL,
+	    NULL,
+	    purge_args,
+	    NULL },
 	PUT("/v1/allocation/:id/stop", "Alloc.Stop", "AllocID", stop_args),
 	PUT("/v1/volumes", "CSIVolume.Register", NULL, volumes_args),
 	PUT("/v1/volume/csi/:id", "CSIVolume.Register", NULL, volumes_args),
 	PUT("/v1/volume/csi/:id/create", "CSIVolume.Create", NULL, volumes_args),
-	{ "DELETE", "/v1/volume/csi/:id/delete", "CSIVolume.Delete", "VolumeID", NULL, NULL, NULL,
+	{ .http = "DELETE",
+	    "/v1/volume/csi/:id/delete",
+	    "CSIVolume.Delete",
+	    "VolumeID",
+	    NULL,
+	    NULL,
+	    NULL,
 	    NULL },
-	{ "DELETE", "/v1/volume/csi/:id", "CSIVolume.Deregister", NULL, NULL, NULL, deregister_args,
+	{ .http = "DELETE",
+	    "/v1/volume/csi/:id",
+	    "CSIVolume.Deregister",
+	    NULL,
+	    NULL,
+	    NULL,
+	    deregister_args,
 	    NULL },
 	PUT("/v1/node/:id/drain", "Node.UpdateDrain", "NodeID", drain_args),
 	PUT("/v1/node/:id/eligibility", "Node.UpdateEligibility", "NodeID", eligibility_args),
@@ -133,9 +224,10 @@ static MODEL_TYPE(any, any_fields, .name = "arguments", .bare = true);
 /* Job.Register. */
 struct job_req {
 	struct job *job;
-	bool enforce_index, preserve_counts, policy_override;
+	bool enforce_index, preserve_counts, policy_override, diff;
 	uint64_t job_modify_index;
 	int64_t eval_priority;
+	json_t *submission; /* the text that it was made of */
 	char *region, *namespace, *auth_token;
 };
 #define S job_req
@@ -144,6 +236,8 @@ static const struct field job_req_fields[] = {
 	F_BOOL(enforce_index, "EnforceIndex"),
 	F_BOOL(preserve_counts, "PreserveCounts"),
 	F_BOOL(policy_override, "PolicyOverride"),
+	F_BOOL(diff, "Diff"),
+	F_JSON(submission, "Submission"),
 	F_UINT(job_modify_index, "JobModifyIndex"),
 	F_INT(eval_priority, "EvalPriority"),
 	F_STRING(region, "Region"),
@@ -298,7 +392,104 @@ job_args(struct api_req *req, json_t *args, struct err *e)
 	copy_member(body, "PreserveCounts", args, "PreserveCounts");
 	copy_member(body, "PolicyOverride", args, "PolicyOverride");
 	copy_member(body, "EvalPriority", args, "EvalPriority");
+	copy_member(body, "Diff", args, "Diff");
+	copy_member(body, "Submission", args, "Submission");
 	return 0;
+}
+
+static int
+task_args(struct api_req *req, json_t *args, struct err *e)
+{
+	copy_query(req, "task", args, "Task");
+	return 0;
+}
+
+static int
+node_args(struct api_req *req, json_t *args, struct err *e)
+{
+	copy_query(req, "node_id", args, "NodeID");
+	return 0;
+}
+
+static int
+csi_list_args(struct api_req *req, json_t *args, struct err *e)
+{
+	copy_query(req, "plugin_id", args, "PluginID");
+	copy_query(req, "node_id", args, "NodeID");
+	return 0;
+}
+
+static int
+submission_args(struct api_req *req, json_t *args, struct err *e)
+{
+	const char *version = api_query(req, "version");
+
+	(void)json_object_set_new(
+	    args, "Version", json_integer(version ? strtoll(version, NULL, 10) : 0));
+	return 0;
+}
+
+/* What the items of a list have beyond the least. */
+static int
+fields_args(struct api_req *req, json_t *args, struct err *e)
+{
+	bool resources = false, os = false, states = true;
+	int r;
+
+	if ((r = api_query_bool(req, "resources", &resources, e)) < 0 ||
+	    (r = api_query_bool(req, "os", &os, e)) < 0 ||
+	    (r = api_query_bool(req, "task_states", &states, e)) < 0)
+		return r;
+	if (resources || os || !states)
+		(void)json_object_set_new(args, "Fields",
+		    json_pack(
+			"{s:b, s:b, s:b}", "Resources", resources, "OS", os, "TaskStates", states));
+	return 0;
+}
+
+/* The members of the body that words, apart by spaces, name. */
+static int
+body_args(struct api_req *req, const char *words, json_t *args, struct err *e)
+{
+	json_t *body = api_body(req, e);
+	char name[32];
+
+	if (!json_is_object(body))
+		return body ? err_say(e, -EINVAL, "the body is no object") : -EINVAL;
+	for (int n = 0; sscanf(words, " %31s%n", name, &n) == 1; words += n)
+		copy_member(body, name, args, name);
+	return 0;
+}
+
+/* --- what this agent answers itself --- */
+
+static bool
+alloc_is_here(struct sup *sup, const struct api_req *req)
+{
+	struct id id;
+
+	return id_from_uuid(api_param(req, 0), &id) && alloc_find(sup, &id);
+}
+
+static bool
+node_is_here(struct sup *sup, const struct api_req *req)
+{
+	const char *wanted = api_query(req, "node_id");
+
+	return !wanted || !*wanted || str_eq(wanted, node_get(sup)->id);
+}
+
+/* Lists of volumes and plugins are asked for by type, and there is one. */
+static bool
+is_not_csi(struct sup *sup, const struct api_req *req)
+{
+	return !str_eq(api_query(req, "type"), "csi");
+}
+
+static void
+reply_nothing(struct sup *sup, struct api_req *req)
+{
+	api_reply_json(req, json_array());
 }
 
 /* ?index= makes it wait. Its time in ms. */
@@ -325,9 +516,12 @@ static int64_t
 common_args(struct nomad *n, const struct api_req *req, json_t *args)
 {
 	const char *namespace = api_query(req, "namespace"), *per_page = api_query(req, "per_page");
-	const char *token = api_header(req, "X-Nomad-Token");
+	const char *token = api_header(req, "X-Nomad-Token"), *region = api_query(req, "region");
+	const char *bearer = api_header(req, "Authorization");
 
-	set_text(args, "Region", nomad_region(n));
+	if (!token && bearer && strncasecmp(bearer, "Bearer ", 7) == 0)
+		token = bearer + 7;
+	set_text(args, "Region", region && *region ? region : nomad_region(n));
 	set_text(args, "Namespace", namespace && *namespace ? namespace : "default");
 	if (token)
 		set_text(args, "AuthToken", token);
@@ -464,6 +658,10 @@ on_mapped(struct sup *sup, struct api_req *req)
 	int64_t blocks_ms;
 	struct ask *a;
 
+	if (m->is_here && m->is_here(sup, req)) {
+		m->here(sup, req);
+		return;
+	}
 	if (!*link_server(sup)) {
 		if (m->fallback)
 			m->fallback(sup, req);
@@ -474,7 +672,9 @@ on_mapped(struct sup *sup, struct api_req *req)
 	blocks_ms = common_args(nomad_of_sup(sup), req, args);
 	if (m->param)
 		set_text(args, m->param, api_param(req, 0));
-	if ((m->args && m->args(req, args, &e) < 0) || encode(req, m, args, &body, &e) < 0) {
+	if ((m->args && m->args(req, args, &e) < 0) ||
+	    (m->body && body_args(req, m->body, args, &e) < 0) ||
+	    encode(req, m, args, &body, &e) < 0) {
 		api_reply_error(req, 400, "%s", e.msg);
 		text_done(&body);
 		return;
