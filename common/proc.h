@@ -35,7 +35,7 @@ enum proc_fd {
 			    fd or /dev/null */
 	FD_DATA = 9,  /* exec-helper, mount-helper: the data directory, as the launcher locked it;
 			 what has its name later is not asked */
-	FD_HB_CA = 9, /* heartbeat: the files of tls {}, open for reading, or /dev/null */
+	FD_HB_CA = 9, /* heartbeat: the files of tls {} as sealed memfds, or /dev/null */
 	FD_HB_CERT = 10,
 	FD_HB_KEY = 11,
 	FD_SUP_EXEC = 9, /* supervisor: its ends of the four pairs */

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lau_config.c: the configuration, read as root and parsed as nobody in a short-lived child. Runs
- * in: launcher. */
+/*
+ * lau_config.c: the configuration, and the files of tls {} that it names. Each is opened as root
+ * and read as nobody in a short-lived child: the launcher itself never touches a file system that
+ * may not answer. Runs in: launcher.
+ */
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -25,6 +28,7 @@
 #define FILE_SIZE_MAX (1024 * 1024)
 #define NOBODY        65534
 #define CHILD_SECONDS 10
+#define OUT_FD        3 /* in a child: the memfds that it fills, from here on */
 
 /* Opened as root; read and parsed after the drop. */
 static struct source {
@@ -32,6 +36,12 @@ static struct source {
 	int fd;
 } sources[FILES_MAX];
 static size_t n_sources;
+
+static const struct privs nobody = {
+	.uid = NOBODY, .gid = NOBODY, .no_new_privs = true, .filter = &lau_config_prog
+};
+static const char *const record_names[] = { "config", "policy" };
+static const char *const tls_names[CONFIG_TLS_FILES] = { "ca_file", "cert_file", "key_file" };
 
 /* Whoever can change the configuration is root soon after: only root may be able to. */
 static int
@@ -123,9 +133,9 @@ warn_sentence(void *arg, const char *sentence)
 	log_warn("%s", sentence);
 }
 
-static int
-parse_source(
-    const struct source *s, struct agent_config *config, struct agent_policy *policy, struct err *e)
+/* Returns how much. The text has a NUL behind it, and is there until the next is read. */
+static ssize_t
+read_source(const struct source *s, const char **ret, struct err *e)
 {
 	static char text[FILE_SIZE_MAX + 1];
 	ssize_t n = fd_read_full(s->fd, text, sizeof text);
@@ -133,18 +143,25 @@ parse_source(
 	if (n < 0 || (size_t)n == sizeof text)
 		return err_set(e, n < 0 ? (int)n : -EFBIG, "read configuration %s", s->name);
 	text[n] = '\0';
-	return config_parse(text, (size_t)n, s->name, config, policy, warn_sentence, NULL, e);
+	*ret = text;
+	return n;
 }
 
-/* The child: opens, drops, parses, writes. */
 static int
-read_config(const struct launcher *l, int config_fd, int policy_fd, struct err *e)
+hand_over(int i, const void *data, size_t len, struct err *e)
+{
+	int r = fd_write_full(OUT_FD + i, data, len);
+
+	return r < 0 ? err_set(e, r, "hand over the configuration") : 0;
+}
+
+/* A child: opens, drops, parses, writes. */
+static int
+read_config(const struct launcher *l, const struct agent_config *none, struct err *e)
 {
 	static struct agent_config config;
 	static struct agent_policy policy;
-	const struct privs nobody = {
-		.uid = NOBODY, .gid = NOBODY, .no_new_privs = true, .filter = &lau_config_prog
-	};
+	const char *text;
 	int r = 0;
 
 	for (size_t i = 0; i < l->n_configs && r == 0; i++)
@@ -155,14 +172,40 @@ read_config(const struct launcher *l, int config_fd, int policy_fd, struct err *
 		return r;
 	config_defaults(&config, &policy, l->dev);
 	r = privs_drop(&nobody, e);
-	for (size_t i = 0; i < n_sources && r >= 0; i++)
-		r = parse_source(&sources[i], &config, &policy, e);
-	if (r < 0)
+	for (size_t i = 0; i < n_sources && r >= 0; i++) {
+		ssize_t n = read_source(&sources[i], &text, e);
+
+		r = n < 0 ? (int)n
+			  : config_parse(text, (size_t)n, sources[i].name, &config, &policy,
+				warn_sentence, NULL, e);
+	}
+	if (r < 0 || (r = hand_over(0, &config, sizeof config, e)) < 0)
 		return r;
-	if ((r = fd_write_full(config_fd, &config, sizeof config)) < 0 ||
-	    (r = fd_write_full(policy_fd, &policy, sizeof policy)) < 0)
-		return err_set(e, r, "hand over the configuration");
-	return 0;
+	return hand_over(1, &policy, sizeof policy, e);
+}
+
+/* The other child. What is in the files is for heartbeat. */
+static int
+read_tls(const struct launcher *l, const struct agent_config *config, struct err *e)
+{
+	const char *text;
+	int r = 0;
+
+	for (int i = 0; i < CONFIG_TLS_FILES && r == 0; i++) {
+		const char *path = config->tls_files[i];
+
+		r = path[0]
+			? open_file(AT_FDCWD, path, path, e)
+			: err_say(e, -EINVAL, "tls.rpc is on, and tls.%s is not set", tls_names[i]);
+	}
+	if (r == 0)
+		r = privs_drop(&nobody, e);
+	for (int i = 0; i < CONFIG_TLS_FILES && r >= 0; i++) {
+		ssize_t n = read_source(&sources[i], &text, e);
+
+		r = n < 0 ? (int)n : hand_over(i, text, (size_t)n, e);
+	}
+	return r;
 }
 
 /* A file system that never answers can hold a process beyond SIGKILL, and so nobody waits for
@@ -187,68 +230,53 @@ wait_child(pid_t pid, struct err *e)
 					: err_say(e, -EINVAL, "the configuration was not accepted");
 }
 
+/* fn fills n memfds, which are made here and sealed; the caller's to close, also after a failure.
+ */
 static int
-seal(int fd, struct err *e)
+ask_child(int (*fn)(const struct launcher *l, const struct agent_config *config, struct err *e),
+    const struct launcher *l, const struct agent_config *config, const char *const *names,
+    int *ret_fds, int n, struct err *e)
 {
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
-		return err_set(e, -errno, "seal the configuration");
-	return 0;
-}
-
-/* By name only: what is in them is for heartbeat. */
-static int
-open_tls_files(struct lau_config *c, struct err *e)
-{
-	static const char *const names[CONFIG_TLS_FILES] = { "ca_file", "cert_file", "key_file" };
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+	pid_t pid;
 	int r = 0;
 
-	for (int i = 0; c->config->tls_rpc && i < CONFIG_TLS_FILES && r == 0; i++) {
-		const char *path = c->config->tls_files[i];
-
-		if (!path[0])
-			return err_say(
-			    e, -EINVAL, "tls.rpc is on, and tls.%s is not set", names[i]);
-		c->tls_fds[i] = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-		r = c->tls_fds[i] < 0 ? err_set(e, -errno, "open tls.%s %s", names[i], path)
-				      : check(c->tls_fds[i], path, S_IFREG, e);
+	for (int i = 0; i < n; i++)
+		ret_fds[i] = memfd_create(names[i], MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	pid = fork();
+	if (pid == 0) {
+		(void)alarm(CHILD_SECONDS);
+		/* It may hang for ever: it keeps neither the lock nor anybody's socket open. */
+		r = fd_pack(ret_fds, (size_t)n, OUT_FD);
+		r = r < 0 ? err_set(e, r, "make memfds for the configuration") : fn(l, config, e);
+		if (r < 0)
+			log_error("%s", e->msg);
+		_exit(r < 0);
 	}
+	r = pid < 0 ? err_set(e, -errno, "fork the configuration's reader") : wait_child(pid, e);
+	for (int i = 0; i < n && r >= 0; i++)
+		if (fcntl(ret_fds[i], F_ADD_SEALS, seals) < 0)
+			r = err_set(e, -errno, "seal the configuration");
 	return r;
 }
 
 int
 lau_config_read(const struct launcher *l, struct lau_config *ret, struct err *e)
 {
-	cleanup_close int config_fd = memfd_create("config", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	cleanup_close int policy_fd = memfd_create("policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct lau_config c = { 0 };
-	pid_t pid;
-	int r;
+	int fds[2], r = ask_child(read_config, l, NULL, record_names, fds, 2, e);
 
-	if (config_fd < 0 || policy_fd < 0)
-		return err_set(e, -errno, "make a memfd for the configuration");
-	pid = fork();
-	if (pid < 0)
-		return err_set(e, -errno, "fork the configuration's reader");
-	if (pid == 0) {
-		(void)alarm(CHILD_SECONDS);
-		r = read_config(l, config_fd, policy_fd, e);
-		if (r < 0)
-			log_error("%s", e->msg);
-		_exit(r < 0);
-	}
-	r = wait_child(pid, e);
-	if (r < 0 || (r = seal(config_fd, e)) < 0 || (r = seal(policy_fd, e)) < 0)
-		return r;
-	c.config = config_map(config_fd, e);
-	c.policy = policy_map(policy_fd, e);
-	if (!c.config || !c.policy || open_tls_files(&c, e) < 0) {
+	c.config_fd = fds[0];
+	c.policy_fd = fds[1];
+	if (r >= 0 && (!(c.config = config_map(fds[0], e)) || !(c.policy = policy_map(fds[1], e))))
+		r = -EINVAL;
+	if (r >= 0 && c.config->tls_rpc)
+		r = ask_child(read_tls, l, c.config, tls_names, c.tls_fds, CONFIG_TLS_FILES, e);
+	if (r < 0)
 		lau_config_done(&c);
-		return -EINVAL;
-	}
-	c.config_fd = steal_fd(&config_fd);
-	c.policy_fd = steal_fd(&policy_fd);
-	*ret = c;
-	return 0;
+	else
+		*ret = c;
+	return r;
 }
 
 void

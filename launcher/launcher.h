@@ -27,11 +27,10 @@ struct lau_users {
 	gid_t gid[LAU_USERS];
 };
 
-/* The two records as sealed memfds, and mapped. 0 is no descriptor here. */
+/* The two records as sealed memfds, and mapped. Neither 0 nor -1 is a descriptor here. */
 struct lau_config {
 	int config_fd, policy_fd;
-	int tls_fds[CONFIG_TLS_FILES]; /* with tls_rpc: open, for heartbeat alone; nobody here reads
-					  them */
+	int tls_fds[CONFIG_TLS_FILES]; /* with tls_rpc: what is in the files, for heartbeat alone */
 	const struct agent_config *config;
 	const struct agent_policy *policy;
 };
@@ -77,8 +76,9 @@ struct launcher {
 };
 
 /*
- * lau_config.c: reads the configuration in a child. On success *ret holds the two records, for
- * lau_config_done(); a failure has been logged by the child or is in *e, and leaves *ret untouched.
+ * lau_config.c: reads the configuration in children, each for at most 11 s. On success *ret holds
+ * the two records, for lau_config_done(); a failure has been logged by the child or is in *e, and
+ * leaves *ret untouched.
  */
 int lau_config_read(const struct launcher *l, struct lau_config *ret, struct err *e);
 void lau_config_done(struct lau_config *c);

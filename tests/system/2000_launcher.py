@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 
-from lib import agent, binary, case, helper
+from lib import agent, binary, build_dir, case, helper
 
 LEASE = struct.Struct("<Q40sQQ")
 
@@ -476,6 +476,58 @@ def test_nobody_reads_the_log_any_more():
     a.wait_ready()
     case.equal(a.stop(signal.SIGINT), 0, "exit code")
     case.equal(os.path.exists(a.data + "/rt"), False, "the runtime directory")
+
+
+def tls_config(base, **files):
+    paths = {name: files.get(name) or write("%s/%s.pem" % (base, name), "this is %s\n" % name, 0o600)
+             for name in ("ca_file", "cert_file", "key_file")}
+    return "tls {\n  rpc = true\n%s}\n" % "".join('  %s = "%s"\n' % one for one in paths.items())
+
+
+def test_heartbeat_gets_the_files_of_tls_as_memfds():
+    base = case.directory()
+    path = write(base + "/a.hcl", tls_config(base))
+    with agent.Agent(["-config", path]) as a:
+        a.wait_ready()
+        pid = a.wait_process("heartbeat")
+        for fd, name in enumerate(("ca_file", "cert_file", "key_file"), 9):
+            case.contains(os.readlink("/proc/%d/fd/%d" % (pid, fd)), "/memfd:")
+            with open("/proc/%d/fd/%d" % (pid, fd), encoding="ascii") as f:
+                case.equal(f.read(), "this is %s\n" % name, name)
+        for other in a.processes().values():
+            links = [os.readlink("/proc/%d/fd/%s" % (other, fd)) for fd in os.listdir("/proc/%d/fd" % other)]
+            case.equal([link for link in links if base in link and a.base not in link], [], "files of the configuration held open")
+    os.chmod(base + "/key_file.pem", 0o620)
+    refused("key_file.pem can be written by others than root", ["-config", path])
+    write(path, tls_config(base, cert_file=base + "/none"))
+    refused("open configuration %s/none: No such file" % base, ["-config", path])
+    write(path, "tls { rpc = true }\n")
+    refused("tls.rpc is on, and tls.ca_file is not set", ["-config", path])
+
+
+def test_a_key_on_a_file_system_that_does_not_answer_leaves_the_agent_as_it_was():
+    if not os.path.exists("/dev/fuse"):
+        case.skip("no /dev/fuse")
+    base, point = case.directory(), case.directory()
+    path = write(base + "/a.hcl", tls_config(base))
+    fuse = subprocess.Popen([build_dir() + "/tests/fuse_hang", point], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    case.equal(fuse.stdout.readline(), b"mounted\n", "fuse_hang")
+    fuse.send_signal(signal.SIGSTOP)
+    try:
+        with agent.Agent(["-config", path]) as a:
+            a.wait_ready()
+            a.wait_process("heartbeat")
+            before = a.processes()["supervisor"]
+            write(path, tls_config(base, key_file=point + "/key.pem"))
+            os.kill(a.pid, signal.SIGHUP)
+            a.wait_log("the agent goes on with the one it has", 20)
+            case.equal(a.processes()["supervisor"], before, "supervisor")
+            killed = a.kill("heartbeat")
+            a.wait_process("heartbeat", other_than=killed)
+    finally:
+        fuse.kill()
+        fuse.wait()
+        helper.umount(point, 2)
 
 
 case.run(globals())
