@@ -2,61 +2,137 @@
 /* hold_stop.c: asks every executor to stop its task, and waits until all have ended. Runs in:
  * holder, as drover. */
 #include <dirent.h>
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "holder/hold.h"
 #include "proto/executor.h"
 
-#define SOCKETS "/run/drover/x"
+#define SOCKETS   "/run/drover/x"
+#define NAME_SIZE 64 /* a run's id and ".sock" are 38 */
+#define ASK_MS    5000
+#define AGAIN_MS  20
 
-/* A connection on which the stop was asked for, -1 if there is no executor any more. */
+struct asked {
+	char name[NAME_SIZE]; /* empty: there is nobody to ask any more */
+	int fd;               /* on which the stop was asked for, -1: not yet */
+};
+
+/* A connection on which the stop was asked for. -EAGAIN: the executor's queue is full; it may
+ * accept later. -ECONNREFUSED, -ENOENT: there is none any more. */
 static int
 ask_stop(const char *name)
 {
 	const struct exe_stop stop = { .head = { EXE_PROTO_VERSION, EXE_STOP, sizeof stop } };
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	cleanup_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	cleanup_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int r;
 
-	if (fd < 0 ||
-	    (size_t)snprintf(at.sun_path, sizeof at.sun_path, SOCKETS "/%s", name) >=
-		sizeof at.sun_path ||
-	    connect(fd, (struct sockaddr *)&at, sizeof at) < 0 ||
-	    fd_send_msg(fd, &stop, sizeof stop, NULL, 0, 0) < 0)
-		return -1;
-	return steal_fd(&fd);
+	(void)snprintf(at.sun_path, sizeof at.sun_path, SOCKETS "/%s", name);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof at) < 0)
+		return -errno;
+	r = fd_send_msg(fd, &stop, sizeof stop, NULL, 0, MSG_DONTWAIT);
+	return r < 0 ? r : steal_fd(&fd);
 }
 
-/* All are asked before the first one is waited for. */
+/* Returns how many may still be asked later. */
+static size_t
+ask_all(struct asked *tasks, size_t n)
+{
+	size_t later = 0;
+
+	for (struct asked *t = tasks; t < tasks + n; t++) {
+		if (t->fd >= 0 || !t->name[0])
+			continue;
+		t->fd = ask_stop(t->name);
+		later += t->fd == -EAGAIN;
+		if (t->fd >= 0 || t->fd == -EAGAIN)
+			continue;
+		if (t->fd != -ECONNREFUSED && t->fd != -ENOENT)
+			log_warn("%s: its task is not asked to stop: %s", t->name,
+			    strerrordesc_np(-t->fd));
+		t->name[0] = '\0';
+	}
+	return later;
+}
+
+/* The tasks that have a socket; *ret is the caller's to free. */
+static size_t
+list(struct asked **ret)
+{
+	cleanup_dir DIR *d = opendir(SOCKETS);
+	size_t n = 0, room = 0;
+	struct dirent *entry;
+
+	*ret = NULL;
+	if (!d && errno != ENOENT)
+		log_error("open " SOCKETS ": %s; no task is asked to stop", strerrordesc_np(errno));
+	while (d && (entry = readdir(d))) {
+		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= NAME_SIZE)
+			continue;
+		if (n == room) {
+			struct asked *more = reallocarray(*ret, 2 * room + 64, sizeof *more);
+
+			if (!more) {
+				int fd = ask_stop(entry->d_name);
+
+				log_error("no memory to wait for the task of %s%s", entry->d_name,
+				    fd < 0 ? ", nor is it asked to stop" : "");
+				close_p(&fd);
+				continue;
+			}
+			*ret = more;
+			room = 2 * room + 64;
+		}
+		(void)strcpy((*ret)[n].name, entry->d_name);
+		(*ret)[n++].fd = -1;
+	}
+	return n;
+}
+
+static void
+wait_end(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char buf[EXE_MSG_MAX];
+
+	while (poll(&p, 1, -1) == 1 && recv(fd, buf, sizeof buf, 0) > 0)
+		;
+	(void)close(fd);
+}
+
+/* One executor that is stopped or hangs keeps none of the others from being asked. */
 void
 hold_stop_all(void)
 {
-	cleanup_dir DIR *d = opendir(SOCKETS);
-	struct dirent *entry;
-	size_t n = 0, room = 0;
-	int *fds = NULL;
-	char buf[EXE_MSG_MAX];
+	const struct timespec pause = { .tv_nsec = AGAIN_MS * 1000000L };
+	const uint64_t end = clock_ms() + ASK_MS;
+	size_t n, asked = 0;
+	struct asked *tasks;
 
-	while (d && (entry = readdir(d))) {
-		int *bigger = n < room ? fds : reallocarray(fds, room = 2 * room + 64, sizeof *fds);
-
-		if (!bigger)
-			break;
-		fds = bigger;
-		if (entry->d_name[0] != '.' && (fds[n] = ask_stop(entry->d_name)) >= 0)
-			n++;
-	}
-	log_info("%zu tasks asked to stop", n);
+	n = list(&tasks);
+	while (ask_all(tasks, n) > 0 && clock_ms() < end)
+		(void)nanosleep(&pause, NULL);
 	for (size_t i = 0; i < n; i++) {
-		while (recv(fds[i], buf, sizeof buf, 0) > 0)
-			;
-		(void)close(fds[i]);
+		asked += tasks[i].fd >= 0;
+		if (tasks[i].fd < 0 && tasks[i].name[0])
+			log_warn("%s: its executor accepts nothing, its task is not asked to stop",
+			    tasks[i].name);
 	}
-	free(fds);
+	log_info("%zu tasks asked to stop", asked);
+	for (size_t i = 0; i < n; i++)
+		if (tasks[i].fd >= 0)
+			wait_end(tasks[i].fd);
+	free(tasks);
 }

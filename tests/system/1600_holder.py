@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The holder of drover-tasks.service: at its end every executor is asked to stop its task, whatever another one does."""
+import os
+import signal
+import socket
+import struct
+
+from lib import case, holder
+
+STOP = struct.Struct("<HHI")  # struct exe_head
+EXE_STOP = 5
+CLOCK_NANOSLEEP = "230"
+
+
+def listen(name, backlog=8):
+    path = "%s/%s.sock" % (holder.SOCKETS, name)
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.bind(path)
+    os.chmod(path, 0o666)
+    s.listen(backlog)
+    return s
+
+
+def fill(name):
+    """Connections until there is no room for one more, as those to an executor that is stopped."""
+    held = []
+    while True:
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        s.setblocking(False)
+        held.append(s)
+        try:
+            s.connect("%s/%s.sock" % (holder.SOCKETS, name))
+        except BlockingIOError:
+            return held
+
+
+def pauses(pid):
+    with open("/proc/%d/syscall" % pid, encoding="ascii") as f:
+        return f.read().split()[0] == CLOCK_NANOSLEEP
+
+
+def accept_stop(s):
+    """The connection on which the stop was asked for."""
+    s.settimeout(3)
+    c, _ = s.accept()
+    c.settimeout(3)
+    case.equal(STOP.unpack(c.recv(256)[:STOP.size])[1], EXE_STOP, "what it was asked")
+    return c
+
+
+def test_a_stopped_executor_keeps_no_other_from_being_asked():
+    os.makedirs(holder.SOCKETS)
+    # Whatever the order of the directory, one of the two comes before the others.
+    full = [listen("a" * 32, 0)]
+    good = [listen("%032x" % i) for i in range(3)]
+    full.append(listen("b" * 32, 0))
+    held = fill("a" * 32) + fill("b" * 32)
+    listen("c" * 32).close()  # of one that has gone
+    with holder.Holder() as h:
+        h.process.send_signal(signal.SIGTERM)
+        asked = [accept_stop(s) for s in good]
+        case.until(lambda: "3 tasks asked to stop" in h.log(), 10, "the end of the asking")
+        for name in ("a", "b"):
+            case.contains(h.log(), name * 32 + ".sock: its executor accepts nothing")
+        case.equal(h.log().count("warn"), 2, h.log())
+        for c in asked:
+            case.equal(h.process.poll(), None, "it waits for the tasks")
+            c.close()
+        case.equal(h.process.wait(10), 0, "exit code")
+    for s in held + full + good:
+        s.close()
+
+
+def test_one_that_is_busy_for_a_moment_is_asked_later():
+    busy = listen("d" * 32, 0)
+    held = fill("d" * 32)
+    with holder.Holder() as h:
+        h.process.send_signal(signal.SIGTERM)
+        case.until(lambda: pauses(h.process.pid), 5, "it to try again later")
+        for s in held:
+            s.close()
+        while True:
+            c, _ = busy.accept()
+            c.settimeout(3)
+            message = c.recv(256)
+            if message:
+                break
+            c.close()
+        case.equal(STOP.unpack(message[:STOP.size])[1], EXE_STOP, "what it was asked")
+        case.until(lambda: "1 tasks asked to stop" in h.log(), 10, "the end of the asking")
+        c.close()
+        case.equal(h.process.wait(10), 0, "exit code")
+    busy.close()
+
+
+def test_without_executors_it_ends_at_once():
+    for name in os.listdir(holder.SOCKETS):
+        os.unlink("%s/%s" % (holder.SOCKETS, name))
+    for _ in range(2):
+        with holder.Holder() as h:
+            h.process.send_signal(signal.SIGTERM)
+            case.equal(h.process.wait(3), 0, "exit code")
+            case.contains(h.log(), "0 tasks asked to stop")
+        if os.path.isdir(holder.SOCKETS):
+            os.removedirs(holder.SOCKETS)
+
+
+case.run(globals())
