@@ -57,7 +57,7 @@ linked_processes = $(sort $(filter $(PROCESSES),$(shell sed -n 's,^.* link: \(.*
 PROTOS    := $(wildcard proto/*.proto)
 PB_C      := $(PROTOS:proto/%.proto=$(BUILD)/gen/proto/%.pb-c.c)
 PB_H      := $(PB_C:.c=.h)
-FILTERS   := $(shell find launcher supervisor mount-helper executor csi-helper heartbeat contrib -name '*syscalls.def' 2>/dev/null)
+FILTERS   := $(shell find launcher supervisor mount-helper executor csi-helper heartbeat holder contrib -name '*syscalls.def' 2>/dev/null)
 FILTER_H  := $(FILTERS:%_syscalls.def=$(BUILD)/gen/%_filter.h)
 
 $(BUILD)/gen/proto/%.pb-c.c: proto/%.proto

@@ -18,6 +18,7 @@
 #include "common/privs.h"
 #include "common/sd.h"
 #include "holder/hold.h"
+#include "holder/hold_filter.h"
 
 /*
  * On v2 a cgroup whose children have controllers holds no process itself (cgroups(7)), so this one
@@ -48,6 +49,9 @@ enter_leaf(void)
 	}
 }
 
+/* drover's ids are found at the start. */
+static struct privs holder = { .no_new_privs = true, .filter = &hold_prog };
+
 /* Who may talk to executors. Out of /etc/passwd itself: getpwnam(3) would load NSS modules into
  * root. */
 static int
@@ -60,17 +64,22 @@ become_drover(struct err *e)
 		;
 	if (!pw || pw->pw_uid == 0)
 		return err_say(e, -ENOENT, "user drover is not in /etc/passwd");
-	return privs_drop(
-	    &(struct privs){ .uid = pw->pw_uid, .gid = pw->pw_gid, .no_new_privs = true }, e);
+	holder.uid = pw->pw_uid;
+	holder.gid = pw->pw_gid;
+	return privs_drop(&holder, e);
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	struct err e = { 0 };
 	sigset_t mask;
 	int signo;
 
+	if (argc == 2 && strcmp(argv[1], "--describe") == 0) {
+		privs_describe(&holder, "holder", "drover", false);
+		return 0;
+	}
 	log_init("tasks", LOG_LEVEL_INFO);
 	(void)sigemptyset(&mask);
 	(void)sigaddset(&mask, SIGTERM);

@@ -10,14 +10,14 @@ build=${1:-build}
 
 lines() { # lines PROCESS: code that runs as root, or nothing
 	case $1 in
-	launcher | exec-helper | mount-helper | executor) tools/root-lines.sh -t | awk -v p="$1" '$1 == p { print $2 }' ;;
+	launcher | exec-helper | mount-helper | executor | holder) tools/root-lines.sh -t | awk -v p="$1" '$1 == p { print $2 }' ;;
 	*) echo 0 ;;
 	esac
 }
 
 rows() {
 	echo "launcher uid=0 CapInh=0000000000000000 CapPrm=full CapEff=full CapBnd=full CapAmb=0000000000000000 NoNewPrivs=0 Seccomp=0"
-	for p in supervisor mount-helper exec-helper executor csi-helper heartbeat; do
+	for p in supervisor mount-helper exec-helper executor csi-helper heartbeat holder; do
 		"$build/drover-$p" --describe
 	done
 }

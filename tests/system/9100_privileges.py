@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from lib import ROOT, agent, api, build_dir, case, trace, volumes
+from lib import ROOT, agent, api, build_dir, case, holder, trace, volumes
 
 COLUMNS = {"inheritable": "CapInh", "permitted": "CapPrm", "effective": "CapEff", "bounding": "CapBnd", "ambient": "CapAmb",
            "NoNewPrivs": "NoNewPrivs", "Seccomp": "Seccomp"}
@@ -95,7 +95,8 @@ def test_every_running_process_is_what_the_table_says():
             node.register(api.job(driver.replace("_", "-"), driver=driver))
             node.wait_running(driver.replace("_", "-"))
         running, ids = node.processes(), own_ids(node)
-        others = {"launcher", "executor", "mount-helper-connect", "exec-helper-lookup", "heartbeat-resolver"}
+        others = {"launcher", "executor", "mount-helper-connect", "exec-helper-lookup", "heartbeat-resolver",
+                  "holder"}
         case.equal(sorted(running), sorted(set(table) - others), "processes")
         compare("launcher", node.pid, table["launcher"], (0, 0))
         for name, pid in running.items():
@@ -151,6 +152,11 @@ def test_the_child_that_looks_up_servers():
         heartbeat = node.wait_process("heartbeat")
         child = case.until(lambda: agent.children(heartbeat), 10, "the resolver")[0]
         compare("heartbeat-resolver", child, table["heartbeat-resolver"], own_ids(node)["heartbeat"])
+
+
+def test_the_holder_of_the_tasks_unit():
+    with holder.Holder() as h:
+        compare("holder", h.process.pid, documented()["holder"], h.ids)
 
 
 case.run(globals())
