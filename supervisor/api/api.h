@@ -41,8 +41,15 @@ const char *api_query(const struct api_req *req, const char *name);
 const char *api_header(const struct api_req *req, const char *name);
 struct sup *api_req_sup(const struct api_req *req);
 const struct api_route *api_req_route(const struct api_req *req);
-/* X-Nomad-Index of the answer that is about to be given, where it is not the source's. */
-void api_set_index(struct api_req *req, uint64_t index);
+/* What the headers X-Nomad-… of the answer that is about to be given say, where it is not the
+ * source's. */
+struct api_meta {
+	uint64_t index; /* 0: the source's */
+	bool no_leader; /* none is known */
+	int64_t last_contact_ns;
+	char next_token[256]; /* of a list that goes on; "": it does not */
+};
+void api_set_meta(struct api_req *req, const struct api_meta *meta);
 /* As Go's strconv.ParseBool; *ret is untouched if it is not there. -EINVAL with *e. */
 int api_query_bool(const struct api_req *req, const char *name, bool *ret, struct err *e);
 /* The body as JSON (NULL with *e set: not JSON, empty). Borrowed. */

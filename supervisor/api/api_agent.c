@@ -102,10 +102,22 @@ get_leaks(struct sup *sup, struct api_req *req)
 	leaks_collect(sup, on_leaks, req);
 }
 
+/* Those that this node can ask. */
+static void
+get_servers(struct sup *sup, struct api_req *req)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; sup->link && link_server_known(sup, i); i++)
+		(void)json_array_append_new(list, json_string(link_server_known(sup, i)));
+	api_reply_json(req, list);
+}
+
 const struct api_route api_agent_routes[] = {
 	{ "GET", "/v1/agent/self", get_self, false },
 	{ "GET", "/v1/agent/health", get_health, false },
 	{ "GET", "/v1/agent/leaks", get_leaks, false },
+	{ "GET", "/v1/agent/servers", get_servers, false },
 	{ "GET", "/v1/client/stats", api_get_host_stats, false },
 	{ "GET", "/v1/client/allocation/:id/stats", api_get_alloc_stats, false },
 	{ "GET", "/v1/nodes", api_list_nodes, false },

@@ -14,6 +14,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/duration.h"
 #include "common/log.h"
 #include "common/utf8.h"
 #include "model/field.h"
@@ -54,7 +55,7 @@ struct api_req {
 	size_t body_len;
 	uint64_t body_seen;
 	json_t *json;
-	uint64_t index; /* of the answer; 0: the source's */
+	struct api_meta meta; /* of the answer */
 	int status;
 	struct MHD_Response *response; /* the answer, once there is one */
 	struct deferred leave;
@@ -121,16 +122,22 @@ static void
 add_headers(struct api_req *req, const char *type)
 {
 	struct source *source = req->sup->source;
-	char index[24];
+	char index[24], contact[24];
 
-	if (!req->index)
-		req->index = source && source->ops->index ? source->ops->index(source) : 1;
-	(void)snprintf(index, sizeof index, "%llu", (unsigned long long)req->index);
+	if (!req->meta.index)
+		req->meta.index = source && source->ops->index ? source->ops->index(source) : 1;
+	(void)snprintf(index, sizeof index, "%llu", (unsigned long long)req->meta.index);
+	(void)snprintf(
+	    contact, sizeof contact, "%lld", (long long)(req->meta.last_contact_ns / NS_PER_MS));
 	(void)MHD_add_response_header(req->response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	(void)MHD_add_response_header(req->response, "X-Content-Type-Options", "nosniff");
 	(void)MHD_add_response_header(req->response, "X-Nomad-Index", index);
-	(void)MHD_add_response_header(req->response, "X-Nomad-KnownLeader", "true");
-	(void)MHD_add_response_header(req->response, "X-Nomad-LastContact", "0");
+	(void)MHD_add_response_header(
+	    req->response, "X-Nomad-KnownLeader", req->meta.no_leader ? "false" : "true");
+	(void)MHD_add_response_header(req->response, "X-Nomad-LastContact", contact);
+	if (req->meta.next_token[0])
+		(void)MHD_add_response_header(
+		    req->response, "X-Nomad-NextToken", req->meta.next_token);
 }
 
 /* The answer is made; it leaves after the commit. An answer to a route that is being called now is
@@ -325,9 +332,9 @@ api_req_route(const struct api_req *req)
 }
 
 void
-api_set_index(struct api_req *req, uint64_t index)
+api_set_meta(struct api_req *req, const struct api_meta *meta)
 {
-	req->index = index;
+	req->meta = *meta;
 }
 
 int

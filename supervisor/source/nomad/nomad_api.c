@@ -51,7 +51,7 @@ struct ask {
 
 static mapped_args meta_args, self_args, job_args, volumes_args, deregister_args, stop_args,
     drain_args, eligibility_args, submission_args, purge_args, all_args, task_args, node_args,
-    fields_args, csi_list_args;
+    node_fields_args, alloc_fields_args, plan_args, csi_list_args;
 static bool alloc_is_here(struct sup *sup, const struct api_req *req);
 static bool node_is_here(struct sup *sup, const struct api_req *req);
 static bool is_not_csi(struct sup *sup, const struct api_req *req);
@@ -88,19 +88,19 @@ static const struct mapped all[] = {
 	    NULL, NULL),
 	GET("/v1/job/:id/submission", "Job.GetJobSubmission", "JobID", "Submission",
 	    "job source not found", submission_args, NULL),
-	GET("/v1/allocations", "Alloc.List", NULL, "Allocations", NULL, fields_args,
+	GET("/v1/allocations", "Alloc.List", NULL, "Allocations", NULL, alloc_fields_args,
 	    api_list_allocs),
 	GET("/v1/allocation/:id/services", "Alloc.GetServiceRegistrations", "AllocID", "Services",
 	    NULL, NULL, NULL),
 	GET("/v1/allocation/:id", "Alloc.GetAlloc", "AllocID", "Alloc", "alloc not found", NULL,
 	    api_get_alloc),
-	GET("/v1/nodes", "Node.List", NULL, "Nodes", NULL, fields_args, api_list_nodes),
+	GET("/v1/nodes", "Node.List", NULL, "Nodes", NULL, node_fields_args, api_list_nodes),
 	GET("/v1/node/pools", "NodePool.List", NULL, "NodePools", NULL, NULL, NULL),
 	GET("/v1/node/pool/:name", "NodePool.GetNodePool", "Name", "NodePool",
 	    "node pool not found", NULL, NULL),
 	GET("/v1/node/pool/:name/jobs", "NodePool.ListJobs", "Name", "Jobs", NULL, NULL, NULL),
-	GET("/v1/node/pool/:name/nodes", "NodePool.ListNodes", "Name", "Nodes", NULL, fields_args,
-	    NULL),
+	GET("/v1/node/pool/:name/nodes", "NodePool.ListNodes", "Name", "Nodes", NULL,
+	    node_fields_args, NULL),
 	GET("/v1/node/:id", "Node.GetNode", "NodeID", "Node", "node not found", NULL, api_get_node),
 	GET("/v1/node/:id/allocations", "Node.GetAllocs", "NodeID", "Allocs", NULL, NULL,
 	    api_get_node_allocs),
@@ -157,7 +157,7 @@ static const struct mapped all[] = {
 	SEND("/v1/search/fuzzy", "Search.FuzzySearch", NULL, "Text Context"),
 	PUT("/v1/jobs", "Job.Register", NULL, job_args),
 	PUT("/v1/job/:id", "Job.Register", NULL, job_args),
-	PUT("/v1/job/:id/plan", "Job.Plan", NULL, job_args),
+	PUT("/v1/job/:id/plan", "Job.Plan", NULL, plan_args),
 	PUT("/v1/validate/job", "Job.Validate", NULL, job_args),
 	SEND("/v1/job/:id/evaluate", "Job.Evaluate", "JobID", "EvalOptions"),
 	SEND("/v1/job/:id/scale", "Job.Scale", "JobID",
@@ -224,7 +224,7 @@ static MODEL_TYPE(any, any_fields, .name = "arguments", .bare = true);
 /* Job.Register. */
 struct job_req {
 	struct job *job;
-	bool enforce_index, preserve_counts, policy_override, diff;
+	bool enforce_index, preserve_counts, policy_override;
 	uint64_t job_modify_index;
 	int64_t eval_priority;
 	json_t *submission; /* the text that it was made of */
@@ -236,7 +236,6 @@ static const struct field job_req_fields[] = {
 	F_BOOL(enforce_index, "EnforceIndex"),
 	F_BOOL(preserve_counts, "PreserveCounts"),
 	F_BOOL(policy_override, "PolicyOverride"),
-	F_BOOL(diff, "Diff"),
 	F_JSON(submission, "Submission"),
 	F_UINT(job_modify_index, "JobModifyIndex"),
 	F_INT(eval_priority, "EvalPriority"),
@@ -245,6 +244,24 @@ static const struct field job_req_fields[] = {
 	F_STRING(auth_token, "AuthToken"),
 };
 static MODEL_TYPE(job_req, job_req_fields, .name = "request");
+#undef S
+
+/* Job.Plan. */
+struct plan_req {
+	struct job *job;
+	bool diff, policy_override;
+	char *region, *namespace, *auth_token;
+};
+#define S plan_req
+static const struct field plan_req_fields[] = {
+	F_POINTER(job, "Job", job),
+	F_BOOL(diff, "Diff"),
+	F_BOOL(policy_override, "PolicyOverride"),
+	F_STRING(region, "Region"),
+	F_STRING(namespace, "Namespace"),
+	F_STRING(auth_token, "AuthToken"),
+};
+static MODEL_TYPE(plan_req, plan_req_fields, .name = "request");
 #undef S
 
 static void
@@ -269,7 +286,6 @@ all_args(struct api_req *req, json_t *args, struct err *e)
 	int r = api_query_bool(req, "all", &yes, e);
 
 	(void)json_object_set_new(args, "All", json_boolean(yes));
-	(void)json_object_set_new(args, "AllAllocs", json_boolean(yes));
 	return r;
 }
 
@@ -392,7 +408,6 @@ job_args(struct api_req *req, json_t *args, struct err *e)
 	copy_member(body, "PreserveCounts", args, "PreserveCounts");
 	copy_member(body, "PolicyOverride", args, "PolicyOverride");
 	copy_member(body, "EvalPriority", args, "EvalPriority");
-	copy_member(body, "Diff", args, "Diff");
 	copy_member(body, "Submission", args, "Submission");
 	return 0;
 }
@@ -431,19 +446,30 @@ submission_args(struct api_req *req, json_t *args, struct err *e)
 
 /* What the items of a list have beyond the least. */
 static int
-fields_args(struct api_req *req, json_t *args, struct err *e)
+node_fields_args(struct api_req *req, json_t *args, struct err *e)
 {
-	bool resources = false, os = false, states = true;
-	int r;
+	bool resources = false, os = false;
 
-	if ((r = api_query_bool(req, "resources", &resources, e)) < 0 ||
-	    (r = api_query_bool(req, "os", &os, e)) < 0 ||
-	    (r = api_query_bool(req, "task_states", &states, e)) < 0)
-		return r;
-	if (resources || os || !states)
+	if (api_query_bool(req, "resources", &resources, e) < 0 ||
+	    api_query_bool(req, "os", &os, e) < 0)
+		return -EINVAL;
+	if (resources || os)
+		(void)json_object_set_new(
+		    args, "Fields", json_pack("{s:b, s:b}", "Resources", resources, "OS", os));
+	return 0;
+}
+
+static int
+alloc_fields_args(struct api_req *req, json_t *args, struct err *e)
+{
+	bool resources = false, states = true;
+
+	if (api_query_bool(req, "resources", &resources, e) < 0 ||
+	    api_query_bool(req, "task_states", &states, e) < 0)
+		return -EINVAL;
+	if (resources || !states)
 		(void)json_object_set_new(args, "Fields",
-		    json_pack(
-			"{s:b, s:b, s:b}", "Resources", resources, "OS", os, "TaskStates", states));
+		    json_pack("{s:b, s:b}", "Resources", resources, "TaskStates", states));
 	return 0;
 }
 
@@ -490,6 +516,16 @@ static void
 reply_nothing(struct sup *sup, struct api_req *req)
 {
 	api_reply_json(req, json_array());
+}
+
+static int
+plan_args(struct api_req *req, json_t *args, struct err *e)
+{
+	int r = job_args(req, args, e);
+
+	if (r == 0)
+		copy_member(api_body(req, e), "Diff", args, "Diff");
+	return r;
 }
 
 /* ?index= makes it wait. Its time in ms. */
@@ -585,10 +621,10 @@ reply_answer(struct api_req *req, const struct mapped *m, const void *body, size
 {
 	struct text json = { 0 };
 	struct err e = { 0 };
-	uint64_t index = 0;
-	int r = nomad_to_json(body, len, m->member, &json, &index, &e);
+	struct api_meta meta = { 0 };
+	int r = nomad_to_json(body, len, m->member, &json, &meta, &e);
 
-	api_set_index(req, index);
+	api_set_meta(req, &meta);
 	if (r < 0)
 		api_reply_error(req, 502, "%s", e.msg);
 	else if (r == 0 && m->missing)
@@ -621,31 +657,55 @@ on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 /* For the router: the same patterns, all with one handler. */
 static struct api_route routes[ELEMENTSOF(all) + 1];
 
-/* A job is read by the field table, whose names and kinds the servers have; the rest is JSON. */
+/* A job is read by the field table, whose names and kinds the servers have. */
+static int
+read_job(struct api_req *req, const char *namespace, struct job **ret, struct err *e)
+{
+	const json_t *body = json_object_get(api_body(req, e), "Job");
+	int r;
+
+	*ret = job_new();
+	if (!*ret)
+		return err_set(e, -ENOMEM, "read the job");
+	r = model_from_json(&job_type, body, *ret, e);
+	if (r == 0 && !(*ret)->namespace && (r = str_set(&(*ret)->namespace, namespace)) < 0)
+		(void)err_set(e, r, "read the job");
+	if (r == 0 && (r = job_complete(*ret)) < 0)
+		(void)err_set(e, r, "read the job");
+	return r;
+}
+
+/* *job and *namespace are in obj: it is args, and the body's job with its namespace. */
+static int
+encode_job(struct api_req *req, const struct type *type, void *obj, struct job **job,
+    char **namespace, json_t *args, struct text *ret, struct err *e)
+{
+	int r;
+
+	model_init(type, obj);
+	r = model_from_json(type, args, obj, e);
+	if (r == 0)
+		r = read_job(req, *namespace, job, e);
+	if (r == 0 && (r = str_set(namespace, (*job)->namespace)) == 0)
+		r = model_to_msgpack(type, obj, 0, ret);
+	model_done(type, obj);
+	return r;
+}
+
+/* What has no job is JSON, as it is. */
 static int
 encode(struct api_req *req, const struct mapped *m, json_t *args, struct text *ret, struct err *e)
 {
-	const json_t *body = m->args == job_args ? json_object_get(api_body(req, e), "Job") : NULL;
 	struct any any = { .value = args };
+	struct plan_req plan;
 	struct job_req job;
-	int r;
 
-	if (m->args != job_args)
-		return model_to_msgpack(&any_type, &any, 0, ret);
-	model_init(&job_req_type, &job);
-	r = model_from_json(&job_req_type, args, &job, e);
-	if (r == 0 && !(job.job = job_new()))
-		r = err_set(e, -ENOMEM, "read the job");
-	if (r == 0)
-		r = model_from_json(&job_type, body, job.job, e);
-	if (r == 0 && !job.job->namespace)
-		r = str_set(&job.job->namespace, job.namespace);
-	if (r == 0 && (r = job_complete(job.job)) < 0)
-		(void)err_set(e, r, "read the job");
-	if (r == 0 && (r = str_set(&job.namespace, job.job->namespace)) == 0)
-		r = model_to_msgpack(&job_req_type, &job, 0, ret);
-	model_done(&job_req_type, &job);
-	return r;
+	if (m->args == job_args)
+		return encode_job(req, &job_req_type, &job, &job.job, &job.namespace, args, ret, e);
+	if (m->args == plan_args)
+		return encode_job(
+		    req, &plan_req_type, &plan, &plan.job, &plan.namespace, args, ret, e);
+	return model_to_msgpack(&any_type, &any, 0, ret);
 }
 
 static void

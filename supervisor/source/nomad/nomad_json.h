@@ -8,14 +8,15 @@
 
 #include "common/err.h"
 #include "model/field.h"
+#include "supervisor/api/api.h"
 
 /*
- * Appends the answer's member of that name (NULL: all of it) as JSON; *ret_index is its Index (0:
- * none). 1, or 0 when that member is nil or not there: null is appended; -EBADMSG; -ENOMEM. No
- * struct is described here: times are known by their form, and secrets by their name, which are
+ * Appends the answer's member of that name (NULL: all of it) as JSON; *ret is what it says
+ * about itself. 1, or 0 when that member is nil or not there: null is appended; -EBADMSG; -ENOMEM.
+ * No struct is described here: times are known by their form, and secrets by their name, which are
  * left out.
  */
 int nomad_to_json(const void *body, size_t len, const char *member, struct text *t,
-    uint64_t *ret_index, struct err *e);
+    struct api_meta *ret, struct err *e);
 
 #endif

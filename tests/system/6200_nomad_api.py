@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 180
+"""The paths that only servers can answer, asked at the agent's own socket."""
+import threading
+import time
+
+from lib import api, case
+from lib.cluster import job, node_of, processes_of, servers as cluster
+
+NOBODY = "99999999-9999-4999-8999-999999999999"
+
+
+def run(version):
+    with cluster(version=version) as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        case.equal(node.ask("/v1/jobs"), [] if version != "1.6.10" else None, "jobs before the first")
+        found = node.register({"Job": {**job("web"), "Name": "web"}})
+        case.equal(found["JobModifyIndex"] > 0, True, str(found))
+        case.equal(servers.calls("Job.Register")[-1]["args"]["Job"]["TaskGroups"][0]["Tasks"][0]["KillTimeout"], 2 * 10**9)
+        alloc = node.wait_running("web", 1, 30)[0]["ID"]
+        case.equal([j["ID"] for j in node.ask("/v1/jobs")], ["web"])
+        case.equal(node.ask("/v1/jobs", prefix="x") or [], [])
+        shown = node.ask("/v1/job/web")
+        case.equal((shown["ID"], shown["TaskGroups"][0]["Tasks"][0]["Config"]["command"]), ("web", "/bin/sleep"))
+        shown = node.ask("/v1/allocation/" + alloc)
+        case.equal((shown["NodeID"], shown["Job"]["ID"], shown["ClientStatus"]), (me, "web", "running"))
+        case.contains(shown["TaskStates"]["t"]["StartedAt"], "T")
+        case.equal((shown["TaskStates"]["t"]["FinishedAt"], "SecretID" in shown), (None, False), "no time, no secret")
+        case.equal([n["ID"] for n in node.ask("/v1/nodes")], [me])
+        case.equal("Attributes" in node.ask("/v1/nodes")[0] and node.ask("/v1/nodes")[0]["Attributes"] is not None, False)
+        case.contains(node.ask("/v1/nodes", os="true")[0]["Attributes"], "os.name")
+        shown = node.ask("/v1/node/" + me)
+        case.equal((shown["ID"], "SecretID" in shown), (me, False), "the node, without its secret")
+        case.equal(":" in node.ask("/v1/status/leader"), True, "the leader")
+        case.equal(node.ask("/v1/agent/servers"), servers.addresses)
+        case.equal({m["Addr"] for m in node.ask("/v1/agent/members")["Members"]}, {"127.0.0.1"})
+        for path, text in (("/v1/job/none", "job not found"), ("/v1/allocation/" + NOBODY, "alloc not found")):
+            node.refused(404, text, "GET", path)
+        node.refused(400, "no Job", "PUT", "/v1/jobs", {"x": 1})
+        for kind in ("", "?type=host"):
+            case.equal(node.ask("/v1/volumes" + kind), [], "volumes of another type")
+        # A blocking query ends with the change that it waits for.
+        first = node.request("GET", "/v1/job/web")
+        index = int(first.headers["X-Nomad-Index"])
+        case.equal((first.headers["X-Nomad-KnownLeader"], first.headers["X-Nomad-LastContact"]), ("true", "0"))
+        begun, later = time.monotonic(), []
+        waiting = threading.Thread(target=lambda: later.append(
+            node.request("GET", "/v1/job/web?index=%d&wait=30s" % index, timeout=60)))
+        waiting.start()
+        servers.wait_call("Job.GetJob", servers.last_call() - 1, 30)
+        case.equal(later, [], "an answer before the change")
+        node.do("DELETE", "/v1/job/web")
+        waiting.join(30)
+        case.equal(int(later[0].headers["X-Nomad-Index"]) > index and later[0].json["Stop"], True, later[0].text)
+        case.equal(time.monotonic() - begun < 25, True, "it waited for its end")
+        case.until(lambda: node.ask("/v1/allocation/" + alloc)["ClientStatus"] == "complete", 20, "the alloc to end")
+        case.equal(processes_of(alloc), [], "processes")
+        begun = time.monotonic()
+        shown = node.request("GET", "/v1/jobs?index=1000000&wait=1s")
+        case.equal((shown.status, 0.9 < time.monotonic() - begun < 10), (200, True), "a wait that ends with its time")
+
+
+def test_with_servers_of_1_6():
+    run("1.6.10")
+
+
+def test_with_servers_of_2_0():
+    run("2.0.5")
+
+
+def test_tokens_are_those_of_who_asks():
+    with cluster() as servers, node_of(servers) as node:
+        servers.wait_node()
+        for header, value in (("X-Nomad-Token", NOBODY), ("Authorization", "Bearer " + NOBODY)):
+            c = api.Connection(node, 20)
+            c.request("GET", "/v1/job/none", headers={header: value})
+            c.getresponse().read()
+            c.close()
+            case.equal(servers.calls("Job.GetJob")[-1]["args"]["AuthToken"], NOBODY, header)
+        node.request("GET", "/v1/job/none?namespace=other&region=far&stale")
+        args = servers.calls("Job.GetJob")[-1]["args"]
+        case.equal((args["Namespace"], args["AllowStale"], args["AuthToken"]), ("other", True, ""))
+
+
+def test_without_a_server_what_is_here_is_shown():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        alloc = servers.run_job(job(), me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        servers.stop_server(0)
+        case.until(lambda: node.request("GET", "/v1/jobs").status == 503, 30, "the server to be missed")
+        case.equal([n["ID"] for n in node.ask("/v1/nodes")], [me])
+        case.equal([a["ID"] for a in node.ask("/v1/allocations")], [alloc])
+        case.equal(node.ask("/v1/allocation/" + alloc)["ClientStatus"], "running")
+        case.equal(list(node.ask("/v1/client/allocation/%s/stats" % alloc)["Tasks"]), ["t"])
+        case.equal(node.ask("/v1/client/stats")["Memory"]["Total"] > 0, True)
+        node.refused(503, "No servers", "GET", "/v1/job/j")
+
+
+case.run(globals())
