@@ -118,6 +118,26 @@ host_memory_parse(const char *text, struct host_memory *ret)
 	ret->used = ret->total > kept ? ret->total - kept : 0;
 }
 
+/* id parent major:minor root target options [optional fields] - type source options */
+const char *
+host_device_find(char *mountinfo, unsigned major, unsigned minor)
+{
+	for (char *line; (line = strsep(&mountinfo, "\n"));) {
+		unsigned at_major, at_minor;
+		char *source = strstr(line, " - ");
+
+		if (sscanf(line, "%*d %*d %u:%u", &at_major, &at_minor) != 2 || !source ||
+		    at_major != major || at_minor != minor)
+			continue;
+		source += 3;
+		source += strcspn(source, " ");
+		source += *source == ' ';
+		source[strcspn(source, " ")] = '\0';
+		return *source ? source : NULL;
+	}
+	return NULL;
+}
+
 /* Neither what is in memory nor what another machine or process serves: these may never answer. */
 static bool
 is_disk(const struct mntent *m)

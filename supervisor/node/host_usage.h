@@ -34,6 +34,10 @@ void host_memory_parse(const char *text, struct host_memory *ret);
  * in a table such as /proc/self/mounts; one that is mounted more than once at its first place. */
 int host_disks_read(const char *mounts, struct host_stats *ret);
 
+/* The device whose file system has this number, in a text such as /proc/self/mountinfo, which is
+ * overwritten; as the other tables name it. NULL: not there. */
+const char *host_device_find(char *mountinfo, unsigned major, unsigned minor);
+
 /*
  * Takes a sample of the processors, unless the last one is quite new. Are there two now, near
  * enough to each other to tell what is going on? If not, one more in a moment will do.

@@ -8,15 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysinfo.h>
+#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "supervisor/driver/driver.h"
+#include "supervisor/node/host_usage.h"
 #include "supervisor/node/node_attr.h"
 #include "supervisor/node/node_cpu.h"
 #include "supervisor/node/node_network.h"
@@ -145,6 +149,22 @@ take_os(struct node *n)
 	}
 }
 
+/* As the statistics name it, so that who reads both finds the disk of the allocs among them. */
+static void
+take_device(struct sup *sup, struct node *n)
+{
+	cleanup_free char *text = NULL;
+	const char *device;
+	struct stat st;
+
+	if (fstat(sup->log_dir_fd, &st) < 0 ||
+	    fd_read_file(AT_FDCWD, "/proc/self/mountinfo", 64u << 20, &text) < 0)
+		return;
+	device = host_device_find(text, major(st.st_dev), minor(st.st_dev));
+	if (device)
+		node_attr(n, "unique.storage.volume", device);
+}
+
 static void
 take_resources(struct sup *sup, struct node *n)
 {
@@ -158,6 +178,7 @@ take_resources(struct sup *sup, struct node *n)
 		    (int64_t)((uint64_t)si.totalram * si.mem_unit >> 20);
 	if (c->memory_total_mb)
 		n->node_resources.memory.memory_mb = (int64_t)c->memory_total_mb;
+	take_device(sup, n);
 	if (statvfs(sup->args.data_dir, &fs) == 0) {
 		n->node_resources.disk.disk_mb =
 		    (int64_t)((uint64_t)fs.f_bavail * fs.f_frsize >> 20);

@@ -130,6 +130,22 @@ START_TEST(test_disks_of_this_machine_once_each)
 }
 END_TEST
 
+START_TEST(test_device)
+{
+	static const char text[] = "22 1 0:21 / /proc rw - proc proc rw\n"
+				   "27 1 254:0 / / rw shared:1 master:2 - ext4 /dev/vda rw\n"
+				   "28 1 254:16 / /x rw - ext4";
+	char copy[sizeof text];
+
+	memcpy(copy, text, sizeof text);
+	ck_assert_str_eq(host_device_find(copy, 254, 0), "/dev/vda");
+	memcpy(copy, text, sizeof text);
+	ck_assert_ptr_null(host_device_find(copy, 254, 16));
+	memcpy(copy, text, sizeof text);
+	ck_assert_ptr_null(host_device_find(copy, 254, 1));
+}
+END_TEST
+
 START_TEST(test_hierarchies)
 {
 	struct usage_roots roots = { 0 };
@@ -303,6 +319,7 @@ add(TCase *tc)
 	tcase_add_test(tc, test_cores);
 	tcase_add_test(tc, test_memory);
 	tcase_add_test(tc, test_disks_of_this_machine_once_each);
+	tcase_add_test(tc, test_device);
 	tcase_add_test(tc, test_hierarchies);
 	tcase_add_test(tc, test_cgroup_v1);
 	tcase_add_test(tc, test_cgroup_v2);
