@@ -81,7 +81,7 @@ void api_reply_stream(struct api_req *req, const char *type, struct api_stream *
 void api_stream_wake(struct sup *sup, struct api_stream *st);
 
 /* The routes of each file; api_new() walks this list. */
-extern const struct api_route api_agent_routes[], api_alloc_routes[], api_log_routes[],
+extern const struct api_route api_agent_routes[], api_alloc_routes[], api_fs_routes[],
     local_api_routes[];
 
 #endif

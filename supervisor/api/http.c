@@ -281,7 +281,7 @@ api_reply_stream(struct api_req *req, const char *type, struct api_stream *st)
 {
 	if (req->sup->api->n_streams >= STREAMS_MAX) {
 		st->done(st);
-		api_reply_error(req, 503, "%d logs are being followed already", STREAMS_MAX);
+		api_reply_error(req, 503, "%d files are being followed already", STREAMS_MAX);
 		return;
 	}
 	req->sup->api->n_streams++;
@@ -405,7 +405,7 @@ static void
 route_request(struct api_req *req)
 {
 	const struct api_route *const tables[] = { req->sup->source->ops->routes(),
-		api_agent_routes, api_alloc_routes, api_log_routes, NULL };
+		api_agent_routes, api_alloc_routes, api_fs_routes, NULL };
 	struct err e = { 0 };
 	const char *why;
 	int r;

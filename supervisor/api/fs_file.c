@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * fs_file.c: a task's file as something to be streamed, from either end, and followed while it
+ * grows, is cut, is replaced or goes. Runs in: supervisor.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <systemd/sd-event.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/utf8.h"
+#include "model/field.h"
+#include "supervisor/alloc/alloc_fs.h"
+#include "supervisor/api/fs_stream.h"
+
+#define LOOK_USEC 1000000 /* in silence: is it still the file of that name? */
+
+struct file_source {
+	struct fs_source src;
+	struct sup *sup;
+	struct id alloc;
+	char *path;
+	struct text json; /* the path, quoted */
+	int fd, next_fd;  /* next_fd: what has the name now, -1: this one still */
+	off_t pos;
+	int64_t left; /* negative: no limit */
+	bool follow;
+	bool truncated;  /* to be said with the next bytes */
+	bool gone, told; /* the name is; that was said */
+	struct alloc_fs_ask *ask;
+	uint64_t looked;
+};
+
+static void
+on_looked(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep *files,
+    const struct err *e)
+{
+	struct file_source *f = arg;
+	cleanup_close int now = fd;
+	struct stat a, b;
+
+	f->ask = NULL;
+	f->gone = alloc_fs_is_refusal(r);
+	if (r < 0 || fstat(f->fd, &a) < 0 || fstat(now, &b) < 0)
+		return;
+	if (a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+		f->next_fd = steal_fd(&now);
+}
+
+/* Once a second, or at once when the file has lost its last name. */
+static void
+look_again(struct file_source *f, bool at_once)
+{
+	struct err e = { 0 };
+	uint64_t now = 0;
+
+	(void)sd_event_now(f->sup->event, CLOCK_MONOTONIC, &now);
+	if (f->ask || f->gone || (!at_once && now < f->looked + LOOK_USEC))
+		return;
+	f->looked = now;
+	f->ask = alloc_fs_ask(f->sup, &f->alloc, MNT_FS_OP__MNT_FS_OPEN, f->path, on_looked, f, &e);
+	if (!f->ask)
+		f->gone = alloc_fs_is_refusal(e.code);
+}
+
+/* At the end of what there is. True: there is another file to read. */
+static bool
+at_end(struct file_source *f, const struct stat *st, struct fs_chunk *ret)
+{
+	if (f->next_fd >= 0) {
+		close_p(&f->fd);
+		f->fd = steal_fd(&f->next_fd);
+		f->pos = 0;
+		f->truncated = true;
+		return true;
+	}
+	if (f->gone && !f->told) {
+		f->told = true;
+		ret->event = "file deleted";
+	}
+	look_again(f, st->st_nlink == 0);
+	return false;
+}
+
+static ssize_t
+read_file(struct fs_source *src, void *buf, size_t max, struct fs_chunk *ret)
+{
+	struct file_source *f = (struct file_source *)(void *)src;
+	struct stat st;
+	ssize_t n;
+
+	if (f->left == 0 || f->told)
+		return -ENODATA;
+	if (f->left > 0 && max > (uint64_t)f->left)
+		max = (size_t)f->left;
+	*ret = (struct fs_chunk){ .file = f->json.text };
+	do {
+		if (fstat(f->fd, &st) < 0)
+			return -errno;
+		if (f->follow && st.st_size < f->pos) {
+			f->pos = 0;
+			f->truncated = true;
+		}
+		n = pread(f->fd, buf, max, f->pos);
+		if (n < 0)
+			return -errno;
+		if (n == 0 && !f->follow)
+			return -ENODATA;
+	} while (n == 0 && at_end(f, &st, ret));
+	f->pos += n;
+	ret->end = f->pos;
+	if (n > 0 && f->left > 0)
+		f->left -= n;
+	if (n > 0 && f->truncated) {
+		ret->event = "file truncated";
+		f->truncated = false;
+	}
+	return n;
+}
+
+static void
+free_file(struct fs_source *src)
+{
+	struct file_source *f = (struct file_source *)(void *)src;
+
+	alloc_fs_forget(f->ask);
+	close_p(&f->fd);
+	close_p(&f->next_fd);
+	text_done(&f->json);
+	free(f->path);
+	free(f);
+}
+
+static off_t
+find_start(const struct fs_file_wish *wish, int fd)
+{
+	int64_t offset = wish->offset > 0 ? wish->offset : 0;
+	struct stat st = { 0 };
+
+	if (fstat(fd, &st) < 0 || offset > st.st_size)
+		offset = st.st_size;
+	return wish->from_end ? st.st_size - offset : offset;
+}
+
+struct fs_source *
+fs_file_new(struct sup *sup, const struct fs_file_wish *wish, int fd)
+{
+	struct file_source *f = calloc(1, sizeof *f);
+	char *shown = strdup(wish->path);
+
+	if (f)
+		*f = (struct file_source){ .src = { read_file, free_file },
+			.sup = sup,
+			.alloc = wish->alloc,
+			.path = strdup(wish->path),
+			.fd = fd,
+			.next_fd = -1,
+			.pos = find_start(wish, fd),
+			.left = wish->limit > 0 ? wish->limit : -1,
+			.follow = wish->follow };
+	if (f && shown) {
+		if (!utf8_is_text(shown, strlen(shown)))
+			(void)utf8_sanitize(shown, strlen(shown) + 1, wish->path, strlen(shown));
+		text_json_string(&f->json, shown);
+		(void)sd_event_now(sup->event, CLOCK_MONOTONIC, &f->looked);
+	}
+	free(shown);
+	if (f && f->path && f->json.text && !f->json.failed)
+		return &f->src;
+	if (f)
+		free_file(&f->src);
+	else
+		(void)close(fd);
+	return NULL;
+}
