@@ -29,6 +29,8 @@ static const struct cli_verb verbs[] = {
 	{ "agent", NULL, cli_agent, cli_agent_flags, -1, -1,
 	    "[-config PATH]... [-dev] [-data-dir DIR] [-socket PATH]",
 	    "run the agent in the foreground" },
+	{ "alloc", "fs", cli_alloc_fs, cli_alloc_fs_flags, 1, 2, "[flags] ALLOC [PATH]",
+	    "list a directory of an allocation, or print a file of it" },
 	{ "alloc", "logs", cli_alloc_logs, cli_alloc_logs_flags, 1, 2, "[flags] ALLOC [TASK]",
 	    "print what a task wrote" },
 	{ "alloc", "stats", cli_alloc_stats, NULL, 1, 1, "[flags] ALLOC",
