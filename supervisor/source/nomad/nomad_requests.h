@@ -8,4 +8,10 @@
 void nomad_answer(struct sup *sup, uint64_t stream, const struct type *type, const void *rep);
 void nomad_answer_empty(struct sup *sup, uint64_t stream);
 
+/* nomad_fs.c: FileSystem.List, Stat, Stream, Logs: methods of link.h. */
+void nomad_fs_list(struct sup *sup, uint64_t stream, const void *body, size_t len);
+void nomad_fs_stat(struct sup *sup, uint64_t stream, const void *body, size_t len);
+void nomad_fs_stream(struct sup *sup, uint64_t stream, const void *body, size_t len);
+void nomad_fs_logs(struct sup *sup, uint64_t stream, const void *body, size_t len);
+
 #endif
