@@ -60,11 +60,13 @@ def test_beats_keep_it_alive():
 def test_it_goes_on_without_exec_helper_and_kills_what_does_not_listen():
     with runs.Runs() as r:
         last = beat(r)
-        run = r.start("sh", ["-c", "trap '' INT; while :; do sleep 0.05; done"], lease_ms=700, kill_timeout_ms=300)
+        run = r.start("sh", ["-c", "trap '' INT; echo deaf; while :; do sleep 0.05; done"], lease_ms=1500, kill_timeout_ms=300)
         r.wait_state(run, exe.EXE_RUNNING)
+        case.until(lambda: "deaf" in r.log(run), 10, "the shell's trap")
+        last = beat(r)
         r.helper.kill()
         record = r.ended(run)
-        check_lease(record, 700, last)
+        check_lease(record, 1500, last)
         case.equal((record["exit_signal"], record["flags"]), (9, exe.EXE_END_LEASE | exe.EXE_END_KILLED))
         r.restart()
 
@@ -123,11 +125,11 @@ def test_a_new_page_is_handed_over():
 def test_a_lease_can_be_ended_and_given_later():
     with runs.Runs() as r:
         beat(r)
-        run = r.start("sleep", ["1000"], lease_ms=500)
+        run = r.start("sleep", ["1000"], lease_ms=2000)
         with r.connect(run) as c:
             c.wait_state(exe.EXE_RUNNING)
             c.send(exe.EXE_LEASE, limit_ms=0)
-            time.sleep(1)  # what must not happen has its time to happen
+            time.sleep(3)  # what must not happen has its time to happen
             case.equal(r.record(run)["state"], exe.EXE_RUNNING)
         run2 = r.start("sleep", ["1000"])
         with r.connect(run2) as c:
