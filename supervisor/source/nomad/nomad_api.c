@@ -21,6 +21,7 @@
 #include "supervisor/source/nomad/nomad_json.h"
 
 #define CALL_MS     30000
+#define FALLBACK_MS 3000   /* where this node knows something itself */
 #define WAIT_MS     300000 /* of a blocking query that does not say how long */
 #define WAIT_MAX_MS 600000
 
@@ -645,6 +646,8 @@ on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 		reply_answer(a->req, a->m, body, len);
 	else if (r == -EREMOTEIO)
 		reply_remote(a->req, e->msg);
+	else if (a->m->fallback)
+		a->m->fallback(sup, a->req);
 	else if (r == -ENETUNREACH)
 		api_reply_error(a->req, 503, "No servers: %s", e->msg);
 	else
@@ -744,7 +747,7 @@ on_mapped(struct sup *sup, struct api_req *req)
 		abort();
 	*a = (struct ask){ .req = req, .m = m };
 	(void)link_call(sup, m->method, body.text, body.len,
-	    (unsigned)(CALL_MS + blocks_ms + blocks_ms / 16),
+	    (unsigned)((m->fallback ? FALLBACK_MS : CALL_MS) + blocks_ms + blocks_ms / 16),
 	    strcmp(m->http, "GET") == 0 ? LINK_REPEAT : 0, on_answer, a);
 	text_done(&body);
 }
