@@ -52,7 +52,7 @@ struct ask {
 
 static mapped_args meta_args, self_args, job_args, volumes_args, deregister_args, stop_args,
     drain_args, eligibility_args, submission_args, purge_args, all_args, task_args, node_args,
-    node_fields_args, alloc_fields_args, plan_args, csi_list_args;
+    node_fields_args, token_args, alloc_fields_args, plan_args, csi_list_args;
 static bool alloc_is_here(struct sup *sup, const struct api_req *req);
 static bool node_is_here(struct sup *sup, const struct api_req *req);
 static bool is_not_csi(struct sup *sup, const struct api_req *req);
@@ -135,6 +135,8 @@ static const struct mapped all[] = {
 	GET("/v1/scaling/policies", "Scaling.ListPolicies", NULL, "Policies", NULL, NULL, NULL),
 	GET("/v1/scaling/policy/:id", "Scaling.GetPolicy", "ID", "Policy", "policy not found", NULL,
 	    NULL),
+	GET("/v1/acl/token/self", "ACL.ResolveToken", NULL, "Token", "ACL token not found",
+	    token_args, NULL),
 	GET("/v1/acl/policies", "ACL.ListPolicies", NULL, "Policies", NULL, NULL, NULL),
 	GET("/v1/acl/policy/:name", "ACL.GetPolicy", "Name", "Policy", "ACL policy not found", NULL,
 	    NULL),
@@ -427,6 +429,22 @@ node_args(struct api_req *req, json_t *args, struct err *e)
 	return 0;
 }
 
+static const char *
+token_of(const struct api_req *req)
+{
+	const char *token = api_header(req, "X-Nomad-Token");
+	const char *bearer = api_header(req, "Authorization");
+
+	return !token && bearer && strncasecmp(bearer, "Bearer ", 7) == 0 ? bearer + 7 : token;
+}
+
+static int
+token_args(struct api_req *req, json_t *args, struct err *e)
+{
+	set_text(args, "SecretID", token_of(req));
+	return 0;
+}
+
 static int
 csi_list_args(struct api_req *req, json_t *args, struct err *e)
 {
@@ -553,11 +571,8 @@ static int64_t
 common_args(struct nomad *n, const struct api_req *req, json_t *args)
 {
 	const char *namespace = api_query(req, "namespace"), *per_page = api_query(req, "per_page");
-	const char *token = api_header(req, "X-Nomad-Token"), *region = api_query(req, "region");
-	const char *bearer = api_header(req, "Authorization");
+	const char *token = token_of(req), *region = api_query(req, "region");
 
-	if (!token && bearer && strncasecmp(bearer, "Bearer ", 7) == 0)
-		token = bearer + 7;
 	set_text(args, "Region", region && *region ? region : nomad_region(n));
 	set_text(args, "Namespace", namespace && *namespace ? namespace : "default");
 	if (token)
