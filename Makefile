@@ -109,7 +109,7 @@ $(foreach p,$(if $(SAN),$(PROCESSES),$(filter-out executor,$(PROCESSES))),$(eval
 # all of the executor's own code, and three times the private pages. The sanitizers need glibc; so do the unit tests.
 MUSL         := $(shell $(CC) -print-multiarch 2>/dev/null | sed s/gnu/musl/)
 MUSL_CFLAGS   = $(CFLAGS) -nostdinc -isystem /usr/include/$(MUSL) -isystem $(shell $(CC) -print-file-name=include) \
-                -idirafter /usr/include/$(MUSL:musl=gnu) -idirafter /usr/include -include common/musl.h
+                -idirafter /usr/include/$(MUSL:musl=gnu) -idirafter /usr/include -include common/musl.h -Wno-sign-compare # CMSG_NXTHDR
 MUSL_CRT     := /usr/lib/$(MUSL)
 EXECUTOR_COMMON := clock clone crash err exe_record fd id lease lease_deadline log mount_proof privs sd task_spec
 EXECUTOR_OBJS   := $(patsubst %.c,$(BUILD)/musl/%.o,$(call tree,executor) $(EXECUTOR_COMMON:%=common/%.c))
