@@ -382,7 +382,6 @@ START_TEST(numbers_are_as_go_has_them)
 	  uints[] = { { 0, "00" }, { 127, "7f" }, { 128, "cc80" }, { 256, "cd0100" },
 		  { 65536, "ce00010000" }, { 4294967296, "cf0000000100000000" },
 		  { -1, "cfffffffffffffffff" } };
-	cleanup_free char *want = NULL;
 	struct rpc_server server = { 0 };
 	struct rpc_meta_rep rep = { 0 };
 	size_t i;
