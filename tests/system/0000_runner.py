@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # The runner itself: a test that leaves something behind must fail, and be told what it left.
 """Each test here plants one leak and asks the runner's judge about it."""
+import glob
 import os
 import re
+import signal
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import case, helper, leaks  # noqa: E402
+from lib import ROOT, case, helper, leaks  # noqa: E402
 
 
 def judged(before):
@@ -84,6 +86,17 @@ def test_file_is_seen():
         finally:
             os.unlink(path)
     case.equal(judged(before), "")
+
+
+def test_a_runner_that_is_killed_leaves_nothing():
+    before = leaks.Snapshot()
+    for signo in (signal.SIGKILL, signal.SIGTERM):
+        runner = subprocess.Popen([ROOT + "/tests/run", "system/1020"], stdout=subprocess.DEVNULL)
+        case.until(lambda: glob.glob(helper.cgroup_trees()["v2"] + "/dt-*/drover-*"), 20, "the test to have cgroups")
+        runner.send_signal(signo)
+        runner.wait()
+        case.until(lambda: not glob.glob(helper.cgroup_trees()["v2"] + "/dt-*"), 20, "its cgroups to go")
+        case.until(lambda: judged(before) == "", 20, "what it had to go: " + judged(before))
 
 
 case.run(globals())
