@@ -283,18 +283,20 @@ cgroup_rmdir(int dir_fd, const char *name)
 	return rmdir_deep(dir_fd, name, 0);
 }
 
-/* Removes parent's last component in one tree, and in a v1 controller's tree the way to it, which
- * nobody else made. */
+/*
+ * Removes parent's last component in one tree, and in a v1 controller's tree the way to it, which
+ * nobody else made. What cgroup2 says to be empty may still be busy in another tree for a moment.
+ */
 static int
-remove_path(int root, const char *parent)
+remove_path(int root, const char *parent, int timeout_ms)
 {
 	char path[PATH_SIZE], *slash;
-	int r;
+	int r = snprintf(path, sizeof path, "%s", parent + strspn(parent, "/"));
 
-	if (strlen(parent) >= sizeof path)
+	if ((size_t)r >= sizeof path)
 		return -ENAMETOOLONG;
-	(void)strcpy(path, parent + strspn(parent, "/"));
-	r = cgroup_rmdir(root, path);
+	while ((r = cgroup_rmdir(root, path)) == -EBUSY && timeout_ms-- > 0)
+		(void)poll(NULL, 0, 1);
 	while (r == 0 && (slash = strrchr(path, '/'))) {
 		*slash = '\0';
 		if (unlinkat(root, path, AT_REMOVEDIR) < 0)
@@ -316,7 +318,7 @@ cgroup_remove(const char *parent, int timeout_ms, struct err *e)
 	    ((r = cgroup_kill(dir)) < 0 || (r = cgroup_wait_empty(dir, timeout_ms)) < 0))
 		(void)err_set(e, r, "empty cgroup %s", parent);
 	for (int t = CGROUP_TREES - 1; r >= 0 && t >= 0; t--)
-		if (c.root[t] >= 0 && (r = remove_path(c.root[t], parent)) < 0)
+		if (c.root[t] >= 0 && (r = remove_path(c.root[t], parent, timeout_ms)) < 0)
 			(void)err_set(
 			    e, r, "remove cgroup %s in hierarchy %s", parent, tree_names[t]);
 	cgroup_close(&c);

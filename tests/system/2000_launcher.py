@@ -530,4 +530,21 @@ def test_a_key_on_a_file_system_that_does_not_answer_leaves_the_agent_as_it_was(
         helper.umount(point, 2)
 
 
+def test_a_hierarchy_that_is_empty_later_than_the_others_is_removed_too():
+    """Where cgroup2 says that all have gone, a v1 controller may not know it yet. Here it has a process of its own for that."""
+    pids = helper.cgroup_trees().get("pids")
+    if not pids:
+        case.skip("no cgroup v1")
+    with agent.Agent() as a:
+        a.wait_ready()
+        with open(a.data + "/instance", encoding="ascii") as f:
+            tree = "%s/drover-%s" % (pids, f.read().strip())
+        with subprocess.Popen(["sleep", "1000"]) as late:
+            with open(tree + "/tasks", "w", encoding="ascii") as f:
+                f.write(str(late.pid))
+            threading.Timer(1, late.kill).start()
+            case.equal(a.stop(), 0, "exit code")
+        case.equal(os.path.exists(tree), False, "its cgroup")
+
+
 case.run(globals())
