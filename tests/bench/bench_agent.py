@@ -413,6 +413,7 @@ def main():
     if unknown:
         print("bench: there is no part %s; there are: %s" % (", ".join(unknown), " ".join(PARTS)), file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what it made goes, as after Ctrl-C
     print("machine: %d cores, kernel %s, load %.1f" % (os.cpu_count(), os.uname().release, os.getloadavg()[0]), flush=True)
     for name in chosen:
         PARTS[name]()

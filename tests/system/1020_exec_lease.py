@@ -59,7 +59,7 @@ def test_beats_keep_it_alive():
 
 def test_it_goes_on_without_exec_helper_and_kills_what_does_not_listen():
     with runs.Runs() as r:
-        last = beat(r)
+        beat(r)
         run = r.start("sh", ["-c", "trap '' INT; echo deaf; while :; do sleep 0.05; done"], lease_ms=1500, kill_timeout_ms=300)
         r.wait_state(run, exe.EXE_RUNNING)
         case.until(lambda: "deaf" in r.log(run), 10, "the shell's trap")
