@@ -10,7 +10,7 @@ import struct
 from lib import case, crash, exe, helper, volumes
 
 OTHER_BOOT = "01234567-89ab-cdef-0123-456789abcdef"
-WRITE = "wc -l < /data/log; echo $NOMAD_ALLOC_ID >> /data/log; sync; sleep 1000"
+WRITE = "n=$(wc -l < /data/log); echo $NOMAD_ALLOC_ID >> /data/log; sync; echo after $n lines; sleep 1000"
 
 
 def mounts(node):
@@ -49,13 +49,19 @@ def reboot(node):
             f.write(data + struct.pack("<Q", exe.fnv1a(data)))
 
 
+def wait_written(node, alloc_id, lines):
+    """Until the task has found `lines` lines and its own is on the disk: a reboot before that would take it."""
+    expected = b"after %d lines" % lines
+    case.until(lambda: expected in node.logs({"ID": alloc_id}).splitlines(), 20, expected.decode())
+
+
 def test_a_volume_is_mounted_again_after_a_reboot():
     with volumes.Node() as node:
         node.start_plugin()
         node.create("demo")
         node.register(volumes.job("web", "demo", "touch /data/log; " + WRITE))
         web = node.wait_running("web")[0]["ID"]
-        case.until(lambda: node.published("demo"), 10, "the mount")
+        wait_written(node, web, 0)
         for n in (1, 2):
             reboot(node)
             case.equal(node.published("demo"), [], "mounts after the reboot")
@@ -66,7 +72,7 @@ def test_a_volume_is_mounted_again_after_a_reboot():
             found = node.wait_running("web")[0]["ID"]
             print("    reboot %d: the volume is at %s alloc" % (n, "the same" if found == web else "another"))
             print("    " + node.events(found).replace("\n", "\n    "))
-            case.until(lambda: b"%d" % n in node.logs({"ID": found}).splitlines(), 20, "what was written before")
+            wait_written(node, found, n)
         node.purge("web")
         node.purge("csi-local")
 
