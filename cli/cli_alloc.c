@@ -169,6 +169,24 @@ print_task(const struct cli *cli, const json_t *alloc, const char *name, const j
 	print_events(cli, cli_json_get(state, "Events"));
 }
 
+/* Of one that failed and will be rescheduled. */
+static void
+show_next_try(struct cli *cli, const json_t *alloc)
+{
+	const char *id = cli_json_str(alloc, "FollowupEvalID");
+	cleanup_free char *target = NULL;
+	cleanup_json json_t *eval = NULL;
+	char time[CLI_TIME_SIZE];
+	struct err e = { 0 };
+
+	if (!*id || *cli_json_str(alloc, "NextAllocation"))
+		return;
+	target = cli_target("/v1/evaluation/%s", id);
+	if (cli_api_get(cli, target, &eval, &e) == 0)
+		cli_field("Rescheduled At", "%s",
+		    cli_time(cli, cli_json_time_ns(eval, "WaitUntil"), time));
+}
+
 static int
 show_alloc(struct cli *cli, const char *id, struct err *e)
 {
@@ -198,6 +216,7 @@ show_alloc(struct cli *cli, const char *id, struct err *e)
 	cli_field("Created", "%s", cli_time(cli, cli_json_time_ns(alloc, "CreateTime"), time));
 	cli_field("Modified", "%s", cli_time(cli, cli_json_time_ns(alloc, "ModifyTime"), time));
 	cli_field("In Place Of", "%.*s", cli->id_len, cli_json_str(alloc, "PreviousAllocation"));
+	show_next_try(cli, alloc);
 	cli_field("Replaced By", "%.*s", cli->id_len, cli_json_str(alloc, "NextAllocation"));
 	print_volumes(alloc);
 	json_object_foreach (cli_json_get(alloc, "TaskStates"), task, state)

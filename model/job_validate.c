@@ -454,9 +454,6 @@ warn_group(const struct task_group *group, struct problems *p)
 {
 	const struct disconnect_strategy *d = group->disconnect;
 
-	if (group->reschedule_policy)
-		(void)model_problem(
-		    p, "reschedule has no effect yet: an allocation that failed stays failed");
 	if (group->update)
 		(void)model_problem(p,
 		    "update has no effect yet: all allocations that change are replaced at once");

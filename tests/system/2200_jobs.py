@@ -72,7 +72,7 @@ def test_scaling_keeps_the_indexes():
 
 
 def test_a_failed_alloc_stays_failed_until_somebody_asks():
-    node.register(api.job("bad", "/bin/sh", ["-c", "exit 3"]))
+    node.register(api.job("bad", "/bin/sh", ["-c", "exit 3"]))  # api.job: no attempts to reschedule
     node.wait_allocs("bad", [(0, "run", "failed")])
     case.equal(node.ask("/v1/job/bad")["Status"], "dead")
     node.register(api.job("bad", "/bin/sh", ["-c", "exit 3"]))

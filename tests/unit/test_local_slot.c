@@ -52,6 +52,28 @@ static const struct {
 		.lease_ended = true,
 		.holds_claims = true },
 	    LOCAL_SLOT_WAIT },
+	{ "it failed by itself and may be rescheduled later",
+	    { .wanted = true, .exists = true, .ended = true, .reschedule = LOCAL_AGAIN_LATER },
+	    LOCAL_SLOT_LATER },
+	{ "it failed by itself and may be rescheduled now",
+	    { .wanted = true, .exists = true, .ended = true, .reschedule = LOCAL_AGAIN_NOW },
+	    LOCAL_SLOT_PLACE },
+	{ "it may be rescheduled, its volume is still mounted",
+	    { .wanted = true,
+		.exists = true,
+		.ended = true,
+		.holds_claims = true,
+		.reschedule = LOCAL_AGAIN_NOW },
+	    LOCAL_SLOT_WAIT },
+	{ "it may be rescheduled later, but the job has changed since",
+	    { .wanted = true,
+		.exists = true,
+		.ended = true,
+		.outdated = LOCAL_UPDATE_REPLACE,
+		.reschedule = LOCAL_AGAIN_LATER },
+	    LOCAL_SLOT_PLACE },
+	{ "it would be rescheduled, but the job is stopped",
+	    { .exists = true, .ended = true, .reschedule = LOCAL_AGAIN_NOW }, LOCAL_SLOT_KEEP },
 	{ "registering again leaves what runs", { .wanted = true, .exists = true, .again = true },
 	    LOCAL_SLOT_KEEP },
 };
@@ -73,13 +95,14 @@ unpack(unsigned bits)
 		.ended = bits & 16,
 		.holds_claims = bits & 32,
 		.lease_ended = bits & 64,
-		.outdated = (enum local_outdated)(bits >> 7),
+		.outdated = (enum local_outdated)((bits >> 7) % 3),
+		.reschedule = (enum local_again)((bits >> 7) / 3),
 	};
 }
 
 START_TEST(no_two_allocs_of_one_name_run_at_once)
 {
-	for (unsigned bits = 0; bits < 3 << 7; bits++) {
+	for (unsigned bits = 0; bits < 9 << 7; bits++) {
 		struct local_slot_facts f = unpack(bits);
 		enum local_slot_action a = local_slot_decide(&f);
 

@@ -33,7 +33,9 @@ struct local_slot {
 	struct local_group *group;
 	int64_t index;
 	struct local_alloc *current; /* the newest; NULL: none is known */
-	struct local_eval *waits;    /* counts this slot until its current alloc is over */
+	struct local_eval *waits;    /* counts this slot until its current alloc is over, or
+					may be rescheduled */
+	struct sd_event_source *reschedule;
 	bool unplaced;
 	struct local_slot *prev_unplaced, *next_unplaced;
 };
@@ -47,6 +49,7 @@ struct local_group {
 
 struct local_job {
 	struct local_key key; /* "<namespace>/<id>" */
+	struct local *l;
 	char *name;
 	struct local_version *versions; /* newest first: the first is what is wanted */
 	bool purge; /* forgotten when its last alloc is gone; nobody sees it any more */

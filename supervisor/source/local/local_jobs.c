@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
 #include "common/log.h"
@@ -109,6 +110,7 @@ add_job(struct local *l, const char *namespace, const char *id)
 		free(j);
 		return NULL;
 	}
+	j->l = l;
 	if (local_map_add(&l->jobs, &j->key, j->name) < 0) {
 		free(j->name);
 		free(j);
@@ -121,8 +123,10 @@ static void
 free_groups(struct local_job *j)
 {
 	for (size_t i = 0; i < j->n_groups; i++) {
-		for (size_t k = 0; k < j->groups[i]->n_slots; k++)
+		for (size_t k = 0; k < j->groups[i]->n_slots; k++) {
+			sd_event_source_disable_unref(j->groups[i]->slots[k]->reschedule);
 			free(j->groups[i]->slots[k]);
+		}
 		free(j->groups[i]->slots);
 		free(j->groups[i]->name);
 		free(j->groups[i]);

@@ -10,6 +10,7 @@
 #include "common/id.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/local/local.h"
+#include "supervisor/source/local/local_reschedule.h"
 
 /* --- constraints --- */
 
@@ -287,6 +288,18 @@ fill_resources(struct alloc *a, const struct task_group *g)
 }
 
 static int
+note_previous(struct alloc *a, const struct local_alloc *before)
+{
+	const struct reschedule_policy *p = before->sa->group->reschedule_policy;
+
+	if (str_set(&a->previous_allocation, before->sa->a.id) < 0)
+		return -ENOMEM;
+	if (before->sa->a.desired_transition.reschedule != OPT_TRUE || !p)
+		return 0;
+	return local_reschedule_note(p, &before->sa->a, a, local_now_ns());
+}
+
+static int
 fill_alloc(struct local *l, struct alloc *a, const struct local_slot *slot, const struct job *job,
     const char *eval_id)
 {
@@ -303,7 +316,7 @@ fill_alloc(struct local *l, struct alloc *a, const struct local_slot *slot, cons
 	    str_set(&a->job_id, job->id) < 0 || str_set(&a->task_group, slot->group->name) < 0 ||
 	    fill_resources(a, job_group(job, slot->group->name)) < 0)
 		return -ENOMEM;
-	if (slot->current && str_set(&a->previous_allocation, slot->current->sa->a.id) < 0)
+	if (slot->current && note_previous(a, slot->current) < 0)
 		return -ENOMEM;
 	a->desired_status = DESIRED_RUN;
 	a->client_status = CLIENT_PENDING;

@@ -13,6 +13,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "supervisor/source/local/local.h"
+#include "supervisor/source/local/local_reschedule.h"
 
 /* --- slots that wait for their alloc to end --- */
 
@@ -166,6 +167,71 @@ unblock(struct local *l, struct local_job *j)
 	local_eval_close(l, b, EVAL_COMPLETE, NULL);
 }
 
+/* --- slots whose alloc failed and may be rescheduled later --- */
+
+static int
+on_reschedule(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct local_slot *slot = userdata;
+
+	slot->reschedule = sd_event_source_disable_unref(slot->reschedule);
+	local_reconcile_slot(slot->job->l, slot, NULL);
+	return 0;
+}
+
+static void
+forget_reschedule(struct local_slot *slot)
+{
+	slot->reschedule = sd_event_source_disable_unref(slot->reschedule);
+}
+
+/* When may the slot's failed alloc have a successor? In ns since 1970. */
+static int64_t
+reschedule_at(const struct local_alloc *la)
+{
+	const struct alloc *a = &la->sa->a;
+	enum job_kind type = la->sa->job->job.type;
+	int64_t delay, at;
+
+	if (a->client_status != CLIENT_FAILED || (type != JOB_SERVICE && type != JOB_BATCH))
+		return LOCAL_RESCHEDULE_NEVER;
+	delay = local_reschedule_delay(la->sa->group->reschedule_policy, a);
+	if (delay == LOCAL_RESCHEDULE_NEVER ||
+	    __builtin_add_overflow(local_reschedule_failed_at(a), delay, &at))
+		return LOCAL_RESCHEDULE_NEVER;
+	return at;
+}
+
+static void
+reschedule_later(struct local *l, struct local_slot *slot, struct local_eval *ev)
+{
+	struct alloc *a = &slot->current->sa->a;
+	int64_t at = reschedule_at(slot->current), left = at - local_now_ns();
+	int r;
+
+	forget_reschedule(slot);
+	r = sd_event_add_time_relative(l->base.sup->event, &slot->reschedule, CLOCK_MONOTONIC,
+	    left > 0 ? (uint64_t)left / 1000 + 1 : 0, 0, on_reschedule, slot);
+	if (r < 0) {
+		log_error("job %s: reschedule %s: %s", slot->job->name, a->id, strerror(-r));
+		return;
+	}
+	wait_for_end(l, slot, ev);
+	if (ev->ev.wait_until < at)
+		ev->ev.wait_until = at;
+	if (!str_eq(a->followup_eval_id, ev->ev.id) &&
+	    str_set(&a->followup_eval_id, ev->ev.id) == 0)
+		alloc_changed(l->base.sup, slot->current->sa);
+}
+
+/* The successor counts its attempts from here on; durable, it may have to wait for room. */
+static void
+stop_rescheduled(struct local *l, struct local_alloc *la)
+{
+	la->sa->a.desired_transition.reschedule = OPT_TRUE;
+	local_alloc_stop(l, la, "alloc was rescheduled because it failed");
+}
+
 /* --- acting --- */
 
 /* 1 placed, 0 there is no room. */
@@ -255,6 +321,13 @@ look(struct local_slot *slot, bool again)
 	f.holds_claims = la->n_claims > 0;
 	f.lease_ended = f.ended && local_alloc_stopped_by_lease(&la->sa->a);
 	f.outdated = f.wanted ? how_outdated(la, group) : LOCAL_CURRENT;
+	if (f.wanted && f.ended && !f.told_to_stop) {
+		int64_t at = reschedule_at(la);
+
+		f.reschedule = at == LOCAL_RESCHEDULE_NEVER ? LOCAL_AGAIN_NEVER
+			       : at > local_now_ns()        ? LOCAL_AGAIN_LATER
+							    : LOCAL_AGAIN_NOW;
+	}
 	return f;
 }
 
@@ -264,8 +337,12 @@ act(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
 {
 	struct local_alloc *la = slot->current;
 
-	if (action != LOCAL_SLOT_WAIT && action != LOCAL_SLOT_REPLACE)
+	if (action != LOCAL_SLOT_WAIT && action != LOCAL_SLOT_REPLACE && action != LOCAL_SLOT_LATER)
 		forget_wait(l, slot);
+	if (action != LOCAL_SLOT_LATER)
+		forget_reschedule(slot);
+	if (f->reschedule == LOCAL_AGAIN_NOW && !f->again && f->outdated == LOCAL_CURRENT)
+		stop_rescheduled(l, la);
 	if (action != LOCAL_SLOT_PLACE)
 		unqueue(slot);
 	switch (action) {
@@ -284,6 +361,9 @@ act(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
 		/* Durable, where only memory knew that a successor is wanted. */
 		local_alloc_stop(l, la, "alloc is being replaced");
 		wait_for_end(l, slot, ev);
+		break;
+	case LOCAL_SLOT_LATER:
+		reschedule_later(l, slot, ev);
 		break;
 	case LOCAL_SLOT_UPDATE:
 		update_in_place(l, la, ev);
@@ -309,7 +389,9 @@ finish(struct local *l, struct local_job *j, struct local_eval *ev)
 		if (ev->n_waiting == 0)
 			local_eval_close(l, ev, EVAL_COMPLETE, NULL);
 		else if (str_set(&ev->ev.status_description,
-			     "waits for allocations to end before they are replaced") == 0)
+			     ev->ev.wait_until
+				 ? "waits until failed allocations may be rescheduled"
+				 : "waits for allocations to end before they are replaced") == 0)
 			local_eval_changed(l, ev);
 	}
 	unblock(l, j);

@@ -21,10 +21,11 @@ local_slot_decide(const struct local_slot_facts *f)
 	if (f->told_to_stop)
 		return succeed(f);
 	if (f->ended) {
-		/* What failed beyond its restart policy, or completed, stays so until somebody
-		 * asks. */
-		return f->lease_ended || f->again || f->outdated != LOCAL_CURRENT ? succeed(f)
-										  : LOCAL_SLOT_KEEP;
+		if (f->lease_ended || f->again || f->outdated != LOCAL_CURRENT ||
+		    f->reschedule == LOCAL_AGAIN_NOW)
+			return succeed(f);
+		/* What completed, or failed beyond its attempts, stays so until somebody asks. */
+		return f->reschedule == LOCAL_AGAIN_LATER ? LOCAL_SLOT_LATER : LOCAL_SLOT_KEEP;
 	}
 	switch (f->outdated) {
 	case LOCAL_UPDATE_REPLACE:

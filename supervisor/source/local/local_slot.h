@@ -12,6 +12,13 @@ enum local_outdated {
 	LOCAL_UPDATE_REPLACE,
 };
 
+/* May what failed by itself have a successor, by the group's reschedule block? */
+enum local_again {
+	LOCAL_AGAIN_NEVER,
+	LOCAL_AGAIN_LATER,
+	LOCAL_AGAIN_NOW,
+};
+
 /* What is known of a slot and its newest alloc. */
 struct local_slot_facts {
 	bool wanted; /* the job runs, has the group, and its count reaches this index */
@@ -21,6 +28,7 @@ struct local_slot_facts {
 	bool ended;        /* ClientStatus is terminal */
 	bool holds_claims;
 	bool lease_ended; /* its executor stopped it, and the record proves its tasks gone */
+	enum local_again reschedule; /* of one that failed */
 	enum local_outdated outdated;
 };
 
@@ -31,6 +39,7 @@ enum local_slot_action {
 	LOCAL_SLOT_STOP,    /* and nothing after it */
 	LOCAL_SLOT_REPLACE, /* stop, then wait */
 	LOCAL_SLOT_WAIT,    /* place when it has ended and given back its volumes */
+	LOCAL_SLOT_LATER,   /* look again when it may be rescheduled */
 };
 
 enum local_slot_action local_slot_decide(const struct local_slot_facts *f);

@@ -43,9 +43,10 @@ def task(name, command, args=(), driver="raw_exec", **more):
 
 
 def job(name, command="/bin/sleep", args=("1000",), count=1, driver="raw_exec", group=None, **more):
-    """A service of one group `g` with one task `t`, which is not restarted."""
+    """A service of one group `g` with one task `t`, which is neither restarted nor rescheduled."""
     made = {"Name": "g", "Count": count, "Tasks": [task("t", command, args, driver, **more)],
-            "RestartPolicy": {"Attempts": 0, "Interval": 10**10, "Delay": 10**8, "Mode": "fail"}}
+            "RestartPolicy": {"Attempts": 0, "Interval": 10**10, "Delay": 10**8, "Mode": "fail"},
+            "ReschedulePolicy": {"Attempts": 0, "Unlimited": False}}
     made.update(group or {})
     return {"Job": {"ID": name, "Type": "service", "Datacenters": ["*"], "TaskGroups": [made]}}
 
