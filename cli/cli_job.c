@@ -11,7 +11,7 @@
 #include "cli/cli_watch.h"
 
 static struct {
-	bool detach, purge, yes;
+	bool detach, purge, no_shutdown_delay, yes;
 } options;
 
 const struct cli_flag cli_job_run_flags[] = {
@@ -23,6 +23,8 @@ const struct cli_flag cli_job_run_flags[] = {
 const struct cli_flag cli_job_stop_flags[] = {
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
 	    "return once the agent has taken the wish" },
+	{ "no-shutdown-delay", CLI_FLAG_BOOL, &options.no_shutdown_delay, NULL,
+	    "do not wait for shutdown_delay" },
 	{ "purge", CLI_FLAG_BOOL, &options.purge, NULL, "forget the job too" },
 	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL, "do not ask when the id is shortened" },
 	{ 0 },
@@ -101,8 +103,8 @@ cli_job_run(struct cli *cli, int argc, char **argv)
 static int
 stop_job(struct cli *cli, const char *job_id, struct err *e)
 {
-	cleanup_free char *target =
-	    cli_target("/v1/job/%s?purge=%s", job_id, cli_yes(options.purge));
+	cleanup_free char *target = cli_target("/v1/job/%s?purge=%s&no_shutdown_delay=%s", job_id,
+	    cli_yes(options.purge), cli_yes(options.no_shutdown_delay));
 	struct cli_watch_filter filter = { .job_id = job_id };
 	cleanup_json json_t *answer = NULL;
 	const char *eval_id;

@@ -341,10 +341,6 @@ validate_local_task(const struct task *task, struct problems *p)
 	size_t i;
 
 	refuse_blocks(task, task_blocks, ELEMENTSOF(task_blocks), p);
-	if (task->lifecycle)
-		refuse_block(p, "lifecycle");
-	if (task->shutdown_delay > 0)
-		refuse_block(p, "shutdown_delay");
 	if (*str(task->kind))
 		refuse_block(p, "kind");
 	if (task->log_config && task->log_config->max_files > LOCAL_LOGS_MAX)
@@ -385,8 +381,6 @@ validate_local_group(const struct task_group *group, struct problems *p)
 	refuse_blocks(group, group_blocks, ELEMENTSOF(group_blocks), p);
 	if (group->max_run_duration > 0)
 		refuse_block(p, "max_run_duration");
-	if (group->shutdown_delay > 0)
-		refuse_block(p, "shutdown_delay");
 	if (group->ephemeral_disk && group->ephemeral_disk->sticky == OPT_TRUE)
 		refuse_block(p, "ephemeral_disk with sticky");
 	if (group->ephemeral_disk && group->ephemeral_disk->migrate == OPT_TRUE)

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-event.h>
-#include <time.h>
 
 #include "common/log.h"
 #include "model/task_event.h"
@@ -22,15 +21,6 @@ static const struct alloc_hook *const hooks[] = { &alloc_hook_check, &alloc_hook
 	&alloc_hook_dir, &alloc_hook_csi };
 
 static void advance(struct alloc_runner *ar);
-
-static int64_t
-now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 static bool
 all_dead(const struct alloc_runner *ar)
@@ -48,7 +38,8 @@ alloc_client_save(struct alloc_runner *ar)
 {
 	struct text t = { 0 };
 
-	text_printf(&t, "{\"done\":%s,\"tasks\":{", ar->phase >= ALLOC_DONE ? "true" : "false");
+	text_printf(&t, "{\"done\":%s,\"kill_after\":%lld,\"tasks\":{",
+	    ar->phase >= ALLOC_DONE ? "true" : "false", (long long)ar->kill_after_ns);
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		const struct task_runner *tr = &ar->tasks[i];
 
@@ -77,6 +68,7 @@ client_load(struct alloc_runner *ar)
 
 	if (json_is_true(json_object_get(all, "done")))
 		ar->phase = ALLOC_DONE;
+	ar->kill_after_ns = json_integer_value(json_object_get(all, "kill_after"));
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		json_t *one = json_object_get(tasks, ar->tasks[i].task->name);
 
@@ -91,46 +83,83 @@ client_load(struct alloc_runner *ar)
 
 /* --- tasks --- */
 
-/* The first failed task's siblings end with it (semantics.md 1.4). */
+/* Is there a sidecar that lives, and nothing else that does? */
+static bool
+only_sidecars_live(struct alloc_runner *ar)
+{
+	bool some = false;
+
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
+		const struct task_runner *tr = &ar->tasks[i];
+
+		if (tr->phase == TASK_DEAD || tr->stage == STAGE_POSTSTOP)
+			continue;
+		if (tr->stage != STAGE_PRESTART_SIDECAR && tr->stage != STAGE_POSTSTART_SIDECAR)
+			return false;
+		some = true;
+	}
+	return some;
+}
+
 static void
+tell_live(struct alloc_runner *ar, enum task_event_type type, const char *text)
+{
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
+		struct task_runner *tr = &ar->tasks[i];
+		struct task_event ev;
+
+		if (tr->phase != TASK_DEAD && tr->stage != STAGE_POSTSTOP && !tr->killed &&
+		    !task_runner_has_event(tr, type) &&
+		    task_event_make(&ev, type, task_now_ns(), text) == 0)
+			task_runner_event(tr, &ev);
+	}
+}
+
+/* A task that failed, the leader's end and that of all main tasks end the others (semantics.md
+ * 1.4). */
+static bool
 end_siblings(struct alloc_runner *ar)
 {
-	const char *failed = NULL, *leader = NULL;
+	const char *failed = NULL;
+	bool leader = false;
 
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		struct task_runner *tr = &ar->tasks[i];
 		const struct task_state *s = task_runner_state(tr);
 
-		if (tr->phase != TASK_DEAD || !s)
+		if (tr->phase != TASK_DEAD || tr->stage == STAGE_POSTSTOP || !s)
 			continue;
 		if (s->failed && !failed)
 			failed = tr->task->name;
-		else if (tr->task->leader)
-			leader = tr->task->name;
+		leader |= !s->failed && tr->task->leader;
 	}
-	if ((!failed && !leader) || ar->killing)
-		return;
-	ar->killing = true;
-	for (unsigned i = 0; i < ar->n_tasks; i++) {
-		struct task_event ev;
-
-		if (ar->tasks[i].phase == TASK_DEAD || ar->tasks[i].killed)
-			continue;
-		if (task_event_make(&ev, failed ? EVENT_SIBLING_FAILED : EVENT_LEADER_DEAD,
-			now_ns(), failed) == 0)
-			task_runner_event(&ar->tasks[i], &ev);
-		task_runner_kill(&ar->tasks[i], NULL);
-	}
+	if (leader)
+		tell_live(ar, EVENT_LEADER_DEAD, NULL);
+	else if (failed)
+		tell_live(ar, EVENT_SIBLING_FAILED, failed);
+	else if (only_sidecars_live(ar))
+		tell_live(ar, EVENT_MAIN_DEAD, NULL);
+	else
+		return false;
+	return true;
 }
 
+/* The tasks' end, where there is a reason for it; else their beginning. */
 static void
-kill_tasks(struct alloc_runner *ar)
+drive_tasks(struct alloc_runner *ar)
 {
-	if (ar->killing)
-		return;
-	ar->killing = true;
+	struct stage_count stages[STAGES] = { 0 };
+
+	if (ar->kill != KILL_NOT || ar->stopping || end_siblings(ar))
+		alloc_kill(ar);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
-		task_runner_kill(&ar->tasks[i], NULL);
+		task_runner_count(&ar->tasks[i], stages);
+	ar->coordinator = coordinator_next(ar->coordinator, stages);
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		task_runner_set_gate(&ar->tasks[i],
+		    coordinator_opens(ar->coordinator, ar->tasks[i].stage) && !ar->lease_over);
+	if (ar->lease_over)
+		alloc_kill_poststop(ar);
 }
 
 void
@@ -141,7 +170,7 @@ alloc_runner_task_changed(struct alloc_runner *ar)
 
 	a->client_status = alloc_client_status(a, ar->sa->group, &description);
 	(void)str_set(&a->client_description, description);
-	a->modify_time = now_ns();
+	a->modify_time = task_now_ns();
 	alloc_changed(ar->sup, ar->sa);
 	turn_defer(ar->sup, &ar->step);
 }
@@ -178,11 +207,28 @@ alloc_hook_done(struct alloc_runner *ar, int r, const struct err *e)
 	turn_defer(ar->sup, &ar->step);
 }
 
+/* It is to end, and what it began has tasks that come after that. */
+static bool
+has_poststop(struct alloc_runner *ar)
+{
+	bool begun = false, some = false;
+
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
+		const struct task_state *s = task_runner_state(&ar->tasks[i]);
+
+		begun |= s && s->started_at != 0;
+		some |= ar->tasks[i].stage == STAGE_POSTSTOP && ar->tasks[i].phase != TASK_DEAD;
+	}
+	return begun && some;
+}
+
 static void
 step_prerun(struct alloc_runner *ar)
 {
-	if (ar->failed || ar->stopping) {
-		kill_tasks(ar);
+	if (ar->failed || ar->stopping)
+		alloc_kill(ar);
+	if (ar->failed || (ar->stopping && !has_poststop(ar))) {
+		alloc_kill_poststop(ar);
 		if (all_dead(ar))
 			begin_postrun(ar);
 	} else if (ar->hook < ELEMENTSOF(hooks)) {
@@ -190,8 +236,7 @@ step_prerun(struct alloc_runner *ar)
 		hooks[ar->hook]->prerun(ar);
 	} else {
 		ar->phase = ALLOC_RUNNING;
-		for (unsigned i = 0; i < ar->n_tasks; i++)
-			task_runner_open_gate(&ar->tasks[i]);
+		drive_tasks(ar);
 	}
 }
 
@@ -277,10 +322,7 @@ advance(struct alloc_runner *ar)
 		step_prerun(ar);
 		break;
 	case ALLOC_RUNNING:
-		if (ar->stopping)
-			kill_tasks(ar);
-		else
-			end_siblings(ar);
+		drive_tasks(ar);
 		if (all_dead(ar))
 			begin_postrun(ar);
 		break;
@@ -318,7 +360,7 @@ receive_tasks(struct alloc_runner *ar)
 		struct task_state *s = task_runner_state(&ar->tasks[i]);
 		struct task_event ev;
 
-		if (!s || task_event_make(&ev, EVENT_RECEIVED, now_ns(), NULL) < 0)
+		if (!s || task_event_make(&ev, EVENT_RECEIVED, task_now_ns(), NULL) < 0)
 			return -ENOMEM;
 		s->state = TASK_STATE_PENDING;
 		task_runner_event(&ar->tasks[i], &ev);
@@ -344,6 +386,7 @@ alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 	for (unsigned i = 0; i < n; i++)
 		task_runner_init(&ar->tasks[i], ar, &sa->group->tasks.v[i]);
 	if (restored) {
+		ar->coordinator = COORDINATOR_PRESTART;
 		client_load(ar);
 		for (unsigned i = 0; i < n; i++)
 			task_runner_restore(&ar->tasks[i]);
@@ -367,6 +410,7 @@ alloc_runner_free(struct alloc_runner *ar)
 	child_call_cancel(ar->sup, ar->call);
 	ar->retry = sd_event_source_disable_unref(ar->retry);
 	ar->late = sd_event_source_disable_unref(ar->late);
+	ar->kill_timer = sd_event_source_disable_unref(ar->kill_timer);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_done(&ar->tasks[i]);
 	free(ar);
@@ -385,10 +429,21 @@ take_version(struct alloc_runner *ar)
 	}
 }
 
+/* Whoever stops it does not want to wait for shutdown_delay. */
+static void
+hurry(struct alloc_runner *ar)
+{
+	alloc_kill_hurry(ar);
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		task_runner_hurry(&ar->tasks[i]);
+}
+
 void
 alloc_runner_update(struct alloc_runner *ar)
 {
 	take_version(ar);
+	if (ar->sa->a.desired_transition.no_shutdown_delay == OPT_TRUE)
+		hurry(ar);
 	if (alloc_server_terminal(&ar->sa->a))
 		alloc_runner_stop(ar);
 }

@@ -7,6 +7,7 @@
 #define DROVER_SUPERVISOR_ALLOC_RUNNER_H
 
 #include "supervisor/alloc/alloc_table.h"
+#include "supervisor/alloc/coordinator.h"
 #include "supervisor/alloc/task_runner.h"
 #include "supervisor/source/source.h"
 
@@ -16,6 +17,16 @@ enum alloc_phase {
 	ALLOC_POSTRUN, /* hooks, in reverse */
 	ALLOC_DONE,    /* the directory and the rows are left */
 	ALLOC_DESTROYING,
+};
+
+/* alloc_kill.c: who is told to end now. */
+enum kill_step {
+	KILL_NOT,
+	KILL_DELAY, /* the group's shutdown_delay */
+	KILL_LEADER,
+	KILL_OTHERS,
+	KILL_SIDECARS,
+	KILL_OVER, /* poststop tasks end by themselves */
 };
 
 struct alloc_runner;
@@ -44,10 +55,14 @@ struct alloc_runner {
 	bool restored;     /* it was given before this supervisor started  */
 	bool lease_passed; /* hook_lease.c: restored after its limit: nothing of it starts anew */
 	bool failed;       /* a hook failed: its sentence is in every task's event */
+	bool lease_over;   /* an executor stopped a task by the lease: nothing starts any more */
 	bool stopping;     /* the source wants it stopped, or the node drains */
 	bool destroy;      /* and gone */
-	bool killing;      /* the tasks have been told */
-	struct deferred step; /* looks at what is next, outside of the callbacks that led there */
+	enum coordinator_state coordinator;
+	enum kill_step kill;
+	struct sd_event_source *kill_timer; /* the group's shutdown_delay */
+	int64_t kill_after_ns; /* when that is over, by CLOCK_REALTIME; 0: it has not begun */
+	struct deferred step;  /* looks at what is next, outside of the callbacks that led there */
 	uint64_t call;
 	struct sd_event_source *retry;
 	struct sd_event_source *late; /* hook_csi.c: when to say what it waits for */
@@ -77,6 +92,13 @@ void alloc_runner_task_changed(struct alloc_runner *ar);
 void alloc_runner_volume_gone(struct alloc_runner *ar);
 /* A run of this alloc is reaped and its row is deleted. */
 void alloc_runner_run_gone(struct sup *sup, const struct id *alloc);
+
+/* alloc_kill.c: ends the tasks, all but poststop ones, step by step: again whenever one changes. */
+void alloc_kill(struct alloc_runner *ar);
+/* Waits no longer for the group's shutdown_delay. */
+void alloc_kill_hurry(struct alloc_runner *ar);
+/* Nothing of the alloc is to run any more. */
+void alloc_kill_poststop(struct alloc_runner *ar);
 
 extern const struct alloc_hook alloc_hook_check, alloc_hook_lease, alloc_hook_dir, alloc_hook_csi;
 

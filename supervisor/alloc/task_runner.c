@@ -40,6 +40,7 @@ static void prepare(struct task_runner *tr);
 static void start_run(struct task_runner *tr);
 static void note_started(struct task_runner *tr);
 static void decide(struct task_runner *tr);
+static void begin_end(struct task_runner *tr);
 static void begin_kill(struct task_runner *tr);
 static void end_killed(struct task_runner *tr);
 static void never_started(struct task_runner *tr);
@@ -62,10 +63,15 @@ static const struct task_edge {
 	{ TASK_STARTING, TASK_EV_FAILED, TASK_BACKOFF, decide },
 	{ TASK_STARTING, TASK_EV_LOST, TASK_WAITING, keep_waiting },
 	{ TASK_STARTING, TASK_EV_ENDED, TASK_BACKOFF, decide },
-	{ TASK_STARTING, TASK_EV_KILL, TASK_STOPPING, begin_kill },
+	{ TASK_STARTING, TASK_EV_KILL, TASK_STOPPING, begin_end },
 	{ TASK_RUNNING, TASK_EV_ENDED, TASK_BACKOFF, decide },
 	{ TASK_RUNNING, TASK_EV_FAILED, TASK_BACKOFF, decide },
-	{ TASK_RUNNING, TASK_EV_KILL, TASK_STOPPING, begin_kill },
+	{ TASK_RUNNING, TASK_EV_KILL, TASK_STOPPING, begin_end },
+	{ TASK_DELAYING, TASK_EV_STARTED, TASK_DELAYING, keep_waiting },
+	{ TASK_DELAYING, TASK_EV_TIMER, TASK_STOPPING, begin_kill },
+	{ TASK_DELAYING, TASK_EV_FAILED, TASK_DEAD, end_killed },
+	{ TASK_DELAYING, TASK_EV_LOST, TASK_DEAD, end_killed },
+	{ TASK_DELAYING, TASK_EV_ENDED, TASK_DEAD, end_killed },
 	{ TASK_STOPPING, TASK_EV_STARTED, TASK_STOPPING, keep_waiting },
 	{ TASK_STOPPING, TASK_EV_FAILED, TASK_DEAD, end_killed },
 	{ TASK_STOPPING, TASK_EV_LOST, TASK_DEAD, end_killed },
@@ -74,8 +80,8 @@ static const struct task_edge {
 	{ TASK_BACKOFF, TASK_EV_KILL, TASK_DEAD, never_started },
 };
 
-static int64_t
-now_ns(void)
+int64_t
+task_now_ns(void)
 {
 	struct timespec ts;
 
@@ -115,10 +121,37 @@ task_runner_event(struct task_runner *tr, struct task_event *ev)
 
 	log_info("allocation %.8s task %s: %s: %s", tr->ar->sa->a.id, tr->task->name, str(ev->type),
 	    str(ev->display_message));
+	if (s && ev->fails_task)
+		s->failed = true;
 	if (s && task_state_add_event(s, ev) < 0)
 		log_error("allocation %.8s: no memory for an event", tr->ar->sa->a.id);
 	task_event_done(ev);
 	alloc_runner_task_changed(tr->ar);
+}
+
+static const struct task_event *
+last_event(struct task_runner *tr)
+{
+	const struct task_state *s = task_runner_state(tr);
+
+	return s && s->events.n > 0 ? &s->events.v[s->events.n - 1] : NULL;
+}
+
+static bool
+is_event(const struct task_event *ev, enum task_event_type type)
+{
+	return ev && str_eq(ev->type, task_event_name(type));
+}
+
+bool
+task_runner_has_event(struct task_runner *tr, enum task_event_type type)
+{
+	const struct task_state *s = task_runner_state(tr);
+
+	for (size_t i = 0; s && i < s->events.n; i++)
+		if (is_event(&s->events.v[i], type))
+			return true;
+	return false;
 }
 
 static void
@@ -126,7 +159,7 @@ event_text(struct task_runner *tr, enum task_event_type type, const char *text, 
 {
 	struct task_event ev;
 
-	if (task_event_make(&ev, type, now_ns(), text) < 0)
+	if (task_event_make(&ev, type, task_now_ns(), text) < 0)
 		return;
 	if (fails)
 		(void)task_event_set_fails(&ev);
@@ -141,9 +174,9 @@ set_state(struct task_runner *tr, enum task_run_state state)
 	if (!s)
 		return;
 	if (state == TASK_STATE_RUNNING && s->state != TASK_STATE_RUNNING)
-		s->started_at = now_ns();
+		s->started_at = task_now_ns();
 	if (state == TASK_STATE_DEAD && s->finished_at == 0)
-		s->finished_at = now_ns();
+		s->finished_at = task_now_ns();
 	if (state != TASK_STATE_DEAD)
 		s->finished_at = 0;
 	s->state = state;
@@ -331,7 +364,7 @@ event_lease(struct task_runner *tr, const struct run_end *end)
 		    "boot (the stop began %s "
 		    "after the limit)",
 		    limit, late);
-	if (task_event_killing(&ev, now_ns(), text, 0) < 0)
+	if (task_event_killing(&ev, task_now_ns(), text, 0) < 0)
 		return;
 	(void)task_event_set_fails(&ev);
 	(void)task_event_detail(&ev, EVENT_DETAIL_LEASE, limit);
@@ -353,8 +386,9 @@ event_terminated(struct task_runner *tr, const struct run_end *end)
 	if (!why && end->exit_signal == SIGSYS && driver && driver->isolates_files)
 		why = "SIGSYS: ended by a filter of system calls, as driver exec ends programs of "
 		      "32 bits";
-	if (task_event_terminated(&ev, end->ended_real_ns ? (int64_t)end->ended_real_ns : now_ns(),
-		code, end->exit_signal, end->flags & EXE_END_OOM, why) == 0)
+	if (task_event_terminated(&ev,
+		end->ended_real_ns ? (int64_t)end->ended_real_ns : task_now_ns(), code,
+		end->exit_signal, end->flags & EXE_END_OOM, why) == 0)
 		task_runner_event(tr, &ev);
 }
 
@@ -366,8 +400,10 @@ on_ended(void *arg, const struct run_end *end)
 	/* It was over before anybody asked. */
 	if (end->known && tr->phase == TASK_STARTING)
 		say_started(tr);
-	if (end->flags & EXE_END_LEASE)
+	if (end->flags & EXE_END_LEASE) {
+		tr->ar->lease_over = true;
 		event_lease(tr, end);
+	}
 	if (tr->plugin)
 		plugin_task_run_ended(tr->plugin);
 	event_terminated(tr, end);
@@ -412,7 +448,7 @@ end_by_lease(struct task_runner *tr)
 	char text[400];
 
 	alloc_lease_text(tr->ar, text, sizeof text);
-	if (task_event_make(&ev, EVENT_NOT_RESTARTING, now_ns(), text) == 0) {
+	if (task_event_make(&ev, EVENT_NOT_RESTARTING, task_now_ns(), text) == 0) {
 		(void)task_event_set_fails(&ev);
 		(void)task_event_detail(&ev, EVENT_DETAIL_LEASE, "passed");
 		task_runner_event(tr, &ev);
@@ -420,11 +456,24 @@ end_by_lease(struct task_runner *tr)
 	die(tr, true);
 }
 
+static void
+note_restart(struct task_runner *tr)
+{
+	struct task_state *s = task_runner_state(tr);
+
+	set_state(tr, TASK_STATE_PENDING);
+	if (!s)
+		return;
+	s->restarts++;
+	s->last_restart = task_now_ns();
+}
+
 /* The state is BACKOFF already; the tracker may say that it is the end instead. */
 static void
 decide(struct task_runner *tr)
 {
-	struct restart_decision d = restart_tracker_decide(&tr->tracker, now_ns(), chance, NULL);
+	struct restart_decision d =
+	    restart_tracker_decide(&tr->tracker, task_now_ns(), chance, NULL);
 	struct task_event ev;
 
 	alloc_client_save(tr->ar);
@@ -434,8 +483,13 @@ decide(struct task_runner *tr)
 			end_by_lease(tr);
 			return;
 		}
-		set_state(tr, TASK_STATE_PENDING);
-		if (task_event_restarting(&ev, now_ns(), d.reason, d.delay_ns) == 0)
+		/* It ended by itself while the alloc's end waits for the group's shutdown_delay. */
+		if (tr->ar->kill != KILL_NOT && tr->stage != STAGE_POSTSTOP) {
+			die(tr, false);
+			return;
+		}
+		note_restart(tr);
+		if (task_event_restarting(&ev, task_now_ns(), d.reason, d.delay_ns) == 0)
 			task_runner_event(tr, &ev);
 		if (tr->phase != TASK_BACKOFF) /* the event made somebody kill it */
 			return;
@@ -470,9 +524,62 @@ begin_kill(struct task_runner *tr)
 		run_stop(tr->run, kill_signal(tr), (uint64_t)kill_timeout_ns(tr) / NS_PER_MS);
 }
 
+static int
+on_delay_end(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	task_runner_hurry(userdata);
+	return 0;
+}
+
+/*
+ * What is left of its shutdown_delay, which may have begun under another supervisor: the event
+ * says when. It is said here, before the delay.
+ */
+static int64_t
+delay_left_ns(struct task_runner *tr)
+{
+	const struct task_event *last = last_event(tr);
+	const struct task_state *s = task_runner_state(tr);
+	int64_t delay = tr->task->shutdown_delay, now = task_now_ns(), left = delay;
+	bool skip = tr->ar->sa->a.desired_transition.no_shutdown_delay == OPT_TRUE;
+	struct task_event ev;
+
+	if (delay <= 0 || !s || s->state != TASK_STATE_RUNNING)
+		return 0;
+	if (is_event(last, EVENT_WAITING_SHUTDOWN_DELAY)) {
+		left = last->time + delay - now;
+		return skip ? 0 : left < delay ? left : delay;
+	}
+	if (task_event_shutdown_delay(&ev, now, delay, skip) == 0)
+		task_runner_event(tr, &ev);
+	return skip ? 0 : delay;
+}
+
+static void
+begin_end(struct task_runner *tr)
+{
+	int64_t left = delay_left_ns(tr);
+
+	if (left > 0 && sd_event_add_time_relative(tr->ar->sup->event, &tr->timer, CLOCK_BOOTTIME,
+			    (uint64_t)left / 1000, 0, on_delay_end, tr) >= 0)
+		tr->phase = TASK_DELAYING;
+	else
+		begin_kill(tr);
+}
+
+void
+task_runner_hurry(struct task_runner *tr)
+{
+	if (tr->phase != TASK_DELAYING)
+		return;
+	tr->timer = sd_event_source_disable_unref(tr->timer);
+	(void)turn_edge(tr, TASK_EV_TIMER);
+}
+
 static void
 end_killed(struct task_runner *tr)
 {
+	tr->timer = sd_event_source_disable_unref(tr->timer);
 	if (tr->killed) {
 		event_text(tr, EVENT_KILLED, NULL, false);
 		die(tr, false);
@@ -500,10 +607,10 @@ keep_waiting(struct task_runner *tr)
 static bool
 was_told_to_end(struct task_runner *tr)
 {
-	struct task_state *s = task_runner_state(tr);
+	const struct task_event *last = last_event(tr);
 
-	return s && s->events.n > 0 &&
-	       str_eq(s->events.v[s->events.n - 1].type, task_event_name(EVENT_KILLING));
+	return is_event(last, EVENT_KILLING) || is_event(last, EVENT_WAITING_SHUTDOWN_DELAY) ||
+	       is_event(last, EVENT_SKIPPING_SHUTDOWN_DELAY);
 }
 
 void
@@ -520,7 +627,7 @@ task_runner_kill(struct task_runner *tr, struct task_event *ev)
 	if (ev)
 		task_runner_event(tr, ev);
 	else if (!was_told_to_end(tr) &&
-		 task_event_killing(&killing, now_ns(), NULL, kill_timeout_ns(tr)) == 0)
+		 task_event_killing(&killing, task_now_ns(), NULL, kill_timeout_ns(tr)) == 0)
 		task_runner_event(tr, &killing);
 	restart_tracker_killed(&tr->tracker);
 	(void)turn_edge(tr, TASK_EV_KILL);
@@ -561,10 +668,10 @@ task_runner_signal(struct task_runner *tr, int signo)
 	struct task_event ev;
 	char name[32];
 
-	if (tr->phase != TASK_RUNNING || !tr->run)
+	if ((tr->phase != TASK_RUNNING && tr->phase != TASK_DELAYING) || !tr->run)
 		return -EINVAL;
 	(void)snprintf(name, sizeof name, "SIG%s", abbrev ? abbrev : "?");
-	if (task_event_signaling(&ev, now_ns(), name, NULL) == 0)
+	if (task_event_signaling(&ev, task_now_ns(), name, NULL) == 0)
 		task_runner_event(tr, &ev);
 	run_signal(tr->run, signo);
 	return 0;
@@ -577,9 +684,9 @@ task_runner_init(struct task_runner *tr, struct alloc_runner *ar, const struct t
 {
 	const struct job *job = &ar->sa->job->job;
 
-	*tr = (struct task_runner){ .ar = ar, .task = task };
+	*tr = (struct task_runner){ .ar = ar, .task = task, .stage = task_stage(task) };
 	restart_tracker_init(
-	    &tr->tracker, task->restart_policy, job->type, task->lifecycle, now_ns());
+	    &tr->tracker, task->restart_policy, job->type, task->lifecycle, task_now_ns());
 	if (task->csi_plugin)
 		tr->plugin = plugin_task_new(tr);
 }
@@ -629,10 +736,23 @@ task_runner_update(struct task_runner *tr, const struct task *task)
 }
 
 void
-task_runner_open_gate(struct task_runner *tr)
+task_runner_set_gate(struct task_runner *tr, bool open)
 {
-	tr->gate_open = true;
+	tr->gate_open = open;
 	look_at_gate(tr);
+}
+
+void
+task_runner_count(struct task_runner *tr, struct stage_count stages[STAGES])
+{
+	const struct task_state *s = task_runner_state(tr);
+	struct stage_count *c = &stages[tr->stage];
+
+	c->n++;
+	c->running += s && s->state == TASK_STATE_RUNNING;
+	c->dead += s && s->state == TASK_STATE_DEAD;
+	c->failed += s && s->state == TASK_STATE_DEAD && s->failed;
+	c->pending += !s || s->state == TASK_STATE_PENDING || s->state == TASK_STATE_NONE;
 }
 
 void

@@ -8,6 +8,8 @@
 
 #include "model/alloc.h"
 #include "model/restart_tracker.h"
+#include "model/task_event.h"
+#include "supervisor/alloc/coordinator.h"
 #include "supervisor/driver/run.h"
 
 struct alloc_runner;
@@ -16,10 +18,11 @@ struct plugin_task;
 struct run_usage;
 
 enum task_phase {
-	TASK_WAITING,   /* for the gate: the alloc's hooks */
+	TASK_WAITING,   /* for the gate: the alloc's hooks, the tasks of earlier stages */
 	TASK_PREPARING, /* its own hooks */
 	TASK_STARTING,  /* a run is on its way */
 	TASK_RUNNING,
+	TASK_DELAYING, /* it is to end, and runs on for its shutdown_delay */
 	TASK_STOPPING, /* it was told to end */
 	TASK_BACKOFF,  /* waits for its restart */
 	TASK_DEAD,
@@ -29,6 +32,7 @@ enum task_phase {
 struct task_runner {
 	struct alloc_runner *ar;
 	const struct task *task;
+	enum task_stage stage;
 	enum task_phase phase;
 	struct restart_tracker tracker;
 	struct run *run; /* NULL when none is on its way or alive */
@@ -45,8 +49,10 @@ void task_runner_init(struct task_runner *tr, struct alloc_runner *ar, const str
 void task_runner_done(struct task_runner *tr);
 /* Takes up a run that the last supervisor left. */
 void task_runner_restore(struct task_runner *tr);
-/* The alloc's hooks are done. */
-void task_runner_open_gate(struct task_runner *tr);
+/* May it start? Closing stops nothing that runs. */
+void task_runner_set_gate(struct task_runner *tr, bool open);
+/* Adds it to its stage. */
+void task_runner_count(struct task_runner *tr, struct stage_count stages[STAGES]);
 /* A new version of the job, in place: *task has changed, and its executor must not stop it by the
  * old one. */
 void task_runner_update(struct task_runner *tr, const struct task *task);
@@ -54,6 +60,8 @@ void task_runner_update(struct task_runner *tr, const struct task *task);
 void task_runner_run_gone(struct task_runner *tr);
 /* Ends it for good. ev (may be NULL) is told first; its contents are taken. */
 void task_runner_kill(struct task_runner *tr, struct task_event *ev);
+/* Waits no longer for its shutdown_delay. */
+void task_runner_hurry(struct task_runner *tr);
 /* The alloc could not be set up: the task is dead and failed with this sentence. */
 void task_runner_fail_setup(struct task_runner *tr, const char *sentence);
 /* Stops what runs and starts it again, by the restart policy when failure is set. -EINVAL: it does
@@ -62,7 +70,10 @@ int task_runner_restart(struct task_runner *tr, const char *reason, bool failure
 /* -EINVAL: it does not run. */
 int task_runner_signal(struct task_runner *tr, int signo);
 
+int64_t task_now_ns(void); /* CLOCK_REALTIME, as events have it */
 struct task_state *task_runner_state(struct task_runner *tr);
+/* Is one of its events of this type? */
+bool task_runner_has_event(struct task_runner *tr, enum task_event_type type);
 /* Appends an event and tells the alloc runner. Takes ev's contents. */
 void task_runner_event(struct task_runner *tr, struct task_event *ev);
 /* The plugin's hook has made (or not) what the start needs. */

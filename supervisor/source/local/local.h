@@ -195,6 +195,8 @@ local_alloc_of(struct sup_alloc *sa)
 	return sa->source_data;
 }
 void local_alloc_stop(struct local *l, struct local_alloc *la, const char *why);
+/* Whoever stops it, or has, does not want to wait for shutdown_delay. */
+void local_alloc_hurry(struct local *l, struct local_alloc *la);
 bool local_alloc_stopped_by_lease(const struct alloc *a);
 void local_alloc_updated(struct source *s, struct sup_alloc *sa);
 void local_alloc_destroyed(struct source *s, struct sup_alloc *sa);

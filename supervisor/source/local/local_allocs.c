@@ -102,6 +102,18 @@ local_alloc_stop(struct local *l, struct local_alloc *la, const char *why)
 	client_alloc_update(l->base.sup, la->sa);
 }
 
+void
+local_alloc_hurry(struct local *l, struct local_alloc *la)
+{
+	struct alloc *a = &la->sa->a;
+
+	if (a->desired_transition.no_shutdown_delay == OPT_TRUE || alloc_client_terminal(a))
+		return;
+	a->desired_transition.no_shutdown_delay = OPT_TRUE;
+	alloc_changed(l->base.sup, la->sa);
+	client_alloc_update(l->base.sup, la->sa);
+}
+
 /* By its executor, or kept from starting after a restart (alloc/hook_lease.c). */
 static bool
 is_lease_event(const struct task_event *ev)

@@ -85,11 +85,7 @@ stop_alloc(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 404, "alloc not found");
 		return;
 	}
-	if (api_query_bool(req, "no_shutdown_delay", &no_delay, &e) == 0 && no_delay)
-		(void)err_say(&e, -EINVAL,
-		    "no_shutdown_delay: jobs have no shutdown_delay here, so there is none to "
-		    "leave out: stop the allocation without it");
-	if (e.code) {
+	if (api_query_bool(req, "no_shutdown_delay", &no_delay, &e) < 0) {
 		api_reply_error(req, 400, "%s", e.msg);
 		return;
 	}
@@ -98,6 +94,8 @@ stop_alloc(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 500, "no memory to stop the allocation");
 		return;
 	}
+	if (no_delay)
+		local_alloc_hurry(l, la);
 	local_alloc_stop(l, la, "alloc was stopped by an operator");
 	local_reconcile_slot(l, la->slot, ev);
 	local_api_reply_eval(sup, req, ev, local_job_wanted(la->job)->job_modify_index, "");

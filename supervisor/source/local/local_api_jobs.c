@@ -425,14 +425,17 @@ local_api_delete_job(struct sup *sup, struct api_req *req)
 	struct local_job *j = find_job(sup, req);
 	struct local_eval *ev;
 	struct err e = { 0 };
-	bool purge = false;
+	bool purge = false, no_delay = false;
 
 	if (!j)
 		return;
-	if (api_query_bool(req, "purge", &purge, &e) < 0) {
+	if (api_query_bool(req, "purge", &purge, &e) < 0 ||
+	    api_query_bool(req, "no_shutdown_delay", &no_delay, &e) < 0) {
 		api_reply_error(req, 400, "%s", e.msg);
 		return;
 	}
+	for (struct local_alloc *la = no_delay ? j->allocs : NULL; la; la = la->next)
+		local_alloc_hurry(l, la);
 	ev = stop_job(l, j, purge);
 	if (!ev) {
 		api_reply_error(req, 500, "no memory to stop the job");

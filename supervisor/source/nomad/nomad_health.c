@@ -93,7 +93,12 @@ look_at_tasks(const struct sup_alloc *sa, int64_t *ret_start)
 	for (size_t i = 0; i < sa->group->tasks.n; i++) {
 		const struct task_state *s =
 		    map_get(task_state, &sa->a.task_states, str(sa->group->tasks.v[i].name));
+		enum task_stage stage = task_stage(&sa->group->tasks.v[i]);
 
+		if (stage == STAGE_POSTSTOP ||
+		    ((stage == STAGE_PRESTART || stage == STAGE_POSTSTART) && s &&
+			s->state == TASK_STATE_DEAD && !s->failed))
+			continue;
 		if (!s || s->state == TASK_STATE_PENDING)
 			return HEALTH_WAIT;
 		if (s->failed || s->finished_at != 0 || s->state == TASK_STATE_DEAD)

@@ -79,8 +79,6 @@ check_task(struct source *s, const struct task *task, struct err *e)
 		if (!json_says_nothing(*(
 			json_t *const *)(const void *)((const char *)task + task_blocks[i].offset)))
 			return lacks(e, task_blocks[i].what);
-	if (task->lifecycle)
-		return lacks(e, "lifecycle hooks");
 	if (*str(task->kind))
 		return lacks(e, "Consul Connect proxies");
 	for (size_t i = 0; i < task->volume_mounts.n; i++)

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * alloc_kill.c: how the tasks of an alloc are ended (semantics.md 1.4): the group's shutdown_delay,
+ * then the leader, then the others, then the sidecars; poststop tasks run after them. Runs in:
+ * supervisor.
+ */
+#include <systemd/sd-event.h>
+
+#include "supervisor/alloc/alloc_runner.h"
+
+/* When is this task told to end? KILL_OVER: not at all. */
+static enum kill_step
+step_of(const struct task_runner *tr)
+{
+	const struct lifecycle *l = tr->task->lifecycle;
+
+	if (tr->stage == STAGE_POSTSTOP)
+		return KILL_OVER;
+	if (tr->task->leader)
+		return KILL_LEADER;
+	return l && l->sidecar ? KILL_SIDECARS : KILL_OTHERS;
+}
+
+/* Tells the tasks of this step to end. True: some of them have not yet. */
+static bool
+step_waits(struct alloc_runner *ar, enum kill_step step)
+{
+	bool waits = false;
+
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
+		struct task_runner *tr = &ar->tasks[i];
+
+		if (step_of(tr) != step || tr->phase == TASK_DEAD)
+			continue;
+		task_runner_kill(tr, NULL);
+		waits |= tr->phase != TASK_DEAD;
+	}
+	return waits;
+}
+
+static bool
+has_run(const struct alloc_runner *ar)
+{
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		if (ar->tasks[i].run && ar->tasks[i].stage != STAGE_POSTSTOP)
+			return true;
+	return false;
+}
+
+static int
+on_delay_over(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct alloc_runner *ar = userdata;
+
+	alloc_kill_hurry(ar);
+	return 0;
+}
+
+/* What is left of the group's delay, which may have begun under another supervisor. */
+static int64_t
+delay_left_ns(struct alloc_runner *ar)
+{
+	int64_t delay = ar->sa->group->shutdown_delay, now = task_now_ns(), left;
+
+	if (delay <= 0 || ar->sa->a.desired_transition.no_shutdown_delay == OPT_TRUE ||
+	    !has_run(ar))
+		return 0;
+	if (ar->kill_after_ns == 0) {
+		ar->kill_after_ns = now + delay;
+		alloc_client_save(ar);
+	}
+	left = ar->kill_after_ns - now;
+	return left < delay ? left : delay;
+}
+
+void
+alloc_kill(struct alloc_runner *ar)
+{
+	int64_t left;
+
+	if (ar->kill == KILL_NOT) {
+		left = delay_left_ns(ar);
+		ar->kill = KILL_DELAY;
+		if (left > 0)
+			(void)sd_event_add_time_relative(ar->sup->event, &ar->kill_timer,
+			    CLOCK_BOOTTIME, (uint64_t)left / 1000, 0, on_delay_over, ar);
+	}
+	if (ar->kill_timer && has_run(ar))
+		return;
+	ar->kill_timer = sd_event_source_disable_unref(ar->kill_timer);
+	while (ar->kill < KILL_OVER && !step_waits(ar, ar->kill))
+		ar->kill++;
+}
+
+void
+alloc_kill_hurry(struct alloc_runner *ar)
+{
+	ar->kill_timer = sd_event_source_disable_unref(ar->kill_timer);
+	turn_defer(ar->sup, &ar->step);
+}
+
+void
+alloc_kill_poststop(struct alloc_runner *ar)
+{
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		if (ar->tasks[i].stage == STAGE_POSTSTOP)
+			task_runner_kill(&ar->tasks[i], NULL);
+}

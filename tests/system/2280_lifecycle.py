@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""The stages of a group's tasks, and how they are ended: lifecycle blocks, shutdown_delay, and kills in between."""
+import time
+
+from lib import api, case, stages
+from lib.stages import events, let_go, order, task, wait_order
+
+S = 10**9
+
+
+def start(name, tasks, **group):
+    """Its alloc."""
+    node.register(stages.job(name, tasks, **group))
+    return case.until(lambda: node.allocs(name), 20, "an allocation")[0]
+
+
+def get(alloc):
+    return node.ask("/v1/allocation/" + alloc["ID"])
+
+
+def wait_status(alloc, status, seconds=30):
+    case.until(lambda: get(alloc)["ClientStatus"] == status, seconds, "the allocation to be " + status)
+    return get(alloc)
+
+
+def wait_state(alloc, name, state, seconds=30):
+    case.until(lambda: (get(alloc)["TaskStates"].get(name) or {}).get("State") == state, seconds, "%s %s" % (name, state))
+
+
+def kill_supervisor():
+    old = node.processes()["supervisor"]
+    node.kill("supervisor")
+    node.wait_process("supervisor", old, 20)
+    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 20, "the next supervisor")
+
+
+ALL = [task("poststop", "poststop"), task("poststart", "poststart"), task("main"), task("side", "prestart", True),
+       task("prestart", "prestart")]
+
+
+def test_stages_follow_each_other():
+    alloc = start("stages", ALL)
+    case.until(lambda: sorted(order(node, alloc)) == ["prestart begins", "side begins"], 30, "prestart tasks to begin")
+    wait_state(alloc, "side", "running")
+    case.equal(events(get(alloc), "main"), ["Received"], "the main task waits")
+    begun = order(node, alloc)
+    let_go(node, alloc, "prestart")
+    wait_order(node, alloc, begun + ["prestart ends", "main begins", "poststart begins"])
+    let_go(node, alloc, "poststart")
+    wait_state(alloc, "poststart", "dead")
+    case.equal(get(alloc)["TaskStates"]["poststart"]["Failed"], False)
+    case.equal(events(get(alloc), "poststop"), ["Received"], "the poststop task waits")
+    node.do("DELETE", "/v1/job/stages")
+    wait_order(node, alloc, begun + ["prestart ends", "main begins", "poststart begins", "poststart ends", "main is told",
+                                     "side is told", "poststop begins"])
+    case.equal(get(alloc)["ClientStatus"], "running", "while the poststop task runs")
+    let_go(node, alloc, "poststop")
+    found = wait_status(alloc, "complete")
+    for name in ("main", "side"):
+        case.equal(events(found, name)[-3:], ["Killing", "Terminated", "Killed"], name)
+    case.equal(events(found, "poststop"), ["Received", "Task Setup", "Started", "Terminated"])
+    case.equal([t["Failed"] for t in found["TaskStates"].values()], [False] * 5)
+    node.purge("stages")
+
+
+def test_a_failed_prestart_task_leads_to_poststop():
+    alloc = start("early", ALL)
+    case.until(lambda: len(order(node, alloc)) == 2, 30, "prestart tasks to begin")
+    begun = order(node, alloc)
+    let_go(node, alloc, "prestart", 7)
+    wait_order(node, alloc, begun + ["prestart ends", "side is told", "poststop begins"])
+    let_go(node, alloc, "poststop")
+    wait_state(alloc, "poststop", "dead")
+    found = wait_status(alloc, "failed")
+    case.equal(events(found, "main"), ["Received", "Sibling Task Failed", "Killing"])
+    case.equal(events(found, "side")[-4:], ["Sibling Task Failed", "Killing", "Terminated", "Killed"])
+    case.equal(events(found, "prestart")[-2:], ["Terminated", "Not Restarting"])
+    node.purge("early")
+
+
+def test_a_stop_during_prestart():
+    alloc = start("halfway", ALL)
+    case.until(lambda: len(order(node, alloc)) == 2, 30, "prestart tasks to begin")
+    wait_state(alloc, "side", "running")
+    wait_state(alloc, "prestart", "running")
+    begun = order(node, alloc)
+    node.do("DELETE", "/v1/job/halfway")
+    wait_order(node, alloc, begun + ["prestart is told", "side is told", "poststop begins"])
+    let_go(node, alloc, "poststop")
+    found = wait_status(alloc, "complete")
+    case.equal(events(found, "main"), ["Received", "Killing"])
+    node.purge("halfway")
+
+
+def test_restarts_wait_for_their_gate_and_count():
+    alloc = start("again", [task("main"), task("prestart", "prestart")],
+                  RestartPolicy={"Attempts": 3, "Interval": 300 * S, "Delay": 10**7, "Mode": "fail"})
+    wait_order(node, alloc, ["prestart begins"])
+    let_go(node, alloc, "prestart", 1)
+    wait_order(node, alloc, ["prestart begins", "prestart ends", "prestart begins"])
+    let_go(node, alloc, "prestart")
+    wait_order(node, alloc, ["prestart begins", "prestart ends"] * 2 + ["main begins"])
+    let_go(node, alloc, "main", 1)
+    wait_order(node, alloc, ["prestart begins", "prestart ends"] * 2 + ["main begins", "main ends", "main begins"])
+    wait_state(alloc, "main", "running")
+    states = get(alloc)["TaskStates"]
+    case.equal([states[n]["Restarts"] for n in ("prestart", "main")], [1, 1], "restarts")
+    node.purge("again")
+
+
+def test_a_task_runs_on_for_its_shutdown_delay():
+    alloc = start("slow", [task("main", ShutdownDelay=S)])
+    wait_order(node, alloc, ["main begins"])
+    wait_state(alloc, "main", "running")
+    node.do("DELETE", "/v1/job/slow")
+    found = wait_status(alloc, "complete")
+    case.equal(events(found, "main")[-4:], ["Killing", "Waiting for shutdown delay", "Terminated", "Killed"])
+    made = {e["Type"]: e for e in found["TaskStates"]["main"]["Events"]}
+    case.equal(made["Waiting for shutdown delay"]["DisplayMessage"],
+               "Waiting for shutdown_delay of 1s before killing the task.")
+    case.equal(made["Terminated"]["Time"] - made["Killing"]["Time"] >= S, True, "it ran on for the delay")
+    node.purge("slow")
+
+
+def test_an_end_within_the_delay_is_the_end():
+    alloc = start("soon", [task("main", ShutdownDelay=1000 * S)])
+    wait_order(node, alloc, ["main begins"])
+    wait_state(alloc, "main", "running")
+    node.do("DELETE", "/v1/job/soon")
+    case.until(lambda: "Waiting for shutdown delay" in events(get(alloc), "main"), 20, "the delay")
+    case.equal(get(alloc)["TaskStates"]["main"]["State"], "running", "its state while it waits")
+    let_go(node, alloc, "main", 1)
+    found = wait_status(alloc, "complete")
+    case.equal(events(found, "main")[-4:], ["Killing", "Waiting for shutdown delay", "Terminated", "Killed"])
+    node.purge("soon")
+
+
+def test_whoever_is_in_a_hurry_waits_for_no_delay():
+    tasks = [task("main", ShutdownDelay=1000 * S)]
+    alloc = start("hurry", tasks, ShutdownDelay=1000 * S)
+    wait_state(alloc, "main", "running")
+    node.do("DELETE", "/v1/job/hurry?no_shutdown_delay=true")
+    found = wait_status(alloc, "complete")
+    case.equal(events(found, "main")[-4:], ["Killing", "Skipping shutdown delay", "Terminated", "Killed"])
+    node.purge("hurry")
+    # One that waits already: first for the group's, where nobody is told yet, then for its own.
+    alloc = start("hurry", tasks)
+    wait_state(alloc, "main", "running")
+    node.do("DELETE", "/v1/job/hurry")
+    case.until(lambda: "Waiting for shutdown delay" in events(get(alloc), "main"), 20, "the delay")
+    node.do("PUT", "/v1/allocation/%s/stop?no_shutdown_delay=true" % alloc["ID"])
+    found = wait_status(alloc, "complete")
+    case.equal(events(found, "main")[-4:], ["Killing", "Waiting for shutdown delay", "Terminated", "Killed"])
+    node.purge("hurry")
+    alloc = start("hurry", tasks, ShutdownDelay=1000 * S)
+    wait_state(alloc, "main", "running")
+    node.do("DELETE", "/v1/job/hurry")
+    case.until(lambda: node.allocs("hurry")[0]["DesiredStatus"] == "stop", 20, "the wish")
+    case.equal("Killing" in events(get(alloc), "main"), False, "told within the group's delay")
+    node.do("PUT", "/v1/allocation/%s/stop?no_shutdown_delay=true" % alloc["ID"])
+    wait_status(alloc, "complete")
+    node.purge("hurry")
+
+
+def test_a_group_runs_on_for_its_shutdown_delay():
+    alloc = start("group", [task("main")], ShutdownDelay=S)
+    wait_state(alloc, "main", "running")
+    wanted = time.time_ns()
+    node.do("DELETE", "/v1/job/group")
+    found = wait_status(alloc, "complete")
+    killing = next(e for e in found["TaskStates"]["main"]["Events"] if e["Type"] == "Killing")
+    case.equal(killing["Time"] - wanted >= S, True, "it was told after the delay")
+    node.purge("group")
+
+
+def test_a_delay_goes_on_when_the_supervisor_dies():
+    alloc = start("crash", [task("main", ShutdownDelay=2 * S), task("poststop", "poststop")], ShutdownDelay=2 * S)
+    wait_state(alloc, "main", "running")
+    node.do("DELETE", "/v1/job/crash")
+    kill_supervisor()
+    case.until(lambda: "Waiting for shutdown delay" in events(get(alloc), "main"), 20, "the second delay")
+    kill_supervisor()
+    wait_order(node, alloc, ["main begins", "main is told", "poststop begins"])
+    kill_supervisor()
+    let_go(node, alloc, "poststop")
+    found = wait_status(alloc, "complete")
+    case.equal(events(found, "main")[-4:], ["Killing", "Waiting for shutdown delay", "Terminated", "Killed"])
+    case.equal(events(found, "main").count("Killing"), 1)
+    case.equal(events(found, "poststop"), ["Received", "Task Setup", "Started", "Terminated"])
+    node.purge("crash")
+
+
+def test_stages_go_on_when_the_supervisor_dies():
+    alloc = start("stages", ALL)
+    case.until(lambda: len(order(node, alloc)) == 2, 30, "prestart tasks to begin")
+    begun = order(node, alloc)
+    kill_supervisor()
+    let_go(node, alloc, "prestart")
+    wait_order(node, alloc, begun + ["prestart ends", "main begins", "poststart begins"])
+    kill_supervisor()
+    let_go(node, alloc, "poststart")
+    wait_state(alloc, "poststart", "dead")
+    node.do("DELETE", "/v1/job/stages")
+    kill_supervisor()
+    wait_order(node, alloc, begun + ["prestart ends", "main begins", "poststart begins", "poststart ends", "main is told",
+                                     "side is told", "poststop begins"])
+    let_go(node, alloc, "poststop")
+    wait_status(alloc, "complete")
+    node.purge("stages")
+
+
+def test_nothing_is_left():
+    case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+
+
+with api.Node() as node:
+    case.run(globals())

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 200
+"""How tasks of one group end each other: leaders, sidecars, siblings that fail, in allocations that servers gave."""
+from lib import case, stages
+from lib.cluster import node_of, servers as cluster
+from lib.stages import events, let_go, task, wait_order
+
+KILLED = ["Killing", "Terminated", "Killed"]
+
+
+def start(name, tasks):
+    found = servers.run_job(stages.job(name, tasks, kind="batch")["Job"], me)[0]
+    return servers.wait_alloc(found, ["running"])
+
+
+def test_the_leaders_end_is_that_of_all():
+    alloc = start("led", [task("other"), task("leader", Leader=True), task("side", "prestart", True), task("after", "poststop")])
+    wait_order(node, alloc, ["side begins", "leader begins", "other begins"], any_of={"leader begins", "other begins"})
+    let_go(node, alloc, "leader")
+    wait_order(node, alloc, ["leader ends", "other is told", "side is told", "after begins"], skip=3)
+    let_go(node, alloc, "after")
+    found = servers.wait_alloc(alloc["ID"], ["complete"])
+    for name in ("other", "side"):
+        case.equal(events(found, name)[3:], ["Leader Task Dead"] + KILLED, name)
+    case.equal(events(found, "leader")[3:], ["Terminated"])
+
+
+def test_a_stop_ends_the_leader_first_and_sidecars_last():
+    alloc = start("ordered", [task("other"), task("leader", Leader=True), task("side", "poststart", True)])
+    wait_order(node, alloc, ["leader begins", "other begins", "side begins"], any_of={"leader begins", "other begins"})
+    servers.stop_alloc(alloc["ID"])
+    wait_order(node, alloc, ["leader is told", "other is told", "side is told"], skip=3)
+    found = servers.wait_alloc(alloc["ID"], ["complete"])
+    for name in ("leader", "other", "side"):
+        case.equal(events(found, name)[3:], KILLED, name)
+
+
+def test_sidecars_end_when_nothing_else_lives():
+    alloc = start("alone", [task("main"), task("before", "prestart", True), task("late", "poststart", True)])
+    wait_order(node, alloc, ["before begins", "main begins", "late begins"])
+    let_go(node, alloc, "main")
+    found = servers.wait_alloc(alloc["ID"], ["complete"])
+    for name in ("before", "late"):
+        case.equal(events(found, name)[3:], ["Main Tasks Dead"] + KILLED, name)
+
+
+def test_a_sidecar_starts_again_by_itself():
+    job = stages.job("kept", [task("main"), task("side", "prestart", True)], kind="service", RestartPolicy={
+        "Attempts": 3, "Interval": 300 * 10**9, "Delay": 10**7, "Mode": "fail"})["Job"]
+    alloc = servers.wait_alloc(servers.run_job(job, me)[0], ["running"])
+    wait_order(node, alloc, ["side begins", "main begins"])
+    let_go(node, alloc, "side")
+    wait_order(node, alloc, ["side begins", "main begins", "side ends", "side begins"])
+    servers.stop_alloc(alloc["ID"])
+    found = servers.wait_alloc(alloc["ID"], ["complete"])
+    case.equal((found["TaskStates"]["side"]["Restarts"], found["TaskStates"]["main"]["Restarts"]), (1, 0))
+
+
+def test_a_poststart_task_that_fails_ends_the_others():
+    alloc = start("late", [task("main"), task("check", "poststart")])
+    wait_order(node, alloc, ["main begins", "check begins"])
+    let_go(node, alloc, "check", 3)
+    found = servers.wait_alloc(alloc["ID"], ["failed"])
+    case.until(lambda: servers.alloc(alloc["ID"])["TaskStates"]["main"]["State"] == "dead", 30, "main to end")
+    found = servers.alloc(alloc["ID"])
+    case.equal(events(found, "main")[3:], ["Sibling Task Failed"] + KILLED)
+    case.equal(next(e for e in found["TaskStates"]["main"]["Events"] if e["Type"] == "Sibling Task Failed")["DisplayMessage"],
+               'Task\'s sibling "check" failed')
+
+
+with cluster() as servers, node_of(servers) as node:
+    me = servers.wait_node()["ID"]
+    case.run(globals())

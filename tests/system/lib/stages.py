@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks that tell when they begin and end, and end when they are let go.
+
+    stages.job("web", [stages.task("main"), stages.task("side", "prestart", sidecar=True)])
+    stages.wait_order(node, alloc, ["side begins", "main begins"])
+    stages.let_go(node, alloc, "main")
+"""
+import os
+
+from . import api, case
+
+# "over": its code is 0, also when it is told to end; a file NAME.go ends it with the code in it.
+SCRIPT = """
+say() { echo "%(name)s $1" >> $NOMAD_ALLOC_DIR/data/order; }
+trap 'say "is told"; exit 0' INT
+say begins
+until [ -e $NOMAD_ALLOC_DIR/data/%(name)s.go ]; do sleep 0.05; done
+read code < $NOMAD_ALLOC_DIR/data/%(name)s.go
+rm $NOMAD_ALLOC_DIR/data/%(name)s.go
+say ends
+exit $code
+"""
+
+
+def task(name, hook=None, sidecar=False, **more):
+    if hook:
+        more["Lifecycle"] = {"Hook": hook, "Sidecar": sidecar}
+    return api.task(name, "/bin/sh", ["-c", SCRIPT % {"name": name}], **{"KillTimeout": 10 * 10**9, **more})
+
+
+def job(name, tasks, kind="service", **group):
+    made = api.job(name, group={"Tasks": tasks, **group})
+    made["Job"]["Type"] = kind
+    return made
+
+
+def directory(node, alloc):
+    return "%s/alloc/%s/alloc/data" % (node.data, alloc["ID"])
+
+
+def order(node, alloc):
+    try:
+        with open(directory(node, alloc) + "/order", encoding="ascii") as f:
+            return f.read().splitlines()
+    except OSError:
+        return []
+
+
+def wait_order(node, alloc, lines, seconds=30, skip=0, any_of=()):
+    """Until they have said this, and nothing else, after the first `skip` lines. Those of any_of come in any order."""
+    def plain(found):
+        return [line for line in found if line not in any_of], sorted(line for line in found if line in any_of)
+    try:
+        case.until(lambda: plain(order(node, alloc)[skip:]) == plain(lines), seconds, "the order of tasks")
+    except AssertionError as e:
+        raise AssertionError("%s: it is %r, not %r\n%s" % (e, order(node, alloc), lines, node.log()[-4000:])) from None
+
+
+def let_go(node, alloc, name, code=0):
+    """Ends a task with this code."""
+    path = "%s/%s.go" % (directory(node, alloc), name)
+    with open(path + ".new", "w", encoding="ascii") as f:
+        f.write("%d\n" % code)
+    os.rename(path + ".new", path)
+
+
+def events(alloc, name):
+    return [e["Type"] for e in alloc["TaskStates"][name]["Events"]]
