@@ -79,6 +79,8 @@ int cli_ask(const char *question);
 int cli_agent(struct cli *cli, int argc, char **argv);
 int cli_alloc_fs(struct cli *cli, int argc, char **argv);
 int cli_alloc_logs(struct cli *cli, int argc, char **argv);
+int cli_alloc_restart(struct cli *cli, int argc, char **argv);
+int cli_alloc_signal(struct cli *cli, int argc, char **argv);
 int cli_alloc_stats(struct cli *cli, int argc, char **argv);
 int cli_alloc_status(struct cli *cli, int argc, char **argv);
 int cli_alloc_stop(struct cli *cli, int argc, char **argv);
@@ -95,7 +97,8 @@ int cli_volume_delete(struct cli *cli, int argc, char **argv);
 int cli_volume_status(struct cli *cli, int argc, char **argv);
 
 extern const struct cli_flag cli_agent_flags[], cli_alloc_fs_flags[], cli_alloc_logs_flags[],
-    cli_alloc_stop_flags[], cli_job_run_flags[], cli_job_stop_flags[], cli_node_drain_flags[],
-    cli_node_status_flags[], cli_volume_delete_flags[];
+    cli_alloc_restart_flags[], cli_alloc_signal_flags[], cli_alloc_stop_flags[],
+    cli_job_run_flags[], cli_job_stop_flags[], cli_node_drain_flags[], cli_node_status_flags[],
+    cli_volume_delete_flags[];
 
 #endif

@@ -649,15 +649,43 @@ task_runner_fail_setup(struct task_runner *tr, const char *sentence)
 		die(tr, true);
 }
 
+/* The event says it to the next supervisor, should this one not get to it. */
+static void
+stop_to_restart(struct task_runner *tr, const char *reason, bool failure)
+{
+	event_text(tr, EVENT_RESTART_SIGNALED, reason, false);
+	restart_tracker_triggered(&tr->tracker, failure);
+	tr->phase = TASK_STOPPING;
+	begin_kill(tr);
+}
+
 int
 task_runner_restart(struct task_runner *tr, const char *reason, bool failure)
 {
 	if (tr->phase != TASK_RUNNING || tr->killed)
 		return -EINVAL;
+	stop_to_restart(tr, reason, failure);
+	return 0;
+}
+
+int
+task_runner_begin_anew(struct task_runner *tr, const char *reason)
+{
+	struct task_state *s = task_runner_state(tr);
+
+	if (tr->killed)
+		return -EINVAL;
+	if (tr->phase == TASK_RUNNING || tr->phase == TASK_STARTING) {
+		stop_to_restart(tr, reason, false);
+		return 0;
+	}
+	if (tr->phase != TASK_DEAD || tr->stage == STAGE_POSTSTOP || !s)
+		return -EINVAL;
+	s->failed = false;
 	event_text(tr, EVENT_RESTART_SIGNALED, reason, false);
-	restart_tracker_triggered(&tr->tracker, failure);
-	tr->phase = TASK_STOPPING;
-	begin_kill(tr);
+	restart_tracker_triggered(&tr->tracker, false);
+	tr->phase = TASK_BACKOFF;
+	decide(tr);
 	return 0;
 }
 
@@ -722,6 +750,11 @@ task_runner_restore(struct task_runner *tr)
 		return;
 	}
 	tr->phase = TASK_STARTING;
+	if (s->state == TASK_STATE_RUNNING && is_event(last_event(tr), EVENT_RESTART_SIGNALED)) {
+		restart_tracker_triggered(&tr->tracker, false);
+		tr->phase = TASK_STOPPING;
+		begin_kill(tr);
+	}
 	tell_own_stop(tr);
 	run_follow(tr->run, &run_events, tr);
 }

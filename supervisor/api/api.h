@@ -52,7 +52,7 @@ struct api_meta {
 void api_set_meta(struct api_req *req, const struct api_meta *meta);
 /* As Go's strconv.ParseBool; *ret is untouched if it is not there. -EINVAL with *e. */
 int api_query_bool(const struct api_req *req, const char *name, bool *ret, struct err *e);
-/* The body as JSON (NULL with *e set: not JSON, empty). Borrowed. */
+/* The body as JSON. Borrowed. NULL with *e set: -ENODATA there is none, -EINVAL it is not JSON. */
 json_t *api_body(struct api_req *req, struct err *e);
 
 /* status 200 and JSON; takes over the reference. */

@@ -4,6 +4,7 @@
 #include "supervisor/api/api.h"
 #include "supervisor/api/api_list.h"
 #include "supervisor/api/api_node.h"
+#include "supervisor/api/api_orders.h"
 
 void
 api_list_allocs(struct sup *sup, struct api_req *req)
@@ -41,5 +42,7 @@ api_get_alloc(struct sup *sup, struct api_req *req)
 const struct api_route api_alloc_routes[] = {
 	{ "GET", "/v1/allocations", api_list_allocs, false },
 	{ "GET", "/v1/allocation/:id", api_get_alloc, false },
+	{ "PUT", "/v1/client/allocation/:id/restart", api_restart_alloc, true },
+	{ "PUT", "/v1/client/allocation/:id/signal", api_signal_alloc, true },
 	{ 0 },
 };

@@ -363,7 +363,7 @@ api_body(struct api_req *req, struct err *e)
 	if (req->json)
 		return req->json;
 	if (req->body_len == 0) {
-		(void)err_say(e, -EINVAL, "the request has no body: JSON was expected");
+		(void)err_say(e, -ENODATA, "the request has no body: JSON was expected");
 		return NULL;
 	}
 	req->json = json_loadb(req->body, req->body_len, JSON_REJECT_DUPLICATES, &je);

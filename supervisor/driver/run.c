@@ -61,7 +61,8 @@ struct run {
 	void *arg;
 	struct deferred send;
 	bool want_stop, stop_sent;
-	int stop_signal, signal;
+	int stop_signal;
+	uint64_t signals; /* not sent yet: bit n - 1 is signal n */
 	uint64_t stop_timeout_ms;
 };
 
@@ -365,7 +366,7 @@ on_hello(struct run *r, const struct exe_hello *h)
 	default: /* EXE_ENDED: EXITED or the end of the connection follows */
 		break;
 	}
-	if (r->want_stop || r->signal)
+	if (r->want_stop || r->signals)
 		turn_defer(r->sup, &r->send);
 }
 
@@ -475,12 +476,12 @@ send_wishes(struct sup *sup, struct deferred *d)
 		return;
 	if (r->greeted)
 		renew_own_stop(r);
-	if (r->signal) {
+	for (uint32_t signo = 1; r->signals; signo++, r->signals >>= 1) {
 		const struct exe_signal m = { .head = { EXE_PROTO_VERSION, EXE_SIGNAL, sizeof m },
-			.signal = (uint32_t)r->signal };
+			.signal = signo };
 
-		(void)fd_send_msg(r->fd, &m, sizeof m, NULL, 0, MSG_DONTWAIT);
-		r->signal = 0;
+		if (r->signals & 1)
+			(void)fd_send_msg(r->fd, &m, sizeof m, NULL, 0, MSG_DONTWAIT);
 	}
 	if (r->want_stop && !r->stop_sent) {
 		const struct exe_stop m = { .head = { EXE_PROTO_VERSION, EXE_STOP, sizeof m },
@@ -643,7 +644,7 @@ run_set_own_stop(struct run *r, const struct run_own_stop *wanted)
 void
 run_signal(struct run *r, int signo)
 {
-	r->signal = signo;
+	r->signals |= 1ULL << (signo - 1);
 	turn_defer(r->sup, &r->send);
 }
 

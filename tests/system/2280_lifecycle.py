@@ -5,7 +5,7 @@
 import time
 
 from lib import api, case, stages
-from lib.stages import events, let_go, order, task, wait_order
+from lib.stages import events, let_go, order, started, task, wait_order
 
 S = 10**9
 
@@ -13,19 +13,19 @@ S = 10**9
 def start(name, tasks, **group):
     """Its alloc."""
     node.register(stages.job(name, tasks, **group))
-    return case.until(lambda: node.allocs(name), 20, "an allocation")[0]
+    return case.until(lambda: node.allocs(name), 60, "an allocation")[0]
 
 
 def get(alloc):
     return node.ask("/v1/allocation/" + alloc["ID"])
 
 
-def wait_status(alloc, status, seconds=30):
+def wait_status(alloc, status, seconds=60):
     case.until(lambda: get(alloc)["ClientStatus"] == status, seconds, "the allocation to be " + status)
     return get(alloc)
 
 
-def wait_state(alloc, name, state, seconds=30):
+def wait_state(alloc, name, state, seconds=60):
     case.until(lambda: (get(alloc)["TaskStates"].get(name) or {}).get("State") == state, seconds, "%s %s" % (name, state))
 
 
@@ -33,28 +33,31 @@ def kill_supervisor():
     old = node.processes()["supervisor"]
     node.kill("supervisor")
     node.wait_process("supervisor", old, 20)
-    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 20, "the next supervisor")
+    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 60, "the next supervisor")
 
 
+LATER = {"main begins", "poststart begins"}
 ALL = [task("poststop", "poststop"), task("poststart", "poststart"), task("main"), task("side", "prestart", True),
        task("prestart", "prestart")]
 
 
 def test_stages_follow_each_other():
     alloc = start("stages", ALL)
-    case.until(lambda: sorted(order(node, alloc)) == ["prestart begins", "side begins"], 30, "prestart tasks to begin")
+    case.until(lambda: sorted(order(node, alloc)) == ["prestart begins", "side begins"], 60, "prestart tasks to begin")
     wait_state(alloc, "side", "running")
     case.equal(events(get(alloc), "main"), ["Received"], "the main task waits")
     begun = order(node, alloc)
     let_go(node, alloc, "prestart")
-    wait_order(node, alloc, begun + ["prestart ends", "main begins", "poststart begins"])
+    wait_order(node, alloc, begun + ["prestart ends", "main begins", "poststart begins"], any_of=LATER)
     let_go(node, alloc, "poststart")
     wait_state(alloc, "poststart", "dead")
-    case.equal(get(alloc)["TaskStates"]["poststart"]["Failed"], False)
+    found = get(alloc)
+    case.equal(found["TaskStates"]["poststart"]["Failed"], False)
+    case.equal(started(found, "main") <= started(found, "poststart"), True, "poststart tasks follow")
     case.equal(events(get(alloc), "poststop"), ["Received"], "the poststop task waits")
     node.do("DELETE", "/v1/job/stages")
     wait_order(node, alloc, begun + ["prestart ends", "main begins", "poststart begins", "poststart ends", "main is told",
-                                     "side is told", "poststop begins"])
+                                     "side is told", "poststop begins"], any_of=LATER)
     case.equal(get(alloc)["ClientStatus"], "running", "while the poststop task runs")
     let_go(node, alloc, "poststop")
     found = wait_status(alloc, "complete")
@@ -67,7 +70,7 @@ def test_stages_follow_each_other():
 
 def test_a_failed_prestart_task_leads_to_poststop():
     alloc = start("early", ALL)
-    case.until(lambda: len(order(node, alloc)) == 2, 30, "prestart tasks to begin")
+    case.until(lambda: len(order(node, alloc)) == 2, 60, "prestart tasks to begin")
     begun = order(node, alloc)
     let_go(node, alloc, "prestart", 7)
     wait_order(node, alloc, begun + ["prestart ends", "side is told", "poststop begins"])
@@ -82,7 +85,7 @@ def test_a_failed_prestart_task_leads_to_poststop():
 
 def test_a_stop_during_prestart():
     alloc = start("halfway", ALL)
-    case.until(lambda: len(order(node, alloc)) == 2, 30, "prestart tasks to begin")
+    case.until(lambda: len(order(node, alloc)) == 2, 60, "prestart tasks to begin")
     wait_state(alloc, "side", "running")
     wait_state(alloc, "prestart", "running")
     begun = order(node, alloc)
@@ -129,7 +132,7 @@ def test_an_end_within_the_delay_is_the_end():
     wait_order(node, alloc, ["main begins"])
     wait_state(alloc, "main", "running")
     node.do("DELETE", "/v1/job/soon")
-    case.until(lambda: "Waiting for shutdown delay" in events(get(alloc), "main"), 20, "the delay")
+    case.until(lambda: "Waiting for shutdown delay" in events(get(alloc), "main"), 60, "the delay")
     case.equal(get(alloc)["TaskStates"]["main"]["State"], "running", "its state while it waits")
     let_go(node, alloc, "main", 1)
     found = wait_status(alloc, "complete")
@@ -149,7 +152,7 @@ def test_whoever_is_in_a_hurry_waits_for_no_delay():
     alloc = start("hurry", tasks)
     wait_state(alloc, "main", "running")
     node.do("DELETE", "/v1/job/hurry")
-    case.until(lambda: "Waiting for shutdown delay" in events(get(alloc), "main"), 20, "the delay")
+    case.until(lambda: "Waiting for shutdown delay" in events(get(alloc), "main"), 60, "the delay")
     node.do("PUT", "/v1/allocation/%s/stop?no_shutdown_delay=true" % alloc["ID"])
     found = wait_status(alloc, "complete")
     case.equal(events(found, "main")[-4:], ["Killing", "Waiting for shutdown delay", "Terminated", "Killed"])
@@ -157,7 +160,7 @@ def test_whoever_is_in_a_hurry_waits_for_no_delay():
     alloc = start("hurry", tasks, ShutdownDelay=1000 * S)
     wait_state(alloc, "main", "running")
     node.do("DELETE", "/v1/job/hurry")
-    case.until(lambda: node.allocs("hurry")[0]["DesiredStatus"] == "stop", 20, "the wish")
+    case.until(lambda: node.allocs("hurry")[0]["DesiredStatus"] == "stop", 60, "the wish")
     case.equal("Killing" in events(get(alloc), "main"), False, "told within the group's delay")
     node.do("PUT", "/v1/allocation/%s/stop?no_shutdown_delay=true" % alloc["ID"])
     wait_status(alloc, "complete")
@@ -177,10 +180,11 @@ def test_a_group_runs_on_for_its_shutdown_delay():
 
 def test_a_delay_goes_on_when_the_supervisor_dies():
     alloc = start("crash", [task("main", ShutdownDelay=2 * S), task("poststop", "poststop")], ShutdownDelay=2 * S)
+    wait_order(node, alloc, ["main begins"])
     wait_state(alloc, "main", "running")
     node.do("DELETE", "/v1/job/crash")
     kill_supervisor()
-    case.until(lambda: "Waiting for shutdown delay" in events(get(alloc), "main"), 20, "the second delay")
+    case.until(lambda: "Waiting for shutdown delay" in events(get(alloc), "main"), 60, "the second delay")
     kill_supervisor()
     wait_order(node, alloc, ["main begins", "main is told", "poststop begins"])
     kill_supervisor()
@@ -194,18 +198,18 @@ def test_a_delay_goes_on_when_the_supervisor_dies():
 
 def test_stages_go_on_when_the_supervisor_dies():
     alloc = start("stages", ALL)
-    case.until(lambda: len(order(node, alloc)) == 2, 30, "prestart tasks to begin")
+    case.until(lambda: len(order(node, alloc)) == 2, 60, "prestart tasks to begin")
     begun = order(node, alloc)
     kill_supervisor()
     let_go(node, alloc, "prestart")
-    wait_order(node, alloc, begun + ["prestart ends", "main begins", "poststart begins"])
+    wait_order(node, alloc, begun + ["prestart ends", "main begins", "poststart begins"], any_of=LATER)
     kill_supervisor()
     let_go(node, alloc, "poststart")
     wait_state(alloc, "poststart", "dead")
     node.do("DELETE", "/v1/job/stages")
     kill_supervisor()
     wait_order(node, alloc, begun + ["prestart ends", "main begins", "poststart begins", "poststart ends", "main is told",
-                                     "side is told", "poststop begins"])
+                                     "side is told", "poststop begins"], any_of=LATER)
     let_go(node, alloc, "poststop")
     wait_status(alloc, "complete")
     node.purge("stages")

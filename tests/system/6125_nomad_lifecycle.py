@@ -6,6 +6,8 @@ from lib import case, stages
 from lib.cluster import node_of, servers as cluster
 from lib.stages import events, let_go, task, wait_order
 
+# They begin one after the other, but what they write comes in any order.
+BEGINS = {name + " begins" for name in ("before", "check", "late", "leader", "main", "other", "side")}
 KILLED = ["Killing", "Terminated", "Killed"]
 
 
@@ -16,7 +18,7 @@ def start(name, tasks):
 
 def test_the_leaders_end_is_that_of_all():
     alloc = start("led", [task("other"), task("leader", Leader=True), task("side", "prestart", True), task("after", "poststop")])
-    wait_order(node, alloc, ["side begins", "leader begins", "other begins"], any_of={"leader begins", "other begins"})
+    wait_order(node, alloc, ["side begins", "leader begins", "other begins"], any_of=BEGINS)
     let_go(node, alloc, "leader")
     wait_order(node, alloc, ["leader ends", "other is told", "side is told", "after begins"], skip=3)
     let_go(node, alloc, "after")
@@ -28,7 +30,7 @@ def test_the_leaders_end_is_that_of_all():
 
 def test_a_stop_ends_the_leader_first_and_sidecars_last():
     alloc = start("ordered", [task("other"), task("leader", Leader=True), task("side", "poststart", True)])
-    wait_order(node, alloc, ["leader begins", "other begins", "side begins"], any_of={"leader begins", "other begins"})
+    wait_order(node, alloc, ["leader begins", "other begins", "side begins"], any_of=BEGINS)
     servers.stop_alloc(alloc["ID"])
     wait_order(node, alloc, ["leader is told", "other is told", "side is told"], skip=3)
     found = servers.wait_alloc(alloc["ID"], ["complete"])
@@ -38,7 +40,7 @@ def test_a_stop_ends_the_leader_first_and_sidecars_last():
 
 def test_sidecars_end_when_nothing_else_lives():
     alloc = start("alone", [task("main"), task("before", "prestart", True), task("late", "poststart", True)])
-    wait_order(node, alloc, ["before begins", "main begins", "late begins"])
+    wait_order(node, alloc, ["before begins", "main begins", "late begins"], any_of=BEGINS)
     let_go(node, alloc, "main")
     found = servers.wait_alloc(alloc["ID"], ["complete"])
     for name in ("before", "late"):
@@ -49,9 +51,9 @@ def test_a_sidecar_starts_again_by_itself():
     job = stages.job("kept", [task("main"), task("side", "prestart", True)], kind="service", RestartPolicy={
         "Attempts": 3, "Interval": 300 * 10**9, "Delay": 10**7, "Mode": "fail"})["Job"]
     alloc = servers.wait_alloc(servers.run_job(job, me)[0], ["running"])
-    wait_order(node, alloc, ["side begins", "main begins"])
+    wait_order(node, alloc, ["side begins", "main begins"], any_of=BEGINS)
     let_go(node, alloc, "side")
-    wait_order(node, alloc, ["side begins", "main begins", "side ends", "side begins"])
+    wait_order(node, alloc, ["side ends", "side begins"], skip=2)
     servers.stop_alloc(alloc["ID"])
     found = servers.wait_alloc(alloc["ID"], ["complete"])
     case.equal((found["TaskStates"]["side"]["Restarts"], found["TaskStates"]["main"]["Restarts"]), (1, 0))
@@ -59,10 +61,10 @@ def test_a_sidecar_starts_again_by_itself():
 
 def test_a_poststart_task_that_fails_ends_the_others():
     alloc = start("late", [task("main"), task("check", "poststart")])
-    wait_order(node, alloc, ["main begins", "check begins"])
+    wait_order(node, alloc, ["main begins", "check begins"], any_of=BEGINS)
     let_go(node, alloc, "check", 3)
     found = servers.wait_alloc(alloc["ID"], ["failed"])
-    case.until(lambda: servers.alloc(alloc["ID"])["TaskStates"]["main"]["State"] == "dead", 30, "main to end")
+    case.until(lambda: servers.alloc(alloc["ID"])["TaskStates"]["main"]["State"] == "dead", 60, "main to end")
     found = servers.alloc(alloc["ID"])
     case.equal(events(found, "main")[3:], ["Sibling Task Failed"] + KILLED)
     case.equal(next(e for e in found["TaskStates"]["main"]["Events"] if e["Type"] == "Sibling Task Failed")["DisplayMessage"],

@@ -7,9 +7,8 @@
 
 #include "common/cleanup.h"
 #include "model/rpc_serve.h"
-#include "model/task_event.h"
+#include "supervisor/alloc/alloc_orders.h"
 #include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/driver/signal_name.h"
 #include "supervisor/source/nomad/nomad_csi.h"
 #include "supervisor/source/nomad/nomad_self.h"
 #include "supervisor/source/nomad/nomad_stats.h"
@@ -73,28 +72,6 @@ answer_index(struct sup *sup, uint64_t stream)
 
 /* --- restart and signal --- */
 
-static int
-restart_tasks(struct sup_alloc *sa, const struct rpc_task_req *req, struct err *e)
-{
-	unsigned found = 0, done = 0;
-
-	if (!sa->runner || alloc_terminal(&sa->a))
-		return err_say(e, -EINVAL, "restart of an alloc that should not run");
-	for (unsigned i = 0; i < sa->runner->n_tasks; i++) {
-		struct task_runner *tr = &sa->runner->tasks[i];
-
-		if (*str(req->task_name) && !str_eq(req->task_name, tr->task->name))
-			continue;
-		found++;
-		if (task_runner_restart(tr, "User requested task to restart", false) == 0)
-			done++;
-	}
-	if (found == 0)
-		return err_say(
-		    e, -ENOENT, "Could not find task runner for task: %.128s", str(req->task_name));
-	return done > 0 ? 0 : err_say(e, -EINVAL, "Task not running");
-}
-
 static void
 restart(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
@@ -105,31 +82,10 @@ restart(struct sup *sup, uint64_t stream, const void *body, size_t len)
 	if (!sa)
 		return;
 	turn_durable(sup);
-	if (restart_tasks(sa, &req, &e) < 0)
+	if (alloc_restart(sa, str(req.task_name), req.all_tasks, &e) < 0)
 		refuse(sup, stream, &e);
 	else
 		answer_index(sup, stream);
-}
-
-static int
-signal_tasks(struct sup_alloc *sa, const struct rpc_task_req *req, struct err *e)
-{
-	int signo = signal_from_name(str(req->signal));
-	unsigned found = 0;
-
-	if (signo < 0)
-		return err_say(
-		    e, -EINVAL, "Failed to signal task: unknown signal \"%.32s\"", req->signal);
-	for (unsigned i = 0; sa->runner && i < sa->runner->n_tasks; i++) {
-		struct task_runner *tr = &sa->runner->tasks[i];
-
-		if (*str(req->task) && !str_eq(req->task, tr->task->name))
-			continue;
-		found++;
-		if (task_runner_signal(tr, signo) < 0)
-			return err_say(e, -EINVAL, "Task not running");
-	}
-	return found > 0 ? 0 : err_say(e, -ENOENT, "Task not found");
 }
 
 static void
@@ -141,7 +97,7 @@ signal_alloc(struct sup *sup, uint64_t stream, const void *body, size_t len)
 
 	if (!sa)
 		return;
-	if (signal_tasks(sa, &req, &e) < 0)
+	if (alloc_signal(sa, str(req.task), str(req.signal), &e) < 0)
 		refuse(sup, stream, &e);
 	else
 		answer_index(sup, stream);

@@ -46,7 +46,7 @@ def order(node, alloc):
         return []
 
 
-def wait_order(node, alloc, lines, seconds=30, skip=0, any_of=()):
+def wait_order(node, alloc, lines, seconds=60, skip=0, any_of=()):
     """Until they have said this, and nothing else, after the first `skip` lines. Those of any_of come in any order."""
     def plain(found):
         return [line for line in found if line not in any_of], sorted(line for line in found if line in any_of)
@@ -62,6 +62,11 @@ def let_go(node, alloc, name, code=0):
     with open(path + ".new", "w", encoding="ascii") as f:
         f.write("%d\n" % code)
     os.rename(path + ".new", path)
+
+
+def started(alloc, name):
+    """When the agent said, for the first time, that it runs. What tasks write themselves comes in any order."""
+    return next(e["Time"] for e in alloc["TaskStates"][name]["Events"] if e["Type"] == "Started")
 
 
 def events(alloc, name):

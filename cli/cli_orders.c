@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_orders.c: drover alloc restart and alloc signal. Runs in: drover. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/cli_api.h"
+#include "cli/cli_print.h"
+
+static struct {
+	const char *task, *signal;
+	bool all;
+} options;
+
+const struct cli_flag cli_alloc_restart_flags[] = {
+	{ "all-tasks", CLI_FLAG_BOOL, &options.all, NULL,
+	    "every task, also those that are over, in the order of their lifecycle" },
+	{ "task", CLI_FLAG_STRING, &options.task, "TASK", "this one alone" },
+	{ 0 },
+};
+
+const struct cli_flag cli_alloc_signal_flags[] = {
+	{ "s", CLI_FLAG_STRING, &options.signal, "SIGNAL", "its name (SIGKILL)" },
+	{ "task", CLI_FLAG_STRING, &options.task, "TASK", "this one alone" },
+	{ 0 },
+};
+
+/* The task may be the flag's or the second word. "" for all. */
+static int
+choose_task(int argc, char **argv, const char **ret, struct err *e)
+{
+	if (argc > 1 && options.task && strcmp(argv[1], options.task) != 0)
+		return err_say(e, -EINVAL, "the task is named twice: \"%s\" and \"%s\"",
+		    options.task, argv[1]);
+	*ret = argc > 1 ? argv[1] : options.task ? options.task : "";
+	return 0;
+}
+
+/* Takes over body. */
+static int
+send_order(struct cli *cli, const char *id, const char *verb, json_t *body, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/client/allocation/%s/%s", id, verb);
+	cleanup_json json_t *wish = body, *answer = NULL;
+	int r = cli_api_send(cli, "PUT", target, wish, &answer, e);
+
+	return r == 0 && cli->json ? cli_json_print(answer, e) : r;
+}
+
+static int
+restart(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	cleanup_free char *id = NULL;
+	const char *task = "";
+	int r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, e);
+
+	if (r == 0)
+		r = choose_task(argc, argv, &task, e);
+	if (r == 0)
+		r = send_order(cli, id, "restart",
+		    json_pack("{s:s, s:b}", "TaskName", task, "AllTasks", options.all), e);
+	if (r == 0)
+		cli_say(cli, "Allocation \"%.*s\": %s restarted", cli->id_len, id,
+		    options.all ? "all its tasks are being"
+		    : *task     ? "the task is being"
+				: "its running tasks are being");
+	return r;
+}
+
+int
+cli_alloc_restart(struct cli *cli, int argc, char **argv)
+{
+	struct err e = { 0 };
+
+	return restart(cli, argc, argv, &e) < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
+static int
+send_signal(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	const char *task = "", *name = options.signal ? options.signal : "SIGKILL";
+	cleanup_free char *id = NULL;
+	int r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, e);
+
+	if (r == 0)
+		r = choose_task(argc, argv, &task, e);
+	if (r == 0)
+		r = send_order(
+		    cli, id, "signal", json_pack("{s:s, s:s}", "Task", task, "Signal", name), e);
+	return r;
+}
+
+int
+cli_alloc_signal(struct cli *cli, int argc, char **argv)
+{
+	struct err e = { 0 };
+
+	return send_signal(cli, argc, argv, &e) < 0 ? cli_fail(cli, &e) : CLI_OK;
+}

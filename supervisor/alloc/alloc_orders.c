@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/* alloc_orders.c: what operators and servers ask of the tasks of an alloc. Runs in: supervisor. */
+#include "supervisor/alloc/alloc_orders.h"
+
+#include <errno.h>
+
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/driver/signal_name.h"
+
+/* Does somebody who named this task, or none, mean this one? */
+static bool
+is_meant(const struct task_runner *tr, const char *task)
+{
+	return !*task || str_eq(task, tr->task->name);
+}
+
+static bool
+has_task(const struct sup_alloc *sa, const char *task)
+{
+	return !*task || alloc_task(sa, task);
+}
+
+static unsigned
+restart_some(struct alloc_runner *ar, const char *task)
+{
+	const char *reason =
+	    *task ? "User requested task to restart" : "User requested running tasks to restart";
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		n += is_meant(&ar->tasks[i], task) &&
+		     task_runner_restart(&ar->tasks[i], reason, false) == 0;
+	return n;
+}
+
+/* The gates close first: what ends goes on when all are there again (semantics.md 3). */
+static unsigned
+restart_all(struct alloc_runner *ar)
+{
+	unsigned n = 0;
+
+	ar->coordinator = COORDINATOR_INIT;
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
+		task_runner_set_gate(&ar->tasks[i], false);
+		n += task_runner_begin_anew(&ar->tasks[i], "User requested all tasks to restart") ==
+		     0;
+	}
+	return n;
+}
+
+int
+alloc_restart(struct sup_alloc *sa, const char *task, bool all, struct err *e)
+{
+	struct alloc_runner *ar = sa->runner;
+
+	if (all && *task)
+		return err_say(e, -EINVAL, "task name cannot be set when restarting all tasks");
+	if (!has_task(sa, task))
+		return err_say(e, -ENOENT, "Could not find task runner for task: %.128s", task);
+	if (!ar || alloc_terminal(&sa->a) || ar->stopping || ar->kill != KILL_NOT)
+		return err_say(e, -EINVAL, "restart of an alloc that should not run");
+	if ((all ? restart_all(ar) : restart_some(ar, task)) == 0)
+		return err_say(e, -EINVAL, "Task not running");
+	return 0;
+}
+
+int
+alloc_signal(struct sup_alloc *sa, const char *task, const char *signal, struct err *e)
+{
+	struct alloc_runner *ar = sa->runner;
+	int signo = signal_from_name(signal);
+	unsigned n = 0;
+
+	if (signo < 0)
+		return err_say(
+		    e, -EINVAL, "Failed to signal task: unknown signal \"%.32s\"", signal);
+	if (!has_task(sa, task))
+		return err_say(e, -ENOENT, "Task not found");
+	for (unsigned i = 0; ar && i < ar->n_tasks; i++)
+		n += is_meant(&ar->tasks[i], task) && task_runner_signal(&ar->tasks[i], signo) == 0;
+	return n > 0 ? 0 : err_say(e, -EINVAL, "Task not running");
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+/* api_orders.c: /v1/client/allocation/:id/restart and signal. Runs in: supervisor. */
+#include "supervisor/api/api_orders.h"
+
+#include <errno.h>
+
+#include "supervisor/alloc/alloc_orders.h"
+#include "supervisor/source/source.h"
+
+/* Who or what the body names: NULL when it is not a text. Without the member, "". */
+static const char *
+text_member(const json_t *body, const char *name)
+{
+	const json_t *value = json_object_get(body, name);
+
+	return !value || json_is_null(value) ? "" : json_string_value(value);
+}
+
+static struct sup_alloc *
+find_alloc(struct sup *sup, struct api_req *req)
+{
+	struct sup_alloc *sa;
+	struct id id;
+
+	sa = id_from_uuid(api_param(req, 0), &id) ? alloc_find(sup, &id) : NULL;
+	if (!sa)
+		api_reply_error(req, 404, "Unknown allocation \"%.64s\"", api_param(req, 0));
+	return sa;
+}
+
+static void
+reply(struct sup *sup, struct api_req *req, int r, const struct err *e)
+{
+	const struct source_ops *ops = sup->source->ops;
+	uint64_t index = ops->index ? ops->index(sup->source) : 1;
+
+	if (r < 0)
+		api_reply_error(req, r == -ENOENT ? 404 : 500, "%s", e->msg);
+	else
+		api_reply_json(req, json_pack("{s:I}", "Index", (json_int_t)index));
+}
+
+void
+api_restart_alloc(struct sup *sup, struct api_req *req)
+{
+	struct sup_alloc *sa = find_alloc(sup, req);
+	struct err e = { 0 };
+	json_t *body, *all;
+	const char *task;
+
+	if (!sa)
+		return;
+	body = api_body(req, &e);
+	if (!body && e.code != -ENODATA) {
+		api_reply_error(req, 400, "%s", e.msg);
+		return;
+	}
+	task = text_member(body, "TaskName");
+	all = json_object_get(body, "AllTasks");
+	if (!task || (all && !json_is_boolean(all))) {
+		api_reply_error(req, 400, "TaskName is a text and AllTasks true or false");
+		return;
+	}
+	reply(sup, req, alloc_restart(sa, task, json_is_true(all), &e), &e);
+}
+
+void
+api_signal_alloc(struct sup *sup, struct api_req *req)
+{
+	struct sup_alloc *sa = find_alloc(sup, req);
+	const char *task, *signal;
+	struct err e = { 0 };
+	json_t *body;
+
+	if (!sa)
+		return;
+	body = api_body(req, &e);
+	if (!body) {
+		api_reply_error(req, 400, "%s", e.msg);
+		return;
+	}
+	task = text_member(body, "Task");
+	signal = text_member(body, "Signal");
+	if (!task || !signal)
+		api_reply_error(req, 400, "Task and Signal are texts");
+	else
+		reply(sup, req, alloc_signal(sa, task, signal, &e), &e);
+}

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""What an operator asks of the tasks of an allocation: restarts of one, of those that run, of all; signals."""
+import subprocess
+
+from lib import api, binary, case, stages
+from lib.stages import events, let_go, order, task, wait_order
+
+
+def start(name, tasks, **group):
+    node.register(stages.job(name, tasks, **group))
+    return case.until(lambda: node.allocs(name), 60, "an allocation")[0]
+
+
+def get(alloc):
+    return node.ask("/v1/allocation/" + alloc["ID"])
+
+
+def wait_state(alloc, name, state, restarts=None, seconds=60):
+    def so():
+        found = get(alloc)["TaskStates"][name]
+        return found["State"] == state and restarts in (None, found["Restarts"])
+    case.until(so, seconds, "%s to be %s" % (name, state))
+
+
+def drover(*words):
+    return subprocess.run([binary("drover"), *words, "-address", "unix://" + node.socket_path], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60, check=False)
+
+
+def path(alloc, verb):
+    return "/v1/client/allocation/%s/%s" % (alloc["ID"], verb)
+
+
+def kill_supervisor():
+    old = node.processes()["supervisor"]
+    node.kill("supervisor")
+    node.wait_process("supervisor", old, 20)
+    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 60, "the next supervisor")
+
+
+LATER = {"main begins", "late begins"}
+RESTART = ["Restart Signaled", "Terminated", "Restarting", "Started"]
+
+
+def test_one_task_and_those_that_run():
+    alloc = start("some", [task("a"), task("b"), task("prestart", "prestart")])
+    wait_order(node, alloc, ["prestart begins"])
+    let_go(node, alloc, "prestart")
+    wait_state(alloc, "a", "running")
+    wait_state(alloc, "b", "running")
+    case.until(lambda: len(order(node, alloc)) == 4, 60, "both to begin")
+    done = drover("alloc", "restart", alloc["ID"][:8], "b")
+    case.equal((done.returncode, done.stderr), (0, ""))
+    wait_state(alloc, "b", "running", 1)
+    case.until(lambda: order(node, alloc)[4:] == ["b is told", "b begins"], 60, "b to begin again")
+    found = get(alloc)
+    case.equal(events(found, "b")[3:], RESTART)
+    case.equal(next(e for e in found["TaskStates"]["b"]["Events"] if e["Type"] == "Restart Signaled")["DisplayMessage"],
+               "User requested task to restart")
+    case.equal(found["TaskStates"]["a"]["Restarts"], 0)
+    # The policy allows none (attempts = 0): a restart that somebody asks for is not counted.
+    case.equal(drover("alloc", "restart", alloc["ID"]).returncode, 0)
+    for name, times in (("a", 1), ("b", 2)):
+        wait_state(alloc, name, "running", times)
+    case.equal(get(alloc)["TaskStates"]["prestart"]["Restarts"], 0, "what is over stays so")
+    node.purge("some")
+
+
+def test_all_tasks_in_the_order_of_their_lifecycle():
+    alloc = start("all", [task("after", "poststop"), task("late", "poststart"), task("main"), task("side", "prestart", True),
+                          task("early", "prestart")])
+    case.until(lambda: len(order(node, alloc)) == 2, 60, "prestart tasks to begin")
+    let_go(node, alloc, "early")
+    wait_order(node, alloc, ["early ends", "main begins", "late begins"], skip=2, any_of=LATER)
+    let_go(node, alloc, "late")
+    wait_state(alloc, "late", "dead")
+    done = drover("alloc", "restart", "-all-tasks", alloc["ID"])
+    case.equal((done.returncode, done.stderr), (0, ""))
+    # Both that run are told; what was over waits for them, and then all begins anew.
+    case.until(lambda: len(order(node, alloc)) == 10, 60, "prestart tasks to begin again")
+    case.equal(sorted(order(node, alloc)[6:8]), ["main is told", "side is told"])
+    case.equal(sorted(order(node, alloc)[8:]), ["early begins", "side begins"])
+    case.equal(events(get(alloc), "main")[-3:], ["Restart Signaled", "Terminated", "Restarting"])
+    let_go(node, alloc, "early")
+    wait_order(node, alloc, ["early ends", "main begins", "late begins"], skip=10, any_of=LATER)
+    let_go(node, alloc, "late")
+    wait_state(alloc, "late", "dead", 1)
+    states = get(alloc)["TaskStates"]
+    case.equal({n: states[n]["Restarts"] for n in states}, {"after": 0, "late": 1, "main": 1, "side": 1, "early": 1})
+    case.equal(states["early"]["Failed"], False)
+    node.do("DELETE", "/v1/job/all")
+    case.until(lambda: order(node, alloc)[-1] == "after begins", 60, "the poststop task")
+    # The others are over for good.
+    node.refused(500, "restart of an alloc that should not run", "PUT", path(alloc, "restart"), {"AllTasks": True})
+    let_go(node, alloc, "after")
+    node.purge("all")
+
+
+def test_a_restart_survives_the_supervisor():
+    alloc = start("kept", [task("main"), task("early", "prestart")])
+    wait_order(node, alloc, ["early begins"])
+    let_go(node, alloc, "early")
+    wait_state(alloc, "main", "running")
+    wait_order(node, alloc, ["early begins", "early ends", "main begins"])
+    node.do("PUT", path(alloc, "restart"), {"AllTasks": True})
+    kill_supervisor()
+    case.until(lambda: "early begins" in order(node, alloc)[3:], 60, "the prestart task to begin again")
+    let_go(node, alloc, "early")
+    wait_state(alloc, "main", "running", 1)
+    case.until(lambda: order(node, alloc)[3:] == ["main is told", "early begins", "early ends", "main begins"], 60, "all of it")
+    node.purge("kept")
+
+
+SIGNALS = """
+for s in HUP USR1 USR2; do trap "echo $s >> $NOMAD_ALLOC_DIR/data/order" $s; done
+echo ready >> $NOMAD_ALLOC_DIR/data/order
+while :; do sleep 0.05; done
+"""
+
+
+def test_signals():
+    alloc = start("signals", [api.task("t", "/bin/sh", ["-c", SIGNALS]), task("early", "prestart")])
+    wait_order(node, alloc, ["early begins"])
+    node.refused(500, "Task not running", "PUT", path(alloc, "signal"), {"Task": "t", "Signal": "SIGHUP"})
+    let_go(node, alloc, "early")
+    wait_state(alloc, "t", "running")
+    wait_order(node, alloc, ["early begins", "early ends", "ready"])
+    # All tasks: the one that is over does not keep it from the other.
+    case.equal(drover("alloc", "signal", "-s", "HUP", alloc["ID"]).returncode, 0)
+    wait_order(node, alloc, ["early begins", "early ends", "ready", "HUP"])
+    case.equal(drover("alloc", "signal", "-s", "SIGUSR1", "-task", "t", alloc["ID"]).returncode, 0)
+    wait_order(node, alloc, ["early begins", "early ends", "ready", "HUP", "USR1"])
+    case.equal(events(get(alloc), "t")[3:], ["Signaling", "Signaling"])
+    # Without a name the task is killed by it, as `nomad alloc signal` does.
+    case.equal(drover("alloc", "signal", alloc["ID"]).returncode, 0)
+    wait_state(alloc, "t", "dead")
+    case.equal(next(e for e in get(alloc)["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated")["Signal"], 9)
+    node.purge("signals")
+
+
+def test_refusals():
+    alloc = start("bad", [task("main")])
+    wait_state(alloc, "main", "running")
+    for status, part, verb, body in (
+            (500, "task name cannot be set when restarting all tasks", "restart", {"TaskName": "main", "AllTasks": True}),
+            (404, "Could not find task runner for task: x", "restart", {"TaskName": "x"}),
+            (400, "AllTasks", "restart", {"AllTasks": "yes"}), (400, "TaskName", "restart", {"TaskName": 3}),
+            (500, 'unknown signal "SIGX"', "signal", {"Signal": "SIGX"}), (400, "texts", "signal", {"Signal": 9}),
+            (404, "Task not found", "signal", {"Signal": "HUP", "Task": "x"}), (400, "no body", "signal", None)):
+        node.refused(status, part, "PUT", path(alloc, verb), body)
+    node.refused(404, "Unknown allocation", "PUT", "/v1/client/allocation/x/restart", {})
+    done = drover("alloc", "restart", "-task", "a", alloc["ID"], "main")
+    case.equal(done.returncode, 1)
+    case.contains(done.stderr, "named twice")
+    case.equal(get(alloc)["TaskStates"]["main"]["Restarts"], 0)
+    # Without a body: those that run, as an empty one.
+    node.do("PUT", path(alloc, "restart"))
+    wait_state(alloc, "main", "running", 1)
+    node.do("DELETE", "/v1/job/bad")
+    node.wait_allocs("bad", [(0, "stop", "complete")])
+    node.refused(500, "restart of an alloc that should not run", "PUT", path(alloc, "restart"), {})
+    node.refused(500, "Task not running", "PUT", path(alloc, "signal"), {"Signal": "HUP"})
+    node.purge("bad")
+
+
+def test_nothing_is_left():
+    case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+
+
+with api.Node() as node:
+    case.run(globals())
