@@ -427,9 +427,6 @@ job_validate_local(const struct job *job, struct problems *p)
 	struct place here;
 	size_t i;
 
-	if (job->type != JOB_SERVICE)
-		(void)model_problem(p, "jobs of type %s are not supported yet by the local source",
-		    job_kind_names[job->type]);
 	refuse_blocks(job, job_blocks, ELEMENTSOF(job_blocks), p);
 	validate_local_counts(job, p);
 	if (job->all_at_once == OPT_TRUE)

@@ -318,6 +318,10 @@ look(struct local_slot *slot, bool again)
 		return f;
 	f.told_to_stop = alloc_server_terminal(&la->sa->a);
 	f.ended = alloc_client_terminal(&la->sa->a);
+	/* What has done its work is not asked for again. */
+	if (la->sa->a.client_status == CLIENT_COMPLETE &&
+	    (wanted->type == JOB_BATCH || wanted->type == JOB_SYSBATCH))
+		f.again = false;
 	f.holds_claims = la->n_claims > 0;
 	f.lease_ended = f.ended && local_alloc_stopped_by_lease(&la->sa->a);
 	f.outdated = f.wanted ? how_outdated(la, group) : LOCAL_CURRENT;

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that end: batch and sysbatch run once for each version; system jobs run on. The source is the node's own."""
+from lib import api, case
+
+ONCE = {"Attempts": 1, "Interval": 3600 * 10**9, "Delay": 10**9, "DelayFunction": "constant", "Unlimited": False}
+
+
+def typed(name, kind, script, **group):
+    job = api.job(name, "/bin/sh", ["-c", script], group=group)
+    job["Job"]["Type"] = kind
+    return job
+
+
+def wait_dead(name):
+    case.until(lambda: node.ask("/v1/job/" + name)["Status"] == "dead", 30, "the end of " + name)
+
+
+def test_what_has_completed_runs_again_only_for_a_new_version():
+    for kind in ("batch", "sysbatch"):
+        job = typed(kind, kind, "echo done")
+        node.register(job)
+        first = node.wait_allocs(kind, [(0, "run", "complete")])[0]
+        wait_dead(kind)
+        node.wait_evaluation(node.register(job)["EvalID"])
+        case.equal([a["ID"] for a in node.allocs(kind)], [first["ID"]], "after the same again")
+        node.kill("supervisor")
+        node.wait_ready()
+        case.equal([a["ID"] for a in node.allocs(kind)], [first["ID"]], "after a restart of the supervisor")
+        node.register(typed(kind, kind, "echo again"))
+        case.until(lambda: [a["ClientStatus"] for a in node.allocs(kind)] == ["complete"] * 2, 30, "the new version")
+        wait_dead(kind)
+        node.purge(kind)
+
+
+def test_each_slot_of_a_batch_completes_by_itself():
+    job = typed("slots", "batch", "echo $NOMAD_ALLOC_INDEX", Count=3)
+    node.register(job)
+    allocs = node.wait_allocs("slots", [(n, "run", "complete") for n in range(3)])
+    for a in allocs:
+        n = a["Name"][-2]
+        case.until(lambda a=a, n=n: node.logs(a).decode().split() == [n], 20, "the output of slot " + n)
+    wait_dead("slots")
+    case.equal(node.ask("/v1/jobs", prefix="slots")[0]["JobSummary"]["Summary"]["g"]["Complete"], 3, "complete")
+    node.purge("slots")
+
+
+def test_a_batch_that_fails_is_rescheduled_and_then_registered_again():
+    node.register(typed("fails", "batch", "exit 3", ReschedulePolicy=ONCE))
+    node.wait_allocs("fails", [(0, "stop", "failed"), (0, "run", "failed")], 30)
+    wait_dead("fails")
+    node.register(typed("fails", "batch", "exit 3", ReschedulePolicy=ONCE))
+    case.until(lambda: len(node.allocs("fails")) >= 3, 30, "the operator's try")
+    node.purge("fails")
+
+
+def test_a_batch_that_fails_is_restarted_first():
+    job = typed("retry", "batch", "cd $NOMAD_ALLOC_DIR; [ -f tried ] || { touch tried; exit 1; }")
+    job["Job"]["TaskGroups"][0]["RestartPolicy"] = {"Attempts": 1, "Interval": 10**11, "Delay": 10**8, "Mode": "fail"}
+    node.register(job)
+    found = node.wait_allocs("retry", [(0, "run", "complete")], 30)[0]
+    case.equal([e["Type"] for e in found["TaskStates"]["t"]["Events"]].count("Restarting"), 1, "restarts")
+    node.purge("retry")
+
+
+def test_a_system_job_has_one_alloc_of_each_group():
+    node.register(typed("sys", "system", "sleep 1000"))
+    found = node.wait_running("sys")[0]
+    case.equal(found["Name"], "sys.g[0]")
+    node.refused(400, "count may not be above 1 in a system job", "POST", "/v1/jobs", typed("two", "system", "sleep 1", Count=2))
+    node.purge("sys")
+
+
+def test_a_system_alloc_that_failed_stays_so():
+    node.register(typed("sysfail", "system", "exit 3", ReschedulePolicy=ONCE))
+    found = node.wait_allocs("sysfail", [(0, "run", "failed")])[0]
+    case.equal(found["FollowupEvalID"], "")
+    node.purge("sysfail")
+
+
+with api.Node() as node:
+    case.run(globals())
