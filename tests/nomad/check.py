@@ -4,53 +4,18 @@
 
     tests/nomad/check.py PATH [test_…]…"""
 import contextlib
-import http.client
-import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
-import urllib.error
-import urllib.parse
-import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 from lib import api, binary, case  # noqa: E402
 from lib.cluster import events, node_of, processes_of  # noqa: E402
-
-S = 10**9
-BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else ""
-SERVER = """
-data_dir = "{dir}/data"
-bind_addr = "127.0.0.1"
-name = "{name}"
-disable_update_check = true
-server {{
-  enabled = true
-  bootstrap_expect = {count}
-  server_join {{
-    retry_join = [{join}]
-  }}
-  heartbeat_grace = "3s"
-  min_heartbeat_ttl = "2s"
-  {server}
-}}
-{more}
-ports {{
-  http = {ports[0]}
-  rpc = {ports[1]}
-  serf = {ports[2]}
-}}
-advertise {{
-  http = "127.0.0.1"
-  rpc = "127.0.0.1"
-  serf = "127.0.0.1"
-}}
-"""
-
+import real  # noqa: E402
+from real import BINARY, S, Server, sleeper  # noqa: E402
 
 JOB = """
 job "said" {
@@ -65,116 +30,6 @@ job "said" {
   }
 }
 """
-
-
-def free_ports(count):
-    """Ports that nobody listens on just now."""
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    found = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return found
-
-
-class Server:
-    """One real server and its API. server, more: lines for its configuration; with: others of the same cluster."""
-
-    def __init__(self, server="", more="", count=1, others=()):
-        self.dir = case.directory()
-        self.ports = free_ports(3)
-        self.address = "127.0.0.1:%d" % self.ports[1]
-        self.addresses, self.token = [self.address], None
-        join = ", ".join('"127.0.0.1:%d"' % o.ports[2] for o in others)
-        with open(self.dir + "/server.hcl", "w", encoding="ascii") as f:
-            f.write(SERVER.format(dir=self.dir, ports=self.ports, server=server, more=more, count=count, join=join,
-                                  name="server%d" % self.ports[0]))
-        self.process = None
-        self.begin()
-
-    def start(self):
-        self.begin()
-        self.wait_leader()
-
-    def begin(self):
-        with open(self.dir + "/log", "ab") as log:
-            self.process = subprocess.Popen([BINARY, "agent", "-config", self.dir + "/server.hcl"], stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log)
-
-    def wait_leader(self):
-        case.until(self._leads, 60, "the server to lead")
-
-    def _leads(self):
-        if self.process.poll() is not None:
-            with open(self.dir + "/log", encoding="utf-8") as f:
-                raise AssertionError("the server ended:\n" + f.read()[-2000:])
-        try:
-            return self.ask("/v1/status/leader")
-        except (OSError, http.client.HTTPException, AssertionError):
-            return False
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
-
-    def __enter__(self):
-        self.wait_leader()
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
-        shutil.rmtree(self.dir, ignore_errors=True)
-
-    def request(self, method, path, body=None):
-        """The JSON of an answer; AssertionError with the text of a refusal."""
-        data = None if body is None else json.dumps(body).encode()
-        asked = urllib.request.Request("http://127.0.0.1:%d%s" % (self.ports[0], path), data, method=method,
-                                       headers={"X-Nomad-Token": self.token} if self.token else {})
-        try:
-            with urllib.request.urlopen(asked, timeout=60) as answer:
-                return json.loads(answer.read() or b"null")
-        except urllib.error.HTTPError as e:
-            raise AssertionError("%s %s: %d %s" % (method, path, e.code, e.read().decode())) from e
-
-    def ask(self, path):
-        return self.request("GET", path)
-
-    def do(self, path, body=None, method="PUT"):
-        return self.request(method, path, body if body is not None else {})
-
-    # --- nodes, jobs, allocs ---
-
-    def wait_ready(self, status="ready"):
-        def look():
-            return [n for n in self.ask("/v1/nodes") if n["Status"] == status]
-        return case.until(look, 40, "a node that is " + status)[0]["ID"]
-
-    def run(self, made, **fields):
-        """Registers a job of api.job()."""
-        made["Job"].update(fields)
-        self.do("/v1/jobs", made)
-
-    def allocs(self, job):
-        """Oldest first."""
-        return sorted(self.ask("/v1/job/%s/allocations" % job), key=lambda a: a["CreateIndex"])
-
-    def wait(self, job, wanted, seconds=40):
-        """Until these are the client's states of the job's allocs: the allocs."""
-        def look():
-            found = self.allocs(job)
-            return found if [a["ClientStatus"] for a in found] == wanted else None
-        try:
-            return case.until(look, seconds, "allocations of %s to be %s" % (job, wanted))
-        except AssertionError as e:
-            raise AssertionError("%s; they are %s" % (e, [a["ClientStatus"] for a in self.allocs(job)])) from None
-
-    def purge(self, job):
-        self.request("DELETE", "/v1/job/%s?purge=true" % urllib.parse.quote(job))
-
-
-def sleeper(name, driver="raw_exec", **more):
-    return api.job(name, "/bin/sleep", ["1000"], driver=driver, **more)
 
 
 def test_jobs_of_the_four_types_with_both_drivers():
@@ -373,7 +228,7 @@ def test_the_server_killed_and_back():
 
 
 def test_a_node_that_is_away_is_lost_or_disconnected_and_comes_back():
-    old = VERSION.startswith(("v1.6", "v1.7"))
+    old = real.older_than(1, 8)
     server.run(sleeper("away", group={"MaxClientDisconnect": 3600 * S} if old else {"Disconnect": {"LostAfter": 3600 * S}}))
     alloc = server.wait("away", ["running"])[0]["ID"]
     pid = processes_of(alloc)
@@ -402,10 +257,6 @@ def test_a_purged_node_comes_back_with_its_work():
 
 
 # --- clusters of their own ---
-
-def is_old():
-    return VERSION.startswith(("v1.6", "v1.7", "v1.8", "v1.9", "v1.10"))
-
 
 def test_three_servers_with_the_leader_killed():
     with contextlib.ExitStack() as all_of:
@@ -452,7 +303,7 @@ def test_a_cluster_with_acls():
 
 
 def test_a_cluster_that_demands_an_introduction():
-    if is_old():
+    if real.older_than(1, 11):
         return  # it cannot
     with Server(server="client_introduction {\n    enforcement = \"strict\"\n  }", more="acl {\n  enabled = true\n}") as one:
         one.token = one.do("/v1/acl/bootstrap")["SecretID"]
@@ -471,11 +322,6 @@ def test_a_cluster_that_demands_an_introduction():
             one.wait_ready()
 
 
-if not os.access(BINARY, os.X_OK) or os.path.isdir(BINARY):
-    print("make check-nomad needs NOMAD=path/to/nomad, the server to test with: %r is no program" % BINARY)
-    sys.exit(2)
-VERSION = subprocess.run([BINARY, "version"], stdout=subprocess.PIPE, check=True).stdout.decode().split()[1]
-print("with servers of " + VERSION, flush=True)
 with Server() as server, node_of(server) as node:
     server.wait_ready()
     case.run(globals())

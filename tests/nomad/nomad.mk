@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# nomad.mk: an agent with real servers. Included by the Makefile.
+# nomad.mk: an agent with real servers. Included by the Makefile, after the benches.
 
-.PHONY: check-nomad
+.PHONY: check-nomad bench-nomad
 check-nomad: all ## with a real server of NOMAD=path/to/nomad, as root
 	DROVER_BUILD=$(BUILD) python3 -B tests/nomad/check.py "$(NOMAD)"
+bench-nomad: $(BINARIES) $(BENCH_PROGRAMS) ## beside the client of NOMAD=path/to/nomad, as root
+	@DROVER_BUILD=$(BUILD) python3 -B tests/nomad/isolated.py tests/nomad/bench_nomad.py "$(NOMAD)"

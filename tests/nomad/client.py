@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client of the servers' own program, as root, beside drover. Only in namespaces of its own (isolated.py): what it
+leaves in the hierarchies of cgroups and among the mounts is looked for in all that there are.
+
+    with client.Original(server, "other") as other:
+        server.wait_named("other")
+"""
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+
+import real
+from lib import case, helper
+
+CONFIG = """
+data_dir = "{dir}/data"
+bind_addr = "127.0.0.1"
+name = "{name}"
+disable_update_check = true
+ports {{
+  http = {ports[0]}
+  rpc = {ports[1]}
+  serf = {ports[2]}
+}}
+advertise {{
+  http = "127.0.0.1"
+  rpc = "127.0.0.1"
+  serf = "127.0.0.1"
+}}
+client {{
+  enabled = true
+  servers = [{servers}]
+  network_interface = "lo"
+  options {{
+    "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean,consul,vault"
+  }}
+  {client}
+}}
+plugin "raw_exec" {{
+  config {{
+    enabled = true
+  }}
+}}
+"""
+
+
+def cgroups():
+    """Every directory of every hierarchy, the deepest first."""
+    points = []
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        for line in f:
+            before, after = line.split(" - ", 1)
+            if after.startswith("cgroup"):
+                points.append(before.split(" ")[4])
+    return [os.path.join(at, d) for point in points for at, below, _ in os.walk(point, topdown=False) for d in below]
+
+
+class Original:
+    """client: lines for its block of that name."""
+
+    def __init__(self, servers, name="original", client=""):
+        self.dir, self.name = case.directory(), name
+        self.ports = real.free_ports(3)
+        os.mkdir(self.dir + "/tmp")  # its plugins' sockets
+        with open(self.dir + "/client.hcl", "w", encoding="ascii") as f:
+            f.write(CONFIG.format(dir=self.dir, name=name, ports=self.ports, client=client,
+                                  servers=", ".join('"%s"' % a for a in servers.addresses)))
+        self.before = set(cgroups())
+        self.process = None
+        self.start()
+
+    def start(self):
+        with open(self.dir + "/log", "ab") as log:
+            self.process = subprocess.Popen([real.BINARY, "agent", "-config", self.dir + "/client.hcl"], stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=log, env={
+                                                **os.environ, "TMPDIR": self.dir + "/tmp",
+                                                "JAVA_TOOL_OPTIONS": "-XX:-UsePerfData"})  # a fingerprint's, in /tmp
+
+    def get(self, path):
+        """The status of a GET, 0 while nobody answers, and the body."""
+        try:
+            with urllib.request.urlopen("http://127.0.0.1:%d%s" % (self.ports[0], path), timeout=20) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as e:
+            return e.code, e.read()
+        except (OSError, http.client.HTTPException):
+            return 0, b""
+
+    def ask(self, path):
+        status, body = self.get(path)
+        case.equal(status, 200, "%s of %s: %s" % (path, self.name, body.decode()))
+        return json.loads(body)
+
+    def kill(self):
+        """kill -9 of the agent; its executors stay."""
+        self.process.kill()
+        self.process.wait()
+
+    def processes(self):
+        """Its agent, executors and log collectors: what runs its program below its data directory, or is its agent."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError), open("/proc/%s/environ" % pid, "rb") as f:
+                if b"TMPDIR=" + self.dir.encode() + b"/tmp" in f.read().split(b"\0") and \
+                        os.path.samefile("/proc/%s/exe" % pid, real.BINARY):
+                    found.append(int(pid))
+        return found
+
+    def tasks(self):
+        """What it has started, to the last child."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError), open("/proc/%s/environ" % pid, "rb") as f:
+                if self.dir.encode() + b"/data/alloc" in f.read():
+                    found.append(int(pid))
+        return found
+
+    def log(self):
+        with open(self.dir + "/log", encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def end(self):
+        """All of it, and all that it made."""
+        self.kill()
+        while left := self.processes() + self.tasks():
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        with open("/proc/self/mountinfo", encoding="utf-8") as f:
+            mounts = [line.split(" ")[4] for line in f]
+        for point in reversed(mounts):
+            if point.startswith(self.dir + "/"):
+                helper.umount(point, 2)  # MNT_DETACH
+        case.until(self._cgroups_gone, 20, "the cgroups of the original client to be empty")
+        shutil.rmtree(self.dir)
+
+    def _cgroups_gone(self):
+        gone = True
+        for path in cgroups():
+            if path not in self.before and "nomad" in path:
+                try:
+                    os.rmdir(path)
+                except OSError:
+                    gone = False
+        return gone
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            print("--- log of the original client ---\n%s---" % self.log()[-3000:], flush=True)
+        self.end()

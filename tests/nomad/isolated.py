@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a script as tests/run does a system test: in namespaces and cgroups of its own, judged by what it leaves behind.
+
+    tests/nomad/isolated.py SCRIPT [ARGUMENT...]
+
+Of the directories that are emptied for it, those of programs stay that an argument, $NOMAD_NEXT or $CSI_DRIVER names."""
+import argparse
+import importlib.machinery
+import importlib.util
+import os
+import shutil
+import signal
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+loader = importlib.machinery.SourceFileLoader("runner", os.path.join(HERE, "..", "run"))
+runner = importlib.util.module_from_spec(importlib.util.spec_from_loader("runner", loader))
+sys.dont_write_bytecode = True
+loader.exec_module(runner)
+
+
+def programs(words):
+    """The directories of those words that are paths of programs."""
+    paths = [os.path.realpath(w) for w in words if "/" in w]
+    return {os.path.dirname(p) for p in paths if os.path.isfile(p) and os.access(p, os.X_OK)}
+
+
+def main():
+    if os.geteuid() != 0:
+        print("%s needs root: it starts agents" % sys.argv[0], file=sys.stderr)
+        return 1
+    words = sys.argv[2:] + (os.environ.get("NOMAD_NEXT", "") + " " + os.environ.get("CSI_DRIVER", "")).split()
+    directory = tempfile.mkdtemp(prefix="dt-", dir="/var/tmp")
+    os.chmod(directory, 0o755)
+    signal.signal(signal.SIGTERM, runner.stop)
+    signal.signal(signal.SIGINT, runner.stop)
+    try:
+        test = runner.System(os.path.abspath(sys.argv[1]), sys.argv[2:], programs(words))
+        test.timeout = 24 * 3600
+        return test.run(directory, 1, argparse.Namespace(slower=1))
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
