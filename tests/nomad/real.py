@@ -161,6 +161,8 @@ class Server:
     def run(self, made, **fields):
         """Registers a job of api.job()."""
         made["Job"].update(fields)
+        if made["Job"]["Type"] in ("system", "sysbatch"):  # which have none
+            made["Job"]["TaskGroups"][0].pop("ReschedulePolicy", None)
         self.do("/v1/jobs", made)
 
     def allocs(self, job):

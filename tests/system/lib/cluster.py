@@ -12,7 +12,7 @@ from . import api, case, nomad_server
 
 CONFIG = """
 region = "global"
-name = "n1"
+name = "%s"
 client {
   servers = [%s]
   %s
@@ -26,11 +26,11 @@ def servers(count=1, version="2.0.5", grace=3, **kwargs):
     return nomad_server.Servers(count, version, args=("--ttl", "1", "--ttl-jitter", "0.5", "--grace", str(grace)), **kwargs)
 
 
-def node_of(those, client="", **kwargs):
+def node_of(those, client="", name="n1", **kwargs):
     """An agent that is configured with them."""
     path = case.directory() + "/agent.hcl"
     with open(path, "w", encoding="ascii") as f:
-        f.write(CONFIG % (", ".join('"%s"' % a for a in those.addresses), client))
+        f.write(CONFIG % (name, ", ".join('"%s"' % a for a in those.addresses), client))
     os.chmod(path, 0o600)
     return api.Node(args=["-config", path], **kwargs)
 
