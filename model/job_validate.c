@@ -381,10 +381,6 @@ validate_local_group(const struct task_group *group, struct problems *p)
 	refuse_blocks(group, group_blocks, ELEMENTSOF(group_blocks), p);
 	if (group->max_run_duration > 0)
 		refuse_block(p, "max_run_duration");
-	if (group->ephemeral_disk && group->ephemeral_disk->sticky == OPT_TRUE)
-		refuse_block(p, "ephemeral_disk with sticky");
-	if (group->ephemeral_disk && group->ephemeral_disk->migrate == OPT_TRUE)
-		refuse_block(p, "ephemeral_disk with migrate");
 	if (group->prevent_reschedule_on_lost == OPT_TRUE)
 		refuse_block(p, "prevent_reschedule_on_lost");
 	if (group->update)

@@ -29,6 +29,8 @@
 
 #include "common/cleanup.h"
 #include "common/crash.h"
+#include "common/fd.h"
+#include "common/log.h"
 #include "common/mountinfo.h"
 #include "mount-helper/mnt.h"
 
@@ -158,6 +160,41 @@ make_all(struct mnt *m, int dir_fd, const char *alloc, const MntAllocDirMakeReq 
 	return r < 0 ? r : make_logs(m, alloc, e);
 }
 
+/*
+ * In one call, by name below directories that are opened without a link. Whatever has that name
+ * moves; but where a directory is it takes only an empty one's place. 1, or 0 if there was nothing,
+ * or it was moved before.
+ */
+static int
+move_one(int from_fd, int to_fd, const char *parent, const char *name)
+{
+	cleanup_close int from = fd_open_beneath(from_fd, parent, O_PATH | O_DIRECTORY, 0);
+	cleanup_close int to = fd_open_beneath(to_fd, parent, O_PATH | O_DIRECTORY, 0);
+
+	if (from < 0 || to < 0)
+		return from == -ENOENT ? 0 : from < 0 ? from : to;
+	if (renameat(from, name, to, name) == 0)
+		return 1;
+	return errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST ? 0 : -errno;
+}
+
+/* A sticky disk. What cannot be moved keeps nobody from starting. */
+static bool
+move_data(const struct mnt *m, int dir_fd, const char *from, const MntAllocDirMakeReq *req)
+{
+	cleanup_close int from_fd =
+	    fd_open_beneath(m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC], from, O_PATH | O_DIRECTORY, 0);
+	int r = from_fd, n = 0;
+
+	if (r >= 0)
+		n = r = move_one(from_fd, dir_fd, "alloc", "data");
+	for (size_t i = 0; r >= 0 && i < req->n_tasks; i++)
+		n |= r = move_one(from_fd, dir_fd, req->tasks[i], "local");
+	if (r < 0 && r != -ENOENT)
+		log_warn("move the data of alloc %s: %s", from, strerrordesc_np(-r));
+	return n > 0;
+}
+
 static int
 put_in_trash(struct mnt *m, const char *alloc, bool keep_logs, struct err *e)
 {
@@ -186,9 +223,11 @@ mnt_on_alloc_dir_make(
 	const MntAllocDirMakeReq *req = (const MntAllocDirMakeReq *)(const void *)p->msg;
 	int allocs = m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC], made, r;
 	cleanup_close int dir_fd = -1;
-	char alloc[ID_UUID_SIZE];
+	char alloc[ID_UUID_SIZE], from[ID_UUID_SIZE];
 
 	r = mnt_alloc_read(&req->alloc, alloc, e);
+	if (r >= 0 && req->from.len > 0)
+		r = mnt_alloc_read(&req->from, from, e);
 	if (r < 0)
 		return r;
 	if (req->n_tasks == 0)
@@ -210,6 +249,8 @@ mnt_on_alloc_dir_make(
 		return err_prefix(e, "directories of alloc %s", alloc);
 	CRASH_POINT(MNT_AFTER_LOG_DIR);
 	((MntAllocDirMakeRep *)(void *)rep)->made = made;
+	((MntAllocDirMakeRep *)(void *)rep)->moved =
+	    req->from.len > 0 && move_data(m, dir_fd, from, req);
 	return 0;
 }
 

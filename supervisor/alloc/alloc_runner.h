@@ -100,7 +100,11 @@ void alloc_kill_hurry(struct alloc_runner *ar);
 /* Nothing of the alloc is to run any more. */
 void alloc_kill_poststop(struct alloc_runner *ar);
 
-extern const struct alloc_hook alloc_hook_check, alloc_hook_lease, alloc_hook_dir, alloc_hook_csi;
+extern const struct alloc_hook alloc_hook_check, alloc_hook_lease, alloc_hook_previous,
+    alloc_hook_dir, alloc_hook_csi;
+
+/* Has a task of it ever run? */
+bool alloc_has_started(const struct alloc *a);
 
 /* client.c: a drain waits for the last alloc; called after each step. */
 void client_look(struct sup *sup);

@@ -5,12 +5,9 @@
  */
 #include "supervisor/alloc/alloc_runner.h"
 
-/* It was found good when it began; a configuration that has changed since ends nothing. */
-static bool
-has_started(const struct alloc_runner *ar)
+bool
+alloc_has_started(const struct alloc *a)
 {
-	const struct alloc *a = &ar->sa->a;
-
 	for (size_t i = 0; i < a->task_states.n; i++)
 		if (a->task_states.v[i].value.started_at != 0)
 			return true;
@@ -23,7 +20,9 @@ check(struct alloc_runner *ar)
 	const struct source_ops *ops = ar->sup->source->ops;
 	struct err e = { 0 };
 
-	if (ops->check && !has_started(ar) && ops->check(ar->sup->source, ar->sa, &e) < 0)
+	/* It was found good when it began; a configuration that has changed since ends nothing. */
+	if (ops->check && !alloc_has_started(&ar->sa->a) &&
+	    ops->check(ar->sup->source, ar->sa, &e) < 0)
 		alloc_hook_done(ar, e.code, &e);
 	else
 		alloc_hook_done(ar, 0, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* hook_dir.c: the alloc's directories, before everything else. They go with the alloc, not with its
  * end. Runs in: supervisor. */
+#include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/sup_calls.h"
 
@@ -12,7 +13,23 @@ on_made(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, 
 	struct alloc_runner *ar = arg;
 
 	ar->call = 0;
+	if (r >= 0 && ((const MntAllocDirMakeRep *)(const void *)rep)->moved)
+		log_info("allocation %.8s: it has the data of %.8s", ar->sa->a.id,
+		    str(ar->sa->a.previous_allocation));
 	alloc_hook_done(ar, r, e);
+}
+
+/* A sticky disk comes from the alloc before, which hook_previous.c has waited for. Once a task has
+ * run the data is this one's. */
+static bool
+has_data_of(const struct alloc_runner *ar, struct id *ret)
+{
+	const struct ephemeral_disk *disk = ar->sa->group->ephemeral_disk;
+	const struct alloc *a = &ar->sa->a;
+
+	return disk && (disk->sticky == OPT_TRUE || disk->migrate == OPT_TRUE) &&
+	       !alloc_has_started(a) && id_from_uuid(str(a->previous_allocation), ret) &&
+	       alloc_find(ar->sup, ret);
 }
 
 static void
@@ -21,6 +38,7 @@ make_dirs(struct alloc_runner *ar)
 	MntAllocDirMakeReq req = MNT_ALLOC_DIR_MAKE_REQ__INIT;
 	char *names[TASKS_MAX];
 	struct err e = { 0 };
+	struct id from;
 
 	if (ar->n_tasks > TASKS_MAX) {
 		alloc_hook_done(ar,
@@ -34,6 +52,8 @@ make_dirs(struct alloc_runner *ar)
 		names[i] = ar->tasks[i].task->name;
 		req.raw_exec &= str_eq(ar->tasks[i].task->driver, "raw_exec");
 	}
+	if (has_data_of(ar, &from))
+		req.from = (ProtobufCBinaryData){ .data = from.b, .len = ID_BYTES };
 	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
 	req.tasks = names;
 	req.n_tasks = ar->n_tasks;

@@ -143,6 +143,61 @@ def test_a_tasks_links_in_the_shared_directory_are_not_followed():
         case.equal((st.st_uid, stat.S_IMODE(st.st_mode)), (0, 0o755), "owner and mode of the link's target")
 
 
+def write(path, text="x"):
+    with open(path, "w", encoding="ascii") as f:
+        f.write(text)
+
+
+def test_data_of_another_alloc_is_moved_where_there_is_none():
+    with mnt.started() as (places, h):
+        old, new, third = [os.urandom(16) for _ in range(3)]
+        a, b, c = [places.data + "/alloc/" + mnt.text(alloc) for alloc in (old, new, third)]
+
+        def take(alloc, source, tasks=("web", "db")):
+            return h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": list(tasks), "from": source})["moved"]
+        make(h, old, ("web", "gone"))
+        write(a + "/alloc/data/f", "shared")
+        write(a + "/web/local/f", "own")
+        write(a + "/gone/local/f")
+        write(a + "/alloc/tmp/f")
+        os.chown(a + "/web/local", 1234, 1234)
+        case.equal(take(new, old), True, "moved")
+        for path, text in (("/alloc/data/f", "shared"), ("/web/local/f", "own")):
+            with open(b + path, encoding="ascii") as f:
+                case.equal(f.read(), text, path)
+        case.equal(mnt.mode(b + "/web/local")[1:], (1234, 1234), "owner")
+        case.equal(os.path.exists(b + "/alloc/tmp/f"), False, "what is temporary stays")
+        case.equal(os.listdir(b + "/db/local"), [], "a task that is new")
+        case.equal(os.path.exists(b + "/gone"), False, "a task that is gone")
+        # Again, as after a crash: nothing is there any more, and what is in the new one stays.
+        case.equal(take(new, old), False, "again")
+        os.mkdir(a + "/alloc/data")
+        write(a + "/alloc/data/f", "other")
+        case.equal(take(new, old), False, "over what is there")
+        with open(b + "/alloc/data/f", encoding="ascii") as f:
+            case.equal(f.read(), "shared", "what the new one has")
+        # Neither a link in place of a parent nor one in place of the data leads anywhere else.
+        outside = case.directory()
+        for name in ("data", "local"):
+            os.mkdir("%s/%s" % (outside, name))
+            write("%s/%s/f" % (outside, name))
+        os.rename(a + "/alloc", a + "/was")
+        os.symlink(outside, a + "/alloc")
+        os.mkdir(a + "/web/local")
+        case.equal(take(third, old), False, "through a link")
+        os.rmdir(a + "/web/local")
+        os.unlink(a + "/alloc")
+        os.mkdir(a + "/alloc")
+        os.symlink(outside + "/data", a + "/alloc/data")
+        os.symlink(outside + "/local", a + "/web/local")
+        take(third, old)
+        case.equal(sorted(os.listdir(outside)), ["data", "local"])
+        case.equal([os.listdir(outside + "/" + n) for n in ("data", "local")], [["f"], ["f"]], "what is outside")
+        case.equal([stat.S_ISDIR(os.lstat(c + p).st_mode) for p in ("/alloc/data", "/web/local")], [True, True])
+        mnt.refused(h, errno.EINVAL, "", "MNT_ALLOC_DIR_MAKE_REQ", {"alloc": third, "tasks": ["web"], "from": b"short"})
+        case.equal(take(third, os.urandom(16)), False, "an alloc that is not there")
+
+
 def test_removal():
     with mnt.started() as (places, h):
         kept, gone = os.urandom(16), os.urandom(16)

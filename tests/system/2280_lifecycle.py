@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
 """The stages of a group's tasks, and how they are ended: lifecycle blocks, shutdown_delay, and kills in between."""
+import os
 import time
 
 from lib import api, case, stages
@@ -213,6 +214,24 @@ def test_stages_go_on_when_the_supervisor_dies():
     let_go(node, alloc, "poststop")
     wait_status(alloc, "complete")
     node.purge("stages")
+
+
+def test_a_sticky_disk_goes_to_the_next_allocation():
+    for sticky in (True, False):
+        disk = {"Sticky": sticky, "SizeMB": 100}
+        alloc = start("disk", [task("main")], EphemeralDisk=disk)
+        wait_order(node, alloc, ["main begins"])
+        wait_state(alloc, "main", "running")
+        with open("%s/alloc/%s/main/local/own" % (node.data, alloc["ID"]), "w", encoding="ascii") as f:
+            f.write("kept")
+        node.register(stages.job("disk", [task("main", Env={"NEW": "1"})], EphemeralDisk=disk))
+        case.until(lambda: len(node.allocs("disk")) == 2, 60, "the replacement")
+        successor = node.allocs("disk")[1]
+        wait_state(successor, "main", "running")
+        before = ["main begins", "main is told"] if sticky else []
+        wait_order(node, successor, before + ["main begins"])
+        case.equal(os.path.exists("%s/alloc/%s/main/local/own" % (node.data, successor["ID"])), sticky, "a file in local")
+        node.purge("disk")
 
 
 def test_nothing_is_left():

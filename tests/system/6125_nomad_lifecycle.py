@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 200
 """How tasks of one group end each other: leaders, sidecars, siblings that fail, in allocations that servers gave."""
-from lib import case, stages
+from lib import api, case, stages
 from lib.cluster import node_of, servers as cluster
 from lib.stages import events, let_go, task, wait_order
 
@@ -69,6 +69,27 @@ def test_a_poststart_task_that_fails_ends_the_others():
     case.equal(events(found, "main")[3:], ["Sibling Task Failed"] + KILLED)
     case.equal(next(e for e in found["TaskStates"]["main"]["Events"] if e["Type"] == "Sibling Task Failed")["DisplayMessage"],
                'Task\'s sibling "check" failed')
+
+
+# Ends half a second after it was told, or by the next signal.
+SLOW = "trap 'sleep 0.5; exit 0' INT; while :; do sleep 0.05; done"
+
+
+def test_an_allocation_waits_for_those_before_it():
+    for field in ("PreviousAllocation", "PreemptedAllocations"):
+        first = servers.run_job(stages.job("first", [api.task("t", "/bin/sh", ["-c", SLOW])])["Job"], me)[0]
+        servers.wait_alloc(first, ["running"])
+        servers.stop_alloc(first)
+        value = first if field == "PreviousAllocation" else [first]
+        second = servers.run_job(stages.job("second", [api.task("t", "/bin/sleep", ["1000"])])["Job"], me,
+                                 fields={field: value})[0]
+        begun = servers.wait_alloc(second, ["running"])
+        ended = servers.wait_alloc(first, ["complete"])
+        killed = next(e["Time"] for e in ended["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated")
+        case.equal(killed <= next(e["Time"] for e in begun["TaskStates"]["t"]["Events"] if e["Type"] == "Task Setup"), True,
+                   field)
+        servers.stop_alloc(second)
+        servers.wait_alloc(second, ["complete"])
 
 
 with cluster() as servers, node_of(servers) as node:

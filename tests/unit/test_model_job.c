@@ -298,8 +298,7 @@ static const struct validation local_cases[] = {
 	    "group \"g\": task \"t\": resources with secrets is not supported yet by the local "
 	    "source" },
 	{ WITH("\"ShutdownDelay\":1000000000"), NULL },
-	{ WITH("\"EphemeralDisk\":{\"Sticky\":true}"),
-	    "group \"g\": ephemeral_disk with sticky is not supported yet by the local source" },
+	{ WITH("\"EphemeralDisk\":{\"Sticky\":true,\"Migrate\":true}"), NULL },
 	{ WITH("\"Update\":{\"Canary\":1}"),
 	    "group \"g\": update with canary is not supported yet by the local source" },
 	{ WITH("\"Update\":{\"MaxParallel\":2,\"AutoRevert\":false}"), NULL },
