@@ -148,8 +148,10 @@ print_events(const struct cli *cli, const json_t *events)
 }
 
 static void
-print_task(const struct cli *cli, const json_t *alloc, const char *name, const json_t *state)
+print_task(const struct cli *cli, const json_t *alloc, const char *name, const json_t *state,
+    const json_t *all_events)
 {
+	const json_t *events = json_object_get(all_events, name);
 	char path[192], time[CLI_TIME_SIZE];
 	const json_t *resources;
 
@@ -166,7 +168,7 @@ print_task(const struct cli *cli, const json_t *alloc, const char *name, const j
 	cli_field("Restarts", "%lld", (long long)cli_json_int(state, "Restarts"));
 	cli_field(
 	    "Last Restart", "%s", cli_time(cli, cli_json_time_ns(state, "LastRestart"), time));
-	print_events(cli, cli_json_get(state, "Events"));
+	print_events(cli, events ? events : cli_json_get(state, "Events"));
 }
 
 /* Of one that failed and will be rescheduled. */
@@ -191,7 +193,8 @@ static int
 show_alloc(struct cli *cli, const char *id, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/allocation/%s", id);
-	cleanup_json json_t *alloc = NULL;
+	cleanup_free char *all_target = cli_target("/v1/client/allocation/%s/events", id);
+	cleanup_json json_t *alloc = NULL, *all = NULL;
 	const json_t *state;
 	const char *task;
 	char time[CLI_TIME_SIZE];
@@ -202,6 +205,9 @@ show_alloc(struct cli *cli, const char *id, struct err *e)
 	r = cli_api_get(cli, target, &alloc, e);
 	if (r < 0)
 		return r;
+	/* An alloc of another node, or another agent, has its last ones alone. */
+	if (cli->verbose && cli_api_get(cli, all_target, &all, e) < 0)
+		all = NULL;
 	cli_field("ID", "%s", cli_json_str(alloc, "ID"));
 	cli_field("Name", "%s", cli_json_str(alloc, "Name"));
 	cli_field("Job", "%s, version %lld", cli_json_str(alloc, "JobID"),
@@ -220,7 +226,7 @@ show_alloc(struct cli *cli, const char *id, struct err *e)
 	cli_field("Replaced By", "%.*s", cli->id_len, cli_json_str(alloc, "NextAllocation"));
 	print_volumes(alloc);
 	json_object_foreach (cli_json_get(alloc, "TaskStates"), task, state)
-		print_task(cli, alloc, task, state);
+		print_task(cli, alloc, task, state, all);
 	return 0;
 }
 

@@ -150,8 +150,10 @@ write_row(struct sup *sup, struct dirty *d, struct err *e)
 	static struct text t;
 	int r;
 
-	if (sa->gone)
-		return STORE_EXEC(sup->store, STMT_ALLOC_DELETE, e, SV_ID(&sa->id));
+	if (sa->gone) {
+		r = STORE_EXEC(sup->store, STMT_EVENT_DELETE, e, SV_ID(&sa->id));
+		return r < 0 ? r : STORE_EXEC(sup->store, STMT_ALLOC_DELETE, e, SV_ID(&sa->id));
+	}
 	t.len = 0;
 	if (model_to_text(&alloc_bare_type, &sa->a, MODEL_COMPACT, &t) < 0 || t.failed) {
 		text_done(&t);

@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "model/task_event.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/task_history.h"
 #include "supervisor/alloc/task_start.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/run_usage.h"
@@ -123,6 +124,10 @@ task_runner_event(struct task_runner *tr, struct task_event *ev)
 	    str(ev->display_message));
 	if (s && ev->fails_task)
 		s->failed = true;
+	if (s && s->events.n >= TASK_EVENTS_MAX) {
+		task_history_add(tr->ar->sup, &tr->ar->sa->id, tr->task->name, &s->events.v[0]);
+		list_remove(task_event, &s->events, 0);
+	}
 	if (s && task_state_add_event(s, ev) < 0)
 		log_error("allocation %.8s: no memory for an event", tr->ar->sa->a.id);
 	task_event_done(ev);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* api_alloc.c: /v1/allocations and /v1/allocation/:id. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_table.h"
+#include "supervisor/alloc/task_history.h"
 #include "supervisor/api/api.h"
 #include "supervisor/api/api_list.h"
 #include "supervisor/api/api_node.h"
@@ -39,9 +40,44 @@ api_get_alloc(struct sup *sup, struct api_req *req)
 	api_reply_model(req, &alloc_type, &view);
 }
 
+/* All that is kept of them; the alloc itself has the last ten. drover's own path. */
+static void
+get_events(struct sup *sup, struct api_req *req)
+{
+	struct text json = { 0 };
+	struct sup_alloc *sa;
+	struct err e = { 0 };
+	struct id id;
+	int r = 0;
+
+	sa = id_from_uuid(api_param(req, 0), &id) ? alloc_find(sup, &id) : NULL;
+	if (!sa) {
+		api_reply_error(req, 404, "alloc not found");
+		return;
+	}
+	text_append(&json, "{", 1);
+	for (size_t i = 0; r >= 0 && i < sa->a.task_states.n; i++) {
+		const char *task = sa->a.task_states.v[i].key;
+
+		text_append(&json, ",", i > 0);
+		text_json_string(&json, task);
+		text_append(&json, ":[", 2);
+		r = task_history_print(sup, sa, task, &json, &e);
+		text_append(&json, "]", 1);
+	}
+	text_append(&json, "}", 1);
+	if (r >= 0) {
+		api_reply_take(req, &json);
+		return;
+	}
+	text_done(&json);
+	api_reply_error(req, 500, "%s", e.msg);
+}
+
 const struct api_route api_alloc_routes[] = {
 	{ "GET", "/v1/allocations", api_list_allocs, false },
 	{ "GET", "/v1/allocation/:id", api_get_alloc, false },
+	{ "GET", "/v1/client/allocation/:id/events", get_events, false },
 	{ "PUT", "/v1/client/allocation/:id/restart", api_restart_alloc, true },
 	{ "PUT", "/v1/client/allocation/:id/signal", api_signal_alloc, true },
 	{ 0 },

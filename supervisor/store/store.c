@@ -99,8 +99,9 @@ pragma_int(struct store *s, const char *text, int64_t *ret, struct err *e)
 	return code == SQLITE_ROW ? 0 : fail(s, code, "read", e);
 }
 
+/* From nothing, or from an earlier version. */
 static int
-make_schema(struct store *s, struct err *e)
+make_schema(struct store *s, bool fresh, struct err *e)
 {
 	char stamp[128];
 	int r;
@@ -108,14 +109,16 @@ make_schema(struct store *s, struct err *e)
 	(void)snprintf(stamp, sizeof stamp, "PRAGMA application_id = %d; PRAGMA user_version = %d;",
 	    STORE_APPLICATION_ID, STORE_SCHEMA_VERSION);
 	if ((r = run_sql(s, "BEGIN IMMEDIATE", "make", e)) < 0 ||
-	    (r = run_sql(s, store_schema, "make", e)) < 0 || (r = run_sql(s, stamp, "make", e)) < 0)
+	    (fresh && (r = run_sql(s, store_schema, "make", e)) < 0) ||
+	    (r = run_sql(s, store_schema_2, "make", e)) < 0 ||
+	    (r = run_sql(s, stamp, "make", e)) < 0)
 		return r;
 	return run_sql(s, "COMMIT", "make", e);
 }
 
 /* Whose file is it, and is it one this build can read? 1: nobody's yet, it is empty. */
 static int
-check_schema(struct store *s, struct err *e)
+check_schema(struct store *s, int64_t *ret_version, struct err *e)
 {
 	int64_t app = 0, version = 0, tables = 0;
 	int r;
@@ -134,6 +137,7 @@ check_schema(struct store *s, struct err *e)
 		    "state.db has schema version %lld, this drover knows up to %d: start the newer "
 		    "drover that wrote it",
 		    (long long)version, STORE_SCHEMA_VERSION);
+	*ret_version = version;
 	return 0;
 }
 
@@ -181,19 +185,20 @@ prepare_all(struct store *s, struct err *e)
 static int
 begin(struct store *s, struct err *e)
 {
+	int64_t version = 0;
 	int fresh, r;
 
 	if ((r = run_sql(s,
 		 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -1024; PRAGMA temp_store = "
 		 "MEMORY;",
 		 "open", e)) < 0 ||
-	    (r = check_damage(s, e)) < 0 || (fresh = check_schema(s, e)) < 0)
+	    (r = check_damage(s, e)) < 0 || (fresh = check_schema(s, &version, e)) < 0)
 		return r < 0 ? r : fresh;
 	if ((r = run_sql(s,
 		 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA "
 		 "wal_autocheckpoint = 2000;",
 		 "open", e)) < 0 ||
-	    (fresh && (r = make_schema(s, e)) < 0))
+	    (version < STORE_SCHEMA_VERSION && (r = make_schema(s, fresh, e)) < 0))
 		return r;
 	return prepare_all(s, e);
 }

@@ -3,7 +3,7 @@
 #ifndef DROVER_SUPERVISOR_STORE_SCHEMA_H
 #define DROVER_SUPERVISOR_STORE_SCHEMA_H
 
-#define STORE_SCHEMA_VERSION 1
+#define STORE_SCHEMA_VERSION 2
 /* "drvr": a file with another id is not ours and is refused. */
 #define STORE_APPLICATION_ID 0x64727672
 
@@ -22,5 +22,11 @@ static const char store_schema[] =
     "CREATE TABLE volume(namespace TEXT NOT NULL, id TEXT NOT NULL, json TEXT NOT NULL, PRIMARY "
     "KEY(namespace, id));"
     "CREATE TABLE mount(key TEXT PRIMARY KEY, json TEXT NOT NULL);";
+
+/* What version 1 lacks; also for a new file. */
+static const char store_schema_2[] =
+    "CREATE TABLE event(id INTEGER PRIMARY KEY, alloc BLOB NOT NULL, task TEXT NOT NULL, json TEXT "
+    "NOT NULL);"
+    "CREATE INDEX event_of_task ON event(alloc, task);";
 
 #endif

@@ -140,6 +140,25 @@ def test_signals():
     node.purge("signals")
 
 
+def test_more_than_ten_events_are_kept():
+    alloc = start("long", [task("main")])
+    wait_state(alloc, "main", "running")
+    for n in range(1, 6):
+        node.do("PUT", path(alloc, "restart"), {"TaskName": "main"})
+        wait_state(alloc, "main", "running", n)
+    wanted = ["Received", "Task Setup", "Started"] + RESTART * 5
+    found = node.ask("/v1/client/allocation/%s/events" % alloc["ID"])["main"]
+    case.equal([e["Type"] for e in found], wanted)
+    case.equal(sorted(e["Time"] for e in found), [e["Time"] for e in found], "oldest first")
+    case.equal(events(get(alloc), "main"), wanted[-10:], "the last ten, as Nomad shows them")
+    kill_supervisor()
+    case.equal([e["Type"] for e in node.ask("/v1/client/allocation/%s/events" % alloc["ID"])["main"]], wanted)
+    case.equal(drover("alloc", "status", "-verbose", alloc["ID"]).stdout.count("Restart Signaled"), 5)
+    case.equal(drover("alloc", "status", alloc["ID"]).stdout.count("Restart Signaled"), 2)
+    node.refused(404, "alloc not found", "GET", "/v1/client/allocation/x/events")
+    node.purge("long")
+
+
 def test_refusals():
     alloc = start("bad", [task("main")])
     wait_state(alloc, "main", "running")
