@@ -66,6 +66,13 @@ block(const struct plugin_task *pt)
 	return pt->tr->task->csi_plugin;
 }
 
+/* Servers keep 0 for jobs that do not say: 30 s. */
+static int64_t
+health_timeout_ns(const struct plugin_task *pt)
+{
+	return block(pt)->health_timeout > 0 ? block(pt)->health_timeout : 30 * NS_PER_S;
+}
+
 static int64_t
 real_ns(void)
 {
@@ -228,7 +235,7 @@ on_failure(struct plugin_task *pt, const struct err *e)
 	(void)snprintf(text, sizeof text, "Error: CSI plugin failed probe: %s", e->msg);
 	log_warn("plugin %s: %s", block(pt)->id, e->msg);
 	event(pt, EVENT_PLUGIN_UNHEALTHY, text);
-	duration_format(block(pt)->health_timeout, timeout);
+	duration_format(health_timeout_ns(pt), timeout);
 	(void)snprintf(text, sizeof text,
 	    "CSI plugin did not become healthy before configured %s health timeout", timeout);
 	(void)task_runner_restart(pt->tr, text, true);
@@ -525,7 +532,7 @@ plugin_task_started(struct plugin_task *pt, const struct id *run)
 	plugin_set_run(pt->plugin, run);
 	pt->healthy_once = false;
 	pt->retry_usec = RETRY_FIRST_USEC;
-	pt->deadline_usec = now_usec(pt) + (uint64_t)block(pt)->health_timeout / 1000;
+	pt->deadline_usec = now_usec(pt) + (uint64_t)health_timeout_ns(pt) / 1000;
 	stop_asking(pt);
 	ask_later(pt, RETRY_FIRST_USEC);
 }
