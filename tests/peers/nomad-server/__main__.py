@@ -64,6 +64,7 @@ def main():
     except KeyboardInterrupt:
         pass
     cluster.close()
+    os._exit(0)  # threads that still write an answer would make the interpreter's end a crash
 
 
 if __name__ == "__main__":
