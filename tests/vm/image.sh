@@ -52,6 +52,7 @@ if [ ! -f root.img ]; then
 		--include=libsmartcols1,libsqlite3-0,libfuse3-3,libseccomp2,libwslay1,libmsgpackc2,libssl3,python3-msgpack,e2fsprogs,openssl \
 		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' bookworm root
+	printf '127.0.0.1 localhost\n::1 localhost\n' >root/etc/hosts
 	mkdir -p root/lib/modules
 	cp -a "kx/lib/modules/$version" root/lib/modules/
 	busybox depmod -b root "$version"
