@@ -113,7 +113,7 @@ read_retry_join(struct config_reader *c, const struct hcl_node *node)
 }
 
 static int
-read_max_kill_timeout(struct config_reader *c, const struct hcl_node *node)
+get_duration(struct config_reader *c, const struct hcl_node *node, uint64_t *ret_ms)
 {
 	struct err why = { 0 };
 	int64_t ns = 0;
@@ -126,8 +126,14 @@ read_max_kill_timeout(struct config_reader *c, const struct hcl_node *node)
 		return config_fail(c, node->at,
 		    "%s: expected a duration of at least 1ms, found \"%.64s\"", node->key,
 		    node->text);
-	c->config->max_kill_timeout_ms = (uint64_t)(ns / NS_PER_MS);
+	*ret_ms = (uint64_t)(ns / NS_PER_MS);
 	return 0;
+}
+
+static int
+read_max_kill_timeout(struct config_reader *c, const struct hcl_node *node)
+{
+	return get_duration(c, node, &c->config->max_kill_timeout_ms);
 }
 
 static int
@@ -382,6 +388,25 @@ static const struct config_attr tls_attrs[] = {
 	{ 0 },
 };
 
+/* --- acl --- */
+
+static int
+read_token_ttl(struct config_reader *c, const struct hcl_node *node)
+{
+	return get_duration(c, node, &c->config->acl_ttl_ms);
+}
+
+static const struct config_attr acl_attrs[] = {
+	BOOL("enabled", acl_enabled),
+	CALL("token_ttl", read_token_ttl),
+	UNUSED_AS("policy_ttl", "has no effect: policies are kept as long as their token"),
+	UNUSED_AS("role_ttl", "has no effect: roles are kept as long as their token"),
+	UNUSED("replication_token"),
+	UNUSED("token_max_expiration_ttl"),
+	UNUSED("token_min_expiration_ttl"),
+	{ 0 },
+};
+
 #define UNUSED_SOCKET(key)                                                                         \
 	UNUSED_AS(key, "has no effect: drover listens on its control socket only")
 
@@ -394,7 +419,7 @@ static const struct config_attr agent_attrs[] = {
 	BLOCK("client", client_attrs),
 	BLOCK("plugin", config_plugin_attrs),
 	BLOCK("server", server_attrs),
-	UNUSED("acl"),
+	BLOCK("acl", acl_attrs),
 	UNUSED_SOCKET("addresses"),
 	UNUSED_SOCKET("advertise"),
 	UNUSED("audit"),
@@ -483,6 +508,7 @@ config_defaults(struct agent_config *config, struct agent_policy *policy, bool d
 		.drivers = policy->drivers,
 		.allow_caps = policy->allow_caps,
 		.max_kill_timeout_ms = 30000,
+		.acl_ttl_ms = 30000,
 		.dev = dev,
 	};
 }

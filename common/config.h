@@ -70,6 +70,8 @@ struct agent_config {
 	bool tls_rpc; /* to the servers */
 	bool tls_verify_server_hostname;
 	char tls_files[CONFIG_TLS_FILES][CONFIG_PATH_SIZE];
+	bool acl_enabled;    /* who asks this node has to show a token that the servers know */
+	uint64_t acl_ttl_ms; /* how long what they said of one is believed; default 30 s */
 	uint32_t n_meta;
 	struct {
 		char key[CONFIG_NAME_SIZE];

@@ -388,6 +388,19 @@ START_TEST(servers_to_join_and_their_tls)
 }
 END_TEST
 
+START_TEST(tokens_are_wanted_when_acl_says_so)
+{
+	parse_well("client { }\n");
+	ck_assert(!config.acl_enabled);
+	ck_assert_uint_eq(config.acl_ttl_ms, 30000);
+	parse_well("acl { enabled = true token_ttl = \"5s\" }\n");
+	ck_assert(config.acl_enabled);
+	ck_assert_uint_eq(config.acl_ttl_ms, 5000);
+	ck_assert_int_lt(parse("acl { enabled = \"yes\" }"), 0);
+	ck_assert_int_lt(parse("acl { token_ttl = 5 }"), 0);
+}
+END_TEST
+
 START_TEST(what_is_not_known_is_a_warning)
 {
 	ck_assert_int_eq(parse("frob = 1\nports { http = 5 }\nclient {\n  enabled = false\n  "
@@ -499,6 +512,7 @@ add(TCase *tc)
 	tcase_add_test(tc, positions_and_labels);
 	tcase_add_loop_test(tc, a_place_and_what_was_expected, 0, (int)ELEMENTSOF(wrong));
 	tcase_add_test(tc, servers_to_join_and_their_tls);
+	tcase_add_test(tc, tokens_are_wanted_when_acl_says_so);
 	tcase_add_test(tc, what_is_not_known_is_a_warning);
 	tcase_add_test(tc, a_file_is_masked_in_tasks);
 	tcase_add_test(tc, limits);
