@@ -340,22 +340,46 @@ send_all(int fd, const char *data, size_t len, uint64_t deadline_ms, struct err 
 	return 0;
 }
 
+/* The header with the token of DROVER_TOKEN, or of NOMAD_TOKEN; "" without. 0 or negative. */
+static int
+token_header(char **ret, struct err *e)
+{
+	const char *token = getenv("DROVER_TOKEN");
+
+	if (!token || !*token)
+		token = getenv("NOMAD_TOKEN");
+	if (!token)
+		token = "";
+	for (const char *c = token; *c; c++)
+		if (*c <= ' ' || *c >= 0x7f)
+			return err_say(e, -EINVAL, "the token has characters that none has");
+	if (asprintf(ret, "%s%s%s", *token ? "X-Nomad-Token: " : "", token, *token ? "\r\n" : "") <
+	    0) {
+		*ret = NULL;
+		return err_set(e, -ENOMEM, "send to the agent");
+	}
+	return 0;
+}
+
 int
 cli_http_send(int fd, const char *method, const char *target, const char *body, size_t len,
     uint64_t deadline_ms, struct err *e)
 {
-	cleanup_free char *head = NULL;
+	cleanup_free char *head = NULL, *token = NULL;
 	int n, r;
 
+	r = token_header(&token, e);
+	if (r < 0)
+		return r;
 	if (body)
 		n = asprintf(&head,
-		    "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+		    "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s"
 		    "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
-		    method, target, len);
+		    method, target, token, len);
 	else
 		n = asprintf(&head,
-		    "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", method,
-		    target);
+		    "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n", method,
+		    target, token);
 	if (n < 0) {
 		head = NULL;
 		return err_set(e, -ENOMEM, "send to the agent");

@@ -104,7 +104,8 @@ print_verbs(const char *noun)
 	}
 	(void)printf(
 	    "\nEvery command takes -help. Ids may be shortened to a prefix that only one has.\n"
-	    "DROVER_ADDR=unix:///PATH says where the agent listens (" CLI_ADDRESS_DEFAULT ").\n");
+	    "DROVER_ADDR=unix:///PATH says where the agent listens (" CLI_ADDRESS_DEFAULT ").\n"
+	    "DROVER_TOKEN=… is the token, where the agent wants one.\n");
 }
 
 static void
