@@ -3,7 +3,7 @@
  * hcl.h: a configuration language as a tree. Reads HCL (blocks with labels, attributes, strings,
  * heredocs, numbers, booleans, lists, objects, comments) and, when the text starts with '{', JSON:
  * both give the same tree, in which `plugin "exec" { … }` is {"plugin": {"exec": {…}}}. No
- * expressions. Runs in: the launcher's configuration child.
+ * expressions. Runs in: the launcher's configuration child, supervisor (policies of servers).
  */
 #ifndef DROVER_COMMON_HCL_H
 #define DROVER_COMMON_HCL_H

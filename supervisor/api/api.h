@@ -40,6 +40,8 @@ const char *api_param(const struct api_req *req, unsigned n); /* n-th ":" of the
 const char *api_query(const struct api_req *req, const char *name);
 const char *api_header(const struct api_req *req, const char *name);
 struct sup *api_req_sup(const struct api_req *req);
+/* Calls the route's handler: for the source, which was asked whether it may be. */
+void api_serve(struct api_req *req);
 const struct api_route *api_req_route(const struct api_req *req);
 /* What the headers X-Nomad-… of the answer that is about to be given say, where it is not the
  * source's. */

@@ -406,8 +406,8 @@ route_request(struct api_req *req)
 {
 	const struct api_route *const tables[] = { req->sup->source->ops->routes(),
 		api_agent_routes, api_alloc_routes, api_fs_routes, NULL };
+	const struct source_ops *source = req->sup->source->ops;
 	struct err e = { 0 };
-	const char *why;
 	int r;
 
 	if (req->body_seen > BODY_MAX) {
@@ -420,15 +420,24 @@ route_request(struct api_req *req)
 		return;
 	}
 	r = api_route_find(tables, req->method, &req->target, &req->route);
-	if (r == -ENOENT && req->sup->source->ops->elsewhere) {
-		api_reply_error(req, 501, "%s", req->sup->source->ops->elsewhere);
+	if (r == -ENOENT && source->elsewhere) {
+		api_reply_error(req, 501, "%s", source->elsewhere);
 		return;
 	}
-	if (r < 0) {
+	if (r < 0)
 		api_reply_error(req, r == -ENOENT ? 404 : 405,
 		    r == -ENOENT ? "resource not found" : "Invalid method");
-		return;
-	}
+	else if (source->admit)
+		source->admit(req->sup->source, req);
+	else
+		api_serve(req);
+}
+
+void
+api_serve(struct api_req *req)
+{
+	const char *why;
+
 	if (req->route->changes) {
 		if (turn_is_stuck(req->sup, &why)) {
 			api_reply_error(req, 507, "nothing can be changed now: %s", why);

@@ -17,6 +17,7 @@
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/sup.h"
 
+struct api_req;
 struct api_route;
 struct source;
 
@@ -60,6 +61,9 @@ struct source_ops {
 	uint64_t (*index)(struct source *s);
 	/* Its paths of the API, looked at before the others. */
 	const struct api_route *(*routes)(void);
+	/* Calls api_serve(), or answers, now or later. NULL: whoever reaches the control socket may
+	 * ask for all. */
+	void (*admit)(struct source *s, struct api_req *req);
 	/* Said of paths that nobody here has. NULL: that they do not exist. */
 	const char *elsewhere;
 	void (*free)(struct source *s);

@@ -189,12 +189,12 @@ on_event(struct sup *sup, struct ipc_packet *p)
 
 int
 link_new(struct sup *sup, const struct link_events *events, const struct link_method *methods,
-    struct err *e)
+    link_gate *gate, struct err *e)
 {
 	struct link *l = calloc(1, sizeof *l);
 
 	if (l)
-		l->streams = link_streams_new(methods);
+		l->streams = link_streams_new(methods, gate);
 	if (!l || !l->streams) {
 		free(l);
 		return err_set(e, -ENOMEM, "begin the link to the servers");

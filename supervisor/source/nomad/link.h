@@ -86,12 +86,20 @@ struct link_stream_ops {
 	void (*on_gone)(struct sup *sup, void *arg, uint64_t stream);
 };
 
-/* With servers in the configuration only. Both are kept; methods that are not there are answered
+/* Called in the method's place, which it calls: at once, or later between link_stream_hold() and
+ * link_stream_go_on(); or it ends the stream. */
+typedef void link_gate(struct sup *sup, const struct link_method *method, uint64_t stream,
+    const void *body, size_t len);
+
+/* With servers in the configuration only. All are kept; methods that are not there are answered
  * with the error that a Go server gives. */
 int link_new(struct sup *sup, const struct link_events *events, const struct link_method *methods,
-    struct err *e);
+    link_gate *gate, struct err *e);
 void link_free(struct sup *sup);
 
+/* Objects that come after the argument are kept, up to LINK_OBJECT_MAX, until ..._go_on(). */
+void link_stream_hold(struct sup *sup, uint64_t stream);
+void link_stream_go_on(struct sup *sup, uint64_t stream);
 void link_stream_watch(
     struct sup *sup, uint64_t stream, const struct link_stream_ops *ops, void *arg);
 /* Ends a stream that is not streaming: error (NULL: none) or body. Copied. */

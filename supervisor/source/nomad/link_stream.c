@@ -33,7 +33,8 @@ struct stream {
 	bool streaming;
 	bool called;  /* the argument came, the method's function was called */
 	bool closing; /* closed as soon as `out` is empty */
-	struct bytes in, out;
+	bool held;    /* what comes goes to `kept`: each object behind its length, a size_t */
+	struct bytes in, out, kept;
 	size_t room;
 	const struct link_stream_ops *ops;
 	void *arg;
@@ -41,6 +42,7 @@ struct stream {
 
 struct link_streams {
 	const struct link_method *methods;
+	link_gate *gate;
 	struct stream *first;
 	size_t n;
 };
@@ -94,6 +96,7 @@ forget(struct link_streams *ls, struct stream *s)
 	ls->n--;
 	free(s->in.data);
 	free(s->out.data);
+	free(s->kept.data);
 	free(s->unknown);
 	free(s);
 }
@@ -216,9 +219,28 @@ refuse_unknown(struct sup *sup, struct stream *s)
 	link_answer(sup, s->id, error, NULL, 0);
 }
 
+static void
+give_up(struct sup *sup, struct link_streams *ls, struct stream *s)
+{
+	log_warn("a server sent more than %u bytes to %s", LINK_OBJECT_MAX,
+	    s->method ? s->method->name : s->unknown);
+	tell_close(sup, s->id);
+	lose(sup, ls, s);
+}
+
+static void
+keep(struct sup *sup, struct link_streams *ls, struct stream *s, const struct bytes *in)
+{
+	if (s->kept.len + sizeof in->len + in->len > LINK_OBJECT_MAX)
+		give_up(sup, ls, s);
+	else if (bytes_add(&s->kept, &in->len, sizeof in->len) < 0 ||
+		 bytes_add(&s->kept, in->data, in->len) < 0)
+		abort();
+}
+
 /* One object is there. What is called may end the stream. */
 static void
-deliver(struct sup *sup, struct stream *s)
+deliver(struct sup *sup, struct link_streams *ls, struct stream *s)
 {
 	struct bytes in = s->in;
 
@@ -226,9 +248,11 @@ deliver(struct sup *sup, struct stream *s)
 	if (!s->called) {
 		s->called = true;
 		if (s->method)
-			s->method->fn(sup, s->id, in.data, in.len);
+			ls->gate(sup, s->method, s->id, in.data, in.len);
 		else
 			refuse_unknown(sup, s);
+	} else if (s->held) {
+		keep(sup, ls, s, &in);
 	} else if (s->ops->on_input) {
 		s->ops->on_input(sup, s->arg, s->id, in.data, in.len);
 	}
@@ -244,10 +268,7 @@ on_data(struct sup *sup, struct link_streams *ls, const HbStreamDataEv *ev)
 	if (!s || s->closing)
 		return;
 	if (s->in.len + ev->data.len > LINK_OBJECT_MAX) {
-		log_warn("a server sent more than %u bytes to %s", LINK_OBJECT_MAX,
-		    s->method ? s->method->name : s->unknown);
-		tell_close(sup, s->id);
-		lose(sup, ls, s);
+		give_up(sup, ls, s);
 		return;
 	}
 	if (bytes_add(&s->in, ev->data.data, ev->data.len) < 0)
@@ -256,7 +277,7 @@ on_data(struct sup *sup, struct link_streams *ls, const HbStreamDataEv *ev)
 	took.bytes = (uint32_t)ev->data.len;
 	child_tell(sup, IPC_HEARTBEAT, HB_STREAM_READ_EV, &took.base);
 	if (ev->last)
-		deliver(sup, s);
+		deliver(sup, ls, s);
 }
 
 /*
@@ -323,12 +344,12 @@ link_streams_lose(struct sup *sup, struct link_streams *ls)
 }
 
 struct link_streams *
-link_streams_new(const struct link_method *methods)
+link_streams_new(const struct link_method *methods, link_gate *gate)
 {
 	struct link_streams *ls = calloc(1, sizeof *ls);
 
 	if (ls)
-		ls->methods = methods;
+		*ls = (struct link_streams){ .methods = methods, .gate = gate };
 	return ls;
 }
 
@@ -341,6 +362,37 @@ link_streams_free(struct link_streams *ls)
 }
 
 /* --- link.h --- */
+
+void
+link_stream_hold(struct sup *sup, uint64_t stream)
+{
+	struct stream *s = find(link_streams(sup), stream);
+
+	if (s)
+		s->held = true;
+}
+
+void
+link_stream_go_on(struct sup *sup, uint64_t stream)
+{
+	struct stream *s = find(link_streams(sup), stream);
+	struct bytes kept;
+	size_t len;
+
+	if (!s || !s->held)
+		return;
+	s->held = false;
+	kept = s->kept;
+	s->kept = (struct bytes){ 0 };
+	/* The stream may end in the middle. */
+	for (size_t at = 0; at < kept.len && (s = find(link_streams(sup), stream)); at += len) {
+		memcpy(&len, kept.data + at, sizeof len);
+		at += sizeof len;
+		if (s->ops->on_input)
+			s->ops->on_input(sup, s->arg, stream, kept.data + at, len);
+	}
+	free(kept.data);
+}
 
 void
 link_stream_watch(struct sup *sup, uint64_t stream, const struct link_stream_ops *ops, void *arg)

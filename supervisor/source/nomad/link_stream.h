@@ -9,7 +9,7 @@
 struct link_streams;
 
 /* NULL without memory. */
-struct link_streams *link_streams_new(const struct link_method *methods);
+struct link_streams *link_streams_new(const struct link_method *methods, link_gate *gate);
 void link_streams_free(struct link_streams *ls);
 struct link_streams *link_streams(const struct sup *sup);
 

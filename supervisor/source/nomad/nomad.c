@@ -9,6 +9,8 @@
 
 #include "common/log.h"
 #include "supervisor/node/node_state.h"
+#include "supervisor/source/nomad/acl_token.h"
+#include "supervisor/source/nomad/nomad_acl.h"
 #include "supervisor/source/nomad/nomad_self.h"
 
 int64_t
@@ -125,6 +127,16 @@ get_index(struct source *s)
 	return index ? index : 1;
 }
 
+/* What goes on to the servers is for them to check. */
+static void
+admit(struct source *s, struct api_req *req)
+{
+	if (nomad_api_is_mapped(req))
+		api_serve(req);
+	else
+		nomad_acl_serve(s->sup, req, NULL);
+}
+
 static void
 nomad_free(struct source *s)
 {
@@ -134,6 +146,7 @@ nomad_free(struct source *s)
 	nomad_watch_free(n);
 	nomad_update_free(n);
 	nomad_claims_free(n);
+	acl_tokens_free(n);
 	if (s->sup->allocs)
 		nomad_allocs_free(n);
 	nomad_node_free(n);
@@ -155,6 +168,7 @@ static const struct source_ops nomad_ops = {
 	.set_drain = set_drain,
 	.index = get_index,
 	.routes = nomad_api_routes,
+	.admit = admit,
 	.elsewhere = "this path is not there yet: drover neither answers it nor asks its servers",
 	.free = nomad_free,
 };
@@ -169,7 +183,7 @@ source_nomad_new(struct sup *sup, struct err *e)
 		return NULL;
 	}
 	n->base = (struct source){ .ops = &nomad_ops, .sup = sup };
-	if (link_new(sup, &nomad_link_events, nomad_methods, e) < 0) {
+	if (link_new(sup, &nomad_link_events, nomad_methods, nomad_acl_gate, e) < 0) {
 		free(n);
 		return NULL;
 	}

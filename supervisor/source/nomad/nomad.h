@@ -16,6 +16,7 @@
 
 struct nomad;
 struct nomad_wait;
+struct acl_known;
 struct sd_event_source;
 
 /* A job as it came with some alloc, and its row. It is there while an alloc is of it. */
@@ -115,6 +116,7 @@ struct nomad {
 	unsigned n_done;
 
 	struct nomad_wait *claims; /* nomad_claims.c */
+	struct acl_known *tokens;  /* acl_token.c */
 
 	/* nomad_update.c */
 	struct nomad_alloc *pending;
@@ -220,6 +222,10 @@ void nomad_claims_free(struct nomad *n);
 
 /* nomad_api.c */
 const struct api_route *nomad_api_routes(void);
+/* Do the servers answer it, unless this node can? */
+bool nomad_api_is_mapped(const struct api_req *req);
+/* The token of who asks; NULL: none. */
+const char *nomad_api_token(const struct api_req *req);
 
 /* nomad_requests.c */
 extern const struct link_method nomad_methods[];

@@ -18,6 +18,7 @@
 #include "supervisor/api/api_stats.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/nomad/nomad.h"
+#include "supervisor/source/nomad/nomad_acl.h"
 #include "supervisor/source/nomad/nomad_json.h"
 
 #define CALL_MS     30000
@@ -429,8 +430,8 @@ node_args(struct api_req *req, json_t *args, struct err *e)
 	return 0;
 }
 
-static const char *
-token_of(const struct api_req *req)
+const char *
+nomad_api_token(const struct api_req *req)
 {
 	const char *token = api_header(req, "X-Nomad-Token");
 	const char *bearer = api_header(req, "Authorization");
@@ -441,7 +442,7 @@ token_of(const struct api_req *req)
 static int
 token_args(struct api_req *req, json_t *args, struct err *e)
 {
-	set_text(args, "SecretID", token_of(req));
+	set_text(args, "SecretID", nomad_api_token(req));
 	return 0;
 }
 
@@ -571,7 +572,7 @@ static int64_t
 common_args(struct nomad *n, const struct api_req *req, json_t *args)
 {
 	const char *namespace = api_query(req, "namespace"), *per_page = api_query(req, "per_page");
-	const char *token = token_of(req), *region = api_query(req, "region");
+	const char *token = nomad_api_token(req), *region = api_query(req, "region");
 
 	set_text(args, "Region", region && *region ? region : nomad_region(n));
 	set_text(args, "Namespace", namespace && *namespace ? namespace : "default");
@@ -662,7 +663,7 @@ on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 	else if (r == -EREMOTEIO)
 		reply_remote(a->req, e->msg);
 	else if (a->m->fallback)
-		a->m->fallback(sup, a->req);
+		nomad_acl_serve(sup, a->req, a->m->fallback);
 	else if (r == -ENETUNREACH)
 		api_reply_error(a->req, 503, "No servers: %s", e->msg);
 	else
@@ -737,12 +738,12 @@ on_mapped(struct sup *sup, struct api_req *req)
 	struct ask *a;
 
 	if (m->is_here && m->is_here(sup, req)) {
-		m->here(sup, req);
+		nomad_acl_serve(sup, req, m->here);
 		return;
 	}
 	if (!*link_server(sup)) {
 		if (m->fallback)
-			m->fallback(sup, req);
+			nomad_acl_serve(sup, req, m->fallback);
 		else
 			api_reply_error(req, 503, "No servers: only they answer %s", m->pattern);
 		return;
@@ -765,6 +766,12 @@ on_mapped(struct sup *sup, struct api_req *req)
 	    (unsigned)((m->fallback ? FALLBACK_MS : CALL_MS) + blocks_ms + blocks_ms / 16),
 	    strcmp(m->http, "GET") == 0 ? LINK_REPEAT : 0, on_answer, a);
 	text_done(&body);
+}
+
+bool
+nomad_api_is_mapped(const struct api_req *req)
+{
+	return api_req_route(req)->fn == on_mapped;
 }
 
 const struct api_route *

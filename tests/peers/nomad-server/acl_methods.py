@@ -56,9 +56,14 @@ def get_policies(ctx):
     cluster, caller, names = ctx.cluster, ctx.caller, ctx.args["Names"] or []
     if not cluster.acl_enabled:
         raise Failure("RPC Error:: 400,ACL support disabled")
-    if caller.kind != "token":
+    if caller.kind not in ("token", "anonymous"):
         raise Failure(DENIED)
-    if caller.token["Type"] != "management" and not set(names) <= set(caller.token["Policies"] or ()):
+    own = {"anonymous"}
+    if caller.kind == "token":
+        own = set(caller.token["Policies"] or ())
+        for link in caller.token["Roles"] or ():
+            own |= {p["Name"] for p in cluster.roles.get(link["ID"], {"Policies": []})["Policies"]}
+    if (caller.kind != "token" or caller.token["Type"] != "management") and not set(names) & set(cluster.policies) <= own:
         raise Failure(DENIED)
     return {"Policies": {n: cluster.policies[n] for n in names if n in cluster.policies}, "Index": 1, "KnownLeader": True}
 
@@ -78,4 +83,6 @@ def get_roles(ctx):
 def get_claim_policies(ctx):
     if ctx.caller.kind != "workload" or not ctx.caller.valid:
         raise Failure(DENIED)
-    return {"Policies": {}, "Index": 1, "KnownLeader": True}
+    job = (ctx.caller.claims["nomad_namespace"], ctx.caller.claims["nomad_job_id"])
+    found = {name: p for name, p in ctx.cluster.policies.items() if ctx.cluster.job_policies.get(name) == job}
+    return {"Policies": found, "Index": 1, "KnownLeader": True}

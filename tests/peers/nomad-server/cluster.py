@@ -36,6 +36,7 @@ class Cluster:
         self.advertised = None  # addresses for NodeUpdateResponse.Servers, None: those of the servers that live
         self.faults = Faults()
         self.acl_enabled, self.tokens, self.policies, self.roles = False, {}, {}, {}
+        self.job_policies = {}  # name: (namespace, job), of those that a job's workloads have
         self.introduction = "warn"
         self.identity_ttl_s = 24 * 3600.0
         self.calls, self.call_count = [], 0

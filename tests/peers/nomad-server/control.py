@@ -329,17 +329,38 @@ def volume(control, volume_id, namespace="default"):
 
 
 @command
-def add_token(control, secret, kind="client", policies=(), name="", expires=None):
-    """An ACL token; ACLs are on from now."""
+def add_token(control, secret, kind="client", policies=(), name="", expires=None, roles=()):
+    """An ACL token; ACLs are on from now. expires: seconds since 1970; roles: their ids."""
+    if expires is not None:
+        expires = gopack.time_from_ns(int(expires * 1e9))
     control.cluster.acl_enabled = True
     control.cluster.tokens[secret] = jobs.filled("ACLToken", {
         "AccessorID": secret[::-1], "SecretID": secret, "Name": name, "Type": kind, "Policies": list(policies),
-        "ExpirationTime": expires, "CreateTime": gopack.time_from_ns(time.time_ns())})
+        "Roles": [{"ID": r, "Name": r} for r in roles], "ExpirationTime": expires, "CreateTime": gopack.time_from_ns(time.time_ns())})
 
 
 @command
-def add_policy(control, name, rules):
+def delete_token(control, secret):
+    del control.cluster.tokens[secret]
+
+
+@command
+def add_role(control, role_id, policies):
+    control.cluster.roles[role_id] = {"ID": role_id, "Name": role_id, "Policies": [{"Name": p} for p in policies]}
+
+
+@command
+def add_policy(control, name, rules, job_id=None, namespace="default"):
+    """job_id: it is that job's, for its workloads."""
     control.cluster.policies[name] = {"Name": name, "Rules": rules}
+    if job_id:
+        control.cluster.job_policies[name] = (namespace, job_id)
+
+
+@command
+def workload_token(control, alloc_id, task):
+    """The JWT of a task's default identity."""
+    return control.cluster.issuer.task(control.cluster.alloc(alloc_id), task)[0]
 
 
 @command

@@ -209,7 +209,7 @@ POSITIONAL = {
     "alloc": ("alloc_id",), "wait_alloc": ("alloc_id", "status", "seconds"),
     "register_volume": ("volume",), "create_volume": ("volume",), "delete_volume": ("volume_id",),
     "detach_volume": ("volume_id", "node_id"), "volume": ("volume_id",), "add_token": ("secret", "kind", "policies"),
-    "add_policy": ("name", "rules"), "put_variable": ("path", "items"),
+    "workload_token": ("alloc_id", "task"), "add_policy": ("name", "rules"), "add_role": ("role_id", "policies"), "delete_token": ("secret",), "put_variable": ("path", "items"),
     "call_node": ("node_id", "method", "request"), "open_stream": ("node_id", "method", "request"),
     "read_stream": ("stream", "count", "seconds"), "send_stream": ("stream", "value"), "close_stream": ("stream",),
 }

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_acl_rules.c: what policies of the servers permit somebody who asks this node. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/source/nomad/acl_rules.h"
+#include "tests/unit/unit.h"
+
+#define NS(name, body) "namespace \"" name "\" {" body "}\n"
+
+enum { YES = 1, NO = 0 };
+
+static const struct {
+	const char *story, *first, *second;
+	enum acl_need need;
+	const char *namespace;
+	bool permitted;
+} cases[] = {
+	{ "no policy at all", NULL, NULL, ACL_READ_JOB, "default", NO },
+	{ "what nobody needs a policy for", NULL, NULL, ACL_OPEN, "default", YES },
+	{ "an empty policy", "", NULL, ACL_READ_FS, "default", NO },
+	{ "read reads jobs", NS("default", "policy = \"read\""), NULL, ACL_READ_JOB, "default",
+	    YES },
+	{ "read reads no files", NS("default", "policy = \"read\""), NULL, ACL_READ_FS, "default",
+	    NO },
+	{ "read reads no logs", NS("default", "policy = \"read\""), NULL, ACL_READ_LOGS, "default",
+	    NO },
+	{ "write reads files", NS("default", "policy = \"write\""), NULL, ACL_READ_FS, "default",
+	    YES },
+	{ "write runs commands", NS("default", "policy = \"write\""), NULL, ACL_EXEC, "default",
+	    YES },
+	{ "write runs none on the node", NS("default", "policy = \"write\""), NULL, ACL_EXEC_NODE,
+	    "default", NO },
+	{ "alloc-node-exec alone runs none", NS("default", "capabilities = [\"alloc-node-exec\"]"),
+	    NULL, ACL_EXEC_NODE, "default", NO },
+	{ "with both it does",
+	    NS("default", "policy = \"write\" capabilities = [\"alloc-node-exec\"]"), NULL,
+	    ACL_EXEC_NODE, "default", YES },
+	{ "two policies add up", NS("default", "policy = \"write\""),
+	    NS("default", "capabilities = [\"alloc-node-exec\"]"), ACL_EXEC_NODE, "default", YES },
+	{ "a log is a file", NS("default", "capabilities = [\"read-fs\"]"), NULL, ACL_READ_LOGS,
+	    "default", YES },
+	{ "a file is no log", NS("default", "capabilities = [\"read-logs\"]"), NULL, ACL_READ_FS,
+	    "default", NO },
+	{ "gc by its own capability", NS("default", "capabilities = [\"gc-allocation\"]"), NULL,
+	    ACL_COLLECT, "default", YES },
+	{ "another namespace", NS("default", "policy = \"write\""), NULL, ACL_READ_JOB, "prod",
+	    NO },
+	{ "a prefix of the name is not the name", NS("prod", "policy = \"write\""), NULL,
+	    ACL_READ_JOB, "production", NO },
+	{ "and the other way", NS("production", "policy = \"write\""), NULL, ACL_READ_JOB, "prod",
+	    NO },
+	{ "a pattern", NS("prod-*", "policy = \"read\""), NULL, ACL_READ_JOB, "prod-web", YES },
+	{ "a pattern that does not fit", NS("prod-*", "policy = \"read\""), NULL, ACL_READ_JOB,
+	    "prod", NO },
+	{ "the exact name goes first",
+	    NS("*", "policy = \"write\"") NS("prod", "policy = \"read\""), NULL, ACL_LIFECYCLE,
+	    "prod", NO },
+	{ "the closer pattern goes first",
+	    NS("*", "policy = \"write\"") NS("prod-*", "policy = \"read\""), NULL, ACL_LIFECYCLE,
+	    "prod-web", NO },
+	{ "two that are as close both have to",
+	    NS("a-*", "policy = \"write\"") NS("*-b", "policy = \"read\""), NULL, ACL_LIFECYCLE,
+	    "a-b", NO },
+	{ "deny takes away", NS("default", "policy = \"write\""),
+	    NS("default", "policy = \"deny\""), ACL_READ_JOB, "default", NO },
+	{ "whichever comes first", NS("default", "capabilities = [\"deny\"]"),
+	    NS("default", "policy = \"write\""), ACL_READ_JOB, "default", NO },
+	{ "all namespaces at once are management's", NS("*", "policy = \"write\""), NULL,
+	    ACL_READ_JOB, "*", NO },
+	{ "words of the future grant nothing",
+	    NS("default", "policy = \"all\" capabilities = [\"alloc\", \"read\", 7]"), NULL,
+	    ACL_READ_JOB, "default", NO },
+	{ "node", "node { policy = \"read\" }", NULL, ACL_NODE_READ, "default", YES },
+	{ "node to read is not to write", "node { policy = \"read\" }", NULL, ACL_NODE_WRITE,
+	    "default", NO },
+	{ "node to write reads", "node { policy = \"write\" }", NULL, ACL_NODE_READ, "default",
+	    YES },
+	{ "node denied", "node { policy = \"write\" }", "node { policy = \"deny\" }", ACL_NODE_READ,
+	    "default", NO },
+	{ "node is not agent", "node { policy = \"write\" }", NULL, ACL_AGENT_READ, "default", NO },
+	{ "agent", "agent { policy = \"read\" }", NULL, ACL_AGENT_READ, "default", YES },
+	{ "agent to read is not to write", "agent { policy = \"read\" }", NULL, ACL_AGENT_WRITE,
+	    "default", NO },
+	{ "a namespace is not the node", NS("*", "policy = \"write\""), NULL, ACL_NODE_READ,
+	    "default", NO },
+	{ "what nobody named", NS("*", "policy = \"write\""), "node { policy = \"write\" }",
+	    ACL_MANAGEMENT, "default", NO },
+	{ "JSON", "{\"namespace\": {\"default\": {\"policy\": \"read\"}}}", NULL, ACL_READ_JOB,
+	    "default", YES },
+	{ "JSON with lists", "{\"namespace\": [{\"default\": [{\"policy\": \"read\"}]}]}", NULL,
+	    ACL_READ_JOB, "default", YES },
+	{ "variables are no capability",
+	    NS("default", "variables { path \"*\" { capabilities = [\"write\", \"read-fs\"] } }"),
+	    NULL, ACL_READ_FS, "default", NO },
+};
+
+START_TEST(what_a_policy_permits)
+{
+	struct acl_rules rules = { 0 };
+	struct err e = { 0 };
+
+	if (cases[_i].first)
+		ck_assert_msg(acl_rules_add(&rules, cases[_i].first, "p", &e) == 0, "%s: %s",
+		    cases[_i].story, e.msg);
+	if (cases[_i].second)
+		ck_assert_msg(acl_rules_add(&rules, cases[_i].second, "q", &e) == 0, "%s: %s",
+		    cases[_i].story, e.msg);
+	ck_assert_msg(
+	    acl_rules_permit(&rules, cases[_i].need, cases[_i].namespace) == cases[_i].permitted,
+	    "%s", cases[_i].story);
+	acl_rules_done(&rules);
+}
+END_TEST
+
+START_TEST(management_may_do_all)
+{
+	struct acl_rules rules = { .management = true };
+
+	for (int need = ACL_MANAGEMENT; need <= ACL_READ_LOGS; need++)
+		ck_assert_msg(acl_rules_permit(&rules, (enum acl_need)need, "*"), "%d", need);
+	for (int need = ACL_READ_LOGS + 1; need < 100; need++)
+		ck_assert(!acl_rules_permit(&(struct acl_rules){ 0 }, (enum acl_need)need, "x"));
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_is_refused)
+{
+	static const char *const texts[] = { "namespace \"a\" {", "namespace = 1",
+		"node = \"write\"", "agent = true", "\"", "{",
+		"namespace \"a\" { policy = \"read\"" };
+	struct acl_rules rules = { 0 };
+
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+		struct err e = { 0 };
+
+		ck_assert_msg(acl_rules_add(&rules, texts[i], "p", &e) < 0, "%s", texts[i]);
+		ck_assert(e.msg[0] != '\0');
+	}
+	ck_assert(!acl_rules_permit(&rules, ACL_NODE_READ, "a"));
+	acl_rules_done(&rules);
+}
+END_TEST
+
+START_TEST(there_is_an_end_to_namespaces)
+{
+	struct acl_rules rules = { 0 };
+	struct err e = { 0 };
+	char text[80];
+	int r = 0;
+
+	for (int i = 0; i < 2000 && r == 0; i++) {
+		(void)snprintf(text, sizeof text, NS("n%d", "policy = \"read\""), i);
+		r = acl_rules_add(&rules, text, "p", &e);
+	}
+	ck_assert_int_eq(r, -E2BIG);
+	acl_rules_done(&rules);
+}
+END_TEST
+
+static void
+add(TCase *tc)
+{
+	tcase_add_loop_test(tc, what_a_policy_permits, 0, sizeof cases / sizeof cases[0]);
+	tcase_add_test(tc, management_may_do_all);
+	tcase_add_test(tc, what_cannot_be_read_is_refused);
+	tcase_add_test(tc, there_is_an_end_to_namespaces);
+}
+
+int
+main(void)
+{
+	return unit_run("acl_rules", add);
+}
