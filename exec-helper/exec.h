@@ -40,14 +40,16 @@ struct exec_state {
 /* What a run is made of, on its way into the executor. All -1 before. */
 struct exec_run {
 	char name[ID_HEX_SIZE];
-	int setup, spec, listen, record, logs, lease;
+	int setup, spec, listen, record, logs, lease, task;
 	int cgroup[CGROUP_TREES];
 	int volumes[EXE_MOUNTS_MAX]; /* borrowed from exec_state */
 	size_t n_volumes;
 };
 
-/* Handlers. exec_start.c, exec_run.c. */
+/* Handlers. exec_start.c, exec_session.c, exec_run.c. */
 int exec_on_task_start(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
+int exec_on_session_start(
     void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
 int exec_on_run_reap(
     void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
@@ -61,6 +63,10 @@ int exec_on_run_list(
  */
 int exec_policy_check(struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *setup,
     struct exec_run *run, struct err *e);
+
+/* exec_start.c: what else the executor of s->setup gets. 0 or -errno; run's are closed by
+ * exec_run_done(). */
+int exec_open_for_executor(struct exec_state *s, struct exec_run *run, struct err *e);
 
 /* exec_user.c: who is `name` (or the number in it)? Asks a child, or remembers. 0, -ENOENT,
  * -ETIMEDOUT … */

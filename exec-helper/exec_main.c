@@ -188,6 +188,7 @@ between(void *arg)
 
 static const struct proc_handle handlers[] = {
 	{ EXEC_TASK_START_REQ, 10000, exec_on_task_start },
+	{ EXEC_SESSION_START_REQ, 10000, exec_on_session_start },
 	{ EXEC_RUN_REAP_REQ, 10000, exec_on_run_reap },
 	{ EXEC_RUN_LIST_REQ, 10000, exec_on_run_list },
 	{ 0 },

@@ -115,6 +115,7 @@ exec_run_done(struct exec_run *run)
 	close_p(&run->record);
 	close_p(&run->logs);
 	close_p(&run->lease);
+	close_p(&run->task);
 }
 
 /* First of all, because once it is gone nothing of the run can start any more. */

@@ -39,7 +39,7 @@ static void __attribute__((noreturn)) run_executor(void *arg)
 	r |= pass(run->setup, EXE_FD_SETUP) | pass(run->spec, EXE_FD_SPEC) |
 	     pass(run->listen, EXE_FD_LISTEN);
 	r |= pass(run->record, EXE_FD_RECORD) | pass(run->logs, EXE_FD_LOGS) |
-	     pass(run->lease, EXE_FD_LEASE);
+	     pass(run->lease, EXE_FD_LEASE) | pass(run->task, EXE_FD_TASK);
 	for (int t = 0; t < CGROUP_TREES; t++)
 		r |= pass(run->cgroup[t], EXE_FD_CGROUP + t);
 	for (int fd = EXE_FD_PERMANENT; fd < EXE_FD_BINARY; fd++)
@@ -64,8 +64,9 @@ exec_spawn_executor(struct exec_state *s, const struct exec_run *run)
 	uint64_t flags = CLONE_VM | CLONE_VFORK | CLONE_INTO_CGROUP;
 	pid_t pid;
 
-	/* The executor is pid 1 of a private pid namespace, its task a child of it. */
-	if (s->setup.driver == DRIVER_EXEC && !s->setup.pid_host)
+	/* The executor is pid 1 of a private pid namespace, its task a child of it; a session joins
+	 * that one. */
+	if (s->setup.driver == DRIVER_EXEC && !s->setup.pid_host && !s->setup.session)
 		flags |= CLONE_NEWPID;
 	pid = clone_call(flags, s->cgroup.exec[CGROUP_V2], NULL, run_executor, &sp);
 	return pid < 0 ? (int)pid : -sp.error;

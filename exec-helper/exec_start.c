@@ -57,15 +57,14 @@ set_limits(struct exec_state *s, const ExecTaskStartReq *req, const struct exec_
 	return r;
 }
 
-static int
-open_for_executor(
-    struct exec_state *s, const ExecTaskStartReq *req, struct exec_run *run, struct err *e)
+int
+exec_open_for_executor(struct exec_state *s, struct exec_run *run, struct err *e)
 {
 	run->logs = fd_open_beneath(s->logs, s->setup.alloc_name, O_PATH | O_DIRECTORY, 0);
 	if (run->logs < 0)
 		return err_set(
 		    e, run->logs, "open the log directory of alloc %s", s->setup.alloc_name);
-	if (req->lease_ms > 0) {
+	if (s->setup.keep.lease_ms > 0) {
 		/* By name: a page that was deleted and made anew is the one that counts. */
 		run->lease = fd_open_beneath(s->rt, "lease", O_RDONLY, 0);
 		if (run->lease < 0)
@@ -102,7 +101,7 @@ exec_on_task_start(
 		rep->existed = r == 0;
 		return r;
 	}
-	r = open_for_executor(s, req, &run, e);
+	r = exec_open_for_executor(s, &run, e);
 	if (r == 0 && (r = set_limits(s, req, &run)) < 0)
 		(void)err_set(e, r, "set the limits of run %s", run.name);
 	if (r == 0 && (r = exec_spawn_executor(s, &run)) < 0)

@@ -41,7 +41,10 @@ struct exe {
 	struct exe_record record;
 	pid_t pid; /* the task as waitpid() sees it; 0: none, or gone */
 	int pidfd, task_dir, listen, signals, kill_fd, events_fd, oom_fd;
-	int outputs[2]; /* the task's ends of the pipes, until it has them */
+	int ends[3];  /* the task's ends of its stdin, stdout, stderr, until it has them; stdin of
+			 sessions only */
+	int above[3]; /* session: the other ends, until its peer has them */
+	bool session;
 	struct exe_log logs[2];
 	int peers[EXE_PEERS_MAX];
 
@@ -84,6 +87,12 @@ int exe_plugin_dirs_give(struct exe *x);
 
 /* exe_secrets.c: the secrets directory becomes the user's and gets its first contents. */
 int exe_secrets_write(struct exe *x);
+/* In a session's child, as the task's user: new contents, by rename. 0 or -errno. */
+int exe_secrets_replace(struct exe *x);
+
+/* exe_session.c: joins the task and makes what the session's child has for stdin, stdout and
+ * stderr. */
+int exe_session_join(struct exe *x);
 
 /* exe_task.c: pipes, the task's child, what is known about it. */
 int exe_pipes_make(struct exe *x);
@@ -96,6 +105,8 @@ int exe_command_run(struct exe *x);
 /* exe_sandbox.c: everything that changes what a process may do. */
 void exe_sandbox_prepare(struct exe *x);
 int exe_sandbox_enter(struct exe *x);
+/* Session: the namespaces of the task itself. */
+int exe_sandbox_join(void);
 /* In the task's child: 0, or -errno with the child to exit. */
 int exe_sandbox_task(struct exe *x);
 /* Prints what exe_sandbox_drop() leaves, for the table of privileges. */
@@ -125,6 +136,8 @@ bool exe_lease_fired(struct exe *x);
 bool exe_peer_accept(struct exe *x);
 bool exe_peer_read(struct exe *x, size_t i);
 void exe_peers_tell_state(struct exe *x);
+/* Session: HELLO to the one peer, who gets x->above. */
+void exe_peer_greet(struct exe *x);
 /* EXITED to all; the number of peers that got it. */
 unsigned exe_peers_tell_exited(struct exe *x);
 void exe_peer_close(struct exe *x, size_t i);

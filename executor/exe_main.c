@@ -8,6 +8,22 @@
 
 static struct exe executor;
 
+static int
+make_world(struct exe *x)
+{
+	int r = exe_pipes_make(x);
+
+	if (r < 0)
+		return r;
+	CRASH_POINT(EXE_AFTER_PIPES);
+	if ((r = exe_secrets_write(x)) < 0 || (r = exe_plugin_dirs_give(x)) < 0)
+		return r;
+	if (x->setup->driver == DRIVER_EXEC && (r = exe_mounts_make(x)) < 0)
+		return r;
+	CRASH_POINT(EXE_AFTER_NAMESPACE);
+	return 0;
+}
+
 /* The order is the contract of DESIGN 6: pipes before the drop, namespaces before the task, the
  * record before the drop. */
 static int
@@ -18,14 +34,9 @@ start(struct exe *x)
 	if ((r = exe_setup_read(x)) < 0)
 		return r;
 	exe_sandbox_prepare(x);
-	if ((r = exe_pipes_make(x)) < 0)
+	r = x->session ? exe_session_join(x) : make_world(x);
+	if (r < 0)
 		return r;
-	CRASH_POINT(EXE_AFTER_PIPES);
-	if ((r = exe_secrets_write(x)) < 0 || (r = exe_plugin_dirs_give(x)) < 0)
-		return r;
-	if (x->setup->driver == DRIVER_EXEC && (r = exe_mounts_make(x)) < 0)
-		return r;
-	CRASH_POINT(EXE_AFTER_NAMESPACE);
 	if ((r = exe_spec_words(x)) < 0 || (r = exe_task_start(x)) < 0)
 		return r;
 	CRASH_POINT(EXE_AFTER_EXEC);

@@ -3,6 +3,7 @@
  * executor, dropped. */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include "executor/exe.h"
 
 #define SHORTAGE_MS 100
+#define HANG_UP_MS  2000
 
 void
 exe_peer_close(struct exe *x, size_t i)
@@ -25,7 +27,8 @@ static int
 send_state(struct exe *x, int fd, enum exe_msg_type type)
 {
 	const struct exe_record *r = &x->record;
-	bool with_pidfd = type == EXE_HELLO && x->pid > 0;
+	const int *fds = x->session ? x->above : &x->pidfd;
+	size_t n_fds = type == EXE_HELLO && !x->session && x->pid > 0;
 	struct exe_hello h = {
 		.head = { .version = EXE_PROTO_VERSION, .type = (uint16_t)type, .size = sizeof h },
 		.state = r->state,
@@ -43,12 +46,14 @@ send_state(struct exe *x, int fd, enum exe_msg_type type)
 	};
 	struct stat st;
 
+	while (x->session && type == EXE_HELLO && n_fds < ELEMENTSOF(x->above) && fds[n_fds] >= 0)
+		n_fds++;
 	memcpy(h.run, r->run, sizeof h.run);
 	if (x->lease_fd >= 0 && fstat(x->lease_fd, &st) == 0) {
 		h.lease_dev = st.st_dev;
 		h.lease_ino = st.st_ino;
 	}
-	return fd_send_msg(fd, &h, sizeof h, &x->pidfd, with_pidfd ? 1 : 0, MSG_DONTWAIT);
+	return fd_send_msg(fd, &h, sizeof h, fds, n_fds, MSG_DONTWAIT);
 }
 
 bool
@@ -82,6 +87,27 @@ exe_peers_tell_state(struct exe *x)
 	for (size_t i = 0; i < EXE_PEERS_MAX; i++)
 		if (x->peers[i] >= 0 && send_state(x, x->peers[i], EXE_STATE) < 0)
 			exe_peer_close(x, i);
+}
+
+/* Nobody listens to this session any more. */
+static void
+hang_up(struct exe *x)
+{
+	exe_peer_close(x, 0);
+	exe_task_stop(x, SIGHUP, HANG_UP_MS);
+}
+
+void
+exe_peer_greet(struct exe *x)
+{
+	int r = send_state(x, x->peers[0], EXE_HELLO);
+
+	for (size_t i = 0; i < ELEMENTSOF(x->above); i++) {
+		close_p(&x->above[i]);
+		x->above[i] = -1;
+	}
+	if (r < 0)
+		hang_up(x);
 }
 
 unsigned
@@ -152,7 +178,7 @@ exe_peer_read(struct exe *x, size_t i)
 	if (n == -EAGAIN)
 		return false;
 	if (n <= 0 || exe_request_parse(buf, (size_t)n, &req) < 0) {
-		exe_peer_close(x, i);
+		x->session ? hang_up(x) : exe_peer_close(x, i);
 		return true;
 	}
 	switch (req.type) {

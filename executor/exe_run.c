@@ -109,7 +109,9 @@ exe_run_end(struct exe *x)
 		x->record_lost = exe_record_write(x) < 0;
 		CRASH_POINT(EXE_AFTER_EXIT_RECORD);
 	}
-	/* Nobody there who hears it: then it has to be on the disk. */
+	/* Nobody there who hears it: then it has to be on the disk. A session has no record. */
+	if (x->session)
+		return exe_peers_tell_exited(x), 1;
 	if (exe_peers_tell_exited(x) == 0 && fdatasync(EXE_FD_RECORD) < 0)
 		x->record_lost = true;
 	else if (x->record_lost && exe_record_write(x) == 0)

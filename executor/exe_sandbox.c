@@ -42,6 +42,14 @@ exe_sandbox_enter(struct exe *x)
 	return setns(EXE_FD_TEMPLATE, CLONE_NEWNS) < 0 || unshare(flags) < 0 ? -errno : 0;
 }
 
+int
+exe_sandbox_join(void)
+{
+	const int flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWUTS;
+
+	return setns(EXE_FD_TASK, flags) < 0 ? -errno : 0;
+}
+
 /* raw_exec as root is plain root; as somebody else it is what a login would be; exec is confined.
  */
 int

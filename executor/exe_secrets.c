@@ -13,31 +13,57 @@
 #include "executor/exe.h"
 #include "proto/task_spec.h"
 
+/* Whatever is there under a name that is wanted gets out of the way, under one that nobody can have
+ * taken. */
+static void
+put_aside(int dir, const char *name)
+{
+	char aside[ID_HEX_SIZE];
+	struct id id = id_random();
+
+	id_to_hex(&id, aside);
+	(void)renameat(dir, name, dir, aside);
+}
+
 /*
- * A task of an earlier run may have planted anything here, also a directory, which then gets out of
- * the way under a name that nobody can have taken. The file is new and ours; nobody reads here
- * before the task runs.
+ * A task of an earlier run may have planted anything here. The file is new and ours; nobody reads
+ * here before the task runs.
  */
 static int
 write_secret(struct exe *x, int dir, const char *name, const char *data, size_t len)
 {
 	cleanup_close int fd = -1;
-	char aside[ID_HEX_SIZE];
-	struct id id;
 
-	if (unlinkat(dir, name, 0) < 0 && errno == EISDIR) {
-		id = id_random();
-		id_to_hex(&id, aside);
-		(void)renameat(dir, name, dir, aside);
-	}
+	if (unlinkat(dir, name, 0) < 0 && errno == EISDIR)
+		put_aside(dir, name);
 	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 || fchown(fd, x->setup->user.uid, x->setup->user.gid) < 0)
 		return -errno;
 	return fd_write_full(fd, data, len);
 }
 
+/* Who reads the file while the task runs sees the old contents or the new ones. */
 static int
-write_all(struct exe *x, int dir)
+replace_secret(struct exe *x, int dir, const char *name, const char *data, size_t len)
+{
+	char fresh[ID_HEX_SIZE];
+	struct id id = id_random();
+	int r;
+
+	id_to_hex(&id, fresh);
+	r = write_secret(x, dir, fresh, data, len);
+	if (r == 0 && renameat(dir, fresh, dir, name) < 0) {
+		put_aside(dir, name);
+		r = renameat(dir, fresh, dir, name) < 0 ? -errno : 0;
+	}
+	if (r < 0)
+		(void)unlinkat(dir, fresh, 0);
+	return r;
+}
+
+static int
+write_all(struct exe *x, int dir,
+    int (*write_one)(struct exe *x, int dir, const char *name, const char *data, size_t len))
 {
 	struct spec_entry entry;
 	const char *name = NULL;
@@ -48,7 +74,7 @@ write_all(struct exe *x, int dir)
 		if (entry.tag == SPEC_SECRET_NAME)
 			name = entry.text;
 		else if (entry.tag == SPEC_SECRET_DATA)
-			r = write_secret(x, dir, name, entry.text, entry.len);
+			r = write_one(x, dir, name, entry.text, entry.len);
 	}
 	return r;
 }
@@ -72,7 +98,7 @@ exe_secrets_write(struct exe *x)
 		return exe_failed(x, EXE_STEP_SECRETS, -dir, 0);
 	if (fchown(dir, s->user.uid, s->user.gid) < 0 || fchmod(dir, 0700) < 0)
 		return exe_failed(x, EXE_STEP_SECRETS, errno, 0);
-	r = write_all(x, dir);
+	r = write_all(x, dir, write_secret);
 	if (r < 0)
 		return exe_failed(x, EXE_STEP_SECRETS, -r, 0);
 	/* The task's directory is root's, so nobody else can have made the link. */
@@ -80,4 +106,16 @@ exe_secrets_write(struct exe *x)
 	    errno != EEXIST)
 		return exe_failed(x, EXE_STEP_SECRETS, errno, 0);
 	return 0;
+}
+
+int
+exe_secrets_replace(struct exe *x)
+{
+	int r;
+
+	x->child_step = EXE_STEP_SECRETS;
+	r = write_all(x, x->task_dir, replace_secret);
+	if (r == 0)
+		x->child_step = EXE_STEP_COMMAND;
+	return r;
 }

@@ -172,6 +172,8 @@ exe_serve(struct exe *x)
 	trim_stack();
 	x->lease_ms = x->keep.lease_ms;
 	exe_lease_arm(x);
+	if (x->session)
+		exe_peer_greet(x);
 	for (;;) {
 		int r = turn(x);
 
@@ -194,6 +196,7 @@ int
 exe_serve_failure(struct exe *x)
 {
 	(void)exe_record_write(x);
+	exe_peers_tell_state(x); /* a session's */
 	for (int i = 0; i < EXE_PEERS_MAX; i++)
 		(void)exe_peer_accept(x);
 	return 1;

@@ -66,7 +66,7 @@ exe_spec_read(const void *map, size_t size, struct exe_spec *s)
 			return r;
 		before = (enum spec_tag)entry.tag;
 	}
-	return r < 0 || !s->command || before == SPEC_SECRET_NAME ? -EBADMSG : 0;
+	return r < 0 || before == SPEC_SECRET_NAME ? -EBADMSG : 0;
 }
 
 static int
@@ -93,22 +93,32 @@ exe_setup_read(struct exe *x)
 	int r;
 
 	x->pidfd = x->task_dir = x->signals = x->kill_fd = x->events_fd = x->oom_fd = -1;
-	x->outputs[0] = x->outputs[1] = x->lease_fd = x->lease_timer = -1;
+	x->lease_fd = x->lease_timer = -1;
+	for (size_t i = 0; i < ELEMENTSOF(x->ends); i++)
+		x->ends[i] = x->above[i] = -1;
 	for (size_t i = 0; i < ELEMENTSOF(x->logs); i++)
 		x->logs[i].pipe = x->logs[i].file = -1;
 	for (size_t i = 0; i < EXE_PEERS_MAX; i++)
 		x->peers[i] = -1;
 	x->listen = EXE_FD_LISTEN;
-	/* The record that exec-helper wrote is the one that goes on. */
-	if (pread(EXE_FD_RECORD, &x->record, sizeof x->record, 0) != (ssize_t)sizeof x->record)
-		return exe_failed(x, EXE_STEP_SPEC, EIO, 0);
 	r = map_setup(x);
 	if (r < 0)
 		return exe_failed(x, EXE_STEP_SPEC, -r, 1);
+	x->session = x->setup->session != 0;
+	/* The record that exec-helper wrote is the one that goes on. */
+	if (!x->session &&
+	    pread(EXE_FD_RECORD, &x->record, sizeof x->record, 0) != (ssize_t)sizeof x->record)
+		return exe_failed(x, EXE_STEP_SPEC, EIO, 0);
+	if (x->session) {
+		x->peers[0] = x->listen;
+		x->listen = -1;
+	}
 	r = fd_memfd_map(EXE_FD_SPEC, SPEC_BYTES_MAX, &x->spec.map, &x->spec.size);
 	if (r == 0)
 		r = exe_spec_read(x->spec.map, x->spec.size, &x->spec);
 	if (r == 0 && x->setup->driver == DRIVER_EXEC && x->spec.n_dests != x->setup->n_mounts)
+		r = -EBADMSG;
+	if (r == 0 && !x->spec.command != (x->setup->session == EXE_SESSION_FILE))
 		r = -EBADMSG;
 	return r < 0 ? exe_failed(x, EXE_STEP_SPEC, -r, 0) : 0;
 }

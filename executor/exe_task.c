@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@
 #include "common/crash.h"
 #include "common/fd.h"
 #include "common/lease.h"
+#include "common/pid.h"
 #include "executor/exe.h"
 
 #define NOFILE_SOFT 1024
@@ -39,7 +41,7 @@ exe_pipes_make(struct exe *x)
 		if (pipe2(pipes, O_CLOEXEC) < 0)
 			return exe_failed(x, EXE_STEP_PIPES, errno, 0);
 		x->logs[i].pipe = pipes[0];
-		x->outputs[i] = pipes[1];
+		x->ends[STDOUT_FILENO + i] = pipes[1];
 		if (fchown(pipes[1], x->setup->user.uid, x->setup->user.gid) < 0 ||
 		    fcntl(pipes[0], F_SETFL, O_NONBLOCK) < 0)
 			return exe_failed(x, EXE_STEP_PIPES, errno, 0);
@@ -79,7 +81,10 @@ clean_state(struct exe *x)
 	if (ring > 0 && user->uid != 0 &&
 	    syscall(SYS_keyctl, KEYCTL_CHOWN, ring, user->uid, user->gid) < 0 && errno != EDQUOT)
 		return -errno;
-	if (x->outputs[0] >= 0 && (dup2(x->outputs[0], 1) < 0 || dup2(x->outputs[1], 2) < 0))
+	for (int i = 0; i < (int)ELEMENTSOF(x->ends); i++)
+		if (x->ends[i] >= 0 && dup2(x->ends[i], i) < 0)
+			return -errno;
+	if (x->setup->tty && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
 		return -errno;
 	if (getrlimit(RLIMIT_NOFILE, &nofile) == 0 && nofile.rlim_cur != NOFILE_SOFT) {
 		nofile.rlim_cur = nofile.rlim_max < NOFILE_SOFT ? nofile.rlim_max : NOFILE_SOFT;
@@ -97,7 +102,7 @@ clean_state(struct exe *x)
 static void __attribute__((noreturn)) stop_child(struct exe *x, int error)
 {
 	x->child_error = error;
-	_exit(127);
+	_exit(error ? 127 : 0);
 }
 
 /* Shares the executor's memory until it execs. */
@@ -117,7 +122,8 @@ run_task(void *arg)
 	CRASH_POINT(EXE_TASK_BEFORE_DROP);
 	if ((r = exe_sandbox_task(x)) < 0)
 		stop_child(x, -r);
-	stop_child(x, exe_command_run(x));
+	stop_child(x,
+	    x->setup->session == EXE_SESSION_FILE ? -exe_secrets_replace(x) : exe_command_run(x));
 }
 
 /* Reads a short file of the host's /proc. */
@@ -148,20 +154,6 @@ host_pid(struct exe *x)
 	return (uint32_t)strtoul(at + 5, NULL, 10);
 }
 
-/* Field 22 of stat; the second is the name, in which anything may stand. */
-static uint64_t
-start_ticks(struct exe *x)
-{
-	char path[32], text[PROC_TEXT], *at;
-
-	(void)snprintf(path, sizeof path, "%u/stat", x->record.task_pid);
-	if (x->record.task_pid == 0 || read_proc(path, text) < 0 || !(at = strrchr(text, ')')))
-		return 0;
-	for (int field = 2; field < 22 && at; field++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoull(at + 1, NULL, 10) : 0;
-}
-
 static void
 note_task(struct exe *x)
 {
@@ -174,7 +166,7 @@ note_task(struct exe *x)
 		x->record.executor_pid = (uint32_t)strtoul(self, NULL, 10);
 	}
 	x->record.task_pid = host_pid(x);
-	x->record.task_start_ticks = start_ticks(x);
+	x->record.task_start_ticks = pid_start_ticks(EXE_FD_PROC, x->record.task_pid);
 	x->record.started_boot_ns = boottime_ns();
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	x->record.started_real_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -223,8 +215,8 @@ exe_task_start(struct exe *x)
 		return exe_failed(x, (enum exe_step)x->child_step, x->child_error ?: ECHILD, 0);
 	}
 	x->pid = pid;
-	for (size_t i = 0; i < ELEMENTSOF(x->outputs); i++)
-		close_p(&x->outputs[i]);
+	for (size_t i = 0; i < ELEMENTSOF(x->ends); i++)
+		close_p(&x->ends[i]);
 	note_task(x);
 	return 0;
 }

@@ -27,13 +27,15 @@
 enum exe_fd {
 	EXE_FD_SETUP = 3,
 	EXE_FD_SPEC,
-	EXE_FD_LISTEN,
+	EXE_FD_LISTEN, /* session: its one peer */
 	EXE_FD_RECORD,
 	EXE_FD_LOGS, /* the alloc's log directory */
 	EXE_FD_LEASE,
-	EXE_FD_CGROUP, /* tasks/<run>: enum cgroup_tree from here on */
+	EXE_FD_CGROUP, /* tasks/<run>: enum cgroup_tree from here on; a session's V2: its own below
+			  that */
 	EXE_FD_CGROUP_END = EXE_FD_CGROUP + 5,
-	EXE_FD_PERMANENT = EXE_FD_CGROUP_END,
+	EXE_FD_TASK = EXE_FD_CGROUP_END, /* session: a pidfd of the task */
+	EXE_FD_PERMANENT,
 	EXE_FD_ALLOC = EXE_FD_PERMANENT,
 	EXE_FD_SECRETS,
 	EXE_FD_CSI,
@@ -50,6 +52,13 @@ enum exe_mount_kind {
 	EXE_MOUNT_CSI = 2,    /* path below EXE_FD_CSI, with a proof */
 	EXE_MOUNT_SHARED = 3, /* path below EXE_FD_CSI: stays in its peer group, belongs to the
 				 plugin that the task is */
+};
+
+/* As enum ExecSessionKind of exec.proto. */
+enum exe_session {
+	EXE_SESSION_NONE = 0, /* the run itself */
+	EXE_SESSION_COMMAND = 1,
+	EXE_SESSION_FILE = 2,
 };
 
 struct exe_setup_mount {
@@ -84,6 +93,8 @@ struct exe_setup {
 	char boot_id[40];
 	uint32_t driver; /* enum driver */
 	uint32_t pid_host, ipc_host, csi_plugin, logs_disabled;
+	uint32_t session; /* enum exe_session */
+	uint32_t tty;
 	struct exe_keep keep;
 	struct exe_user user;
 	uint64_t caps, bounding; /* exec: ambient set, bounding set */

@@ -5,6 +5,10 @@
  * file is append-only. Fields are little-endian and naturally aligned, a message is at most 256
  * bytes, a receiver ignores bytes behind what it knows and refuses a message that is shorter than
  * its version 1. tests/unit/fixtures holds both as bytes of version 1.
+ *
+ * A session's executor (DESIGN 6.6) has one peer, whose end of a socket pair exec-helper gave to
+ * the supervisor, and no record. It says HELLO, or STATE with EXE_FAILED, and EXITED; when its peer
+ * goes away it hangs up: SIGHUP, and cgroup.kill soon after.
  */
 #ifndef DROVER_PROTO_EXECUTOR_H
 #define DROVER_PROTO_EXECUTOR_H
@@ -17,7 +21,8 @@
 
 enum exe_msg_type {
 	EXE_HELLO = 1, /* executor, first on every connection; SCM_RIGHTS: a pidfd of the task (none
-			  if it is not running) */
+			  if it is not running); of a session with a command instead: the pty, or
+			  stdin, stdout and stderr */
 	EXE_STATE = 2, /* executor: body as HELLO, when it changed */
 	EXE_EXITED = 3, /* executor: struct exe_exited, then it closes and exits */
 	EXE_SIGNAL = 4, /* supervisor */

@@ -15,7 +15,7 @@ count() { cat "$@" | sed -e 's://.*$::' | awk '
 # What runs after a drop: the executor's loop, as drover-exec in a chroot; the task's child, as the task's user; the look-up
 # child, as nobody; what stops all tasks, as drover.
 dropped="executor/exe_serve.c executor/exe_logs.c executor/exe_peers.c executor/exe_request.c executor/exe_stop.c executor/exe_run.c executor/exe_command.c exec-helper/exec_lookup.c holder/hold_stop.c"
-common="common/clock common/clone common/mount_proof common/privs common/fd common/path common/err common/log common/id common/ipc common/proc common/lease common/cgroup common/mountinfo common/task_spec common/exe_record common/sd"
+common="common/clock common/clone common/mount_proof common/privs common/fd common/path common/err common/log common/id common/ipc common/proc common/lease common/cgroup common/mountinfo common/task_spec common/pid common/exe_record common/exe_record_parse common/sd"
 files=""
 for c in $common; do [ -f "$c.c" ] && files="$files $c.c"; done
 total=0

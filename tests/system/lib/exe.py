@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The executor's protocol and the record of a run: proto/executor.h as Python."""
 import array
+import errno
 import os
 import re
 import select
@@ -93,7 +94,7 @@ def spec(command, args=(), env=(), mounts=(), cwd=None, secrets=()):
     """The task spec: bytes for the sealed memfd. env: {name: value} or ["NAME=value"]; secrets: {name: bytes}."""
     if isinstance(env, dict):
         env = ["%s=%s" % pair for pair in env.items()]
-    entries = [(1, command)] + [(2, a) for a in args] + [(3, e) for e in env] + [(4, m) for m in mounts]
+    entries = [(1, command)] * (command is not None) + [(2, a) for a in args] + [(3, e) for e in env] + [(4, m) for m in mounts]
     entries += [(5, cwd)] if cwd is not None else []
     for name, data in dict(secrets).items():
         entries += [(6, name), (7, data)]
@@ -129,10 +130,13 @@ class Connection:
             os.close(directory)
         if before_hello:
             before_hello()
+        self.greet(timeout)
+        self.pidfd = self.hello.fds[0] if self.hello.fds else -1
+
+    def greet(self, timeout):
         self.hello = self.recv(timeout)
         if self.hello is None or self.hello.kind != 1:
-            raise Error("the executor did not begin with HELLO")
-        self.pidfd = self.hello.fds[0] if self.hello.fds else -1
+            raise Error("the executor did not begin with HELLO: %r" % (self.hello and self.hello.fields))
 
     def send(self, kind, fds=(), version=VERSION, **values):
         """send(EXE_STOP, signal=15, timeout_ms=5000)"""
@@ -192,3 +196,48 @@ class Connection:
 
     def __exit__(self, *_):
         self.close()
+
+
+class Session(Connection):
+    """Of a session's executor: .fds are the pty, or stdin, stdout and stderr; a file's has none."""
+
+    def __init__(self, fd, timeout=20.0):  # pylint: disable=super-init-not-called
+        self.sock, self.pidfd = socket.socket(fileno=fd), -1
+        self.sock.setblocking(True)
+        self.greet(timeout)
+        self.fds = self.hello.fds
+
+    def write(self, data, n=0, seconds=20.0):
+        """All of it, as fast as it is taken."""
+        while data:
+            if not select.select([], [self.fds[n]], [], seconds)[1]:
+                raise Error("nothing was taken within %.1f s" % seconds)
+            data = data[os.write(self.fds[n], data):]
+
+    def read(self, n=0, until=None, seconds=20.0):
+        """What it says to the end, or until that is part of it."""
+        out = b""
+        while until is None or until not in out:
+            if not select.select([self.fds[n]], [], [], seconds)[0]:
+                raise Error("nothing more within %.1f s than %r" % (seconds, out))
+            try:
+                more = os.read(self.fds[n], 65536)
+            except OSError as e:
+                if e.errno != errno.EIO:  # a pty that nobody has open
+                    raise
+                more = b""
+            if not more:
+                return out
+            out += more
+        return out
+
+    def close_fd(self, n):
+        os.close(self.fds[n])
+        self.fds[n] = -1
+
+    def close(self):
+        super().close()
+        for fd in self.fds:
+            if fd >= 0:
+                os.close(fd)
+        self.fds = []

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * exec_session.c: a second executor, for a command or a file inside a task that runs. Which process
+ * the task is, its record says, and it is proven on a pidfd. Runs in: exec-helper. Asked by:
+ * supervisor.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/pid.h"
+#include "exec-helper/exec.h"
+#include "proto/executor.h"
+
+#define PLACES 16 /* sessions of one run at a time; the first is for files */
+
+static int
+read_record(struct exec_state *s, const struct exec_run *run, struct exe_record *ret)
+{
+	char name[ID_HEX_SIZE + 4];
+	uint8_t buf[EXE_RECORD_SIZE];
+	cleanup_close int fd = -1;
+	ssize_t n;
+
+	(void)snprintf(name, sizeof name, "%s.rec", run->name);
+	fd = fd_open_beneath(s->records, name, O_RDONLY, 0);
+	n = fd < 0 ? fd : fd_read_full(fd, buf, sizeof buf);
+	return n < 0 ? (int)n : exe_record_parse(buf, (size_t)n, s->setup.run, ret);
+}
+
+/*
+ * The pidfd first: whatever has the pid after that, and has the task's start time, is what the
+ * pidfd is of. That it is this run's, its cgroup says, which only root can choose.
+ */
+static int
+open_task(struct exec_state *s, struct exec_run *run, struct err *e)
+{
+	struct exe_record rec;
+	int r = read_record(s, run, &rec);
+
+	if (r < 0)
+		return err_set(e, r, "read the record of run %s", run->name);
+	if (memcmp(rec.alloc, s->setup.alloc, sizeof rec.alloc) != 0)
+		return err_say(e, -EPERM, "the run is another allocation's");
+	if (rec.state != EXE_RUNNING || strcmp(rec.boot_id, s->boot_id) != 0)
+		return err_say(e, -ESRCH, "task \"%s\" is not running.", s->setup.keep.task);
+	run->task = pidfd_open((pid_t)rec.task_pid, 0);
+	if (run->task < 0 || pid_start_ticks(EXE_FD_PROC, rec.task_pid) != rec.task_start_ticks ||
+	    !cgroup_has_pid(s->args->cgroup, run->name, (pid_t)rec.task_pid))
+		return err_say(e, -ESRCH, "task \"%s\" is not running.", s->setup.keep.task);
+	return 0;
+}
+
+/*
+ * A cgroup below the run's, by which the session can be killed. Whose lock is taken belongs to an
+ * executor that has not cloned into it yet; what is left of one that has ended is empty and gets
+ * made anew.
+ */
+static int
+make_place(struct exec_state *s, struct exec_run *run, int tasks, int place)
+{
+	cleanup_close int old = -1, dir = -1;
+	char name[16];
+
+	(void)snprintf(name, sizeof name, "session-%d", place);
+	old = openat(tasks, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (old >= 0 && (flock(old, LOCK_EX | LOCK_NB) < 0 || cgroup_rmdir(tasks, name) < 0))
+		return -EBUSY;
+	if (mkdirat(tasks, name, 0755) < 0)
+		return -errno;
+	dir = openat(tasks, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 || flock(dir, LOCK_EX | LOCK_NB) < 0)
+		return -errno;
+	run->cgroup[CGROUP_V2] = steal_fd(&dir);
+	return 0;
+}
+
+static int
+open_cgroups(struct exec_state *s, struct exec_run *run, struct err *e)
+{
+	int place = s->setup.session == EXE_SESSION_FILE ? 0 : 1, r = -EBUSY;
+	cleanup_close int tasks = -1;
+
+	for (int t = 0; t < CGROUP_TREES; t++) {
+		int dir = s->cgroup.tasks[t] < 0 ? -1
+						 : openat(s->cgroup.tasks[t], run->name,
+						       O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		if (s->cgroup.tasks[t] >= 0 && dir < 0)
+			return err_set(e, -errno, "open cgroup %s", run->name);
+		*(t == CGROUP_V2 ? &tasks : &run->cgroup[t]) = dir;
+	}
+	for (; place < PLACES && r < 0; place++)
+		r = make_place(s, run, tasks, place);
+	return r < 0 ? err_set(e, r, "task \"%s\" has %d sessions already", s->setup.keep.task,
+			   PLACES - 1)
+		     : 0;
+}
+
+static int
+start_session(struct exec_state *s, struct exec_run *run, int *ret_fd, struct err *e)
+{
+	int pair[2], r = open_task(s, run, e);
+
+	if (r < 0 || (r = open_cgroups(s, run, e)) < 0 ||
+	    (r = exec_open_for_executor(s, run, e)) < 0)
+		return r;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+		return err_set(e, -errno, "make the socket of a session");
+	run->listen = pair[0];
+	*ret_fd = pair[1];
+	r = exec_spawn_executor(s, run);
+	return r < 0 ? err_set(e, r, "start the executor of a session") : 0;
+}
+
+int
+exec_on_session_start(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+{
+	const ExecSessionStartReq *req = (const ExecSessionStartReq *)(const void *)p->msg;
+	struct exec_state *s = state;
+	struct exec_run run;
+	struct id id;
+	int r;
+
+	_Static_assert((int)EXEC_SESSION_KIND__EXEC_SESSION_COMMAND == EXE_SESSION_COMMAND &&
+			   (int)EXEC_SESSION_KIND__EXEC_SESSION_FILE == EXE_SESSION_FILE,
+	    "one numbering");
+	if (!req->start || req->start->n_mounts > 0 || req->start->lease_ms > 0 ||
+	    ((int)req->kind != EXE_SESSION_COMMAND && (int)req->kind != EXE_SESSION_FILE))
+		return err_say(e, -EINVAL, "session: not of a kind that is known");
+	memset(&run, -1, sizeof run); /* no descriptor yet */
+	run.n_volumes = 0;
+	r = exec_policy_check(s, req->start, &s->setup, &run, e);
+	if (r < 0)
+		return r;
+	s->setup.session = (uint32_t)req->kind;
+	s->setup.tty = req->tty != 0;
+	memcpy(id.b, s->setup.run, sizeof id.b);
+	id_to_hex(&id, run.name);
+	run.spec = p->fds[0];
+	r = start_session(s, &run, ret_fd, e);
+	exec_run_done(&run);
+	return r;
+}

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""exec-helper and executor alone: sessions inside a task that runs: commands with pipes or a terminal, files."""
+import errno
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import uuid
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import build_dir, case, exe, helper, ipc, runs  # noqa: E402
+
+SECONDS = 20  # for what takes milliseconds on an idle machine
+EXEC = {"driver": "EXEC_DRIVER_EXEC"}
+
+
+def check(value, what):
+    if not value:
+        raise AssertionError(what)
+
+
+def sleeper(r, driver="RAW_EXEC", **fields):
+    run = r.start("sleep", ["1000"], driver=driver, **fields)
+    r.wait_state(run, exe.EXE_RUNNING, seconds=SECONDS)
+    return run
+
+
+def end(r, run):
+    with r.connect(run) as c:
+        c.send(exe.EXE_STOP, signal=signal.SIGKILL, timeout_ms=0)
+        c.wait_exited(SECONDS)
+    r.reap(run)
+
+
+def said(session):
+    """Output, errors and exit code."""
+    out, err = session.read(1), session.read(2)
+    return out.decode(), err.decode(), session.wait_exited(SECONDS)["exit_code"]
+
+
+def test_a_command_has_pipes_and_an_exit_code():
+    with runs.Runs() as r:
+        run = sleeper(r)
+        with r.session(run, "sh", ["-c", "read line; echo got $line; echo bad >&2; pwd; exit 7"]) as s:
+            s.write(b"hello\n")
+            case.equal(said(s), ("got hello\n%s/alloc/%s/web\n" % (r.places.data, run.alloc), "bad\n", 7))
+        with r.session(run, "sh", ["-c", "kill -TERM $$"]) as s:
+            case.equal(s.wait_exited(SECONDS)["exit_signal"], signal.SIGTERM)
+        with r.session(run, "cat") as s:
+            s.close_fd(0)
+            case.equal(said(s), ("", "", 0), "cat without input")
+        end(r, run)
+
+
+INSIDE = r"""
+for ns in mnt ipc pid net uts; do echo $ns $(readlink /proc/self/ns/$ns) $(readlink /proc/1/ns/$ns 2>/dev/null); done
+grep -E '^(NoNewPrivs|Seccomp|CapBnd|CapAmb)' /proc/self/status
+id -u; pwd; ls /; echo $MARK; echo parent $PPID
+ls -l /proc/self/fd | grep -c ' -> '
+"""
+
+
+def test_a_session_is_in_the_tasks_world():
+    """The same words as the task itself says, of the same namespaces."""
+    with runs.Runs() as r:
+        run = r.start("sh", ["-c", INSIDE + "exec sleep 1000"], driver="EXEC", env=["MARK=1"])
+        r.wait_state(run, exe.EXE_RUNNING, seconds=SECONDS)
+        case.until(lambda: "\n" in r.log(run).partition("parent")[2][3:], SECONDS, "the task's words")
+        task = r.log(run)
+        with r.session(run, "sh", ["-c", INSIDE], env=["MARK=1"], **EXEC) as s:
+            out, err, code = said(s)
+        case.equal((err, code), ("", 0))
+        # Its parent is outside of the pid namespace, the task's is pid 1 there.
+        case.equal(out.replace("parent 0", "parent 1"), task)
+        pid = r.record(run)["task_pid"]
+        for ns in ("mnt", "ipc", "pid"):
+            case.contains(out, "%s %s" % (ns, os.readlink("/proc/%d/ns/%s" % (pid, ns))))
+        case.contains(out, "CapBnd:\t00000000a80405fb")
+        case.contains(out, "NoNewPrivs:\t1\nSeccomp:\t2")
+        # /proc/PID/cgroup of a session: below the run's own.
+        with r.session(run, "sleep", ["1000"], **EXEC) as s:
+            v2 = r.places.cgroup_dirs()["v2"]
+            inside = case.until(lambda: read_pids(v2 + "/tasks/%s/session-1/cgroup.procs" % run.name), SECONDS, "the session")
+            case.equal(len(inside), 1)
+            for tree, path in r.places.cgroup_dirs().items():
+                if tree != "v2":
+                    case.until(lambda at=path: inside[0] in read_pids("%s/runs/%s/cgroup.procs" % (at, run.name)),
+                               SECONDS, "the session in " + tree)
+        end(r, run)
+
+
+def read_pids(path):
+    try:
+        with open(path, encoding="ascii") as f:
+            return f.read().split()
+    except OSError:
+        return []
+
+
+def test_a_terminal_has_a_size_and_its_signals():
+    with runs.Runs() as r:
+        for driver in ("RAW_EXEC", "EXEC"):
+            run = sleeper(r, driver)
+            script = "trap 'stty size' WINCH; tty; ls -l $(tty); echo ready; while :; do sleep 0.1; done"
+            with r.session(run, "sh", ["-c", script], tty=True, driver="EXEC_DRIVER_" + driver) as s:
+                case.equal(len(s.fds), 1, "descriptors of a terminal")
+                out = s.read(until=b"ready\r\n").decode()
+                case.contains(out, "/dev/pts/")
+                case.contains(out, "nobody" if driver == "EXEC" else "root")
+                fcntl.ioctl(s.fds[0], termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
+                s.read(until=b"33 77\r\n")
+                s.write(b"\x03")
+                case.equal(s.wait_exited(SECONDS)["exit_signal"], signal.SIGINT, driver)
+            end(r, run)
+
+
+def test_who_leaves_takes_the_session_along():
+    """Also what ignores the hang-up, and what went into a session of its own."""
+    with runs.Runs() as r:
+        run = sleeper(r)
+        place = "%s/tasks/%s/session-1/cgroup.procs" % (r.places.cgroup_dirs()["v2"], run.name)
+        for tty in (False, True):
+            s = r.session(run, "sh", ["-c", "trap '' HUP; setsid sleep 1000 & echo up; wait"], tty=tty)
+            s.read(0 if tty else 1, until=b"up")
+            check(len(read_pids(place)) >= 2, "processes of the session")
+            s.close()
+            case.until(lambda: not read_pids(place), SECONDS, "end of the session")
+        case.equal(r.record(run)["state"], exe.EXE_RUNNING, "the task")
+        end(r, run)
+
+
+def test_what_a_session_left_behind_ends_with_it():
+    with runs.Runs() as r:
+        run = sleeper(r)
+        with r.session(run, "sh", ["-c", "setsid sleep 1000 & exit 3"]) as s:
+            case.equal(said(s), ("", "", 3))
+        end(r, run)
+
+
+def test_a_session_ends_with_its_task():
+    with runs.Runs() as r:
+        for driver in ("RAW_EXEC", "EXEC"):
+            run = sleeper(r, driver)
+            with r.session(run, "sleep", ["1000"], driver="EXEC_DRIVER_" + driver) as s:
+                end(r, run)
+                case.equal(s.wait_exited(SECONDS)["exit_signal"], signal.SIGKILL)
+            e = case.raises(ipc.RequestError, r.session, run, "true")
+            case.equal(e.code, -errno.ENOENT, str(e))
+
+
+def test_what_cannot_be_started_is_told():
+    with runs.Runs() as r:
+        run = sleeper(r, "EXEC")
+        for command, error in (("no-such-command", errno.ENOENT), ("/etc/passwd", errno.EACCES), ("/tmp", errno.EACCES)):
+            e = case.raises(exe.Error, r.session, run, command, **EXEC)
+            case.contains(str(e), "'step': %d, 'error': %d" % (exe.EXE_STEP_COMMAND, error))
+        e = case.raises(exe.Error, r.session, run, None, **EXEC)
+        case.contains(str(e), "'step': %d" % exe.EXE_STEP_SPEC)
+        e = case.raises(ipc.RequestError, r.session, run, "true", user="root", **EXEC)
+        case.equal(e.code, -errno.EPERM, str(e))
+        end(r, run)
+
+
+def test_the_sixteenth_is_refused_and_a_file_still_gets_in():
+    with runs.Runs() as r:
+        run = sleeper(r)
+        sessions = [r.session(run, "sleep", ["1000"]) for _ in range(15)]
+        e = case.raises(ipc.RequestError, r.session, run, "true")
+        case.contains(str(e), 'task "web" has 15 sessions already')
+        case.equal(r.replace(run, {"token": b"new"}), 0)
+        sessions.pop(7).close()
+        case.until(lambda: try_session(r, run), SECONDS, "a place that is free again")
+        for s in sessions:
+            s.close()
+        end(r, run)
+
+
+def try_session(r, run):
+    try:
+        with r.session(run, "true") as s:
+            return s.wait_exited(SECONDS)["exit_code"] == 0
+    except ipc.RequestError as e:
+        case.contains(str(e), "sessions already")
+        return False
+
+
+def test_many_one_after_the_other_leave_nothing():
+    with runs.Runs() as r:
+        run = sleeper(r)
+        for i in range(40):
+            with r.session(run, "echo", [str(i)]) as s:
+                case.equal(said(s), ("%d\n" % i, "", 0))
+        check(len([d for d in os.listdir("%s/tasks/%s" % (r.places.cgroup_dirs()["v2"], run.name))
+                       if d.startswith("session-")]) <= 15, "places")
+        end(r, run)
+        case.equal(r.list(), [])
+
+
+# --- whose process it is, is proven ---
+
+def test_a_record_that_lies_leads_nowhere():
+    """A pid of another run, of no run, with another start time, of another boot or alloc: refused by exec-helper."""
+    with runs.Runs() as r:
+        run, other = sleeper(r), sleeper(r)
+        path = "%s/run/%s.rec" % (r.places.data, run.name)
+        with open(path, "rb") as f:
+            whole = f.read()
+        good, stranger = exe.parse_record(whole), r.record(other)
+        self_ticks = int(open("/proc/self/stat", encoding="ascii").read().rpartition(")")[2].split()[19])
+        for change in ({"task_pid": stranger["task_pid"], "task_start_ticks": stranger["task_start_ticks"]},
+                       {"task_pid": os.getpid(), "task_start_ticks": self_ticks},
+                       {"task_start_ticks": good["task_start_ticks"] + 1},
+                       {"boot_id": str(uuid.uuid4())}, {"state": exe.EXE_SETTING_UP}, {"state": exe.EXE_ENDED},
+                       {"alloc": os.urandom(16)}, {"run": os.urandom(16)}, {"sum": 1}):
+            write_record(path, {**good, **change}, "sum" in change)
+            e = case.raises(ipc.RequestError, r.session, run, "true")
+            check(e.code in (-errno.ESRCH, -errno.EPERM, -errno.EBADMSG), "%r: %s" % (change, e))
+        with open(path, "wb") as f:
+            f.write(whole)
+        with r.session(run, "true") as s:
+            case.equal(s.wait_exited(SECONDS)["exit_code"], 0)
+        end(r, run)
+        end(r, other)
+
+
+def write_record(path, fields, wrong_sum):
+    data = exe.RECORD.pack(**{**fields, "boot_id": fields["boot_id"].encode()})[:-8]
+    with open(path, "r+b") as f:
+        f.write(data + struct.pack("<Q", 1 if wrong_sum else exe.fnv1a(data)))
+
+
+def test_what_no_session_may_ask_for():
+    with runs.Runs(config='plugin "exec" { config { enabled = false } }') as r:
+        run = sleeper(r)
+        for fields in ({"lease_ms": 1}, {"mounts": [{"kind": "EXEC_MOUNT_HOST_VOLUME", "name": "x"}]}):
+            e = case.raises(ipc.RequestError, r.session, run, "true", **fields)
+            case.equal(e.code, -errno.EINVAL, str(e))
+        e = case.raises(ipc.RequestError, lambda: r.session(run, "true", kind="NONE"))
+        case.equal(e.code, -errno.EINVAL, str(e))
+        end(r, run)
+
+
+# --- files ---
+
+def test_a_file_is_replaced_as_the_tasks_user():
+    with runs.Runs() as r:
+        for driver, user, uid in (("EXEC", "", 65534), ("RAW_EXEC", "daemon", 1), ("RAW_EXEC", "", 0)):
+            run = r.start("sleep", ["1000"], driver=driver, user=user, secrets={"token": b"old"})
+            r.wait_state(run, exe.EXE_RUNNING, seconds=SECONDS)
+            directory = "%s/secrets/%s/web/" % (r.places.data, run.alloc)
+            held = open(directory + "token", "rb")
+            fields = {"driver": "EXEC_DRIVER_" + driver, "user": user}
+            case.equal(r.replace(run, {"token": b"new\0", "other": b"x" * 100000}, **fields), 0)
+            with open(directory + "token", "rb") as f, held:
+                case.equal((f.read(), held.read()), (b"new\0", b"old"), "new and old contents")
+            for name in ("token", "other"):
+                st = os.stat(directory + name)
+                case.equal((st.st_uid, oct(st.st_mode)), (uid, "0o100600"))
+            # What the task planted there gets out of the way, and nothing is written through it.
+            os.unlink(directory + "token")
+            os.mkdir(directory + "token")
+            open(directory + "token/inside", "wb").close()
+            os.unlink(directory + "other")
+            os.symlink("/etc/passwd", directory + "other")
+            case.equal(r.replace(run, {"token": b"3", "other": b"4"}, **fields), 0)
+            with open(directory + "token", "rb") as f, open(directory + "other", "rb") as g:
+                case.equal((f.read(), g.read()), (b"3", b"4"))
+            check(not os.path.islink(directory + "other"), "a link is there still")
+            end(r, run)
+
+
+def test_a_file_that_cannot_be_written_is_told():
+    with runs.Runs() as r:
+        run = r.start("sleep", ["1000"], driver="EXEC")
+        r.wait_state(run, exe.EXE_RUNNING, seconds=SECONDS)
+        os.chmod("%s/secrets/%s/web" % (r.places.data, run.alloc), 0o500)
+        e = case.raises(exe.Error, r.replace, run, {"token": b"x"}, **EXEC)
+        case.contains(str(e), "'step': %d, 'error': %d" % (exe.EXE_STEP_SECRETS, errno.EACCES))
+        end(r, run)
+
+
+def test_descriptors_and_privileges_of_a_session():
+    with runs.Runs() as r:
+        run = sleeper(r)
+        with r.session(run, os.path.join(build_dir(), "drover-executor"), ["--describe"]) as s:
+            case.contains(said(s)[0], "executor")
+        with r.session(run, "sh", ["-c", "ls -l /proc/self/fd | grep -- '->' | wc -l; cut -d' ' -f6 /proc/self/stat; echo $$"]) as s:
+            lines = said(s)[0].split()
+            case.equal(lines[0], "4", "descriptors of ls: three and its own directory")
+            case.equal(lines[1], lines[2], "its own session")
+        with r.session(run, "cat") as s:
+            children = [p for p in subprocess.run(["ps", "-eo", "pid=,ppid=,uid=,comm="], capture_output=True, text=True,
+                                                  check=True).stdout.splitlines() if p.split()[3] == "drover-executor"]
+            of_session = [p.split() for p in children if int(p.split()[1]) == r.helper.pid]
+            case.equal({int(p[2]) for p in of_session}, {r.places.uid["executor"]}, "uid of the executors")
+            for pid in (p[0] for p in of_session):
+                with open("/proc/%s/status" % pid, encoding="ascii") as f:
+                    status = f.read()
+                case.contains(status, "CapPrm:\t0000000000000020")
+                case.contains(status, "Seccomp:\t2")
+                case.equal(os.readlink("/proc/%s/root" % pid).rsplit("/", 2)[1], "logs")
+            s.close_fd(0)
+            case.equal(s.wait_exited(SECONDS)["exit_code"], 0)
+        end(r, run)
+
+
+case.run(globals())
