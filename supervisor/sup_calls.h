@@ -29,6 +29,9 @@
 
 SUP_CALL_FD(exec_call_task_start, IPC_EXEC_HELPER, EXEC_TASK_START_REQ, ExecTaskStartReq, 30000,
     CALL_REPEAT);
+/* Not repeated: its executor may have been there, and done its work, already. */
+SUP_CALL_FD(exec_call_session_start, IPC_EXEC_HELPER, EXEC_SESSION_START_REQ, ExecSessionStartReq,
+    30000, 0);
 SUP_CALL(
     exec_call_run_reap, IPC_EXEC_HELPER, EXEC_RUN_REAP_REQ, ExecRunReapReq, 30000, CALL_REPEAT);
 SUP_CALL(

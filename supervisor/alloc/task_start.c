@@ -3,6 +3,7 @@
 #include "supervisor/alloc/task_start.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
@@ -108,17 +109,16 @@ fill_mounts(struct sup *sup, struct alloc_runner *ar, const struct task *task, s
 }
 
 static void
-fill_env(struct start *s)
+fill_env(const struct task_env *env, struct spec_writer *spec)
 {
-	for (size_t i = 0; i < s->env.vars.n; i++) {
+	for (size_t i = 0; i < env->vars.n; i++) {
 		cleanup_free char *pair = NULL;
 
-		if (str_setf(&pair, "%s=%s", s->env.vars.v[i].key, str(s->env.vars.v[i].value)) <
-		    0) {
-			s->spec.failed = -ENOMEM;
+		if (str_setf(&pair, "%s=%s", env->vars.v[i].key, str(env->vars.v[i].value)) < 0) {
+			spec->failed = -ENOMEM;
 			return;
 		}
-		spec_add_str(&s->spec, SPEC_ENV, pair);
+		spec_add_str(spec, SPEC_ENV, pair);
 	}
 }
 
@@ -164,23 +164,33 @@ fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
 		spec_add_str(&s->spec, SPEC_SECRET_NAME, "nomad_token");
 		spec_add_str(&s->spec, SPEC_SECRET_DATA, task_token(ar->sa, task, true));
 	}
-	fill_env(s);
 	return 0;
+}
+
+static const struct driver_ops *
+begin(struct start *s, const struct task_runner *tr, struct err *e)
+{
+	const struct driver_ops *driver = driver_find(str(tr->task->driver));
+
+	memset(s, 0, sizeof *s);
+	exec_task_start_req__init(&s->req);
+	if (!driver)
+		(void)err_say(e, -EINVAL, "this node has no driver \"%s\"", str(tr->task->driver));
+	return driver;
 }
 
 int
 task_start(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
     const struct run_events *ev, struct run **ret, struct err *e)
 {
-	const struct driver_ops *driver = driver_find(str(tr->task->driver));
 	static struct start s;
+	const struct driver_ops *driver = begin(&s, tr, e);
 	int r, fd;
 
 	if (!driver)
-		return err_say(e, -EINVAL, "this node has no driver \"%s\"", str(tr->task->driver));
-	memset(&s, 0, sizeof s);
-	exec_task_start_req__init(&s.req);
+		return e->code;
 	r = fill(sup, ar, tr, driver, &s, e);
+	fill_env(&s.env, &s.spec);
 	fd = spec_finish(&s.spec);
 	if (r >= 0 && fd < 0)
 		r = err_set(e, fd, "make the start of task %s", tr->task->name);
@@ -191,5 +201,29 @@ task_start(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
 		close_p(&fd);
 	}
 	task_env_done(&s.env);
+	return r;
+}
+
+int
+task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env, ExecTaskStartReq **ret,
+    struct err *e)
+{
+	static struct start s;
+	const struct driver_ops *driver = begin(&s, tr, e);
+	int r;
+
+	if (!driver)
+		return e->code;
+	r = fill(tr->ar->sup, tr->ar, tr, driver, &s, e);
+	if (env)
+		fill_env(&s.env, spec);
+	task_env_done(&s.env);
+	/* What the task itself was started with stays its own. */
+	free(s.spec.buf);
+	s.req.n_mounts = 0;
+	s.req.lease_ms = 0;
+	s.req.run = (ProtobufCBinaryData){ .data = (uint8_t *)(uintptr_t)run_id(tr->run)->b,
+		.len = ID_BYTES };
+	*ret = &s.req;
 	return r;
 }

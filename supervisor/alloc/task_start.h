@@ -4,11 +4,19 @@
 #define DROVER_SUPERVISOR_TASK_START_H
 
 #include "supervisor/alloc/alloc_runner.h"
+#include "proto/task_spec.h"
 #include "supervisor/driver/run.h"
 
 /* Begins a run; what follows comes by ev. -EINVAL with *e: the task's configuration is wrong and
  * stays so. */
 int task_start(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
     const struct run_events *ev, struct run **ret, struct err *e);
+/*
+ * What a session in a task that runs asks for: the request of its start, without mounts and limits,
+ * in memory that lives until the next call; with env the task's environment goes into spec. 0 or
+ * negative with *e.
+ */
+int task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env,
+    ExecTaskStartReq **ret, struct err *e);
 
 #endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/* task_session.c: sessions with the settings of the task that they are in. Runs in: supervisor. */
+#include "supervisor/alloc/task_session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/task_start.h"
+
+#define TERM_DEFAULT "TERM=xterm"
+
+bool
+task_is_running(const struct task_runner *tr)
+{
+	return tr->run && (tr->phase == TASK_RUNNING || tr->phase == TASK_STOPPING);
+}
+
+/* spec holds what the kind wants; the request's other fields are the task's. */
+static struct session *
+begin(struct task_runner *tr, ExecSessionKind kind, bool tty, struct spec_writer *spec,
+    session_wake *wake, void *arg, struct err *e)
+{
+	ExecSessionStartReq req = EXEC_SESSION_START_REQ__INIT;
+	cleanup_close int fd = -1;
+	int r;
+
+	r = task_start_again(
+	    tr, spec, kind == EXEC_SESSION_KIND__EXEC_SESSION_COMMAND, &req.start, e);
+	fd = spec_finish(spec);
+	if (r >= 0 && fd < 0)
+		r = err_set(e, fd, "make a session of task %s", tr->task->name);
+	if (r < 0)
+		return NULL;
+	req.kind = kind;
+	req.tty = tty;
+	return session_new(tr->ar->sup, &req, steal_fd(&fd), wake, arg, e);
+}
+
+struct session *
+task_exec(struct task_runner *tr, char *const *command, size_t n, bool tty, session_wake *wake,
+    void *arg, struct err *e)
+{
+	struct spec_writer spec = { 0 };
+
+	if (!task_is_running(tr)) {
+		(void)err_say(e, -ESRCH, "task \"%s\" is not running.", tr->task->name);
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++)
+		spec_add_str(&spec, i == 0 ? SPEC_COMMAND : SPEC_ARG, command[i]);
+	if (tty)
+		spec_add_str(&spec, SPEC_ENV, TERM_DEFAULT);
+	return begin(tr, EXEC_SESSION_KIND__EXEC_SESSION_COMMAND, tty, &spec, wake, arg, e);
+}
+
+/* --- files --- */
+
+struct task_files {
+	struct sup *sup;
+	struct session *session;
+	task_files_cb *cb;
+	void *arg;
+};
+
+void
+task_files_forget(struct task_files *t)
+{
+	if (!t)
+		return;
+	session_free(t->session);
+	free(t);
+}
+
+static void
+on_files(void *arg)
+{
+	struct task_files *t = arg;
+	enum session_item item;
+	struct err e = { 0 };
+	char none[1];
+	size_t len;
+	int r, signo;
+
+	do
+		item = session_next(t->session, none, sizeof none, &len);
+	while (item != SESSION_NOTHING && item != SESSION_EXITED && item != SESSION_FAILED);
+	if (item == SESSION_NOTHING)
+		return;
+	if (item == SESSION_FAILED)
+		e = *session_error(t->session);
+	else if (session_exit_code(t->session, &signo) != 0)
+		(void)err_say(
+		    &e, -EIO, "write the task's secrets: the writer ended by signal %d", signo);
+	r = e.code;
+	t->cb(t->sup, t->arg, r, &e);
+	task_files_forget(t);
+}
+
+struct task_files *
+task_files_replace(struct task_runner *tr, const struct task_file *files, size_t n,
+    task_files_cb *cb, void *arg, struct err *e)
+{
+	cleanup_free struct task_files *t = calloc(1, sizeof *t);
+	struct spec_writer spec = { 0 };
+
+	if (!task_is_running(tr) || !t) {
+		(void)err_say(
+		    e, t ? -ESRCH : -ENOMEM, "task \"%s\" is not running.", tr->task->name);
+		return NULL;
+	}
+	*t = (struct task_files){ .sup = tr->ar->sup, .cb = cb, .arg = arg };
+	for (size_t i = 0; i < n; i++) {
+		spec_add_str(&spec, SPEC_SECRET_NAME, files[i].name);
+		spec_add(&spec, SPEC_SECRET_DATA, files[i].data, files[i].len);
+	}
+	t->session = begin(tr, EXEC_SESSION_KIND__EXEC_SESSION_FILE, false, &spec, on_files, t, e);
+	return t->session ? steal_ptr(&t) : NULL;
+}
