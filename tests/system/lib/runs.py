@@ -153,13 +153,14 @@ class Runs:
 
     def reap(self, run):
         """As the supervisor does: what is still being killed is asked for again."""
-        end = time.monotonic() + 10
+        end, killed = time.monotonic() + 20, False
         while True:
             try:
-                return self.reap_once(run)
+                return self.reap_once(run) or killed
             except ipc.RequestError as e:
                 if e.code != -errno.EAGAIN or time.monotonic() > end:
                     raise
+            killed = True
             time.sleep(0.02)
 
     def reap_once(self, run):
