@@ -84,7 +84,10 @@ int cli_alloc_signal(struct cli *cli, int argc, char **argv);
 int cli_alloc_stats(struct cli *cli, int argc, char **argv);
 int cli_alloc_status(struct cli *cli, int argc, char **argv);
 int cli_alloc_stop(struct cli *cli, int argc, char **argv);
+int cli_job_history(struct cli *cli, int argc, char **argv);
+int cli_job_revert(struct cli *cli, int argc, char **argv);
 int cli_job_run(struct cli *cli, int argc, char **argv);
+int cli_job_scale(struct cli *cli, int argc, char **argv);
 int cli_job_status(struct cli *cli, int argc, char **argv);
 int cli_job_stop(struct cli *cli, int argc, char **argv);
 int cli_leaks(struct cli *cli, int argc, char **argv);
@@ -98,7 +101,7 @@ int cli_volume_status(struct cli *cli, int argc, char **argv);
 
 extern const struct cli_flag cli_agent_flags[], cli_alloc_fs_flags[], cli_alloc_logs_flags[],
     cli_alloc_restart_flags[], cli_alloc_signal_flags[], cli_alloc_stop_flags[],
-    cli_job_run_flags[], cli_job_stop_flags[], cli_node_drain_flags[], cli_node_status_flags[],
-    cli_volume_delete_flags[];
+    cli_job_revert_flags[], cli_job_run_flags[], cli_job_scale_flags[], cli_job_stop_flags[],
+    cli_node_drain_flags[], cli_node_status_flags[], cli_volume_delete_flags[];
 
 #endif

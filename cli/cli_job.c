@@ -7,6 +7,7 @@
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
 #include "cli/cli_file.h"
+#include "cli/cli_job.h"
 #include "cli/cli_print.h"
 #include "cli/cli_watch.h"
 
@@ -59,7 +60,7 @@ show_answer(struct cli *cli, const json_t *answer, struct err *e)
 }
 
 static int
-follow_job(struct cli *cli, const char *job_id, const char *eval_id, struct err *e)
+follow_eval(struct cli *cli, const char *job_id, const char *eval_id, struct err *e)
 {
 	int placed, r;
 
@@ -72,10 +73,25 @@ follow_job(struct cli *cli, const char *job_id, const char *eval_id, struct err 
 }
 
 int
+cli_job_follow(
+    struct cli *cli, const char *job_id, const json_t *answer, bool detach, struct err *e)
+{
+	const char *eval_id = cli_json_str(answer, "EvalID");
+	int r = show_answer(cli, answer, e);
+
+	if (r < 0)
+		return r;
+	if (*eval_id && !detach)
+		return follow_eval(cli, job_id, eval_id, e);
+	cli_say(
+	    cli, "Job \"%s\" is registered%s%s", job_id, *eval_id ? ", evaluation " : "", eval_id);
+	return CLI_OK;
+}
+
+int
 cli_job_run(struct cli *cli, int argc, char **argv)
 {
 	cleanup_json json_t *file = NULL, *request = NULL, *answer = NULL;
-	const char *job_id, *eval_id;
 	struct err e = { 0 };
 	int r;
 
@@ -86,17 +102,8 @@ cli_job_run(struct cli *cli, int argc, char **argv)
 	if (r == 0)
 		r = cli_api_send(cli, "POST", "/v1/jobs", request, &answer, &e);
 	if (r == 0)
-		r = show_answer(cli, answer, &e);
-	if (r < 0)
-		return cli_fail(cli, &e);
-	job_id = cli_json_str(request, "Job/ID");
-	eval_id = cli_json_str(answer, "EvalID");
-	if (*eval_id == '\0' || options.detach) {
-		cli_say(cli, "Job \"%s\" is registered%s%s", job_id,
-		    *eval_id ? ", evaluation " : "", eval_id);
-		return CLI_OK;
-	}
-	r = follow_job(cli, job_id, eval_id, &e);
+		r = cli_job_follow(
+		    cli, cli_json_str(request, "Job/ID"), answer, options.detach, &e);
 	return r < 0 ? cli_fail(cli, &e) : r;
 }
 

@@ -17,6 +17,17 @@ void local_api_job_allocs(struct sup *sup, struct api_req *req);
 void local_api_job_evals(struct sup *sup, struct api_req *req);
 void local_api_job_summary(struct sup *sup, struct api_req *req);
 void local_api_job_versions(struct sup *sup, struct api_req *req);
+struct local_job *local_api_find_job(struct sup *sup, struct api_req *req); /* NULL: answered */
+/* Could this node's source run it? 0 or -EINVAL with all that is wrong. */
+int local_api_check_job(struct local *l, const struct job *job, struct err *e);
+/* Makes *job (completed, checked; emptied) what is wanted, and answers. */
+void local_api_put_job(struct sup *sup, struct api_req *req, struct job *job, const char *trigger,
+    const char *warnings);
+
+/* local_api_change.c */
+void local_api_revert_job(struct sup *sup, struct api_req *req);
+void local_api_scale_job(struct sup *sup, struct api_req *req);
+void local_api_job_scale(struct sup *sup, struct api_req *req);
 
 /* local_api.c */
 void local_api_reply_eval(struct sup *sup, struct api_req *req, const struct local_eval *ev,

@@ -13,8 +13,8 @@
 
 #define WHY_SIZE 700
 
-static struct local_job *
-find_job(struct sup *sup, struct api_req *req)
+struct local_job *
+local_api_find_job(struct sup *sup, struct api_req *req)
 {
 	struct local_job *j =
 	    local_job_find(local_of_sup(sup), api_namespace(req), api_param(req, 0));
@@ -148,7 +148,7 @@ local_api_list_jobs(struct sup *sup, struct api_req *req)
 void
 local_api_get_job(struct sup *sup, struct api_req *req)
 {
-	struct local_job *j = find_job(sup, req);
+	struct local_job *j = local_api_find_job(sup, req);
 	char why[WHY_SIZE];
 	struct job view;
 
@@ -164,7 +164,7 @@ local_api_get_job(struct sup *sup, struct api_req *req)
 void
 local_api_job_allocs(struct sup *sup, struct api_req *req)
 {
-	struct local_job *j = find_job(sup, req);
+	struct local_job *j = local_api_find_job(sup, req);
 	struct api_list list;
 
 	if (!j)
@@ -178,7 +178,7 @@ local_api_job_allocs(struct sup *sup, struct api_req *req)
 void
 local_api_job_evals(struct sup *sup, struct api_req *req)
 {
-	struct local_job *j = find_job(sup, req);
+	struct local_job *j = local_api_find_job(sup, req);
 	struct api_list list;
 
 	if (!j)
@@ -194,7 +194,7 @@ local_api_job_evals(struct sup *sup, struct api_req *req)
 void
 local_api_job_summary(struct sup *sup, struct api_req *req)
 {
-	struct local_job *j = find_job(sup, req);
+	struct local_job *j = local_api_find_job(sup, req);
 	cleanup_done(job_summary) struct job_summary summary;
 
 	job_summary_init(&summary);
@@ -209,7 +209,7 @@ local_api_job_summary(struct sup *sup, struct api_req *req)
 void
 local_api_job_versions(struct sup *sup, struct api_req *req)
 {
-	struct local_job *j = find_job(sup, req);
+	struct local_job *j = local_api_find_job(sup, req);
 	struct api_list list = { .flags = api_model_flags(req) };
 
 	if (!j)
@@ -257,8 +257,8 @@ check_volume(struct local *l, const struct job *job, const struct task_group *g,
 	}
 }
 
-static int
-check_job(struct local *l, const struct job *job, struct err *e)
+int
+local_api_check_job(struct local *l, const struct job *job, struct err *e)
 {
 	struct problems p = { 0 };
 	int r;
@@ -332,7 +332,7 @@ read_job(
 	if (job_complete(ret) < 0)
 		return err_set(e, -ENOMEM, "read the job");
 	warn_kill_timeouts(sup, ret, warn);
-	return check_job(local_of_sup(sup), ret, e);
+	return local_api_check_job(local_of_sup(sup), ret, e);
 }
 
 /* EnforceIndex: the job is as the caller saw it. 0 or -EEXIST. */
@@ -353,15 +353,30 @@ check_index(struct local *l, struct api_req *req, const struct job *job, struct 
 }
 
 void
+local_api_put_job(struct sup *sup, struct api_req *req, struct job *job, const char *trigger,
+    const char *warnings)
+{
+	struct local *l = local_of_sup(sup);
+	bool changed;
+	struct local_job *j = local_job_put(l, job, &changed);
+	struct local_eval *ev = j ? local_eval_new(l, j, trigger) : NULL;
+
+	if (!ev) {
+		api_reply_error(req, 500, "no memory to register the job");
+		return;
+	}
+	local_reconcile_job(l, j, ev, true);
+	local_job_trim(l, j);
+	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index, warnings);
+}
+
+void
 local_api_register_job(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
 	cleanup_done(job) struct job job;
 	struct problems warn = { 0 };
 	struct err e = { 0 }, warnings = { 0 };
-	struct local_job *j;
-	struct local_eval *ev;
-	bool changed;
 	int r;
 
 	job_init(&job);
@@ -374,15 +389,7 @@ local_api_register_job(struct sup *sup, struct api_req *req)
 		api_reply_error(req, r == -ENOMEM ? 500 : r == -EEXIST ? 409 : 400, "%s", e.msg);
 		return;
 	}
-	j = local_job_put(l, &job, &changed);
-	ev = j ? local_eval_new(l, j, "job-register") : NULL;
-	if (!ev) {
-		api_reply_error(req, 500, "no memory to register the job");
-		return;
-	}
-	local_reconcile_job(l, j, ev, true);
-	local_job_trim(l, j);
-	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index, warnings.msg);
+	local_api_put_job(sup, req, &job, "job-register", warnings.msg);
 }
 
 /* --- stopping --- */
@@ -422,7 +429,7 @@ void
 local_api_delete_job(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
-	struct local_job *j = find_job(sup, req);
+	struct local_job *j = local_api_find_job(sup, req);
 	struct local_eval *ev;
 	struct err e = { 0 };
 	bool purge = false, no_delay = false;

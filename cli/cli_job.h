@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli_job.h: what the commands about jobs share. Runs in: drover. */
+#ifndef DROVER_CLI_JOB_H
+#define DROVER_CLI_JOB_H
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+
+/*
+ * After the agent took a job: prints the answer where -json wants it and its warnings, and follows
+ * the evaluation until the allocations run, unless detach. An exit code, or -errno with a sentence.
+ */
+int cli_job_follow(
+    struct cli *cli, const char *job_id, const json_t *answer, bool detach, struct err *e);
+
+#endif

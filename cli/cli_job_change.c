@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_job_change.c: drover job history, revert, scale. Runs in: drover. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cli/cli_api.h"
+#include "cli/cli_job.h"
+#include "cli/cli_print.h"
+
+static struct {
+	bool detach;
+} options;
+
+const struct cli_flag cli_job_revert_flags[] = {
+	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
+	    "return once the agent has taken the wish" },
+	{ 0 },
+};
+
+const struct cli_flag cli_job_scale_flags[] = {
+	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
+	    "return once the agent has taken the wish" },
+	{ 0 },
+};
+
+static int
+show_history(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/job/%s/versions", id);
+	cleanup_json json_t *answer = NULL;
+	struct cli_table *t;
+	const json_t *job;
+	char time[CLI_TIME_SIZE];
+	size_t i;
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, target, e);
+	r = cli_api_get(cli, target, &answer, e);
+	if (r < 0)
+		return r;
+	t = CLI_TABLE("Version", "Submitted", "State");
+	json_array_foreach (cli_json_get(answer, "Versions"), i, job) {
+		bool stop = cli_json_true(job, "Stop");
+
+		cli_table_row(t);
+		cli_cell(t, "%lld", (long long)cli_json_int(job, "Version"));
+		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(job, "SubmitTime"), time));
+		cli_cell(
+		    t, "%s%s", i == 0 ? "current" : "", stop ? (i ? "stopped" : ", stopped") : "");
+	}
+	cli_table_print(t);
+	return 0;
+}
+
+int
+cli_job_history(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL;
+	struct err e = { 0 };
+	int r;
+
+	(void)argc;
+	r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
+	if (r == 0)
+		r = show_history(cli, id, &e);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
+static int
+read_number(const char *word, const char *what, long long *ret, struct err *e)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoll(word, &end, 10);
+	if (errno || end == word || *end || *ret < 0)
+		return err_say(
+		    e, -EINVAL, "%s wants a number of 0 or more, not \"%s\"", what, word);
+	return 0;
+}
+
+/* Sends the wish about the job and follows what comes of it. Takes over body. */
+static int
+change(struct cli *cli, const char *id, const char *verb, json_t *body, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/job/%s/%s", id, verb);
+	cleanup_json json_t *request = body, *answer = NULL;
+	int r;
+
+	if (!request)
+		return err_set(e, -ENOMEM, "%s the job", verb);
+	r = cli_api_send(cli, "POST", target, request, &answer, e);
+	return r < 0 ? r : cli_job_follow(cli, id, answer, options.detach, e);
+}
+
+int
+cli_job_revert(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL;
+	struct err e = { 0 };
+	long long version;
+	int r;
+
+	(void)argc;
+	r = read_number(argv[1], "drover job revert JOB VERSION", &version, &e);
+	if (r == 0)
+		r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
+	if (r == 0)
+		r = change(cli, id, "revert",
+		    json_pack("{s:s, s:I}", "JobID", id, "JobVersion", (json_int_t)version), &e);
+	return r < 0 ? cli_fail(cli, &e) : r;
+}
+
+int
+cli_job_scale(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL;
+	const char *group = argc == 3 ? argv[1] : NULL;
+	json_t *target;
+	struct err e = { 0 };
+	long long count;
+	int r;
+
+	r = read_number(argv[argc - 1], "drover job scale JOB [GROUP] COUNT", &count, &e);
+	if (r == 0)
+		r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
+	if (r == 0) {
+		target = group ? json_pack("{s:s, s:s}", "Job", id, "Group", group)
+			       : json_pack("{s:s}", "Job", id);
+		r = change(cli, id, "scale",
+		    json_pack("{s:I, s:o}", "Count", (json_int_t)count, "Target", target), &e);
+	}
+	return r < 0 ? cli_fail(cli, &e) : r;
+}
