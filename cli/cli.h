@@ -82,6 +82,10 @@ int cli_alloc_logs(struct cli *cli, int argc, char **argv);
 int cli_alloc_restart(struct cli *cli, int argc, char **argv);
 int cli_alloc_signal(struct cli *cli, int argc, char **argv);
 int cli_alloc_stats(struct cli *cli, int argc, char **argv);
+/* cli_service.c */
+int cli_alloc_checks(struct cli *cli, int argc, char **argv);
+int cli_service_list(struct cli *cli, int argc, char **argv);
+int cli_service_info(struct cli *cli, int argc, char **argv);
 int cli_alloc_status(struct cli *cli, int argc, char **argv);
 int cli_alloc_stop(struct cli *cli, int argc, char **argv);
 int cli_job_history(struct cli *cli, int argc, char **argv);

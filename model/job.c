@@ -109,7 +109,7 @@ static const struct field task_group_fields[] = {
 	FIELD_SCALAR(prevent_reschedule_on_lost, "PreventRescheduleOnLost", FIELD_OPT_BOOL,
 	    enum opt_bool, .flags = FIELD_CAN_UNSET | FIELD_IN_PLACE),
 	F_LIST(networks, "Networks", network_resource),
-	F_JSON(services, "Services", IN_PLACE),
+	F_LIST(services, "Services", service, IN_PLACE),
 	F_JSON(consul, "Consul"),
 	F_JSON(scaling, "Scaling", IN_PLACE),
 };

@@ -7,6 +7,7 @@
 #define DROVER_MODEL_JOB_H
 
 #include "model/field.h"
+#include "model/service.h"
 #include "model/task.h"
 
 enum job_kind { JOB_TYPE_NONE, JOB_SERVICE, JOB_BATCH, JOB_SYSTEM, JOB_SYSBATCH };
@@ -81,7 +82,8 @@ struct task_group {
 	int64_t stop_after_client_disconnect, max_client_disconnect, max_run_duration;
 	enum opt_bool prevent_reschedule_on_lost;
 	MODEL_LIST(struct network_resource) networks;
-	json_t *services, *consul, *scaling;
+	MODEL_LIST(struct service) services;
+	json_t *consul, *scaling;
 };
 
 struct job {

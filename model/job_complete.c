@@ -3,6 +3,7 @@
  * supervisor, cli. */
 #include "common/duration.h"
 #include "model/job.h"
+#include "model/job_services.h"
 #include "model/table.h"
 
 #define MINUTE (60 * NS_PER_S)
@@ -154,6 +155,8 @@ complete_group(struct task_group *group, const struct job *job)
 		r = ensure(&ephemeral_disk_type, &group->ephemeral_disk, NULL);
 	if (r == 0)
 		r = complete_volumes(group);
+	if (r == 0)
+		r = group_services_complete(group, job);
 	for (i = 0; i < group->tasks.n && r == 0; i++)
 		r = complete_task(&group->tasks.v[i], group, job->type);
 	return r;

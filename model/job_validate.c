@@ -8,10 +8,12 @@
 #include "common/duration.h"
 #include "common/id.h"
 #include "model/job.h"
+#include "model/job_services.h"
 #include "model/table.h"
 
 #define JOB_ID_MAX   255
 #define PRIORITY_MAX 32767
+#define PORT_MAX     65535
 #define DISK_MIN_MB  10
 #define CONTEXT_SIZE 160
 /* Of one job: more than a node can run, and few enough to be remembered as pending. */
@@ -231,6 +233,7 @@ validate_group(const struct task_group *group, const struct job *job, struct pro
 	validate_lease(group, p);
 	validate_volumes(group, job, p);
 	validate_tasks(group, p);
+	group_services_validate(group, p);
 }
 
 void
@@ -279,7 +282,6 @@ static const struct block job_blocks[] = {
 };
 
 static const struct block group_blocks[] = {
-	{ "service", offsetof(struct task_group, services) },
 	{ "consul", offsetof(struct task_group, consul) },
 };
 
@@ -288,7 +290,6 @@ static const struct block task_blocks[] = {
 	{ "artifact", offsetof(struct task, artifacts) },
 	{ "vault", offsetof(struct task, vault) },
 	{ "consul", offsetof(struct task, consul) },
-	{ "service", offsetof(struct task, services) },
 	{ "identity", offsetof(struct task, identity) },
 	{ "identity", offsetof(struct task, identities) },
 	{ "dispatch_payload", offsetof(struct task, dispatch_payload) },
@@ -320,10 +321,40 @@ validate_local_network(const struct network_resource *n, struct problems *p)
 	if (*str(n->mode) && strcmp(n->mode, "host"))
 		(void)model_problem(
 		    p, "network mode \"%.40s\" is not supported yet by the local source", n->mode);
-	if (n->reserved_ports.n || n->dynamic_ports.n)
-		refuse_block(p, "network with ports");
 	if (n->dns)
 		refuse_block(p, "network with dns");
+}
+
+static void
+validate_local_port(const struct port *port, bool dynamic, struct problems *p)
+{
+	if (!*str(port->label) || has_control(port->label))
+		(void)model_problem(p, "network: a port's label is missing");
+	if (!dynamic && (port->value < 1 || port->value > PORT_MAX))
+		(void)model_problem(p, "network: port \"%.80s\": %lld is no port", str(port->label),
+		    (long long)port->value);
+	if (*str(port->host_network) && strcmp(port->host_network, "default"))
+		(void)model_problem(p,
+		    "network: port \"%.80s\": host_network \"%.40s\" is not there: the node has "
+		    "\"default\" alone",
+		    str(port->label), port->host_network);
+}
+
+static void
+validate_local_ports(const struct network_resource *n, struct problems *p)
+{
+	for (size_t i = 0; i < n->dynamic_ports.n; i++)
+		validate_local_port(&n->dynamic_ports.v[i], true, p);
+	for (size_t i = 0; i < n->reserved_ports.n; i++) {
+		validate_local_port(&n->reserved_ports.v[i], false, p);
+		for (size_t k = 0; k < i; k++)
+			if (n->reserved_ports.v[k].value == n->reserved_ports.v[i].value &&
+			    !n->reserved_ports.v[i].ignore_collision)
+				(void)model_problem(p,
+				    "network: ports \"%.80s\" and \"%.80s\" are the same",
+				    str(n->reserved_ports.v[k].label),
+				    str(n->reserved_ports.v[i].label));
+	}
 }
 
 static void
@@ -341,6 +372,7 @@ validate_local_task(const struct task *task, struct problems *p)
 	size_t i;
 
 	refuse_blocks(task, task_blocks, ELEMENTSOF(task_blocks), p);
+	services_validate_local(task->services.v, task->services.n, p);
 	if (*str(task->kind))
 		refuse_block(p, "kind");
 	if (task->log_config && task->log_config->max_files > LOCAL_LOGS_MAX)
@@ -349,8 +381,14 @@ validate_local_task(const struct task *task, struct problems *p)
 		validate_local_mount(&task->volume_mounts.v[i], p);
 	if (!task->resources)
 		return;
-	for (i = 0; i < task->resources->networks.n; i++)
-		validate_local_network(&task->resources->networks.v[i], p);
+	for (i = 0; i < task->resources->networks.n; i++) {
+		const struct network_resource *n = &task->resources->networks.v[i];
+
+		validate_local_network(n, p);
+		if (n->reserved_ports.n || n->dynamic_ports.n)
+			(void)model_problem(
+			    p, "network with ports belongs into the group, not into resources");
+	}
 	if (task->resources->devices.n)
 		refuse_block(p, "device");
 	if (!json_says_nothing(task->resources->numa))
@@ -379,14 +417,19 @@ validate_local_group(const struct task_group *group, struct problems *p)
 	size_t i;
 
 	refuse_blocks(group, group_blocks, ELEMENTSOF(group_blocks), p);
+	services_validate_local(group->services.v, group->services.n, p);
 	if (group->max_run_duration > 0)
 		refuse_block(p, "max_run_duration");
 	if (group->prevent_reschedule_on_lost == OPT_TRUE)
 		refuse_block(p, "prevent_reschedule_on_lost");
 	if (group->update)
 		validate_local_update(group->update, p);
-	for (i = 0; i < group->networks.n; i++)
+	if (group->networks.n > 1)
+		(void)model_problem(p, "a group has one network block at most");
+	for (i = 0; i < group->networks.n; i++) {
 		validate_local_network(&group->networks.v[i], p);
+		validate_local_ports(&group->networks.v[i], p);
+	}
 	for (i = 0; i < group->volumes.n; i++)
 		if (group->volumes.v[i].value.sticky)
 			refuse_block(p, "volume with sticky");

@@ -236,7 +236,7 @@ static const struct field task_fields[] = {
 	F_LIST(volume_mounts, "VolumeMounts", volume_mount),
 	F_POINTER(csi_plugin, "CSIPluginConfig", csi_plugin_block),
 	F_STRING(kind, "Kind"),
-	F_JSON(services, "Services", IN_PLACE),
+	F_LIST(services, "Services", service, IN_PLACE),
 	F_JSON(templates, "Templates"),
 	F_JSON(artifacts, "Artifacts"),
 	F_JSON(vault, "Vault"),

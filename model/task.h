@@ -7,6 +7,7 @@
 #include "model/csi.h"
 #include "model/field.h"
 #include "model/network.h"
+#include "model/service.h"
 
 struct constraint {
 	char *l_target, *r_target, *operand;
@@ -86,9 +87,10 @@ struct task {
 	int64_t kill_timeout, shutdown_delay;
 	char *kill_signal, *kind;
 	bool leader;
+	MODEL_LIST(struct service) services;
 	/* Shown again; what uses them has its own reader. */
-	json_t *affinities, *services, *templates, *artifacts, *vault, *consul, *identity,
-	    *identities, *dispatch_payload, *scaling_policies, *actions, *schedule, *secrets;
+	json_t *affinities, *templates, *artifacts, *vault, *consul, *identity, *identities,
+	    *dispatch_payload, *scaling_policies, *actions, *schedule, *secrets;
 };
 
 MODEL_DECLARE(constraint);

@@ -6,6 +6,7 @@
 
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/driver/signal_name.h"
+#include "supervisor/service/services.h"
 
 /* Does somebody who named this task, or none, mean this one? */
 static bool
@@ -59,6 +60,8 @@ alloc_restart(struct sup_alloc *sa, const char *task, bool all, struct err *e)
 		return err_say(e, -ENOENT, "Could not find task runner for task: %.128s", task);
 	if (!ar || alloc_terminal(&sa->a) || ar->stopping || ar->kill != KILL_NOT)
 		return err_say(e, -EINVAL, "restart of an alloc that should not run");
+	if (!*task)
+		services_rejoin(ar);
 	if ((all ? restart_all(ar) : restart_some(ar, task)) == 0)
 		return err_say(e, -EINVAL, "Task not running");
 	return 0;

@@ -10,6 +10,8 @@
 
 #include "common/log.h"
 #include "model/task_event.h"
+#include "supervisor/service/checks.h"
+#include "supervisor/service/services.h"
 #include "supervisor/sup_calls.h"
 #include "supervisor/volume/plugin_task.h"
 #include "supervisor/volume/volumes.h"
@@ -18,7 +20,8 @@
 
 /* In the order of prerun; postrun goes the other way. */
 static const struct alloc_hook *const hooks[] = { &alloc_hook_check, &alloc_hook_lease,
-	&alloc_hook_previous, &alloc_hook_dir, &alloc_hook_csi };
+	&alloc_hook_previous, &alloc_hook_dir, &alloc_hook_services, &alloc_hook_csi,
+	&alloc_hook_checks };
 
 static void advance(struct alloc_runner *ar);
 
@@ -49,7 +52,9 @@ alloc_client_save(struct alloc_runner *ar)
 		text_printf(&t, ":{\"count\":%lld,\"started\":%lld}", (long long)tr->tracker.count,
 		    (long long)tr->tracker.started_ns);
 	}
-	text_append(&t, "}}", 2);
+	text_printf(&t, "},\"checks\":");
+	checks_save(ar, &t);
+	text_append(&t, "}", 1);
 	if (t.failed) {
 		text_done(&t);
 		return; /* restart counts begin anew after the next restart of the agent: no more
@@ -78,6 +83,7 @@ client_load(struct alloc_runner *ar)
 		ar->tasks[i].tracker.started_ns =
 		    json_integer_value(json_object_get(one, "started"));
 	}
+	checks_restore(ar, json_incref(json_object_get(all, "checks")));
 	json_decref(all);
 }
 
@@ -411,6 +417,7 @@ alloc_runner_free(struct alloc_runner *ar)
 	ar->retry = sd_event_source_disable_unref(ar->retry);
 	ar->late = sd_event_source_disable_unref(ar->late);
 	ar->kill_timer = sd_event_source_disable_unref(ar->kill_timer);
+	checks_free(ar);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_done(&ar->tasks[i]);
 	free(ar);
@@ -427,6 +434,9 @@ take_version(struct alloc_runner *ar)
 		if (task && task != tr->task)
 			task_runner_update(tr, task);
 	}
+	services_update(ar);
+	if (ar->checks_on)
+		checks_begin(ar);
 }
 
 /* Whoever stops it does not want to wait for shutdown_delay. */

@@ -70,6 +70,10 @@ struct alloc_runner {
 	unsigned csi_left;            /* hook_csi.c: unmounts under way */
 	unsigned csi_looks;           /* hook_csi.c: how often it has looked for the plugin */
 	char csi_text[ERR_MSG_SIZE];  /* hook_csi.c: the first failure of postrun */
+	bool services_on;             /* the group's are registered */
+	bool checks_on;
+	struct check *checks; /* service/checks.c */
+	json_t *checks_kept;  /* what the last supervisor's found; NULL: nothing */
 	unsigned n_tasks;
 	struct task_runner tasks[]; /* in the group's order */
 };
@@ -101,7 +105,7 @@ void alloc_kill_hurry(struct alloc_runner *ar);
 void alloc_kill_poststop(struct alloc_runner *ar);
 
 extern const struct alloc_hook alloc_hook_check, alloc_hook_lease, alloc_hook_previous,
-    alloc_hook_dir, alloc_hook_csi;
+    alloc_hook_dir, alloc_hook_csi, alloc_hook_services, alloc_hook_checks;
 
 /* Has a task of it ever run? */
 bool alloc_has_started(const struct alloc *a);

@@ -41,7 +41,8 @@ struct sup_alloc {
 	struct dirty row;
 	bool gone; /* alloc_forget() was called: the row is deleted at the end of the turn, then it
 		      is freed */
-	void *source_data; /* the source's own; it frees it */
+	void *source_data;               /* the source's own; it frees it */
+	struct source_service *services; /* the source's: what is registered of it */
 };
 
 struct alloc_table {

@@ -11,6 +11,7 @@
 
 #include "model/node.h"
 #include "supervisor/node/node_state.h"
+#include "supervisor/service/ports.h"
 
 static int
 put(struct task_env *env, const char *name, const char *value)
@@ -37,6 +38,8 @@ put_dirs(struct sup *sup, struct task_env *env, const struct sup_alloc *sa, cons
 	const char *data = sup->args.data_dir;
 	int r;
 
+	if (!task)
+		return putf(env, "NOMAD_ALLOC_DIR", "%s/alloc/%s/alloc", data, sa->a.id);
 	if (isolated)
 		return (r = put(env, "NOMAD_ALLOC_DIR", "/alloc")) < 0 ? r
 		       : (r = put(env, "NOMAD_TASK_DIR", "/local")) < 0
@@ -59,7 +62,7 @@ put_names(
 	} pairs[] = {
 		{ "NOMAD_ALLOC_ID", sa->a.id },
 		{ "NOMAD_ALLOC_NAME", sa->a.name },
-		{ "NOMAD_TASK_NAME", task->name },
+		{ "NOMAD_TASK_NAME", task ? task->name : NULL },
 		{ "NOMAD_GROUP_NAME", sa->a.task_group },
 		{ "NOMAD_JOB_ID", job->id },
 		{ "NOMAD_JOB_NAME", job->name },
@@ -70,14 +73,18 @@ put_names(
 	int r;
 
 	for (size_t i = 0; i < ELEMENTSOF(pairs); i++)
-		if ((r = put(env, pairs[i].name, str(pairs[i].value))) < 0)
+		if ((pairs[i].value || task) &&
+		    (r = put(env, pairs[i].name, str(pairs[i].value))) < 0)
 			return r;
 	if (job->parent_id && (r = put(env, "NOMAD_JOB_PARENT_ID", job->parent_id)) < 0)
 		return r;
 	if ((r = putf(env, "NOMAD_SHORT_ALLOC_ID", "%.8s", sa->a.id)) < 0 ||
 	    (r = putf(env, "NOMAD_ALLOC_INDEX", "%lld",
-		 (long long)alloc_name_index(str(sa->a.name)))) < 0 ||
-	    (r = putf(env, "NOMAD_CPU_LIMIT", "%lld", (long long)task->resources->cpu)) < 0 ||
+		 (long long)alloc_name_index(str(sa->a.name)))) < 0)
+		return r;
+	if (!task)
+		return 0;
+	if ((r = putf(env, "NOMAD_CPU_LIMIT", "%lld", (long long)task->resources->cpu)) < 0 ||
 	    (r = putf(env, "NOMAD_MEMORY_LIMIT", "%lld", (long long)task->resources->memory_mb)) <
 		0)
 		return r;
@@ -110,6 +117,57 @@ put_meta(struct task_env *env, const struct string_map *meta)
 	return 0;
 }
 
+struct port_vars {
+	struct task_env *env;
+	int r;
+};
+
+static void
+put_port_var(struct port_vars *v, const char *name, const char *label, bool clean, const char *ip,
+    int64_t port)
+{
+	char key[300], value[80];
+	int n = snprintf(key, sizeof key, "%s%.200s", name, label);
+
+	for (int k = (int)strlen(name); clean && k < n; k++)
+		if (!isalnum((unsigned char)key[k]) && key[k] != '.' && key[k] != '_')
+			key[k] = '_';
+	if (port == 0)
+		(void)snprintf(value, sizeof value, "%.60s", ip);
+	else if (!ip)
+		(void)snprintf(value, sizeof value, "%lld", (long long)port);
+	else
+		(void)snprintf(value, sizeof value, strchr(ip, ':') ? "[%.60s]:%lld" : "%.60s:%lld",
+		    ip, (long long)port);
+	if (v->r == 0)
+		v->r = put(v->env, key, value);
+}
+
+/* Not all of the names are made valid: that is how tasks know them. */
+static void
+put_port(void *arg, const char *label, const struct port_at *at)
+{
+	struct port_vars *v = arg;
+	int64_t inside = at->to > 0 ? at->to : at->value;
+
+	put_port_var(v, "NOMAD_IP_", label, true, at->ip, 0);
+	put_port_var(v, "NOMAD_ADDR_", label, true, at->ip, at->value);
+	put_port_var(v, "NOMAD_PORT_", label, true, NULL, inside);
+	put_port_var(v, "NOMAD_HOST_PORT_", label, true, NULL, at->value);
+	put_port_var(v, "NOMAD_HOST_IP_", label, false, at->ip, 0);
+	put_port_var(v, "NOMAD_HOST_ADDR_", label, false, at->ip, at->value);
+	put_port_var(v, "NOMAD_ALLOC_PORT_", label, false, NULL, inside);
+}
+
+static int
+put_ports(struct task_env *env, const struct alloc *a)
+{
+	struct port_vars v = { .env = env };
+
+	port_each(a, put_port, &v);
+	return v.r;
+}
+
 const char *
 task_token(const struct sup_alloc *sa, const struct task *task, bool as_file)
 {
@@ -128,9 +186,10 @@ task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *ta
 	if ((r = put_dirs(sup, &env, sa, task, isolated)) < 0 ||
 	    (r = put_names(sup, &env, sa, task)) < 0 ||
 	    (r = put_meta(&env, &sa->job->job.meta)) < 0 ||
-	    (r = put_meta(&env, &sa->group->meta)) < 0 || (r = put_meta(&env, &task->meta)) < 0)
+	    (r = put_meta(&env, &sa->group->meta)) < 0 ||
+	    (task && (r = put_meta(&env, &task->meta)) < 0) || (r = put_ports(&env, &sa->a)) < 0)
 		goto fail;
-	for (size_t i = 0; i < task->env.n; i++) {
+	for (size_t i = 0; task && i < task->env.n; i++) {
 		cleanup_free char *value = NULL;
 
 		if ((r = task_env_expand(&env, str(task->env.v[i].value), false, &value, NULL)) <
@@ -138,7 +197,7 @@ task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *ta
 		    (r = put(&env, task->env.v[i].key, value)) < 0)
 			goto fail;
 	}
-	if (task_token(sa, task, false) &&
+	if (task && task_token(sa, task, false) &&
 	    (r = put(&env, "NOMAD_TOKEN", task_token(sa, task, false))) < 0)
 		goto fail;
 	*ret = env;

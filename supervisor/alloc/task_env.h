@@ -13,8 +13,8 @@ struct task_env {
 	const struct node *node;
 };
 
-/* isolated: paths as the task sees them, else the host's. 0 or -ENOMEM. The caller ends it with
- * task_env_done(). */
+/* task NULL: what is known to the group, for its services. isolated: paths as the task sees them,
+ * else the host's. 0 or -ENOMEM. The caller ends it with task_env_done(). */
 int task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *task,
     bool isolated, struct task_env *ret);
 void task_env_done(struct task_env *env);

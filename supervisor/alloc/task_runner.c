@@ -19,6 +19,8 @@
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/run_usage.h"
 #include "supervisor/driver/signal_name.h"
+#include "supervisor/service/checks.h"
+#include "supervisor/service/services.h"
 #include "supervisor/sup_child.h"
 #include "supervisor/volume/plugin_task.h"
 
@@ -187,6 +189,23 @@ set_state(struct task_runner *tr, enum task_run_state state)
 	s->state = state;
 }
 
+static void
+join_services(struct task_runner *tr)
+{
+	struct err e = { 0 };
+
+	tr->services_on = services_up(tr->ar, tr->task, &e) >= 0;
+	if (!tr->services_on)
+		event_text(tr, EVENT_HOOK_FAILED, e.msg, false);
+}
+
+static void
+leave_services(struct task_runner *tr)
+{
+	tr->services_on = false;
+	services_down(tr->ar, tr->task);
+}
+
 /* Nothing of it runs or will run. */
 static void
 die(struct task_runner *tr, bool failed)
@@ -194,6 +213,7 @@ die(struct task_runner *tr, bool failed)
 	struct task_state *s = task_runner_state(tr);
 
 	tr->phase = TASK_DEAD;
+	leave_services(tr);
 	if (s && failed)
 		s->failed = true;
 	set_state(tr, TASK_STATE_DEAD);
@@ -316,6 +336,7 @@ say_started(struct task_runner *tr)
 	if (s && s->state != TASK_STATE_RUNNING) {
 		set_state(tr, TASK_STATE_RUNNING);
 		event_text(tr, EVENT_STARTED, NULL, false);
+		checks_task_started(tr);
 	}
 }
 
@@ -323,6 +344,7 @@ static void
 note_started(struct task_runner *tr)
 {
 	say_started(tr);
+	join_services(tr);
 	if (tr->plugin)
 		plugin_task_started(tr->plugin, run_id(tr->run));
 }
@@ -409,6 +431,7 @@ on_ended(void *arg, const struct run_end *end)
 		tr->ar->lease_over = true;
 		event_lease(tr, end);
 	}
+	leave_services(tr);
 	if (tr->plugin)
 		plugin_task_run_ended(tr->plugin);
 	event_terminated(tr, end);
@@ -523,6 +546,7 @@ decide(struct task_runner *tr)
 static void
 begin_kill(struct task_runner *tr)
 {
+	leave_services(tr);
 	if (tr->plugin)
 		plugin_task_run_ended(tr->plugin);
 	if (tr->run)
@@ -565,6 +589,7 @@ begin_end(struct task_runner *tr)
 {
 	int64_t left = delay_left_ns(tr);
 
+	leave_services(tr);
 	if (left > 0 && sd_event_add_time_relative(tr->ar->sup->event, &tr->timer, CLOCK_BOOTTIME,
 			    (uint64_t)left / 1000, 0, on_delay_end, tr) >= 0)
 		tr->phase = TASK_DELAYING;
@@ -743,12 +768,14 @@ task_runner_restore(struct task_runner *tr)
 		tr->phase = TASK_DEAD;
 		/* The last supervisor may have died between the commit of that and what follows it.
 		 */
+		leave_services(tr);
 		if (tr->plugin && tr->ar->phase != ALLOC_DONE)
 			plugin_task_stopped(tr->plugin);
 		return;
 	}
 	tr->run = run_find(tr->ar->sup, &tr->ar->sa->id, tr->task->name);
 	if (!tr->run) {
+		leave_services(tr);
 		/* Between two runs; its gate opens when the hooks have looked at everything again.
 		 */
 		set_state(tr, TASK_STATE_PENDING);

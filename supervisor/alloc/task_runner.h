@@ -41,6 +41,7 @@ struct task_runner {
 	unsigned lost_starts; /* in a row, by the agent's own fault */
 	bool gate_open;
 	bool killed;                /* it must not run any more */
+	bool services_on;           /* its own are registered */
 	struct plugin_task *plugin; /* volume/plugin_task.c; NULL: not a CSI plugin */
 	struct run_usage *usage;    /* driver/run_usage.h; NULL: nobody has asked */
 };

@@ -7,6 +7,7 @@
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/api/api.h"
 #include "supervisor/api/api_node.h"
+#include "supervisor/api/api_checks.h"
 #include "supervisor/api/api_stats.h"
 #include "supervisor/node/leaks.h"
 #include "supervisor/node/node_state.h"
@@ -120,6 +121,7 @@ const struct api_route api_agent_routes[] = {
 	{ "GET", "/v1/agent/servers", get_servers, false },
 	{ "GET", "/v1/client/stats", api_get_host_stats, false },
 	{ "GET", "/v1/client/allocation/:id/stats", api_get_alloc_stats, false },
+	{ "GET", "/v1/client/allocation/:id/checks", api_get_alloc_checks, false },
 	{ "GET", "/v1/nodes", api_list_nodes, false },
 	{ "GET", "/v1/node/:id", api_get_node, false },
 	{ "GET", "/v1/node/:id/allocations", api_get_node_allocs, false },

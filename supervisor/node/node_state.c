@@ -123,6 +123,7 @@ take_names(struct sup *sup, struct node *n)
 	node_attr(n, "arch", u.machine);
 	node_attr(n, "kernel.arch", u.machine);
 	node_attr(n, "nomad.version", NOMAD_VERSION);
+	node_attr(n, "nomad.service_discovery", "true");
 	node_attr(n, "nomad.revision", sup->args.build);
 	node_attr(n, "os.signals", SIGNALS);
 	node_attr(n, "drover.version", DROVER_VERSION);
@@ -298,6 +299,15 @@ node_state_free(struct sup *sup)
 	node_done(&sup->node->n);
 	free(sup->node);
 	sup->node = NULL;
+}
+
+const char *
+node_ip(struct sup *sup)
+{
+	const struct node *n = node_get(sup);
+
+	return n->node_resources.networks.n > 0 ? str(n->node_resources.networks.v[0].ip)
+						: "127.0.0.1";
 }
 
 const struct node *

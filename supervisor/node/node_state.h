@@ -13,6 +13,8 @@ void node_state_free(struct sup *sup);
 
 /* Never NULL after node_state_new(); its plugins and drivers are current. */
 const struct node *node_get(struct sup *sup);
+/* The address at which what its tasks serve is found; never NULL. */
+const char *node_ip(struct sup *sup);
 /* Plugins or their health changed: rebuilds the two maps, tells the source. */
 void node_plugins_changed(struct sup *sup);
 void node_set_drain(struct sup *sup, bool on);

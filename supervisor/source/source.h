@@ -55,6 +55,13 @@ struct source_ops {
 	void (*claim_cancel)(struct source *s, struct sup_alloc *sa);
 	/* Gives it back: everything of it is unmounted here. Durable in this turn. */
 	void (*release)(struct source *s, struct sup_alloc *sa, const struct volume_request *vr);
+	/*
+	 * These are the registered services of a workload of sa now (its group's, or a task's);
+	 * others of it are no more. Without a workload: all of sa, and n is 0. v lives until the
+	 * return.
+	 */
+	void (*services_set)(struct source *s, struct sup_alloc *sa, const char *workload,
+	    const struct service_registration *v, size_t n);
 	/* No new allocs are placed while on; does not stop any by itself. */
 	void (*set_drain)(struct source *s, bool on);
 	/* The index of its last change, for X-Nomad-Index. NULL: 1. */

@@ -282,11 +282,19 @@ static const struct validation local_cases[] = {
 	{ TASKED("\"Resources\":{\"Devices\":[{\"Name\":\"gpu\"}]}"),
 	    "group \"g\": task \"t\": device is not supported yet by the local source" },
 	{ WITH("\"Services\":[{\"Name\":\"x\"}]"),
-	    "group \"g\": service is not supported yet by the local source" },
+	    "group \"g\": service \"x\": provider \"consul\" is not there: use provider = "
+	    "\"nomad\"" },
+	{ WITH("\"Services\":[{\"Name\":\"x\",\"Provider\":\"nomad\"}]"), NULL },
 	{ WITH("\"Networks\":[{\"Mode\":\"bridge\"}]"),
 	    "group \"g\": network mode \"bridge\" is not supported yet by the local source" },
 	{ WITH("\"Networks\":[{\"Mode\":\"host\",\"DynamicPorts\":[{\"Label\":\"http\"}]}]"),
-	    "group \"g\": network with ports is not supported yet by the local source" },
+	    NULL },
+	{ WITH("\"Networks\":[{\"ReservedPorts\":[{\"Label\":\"a\",\"Value\":80},{\"Label\":\"b\","
+	       "\"Value\":80}]}]"),
+	    "group \"g\": network: ports \"a\" and \"b\" are the same" },
+	{ WITH("\"Networks\":[{\"DynamicPorts\":[{\"Label\":\"a\",\"HostNetwork\":\"lan\"}]}]"),
+	    "group \"g\": network: port \"a\": host_network \"lan\" is not there: the node has "
+	    "\"default\" alone" },
 	{ WITH("\"Networks\":[{\"Mode\":\"host\"}],\"Scaling\":{\"Min\":1}"), NULL },
 	{ TASKED("\"Lifecycle\":{\"Hook\":\"poststart\"}},{\"Name\":\"main\",\"Driver\":\"exec\""),
 	    NULL },

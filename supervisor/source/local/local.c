@@ -163,6 +163,8 @@ local_free(struct source *s)
 	}
 	turn_forget_write(sup, &l->index_row);
 	turn_forget_write(sup, &l->drain_row);
+	local_services_free(l);
+	free(l->ports);
 	local_map_done(&l->jobs);
 	local_map_done(&l->evals);
 	local_map_done(&l->volumes);
@@ -184,6 +186,7 @@ static const struct source_ops local_ops = {
 	.node_updated = on_node_updated,
 	.claim = local_volume_claim,
 	.release = local_volume_release,
+	.services_set = local_services_set,
 	.set_drain = set_drain,
 	.index = get_index,
 	.routes = get_routes,

@@ -10,6 +10,7 @@
 #include "model/eval.h"
 #include "model/job.h"
 #include "model/volume.h"
+#include "supervisor/service/service_table.h"
 #include "supervisor/source/local/local_map.h"
 #include "supervisor/source/local/local_slot.h"
 #include "supervisor/source/source.h"
@@ -107,6 +108,9 @@ struct local {
 	struct local_alloc *first_done, *last_done; /* oldest first */
 	unsigned n_done;
 	int64_t used_cpu, used_memory_mb;
+	struct service_table services;
+	struct local_alloc **ports; /* who has it, by number; NULL: nobody has had one yet */
+	unsigned next_port;         /* local_ports.c */
 	struct sd_event_source *retry;
 	bool draining;
 	struct dirty drain_row;
@@ -175,6 +179,22 @@ void local_reconcile_slot(struct local *l, struct local_slot *slot, struct local
 void local_retry_soon(struct local *l);
 int local_reconcile_init(struct local *l, struct err *e);
 void local_reconcile_start(struct local *l);
+
+/* local_ports.c: who has one of the static ports that the group wants, and which; NULL: all are
+ * free.
+ */
+struct local_alloc *local_port_holder(
+    struct local *l, const struct task_group *group, const struct port **ret);
+void local_ports_take(struct local *l, struct local_alloc *la);
+void local_ports_give_back(struct local *l, struct local_alloc *la);
+/* 0, -ENOMEM, or -EADDRINUSE: no dynamic port is left. */
+int local_ports_fill(
+    struct local *l, struct alloc_shared_resources *shared, const struct task_group *group);
+
+/* local_services.c */
+void local_services_set(struct source *source, struct sup_alloc *sa, const char *workload,
+    const struct service_registration *v, size_t n);
+void local_services_free(struct local *l);
 
 /* local_place.c */
 /* Does one more alloc of the group's slot fit on the node? Fills *m (initialised) with what was

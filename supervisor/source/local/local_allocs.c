@@ -21,6 +21,7 @@ take_resources(struct local *l, struct local_alloc *la)
 	}
 	l->used_cpu += la->cpu;
 	l->used_memory_mb += la->memory_mb;
+	local_ports_take(l, la);
 }
 
 static void
@@ -31,6 +32,7 @@ give_back_resources(struct local *l, struct local_alloc *la)
 	la->over = true;
 	l->used_cpu -= la->cpu;
 	l->used_memory_mb -= la->memory_mb;
+	local_ports_give_back(l, la);
 	local_retry_soon(l);
 }
 
@@ -200,6 +202,7 @@ local_alloc_destroyed(struct source *s, struct sup_alloc *sa)
 	j = la->job;
 	slot = la->slot;
 	local_volume_release_all(l, la);
+	local_services_set(s, sa, NULL, NULL, 0);
 	give_back_resources(l, la);
 	local_alloc_free(l, la);
 	alloc_forget(s->sup, sa);

@@ -33,6 +33,12 @@ void local_api_job_scale(struct sup *sup, struct api_req *req);
 void local_api_reply_eval(struct sup *sup, struct api_req *req, const struct local_eval *ev,
     uint64_t job_index, const char *warnings);
 
+/* local_services.c */
+void local_api_list_services(struct sup *sup, struct api_req *req);
+void local_api_get_service(struct sup *sup, struct api_req *req);
+void local_api_delete_service(struct sup *sup, struct api_req *req);
+void local_api_alloc_services(struct sup *sup, struct api_req *req);
+
 /* local_api_volumes.c */
 void local_api_list_volumes(struct sup *sup, struct api_req *req);
 void local_api_register_volumes(struct sup *sup, struct api_req *req);

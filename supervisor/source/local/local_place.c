@@ -238,6 +238,21 @@ has_room(const struct fit *f)
 	return true;
 }
 
+static bool
+ports_are_free(const struct fit *f)
+{
+	const struct port *port;
+	const struct local_alloc *holder = local_port_holder(f->l, f->group, &port);
+	char dimension[400];
+
+	if (!holder)
+		return true;
+	(void)snprintf(dimension, sizeof dimension,
+	    "network: reserved port collision %.100s=%lld (%.200s has it)", str(port->label),
+	    (long long)port->value, str(holder->sa->a.name));
+	return exhausted(f, dimension);
+}
+
 bool
 local_place_fits(struct local *l, struct local_slot *slot, struct alloc_metric *m)
 {
@@ -255,7 +270,7 @@ local_place_fits(struct local *l, struct local_slot *slot, struct alloc_metric *
 	m->nodes_evaluated = 1;
 	fits = constraints_hold(&f, f.job->constraints.v, f.job->constraints.n) &&
 	       constraints_hold(&f, f.group->constraints.v, f.group->constraints.n) &&
-	       tasks_can_run(&f) && volumes_can_be_used(&f) && has_room(&f);
+	       tasks_can_run(&f) && volumes_can_be_used(&f) && has_room(&f) && ports_are_free(&f);
 	m->allocation_time = local_now_ns() - began;
 	return fits;
 }
@@ -263,7 +278,7 @@ local_place_fits(struct local *l, struct local_slot *slot, struct alloc_metric *
 /* --- placing --- */
 
 static int
-fill_resources(struct alloc *a, const struct task_group *g)
+fill_resources(struct local *l, struct alloc *a, const struct task_group *g)
 {
 	a->allocated_resources = alloc_resources_new();
 	if (!a->allocated_resources)
@@ -284,7 +299,7 @@ fill_resources(struct alloc *a, const struct task_group *g)
 	}
 	if (g->ephemeral_disk && g->ephemeral_disk->size_mb > 0)
 		a->allocated_resources->shared.disk_mb = g->ephemeral_disk->size_mb;
-	return 0;
+	return local_ports_fill(l, &a->allocated_resources->shared, g);
 }
 
 static int
@@ -314,7 +329,7 @@ fill_alloc(struct local *l, struct alloc *a, const struct local_slot *slot, cons
 		0 ||
 	    str_set(&a->node_id, node->id) < 0 || str_set(&a->node_name, node->name) < 0 ||
 	    str_set(&a->job_id, job->id) < 0 || str_set(&a->task_group, slot->group->name) < 0 ||
-	    fill_resources(a, job_group(job, slot->group->name)) < 0)
+	    fill_resources(l, a, job_group(job, slot->group->name)) < 0)
 		return -ENOMEM;
 	if (slot->current && note_previous(a, slot->current) < 0)
 		return -ENOMEM;

@@ -14,6 +14,7 @@
 #include "common/duration.h"
 #include "model/table.h"
 #include "supervisor/api/api.h"
+#include "supervisor/api/api_checks.h"
 #include "supervisor/api/api_node.h"
 #include "supervisor/api/api_stats.h"
 #include "supervisor/node/node_state.h"
@@ -150,7 +151,8 @@ static const struct mapped all[] = {
 	GET("/v1/client/allocation/:id/stats", "ClientAllocations.Stats", "AllocID", "Stats", NULL,
 	    task_args, api_get_alloc_stats, .is_here = alloc_is_here, .here = api_get_alloc_stats),
 	GET("/v1/client/allocation/:id/checks", "ClientAllocations.Checks", "AllocID", "Results",
-	    NULL, NULL, NULL),
+	    NULL, NULL, api_get_alloc_checks, .is_here = alloc_is_here,
+	    .here = api_get_alloc_checks),
 	GET("/v1/client/allocation/:id/gc", "ClientAllocations.GarbageCollect", "AllocID", NULL,
 	    NULL, NULL, NULL),
 	SEND("/v1/client/allocation/:id/signal", "ClientAllocations.Signal", "AllocID",

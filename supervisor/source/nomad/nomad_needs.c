@@ -19,7 +19,6 @@ static const struct block task_blocks[] = {
 	{ "artifacts", offsetof(struct task, artifacts) },
 	{ "Vault", offsetof(struct task, vault) },
 	{ "Consul", offsetof(struct task, consul) },
-	{ "services", offsetof(struct task, services) },
 	{ "named identities", offsetof(struct task, identities) },
 	{ "dispatch payloads", offsetof(struct task, dispatch_payload) },
 	{ "schedules", offsetof(struct task, schedule) },
@@ -40,7 +39,7 @@ check_network(const struct network_resource *net, struct err *e)
 		    e, -EINVAL, "networks of mode \"%s\" are not there on this node", net->mode);
 	if (net->dns)
 		return lacks(e, "networks with dns");
-	return net->reserved_ports.n || net->dynamic_ports.n ? lacks(e, "networks with ports") : 0;
+	return 0;
 }
 
 static int
@@ -68,6 +67,20 @@ check_resources(const struct resources *res, struct err *e)
 	return res && res->cores > 0 ? lacks(e, "reserved cores") : 0;
 }
 
+/* Those of Consul are refused, and what checks cannot do. */
+static int
+check_services(const struct service *v, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!str_eq(v[i].provider, SERVICE_PROVIDER_NOMAD))
+			return lacks(e, "services of provider \"consul\"");
+		for (size_t k = 0; k < v[i].checks.n; k++)
+			if (str_eq(v[i].checks.v[k].protocol, "https"))
+				return lacks(e, "checks over https");
+	}
+	return 0;
+}
+
 static int
 check_task(struct source *s, const struct task *task, struct err *e)
 {
@@ -84,16 +97,17 @@ check_task(struct source *s, const struct task *task, struct err *e)
 	for (size_t i = 0; i < task->volume_mounts.n; i++)
 		if (task->volume_mounts.v[i].propagation_mode > PROPAGATION_PRIVATE)
 			return lacks(e, "volume mounts with propagation");
-	return check_resources(task->resources, e);
+	r = check_services(task->services.v, task->services.n, e);
+	return r < 0 ? r : check_resources(task->resources, e);
 }
 
 static int
 check_group(const struct task_group *group, struct err *e)
 {
-	int r = 0;
+	int r = check_services(group->services.v, group->services.n, e);
 
-	if (!json_says_nothing(group->services))
-		return lacks(e, "services");
+	if (r < 0)
+		return r;
 	if (group->max_run_duration > 0)
 		return lacks(e, "limits of run time (max_run_duration)");
 	for (size_t i = 0; r == 0 && i < group->networks.n; i++)

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_service.c: drover service list and info, drover alloc checks. Runs in: drover. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_api.h"
+#include "cli/cli_print.h"
+#include "common/cleanup.h"
+#include "common/duration.h"
+
+/* "[a,b]" of a list of texts. The caller frees it. */
+static char *
+join(const json_t *list)
+{
+	char *all = NULL;
+	const json_t *item;
+	size_t i, size = 0;
+	FILE *f = open_memstream(&all, &size);
+
+	if (!f)
+		abort();
+	json_array_foreach (list, i, item)
+		(void)fprintf(f, "%s%s", i > 0 ? "," : "", json_string_value(item) ?: "");
+	if (fclose(f) != 0)
+		abort();
+	return all;
+}
+
+static void
+print_services(const json_t *namespaces)
+{
+	struct cli_table *t = CLI_TABLE("Service Name", "Namespace", "Tags");
+	const json_t *namespace, *service;
+	size_t i, k;
+
+	json_array_foreach (namespaces, i, namespace) {
+		json_array_foreach (cli_json_get(namespace, "Services"), k, service) {
+			cleanup_free char *tags = join(cli_json_get(service, "Tags"));
+
+			cli_table_row(t);
+			cli_cell(t, "%s", cli_json_str(service, "ServiceName"));
+			cli_cell(t, "%s", cli_json_str(namespace, "Namespace"));
+			cli_cell(t, "%s", tags);
+		}
+	}
+	cli_table_print(t);
+}
+
+int
+cli_service_list(struct cli *cli, int argc, char **argv)
+{
+	cleanup_json json_t *list = NULL;
+	struct err e = { 0 };
+	int r;
+
+	(void)argc;
+	(void)argv;
+	r = cli->json ? cli_api_print(cli, "/v1/services?namespace=*", &e)
+		      : cli_api_get(cli, "/v1/services?namespace=*", &list, &e);
+	if (r == 0 && !cli->json) {
+		if (json_array_size(list) == 0)
+			cli_say(cli, "No services");
+		else
+			print_services(list);
+	}
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
+static void
+print_address(struct cli_table *t, const json_t *service)
+{
+	const char *address = cli_json_str(service, "Address");
+	json_int_t port = cli_json_int(service, "Port");
+
+	if (port == 0)
+		cli_cell(t, "%s", address);
+	else
+		cli_cell(
+		    t, strchr(address, ':') ? "[%s]:%lld" : "%s:%lld", address, (long long)port);
+}
+
+static void
+print_instances(const struct cli *cli, const json_t *list)
+{
+	struct cli_table *t = CLI_TABLE("Job ID", "Address", "Tags", "Node ID", "Alloc ID");
+	const json_t *service;
+	size_t i;
+
+	json_array_foreach (list, i, service) {
+		cleanup_free char *tags = join(cli_json_get(service, "Tags"));
+
+		cli_table_row(t);
+		cli_cell(t, "%s", cli_json_str(service, "JobID"));
+		print_address(t, service);
+		cli_cell(t, "%s", tags);
+		cli_cell(t, "%.*s", cli->id_len, cli_json_str(service, "NodeID"));
+		cli_cell(t, "%.*s", cli->id_len, cli_json_str(service, "AllocID"));
+	}
+	cli_table_print(t);
+}
+
+int
+cli_service_info(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *target = cli_target("/v1/service/%s?namespace=*", argv[0]);
+	cleanup_json json_t *list = NULL;
+	struct err e = { 0 };
+	int r;
+
+	(void)argc;
+	r = cli->json ? cli_api_print(cli, target, &e) : cli_api_get(cli, target, &list, &e);
+	if (r == 0 && !cli->json) {
+		if (json_array_size(list) == 0)
+			r = err_say(&e, -ENOENT, "there is no service \"%s\"", argv[0]);
+		else
+			print_instances(cli, list);
+	}
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
+static void
+print_checks(const struct cli *cli, const json_t *checks)
+{
+	struct cli_table *t =
+	    CLI_TABLE("Service", "Task", "Check", "Mode", "Status", "Code", "Last", "Output");
+	const json_t *check;
+	const char *id;
+	char when[CLI_TIME_SIZE];
+
+	json_object_foreach ((json_t *)checks, id, check) {
+		cli_table_row(t);
+		cli_cell(t, "%s", cli_json_str(check, "Service"));
+		cli_cell(t, "%s", cli_json_str(check, "Task"));
+		cli_cell(t, "%s", cli_json_str(check, "Check"));
+		cli_cell(t, "%s", cli_json_str(check, "Mode"));
+		cli_cell(t, "%s", cli_json_str(check, "Status"));
+		cli_cell(t, cli_json_int(check, "StatusCode") ? "%lld" : "",
+		    (long long)cli_json_int(check, "StatusCode"));
+		cli_cell(t, "%s", cli_time(cli, cli_json_int(check, "Timestamp") * NS_PER_S, when));
+		cli_cell(t, "%s", cli_json_str(check, "Output"));
+	}
+	cli_table_print(t);
+}
+
+int
+cli_alloc_checks(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL, *target = NULL;
+	cleanup_json json_t *checks = NULL;
+	struct err e = { 0 };
+	int r;
+
+	(void)argc;
+	r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, &e);
+	if (r == 0) {
+		target = cli_target("/v1/client/allocation/%s/checks", id);
+		r = cli->json ? cli_api_print(cli, target, &e)
+			      : cli_api_get(cli, target, &checks, &e);
+	}
+	if (r == 0 && !cli->json) {
+		if (json_object_size(checks) == 0)
+			cli_say(cli, "No checks");
+		else
+			print_checks(cli, checks);
+	}
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}

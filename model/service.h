@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * service.h: the `service` and `check` blocks of groups and tasks, what of them is registered, and
+ * what a check found. Runs in: supervisor, cli.
+ */
+#ifndef DROVER_MODEL_SERVICE_H
+#define DROVER_MODEL_SERVICE_H
+
+#include "model/field.h"
+
+struct check_restart {
+	int64_t limit; /* 0: never */
+	int64_t grace;
+	bool ignore_warnings;
+};
+
+struct header_values {
+	struct strings values;
+};
+
+struct service_check {
+	char *name;
+	char *type; /* "http" or "tcp"; Consul has more */
+	char *path, *protocol, *method, *body;
+	MODEL_MAP(struct header_values) header;
+	char *port_label, *address_mode; /* empty: the service's */
+	int64_t interval, timeout;
+	char *on_update;
+	struct check_restart *check_restart; /* NULL: a failing one restarts nothing */
+	/* Consul's alone. */
+	char *command, *initial_status, *tls_server_name, *grpc_service, *task_name, *notes;
+	struct strings args;
+	bool expose, tls_skip_verify, grpc_use_tls;
+	int64_t success_before_passing, failures_before_critical, failures_before_warning;
+};
+
+struct service {
+	char *name, *port_label;
+	char *address_mode, *address;
+	struct strings tags, canary_tags;
+	MODEL_LIST(struct service_check) checks;
+	struct check_restart *check_restart; /* of checks without their own; job_complete() */
+	char *on_update, *provider;
+	char *task_name, *namespace, *cluster, *kind;
+	struct string_map meta, canary_meta, tagged_addresses;
+	bool enable_tag_override;
+	json_t *connect, *identity, *weights;
+};
+
+/* One instance, as lists have it. */
+struct service_registration {
+	char *id, *service_name, *namespace, *node_id, *datacenter, *job_id, *alloc_id;
+	struct strings tags;
+	char *address;
+	int64_t port;
+	uint64_t create_index, modify_index;
+};
+
+enum check_mode { CHECK_MODE_NONE, CHECK_HEALTHINESS, CHECK_READINESS };
+enum check_status { CHECK_STATUS_NONE, CHECK_PENDING, CHECK_SUCCESS, CHECK_FAILURE };
+
+struct check_result {
+	char *id;
+	enum check_mode mode;
+	enum check_status status;
+	int64_t status_code; /* of http; 0: none came */
+	char *output;
+	int64_t timestamp; /* seconds */
+	char *group, *task, *service, *check;
+};
+
+MODEL_DECLARE(check_restart);
+MODEL_DECLARE(header_values);
+MODEL_DECLARE(service_check);
+MODEL_DECLARE(service);
+MODEL_DECLARE(service_registration);
+MODEL_DECLARE(check_result);
+
+#define SERVICE_PROVIDER_NOMAD "nomad"
+
+/* An RFC 1123 label: 1 to 63 letters, digits and dashes, none of them at an end. */
+bool service_name_is_valid(const char *name);
+/* What an HTTP request can carry: a token (methods, names of headers); a line without controls. */
+bool http_is_token(const char *text);
+bool http_is_line(const char *text);
+/* "8080" as a number; 0: it is none, or out of range. */
+int64_t port_number(const char *label);
+
+#endif

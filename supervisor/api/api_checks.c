@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/* api_checks.c: /v1/client/allocation/:id/checks. Runs in: supervisor. */
+#include "supervisor/api/api_checks.h"
+
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/service/checks.h"
+
+void
+api_get_alloc_checks(struct sup *sup, struct api_req *req)
+{
+	struct sup_alloc *sa;
+	struct text t = { 0 };
+	const char *sep = "{";
+	struct id id;
+
+	sa = id_from_uuid(api_param(req, 0), &id) ? alloc_find(sup, &id) : NULL;
+	if (!sa) {
+		api_reply_error(req, 404, "Unknown allocation \"%s\"", api_param(req, 0));
+		return;
+	}
+	for (const struct check *c = sa->runner ? checks_next(sa->runner, NULL) : NULL; c;
+	     c = checks_next(sa->runner, c)) {
+		text_printf(&t, "%s", sep);
+		text_json_string(&t, str(check_result(c)->id));
+		text_append(&t, ":", 1);
+		if (model_to_text(&check_result_type, check_result(c), api_model_flags(req), &t) <
+		    0)
+			t.failed = true;
+		sep = ",";
+	}
+	text_printf(&t, "%s", *sep == '{' ? "null" : "}");
+	api_reply_take(req, &t);
+}

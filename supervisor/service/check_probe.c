@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+/* check_probe.c: one try of one check, by the work loop's own events. Runs in: supervisor. */
+#include "supervisor/service/check_probe.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <systemd/sd-event.h>
+
+#include "common/cleanup.h"
+#include "model/field.h"
+
+#define REDIRECTS_MAX 10
+#define READ_SIZE     16384
+
+enum probe_step { PROBE_CONNECT, PROBE_SEND, PROBE_READ };
+
+struct check_probe {
+	struct sup *sup;
+	const struct check_spec *spec;
+	check_probe_cb *cb;
+	void *arg;
+	enum probe_step step;
+	int fd;
+	struct sd_event_source *io;
+	struct http_target target;
+	const char *method;
+	bool with_body;
+	unsigned redirects;
+	struct text request;
+	size_t sent;
+	struct http_answer answer;
+};
+
+static void
+hang_up(struct check_probe *p)
+{
+	p->io = sd_event_source_disable_unref(p->io);
+	close_p(&p->fd);
+	p->fd = -1;
+	text_done(&p->request);
+	p->sent = 0;
+}
+
+void
+check_probe_free(struct check_probe *p)
+{
+	if (!p)
+		return;
+	hang_up(p);
+	free(p);
+}
+
+static void
+end(struct check_probe *p, bool passed, int status, const char *output)
+{
+	const struct check_outcome outcome = { passed, status, output };
+	check_probe_cb *cb = p->cb;
+	void *arg = p->arg;
+
+	hang_up(p);
+	cb(arg, &outcome);
+	check_probe_free(p);
+}
+
+/* The sentence as it is for tcp; after what was asked for http. */
+static void
+fail(struct check_probe *p, const char *why)
+{
+	char addr[CHECK_ADDR_SIZE], text[HTTP_TARGET_MAX + ERR_MSG_SIZE + 64];
+
+	check_addr_format(&p->target.addr, addr);
+	if (p->spec->http)
+		(void)snprintf(text, sizeof text, "nomad: %s \"http://%s%s\": %s", p->method, addr,
+		    p->target.path, why);
+	else
+		(void)snprintf(text, sizeof text, "%s", why);
+	end(p, false, 0, text);
+}
+
+static void
+fail_dial(struct check_probe *p, const char *what, int error)
+{
+	char addr[CHECK_ADDR_SIZE], text[200], reason[100];
+
+	check_addr_format(&p->target.addr, addr);
+	(void)snprintf(reason, sizeof reason, "%s", strerror(error));
+	reason[0] = (char)tolower((unsigned char)reason[0]);
+	(void)snprintf(text, sizeof text, "dial tcp %s: %s: %s", addr, what, reason);
+	fail(p, text);
+}
+
+void
+check_probe_expire(struct check_probe *p, const char *timeout)
+{
+	char addr[CHECK_ADDR_SIZE], text[200];
+
+	check_addr_format(&p->target.addr, addr);
+	if (p->step == PROBE_CONNECT)
+		(void)snprintf(text, sizeof text, "dial tcp %s: i/o timeout", addr);
+	else
+		(void)snprintf(text, sizeof text, "no answer within the timeout of %s", timeout);
+	fail(p, text);
+}
+
+/* A port of the kernel's own choice on this host may be the one asked for: then it answers itself.
+ */
+static bool
+is_own_socket(int fd)
+{
+	union check_addr here = { 0 }, there = { 0 };
+	socklen_t here_len = sizeof here, there_len = sizeof there;
+
+	return getsockname(fd, &here.sa, &here_len) == 0 &&
+	       getpeername(fd, &there.sa, &there_len) == 0 && here_len == there_len &&
+	       memcmp(&here, &there, here_len) == 0;
+}
+
+static void
+make_request(struct check_probe *p)
+{
+	char addr[CHECK_ADDR_SIZE];
+	const struct check_spec *s = p->spec;
+	const char *body = p->with_body ? s->body : "";
+	/* A host of its own is that of the first address, not of one it was sent to. */
+	bool moved = memcmp(&p->target.addr, &s->target.addr, sizeof p->target.addr) != 0;
+
+	check_addr_format(&p->target.addr, addr);
+	text_printf(&p->request, "%s %s HTTP/1.1\r\nHost: %s\r\n", p->method, p->target.path,
+	    s->host && !moved ? s->host : addr);
+	if (!s->has_agent)
+		text_printf(&p->request, "User-Agent: drover/%s\r\n", DROVER_VERSION);
+	text_append(&p->request, s->headers, strlen(s->headers));
+	if (*body)
+		text_printf(&p->request, "Content-Length: %zu\r\n", strlen(body));
+	text_printf(&p->request, "Connection: close\r\n\r\n");
+	text_append(&p->request, body, strlen(body));
+}
+
+static void connect_now(struct check_probe *p);
+
+/* True: it goes on at another place. */
+static bool
+redirected(struct check_probe *p)
+{
+	char location[HTTP_TARGET_MAX];
+	int status = p->answer.status;
+	struct err e = { 0 };
+
+	if (!p->answer.location[0] ||
+	    (status != 301 && status != 302 && status != 303 && status != 307 && status != 308))
+		return false;
+	(void)snprintf(location, sizeof location, "%s", p->answer.location);
+	hang_up(p);
+	if (++p->redirects > REDIRECTS_MAX) {
+		fail(p, "stopped after 10 redirects");
+		return true;
+	}
+	if (http_target_follow(&p->target, location, &e) < 0) {
+		fail(p, e.msg);
+		return true;
+	}
+	if (status < 307) {
+		p->with_body = false;
+		if (strcmp(p->method, "HEAD") != 0)
+			p->method = "GET";
+	}
+	connect_now(p);
+	return true;
+}
+
+static void
+take_answer(struct check_probe *p)
+{
+	int status = p->answer.status;
+	char body[HTTP_BODY_KEPT + 1];
+
+	if (redirected(p))
+		return;
+	(void)memcpy(body, p->answer.body, p->answer.body_len);
+	body[p->answer.body_len] = '\0';
+	end(p, status < 400, status, status == 200 ? "nomad: http ok" : body);
+}
+
+static void
+read_some(struct check_probe *p)
+{
+	static char buf[READ_SIZE];
+	struct err e = { 0 };
+	ssize_t n = recv(p->fd, buf, sizeof buf, 0);
+	int r;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0) {
+		char text[100];
+
+		(void)snprintf(text, sizeof text, "read: %s", strerror(errno));
+		fail(p, text);
+		return;
+	}
+	r = n == 0 ? http_answer_end(&p->answer, &e)
+		   : http_answer_feed(&p->answer, buf, (size_t)n, &e);
+	if (r < 0)
+		fail(p, e.msg);
+	else if (r > 0)
+		take_answer(p);
+}
+
+static void
+send_some(struct check_probe *p)
+{
+	ssize_t n = send(p->fd, p->request.text + p->sent, p->request.len - p->sent, MSG_NOSIGNAL);
+
+	if (n >= 0)
+		p->sent += (size_t)n;
+	/* Whoever closed early may have said why. */
+	else if (errno != EAGAIN && errno != EINTR)
+		p->sent = p->request.len;
+	if (p->sent < p->request.len)
+		return;
+	p->step = PROBE_READ;
+	(void)sd_event_source_set_io_events(p->io, EPOLLIN);
+}
+
+static void
+connected(struct check_probe *p)
+{
+	int error = 0;
+	socklen_t len = sizeof error;
+
+	if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0 &&
+	    is_own_socket(p->fd))
+		error = ECONNREFUSED;
+	if (error) {
+		fail_dial(p, "connect", error);
+		return;
+	}
+	if (!p->spec->http) {
+		end(p, true, 0, "nomad: tcp ok");
+		return;
+	}
+	http_answer_init(&p->answer, strcmp(p->method, "HEAD") == 0);
+	make_request(p);
+	if (p->request.failed) {
+		fail(p, "no memory for the request");
+		return;
+	}
+	p->step = PROBE_SEND;
+	send_some(p);
+}
+
+static int
+on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	struct check_probe *p = userdata;
+
+	if (p->step == PROBE_CONNECT)
+		connected(p);
+	else if (revents & EPOLLIN || p->step == PROBE_READ)
+		read_some(p);
+	else
+		send_some(p);
+	return 0;
+}
+
+static void
+connect_now(struct check_probe *p)
+{
+	p->step = PROBE_CONNECT;
+	p->fd = socket(p->target.addr.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (p->fd < 0) {
+		fail_dial(p, "socket", errno);
+		return;
+	}
+	if (connect(p->fd, &p->target.addr.sa, check_addr_len(&p->target.addr)) < 0 &&
+	    errno != EINPROGRESS) {
+		fail_dial(p, "connect", errno);
+		return;
+	}
+	if (sd_event_add_io(p->sup->event, &p->io, p->fd, EPOLLIN | EPOLLOUT, on_io, p) < 0)
+		fail(p, "no memory to wait for an answer");
+}
+
+void
+check_probe_start(struct sup *sup, const struct check_spec *spec, check_probe_cb *cb, void *arg,
+    struct check_probe **ret)
+{
+	static const struct check_outcome no_memory = { .output =
+							    "nomad: no memory for the check" };
+	struct check_probe *p = calloc(1, sizeof *p);
+
+	if (!p) {
+		cb(arg, &no_memory);
+		return;
+	}
+	p->sup = sup;
+	p->spec = spec;
+	p->cb = cb;
+	p->arg = arg;
+	p->fd = -1;
+	p->target = spec->target;
+	p->method = spec->http ? spec->method : "";
+	p->with_body = true;
+	*ret = p;
+	connect_now(p);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * check_probe.h: one try of one check: a connection, and for http a request, by the work loop's own
+ * events and never waiting. Runs in: supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_CHECK_PROBE_H
+#define DROVER_SUPERVISOR_CHECK_PROBE_H
+
+#include <stdbool.h>
+
+#include "supervisor/service/http_target.h"
+#include "supervisor/sup.h"
+
+/* What to ask, and where. Strings are the spec's own. */
+struct check_spec {
+	bool http;
+	struct http_target target; /* of tcp the address alone */
+	char *method;
+	char *headers;  /* lines, each with its end; "" none */
+	char *host;     /* NULL: the address */
+	char *body;     /* "" none */
+	bool has_agent; /* the headers name a User-Agent */
+};
+
+struct check_outcome {
+	bool passed;
+	int status; /* of http; 0: no answer came */
+	const char *output;
+};
+
+struct check_probe;
+
+/* The end, once; output lives until the return. The probe is no more. */
+typedef void check_probe_cb(void *arg, const struct check_outcome *outcome);
+
+/* spec stays as it is until the end. The callback may come within the call, but after *ret is set.
+ */
+void check_probe_start(struct sup *sup, const struct check_spec *spec, check_probe_cb *cb,
+    void *arg, struct check_probe **ret);
+/* Its time is over: the callback comes within the call. timeout: as text. */
+void check_probe_expire(struct check_probe *p, const char *timeout);
+/* Nobody waits for it any more; NULL is ignored. */
+void check_probe_free(struct check_probe *p);
+
+#endif

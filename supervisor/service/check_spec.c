@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/* check_spec.c: what a check asks and where. Runs in: supervisor. */
+#include "supervisor/service/check_spec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/cleanup.h"
+#include "supervisor/service/ports.h"
+
+static int
+add_header(
+    struct check_spec *spec, const char *name, const char *value, struct text *lines, struct err *e)
+{
+	if (!http_is_token(name) || !http_is_line(value))
+		return err_say(
+		    e, -EINVAL, "header \"%.60s\" has characters that no header can have", name);
+	/* What makes the request is not for the job to say. */
+	if (strcasecmp(name, "Content-Length") == 0 || strcasecmp(name, "Transfer-Encoding") == 0 ||
+	    strcasecmp(name, "Connection") == 0)
+		return 0;
+	if (strcasecmp(name, "Host") == 0)
+		return str_set(&spec->host, value);
+	spec->has_agent |= strcasecmp(name, "User-Agent") == 0;
+	text_printf(lines, "%s: %s\r\n", name, value);
+	return 0;
+}
+
+static int
+fill_http(const struct service_check *c, struct check_spec *spec, struct err *e)
+{
+	struct text lines = { 0 };
+	int r = 0;
+
+	spec->http = true;
+	if (*str(c->method) && !http_is_token(c->method))
+		return err_say(e, -EINVAL, "method \"%.40s\" is none of HTTP", c->method);
+	if (*str(c->protocol) && strcasecmp(c->protocol, "http") != 0)
+		return err_say(e, -EINVAL, "checks over %.40s are not supported yet", c->protocol);
+	text_append(&lines, "", 0);
+	for (size_t i = 0; i < c->header.n && r == 0; i++) {
+		const struct strings *values = &c->header.v[i].value.values;
+
+		for (size_t k = 0; k < values->n && r == 0; k++)
+			r = add_header(spec, str(c->header.v[i].key), str(values->v[k]), &lines, e);
+	}
+	spec->method = strdup(*str(c->method) ? c->method : "GET");
+	spec->body = strdup(str(c->body));
+	spec->headers = lines.text ? lines.text : strdup("");
+	if (r == 0 && (lines.failed || !spec->method || !spec->body || !spec->headers))
+		r = err_set(e, -ENOMEM, "prepare check %s", str(c->name));
+	return r < 0 ? r : http_target_set_path(&spec->target, str(c->path), e);
+}
+
+int
+check_spec_make(struct sup *sup, const struct alloc *a, const struct service *s,
+    const struct service_check *c, struct check_spec *ret, struct err *e)
+{
+	bool own = *str(s->address);
+	const struct service_place place = {
+		.address = !*str(c->address_mode) ? s->address : NULL,
+		.mode = *str(c->address_mode) ? c->address_mode
+			: own                 ? "auto"
+					      : "host",
+		.port_label = *str(c->port_label) ? c->port_label : s->port_label,
+	};
+	cleanup_free char *ip = NULL;
+	int64_t port;
+	int r;
+
+	*ret = (struct check_spec){ 0 };
+	r = service_place_resolve(sup, a, &place, &ip, &port, e);
+	if (r == 0)
+		r = check_addr_parse(str(ip), port, &ret->target.addr, e);
+	return r == 0 && str_eq(c->type, "http") ? fill_http(c, ret, e) : r;
+}
+
+void
+check_spec_done(struct check_spec *s)
+{
+	free(s->method);
+	free(s->headers);
+	free(s->host);
+	free(s->body);
+	*s = (struct check_spec){ 0 };
+}
+
+/* FNV-1a, one byte of `salt` before: two of them are one id. */
+static uint64_t
+digest(const struct text *t, unsigned char salt)
+{
+	uint64_t h = (0xcbf29ce484222325 ^ salt) * 0x100000001b3;
+
+	for (size_t i = 0; i < t->len; i++)
+		h = (h ^ (unsigned char)t->text[i]) * 0x100000001b3;
+	return h;
+}
+
+void
+check_id(const struct alloc *a, const char *workload, const struct service *s,
+    const struct service_check *c, char ret[CHECK_ID_SIZE])
+{
+	struct text t = { 0 };
+
+	text_printf(&t, "%s %s %s %s %s ", str(a->id), workload, str(s->name), str(s->port_label),
+	    str(s->address));
+	/* Out of memory: what is there tells most checks apart. */
+	(void)model_to_text(&service_check_type, c, MODEL_COMPACT, &t);
+	(void)snprintf(ret, CHECK_ID_SIZE, "%016llx%016llx", (unsigned long long)digest(&t, 1),
+	    (unsigned long long)digest(&t, 2));
+	text_done(&t);
+}

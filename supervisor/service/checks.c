@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * checks.c: the checks of an alloc's services. Each has one timer of the work loop, for its next
+ * try or for the end of the one that is under way, and costs nothing between. Runs in: supervisor.
+ */
+#include "supervisor/service/checks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+#include <time.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/duration.h"
+#include "common/log.h"
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/service/check_probe.h"
+#include "supervisor/service/check_spec.h"
+#include "supervisor/service/service_text.h"
+#include "supervisor/service/services.h"
+
+#define ACCURACY_USEC 20000 /* timers that near are one */
+
+struct check {
+	struct check *next;
+	struct alloc_runner *ar;
+	struct check_result result;
+	struct check_spec spec;
+	char *broken; /* what is wrong with its address: every try says so; NULL: nothing */
+	int64_t interval_ns, timeout_ns;
+	struct check_probe *probe; /* NULL: it waits */
+	struct sd_event_source *timer;
+	uint64_t began_usec;   /* of the last try */
+	int64_t pass_since_ms; /* 0: the last try failed, or none was made since the last start */
+	int64_t restart_limit; /* 0: it restarts nothing */
+	int64_t restart_grace_ms, watch_from_ms;
+	int64_t failures; /* in a row, since then */
+};
+
+static void on_outcome(void *arg, const struct check_outcome *outcome);
+
+const struct check *
+checks_next(const struct alloc_runner *ar, const struct check *c)
+{
+	return c ? c->next : ar->checks;
+}
+
+const struct check_result *
+check_result(const struct check *c)
+{
+	return &c->result;
+}
+
+/* --- timers --- */
+
+static int
+on_time(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	static const struct check_outcome lost = { .output = "" };
+	struct check *c = userdata;
+	struct check_outcome broken = lost;
+	char timeout[DURATION_SIZE];
+
+	if (c->probe) {
+		duration_format(c->timeout_ns, timeout);
+		check_probe_expire(c->probe, timeout);
+		return 0;
+	}
+	(void)sd_event_now(c->ar->sup->event, CLOCK_MONOTONIC, &c->began_usec);
+	if (c->broken) {
+		broken.output = c->broken;
+		on_outcome(c, &broken);
+		return 0;
+	}
+	(void)sd_event_source_set_time(source, c->began_usec + (uint64_t)c->timeout_ns / 1000);
+	(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	check_probe_start(c->ar->sup, &c->spec, on_outcome, c, &c->probe);
+	return 0;
+}
+
+static void
+wait_for_next(struct check *c)
+{
+	uint64_t now, next = c->began_usec + (uint64_t)c->interval_ns / 1000;
+
+	(void)sd_event_now(c->ar->sup->event, CLOCK_MONOTONIC, &now);
+	(void)sd_event_source_set_time(c->timer, next > now ? next : now);
+	(void)sd_event_source_set_enabled(c->timer, SD_EVENT_ONESHOT);
+}
+
+/* The first try is half an interval away; after a restart of the agent, where all begin at once,
+ * anywhere in one. */
+static int
+begin_timer(struct check *c)
+{
+	uint64_t usec = (uint64_t)c->interval_ns / 2000;
+
+	if (c->ar->restored)
+		usec = (uint64_t)((double)c->interval_ns / 1000 * ((double)random() / RAND_MAX));
+	return sd_event_add_time_relative(
+	    c->ar->sup->event, &c->timer, CLOCK_MONOTONIC, usec, ACCURACY_USEC, on_time, c);
+}
+
+/* --- restarts --- */
+
+static bool
+is_of(const struct check *c, const struct task_runner *tr)
+{
+	return !*str(c->result.task) || str_eq(c->result.task, tr->task->name);
+}
+
+static void
+watch_anew(struct check *c)
+{
+	c->failures = 0;
+	c->watch_from_ms = (int64_t)clock_ms() + c->restart_grace_ms;
+}
+
+/* All checks of the same services wait for the next start. */
+static void
+forget_failures(struct alloc_runner *ar, const char *task)
+{
+	for (struct check *c = ar->checks; c; c = c->next)
+		if (str_eq(c->result.task, task))
+			watch_anew(c);
+}
+
+static void
+restart(struct check *c)
+{
+	struct alloc_runner *ar = c->ar;
+	char reason[300];
+
+	(void)snprintf(
+	    reason, sizeof reason, "healthcheck: check \"%.200s\" unhealthy", str(c->result.check));
+	forget_failures(ar, c->result.task);
+	if (!*str(c->result.task))
+		services_rejoin(ar);
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		if (is_of(c, &ar->tasks[i]))
+			(void)task_runner_restart(&ar->tasks[i], reason, true);
+}
+
+static bool
+some_task_runs(const struct check *c)
+{
+	for (unsigned i = 0; i < c->ar->n_tasks; i++)
+		if (is_of(c, &c->ar->tasks[i]) && c->ar->tasks[i].phase == TASK_RUNNING)
+			return true;
+	return false;
+}
+
+static void
+count_failure(struct check *c)
+{
+	if (c->restart_limit <= 0 || (int64_t)clock_ms() < c->watch_from_ms || !some_task_runs(c))
+		return;
+	if (++c->failures >= c->restart_limit)
+		restart(c);
+}
+
+/* --- results --- */
+
+static void
+take_outcome(struct check *c, const struct check_outcome *o)
+{
+	enum check_status status = o->passed ? CHECK_SUCCESS : CHECK_FAILURE;
+	bool news = c->result.status != status;
+	bool passes = o->passed || c->result.mode == CHECK_READINESS;
+	bool turned = passes != (c->pass_since_ms != 0);
+
+	c->result.status = status;
+	c->result.status_code = o->status;
+	c->result.timestamp = (int64_t)time(NULL);
+	(void)str_set(&c->result.output, o->output);
+	if (turned)
+		c->pass_since_ms = passes ? (int64_t)clock_ms() : 0;
+	if (news) {
+		log_info("allocation %.8s: check \"%s\" of service %s: %s: %.200s", c->ar->sa->a.id,
+		    str(c->result.check), str(c->result.service), o->passed ? "passes" : "fails",
+		    str(c->result.output));
+		alloc_client_save(c->ar);
+	}
+	if (turned)
+		turn_defer(c->ar->sup, &c->ar->step);
+	if (o->passed)
+		c->failures = 0;
+	else
+		count_failure(c);
+}
+
+static void
+on_outcome(void *arg, const struct check_outcome *outcome)
+{
+	struct check *c = arg;
+
+	c->probe = NULL;
+	wait_for_next(c);
+	take_outcome(c, outcome);
+}
+
+void
+checks_task_started(struct task_runner *tr)
+{
+	for (struct check *c = tr->ar->checks; c; c = c->next) {
+		c->pass_since_ms = 0;
+		if (is_of(c, tr))
+			watch_anew(c);
+	}
+}
+
+int64_t
+checks_pass_since_ms(const struct alloc_runner *ar)
+{
+	int64_t since = 0;
+
+	for (const struct check *c = ar->checks; c; c = c->next) {
+		if (c->pass_since_ms == 0)
+			return -1;
+		if (c->pass_since_ms > since)
+			since = c->pass_since_ms;
+	}
+	return since;
+}
+
+/* --- beginning and end --- */
+
+static void
+check_free(struct check *c)
+{
+	check_probe_free(c->probe);
+	c->timer = sd_event_source_disable_unref(c->timer);
+	check_spec_done(&c->spec);
+	check_result_done(&c->result);
+	free(c->broken);
+	free(c);
+}
+
+static void
+free_list(struct check *list)
+{
+	while (list) {
+		struct check *c = list;
+
+		list = c->next;
+		check_free(c);
+	}
+}
+
+/* The one of this id, taken out of the list. */
+static struct check *
+take_out(struct check **list, const char *id)
+{
+	for (struct check **at = list; *at; at = &(*at)->next) {
+		struct check *c = *at;
+
+		if (!str_eq(c->result.id, id))
+			continue;
+		*at = c->next;
+		return c;
+	}
+	return NULL;
+}
+
+/* What the last supervisor knew. */
+static void
+take_kept(struct check *c)
+{
+	json_t *kept = json_object_get(c->ar->checks_kept, c->result.id);
+	struct check_result was;
+
+	check_result_init(&was);
+	if (kept && model_from_json(&check_result_type, kept, &was, NULL) == 0) {
+		c->result.status = was.status;
+		c->result.status_code = was.status_code;
+		c->result.timestamp = was.timestamp;
+		(void)str_set(&c->result.output, was.output);
+	}
+	check_result_done(&was);
+}
+
+static void
+fill(struct check *c, const struct service *s, const struct service_check *b,
+    const struct task *task, const char *id)
+{
+	const struct alloc *a = &c->ar->sa->a;
+	struct check_result *res = &c->result;
+	struct err e = { 0 };
+
+	res->mode = str_eq(b->on_update, "ignore") ? CHECK_READINESS : CHECK_HEALTHINESS;
+	res->status = CHECK_PENDING;
+	res->timestamp = (int64_t)time(NULL);
+	(void)str_set(&res->id, id);
+	(void)str_set(&res->output, "nomad: waiting to run");
+	(void)str_set(&res->group, a->name);
+	(void)str_set(&res->task, task ? task->name : NULL);
+	(void)str_set(&res->service, s->name);
+	(void)str_set(&res->check, b->name);
+	c->interval_ns = b->interval > NS_PER_S ? b->interval : NS_PER_S;
+	c->timeout_ns = b->timeout > NS_PER_S ? b->timeout : NS_PER_S;
+	if (b->check_restart && b->check_restart->limit > 0) {
+		c->restart_limit = b->check_restart->limit;
+		c->restart_grace_ms = b->check_restart->grace / NS_PER_MS;
+	}
+	watch_anew(c);
+	if (check_spec_make(c->ar->sup, a, s, b, &c->spec, &e) < 0)
+		(void)str_set(&c->broken, e.msg);
+	take_kept(c);
+}
+
+static void
+add_check(struct alloc_runner *ar, const struct service *s, const struct service_check *b,
+    const struct task *task, struct check **old)
+{
+	char workload[WORKLOAD_SIZE], id[CHECK_ID_SIZE];
+	struct check *c;
+
+	service_workload(ar->sa, task, workload);
+	check_id(&ar->sa->a, workload, s, b, id);
+	c = take_out(old, id);
+	if (!c && !(c = calloc(1, sizeof *c))) {
+		log_error("allocation %.8s: no memory for a check", ar->sa->a.id);
+		return;
+	}
+	if (!c->ar) {
+		c->ar = ar;
+		fill(c, s, b, task, id);
+		if (begin_timer(c) < 0) {
+			log_error("allocation %.8s: no memory for a check", ar->sa->a.id);
+			check_free(c);
+			return;
+		}
+	}
+	c->next = ar->checks;
+	ar->checks = c;
+}
+
+static void
+add_all(struct alloc_runner *ar, const struct task *task, struct check **old)
+{
+	cleanup_services struct service_list list;
+	struct err e = { 0 };
+
+	if (service_list_make(ar->sup, ar->sa, task, &list, &e) < 0) {
+		log_warn("allocation %.8s: no checks: %s", ar->sa->a.id, e.msg);
+		return;
+	}
+	for (size_t i = 0; i < list.services.n; i++) {
+		const struct service *s = &list.services.v[i];
+
+		for (size_t k = 0; k < s->checks.n; k++)
+			add_check(ar, s, &s->checks.v[k], task, old);
+	}
+}
+
+void
+checks_begin(struct alloc_runner *ar)
+{
+	struct check *old = ar->checks;
+	bool some = old != NULL;
+
+	ar->checks = NULL;
+	ar->checks_on = true;
+	add_all(ar, NULL, &old);
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		add_all(ar, ar->tasks[i].task, &old);
+	free_list(old);
+	json_decref(ar->checks_kept);
+	ar->checks_kept = NULL;
+	if (ar->checks || some)
+		alloc_client_save(ar);
+}
+
+void
+checks_end(struct alloc_runner *ar)
+{
+	bool some = ar->checks != NULL;
+
+	ar->checks_on = false;
+	checks_free(ar);
+	if (some)
+		alloc_client_save(ar);
+}
+
+void
+checks_free(struct alloc_runner *ar)
+{
+	free_list(ar->checks);
+	ar->checks = NULL;
+	json_decref(ar->checks_kept);
+	ar->checks_kept = NULL;
+}
+
+void
+checks_save(const struct alloc_runner *ar, struct text *t)
+{
+	/* Before they begin, what is kept stays as it is. */
+	cleanup_free char *kept =
+	    ar->checks_kept ? json_dumps(ar->checks_kept, JSON_COMPACT) : NULL;
+	const char *sep = "";
+
+	if (kept) {
+		text_append(t, kept, strlen(kept));
+		return;
+	}
+	text_append(t, "{", 1);
+	for (const struct check *c = ar->checks; c; c = c->next) {
+		text_append(t, sep, strlen(sep));
+		text_json_string(t, str(c->result.id));
+		text_append(t, ":", 1);
+		if (model_to_text(&check_result_type, &c->result, MODEL_COMPACT, t) < 0)
+			t->failed = true;
+		sep = ",";
+	}
+	text_append(t, "}", 1);
+}
+
+void
+checks_restore(struct alloc_runner *ar, json_t *kept)
+{
+	json_decref(ar->checks_kept);
+	ar->checks_kept = kept;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hook_services.c: the services of an alloc's group are registered before its tasks start. Runs in:
+ * supervisor.
+ */
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/service/services.h"
+
+static void
+prerun(struct alloc_runner *ar)
+{
+	struct err e = { 0 };
+	int r = services_up(ar, NULL, &e);
+
+	ar->services_on = r >= 0;
+	alloc_hook_done(ar, r, &e);
+}
+
+static void
+postrun(struct alloc_runner *ar)
+{
+	ar->services_on = false;
+	services_all_down(ar);
+	alloc_hook_done(ar, 0, NULL);
+}
+
+const struct alloc_hook alloc_hook_services = {
+	.name = "group_services",
+	.prerun = prerun,
+	.postrun = postrun,
+};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http_target.h: where a check asks: an address and what stands in the request. Addresses are
+ * numbers: the work loop looks no name up. Runs in: supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_HTTP_TARGET_H
+#define DROVER_SUPERVISOR_HTTP_TARGET_H
+
+#include <netinet/in.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "supervisor/service/http_answer.h"
+
+union check_addr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+#define CHECK_ADDR_SIZE (INET6_ADDRSTRLEN + 8)
+
+/* "192.0.2.1", "::1" or "[::1]". -EINVAL with a sentence. */
+int check_addr_parse(const char *ip, int64_t port, union check_addr *ret, struct err *e);
+socklen_t check_addr_len(const union check_addr *a);
+/* "192.0.2.1:80", "[::1]:80" */
+void check_addr_format(const union check_addr *a, char ret[CHECK_ADDR_SIZE]);
+
+struct http_target {
+	union check_addr addr;
+	char path[HTTP_TARGET_MAX]; /* with its query; begins with '/' */
+};
+
+/* path, which may lack its '/' and have spaces: what stands in the request line. */
+int http_target_set_path(struct http_target *t, const char *path, struct err *e);
+/* Where a redirect from t leads: t becomes that. -EINVAL with a sentence, t is as it was. */
+int http_target_follow(struct http_target *t, const char *location, struct err *e);
+
+#endif

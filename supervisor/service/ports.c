@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/* ports.c: the ports of an alloc, and at which address its services and checks are. Runs in:
+ * supervisor. */
+#include "supervisor/service/ports.h"
+
+#include <errno.h>
+
+#include "supervisor/node/node_state.h"
+
+static void
+each_of_network(const struct network_resource *n,
+    void (*fn)(void *arg, const char *label, const struct port_at *at), void *arg)
+{
+	for (size_t i = 0; i < n->reserved_ports.n + n->dynamic_ports.n; i++) {
+		const struct port *p = i < n->reserved_ports.n
+					   ? &n->reserved_ports.v[i]
+					   : &n->dynamic_ports.v[i - n->reserved_ports.n];
+		const struct port_at at = { str(n->ip), p->value, p->to };
+
+		fn(arg, str(p->label), &at);
+	}
+}
+
+void
+port_each(const struct alloc *a, void (*fn)(void *arg, const char *label, const struct port_at *at),
+    void *arg)
+{
+	const struct alloc_resources *res = a->allocated_resources;
+
+	for (size_t i = 0; res && i < res->tasks.n; i++)
+		for (size_t k = 0; k < res->tasks.v[i].value.networks.n; k++)
+			each_of_network(&res->tasks.v[i].value.networks.v[k], fn, arg);
+	for (size_t i = 0; res && i < res->shared.ports.n; i++) {
+		const struct alloc_port *p = &res->shared.ports.v[i];
+		const struct port_at at = { str(p->host_ip), p->value, p->to };
+
+		fn(arg, str(p->label), &at);
+	}
+}
+
+struct search {
+	const char *label;
+	struct port_at at;
+	bool found;
+};
+
+/* The last one is the group's. */
+static void
+compare(void *arg, const char *label, const struct port_at *at)
+{
+	struct search *s = arg;
+
+	if (!str_eq(s->label, label))
+		return;
+	s->at = *at;
+	s->found = true;
+}
+
+bool
+port_find(const struct alloc *a, const char *label, struct port_at *ret)
+{
+	struct search s = { .label = label };
+
+	if (!*label)
+		return false;
+	port_each(a, compare, &s);
+	if (s.found)
+		*ret = s.at;
+	return s.found;
+}
+
+static int
+answer(const char *address, int64_t port, char **ret_address, int64_t *ret_port, struct err *e)
+{
+	if (str_set(ret_address, address) < 0)
+		return err_set(e, -ENOMEM, "find the address of a service");
+	*ret_port = port;
+	return 0;
+}
+
+int
+service_place_resolve(struct sup *sup, const struct alloc *a, const struct service_place *place,
+    char **ret_address, int64_t *ret_port, struct err *e)
+{
+	bool own = place->address && *place->address;
+	const char *label = str(place->port_label), *mode = str(place->mode), *ip = node_ip(sup);
+	struct port_at at = { 0 };
+
+	if (own && *mode && !str_eq(mode, "auto"))
+		return err_say(e, -EINVAL, "address \"%s\" goes with address_mode \"auto\" alone",
+		    place->address);
+	if (str_eq(mode, "alloc") || str_eq(mode, "driver"))
+		return err_say(e, -EINVAL,
+		    "address_mode \"%s\" needs a network of the allocation's own, and it has none",
+		    mode);
+	if (port_find(a, label, &at)) {
+		if (*at.ip && !str_eq(at.ip, "0.0.0.0") && !str_eq(at.ip, "::"))
+			ip = at.ip;
+	} else if (*label) {
+		at.value = port_number(label);
+		if (at.value == 0)
+			return err_say(e, -EINVAL,
+			    "port \"%s\" is neither a number nor a label of the allocation's "
+			    "network",
+			    label);
+	}
+	return answer(own ? place->address : ip, at.value, ret_address, ret_port, e);
+}

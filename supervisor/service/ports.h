@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ports.h: the ports of an alloc, and at which address its services and checks are. Runs in:
+ * supervisor. */
+#ifndef DROVER_SUPERVISOR_PORTS_H
+#define DROVER_SUPERVISOR_PORTS_H
+
+#include "supervisor/alloc/alloc_table.h"
+
+struct port_at {
+	const char *ip; /* of the host; "" where the source gave none */
+	int64_t value, to;
+};
+
+/* The alloc's port of this label: of its group, else of one of its tasks. */
+bool port_find(const struct alloc *a, const char *label, struct port_at *ret);
+/* Each port of the alloc. */
+void port_each(const struct alloc *a,
+    void (*fn)(void *arg, const char *label, const struct port_at *at), void *arg);
+
+struct service_place {
+	const char *address; /* the service's own, or NULL */
+	const char *mode;
+	const char *port_label;
+};
+
+/* Where it is (semantics.md 5.3): *ret_address is the caller's. 0, or -EINVAL with a sentence. */
+int service_place_resolve(struct sup *sup, const struct alloc *a, const struct service_place *place,
+    char **ret_address, int64_t *ret_port, struct err *e);
+
+#endif

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/* services.c: which services of an alloc are registered at the source. Runs in: supervisor. */
+#include "supervisor/service/services.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/node/node_state.h"
+#include "supervisor/service/checks.h"
+#include "supervisor/service/ports.h"
+#include "supervisor/service/service_text.h"
+
+struct regs {
+	MODEL_LIST(struct service_registration) list;
+};
+
+static void
+regs_done(struct regs *r)
+{
+	for (size_t i = 0; i < r->list.n; i++)
+		service_registration_done(&r->list.v[i]);
+	free(r->list.v);
+}
+
+static int
+fill_tags(const struct service *s, const struct alloc *a, struct service_registration *reg)
+{
+	const struct strings *tags = &s->tags;
+	int r = 0;
+
+	if (a->deployment_status && a->deployment_status->canary && s->canary_tags.n > 0)
+		tags = &s->canary_tags;
+	for (size_t i = 0; i < tags->n && r == 0; i++)
+		r = strings_add(&reg->tags, str(tags->v[i]));
+	return r;
+}
+
+static int
+fill_reg(struct sup *sup, const struct sup_alloc *sa, const char *workload, const struct service *s,
+    struct service_registration *reg, struct err *e)
+{
+	const struct service_place place = { s->address, s->address_mode, s->port_label };
+	const struct node *node = node_get(sup);
+	struct err why = { 0 };
+	int r = service_place_resolve(sup, &sa->a, &place, &reg->address, &reg->port, &why);
+
+	if (r < 0)
+		return err_say(e, r, "service \"%s\": %s", str(s->name), why.msg);
+	if (str_setf(&reg->id, "_nomad-task-%s-%s-%s-%s", sa->a.id, workload, str(s->name),
+		str(s->port_label)) < 0 ||
+	    str_set(&reg->service_name, s->name) < 0 ||
+	    str_set(&reg->namespace, sa->job->job.namespace) < 0 ||
+	    str_set(&reg->node_id, node->id) < 0 ||
+	    str_set(&reg->datacenter, node->datacenter) < 0 ||
+	    str_set(&reg->job_id, sa->job->job.id) < 0 || str_set(&reg->alloc_id, sa->a.id) < 0 ||
+	    fill_tags(s, &sa->a, reg) < 0)
+		return err_set(e, -ENOMEM, "register service %s", str(s->name));
+	return 0;
+}
+
+static int
+make_regs(struct sup *sup, const struct sup_alloc *sa, const struct task *task, struct regs *ret,
+    struct err *e)
+{
+	cleanup_services struct service_list list;
+	char workload[WORKLOAD_SIZE];
+	int r = service_list_make(sup, sa, task, &list, e);
+
+	service_workload(sa, task, workload);
+	for (size_t i = 0; i < list.services.n && r == 0; i++) {
+		struct service_registration *reg = list_add(service_registration, &ret->list);
+
+		r = reg ? fill_reg(sup, sa, workload, &list.services.v[i], reg, e)
+			: err_set(e, -ENOMEM, "register services");
+	}
+	return r;
+}
+
+int
+services_up(struct alloc_runner *ar, const struct task *task, struct err *e)
+{
+	__attribute__((__cleanup__(regs_done))) struct regs regs = { 0 };
+	struct source *source = ar->sup->source;
+	char workload[WORKLOAD_SIZE];
+	int r = make_regs(ar->sup, ar->sa, task, &regs, e);
+
+	if (r < 0)
+		return r;
+	service_workload(ar->sa, task, workload);
+	if (regs.list.n > 0 || ar->sa->services)
+		source->ops->services_set(source, ar->sa, workload, regs.list.v, regs.list.n);
+	return 0;
+}
+
+void
+services_down(struct alloc_runner *ar, const struct task *task)
+{
+	struct source *source = ar->sup->source;
+	char workload[WORKLOAD_SIZE];
+
+	service_workload(ar->sa, task, workload);
+	if (ar->sa->services)
+		source->ops->services_set(source, ar->sa, workload, NULL, 0);
+}
+
+void
+services_all_down(struct alloc_runner *ar)
+{
+	struct source *source = ar->sup->source;
+
+	if (ar->sa->services)
+		source->ops->services_set(source, ar->sa, NULL, NULL, 0);
+}
+
+void
+services_leave(struct alloc_runner *ar)
+{
+	ar->services_on = false;
+	services_down(ar, NULL);
+	checks_end(ar);
+}
+
+static void
+update_one(struct alloc_runner *ar, const struct task *task)
+{
+	struct err e = { 0 };
+
+	if (services_up(ar, task, &e) < 0)
+		log_warn("allocation %.8s: %s; its services are not registered anew", ar->sa->a.id,
+		    e.msg);
+}
+
+void
+services_rejoin(struct alloc_runner *ar)
+{
+	if (!ar->services_on)
+		return;
+	services_down(ar, NULL);
+	update_one(ar, NULL);
+}
+
+void
+services_update(struct alloc_runner *ar)
+{
+	if (ar->services_on)
+		update_one(ar, NULL);
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		if (ar->tasks[i].services_on)
+			update_one(ar, ar->tasks[i].task);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * services.h: which services of an alloc are registered at the source: those of its group from
+ * before its tasks start until before they are stopped, those of a task while it runs. After a
+ * restart of the agent what runs registers again. Runs in: supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_SERVICES_H
+#define DROVER_SUPERVISOR_SERVICES_H
+
+#include "common/err.h"
+
+struct alloc_runner;
+struct task;
+
+/* Those of the group (task NULL) or of a task are there, or there again: all in one. 0, or -errno
+ * with a sentence, and none of them is. */
+int services_up(struct alloc_runner *ar, const struct task *task, struct err *e);
+/* They are no more; those that never were do not matter. */
+void services_down(struct alloc_runner *ar, const struct task *task);
+/* All of the alloc. */
+void services_all_down(struct alloc_runner *ar);
+/* The alloc's tasks are about to be told to end: nobody is sent there any more, and no check
+ * judges that. */
+void services_leave(struct alloc_runner *ar);
+/* Before all its tasks restart: out, and in again. */
+void services_rejoin(struct alloc_runner *ar);
+/* The job has changed in place. */
+void services_update(struct alloc_runner *ar);
+
+#endif

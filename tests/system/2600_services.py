@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 400
+"""Services of jobs and their checks on one node: registered, found, checked, restarted by a check, and gone."""
+import json
+import os
+import subprocess
+
+from lib import api, binary, case
+
+S = 10**9
+# Serves what the path says on the port "http"; anything but HTTP on "raw".
+SERVER = r"""
+import http.server, os, socket, threading, time
+class Handler(http.server.BaseHTTPRequestHandler):
+    def answer(self):
+        down = os.path.exists(os.environ["NOMAD_ALLOC_DIR"] + "/down")
+        self.rfile.read(int(self.headers.get("Content-Length", 0)) if self.path != "/post" else 0)
+        if self.path == "/post":
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            good = (self.command, body, self.headers["X-Who"], self.headers["Host"]) == ("POST", b"ping", "me", "a.example")
+            self.send_response(200 if good else 400)
+        elif self.path.startswith("/to-"):
+            self.send_response(302)
+            self.send_header("Location", {"/to-flag": "/flag", "/to-away": "http://localhost/x", "/to-itself": "/to-itself"}[self.path])
+        elif self.path == "/big":
+            self.send_response(500)
+            self.end_headers()
+            for _ in range(100):
+                self.wfile.write(b"x" * 1048576)
+            return
+        elif self.path == "/lines":
+            for _ in range(1000):
+                self.wfile.write(b"HTTP/1.1 200 OK\r\n" + b"A: " + b"b" * 1000 + b"\r\n")
+            return
+        elif self.path == "/never":
+            time.sleep(1000)
+        else:
+            self.send_response(503 if down else 200)
+        self.end_headers()
+        self.wfile.write(b"down now" if down else b"fine")
+    do_GET = do_POST = do_HEAD = answer
+    def log_message(self, *_):
+        pass
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+    def handle_error(self, *_):
+        pass
+def raw():
+    s = socket.create_server(("", int(os.environ["NOMAD_PORT_raw"])))
+    while True:
+        c = s.accept()[0]
+        c.sendall(b"SSH-2.0-none\r\n")
+        c.close()
+if os.path.exists(os.environ["NOMAD_ALLOC_DIR"] + "/down"):
+    os.unlink(os.environ["NOMAD_ALLOC_DIR"] + "/down")
+threading.Thread(target=raw, daemon=True).start()
+Server(("", int(os.environ["NOMAD_PORT_http"])), Handler).serve_forever()
+"""
+PORTS = [{"Mode": "host", "DynamicPorts": [{"Label": "http"}, {"Label": "raw"}, {"Label": "closed"}]}]
+
+
+def check(name, kind="http", path="/flag", timeout=20, **more):
+    return {"Name": name, "Type": kind, "Path": path if kind == "http" else "", "Interval": S, "Timeout": timeout * S, **more}
+
+
+def web(name, services, ports=None, **more):
+    group = {"Networks": ports or PORTS, "Services": services}
+    group.update(more.pop("group", {}))
+    return api.job(name, "/usr/bin/python3", ["-B", "-c", SERVER], group=group, **more)
+
+
+def service(name="web", port="http", checks=(), **more):
+    return {"Name": name, "PortLabel": port, "Provider": "nomad", "Checks": list(checks), **more}
+
+
+def instances(name):
+    return node.ask("/v1/service/" + name)
+
+
+def checks_of(alloc):
+    return {c["Check"]: c for c in (node.ask("/v1/client/allocation/%s/checks" % alloc["ID"]) or {}).values()}
+
+
+def wait_check(alloc, name, status, output="", seconds=90):
+    """Until the check is so and its output begins so: what it is then."""
+    seen = {}
+
+    def look():
+        seen.update(checks_of(alloc).get(name, {}))
+        return seen.get("Status") == status and seen["Output"].startswith(output) and dict(seen)
+    try:
+        return case.until(look, seconds, "check %s to be %s" % (name, status))
+    except AssertionError as e:
+        raise AssertionError("%s; it is %r" % (e, seen)) from None
+
+
+def events(alloc):
+    return [(e["Type"], e["DisplayMessage"]) for e in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]]
+
+
+def drover(*words):
+    r = subprocess.run([binary("drover")] + list(words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False,
+                       env=dict(os.environ, DROVER_ADDR="unix://" + node.socket_path))
+    return r.returncode, r.stdout.decode()
+
+
+def test_services_are_found_and_gone_before_the_task_is_told():
+    # What it is sent is not what ends it, but the file that the test makes.
+    script = "trap 'while ! test -e $NOMAD_ALLOC_DIR/go; do sleep 0.05; done; exit 0' INT; while :; do sleep 0.05; done"
+    made = api.job("found", "/bin/sh", ["-c", script], KillTimeout=60 * S, Services=[service("of-task", "8080")], group={
+        "Networks": [{"Mode": "host", "ReservedPorts": [{"Label": "http", "Value": 18080}]}],
+        "Services": [service("web-${NOMAD_ALLOC_INDEX}", Tags=["a", "${NOMAD_GROUP_NAME}"]), service("portless", "")]})
+    node.register(made)
+    alloc = node.wait_running("found")[0]
+    case.until(lambda: instances("of-task"), 20, "the task's service")
+    found = instances("web-0")[0]
+    address = node.ask("/v1/allocation/" + alloc["ID"])["AllocatedResources"]["Shared"]["Ports"][0]
+    case.equal((found["ID"], found["Address"], found["Port"], found["Tags"]),
+               ("_nomad-task-%s-group-g-web-0-http" % alloc["ID"], address["HostIP"], 18080, ["a", "g"]))
+    case.equal((found["JobID"], found["AllocID"], found["Namespace"]), ("found", alloc["ID"], "default"))
+    case.equal(instances("of-task")[0]["ID"], "_nomad-task-%s-t-of-task-8080" % alloc["ID"])
+    case.equal((instances("portless")[0]["Port"], instances("portless")[0]["Address"]), (0, address["HostIP"]))
+    names = [s["ServiceName"] for s in node.ask("/v1/services")[0]["Services"]]
+    case.equal(names, ["of-task", "portless", "web-0"])
+    case.equal(len(node.ask("/v1/allocation/%s/services" % alloc["ID"])), 3)
+    code, text = drover("service", "list")
+    case.equal((code, "web-0" in text, "a,g" in text), (0, True, True), text)
+    code, text = drover("service", "info", "web-0")
+    case.equal((code, "%s:18080" % address["HostIP"] in text), (0, True), text)
+    case.equal(drover("service", "info", "nobody")[0] != 0, True, "exit code for a service that is none")
+    # In place: the same alloc, with other tags.
+    made["Job"]["TaskGroups"][0]["Services"][0]["Tags"] = ["b"]
+    node.register(made)
+    case.until(lambda: instances("web-0")[0]["Tags"] == ["b"], 20, "the new tags")
+    case.equal(node.wait_running("found")[0]["ID"], alloc["ID"], "the alloc")
+    node.kill("supervisor")
+    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 20, "the next supervisor")
+    case.until(lambda: len(node.ask("/v1/allocation/%s/services" % alloc["ID"])) == 3, 20, "the services to be back")
+    node.do("DELETE", "/v1/job/found")
+    case.until(lambda: node.ask("/v1/services") == [], 20, "the services to go")
+    case.equal(node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"], "running", "the task, which nobody has ended yet")
+    open("%s/alloc/%s/alloc/go" % (node.data, alloc["ID"]), "w").close()
+    node.purge("found")
+
+
+def test_checks_tell_what_they_found():
+    checks = [check("good"), check("tcp", "tcp"), check("head", Method="HEAD"), check("moved", path="/to-flag"),
+              check("post", path="post", Method="POST", Body="ping", Header={"X-Who": ["me"], "Host": ["a.example"]}),
+              check("big", path="/big"), check("lines", path="/lines"), check("never", path="/never", timeout=1),
+              check("away", path="/to-away"), check("loop", path="/to-itself"),
+              check("raw", PortLabel="raw"), check("refused", PortLabel="closed"), check("refused-tcp", "tcp", PortLabel="closed")]
+    answer = node.register(web("checked", [service(checks=checks), service("elsewhere", Address="example.org", checks=[
+        check("name", PortLabel="http")])]))
+    node.wait_evaluation(answer["EvalID"])
+    alloc = node.wait_running("checked")[0]
+    ports = {p["Label"]: p for p in node.ask("/v1/allocation/" + alloc["ID"])["AllocatedResources"]["Shared"]["Ports"]}
+    at = {k: "%s:%d" % (p["HostIP"], p["Value"]) for k, p in ports.items()}
+    for name, code, output in (("good", 200, "nomad: http ok"), ("tcp", 0, "nomad: tcp ok"), ("head", 200, "nomad: http ok"),
+                               ("moved", 200, "nomad: http ok"), ("post", 200, "nomad: http ok")):
+        found = wait_check(alloc, name, "success")
+        case.equal((found.get("StatusCode", 0), found["Output"]), (code, output), name)
+        case.equal((found["Mode"], found["Group"], found["Service"], "Task" in found), ("healthiness", "checked.g[0]", "web", False))
+    get = 'nomad: GET "http://%s%s": '
+    for name, output in (
+            ("lines", get % (at["http"], "/lines") + "malformed HTTP response: "),
+            ("never", get % (at["http"], "/never") + "no answer within the timeout of 1s"),
+            ("away", get % (at["http"], "/to-away") + '"localhost" is no IP address'),
+            ("loop", get % (at["http"], "/to-itself") + "stopped after 10 redirects"),
+            ("raw", get % (at["raw"], "/flag") + "malformed HTTP response: it does not begin with HTTP/1.x"),
+            ("refused", get % (at["closed"], "/flag") + "dial tcp %s: connect: connection refused" % at["closed"]),
+            ("refused-tcp", "dial tcp %s: connect: connection refused" % at["closed"]),
+            ("name", '"example.org" is no IP address, and checks look no name up')):
+        found = wait_check(alloc, name, "failure", output)
+        case.equal(found.get("StatusCode", 0), 0, name)
+    big = wait_check(alloc, "big", "failure", "xxx")
+    case.equal((big["StatusCode"], big["Output"]), (500, "x" * 3072))
+    code, text = drover("alloc", "checks", alloc["ID"])
+    case.equal((code, "connection refused" in text), (0, True), text)
+    # What was found is known at once after a restart of the agent.
+    node.kill("supervisor")
+    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 20, "the next supervisor")
+    case.until(lambda: len(checks_of(alloc)) == 14, 20, "the checks")
+    case.equal([c["Check"] for c in checks_of(alloc).values() if c["Status"] == "pending"], [], "checks that know nothing")
+    node.purge("checked")
+
+
+def test_a_failing_check_restarts_its_task():
+    made = web("sick", [service("sick", checks=[check("alive", CheckRestart={"Limit": 2, "Grace": S})])], group={
+        "RestartPolicy": {"Attempts": 3, "Interval": 600 * S, "Delay": S // 10, "Mode": "fail"}})
+    node.register(made)
+    alloc = node.wait_running("sick")[0]
+    wait_check(alloc, "alive", "success")
+    open("%s/alloc/%s/alloc/down" % (node.data, alloc["ID"]), "w").close()
+    case.until(lambda: [e[0] for e in events(alloc)].count("Started") == 2, 90, "the task to be started again")
+    wait_check(alloc, "alive", "success")
+    found = events(alloc)
+    at = [e[0] for e in found].index("Restart Signaled")
+    case.equal(found[at][1], 'healthcheck: check "alive" unhealthy')
+    case.equal([e[0] for e in found[at + 1:]], ["Terminated", "Restarting", "Started"])
+    case.equal(node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Restarts"], 1)
+    case.equal(len(instances("sick")), 1, "instances after the restart")
+    node.purge("sick")
+
+
+def test_a_static_port_has_one_holder():
+    ports = [{"Mode": "host", "ReservedPorts": [{"Label": "http", "Value": 18081}]}]
+    node.register(api.job("first", group={"Networks": ports}))
+    alloc = node.wait_running("first")[0]
+    answer = node.register(api.job("second", group={"Networks": ports}))
+    ev = node.wait_evaluation(answer["EvalID"])
+    case.equal(ev["FailedTGAllocs"]["g"]["DimensionExhausted"],
+               {"network: reserved port collision http=18081 (first.g[0] has it)": 1})
+    node.do("PUT", "/v1/allocation/%s/stop" % alloc["ID"])
+    node.purge("first")
+    node.wait_running("second")
+    node.purge("second")
+
+
+def test_a_task_knows_its_ports():
+    made = api.job("env", "/bin/sh", ["-c", "env; sleep 1000"], group={"Networks": [{"Mode": "host", "ReservedPorts": [
+        {"Label": "my-port", "Value": 18082, "To": 80}], "DynamicPorts": [{"Label": "dyn", "To": -1}]}]})
+    node.register(made)
+    alloc = node.wait_running("env")[0]
+    case.until(lambda: b"NOMAD_PORT_dyn" in node.logs(alloc), 20, "the environment")
+    text = node.logs(alloc).decode()
+    found = dict(line.split("=", 1) for line in text.splitlines() if line.startswith("NOMAD_"))
+    ports = {p["Label"]: p for p in node.ask("/v1/allocation/" + alloc["ID"])["AllocatedResources"]["Shared"]["Ports"]}
+    ip, dyn = ports["dyn"]["HostIP"], str(ports["dyn"]["Value"])
+    wanted = {"NOMAD_PORT_my_port": "80", "NOMAD_HOST_PORT_my_port": "18082", "NOMAD_ADDR_my_port": ip + ":18082",
+              "NOMAD_IP_my_port": ip, "NOMAD_PORT_dyn": dyn, "NOMAD_HOST_PORT_dyn": dyn}
+    case.equal({k: found.get(k) for k in wanted}, wanted)
+    node.purge("env")
+
+
+def test_what_cannot_be_a_service_is_said():
+    for services, text in (
+            ([service("bad_name")], "a service's name has 1 to 63 letters, digits and dashes"),
+            ([service(Provider="consul")], 'service "web": provider "consul" is not there: use provider = "nomad"'),
+            ([service(port="nowhere")], 'port "nowhere" is neither a number nor a label'),
+            ([service(checks=[check("c", "script")])], 'type must be "http" or "tcp", not "script"'),
+            ([service(checks=[check("c", Protocol="https")])], "checks over https are not supported yet"),
+            ([service(checks=[check("c", Header={"A": ["b\r\nC: d"]})])], "header A has a control character"),
+            ([service(checks=[check("c", Timeout=1)])], "interval and timeout must be at least 1s"),
+            ([service(port="", checks=[check("c")])], 'check "c" has no port, nor has the service'),
+            ([service(checks=[check("c", OnUpdate="ignore", CheckRestart={"Limit": 1})])], "exclude each other"),
+            ([service(), service()], "there are two of this name with the same port")):
+        node.refused(400, text, "POST", "/v1/jobs", web("refused", services))
+    # A name that is one only when it is known where the alloc runs.
+    node.register(web("late", [service("web-${NOMAD_ALLOC_NAME}")]))
+    alloc = node.wait_allocs("late", [(0, "run", "failed")])[0]
+    case.equal(events(alloc)[-1][0], "Setup Failure")
+    case.equal('pre-run hook "group_services" failed: service "web-late.g[0]"' in events(alloc)[-1][1], True, events(alloc)[-1][1])
+    node.purge("late")
+
+
+def test_nothing_is_left():
+    case.equal(node.ask("/v1/services"), [], "services")
+    case.equal(json.loads(node.request("GET", "/v1/agent/leaks").body), [], "leaks")
+
+
+with api.Node() as node:
+    case.run(globals())
