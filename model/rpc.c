@@ -213,6 +213,22 @@ static const struct field rpc_unpublish_req_fields[] = {
 MODEL_TYPE(rpc_unpublish_req, rpc_unpublish_req_fields, .name = "request");
 #undef S
 
+#define S rpc_services_req
+static const struct field rpc_services_req_fields[] = {
+	F_LIST(services, "Services", service_registration),
+	RPC_WRITE,
+};
+MODEL_TYPE(rpc_services_req, rpc_services_req_fields, .name = "request");
+#undef S
+
+#define S rpc_service_delete_req
+static const struct field rpc_service_delete_req_fields[] = {
+	F_STRING(id, "ID"),
+	RPC_WRITE,
+};
+MODEL_TYPE(rpc_service_delete_req, rpc_service_delete_req_fields, .name = "request");
+#undef S
+
 int
 rpc_alloc_decode(const struct raw *raw, struct alloc *ret, struct err *e)
 {

@@ -199,6 +199,18 @@ struct rpc_unpublish_req {
 	struct rpc_write write;
 };
 
+/* ServiceRegistration.Upsert; its namespace is empty. The answer is rpc_meta_rep. */
+struct rpc_services_req {
+	MODEL_LIST(struct service_registration) services;
+	struct rpc_write write;
+};
+
+/* ServiceRegistration.DeleteByID; with the service's namespace. */
+struct rpc_service_delete_req {
+	char *id;
+	struct rpc_write write;
+};
+
 MODEL_DECLARE(rpc_query_req);
 MODEL_DECLARE(rpc_meta_rep);
 MODEL_DECLARE(rpc_register_req);
@@ -222,5 +234,7 @@ MODEL_DECLARE(rpc_sign_rep);
 MODEL_DECLARE(rpc_claim_req);
 MODEL_DECLARE(rpc_claim_rep);
 MODEL_DECLARE(rpc_unpublish_req);
+MODEL_DECLARE(rpc_services_req);
+MODEL_DECLARE(rpc_service_delete_req);
 
 #endif

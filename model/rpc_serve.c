@@ -28,6 +28,14 @@ static const struct field rpc_alloc_usage_rep_fields[] = {
 MODEL_TYPE(rpc_alloc_usage_rep, rpc_alloc_usage_rep_fields, .name = "answer");
 #undef S
 
+#define S rpc_checks_rep
+static const struct field rpc_checks_rep_fields[] = {
+	F_MAP(results, "Results", check_result),
+	RPC_META,
+};
+MODEL_TYPE(rpc_checks_rep, rpc_checks_rep_fields, .name = "answer");
+#undef S
+
 #define S rpc_host_stats_rep
 static const struct field rpc_host_stats_rep_fields[] = {
 	F_POINTER(host_stats, "HostStats", host_stats),

@@ -26,6 +26,12 @@ struct rpc_alloc_usage_rep {
 	struct rpc_meta meta;
 };
 
+/* Allocations.Checks: by id; nil without any. */
+struct rpc_checks_rep {
+	MODEL_MAP(struct check_result) results;
+	struct rpc_meta meta;
+};
+
 struct rpc_host_stats_rep {
 	struct host_stats *host_stats;
 	struct rpc_meta meta;
@@ -172,6 +178,7 @@ struct rpc_csi_snapshots_rep {
 
 MODEL_DECLARE(rpc_task_req);
 MODEL_DECLARE(rpc_alloc_usage_rep);
+MODEL_DECLARE(rpc_checks_rep);
 MODEL_DECLARE(rpc_host_stats_rep);
 MODEL_DECLARE(rpc_fs_req);
 MODEL_DECLARE(rpc_file);

@@ -27,6 +27,8 @@ static const char store_schema[] =
 static const char store_schema_2[] =
     "CREATE TABLE event(id INTEGER PRIMARY KEY, alloc BLOB NOT NULL, task TEXT NOT NULL, json TEXT "
     "NOT NULL);"
-    "CREATE INDEX event_of_task ON event(alloc, task);";
+    "CREATE INDEX event_of_task ON event(alloc, task);"
+    "CREATE TABLE service(id TEXT PRIMARY KEY, workload TEXT NOT NULL, json TEXT NOT NULL) WITHOUT "
+    "ROWID;";
 
 #endif

@@ -62,6 +62,52 @@ def test_a_rolling_deployment():
     server.purge("roll")
 
 
+def test_a_deployment_judged_by_checks_and_its_services():
+    script = "import http.server, os; http.server.ThreadingHTTPServer(('', int(os.environ['NOMAD_PORT_web'])), " \
+             "http.server.SimpleHTTPRequestHandler).serve_forever()"
+
+    def made(path, **more):
+        check = {"Name": "alive", "Type": "http", "Path": path, "Interval": S, "Timeout": 2 * S}
+        return api.job("checked", "/usr/bin/python3", ["-c", script], count=2, group={
+            "Update": {"MaxParallel": 1, "HealthCheck": "checks", "MinHealthyTime": S, "HealthyDeadline": 25 * S,
+                       "ProgressDeadline": 60 * S},
+            "Networks": [{"Mode": "host", "DynamicPorts": [{"Label": "web"}]}],
+            "Services": [{"Name": "checked", "PortLabel": "web", "Provider": "nomad", "Tags": ["t${NOMAD_ALLOC_INDEX}"],
+                          "Checks": [check]}]}, **more)
+
+    def status(version):
+        found = server.ask("/v1/job/checked/deployment")
+        return found["Status"] if found and found["JobVersion"] == version else None
+
+    def running():
+        return sorted(a["ID"] for a in server.allocs("checked") if a["ClientStatus"] == "running")
+    server.run(made("/"))
+    case.until(lambda: status(0) == "successful", 90, "the first deployment")
+    first = running()
+    found = server.ask("/v1/service/checked")
+    case.equal(sorted(s["AllocID"] for s in found), first)
+    case.equal(sorted(t for s in found for t in s["Tags"]), ["t0", "t1"])
+    ports = {a: server.ask("/v1/allocation/" + a)["AllocatedResources"]["Shared"]["Ports"][0] for a in first}
+    case.equal({s["AllocID"]: (s["Address"], s["Port"]) for s in found},
+               {a: (p["HostIP"], p["Value"]) for a, p in ports.items()})
+    checks = list(server.ask("/v1/client/allocation/%s/checks" % first[0]).values())
+    case.equal([(c["Check"], c["Status"], c["Output"], c["StatusCode"]) for c in checks], [("alive", "success", "nomad: http ok", 200)])
+    said = subprocess.run([BINARY, "service", "info", "-address=http://127.0.0.1:%d" % server.ports[0], "checked"], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    case.equal([a[:8] in said for a in first], [True, True], said)
+    # One that its check judges unhealthy stops the deployment; the other goes on.
+    server.run(made("/nothing", Env={"BAD": "1"}))
+    case.until(lambda: status(1) == "failed", 90, "the second deployment to fail")
+    bad = [a for a in server.allocs("checked") if a["JobVersion"] == 1]
+    case.equal((len(bad), bad[0]["DeploymentStatus"]["Healthy"]), (1, False))
+    case.equal(events(bad[0])[-1], "Alloc Unhealthy")
+    server.run(made("/", Env={"GOOD": "1"}))
+    case.until(lambda: status(2) == "successful", 120, "the third deployment")
+    case.until(lambda: sorted(s["AllocID"] for s in server.ask("/v1/service/checked")) == running(), 30, "the services of what runs")
+    server.purge("checked")
+    case.until(lambda: server.ask("/v1/service/checked") == [], 60, "the services to go")
+
+
 def test_restart_signal_and_stop_of_an_alloc():
     server.run(sleeper("asked", group={"RestartPolicy": {"Attempts": 3, "Interval": 10**12, "Delay": 10**7, "Mode": "fail"}}))
     alloc = server.wait("asked", ["running"])[0]["ID"]

@@ -97,12 +97,14 @@ load(struct source *s, struct err *e)
 
 	if (r < 0 || (r = nomad_self_load(n, e)) < 0)
 		return r;
-	return nomad_allocs_load(n, e);
+	r = nomad_allocs_load(n, e);
+	return r < 0 ? r : nomad_services_load(n, e);
 }
 
 static int
 start(struct source *s, struct err *e)
 {
+	nomad_services_start(nomad_of(s));
 	nomad_node_start(nomad_of(s));
 	return 0;
 }
@@ -147,6 +149,7 @@ nomad_free(struct source *s)
 	nomad_update_free(n);
 	nomad_claims_free(n);
 	acl_tokens_free(n);
+	nomad_services_free(n);
 	if (s->sup->allocs)
 		nomad_allocs_free(n);
 	nomad_node_free(n);
@@ -165,6 +168,7 @@ static const struct source_ops nomad_ops = {
 	.claim = nomad_claim,
 	.claim_cancel = nomad_claim_cancel,
 	.release = nomad_release,
+	.services_set = nomad_services_set,
 	.set_drain = set_drain,
 	.index = get_index,
 	.routes = nomad_api_routes,

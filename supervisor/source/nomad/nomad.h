@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "model/rpc.h"
 #include "supervisor/api/api.h"
+#include "supervisor/service/service_table.h"
 #include "supervisor/source/nomad/link.h"
 #include "supervisor/source/source.h"
 #include "supervisor/sup_turn.h"
@@ -118,6 +119,18 @@ struct nomad {
 	struct nomad_wait *claims; /* nomad_claims.c */
 	struct acl_known *tokens;  /* acl_token.c */
 
+	/* nomad_services.c */
+	struct service_table services;      /* of allocs */
+	struct service_table services_gone; /* to be taken out, or being so */
+	uint64_t services_call;             /* Upsert */
+	struct deferred services_tell;
+	struct sd_event_source *services_timer;
+	unsigned services_failures;
+	size_t services_sent; /* with it */
+	bool
+	    services_unsure; /* the servers did not know the node: what else have they forgotten? */
+	bool services_single; /* one of many is refused: find out which */
+
 	/* nomad_update.c */
 	struct nomad_alloc *pending;
 	uint64_t update_call, update_sent_ms;
@@ -219,6 +232,18 @@ void nomad_claim(struct source *s, struct sup_alloc *sa, const struct volume_req
 void nomad_claim_cancel(struct source *s, struct sup_alloc *sa);
 void nomad_release(struct source *s, struct sup_alloc *sa, const struct volume_request *vr);
 void nomad_claims_free(struct nomad *n);
+
+/* nomad_services.c */
+int nomad_services_load(struct nomad *n, struct err *e);
+/* The client has restored its allocs. */
+void nomad_services_start(struct nomad *n);
+void nomad_services_set(struct source *source, struct sup_alloc *sa, const char *workload,
+    const struct service_registration *v, size_t n);
+/* What the servers lack is told in this turn. */
+void nomad_services_soon(struct nomad *n);
+/* The node is registered, or back: everything is told again. */
+void nomad_services_all(struct nomad *n);
+void nomad_services_free(struct nomad *n);
 
 /* nomad_api.c */
 const struct api_route *nomad_api_routes(void);

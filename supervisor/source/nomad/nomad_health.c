@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * nomad_health.c: is an alloc of a deployment, or one that was moved by a drain, healthy? By its
- * tasks (semantics.md 4): all run for min_healthy_time before healthy_deadline. Runs in:
- * supervisor.
+ * tasks and its checks (semantics.md 4): all run, and all pass, for min_healthy_time before
+ * healthy_deadline. Runs in: supervisor.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "model/task_event.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/service/checks.h"
 #include "supervisor/source/nomad/nomad.h"
 
 /* Of a job without a migrate block. */
@@ -22,6 +23,7 @@ enum verdict { HEALTH_WAIT, HEALTH_GOOD, HEALTH_BAD };
 
 struct terms {
 	int64_t min_healthy_ns, deadline_ns;
+	bool checks; /* count too */
 };
 
 /* By what rule? False: nobody asks. */
@@ -36,15 +38,17 @@ find_terms(const struct sup_alloc *sa, struct terms *ret)
 	if (*str(sa->a.deployment_id)) {
 		if (!u || str_eq(u->health_check, "manual"))
 			return false;
-		*ret = (struct terms){ u->min_healthy_time, u->healthy_deadline };
+		*ret = (struct terms){ u->min_healthy_time, u->healthy_deadline,
+			str_eq(u->health_check, "checks") };
 		return true;
 	}
 	if (sa->job->job.type != JOB_SERVICE)
 		return false;
-	*ret =
-	    (struct terms){ (int64_t)MIN_HEALTHY_MS * NS_PER_MS, (int64_t)DEADLINE_MS * NS_PER_MS };
+	*ret = (struct terms){ (int64_t)MIN_HEALTHY_MS * NS_PER_MS,
+		(int64_t)DEADLINE_MS * NS_PER_MS, true };
 	if (m && m->min_healthy_time >= 0)
-		*ret = (struct terms){ m->min_healthy_time, m->healthy_deadline };
+		*ret = (struct terms){ m->min_healthy_time, m->healthy_deadline,
+			str_eq(m->health_check, "checks") };
 	return true;
 }
 
@@ -129,15 +133,44 @@ look_again(struct nomad *n, struct nomad_alloc *na, uint64_t ms)
 		log_error("no memory to watch the health of an allocation");
 }
 
-/* The deadline has passed: the tasks say why. */
+/* What the checks have against it. False: nothing. */
+static bool
+tell_checks(const struct sup_alloc *sa, char *buf, size_t size)
+{
+	const struct check_result *bad = NULL;
+	unsigned n = 0, passing = 0;
+
+	for (const struct check *c = checks_next(sa->runner, NULL); c;
+	     c = checks_next(sa->runner, c)) {
+		const struct check_result *res = check_result(c);
+		bool passes = res->status == CHECK_SUCCESS ||
+			      (res->status == CHECK_FAILURE && res->mode == CHECK_READINESS);
+
+		n++;
+		passing += passes;
+		if (!passes && !bad)
+			bad = res;
+	}
+	if (bad)
+		(void)snprintf(buf, size,
+		    "Only %u out of %u checks registered and passing: check \"%.80s\" of service "
+		    "%.63s: %.200s",
+		    passing, n, str(bad->check), str(bad->service), str(bad->output));
+	return bad != NULL;
+}
+
+/* The deadline has passed: the tasks or the checks say why. */
 static void
 give_up(struct nomad *n, struct nomad_alloc *na, const struct terms *terms)
 {
-	char text[160], min[DURATION_SIZE], deadline[DURATION_SIZE];
+	char text[480], min[DURATION_SIZE], deadline[DURATION_SIZE];
 
 	duration_format(terms->deadline_ns, deadline);
 	duration_format(terms->min_healthy_ns, min);
-	if (na->health_start)
+	if (na->health_start && terms->checks && na->sa->runner &&
+	    tell_checks(na->sa, text, sizeof text))
+		;
+	else if (na->health_start)
 		(void)snprintf(text, sizeof text,
 		    "Task not running for min_healthy_time of %s by healthy_deadline of %s", min,
 		    deadline);
@@ -145,6 +178,19 @@ give_up(struct nomad *n, struct nomad_alloc *na, const struct terms *terms)
 		(void)snprintf(
 		    text, sizeof text, "Task not running by healthy_deadline of %s", deadline);
 	set_health(n, na, false, text);
+}
+
+/* Healthy at this time by its tasks: when by its checks too? They count from the last start on. */
+static int64_t
+wait_for_checks(const struct sup_alloc *sa, const struct terms *terms, int64_t healthy)
+{
+	int64_t since = sa->runner ? checks_pass_since_ms(sa->runner) : 0;
+
+	if (since < 0)
+		return INT64_MAX;
+	if (since > 0 && since + terms->min_healthy_ns / NS_PER_MS > healthy)
+		healthy = since + terms->min_healthy_ns / NS_PER_MS;
+	return healthy;
 }
 
 static bool
@@ -166,6 +212,8 @@ wait_for_health(struct nomad *n, struct nomad_alloc *na, const struct terms *ter
 	}
 	if (start)
 		healthy = na->health_since_ms + terms->min_healthy_ns / NS_PER_MS;
+	if (start && terms->checks)
+		healthy = wait_for_checks(na->sa, terms, healthy);
 	if (healthy <= now && healthy <= na->health_deadline_ms)
 		set_health(n, na, true, NULL);
 	else if (na->health_deadline_ms <= now)

@@ -152,6 +152,9 @@ note_registered(struct nomad *n, const struct rpc_node_rep *rep)
 		n->eligibility = rep->scheduling_eligibility;
 	if (first)
 		log_info("the node is registered");
+	if (first || anew || n->services_unsure)
+		nomad_services_all(n);
+	n->services_unsure = false;
 	if (anew)
 		nomad_watch_restart(n);
 	nomad_watch_start(n);
@@ -297,6 +300,7 @@ nomad_node_check_unknown(struct nomad *n, int r, const struct err *e)
 		!(strstr(e->msg, "node ") && strstr(e->msg, " not found")) &&
 		!strstr(e->msg, "node secret ID does not match")))
 		return false;
+	n->services_unsure = true;
 	if (n->register_call || n->register_timer)
 		return true;
 	log_warn("the servers do not know the node: %s", e->msg);
@@ -347,8 +351,10 @@ note_beat(struct nomad *n, const struct rpc_node_rep *rep)
 		node_set_eligibility(n->base.sup, n->eligibility);
 		log_info("the servers made the node %s", node_eligibility_names[n->eligibility]);
 	}
-	if (gap)
+	if (gap) {
 		nomad_update_all(n);
+		nomad_services_all(n);
+	}
 	nomad_watch_wake(n);
 }
 

@@ -9,6 +9,7 @@
 #include "model/rpc_serve.h"
 #include "supervisor/alloc/alloc_orders.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/service/checks.h"
 #include "supervisor/source/nomad/nomad_csi.h"
 #include "supervisor/source/nomad/nomad_self.h"
 #include "supervisor/source/nomad/nomad_stats.h"
@@ -103,6 +104,36 @@ signal_alloc(struct sup *sup, uint64_t stream, const void *body, size_t len)
 		answer_index(sup, stream);
 }
 
+/* --- checks --- */
+
+static int
+add_result(struct rpc_checks_rep *rep, const struct check_result *res)
+{
+	struct check_result *copy = map_put(check_result, &rep->results, str(res->id));
+
+	return copy ? check_result_copy(res, copy) : -ENOMEM;
+}
+
+static void
+answer_checks(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_task_req) struct rpc_task_req req;
+	cleanup_done(rpc_checks_rep) struct rpc_checks_rep rep;
+	struct sup_alloc *sa = take_request(sup, stream, body, len, &req);
+	int r = 0;
+
+	rpc_checks_rep_init(&rep);
+	if (!sa)
+		return;
+	for (const struct check *c = sa->runner ? checks_next(sa->runner, NULL) : NULL; c && r == 0;
+	     c = checks_next(sa->runner, c))
+		r = add_result(&rep, check_result(c));
+	if (r < 0)
+		link_answer(sup, stream, "no memory for the answer", NULL, 0);
+	else
+		nomad_answer(sup, stream, &rpc_checks_rep_type, &rep);
+}
+
 /* --- collection --- */
 
 static void
@@ -134,6 +165,7 @@ const struct link_method nomad_methods[] = {
 	{ "Allocations.Restart", false, restart },
 	{ "Allocations.Signal", false, signal_alloc },
 	{ "Allocations.Stats", false, nomad_stats_alloc },
+	{ "Allocations.Checks", false, answer_checks },
 	{ "ClientStats.Stats", false, nomad_stats_host },
 	{ "Allocations.GarbageCollect", false, collect },
 	{ "Allocations.GarbageCollectAll", false, collect_all },

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""Services and checks of allocs in a cluster: told to the servers, taken out again, and what health follows from them."""
+import os
+
+from lib import case
+from lib.cluster import displays, events, job, node_of, servers as cluster
+
+S = 10**9
+# A port that nobody listens on: the kernel gives none below 1024 out.
+CLOSED = "1"
+LISTENER = "import os, socket; s = socket.create_server(('', int(os.environ['PORT'])))\nwhile True: s.accept()[0].close()"
+
+
+def service(name, port="8080", checks=(), **more):
+    return {"Name": name, "PortLabel": port, "Provider": "nomad", "Checks": list(checks), "Tags": [], **more}
+
+
+def check(name, **more):
+    return {"Name": name, "Type": "tcp", "Interval": S, "Timeout": S, **more}
+
+
+def names(servers):
+    return sorted(s["ServiceName"] for s in servers.services())
+
+
+def run(version):
+    with cluster(version=version) as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        known = servers.last_call()
+        group = [service("g%d" % n, Tags=["${NOMAD_GROUP_NAME}", "x"]) for n in range(3)]
+        alloc = servers.run_job(job("web", group={"Services": group}, Services=[service("of-task")]), me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        case.until(lambda: names(servers) == ["g0", "g1", "g2", "of-task"], 30, "the services")
+        sent = [[s["ServiceName"] for s in c["args"]["Services"]] for c in servers.calls("ServiceRegistration.Upsert", known)]
+        case.equal(sorted(sent[0]), ["g0", "g1", "g2"], "the group's, all in one call")
+        found = next(s for s in servers.services() if s["ServiceName"] == "g0")
+        address = servers.node(me)["NodeResources"]["Networks"][0]["IP"]
+        case.equal((found["ID"], found["Address"], found["Port"], found["Tags"], found["NodeID"], found["JobID"]),
+                   ("_nomad-task-%s-group-g-g0-8080" % alloc, address, 8080, ["g", "x"], me, "web"))
+        # The servers forget a node, and its services with it: both come back.
+        known = servers.last_call()
+        servers.purge_node(me)
+        servers.wait_call("ServiceRegistration.Upsert", known)
+        case.until(lambda: names(servers) == ["g0", "g1", "g2", "of-task"], 30, "the services to be back")
+        # Taking out fails, the agent is killed meanwhile, and the next one brings it to its end.
+        servers.fault("error", "ServiceRegistration.DeleteByID", text="rpc error: leadership lost")
+        servers.stop_alloc(alloc)
+        servers.wait_alloc(alloc, ["complete"])
+        case.equal(names(servers), ["g0", "g1", "g2", "of-task"], "while the servers refuse")
+        known = servers.last_call()
+        node.kill("supervisor")
+        servers.wait_call("Node.Register", known)
+        servers.clear()
+        case.until(lambda: names(servers) == [], 90, "the services to go")
+
+
+def test_services_are_told_and_taken_out_with_servers_of_1_6():
+    run("1.6.10")
+
+
+def test_services_are_told_and_taken_out_with_servers_of_2_0():
+    run("2.0.5")
+
+
+def test_health_follows_the_checks():
+    update = {"MaxParallel": 1, "HealthCheck": "checks", "MinHealthyTime": S, "HealthyDeadline": 20 * S, "ProgressDeadline": 60 * S}
+    deployments = ["d" * 8 + "-1111-4111-8111-" + str(n) * 12 for n in range(3)]
+    with cluster() as servers, node_of(servers):
+        me = servers.wait_node()["ID"]
+
+        def begin(number, name, command, args, checks, port, **more):
+            made = job(name, command, args, group={"Update": dict(update, **more), "Services": [service(name, port, checks)]},
+                       Env={"PORT": port})
+            return servers.run_job(made, me, deployment=deployments[number])[0]
+
+        def health(alloc):
+            return (servers.alloc(alloc)["DeploymentStatus"] or {}).get("Healthy")
+        good = begin(0, "good", "/usr/bin/python3", ["-c", LISTENER], [check("listens")], "18123", HealthyDeadline=100 * S)
+        mute = begin(1, "mute", "/bin/sleep", ["1000"], [check("listens"), check("ready", OnUpdate="ignore")], CLOSED)
+        late = begin(2, "late", "/bin/sleep", ["1000"], [check("ready", OnUpdate="ignore")], CLOSED, HealthyDeadline=100 * S)
+        for alloc in (good, late):
+            case.until(lambda a=alloc: health(a) is True, 90, "a healthy allocation")
+        case.until(lambda: health(mute) is False, 60, "the one whose check fails to be unhealthy")
+        found = servers.alloc(mute)
+        case.equal(events(found)[-1], "Alloc Unhealthy")
+        case.contains(displays(found)[-1], 'Only 1 out of 2 checks registered and passing: check "listens" of service mute: dial tcp')
+        results = servers.call_node(me, "Allocations.Checks", {"AllocID": mute})["Results"]
+        case.equal(sorted((r["Check"], r["Mode"], r["Status"]) for r in results.values()),
+                   [("listens", "healthiness", "failure"), ("ready", "readiness", "failure")])
+        case.equal([k == r["ID"] for k, r in results.items()], [True, True])
+        results = servers.call_node(me, "Allocations.Checks", {"AllocID": good})["Results"]
+        case.equal([(r["Output"], r["Group"], r["Service"]) for r in results.values()], [("nomad: tcp ok", "good.g[0]", "good")])
+
+
+def test_what_only_consul_has_is_named_before_anything_starts():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        https = service("web", checks=[{"Name": "c", "Type": "http", "Path": "/", "Protocol": "https", "Interval": S, "Timeout": S}])
+        for number, (services, text) in enumerate((([service("web", Provider="consul")], 'services of provider "consul" are not there'),
+                                                   ([https], "checks over https are not there"))):
+            found = servers.wait_alloc(servers.run_job(job("lacks%d" % number, group={"Services": services}), me)[0], ["failed"])
+            case.contains(displays(found)[-1], text)
+            case.equal(os.path.exists("%s/alloc/%s" % (node.data, found["ID"])), False, "a directory")
+
+
+case.run(globals())
