@@ -89,6 +89,7 @@ int cli_service_info(struct cli *cli, int argc, char **argv);
 int cli_alloc_status(struct cli *cli, int argc, char **argv);
 int cli_alloc_stop(struct cli *cli, int argc, char **argv);
 int cli_job_history(struct cli *cli, int argc, char **argv);
+int cli_job_plan(struct cli *cli, int argc, char **argv);
 int cli_job_revert(struct cli *cli, int argc, char **argv);
 int cli_job_run(struct cli *cli, int argc, char **argv);
 int cli_job_scale(struct cli *cli, int argc, char **argv);

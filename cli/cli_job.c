@@ -13,9 +13,12 @@
 
 static struct {
 	bool detach, purge, no_shutdown_delay, yes;
+	const char *check_index;
 } options;
 
 const struct cli_flag cli_job_run_flags[] = {
+	{ "check-index", CLI_FLAG_STRING, &options.check_index, "INDEX",
+	    "only if the job is as `job plan` saw it; 0: only if it is new" },
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
 	    "return once the agent has taken the job" },
 	{ 0 },
@@ -89,6 +92,34 @@ cli_job_follow(
 }
 
 int
+cli_job_read(const char *path, json_t **file, json_t **ret, struct err *e)
+{
+	int r = cli_file_read(path, "job", file, e);
+
+	return r < 0 ? r : wrap_job(*file, path, ret, e);
+}
+
+/* The job only if it is as it was when its index was that. */
+static int
+enforce_index(json_t *request, const char *index, struct err *e)
+{
+	char *end;
+	long long n;
+
+	if (!index)
+		return 0;
+	errno = 0;
+	n = strtoll(index, &end, 10);
+	if (errno || end == index || *end || n < 0)
+		return err_say(
+		    e, -EINVAL, "-check-index wants a number of 0 or more, not \"%s\"", index);
+	return json_object_set_new(request, "EnforceIndex", json_true()) < 0 ||
+		       json_object_set_new(request, "JobModifyIndex", json_integer(n)) < 0
+		   ? err_set(e, -ENOMEM, "register the job")
+		   : 0;
+}
+
+int
 cli_job_run(struct cli *cli, int argc, char **argv)
 {
 	cleanup_json json_t *file = NULL, *request = NULL, *answer = NULL;
@@ -96,9 +127,9 @@ cli_job_run(struct cli *cli, int argc, char **argv)
 	int r;
 
 	(void)argc;
-	r = cli_file_read(argv[0], "job", &file, &e);
+	r = cli_job_read(argv[0], &file, &request, &e);
 	if (r == 0)
-		r = wrap_job(file, argv[0], &request, &e);
+		r = enforce_index(request, options.check_index, &e);
 	if (r == 0)
 		r = cli_api_send(cli, "POST", "/v1/jobs", request, &answer, &e);
 	if (r == 0)

@@ -7,6 +7,9 @@
 
 #include "cli/cli.h"
 
+/* Reads a job from path ("-": stdin). Leaves new references: the file, and the request that
+ * registers it. 0 or -errno with the sentence. */
+int cli_job_read(const char *path, json_t **file, json_t **ret, struct err *e);
 /*
  * After the agent took a job: prints the answer where -json wants it and its warnings, and follows
  * the evaluation until the allocations run, unless detach. An exit code, or -errno with a sentence.

@@ -49,6 +49,8 @@ static const struct cli_verb verbs[] = {
 	    "show this, or the help of one command" },
 	{ "job", "history", cli_job_history, NULL, 1, 1, "[flags] JOB",
 	    "list the versions of a job that are kept" },
+	{ "job", "plan", cli_job_plan, NULL, 1, 1, "[flags] FILE.json|-",
+	    "show what registering a job would change; exit code 1 if allocations would" },
 	{ "job", "revert", cli_job_revert, cli_job_revert_flags, 2, 2, "[flags] JOB VERSION",
 	    "make an older version of a job what is wanted" },
 	{ "job", "run", cli_job_run, cli_job_run_flags, 1, 1, "[flags] FILE.json|-",

@@ -59,13 +59,23 @@ say_metric(const struct cli *cli, const char *group, const json_t *metric)
 	}
 }
 
+void
+cli_watch_say_failed(const struct cli *cli, const json_t *failed)
+{
+	const json_t *metric;
+	const char *group;
+
+	json_object_foreach ((json_t *)failed, group, metric)
+		say_metric(cli, group, metric);
+}
+
 static int
 say_eval_end(const struct cli *cli, const char *eval_id, const json_t *eval)
 {
-	const json_t *failed = cli_json_get(eval, "FailedTGAllocs"), *metric;
+	const json_t *failed = cli_json_get(eval, "FailedTGAllocs");
 	const char *status = cli_json_str(eval, "Status"),
 		   *why = cli_json_str(eval, "StatusDescription");
-	const char *blocked = cli_json_str(eval, "BlockedEval"), *group;
+	const char *blocked = cli_json_str(eval, "BlockedEval");
 
 	if (strcmp(status, "complete") != 0) {
 		cli_say(cli, "==> Evaluation \"%.*s\" finished with status \"%s\"%s%s", cli->id_len,
@@ -77,8 +87,7 @@ say_eval_end(const struct cli *cli, const char *eval_id, const json_t *eval)
 		    cli->id_len, eval_id,
 		    json_object_size(failed) ? " but could not place everything:" : "");
 	}
-	json_object_foreach ((json_t *)failed, group, metric)
-		say_metric(cli, group, metric);
+	cli_watch_say_failed(cli, failed);
 	if (*blocked)
 		cli_say(cli, "    Evaluation \"%.*s\" waits for room to place the rest",
 		    cli->id_len, blocked);

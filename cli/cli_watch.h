@@ -16,6 +16,8 @@
 /* The time between two questions, growing; *step_ms starts at 0. */
 void cli_watch_pause(unsigned *step_ms);
 
+/* Why each group of FailedTGAllocs could not be placed. */
+void cli_watch_say_failed(const struct cli *cli, const json_t *failed);
 /*
  * Follows the evaluation until it has ended and says what it placed and what not and why. Returns
  * CLI_OK, CLI_UNPLACED, or -errno.

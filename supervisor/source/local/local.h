@@ -177,6 +177,10 @@ void local_reconcile_slot(struct local *l, struct local_slot *slot, struct local
 /* Room has appeared, or a plugin, or a claim was given back: blocked evaluations are tried again in
  * this turn or the next. */
 void local_retry_soon(struct local *l);
+/* What is known of a slot for the decision, if that version of its job were wanted. again: an
+ * operator asks. */
+struct local_slot_facts local_slot_look(
+    const struct local_slot *slot, const struct job *wanted, bool again);
 int local_reconcile_init(struct local *l, struct err *e);
 void local_reconcile_start(struct local *l);
 
@@ -197,9 +201,9 @@ void local_services_set(struct source *source, struct sup_alloc *sa, const char 
 void local_services_free(struct local *l);
 
 /* local_place.c */
-/* Does one more alloc of the group's slot fit on the node? Fills *m (initialised) with what was
- * seen. */
-bool local_place_fits(struct local *l, struct local_slot *slot, struct alloc_metric *m);
+/* Does the alloc job.group[index] fit on the node? Fills *m (initialised) with what was seen. */
+bool local_place_fits(struct local *l, const struct job *job, const char *group, int64_t index,
+    struct alloc_metric *m);
 /* Makes and starts it; takes over *m. -ENOMEM. */
 int local_place(
     struct local *l, struct local_slot *slot, struct local_eval *ev, struct alloc_metric *m);
@@ -238,9 +242,9 @@ bool local_plugin_get(struct local *l, const char *id, struct csi_plugin *ret);
 int local_volumes_load(struct local *l, struct err *e);
 /* The volume's id for this request of this slot: "data", or "data[3]" with per_alloc. */
 int local_volume_id(const struct volume_request *vr, int64_t index, char **ret);
-/* Could the alloc that slot needs claim it now? 0 or -errno with the sentence. */
-int local_volume_check(
-    struct local *l, const struct local_slot *slot, const struct volume_request *vr, struct err *e);
+/* Could an alloc of this index claim it now? 0 or -errno with the sentence. */
+int local_volume_check(struct local *l, const char *namespace, int64_t index,
+    const struct volume_request *vr, struct err *e);
 /* Takes the claims of an alloc that is being placed, so that no other is placed for the same slot
  * of a volume. */
 void local_volume_reserve(struct local *l, struct sup_alloc *sa);

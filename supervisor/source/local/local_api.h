@@ -20,9 +20,16 @@ void local_api_job_versions(struct sup *sup, struct api_req *req);
 struct local_job *local_api_find_job(struct sup *sup, struct api_req *req); /* NULL: answered */
 /* Could this node's source run it? 0 or -EINVAL with all that is wrong. */
 int local_api_check_job(struct local *l, const struct job *job, struct err *e);
+/* The body's job (initialised), completed and checked. *warn: what of it has no effect. 0 or -errno
+ * with all that is wrong. */
+int local_api_read_job(
+    struct sup *sup, struct api_req *req, struct job *ret, struct problems *warn, struct err *e);
 /* Makes *job (completed, checked; emptied) what is wanted, and answers. */
 void local_api_put_job(struct sup *sup, struct api_req *req, struct job *job, const char *trigger,
     const char *warnings);
+
+/* local_api_plan.c */
+void local_api_plan_job(struct sup *sup, struct api_req *req);
 
 /* local_api_change.c */
 void local_api_revert_job(struct sup *sup, struct api_req *req);

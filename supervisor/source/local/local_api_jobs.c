@@ -307,9 +307,8 @@ warn_kill_timeouts(const struct sup *sup, const struct job *job, struct problems
 	}
 }
 
-/* The body's job, completed and checked. *warn: what of it has no effect. */
-static int
-read_job(
+int
+local_api_read_job(
     struct sup *sup, struct api_req *req, struct job *ret, struct problems *warn, struct err *e)
 {
 	const char *id = api_param(req, 0), *namespace = api_query(req, "namespace");
@@ -380,7 +379,7 @@ local_api_register_job(struct sup *sup, struct api_req *req)
 	int r;
 
 	job_init(&job);
-	r = read_job(sup, req, &job, &warn, &e);
+	r = local_api_read_job(sup, req, &job, &warn, &e);
 	(void)problems_err(&warn, &warnings);
 	problems_done(&warn);
 	if (r >= 0)

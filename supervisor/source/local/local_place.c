@@ -112,7 +112,7 @@ struct fit {
 	const struct node *node;
 	const struct job *job;
 	const struct task_group *group;
-	const struct local_slot *slot;
+	int64_t index;
 	struct alloc_metric *m;
 };
 
@@ -212,7 +212,8 @@ volumes_can_be_used(const struct fit *f)
 		if (vr->type == VOLUME_HOST &&
 		    !map_get(host_volume, &f->node->host_volumes, str(vr->source)))
 			return filtered(f, "missing host volume %s", str(vr->source));
-		if (vr->type == VOLUME_CSI && local_volume_check(f->l, f->slot, vr, &e) < 0)
+		if (vr->type == VOLUME_CSI &&
+		    local_volume_check(f->l, f->job->namespace, f->index, vr, &e) < 0)
 			return filtered(f, "%s", e.msg);
 	}
 	return true;
@@ -254,17 +255,16 @@ ports_are_free(const struct fit *f)
 }
 
 bool
-local_place_fits(struct local *l, struct local_slot *slot, struct alloc_metric *m)
+local_place_fits(struct local *l, const struct job *job, const char *group, int64_t index,
+    struct alloc_metric *m)
 {
 	int64_t began = local_now_ns();
-	struct fit f = { .l = l,
-		.node = node_get(l->base.sup),
-		.job = local_job_wanted(slot->job),
-		.slot = slot,
-		.m = m };
+	struct fit f = {
+		.l = l, .node = node_get(l->base.sup), .job = job, .index = index, .m = m
+	};
 	bool fits;
 
-	f.group = job_group(f.job, slot->group->name);
+	f.group = job_group(job, group);
 	if (!in_datacenter(&f) || l->draining || l->base.sup->draining)
 		return false;
 	m->nodes_evaluated = 1;

@@ -244,7 +244,7 @@ try_place(struct local *l, struct local_slot *slot, struct local_eval *ev)
 
 	alloc_metric_init(&m);
 	alloc_metric_init(&copy);
-	if (local_place_fits(l, slot, &m)) {
+	if (local_place_fits(l, local_job_wanted(slot->job), slot->group->name, slot->index, &m)) {
 		int r = local_place(l, slot, ev, &m);
 
 		if (r < 0)
@@ -291,9 +291,10 @@ update_in_place(struct local *l, struct local_alloc *la, struct local_eval *ev)
 }
 
 static enum local_outdated
-how_outdated(const struct local_alloc *la, const struct task_group *wanted_group)
+how_outdated(
+    const struct local_alloc *la, const struct job *wanted, const struct task_group *wanted_group)
 {
-	const struct job *wanted = local_job_wanted(la->job), *has = &la->sa->job->job;
+	const struct job *has = &la->sa->job->job;
 
 	if (has->version == wanted->version)
 		return LOCAL_CURRENT;
@@ -302,10 +303,9 @@ how_outdated(const struct local_alloc *la, const struct task_group *wanted_group
 		   : LOCAL_UPDATE_IN_PLACE;
 }
 
-static struct local_slot_facts
-look(struct local_slot *slot, bool again)
+struct local_slot_facts
+local_slot_look(const struct local_slot *slot, const struct job *wanted, bool again)
 {
-	const struct job *wanted = local_job_wanted(slot->job);
 	const struct task_group *group = job_group(wanted, slot->group->name);
 	const struct local_alloc *la = slot->current;
 	struct local_slot_facts f = {
@@ -324,7 +324,7 @@ look(struct local_slot *slot, bool again)
 		f.again = false;
 	f.holds_claims = la->n_claims > 0;
 	f.lease_ended = f.ended && local_alloc_stopped_by_lease(&la->sa->a);
-	f.outdated = f.wanted ? how_outdated(la, group) : LOCAL_CURRENT;
+	f.outdated = f.wanted ? how_outdated(la, wanted, group) : LOCAL_CURRENT;
 	if (f.wanted && f.ended && !f.told_to_stop) {
 		int64_t at = reschedule_at(la);
 
@@ -424,7 +424,7 @@ choose_eval(struct local *l, struct local_slot *slot, const struct local_slot_fa
 void
 local_reconcile_slot(struct local *l, struct local_slot *slot, struct local_eval *ev)
 {
-	struct local_slot_facts f = look(slot, false);
+	struct local_slot_facts f = local_slot_look(slot, local_job_wanted(slot->job), false);
 	enum local_slot_action action = local_slot_decide(&f);
 
 	if (!ev)
@@ -463,7 +463,8 @@ local_reconcile_job(struct local *l, struct local_job *j, struct local_eval *ev,
 	for (size_t i = 0; i < j->n_groups; i++) {
 		for (size_t k = 0; k < j->groups[i]->n_slots; k++) {
 			struct local_slot *slot = j->groups[i]->slots[k];
-			struct local_slot_facts f = look(slot, again);
+			struct local_slot_facts f =
+			    local_slot_look(slot, local_job_wanted(j), again);
 			enum local_slot_action action = local_slot_decide(&f);
 
 			if (!ev && needs_eval(action))

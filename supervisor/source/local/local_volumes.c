@@ -247,11 +247,10 @@ usable_volume(struct local *l, const char *namespace, const struct volume_reques
 }
 
 int
-local_volume_check(
-    struct local *l, const struct local_slot *slot, const struct volume_request *vr, struct err *e)
+local_volume_check(struct local *l, const char *namespace, int64_t index,
+    const struct volume_request *vr, struct err *e)
 {
-	struct local_volume *lv =
-	    usable_volume(l, local_job_wanted(slot->job)->namespace, vr, slot->index, e);
+	struct local_volume *lv = usable_volume(l, namespace, vr, index, e);
 	cleanup_done(csi_claim) struct csi_claim claim;
 	const struct csi_info *info;
 

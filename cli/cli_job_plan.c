@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_job_plan.c: drover job plan: what registering a job would change. Runs in: drover. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli_api.h"
+#include "cli/cli_file.h"
+#include "cli/cli_job.h"
+#include "cli/cli_print.h"
+#include "cli/cli_watch.h"
+
+/* As nomad's: 1 says that allocations would be made or stopped. */
+enum { PLAN_SAME = 0, PLAN_CHANGES = 1, PLAN_FAILED = 255 };
+
+static const char *
+mark(const json_t *diff)
+{
+	const char *type = cli_json_str(diff, "Type");
+
+	return strcmp(type, "Added") == 0     ? "+"
+	       : strcmp(type, "Deleted") == 0 ? "-"
+	       : strcmp(type, "Edited") == 0  ? "+/-"
+					      : " ";
+}
+
+static void
+print_fields(const json_t *diff, int indent)
+{
+	const json_t *field;
+	size_t i;
+
+	json_array_foreach (cli_json_get(diff, "Fields"), i, field) {
+		const char *old = cli_json_str(field, "Old"), *new = cli_json_str(field, "New");
+
+		printf("%*s%-3s %s: ", indent, "", mark(field), cli_json_str(field, "Name"));
+		if (*old && *new)
+			printf("\"%s\" => \"%s\"\n", old, new);
+		else
+			printf("\"%s\"\n", *old ? old : new);
+	}
+}
+
+static void
+print_objects(const json_t *diff, int indent)
+{
+	const json_t *object;
+	size_t i;
+
+	json_array_foreach (cli_json_get(diff, "Objects"), i, object) {
+		printf("%*s%-3s %s {\n", indent, "", mark(object), cli_json_str(object, "Name"));
+		print_fields(object, indent + 4);
+		print_objects(object, indent + 4);
+		printf("%*s    }\n", indent, "");
+	}
+}
+
+static void
+print_updates(const json_t *group)
+{
+	const char *what, *before = " (";
+	const json_t *n;
+
+	json_object_foreach ((json_t *)cli_json_get(group, "Updates"), what, n) {
+		printf("%s%lld %s", before, (long long)json_integer_value(n), what);
+		before = ", ";
+	}
+	printf("%s\n", strcmp(before, ", ") == 0 ? ")" : "");
+}
+
+static void
+print_diff(const json_t *diff)
+{
+	const json_t *group, *task;
+	size_t i, k;
+
+	printf("%-3s Job: \"%s\"\n", mark(diff), cli_json_str(diff, "ID"));
+	print_fields(diff, 0);
+	print_objects(diff, 0);
+	json_array_foreach (cli_json_get(diff, "TaskGroups"), i, group) {
+		printf("%-3s Task Group: \"%s\"", mark(group), cli_json_str(group, "Name"));
+		print_updates(group);
+		print_fields(group, 4);
+		print_objects(group, 4);
+		json_array_foreach (cli_json_get(group, "Tasks"), k, task) {
+			printf("    %-3s Task: \"%s\"\n", mark(task), cli_json_str(task, "Name"));
+			print_fields(task, 8);
+			print_objects(task, 8);
+		}
+	}
+}
+
+/* What would happen to the allocations of each group. Do any begin or end? */
+static bool
+print_counts(const json_t *plan)
+{
+	static const char *const names[] = { "Place", "Stop", "DestructiveUpdate", "InPlaceUpdate",
+		"Ignore" };
+	struct cli_table *t =
+	    CLI_TABLE("Task Group", "Create", "Stop", "Replace", "Update In Place", "Leave");
+	const json_t *counts;
+	const char *group;
+	bool changes = false;
+
+	json_object_foreach (
+	    (json_t *)cli_json_get(plan, "Annotations/DesiredTGUpdates"), group, counts) {
+		cli_table_row(t);
+		cli_cell(t, "%s", group);
+		for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+			long long n = cli_json_int(counts, names[i]);
+
+			cli_cell(t, "%lld", n);
+			changes |= i < 3 && n > 0;
+		}
+	}
+	cli_table_print(t);
+	return changes;
+}
+
+static int
+show_plan(struct cli *cli, const char *path, const json_t *plan)
+{
+	const char *warnings = cli_json_str(plan, "Warnings");
+	bool changes;
+
+	print_diff(cli_json_get(plan, "Diff"));
+	cli_head("What would happen");
+	changes = print_counts(plan);
+	cli_watch_say_failed(cli, cli_json_get(plan, "FailedTGAllocs"));
+	if (*warnings)
+		printf("Warnings: %s\n", warnings);
+	printf("\nJob Modify Index: %lld\nTo register it only if nobody changes it before:\n"
+	       "  drover job run -check-index %lld %s\n",
+	    (long long)cli_json_int(plan, "JobModifyIndex"),
+	    (long long)cli_json_int(plan, "JobModifyIndex"), path);
+	return changes ? PLAN_CHANGES : PLAN_SAME;
+}
+
+int
+cli_job_plan(struct cli *cli, int argc, char **argv)
+{
+	cleanup_json json_t *file = NULL, *request = NULL, *plan = NULL;
+	cleanup_free char *target = NULL;
+	struct err e = { 0 };
+	int r;
+
+	(void)argc;
+	r = cli_job_read(argv[0], &file, &request, &e);
+	if (r == 0) {
+		(void)json_object_set_new(request, "Diff", json_true());
+		target = cli_target("/v1/job/%s/plan", cli_json_str(request, "Job/ID"));
+		r = cli_api_send(cli, "POST", target, request, &plan, &e);
+	}
+	if (r == 0 && cli->json)
+		r = cli_json_print(plan, &e);
+	if (r < 0) {
+		(void)cli_fail(cli, &e);
+		return PLAN_FAILED;
+	}
+	return cli->json ? PLAN_SAME : show_plan(cli, argv[0], plan);
+}

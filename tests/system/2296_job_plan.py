@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""job plan tells what would change, changes nothing, and what it told is what then happens."""
+import json
+
+from lib import api, case
+from lib.fake_api import run_command
+
+
+def drover(*words, code=0, stdin=None):
+    r = run_command(words, env={"DROVER_ADDR": "unix://" + node.socket_path}, stdin=stdin)
+    case.equal(r.code, code, "drover %s: %s%s" % (" ".join(words), r.out, r.err))
+    return r
+
+
+def plan(job):
+    found = node.do("POST", "/v1/job/%s/plan" % job["Job"]["ID"], dict(job, Diff=True))
+    counts = found["Annotations"]["DesiredTGUpdates"]
+    return found, {g: {k: n for k, n in c.items() if n} for g, c in counts.items()}
+
+
+def test_a_new_job():
+    job = api.job("new", count=3)
+    found, counts = plan(job)
+    case.equal(counts, {"g": {"Place": 3}})
+    case.equal((found["JobModifyIndex"], found["FailedTGAllocs"], found["Diff"]["Type"]), (0, None, "Added"))
+    case.equal([t["Name"] for t in found["Diff"]["TaskGroups"][0]["Tasks"]], ["t"])
+    node.refused(404, "job not found", "GET", "/v1/job/new")
+    r = drover("job", "plan", "-", code=1, stdin=json.dumps(job).encode())
+    case.contains(r.out, '+   Job: "new"')
+    case.contains(r.out, "-check-index 0 -")
+    drover("job", "run", "-check-index", "0", "-", stdin=json.dumps(job).encode())
+    node.wait_running("new", 3)
+    case.contains(drover("job", "run", "-check-index", "0", "-", code=1, stdin=json.dumps(job).encode()).err,
+                  "job already exists")
+    node.purge("new")
+
+
+def test_the_same_again():
+    job = api.job("same")
+    node.register(job)
+    node.wait_running("same")
+    found, counts = plan(job)
+    case.equal((counts, found["Diff"]["Type"], found["Diff"]["TaskGroups"]), ({"g": {"Ignore": 1}}, "None", []))
+    drover("job", "plan", "-", stdin=json.dumps(job).encode())
+    node.purge("same")
+
+
+def test_what_is_told_is_what_happens():
+    job = api.job("web", count=2)
+    node.register(job)
+    before = {a["ID"] for a in node.wait_running("web", 2)}
+    index = node.ask("/v1/job/web")["JobModifyIndex"]
+    group = job["Job"]["TaskGroups"][0]
+    group["Count"] = 3
+    found, counts = plan(job)
+    case.equal((counts, found["JobModifyIndex"]), ({"g": {"Place": 1, "InPlaceUpdate": 2}}, index))
+    fields = found["Diff"]["TaskGroups"][0]["Fields"]
+    case.equal([(f["Type"], f["Name"], f["Old"], f["New"]) for f in fields], [("Edited", "Count", "2", "3")])
+    case.equal(found["Diff"]["TaskGroups"][0]["Updates"], {"create": 1, "in-place update": 2})
+    case.equal({a["ID"] for a in node.allocs("web")}, before, "a plan changes nothing")
+    case.equal(node.ask("/v1/job/web")["Version"], 0)
+    group["Tasks"][0]["Env"] = {"A": "1"}
+    group["Tasks"][0]["Config"]["args"] = ["999"]
+    case.equal(plan(job)[1], {"g": {"Place": 1, "DestructiveUpdate": 2}})
+    out = drover("job", "plan", "-", code=1, stdin=json.dumps(job).encode()).out
+    for line in ('+/- Task Group: "g" (1 create, 2 create/destroy update)', '    +/- Count: "2" => "3"', '    +/- Task: "t"',
+                 '            +/- args[0]: "1000" => "999"', '            +   A: "1"'):
+        case.equal(line in out.splitlines(), True, "%r in\n%s" % (line, out))
+    node.register(job)
+    after = {a["ID"] for a in node.wait_running("web", 3)}
+    case.equal(after & before, set(), "all are others now")
+    group["Name"] = "h"
+    case.equal(plan(job)[1], {"h": {"Place": 3}, "g": {"Stop": 3}})
+    node.purge("web")
+
+
+def test_what_would_not_fit():
+    cpu = node.ask("/v1/nodes")[0]["ID"]
+    cpu = node.ask("/v1/node/" + cpu)["NodeResources"]["Cpu"]["CpuShares"]
+    found, _ = plan(api.job("big", count=3, Resources={"CPU": cpu * 2 // 3, "MemoryMB": 20}))
+    failed = found["FailedTGAllocs"]["g"]
+    case.equal((failed["DimensionExhausted"], failed["CoalescedFailures"]), ({"cpu": 1}, 1))
+
+
+def test_bad_input():
+    bad = api.job("bad")
+    bad["Job"]["TaskGroups"][0]["Tasks"][0]["Driver"] = "nothing"
+    node.refused(400, 'unknown driver "nothing"', "POST", "/v1/job/bad/plan", bad)
+    node.refused(400, "does not match the id in the path", "POST", "/v1/job/other/plan", api.job("bad"))
+    case.contains(drover("job", "plan", "/nonexistent", code=255).err, "/nonexistent")
+    case.contains(drover("job", "plan", "-", code=255, stdin=b"{").err, "standard input:1:1")
+
+
+with api.Node() as node:
+    case.run(globals())
