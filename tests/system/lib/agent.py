@@ -42,6 +42,11 @@ def arguments(pid):
         return []
 
 
+def wait_gone(pids, seconds=10):
+    """Until none of them has arguments any more: it has ended, or is a zombie."""
+    case.until(lambda: not any(arguments(pid) for pid in pids), seconds, "the end of %s" % pids)
+
+
 class Agent:
     """.data, .pid, .log(); dev=False needs the users and /run/drover of a namespace that the test made."""
 
@@ -109,10 +114,10 @@ class Agent:
             os.close(directory)
         return s
 
-    def get(self, path, seconds=10):
+    def get(self, path):
         """Status and body of GET path, by hand: a test of the sockets, not of the API."""
         with self.connect() as s:
-            s.settimeout(seconds)
+            s.settimeout(case.LEAST_S)
             s.sendall(("GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % path).encode())
             answer = b""
             while True:
@@ -137,14 +142,14 @@ class Agent:
 
     def wait(self, seconds=30):
         """The launcher's exit code, negative for a signal."""
-        return self.process.wait(seconds)
+        return self.process.wait(case.patience(seconds))
 
     def kill_launcher(self, seconds=10):
         """kill -9, and the wait until the others have ended: till then they still answer on the socket."""
         pids = list(self.processes().values())
         self.process.kill()
         self.wait()
-        case.until(lambda: not any(arguments(pid) for pid in pids), seconds, "the end of all processes")
+        wait_gone(pids, seconds)
 
     def stop(self, signo=signal.SIGTERM, seconds=30):
         """Ends it; with -dev it drains."""
@@ -160,10 +165,10 @@ class Agent:
             if self.process and self.process.poll() is None:
                 self.process.send_signal(signal.SIGTERM)
                 try:
-                    self.wait(20)
+                    self.wait()
                 except subprocess.TimeoutExpired:
                     self.process.send_signal(signal.SIGTERM)  # stops waiting for the drain
-                    self.wait(20)
+                    self.wait()
         finally:
             if kind is not None:
                 print("--- log of the agent ---\n%s---" % self.log(), flush=True)

@@ -61,7 +61,7 @@ class Node(agent.Agent):
         passed = kind is SystemExit and value.code == 0
         return super().__exit__(None if passed else kind, value, tb)
 
-    def request(self, method, path, body=None, timeout=20):
+    def request(self, method, path, body=None, timeout=case.LEAST_S):
         c = Connection(self, timeout)
         try:
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
@@ -131,6 +131,10 @@ class Node(agent.Agent):
         self.do("DELETE", "/v1/job/%s?purge=true" % name)
         case.until(lambda: not [a for a in self.ask("/v1/allocations") if a["JobID"] == name], seconds,
                    "allocations of %s to be gone" % name)
+
+    def wait_said(self, alloc, text, name="t"):
+        """Until the task has written that to stdout: it runs before its first command has."""
+        case.until(lambda: text in self.logs(alloc, name), 20, "%r of task %s" % (text, name))
 
     def logs(self, alloc, name="t", kind="stdout", **query):
         query = {"task": name, "type": kind, "plain": "true", **query}

@@ -39,8 +39,18 @@ def skip(why):
     sys.exit(77)
 
 
+# A deadline says when to stop waiting for what hangs, never how fast a machine is: none is shorter, whatever a test asks for.
+LEAST_S = 90
+
+
+def patience(seconds):
+    """How long to wait for something that takes `seconds` at most on a machine that has time for it."""
+    return max(seconds, LEAST_S)
+
+
 def until(condition, seconds, what):
-    """Waits for condition() to be true and returns its value; fails when it does not come in time."""
+    """Waits for condition() to be true and returns its value; fails when it does not come, for which it waits patiently."""
+    seconds = patience(seconds)
     end = time.monotonic() + seconds
     pause = 0.001
     while True:

@@ -21,7 +21,7 @@ plugin "raw_exec" { config { enabled = true } }
 """
 
 
-def servers(count=1, version="2.0.5", grace=3, **kwargs):
+def servers(count=1, version="2.0.5", grace=15, **kwargs):
     """TTLs are short, so that what waits for a beat does not take long. grace: seconds until a node without beats is down."""
     return nomad_server.Servers(count, version, args=("--ttl", "1", "--ttl-jitter", "0.5", "--grace", str(grace)), **kwargs)
 

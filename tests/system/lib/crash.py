@@ -68,7 +68,7 @@ class Node(api.Node):
             if self.process.poll() is not None:
                 self.start()
 
-    def request(self, method, path, body=None, timeout=20, patience=30):
+    def request(self, method, path, body=None, timeout=case.LEAST_S, patience=case.LEAST_S):
         end = time.monotonic() + patience
         while True:
             self.revive()

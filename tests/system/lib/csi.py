@@ -86,23 +86,23 @@ def local(base, node_id="node-1", wrap=()):
     return Plugin(argv, path, base + "/plugin.log")
 
 
-def send_open(h, plugin, channel, timeout_ms=5000):
+def send_open(h, plugin, channel, timeout_ms=60000):
     """Sends CSI_PLUGIN_OPEN_REQ with a new connection. Returns the serial."""
     with plugin.connect() as sock:
         return h.ipc.send("CSI_PLUGIN_OPEN_REQ", {"channel": channel, "probe_timeout_ms": timeout_ms}, [sock.fileno()])
 
 
-def open_channel(h, plugin, channel, timeout_ms=5000):
+def open_channel(h, plugin, channel, timeout_ms=60000):
     """Whether the plugin is ready; RequestError if it did not answer the probe."""
     return h.ipc.answer(send_open(h, plugin, channel, timeout_ms))["ready"]
 
 
-def send_call(h, channel, method, request=None, timeout_ms=5000):
+def send_call(h, channel, method, request=None, timeout_ms=60000):
     """Sends CSI_CALL_REQ. Returns the serial."""
     return h.ipc.send("CSI_CALL_REQ", {"channel": channel, "timeout_ms": timeout_ms, method: request or {}})
 
 
-def call(h, channel, method, request=None, timeout_ms=5000):
+def call(h, channel, method, request=None, timeout_ms=60000):
     """(status, message, answer) of one call."""
-    reply = h.ipc.answer(send_call(h, channel, method, request, timeout_ms), timeout_ms / 1000 + 5)
+    reply = h.ipc.answer(send_call(h, channel, method, request, timeout_ms), timeout_ms / 1000 + 30)
     return reply["grpc_status"], reply["grpc_message"], reply[method]

@@ -82,12 +82,17 @@ def parse_record(data):
 
 
 def read_record(places, run):
-    """The record of a run (32 hex digits), None while there is none."""
-    try:
-        with open("%s/run/%s.rec" % (places.data, run), "rb") as f:
-            return parse_record(f.read())
-    except FileNotFoundError:
-        return None
+    """The record of a run (32 hex digits), None while there is none. One that is being written just now is read again."""
+    for last in (False, False, True):
+        try:
+            with open("%s/run/%s.rec" % (places.data, run), "rb") as f:
+                return parse_record(f.read())
+        except FileNotFoundError:
+            return None
+        except Error:
+            if last:
+                raise
+    return None
 
 
 def spec(command, args=(), env=(), mounts=(), cwd=None, secrets=()):
@@ -118,7 +123,7 @@ class Connection:
     """To the executor of a run. .hello is what it said first; .pidfd the task's, or -1. before_hello is called when it waits
     in the executor's queue."""
 
-    def __init__(self, places, run, timeout=10.0, before_hello=None):
+    def __init__(self, places, run, before_hello=None):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         directory = os.open(places.runtime + "/x", os.O_PATH | os.O_DIRECTORY)
         try:
@@ -130,11 +135,11 @@ class Connection:
             os.close(directory)
         if before_hello:
             before_hello()
-        self.greet(timeout)
+        self.greet()
         self.pidfd = self.hello.fds[0] if self.hello.fds else -1
 
-    def greet(self, timeout):
-        self.hello = self.recv(timeout)
+    def greet(self):
+        self.hello = self.recv()
         if self.hello is None or self.hello.kind != 1:
             raise Error("the executor did not begin with HELLO: %r" % (self.hello and self.hello.fields))
 
@@ -148,10 +153,10 @@ class Connection:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         self.sock.sendmsg([data], rights)
 
-    def recv(self, timeout=10.0):
+    def recv(self):
         """A Message, None at end of file."""
-        if not select.select([self.sock], [], [], timeout)[0]:
-            raise Error("nothing came from the executor within %.1f s" % timeout)
+        if not select.select([self.sock], [], [], case.LEAST_S)[0]:
+            raise Error("nothing came from the executor within %g s" % case.LEAST_S)
         try:
             data, rights, _, _ = self.sock.recvmsg(MSG_MAX + 1, socket.CMSG_SPACE(16), socket.MSG_CMSG_CLOEXEC)
         except ConnectionResetError:
@@ -166,23 +171,23 @@ class Connection:
             raise Error("a message with head %s" % data[:8].hex())
         return Message(kind, BODIES[kind].unpack(data[8:]), list(fds))
 
-    def wait_state(self, state, seconds=10):
+    def wait_state(self, state):
         """Follows STATE until it is that one; the message that said so (or HELLO)."""
         message = self.hello
         while message["state"] != state:
-            message = self.recv(seconds)
+            message = self.recv()
             if message is None or message.kind == 3:
                 raise Error("the executor ended before state %d" % state)
         return message
 
-    def wait_exited(self, seconds=10):
+    def wait_exited(self):
         """Follows until EXITED and end of file; its fields."""
         while True:
-            message = self.recv(seconds)
+            message = self.recv()
             if message is None:
                 raise Error("the executor closed without EXITED")
             if message.kind == 3:
-                case.until(lambda: self.recv(seconds) is None, seconds, "end of the executor's connection")
+                case.until(lambda: self.recv() is None, 10, "end of the executor's connection")
                 return message.fields
 
     def close(self):

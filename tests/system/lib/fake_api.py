@@ -52,12 +52,12 @@ class Result:
             raise AssertionError(err)
 
 
-def run_command(words, env=None, stdin=None, timeout=60):
+def run_command(words, env=None, stdin=None):
     """drover with these words and nothing of this environment that chooses an address."""
     clean = {k: v for k, v in os.environ.items() if k not in ("DROVER_ADDR", "NOMAD_ADDR")}
     clean.update(env or {})
     r = subprocess.run([binary("drover")] + list(words), input=stdin, env=clean, stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, timeout=timeout, check=False)
+                       stderr=subprocess.PIPE, timeout=2 * case.LEAST_S, check=False)
     return Result(r.returncode, r.stdout.decode(), r.stderr.decode())
 
 
@@ -173,10 +173,10 @@ class FakeApi:
                 pass
 
 
-def finish(process, timeout=30):
+def finish(process):
     """Waits for a Popen and gives a Result."""
     try:
-        out, err = process.communicate(timeout=timeout)
+        out, err = process.communicate(timeout=2 * case.LEAST_S)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
         process.communicate()

@@ -10,7 +10,7 @@ import os
 import time
 import uuid
 
-from . import helper, nomad_client
+from . import case, helper, nomad_client
 from .helper import memfd_read, memfd_sealed
 import gopack
 import schema
@@ -77,6 +77,7 @@ class Link(helper.Helper):
         """Until condition(); with a number as the first, as the helper's own: for its end."""
         if not callable(condition):
             return super().wait(condition)
+        seconds = case.patience(seconds)
         end = time.monotonic() + seconds
         while True:
             value = condition()
@@ -87,9 +88,9 @@ class Link(helper.Helper):
                 raise AssertionError("%s: not within %g s" % (what, seconds))
             self.pump(min(left, 0.05))
 
-    def wait_exit(self, seconds):
+    def wait_exit(self):
         """Its exit status, when it ends by itself."""
-        return super().wait(seconds)
+        return super().wait()
 
     @property
     def server(self):
@@ -106,7 +107,7 @@ class Link(helper.Helper):
             body = schema.shared().pack("NodeUpdateStatusRequest", self.write(NodeID=self.id, Status="ready"), (99,))
         self.ipc.send("HB_BEAT_REP", {"cycle": cycle, "body": body})
 
-    def start(self, method, args, takes=None, deadline_s=10, repeat=False):
+    def start(self, method, args, takes=None, deadline_s=60, repeat=False):
         """Begins a call: its serial number."""
         body = schema.shared().pack(takes, args, (99,)) if takes else gopack.pack(args)
         fields = {"method": method, "deadline_ms": int(deadline_s * 1000), "repeat": repeat}
@@ -127,8 +128,8 @@ class Link(helper.Helper):
             raise CallError(None, packet["error"])
         return memfd_read(packet.take_fd()) if packet.name == "HB_CALL_BIG_REP" else packet["body"]
 
-    def call(self, method, args, takes=None, deadline_s=10, repeat=False):
-        body = self.finish(self.start(method, args, takes, deadline_s, repeat), deadline_s + 5)
+    def call(self, method, args, takes=None, deadline_s=60, repeat=False):
+        body = self.finish(self.start(method, args, takes, deadline_s, repeat), deadline_s + 30)
         return gopack.natural(gopack.unpack(body))
 
     def cancel(self, serial):

@@ -82,14 +82,14 @@ def cgroup_trees():
     return trees
 
 
-def remove_cgroup(path, seconds=5):
+def remove_cgroup(path):
     """Kills what is in a v2 cgroup, and removes it with all below it; in a v1 hierarchy it only removes."""
     if not os.path.isdir(path):
         return
     if os.path.exists(path + "/cgroup.kill"):
         with open(path + "/cgroup.kill", "w", encoding="ascii") as f:
             f.write("1")
-    end = time.monotonic() + seconds
+    end = time.monotonic() + case.LEAST_S
     for at, _, _ in os.walk(path, topdown=False):
         while True:
             try:

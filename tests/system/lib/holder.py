@@ -44,7 +44,7 @@ class Holder:
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify, open(self.base + "/log", "wb") as log:
                 notify.bind("\0" + name)
-                notify.settimeout(10)
+                notify.settimeout(case.LEAST_S)
                 self.process = subprocess.Popen([binary("holder")], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                                 env={"NOTIFY_SOCKET": "@" + name})
                 case.equal(notify.recv(64), b"READY=1", "what it says")

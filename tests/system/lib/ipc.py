@@ -14,7 +14,7 @@ import socket
 import struct
 import time
 
-from . import ROOT
+from . import ROOT, case
 
 SCALARS = {"bool", "bytes", "int32", "int64", "sint32", "sint64", "string", "uint32", "uint64"}
 WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_32 = 0, 1, 2, 5
@@ -331,7 +331,7 @@ class Channel:
         self.send_raw(msg.no, encode(msg.message, fields or {}), fds, serial)
         return serial
 
-    def recv(self, timeout=10.0):
+    def recv(self, timeout=case.LEAST_S):
         """A Packet, or None at end of file; Error when nothing comes in time."""
         if not select.select([self.sock], [], [], timeout)[0]:
             raise Error("nothing came within %.1f s" % timeout)
@@ -353,9 +353,9 @@ class Channel:
             raise Error("%s came with %d descriptors and %d bytes" % (msg.name, len(fds), len(data) - 8))
         return Packet(msg, serial, decode(msg.message, data[8:]), list(fds))
 
-    def answer(self, serial, timeout=10.0):
+    def answer(self, serial, timeout=case.LEAST_S):
         """The reply to a request: its Packet; RequestError for an IPC_ERROR_REP; Error at end of file."""
-        packet = self.recv(timeout)
+        packet = self.recv(case.patience(timeout))
         if packet is None:
             raise Error("the helper closed the connection")
         if packet.serial != serial:
@@ -364,7 +364,7 @@ class Channel:
             raise RequestError(packet["code"], packet["text"])
         return packet
 
-    def call(self, name, fields=None, fds=(), timeout=10.0):
+    def call(self, name, fields=None, fds=(), timeout=case.LEAST_S):
         """A request and its reply."""
         serial = self.send(name, fields, fds)
         packet = self.answer(serial, timeout)
@@ -372,7 +372,7 @@ class Channel:
             raise Error("%s was answered by %s" % (name, packet.name))
         return packet
 
-    def is_closed(self, timeout=10.0):
+    def is_closed(self, timeout=case.LEAST_S):
         """Does the other end close within that time? What still comes before is dropped."""
         end = time.monotonic() + timeout
         while time.monotonic() < end:

@@ -13,6 +13,7 @@ import threading
 import time
 import uuid
 
+from . import case
 from . import nomad_server  # noqa: F401  # puts the peer's modules on the path
 import gopack
 import netrpc
@@ -52,12 +53,12 @@ class Client:
     seq = itertools.count(1)
 
     def __init__(self, address, mode="yamux2", certificate=None, name=None, node_id=None, secret=None, region="global",
-                 timeout=30, tls_version=None):
+                 timeout=case.LEAST_S, tls_version=None):
         host, _, port = address.rpartition(":")
         self.id, self.secret = node_id or str(uuid.uuid4()), secret or str(uuid.uuid4())
         self.region, self.token, self.timeout, self.mode = region, "", timeout, mode
         self.asked, self.handlers = queue.Queue(), {}
-        sock = socket.create_connection((host, int(port)), timeout=10)
+        sock = socket.create_connection((host, int(port)), timeout=case.LEAST_S)
         try:
             if certificate:
                 sock = self._tls(sock, certificate, name, tls_version)

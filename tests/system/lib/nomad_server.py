@@ -139,12 +139,15 @@ class Servers:
             params.update(zip(names, args, strict=False))
             if len(args) > len(names):
                 raise TypeError("%s takes %s" % (name, ", ".join(names) or "no positional arguments"))
-            asked = params.get("seconds", params.get("timeout", 0)) or 0  # so long the command itself may wait
-            return self.do(name, params, asked + 60)
+            if name in WAITS:
+                params[WAITS[name]] = case.patience(params.get(WAITS[name], 0))
+            return self.do(name, params, params.get(WAITS.get(name, "seconds"), 0) + case.LEAST_S)
         return ask
 
     def wait_call(self, method, after=0, seconds=30, count=1):
-        """The answered calls of a method after the one with that number; fails when there are not that many in time."""
+        """The answered calls of a method after the one with that number; fails when there are not that many in time.
+        `after` is taken before the cause, or the call that it brings may have come already."""
+        seconds = case.patience(seconds)
         found = self.calls(method, after, count, seconds)
         if len(found) < count:
             seen = [c["method"] for c in self.calls()][-20:]
@@ -169,11 +172,11 @@ class Servers:
         if self.process.poll() is None:
             self.process.stdin.close()
             try:
-                self.process.wait(10)
+                self.process.wait(case.LEAST_S)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-        self.reader.join(5)
+        self.reader.join(case.LEAST_S)
         self.process.stdout.close()
 
     def kill(self):
@@ -197,6 +200,8 @@ class Servers:
             print(text, flush=True)
 
 
+# Commands that wait, and the argument that says how long at most.
+WAITS = {"wait_alloc": "seconds", "read_stream": "seconds", "call_node": "timeout", "open_stream": "timeout"}
 # The order of positional arguments of the commands.
 POSITIONAL = {
     "fault": ("kind", "method"), "clear": ("number",), "calls": ("method", "after", "count", "seconds"),

@@ -75,13 +75,13 @@ class Bed:
         with open(self.dir + "/console.log", encoding="utf-8", errors="replace") as f:
             return f.read()
 
-    def run(self, *words, check=True, seconds=60, input=None):
+    def run(self, *words, check=True, input=None):
         """CompletedProcess, stdout and stderr together as text."""
         argv = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0"] + list(words)
         if not self.is_machine:
             argv = ["nsenter", "-t", str(self.init), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w"] + argv
         r = subprocess.run(argv, stdin=None if input else subprocess.DEVNULL, input=input, stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, timeout=seconds, text=True, check=False)
+                           stderr=subprocess.STDOUT, timeout=3 * case.LEAST_S, text=True, check=False)
         if check and r.returncode:
             raise AssertionError("%s: exit code %d\n%s" % (" ".join(words), r.returncode, r.stdout))
         return r
@@ -93,11 +93,11 @@ class Bed:
     def journal(self, unit):
         return self.run("journalctl", "--no-pager", "-o", "short-monotonic", "-u", unit).stdout
 
-    def power_off(self, seconds=60):
+    def power_off(self):
         """As the machine would: units stop in their order."""
         self.run("systemctl", "poweroff", "--no-block", check=False)
         try:
-            self.process.wait(seconds)
+            self.process.wait(3 * case.LEAST_S)
         except subprocess.TimeoutExpired as e:
             raise AssertionError("the bed does not power off:\n" + self.log()) from e
 
@@ -109,7 +109,7 @@ class Bed:
         for top in ["/sys/fs/cgroup"] + ["/sys/fs/cgroup/" + d for d in os.listdir("/sys/fs/cgroup")]:
             path = top + "/" + self.name
             for at, _, _ in os.walk(path, topdown=False):
-                for _ in range(200):
+                for _ in range(2000):
                     try:
                         os.rmdir(at)
                         break

@@ -13,7 +13,8 @@ from . import case
 
 CONNECT, PIVOT_ROOT, SETNS, MOVE_MOUNT, OPEN_TREE, MOUNT_SETATTR = 42, 155, 308, 429, 428, 442  # x86-64
 SYSCALL, DETACH, SEIZE, INTERRUPT, LISTEN, GETEVENTMSG, GET_SYSCALL_INFO, CONT = 24, 17, 0x4206, 0x4207, 0x4208, 0x4201, 0x420E, 7
-OPTIONS = 1 | 2 | 4 | 8  # TRACESYSGOOD, and the event at fork, vfork and clone
+OPTIONS = 1 | 2 | 4 | 8 | 16  # TRACESYSGOOD, and the event at fork, vfork, clone and exec
+EVENT_EXEC = 4
 WALL = 0x40000000
 SIGTRAP = 5
 
@@ -30,10 +31,11 @@ class Call:
 
 
 class Trace:
-    """Of one process and all that it starts while this lasts. Everything has to be done by the thread that made it."""
+    """Of one process and all that it starts while this lasts. Everything has to be done by the thread that made it.
+    of(pid): after an exec, whether to follow it on; what has a deadline of its own should not be slowed down for nothing."""
 
-    def __init__(self, pid):
-        self.root, self.stopped, self.pids = pid, set(), {pid}
+    def __init__(self, pid, of=lambda pid: True):
+        self.root, self.stopped, self.pids, self.of = pid, set(), {pid}, of
         self._do(SEIZE, pid, None, OPTIONS)
 
     def _do(self, request, pid, addr=None, data=None):
@@ -68,6 +70,9 @@ class Trace:
         signo, event = os.WSTOPSIG(status), status >> 16
         if event in (1, 2, 3):
             self.pids.add(self._message(pid))
+        elif event == EVENT_EXEC and not self.of(pid):
+            self.let_go(pid)
+            return False
         elif signo == SIGTRAP | 0x80:
             call = self._call(pid)
             if call and condition(pid, call):
@@ -94,6 +99,7 @@ class Trace:
 
     def until(self, condition, seconds):
         """Runs everything until a child is about to make a call for which condition(pid, call) holds; it is stopped there."""
+        seconds = case.patience(seconds)
         end = time.monotonic() + seconds
         while True:
             pid = self._poll(condition)
@@ -103,6 +109,11 @@ class Trace:
                 raise AssertionError("no process made the awaited system call within %g s" % seconds)
             if not pid:
                 time.sleep(0.0002)
+
+    def hold_root(self):
+        """The traced process itself stands still until the end of this: no deadline of its comes to pass."""
+        if self.root not in self.stopped and self._stop(self.root):
+            self.stopped.add(self.root)
 
     def step(self, pid):
         """Lets a process that until() stopped go on, to be stopped again."""
@@ -116,7 +127,7 @@ class Trace:
 
     def _stop(self, pid):
         self._do(INTERRUPT, pid)
-        end = time.monotonic() + 5
+        end = time.monotonic() + case.LEAST_S
         while time.monotonic() < end:
             found, status = os.waitpid(pid, os.WNOHANG | WALL)
             if found and not os.WIFSTOPPED(status):
