@@ -178,7 +178,7 @@ def test_signals_orphans_and_the_end_of_a_private_pid_namespace():
                 case.contains(f.read(), "NSpid:\t%d\t2\n" % c.hello["task_pid"])
             c.send(exe.EXE_STOP, signal=signal.SIGINT, timeout_ms=5000)
             case.equal(c.wait_exited()["exit_signal"], signal.SIGINT)
-        run = r.start("sh", ["-c", "(setsid sh -c 'sleep 0.1; exit 1' &) ; for i in $(seq 200); do ls /proc > /tmp/l; "
+        run = r.start("sh", ["-c", "(setsid sh -c 'sleep 0.1; exit 1' &) ; for i in $(seq 2000); do ls /proc > /tmp/l; "
                              "grep -c '^[0-9]' /tmp/l > /tmp/n; read n < /tmp/n; [ $n = 3 ] && break; sleep 0.05; done; echo $n"],
                       driver="EXEC")
         r.ended(run)

@@ -150,7 +150,10 @@ def test_killed_at_random_while_tasks_start():
                 r.restart()
             else:
                 for pid in executors(r)[i % 4::4]:
-                    os.kill(pid, signal.SIGKILL)
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass  # killed the last time, and reaped now
         r.helper.stop()
         r.helper = r._helper()
         known = set(r.list())

@@ -5,7 +5,6 @@ import os
 import select
 import signal
 import subprocess
-import time
 
 from lib import build_dir, case, helper, mnt
 from lib.helper import mount, umount
@@ -259,7 +258,7 @@ class Hang:
         self.expect(b"mounted\n")
 
     def expect(self, line):
-        case.equal(bool(select.select([self.process.stdout], [], [], 10)[0]), True, "a line of fuse_hang")
+        case.equal(bool(select.select([self.process.stdout], [], [], case.LEAST_S)[0]), True, "a line of fuse_hang")
         case.equal(self.process.stdout.readline(), line, "fuse_hang")
 
     def __enter__(self):
@@ -283,20 +282,15 @@ def test_a_file_system_that_never_answers_delays_nothing():
             case.equal(make_volume(h), True, "is_mount, without asking it")
             serial = h.ipc.send("MNT_VOLUME_PROVE_REQ", {"place": mnt.place()})
             hang.expect(b"statfs\n")
-            slowest = 0.0
-            for _ in range(50):
-                began = time.monotonic()
-                h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": os.urandom(16), "tasks": ["web"]})
-                slowest = max(slowest, time.monotonic() - began)
-            case.equal(slowest < 1, True, "slowest of 50 others: %.3f s" % slowest)
-            e = case.raises(Exception, h.ipc.answer, serial, 10)
-            case.equal(-e.code, errno.ETIMEDOUT, e.text)
-            case.contains(e.text, "prove the mount of volume v: no answer in time", "error")
-            stuck = [p for p in mnt.children(h.pid)]
-            case.equal(len(stuck), 1, "children that SIGKILL did not end")
-            began = time.monotonic()
+            # Whoever waited for it would do so for ever; its own answer comes at its deadline, be it among the others'.
+            others = [h.ipc.send("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": os.urandom(16), "tasks": ["web"]}) for _ in range(50)]
+            answers = {a.serial: a for a in (h.ipc.recv() for _ in range(51))}
+            case.equal({answers[n].name for n in others}, {"MNT_ALLOC_DIR_MAKE_REP"}, "answers to the others")
+            late = answers[serial]
+            case.equal((late.name, -late["code"]), ("IPC_ERROR_REP", errno.ETIMEDOUT), "the answer that cannot be given")
+            case.contains(late["text"], "prove the mount of volume v: no answer in time", "error")
+            stuck = case.until(lambda: len(found := mnt.children(h.pid)) == 1 and found, 10, "one child that SIGKILL did not end")
             h.stop()
-            case.equal(time.monotonic() - began < 1, True, "the end of the helper is not delayed")
         case.until(lambda: not os.path.exists("/proc/%d" % stuck[0]) or reap(stuck[0]), 10, "end of the stuck child")
 
 
@@ -316,7 +310,7 @@ def test_at_sixteen_stuck_children_the_helper_refuses_more():
         make_volume(h)
         with Hang(mnt.leaf(places)):
             serials = [h.ipc.send("MNT_VOLUME_PROVE_REQ", {"place": mnt.place()}) for _ in range(16)]
-            answers = [h.ipc.recv(20) for _ in serials]
+            answers = [h.ipc.recv() for _ in serials]
             case.equal({a["code"] for a in answers}, {-errno.ETIMEDOUT}, "codes")
             case.equal(sorted(a.serial for a in answers), serials, "each request has its answer")
             mnt.refused(h, errno.EBUSY, "16 earlier operations hang", "MNT_VOLUME_PROVE_REQ", {"place": mnt.place()})

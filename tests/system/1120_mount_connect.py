@@ -5,10 +5,8 @@ import errno
 import os
 import signal
 import socket
-import time
 
 from lib import case, helper, mnt
-from lib.ipc import RequestError
 
 PLUGIN_UID = 4711
 
@@ -110,9 +108,7 @@ def test_a_stale_socket_and_a_full_queue_are_told_at_once():
             plugin.refused(h, errno.ECONNREFUSED, "stale: nobody listens")
         with Plugin(places, h, backlog=0) as plugin:
             plugin.connect(h).close()
-            began = time.monotonic()
             plugin.refused(h, errno.EAGAIN, "the queue of its csi.sock is full")
-            case.equal(time.monotonic() - began < 1, True, "time")
 
 
 def test_what_stands_in_the_sockets_place():
@@ -221,15 +217,17 @@ def test_the_connecting_child_holds_nothing():
 def test_a_child_that_is_stopped_delays_nobody_and_has_its_deadline():
     with mnt.started() as (places, h):
         with Plugin(places, h) as plugin:
+            case.until(lambda: not mnt.children(h.pid), 10, "the child that empties the trash at the start to end")
             ptrace(PTRACE_SEIZE, h.pid, 0, OPTIONS)
             serial = h.ipc.send("MNT_PLUGIN_CONNECT_REQ", {"alloc": plugin.alloc, "run": plugin.run})
             pid, _ = os.waitpid(h.pid, 0x40000000)
             child = case.until(lambda: mnt.children(h.pid), 5, "a child")[0]
             case.equal(os.waitpid(child, 0x40000000)[0], child, "the stop of the child")
             ptrace(PTRACE_DETACH, pid)
-            h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": os.urandom(16), "tasks": ["web"]})
-            e = case.raises(RequestError, h.ipc.answer, serial)
-            case.equal(-e.code, errno.ETIMEDOUT, e.text)
+            other = h.ipc.send("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": os.urandom(16), "tasks": ["web"]})
+            answers = {a.serial: a for a in (h.ipc.recv() for _ in range(2))}
+            case.equal(answers[other].name, "MNT_ALLOC_DIR_MAKE_REP", "the answer to another")
+            case.equal((answers[serial].name, -answers[serial]["code"]), ("IPC_ERROR_REP", errno.ETIMEDOUT), "its own answer")
             case.until(lambda: os.waitpid(child, 0x40000000 | os.WNOHANG)[0], 5, "end of the child by SIGKILL")
         case.until(lambda: not mnt.children(h.pid), 5, "the helper reaps")
 

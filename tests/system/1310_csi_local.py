@@ -299,7 +299,6 @@ def test_wrong_requests_have_the_codes_of_the_specification():
 def test_a_second_plugin_waits_for_the_first():
     with Node() as node:
         first = node.plugin
-        began = time.monotonic()
         second = subprocess.Popen(
             [binary("csi-local"), "-root", node.kept + "/volumes", "-endpoint", node.kept + "/other.sock"],
             stderr=subprocess.PIPE)
@@ -309,14 +308,12 @@ def test_a_second_plugin_waits_for_the_first():
             first.kill()
             case.until(lambda: os.path.exists(node.kept + "/other.sock"), 5, "the second one takes over")
             second.terminate()
-            case.equal(second.wait(5), 0, "exit status on SIGTERM")
+            case.equal(second.wait(case.LEAST_S), 0, "exit status on SIGTERM")
             case.equal(os.path.exists(node.kept + "/other.sock"), False, "its socket afterwards")
         finally:
             second.kill()
             second.wait()
             second.stderr.close()
-        if time.monotonic() - began > 9:
-            raise AssertionError("it took %.1f s" % (time.monotonic() - began))
 
 
 def test_killed_at_any_moment_it_ends_where_it_should():
@@ -340,7 +337,7 @@ def test_killed_at_any_moment_it_ends_where_it_should():
             time.sleep(random.uniform(0, 0.004))
             node.plugin.kill()
             for _ in serials:
-                node.helper.ipc.recv(5)
+                node.helper.ipc.recv()
             node.helper.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": node.channel})
             node.start_plugin()
             case.equal(node.create(name), volume, "the volume that was there")
