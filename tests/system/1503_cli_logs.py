@@ -64,7 +64,7 @@ class Logs:
 
     def wait_followers(self, n):
         with self.grown:
-            case.equal(self.grown.wait_for(lambda: self.followers >= n, 10), True, "%d followers" % n)
+            case.equal(self.grown.wait_for(lambda: self.followers >= n, case.LEAST_S), True, "%d followers" % n)
 
 
 def read_until(process, part):
@@ -141,9 +141,10 @@ def test_follow_ends_with_the_allocation_and_loses_nothing():
         seen = len(api.asked("GET", "/v1/allocation/" + A1))
         case.until(lambda: len(api.asked("GET", "/v1/allocation/" + A1)) >= seen + 2, 10, "it asks")
         case.equal(process.poll(), None)
-        logs.alloc["ClientStatus"] = "failed"
+        # As by an executor: what was written is there before anybody says that it has ended.
         logs.write(b"last\n")
         logs.write(b"words\n", "stderr")
+        logs.alloc["ClientStatus"] = "failed"
         r = finish(process)
         case.equal((r.code, r.out, r.err), (0, "last\n", "words\n"))
 

@@ -42,9 +42,9 @@ def pauses(pid):
 
 def accept_stop(s):
     """The connection on which the stop was asked for."""
-    s.settimeout(3)
+    s.settimeout(case.LEAST_S)
     c, _ = s.accept()
-    c.settimeout(3)
+    c.settimeout(case.LEAST_S)
     case.equal(STOP.unpack(c.recv(256)[:STOP.size])[1], EXE_STOP, "what it was asked")
     return c
 
@@ -67,7 +67,7 @@ def test_a_stopped_executor_keeps_no_other_from_being_asked():
         for c in asked:
             case.equal(h.process.poll(), None, "it waits for the tasks")
             c.close()
-        case.equal(h.process.wait(10), 0, "exit code")
+        case.equal(h.process.wait(case.LEAST_S), 0, "exit code")
     for s in held + full + good:
         s.close()
 
@@ -82,7 +82,7 @@ def test_one_that_is_busy_for_a_moment_is_asked_later():
             s.close()
         while True:
             c, _ = busy.accept()
-            c.settimeout(3)
+            c.settimeout(case.LEAST_S)
             message = c.recv(256)
             if message:
                 break
@@ -90,7 +90,7 @@ def test_one_that_is_busy_for_a_moment_is_asked_later():
         case.equal(STOP.unpack(message[:STOP.size])[1], EXE_STOP, "what it was asked")
         case.until(lambda: "1 tasks asked to stop" in h.log(), 10, "the end of the asking")
         c.close()
-        case.equal(h.process.wait(10), 0, "exit code")
+        case.equal(h.process.wait(case.LEAST_S), 0, "exit code")
     busy.close()
 
 
@@ -100,7 +100,7 @@ def test_without_executors_it_ends_at_once():
     for _ in range(2):
         with holder.Holder() as h:
             h.process.send_signal(signal.SIGTERM)
-            case.equal(h.process.wait(3), 0, "exit code")
+            case.equal(h.process.wait(case.LEAST_S), 0, "exit code")
             case.contains(h.log(), "0 tasks asked to stop")
         if os.path.isdir(holder.SOCKETS):
             os.removedirs(holder.SOCKETS)

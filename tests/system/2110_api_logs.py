@@ -27,7 +27,7 @@ def follow(alloc, **query):
     """A socket from which the log comes, behind the header."""
     words = {"task": "t", "type": "stdout", "plain": "true", "follow": "true", **query}
     s = node.connect()
-    s.settimeout(10)
+    s.settimeout(case.LEAST_S)
     s.sendall(("GET /v1/client/fs/logs/%s?%s HTTP/1.0\r\n\r\n" %
                (alloc["ID"], "&".join("%s=%s" % w for w in words.items()))).encode())
     head = b""
