@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 """Jobs on one node: registered, changed, scaled, stopped, blocked, and what the evaluations say."""
 import copy
 import json
@@ -232,13 +231,14 @@ def test_terminal_allocs_are_forgotten_oldest_first():
 
 
 def test_a_wish_survives_the_supervisor():
-    node.register(api.job("long", "/bin/sh", ["-c", "trap '' INT; while :; do sleep 0.1; done"], KillTimeout=3 * 10**9))
+    node.register(api.job("long", "/bin/sh", ["-c", "trap '' INT; echo deaf; while :; do sleep 0.1; done"], KillTimeout=10**10))
     old = node.wait_running("long")[0]
+    node.wait_said(old, b"deaf")
     changed = api.job("long", "/bin/sh", ["-c", "sleep 1000"])
     answer = node.register(changed)
     case.equal(node.evaluation(answer["EvalID"])["Status"], "pending", "it waits for the old one")
     node.kill("supervisor")
-    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 10, "the next supervisor")
+    node.wait_ready()
     case.equal(node.wait_evaluation(answer["EvalID"])["Status"], "complete")
     new = node.wait_running("long")[0]
     case.equal(node.ask("/v1/allocation/" + new["ID"])["PreviousAllocation"], old["ID"])
@@ -251,13 +251,13 @@ def test_drain():
     node_id = node.ask("/v1/nodes")[0]["ID"]
     path = "/v1/node/%s/drain" % node_id
     node.refused(400, "DrainSpec", "PUT", path, {"DrainSpec": 7})
-    node.do("PUT", path, {"DrainSpec": {"Deadline": 10**10, "IgnoreSystemJobs": False}, "MarkEligible": False})
+    node.do("PUT", path, {"DrainSpec": {"Deadline": 10**11, "IgnoreSystemJobs": False}, "MarkEligible": False})
     case.until(lambda: node.ask("/v1/node/" + node_id)["DrainStrategy"] is None, 20, "the drain to end")
     case.equal(node.ask("/v1/node/" + node_id)["SchedulingEligibility"], "ineligible")
     node.wait_allocs("ship", [(0, "stop", "complete"), (1, "stop", "complete")])
     case.equal(node.ask("/v1/job/ship")["Status"], "pending")
     node.kill("supervisor")
-    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 10, "the next supervisor")
+    node.wait_ready()
     case.equal(node.ask("/v1/node/" + node_id)["SchedulingEligibility"], "ineligible", "eligibility after a restart")
     node.do("PUT", path, {"DrainSpec": None, "MarkEligible": True})
     node.wait_running("ship", 2)

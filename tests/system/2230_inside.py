@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 120
 """Tasks of a whole agent, seen from inside by a probe: the clean state, and what must not be within reach."""
 import errno
 import json
@@ -285,13 +284,16 @@ def test_a_task_cannot_move_what_the_agent_looks_for():
         node.purge("mover")
         # From the host's side, as root in raw_exec or a plugin could: the next start fails and says why, and nothing is followed.
         victim = case.directory()
-        made = api.job("linked", "/bin/sh", ["-c", "sleep 0.3; exit 1"], driver="exec", group={
+        waits = "while [ ! -e /alloc/data/go ]; do sleep 0.05; done; exit 1"
+        made = api.job("linked", "/bin/sh", ["-c", waits], driver="exec", group={
             "RestartPolicy": {"Attempts": 3, "Interval": 6 * 10 ** 11, "Delay": 10 ** 8, "Mode": "fail"}})
         node.register(made)
         alloc = node.wait_running("linked")[0]
         logs = "%s/alloc/%s/alloc/logs" % (node.data, alloc["ID"])
         os.rename(logs, logs + ".old")
         os.symlink(victim, logs)
+        with open("%s/alloc/%s/alloc/data/go" % (node.data, alloc["ID"]), "w", encoding="ascii"):
+            pass
         node.wait_allocs("linked", [(0, "run", "failed")])
         events = json.dumps(node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"])
         case.contains(events, "mount into the task")

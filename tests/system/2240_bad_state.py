@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 120
 """A state.db that this build cannot use: refused with a sentence, not a byte of it touched, and no task is hurt."""
 import hashlib
 import os
@@ -19,13 +18,14 @@ class Node(api.Node):
 
     def crash(self):
         """kill -9 for everything but the executors and their tasks."""
-        for pid in [self.pid] + list(self.processes().values()):
+        pids = [self.pid] + list(self.processes().values())
+        for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
         self.wait()
-        case.until(lambda: not self.processes(), 10, "the end of all processes")
+        agent.wait_gone(pids)
 
     def files(self):
         """{name: (bytes' hash, owner, mode, time of change)}. A log without a byte is none: SQLite makes it by looking."""
@@ -57,7 +57,7 @@ class Node(api.Node):
         """It does not start with the state as it is now, and leaves it so."""
         before, lines = self.files(), len(self.log())
         self.start()
-        case.equal(self.wait(20), 78, "exit code")
+        case.equal(self.wait(), 78, "exit code")
         case.contains(self.log()[lines:], sentence)
         case.equal(self.files(), before, "the files of " + sentence)
         case.equal(bool(agent.arguments(self.task)), True, "the task runs on")

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 120
 """Ids, names and bodies that are none, on every path that the control socket has: a sentence, a status, nothing lost."""
 import copy
 import glob

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 120
 """Two agents with -dev on one machine: jobs of the same names on both, and what happens to one is nothing to the other."""
 import os
 import signal

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 240
 """CSI volumes through the whole agent, with the plugin of contrib/csi-local as a task."""
+import json
 import os
 import signal
 
@@ -106,7 +106,7 @@ def test_a_second_writer_waits_and_says_for_whom():
 def test_claims_survive_the_supervisor():
     holder = node.wait_running("two")[0]["ID"]
     node.kill("supervisor")
-    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 10, "the next supervisor")
+    node.wait_ready()
     case.equal(node.ask("/v1/volume/csi/data")["WriteAllocs"], {holder: None}, "claims")
     node.register(writer("three"))
     case.equal(node.ask("/v1/job/three")["Status"], "pending")
@@ -157,11 +157,14 @@ def begin_and_kill(name):
     pid = plugin_pid()
     os.kill(pid, signal.SIGSTOP)
     try:
-        case.raises(TimeoutError, node.request, "PUT", "/v1/volume/csi/%s/create" % name, volume(name), 0.5)
+        creation = api.Connection(node, case.LEAST_S)
+        creation.request("PUT", "/v1/volume/csi/%s/create" % name, json.dumps(volume(name)).encode())
+        case.until(lambda: node.request("GET", "/v1/volume/csi/" + name).status == 200, 10, "its row")
         node.refused(409, "is being created", "PUT", "/v1/volume/csi/%s/create" % name, volume(name))
         node.refused(409, "is being created", "DELETE", "/v1/volume/csi/%s/delete" % name)
         node.kill("supervisor")
-        case.until(lambda: node.get("/v1/agent/health")[0] == 200, 10, "the next supervisor")
+        node.wait_ready()
+        creation.close()
     finally:
         os.kill(pid, signal.SIGCONT)
     case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "the plugin again")
