@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 240
+# timeout: 1200
 """The lease in a whole agent: stop_after_client_disconnect, whoever of the agent hangs, crashes or is gone."""
 import os
 import signal
@@ -9,8 +9,9 @@ import time
 from lib import agent, api, case, exe
 
 S = 10 ** 9
-LIMIT = 5 * S
-LATE_MAX = S  # the machine is shared; the measured value is printed, and `make bench` holds it against the budget
+# Many times what a beat takes, also where it has to wait for a processor or a disk. How late a stop comes is printed only;
+# `make bench` holds that against the budget.
+LIMIT = 12 * S
 PAGE = struct.Struct("<Q40sQQ")
 
 
@@ -71,12 +72,14 @@ class Node(api.Node):
 
     def crash(self):
         """kill -9 for everything but the executors and their tasks."""
-        for pid in self.processes_but_executors():
+        pids = self.processes_but_executors()
+        for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass  # it has followed the launcher already
         self.wait()
+        agent.wait_gone(pids)
 
     def again(self):
         self.start()
@@ -88,13 +91,29 @@ class Node(api.Node):
         return super().__exit__(kind, value, tb)
 
 
-def wait_stopped(node, run, last, what, limit=LIMIT):
-    """The record of a run that its lease stops; prints how late. Its supervisor must not be there to take it away."""
+def boottime():
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def stop_process(node, name):
+    """SIGSTOP, and the wait until it stands still. Its pid, and the time."""
+    pid = node.kill(name, signal.SIGSTOP)
+
+    def stands_still():
+        with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as f:
+            return f.read().rpartition(")")[2].split()[0] == "T"
+    case.until(stands_still, 10, name + " to stand still")
+    return pid, boottime()
+
+
+def wait_stopped(node, run, what, limit=LIMIT):
+    """The record of a run that its lease stops; prints how late. Nobody beats any more, and its supervisor must not be there to
+    take it away."""
     def ended():
         record = node.record(run)
         return record if record["state"] == exe.EXE_ENDED else None
     record = case.until(ended, 15, "the end of the task with a lease, " + what)
-    check(record, last, what, limit)
+    check(record, node.last_beat(), what, limit)
     return record
 
 
@@ -105,7 +124,6 @@ def check(end, last, what, limit=LIMIT):
     case.equal(end["flags"] & exe.EXE_END_LEASE, exe.EXE_END_LEASE, "flags")
     case.equal((end["lease_limit_ms"], end["lease_last_ok_ns"]), (limit // 10**6, last), "limit and last beat")
     assert end["ended_boot_ns"] >= last + limit, "stopped before its time"
-    assert end["lease_late_ns"] < LATE_MAX, "too late"
 
 
 def goes_on(node, run, pid):
@@ -119,7 +137,7 @@ def told(node, alloc):
     case.until(lambda: node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"] == "failed", 15, "the alloc to be failed")
     text = "\n".join(node.events(alloc))
     case.contains(text, "Killing: ", "events")
-    case.contains(text, "stop_after_client_disconnect of 5s passed: the last answered heartbeat was ")
+    case.contains(text, "stop_after_client_disconnect of 12s passed: the last answered heartbeat was ")
     return next(line for line in text.splitlines() if "stop_after_client_disconnect" in line)
 
 
@@ -136,17 +154,16 @@ def test_a_supervisor_that_hangs():
         _, free = node.start_job("free")
         _, zero = node.start_job("zero", 0)
         _, late = node.start_job("new", group={"Disconnect": {"StopOnClientAfter": 3600 * S}})
-        for name, limit in ((run, 5000), (free, 0), (zero, 0), (late, 3600000)):
+        for name, limit in ((run, LIMIT // 10**6), (free, 0), (zero, 0), (late, 3600000)):
             with exe.Connection(node, name) as c:
                 case.equal(c.hello["lease_ms"], limit, "limit in HELLO")
         pids = {name: node.record(name)["task_pid"] for name in (free, zero, late)}
         node.wait_beats()
-        supervisor = node.kill("supervisor", signal.SIGSTOP)
+        supervisor, since = stop_process(node, "supervisor")
         try:
-            time.sleep(1.5)  # a beat that was under way has come or will not
-            last = node.last_beat()
-            wait_stopped(node, run, last, "supervisor stopped")
-            case.equal(node.last_beat(), last, "the page")
+            wait_stopped(node, run, "supervisor stopped")
+            # One that was answered before may still have come then; it counts from when it was asked for.
+            assert node.last_beat() <= since, "a beat of a supervisor that stands still"
             for name, pid in pids.items():
                 goes_on(node, name, pid)
         finally:
@@ -163,12 +180,11 @@ def test_a_heartbeat_that_hangs():
         _, free = node.start_job("free")
         pid = node.record(free)["task_pid"]
         node.wait_beats()
-        heartbeat = node.kill("heartbeat", signal.SIGSTOP)
+        heartbeat, _ = stop_process(node, "heartbeat")
         try:
-            time.sleep(0.1)
             last = node.last_beat()
             with exe.Connection(node, run) as c:
-                check(c.wait_exited(15), last, "heartbeat stopped")
+                check(c.wait_exited(), last, "heartbeat stopped")
             told(node, alloc)
             # What follows it waits for a beat: the node is still cut off.
             new = case.until(lambda: [a for a in node.allocs("five") if a["ID"] != alloc["ID"]], 10, "the next alloc")[0]
@@ -187,8 +203,8 @@ def test_a_supervisor_that_never_gets_to_its_first_turn():
         pid = node.record(free)["task_pid"]
         node.wait_beats()
         killed, last = 0, 0
-        end = time.monotonic() + 40
-        while node.record(run)["state"] == exe.EXE_RUNNING and time.monotonic() < end:
+        end = time.monotonic() + 2 * case.LEAST_S
+        while (record := node.record(run)) and record["state"] == exe.EXE_RUNNING and time.monotonic() < end:
             if killed and node.last_beat() != last:  # the first beat, or one of a supervisor that was faster than this loop
                 killed, last = 0, node.last_beat()
             found = node.processes().get("supervisor")
@@ -201,8 +217,9 @@ def test_a_supervisor_that_never_gets_to_its_first_turn():
             time.sleep(0.001)
         print("    %d supervisors killed after the last beat" % killed)
         assert killed >= 3, "the supervisor came back %d times only" % killed
-        record = case.until(lambda: node.record(run), 5, "its record")
-        check(record, last, "supervisor killed again and again")
+        if record:  # else one has come up just at the end, and taken it away
+            case.equal(record["state"], exe.EXE_ENDED, "its state")
+            check(record, last, "supervisor killed again and again")
         goes_on(node, free, pid)
         node.wait_ready()
         told(node, alloc)
@@ -216,8 +233,7 @@ def test_everything_dead_but_the_executors():
         pid = node.record(free)["task_pid"]
         node.wait_beats()
         node.crash()
-        last = node.last_beat()
-        wait_stopped(node, run, last, "all dead but the executors")
+        wait_stopped(node, run, "all dead but the executors")
         goes_on(node, free, pid)
         node.again()
         told(node, alloc)
@@ -237,7 +253,8 @@ def put_another(path):
 
 
 def test_a_deleted_lease_file_stops_nothing():
-    limit, enough = 2 * S, 4  # beats
+    limit = 8 * S
+    enough = limit // S + 2  # beats, one a second: a page that is not read any more would have ended the task
     with Node() as node:
         page = node.runtime + "/lease"
         _, run = node.start_job("two", limit)
@@ -257,11 +274,10 @@ def test_a_deleted_lease_file_stops_nothing():
             os.close(held)
             node.wait_ready()
             case.until(reads_todays, 10, "the executor to read it")
-            node.wait_beats(enough)
-            goes_on(node, run, pid)
             # What comes later starts too, and has a lease that holds.
             _, later = node.start_job("later%d" % n, limit)
             node.wait_beats(enough)
+            goes_on(node, run, pid)
             case.equal(node.record(later)["state"], exe.EXE_RUNNING, "a task that was started later")
             node.purge("later%d" % n)
         # Nor does it with the directory, where nothing can be made: the old page still holds, and what is new waits.
@@ -287,8 +303,7 @@ def test_a_deleted_lease_file_stops_nothing():
         case.equal(reads_todays(), True, "the executor reads today's page")
         # And it is a page like the first: without beats it ends the task.
         node.crash()
-        last = node.last_beat()
-        wait_stopped(node, run, last, "with the page that was handed over", limit)
+        wait_stopped(node, run, "with the page that was handed over", limit)
         node.again()
 
 
@@ -298,8 +313,7 @@ def kill_all(node, runs):
     node.crash()
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    for pid in pids:
-        case.until(lambda: not os.path.exists("/proc/%d" % pid) or not agent.arguments(pid), 5, "the end of %d" % pid)
+    agent.wait_gone(pids)
 
 
 def test_what_restore_may_run():
@@ -316,12 +330,12 @@ def test_what_restore_may_run():
         # After the limit it is not, which its event says; another one takes its place once a beat has come.
         kill_all(node, [run, run2])
         last = node.last_beat()
-        case.until(lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME) > last + LIMIT + S, 10, "the limit to pass")
+        case.until(lambda: boottime() > last + LIMIT + S, 20, "the limit to pass")
         node.again()
         case.until(lambda: node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"] in ("failed", "lost"), 15, "its alloc to end")
         text = "\n".join(node.events(alloc))
         print("    event: " + text.splitlines()[-1])
-        case.contains(text, "stop_after_client_disconnect of 5s has passed without an answered heartbeat; it is not run")
+        case.contains(text, "stop_after_client_disconnect of 12s has passed without an answered heartbeat; it is not run")
         new = replaced(node, alloc)
         # With a new page, as after a boot, all with a lease wait for the first beat.
         kill_all(node, [node.run_of(new), node.run_of(hour)])

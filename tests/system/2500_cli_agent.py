@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 180
 """drover against a real agent: what an operator does in the first half hour."""
 import json
 import os

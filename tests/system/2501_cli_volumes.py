@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 120
 """drover's volumes with a real agent and a real plugin: who may write, what is refused, what comes back."""
 import json
 import os
