@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 180
 """The agent, or a part of it, ends and starts again: every task goes on, and what ended meanwhile is known."""
 import os
 import shutil
@@ -161,10 +160,11 @@ def test_an_exit_code_is_not_lost_when_the_supervisor_was_away():
 
 def test_a_stop_goes_on_where_it_was():
     # The task takes a second to end; the one who told it is gone by then.
-    slow = "trap 'sleep 1; exit 7' INT; while :; do sleep 0.05; done"
+    slow = "trap 'sleep 1; exit 7' INT; echo ready; while :; do sleep 0.05; done"
     with api.Node() as node:
         node.register(api.job("slow", "/bin/sh", ["-c", slow], KillTimeout=20 * 10**9))
         alloc = node.wait_running("slow")[0]["ID"]
+        node.wait_said({"ID": alloc}, b"ready")
         node.do("DELETE", "/v1/job/slow")
         case.until(lambda: events(node, alloc, "Killing"), 5, "the stop")
         kill_agent(node)

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 90
 """An executor of protocol version 1, which outlived an upgrade of everything else: followed, told, stopped.
 
 It is played by this test: it takes the place of a real one, whose task goes on, and says what version 1 said.
@@ -105,7 +104,7 @@ def test_it_is_told_what_it_understands():
     # Not how to kill: it has no place for that. But another limit, at the place where it was.
     node.wait_evaluation(node.register(job(3600, 9))["EvalID"])
     node.wait_evaluation(node.register(job(1800, 9))["EvalID"])
-    kind, version, body = old.told.get(timeout=10)
+    kind, version, body = old.told.get(timeout=case.LEAST_S)
     case.equal((kind, version >= 1), (LEASE, True), "the first message")
     is_version_1(kind, len(body))
     case.equal(struct.unpack_from("<Q", body)[0], 1800 * 1000, "limit")
@@ -115,7 +114,7 @@ def test_it_is_told_what_it_understands():
 
 def test_it_is_stopped():
     node.do("DELETE", "/v1/job/old")
-    kind, _, body = old.told.get(timeout=10)
+    kind, _, body = old.told.get(timeout=case.LEAST_S)
     case.equal(kind, STOP)
     is_version_1(kind, len(body))
     case.equal(struct.unpack_from("<IIQ", body), (signal.SIGINT, 0, 9000), "signal, timeout")

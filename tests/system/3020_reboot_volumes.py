@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 180
 """A reboot with volumes mounted: processes and mounts are gone, the database is not. The plugin comes back first, then who uses
 its volume, which finds its data."""
 import os
@@ -7,7 +6,7 @@ import signal
 import sqlite3
 import struct
 
-from lib import case, crash, exe, helper, volumes
+from lib import agent, case, crash, exe, helper, volumes
 
 OTHER_BOOT = "01234567-89ab-cdef-0123-456789abcdef"
 WRITE = "n=$(wc -l < /data/log); echo $NOMAD_ALLOC_ID >> /data/log; sync; echo after $n lines; sleep 1000"
@@ -29,13 +28,15 @@ def reboot(node):
     """Everything ends at once, tasks too; what was mounted is not, and what was written says another boot."""
     records = crash.records(node)
     os.kill(node.pid, signal.SIGSTOP)  # or it would start again what is killed first
-    for pid in [node.pid, *node.processes().values(), *(r["executor_pid"] for r in records.values()),
-                *(r["task_pid"] for r in records.values())]:
+    pids = [node.pid, *node.processes().values(), *(r["executor_pid"] for r in records.values()),
+            *(r["task_pid"] for r in records.values())]
+    for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass  # with its executor
     node.process.wait()
+    agent.wait_gone(pids)
     unmount_all(node)
     db = sqlite3.connect(node.data + "/state/state.db")
     db.execute("UPDATE run SET boot_id = ?", (OTHER_BOOT,))

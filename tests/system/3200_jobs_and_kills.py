@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 240
 """Wishes and kill -9 of the supervisor at random: what was answered holds, what was not can be said again, nothing leaks."""
 import http.client
 import os
@@ -33,7 +32,7 @@ class Killer(threading.Thread):
 def say(method, path, body=None):
     """The status, or None when nobody has answered."""
     try:
-        return node.request(method, path, body, timeout=20).status
+        return node.request(method, path, body, timeout=case.LEAST_S).status
     except (OSError, http.client.HTTPException):
         return None
 
@@ -58,7 +57,7 @@ def make_a_wish(rng, wanted):
             return
     else:
         try:
-            allocs = node.request("GET", "/v1/allocations", timeout=20).json
+            allocs = node.request("GET", "/v1/allocations", timeout=case.LEAST_S).json
         except (OSError, http.client.HTTPException, ValueError):
             return
         if allocs:
@@ -85,15 +84,16 @@ def test_what_was_answered_holds():
     killer.start()
     end = time.monotonic() + SECONDS
     try:
-        while time.monotonic() < end:
+        while time.monotonic() < end or killer.kills < 5:
             make_a_wish(rng, wanted)
     finally:
         killer.over.set()
         killer.join()
-    case.equal(killer.kills >= 5, True, "kills: %d" % killer.kills)
+    print("    %d kills" % killer.kills)
     case.until(lambda: say("GET", "/v1/agent/health") == 200, 60, "the last supervisor")
     case.until(lambda: running() == {k: v for k, v in wanted.items() if v}, 40, "what was wished: %r" % wanted)
-    case.equal([e for e in node.ask("/v1/evaluations") if e["Status"] in ("pending", "blocked")], [], "open evaluations")
+    case.until(lambda: not [e for e in node.ask("/v1/evaluations") if e["Status"] in ("pending", "blocked")], 20,
+               "the end of all evaluations")
 
 
 def test_nothing_is_left():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
+# timeout: 1500
 """Each process is killed a hundred times at random while tasks start, end and stop. Nobody who connects is refused."""
 import os
 import random
@@ -13,7 +13,7 @@ from lib import api, binary, case, crash, exe
 
 TIMES = 100
 VICTIMS = ("supervisor", "exec-helper", "mount-helper", "heartbeat", "csi-helper", "launcher", "executor")
-GAP_S = 0.1  # seven victims: each has lived for about a second before it is killed again, and comes back at once
+GAP_S = 0.1  # at least; seven victims: each has lived for about a second before it is killed again, and comes back at once
 
 
 PREY = {"prey": "raw_exec", "prey-own": "exec"}
@@ -43,7 +43,7 @@ class Probe(threading.Thread):
 
     def pause(self):
         self.may.clear()
-        self.resting.wait(5)
+        self.resting.wait(case.LEAST_S)
 
 
 class Killer(threading.Thread):
@@ -54,7 +54,18 @@ class Killer(threading.Thread):
         self.node, self.probe, self.error = node, probe, None
         self.prey_allocs = {a["ID"] for name in PREY for a in node.wait_running(name)}
         self.kills = dict.fromkeys(VICTIMS, 0)
+        self.prey_kills = dict.fromkeys(self.prey_allocs, 0)
         self.choice = random.Random(1)
+        self.gap_s = max(GAP_S, max(self.measure() for _ in range(3)) / 3)
+
+    def measure(self):
+        """How long a killed supervisor is away on this machine. Who never came back before the next kill would do nothing."""
+        began = time.monotonic()
+        killed = self.node.kill("supervisor")
+        self.node.wait_process("supervisor", other_than=killed)
+        self.node.request("GET", "/v1/agent/health")
+        time.sleep(1)  # or the launcher would begin to wait between its tries
+        return time.monotonic() - began - 1
 
     def kill(self, name):
         if name == "launcher":
@@ -66,22 +77,27 @@ class Killer(threading.Thread):
                        "a launcher")
             self.probe.may.set()
         elif name == "executor":
-            os.kill(case.until(self.prey, 20, "a run of the prey"), signal.SIGKILL)
+            alloc, pid = case.until(self.prey, 20, "a run of the prey")
+            os.kill(pid, signal.SIGKILL)
+            self.prey_kills[alloc] += 1
         else:
             os.kill(self.node.wait_process(name, seconds=20), signal.SIGKILL)
         self.kills[name] += 1
 
     def prey(self):
-        """An executor of the job that is there for that; its task dies with it, or soon after."""
-        runs = [r for r in crash.records(self.node).values() if r and r["state"] == exe.EXE_RUNNING and
-                str(uuid.UUID(bytes=r["alloc"])) in self.prey_allocs]
-        return runs and self.choice.choice(runs)["executor_pid"]
+        """(alloc, executor) of the jobs that are there for that; its task dies with it, or soon after. Only of a task that has
+        said that it runs: each that is killed has been started anew after the last kill."""
+        runs = [(str(uuid.UUID(bytes=r["alloc"])), r["executor_pid"]) for r in crash.records(self.node).values()
+                if r and r["state"] == exe.EXE_RUNNING]
+        runs = [(alloc, pid) for alloc, pid in runs if alloc in self.prey_allocs and
+                len(crash.alloc_data(self.node, alloc, "starts")) > self.prey_kills[alloc]]
+        return runs and self.choice.choice(runs)
 
     def run(self):
         try:
             for _ in range(TIMES):
                 for name in self.choice.sample(VICTIMS, len(VICTIMS)):
-                    time.sleep(self.choice.uniform(0, 2 * GAP_S))
+                    time.sleep(self.choice.uniform(0, 2 * self.gap_s))
                     try:
                         self.kill(name)
                     except ProcessLookupError:  # it has just ended with the supervisor
@@ -100,7 +116,7 @@ class Volumes(threading.Thread):
 
     def wish(self, method, path, body, wanted):
         """Repeated while the plugin, which is restarted with everybody else, is not healthy."""
-        case.until(lambda: self.node.request(method, path, body).status in wanted, 60, "%s %s" % (method, path))
+        case.until(lambda: self.node.request(method, path, body).status in wanted, 300, "%s %s" % (method, path))
 
     def run(self):
         volume = {"ID": "v", "Name": "v", "PluginID": "local", "RequestedCapacityMin": 1 << 20, "RequestedCapabilities": [
@@ -163,21 +179,22 @@ def test_each_process_is_killed_a_hundred_times():
         try:
             started, codes = churn(node, killer, store)
         finally:
-            killer.join(240)
+            killer.join(900)
             probe.ending = volumes.ending = True
             probe.may.set()
             for thread in (probe, volumes):
-                thread.join(120)
+                thread.join(600)
         for thread in (volumes, killer):
             if thread.error:
                 raise thread.error
-        print("    killed: %s" % ", ".join("%s %d" % pair for pair in killer.kills.items()))
+        print("    killed: %s; %.2f s between two kills" % (", ".join("%s %d" % pair for pair in killer.kills.items()), killer.gap_s))
         print("    %d jobs of two allocs and %d volumes came and went, %d exit codes were told, %d connections accepted" %
               (started, volumes.made, codes, probe.accepted))
         case.equal(probe.refused, [], "refused connections")
         case.equal(set(killer.kills.values()), {TIMES}, "kills")
         wait_all_running(node, {"stays": 2, "stays-own": 2, "plugin": 1, **dict.fromkeys(PREY, 1)})
         starts = sum(len(crash.alloc_data(node, a, "starts")) for a in killer.prey_allocs)
+        case.equal(sum(killer.prey_kills.values()), TIMES, "kills of executors")
         case.equal(starts >= TIMES, True, "%d starts of the tasks whose executors were killed" % starts)
         for name in ("stays", "stays-own"):
             for a in node.allocs(name):
