@@ -327,7 +327,7 @@ def test_calls_to_a_node():
         c.register()
         c.handlers["Allocations.Signal"] = lambda body: {"Index": 7}
         case.equal(servers.call_node(c.id, "Allocations.Signal", {"AllocID": "a", "Signal": "SIGHUP"})["Index"], 7)
-        method, body = c.asked.get(timeout=5)
+        method, body = c.asked.get(timeout=case.LEAST_S)
         case.equal((method, body["Signal"], body["Region"], body["AllowStale"]), ("Allocations.Signal", "SIGHUP", "global", True))
         e = case.raises(nomad_server.Refusal, servers.call_node, c.id, "Allocations.Restart", {"AllocID": "a"})
         case.equal((e.kind, str(e)), ("RpcError", "rpc: can't find method Allocations.Restart"))

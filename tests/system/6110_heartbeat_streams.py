@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 180
 """heartbeat alone: what servers ask, and TLS."""
 import errno
 import os
@@ -185,8 +184,7 @@ def test_a_server_with_the_wrong_name():
     certificates["server"] = certificates["nobody"]
     with nomad_server.Servers(certificates=certificates, forgive=True) as servers:
         with Link(PLACES, servers.addresses, tls=ours) as h:
-            e = refused(h, "Status.Ping", GLOBAL, deadline_s=1)
-            case.contains(e.text, "hostname mismatch")
+            case.until(lambda: "hostname mismatch" in refused(h, "Status.Ping", GLOBAL, deadline_s=1).text, 10, "the reason")
         with Link(PLACES, servers.addresses, tls=ours, verify=False) as h:
             case.equal(h.call("Status.Ping", GLOBAL), {}, "any name")
 
@@ -197,7 +195,7 @@ def test_keys_that_are_none():
     for what, tls in (("tls.ca_file", ("/dev/null", cert, key)), ("tls.cert_file", (ca, key, key)),
                       ("tls.key_file", (ca, cert, cert)), ("does not belong", (ca, cert, certificates["server"][1]))):
         h = Link(PLACES, ["127.0.0.1:1"], tls=tls)
-        case.equal(h.wait_exit(10), 1, what)
+        case.equal(h.wait_exit(), 1, what)
         case.contains(h.log(), what)
         h.close()
 

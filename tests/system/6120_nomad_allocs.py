@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 """A whole agent in a cluster of servers: registered, given allocs, told to stop them, and lied to."""
 import os
 import signal
@@ -34,7 +33,7 @@ def run(version):
         case.equal(found["TaskStates"]["t"]["Failed"], True)
         case.equal([e["ExitCode"] for e in found["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated"], [3])
         case.until(lambda: not os.path.exists(node.data + "/alloc/" + first), 10, "the directory to go")
-        case.equal(sorted(a["ID"] for a in node.ask("/v1/allocations")), sorted([second, ended]))
+        case.until(lambda: sorted(a["ID"] for a in node.ask("/v1/allocations")) == sorted([second, ended]), 10, "its row to go")
 
 
 def test_a_job_runs_and_stops_with_servers_of_1_6():
@@ -94,8 +93,9 @@ def test_a_node_that_was_purged_registers_anew_and_keeps_its_work():
             alloc = servers.run_job(job(), me)[0]
             servers.wait_alloc(alloc, ["running"])
             pid = processes_of(alloc)
+            known = servers.last_call()
             servers.purge_node(me)
-            servers.wait_call("Node.Register", servers.last_call())
+            servers.wait_call("Node.Register", known)
             case.equal(servers.wait_node()["ID"], me)
             case.equal(processes_of(alloc), pid, "the task")
 
@@ -141,7 +141,7 @@ def test_allocs_run_on_and_start_again_without_any_server():
 
 
 def test_a_lease_ends_while_the_servers_are_away():
-    for field in ({"StopAfterClientDisconnect": 3 * S}, {"Disconnect": {"StopOnClientAfter": 3 * S}}):
+    for field in ({"StopAfterClientDisconnect": 10 * S}, {"Disconnect": {"StopOnClientAfter": 10 * S}}):
         with cluster(grace=60) as servers, node_of(servers) as node:
             me = servers.wait_node()["ID"]
             leased = servers.run_job(job("leased", group=field), me)[0]
@@ -154,7 +154,7 @@ def test_a_lease_ends_while_the_servers_are_away():
             case.equal(processes_of(free), pid, "the task without a lease")
             servers.start_server(0)
             found = servers.wait_alloc(leased, ["failed"])
-            case.contains(" ".join(displays(found)), "stop_after_client_disconnect of 3s passed")
+            case.contains(" ".join(displays(found)), "stop_after_client_disconnect of 10s passed")
             case.equal(processes_of(free), pid, "the task without a lease")
             node.wait_log("stop_after_client_disconnect", 1)
 
@@ -189,8 +189,8 @@ def test_a_task_gets_the_token_of_its_identity():
 def test_a_deployment_is_told_of_health():
     with cluster() as servers, node_of(servers):
         me = servers.wait_node()["ID"]
-        update = {"MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": S, "HealthyDeadline": 5 * S,
-                  "ProgressDeadline": 60 * S}
+        update = {"MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": S, "HealthyDeadline": 60 * S,
+                  "ProgressDeadline": 600 * S}
         good = servers.run_job(job("good", group={"Update": update}), me, deployment="d" * 8 + "-1111-4111-8111-" + "1" * 12)[0]
         bad = servers.run_job(job("bad", "/bin/sh", ["-c", "exit 1"], group={"Update": update}), me,
                               deployment="d" * 8 + "-1111-4111-8111-" + "2" * 12)[0]

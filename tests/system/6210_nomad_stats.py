@@ -22,7 +22,7 @@ def run(version):
 
         def both():
             usage = stats()["Tasks"]["t"]["ResourceUsage"]
-            return usage["CpuStats"]["Percent"] > 20 and usage["MemoryStats"]["RSS"] > 50 * MB
+            return usage["CpuStats"]["Percent"] > 1 and usage["MemoryStats"]["RSS"] > 50 * MB
         case.until(both, 20, "a task that burns and holds to show it")
         case.equal(list(stats("t")["Tasks"]), ["t"])
         for body, text in (({"AllocID": NOBODY}, 'Unknown allocation "%s"' % NOBODY),

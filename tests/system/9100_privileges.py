@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 120
 """What each process of a running agent may do: /proc/PID/status beside the table of PRIVSEP.md."""
 import os
 import re
 import subprocess
 
-from lib import ROOT, agent, api, build_dir, case, holder, trace, volumes
+from lib import ROOT, agent, api, build_dir, case, crash, holder, trace, volumes
 
 COLUMNS = {"inheritable": "CapInh", "permitted": "CapPrm", "effective": "CapEff", "bounding": "CapBnd", "ambient": "CapAmb",
            "NoNewPrivs": "NoNewPrivs", "Seccomp": "Seccomp"}
@@ -32,9 +31,13 @@ def own_ids(a):
 
 
 def compare(name, pid, row, ids):
-    """ids: the (uid, gid) that it must have."""
-    status = trace.status(pid)
+    """ids: the (uid, gid) that it must have. One that has just been started has still to drop the rest."""
+    def dropped():
+        found = trace.status(pid)
+        return (found["Seccomp"], found["CapEff"]) == (row["Seccomp"], full if row["effective"] == "full" else row["effective"])
     full = trace.status(os.getpid())["CapBnd"]
+    case.until(dropped, 10, "%s (pid %d) to have dropped what it does not need" % (name, pid))
+    status = trace.status(pid)
     for column, field in COLUMNS.items():
         case.equal(status[field], full if row[column] == "full" else row[column], "%s (pid %d): %s" % (name, pid, field))
     case.equal(status["Uid"].split(), [str(ids[0])] * 4, name + ": Uid")
@@ -105,7 +108,9 @@ def test_every_running_process_is_what_the_table_says():
         case.equal(len(found), 3, "executors")
         for pid in found:
             compare("executor", pid, table["executor"], ids["executor"])
-        case.equal(strangers({node.pid, *running.values(), *found}), [], "processes that are in no row")
+        known = {node.pid, *running.values(), *found}
+        # A child of a helper lasts for a moment; who is in no row would stay.
+        case.until(lambda: not strangers(known), 10, "no processes that are in no row: %s" % strangers(known))
         for name, (uid, _) in ids.items():
             print("    %-12s uid %s" % (name, uid))
         for job in ("raw-exec", "exec", "csi-local"):
@@ -127,14 +132,20 @@ def test_the_child_that_connects_to_a_plugin():
         case.until(node.plugin_is_healthy, 20, "the plugin, connected by that very child")
 
 
+def is_lookup(pid):
+    return agent.arguments(pid)[1:2] == ["--lookup"]
+
+
 def test_the_child_that_looks_up_a_user():
     table = documented()
     with api.Node() as node:
         helper = node.wait_process("exec-helper")
-        with trace.Trace(helper) as t:
-            node.register(api.job("who", driver="exec", User="games"))
+        with trace.Trace(helper, of=is_lookup) as t:
+            # One that is traced may miss its deadline: the task is started again then.
+            node.register(api.job("who", driver="exec", User="games", group={"RestartPolicy": crash.RESTART}))
             # It asks for an alarm when it has dropped, and before it asks NSS.
-            child = t.until(lambda pid, call: call.nr == ALARM and agent.arguments(pid)[1:2] == ["--lookup"], 20)
+            child = t.until(lambda pid, call: call.nr == ALARM and is_lookup(pid), 20)
+            t.hold_root()
             compare("exec-helper-lookup", child, table["exec-helper-lookup"], (65534, 65534))
             held = sorted(os.readlink("/proc/%d/fd/%s" % (child, fd)) for fd in os.listdir("/proc/%d/fd" % child))
             print("    descriptors of the child: %s" % held)
