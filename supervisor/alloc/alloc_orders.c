@@ -43,8 +43,7 @@ restart_all(struct alloc_runner *ar)
 	ar->coordinator = COORDINATOR_INIT;
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		task_runner_set_gate(&ar->tasks[i], false);
-		n += task_runner_begin_anew(&ar->tasks[i], "User requested all tasks to restart") ==
-		     0;
+		n += task_runner_begin_anew(&ar->tasks[i]) == 0;
 	}
 	return n;
 }

@@ -25,6 +25,7 @@
 #include "supervisor/volume/plugin_task.h"
 
 #define LOST_STARTS_MAX 3
+#define RESTART_ALL     "User requested all tasks to restart"
 
 enum task_ev {
 	TASK_EV_GATE_OPEN,
@@ -699,20 +700,20 @@ task_runner_restart(struct task_runner *tr, const char *reason, bool failure)
 }
 
 int
-task_runner_begin_anew(struct task_runner *tr, const char *reason)
+task_runner_begin_anew(struct task_runner *tr)
 {
 	struct task_state *s = task_runner_state(tr);
 
 	if (tr->killed)
 		return -EINVAL;
 	if (tr->phase == TASK_RUNNING || tr->phase == TASK_STARTING) {
-		stop_to_restart(tr, reason, false);
+		stop_to_restart(tr, RESTART_ALL, false);
 		return 0;
 	}
 	if (tr->phase != TASK_DEAD || tr->stage == STAGE_POSTSTOP || !s)
 		return -EINVAL;
 	s->failed = false;
-	event_text(tr, EVENT_RESTART_SIGNALED, reason, false);
+	event_text(tr, EVENT_RESTART_SIGNALED, RESTART_ALL, false);
 	restart_tracker_triggered(&tr->tracker, false);
 	tr->phase = TASK_BACKOFF;
 	decide(tr);
@@ -783,6 +784,9 @@ task_runner_restore(struct task_runner *tr)
 	}
 	tr->phase = TASK_STARTING;
 	if (s->state == TASK_STATE_RUNNING && is_event(last_event(tr), EVENT_RESTART_SIGNALED)) {
+		/* With all others: none of them begins before this one has ended. */
+		if (str_eq(last_event(tr)->display_message, RESTART_ALL))
+			tr->ar->coordinator = COORDINATOR_INIT;
 		restart_tracker_triggered(&tr->tracker, false);
 		tr->phase = TASK_STOPPING;
 		begin_kill(tr);

@@ -68,9 +68,9 @@ void task_runner_fail_setup(struct task_runner *tr, const char *sentence);
 /* Stops what runs and starts it again, by the restart policy when failure is set. -EINVAL: it does
  * not run. */
 int task_runner_restart(struct task_runner *tr, const char *reason, bool failure);
-/* The same for a task that starts, and for one that is over; not counted. -EINVAL: it waits to
- * start, or must not any more. */
-int task_runner_begin_anew(struct task_runner *tr, const char *reason);
+/* The same, with all others, for a task that starts, and for one that is over; not counted.
+ * -EINVAL: it waits to start, or must not any more. */
+int task_runner_begin_anew(struct task_runner *tr);
 /* -EINVAL: it does not run. */
 int task_runner_signal(struct task_runner *tr, int signo);
 

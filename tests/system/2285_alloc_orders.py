@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 """What an operator asks of the tasks of an allocation: restarts of one, of those that run, of all; signals."""
+import os
+import signal
 import subprocess
+import time
+import uuid
 
-from lib import api, binary, case, stages
+from lib import api, binary, case, crash, exe, stages
 from lib.stages import events, let_go, order, task, wait_order
 
 
@@ -26,7 +29,7 @@ def wait_state(alloc, name, state, restarts=None, seconds=60):
 
 def drover(*words):
     return subprocess.run([binary("drover"), *words, "-address", "unix://" + node.socket_path], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=case.LEAST_S, check=False)
 
 
 def path(alloc, verb):
@@ -37,7 +40,7 @@ def kill_supervisor():
     old = node.processes()["supervisor"]
     node.kill("supervisor")
     node.wait_process("supervisor", old, 20)
-    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 60, "the next supervisor")
+    node.wait_ready()
 
 
 LATER = {"main begins", "late begins"}
@@ -111,6 +114,29 @@ def test_a_restart_survives_the_supervisor():
     wait_state(alloc, "main", "running", 1)
     case.until(lambda: order(node, alloc)[3:] == ["main is told", "early begins", "early ends", "main begins"], 60, "all of it")
     node.purge("kept")
+
+
+def test_none_begins_before_all_have_ended():
+    """Neither with the supervisor that was told, nor with the next one. The main task stands still, so that it does not end."""
+    alloc = start("held", [task("main", KillTimeout=30 * 10**9), task("early", "prestart")])
+    wait_order(node, alloc, ["early begins"])
+    let_go(node, alloc, "early")
+    wait_order(node, alloc, ["early begins", "early ends", "main begins"])
+    (pid,) = [r["task_pid"] for r in crash.records(node).values() if str(uuid.UUID(bytes=r["alloc"])) == alloc["ID"] and
+              r["state"] == exe.EXE_RUNNING]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        node.do("PUT", path(alloc, "restart"), {"AllTasks": True})
+        kill_supervisor()
+        node.wait_log("all 1 runs of before are followed again")
+        time.sleep(0.5)
+        case.equal(order(node, alloc)[3:], [], "what begins while another has not ended")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    case.until(lambda: "early begins" in order(node, alloc)[3:], 60, "the prestart task to begin again")
+    let_go(node, alloc, "early")
+    wait_order(node, alloc, ["main is told", "early begins", "early ends", "main begins"], skip=3)
+    node.purge("held")
 
 
 SIGNALS = """
