@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 180
 """Allocs that fail have successors as the reschedule block says, also when the agent is killed while they wait."""
 from lib import api, case
 
@@ -61,7 +60,7 @@ def test_a_new_version_does_not_wait():
 
 
 def test_a_job_that_is_stopped_has_no_successor():
-    node.register(failing("stopped", Delay=2 * 10**9))
+    node.register(failing("stopped", Delay=20 * 10**9))
     failed = wait_chain("stopped", 1)[0]
     eval_ = failed["FollowupEvalID"]
     case.equal(node.ask("/v1/evaluation/" + eval_)["Status"], "pending")
@@ -73,7 +72,7 @@ def test_a_job_that_is_stopped_has_no_successor():
 
 
 def test_the_agent_is_killed_while_it_waits():
-    node.register(failing("kill", Delay=3 * 10**9))
+    node.register(failing("kill", Delay=10 * 10**9))
     failed = wait_chain("kill", 1)[0]
     case.equal(node.ask("/v1/evaluation/" + failed["FollowupEvalID"])["WaitUntil"] is not None, True)
     node.kill("supervisor")

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 """The stages of a group's tasks, and how they are ended: lifecycle blocks, shutdown_delay, and kills in between."""
 import os
 import time
@@ -34,7 +33,7 @@ def kill_supervisor():
     old = node.processes()["supervisor"]
     node.kill("supervisor")
     node.wait_process("supervisor", old, 20)
-    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 60, "the next supervisor")
+    node.wait_ready()
 
 
 LATER = {"main begins", "poststart begins"}

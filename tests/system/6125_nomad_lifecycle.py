@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 200
 """How tasks of one group end each other: leaders, sidecars, siblings that fail, in allocations that servers gave."""
 from lib import api, case, stages
 from lib.cluster import node_of, servers as cluster
