@@ -2,16 +2,16 @@
 """exec-helper and executor alone: sessions inside a task that runs: commands with pipes or a terminal, files."""
 import errno
 import fcntl
+import glob
 import os
 import signal
 import struct
-import subprocess
 import sys
 import termios
 import uuid
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import build_dir, case, exe, helper, ipc, runs  # noqa: E402
+from lib import agent, build_dir, case, exe, helper, ipc, runs  # noqa: E402
 
 SECONDS = 20  # for what takes milliseconds on an idle machine
 EXEC = {"driver": "EXEC_DRIVER_EXEC"}
@@ -31,14 +31,14 @@ def sleeper(r, driver="RAW_EXEC", **fields):
 def end(r, run):
     with r.connect(run) as c:
         c.send(exe.EXE_STOP, signal=signal.SIGKILL, timeout_ms=0)
-        c.wait_exited(SECONDS)
+        c.wait_exited()
     r.reap(run)
 
 
 def said(session):
     """Output, errors and exit code."""
     out, err = session.read(1), session.read(2)
-    return out.decode(), err.decode(), session.wait_exited(SECONDS)["exit_code"]
+    return out.decode(), err.decode(), session.wait_exited()["exit_code"]
 
 
 def test_a_command_has_pipes_and_an_exit_code():
@@ -48,7 +48,7 @@ def test_a_command_has_pipes_and_an_exit_code():
             s.write(b"hello\n")
             case.equal(said(s), ("got hello\n%s/alloc/%s/web\n" % (r.places.data, run.alloc), "bad\n", 7))
         with r.session(run, "sh", ["-c", "kill -TERM $$"]) as s:
-            case.equal(s.wait_exited(SECONDS)["exit_signal"], signal.SIGTERM)
+            case.equal(s.wait_exited()["exit_signal"], signal.SIGTERM)
         with r.session(run, "cat") as s:
             s.close_fd(0)
             case.equal(said(s), ("", "", 0), "cat without input")
@@ -82,14 +82,18 @@ def test_a_session_is_in_the_tasks_world():
         case.contains(out, "NoNewPrivs:\t1\nSeccomp:\t2")
         # /proc/PID/cgroup of a session: below the run's own.
         with r.session(run, "sleep", ["1000"], **EXEC) as s:
-            v2 = r.places.cgroup_dirs()["v2"]
-            inside = case.until(lambda: read_pids(v2 + "/tasks/%s/session-1/cgroup.procs" % run.name), SECONDS, "the session")
+            inside = case.until(lambda: session_pids(r, run), SECONDS, "the session")
             case.equal(len(inside), 1)
             for tree, path in r.places.cgroup_dirs().items():
                 if tree != "v2":
                     case.until(lambda at=path: inside[0] in read_pids("%s/runs/%s/cgroup.procs" % (at, run.name)),
                                SECONDS, "the session in " + tree)
         end(r, run)
+
+
+def session_pids(r, run):
+    """Of the processes of the run's sessions, in whichever place each is."""
+    return [pid for path in glob.glob("%s/session-*/cgroup.procs" % r.places.run_cgroup(run.name)) for pid in read_pids(path)]
 
 
 def read_pids(path):
@@ -113,7 +117,7 @@ def test_a_terminal_has_a_size_and_its_signals():
                 fcntl.ioctl(s.fds[0], termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
                 s.read(until=b"33 77\r\n")
                 s.write(b"\x03")
-                case.equal(s.wait_exited(SECONDS)["exit_signal"], signal.SIGINT, driver)
+                case.equal(s.wait_exited()["exit_signal"], signal.SIGINT, driver)
             end(r, run)
 
 
@@ -121,13 +125,12 @@ def test_who_leaves_takes_the_session_along():
     """Also what ignores the hang-up, and what went into a session of its own."""
     with runs.Runs() as r:
         run = sleeper(r)
-        place = "%s/tasks/%s/session-1/cgroup.procs" % (r.places.cgroup_dirs()["v2"], run.name)
         for tty in (False, True):
             s = r.session(run, "sh", ["-c", "trap '' HUP; setsid sleep 1000 & echo up; wait"], tty=tty)
             s.read(0 if tty else 1, until=b"up")
-            check(len(read_pids(place)) >= 2, "processes of the session")
+            check(len(session_pids(r, run)) >= 2, "processes of the session")
             s.close()
-            case.until(lambda: not read_pids(place), SECONDS, "end of the session")
+            case.until(lambda: not session_pids(r, run), SECONDS, "end of the session")
         case.equal(r.record(run)["state"], exe.EXE_RUNNING, "the task")
         end(r, run)
 
@@ -146,7 +149,7 @@ def test_a_session_ends_with_its_task():
             run = sleeper(r, driver)
             with r.session(run, "sleep", ["1000"], driver="EXEC_DRIVER_" + driver) as s:
                 end(r, run)
-                case.equal(s.wait_exited(SECONDS)["exit_signal"], signal.SIGKILL)
+                case.equal(s.wait_exited()["exit_signal"], signal.SIGKILL)
             e = case.raises(ipc.RequestError, r.session, run, "true")
             case.equal(e.code, -errno.ENOENT, str(e))
 
@@ -181,7 +184,7 @@ def test_the_sixteenth_is_refused_and_a_file_still_gets_in():
 def try_session(r, run):
     try:
         with r.session(run, "true") as s:
-            return s.wait_exited(SECONDS)["exit_code"] == 0
+            return s.wait_exited()["exit_code"] == 0
     except ipc.RequestError as e:
         case.contains(str(e), "sessions already")
         return False
@@ -221,7 +224,7 @@ def test_a_record_that_lies_leads_nowhere():
         with open(path, "wb") as f:
             f.write(whole)
         with r.session(run, "true") as s:
-            case.equal(s.wait_exited(SECONDS)["exit_code"], 0)
+            case.equal(s.wait_exited()["exit_code"], 0)
         end(r, run)
         end(r, other)
 
@@ -292,18 +295,17 @@ def test_descriptors_and_privileges_of_a_session():
             case.equal(lines[0], "4", "descriptors of ls: three and its own directory")
             case.equal(lines[1], lines[2], "its own session")
         with r.session(run, "cat") as s:
-            children = [p for p in subprocess.run(["ps", "-eo", "pid=,ppid=,uid=,comm="], capture_output=True, text=True,
-                                                  check=True).stdout.splitlines() if p.split()[3] == "drover-executor"]
-            of_session = [p.split() for p in children if int(p.split()[1]) == r.helper.pid]
-            case.equal({int(p[2]) for p in of_session}, {r.places.uid["executor"]}, "uid of the executors")
-            for pid in (p[0] for p in of_session):
+            # The task's and the session's, when those of earlier sessions have ended.
+            executors = case.until(lambda: len(found := agent.children(r.helper.pid)) == 2 and found, SECONDS, "two executors")
+            for pid in executors:
                 with open("/proc/%s/status" % pid, encoding="ascii") as f:
                     status = f.read()
+                case.contains(status, "Uid:" + 4 * ("\t%d" % r.places.uid["executor"]) + "\n")
                 case.contains(status, "CapPrm:\t0000000000000020")
                 case.contains(status, "Seccomp:\t2")
                 case.equal(os.readlink("/proc/%s/root" % pid).rsplit("/", 2)[1], "logs")
             s.close_fd(0)
-            case.equal(s.wait_exited(SECONDS)["exit_code"], 0)
+            case.equal(s.wait_exited()["exit_code"], 0)
         end(r, run)
 
 

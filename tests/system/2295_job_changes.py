@@ -13,8 +13,9 @@ def drover(*words, code=0):
     return r
 
 
-def said(alloc, text):
-    case.until(lambda: text in node.logs(alloc).split(), 20, text.decode())
+def said(name, text):
+    """Until the job's alloc, which another may be about to replace, has said that."""
+    case.until(lambda: text in node.logs(node.wait_running(name)[0]).split(), 20, text.decode())
 
 
 def echo(name, text, **more):
@@ -23,11 +24,11 @@ def echo(name, text, **more):
 
 def test_a_job_is_reverted():
     node.register(echo("web", "zero"))
-    said(node.wait_running("web")[0], b"zero")
+    said("web", b"zero")
     node.register(echo("web", "one"))
-    said(node.wait_running("web")[0], b"one")
+    said("web", b"one")
     drover("job", "revert", "web", "0")
-    said(node.wait_running("web")[0], b"zero")
+    said("web", b"zero")
     job = node.ask("/v1/job/web")
     case.equal((job["Version"], job["Stop"]), (2, False))
     node.refused(400, "can't revert to current version", "POST", "/v1/job/web/revert", {"JobID": "web", "JobVersion": 2})
@@ -44,7 +45,7 @@ def test_a_job_is_reverted():
     case.equal(rows[1][-2:], ["current,", "stopped"])
     case.equal(len(json.loads(drover("job", "history", "-json", "web").out)["Versions"]), 4)
     drover("job", "revert", "web", "1")
-    said(node.wait_running("web")[0], b"one")
+    said("web", b"one")
     node.purge("web")
 
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 240
 """Who may ask a node with acl { enabled } for what: the tokens in servers' requests and at its own socket, resolved by the
 servers. users.md 2.2: CVE-2023-1782 (no request without a resolved identity), CVE-2025-4922 (names match exactly)."""
 import os
@@ -51,7 +50,7 @@ def secret(name):
 
 def get(node, name, path):
     """The status of a GET with that token ("": none)."""
-    c = api.Connection(node, 20)
+    c = api.Connection(node, case.LEAST_S)
     try:
         c.request("GET", path, headers={"X-Nomad-Token": secret(name)} if name else {})
         answer = c.getresponse()
@@ -73,7 +72,7 @@ def stream(name, method, **request):
     """ "ok" or (code, message) of a server's stream with that token."""
     found = servers.open_stream(me, method, {"AuthToken": secret(name), **request})
     try:
-        frame = servers.read_stream(found, 1, 20)["frames"][0]
+        frame = servers.read_stream(found, 1)["frames"][0]
         return (frame["Error"]["Code"], frame["Error"]["Message"]) if frame["Error"] else "ok"
     finally:
         servers.close_stream(found)
@@ -161,7 +160,7 @@ def test_a_namespace_that_is_named_is_not_the_allocs():
 
 
 def test_bearers_are_tokens_too():
-    c = api.Connection(node, 20)
+    c = api.Connection(node, case.LEAST_S)
     c.request("GET", "/v1/client/stats", headers={"Authorization": "Bearer " + secret("node-reads")})
     case.equal(c.getresponse().status, 200)
     c.close()
@@ -191,13 +190,18 @@ def test_a_workload_is_what_its_job_may():
 
 
 def test_answers_are_remembered():
-    name = "node-reads"
+    # Of a token and a policy that nobody has asked for before: what is remembered is asked for again after half a minute.
+    name = token(200)
+    servers.add_policy("fresh", 'node { policy = "read" }')
+    servers.add_token(name, "client", ["fresh"])
+    began = time.monotonic()
     get(node, name, "/v1/client/stats")
     before = servers.last_call()
     for _ in range(10):
         case.equal(get(node, name, "/v1/client/stats")[0], 200)
         case.equal(rpc(name, "ClientStats.Stats", NodeID=me), "ok")
-    case.equal([c["method"] for c in servers.calls(after=before) if c["method"].startswith("ACL.")], [], "look-ups")
+    lookups = [c["method"] for c in servers.calls(after=before) if c["method"].startswith("ACL.")]
+    case.equal(lookups == [] or time.monotonic() - began > 20, True, "look-ups: %s" % lookups)
 
 
 def test_tokens_change_and_servers_go():
@@ -236,7 +240,7 @@ def test_the_command_shows_its_token():
                                  ("NOMAD_TOKEN", "files", 0), ("DROVER_TOKEN", "x\r\nHost: x", 1)):
         env = {"PATH": os.environ["PATH"], "DROVER_ADDR": "unix://" + node.socket_path, variable: secret(name)}
         done = subprocess.run([binary("drover"), "alloc", "fs", alloc, "alloc/logs"], env=env, capture_output=True,
-                              timeout=60, check=False)
+                              timeout=case.LEAST_S, check=False)
         case.equal(done.returncode, code, "%r: %s" % (name, done.stderr))
 
 

@@ -206,20 +206,20 @@ class Connection:
 class Session(Connection):
     """Of a session's executor: .fds are the pty, or stdin, stdout and stderr; a file's has none."""
 
-    def __init__(self, fd, timeout=20.0):  # pylint: disable=super-init-not-called
+    def __init__(self, fd):  # pylint: disable=super-init-not-called
         self.sock, self.pidfd = socket.socket(fileno=fd), -1
         self.sock.setblocking(True)
-        self.greet(timeout)
+        self.greet()
         self.fds = self.hello.fds
 
-    def write(self, data, n=0, seconds=20.0):
+    def write(self, data, n=0, seconds=case.LEAST_S):
         """All of it, as fast as it is taken."""
         while data:
             if not select.select([], [self.fds[n]], [], seconds)[1]:
                 raise Error("nothing was taken within %.1f s" % seconds)
             data = data[os.write(self.fds[n], data):]
 
-    def read(self, n=0, until=None, seconds=20.0):
+    def read(self, n=0, until=None, seconds=case.LEAST_S):
         """What it says to the end, or until that is part of it."""
         out = b""
         while until is None or until not in out:

@@ -103,7 +103,7 @@ class Runs:
     def replace(self, run, secrets, **fields):
         """The exit code of a session that puts files into the task's secrets."""
         with self.session(run, None, kind="FILE", secrets=secrets, **fields) as s:
-            return s.wait_exited(20)["exit_code"]
+            return s.wait_exited()["exit_code"]
 
     def record(self, run):
         return exe.read_record(self.places, run.name)
