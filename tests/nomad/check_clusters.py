@@ -300,9 +300,10 @@ def with_plugin(one, command, args, env=None):
     case.until(healthy, 60, "a healthy plugin")
 
 
-def create_volume(one, name):
+def create_volume(one, name, **fields):
     one.do("/v1/volume/csi/%s/create" % name, {"Volumes": [{
-        "ID": name, "Name": name, "PluginID": "p", "RequestedCapacityMin": 1 << 20, "RequestedCapabilities": [CAPABILITY]}]})
+        "ID": name, "Name": name, "PluginID": "p", "RequestedCapacityMin": 1 << 20, "RequestedCapabilities": [CAPABILITY],
+        **fields}]})
 
 
 def writer(name, source, driver="exec"):
@@ -408,6 +409,39 @@ def test_a_csi_driver_that_is_not_ours():
         one.request("DELETE", "/v1/volume/csi/data/delete")
         purge(one, "plugin")
     shutil.rmtree("/run/mount", ignore_errors=True)  # mount(8), which drivers call, notes there what it does
+
+
+def test_sizes_lists_and_snapshots_of_that_driver():
+    command = os.environ.get("CSI_DRIVER")
+    if not command:
+        case.skip("CSI_DRIVER, the command line of a driver, is not given")
+    state = case.directory()
+    with Server() as one, node_of(one) as node:
+        one.wait_ready()
+        with_plugin(one, "/bin/sh", ["-c", "umask 0; exec " + command], {"CSI_STATE": state})
+        create_volume(one, "data")
+        known = life_of_volume(one, node, "data", [])
+        made = one.ask("/v1/volume/csi/data")
+        listed = one.ask("/v1/volumes/external?plugin_id=p")["Volumes"]
+        case.equal([v["ExternalID"] for v in listed], [made["ExternalID"]])
+        create_volume(one, "data", RequestedCapacityMin=4 << 20)
+        case.equal(one.ask("/v1/volume/csi/data")["Capacity"] >= 4 << 20, True, "the volume that has grown")
+        taken, = one.do("/v1/volumes/snapshot", {"Snapshots": [{"SourceVolumeID": "data", "Name": "then"}]})["Snapshots"]
+        case.equal(taken["ExternalSourceVolumeID"], made["ExternalID"])
+        kept = one.ask("/v1/volumes/snapshot?plugin_id=p")["Snapshots"]
+        case.equal([k["ID"] for k in kept], [taken["ID"]])
+        later = life_of_volume(one, node, "data", known)
+        create_volume(one, "old", SnapshotID=taken["ID"], RequestedCapacityMin=4 << 20)
+        life_of_volume(one, node, "old", known)
+        create_volume(one, "copy", CloneID=made["ExternalID"], RequestedCapacityMin=4 << 20)
+        life_of_volume(one, node, "copy", later)
+        one.request("DELETE", "/v1/volumes/snapshot?plugin_id=p&snapshot_id=" + taken["ID"])
+        case.equal(one.ask("/v1/volumes/snapshot?plugin_id=p")["Snapshots"] or [], [])
+        for name in ("data", "old", "copy"):
+            one.request("DELETE", "/v1/volume/csi/%s/delete" % name)
+        case.equal(one.ask("/v1/volumes/external?plugin_id=p")["Volumes"] or [], [])
+        purge(one, "plugin")
+    shutil.rmtree("/run/mount", ignore_errors=True)
 
 
 def written(node, alloc):
