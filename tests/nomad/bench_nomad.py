@@ -7,6 +7,7 @@
 BENCH_ALLOCS (100), BENCH_ROUNDS (3) and BENCH_IDLE_S (20) change how much. Each round is a new server and a new client, raw_exec,
 in namespaces and cgroups that the other has never seen. Bytes are what the server's sockets have counted, indexes those of its
 log: jobs, evaluations and plans are among them and the same for both. The tasks' own memory and time are nobody's."""
+import concurrent.futures
 import contextlib
 import os
 import re
@@ -44,9 +45,10 @@ ROWS = (  # what is told, its unit, its form
     ("bytes to and from the server, idle, %d running" % N, "/s", "%.0f"),
     ("kill -9 of the agent, start, all %d followed" % N, "s", "%.2f"),
     ("stop of %d until the server knows" % N, "s", "%.2f"),
-    ("a life of an alloc: bytes from the client", "", "%.0f"),
-    ("a life of an alloc: bytes to the client", "", "%.0f"),
-    ("a life of an alloc: growth of the raft index", "", "%.2f"),
+    ("a life of one of %d allocs: bytes from the client" % N, "", "%.0f"),
+    ("a life of one of %d allocs: bytes to the client" % N, "", "%.0f"),
+    ("a life of one of %d allocs: growth of the raft index" % N, "", "%.2f"),
+    ("a life of a lone alloc: growth of the raft index", "", "%.2f"),
 )
 
 
@@ -172,7 +174,7 @@ def life(server):
 
 def idle(server, agent):
     """CPU in percent of a core, bytes a second."""
-    time.sleep(2)
+    time.sleep(15)  # after ten seconds they are healthy, which is told
     pids = agent.all()
     began, used, moved = time.monotonic(), cpu_s(pids), sum(link_bytes(server))
     time.sleep(IDLE_S)
@@ -187,8 +189,10 @@ def restart(server, agent):
     agent.kill_launcher()
     began = time.monotonic()
     agent.start()
-    for i in ids:
-        poll(lambda i=i: answers(agent, "/v1/client/allocation/%s/stats" % i), 120, "alloc %s to be followed" % i, 0.002)
+    def follow(alloc):
+        poll(lambda: answers(agent, "/v1/client/allocation/%s/stats" % alloc), 120, "alloc %s to be followed" % alloc)
+    with concurrent.futures.ThreadPoolExecutor(len(ids)) as pool:  # an answer may take the time between two samples
+        list(pool.map(follow, ids))
     took = time.monotonic() - began
     case.equal({i: processes_of(i) for i in ids}, pids, "the tasks after the restart")
     return took
@@ -206,10 +210,15 @@ def measure(kind):
             time.sleep(5)
             unloaded = pss_mb(agent.all())
             found.append(unloaded)
-            found.append(statistics.median(run(server, "one%d" % i, 1) for i in range(SINGLE)))
+            before = raft_index(server)
+            times = []
             for i in range(SINGLE):
+                times.append(run(server, "one%d" % i, 1))
                 stop(server, "one%d" % i, 1)
-            lived = life(server)
+            time.sleep(3)
+            found.append(statistics.median(times))
+            alone = (raft_index(server) - before) / SINGLE
+            lived = [*life(server), alone]
             before, used = pss_mb(agent.all()), cpu_s(agent.all())
             took = run(server, "many", N)
             found += [N / took, 1000 * (cpu_s(agent.all()) - used) / N]
