@@ -354,6 +354,10 @@ on_step(struct sup *sup, struct deferred *d)
 	struct sup_alloc *sa = ar->sa;
 
 	sup->source->ops->alloc_updated(sup->source, sa);
+	if (sa->runner == ar && ar->checks_news) {
+		ar->checks_news = false;
+		alloc_client_save(ar);
+	}
 	if (sa->runner == ar)
 		advance(ar);
 	client_look(sup);

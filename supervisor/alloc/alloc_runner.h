@@ -72,6 +72,7 @@ struct alloc_runner {
 	char csi_text[ERR_MSG_SIZE];  /* hook_csi.c: the first failure of postrun */
 	bool services_on;             /* the group's are registered */
 	bool checks_on;
+	bool checks_news;     /* what they found is not saved */
 	struct check *checks; /* service/checks.c */
 	json_t *checks_kept;  /* what the last supervisor's found; NULL: nothing */
 	unsigned n_tasks;

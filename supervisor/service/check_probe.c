@@ -19,6 +19,8 @@
 
 enum probe_step { PROBE_CONNECT, PROBE_SEND, PROBE_READ };
 
+static unsigned busy;
+
 struct check_probe {
 	struct sup *sup;
 	const struct check_spec *spec;
@@ -46,6 +48,12 @@ hang_up(struct check_probe *p)
 	p->sent = 0;
 }
 
+unsigned
+check_probes_busy(void)
+{
+	return busy;
+}
+
 void
 check_probe_free(struct check_probe *p)
 {
@@ -53,6 +61,7 @@ check_probe_free(struct check_probe *p)
 		return;
 	hang_up(p);
 	free(p);
+	busy--;
 }
 
 static void
@@ -127,7 +136,7 @@ make_request(struct check_probe *p)
 	const struct check_spec *s = p->spec;
 	const char *body = p->with_body ? s->body : "";
 	/* A host of its own is that of the first address, not of one it was sent to. */
-	bool moved = memcmp(&p->target.addr, &s->target.addr, sizeof p->target.addr) != 0;
+	bool moved = memcmp(&p->target.addr, &s->addr, sizeof p->target.addr) != 0;
 
 	check_addr_format(&p->target.addr, addr);
 	text_printf(&p->request, "%s %s HTTP/1.1\r\nHost: %s\r\n", p->method, p->target.path,
@@ -293,6 +302,7 @@ check_probe_start(struct sup *sup, const struct check_spec *spec, check_probe_cb
 	static const struct check_outcome no_memory = { .output =
 							    "nomad: no memory for the check" };
 	struct check_probe *p = calloc(1, sizeof *p);
+	struct err e = { 0 };
 
 	if (!p) {
 		cb(arg, &no_memory);
@@ -303,9 +313,13 @@ check_probe_start(struct sup *sup, const struct check_spec *spec, check_probe_cb
 	p->cb = cb;
 	p->arg = arg;
 	p->fd = -1;
-	p->target = spec->target;
+	p->target.addr = spec->addr;
 	p->method = spec->http ? spec->method : "";
 	p->with_body = true;
+	busy++;
 	*ret = p;
-	connect_now(p);
+	if (spec->http && http_target_set_path(&p->target, spec->path, &e) < 0)
+		fail(p, e.msg);
+	else
+		connect_now(p);
 }

@@ -14,7 +14,8 @@
 /* What to ask, and where. Strings are the spec's own. */
 struct check_spec {
 	bool http;
-	struct http_target target; /* of tcp the address alone */
+	union check_addr addr;
+	char *path; /* of http, as http_target_set_path() takes it */
 	char *method;
 	char *headers;  /* lines, each with its end; "" none */
 	char *host;     /* NULL: the address */
@@ -29,6 +30,10 @@ struct check_outcome {
 };
 
 struct check_probe;
+
+/* How many are under way, of all checks: each has a descriptor, and others need some too. */
+#define CHECK_PROBES_MAX 256
+unsigned check_probes_busy(void);
 
 /* The end, once; output lives until the return. The probe is no more. */
 typedef void check_probe_cb(void *arg, const struct check_outcome *outcome);

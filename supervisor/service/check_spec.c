@@ -49,10 +49,12 @@ fill_http(const struct service_check *c, struct check_spec *spec, struct err *e)
 	}
 	spec->method = strdup(*str(c->method) ? c->method : "GET");
 	spec->body = strdup(str(c->body));
+	spec->path = strdup(str(c->path));
 	spec->headers = lines.text ? lines.text : strdup("");
-	if (r == 0 && (lines.failed || !spec->method || !spec->body || !spec->headers))
+	if (r == 0 &&
+	    (lines.failed || !spec->method || !spec->body || !spec->path || !spec->headers))
 		r = err_set(e, -ENOMEM, "prepare check %s", str(c->name));
-	return r < 0 ? r : http_target_set_path(&spec->target, str(c->path), e);
+	return r;
 }
 
 int
@@ -74,13 +76,14 @@ check_spec_make(struct sup *sup, const struct alloc *a, const struct service *s,
 	*ret = (struct check_spec){ 0 };
 	r = service_place_resolve(sup, a, &place, &ip, &port, e);
 	if (r == 0)
-		r = check_addr_parse(str(ip), port, &ret->target.addr, e);
+		r = check_addr_parse(str(ip), port, &ret->addr, e);
 	return r == 0 && str_eq(c->type, "http") ? fill_http(c, ret, e) : r;
 }
 
 void
 check_spec_done(struct check_spec *s)
 {
+	free(s->path);
 	free(s->method);
 	free(s->headers);
 	free(s->host);

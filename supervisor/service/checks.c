@@ -23,6 +23,7 @@
 #include "supervisor/service/services.h"
 
 #define ACCURACY_USEC 20000 /* timers that near are one */
+#define CROWDED_USEC  50000 /* until it looks again, where too many are under way */
 
 struct check {
 	struct check *next;
@@ -70,6 +71,11 @@ on_time(sd_event_source *source, uint64_t usec, void *userdata)
 		return 0;
 	}
 	(void)sd_event_now(c->ar->sup->event, CLOCK_MONOTONIC, &c->began_usec);
+	if (check_probes_busy() >= CHECK_PROBES_MAX) {
+		(void)sd_event_source_set_time(source, c->began_usec + CROWDED_USEC);
+		(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+		return 0;
+	}
 	if (c->broken) {
 		broken.output = c->broken;
 		on_outcome(c, &broken);
@@ -182,9 +188,10 @@ take_outcome(struct check *c, const struct check_outcome *o)
 		log_info("allocation %.8s: check \"%s\" of service %s: %s: %.200s", c->ar->sa->a.id,
 		    str(c->result.check), str(c->result.service), o->passed ? "passes" : "fails",
 		    str(c->result.output));
-		alloc_client_save(c->ar);
 	}
-	if (turned)
+	/* Once for all that a turn finds. */
+	c->ar->checks_news |= news;
+	if (turned || news)
 		turn_defer(c->ar->sup, &c->ar->step);
 	if (o->passed)
 		c->failures = 0;

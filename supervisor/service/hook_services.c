@@ -10,9 +10,13 @@ static void
 prerun(struct alloc_runner *ar)
 {
 	struct err e = { 0 };
-	int r = services_up(ar, NULL, &e);
+	int r = 0;
 
-	ar->services_on = r >= 0;
+	/* What is left of one that ends is for its poststop tasks. */
+	if (!ar->stopping) {
+		r = services_up(ar, NULL, &e);
+		ar->services_on = r >= 0;
+	}
 	alloc_hook_done(ar, r, &e);
 }
 

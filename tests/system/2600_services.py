@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 400
 """Services of jobs and their checks on one node: registered, found, checked, restarted by a check, and gone."""
+import contextlib
+import http.server
 import json
 import os
 import subprocess
+import threading
 
 from lib import api, binary, case
+from lib.cluster import processes_of
 
 S = 10**9
 # Serves what the path says on the port "http"; anything but HTTP on "raw".
@@ -14,7 +18,6 @@ SERVER = r"""
 import http.server, os, socket, threading, time
 class Handler(http.server.BaseHTTPRequestHandler):
     def answer(self):
-        down = os.path.exists(os.environ["NOMAD_ALLOC_DIR"] + "/down")
         self.rfile.read(int(self.headers.get("Content-Length", 0)) if self.path != "/post" else 0)
         if self.path == "/post":
             body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -36,9 +39,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.path == "/never":
             time.sleep(1000)
         else:
-            self.send_response(503 if down else 200)
+            self.send_response(200)
         self.end_headers()
-        self.wfile.write(b"down now" if down else b"fine")
+        self.wfile.write(b"fine")
     do_GET = do_POST = do_HEAD = answer
     def log_message(self, *_):
         pass
@@ -53,8 +56,6 @@ def raw():
         c = s.accept()[0]
         c.sendall(b"SSH-2.0-none\r\n")
         c.close()
-if os.path.exists(os.environ["NOMAD_ALLOC_DIR"] + "/down"):
-    os.unlink(os.environ["NOMAD_ALLOC_DIR"] + "/down")
 threading.Thread(target=raw, daemon=True).start()
 Server(("", int(os.environ["NOMAD_PORT_http"])), Handler).serve_forever()
 """
@@ -186,22 +187,43 @@ def test_checks_tell_what_they_found():
     node.purge("checked")
 
 
+@contextlib.contextmanager
+def judge():
+    """Answers checks itself, at .port: 503 while the process .pid lives, else 200. What is judged need not come up in time."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(503 if server.pid and os.path.exists("/proc/%d" % server.pid) else 200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.pid, server.port = None, str(server.server_address[1])
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
 def test_a_failing_check_restarts_its_task():
-    made = web("sick", [service("sick", checks=[check("alive", CheckRestart={"Limit": 2, "Grace": S})])], group={
-        "RestartPolicy": {"Attempts": 3, "Interval": 600 * S, "Delay": S // 10, "Mode": "fail"}})
-    node.register(made)
-    alloc = node.wait_running("sick")[0]
-    wait_check(alloc, "alive", "success")
-    open("%s/alloc/%s/alloc/down" % (node.data, alloc["ID"]), "w").close()
-    case.until(lambda: [e[0] for e in events(alloc)].count("Started") == 2, 90, "the task to be started again")
-    wait_check(alloc, "alive", "success")
-    found = events(alloc)
-    at = [e[0] for e in found].index("Restart Signaled")
-    case.equal(found[at][1], 'healthcheck: check "alive" unhealthy')
-    case.equal([e[0] for e in found[at + 1:]], ["Terminated", "Restarting", "Started"])
-    case.equal(node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Restarts"], 1)
-    case.equal(len(instances("sick")), 1, "instances after the restart")
-    node.purge("sick")
+    with judge() as judged:
+        policy = {"Attempts": 3, "Interval": 600 * S, "Delay": S // 10, "Mode": "fail"}
+        checks = [check("alive", CheckRestart={"Limit": 2, "Grace": S}), check("ignored", OnUpdate="ignore")]
+        of = service("sick", judged.port, checks, Address="127.0.0.1")
+        for name, made in (("of-group", api.job("of-group", group={"RestartPolicy": policy, "Services": [of]})),
+                           ("of-task", api.job("of-task", group={"RestartPolicy": policy}, Services=[of]))):
+            node.register(made)
+            alloc = node.wait_running(name)[0]
+            wait_check(alloc, "alive", "success")
+            judged.pid = case.until(lambda a=alloc: processes_of(a["ID"]), 20, "the task")[0]
+            case.until(lambda a=alloc: [e[0] for e in events(a)].count("Started") == 2, 90, "the task to be started again")
+            wait_check(alloc, "alive", "success")
+            found = events(alloc)
+            at = [e[0] for e in found].index("Restart Signaled")
+            case.equal(found[at][1], 'healthcheck: check "alive" unhealthy')
+            case.equal([e[0] for e in found[at + 1:]], ["Terminated", "Restarting", "Started"])
+            case.equal(node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Restarts"], 1)
+            case.equal([(s["AllocID"], s["Address"]) for s in instances("sick")], [(alloc["ID"], "127.0.0.1")], "instances")
+            node.purge(name)
 
 
 def test_a_static_port_has_one_holder():

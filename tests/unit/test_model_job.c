@@ -136,6 +136,40 @@ START_TEST(completing_twice_changes_nothing)
 }
 END_TEST
 
+START_TEST(services_are_completed)
+{
+	cleanup_done(job) struct job job;
+	const struct service *s;
+
+	parse(&job, "{\"ID\":\"a\",\"TaskGroups\":[{\"Name\":\"g\",\"Services\":[{\"Name\":\"x-${"
+		    "JOB}-${BASE}-"
+		    "${JOB}\",\"CheckRestart\":{\"Limit\":3,\"Grace\":\"9s\"},\"Checks\":[{},{"
+		    "\"Name\":\"n\","
+		    "\"CheckRestart\":{\"Limit\":1}},{\"OnUpdate\":\"ignore\",\"CheckRestart\":{"
+		    "\"Grace\":0}}]}],"
+		    "\"Tasks\":[{\"Name\":\"t\",\"Services\":[{},{\"Name\":\"${TASK}-${NOMAD_DC}\","
+		    "\"Provider\":\"nomad\",\"Checks\":[{}]}]}]}]}");
+	s = job.task_groups.v[0].services.v;
+	ck_assert_str_eq(s->name, "x-a-a-g-group-a");
+	ck_assert_str_eq(s->provider, "consul");
+	ck_assert_str_eq(s->address_mode, "auto");
+	ck_assert_str_eq(s->checks.v[0].name, "service: \"x-a-a-g-group-a\" check");
+	ck_assert_str_eq(s->checks.v[0].on_update, "require_healthy");
+	ck_assert_int_eq(s->checks.v[0].check_restart->limit, 3);
+	ck_assert_int_eq(s->checks.v[0].check_restart->grace, 9 * NS_PER_S);
+	ck_assert_str_eq(s->checks.v[1].name, "n");
+	ck_assert_int_eq(s->checks.v[1].check_restart->limit, 1);
+	ck_assert_int_eq(s->checks.v[1].check_restart->grace, 9 * NS_PER_S);
+	ck_assert_str_eq(s->checks.v[2].on_update, "ignore");
+	ck_assert_int_eq(s->checks.v[2].check_restart->limit, 3);
+	ck_assert_int_eq(s->checks.v[2].check_restart->grace, 0);
+	s = job.task_groups.v[0].tasks.v[0].services.v;
+	ck_assert_str_eq(s[0].name, "a-g-t");
+	ck_assert_str_eq(s[1].name, "t-${NOMAD_DC}");
+	ck_assert_ptr_null(s[1].checks.v[0].check_restart);
+}
+END_TEST
+
 START_TEST(defaults_depend_on_type)
 {
 	cleanup_done(job) struct job job;
@@ -464,6 +498,7 @@ add(TCase *tc)
 	tcase_add_test(tc, a_real_job_is_completed);
 	tcase_add_loop_test(tc, nothing_dereferenced_is_null, 0, 4);
 	tcase_add_test(tc, completing_twice_changes_nothing);
+	tcase_add_test(tc, services_are_completed);
 	tcase_add_test(tc, defaults_depend_on_type);
 	tcase_add_test(tc, blocks_merge_downwards);
 	tcase_add_loop_test(tc, validation_says_what_and_where, 0, ELEMENTSOF(general_cases));

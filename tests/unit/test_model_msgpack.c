@@ -18,6 +18,7 @@ static const struct type *const types[] = { &alloc_type, &alloc_update_type, &no
 	&rpc_get_node_rep_type, &rpc_allocs_req_type, &rpc_allocs_rep_type, &rpc_alloc_req_type,
 	&rpc_get_alloc_rep_type, &rpc_update_req_type, &rpc_events_req_type, &rpc_drain_req_type,
 	&rpc_sign_req_type, &rpc_sign_rep_type, &rpc_claim_req_type, &rpc_claim_rep_type,
+	&rpc_services_req_type, &rpc_service_delete_req_type, &rpc_checks_rep_type,
 	&rpc_unpublish_req_type, &rpc_task_req_type, &rpc_alloc_usage_rep_type,
 	&rpc_host_stats_rep_type, &rpc_fs_req_type, &rpc_fs_list_rep_type, &rpc_fs_stat_rep_type,
 	&rpc_monitor_req_type, &rpc_meta_apply_req_type, &rpc_meta_apply_rep_type,

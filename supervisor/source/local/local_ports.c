@@ -3,6 +3,7 @@
  * them, dynamic ones are chosen. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/local/local.h"
@@ -11,11 +12,17 @@
 #define DYNAMIC_MIN 20000
 #define DYNAMIC_MAX 32000
 
+/* Agents on one machine begin at different places: neither knows what the other gives out. */
 static struct local_alloc **
 holders(struct local *l)
 {
-	if (!l->ports)
+	struct id id;
+
+	if (!l->ports) {
 		l->ports = calloc(PORTS, sizeof(struct local_alloc *));
+		id = id_random_uuid();
+		(void)memcpy(&l->next_port, id.b, sizeof l->next_port);
+	}
 	return l->ports;
 }
 
