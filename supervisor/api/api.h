@@ -81,9 +81,24 @@ struct api_stream {
 };
 void api_reply_stream(struct api_req *req, const char *type, struct api_stream *st);
 void api_stream_wake(struct sup *sup, struct api_stream *st);
+/*
+ * The connection itself, for another protocol: the client gets 101, then begin() the socket (never
+ * to be waited on; it stays the connection's) and what had come behind the request. It must not
+ * close it yet. done() exactly once, when there is no connection any more: after
+ * api_socket_close(), when the client left before begin(), or at the agent's end.
+ */
+struct api_socket {
+	void (*begin)(struct api_socket *so, int fd, const void *early, size_t len);
+	void (*done)(struct api_socket *so);
+	struct api_req *req;
+};
+/* headers: name, value, …, NULL. */
+void api_reply_socket(
+    struct api_req *req, const char *protocol, const char *const *headers, struct api_socket *so);
+void api_socket_close(struct api_socket *so);
 
 /* The routes of each file; api_new() walks this list. */
-extern const struct api_route api_agent_routes[], api_alloc_routes[], api_fs_routes[],
-    local_api_routes[];
+extern const struct api_route api_agent_routes[], api_alloc_routes[], api_exec_routes[],
+    api_fs_routes[], local_api_routes[];
 
 #endif

@@ -60,7 +60,9 @@ struct api_req {
 	struct MHD_Response *response; /* the answer, once there is one */
 	struct deferred leave;
 	struct api_stream *stream;
-	sd_event_source *hangup; /* while a stream has nothing to send */
+	struct api_socket *socket;
+	struct MHD_UpgradeResponseHandle *upgraded; /* while the socket is its owner's */
+	sd_event_source *hangup;                    /* while a stream has nothing to send */
 	bool begun, routed, suspended, queued, gone_away;
 };
 
@@ -299,6 +301,52 @@ api_stream_wake(struct sup *sup, struct api_stream *st)
 		resume(st->req);
 }
 
+/* --- other protocols --- */
+
+static void
+on_upgrade(void *cls, struct MHD_Connection *conn, void *con_cls, const char *early, size_t len,
+    MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
+{
+	struct api_req *req = cls;
+
+	req->upgraded = handle;
+	req->socket->begin(req->socket, fd, early, len);
+}
+
+void
+api_reply_socket(
+    struct api_req *req, const char *protocol, const char *const *headers, struct api_socket *so)
+{
+	struct MHD_Response *response = NULL;
+
+	if (req->sup->api->n_streams < STREAMS_MAX)
+		response = MHD_create_response_for_upgrade(on_upgrade, req);
+	if (!response) {
+		so->done(so);
+		api_reply_error(req, 503, "%d connections are held already", STREAMS_MAX);
+		return;
+	}
+	req->sup->api->n_streams++;
+	so->req = req;
+	req->socket = so;
+	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_UPGRADE, protocol);
+	for (; *headers; headers += 2)
+		(void)MHD_add_response_header(response, headers[0], headers[1]);
+	req->status = MHD_HTTP_SWITCHING_PROTOCOLS;
+	req->response = response;
+}
+
+void
+api_socket_close(struct api_socket *so)
+{
+	struct api_req *req = so->req;
+
+	if (!req->upgraded)
+		return;
+	(void)MHD_upgrade_action(steal_ptr(&req->upgraded), MHD_UPGRADE_ACTION_CLOSE);
+	(void)sd_event_source_set_enabled(req->sup->api->again, SD_EVENT_ONESHOT);
+}
+
 /* --- what handlers ask --- */
 
 const char *
@@ -405,7 +453,7 @@ static void
 route_request(struct api_req *req)
 {
 	const struct api_route *const tables[] = { req->sup->source->ops->routes(),
-		api_agent_routes, api_alloc_routes, api_fs_routes, NULL };
+		api_agent_routes, api_alloc_routes, api_exec_routes, api_fs_routes, NULL };
 	const struct source_ops *source = req->sup->source->ops;
 	struct err e = { 0 };
 	int r;
@@ -544,6 +592,10 @@ on_completed(
 	if (req->stream) {
 		sup->api->n_streams--;
 		req->stream->done(req->stream);
+	}
+	if (req->socket) {
+		sup->api->n_streams--;
+		req->socket->done(req->socket);
 	}
 	if (req->response)
 		MHD_destroy_response(req->response);
@@ -687,7 +739,8 @@ api_new(struct sup *sup, struct err *e)
 	if (!api)
 		return err_set(e, -ENOMEM, "serve the control socket");
 	sup->api = api;
-	api->mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
+	api->mhd = MHD_start_daemon(
+	    MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_ERROR_LOG, 0,
 	    NULL, NULL, on_request, sup, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 	    MHD_OPTION_LISTEN_SOCKET, (MHD_socket)FD_SPECIAL, MHD_OPTION_CONNECTION_LIMIT,
 	    CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
@@ -712,8 +765,11 @@ api_free(struct sup *sup)
 		return;
 	api->closing = true;
 	/* libmicrohttpd aborts when it is stopped with a suspended connection. */
-	for (struct api_req *req = api->reqs; req; req = req->next)
+	for (struct api_req *req = api->reqs; req; req = req->next) {
 		resume(req);
+		if (req->socket)
+			api_socket_close(req->socket);
+	}
 	(void)sd_event_source_disable_unref(api->io);
 	(void)sd_event_source_disable_unref(api->timer);
 	api->again = sd_event_source_disable_unref(api->again);

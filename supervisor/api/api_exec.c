@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * api_exec.c: GET /v1/client/allocation/:id/exec: a command inside a task over a websocket
+ * (semantics.md 14.5). Runs in: supervisor.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <systemd/sd-event.h>
+
+#include "common/base64.h"
+#include "common/cleanup.h"
+#include "common/utf8.h"
+#include "common/websocket.h"
+#include "model/field.h"
+#include "supervisor/api/api.h"
+#include "supervisor/api/exec_stream.h"
+
+#define MESSAGE_MAX (1024 * 1024)
+#define OUT_ENOUGH  (64 * 1024)
+#define READ_SIZE   16384
+#define WORDS_MAX   512
+
+struct exec_socket {
+	struct api_socket so;
+	struct exec_stream es;
+	int fd; /* -1 before it begins and after its end */
+	sd_event_source *io;
+	struct ws_reader reader;
+	struct text out;
+	size_t out_at;
+	bool handshake; /* the first message is one */
+	bool closing;   /* the close frame is in out: nothing follows it */
+};
+
+/* --- what is sent --- */
+
+static void
+put_frame(struct exec_socket *ex, enum ws_opcode op, const void *data, size_t len)
+{
+	uint8_t head[WS_HEAD_MAX];
+
+	if (ex->closing)
+		return;
+	text_append(&ex->out, (const char *)head, ws_head(head, op, len, NULL));
+	text_append(&ex->out, data, len);
+	ex->closing = op == WS_CLOSE;
+}
+
+static void
+put_close(struct exec_socket *ex, enum ws_close code, const char *reason)
+{
+	char body[WS_CONTROL_MAX + 1] = { (char)(code >> 8), (char)(code & 0xff) };
+	size_t len = 2 + utf8_sanitize(body + 2, sizeof body - 2, reason, strlen(reason));
+
+	put_frame(ex, WS_CLOSE, body, len);
+}
+
+/* As many frames as are wanted at a time. True: there may be another one. */
+static bool
+fill(struct exec_socket *ex)
+{
+	while (!ex->closing && ex->out.len - ex->out_at < OUT_ENOUGH) {
+		struct text frame = { 0 };
+		int r = exec_stream_next(&ex->es, &frame);
+
+		if (r > 0 && !frame.failed)
+			put_frame(ex, WS_TEXT, frame.text, frame.len);
+		else if (r > 0)
+			put_close(ex, WS_CLOSE_ERROR, "no memory for the answer");
+		else if (r < 0)
+			put_close(ex,
+			    ex->es.status == 0     ? WS_CLOSE_NORMAL
+			    : ex->es.status == 500 ? WS_CLOSE_ERROR
+						   : WS_CLOSE_POLICY,
+			    ex->es.error.msg);
+		text_done(&frame);
+		if (r == 0)
+			return false;
+	}
+	return !ex->closing;
+}
+
+/* True when nothing is left to be sent. -errno: the client is gone. */
+static int
+flush_out(struct exec_socket *ex)
+{
+	ssize_t n;
+
+	if (ex->out.failed)
+		return -ENOMEM;
+	while (ex->out_at < ex->out.len) {
+		n = send(ex->fd, ex->out.text + ex->out_at, ex->out.len - ex->out_at,
+		    MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+		ex->out_at += (size_t)n;
+	}
+	ex->out.len = ex->out_at = 0;
+	return 1;
+}
+
+/* --- what is received --- */
+
+static void
+take_handshake(struct exec_socket *ex, const json_t *json)
+{
+	ex->handshake = false;
+	if (json_integer_value(json_object_get(json, "version")) != 1)
+		put_close(ex, WS_CLOSE_POLICY, "unexpected handshake value");
+}
+
+static void
+take_input(struct exec_socket *ex, const json_t *in)
+{
+	const char *text = json_string_value(json_object_get(in, "data"));
+	cleanup_free char *bytes = text ? malloc(strlen(text) / 4 * 3 + 1) : NULL;
+	size_t len = 0;
+
+	if (text && (!bytes || base64_decode(text, bytes, &len) < 0)) {
+		put_close(ex, WS_CLOSE_POLICY, "stdin: data is not base64");
+		return;
+	}
+	exec_stream_input(&ex->es, bytes, len);
+	if (json_is_true(json_object_get(in, "close")))
+		exec_stream_input_end(&ex->es);
+}
+
+static void
+take_text(struct exec_socket *ex, const struct ws_message *m)
+{
+	json_t *json = json_loadb(m->data, m->len, JSON_REJECT_DUPLICATES, NULL);
+	const json_t *size = json_object_get(json, "tty_size");
+
+	if (!json_is_object(json)) {
+		put_close(ex, WS_CLOSE_POLICY, "a message is no JSON object");
+	} else if (ex->handshake) {
+		take_handshake(ex, json);
+	} else {
+		take_input(ex, json_object_get(json, "stdin"));
+		exec_stream_resize(&ex->es,
+		    (long)json_integer_value(json_object_get(size, "height")),
+		    (long)json_integer_value(json_object_get(size, "width")));
+	}
+	json_decref(json);
+}
+
+static void
+take_bytes(struct exec_socket *ex, const char *data, size_t len)
+{
+	struct ws_message m;
+	ssize_t n;
+
+	for (; len > 0 && !ex->closing; data += n, len -= (size_t)n) {
+		n = ws_read(&ex->reader, data, len, &m);
+		if (n < 0) {
+			put_close(ex, n == -EMSGSIZE ? WS_CLOSE_TOO_BIG : WS_CLOSE_PROTOCOL, "");
+			return;
+		}
+		if (!m.data)
+			return;
+		if (m.op == WS_TEXT || m.op == WS_BINARY)
+			take_text(ex, &m);
+		else if (m.op == WS_PING)
+			put_frame(ex, WS_PONG, m.data, m.len);
+		else if (m.op == WS_CLOSE)
+			put_close(ex, WS_CLOSE_NORMAL, "");
+	}
+}
+
+/* 0, or negative: the client is gone. */
+static int
+receive(struct exec_socket *ex)
+{
+	char data[READ_SIZE];
+	ssize_t n = recv(ex->fd, data, sizeof data, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0)
+		return -ECONNRESET;
+	take_bytes(ex, data, (size_t)n);
+	return 0;
+}
+
+/* --- its life --- */
+
+static void
+end(struct exec_socket *ex)
+{
+	ex->io = sd_event_source_disable_unref(ex->io);
+	ex->fd = -1;
+	exec_stream_done(&ex->es);
+	api_socket_close(&ex->so);
+}
+
+static void
+pump(struct exec_socket *ex)
+{
+	bool more = fill(ex);
+	int r = flush_out(ex);
+	uint32_t events;
+
+	if (r < 0 || (r > 0 && ex->closing)) {
+		end(ex);
+		return;
+	}
+	/* A command that says much has its turn again after the others had theirs. */
+	events = (r == 0 || more ? EPOLLOUT : 0u) |
+		 (!ex->closing && exec_stream_has_room(&ex->es) ? EPOLLIN : 0u);
+	(void)sd_event_source_set_io_events(ex->io, events);
+}
+
+static int
+on_io(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+	struct exec_socket *ex = userdata;
+
+	if (((events & EPOLLIN) && receive(ex) < 0) || (events & (EPOLLHUP | EPOLLERR)))
+		end(ex);
+	else
+		pump(ex);
+	return 0;
+}
+
+static void
+on_wake(struct exec_stream *es)
+{
+	struct exec_socket *ex =
+	    (struct exec_socket *)(void *)((char *)es - offsetof(struct exec_socket, es));
+
+	if (ex->fd >= 0)
+		pump(ex);
+}
+
+static void
+on_begin(struct api_socket *so, int fd, const void *early, size_t len)
+{
+	struct exec_socket *ex = (struct exec_socket *)(void *)so;
+
+	ex->fd = fd;
+	take_bytes(ex, early, len);
+	/* It can be written to, so what is to be done is done at once, and from the work loop. */
+	(void)sd_event_add_io(ex->es.sup->event, &ex->io, fd, EPOLLIN | EPOLLOUT, on_io, ex);
+}
+
+static void
+on_done(struct api_socket *so)
+{
+	struct exec_socket *ex = (struct exec_socket *)(void *)so;
+
+	ex->io = sd_event_source_disable_unref(ex->io);
+	exec_stream_done(&ex->es);
+	ws_reader_done(&ex->reader);
+	text_done(&ex->out);
+	free(ex);
+}
+
+/* --- the request --- */
+
+/* The words of ?command=, a JSON array; 0 or -EINVAL with *e. They live as long as *ret_json. */
+static int
+take_command(const struct api_req *req, json_t **ret_json, char *words[WORDS_MAX], size_t *ret_n,
+    struct err *e)
+{
+	const char *text = api_query(req, "command");
+	json_t *word;
+	size_t i;
+
+	*ret_n = 0;
+	*ret_json = json_loads(text && *text ? text : "[]", JSON_ALLOW_NUL, NULL);
+	if (!json_is_array(*ret_json) || json_array_size(*ret_json) > WORDS_MAX)
+		return err_say(
+		    e, -EINVAL, "command is no JSON list of at most %d words", WORDS_MAX);
+	json_array_foreach (*ret_json, i, word) {
+		if (!json_is_string(word) ||
+		    strlen(json_string_value(word)) != json_string_length(word))
+			return err_say(e, -EINVAL, "command[%zu] is no text", i);
+		words[i] = (char *)(uintptr_t)json_string_value(word);
+	}
+	*ret_n = i;
+	return 0;
+}
+
+static bool
+is_websocket(const struct api_req *req)
+{
+	const char *upgrade = api_header(req, "Upgrade"), *version;
+
+	version = api_header(req, "Sec-WebSocket-Version");
+	return upgrade && strcasecmp(upgrade, "websocket") == 0 && version &&
+	       strcmp(version, "13") == 0 && api_header(req, "Sec-WebSocket-Key");
+}
+
+/* Takes over ex. */
+static void
+reply(struct api_req *req, struct exec_socket *ex)
+{
+	char accept[WS_ACCEPT_SIZE];
+	const char *const headers[] = { "Sec-WebSocket-Accept", accept, NULL };
+
+	ws_accept(api_header(req, "Sec-WebSocket-Key"), accept);
+	api_reply_socket(req, "websocket", headers, &ex->so);
+}
+
+static void
+exec_command(struct sup *sup, struct api_req *req)
+{
+	struct exec_socket *ex = calloc(1, sizeof *ex);
+	struct exec_wish wish = { .alloc_text = api_param(req, 0), .task = api_query(req, "task") };
+	char *words[WORDS_MAX];
+	json_t *json = NULL;
+	struct err e = { 0 };
+	int status = 400;
+	struct id id;
+
+	if (!ex) {
+		api_reply_error(req, 500, "no memory for the answer");
+		return;
+	}
+	*ex = (struct exec_socket){ .so = { on_begin, on_done, NULL },
+		.es = { .sup = sup, .wake = on_wake },
+		.fd = -1,
+		.reader = { .masked = true, .max = MESSAGE_MAX } };
+	wish.alloc = id_from_uuid(wish.alloc_text, &id) ? &id : NULL;
+	wish.command = words;
+	if (api_query_bool(req, "tty", &wish.tty, &e) == 0 &&
+	    api_query_bool(req, "ws_handshake", &ex->handshake, &e) == 0 &&
+	    take_command(req, &json, words, &wish.n_command, &e) == 0) {
+		if (is_websocket(req))
+			status = exec_stream_open(sup, &ex->es, &wish, &e);
+		else
+			(void)err_say(
+			    &e, -EINVAL, "this is a websocket: the request asks for none");
+	}
+	json_decref(json);
+	if (status == 0) {
+		reply(req, ex);
+		return;
+	}
+	on_done(&ex->so);
+	api_reply_error(req, status, "%s", e.msg);
+}
+
+const struct api_route api_exec_routes[] = {
+	{ "GET", "/v1/client/allocation/:id/exec", exec_command, false },
+	{ 0 },
+};

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exec_stream.c: a command inside a task as Nomad's frames. Runs in: supervisor. */
+#include "supervisor/api/exec_stream.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base64.h"
+#include "common/cleanup.h"
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/task_session.h"
+
+#define CHUNK_MAX 8192
+
+static void
+on_wake(void *arg)
+{
+	struct exec_stream *es = arg;
+
+	es->wake(es);
+}
+
+static struct task_runner *
+find_task(const struct sup_alloc *sa, const char *name)
+{
+	for (unsigned i = 0; sa->runner && i < sa->runner->n_tasks; i++)
+		if (strcmp(sa->runner->tasks[i].task->name, name) == 0)
+			return &sa->runner->tasks[i];
+	return NULL;
+}
+
+/* In the order, and with the words, that clients know. */
+static int
+check(struct sup *sup, const struct exec_wish *w, struct task_runner **ret, struct err *e)
+{
+	const struct sup_alloc *sa = w->alloc ? alloc_find(sup, w->alloc) : NULL;
+
+	if (!w->alloc)
+		return err_say(e, -EINVAL, "must provide a valid alloc id"), 400;
+	if (!sa)
+		return err_say(e, -ENOENT, "Unknown allocation \"%.64s\"", str(w->alloc_text)), 404;
+	if (!*str(w->task))
+		return err_say(e, -EINVAL, "must provide task name"), 400;
+	if (w->n_command == 0 || !w->command[0][0])
+		return err_say(e, -EINVAL, "command is not present"), 400;
+	if (!alloc_task(sa, w->task))
+		return err_say(e, -EINVAL, "unknown task name \"%.128s\"", w->task), 400;
+	*ret = find_task(sa, w->task);
+	if (*ret && ((*ret)->phase < TASK_RUNNING))
+		return err_say(e, -ESRCH, "task \"%s\" not started yet.", w->task), 404;
+	if (!*ret || !task_is_running(*ret))
+		return err_say(e, -ESRCH, "task \"%s\" is not running.", w->task), 404;
+	return 0;
+}
+
+int
+exec_stream_open(
+    struct sup *sup, struct exec_stream *es, const struct exec_wish *wish, struct err *e)
+{
+	struct task_runner *tr = NULL;
+	int status = check(sup, wish, &tr, e);
+
+	es->sup = sup;
+	if (status != 0)
+		return status;
+	es->tty = wish->tty;
+	es->name = strdup(wish->command[0]);
+	if (es->name)
+		es->session =
+		    task_exec(tr, wish->command, wish->n_command, wish->tty, on_wake, es, e);
+	else
+		(void)err_set(e, -ENOMEM, "run %s", wish->command[0]);
+	if (es->session)
+		return 0;
+	return e->code == -EBUSY ? 503 : e->code == -E2BIG || e->code == -EINVAL ? 400 : 500;
+}
+
+void
+exec_stream_done(struct exec_stream *es)
+{
+	session_free(es->session);
+	es->session = NULL;
+	free(es->name);
+	es->name = NULL;
+}
+
+static void
+put(struct text *frame, const char *text)
+{
+	text_append(frame, text, strlen(text));
+}
+
+static void
+add_data(struct text *frame, const char *stream, const void *data, size_t len)
+{
+	char base64[BASE64_SIZE(CHUNK_MAX)];
+
+	put(frame, "{\"");
+	put(frame, stream);
+	put(frame, "\":{\"data\":\"");
+	text_append(frame, base64, base64_encode(data, len, base64));
+	put(frame, "\"}}");
+}
+
+static void
+add_exit(struct text *frame, int code, int signo)
+{
+	char json[96];
+	int n = 0;
+
+	json[0] = '\0';
+	if (code)
+		n = snprintf(json, sizeof json, "\"exit_code\":%d", code);
+	if (signo)
+		(void)snprintf(json + n, sizeof json - (size_t)n, ",\"signal\":%d", signo);
+	put(frame, "{\"exited\":true,\"result\":{");
+	put(frame, json);
+	put(frame, "}}");
+}
+
+/* What cannot be run is told as a shell tells it; anything else is a failure of the session. */
+static int
+end_failed(struct exec_stream *es, struct text *frame)
+{
+	const struct err *why = session_error(es->session);
+	int signo, code = session_exit_code(es->session, &signo);
+	char line[2 * ERR_MSG_SIZE];
+	int n;
+
+	if (code == 0) {
+		es->error = *why;
+		es->status = why->code == -ESRCH || why->code == -ENOENT ? 404 : 500;
+		return -1;
+	}
+	n = snprintf(
+	    line, sizeof line, "drover: %.200s: %s%s\n", es->name, why->msg, es->tty ? "\r" : "");
+	add_data(frame, es->tty ? "stdout" : "stderr", line, (size_t)n);
+	es->told_why = true;
+	return 1;
+}
+
+int
+exec_stream_next(struct exec_stream *es, struct text *frame)
+{
+	enum session_item item = SESSION_EXITED;
+	char data[CHUNK_MAX];
+	size_t len = 0;
+	int signo, code;
+
+	if (!es->session)
+		return -1;
+	if (!es->told_why)
+		item = session_next(es->session, data, sizeof data, &len);
+	switch (item) {
+	case SESSION_NOTHING:
+		return 0;
+	case SESSION_STDOUT:
+	case SESSION_STDERR:
+		add_data(frame, item == SESSION_STDOUT ? "stdout" : "stderr", data, len);
+		return 1;
+	case SESSION_STDOUT_CLOSED:
+		put(frame, "{\"stdout\":{\"close\":true}}");
+		return 1;
+	case SESSION_STDERR_CLOSED:
+		put(frame, "{\"stderr\":{\"close\":true}}");
+		return 1;
+	case SESSION_FAILED:
+		return end_failed(es, frame);
+	case SESSION_EXITED:
+		break;
+	}
+	code = session_exit_code(es->session, &signo);
+	add_exit(frame, code, signo);
+	session_free(es->session);
+	es->session = NULL;
+	return 1;
+}
+
+void
+exec_stream_input(struct exec_stream *es, const void *data, size_t len)
+{
+	if (es->session)
+		session_write(es->session, data, len);
+}
+
+void
+exec_stream_input_end(struct exec_stream *es)
+{
+	if (es->session)
+		session_close_input(es->session);
+}
+
+void
+exec_stream_resize(struct exec_stream *es, long rows, long columns)
+{
+	if (es->session && rows > 0 && columns > 0)
+		session_resize(es->session, rows < 65536 ? (unsigned)rows : 65535,
+		    columns < 65536 ? (unsigned)columns : 65535);
+}
+
+bool
+exec_stream_has_room(const struct exec_stream *es)
+{
+	return !es->session || session_room(es->session) > 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exec_stream.h: a command inside a task as Nomad's frames (semantics.md 14.5): what it says as
+ * JSON texts, what it is told. Where they go is the caller's. Runs in: supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_EXEC_STREAM_H
+#define DROVER_SUPERVISOR_EXEC_STREAM_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/err.h"
+#include "common/id.h"
+#include "model/field.h"
+#include "supervisor/sup.h"
+
+struct session;
+
+/* Embedded; what is below the line is its own. */
+struct exec_stream {
+	struct sup *sup;
+	/* There may be another frame, or room for input again. May free it. */
+	void (*wake)(struct exec_stream *es);
+
+	/* --- */
+	struct session *session;
+	char *name; /* of the command, for whom it cannot be run */
+	bool tty, told_why;
+	int status; /* of a failure: as HTTP has it */
+	struct err error;
+};
+
+struct exec_wish {
+	const struct id *alloc; /* NULL: the request names none that could be one */
+	const char *alloc_text; /* as the request has it */
+	const char *task;
+	char *const *command;
+	size_t n_command;
+	bool tty;
+};
+
+/* Begins it: 0, or an HTTP status with *e. Ended with exec_stream_done() in either case. */
+int exec_stream_open(
+    struct sup *sup, struct exec_stream *es, const struct exec_wish *wish, struct err *e);
+void exec_stream_done(struct exec_stream *es);
+
+/* 1: frame has the next one appended; 0: none just now; -1: the end, es->status says how (0:
+ * well, else es->error too). */
+int exec_stream_next(struct exec_stream *es, struct text *frame);
+
+/* Input. An owner reads no more while there is no room. */
+void exec_stream_input(struct exec_stream *es, const void *data, size_t len);
+void exec_stream_input_end(struct exec_stream *es);
+void exec_stream_resize(struct exec_stream *es, long rows, long columns);
+bool exec_stream_has_room(const struct exec_stream *es);
+
+#endif
