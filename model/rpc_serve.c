@@ -44,6 +44,19 @@ static const struct field rpc_host_stats_rep_fields[] = {
 MODEL_TYPE(rpc_host_stats_rep, rpc_host_stats_rep_fields, .name = "answer");
 #undef S
 
+#define S rpc_exec_req
+static const struct field rpc_exec_req_fields[] = {
+	F_STRING(alloc_id, "AllocID"),
+	F_STRING(task, "Task"),
+	F_BOOL(tty, "Tty"),
+	F_STRINGS(cmd, "Cmd"),
+	F_STRING(job_id, "JobID"),
+	F_STRING(action, "Action"),
+	RPC_QUERY,
+};
+MODEL_TYPE(rpc_exec_req, rpc_exec_req_fields, .name = "request");
+#undef S
+
 #define S rpc_fs_req
 static const struct field rpc_fs_req_fields[] = {
 	F_STRING(alloc_id, "AllocID"),

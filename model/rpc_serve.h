@@ -37,6 +37,23 @@ struct rpc_host_stats_rep {
 	struct rpc_meta meta;
 };
 
+/* Allocations.Exec. */
+struct rpc_exec_req {
+	char *alloc_id, *task;
+	bool tty;
+	struct strings cmd;
+	char *job_id, *action;
+	struct rpc_query query;
+};
+
+/* An object that follows it on the stream. Each may be there or not; none: a heartbeat. */
+struct rpc_exec_input {
+	bool has_stdin, has_size, close;
+	const char *data; /* in the object; NULL: none */
+	size_t len;
+	int64_t height, width;
+};
+
 /* FileSystem.List, Stat, Stream, Logs. */
 struct rpc_fs_req {
 	char *alloc_id, *path;
@@ -180,6 +197,7 @@ MODEL_DECLARE(rpc_task_req);
 MODEL_DECLARE(rpc_alloc_usage_rep);
 MODEL_DECLARE(rpc_checks_rep);
 MODEL_DECLARE(rpc_host_stats_rep);
+MODEL_DECLARE(rpc_exec_req);
 MODEL_DECLARE(rpc_fs_req);
 MODEL_DECLARE(rpc_file);
 MODEL_DECLARE(rpc_fs_list_rep);
@@ -198,6 +216,9 @@ MODEL_DECLARE(rpc_csi_entry);
 MODEL_DECLARE(rpc_csi_rep);
 MODEL_DECLARE(rpc_csi_snapshot);
 MODEL_DECLARE(rpc_csi_snapshots_rep);
+
+/* 0, or -EBADMSG with *e. Keys that are not known are passed over. */
+int rpc_exec_input_parse(const void *data, size_t len, struct rpc_exec_input *ret, struct err *e);
 
 /* Append one frame of a stream: bytes (none: the heartbeat of plain text), or the error that ends
  * it with an HTTP-like code. t->failed tells of no memory. */

@@ -4,11 +4,16 @@
 
     tests/nomad/check.py PATH [test_…]…"""
 import contextlib
+import fcntl
 import os
+import pty
+import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
@@ -256,6 +261,83 @@ def command_at(url):
         same(node.ask(path), server.ask(path), path)
     case.equal(node.request("GET", "/v1/job/none").status, 404)
     say("job", "stop", "-purge", "said")
+
+
+def test_commands_inside_tasks():
+    """Through the servers, at the agent's socket, after a restart of the supervisor, on a terminal."""
+    at = "http://%s:%d" % (server.ip, server.ports[0])
+    for driver in ("raw_exec", "exec"):
+        server.run(sleeper("into" + driver, driver))
+        alloc = server.wait("into" + driver, ["running"])[0]["ID"]
+        with tcp_door() as url:
+            for address in (at, url):
+                exec_at(address, alloc)
+        node.kill("supervisor")
+        node.wait_log("runs of before are followed again", 20)
+        case.until(lambda a=alloc: exec_in(at, a, ["true"])[0] == 0, 60, "a session of the next supervisor")
+        server.purge("into" + driver)
+
+
+def exec_in(url, alloc, words, stdin=b"", flags=()):
+    """Exit code, output and errors."""
+    done = subprocess.run([BINARY, "alloc", "exec", *flags, alloc, *words], input=stdin, capture_output=True, check=False,
+                          timeout=120, env={**os.environ, "NOMAD_ADDR": url})
+    return done.returncode, done.stdout, done.stderr
+
+
+def exec_at(url, alloc):
+    case.equal(exec_in(url, alloc, ["sh", "-c", "read x; echo $x $NOMAD_TASK_NAME; echo bad >&2; exit 7"], b"one\n"),
+               (7, b"one t\n", b"bad\n"), url)
+    case.equal(exec_in(url, alloc, ["cat"], b"unread", ["-i=false"])[:2], (0, b""), url)
+    case.equal(exec_in(url, alloc, ["no-such-thing"])[0], 127, url)
+    data = os.urandom(1 << 16) * 160
+    code, out, err = exec_in(url, alloc, ["cat"], data)
+    case.equal((code, out == data, err), (0, True, b""), "10 MB there and back by " + url)
+    code, out = exec_on_terminal(url, alloc, ["sh", "-c", SIZED], b"word\r")
+    case.equal((code, b":word:" in out), (5, True), "a terminal by %s: %r" % (url, out))
+    code, _, err = exec_in(url, alloc, ["true"], flags=["-task", "x"])
+    case.equal((code, b"x" in err), (1, True), "an unknown task by %s: %r" % (url, err))
+    mark = "mark-%d" % os.getpid()
+    script = "trap '' HUP; while :; do echo x; sleep 0.1; done"  # servers look after a user when there is output for him
+    client = subprocess.Popen([BINARY, "alloc", "exec", alloc, "sh", "-c", script, mark],
+                              stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env={**os.environ, "NOMAD_ADDR": url})
+    case.until(lambda: [p for p in pids_with(mark) if p != client.pid], 30, "the command")
+    client.kill()
+    client.wait()
+    client.stdin.close()
+    case.until(lambda: not pids_with(mark), 30, "end of a command whose client was killed, by " + url)
+
+
+SIZED = "until [ \"$(stty size)\" = '24 80' ]; do sleep 0.1; done; echo sized; read x; echo :$x:; exit 5"
+
+
+def exec_on_terminal(url, alloc, words, typed):
+    """Exit code and what was shown."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    client = subprocess.Popen([BINARY, "alloc", "exec", alloc, *words], stdin=slave, stdout=slave, stderr=slave,
+                              start_new_session=True, env={**os.environ, "NOMAD_ADDR": url},
+                              preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+    os.close(slave)
+    shown = b""
+    with contextlib.suppress(OSError):  # EIO: the command has ended
+        while select.select([master], [], [], 60)[0]:
+            shown += os.read(master, 65536)
+            if b"sized" in shown and typed:
+                os.write(master, typed)
+                typed = b""
+    os.close(master)
+    return client.wait(60), shown
+
+
+def pids_with(mark):
+    """Processes with this word in their arguments."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open("/proc/%s/cmdline" % pid, "rb") as f:
+            if mark.encode() in f.read().split(b"\0"):
+                found.append(int(pid))
+    return found
 
 
 def test_the_server_killed_and_back():

@@ -109,6 +109,8 @@ void link_answer(struct sup *sup, uint64_t stream, const char *error, const void
 void link_stream_write(struct sup *sup, uint64_t stream, const void *data, size_t len);
 /* Bytes that leave at once; 0 while something is kept. */
 size_t link_stream_room(struct sup *sup, uint64_t stream);
+/* While it is paused, what still comes is what the server was allowed already: 256 KiB. */
+void link_stream_pause(struct sup *sup, uint64_t stream, bool pause);
 /* After what was written has left. on_gone() is not called. */
 void link_stream_close(struct sup *sup, uint64_t stream);
 

@@ -31,9 +31,11 @@ struct stream {
 	const struct link_method *method; /* NULL: there is none of that name */
 	char *unknown;                    /* then its name */
 	bool streaming;
-	bool called;  /* the argument came, the method's function was called */
-	bool closing; /* closed as soon as `out` is empty */
-	bool held;    /* what comes goes to `kept`: each object behind its length, a size_t */
+	bool called;    /* the argument came, the method's function was called */
+	bool closing;   /* closed as soon as `out` is empty */
+	bool held;      /* what comes goes to `kept`: each object behind its length, a size_t */
+	bool paused;    /* its owner wants no more input for now */
+	uint32_t taken; /* bytes of it that the server does not know to have been taken */
 	struct bytes in, out, kept;
 	size_t room;
 	const struct link_stream_ops *ops;
@@ -238,6 +240,20 @@ keep(struct sup *sup, struct link_streams *ls, struct stream *s, const struct by
 		abort();
 }
 
+/* The server may send as much again. */
+static void
+tell_taken(struct sup *sup, struct stream *s)
+{
+	HbStreamReadEv took = HB_STREAM_READ_EV__INIT;
+
+	if (s->taken == 0)
+		return;
+	took.stream = s->id;
+	took.bytes = s->taken;
+	s->taken = 0;
+	child_tell(sup, IPC_HEARTBEAT, HB_STREAM_READ_EV, &took.base);
+}
+
 /* One object is there. What is called may end the stream. */
 static void
 deliver(struct sup *sup, struct link_streams *ls, struct stream *s)
@@ -262,7 +278,6 @@ deliver(struct sup *sup, struct link_streams *ls, struct stream *s)
 static void
 on_data(struct sup *sup, struct link_streams *ls, const HbStreamDataEv *ev)
 {
-	HbStreamReadEv took = HB_STREAM_READ_EV__INIT;
 	struct stream *s = find(ls, ev->stream);
 
 	if (!s || s->closing)
@@ -273,9 +288,10 @@ on_data(struct sup *sup, struct link_streams *ls, const HbStreamDataEv *ev)
 	}
 	if (bytes_add(&s->in, ev->data.data, ev->data.len) < 0)
 		abort();
-	took.stream = s->id;
-	took.bytes = (uint32_t)ev->data.len;
-	child_tell(sup, IPC_HEARTBEAT, HB_STREAM_READ_EV, &took.base);
+	s->taken += (uint32_t)ev->data.len;
+	/* What is not whole yet cannot be taken by anybody. */
+	if (!s->paused || !ev->last)
+		tell_taken(sup, s);
 	if (ev->last)
 		deliver(sup, ls, s);
 }
@@ -434,6 +450,18 @@ link_stream_room(struct sup *sup, uint64_t stream)
 	const struct stream *s = find(link_streams(sup), stream);
 
 	return s && !s->closing && s->out.len == 0 ? s->room : 0;
+}
+
+void
+link_stream_pause(struct sup *sup, uint64_t stream, bool pause)
+{
+	struct stream *s = find(link_streams(sup), stream);
+
+	if (!s || s->paused == pause)
+		return;
+	s->paused = pause;
+	if (!pause)
+		tell_taken(sup, s);
 }
 
 void

@@ -166,6 +166,7 @@ const struct link_method nomad_methods[] = {
 	{ "Allocations.Signal", false, signal_alloc },
 	{ "Allocations.Stats", false, nomad_stats_alloc },
 	{ "Allocations.Checks", false, answer_checks },
+	{ "Allocations.Exec", true, nomad_exec },
 	{ "ClientStats.Stats", false, nomad_stats_host },
 	{ "Allocations.GarbageCollect", false, collect },
 	{ "Allocations.GarbageCollectAll", false, collect_all },

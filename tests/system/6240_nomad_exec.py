@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 180
+"""Servers run commands inside tasks: input, output, terminals, and who leaves."""
+import base64
+import json
+import os
+
+from lib import case
+from lib.cluster import job, node_of, servers as cluster
+
+NOBODY = "99999999-9999-4999-8999-999999999999"
+HEARTBEAT = {"Setup": None, "Stdin": None, "TtySize": None, "XXX_NoUnkeyedLiteral": {}, "XXX_unrecognized": None, "XXX_sizecache": 0}
+SECONDS = 30
+
+
+class Command:
+    def __init__(self, *words, task="t", tty=False, **request):
+        self.id = servers.open_stream(me, "Allocations.Exec", {"AllocID": alloc, "Task": task, "Cmd": list(words), "Tty": tty,
+                                                               **request})
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        servers.close_stream(self.id)
+
+    def say(self, **more):
+        servers.send_stream(self.id, {**HEARTBEAT, **more})
+
+    def type(self, data):
+        self.say(Stdin={"Data": data, "Close": False, "XXX_sizecache": 0})
+
+    def end_input(self):
+        self.say(Stdin={"Data": None, "Close": True})
+
+    def frame(self):
+        """The next one; None at the end."""
+        found = servers.read_stream(self.id, 1, SECONDS)
+        case.equal(found["late"], False, "late after %s" % found["frames"])
+        return found["frames"][0] if found["frames"] else None
+
+    def wait(self, text):
+        out = b""
+        while text not in out:
+            out += base64.b64decode(json.loads(self.frame()["Payload"]).get("stdout", {}).get("data", ""))
+
+    def end(self):
+        """Output, errors and result; the stream ends behind that."""
+        said, result = {"stdout": b"", "stderr": b""}, None
+        while result is None:
+            frame = self.frame()
+            case.equal(frame["Error"], None)
+            message = json.loads(frame["Payload"])
+            for stream in said:
+                said[stream] += base64.b64decode(message.get(stream, {}).get("data", ""))
+            result = message["result"] if message.get("exited") else None
+        case.equal(self.frame(), None, "what follows")
+        return said["stdout"], said["stderr"], result
+
+    def error(self):
+        found = self.frame()["Error"]
+        case.equal(self.frame(), None, "what follows")
+        return found["Code"], found["Message"]
+
+
+def test_commands():
+    with Command("sh", "-c", "read x; echo got $x; echo bad >&2; exit 7") as c:
+        c.say()
+        c.type(b"one\n")
+        case.equal(c.end(), (b"got one\n", b"bad\n", {"exit_code": 7}))
+    with Command("cat") as c:
+        c.end_input()
+        case.equal(c.end(), (b"", b"", {}))
+    with Command("no-such-thing") as c:
+        case.equal(c.end()[2], {"exit_code": 127})
+    with Command("sh", tty=True) as c:
+        c.say(TtySize={"Height": 12, "Width": 34, "XXX_sizecache": 0})
+        c.type(b"stty size\r")
+        c.wait(b"12 34")
+        c.type(b"exit 3\r")
+        case.equal(c.end()[2], {"exit_code": 3})
+
+
+def test_refusals():
+    for code, part, words, request in (
+            (400, "must provide a valid alloc id", ["true"], {"AllocID": "x"}),
+            (404, 'Unknown allocation "%s"' % NOBODY, ["true"], {"AllocID": NOBODY}),
+            (400, "must provide task name", ["true"], {"task": ""}),
+            (400, "command is not present", [], {}),
+            (400, 'unknown task name "x"', ["true"], {"task": "x"})):
+        with Command(*words, **request) as c:
+            found = c.error()
+            case.equal(found[0], code, found[1])
+            case.contains(found[1], part)
+    with Command("sleep", "1000") as c:
+        servers.send_stream(c.id, ["no map"])
+        case.equal(c.error()[0], 400)
+
+
+def test_much_in_both_directions():
+    data = os.urandom(1 << 16)
+    with Command("cat") as c:
+        out = b""
+        for _ in range(32):
+            c.type(data)
+            while len(out) < len(data):
+                frame = json.loads(c.frame()["Payload"])
+                out += base64.b64decode(frame.get("stdout", {}).get("data", ""))
+            case.equal(out, data)
+            out = b""
+        c.end_input()
+        case.equal(c.end(), (b"", b"", {}))
+
+
+def test_who_leaves_takes_the_command_along():
+    mark = "mark-%d" % os.getpid()
+    c = Command("sh", "-c", "trap '' HUP; echo up; sleep 1000; :", mark)
+    c.wait(b"up")
+    servers.close_stream(c.id)
+    case.until(lambda: not pids_with(mark), SECONDS, "end of the command")
+
+
+def test_a_user_who_is_silent_has_left():
+    """The server goes on as if nothing had been: only the empty objects that came before come no more."""
+    mark = "mark-%d" % os.getpid()
+    with Command("sh", "-c", "echo up; sleep 1000; :", mark) as c:
+        c.wait(b"up")
+        c.say()
+        case.until(lambda: not pids_with(mark), 90, "end of the command")
+
+
+def pids_with(mark):
+    """Processes with this word in their arguments."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as f:
+                if mark.encode() in f.read().split(b"\0"):
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+with cluster() as servers, node_of(servers) as node:
+    me = servers.wait_node()["ID"]
+    alloc = servers.run_job(job("a"), me)[0]
+    servers.wait_alloc(alloc, ["running"])
+    case.run(globals())
