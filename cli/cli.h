@@ -4,6 +4,7 @@
 #ifndef DROVER_CLI_CLI_H
 #define DROVER_CLI_CLI_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,11 +49,13 @@ struct cli_flag {
 	const char *help;
 };
 
+#define CLI_COMMAND INT_MAX /* behind the first word is a command, which has flags of its own */
+
 struct cli_verb {
 	const char *noun, *verb; /* verb is NULL for a command of one word */
 	int (*run)(struct cli *cli, int argc, char **argv);
 	const struct cli_flag *flags; /* ended by a NULL name; NULL: none of its own */
-	int min_args, max_args;       /* -1: the words go to run() as they are */
+	int min_args, max_args;       /* -1: the words go to run() as they are; or CLI_COMMAND */
 	const char *usage;            /* what follows the verb */
 	const char *help;             /* one line */
 };
@@ -63,6 +66,9 @@ struct cli_verb {
  * the number of words left, or -EINVAL with a sentence.
  */
 int cli_flags_parse(
+    const struct cli_flag *const *tables, size_t n, int argc, char **argv, struct err *e);
+/* The same up to the first word: that and all behind it are words. */
+int cli_flags_parse_command(
     const struct cli_flag *const *tables, size_t n, int argc, char **argv, struct err *e);
 
 /* Prints what went wrong, one sentence on stderr, and returns CLI_FAILED. */
@@ -77,6 +83,7 @@ int cli_confirm_prefix(
 int cli_ask(const char *question);
 
 int cli_agent(struct cli *cli, int argc, char **argv);
+int cli_alloc_exec(struct cli *cli, int argc, char **argv);
 int cli_alloc_fs(struct cli *cli, int argc, char **argv);
 int cli_alloc_logs(struct cli *cli, int argc, char **argv);
 int cli_alloc_restart(struct cli *cli, int argc, char **argv);
@@ -104,9 +111,10 @@ int cli_volume_create(struct cli *cli, int argc, char **argv);
 int cli_volume_delete(struct cli *cli, int argc, char **argv);
 int cli_volume_status(struct cli *cli, int argc, char **argv);
 
-extern const struct cli_flag cli_agent_flags[], cli_alloc_fs_flags[], cli_alloc_logs_flags[],
-    cli_alloc_restart_flags[], cli_alloc_signal_flags[], cli_alloc_stop_flags[],
-    cli_job_revert_flags[], cli_job_run_flags[], cli_job_scale_flags[], cli_job_stop_flags[],
-    cli_node_drain_flags[], cli_node_status_flags[], cli_volume_delete_flags[];
+extern const struct cli_flag cli_agent_flags[], cli_alloc_exec_flags[], cli_alloc_fs_flags[],
+    cli_alloc_logs_flags[], cli_alloc_restart_flags[], cli_alloc_signal_flags[],
+    cli_alloc_stop_flags[], cli_job_revert_flags[], cli_job_run_flags[], cli_job_scale_flags[],
+    cli_job_stop_flags[], cli_node_drain_flags[], cli_node_status_flags[],
+    cli_volume_delete_flags[];
 
 #endif

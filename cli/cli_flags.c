@@ -61,18 +61,19 @@ set_flag(const struct cli_flag *f, const char *value, struct err *e)
 	}
 }
 
-int
-cli_flags_parse(
-    const struct cli_flag *const *tables, size_t n, int argc, char **argv, struct err *e)
+static int
+parse(const struct cli_flag *const *tables, size_t n, bool command, int argc, char **argv,
+    struct err *e)
 {
 	const struct cli_flag *f;
 	const char *name, *equals, *value;
 	int n_words = 0, r;
 
 	for (int i = 0; i < argc; i++) {
-		if (strcmp(argv[i], "--") == 0) {
-			while (++i < argc)
-				argv[n_words++] = argv[i];
+		if (strcmp(argv[i], "--") == 0 || (command && n_words > 0)) {
+			i += strcmp(argv[i], "--") == 0;
+			while (i < argc)
+				argv[n_words++] = argv[i++];
 			break;
 		}
 		if (argv[i][0] != '-' || argv[i][1] == '\0') {
@@ -97,4 +98,18 @@ cli_flags_parse(
 			return r;
 	}
 	return n_words;
+}
+
+int
+cli_flags_parse(
+    const struct cli_flag *const *tables, size_t n, int argc, char **argv, struct err *e)
+{
+	return parse(tables, n, false, argc, argv, e);
+}
+
+int
+cli_flags_parse_command(
+    const struct cli_flag *const *tables, size_t n, int argc, char **argv, struct err *e)
+{
+	return parse(tables, n, true, argc, argv, e);
 }

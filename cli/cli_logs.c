@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
 #include "cli/cli_watch.h"
@@ -377,21 +378,20 @@ follow_streams(struct stream *streams, size_t n, struct err *e)
 	}
 }
 
-/* The task that was named, or the only one. */
-static int
-choose_task(struct cli *cli, const char *alloc_id, const char *word, char **ret, struct err *e)
+int
+cli_alloc_task(struct cli *cli, const char *alloc_id, const char *word, const char *flag,
+    char **ret, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/allocation/%s", alloc_id);
 	cleanup_json json_t *alloc = NULL;
-	const char *task, *names[2] = { word, options.task };
+	const char *task, *names[2] = { word, flag };
 	const json_t *state;
 	char list[256] = "";
 	size_t n = 0, len = 0;
 	int r;
 
-	if (word && options.task && strcmp(word, options.task) != 0)
-		return err_say(
-		    e, -EINVAL, "two tasks are named, \"%s\" and \"%s\"", word, options.task);
+	if (word && flag && strcmp(word, flag) != 0)
+		return err_say(e, -EINVAL, "two tasks are named, \"%s\" and \"%s\"", word, flag);
 	r = cli_api_get(cli, target, &alloc, e);
 	if (r < 0)
 		return r;
@@ -414,7 +414,7 @@ choose_task(struct cli *cli, const char *alloc_id, const char *word, char **ret,
 			 : err_say(e, -ENOENT, "the allocation has no task yet");
 	}
 	*ret = strdup(task);
-	return *ret ? 0 : err_set(e, -ENOMEM, "read the log");
+	return *ret ? 0 : err_set(e, -ENOMEM, "name the task");
 }
 
 static int
@@ -456,7 +456,7 @@ cli_alloc_logs(struct cli *cli, int argc, char **argv)
 
 	r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, &e);
 	if (r == 0)
-		r = choose_task(cli, id, argc > 1 ? argv[1] : NULL, &task, &e);
+		r = cli_alloc_task(cli, id, argc > 1 ? argv[1] : NULL, options.task, &task, &e);
 	if (r == 0)
 		r = show_logs(cli, id, task, &e);
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;

@@ -31,6 +31,8 @@ static const struct cli_verb verbs[] = {
 	    "run the agent in the foreground" },
 	{ "alloc", "checks", cli_alloc_checks, NULL, 1, 1, "[flags] ALLOC",
 	    "show what the checks of an allocation's services found last" },
+	{ "alloc", "exec", cli_alloc_exec, cli_alloc_exec_flags, 2, CLI_COMMAND,
+	    "[flags] ALLOC COMMAND [ARGUMENT...]", "run a command inside a task" },
 	{ "alloc", "fs", cli_alloc_fs, cli_alloc_fs_flags, 1, 2, "[flags] ALLOC [PATH]",
 	    "list a directory of an allocation, or print a file of it" },
 	{ "alloc", "logs", cli_alloc_logs, cli_alloc_logs_flags, 1, 2, "[flags] ALLOC [TASK]",
@@ -262,6 +264,8 @@ run_verb(const struct cli_verb *v, int argc, char **argv)
 	int n = argc, r;
 
 	for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (v->max_args == CLI_COMMAND && argv[i][0] != '-')
+			break;
 		if (is_help(argv[i])) {
 			print_verb_help(v);
 			return CLI_OK;
@@ -269,7 +273,8 @@ run_verb(const struct cli_verb *v, int argc, char **argv)
 	}
 	if (v->max_args < 0)
 		return v->run(&cli, argc, argv);
-	n = cli_flags_parse(tables, ELEMENTSOF(tables), argc, argv, &e);
+	n = (v->max_args == CLI_COMMAND ? cli_flags_parse_command : cli_flags_parse)(
+	    tables, ELEMENTSOF(tables), argc, argv, &e);
 	if (n >= 0 && (n < v->min_args || n > v->max_args))
 		n = err_say(&e, -EINVAL, "expected drover %s%s%s %s", v->noun, v->verb ? " " : "",
 		    v->verb ?: "", v->usage);

@@ -26,6 +26,7 @@ def test_words_and_flags():
     case.equal(complete("job", "stop", "-p"), ["-purge"])
     case.equal(complete("agent", "-d"), ["-data-dir", "-dev"])
     case.equal(complete("alloc", "logs", "-std"), ["-stderr", "-stdout"])
+    case.equal(complete("alloc", "exec", "-ta"), ["-task"])
 
 
 def test_ids_come_from_the_agent():

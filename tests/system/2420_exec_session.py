@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 240
+"""`alloc exec` through a whole agent: the websocket of the API, and the command at an operator's terminal."""
+import base64
+import fcntl
+import hashlib
+import json
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import termios
+import urllib.parse
+
+from lib import api, binary, case
+from lib.websocket import CLOSE, PING, PONG, TEXT, Closed, Exec, Refused, Socket, frame
+
+SECONDS = 30  # for what takes milliseconds on an idle machine
+BIG = 10 * 1000 * 1000
+
+
+def check(value, what):
+    if not value:
+        raise AssertionError(what)
+
+
+def running(node, name, driver="raw_exec", **more):
+    node.register(api.job(name, driver=driver, **more))
+    return node.wait_running(name, seconds=SECONDS)[0]["ID"]
+
+
+def rss_kb(pid):
+    with open("/proc/%d/status" % pid, encoding="ascii") as f:
+        return int(f.read().partition("VmRSS:")[2].split()[0])
+
+
+def pids_with(mark):
+    """Processes with this word in their arguments."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as f:
+                if mark.encode() in f.read().split(b"\0"):
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+# --- the websocket ---
+
+def test_frames_of_a_command():
+    with api.Node() as node:
+        for driver in ("raw_exec", "exec"):
+            alloc = running(node, driver, driver, Env={"MARK": "of the task"})
+            with Exec(node, alloc, ["sh", "-c", "read x; echo got $x, $MARK; echo bad >&2; exit 7"], ws_handshake="true") as s:
+                s.say({"version": 1, "auth_token": ""})
+                s.say({})
+                s.type(b"one\n")
+                case.equal(s.end(), (b"got one, of the task\n", b"bad\n", {"exit_code": 7}), driver)
+            with Exec(node, alloc, ["cat"]) as s:
+                s.end_input()
+                case.equal(s.end(), (b"", b"", {}))
+            with Exec(node, alloc, ["sh", "-c", "kill -KILL $$"]) as s:
+                case.equal(s.end()[2], {"exit_code": 137, "signal": 9})
+            with Exec(node, alloc, ["no-such-thing"]) as s:
+                out, err, result = s.end()
+                case.equal((out, result), (b"", {"exit_code": 127}))
+                case.contains(err, b"drover: no-such-thing: run the command: No such file or directory\n")
+            with Exec(node, alloc, ["/etc/passwd"]) as s:
+                case.equal(s.end()[2], {"exit_code": 126})
+            with Exec(node, alloc, ["sh"], tty=True) as s:
+                s.say({"tty_size": {"height": 12, "width": 34}})
+                s.type(b"stty size; tty; echo $TERM.\r")
+                s.wait(b"xterm.")
+                s.say({"tty_size": {"height": 21, "width": 43}})
+                s.type(b"stty size\r")
+                s.wait(b"21 43")
+                s.end_input()  # ^D
+                case.equal(s.end()[2], {})
+
+
+def test_what_is_refused():
+    with api.Node() as node:
+        alloc = running(node, "web")
+        node.register(api.job("over", "/bin/true", []))
+        over = case.until(lambda: [a for a in node.allocs("over") if a["ClientStatus"] in ("complete", "failed")], SECONDS, "end")[0]
+        unknown = "00000000-0000-4000-8000-000000000000"
+
+        def refused(status, text, alloc_id=alloc, command='["true"]', task="t", headers=(), **query):
+            words = urllib.parse.urlencode({"task": task, "command": command, **query})
+            e = case.raises(Refused, Socket, node, "/v1/client/allocation/%s/exec?%s" % (alloc_id, words), headers=headers)
+            case.equal(e.status, status, e.text)
+            case.contains(e.text, text)
+        refused(400, "must provide a valid alloc id", "nonsense")
+        refused(404, 'Unknown allocation "%s"' % unknown, unknown)
+        refused(400, "must provide task name", task="")
+        refused(400, 'unknown task name "x"', task="x")
+        refused(404, 'task "t" is not running.', over["ID"])
+        refused(400, "command is not present", command="[]")
+        refused(400, "command is not present", command='[""]')
+        for nonsense in ("{", '{"a":1}', "[1]", '["a\\u0000b"]', json.dumps(["x"] * 600)):
+            refused(400, "command", command=nonsense)
+        refused(400, "tty", tty="perhaps")
+        refused(400, "websocket", headers={"Upgrade": "h2c"})
+        refused(400, "websocket", headers={"Sec-WebSocket-Version": "8"})
+
+
+def test_frames_that_are_none():
+    with api.Node() as node:
+        alloc = running(node, "web")
+        for bad, code in ((lambda s: s.send(TEXT, b"{}", mask=None), 1002), (lambda s: s.sock.sendall(b"\xc1\x80\0\0\0\0"), 1002),
+                          (lambda s: s.sock.sendall(b"\x81\xff" + b"\0\0\1" + b"\0" * 9), 1009),
+                          (lambda s: s.send(TEXT, b"garbage"), 1008), (lambda s: s.send(TEXT, b"[]"), 1008),
+                          (lambda s: s.say({"stdin": {"data": "!"}}), 1008), (lambda s: s.send(CLOSE, b""), 1000)):
+            with Exec(node, alloc, ["sleep", "1000"]) as s:
+                bad(s)
+                case.equal(case.raises(Closed, s.recv).code, code)
+        with Exec(node, alloc, ["sleep", "1000"], ws_handshake="true") as s:
+            s.say({"version": 2})
+            e = case.raises(Closed, s.recv)
+            case.equal((e.code, e.reason), (1008, "unexpected handshake value"))
+        # One message in many frames, with a question between them.
+        with Exec(node, alloc, ["cat"]) as s:
+            text = json.dumps({"stdin": {"data": base64.b64encode(b"whole").decode(), "close": True}}).encode()
+            s.send(TEXT, text[:5], fin=False)
+            s.send(PING, b"are you there")
+            for byte in text[5:-1]:
+                s.send(0, bytes([byte]), fin=False)
+            s.send(0, text[-1:])
+            case.equal(s.recv(), (PONG, b"are you there"))
+            case.equal(s.end(), (b"whole", b"", {}))
+        case.equal(node.allocs("web")[0]["ClientStatus"], "running")
+
+
+def test_much_goes_through_and_nothing_piles_up():
+    with api.Node() as node:
+        alloc = running(node, "web", "exec")
+        supervisor = node.processes()["supervisor"]
+        data = os.urandom(1 << 16) * (BIG >> 16)
+        r = drover(node, "alloc", "exec", "web.g[0]", "cat", stdin=data)
+        case.equal((r.returncode, hashlib.sha256(r.stdout).digest()), (0, hashlib.sha256(data).digest()), "10 MB there and back")
+        before = rss_kb(supervisor)
+        with Exec(node, alloc, ["sleep", "1000"]) as deaf, Exec(node, alloc, ["yes"]) as loud:
+            deaf.sock.setblocking(False)
+            message, sent = json.dumps({"stdin": {"data": "A" * 60000}}).encode(), 0
+            whole = frame(TEXT, message)
+            while sent < BIG:  # ends when nothing more is taken
+                try:
+                    sent += deaf.sock.send(whole[sent % len(whole):])
+                except BlockingIOError:
+                    if not select.select([], [deaf.sock], [], 2)[1]:
+                        break
+            check(sent < BIG, "a command that reads nothing was sent %d bytes" % sent)
+            loud.wait(b"y\ny\n")
+            case.equal(node.allocs("web")[0]["ClientStatus"], "running", "the agent answers others")
+            check(rss_kb(supervisor) < before + 8192, "the supervisor grew from %d to %d KiB" % (before, rss_kb(supervisor)))
+        # Both clients have vanished, with their commands.
+        with Exec(node, alloc, ["sh", "-c", "while pidof yes; do sleep 0.1; done; ps ax | grep -c '[s]leep 1000'"]) as s:
+            check(int(s.end()[0].split()[-1]) >= 1, "the task's own sleep")
+
+
+def test_who_leaves_and_what_ends():
+    with api.Node() as node:
+        alloc = running(node, "web")
+        # A client that is killed.
+        mark = "mark-%d" % os.getpid()
+        words = [binary("drover"), "alloc", "exec", "web.g[0]", "sh", "-c", "trap '' HUP; sleep 1000; :", mark]
+        client = subprocess.Popen(words, env=environment(node), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        case.until(lambda: [p for p in pids_with(mark) if p != client.pid], SECONDS, "the command")
+        client.kill()
+        client.wait()
+        client.stdin.close()
+        case.until(lambda: not pids_with(mark), SECONDS, "end of the command whose client was killed")
+        # A supervisor that is killed takes its sessions along, and the next one makes new ones.
+        with Exec(node, alloc, ["sh", "-c", "echo up; sleep 1000; :", mark]) as s:
+            s.wait(b"up")
+            node.kill("supervisor")
+            case.raises((Closed, OSError), s.recv)
+        case.until(lambda: not pids_with(mark), SECONDS, "end of the command whose supervisor was killed")
+        case.until(lambda: tries(node, alloc), SECONDS, "a session of the next supervisor")
+        # The task's end is the session's.
+        with Exec(node, alloc, ["sleep", "1000"]) as s:
+            case.until(lambda: node.processes().get("exec-helper"), SECONDS, "exec-helper")
+            node.do("DELETE", "/v1/job/web")
+            case.equal(s.end()[2], {"exit_code": 137, "signal": 9})
+
+
+def tries(node, alloc):
+    try:
+        with Exec(node, alloc, ["true"]) as s:
+            return s.end()[2] == {}
+    except (Closed, Refused, OSError):
+        return False
+
+
+def test_how_many_a_task_may_have():
+    with api.Node() as node:
+        alloc = running(node, "web")
+        held = [Exec(node, alloc, ["sh", "-c", "echo up; sleep 1000"]) for _ in range(15)]
+        for s in held:
+            s.wait(b"up")
+        with Exec(node, alloc, ["true"]) as s:
+            e = case.raises(Closed, s.recv)
+            case.equal(e.code, 1011)
+            case.contains(e.reason, 'task "t" has 15 sessions already')
+        for s in held:
+            s.close()
+        case.until(lambda: tries(node, alloc), SECONDS, "a session after the others")
+
+
+# --- the command ---
+
+def environment(node):
+    return dict(os.environ, DROVER_ADDR="unix://" + node.socket_path)
+
+
+def drover(node, *words, stdin=b""):
+    return subprocess.run([binary("drover"), *words], env=environment(node), input=stdin, capture_output=True, timeout=120,
+                          check=False)
+
+
+def test_the_command_with_pipes():
+    with api.Node() as node:
+        running(node, "web")
+        for words, stdin, wanted in (
+                (["web.g[0]", "sh", "-c", "cat; echo e >&2; exit 3"], b"in", (3, b"in", b"e\n")),
+                (["-task", "t", "web.g[0]", "echo", "-task", "-help", "--"], b"", (0, b"-task -help --\n", b"")),
+                (["--", "web.g[0]", "echo", "-n", "x"], b"", (0, b"x", b"")),
+                (["-i=false", "web.g[0]", "cat"], b"not read", (0, b"", b"")),
+                (["web.g[0]", "no-such-thing"], b"", (127, b"", b"drover: no-such-thing: run the command: No such file or directory\n")),
+                (["-task", "x", "web.g[0]", "true"], b"", (1, b"", b'drover: unknown task name "x"\n')),
+                (["web.g[0]"], b"", (1, b"", b"drover: expected drover alloc exec [flags] ALLOC COMMAND [ARGUMENT...]\n")),
+                (["-e", "ab", "web.g[0]", "true"], b"", (1, b"", b'drover: -e wants one character or none, not "ab"\n'))):
+            r = drover(node, "alloc", "exec", *words, stdin=stdin)
+            case.equal((r.returncode, r.stdout, r.stderr), wanted, "drover alloc exec " + " ".join(words))
+        r = drover(node, "alloc", "exec", "-t", "web.g[0]", "sh", "-c", "tty; read x; echo :$x:", stdin=b"word\n")
+        case.equal(r.returncode, 0, r.stderr)
+        case.contains(r.stdout, b"/dev/pts/")
+        case.contains(r.stdout, b":word:")
+
+
+class Terminal:
+    """drover alloc exec on a terminal of its own."""
+
+    def __init__(self, node, *words):
+        self.master, self.slave = pty.openpty()
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.before = termios.tcgetattr(self.slave)
+
+        def own():
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        self.process = subprocess.Popen([binary("drover"), "alloc", "exec", *words], env=environment(node), stdin=self.slave,
+                                        stdout=self.slave, stderr=self.slave, start_new_session=True, preexec_fn=own)
+        self.seen = b""
+
+    def wait(self, text):
+        while text not in self.seen:
+            if not select.select([self.master], [], [], SECONDS)[0]:
+                raise AssertionError("%r is not in %r" % (text, self.seen))
+            self.seen += os.read(self.master, 65536)
+        _, _, self.seen = self.seen.partition(text)
+
+    def type(self, data):
+        os.write(self.master, data)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def end(self):
+        """Its exit code, once the terminal is as it was."""
+        code = self.process.wait(SECONDS)
+        case.equal(termios.tcgetattr(self.slave), self.before, "the terminal's settings")
+        os.close(self.master)
+        os.close(self.slave)
+        return code
+
+
+def test_the_command_on_a_terminal():
+    with api.Node() as node:
+        for driver in ("raw_exec", "exec"):
+            running(node, driver, driver)
+            t = Terminal(node, driver + ".g[0]", "sh")
+            t.type(b"stty size; echo $((6 * 7))a\r")
+            t.wait(b"24 80")
+            t.wait(b"42a")
+            t.resize(33, 77)
+            t.type(b"until [ \"$(stty size)\" = '33 77' ]; do sleep 0.1; done; echo resi''zed\r")
+            t.wait(b"resized")
+            t.type(b"exit 9\r")
+            case.equal(t.end(), 9, driver)
+            t = Terminal(node, driver + ".g[0]", "sh", "-c", "trap 'echo interrupted; exit 4' INT; echo up; while :; do sleep 0.1; done")
+            t.wait(b"up")
+            t.type(b"\x03")
+            t.wait(b"interrupted")
+            case.equal(t.end(), 4, driver)
+        # Its own way out, at the beginning of a line only; and another character.
+        t = Terminal(node, "exec.g[0]", "cat")
+        t.type(b"a~.\r")
+        t.wait(b"a~.")
+        t.type(b"~~b\r")
+        t.wait(b"~b")
+        t.type(b"~.")
+        case.equal(t.end(), 1)
+        t = Terminal(node, "-e", "%", "exec.g[0]", "cat")
+        t.type(b"~.\r")
+        t.wait(b"~.")
+        t.type(b"%.")
+        case.equal(t.end(), 1)
+        # A signal that ends it.
+        t = Terminal(node, "exec.g[0]", "sh")
+        t.type(b"echo u''p\r")
+        t.wait(b"up")
+        t.process.send_signal(signal.SIGTERM)
+        case.equal(t.end(), -signal.SIGTERM)
+        # The agent's end.
+        t = Terminal(node, "exec.g[0]", "sh")
+        t.type(b"echo u''p\r")
+        t.wait(b"up")
+        node.kill("supervisor")
+        t.wait(b"drover: ")
+        case.equal(t.end(), 1)
+
+
+def test_a_full_pipe_ends_it_quietly():
+    with api.Node() as node:
+        running(node, "web")
+        r = subprocess.run("'%s' alloc exec 'web.g[0]' yes | head -n 1" % binary("drover"), shell=True, env=environment(node),
+                           capture_output=True, timeout=60, check=False)
+        case.equal((r.stdout, r.stderr), (b"y\n", b""))
+
+
+case.run(globals())
