@@ -145,6 +145,15 @@ add_headers(struct api_req *req, const char *type)
 /* The answer is made; it leaves after the commit. An answer to a route that is being called now is
  * deferred as well. */
 static void
+leave_soon(struct api_req *req)
+{
+	if (req->suspended) {
+		turn_defer(req->sup, &req->leave);
+		watch_for_stuck_turns(req->sup->api, req->sup);
+	}
+}
+
+static void
 set_answer(struct api_req *req, int status, const char *type, struct MHD_Response *response)
 {
 	if (response) {
@@ -154,10 +163,7 @@ set_answer(struct api_req *req, int status, const char *type, struct MHD_Respons
 		req->response = response;
 		add_headers(req, type);
 	}
-	if (req->suspended) {
-		turn_defer(req->sup, &req->leave);
-		watch_for_stuck_turns(req->sup->api, req->sup);
-	}
+	leave_soon(req);
 }
 
 void
@@ -334,6 +340,7 @@ api_reply_socket(
 		(void)MHD_add_response_header(response, headers[0], headers[1]);
 	req->status = MHD_HTTP_SWITCHING_PROTOCOLS;
 	req->response = response;
+	leave_soon(req);
 }
 
 void
