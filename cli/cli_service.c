@@ -135,8 +135,10 @@ print_checks(const struct cli *cli, const json_t *checks)
 		cli_cell(t, "%s", cli_json_str(check, "Check"));
 		cli_cell(t, "%s", cli_json_str(check, "Mode"));
 		cli_cell(t, "%s", cli_json_str(check, "Status"));
-		cli_cell(t, cli_json_int(check, "StatusCode") ? "%lld" : "",
-		    (long long)cli_json_int(check, "StatusCode"));
+		if (cli_json_int(check, "StatusCode") != 0)
+			cli_cell(t, "%lld", (long long)cli_json_int(check, "StatusCode"));
+		else
+			cli_cell(t, "%s", "");
 		cli_cell(t, "%s", cli_time(cli, cli_json_int(check, "Timestamp") * NS_PER_S, when));
 		cli_cell(t, "%s", cli_json_str(check, "Output"));
 	}
