@@ -288,8 +288,9 @@ def exec_in(url, alloc, words, stdin=b"", flags=()):
 def exec_at(url, alloc):
     case.equal(exec_in(url, alloc, ["sh", "-c", "read x; echo $x $NOMAD_TASK_NAME; echo bad >&2; exit 7"], b"one\n"),
                (7, b"one t\n", b"bad\n"), url)
-    case.equal(exec_in(url, alloc, ["cat"], b"unread", ["-i=false"])[:2], (0, b""), url)
-    case.equal(exec_in(url, alloc, ["no-such-thing"])[0], 127, url)
+    case.equal(exec_in(url, alloc, ["cat"], b"unread", ["-i=false"]), (0, b"", b""), url)
+    code, _, err = exec_in(url, alloc, ["no-such-thing"])
+    case.equal((code, b"no-such-thing" in err), (127, True), "%s: %r" % (url, err))
     data = os.urandom(1 << 16) * 160
     code, out, err = exec_in(url, alloc, ["cat"], data)
     case.equal((code, out == data, err), (0, True, b""), "10 MB there and back by " + url)

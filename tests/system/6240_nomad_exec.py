@@ -7,6 +7,7 @@ import os
 
 from lib import case
 from lib.cluster import job, node_of, servers as cluster
+from lib.websocket import Exec, Refused
 
 NOBODY = "99999999-9999-4999-8999-999999999999"
 HEARTBEAT = {"Setup": None, "Stdin": None, "TtySize": None, "XXX_NoUnkeyedLiteral": {}, "XXX_unrecognized": None, "XXX_sizecache": 0}
@@ -127,6 +128,28 @@ def test_a_user_who_is_silent_has_left():
         c.wait(b"up")
         c.say()
         case.until(lambda: not pids_with(mark), 90, "end of the command")
+
+
+def test_tokens_at_the_agents_own_socket():
+    """Nothing shuts a raw_exec task in, so that who enters it is on the node: a capability of its own."""
+    tokens = {name: "%08x-1111-4111-8111-111111111111" % i for i, name in enumerate(("boss", "enters", "enters-nodes"))}
+    with cluster() as those, node_of(those, more="acl {\n  enabled = true\n}\n") as own:
+        here = those.wait_node()["ID"]
+        those.add_token(tokens["boss"], "management")
+        for name, can in (("enters", '"alloc-exec"'), ("enters-nodes", '"alloc-exec", "alloc-node-exec"')):
+            those.add_policy(name, 'namespace "default" { capabilities = [%s] }' % can)
+            those.add_token(tokens[name], "client", [name])
+        for driver, may in (("raw_exec", ("boss", "enters-nodes")), ("exec", ("boss", "enters", "enters-nodes"))):
+            there = those.run_job(job(driver, driver=driver), here)[0]
+            those.wait_alloc(there, ["running"])
+            for name in ("", *tokens):
+                headers = {"X-Nomad-Token": tokens[name]} if name else {}
+                if name in may:
+                    with Exec(own, there, ["echo", "in"], headers=headers) as s:
+                        case.equal(s.end(), (b"in\n", b"", {}), "%s into %s" % (name, driver))
+                else:
+                    e = case.raises(Refused, Exec, own, there, ["echo", "in"], headers=headers)
+                    case.equal(e.status, 403, "%s into %s: %s" % (name, driver, e))
 
 
 def pids_with(mark):

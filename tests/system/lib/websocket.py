@@ -107,9 +107,9 @@ class Socket:
 class Exec(Socket):
     """A command inside a task: Nomad's frames."""
 
-    def __init__(self, node, alloc, command, task="t", tty=False, timeout=30, **query):
+    def __init__(self, node, alloc, command, task="t", tty=False, timeout=30, headers=(), **query):
         words = {"task": task, "command": json.dumps(command), "tty": "true" if tty else "false", **query}
-        super().__init__(node, "/v1/client/allocation/%s/exec?%s" % (alloc, urllib.parse.urlencode(words)), timeout)
+        super().__init__(node, "/v1/client/allocation/%s/exec?%s" % (alloc, urllib.parse.urlencode(words)), timeout, headers)
 
     def say(self, message):
         self.send(TEXT, json.dumps(message).encode())
