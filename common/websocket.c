@@ -129,9 +129,11 @@ reserve(struct ws_reader *r, size_t n)
 static int
 take_body(struct ws_reader *r, const uint8_t *data, size_t n)
 {
-	char *to = r->control + r->at;
+	char *to;
 
-	if (!is_control(r->frame_op)) {
+	if (is_control(r->frame_op)) {
+		to = r->control + r->at;
+	} else {
 		if (reserve(r, n) < 0)
 			return -ENOMEM;
 		to = r->message + r->message_len;
