@@ -210,15 +210,16 @@ begin_pull(struct nomad *n, struct rpc_client_allocs_rep *rep)
 	n->list = *rep;
 	rpc_client_allocs_rep_init(rep);
 	nomad_allocs_begin_list(n);
-	for (size_t i = 0; i < n->list.allocs.n; i++) {
+	/* No key is there twice: that was looked at when the list was read. */
+	n->wanted.v = calloc(n->list.allocs.n + 1, sizeof *n->wanted.v);
+	for (size_t i = 0; n->wanted.v && i < n->list.allocs.n; i++) {
 		const struct int_pair *pair = &n->list.allocs.v[i];
-		int64_t *at;
+		char *key;
 
-		if (!nomad_alloc_is_news(n, pair->key, (uint64_t)pair->value))
-			continue;
-		at = int_map_at(&n->wanted, pair->key);
-		if (at)
-			*at = pair->value;
+		if (nomad_alloc_is_news(n, pair->key, (uint64_t)pair->value) &&
+		    (key = strdup(pair->key)))
+			n->wanted.v[n->wanted.n++] =
+			    (struct int_pair){ .key = key, .value = pair->value };
 	}
 	pull_next(n);
 }
