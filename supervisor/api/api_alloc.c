@@ -34,8 +34,9 @@ api_get_alloc(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 404, "alloc not found");
 		return;
 	}
-	/* The table keeps the job apart; the API shows it inside. */
+	/* The table keeps the job apart, the API shows it inside; a task's tokens are its own. */
 	view = sa->a;
+	view.signed_identities = (struct string_map){ 0 };
 	view.job = &sa->job->job;
 	api_reply_model(req, &alloc_type, &view);
 }

@@ -85,6 +85,7 @@ api_get_node_allocs(struct sup *sup, struct api_req *req)
 		struct alloc view = sa->a;
 
 		view.job = &sa->job->job;
+		view.signed_identities = (struct string_map){ 0 };
 		api_list_add(&list, &alloc_type, &view);
 	}
 	api_list_reply(&list, req);
