@@ -166,6 +166,9 @@ on_update_done(struct sup *sup, void *arg, int r, const void *body, size_t len, 
 	for (struct nomad_alloc *na = n->pending; na; na = na->next)
 		send_within(
 		    n, na->sa->a.client_status != na->acked_status ? URGENT_MS : TYPICAL_MS);
+	for (const struct nomad_invalid *inv = n->invalid; inv; inv = inv->next)
+		if (!inv->told)
+			send_within(n, URGENT_MS);
 }
 
 static int
