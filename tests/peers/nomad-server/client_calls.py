@@ -58,10 +58,11 @@ def packed(kind, request, cluster, stale):
     return schema.shared().pack(kind, {**{k: v for k, v in defaults.items() if k in fields}, **request}, cluster.version)
 
 
-def call(cluster, node_id, method, request, timeout=None):
-    """The node's answer. RpcError, KeyError without a connection. A method that is not in the table goes with its raw request."""
+def call(cluster, node_id, method, request, timeout=None, raw=False):
+    """The node's answer. RpcError, KeyError without a connection. A method that is not in the table, and a raw one, goes with
+    the request as it is."""
     connection = cluster.connection_of(node_id)
-    takes, gives = UNARY.get(method, (None, None))
+    takes, gives = UNARY.get(method, (None, None)) if not raw else (None, None)
     body = packed(takes, request, cluster, True) if takes else gopack.pack(request)
     found = netrpc.call(connection.session, method, body, timeout)
     if not gives:

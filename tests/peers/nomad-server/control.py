@@ -381,8 +381,8 @@ def services(control):
 # --- to the node ---
 
 @command
-def call_node(control, node_id, method, request=None, timeout=30):
-    return client_calls.call(control.cluster, node_id, method, request or {}, timeout)
+def call_node(control, node_id, method, request=None, timeout=30, raw=False):
+    return client_calls.call(control.cluster, node_id, method, request or {}, timeout, raw)
 
 
 @command

@@ -1,0 +1,470 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""A server of the cluster is hostile: it places what it must not get and asks for what is not its own. The node's policy permits
+exec tasks that are nobody, one host volume and no raw_exec, and that is all that comes of it. docs/advisories.md says which
+advisory each test is the answer to."""
+import hashlib
+import itertools
+import json
+import os
+import time
+import uuid
+
+from lib import api, case
+from lib.cluster import beaten, job, node_of, processes_of, servers as cluster
+from lib.nomad_server import Refusal
+
+POLICY = '\nplugin "raw_exec" { config { enabled = false } }\nplugin "exec" { config { allow_caps = ["net_bind_service", "kill"] } }\n'
+NOBODY = 65534
+NOWHERE = "99999999-9999-4999-8999-999999999999"
+# What becomes, or must not become, a component of a path.
+NAMES = ("..", ".", "../x", "../../../../etc/cron.d/x", "/etc", "a/b", "a/../b", "a\nb", "a\0b", ".hidden", "alloc", "x" * 200,
+         "x" * 5000, "é/", "-", "a b", "$(id)", "%s%n")
+number = itertools.count()
+
+
+def made(task=None, group=None, config=None, **fields):
+    """A job of one exec task with these fields."""
+    found = job("h%d" % next(number), "/bin/sh", ["-c", "id -u; exec sleep 1000"], driver="exec", group=group)
+    t = found["TaskGroups"][0]["Tasks"][0]
+    t["Config"].update(config or {})
+    t.update(task or {})
+    found.update(fields)
+    return found
+
+
+def place(jobs):
+    """Their allocs, in the same order."""
+    return [servers.run_job(j, me)[0] for j in jobs]
+
+
+def said(alloc):
+    """All that its events say."""
+    return " | ".join([e["DisplayMessage"] for t in (alloc["TaskStates"] or {}).values() for e in t["Events"] or ()] +
+                      [alloc["ClientDescription"] or ""])
+
+
+def fail_all(cases, seconds=60):
+    """cases: [(what, job, a part of the sentence)]. Each alloc fails with it, and nothing of it ever runs."""
+    for (what, _, part), alloc in zip(cases, place([c[1] for c in cases])):
+        found = servers.wait_alloc(alloc, ["failed"], seconds)
+        case.contains(said(found), part, what)
+        case.equal(any(e["Type"] == "Started" for t in (found["TaskStates"] or {}).values() for e in t["Events"] or ()), False,
+                   what + ": it was started")
+        case.equal(processes_of(alloc), [], what)
+
+
+def tree():
+    """What lies in the places that nobody may touch."""
+    seen = {}
+    for root in (outside, "/etc/cron.d", "/etc/systemd/system"):
+        for directory, names, files in os.walk(root):
+            for name in names + files:
+                path = os.path.join(directory, name)
+                status = os.lstat(path)
+                seen[path] = (status.st_mode, status.st_uid, status.st_size, status.st_mtime_ns)
+    for path in ("/etc/passwd", "/etc/shadow"):
+        with open(path, "rb") as f:
+            seen[path] = hashlib.sha256(f.read()).hexdigest()
+    return seen
+
+
+def all_is_well():
+    """Nothing outside was touched, no process of the agent died, a normal job runs, and only as nobody."""
+    case.equal(tree(), before, "what lies outside")
+    now = node.processes()
+    case.equal({n: now.get(n) for n in processes}, processes, "the agent's processes")
+    alloc = place([made()])[0]
+    servers.wait_alloc(alloc, ["running"], 60)
+    case.until(lambda: node.request("GET", "/v1/client/fs/logs/%s?task=t&type=stdout&plain=true" % alloc).text == "%d\n" % NOBODY,
+               30, "the normal job's output")
+    servers.stop_alloc(alloc)
+    servers.wait_alloc(alloc, ["complete"], 60)
+    case.equal(processes_of(good) != [], True, "the job that runs since the beginning")
+
+
+def ask(method, **request):
+    """ "ok" or the node's error."""
+    try:
+        return servers.call_node(me, method, request) and "ok"
+    except Refusal as e:
+        return str(e)
+
+
+# --- what is placed ---
+
+def test_a_driver_that_is_disabled():
+    """CVE-2019-15928. The privileged side refuses by itself too: 1050."""
+    fail_all([("raw_exec", made({"Driver": "raw_exec"}), 'raw_exec'),
+              ("a driver that does not exist", made({"Driver": "../raw_exec"}), "driver"),
+              ("docker", made({"Driver": "docker", "Config": {"image": "x", "privileged": True}}), "docker")])
+    all_is_well()
+
+
+def test_users_that_are_denied():
+    """CVE-2020-28348: without a configuration root is denied. CVE-2020-27195: what is interpolated is checked afterwards."""
+    own = [str(os.stat("/proc/%d" % processes[n]).st_uid) for n in ("supervisor", "heartbeat")]
+    cases = [("user %r" % u, made({"User": u}), "") for u in ("root", "0", "00", "+0", "-1", "4294967296", "0x0", " root", "root\n",
+                                                            "none-such", "../root", "ro\0ot", "x" * 300, *own)]
+    cases.append(("an interpolated user", made({"User": "${NOMAD_META_who}", "Meta": {"who": "root"}}), ""))
+    cases.append(("another way", made({"User": "${meta.who}", "Meta": {"who": "0"}}), ""))
+    for (what, _, _), alloc in zip(cases, place([c[1] for c in cases])):
+        found = servers.wait_alloc(alloc, ["failed"], 60)
+        case.equal(len(said(found)) > 20, True, "%s: %s" % (what, said(found)))
+        case.equal(processes_of(alloc), [], what)
+    all_is_well()
+
+
+def volume(source="data", kind="host", **more):
+    return {"Volumes": {"v": {"Name": "v", "Type": kind, "Source": source, **more}}}
+
+
+def mounts(destination="/v", name="v", **more):
+    return {"VolumeMounts": [{"Volume": name, "Destination": destination, **more}]}
+
+
+def test_host_volumes_outside_of_the_configuration():
+    """CVE-2026-14896: no text of a job is a path of the host."""
+    fail_all([("source %r" % s, made(mounts(), volume(s)), "") for s in
+              ("/etc", "../data", "data/..", "data/../../etc", "DATA", "data\0", "data ", "", "x" * 300)] +
+             [("a writable mount of a read-only one", made(mounts(), volume("fixed")), "")])
+    alloc = place([made(mounts("/v"), volume("fixed", ReadOnly=True), {"args": [
+        "-c", "touch /v/x || echo refused; exec sleep 1000"]})])[0]
+    servers.wait_alloc(alloc, ["running"], 60)
+    case.until(lambda: "refused" in log_of(alloc), 30, "the read-only volume to refuse")
+    servers.stop_alloc(alloc)
+    all_is_well()
+
+
+def log_of(alloc):
+    return node.request("GET", "/v1/client/fs/logs/%s?task=t&type=stdout&plain=true" % alloc).text
+
+
+def test_places_of_mounts_inside_a_task():
+    fail_all([("destination %r" % d, made(mounts(d), volume()), "") for d in
+              ("/", "/..", "/../../etc", "/v/../../..", "/etc/passwd", "a\0b", "")])
+    all_is_well()
+
+
+def test_names_that_would_be_paths():
+    """CVE-2026-7474, #27001 (a task named alloc), #26241."""
+    cases = [("task %r" % n[:40], made({"Name": n}), "") for n in NAMES if n not in ("-", "a b", "é/", "%s%n", "$(id)")]
+    for name in ("..", "../../../x", "/x", "a/b", "a\0b", "x" * 300):
+        cases.append(("plugin %r" % name[:40], made({"CSIPluginConfig": {"ID": name, "Type": "monolith", "MountDir": "/csi"}}), ""))
+        cases.append(("csi volume %r" % name[:40], made(mounts(), volume(
+            name, "csi", AccessMode="single-node-writer", AttachmentMode="file-system")), ""))
+    for (what, _, _), alloc in zip(cases, place([c[1] for c in cases])):
+        found = servers.wait_alloc(alloc, ["failed"], 90)
+        case.equal(len(said(found)) > 10, True, "%s: %r" % (what, said(found)))
+        case.equal(processes_of(alloc), [], what)
+    all_is_well()
+
+
+def test_plugins_that_would_mount_elsewhere():
+    fail_all([("mount_dir %r" % d, made({"CSIPluginConfig": {"ID": "p", "Type": "node", "MountDir": d}}), "") for d in
+              ("/..", "/../../etc", "a\0b", "/" + "x" * 5000)])
+    all_is_well()
+
+
+def test_ids_of_allocs_that_are_none():
+    """CVE-2026-7474: an id of the wire names a directory only if it is a UUID."""
+    ids = ["../../../../etc/cron.d", "/etc", "..", "", "x" * 300, "a\0b", good.upper(), good.replace("-", ""), "%s/../x" % good,
+           "00000000-0000-0000-0000-000000000000"]
+    index = servers.alloc(good)["AllocModifyIndex"]
+    listed = {good: index, **{i: index + n + 1 for n, i in enumerate(ids)}}
+    body = servers.alloc(good)
+    since = servers.last_call()
+    faults = [servers.fault("reply", "Node.GetClientAllocs", reply={"Allocs": listed}),
+              servers.fault("reply", "Alloc.GetAllocs", reply={"Allocs": [
+                  {**body, "ID": i, "AllocModifyIndex": listed[i]} for i in ids]})]
+    servers.register_job(made())  # the list is asked for anew
+    servers.change_alloc(good, {"ModifyTime": time.time_ns()})
+    servers.wait_call("Alloc.GetAllocs", since, 60)
+    beaten(servers, 3)
+    for f in faults:
+        servers.clear(f)
+    known = {a["ID"] for a in node.ask("/v1/allocations")}
+    case.equal([i for i in known if str(uuid.UUID(i)) != i], [], "allocs with odd ids")
+    case.equal(sorted(n for n in os.listdir(node.data + "/alloc") if not n.startswith(".") and n not in known), [], "directories")
+    all_is_well()
+
+
+def test_what_a_task_would_get_into_its_environment():
+    """#24540: it is built from nothing; what cannot be a variable is refused or left out, and nothing reaches a helper."""
+    odd = {"LD_PRELOAD": "/local/evil.so", "A\nB": "1", "A=B": "2", "": "3", "N": "a\0b", "PATH": "/local", "IFS": "x", "é": "4",
+           "NOTIFY_SOCKET": "/run/x", "OK": "5\nX=6"}
+    alloc = place([made({"Env": odd}, config={"args": ["-c", "/usr/bin/env -0 | /usr/bin/tr '\\0' ';'; exec /bin/sleep 1000"]})])[0]
+    found = servers.wait_alloc(alloc, ["running", "failed"], 60)
+    if found["ClientStatus"] == "running":
+        case.until(lambda: "NOMAD_ALLOC_ID" in log_of(alloc), 30, "its environment")
+        text = log_of(alloc)
+        case.equal([w for w in ("CREDENTIALS", "X=6;", ";B=2") if ";" + w in text], [], text)
+        servers.stop_alloc(alloc)
+    else:
+        case.equal(len(said(found)) > 10, True, said(found))
+    fail_all([("an environment of 3 MB", made({"Env": {"V%d" % i: "x" * 30000 for i in range(100)}}), "")])
+    all_is_well()
+
+
+def test_capabilities_that_are_not_granted():
+    """CVE-2021-32575, CVE-2019-12618: what is granted is the policy's, whatever a job asks for."""
+    fail_all([("cap_add %r" % (c,), made(config={"cap_add": c}), "") for c in
+              (["sys_admin"], ["ALL"], ["cap_sys_module"], ["net_raw"], ["net_bind_service", "sys_ptrace"], ["../x"], ["99"])])
+    alloc = place([made(config={"cap_drop": ["all"], "args": ["-c", "grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status; exec sleep 1000"]})])[0]
+    servers.wait_alloc(alloc, ["running"], 60)
+    case.until(lambda: "Seccomp:" in log_of(alloc), 30, "its status")
+    found = dict(line.split(":\t") for line in log_of(alloc).splitlines())
+    case.equal((int(found["CapBnd"], 16), int(found["CapPrm"], 16), found["NoNewPrivs"], found["Seccomp"]), (0, 0, "1", "2"),
+               str(found))
+    servers.stop_alloc(alloc)
+    all_is_well()
+
+
+def test_modes_and_commands_that_are_none():
+    """CVE-2026-14891."""
+    fail_all([("pid_mode", made(config={"pid_mode": "container:x"}), "pid_mode"),
+              ("ipc_mode", made(config={"ipc_mode": "shareable"}), "ipc_mode"),
+              ("a command that leads out", made(config={"command": "../../../../../../bin/none"}), ""),
+              ("a command with NUL", made(config={"command": "/bin/sh\0x"}), ""),
+              ("no command", made(config={"command": ""}), ""),
+              ("a command that is a list", made(config={"command": ["/bin/sh"]}), ""),
+              ("arguments with NUL", made(config={"args": ["-c", "id\0x"]}), ""),
+              ("arguments of 4 MB", made(config={"args": ["x" * 100000] * 40}), "")])
+    all_is_well()
+
+
+def test_what_nothing_here_renders_or_fetches():
+    """CVE-2024-1329, CVE-2025-8959 and their kin: there is no renderer and no getter that could follow a link."""
+    template = {"DestPath": "../../../../etc/cron.d/x", "EmbeddedTmpl": "x", "ChangeMode": "noop"}
+    fail_all([("a template", made({"Templates": [template]}), ""),
+              ("a source of a template", made({"Templates": [{**template, "SourcePath": "/etc/shadow", "EmbeddedTmpl": ""}]}), ""),
+              ("an artifact", made({"Artifacts": [{"GetterSource": "git::--upload-pack=x", "RelativeDest": "../../.."}]}), ""),
+              ("a payload", made({"DispatchPayload": {"File": "../../../etc/cron.d/x"}}), "")])
+    all_is_well()
+
+
+def test_numbers_that_are_too_large_or_negative():
+    cases = [made({"Resources": {"CPU": -5, "MemoryMB": -1}}), made({"Resources": {"CPU": 2 ** 40, "MemoryMB": 2 ** 40}}),
+             made({"LogConfig": {"MaxFiles": -1, "MaxFileSizeMB": -1}}), made({"LogConfig": {"MaxFiles": 2 ** 40, "MaxFileSizeMB": 2 ** 40}}),
+             made({"KillTimeout": -1}), made({"KillTimeout": 2 ** 62}), made({"KillSignal": "SIGKILL; x"}), made({"KillSignal": "99999"}),
+             made({"RestartPolicy": {"Attempts": -1, "Interval": -1, "Delay": -1, "Mode": "x"}}),
+             made(Priority=2 ** 40), made(group={"Count": 1, "ShutdownDelay": -(2 ** 60)})]
+    for n, alloc in enumerate(place(cases)):
+        found = servers.wait_alloc(alloc, ["running", "failed", "complete"], 90)
+        for pid in processes_of(alloc):
+            case.equal(os.stat("/proc/%d" % pid).st_uid, NOBODY, "case %d, %s" % (n, said(found)))
+        servers.stop_alloc(alloc)
+    all_is_well()
+
+
+# --- what is asked ---
+
+def test_files_outside_of_an_alloc():
+    """CVE-2022-24683, #24125: nothing but what tasks wrote in this alloc, by whatever way."""
+    other = place([made()])[0]
+    servers.wait_alloc(other, ["running"], 60)
+    links = {"l1": "/etc/shadow", "l2": "/proc/1/environ", "l3": "../../../%s" % other, "l4": "l4", "l5": "../secrets", "l6": "/"}
+    local = "%s/alloc/%s/t/local" % (node.data, good)
+    for name, target in links.items():
+        os.symlink(target, "%s/%s" % (local, name))
+    paths = ["..", "../..", "../%s" % other, "../%s/t/local" % other, "t/../../%s" % other, "t/secrets", "t/secrets/x", "t/private",
+             "t/local/../secrets", "t/local/../private/x", "t/./private", "t//private", "alloc/../../../state/state.db",
+             "../../state/state.db", "/../../../../etc/shadow", "t/local/\0/../..", "t/" + "x" * 300, "a/" * 3000,
+             "../../secrets/%s/t" % other, "../../secrets/%s/t" % good, "T/../../x"] + ["t/local/" + n for n in links if n != "l6"]
+    for path in paths:
+        for method in ("FileSystem.List", "FileSystem.Stat"):
+            found = ask(method, AllocID=good, Path=path)
+            case.equal(found == "ok", False, "%s of %r" % (method, path[:60]))
+            case.equal(len(found) > 5, True, found)
+        for request in ({"Path": path}, {"Path": path, "Offset": -5}, {"Path": path, "Offset": 2 ** 62, "Origin": "end"}):
+            frame = first_frame("FileSystem.Stream", AllocID=good, **request)
+            case.equal(bool(frame and frame["Error"]), True, "%r: %s" % (path[:60], frame))
+        answer = node.request("GET", "/v1/client/fs/cat/%s?path=%s" % (good, api.urllib.parse.quote(path)))
+        case.equal(answer.status >= 400, True, "cat of %r: %d" % (path[:60], answer.status))
+    servers.stop_alloc(other)
+    all_is_well()
+
+
+def first_frame(method, **request):
+    stream = servers.open_stream(me, method, request)
+    try:
+        frames = servers.read_stream(stream, 1, 30)["frames"]
+        return frames[0] if frames else None
+    finally:
+        servers.close_stream(stream)
+
+
+def test_logs_of_others_by_tricks_with_names():
+    other = place([made()])[0]
+    servers.wait_alloc(other, ["running"], 60)
+    for task in ("../%s/t" % other, "../../%s/alloc/logs/t" % other, "t/../t", "t\0", "", "..", "t.stdout.0", "/t", "x" * 5000):
+        frame = first_frame("FileSystem.Logs", AllocID=good, Task=task, LogType="stdout")
+        case.equal(bool(frame and frame["Error"]), True, "%r: %s" % (task[:60], frame))
+    for kind in ("../../../etc/passwd", "stdout/../x", "stdout\0", "", "STDOUT", "stdin"):
+        frame = first_frame("FileSystem.Logs", AllocID=good, Task="t", LogType=kind)
+        case.equal(bool(frame and frame["Error"]), True, "%r: %s" % (kind, frame))
+    servers.stop_alloc(other)
+    all_is_well()
+
+
+def test_signals_to_others():
+    pids = processes_of(good)
+    for request in ({"AllocID": NOWHERE, "Signal": "SIGKILL"}, {"AllocID": good, "Task": "../x", "Signal": "SIGKILL"},
+                    {"AllocID": good, "Task": "1", "Signal": "SIGKILL"}, {"AllocID": good, "Task": "t", "Signal": "99"},
+                    {"AllocID": good, "Task": "t", "Signal": "-9"}, {"AllocID": good, "Task": "t", "Signal": "SIGKILL 1"},
+                    {"AllocID": good, "Task": "t", "Signal": "9\0"}, {"AllocID": "../" + good, "Signal": "SIGKILL"}, {"AllocID": "", "Signal": "SIGKILL"}):
+        case.equal(ask("Allocations.Signal", **request) == "ok", False, str(request))
+    for request in ({"AllocID": NOWHERE}, {"AllocID": good, "TaskName": "../t"}, {"AllocID": "x"}):
+        case.equal(ask("Allocations.Restart", **request) == "ok", False, str(request))
+    case.equal(processes_of(good), pids, "its processes")
+    all_is_well()
+
+
+def test_volumes_and_plugins_that_are_none():
+    for bad in ("..", "../../../etc", "/etc", "a\0b", "x" * 300, ""):
+        for method, request in (
+                ("CSI.NodeDetachVolume", {"PluginID": bad, "VolumeID": bad, "AllocID": bad, "NodeID": me, "ExternalID": bad}),
+                ("CSI.NodeDetachVolume", {"PluginID": "p", "VolumeID": bad, "AllocID": good, "NodeID": me, "ExternalID": bad}),
+                ("CSI.ControllerCreateVolume", {"PluginID": bad, "Name": bad, "ControllerNodeID": me}),
+                ("CSI.ControllerDeleteVolume", {"PluginID": bad, "ExternalVolumeID": bad, "ControllerNodeID": me}),
+                ("HostVolume.Create", {"ID": NOWHERE, "Name": bad, "PluginID": bad, "NodeID": me, "Parameters": {"x": bad}}),
+                ("HostVolume.Register", {"ID": NOWHERE, "Name": bad, "HostPath": "/etc", "NodeID": me}),
+                ("HostVolume.Delete", {"ID": NOWHERE, "Name": bad, "HostPath": "/etc", "PluginID": bad, "NodeID": me})):
+            found = ask(method, **request)
+            if method == "CSI.NodeDetachVolume" and found == "ok":
+                continue  # what is not mounted is detached
+            case.equal(found == "ok", False, "%s %r" % (method, bad[:40]))
+    all_is_well()
+
+
+def test_metadata_that_is_none():
+    for meta in ({"../x": "1"}, {"a b": "1"}, {"": "1"}, {"x" * 5000: "1"}, {"a\0b": "1"}, {"a\nb": "1"}):
+        case.equal(ask("NodeMeta.Apply", NodeID=me, Meta=meta) == "ok", False, repr(meta)[:60])
+    all_is_well()
+
+
+def test_what_nobody_has_is_an_error_and_not_silence():
+    for method in ("Agent.Profile", "Allocations.SetPauseState", "Nothing.There", "Allocations.", ".", "Allocations.Stats\0", "x" * 2000):
+        case.equal(ask(method, AllocID=good) == "ok", False, method[:40])
+    for method in ("Nothing.There", "FileSystem.List", "../x"):
+        case.raises(Refusal, servers.open_stream, me, method, {})
+    all_is_well()
+
+
+def deep(depth):
+    value = "x"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_requests_of_odd_shapes():
+    """The decoders alone are fuzzed; here whole requests with a wrong type in each place, deep and large ones."""
+    for value in (7, -1, True, [], {}, [good], {"x": "y"}, deep(60), deep(400), "x" * 100000, 1.5):
+        for method in ("Nothing.There", "FileSystem.Stat", "Allocations.Signal", "Allocations.Stats", "CSI.NodeDetachVolume"):
+            request = dict.fromkeys(("AllocID", "NodeID", "Path", "Task", "Signal", "PluginID", "VolumeID", "ExternalID"), value)
+            try:
+                servers.call_node(me, method, request, raw=True)
+                case.equal(method, "CSI.NodeDetachVolume", "answered %r" % str(value)[:40])  # nothing is mounted by such a name
+            except Refusal as e:
+                case.equal((e.kind, len(str(e)) > 0), ("RpcError", True), "%s of %r: %s" % (method, str(value)[:40], e))
+    all_is_well()
+
+
+# --- what it says ---
+
+def test_a_hundred_thousand_allocs_that_are_not_there():
+    """The node goes on beating and keeps its own."""
+    index = servers.alloc(good)["AllocModifyIndex"]
+    listed = {good: index}
+    for n in range(100000):
+        listed["%08x-aaaa-4aaa-8aaa-aaaaaaaaaaaa" % n] = index + 1
+    since = servers.last_call()
+    listing = servers.fault("reply", "Node.GetClientAllocs", reply={"Allocs": listed})
+    servers.change_alloc(good, {"ModifyTime": time.time_ns()})
+    asked = servers.wait_call("Alloc.GetAllocs", since, 120)
+    beaten(servers, 3)
+    case.equal(asked is not None, True, "GetAllocs")
+    servers.clear(listing)
+    case.equal([a["ID"] for a in node.ask("/v1/allocations") if a["ID"].endswith("-aaaaaaaaaaaa")], [], "allocs")
+    all_is_well()
+
+
+def test_answers_of_odd_shapes():
+    """More of them, and of beats: 6100, 6110."""
+    since = servers.last_call()
+    for shape in ("random", "deep", "huge_map"):
+        for method in ("Node.GetClientAllocs", "Alloc.GetAllocs", "Node.UpdateAlloc"):
+            servers.fault("garbage", method, times=1, shape=shape)
+    servers.change_alloc(good, {"ModifyTime": time.time_ns()})
+    servers.wait_call("Node.GetClientAllocs", since, 60)
+    beaten(servers, 2)
+    servers.clear()
+    all_is_well()
+
+
+# --- what it learns ---
+
+def test_no_secret_is_shown():
+    """CVE-2019-12741, CVE-2024-12678: neither the node's secret nor a token, on any path."""
+    secret = servers.node(me)["SecretID"]
+    paths = ["/v1/agent/self", "/v1/agent/servers", "/v1/agent/leaks", "/v1/nodes", "/v1/node/" + me, "/v1/node/%s/allocations" % me,
+             "/v1/allocations", "/v1/allocation/" + good, "/v1/client/metadata", "/v1/client/stats",
+             "/v1/client/allocation/%s/stats" % good]
+    texts = [node.request("GET", p).text for p in paths]
+    servers.stop_server(0)
+    case.until(lambda: node.request("GET", "/v1/jobs").status == 503, 60, "the server to be missed")
+    texts += [node.request("GET", p).text for p in paths]
+    servers.start_server(0)
+    case.until(lambda: node.request("GET", "/v1/jobs").status == 200, 60, "the server to be back")
+    texts.append(node.log())
+    for path, text in zip(paths + paths + ["the log"], texts):
+        case.equal((secret in text, "eyJhbGciOi" in text), (False, False), path)
+    all_is_well()
+
+
+def test_what_is_shown_cannot_be_run_by_a_browser():
+    """CVE-2020-10944, #24489."""
+    local = "%s/alloc/%s/t/local" % (node.data, good)
+    with open(local + "/x.html", "w", encoding="ascii") as f:
+        f.write("<html><script>alert(1)</script>")
+    for path in ("/v1/client/fs/cat/%s?path=t/local/x.html", "/v1/client/fs/readat/%s?path=t/local/x.html&offset=0",
+                 "/v1/client/fs/logs/%s?task=t&type=stdout&plain=true"):
+        answer = node.request("GET", path % good)
+        case.equal(answer.status, 200, path)
+        kind = answer.headers["Content-Type"].split(";")[0]
+        case.equal((kind in ("text/plain", "application/octet-stream"), answer.headers["X-Content-Type-Options"]), (True, "nosniff"),
+                   "%s: %s" % (path, kind))
+
+
+def test_the_table_names_what_is_there():
+    """docs/advisories.md: each test that it names exists."""
+    import re  # noqa: PLC0415
+    from lib import ROOT  # noqa: PLC0415
+    with open(ROOT + "/docs/advisories.md", encoding="utf-8") as f:
+        found = re.findall(r"`(\d{4}) (test_\w+)`|`(unit/test_\w+)`", f.read())
+    case.equal(len(found) > 30, True, "%d tests" % len(found))
+    for number_, name, unit in found:
+        directory = ROOT + "/tests/" + ("unit" if unit else "system")
+        files = [f for f in os.listdir(directory) if f.startswith(number_ if number_ else unit[5:] + ".c")]
+        case.equal(len(files), 1, number_ + unit)
+        if name:
+            with open(directory + "/" + files[0], encoding="utf-8") as f:
+                case.contains(f.read(), "def %s(" % name, number_)
+
+
+outside = case.directory()
+shared = case.directory()
+os.chmod(shared, 0o777)
+os.mkdir(outside + "/d")
+with open(outside + "/d/f", "w", encoding="ascii") as canary:
+    canary.write("untouched")
+VOLUMES = 'host_volume "data" { path = "%s" }\n  host_volume "fixed" {\n path = "%s"\n read_only = true\n}\n' % (shared, outside)
+with cluster(forgive=True) as servers, node_of(servers, VOLUMES, more=POLICY) as node:
+    me = servers.wait_node()["ID"]
+    good = place([made()])[0]
+    servers.wait_alloc(good, ["running"], 60)
+    processes = {n: p for n, p in node.processes().items() if n != "csi-helper"}
+    before = tree()
+    case.run(globals())
