@@ -31,7 +31,8 @@ cap_count(void)
 {
 	static unsigned n;
 
-	/* A kernel that is newer than the header may know more. Asked once: filters have no prctl. */
+	/* A kernel that is newer than the header may know more. Asked once: filters have no prctl.
+	 */
 	for (int i = CAP_LAST_CAP + 1; n == 0; i++)
 		if (i == 63 || bounding_has(i) < 0)
 			n = i;
