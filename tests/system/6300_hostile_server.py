@@ -391,19 +391,6 @@ def test_a_hundred_thousand_allocs_that_are_not_there():
     all_is_well()
 
 
-def test_answers_of_odd_shapes():
-    """More of them, and of beats: 6100, 6110."""
-    since = servers.last_call()
-    for shape in ("random", "deep", "huge_map"):
-        for method in ("Node.GetClientAllocs", "Alloc.GetAllocs", "Node.UpdateAlloc"):
-            servers.fault("garbage", method, times=1, shape=shape)
-    servers.change_alloc(good, {"ModifyTime": time.time_ns()})
-    servers.wait_call("Node.GetClientAllocs", since, 60)
-    beaten(servers, 2)
-    servers.clear()
-    all_is_well()
-
-
 # --- what it learns ---
 
 def test_no_secret_is_shown():
