@@ -109,6 +109,7 @@ int cli_plugin_status(struct cli *cli, int argc, char **argv);
 int cli_status(struct cli *cli, int argc, char **argv);
 int cli_volume_create(struct cli *cli, int argc, char **argv);
 int cli_volume_delete(struct cli *cli, int argc, char **argv);
+int cli_volume_snapshot(struct cli *cli, int argc, char **argv);
 int cli_volume_status(struct cli *cli, int argc, char **argv);
 
 extern const struct cli_flag cli_agent_flags[], cli_alloc_exec_flags[], cli_alloc_fs_flags[],
@@ -116,5 +117,7 @@ extern const struct cli_flag cli_agent_flags[], cli_alloc_exec_flags[], cli_allo
     cli_alloc_stop_flags[], cli_job_revert_flags[], cli_job_run_flags[], cli_job_scale_flags[],
     cli_job_stop_flags[], cli_node_drain_flags[], cli_node_status_flags[],
     cli_volume_delete_flags[];
+
+extern const struct cli_flag cli_volume_snapshot_flags[];
 
 #endif

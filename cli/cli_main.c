@@ -82,6 +82,9 @@ static const struct cli_verb verbs[] = {
 	    "create a volume through its plugin" },
 	{ "volume", "delete", cli_volume_delete, cli_volume_delete_flags, 1, 1, "[flags] VOLUME",
 	    "delete a volume and its data through its plugin" },
+	{ "volume", "snapshot", cli_volume_snapshot, cli_volume_snapshot_flags, 1, 3,
+	    "[flags] create VOLUME [NAME] | delete PLUGIN SNAPSHOT | list -plugin PLUGIN",
+	    "make, delete or list snapshots through a volume's plugin" },
 	{ "volume", "status", cli_volume_status, NULL, 0, 1, "[flags] [VOLUME]",
 	    "show one volume, or list all" },
 };

@@ -8,6 +8,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_file.h"
 #include "cli/cli_print.h"
+#include "cli/cli_volume.h"
 
 #define PLUGIN_TIMEOUT_MS 300000
 
@@ -20,10 +21,8 @@ const struct cli_flag cli_volume_delete_flags[] = {
 	{ 0 },
 };
 
-/* A plugin has two minutes for a call, and another one when it had to start again: the answer says
- * what went wrong, so it is waited for unless -timeout says otherwise. */
-static void
-wait_for_plugin(struct cli *cli)
+void
+cli_volume_wait_for_plugin(struct cli *cli)
 {
 	if (cli->timeout_ms == CLI_TIMEOUT_MS)
 		cli->timeout_ms = PLUGIN_TIMEOUT_MS;
@@ -64,7 +63,7 @@ cli_volume_create(struct cli *cli, int argc, char **argv)
 	int r;
 
 	(void)argc;
-	wait_for_plugin(cli);
+	cli_volume_wait_for_plugin(cli);
 	r = cli_file_read(argv[0], "volume", &file, &e);
 	if (r == 0)
 		r = cli_volume_spec(file, &spec, &e);
@@ -87,7 +86,7 @@ cli_volume_delete(struct cli *cli, int argc, char **argv)
 	int r;
 
 	(void)argc;
-	wait_for_plugin(cli);
+	cli_volume_wait_for_plugin(cli);
 	r = cli_id_resolve(cli, &cli_kind_volume, argv[0], &id, &e);
 	if (r == 0)
 		r = cli_confirm_prefix("volume", argv[0], id, options.yes, &e);
@@ -208,9 +207,13 @@ cli_volume_status(struct cli *cli, int argc, char **argv)
 	struct err e = { 0 };
 	int r;
 
-	if (argc == 0)
+	if (argc == 0) {
 		r = list_volumes(cli, &e);
-	else if ((r = cli_id_resolve(cli, &cli_kind_volume, argv[0], &id, &e)) == 0)
+		if (r == 0 && cli->verbose && !cli->json) {
+			cli_volume_wait_for_plugin(cli);
+			r = cli_volume_print_external(cli, &e);
+		}
+	} else if ((r = cli_id_resolve(cli, &cli_kind_volume, argv[0], &id, &e)) == 0)
 		r = show_volume(cli, id, &e);
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }

@@ -43,6 +43,12 @@ static const struct method {
 	METHOD(VALIDATE_VOLUME_CAPABILITIES, "Controller", "ValidateVolumeCapabilities"),
 	METHOD(CONTROLLER_PUBLISH_VOLUME, "Controller", "ControllerPublishVolume"),
 	METHOD(CONTROLLER_UNPUBLISH_VOLUME, "Controller", "ControllerUnpublishVolume"),
+	METHOD(CONTROLLER_EXPAND_VOLUME, "Controller", "ControllerExpandVolume"),
+	METHOD(LIST_VOLUMES, "Controller", "ListVolumes"),
+	METHOD(CREATE_SNAPSHOT, "Controller", "CreateSnapshot"),
+	METHOD(DELETE_SNAPSHOT, "Controller", "DeleteSnapshot"),
+	METHOD(LIST_SNAPSHOTS, "Controller", "ListSnapshots"),
+	METHOD(NODE_EXPAND_VOLUME, "Node", "NodeExpandVolume"),
 #undef METHOD
 };
 

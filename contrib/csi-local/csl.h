@@ -41,6 +41,7 @@ int csl_capability_check(const Csi__V1__VolumeCapability *cap, struct csl_result
 
 /* csl_controller.c */
 csl_method csl_create_volume, csl_delete_volume, csl_validate_volume_capabilities, csl_list_volumes;
+csl_method csl_controller_expand_volume;
 csl_method csl_controller_get_capabilities;
 /* csl_node.c */
 csl_method csl_node_stage_volume, csl_node_unstage_volume, csl_node_publish_volume,

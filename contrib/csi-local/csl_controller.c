@@ -77,6 +77,17 @@ check_name(const char *name, struct csl_result *result)
 }
 
 static int
+check_range(const Csi__V1__CapacityRange *range, struct csl_result *result)
+{
+	if (range->required_bytes < 0 || range->limit_bytes < 0)
+		return csl_invalid(result, "the capacity is negative");
+	if (range->limit_bytes > 0 && range->required_bytes > range->limit_bytes)
+		return csl_fail(
+		    result, GRPC_STATUS_OUT_OF_RANGE, "the required capacity is above the limit");
+	return GRPC_STATUS_OK;
+}
+
+static int
 check_create(const Csi__V1__CreateVolumeRequest *req, struct csl_result *result)
 {
 	const Csi__V1__CapacityRange *range = req->capacity_range;
@@ -93,12 +104,7 @@ check_create(const Csi__V1__CreateVolumeRequest *req, struct csl_result *result)
 	if (req->n_parameters > 0)
 		return csl_invalid(
 		    result, "the parameter '%.64s' is not known", req->parameters[0]->key);
-	if (range && (range->required_bytes < 0 || range->limit_bytes < 0))
-		return csl_invalid(result, "the capacity is negative");
-	if (range && range->limit_bytes > 0 && range->required_bytes > range->limit_bytes)
-		return csl_fail(
-		    result, GRPC_STATUS_OUT_OF_RANGE, "the required capacity is above the limit");
-	return GRPC_STATUS_OK;
+	return range ? check_range(range, result) : GRPC_STATUS_OK;
 }
 
 static int
@@ -169,6 +175,34 @@ csl_delete_volume(struct csl *c, const void *request, void *rep, struct csl_resu
 		    "volume %s is in use: it is mounted on %s", v->id, v->mounts[0]->target);
 	if (csl_store_delete(c->store, v, &e) < 0)
 		return csl_fail(result, GRPC_STATUS_INTERNAL, "%s", e.msg);
+	return GRPC_STATUS_OK;
+}
+
+/* A directory takes what its file system has: the number is all that grows, on no node anything. */
+int
+csl_controller_expand_volume(
+    struct csl *c, const void *request, void *rep, struct csl_result *result)
+{
+	const Csi__V1__ControllerExpandVolumeRequest *req = request;
+	Csi__V1__ControllerExpandVolumeResponse *r = rep;
+	const Csi__V1__CapacityRange *range = req->capacity_range;
+	struct err e = { 0 };
+	CslVolume *v;
+	int status = csl_volume_get(c, req->volume_id, &v, result);
+
+	if (status == GRPC_STATUS_OK)
+		status = range ? check_range(range, result)
+			       : csl_invalid(result, "the capacity range is missing");
+	if (status != GRPC_STATUS_OK)
+		return status;
+	if (range->limit_bytes > 0 && v->capacity_bytes > range->limit_bytes)
+		return csl_fail(result, GRPC_STATUS_OUT_OF_RANGE,
+		    "volume %s has %lld bytes already, and does not shrink", v->id,
+		    (long long)v->capacity_bytes);
+	if (capacity_of(range) > v->capacity_bytes &&
+	    csl_store_resize(c->store, v, capacity_of(range), &e) < 0)
+		return csl_fail(result, GRPC_STATUS_INTERNAL, "%s", e.msg);
+	r->capacity_bytes = v->capacity_bytes;
 	return GRPC_STATUS_OK;
 }
 
@@ -265,6 +299,7 @@ csl_controller_get_capabilities(
 	static const Csi__V1__ControllerServiceCapability__RPC__Type types[] = {
 		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_VOLUME,
 		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_VOLUMES,
+		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME,
 	};
 	static Csi__V1__ControllerServiceCapability__RPC rpcs[ELEMENTSOF(types)];
 	static Csi__V1__ControllerServiceCapability caps[ELEMENTSOF(types)],

@@ -49,13 +49,19 @@ get_plugin_capabilities(struct csl *c, const void *req, void *rep, struct csl_re
 {
 	static Csi__V1__PluginCapability__Service service =
 	    CSI__V1__PLUGIN_CAPABILITY__SERVICE__INIT;
+	static Csi__V1__PluginCapability__VolumeExpansion expansion =
+	    CSI__V1__PLUGIN_CAPABILITY__VOLUME_EXPANSION__INIT;
 	static Csi__V1__PluginCapability capability = CSI__V1__PLUGIN_CAPABILITY__INIT,
-					 *list[] = { &capability };
+					 online = CSI__V1__PLUGIN_CAPABILITY__INIT,
+					 *list[] = { &capability, &online };
 	Csi__V1__GetPluginCapabilitiesResponse *r = rep;
 
 	service.type = CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE;
 	capability.type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_SERVICE;
 	capability.service = &service;
+	expansion.type = CSI__V1__PLUGIN_CAPABILITY__VOLUME_EXPANSION__TYPE__ONLINE;
+	online.type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_VOLUME_EXPANSION;
+	online.volume_expansion = &expansion;
 	r->capabilities = list;
 	r->n_capabilities = ELEMENTSOF(list);
 	return GRPC_STATUS_OK;
@@ -77,6 +83,8 @@ static const struct method {
 	    "Identity", "GetPluginCapabilities", get_plugin_capabilities, get_plugin_capabilities),
 	METHOD("Controller", "ControllerGetCapabilities", controller_get_capabilities,
 	    csl_controller_get_capabilities),
+	METHOD("Controller", "ControllerExpandVolume", controller_expand_volume,
+	    csl_controller_expand_volume),
 	METHOD("Controller", "CreateVolume", create_volume, csl_create_volume),
 	METHOD("Controller", "DeleteVolume", delete_volume, csl_delete_volume),
 	METHOD("Controller", "ListVolumes", list_volumes, csl_list_volumes),

@@ -390,6 +390,19 @@ csl_store_delete(struct csl_store *s, CslVolume *v, struct err *e)
 }
 
 int
+csl_store_resize(struct csl_store *s, CslVolume *v, int64_t capacity, struct err *e)
+{
+	int64_t old = v->capacity_bytes;
+	int r;
+
+	v->capacity_bytes = capacity;
+	r = save(s, v, e);
+	if (r < 0)
+		v->capacity_bytes = old;
+	return r;
+}
+
+int
 csl_store_dir(struct csl_store *s, const CslVolume *v, struct err *e)
 {
 	int fd = fd_open_beneath(s->volumes_fd, v->id, O_PATH | O_DIRECTORY, 0);

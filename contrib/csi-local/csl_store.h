@@ -36,6 +36,7 @@ int csl_store_create(
     struct csl_store *s, const char *name, int64_t capacity, CslVolume **ret, struct err *e);
 /* The caller has looked that it is not in use. v is gone afterwards. */
 int csl_store_delete(struct csl_store *s, CslVolume *v, struct err *e);
+int csl_store_resize(struct csl_store *s, CslVolume *v, int64_t capacity, struct err *e);
 /* The directory of v's data, O_PATH. The caller closes it. -errno. */
 int csl_store_dir(struct csl_store *s, const CslVolume *v, struct err *e);
 

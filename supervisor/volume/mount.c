@@ -395,3 +395,50 @@ mount_undo(struct mount *m)
 	m->unmounting = true;
 	mount_advance(m);
 }
+
+/* --- growing, while it is published --- */
+
+struct expansion {
+	struct mount *m;
+	volume_size_cb *cb;
+	void *arg;
+};
+
+/* What was asked of the mount meanwhile (to look at it again, to take it down) begins now. */
+static void
+on_expanded(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
+{
+	cleanup_free struct expansion *x = arg;
+	struct mount *m = x->m;
+	int64_t capacity = 0;
+
+	m->plugin_call = NULL;
+	m->busy = false;
+	if (r >= 0 && rep->answer_case == CSI_CALL_REP__ANSWER_NODE_EXPAND_VOLUME)
+		capacity = rep->node_expand_volume->capacity_bytes;
+	if (m->unmounting || m->cb)
+		mount_advance(m);
+	else
+		wake_next(m);
+	x->cb(sup, x->arg, r, capacity, e);
+}
+
+int
+mount_expand(struct mount *m, int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb,
+    void *arg, struct err *e)
+{
+	struct expansion *x;
+
+	if (m->busy || m->unmounting || volume_busy(m))
+		return err_say(e, -EAGAIN,
+		    "CSI client error (retryable): another call for volume %s has not ended yet",
+		    m->rec.volume_id);
+	x = malloc(sizeof *x);
+	if (!x)
+		return err_set(e, -ENOMEM, "expand volume %s", m->rec.volume_id);
+	*x = (struct expansion){ .m = m, .cb = cb, .arg = arg };
+	m->busy = true;
+	m->plugin_call = volume_send_expand(
+	    m->sup, &m->rec, required_bytes, limit_bytes, CALL_TIMEOUT_MS, on_expanded, x);
+	return 0;
+}

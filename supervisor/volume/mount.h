@@ -56,6 +56,10 @@ void mount_set_step(struct mount *m, enum mount_step step);
 void mount_advance(struct mount *m);
 /* Takes it out again, for nobody in particular. */
 void mount_undo(struct mount *m);
+/* Of one that is published: tells its plugin of the new size. Negative with *e: the callback does
+ * not come. */
+int mount_expand(struct mount *m, int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb,
+    void *arg, struct err *e);
 /* Ends what is under way with r and *e: calls the callback, tries again later what was to be
  * undone. */
 void mount_finish(struct mount *m, int r, const struct err *e);

@@ -15,4 +15,9 @@ typedef struct plugin_call *volume_send(struct sup *sup, const struct mount_reco
 
 volume_send volume_send_stage, volume_send_publish, volume_send_unpublish, volume_send_unstage;
 
+/* limit_bytes 0: none. */
+struct plugin_call *volume_send_expand(struct sup *sup, const struct mount_record *rec,
+    int64_t required_bytes, int64_t limit_bytes, unsigned timeout_ms, plugin_call_cb *cb,
+    void *arg);
+
 #endif

@@ -240,6 +240,25 @@ volume_unmount_leave(struct sup *sup, const struct sup_alloc *sa, const char *al
 		m->cb = NULL;
 }
 
+void
+volume_expand_here(struct sup *sup, const struct sup_alloc *sa, const char *volume,
+    int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb, void *arg)
+{
+	struct mount *m = sa ? sup->volumes->first : NULL;
+	struct err e = { 0 };
+	int r;
+
+	while (m && !(m->step == MOUNT_PUBLISHED && id_equal(&m->rec.alloc_id, &sa->id) &&
+			str_eq(m->rec.volume_id, volume)))
+		m = m->next;
+	if (m)
+		r = mount_expand(m, required_bytes, limit_bytes, cb, arg, &e);
+	else
+		r = err_say(&e, -ENOENT, "volume %s is not mounted for that allocation", volume);
+	if (r < 0)
+		cb(sup, arg, r, 0, &e);
+}
+
 bool
 volume_say_pending(
     struct sup *sup, const struct sup_alloc *sa, const char *alias, char *buf, size_t size)

@@ -62,6 +62,15 @@ void volume_unmount_leave(struct sup *sup, const struct sup_alloc *sa, const cha
  * answered yet". False: for nothing. */
 bool volume_say_pending(
     struct sup *sup, const struct sup_alloc *sa, const char *alias, char *buf, size_t size);
+/*
+ * The volume has grown at its plugin: makes what sa has mounted of it take the new size. -ENOENT
+ * if that is nothing (sa may be NULL), -EAGAIN while another call for the volume is under way. The
+ * callback may come within the call.
+ */
+typedef void volume_size_cb(
+    struct sup *sup, void *arg, int r, int64_t capacity_bytes, const struct err *e);
+void volume_expand_here(struct sup *sup, const struct sup_alloc *sa, const char *volume,
+    int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb, void *arg);
 /* NULL: nothing is mounted for that alias of the group. */
 const struct volume_mount_state *volume_find(
     struct sup *sup, const struct sup_alloc *sa, const char *alias);

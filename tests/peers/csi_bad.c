@@ -133,18 +133,28 @@ node_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
 static void
 controller_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
 {
-	Csi__V1__ControllerServiceCapability__RPC rpc =
-	    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__INIT;
-	Csi__V1__ControllerServiceCapability cap = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__INIT,
-					     *caps[] = { &cap };
+	static const Csi__V1__ControllerServiceCapability__RPC__Type types[] = {
+		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_VOLUME,
+		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_VOLUMES,
+		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME,
+		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_SNAPSHOT,
+		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_SNAPSHOTS,
+	};
+	Csi__V1__ControllerServiceCapability__RPC rpcs[ELEMENTSOF(types)];
+	Csi__V1__ControllerServiceCapability caps[ELEMENTSOF(types)], *list[ELEMENTSOF(types)];
 	Csi__V1__ControllerGetCapabilitiesResponse rep =
 	    CSI__V1__CONTROLLER_GET_CAPABILITIES_RESPONSE__INIT;
 
-	rpc.type = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_VOLUME;
-	cap.type_case = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC;
-	cap.rpc = &rpc;
-	rep.n_capabilities = 1;
-	rep.capabilities = caps;
+	for (size_t i = 0; i < ELEMENTSOF(types); i++) {
+		csi__v1__controller_service_capability__rpc__init(&rpcs[i]);
+		csi__v1__controller_service_capability__init(&caps[i]);
+		rpcs[i].type = types[i];
+		caps[i].type_case = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC;
+		caps[i].rpc = &rpcs[i];
+		list[i] = &caps[i];
+	}
+	rep.n_capabilities = ELEMENTSOF(list);
+	rep.capabilities = list;
 	pack(a, &rep.base);
 }
 
@@ -166,6 +176,111 @@ create_volume(struct answer *a, const uint8_t *data, size_t len)
 	csi__v1__create_volume_request__free_unpacked(req, NULL);
 }
 
+/* It grows to what was required, and so must be what its nodes have of it. */
+static void
+controller_expand(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__ControllerExpandVolumeRequest *req =
+	    csi__v1__controller_expand_volume_request__unpack(NULL, len, data);
+	Csi__V1__ControllerExpandVolumeResponse rep =
+	    CSI__V1__CONTROLLER_EXPAND_VOLUME_RESPONSE__INIT;
+
+	if (!req || !req->capacity_range) {
+		a->status = STATUS_INVALID_ARGUMENT;
+		return;
+	}
+	rep.capacity_bytes = req->capacity_range->required_bytes;
+	rep.node_expansion_required = true;
+	pack(a, &rep.base);
+	csi__v1__controller_expand_volume_request__free_unpacked(req, NULL);
+}
+
+static void
+put_snapshot(Csi__V1__Snapshot *s, Csi__V1__Timestamp *made, char *id, char *volume)
+{
+	csi__v1__snapshot__init(s);
+	csi__v1__timestamp__init(made);
+	made->seconds = 1700000000;
+	s->snapshot_id = id;
+	s->source_volume_id = volume;
+	s->size_bytes = 4096;
+	s->creation_time = made;
+	s->ready_to_use = true;
+}
+
+/* The snapshot's id is its name. */
+static void
+create_snapshot(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__CreateSnapshotRequest *req =
+	    csi__v1__create_snapshot_request__unpack(NULL, len, data);
+	Csi__V1__CreateSnapshotResponse rep = CSI__V1__CREATE_SNAPSHOT_RESPONSE__INIT;
+	Csi__V1__Timestamp made;
+	Csi__V1__Snapshot s;
+
+	if (!req) {
+		a->status = STATUS_INVALID_ARGUMENT;
+		return;
+	}
+	put_snapshot(&s, &made, req->name, req->source_volume_id);
+	rep.snapshot = &s;
+	pack(a, &rep.base);
+	csi__v1__create_snapshot_request__free_unpacked(req, NULL);
+}
+
+/* There are always two, on two pages. */
+static void
+list_snapshots(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__ListSnapshotsRequest *req =
+	    csi__v1__list_snapshots_request__unpack(NULL, len, data);
+	Csi__V1__ListSnapshotsResponse rep = CSI__V1__LIST_SNAPSHOTS_RESPONSE__INIT;
+	Csi__V1__ListSnapshotsResponse__Entry entry = CSI__V1__LIST_SNAPSHOTS_RESPONSE__ENTRY__INIT,
+					      *entries[] = { &entry };
+	char one[] = "snap-1", two[] = "snap-2", volume[] = "volume";
+	Csi__V1__Timestamp made;
+	Csi__V1__Snapshot s;
+
+	if (!req || req->max_entries <= 0) {
+		a->status = STATUS_INVALID_ARGUMENT;
+		return;
+	}
+	put_snapshot(&s, &made, *req->starting_token ? two : one, volume);
+	entry.snapshot = &s;
+	rep.entries = entries;
+	rep.n_entries = 1;
+	if (!*req->starting_token)
+		rep.next_token = two;
+	pack(a, &rep.base);
+	csi__v1__list_snapshots_request__free_unpacked(req, NULL);
+}
+
+static void
+list_volumes(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__ListVolumesResponse__VolumeStatus status =
+	    CSI__V1__LIST_VOLUMES_RESPONSE__VOLUME_STATUS__INIT;
+	Csi__V1__ListVolumesResponse__Entry entry = CSI__V1__LIST_VOLUMES_RESPONSE__ENTRY__INIT,
+					    *entries[] = { &entry };
+	Csi__V1__ListVolumesResponse rep = CSI__V1__LIST_VOLUMES_RESPONSE__INIT;
+	Csi__V1__VolumeCondition condition = CSI__V1__VOLUME_CONDITION__INIT;
+	Csi__V1__Volume volume = CSI__V1__VOLUME__INIT;
+	char id[] = "volume", node[] = "bad-node", text[] = "it creaks", *nodes[] = { node };
+
+	volume.volume_id = id;
+	volume.capacity_bytes = 4096;
+	condition.abnormal = true;
+	condition.message = text;
+	status.published_node_ids = nodes;
+	status.n_published_node_ids = 1;
+	status.volume_condition = &condition;
+	entry.volume = &volume;
+	entry.status = &status;
+	rep.entries = entries;
+	rep.n_entries = 1;
+	pack(a, &rep.base);
+}
+
 static void
 empty_answer(struct answer *a, const uint8_t *data, size_t len)
 {
@@ -184,6 +299,11 @@ static const struct method {
 	{ "ControllerGetCapabilities", controller_get_capabilities },
 	{ "CreateVolume", create_volume },
 	{ "DeleteVolume", empty_answer },
+	{ "ControllerExpandVolume", controller_expand },
+	{ "ListVolumes", list_volumes },
+	{ "CreateSnapshot", create_snapshot },
+	{ "DeleteSnapshot", empty_answer },
+	{ "ListSnapshots", list_snapshots },
 	{ "NodeStageVolume", empty_answer },
 	{ "NodeUnstageVolume", empty_answer },
 	{ "NodePublishVolume", empty_answer },

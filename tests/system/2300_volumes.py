@@ -63,7 +63,7 @@ def test_volumes_are_created():
     made = create("data")
     case.equal((made["Schedulable"], made["Capacity"] >= 1 << 20, bool(made["ExternalID"])), (True, True, True))
     case.equal(create("data")["ExternalID"], made["ExternalID"], "created again: the answer may have been lost")
-    for part, change in (("RequestedCapacityMin", {"RequestedCapacityMin": 2 << 20}), ("Name", {"Name": "other"}),
+    for part, change in (("RequestedCapacityMin", {"RequestedCapacityMin": 1 << 19}), ("Name", {"Name": "other"}),
                          ("PluginID", {"PluginID": "none"}), ("Parameters", {"Parameters": {"a": "b"}}),
                          ("RequestedCapabilities[0].AccessMode", {"RequestedCapabilities": [
                              {"AccessMode": "multi-node-multi-writer", "AttachmentMode": "file-system"}]})):

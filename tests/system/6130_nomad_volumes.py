@@ -4,7 +4,7 @@
 import os
 import signal
 
-from lib import api, binary, case, cluster, nomad_server
+from lib import api, binary, build_dir, case, cluster, nomad_server
 from lib.cluster import events, job, processes_of
 
 WRITE = "while echo $NOMAD_ALLOC_ID >> /d/log; do sleep 0.2; done"
@@ -70,6 +70,61 @@ def test_a_volume_is_created_claimed_mounted_and_given_back():
             case.equal([p["Healthy"] for p in servers.node(me)["CSIControllerPlugins"].values()], [True], "the plugin")
             servers.delete_volume("data")
             case.equal(os.listdir(store + "/meta"), [], "volumes that the plugin has")
+
+
+def test_what_servers_ask_of_controllers():
+    with cluster.servers() as servers, cluster.node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        with_plugin(servers, me)
+        script = 'exec %s "$${CSI_ENDPOINT#unix://}"' % os.path.join(build_dir(), "tests", "csi_bad")
+        other = api.job("other", "/bin/sh", ["-c", script], CSIPluginConfig={
+            "ID": "other", "Type": "monolith", "MountDir": "/csi"})["Job"]
+        servers.wait_alloc(servers.run_job(other, me)[0], ["running"])
+        case.until(lambda: "other" in (servers.node(me)["CSIControllerPlugins"] or {}), 30, "the other plugin")
+        info = servers.node(me)["CSIControllerPlugins"]
+        case.equal([info[p]["ControllerInfo"]["SupportsExpand"] for p in ("local", "other")], [True, True])
+        case.equal([info[p]["ControllerInfo"]["SupportsListSnapshots"] for p in ("local", "other")], [False, True])
+        servers.create_volume({"ID": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20,
+                               "RequestedCapabilities": [CAPABILITY]})
+        external = servers.volume("data")["ExternalID"]
+
+        def ask(method, plugin, **request):
+            return servers.call_node(me, method, {"ControllerNodeID": me, "PluginID": plugin, **request})
+        grown = {"ExternalVolumeID": external, "CapacityRange": {"RequiredBytes": 2 << 20, "LimitBytes": 0}}
+        for service in ("CSI.", "ClientCSI."):
+            made = ask(service + "ControllerExpandVolume", "local", **grown)
+            case.equal((made["CapacityBytes"], made.get("NodeExpansionRequired", False)), (2 << 20, False))
+            made = ask(service + "ControllerListVolumes", "local", MaxEntries=10, StartingToken="")
+            case.equal([(v["ExternalID"], v["CapacityBytes"]) for v in made["Entries"]], [(external, 2 << 20)], service)
+        made = ask("CSI.ControllerListVolumes", "other", MaxEntries=10, StartingToken="")["Entries"][0]
+        case.equal((made["PublishedExternalNodeIDs"], made["IsAbnormal"], made["Status"]), (["bad-node"], True, "it creaks"))
+        made = ask("CSI.ControllerCreateSnapshot", "other", ExternalSourceVolumeID="v", Name="one")
+        case.equal((made["ID"], made["ExternalSourceVolumeID"], made["SizeBytes"], made["CreateTime"], made["IsReady"]),
+                   ("one", "v", 4096, 1700000000, True))
+        first = ask("CSI.ControllerListSnapshots", "other", MaxEntries=1, StartingToken="")
+        second = ask("CSI.ControllerListSnapshots", "other", MaxEntries=1, StartingToken=first["NextToken"])
+        case.equal([s["ID"] for s in first["Entries"] + second["Entries"]], ["snap-1", "snap-2"])
+        ask("CSI.ControllerDeleteSnapshot", "other", ID="one")
+        # What a plugin mounts here takes the new size by its node half, which this one does not need.
+        alloc = servers.run_job(writer("one"), me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        request = {"PluginID": "local", "VolumeID": "data", "ExternalID": external,
+                   "Capacity": {"RequiredBytes": 2 << 20, "LimitBytes": 0}, "Claim": {"AllocationID": alloc}}
+        for method, wanted, text in (
+                ("CSI.NodeExpandVolume", request, "NodeExpandVolume of plugin local: the plugin does not implement it"),
+                ("CSI.NodeExpandVolume", {**request, "VolumeID": "none"}, "volume none is not mounted"),
+                ("CSI.ControllerCreateSnapshot", {"PluginID": "local", "ControllerNodeID": me, "Name": "x",
+                                                  "ExternalSourceVolumeID": external}, "the plugin does not implement it"),
+                ("CSI.ControllerExpandVolume", {"PluginID": "local", "ControllerNodeID": me, "ExternalVolumeID": external,
+                                                "CapacityRange": {"RequiredBytes": 0, "LimitBytes": 1}}, "does not shrink"),
+                ("CSI.ControllerListVolumes", {"PluginID": "none", "ControllerNodeID": me},
+                 "CSI client error (retryable)")):
+            refused = case.raises(nomad_server.Refusal, servers.call_node, me, method, wanted)
+            case.contains(str(refused), text)
+        servers.stop_alloc(alloc)
+        servers.wait_alloc(alloc, ["complete"])
+        case.until(lambda: not claims(servers), 20, "the claim to be given back")
+        servers.delete_volume("data")
 
 
 def test_a_claim_that_waits_does_not_keep_an_alloc_from_stopping():

@@ -53,7 +53,20 @@ void local_api_get_volume(struct sup *sup, struct api_req *req);
 void local_api_create_volume(struct sup *sup, struct api_req *req);
 void local_api_delete_volume(struct sup *sup, struct api_req *req);
 void local_api_deregister_volume(struct sup *sup, struct api_req *req);
+/* {"Volumes":[…]}, the volume as the API shows it. */
+void local_api_reply_volume(struct sup *sup, struct api_req *req, struct local_volume *lv);
+/* 400, 404, 409 or 500 for a negative errno. */
+int local_api_volume_status(int r);
 void local_api_list_plugins(struct sup *sup, struct api_req *req);
 void local_api_get_plugin(struct sup *sup, struct api_req *req);
+
+/* local_api_controller.c */
+void local_api_list_external(struct sup *sup, struct api_req *req);
+void local_api_list_snapshots(struct sup *sup, struct api_req *req);
+void local_api_create_snapshot(struct sup *sup, struct api_req *req);
+void local_api_delete_snapshot(struct sup *sup, struct api_req *req);
+/* Makes lv as large as vol wants it, for the nodes that use it too, and answers. */
+void local_api_expand_volume(
+    struct sup *sup, struct api_req *req, struct local_volume *lv, const struct csi_volume *vol);
 
 #endif

@@ -171,8 +171,8 @@ count_volumes(struct api_req *req, struct err *e)
 	return (int)json_array_size(list);
 }
 
-static int
-http_status(int r)
+int
+local_api_volume_status(int r)
 {
 	switch (r) {
 	case -EINVAL:
@@ -246,7 +246,7 @@ local_api_register_volumes(struct sup *sup, struct api_req *req)
 			r = register_one(l, &vol, &e);
 	}
 	if (r < 0)
-		api_reply_error(req, http_status(r), "%s", e.msg);
+		api_reply_error(req, local_api_volume_status(r), "%s", e.msg);
 	else
 		api_reply_text(req, 200, "application/json", "", 0);
 	local_retry_soon(l);
@@ -260,8 +260,8 @@ struct volume_op {
 	bool was_new; /* this request made the row */
 };
 
-static void
-reply_created(struct sup *sup, struct api_req *req, struct local_volume *lv)
+void
+local_api_reply_volume(struct sup *sup, struct api_req *req, struct local_volume *lv)
 {
 	cleanup_done(csi_volume) struct csi_volume view;
 
@@ -300,7 +300,7 @@ on_created(struct sup *sup, void *arg, int r, const struct err *e)
 	if (r >= 0 && *str(lv->vol.external_id)) {
 		local_volume_changed(l, lv);
 		local_retry_soon(l);
-		reply_created(sup, op->req, lv);
+		local_api_reply_volume(sup, op->req, lv);
 		return;
 	}
 	api_reply_error(op->req, r == -EINVAL ? 400 : 500, "create volume \"%s\": %s", lv->vol.id,
@@ -342,17 +342,26 @@ check_creator(struct local *l, const struct csi_volume *vol, struct err *e)
 	return 0;
 }
 
-/* May lv, which has this id, be created (again)? Only as it was the first time. */
+/* May lv, which has this id, be created (again)? Only as it was the first time, or larger. */
 static int
-check_repeat(const struct local_volume *lv, const struct csi_volume *vol, struct err *e)
+check_repeat(const struct local_volume *lv, struct csi_volume *vol, bool *ret_larger, struct err *e)
 {
+	const int64_t min = vol->requested_capacity_min, max = vol->requested_capacity_max;
 	char field[128];
 
+	*ret_larger = false;
 	if (lv->busy)
 		return err_say(e, -EBUSY, "volume \"%s\" is being %s", vol->id, lv->busy);
+	if (*str(lv->vol.external_id) && min > lv->vol.capacity && (max == 0 || max >= min)) {
+		*ret_larger = true;
+		vol->requested_capacity_min = lv->vol.requested_capacity_min;
+		vol->requested_capacity_max = lv->vol.requested_capacity_max;
+	}
 	if (csi_volume_creation_differs(&lv->vol, vol, field, sizeof field))
 		return err_say(
 		    e, -EEXIST, "volume \"%s\" exists already, with another %s", vol->id, field);
+	vol->requested_capacity_min = min;
+	vol->requested_capacity_max = max;
 	return 0;
 }
 
@@ -387,6 +396,7 @@ local_api_create_volume(struct sup *sup, struct api_req *req)
 	cleanup_done(csi_volume) struct csi_volume vol;
 	cleanup_free struct volume_op *op = calloc(1, sizeof *op);
 	struct local_volume *lv;
+	bool larger = false;
 	struct err e = { 0 };
 	int r = count_volumes(req, &e);
 
@@ -397,9 +407,13 @@ local_api_create_volume(struct sup *sup, struct api_req *req)
 		r = op ? read_volume(req, 0, &vol, &e) : -ENOMEM;
 	lv = r >= 0 ? local_volume_find(l, vol.namespace, vol.id) : NULL;
 	if (lv)
-		r = check_repeat(lv, &vol, &e);
+		r = check_repeat(lv, &vol, &larger, &e);
+	if (r >= 0 && larger) {
+		local_api_expand_volume(sup, req, lv, &vol);
+		return;
+	}
 	if (r >= 0 && lv && *str(lv->vol.external_id)) {
-		reply_created(sup, req, lv); /* its answer may have been lost */
+		local_api_reply_volume(sup, req, lv); /* its answer may have been lost */
 		return;
 	}
 	if (r >= 0)
@@ -409,7 +423,7 @@ local_api_create_volume(struct sup *sup, struct api_req *req)
 	if (r >= 0)
 		r = begin_creation(l, &vol, op, &e);
 	if (r < 0) {
-		api_reply_error(req, http_status(r), "%s", e.msg);
+		api_reply_error(req, local_api_volume_status(r), "%s", e.msg);
 		return;
 	}
 	op->req = req;

@@ -54,7 +54,8 @@ struct ask {
 
 static mapped_args meta_args, self_args, job_args, volumes_args, deregister_args, stop_args,
     drain_args, eligibility_args, submission_args, purge_args, all_args, task_args, node_args,
-    node_fields_args, token_args, alloc_fields_args, plan_args, csi_list_args;
+    node_fields_args, token_args, alloc_fields_args, plan_args, csi_list_args, csi_secrets_args,
+    snapshots_args, snapshot_args;
 static bool alloc_is_here(struct sup *sup, const struct api_req *req);
 static bool node_is_here(struct sup *sup, const struct api_req *req);
 static bool is_not_csi(struct sup *sup, const struct api_req *req);
@@ -119,6 +120,15 @@ static const struct mapped all[] = {
 	    "Allocations", NULL, NULL, NULL),
 	GET("/v1/volumes", "CSIVolume.List", NULL, "Volumes", NULL, csi_list_args, NULL,
 	    .is_here = is_not_csi, .here = reply_nothing),
+	GET("/v1/volumes/external", "CSIVolume.ListExternal", NULL, NULL, NULL, csi_list_args,
+	    NULL),
+	GET("/v1/volumes/snapshot", "CSIVolume.ListSnapshots", NULL, NULL, NULL, csi_secrets_args,
+	    NULL),
+	PUT("/v1/volumes/snapshot", "CSIVolume.CreateSnapshot", NULL, snapshots_args),
+	{ .http = "DELETE",
+	    "/v1/volumes/snapshot",
+	    "CSIVolume.DeleteSnapshot",
+	    .args = snapshot_args },
 	GET("/v1/volume/csi/:id", "CSIVolume.Get", "ID", "Volume", "volume not found", NULL, NULL),
 	GET("/v1/plugins", "CSIPlugin.List", NULL, "Plugins", NULL, NULL, NULL,
 	    .is_here = is_not_csi, .here = reply_nothing),
@@ -453,6 +463,59 @@ csi_list_args(struct api_req *req, json_t *args, struct err *e)
 {
 	copy_query(req, "plugin_id", args, "PluginID");
 	copy_query(req, "node_id", args, "NodeID");
+	return 0;
+}
+
+/* The header's "key=value,key=value"; what is none is not taken. */
+static json_t *
+csi_secrets(const struct api_req *req)
+{
+	const char *at = api_header(req, "X-Nomad-CSI-Secrets");
+	json_t *secrets = json_object();
+
+	while (at && *at) {
+		size_t len = strcspn(at, ","), name = strcspn(at, "=");
+
+		if (name > 0 && name < len) {
+			cleanup_free char *key = strndup(at, name);
+
+			if (key)
+				(void)json_object_set_new(
+				    secrets, key, json_stringn(at + name + 1, len - name - 1));
+		}
+		at += len + (at[len] == ',');
+	}
+	return secrets;
+}
+
+static int
+csi_secrets_args(struct api_req *req, json_t *args, struct err *e)
+{
+	(void)json_object_set_new(args, "Secrets", csi_secrets(req));
+	return csi_list_args(req, args, e);
+}
+
+static int
+snapshots_args(struct api_req *req, json_t *args, struct err *e)
+{
+	json_t *body = api_body(req, e);
+
+	if (!body)
+		return -EINVAL;
+	if (!json_is_array(json_object_get(body, "Snapshots")))
+		return err_say(e, -EINVAL, "the body has no Snapshots");
+	copy_member(body, "Snapshots", args, "Snapshots");
+	return 0;
+}
+
+static int
+snapshot_args(struct api_req *req, json_t *args, struct err *e)
+{
+	const char *id = api_query(req, "snapshot_id"), *plugin = api_query(req, "plugin_id");
+
+	(void)json_object_set_new(args, "Snapshots",
+	    json_pack("[{s:s, s:s, s:o}]", "ID", id ? id : "", "PluginID", plugin ? plugin : "",
+		"Secrets", csi_secrets(req)));
 	return 0;
 }
 

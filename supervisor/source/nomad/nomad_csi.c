@@ -12,6 +12,7 @@
 #include "model/rpc_serve.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/source/nomad/nomad_requests.h"
+#include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
 
@@ -47,8 +48,10 @@ static int
 take_volume(struct asked *a)
 {
 	struct rpc_csi_controller_req *req = &a->req;
-	const char *external =
-	    *str(req->external_volume_id) ? req->external_volume_id : req->volume_id;
+	const char *external = *str(req->external_volume_id) ? req->external_volume_id
+			       : *str(req->external_source_volume_id)
+				   ? req->external_source_volume_id
+				   : req->volume_id;
 	struct csi_capability *cap;
 
 	if (str_set(&a->vol.id, str(req->name)) < 0 || str_set(&a->vol.name, req->name) < 0 ||
@@ -68,6 +71,12 @@ take_volume(struct asked *a)
 		*cap = (struct csi_capability){ .attachment_mode = req->attachment_mode,
 			.access_mode = req->access_mode };
 	}
+	if (req->volume_capability && a->vol.requested_capabilities.n == 0) {
+		cap = list_add(csi_capability, &a->vol.requested_capabilities);
+		if (!cap)
+			return -ENOMEM;
+		*cap = *req->volume_capability;
+	}
 	if (req->mount_options) {
 		struct rpc_csi_mount_options *from = req->mount_options;
 		struct mount_options *to = a->vol.mount_options = mount_options_new();
@@ -78,6 +87,9 @@ take_volume(struct asked *a)
 		to->mount_flags = from->mount_flags;
 		from->mount_flags = (struct strings){ 0 };
 	}
+	a->vol.requested_topologies = steal_ptr(&req->requested_topologies);
+	a->vol.snapshot_id = steal_ptr(&req->snapshot_id);
+	a->vol.clone_id = steal_ptr(&req->clone_id);
 	a->vol.requested_capacity_min = req->capacity_min;
 	a->vol.requested_capacity_max = req->capacity_max;
 	a->vol.secrets = req->secrets;
@@ -222,6 +234,112 @@ nomad_csi_detach_volume(struct sup *sup, uint64_t stream, const void *body, size
 		volume_detach(sup, &a->vol, str(a->req.client_csi_node_id), on_done, a);
 }
 
+static void
+on_expanded(
+    struct sup *sup, void *arg, int r, int64_t capacity_bytes, bool on_nodes, const struct err *e)
+{
+	struct asked *a = arg;
+	struct rpc_csi_rep rep = {
+		.capacity_bytes = capacity_bytes,
+		.node_expansion_required = on_nodes,
+	};
+
+	if (r < 0)
+		refuse(sup, a, r, e);
+	else
+		nomad_answer(sup, a->stream, &rpc_csi_rep_type, &rep);
+	asked_free(a);
+}
+
+void
+nomad_csi_expand_volume(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct asked *a = take_request(sup, stream, body, len, "controller expand volume");
+	const struct csi_capacity_range none = { 0 }, *range;
+
+	if (!a)
+		return;
+	range = a->req.capacity_range ? a->req.capacity_range : &none;
+	volume_expand(sup, &a->vol, range->required_bytes, range->limit_bytes, on_expanded, a);
+}
+
+static void
+on_listed(struct sup *sup, void *arg, int r, const struct rpc_csi_rep *list, const struct err *e)
+{
+	struct asked *a = arg;
+
+	if (r < 0)
+		refuse(sup, a, r, e);
+	else
+		nomad_answer(sup, a->stream, &rpc_csi_rep_type, list);
+	asked_free(a);
+}
+
+void
+nomad_csi_list_volumes(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct asked *a = take_request(sup, stream, body, len, "controller list volumes");
+
+	if (a)
+		volume_list(sup, str(a->vol.plugin_id), a->req.max_entries,
+		    str(a->req.starting_token), on_listed, a);
+}
+
+static void
+on_snapshots(struct sup *sup, void *arg, int r, const struct rpc_csi_snapshots_rep *list,
+    const struct err *e)
+{
+	struct asked *a = arg;
+
+	if (r < 0)
+		refuse(sup, a, r, e);
+	else
+		nomad_answer(sup, a->stream, &rpc_csi_snapshots_rep_type, list);
+	asked_free(a);
+}
+
+void
+nomad_csi_list_snapshots(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct asked *a = take_request(sup, stream, body, len, "controller list snapshots");
+
+	if (a)
+		snapshot_list(sup, str(a->vol.plugin_id), a->req.max_entries,
+		    str(a->req.starting_token), &a->vol.secrets, on_snapshots, a);
+}
+
+static void
+on_snapshot(struct sup *sup, void *arg, int r, const struct rpc_csi_snapshots_rep *list,
+    const struct err *e)
+{
+	struct asked *a = arg;
+
+	if (r < 0)
+		refuse(sup, a, r, e);
+	else
+		nomad_answer(sup, a->stream, &rpc_csi_snapshot_type, &list->entries.v[0]);
+	asked_free(a);
+}
+
+void
+nomad_csi_create_snapshot(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct asked *a = take_request(sup, stream, body, len, "controller create snapshot");
+
+	if (a)
+		snapshot_create(sup, &a->vol, str(a->req.name), on_snapshot, a);
+}
+
+void
+nomad_csi_delete_snapshot(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct asked *a = take_request(sup, stream, body, len, "controller delete snapshot");
+
+	if (a)
+		snapshot_delete(
+		    sup, str(a->vol.plugin_id), str(a->req.id), &a->vol.secrets, on_done, a);
+}
+
 /* --- the node's half --- */
 
 /* Does this alloc have the volume mounted, by any of its requests? */
@@ -265,4 +383,47 @@ nomad_csi_detach_here(struct sup *sup, uint64_t stream, const void *body, size_t
 	    "CSI client error (retryable): volume %.128s is mounted for allocation %.8s",
 	    str(req.volume_id), sa->a.id);
 	link_answer(sup, stream, e.msg, NULL, 0);
+}
+
+struct expansion {
+	uint64_t stream;
+};
+
+static void
+on_expanded_here(struct sup *sup, void *arg, int r, int64_t capacity_bytes, const struct err *e)
+{
+	const struct rpc_csi_rep rep = { .capacity_bytes = capacity_bytes };
+	cleanup_free struct expansion *x = arg;
+
+	if (r < 0)
+		link_answer(sup, x->stream, e->msg, NULL, 0);
+	else
+		nomad_answer(sup, x->stream, &rpc_csi_rep_type, &rep);
+}
+
+void
+nomad_csi_expand_here(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_csi_node_req) struct rpc_csi_node_req req;
+	static const struct csi_capacity_range none;
+	const struct csi_capacity_range *range;
+	struct sup_alloc *sa = NULL;
+	struct expansion *x;
+	struct err e = { 0 };
+	struct id id;
+
+	rpc_csi_node_req_init(&req);
+	if (model_from_msgpack(&rpc_csi_node_req_type, body, len, &req, WIRE_MEMORY_MAX, &e) < 0) {
+		link_answer(sup, stream, e.msg, NULL, 0);
+		return;
+	}
+	if (req.claim && id_from_uuid(str(req.claim->alloc_id), &id))
+		sa = alloc_find(sup, &id);
+	x = malloc(sizeof *x);
+	if (!x)
+		abort();
+	x->stream = stream;
+	range = req.capacity ? req.capacity : &none;
+	volume_expand_here(sup, sa, str(req.volume_id), range->required_bytes, range->limit_bytes,
+	    on_expanded_here, x);
 }

@@ -161,6 +161,13 @@ collect_all(struct sup *sup, uint64_t stream, const void *body, size_t len)
 	answer_index(sup, stream);
 }
 
+/* Older servers know the service by the name that their own side has. */
+#define CSI(method, fn)                                                                            \
+	{ "CSI." method, false, fn },                                                              \
+	{                                                                                          \
+		"ClientCSI." method, false, fn                                                     \
+	}
+
 const struct link_method nomad_methods[] = {
 	{ "Allocations.Restart", false, restart },
 	{ "Allocations.Signal", false, signal_alloc },
@@ -174,12 +181,18 @@ const struct link_method nomad_methods[] = {
 	{ "FileSystem.Stat", false, nomad_fs_stat },
 	{ "FileSystem.Stream", true, nomad_fs_stream },
 	{ "FileSystem.Logs", true, nomad_fs_logs },
-	{ "CSI.ControllerValidateVolume", false, nomad_csi_validate_volume },
-	{ "CSI.ControllerAttachVolume", false, nomad_csi_attach_volume },
-	{ "CSI.ControllerDetachVolume", false, nomad_csi_detach_volume },
-	{ "CSI.ControllerCreateVolume", false, nomad_csi_create_volume },
-	{ "CSI.ControllerDeleteVolume", false, nomad_csi_delete_volume },
-	{ "CSI.NodeDetachVolume", false, nomad_csi_detach_here },
+	CSI("ControllerValidateVolume", nomad_csi_validate_volume),
+	CSI("ControllerAttachVolume", nomad_csi_attach_volume),
+	CSI("ControllerDetachVolume", nomad_csi_detach_volume),
+	CSI("ControllerCreateVolume", nomad_csi_create_volume),
+	CSI("ControllerDeleteVolume", nomad_csi_delete_volume),
+	CSI("ControllerExpandVolume", nomad_csi_expand_volume),
+	CSI("ControllerListVolumes", nomad_csi_list_volumes),
+	CSI("ControllerCreateSnapshot", nomad_csi_create_snapshot),
+	CSI("ControllerDeleteSnapshot", nomad_csi_delete_snapshot),
+	CSI("ControllerListSnapshots", nomad_csi_list_snapshots),
+	CSI("NodeDetachVolume", nomad_csi_detach_here),
+	CSI("NodeExpandVolume", nomad_csi_expand_here),
 	{ "NodeMeta.Apply", false, nomad_self_apply_meta },
 	{ "NodeMeta.Read", false, nomad_self_read_meta },
 	{ "NodeIdentity.Get", false, nomad_self_get_identity },

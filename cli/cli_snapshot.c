@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_snapshot.c: drover volume snapshot create, delete, list; the volumes that only plugins know.
+ * Runs in: drover. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_api.h"
+#include "cli/cli_print.h"
+#include "cli/cli_volume.h"
+
+static struct {
+	const char *plugin;
+} options;
+
+const struct cli_flag cli_volume_snapshot_flags[] = {
+	{ "plugin", CLI_FLAG_STRING, &options.plugin, "PLUGIN", "list: of this plugin (required)" },
+	{ 0 },
+};
+
+/* All pages of a list; *ret is one of them whole, as the first was. */
+static int
+get_pages(struct cli *cli, const char *target, const char *name, json_t **ret, struct err *e)
+{
+	cleanup_json json_t *whole = json_array(), *page = NULL;
+	cleanup_free char *token = strdup("");
+	int r;
+
+	do {
+		cleanup_free char *next = cli_target("&next_token=%s", token), *all = NULL;
+
+		json_decref(steal_ptr(&page));
+		if (asprintf(&all, "%s%s", target, next) < 0)
+			return err_set(e, -ENOMEM, "read the list");
+		r = cli_api_get(cli, all, &page, e);
+		if (r < 0)
+			return r;
+		(void)json_array_extend(whole, cli_json_get(page, name));
+		free(token);
+		token = strdup(cli_json_str(page, "NextToken"));
+	} while (token && *token);
+	*ret = steal_ptr(&whole);
+	return 0;
+}
+
+static void
+print_snapshots(const struct cli *cli, const json_t *list)
+{
+	struct cli_table *t =
+	    CLI_TABLE("Snapshot ID", "External Source ID", "Size", "Created", "Ready");
+	char size[CLI_TIME_SIZE], made[CLI_TIME_SIZE];
+	const json_t *s;
+	size_t i;
+
+	json_array_foreach (list, i, s) {
+		cli_table_row(t);
+		cli_cell(t, "%s", cli_json_str(s, "ID"));
+		cli_cell(t, "%s", cli_json_str(s, "ExternalSourceVolumeID"));
+		cli_cell(t, "%s", cli_bytes(cli_json_int(s, "SizeBytes"), size));
+		cli_cell(t, "%s", cli_time(cli, cli_json_int(s, "CreateTime") * 1000000000, made));
+		cli_cell(t, "%s", cli_yes(cli_json_true(s, "IsReady")));
+	}
+	cli_table_print(t);
+}
+
+static int
+list_snapshots(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	cleanup_free char *target = NULL;
+	cleanup_json json_t *list = NULL;
+	int r;
+
+	if (argc != 0 || !options.plugin)
+		return err_say(e, -EINVAL, "expected drover volume snapshot list -plugin PLUGIN");
+	target = cli_target("/v1/volumes/snapshot?plugin_id=%s", options.plugin);
+	r = get_pages(cli, target, "Snapshots", &list, e);
+	if (r < 0)
+		return r;
+	if (cli->json)
+		return cli_json_print(list, e);
+	if (json_array_size(list) == 0)
+		cli_say(cli, "No snapshots");
+	else
+		print_snapshots(cli, list);
+	return 0;
+}
+
+static int
+create_snapshot(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	cleanup_json json_t *request = NULL, *answer = NULL;
+	cleanup_free char *id = NULL;
+	int r;
+
+	if (argc < 1 || argc > 2)
+		return err_say(e, -EINVAL, "expected drover volume snapshot create VOLUME [NAME]");
+	r = cli_id_resolve(cli, &cli_kind_volume, argv[0], &id, e);
+	if (r < 0)
+		return r;
+	request = json_pack(
+	    "{s:[{s:s, s:s}]}", "Snapshots", "SourceVolumeID", id, "Name", argc > 1 ? argv[1] : "");
+	if (!request)
+		return err_set(e, -ENOMEM, "create the snapshot");
+	r = cli_api_send(cli, "PUT", "/v1/volumes/snapshot", request, &answer, e);
+	if (r < 0)
+		return r;
+	if (cli->json)
+		return cli_json_print(answer, e);
+	print_snapshots(cli, cli_json_get(answer, "Snapshots"));
+	return 0;
+}
+
+static int
+delete_snapshot(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	cleanup_free char *target = NULL;
+	int r;
+
+	if (argc != 2)
+		return err_say(
+		    e, -EINVAL, "expected drover volume snapshot delete PLUGIN SNAPSHOT");
+	target = cli_target("/v1/volumes/snapshot?plugin_id=%s&snapshot_id=%s", argv[0], argv[1]);
+	r = cli_api_send(cli, "DELETE", target, NULL, NULL, e);
+	if (r == 0)
+		cli_say(cli, "Snapshot \"%s\" is deleted", argv[1]);
+	return r;
+}
+
+int
+cli_volume_snapshot(struct cli *cli, int argc, char **argv)
+{
+	static const struct {
+		const char *word;
+		int (*run)(struct cli *cli, int argc, char **argv, struct err *e);
+	} words[] = { { "create", create_snapshot }, { "delete", delete_snapshot },
+		{ "list", list_snapshots } };
+	struct err e = { 0 };
+	int r = err_say(&e, -EINVAL, "expected create, delete or list, not \"%s\"", argv[0]);
+
+	cli_volume_wait_for_plugin(cli);
+	for (size_t i = 0; i < ELEMENTSOF(words); i++) {
+		if (strcmp(words[i].word, argv[0]) != 0)
+			continue;
+		e = (struct err){ 0 };
+		r = words[i].run(cli, argc - 1, argv + 1, &e);
+	}
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
+/* --- volumes that a plugin has --- */
+
+static int
+print_external(struct cli *cli, const char *plugin, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/volumes/external?plugin_id=%s", plugin);
+	cleanup_json json_t *list = NULL;
+	char size[CLI_TIME_SIZE];
+	struct cli_table *t;
+	const json_t *v;
+	size_t i;
+	int r = get_pages(cli, target, "Volumes", &list, e);
+
+	if (r < 0)
+		return r;
+	cli_head("Volumes of plugin %s", plugin);
+	if (json_array_size(list) == 0) {
+		cli_say(cli, "None");
+		return 0;
+	}
+	t = CLI_TABLE("External ID", "Capacity", "Published on", "Condition");
+	json_array_foreach (list, i, v) {
+		const json_t *nodes = cli_json_get(v, "PublishedExternalNodeIDs");
+
+		cli_table_row(t);
+		cli_cell(t, "%s", cli_json_str(v, "ExternalID"));
+		cli_cell(t, "%s", cli_bytes(cli_json_int(v, "CapacityBytes"), size));
+		cli_cell(t, "%zu node%s", json_array_size(nodes),
+		    json_array_size(nodes) == 1 ? "" : "s");
+		cli_cell(t, "%s%s", cli_json_true(v, "IsAbnormal") ? "abnormal: " : "",
+		    cli_json_str(v, "Status"));
+	}
+	cli_table_print(t);
+	return 0;
+}
+
+static bool
+lists_volumes(const json_t *plugin)
+{
+	const json_t *info;
+	const char *node;
+
+	json_object_foreach (cli_json_get(plugin, "Controllers"), node, info) {
+		if (cli_json_true(info, "ControllerInfo/SupportsListVolumes"))
+			return true;
+	}
+	return false;
+}
+
+int
+cli_volume_print_external(struct cli *cli, struct err *e)
+{
+	cleanup_json json_t *list = NULL;
+	const json_t *stub;
+	size_t i;
+	int r = cli_api_get(cli, "/v1/plugins?type=csi", &list, e);
+
+	json_array_foreach (list, i, stub) {
+		cleanup_free char *target =
+		    cli_target("/v1/plugin/csi/%s", cli_json_str(stub, "ID"));
+		cleanup_json json_t *plugin = NULL;
+
+		if (r == 0)
+			r = cli_api_get(cli, target, &plugin, e);
+		if (r == 0 && lists_volumes(plugin))
+			r = print_external(cli, cli_json_str(stub, "ID"), e);
+	}
+	return r;
+}
