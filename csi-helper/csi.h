@@ -17,6 +17,7 @@ extern const struct proc_spec csi_helper;
 /* The handlers, proc_handler. Both requests that wait for a plugin are answered by
  * csi_calls_finish(). */
 proc_handler csi_on_plugin_open, csi_on_plugin_close, csi_on_call;
+void csi_on_call_cancel(const struct ipc_packet *p);
 
 /* Answers everything that has ended. 0, or -errno with *e: the supervisor is gone. */
 int csi_calls_finish(struct err *e);

@@ -220,6 +220,16 @@ csi_on_call(
 	return r < 0 ? r : PROC_LATER;
 }
 
+void
+csi_on_call_cancel(const struct ipc_packet *p)
+{
+	const CsiCallCancelEv *ev = (const CsiCallCancelEv *)(const void *)p->msg;
+
+	for (size_t i = 0; i < ELEMENTSOF(calls); i++)
+		if (calls[i] && calls[i]->type == CSI_CALL_REQ && calls[i]->serial == ev->call)
+			csi_call_cancel(calls[i]);
+}
+
 /* What gRPC or the plugin says about a failure, as one printable line. */
 static void
 say_status(const struct csi_call *call, char message[CSI_MESSAGE_SIZE])

@@ -32,6 +32,10 @@ handle(struct ipc_packet *p, struct err *e)
 
 	if (p->type == IPC_HELLO_REQ)
 		return proc_answer_hello(&csi_helper, p, e);
+	if (p->type == CSI_CALL_CANCEL_EV) {
+		csi_on_call_cancel(p);
+		return 0;
+	}
 	while (h->type != p->type && h->type != 0)
 		h++;
 	if (h->type == 0)

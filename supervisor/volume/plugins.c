@@ -51,6 +51,7 @@ struct plugin_call {
 	enum csi_plugin_kind half;
 	uint64_t since_usec, not_before_usec; /* it waits for an instance; the next try */
 	uint64_t call, channel_no;            /* the channel it was sent on */
+	uint32_t helper;                      /* the csi-helper that got it */
 	unsigned timeout_ms;
 	plugin_call_cb *cb;
 	void *arg;
@@ -114,13 +115,28 @@ call_unlink(struct plugin_call *pc)
 		*at = pc->next;
 }
 
+/* The plugin hears of it too: else it would work on what nobody wants until the call's deadline,
+ * and keep what comes next for that volume waiting. */
+static void
+abort_call(struct plugin_call *pc)
+{
+	CsiCallCancelEv ev = CSI_CALL_CANCEL_EV__INIT;
+
+	if (!pc->call)
+		return;
+	child_call_cancel(pc->sup, pc->call);
+	ev.call = (uint32_t)pc->call;
+	if (pc->helper == child_generation(pc->sup, IPC_CSI_HELPER))
+		child_tell(pc->sup, IPC_CSI_HELPER, CSI_CALL_CANCEL_EV, &ev.base);
+}
+
 void
 plugin_call_cancel(struct plugin_call *pc)
 {
 	if (!pc)
 		return;
 	call_unlink(pc);
-	child_call_cancel(pc->sup, pc->call);
+	abort_call(pc);
 	free(pc->id);
 	free(pc);
 }
@@ -206,6 +222,7 @@ send_call(struct plugin_call *pc)
 	}
 	req->channel = pc->channel_no = pc->p->channel_no;
 	req->timeout_ms = pc->timeout_ms;
+	pc->helper = pc->p->helper;
 	pc->call = csi_call(pc->sup, req, on_answer, pc);
 	csi_call_req__free_unpacked(req, NULL);
 }

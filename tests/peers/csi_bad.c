@@ -185,11 +185,12 @@ controller_expand(struct answer *a, const uint8_t *data, size_t len)
 	Csi__V1__ControllerExpandVolumeResponse rep =
 	    CSI__V1__CONTROLLER_EXPAND_VOLUME_RESPONSE__INIT;
 
-	if (!req || !req->capacity_range) {
+	if (!req) {
 		a->status = STATUS_INVALID_ARGUMENT;
 		return;
 	}
-	rep.capacity_bytes = req->capacity_range->required_bytes;
+	if (req->capacity_range)
+		rep.capacity_bytes = req->capacity_range->required_bytes;
 	rep.node_expansion_required = true;
 	pack(a, &rep.base);
 	csi__v1__controller_expand_volume_request__free_unpacked(req, NULL);
@@ -241,7 +242,7 @@ list_snapshots(struct answer *a, const uint8_t *data, size_t len)
 	Csi__V1__Timestamp made;
 	Csi__V1__Snapshot s;
 
-	if (!req || req->max_entries <= 0) {
+	if (!req) {
 		a->status = STATUS_INVALID_ARGUMENT;
 		return;
 	}
@@ -304,6 +305,7 @@ static const struct method {
 	{ "CreateSnapshot", create_snapshot },
 	{ "DeleteSnapshot", empty_answer },
 	{ "ListSnapshots", list_snapshots },
+	{ "NodeExpandVolume", empty_answer },
 	{ "NodeStageVolume", empty_answer },
 	{ "NodeUnstageVolume", empty_answer },
 	{ "NodePublishVolume", empty_answer },

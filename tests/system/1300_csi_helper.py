@@ -100,6 +100,19 @@ def test_a_deadline_is_kept():
         is_alive(h)
 
 
+def test_a_call_that_nobody_waits_for_is_ended():
+    with csi.bad("NodeStageVolume=hang") as plugin, start() as h:
+        csi.open_channel(h, plugin, 1)
+        kept, gone = [csi.send_call(h, 1, "node_stage_volume", timeout_ms=60000) for _ in range(2)]
+        for call in (0, 9999, gone):
+            h.ipc.send("CSI_CALL_CANCEL_EV", {"call": call})
+        reply = h.ipc.recv(20)
+        case.equal((reply.serial, reply["grpc_status"]), (gone, csi.CANCELLED), "the call that was cancelled")
+        case.equal(csi.call(h, 1, "node_get_info")[0], csi.OK, "a call after it")
+        h.ipc.send("CSI_CALL_CANCEL_EV", {"call": kept})
+        case.equal(h.ipc.recv(20).serial, kept)
+
+
 def test_a_hanging_call_delays_no_other():
     with csi.bad("NodeStageVolume=hang") as one, csi.bad() as two, start() as h:
         csi.open_channel(h, one, 1)

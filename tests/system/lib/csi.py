@@ -16,7 +16,8 @@ RESOURCE_EXHAUSTED, FAILED_PRECONDITION, ABORTED, OUT_OF_RANGE, UNIMPLEMENTED, I
 
 METHODS = ("probe", "get_plugin_info", "get_plugin_capabilities", "node_get_info", "node_get_capabilities",
            "controller_get_capabilities", "node_stage_volume", "node_unstage_volume", "node_publish_volume",
-           "node_unpublish_volume", "create_volume", "delete_volume")
+           "node_unpublish_volume", "create_volume", "delete_volume", "controller_expand_volume", "list_volumes",
+           "create_snapshot", "delete_snapshot", "list_snapshots", "node_expand_volume")
 
 
 class Plugin:
