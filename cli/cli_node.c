@@ -263,6 +263,47 @@ make_drain_request(void)
 	    "IgnoreSystemJobs", options.ignore_system, "MarkEligible", 0);
 }
 
+/* Volumes that this node's allocations still hold. */
+static int
+print_claims_left(struct cli *cli, const char *node_id, const char *volume_id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/volume/csi/%s", volume_id);
+	cleanup_json json_t *volume = NULL;
+	const json_t *alloc;
+	size_t i;
+	int r = cli_api_get(cli, target, &volume, e);
+
+	json_array_foreach (cli_json_get(volume, "Allocations"), i, alloc) {
+		if (strcmp(cli_json_str(alloc, "NodeID"), node_id) != 0 ||
+		    !cli_alloc_has_ended(alloc))
+			continue;
+		cli_say(cli,
+		    "==> Volume \"%s\" stays mounted and claimed for allocation \"%.*s\": plugin "
+		    "%s has not let it go yet",
+		    volume_id, cli->id_len, cli_json_str(alloc, "ID"),
+		    cli_json_str(volume, "PluginID"));
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* An allocation that has ended gives its claim back when nothing of the volume is mounted. */
+static int
+print_volumes_left(struct cli *cli, const char *node_id, struct err *e)
+{
+	cleanup_json json_t *list = NULL;
+	const json_t *volume;
+	size_t i;
+	int r = cli_api_get(cli, "/v1/volumes?type=csi", &list, e);
+
+	json_array_foreach (list, i, volume) {
+		if (r == 0 && cli_json_int(volume, "CurrentReaders") +
+				      cli_json_int(volume, "CurrentWriters") >
+				  0)
+			r = print_claims_left(cli, node_id, cli_json_str(volume, "ID"), e);
+	}
+	return r;
+}
+
 /* The drain is over when the node says so; its allocations have then ended, which is waited for
  * first. */
 static int
@@ -289,7 +330,7 @@ follow_drain(struct cli *cli, const char *id, struct err *e)
 	}
 	cli_say(cli, "==> Node \"%.*s\" is drained: %d allocation(s) have ended", cli->id_len, id,
 	    seen);
-	return 0;
+	return print_volumes_left(cli, id, e);
 }
 
 static int

@@ -174,6 +174,7 @@ def draining(api, *allocs):
     api.json("POST", "/v1/node/%s/drain" % NODE, {"EvalIDs": [EVAL]})
     api.json("GET", "/v1/node/" + NODE, steps({"DrainStrategy": {"Deadline": 1}}, {"DrainStrategy": None}))
     api.json("GET", "/v1/allocations", steps(*allocs))
+    api.json("GET", "/v1/volumes", [])
 
 
 def test_node_drain_stops_all_and_waits():
@@ -187,6 +188,18 @@ def test_node_drain_stops_all_and_waits():
         case.contains(r.out, "is drained: 2 allocation(s) have ended")
         # All had ended before the node said that the drain is over, which is waited for too.
         case.equal(len(api.asked("GET", "/v1/node/" + NODE)), 2)
+
+
+def test_a_drain_names_the_volumes_that_stay():
+    with FakeApi() as api:
+        draining(api, [alloc(A1)], [alloc(A1, status="complete")])
+        api.json("GET", "/v1/volumes", [{"ID": "data", "CurrentWriters": 1}, {"ID": "free", "CurrentWriters": 0}])
+        api.json("GET", "/v1/volume/csi/data", {"ID": "data", "PluginID": "p", "Allocations": [
+            alloc(A1, status="complete"), alloc(A2), alloc("cccc" + A1[4:], status="complete", NodeID="other")]})
+        r = api.drover("node", "drain", "-yes")
+        case.equal((r.code, r.err), (0, ""))
+        case.equal([line for line in r.out.splitlines() if "claimed" in line],
+                   ['==> Volume "data" stays mounted and claimed for allocation "aaaa1111": plugin p has not let it go yet'])
 
 
 def test_node_drain_flags():
