@@ -103,6 +103,7 @@ int cli_job_scale(struct cli *cli, int argc, char **argv);
 int cli_job_status(struct cli *cli, int argc, char **argv);
 int cli_job_stop(struct cli *cli, int argc, char **argv);
 int cli_leaks(struct cli *cli, int argc, char **argv);
+int cli_monitor(struct cli *cli, int argc, char **argv);
 int cli_node_drain(struct cli *cli, int argc, char **argv);
 int cli_node_status(struct cli *cli, int argc, char **argv);
 int cli_plugin_status(struct cli *cli, int argc, char **argv);
@@ -118,6 +119,6 @@ extern const struct cli_flag cli_agent_flags[], cli_alloc_exec_flags[], cli_allo
     cli_job_stop_flags[], cli_node_drain_flags[], cli_node_status_flags[],
     cli_volume_delete_flags[];
 
-extern const struct cli_flag cli_volume_snapshot_flags[];
+extern const struct cli_flag cli_volume_snapshot_flags[], cli_monitor_flags[];
 
 #endif

@@ -65,6 +65,8 @@ static const struct cli_verb verbs[] = {
 	    "stop a job and follow it until its allocations have ended" },
 	{ "leaks", NULL, cli_leaks, NULL, 0, 0, "[flags]",
 	    "list what the agent left outside its own books; exit code 1 if there is any" },
+	{ "monitor", NULL, cli_monitor, cli_monitor_flags, 0, 0, "[flags]",
+	    "print what the agent's processes log, as they do" },
 	{ "node", "drain", cli_node_drain, cli_node_drain_flags, 0, 1, "[flags] [NODE]",
 	    "stop all allocations of a node and take no more" },
 	{ "node", "status", cli_node_status, cli_node_status_flags, 0, 1, "[flags] [NODE]",

@@ -4,18 +4,26 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 
+#define HEAD_MAX 64 /* "exec-helper: error: " */
+
 static const char *process = "drover";
 static enum log_level max_level = LOG_LEVEL_INFO;
 static int to_journal;
+static const volatile int32_t *watched; /* NULL: nobody can watch */
+static int watch_fd;
+static pid_t watch_pid;
 
 static const char *const words[] = {
 	[LOG_LEVEL_ERROR] = "error",
@@ -46,34 +54,59 @@ log_level_parse(const char *word)
 	return strcasecmp(word, "trace") == 0 ? LOG_LEVEL_DEBUG : -1;
 }
 
-/* One write per line, or lines of several processes mix. Control bytes could forge lines: they
- * become '?'. */
+void
+log_watch(int fd, int level_fd)
+{
+	const volatile int32_t *page = mmap(NULL, sizeof *page, PROT_READ, MAP_SHARED, level_fd, 0);
+
+	if (page == MAP_FAILED)
+		return;
+	watched = page;
+	watch_fd = fd;
+	watch_pid = getpid();
+}
+
+/* Writes head and the line behind it, which has room before it. One write per line, or lines of
+ * several processes mix. */
+static void
+put(int fd, const char *head, char *text, size_t len)
+{
+	size_t n = strlen(head);
+
+	memcpy(text - n, head, n);
+	while (write(fd, text - n, n + len) < 0 && errno == EINTR)
+		;
+}
+
+/* Control bytes could forge lines: they become '?'. */
 void
 log_print(enum log_level level, const char *fmt, ...)
 {
-	char line[1200];
-	int saved = errno, head, n;
+	bool shown = level <= max_level, sent = watched && level <= (enum log_level) * watched;
+	char line[HEAD_MAX + 1100], head[HEAD_MAX], *text = line + HEAD_MAX;
+	int saved = errno, n;
 	va_list ap;
 
-	if (level > max_level)
+	if (!shown && !sent)
 		return;
-	if (to_journal)
-		head = snprintf(line, sizeof line, "<%d>%s: ", level, process);
-	else
-		head = snprintf(line, sizeof line, "%s: %s: ", process, words[level]);
 	va_start(ap, fmt);
-	n = vsnprintf(line + head, sizeof line - (size_t)head - 1, fmt, ap);
+	n = vsnprintf(text, sizeof line - HEAD_MAX - 1, fmt, ap);
 	va_end(ap);
 	if (n < 0)
 		n = 0;
-	n += head;
-	if ((size_t)n > sizeof line - 2)
-		n = (int)sizeof line - 2;
-	for (int i = head; i < n; i++)
-		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-			line[i] = '?';
-	line[n++] = '\n';
-	while (write(STDERR_FILENO, line, (size_t)n) < 0 && errno == EINTR)
-		;
+	if ((size_t)n > sizeof line - HEAD_MAX - 2)
+		n = (int)sizeof line - HEAD_MAX - 2;
+	for (int i = 0; i < n; i++)
+		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+			text[i] = '?';
+	text[n++] = '\n';
+	if (to_journal || sent)
+		(void)snprintf(head, sizeof head, "<%d>%s: ", level, process);
+	if (sent && getpid() == watch_pid)
+		put(watch_fd, head, text, (size_t)n);
+	if (!to_journal)
+		(void)snprintf(head, sizeof head, "%s: %s: ", process, words[level]);
+	if (shown)
+		put(STDERR_FILENO, head, text, (size_t)n);
 	errno = saved;
 }

@@ -15,6 +15,13 @@ enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARN = 4, LOG_LEVEL_INFO = 6, LO
 void log_init(const char *name, enum log_level max);
 /* -1 for a word that is none of error, warn, info, debug, trace (Nomad's words; trace is debug). */
 int log_level_parse(const char *word);
+/*
+ * Lines up to a level go to whoever watches, too, whatever max is: level_fd is a page whose first
+ * int says up to which (0: nobody watches), and each line is one packet on fd, "<N>name: text".
+ * What does not fit there is lost. Both stay open and are this process's alone: its children are
+ * not watched. Nothing happens where the descriptors are not those.
+ */
+void log_watch(int fd, int level_fd);
 void log_print(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...) log_print(LOG_LEVEL_ERROR, __VA_ARGS__)

@@ -301,8 +301,9 @@ proc_main(const struct proc_spec *spec, int argc, char **argv)
 	level = log_level_parse(args.log_level);
 	if (level > 0)
 		log_init(spec->name, (enum log_level)level);
-	for (int fd = FD_LINK; fd <= FD_SUP_HEARTBEAT; fd++)
+	for (int fd = FD_LINK; fd <= FD_SUP_LOG; fd++)
 		(void)fd_set_cloexec(fd, true);
+	log_watch(FD_LOG, FD_LOG_LEVEL);
 	/* execveat() by descriptor leaves the descriptor's number as the name that ps shows. */
 	(void)fd_write_file(AT_FDCWD, "/proc/self/comm", spec->name);
 	(void)umask(022);

@@ -42,6 +42,9 @@ enum proc_fd {
 	FD_SUP_MOUNT = 10,
 	FD_SUP_CSI = 11,
 	FD_SUP_HEARTBEAT = 12,
+	FD_LOG = 14,       /* every process: log_watch()'s two: where lines go to, */
+	FD_LOG_LEVEL = 15, /* and the page that says which; the supervisor may write it */
+	FD_SUP_LOG = 16,   /* supervisor: where they come from */
 };
 
 /*

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -66,6 +67,28 @@ lau_binaries_open(struct launcher *l, struct err *e)
 		if (l->binaries[i] < 0)
 			return err_set(e, -errno, "open %s/%s", path, rows[i].binary);
 	}
+	return 0;
+}
+
+int
+lau_log_open(struct launcher *l, struct err *e)
+{
+	char path[32];
+	int pair[2];
+
+	l->log_level_write_fd = memfd_create("log-level", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fchmod(l->log_level_write_fd, 0600) < 0 ||
+	    ftruncate(l->log_level_write_fd, sizeof(int32_t)) < 0 ||
+	    fcntl(l->log_level_write_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) <
+		0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+		return err_set(e, -errno, "make the way that logs are watched by");
+	(void)shutdown(pair[1], SHUT_RD); /* one way */
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", l->log_level_write_fd);
+	l->log_level_fd = open(path, O_RDONLY | O_CLOEXEC);
+	l->log_out_fd = pair[0];
+	l->log_fd = pair[1];
+	log_watch(l->log_fd, l->log_level_fd);
 	return 0;
 }
 
@@ -160,6 +183,12 @@ become(const struct launcher *l, enum ipc_peer who, int link, const int *ends)
 		fds[n++] = l->data_fd;
 	for (int i = 0; who == IPC_HEARTBEAT && i < CONFIG_TLS_FILES; i++)
 		fds[n++] = l->config.config->tls_rpc ? l->config.tls_fds[i] : l->null_fd;
+	while (n < FD_LOG - FD_LINK)
+		fds[n++] = l->null_fd;
+	fds[n++] = l->log_fd;
+	fds[n++] = who == IPC_SUPERVISOR ? l->log_level_write_fd : l->log_level_fd;
+	if (who == IPC_SUPERVISOR)
+		fds[n++] = l->log_out_fd;
 	fds[n++] = l->binaries[who];
 	add_args(&args, l, who);
 	add_variable(&env, "JOURNAL_STREAM");

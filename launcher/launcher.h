@@ -59,6 +59,9 @@ struct launcher {
 	struct lau_config config;
 	/* All open as long as the launcher lives; listen_fd is handed to every supervisor. */
 	int null_fd, data_fd, lock_fd, rt_fd, lease_fd, listen_fd;
+	/* log_watch()'s: lines go in, the supervisor takes them out; its page, which it alone gets
+	 * to write. */
+	int log_fd, log_out_fd, log_level_fd, log_level_write_fd;
 	bool listen_is_ours; /* bound here, not by systemd */
 	int binaries[LAU_BINARIES];
 
@@ -123,6 +126,8 @@ void lau_runtime_undo(struct launcher *l);
 
 /* lau_child.c: makes one process out of its row in the table of processes. */
 int lau_binaries_open(struct launcher *l, struct err *e);
+/* What the processes log goes to whoever watches by this: once, for all sets. */
+int lau_log_open(struct launcher *l, struct err *e);
 const char *lau_child_name(enum ipc_peer who);
 /*
  * Forks and execs. ends are the supervisor's ends of the four pairs (supervisor only), else the

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * api_fs.c: GET /v1/client/fs/…/:id (semantics.md 14.4): what is in an alloc's directory, its files
- * and its logs, as bytes or as frames, followed if wanted. Runs in: supervisor.
+ * and its logs, as bytes or as frames, followed if wanted; and the agent's own log. Runs in:
+ * supervisor.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/api/api.h"
 #include "supervisor/api/fs_stream.h"
+#include "supervisor/node/node_state.h"
 
 #define TYPE_TEXT  "text/plain"
 #define TYPE_BYTES "application/octet-stream"
@@ -136,6 +138,32 @@ get_logs(struct sup *sup, struct api_req *req)
 		status = 400;
 	else
 		status = fs_log_open(sup, &wish, &source, &e);
+	if (status != 0)
+		api_reply_error(req, status, "%s", e.msg);
+	else
+		reply_stream(sup, req, plain ? TYPE_TEXT : TYPE_JSON, source, plain);
+}
+
+/* Of this node only: another's is followed by way of the servers. */
+static void
+get_monitor(struct sup *sup, struct api_req *req)
+{
+	const char *node = api_query(req, "node_id"), *server = api_query(req, "server_id");
+	struct fs_source *source = NULL;
+	bool plain = false, json = false;
+	struct err e = { 0 };
+	int status;
+
+	if (*str(server) || (*str(node) && !str_eq(node, node_get(sup)->id)))
+		status = (err_say(&e, -EINVAL,
+			      "this agent follows its own log only: ask a server for that of "
+			      "another"),
+		    400);
+	else if (api_query_bool(req, "plain", &plain, &e) < 0 ||
+		 api_query_bool(req, "log_json", &json, &e) < 0)
+		status = 400;
+	else
+		status = monitor_open(sup, str(api_query(req, "log_level")), json, &source, &e);
 	if (status != 0)
 		api_reply_error(req, status, "%s", e.msg);
 	else
@@ -308,6 +336,7 @@ stream_file(struct sup *sup, struct api_req *req)
 }
 
 const struct api_route api_fs_routes[] = {
+	{ "GET", "/v1/agent/monitor", get_monitor, false },
 	{ "GET", "/v1/client/fs/cat/:id", cat_file, false },
 	{ "GET", "/v1/client/fs/logs/:id", get_logs, false },
 	{ "GET", "/v1/client/fs/ls/:id", list_files, false },

@@ -45,9 +45,10 @@ reserve(struct fs_stream *fs, size_t size)
 static int
 put_frame(struct fs_stream *fs, const char *data, size_t n, const struct fs_chunk *chunk)
 {
+	const char *file = chunk->file ? chunk->file : "";
 	size_t at = 1;
 
-	if (reserve(fs, (n + 2) / 3 * 4 + strlen(chunk->file) + 160) < 0)
+	if (reserve(fs, (n + 2) / 3 * 4 + strlen(file) + 160) < 0)
 		return -ENOMEM;
 	fs->out[0] = '{';
 	if (chunk->end > 0)
@@ -57,11 +58,12 @@ put_frame(struct fs_stream *fs, const char *data, size_t n, const struct fs_chun
 		at += base64_encode(data, n, fs->out + at);
 		at += (size_t)sprintf(fs->out + at, "\",");
 	}
-	at += (size_t)sprintf(fs->out + at, "\"File\":%s", chunk->file);
+	if (*file)
+		at += (size_t)sprintf(fs->out + at, "\"File\":%s,", file);
 	if (chunk->event)
-		at += (size_t)sprintf(fs->out + at, ",\"FileEvent\":\"%s\"", chunk->event);
-	fs->out[at++] = '}';
-	fs->out_len = at;
+		at += (size_t)sprintf(fs->out + at, "\"FileEvent\":\"%s\",", chunk->event);
+	fs->out[at - (at > 1)] = '}';
+	fs->out_len = at + (at == 1);
 	return 0;
 }
 

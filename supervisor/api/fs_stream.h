@@ -16,7 +16,7 @@
 
 /* What one read gave. */
 struct fs_chunk {
-	const char *file;  /* as JSON, quoted; the source's */
+	const char *file;  /* as JSON, quoted; the source's; NULL: of none */
 	off_t end;         /* position in it behind the chunk */
 	const char *event; /* NULL: none */
 };
@@ -45,6 +45,11 @@ struct fs_file_wish {
 	int64_t offset, limit;
 };
 struct fs_source *fs_file_new(struct sup *sup, const struct fs_file_wish *wish, int fd);
+
+/* monitor.c: what the agent's processes log from now on, up to a level ("": info), as lines or as
+ * JSON. 0, or an HTTP status with *e. */
+int monitor_open(
+    struct sup *sup, const char *level, bool json, struct fs_source **ret, struct err *e);
 
 /* Embedded; what is below the line is its own. */
 struct fs_stream {

@@ -16,8 +16,10 @@ BIG = os.urandom(1 << 20)
 
 class Stream:
     def __init__(self, method, **request):
-        request.setdefault("AllocID", alloc)
-        self.id = servers.open_stream(me, "FileSystem." + method, request)
+        if "." not in method:
+            request.setdefault("AllocID", alloc)
+            method = "FileSystem." + method
+        self.id = servers.open_stream(me, method, request)
 
     def __enter__(self):
         return self
@@ -150,6 +152,24 @@ def test_refusals():
             found = s.error()
             case.equal(found[0], code, found[1])
             case.contains(found[1], part)
+
+
+def test_the_agents_own_log():
+    with Stream("Agent.Monitor", LogLevel="debug") as s, Stream("Agent.Monitor", LogLevel="warn", PlainText=True) as plain:
+        s.next(lambda frame: frame == {})  # the heartbeat of one who waits
+        pid = node.kill("exec-helper")
+        wanted = ("exec-helper (pid %d) was killed by signal 9" % pid).encode()
+        seen = b""
+        while wanted not in seen or b"[DEBUG]" not in seen:
+            frame = s.next()
+            case.equal((set(frame), frame["FileEvent"]), ({"Data", "FileEvent"}, "log"))
+            seen += text(frame)
+        seen = b""
+        while wanted not in seen:
+            seen += plain.more()["frames"][0]["Payload"] or b""
+        case.equal(b"[DEBUG]" in seen or b"[INFO]" in seen, False, "lines below what was asked for")
+    with Stream("Agent.Monitor", LogLevel="loud") as s:
+        case.equal(s.error(), (400, "Unknown log level"))
 
 
 def open_files(pid):

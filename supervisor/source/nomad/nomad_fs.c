@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_fs.c: what servers ask of the files and logs of an alloc (wire.md 5.4). Runs in:
- * supervisor. */
+/* nomad_fs.c: what servers ask of the files and logs of an alloc (wire.md 5.4), and of this agent's
+ * log (5.6). Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,6 +261,31 @@ nomad_fs_logs(struct sup *sup, uint64_t stream, const void *body, size_t len)
 		.offset = req.offset };
 	if (status == 0)
 		status = fs_log_open(sup, &wish, &f->fs.source, &e);
+	if (status != 0)
+		end_with_error(sup, f, status, e.msg);
+	else
+		pump(sup, f);
+}
+
+/* --- the agent's own log --- */
+
+void
+nomad_monitor(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_monitor_req) struct rpc_monitor_req req;
+	struct err e = { 0 };
+	struct feed *f;
+	int status;
+
+	rpc_monitor_req_init(&req);
+	status = model_from_msgpack(&rpc_monitor_req_type, body, len, &req, WIRE_MEMORY_MAX, &e) < 0
+		     ? 400
+		     : 0;
+	f = new_feed(sup, stream, req.plain_text);
+	if (!f)
+		return;
+	if (status == 0)
+		status = monitor_open(sup, str(req.log_level), req.log_json, &f->fs.source, &e);
 	if (status != 0)
 		end_with_error(sup, f, status, e.msg);
 	else

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * monitor.c: what the agent's processes log, for those who follow it: Agent.Monitor and
+ * /v1/agent/monitor (wire.md 5.6). Runs in: supervisor.
+ *
+ * All processes send their lines to one socket while the page says that somebody wants them
+ * (common/log.h), this one too: nothing here may log.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <systemd/sd-event.h>
+#include <time.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "common/utf8.h"
+#include "model/table.h"
+#include "supervisor/api/fs_stream.h"
+
+#define LINE_MAX_BYTES 1200
+#define LINES_PER_TURN 64
+#define PENDING_MAX    (256u * 1024) /* of one who does not read */
+
+struct watcher {
+	struct fs_source base;
+	struct watcher *next;
+	int level;
+	bool json;
+	struct text pending;
+	size_t at; /* of it has been read */
+	uint64_t lost;
+};
+
+/* Each line comes once, so there is one of this. */
+static struct watcher *watchers;
+static sd_event_source *lines;
+static volatile int32_t *wanted;
+
+static const char *
+level_name(int level)
+{
+	switch (level) {
+	case LOG_LEVEL_ERROR:
+		return "error";
+	case LOG_LEVEL_WARN:
+		return "warn";
+	case LOG_LEVEL_DEBUG:
+		return "debug";
+	default:
+		return "info";
+	}
+}
+
+static void
+put_line(struct watcher *w, int level, const char *process, const char *message)
+{
+	struct timespec ts;
+	char when[RFC3339_SIZE];
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	time_format((int64_t)ts.tv_sec * 1000000000, when);
+	when[strcspn(when, "Z")] = '\0';
+	if (w->json) {
+		text_printf(&w->pending, "{\"@level\":\"%s\",\"@message\":", level_name(level));
+		text_json_string(&w->pending, message);
+		text_append(&w->pending, ",\"@module\":", 11);
+		text_json_string(&w->pending, process);
+		text_printf(
+		    &w->pending, ",\"@timestamp\":\"%s.%06ldZ\"}\n", when, ts.tv_nsec / 1000);
+	} else {
+		text_printf(&w->pending, "%s.%03ldZ [%s]%s %s: %s\n", when, ts.tv_nsec / 1000000,
+		    level == LOG_LEVEL_ERROR   ? "ERROR"
+		    : level == LOG_LEVEL_WARN  ? "WARN"
+		    : level == LOG_LEVEL_DEBUG ? "DEBUG"
+					       : "INFO",
+		    level == LOG_LEVEL_WARN || level == LOG_LEVEL_INFO ? " " : "", process,
+		    message);
+	}
+}
+
+static void
+give(struct watcher *w, int level, const char *process, const char *message)
+{
+	if (level > w->level)
+		return;
+	if (w->pending.len - w->at > PENDING_MAX) {
+		w->lost++;
+		return;
+	}
+	put_line(w, level, process, message);
+}
+
+/* "<6>heartbeat: text": what is not of this form is none of ours. */
+static void
+take_line(const char *packet, size_t len)
+{
+	char line[LINE_MAX_BYTES], *message;
+	int level;
+
+	if (len > 0 && packet[len - 1] == '\n')
+		len--;
+	(void)utf8_sanitize(line, sizeof line, packet, len);
+	message = strstr(line, ": ");
+	if (line[0] != '<' || line[1] < '0' || line[1] > '7' || line[2] != '>' || !message)
+		return;
+	level = line[1] - '0';
+	*message = '\0';
+	message += 2;
+	for (struct watcher *w = watchers; w; w = w->next)
+		give(w, level, line + 3, message);
+}
+
+static int
+on_lines(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	char packet[LINE_MAX_BYTES];
+	ssize_t n = 1;
+
+	for (int i = 0; i < LINES_PER_TURN && n > 0; i++) {
+		n = read(fd, packet, sizeof packet);
+		if (n > 0)
+			take_line(packet, (size_t)n);
+	}
+	/* Its other end is the launcher's, and stays open. */
+	if (n == 0)
+		lines = sd_event_source_disable_unref(lines);
+	return 0;
+}
+
+/* What the last supervisor was to get is nobody's. */
+static void
+drop_old_lines(void)
+{
+	char packet[LINE_MAX_BYTES];
+
+	while (read(FD_SUP_LOG, packet, sizeof packet) > 0)
+		;
+}
+
+static void
+want(void)
+{
+	int level = 0;
+
+	for (const struct watcher *w = watchers; w; w = w->next)
+		level = w->level > level ? w->level : level;
+	*wanted = level;
+	if (level == 0)
+		lines = sd_event_source_disable_unref(lines);
+}
+
+static int
+begin(struct sup *sup, struct err *e)
+{
+	void *page;
+	int r;
+
+	if (!wanted) {
+		page =
+		    mmap(NULL, sizeof *wanted, PROT_READ | PROT_WRITE, MAP_SHARED, FD_LOG_LEVEL, 0);
+		if (page == MAP_FAILED)
+			return err_set(e, -errno, "follow the log");
+		wanted = page;
+	}
+	if (lines)
+		return 0;
+	drop_old_lines();
+	r = sd_event_add_io(sup->event, &lines, FD_SUP_LOG, EPOLLIN, on_lines, NULL);
+	if (r < 0)
+		return err_set(e, r, "follow the log");
+	/* Whoever floods the log delays nothing else. */
+	(void)sd_event_source_set_priority(lines, SD_EVENT_PRIORITY_IDLE);
+	return 0;
+}
+
+/* --- as a source of a stream --- */
+
+static ssize_t
+read_lines(struct fs_source *src, void *buf, size_t max, struct fs_chunk *ret)
+{
+	struct watcher *w = (struct watcher *)(void *)src;
+	size_t n = w->pending.len - w->at;
+
+	if (w->pending.failed)
+		return -ENOMEM;
+	if (n == 0)
+		return 0;
+	n = n < max ? n : max;
+	memcpy(buf, w->pending.text + w->at, n);
+	w->at += n;
+	*ret = (struct fs_chunk){ .event = "log" };
+	if (w->at < w->pending.len)
+		return (ssize_t)n;
+	w->at = w->pending.len = 0;
+	if (w->lost > 0) {
+		char sentence[96];
+
+		(void)snprintf(sentence, sizeof sentence,
+		    "%llu lines are left out: they came faster than they were read",
+		    (unsigned long long)w->lost);
+		w->lost = 0;
+		put_line(w, LOG_LEVEL_WARN, "supervisor", sentence);
+	}
+	return (ssize_t)n;
+}
+
+static void
+free_watcher(struct fs_source *src)
+{
+	struct watcher *w = (struct watcher *)(void *)src, **at = &watchers;
+
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+	want();
+	text_done(&w->pending);
+	free(w);
+}
+
+int
+monitor_open(struct sup *sup, const char *level, bool json, struct fs_source **ret, struct err *e)
+{
+	int max = *level ? log_level_parse(level) : LOG_LEVEL_INFO;
+	struct watcher *w;
+
+	if (max < 0)
+		return err_say(e, -EINVAL, "Unknown log level"), 400;
+	w = begin(sup, e) == 0 ? calloc(1, sizeof *w) : NULL;
+	if (!w)
+		return e->code ? 500 : (err_set(e, -ENOMEM, "follow the log"), 500);
+	w->base = (struct fs_source){ .read = read_lines, .free = free_watcher };
+	w->level = max;
+	w->json = json;
+	w->next = watchers;
+	watchers = w;
+	want();
+	*ret = &w->base;
+	return 0;
+}
