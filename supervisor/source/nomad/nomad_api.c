@@ -55,7 +55,7 @@ struct ask {
 static mapped_args meta_args, self_args, job_args, volumes_args, deregister_args, stop_args,
     drain_args, eligibility_args, submission_args, purge_args, all_args, task_args, node_args,
     node_fields_args, token_args, alloc_fields_args, plan_args, csi_list_args, csi_secrets_args,
-    snapshots_args, snapshot_args;
+    snapshots_args, snapshot_args, delete_args;
 static bool alloc_is_here(struct sup *sup, const struct api_req *req);
 static bool node_is_here(struct sup *sup, const struct api_req *req);
 static bool is_not_csi(struct sup *sup, const struct api_req *req);
@@ -199,14 +199,7 @@ static const struct mapped all[] = {
 	PUT("/v1/volumes", "CSIVolume.Register", NULL, volumes_args),
 	PUT("/v1/volume/csi/:id", "CSIVolume.Register", NULL, volumes_args),
 	PUT("/v1/volume/csi/:id/create", "CSIVolume.Create", NULL, volumes_args),
-	{ .http = "DELETE",
-	    "/v1/volume/csi/:id/delete",
-	    "CSIVolume.Delete",
-	    "VolumeID",
-	    NULL,
-	    NULL,
-	    NULL,
-	    NULL },
+	{ .http = "DELETE", "/v1/volume/csi/:id/delete", "CSIVolume.Delete", .args = delete_args },
 	{ .http = "DELETE",
 	    "/v1/volume/csi/:id",
 	    "CSIVolume.Deregister",
@@ -260,6 +253,21 @@ static const struct field job_req_fields[] = {
 	F_STRING(auth_token, "AuthToken"),
 };
 static MODEL_TYPE(job_req, job_req_fields, .name = "request");
+#undef S
+
+/* CSIVolume.Register, Create. */
+struct volumes_req {
+	MODEL_LIST(struct csi_volume) volumes;
+	char *region, *namespace, *auth_token;
+};
+#define S volumes_req
+static const struct field volumes_req_fields[] = {
+	F_LIST(volumes, "Volumes", csi_volume),
+	F_STRING(region, "Region"),
+	F_STRING(namespace, "Namespace"),
+	F_STRING(auth_token, "AuthToken"),
+};
+static MODEL_TYPE(volumes_req, volumes_req_fields, .name = "request");
 #undef S
 
 /* Job.Plan. */
@@ -493,6 +501,14 @@ csi_secrets_args(struct api_req *req, json_t *args, struct err *e)
 {
 	(void)json_object_set_new(args, "Secrets", csi_secrets(req));
 	return csi_list_args(req, args, e);
+}
+
+static int
+delete_args(struct api_req *req, json_t *args, struct err *e)
+{
+	(void)json_object_set_new(args, "Secrets", csi_secrets(req));
+	(void)json_object_set_new(args, "VolumeIDs", json_pack("[s]", api_param(req, 0)));
+	return 0;
 }
 
 static int
@@ -776,6 +792,24 @@ encode_job(struct api_req *req, const struct type *type, void *obj, struct job *
 	return r;
 }
 
+/* As with jobs: times, for one, are no text to servers. */
+static int
+encode_volumes(json_t *args, struct text *ret, struct err *e)
+{
+	struct volumes_req req;
+	int r;
+
+	model_init(&volumes_req_type, &req);
+	r = model_from_json(&volumes_req_type, args, &req, e);
+	for (size_t i = 0; r == 0 && i < req.volumes.n; i++)
+		if (!req.volumes.v[i].namespace)
+			r = str_set(&req.volumes.v[i].namespace, req.namespace);
+	if (r == 0)
+		r = model_to_msgpack(&volumes_req_type, &req, 0, ret);
+	model_done(&volumes_req_type, &req);
+	return r;
+}
+
 /* What has no job is JSON, as it is. */
 static int
 encode(struct api_req *req, const struct mapped *m, json_t *args, struct text *ret, struct err *e)
@@ -789,6 +823,8 @@ encode(struct api_req *req, const struct mapped *m, json_t *args, struct text *r
 	if (m->args == plan_args)
 		return encode_job(
 		    req, &plan_req_type, &plan, &plan.job, &plan.namespace, args, ret, e);
+	if (m->args == volumes_args)
+		return encode_volumes(args, ret, e);
 	return model_to_msgpack(&any_type, &any, 0, ret);
 }
 
