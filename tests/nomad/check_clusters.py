@@ -383,6 +383,35 @@ def test_kills_while_allocs_start_and_stop():
             case.until(lambda: not any(processes_of(a["ID"]) for a in found), 120, "the end of all tasks")
 
 
+def test_the_volume_of_a_silent_node_is_given_back_when_it_returns():
+    store = case.directory()
+    os.chmod(store, 0o777)
+    with Server() as one, node_of(one) as node:
+        one.wait_ready()
+        with_plugin(one, binary("csi-local"), ["-root", store])
+        create_volume(one, "data")
+        one.run(writer("writer", "data"))
+        first = one.wait("writer", ["running"])[0]["ID"]
+        heartbeat = node.kill("heartbeat", signal.SIGSTOP)
+        try:
+            one.wait_ready("down")
+            one.wait("writer", ["lost"], 60)
+        finally:
+            os.kill(heartbeat, signal.SIGCONT)
+        one.wait_ready()
+        case.until(lambda: not processes_of(first), 60, "the writer that was lost to end")
+        wait_on(one, "writer", "n1")
+        second = one.allocs("writer")[-1]["ID"]
+        case.equal(list(one.ask("/v1/volume/csi/data")["WriteAllocs"]), [second])
+        with open("%s/volumes/%s/log" % (store, one.ask("/v1/volume/csi/data")["ExternalID"]), encoding="ascii") as f:
+            wrote = list(dict.fromkeys(f.read().split()))
+        case.equal(wrote, [first, second], "who wrote, one after the other")
+        purge(one, "writer")
+        case.until(lambda: not one.ask("/v1/volume/csi/data")["WriteAllocs"], 60, "the claim to be given back")
+        one.request("DELETE", "/v1/volume/csi/data/delete")
+        purge(one, "plugin")
+
+
 # --- a driver that is not ours ---
 
 def test_a_csi_driver_that_is_not_ours():

@@ -123,6 +123,20 @@ def test_the_agent_killed_follows_its_allocs_again():
         servers.wait_alloc(alloc, ["complete"])
 
 
+def test_an_agent_that_is_told_to_end_begins_nothing_more():
+    """What it has stopped, the servers place anew, and they know no better than here."""
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        slow = servers.run_job(job("slow", "/bin/sh", ["-c", "trap '' INT; while :; do sleep 0.1; done"], KillTimeout=5 * S), me)[0]
+        servers.wait_alloc(slow, ["running"])
+        node.process.send_signal(signal.SIGTERM)
+        node.wait_log("stopping all allocations", 20)
+        late = servers.run_job(job("late"), me)[0]
+        case.equal(node.wait(60), 0)
+        case.equal(servers.alloc(late)["ClientStatus"], "pending")
+        case.equal(node.log().count("Task received by client"), 1, "allocs that were begun")
+
+
 def test_allocs_run_on_and_start_again_without_any_server():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]

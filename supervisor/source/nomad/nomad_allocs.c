@@ -290,6 +290,8 @@ nomad_alloc_put(struct nomad *n, struct alloc *a)
 	}
 	if (id_from_uuid(str(a->id), &id))
 		sa = alloc_find(n->base.sup, &id);
+	if (!sa && n->base.sup->draining)
+		return; /* this agent is ending: the next one hears of it */
 	job = *a->job;
 	job_init(a->job);
 	job_free(a->job);
