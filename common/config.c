@@ -137,6 +137,12 @@ read_max_kill_timeout(struct config_reader *c, const struct hcl_node *node)
 }
 
 static int
+read_gc_interval(struct config_reader *c, const struct hcl_node *node)
+{
+	return get_duration(c, node, &c->config->gc_interval_ms);
+}
+
+static int
 read_cgroup_parent(struct config_reader *c, const struct hcl_node *node)
 {
 	char path[CONFIG_PATH_SIZE] = "/";
@@ -305,6 +311,11 @@ static const struct config_attr client_attrs[] = {
 	NUMBER("memory_total_mb", memory_total_mb),
 	CALL("cgroup_parent", read_cgroup_parent),
 	CALL("max_kill_timeout", read_max_kill_timeout),
+	CALL("gc_interval", read_gc_interval),
+	NUMBER("gc_disk_usage_threshold", gc_disk_percent),
+	NUMBER("gc_inode_usage_threshold", gc_inode_percent),
+	NUMBER("gc_max_allocs", gc_max_allocs),
+	NUMBER("gc_parallel_destroys", gc_parallel_destroys),
 	UNUSED_AS("alloc_dir", "has no effect: allocations live in <data_dir>/alloc"),
 	UNUSED_AS("state_dir", "has no effect: state lives in <data_dir>/state"),
 	UNUSED("artifact"),
@@ -321,11 +332,6 @@ static const struct config_attr client_attrs[] = {
 	UNUSED("disk_free_mb"),
 	UNUSED("disk_total_mb"),
 	UNUSED("drain_on_shutdown"),
-	UNUSED("gc_disk_usage_threshold"),
-	UNUSED("gc_inode_usage_threshold"),
-	UNUSED("gc_interval"),
-	UNUSED("gc_max_allocs"),
-	UNUSED("gc_parallel_destroys"),
 	UNUSED("host_network"),
 	UNUSED("max_dynamic_port"),
 	UNUSED("min_dynamic_port"),
@@ -509,6 +515,11 @@ config_defaults(struct agent_config *config, struct agent_policy *policy, bool d
 		.allow_caps = policy->allow_caps,
 		.max_kill_timeout_ms = 30000,
 		.acl_ttl_ms = 30000,
+		.gc_interval_ms = dev ? 600000 : 60000,
+		.gc_disk_percent = dev ? 99 : 80,
+		.gc_inode_percent = dev ? 99 : 70,
+		.gc_max_allocs = 50,
+		.gc_parallel_destroys = 2,
 		.dev = dev,
 	};
 }

@@ -83,8 +83,10 @@ struct agent_config {
 	struct config_host_volume host_volumes[CONFIG_VOLUMES_MAX];
 	bool default_pid_host, default_ipc_host; /* exec: modes of a task that names none */
 	uint64_t max_kill_timeout_ms;            /* default 30 s */
-	uint64_t cpu_total_mhz;                  /* 0: measured */
-	uint64_t memory_total_mb;                /* 0: measured */
+	uint64_t gc_interval_ms, gc_disk_percent, gc_inode_percent; /* alloc/alloc_gc.h */
+	uint64_t gc_max_allocs, gc_parallel_destroys;
+	uint64_t cpu_total_mhz;   /* 0: measured */
+	uint64_t memory_total_mb; /* 0: measured */
 	uint64_t reserved_cpu_mhz, reserved_memory_mb, reserved_disk_mb;
 	bool dev;
 };

@@ -101,5 +101,7 @@ mnt_on_disk_stat(
 		return err_set(e, -errno, "ask for the space in the data directory");
 	answer->total_bytes = (uint64_t)fs.f_blocks * (uint64_t)fs.f_frsize;
 	answer->free_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_frsize;
+	answer->total_inodes = (uint64_t)fs.f_files;
+	answer->free_inodes = (uint64_t)fs.f_ffree;
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "supervisor/alloc/alloc_table.h"
+#include "supervisor/alloc/alloc_gc.h"
 #include "supervisor/alloc/lease_page.h"
 #include "supervisor/api/api.h"
 #include "supervisor/driver/run.h"
@@ -143,6 +144,8 @@ begin_parts(struct err *e)
 	    (r = sup.source->ops->start(sup.source, e)) < 0)
 		return r;
 	lease_page_watch(&sup);
+	if ((r = alloc_gc_start(&sup, e)) < 0)
+		return r;
 	return api_new(&sup, e);
 }
 
@@ -153,6 +156,7 @@ end_parts(void)
 	lease_page_unwatch();
 	if (sup.source)
 		sup.source->ops->free(sup.source);
+	alloc_gc_stop(&sup);
 	client_free(&sup);
 	volumes_free(&sup);
 	plugins_free(&sup);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* api_orders.c: /v1/client/allocation/:id/restart and signal. Runs in: supervisor. */
+/* api_orders.c: /v1/client/allocation/:id/restart, signal and gc, /v1/client/gc. Runs in:
+ * supervisor. */
 #include "supervisor/api/api_orders.h"
 
 #include <errno.h>
@@ -85,4 +86,26 @@ api_signal_alloc(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 400, "Task and Signal are texts");
 	else
 		reply(sup, req, alloc_signal(sa, task, signal, &e), &e);
+}
+
+void
+api_collect_alloc(struct sup *sup, struct api_req *req)
+{
+	struct sup_alloc *sa;
+	struct id id;
+
+	sa = id_from_uuid(api_param(req, 0), &id) ? alloc_find(sup, &id) : NULL;
+	if (sa && sup->source->ops->collect(sup->source, sa))
+		api_reply_json(req, json_null());
+	else
+		api_reply_error(
+		    req, 500, "No such allocation on client, or allocation not eligible for GC");
+}
+
+void
+api_collect_all(struct sup *sup, struct api_req *req)
+{
+	while (sup->source->ops->collect_oldest(sup->source))
+		;
+	api_reply_json(req, json_null());
 }

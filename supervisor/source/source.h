@@ -41,6 +41,10 @@ struct source_ops {
 	void (*alloc_updated)(struct source *s, struct sup_alloc *sa);
 	/* Nothing of sa is on the node any more (directories, mounts, runs). */
 	void (*alloc_destroyed)(struct source *s, struct sup_alloc *sa);
+	/* Removes from the node what is left of an alloc that is over; false: it is not. And of the
+	 * oldest one; false: there is none. */
+	bool (*collect)(struct source *s, struct sup_alloc *sa);
+	bool (*collect_oldest)(struct source *s);
 	/* Node attributes, drivers, plugins or resources changed. */
 	void (*node_updated)(struct source *s);
 	/* What of the alloc this node cannot do, asked before anything of it begins: 0 or -EINVAL

@@ -63,6 +63,11 @@ START_TEST(defaults)
 	ck_assert_str_eq(config.data_dir, "");
 	ck_assert_uint_eq(config.n_servers, 0);
 	ck_assert_uint_eq(config.max_kill_timeout_ms, 30000);
+	ck_assert_uint_eq(config.gc_interval_ms, 60000);
+	ck_assert_uint_eq(config.gc_disk_percent, 80);
+	ck_assert_uint_eq(config.gc_inode_percent, 70);
+	ck_assert_uint_eq(config.gc_max_allocs, 50);
+	ck_assert_uint_eq(config.gc_parallel_destroys, 2);
 	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC);
 	ck_assert_uint_eq(policy.allow_caps & CAP_BIT(SYS_ADMIN), 0);
 	ck_assert_uint_eq(policy.allow_caps & CAP_BIT(NET_RAW), 0);
@@ -90,6 +95,8 @@ static const char hcl[] =
     "  meta { rack = 12, \"a.b\" = \"c\" }\n"
     "  meta = { on: true }\n"
     "  max_kill_timeout = \"1m30s\"\n"
+    "  gc_interval = \"5m\" gc_max_allocs = 7 gc_disk_usage_threshold = 66\n"
+    "  gc_inode_usage_threshold = 55 gc_parallel_destroys = 3\n"
     "  cgroup_parent = \"nomad.slice\"\n"
     "  cpu_total_compute = 4000\n"
     "  memory_total_mb = \"2048\"\n"
@@ -113,6 +120,8 @@ static const char json[] =
     "    \"node_pool\": \"gpu\", \"meta\": { \"rack\": 12, \"a.b\": \"c\", \"on\": true },\n"
     "    \"max_kill_timeout\": \"90s\", \"cgroup_parent\": \"/nomad.slice\", "
     "\"cpu_total_compute\": 4000,\n"
+    "    \"gc_interval\": \"5m\", \"gc_max_allocs\": 7, \"gc_disk_usage_threshold\": 66,\n"
+    "    \"gc_inode_usage_threshold\": 55, \"gc_parallel_destroys\": 3,\n"
     "    \"memory_total_mb\": 2048, \"reserved\": { \"cpu\": 500, \"memory\": 256, \"disk\": 1024 "
     "},\n"
     "    \"host_volume\": [ { \"data\": [ { \"path\": \"/srv/data\" } ] },\n"
@@ -148,6 +157,11 @@ START_TEST(everything_in_either_language)
 	ck_assert_str_eq(config.meta[0].value, "12");
 	ck_assert_str_eq(config.meta[2].value, "true");
 	ck_assert_uint_eq(config.max_kill_timeout_ms, 90000);
+	ck_assert_uint_eq(config.gc_interval_ms, 300000);
+	ck_assert_uint_eq(config.gc_disk_percent, 66);
+	ck_assert_uint_eq(config.gc_inode_percent, 55);
+	ck_assert_uint_eq(config.gc_max_allocs, 7);
+	ck_assert_uint_eq(config.gc_parallel_destroys, 3);
 	ck_assert_uint_eq(config.cpu_total_mhz, 4000);
 	ck_assert_uint_eq(config.memory_total_mb, 2048);
 	ck_assert_uint_eq(config.reserved_disk_mb, 1024);
@@ -404,7 +418,7 @@ END_TEST
 START_TEST(what_is_not_known_is_a_warning)
 {
 	ck_assert_int_eq(parse("frob = 1\nports { http = 5 }\nclient {\n  enabled = false\n  "
-			       "gc_interval = \"1m\"\n}\n"
+			       "no_host_uuid = true\n}\n"
 			       "server {\n  enabled = true\n  bootstrap_expect = 1\n}\nplugin "
 			       "\"docker\" { x = 1 }\n"),
 	    0);
@@ -412,7 +426,7 @@ START_TEST(what_is_not_known_is_a_warning)
 	    "a.hcl:1:1: 'frob' is not known here and has no effect\n"
 	    "a.hcl:2:1: 'ports' has no effect: drover listens on its control socket only\n"
 	    "a.hcl:4:3: 'enabled' = false has no effect: drover is always a client\n"
-	    "a.hcl:5:3: 'gc_interval' has no effect in drover\n"
+	    "a.hcl:5:3: 'no_host_uuid' has no effect in drover\n"
 	    "a.hcl:8:3: 'server' has no effect: drover is a client, and its own source without "
 	    "servers\n"
 	    "a.hcl:11:8: 'docker' is not known here and has no effect\n");

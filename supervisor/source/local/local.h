@@ -76,6 +76,7 @@ struct local_alloc {
 	bool over;      /* its resources are given back */
 	bool done;      /* in the list of those that may be destroyed */
 	bool destroyed; /* client_alloc_destroy() was called */
+	bool collected; /* too, but it stands for its slot still */
 	uint64_t held;  /* bit per request of the group that has not been released */
 };
 
@@ -224,6 +225,8 @@ void local_alloc_hurry(struct local *l, struct local_alloc *la);
 bool local_alloc_stopped_by_lease(const struct alloc *a);
 void local_alloc_updated(struct source *s, struct sup_alloc *sa);
 void local_alloc_destroyed(struct source *s, struct sup_alloc *sa);
+bool local_alloc_collect(struct source *s, struct sup_alloc *sa);
+bool local_alloc_collect_oldest(struct source *s);
 /* It is over and its slot has no more use for it: kept until gc_max_allocs newer ones are too. */
 void local_alloc_done(struct local *l, struct local_alloc *la);
 int local_allocs_load(struct local *l, struct err *e);

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/source/local/local.h"
-
-#define GC_MAX_ALLOCS 50
 
 static void
 take_resources(struct local *l, struct local_alloc *la)
@@ -165,8 +164,41 @@ local_alloc_done(struct local *l, struct local_alloc *la)
 	*(l->last_done ? &l->last_done->next_done : &l->first_done) = la;
 	l->last_done = la;
 	l->n_done++;
-	if (l->n_done > GC_MAX_ALLOCS)
+	if ((uint64_t)l->n_done > l->base.sup->config->gc_max_allocs)
 		destroy(l, l->first_done);
+}
+
+/* One that stands for its slot is known on, so that it is not placed anew; nothing else is left of
+ * it. */
+bool
+local_alloc_collect(struct source *s, struct sup_alloc *sa)
+{
+	struct local_alloc *la = local_alloc_of(sa);
+
+	if (!la || la->destroyed || (la->collected && !la->done) ||
+	    !alloc_client_terminal(&sa->a) || (sa->runner && sa->runner->phase != ALLOC_DONE))
+		return false;
+	if (la->done) {
+		destroy(local_of(s), la);
+		return true;
+	}
+	la->collected = true;
+	client_alloc_destroy(s->sup, sa);
+	return true;
+}
+
+bool
+local_alloc_collect_oldest(struct source *s)
+{
+	for (struct local_alloc *la = local_of(s)->first_done; la; la = la->next_done)
+		if (local_alloc_collect(s, la->sa))
+			return true;
+	alloc_foreach(s->sup, sa)
+	{
+		if (local_alloc_collect(s, sa))
+			return true;
+	}
+	return false;
 }
 
 void
@@ -199,6 +231,10 @@ local_alloc_destroyed(struct source *s, struct sup_alloc *sa)
 
 	if (!la)
 		return;
+	if (la->collected && !la->destroyed) {
+		local_volume_release_all(l, la);
+		return;
+	}
 	j = la->job;
 	slot = la->slot;
 	local_volume_release_all(l, la);

@@ -208,7 +208,8 @@ void nomad_allocs_remove_others(struct nomad *n);
 void nomad_alloc_updated(struct source *s, struct sup_alloc *sa);
 void nomad_alloc_destroyed(struct source *s, struct sup_alloc *sa);
 /* Removes what is left of it on the node; false: it is not over, or nothing is left. */
-bool nomad_alloc_collect(struct nomad *n, struct sup_alloc *sa);
+bool nomad_alloc_collect(struct source *s, struct sup_alloc *sa);
+bool nomad_alloc_collect_oldest(struct source *s);
 void nomad_allocs_free(struct nomad *n);
 
 /* nomad_update.c */

@@ -18,8 +18,6 @@
 #include "supervisor/source/nomad/nomad.h"
 #include "supervisor/store/store.h"
 
-#define GC_MAX_ALLOCS 50 /* that are over and have something left on the node */
-
 /* --- jobs --- */
 
 static int
@@ -482,7 +480,7 @@ note_done(struct nomad *n, struct nomad_alloc *na)
 	*(n->last_done ? &n->last_done->next_done : &n->first_done) = na;
 	n->last_done = na;
 	n->n_done++;
-	if (n->n_done > GC_MAX_ALLOCS)
+	if ((uint64_t)n->n_done > n->base.sup->config->gc_max_allocs)
 		destroy(n, n->first_done);
 }
 
@@ -501,8 +499,21 @@ nomad_alloc_updated(struct source *s, struct sup_alloc *sa)
 }
 
 bool
-nomad_alloc_collect(struct nomad *n, struct sup_alloc *sa)
+nomad_alloc_collect_oldest(struct source *s)
 {
+	struct nomad *n = nomad_of(s);
+
+	if (!n->first_done)
+		return false;
+	turn_durable(s->sup);
+	destroy(n, n->first_done);
+	return true;
+}
+
+bool
+nomad_alloc_collect(struct source *s, struct sup_alloc *sa)
+{
+	struct nomad *n = nomad_of(s);
 	struct nomad_alloc *na = nomad_alloc_of(sa);
 
 	if (!na || na->destroyed || !alloc_client_terminal(&sa->a) ||

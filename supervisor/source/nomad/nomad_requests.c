@@ -144,7 +144,7 @@ collect(struct sup *sup, uint64_t stream, const void *body, size_t len)
 
 	if (!sa)
 		return;
-	if (nomad_alloc_collect(nomad_of_sup(sup), sa))
+	if (nomad_alloc_collect(sup->source, sa))
 		answer_index(sup, stream);
 	else
 		link_answer(sup, stream,
@@ -156,7 +156,7 @@ collect_all(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
 	alloc_foreach(sup, sa)
 	{
-		(void)nomad_alloc_collect(nomad_of_sup(sup), sa);
+		(void)nomad_alloc_collect(sup->source, sa);
 	}
 	answer_index(sup, stream);
 }

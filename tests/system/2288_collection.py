@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 200
+"""What is left of allocations that are over: how many are kept, which go when the disk is full, and when somebody asks."""
+import os
+
+from lib import api, case, helper
+
+CONFIG = """
+plugin "raw_exec" { config { enabled = true } }
+client {
+  gc_interval = "200ms"
+  gc_max_allocs = %d
+  gc_disk_usage_threshold = %d
+  gc_inode_usage_threshold = 100
+}
+"""
+NO_MORE = {"ReschedulePolicy": {"Attempts": 0, "Unlimited": False}}
+NOT_ELIGIBLE = "No such allocation on client, or allocation not eligible for GC"
+
+
+def started(kept=50, threshold=100, data=None):
+    path = case.directory() + "/agent.hcl"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(CONFIG % (kept, threshold))
+    os.chmod(path, 0o600)
+    return api.Node(args=["-config", path], data=data)
+
+
+def end(node, name, times):
+    """A job that is over, and again: its allocations, the oldest first."""
+    for n in range(1, times + 1):
+        node.register(api.job(name, "/bin/true", Env={"N": str(n)}, group=NO_MORE))
+        case.until(lambda n=n: [a["ClientStatus"] for a in node.allocs(name)][-1:] == ["failed"] and
+                   node.allocs(name)[-1]["JobVersion"] == n - 1, 60, "allocation %d to end" % n)
+    return node.allocs(name)
+
+
+def collect(node, method, path):
+    """Its tasks have ended; its last hooks may still run."""
+    case.until(lambda: node.request(method, path).status == 200, 60, "it to be eligible")
+
+
+def has_directory(node, alloc):
+    return os.path.exists("%s/alloc/%s" % (node.data, alloc["ID"]))
+
+
+def test_the_oldest_beyond_the_limit_go():
+    with started(kept=2) as node:
+        end(node, "many", 6)
+        # Two that are over, and the one that stands for its slot.
+        case.until(lambda: [a["JobVersion"] for a in node.allocs("many")] == [3, 4, 5], 60, "the oldest to go")
+        case.equal([has_directory(node, a) for a in node.allocs("many")], [True] * 3)
+        node.purge("many")
+
+
+def test_one_that_somebody_names():
+    with started() as node:
+        first, second = end(node, "named", 2)
+        node.register(api.job("runs"))
+        runs = node.wait_running("runs")[0]
+        for alloc in (runs["ID"], "x"):
+            node.refused(500, NOT_ELIGIBLE, "GET", "/v1/client/allocation/%s/gc" % alloc)
+        collect(node, "GET", "/v1/client/allocation/%s/gc" % first["ID"])
+        case.until(lambda: not has_directory(node, first), 60, "its directory to go")
+        case.until(lambda: [a["ID"] for a in node.allocs("named")] == [second["ID"]], 60, "it to be forgotten")
+        # The one that stands for the slot is known on, or it would be placed again.
+        collect(node, "PUT", "/v1/client/allocation/%s/gc" % second["ID"])
+        case.until(lambda: not has_directory(node, second), 60, "its directory to go")
+        node.refused(500, NOT_ELIGIBLE, "PUT", "/v1/client/allocation/%s/gc" % second["ID"])
+        case.equal([(a["ID"], a["ClientStatus"]) for a in node.allocs("named")], [(second["ID"], "failed")])
+        node.register(api.job("named", "/bin/true", Env={"N": "3"}, group=NO_MORE))
+        case.until(lambda: [a["ClientStatus"] for a in node.allocs("named") if a["JobVersion"] == 2] == ["failed"], 60,
+                   "the third to end")
+        third = node.allocs("named")[-1]
+        case.equal(has_directory(node, third), True)
+        case.until(lambda: node.request("PUT", "/v1/client/gc").status == 200 and not has_directory(node, third), 60,
+                   "all that is over to go")
+        case.equal(has_directory(node, runs), True, "one that runs")
+        case.equal(node.allocs("runs")[0]["ClientStatus"], "running")
+        for name in ("named", "runs"):
+            node.purge(name)
+        case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+
+
+def test_a_full_disk_takes_the_oldest_first():
+    base = case.directory()
+    helper.mount("disk", base, "tmpfs", 0, "size=64m,mode=755")
+    try:
+        with started(threshold=50, data=base + "/data") as node:
+            allocs = end(node, "full", 3)
+            node.register(api.job("runs"))
+            runs = node.wait_running("runs")[0]
+            with open("%s/alloc/%s/alloc/data/big" % (node.data, allocs[1]["ID"]), "wb") as f:
+                os.posix_fallocate(f.fileno(), 0, 40 << 20)
+            # The first does not help, the second does.
+            case.until(lambda: not has_directory(node, allocs[0]) and not has_directory(node, allocs[1]), 60, "the oldest to go")
+            node.wait_log("2 allocations that are over are removed", 60)
+            case.equal(has_directory(node, runs), True, "one that runs")
+            for name in ("full", "runs"):
+                node.purge(name)
+    finally:
+        helper.umount(base)
+
+
+case.run(globals())
