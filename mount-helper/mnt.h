@@ -73,7 +73,8 @@ extern const char *const mnt_kind_names[MNT_KINDS];
 /* One handler per message of proto/mount.proto; see proc_handler in common/proc.h. */
 proc_handler mnt_on_alloc_dir_make, mnt_on_alloc_dir_remove, mnt_on_plugin_dir_make,
     mnt_on_plugin_dir_remove, mnt_on_plugin_connect, mnt_on_volume_dir_make, mnt_on_volume_prove,
-    mnt_on_volume_dir_remove, mnt_on_root_list, mnt_on_disk_stat, mnt_on_alloc_fs;
+    mnt_on_volume_dir_remove, mnt_on_root_list, mnt_on_disk_stat, mnt_on_alloc_fs,
+    mnt_on_disk_usage;
 
 /* The 16 bytes of a field as an alloc's id in its text form; -EINVAL with *e for anything else. */
 int mnt_alloc_read(const ProtobufCBinaryData *field, char ret[ID_UUID_SIZE], struct err *e);

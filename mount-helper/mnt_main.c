@@ -21,6 +21,7 @@ static const struct proc_handle handlers[] = {
 	{ MNT_ROOT_LIST_REQ, 10000, mnt_on_root_list },
 	{ MNT_DISK_STAT_REQ, 5000, mnt_on_disk_stat },
 	{ MNT_ALLOC_FS_REQ, 10000, mnt_on_alloc_fs },
+	{ MNT_DISK_USAGE_REQ, 5000, mnt_on_disk_usage },
 	{ 0 },
 };
 

@@ -57,6 +57,8 @@ SUP_CALL(
     mnt_call_root_list, IPC_MOUNT_HELPER, MNT_ROOT_LIST_REQ, MntRootListReq, 30000, CALL_REPEAT);
 SUP_CALL(
     mnt_call_disk_stat, IPC_MOUNT_HELPER, MNT_DISK_STAT_REQ, MntDiskStatReq, 30000, CALL_REPEAT);
+SUP_CALL(
+    mnt_call_disk_usage, IPC_MOUNT_HELPER, MNT_DISK_USAGE_REQ, MntDiskUsageReq, 40000, CALL_REPEAT);
 SUP_CALL(mnt_call_alloc_fs, IPC_MOUNT_HELPER, MNT_ALLOC_FS_REQ, MntAllocFsReq, 10000, CALL_REPEAT);
 
 /* A channel dies with its csi-helper, so these are not repeated; the volume manager decides. */

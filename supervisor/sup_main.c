@@ -17,6 +17,7 @@
 #include "common/proc.h"
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/alloc/alloc_gc.h"
+#include "supervisor/alloc/disk_watch.h"
 #include "supervisor/alloc/lease_page.h"
 #include "supervisor/api/api.h"
 #include "supervisor/driver/run.h"
@@ -144,7 +145,7 @@ begin_parts(struct err *e)
 	    (r = sup.source->ops->start(sup.source, e)) < 0)
 		return r;
 	lease_page_watch(&sup);
-	if ((r = alloc_gc_start(&sup, e)) < 0)
+	if ((r = alloc_gc_start(&sup, e)) < 0 || (r = disk_watch_start(&sup, e)) < 0)
 		return r;
 	return api_new(&sup, e);
 }
@@ -156,6 +157,7 @@ end_parts(void)
 	lease_page_unwatch();
 	if (sup.source)
 		sup.source->ops->free(sup.source);
+	disk_watch_stop(&sup);
 	alloc_gc_stop(&sup);
 	client_free(&sup);
 	volumes_free(&sup);

@@ -57,14 +57,19 @@ on_delay_over(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
+bool
+alloc_skips_delay(const struct alloc_runner *ar)
+{
+	return ar->disk_exceeded || ar->sa->a.desired_transition.no_shutdown_delay == OPT_TRUE;
+}
+
 /* What is left of the group's delay, which may have begun under another supervisor. */
 static int64_t
 delay_left_ns(struct alloc_runner *ar)
 {
 	int64_t delay = ar->sa->group->shutdown_delay, now = task_now_ns(), left;
 
-	if (delay <= 0 || ar->sa->a.desired_transition.no_shutdown_delay == OPT_TRUE ||
-	    !has_run(ar))
+	if (delay <= 0 || alloc_skips_delay(ar) || !has_run(ar))
 		return 0;
 	if (ar->kill_after_ns == 0) {
 		ar->kill_after_ns = now + delay;

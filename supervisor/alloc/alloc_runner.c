@@ -156,7 +156,7 @@ drive_tasks(struct alloc_runner *ar)
 {
 	struct stage_count stages[STAGES] = { 0 };
 
-	if (ar->kill != KILL_NOT || ar->stopping || end_siblings(ar))
+	if (ar->kill != KILL_NOT || ar->stopping || ar->disk_exceeded || end_siblings(ar))
 		alloc_kill(ar);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_count(&ar->tasks[i], stages);
@@ -398,8 +398,11 @@ alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 	if (restored) {
 		ar->coordinator = COORDINATOR_PRESTART;
 		client_load(ar);
-		for (unsigned i = 0; i < n; i++)
+		for (unsigned i = 0; i < n; i++) {
+			ar->disk_exceeded |=
+			    task_runner_has_event(&ar->tasks[i], EVENT_DISK_EXCEEDED);
 			task_runner_restore(&ar->tasks[i]);
+		}
 		if (ar->phase != ALLOC_DONE && all_dead(ar))
 			begin_postrun(ar);
 	} else if (receive_tasks(ar) < 0) {
@@ -474,6 +477,22 @@ alloc_runner_destroy(struct alloc_runner *ar)
 {
 	ar->destroy = true;
 	alloc_runner_stop(ar);
+}
+
+void
+alloc_runner_disk_exceeded(struct alloc_runner *ar, const char *text, int64_t limit_bytes)
+{
+	ar->disk_exceeded = true;
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
+		struct task_runner *tr = &ar->tasks[i];
+		struct task_event ev;
+
+		if (tr->phase == TASK_DEAD || tr->stage == STAGE_POSTSTOP || tr->killed ||
+		    task_event_disk_exceeded(&ev, task_now_ns(), text, limit_bytes) < 0)
+			continue;
+		(void)task_event_set_fails(&ev);
+		task_runner_event(tr, &ev);
+	}
 }
 
 void

@@ -50,14 +50,15 @@ struct alloc_runner {
 	struct sup *sup;
 	struct sup_alloc *sa;
 	enum alloc_phase phase;
-	unsigned hook;     /* the one that runs */
-	bool hook_busy;    /* a hook, or the removal, has not answered yet */
-	bool restored;     /* it was given before this supervisor started  */
-	bool lease_passed; /* hook_lease.c: restored after its limit: nothing of it starts anew */
-	bool failed;       /* a hook failed: its sentence is in every task's event */
-	bool lease_over;   /* an executor stopped a task by the lease: nothing starts any more */
-	bool stopping;     /* the source wants it stopped, or the node drains */
-	bool destroy;      /* and gone */
+	unsigned hook;      /* the one that runs */
+	bool hook_busy;     /* a hook, or the removal, has not answered yet */
+	bool restored;      /* it was given before this supervisor started  */
+	bool lease_passed;  /* hook_lease.c: restored after its limit: nothing of it starts anew */
+	bool failed;        /* a hook failed: its sentence is in every task's event */
+	bool lease_over;    /* an executor stopped a task by the lease: nothing starts any more */
+	bool stopping;      /* the source wants it stopped, or the node drains */
+	bool destroy;       /* and gone */
+	bool disk_exceeded; /* disk_watch.c found too much: it ends */
 	enum coordinator_state coordinator;
 	enum kill_step kill;
 	struct sd_event_source *kill_timer; /* the group's shutdown_delay */
@@ -93,6 +94,11 @@ void alloc_runner_stop(struct alloc_runner *ar);
 void alloc_runner_destroy(struct alloc_runner *ar);
 /* A task's state changed: recomputes the alloc's, tells the source, looks at the siblings. */
 void alloc_runner_task_changed(struct alloc_runner *ar);
+/* Its directory is larger than it may be: text says how large. All its tasks fail, without delay.
+ */
+void alloc_runner_disk_exceeded(struct alloc_runner *ar, const char *text, int64_t limit_bytes);
+/* Is shutdown_delay left out? */
+bool alloc_skips_delay(const struct alloc_runner *ar);
 /* A volume that was left mounted after the tasks is so no more. */
 void alloc_runner_volume_gone(struct alloc_runner *ar);
 /* A run of this alloc is reaped and its row is deleted. */

@@ -571,7 +571,7 @@ delay_left_ns(struct task_runner *tr)
 	const struct task_event *last = last_event(tr);
 	const struct task_state *s = task_runner_state(tr);
 	int64_t delay = tr->task->shutdown_delay, now = task_now_ns(), left = delay;
-	bool skip = tr->ar->sa->a.desired_transition.no_shutdown_delay == OPT_TRUE;
+	bool skip = alloc_skips_delay(tr->ar);
 	struct task_event ev;
 
 	if (delay <= 0 || !s || s->state != TASK_STATE_RUNNING)

@@ -198,6 +198,41 @@ def test_data_of_another_alloc_is_moved_where_there_is_none():
         case.equal(take(third, os.urandom(16)), False, "an alloc that is not there")
 
 
+def test_what_allocs_take_of_the_disk():
+    def usage(h, allocs):
+        packet = h.ipc.call("MNT_DISK_USAGE_REQ", {"allocs": allocs})
+        data = helper.memfd_read(packet.take_fd())
+        return [int.from_bytes(data[i:i + 8], "little") for i in range(0, len(data), 8)]
+
+    def fill(path, size):
+        with open(path, "wb") as f:
+            os.posix_fallocate(f.fileno(), 0, size)
+    with mnt.started() as (places, h):
+        big, small, hostile = [os.urandom(16) for _ in range(3)]
+        for alloc in (big, small, hostile):
+            make(h, alloc)
+        a, c = [places.data + "/alloc/" + mnt.text(alloc) for alloc in (big, hostile)]
+        fill(a + "/web/local/f", 10 << 20)
+        os.mkdir(a + "/alloc/data/below")
+        fill(a + "/alloc/data/below/f", 5 << 20)
+        for n in range(20):
+            os.link(a + "/web/local/f", a + "/web/local/name%d" % n)
+        # What is outside does not count, nor what is mounted here; what the task's user locked does.
+        outside = case.directory()
+        fill(outside + "/f", 20 << 20)
+        os.symlink(outside, c + "/alloc/data/link")
+        os.mkdir(c + "/web/local/mounted")
+        mount(outside, c + "/web/local/mounted", None, 4096)
+        fill(c + "/alloc/data/locked", 3 << 20)
+        os.chmod(c + "/alloc/data", 0)
+        try:
+            found = usage(h, [small, big, os.urandom(16), hostile])
+        finally:
+            umount(c + "/web/local/mounted")
+        case.equal([f >> 20 for f in found], [0, 15, 0, 3], "MiB")
+        case.equal(found[2], 0, "one that is not there")
+
+
 def test_removal():
     with mnt.started() as (places, h):
         kept, gone = os.urandom(16), os.urandom(16)

@@ -26,6 +26,7 @@ def good(name):
         "MNT_ROOT_LIST_REQ": {"root": "MNT_ROOT_ALLOC"},
         "MNT_DISK_STAT_REQ": {},
         "MNT_ALLOC_FS_REQ": {"alloc": GOOD_ID, "root": "MNT_ROOT_ALLOC", "path": "web", "op": "MNT_FS_OPEN"},
+        "MNT_DISK_USAGE_REQ": {"allocs": [GOOD_ID]},
     }[name]
 
 
@@ -38,6 +39,9 @@ def wrong():
                 for bad in BAD_IDS:
                     if bad != b"../../../../etc/":  # 16 bytes are an id, whatever they are: it becomes hex digits
                         yield m.name, {**fields, field: bad}
+        for allocs in ([], [GOOD_ID, b"x" * 15], [b""], [GOOD_ID] * 65):
+            if "allocs" in fields:
+                yield m.name, {"allocs": allocs}
         for bad in BAD_NAMES:
             if "tasks" in fields:
                 yield m.name, {**fields, "tasks": ["web", bad]}

@@ -233,6 +233,31 @@ def test_a_sticky_disk_goes_to_the_next_allocation():
         node.purge("disk")
 
 
+def test_an_allocation_with_too_much_on_its_disk_fails():
+    good = start("thrifty", [task("main", ShutdownDelay=1000 * S)], EphemeralDisk={"SizeMB": 150})
+    alloc = start("greedy", [task("main", ShutdownDelay=1000 * S), task("after", "poststop")],
+                  EphemeralDisk={"SizeMB": 100}, ShutdownDelay=1000 * S)
+    for made, name in ((good, "main"), (alloc, "main")):
+        wait_order(node, made, ["main begins"])
+        wait_state(made, name, "running")
+        with open("%s/alloc/%s/main/local/big" % (node.data, made["ID"]), "wb") as f:
+            os.posix_fallocate(f.fileno(), 0, 110 << 20)
+    # It is looked at every 30 s.
+    wait_order(node, alloc, ["main begins", "main is told", "after begins"], seconds=120)
+    let_go(node, alloc, "after")
+    wait_state(alloc, "after", "dead")
+    found = wait_status(alloc, "failed")
+    case.equal(events(found, "main")[-5:], ["Disk Resources Exceeded", "Killing", "Skipping shutdown delay", "Terminated",
+                                            "Killed"])
+    event = next(e for e in found["TaskStates"]["main"]["Events"] if e["Type"] == "Disk Resources Exceeded")
+    case.contains(event["DisplayMessage"], "its ephemeral_disk has 100 MiB")
+    case.equal((event["Details"]["disk_limit"], found["TaskStates"]["main"]["Failed"]), (str(100 << 20), True))
+    case.equal(get(good)["ClientStatus"], "running", "one that has less than it may")
+    node.do("DELETE", "/v1/job/thrifty?no_shutdown_delay=true")
+    for name in ("thrifty", "greedy"):
+        node.purge(name)
+
+
 def test_nothing_is_left():
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+/* disk_watch.c: what the directories of allocs take of the disk. Runs in: supervisor. */
+#include "supervisor/alloc/disk_watch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <systemd/sd-event.h>
+#include <time.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/sup_calls.h"
+
+#define ROUND_USEC 30000000
+#define BATCH_MAX  64 /* of one request; the helper takes no more */
+#define MIB        (1024 * 1024)
+
+static sd_event_source *timer;
+static uint64_t call;
+static struct id batch[BATCH_MAX]; /* that is asked for */
+static size_t n_batch;
+static struct id last; /* the alloc before it in the table: the round goes on behind it */
+static bool has_last;
+
+static uint64_t
+limit_mb(const struct sup_alloc *sa)
+{
+	const struct ephemeral_disk *disk = sa->group->ephemeral_disk;
+
+	return disk && disk->size_mb > 0 ? (uint64_t)disk->size_mb : 0;
+}
+
+static bool
+is_watched(const struct sup_alloc *sa)
+{
+	return sa->runner && sa->runner->phase == ALLOC_RUNNING && !sa->runner->disk_exceeded &&
+	       limit_mb(sa) > 0;
+}
+
+static void
+judge(struct sup_alloc *sa, uint64_t bytes)
+{
+	uint64_t limit = limit_mb(sa);
+	char text[160];
+
+	if (bytes <= limit * MIB)
+		return;
+	(void)snprintf(text, sizeof text,
+	    "the allocation's directory takes %" PRIu64 " MiB of the disk, its ephemeral_disk has "
+	    "%" PRIu64 " MiB",
+	    (bytes + MIB - 1) / MIB, limit);
+	alloc_runner_disk_exceeded(sa->runner, text, (int64_t)(limit * MIB));
+}
+
+static void ask_next(struct sup *sup);
+
+static void
+on_usage(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	const void *map = NULL;
+	size_t len = 0;
+
+	call = 0;
+	if (r < 0)
+		log_warn("%s", e->msg);
+	else if ((r = fd_memfd_map(fd, sizeof(uint64_t) * BATCH_MAX, &map, &len)) < 0)
+		log_warn("read what allocations use of the disk: %s", strerrordesc_np(-r));
+	for (size_t i = 0; map && i < len / sizeof(uint64_t) && i < n_batch; i++) {
+		struct sup_alloc *sa = alloc_find(sup, &batch[i]);
+		uint64_t bytes;
+
+		memcpy(&bytes, (const uint8_t *)map + i * sizeof bytes, sizeof bytes);
+		if (sa && is_watched(sa))
+			judge(sa, bytes);
+	}
+	if (map)
+		(void)munmap((void *)(uintptr_t)map, len);
+	close_p(&fd);
+	ask_next(sup);
+}
+
+/* The next ones in the table. With none left the round is over. */
+static void
+ask_next(struct sup *sup)
+{
+	MntDiskUsageReq req = MNT_DISK_USAGE_REQ__INIT;
+	ProtobufCBinaryData ids[BATCH_MAX];
+	struct sup_alloc *sa = has_last ? alloc_find(sup, &last) : NULL;
+
+	n_batch = 0;
+	for (sa = sa         ? sa->next
+		  : has_last ? NULL
+			     : sup->allocs->first;
+	     sa && n_batch < BATCH_MAX; sa = sa->next) {
+		last = sa->id;
+		has_last = true;
+		if (!is_watched(sa))
+			continue;
+		batch[n_batch] = sa->id;
+		ids[n_batch] = (ProtobufCBinaryData){ .data = batch[n_batch].b, .len = ID_BYTES };
+		n_batch++;
+	}
+	if (n_batch == 0)
+		return;
+	req.allocs = ids;
+	req.n_allocs = n_batch;
+	call = mnt_call_disk_usage(sup, &req, on_usage, NULL);
+}
+
+static int
+on_round(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	(void)sd_event_source_set_time_relative(timer, ROUND_USEC);
+	(void)sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+	if (call)
+		return 0; /* the last round is not over yet */
+	has_last = false;
+	ask_next(userdata);
+	return 0;
+}
+
+int
+disk_watch_start(struct sup *sup, struct err *e)
+{
+	int r = sd_event_add_time_relative(
+	    sup->event, &timer, CLOCK_MONOTONIC, ROUND_USEC, 0, on_round, sup);
+
+	return r < 0 ? err_set(e, r, "start to watch what allocations use of the disk") : 0;
+}
+
+void
+disk_watch_stop(struct sup *sup)
+{
+	child_call_cancel(sup, call);
+	call = 0;
+	timer = sd_event_source_disable_unref(timer);
+}
