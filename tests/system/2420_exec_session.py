@@ -182,8 +182,8 @@ def test_who_leaves_and_what_ends():
         case.until(lambda: not pids_with(mark), SECONDS, "end of the command whose supervisor was killed")
         case.until(lambda: tries(node, alloc), SECONDS, "a session of the next supervisor")
         # The task's end is the session's.
-        with Exec(node, alloc, ["sleep", "1000"]) as s:
-            case.until(lambda: node.processes().get("exec-helper"), SECONDS, "exec-helper")
+        with Exec(node, alloc, ["sh", "-c", "echo up; exec sleep 1000"]) as s:
+            s.wait(b"up")
             node.do("DELETE", "/v1/job/web")
             case.equal(s.end()[2], {"exit_code": 137, "signal": 9})
 
