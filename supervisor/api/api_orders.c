@@ -58,8 +58,9 @@ api_restart_alloc(struct sup *sup, struct api_req *req)
 	}
 	task = text_member(body, "TaskName");
 	all = json_object_get(body, "AllTasks");
-	if (!task || (all && !json_is_boolean(all))) {
-		api_reply_error(req, 400, "TaskName is a text and AllTasks true or false");
+	if ((body && !json_is_object(body)) || !task || (all && !json_is_boolean(all))) {
+		api_reply_error(
+		    req, 400, "expected an object: TaskName is a text and AllTasks true or false");
 		return;
 	}
 	reply(sup, req, alloc_restart(sa, task, json_is_true(all), &e), &e);
@@ -82,8 +83,8 @@ api_signal_alloc(struct sup *sup, struct api_req *req)
 	}
 	task = text_member(body, "Task");
 	signal = text_member(body, "Signal");
-	if (!task || !signal)
-		api_reply_error(req, 400, "Task and Signal are texts");
+	if (!json_is_object(body) || !task || !signal)
+		api_reply_error(req, 400, "expected an object: Task and Signal are texts");
 	else
 		reply(sup, req, alloc_signal(sa, task, signal, &e), &e);
 }

@@ -23,6 +23,8 @@ def routes():
     """(method, pattern) of all routes of the supervisor, from its source: a new path is tried without being told."""
     found = []
     for path in glob.glob(ROOT + "/supervisor/**/*.c", recursive=True):
+        if "/source/nomad/" in path:  # what only a node of a cluster has, and what its tokens may
+            continue
         with open(path, encoding="utf-8") as f:
             found += re.findall(r'\{ "(GET|PUT|DELETE)", "(/v1/[^"]*)"', f.read())
     assert len(found) >= 30, "%d routes found" % len(found)
@@ -173,8 +175,8 @@ def test_a_name_in_every_place_of_a_volume():
 
 def test_a_body_that_is_none_on_every_path_that_takes_one():
     # Without a body they say all that there is to say.
-    bodiless = {"/v1/allocation/:id/stop"}
-    ids = {"/v1/node/:id/drain": node.ask("/v1/nodes")[0]["ID"], "/v1/job/:id": "good"}
+    bodiless = {"/v1/allocation/:id/stop", "/v1/client/allocation/:id/restart"}
+    ids = {"/v1/node/:id/drain": node.ask("/v1/nodes")[0]["ID"], "/v1/client/allocation/:id/signal": good["ID"]}
     for method, pattern in routes():
         if method != "PUT" or pattern in bodiless:
             continue
