@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 400
 """Services of jobs and their checks on one node: registered, found, checked, restarted by a check, and gone."""
 import contextlib
 import http.server
@@ -102,19 +101,20 @@ def events(alloc):
 
 
 def drover(*words):
-    r = subprocess.run([binary("drover")] + list(words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False,
+    r = subprocess.run([binary("drover")] + list(words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=case.LEAST_S, check=False,
                        env=dict(os.environ, DROVER_ADDR="unix://" + node.socket_path))
     return r.returncode, r.stdout.decode()
 
 
 def test_services_are_found_and_gone_before_the_task_is_told():
     # What it is sent is not what ends it, but the file that the test makes.
-    script = "trap 'while ! test -e $NOMAD_ALLOC_DIR/go; do sleep 0.05; done; exit 0' INT; while :; do sleep 0.05; done"
+    script = "trap 'while ! test -e $NOMAD_ALLOC_DIR/go; do sleep 0.05; done; exit 0' INT; echo ready; while :; do sleep 0.05; done"
     made = api.job("found", "/bin/sh", ["-c", script], KillTimeout=60 * S, Services=[service("of-task", "8080")], group={
         "Networks": [{"Mode": "host", "ReservedPorts": [{"Label": "http", "Value": 18080}]}],
         "Services": [service("web-${NOMAD_ALLOC_INDEX}", Tags=["a", "${NOMAD_GROUP_NAME}"]), service("portless", "")]})
     node.register(made)
     alloc = node.wait_running("found")[0]
+    node.wait_said(alloc, b"ready")
     case.until(lambda: instances("of-task"), 20, "the task's service")
     found = instances("web-0")[0]
     address = node.ask("/v1/allocation/" + alloc["ID"])["AllocatedResources"]["Shared"]["Ports"][0]
@@ -137,7 +137,7 @@ def test_services_are_found_and_gone_before_the_task_is_told():
     case.until(lambda: instances("web-0")[0]["Tags"] == ["b"], 20, "the new tags")
     case.equal(node.wait_running("found")[0]["ID"], alloc["ID"], "the alloc")
     node.kill("supervisor")
-    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 20, "the next supervisor")
+    node.wait_ready()
     case.until(lambda: len(node.ask("/v1/allocation/%s/services" % alloc["ID"])) == 3, 20, "the services to be back")
     node.do("DELETE", "/v1/job/found")
     case.until(lambda: node.ask("/v1/services") == [], 20, "the services to go")
@@ -181,7 +181,7 @@ def test_checks_tell_what_they_found():
     case.equal((code, "connection refused" in text), (0, True), text)
     # What was found is known at once after a restart of the agent.
     node.kill("supervisor")
-    case.until(lambda: node.get("/v1/agent/health")[0] == 200, 20, "the next supervisor")
+    node.wait_ready()
     case.until(lambda: len(checks_of(alloc)) == 14, 20, "the checks")
     case.equal([c["Check"] for c in checks_of(alloc).values() if c["Status"] == "pending"], [], "checks that know nothing")
     node.purge("checked")
@@ -241,11 +241,11 @@ def test_a_static_port_has_one_holder():
 
 
 def test_a_task_knows_its_ports():
-    made = api.job("env", "/bin/sh", ["-c", "env; sleep 1000"], group={"Networks": [{"Mode": "host", "ReservedPorts": [
+    made = api.job("env", "/bin/sh", ["-c", "env; echo; echo done; sleep 1000"], group={"Networks": [{"Mode": "host", "ReservedPorts": [
         {"Label": "my-port", "Value": 18082, "To": 80}], "DynamicPorts": [{"Label": "dyn", "To": -1}]}]})
     node.register(made)
     alloc = node.wait_running("env")[0]
-    case.until(lambda: b"NOMAD_PORT_dyn" in node.logs(alloc), 20, "the environment")
+    node.wait_said(alloc, b"\n\ndone\n")
     text = node.logs(alloc).decode()
     found = dict(line.split("=", 1) for line in text.splitlines() if line.startswith("NOMAD_"))
     ports = {p["Label"]: p for p in node.ask("/v1/allocation/" + alloc["ID"])["AllocatedResources"]["Shared"]["Ports"]}

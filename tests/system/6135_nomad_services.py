@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 """Services and checks of allocs in a cluster: told to the servers, taken out again, and what health follows from them."""
 import os
 
