@@ -40,7 +40,7 @@ struct exe_log {
 struct exe {
 	struct exe_record record;
 	pid_t pid; /* the task as waitpid() sees it; 0: none, or gone */
-	int pidfd, task_dir, listen, signals, kill_fd, events_fd, oom_fd;
+	int pidfd, task_dir, secrets_dir, listen, signals, kill_fd, events_fd, oom_fd;
 	int ends[3];  /* the task's ends of its stdin, stdout, stderr, until it has them; stdin of
 			 sessions only */
 	int above[3]; /* session: the other ends, until its peer has them */

@@ -61,8 +61,9 @@ replace_secret(struct exe *x, int dir, const char *name, const char *data, size_
 	return r;
 }
 
+/* `local` belongs to everybody, but lies in a directory of root's: it is no link. */
 static int
-write_all(struct exe *x, int dir,
+write_all(struct exe *x,
     int (*write_one)(struct exe *x, int dir, const char *name, const char *data, size_t len))
 {
 	struct spec_entry entry;
@@ -71,10 +72,18 @@ write_all(struct exe *x, int dir,
 	int r = 0;
 
 	while (r == 0 && spec_next(x->spec.map, x->spec.size, &at, &entry) == 1) {
+		const char *in_local = name ? spec_local_name(name) : NULL;
+		cleanup_close int local = -1;
+
 		if (entry.tag == SPEC_SECRET_NAME)
 			name = entry.text;
-		else if (entry.tag == SPEC_SECRET_DATA)
-			r = write_one(x, dir, name, entry.text, entry.len);
+		if (entry.tag != SPEC_SECRET_DATA)
+			continue;
+		if (in_local)
+			local = fd_open_beneath(x->task_dir, "local", O_RDONLY | O_DIRECTORY, 0);
+		r = in_local && local < 0 ? local
+					  : write_one(x, in_local ? local : x->secrets_dir,
+						in_local ?: name, entry.text, entry.len);
 	}
 	return r;
 }
@@ -83,7 +92,6 @@ int
 exe_secrets_write(struct exe *x)
 {
 	const struct exe_setup *s = x->setup;
-	cleanup_close int dir = -1;
 	static const char up[] = "../../../secrets/";
 	char link[sizeof up + sizeof s->alloc_name + sizeof s->keep.task],
 	    *path = link + sizeof up - 1;
@@ -93,12 +101,13 @@ exe_secrets_write(struct exe *x)
 	x->task_dir = fd_open_beneath(EXE_FD_ALLOC, path, O_PATH | O_DIRECTORY, 0);
 	if (x->task_dir < 0)
 		return exe_failed(x, EXE_STEP_CWD, -x->task_dir, 0);
-	dir = fd_open_beneath(EXE_FD_SECRETS, path, O_RDONLY | O_DIRECTORY, 0);
-	if (dir < 0)
-		return exe_failed(x, EXE_STEP_SECRETS, -dir, 0);
-	if (fchown(dir, s->user.uid, s->user.gid) < 0 || fchmod(dir, 0700) < 0)
+	x->secrets_dir = fd_open_beneath(EXE_FD_SECRETS, path, O_RDONLY | O_DIRECTORY, 0);
+	if (x->secrets_dir < 0)
+		return exe_failed(x, EXE_STEP_SECRETS, -x->secrets_dir, 0);
+	if (fchown(x->secrets_dir, s->user.uid, s->user.gid) < 0 ||
+	    fchmod(x->secrets_dir, 0700) < 0)
 		return exe_failed(x, EXE_STEP_SECRETS, errno, 0);
-	r = write_all(x, dir, write_secret);
+	r = write_all(x, write_secret);
 	if (r < 0)
 		return exe_failed(x, EXE_STEP_SECRETS, -r, 0);
 	/* The task's directory is root's, so nobody else can have made the link. */
@@ -114,7 +123,7 @@ exe_secrets_replace(struct exe *x)
 	int r;
 
 	x->child_step = EXE_STEP_SECRETS;
-	r = write_all(x, x->task_dir, replace_secret);
+	r = write_all(x, replace_secret);
 	if (r == 0)
 		x->child_step = EXE_STEP_COMMAND;
 	return r;

@@ -11,17 +11,18 @@
 #include "common/fd.h"
 #include "executor/exe.h"
 
-/* The directory that the session is about: secrets, or a raw_exec task's own. */
+/* The task's own directory, and for files its secrets. */
 static int
-open_dir(struct exe *x)
+open_dirs(struct exe *x)
 {
 	const struct exe_setup *s = x->setup;
 	char path[sizeof s->alloc_name + sizeof s->keep.task + 1];
 
 	(void)snprintf(path, sizeof path, "%s/%s", s->alloc_name, s->keep.task);
-	if (s->session == EXE_SESSION_FILE)
-		return fd_open_beneath(EXE_FD_SECRETS, path, O_RDONLY | O_DIRECTORY, 0);
-	return fd_open_beneath(EXE_FD_ALLOC, path, O_PATH | O_DIRECTORY, 0);
+	x->task_dir = fd_open_beneath(EXE_FD_ALLOC, path, O_PATH | O_DIRECTORY, 0);
+	if (x->task_dir < 0 || s->session != EXE_SESSION_FILE)
+		return x->task_dir;
+	return x->secrets_dir = fd_open_beneath(EXE_FD_SECRETS, path, O_RDONLY | O_DIRECTORY, 0);
 }
 
 /* Of the task's own /dev/pts. Its other end by descriptor: a name could be anything by now. */
@@ -65,11 +66,10 @@ open_pipes(struct exe *x)
 int
 exe_session_join(struct exe *x)
 {
-	int r;
+	int r = open_dirs(x);
 
-	x->task_dir = open_dir(x);
-	if (x->task_dir < 0)
-		return exe_failed(x, EXE_STEP_CWD, -x->task_dir, 0);
+	if (r < 0)
+		return exe_failed(x, EXE_STEP_CWD, -r, 0);
 	if (x->setup->session == EXE_SESSION_FILE)
 		return 0;
 	if (x->setup->driver == DRIVER_EXEC && (r = exe_sandbox_join()) < 0)

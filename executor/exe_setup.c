@@ -42,7 +42,8 @@ take_entry(struct exe_spec *s, const struct spec_entry *entry, enum spec_tag bef
 		s->cwd = entry->text;
 		return 0;
 	case SPEC_SECRET_NAME:
-		return name_is_component(entry->text) ? 0 : -EBADMSG;
+		return name_is_component(spec_local_name(entry->text) ?: entry->text) ? 0
+										      : -EBADMSG;
 	case SPEC_SECRET_DATA:
 		return before == SPEC_SECRET_NAME ? 0 : -EBADMSG;
 	}
@@ -92,7 +93,8 @@ exe_setup_read(struct exe *x)
 {
 	int r;
 
-	x->pidfd = x->task_dir = x->signals = x->kill_fd = x->events_fd = x->oom_fd = -1;
+	x->pidfd = x->task_dir = x->secrets_dir = x->signals = x->kill_fd = x->events_fd =
+	    x->oom_fd = -1;
 	x->lease_fd = x->lease_timer = -1;
 	for (size_t i = 0; i < ELEMENTSOF(x->ends); i++)
 		x->ends[i] = x->above[i] = -1;

@@ -13,6 +13,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/err.h"
 
@@ -20,15 +21,26 @@
 #define SPEC_ENTRIES_MAX 4096
 
 enum spec_tag {
-	SPEC_COMMAND = 1,    /* exactly one */
-	SPEC_ARG = 2,        /* in order, without argv[0] */
-	SPEC_ENV = 3,        /* NAME=value, over the base environment; the last of one name wins */
-	SPEC_MOUNT_DEST = 4, /* in the order of the request's mounts: absolute path in the task */
-	SPEC_CWD = 5,        /* at most one */
-	SPEC_SECRET_NAME =
-	    6, /* a file in the task's secrets directory; followed by its SPEC_SECRET_DATA */
+	SPEC_COMMAND = 1,     /* exactly one */
+	SPEC_ARG = 2,         /* in order, without argv[0] */
+	SPEC_ENV = 3,         /* NAME=value, over the base environment; the last of one name wins */
+	SPEC_MOUNT_DEST = 4,  /* in the order of the request's mounts: absolute path in the task */
+	SPEC_CWD = 5,         /* at most one */
+	SPEC_SECRET_NAME = 6, /* a file in the task's secrets directory, behind SPEC_LOCAL one in
+				 its local directory; followed by its SPEC_SECRET_DATA */
 	SPEC_SECRET_DATA = 7, /* may hold any byte */
 };
+
+#define SPEC_LOCAL "local/"
+
+/* What stands behind SPEC_LOCAL; NULL: it does not begin so. */
+static inline const char *
+spec_local_name(const char *name)
+{
+	size_t len = sizeof SPEC_LOCAL - 1;
+
+	return strncmp(name, SPEC_LOCAL, len) == 0 ? name + len : NULL;
+}
 
 struct spec_entry {
 	uint32_t tag, len;

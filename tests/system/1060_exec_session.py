@@ -275,6 +275,38 @@ def test_a_file_is_replaced_as_the_tasks_user():
             end(r, run)
 
 
+def test_a_file_of_the_tasks_local_directory():
+    """At the start and later; what is planted there leads nowhere."""
+    with runs.Runs() as r:
+        outside = r.places.data + "/outside"
+        for driver, user, uid in (("EXEC", "", 65534), ("RAW_EXEC", "daemon", 1), ("RAW_EXEC", "", 0)):
+            alloc = r.make_alloc()
+            path = "%s/alloc/%s/web/local/token" % (r.places.data, uuid.UUID(bytes=alloc))
+            fields = {"driver": "EXEC_DRIVER_" + driver, "user": user}
+            for step in ("absent", "link", "directory"):
+                if step == "link":
+                    os.unlink(path)
+                    os.symlink(outside, path)
+                elif step == "directory":
+                    os.unlink(path)
+                    os.makedirs(path + "/x")
+                run = r.start("sleep", ["1000"], driver=driver, user=user, alloc=alloc, secrets={"local/token": b"old"})
+                r.wait_state(run, exe.EXE_RUNNING, seconds=SECONDS)
+                for contents in (b"old", b"new"):
+                    with open(path, "rb") as f:
+                        case.equal(f.read(), contents)
+                    st = os.lstat(path)
+                    case.equal((st.st_uid, oct(st.st_mode)), (uid, "0o100600"), step)
+                    if contents == b"old":
+                        case.equal(r.replace(run, {"local/token": b"new"}, **fields), 0)
+                end(r, run)
+        case.equal(os.path.exists(outside), False, "a file outside")
+        run = sleeper(r)
+        for name in ("local/../x", "local/", "local/a/b", "../local/x", "local/.x", "local//x"):
+            case.raises(exe.Error, r.replace, run, {name: b"x"})
+        end(r, run)
+
+
 def test_a_file_that_cannot_be_written_is_told():
     with runs.Runs() as r:
         run = r.start("sleep", ["1000"], driver="EXEC")
