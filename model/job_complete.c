@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_complete.c: fills in Nomad's defaults before a job is stored and shown (row G32). Runs in:
  * supervisor, cli. */
+#include <errno.h>
+
 #include "common/duration.h"
 #include "model/job.h"
 #include "model/job_services.h"
@@ -93,6 +95,29 @@ complete_reschedule(
 	return 0;
 }
 
+/* The default identity has its own place, wherever the job's author or tool has put it. */
+static int
+complete_identities(struct task *task)
+{
+	size_t i;
+
+	for (i = 0; i < task->identities.n; i++) {
+		struct workload_identity *w = &task->identities.v[i];
+
+		if (*str(w->name) && !str_eq(w->name, IDENTITY_DEFAULT))
+			continue;
+		if (!task->identity) {
+			task->identity = workload_identity_new();
+			if (!task->identity || workload_identity_copy(w, task->identity) < 0)
+				return -ENOMEM;
+		}
+		list_remove(workload_identity, &task->identities, i--);
+	}
+	if (task->identity && !*str(task->identity->name))
+		return str_set(&task->identity->name, IDENTITY_DEFAULT);
+	return 0;
+}
+
 static int
 complete_task(struct task *task, const struct task_group *group, enum job_kind type)
 {
@@ -101,7 +126,7 @@ complete_task(struct task *task, const struct task_group *group, enum job_kind t
 
 	if (complete_restart(&task->restart_policy, group->restart_policy, type) < 0 ||
 	    ensure(&resources_type, &task->resources, NULL) < 0 ||
-	    ensure(&log_config_type, &task->log_config, NULL) < 0)
+	    ensure(&log_config_type, &task->log_config, NULL) < 0 || complete_identities(task) < 0)
 		return -ENOMEM;
 	res = task->resources;
 	if (res->cores != MODEL_UNSET && res->cores > 0)

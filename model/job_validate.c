@@ -290,8 +290,6 @@ static const struct block task_blocks[] = {
 	{ "artifact", offsetof(struct task, artifacts) },
 	{ "vault", offsetof(struct task, vault) },
 	{ "consul", offsetof(struct task, consul) },
-	{ "identity", offsetof(struct task, identity) },
-	{ "identity", offsetof(struct task, identities) },
 	{ "dispatch_payload", offsetof(struct task, dispatch_payload) },
 	{ "schedule", offsetof(struct task, schedule) },
 	{ "secret", offsetof(struct task, secrets) },
@@ -366,6 +364,17 @@ validate_local_mount(const struct volume_mount *m, struct problems *p)
 		refuse_block(p, "volume_mount with selinux_label");
 }
 
+/* Without a server nobody signs: a task that counts on a token would start without it. */
+static void
+validate_local_identity(const struct workload_identity *w, struct problems *p)
+{
+	if (w && (w->env || w->file))
+		(void)model_problem(p,
+		    "identity \"%.128s\": the local source signs no tokens, so there is none for "
+		    "env or file",
+		    *str(w->name) ? w->name : IDENTITY_DEFAULT);
+}
+
 static void
 validate_local_task(const struct task *task, struct problems *p)
 {
@@ -373,6 +382,9 @@ validate_local_task(const struct task *task, struct problems *p)
 
 	refuse_blocks(task, task_blocks, ELEMENTSOF(task_blocks), p);
 	services_validate_local(task->services.v, task->services.n, p);
+	validate_local_identity(task->identity, p);
+	for (i = 0; i < task->identities.n; i++)
+		validate_local_identity(&task->identities.v[i], p);
 	if (*str(task->kind))
 		refuse_block(p, "kind");
 	if (task->log_config && task->log_config->max_files > LOCAL_LOGS_MAX)

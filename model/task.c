@@ -3,7 +3,6 @@
  */
 #include "model/task.h"
 
-#include <signal.h>
 #include <string.h>
 
 #include "common/duration.h"
@@ -241,26 +240,14 @@ static const struct field task_fields[] = {
 	F_JSON(artifacts, "Artifacts"),
 	F_JSON(vault, "Vault"),
 	F_JSON(consul, "Consul"),
-	F_JSON(identity, "Identity"),
-	F_JSON(identities, "Identities"),
+	F_POINTER(identity, "Identity", workload_identity),
+	F_LIST(identities, "Identities", workload_identity),
 	F_JSON(dispatch_payload, "DispatchPayload"),
 	F_JSON(scaling_policies, "ScalingPolicies", IN_PLACE),
 	F_JSON(actions, "Actions", IN_PLACE),
 	F_JSON(schedule, "Schedule"),
 	F_JSON(secrets, "Secrets"),
 };
-
-static bool
-is_signal(const char *name)
-{
-	const char *short_name = strncmp(name, "SIG", 3) ? name : name + 3;
-	int i;
-
-	for (i = 1; i < NSIG; i++)
-		if (sigabbrev_np(i) && !strcmp(sigabbrev_np(i), short_name))
-			return true;
-	return false;
-}
 
 static void
 validate_task(const void *obj, struct problems *p)
@@ -276,13 +263,17 @@ validate_task(const void *obj, struct problems *p)
 		(void)model_problem(p, "driver is missing");
 	if (t->kill_timeout < 0 || t->shutdown_delay < 0)
 		(void)model_problem(p, "kill_timeout and shutdown_delay may not be below zero");
-	if (*str(t->kill_signal) && !is_signal(t->kill_signal))
+	if (*str(t->kill_signal) && !is_signal_name(t->kill_signal))
 		(void)model_problem(p, "kill_signal \"%.40s\" is not a signal", t->kill_signal);
 	for (i = 0; i < t->env.n; i++)
 		if (!*str(t->env.v[i].key) || strchr(t->env.v[i].key, '='))
 			(void)model_problem(p,
 			    "\"%.100s\" cannot be the name of an environment variable",
 			    str(t->env.v[i].key));
+	for (i = 0; i < t->identities.n; i++)
+		if (identity_of(t, str(t->identities.v[i].name)) != &t->identities.v[i])
+			(void)model_problem(p, "it has two identities of the name \"%.128s\"",
+			    str(t->identities.v[i].name));
 }
 MODEL_TYPE(task, task_fields, .name = "task", .validate = validate_task,
     .title = 1 + offsetof(struct task, name));

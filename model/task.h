@@ -73,6 +73,26 @@ struct csi_plugin_block {
 	int64_t health_timeout;
 };
 
+/* A token that servers sign for a task, and how the task gets it. */
+struct workload_identity {
+	char *name; /* "default": the one that every task has, for the servers themselves */
+	struct strings audience;
+	enum identity_change {
+		IDENTITY_CHANGE_NONE,
+		IDENTITY_NOOP,
+		IDENTITY_SIGNAL,
+		IDENTITY_RESTART
+	} change_mode;
+	char *change_signal;
+	bool env, file;
+	char *filepath; /* in the task's directory; NULL: in its secrets, by the identity's name */
+	char *service_name;
+	int64_t ttl; /* 0: it does not expire */
+	struct strings extra_claims;
+};
+
+#define IDENTITY_DEFAULT "default"
+
 struct task {
 	char *name, *driver, *user;
 	json_t *config; /* the driver's block: an object, or NULL */
@@ -88,9 +108,11 @@ struct task {
 	char *kill_signal, *kind;
 	bool leader;
 	MODEL_LIST(struct service) services;
+	struct workload_identity *identity; /* the default one; NULL: not asked for */
+	MODEL_LIST(struct workload_identity) identities;
 	/* Shown again; what uses them has its own reader. */
-	json_t *affinities, *templates, *artifacts, *vault, *consul, *identity, *identities,
-	    *dispatch_payload, *scaling_policies, *actions, *schedule, *secrets;
+	json_t *affinities, *templates, *artifacts, *vault, *consul, *dispatch_payload,
+	    *scaling_policies, *actions, *schedule, *secrets;
 };
 
 MODEL_DECLARE(constraint);
@@ -101,11 +123,25 @@ MODEL_DECLARE(log_config);
 MODEL_DECLARE(lifecycle);
 MODEL_DECLARE(volume_mount);
 MODEL_DECLARE(csi_plugin_block);
+MODEL_DECLARE(workload_identity);
 MODEL_DECLARE(task);
 
 extern const char *const restart_mode_names[RESTART_DELAY + 1];
 extern const char *const lifecycle_hook_names[HOOK_POSTSTOP + 1];
 extern const char *const csi_plugin_kind_names[CSI_PLUGIN_MONOLITH + 1];
 extern const char *const mount_propagation_names[PROPAGATION_BIDIRECTIONAL + 1];
+extern const char *const identity_change_names[IDENTITY_RESTART + 1];
+
+/*
+ * Where a token is to be as a file: "NAME" in the task's secrets, or "local/NAME". -EINVAL with a
+ * sentence for a path that leaves the task's directory or lies elsewhere in it.
+ */
+#define IDENTITY_FILE_SIZE 136
+int identity_file(
+    const struct workload_identity *identity, char ret[IDENTITY_FILE_SIZE], struct err *e);
+/* The task's named identity; NULL: it has none of this name. */
+const struct workload_identity *identity_of(const struct task *task, const char *name);
+/* "SIGHUP" or "HUP". */
+bool is_signal_name(const char *name);
 
 #endif

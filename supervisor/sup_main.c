@@ -157,6 +157,7 @@ end_parts(void)
 	lease_page_unwatch();
 	if (sup.source)
 		sup.source->ops->free(sup.source);
+	sup.source = NULL;
 	disk_watch_stop(&sup);
 	alloc_gc_stop(&sup);
 	client_free(&sup);

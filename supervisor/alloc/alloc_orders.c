@@ -79,6 +79,7 @@ alloc_signal(struct sup_alloc *sa, const char *task, const char *signal, struct 
 	if (!has_task(sa, task))
 		return err_say(e, -ENOENT, "Task not found");
 	for (unsigned i = 0; ar && i < ar->n_tasks; i++)
-		n += is_meant(&ar->tasks[i], task) && task_runner_signal(&ar->tasks[i], signo) == 0;
+		n += is_meant(&ar->tasks[i], task) &&
+		     task_runner_signal(&ar->tasks[i], signo, NULL) == 0;
 	return n > 0 ? 0 : err_say(e, -EINVAL, "Task not running");
 }

@@ -10,6 +10,7 @@
 
 #include "common/log.h"
 #include "model/task_event.h"
+#include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/service/checks.h"
 #include "supervisor/service/services.h"
 #include "supervisor/sup_calls.h"
@@ -20,8 +21,8 @@
 
 /* In the order of prerun; postrun goes the other way. */
 static const struct alloc_hook *const hooks[] = { &alloc_hook_check, &alloc_hook_lease,
-	&alloc_hook_previous, &alloc_hook_dir, &alloc_hook_services, &alloc_hook_csi,
-	&alloc_hook_checks };
+	&alloc_hook_previous, &alloc_hook_identity, &alloc_hook_dir, &alloc_hook_services,
+	&alloc_hook_csi, &alloc_hook_checks };
 
 static void advance(struct alloc_runner *ar);
 
@@ -54,6 +55,10 @@ alloc_client_save(struct alloc_runner *ar)
 	}
 	text_printf(&t, "},\"checks\":");
 	checks_save(ar, &t);
+	if (ar->identities) {
+		text_append(&t, ",\"identities\":", 14);
+		alloc_identities_save(ar->identities, &t);
+	}
 	text_append(&t, "}", 1);
 	if (t.failed) {
 		text_done(&t);
@@ -65,11 +70,12 @@ alloc_client_save(struct alloc_runner *ar)
 	alloc_changed(ar->sup, ar->sa);
 }
 
-static void
+static int
 client_load(struct alloc_runner *ar)
 {
 	json_t *all = ar->sa->client_json ? json_loads(ar->sa->client_json, 0, NULL) : NULL;
 	json_t *tasks = json_object_get(all, "tasks");
+	int r;
 
 	if (json_is_true(json_object_get(all, "done")))
 		ar->phase = ALLOC_DONE;
@@ -84,7 +90,9 @@ client_load(struct alloc_runner *ar)
 		    json_integer_value(json_object_get(one, "started"));
 	}
 	checks_restore(ar, json_incref(json_object_get(all, "checks")));
+	r = alloc_identities_new(ar, json_object_get(all, "identities"), &ar->identities);
 	json_decref(all);
+	return r;
 }
 
 /* --- tasks --- */
@@ -395,9 +403,10 @@ alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 	sa->runner = ar;
 	for (unsigned i = 0; i < n; i++)
 		task_runner_init(&ar->tasks[i], ar, &sa->group->tasks.v[i]);
+	if (client_load(ar) < 0)
+		goto fail;
 	if (restored) {
 		ar->coordinator = COORDINATOR_PRESTART;
-		client_load(ar);
 		for (unsigned i = 0; i < n; i++) {
 			ar->disk_exceeded |=
 			    task_runner_has_event(&ar->tasks[i], EVENT_DISK_EXCEEDED);
@@ -406,12 +415,15 @@ alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 		if (ar->phase != ALLOC_DONE && all_dead(ar))
 			begin_postrun(ar);
 	} else if (receive_tasks(ar) < 0) {
-		alloc_runner_free(ar);
-		sa->runner = NULL;
-		return NULL;
+		goto fail;
 	}
 	turn_defer(sup, &ar->step);
 	return ar;
+
+fail:
+	alloc_runner_free(ar);
+	sa->runner = NULL;
+	return NULL;
 }
 
 void
@@ -427,6 +439,7 @@ alloc_runner_free(struct alloc_runner *ar)
 	checks_free(ar);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_done(&ar->tasks[i]);
+	alloc_identities_free(ar->identities);
 	free(ar);
 }
 

@@ -73,9 +73,10 @@ struct alloc_runner {
 	char csi_text[ERR_MSG_SIZE];  /* hook_csi.c: the first failure of postrun */
 	bool services_on;             /* the group's are registered */
 	bool checks_on;
-	bool checks_news;     /* what they found is not saved */
-	struct check *checks; /* service/checks.c */
-	json_t *checks_kept;  /* what the last supervisor's found; NULL: nothing */
+	bool checks_news;                    /* what they found is not saved */
+	struct check *checks;                /* service/checks.c */
+	json_t *checks_kept;                 /* what the last supervisor's found; NULL: nothing */
+	struct alloc_identities *identities; /* alloc_identity.c; NULL: none are asked for */
 	unsigned n_tasks;
 	struct task_runner tasks[]; /* in the group's order */
 };
@@ -112,7 +113,7 @@ void alloc_kill_hurry(struct alloc_runner *ar);
 void alloc_kill_poststop(struct alloc_runner *ar);
 
 extern const struct alloc_hook alloc_hook_check, alloc_hook_lease, alloc_hook_previous,
-    alloc_hook_dir, alloc_hook_csi, alloc_hook_services, alloc_hook_checks;
+    alloc_hook_identity, alloc_hook_dir, alloc_hook_csi, alloc_hook_services, alloc_hook_checks;
 
 /* Has a task of it ever run? */
 bool alloc_has_started(const struct alloc *a);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/node.h"
+#include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/service/ports.h"
 
@@ -168,14 +169,6 @@ put_ports(struct task_env *env, const struct alloc *a)
 	return v.r;
 }
 
-const char *
-task_token(const struct sup_alloc *sa, const struct task *task, bool as_file)
-{
-	if (!json_is_true(json_object_get(task->identity, as_file ? "File" : "Env")))
-		return NULL;
-	return string_map_get(&sa->a.signed_identities, str(task->name));
-}
-
 int
 task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *task, bool isolated,
     struct task_env *ret)
@@ -197,8 +190,7 @@ task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *ta
 		    (r = put(&env, task->env.v[i].key, value)) < 0)
 			goto fail;
 	}
-	if (task && task_token(sa, task, false) &&
-	    (r = put(&env, "NOMAD_TOKEN", task_token(sa, task, false))) < 0)
+	if (task && (r = alloc_identities_put_env(sa, task, &env.vars)) < 0)
 		goto fail;
 	*ret = env;
 	return 0;

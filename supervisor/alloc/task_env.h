@@ -19,10 +19,6 @@ int task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task
     bool isolated, struct task_env *ret);
 void task_env_done(struct task_env *env);
 
-/* The token that a job's default identity block asks for, where the source gave one; NULL. As a
- * file it is nomad_token in the task's secrets. */
-const char *task_token(const struct sup_alloc *sa, const struct task *task, bool as_file);
-
 /*
  * Replaces ${NAME}, ${env["NAME"]}, ${attr.x}, ${meta.x}, ${node.x}. *ret is the caller's. strict
  * (driver config): an unknown name, any other expression or an unclosed ${ is -EINVAL with a

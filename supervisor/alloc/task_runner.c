@@ -13,8 +13,10 @@
 #include "common/duration.h"
 #include "common/log.h"
 #include "model/task_event.h"
+#include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/task_history.h"
+#include "supervisor/alloc/task_session.h"
 #include "supervisor/alloc/task_start.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/run_usage.h"
@@ -226,6 +228,8 @@ die(struct task_runner *tr, bool failed)
 static void
 drop_run(struct task_runner *tr)
 {
+	task_files_forget(tr->files);
+	tr->files = NULL;
 	if (tr->run)
 		run_release(tr->run);
 	tr->run = NULL;
@@ -308,6 +312,7 @@ start_run(struct task_runner *tr)
 
 	r = task_start(tr->ar->sup, tr->ar, tr, &run_events, &tr->run, &e);
 	if (r >= 0) {
+		alloc_identities_start_made(tr);
 		tell_own_stop(tr);
 		return;
 	}
@@ -348,6 +353,7 @@ note_started(struct task_runner *tr)
 	join_services(tr);
 	if (tr->plugin)
 		plugin_task_started(tr->plugin, run_id(tr->run));
+	alloc_identities_task_runs(tr);
 }
 
 static void
@@ -721,7 +727,7 @@ task_runner_begin_anew(struct task_runner *tr)
 }
 
 int
-task_runner_signal(struct task_runner *tr, int signo)
+task_runner_signal(struct task_runner *tr, int signo, const char *text)
 {
 	const char *abbrev = sigabbrev_np(signo);
 	struct task_event ev;
@@ -730,8 +736,11 @@ task_runner_signal(struct task_runner *tr, int signo)
 	if ((tr->phase != TASK_RUNNING && tr->phase != TASK_DELAYING) || !tr->run)
 		return -EINVAL;
 	(void)snprintf(name, sizeof name, "SIG%s", abbrev ? abbrev : "?");
-	if (task_event_signaling(&ev, task_now_ns(), name, NULL) == 0)
+	if (task_event_signaling(&ev, task_now_ns(), name, NULL) == 0) {
+		if (text)
+			(void)str_set(&ev.display_message, text);
 		task_runner_event(tr, &ev);
+	}
 	run_signal(tr->run, signo);
 	return 0;
 }

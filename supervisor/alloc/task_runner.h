@@ -16,6 +16,7 @@ struct alloc_runner;
 struct sd_event_source;
 struct plugin_task;
 struct run_usage;
+struct task_files;
 
 enum task_phase {
 	TASK_WAITING,   /* for the gate: the alloc's hooks, the tasks of earlier stages */
@@ -44,6 +45,7 @@ struct task_runner {
 	bool services_on;           /* its own are registered */
 	struct plugin_task *plugin; /* volume/plugin_task.c; NULL: not a CSI plugin */
 	struct run_usage *usage;    /* driver/run_usage.h; NULL: nobody has asked */
+	struct task_files *files;   /* alloc_identity.c: new tokens that are being written */
 };
 
 void task_runner_init(struct task_runner *tr, struct alloc_runner *ar, const struct task *task);
@@ -71,8 +73,8 @@ int task_runner_restart(struct task_runner *tr, const char *reason, bool failure
 /* The same, with all others, for a task that starts, and for one that is over; not counted.
  * -EINVAL: it waits to start, or must not any more. */
 int task_runner_begin_anew(struct task_runner *tr);
-/* -EINVAL: it does not run. */
-int task_runner_signal(struct task_runner *tr, int signo);
+/* text: the event's, NULL for one of its own. -EINVAL: it does not run. */
+int task_runner_signal(struct task_runner *tr, int signo, const char *text);
 
 int64_t task_now_ns(void); /* CLOCK_REALTIME, as events have it */
 struct task_state *task_runner_state(struct task_runner *tr);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/alloc/task_env.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/signal_name.h"
@@ -158,13 +159,7 @@ fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
 	if (driver->isolates_files && sup->config->default_ipc_host)
 		s->req.ipc_mode = EXEC_NS_MODE__EXEC_NS_HOST;
 	r = driver->fill(ar->sa, task, &s->env, &s->req, &s->spec, e);
-	if (r < 0)
-		return r;
-	if (task_token(ar->sa, task, true)) {
-		spec_add_str(&s->spec, SPEC_SECRET_NAME, "nomad_token");
-		spec_add_str(&s->spec, SPEC_SECRET_DATA, task_token(ar->sa, task, true));
-	}
-	return 0;
+	return r < 0 ? r : alloc_identities_add_files(ar->sa, task, &s->spec, e);
 }
 
 static const struct driver_ops *

@@ -30,6 +30,19 @@ struct source;
 typedef void claim_cb(
     struct sup *sup, void *arg, int r, const struct csi_volume *volume, const struct err *e);
 
+/* A token for a task: task and name are the caller's and outlive the call, the rest is the answer.
+ */
+struct source_token {
+	const char *task, *name; /* of one of its identities */
+	const char *jwt;
+	int64_t expires_ns; /* CLOCK_REALTIME of who has signed it; 0: never */
+};
+
+/* r 0: all of them, valid in this callback. -EKEYREJECTED: there will be none, *e says why;
+ * anything else may be asked again. */
+typedef void sign_cb(struct sup *sup, void *arg, int r, const struct source_token *tokens, size_t n,
+    const struct err *e);
+
 struct source_ops {
 	const char *name;
 	/* Reads what it has out of state.db into the alloc table, before the client restores. */
@@ -66,6 +79,12 @@ struct source_ops {
 	 */
 	void (*services_set)(struct source *s, struct sup_alloc *sa, const char *workload,
 	    const struct service_registration *v, size_t n);
+	/* Has tokens signed for tasks of sa, one call per alloc at a time; the callback does not
+	 * come within it. Whoever validates jobs so that none is asked for has neither of these. */
+	void (*sign)(struct source *s, struct sup_alloc *sa, const struct source_token *wanted,
+	    size_t n, sign_cb *cb, void *arg);
+	/* The callback is not called. */
+	void (*sign_cancel)(struct source *s, struct sup_alloc *sa);
 	/* No new allocs are placed while on; does not stop any by itself. */
 	void (*set_drain)(struct source *s, bool on);
 	/* The index of its last change, for X-Nomad-Index. NULL: 1. */

@@ -3,8 +3,10 @@
 """A whole agent with real servers, which this starts on loopback: `make check-nomad NOMAD=path`.
 
     tests/nomad/check.py PATH [test_…]…"""
+import base64
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import select
@@ -429,6 +431,58 @@ def test_a_cluster_with_acls():
             case.equal(mine.request("GET", "/v1/allocation/" + alloc).status in (403, 404), True, "without a token")
             one.do("/v1/node/%s/purge" % me)
             case.until(lambda: [n["ID"] for n in one.ask("/v1/nodes") if n["Status"] == "ready"] == [me], 60, "the node again")
+
+
+FOLLOW = """
+echo default $NOMAD_TOKEN $(cat $NOMAD_SECRETS_DIR/nomad_token)
+echo lasting $NOMAD_TOKEN_lasting $(cat $NOMAD_TASK_DIR/lasting)
+trap 'echo brief $(cat $NOMAD_SECRETS_DIR/nomad_brief.jwt)' HUP
+echo brief $(cat $NOMAD_SECRETS_DIR/nomad_brief.jwt)
+while :; do sleep 0.1; done
+"""
+
+
+def words(alloc):
+    """What a task of FOLLOW has said: [name, token …] each."""
+    path = "%s/logs/%s/t.stdout.0" % (node.data, alloc)
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as f:
+        return [line.split() for line in f.read().splitlines()]
+
+
+def claims(token):
+    part = token.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
+def test_tokens_are_signed_given_and_renewed():
+    for driver in ("raw_exec", "exec"):
+        name, named = "tokens" + driver, [
+            {"Name": "brief", "Audience": ["example.org"], "File": True, "TTL": 8 * S, "ChangeMode": "signal", "ChangeSignal": "SIGHUP"},
+            {"Name": "lasting", "Audience": ["example.org"], "Env": True, "File": True, "Filepath": "local/lasting", "TTL": 3600 * S,
+             "ChangeMode": "restart"}]
+        script = FOLLOW if not real.older_than(1, 7) else FOLLOW.split("echo lasting")[0] + "exec sleep 1000"
+        server.run(api.job(name, "/bin/sh", ["-c", script], driver=driver, Identity={"Env": True, "File": True},
+                           **({} if real.older_than(1, 7) else {"Identities": named})))
+        alloc = server.wait(name, ["running"])[0]["ID"]
+        wanted = 1 if real.older_than(1, 7) else 5
+        case.until(lambda a=alloc: len(words(a)) >= wanted, 60, "tokens, and two renewals")
+        found = words(alloc)
+        case.equal(found[0][1], found[0][2], "the default one, as variable and file")
+        case.equal(claims(found[0][1])["nomad_allocation_id"], alloc)
+        if not real.older_than(1, 7):
+            case.equal(found[1][1], found[1][2], "the lasting one, as variable and file")
+            case.equal(claims(found[1][1])["sub"], "global:default:%s:g:t:lasting" % name)
+            brief = [claims(w[1]) for w in found[2:]]
+            case.equal({(c["sub"], c["aud"]) for c in brief}, {("global:default:%s:g:t:brief" % name, "example.org")})
+            case.equal(len({c["jti"] for c in brief}), len(brief), "new ones each time")
+            case.equal({c["exp"] - c["iat"] for c in brief}, {8})
+            told = [e["DisplayMessage"] for e in server.ask("/v1/allocation/" + alloc)["TaskStates"]["t"]["Events"]]
+            case.equal("Identity[brief]: new Identity token acquired" in told, True, told)
+            case.equal([t for t in told if "restart" in t], [], "restarts")
+        case.equal("eyJ" in node.log(), False, "a token in the log")
+        server.purge(name)
 
 
 def test_a_cluster_that_demands_an_introduction():

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_job.c: jobs completed, validated, compared. Runs in: unit tests. */
+#include <errno.h>
 #include <string.h>
 
 #include "common/duration.h"
+#include "common/id.h"
 #include "model/job.h"
 #include "tests/unit/unit.h"
 
@@ -221,6 +223,8 @@ END_TEST
 #define CSI(more)                                                                                  \
 	"\"Volumes\":{\"d\":{\"Type\":\"csi\",\"Source\":\"v\",\"AttachmentMode\":\"file-"         \
 	"system\"" more "}}"
+#define NAMED(more)    "\"Identities\":[{" more "}]"
+#define IDENTITY(name) "group \"g\": task \"t\": identity \"" name "\": "
 
 /* NULL: a good job. */
 struct validation {
@@ -274,6 +278,26 @@ static const struct validation general_cases[] = {
 	{ TASKED("\"KillSignal\":\"SIGUSR1\""), NULL },
 	{ TASKED("\"Env\":{\"A=B\":\"c\"}"),
 	    "group \"g\": task \"t\": \"A=B\" cannot be the name of an environment variable" },
+	{ TASKED(NAMED("\"Name\":\"a_B-1\",\"Env\":true,\"TTL\":1000000000")), NULL },
+	{ TASKED(NAMED("\"Name\":\"a b\"")),
+	    IDENTITY("a b") "its name has 1 to 128 letters, digits, '-' and '_'" },
+	{ TASKED(NAMED("\"Name\":\"a\"},{\"Name\":\"a\"")),
+	    "group \"g\": task \"t\": it has two identities of the name \"a\"" },
+	{ TASKED(NAMED("\"Name\":\"a\",\"TTL\":-1")), IDENTITY("a") "ttl may not be below zero" },
+	{ TASKED("\"Identity\":{\"TTL\":\"1h\"}"),
+	    IDENTITY("default") "the default identity cannot have a ttl" },
+	{ TASKED(NAMED("\"Name\":\"default\",\"TTL\":\"1h\"")),
+	    IDENTITY("default") "the default identity cannot have a ttl" },
+	{ TASKED(NAMED("\"Name\":\"a\",\"Audience\":[\"\"]")),
+	    IDENTITY("a") "an audience is empty" },
+	{ TASKED(NAMED("\"Name\":\"a\",\"ChangeMode\":\"signal\",\"ChangeSignal\":\"SIGX\"")),
+	    IDENTITY("a") "change_mode \"signal\" needs a change_signal, and \"SIGX\" is none" },
+	{ TASKED(NAMED("\"Name\":\"a\",\"ChangeMode\":\"noop\",\"ChangeSignal\":\"SIGHUP\"")),
+	    IDENTITY("a") "change_signal needs change_mode = \"signal\"" },
+	{ TASKED(NAMED("\"Name\":\"a\",\"ChangeMode\":\"signal\",\"ChangeSignal\":\"SIGHUP\"")),
+	    NULL },
+	{ TASKED(NAMED("\"Name\":\"a\",\"Filepath\":\"local/x\"")),
+	    IDENTITY("a") "filepath needs file = true" },
 	{ TASKED("\"LogConfig\":{\"MaxFiles\":100,\"MaxFileSizeMB\":100}"),
 	    "group \"g\": task \"t\": logs: 100 files of 100 MB do not fit the group's "
 	    "ephemeral_disk of 300 MB" },
@@ -333,6 +357,13 @@ static const struct validation local_cases[] = {
 	{ TASKED("\"Lifecycle\":{\"Hook\":\"poststart\"}},{\"Name\":\"main\",\"Driver\":\"exec\""),
 	    NULL },
 	{ TASKED("\"ShutdownDelay\":1000000000"), NULL },
+	{ TASKED("\"Identity\":{\"File\":true}"),
+	    "group \"g\": task \"t\": identity \"default\": the local source signs no tokens, so "
+	    "there is none for env or file" },
+	{ TASKED(NAMED("\"Name\":\"a\",\"Env\":true")),
+	    "group \"g\": task \"t\": identity \"a\": the local source signs no tokens, so there "
+	    "is none for env or file" },
+	{ TASKED("\"Identity\":{\"Name\":\"default\",\"Audience\":[\"nomadproject.io\"]}"), NULL },
 	{ TASKED("\"ShutdownDelay\":0,\"Kind\":\"\",\"Actions\":[]"), NULL },
 	{ TASKED("\"Actions\":[{\"Name\":\"x\"}]"),
 	    "group \"g\": task \"t\": action is not supported yet by the local source" },
@@ -492,6 +523,73 @@ START_TEST(a_stub_tells_of_its_job)
 }
 END_TEST
 
+/* NULL: refused. */
+static const struct identity_path {
+	const char *name, *filepath, *file;
+} identity_paths[] = {
+	{ "a", NULL, "nomad_a.jwt" },
+	{ "default", NULL, "nomad_token" },
+	{ "default", "local/x", "local/x" },
+	{ "a", "secrets/x.jwt", "x.jwt" },
+	{ "a", "/secrets/./x", "x" },
+	{ "a", ".//local///x", "local/x" },
+	{ "a", "x", NULL },
+	{ "a", "/x", NULL },
+	{ "a", "local", NULL },
+	{ "a", "local/", NULL },
+	{ "a", "local/.", NULL },
+	{ "a", "local/.x", NULL },
+	{ "a", "local/a b", NULL },
+	{ "a", "local/a/b", NULL },
+	{ "a", "alloc/x", NULL },
+	{ "a", "tmp/x", NULL },
+	{ "a", "../local/x", NULL },
+	{ "a", "local/..", NULL },
+	{ "a", "local/../local/x", NULL },
+	{ "a", "secrets/../../x", NULL },
+};
+
+START_TEST(a_token_is_a_file_of_its_task)
+{
+	const struct identity_path *p = &identity_paths[_i];
+	const struct workload_identity w = { .name = (char *)(uintptr_t)p->name,
+		.filepath = (char *)(uintptr_t)p->filepath };
+	char file[IDENTITY_FILE_SIZE] = "";
+	struct err e = { 0 };
+
+	ck_assert_int_eq(identity_file(&w, file, &e), p->file ? 0 : -EINVAL);
+	ck_assert_str_eq(file, p->file ? p->file : "");
+	ck_assert_int_eq(e.msg[0] == '\0', p->file != NULL);
+}
+END_TEST
+
+/* The longest that fit, and one more. */
+START_TEST(names_of_tokens_fit_or_are_refused)
+{
+	const size_t max = NAME_BYTES_MAX - strlen("nomad_.jwt");
+	char name[NAME_BYTES_MAX + 2], file[IDENTITY_FILE_SIZE], path[IDENTITY_FILE_SIZE + 1];
+	struct workload_identity w = { .name = name };
+	struct err e = { 0 };
+
+	memset(name, 'a', sizeof name);
+	name[max] = '\0';
+	ck_assert_int_eq(identity_file(&w, file, &e), 0);
+	ck_assert_uint_eq(strlen(file), NAME_BYTES_MAX);
+	name[max] = 'a';
+	name[max + 1] = '\0';
+	ck_assert_int_eq(identity_file(&w, file, &e), -EINVAL);
+	memset(path, 'x', sizeof path);
+	memcpy(path, "local/", 6);
+	w.filepath = path;
+	path[6 + NAME_BYTES_MAX] = '\0';
+	ck_assert_int_eq(identity_file(&w, file, &e), 0);
+	ck_assert_str_eq(file, path);
+	path[6 + NAME_BYTES_MAX] = 'x';
+	path[6 + NAME_BYTES_MAX + 1] = '\0';
+	ck_assert_int_eq(identity_file(&w, file, &e), -EINVAL);
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
@@ -504,6 +602,8 @@ add(TCase *tc)
 	tcase_add_loop_test(tc, validation_says_what_and_where, 0, ELEMENTSOF(general_cases));
 	tcase_add_loop_test(tc, the_local_source_says_what_it_lacks, 0, ELEMENTSOF(local_cases));
 	tcase_add_test(tc, several_problems_make_one_error);
+	tcase_add_loop_test(tc, a_token_is_a_file_of_its_task, 0, ELEMENTSOF(identity_paths));
+	tcase_add_test(tc, names_of_tokens_fit_or_are_refused);
 	tcase_add_loop_test(tc, lease_of_zero_is_none, 0, 6);
 	tcase_add_loop_test(tc, only_some_changes_replace_allocs, 0, ELEMENTSOF(changes));
 	tcase_add_test(tc, a_stub_tells_of_its_job);

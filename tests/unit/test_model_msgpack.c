@@ -109,6 +109,9 @@ static const struct recorded {
 	BOTH("allocs_csi_rep", &rpc_allocs_rep_type),
 	BOTH("claim_rep", &rpc_claim_rep_type),
 	{ "2.0", "sign_rep", &rpc_sign_rep_type },
+	{ "2.0", "sign_req", &rpc_sign_req_type },
+	{ "2.0", "sign_tokens_rep", &rpc_sign_rep_type },
+	{ "2.0", "allocs_tokens_rep", &rpc_allocs_rep_type },
 	{ "2.0", "server_nodeidentity_get_req", &rpc_node_req_type },
 };
 
@@ -131,9 +134,13 @@ END_TEST
 /* Also the allocs, which an answer hands out undecoded. */
 START_TEST(recorded_allocs_come_back_the_same)
 {
-	static const char *const names[] = { "allocs_web_rep", "allocs_calc_rep",
-		"allocs_csi_rep" };
-	struct raw raw = read_fixture(versions[_i / 3], names[_i % 3]);
+	static const struct {
+		const char *version, *name;
+	} of[] = { { "1.6", "allocs_web_rep" }, { "1.6", "allocs_calc_rep" },
+		{ "1.6", "allocs_csi_rep" }, { "2.0", "allocs_web_rep" },
+		{ "2.0", "allocs_calc_rep" }, { "2.0", "allocs_csi_rep" },
+		{ "2.0", "allocs_tokens_rep" } };
+	struct raw raw = read_fixture(of[_i].version, of[_i].name);
 	cleanup_done(rpc_allocs_rep) struct rpc_allocs_rep rep = { 0 };
 	cleanup_done(alloc) struct alloc a;
 	struct err e = { 0 };
@@ -199,6 +206,48 @@ read_alloc(const char *version, const char *name, struct raw *ret_message)
 	ck_assert_msg(rpc_alloc_decode(&rep.allocs.v[0], a, &e) == 0, "%s", e.msg);
 	return a;
 }
+
+/* A task with the default identity as variable and file, and two named ones; and their tokens. */
+START_TEST(recorded_identities_say_this)
+{
+	cleanup_done(rpc_sign_rep) struct rpc_sign_rep rep = { 0 };
+	struct raw message, b = read_fixture("2.0", "sign_tokens_rep");
+	struct alloc *a = read_alloc("2.0", "allocs_tokens_rep", &message);
+	const struct task *t = group_task(alloc_group(a), "t");
+	const struct workload_identity *brief = identity_of(t, "short"),
+				       *lasting = identity_of(t, "long_one");
+
+	ck_assert(t->identity->env && t->identity->file && t->identity->ttl == 0);
+	ck_assert_str_eq(t->identity->name, IDENTITY_DEFAULT);
+	ck_assert_str_eq(t->identity->audience.v[0], "nomadproject.io");
+	ck_assert_ptr_nonnull(string_map_get(&a->signed_identities, "t"));
+	ck_assert_uint_eq(t->identities.n, 2);
+	ck_assert(brief->file && !brief->env && lasting->env && !lasting->file);
+	ck_assert_uint_eq(brief->audience.n, 2);
+	ck_assert_str_eq(brief->filepath, "local/short.jwt");
+	ck_assert_int_eq(brief->change_mode, IDENTITY_SIGNAL);
+	ck_assert_str_eq(brief->change_signal, "SIGWINCH");
+	ck_assert_int_eq(brief->ttl, 22 * NS_PER_S);
+	ck_assert_int_eq(lasting->change_mode, IDENTITY_RESTART);
+	ck_assert_int_eq(lasting->ttl, 3600 * NS_PER_S);
+	decode(&rpc_sign_rep_type, b, &rep);
+	ck_assert_uint_eq(rep.signed_identities.n, 2);
+	ck_assert_uint_eq(rep.rejections.n, 0);
+	ck_assert_uint_eq(rep.meta.index, a->create_index);
+	for (size_t i = 0; i < 2; i++) {
+		const struct rpc_identity *one = &rep.signed_identities.v[i];
+
+		ck_assert_str_eq(one->alloc_id, a->id);
+		ck_assert_str_eq(one->workload_identifier, "t");
+		ck_assert_int_eq(one->workload_type, 0);
+		ck_assert(strlen(one->jwt) > 700 && strncmp(one->jwt, "eyJ", 3) == 0);
+		ck_assert_int_gt(one->expiration, a->create_time);
+	}
+	drop(b);
+	drop(message);
+	alloc_free(a);
+}
+END_TEST
 
 /* A raw_exec service with ports, a host volume, lifecycle, template, logs, a service. */
 START_TEST(recorded_service_says_this)
@@ -686,9 +735,10 @@ add_tests(TCase *tc)
 	tcase_add_loop_test(tc, every_field_survives, 0, n_types * 2);
 	tcase_add_loop_test(tc, empty_survives, 0, n_types * 2);
 	tcase_add_loop_test(tc, recorded_bodies_come_back_the_same, 0, n_recorded);
-	tcase_add_loop_test(tc, recorded_allocs_come_back_the_same, 0, 3 * n_versions);
+	tcase_add_loop_test(tc, recorded_allocs_come_back_the_same, 0, 7);
 	tcase_add_loop_test(tc, recorded_answers_say_this, 0, n_versions);
 	tcase_add_loop_test(tc, recorded_service_says_this, 0, n_versions);
+	tcase_add_test(tc, recorded_identities_say_this);
 	tcase_add_loop_test(tc, recorded_dispatch_says_this, 0, n_versions);
 	tcase_add_loop_test(tc, recorded_node_says_this, 0, n_versions);
 	tcase_add_loop_test(tc, recorded_meta_has_its_null, 0, n_versions);

@@ -150,6 +150,7 @@ nomad_free(struct source *s)
 	nomad_claims_free(n);
 	acl_tokens_free(n);
 	nomad_services_free(n);
+	nomad_sign_free(n);
 	if (s->sup->allocs)
 		nomad_allocs_free(n);
 	nomad_node_free(n);
@@ -171,6 +172,8 @@ static const struct source_ops nomad_ops = {
 	.claim_cancel = nomad_claim_cancel,
 	.release = nomad_release,
 	.services_set = nomad_services_set,
+	.sign = nomad_sign,
+	.sign_cancel = nomad_sign_cancel,
 	.set_drain = set_drain,
 	.index = get_index,
 	.routes = nomad_api_routes,

@@ -16,6 +16,7 @@
 #include "supervisor/sup_turn.h"
 
 struct nomad;
+struct nomad_signing;
 struct nomad_wait;
 struct acl_known;
 struct sd_event_source;
@@ -116,8 +117,9 @@ struct nomad {
 	struct nomad_alloc *first_done, *last_done;
 	unsigned n_done;
 
-	struct nomad_wait *claims; /* nomad_claims.c */
-	struct acl_known *tokens;  /* acl_token.c */
+	struct nomad_wait *claims;      /* nomad_claims.c */
+	struct acl_known *tokens;       /* acl_token.c */
+	struct nomad_signing *signings; /* nomad_sign.c */
 
 	/* nomad_services.c */
 	struct service_table services;      /* of allocs */
@@ -245,6 +247,12 @@ void nomad_services_soon(struct nomad *n);
 /* The node is registered, or back: everything is told again. */
 void nomad_services_all(struct nomad *n);
 void nomad_services_free(struct nomad *n);
+
+/* nomad_sign.c */
+void nomad_sign(struct source *s, struct sup_alloc *sa, const struct source_token *wanted, size_t n,
+    sign_cb *cb, void *arg);
+void nomad_sign_cancel(struct source *s, struct sup_alloc *sa);
+void nomad_sign_free(struct nomad *n);
 
 /* nomad_api.c */
 const struct api_route *nomad_api_routes(void);

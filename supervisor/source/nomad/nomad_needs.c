@@ -19,7 +19,6 @@ static const struct block task_blocks[] = {
 	{ "artifacts", offsetof(struct task, artifacts) },
 	{ "Vault", offsetof(struct task, vault) },
 	{ "Consul", offsetof(struct task, consul) },
-	{ "named identities", offsetof(struct task, identities) },
 	{ "dispatch payloads", offsetof(struct task, dispatch_payload) },
 	{ "schedules", offsetof(struct task, schedule) },
 	{ "secret blocks", offsetof(struct task, secrets) },
@@ -81,12 +80,28 @@ check_services(const struct service *v, size_t n, struct err *e)
 	return 0;
 }
 
+/* A server looks at less of it than is needed here, where it becomes a file. */
+static int
+check_identities(const struct task *task, struct err *e)
+{
+	struct problems p = { 0 };
+	int r;
+
+	if (task->identity)
+		model_validate(&workload_identity_type, task->identity, &p);
+	for (size_t i = 0; i < task->identities.n; i++)
+		model_validate(&workload_identity_type, &task->identities.v[i], &p);
+	r = problems_err(&p, e);
+	problems_done(&p);
+	return r;
+}
+
 static int
 check_task(struct source *s, const struct task *task, struct err *e)
 {
 	int r = check_driver(s, task, e);
 
-	if (r < 0)
+	if (r < 0 || (r = check_identities(task, e)) < 0)
 		return r;
 	for (size_t i = 0; i < ELEMENTSOF(task_blocks); i++)
 		if (!json_says_nothing(*(

@@ -88,13 +88,24 @@ def sign_identities(ctx):
         for one in wanted:
             alloc = cluster.allocs.get(one["AllocID"])
             try:
-                if alloc is None:
+                if alloc is None or cluster.signs == "behind":
                     raise Failure("allocation not found")
                 index = max(index, alloc["CreateIndex"])
+                if cluster.signs == "refuses":
+                    raise Failure("identity not found")
                 token, expires = ctx.server.issuer.task(alloc, *_identity_of(alloc, one))
+                if cluster.signs == "garbage":
+                    token = "a.b.c\nLD_PRELOAD=/tmp/x"
+                if cluster.signs == "expired":
+                    expires = 1
+                if cluster.signs == "others":
+                    one = {**one, "WorkloadIdentifier": "other"}
                 expiration = gopack.time_from_ns(expires * 10 ** 9) if expires else gopack.ZERO_TIME
                 signed.append({**one, "JWT": token, "Expiration": expiration})
             except Failure as e:
                 rejected.append({**one, "Reason": str(e)})
+        if cluster.signs == "behind":
+            index = max(1, ctx.args["MinQueryIndex"])
+            return index, {"SignedIdentities": None, "Rejections": rejected}
         return index or cluster.newest("allocs"), {"SignedIdentities": signed or None, "Rejections": rejected or None}
     return ctx.block(look)

@@ -39,6 +39,7 @@ class Cluster:
         self.job_policies = {}  # name: (namespace, job), of those that a job's workloads have
         self.introduction = "warn"
         self.identity_ttl_s = 24 * 3600.0
+        self.signs = None  # misbehaves: "garbage", "expired", "refuses", "others" or "behind" (does not know the alloc)
         self.calls, self.call_count = [], 0
         self.violations = []
         self.issuer = Issuer(self)

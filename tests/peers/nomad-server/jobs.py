@@ -116,6 +116,7 @@ def complete_task(task, group, version):
     task["Services"] = [complete_service(s, task, version) for s in task["Services"]] if task["Services"] else None
     if version >= (1, 7):
         task["Identity"] = filled("WorkloadIdentity", task["Identity"], Name="default", Audience=["nomadproject.io"])
+        task["Identities"] = [filled("WorkloadIdentity", i) for i in task["Identities"]] if task["Identities"] else None
     task["Templates"] = [filled("Template", t, ChangeMode="restart", Splay=5 * S, Perms="0644", LeftDelim="{{",
                                 RightDelim="}}") for t in task["Templates"]] if task["Templates"] else None
     task["VolumeMounts"] = [filled("VolumeMount", m, PropagationMode="private") for m in task["VolumeMounts"]] \

@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""Tokens that servers sign for tasks: as variables and files, renewed while tasks run, and what is made of servers that
+refuse, lie or are away."""
+import base64
+import json
+import os
+import signal
+
+from lib import case
+from lib.cluster import displays, events, job, node_of, processes_of, servers as cluster
+
+S = 10**9
+SECONDS = 30  # for what takes milliseconds on an idle machine
+AUDIENCE = {"Audience": ["vault.example"]}
+# Says each token that is new to it.
+FOLLOW = """
+trap 'echo signal $(cat %s)' HUP
+while :; do new=$(cat %s); [ "$new" = "$old" ] || echo token $new; old=$new; sleep 0.05; done
+"""
+
+
+def follow(path):
+    return FOLLOW % (path, path)
+
+
+def identity(name, **more):
+    return {"Name": name, **AUDIENCE, **more}
+
+
+def claims(token):
+    part = token.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
+def log_of(node, alloc, task="t"):
+    path = "%s/logs/%s/%s.stdout.0" % (node.data, alloc, task)
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def tokens_of(node, alloc, task="t"):
+    return [line.split()[1] for line in log_of(node, alloc, task).splitlines() if line.startswith("token ")]
+
+
+def told(servers, alloc, text):
+    """Does an event say so? None of it is there before the alloc has begun."""
+    found = servers.alloc(alloc)
+    return found["TaskStates"] and text in " ".join(displays(found))
+
+
+def signings(servers, after=0):
+    return servers.calls("Alloc.SignIdentities", after)
+
+
+def test_tokens_are_variables_and_files():
+    script = "printenv NOMAD_TOKEN NOMAD_TOKEN_my_id; cd $NOMAD_SECRETS_DIR; cat nomad_my_id.jwt; echo; cat other; echo; " \
+             "cat nomad_token; echo; stat -c %a:%u * . | sort -u | tr '\\n' ' '; id -u"
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        for driver, user in (("raw_exec", "root"), ("exec", "nobody")):
+            made = job("named" + driver, "/bin/sh", ["-c", script], driver=driver, User="" if user == "root" else user,
+                       Identity={"Env": True, "File": True},
+                       Identities=[identity("my_id", Env=True, File=True, TTL=3600 * S), identity("unused"),
+                                   identity("b", File=True, Filepath="/secrets/./other")])
+            alloc = servers.run_job(made, me)[0]
+            servers.wait_alloc(alloc, ["complete", "failed"])
+            case.until(lambda a=alloc: log_of(node, a).count("\n") == 6, SECONDS, "the task's words: " + log_of(node, alloc))
+            default, env, named, other, again, modes = log_of(node, alloc).splitlines()
+            case.equal((default, env), (again, named), driver)
+            uid = "0" if user == "root" else "65534"
+            case.equal(modes, "600:%s 700:%s %s" % (uid, uid, uid), "modes and owners by " + driver)
+            subject = "global:default:named%s:g:t:" % driver
+            case.equal([(claims(t)["sub"], claims(t)["aud"], "exp" in claims(t)) for t in (default, env, other)],
+                       [(subject + "default", "nomadproject.io", False), (subject + "my_id", "vault.example", True),
+                        (subject + "b", "vault.example", False)])
+            asked = [i["IdentityName"] for c in signings(servers) for i in c["args"]["Identities"] if i["AllocID"] == alloc]
+            case.equal(sorted(asked), ["b", "my_id"], "asked for once, and not for what nobody gets")
+
+
+def test_tokens_are_renewed_in_a_task_that_runs():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        for driver, path in (("raw_exec", ""), ("exec", ""), ("raw_exec", "local/a"), ("exec", "/local/a")):
+            where = "$NOMAD_TASK_DIR/a" if path else "$NOMAD_SECRETS_DIR/nomad_a.jwt"
+            made = job("renew%s%d" % (driver, len(path)), "/bin/sh", ["-c", follow(where)], driver=driver,
+                       Identities=[identity("a", File=True, Filepath=path, TTL=4 * S, ChangeMode="noop")])
+            alloc = servers.run_job(made, me)[0]
+            servers.wait_alloc(alloc, ["running"])
+            pid = processes_of(alloc)
+            case.until(lambda a=alloc: len(tokens_of(node, a)) >= 3, 60, "two renewals by " + driver)
+            found = [claims(t) for t in tokens_of(node, alloc)]
+            case.equal(len({c["jti"] for c in found}), len(found), "new ones")
+            case.equal([1 for old, new in zip(found, found[1:]) if new["iat"] - old["iat"] < 1], [], "before half of their life")
+            case.equal(set(processes_of(alloc)) >= {min(pid)}, True, "the task ran on")
+            case.equal(events(servers.alloc(alloc)), ["Received", "Task Setup", "Started"])
+            servers.stop_alloc(alloc)
+            servers.wait_alloc(alloc, ["complete"])
+
+
+def test_what_a_new_token_makes_happen():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        tasks = [identity("hup", File=True, TTL=4 * S, ChangeMode="signal", ChangeSignal="SIGHUP")]
+        alloc = servers.run_job(job("signal", "/bin/sh", ["-c", follow("$NOMAD_SECRETS_DIR/nomad_hup.jwt")],
+                                    Identities=tasks), me)[0]
+        case.until(lambda: "\nsignal" in log_of(node, alloc), 60, "a signal")
+        first = tokens_of(node, alloc)[0]
+        heard = case.until(lambda: [line.split()[1] for line in log_of(node, alloc).splitlines() if line[:7] == "signal "],
+                           SECONDS, "what the file holds then")
+        case.equal(first in heard, False, "the file is new before the signal comes")
+        case.until(lambda: told(servers, alloc, "Identity[hup]: new Identity token acquired"), SECONDS, "the event")
+        case.contains(events(servers.alloc(alloc)), "Signaling")
+        servers.stop_alloc(alloc)
+        again = servers.run_job(job("restart", "/bin/sh", ["-c", "echo token $NOMAD_TOKEN_re; exec sleep 1000"],
+                                    Identities=[identity("re", Env=True, TTL=6 * S, ChangeMode="restart")]), me)[0]
+        case.until(lambda: len(tokens_of(node, again)) >= 2, 60, "a restart with another token")
+        found = tokens_of(node, again)
+        case.equal(len(set(found)), len(found), "another token each time")
+        case.until(lambda: told(servers, again, "Identity[re]: new token acquired"), SECONDS, "the event")
+        case.contains(events(servers.alloc(again)), "Restart Signaled")
+
+
+def test_a_refused_token_fails_the_alloc_in_one_sentence():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        servers.settings(signs="refuses")
+        alloc = servers.run_job(job(Identities=[identity("a", Env=True)]), me)[0]
+        found = servers.wait_alloc(alloc, ["failed"])
+        case.equal(events(found), ["Received", "Setup Failure"])
+        case.contains(displays(found)[-1], 'pre-run hook "identity" failed: failed to fetch signed identities: '
+                      "1/1 signing request was rejected: identity not found")
+        case.equal(os.path.exists("%s/alloc/%s" % (node.data, alloc)), False, "a directory")
+
+
+def test_servers_that_lie_or_fail_are_asked_again():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        for kind, text in (("garbage", "is no token"), ("others", "signed what was not asked for"),
+                           ("behind", "does not know the allocation yet")):
+            servers.settings(signs=kind)
+            alloc = servers.run_job(job(kind, Identities=[identity("a", Env=True)]), me)[0]
+            node.wait_log(text, SECONDS)
+            case.until(lambda a=alloc, t=text: told(servers, a, t), SECONDS, "the event")
+            servers.settings(signs=None)
+            servers.wait_alloc(alloc, ["running"], SECONDS)
+        fault = servers.fault("error", "Alloc.SignIdentities", text="no such luck")
+        alloc = servers.run_job(job("error", Identities=[identity("a", Env=True)]), me)[0]
+        case.until(lambda: told(servers, alloc, "no such luck"), SECONDS, "the event")
+        servers.clear(fault)
+        servers.wait_alloc(alloc, ["running"], SECONDS)
+        # A server whose clock is wrong, or ours: the token is given, and renewed by its length of life.
+        servers.settings(signs="expired")
+        alloc = servers.run_job(job("expired", Identities=[identity("a", Env=True, TTL=3600 * S)]), me)[0]
+        servers.wait_alloc(alloc, ["running"], SECONDS)
+        node.wait_log("has expired already by this node's clock", SECONDS)
+
+
+def test_an_alloc_that_waits_for_tokens_can_be_stopped():
+    with cluster() as servers, node_of(servers):
+        me = servers.wait_node()["ID"]
+        servers.fault("silent", "Alloc.SignIdentities")
+        known = servers.last_call()
+        alloc = servers.run_job(job(Identities=[identity("a", Env=True)]), me)[0]
+        case.until(lambda: [a for a in [servers.alloc(alloc)] if a["TaskStates"]], SECONDS, "the alloc to begin")
+        servers.stop_alloc(alloc)
+        servers.wait_alloc(alloc, ["complete"], SECONDS)
+        servers.clear()
+        case.equal(len(signings(servers, known)) <= 1, True, "asked once")
+
+
+def test_another_server_signs_when_one_vanishes():
+    with cluster(3) as servers, node_of(servers):
+        me = servers.wait_node()["ID"]
+        for when in ("vanish", "vanish_before"):
+            servers.fault(when, "Alloc.SignIdentities", times=1, **({"after": 40} if when == "vanish" else {}))
+            alloc = servers.run_job(job(when, Identities=[identity("a", Env=True)]), me)[0]
+            servers.wait_alloc(alloc, ["running"], 40)
+
+
+def test_tokens_outlive_the_agent_and_its_servers():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        script = "echo token $NOMAD_TOKEN_a $(cat $NOMAD_SECRETS_DIR/nomad_a.jwt); exec sleep 1000"
+        made = job("kept", "/bin/sh", ["-c", script], Identities=[
+            identity("a", Env=True, File=True, TTL=3600 * S, ChangeMode="restart")])
+        made["TaskGroups"][0]["RestartPolicy"] = {"Attempts": 5, "Interval": 600 * S, "Delay": S // 10, "Mode": "fail"}
+        alloc = servers.run_job(made, me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        case.until(lambda: tokens_of(node, alloc), SECONDS, "its token")
+        pid, known = processes_of(alloc), servers.last_call()
+        os.kill(node.processes()["supervisor"], signal.SIGKILL)
+        servers.wait_call("Node.Register", known)
+        case.equal(processes_of(alloc), pid, "the task")
+        servers.stop_server(0)
+        case.until(lambda: "no server" in node.log(), SECONDS, "the link to be lost")
+        os.kill(node.processes()["supervisor"], signal.SIGKILL)
+        case.until(lambda: node.log().count("work comes from: nomad") == 3, SECONDS, "the supervisor to be back")
+        os.kill(pid[0], signal.SIGKILL)
+        case.until(lambda: len(tokens_of(node, alloc)) == 2, SECONDS, "the task to run again")
+        words = [line for line in log_of(node, alloc).splitlines() if line.startswith("token")]
+        case.equal(len(set(words)), 1, "the same token, as variable and file")
+        case.equal(len(set(words[0].split()[1:])), 1, "the same token, as variable and file")
+        servers.start_server(0)
+        servers.wait_node()
+        case.equal(len(signings(servers)), 1, "signed once")
+        case.equal(len(processes_of(alloc)), 1, "processes")
+
+
+def test_a_renewal_that_a_killed_agent_left_is_made_up_for():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        alloc = servers.run_job(job("left", "/bin/sh", ["-c", follow("$NOMAD_SECRETS_DIR/nomad_a.jwt")],
+                                    Identities=[identity("a", File=True, TTL=6 * S)]), me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        case.until(lambda: tokens_of(node, alloc), SECONDS, "its token")
+        for _ in range(3):
+            seen, known = len(tokens_of(node, alloc)), servers.last_call()
+            servers.wait_call("Alloc.SignIdentities", known, 60)
+            os.kill(node.wait_process("supervisor"), signal.SIGKILL)
+            case.until(lambda n=seen: len(tokens_of(node, alloc)) > n, 60, "the file to be new")
+        case.equal(len(processes_of(alloc)) >= 1, True, "the task")
+
+
+def test_nobody_else_sees_a_token():
+    """Not another task, nor who reads the log or the API."""
+    look = "cat %s/nomad_token %s/nomad_a.jwt 2>&1; cat /secrets/*; cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | " \
+           "grep NOMAD_TOKEN; echo looked"
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        made = job("secret", driver="exec", Identity={"Env": True, "File": True},
+                   Identities=[identity("a", Env=True, File=True, TTL=4 * S)])
+        alloc = servers.run_job(made, me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        secrets = "%s/secrets/%s/t" % (node.data, alloc)
+        for name in ("nomad_token", "nomad_a.jwt"):
+            with open(secrets + "/" + name, encoding="ascii") as f:
+                case.equal(f.read()[:3], "eyJ", name + " is where another looks for it")
+        for driver, user in (("exec", "nobody"), ("raw_exec", "daemon")):
+            spy = job("spy" + driver, "/bin/sh", ["-c", look % (secrets, secrets)], driver=driver, User=user)
+            spy["TaskGroups"][0]["Tasks"][0]["Name"] = "spy"
+            other = servers.run_job(spy, me)[0]
+            servers.wait_alloc(other, ["complete", "failed"])
+            case.until(lambda a=other: "looked" in log_of(node, a, "spy"), SECONDS, "the other task")
+            words = log_of(node, other, "spy")
+            case.equal([w for w in ("eyJ", "NOMAD_TOKEN") if w in words], [], driver + ": " + words)
+        known = servers.last_call()
+        servers.wait_call("Alloc.SignIdentities", known, 60)
+        shown = [node.log()] + [node.request("GET", path).text for path in (
+            "/v1/allocations", "/v1/allocation/" + alloc, "/v1/job/secret", "/v1/node/%s/allocations" % me,
+            "/v1/client/allocation/%s/stats" % alloc, "/v1/metrics")]
+        for text in shown:
+            case.equal("eyJ" in text, False, "a token in " + text[:300])
+        case.equal(os.stat(node.data + "/state").st_mode & 0o777, 0o700)
+
+
+def test_a_file_that_leaves_the_tasks_directory_is_refused():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        for number, (path, text) in enumerate((
+                ("../x", 'may not contain ".."'), ("secrets/../../x", 'may not contain ".."'),
+                ("alloc/x", "must be local/NAME or secrets/NAME"), ("x", "must be local/NAME or secrets/NAME"),
+                ("secrets/a/b", "must be local/NAME or secrets/NAME"))):
+            made = job("path%d" % number, Identities=[identity("a", File=True, Filepath=path)])
+            found = servers.wait_alloc(servers.run_job(made, me)[0], ["failed"])
+            case.contains(displays(found)[-1], 'task "t": identity "a": filepath "%s" ' % path + text)
+            case.equal(os.path.exists("%s/alloc/%s" % (node.data, found["ID"])), False, "a directory")
+
+
+case.run(globals())
