@@ -92,15 +92,15 @@ api_signal_alloc(struct sup *sup, struct api_req *req)
 void
 api_collect_alloc(struct sup *sup, struct api_req *req)
 {
-	struct sup_alloc *sa;
-	struct id id;
+	struct sup_alloc *sa = find_alloc(sup, req);
 
-	sa = id_from_uuid(api_param(req, 0), &id) ? alloc_find(sup, &id) : NULL;
-	if (sa && sup->source->ops->collect(sup->source, sa))
+	if (!sa)
+		return;
+	if (sup->source->ops->collect(sup->source, sa))
 		api_reply_json(req, json_null());
 	else
 		api_reply_error(
-		    req, 500, "No such allocation on client, or allocation not eligible for GC");
+		    req, 409, "No such allocation on client, or allocation not eligible for GC");
 }
 
 void

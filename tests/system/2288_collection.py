@@ -59,15 +59,15 @@ def test_one_that_somebody_names():
         first, second = end(node, "named", 2)
         node.register(api.job("runs"))
         runs = node.wait_running("runs")[0]
-        for alloc in (runs["ID"], "x"):
-            node.refused(500, NOT_ELIGIBLE, "GET", "/v1/client/allocation/%s/gc" % alloc)
+        node.refused(409, NOT_ELIGIBLE, "GET", "/v1/client/allocation/%s/gc" % runs["ID"])
+        node.refused(404, 'Unknown allocation "x"', "GET", "/v1/client/allocation/x/gc")
         collect(node, "GET", "/v1/client/allocation/%s/gc" % first["ID"])
         case.until(lambda: not has_directory(node, first), 60, "its directory to go")
         case.until(lambda: [a["ID"] for a in node.allocs("named")] == [second["ID"]], 60, "it to be forgotten")
         # The one that stands for the slot is known on, or it would be placed again.
         collect(node, "PUT", "/v1/client/allocation/%s/gc" % second["ID"])
         case.until(lambda: not has_directory(node, second), 60, "its directory to go")
-        node.refused(500, NOT_ELIGIBLE, "PUT", "/v1/client/allocation/%s/gc" % second["ID"])
+        node.refused(409, NOT_ELIGIBLE, "PUT", "/v1/client/allocation/%s/gc" % second["ID"])
         case.equal([(a["ID"], a["ClientStatus"]) for a in node.allocs("named")], [(second["ID"], "failed")])
         node.register(api.job("named", "/bin/true", Env={"N": "3"}, group=NO_MORE))
         case.until(lambda: [a["ClientStatus"] for a in node.allocs("named") if a["JobVersion"] == 2] == ["failed"], 60,

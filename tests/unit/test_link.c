@@ -330,6 +330,8 @@ END_TEST
 
 START_TEST(an_argument_comes_in_pieces_and_is_called_with_once)
 {
+	size_t told = 0;
+
 	ck_assert_int_eq(open_stream(5, "A.Unary", false), 0);
 	give(5, "ab", 2, false);
 	give(5, "", 0, false);
@@ -339,7 +341,9 @@ START_TEST(an_argument_comes_in_pieces_and_is_called_with_once)
 	ck_assert_uint_eq(seen.len, 5);
 	ck_assert_int_eq(memcmp(seen.body, "abcde", 5), 0);
 	/* What was taken is told, byte for byte. */
-	ck_assert_uint_eq(said[0].len + said[1].len + said[2].len, 5);
+	for (size_t i = 0; i < n_said; i++)
+		told += said[i].type == HB_STREAM_READ_EV ? said[i].len : 0;
+	ck_assert_uint_eq(told, 5);
 	give(5, "more", 4, true);
 	ck_assert_uint_eq(seen.inputs, 1);
 	ck_assert_uint_eq(seen.n_input, 4);
