@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 120
 """What plugins' controllers are asked besides creating and deleting: volumes that grow, what a plugin has, snapshots."""
 import json
 import os

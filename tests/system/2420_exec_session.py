@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 240
 """`alloc exec` through a whole agent: the websocket of the API, and the command at an operator's terminal."""
 import base64
 import fcntl

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 180
 """Servers run commands inside tasks: input, output, terminals, and who leaves."""
 import base64
 import json

@@ -44,7 +44,7 @@ def frame(op, data, mask=b"\x12\x34\x56\x78", fin=True):
 
 
 class Socket:
-    def __init__(self, node, path, timeout=30, headers=()):
+    def __init__(self, node, path, timeout=case.LEAST_S, headers=()):
         key = base64.b64encode(os.urandom(16)).decode()
         self.sock = node.connect()
         self.sock.settimeout(timeout)
@@ -107,7 +107,7 @@ class Socket:
 class Exec(Socket):
     """A command inside a task: Nomad's frames."""
 
-    def __init__(self, node, alloc, command, task="t", tty=False, timeout=30, headers=(), **query):
+    def __init__(self, node, alloc, command, task="t", tty=False, timeout=case.LEAST_S, headers=(), **query):
         words = {"task": task, "command": json.dumps(command), "tty": "true" if tty else "false", **query}
         super().__init__(node, "/v1/client/allocation/%s/exec?%s" % (alloc, urllib.parse.urlencode(words)), timeout, headers)
 
