@@ -179,6 +179,17 @@ begin(struct sup *sup, struct err *e)
 
 /* --- as a source of a stream --- */
 
+/* Of one who never catches up. */
+static void
+drop_read(struct watcher *w)
+{
+	if (w->at < PENDING_MAX)
+		return;
+	w->pending.len -= w->at;
+	memmove(w->pending.text, w->pending.text + w->at, w->pending.len);
+	w->at = 0;
+}
+
 static ssize_t
 read_lines(struct fs_source *src, void *buf, size_t max, struct fs_chunk *ret)
 {
@@ -193,8 +204,10 @@ read_lines(struct fs_source *src, void *buf, size_t max, struct fs_chunk *ret)
 	memcpy(buf, w->pending.text + w->at, n);
 	w->at += n;
 	*ret = (struct fs_chunk){ .event = "log" };
-	if (w->at < w->pending.len)
+	if (w->at < w->pending.len) {
+		drop_read(w);
 		return (ssize_t)n;
+	}
 	w->at = w->pending.len = 0;
 	if (w->lost > 0) {
 		char sentence[96];
