@@ -117,6 +117,7 @@ void
 api_target_done(struct api_target *t)
 {
 	free(t->buf);
+	free(t->rest);
 	*t = (struct api_target){ 0 };
 }
 
@@ -128,6 +129,27 @@ api_target_query(const struct api_target *t, const char *name)
 			return t->query[i].value;
 	}
 	return NULL;
+}
+
+/* Components from the i-th on as one text, with the slashes that were between them. */
+static const char *
+join_rest(struct api_target *t, unsigned first)
+{
+	size_t len = 0;
+
+	for (unsigned i = first; i < t->n_components; i++)
+		len += strlen(t->components[i]) + 1;
+	free(t->rest);
+	t->rest = malloc(len + 1);
+	if (!t->rest)
+		return NULL;
+	t->rest[0] = '\0';
+	for (unsigned i = first; i < t->n_components; i++) {
+		if (i > first)
+			(void)strcat(t->rest, "/");
+		(void)strcat(t->rest, t->components[i]);
+	}
+	return t->rest;
 }
 
 /* Does the pattern fit? Sets the parameters as it goes: they count only when it does. */
@@ -142,6 +164,12 @@ pattern_fits(const char *pattern, struct api_target *t)
 
 		if (i == t->n_components)
 			return false;
+		if (*pattern == '*') {
+			if (t->n_params == API_PARAMS_MAX ||
+			    !(t->params[t->n_params] = join_rest(t, i)))
+				return false;
+			return t->params[t->n_params++][0] != '\0';
+		}
 		if (*pattern == ':') {
 			if (t->components[i][0] == '\0' || t->n_params == API_PARAMS_MAX)
 				return false;

@@ -14,7 +14,7 @@
 struct api_route;
 
 #define API_TARGET_MAX     8192
-#define API_COMPONENTS_MAX 12
+#define API_COMPONENTS_MAX 40
 #define API_PARAMS_MAX     4
 #define API_QUERY_MAX      32
 
@@ -22,9 +22,10 @@ struct api_query_pair {
 	const char *name, *value;
 };
 
-/* All strings lie in buf. Zero is an empty one. */
+/* All strings lie in buf, or rest. Zero is an empty one. */
 struct api_target {
 	char *buf;
+	char *rest; /* what the "*" of a pattern stands for */
 	unsigned n_components, n_params, n_query;
 	const char *components[API_COMPONENTS_MAX]; /* decoded: one may hold a '/' */
 	const char *params[API_PARAMS_MAX];         /* those that a ":" of the pattern named; set by
@@ -43,9 +44,10 @@ void api_target_done(struct api_target *t);
 const char *api_target_query(const struct api_target *t, const char *name);
 
 /*
- * Looks through the NULL-terminated list of tables (each ends with a route without a method). 0
- * with *ret and t->params set; -ENOENT: no such path; -EPERM: the path exists, not with this
- * method. POST finds PUT, HEAD finds GET.
+ * A pattern's last component may be "*": it takes all that is left of the path, with its slashes,
+ * one component at least; it is the last of the parameters. Looks through the NULL-terminated list
+ * of tables (each ends with a route without a method). 0 with *ret and t->params set; -ENOENT: no
+ * such path; -EPERM: the path exists, not with this method. POST finds PUT, HEAD finds GET.
  */
 int api_route_find(const struct api_route *const *tables, const char *method, struct api_target *t,
     const struct api_route **ret);

@@ -37,6 +37,22 @@ job "said" {
   }
 }
 """
+DISPATCHED = """
+job "given" {
+  type = "batch"
+  parameterized {
+    meta_optional = ["a"]
+  }
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/true"
+      }
+    }
+  }
+}
+"""
 
 
 def test_jobs_of_the_four_types_with_both_drivers():
@@ -259,9 +275,26 @@ def command_at(url):
     case.contains(say("node", "status"), "ready")
     case.contains(say("node", "status", "-self"), alloc["ID"][:8])
     case.contains(say("eval", "list"), "job-register")
-    for path in ("/v1/allocation/" + alloc["ID"], "/v1/job/said", "/v1/job/said/summary", "/v1/evaluation/" + alloc["EvalID"]):
-        same(node.ask(path), server.ask(path), path)
+    for shown in ("/v1/allocation/" + alloc["ID"], "/v1/job/said", "/v1/job/said/summary", "/v1/evaluation/" + alloc["EvalID"]):
+        same(node.ask(shown), server.ask(shown), shown)
     case.equal(node.request("GET", "/v1/job/none").status, 404)
+    case.equal(json.loads(say("var", "list", "-out", "json")), [])
+    say("var", "put", "x/y/z", "k=v")
+    case.contains(say("var", "get", "-out", "json", "x/y/z"), '"k": "v"')
+    case.contains(say("var", "list"), "x/y/z")
+    say("var", "purge", "x/y/z")
+    case.contains(say("operator", "autopilot", "get-config"), "LastContactThreshold = 200ms")
+    say("operator", "autopilot", "set-config", "-last-contact-threshold", "300ms")
+    case.contains(say("operator", "autopilot", "get-config"), "LastContactThreshold = 300ms")
+    say("operator", "scheduler", "set-config", "-preempt-batch-scheduler=true")
+    case.contains(say("operator", "root", "keyring", "list"), "active")
+    for words in (("namespace", "apply", "n1"), ("namespace", "delete", "n1"), ("system", "reconcile", "summaries")):
+        say(*words)
+    with open(path, "w", encoding="ascii") as f:
+        f.write(DISPATCHED)
+    say("job", "run", path)
+    case.contains(say("job", "dispatch", "-detach", "-meta", "a=b", "given"), "Dispatched Job ID")
+    say("job", "stop", "-purge", "-detach", "given")
     say("job", "stop", "-purge", "said")
 
 

@@ -25,6 +25,7 @@ static const struct api_route second[] = {
 	{ "GET", "/v1/job/:id/allocations", serve, false },
 	{ "GET", "/v1/volume/csi/:id", serve, false },
 	{ "GET", "/v1/volume/:type/:id/x", serve, false },
+	{ "GET", "/v1/var/*", serve, false },
 	{ 0 },
 };
 static const struct api_route *const tables[] = { first, second, NULL };
@@ -126,6 +127,11 @@ static const struct {
 	{ "POST", "/v1/job/x", NULL, -EPERM, NULL },
 	{ "GET", "/v1/volume/csi/v", "/v1/volume/csi/:id", 0, "v" },
 	{ "GET", "/v1/volume/csi/v/x", "/v1/volume/:type/:id/x", 0, "csi" },
+	{ "GET", "/v1/var/a", "/v1/var/*", 0, "a" },
+	{ "GET", "/v1/var/a/b%2Fc//d", "/v1/var/*", 0, "a/b/c//d" },
+	{ "GET", "/v1/var/", NULL, -ENOENT, NULL },
+	{ "GET", "/v1/var", NULL, -ENOENT, NULL },
+	{ "PUT", "/v1/var/a/b", NULL, -EPERM, NULL },
 };
 
 START_TEST(routes_are_found)

@@ -21,30 +21,12 @@
 #include "supervisor/source/nomad/nomad.h"
 #include "supervisor/source/nomad/nomad_acl.h"
 #include "supervisor/source/nomad/nomad_json.h"
+#include "supervisor/source/nomad/nomad_mapped.h"
 
 #define CALL_MS     30000
 #define FALLBACK_MS 3000   /* where this node knows something itself */
 #define WAIT_MS     300000 /* of a blocking query that does not say how long */
 #define WAIT_MAX_MS 600000
-
-struct mapped;
-
-/* Adds what the method needs to its arguments. 0, or negative with *e: the request is refused. */
-typedef int mapped_args(struct api_req *req, json_t *args, struct err *e);
-
-struct mapped {
-	const char *http, *pattern;
-	const char *method;
-	const char *param;     /* the argument that the path's parameter is; NULL: it has none */
-	const char *member;    /* of the answer; NULL: all of it */
-	const char *missing;   /* when that is nil: 404 with this; NULL: null is the answer */
-	mapped_args *args;     /* NULL: none */
-	api_handler *fallback; /* without a server; NULL: there is none */
-	const char *body;      /* members of the body that are arguments, apart by spaces */
-	/* Does this agent answer it itself, by here? NULL: no. */
-	bool (*is_here)(struct sup *sup, const struct api_req *req);
-	api_handler *here;
-};
 
 /* An answer that is waited for. */
 struct ask {
@@ -55,10 +37,11 @@ struct ask {
 static mapped_args meta_args, self_args, job_args, volumes_args, deregister_args, stop_args,
     drain_args, eligibility_args, submission_args, purge_args, all_args, task_args, node_args,
     node_fields_args, token_args, alloc_fields_args, plan_args, csi_list_args, csi_secrets_args,
-    snapshots_args, snapshot_args, delete_args;
+    snapshots_args, snapshot_args, delete_args, service_args;
 static bool alloc_is_here(struct sup *sup, const struct api_req *req);
 static bool node_is_here(struct sup *sup, const struct api_req *req);
 static bool is_not_csi(struct sup *sup, const struct api_req *req);
+static bool is_always(struct sup *sup, const struct api_req *req);
 static api_handler reply_nothing;
 
 #define GET(pattern, method, param, member, missing, ...)                                          \
@@ -74,6 +57,24 @@ static api_handler reply_nothing;
 	{                                                                                          \
 		.http = "PUT", pattern, method, param, .body = members                             \
 	}
+
+/* With the body as the only one of a list. */
+#define PUT_LIST(pattern, method, list)                                                            \
+	{                                                                                          \
+		.http = "PUT", pattern, method, .in_list = list                                    \
+	}
+#define DELETE_LIST(pattern, method, list)                                                         \
+	{                                                                                          \
+		.http = "DELETE", pattern, method, .in_list = list                                 \
+	}
+/* Answered here, whatever the method. */
+#define HERE(http_, pattern, fn)                                                                   \
+	{                                                                                          \
+		.http = http_, pattern, .is_here = is_always, .here = fn                           \
+	}
+#define ENTERPRISE(pattern)                                                                        \
+	HERE("GET", pattern, reply_enterprise), HERE("PUT", pattern, reply_enterprise),            \
+	    HERE("DELETE", pattern, reply_enterprise)
 
 static const struct mapped all[] = {
 	GET("/v1/jobs", "Job.List", NULL, "Jobs", NULL, NULL, NULL),
@@ -140,6 +141,17 @@ static const struct mapped all[] = {
 	GET("/v1/namespace/:name", "Namespace.GetNamespace", "Name", "Namespace",
 	    "Namespace not found", NULL, NULL),
 	GET("/v1/vars", "Variables.List", NULL, "Data", NULL, NULL, NULL),
+	GET("/v1/var/*", "Variables.Read", "Path", "Data", "variable not found", NULL, NULL),
+	{ .http = "PUT",
+	    "/v1/var/*",
+	    "Variables.Apply",
+	    .args = variable_args,
+	    .reply = reply_variable },
+	{ .http = "DELETE",
+	    "/v1/var/*",
+	    "Variables.Apply",
+	    .args = variable_args,
+	    .reply = reply_variable },
 	GET("/v1/status/leader", "Status.Leader", NULL, NULL, NULL, NULL, NULL),
 	GET("/v1/status/peers", "Status.Peers", NULL, NULL, NULL, NULL, NULL),
 	GET("/v1/regions", "Region.List", NULL, NULL, NULL, NULL, NULL),
@@ -152,6 +164,54 @@ static const struct mapped all[] = {
 	GET("/v1/acl/policies", "ACL.ListPolicies", NULL, "Policies", NULL, NULL, NULL),
 	GET("/v1/acl/policy/:name", "ACL.GetPolicy", "Name", "Policy", "ACL policy not found", NULL,
 	    NULL),
+	GET("/v1/acl/tokens", "ACL.ListTokens", NULL, "Tokens", NULL, NULL, NULL),
+	GET("/v1/acl/roles", "ACL.ListRoles", NULL, "ACLRoles", NULL, NULL, NULL),
+	GET("/v1/acl/role/:id", "ACL.GetRoleByID", "RoleID", "ACLRole", "ACL role not found", NULL,
+	    NULL),
+	GET("/v1/acl/auth-methods", "ACL.ListAuthMethods", NULL, "AuthMethods", NULL, NULL, NULL),
+	GET("/v1/acl/auth-method/:name", "ACL.GetAuthMethod", "MethodName", "AuthMethod",
+	    "ACL auth-method not found", NULL, NULL),
+	GET("/v1/acl/binding-rules", "ACL.ListBindingRules", NULL, "ACLBindingRules", NULL, NULL,
+	    NULL),
+	GET("/v1/operator/keyring/keys", "Keyring.List", NULL, "Keys", NULL, NULL, NULL),
+	PUT("/v1/operator/keyring/rotate", "Keyring.Rotate", NULL, rotate_args),
+	{ .http = "DELETE", "/v1/operator/keyring/key/:id", "Keyring.Delete", "KeyID" },
+	GET("/v1/operator/autopilot/configuration", "Operator.AutopilotGetConfiguration", NULL,
+	    NULL, NULL, NULL, NULL, .reply = reply_autopilot),
+	PUT("/v1/operator/autopilot/configuration", "Operator.AutopilotSetConfiguration", NULL,
+	    autopilot_args),
+	GET("/v1/operator/autopilot/health", "Operator.ServerHealth", NULL, NULL, NULL, NULL, NULL,
+	    .reply = reply_health),
+	PUT("/v1/operator/scheduler/configuration", "Operator.SchedulerSetConfiguration", NULL,
+	    scheduler_args),
+	PUT_LIST("/v1/namespaces", "Namespace.UpsertNamespaces", "Namespaces"),
+	PUT_LIST("/v1/namespace", "Namespace.UpsertNamespaces", "Namespaces"),
+	PUT_LIST("/v1/namespace/:name", "Namespace.UpsertNamespaces", "Namespaces"),
+	DELETE_LIST("/v1/namespace/:name", "Namespace.DeleteNamespaces", "Namespaces"),
+	PUT_LIST("/v1/node/pools", "NodePool.UpsertNodePools", "NodePools"),
+	PUT_LIST("/v1/node/pool/:name", "NodePool.UpsertNodePools", "NodePools"),
+	DELETE_LIST("/v1/node/pool/:name", "NodePool.DeleteNodePools", "Names"),
+	PUT_LIST("/v1/acl/policy/:name", "ACL.UpsertPolicies", "Policies"),
+	DELETE_LIST("/v1/acl/policy/:name", "ACL.DeletePolicies", "Names"),
+	DELETE_LIST("/v1/acl/token/:id", "ACL.DeleteTokens", "AccessorIDs"),
+	{ .http = "DELETE",
+	    "/v1/service/:name/:id",
+	    "ServiceRegistration.DeleteByID",
+	    "ID",
+	    .args = service_args },
+	PUT("/v1/job/:id/dispatch", "Job.Dispatch", "JobID", dispatch_args),
+	PUT("/v1/system/reconcile/summaries", "System.ReconcileJobSummaries", NULL, NULL),
+	HERE("PUT", "/v1/jobs/parse", reply_no_parser),
+	ENTERPRISE("/v1/quotas"),
+	ENTERPRISE("/v1/quota-usages"),
+	ENTERPRISE("/v1/quota"),
+	ENTERPRISE("/v1/quota/*"),
+	ENTERPRISE("/v1/sentinel/*"),
+	ENTERPRISE("/v1/operator/license"),
+	ENTERPRISE("/v1/recommendations"),
+	ENTERPRISE("/v1/recommendations/*"),
+	ENTERPRISE("/v1/recommendation"),
+	ENTERPRISE("/v1/recommendation/*"),
 	GET("/v1/operator/raft/configuration", "Operator.RaftGetConfiguration", NULL, NULL, NULL,
 	    NULL, NULL),
 	GET("/v1/operator/scheduler/configuration", "Operator.SchedulerGetConfiguration", NULL,
@@ -588,6 +648,29 @@ body_args(struct api_req *req, const char *words, json_t *args, struct err *e)
 	return 0;
 }
 
+static int
+list_args(struct api_req *req, const struct mapped *m, json_t *args, struct err *e)
+{
+	json_t *body;
+
+	if (strcmp(m->http, "DELETE") == 0) {
+		(void)json_object_set_new(args, m->in_list, json_pack("[s]", api_param(req, 0)));
+		return 0;
+	}
+	body = api_body(req, e);
+	if (!json_is_object(body))
+		return body ? err_say(e, -EINVAL, "the body is no object") : -EINVAL;
+	(void)json_object_set_new(args, m->in_list, json_pack("[O]", body));
+	return 0;
+}
+
+static int
+service_args(struct api_req *req, json_t *args, struct err *e)
+{
+	set_text(args, "ID", api_param(req, 1));
+	return 0;
+}
+
 /* --- what this agent answers itself --- */
 
 static bool
@@ -611,6 +694,12 @@ static bool
 is_not_csi(struct sup *sup, const struct api_req *req)
 {
 	return !str_eq(api_query(req, "type"), "csi");
+}
+
+static bool
+is_always(struct sup *sup, const struct api_req *req)
+{
+	return true;
 }
 
 static void
@@ -714,6 +803,21 @@ reply_remote(struct api_req *req, const char *text)
 	api_reply_error(req, status, "%s", text);
 }
 
+/* Members that the API shows as an empty list when they are nil; where it shows null, clients want
+ * that. */
+static bool
+is_list(const char *member)
+{
+	static const char *const lists[] = { "ACLRoles", "Allocations", "Allocs", "Data",
+		"Deployments", "Evaluations", "Jobs", "Keys", "Namespaces", "NodePools", "Nodes",
+		"Policies", "Services", "Tokens" };
+
+	for (size_t i = 0; i < ELEMENTSOF(lists); i++)
+		if (strcmp(lists[i], member) == 0)
+			return true;
+	return false;
+}
+
 static void
 reply_answer(struct api_req *req, const struct mapped *m, const void *body, size_t len)
 {
@@ -727,6 +831,8 @@ reply_answer(struct api_req *req, const struct mapped *m, const void *body, size
 		api_reply_error(req, 502, "%s", e.msg);
 	else if (r == 0 && m->missing)
 		api_reply_error(req, 404, "%s", m->missing);
+	else if (r == 0 && is_list(m->member))
+		reply_nothing(api_req_sup(req), req);
 	else
 		api_reply_take(req, &json);
 	text_done(&json);
@@ -737,7 +843,9 @@ on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 {
 	struct ask *a = arg;
 
-	if (r == 0 && strcmp(a->m->method, "CSIVolume.Get") == 0)
+	if (r == 0 && a->m->reply)
+		a->m->reply(a->req, body, len);
+	else if (r == 0 && strcmp(a->m->method, "CSIVolume.Get") == 0)
 		reply_volume(a->req, a->m, body, len);
 	else if (r == 0)
 		reply_answer(a->req, a->m, body, len);
@@ -854,6 +962,7 @@ on_mapped(struct sup *sup, struct api_req *req)
 		set_text(args, m->param, api_param(req, 0));
 	if ((m->args && m->args(req, args, &e) < 0) ||
 	    (m->body && body_args(req, m->body, args, &e) < 0) ||
+	    (m->in_list && list_args(req, m, args, &e) < 0) ||
 	    encode(req, m, args, &body, &e) < 0) {
 		api_reply_error(req, 400, "%s", e.msg);
 		text_done(&body);

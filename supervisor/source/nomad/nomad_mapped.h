@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nomad_mapped.h: one path of the API that is one method of the servers: nomad_api.c's table, and
+ * what others have for it. Runs in: supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_NOMAD_MAPPED_H
+#define DROVER_SUPERVISOR_NOMAD_MAPPED_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "common/err.h"
+#include "supervisor/api/api.h"
+
+/* Adds what the method needs to its arguments. 0, or negative with *e: the request is refused. */
+typedef int mapped_args(struct api_req *req, json_t *args, struct err *e);
+
+struct mapped {
+	const char *http, *pattern;
+	const char *method;
+	const char *param;     /* the argument that the path's parameter is; NULL: it has none */
+	const char *member;    /* of the answer; NULL: all of it */
+	const char *missing;   /* when that is nil: 404 with this; NULL: null is the answer */
+	mapped_args *args;     /* NULL: none */
+	api_handler *fallback; /* without a server; NULL: there is none */
+	const char *body;      /* members of the body that are arguments, apart by spaces */
+	/* Of the body, or of a deletion's path parameter, which is the only one in the list of this
+	 * name. */
+	const char *in_list;
+	void (*reply)(struct api_req *req, const void *body, size_t len); /* shows it otherwise */
+	/* Does this agent answer it itself, by here? NULL: no. */
+	bool (*is_here)(struct sup *sup, const struct api_req *req);
+	api_handler *here;
+};
+
+/* nomad_operator.c: variables, dispatched jobs, the operator's settings. */
+mapped_args variable_args, dispatch_args, autopilot_args, scheduler_args, rotate_args;
+void reply_variable(struct api_req *req, const void *body, size_t len);
+void reply_autopilot(struct api_req *req, const void *body, size_t len);
+void reply_health(struct api_req *req, const void *body, size_t len);
+/* What a community version answers, and what the agent would have to do by itself. */
+api_handler reply_enterprise, reply_no_parser;
+
+#endif
