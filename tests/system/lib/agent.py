@@ -91,7 +91,11 @@ class Agent:
                           self.processes().get(name), seconds, "a new " + name)
 
     def kill(self, name, signo=signal.SIGKILL):
-        pid = self.processes()[name]
+        """Of one that is just being started, too. KeyError: the launcher has ended, and starts nobody."""
+        def look():
+            found = self.processes()
+            return (found,) if name in found or self.process.poll() is not None else None
+        pid = case.until(look, 10, "a " + name)[0][name]
         os.kill(pid, signo)
         return pid
 
