@@ -11,10 +11,12 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/fd.h"
 
 #define HEAD_MAX 64 /* "exec-helper: error: " */
 
@@ -66,16 +68,13 @@ log_watch(int fd, int level_fd)
 	watch_pid = getpid();
 }
 
-/* Writes head and the line behind it, which has room before it. One write per line, or lines of
- * several processes mix. */
-static void
-put(int fd, const char *head, char *text, size_t len)
+/* Where the line begins: head goes before text, which has room there. */
+static char *
+put_before(char *text, const char *head)
 {
 	size_t n = strlen(head);
 
-	memcpy(text - n, head, n);
-	while (write(fd, text - n, n + len) < 0 && errno == EINTR)
-		;
+	return memcpy(text - n, head, n);
 }
 
 /* Control bytes could forge lines: they become '?'. */
@@ -83,7 +82,7 @@ void
 log_print(enum log_level level, const char *fmt, ...)
 {
 	bool shown = level <= max_level, sent = watched && level <= (enum log_level) * watched;
-	char line[HEAD_MAX + 1100], head[HEAD_MAX], *text = line + HEAD_MAX;
+	char line[HEAD_MAX + 1100], head[HEAD_MAX], *text = line + HEAD_MAX, *at;
 	int saved = errno, n;
 	va_list ap;
 
@@ -102,11 +101,16 @@ log_print(enum log_level level, const char *fmt, ...)
 	text[n++] = '\n';
 	if (to_journal || sent)
 		(void)snprintf(head, sizeof head, "<%d>%s: ", level, process);
-	if (sent && getpid() == watch_pid)
-		put(watch_fd, head, text, (size_t)n);
+	/* Everybody has that socket, and could make it one that blocks, or that nobody reads. */
+	if (sent && getpid() == watch_pid) {
+		at = put_before(text, head);
+		(void)fd_send_msg(watch_fd, at, (size_t)(text + n - at), NULL, 0, MSG_DONTWAIT);
+	}
 	if (!to_journal)
 		(void)snprintf(head, sizeof head, "%s: %s: ", process, words[level]);
-	if (shown)
-		put(STDERR_FILENO, head, text, (size_t)n);
+	/* One write per line, or lines of several processes mix. */
+	at = put_before(text, head);
+	while (shown && write(STDERR_FILENO, at, (size_t)(text + n - at)) < 0 && errno == EINTR)
+		;
 	errno = saved;
 }

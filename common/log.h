@@ -18,8 +18,8 @@ int log_level_parse(const char *word);
 /*
  * Lines up to a level go to whoever watches, too, whatever max is: level_fd is a page whose first
  * int says up to which (0: nobody watches), and each line is one packet on fd, "<N>name: text".
- * What does not fit there is lost. Both stay open and are this process's alone: its children are
- * not watched. Nothing happens where the descriptors are not those.
+ * What does not fit there is lost. fd stays open and is this process's alone: its children are not
+ * watched. Nothing happens where the descriptors are not those.
  */
 void log_watch(int fd, int level_fd);
 void log_print(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
