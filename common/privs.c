@@ -184,6 +184,11 @@ privs_drop(const struct privs *p, struct err *e)
 			return err_set(
 			    e, r, "drop privileges: raise what the inheritable set needs");
 	}
+	/* While there still are more capabilities than anybody of the same uid has, who could
+	 * attach else: a task's child shares its executor's memory. After setresuid, which may set
+	 * it. */
+	if (!p->keep_dumpable && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_set(e, -errno, "drop privileges: dumpable");
 	r = set_caps(p->caps, p->caps, p->inheritable);
 	if (r < 0)
 		return err_set(e, r, "drop privileges: set the capabilities");
@@ -192,8 +197,6 @@ privs_drop(const struct privs *p, struct err *e)
 		return err_set(e, r, "drop privileges: set the ambient capabilities");
 	if (p->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(e, -errno, "drop privileges: no_new_privs");
-	if (!p->keep_dumpable && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return err_set(e, -errno, "drop privileges: dumpable");
 	CRASH_POINT(DROP_AFTER_CAPS);
 	r = prove(p, e);
 	if (r < 0)
