@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_record_parse.c: the record of a run, checked. Runs in: supervisor. */
+/* exe_record_parse.c: the record of a run, checked. Runs in: supervisor,
+ * exec-helper. */
 #include <errno.h>
 #include <string.h>
 

@@ -57,9 +57,9 @@ int exec_on_run_list(
     void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
 
 /*
- * exec_policy.c: fills *setup from the request, field by field checked. run->volumes gets the
- * descriptors of host volumes. 0, or -EINVAL, -EPERM … with the sentence that the task's event will
- * show.
+ * exec_policy.c: fills *setup from the request, field by field checked, and begins *run: its name,
+ * the descriptors of host volumes, and none else. 0, or -EINVAL, -EPERM … with the sentence that
+ * the task's event will show.
  */
 int exec_policy_check(struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *setup,
     struct exec_run *run, struct err *e);

@@ -108,6 +108,7 @@ fill_numbers(struct err *e)
 {
 	int null = open("/dev/null", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
+	_Static_assert((int)FD_LOG < EXE_FD_PERMANENT, "executors would inherit it");
 	if (null < 0 || dup2(null, 0) < 0)
 		return err_set(e, -errno, "open /dev/null");
 	if (dup3(FD_SPECIAL, EXE_FD_BINARY, O_CLOEXEC) < 0 ||

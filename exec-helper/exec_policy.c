@@ -311,8 +311,11 @@ int
 exec_policy_check(struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *setup,
     struct exec_run *run, struct err *e)
 {
+	struct id id;
 	int r;
 
+	memset(run, -1, sizeof *run); /* no descriptor yet */
+	run->n_volumes = 0;
 	memset(setup, 0, EXE_SETUP_SIZE(0));
 	setup->magic = EXE_SETUP_MAGIC;
 	if ((r = check_ids(req, setup, e)) < 0 || (r = check_driver(s, req, setup, e)) < 0 ||
@@ -325,6 +328,8 @@ exec_policy_check(struct exec_state *s, const ExecTaskStartReq *req, struct exe_
 		return err_say(e, -EINVAL,
 		    "start: logs need at least one file of at least one byte, at most %d files",
 		    LOG_FILES_MAX);
+	memcpy(id.b, setup->run, sizeof id.b);
+	id_to_hex(&id, run->name);
 	setup->logs_disabled = req->logs_disabled != 0;
 	setup->keep.log_max_files = req->log_max_files;
 	setup->keep.log_max_bytes = req->log_max_bytes;

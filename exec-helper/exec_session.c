@@ -74,7 +74,8 @@ make_place(struct exec_state *s, struct exec_run *run, int tasks, int place)
 	old = openat(tasks, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (old >= 0 && (flock(old, LOCK_EX | LOCK_NB) < 0 || cgroup_rmdir(tasks, name) < 0))
 		return -EBUSY;
-	if (mkdirat(tasks, name, 0755) < 0)
+	/* Root's alone: nobody else can take the lock. */
+	if (mkdirat(tasks, name, 0700) < 0)
 		return -errno;
 	dir = openat(tasks, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0 || flock(dir, LOCK_EX | LOCK_NB) < 0)
@@ -128,7 +129,6 @@ exec_on_session_start(
 	const ExecSessionStartReq *req = (const ExecSessionStartReq *)(const void *)p->msg;
 	struct exec_state *s = state;
 	struct exec_run run;
-	struct id id;
 	int r;
 
 	_Static_assert((int)EXEC_SESSION_KIND__EXEC_SESSION_COMMAND == EXE_SESSION_COMMAND &&
@@ -137,15 +137,11 @@ exec_on_session_start(
 	if (!req->start || req->start->n_mounts > 0 || req->start->lease_ms > 0 ||
 	    ((int)req->kind != EXE_SESSION_COMMAND && (int)req->kind != EXE_SESSION_FILE))
 		return err_say(e, -EINVAL, "session: not of a kind that is known");
-	memset(&run, -1, sizeof run); /* no descriptor yet */
-	run.n_volumes = 0;
 	r = exec_policy_check(s, req->start, &s->setup, &run, e);
 	if (r < 0)
 		return r;
 	s->setup.session = (uint32_t)req->kind;
 	s->setup.tty = req->tty != 0;
-	memcpy(id.b, s->setup.run, sizeof id.b);
-	id_to_hex(&id, run.name);
 	run.spec = p->fds[0];
 	r = start_session(s, &run, ret_fd, e);
 	exec_run_done(&run);

@@ -84,17 +84,12 @@ exec_on_task_start(
 	ExecTaskStartRep *rep = (ExecTaskStartRep *)(void *)rep_;
 	struct exec_state *s = state;
 	struct exec_run run;
-	struct id id;
 	int r;
 
 	(void)ret_fd;
-	memset(&run, -1, sizeof run); /* no descriptor yet */
-	run.n_volumes = 0;
 	r = exec_policy_check(s, req, &s->setup, &run, e);
 	if (r < 0)
 		return r;
-	memcpy(id.b, s->setup.run, sizeof id.b);
-	id_to_hex(&id, run.name);
 	run.spec = p->fds[0];
 	r = exec_run_make(s, &run, e);
 	if (r <= 0) {
