@@ -85,7 +85,9 @@ int exe_mounts_make(struct exe *x);
 /* Gives a plugin its socket directory: both drivers. */
 int exe_plugin_dirs_give(struct exe *x);
 
-/* exe_secrets.c: the secrets directory becomes the user's and gets its first contents. */
+/* exe_secrets.c: opens the task's own directory and that of its secrets. 0 or -errno (failed). */
+int exe_dirs_open(struct exe *x);
+/* The secrets directory becomes the user's and gets its first contents. */
 int exe_secrets_write(struct exe *x);
 /* In a session's child, as the task's user: new contents, by rename. 0 or -errno. */
 int exe_secrets_replace(struct exe *x);
@@ -95,6 +97,8 @@ int exe_secrets_replace(struct exe *x);
 int exe_session_join(struct exe *x);
 
 /* exe_task.c: pipes, the task's child, what is known about it. */
+/* The task's end becomes x->ends[fd], what it is for; the other one does not block. 0 or -errno. */
+int exe_pipe_make(struct exe *x, int fd, int *ret_above);
 int exe_pipes_make(struct exe *x);
 int exe_task_start(struct exe *x);
 

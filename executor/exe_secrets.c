@@ -89,27 +89,37 @@ write_all(struct exe *x,
 }
 
 int
-exe_secrets_write(struct exe *x)
+exe_dirs_open(struct exe *x)
 {
 	const struct exe_setup *s = x->setup;
-	static const char up[] = "../../../secrets/";
-	char link[sizeof up + sizeof s->alloc_name + sizeof s->keep.task],
-	    *path = link + sizeof up - 1;
-	int r;
+	char path[sizeof s->alloc_name + sizeof s->keep.task + 1];
 
-	(void)snprintf(link, sizeof link, "%s%s/%s", up, s->alloc_name, s->keep.task);
+	(void)snprintf(path, sizeof path, "%s/%s", s->alloc_name, s->keep.task);
 	x->task_dir = fd_open_beneath(EXE_FD_ALLOC, path, O_PATH | O_DIRECTORY, 0);
 	if (x->task_dir < 0)
 		return exe_failed(x, EXE_STEP_CWD, -x->task_dir, 0);
 	x->secrets_dir = fd_open_beneath(EXE_FD_SECRETS, path, O_RDONLY | O_DIRECTORY, 0);
 	if (x->secrets_dir < 0)
 		return exe_failed(x, EXE_STEP_SECRETS, -x->secrets_dir, 0);
+	return 0;
+}
+
+int
+exe_secrets_write(struct exe *x)
+{
+	const struct exe_setup *s = x->setup;
+	char link[sizeof s->alloc_name + sizeof s->keep.task + 20];
+	int r = exe_dirs_open(x);
+
+	if (r < 0)
+		return r;
 	if (fchown(x->secrets_dir, s->user.uid, s->user.gid) < 0 ||
 	    fchmod(x->secrets_dir, 0700) < 0)
 		return exe_failed(x, EXE_STEP_SECRETS, errno, 0);
 	r = write_all(x, write_secret);
 	if (r < 0)
 		return exe_failed(x, EXE_STEP_SECRETS, -r, 0);
+	(void)snprintf(link, sizeof link, "../../../secrets/%s/%s", s->alloc_name, s->keep.task);
 	/* The task's directory is root's, so nobody else can have made the link. */
 	if (s->driver == DRIVER_RAW_EXEC && symlinkat(link, x->task_dir, "secrets") < 0 &&
 	    errno != EEXIST)

@@ -28,25 +28,33 @@
 #include "executor/exe.h"
 
 #define NOFILE_SOFT 1024
-#define PROC_TEXT   1024
 
-/* The write ends are the task's, or /dev/stdout could not be opened by it; made as root, whom no
- * limit of pipes stops. */
+/* The pipe is the task's, or /dev/stdout could not be opened by it; made as root, whom no limit of
+ * pipes stops. */
+int
+exe_pipe_make(struct exe *x, int fd, int *ret_above)
+{
+	bool in = fd == STDIN_FILENO;
+	int pipes[2];
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return -errno;
+	x->ends[fd] = pipes[!in];
+	*ret_above = pipes[in];
+	if (fchown(x->ends[fd], x->setup->user.uid, x->setup->user.gid) < 0 ||
+	    fcntl(*ret_above, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	return 0;
+}
+
 int
 exe_pipes_make(struct exe *x)
 {
-	for (size_t i = 0; i < ELEMENTSOF(x->logs) && !x->setup->logs_disabled; i++) {
-		int pipes[2];
+	int r = 0;
 
-		if (pipe2(pipes, O_CLOEXEC) < 0)
-			return exe_failed(x, EXE_STEP_PIPES, errno, 0);
-		x->logs[i].pipe = pipes[0];
-		x->ends[STDOUT_FILENO + i] = pipes[1];
-		if (fchown(pipes[1], x->setup->user.uid, x->setup->user.gid) < 0 ||
-		    fcntl(pipes[0], F_SETFL, O_NONBLOCK) < 0)
-			return exe_failed(x, EXE_STEP_PIPES, errno, 0);
-	}
-	return 0;
+	for (int i = 0; r == 0 && i < (int)ELEMENTSOF(x->logs) && !x->setup->logs_disabled; i++)
+		r = exe_pipe_make(x, STDOUT_FILENO + i, &x->logs[i].pipe);
+	return r < 0 ? exe_failed(x, EXE_STEP_PIPES, -r, 0) : 0;
 }
 
 /* v1: "0" to `tasks` moves the writer alone and takes no grace period, as a pid to cgroup.procs
@@ -126,32 +134,23 @@ run_task(void *arg)
 	    x->setup->session == EXE_SESSION_FILE ? -exe_secrets_replace(x) : exe_command_run(x));
 }
 
-/* Reads a short file of the host's /proc. */
-static int
-read_proc(const char *path, char text[PROC_TEXT])
-{
-	cleanup_close int fd = openat(EXE_FD_PROC, path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, PROC_TEXT - 1);
-
-	if (n < 0)
-		return -errno;
-	text[n] = '\0';
-	return 0;
-}
-
 /* The task's pid as the host sees it: a pidfd's fdinfo says it, in the pid namespace of the /proc
  * that is asked. */
 static uint32_t
 host_pid(struct exe *x)
 {
-	char path[48], text[PROC_TEXT], *at;
+	cleanup_close int fd = -1;
+	char text[1024], *at;
+	ssize_t n;
 
 	if (x->setup->driver == DRIVER_RAW_EXEC || x->setup->pid_host)
 		return (uint32_t)x->pid;
-	(void)snprintf(path, sizeof path, "self/fdinfo/%d", x->pidfd);
-	if (read_proc(path, text) < 0 || !(at = strstr(text, "\nPid:")))
-		return 0;
-	return (uint32_t)strtoul(at + 5, NULL, 10);
+	(void)snprintf(text, sizeof text, "self/fdinfo/%d", x->pidfd);
+	fd = openat(EXE_FD_PROC, text, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	text[n < 0 ? 0 : n] = '\0';
+	at = strstr(text, "\nPid:");
+	return at ? (uint32_t)strtoul(at + 5, NULL, 10) : 0;
 }
 
 static void
