@@ -184,15 +184,16 @@ move_data(const struct mnt *m, int dir_fd, const char *from, const MntAllocDirMa
 {
 	cleanup_close int from_fd =
 	    fd_open_beneath(m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC], from, O_PATH | O_DIRECTORY, 0);
-	int r = from_fd, n = 0;
+	bool moved = false;
+	int r = from_fd;
 
 	if (r >= 0)
-		n = r = move_one(from_fd, dir_fd, "alloc", "data");
+		moved = (r = move_one(from_fd, dir_fd, "alloc", "data")) > 0;
 	for (size_t i = 0; r >= 0 && i < req->n_tasks; i++)
-		n |= r = move_one(from_fd, dir_fd, req->tasks[i], "local");
+		moved |= (r = move_one(from_fd, dir_fd, req->tasks[i], "local")) > 0;
 	if (r < 0 && r != -ENOENT)
 		log_warn("move the data of alloc %s: %s", from, strerrordesc_np(-r));
-	return n > 0;
+	return moved;
 }
 
 static int
