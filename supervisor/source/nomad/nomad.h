@@ -254,8 +254,10 @@ void nomad_sign(struct source *s, struct sup_alloc *sa, const struct source_toke
 void nomad_sign_cancel(struct source *s, struct sup_alloc *sa);
 void nomad_sign_free(struct nomad *n);
 
-/* nomad_api.c */
+/* nomad_paths.c */
 const struct api_route *nomad_api_routes(void);
+
+/* nomad_api.c */
 /* Do the servers answer it, unless this node can? */
 bool nomad_api_is_mapped(const struct api_req *req);
 /* The token of who asks; NULL: none. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nomad_mapped.h: one path of the API that is one method of the servers: nomad_api.c's table, and
+ * nomad_mapped.h: one path of the API that is one method of the servers: nomad_paths.c's table, and
  * what others have for it. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_NOMAD_MAPPED_H
@@ -15,6 +15,9 @@
 /* Adds what the method needs to its arguments. 0, or negative with *e: the request is refused. */
 typedef int mapped_args(struct api_req *req, json_t *args, struct err *e);
 
+/* Of arguments that are no plain JSON to servers: the message. 0, or negative with *e. */
+typedef int mapped_encode(struct api_req *req, json_t *args, struct text *ret, struct err *e);
+
 struct mapped {
 	const char *http, *pattern;
 	const char *method;
@@ -27,11 +30,33 @@ struct mapped {
 	/* Of the body, or of a deletion's path parameter, which is the only one in the list of this
 	 * name. */
 	const char *in_list;
+	/* NULL: they go as they are. */
+	mapped_encode *encode;
 	void (*reply)(struct api_req *req, const void *body, size_t len); /* shows it otherwise */
 	/* Does this agent answer it itself, by here? NULL: no. */
 	bool (*is_here)(struct sup *sup, const struct api_req *req);
 	api_handler *here;
 };
+
+/* nomad_paths.c: what the request's path is mapped to. */
+const struct mapped *mapped_of(const struct api_req *req);
+
+/* nomad_api.c: the handler of all. */
+api_handler serve_mapped;
+void reply_volume(struct api_req *req, const void *body, size_t len);
+
+/* nomad_args.c */
+struct nomad;
+/* All of the arguments; *ret_blocks_ms: how long a server may wait. 0, or -EINVAL with *e. */
+int mapped_get_args(struct nomad *n, struct api_req *req, const struct mapped *m, json_t *args,
+    int64_t *ret_blocks_ms, struct err *e);
+mapped_args meta_args, self_args, job_args, volumes_args, deregister_args, stop_args, drain_args,
+    eligibility_args, submission_args, purge_args, all_args, task_args, node_args, node_fields_args,
+    token_args, alloc_fields_args, plan_args, csi_list_args, csi_secrets_args, snapshots_args,
+    snapshot_args, delete_args, service_args;
+
+/* nomad_encode.c */
+mapped_encode encode_plain, encode_job, encode_plan, encode_volumes;
 
 /* nomad_operator.c: variables, dispatched jobs, the operator's settings. */
 mapped_args variable_args, dispatch_args, autopilot_args, scheduler_args, rotate_args;
