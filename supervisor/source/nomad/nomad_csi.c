@@ -43,6 +43,35 @@ refuse(struct sup *sup, struct asked *a, int r, const struct err *e)
 	link_answer(sup, a->stream, text.msg, NULL, 0);
 }
 
+static int
+add_capability(struct csi_volume *vol, const struct csi_capability *from)
+{
+	struct csi_capability *cap = list_add(csi_capability, &vol->requested_capabilities);
+
+	if (!cap)
+		return -ENOMEM;
+	*cap = *from;
+	return 0;
+}
+
+/* A list, or one, or the two halves of one. */
+static int
+take_capabilities(struct asked *a)
+{
+	const struct rpc_csi_controller_req *req = &a->req;
+	const struct csi_capability halves = { .attachment_mode = req->attachment_mode,
+		.access_mode = req->access_mode };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < req->volume_capabilities.n; i++)
+		r = add_capability(&a->vol, &req->volume_capabilities.v[i]);
+	if (req->volume_capabilities.n > 0)
+		return r;
+	if (req->access_mode)
+		return add_capability(&a->vol, &halves);
+	return req->volume_capability ? add_capability(&a->vol, req->volume_capability) : 0;
+}
+
 /* The volume as the plugin is to be asked about it; req keeps what is not moved. */
 static int
 take_volume(struct asked *a)
@@ -52,31 +81,11 @@ take_volume(struct asked *a)
 			       : *str(req->external_source_volume_id)
 				   ? req->external_source_volume_id
 				   : req->volume_id;
-	struct csi_capability *cap;
 
 	if (str_set(&a->vol.id, str(req->name)) < 0 || str_set(&a->vol.name, req->name) < 0 ||
 	    str_set(&a->vol.external_id, external) < 0 ||
-	    str_set(&a->vol.plugin_id, req->plugin_id) < 0)
+	    str_set(&a->vol.plugin_id, req->plugin_id) < 0 || take_capabilities(a) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < req->volume_capabilities.n; i++) {
-		cap = list_add(csi_capability, &a->vol.requested_capabilities);
-		if (!cap)
-			return -ENOMEM;
-		*cap = req->volume_capabilities.v[i];
-	}
-	if (req->volume_capabilities.n == 0 && req->access_mode) {
-		cap = list_add(csi_capability, &a->vol.requested_capabilities);
-		if (!cap)
-			return -ENOMEM;
-		*cap = (struct csi_capability){ .attachment_mode = req->attachment_mode,
-			.access_mode = req->access_mode };
-	}
-	if (req->volume_capability && a->vol.requested_capabilities.n == 0) {
-		cap = list_add(csi_capability, &a->vol.requested_capabilities);
-		if (!cap)
-			return -ENOMEM;
-		*cap = *req->volume_capability;
-	}
 	if (req->mount_options) {
 		struct rpc_csi_mount_options *from = req->mount_options;
 		struct mount_options *to = a->vol.mount_options = mount_options_new();
@@ -127,6 +136,18 @@ take_request(struct sup *sup, uint64_t stream, const void *body, size_t len, con
 	return a;
 }
 
+/* The call is over: rep, when r is 0. */
+static void
+finish(struct sup *sup, struct asked *a, int r, const struct err *e, const struct type *type,
+    const void *rep)
+{
+	if (r < 0)
+		refuse(sup, a, r, e);
+	else
+		nomad_answer(sup, a->stream, type, rep);
+	asked_free(a);
+}
+
 static void
 on_done(struct sup *sup, void *arg, int r, const struct err *e)
 {
@@ -151,11 +172,7 @@ on_created(struct sup *sup, void *arg, int r, const struct err *e)
 
 	rep.topologies.v = a->vol.topologies.v;
 	rep.topologies.n = a->vol.topologies.n;
-	if (r < 0)
-		refuse(sup, a, r, e);
-	else
-		nomad_answer(sup, a->stream, &rpc_csi_rep_type, &rep);
-	asked_free(a);
+	finish(sup, a, r, e, &rpc_csi_rep_type, &rep);
 }
 
 void
@@ -191,14 +208,9 @@ static void
 on_attached(struct sup *sup, void *arg, int r, const struct string_map *publish_context,
     const struct err *e)
 {
-	struct asked *a = arg;
 	struct rpc_csi_rep rep = { .publish_context = *publish_context };
 
-	if (r < 0)
-		refuse(sup, a, r, e);
-	else
-		nomad_answer(sup, a->stream, &rpc_csi_rep_type, &rep);
-	asked_free(a);
+	finish(sup, arg, r, e, &rpc_csi_rep_type, &rep);
 }
 
 /* A controller that only creates and deletes has nothing to attach. Servers ask it all the same. */
@@ -238,17 +250,12 @@ static void
 on_expanded(
     struct sup *sup, void *arg, int r, int64_t capacity_bytes, bool on_nodes, const struct err *e)
 {
-	struct asked *a = arg;
 	struct rpc_csi_rep rep = {
 		.capacity_bytes = capacity_bytes,
 		.node_expansion_required = on_nodes,
 	};
 
-	if (r < 0)
-		refuse(sup, a, r, e);
-	else
-		nomad_answer(sup, a->stream, &rpc_csi_rep_type, &rep);
-	asked_free(a);
+	finish(sup, arg, r, e, &rpc_csi_rep_type, &rep);
 }
 
 void
@@ -266,13 +273,7 @@ nomad_csi_expand_volume(struct sup *sup, uint64_t stream, const void *body, size
 static void
 on_listed(struct sup *sup, void *arg, int r, const struct rpc_csi_rep *list, const struct err *e)
 {
-	struct asked *a = arg;
-
-	if (r < 0)
-		refuse(sup, a, r, e);
-	else
-		nomad_answer(sup, a->stream, &rpc_csi_rep_type, list);
-	asked_free(a);
+	finish(sup, arg, r, e, &rpc_csi_rep_type, list);
 }
 
 void
@@ -289,13 +290,7 @@ static void
 on_snapshots(struct sup *sup, void *arg, int r, const struct rpc_csi_snapshots_rep *list,
     const struct err *e)
 {
-	struct asked *a = arg;
-
-	if (r < 0)
-		refuse(sup, a, r, e);
-	else
-		nomad_answer(sup, a->stream, &rpc_csi_snapshots_rep_type, list);
-	asked_free(a);
+	finish(sup, arg, r, e, &rpc_csi_snapshots_rep_type, list);
 }
 
 void
@@ -312,13 +307,7 @@ static void
 on_snapshot(struct sup *sup, void *arg, int r, const struct rpc_csi_snapshots_rep *list,
     const struct err *e)
 {
-	struct asked *a = arg;
-
-	if (r < 0)
-		refuse(sup, a, r, e);
-	else
-		nomad_answer(sup, a->stream, &rpc_csi_snapshot_type, &list->entries.v[0]);
-	asked_free(a);
+	finish(sup, arg, r, e, &rpc_csi_snapshot_type, r < 0 ? NULL : &list->entries.v[0]);
 }
 
 void
