@@ -307,6 +307,13 @@ static void
 on_snapshot(struct sup *sup, void *arg, int r, const struct rpc_csi_snapshots_rep *list,
     const struct err *e)
 {
+	struct err none = { 0 };
+
+	/* A list is an answer too, if not to this question, and it may be empty. */
+	if (r == 0 && list->entries.n == 0) {
+		r = err_say(&none, -EPROTO, "the plugin made no snapshot");
+		e = &none;
+	}
 	finish(sup, arg, r, e, &rpc_csi_snapshot_type, r < 0 ? NULL : &list->entries.v[0]);
 }
 
