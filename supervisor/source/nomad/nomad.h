@@ -106,8 +106,7 @@ struct nomad {
 	bool watch_synced; /* a list has been worked through since this process began */
 	bool watch_empty;  /* the last list was empty and is to be confirmed */
 	uint64_t doubt_beats;
-	struct rpc_client_allocs_rep list; /* the one that is worked through */
-	struct int_map wanted;             /* what of it is to be pulled */
+	struct rpc_client_allocs_rep list; /* the one that is worked through: what is to be pulled */
 	unsigned list_number;
 	size_t wanted_at, wanted_n; /* the ones that GetAllocs is asked for */
 

@@ -47,10 +47,6 @@ static void
 drop_list(struct nomad *n)
 {
 	rpc_client_allocs_rep_done(&n->list);
-	for (size_t i = 0; i < n->wanted.n; i++)
-		free(n->wanted.v[i].key);
-	free(n->wanted.v);
-	n->wanted = (struct int_map){ 0 };
 	n->wanted_at = n->wanted_n = 0;
 }
 
@@ -85,7 +81,7 @@ static bool
 is_wanted(const struct nomad *n, const char *id)
 {
 	for (size_t i = 0; i < n->wanted_n; i++)
-		if (strcmp(n->wanted.v[n->wanted_at + i].key, id) == 0)
+		if (strcmp(n->list.allocs.v[n->wanted_at + i].key, id) == 0)
 			return true;
 	return false;
 }
@@ -154,18 +150,19 @@ on_pulled(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 static void
 pull_next(struct nomad *n)
 {
+	size_t left = n->list.allocs.n - n->wanted_at;
 	struct rpc_allocs_req req;
 	uint64_t index = 0;
 
-	if (n->wanted_at >= n->wanted.n) {
+	if (left == 0) {
 		finish(n);
 		return;
 	}
 	rpc_allocs_req_init(&req);
 	nomad_query(n, &req.query);
-	n->wanted_n = n->wanted.n - n->wanted_at < PULL_MAX ? n->wanted.n - n->wanted_at : PULL_MAX;
+	n->wanted_n = left < PULL_MAX ? left : PULL_MAX;
 	for (size_t i = 0; i < n->wanted_n; i++) {
-		const struct int_pair *pair = &n->wanted.v[n->wanted_at + i];
+		const struct int_pair *pair = &n->list.allocs.v[n->wanted_at + i];
 
 		(void)strings_add(&req.alloc_ids, pair->key);
 		if ((uint64_t)pair->value > index)
@@ -207,20 +204,21 @@ is_doubtful(struct nomad *n, const struct rpc_client_allocs_rep *rep)
 static void
 begin_pull(struct nomad *n, struct rpc_client_allocs_rep *rep)
 {
+	struct int_map *allocs = &n->list.allocs;
+	size_t kept = 0;
+
 	n->list = *rep;
 	rpc_client_allocs_rep_init(rep);
 	nomad_allocs_begin_list(n);
-	/* No key is there twice: that was looked at when the list was read. */
-	n->wanted.v = calloc(n->list.allocs.n + 1, sizeof *n->wanted.v);
-	for (size_t i = 0; n->wanted.v && i < n->list.allocs.n; i++) {
-		const struct int_pair *pair = &n->list.allocs.v[i];
-		char *key;
+	for (size_t i = 0; i < allocs->n; i++) {
+		const struct int_pair pair = allocs->v[i];
 
-		if (nomad_alloc_is_news(n, pair->key, (uint64_t)pair->value) &&
-		    (key = strdup(pair->key)))
-			n->wanted.v[n->wanted.n++] =
-			    (struct int_pair){ .key = key, .value = pair->value };
+		if (nomad_alloc_is_news(n, pair.key, (uint64_t)pair.value))
+			allocs->v[kept++] = pair;
+		else
+			free(pair.key);
 	}
+	allocs->n = kept;
 	pull_next(n);
 }
 
