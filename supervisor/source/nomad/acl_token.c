@@ -106,34 +106,34 @@ is_refusal(int r, const struct err *e)
 	return false;
 }
 
+/* Nothing is known of it any more. */
 static void
-refuse(struct acl_known *k, const char *text)
+refuse(struct acl_known *k, int r, const char *what, const char *text)
 {
 	struct err e = { 0 };
 
 	k->known = false;
 	acl_rules_done(&k->rules);
-	(void)err_say(&e, -EACCES, "%.200s", text);
+	(void)err_say(&e, r, "%s%.300s", what, text);
 	answer_all(k, &e);
 }
 
+/* Of a call, or (in *bad) of its answer: what cannot be understood permits nothing, also where
+ * something was known. */
 static void
-fail(struct acl_known *k, int r, const struct err *e)
+fail(struct acl_known *k, int r, const struct err *e, const struct err *bad)
 {
-	struct err why = { 0 };
-
-	if (is_refusal(r, e)) {
-		refuse(k, e->msg);
-		return;
-	}
-	if (k->known) {
+	if (bad && bad->code) {
+		refuse(k, bad->code, "the token cannot be checked: ", bad->msg);
+	} else if (is_refusal(r, e)) {
+		refuse(k, -EACCES, "", e->msg);
+	} else if (!k->known) {
+		refuse(k, r, "the token cannot be checked: ", e->msg);
+	} else {
 		log_warn("a token was not looked up, what is known of it holds on: %s", e->msg);
 		k->known_ms = clock_ms();
 		answer_all(k, NULL);
-		return;
 	}
-	(void)err_say(&why, r, "the token cannot be checked: %.300s", e->msg);
-	answer_all(k, &why);
 }
 
 static void
@@ -177,7 +177,7 @@ on_policies(struct sup *sup, void *arg, int r, const void *body, size_t len, con
 	if (r == 0)
 		learn(k, &rules);
 	else
-		fail(k, r, bad.code ? &bad : e);
+		fail(k, r, e, &bad);
 	acl_rules_done(&rules);
 }
 
@@ -196,6 +196,17 @@ ask_policies(struct acl_known *k)
 	call(k, "ACL.GetPolicies", &rpc_policies_req_type, &req, &req.query, on_policies);
 }
 
+/* One that was left out might be the one that denies. */
+static int
+add_link(struct strings *links, const char *name, struct err *e)
+{
+	if (strings_has(links, name))
+		return 0;
+	if (links->n == LINKS_MAX)
+		return err_say(e, -E2BIG, "it has more than %d policies or roles", LINKS_MAX);
+	return strings_add(links, name) < 0 ? err_set(e, -ENOMEM, "keep its policies") : 0;
+}
+
 static void
 on_roles(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
 {
@@ -209,40 +220,35 @@ on_roles(struct sup *sup, void *arg, int r, const void *body, size_t len, const 
 		const struct acl_role *role = &rep.roles.v[i].value;
 
 		for (size_t p = 0; r == 0 && p < role->policies.n; p++)
-			if (k->names.n < LINKS_MAX &&
-			    !strings_has(&k->names, str(role->policies.v[p].name)))
-				r = strings_add(&k->names, str(role->policies.v[p].name));
+			r = add_link(&k->names, str(role->policies.v[p].name), &bad);
 	}
 	if (r == 0)
 		ask_policies(k);
 	else
-		fail(k, r, bad.code ? &bad : e);
-}
-
-static void
-ask_roles(struct acl_known *k, const struct acl_token *token)
-{
-	cleanup_done(rpc_roles_req) struct rpc_roles_req req = { 0 };
-
-	for (size_t i = 0; i < token->roles.n && i < LINKS_MAX; i++)
-		(void)strings_add(&req.role_ids, str(token->roles.v[i].id));
-	call(k, "ACL.GetRolesByID", &rpc_roles_req_type, &req, &req.query, on_roles);
+		fail(k, r, e, &bad);
 }
 
 static void
 take_token(struct acl_known *k, struct acl_token *token)
 {
+	cleanup_done(rpc_roles_req) struct rpc_roles_req req = { 0 };
 	struct acl_rules all = { .management = true };
+	struct err bad = { 0 };
+	int r = 0;
 
 	k->new_expires = token->expiration_time;
 	if (str_eq(token->type, "management")) {
 		learn(k, &all);
 		return;
 	}
-	for (size_t i = 0; i < token->policies.n && i < LINKS_MAX; i++)
-		(void)strings_add(&k->names, str(token->policies.v[i]));
-	if (token->roles.n > 0)
-		ask_roles(k, token);
+	for (size_t i = 0; r == 0 && i < token->policies.n; i++)
+		r = add_link(&k->names, str(token->policies.v[i]), &bad);
+	for (size_t i = 0; r == 0 && i < token->roles.n; i++)
+		r = add_link(&req.role_ids, str(token->roles.v[i].id), &bad);
+	if (r < 0)
+		fail(k, r, NULL, &bad);
+	else if (req.role_ids.n > 0)
+		call(k, "ACL.GetRolesByID", &rpc_roles_req_type, &req, &req.query, on_roles);
 	else
 		ask_policies(k);
 }
@@ -266,13 +272,13 @@ on_who(struct sup *sup, void *arg, int r, const void *body, size_t len, const st
 	if (r == 0)
 		r = model_from_msgpack(&rpc_who_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &bad);
 	if (r < 0)
-		fail(k, r, bad.code ? &bad : e);
+		fail(k, r, e, &bad);
 	else if (rep.identity && rep.identity->token)
 		take_token(k, rep.identity->token);
 	else if (rep.identity && rep.identity->claims)
 		take_claims(k);
 	else
-		refuse(k, "ACL token not found");
+		refuse(k, -EACCES, "", "ACL token not found");
 }
 
 static void
@@ -282,7 +288,7 @@ ask(struct acl_known *k)
 	cleanup_done(rpc_query_req) struct rpc_query_req req = { 0 };
 
 	if (!*link_server(k->n->base.sup)) {
-		fail(k, nobody.code, &nobody);
+		fail(k, nobody.code, &nobody, NULL);
 		return;
 	}
 	k->asking = true;
