@@ -55,7 +55,6 @@ static const struct path_need {
 	{ "GET", "/v1/allocations", ACL_READ_JOB },
 	{ "GET", "/v1/client/allocation/:id/checks", ACL_READ_JOB },
 	{ "GET", "/v1/client/allocation/:id/exec", ACL_EXEC },
-	{ "GET", "/v1/client/allocation/:id/gc", ACL_COLLECT },
 	{ "GET", "/v1/client/allocation/:id/stats", ACL_READ_JOB },
 	{ "GET", "/v1/client/fs/cat/:id", ACL_READ_FS },
 	{ "GET", "/v1/client/fs/logs/:id", ACL_READ_LOGS },
@@ -64,15 +63,11 @@ static const struct path_need {
 	{ "GET", "/v1/client/fs/stat/:id", ACL_READ_FS },
 	{ "GET", "/v1/client/fs/stream/:id", ACL_READ_FS },
 	{ "GET", "/v1/client/gc", ACL_NODE_WRITE },
-	{ "GET", "/v1/client/metadata", ACL_NODE_READ },
 	{ "GET", "/v1/client/stats", ACL_NODE_READ },
 	{ "GET", "/v1/node/:id", ACL_NODE_READ },
 	{ "GET", "/v1/nodes", ACL_NODE_READ },
 	{ "GET", "/v1/plugins", ACL_OPEN }, /* of another type than CSI: there are none */
 	{ "GET", "/v1/volumes", ACL_OPEN },
-	{ "PUT", "/v1/client/allocation/:id/restart", ACL_LIFECYCLE },
-	{ "PUT", "/v1/client/allocation/:id/signal", ACL_LIFECYCLE },
-	{ "PUT", "/v1/client/metadata", ACL_NODE_WRITE },
 	{ 0 },
 };
 
