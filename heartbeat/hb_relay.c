@@ -363,8 +363,13 @@ on_write(struct hb *hb, struct hb_relay *r, const HbStreamWriteEv *ev, struct er
 
 /* A streaming one is over; another waits for the next request, under a new number. */
 static void
-on_close(struct hb *hb, struct hb_relay *r)
+on_close(struct hb *hb, struct hb_relay *r, const HbStreamCloseEv *ev)
 {
+	if (ev->reset) {
+		hb_stream_reset(r->stream);
+		forget(hb, r);
+		return;
+	}
 	r->id = 0;
 	r->room = 0;
 	if (r->streaming || !r->accepted || r->state != RELAY_WAIT) {
@@ -399,7 +404,7 @@ hb_relay_on_event(struct hb *hb, const struct ipc_packet *p, struct err *e)
 	case HB_STREAM_WRITE_EV:
 		return on_write(hb, r, msg, e);
 	case HB_STREAM_CLOSE_EV:
-		on_close(hb, r);
+		on_close(hb, r, msg);
 		return 0;
 	default:
 		on_read(hb, r, msg);

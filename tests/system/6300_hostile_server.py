@@ -371,6 +371,16 @@ def test_requests_of_odd_shapes():
     all_is_well()
 
 
+def test_requests_that_are_too_large():
+    """Who writes one hears that nobody reads on, instead of waiting for room for ever."""
+    for method in ("FileSystem.Stat", "Nothing.There"):
+        e = case.raises(Refusal, servers.call_node, me, method, {"AllocID": good, "Path": "x" * (4 << 20)}, raw=True)
+        case.equal(e.kind, "Reset", str(e))
+    e = case.raises(Refusal, servers.open_stream, me, "FileSystem.Logs", {"AllocID": good, "Task": "x" * (4 << 20)})
+    case.equal(e.kind, "Reset", str(e))
+    all_is_well()
+
+
 # --- what it says ---
 
 def test_a_hundred_thousand_allocs_that_are_not_there():

@@ -25,6 +25,7 @@ static struct said {
 	uint64_t stream; /* of an event of a stream; of a cancel the call */
 	char text[200];  /* its error, or a call's method */
 	size_t len;      /* of its data */
+	bool reset;
 	int fd;
 } said[SAID_MAX];
 static size_t n_said;
@@ -67,6 +68,7 @@ child_tell(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMess
 		return;
 	case HB_STREAM_CLOSE_EV:
 		s->stream = ((const HbStreamCloseEv *)(const void *)msg)->stream;
+		s->reset = ((const HbStreamCloseEv *)(const void *)msg)->reset;
 		return;
 	case HB_CALL_CANCEL_EV:
 		s->stream = ((const HbCallCancelEv *)(const void *)msg)->call;
@@ -425,6 +427,7 @@ START_TEST(who_goes_away_is_told_to_who_serves)
 	give_end(2, false);
 	ck_assert_uint_eq(seen.gone, 1);
 	expect(0, HB_STREAM_CLOSE_EV, 2);
+	ck_assert(!said[0].reset);
 	/* heartbeat has forgotten one that is gone. */
 	ck_assert_int_eq(open_stream(3, "A.Stream", true), 0);
 	give(3, "x", 1, true);
@@ -446,9 +449,14 @@ START_TEST(what_comes_before_the_gate_opens_is_kept)
 	give(1, "", 0, true);
 	give(1, "cde", 3, true);
 	ck_assert_uint_eq(seen.inputs, 0);
+	/* The server is held, too: of all that, only the argument was taken. */
+	ck_assert_uint_eq(n_said, 2);
+	expect(1, HB_STREAM_READ_EV, 1);
 	link_stream_go_on(&sup, 1);
 	ck_assert_uint_eq(seen.inputs, 3);
 	ck_assert_uint_eq(seen.n_input, 3);
+	expect(2, HB_STREAM_READ_EV, 1);
+	ck_assert_uint_eq(said[2].len, 5);
 	link_stream_go_on(&sup, 1);
 	give(1, "f", 1, true);
 	ck_assert_uint_eq(seen.inputs, 4);
@@ -473,6 +481,7 @@ START_TEST(too_much_is_cut_off)
 	give(1, part, sizeof part, false);
 	ck_assert_uint_eq(seen.gone, 1);
 	expect(n_said - 1, HB_STREAM_CLOSE_EV, 1);
+	ck_assert(said[n_said - 1].reset);
 }
 END_TEST
 

@@ -97,7 +97,8 @@ int link_new(struct sup *sup, const struct link_events *events, const struct lin
     link_gate *gate, struct err *e);
 void link_free(struct sup *sup);
 
-/* Objects that come after the argument are kept, up to LINK_OBJECT_MAX, until ..._go_on(). */
+/* Objects that come after the argument are kept, up to LINK_OBJECT_MAX, until ..._go_on().
+ * Meanwhile the server may send what it was allowed already, as while a stream is paused. */
 void link_stream_hold(struct sup *sup, uint64_t stream);
 void link_stream_go_on(struct sup *sup, uint64_t stream);
 void link_stream_watch(

@@ -116,11 +116,12 @@ tell_accept(struct sup *sup, uint64_t id, const char *error)
 }
 
 static void
-tell_close(struct sup *sup, uint64_t id)
+tell_close(struct sup *sup, uint64_t id, bool reset)
 {
 	HbStreamCloseEv ev = HB_STREAM_CLOSE_EV__INIT;
 
 	ev.stream = id;
+	ev.reset = reset;
 	child_tell(sup, IPC_HEARTBEAT, HB_STREAM_CLOSE_EV, &ev.base);
 }
 
@@ -148,7 +149,7 @@ flush_out(struct sup *sup, struct link_streams *ls, struct stream *s)
 	bytes_drop(&s->out, n);
 	if (!s->closing || s->out.len > 0)
 		return false;
-	tell_close(sup, s->id);
+	tell_close(sup, s->id, false);
 	forget(ls, s);
 	return true;
 }
@@ -190,7 +191,7 @@ on_open(struct sup *sup, struct link_streams *ls, const HbStreamOpenEv *ev)
 	if (ev->streaming && !m->name) {
 		(void)snprintf(error, sizeof error, "Unknown rpc method: \"%s\"", ev->method);
 		tell_accept(sup, ev->stream, error);
-		tell_close(sup, ev->stream);
+		tell_close(sup, ev->stream, false);
 		return 0;
 	}
 	s = calloc(1, sizeof *s);
@@ -221,12 +222,13 @@ refuse_unknown(struct sup *sup, struct stream *s)
 	link_answer(sup, s->id, error, NULL, 0);
 }
 
+/* Who still writes more of it is to be told, and not to wait for room. */
 static void
 give_up(struct sup *sup, struct link_streams *ls, struct stream *s)
 {
 	log_warn("a server sent more than %u bytes to %s", LINK_OBJECT_MAX,
 	    s->method ? s->method->name : s->unknown);
-	tell_close(sup, s->id);
+	tell_close(sup, s->id, true);
 	lose(sup, ls, s);
 }
 
@@ -290,7 +292,7 @@ on_data(struct sup *sup, struct link_streams *ls, const HbStreamDataEv *ev)
 		abort();
 	s->taken += (uint32_t)ev->data.len;
 	/* What is not whole yet cannot be taken by anybody. */
-	if (!s->paused || !ev->last)
+	if ((!s->paused && !s->held) || !ev->last)
 		tell_taken(sup, s);
 	if (ev->last)
 		deliver(sup, ls, s);
@@ -310,7 +312,7 @@ on_end(struct sup *sup, struct link_streams *ls, const HbStreamEndEv *ev)
 	if (!ev->gone && s->closing)
 		return;
 	if (!ev->gone)
-		tell_close(sup, s->id);
+		tell_close(sup, s->id, false);
 	lose(sup, ls, s);
 }
 
@@ -408,6 +410,9 @@ link_stream_go_on(struct sup *sup, uint64_t stream)
 			s->ops->on_input(sup, s->arg, stream, kept.data + at, len);
 	}
 	free(kept.data);
+	s = find(link_streams(sup), stream);
+	if (s && !s->paused)
+		tell_taken(sup, s);
 }
 
 void
