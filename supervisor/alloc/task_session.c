@@ -14,7 +14,8 @@
 bool
 task_is_running(const struct task_runner *tr)
 {
-	return tr->run && (tr->phase == TASK_RUNNING || tr->phase == TASK_STOPPING);
+	return tr->run && (tr->phase == TASK_RUNNING || tr->phase == TASK_DELAYING ||
+			      tr->phase == TASK_STOPPING);
 }
 
 /* spec holds what the kind wants; the request's other fields are the task's. */

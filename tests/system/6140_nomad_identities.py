@@ -101,6 +101,25 @@ def test_tokens_are_renewed_in_a_task_that_runs():
             servers.wait_alloc(alloc, ["complete"])
 
 
+def test_tokens_are_renewed_while_a_task_waits_for_its_end():
+    """Its shutdown_delay is a part of its life."""
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        made = job("delay", "/bin/sh", ["-c", follow("$NOMAD_SECRETS_DIR/nomad_a.jwt")], ShutdownDelay=300 * S,
+                   Identities=[identity("a", File=True, TTL=4 * S)])
+        alloc = servers.run_job(made, me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        case.until(lambda: tokens_of(node, alloc), SECONDS, "its token")
+        pid = min(processes_of(alloc))
+        servers.stop_alloc(alloc)
+        case.until(lambda: "Waiting for shutdown delay" in events(servers.alloc(alloc)), SECONDS, "the delay")
+        seen = len(tokens_of(node, alloc))
+        case.until(lambda: len(tokens_of(node, alloc)) >= seen + 2, 60, "two renewals within the delay")
+        case.equal(pid in processes_of(alloc), True, "the task runs on")
+        os.kill(pid, signal.SIGKILL)
+        servers.wait_alloc(alloc, ["complete"])
+
+
 def test_what_a_new_token_makes_happen():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
