@@ -8,19 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-event.h>
-#include <time.h>
 
-#include "common/duration.h"
-#include "common/log.h"
-#include "model/task_event.h"
 #include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/alloc/task_history.h"
 #include "supervisor/alloc/task_session.h"
 #include "supervisor/alloc/task_start.h"
-#include "supervisor/driver/driver.h"
+#include "supervisor/alloc/task_stop.h"
 #include "supervisor/driver/run_usage.h"
-#include "supervisor/driver/signal_name.h"
 #include "supervisor/service/checks.h"
 #include "supervisor/service/services.h"
 #include "supervisor/sup_child.h"
@@ -86,15 +80,6 @@ static const struct task_edge {
 	{ TASK_BACKOFF, TASK_EV_KILL, TASK_DEAD, never_started },
 };
 
-int64_t
-task_now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static double
 chance(void *arg)
 {
@@ -114,84 +99,6 @@ turn_edge(struct task_runner *tr, enum task_ev event)
 	return false;
 }
 
-struct task_state *
-task_runner_state(struct task_runner *tr)
-{
-	return map_put(task_state, &tr->ar->sa->a.task_states, tr->task->name);
-}
-
-void
-task_runner_event(struct task_runner *tr, struct task_event *ev)
-{
-	struct task_state *s = task_runner_state(tr);
-
-	log_info("allocation %.8s task %s: %s: %s", tr->ar->sa->a.id, tr->task->name, str(ev->type),
-	    str(ev->display_message));
-	if (s && ev->fails_task)
-		s->failed = true;
-	if (s && s->events.n >= TASK_EVENTS_MAX) {
-		task_history_add(tr->ar->sup, &tr->ar->sa->id, tr->task->name, &s->events.v[0]);
-		list_remove(task_event, &s->events, 0);
-	}
-	if (s && task_state_add_event(s, ev) < 0)
-		log_error("allocation %.8s: no memory for an event", tr->ar->sa->a.id);
-	task_event_done(ev);
-	alloc_runner_task_changed(tr->ar);
-}
-
-static const struct task_event *
-last_event(struct task_runner *tr)
-{
-	const struct task_state *s = task_runner_state(tr);
-
-	return s && s->events.n > 0 ? &s->events.v[s->events.n - 1] : NULL;
-}
-
-static bool
-is_event(const struct task_event *ev, enum task_event_type type)
-{
-	return ev && str_eq(ev->type, task_event_name(type));
-}
-
-bool
-task_runner_has_event(struct task_runner *tr, enum task_event_type type)
-{
-	const struct task_state *s = task_runner_state(tr);
-
-	for (size_t i = 0; s && i < s->events.n; i++)
-		if (is_event(&s->events.v[i], type))
-			return true;
-	return false;
-}
-
-static void
-event_text(struct task_runner *tr, enum task_event_type type, const char *text, bool fails)
-{
-	struct task_event ev;
-
-	if (task_event_make(&ev, type, task_now_ns(), text) < 0)
-		return;
-	if (fails)
-		(void)task_event_set_fails(&ev);
-	task_runner_event(tr, &ev);
-}
-
-static void
-set_state(struct task_runner *tr, enum task_run_state state)
-{
-	struct task_state *s = task_runner_state(tr);
-
-	if (!s)
-		return;
-	if (state == TASK_STATE_RUNNING && s->state != TASK_STATE_RUNNING)
-		s->started_at = task_now_ns();
-	if (state == TASK_STATE_DEAD && s->finished_at == 0)
-		s->finished_at = task_now_ns();
-	if (state != TASK_STATE_DEAD)
-		s->finished_at = 0;
-	s->state = state;
-}
-
 static void
 join_services(struct task_runner *tr)
 {
@@ -199,7 +106,7 @@ join_services(struct task_runner *tr)
 
 	tr->services_on = services_up(tr->ar, tr->task, &e) >= 0;
 	if (!tr->services_on)
-		event_text(tr, EVENT_HOOK_FAILED, e.msg, false);
+		task_runner_tell(tr, EVENT_HOOK_FAILED, e.msg, false);
 }
 
 static void
@@ -219,7 +126,7 @@ die(struct task_runner *tr, bool failed)
 	leave_services(tr);
 	if (s && failed)
 		s->failed = true;
-	set_state(tr, TASK_STATE_DEAD);
+	task_runner_set_state(tr, TASK_STATE_DEAD);
 	if (tr->plugin)
 		plugin_task_stopped(tr->plugin);
 	alloc_runner_task_changed(tr->ar);
@@ -235,36 +142,6 @@ drop_run(struct task_runner *tr)
 	tr->run = NULL;
 }
 
-/* --- how it is stopped --- */
-
-static int64_t
-kill_timeout_ns(const struct task_runner *tr)
-{
-	int64_t max = (int64_t)tr->ar->sup->config->max_kill_timeout_ms * 1000000;
-
-	return tr->task->kill_timeout < max ? tr->task->kill_timeout : max;
-}
-
-static int
-kill_signal(const struct task_runner *tr)
-{
-	int signo = signal_from_name(str(tr->task->kill_signal));
-
-	return signo > 0 ? signo : SIGINT;
-}
-
-static void
-tell_own_stop(struct task_runner *tr)
-{
-	const struct run_own_stop wanted = {
-		.limit_ms = group_stop_after_ms(tr->ar->sa->group),
-		.kill_signal = (uint32_t)kill_signal(tr),
-		.kill_timeout_ms = (uint64_t)kill_timeout_ns(tr) / NS_PER_MS,
-	};
-
-	run_set_own_stop(tr->run, &wanted);
-}
-
 /* --- start --- */
 
 static void
@@ -273,7 +150,7 @@ prepare(struct task_runner *tr)
 	struct task_state *s = task_runner_state(tr);
 
 	if (s && s->events.n <= 1)
-		event_text(tr, EVENT_TASK_SETUP, "Building Task Directory", false);
+		task_runner_tell(tr, EVENT_TASK_SETUP, "Building Task Directory", false);
 	if (tr->plugin)
 		plugin_task_prepare(tr->plugin);
 	else
@@ -289,7 +166,7 @@ task_runner_prepared(struct task_runner *tr, int r, const struct err *e)
 	}
 	if (tr->phase != TASK_PREPARING)
 		return;
-	event_text(tr, EVENT_HOOK_FAILED, e->msg, false);
+	task_runner_tell(tr, EVENT_HOOK_FAILED, e->msg, false);
 	restart_tracker_start_failed(&tr->tracker, true);
 	(void)turn_edge(tr, TASK_EV_PREPARE_FAILED);
 }
@@ -313,10 +190,11 @@ start_run(struct task_runner *tr)
 	r = task_start(tr->ar->sup, tr->ar, tr, &run_events, &tr->run, &e);
 	if (r >= 0) {
 		alloc_identities_start_made(tr);
-		tell_own_stop(tr);
+		task_stop_tell_executor(tr);
 		return;
 	}
-	event_text(tr, r == -EINVAL ? EVENT_FAILED_VALIDATION : EVENT_DRIVER_FAILURE, e.msg, false);
+	task_runner_tell(
+	    tr, r == -EINVAL ? EVENT_FAILED_VALIDATION : EVENT_DRIVER_FAILURE, e.msg, false);
 	restart_tracker_start_failed(&tr->tracker, r == -ENOMEM || r == -EAGAIN);
 	(void)turn_edge(tr, TASK_EV_FAILED);
 }
@@ -340,8 +218,8 @@ say_started(struct task_runner *tr)
 	tr->lost_starts = 0;
 	/* A run that the last supervisor had seen running is no news. */
 	if (s && s->state != TASK_STATE_RUNNING) {
-		set_state(tr, TASK_STATE_RUNNING);
-		event_text(tr, EVENT_STARTED, NULL, false);
+		task_runner_set_state(tr, TASK_STATE_RUNNING);
+		task_runner_tell(tr, EVENT_STARTED, NULL, false);
 		checks_task_started(tr);
 	}
 }
@@ -365,7 +243,7 @@ on_failed(void *arg, const char *sentence, enum run_fault fault)
 
 	(void)snprintf(text, sizeof text, "%s (command \"%s\", user \"%s\")", sentence,
 	    command ? command : "", str(tr->task->user));
-	event_text(tr, EVENT_DRIVER_FAILURE, text, false);
+	task_runner_tell(tr, EVENT_DRIVER_FAILURE, text, false);
 	drop_run(tr);
 	if (fault == RUN_FAULT_AGENT && tr->lost_starts++ < LOST_STARTS_MAX) {
 		(void)turn_edge(tr, TASK_EV_LOST);
@@ -378,55 +256,6 @@ on_failed(void *arg, const char *sentence, enum run_fault fault)
 /* --- end --- */
 
 static void
-event_lease(struct task_runner *tr, const struct run_end *end)
-{
-	char limit[DURATION_SIZE], late[DURATION_SIZE], ago[DURATION_SIZE], text[400];
-	struct task_event ev;
-
-	duration_format((int64_t)end->lease_limit_ms * 1000000, limit);
-	duration_format((int64_t)end->lease_late_ns, late);
-	duration_format((int64_t)end->lease_last_ok_ns, ago);
-	if (end->lease_last_ok_ns)
-		(void)snprintf(text, sizeof text,
-		    "stop_after_client_disconnect of %s passed: the last answered heartbeat was %s "
-		    "after boot (the stop "
-		    "began %s after the limit)",
-		    limit, ago, late);
-	else
-		(void)snprintf(text, sizeof text,
-		    "stop_after_client_disconnect of %s passed: no heartbeat was answered since "
-		    "boot (the stop began %s "
-		    "after the limit)",
-		    limit, late);
-	if (task_event_killing(&ev, task_now_ns(), text, 0) < 0)
-		return;
-	(void)task_event_set_fails(&ev);
-	(void)task_event_detail(&ev, EVENT_DETAIL_LEASE, limit);
-	if (end->flags & EXE_END_SYNCED)
-		(void)task_event_detail(&ev, "volumes_synced", "true");
-	if (end->flags & EXE_END_SYNC_LATE)
-		(void)task_event_detail(&ev, "volumes_synced", "false");
-	task_runner_event(tr, &ev);
-}
-
-static void
-event_terminated(struct task_runner *tr, const struct run_end *end)
-{
-	struct task_event ev;
-	int code = end->exit_signal ? 128 + end->exit_signal : end->exit_code;
-	const struct driver_ops *driver = driver_find(str(tr->task->driver));
-	const char *why = end->reason;
-
-	if (!why && end->exit_signal == SIGSYS && driver && driver->isolates_files)
-		why = "SIGSYS: ended by a filter of system calls, as driver exec ends programs of "
-		      "32 bits";
-	if (task_event_terminated(&ev,
-		end->ended_real_ns ? (int64_t)end->ended_real_ns : task_now_ns(), code,
-		end->exit_signal, end->flags & EXE_END_OOM, why) == 0)
-		task_runner_event(tr, &ev);
-}
-
-static void
 on_ended(void *arg, const struct run_end *end)
 {
 	struct task_runner *tr = arg;
@@ -436,12 +265,12 @@ on_ended(void *arg, const struct run_end *end)
 		say_started(tr);
 	if (end->flags & EXE_END_LEASE) {
 		tr->ar->lease_over = true;
-		event_lease(tr, end);
+		task_runner_tell_lease(tr, end);
 	}
 	leave_services(tr);
 	if (tr->plugin)
 		plugin_task_run_ended(tr->plugin);
-	event_terminated(tr, end);
+	task_runner_tell_terminated(tr, end);
 	drop_run(tr);
 	if (end->flags & EXE_END_LEASE) {
 		die(tr, true);
@@ -496,7 +325,7 @@ note_restart(struct task_runner *tr)
 {
 	struct task_state *s = task_runner_state(tr);
 
-	set_state(tr, TASK_STATE_PENDING);
+	task_runner_set_state(tr, TASK_STATE_PENDING);
 	if (!s)
 		return;
 	s->restarts++;
@@ -534,11 +363,11 @@ decide(struct task_runner *tr)
 		return;
 	case RESTART_NOT:
 		tr->phase = TASK_DEAD;
-		event_text(tr, EVENT_NOT_RESTARTING, d.reason, true);
+		task_runner_tell(tr, EVENT_NOT_RESTARTING, d.reason, true);
 		die(tr, true);
 		return;
 	case RESTART_KILLED:
-		event_text(tr, EVENT_KILLED, NULL, false);
+		task_runner_tell(tr, EVENT_KILLED, NULL, false);
 		die(tr, false);
 		return;
 	case RESTART_TERMINATED:
@@ -556,8 +385,7 @@ begin_kill(struct task_runner *tr)
 	leave_services(tr);
 	if (tr->plugin)
 		plugin_task_run_ended(tr->plugin);
-	if (tr->run)
-		run_stop(tr->run, kill_signal(tr), (uint64_t)kill_timeout_ns(tr) / NS_PER_MS);
+	task_stop_run(tr);
 }
 
 static int
@@ -567,34 +395,10 @@ on_delay_end(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/*
- * What is left of its shutdown_delay, which may have begun under another supervisor: the event
- * says when. It is said here, before the delay.
- */
-static int64_t
-delay_left_ns(struct task_runner *tr)
-{
-	const struct task_event *last = last_event(tr);
-	const struct task_state *s = task_runner_state(tr);
-	int64_t delay = tr->task->shutdown_delay, now = task_now_ns(), left = delay;
-	bool skip = alloc_skips_delay(tr->ar);
-	struct task_event ev;
-
-	if (delay <= 0 || !s || s->state != TASK_STATE_RUNNING)
-		return 0;
-	if (is_event(last, EVENT_WAITING_SHUTDOWN_DELAY)) {
-		left = last->time + delay - now;
-		return skip ? 0 : left < delay ? left : delay;
-	}
-	if (task_event_shutdown_delay(&ev, now, delay, skip) == 0)
-		task_runner_event(tr, &ev);
-	return skip ? 0 : delay;
-}
-
 static void
 begin_end(struct task_runner *tr)
 {
-	int64_t left = delay_left_ns(tr);
+	int64_t left = task_stop_delay_ns(tr);
 
 	leave_services(tr);
 	if (left > 0 && sd_event_add_time_relative(tr->ar->sup->event, &tr->timer, CLOCK_BOOTTIME,
@@ -618,7 +422,7 @@ end_killed(struct task_runner *tr)
 {
 	tr->timer = sd_event_source_disable_unref(tr->timer);
 	if (tr->killed) {
-		event_text(tr, EVENT_KILLED, NULL, false);
+		task_runner_tell(tr, EVENT_KILLED, NULL, false);
 		die(tr, false);
 		return;
 	}
@@ -640,21 +444,9 @@ keep_waiting(struct task_runner *tr)
 {
 }
 
-/* By the last supervisor: its stop goes on where it was. */
-static bool
-was_told_to_end(struct task_runner *tr)
-{
-	const struct task_event *last = last_event(tr);
-
-	return is_event(last, EVENT_KILLING) || is_event(last, EVENT_WAITING_SHUTDOWN_DELAY) ||
-	       is_event(last, EVENT_SKIPPING_SHUTDOWN_DELAY);
-}
-
 void
 task_runner_kill(struct task_runner *tr, struct task_event *ev)
 {
-	struct task_event killing;
-
 	if (tr->killed || tr->phase == TASK_DEAD) {
 		if (ev)
 			task_event_done(ev);
@@ -663,9 +455,8 @@ task_runner_kill(struct task_runner *tr, struct task_event *ev)
 	tr->killed = true;
 	if (ev)
 		task_runner_event(tr, ev);
-	else if (!was_told_to_end(tr) &&
-		 task_event_killing(&killing, task_now_ns(), NULL, kill_timeout_ns(tr)) == 0)
-		task_runner_event(tr, &killing);
+	else
+		task_stop_say(tr);
 	restart_tracker_killed(&tr->tracker);
 	(void)turn_edge(tr, TASK_EV_KILL);
 }
@@ -678,7 +469,7 @@ task_runner_fail_setup(struct task_runner *tr, const char *sentence)
 	if (tr->phase == TASK_DEAD)
 		return;
 	(void)snprintf(text, sizeof text, "failed to setup alloc: %s", sentence);
-	event_text(tr, EVENT_SETUP_FAILURE, text, true);
+	task_runner_tell(tr, EVENT_SETUP_FAILURE, text, true);
 	tr->killed = true;
 	if (!turn_edge(tr, TASK_EV_KILL))
 		return;
@@ -690,7 +481,7 @@ task_runner_fail_setup(struct task_runner *tr, const char *sentence)
 static void
 stop_to_restart(struct task_runner *tr, const char *reason, bool failure)
 {
-	event_text(tr, EVENT_RESTART_SIGNALED, reason, false);
+	task_runner_tell(tr, EVENT_RESTART_SIGNALED, reason, false);
 	restart_tracker_triggered(&tr->tracker, failure);
 	tr->phase = TASK_STOPPING;
 	begin_kill(tr);
@@ -719,7 +510,7 @@ task_runner_begin_anew(struct task_runner *tr)
 	if (tr->phase != TASK_DEAD || tr->stage == STAGE_POSTSTOP || !s)
 		return -EINVAL;
 	s->failed = false;
-	event_text(tr, EVENT_RESTART_SIGNALED, RESTART_ALL, false);
+	task_runner_tell(tr, EVENT_RESTART_SIGNALED, RESTART_ALL, false);
 	restart_tracker_triggered(&tr->tracker, false);
 	tr->phase = TASK_BACKOFF;
 	decide(tr);
@@ -788,19 +579,20 @@ task_runner_restore(struct task_runner *tr)
 		leave_services(tr);
 		/* Between two runs; its gate opens when the hooks have looked at everything again.
 		 */
-		set_state(tr, TASK_STATE_PENDING);
+		task_runner_set_state(tr, TASK_STATE_PENDING);
 		return;
 	}
 	tr->phase = TASK_STARTING;
-	if (s->state == TASK_STATE_RUNNING && is_event(last_event(tr), EVENT_RESTART_SIGNALED)) {
+	if (s->state == TASK_STATE_RUNNING &&
+	    task_event_is(task_runner_last_event(tr), EVENT_RESTART_SIGNALED)) {
 		/* With all others: none of them begins before this one has ended. */
-		if (str_eq(last_event(tr)->display_message, RESTART_ALL))
+		if (str_eq(task_runner_last_event(tr)->display_message, RESTART_ALL))
 			tr->ar->coordinator = COORDINATOR_INIT;
 		restart_tracker_triggered(&tr->tracker, false);
 		tr->phase = TASK_STOPPING;
 		begin_kill(tr);
 	}
-	tell_own_stop(tr);
+	task_stop_tell_executor(tr);
 	run_follow(tr->run, &run_events, tr);
 }
 
@@ -810,7 +602,7 @@ task_runner_update(struct task_runner *tr, const struct task *task)
 	tr->task = task;
 	restart_tracker_set_policy(&tr->tracker, task->restart_policy);
 	if (tr->run)
-		tell_own_stop(tr);
+		task_stop_tell_executor(tr);
 }
 
 void

@@ -8,8 +8,8 @@
 
 #include "model/alloc.h"
 #include "model/restart_tracker.h"
-#include "model/task_event.h"
 #include "supervisor/alloc/coordinator.h"
+#include "supervisor/alloc/task_events.h"
 #include "supervisor/driver/run.h"
 
 struct alloc_runner;
@@ -76,12 +76,6 @@ int task_runner_begin_anew(struct task_runner *tr);
 /* text: the event's, NULL for one of its own. -EINVAL: it does not run. */
 int task_runner_signal(struct task_runner *tr, int signo, const char *text);
 
-int64_t task_now_ns(void); /* CLOCK_REALTIME, as events have it */
-struct task_state *task_runner_state(struct task_runner *tr);
-/* Is one of its events of this type? */
-bool task_runner_has_event(struct task_runner *tr, enum task_event_type type);
-/* Appends an event and tells the alloc runner. Takes ev's contents. */
-void task_runner_event(struct task_runner *tr, struct task_event *ev);
 /* The plugin's hook has made (or not) what the start needs. */
 void task_runner_prepared(struct task_runner *tr, int r, const struct err *e);
 

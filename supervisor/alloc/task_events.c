@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/* task_events.c: what a task goes through, as its state and its last events have it. Runs in:
+ * supervisor. */
+#include "supervisor/alloc/task_events.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "common/duration.h"
+#include "common/log.h"
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/task_history.h"
+#include "supervisor/driver/driver.h"
+
+int64_t
+task_now_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+struct task_state *
+task_runner_state(struct task_runner *tr)
+{
+	return map_put(task_state, &tr->ar->sa->a.task_states, tr->task->name);
+}
+
+void
+task_runner_event(struct task_runner *tr, struct task_event *ev)
+{
+	struct task_state *s = task_runner_state(tr);
+
+	log_info("allocation %.8s task %s: %s: %s", tr->ar->sa->a.id, tr->task->name, str(ev->type),
+	    str(ev->display_message));
+	if (s && ev->fails_task)
+		s->failed = true;
+	if (s && s->events.n >= TASK_EVENTS_MAX) {
+		task_history_add(tr->ar->sup, &tr->ar->sa->id, tr->task->name, &s->events.v[0]);
+		list_remove(task_event, &s->events, 0);
+	}
+	if (s && task_state_add_event(s, ev) < 0)
+		log_error("allocation %.8s: no memory for an event", tr->ar->sa->a.id);
+	task_event_done(ev);
+	alloc_runner_task_changed(tr->ar);
+}
+
+const struct task_event *
+task_runner_last_event(struct task_runner *tr)
+{
+	const struct task_state *s = task_runner_state(tr);
+
+	return s && s->events.n > 0 ? &s->events.v[s->events.n - 1] : NULL;
+}
+
+bool
+task_event_is(const struct task_event *ev, enum task_event_type type)
+{
+	return ev && str_eq(ev->type, task_event_name(type));
+}
+
+bool
+task_runner_has_event(struct task_runner *tr, enum task_event_type type)
+{
+	const struct task_state *s = task_runner_state(tr);
+
+	for (size_t i = 0; s && i < s->events.n; i++)
+		if (task_event_is(&s->events.v[i], type))
+			return true;
+	return false;
+}
+
+void
+task_runner_tell(struct task_runner *tr, enum task_event_type type, const char *text, bool fails)
+{
+	struct task_event ev;
+
+	if (task_event_make(&ev, type, task_now_ns(), text) < 0)
+		return;
+	if (fails)
+		(void)task_event_set_fails(&ev);
+	task_runner_event(tr, &ev);
+}
+
+void
+task_runner_set_state(struct task_runner *tr, enum task_run_state state)
+{
+	struct task_state *s = task_runner_state(tr);
+
+	if (!s)
+		return;
+	if (state == TASK_STATE_RUNNING && s->state != TASK_STATE_RUNNING)
+		s->started_at = task_now_ns();
+	if (state == TASK_STATE_DEAD && s->finished_at == 0)
+		s->finished_at = task_now_ns();
+	if (state != TASK_STATE_DEAD)
+		s->finished_at = 0;
+	s->state = state;
+}
+
+void
+task_runner_tell_lease(struct task_runner *tr, const struct run_end *end)
+{
+	char limit[DURATION_SIZE], late[DURATION_SIZE], ago[DURATION_SIZE], text[400];
+	struct task_event ev;
+
+	duration_format((int64_t)end->lease_limit_ms * 1000000, limit);
+	duration_format((int64_t)end->lease_late_ns, late);
+	duration_format((int64_t)end->lease_last_ok_ns, ago);
+	if (end->lease_last_ok_ns)
+		(void)snprintf(text, sizeof text,
+		    "stop_after_client_disconnect of %s passed: the last answered heartbeat was %s "
+		    "after boot (the stop "
+		    "began %s after the limit)",
+		    limit, ago, late);
+	else
+		(void)snprintf(text, sizeof text,
+		    "stop_after_client_disconnect of %s passed: no heartbeat was answered since "
+		    "boot (the stop began %s "
+		    "after the limit)",
+		    limit, late);
+	if (task_event_killing(&ev, task_now_ns(), text, 0) < 0)
+		return;
+	(void)task_event_set_fails(&ev);
+	(void)task_event_detail(&ev, EVENT_DETAIL_LEASE, limit);
+	if (end->flags & EXE_END_SYNCED)
+		(void)task_event_detail(&ev, "volumes_synced", "true");
+	if (end->flags & EXE_END_SYNC_LATE)
+		(void)task_event_detail(&ev, "volumes_synced", "false");
+	task_runner_event(tr, &ev);
+}
+
+void
+task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end)
+{
+	struct task_event ev;
+	int code = end->exit_signal ? 128 + end->exit_signal : end->exit_code;
+	const struct driver_ops *driver = driver_find(str(tr->task->driver));
+	const char *why = end->reason;
+
+	if (!why && end->exit_signal == SIGSYS && driver && driver->isolates_files)
+		why = "SIGSYS: ended by a filter of system calls, as driver exec ends programs of "
+		      "32 bits";
+	if (task_event_terminated(&ev,
+		end->ended_real_ns ? (int64_t)end->ended_real_ns : task_now_ns(), code,
+		end->exit_signal, end->flags & EXE_END_OOM, why) == 0)
+		task_runner_event(tr, &ev);
+}

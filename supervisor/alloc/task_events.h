@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * task_events.h: what a task goes through: its state, and its last ten events in that; older ones
+ * go to task_history.h. Runs in: supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_TASK_EVENTS_H
+#define DROVER_SUPERVISOR_TASK_EVENTS_H
+
+#include "model/alloc.h"
+#include "model/task_event.h"
+
+struct run_end;
+struct task_runner;
+
+int64_t task_now_ns(void); /* CLOCK_REALTIME, as events have it */
+struct task_state *task_runner_state(struct task_runner *tr);
+/* Its times follow; the caller tells the alloc runner. */
+void task_runner_set_state(struct task_runner *tr, enum task_run_state state);
+
+/* Appends an event and tells the alloc runner. Takes ev's contents. */
+void task_runner_event(struct task_runner *tr, struct task_event *ev);
+/* One that is made of a sentence (NULL: its type says all). */
+void task_runner_tell(
+    struct task_runner *tr, enum task_event_type type, const char *text, bool fails);
+/* Its run has ended: by its lease; how. */
+void task_runner_tell_lease(struct task_runner *tr, const struct run_end *end);
+void task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end);
+
+/* NULL: there is none. */
+const struct task_event *task_runner_last_event(struct task_runner *tr);
+/* ev may be NULL. */
+bool task_event_is(const struct task_event *ev, enum task_event_type type);
+/* Is one of its events of this type? */
+bool task_runner_has_event(struct task_runner *tr, enum task_event_type type);
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+/* task_stop.c: how a task is told to end: after which delay, by which signal, and when the kernel
+ * does it. Runs in: supervisor. */
+#include "supervisor/alloc/task_stop.h"
+
+#include <signal.h>
+
+#include "common/duration.h"
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/driver/signal_name.h"
+
+static int64_t
+kill_timeout_ns(const struct task_runner *tr)
+{
+	int64_t max = (int64_t)tr->ar->sup->config->max_kill_timeout_ms * NS_PER_MS;
+
+	return tr->task->kill_timeout < max ? tr->task->kill_timeout : max;
+}
+
+static int
+kill_signal(const struct task_runner *tr)
+{
+	int signo = signal_from_name(str(tr->task->kill_signal));
+
+	return signo > 0 ? signo : SIGINT;
+}
+
+void
+task_stop_tell_executor(struct task_runner *tr)
+{
+	const struct run_own_stop wanted = {
+		.limit_ms = group_stop_after_ms(tr->ar->sa->group),
+		.kill_signal = (uint32_t)kill_signal(tr),
+		.kill_timeout_ms = (uint64_t)kill_timeout_ns(tr) / NS_PER_MS,
+	};
+
+	run_set_own_stop(tr->run, &wanted);
+}
+
+void
+task_stop_run(struct task_runner *tr)
+{
+	if (tr->run)
+		run_stop(tr->run, kill_signal(tr), (uint64_t)kill_timeout_ns(tr) / NS_PER_MS);
+}
+
+int64_t
+task_stop_delay_ns(struct task_runner *tr)
+{
+	const struct task_event *last = task_runner_last_event(tr);
+	const struct task_state *s = task_runner_state(tr);
+	int64_t delay = tr->task->shutdown_delay, now = task_now_ns(), left = delay;
+	bool skip = alloc_skips_delay(tr->ar);
+	struct task_event ev;
+
+	if (delay <= 0 || !s || s->state != TASK_STATE_RUNNING)
+		return 0;
+	if (task_event_is(last, EVENT_WAITING_SHUTDOWN_DELAY)) {
+		left = last->time + delay - now;
+		return skip ? 0 : left < delay ? left : delay;
+	}
+	if (task_event_shutdown_delay(&ev, now, delay, skip) == 0)
+		task_runner_event(tr, &ev);
+	return skip ? 0 : delay;
+}
+
+/* By the last supervisor: its stop goes on where it was. */
+static bool
+was_told_to_end(struct task_runner *tr)
+{
+	const struct task_event *last = task_runner_last_event(tr);
+
+	return task_event_is(last, EVENT_KILLING) ||
+	       task_event_is(last, EVENT_WAITING_SHUTDOWN_DELAY) ||
+	       task_event_is(last, EVENT_SKIPPING_SHUTDOWN_DELAY);
+}
+
+void
+task_stop_say(struct task_runner *tr)
+{
+	struct task_event ev;
+
+	if (!was_told_to_end(tr) &&
+	    task_event_killing(&ev, task_now_ns(), NULL, kill_timeout_ns(tr)) == 0)
+		task_runner_event(tr, &ev);
+}
