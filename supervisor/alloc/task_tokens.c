@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/* task_tokens.c: new tokens for a task that runs: their files, and what their change makes happen.
+ * Runs in: supervisor. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "supervisor/alloc/alloc_token.h"
+#include "supervisor/alloc/task_session.h"
+#include "supervisor/driver/signal_name.h"
+
+#define FILE_RETRIES  10
+#define FILE_RETRY_MS 2000
+
+void
+alloc_identities_start_made(struct task_runner *tr)
+{
+	struct alloc_identities *ids = tr->ar->identities;
+	bool news = false;
+
+	for (size_t i = 0; ids && i < ids->n; i++) {
+		struct token *t = &ids->v[i];
+
+		if (t->tr != tr || !t->jwt)
+			continue;
+		news |= !t->given;
+		t->given = true;
+		t->giving = false;
+	}
+	if (news)
+		alloc_client_save(tr->ar);
+}
+
+/* Its event and what the job wants to happen; one restart is enough for any number of tokens. */
+static void
+change(struct task_runner *tr, const struct workload_identity *w)
+{
+	int signo = w->change_mode == IDENTITY_SIGNAL ? signal_from_name(str(w->change_signal)) : 0;
+	char text[NAME_BYTES_MAX + 64];
+
+	(void)snprintf(text, sizeof text, "Identity[%s]: new %stoken acquired", str(w->name),
+	    signo ? "Identity " : "");
+	if (w->change_mode == IDENTITY_RESTART)
+		(void)task_runner_restart(tr, text, false);
+	else if (signo > 0)
+		(void)task_runner_signal(tr, signo, text);
+}
+
+/* The files are written. What restarts goes first: then no signal is needed. */
+static void
+change_all(struct alloc_identities *ids, struct task_runner *tr)
+{
+	ids->file_failures = 0;
+	for (enum identity_change mode = IDENTITY_RESTART; mode >= IDENTITY_SIGNAL; mode--)
+		for (size_t i = 0; i < ids->n; i++)
+			if (ids->v[i].tr == tr && ids->v[i].giving &&
+			    ids->v[i].spec->change_mode == mode)
+				change(tr, ids->v[i].spec);
+	for (size_t i = 0; i < ids->n; i++)
+		if (ids->v[i].tr == tr && ids->v[i].giving) {
+			ids->v[i].given = true;
+			ids->v[i].giving = false;
+		}
+	alloc_client_save(ids->ar);
+}
+
+/* Whoever dies of the agent's processes, the new token gets there. */
+static bool
+try_again(struct alloc_identities *ids, struct task_runner *tr, const struct err *e)
+{
+	if (ids->file_failures++ >= FILE_RETRIES)
+		return false;
+	log_warn("allocation %.8s task %s: its new tokens are not written yet: %s",
+	    ids->ar->sa->a.id, tr->task->name, e->msg);
+	for (size_t i = 0; i < ids->n; i++)
+		if (ids->v[i].tr == tr)
+			ids->v[i].giving = false;
+	alloc_tokens_wake(ids, FILE_RETRY_MS);
+	return true;
+}
+
+static void
+on_files(struct sup *sup, void *arg, int r, const struct err *e)
+{
+	struct task_runner *tr = arg;
+	struct alloc_identities *ids = tr->ar->identities;
+	char text[ERR_MSG_SIZE + 64];
+
+	tr->files = NULL;
+	if (r < 0 && try_again(ids, tr, e))
+		return;
+	if (r < 0) {
+		(void)snprintf(
+		    text, sizeof text, "identity: a new token could not be written: %s", e->msg);
+		task_runner_tell(tr, EVENT_HOOK_MESSAGE, text, false);
+	}
+	change_all(ids, tr);
+	task_tokens_give(ids, tr); /* what has come in the meantime */
+}
+
+/* 1: the files among them are being written; 0: there are none, or they cannot be. */
+static int
+write_files(struct alloc_identities *ids, struct task_runner *tr)
+{
+	cleanup_free struct task_file *files = calloc(ids->n, sizeof *files);
+	cleanup_free char(*names)[IDENTITY_FILE_SIZE] = calloc(ids->n, sizeof *names);
+	struct err e = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; files && names && i < ids->n; i++) {
+		const struct token *t = &ids->v[i];
+
+		if (!t->giving || t->tr != tr || !t->spec->file ||
+		    identity_file(t->spec, names[n], &e) < 0)
+			continue;
+		files[n] =
+		    (struct task_file){ .name = names[n], .data = t->jwt, .len = strlen(t->jwt) };
+		n++;
+	}
+	if (n == 0)
+		return 0;
+	tr->files = task_files_replace(tr, files, n, on_files, tr, &e);
+	if (!tr->files && !try_again(ids, tr, &e))
+		return 0;
+	return 1;
+}
+
+/*
+ * Files first: who hears of a change looks at them. The next start has what is there then, and one
+ * that is on its way is looked at when it runs.
+ */
+void
+task_tokens_give(struct alloc_identities *ids, struct task_runner *tr)
+{
+	bool any = false;
+
+	if ((tr->phase != TASK_RUNNING && tr->phase != TASK_DELAYING) || tr->files)
+		return;
+	for (size_t i = 0; i < ids->n; i++) {
+		struct token *t = &ids->v[i];
+
+		if (t->tr == tr && t->jwt && !t->given)
+			any = t->giving = true;
+	}
+	if (any && write_files(ids, tr) == 0)
+		change_all(ids, tr);
+}
+
+void
+alloc_identities_task_runs(struct task_runner *tr)
+{
+	if (tr->ar->identities)
+		task_tokens_give(tr->ar->identities, tr);
+}
