@@ -120,12 +120,10 @@ tell_live(struct alloc_runner *ar, enum task_event_type type, const char *text)
 {
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		struct task_runner *tr = &ar->tasks[i];
-		struct task_event ev;
 
 		if (tr->phase != TASK_DEAD && tr->stage != STAGE_POSTSTOP && !tr->killed &&
-		    !task_runner_has_event(tr, type) &&
-		    task_event_make(&ev, type, task_now_ns(), text) == 0)
-			task_runner_event(tr, &ev);
+		    !task_runner_has_event(tr, type))
+			task_runner_tell(tr, type, text, false);
 	}
 }
 

@@ -7,9 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-event.h>
-#include <time.h>
 
-#include "model/task_event.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/volume/volumes.h"
 
@@ -27,16 +25,8 @@
 static void
 tell(struct alloc_runner *ar, const char *text)
 {
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	for (unsigned i = 0; i < ar->n_tasks; i++) {
-		struct task_event ev;
-
-		if (task_event_make(&ev, EVENT_HOOK_MESSAGE,
-			(int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec, text) == 0)
-			task_runner_event(&ar->tasks[i], &ev);
-	}
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		task_runner_tell(&ar->tasks[i], EVENT_HOOK_MESSAGE, text, false);
 }
 
 /* In the tasks' events: what each volume waits for. */

@@ -7,12 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-event.h>
-#include <time.h>
 
 #include "common/cleanup.h"
 #include "common/duration.h"
 #include "common/log.h"
-#include "model/task_event.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/sup_calls.h"
@@ -71,24 +69,6 @@ static int64_t
 health_timeout_ns(const struct plugin_task *pt)
 {
 	return block(pt)->health_timeout > 0 ? block(pt)->health_timeout : 30 * NS_PER_S;
-}
-
-static int64_t
-real_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
-static void
-event(struct plugin_task *pt, enum task_event_type type, const char *text)
-{
-	struct task_event ev;
-
-	if (task_event_make(&ev, type, real_ns(), text) == 0)
-		task_runner_event(pt->tr, &ev);
 }
 
 struct plugin_task *
@@ -222,7 +202,7 @@ on_failure(struct plugin_task *pt, const struct err *e)
 	(void)snprintf(text, sizeof text, "Error: %s", e->msg);
 	if (pt->healthy_once) {
 		if (plugin_set_health(pt->plugin, false, e->msg))
-			event(pt, EVENT_PLUGIN_UNHEALTHY, text);
+			task_runner_tell(pt->tr, EVENT_PLUGIN_UNHEALTHY, text, false);
 		ask_later(pt, RETRY_MAX_USEC);
 		return;
 	}
@@ -234,7 +214,7 @@ on_failure(struct plugin_task *pt, const struct err *e)
 	}
 	(void)snprintf(text, sizeof text, "Error: CSI plugin failed probe: %s", e->msg);
 	log_warn("plugin %s: %s", block(pt)->id, e->msg);
-	event(pt, EVENT_PLUGIN_UNHEALTHY, text);
+	task_runner_tell(pt->tr, EVENT_PLUGIN_UNHEALTHY, text, false);
 	duration_format(health_timeout_ns(pt), timeout);
 	(void)snprintf(text, sizeof text,
 	    "CSI plugin did not become healthy before configured %s health timeout", timeout);
@@ -378,7 +358,7 @@ finish(struct plugin_task *pt)
 	    kind != CSI_PLUGIN_CONTROLLER ? make_info(pt, false) : NULL);
 	if (!was_healthy) {
 		(void)snprintf(text, sizeof text, "plugin: %s", block(pt)->id);
-		event(pt, EVENT_PLUGIN_HEALTHY, text);
+		task_runner_tell(pt->tr, EVENT_PLUGIN_HEALTHY, text, false);
 		volumes_plugin_answers(sup_of(pt), block(pt)->id);
 	}
 	ask_later(pt, SUPERVISE_USEC);
