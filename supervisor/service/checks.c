@@ -60,9 +60,8 @@ check_result(const struct check *c)
 static int
 on_time(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	static const struct check_outcome lost = { .output = "" };
 	struct check *c = userdata;
-	struct check_outcome broken = lost;
+	const struct check_outcome broken = { .output = c->broken };
 	char timeout[DURATION_SIZE];
 
 	if (c->probe) {
@@ -77,7 +76,6 @@ on_time(sd_event_source *source, uint64_t usec, void *userdata)
 		return 0;
 	}
 	if (c->broken) {
-		broken.output = c->broken;
 		on_outcome(c, &broken);
 		return 0;
 	}
@@ -367,7 +365,6 @@ void
 checks_begin(struct alloc_runner *ar)
 {
 	struct check *old = ar->checks;
-	bool some = old != NULL;
 
 	ar->checks = NULL;
 	ar->checks_on = true;
@@ -377,8 +374,6 @@ checks_begin(struct alloc_runner *ar)
 	free_list(old);
 	json_decref(ar->checks_kept);
 	ar->checks_kept = NULL;
-	if (ar->checks || some)
-		alloc_client_save(ar);
 }
 
 void
