@@ -438,6 +438,7 @@ alloc_runner_free(struct alloc_runner *ar)
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_done(&ar->tasks[i]);
 	alloc_identities_free(ar->identities);
+	free(ar->csi_text);
 	free(ar);
 }
 

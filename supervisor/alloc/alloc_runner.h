@@ -70,7 +70,7 @@ struct alloc_runner {
 	unsigned csi_at;              /* hook_csi.c: the volume it is at */
 	unsigned csi_left;            /* hook_csi.c: unmounts under way */
 	unsigned csi_looks;           /* hook_csi.c: how often it has looked for the plugin */
-	char csi_text[ERR_MSG_SIZE];  /* hook_csi.c: the first failure of postrun */
+	char *csi_text;               /* hook_csi.c: the first failure of postrun; NULL: none */
 	bool services_on;             /* the group's are registered */
 	bool checks_on;
 	bool checks_news;                    /* what they found is not saved */

@@ -198,7 +198,7 @@ unmounts_done(struct alloc_runner *ar)
 {
 	struct err e = { 0 };
 
-	if (ar->csi_text[0])
+	if (ar->csi_text)
 		done(ar, err_say(&e, -EIO, "%s", ar->csi_text), &e);
 	else
 		done(ar, 0, NULL);
@@ -219,8 +219,8 @@ on_unmounted(struct sup *sup, void *arg, int r, const struct err *e)
 		    e->msg);
 		tell(ar, text);
 	}
-	if (r < 0 && ar->csi_text[0] == '\0')
-		(void)strcpy(ar->csi_text, e->msg);
+	if (r < 0 && !ar->csi_text)
+		(void)str_set(&ar->csi_text, e->msg);
 	if (--ar->csi_left == 0)
 		unmounts_done(ar);
 }
@@ -235,9 +235,8 @@ on_unmount_later(sd_event_source *source, uint64_t usec, void *userdata)
 	tell_pending(ar, outlook);
 	for (size_t i = 0; i < g->volumes.n; i++)
 		volume_unmount_leave(ar->sup, ar->sa, g->volumes.v[i].key);
-	if (ar->csi_text[0] == '\0')
-		(void)snprintf(ar->csi_text, sizeof ar->csi_text, "%u not unmounted yet: %s",
-		    ar->csi_left, outlook);
+	if (!ar->csi_text)
+		(void)str_setf(&ar->csi_text, "%u not unmounted yet: %s", ar->csi_left, outlook);
 	unmounts_done(ar);
 	return 0;
 }
@@ -258,7 +257,7 @@ begin_unmounts(struct alloc_runner *ar)
 	const struct task_group *g = ar->sa->group;
 
 	ar->csi_left = 1; /* this function */
-	ar->csi_text[0] = '\0';
+	(void)str_set(&ar->csi_text, NULL);
 	tell_later(ar, TELL_USEC, on_unmount_late);
 	for (size_t i = 0; i < g->volumes.n; i++) {
 		const struct volume_request *request = &g->volumes.v[i].value;
