@@ -151,6 +151,12 @@ task_tokens_give(struct alloc_identities *ids, struct task_runner *tr)
 void
 alloc_identities_task_runs(struct task_runner *tr)
 {
-	if (tr->ar->identities)
-		task_tokens_give(tr->ar->identities, tr);
+	struct alloc_identities *ids = tr->ar->identities;
+
+	if (!ids)
+		return;
+	task_tokens_give(ids, tr);
+	/* It was over, and begins anew: nobody has renewed its tokens, nor would. */
+	if (!ids->timer && !ids->asking)
+		alloc_tokens_wake(ids, 1);
 }

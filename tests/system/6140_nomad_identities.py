@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import signal
+import time
 
 from lib import case
 from lib.cluster import displays, events, job, node_of, processes_of, servers as cluster
@@ -118,6 +119,24 @@ def test_tokens_are_renewed_while_a_task_waits_for_its_end():
         case.equal(pid in processes_of(alloc), True, "the task runs on")
         os.kill(pid, signal.SIGKILL)
         servers.wait_alloc(alloc, ["complete"])
+
+
+def test_tokens_of_a_task_that_begins_anew_are_renewed():
+    """It was over, and so long that they have expired."""
+    script = "cd $NOMAD_ALLOC_DIR; if [ -e again ]; then %s; fi; echo token $(cat $NOMAD_SECRETS_DIR/nomad_a.jwt); touch again"
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        made = job("anew")
+        tasks = made["TaskGroups"][0]["Tasks"]
+        tasks.append(job("anew", "/bin/sh", ["-c", script % follow("$NOMAD_SECRETS_DIR/nomad_a.jwt").strip()],
+                         Identities=[identity("a", File=True, TTL=4 * S)])["TaskGroups"][0]["Tasks"][0])
+        tasks[-1].update({"Name": "pre", "Lifecycle": {"Hook": "prestart"}})
+        alloc = servers.run_job(made, me)[0]
+        case.until(lambda: (servers.alloc(alloc)["TaskStates"] or {}).get("t", {}).get("State") == "running", SECONDS, "main")
+        first = tokens_of(node, alloc, "pre")
+        case.until(lambda: time.time() > claims(first[0])["exp"], SECONDS, "its token to expire")
+        servers.call_node(me, "Allocations.Restart", {"AllocID": alloc, "TaskName": "", "AllTasks": True})
+        case.until(lambda: set(tokens_of(node, alloc, "pre")) > set(first), 60, "a new token")
 
 
 def test_what_a_new_token_makes_happen():
