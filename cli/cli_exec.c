@@ -382,11 +382,14 @@ open_talk(struct cli *cli, struct talk *t, const char *target, struct err *e)
 {
 	uint64_t deadline = cli_now_ms() + cli->timeout_ms;
 	char key[BASE64_SIZE(16)];
-	cleanup_free char *head = NULL;
+	cleanup_free char *head = NULL, *token = NULL;
 	uint8_t bytes[16];
 	ssize_t n;
 	int r;
 
+	r = cli_http_token(&token, e);
+	if (r < 0)
+		return r;
 	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
 		return err_set(e, -errno, "make a key");
 	key[base64_encode(bytes, sizeof bytes, key)] = '\0';
@@ -395,8 +398,8 @@ open_talk(struct cli *cli, struct talk *t, const char *target, struct err *e)
 		return t->fd;
 	r = asprintf(&head,
 	    "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-	    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n\r\n",
-	    target, key);
+	    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n%s\r\n",
+	    target, key, token);
 	if (r < 0)
 		return err_set(e, -ENOMEM, "send to the agent");
 	n = send(t->fd, head, (size_t)r, MSG_NOSIGNAL);

@@ -340,9 +340,9 @@ send_all(int fd, const char *data, size_t len, uint64_t deadline_ms, struct err 
 	return 0;
 }
 
-/* The header with the token of DROVER_TOKEN, or of NOMAD_TOKEN; "" without. 0 or negative. */
-static int
-token_header(char **ret, struct err *e)
+/* That of DROVER_TOKEN, or of NOMAD_TOKEN. */
+int
+cli_http_token(char **ret, struct err *e)
 {
 	const char *token = getenv("DROVER_TOKEN");
 
@@ -368,7 +368,7 @@ cli_http_send(int fd, const char *method, const char *target, const char *body, 
 	cleanup_free char *head = NULL, *token = NULL;
 	int n, r;
 
-	r = token_header(&token, e);
+	r = cli_http_token(&token, e);
 	if (r < 0)
 		return r;
 	if (body)

@@ -51,6 +51,9 @@ int cli_http_parser_end(struct cli_http_parser *p, struct err *e);
 /* Connects to the socket at path (of any length). Returns a descriptor or -errno with a sentence.
  */
 int cli_http_connect(const char *path, struct err *e);
+/* The header with the operator's token, with its end of line; "" without one. 0 with *ret, the
+ * caller's to free; negative with *e. */
+int cli_http_token(char **ret, struct err *e);
 /*
  * Sends one request; body may be NULL. deadline_ms is of cli_now_ms(). 0, or -errno: -EPIPE and
  * -ECONNRESET when the agent went away, -ETIMEDOUT.

@@ -8,7 +8,7 @@ import socket
 import subprocess
 
 from lib import ROOT, binary, case
-from lib.fake_api import FakeApi, run_command
+from lib.fake_api import FakeApi, alloc, run_command
 
 
 def commands():
@@ -90,6 +90,23 @@ def test_addresses_by_flag_by_variable_and_longer_than_sun_path():
                            ([], {"DROVER_ADDR": address, "NOMAD_ADDR": "http://localhost:4646"})):
             r = run_command(["job", "status"] + words, env=env)
             case.equal((r.code, r.out, r.err), (0, "No jobs\n", ""), words)
+
+
+def test_every_request_has_the_token():
+    id_ = "aaaa1111-0000-4000-8000-000000000001"
+    with FakeApi() as api:
+        api.json("GET", "/v1/allocations", [alloc(id_)])
+        api.json("GET", "/v1/allocation/" + id_, alloc(id_))
+        for words in (["job", "status"], ["monitor"], ["alloc", "exec", id_, "true"]):
+            for env, token in (({"DROVER_TOKEN": "sesame", "NOMAD_TOKEN": "other"}, "sesame"), ({"NOMAD_TOKEN": "other"}, "other"),
+                               ({"DROVER_TOKEN": "", "NOMAD_TOKEN": ""}, None)):
+                api.requests.clear()
+                api.drover(*words, env=env)
+                asked = [(r.path, r.headers.get("x-nomad-token")) for r in api.requests]
+                case.equal([a for a in asked if a[1] != token], [], words)
+                case.equal(asked[-1][0].split("/")[-1], {"job": "jobs", "monitor": "monitor", "alloc": "exec"}[words[0]])
+            r = api.drover(*words, env={"DROVER_TOKEN": "two\nlines"})
+            case.contains(r.err, "the token has characters that none has")
 
 
 def test_the_agent_verb_becomes_the_launcher_with_all_its_words():

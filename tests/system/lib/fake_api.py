@@ -19,14 +19,14 @@ from . import binary, case
 
 
 class Request:
-    """What the command asked: .method, .path, .query (a dict of texts), .body (parsed, or None)."""
+    """What the command asked: .method, .path, .query (a dict of texts), .headers (by lower case), .body (parsed, or None)."""
 
-    def __init__(self, method, target, body):
+    def __init__(self, method, target, headers, body):
         parts = urllib.parse.urlsplit(target)
         self.method, self.path = method, urllib.parse.unquote(parts.path)
         self.query = {k: v[-1] for k, v in urllib.parse.parse_qs(parts.query, keep_blank_values=True).items()}
         self.body = json.loads(body) if body else None
-        self.target = target
+        self.target, self.headers = target, headers
 
 
 def answer(status, body, kind="application/json"):
@@ -151,7 +151,7 @@ class FakeApi:
         headers = {k.lower(): v.strip() for k, v in (line.split(":", 1) for line in lines[1:])}
         while len(body) < int(headers.get("content-length", 0)):
             body += conn.recv(65536)
-        return Request(method, target, body)
+        return Request(method, target, headers, body)
 
     def _serve(self, conn):
         with conn:
