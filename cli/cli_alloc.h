@@ -12,6 +12,9 @@ void cli_print_allocs(const struct cli *cli, const json_t *list);
 /* The text of the last event that tells why the allocation is not well, or "". Of the JSON, which
  * owns it. */
 const char *cli_alloc_why(const json_t *alloc);
+/* The task that a word or a flag (either may be NULL) names; *ret is NULL if neither does. -EINVAL
+ * if both do, and differ. */
+int cli_alloc_task_name(const char *word, const char *flag, const char **ret, struct err *e);
 /*
  * The task that a word or a flag (either may be NULL) names, or the only one of the allocation. 0
  * with *ret, NULL before and the caller's to free; negative with *e.

@@ -379,40 +379,54 @@ follow_streams(struct stream *streams, size_t n, struct err *e)
 }
 
 int
-cli_alloc_task(struct cli *cli, const char *alloc_id, const char *word, const char *flag,
-    char **ret, struct err *e)
+cli_alloc_task_name(const char *word, const char *flag, const char **ret, struct err *e)
+{
+	if (word && flag && strcmp(word, flag) != 0)
+		return err_say(e, -EINVAL, "two tasks are named, \"%s\" and \"%s\"", word, flag);
+	*ret = word ? word : flag;
+	return 0;
+}
+
+static int
+find_only_task(struct cli *cli, const char *alloc_id, char **ret, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/allocation/%s", alloc_id);
 	cleanup_json json_t *alloc = NULL;
-	const char *task, *names[2] = { word, flag };
 	const json_t *state;
+	const char *task;
 	char list[256] = "";
 	size_t n = 0, len = 0;
-	int r;
+	int r = cli_api_get(cli, target, &alloc, e);
 
-	if (word && flag && strcmp(word, flag) != 0)
-		return err_say(e, -EINVAL, "two tasks are named, \"%s\" and \"%s\"", word, flag);
-	r = cli_api_get(cli, target, &alloc, e);
 	if (r < 0)
 		return r;
-	task = names[0] ?: names[1];
-	if (!task) {
-		json_object_foreach (cli_json_get(alloc, "AllocatedResources/Tasks")
-					 ?: cli_json_get(alloc, "TaskStates"),
-		    task, state) {
-			n++;
-			if (len < sizeof list)
-				len += (size_t)snprintf(list + len, sizeof list - len, " %s", task);
-			free(*ret);
-			*ret = strdup(task);
-		}
-		if (n == 1 && *ret)
-			return 0;
-		free(steal_ptr(ret));
-		return n ? err_say(e, -EINVAL, "the allocation has %zu tasks, name one of them:%s",
-			       n, list)
-			 : err_say(e, -ENOENT, "the allocation has no task yet");
+	json_object_foreach (
+	    cli_json_get(alloc, "AllocatedResources/Tasks") ?: cli_json_get(alloc, "TaskStates"),
+	    task, state) {
+		n++;
+		if (len < sizeof list)
+			len += (size_t)snprintf(list + len, sizeof list - len, " %s", task);
+		free(*ret);
+		*ret = strdup(task);
 	}
+	if (n == 1 && *ret)
+		return 0;
+	free(steal_ptr(ret));
+	return n ? err_say(e, -EINVAL, "the allocation has %zu tasks, name one of them:%s", n, list)
+		 : err_say(e, -ENOENT, "the allocation has no task yet");
+}
+
+int
+cli_alloc_task(struct cli *cli, const char *alloc_id, const char *word, const char *flag,
+    char **ret, struct err *e)
+{
+	const char *task = NULL;
+	int r = cli_alloc_task_name(word, flag, &task, e);
+
+	if (r < 0)
+		return r;
+	if (!task)
+		return find_only_task(cli, alloc_id, ret, e);
 	*ret = strdup(task);
 	return *ret ? 0 : err_set(e, -ENOMEM, "name the task");
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cli_orders.c: drover alloc restart and alloc signal. Runs in: drover. */
-#include <errno.h>
-#include <string.h>
-
+#include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
 
@@ -24,15 +22,15 @@ const struct cli_flag cli_alloc_signal_flags[] = {
 	{ 0 },
 };
 
-/* The task may be the flag's or the second word. "" for all. */
+/* "" for all. */
 static int
 choose_task(int argc, char **argv, const char **ret, struct err *e)
 {
-	if (argc > 1 && options.task && strcmp(argv[1], options.task) != 0)
-		return err_say(e, -EINVAL, "the task is named twice: \"%s\" and \"%s\"",
-		    options.task, argv[1]);
-	*ret = argc > 1 ? argv[1] : options.task ? options.task : "";
-	return 0;
+	int r = cli_alloc_task_name(argc > 1 ? argv[1] : NULL, options.task, ret, e);
+
+	if (r == 0 && !*ret)
+		*ret = "";
+	return r;
 }
 
 /* Takes over body. */

@@ -198,7 +198,7 @@ def test_refusals():
     node.refused(404, "Unknown allocation", "PUT", "/v1/client/allocation/x/restart", {})
     done = drover("alloc", "restart", "-task", "a", alloc["ID"], "main")
     case.equal(done.returncode, 1)
-    case.contains(done.stderr, "named twice")
+    case.contains(done.stderr, "two tasks are named")
     case.equal(get(alloc)["TaskStates"]["main"]["Restarts"], 0)
     # Without a body: those that run, as an empty one.
     node.do("PUT", path(alloc, "restart"))
