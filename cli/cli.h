@@ -71,6 +71,9 @@ int cli_flags_parse(
 int cli_flags_parse_command(
     const struct cli_flag *const *tables, size_t n, int argc, char **argv, struct err *e);
 
+/* A number of 0 or more. -EINVAL with a sentence that names `what`: a flag, or how it is used. */
+int cli_number(const char *what, const char *word, int64_t *ret, struct err *e);
+
 /* Prints what went wrong, one sentence on stderr, and returns CLI_FAILED. */
 int cli_fail(struct cli *cli, const struct err *e);
 /*
@@ -115,9 +118,8 @@ int cli_volume_status(struct cli *cli, int argc, char **argv);
 
 extern const struct cli_flag cli_agent_flags[], cli_alloc_exec_flags[], cli_alloc_fs_flags[],
     cli_alloc_logs_flags[], cli_alloc_restart_flags[], cli_alloc_signal_flags[],
-    cli_alloc_stop_flags[], cli_job_revert_flags[], cli_job_run_flags[], cli_job_scale_flags[],
-    cli_job_stop_flags[], cli_node_drain_flags[], cli_node_status_flags[],
-    cli_volume_delete_flags[];
+    cli_alloc_stop_flags[], cli_job_change_flags[], cli_job_run_flags[], cli_job_stop_flags[],
+    cli_node_drain_flags[], cli_node_status_flags[], cli_volume_delete_flags[];
 
 extern const struct cli_flag cli_volume_snapshot_flags[], cli_monitor_flags[];
 

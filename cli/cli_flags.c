@@ -30,26 +30,35 @@ set_bool(const struct cli_flag *f, const char *value, struct err *e)
 	return 0;
 }
 
+int
+cli_number(const char *what, const char *word, int64_t *ret, struct err *e)
+{
+	long long number;
+	char *end;
+
+	errno = 0;
+	number = strtoll(word, &end, 10);
+	if (errno || end == word || *end || number < 0)
+		return err_say(
+		    e, -EINVAL, "%s wants a number of 0 or more, not \"%s\"", what, word);
+	*ret = number;
+	return 0;
+}
+
 static int
 set_flag(const struct cli_flag *f, const char *value, struct err *e)
 {
+	char what[64];
 	struct err why;
 	int64_t ns;
-	char *end;
-	long long number;
 
 	switch (f->kind) {
 	case CLI_FLAG_STRING:
 		*(const char **)f->value = value;
 		return 0;
 	case CLI_FLAG_NUMBER:
-		errno = 0;
-		number = strtoll(value, &end, 10);
-		if (errno || end == value || *end || number < 0)
-			return err_say(
-			    e, -EINVAL, "-%s wants a number, not \"%s\"", f->name, value);
-		*(int64_t *)f->value = number;
-		return 0;
+		(void)snprintf(what, sizeof what, "-%s", f->name);
+		return cli_number(what, value, f->value, e);
 	case CLI_FLAG_DURATION:
 		if (duration_parse(value, &ns, &why) < 0 || ns < 0)
 			return err_say(e, -EINVAL, "-%s wants a time like 30s or 1h5m, not \"%s\"",

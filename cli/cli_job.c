@@ -13,11 +13,11 @@
 
 static struct {
 	bool detach, purge, no_shutdown_delay, yes;
-	const char *check_index;
-} options;
+	int64_t check_index; /* -1: whatever it is */
+} options = { .check_index = -1 };
 
 const struct cli_flag cli_job_run_flags[] = {
-	{ "check-index", CLI_FLAG_STRING, &options.check_index, "INDEX",
+	{ "check-index", CLI_FLAG_NUMBER, &options.check_index, "INDEX",
 	    "only if the job is as `job plan` saw it; 0: only if it is new" },
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
 	    "return once the agent has taken the job" },
@@ -101,20 +101,12 @@ cli_job_read(const char *path, json_t **file, json_t **ret, struct err *e)
 
 /* The job only if it is as it was when its index was that. */
 static int
-enforce_index(json_t *request, const char *index, struct err *e)
+enforce_index(json_t *request, int64_t index, struct err *e)
 {
-	char *end;
-	long long n;
-
-	if (!index)
+	if (index < 0)
 		return 0;
-	errno = 0;
-	n = strtoll(index, &end, 10);
-	if (errno || end == index || *end || n < 0)
-		return err_say(
-		    e, -EINVAL, "-check-index wants a number of 0 or more, not \"%s\"", index);
 	return json_object_set_new(request, "EnforceIndex", json_true()) < 0 ||
-		       json_object_set_new(request, "JobModifyIndex", json_integer(n)) < 0
+		       json_object_set_new(request, "JobModifyIndex", json_integer(index)) < 0
 		   ? err_set(e, -ENOMEM, "register the job")
 		   : 0;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cli_job_change.c: drover job history, revert, scale. Runs in: drover. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "cli/cli_api.h"
 #include "cli/cli_job.h"
@@ -11,13 +10,8 @@ static struct {
 	bool detach;
 } options;
 
-const struct cli_flag cli_job_revert_flags[] = {
-	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
-	    "return once the agent has taken the wish" },
-	{ 0 },
-};
-
-const struct cli_flag cli_job_scale_flags[] = {
+/* Of revert and of scale. */
+const struct cli_flag cli_job_change_flags[] = {
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
 	    "return once the agent has taken the wish" },
 	{ 0 },
@@ -67,19 +61,6 @@ cli_job_history(struct cli *cli, int argc, char **argv)
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }
 
-static int
-read_number(const char *word, const char *what, long long *ret, struct err *e)
-{
-	char *end;
-
-	errno = 0;
-	*ret = strtoll(word, &end, 10);
-	if (errno || end == word || *end || *ret < 0)
-		return err_say(
-		    e, -EINVAL, "%s wants a number of 0 or more, not \"%s\"", what, word);
-	return 0;
-}
-
 /* Sends the wish about the job and follows what comes of it. Takes over body. */
 static int
 change(struct cli *cli, const char *id, const char *verb, json_t *body, struct err *e)
@@ -99,11 +80,11 @@ cli_job_revert(struct cli *cli, int argc, char **argv)
 {
 	cleanup_free char *id = NULL;
 	struct err e = { 0 };
-	long long version;
+	int64_t version;
 	int r;
 
 	(void)argc;
-	r = read_number(argv[1], "drover job revert JOB VERSION", &version, &e);
+	r = cli_number("drover job revert JOB VERSION", argv[1], &version, &e);
 	if (r == 0)
 		r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
 	if (r == 0)
@@ -119,10 +100,10 @@ cli_job_scale(struct cli *cli, int argc, char **argv)
 	const char *group = argc == 3 ? argv[1] : NULL;
 	json_t *target;
 	struct err e = { 0 };
-	long long count;
+	int64_t count;
 	int r;
 
-	r = read_number(argv[argc - 1], "drover job scale JOB [GROUP] COUNT", &count, &e);
+	r = cli_number("drover job scale JOB [GROUP] COUNT", argv[argc - 1], &count, &e);
 	if (r == 0)
 		r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
 	if (r == 0) {
