@@ -80,6 +80,15 @@ def test_what_would_not_fit():
     found, _ = plan(api.job("big", count=3, Resources={"CPU": cpu * 2 // 3, "MemoryMB": 20}))
     failed = found["FailedTGAllocs"]["g"]
     case.equal((failed["DimensionExhausted"], failed["CoalescedFailures"]), ({"cpu": 1}, 1))
+    # A group that has no room takes none from the next.
+    job = api.job("two", Resources={"CPU": cpu * 2, "MemoryMB": 20})
+    groups = job["Job"]["TaskGroups"]
+    groups += [dict(g, Name="small") for g in api.job("two")["Job"]["TaskGroups"]]
+    found, _ = plan(job)
+    case.equal(list(found["FailedTGAllocs"]), ["g"])
+    node.register(job)
+    case.equal(node.wait_running("two")[0]["TaskGroup"], "small")
+    node.purge("two")
 
 
 def test_bad_input():

@@ -62,6 +62,11 @@ struct local_job {
 	struct local_job *prev_blocked, *next_blocked;
 };
 
+/* What allocs take of the node. */
+struct local_room {
+	int64_t cpu, memory_mb;
+};
+
 /* sup_alloc.source_data */
 struct local_alloc {
 	struct sup_alloc *sa;
@@ -71,7 +76,7 @@ struct local_alloc {
 	struct local_alloc *prev_done, *next_done;
 	struct job_ref *runs_by; /* the version whose tasks its runner holds: an update in place
 				    does not free them */
-	int64_t cpu, memory_mb;  /* what it takes until it is over */
+	struct local_room room;  /* what it takes until it is over */
 	unsigned n_claims;
 	bool over;      /* its resources are given back */
 	bool done;      /* in the list of those that may be destroyed */
@@ -108,7 +113,7 @@ struct local {
 	struct local_job *first_blocked, *last_blocked;
 	struct local_alloc *first_done, *last_done; /* oldest first */
 	unsigned n_done;
-	int64_t used_cpu, used_memory_mb;
+	struct local_room used;
 	struct service_table services;
 	struct local_alloc **ports; /* who has it, by number; NULL: nobody has had one yet */
 	unsigned next_port;         /* local_ports.c */
@@ -202,9 +207,12 @@ void local_services_set(struct source *source, struct sup_alloc *sa, const char 
 void local_services_free(struct local *l);
 
 /* local_place.c */
-/* Does the alloc job.group[index] fit on the node? Fills *m (initialised) with what was seen. */
-bool local_place_fits(struct local *l, const struct job *job, const char *group, int64_t index,
-    struct alloc_metric *m);
+/* An alloc of this group takes that too. */
+void local_room_add(struct local_room *room, const struct task_group *group);
+/* Does the alloc job.group[index] fit on the node beside what takes *used of it? Fills *m
+ * (initialised) with what was seen. */
+bool local_place_fits(struct local *l, const struct local_room *used, const struct job *job,
+    const char *group, int64_t index, struct alloc_metric *m);
 /* Makes and starts it; takes over *m. -ENOMEM. */
 int local_place(
     struct local *l, struct local_slot *slot, struct local_eval *ev, struct alloc_metric *m);

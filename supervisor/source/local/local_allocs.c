@@ -12,14 +12,9 @@
 static void
 take_resources(struct local *l, struct local_alloc *la)
 {
-	for (size_t i = 0; i < la->sa->group->tasks.n; i++) {
-		const struct resources *res = la->sa->group->tasks.v[i].resources;
-
-		la->cpu += res && res->cpu > 0 ? res->cpu : 0;
-		la->memory_mb += res && res->memory_mb > 0 ? res->memory_mb : 0;
-	}
-	l->used_cpu += la->cpu;
-	l->used_memory_mb += la->memory_mb;
+	local_room_add(&la->room, la->sa->group);
+	l->used.cpu += la->room.cpu;
+	l->used.memory_mb += la->room.memory_mb;
 	local_ports_take(l, la);
 }
 
@@ -29,8 +24,8 @@ give_back_resources(struct local *l, struct local_alloc *la)
 	if (la->over)
 		return;
 	la->over = true;
-	l->used_cpu -= la->cpu;
-	l->used_memory_mb -= la->memory_mb;
+	l->used.cpu -= la->room.cpu;
+	l->used.memory_mb -= la->room.memory_mb;
 	local_ports_give_back(l, la);
 	local_retry_soon(l);
 }

@@ -17,7 +17,7 @@ struct plan {
 	const struct job *job; /* as it would be */
 	struct local_job *now; /* NULL: it is new */
 	json_t *updates, *failed;
-	int64_t cpu, memory_mb; /* of what it would place */
+	struct local_room used; /* also by what it would place */
 };
 
 static void
@@ -39,21 +39,12 @@ static void
 try_place(struct plan *p, const struct task_group *g, int64_t index)
 {
 	cleanup_done(alloc_metric) struct alloc_metric m;
-	int64_t cpu = p->l->used_cpu, memory_mb = p->l->used_memory_mb;
 
 	alloc_metric_init(&m);
-	p->l->used_cpu += p->cpu;
-	p->l->used_memory_mb += p->memory_mb;
-	if (!local_place_fits(p->l, p->job, g->name, index, &m))
+	if (local_place_fits(p->l, &p->used, p->job, g->name, index, &m))
+		local_room_add(&p->used, g);
+	else
 		note_failure(p, g->name, &m);
-	p->l->used_cpu = cpu;
-	p->l->used_memory_mb = memory_mb;
-	for (size_t i = 0; i < g->tasks.n; i++) {
-		const struct resources *res = g->tasks.v[i].resources;
-
-		p->cpu += res && res->cpu > 0 ? res->cpu : 0;
-		p->memory_mb += res && res->memory_mb > 0 ? res->memory_mb : 0;
-	}
 }
 
 static void
@@ -177,6 +168,7 @@ local_api_plan_job(struct sup *sup, struct api_req *req)
 		return;
 	}
 	p.job = &job;
+	p.used = p.l->used;
 	p.now = local_job_find(p.l, job.namespace, job.id);
 	old = p.now ? local_job_wanted(p.now) : NULL;
 	/* A job that is as it was makes no new version. */

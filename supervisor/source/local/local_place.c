@@ -109,6 +109,7 @@ local_place_validate(const struct job *job, struct problems *p)
 
 struct fit {
 	struct local *l;
+	const struct local_room *used;
 	const struct node *node;
 	const struct job *job;
 	const struct task_group *group;
@@ -222,18 +223,13 @@ volumes_can_be_used(const struct fit *f)
 static bool
 has_room(const struct fit *f)
 {
-	int64_t cpu = 0, memory = 0;
+	struct local_room wanted = *f->used;
 
-	for (size_t i = 0; i < f->group->tasks.n; i++) {
-		const struct resources *res = f->group->tasks.v[i].resources;
-
-		cpu += res && res->cpu > 0 ? res->cpu : 0;
-		memory += res && res->memory_mb > 0 ? res->memory_mb : 0;
-	}
-	if (f->l->used_cpu + cpu >
+	local_room_add(&wanted, f->group);
+	if (wanted.cpu >
 	    f->node->node_resources.cpu.cpu_shares - f->node->reserved_resources.cpu.cpu_shares)
 		return exhausted(f, "cpu");
-	if (f->l->used_memory_mb + memory >
+	if (wanted.memory_mb >
 	    f->node->node_resources.memory.memory_mb - f->node->reserved_resources.memory.memory_mb)
 		return exhausted(f, "memory");
 	return true;
@@ -254,14 +250,28 @@ ports_are_free(const struct fit *f)
 	return exhausted(f, dimension);
 }
 
+void
+local_room_add(struct local_room *room, const struct task_group *group)
+{
+	for (size_t i = 0; i < group->tasks.n; i++) {
+		const struct resources *res = group->tasks.v[i].resources;
+
+		room->cpu += res && res->cpu > 0 ? res->cpu : 0;
+		room->memory_mb += res && res->memory_mb > 0 ? res->memory_mb : 0;
+	}
+}
+
 bool
-local_place_fits(struct local *l, const struct job *job, const char *group, int64_t index,
-    struct alloc_metric *m)
+local_place_fits(struct local *l, const struct local_room *used, const struct job *job,
+    const char *group, int64_t index, struct alloc_metric *m)
 {
 	int64_t began = local_now_ns();
-	struct fit f = {
-		.l = l, .node = node_get(l->base.sup), .job = job, .index = index, .m = m
-	};
+	struct fit f = { .l = l,
+		.used = used,
+		.node = node_get(l->base.sup),
+		.job = job,
+		.index = index,
+		.m = m };
 	bool fits;
 
 	f.group = job_group(job, group);

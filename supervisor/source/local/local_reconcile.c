@@ -244,7 +244,8 @@ try_place(struct local *l, struct local_slot *slot, struct local_eval *ev)
 
 	alloc_metric_init(&m);
 	alloc_metric_init(&copy);
-	if (local_place_fits(l, local_job_wanted(slot->job), slot->group->name, slot->index, &m)) {
+	if (local_place_fits(
+		l, &l->used, local_job_wanted(slot->job), slot->group->name, slot->index, &m)) {
 		int r = local_place(l, slot, ev, &m);
 
 		if (r < 0)
