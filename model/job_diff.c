@@ -71,19 +71,29 @@ key_of(const json_t *element)
 	return key && *key ? key : NULL;
 }
 
-/* The element of list that is the i-th, or has the key of, element. */
-static const json_t *
-match(const json_t *list, const json_t *element, size_t i)
+static bool
+has_key(const json_t *element, const char *key)
 {
-	const char *key = key_of(element), *other;
+	const char *own = key_of(element);
+
+	return own && strcmp(own, key) == 0;
+}
+
+/* What the i-th element of list is in the other list: the i-th, or of those with its key the same
+ * one in order (two constraints may be about one attribute). */
+static const json_t *
+match(const json_t *other, const json_t *list, size_t i)
+{
+	const char *key = key_of(json_array_get(list, i));
 	const json_t *found;
-	size_t n;
+	size_t before = 0, n;
 
 	if (!key)
-		return json_array_get(list, i);
-	json_array_foreach (list, n, found) {
-		other = key_of(found);
-		if (other && strcmp(other, key) == 0)
+		return json_array_get(other, i);
+	for (n = 0; n < i; n++)
+		before += has_key(json_array_get(list, n), key);
+	json_array_foreach (other, n, found) {
+		if (has_key(found, key) && before-- == 0)
 			return found;
 	}
 	return NULL;
@@ -96,13 +106,13 @@ diff_lists(json_t *objects, const char *name, const json_t *a, const json_t *b)
 	size_t i;
 
 	json_array_foreach (a, i, v) {
-		const json_t *other = match(b, v, i);
+		const json_t *other = match(b, a, i);
 
 		if (!is_same(v, other))
 			(void)json_array_append_new(objects, diff_object(name, v, other));
 	}
 	json_array_foreach (b, i, v) {
-		if (!match(a, v, i))
+		if (!match(a, b, i))
 			(void)json_array_append_new(objects, diff_object(name, NULL, v));
 	}
 }
@@ -204,13 +214,13 @@ diff_named(json_t *ret, const char *name, const json_t *a, const json_t *b,
 	size_t i;
 
 	json_array_foreach (b, i, v) {
-		const json_t *before = match(a, v, i);
+		const json_t *before = match(a, b, i);
 
 		if (!is_same(before, v))
 			(void)json_array_append_new(list, diff(before, v));
 	}
 	json_array_foreach (a, i, v) {
-		if (!match(b, v, i))
+		if (!match(b, a, i))
 			(void)json_array_append_new(list, diff(v, NULL));
 	}
 	(void)json_object_set_new(ret, name, list);

@@ -6,6 +6,7 @@
 #include "common/duration.h"
 #include "common/id.h"
 #include "model/job.h"
+#include "model/job_diff.h"
 #include "tests/unit/unit.h"
 
 /* What `nomad job run -output` printed for a job. */
@@ -590,6 +591,34 @@ START_TEST(names_of_tokens_fit_or_are_refused)
 }
 END_TEST
 
+#define LIMITS(list)                                                                               \
+	"{\"ID\":\"j\",\"Name\":\"j\",\"Constraints\":[" list "],\"TaskGroups\":[{\"Name\":\"g\"}" \
+							      "]}"
+#define LIMIT(of, to) "{\"LTarget\":\"" of "\",\"RTarget\":\"" to "\",\"Operand\":\"!=\"}"
+
+START_TEST(a_diff_tells_each_element_of_a_list)
+{
+	cleanup_done(job) struct job one, two;
+	cleanup_json json_t *diff = NULL, *back = NULL;
+	const json_t *objects;
+
+	parse(&one, LIMITS(LIMIT("${attr.a}", "1") "," LIMIT("${attr.b}", "1")));
+	parse(&two, LIMITS(LIMIT("${attr.b}", "1") "," LIMIT("${attr.a}", "1") "," LIMIT(
+			"${attr.a}", "2")));
+	diff = job_diff(&one, &two);
+	objects = json_object_get(diff, "Objects");
+	ck_assert_str_eq(json_string_value(json_object_get(diff, "Type")), "Edited");
+	ck_assert_uint_eq(json_array_size(objects), 1);
+	ck_assert_str_eq(
+	    json_string_value(json_object_get(json_array_get(objects, 0), "Type")), "Added");
+	back = job_diff(&two, &one);
+	objects = json_object_get(back, "Objects");
+	ck_assert_uint_eq(json_array_size(objects), 1);
+	ck_assert_str_eq(
+	    json_string_value(json_object_get(json_array_get(objects, 0), "Type")), "Deleted");
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
@@ -607,6 +636,7 @@ add(TCase *tc)
 	tcase_add_loop_test(tc, lease_of_zero_is_none, 0, 6);
 	tcase_add_loop_test(tc, only_some_changes_replace_allocs, 0, ELEMENTSOF(changes));
 	tcase_add_test(tc, a_stub_tells_of_its_job);
+	tcase_add_test(tc, a_diff_tells_each_element_of_a_list);
 }
 
 int
