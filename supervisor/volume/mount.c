@@ -413,7 +413,7 @@ on_expanded(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const stru
 	int64_t capacity = 0;
 
 	m->plugin_call = NULL;
-	m->busy = false;
+	m->busy = m->growing = false;
 	if (r >= 0 && rep->answer_case == CSI_CALL_REP__ANSWER_NODE_EXPAND_VOLUME)
 		capacity = rep->node_expand_volume->capacity_bytes;
 	if (m->unmounting || m->cb)
@@ -437,7 +437,7 @@ mount_expand(struct mount *m, int64_t required_bytes, int64_t limit_bytes, volum
 	if (!x)
 		return err_set(e, -ENOMEM, "expand volume %s", m->rec.volume_id);
 	*x = (struct expansion){ .m = m, .cb = cb, .arg = arg };
-	m->busy = true;
+	m->busy = m->growing = true;
 	m->plugin_call = volume_send_expand(
 	    m->sup, &m->rec, required_bytes, limit_bytes, CALL_TIMEOUT_MS, on_expanded, x);
 	return 0;

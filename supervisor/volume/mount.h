@@ -29,6 +29,7 @@ struct mount {
 	enum mount_step step;
 	const struct action *at; /* while it is busy */
 	bool busy, waiting;      /* a call is out; or another mount of the volume is busy */
+	bool growing;            /* the call is mount_expand()'s, which has its own callback */
 	bool unmounting;         /* the direction */
 	bool cancelled;          /* nobody wants it mounted any more */
 	bool begun;              /* something may be there to undo; else there is only the row */

@@ -223,8 +223,9 @@ volume_mount_cancel(struct sup *sup, const struct sup_alloc *sa, const char *ali
 	if (!m || !m->cb || m->unmounting)
 		return;
 	m->cancelled = true;
-	if (!m->waiting && !m->plugin_call)
-		return; /* mount-helper answers soon */
+	/* Mount-helper answers soon; a call that makes it grow is somebody else's. */
+	if (m->growing || (!m->waiting && !m->plugin_call))
+		return;
 	m->waiting = false;
 	plugin_call_cancel(m->plugin_call);
 	m->plugin_call = NULL;
