@@ -71,15 +71,24 @@ local_ports_give_back(struct local *l, struct local_alloc *la)
 	}
 }
 
+static bool
+is_own(const struct alloc_shared_resources *shared, int64_t port)
+{
+	for (size_t i = 0; i < shared->ports.n; i++)
+		if (shared->ports.v[i].value == port)
+			return true;
+	return false;
+}
+
 /* A free one, each time another: what has just ended may still be asked for by its old port. 0:
  * there is none. */
 static int64_t
-choose(struct local *l)
+choose(struct local *l, const struct alloc_shared_resources *shared)
 {
 	for (int i = 0; holders(l) && i <= DYNAMIC_MAX - DYNAMIC_MIN; i++) {
 		int64_t port = DYNAMIC_MIN + l->next_port++ % (DYNAMIC_MAX - DYNAMIC_MIN + 1);
 
-		if (!l->ports[port])
+		if (!l->ports[port] && !is_own(shared, port))
 			return port;
 	}
 	return 0;
@@ -113,7 +122,7 @@ fill_network(struct local *l, struct alloc_shared_resources *shared,
 	for (size_t i = 0; i < net->dynamic_ports.n; i++) {
 		struct port *p = &net->dynamic_ports.v[i];
 
-		p->value = choose(l);
+		p->value = choose(l, shared);
 		if (p->value == 0)
 			return -EADDRINUSE;
 		if (add(shared, p, p->value, ip) < 0)
