@@ -16,6 +16,7 @@
 #include "supervisor/sup.h"
 
 struct api_req;
+struct sup_alloc;
 struct text;
 struct type;
 
@@ -39,6 +40,8 @@ void api_free(struct sup *sup);
 const char *api_param(const struct api_req *req, unsigned n); /* n-th ":" of the pattern */
 const char *api_query(const struct api_req *req, const char *name);
 const char *api_header(const struct api_req *req, const char *name);
+/* The alloc whose id the first ":" is (api_alloc.c); NULL: there is none. */
+struct sup_alloc *api_alloc(const struct api_req *req);
 struct sup *api_req_sup(const struct api_req *req);
 /* Calls the route's handler: for the source, which was asked whether it may be. */
 void api_serve(struct api_req *req);

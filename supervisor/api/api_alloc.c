@@ -7,6 +7,14 @@
 #include "supervisor/api/api_node.h"
 #include "supervisor/api/api_orders.h"
 
+struct sup_alloc *
+api_alloc(const struct api_req *req)
+{
+	struct id id;
+
+	return id_from_uuid(api_param(req, 0), &id) ? alloc_find(api_req_sup(req), &id) : NULL;
+}
+
 void
 api_list_allocs(struct sup *sup, struct api_req *req)
 {
@@ -25,11 +33,9 @@ api_list_allocs(struct sup *sup, struct api_req *req)
 void
 api_get_alloc(struct sup *sup, struct api_req *req)
 {
-	struct sup_alloc *sa;
+	struct sup_alloc *sa = api_alloc(req);
 	struct alloc view;
-	struct id id;
 
-	sa = id_from_uuid(api_param(req, 0), &id) ? alloc_find(sup, &id) : NULL;
 	if (!sa) {
 		api_reply_error(req, 404, "alloc not found");
 		return;
@@ -45,13 +51,11 @@ api_get_alloc(struct sup *sup, struct api_req *req)
 static void
 get_events(struct sup *sup, struct api_req *req)
 {
+	struct sup_alloc *sa = api_alloc(req);
 	struct text json = { 0 };
-	struct sup_alloc *sa;
 	struct err e = { 0 };
-	struct id id;
 	int r = 0;
 
-	sa = id_from_uuid(api_param(req, 0), &id) ? alloc_find(sup, &id) : NULL;
 	if (!sa) {
 		api_reply_error(req, 404, "alloc not found");
 		return;

@@ -8,12 +8,10 @@
 void
 api_get_alloc_checks(struct sup *sup, struct api_req *req)
 {
-	struct sup_alloc *sa;
+	struct sup_alloc *sa = api_alloc(req);
 	struct text t = { 0 };
 	const char *sep = "{";
-	struct id id;
 
-	sa = id_from_uuid(api_param(req, 0), &id) ? alloc_find(sup, &id) : NULL;
 	if (!sa) {
 		api_reply_error(req, 404, "Unknown allocation \"%s\"", api_param(req, 0));
 		return;

@@ -18,12 +18,10 @@ text_member(const json_t *body, const char *name)
 }
 
 static struct sup_alloc *
-find_alloc(struct sup *sup, struct api_req *req)
+find_alloc(struct api_req *req)
 {
-	struct sup_alloc *sa;
-	struct id id;
+	struct sup_alloc *sa = api_alloc(req);
 
-	sa = id_from_uuid(api_param(req, 0), &id) ? alloc_find(sup, &id) : NULL;
 	if (!sa)
 		api_reply_error(req, 404, "Unknown allocation \"%.64s\"", api_param(req, 0));
 	return sa;
@@ -44,7 +42,7 @@ reply(struct sup *sup, struct api_req *req, int r, const struct err *e)
 void
 api_restart_alloc(struct sup *sup, struct api_req *req)
 {
-	struct sup_alloc *sa = find_alloc(sup, req);
+	struct sup_alloc *sa = find_alloc(req);
 	struct err e = { 0 };
 	json_t *body, *all;
 	const char *task;
@@ -69,7 +67,7 @@ api_restart_alloc(struct sup *sup, struct api_req *req)
 void
 api_signal_alloc(struct sup *sup, struct api_req *req)
 {
-	struct sup_alloc *sa = find_alloc(sup, req);
+	struct sup_alloc *sa = find_alloc(req);
 	const char *task, *signal;
 	struct err e = { 0 };
 	json_t *body;
@@ -92,7 +90,7 @@ api_signal_alloc(struct sup *sup, struct api_req *req)
 void
 api_collect_alloc(struct sup *sup, struct api_req *req)
 {
-	struct sup_alloc *sa = find_alloc(sup, req);
+	struct sup_alloc *sa = find_alloc(req);
 
 	if (!sa)
 		return;
@@ -106,7 +104,9 @@ api_collect_alloc(struct sup *sup, struct api_req *req)
 void
 api_collect_all(struct sup *sup, struct api_req *req)
 {
-	while (sup->source->ops->collect_oldest(sup->source))
-		;
+	alloc_foreach(sup, sa)
+	{
+		(void)sup->source->ops->collect(sup->source, sa);
+	}
 	api_reply_json(req, json_null());
 }

@@ -72,15 +72,12 @@ static void
 stop_alloc(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
-	struct sup_alloc *sa;
-	struct local_alloc *la;
+	struct sup_alloc *sa = api_alloc(req);
+	struct local_alloc *la = sa ? local_alloc_of(sa) : NULL;
 	struct local_eval *ev;
 	struct err e = { 0 };
 	bool no_delay = false;
-	struct id id;
 
-	sa = id_from_uuid(api_param(req, 0), &id) ? alloc_find(sup, &id) : NULL;
-	la = sa ? local_alloc_of(sa) : NULL;
 	if (!la) {
 		api_reply_error(req, 404, "alloc not found");
 		return;

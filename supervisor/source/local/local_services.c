@@ -181,11 +181,9 @@ local_api_delete_service(struct sup *sup, struct api_req *req)
 void
 local_api_alloc_services(struct sup *sup, struct api_req *req)
 {
-	struct sup_alloc *sa;
+	struct sup_alloc *sa = api_alloc(req);
 	struct api_list list;
-	struct id id;
 
-	sa = id_from_uuid(api_param(req, 0), &id) ? alloc_find(sup, &id) : NULL;
 	if (!sa) {
 		api_reply_error(req, 404, "alloc not found");
 		return;
