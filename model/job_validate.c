@@ -515,9 +515,6 @@ job_warn_local(const struct job *job, struct problems *p)
 	struct place here;
 	size_t i;
 
-	if (job->reschedule_policy)
-		(void)model_problem(
-		    p, "reschedule has no effect yet: an allocation that failed stays failed");
 	if (job->update)
 		(void)model_problem(p,
 		    "update has no effect yet: all allocations that change are replaced at once");

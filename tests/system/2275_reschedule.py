@@ -41,6 +41,14 @@ def test_attempts_are_counted():
     node.purge("counted")
 
 
+def test_the_jobs_block_is_its_groups():
+    made = failing("block")
+    made["Job"]["Reschedule"] = made["Job"]["TaskGroups"][0].pop("ReschedulePolicy")
+    case.equal(node.register(made)["Warnings"], "")
+    wait_chain("block", 3)
+    node.purge("block")
+
+
 def test_registering_again_does_not_wait():
     node.register(failing("again", Delay=3600 * 10**9))
     wait_chain("again", 1)
