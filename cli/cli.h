@@ -85,6 +85,7 @@ int cli_confirm_prefix(
 /* Asks on the terminal. 1 yes, 0 no, -ENOTTY when nobody is there to ask. */
 int cli_ask(const char *question);
 
+int cli_action(struct cli *cli, int argc, char **argv);
 int cli_agent(struct cli *cli, int argc, char **argv);
 int cli_alloc_exec(struct cli *cli, int argc, char **argv);
 int cli_alloc_fs(struct cli *cli, int argc, char **argv);
@@ -121,6 +122,6 @@ extern const struct cli_flag cli_agent_flags[], cli_alloc_exec_flags[], cli_allo
     cli_alloc_stop_flags[], cli_job_change_flags[], cli_job_run_flags[], cli_job_stop_flags[],
     cli_node_drain_flags[], cli_node_status_flags[], cli_volume_delete_flags[];
 
-extern const struct cli_flag cli_volume_snapshot_flags[], cli_monitor_flags[];
+extern const struct cli_flag cli_volume_snapshot_flags[], cli_monitor_flags[], cli_action_flags[];
 
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_exec.c: drover alloc exec: a command inside a task, over a websocket (Nomad's frames). Runs
- * in: drover. */
+/* cli_exec.c: drover alloc exec, and what it shares with drover action: a command inside a task,
+ * over a websocket (Nomad's frames). Runs in: drover. */
+#include "cli/cli_exec.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -26,23 +28,11 @@
 
 #define NOT_SAID 2
 
-static struct {
-	bool input;
-	union {
-		bool on;
-		unsigned char said;
-	} tty;
-	const char *task, *escape;
-} options = { .input = true, .tty.said = NOT_SAID, .escape = "~" };
+struct cli_exec_options cli_exec_options = { .input = true, .tty.said = NOT_SAID, .escape = "~" };
 
 const struct cli_flag cli_alloc_exec_flags[] = {
-	{ "e", CLI_FLAG_STRING, &options.escape, "CHAR",
-	    "at the beginning of a line CHAR and a dot leave a terminal (~); none: nothing does" },
-	{ "i", CLI_FLAG_BOOL, &options.input, NULL,
-	    "pass this command's input on (true); -i=false: the command's is empty" },
-	{ "t", CLI_FLAG_BOOL, &options.tty.on, NULL,
-	    "give it a terminal (true if this command has one); -t=false: pipes" },
-	{ "task", CLI_FLAG_STRING, &options.task, "TASK",
+	CLI_EXEC_FLAGS,
+	{ "task", CLI_FLAG_STRING, &cli_exec_options.task, "TASK",
 	    "which task, where there is more than one" },
 	{ 0 },
 };
@@ -408,13 +398,51 @@ open_talk(struct cli *cli, struct talk *t, const char *target, struct err *e)
 	return read_answer(t, key, deadline, e);
 }
 
+/* Fills t in from the flags. */
 static int
-exec_in(struct cli *cli, const char *alloc_id, const char *task, int argc, char **argv,
-    struct talk *t, struct err *e)
+take_options(struct talk *t, struct err *e)
+{
+	const struct cli_exec_options *o = &cli_exec_options;
+
+	t->input = o->input;
+	t->tty =
+	    o->tty.said == NOT_SAID ? isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) : o->tty.on;
+	if (t->tty && t->input && strcmp(o->escape, "none") != 0)
+		t->escape.c = o->escape[0];
+	if (strlen(o->escape) != 1 && strcmp(o->escape, "none") != 0)
+		return err_say(e, -EINVAL, "-e wants one character or none, not \"%s\"", o->escape);
+	return 0;
+}
+
+int
+cli_exec_talk(struct cli *cli, const char *path_and_query, struct err *e)
+{
+	struct talk t = { .fd = -1, .reader.max = MESSAGE_MAX };
+	cleanup_free char *target = NULL;
+	int r = take_options(&t, e);
+
+	if (r == 0 && asprintf(&target, "%s&tty=%s", path_and_query, cli_yes(t.tty)) < 0)
+		r = err_set(e, -ENOMEM, "send to the agent");
+	if (r == 0) {
+		r = open_talk(cli, &t, target, e);
+		if (r < 0 && t.fd < 0)
+			r = cli_api_explain(cli, e);
+		else if (r == 0)
+			r = run(&t, e);
+	}
+	if (t.fd >= 0)
+		(void)close(t.fd);
+	ws_reader_done(&t.reader);
+	free(t.out);
+	return r < 0 ? r : t.exited ? t.code : CLI_FAILED;
+}
+
+static int
+exec_in(
+    struct cli *cli, const char *alloc_id, const char *task, int argc, char **argv, struct err *e)
 {
 	cleanup_json json_t *words = json_array();
 	cleanup_free char *command = NULL, *target = NULL;
-	int r;
 
 	for (int i = 0; i < argc; i++)
 		if (json_array_append_new(words, json_string(argv[i])) < 0)
@@ -422,36 +450,22 @@ exec_in(struct cli *cli, const char *alloc_id, const char *task, int argc, char 
 	command = json_dumps(words, JSON_COMPACT);
 	if (!command)
 		return err_set(e, -ENOMEM, "send to the agent");
-	target = cli_target("/v1/client/allocation/%s/exec?task=%s&tty=%s&command=%s", alloc_id,
-	    task, cli_yes(t->tty), command);
-	r = open_talk(cli, t, target, e);
-	if (r < 0 && t->fd < 0)
-		return cli_api_explain(cli, e);
-	return r < 0 ? r : run(t, e);
+	target =
+	    cli_target("/v1/client/allocation/%s/exec?task=%s&command=%s", alloc_id, task, command);
+	return cli_exec_talk(cli, target, e);
 }
 
 int
 cli_alloc_exec(struct cli *cli, int argc, char **argv)
 {
 	cleanup_free char *id = NULL, *task = NULL;
-	struct talk t = { .fd = -1, .reader.max = MESSAGE_MAX };
 	struct err e = { 0 };
 	int r;
 
-	t.input = options.input;
-	t.tty = options.tty.said == NOT_SAID ? isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)
-					     : options.tty.on;
-	if (t.tty && t.input && strcmp(options.escape, "none") != 0)
-		t.escape.c = options.escape[0];
-	if (strlen(options.escape) != 1 && strcmp(options.escape, "none") != 0)
-		r = err_say(
-		    &e, -EINVAL, "-e wants one character or none, not \"%s\"", options.escape);
-	else if ((r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, &e)) == 0 &&
-		 (r = cli_alloc_task(cli, id, NULL, options.task, &task, &e)) == 0)
-		r = exec_in(cli, id, task, argc - 1, argv + 1, &t, &e);
-	if (t.fd >= 0)
-		(void)close(t.fd);
-	ws_reader_done(&t.reader);
-	free(t.out);
-	return r < 0 ? cli_fail(cli, &e) : t.exited ? t.code : CLI_FAILED;
+	r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, &e);
+	if (r == 0)
+		r = cli_alloc_task(cli, id, NULL, cli_exec_options.task, &task, &e);
+	if (r == 0)
+		r = exec_in(cli, id, task, argc - 1, argv + 1, &e);
+	return r < 0 ? cli_fail(cli, &e) : r;
 }

@@ -26,6 +26,8 @@ static const struct cli_flag common_flags[] = {
 };
 
 static const struct cli_verb verbs[] = {
+	{ "action", NULL, cli_action, cli_action_flags, 1, 1, "[flags] ACTION",
+	    "run an action of a job inside a task" },
 	{ "agent", NULL, cli_agent, cli_agent_flags, -1, -1,
 	    "[-config PATH]... [-dev] [-data-dir DIR] [-socket PATH]",
 	    "run the agent in the foreground" },
@@ -49,6 +51,8 @@ static const struct cli_verb verbs[] = {
 	    "stop an allocation; its job gets another in its place" },
 	{ "help", NULL, show_help, NULL, 0, 2, "[COMMAND [VERB]]",
 	    "show this, or the help of one command" },
+	{ "job", "action", cli_action, cli_action_flags, 1, 1, "[flags] ACTION",
+	    "run an action of a job inside a task" },
 	{ "job", "history", cli_job_history, NULL, 1, 1, "[flags] JOB",
 	    "list the versions of a job that are kept" },
 	{ "job", "plan", cli_job_plan, NULL, 1, 1, "[flags] FILE.json|-",

@@ -293,7 +293,6 @@ static const struct block task_blocks[] = {
 	{ "dispatch_payload", offsetof(struct task, dispatch_payload) },
 	{ "schedule", offsetof(struct task, schedule) },
 	{ "secret", offsetof(struct task, secrets) },
-	{ "action", offsetof(struct task, actions) },
 	{ "scaling", offsetof(struct task, scaling_policies) },
 };
 

@@ -9,6 +9,8 @@
 #include "common/id.h"
 #include "model/table.h"
 
+#define ACTION_NAME_MAX 128
+
 const char *const restart_mode_names[] = { "", "fail", "delay" };
 const char *const lifecycle_hook_names[] = { "", "prestart", "poststart", "poststop" };
 const char *const csi_plugin_kind_names[] = { "", "controller", "node", "monolith" };
@@ -212,6 +214,38 @@ MODEL_TYPE(csi_plugin_block, csi_plugin_block_fields, .name = "csi_plugin",
     .validate = validate_csi_plugin, .title = 1 + offsetof(struct csi_plugin_block, id));
 #undef S
 
+#define S task_action
+static const struct field task_action_fields[] = {
+	F_STRING(name, "Name"),
+	F_STRING(command, "Command"),
+	F_STRINGS(args, "Args"),
+};
+
+static void
+validate_action(const void *obj, struct problems *p)
+{
+	const struct task_action *a = obj;
+	size_t len = strlen(str(a->name));
+
+	if (len == 0 || len > ACTION_NAME_MAX || strcspn(a->name, " \t\n\v\f\r") != len)
+		(void)model_problem(
+		    p, "an action's name has 1 to %d characters and no space", ACTION_NAME_MAX);
+	if (!*str(a->command))
+		(void)model_problem(p, "command is missing");
+}
+MODEL_TYPE(task_action, task_action_fields, .name = "action", .validate = validate_action,
+    .title = 1 + offsetof(struct task_action, name));
+#undef S
+
+const struct task_action *
+task_action_of(const struct task *task, const char *name)
+{
+	for (size_t i = 0; i < task->actions.n; i++)
+		if (str_eq(task->actions.v[i].name, name))
+			return &task->actions.v[i];
+	return NULL;
+}
+
 #define S task
 static const struct field task_fields[] = {
 	F_STRING(name, "Name"),
@@ -244,7 +278,7 @@ static const struct field task_fields[] = {
 	F_LIST(identities, "Identities", workload_identity),
 	F_JSON(dispatch_payload, "DispatchPayload"),
 	F_JSON(scaling_policies, "ScalingPolicies", IN_PLACE),
-	F_JSON(actions, "Actions", IN_PLACE),
+	F_LIST(actions, "Actions", task_action, IN_PLACE),
 	F_JSON(schedule, "Schedule"),
 	F_JSON(secrets, "Secrets"),
 };
@@ -274,6 +308,10 @@ validate_task(const void *obj, struct problems *p)
 		if (identity_of(t, str(t->identities.v[i].name)) != &t->identities.v[i])
 			(void)model_problem(p, "it has two identities of the name \"%.128s\"",
 			    str(t->identities.v[i].name));
+	for (i = 0; i < t->actions.n; i++)
+		if (task_action_of(t, str(t->actions.v[i].name)) != &t->actions.v[i])
+			(void)model_problem(p, "it has two actions of the name \"%.128s\"",
+			    str(t->actions.v[i].name));
 }
 MODEL_TYPE(task, task_fields, .name = "task", .validate = validate_task,
     .title = 1 + offsetof(struct task, name));

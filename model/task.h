@@ -93,6 +93,12 @@ struct workload_identity {
 
 #define IDENTITY_DEFAULT "default"
 
+/* A command with a name, for whoever may run commands inside the task. */
+struct task_action {
+	char *name, *command;
+	struct strings args;
+};
+
 struct task {
 	char *name, *driver, *user;
 	json_t *config; /* the driver's block: an object, or NULL */
@@ -110,9 +116,10 @@ struct task {
 	MODEL_LIST(struct service) services;
 	struct workload_identity *identity; /* the default one; NULL: not asked for */
 	MODEL_LIST(struct workload_identity) identities;
+	MODEL_LIST(struct task_action) actions;
 	/* Shown again; what uses them has its own reader. */
 	json_t *affinities, *templates, *artifacts, *vault, *consul, *dispatch_payload,
-	    *scaling_policies, *actions, *schedule, *secrets;
+	    *scaling_policies, *schedule, *secrets;
 };
 
 MODEL_DECLARE(constraint);
@@ -124,6 +131,7 @@ MODEL_DECLARE(lifecycle);
 MODEL_DECLARE(volume_mount);
 MODEL_DECLARE(csi_plugin_block);
 MODEL_DECLARE(workload_identity);
+MODEL_DECLARE(task_action);
 MODEL_DECLARE(task);
 
 extern const char *const restart_mode_names[RESTART_DELAY + 1];
@@ -141,6 +149,8 @@ int identity_file(
     const struct workload_identity *identity, char ret[IDENTITY_FILE_SIZE], struct err *e);
 /* The task's named identity; NULL: it has none of this name. */
 const struct workload_identity *identity_of(const struct task *task, const char *name);
+/* The first of that name; NULL: it has none. */
+const struct task_action *task_action_of(const struct task *task, const char *name);
 /* "SIGHUP" or "HUP". */
 bool is_signal_name(const char *name);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * api_exec.c: GET /v1/client/allocation/:id/exec: a command inside a task over a websocket
- * (semantics.md 14.5). Runs in: supervisor.
+ * (semantics.md 14.5); /v1/job/:id/action: one that the task's actions name. Runs in: supervisor.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -307,11 +307,20 @@ reply(struct api_req *req, struct exec_socket *ex)
 	api_reply_socket(req, "websocket", headers, &ex->so);
 }
 
+/* What is wished for but the command. 0 or -EINVAL with *e. */
+static int
+take_wish(const struct api_req *req, struct exec_socket *ex, struct exec_wish *wish, struct err *e)
+{
+	wish->task = api_query(req, "task");
+	if (api_query_bool(req, "tty", &wish->tty, e) < 0)
+		return -EINVAL;
+	return api_query_bool(req, "ws_handshake", &ex->handshake, e);
+}
+
 static void
-exec_command(struct sup *sup, struct api_req *req)
+serve(struct sup *sup, struct api_req *req, struct exec_wish *wish)
 {
 	struct exec_socket *ex = calloc(1, sizeof *ex);
-	struct exec_wish wish = { .alloc_text = api_param(req, 0), .task = api_query(req, "task") };
 	char *words[WORDS_MAX];
 	json_t *json = NULL;
 	struct err e = { 0 };
@@ -326,13 +335,12 @@ exec_command(struct sup *sup, struct api_req *req)
 		.es = { .sup = sup, .wake = on_wake },
 		.fd = -1,
 		.reader = { .masked = true, .max = MESSAGE_MAX } };
-	wish.alloc = id_from_uuid(wish.alloc_text, &id) ? &id : NULL;
-	wish.command = words;
-	if (api_query_bool(req, "tty", &wish.tty, &e) == 0 &&
-	    api_query_bool(req, "ws_handshake", &ex->handshake, &e) == 0 &&
-	    take_command(req, &json, words, &wish.n_command, &e) == 0) {
+	wish->alloc = id_from_uuid(str(wish->alloc_text), &id) ? &id : NULL;
+	wish->command = words;
+	if (take_wish(req, ex, wish, &e) == 0 &&
+	    (wish->action || take_command(req, &json, words, &wish->n_command, &e) == 0)) {
 		if (is_websocket(req))
-			status = exec_stream_open(sup, &ex->es, &wish, &e);
+			status = exec_stream_open(sup, &ex->es, wish, &e);
 		else
 			(void)err_say(
 			    &e, -EINVAL, "this is a websocket: the request asks for none");
@@ -346,7 +354,26 @@ exec_command(struct sup *sup, struct api_req *req)
 	api_reply_error(req, status, "%s", e.msg);
 }
 
+static void
+exec_command(struct sup *sup, struct api_req *req)
+{
+	struct exec_wish wish = { .alloc_text = api_param(req, 0) };
+
+	serve(sup, req, &wish);
+}
+
+static void
+exec_action(struct sup *sup, struct api_req *req)
+{
+	struct exec_wish wish = { .alloc_text = api_query(req, "allocID"),
+		.job = api_param(req, 0),
+		.action = str(api_query(req, "action")) };
+
+	serve(sup, req, &wish);
+}
+
 const struct api_route api_exec_routes[] = {
+	{ "GET", "/v1/job/:id/action", exec_action, false },
 	{ "GET", "/v1/client/allocation/:id/exec", exec_command, false },
 	{ 0 },
 };

@@ -31,11 +31,39 @@ find_task(const struct sup_alloc *sa, const char *name)
 	return NULL;
 }
 
+/* An action's command, as words of its own; else what the request has. 0, or the status. */
+static int
+take_command(
+    const struct sup_alloc *sa, const struct exec_wish *w, struct strings *ret, struct err *e)
+{
+	const struct task *task = alloc_task(sa, w->task);
+	const struct task_action *action = NULL;
+	int r = 0;
+
+	if (*str(w->action) && !task)
+		return err_say(e, -EINVAL, "task %.128s not found in allocation %.64s", w->task,
+			   w->alloc_text),
+		       400;
+	if (*str(w->action) && !(action = task_action_of(task, w->action)))
+		return err_say(e, -EINVAL, "action %.128s not found in task %.128s", w->action,
+			   w->task),
+		       400;
+	if (action)
+		r = strings_add(ret, str(action->command));
+	for (size_t i = 0; action && i < action->args.n && r >= 0; i++)
+		r = strings_add(ret, str(action->args.v[i]));
+	for (size_t i = 0; !action && i < w->n_command && r >= 0; i++)
+		r = strings_add(ret, w->command[i]);
+	return r < 0 ? (err_set(e, r, "take the command"), 500) : 0;
+}
+
 /* In the order, and with the words, that clients know. */
 static int
-check(struct sup *sup, const struct exec_wish *w, struct task_runner **ret, struct err *e)
+check(struct sup *sup, const struct exec_wish *w, struct strings *command, struct task_runner **ret,
+    struct err *e)
 {
 	const struct sup_alloc *sa = w->alloc ? alloc_find(sup, w->alloc) : NULL;
+	int status;
 
 	if (!w->alloc)
 		return err_say(e, -EINVAL, "must provide a valid alloc id"), 400;
@@ -43,7 +71,14 @@ check(struct sup *sup, const struct exec_wish *w, struct task_runner **ret, stru
 		return err_say(e, -ENOENT, "Unknown allocation \"%.64s\"", str(w->alloc_text)), 404;
 	if (!*str(w->task))
 		return err_say(e, -EINVAL, "must provide task name"), 400;
-	if (w->n_command == 0 || !w->command[0][0])
+	if (*str(w->job) && !str_eq(sa->a.job_id, w->job))
+		return err_say(e, -EINVAL, "job %.128s does not have allocation %.64s", w->job,
+			   w->alloc_text),
+		       400;
+	status = take_command(sa, w, command, e);
+	if (status != 0)
+		return status;
+	if (command->n == 0 || !command->v[0][0])
 		return err_say(e, -EINVAL, "command is not present"), 400;
 	if (!alloc_task(sa, w->task))
 		return err_say(e, -EINVAL, "unknown task name \"%.128s\"", w->task), 400;
@@ -59,19 +94,19 @@ int
 exec_stream_open(
     struct sup *sup, struct exec_stream *es, const struct exec_wish *wish, struct err *e)
 {
+	cleanup_done(strings) struct strings command = { 0 };
 	struct task_runner *tr = NULL;
-	int status = check(sup, wish, &tr, e);
+	int status = check(sup, wish, &command, &tr, e);
 
 	es->sup = sup;
 	if (status != 0)
 		return status;
 	es->tty = wish->tty;
-	es->name = strdup(wish->command[0]);
+	es->name = strdup(command.v[0]);
 	if (es->name)
-		es->session =
-		    task_exec(tr, wish->command, wish->n_command, wish->tty, on_wake, es, e);
+		es->session = task_exec(tr, command.v, command.n, wish->tty, on_wake, es, e);
 	else
-		(void)err_set(e, -ENOMEM, "run %s", wish->command[0]);
+		(void)err_set(e, -ENOMEM, "run %s", command.v[0]);
 	if (es->session)
 		return 0;
 	return e->code == -EBUSY ? 503 : e->code == -E2BIG || e->code == -EINVAL ? 400 : 500;

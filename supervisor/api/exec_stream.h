@@ -35,6 +35,8 @@ struct exec_wish {
 	const struct id *alloc; /* NULL: the request names none that could be one */
 	const char *alloc_text; /* as the request has it */
 	const char *task;
+	const char *job;    /* if not empty, the alloc's must be it */
+	const char *action; /* if not empty, the command is the task's of that name */
 	char *const *command;
 	size_t n_command;
 	bool tty;

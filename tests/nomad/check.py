@@ -313,6 +313,22 @@ def test_commands_inside_tasks():
         server.purge("into" + driver)
 
 
+def test_actions_inside_tasks():
+    """Through the servers, and at the agent's socket."""
+    if real.older_than(1, 7):
+        return  # they have none
+    server.run(sleeper("acting", Actions=[{"Name": "greet", "Command": "sh", "Args": ["-c", "cat; echo in $0; exit 3", "a b"]}]))
+    alloc = server.wait("acting", ["running"])[0]["ID"]
+    with tcp_door() as url:
+        for address in ("http://%s:%d" % (server.ip, server.ports[0]), url):
+            for words in (("action", "-job", "acting", "-alloc", alloc), ("job", "action", "-job", "acting", "-group", "g", "-task", "t")):
+                done = subprocess.run([BINARY, *words, "greet"], input=b"x\n", capture_output=True, check=False, timeout=120,
+                                      env={**os.environ, "NOMAD_ADDR": address})
+                case.equal((done.returncode, done.stdout, done.stderr), (3, b"x\nin a b\n", b""), address)
+    case.equal(node.ask("/v1/job/acting/actions"), server.ask("/v1/job/acting/actions"))
+    server.purge("acting")
+
+
 def exec_in(url, alloc, words, stdin=b"", flags=()):
     """Exit code, output and errors."""
     done = subprocess.run([BINARY, "alloc", "exec", *flags, alloc, *words], input=stdin, capture_output=True, check=False,

@@ -19,7 +19,7 @@ def commands():
 
 def test_help_lists_every_command_and_each_has_help():
     found = commands()
-    for wanted in ("agent", "job run", "job stop", "job status", "alloc status", "alloc exec", "alloc fs", "alloc logs", "alloc stop", "node status",
+    for wanted in ("action", "agent", "job action", "job run", "job stop", "job status", "alloc status", "alloc exec", "alloc fs", "alloc logs", "alloc stop", "node status",
                    "node drain", "status", "volume create", "volume status", "volume delete", "plugin status", "leaks",
                    "version"):
         case.equal(wanted in found, True, wanted)

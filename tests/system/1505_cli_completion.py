@@ -21,7 +21,7 @@ def complete(*words, address="unix:///nowhere"):
 
 def test_words_and_flags():
     case.equal(complete("jo"), ["job"])
-    case.equal(complete("a"), ["agent", "alloc"])
+    case.equal(complete("a"), ["action", "agent", "alloc"])
     case.equal(complete("job", "s"), ["scale", "status", "stop"])
     case.equal(complete("job", "stop", "-p"), ["-purge"])
     case.equal(complete("agent", "-d"), ["-data-dir", "-dev"])

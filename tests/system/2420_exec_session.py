@@ -210,6 +210,46 @@ def test_how_many_a_task_may_have():
         case.until(lambda: tries(node, alloc), SECONDS, "a session after the others")
 
 
+ACTIONS = [{"Name": "greet", "Command": "sh", "Args": ["-c", "read x; echo \"$MARK:$x:$0:${1-none}.\"; exit 4", "a b", ""]},
+           {"Name": "plain", "Command": "true"}]
+
+
+def test_actions_of_a_task():
+    """The job says the command, and only that runs."""
+    with api.Node() as node:
+        alloc = running(node, "web", Env={"MARK": "of the task"}, Actions=ACTIONS)
+        case.equal(node.ask("/v1/job/web/actions"),
+                   [{"Args": [], **a, "TaskName": "t", "TaskGroupName": "g"} for a in ACTIONS])
+        with Exec.of_action(node, "web", "greet", alloc, command='["id"]') as s:
+            s.type(b"you\n")
+            case.equal(s.end(), (b"of the task:you:a b:.\n", b"", {"exit_code": 4}))
+        with Exec.of_action(node, "web", "plain", alloc) as s:
+            case.equal(s.end(), (b"", b"", {}))
+        for status, text, job, action, query in (
+                (400, "action none not found in task t", "web", "none", {}), (400, "command is not present", "web", "", {}),
+                (400, "task x not found in allocation " + alloc, "web", "plain", {"task": "x"}),
+                (400, "job other does not have allocation " + alloc, "other", "plain", {}),
+                (400, "must provide a valid alloc id", "web", "plain", {"alloc": ""})):
+            e = case.raises(Refused, Exec.of_action, node, job, action, **{"alloc": alloc, **query})
+            case.equal((e.status, e.text), (status, text))
+
+
+def test_the_command_for_actions():
+    with api.Node() as node:
+        running(node, "web", Actions=ACTIONS)
+        for words, stdin, wanted in (
+                (["-job", "web", "greet"], b"x\n", (4, b":x:a b:.\n", b"")),
+                (["-job=web", "-group", "g", "-task", "t", "-i=false", "plain"], b"", (0, b"", b"")),
+                (["-alloc", "web.g[0]", "plain"], b"", (0, b"", b"")),
+                (["plain"], b"", (1, b"", b"drover: -job JOB or -alloc ALLOC says whose action it is\n")),
+                (["-job", "web", "-group", "x", "plain"], b"", (1, b"", b"drover: no allocation of web, group x runs\n"))):
+            r = drover(node, "action", *words, stdin=stdin)
+            case.equal((r.returncode, r.stdout, r.stderr), wanted, "drover action " + " ".join(words))
+        r = drover(node, "job", "action", "-job", "web", "none")
+        case.equal(r.returncode, 1)
+        case.contains(r.stderr, b'has no task with the action "none"')
+
+
 # --- the command ---
 
 def environment(node):

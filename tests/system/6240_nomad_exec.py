@@ -97,6 +97,18 @@ def test_refusals():
         case.equal(c.error()[0], 400)
 
 
+def test_actions_of_a_task():
+    named = {"JobID": "acting", "Action": "greet", "Cmd": None}
+    those = servers.run_job(job("acting", Actions=[{"Name": "greet", "Command": "echo", "Args": ["hello", "there"]}]), me)
+    servers.wait_alloc(those[0], ["running"])
+    with Command(AllocID=those[0], **named) as c:
+        case.equal(c.end(), (b"hello there\n", b"", {}))
+    for wrong, text in (({"Action": "none"}, "action none not found in task t"),
+                        ({"JobID": "a"}, "job a does not have allocation " + those[0])):
+        with Command(**{"AllocID": those[0], **named, **wrong}) as c:
+            case.equal(c.error(), (400, text))
+
+
 def test_much_in_both_directions():
     data = os.urandom(1 << 16)
     with Command("cat") as c:

@@ -266,6 +266,14 @@ static const struct validation general_cases[] = {
 	    "group \"g\": stop_after_client_disconnect and disconnect.stop_on_client_after differ: "
 	    "give one of "
 	    "them" },
+	{ TASKED("\"Actions\":[{\"Name\":\"x\"}]"),
+	    "group \"g\": task \"t\": action \"x\": command is missing" },
+	{ TASKED("\"Actions\":[{\"Name\":\"x y\",\"Command\":\"a\"}]"),
+	    "group \"g\": task \"t\": action \"x y\": an action's name has 1 to 128 characters and "
+	    "no space" },
+	{ TASKED("\"Actions\":[{\"Name\":\"x\",\"Command\":\"a\"},{\"Name\":\"x\",\"Command\":"
+		 "\"b\"}]"),
+	    "group \"g\": task \"t\": it has two actions of the name \"x\"" },
 	{ TASKED("\"RestartPolicy\":{\"Attempts\":3,\"Interval\":\"1s\"}"),
 	    "group \"g\": task \"t\": restart: interval must be at least 5s" },
 	{ TASKED("\"Resources\":{\"CPU\":0}"),
@@ -366,8 +374,7 @@ static const struct validation local_cases[] = {
 	    "is none for env or file" },
 	{ TASKED("\"Identity\":{\"Name\":\"default\",\"Audience\":[\"nomadproject.io\"]}"), NULL },
 	{ TASKED("\"ShutdownDelay\":0,\"Kind\":\"\",\"Actions\":[]"), NULL },
-	{ TASKED("\"Actions\":[{\"Name\":\"x\"}]"),
-	    "group \"g\": task \"t\": action is not supported yet by the local source" },
+	{ TASKED("\"Actions\":[{\"Name\":\"x\",\"Command\":\"a\",\"Args\":[\"b\"]}]"), NULL },
 	{ TASKED("\"Resources\":{\"SecretsMB\":5}"),
 	    "group \"g\": task \"t\": resources with secrets is not supported yet by the local "
 	    "source" },
@@ -593,7 +600,7 @@ END_TEST
 
 #define LIMITS(list)                                                                               \
 	"{\"ID\":\"j\",\"Name\":\"j\",\"Constraints\":[" list "],\"TaskGroups\":[{\"Name\":\"g\"}" \
-							      "]}"
+	"]}"
 #define LIMIT(of, to) "{\"LTarget\":\"" of "\",\"RTarget\":\"" to "\",\"Operand\":\"!=\"}"
 
 START_TEST(a_diff_tells_each_element_of_a_list)

@@ -108,6 +108,7 @@ const struct api_route local_api_routes[] = {
 	{ "GET", "/v1/job/:id/evaluations", local_api_job_evals, false },
 	{ "GET", "/v1/job/:id/summary", local_api_job_summary, false },
 	{ "GET", "/v1/job/:id/versions", local_api_job_versions, false },
+	{ "GET", "/v1/job/:id/actions", local_api_job_actions, false },
 	{ "PUT", "/v1/job/:id/plan", local_api_plan_job, false },
 	{ "PUT", "/v1/job/:id/revert", local_api_revert_job, true },
 	{ "GET", "/v1/job/:id/scale", local_api_job_scale, false },

@@ -161,6 +161,39 @@ local_api_get_job(struct sup *sup, struct api_req *req)
 	api_reply_model(req, &job_type, &view);
 }
 
+static void
+add_actions(json_t *list, const struct task_group *group, const struct task *task)
+{
+	for (size_t i = 0; i < task->actions.n; i++) {
+		const struct task_action *a = &task->actions.v[i];
+		json_t *args = json_array();
+
+		for (size_t k = 0; k < a->args.n; k++)
+			(void)json_array_append_new(args, json_string(str(a->args.v[k])));
+		(void)json_array_append_new(
+		    list, json_pack("{s:s, s:s, s:o, s:s, s:s}", "Name", str(a->name), "Command",
+			      str(a->command), "Args", args, "TaskName", str(task->name),
+			      "TaskGroupName", str(group->name)));
+	}
+}
+
+void
+local_api_job_actions(struct sup *sup, struct api_req *req)
+{
+	struct local_job *j = local_api_find_job(sup, req);
+	const struct job *job = j ? local_job_wanted(j) : NULL;
+	json_t *list;
+
+	if (!job)
+		return;
+	list = json_array();
+	for (size_t i = 0; i < job->task_groups.n; i++)
+		for (size_t k = 0; k < job->task_groups.v[i].tasks.n; k++)
+			add_actions(
+			    list, &job->task_groups.v[i], &job->task_groups.v[i].tasks.v[k]);
+	api_reply_json(req, list);
+}
+
 void
 local_api_job_allocs(struct sup *sup, struct api_req *req)
 {

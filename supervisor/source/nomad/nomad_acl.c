@@ -64,6 +64,7 @@ static const struct path_need {
 	{ "GET", "/v1/client/fs/stream/:id", ACL_READ_FS },
 	{ "GET", "/v1/client/gc", ACL_NODE_WRITE },
 	{ "GET", "/v1/client/stats", ACL_NODE_READ },
+	{ "GET", "/v1/job/:id/action", ACL_EXEC },
 	{ "GET", "/v1/node/:id", ACL_NODE_READ },
 	{ "GET", "/v1/nodes", ACL_NODE_READ },
 	{ "GET", "/v1/plugins", ACL_OPEN }, /* of another type than CSI: there are none */
@@ -230,10 +231,19 @@ on_path_checked(struct sup *sup, void *arg, int r, const struct err *e)
 		    "%s", e->msg);
 }
 
+/* The alloc that the request is about: the path of an action names the job instead. */
+static const char *
+alloc_of(const struct api_req *req)
+{
+	return strcmp(api_req_route(req)->pattern, "/v1/job/:id/action") == 0
+		   ? api_query(req, "allocID")
+		   : api_param(req, 0);
+}
+
 void
 nomad_acl_serve(struct sup *sup, struct api_req *req, api_handler *here)
 {
-	struct sup_alloc *sa = find(sup, api_param(req, 0));
+	struct sup_alloc *sa = find(sup, alloc_of(req));
 	enum acl_need need = need_of_route(api_req_route(req));
 	struct api_gate *g = malloc(sizeof *g);
 

@@ -169,6 +169,8 @@ nomad_exec(struct sup *sup, uint64_t stream, const void *body, size_t len)
 		    (struct exec_wish){ .alloc = id_from_uuid(str(req.alloc_id), &id) ? &id : NULL,
 			    .alloc_text = req.alloc_id,
 			    .task = req.task,
+			    .job = req.job_id,
+			    .action = req.action,
 			    .command = req.cmd.v,
 			    .n_command = req.cmd.n,
 			    .tty = req.tty };

@@ -94,6 +94,7 @@ static const struct mapped all[] = {
 	GET("/v1/job/:id/versions", "Job.GetJobVersions", "JobID", NULL, NULL, NULL, NULL),
 	GET("/v1/job/:id/scale", "Job.ScaleStatus", "JobID", "JobScaleStatus", "job not found",
 	    NULL, NULL),
+	GET("/v1/job/:id/actions", "Job.GetActions", "JobID", "Actions", NULL, NULL, NULL),
 	GET("/v1/job/:id/submission", "Job.GetJobSubmission", "JobID", "Submission",
 	    "job source not found", submission_args, NULL),
 	GET("/v1/allocations", "Alloc.List", NULL, "Allocations", NULL, alloc_fields_args,

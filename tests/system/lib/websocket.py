@@ -111,6 +111,14 @@ class Exec(Socket):
         words = {"task": task, "command": json.dumps(command), "tty": "true" if tty else "false", **query}
         super().__init__(node, "/v1/client/allocation/%s/exec?%s" % (alloc, urllib.parse.urlencode(words)), timeout, headers)
 
+    @classmethod
+    def of_action(cls, node, job, action, alloc, task="t", **query):
+        """A command that the job's task has given a name."""
+        made = cls.__new__(cls)
+        words = {"action": action, "allocID": alloc, "task": task, "tty": "false", **query}
+        Socket.__init__(made, node, "/v1/job/%s/action?%s" % (urllib.parse.quote(job, ""), urllib.parse.urlencode(words)))
+        return made
+
     def say(self, message):
         self.send(TEXT, json.dumps(message).encode())
 
