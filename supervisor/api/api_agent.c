@@ -9,6 +9,7 @@
 #include "supervisor/api/api_node.h"
 #include "supervisor/api/api_checks.h"
 #include "supervisor/api/api_stats.h"
+#include "supervisor/node/host_facts.h"
 #include "supervisor/node/leaks.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/nomad/link.h"
@@ -103,6 +104,28 @@ get_leaks(struct sup *sup, struct api_req *req)
 	leaks_collect(sup, on_leaks, req);
 }
 
+/* With a node in the request the answer says whose it is: so clients have it. */
+void
+api_get_host(struct sup *sup, struct api_req *req)
+{
+	const char *node_id = api_query(req, "node_id");
+	cleanup_done(rpc_host_rep) struct rpc_host_rep rep;
+
+	rpc_host_rep_init(&rep);
+	rep.host_data = host_data_new();
+	if (*str(api_query(req, "server_id")))
+		api_reply_error(req, 400, "this agent has no servers");
+	else if (*str(node_id) && !str_eq(node_id, node_get(sup)->id))
+		api_reply_error(req, 404, "Unknown node \"%s\"", node_id);
+	else if (!rep.host_data || host_facts_fill(sup, rep.host_data) < 0 ||
+		 str_set(&rep.agent_id, node_get(sup)->id) < 0)
+		api_reply_error(req, 500, "no memory for the answer");
+	else if (*str(node_id))
+		api_reply_model(req, &rpc_host_rep_type, &rep);
+	else
+		api_reply_model(req, &host_data_type, rep.host_data);
+}
+
 /* Those that this node can ask. */
 static void
 get_servers(struct sup *sup, struct api_req *req)
@@ -117,6 +140,7 @@ get_servers(struct sup *sup, struct api_req *req)
 const struct api_route api_agent_routes[] = {
 	{ "GET", "/v1/agent/self", get_self, false },
 	{ "GET", "/v1/agent/health", get_health, false },
+	{ "GET", "/v1/agent/host", api_get_host, false },
 	{ "GET", "/v1/agent/leaks", get_leaks, false },
 	{ "GET", "/v1/agent/servers", get_servers, false },
 	{ "GET", "/v1/client/stats", api_get_host_stats, false },

@@ -9,6 +9,8 @@
 void api_list_nodes(struct sup *sup, struct api_req *req);
 void api_get_node(struct sup *sup, struct api_req *req);
 void api_get_node_allocs(struct sup *sup, struct api_req *req);
+/* api_agent.c */
+void api_get_host(struct sup *sup, struct api_req *req);
 void api_drain_node(struct sup *sup, struct api_req *req);
 void api_list_allocs(struct sup *sup, struct api_req *req);
 void api_get_alloc(struct sup *sup, struct api_req *req);

@@ -194,8 +194,8 @@ take_space(const struct statvfs *fs, struct host_disk *ret)
 }
 
 /* What cannot be looked at is left out: this process is no more than any user. */
-static int
-take_disks(struct host_stats *ret)
+int
+host_usage_disks(struct host_stats *ret)
 {
 	struct statvfs fs;
 	int r = host_disks_read("/proc/self/mounts", ret);
@@ -262,7 +262,7 @@ host_usage_fill(struct sup *sup, double core_mhz, struct host_stats *ret)
 		return -ENOMEM;
 	if (fd_read_file(AT_FDCWD, "/proc/meminfo", PROC_MAX, &text) > 0)
 		host_memory_parse(text, ret->memory);
-	if ((r = take_disks(ret)) == -ENOMEM || (r = take_alloc_dir(sup, ret)) < 0)
+	if ((r = host_usage_disks(ret)) == -ENOMEM || (r = take_alloc_dir(sup, ret)) < 0)
 		return r;
 	(void)clock_gettime(CLOCK_BOOTTIME, &up);
 	(void)clock_gettime(CLOCK_REALTIME, &now);

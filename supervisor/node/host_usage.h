@@ -43,6 +43,8 @@ const char *host_device_find(char *mountinfo, unsigned major, unsigned minor);
  * enough to each other to tell what is going on? If not, one more in a moment will do.
  */
 bool host_usage_sample(void);
+/* Only the file systems that this process can look at. -ENOMEM. */
+int host_usage_disks(struct host_stats *ret);
 /* All figures, as they are now; the processors' are between the last two samples. -ENOMEM. */
 int host_usage_fill(struct sup *sup, double core_mhz, struct host_stats *ret);
 

@@ -103,5 +103,24 @@ def test_the_host():
     node.refused(404, "Unknown node", "GET", "/v1/client/stats?node_id=00000000-0000-0000-0000-000000000000")
 
 
-with api.Node() as node:
+def test_what_is_true_of_the_host():
+    """For who debugs. Nothing of the environment that the launcher was started with."""
+    found = node.ask("/v1/agent/host")
+    case.contains(found["OS"], " ".join((os.uname().release, os.uname().sysname)))
+    with open("/etc/hosts", encoding="utf-8") as f:
+        case.equal(found["Hosts"], f.read())
+    case.equal([(a["type"] in ("IPv4", "IPv6"), a["address"] == a["string"] != "") for a in found["Network"]],
+               [(True, True)] * len(found["Network"]))
+    case.equal(found["Network"] != [], True, "addresses")
+    case.equal("SECRET" in str(found), False, str(found["Environment"]))
+    for place, disk in found["Disk"].items():
+        space = os.statvfs(place)
+        case.equal(disk["DiskMB"], space.f_blocks * space.f_frsize >> 20, place)
+    whole = node.ask("/v1/agent/host", node_id=node.ask("/v1/agent/self")["stats"]["client"]["node_id"])
+    case.equal((whole["AgentID"], whole["HostData"]["OS"]), (node.ask("/v1/nodes")[0]["ID"], found["OS"]))
+    node.refused(404, "Unknown node", "GET", "/v1/agent/host?node_id=00000000-0000-0000-0000-000000000000")
+    node.refused(400, "no servers", "GET", "/v1/agent/host?server_id=leader")
+
+
+with api.Node(env={"SECRET_WORD": "SECRET"}) as node:
     case.run(globals())

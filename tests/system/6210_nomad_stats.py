@@ -37,6 +37,10 @@ def run(version):
         host = servers.call_node(me, "ClientStats.Stats", {"NodeID": me})["HostStats"]
         case.equal(host["Memory"]["Total"] > host["Memory"]["Used"] > 0, True, "memory")
         case.equal(host["CPU"][0]["CPU"], "cpu0")
+        facts = servers.call_node(me, "Agent.Host", {"NodeID": me})
+        case.equal((facts["AgentID"], sorted(facts["HostData"])),
+                   (me, ["Disk", "Environment", "Hosts", "Network", "OS", "ResolvConf"]))
+        case.contains(facts["HostData"]["OS"], "Linux")
 
 
 def test_with_servers_of_1_6():

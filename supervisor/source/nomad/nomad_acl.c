@@ -47,6 +47,7 @@ static const struct path_need {
 	enum acl_need need;
 } paths[] = {
 	{ "GET", "/v1/agent/health", ACL_OPEN },
+	{ "GET", "/v1/agent/host", ACL_AGENT_READ },
 	{ "GET", "/v1/agent/leaks", ACL_AGENT_READ },
 	{ "GET", "/v1/agent/monitor", ACL_AGENT_READ },
 	{ "GET", "/v1/agent/self", ACL_AGENT_READ },

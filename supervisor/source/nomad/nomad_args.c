@@ -187,6 +187,17 @@ node_args(struct api_req *req, json_t *args, struct err *e)
 	return 0;
 }
 
+/* Of an agent: a server's or another node's. */
+int
+agent_args(struct api_req *req, json_t *args, struct err *e)
+{
+	copy_query(req, "server_id", args, "ServerID");
+	copy_query(req, "node_id", args, "NodeID");
+	return json_object_get(args, "ServerID") && json_object_get(args, "NodeID")
+		   ? err_say(e, -EINVAL, "Can only forward to either client node or server")
+		   : 0;
+}
+
 int
 token_args(struct api_req *req, json_t *args, struct err *e)
 {

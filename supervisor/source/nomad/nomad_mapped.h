@@ -53,7 +53,7 @@ int mapped_get_args(struct nomad *n, struct api_req *req, const struct mapped *m
 mapped_args meta_args, self_args, job_args, volumes_args, deregister_args, stop_args, drain_args,
     eligibility_args, submission_args, purge_args, all_args, task_args, node_args, node_fields_args,
     token_args, alloc_fields_args, plan_args, csi_list_args, csi_secrets_args, snapshots_args,
-    snapshot_args, delete_args, service_args;
+    snapshot_args, delete_args, service_args, agent_args;
 
 /* nomad_encode.c */
 mapped_encode encode_plain, encode_job, encode_plan, encode_volumes;

@@ -26,6 +26,12 @@ node_is_here(struct sup *sup, const struct api_req *req)
 	return !wanted || !*wanted || str_eq(wanted, node_get(sup)->id);
 }
 
+static bool
+agent_is_here(struct sup *sup, const struct api_req *req)
+{
+	return !*str(api_query(req, "server_id")) && node_is_here(sup, req);
+}
+
 /* Lists of volumes and plugins are asked for by type, and there is one. */
 static bool
 is_not_csi(struct sup *sup, const struct api_req *req)
@@ -221,6 +227,8 @@ static const struct mapped all[] = {
 	    NULL, NULL),
 	GET("/v1/operator/scheduler/configuration", "Operator.SchedulerGetConfiguration", NULL,
 	    NULL, NULL, NULL, NULL),
+	GET("/v1/agent/host", "Agent.Host", NULL, NULL, NULL, agent_args, NULL,
+	    .is_here = agent_is_here, .here = api_get_host),
 	GET("/v1/client/stats", "ClientStats.Stats", NULL, "HostStats", NULL, node_args,
 	    api_get_host_stats, .is_here = node_is_here, .here = api_get_host_stats),
 	GET("/v1/client/allocation/:id/stats", "ClientAllocations.Stats", "AllocID", "Stats", NULL,

@@ -181,6 +181,7 @@ const struct link_method nomad_methods[] = {
 	{ "FileSystem.Stat", false, nomad_fs_stat },
 	{ "FileSystem.Stream", true, nomad_fs_stream },
 	{ "FileSystem.Logs", true, nomad_fs_logs },
+	{ "Agent.Host", false, nomad_self_host },
 	{ "Agent.Monitor", true, nomad_monitor },
 	CSI("ControllerValidateVolume", nomad_csi_validate_volume),
 	CSI("ControllerAttachVolume", nomad_csi_attach_volume),

@@ -10,6 +10,7 @@
 #include "common/base64.h"
 #include "common/cleanup.h"
 #include "model/rpc_serve.h"
+#include "supervisor/node/host_facts.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/nomad/nomad_requests.h"
 #include "supervisor/store/store.h"
@@ -109,6 +110,22 @@ void
 nomad_self_read_meta(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
 	answer_meta(sup, stream);
+}
+
+/* --- the machine --- */
+
+void
+nomad_self_host(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_host_rep) struct rpc_host_rep rep;
+
+	rpc_host_rep_init(&rep);
+	rep.host_data = host_data_new();
+	if (!rep.host_data || host_facts_fill(sup, rep.host_data) < 0 ||
+	    str_set(&rep.agent_id, node_get(sup)->id) < 0)
+		link_answer(sup, stream, "no memory for the answer", NULL, 0);
+	else
+		nomad_answer(sup, stream, &rpc_host_rep_type, &rep);
 }
 
 /* --- identity --- */

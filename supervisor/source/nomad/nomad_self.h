@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nomad_self.h: the methods NodeMeta.* and NodeIdentity.* that servers call, and what an operator
- * changed of the node's metadata. Runs in: supervisor. */
+/* nomad_self.h: the methods Agent.Host, NodeMeta.* and NodeIdentity.* that servers call, and what
+ * an operator changed of the node's metadata. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_NOMAD_SELF_H
 #define DROVER_SUPERVISOR_NOMAD_SELF_H
 
@@ -8,7 +8,7 @@
 #include "supervisor/source/nomad/nomad_csi.h"
 
 nomad_method nomad_self_apply_meta, nomad_self_read_meta, nomad_self_get_identity,
-    nomad_self_renew_identity;
+    nomad_self_renew_identity, nomad_self_host;
 
 int nomad_self_load(struct nomad *n, struct err *e);
 void nomad_self_free(struct nomad *n);
