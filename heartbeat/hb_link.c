@@ -54,11 +54,11 @@ conn_of(struct hb_yamux *y)
 	return (struct hb_conn *)(void *)((char *)y - offsetof(struct hb_conn, yamux));
 }
 
-/* Streams of the server have even numbers. */
+/* Or a call. */
 static bool
 is_relay(const struct hb_stream *s)
 {
-	return s->id % 2 == 0;
+	return s->relayed;
 }
 
 /* --- yamux says --- */

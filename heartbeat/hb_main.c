@@ -70,6 +70,8 @@ dispatch(struct hb *h, struct ipc_packet *p, struct err *e)
 	case HB_CALL_CANCEL_EV:
 		hb_call_cancel(h, ((const HbCallCancelEv *)(const void *)p->msg)->call);
 		return 0;
+	case HB_STREAM_ASK_EV:
+		return hb_relay_on_ask(h, (const HbStreamAskEv *)(const void *)p->msg, e);
 	default:
 		return hb_relay_on_event(h, p, e);
 	}

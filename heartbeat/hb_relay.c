@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hb_relay.c: streams that servers open. Runs in: heartbeat. */
+/* hb_relay.c: streams that servers open, or the supervisor. Runs in: heartbeat. */
 #include "heartbeat/hb_relay.h"
 
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "heartbeat/hb_ipc.h"
+#include "heartbeat/hb_link.h"
 #include "heartbeat/hb_rpc.h"
 #include "proto/heartbeat.pb-c.h"
 
@@ -16,6 +17,8 @@
 #define UP_MAX    48000         /* of one HB_STREAM_DATA_EV */
 #define QUEUE_MAX 256           /* packets that the supervisor has not read: no new stream beyond */
 #define ROOM_MIN  (64u * 1024)  /* said at once; less when everything has left */
+#define ASKED     (1ull << 63)  /* in the numbers of those that the supervisor opens */
+#define ASKED_MAX 100           /* at a time */
 
 /*
  * What is expected of the server:
@@ -23,6 +26,7 @@
  *   HEAD    a request's head, then ARGUMENT; after its answer again HEAD
  *   OPENER  a streaming one's method, then, if the supervisor takes it, OBJECTS
  *   WAIT    nothing: the supervisor is to say something
+ *   ACCEPT  that it takes the method which the supervisor asked for, then OBJECTS
  */
 enum relay_state {
 	RELAY_MODE,
@@ -30,7 +34,8 @@ enum relay_state {
 	RELAY_ARGUMENT,
 	RELAY_OPENER,
 	RELAY_OBJECTS,
-	RELAY_WAIT
+	RELAY_WAIT,
+	RELAY_ACCEPT
 };
 
 struct hb_relay {
@@ -70,6 +75,17 @@ forget(struct hb *hb, struct hb_relay *r)
 }
 
 static void
+tell_failure(struct hb *hb, uint64_t id, const char *error)
+{
+	HbStreamEndEv ev = HB_STREAM_END_EV__INIT;
+
+	ev.stream = id;
+	ev.gone = true;
+	ev.error = (char *)(uintptr_t)error;
+	hb_ipc_tell(hb, HB_STREAM_END_EV, 0, &ev.base, -1);
+}
+
+static void
 tell_end(struct hb *hb, struct hb_relay *r, bool gone)
 {
 	HbStreamEndEv ev = HB_STREAM_END_EV__INIT;
@@ -92,20 +108,27 @@ end(struct hb *hb, struct hb_relay *r)
 
 /* --- from the server --- */
 
+static struct hb_relay *
+add(struct hb *hb, struct hb_conn *conn, struct hb_stream *s)
+{
+	struct hb_relay *r = calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	r->conn = conn;
+	r->stream = s;
+	s->user = r;
+	s->relayed = true;
+	r->next = hb->relays;
+	hb->relays = r;
+	return r;
+}
+
 bool
 hb_relay_open(struct hb *hb, struct hb_conn *conn, struct hb_stream *s)
 {
 	/* Who opens and resets streams while the supervisor stands still fills no memory. */
-	struct hb_relay *r = hb->ipc.n < QUEUE_MAX ? calloc(1, sizeof *r) : NULL;
-
-	if (!r)
-		return false;
-	r->conn = conn;
-	r->stream = s;
-	s->user = r;
-	r->next = hb->relays;
-	hb->relays = r;
-	return true;
+	return hb->ipc.n < QUEUE_MAX && add(hb, conn, s);
 }
 
 /* The supervisor hears of it by its method. */
@@ -142,10 +165,10 @@ take_mode(struct hb_relay *r)
 	return 0;
 }
 
+/* 1: *ret is a whole head; 0: more of it is to come. */
 static int
-take_head(struct hb *hb, struct hb_relay *r)
+gather_head(struct hb_relay *r, struct hb_rpc_head *ret)
 {
-	static struct hb_rpc_head head;
 	bool done = false;
 	ssize_t n = hb_rpc_scan(&r->scan, r->in.data, r->in.len, &done);
 
@@ -155,14 +178,47 @@ take_head(struct hb *hb, struct hb_relay *r)
 	take_in(r, (size_t)n);
 	if (!done)
 		return 0;
-	if (hb_rpc_get_head(r->head.data, r->head.len, &head) < 0 || !head.method[0])
+	if (hb_rpc_get_head(r->head.data, r->head.len, ret) < 0)
 		return -EPROTO;
 	hb_buf_done(&r->head);
 	r->scan = (struct hb_rpc_scan){ 0 };
+	return 1;
+}
+
+static int
+take_head(struct hb *hb, struct hb_relay *r)
+{
+	static struct hb_rpc_head head;
+	int code = gather_head(r, &head);
+
+	if (code <= 0)
+		return code;
+	if (!head.method[0])
+		return -EPROTO;
 	(void)strcpy(r->method, head.method);
 	r->seq = head.seq;
 	r->state = r->streaming ? RELAY_WAIT : RELAY_ARGUMENT;
 	tell_open(hb, r);
+	return 0;
+}
+
+/* 1: the server refuses the method, and the stream is over. */
+static int
+take_accept(struct hb *hb, struct hb_relay *r)
+{
+	static struct hb_rpc_head head;
+	int code = gather_head(r, &head);
+
+	if (code <= 0)
+		return code;
+	if (head.error[0]) {
+		tell_failure(hb, r->id, head.error);
+		hb_stream_close(r->stream);
+		forget(hb, r);
+		return 1;
+	}
+	r->state = RELAY_OBJECTS;
+	hb_relay_on_room(hb, r); /* it is not closing: it stays */
 	return 0;
 }
 
@@ -207,14 +263,17 @@ static void
 advance(struct hb *hb, struct hb_relay *r)
 {
 	while (can_go_on(r)) {
-		int code = r->state == RELAY_MODE ? take_mode(r)
+		int code = r->state == RELAY_MODE     ? take_mode(r)
+			   : r->state == RELAY_ACCEPT ? take_accept(hb, r)
 			   : r->state == RELAY_HEAD || r->state == RELAY_OPENER
 			       ? take_head(hb, r)
 			       : take_object(hb, r);
 
+		if (code > 0)
+			return;
 		if (code < 0) {
-			log_warn(
-			    "%s opened a stream and sent on it what is no request", r->conn->name);
+			log_warn("%s sent on a stream what is no %s", r->conn->name,
+			    r->id & ASKED ? "answer" : "request");
 			end(hb, r);
 			return;
 		}
@@ -288,7 +347,8 @@ tell_room(struct hb *hb, struct hb_relay *r)
 void
 hb_relay_on_room(struct hb *hb, struct hb_relay *r)
 {
-	size_t n = hb_stream_write(r->stream, r->out.data, r->out.len);
+	size_t may = r->state == RELAY_ACCEPT ? r->own : r->out.len;
+	size_t n = hb_stream_write(r->stream, r->out.data, may);
 	size_t own = n < r->own ? n : r->own;
 
 	hb_buf_drop(&r->out, n);
@@ -365,13 +425,16 @@ on_write(struct hb *hb, struct hb_relay *r, const HbStreamWriteEv *ev, struct er
 static void
 on_close(struct hb *hb, struct hb_relay *r, const HbStreamCloseEv *ev)
 {
-	if (ev->reset) {
+	/* A server that has not read the first byte of a stream would end the whole connection. */
+	if (ev->reset && r->state != RELAY_ACCEPT) {
 		hb_stream_reset(r->stream);
 		forget(hb, r);
 		return;
 	}
 	r->id = 0;
 	r->room = 0;
+	if (r->state == RELAY_ACCEPT) /* the rest would wait for the server's word */
+		r->out.len = r->own;
 	if (r->streaming || !r->accepted || r->state != RELAY_WAIT) {
 		r->closing = true;
 		hb_relay_on_room(hb, r);
@@ -387,6 +450,55 @@ on_read(struct hb *hb, struct hb_relay *r, const HbStreamReadEv *ev)
 {
 	r->up -= ev->bytes < r->up ? ev->bytes : r->up;
 	advance(hb, r);
+}
+
+/* NULL: *ret_why says why. */
+static struct hb_relay *
+open_asked(struct hb *hb, const char **ret_why)
+{
+	struct hb_conn *conn = hb_link_current(hb->link);
+	struct hb_stream *s = NULL;
+	struct hb_relay *r;
+	unsigned n = 0;
+
+	for (r = hb->relays; r; r = r->next)
+		n += r->stream->id % 2;
+	*ret_why = !conn ? hb_link_why(hb->link) : "too many streams at the servers at once";
+	if (conn && n < ASKED_MAX)
+		s = hb_stream_open(&conn->yamux, NULL);
+	r = s ? add(hb, conn, s) : NULL;
+	if (s && !r)
+		hb_stream_close(s);
+	return r;
+}
+
+int
+hb_relay_on_ask(struct hb *hb, const HbStreamAskEv *ev, struct err *e)
+{
+	static const uint8_t mode = HB_RPC_STREAMING;
+	const char *why;
+	struct hb_relay *r;
+
+	if (!hb->link || !(ev->stream & ASKED) || find(hb, ev->stream) ||
+	    strlen(ev->method) >= HB_RPC_METHOD_MAX)
+		return err_say(e, -EPROTO, "%s cannot be asked for as stream %llu", ev->method,
+		    (unsigned long long)ev->stream);
+	r = open_asked(hb, &why);
+	if (!r) {
+		tell_failure(hb, ev->stream, why);
+		return 0;
+	}
+	r->id = ev->stream;
+	r->state = RELAY_ACCEPT;
+	r->streaming = r->accepted = true;
+	(void)strcpy(r->method, ev->method);
+	if (hb_buf_add(&r->out, &mode, 1) < 0 || hb_rpc_put_opener(&r->out, ev->method) < 0) {
+		end(hb, r);
+		return 0;
+	}
+	r->own = r->out.len;
+	hb_relay_on_room(hb, r);
+	return 0;
 }
 
 int

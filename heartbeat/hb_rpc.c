@@ -152,6 +152,18 @@ hb_rpc_put_answer(struct hb_buf *out, const char *method, uint64_t seq, const ch
 }
 
 int
+hb_rpc_put_opener(struct hb_buf *out, const char *method)
+{
+	msgpack_packer p;
+
+	msgpack_packer_init(&p, out, write_buf);
+	return msgpack_pack_map(&p, 1) < 0 || pack_text(&p, "Method") < 0 ||
+		       pack_text(&p, method) < 0
+		   ? -ENOMEM
+		   : 0;
+}
+
+int
 hb_rpc_put_accept(struct hb_buf *out, const char *error)
 {
 	msgpack_packer p;

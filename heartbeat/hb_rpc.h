@@ -41,6 +41,7 @@ ssize_t hb_rpc_scan(struct hb_rpc_scan *s, const uint8_t *data, size_t len, bool
 /* Each writes one head. 0 or -ENOMEM. An answer with an error carries its empty body. */
 int hb_rpc_put_request(struct hb_buf *out, const char *method, uint64_t seq);
 int hb_rpc_put_answer(struct hb_buf *out, const char *method, uint64_t seq, const char *error);
+int hb_rpc_put_opener(struct hb_buf *out, const char *method);
 int hb_rpc_put_accept(struct hb_buf *out, const char *error);
 
 /* A head: an answer's, a request's, or that of a streaming one, which only has a method. What is

@@ -27,6 +27,7 @@ struct hb_stream {
 	struct hb_stream *next;
 	struct hb_yamux *session;
 	void *user;
+	bool relayed; /* for its owner: whose it is */
 	uint32_t id;
 	uint32_t send_window; /* bytes that the peer still takes */
 	uint32_t recv_window; /* bytes that it may still send */

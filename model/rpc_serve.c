@@ -306,3 +306,34 @@ rpc_frame_error(struct text *t, int code, const char *message)
 	pack(&p, "Payload", 7);
 	(void)msgpack_pack_nil(&p);
 }
+
+void
+rpc_exec_input_put(struct text *t, const struct rpc_exec_input *in)
+{
+	msgpack_packer p;
+
+	msgpack_packer_init(&p, t, append);
+	(void)msgpack_pack_map(&p, 3);
+	pack(&p, "Setup", 5);
+	(void)msgpack_pack_nil(&p);
+	pack(&p, "Stdin", 5);
+	if (in->has_stdin) {
+		(void)msgpack_pack_map(&p, 2);
+		pack(&p, "Data", 4);
+		pack(&p, in->data, in->len);
+		pack(&p, "Close", 5);
+		(void)(in->close ? msgpack_pack_true(&p) : msgpack_pack_false(&p));
+	} else {
+		(void)msgpack_pack_nil(&p);
+	}
+	pack(&p, "TtySize", 7);
+	if (in->has_size) {
+		(void)msgpack_pack_map(&p, 2);
+		pack(&p, "Height", 6);
+		(void)msgpack_pack_int64(&p, in->height);
+		pack(&p, "Width", 5);
+		(void)msgpack_pack_int64(&p, in->width);
+	} else {
+		(void)msgpack_pack_nil(&p);
+	}
+}

@@ -217,12 +217,24 @@ MODEL_DECLARE(rpc_csi_rep);
 MODEL_DECLARE(rpc_csi_snapshot);
 MODEL_DECLARE(rpc_csi_snapshots_rep);
 
+/* One frame of a stream of the servers': bytes, or the error that ends it. */
+struct rpc_frame {
+	bool failed, event;
+	int64_t code;        /* 0: none */
+	const char *message; /* in the object, as payload: no text that ends */
+	const char *payload; /* NULL: none */
+	size_t message_len, len;
+};
+
 /* 0, or -EBADMSG with *e. Keys that are not known are passed over. */
+int rpc_frame_parse(const void *data, size_t len, struct rpc_frame *ret, struct err *e);
 int rpc_exec_input_parse(const void *data, size_t len, struct rpc_exec_input *ret, struct err *e);
 
 /* Append one frame of a stream: bytes (none: the heartbeat of plain text), or the error that ends
  * it with an HTTP-like code. t->failed tells of no memory. */
 void rpc_frame_data(struct text *t, const void *data, size_t len);
 void rpc_frame_error(struct text *t, int code, const char *message);
+/* Append one object for a command that runs elsewhere: nothing is a beat. */
+void rpc_exec_input_put(struct text *t, const struct rpc_exec_input *in);
 
 #endif

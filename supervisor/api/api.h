@@ -39,6 +39,8 @@ void api_free(struct sup *sup);
 /* NULL if the request has none of that name. Valid until the answer. */
 const char *api_param(const struct api_req *req, unsigned n); /* n-th ":" of the pattern */
 const char *api_query(const struct api_req *req, const char *name);
+/* The n-th of that name. */
+const char *api_query_nth(const struct api_req *req, const char *name, unsigned n);
 const char *api_header(const struct api_req *req, const char *name);
 /* The alloc whose id the first ":" is (api_alloc.c); NULL: there is none. */
 struct sup_alloc *api_alloc(const struct api_req *req);

@@ -17,8 +17,7 @@
 #include "common/utf8.h"
 #include "common/websocket.h"
 #include "model/field.h"
-#include "supervisor/api/api.h"
-#include "supervisor/api/exec_stream.h"
+#include "supervisor/api/api_exec.h"
 
 #define MESSAGE_MAX (1024 * 1024)
 #define OUT_ENOUGH  (64 * 1024)
@@ -125,7 +124,8 @@ take_input(struct exec_socket *ex, const json_t *in)
 		put_close(ex, WS_CLOSE_POLICY, "stdin: data is not base64");
 		return;
 	}
-	exec_stream_input(&ex->es, bytes, len);
+	if (len > 0)
+		exec_stream_input(&ex->es, bytes, len);
 	if (json_is_true(json_object_get(in, "close")))
 		exec_stream_input_end(&ex->es);
 }
@@ -141,6 +141,8 @@ take_text(struct exec_socket *ex, const struct ws_message *m)
 	} else if (ex->handshake) {
 		take_handshake(ex, json);
 	} else {
+		if (!json_object_get(json, "stdin") && !size)
+			exec_stream_beat(&ex->es);
 		take_input(ex, json_object_get(json, "stdin"));
 		exec_stream_resize(&ex->es,
 		    (long)json_integer_value(json_object_get(size, "height")),
@@ -317,24 +319,67 @@ take_wish(const struct api_req *req, struct exec_socket *ex, struct exec_wish *w
 	return api_query_bool(req, "ws_handshake", &ex->handshake, e);
 }
 
+/* NULL: it is answered. */
+static struct exec_socket *
+new_socket(struct sup *sup, struct api_req *req)
+{
+	struct exec_socket *ex = calloc(1, sizeof *ex);
+
+	if (!ex) {
+		api_reply_error(req, 500, "no memory for the answer");
+		return NULL;
+	}
+	*ex = (struct exec_socket){ .so = { on_begin, on_done, NULL },
+		.es = { .sup = sup, .wake = on_wake },
+		.fd = -1,
+		.reader = { .masked = true, .max = MESSAGE_MAX } };
+	return ex;
+}
+
+static int
+refuse_plain(struct err *e)
+{
+	return err_say(e, -EINVAL, "this is a websocket: the request asks for none");
+}
+
+void
+api_exec_far(struct sup *sup, struct api_req *req, void (*begin)(struct exec_stream *es, void *arg),
+    void *arg)
+{
+	struct exec_socket *ex = new_socket(sup, req);
+	struct err e = { 0 };
+	int status = 400;
+
+	if (!ex)
+		return;
+	if (api_query_bool(req, "ws_handshake", &ex->handshake, &e) == 0 && !is_websocket(req))
+		(void)refuse_plain(&e);
+	if (e.code == 0) {
+		begin(&ex->es, arg);
+		status = ex->es.far
+			     ? 0
+			     : (err_say(&e, -EBUSY, "too many commands run at the servers"), 503);
+	}
+	if (status == 0) {
+		reply(req, ex);
+		return;
+	}
+	on_done(&ex->so);
+	api_reply_error(req, status, "%s", e.msg);
+}
+
 static void
 serve(struct sup *sup, struct api_req *req, struct exec_wish *wish)
 {
-	struct exec_socket *ex = calloc(1, sizeof *ex);
+	struct exec_socket *ex = new_socket(sup, req);
 	char *words[WORDS_MAX];
 	json_t *json = NULL;
 	struct err e = { 0 };
 	int status = 400;
 	struct id id;
 
-	if (!ex) {
-		api_reply_error(req, 500, "no memory for the answer");
+	if (!ex)
 		return;
-	}
-	*ex = (struct exec_socket){ .so = { on_begin, on_done, NULL },
-		.es = { .sup = sup, .wake = on_wake },
-		.fd = -1,
-		.reader = { .masked = true, .max = MESSAGE_MAX } };
 	wish->alloc = id_from_uuid(str(wish->alloc_text), &id) ? &id : NULL;
 	wish->command = words;
 	if (take_wish(req, ex, wish, &e) == 0 &&
@@ -342,8 +387,7 @@ serve(struct sup *sup, struct api_req *req, struct exec_wish *wish)
 		if (is_websocket(req))
 			status = exec_stream_open(sup, &ex->es, wish, &e);
 		else
-			(void)err_say(
-			    &e, -EINVAL, "this is a websocket: the request asks for none");
+			(void)refuse_plain(&e);
 	}
 	json_decref(json);
 	if (status == 0) {
@@ -354,16 +398,16 @@ serve(struct sup *sup, struct api_req *req, struct exec_wish *wish)
 	api_reply_error(req, status, "%s", e.msg);
 }
 
-static void
-exec_command(struct sup *sup, struct api_req *req)
+void
+api_exec_command(struct sup *sup, struct api_req *req)
 {
 	struct exec_wish wish = { .alloc_text = api_param(req, 0) };
 
 	serve(sup, req, &wish);
 }
 
-static void
-exec_action(struct sup *sup, struct api_req *req)
+void
+api_exec_action(struct sup *sup, struct api_req *req)
 {
 	struct exec_wish wish = { .alloc_text = api_query(req, "allocID"),
 		.job = api_param(req, 0),
@@ -373,7 +417,7 @@ exec_action(struct sup *sup, struct api_req *req)
 }
 
 const struct api_route api_exec_routes[] = {
-	{ "GET", "/v1/job/:id/action", exec_action, false },
-	{ "GET", "/v1/client/allocation/:id/exec", exec_command, false },
+	{ "GET", "/v1/job/:id/action", api_exec_action, false },
+	{ "GET", "/v1/client/allocation/:id/exec", api_exec_command, false },
 	{ 0 },
 };

@@ -11,13 +11,9 @@
 #include "common/cleanup.h"
 #include "model/field.h"
 #include "supervisor/alloc/alloc_fs.h"
-#include "supervisor/api/api.h"
+#include "supervisor/api/api_fs.h"
 #include "supervisor/api/fs_stream.h"
 #include "supervisor/node/node_state.h"
-
-#define TYPE_TEXT  "text/plain"
-#define TYPE_BYTES "application/octet-stream"
-#define TYPE_JSON  "application/json"
 
 /* --- streams --- */
 
@@ -117,8 +113,8 @@ take_id(struct api_req *req, struct id *ret)
 
 /* --- logs --- */
 
-static void
-get_logs(struct sup *sup, struct api_req *req)
+void
+api_get_logs(struct sup *sup, struct api_req *req)
 {
 	struct fs_log_wish wish = { .task = api_query(req, "task"),
 		.type = api_query(req, "type"),
@@ -144,9 +140,9 @@ get_logs(struct sup *sup, struct api_req *req)
 		reply_stream(sup, req, plain ? TYPE_TEXT : TYPE_JSON, source, plain);
 }
 
-/* Of this node only: another's is followed by way of the servers. */
-static void
-get_monitor(struct sup *sup, struct api_req *req)
+/* Of this node only: another's is followed by way of the servers, if there are any. */
+void
+api_get_monitor(struct sup *sup, struct api_req *req)
 {
 	const char *node = api_query(req, "node_id"), *server = api_query(req, "server_id");
 	struct fs_source *source = NULL;
@@ -168,6 +164,13 @@ get_monitor(struct sup *sup, struct api_req *req)
 		api_reply_error(req, status, "%s", e.msg);
 	else
 		reply_stream(sup, req, plain ? TYPE_TEXT : TYPE_JSON, source, plain);
+}
+
+/* What was said before somebody asked is the journal's, or of whoever reads standard error. */
+void
+api_export_monitor(struct sup *sup, struct api_req *req)
+{
+	api_reply_error(req, 400, "%s", MONITOR_NOT_KEPT);
 }
 
 /* --- files --- */
@@ -211,27 +214,33 @@ ask(struct sup *sup, struct api_req *req, MntFsOp op, alloc_fs_cb *cb, const str
 	refuse(req, wish->type && strncmp(e.msg, "Unknown", 7) != 0, e.code, &e);
 }
 
+void
+api_reply_files(struct api_req *req, const struct rpc_fs_list_rep *files)
+{
+	struct text json = { 0 };
+
+	text_append(&json, "[", 1);
+	for (size_t i = 0; i < files->files.n; i++) {
+		if (i > 0)
+			text_append(&json, ",", 1);
+		if (model_to_text(&rpc_file_type, &files->files.v[i], api_model_flags(req), &json) <
+		    0)
+			json.failed = true;
+	}
+	text_append(&json, "]", 1);
+	api_reply_take(req, &json);
+}
+
 static void
 on_list(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep *files,
     const struct err *e)
 {
 	cleanup_free struct fs_ask *a = arg;
-	struct text json = { 0 };
 
-	if (r < 0) {
+	if (r < 0)
 		refuse(a->req, false, r, e);
-		return;
-	}
-	text_append(&json, "[", 1);
-	for (size_t i = 0; i < files->files.n; i++) {
-		if (i > 0)
-			text_append(&json, ",", 1);
-		if (model_to_text(
-			&rpc_file_type, &files->files.v[i], api_model_flags(a->req), &json) < 0)
-			json.failed = true;
-	}
-	text_append(&json, "]", 1);
-	api_reply_take(a->req, &json);
+	else
+		api_reply_files(a->req, files);
 }
 
 static void
@@ -270,14 +279,14 @@ list_or_stat(struct sup *sup, struct api_req *req, MntFsOp op, alloc_fs_cb *cb)
 		ask(sup, req, op, cb, &wish);
 }
 
-static void
-list_files(struct sup *sup, struct api_req *req)
+void
+api_list_files(struct sup *sup, struct api_req *req)
 {
 	list_or_stat(sup, req, MNT_FS_OP__MNT_FS_LIST, on_list);
 }
 
-static void
-stat_file(struct sup *sup, struct api_req *req)
+void
+api_stat_file(struct sup *sup, struct api_req *req)
 {
 	list_or_stat(sup, req, MNT_FS_OP__MNT_FS_STAT, on_stat);
 }
@@ -294,16 +303,16 @@ read_whole(struct sup *sup, struct api_req *req, struct fs_ask *wish)
 		ask(sup, req, MNT_FS_OP__MNT_FS_OPEN, on_open, wish);
 }
 
-static void
-cat_file(struct sup *sup, struct api_req *req)
+void
+api_cat_file(struct sup *sup, struct api_req *req)
 {
 	struct fs_ask wish = { .type = TYPE_BYTES };
 
 	read_whole(sup, req, &wish);
 }
 
-static void
-read_at(struct sup *sup, struct api_req *req)
+void
+api_read_file_at(struct sup *sup, struct api_req *req)
 {
 	struct fs_ask wish = { .type = TYPE_BYTES };
 	const char *offset = api_query(req, "offset");
@@ -318,8 +327,8 @@ read_at(struct sup *sup, struct api_req *req)
 		read_whole(sup, req, &wish);
 }
 
-static void
-stream_file(struct sup *sup, struct api_req *req)
+void
+api_stream_file(struct sup *sup, struct api_req *req)
 {
 	struct fs_ask wish = { .type = TYPE_JSON, .file.follow = true };
 	const char *origin = api_query(req, "origin");
@@ -336,12 +345,13 @@ stream_file(struct sup *sup, struct api_req *req)
 }
 
 const struct api_route api_fs_routes[] = {
-	{ "GET", "/v1/agent/monitor", get_monitor, false },
-	{ "GET", "/v1/client/fs/cat/:id", cat_file, false },
-	{ "GET", "/v1/client/fs/logs/:id", get_logs, false },
-	{ "GET", "/v1/client/fs/ls/:id", list_files, false },
-	{ "GET", "/v1/client/fs/readat/:id", read_at, false },
-	{ "GET", "/v1/client/fs/stat/:id", stat_file, false },
-	{ "GET", "/v1/client/fs/stream/:id", stream_file, false },
+	{ "GET", "/v1/agent/monitor", api_get_monitor, false },
+	{ "GET", "/v1/agent/monitor/export", api_export_monitor, false },
+	{ "GET", "/v1/client/fs/cat/:id", api_cat_file, false },
+	{ "GET", "/v1/client/fs/logs/:id", api_get_logs, false },
+	{ "GET", "/v1/client/fs/ls/:id", api_list_files, false },
+	{ "GET", "/v1/client/fs/readat/:id", api_read_file_at, false },
+	{ "GET", "/v1/client/fs/stat/:id", api_stat_file, false },
+	{ "GET", "/v1/client/fs/stream/:id", api_stream_file, false },
 	{ 0 },
 };

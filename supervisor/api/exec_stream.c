@@ -115,6 +115,9 @@ exec_stream_open(
 void
 exec_stream_done(struct exec_stream *es)
 {
+	if (es->far)
+		es->far->done(es);
+	es->far = NULL;
 	session_free(es->session);
 	es->session = NULL;
 	free(es->name);
@@ -184,6 +187,8 @@ exec_stream_next(struct exec_stream *es, struct text *frame)
 	size_t len = 0;
 	int signo, code;
 
+	if (es->far)
+		return es->far->next(es, frame);
 	if (!es->session)
 		return -1;
 	if (!es->told_why)
@@ -216,27 +221,42 @@ exec_stream_next(struct exec_stream *es, struct text *frame)
 void
 exec_stream_input(struct exec_stream *es, const void *data, size_t len)
 {
-	if (es->session)
+	if (es->far)
+		es->far->input(es, data, len);
+	else if (es->session)
 		session_write(es->session, data, len);
 }
 
 void
 exec_stream_input_end(struct exec_stream *es)
 {
-	if (es->session)
+	if (es->far)
+		es->far->input_end(es);
+	else if (es->session)
 		session_close_input(es->session);
 }
 
 void
 exec_stream_resize(struct exec_stream *es, long rows, long columns)
 {
-	if (es->session && rows > 0 && columns > 0)
+	if (es->far && rows > 0 && columns > 0)
+		es->far->resize(es, rows, columns);
+	else if (es->session && rows > 0 && columns > 0)
 		session_resize(es->session, rows < 65536 ? (unsigned)rows : 65535,
 		    columns < 65536 ? (unsigned)columns : 65535);
+}
+
+void
+exec_stream_beat(struct exec_stream *es)
+{
+	if (es->far)
+		es->far->beat(es);
 }
 
 bool
 exec_stream_has_room(const struct exec_stream *es)
 {
+	if (es->far)
+		return es->far->has_room(es);
 	return !es->session || session_room(es->session) > 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exec_stream.h: a command inside a task as Nomad's frames (semantics.md 14.5): what it says as
- * JSON texts, what it is told. Where they go is the caller's. Runs in: supervisor.
+ * JSON texts, what it is told. Where they go is the caller's; where the command runs, too, if not
+ * here. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_EXEC_STREAM_H
 #define DROVER_SUPERVISOR_EXEC_STREAM_H
@@ -17,11 +18,27 @@
 
 struct session;
 
+/* A command elsewhere, with es->far_arg as its own; each is the function below of that name. next
+ * sets es->status and error as that does. */
+struct exec_stream;
+struct exec_far_ops {
+	int (*next)(struct exec_stream *es, struct text *frame);
+	void (*input)(struct exec_stream *es, const void *data, size_t len);
+	void (*input_end)(struct exec_stream *es);
+	void (*resize)(struct exec_stream *es, long rows, long columns);
+	void (*beat)(struct exec_stream *es);
+	bool (*has_room)(const struct exec_stream *es);
+	void (*done)(struct exec_stream *es);
+};
+
 /* Embedded; what is below the line is its own. */
 struct exec_stream {
 	struct sup *sup;
 	/* There may be another frame, or room for input again. May free it. */
 	void (*wake)(struct exec_stream *es);
+
+	const struct exec_far_ops *far; /* NULL: it runs here */
+	void *far_arg;
 
 	/* --- */
 	struct session *session;
@@ -55,6 +72,8 @@ int exec_stream_next(struct exec_stream *es, struct text *frame);
 void exec_stream_input(struct exec_stream *es, const void *data, size_t len);
 void exec_stream_input_end(struct exec_stream *es);
 void exec_stream_resize(struct exec_stream *es, long rows, long columns);
+/* Its user is there, and says nothing. */
+void exec_stream_beat(struct exec_stream *es);
 bool exec_stream_has_room(const struct exec_stream *es);
 
 #endif

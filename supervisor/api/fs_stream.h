@@ -51,6 +51,11 @@ struct fs_source *fs_file_new(struct sup *sup, const struct fs_file_wish *wish, 
 int monitor_open(
     struct sup *sup, const char *level, bool json, struct fs_source **ret, struct err *e);
 
+/* Why nobody gets what was logged before. */
+#define MONITOR_NOT_KEPT                                                                           \
+	"the agent keeps no log of its own and may not read the system's: journalctl -u drover "   \
+	"has what it said, monitor follows what it says"
+
 /* Embedded; what is below the line is its own. */
 struct fs_stream {
 	struct sup *sup;

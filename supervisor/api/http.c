@@ -369,6 +369,15 @@ api_query(const struct api_req *req, const char *name)
 }
 
 const char *
+api_query_nth(const struct api_req *req, const char *name, unsigned n)
+{
+	for (unsigned i = 0; i < req->target.n_query; i++)
+		if (strcmp(req->target.query[i].name, name) == 0 && n-- == 0)
+			return req->target.query[i].value;
+	return NULL;
+}
+
+const char *
 api_header(const struct api_req *req, const char *name)
 {
 	return MHD_lookup_connection_value(req->conn, MHD_HEADER_KIND, name);

@@ -17,6 +17,8 @@ import subprocess
 import sys
 import termios
 import threading
+import urllib.error
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 from lib import api, binary, case  # noqa: E402
@@ -360,6 +362,84 @@ def exec_at(url, alloc):
     case.until(lambda: not pids_with(mark), 30, "end of a command whose client was killed, by " + url)
 
 
+@contextlib.contextmanager
+def another_node(job, **task):
+    """(the node, an alloc of that job on it, the URL of the first node's socket)"""
+    with node_of(server, name="far") as far, tcp_door() as url:
+        far_id = far.ask("/v1/agent/self")["stats"]["client"]["node_id"]
+        case.until(lambda: any(n["ID"] == far_id and n["Status"] == "ready" for n in server.ask("/v1/nodes")), 40, "the other node")
+        server.run(api.job(job, group={"Constraints": [{"LTarget": "${node.unique.id}", "RTarget": far_id, "Operand": "="}]}, **task))
+        yield far_id, server.wait(job, ["running"])[0]["ID"], url
+        server.purge(job)
+        case.until(lambda: server.ask("/v1/job/%s/allocations" % job) in ([], None) or
+                   all(a["ClientStatus"] == "complete" for a in server.allocs(job)), 40, "the job to end")
+    server.do("/v1/node/%s/purge" % far_id)
+
+
+def read_until(url, part, cause):
+    """Of an answer that goes on; cause() is done again and again."""
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        fd, seen = answer.fileno(), b""
+        deadline = case.patience(60)
+        while part not in seen and deadline > 0:
+            cause()
+            if select.select([fd], [], [], 1)[0]:
+                seen += answer.read1(65536)
+            deadline -= 1
+        case.equal(part in seen, True, "%r in %r" % (part, seen[-3000:]))
+
+
+def test_commands_inside_tasks_of_another_node():
+    with another_node("farther", command="/bin/sleep", args=["1000"]) as (_, alloc, url):
+        exec_at(url, alloc)
+
+
+def test_what_another_node_has():
+    """Files, logs, facts and the agent's log, which the servers fetch; and the servers' own events and logs."""
+    script = "echo first; echo bad >&2; printf 0123456789 >local/file; exec sleep 1000"
+    at_server = "http://%s:%d" % (server.ip, server.ports[0])
+    with another_node("files", command="/bin/sh", args=["-c", script]) as (far_id, alloc, url):
+        def say(*args):
+            return subprocess.run([BINARY, *args], env={**os.environ, "NOMAD_ADDR": url}, check=False, timeout=120,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.decode()
+        case.until(lambda: say("alloc", "logs", alloc) == "first\n", 30, "the log")
+        case.equal(say("alloc", "logs", "-stderr", alloc), "bad\n")
+        case.until(lambda: say("alloc", "fs", alloc, "t/local/file") == "0123456789", 30, "the file")
+        case.contains(say("alloc", "fs", alloc, "t"), "local/")
+        case.contains(say("alloc", "fs", "-stat", alloc, "t/local/file"), "10 B")
+        for path in ("cat/%s?path=t/local/file", "readat/%s?path=t/local/file&offset=3&limit=4", "ls/%s?path=t/local",
+                     "stat/%s?path=t/local/file", "logs/%s?task=t&type=stdout&plain=true", "stream/%s?path=t/local/file&follow=false",
+                     "stat/%s?path=none"):
+            wanted, found = (fetch(u + "/v1/client/fs/" + path % alloc) for u in (at_server, url))
+            if path[:2] in ("ls", "st") and found[0] == 200 and "stream" not in path:
+                wanted, found = ((status, json.loads(body)) for status, body in (wanted, found))
+            case.equal(found, wanted, path)
+        # Where the server says it in the body of an answer that is none.
+        for status, path in ((400, "cat/%s?path=none"), (400, "logs/%s?task=x&type=stdout"), (400, "stream/%s?path=t/secrets/x"),
+                             (400, "cat/%s"), (400, "readat/%s?path=x"), (400, "logs/x?task=t&type=stdout"), (404, "ls/%s?path=none")):
+            case.equal(fetch(url + "/v1/client/fs/" + path.replace("%s", alloc))[0], status, path)
+        case.equal(json.loads(fetch(url + "/v1/agent/host?node_id=" + far_id)[1])["AgentID"], far_id)
+
+        def provoke():
+            server.do("/v1/client/allocation/%s/signal" % alloc, {"Signal": "SIGCONT", "Task": "t"})
+        read_until(url + "/v1/agent/monitor?plain=true&log_level=debug&node_id=" + far_id, b"supervisor:", provoke)
+        read_until(url + "/v1/agent/monitor?plain=true&log_level=debug&server_id=leader", b"request complete", provoke)
+        if not real.older_than(1, 10):
+            case.contains(fetch(url + "/v1/agent/monitor/export?service_name=drover&node_id=" + far_id)[1], b"journalctl")
+        read_until(url + "/v1/event/stream?topic=Job:evented", b'"Topic":"Job"', lambda: server.run(sleeper("evented")))
+        server.purge("evented")
+        case.equal(fetch(url + "/v1/event/stream?topic=a:b:c")[0], 400)
+
+
+def fetch(url):
+    """Status and body."""
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as e:
+        return e.code, e.read()
+
+
 SIZED = "until [ \"$(stty size)\" = '24 80' ]; do sleep 0.1; done; echo sized; read x; echo :$x:; exit 5"
 
 
@@ -554,6 +634,6 @@ def test_a_cluster_that_demands_an_introduction():
             one.wait_ready()
 
 
-with Server() as server, node_of(server) as node:
+with Server(more="enable_debug = true  # or nobody is told of hosts") as server, node_of(server) as node:
     server.wait_ready()
     case.run(globals())

@@ -70,6 +70,11 @@ child_tell(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMess
 		s->stream = ((const HbStreamCloseEv *)(const void *)msg)->stream;
 		s->reset = ((const HbStreamCloseEv *)(const void *)msg)->reset;
 		return;
+	case HB_STREAM_ASK_EV:
+		s->stream = ((const HbStreamAskEv *)(const void *)msg)->stream;
+		(void)snprintf(s->text, sizeof s->text, "%s",
+		    ((const HbStreamAskEv *)(const void *)msg)->method);
+		return;
 	case HB_CALL_CANCEL_EV:
 		s->stream = ((const HbCallCancelEv *)(const void *)msg)->call;
 		return;
@@ -114,7 +119,8 @@ child_listen(struct sup *sup, enum ipc_peer from, child_event_cb *cb)
 static struct sup sup;
 static char server[64], why_server[64];
 static struct {
-	unsigned calls, inputs, rooms, gone;
+	unsigned calls, inputs, rooms, gone, ended;
+	char why[64]; /* of the end; "well": none */
 	uint64_t stream;
 	size_t len, n_input;
 	char body[16];
@@ -176,7 +182,15 @@ on_gone(struct sup *s, void *arg, uint64_t stream)
 	seen.gone++;
 }
 
-static const struct link_stream_ops ops = { on_input, on_room, on_gone };
+static void
+on_end(struct sup *s, void *arg, uint64_t stream, const char *error)
+{
+	ck_assert_ptr_eq(arg, &seen);
+	seen.ended++;
+	(void)snprintf(seen.why, sizeof seen.why, "%s", error ? error : "well");
+}
+
+static const struct link_stream_ops ops = { on_input, on_room, on_gone, on_end };
 
 static void
 serve(struct sup *s, uint64_t stream, const void *body, size_t len)
@@ -260,13 +274,20 @@ give(uint64_t stream, const void *data, size_t len, bool last)
 }
 
 static void
-give_end(uint64_t stream, bool gone)
+give_failure(uint64_t stream, bool gone, const char *error)
 {
 	HbStreamEndEv ev = HB_STREAM_END_EV__INIT;
 
 	ev.stream = stream;
 	ev.gone = gone;
+	ev.error = (char *)(uintptr_t)error;
 	ck_assert_int_eq(say(HB_STREAM_END_EV, &ev.base), 0);
+}
+
+static void
+give_end(uint64_t stream, bool gone)
+{
+	give_failure(stream, gone, "");
 }
 
 static void
@@ -498,6 +519,107 @@ START_TEST(nonsense_of_heartbeat_is_a_broken_protocol)
 }
 END_TEST
 
+START_TEST(a_stream_that_is_asked_for)
+{
+	uint64_t id = link_stream_ask(&sup, "B.Stream", "argument", 8, &ops, &seen);
+	ck_assert_uint_ne(id, 0);
+	expect(0, HB_STREAM_ASK_EV, id);
+	ck_assert_str_eq(said[0].text, "B.Stream");
+	ck_assert_uint_eq(written(id), 8);
+	ck_assert_uint_ne(link_stream_ask(&sup, "B.Stream", "", 0, &ops, &seen), id);
+	n_said = 0;
+	give(id, "fra", 3, false);
+	give(id, "me", 2, true);
+	ck_assert_uint_eq(seen.inputs, 1);
+	ck_assert_uint_eq(seen.n_input, 5);
+	link_stream_write(&sup, id, "more", 4);
+	ck_assert_uint_eq(written(id), 4);
+	give_room(id, 12);
+	ck_assert_uint_eq(seen.rooms, 1);
+	n_said = 0;
+	give_end(id, false);
+	ck_assert_uint_eq(seen.ended, 1);
+	ck_assert_str_eq(seen.why, "well");
+	expect(0, HB_STREAM_CLOSE_EV, id);
+	ck_assert(!said[0].reset);
+	give(id, "late", 4, true);
+	ck_assert_uint_eq(seen.inputs, 1);
+}
+END_TEST
+
+static const struct {
+	bool gone, cut;
+	const char *error, *why;
+} bad_ends[] = {
+	{ true, false, "Unknown rpc method: \"B.Stream\"", "Unknown rpc method: \"B.Stream\"" },
+	{ true, false, "", "the connection to the server was lost" },
+	{ false, true, "", "the connection to the server was lost" }, /* in the middle of a frame */
+};
+
+START_TEST(why_there_is_nothing_of_a_stream)
+{
+	uint64_t id = link_stream_ask(&sup, "B.Stream", "x", 1, &ops, &seen);
+	if (bad_ends[_i].cut)
+		give(id, "fra", 3, false);
+	n_said = 0;
+	give_failure(id, bad_ends[_i].gone, bad_ends[_i].error);
+	ck_assert_uint_eq(seen.ended, 1);
+	ck_assert_str_eq(seen.why, bad_ends[_i].why);
+	/* What the server has not taken would hold up a plain end. */
+	ck_assert_uint_eq(n_said, !bad_ends[_i].gone);
+	ck_assert(bad_ends[_i].gone || said[0].reset);
+}
+END_TEST
+
+START_TEST(who_asked_for_a_stream_leaves)
+{
+	uint64_t id = link_stream_ask(&sup, "B.Stream", "x", 1, &ops, &seen);
+	give_room(id, 1);
+	n_said = 0;
+	link_stream_close(&sup, id);
+	expect(0, HB_STREAM_CLOSE_EV, id);
+	ck_assert(!said[0].reset);
+	id = link_stream_ask(&sup, "B.Stream", "x", 1, &ops, &seen);
+	n_said = 0;
+	link_stream_close(&sup, id);
+	expect(0, HB_STREAM_CLOSE_EV, id);
+	ck_assert(said[0].reset);
+	give_end(id, true);
+	ck_assert_uint_eq(seen.ended, 0);
+}
+END_TEST
+
+START_TEST(streams_that_are_asked_for_are_bounded)
+{
+	uint64_t id = 0;
+	unsigned n = 0;
+
+	while (n < 200 && (id = link_stream_ask(&sup, "B.Stream", "", 0, &ops, &seen))) {
+		n_said = 0;
+		n++;
+	}
+	ck_assert_uint_eq(id, 0);
+	ck_assert_uint_eq(n, 80);
+	ck_assert_int_eq(
+	    open_stream(1, "A.Stream", true), 0); /* servers have a count of their own */
+	ck_assert_int_eq(open_stream(1ull << 63 | 500, "A.Stream", true), -EPROTO);
+}
+END_TEST
+
+START_TEST(a_frame_that_is_too_large)
+{
+	static uint8_t piece[32768];
+	uint64_t id = link_stream_ask(&sup, "B.Stream", "", 0, &ops, &seen);
+	for (size_t len = 0; len <= LINK_FRAME_MAX && !seen.ended; len += sizeof piece) {
+		n_said = 0;
+		give(id, piece, sizeof piece, false);
+	}
+	ck_assert_uint_eq(seen.ended, 1);
+	expect(n_said - 1, HB_STREAM_CLOSE_EV, id);
+	ck_assert(said[n_said - 1].reset);
+}
+END_TEST
+
 START_TEST(all_streams_end_with_heartbeat)
 {
 	HbServerEv ev = HB_SERVER_EV__INIT;
@@ -633,6 +755,11 @@ add(TCase *tc)
 	tcase_add_test(tc, what_comes_before_the_gate_opens_is_kept);
 	tcase_add_test(tc, too_much_is_cut_off);
 	tcase_add_test(tc, nonsense_of_heartbeat_is_a_broken_protocol);
+	tcase_add_test(tc, a_stream_that_is_asked_for);
+	tcase_add_loop_test(tc, why_there_is_nothing_of_a_stream, 0, ELEMENTSOF(bad_ends));
+	tcase_add_test(tc, who_asked_for_a_stream_leaves);
+	tcase_add_test(tc, streams_that_are_asked_for_are_bounded);
+	tcase_add_test(tc, a_frame_that_is_too_large);
 	tcase_add_test(tc, all_streams_end_with_heartbeat);
 	tcase_add_test(tc, a_call_has_one_end);
 	tcase_add_test(tc, large_bodies_travel_in_memory);

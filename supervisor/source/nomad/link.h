@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * link.h: the supervisor's side of the link to the servers: calls, beats, and what servers ask. The
+ * link.h: the supervisor's side of the link to the servers: calls, beats, streams at the servers,
+ * and what servers ask. The
  * process heartbeat holds the connections; here are methods and bodies. A body is one msgpack
  * object, whole, as the servers have it; this looks into none. Nothing leaves before the turn's
  * commit. Runs in: supervisor.
@@ -17,6 +18,7 @@
 
 #define LINK_BODY_MAX   (64u << 20) /* of a call and its answer */
 #define LINK_OBJECT_MAX (1u << 20)  /* of what a server says on a stream that it opened */
+#define LINK_FRAME_MAX  (16u << 20) /* of one on a stream that was asked for */
 #define LINK_BEAT_MAX   15360
 
 /* --- calls --- */
@@ -84,6 +86,9 @@ struct link_stream_ops {
 	void (*on_room)(struct sup *sup, void *arg, uint64_t stream);
 	/* The server, or its user, has gone; the stream is no more. The only sign of a cancel. */
 	void (*on_gone)(struct sup *sup, void *arg, uint64_t stream);
+	/* Of one that was asked for, in the place of on_gone: nothing more comes. error NULL: the
+	 * server has ended it; else it refused the method, or was lost. */
+	void (*on_end)(struct sup *sup, void *arg, uint64_t stream, const char *error);
 };
 
 /* Called in the method's place, which it calls: at once, or later between link_stream_hold() and
@@ -96,6 +101,15 @@ typedef void link_gate(struct sup *sup, const struct link_method *method, uint64
 int link_new(struct sup *sup, const struct link_events *events, const struct link_method *methods,
     link_gate *gate, struct err *e);
 void link_free(struct sup *sup);
+
+/*
+ * Opens a stream of a streaming method at the server in use, with its argument, body (copied). What
+ * the server says comes as on_input(); more is said by link_stream_write(), and
+ * link_stream_close() tells the server that nobody listens any more. Its number, or 0: there are
+ * too many. No function of ops is called within.
+ */
+uint64_t link_stream_ask(struct sup *sup, const char *method, const void *body, size_t len,
+    const struct link_stream_ops *ops, void *arg);
 
 /* Objects that come after the argument are kept, up to LINK_OBJECT_MAX, until ..._go_on().
  * Meanwhile the server may send what it was allowed already, as while a stream is paused. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * link_stream.c: the streams that servers open, one per request: the method's function, its answer
- * or frames, and how much may be on its way. Runs in: supervisor.
+ * or frames, and how much may be on its way; and those that are asked for here. Runs in:
+ * supervisor.
  */
 #include "supervisor/source/nomad/link_stream.h"
 
@@ -19,6 +20,8 @@
 #define WINDOW      (256u * 1024) /* heartbeat.proto */
 #define WRITE_MAX   32768
 #define ERROR_MAX   4096
+#define ASKED       (1ull << 63) /* in the numbers of streams that are asked for here */
+#define ASKED_MAX   80           /* heartbeat has a higher one */
 
 struct bytes {
 	uint8_t *data;
@@ -29,8 +32,9 @@ struct stream {
 	struct stream *next;
 	uint64_t id;
 	const struct link_method *method; /* NULL: there is none of that name */
-	char *unknown;                    /* then its name */
+	char *unknown;                    /* then its name, as of one that is asked for */
 	bool streaming;
+	bool asked;
 	bool called;    /* the argument came, the method's function was called */
 	bool closing;   /* closed as soon as `out` is empty */
 	bool held;      /* what comes goes to `kept`: each object behind its length, a size_t */
@@ -46,7 +50,8 @@ struct link_streams {
 	const struct link_method *methods;
 	link_gate *gate;
 	struct stream *first;
-	size_t n;
+	size_t n, n_asked;
+	uint64_t last_asked;
 };
 
 static const struct link_stream_ops no_ops;
@@ -95,7 +100,10 @@ forget(struct link_streams *ls, struct stream *s)
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
-	ls->n--;
+	if (s->asked)
+		ls->n_asked--;
+	else
+		ls->n--;
 	free(s->in.data);
 	free(s->out.data);
 	free(s->kept.data);
@@ -164,16 +172,20 @@ write_out(struct sup *sup, struct stream *s, const void *data, size_t len)
 		abort();
 }
 
-/* As the peer's program sees a stream whose other end went away. */
+/* As the peer's program sees a stream whose other end went away. why: of one that was asked for;
+ * NULL: it is over. */
 static void
-lose(struct sup *sup, struct link_streams *ls, struct stream *s)
+lose(struct sup *sup, struct link_streams *ls, struct stream *s, const char *why)
 {
 	const struct link_stream_ops *ops = s->ops;
+	bool asked = s->asked;
 	void *arg = s->arg;
 	uint64_t id = s->id;
 
 	forget(ls, s);
-	if (ops->on_gone)
+	if (asked && ops->on_end)
+		ops->on_end(sup, arg, id, why);
+	if (!asked && ops->on_gone)
 		ops->on_gone(sup, arg, id);
 }
 
@@ -184,7 +196,7 @@ on_open(struct sup *sup, struct link_streams *ls, const HbStreamOpenEv *ev)
 	char error[ERROR_MAX];
 	struct stream *s;
 
-	if (find(ls, ev->stream) || ls->n == STREAMS_MAX)
+	if ((ev->stream & ASKED) || find(ls, ev->stream) || ls->n == STREAMS_MAX)
 		return -EPROTO;
 	while (m->name && (strcmp(m->name, ev->method) != 0 || m->streaming != ev->streaming))
 		m++;
@@ -222,14 +234,20 @@ refuse_unknown(struct sup *sup, struct stream *s)
 	link_answer(sup, s->id, error, NULL, 0);
 }
 
+static unsigned
+object_max(const struct stream *s)
+{
+	return s->asked ? LINK_FRAME_MAX : LINK_OBJECT_MAX;
+}
+
 /* Who still writes more of it is to be told, and not to wait for room. */
 static void
 give_up(struct sup *sup, struct link_streams *ls, struct stream *s)
 {
-	log_warn("a server sent more than %u bytes to %s", LINK_OBJECT_MAX,
+	log_warn("a server sent more than %u bytes to %s", object_max(s),
 	    s->method ? s->method->name : s->unknown);
 	tell_close(sup, s->id, true);
-	lose(sup, ls, s);
+	lose(sup, ls, s, "a frame of the server is larger than is taken");
 }
 
 static void
@@ -282,9 +300,11 @@ on_data(struct sup *sup, struct link_streams *ls, const HbStreamDataEv *ev)
 {
 	struct stream *s = find(ls, ev->stream);
 
+	if (!s && (ev->stream & ASKED)) /* of a heartbeat before this one: nobody waits for it */
+		tell_close(sup, ev->stream, true);
 	if (!s || s->closing)
 		return;
-	if (s->in.len + ev->data.len > LINK_OBJECT_MAX) {
+	if (s->in.len + ev->data.len > object_max(s)) {
 		give_up(sup, ls, s);
 		return;
 	}
@@ -306,14 +326,17 @@ static void
 on_end(struct sup *sup, struct link_streams *ls, const HbStreamEndEv *ev)
 {
 	struct stream *s = find(ls, ev->stream);
+	const char *why = NULL;
 
 	if (!s || (!ev->gone && !s->streaming))
 		return;
 	if (!ev->gone && s->closing)
 		return;
 	if (!ev->gone)
-		tell_close(sup, s->id, false);
-	lose(sup, ls, s);
+		tell_close(sup, s->id, s->asked && s->room < WINDOW);
+	if (ev->gone || s->in.len > 0)
+		why = ev->error[0] ? ev->error : "the connection to the server was lost";
+	lose(sup, ls, s, why);
 }
 
 static void
@@ -358,7 +381,7 @@ void
 link_streams_lose(struct sup *sup, struct link_streams *ls)
 {
 	while (ls->first)
-		lose(sup, ls, ls->first);
+		lose(sup, ls, ls->first, "heartbeat has ended");
 }
 
 struct link_streams *
@@ -380,6 +403,33 @@ link_streams_free(struct link_streams *ls)
 }
 
 /* --- link.h --- */
+
+uint64_t
+link_stream_ask(struct sup *sup, const char *method, const void *body, size_t len,
+    const struct link_stream_ops *ops, void *arg)
+{
+	struct link_streams *ls = link_streams(sup);
+	HbStreamAskEv ev = HB_STREAM_ASK_EV__INIT;
+	struct stream *s = ls->n_asked < ASKED_MAX ? calloc(1, sizeof *s) : NULL;
+
+	if (!s || !(s->unknown = strdup(method))) {
+		free(s);
+		return 0;
+	}
+	s->id = ASKED | ++ls->last_asked;
+	s->asked = s->streaming = s->called = true;
+	s->room = WINDOW;
+	s->ops = ops;
+	s->arg = arg;
+	s->next = ls->first;
+	ls->first = s;
+	ls->n_asked++;
+	ev.stream = s->id;
+	ev.method = s->unknown;
+	child_tell(sup, IPC_HEARTBEAT, HB_STREAM_ASK_EV, &ev.base);
+	write_out(sup, s, body, len);
+	return s->id;
+}
 
 void
 link_stream_hold(struct sup *sup, uint64_t stream)
@@ -477,6 +527,11 @@ link_stream_close(struct sup *sup, uint64_t stream)
 
 	if (!s)
 		return;
+	if (s->asked) { /* what has not left is of no use, and would hold up the end */
+		tell_close(sup, s->id, s->out.len > 0 || s->room < WINDOW);
+		forget(ls, s);
+		return;
+	}
 	s->closing = true;
 	s->ops = &no_ops;
 	(void)flush_out(sup, ls, s);

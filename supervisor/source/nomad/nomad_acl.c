@@ -50,6 +50,7 @@ static const struct path_need {
 	{ "GET", "/v1/agent/host", ACL_AGENT_READ },
 	{ "GET", "/v1/agent/leaks", ACL_AGENT_READ },
 	{ "GET", "/v1/agent/monitor", ACL_AGENT_READ },
+	{ "GET", "/v1/agent/monitor/export", ACL_AGENT_READ },
 	{ "GET", "/v1/agent/self", ACL_AGENT_READ },
 	{ "GET", "/v1/agent/servers", ACL_AGENT_READ },
 	{ "GET", "/v1/allocation/:id", ACL_READ_JOB },

@@ -53,7 +53,7 @@ reply_volume(struct api_req *req, const void *body, size_t len)
 }
 
 /* "RPC Error:: 404,text", and what is known by its end. */
-static void
+void
 reply_remote(struct api_req *req, const char *text)
 {
 	const char *coded = strstr(text, "RPC Error:: ");
@@ -70,7 +70,8 @@ reply_remote(struct api_req *req, const char *text)
 	}
 	if (strstr(text, "Permission denied") || strstr(text, "ACL token not found"))
 		status = 403;
-	else if (strstr(text, "Unknown node") || strstr(text, "Unknown allocation"))
+	else if (strstr(text, "Unknown node") || strstr(text, "Unknown allocation") ||
+		 strstr(text, "No path to node") || strstr(text, "no such file or directory"))
 		status = 404;
 	api_reply_error(req, status, "%s", text);
 }
@@ -156,6 +157,11 @@ serve_mapped(struct sup *sup, struct api_req *req)
 	if (mapped_get_args(nomad_of_sup(sup), req, m, args, &blocks_ms, &e) < 0 ||
 	    (m->encode ? m->encode : encode_plain)(req, args, &body, &e) < 0) {
 		api_reply_error(req, 400, "%s", e.msg);
+		text_done(&body);
+		return;
+	}
+	if (m->pass) {
+		m->pass(sup, req, m, args, &body);
 		text_done(&body);
 		return;
 	}

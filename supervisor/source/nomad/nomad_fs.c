@@ -270,6 +270,17 @@ nomad_fs_logs(struct sup *sup, uint64_t stream, const void *body, size_t len)
 /* --- the agent's own log --- */
 
 void
+nomad_monitor_export(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct text frame = { 0 };
+
+	rpc_frame_error(&frame, 400, MONITOR_NOT_KEPT);
+	link_stream_write(sup, stream, frame.text, frame.len);
+	link_stream_close(sup, stream);
+	text_done(&frame);
+}
+
+void
 nomad_monitor(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
 	cleanup_done(rpc_monitor_req) struct rpc_monitor_req req;

@@ -33,6 +33,10 @@ struct mapped {
 	/* NULL: they go as they are. */
 	mapped_encode *encode;
 	void (*reply)(struct api_req *req, const void *body, size_t len); /* shows it otherwise */
+	/* Of a streaming method: takes over the request. NULL: it is a call. */
+	void (*pass)(struct sup *sup, struct api_req *req, const struct mapped *m,
+	    const json_t *args, const struct text *body);
+	const char *type; /* content type of its frames, unless they are plain text */
 	/* Does this agent answer it itself, by here? NULL: no. */
 	bool (*is_here)(struct sup *sup, const struct api_req *req);
 	api_handler *here;
@@ -43,6 +47,13 @@ const struct mapped *mapped_of(const struct api_req *req);
 
 /* nomad_api.c: the handler of all. */
 api_handler serve_mapped;
+/* An error of the servers, as the API tells it. */
+void reply_remote(struct api_req *req, const char *text);
+/* nomad_streams.c, nomad_far_exec.c: mapped.pass. */
+void pass_stream(struct sup *sup, struct api_req *req, const struct mapped *m, const json_t *args,
+    const struct text *body);
+void pass_exec(struct sup *sup, struct api_req *req, const struct mapped *m, const json_t *args,
+    const struct text *body);
 void reply_volume(struct api_req *req, const void *body, size_t len);
 
 /* nomad_args.c */
@@ -54,6 +65,12 @@ mapped_args meta_args, self_args, job_args, volumes_args, deregister_args, stop_
     eligibility_args, submission_args, purge_args, all_args, task_args, node_args, node_fields_args,
     token_args, alloc_fields_args, plan_args, csi_list_args, csi_secrets_args, snapshots_args,
     snapshot_args, delete_args, service_args, agent_args;
+
+/* nomad_stream_args.c */
+mapped_args logs_args, file_args, cat_args, read_at_args, path_args, monitor_args, export_args,
+    event_args, exec_args, action_args;
+void reply_files(struct api_req *req, const void *body, size_t len);
+void reply_file(struct api_req *req, const void *body, size_t len);
 
 /* nomad_encode.c */
 mapped_encode encode_plain, encode_job, encode_plan, encode_volumes;

@@ -2,6 +2,8 @@
 /* nomad_paths.c: the paths of the API that the servers answer, each one call of theirs. Runs in:
  * supervisor. */
 #include "supervisor/api/api_checks.h"
+#include "supervisor/api/api_exec.h"
+#include "supervisor/api/api_fs.h"
 #include "supervisor/api/api_node.h"
 #include "supervisor/api/api_stats.h"
 #include "supervisor/node/node_state.h"
@@ -16,6 +18,23 @@ alloc_is_here(struct sup *sup, const struct api_req *req)
 	struct id id;
 
 	return id_from_uuid(api_param(req, 0), &id) && alloc_find(sup, &id);
+}
+
+/* What is no id is no other node's either. */
+static bool
+files_are_here(struct sup *sup, const struct api_req *req)
+{
+	struct id id;
+
+	return !id_from_uuid(api_param(req, 0), &id) || alloc_find(sup, &id);
+}
+
+static bool
+action_is_here(struct sup *sup, const struct api_req *req)
+{
+	struct id id;
+
+	return !id_from_uuid(str(api_query(req, "allocID")), &id) || alloc_find(sup, &id);
 }
 
 static bool
@@ -229,6 +248,36 @@ static const struct mapped all[] = {
 	    NULL, NULL, NULL, NULL),
 	GET("/v1/agent/host", "Agent.Host", NULL, NULL, NULL, agent_args, NULL,
 	    .is_here = agent_is_here, .here = api_get_host),
+	GET("/v1/agent/monitor", "Agent.Monitor", NULL, NULL, NULL, monitor_args, NULL,
+	    .is_here = agent_is_here, .here = api_get_monitor, .pass = pass_stream,
+	    .type = TYPE_JSON),
+	GET("/v1/agent/monitor/export", "Agent.MonitorExport", NULL, NULL, NULL, export_args, NULL,
+	    .is_here = agent_is_here, .here = api_export_monitor, .pass = pass_stream,
+	    .type = TYPE_JSON),
+	GET("/v1/event/stream", "Event.Stream", NULL, NULL, NULL, event_args, NULL,
+	    .pass = pass_stream, .type = TYPE_JSON),
+	GET("/v1/client/fs/cat/:id", "FileSystem.Stream", "AllocID", NULL, NULL, cat_args,
+	    api_cat_file, .is_here = files_are_here, .here = api_cat_file, .pass = pass_stream,
+	    .type = TYPE_BYTES),
+	GET("/v1/client/fs/logs/:id", "FileSystem.Logs", "AllocID", NULL, NULL, logs_args,
+	    api_get_logs, .is_here = files_are_here, .here = api_get_logs, .pass = pass_stream,
+	    .type = TYPE_JSON),
+	GET("/v1/client/fs/ls/:id", "FileSystem.List", "AllocID", NULL, NULL, path_args,
+	    api_list_files, .is_here = files_are_here, .here = api_list_files,
+	    .reply = reply_files),
+	GET("/v1/client/fs/readat/:id", "FileSystem.Stream", "AllocID", NULL, NULL, read_at_args,
+	    api_read_file_at, .is_here = files_are_here, .here = api_read_file_at,
+	    .pass = pass_stream, .type = TYPE_BYTES),
+	GET("/v1/client/fs/stat/:id", "FileSystem.Stat", "AllocID", NULL, NULL, path_args,
+	    api_stat_file, .is_here = files_are_here, .here = api_stat_file, .reply = reply_file),
+	GET("/v1/client/fs/stream/:id", "FileSystem.Stream", "AllocID", NULL, NULL, file_args,
+	    api_stream_file, .is_here = files_are_here, .here = api_stream_file,
+	    .pass = pass_stream, .type = TYPE_JSON),
+	GET("/v1/client/allocation/:id/exec", "Allocations.Exec", "AllocID", NULL, NULL, exec_args,
+	    api_exec_command, .is_here = files_are_here, .here = api_exec_command,
+	    .pass = pass_exec),
+	GET("/v1/job/:id/action", "Allocations.Exec", "JobID", NULL, NULL, action_args,
+	    api_exec_action, .is_here = action_is_here, .here = api_exec_action, .pass = pass_exec),
 	GET("/v1/client/stats", "ClientStats.Stats", NULL, "HostStats", NULL, node_args,
 	    api_get_host_stats, .is_here = node_is_here, .here = api_get_host_stats),
 	GET("/v1/client/allocation/:id/stats", "ClientAllocations.Stats", "AllocID", "Stats", NULL,

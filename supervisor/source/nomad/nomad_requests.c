@@ -183,6 +183,7 @@ const struct link_method nomad_methods[] = {
 	{ "FileSystem.Logs", true, nomad_fs_logs },
 	{ "Agent.Host", false, nomad_self_host },
 	{ "Agent.Monitor", true, nomad_monitor },
+	{ "Agent.MonitorExport", true, nomad_monitor_export },
 	CSI("ControllerValidateVolume", nomad_csi_validate_volume),
 	CSI("ControllerAttachVolume", nomad_csi_attach_volume),
 	CSI("ControllerDetachVolume", nomad_csi_detach_volume),

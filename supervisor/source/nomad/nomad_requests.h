@@ -14,6 +14,7 @@ void nomad_fs_stat(struct sup *sup, uint64_t stream, const void *body, size_t le
 void nomad_fs_stream(struct sup *sup, uint64_t stream, const void *body, size_t len);
 void nomad_fs_logs(struct sup *sup, uint64_t stream, const void *body, size_t len);
 /* Agent.Monitor. */
+void nomad_monitor_export(struct sup *sup, uint64_t stream, const void *body, size_t len);
 void nomad_monitor(struct sup *sup, uint64_t stream, const void *body, size_t len);
 
 /* nomad_exec.c: Allocations.Exec. */

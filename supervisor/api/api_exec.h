@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_exec.h: the websockets of commands inside tasks. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_API_EXEC_H
+#define DROVER_SUPERVISOR_API_EXEC_H
+
+#include "supervisor/api/api.h"
+#include "supervisor/api/exec_stream.h"
+
+api_handler api_exec_command, api_exec_action;
+
+/*
+ * Of a command elsewhere: begin() is called with what it is to be told by, once the request is
+ * found to be a websocket's; it sets es->far and far_arg, whose done() comes at the end. If it
+ * does not, 503 is the answer. Else the request is answered.
+ */
+void api_exec_far(struct sup *sup, struct api_req *req,
+    void (*begin)(struct exec_stream *es, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_fs.h: the handlers of what is read as a stream of this node, and their content types. Runs
+ * in: supervisor. */
+#ifndef DROVER_SUPERVISOR_API_FS_H
+#define DROVER_SUPERVISOR_API_FS_H
+
+#include "supervisor/api/api.h"
+
+#define TYPE_TEXT  "text/plain"
+#define TYPE_BYTES "application/octet-stream"
+#define TYPE_JSON  "application/json"
+
+api_handler api_get_monitor, api_export_monitor, api_get_logs, api_list_files, api_stat_file,
+    api_cat_file, api_read_file_at, api_stream_file;
+
+struct rpc_fs_list_rep;
+void api_reply_files(struct api_req *req, const struct rpc_fs_list_rep *files);
+
+#endif
