@@ -25,6 +25,7 @@ static const char *const tree_names[CGROUP_TREES] = {
 	[CGROUP_MEMORY] = "memory",
 	[CGROUP_CPU] = "cpu",
 	[CGROUP_PIDS] = "pids",
+	[CGROUP_CPUSET] = "cpuset",
 	[CGROUP_SYSTEMD] = "name=systemd",
 };
 
@@ -109,7 +110,7 @@ find_trees(struct cgroup *c, struct err *e)
 static void
 enable_controllers(int dir)
 {
-	for (int t = CGROUP_MEMORY; t <= CGROUP_PIDS; t++) {
+	for (int t = CGROUP_MEMORY; t <= CGROUP_CPUSET; t++) {
 		char word[16];
 
 		(void)snprintf(word, sizeof word, "+%s", tree_names[t]);
@@ -117,10 +118,24 @@ enable_controllers(int dir)
 	}
 }
 
+void
+cgroup_cpuset_inherit(int from, int to)
+{
+	static const char *const files[] = { "cpuset.cpus", "cpuset.mems" };
+
+	for (size_t i = 0; i < ELEMENTSOF(files); i++) {
+		cleanup_free char *text = NULL, *has = NULL;
+
+		if (fd_read_file(to, files[i], 4096, &has) == 1 &&
+		    fd_read_file(from, files[i], 4096, &text) > 0)
+			(void)fd_write_file(to, files[i], text);
+	}
+}
+
 /* Opens the directory path of one tree, component by component; makes what is missing when asked
  * to. */
 static int
-open_path(int root, const char *path, bool make, bool v2)
+open_path(int root, const char *path, bool make, int tree)
 {
 	cleanup_close int dir = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char copy[PATH_SIZE], *at = copy, *name;
@@ -135,17 +150,36 @@ open_path(int root, const char *path, bool make, bool v2)
 
 		if (name[0] == '\0')
 			continue;
-		if (make && v2)
+		if (make && tree == CGROUP_V2)
 			enable_controllers(dir);
 		if (make && mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
 			return -errno;
 		next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (next < 0)
 			return -errno;
+		if (make && tree == CGROUP_CPUSET)
+			cgroup_cpuset_inherit(dir, next);
 		(void)close(dir);
 		dir = next;
 	}
 	return steal_fd(&dir);
+}
+
+/* Beside tasks/, which is to have no more processors than the runs in here leave. */
+static int
+open_cores(struct cgroup *c, const char *parent, bool make, struct err *e)
+{
+	char path[PATH_SIZE];
+	int dir;
+
+	(void)snprintf(path, sizeof path, "%s/cores", parent);
+	dir = open_path(c->root[CGROUP_V2], path, make, CGROUP_V2);
+	if (dir < 0)
+		return err_set(e, dir, "cgroup %s", path);
+	if (make)
+		enable_controllers(dir);
+	c->tasks[CGROUP_CPUSET] = dir;
+	return 0;
 }
 
 int
@@ -161,15 +195,15 @@ cgroup_open(struct cgroup *c, const char *parent, bool make, struct err *e)
 
 		if (c->root[t] < 0)
 			continue;
-		dir = open_path(c->root[t], parent, make, t == CGROUP_V2);
+		dir = open_path(c->root[t], parent, make, t);
 		if (dir < 0)
 			return err_set(e, dir, "cgroup %s in hierarchy %s", parent, tree_names[t]);
 		/* Was it killed once, kernels from 6.13 on kill what is cloned into it: an empty
 		 * one is made anew. */
 		if (make && t == CGROUP_V2)
 			(void)unlinkat(dir, "exec", AT_REMOVEDIR);
-		c->exec[t] = open_path(dir, "exec", make, t == CGROUP_V2);
-		c->tasks[t] = open_path(dir, tasks_name(t), make, t == CGROUP_V2);
+		c->exec[t] = open_path(dir, "exec", make, t);
+		c->tasks[t] = open_path(dir, tasks_name(t), make, t);
 		if (c->exec[t] < 0 || c->tasks[t] < 0)
 			return err_set(e, c->exec[t] < 0 ? c->exec[t] : c->tasks[t],
 			    "cgroup %s/{exec,tasks} in hierarchy %s", parent, tree_names[t]);
@@ -179,13 +213,13 @@ cgroup_open(struct cgroup *c, const char *parent, bool make, struct err *e)
 	r = (int)fd_read_file(c->tasks[CGROUP_V2], "cgroup.subtree_control", 4096, &enabled);
 	if (r < 0)
 		return err_set(e, r, "cgroup %s: read which controllers its tasks have", parent);
-	for (int t = CGROUP_MEMORY; t <= CGROUP_PIDS; t++) {
+	for (int t = CGROUP_MEMORY; t <= CGROUP_CPUSET; t++) {
 		if (has_word(enabled, " \n", tree_names[t]))
 			c->in_v2 |= CGROUP_BIT(t);
 		else if (c->root[t] < 0)
 			c->missing |= CGROUP_BIT(t);
 	}
-	return 0;
+	return c->in_v2 & CGROUP_BIT(CGROUP_CPUSET) ? open_cores(c, parent, make, e) : 0;
 }
 
 void
@@ -205,7 +239,7 @@ cgroup_missing_names(const struct cgroup *c, char *buf, size_t size)
 	size_t at = 0;
 
 	buf[0] = '\0';
-	for (int t = CGROUP_MEMORY; t <= CGROUP_PIDS && at < size; t++)
+	for (int t = CGROUP_MEMORY; t <= CGROUP_CPUSET && at < size; t++)
 		if (c->missing & CGROUP_BIT(t))
 			at += (size_t)snprintf(
 			    buf + at, size - at, "%s%s", at > 0 ? ", " : "", tree_names[t]);
@@ -313,7 +347,7 @@ cgroup_remove(const char *parent, int timeout_ms, struct err *e)
 	int r = find_trees(&c, e);
 
 	if (r >= 0)
-		dir = open_path(c.root[CGROUP_V2], parent, false, true);
+		dir = open_path(c.root[CGROUP_V2], parent, false, CGROUP_V2);
 	if (dir >= 0 &&
 	    ((r = cgroup_kill(dir)) < 0 || (r = cgroup_wait_empty(dir, timeout_ms)) < 0))
 		(void)err_set(e, r, "empty cgroup %s", parent);
@@ -325,6 +359,17 @@ cgroup_remove(const char *parent, int timeout_ms, struct err *e)
 	return r;
 }
 
+/* Is path `<dir>/<run>`, or something below it? */
+static bool
+is_in(const char *path, const char *dir, const char *run)
+{
+	char want[64];
+	int n = snprintf(want, sizeof want, "%s/%s", dir, run);
+
+	return n > 0 && (size_t)n < sizeof want && strncmp(path, want, (size_t)n) == 0 &&
+	       (path[n] == '/' || path[n] == '\0');
+}
+
 bool
 cgroup_has_pid(const char *parent, const char *run, pid_t pid)
 {
@@ -333,11 +378,11 @@ cgroup_has_pid(const char *parent, const char *run, pid_t pid)
 	int n;
 
 	(void)snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
-	n = snprintf(want, sizeof want, "0::%s/tasks/%s", parent, run);
+	n = snprintf(want, sizeof want, "0::%s/", parent);
 	if (n < 0 || (size_t)n >= sizeof want || fd_read_file(AT_FDCWD, path, 65536, &text) < 0)
 		return false;
 	for (at = text; (line = strsep(&at, "\n"));)
 		if (strncmp(line, want, (size_t)n) == 0)
-			return line[n] == '/' || line[n] == '\0';
+			return is_in(line + n, "tasks", run) || is_in(line + n, "cores", run);
 	return false;
 }

@@ -21,20 +21,23 @@ enum cgroup_tree {
 	CGROUP_MEMORY,
 	CGROUP_CPU,
 	CGROUP_PIDS,
+	CGROUP_CPUSET,
 	CGROUP_SYSTEMD,
 	CGROUP_TREES
 };
 
 #define CGROUP_BIT(tree) (1u << (tree))
-#define CGROUP_CONTROLLERS                                                                         \
-	(CGROUP_BIT(CGROUP_MEMORY) | CGROUP_BIT(CGROUP_CPU) | CGROUP_BIT(CGROUP_PIDS))
 
-/* Directories, -1 where there is none: a controller of v2 has no tree of its own. */
+/*
+ * Directories, -1 where there is none: a controller of v2 has no tree of its own. CPUSET's tasks
+ * are the runs that have cores of their own, where in_v2 says so in `<parent>/cores` of V2's tree
+ * instead of tasks/; all others run where the executors do.
+ */
 struct cgroup {
 	int root[CGROUP_TREES]; /* of the hierarchy */
 	int exec[CGROUP_TREES];
 	int tasks[CGROUP_TREES];
-	uint32_t in_v2;   /* bits of MEMORY, CPU, PIDS that V2's tasks have */
+	uint32_t in_v2;   /* bits of MEMORY to CPUSET that V2's tasks have */
 	uint32_t missing; /* bits that are nowhere: named, never fatal */
 };
 
@@ -47,6 +50,9 @@ struct cgroup {
  */
 int cgroup_open(struct cgroup *c, const char *parent, bool make, struct err *e);
 void cgroup_close(struct cgroup *c);
+
+/* A v1 cpuset begins without processors and memory, and nothing can enter it: it gets from's. */
+void cgroup_cpuset_inherit(int from, int to);
 
 /* "memory, pids" of c->missing; "" when nothing is. */
 void cgroup_missing_names(const struct cgroup *c, char *buf, size_t size);
@@ -65,7 +71,7 @@ int cgroup_is_populated(int dir_fd);
  * there. -EBUSY: populated. */
 int cgroup_rmdir(int dir_fd, const char *name);
 
-/* Is pid now in `<parent>/tasks/<run>` or below, by V2's line of /proc/<pid>/cgroup? */
+/* Is pid now in the run's cgroup or below, by V2's line of /proc/<pid>/cgroup? */
 bool cgroup_has_pid(const char *parent, const char *run, pid_t pid);
 
 #endif

@@ -280,11 +280,33 @@ read_host_volume(struct config_reader *c, const struct hcl_node *node)
 
 static const struct config_attr host_volume_attrs[] = { { .fn = read_host_volume } };
 
+static int
+read_cores(struct config_reader *c, const struct hcl_node *node, char ret[CONFIG_NAME_SIZE])
+{
+	int r = config_get_text(c, node, node->key, ret, CONFIG_NAME_SIZE);
+
+	return r == 0 && ret[strspn(ret, "0123456789,- ")]
+		   ? config_wrong(c, node, node->key, "cores such as \"0-3,8\"")
+		   : r;
+}
+
+static int
+read_reserved_cores(struct config_reader *c, const struct hcl_node *node)
+{
+	return read_cores(c, node, c->config->reserved_cores);
+}
+
+static int
+read_reservable_cores(struct config_reader *c, const struct hcl_node *node)
+{
+	return read_cores(c, node, c->config->reservable_cores);
+}
+
 static const struct config_attr reserved_attrs[] = {
 	NUMBER("cpu", reserved_cpu_mhz),
 	NUMBER("memory", reserved_memory_mb),
 	NUMBER("disk", reserved_disk_mb),
-	UNUSED("cores"),
+	CALL("cores", read_reserved_cores),
 	UNUSED("reserved_ports"),
 	{ 0 },
 };
@@ -340,7 +362,7 @@ static const struct config_attr client_attrs[] = {
 	UNUSED("no_host_uuid"),
 	UNUSED("nomad_service_discovery"),
 	UNUSED("preferred_address_family"),
-	UNUSED("reservable_cores"),
+	CALL("reservable_cores", read_reservable_cores),
 	UNUSED("template"),
 	{ 0 },
 };

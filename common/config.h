@@ -88,6 +88,8 @@ struct agent_config {
 	uint64_t cpu_total_mhz;   /* 0: measured */
 	uint64_t memory_total_mb; /* 0: measured */
 	uint64_t reserved_cpu_mhz, reserved_memory_mb, reserved_disk_mb;
+	char reserved_cores[CONFIG_NAME_SIZE];   /* "0-3,8": no job's */
+	char reservable_cores[CONFIG_NAME_SIZE]; /* empty: all others */
 	bool dev;
 };
 

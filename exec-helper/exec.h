@@ -44,6 +44,7 @@ struct exec_run {
 	int cgroup[CGROUP_TREES];
 	int volumes[EXE_MOUNTS_MAX]; /* borrowed from exec_state */
 	size_t n_volumes;
+	bool cores; /* it has some of its own */
 };
 
 /* Handlers. exec_start.c, exec_session.c, exec_run.c. */
@@ -52,6 +53,8 @@ int exec_on_task_start(
 int exec_on_session_start(
     void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
 int exec_on_run_reap(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
+int exec_on_cores_share(
     void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
 int exec_on_run_list(
     void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
@@ -76,6 +79,14 @@ int exec_user_find(struct exec_state *s, const char *name, struct exe_user *ret,
 int exec_lookup_main(const char *name);
 extern const struct proc_child exec_lookup_child;
 
+/* exec_cores.c: could n cores be given here? 0, or -errno with the sentence. */
+int exec_cores_check(const struct exec_state *s, size_t n, struct err *e);
+/* The run may run on these and nowhere else. 0 or -errno. */
+int exec_cores_set(
+    const struct exec_state *s, const struct exec_run *run, const uint32_t *cores, size_t n);
+
+/* exec_run.c: where the run's directory of this tree is; -1: it has none. */
+int exec_run_place(const struct exec_state *s, const struct exec_run *run, int tree);
 /* exec_run.c: makes cgroup, record and socket, in this order. 1 made, 0 the run exists already,
  * -errno: nothing is left. */
 int exec_run_make(struct exec_state *s, struct exec_run *run, struct err *e);

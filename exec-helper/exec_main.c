@@ -75,7 +75,7 @@ open_volumes(struct exec_state *s)
 static int
 enter_exec(struct exec_state *s, struct err *e)
 {
-	for (int t = CGROUP_MEMORY; t <= CGROUP_PIDS; t++) {
+	for (int t = CGROUP_MEMORY; t <= CGROUP_CPUSET; t++) {
 		int r = s->cgroup.exec[t] < 0 ? 0 : fd_write_file(s->cgroup.exec[t], "tasks", "0");
 
 		if (r < 0)
@@ -192,6 +192,7 @@ static const struct proc_handle handlers[] = {
 	{ EXEC_SESSION_START_REQ, 10000, exec_on_session_start },
 	{ EXEC_RUN_REAP_REQ, 10000, exec_on_run_reap },
 	{ EXEC_RUN_LIST_REQ, 10000, exec_on_run_list },
+	{ EXEC_CORES_SHARE_REQ, 10000, exec_on_cores_share },
 	{ 0 },
 };
 

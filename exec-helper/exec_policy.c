@@ -316,10 +316,13 @@ exec_policy_check(struct exec_state *s, const ExecTaskStartReq *req, struct exe_
 
 	memset(run, -1, sizeof *run); /* no descriptor yet */
 	run->n_volumes = 0;
+	run->cores = req->n_cores > 0;
 	memset(setup, 0, EXE_SETUP_SIZE(0));
 	setup->magic = EXE_SETUP_MAGIC;
 	if ((r = check_ids(req, setup, e)) < 0 || (r = check_driver(s, req, setup, e)) < 0 ||
-	    (r = check_caps(s, req, setup, e)) < 0 || (r = check_mounts(s, req, setup, run, e)) < 0)
+	    (r = check_caps(s, req, setup, e)) < 0 ||
+	    (r = check_mounts(s, req, setup, run, e)) < 0 ||
+	    (run->cores && (r = exec_cores_check(s, req->n_cores, e)) < 0))
 		return r;
 	if (req->kill_signal < 1 || req->kill_signal > (uint32_t)SIGRTMAX)
 		return err_say(e, -EINVAL, "start: kill signal %u is none", req->kill_signal);
@@ -342,7 +345,7 @@ exec_policy_check(struct exec_state *s, const ExecTaskStartReq *req, struct exe_
 	setup->oom_score_adj = s->oom_score_adj;
 	setup->memory_in_v2 = (s->cgroup.in_v2 & CGROUP_BIT(CGROUP_MEMORY)) != 0;
 	for (int t = 0; t < CGROUP_TREES; t++)
-		setup->trees |= s->cgroup.tasks[t] >= 0 ? CGROUP_BIT(t) : 0;
+		setup->trees |= exec_run_place(s, run, t) >= 0 ? CGROUP_BIT(t) : 0;
 	(void)strcpy(setup->boot_id, s->boot_id);
 	setup->size = (uint32_t)EXE_SETUP_SIZE(setup->n_mounts);
 	/* Last, because it may start a child. */

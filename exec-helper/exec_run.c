@@ -19,11 +19,21 @@
 #define BACKLOG      8
 #define REAP_WAIT_MS 20
 
+int
+exec_run_place(const struct exec_state *s, const struct exec_run *run, int tree)
+{
+	bool in_v2 = s->cgroup.in_v2 & CGROUP_BIT(CGROUP_CPUSET);
+
+	if (tree == CGROUP_CPUSET)
+		return run->cores && !in_v2 ? s->cgroup.tasks[tree] : -1;
+	return s->cgroup.tasks[tree == CGROUP_V2 && run->cores && in_v2 ? CGROUP_CPUSET : tree];
+}
+
 static int
 make_cgroups(struct exec_state *s, struct exec_run *run, struct err *e)
 {
 	for (int t = 0; t < CGROUP_TREES; t++) {
-		int dir = s->cgroup.tasks[t];
+		int dir = exec_run_place(s, run, t);
 
 		if (dir < 0)
 			continue;
@@ -158,6 +168,17 @@ exec_run_undo(struct exec_state *s, struct exec_run *run)
 		(void)remove_files(s, run->name, NULL);
 }
 
+static int
+open_v2(struct exec_state *s, const char *name)
+{
+	const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int dir = openat(s->cgroup.tasks[CGROUP_V2], name, flags);
+
+	if (dir < 0 && errno == ENOENT && s->cgroup.in_v2 & CGROUP_BIT(CGROUP_CPUSET))
+		dir = openat(s->cgroup.tasks[CGROUP_CPUSET], name, flags);
+	return dir < 0 ? -errno : dir;
+}
+
 /*
  * 1 if something was killed, 0 if there was nothing to kill. -EAGAIN: it does not end yet. A
  * process that hangs in the kernel may never, so nothing waits here behind it: the supervisor asks
@@ -166,12 +187,11 @@ exec_run_undo(struct exec_state *s, struct exec_run *run)
 static int
 kill_run(struct exec_state *s, const char *name, struct err *e)
 {
-	cleanup_close int dir =
-	    openat(s->cgroup.tasks[CGROUP_V2], name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	cleanup_close int dir = open_v2(s, name);
 	int r;
 
 	if (dir < 0)
-		return errno == ENOENT ? 0 : err_set(e, -errno, "open cgroup %s", name);
+		return dir == -ENOENT ? 0 : err_set(e, dir, "open cgroup %s", name);
 	r = cgroup_is_populated(dir);
 	if (r <= 0)
 		return r < 0 ? err_set(e, r, "look into cgroup %s", name) : 0;

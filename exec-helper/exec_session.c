@@ -87,20 +87,20 @@ make_place(struct exec_state *s, struct exec_run *run, int tasks, int place)
 static int
 open_cgroups(struct exec_state *s, struct exec_run *run, struct err *e)
 {
-	int place = s->setup.session == EXE_SESSION_FILE ? 0 : 1, r = -EBUSY;
+	int number = s->setup.session == EXE_SESSION_FILE ? 0 : 1, r = -EBUSY;
 	cleanup_close int tasks = -1;
 
 	for (int t = 0; t < CGROUP_TREES; t++) {
-		int dir = s->cgroup.tasks[t] < 0 ? -1
-						 : openat(s->cgroup.tasks[t], run->name,
-						       O_PATH | O_DIRECTORY | O_CLOEXEC);
+		int place = exec_run_place(s, run, t), dir = -1;
 
-		if (s->cgroup.tasks[t] >= 0 && dir < 0)
+		if (place >= 0)
+			dir = openat(place, run->name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (place >= 0 && dir < 0)
 			return err_set(e, -errno, "open cgroup %s", run->name);
 		*(t == CGROUP_V2 ? &tasks : &run->cgroup[t]) = dir;
 	}
-	for (; place < PLACES && r < 0; place++)
-		r = make_place(s, run, tasks, place);
+	for (; number < PLACES && r < 0; number++)
+		r = make_place(s, run, tasks, number);
 	return r < 0 ? err_set(e, r, "task \"%s\" has %d sessions already", s->setup.keep.task,
 			   PLACES - 1)
 		     : 0;

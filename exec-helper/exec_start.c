@@ -99,6 +99,8 @@ exec_on_task_start(
 	r = exec_open_for_executor(s, &run, e);
 	if (r == 0 && (r = set_limits(s, req, &run)) < 0)
 		(void)err_set(e, r, "set the limits of run %s", run.name);
+	if (r == 0 && run.cores && (r = exec_cores_set(s, &run, req->cores, req->n_cores)) < 0)
+		(void)err_set(e, r, "give run %s the cores that are its own", run.name);
 	if (r == 0 && (r = exec_spawn_executor(s, &run)) < 0)
 		(void)err_set(e, r, "start the executor of run %s", run.name);
 	if (r < 0) {

@@ -372,3 +372,14 @@ alloc_group(const struct alloc *a)
 {
 	return a->job ? job_group(a->job, a->task_group) : NULL;
 }
+
+const struct alloc_cpu *
+alloc_task_cpu(const struct alloc *a, const char *task)
+{
+	const struct alloc_resources *all = a->allocated_resources;
+
+	for (size_t i = 0; all && i < all->tasks.n; i++)
+		if (str_eq(all->tasks.v[i].key, task))
+			return &all->tasks.v[i].value.cpu;
+	return NULL;
+}

@@ -203,6 +203,8 @@ void alloc_fill_stub(struct alloc *a, const struct job *job);
 /* The number in "job.group[3]", or -1. */
 int64_t alloc_name_index(const char *name);
 const struct task_group *alloc_group(const struct alloc *a);
+/* What the source gave the task. NULL: nothing is said of it. */
+const struct alloc_cpu *alloc_task_cpu(const struct alloc *a, const char *task);
 
 bool client_status_is_terminal(enum client_status s);
 bool alloc_client_terminal(const struct alloc *a);

@@ -33,7 +33,7 @@ enum exe_fd {
 	EXE_FD_LEASE,
 	EXE_FD_CGROUP, /* tasks/<run>: enum cgroup_tree from here on; a session's V2: its own below
 			  that */
-	EXE_FD_CGROUP_END = EXE_FD_CGROUP + 5,
+	EXE_FD_CGROUP_END = EXE_FD_CGROUP + 6,
 	EXE_FD_TASK = EXE_FD_CGROUP_END, /* session: a pidfd of the task */
 	EXE_FD_PERMANENT,
 	EXE_FD_ALLOC = EXE_FD_PERMANENT,

@@ -36,6 +36,8 @@ SUP_CALL(
     exec_call_run_reap, IPC_EXEC_HELPER, EXEC_RUN_REAP_REQ, ExecRunReapReq, 30000, CALL_REPEAT);
 SUP_CALL(
     exec_call_run_list, IPC_EXEC_HELPER, EXEC_RUN_LIST_REQ, ExecRunListReq, 30000, CALL_REPEAT);
+SUP_CALL(exec_call_cores_share, IPC_EXEC_HELPER, EXEC_CORES_SHARE_REQ, ExecCoresShareReq, 30000,
+    CALL_REPEAT);
 
 SUP_CALL(mnt_call_alloc_dir_make, IPC_MOUNT_HELPER, MNT_ALLOC_DIR_MAKE_REQ, MntAllocDirMakeReq,
     30000, CALL_REPEAT);

@@ -21,8 +21,8 @@
 
 /* In the order of prerun; postrun goes the other way. */
 static const struct alloc_hook *const hooks[] = { &alloc_hook_check, &alloc_hook_lease,
-	&alloc_hook_previous, &alloc_hook_identity, &alloc_hook_dir, &alloc_hook_services,
-	&alloc_hook_csi, &alloc_hook_checks };
+	&alloc_hook_previous, &alloc_hook_identity, &alloc_hook_dir, &alloc_hook_cores,
+	&alloc_hook_services, &alloc_hook_csi, &alloc_hook_checks };
 
 static void advance(struct alloc_runner *ar);
 

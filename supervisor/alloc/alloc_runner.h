@@ -71,6 +71,7 @@ struct alloc_runner {
 	unsigned csi_left;            /* hook_csi.c: unmounts under way */
 	unsigned csi_looks;           /* hook_csi.c: how often it has looked for the plugin */
 	char *csi_text;               /* hook_csi.c: the first failure of postrun; NULL: none */
+	bool holds_cores;             /* hook_cores.c: its reserved cores are counted as its own */
 	bool services_on;             /* the group's are registered */
 	bool checks_on;
 	bool checks_news;                    /* what they found is not saved */
@@ -113,7 +114,8 @@ void alloc_kill_hurry(struct alloc_runner *ar);
 void alloc_kill_poststop(struct alloc_runner *ar);
 
 extern const struct alloc_hook alloc_hook_check, alloc_hook_lease, alloc_hook_previous,
-    alloc_hook_identity, alloc_hook_dir, alloc_hook_csi, alloc_hook_services, alloc_hook_checks;
+    alloc_hook_identity, alloc_hook_dir, alloc_hook_cores, alloc_hook_csi, alloc_hook_services,
+    alloc_hook_checks;
 
 /* Has a task of it ever run? */
 bool alloc_has_started(const struct alloc *a);

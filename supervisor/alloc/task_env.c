@@ -11,6 +11,7 @@
 
 #include "model/node.h"
 #include "supervisor/alloc/alloc_identity.h"
+#include "supervisor/node/cores.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/service/ports.h"
 
@@ -53,6 +54,22 @@ put_dirs(struct sup *sup, struct task_env *env, const struct sup_alloc *sa, cons
 	return putf(env, "NOMAD_SECRETS_DIR", "%s/secrets/%s/%s", data, sa->a.id, task->name);
 }
 
+/* Who has reserved cores asked for no MHz: what those make is the source's to say. */
+static int
+put_cpu(struct task_env *env, const struct sup_alloc *sa, const struct task *task)
+{
+	const struct alloc_cpu *own = alloc_task_cpu(&sa->a, task->name);
+	bool cores = own && own->reserved_cores.n > 0;
+	char list[CORES_TEXT_SIZE];
+	int r = putf(env, "NOMAD_CPU_LIMIT", "%lld",
+	    (long long)(cores ? own->cpu_shares : task->resources->cpu));
+
+	if (r < 0 || !cores)
+		return r;
+	core_list_format(&own->reserved_cores, list);
+	return put(env, "NOMAD_CPU_CORES", list);
+}
+
 static int
 put_names(
     struct sup *sup, struct task_env *env, const struct sup_alloc *sa, const struct task *task)
@@ -85,9 +102,8 @@ put_names(
 		return r;
 	if (!task)
 		return 0;
-	if ((r = putf(env, "NOMAD_CPU_LIMIT", "%lld", (long long)task->resources->cpu)) < 0 ||
-	    (r = putf(env, "NOMAD_MEMORY_LIMIT", "%lld", (long long)task->resources->memory_mb)) <
-		0)
+	if ((r = put_cpu(env, sa, task)) < 0 || (r = putf(env, "NOMAD_MEMORY_LIMIT", "%lld",
+						     (long long)task->resources->memory_mb)) < 0)
 		return r;
 	if (task->resources->memory_max_mb > 0)
 		return putf(env, "NOMAD_MEMORY_MAX_LIMIT", "%lld",

@@ -11,6 +11,7 @@
 #include "supervisor/alloc/task_env.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/signal_name.h"
+#include "supervisor/node/cores.h"
 #include "supervisor/volume/plugin_task.h"
 #include "supervisor/volume/volumes.h"
 
@@ -22,9 +23,23 @@ struct start {
 	ExecTaskStartReq req;
 	ExecMount mounts[MOUNTS_MAX + 2];
 	ExecMount *mount_list[MOUNTS_MAX + 2];
+	uint32_t cores[CORES_MAX];
 	struct spec_writer spec;
 	struct task_env env;
 };
+
+static void
+fill_cores(const struct sup_alloc *sa, const struct task *task, struct start *s)
+{
+	const struct alloc_cpu *own = alloc_task_cpu(&sa->a, task->name);
+
+	if (!own || own->reserved_cores.n == 0)
+		return;
+	s->req.cpu_shares = (uint32_t)own->cpu_shares;
+	s->req.cores = s->cores;
+	for (size_t i = 0; i < own->reserved_cores.n && i < CORES_MAX; i++)
+		s->cores[s->req.n_cores++] = (uint32_t)own->reserved_cores.v[i];
+}
 
 static void
 fill_resources(const struct sup_alloc *sa, const struct task *task, ExecTaskStartReq *req)
@@ -147,6 +162,7 @@ fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
 	if (s->req.kill_timeout_ms > sup->config->max_kill_timeout_ms)
 		s->req.kill_timeout_ms = sup->config->max_kill_timeout_ms;
 	fill_resources(ar->sa, task, &s->req);
+	fill_cores(ar->sa, task, s);
 	if ((r = task_env_make(sup, ar->sa, task, driver->isolates_files, &s->env)) < 0)
 		return err_set(e, r, "make the environment of task %s", task->name);
 	if ((r = fill_mounts(sup, ar, task, s, e)) < 0)

@@ -10,11 +10,13 @@
 
 #include "common/base64.h"
 #include "common/cleanup.h"
+#include "common/config.h"
 #include "common/fd.h"
+#include "common/log.h"
+#include "supervisor/node/cores.h"
 #include "supervisor/node/node_attr.h"
 
 #define MHZ_FALLBACK 1000
-#define CORES_MAX    4096
 #define NUMA_MAX     64
 
 /* The clock of the first core, MHz: the most it can do where the kernel says so (*ret_max), else
@@ -59,27 +61,26 @@ add_core(struct topology *t, long id, int numa, long mhz, bool is_max)
 	*(is_max ? &core->max_speed : &core->guess_speed) = (uint64_t)mhz;
 }
 
-/* "0-3,8-11": adds its cores, returns their number. */
+/* Adds a node's cores, those of usable if that is not NULL. Returns how many it has. */
 static long
-add_cores(struct topology *t, const char *list, int numa, long mhz, bool is_max)
+add_cores(struct topology *t, const char *list, const char *usable, int numa, long mhz, bool is_max)
 {
+	struct core_set own = { 0 }, allowed = { 0 };
 	long n = 0;
 
-	while (*list >= '0' && *list <= '9') {
-		char *end;
-		long low = strtol(list, &end, 10), high = low;
-
-		if (*end == '-')
-			high = strtol(end + 1, &end, 10);
-		for (long id = low; id <= high && id < CORES_MAX; id++, n++)
+	(void)core_set_parse(&own, list);
+	if (!usable || !core_set_parse(&allowed, usable))
+		allowed = own;
+	for (long id = 0; id < CORES_MAX; id++) {
+		n += own.has[id];
+		if (own.has[id] && allowed.has[id])
 			add_core(t, id, numa, mhz, is_max);
-		list = *end == ',' ? end + 1 : end;
 	}
 	return n;
 }
 
 static void
-take_numa(struct node *n, struct topology *t, long mhz, bool is_max)
+take_numa(struct node *n, struct topology *t, const char *usable, long mhz, bool is_max)
 {
 	char nodes[NUMA_MAX], text[BASE64_SIZE(NUMA_MAX)], path[80], name[40];
 	long cores = 0;
@@ -95,7 +96,7 @@ take_numa(struct node *n, struct topology *t, long mhz, bool is_max)
 		(void)snprintf(name, sizeof name, "numa.node%d.cores", i);
 		node_attr(n, name, list);
 		nodes[found++] = (char)i;
-		cores += add_cores(t, list, i, mhz, is_max);
+		cores += add_cores(t, list, usable, i, mhz, is_max);
 	}
 	if (cores == 0) {
 		nodes[0] = 0;
@@ -108,21 +109,37 @@ take_numa(struct node *n, struct topology *t, long mhz, bool is_max)
 	node_attrf(n, "numa.node.count", "%zu", found);
 }
 
-static int
-add_int(struct ints *l, int64_t value)
+/* What jobs may reserve: what the configuration keeps for the machine itself is not in it. */
+static void
+take_reservable(struct node *n, struct topology *t, const struct agent_config *config)
 {
-	int64_t *bigger = realloc(l->v, (l->n + 1) * sizeof *bigger);
+	struct core_set kept = { 0 }, offered = { 0 };
 
-	if (!bigger)
-		return -1;
-	l->v = bigger;
-	l->v[l->n++] = value;
-	return 0;
+	if (config->reserved_cores[0] && !core_set_parse(&kept, config->reserved_cores))
+		log_warn("client { reserved { cores = \"%s\" } } is no list of cores such as 0-3,8",
+		    config->reserved_cores);
+	if (!core_set_parse(&offered, config->reservable_cores)) {
+		memset(offered.has, 1, sizeof offered.has);
+		if (config->reservable_cores[0])
+			log_warn("client { reservable_cores = \"%s\" } is no list of cores such as "
+				 "0-3,8",
+			    config->reservable_cores);
+	}
+	for (size_t i = 0; i < t->cores.n; i++) {
+		struct topology_core *core = &t->cores.v[i];
+
+		core->disable = core_set_has(&kept, core->id);
+		if (core->disable)
+			(void)ints_add(&n->reserved_resources.cpu.reserved_cpu_cores, core->id);
+		else if (core_set_has(&offered, core->id))
+			(void)ints_add(&n->node_resources.cpu.reservable_cpu_cores, core->id);
+	}
 }
 
 void
-node_cpu_take(struct node *n, int64_t total_mhz)
+node_cpu_take(struct node *n, const struct agent_config *config, const char *usable)
 {
+	const int64_t total_mhz = (int64_t)config->cpu_total_mhz;
 	struct node_cpu *cpu = &n->node_resources.cpu;
 	struct topology *t = topology_new();
 	cleanup_free char *info = NULL;
@@ -136,15 +153,14 @@ node_cpu_take(struct node *n, int64_t total_mhz)
 	if (!t)
 		return;
 	n->node_resources.processors.topology = t;
-	take_numa(n, t, mhz, is_max);
+	take_numa(n, t, usable, mhz, is_max);
 	cpu->total_cpu_cores = (int64_t)t->cores.n;
 	cpu->cpu_shares = total_mhz ? total_mhz : (int64_t)t->cores.n * mhz;
 	t->override_total_compute = (uint64_t)total_mhz;
-	for (size_t i = 0; i < t->cores.n; i++)
-		if (add_int(&cpu->reservable_cpu_cores, t->cores.v[i].id) < 0)
-			break;
+	if (usable)
+		take_reservable(n, t, config);
 	node_attrf(n, "cpu.numcores", "%lld", (long long)cpu->total_cpu_cores);
-	node_attrf(n, "cpu.reservablecores", "%lld", (long long)cpu->total_cpu_cores);
+	node_attrf(n, "cpu.reservablecores", "%zu", cpu->reservable_cpu_cores.n);
 	node_attrf(n, "cpu.frequency", "%ld", mhz);
 	node_attrf(n, "cpu.totalcompute", "%lld", (long long)cpu->cpu_shares);
 }

@@ -5,8 +5,12 @@
 
 #include "model/node.h"
 
-/* Cores, clock, NUMA nodes: attributes, Cpu and Topology, which say the same. total_mhz 0:
- * measured. */
-void node_cpu_take(struct node *n, int64_t total_mhz);
+struct agent_config;
+
+/*
+ * Cores, clock, NUMA nodes: attributes, Cpu and Topology, which say the same. usable: those that
+ * tasks may have, as a list; NULL: no cpuset controller is there, so none can be reserved.
+ */
+void node_cpu_take(struct node *n, const struct agent_config *config, const char *usable);
 
 #endif

@@ -166,14 +166,30 @@ take_device(struct sup *sup, struct node *n)
 		node_attr(n, "unique.storage.volume", device);
 }
 
+/* The processors of the cgroup whose runs may have some of their own; NULL: there is none. */
+static char *
+read_cpuset(struct sup *sup)
+{
+	static const char *const forms[] = { "/sys/fs/cgroup%s/cores/cpuset.cpus.effective",
+		"/sys/fs/cgroup/cpuset%s/runs/cpuset.cpus" };
+	char path[CONFIG_PATH_SIZE + 64], *text;
+
+	(void)snprintf(path, sizeof path, forms[0], sup->args.cgroup);
+	if (fd_read_file(AT_FDCWD, path, 65536, &text) > 0)
+		return text;
+	(void)snprintf(path, sizeof path, forms[1], sup->args.cgroup);
+	return fd_read_file(AT_FDCWD, path, 65536, &text) > 0 ? text : NULL;
+}
+
 static void
 take_resources(struct sup *sup, struct node *n)
 {
 	const struct agent_config *c = sup->config;
+	cleanup_free char *cpuset = read_cpuset(sup);
 	struct statvfs fs;
 	struct sysinfo si;
 
-	node_cpu_take(n, (int64_t)c->cpu_total_mhz);
+	node_cpu_take(n, c, cpuset);
 	if (sysinfo(&si) == 0)
 		n->node_resources.memory.memory_mb =
 		    (int64_t)((uint64_t)si.totalram * si.mem_unit >> 20);
@@ -209,7 +225,7 @@ take_resources(struct sup *sup, struct node *n)
 static void
 take_cgroups(struct sup *sup, struct node *n)
 {
-	static const char *const names[] = { "memory", "cpu", "pids" };
+	static const char *const names[] = { "memory", "cpu", "pids", "cpuset" };
 	cleanup_free char *v1 = NULL, *v2 = NULL;
 	char word[32], missing[64] = "";
 

@@ -532,7 +532,8 @@ bench_bare(void)
 		(void)snprintf(name, sizeof name, "bare%u", i);
 		for (int t = 0; t < CGROUP_TREES; t++) {
 			b.dirs[t] = -1;
-			if (c.tasks[t] >= 0 && mkdirat(c.tasks[t], name, 0755) == 0)
+			if (t != CGROUP_CPUSET && c.tasks[t] >= 0 &&
+			    mkdirat(c.tasks[t], name, 0755) == 0)
 				b.dirs[t] =
 				    openat(c.tasks[t], name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		}

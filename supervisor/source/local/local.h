@@ -10,6 +10,7 @@
 #include "model/eval.h"
 #include "model/job.h"
 #include "model/volume.h"
+#include "supervisor/node/cores.h"
 #include "supervisor/service/service_table.h"
 #include "supervisor/source/local/local_map.h"
 #include "supervisor/source/local/local_slot.h"
@@ -18,6 +19,7 @@
 
 struct local_job;
 struct local_eval;
+struct node;
 
 /* One version of a job and its row. */
 struct local_version {
@@ -64,7 +66,7 @@ struct local_job {
 
 /* What allocs take of the node. */
 struct local_room {
-	int64_t cpu, memory_mb;
+	int64_t cpu, memory_mb, cores;
 };
 
 /* sup_alloc.source_data */
@@ -114,6 +116,7 @@ struct local {
 	struct local_alloc *first_done, *last_done; /* oldest first */
 	unsigned n_done;
 	struct local_room used;
+	struct core_set cores_used;
 	struct service_table services;
 	struct local_alloc **ports; /* who has it, by number; NULL: nobody has had one yet */
 	unsigned next_port;         /* local_ports.c */
@@ -200,6 +203,13 @@ void local_ports_give_back(struct local *l, struct local_alloc *la);
 /* 0, -ENOMEM, or -EADDRINUSE: no dynamic port is left. */
 int local_ports_fill(
     struct local *l, struct alloc_shared_resources *shared, const struct task_group *group);
+
+/* local_cores.c */
+int64_t local_core_mhz(const struct node *n);
+/* The alloc's reserved cores are in l->cores_used, or out of it. */
+void local_cores_mark(struct local *l, const struct alloc *a, bool used);
+/* Gives n that are not in *used, which gets them too. 0, -ENOMEM or -ENOSPC. */
+int local_cores_fill(struct local *l, int64_t n, struct core_set *used, struct alloc_cpu *ret);
 
 /* local_services.c */
 void local_services_set(struct source *source, struct sup_alloc *sa, const char *workload,

@@ -15,6 +15,8 @@ take_resources(struct local *l, struct local_alloc *la)
 	local_room_add(&la->room, la->sa->group);
 	l->used.cpu += la->room.cpu;
 	l->used.memory_mb += la->room.memory_mb;
+	l->used.cores += la->room.cores;
+	local_cores_mark(l, &la->sa->a, true);
 	local_ports_take(l, la);
 }
 
@@ -26,6 +28,8 @@ give_back_resources(struct local *l, struct local_alloc *la)
 	la->over = true;
 	l->used.cpu -= la->room.cpu;
 	l->used.memory_mb -= la->room.memory_mb;
+	l->used.cores -= la->room.cores;
+	local_cores_mark(l, &la->sa->a, false);
 	local_ports_give_back(l, la);
 	local_retry_soon(l);
 }

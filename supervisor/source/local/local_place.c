@@ -223,11 +223,14 @@ volumes_can_be_used(const struct fit *f)
 static bool
 has_room(const struct fit *f)
 {
+	const struct node_cpu *cpu = &f->node->node_resources.cpu;
 	struct local_room wanted = *f->used;
 
 	local_room_add(&wanted, f->group);
-	if (wanted.cpu >
-	    f->node->node_resources.cpu.cpu_shares - f->node->reserved_resources.cpu.cpu_shares)
+	if (wanted.cores > (int64_t)cpu->reservable_cpu_cores.n)
+		return exhausted(f, "cores");
+	if (wanted.cpu + wanted.cores * local_core_mhz(f->node) >
+	    cpu->cpu_shares - f->node->reserved_resources.cpu.cpu_shares)
 		return exhausted(f, "cpu");
 	if (wanted.memory_mb >
 	    f->node->node_resources.memory.memory_mb - f->node->reserved_resources.memory.memory_mb)
@@ -257,6 +260,7 @@ local_room_add(struct local_room *room, const struct task_group *group)
 		const struct resources *res = group->tasks.v[i].resources;
 
 		room->cpu += res && res->cpu > 0 ? res->cpu : 0;
+		room->cores += res && res->cores > 0 ? res->cores : 0;
 		room->memory_mb += res && res->memory_mb > 0 ? res->memory_mb : 0;
 	}
 }
@@ -290,6 +294,8 @@ local_place_fits(struct local *l, const struct local_room *used, const struct jo
 static int
 fill_resources(struct local *l, struct alloc *a, const struct task_group *g)
 {
+	struct core_set used = l->cores_used;
+
 	a->allocated_resources = alloc_resources_new();
 	if (!a->allocated_resources)
 		return -ENOMEM;
@@ -303,6 +309,9 @@ fill_resources(struct local *l, struct alloc *a, const struct task_group *g)
 		if (!t->resources)
 			continue;
 		res->cpu.cpu_shares = t->resources->cpu;
+		if (t->resources->cores > 0 &&
+		    local_cores_fill(l, t->resources->cores, &used, &res->cpu) < 0)
+			return -ENOMEM;
 		res->memory.memory_mb = t->resources->memory_mb;
 		res->memory.memory_max_mb =
 		    t->resources->memory_max_mb > 0 ? t->resources->memory_max_mb : 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "supervisor/driver/driver.h"
+#include "supervisor/node/node_state.h"
 #include "supervisor/source/nomad/nomad.h"
 
 struct block {
@@ -53,7 +54,7 @@ check_driver(struct source *s, const struct task *task, struct err *e)
 }
 
 static int
-check_resources(const struct resources *res, struct err *e)
+check_resources(struct source *s, const struct resources *res, struct err *e)
 {
 	for (size_t i = 0; res && i < res->networks.n; i++) {
 		int r = check_network(&res->networks.v[i], e);
@@ -63,7 +64,10 @@ check_resources(const struct resources *res, struct err *e)
 	}
 	if (res && res->devices.n)
 		return lacks(e, "devices");
-	return res && res->cores > 0 ? lacks(e, "reserved cores") : 0;
+	if (res && res->cores > 0 &&
+	    node_get(s->sup)->node_resources.cpu.reservable_cpu_cores.n == 0)
+		return err_say(e, -EINVAL, "cores: this node has none to reserve");
+	return 0;
 }
 
 /* Those of Consul are refused, and what checks cannot do. */
@@ -113,7 +117,7 @@ check_task(struct source *s, const struct task *task, struct err *e)
 		if (task->volume_mounts.v[i].propagation_mode > PROPAGATION_PRIVATE)
 			return lacks(e, "volume mounts with propagation");
 	r = check_services(task->services.v, task->services.n, e);
-	return r < 0 ? r : check_resources(task->resources, e);
+	return r < 0 ? r : check_resources(s, task->resources, e);
 }
 
 static int

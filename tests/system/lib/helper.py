@@ -66,7 +66,7 @@ def config_record(which, text="", dev=True):
 
 
 def cgroup_trees():
-    """{name: mount point} of the hierarchies that count: v2 ("v2") and of v1 memory, cpu, pids."""
+    """{name: mount point} of the hierarchies that count: v2 ("v2") and of v1 memory, cpu, pids, cpuset."""
     trees = {}
     with open("/proc/self/mountinfo", encoding="utf-8") as f:
         for line in f:
@@ -76,7 +76,7 @@ def cgroup_trees():
             if kind == "cgroup2":
                 trees.setdefault("v2", point)
             elif kind == "cgroup":
-                for name in ("memory", "cpu", "pids"):
+                for name in ("memory", "cpu", "pids", "cpuset"):
                     if name in options:
                         trees.setdefault(name, point)
     return trees
@@ -172,9 +172,11 @@ class Places:
                 os.mkdir(at, 0o755)
             if name == "v2":
                 self._enable(path + "/tasks")
+                os.mkdir(path + "/cores", 0o755)
+                self._enable(path + "/cores")
 
     def _enable(self, path):
-        for controller in ("memory", "cpu", "pids"):
+        for controller in ("memory", "cpu", "pids", "cpuset"):
             try:
                 with open(path + "/cgroup.subtree_control", "w", encoding="ascii") as f:
                     f.write("+" + controller)

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exec_cores.c: processors that belong to one run alone, and what the others share. Runs in:
+ * exec-helper. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/fd.h"
+#include "exec-helper/exec.h"
+
+#define CORES_MAX 4096 /* in a request: one has that many at most */
+
+static bool
+in_v2(const struct exec_state *s)
+{
+	return s->cgroup.in_v2 & CGROUP_BIT(CGROUP_CPUSET);
+}
+
+int
+exec_cores_check(const struct exec_state *s, size_t n, struct err *e)
+{
+	if (s->cgroup.tasks[CGROUP_CPUSET] < 0)
+		return err_say(e, -ENOTSUP,
+		    "cores: this machine has no cpuset controller that could reserve them");
+	return n > CORES_MAX ? err_say(e, -E2BIG, "cores: more than %d", CORES_MAX) : 0;
+}
+
+/* The kernel refuses those that are not there. */
+static int
+write_cpus(int dir, const uint32_t *cores, size_t n)
+{
+	char text[CORES_MAX * sizeof ",4294967295"];
+	size_t at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		at += (size_t)snprintf(text + at, sizeof text - at, i ? ",%u" : "%u", cores[i]);
+	return fd_write_file(dir, "cpuset.cpus", text);
+}
+
+int
+exec_cores_set(
+    const struct exec_state *s, const struct exec_run *run, const uint32_t *cores, size_t n)
+{
+	int dir = run->cgroup[in_v2(s) ? CGROUP_V2 : CGROUP_CPUSET];
+
+	if (!in_v2(s))
+		cgroup_cpuset_inherit(s->cgroup.tasks[CGROUP_CPUSET], dir);
+	return write_cpus(dir, cores, n);
+}
+
+int
+exec_on_cores_share(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+{
+	const ExecCoresShareReq *req = (const ExecCoresShareReq *)(const void *)p->msg;
+	struct exec_state *s = state;
+	int r = exec_cores_check(s, req->n_cores, e);
+
+	(void)rep;
+	(void)ret_fd;
+	if (r < 0 || req->n_cores == 0)
+		return r < 0 ? r : err_say(e, -EINVAL, "cores: none is left to share");
+	r = write_cpus(
+	    s->cgroup.exec[in_v2(s) ? CGROUP_V2 : CGROUP_CPUSET], req->cores, req->n_cores);
+	if (r == 0 && in_v2(s))
+		r = write_cpus(s->cgroup.tasks[CGROUP_V2], req->cores, req->n_cores);
+	return r < 0 ? err_set(e, r, "share the cores that are left") : 0;
+}

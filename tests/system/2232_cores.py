@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Cores that a task has reserved: it runs on them and nothing else of the agent's does, until it is over."""
+import os
+import re
+import subprocess
+
+from lib import api, binary, case
+
+WORDS = 'echo "cores=$NOMAD_CPU_CORES limit=$NOMAD_CPU_LIMIT"; grep Cpus_allowed_list /proc/self/status; echo "pid=$$"; exec sleep 1000'
+
+
+def numbers(text):
+    """{0, 1, 5} of "0-1,5"."""
+    found = set()
+    for part in text.split(","):
+        low, _, high = part.partition("-")
+        found.update(range(int(low), int(high or low) + 1))
+    return found
+
+
+def allowed(status):
+    return numbers(re.search(r"Cpus_allowed_list:\s*(\S+)", status).group(1))
+
+
+def of_process(pid):
+    with open("/proc/%d/status" % pid, encoding="ascii") as f:
+        return allowed(f.read())
+
+
+def start(node, name, driver, **resources):
+    """A running alloc of one task with these resources, and what the task wrote."""
+    node.register(api.job(name, "/bin/sh", ["-c", WORDS], driver=driver, Resources={"MemoryMB": 20, **resources}))
+    alloc = node.wait_running(name, seconds=60)[0]
+    node.wait_said(alloc, b"pid=")
+    return alloc, node.logs(alloc).decode()
+
+
+def own_cores(node, alloc):
+    return node.ask("/v1/allocation/" + alloc["ID"])["AllocatedResources"]["Tasks"]["t"]["Cpu"]
+
+
+def cpus(node):
+    return node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])["NodeResources"]["Cpu"]
+
+
+def drover(node, *words):
+    done = subprocess.run([binary("drover"), *words], env={**os.environ, "DROVER_ADDR": "unix://" + node.socket_path},
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=case.LEAST_S, check=False)
+    case.equal((done.returncode, done.stderr), (0, ""))
+    return done.stdout
+
+
+def test_they_leave_what_the_others_share_and_come_back():
+    with api.Node() as node:
+        all_cores = set(cpus(node)["ReservableCpuCores"] or [])
+        if len(all_cores) < 2:
+            case.skip("one core alone, or no cpuset controller")
+        case.equal(all_cores, os.sched_getaffinity(0), "what may be reserved")
+        shares = int(re.search(r"pid=(\d+)", start(node, "shares", "raw_exec", CPU=20)[1]).group(1))
+        case.equal(of_process(shares), all_cores, "before anybody reserves one")
+
+        owner, said = start(node, "owner", "exec", Cores=1)
+        given = own_cores(node, owner)
+        own = set(given["ReservedCores"])
+        case.equal((len(own), own <= all_cores), (1, True), "the cores of the alloc")
+        case.equal(said.splitlines()[0], "cores=%d limit=%d" % (min(own), given["CpuShares"]))
+        case.equal(given["CpuShares"], cpus(node)["CpuShares"] // len(all_cores), "MHz of one core")
+        case.equal(allowed(said), own, "where the owner runs")
+        case.equal(of_process(shares), all_cores - own, "where the one runs that was there before")
+        late = start(node, "late", "exec", CPU=20)[1]
+        case.equal(allowed(late), all_cores - own, "where one runs that came later")
+        inside = drover(node, "alloc", "exec", owner["ID"], "grep", "Cpus_allowed_list", "/proc/self/status")
+        case.equal(allowed(inside), own, "a session is where its task is")
+
+        # All of them are not there to be had.
+        answer = node.register(api.job("wide", driver="raw_exec", Resources={"MemoryMB": 20, "Cores": len(all_cores)}))
+        wants = node.wait_evaluation(answer["EvalID"], seconds=60)["FailedTGAllocs"]["g"]
+        case.equal((wants["DimensionExhausted"], node.allocs("wide")), ({"cores": 1}, []))
+        node.purge("wide")
+
+        # They stay the owner's while nobody decides anything, and a supervisor that is new knows it.
+        old = node.processes()["supervisor"]
+        node.kill("supervisor")
+        node.wait_process("supervisor", old, 60)
+        node.wait_ready(60)
+        node.wait_running("owner", seconds=60)
+        case.equal((of_process(shares), set(own_cores(node, owner)["ReservedCores"])), (all_cores - own, own))
+        node.purge("owner")
+        case.until(lambda: of_process(shares) == all_cores, 60, "the core to come back")
+        again = own_cores(node, start(node, "again", "raw_exec", Cores=1)[0])["ReservedCores"]
+        case.equal(of_process(shares), all_cores - set(again), "another owner")
+
+
+def test_the_configuration_says_which():
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        case.skip("one core alone")
+    path = case.directory() + "/cores.hcl"
+    with open(path, "w", encoding="ascii") as f:
+        f.write('client { reserved { cores = "%d" } }\n' % cores[0])
+    os.chmod(path, 0o600)
+    with api.Node(["-config", path]) as node:
+        if cpus(node)["ReservableCpuCores"] is None:
+            case.skip("no cpuset controller")
+        case.equal(cpus(node)["ReservableCpuCores"], cores[1:])
+        given = own_cores(node, start(node, "owner", "exec", Cores=1)[0])
+        case.equal(given["ReservedCores"], [cores[1]], "the first one is the machine's own")
+        answer = node.register(api.job("more", Resources={"MemoryMB": 20, "Cores": len(cores) - 1}))
+        wants = node.wait_evaluation(answer["EvalID"], seconds=60)["FailedTGAllocs"]["g"]
+        case.equal(wants["DimensionExhausted"], {"cores": 1})
+
+
+case.run(globals())
