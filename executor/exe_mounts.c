@@ -279,12 +279,13 @@ mask_proc(void)
 static int
 attach_kernel_fs(struct exe *x)
 {
-	static const char *const none[] = { NULL };
+	/* In the host's pid namespace others are there to see. */
+	static const char *const hide[] = { "hidepid", "invisible", NULL };
 	static const char *const pts[] = { "mode", "0620", "gid", "5", "ptmxmode", "0666", NULL };
 	static const char *const shm[] = { "mode", "1777", "size", "64m", NULL };
 	int r;
 
-	r = attach_fs("proc", none, PLAIN | MOUNT_ATTR_NOEXEC, "/proc");
+	r = attach_fs("proc", hide, PLAIN | MOUNT_ATTR_NOEXEC, "/proc");
 	if (r == 0)
 		r = mask_proc();
 	if (r == 0 && trees[OWN_DEV] < 0)

@@ -132,17 +132,29 @@ task_runner_tell_lease(struct task_runner *tr, const struct run_end *end)
 	task_runner_event(tr, &ev);
 }
 
+/* What is known of the end beyond code and signal. NULL: nothing. */
+static const char *
+reason_of(const struct task_runner *tr, const struct run_end *end)
+{
+	const uint32_t ours = EXE_END_STOP | EXE_END_LEASE | EXE_END_KILLED;
+	const struct driver_ops *driver = driver_find(str(tr->task->driver));
+
+	if (end->flags & EXE_END_OOM)
+		return "OOM Killed";
+	if (end->exit_signal == SIGSYS && driver && driver->isolates_files)
+		return "SIGSYS: ended by a filter of system calls, as driver exec ends programs of "
+		       "32 bits";
+	if (end->known && end->exit_signal == SIGKILL && !(end->flags & ours))
+		return "SIGKILL by no stop of this agent, and the kernel counted no OOM kill";
+	return NULL;
+}
+
 void
 task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end)
 {
 	struct task_event ev;
 	int code = end->exit_signal ? 128 + end->exit_signal : end->exit_code;
-	const struct driver_ops *driver = driver_find(str(tr->task->driver));
-	const char *why = end->reason;
-
-	if (!why && end->exit_signal == SIGSYS && driver && driver->isolates_files)
-		why = "SIGSYS: ended by a filter of system calls, as driver exec ends programs of "
-		      "32 bits";
+	const char *why = end->reason ?: reason_of(tr, end);
 	if (task_event_terminated(&ev,
 		end->ended_real_ns ? (int64_t)end->ended_real_ns : task_now_ns(), code,
 		end->exit_signal, end->flags & EXE_END_OOM, why) == 0)

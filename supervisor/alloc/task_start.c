@@ -3,20 +3,24 @@
 #include "supervisor/alloc/task_start.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
 #include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/alloc/task_env.h"
+#include "common/fd.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/signal_name.h"
 #include "supervisor/node/cores.h"
 #include "supervisor/volume/plugin_task.h"
 #include "supervisor/volume/volumes.h"
 
-#define MOUNTS_MAX 64
-#define MIB        (1024 * 1024)
+#define MOUNTS_MAX   64
+#define MIB          (1024 * 1024)
+#define PIDS_PERCENT 15
 
 /* A request while it is made: what its pointers point to. */
 struct start {
@@ -32,6 +36,30 @@ static void
 fill_cores(const struct sup_alloc *sa, const struct task *task, struct start *s)
 {
 	const struct alloc_cpu *own = alloc_task_cpu(&sa->a, task->name);
+static uint64_t
+kernel_limit(const char *file)
+{
+	cleanup_free char *text = NULL;
+
+	return fd_read_file(AT_FDCWD, file, 64, &text) > 0 ? strtoull(text, NULL, 10) : 0;
+}
+
+/* A task that forks without end takes a share of what the machine has, as a service of systemd's
+ * does. */
+static uint64_t
+pids_max(void)
+{
+	static uint64_t max;
+
+	if (max == 0) {
+		uint64_t pids = kernel_limit("/proc/sys/kernel/pid_max"),
+			 threads = kernel_limit("/proc/sys/kernel/threads-max");
+
+		max = (pids < threads ? pids : threads) * PIDS_PERCENT / 100;
+	}
+	return max;
+}
+
 
 	if (!own || own->reserved_cores.n == 0)
 		return;
@@ -56,6 +84,7 @@ fill_resources(const struct sup_alloc *sa, const struct task *task, ExecTaskStar
 	req->log_max_bytes =
 	    (logs && logs->max_file_size_mb > 0 ? (uint64_t)logs->max_file_size_mb : 10) * MIB;
 	req->logs_disabled = logs && logs->disabled == OPT_TRUE;
+	req->pids_max = pids_max();
 	req->lease_ms = group_stop_after_ms(sa->group);
 }
 

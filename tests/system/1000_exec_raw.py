@@ -377,6 +377,27 @@ def test_limits_are_set_and_an_oom_kill_is_told():
         r.reap(run)
 
 
+FORKS = """import os, time
+n = 0
+try:
+    while n < 200:
+        if os.fork() == 0:
+            time.sleep(1000)
+        n += 1
+    print("all")
+except OSError as e:
+    print(e.errno, n < 20)
+"""
+
+
+def test_who_forks_without_end_takes_no_more_than_its_own_limit():
+    with runs.Runs() as r:
+        if "pids" not in helper.cgroup_trees() and not os.path.exists(r.places.run_cgroup("") + "/pids.max"):
+            case.skip("no pids controller")
+        case.equal(r.output("python3", ["-c", FORKS], pids_max=20), "11 True\n", "EAGAIN")
+        case.equal(r.output("python3", ["-c", FORKS]), "all\n", "nobody asked for a limit")
+
+
 def test_exec_helper_holds_what_privsep_says():
     with runs.Runs() as r:
         with open("/proc/%d/status" % r.helper.pid, encoding="ascii") as f:

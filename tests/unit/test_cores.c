@@ -19,7 +19,7 @@ static const struct {
 	{ "a", "", false },
 	{ "1,", "1", false },
 	{ "3-1", "", false },
-	{ "1-", "", false },
+	{ "1-", "1", false },
 	{ "-1", "", false },
 	{ "4096", "", false },
 	{ "0-99999999999999999999", "", false },

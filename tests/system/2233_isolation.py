@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the exec driver's settings and limits come to, of the agent's configuration and of a job, out of /proc and cgroups."""
+import os
+import re
+import signal
+
+from lib import api, case, crash, helper
+
+ALL_IDS = "for n in pid ipc; do readlink /proc/self/ns/$n; done; grep -E '^Cap(Bnd|Amb)' /proc/self/status; " \
+          "echo seen $(ls /proc | grep -c '^[0-9]'); echo end; exec sleep 1000"
+CAPS = {"chown": 0, "kill": 5, "net_bind_service": 10, "net_raw": 13, "audit_write": 29}
+
+
+def bits(*names):
+    return sum(1 << CAPS[n] for n in names)
+
+
+def configured(text):
+    path = case.directory() + "/isolation.hcl"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(text)
+    os.chmod(path, 0o600)
+    return ["-config", path]
+
+
+def look(node, name, **config):
+    """{ns: id}, {set: bits}, number of processes that an exec task with this driver configuration sees."""
+    made = api.job(name, driver="exec")
+    made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"] = {"command": "/bin/sh", "args": ["-c", ALL_IDS], **config}
+    node.register(made)
+    alloc = node.wait_running(name, seconds=60)[0]
+    node.wait_said(alloc, b"end\n")
+    said = node.logs(alloc).decode()
+    node.purge(name)
+    return (dict(re.findall(r"^(pid|ipc):\[(\d+)\]$", said, re.M)), {n: int(v, 16) for n, v in re.findall(r"^Cap(\w+):\t(\w+)$", said, re.M)},
+            int(re.search(r"seen (\d+)", said).group(1)))
+
+
+def hosts(ns):
+    return re.search(r"\d+", os.readlink("/proc/self/ns/" + ns)).group(0)
+
+
+def last_sentence(node, name):
+    alloc = node.wait_allocs(name, [(0, "run", "failed")], seconds=60)[0]
+    return [e["DisplayMessage"] for e in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]]
+
+
+def test_modes_and_capabilities_of_the_task_and_of_the_configuration():
+    with api.Node() as node:
+        ns, caps, seen = look(node, "plain")
+        case.equal((ns["pid"] == hosts("pid"), ns["ipc"] == hosts("ipc")), (False, False), "private by default")
+        case.equal((caps["Bnd"], caps["Amb"]), (0xa80405fb, bits("kill", "net_bind_service", "audit_write")))
+        # The shell and the subshell with ls and grep; no executor, though that is pid 1 there.
+        assert seen <= 4, seen
+        ns, caps, seen = look(node, "hosts", pid_mode="host", ipc_mode="host")
+        case.equal((ns["pid"], ns["ipc"]), (hosts("pid"), hosts("ipc")))
+        case.equal((caps["Bnd"] & bits("kill"), caps["Amb"] & bits("kill")), (0, 0), "there it would reach others")
+        assert seen <= 4, "it sees %d processes of the host" % seen
+        _, caps, _ = look(node, "caps", cap_add=["CHOWN"], cap_drop=["cap_kill"])
+        case.equal(caps["Amb"], bits("net_bind_service", "audit_write", "chown"))
+        case.equal(caps["Bnd"], 0xa80405fb & ~bits("kill"))
+    text = 'plugin "exec" { config { default_pid_mode = "host" default_ipc_mode = "host" allow_caps = ["audit_write", "net_raw"] } }'
+    with api.Node(configured(text)) as node:
+        ns, caps, _ = look(node, "hosts")
+        case.equal((ns["pid"], ns["ipc"]), (hosts("pid"), hosts("ipc")), "the configuration's default")
+        case.equal((caps["Bnd"], caps["Amb"]), (bits("audit_write"), bits("audit_write")), "no more than it allows")
+        ns, caps, _ = look(node, "private", pid_mode="private", ipc_mode="private", cap_add=["net_raw"], cap_drop=["all"])
+        case.equal((ns["pid"] == hosts("pid"), ns["ipc"] == hosts("ipc")), (False, False), "the task's own word")
+        case.equal((caps["Bnd"], caps["Amb"]), (bits("net_raw"), bits("net_raw")))
+        made = api.job("much", driver="exec")
+        made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"]["cap_add"] = ["chown"]
+        node.register(made)
+        case.contains("\n".join(last_sentence(node, "much")), "driver does not allow the following capabilities: chown")
+
+
+def limit(node, run, tree, v2, v1):
+    """A number of the run's cgroup; None where this machine has no such controller."""
+    trees = helper.cgroup_trees()
+    parent = "/drover-" + crash.instance(node)
+    path = "%s%s/runs/%s/%s" % (trees[tree], parent, run, v1) if tree in trees else "%s%s/tasks/%s/%s" % (trees["v2"], parent, run, v2)
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="ascii") as f:
+        return int(f.read())
+
+
+def the_run(node):
+    """The only one there is."""
+    return case.until(lambda: [n[:-4] for n in os.listdir(node.data + "/run") if n.endswith(".rec")], 60, "a run")[0]
+
+
+def test_limits_of_memory_and_processes():
+    with api.Node() as node:
+        node.register(api.job("limits", "/bin/sh", ["-c", "echo $NOMAD_MEMORY_LIMIT $NOMAD_MEMORY_MAX_LIMIT; exec sleep 1000"],
+                              driver="exec", Resources={"CPU": 20, "MemoryMB": 20, "MemoryMaxMB": 50}))
+        node.wait_said(node.wait_running("limits", seconds=60)[0], b"20 50\n")
+        run = the_run(node)
+        case.contains((50 << 20, None), limit(node, run, "memory", "memory.max", "memory.limit_in_bytes"), "hard")
+        case.contains((20 << 20, None), limit(node, run, "memory", "memory.low", "memory.soft_limit_in_bytes"), "soft")
+        with open("/proc/sys/kernel/pid_max", encoding="ascii") as pids, open("/proc/sys/kernel/threads-max", encoding="ascii") as threads:
+            most = min(int(pids.read()), int(threads.read())) * 15 // 100
+        case.contains((most, None), limit(node, run, "pids", "pids.max", "pids.max"), "processes")
+
+
+def test_the_end_says_what_the_kernel_knows():
+    with api.Node() as node:
+        trees = helper.cgroup_trees()
+        if "memory" in trees or "memory" in open(trees["v2"] + "/cgroup.controllers", encoding="ascii").read():
+            node.register(api.job("oom", "/usr/bin/tail", ["/dev/zero"], driver="exec"))
+            events = last_sentence(node, "oom")
+            case.contains(events, 'Exit Code: 137, Signal: 9, Exit Message: "OOM Killed"')
+            alloc = node.allocs("oom")[0]
+            ended = [e for e in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated"][0]
+            case.equal((ended["ExitCode"], ended["Signal"], ended["Details"]["oom_killed"]), (137, 9, "true"))
+            node.purge("oom")
+        node.register(api.job("killed", "/bin/sh", ["-c", "kill -KILL $$"], driver="raw_exec"))
+        case.contains(last_sentence(node, "killed"), 'Exit Code: 137, Signal: 9, Exit Message: "SIGKILL by no stop of this agent, '
+                      'and the kernel counted no OOM kill"')
+        node.purge("killed")
+        # Its stop is no riddle.
+        node.register(api.job("stopped", "/bin/sh", ["-c", "trap '' INT; echo on; while :; do sleep 0.1; done"], KillTimeout=10**8))
+        alloc = node.wait_running("stopped", seconds=60)[0]
+        node.wait_said(alloc, b"on\n")
+        node.do("DELETE", "/v1/job/stopped")
+        node.wait_allocs("stopped", [(0, "stop", "complete")], seconds=60)
+        events = node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]
+        case.contains([e["DisplayMessage"] for e in events], "Exit Code: %d, Signal: %d" % (128 + signal.SIGKILL, signal.SIGKILL))
+
+
+case.run(globals())
