@@ -246,6 +246,27 @@ set_host_volume(
 	return 0;
 }
 
+/* A name, and "[0]" or another index behind it where each alloc of a group has its own. */
+static bool
+is_volume_name(const char *text)
+{
+	char name[CONFIG_NAME_SIZE];
+	size_t len = strcspn(text, "[");
+
+	if (len >= sizeof name || strlen(text) >= sizeof name)
+		return false;
+	memcpy(name, text, len);
+	name[len] = '\0';
+	text += len;
+	if (*text == '[') {
+		size_t digits = strspn(text + 1, "0123456789");
+
+		if (digits == 0 || strcmp(text + 1 + digits, "]") != 0)
+			return false;
+	}
+	return name_is_component(name);
+}
+
 /* host_volume "name" { path, read_only }: node is the object under the name. */
 static int
 read_host_volume(struct config_reader *c, const struct hcl_node *node)
@@ -257,9 +278,10 @@ read_host_volume(struct config_reader *c, const struct hcl_node *node)
 	if (!body || body->kind != HCL_OBJECT || (node->kind == HCL_LIST && body->next))
 		return config_wrong(
 		    c, node, "host_volume", "a name and a block with path and read_only");
-	if (!name_is_component(node->key) || strlen(node->key) >= sizeof volume.name)
+	if (!is_volume_name(node->key))
 		return config_fail(c, node->key_at,
-		    "host_volume: \"%.64s\" is no name (letters, digits, '-', '_', '.')",
+		    "host_volume: \"%.64s\" is no name (letters, digits, '-', '_', '.', an index "
+		    "such as [0])",
 		    node->key);
 	(void)strcpy(volume.name, node->key);
 	for (const struct hcl_node *n = body->first; n && r == 0; n = n->next) {

@@ -285,3 +285,10 @@ group_stop_after_ms(const struct task_group *group)
 		return 0;
 	return ns < NS_PER_MS ? 1 : (uint64_t)(ns / NS_PER_MS);
 }
+
+int
+volume_request_source(const struct volume_request *vr, int64_t index, char **ret)
+{
+	return vr->per_alloc ? str_setf(ret, "%s[%lld]", str(vr->source), (long long)index)
+			     : str_set(ret, str(vr->source));
+}

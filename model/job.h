@@ -120,6 +120,9 @@ MODEL_DECLARE(migrate_strategy);
 MODEL_DECLARE(ephemeral_disk);
 MODEL_DECLARE(disconnect_strategy);
 MODEL_DECLARE(volume_request);
+/* The volume that is meant for the group's alloc of that index: "data", or "data[3]" with
+ * per_alloc. 0 or -ENOMEM; *ret is the caller's to free. */
+int volume_request_source(const struct volume_request *vr, int64_t index, char **ret);
 MODEL_DECLARE(task_group);
 MODEL_DECLARE(job);
 

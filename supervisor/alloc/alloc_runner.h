@@ -71,7 +71,7 @@ struct alloc_runner {
 	unsigned csi_left;            /* hook_csi.c: unmounts under way */
 	unsigned csi_looks;           /* hook_csi.c: how often it has looked for the plugin */
 	char *csi_text;               /* hook_csi.c: the first failure of postrun; NULL: none */
-	bool holds_cores;             /* hook_cores.c: its reserved cores are counted as its own */
+	bool holds_cores;             /* hook_cores.c: its reserved cores are nobody else's */
 	bool services_on;             /* the group's are registered */
 	bool checks_on;
 	bool checks_news;                    /* what they found is not saved */

@@ -3,16 +3,10 @@
  * hook_cores.c: an alloc's reserved cores leave what all others share before its first task starts,
  * and come back after its last one. Runs in: supervisor.
  */
-#include <errno.h>
-
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/node/cores.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/sup_calls.h"
-
-/* Of how many allocs a core is. Servers may give one anew while the alloc before is being stopped.
- */
-static uint16_t holders[CORES_MAX];
 
 static bool
 wants_cores(const struct alloc_runner *ar)
@@ -25,20 +19,18 @@ wants_cores(const struct alloc_runner *ar)
 	return false;
 }
 
+/* A core may be of two: servers give it anew while the alloc before is still being stopped. */
 static void
-hold(struct alloc_runner *ar, bool on)
+add_held(const struct sup_alloc *sa, struct core_set *held)
 {
-	const struct alloc_resources *all = ar->sa->a.allocated_resources;
+	const struct alloc_resources *all = sa->a.allocated_resources;
 
-	if (ar->holds_cores == on)
-		return;
-	ar->holds_cores = on;
-	for (size_t i = 0; i < all->tasks.n; i++) {
+	for (size_t i = 0; all && i < all->tasks.n; i++) {
 		const struct ints *cores = &all->tasks.v[i].value.cpu.reserved_cores;
 
 		for (size_t k = 0; k < cores->n; k++)
 			if (cores->v[k] >= 0 && cores->v[k] < CORES_MAX)
-				holders[cores->v[k]] += on ? 1 : -1;
+				held->has[cores->v[k]] = 1;
 	}
 }
 
@@ -59,12 +51,18 @@ share(struct alloc_runner *ar)
 {
 	const struct topology *t = node_get(ar->sup)->node_resources.processors.topology;
 	ExecCoresShareReq req = EXEC_CORES_SHARE_REQ__INIT;
+	struct core_set held = { 0 };
 	uint32_t left[CORES_MAX];
 
+	alloc_foreach(ar->sup, sa)
+	{
+		if (sa->runner && sa->runner->holds_cores)
+			add_held(sa, &held);
+	}
 	req.cores = left;
 	for (int pass = 0; t && pass < 2 && req.n_cores == 0; pass++)
 		for (size_t i = 0; i < t->cores.n && i < CORES_MAX; i++)
-			if (pass == 1 || holders[t->cores.v[i].id] == 0)
+			if (pass == 1 || !core_set_has(&held, t->cores.v[i].id))
 				left[req.n_cores++] = (uint32_t)t->cores.v[i].id;
 	ar->call = exec_call_cores_share(ar->sup, &req, on_shared, ar);
 }
@@ -72,23 +70,23 @@ share(struct alloc_runner *ar)
 static void
 take(struct alloc_runner *ar)
 {
-	if (!wants_cores(ar)) {
+	ar->holds_cores = wants_cores(ar);
+	if (ar->holds_cores)
+		share(ar);
+	else
 		alloc_hook_done(ar, 0, NULL);
-		return;
-	}
-	hold(ar, true);
-	share(ar);
 }
 
 static void
 give_back(struct alloc_runner *ar)
 {
-	if (!wants_cores(ar)) {
+	bool held = ar->holds_cores || wants_cores(ar); /* by an agent before this one, too */
+
+	ar->holds_cores = false;
+	if (held)
+		share(ar);
+	else
 		alloc_hook_done(ar, 0, NULL);
-		return;
-	}
-	hold(ar, false);
-	share(ar);
 }
 
 const struct alloc_hook alloc_hook_cores = {

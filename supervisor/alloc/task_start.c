@@ -9,12 +9,13 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/fd.h"
 #include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/alloc/task_env.h"
-#include "common/fd.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/signal_name.h"
 #include "supervisor/node/cores.h"
+#include "supervisor/node/node_state.h"
 #include "supervisor/volume/plugin_task.h"
 #include "supervisor/volume/volumes.h"
 
@@ -28,14 +29,11 @@ struct start {
 	ExecMount mounts[MOUNTS_MAX + 2];
 	ExecMount *mount_list[MOUNTS_MAX + 2];
 	uint32_t cores[CORES_MAX];
+	char host_volumes[MOUNTS_MAX][CONFIG_NAME_SIZE];
 	struct spec_writer spec;
 	struct task_env env;
 };
 
-static void
-fill_cores(const struct sup_alloc *sa, const struct task *task, struct start *s)
-{
-	const struct alloc_cpu *own = alloc_task_cpu(&sa->a, task->name);
 static uint64_t
 kernel_limit(const char *file)
 {
@@ -60,6 +58,10 @@ pids_max(void)
 	return max;
 }
 
+static void
+fill_cores(const struct sup_alloc *sa, const struct task *task, struct start *s)
+{
+	const struct alloc_cpu *own = alloc_task_cpu(&sa->a, task->name);
 
 	if (!own || own->reserved_cores.n == 0)
 		return;
@@ -80,11 +82,11 @@ fill_resources(const struct sup_alloc *sa, const struct task *task, ExecTaskStar
 	req->cpu_shares = res->cpu > 0 ? (uint32_t)res->cpu : 0;
 	req->memory_bytes = (max > memory ? max : memory) * MIB;
 	req->memory_soft_bytes = max > memory ? memory * MIB : 0;
+	req->pids_max = pids_max();
 	req->log_max_files = logs && logs->max_files > 0 ? (uint32_t)logs->max_files : 10;
 	req->log_max_bytes =
 	    (logs && logs->max_file_size_mb > 0 ? (uint64_t)logs->max_file_size_mb : 10) * MIB;
 	req->logs_disabled = logs && logs->disabled == OPT_TRUE;
-	req->pids_max = pids_max();
 	req->lease_ms = group_stop_after_ms(sa->group);
 }
 
@@ -98,8 +100,25 @@ request_of(const struct sup_alloc *sa, const char *alias)
 }
 
 static int
+fill_host_mount(struct sup *sup, const struct sup_alloc *sa, const struct volume_request *request,
+    ExecMount *m, char host_volume[CONFIG_NAME_SIZE], struct err *e)
+{
+	cleanup_free char *name = NULL;
+
+	if (volume_request_source(request, alloc_name_index(sa->a.name), &name) < 0)
+		return err_set(e, -ENOMEM, "find host volume %s", str(request->source));
+	if (!map_get(host_volume, &node_get(sup)->host_volumes, str(name)))
+		return err_say(
+		    e, -EINVAL, "host volume \"%.140s\" is not configured on this node", str(name));
+	m->kind = EXEC_MOUNT_KIND__EXEC_MOUNT_HOST_VOLUME;
+	(void)snprintf(host_volume, CONFIG_NAME_SIZE, "%s", str(name));
+	m->name = host_volume;
+	return 0;
+}
+
+static int
 fill_mount(struct sup *sup, struct alloc_runner *ar, const struct volume_mount *vm, ExecMount *m,
-    struct err *e)
+    char host_volume[CONFIG_NAME_SIZE], struct err *e)
 {
 	const struct volume_request *request = request_of(ar->sa, str(vm->volume));
 	const struct volume_mount_state *state;
@@ -110,11 +129,8 @@ fill_mount(struct sup *sup, struct alloc_runner *ar, const struct volume_mount *
 		    str(vm->volume));
 	exec_mount__init(m);
 	m->read_only = request->read_only || vm->read_only;
-	if (request->type == VOLUME_HOST) {
-		m->kind = EXEC_MOUNT_KIND__EXEC_MOUNT_HOST_VOLUME;
-		m->name = request->source;
-		return 0;
-	}
+	if (request->type == VOLUME_HOST)
+		return fill_host_mount(sup, ar->sa, request, m, host_volume, e);
 	state = volume_find(sup, ar->sa, request->name ? request->name : vm->volume);
 	if (!state || !state->published)
 		return err_say(
@@ -139,7 +155,7 @@ fill_mounts(struct sup *sup, struct alloc_runner *ar, const struct task *task, s
 		const struct volume_mount *vm = &task->volume_mounts.v[i];
 		cleanup_free char *dest = NULL;
 
-		r = fill_mount(sup, ar, vm, &s->mounts[i], e);
+		r = fill_mount(sup, ar, vm, &s->mounts[i], s->host_volumes[i], e);
 		if (r < 0)
 			return r;
 		r = task_env_expand(&s->env, str(vm->destination), true, &dest, e);

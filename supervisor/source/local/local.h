@@ -261,8 +261,6 @@ void local_volume_refresh(struct local *l, struct csi_volume *vol);
 /* The plugin as the API shows it, without allocations. False: no instance of it is known. */
 bool local_plugin_get(struct local *l, const char *id, struct csi_plugin *ret);
 int local_volumes_load(struct local *l, struct err *e);
-/* The volume's id for this request of this slot: "data", or "data[3]" with per_alloc. */
-int local_volume_id(const struct volume_request *vr, int64_t index, char **ret);
 /* Could an alloc of this index claim it now? 0 or -errno with the sentence. */
 int local_volume_check(struct local *l, const char *namespace, int64_t index,
     const struct volume_request *vr, struct err *e);

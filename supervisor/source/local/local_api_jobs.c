@@ -284,7 +284,8 @@ check_volume(struct local *l, const struct job *job, const struct task_group *g,
 	for (int64_t i = 0; i < (vr->per_alloc ? g->count : 1); i++) {
 		cleanup_free char *id = NULL;
 
-		if (local_volume_id(vr, i, &id) == 0 && !local_volume_find(l, job->namespace, id))
+		if (volume_request_source(vr, i, &id) == 0 &&
+		    !local_volume_find(l, job->namespace, id))
 			(void)model_problem(
 			    p, "group \"%s\": volume \"%s\" does not exist", str(g->name), id);
 	}

@@ -204,15 +204,27 @@ tasks_can_run(const struct fit *f)
 }
 
 static bool
+has_host_volume(const struct fit *f, const struct volume_request *vr)
+{
+	cleanup_free char *name = NULL;
+	const struct host_volume *v = volume_request_source(vr, f->index, &name) < 0
+					  ? NULL
+					  : map_get(host_volume, &f->node->host_volumes, str(name));
+
+	if (!v)
+		return filtered(f, "missing host volume %s", str(name));
+	return !v->read_only || vr->read_only || filtered(f, "host volume %s is read-only", name);
+}
+
+static bool
 volumes_can_be_used(const struct fit *f)
 {
 	for (size_t i = 0; i < f->group->volumes.n; i++) {
 		const struct volume_request *vr = &f->group->volumes.v[i].value;
 		struct err e = { 0 };
 
-		if (vr->type == VOLUME_HOST &&
-		    !map_get(host_volume, &f->node->host_volumes, str(vr->source)))
-			return filtered(f, "missing host volume %s", str(vr->source));
+		if (vr->type == VOLUME_HOST && !has_host_volume(f, vr))
+			return false;
 		if (vr->type == VOLUME_CSI &&
 		    local_volume_check(f->l, f->job->namespace, f->index, vr, &e) < 0)
 			return filtered(f, "%s", e.msg);

@@ -189,18 +189,6 @@ local_volume_refresh(struct local *l, struct csi_volume *vol)
 
 /* --- claims --- */
 
-int
-local_volume_id(const struct volume_request *vr, int64_t index, char **ret)
-{
-	int n = vr->per_alloc ? asprintf(ret, "%s[%lld]", str(vr->source), (long long)index)
-			      : asprintf(ret, "%s", str(vr->source));
-
-	if (n >= 0)
-		return 0;
-	*ret = NULL;
-	return -ENOMEM;
-}
-
 static int
 make_claim(struct local *l, const char *alloc_id, const struct csi_volume *vol,
     const struct volume_request *vr, struct csi_claim *ret)
@@ -229,7 +217,7 @@ usable_volume(struct local *l, const char *namespace, const struct volume_reques
 	cleanup_free char *id = NULL;
 	struct local_volume *lv;
 
-	if (local_volume_id(vr, index, &id) < 0) {
+	if (volume_request_source(vr, index, &id) < 0) {
 		(void)err_set(e, -ENOMEM, "find volume %s", str(vr->source));
 		return NULL;
 	}
@@ -385,7 +373,7 @@ local_volume_release(struct source *s, struct sup_alloc *sa, const struct volume
 	struct local_volume *lv;
 	uint64_t same, self;
 
-	if (!la || local_volume_id(vr, alloc_name_index(sa->a.name), &id) < 0)
+	if (!la || volume_request_source(vr, alloc_name_index(sa->a.name), &id) < 0)
 		return;
 	same = requests_of_volume(sa, vr, &self);
 	la->held &= ~self;
@@ -408,8 +396,8 @@ local_volume_release_all(struct local *l, struct local_alloc *la)
 		struct local_volume *lv;
 
 		if (g->volumes.v[i].value.type != VOLUME_CSI ||
-		    local_volume_id(&g->volumes.v[i].value, alloc_name_index(la->sa->a.name), &id) <
-			0)
+		    volume_request_source(
+			&g->volumes.v[i].value, alloc_name_index(la->sa->a.name), &id) < 0)
 			continue;
 		lv = local_volume_find(l, la->sa->job->job.namespace, id);
 		if (lv)

@@ -37,10 +37,7 @@ static void ask_claim(struct nomad_wait *w);
 static int
 volume_id(const struct sup_alloc *sa, const struct volume_request *vr, char **ret)
 {
-	if (!vr->per_alloc)
-		return str_set(ret, vr->source);
-	return str_setf(
-	    ret, "%s[%lld]", str(vr->source), (long long)alloc_name_index(str(sa->a.name)));
+	return volume_request_source(vr, alloc_name_index(str(sa->a.name)), ret);
 }
 
 static void

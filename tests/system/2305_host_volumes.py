@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Host volumes: one for each alloc of a group (per_alloc), read-only ones, and what keeps an alloc from having one."""
+import os
+
+from lib import api, case, cluster
+
+MARK = "echo $NOMAD_ALLOC_INDEX >> /d/log; cat /d/log; echo end; exec sleep 1000"
+
+
+class Places:
+    """Directories on the host and the configuration that names them: data[0], data[1], and fixed, which nobody writes to."""
+
+    def __init__(self):
+        self.top = case.directory()
+        lines = []
+        for name, more in (("data[0]", ""), ("data[1]", ""), ("fixed", "\n read_only = true")):
+            path = self.path(name)
+            os.mkdir(path)
+            os.chmod(path, 0o777)
+            lines.append('host_volume "%s" {\n path = "%s"%s\n}' % (name, path, more))
+        self.client = "\n".join(lines) + "\n"
+        with open(self.path("fixed") + "/log", "w", encoding="ascii") as f:
+            f.write("of the host\n")
+        os.chmod(self.path("fixed") + "/log", 0o666)
+        self.config = self.top + "/volumes.hcl"
+        with open(self.config, "w", encoding="ascii") as f:
+            f.write("client {\n%s}\n" % self.client)
+        os.chmod(self.config, 0o600)
+
+    def path(self, name):
+        return "%s/%s" % (self.top, name.strip("]").replace("[", "-"))
+
+    def log(self, name):
+        with open(self.path(name) + "/log", encoding="ascii") as f:
+            return f.read()
+
+
+def job(name, source, script=MARK, count=1, mount=None, **request):
+    return api.job(name, "/bin/sh", ["-c", script], count=count, driver="exec", VolumeMounts=[
+        {"Volume": "v", "Destination": "/d", **(mount or {})}], group={"Volumes": {"v": {
+            "Name": "v", "Type": "host", "Source": source, **request}}})
+
+
+def filtered(node, answer):
+    return node.wait_evaluation(answer["EvalID"], seconds=60)["FailedTGAllocs"]["g"]["ConstraintFiltered"]
+
+
+def test_each_alloc_has_its_own_and_its_successor_has_it_again():
+    places = Places()
+    with api.Node(["-config", places.config]) as node:
+        made = job("own", "data", count=2, PerAlloc=True)
+        node.register(made)
+        for alloc in node.wait_running("own", 2, 60):
+            node.wait_said(alloc, b"end\n")
+        case.equal([places.log("data[%d]" % i) for i in (0, 1)], ["0\n", "1\n"])
+        first = [a for a in node.allocs("own") if a["Name"] == "own.g[1]"][0]
+        node.do("PUT", "/v1/allocation/%s/stop" % first["ID"])
+        case.until(lambda: [a for a in node.allocs("own") if a["Name"] == "own.g[1]" and a["ClientStatus"] == "running" and
+                            a["ID"] != first["ID"]], 60, "its successor")
+        case.until(lambda: places.log("data[1]") == "1\n1\n", 60, "what it writes")
+        case.equal(places.log("data[0]"), "0\n", "the other's")
+        # There is none for a third.
+        made["Job"]["TaskGroups"][0]["Count"] = 3
+        case.equal(filtered(node, node.register(made)), {"missing host volume data[2]": 1})
+        case.equal(len(node.wait_running("own", 2, 60)), 2)
+        # And none that has no number.
+        case.equal(filtered(node, node.register(job("all", "data"))), {"missing host volume data": 1})
+
+
+def test_who_may_write():
+    places = Places()
+    look = "cat /d/log; echo more >> /d/log || echo refused; echo end; exec sleep 1000"
+    with api.Node(["-config", places.config]) as node:
+        case.equal(filtered(node, node.register(job("writer", "fixed"))), {"host volume fixed is read-only": 1})
+        for name, source, more in (("reader", "fixed", {"ReadOnly": True}), ("one", "data[0]", {"ReadOnly": True}),
+                                   ("two", "data[0]", {"mount": {"ReadOnly": True}})):
+            node.register(job(name, source, look, **more))
+            alloc = node.wait_running(name, seconds=60)[0]
+            node.wait_said(alloc, b"end\n")
+            case.contains(node.logs(alloc), b"refused\n", name)
+            case.contains(node.logs(alloc, kind="stderr"), b"Read-only file system", name)
+        case.equal((places.log("fixed"), os.listdir(places.path("data[0]"))), ("of the host\n", []))
+
+
+def test_of_servers():
+    places = Places()
+    with cluster.servers() as servers, cluster.node_of(servers, places.client) as node:
+        me = servers.wait_node()["ID"]
+        names = set(servers.node(me)["HostVolumes"])
+        case.equal(names, {"data[0]", "data[1]", "fixed"})
+        alloc = servers.run_job(job("own", "data", PerAlloc=True)["Job"], me)[0]
+        servers.wait_alloc(alloc, ["running"], 60)
+        case.until(lambda: places.log("data[0]") == "0\n" if os.path.exists(places.path("data[0]") + "/log") else False, 60,
+                   "what it writes")
+        # Whatever a server thinks.
+        for name, source, more, sentence in (
+                ("none", "none", {"PerAlloc": True}, 'host volume "none[0]" is not configured on this node'),
+                ("writer", "fixed", {}, 'host volume "fixed" is read-only')):
+            found = servers.wait_alloc(servers.run_job(job(name, source, **more)["Job"], me)[0], ["failed"], 60)
+            case.contains("\n".join(e["DisplayMessage"] for e in found["TaskStates"]["t"]["Events"]), sentence)
+        case.equal(places.log("fixed"), "of the host\n")
+        assert node.processes()
+
+
+case.run(globals())
