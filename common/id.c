@@ -88,6 +88,22 @@ name_is_component(const char *name)
 }
 
 bool
+name_is_path(const char *path)
+{
+	char part[NAME_PATH_MAX + 1];
+	size_t len = strnlen(path, sizeof part), n;
+
+	for (size_t at = 0; len < sizeof part && at <= len; at += n + 1) {
+		n = strcspn(path + at, "/");
+		memcpy(part, path + at, n);
+		part[n] = '\0';
+		if (!name_is_component(part))
+			return false;
+	}
+	return len < sizeof part;
+}
+
+bool
 name_is_task(const char *name)
 {
 	return name_is_component(name) && strcmp(name, "alloc") != 0;

@@ -41,6 +41,9 @@ bool id_from_bytes(const void *data, size_t len, struct id *ret);
  */
 bool name_is_component(const char *name);
 bool name_is_task(const char *name);
+/* One component or several with "/" between them, 255 bytes at most. */
+#define NAME_PATH_MAX 255
+bool name_is_path(const char *path);
 
 /* /proc/sys/kernel/random/boot_id, 36 characters. 0 or -errno. */
 int boot_id_read(char ret[BOOT_ID_SIZE]);

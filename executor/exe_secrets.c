@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,7 +62,32 @@ replace_secret(struct exe *x, int dir, const char *name, const char *data, size_
 	return r;
 }
 
-/* `local` belongs to everybody, but lies in a directory of root's: it is no link. */
+/*
+ * `local`, or the directory below it that *name goes through, made where it is missing; *name
+ * becomes its last part. `local` belongs to everybody, but lies in a directory of root's: it is no
+ * link.
+ */
+static int
+open_local(struct exe *x, const char **name)
+{
+	int dir = fd_open_beneath(x->task_dir, "local", O_RDONLY | O_DIRECTORY, 0);
+	const char *slash;
+
+	while (dir >= 0 && (slash = strchr(*name, '/'))) {
+		cleanup_close int up = dir;
+		char part[NAME_PATH_MAX + 1] = "";
+		bool made;
+
+		memcpy(part, *name, (size_t)(slash - *name));
+		*name = slash + 1;
+		made = mkdirat(up, part, 0755) == 0;
+		dir = openat(up, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (dir < 0 || (made && fchown(dir, x->setup->user.uid, x->setup->user.gid) < 0))
+			return -errno;
+	}
+	return dir;
+}
+
 static int
 write_all(struct exe *x,
     int (*write_one)(struct exe *x, int dir, const char *name, const char *data, size_t len))
@@ -80,7 +106,7 @@ write_all(struct exe *x,
 		if (entry.tag != SPEC_SECRET_DATA)
 			continue;
 		if (in_local)
-			local = fd_open_beneath(x->task_dir, "local", O_RDONLY | O_DIRECTORY, 0);
+			local = open_local(x, &in_local);
 		r = in_local && local < 0 ? local
 					  : write_one(x, in_local ? local : x->secrets_dir,
 						in_local ?: name, entry.text, entry.len);

@@ -42,8 +42,9 @@ take_entry(struct exe_spec *s, const struct spec_entry *entry, enum spec_tag bef
 		s->cwd = entry->text;
 		return 0;
 	case SPEC_SECRET_NAME:
-		return name_is_component(spec_local_name(entry->text) ?: entry->text) ? 0
-										      : -EBADMSG;
+		if (spec_local_name(entry->text))
+			return name_is_path(spec_local_name(entry->text)) ? 0 : -EBADMSG;
+		return name_is_component(entry->text) ? 0 : -EBADMSG;
 	case SPEC_SECRET_DATA:
 		return before == SPEC_SECRET_NAME ? 0 : -EBADMSG;
 	}

@@ -136,8 +136,8 @@ static const struct field job_fields[] = {
 	F_JSON(spreads, "Spreads"),
 	F_LIST(task_groups, "TaskGroups", task_group),
 	F_POINTER(update, "Update", update_strategy),
-	F_JSON(periodic, "Periodic"),
-	F_JSON(parameterized, "ParameterizedJob"),
+	F_POINTER(periodic, "Periodic", periodic_config),
+	F_POINTER(parameterized, "ParameterizedJob", parameterized_job),
 	F_JSON(multiregion, "Multiregion"),
 	F_JSON(ui, "UI"),
 	F_JSON(version_tag, "VersionTag", KEPT),
@@ -241,7 +241,7 @@ job_stub_fill(struct job_stub *stub, const struct job *job)
 	stub->type = job->type;
 	stub->priority = job->priority;
 	stub->periodic = job->periodic;
-	stub->parameterized = job->parameterized;
+	stub->parameterized = job_is_parameterized(job);
 	stub->stop = job->stop;
 	stub->status = job->status;
 	stub->create_index = job->create_index;

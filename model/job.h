@@ -7,6 +7,7 @@
 #define DROVER_MODEL_JOB_H
 
 #include "model/field.h"
+#include "model/job_parent.h"
 #include "model/service.h"
 #include "model/task.h"
 
@@ -98,7 +99,9 @@ struct job {
 	json_t *affinities, *spreads;
 	MODEL_LIST(struct task_group) task_groups;
 	struct update_strategy *update;
-	json_t *periodic, *parameterized, *multiregion, *ui, *version_tag; /* NULL: not given */
+	struct periodic_config *periodic;            /* NULL: it is not */
+	struct parameterized_job *parameterized;     /* too */
+	json_t *multiregion, *ui, *version_tag;      /* NULL: not given */
 	struct reschedule_policy *reschedule_policy; /* for groups without their own */
 	struct migrate_strategy *migrate;
 	bool dispatched;

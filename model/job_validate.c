@@ -9,6 +9,7 @@
 #include "common/id.h"
 #include "model/job.h"
 #include "model/job_services.h"
+#include "model/payload.h"
 #include "model/table.h"
 
 #define JOB_ID_MAX   255
@@ -69,6 +70,7 @@ validate_head(const struct job *job, struct problems *p)
 			(void)model_problem(p, "a datacenter's name is empty");
 	if (job->task_groups.n == 0)
 		(void)model_problem(p, "it has no group");
+	job_parent_validate(job, p);
 }
 
 /* Does a volume with this mode serve one alloc at a time only? */
@@ -141,6 +143,7 @@ validate_volumes(const struct task_group *group, const struct job *job, struct p
 static void
 validate_task_in_group(const struct task *task, const struct task_group *group, struct problems *p)
 {
+	struct err e = { 0 };
 	size_t i;
 
 	for (i = 0; i < task->volume_mounts.n; i++)
@@ -157,6 +160,9 @@ validate_task_in_group(const struct task *task, const struct task_group *group, 
 		    (long long)task->log_config->max_files,
 		    (long long)task->log_config->max_file_size_mb,
 		    (long long)group->ephemeral_disk->size_mb);
+	if (task->dispatch_payload && *str(task->dispatch_payload->file) &&
+	    payload_file_check(task->dispatch_payload->file, &e) < 0)
+		(void)model_problem(p, "%s", e.msg);
 	if (task->lifecycle && task->leader)
 		(void)model_problem(p, "a task with a lifecycle block cannot be the leader");
 }
@@ -276,8 +282,6 @@ struct block {
 };
 
 static const struct block job_blocks[] = {
-	{ "periodic", offsetof(struct job, periodic) },
-	{ "parameterized", offsetof(struct job, parameterized) },
 	{ "multiregion", offsetof(struct job, multiregion) },
 };
 
@@ -290,7 +294,6 @@ static const struct block task_blocks[] = {
 	{ "artifact", offsetof(struct task, artifacts) },
 	{ "vault", offsetof(struct task, vault) },
 	{ "consul", offsetof(struct task, consul) },
-	{ "dispatch_payload", offsetof(struct task, dispatch_payload) },
 	{ "schedule", offsetof(struct task, schedule) },
 	{ "secret", offsetof(struct task, secrets) },
 	{ "scaling", offsetof(struct task, scaling_policies) },
@@ -477,10 +480,12 @@ job_validate_local(const struct job *job, struct problems *p)
 
 	refuse_blocks(job, job_blocks, ELEMENTSOF(job_blocks), p);
 	validate_local_counts(job, p);
+	if (job->periodic)
+		refuse_block(p, "periodic");
+	if (job->parameterized)
+		refuse_block(p, "parameterized");
 	if (job->all_at_once == OPT_TRUE)
 		refuse_block(p, "all_at_once");
-	if (*str(job->payload) || job->dispatched)
-		refuse_block(p, "dispatch");
 	for (i = 0; i < job->task_groups.n; i++) {
 		enter(p, &here, context, "group", job->task_groups.v[i].name);
 		validate_local_group(&job->task_groups.v[i], p);

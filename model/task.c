@@ -246,6 +246,13 @@ task_action_of(const struct task *task, const char *name)
 	return NULL;
 }
 
+#define S dispatch_payload
+static const struct field dispatch_payload_fields[] = {
+	F_STRING(file, "File"),
+};
+MODEL_TYPE(dispatch_payload, dispatch_payload_fields, .name = "dispatch_payload");
+#undef S
+
 #define S task
 static const struct field task_fields[] = {
 	F_STRING(name, "Name"),
@@ -276,7 +283,7 @@ static const struct field task_fields[] = {
 	F_JSON(consul, "Consul"),
 	F_POINTER(identity, "Identity", workload_identity),
 	F_LIST(identities, "Identities", workload_identity),
-	F_JSON(dispatch_payload, "DispatchPayload"),
+	F_POINTER(dispatch_payload, "DispatchPayload", dispatch_payload),
 	F_JSON(scaling_policies, "ScalingPolicies", IN_PLACE),
 	F_LIST(actions, "Actions", task_action, IN_PLACE),
 	F_JSON(schedule, "Schedule"),

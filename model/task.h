@@ -99,6 +99,11 @@ struct task_action {
 	struct strings args;
 };
 
+/* Where what the job was dispatched with becomes a file, in the task's directory `local`. */
+struct dispatch_payload {
+	char *file;
+};
+
 struct task {
 	char *name, *driver, *user;
 	json_t *config; /* the driver's block: an object, or NULL */
@@ -109,7 +114,8 @@ struct task {
 	struct lifecycle *lifecycle; /* NULL: a main task */
 	struct log_config *log_config;
 	MODEL_LIST(struct volume_mount) volume_mounts;
-	struct csi_plugin_block *csi_plugin; /* NULL: not a plugin */
+	struct csi_plugin_block *csi_plugin;       /* NULL: not a plugin */
+	struct dispatch_payload *dispatch_payload; /* may be NULL */
 	int64_t kill_timeout, shutdown_delay;
 	char *kill_signal, *kind;
 	bool leader;
@@ -118,8 +124,8 @@ struct task {
 	MODEL_LIST(struct workload_identity) identities;
 	MODEL_LIST(struct task_action) actions;
 	/* Shown again; what uses them has its own reader. */
-	json_t *affinities, *templates, *artifacts, *vault, *consul, *dispatch_payload,
-	    *scaling_policies, *schedule, *secrets;
+	json_t *affinities, *templates, *artifacts, *vault, *consul, *scaling_policies, *schedule,
+	    *secrets;
 };
 
 MODEL_DECLARE(constraint);
@@ -132,6 +138,7 @@ MODEL_DECLARE(volume_mount);
 MODEL_DECLARE(csi_plugin_block);
 MODEL_DECLARE(workload_identity);
 MODEL_DECLARE(task_action);
+MODEL_DECLARE(dispatch_payload);
 MODEL_DECLARE(task);
 
 extern const char *const restart_mode_names[RESTART_DELAY + 1];

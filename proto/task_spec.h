@@ -26,7 +26,7 @@ enum spec_tag {
 	SPEC_ENV = 3,         /* NAME=value, over the base environment; the last of one name wins */
 	SPEC_MOUNT_DEST = 4,  /* in the order of the request's mounts: absolute path in the task */
 	SPEC_CWD = 5,         /* at most one */
-	SPEC_SECRET_NAME = 6, /* a file in the task's secrets directory, behind SPEC_LOCAL one in
+	SPEC_SECRET_NAME = 6, /* a file in the task's secrets directory, behind SPEC_LOCAL a path in
 				 its local directory; followed by its SPEC_SECRET_DATA */
 	SPEC_SECRET_DATA = 7, /* may hold any byte */
 };

@@ -134,6 +134,27 @@ put_meta(struct task_env *env, const struct string_map *meta)
 	return 0;
 }
 
+/* Keys that a dispatch may leave out are there nonetheless. */
+static int
+put_optional_meta(struct task_env *env, const struct job *job)
+{
+	struct string_map empty = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; job->dispatched && job->parameterized && r == 0 &&
+			   i < job->parameterized->meta_optional.n;
+	     i++)
+		r = string_map_set(&empty, str(job->parameterized->meta_optional.v[i]), "");
+	if (r == 0)
+		r = put_meta(env, &empty);
+	for (size_t i = 0; i < empty.n; i++) {
+		free(empty.v[i].key);
+		free(empty.v[i].value);
+	}
+	free(empty.v);
+	return r;
+}
+
 struct port_vars {
 	struct task_env *env;
 	int r;
@@ -194,6 +215,7 @@ task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *ta
 
 	if ((r = put_dirs(sup, &env, sa, task, isolated)) < 0 ||
 	    (r = put_names(sup, &env, sa, task)) < 0 ||
+	    (r = put_optional_meta(&env, &sa->job->job)) < 0 ||
 	    (r = put_meta(&env, &sa->job->job.meta)) < 0 ||
 	    (r = put_meta(&env, &sa->group->meta)) < 0 ||
 	    (task && (r = put_meta(&env, &task->meta)) < 0) || (r = put_ports(&env, &sa->a)) < 0)

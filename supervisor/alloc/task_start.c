@@ -12,6 +12,7 @@
 #include "common/fd.h"
 #include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/alloc/task_env.h"
+#include "supervisor/alloc/task_payload.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/signal_name.h"
 #include "supervisor/node/cores.h"
@@ -220,7 +221,9 @@ fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
 	if (driver->isolates_files && sup->config->default_ipc_host)
 		s->req.ipc_mode = EXEC_NS_MODE__EXEC_NS_HOST;
 	r = driver->fill(ar->sa, task, &s->env, &s->req, &s->spec, e);
-	return r < 0 ? r : alloc_identities_add_files(ar->sa, task, &s->spec, e);
+	if (r < 0 || (r = alloc_identities_add_files(ar->sa, task, &s->spec, e)) < 0)
+		return r;
+	return task_payload_add_file(ar->sa, task, &s->spec, e);
 }
 
 static const struct driver_ops *

@@ -388,11 +388,6 @@ static const struct validation local_cases[] = {
 	{ WITH("\"Count\":9223372036854775807"),
 	    "the counts of its groups may not be above 10000 in all" },
 	{ "{\"ID\":\"j\",\"Type\":\"batch\",\"TaskGroups\":[" GROUP("") "]}", NULL },
-	{ "{\"ID\":\"j\",\"Periodic\":{\"Enabled\":true},\"TaskGroups\":[" GROUP("") "]}",
-	    "periodic is not supported yet by the local source" },
-	{ "{\"ID\":\"j\",\"ParameterizedJob\":{\"Payload\":\"optional\"},\"TaskGroups\":[" GROUP(
-	      "") "]}",
-	    "parameterized is not supported yet by the local source" },
 };
 
 static void

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/payload.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/nomad/nomad.h"
@@ -20,7 +21,6 @@ static const struct block task_blocks[] = {
 	{ "artifacts", offsetof(struct task, artifacts) },
 	{ "Vault", offsetof(struct task, vault) },
 	{ "Consul", offsetof(struct task, consul) },
-	{ "dispatch payloads", offsetof(struct task, dispatch_payload) },
 	{ "schedules", offsetof(struct task, schedule) },
 	{ "secret blocks", offsetof(struct task, secrets) },
 };
@@ -113,6 +113,9 @@ check_task(struct source *s, const struct task *task, struct err *e)
 			return lacks(e, task_blocks[i].what);
 	if (*str(task->kind))
 		return lacks(e, "Consul Connect proxies");
+	if (task->dispatch_payload && *str(task->dispatch_payload->file) &&
+	    (r = payload_file_check(task->dispatch_payload->file, e)) < 0)
+		return r;
 	for (size_t i = 0; i < task->volume_mounts.n; i++)
 		if (task->volume_mounts.v[i].propagation_mode > PROPAGATION_PRIVATE)
 			return lacks(e, "volume mounts with propagation");

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/* task_payload.c: what the job was dispatched with, as a file of a task. Runs in: supervisor. */
+#include "supervisor/alloc/task_payload.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base64.h"
+#include "common/cleanup.h"
+#include "model/payload.h"
+
+static int
+unpack(const char *base64, uint8_t ret[PAYLOAD_MAX], size_t *ret_len, struct err *e)
+{
+	size_t len = strlen(base64);
+	cleanup_free uint8_t *packed = malloc(len / 4 * 3 + 1);
+	int r;
+
+	if (!packed)
+		return err_set(e, -ENOMEM, "read the payload");
+	r = base64_decode(base64, packed, &len);
+	if (r == 0)
+		r = payload_unpack(packed, len, ret, ret_len);
+	if (r == -E2BIG)
+		return err_say(
+		    e, -EINVAL, "the payload of the dispatch is larger than %d bytes", PAYLOAD_MAX);
+	return r < 0 ? err_say(e, -EINVAL, "the payload of the dispatch is damaged") : 0;
+}
+
+int
+task_payload_add_file(
+    const struct sup_alloc *sa, const struct task *task, struct spec_writer *spec, struct err *e)
+{
+	const char *file = task->dispatch_payload ? str(task->dispatch_payload->file) : "",
+		   *payload = str(sa->job->job.payload);
+	char name[sizeof SPEC_LOCAL + NAME_PATH_MAX];
+	uint8_t data[PAYLOAD_MAX];
+	size_t len;
+	int r;
+
+	if (!*file || !*payload)
+		return 0;
+	r = payload_file_check(file, e);
+	if (r < 0 || (r = unpack(payload, data, &len, e)) < 0)
+		return r;
+	(void)snprintf(name, sizeof name, SPEC_LOCAL "%s", file);
+	spec_add_str(spec, SPEC_SECRET_NAME, name);
+	spec_add(spec, SPEC_SECRET_DATA, (const char *)data, len);
+	return 0;
+}
