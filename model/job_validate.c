@@ -480,10 +480,6 @@ job_validate_local(const struct job *job, struct problems *p)
 
 	refuse_blocks(job, job_blocks, ELEMENTSOF(job_blocks), p);
 	validate_local_counts(job, p);
-	if (job->periodic)
-		refuse_block(p, "periodic");
-	if (job->parameterized)
-		refuse_block(p, "parameterized");
 	if (job->all_at_once == OPT_TRUE)
 		refuse_block(p, "all_at_once");
 	for (i = 0; i < job->task_groups.n; i++) {

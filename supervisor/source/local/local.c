@@ -77,7 +77,8 @@ load(struct source *s, struct err *e)
 	int r;
 
 	if ((r = load_meta(l, e)) < 0 || (r = local_jobs_load(l, e)) < 0 ||
-	    (r = local_evals_load(l, e)) < 0 || (r = local_allocs_load(l, e)) < 0)
+	    (r = local_evals_load(l, e)) < 0 || (r = local_allocs_load(l, e)) < 0 ||
+	    (r = local_periodic_load(l, e)) < 0)
 		return r;
 	return local_volumes_load(l, e);
 }
@@ -93,7 +94,7 @@ start(struct source *s, struct err *e)
 	if (l->draining)
 		node_set_drain(s->sup, true);
 	local_reconcile_start(l);
-	return 0;
+	return local_periodic_start(l, e);
 }
 
 static void
@@ -129,6 +130,7 @@ local_free(struct source *s)
 	struct sup *sup = s->sup;
 
 	l->retry = sd_event_source_disable_unref(l->retry);
+	local_periodic_free(l);
 	if (sup->allocs) {
 		alloc_foreach(sup, sa)
 		{
@@ -168,6 +170,7 @@ local_free(struct source *s)
 	local_map_done(&l->jobs);
 	local_map_done(&l->evals);
 	local_map_done(&l->volumes);
+	local_map_done(&l->families);
 	free(l);
 }
 
@@ -206,6 +209,7 @@ source_local_new(struct sup *sup, struct err *e)
 	}
 	l->base = (struct source){ .ops = &local_ops, .sup = sup };
 	l->index = 1;
+	l->timer_fd = -1;
 	l->index_row.write = write_index;
 	l->drain_row.write = write_drain;
 	return &l->base;

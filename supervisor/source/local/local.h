@@ -21,13 +21,22 @@ struct local_job;
 struct local_eval;
 struct node;
 
+/* The jobs that were made of one, which may be gone itself. */
+struct local_family {
+	struct local_key key; /* "<namespace>/<parent's id>" */
+	char *name;
+	struct local_job *children; /* newest first */
+	size_t n;
+};
+
 /* One version of a job and its row. */
 struct local_version {
 	struct local_version *older;
 	struct local_job *job;
 	struct job_ref *ref;
 	struct dirty row;
-	bool gone; /* the row is deleted, then this is freed */
+	bool gone;      /* the row is deleted, then this is freed */
+	bool forgotten; /* too, and the job has none any more */
 };
 
 /* The place of "job.group[index]". At most one of its allocs is not over (row G13). */
@@ -62,6 +71,15 @@ struct local_job {
 	struct local_eval *blocked; /* while slots are unplaced */
 	struct local_slot *first_unplaced, *last_unplaced;
 	struct local_job *prev_blocked, *next_blocked;
+	struct local_family *family; /* of a child */
+	struct local_job *prev_sibling, *next_sibling;
+	struct local_job *prev_dead, *next_dead; /* of children whose work is over */
+	int64_t dead_s;                          /* since then; 0: it is in no list of those */
+	struct local_job *prev_timed, *next_timed;
+	bool timed;       /* its times make children: local_periodic.c */
+	int64_t next_s;   /* the next of them, -1: there is none any more */
+	int64_t looked_s; /* all until then are done */
+	struct dirty looked_row;
 };
 
 /* What allocs take of the node. */
@@ -108,11 +126,16 @@ struct local_volume {
 
 struct local {
 	struct source base;
-	struct local_map jobs, evals, volumes;
+	struct local_map jobs, evals, volumes, families;
 	uint64_t index;
 	struct dirty index_row;
 	struct local_eval *first_eval, *last_eval;
 	struct local_job *first_blocked, *last_blocked;
+	struct local_job *first_dead, *last_dead; /* oldest first */
+	unsigned n_dead;
+	struct local_job *first_timed;
+	int timer_fd; /* the next launch, and whatever else has its time by the clock */
+	struct sd_event_source *timer;
 	struct local_alloc *first_done, *last_done; /* oldest first */
 	unsigned n_done;
 	struct local_room used;
@@ -158,12 +181,50 @@ struct local_job *local_job_put(struct local *l, struct job *job, bool *ret_chan
 /* Drops old versions that nothing needs; forgets the job when it is purged and empty. */
 void local_job_trim(struct local *l, struct local_job *j);
 enum job_status local_job_status(const struct local_job *j);
+/*
+ * Makes *job (completed, checked; emptied) what is wanted, and acts: under *ret_ev, which stays
+ * NULL for a job of which others are made. 0 or -ENOMEM.
+ */
+int local_job_register(struct local *l, struct job *job, const char *trigger,
+    struct local_job **ret, struct local_eval **ret_ev);
 int local_jobs_load(struct local *l, struct err *e);
 struct job_ref *local_jobs_ref(
     struct sup *sup, const char *namespace, const char *id, uint64_t version);
 struct local_slot *local_slot_get(
     struct local_job *j, const char *group, int64_t index); /* made if new; NULL: no memory */
 void local_job_free(struct local *l, struct local_job *j);
+
+/* local_family.c */
+/* j is one of its parent's children from now on. 0 or -ENOMEM. */
+int local_family_join(struct local *l, struct local_job *j);
+void local_family_leave(struct local *l, struct local_job *j);
+/* What was made of the job; NULL: nothing. */
+struct local_family *local_family_of(struct local *l, const struct job *parent);
+/* May it have one child more? 0 or -EAGAIN with the sentence. */
+int local_family_check(struct local *l, const struct job *parent, struct err *e);
+void local_family_count(struct local *l, const struct job *parent, struct job_children *ret);
+/* Its allocs have changed: a child whose work is over is kept for a while, and forgotten then. */
+void local_family_look(struct local *l, struct local_job *j);
+/* Forgets those whose time is over; and when the next one's will be, 0: there is none. */
+void local_family_collect(struct local *l, int64_t now_s);
+int64_t local_family_collect_at(const struct local *l);
+
+/* local_periodic.c */
+/* What is wanted of j has changed: its times may have. */
+void local_periodic_look(struct local *l, struct local_job *j);
+void local_periodic_forget(struct local *l, struct local_job *j);
+/* The child of this time, made or there already, and the evaluation. 0 or -errno with *e. */
+int local_periodic_launch(struct local *l, struct local_job *j, int64_t time_s,
+    struct local_eval **ret_ev, struct err *e);
+/* Sets the timer anew. */
+void local_periodic_arm(struct local *l);
+int local_periodic_load(struct local *l, struct err *e);
+/* What should have been launched while the agent was away is, once. */
+int local_periodic_start(struct local *l, struct err *e);
+void local_periodic_free(struct local *l);
+/* Of its row. */
+#define LOCAL_LAUNCH_KEY_SIZE 600
+void local_launch_key(const struct job *job, char ret[LOCAL_LAUNCH_KEY_SIZE]);
 
 /* local_evals.c. NULL: no memory. */
 struct local_eval *local_eval_new(struct local *l, struct local_job *j, const char *trigger);

@@ -205,6 +205,7 @@ local_alloc_updated(struct source *s, struct sup_alloc *sa)
 {
 	struct local *l = local_of(s);
 	struct local_alloc *la = local_alloc_of(sa);
+	struct local_job *j;
 
 	if (!la || la->destroyed)
 		return;
@@ -213,11 +214,14 @@ local_alloc_updated(struct source *s, struct sup_alloc *sa)
 	sa->a.modify_index = ++l->index;
 	if (!alloc_client_terminal(&sa->a))
 		return;
+	j = la->job->purge ? NULL : la->job;
 	give_back_resources(l, la);
 	if (la->slot->current != la)
 		local_alloc_done(l, la);
 	else
 		local_reconcile_slot(l, la->slot, NULL);
+	if (j)
+		local_family_look(l, j);
 }
 
 void

@@ -59,11 +59,11 @@ void
 local_api_reply_eval(struct sup *sup, struct api_req *req, const struct local_eval *ev,
     uint64_t job_index, const char *warnings)
 {
-	api_reply_json(
-	    req, json_pack("{s:s, s:I, s:I, s:I, s:s, s:i, s:b}", "EvalID", ev->ev.id,
-		     "EvalCreateIndex", (json_int_t)ev->ev.create_index, "JobModifyIndex",
-		     (json_int_t)job_index, "Index", (json_int_t)local_of_sup(sup)->index,
-		     "Warnings", warnings, "LastContact", 0, "KnownLeader", 1));
+	api_reply_json(req,
+	    json_pack("{s:s, s:I, s:I, s:I, s:s, s:i, s:b}", "EvalID", ev ? ev->ev.id : "",
+		"EvalCreateIndex", (json_int_t)(ev ? ev->ev.create_index : 0), "JobModifyIndex",
+		(json_int_t)job_index, "Index", (json_int_t)local_of_sup(sup)->index, "Warnings",
+		warnings, "LastContact", 0, "KnownLeader", 1));
 }
 
 /* Answers as soon as the wish is durable (row G31); the evaluation ends when the replacement has
@@ -111,6 +111,8 @@ const struct api_route local_api_routes[] = {
 	{ "GET", "/v1/job/:id/actions", local_api_job_actions, false },
 	{ "PUT", "/v1/job/:id/plan", local_api_plan_job, false },
 	{ "PUT", "/v1/job/:id/revert", local_api_revert_job, true },
+	{ "PUT", "/v1/job/:id/dispatch", local_api_dispatch_job, true },
+	{ "PUT", "/v1/job/:id/periodic/force", local_api_force_job, true },
 	{ "GET", "/v1/job/:id/scale", local_api_job_scale, false },
 	{ "PUT", "/v1/job/:id/scale", local_api_scale_job, true },
 	{ "GET", "/v1/evaluations", list_evals, false },

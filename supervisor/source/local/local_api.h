@@ -37,7 +37,11 @@ void local_api_revert_job(struct sup *sup, struct api_req *req);
 void local_api_scale_job(struct sup *sup, struct api_req *req);
 void local_api_job_scale(struct sup *sup, struct api_req *req);
 
-/* local_api.c */
+/* local_api_children.c */
+void local_api_dispatch_job(struct sup *sup, struct api_req *req);
+void local_api_force_job(struct sup *sup, struct api_req *req);
+
+/* local_api.c. ev may be NULL. */
 void local_api_reply_eval(struct sup *sup, struct api_req *req, const struct local_eval *ev,
     uint64_t job_index, const char *warnings);
 

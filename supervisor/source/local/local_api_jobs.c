@@ -87,6 +87,7 @@ fill_summary(struct job_summary *s, const struct local_job *j)
 		return -ENOMEM;
 	s->create_index = job->create_index;
 	s->modify_index = job->modify_index;
+	local_family_count(j->l, job, &s->children);
 	for (size_t i = 0; i < job->task_groups.n; i++) {
 		if (!map_put(group_summary, &s->summary, job->task_groups.v[i].name))
 			return -ENOMEM;
@@ -341,6 +342,14 @@ warn_kill_timeouts(const struct sup *sup, const struct job *job, struct problems
 	}
 }
 
+static int
+check_change(struct local *l, const struct job *job, struct err *e)
+{
+	const struct local_job *j = local_job_find(l, job->namespace, str(job->id));
+
+	return job_check_change(j ? local_job_wanted(j) : NULL, job, e);
+}
+
 int
 local_api_read_job(
     struct sup *sup, struct api_req *req, struct job *ret, struct problems *warn, struct err *e)
@@ -365,7 +374,8 @@ local_api_read_job(
 	if (job_complete(ret) < 0)
 		return err_set(e, -ENOMEM, "read the job");
 	warn_kill_timeouts(sup, ret, warn);
-	return local_api_check_job(local_of_sup(sup), ret, e);
+	r = check_change(local_of_sup(sup), ret, e);
+	return r < 0 ? r : local_api_check_job(local_of_sup(sup), ret, e);
 }
 
 /* EnforceIndex: the job is as the caller saw it. 0 or -EEXIST. */
@@ -389,17 +399,13 @@ void
 local_api_put_job(struct sup *sup, struct api_req *req, struct job *job, const char *trigger,
     const char *warnings)
 {
-	struct local *l = local_of_sup(sup);
-	bool changed;
-	struct local_job *j = local_job_put(l, job, &changed);
-	struct local_eval *ev = j ? local_eval_new(l, j, trigger) : NULL;
+	struct local_eval *ev;
+	struct local_job *j;
 
-	if (!ev) {
+	if (local_job_register(local_of_sup(sup), job, trigger, &j, &ev) < 0) {
 		api_reply_error(req, 500, "no memory to register the job");
 		return;
 	}
-	local_reconcile_job(l, j, ev, true);
-	local_job_trim(l, j);
 	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index, warnings);
 }
 
@@ -427,34 +433,36 @@ local_api_register_job(struct sup *sup, struct api_req *req)
 
 /* --- stopping --- */
 
-static struct local_eval *
-stop_job(struct local *l, struct local_job *j, bool purge)
+/* What was made of it goes on. */
+static int
+stop_job(struct local *l, struct local_job *j, bool purge, struct local_eval **ret_ev)
 {
 	cleanup_done(job) struct job stopped;
-	struct local_eval *ev;
-	bool changed;
+	bool changed, parent = job_is_parent(local_job_wanted(j));
 
 	if (job_copy(local_job_wanted(j), &stopped) < 0)
-		return NULL;
+		return -ENOMEM;
 	stopped.stop = true;
 	if (!local_job_put(l, &stopped, &changed))
-		return NULL;
-	ev = local_eval_new(l, j, "job-deregister");
-	if (!ev)
-		return NULL;
+		return -ENOMEM;
+	*ret_ev = parent ? NULL : local_eval_new(l, j, "job-deregister");
+	if (!*ret_ev && !parent)
+		return -ENOMEM;
 	if (purge) {
 		j->purge = true;
 		turn_write(l->base.sup, &j->versions->row);
 	}
-	local_reconcile_job(l, j, ev, false);
+	if (!parent)
+		local_reconcile_job(l, j, *ret_ev, false);
+	local_family_look(l, j);
 	if (!purge)
-		return ev;
+		return 0;
 	for (struct local_alloc *la = j->allocs, *next; la; la = next) {
 		next = la->next;
 		if (la->over)
 			local_alloc_done(l, la);
 	}
-	return ev;
+	return 0;
 }
 
 /* Answers as soon as the wish is durable (row G31). */
@@ -476,8 +484,7 @@ local_api_delete_job(struct sup *sup, struct api_req *req)
 	}
 	for (struct local_alloc *la = no_delay ? j->allocs : NULL; la; la = la->next)
 		local_alloc_hurry(l, la);
-	ev = stop_job(l, j, purge);
-	if (!ev) {
+	if (stop_job(l, j, purge, &ev) < 0) {
 		api_reply_error(req, 500, "no memory to stop the job");
 		return;
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/job_diff.h"
+#include "model/table.h"
 #include "supervisor/source/local/local_api.h"
 
 /* Of one group. The names are those of the API. */
@@ -132,6 +133,18 @@ annotate(json_t *diff, const json_t *updates)
 	}
 }
 
+static json_t *
+next_launch(const struct job *job)
+{
+	int64_t t = job_has_launches(job) ? job_next_launch(job, local_now_ns() / 1000000000) : -1;
+	char text[RFC3339_SIZE];
+
+	if (t < 0)
+		return json_null();
+	time_format(t * 1000000000, text);
+	return json_string(text);
+}
+
 static void
 reply(struct api_req *req, struct plan *p, const char *warnings)
 {
@@ -140,12 +153,12 @@ reply(struct api_req *req, struct plan *p, const char *warnings)
 
 	annotate(diff, p->updates);
 	api_reply_json(
-	    req, json_pack("{s:{s:o, s:n}, s:o, s:I, s:n, s:o, s:n, s:s, s:I}", "Annotations",
+	    req, json_pack("{s:{s:o, s:n}, s:o, s:I, s:n, s:o, s:o, s:s, s:I}", "Annotations",
 		     "DesiredTGUpdates", p->updates, "PreemptedAllocs", "FailedTGAllocs",
 		     json_object_size(p->failed) ? json_incref(p->failed) : json_null(),
 		     "JobModifyIndex", (json_int_t)(old ? old->job_modify_index : 0),
-		     "CreatedEvals", "Diff", diff, "NextPeriodicLaunch", "Warnings", warnings,
-		     "Index", (json_int_t)p->l->index));
+		     "CreatedEvals", "Diff", diff, "NextPeriodicLaunch", next_launch(p->job),
+		     "Warnings", warnings, "Index", (json_int_t)p->l->index));
 	json_decref(p->failed);
 }
 
@@ -175,7 +188,7 @@ local_api_plan_job(struct sup *sup, struct api_req *req)
 	job.version = !old ? 0 : old->version + !model_equal(&job_type, old, &job);
 	p.updates = json_object();
 	p.failed = json_object();
-	for (size_t i = 0; i < job.task_groups.n; i++)
+	for (size_t i = 0; i < job.task_groups.n && !job_is_parent(&job); i++)
 		plan_group(&p, job.task_groups.v[i].name);
 	for (size_t i = 0; p.now && i < p.now->n_groups; i++) {
 		if (!job_group(&job, p.now->groups[i]->name))

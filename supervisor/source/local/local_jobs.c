@@ -37,6 +37,20 @@ local_job_find(struct local *l, const char *namespace, const char *id)
 /* --- rows --- */
 
 static int
+delete_version(struct sup *sup, const struct local_version *v, struct err *e)
+{
+	const struct job *job = &v->ref->job;
+	char key[LOCAL_LAUNCH_KEY_SIZE];
+	int r = STORE_EXEC(sup->store, STMT_JOB_DELETE, e, SV_TEXT(job->namespace),
+	    SV_TEXT(job->id), SV_INT(job->version));
+
+	if (r < 0 || !v->forgotten || !job->periodic)
+		return r;
+	local_launch_key(job, key);
+	return STORE_EXEC(sup->store, STMT_META_DELETE, e, SV_TEXT(key));
+}
+
+static int
 write_version(struct sup *sup, struct dirty *d, struct err *e)
 {
 	struct local_version *v =
@@ -46,8 +60,7 @@ write_version(struct sup *sup, struct dirty *d, struct err *e)
 	int state, r;
 
 	if (v->gone)
-		return STORE_EXEC(sup->store, STMT_JOB_DELETE, e, SV_TEXT(job->namespace),
-		    SV_TEXT(job->id), SV_INT(job->version));
+		return delete_version(sup, v, e);
 	state = v->job->versions != v ? ROW_OLD : v->job->purge ? ROW_PURGED : ROW_WANTED;
 	if (model_to_text(&job_type, job, MODEL_COMPACT, &json) < 0)
 		return err_set(e, -ENOMEM, "write job %s", job->id);
@@ -138,6 +151,8 @@ void
 local_job_free(struct local *l, struct local_job *j)
 {
 	local_map_remove(&l->jobs, &j->key);
+	local_periodic_forget(l, j);
+	local_family_leave(l, j);
 	while (j->versions) {
 		struct local_version *v = j->versions;
 
@@ -160,6 +175,7 @@ forget_job(struct local *l, struct local_job *j)
 		struct local_version *v = j->versions;
 
 		j->versions = v->older;
+		v->forgotten = true;
 		drop_version(l, v);
 	}
 	/* What the rows still need is in the versions; write_version() does not look at the job of
@@ -211,7 +227,7 @@ put_version(struct local *l, struct local_job *j, struct job *job)
 	turn_write(l->base.sup, &v->row);
 	if (old)
 		turn_write(l->base.sup, &old->row);
-	return 0;
+	return local_family_join(l, j);
 }
 
 struct local_job *
@@ -239,8 +255,33 @@ local_job_put(struct local *l, struct job *job, bool *ret_changed)
 		return NULL;
 	}
 	*ret_changed = true;
+	local_periodic_look(l, j);
 	local_job_trim(l, j);
 	return j;
+}
+
+int
+local_job_register(struct local *l, struct job *job, const char *trigger, struct local_job **ret,
+    struct local_eval **ret_ev)
+{
+	struct local_eval *ev = NULL;
+	struct local_job *j;
+	bool changed;
+
+	j = local_job_put(l, job, &changed);
+	if (!j)
+		return -ENOMEM;
+	if (!job_is_parent(local_job_wanted(j))) {
+		ev = local_eval_new(l, j, trigger);
+		if (!ev)
+			return -ENOMEM;
+		local_reconcile_job(l, j, ev, true);
+		local_family_look(l, j);
+		local_job_trim(l, j);
+	}
+	*ret = j;
+	*ret_ev = ev;
+	return 0;
 }
 
 enum job_status
@@ -248,6 +289,8 @@ local_job_status(const struct local_job *j)
 {
 	bool live = false;
 
+	if (job_is_parent(local_job_wanted(j)))
+		return local_job_wanted(j)->stop ? JOB_DEAD : JOB_RUNNING;
 	if (j->blocked)
 		return JOB_PENDING;
 	for (const struct local_alloc *la = j->allocs; la && !live; la = la->next)
@@ -335,7 +378,7 @@ load_version(void *arg, const struct store_row *row, struct err *e)
 	if (!j)
 		j = add_job(l, namespace, id);
 	ref = j ? job_ref_new(&job) : NULL;
-	if (!ref || !add_version(j, ref))
+	if (!ref || !add_version(j, ref) || local_family_join(l, j) < 0)
 		return err_set(e, -ENOMEM, "read the jobs of state.db");
 	j->purge = store_col_int(row, 3) == ROW_PURGED;
 	return 0;

@@ -310,7 +310,8 @@ local_slot_look(const struct local_slot *slot, const struct job *wanted, bool ag
 	const struct task_group *group = job_group(wanted, slot->group->name);
 	const struct local_alloc *la = slot->current;
 	struct local_slot_facts f = {
-		.wanted = !wanted->stop && !slot->job->purge && group && slot->index < group->count,
+		.wanted = !wanted->stop && !slot->job->purge && !job_is_parent(wanted) && group &&
+			  slot->index < group->count,
 		.again = again,
 		.exists = la != NULL,
 	};
@@ -443,7 +444,7 @@ make_slots(struct local_job *j)
 {
 	const struct job *wanted = local_job_wanted(j);
 
-	for (size_t i = 0; i < wanted->task_groups.n; i++) {
+	for (size_t i = 0; i < wanted->task_groups.n && !job_is_parent(wanted); i++) {
 		const struct task_group *g = &wanted->task_groups.v[i];
 
 		if (g->count > 0 && !local_slot_get(j, g->name, g->count - 1))
@@ -586,6 +587,7 @@ local_reconcile_start(struct local *l)
 			if (la->over && la->slot->current != la)
 				local_alloc_done(l, la);
 		}
+		local_family_look(l, j);
 		local_job_trim(l, j);
 	}
 	free(jobs);
