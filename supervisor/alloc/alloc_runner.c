@@ -359,6 +359,7 @@ on_step(struct sup *sup, struct deferred *d)
 	    (struct alloc_runner *)(void *)((char *)d - offsetof(struct alloc_runner, step));
 	struct sup_alloc *sa = ar->sa;
 
+	alloc_health_look(ar);
 	sup->source->ops->alloc_updated(sup->source, sa);
 	if (sa->runner == ar && ar->checks_news) {
 		ar->checks_news = false;
@@ -434,6 +435,7 @@ alloc_runner_free(struct alloc_runner *ar)
 	ar->retry = sd_event_source_disable_unref(ar->retry);
 	ar->late = sd_event_source_disable_unref(ar->late);
 	ar->kill_timer = sd_event_source_disable_unref(ar->kill_timer);
+	alloc_health_done(ar);
 	checks_free(ar);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_done(&ar->tasks[i]);
@@ -475,6 +477,7 @@ alloc_runner_update(struct alloc_runner *ar)
 		hurry(ar);
 	if (alloc_server_terminal(&ar->sa->a))
 		alloc_runner_stop(ar);
+	turn_defer(ar->sup, &ar->step); /* it may be of another deployment */
 }
 
 void

@@ -6,6 +6,7 @@
 #ifndef DROVER_SUPERVISOR_ALLOC_RUNNER_H
 #define DROVER_SUPERVISOR_ALLOC_RUNNER_H
 
+#include "supervisor/alloc/alloc_health.h"
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/alloc/coordinator.h"
 #include "supervisor/alloc/task_runner.h"
@@ -71,8 +72,9 @@ struct alloc_runner {
 	unsigned csi_left;            /* hook_csi.c: unmounts under way */
 	unsigned csi_looks;           /* hook_csi.c: how often it has looked for the plugin */
 	char *csi_text;               /* hook_csi.c: the first failure of postrun; NULL: none */
-	bool holds_cores;             /* hook_cores.c: its reserved cores are nobody else's */
-	bool services_on;             /* the group's are registered */
+	struct alloc_health health;
+	bool holds_cores; /* hook_cores.c: its reserved cores are nobody else's */
+	bool services_on; /* the group's are registered */
 	bool checks_on;
 	bool checks_news;                    /* what they found is not saved */
 	struct check *checks;                /* service/checks.c */

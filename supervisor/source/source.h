@@ -45,6 +45,9 @@ typedef void sign_cb(struct sup *sup, void *arg, int r, const struct source_toke
 
 struct source_ops {
 	const char *name;
+	/* Wants to know of every service alloc whether it is healthy, for drains; else only of
+	 * those with a deployment. alloc_updated() tells. */
+	bool health_of_all;
 	/* Reads what it has out of state.db into the alloc table, before the client restores. */
 	int (*load)(struct source *s, struct err *e);
 	/* The client has restored its allocs: begin to give work. */

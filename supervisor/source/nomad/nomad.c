@@ -160,6 +160,7 @@ nomad_free(struct source *s)
 
 static const struct source_ops nomad_ops = {
 	.name = "nomad",
+	.health_of_all = true,
 	.load = load,
 	.start = start,
 	.alloc_updated = nomad_alloc_updated,

@@ -32,7 +32,6 @@ struct nomad_job {
 
 /* sup_alloc.source_data */
 struct nomad_alloc {
-	struct nomad *n;
 	struct sup_alloc *sa;
 	struct nomad_job *job;
 	struct job_ref *runs_by;  /* the version whose tasks its runner holds */
@@ -48,11 +47,7 @@ struct nomad_alloc {
 	bool claimed;   /* a volume of it may be claimed */
 	bool destroyed; /* client_alloc_destroy() was called */
 	struct nomad_alloc *prev_done, *next_done;
-	bool done;                      /* in the list of those that may be destroyed */
-	struct sd_event_source *health; /* nomad_health.c */
-	int64_t health_deadline_ms;     /* CLOCK_MONOTONIC; 0: nothing is watched */
-	int64_t health_start;           /* the latest start of its tasks; 0: not all run */
-	int64_t health_since_ms;        /* when that was seen */
+	bool done; /* in the list of those that may be destroyed */
 };
 
 /* An alloc that could not be taken. Told to the servers, not asked for again. */
@@ -106,7 +101,8 @@ struct nomad {
 	bool watch_synced; /* a list has been worked through since this process began */
 	bool watch_empty;  /* the last list was empty and is to be confirmed */
 	uint64_t doubt_beats;
-	struct rpc_client_allocs_rep list; /* the one that is worked through: what is to be pulled */
+	struct rpc_client_allocs_rep
+	    list; /* the one that is worked through: what is to be pulled */
 	unsigned list_number;
 	size_t wanted_at, wanted_n; /* the ones that GetAllocs is asked for */
 
@@ -220,10 +216,6 @@ void nomad_update_forget(struct nomad *n, struct nomad_alloc *na);
 void nomad_update_all(struct nomad *n);
 void nomad_update_soon(struct nomad *n);
 void nomad_update_free(struct nomad *n);
-
-/* nomad_health.c */
-void nomad_health_look(struct nomad *n, struct nomad_alloc *na);
-void nomad_health_free(struct nomad_alloc *na);
 
 /* nomad_needs.c: what of the alloc's group this node cannot do. 0 or -EINVAL with the sentence. */
 int nomad_check(struct source *s, const struct sup_alloc *sa, struct err *e);

@@ -124,7 +124,6 @@ alloc_meet(struct nomad *n, struct sup_alloc *sa, struct nomad_job *j)
 
 	if (!na)
 		return NULL;
-	na->n = n;
 	na->sa = sa;
 	na->job = j;
 	na->acked_status = CLIENT_PENDING;
@@ -254,7 +253,6 @@ update_alloc(struct nomad *n, struct nomad_alloc *na, struct alloc *a, struct no
 {
 	struct sup_alloc *sa = na->sa;
 	bool unknown = a->client_status == CLIENT_UNKNOWN && !alloc_server_terminal(a);
-	bool moved = !str_eq(sa->a.deployment_id, a->deployment_id);
 	struct alloc old = sa->a;
 
 	keep_client_fields(&old, a);
@@ -262,8 +260,6 @@ update_alloc(struct nomad *n, struct nomad_alloc *na, struct alloc *a, struct no
 	sa->a = *a;
 	*a = old;
 	take_job(n, na, j);
-	if (moved)
-		nomad_health_free(na);
 	alloc_changed(n->base.sup, sa);
 	if (unknown) {
 		na->acked = false;
@@ -492,7 +488,6 @@ nomad_alloc_updated(struct source *s, struct sup_alloc *sa)
 
 	if (!na)
 		return;
-	nomad_health_look(n, na);
 	nomad_update_look(n, na);
 	if (alloc_client_terminal(&sa->a) && sa->runner && sa->runner->phase == ALLOC_DONE)
 		note_done(n, na);
@@ -529,7 +524,6 @@ alloc_leave(struct nomad *n, struct nomad_alloc *na)
 {
 	unlink_done(n, na);
 	nomad_update_forget(n, na);
-	nomad_health_free(na);
 	job_ref_put(na->runs_by);
 	na->sa->source_data = NULL;
 	free(na);

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * nomad_health.c: is an alloc of a deployment, or one that was moved by a drain, healthy? By its
+ * alloc_health.c: is an alloc of a deployment, or one that was moved by a drain, healthy? By its
  * tasks and its checks (semantics.md 4): all run, and all pass, for min_healthy_time before
  * healthy_deadline. Runs in: supervisor.
  */
+#include "supervisor/alloc/alloc_health.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-event.h>
 
+#include "common/clock.h"
 #include "common/duration.h"
 #include "common/log.h"
 #include "model/task_event.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/service/checks.h"
-#include "supervisor/source/nomad/nomad.h"
 
 /* Of a job without a migrate block. */
 #define MIN_HEALTHY_MS 10000
@@ -28,8 +31,9 @@ struct terms {
 
 /* By what rule? False: nobody asks. */
 static bool
-find_terms(const struct sup_alloc *sa, struct terms *ret)
+find_terms(const struct alloc_runner *ar, struct terms *ret)
 {
+	const struct sup_alloc *sa = ar->sa;
 	const struct update_strategy *u = sa->group->update;
 	const struct migrate_strategy *m = sa->group->migrate;
 
@@ -42,7 +46,7 @@ find_terms(const struct sup_alloc *sa, struct terms *ret)
 			str_eq(u->health_check, "checks") };
 		return true;
 	}
-	if (sa->job->job.type != JOB_SERVICE)
+	if (sa->job->job.type != JOB_SERVICE || !ar->sup->source->ops->health_of_all)
 		return false;
 	*ret = (struct terms){ (int64_t)MIN_HEALTHY_MS * NS_PER_MS,
 		(int64_t)DEADLINE_MS * NS_PER_MS, true };
@@ -53,38 +57,37 @@ find_terms(const struct sup_alloc *sa, struct terms *ret)
 }
 
 static void
-tell_unhealthy(struct nomad_alloc *na, const char *why)
+tell_unhealthy(struct alloc_runner *ar, const char *why)
 {
-	struct sup_alloc *sa = na->sa;
+	const struct alloc *a = &ar->sa->a;
 
-	if (!*str(sa->a.deployment_id) || alloc_server_terminal(&sa->a))
+	if (!*str(a->deployment_id) || alloc_server_terminal(a))
 		return;
-	for (unsigned i = 0; sa->runner && i < sa->runner->n_tasks; i++) {
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		struct task_event ev;
 
-		if (task_event_make(&ev, EVENT_ALLOC_UNHEALTHY, nomad_now_ns(), why) == 0)
-			task_runner_event(&sa->runner->tasks[i], &ev);
+		if (task_event_make(&ev, EVENT_ALLOC_UNHEALTHY, task_now_ns(), why) == 0)
+			task_runner_event(&ar->tasks[i], &ev);
 	}
 }
 
 static void
-set_health(struct nomad *n, struct nomad_alloc *na, bool healthy, const char *why)
+set_health(struct alloc_runner *ar, bool healthy, const char *why)
 {
-	struct alloc *a = &na->sa->a;
+	struct alloc *a = &ar->sa->a;
 
-	nomad_health_free(na);
+	alloc_health_done(ar);
 	if (!a->deployment_status)
 		a->deployment_status = deployment_status_new();
 	if (!a->deployment_status)
 		return;
 	a->deployment_status->healthy = healthy ? OPT_TRUE : OPT_FALSE;
-	a->deployment_status->timestamp = nomad_now_ns();
-	alloc_changed(n->base.sup, na->sa);
+	a->deployment_status->timestamp = task_now_ns();
+	alloc_changed(ar->sup, ar->sa);
 	if (healthy)
 		log_info("allocation %.8s is healthy", a->id);
 	else
-		tell_unhealthy(na, why);
-	nomad_update_look(n, na);
+		tell_unhealthy(ar, why);
 }
 
 /* The latest start of the tasks that have to run; 0: not all do. */
@@ -117,31 +120,32 @@ look_at_tasks(const struct sup_alloc *sa, int64_t *ret_start)
 static int
 on_health_time(struct sd_event_source *s, uint64_t usec, void *userdata)
 {
-	struct nomad_alloc *na = userdata;
+	struct alloc_runner *ar = userdata;
 
-	na->health = sd_event_source_disable_unref(na->health);
-	nomad_health_look(na->n, na);
+	ar->health.timer = sd_event_source_disable_unref(ar->health.timer);
+	alloc_health_look(ar);
+	if (!ar->health.timer)
+		ar->sup->source->ops->alloc_updated(ar->sup->source, ar->sa);
 	return 0;
 }
 
 static void
-look_again(struct nomad *n, struct nomad_alloc *na, uint64_t ms)
+look_again(struct alloc_runner *ar, uint64_t ms)
 {
-	na->health = sd_event_source_disable_unref(na->health);
-	if (sd_event_add_time_relative(n->base.sup->event, &na->health, CLOCK_MONOTONIC,
-		(ms + 1) * 1000, 0, on_health_time, na) < 0)
+	ar->health.timer = sd_event_source_disable_unref(ar->health.timer);
+	if (sd_event_add_time_relative(ar->sup->event, &ar->health.timer, CLOCK_MONOTONIC,
+		(ms + 1) * 1000, 0, on_health_time, ar) < 0)
 		log_error("no memory to watch the health of an allocation");
 }
 
 /* What the checks have against it. False: nothing. */
 static bool
-tell_checks(const struct sup_alloc *sa, char *buf, size_t size)
+tell_checks(const struct alloc_runner *ar, char *buf, size_t size)
 {
 	const struct check_result *bad = NULL;
 	unsigned n = 0, passing = 0;
 
-	for (const struct check *c = checks_next(sa->runner, NULL); c;
-	     c = checks_next(sa->runner, c)) {
+	for (const struct check *c = checks_next(ar, NULL); c; c = checks_next(ar, c)) {
 		const struct check_result *res = check_result(c);
 		bool passes = res->status == CHECK_SUCCESS ||
 			      (res->status == CHECK_FAILURE && res->mode == CHECK_READINESS);
@@ -161,30 +165,29 @@ tell_checks(const struct sup_alloc *sa, char *buf, size_t size)
 
 /* The deadline has passed: the tasks or the checks say why. */
 static void
-give_up(struct nomad *n, struct nomad_alloc *na, const struct terms *terms)
+give_up(struct alloc_runner *ar, const struct terms *terms)
 {
 	char text[480], min[DURATION_SIZE], deadline[DURATION_SIZE];
 
 	duration_format(terms->deadline_ns, deadline);
 	duration_format(terms->min_healthy_ns, min);
-	if (na->health_start && terms->checks && na->sa->runner &&
-	    tell_checks(na->sa, text, sizeof text))
+	if (ar->health.start && terms->checks && tell_checks(ar, text, sizeof text))
 		;
-	else if (na->health_start)
+	else if (ar->health.start)
 		(void)snprintf(text, sizeof text,
 		    "Task not running for min_healthy_time of %s by healthy_deadline of %s", min,
 		    deadline);
 	else
 		(void)snprintf(
 		    text, sizeof text, "Task not running by healthy_deadline of %s", deadline);
-	set_health(n, na, false, text);
+	set_health(ar, false, text);
 }
 
 /* Healthy at this time by its tasks: when by its checks too? They count from the last start on. */
 static int64_t
-wait_for_checks(const struct sup_alloc *sa, const struct terms *terms, int64_t healthy)
+wait_for_checks(const struct alloc_runner *ar, const struct terms *terms, int64_t healthy)
 {
-	int64_t since = sa->runner ? checks_pass_since_ms(sa->runner) : 0;
+	int64_t since = checks_pass_since_ms(ar);
 
 	if (since < 0)
 		return INT64_MAX;
@@ -200,56 +203,70 @@ is_decided(const struct alloc *a)
 }
 
 static void
-wait_for_health(struct nomad *n, struct nomad_alloc *na, const struct terms *terms, int64_t start)
+wait_for_health(struct alloc_runner *ar, const struct terms *terms, int64_t start)
 {
 	int64_t now = (int64_t)clock_ms(), healthy = INT64_MAX;
+	struct alloc_health *h = &ar->health;
 
-	if (na->health_deadline_ms == 0)
-		na->health_deadline_ms = now + terms->deadline_ns / NS_PER_MS;
-	if (start != na->health_start) {
-		na->health_start = start;
-		na->health_since_ms = now;
+	if (h->deadline_ms == 0)
+		h->deadline_ms = now + terms->deadline_ns / NS_PER_MS;
+	if (start != h->start) {
+		h->start = start;
+		h->since_ms = now;
 	}
 	if (start)
-		healthy = na->health_since_ms + terms->min_healthy_ns / NS_PER_MS;
+		healthy = h->since_ms + terms->min_healthy_ns / NS_PER_MS;
 	if (start && terms->checks)
-		healthy = wait_for_checks(na->sa, terms, healthy);
-	if (healthy <= now && healthy <= na->health_deadline_ms)
-		set_health(n, na, true, NULL);
-	else if (na->health_deadline_ms <= now)
-		give_up(n, na, terms);
+		healthy = wait_for_checks(ar, terms, healthy);
+	if (healthy <= now && healthy <= h->deadline_ms)
+		set_health(ar, true, NULL);
+	else if (h->deadline_ms <= now)
+		give_up(ar, terms);
 	else
-		look_again(n, na,
-		    (uint64_t)((healthy < na->health_deadline_ms ? healthy
-								 : na->health_deadline_ms) -
-			       now));
+		look_again(
+		    ar, (uint64_t)((healthy < h->deadline_ms ? healthy : h->deadline_ms) - now));
+}
+
+/* What was seen for another deployment counts for nothing. */
+static void
+follow_deployment(struct alloc_runner *ar)
+{
+	const char *deployment = ar->sa->a.deployment_id;
+
+	if (str_eq(ar->health.deployment, deployment))
+		return;
+	alloc_health_done(ar);
+	if (str_set(&ar->health.deployment, deployment) < 0)
+		log_error("no memory to watch the health of an allocation");
 }
 
 void
-nomad_health_look(struct nomad *n, struct nomad_alloc *na)
+alloc_health_look(struct alloc_runner *ar)
 {
-	struct sup_alloc *sa = na->sa;
+	struct sup_alloc *sa = ar->sa;
 	enum verdict verdict;
 	struct terms terms;
 	int64_t start;
 
-	if (is_decided(&sa->a) || alloc_server_terminal(&sa->a) || !find_terms(sa, &terms)) {
-		nomad_health_free(na);
+	if (is_decided(&sa->a) || alloc_server_terminal(&sa->a) || !find_terms(ar, &terms)) {
+		alloc_health_done(ar);
 		return;
 	}
+	follow_deployment(ar);
 	verdict = look_at_tasks(sa, &start);
 	if (verdict == HEALTH_BAD || sa->a.client_status == CLIENT_FAILED)
-		set_health(n, na, false,
+		set_health(ar, false,
 		    sa->a.client_status == CLIENT_FAILED ? "Unhealthy because of failed task"
 							 : "Unhealthy because of dead task");
 	else
-		wait_for_health(n, na, &terms, start);
+		wait_for_health(ar, &terms, start);
 }
 
 void
-nomad_health_free(struct nomad_alloc *na)
+alloc_health_done(struct alloc_runner *ar)
 {
-	na->health = sd_event_source_disable_unref(na->health);
-	na->health_deadline_ms = 0;
-	na->health_start = 0;
+	ar->health.timer = sd_event_source_disable_unref(ar->health.timer);
+	ar->health.deadline_ms = 0;
+	ar->health.start = 0;
+	(void)str_set(&ar->health.deployment, NULL);
 }
