@@ -411,14 +411,38 @@ validate_local_task(const struct task *task, struct problems *p)
 		refuse_block(p, "resources with secrets");
 }
 
-/* Whose effect somebody would miss. What an update does without them is in the README. */
 static void
 validate_local_update(const struct update_strategy *u, struct problems *p)
 {
-	if (u->canary > 0)
-		refuse_block(p, "update with canary");
-	if (u->auto_revert == OPT_TRUE)
-		refuse_block(p, "update with auto_revert");
+	if (u->max_parallel < 0 || u->canary < 0)
+		(void)model_problem(p, "update: max_parallel and canary may not be below zero");
+	if (u->max_parallel <= 0)
+		return; /* nothing of it counts: all are replaced at once */
+	if (!str_eq(u->health_check, "checks") && !str_eq(u->health_check, "task_states") &&
+	    !str_eq(u->health_check, "manual"))
+		(void)model_problem(p,
+		    "update: health_check \"%.40s\" is none of checks, task_states, manual",
+		    str(u->health_check));
+	if (u->min_healthy_time < 0 || u->progress_deadline < 0)
+		(void)model_problem(
+		    p, "update: min_healthy_time and progress_deadline may not be below zero");
+	if (u->min_healthy_time >= u->healthy_deadline)
+		(void)model_problem(
+		    p, "update: min_healthy_time must be less than healthy_deadline");
+	if (u->progress_deadline > 0 && u->healthy_deadline >= u->progress_deadline)
+		(void)model_problem(
+		    p, "update: healthy_deadline must be less than progress_deadline");
+	if (u->auto_promote == OPT_TRUE && u->canary == 0)
+		(void)model_problem(p, "update: auto_promote needs a canary count above zero");
+}
+
+/* It runs beside the alloc whose place it may take, which has the volume. */
+static void
+validate_canary_volume(const struct volume_request *vr, struct problems *p)
+{
+	if (vr->per_alloc)
+		(void)model_problem(p,
+		    "volume \"%.128s\" may not be per_alloc with update canaries", str(vr->name));
 }
 
 static void
@@ -442,9 +466,12 @@ validate_local_group(const struct task_group *group, struct problems *p)
 		validate_local_network(&group->networks.v[i], p);
 		validate_local_ports(&group->networks.v[i], p);
 	}
-	for (i = 0; i < group->volumes.n; i++)
+	for (i = 0; i < group->volumes.n; i++) {
 		if (group->volumes.v[i].value.sticky)
 			refuse_block(p, "volume with sticky");
+		if (group->update && group->update->canary > 0)
+			validate_canary_volume(&group->volumes.v[i].value, p);
+	}
 	for (i = 0; i < group->tasks.n; i++) {
 		enter(p, &here, context, "task", group->tasks.v[i].name);
 		validate_local_task(&group->tasks.v[i], p);
@@ -494,9 +521,6 @@ warn_group(const struct task_group *group, struct problems *p)
 {
 	const struct disconnect_strategy *d = group->disconnect;
 
-	if (group->update)
-		(void)model_problem(p,
-		    "update has no effect yet: all allocations that change are replaced at once");
 	if (group->migrate)
 		(void)model_problem(p, "migrate has no effect: there is one node");
 	if (group->max_client_disconnect > 0 || (d && d->lost_after > 0))
@@ -511,11 +535,16 @@ job_warn_local(const struct job *job, struct problems *p)
 {
 	char context[CONTEXT_SIZE];
 	struct place here;
+	bool update = job->update;
 	size_t i;
 
-	if (job->update)
+	for (i = 0; i < job->task_groups.n; i++)
+		update |= job->task_groups.v[i].update != NULL;
+	if (update && job->type != JOB_SERVICE && job->type != JOB_TYPE_NONE)
 		(void)model_problem(p,
-		    "update has no effect yet: all allocations that change are replaced at once");
+		    "update has no effect in a %s job: all allocations that change are replaced at "
+		    "once",
+		    job_kind_names[job->type]);
 	for (i = 0; i < job->task_groups.n; i++) {
 		enter(p, &here, context, "group", job->task_groups.v[i].name);
 		warn_group(&job->task_groups.v[i], p);

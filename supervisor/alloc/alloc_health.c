@@ -263,6 +263,13 @@ alloc_health_look(struct alloc_runner *ar)
 }
 
 void
+alloc_health_set(struct alloc_runner *ar, bool healthy)
+{
+	set_health(ar, healthy, "Unhealthy because an operator said so");
+	turn_defer(ar->sup, &ar->step);
+}
+
+void
 alloc_health_done(struct alloc_runner *ar)
 {
 	ar->health.timer = sd_event_source_disable_unref(ar->health.timer);

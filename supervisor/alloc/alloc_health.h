@@ -4,6 +4,7 @@
 #ifndef DROVER_SUPERVISOR_ALLOC_HEALTH_H
 #define DROVER_SUPERVISOR_ALLOC_HEALTH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct alloc_runner;
@@ -21,6 +22,8 @@ struct alloc_health {
 /* Something of the alloc has changed, its deployment perhaps. What is decided is in its
  * deployment_status: who calls this tells the source. */
 void alloc_health_look(struct alloc_runner *ar);
+/* An operator has found it to be so: that ends the watch, and the source is told soon. */
+void alloc_health_set(struct alloc_runner *ar, bool healthy);
 void alloc_health_done(struct alloc_runner *ar);
 
 #endif

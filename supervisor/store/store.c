@@ -99,9 +99,9 @@ pragma_int(struct store *s, const char *text, int64_t *ret, struct err *e)
 	return code == SQLITE_ROW ? 0 : fail(s, code, "read", e);
 }
 
-/* From nothing, or from an earlier version. */
+/* From nothing (version 0), or from an earlier version. */
 static int
-make_schema(struct store *s, bool fresh, struct err *e)
+make_schema(struct store *s, int64_t from, struct err *e)
 {
 	char stamp[128];
 	int r;
@@ -109,14 +109,15 @@ make_schema(struct store *s, bool fresh, struct err *e)
 	(void)snprintf(stamp, sizeof stamp, "PRAGMA application_id = %d; PRAGMA user_version = %d;",
 	    STORE_APPLICATION_ID, STORE_SCHEMA_VERSION);
 	if ((r = run_sql(s, "BEGIN IMMEDIATE", "make", e)) < 0 ||
-	    (fresh && (r = run_sql(s, store_schema, "make", e)) < 0) ||
-	    (r = run_sql(s, store_schema_2, "make", e)) < 0 ||
+	    (from < 1 && (r = run_sql(s, store_schema, "make", e)) < 0) ||
+	    (from < 2 && (r = run_sql(s, store_schema_2, "make", e)) < 0) ||
+	    (from < 3 && (r = run_sql(s, store_schema_3, "make", e)) < 0) ||
 	    (r = run_sql(s, stamp, "make", e)) < 0)
 		return r;
 	return run_sql(s, "COMMIT", "make", e);
 }
 
-/* Whose file is it, and is it one this build can read? 1: nobody's yet, it is empty. */
+/* Whose file is it, and is it one this build can read? Version 0: nobody's yet, it is empty. */
 static int
 check_schema(struct store *s, int64_t *ret_version, struct err *e)
 {
@@ -128,7 +129,7 @@ check_schema(struct store *s, int64_t *ret_version, struct err *e)
 	    (r = pragma_int(s, "SELECT count(*) FROM sqlite_master", &tables, e)) < 0)
 		return r;
 	if (app == 0 && version == 0 && tables == 0)
-		return 1;
+		return 0;
 	if (app != STORE_APPLICATION_ID)
 		return err_say(e, -EBADMSG,
 		    "state.db is not a database of drover; move it away to start without it");
@@ -186,19 +187,19 @@ static int
 begin(struct store *s, struct err *e)
 {
 	int64_t version = 0;
-	int fresh, r;
+	int r;
 
 	if ((r = run_sql(s,
 		 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -1024; PRAGMA temp_store = "
 		 "MEMORY;",
 		 "open", e)) < 0 ||
-	    (r = check_damage(s, e)) < 0 || (fresh = check_schema(s, &version, e)) < 0)
-		return r < 0 ? r : fresh;
+	    (r = check_damage(s, e)) < 0 || (r = check_schema(s, &version, e)) < 0)
+		return r;
 	if ((r = run_sql(s,
 		 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA "
 		 "wal_autocheckpoint = 2000;",
 		 "open", e)) < 0 ||
-	    (version < STORE_SCHEMA_VERSION && (r = make_schema(s, fresh, e)) < 0))
+	    (version < STORE_SCHEMA_VERSION && (r = make_schema(s, version, e)) < 0))
 		return r;
 	return prepare_all(s, e);
 }

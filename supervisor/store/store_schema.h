@@ -3,7 +3,7 @@
 #ifndef DROVER_SUPERVISOR_STORE_SCHEMA_H
 #define DROVER_SUPERVISOR_STORE_SCHEMA_H
 
-#define STORE_SCHEMA_VERSION 2
+#define STORE_SCHEMA_VERSION 3
 /* "drvr": a file with another id is not ours and is refused. */
 #define STORE_APPLICATION_ID 0x64727672
 
@@ -23,12 +23,15 @@ static const char store_schema[] =
     "KEY(namespace, id));"
     "CREATE TABLE mount(key TEXT PRIMARY KEY, json TEXT NOT NULL);";
 
-/* What version 1 lacks; also for a new file. */
+/* What earlier versions lack; also for a new file. */
 static const char store_schema_2[] =
     "CREATE TABLE event(id INTEGER PRIMARY KEY, alloc BLOB NOT NULL, task TEXT NOT NULL, json TEXT "
     "NOT NULL);"
     "CREATE INDEX event_of_task ON event(alloc, task);"
     "CREATE TABLE service(id TEXT PRIMARY KEY, workload TEXT NOT NULL, json TEXT NOT NULL) WITHOUT "
     "ROWID;";
+
+static const char store_schema_3[] =
+    "CREATE TABLE deployment(id TEXT PRIMARY KEY, json TEXT NOT NULL);";
 
 #endif

@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "supervisor/api/api.h"
 #include "supervisor/node/node_state.h"
+#include "supervisor/source/local/local_deployment.h"
 #include "supervisor/store/store.h"
 
 /* The row of the index is behind what was handed out when the agent ended: by the updates of the
@@ -77,8 +78,8 @@ load(struct source *s, struct err *e)
 	int r;
 
 	if ((r = load_meta(l, e)) < 0 || (r = local_jobs_load(l, e)) < 0 ||
-	    (r = local_evals_load(l, e)) < 0 || (r = local_allocs_load(l, e)) < 0 ||
-	    (r = local_periodic_load(l, e)) < 0)
+	    (r = local_deployments_load(l, e)) < 0 || (r = local_evals_load(l, e)) < 0 ||
+	    (r = local_allocs_load(l, e)) < 0 || (r = local_periodic_load(l, e)) < 0)
 		return r;
 	return local_volumes_load(l, e);
 }
@@ -171,6 +172,7 @@ local_free(struct source *s)
 	local_map_done(&l->evals);
 	local_map_done(&l->volumes);
 	local_map_done(&l->families);
+	local_map_done(&l->deployments);
 	free(l);
 }
 

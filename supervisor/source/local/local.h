@@ -19,6 +19,7 @@
 
 struct local_job;
 struct local_eval;
+struct local_deployment;
 struct node;
 
 /* The jobs that were made of one, which may be gone itself. */
@@ -39,7 +40,8 @@ struct local_version {
 	bool forgotten; /* too, and the job has none any more */
 };
 
-/* The place of "job.group[index]". At most one of its allocs is not over (row G13). */
+/* The place of "job.group[index]". At most one of its allocs is not over (row G13); that of a
+ * canary is a slot of its own. */
 struct local_slot {
 	struct local_job *job;
 	struct local_group *group;
@@ -48,15 +50,15 @@ struct local_slot {
 	struct local_eval *waits;    /* counts this slot until its current alloc is over, or
 					may be rescheduled */
 	struct sd_event_source *reschedule;
-	bool unplaced;
+	bool unplaced, canary;
 	struct local_slot *prev_unplaced, *next_unplaced;
 };
 
 /* A group of any version of the job. Stays as long as the job. */
 struct local_group {
 	char *name;
-	struct local_slot **slots;
-	size_t n_slots;
+	struct local_slot **slots, **canaries;
+	size_t n_slots, n_canaries;
 };
 
 struct local_job {
@@ -67,8 +69,9 @@ struct local_job {
 	bool purge; /* forgotten when its last alloc is gone; nobody sees it any more */
 	struct local_group **groups;
 	size_t n_groups;
-	struct local_alloc *allocs; /* newest first */
-	struct local_eval *blocked; /* while slots are unplaced */
+	struct local_alloc *allocs;           /* newest first */
+	struct local_deployment *deployments; /* newest first */
+	struct local_eval *blocked;           /* while slots are unplaced */
 	struct local_slot *first_unplaced, *last_unplaced;
 	struct local_job *prev_blocked, *next_blocked;
 	struct local_family *family; /* of a child */
@@ -126,7 +129,7 @@ struct local_volume {
 
 struct local {
 	struct source base;
-	struct local_map jobs, evals, volumes, families;
+	struct local_map jobs, evals, volumes, families, deployments;
 	uint64_t index;
 	struct dirty index_row;
 	struct local_eval *first_eval, *last_eval;
@@ -190,8 +193,10 @@ int local_job_register(struct local *l, struct job *job, const char *trigger,
 int local_jobs_load(struct local *l, struct err *e);
 struct job_ref *local_jobs_ref(
     struct sup *sup, const char *namespace, const char *id, uint64_t version);
-struct local_slot *local_slot_get(
-    struct local_job *j, const char *group, int64_t index); /* made if new; NULL: no memory */
+/* Made if new; NULL: no memory. */
+struct local_slot *local_slot_get(struct local_job *j, const char *group, int64_t index);
+struct local_slot *local_canary_get(struct local_job *j, const char *group, int64_t index);
+struct local_group *local_group_find(const struct local_job *j, const char *name); /* NULL */
 void local_job_free(struct local *l, struct local_job *j);
 
 /* local_family.c */
@@ -251,6 +256,10 @@ void local_retry_soon(struct local *l);
  * operator asks. */
 struct local_slot_facts local_slot_look(
     const struct local_slot *slot, const struct job *wanted, bool again);
+/* When may a successor take the place of this alloc, which is over? In ns since 1970. */
+int64_t local_reschedule_at(const struct local_alloc *la);
+/* The alloc of the canary is the slot's from now on; the one that was is stopped. */
+void local_slot_take(struct local *l, struct local_slot *slot, struct local_slot *canary);
 int local_reconcile_init(struct local *l, struct err *e);
 void local_reconcile_start(struct local *l);
 
@@ -284,9 +293,9 @@ void local_room_add(struct local_room *room, const struct task_group *group);
  * (initialised) with what was seen. */
 bool local_place_fits(struct local *l, const struct local_room *used, const struct job *job,
     const char *group, int64_t index, struct alloc_metric *m);
-/* Makes and starts it; takes over *m. -ENOMEM. */
-int local_place(
-    struct local *l, struct local_slot *slot, struct local_eval *ev, struct alloc_metric *m);
+/* Makes and starts it, of this version of the job; takes over *m. -ENOMEM. */
+int local_place(struct local *l, struct local_slot *slot, struct job_ref *ref,
+    struct local_eval *ev, struct alloc_metric *m);
 /* What keeps any node from running this job, for its registration: datacenter, constraints that are
  * not understood. */
 void local_place_validate(const struct job *job, struct problems *p);

@@ -7,7 +7,7 @@
 
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/source/local/local.h"
+#include "supervisor/source/local/local_deployment.h"
 
 static void
 take_resources(struct local *l, struct local_alloc *la)
@@ -34,6 +34,21 @@ give_back_resources(struct local *l, struct local_alloc *la)
 	local_retry_soon(l);
 }
 
+static bool
+is_canary(const struct alloc *a)
+{
+	return a->deployment_status && a->deployment_status->canary;
+}
+
+/* A canary that was promoted may be older than what it took the place of. */
+static bool
+is_newer(const struct alloc *a, const struct alloc *than)
+{
+	if (alloc_server_terminal(a) != alloc_server_terminal(than))
+		return alloc_server_terminal(than);
+	return a->create_index >= than->create_index;
+}
+
 struct local_alloc *
 local_alloc_new(struct local *l, struct sup_alloc *sa, struct local_job *j)
 {
@@ -41,7 +56,8 @@ local_alloc_new(struct local *l, struct sup_alloc *sa, struct local_job *j)
 
 	if (!la)
 		return NULL;
-	la->slot = local_slot_get(j, sa->a.task_group, alloc_name_index(sa->a.name));
+	la->slot = (is_canary(&sa->a) ? local_canary_get : local_slot_get)(
+	    j, sa->a.task_group, alloc_name_index(sa->a.name));
 	if (!la->slot) {
 		free(la);
 		return NULL;
@@ -52,7 +68,7 @@ local_alloc_new(struct local *l, struct sup_alloc *sa, struct local_job *j)
 	if (la->next)
 		la->next->prev = la;
 	j->allocs = la;
-	if (!la->slot->current || la->slot->current->sa->a.create_index <= sa->a.create_index)
+	if (!la->slot->current || is_newer(&sa->a, &la->slot->current->sa->a))
 		la->slot->current = la;
 	if (alloc_client_terminal(&sa->a))
 		la->over = true;
@@ -200,6 +216,15 @@ local_alloc_collect_oldest(struct source *s)
 	return false;
 }
 
+/* To its deployment. */
+static bool
+is_news(const struct alloc *a)
+{
+	return *str(a->deployment_id) &&
+	       (alloc_client_terminal(a) ||
+		   (a->deployment_status && a->deployment_status->healthy != OPT_UNSET));
+}
+
 void
 local_alloc_updated(struct source *s, struct sup_alloc *sa)
 {
@@ -212,6 +237,8 @@ local_alloc_updated(struct source *s, struct sup_alloc *sa)
 	/* The client has written the row of what it changed: the index alone is not worth another
 	 * commit. */
 	sa->a.modify_index = ++l->index;
+	if (is_news(&sa->a))
+		local_deployment_touch(la->job);
 	if (!alloc_client_terminal(&sa->a))
 		return;
 	j = la->job->purge ? NULL : la->job;

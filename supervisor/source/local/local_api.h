@@ -32,6 +32,17 @@ void local_api_put_job(struct sup *sup, struct api_req *req, struct job *job, co
 /* local_api_plan.c */
 void local_api_plan_job(struct sup *sup, struct api_req *req);
 
+/* local_api_deployments.c */
+void local_api_list_deployments(struct sup *sup, struct api_req *req);
+void local_api_job_deployments(struct sup *sup, struct api_req *req);
+void local_api_job_deployment(struct sup *sup, struct api_req *req);
+void local_api_get_deployment(struct sup *sup, struct api_req *req);
+void local_api_deployment_allocs(struct sup *sup, struct api_req *req);
+void local_api_promote_deployment(struct sup *sup, struct api_req *req);
+void local_api_pause_deployment(struct sup *sup, struct api_req *req);
+void local_api_fail_deployment(struct sup *sup, struct api_req *req);
+void local_api_set_alloc_health(struct sup *sup, struct api_req *req);
+
 /* local_api_change.c */
 void local_api_revert_job(struct sup *sup, struct api_req *req);
 void local_api_scale_job(struct sup *sup, struct api_req *req);

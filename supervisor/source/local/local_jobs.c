@@ -8,7 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/source/local/local.h"
+#include "supervisor/source/local/local_deployment.h"
 #include "supervisor/store/store.h"
 
 #define VERSIONS_KEPT 6
@@ -133,14 +133,21 @@ add_job(struct local *l, const char *namespace, const char *id)
 }
 
 static void
+free_slots(struct local_slot **slots, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		sd_event_source_disable_unref(slots[i]->reschedule);
+		free(slots[i]);
+	}
+	free(slots);
+}
+
+static void
 free_groups(struct local_job *j)
 {
 	for (size_t i = 0; i < j->n_groups; i++) {
-		for (size_t k = 0; k < j->groups[i]->n_slots; k++) {
-			sd_event_source_disable_unref(j->groups[i]->slots[k]->reschedule);
-			free(j->groups[i]->slots[k]);
-		}
-		free(j->groups[i]->slots);
+		free_slots(j->groups[i]->slots, j->groups[i]->n_slots);
+		free_slots(j->groups[i]->canaries, j->groups[i]->n_canaries);
 		free(j->groups[i]->name);
 		free(j->groups[i]);
 	}
@@ -161,6 +168,7 @@ local_job_free(struct local *l, struct local_job *j)
 		job_ref_put(v->ref);
 		free(v);
 	}
+	local_deployments_free(l, j);
 	free_groups(j);
 	free(j->name);
 	free(j);
@@ -178,14 +186,27 @@ forget_job(struct local *l, struct local_job *j)
 		v->forgotten = true;
 		drop_version(l, v);
 	}
+	local_deployments_forget(l, j);
 	/* What the rows still need is in the versions; write_version() does not look at the job of
 	 * one that is gone. */
 	local_job_free(l, j);
 }
 
+/* The one to come back to, when a newer one fails. */
+static struct local_version *
+newest_stable(const struct local_job *j)
+{
+	struct local_version *v = j->versions;
+
+	while (v && !v->ref->job.stable)
+		v = v->older;
+	return v;
+}
+
 void
 local_job_trim(struct local *l, struct local_job *j)
 {
+	const struct local_version *stable = newest_stable(j);
 	unsigned kept = 0;
 
 	if (j->purge && !j->allocs) {
@@ -195,7 +216,7 @@ local_job_trim(struct local *l, struct local_job *j)
 	for (struct local_version **at = &j->versions; *at;) {
 		struct local_version *v = *at;
 
-		if (kept < VERSIONS_KEPT || v->ref->refs > 1) {
+		if (kept < VERSIONS_KEPT || v->ref->refs > 1 || v == stable) {
 			kept++;
 			at = &v->older;
 			continue;
@@ -218,6 +239,7 @@ put_version(struct local *l, struct local_job *j, struct job *job)
 	job->modify_index = job->job_modify_index = index;
 	job->submit_time = local_now_ns();
 	job->status = JOB_PENDING;
+	job->stable = false;
 	ref = job_ref_new(job);
 	if (!ref)
 		return -ENOMEM;
@@ -256,6 +278,7 @@ local_job_put(struct local *l, struct job *job, bool *ret_changed)
 	}
 	*ret_changed = true;
 	local_periodic_look(l, j);
+	local_deployment_follow(l, j);
 	local_job_trim(l, j);
 	return j;
 }
@@ -308,15 +331,23 @@ local_job_status(const struct local_job *j)
 
 /* --- slots --- */
 
-static struct local_group *
-get_group(struct local_job *j, const char *name)
+struct local_group *
+local_group_find(const struct local_job *j, const char *name)
 {
-	struct local_group *g, **grown;
-
 	for (size_t i = 0; i < j->n_groups; i++) {
 		if (strcmp(j->groups[i]->name, name) == 0)
 			return j->groups[i];
 	}
+	return NULL;
+}
+
+static struct local_group *
+get_group(struct local_job *j, const char *name)
+{
+	struct local_group *g = local_group_find(j, name), **grown;
+
+	if (g)
+		return g;
 	grown = reallocarray(j->groups, j->n_groups + 1, sizeof *grown);
 	if (!grown)
 		return NULL;
@@ -330,30 +361,47 @@ get_group(struct local_job *j, const char *name)
 	return g;
 }
 
-struct local_slot *
-local_slot_get(struct local_job *j, const char *group, int64_t index)
+/* All up to that one are made. */
+static struct local_slot *
+get_slot(struct local_job *j, const char *group, int64_t index, bool canary)
 {
-	struct local_group *g = get_group(j, group);
-	struct local_slot **grown, *slot;
+	struct local_group *g = index < 0 ? NULL : get_group(j, group);
+	struct local_slot ***list, **grown, *slot;
+	size_t *n;
 
-	if (!g || index < 0)
+	if (!g)
 		return NULL;
-	if ((size_t)index >= g->n_slots) {
-		grown = reallocarray(g->slots, (size_t)index + 1, sizeof *grown);
+	list = canary ? &g->canaries : &g->slots;
+	n = canary ? &g->n_canaries : &g->n_slots;
+	if ((size_t)index >= *n) {
+		grown = reallocarray(*list, (size_t)index + 1, sizeof *grown);
 		if (!grown)
 			return NULL;
-		g->slots = grown;
+		*list = grown;
 	}
-	while ((size_t)index >= g->n_slots) {
+	while ((size_t)index >= *n) {
 		slot = calloc(1, sizeof *slot);
 		if (!slot)
 			return NULL;
 		slot->job = j;
 		slot->group = g;
-		slot->index = (int64_t)g->n_slots;
-		g->slots[g->n_slots++] = slot;
+		slot->index = (int64_t)*n;
+		slot->canary = canary;
+		(*list)[(*n)++] = slot;
 	}
-	return g->slots[index];
+	return (*list)[index];
+}
+
+struct local_slot *
+local_slot_get(struct local_job *j, const char *group, int64_t index)
+{
+	return get_slot(j, group, index, false);
+}
+
+struct local_slot *
+local_canary_get(struct local_job *j, const char *group, int64_t index)
+{
+	return get_slot(j, group, index, true);
 }
 
 /* --- at start --- */

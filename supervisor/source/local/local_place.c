@@ -9,7 +9,7 @@
 #include "common/cleanup.h"
 #include "common/id.h"
 #include "supervisor/node/node_state.h"
-#include "supervisor/source/local/local.h"
+#include "supervisor/source/local/local_deployment.h"
 #include "supervisor/source/local/local_reschedule.h"
 
 /* --- constraints --- */
@@ -364,6 +364,8 @@ fill_alloc(struct local *l, struct alloc *a, const struct local_slot *slot, cons
 		return -ENOMEM;
 	if (slot->current && note_previous(a, slot->current) < 0)
 		return -ENOMEM;
+	if (local_deployment_mark(slot, job, a) < 0)
+		return -ENOMEM;
 	a->desired_status = DESIRED_RUN;
 	a->client_status = CLIENT_PENDING;
 	a->create_time = a->modify_time = local_now_ns();
@@ -372,9 +374,9 @@ fill_alloc(struct local *l, struct alloc *a, const struct local_slot *slot, cons
 }
 
 int
-local_place(struct local *l, struct local_slot *slot, struct local_eval *ev, struct alloc_metric *m)
+local_place(struct local *l, struct local_slot *slot, struct job_ref *ref, struct local_eval *ev,
+    struct alloc_metric *m)
 {
-	struct job_ref *ref = slot->job->versions->ref;
 	struct local_alloc *before = slot->current;
 	cleanup_done(alloc) struct alloc a;
 	struct sup_alloc *sa;

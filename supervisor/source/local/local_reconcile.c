@@ -12,8 +12,9 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/source/local/local.h"
+#include "supervisor/source/local/local_deployment.h"
 #include "supervisor/source/local/local_reschedule.h"
+#include "supervisor/source/local/local_unplaced.h"
 
 /* --- slots that wait for their alloc to end --- */
 
@@ -48,125 +49,6 @@ wait_for_end(struct local *l, struct local_slot *slot, struct local_eval *ev)
 		drop_waiter(l, before);
 }
 
-/* --- slots for which there is no room --- */
-
-static void
-unlist_job(struct local *l, struct local_job *j)
-{
-	*(j->prev_blocked ? &j->prev_blocked->next_blocked : &l->first_blocked) = j->next_blocked;
-	*(j->next_blocked ? &j->next_blocked->prev_blocked : &l->last_blocked) = j->prev_blocked;
-	j->prev_blocked = j->next_blocked = NULL;
-}
-
-static void
-list_job(struct local *l, struct local_job *j)
-{
-	j->prev_blocked = l->last_blocked;
-	*(l->last_blocked ? &l->last_blocked->next_blocked : &l->first_blocked) = j;
-	l->last_blocked = j;
-}
-
-/* What the blocked evaluation says follows each slot: counting them all for each would be slow. */
-static void
-change_queued(const struct local_slot *slot, int by)
-{
-	struct local_eval *b = slot->job->blocked;
-	int64_t *n = b ? int_map_at(&b->ev.queued_allocations, slot->group->name) : NULL;
-
-	if (n)
-		*n += by;
-}
-
-static void
-unqueue(struct local_slot *slot)
-{
-	struct local_job *j = slot->job;
-
-	if (!slot->unplaced)
-		return;
-	change_queued(slot, -1);
-	*(slot->prev_unplaced ? &slot->prev_unplaced->next_unplaced : &j->first_unplaced) =
-	    slot->next_unplaced;
-	*(slot->next_unplaced ? &slot->next_unplaced->prev_unplaced : &j->last_unplaced) =
-	    slot->prev_unplaced;
-	slot->prev_unplaced = slot->next_unplaced = NULL;
-	slot->unplaced = false;
-}
-
-static void
-queue(struct local_slot *slot)
-{
-	struct local_job *j = slot->job;
-
-	if (slot->unplaced)
-		return;
-	change_queued(slot, 1);
-	slot->unplaced = true;
-	slot->prev_unplaced = j->last_unplaced;
-	*(j->last_unplaced ? &j->last_unplaced->next_unplaced : &j->first_unplaced) = slot;
-	j->last_unplaced = slot;
-}
-
-/* Notes in ev why the group does not fit. Takes over *m. True: it is news. */
-static bool
-note_failure(struct local_eval *ev, const char *group, struct alloc_metric *m)
-{
-	struct alloc_metric *known = map_get(alloc_metric, &ev->ev.failed_tg_allocs, group);
-
-	if (known) {
-		m->allocation_time = known->allocation_time;
-		m->coalesced_failures = known->coalesced_failures;
-		if (model_equal(&alloc_metric_type, known, m)) {
-			alloc_metric_done(m);
-			return false;
-		}
-		alloc_metric_done(known);
-	} else {
-		known = map_put(alloc_metric, &ev->ev.failed_tg_allocs, group);
-	}
-	if (!known) {
-		alloc_metric_done(m);
-		return false;
-	}
-	*known = *m;
-	alloc_metric_init(m);
-	return true;
-}
-
-/* The blocked evaluation that follows ev. */
-static struct local_eval *
-block(struct local *l, struct local_job *j, struct local_eval *ev)
-{
-	struct local_eval *b = j->blocked;
-
-	if (!b) {
-		b = local_eval_new(l, j, "queued-allocs");
-		if (!b)
-			return NULL;
-		b->ev.status = EVAL_BLOCKED;
-		(void)str_set(&b->ev.status_description, "created to place remaining allocations");
-		(void)str_set(&b->ev.previous_eval, ev->ev.id);
-		j->blocked = b;
-		list_job(l, j);
-	}
-	if (ev != b)
-		(void)str_set(&ev->ev.blocked_eval, b->ev.id);
-	return b;
-}
-
-/* All slots of the job have their place: what was blocked is done. */
-static void
-unblock(struct local *l, struct local_job *j)
-{
-	struct local_eval *b = j->blocked;
-
-	if (!b || j->first_unplaced)
-		return;
-	j->blocked = NULL;
-	unlist_job(l, j);
-	local_eval_close(l, b, EVAL_COMPLETE, NULL);
-}
-
 /* --- slots whose alloc failed and may be rescheduled later --- */
 
 static int
@@ -185,9 +67,8 @@ forget_reschedule(struct local_slot *slot)
 	slot->reschedule = sd_event_source_disable_unref(slot->reschedule);
 }
 
-/* When may the slot's failed alloc have a successor? In ns since 1970. */
-static int64_t
-reschedule_at(const struct local_alloc *la)
+int64_t
+local_reschedule_at(const struct local_alloc *la)
 {
 	const struct alloc *a = &la->sa->a;
 	enum job_kind type = la->sa->job->job.type;
@@ -206,7 +87,7 @@ static void
 reschedule_later(struct local *l, struct local_slot *slot, struct local_eval *ev)
 {
 	struct alloc *a = &slot->current->sa->a;
-	int64_t at = reschedule_at(slot->current), left = at - local_now_ns();
+	int64_t at = local_reschedule_at(slot->current), left = at - local_now_ns();
 	int r;
 
 	forget_reschedule(slot);
@@ -234,28 +115,77 @@ stop_rescheduled(struct local *l, struct local_alloc *la)
 
 /* --- acting --- */
 
+static enum local_outdated
+how_outdated(
+    const struct local_alloc *la, const struct job *wanted, const struct task_group *wanted_group)
+{
+	const struct job *has = &la->sa->job->job;
+
+	if (has->version == wanted->version)
+		return LOCAL_CURRENT;
+	return group_needs_replacement(has, la->sa->group, wanted, wanted_group, NULL, 0)
+		   ? LOCAL_UPDATE_REPLACE
+		   : LOCAL_UPDATE_IN_PLACE;
+}
+
+/* Does its deployment keep the slot's alloc, which is of another version, and its successors as
+ * they are? */
+static bool
+is_kept(const struct local_slot *slot, const struct job *wanted)
+{
+	const struct local_alloc *la = slot->current;
+	bool ends = alloc_server_terminal(&la->sa->a) || alloc_client_terminal(&la->sa->a);
+
+	if (slot->canary)
+		return false;
+	switch (local_deployment_gate(slot->job, wanted, slot->group->name)) {
+	case LOCAL_GATE_OPEN:
+		return false;
+	case LOCAL_GATE_ROLLING:
+		/* What is down anyway need not wait. */
+		return !ends;
+	case LOCAL_GATE_SHUT:
+	case LOCAL_GATE_WAITING:
+		break;
+	}
+	return true;
+}
+
+/* Of which version is the slot's next alloc to be? */
+static struct job_ref *
+next_version(const struct local_slot *slot)
+{
+	struct job_ref *wanted = slot->job->versions->ref;
+	const struct task_group *group = job_group(&wanted->job, slot->group->name);
+
+	if (slot->current && is_kept(slot, &wanted->job) &&
+	    how_outdated(slot->current, &wanted->job, group) == LOCAL_UPDATE_REPLACE)
+		return slot->current->sa->job;
+	return wanted;
+}
+
 /* 1 placed, 0 there is no room. */
 static int
 try_place(struct local *l, struct local_slot *slot, struct local_eval *ev)
 {
 	cleanup_done(alloc_metric) struct alloc_metric m, copy;
+	struct job_ref *ref = next_version(slot);
 	struct local_eval *b;
 	int64_t *n;
 
 	alloc_metric_init(&m);
 	alloc_metric_init(&copy);
-	if (local_place_fits(
-		l, &l->used, local_job_wanted(slot->job), slot->group->name, slot->index, &m)) {
-		int r = local_place(l, slot, ev, &m);
+	if (local_place_fits(l, &l->used, &ref->job, slot->group->name, slot->index, &m)) {
+		int r = local_place(l, slot, ref, ev, &m);
 
 		if (r < 0)
 			log_error("job %s: place %s[%lld]: %s", slot->job->name, slot->group->name,
 			    (long long)slot->index, strerror(-r));
-		unqueue(slot);
+		local_unplaced_remove(slot);
 		return 1;
 	}
-	b = block(l, slot->job, ev);
-	queue(slot);
+	b = local_unplaced_block(l, slot->job, ev);
+	local_unplaced_add(slot);
 	if (b && b != ev) {
 		struct alloc_metric *known =
 		    map_get(alloc_metric, &ev->ev.failed_tg_allocs, slot->group->name);
@@ -263,12 +193,12 @@ try_place(struct local *l, struct local_slot *slot, struct local_eval *ev)
 		if (known)
 			known->coalesced_failures++;
 		else if (alloc_metric_copy(&m, &copy) == 0)
-			(void)note_failure(ev, slot->group->name, &copy);
+			(void)local_unplaced_note(ev, slot->group->name, &copy);
 		n = int_map_at(&ev->ev.queued_allocations, slot->group->name);
 		if (n)
 			++*n;
 	}
-	if (b && note_failure(b, slot->group->name, &m))
+	if (b && local_unplaced_note(b, slot->group->name, &m))
 		local_eval_changed(l, b);
 	return 0;
 }
@@ -286,22 +216,23 @@ update_in_place(struct local *l, struct local_alloc *la, struct local_eval *ev)
 	else
 		job_ref_put(old);
 	(void)str_set(&sa->a.eval_id, ev->ev.id);
+	if (local_deployment_mark(la->slot, &new->job, &sa->a) < 0)
+		log_error("allocation %.8s: no memory for its deployment", sa->a.id);
 	sa->a.modify_index = sa->a.alloc_modify_index = local_index_next(l);
 	alloc_changed(l->base.sup, sa);
 	client_alloc_update(l->base.sup, sa);
 }
 
-static enum local_outdated
-how_outdated(
-    const struct local_alloc *la, const struct job *wanted, const struct task_group *wanted_group)
+static bool
+is_wanted(const struct local_slot *slot, const struct job *wanted, const struct task_group *group)
 {
-	const struct job *has = &la->sa->job->job;
-
-	if (has->version == wanted->version)
-		return LOCAL_CURRENT;
-	return group_needs_replacement(has, la->sa->group, wanted, wanted_group, NULL, 0)
-		   ? LOCAL_UPDATE_REPLACE
-		   : LOCAL_UPDATE_IN_PLACE;
+	if (wanted->stop || slot->job->purge || job_is_parent(wanted) || !group ||
+	    slot->index >= group->count)
+		return false;
+	if (slot->canary)
+		return local_deployment_wants_canary(slot);
+	return slot->current ||
+	       local_deployment_gate(slot->job, wanted, slot->group->name) != LOCAL_GATE_WAITING;
 }
 
 struct local_slot_facts
@@ -310,8 +241,7 @@ local_slot_look(const struct local_slot *slot, const struct job *wanted, bool ag
 	const struct task_group *group = job_group(wanted, slot->group->name);
 	const struct local_alloc *la = slot->current;
 	struct local_slot_facts f = {
-		.wanted = !wanted->stop && !slot->job->purge && !job_is_parent(wanted) && group &&
-			  slot->index < group->count,
+		.wanted = is_wanted(slot, wanted, group),
 		.again = again,
 		.exists = la != NULL,
 	};
@@ -327,8 +257,12 @@ local_slot_look(const struct local_slot *slot, const struct job *wanted, bool ag
 	f.holds_claims = la->n_claims > 0;
 	f.lease_ended = f.ended && local_alloc_stopped_by_lease(&la->sa->a);
 	f.outdated = f.wanted ? how_outdated(la, wanted, group) : LOCAL_CURRENT;
+	if (f.outdated == LOCAL_UPDATE_REPLACE && is_kept(slot, wanted)) {
+		f.held = true;
+		f.outdated = LOCAL_CURRENT;
+	}
 	if (f.wanted && f.ended && !f.told_to_stop) {
-		int64_t at = reschedule_at(la);
+		int64_t at = local_reschedule_at(la);
 
 		f.reschedule = at == LOCAL_RESCHEDULE_NEVER ? LOCAL_AGAIN_NEVER
 			       : at > local_now_ns()        ? LOCAL_AGAIN_LATER
@@ -350,7 +284,7 @@ act(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
 	if (f->reschedule == LOCAL_AGAIN_NOW && !f->again && f->outdated == LOCAL_CURRENT)
 		stop_rescheduled(l, la);
 	if (action != LOCAL_SLOT_PLACE)
-		unqueue(slot);
+		local_unplaced_remove(slot);
 	switch (action) {
 	case LOCAL_SLOT_KEEP:
 		if (!f->wanted && f->ended)
@@ -400,7 +334,7 @@ finish(struct local *l, struct local_job *j, struct local_eval *ev)
 				 : "waits for allocations to end before they are replaced") == 0)
 			local_eval_changed(l, ev);
 	}
-	unblock(l, j);
+	local_unplaced_unblock(l, j);
 	if (j->blocked)
 		turn_write(l->base.sup, &j->blocked->row);
 }
@@ -438,24 +372,67 @@ local_reconcile_slot(struct local *l, struct local_slot *slot, struct local_eval
 		finish(l, slot->job, ev);
 }
 
-/* Makes the slots that the wanted version counts. */
+/* Makes the slots that the wanted version counts, and those of its canaries. */
 static int
 make_slots(struct local_job *j)
 {
 	const struct job *wanted = local_job_wanted(j);
+	const struct local_deployment *dep = local_deployment_active(j);
 
 	for (size_t i = 0; i < wanted->task_groups.n && !job_is_parent(wanted); i++) {
 		const struct task_group *g = &wanted->task_groups.v[i];
+		const struct deployment_group *dg =
+		    dep ? map_get(deployment_group, &dep->d.groups, g->name) : NULL;
 
 		if (g->count > 0 && !local_slot_get(j, g->name, g->count - 1))
+			return -ENOMEM;
+		if (dg && dg->desired_canaries > 0 &&
+		    !local_canary_get(j, g->name, dg->desired_canaries - 1))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
+/* Is what the slot waits for on its way already, and nobody asks anew? */
+static bool
+is_arranged(const struct local_slot *slot, enum local_slot_action action)
+{
+	return (slot->waits && (action == LOCAL_SLOT_WAIT || action == LOCAL_SLOT_LATER)) ||
+	       (slot->unplaced && action == LOCAL_SLOT_PLACE);
+}
+
+struct pass {
+	struct local *l;
+	struct local_job *j;
+	struct local_eval *ev; /* made when it is needed */
+	bool asked, again;
+};
+
+static void
+pass_slot(struct pass *p, struct local_slot *slot, int64_t *budget)
+{
+	struct local_slot_facts f = local_slot_look(slot, local_job_wanted(p->j), p->again);
+	enum local_slot_action action;
+
+	if (f.held && *budget > 0) {
+		f.outdated = LOCAL_UPDATE_REPLACE;
+		--*budget;
+	}
+	action = local_slot_decide(&f);
+	if (!p->asked && is_arranged(slot, action))
+		return;
+	if (!p->ev && needs_eval(action))
+		p->ev = local_eval_new(p->l, p->j,
+		    local_deployment_active(p->j) ? "deployment-watcher" : "node-update");
+	if (p->ev || !needs_eval(action))
+		act(p->l, slot, &f, action, p->ev);
+}
+
 void
 local_reconcile_job(struct local *l, struct local_job *j, struct local_eval *ev, bool again)
 {
+	struct pass p = { .l = l, .j = j, .ev = ev, .asked = ev != NULL, .again = again };
+
 	if (make_slots(j) < 0) {
 		log_error("job %s: no memory to place it", j->name);
 		if (ev)
@@ -463,19 +440,36 @@ local_reconcile_job(struct local *l, struct local_job *j, struct local_eval *ev,
 		return;
 	}
 	for (size_t i = 0; i < j->n_groups; i++) {
-		for (size_t k = 0; k < j->groups[i]->n_slots; k++) {
-			struct local_slot *slot = j->groups[i]->slots[k];
-			struct local_slot_facts f =
-			    local_slot_look(slot, local_job_wanted(j), again);
-			enum local_slot_action action = local_slot_decide(&f);
+		struct local_group *g = j->groups[i];
+		int64_t budget = local_deployment_budget(j, g), none = 0;
 
-			if (!ev && needs_eval(action))
-				ev = local_eval_new(l, j, "node-update");
-			if (ev || !needs_eval(action))
-				act(l, slot, &f, action, ev);
-		}
+		for (size_t k = 0; k < g->n_slots; k++)
+			pass_slot(&p, g->slots[k], &budget);
+		for (size_t k = 0; k < g->n_canaries; k++)
+			pass_slot(&p, g->canaries[k], &none);
 	}
-	finish(l, j, ev);
+	finish(l, j, p.ev);
+}
+
+void
+local_slot_take(struct local *l, struct local_slot *slot, struct local_slot *canary)
+{
+	struct local_alloc *old = slot->current, *la = canary->current;
+
+	forget_wait(l, slot);
+	forget_reschedule(slot);
+	local_unplaced_remove(slot);
+	la->slot = slot;
+	la->sa->a.deployment_status->canary = false;
+	alloc_changed(l->base.sup, la->sa);
+	slot->current = la;
+	canary->current = NULL;
+	if (!old)
+		return;
+	local_alloc_stop(l, old, "alloc not needed due to job update");
+	(void)str_set(&old->sa->a.next_allocation, la->sa->a.id);
+	if (old->over)
+		local_alloc_done(l, old);
 }
 
 /* --- trying again --- */
@@ -512,7 +506,7 @@ retry_job(struct local *l, struct local_job *j)
 		return;
 	if (j->first_unplaced)
 		local_eval_changed(l, j->blocked);
-	unblock(l, j);
+	local_unplaced_unblock(l, j);
 }
 
 static int
@@ -561,7 +555,7 @@ take_up_evals(struct local *l, struct local_job *j)
 			pending = ev;
 		} else if (ev->ev.status == EVAL_BLOCKED && !j->blocked) {
 			j->blocked = ev;
-			list_job(l, j);
+			local_unplaced_list(l, j);
 			/* Counted again while the job is looked at. */
 			for (size_t i = 0; i < ev->ev.queued_allocations.n; i++)
 				ev->ev.queued_allocations.v[i].value = 0;
@@ -582,6 +576,9 @@ local_reconcile_start(struct local *l)
 		struct local_job *j = (struct local_job *)(void *)jobs[i];
 
 		local_reconcile_job(l, j, take_up_evals(l, j), false);
+		if (local_deployment_active(j) &&
+		    local_deployment_watch(l, local_deployment_active(j)) < 0)
+			log_error("job %s: no memory for its deployment", j->name);
 		for (struct local_alloc *la = j->allocs, *next; la; la = next) {
 			next = la->next;
 			if (la->over && la->slot->current != la)

@@ -30,6 +30,7 @@ struct local_slot_facts {
 	bool lease_ended; /* its executor stopped it, and the record proves its tasks gone */
 	enum local_again reschedule; /* of one that failed */
 	enum local_outdated outdated;
+	bool held; /* it would be replaced, but its deployment lets it stay for now */
 };
 
 enum local_slot_action {

@@ -43,10 +43,12 @@ def task(name, command, args=(), driver="raw_exec", **more):
 
 
 def job(name, command="/bin/sleep", args=("1000",), count=1, driver="raw_exec", group=None, **more):
-    """A service of one group `g` with one task `t`, which is neither restarted nor rescheduled."""
+    """A service of one group `g` with one task `t`, which is neither restarted nor rescheduled; a version replaces another
+    at once."""
     made = {"Name": "g", "Count": count, "Tasks": [task("t", command, args, driver, **more)],
             "RestartPolicy": {"Attempts": 0, "Interval": 10**10, "Delay": 10**8, "Mode": "fail"},
-            "ReschedulePolicy": {"Attempts": 0, "Unlimited": False}}
+            "ReschedulePolicy": {"Attempts": 0, "Unlimited": False},
+            "Update": {"MaxParallel": 0}}
     made.update(group or {})
     return {"Job": {"ID": name, "Type": "service", "Datacenters": ["*"], "TaskGroups": [made]}}
 
