@@ -99,6 +99,13 @@ int cli_service_list(struct cli *cli, int argc, char **argv);
 int cli_service_info(struct cli *cli, int argc, char **argv);
 int cli_alloc_status(struct cli *cli, int argc, char **argv);
 int cli_alloc_stop(struct cli *cli, int argc, char **argv);
+/* cli_deployment.c */
+int cli_deployment_fail(struct cli *cli, int argc, char **argv);
+int cli_deployment_list(struct cli *cli, int argc, char **argv);
+int cli_deployment_pause(struct cli *cli, int argc, char **argv);
+int cli_deployment_promote(struct cli *cli, int argc, char **argv);
+int cli_deployment_resume(struct cli *cli, int argc, char **argv);
+int cli_deployment_status(struct cli *cli, int argc, char **argv);
 int cli_job_history(struct cli *cli, int argc, char **argv);
 int cli_job_plan(struct cli *cli, int argc, char **argv);
 int cli_job_revert(struct cli *cli, int argc, char **argv);
@@ -122,6 +129,7 @@ extern const struct cli_flag cli_agent_flags[], cli_alloc_exec_flags[], cli_allo
     cli_alloc_stop_flags[], cli_job_change_flags[], cli_job_run_flags[], cli_job_stop_flags[],
     cli_node_drain_flags[], cli_node_status_flags[], cli_volume_delete_flags[];
 
-extern const struct cli_flag cli_volume_snapshot_flags[], cli_monitor_flags[], cli_action_flags[];
+extern const struct cli_flag cli_volume_snapshot_flags[], cli_monitor_flags[], cli_action_flags[],
+    cli_deployment_flags[], cli_deployment_promote_flags[];
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
+#include "cli/cli_deployment.h"
 #include "cli/cli_file.h"
 #include "cli/cli_job.h"
 #include "cli/cli_print.h"
@@ -62,9 +63,32 @@ show_answer(struct cli *cli, const json_t *answer, struct err *e)
 	return cli->json ? cli_json_print(answer, e) : 0;
 }
 
+/* The deployment of what was registered, if it has one. What failed at its start is reported at
+ * once: the deployment may try it again for long. */
 static int
-follow_eval(struct cli *cli, const char *job_id, const char *eval_id, struct err *e)
+follow_deployment(
+    struct cli *cli, const char *job_id, const json_t *answer, int started, struct err *e)
 {
+	cleanup_json json_t *deployment = NULL;
+	const char *id;
+	int r = cli_deployment_of_job(cli, job_id, &deployment, e);
+
+	if (r < 0 || !deployment ||
+	    cli_json_int(deployment, "JobSpecModifyIndex") !=
+		cli_json_int(answer, "JobModifyIndex"))
+		return r < 0 ? r : started;
+	id = cli_json_str(deployment, "ID");
+	if (started == CLI_OK)
+		return cli_deployment_follow(cli, id, e);
+	cli_say(cli, "    Deployment \"%.*s\" is %s: drover deployment status %.*s", cli->id_len,
+	    id, cli_json_str(deployment, "Status"), cli->id_len, id);
+	return started;
+}
+
+static int
+follow_eval(struct cli *cli, const char *job_id, const json_t *answer, struct err *e)
+{
+	const char *eval_id = cli_json_str(answer, "EvalID");
 	int placed, r;
 
 	placed = cli_watch_eval(cli, eval_id, e);
@@ -72,7 +96,9 @@ follow_eval(struct cli *cli, const char *job_id, const char *eval_id, struct err
 		return placed;
 	r = cli_watch_start(cli, job_id, eval_id, e);
 	/* What was placed has been followed; what was not decides. */
-	return r == CLI_OK ? placed : r;
+	if (r == CLI_OK)
+		r = placed;
+	return r < 0 ? r : follow_deployment(cli, job_id, answer, r, e);
 }
 
 int
@@ -85,7 +111,7 @@ cli_job_follow(
 	if (r < 0)
 		return r;
 	if (*eval_id && !detach)
-		return follow_eval(cli, job_id, eval_id, e);
+		return follow_eval(cli, job_id, answer, e);
 	cli_say(
 	    cli, "Job \"%s\" is registered%s%s", job_id, *eval_id ? ", evaluation " : "", eval_id);
 	return CLI_OK;
@@ -277,7 +303,7 @@ show_job(struct cli *cli, const char *id, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/job/%s", id);
 	cleanup_free char *allocs_target = cli_target("/v1/job/%s/allocations", id);
-	cleanup_json json_t *job = NULL, *allocs = NULL;
+	cleanup_json json_t *job = NULL, *allocs = NULL, *deployment = NULL;
 	char time[CLI_TIME_SIZE];
 	int r;
 
@@ -286,6 +312,8 @@ show_job(struct cli *cli, const char *id, struct err *e)
 	r = cli_api_get(cli, target, &job, e);
 	if (r == 0)
 		r = cli_api_get(cli, allocs_target, &allocs, e);
+	if (r == 0)
+		r = cli_deployment_of_job(cli, id, &deployment, e);
 	if (r < 0)
 		return r;
 	cli_field("ID", "%s", cli_json_str(job, "ID"));
@@ -298,6 +326,10 @@ show_job(struct cli *cli, const char *id, struct err *e)
 	cli_field("Why", "%s", cli_json_str(job, "StatusDescription"));
 	cli_head("Summary");
 	print_groups(job, allocs);
+	if (deployment) {
+		cli_head("Latest Deployment");
+		cli_deployment_print(cli, deployment);
+	}
 	cli_head("Allocations");
 	cli_print_allocs(cli, allocs);
 	print_failure(cli, allocs);

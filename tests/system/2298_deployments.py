@@ -3,14 +3,18 @@
 """A version of a service takes the place of the one before step by step, and a bad one is stopped; also when the agent is
 killed in between. Where health is `manual` the test itself says what is healthy, so that no step depends on the time."""
 import calendar
+import json
 import time
 
 from lib import api, case
+from lib.fake_api import run_command
 
 S = 10**9
 PATIENCE = 120
 MANUAL = {"MaxParallel": 1, "HealthCheck": "manual"}
 QUICK = {"MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": S // 10}
+# What fails has failed long before it could be healthy.
+PATIENT = dict(QUICK, MinHealthyTime=100 * S)
 
 
 def time_ns(text):
@@ -64,9 +68,9 @@ def change(name, verb, **body):
     return node.do("POST", "/v1/deployment/%s/%s" % (verb, found), {"DeploymentID": found, **body})
 
 
-def begin(name, count=3, **more):
+def begin(name, count=3):
     """Its first version, deployed."""
-    node.register(job(name, "zero", count, **more))
+    node.register(job(name, "zero", count))
     say_health(name, node.wait_running(name, count, PATIENCE))
     wait_deployment(name, "successful", 0)
     return live(name)
@@ -108,8 +112,8 @@ def test_two_at_a_time_by_their_tasks():
 
 
 def test_a_bad_version_is_stopped():
-    first = begin("bad", update=QUICK)
-    node.register(job("bad", "one", update=QUICK, script="exit 3"))
+    first = begin("bad")
+    node.register(job("bad", "one", update=PATIENT, script="exit 3"))
     failed = wait_deployment("bad", "failed", 1)
     case.equal(failed["StatusDescription"], "Failed due to unhealthy allocations")
     case.equal(failed["TaskGroups"]["g"]["UnhealthyAllocs"], 1)
@@ -128,6 +132,183 @@ def test_a_bad_version_is_stopped():
     wait_deployment("bad", "successful", 2)
     case.equal(versions("bad"), [2] * 3)
     node.purge("bad")
+
+
+def test_the_last_stable_version_comes_back():
+    update, bad = dict(QUICK, AutoRevert=True), dict(PATIENT, AutoRevert=True)
+    node.register(job("back", "zero", update=bad, script="exit 3"))
+    case.equal(wait_deployment("back", "failed", 0)["StatusDescription"],
+               "Failed due to unhealthy allocations - no stable job version to auto revert to")
+    node.register(job("back", "one", update=update))
+    wait_deployment("back", "successful", 1)
+    first = live("back")
+    node.register(job("back", "two", update=bad, script="exit 3"))
+    wait_deployment("back", "successful", 3)
+    found = node.ask("/v1/job/back/deployments")
+    case.equal([(d["JobVersion"], d["StatusDescription"]) for d in found[:2]],
+               [(3, "Deployment completed successfully"),
+                (2, "Failed due to unhealthy allocations - rolling back to job version 1")])
+    case.equal(versions("back"), [3] * 3)
+    case.equal([a["ID"] for a in live("back")[1:]], [a["ID"] for a in first[1:]], "what was not replaced")
+    case.equal([v["Stable"] for v in node.ask("/v1/job/back/versions")["Versions"]], [True, False, True, False])
+    # An operator's word does the same.
+    node.register(job("back", "four", update=dict(MANUAL, AutoRevert=True)))
+    wait_versions("back", [4, 3, 3])
+    case.equal(change("back", "fail")["RevertedJobVersion"], 3)
+    wait_deployment("back", "successful", 5)
+    case.equal(versions("back"), [5] * 3)
+    node.purge("back")
+
+
+def test_canaries_run_beside_the_others():
+    first = begin("bird")
+    canary = dict(MANUAL, Canary=2)
+    node.register(job("bird", "one", update=canary))
+    allocs = wait_versions("bird", [0, 1, 0, 1, 0])
+    case.equal([a["ID"] for a in allocs if a["JobVersion"] == 0], [a["ID"] for a in first])
+    canaries = [a for a in allocs if a["JobVersion"] == 1]
+    case.equal([a["DeploymentStatus"]["Canary"] for a in canaries], [True, True])
+    found = deployment("bird")
+    case.equal(found["StatusDescription"], "Deployment is running but requires manual promotion")
+    case.equal(sorted(found["TaskGroups"]["g"]["PlacedCanaries"]), sorted(a["ID"] for a in canaries))
+    node.refused(400, 'Task group "g" has 0/2 healthy allocations', "POST", "/v1/deployment/promote/" + found["ID"],
+                 {"DeploymentID": found["ID"], "All": True})
+    say_health("bird", canaries[:1])
+    # One that is stopped by hand has another of its version, an old one of the old.
+    for alloc, expected in ((canaries[1], [0, 1, 0, 1, 0]), (first[2], [0, 1, 0, 1, 0])):
+        node.do("POST", "/v1/allocation/%s/stop" % alloc["ID"])
+        case.until(lambda: alloc["ID"] not in {a["ID"] for a in live("bird")}, PATIENCE, "its end")
+        allocs = wait_versions("bird", expected)
+    canaries = [a for a in allocs if a["JobVersion"] == 1]
+    say_health("bird", canaries)
+    node.kill("supervisor")
+    wait_versions("bird", [0, 1, 0, 1, 0])
+    drover("deployment", "promote", "-detach", found["ID"])
+    node.kill("supervisor")
+    allocs = wait_versions("bird", [1, 1, 1])
+    case.equal([a["ID"] for a in allocs[:2]], [a["ID"] for a in canaries])
+    case.equal([a["DeploymentStatus"]["Canary"] for a in allocs[:2]], [False, False])
+    say_health("bird", allocs[2:])
+    done = wait_deployment("bird", "successful", 1)
+    case.equal(done["TaskGroups"]["g"]["Promoted"], True)
+    # A worse one is taken back without a trace among the others.
+    node.register(job("bird", "two", update=canary))
+    allocs = wait_versions("bird", [1, 2, 1, 2, 1])
+    say_health("bird", unhealthy=[a for a in allocs if a["JobVersion"] == 2][:1])
+    case.equal(wait_deployment("bird", "failed", 2)["StatusDescription"], "Failed due to unhealthy allocations")
+    wait_versions("bird", [1, 1, 1])
+    node.purge("bird")
+
+
+def test_canaries_promote_themselves():
+    update = dict(QUICK, Canary=1, AutoPromote=True)
+    node.register(job("auto", "zero", 2, update))
+    wait_deployment("auto", "successful", 0)
+    node.register(job("auto", "one", 2, update))
+    wait_deployment("auto", "successful", 1)
+    case.equal(versions("auto"), [1, 1])
+    node.purge("auto")
+
+
+def test_no_progress_is_a_failure():
+    first = begin("slow", 2)
+    late = dict(MANUAL, MinHealthyTime=0, HealthyDeadline=S // 2, ProgressDeadline=S)
+    node.register(job("slow", "one", 2, late))
+    case.equal(wait_deployment("slow", "failed", 1)["StatusDescription"], "Failed due to progress deadline")
+    case.equal([a["ID"] for a in live("slow")][-1:], [first[1]["ID"]])
+    node.purge("slow")
+
+
+def test_it_is_paused_and_ended_by_hand():
+    begin("hand")
+    node.register(job("hand", "one"))
+    allocs = wait_versions("hand", [1, 0, 0])
+    change("hand", "pause", Pause=True)
+    case.equal(deployment("hand")["Status"], "paused")
+    say_health("hand", allocs[:1])
+    node.kill("supervisor")
+    case.until(lambda: node.request("GET", "/v1/job/hand/deployment").json["Status"] == "paused", PATIENCE, "the agent")
+    case.equal(versions("hand"), [1, 0, 0])
+    change("hand", "pause", Pause=False)
+    wait_versions("hand", [1, 1, 0])
+    paused = deployment("hand")["ID"]
+    node.register(job("hand", "two"))
+    case.equal([d["StatusDescription"] for d in node.ask("/v1/job/hand/deployments")][:2],
+               ["Deployment is running", "Cancelled due to newer version of job"])
+    node.refused(400, "can't promote terminal deployment", "POST", "/v1/deployment/promote/" + paused, {})
+    node.refused(400, "DeploymentID must be specified", "POST", "/v1/deployment/pause/" + deployment("hand")["ID"], {})
+    wait_versions("hand", [2, 1, 0])
+    change("hand", "fail")
+    case.equal(deployment("hand")["StatusDescription"], "Deployment marked as failed")
+    node.do("DELETE", "/v1/job/hand")
+    node.register(job("hand", "three"))
+    node.do("DELETE", "/v1/job/hand")
+    case.equal(deployment("hand")["StatusDescription"], "Cancelled because job is stopped")
+    node.purge("hand")
+
+
+def test_the_agent_is_killed_on_the_way():
+    begin("kill")
+    node.register(job("kill", "one"))
+    for i in range(3):
+        if i == 0:
+            node.kill("supervisor")
+        allocs = wait_versions("kill", [1] * (i + 1) + [0] * (2 - i))
+        if i == 1:
+            node.kill("supervisor")
+        say_health("kill", allocs[i:i + 1])
+    wait_deployment("kill", "successful", 1)
+    node.purge("kill")
+
+
+def drover(*words, code=0, stdin=None):
+    r = run_command(words, env={"DROVER_ADDR": "unix://" + node.socket_path}, stdin=stdin)
+    case.equal(r.code, code, "drover %s: %s%s" % (" ".join(words), r.out, r.err))
+    return r
+
+
+def run(made, code=0):
+    return drover("job", "run", "-", code=code, stdin=json.dumps(made).encode()).out
+
+
+def test_the_command_follows_it():
+    case.contains(run(job("cli", "zero", 2, QUICK)), "is successful: Deployment completed successfully")
+    out = run(job("cli", "one", 2, dict(QUICK, Canary=1)))
+    case.contains(out, "the canaries are healthy")
+    found = deployment("cli")["ID"]
+    case.contains(drover("job", "status", "cli").out, "Latest Deployment")
+    rows = [line.split()[:4] for line in drover("deployment", "list").out.splitlines()]
+    case.equal(rows[1], [found[:8], "cli", "1", "running"])
+    out = drover("deployment", "promote", found[:8]).out
+    case.contains(out, "is successful")
+    case.contains(drover("deployment", "status", found).out, "Deployment completed successfully")
+    case.contains(run(job("cli", "two", 2, PATIENT, script="exit 3"), code=1), "Deployment \"")
+    node.register(job("cli", "three", 2))
+    paused = deployment("cli")["ID"]
+    drover("deployment", "pause", paused)
+    drover("deployment", "resume", "-detach", paused)
+    case.contains(drover("deployment", "fail", paused).out, "is marked as failed")
+    case.contains(drover("deployment", "fail", paused, code=1).err, "terminal deployment")
+    node.purge("cli")
+    case.contains(drover("deployment", "list").out, "No deployments")
+
+
+def test_bad_input():
+    for update, sentence in (({"HealthCheck": "x"}, "none of checks, task_states, manual"),
+                             ({"AutoPromote": True}, "auto_promote needs a canary count"),
+                             ({"HealthyDeadline": 3600 * S}, "healthy_deadline must be less than progress_deadline")):
+        node.refused(400, sentence, "POST", "/v1/jobs", job("bad", "x", update=update))
+    node.refused(404, "deployment not found", "GET", "/v1/deployment/x")
+    node.refused(404, "job not found", "GET", "/v1/job/none/deployment")
+    begin("input", 1)
+    node.register(job("input", "one", 1))
+    found = deployment("input")["ID"]
+    path = "/v1/deployment/allocation-health/" + found
+    node.refused(400, 'no allocation "x"', "POST", path, {"DeploymentID": found, "HealthyAllocationIDs": ["x"]})
+    node.refused(400, "does not match", "POST", path, {"DeploymentID": "x"})
+    node.refused(400, "no canaries to promote", "POST", "/v1/deployment/promote/" + found, {"DeploymentID": found, "All": True})
+    node.refused(400, "expected names", "POST", "/v1/deployment/promote/" + found, {"DeploymentID": found, "Groups": [1]})
+    node.purge("input")
 
 
 with api.Node() as node:

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_deployment.c: drover deployment list, status, promote, pause, resume, fail. Runs in: drover.
+ */
+#include "cli/cli_deployment.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_alloc.h"
+#include "cli/cli_api.h"
+#include "cli/cli_print.h"
+
+static struct {
+	bool detach;
+	const char *group;
+} options;
+
+/* Of fail, pause and resume. */
+const struct cli_flag cli_deployment_flags[] = {
+	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
+	    "return once the agent has taken the wish" },
+	{ 0 },
+};
+
+const struct cli_flag cli_deployment_promote_flags[] = {
+	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
+	    "return once the agent has taken the wish" },
+	{ "group", CLI_FLAG_STRING, &options.group, "GROUP", "only this group's canaries" },
+	{ 0 },
+};
+
+static const struct cli_kind kind = {
+	.name = "deployment",
+	.list = "/v1/deployments?namespace=*&prefix=%s",
+	.uuid = true,
+};
+
+int
+cli_deployment_of_job(struct cli *cli, const char *job_id, json_t **ret, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/job/%s/deployment", job_id);
+	json_t *found = NULL;
+	int r = cli_api_get(cli, target, &found, e);
+
+	/* An agent that knows of none at all. */
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0 && json_is_object(found))
+		*ret = json_incref(found);
+	json_decref(found);
+	return r;
+}
+
+static void
+print_groups(const struct cli *cli, const json_t *deployment)
+{
+	struct cli_table *t = CLI_TABLE("Task Group", "Auto Revert", "Promoted", "Desired",
+	    "Canaries", "Placed", "Healthy", "Unhealthy", "Progress Deadline");
+	const json_t *group;
+	const char *name;
+	char time[CLI_TIME_SIZE];
+
+	json_object_foreach (cli_json_get(deployment, "TaskGroups"), name, group) {
+		long long canaries = cli_json_int(group, "DesiredCanaries");
+
+		cli_table_row(t);
+		cli_cell(t, "%s", name);
+		cli_cell(t, "%s", cli_yes(cli_json_true(group, "AutoRevert")));
+		cli_cell(t, "%s", canaries ? cli_yes(cli_json_true(group, "Promoted")) : "");
+		cli_cell(t, "%lld", (long long)cli_json_int(group, "DesiredTotal"));
+		cli_cell(t, "%lld", canaries);
+		cli_cell(t, "%lld", (long long)cli_json_int(group, "PlacedAllocs"));
+		cli_cell(t, "%lld", (long long)cli_json_int(group, "HealthyAllocs"));
+		cli_cell(t, "%lld", (long long)cli_json_int(group, "UnhealthyAllocs"));
+		cli_cell(
+		    t, "%s", cli_time(cli, cli_json_time_ns(group, "RequireProgressBy"), time));
+	}
+	cli_table_print(t);
+}
+
+void
+cli_deployment_print(const struct cli *cli, const json_t *deployment)
+{
+	cli_field("ID", "%.*s", cli->id_len, cli_json_str(deployment, "ID"));
+	cli_field("Job ID", "%s", cli_json_str(deployment, "JobID"));
+	cli_field("Job Version", "%lld", (long long)cli_json_int(deployment, "JobVersion"));
+	cli_field("Status", "%s", cli_json_str(deployment, "Status"));
+	cli_field("Description", "%s", cli_json_str(deployment, "StatusDescription"));
+	cli_head("Deployed");
+	print_groups(cli, deployment);
+}
+
+static int
+list_deployments(struct cli *cli, struct err *e)
+{
+	cleanup_json json_t *list = NULL;
+	struct cli_table *t;
+	const json_t *one;
+	size_t i;
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, "/v1/deployments?namespace=*", e);
+	r = cli_api_get(cli, "/v1/deployments?namespace=*", &list, e);
+	if (r < 0)
+		return r;
+	if (json_array_size(list) == 0) {
+		cli_say(cli, "No deployments");
+		return 0;
+	}
+	t = CLI_TABLE("ID", "Job ID", "Job Version", "Status", "Description");
+	json_array_foreach (list, i, one) {
+		cli_table_row(t);
+		cli_cell(t, "%.*s", cli->id_len, cli_json_str(one, "ID"));
+		cli_cell(t, "%s", cli_json_str(one, "JobID"));
+		cli_cell(t, "%lld", (long long)cli_json_int(one, "JobVersion"));
+		cli_cell(t, "%s", cli_json_str(one, "Status"));
+		cli_cell(t, "%s", cli_json_str(one, "StatusDescription"));
+	}
+	cli_table_print(t);
+	return 0;
+}
+
+int
+cli_deployment_list(struct cli *cli, int argc, char **argv)
+{
+	struct err e = { 0 };
+
+	(void)argc;
+	(void)argv;
+	return list_deployments(cli, &e) < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
+static int
+show_deployment(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/deployment/%s", id);
+	cleanup_free char *allocs_target = cli_target("/v1/deployment/allocations/%s", id);
+	cleanup_json json_t *deployment = NULL, *allocs = NULL;
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, target, e);
+	r = cli_api_get(cli, target, &deployment, e);
+	if (r == 0)
+		r = cli_api_get(cli, allocs_target, &allocs, e);
+	if (r < 0)
+		return r;
+	cli_deployment_print(cli, deployment);
+	cli_head("Allocations");
+	cli_print_allocs(cli, allocs);
+	return 0;
+}
+
+int
+cli_deployment_status(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL;
+	struct err e = { 0 };
+	int r;
+
+	if (argc == 0)
+		r = list_deployments(cli, &e);
+	else if ((r = cli_id_resolve(cli, &kind, argv[0], &id, &e)) == 0)
+		r = show_deployment(cli, id, &e);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
+/* Sends the wish. Takes over body. */
+static int
+change(struct cli *cli, const char *verb, const char *id, json_t *body, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/deployment/%s/%s", verb, id);
+	cleanup_json json_t *request = body, *answer = NULL;
+	int r;
+
+	if (!request || json_object_set_new(request, "DeploymentID", json_string(id)) < 0)
+		return err_set(e, -ENOMEM, "%s the deployment", verb);
+	r = cli_api_send(cli, "POST", target, request, &answer, e);
+	return r == 0 && cli->json ? cli_json_print(answer, e) : r;
+}
+
+/* done: what to say; follow: until it has ended. Takes over body. */
+static int
+run_change(struct cli *cli, const char *wanted, const char *verb, json_t *body, const char *done,
+    bool follow)
+{
+	cleanup_free char *id = NULL;
+	cleanup_json json_t *request = body;
+	struct err e = { 0 };
+	int r = cli_id_resolve(cli, &kind, wanted, &id, &e);
+
+	if (r == 0)
+		r = change(cli, verb, id, json_incref(request), &e);
+	if (r == 0)
+		cli_say(cli, "Deployment \"%.*s\" %s", cli->id_len, id, done);
+	if (r == 0 && follow && !options.detach)
+		r = cli_deployment_follow(cli, id, &e);
+	return r < 0 ? cli_fail(cli, &e) : r;
+}
+
+int
+cli_deployment_promote(struct cli *cli, int argc, char **argv)
+{
+	(void)argc;
+	return run_change(cli, argv[0], "promote",
+	    options.group ? json_pack("{s:b, s:[s]}", "All", 0, "Groups", options.group)
+			  : json_pack("{s:b}", "All", 1),
+	    "is promoted", true);
+}
+
+int
+cli_deployment_pause(struct cli *cli, int argc, char **argv)
+{
+	(void)argc;
+	return run_change(
+	    cli, argv[0], "pause", json_pack("{s:b}", "Pause", 1), "is paused", false);
+}
+
+int
+cli_deployment_resume(struct cli *cli, int argc, char **argv)
+{
+	(void)argc;
+	return run_change(cli, argv[0], "pause", json_pack("{s:b}", "Pause", 0), "goes on", true);
+}
+
+int
+cli_deployment_fail(struct cli *cli, int argc, char **argv)
+{
+	(void)argc;
+	return run_change(cli, argv[0], "fail", json_object(), "is marked as failed", false);
+}
