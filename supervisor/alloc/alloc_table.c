@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "supervisor/source/source.h"
 #include "supervisor/store/store.h"
 
 #define BUCKETS_FIRST 256
@@ -173,6 +174,8 @@ on_written(struct sup *sup, struct dirty *d)
 
 	if (sa->gone)
 		sup_alloc_free(sa);
+	else if (sup->source->ops->alloc_written)
+		sup->source->ops->alloc_written(sup->source, sa);
 }
 
 static struct sup_alloc *

@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "common/err.h"
@@ -31,6 +32,9 @@ struct api_route {
 	api_handler *fn;
 	bool changes; /* its turn is durable; refused with 507 while state.db cannot be written */
 };
+
+/* At which index what a request would be answered last changed. */
+typedef uint64_t api_index(struct sup *sup, const struct api_req *req);
 
 /* Takes over the listening socket FD_SPECIAL. */
 int api_new(struct sup *sup, struct err *e);
@@ -86,6 +90,15 @@ struct api_stream {
 };
 void api_reply_stream(struct api_req *req, const char *type, struct api_stream *st);
 void api_stream_wake(struct sup *sup, struct api_stream *st);
+/*
+ * A request that is answered much later. done() when its connection has gone before that, or the
+ * agent ends: there is nothing to answer any more. With NULL it is held no more.
+ */
+struct api_held {
+	void (*done)(struct api_held *held);
+	struct api_req *req;
+};
+void api_hold(struct api_req *req, struct api_held *held);
 /*
  * The connection itself, for another protocol: the client gets 101, then begin() the socket (never
  * to be waited on; it stays the connection's) and what had come behind the request. It must not

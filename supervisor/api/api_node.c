@@ -95,6 +95,7 @@ static void
 on_drained(struct sup *sup)
 {
 	drain_runs = false;
+	sup->source->ops->node_updated(sup->source);
 }
 
 static void

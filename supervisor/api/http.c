@@ -19,13 +19,14 @@
 #include "common/utf8.h"
 #include "model/field.h"
 #include "supervisor/api/api_router.h"
+#include "supervisor/api/api_wait.h"
 #include "supervisor/source/source.h"
 #include "supervisor/sup_turn.h"
 
 #define STREAMS_MAX                                                                                \
 	80 /* of the connections: followers must not keep out whoever asks something               \
 	    */
-#define CONNECTIONS_MAX 100
+#define CONNECTIONS_MAX 1200 /* with those of api_wait.c */
 #define CONNECTION_MEMORY                                                                          \
 	(32 * 1024u) /* what one connection may make us hold: also the limit of its header */
 #define IDLE_TIMEOUT_S 30u
@@ -60,9 +61,10 @@ struct api_req {
 	struct MHD_Response *response; /* the answer, once there is one */
 	struct deferred leave;
 	struct api_stream *stream;
+	struct api_held *held;
 	struct api_socket *socket;
 	struct MHD_UpgradeResponseHandle *upgraded; /* while the socket is its owner's */
-	sd_event_source *hangup;                    /* while a stream has nothing to send */
+	sd_event_source *hangup; /* while it is held, or a stream has nothing to send */
 	bool begun, routed, suspended, queued, gone_away;
 };
 
@@ -252,8 +254,8 @@ on_hangup(sd_event_source *source, int fd, uint32_t events, void *userdata)
 	return 0;
 }
 
-/* libmicrohttpd does not look at a suspended connection, so a client that left a silent stream
- * would hold it for ever. */
+/* libmicrohttpd does not look at a suspended connection, so a client that left would hold it for
+ * ever. */
 static void
 watch_for_hangup(struct api_req *req)
 {
@@ -305,6 +307,17 @@ api_stream_wake(struct sup *sup, struct api_stream *st)
 	/* Before its answer was queued a stream is held by the turn, not by its own silence. */
 	if (st->req->queued)
 		resume(st->req);
+}
+
+void
+api_hold(struct api_req *req, struct api_held *held)
+{
+	req->held = held;
+	req->hangup = sd_event_source_disable_unref(req->hangup);
+	if (!held)
+		return;
+	held->req = req;
+	watch_for_hangup(req);
 }
 
 /* --- other protocols --- */
@@ -509,7 +522,8 @@ api_serve(struct api_req *req)
 		}
 		turn_durable(req->sup);
 	}
-	req->route->fn(req->sup, req);
+	if (!api_wait_serve(req))
+		req->route->fn(req->sup, req);
 }
 
 static void
@@ -550,6 +564,8 @@ on_request(void *cls, struct MHD_Connection *conn, const char *url, const char *
 		return req->body_seen > BODY_DRAIN_MAX ? MHD_NO : MHD_YES;
 	}
 	if (req->routed) {
+		if (req->gone_away)
+			return MHD_NO;
 		if (!req->response)
 			api_reply_error(req, 503,
 			    req->sup->api->closing ? "the agent is stopping"
@@ -609,6 +625,8 @@ on_completed(
 		sup->api->n_streams--;
 		req->stream->done(req->stream);
 	}
+	if (req->held)
+		req->held->done(req->held);
 	if (req->socket) {
 		sup->api->n_streams--;
 		req->socket->done(req->socket);

@@ -15,10 +15,9 @@
 #include "model/job.h"
 #include "model/volume.h"
 #include "supervisor/alloc/alloc_table.h"
+#include "supervisor/api/api.h"
 #include "supervisor/sup.h"
 
-struct api_req;
-struct api_route;
 struct source;
 
 /* In Details of the Killing event of a task that its executor stopped: the limit ("30s"). The
@@ -55,6 +54,8 @@ struct source_ops {
 	/* The client's fields of sa changed: status, task states. Called in the turn of the change.
 	 */
 	void (*alloc_updated)(struct source *s, struct sup_alloc *sa);
+	/* Its row has been written, with what either side changed. NULL: nobody wants to know. */
+	void (*alloc_written)(struct source *s, struct sup_alloc *sa);
 	/* Nothing of sa is on the node any more (directories, mounts, runs). */
 	void (*alloc_destroyed)(struct source *s, struct sup_alloc *sa);
 	/* Removes from the node what is left of an alloc that is over; false: it is not. And of the
@@ -92,6 +93,9 @@ struct source_ops {
 	void (*set_drain)(struct source *s, bool on);
 	/* The index of its last change, for X-Nomad-Index. NULL: 1. */
 	uint64_t (*index)(struct source *s);
+	/* The index of what a route answers; whoever asks may wait for a later one (api_wait.h).
+	 * NULL: it has none but the source's. */
+	api_index *(*index_of)(struct source *s, const struct api_route *route);
 	/* Its paths of the API, looked at before the others. */
 	const struct api_route *(*routes)(void);
 	/* Calls api_serve(), or answers, now or later. NULL: whoever reaches the control socket may

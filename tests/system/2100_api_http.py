@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control socket as an HTTP server: what it refuses, and that no client stands in another's way."""
 import os
+import resource
 import socket
 import time
 
@@ -141,14 +142,15 @@ def test_a_follower_that_leaves_is_noticed_while_nothing_is_said():
     node.purge("quiet")
 
 
-def test_a_hundred_connections_wait_their_turn():
+def test_a_crowd_waits_its_turn():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, max(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
     for _ in range(5):
-        held = [node.connect() for _ in range(150)]
+        held = [node.connect() for _ in range(1300)]
         for s in held:
             s.close()
         answers_at_once(node, "after a crowd")
-    held = [node.connect() for _ in range(100)]
-    with node.connect() as waiting:  # the 101st is taken when one of them goes
+    held = [node.connect() for _ in range(1200)]
+    with node.connect() as waiting:  # the 1201st is taken when one of them goes
         waiting.sendall(b"GET /v1/agent/health HTTP/1.0\r\n\r\n")
         waiting.settimeout(0.3)
         case.raises(TimeoutError, waiting.recv, 100)

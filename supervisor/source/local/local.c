@@ -64,6 +64,7 @@ load_meta(struct local *l, struct err *e)
 		return r;
 	if (r >= 0)
 		l->index = strtoull(index, NULL, 10) + INDEX_GAP;
+	local_changes_init(l);
 	r = store_meta_get(store, "local_drain", &drain, e);
 	if (r < 0 && r != -ENOENT)
 		return r;
@@ -101,6 +102,7 @@ start(struct source *s, struct err *e)
 static void
 on_node_updated(struct source *s)
 {
+	local_changed_now(local_of(s), LOCAL_NODES, NULL);
 	local_retry_soon(local_of(s));
 }
 
@@ -114,6 +116,7 @@ set_drain(struct source *s, bool on)
 		turn_write(s->sup, &l->drain_row);
 		turn_durable(s->sup);
 	}
+	local_changed_now(l, LOCAL_NODES, NULL);
 	if (!on)
 		local_retry_soon(l);
 }
@@ -166,6 +169,7 @@ local_free(struct source *s)
 	}
 	turn_forget_write(sup, &l->index_row);
 	turn_forget_write(sup, &l->drain_row);
+	turn_forget_deferred(sup, &l->wake);
 	local_services_free(l);
 	free(l->ports);
 	local_map_done(&l->jobs);
@@ -187,6 +191,7 @@ static const struct source_ops local_ops = {
 	.load = load,
 	.start = start,
 	.alloc_updated = local_alloc_updated,
+	.alloc_written = local_alloc_written,
 	.alloc_destroyed = local_alloc_destroyed,
 	.collect = local_alloc_collect,
 	.collect_oldest = local_alloc_collect_oldest,
@@ -196,6 +201,7 @@ static const struct source_ops local_ops = {
 	.services_set = local_services_set,
 	.set_drain = set_drain,
 	.index = get_index,
+	.index_of = local_index_of,
 	.routes = get_routes,
 	.free = local_free,
 };
@@ -214,5 +220,6 @@ source_local_new(struct sup *sup, struct err *e)
 	l->timer_fd = -1;
 	l->index_row.write = write_index;
 	l->drain_row.write = write_drain;
+	local_changes_init(l);
 	return &l->base;
 }

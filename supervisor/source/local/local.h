@@ -30,6 +30,17 @@ struct local_family {
 	size_t n;
 };
 
+/* What has an index of its own. */
+enum local_kind {
+	LOCAL_JOBS,
+	LOCAL_ALLOCS,
+	LOCAL_EVALS,
+	LOCAL_NODES,
+	LOCAL_SERVICES,
+	LOCAL_VOLUMES,
+	LOCAL_KINDS
+};
+
 /* One version of a job and its row. */
 struct local_version {
 	struct local_version *older;
@@ -66,7 +77,8 @@ struct local_job {
 	struct local *l;
 	char *name;
 	struct local_version *versions; /* newest first: the first is what is wanted */
-	bool purge; /* forgotten when its last alloc is gone; nobody sees it any more */
+	bool purge;     /* forgotten when its last alloc is gone; nobody sees it any more */
+	uint64_t index; /* of the last change of it, its allocs and its evaluations */
 	struct local_group **groups;
 	size_t n_groups;
 	struct local_alloc *allocs;           /* newest first */
@@ -106,6 +118,7 @@ struct local_alloc {
 	bool destroyed; /* client_alloc_destroy() was called */
 	bool collected; /* too, but it stands for its slot still */
 	uint64_t held;  /* bit per request of the group that has not been released */
+	uint64_t told;  /* its modify_index, as local_changes.c has heard it last */
 };
 
 struct local_eval {
@@ -132,6 +145,9 @@ struct local {
 	struct local_map jobs, evals, volumes, families, deployments;
 	uint64_t index;
 	struct dirty index_row;
+	uint64_t last_change[LOCAL_KINDS];
+	uint64_t loaded_index; /* whatever was here before counts as changed then */
+	struct deferred wake;
 	struct local_eval *first_eval, *last_eval;
 	struct local_job *first_blocked, *last_blocked;
 	struct local_job *first_dead, *last_dead; /* oldest first */
@@ -166,6 +182,17 @@ local_of_sup(struct sup *sup)
 int64_t local_now_ns(void);
 /* A new index for something that changes in this turn. */
 uint64_t local_index_next(struct local *l);
+
+/* local_changes.c */
+/* Something of that kind is as it is since this index. Whoever waits for it is told after the
+ * commit. j is its job, where it has one. */
+void local_changed(struct local *l, enum local_kind kind, struct local_job *j, uint64_t index);
+/* It is gone, or what it is made of changed: a new index. */
+void local_changed_now(struct local *l, enum local_kind kind, struct local_job *j);
+void local_changes_init(struct local *l);
+
+/* local_index.c */
+api_index *local_index_of(struct source *s, const struct api_route *route);
 
 /* local_jobs.c */
 struct local_job *local_job_find(
@@ -312,6 +339,7 @@ void local_alloc_stop(struct local *l, struct local_alloc *la, const char *why);
 void local_alloc_hurry(struct local *l, struct local_alloc *la);
 bool local_alloc_stopped_by_lease(const struct alloc *a);
 void local_alloc_updated(struct source *s, struct sup_alloc *sa);
+void local_alloc_written(struct source *s, struct sup_alloc *sa);
 void local_alloc_destroyed(struct source *s, struct sup_alloc *sa);
 bool local_alloc_collect(struct source *s, struct sup_alloc *sa);
 bool local_alloc_collect_oldest(struct source *s);

@@ -126,6 +126,7 @@ local_alloc_hurry(struct local *l, struct local_alloc *la)
 	if (a->desired_transition.no_shutdown_delay == OPT_TRUE || alloc_client_terminal(a))
 		return;
 	a->desired_transition.no_shutdown_delay = OPT_TRUE;
+	a->modify_index = a->alloc_modify_index = local_index_next(l);
 	alloc_changed(l->base.sup, la->sa);
 	client_alloc_update(l->base.sup, la->sa);
 }
@@ -225,6 +226,24 @@ is_news(const struct alloc *a)
 		   (a->deployment_status && a->deployment_status->healthy != OPT_UNSET));
 }
 
+static void
+tell_change(struct local *l, struct local_alloc *la)
+{
+	if (la->told == la->sa->a.modify_index)
+		return;
+	la->told = la->sa->a.modify_index;
+	local_changed(l, LOCAL_ALLOCS, la->job, la->told);
+}
+
+void
+local_alloc_written(struct source *s, struct sup_alloc *sa)
+{
+	struct local_alloc *la = local_alloc_of(sa);
+
+	if (la)
+		tell_change(local_of(s), la);
+}
+
 void
 local_alloc_updated(struct source *s, struct sup_alloc *sa)
 {
@@ -237,6 +256,7 @@ local_alloc_updated(struct source *s, struct sup_alloc *sa)
 	/* The client has written the row of what it changed: the index alone is not worth another
 	 * commit. */
 	sa->a.modify_index = ++l->index;
+	tell_change(l, la);
 	if (is_news(&sa->a))
 		local_deployment_touch(la->job);
 	if (!alloc_client_terminal(&sa->a))
@@ -270,6 +290,7 @@ local_alloc_destroyed(struct source *s, struct sup_alloc *sa)
 	local_volume_release_all(l, la);
 	local_services_set(s, sa, NULL, NULL, 0);
 	give_back_resources(l, la);
+	local_changed_now(l, LOCAL_ALLOCS, j);
 	local_alloc_free(l, la);
 	alloc_forget(s->sup, sa);
 	/* A job that was purged and is registered again waits for it. */

@@ -450,6 +450,7 @@ stop_job(struct local *l, struct local_job *j, bool purge, struct local_eval **r
 		return -ENOMEM;
 	if (purge) {
 		j->purge = true;
+		local_changed_now(l, LOCAL_JOBS, j);
 		turn_write(l->base.sup, &j->versions->row);
 	}
 	if (!parent)

@@ -60,6 +60,8 @@ on_eval_written(struct sup *sup, struct dirty *d)
 
 	if (ev->gone)
 		free_eval(ev);
+	else
+		local_changed(local_of_sup(sup), LOCAL_EVALS, ev->job, ev->ev.modify_index);
 }
 
 static void

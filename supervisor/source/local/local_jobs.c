@@ -76,8 +76,10 @@ on_version_written(struct sup *sup, struct dirty *d)
 	struct local_version *v =
 	    (struct local_version *)(void *)((char *)d - offsetof(struct local_version, row));
 
-	if (!v->gone)
+	if (!v->gone) {
+		local_changed(local_of_sup(sup), LOCAL_JOBS, v->job, v->ref->job.modify_index);
 		return;
+	}
 	job_ref_put(v->ref);
 	free(v);
 }
@@ -178,6 +180,7 @@ static void
 forget_job(struct local *l, struct local_job *j)
 {
 	log_info("job %s is purged", j->name);
+	local_changed_now(l, LOCAL_JOBS, NULL);
 	local_evals_forget_job(l, j);
 	while (j->versions) {
 		struct local_version *v = j->versions;

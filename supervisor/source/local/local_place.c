@@ -398,6 +398,7 @@ local_place(struct local *l, struct local_slot *slot, struct job_ref *ref, struc
 	}
 	if (before) {
 		(void)str_set(&before->sa->a.next_allocation, sa->a.id);
+		before->sa->a.modify_index = local_index_next(l);
 		alloc_changed(l->base.sup, before->sa);
 		local_alloc_done(l, before);
 	}

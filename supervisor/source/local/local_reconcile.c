@@ -101,8 +101,10 @@ reschedule_later(struct local *l, struct local_slot *slot, struct local_eval *ev
 	if (ev->ev.wait_until < at)
 		ev->ev.wait_until = at;
 	if (!str_eq(a->followup_eval_id, ev->ev.id) &&
-	    str_set(&a->followup_eval_id, ev->ev.id) == 0)
+	    str_set(&a->followup_eval_id, ev->ev.id) == 0) {
+		a->modify_index = local_index_next(l);
 		alloc_changed(l->base.sup, slot->current->sa);
+	}
 }
 
 /* The successor counts its attempts from here on; durable, it may have to wait for room. */

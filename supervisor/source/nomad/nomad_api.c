@@ -16,12 +16,35 @@
 
 #define CALL_MS     30000
 #define FALLBACK_MS 3000 /* where this node knows something itself */
+#define WAITING_MAX 500  /* blocking queries: the node has calls of its own */
 
 /* An answer that is waited for. */
 struct ask {
+	struct api_held held; /* while it waits */
 	struct api_req *req;
 	const struct mapped *m;
+	uint64_t call;
+	bool blocks;
 };
+
+static unsigned n_waiting;
+
+static void
+free_ask(struct ask *a)
+{
+	n_waiting -= a->blocks;
+	free(a);
+}
+
+/* Whoever asked has gone. */
+static void
+on_gone(struct api_held *held)
+{
+	struct ask *a = (struct ask *)(void *)held;
+
+	link_cancel(api_req_sup(a->req), a->call);
+	free_ask(a);
+}
 
 const char *
 nomad_api_token(const struct api_req *req)
@@ -116,6 +139,7 @@ on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 {
 	struct ask *a = arg;
 
+	api_hold(a->req, NULL);
 	if (r == 0 && a->m->reply)
 		a->m->reply(a->req, body, len);
 	else if (r == 0)
@@ -128,7 +152,7 @@ on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 		api_reply_error(a->req, 503, "No servers: %s", e->msg);
 	else
 		api_reply_error(a->req, 504, "%s", e->msg);
-	free(a);
+	free_ask(a);
 }
 
 /* --- calls --- */
@@ -165,14 +189,23 @@ serve_mapped(struct sup *sup, struct api_req *req)
 		text_done(&body);
 		return;
 	}
+	if (blocks_ms > 0 && n_waiting >= WAITING_MAX) {
+		api_reply_error(req, 429, "%d queries wait already", WAITING_MAX);
+		text_done(&body);
+		return;
+	}
 	a = calloc(1, sizeof *a);
 	if (!a)
 		abort();
-	*a = (struct ask){ .req = req, .m = m };
-	(void)link_call(sup, m->method, body.text, body.len,
+	*a = (struct ask){ .held.done = on_gone, .req = req, .m = m, .blocks = blocks_ms > 0 };
+	n_waiting += a->blocks;
+	a->call = link_call(sup, m->method, body.text, body.len,
 	    (unsigned)((m->fallback ? FALLBACK_MS : CALL_MS) + blocks_ms + blocks_ms / 16),
 	    strcmp(m->http, "GET") == 0 ? LINK_REPEAT : 0, on_answer, a);
 	text_done(&body);
+	/* A change goes on whoever has left. */
+	if (strcmp(m->http, "GET") == 0)
+		api_hold(req, &a->held);
 }
 
 bool

@@ -8,12 +8,10 @@
 
 #include "common/cleanup.h"
 #include "common/duration.h"
+#include "supervisor/api/api_wait.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/nomad/nomad.h"
 #include "supervisor/source/nomad/nomad_mapped.h"
-
-#define WAIT_MS     300000 /* of a blocking query that does not say how long */
-#define WAIT_MAX_MS 600000
 
 static void
 set_text(json_t *args, const char *key, const char *value)
@@ -352,28 +350,24 @@ service_args(struct api_req *req, json_t *args, struct err *e)
 
 /* --- of all --- */
 
-/* ?index= makes it wait. Its time in ms. */
+/* ?index= makes it wait. Its time in ms, or -EINVAL. */
 static int64_t
-blocking_ms(const struct api_req *req, json_t *args)
+blocking_ms(const struct api_req *req, json_t *args, struct err *e)
 {
-	const char *index = api_query(req, "index"), *wait = api_query(req, "wait");
-	int64_t ns = (int64_t)WAIT_MS * NS_PER_MS;
-	uint64_t number = index ? strtoull(index, NULL, 10) : 0;
+	struct api_wait_wish wish;
 
-	if (number == 0)
+	if (api_wait_read(req, &wish, e) < 0)
+		return -EINVAL;
+	if (wish.index == 0)
 		return 0;
-	if (wait && *wait)
-		(void)duration_parse(wait, &ns, NULL);
-	if (ns <= 0 || ns > (int64_t)WAIT_MAX_MS * NS_PER_MS)
-		ns = (int64_t)WAIT_MAX_MS * NS_PER_MS;
-	(void)json_object_set_new(args, "MinQueryIndex", json_integer((json_int_t)number));
-	(void)json_object_set_new(args, "MaxQueryTime", json_integer(ns));
-	return ns / NS_PER_MS;
+	(void)json_object_set_new(args, "MinQueryIndex", json_integer((json_int_t)wish.index));
+	(void)json_object_set_new(args, "MaxQueryTime", json_integer(wish.wait_ns));
+	return wish.wait_ns / NS_PER_MS;
 }
 
 /* QueryOptions, or WriteRequest: with the token of who asks, not the node's. */
 static int64_t
-common_args(struct nomad *n, const struct api_req *req, json_t *args)
+common_args(struct nomad *n, const struct api_req *req, json_t *args, struct err *e)
 {
 	const char *namespace = api_query(req, "namespace"), *per_page = api_query(req, "per_page");
 	const char *token = nomad_api_token(req), *region = api_query(req, "region");
@@ -391,14 +385,16 @@ common_args(struct nomad *n, const struct api_req *req, json_t *args)
 	copy_query(req, "next_token", args, "NextToken");
 	if (per_page)
 		(void)json_object_set_new(args, "PerPage", json_integer(atoi(per_page)));
-	return blocking_ms(req, args);
+	return blocking_ms(req, args, e);
 }
 
 int
 mapped_get_args(struct nomad *n, struct api_req *req, const struct mapped *m, json_t *args,
     int64_t *ret_blocks_ms, struct err *e)
 {
-	*ret_blocks_ms = common_args(n, req, args);
+	*ret_blocks_ms = common_args(n, req, args, e);
+	if (*ret_blocks_ms < 0)
+		return -EINVAL;
 	if (m->param)
 		set_text(args, m->param, api_param(req, 0));
 	if ((m->args && m->args(req, args, e) < 0) ||
