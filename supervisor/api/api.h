@@ -86,6 +86,7 @@ void api_reply_text(
 struct api_stream {
 	ssize_t (*next)(struct api_stream *st, char *buf, size_t max);
 	void (*done)(struct api_stream *st);
+	bool beats; /* it is never silent for long: who takes nothing meanwhile is cut off */
 	struct api_req *req;
 };
 void api_reply_stream(struct api_req *req, const char *type, struct api_stream *st);

@@ -54,6 +54,14 @@ api_list_nodes(struct sup *sup, struct api_req *req)
 	api_list_reply(&list, req);
 }
 
+int
+api_node_print(struct sup *sup, enum model_flags flags, struct text *t)
+{
+	struct node view = view_node(sup);
+
+	return model_to_text(&node_view_type, &view, flags, t);
+}
+
 static bool
 is_this_node(struct sup *sup, struct api_req *req)
 {

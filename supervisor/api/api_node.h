@@ -4,10 +4,13 @@
 #ifndef DROVER_SUPERVISOR_API_NODE_H
 #define DROVER_SUPERVISOR_API_NODE_H
 
+#include "model/field.h"
 #include "supervisor/api/api.h"
 
 void api_list_nodes(struct sup *sup, struct api_req *req);
 void api_get_node(struct sup *sup, struct api_req *req);
+/* Appends this node as the API shows it. -ENOMEM. */
+int api_node_print(struct sup *sup, enum model_flags flags, struct text *t);
 void api_get_node_allocs(struct sup *sup, struct api_req *req);
 /* api_agent.c */
 void api_get_host(struct sup *sup, struct api_req *req);

@@ -291,7 +291,7 @@ api_reply_stream(struct api_req *req, const char *type, struct api_stream *st)
 {
 	if (req->sup->api->n_streams >= STREAMS_MAX) {
 		st->done(st);
-		api_reply_error(req, 503, "%d files are being followed already", STREAMS_MAX);
+		api_reply_error(req, 503, "%d streams are being followed already", STREAMS_MAX);
 		return;
 	}
 	req->sup->api->n_streams++;
@@ -473,7 +473,7 @@ queue_answer(struct api_req *req)
 {
 	req->queued = true;
 	log_request(req);
-	if (req->stream) /* a follower may be silent for hours */
+	if (req->stream && !req->stream->beats) /* a follower may be silent for hours */
 		(void)MHD_set_connection_option(req->conn, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
 	return MHD_queue_response(req->conn, (unsigned)req->status, req->response);
 }

@@ -6,6 +6,7 @@
 
 #include "model/service.h"
 #include "supervisor/alloc/alloc_table.h"
+#include "supervisor/source/local/local_news.h"
 
 struct source_service {
 	struct source_service *prev, *next; /* all */
@@ -13,6 +14,7 @@ struct source_service {
 	struct sup_alloc *sa; /* NULL: it is no more, but somebody has to be told */
 	char *workload;
 	struct service_registration reg;
+	struct local_news news; /* local_changes.c */
 	/* nomad_services.c */
 	struct dirty row;
 	bool told, sending; /* the servers have it as it is; will have */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local.c: the embedded one-node server as a source of work. Runs in: supervisor. */
 #include "supervisor/source/local/local.h"
+#include "supervisor/source/local/local_events.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -102,7 +103,7 @@ start(struct source *s, struct err *e)
 static void
 on_node_updated(struct source *s)
 {
-	local_changed_now(local_of(s), LOCAL_NODES, NULL);
+	local_node_changed(local_of(s));
 	local_retry_soon(local_of(s));
 }
 
@@ -116,7 +117,7 @@ set_drain(struct source *s, bool on)
 		turn_write(s->sup, &l->drain_row);
 		turn_durable(s->sup);
 	}
-	local_changed_now(l, LOCAL_NODES, NULL);
+	local_node_changed(l);
 	if (!on)
 		local_retry_soon(l);
 }
@@ -135,6 +136,7 @@ local_free(struct source *s)
 
 	l->retry = sd_event_source_disable_unref(l->retry);
 	local_periodic_free(l);
+	local_events_free(l);
 	if (sup->allocs) {
 		alloc_foreach(sup, sa)
 		{

@@ -13,6 +13,7 @@
 #include "supervisor/node/cores.h"
 #include "supervisor/service/service_table.h"
 #include "supervisor/source/local/local_map.h"
+#include "supervisor/source/local/local_news.h"
 #include "supervisor/source/local/local_slot.h"
 #include "supervisor/source/source.h"
 #include "supervisor/sup_turn.h"
@@ -79,6 +80,7 @@ struct local_job {
 	struct local_version *versions; /* newest first: the first is what is wanted */
 	bool purge;     /* forgotten when its last alloc is gone; nobody sees it any more */
 	uint64_t index; /* of the last change of it, its allocs and its evaluations */
+	struct local_news news;
 	struct local_group **groups;
 	size_t n_groups;
 	struct local_alloc *allocs;           /* newest first */
@@ -118,7 +120,7 @@ struct local_alloc {
 	bool destroyed; /* client_alloc_destroy() was called */
 	bool collected; /* too, but it stands for its slot still */
 	uint64_t held;  /* bit per request of the group that has not been released */
-	uint64_t told;  /* its modify_index, as local_changes.c has heard it last */
+	struct local_news news;
 };
 
 struct local_eval {
@@ -129,6 +131,7 @@ struct local_eval {
 	struct local_eval *prev, *next; /* all, oldest first */
 	unsigned n_waiting;
 	bool gone;
+	struct local_news news;
 };
 
 struct local_volume {
@@ -147,6 +150,9 @@ struct local {
 	struct dirty index_row;
 	uint64_t last_change[LOCAL_KINDS];
 	uint64_t loaded_index; /* whatever was here before counts as changed then */
+	struct local_news_list news_list;
+	struct local_news news; /* of the node */
+	unsigned n_gone;
 	struct deferred wake;
 	struct local_eval *first_eval, *last_eval;
 	struct local_job *first_blocked, *last_blocked;
@@ -183,12 +189,17 @@ int64_t local_now_ns(void);
 /* A new index for something that changes in this turn. */
 uint64_t local_index_next(struct local *l);
 
-/* local_changes.c */
-/* Something of that kind is as it is since this index. Whoever waits for it is told after the
- * commit. j is its job, where it has one. */
-void local_changed(struct local *l, enum local_kind kind, struct local_job *j, uint64_t index);
-/* It is gone, or what it is made of changed: a new index. */
-void local_changed_now(struct local *l, enum local_kind kind, struct local_job *j);
+/* local_changes.c: something is as it is since this index, or has no more to tell. Whoever waits
+ * for it, or follows the events, is told after the commit. */
+void local_alloc_changed(struct local *l, struct local_alloc *la); /* if its index has */
+void local_eval_told(struct local *l, struct local_eval *ev);
+void local_job_changed(struct local *l, struct local_job *j, uint64_t index);
+void local_node_changed(struct local *l);
+void local_service_changed(struct local *l, struct source_service *s);
+void local_volumes_changed(struct local *l, uint64_t index);
+void local_alloc_gone(struct local *l, struct local_alloc *la);
+void local_job_gone(struct local *l, struct local_job *j);
+void local_service_gone(struct local *l, struct source_service *s);
 void local_changes_init(struct local *l);
 
 /* local_index.c */

@@ -93,6 +93,7 @@ void
 local_alloc_free(struct local *l, struct local_alloc *la)
 {
 	unlink_done(l, la);
+	local_news_remove(&l->news_list, &la->news);
 	*(la->prev ? &la->prev->next : &la->job->allocs) = la->next;
 	if (la->next)
 		la->next->prev = la->prev;
@@ -226,22 +227,13 @@ is_news(const struct alloc *a)
 		   (a->deployment_status && a->deployment_status->healthy != OPT_UNSET));
 }
 
-static void
-tell_change(struct local *l, struct local_alloc *la)
-{
-	if (la->told == la->sa->a.modify_index)
-		return;
-	la->told = la->sa->a.modify_index;
-	local_changed(l, LOCAL_ALLOCS, la->job, la->told);
-}
-
 void
 local_alloc_written(struct source *s, struct sup_alloc *sa)
 {
 	struct local_alloc *la = local_alloc_of(sa);
 
 	if (la)
-		tell_change(local_of(s), la);
+		local_alloc_changed(local_of(s), la);
 }
 
 void
@@ -256,7 +248,7 @@ local_alloc_updated(struct source *s, struct sup_alloc *sa)
 	/* The client has written the row of what it changed: the index alone is not worth another
 	 * commit. */
 	sa->a.modify_index = ++l->index;
-	tell_change(l, la);
+	local_alloc_changed(l, la);
 	if (is_news(&sa->a))
 		local_deployment_touch(la->job);
 	if (!alloc_client_terminal(&sa->a))
@@ -290,7 +282,7 @@ local_alloc_destroyed(struct source *s, struct sup_alloc *sa)
 	local_volume_release_all(l, la);
 	local_services_set(s, sa, NULL, NULL, 0);
 	give_back_resources(l, la);
-	local_changed_now(l, LOCAL_ALLOCS, j);
+	local_alloc_gone(l, la);
 	local_alloc_free(l, la);
 	alloc_forget(s->sup, sa);
 	/* A job that was purged and is registered again waits for it. */

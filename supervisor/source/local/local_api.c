@@ -2,6 +2,7 @@
 /* local_api.c: the routes of the local source, evaluations, and stopping an alloc (row G35). Runs
  * in: supervisor. */
 #include "supervisor/source/local/local_api.h"
+#include "supervisor/source/local/local_events.h"
 
 #include <string.h>
 
@@ -128,6 +129,7 @@ const struct api_route local_api_routes[] = {
 	{ "PUT", "/v1/deployment/fail/:id", local_api_fail_deployment, true },
 	{ "PUT", "/v1/deployment/allocation-health/:id", local_api_set_alloc_health, true },
 	{ "PUT", "/v1/allocation/:id/stop", stop_alloc, true },
+	{ "GET", "/v1/event/stream", local_api_stream_events, false },
 	{ "GET", "/v1/allocation/:id/services", local_api_alloc_services, false },
 	{ "GET", "/v1/services", local_api_list_services, false },
 	{ "GET", "/v1/service/:name", local_api_get_service, false },

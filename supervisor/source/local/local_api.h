@@ -18,6 +18,8 @@ void local_api_job_evals(struct sup *sup, struct api_req *req);
 void local_api_job_summary(struct sup *sup, struct api_req *req);
 void local_api_job_versions(struct sup *sup, struct api_req *req);
 void local_api_job_actions(struct sup *sup, struct api_req *req);
+/* Appends it as the API shows it. -ENOMEM. */
+int local_api_job_print(const struct local_job *j, enum model_flags flags, struct text *t);
 struct local_job *local_api_find_job(struct sup *sup, struct api_req *req); /* NULL: answered */
 /* Could this node's source run it? 0 or -EINVAL with all that is wrong. */
 int local_api_check_job(struct local *l, const struct job *job, struct err *e);

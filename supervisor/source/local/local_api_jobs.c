@@ -146,20 +146,30 @@ local_api_list_jobs(struct sup *sup, struct api_req *req)
 	api_list_reply(&list, req);
 }
 
-void
-local_api_get_job(struct sup *sup, struct api_req *req)
+int
+local_api_job_print(const struct local_job *j, enum model_flags flags, struct text *t)
 {
-	struct local_job *j = local_api_find_job(sup, req);
 	char why[WHY_SIZE];
 	struct job view;
 
-	if (!j)
-		return;
 	describe_job(j, why);
 	view = *local_job_wanted(j); /* shares all but these two */
 	view.status = local_job_status(j);
 	view.status_description = why[0] ? why : NULL;
-	api_reply_model(req, &job_type, &view);
+	return model_to_text(&job_type, &view, flags, t);
+}
+
+void
+local_api_get_job(struct sup *sup, struct api_req *req)
+{
+	struct local_job *j = local_api_find_job(sup, req);
+	struct text json = { 0 };
+
+	if (!j)
+		return;
+	if (local_api_job_print(j, api_model_flags(req), &json) < 0)
+		json.failed = true;
+	api_reply_take(req, &json);
 }
 
 static void
@@ -450,7 +460,7 @@ stop_job(struct local *l, struct local_job *j, bool purge, struct local_eval **r
 		return -ENOMEM;
 	if (purge) {
 		j->purge = true;
-		local_changed_now(l, LOCAL_JOBS, j);
+		local_job_changed(l, j, local_index_next(l));
 		turn_write(l->base.sup, &j->versions->row);
 	}
 	if (!parent)

@@ -21,6 +21,7 @@ static void
 unlink_eval(struct local *l, struct local_eval *ev)
 {
 	local_map_remove(&l->evals, &ev->key);
+	local_news_remove(&l->news_list, &ev->news);
 	*(ev->prev ? &ev->prev->next : &l->first_eval) = ev->next;
 	*(ev->next ? &ev->next->prev : &l->last_eval) = ev->prev;
 }
@@ -61,7 +62,7 @@ on_eval_written(struct sup *sup, struct dirty *d)
 	if (ev->gone)
 		free_eval(ev);
 	else
-		local_changed(local_of_sup(sup), LOCAL_EVALS, ev->job, ev->ev.modify_index);
+		local_eval_told(local_of_sup(sup), ev);
 }
 
 static void

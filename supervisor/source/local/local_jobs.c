@@ -77,7 +77,7 @@ on_version_written(struct sup *sup, struct dirty *d)
 	    (struct local_version *)(void *)((char *)d - offsetof(struct local_version, row));
 
 	if (!v->gone) {
-		local_changed(local_of_sup(sup), LOCAL_JOBS, v->job, v->ref->job.modify_index);
+		local_job_changed(local_of_sup(sup), v->job, v->ref->job.modify_index);
 		return;
 	}
 	job_ref_put(v->ref);
@@ -162,6 +162,7 @@ local_job_free(struct local *l, struct local_job *j)
 	local_map_remove(&l->jobs, &j->key);
 	local_periodic_forget(l, j);
 	local_family_leave(l, j);
+	local_news_remove(&l->news_list, &j->news);
 	while (j->versions) {
 		struct local_version *v = j->versions;
 
@@ -180,7 +181,7 @@ static void
 forget_job(struct local *l, struct local_job *j)
 {
 	log_info("job %s is purged", j->name);
-	local_changed_now(l, LOCAL_JOBS, NULL);
+	local_job_gone(l, j);
 	local_evals_forget_job(l, j);
 	while (j->versions) {
 		struct local_version *v = j->versions;

@@ -23,15 +23,16 @@ put(struct local *l, struct sup_alloc *sa, const char *workload,
 	if (service_registration_copy(reg, &copy) < 0)
 		return -ENOMEM;
 	copy.create_index = copy.modify_index = local_index_next(l);
-	local_changed(l, LOCAL_SERVICES, NULL, copy.modify_index);
 	if (s) {
 		copy.create_index = s->reg.create_index;
 		service_registration_done(&s->reg);
 		s->reg = copy;
-		return 0;
+	} else {
+		s = service_table_add(&l->services, sa, workload, &copy);
+		service_registration_done(&copy);
 	}
-	s = service_table_add(&l->services, sa, workload, &copy);
-	service_registration_done(&copy);
+	if (s)
+		local_service_changed(l, s);
 	return s ? 0 : -ENOMEM;
 }
 
@@ -46,7 +47,7 @@ local_services_set(struct source *source, struct sup_alloc *sa, const char *work
 		next = s->next_of_alloc;
 		if (!service_is_replaced(s, workload, v, n))
 			continue;
-		local_changed_now(l, LOCAL_SERVICES, NULL);
+		local_service_gone(l, s);
 		service_table_remove(&l->services, s);
 	}
 	for (size_t i = 0; i < n; i++)
@@ -174,7 +175,7 @@ local_api_delete_service(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 404, "service registration not found");
 		return;
 	}
-	local_changed_now(l, LOCAL_SERVICES, NULL);
+	local_service_gone(l, s);
 	service_table_remove(&l->services, s);
 	api_reply_json(req, json_pack("{s:I}", "Index", (json_int_t)l->index));
 }

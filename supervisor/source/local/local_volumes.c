@@ -90,7 +90,7 @@ void
 local_volume_changed(struct local *l, struct local_volume *lv)
 {
 	lv->vol.modify_index = local_index_next(l);
-	local_changed(l, LOCAL_VOLUMES, NULL, lv->vol.modify_index);
+	local_volumes_changed(l, lv->vol.modify_index);
 	lv->vol.modify_time = local_now_ns();
 	turn_write(l->base.sup, &lv->row);
 	turn_durable(l->base.sup);
@@ -114,7 +114,7 @@ local_volume_forget(struct local *l, struct local_volume *lv)
 {
 	local_map_remove(&l->volumes, &lv->key);
 	lv->gone = true;
-	local_changed_now(l, LOCAL_VOLUMES, NULL);
+	local_volumes_changed(l, local_index_next(l));
 	turn_write(l->base.sup, &lv->row);
 	turn_durable(l->base.sup);
 }
