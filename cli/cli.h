@@ -130,6 +130,6 @@ extern const struct cli_flag cli_agent_flags[], cli_alloc_exec_flags[], cli_allo
     cli_node_drain_flags[], cli_node_status_flags[], cli_volume_delete_flags[];
 
 extern const struct cli_flag cli_volume_snapshot_flags[], cli_monitor_flags[], cli_action_flags[],
-    cli_deployment_flags[], cli_deployment_promote_flags[];
+    cli_deployment_resume_flags[], cli_deployment_promote_flags[];
 
 #endif

@@ -16,8 +16,7 @@ static struct {
 	const char *group;
 } options;
 
-/* Of fail, pause and resume. */
-const struct cli_flag cli_deployment_flags[] = {
+const struct cli_flag cli_deployment_resume_flags[] = {
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
 	    "return once the agent has taken the wish" },
 	{ 0 },

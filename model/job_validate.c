@@ -436,15 +436,6 @@ validate_local_update(const struct update_strategy *u, struct problems *p)
 		(void)model_problem(p, "update: auto_promote needs a canary count above zero");
 }
 
-/* It runs beside the alloc whose place it may take, which has the volume. */
-static void
-validate_canary_volume(const struct volume_request *vr, struct problems *p)
-{
-	if (vr->per_alloc)
-		(void)model_problem(p,
-		    "volume \"%.128s\" may not be per_alloc with update canaries", str(vr->name));
-}
-
 static void
 validate_local_group(const struct task_group *group, struct problems *p)
 {
@@ -466,12 +457,9 @@ validate_local_group(const struct task_group *group, struct problems *p)
 		validate_local_network(&group->networks.v[i], p);
 		validate_local_ports(&group->networks.v[i], p);
 	}
-	for (i = 0; i < group->volumes.n; i++) {
+	for (i = 0; i < group->volumes.n; i++)
 		if (group->volumes.v[i].value.sticky)
 			refuse_block(p, "volume with sticky");
-		if (group->update && group->update->canary > 0)
-			validate_canary_volume(&group->volumes.v[i].value, p);
-	}
 	for (i = 0; i < group->tasks.n; i++) {
 		enter(p, &here, context, "task", group->tasks.v[i].name);
 		validate_local_task(&group->tasks.v[i], p);

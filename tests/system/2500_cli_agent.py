@@ -17,7 +17,7 @@ def job(name, command, args=(), driver="raw_exec", count=1, **group):
             "Resources": {"CPU": 20, "MemoryMB": 20}}
     made = {"Name": "group", "Count": count, "Tasks": [task],
             "RestartPolicy": {"Attempts": 0, "Interval": 10**10, "Delay": 10**9, "Mode": "fail"},
-            "ReschedulePolicy": {"Attempts": 0, "Unlimited": False}}
+            "ReschedulePolicy": {"Attempts": 0, "Unlimited": False}, "Update": {"MaxParallel": 0}}
     task.update(group.pop("task", {}))
     made.update(group)
     return {"Job": {"ID": name, "Name": name, "Type": "service", "Datacenters": ["dc1"], "TaskGroups": [made]}}

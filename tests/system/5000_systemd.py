@@ -12,7 +12,7 @@ CONFIG = 'plugin "raw_exec" { config { enabled = true } }\n'
 WATCHDOG = "[Service]\nWatchdogSec=%d\n" % (20 if systemd_bed.Bed.is_machine else 10)
 SCRIPT = "trap 'echo asked >/run/asked; exit 0' INT TERM; sleep 987654 & wait"
 JOB = {"Job": {"ID": "stay", "Name": "stay", "Type": "service", "Datacenters": ["*"], "TaskGroups": [{
-    "Name": "g", "Count": 1, "Tasks": [{
+    "Name": "g", "Count": 1, "Update": {"MaxParallel": 0}, "Tasks": [{
         "Name": "t", "Driver": "raw_exec", "Config": {"command": "/bin/sh", "args": ["-c", SCRIPT]},
         "Resources": {"CPU": 100, "MemoryMB": 64}}]}]}}
 # One connect(2) after the other, each without another try.

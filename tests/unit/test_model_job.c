@@ -392,9 +392,6 @@ static const struct validation local_cases[] = {
 	    "group \"g\": update: healthy_deadline must be less than progress_deadline" },
 	{ WITH("\"Update\":{\"MaxParallel\":-1}"),
 	    "group \"g\": update: max_parallel and canary may not be below zero" },
-	{ WITH("\"Update\":{\"Canary\":1},\"Volumes\":{\"d\":{\"Type\":\"host\",\"Source\":\"v\","
-	       "\"PerAlloc\":true}}"),
-	    "group \"g\": volume \"d\" may not be per_alloc with update canaries" },
 	{ WITH("\"Update\":{\"MaxParallel\":2,\"AutoRevert\":false}"), NULL },
 	{ WITH("\"Count\":10000"), NULL },
 	{ WITH("\"Count\":10001"), "the counts of its groups may not be above 10000 in all" },
