@@ -39,6 +39,7 @@ enum cli_flag_kind {
 	CLI_FLAG_STRING,   /* const char * */
 	CLI_FLAG_NUMBER,   /* int64_t, not negative */
 	CLI_FLAG_DURATION, /* uint64_t milliseconds, written 30s, 1h5m */
+	CLI_FLAG_STRINGS,  /* struct strings: each time that it is given */
 };
 
 struct cli_flag {
@@ -106,6 +107,9 @@ int cli_deployment_pause(struct cli *cli, int argc, char **argv);
 int cli_deployment_promote(struct cli *cli, int argc, char **argv);
 int cli_deployment_resume(struct cli *cli, int argc, char **argv);
 int cli_deployment_status(struct cli *cli, int argc, char **argv);
+/* cli_job_children.c */
+int cli_job_dispatch(struct cli *cli, int argc, char **argv);
+int cli_job_periodic(struct cli *cli, int argc, char **argv);
 int cli_job_history(struct cli *cli, int argc, char **argv);
 int cli_job_plan(struct cli *cli, int argc, char **argv);
 int cli_job_revert(struct cli *cli, int argc, char **argv);
@@ -130,6 +134,6 @@ extern const struct cli_flag cli_agent_flags[], cli_alloc_exec_flags[], cli_allo
     cli_node_drain_flags[], cli_node_status_flags[], cli_volume_delete_flags[];
 
 extern const struct cli_flag cli_volume_snapshot_flags[], cli_monitor_flags[], cli_action_flags[],
-    cli_deployment_resume_flags[], cli_deployment_promote_flags[];
+    cli_deployment_resume_flags[], cli_deployment_promote_flags[], cli_job_dispatch_flags[];
 
 #endif

@@ -10,9 +10,7 @@
 #include "cli/cli.h"
 #include "cli/cli_http.h"
 #include "common/cleanup.h"
-
-DEFINE_CLEANUP(json_t *, json_decref);
-#define cleanup_json cleanup_with(json_decref)
+#include "model/field.h"
 
 /*
  * Sends one request and reads the answer as JSON into *ret (a reference of the caller's; NULL for

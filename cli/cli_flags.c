@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "common/duration.h"
+#include "model/field.h"
 
 static const struct cli_flag *
 find_flag(const struct cli_flag *const *tables, size_t n, const char *name, size_t len)
@@ -53,6 +54,8 @@ set_flag(const struct cli_flag *f, const char *value, struct err *e)
 	int64_t ns;
 
 	switch (f->kind) {
+	case CLI_FLAG_STRINGS:
+		return strings_add(f->value, value) < 0 ? err_set(e, -ENOMEM, "-%s", f->name) : 0;
 	case CLI_FLAG_STRING:
 		*(const char **)f->value = value;
 		return 0;

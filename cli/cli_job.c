@@ -239,7 +239,9 @@ list_jobs(struct cli *cli, struct err *e)
 	json_array_foreach (list, i, job) {
 		cli_table_row(t);
 		cli_cell(t, "%s", cli_json_str(job, "ID"));
-		cli_cell(t, "%s", cli_json_str(job, "Type"));
+		cli_cell(t, "%s%s%s", cli_json_str(job, "Type"),
+		    cli_json_true(job, "Periodic") ? "/periodic" : "",
+		    cli_json_true(job, "ParameterizedJob") ? "/parameterized" : "");
 		cli_cell(t, "%lld", (long long)cli_json_int(job, "Priority"));
 		cli_cell(t, "%s", job_status_text(job));
 		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(job, "SubmitTime"), time));
@@ -324,6 +326,9 @@ show_job(struct cli *cli, const char *id, struct err *e)
 	cli_field("Version", "%lld", (long long)cli_json_int(job, "Version"));
 	cli_field("Status", "%s", job_status_text(job));
 	cli_field("Why", "%s", cli_json_str(job, "StatusDescription"));
+	if (cli_job_infix(job))
+		return cli_job_print_parent(cli, job, e);
+	cli_field("Parent", "%s", cli_json_str(job, "ParentID"));
 	cli_head("Summary");
 	print_groups(job, allocs);
 	if (deployment) {

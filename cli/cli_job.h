@@ -17,4 +17,11 @@ int cli_job_read(const char *path, json_t **file, json_t **ret, struct err *e);
 int cli_job_follow(
     struct cli *cli, const char *job_id, const json_t *answer, bool detach, struct err *e);
 
+/* The same with the -detach of cli_job_change_flags. */
+int cli_job_follow_change(struct cli *cli, const char *job_id, const json_t *answer, struct err *e);
+/* What stands in the ids of its children; NULL: none are made of it. */
+const char *cli_job_infix(const json_t *job);
+/* What there is to say of one of which others are made. 0 or -errno with the sentence. */
+int cli_job_print_parent(struct cli *cli, const json_t *job, struct err *e);
+
 #endif

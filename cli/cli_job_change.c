@@ -10,12 +10,18 @@ static struct {
 	bool detach;
 } options;
 
-/* Of revert and of scale. */
+/* Of revert, scale and periodic force. */
 const struct cli_flag cli_job_change_flags[] = {
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
 	    "return once the agent has taken the wish" },
 	{ 0 },
 };
+
+int
+cli_job_follow_change(struct cli *cli, const char *job_id, const json_t *answer, struct err *e)
+{
+	return cli_job_follow(cli, job_id, answer, options.detach, e);
+}
 
 static int
 show_history(struct cli *cli, const char *id, struct err *e)

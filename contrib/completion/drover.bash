@@ -17,6 +17,7 @@ _drover() {
 		words=$(drover help 2>/dev/null | awk -v noun="$noun" '$1 == noun && /^  [a-z]+ [a-z]+ / { print $2 }')
 	else
 		case "$noun $verb" in
+		"job periodic") words="force $(_drover_ids job)" ;;
 		"job run" | "job plan" | "volume create" | agent*)
 			compopt -o filenames
 			mapfile -t COMPREPLY < <(compgen -f -- "$word")

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameterized jobs: what is dispatched, with which payload and meta, and what is refused. The source is the node's own."""
 import base64
+import json
+import os
 import re
 import urllib.parse
 
 from lib import api, case
+from lib.fake_api import run_command
 
 LIMIT = 16384
 
@@ -167,6 +170,38 @@ def test_children_outlive_their_parent_and_are_known_again():
     node.do("DELETE", path(made))
     case.until(lambda: children("outlived") == {"Pending": 0, "Running": 0, "Dead": 1}, 60, "the child to end")
     purge("outlived")
+
+
+def test_the_command_dispatches():
+    def say(*words, code=0, stdin=None):
+        r = run_command(words, env={"DROVER_ADDR": "unix://" + node.socket_path}, stdin=stdin)
+        case.equal(r.code, code, "%s: %s%s" % (" ".join(words), r.out, r.err))
+        return r.out + r.err
+    job = parent("said", "cat local/in; echo; echo $NOMAD_META_a $NOMAD_META_b; sleep 1000", MetaRequired=["a"], MetaOptional=["b", "c"])
+    case.contains(say("job", "run", "-", stdin=json.dumps(job).encode()), 'Job "said" is registered')
+    for way, words, stdin in (("stdin", ("-",), b"from stdin"), ("file", (os.path.join(node.data, "../in"),), None), ("none", (), None)):
+        if way == "file":
+            with open(words[0], "w", encoding="ascii") as f:
+                f.write("from a file")
+        out = say("job", "dispatch", "-meta", "a=1=2", "-meta=b=" + way, "-id-prefix-template", way, "said", *words, stdin=stdin)
+        child = re.search(r"Dispatched job (said/dispatch-%s-\d+-[0-9a-f]{8})\n" % way, out).group(1)
+        alloc = wait_done(child, "running")
+        wanted = {"stdin": "from stdin", "file": "from a file", "none": ""}[way] + "\n1=2 " + way
+        node.wait_said(alloc, wanted.encode())
+        case.contains(say("job", "status", child), "Parent               = said\n")
+    out = say("job", "status", "said")
+    for part in ("Payload              = optional", "Meta required        = a\n", "Meta optional        = b, c\n", "Children", child):
+        case.contains(out, part)
+    case.contains(say("job", "status"), "batch/parameterized")
+    case.contains(say("job", "dispatch", "-meta", "x", "said", code=1), "-meta wants KEY=VALUE")
+    case.contains(say("job", "dispatch", "said", code=1), '"a" is missing')
+    case.contains(say("job", "dispatch", "said", "-", code=1, stdin=b"x" * (LIMIT + 1)), "larger than 16384 bytes")
+    case.contains(say("job", "dispatch", "said", "/none", code=1), "open /none")
+    first = say("job", "dispatch", "-detach", "-meta", "a=", "-idempotency-token", "t/1", "said")
+    again = say("job", "dispatch", "-detach", "-meta", "a=", "-idempotency-token", "t/1", "said")
+    case.equal(re.search(r"Dispatched job (\S+)", again).group(1), re.search(r"Dispatched job (\S+)", first).group(1))
+    case.contains(say("job", "stop", "-purge", "said"), 'Job "said" is stopped and forgotten')
+    purge("said")
 
 
 with api.Node() as node:

@@ -9,6 +9,7 @@ import time
 import urllib.parse
 
 from lib import api, case
+from lib.fake_api import run_command
 
 EACH_SECOND = "* * * * * * *"
 IDLE = {"Pending": 0, "Running": 0, "Dead": 0}
@@ -223,6 +224,25 @@ def test_what_is_no_periodic_job_is_refused():
     plain["Job"]["Periodic"] = None
     node.refused(400, "cannot become periodic, nor cease to be", "POST", "/v1/jobs", plain)
     purge("odd")
+
+
+def test_the_command_shows_and_launches():
+    def say(*words, code=0):
+        r = run_command(words, env={"DROVER_ADDR": "unix://" + node.socket_path})
+        case.equal(r.code, code, "%s: %s%s" % (" ".join(words), r.out, r.err))
+        return r.out + r.err
+    node.register(periodic("shown", "0 0 1 1 *", "sleep 1000", TimeZone="Asia/Kathmandu"))
+    out = say("job", "status", "shown")
+    case.equal(bool(re.search(r"Next launch          = 20\d\d-12-31T18:15:00Z \(in \d+h", out)), True, out)
+    case.contains(say("job", "periodic", "force", "shown"), "is running")
+    out = say("job", "status", "shown")
+    case.contains(out, children("shown")[0])
+    case.contains(say("job", "status"), "batch/periodic")
+    case.contains(say("job", "periodic", "stop", "shown", code=1), "there is force")
+    case.contains(say("job", "periodic", "force", children("shown")[0], code=1), "it is not periodic")
+    say("job", "stop", "shown")
+    case.equal("Next launch" in say("job", "status", "shown"), False)
+    purge("shown")
 
 
 with api.Node() as node:
