@@ -108,6 +108,64 @@ def test_a_cancelled_stream():
         h.wait(lambda: h.opened[1]["gone"], 5, "news of the lost connection")
 
 
+# --- what the supervisor asks for ---
+
+LOGS = "FileSystem.Logs", {"AllocID": "a", "Task": "t", "LogType": "stdout"}, "FsLogsRequest"
+
+
+def asked(h, servers, *args):
+    """(the stream here, its number at the servers)"""
+    after = servers.last_call()
+    s = h.ask(*args)
+    run = in_background(servers.wait_call, args[0], after)
+    return s, joined(h, run)[0]["stream"]
+
+
+def test_a_stream_that_is_asked_for():
+    with nomad_server.Servers() as servers, Link(PLACES, servers.addresses) as h:
+        h.register()
+        s, number = asked(h, servers, "Allocations.Exec", {"AllocID": "a", "Task": "t", "Cmd": ["cat"]}, "AllocExecRequest")
+        run = in_background(servers.say_asked, number, [{"Error": None, "Payload": b"x" * 1000}] * 1000)
+        h.write_stream(s, gopack.pack({"Stdin": {"Data": b"y" * 1000}}) * 1000)  # many windows both ways
+        joined(h, run, 60)
+        h.wait(lambda: len(s["objects"]) == 1000, 60, "the frames")
+        run = in_background(servers.hear_asked, number, 1000, 60)
+        case.equal(len(joined(h, run, 60)["objects"]), 1000)
+        servers.end_asked(number)
+        h.wait(lambda: s["ended"], 60, "the end")
+        case.equal((s["gone"], s["error"]), (False, ""))
+        h.close_stream(s)
+        s, number = asked(h, servers, *LOGS)
+        h.close_stream(s)
+        run = in_background(servers.hear_asked, number, 1, 60)
+        case.equal(joined(h, run, 60), {"objects": [], "over": "end"}, "who asked has left")
+
+
+def test_streams_that_are_refused_or_lost():
+    with nomad_server.Servers() as servers, Link(PLACES, servers.addresses) as h:
+        h.register()
+        servers.fault("error", "FileSystem.Logs", text="not today", times=1)
+        s = h.ask(*LOGS)
+        h.wait(lambda: s["gone"], 60, "the refusal")
+        case.equal(s["error"], "not today")
+        # A server that says nothing: whoever leaves meanwhile is forgotten, and what he said never goes.
+        silent = servers.fault("silent", "FileSystem.Logs")
+        s = h.ask(*LOGS)
+        h.write_stream(s, b"\xc0" * 100000)
+        h.close_stream(s)
+        left = h.ask(*LOGS)
+        h.call("Status.Ping", GLOBAL)
+        case.equal((s["ended"], left["ended"]), (False, False))
+        servers.clear(silent)
+        servers.drop()
+        h.wait(lambda: left["gone"], 60, "news of the lost connection")
+        case.equal(left["error"], "")
+    with Link(PLACES, ["127.0.0.1:1"]) as h:
+        s = h.ask(*LOGS)
+        h.wait(lambda: s["gone"], 60, "that there is no server")
+        case.equal(s["error"] != "", True, "why")
+
+
 def test_input_on_a_stream():
     with nomad_server.Servers() as servers, Link(PLACES, servers.addresses) as h:
         h.register()

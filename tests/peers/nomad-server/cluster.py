@@ -11,6 +11,7 @@ import uuid
 import gopack
 import jobs
 import schema
+from asked import AskedStreams
 from faults import Faults
 from identity import Issuer
 
@@ -35,6 +36,7 @@ class Cluster:
         self.servers, self.leader = [], 0  # the leader's number; None: there is none
         self.advertised = None  # addresses for NodeUpdateResponse.Servers, None: those of the servers that live
         self.faults = Faults()
+        self.asked = AskedStreams(self)
         self.acl_enabled, self.tokens, self.policies, self.roles = False, {}, {}, {}
         self.job_policies = {}  # name: (namespace, job), of those that a job's workloads have
         self.introduction = "warn"

@@ -403,3 +403,23 @@ def send_stream(control, stream, value):
 @command
 def close_stream(control, stream, reset=False):
     control.streams.close(stream, reset)
+
+
+# --- what nodes have asked for: .calls() have the number of each as "stream" ---
+
+@command
+def say_asked(control, stream, values=(), raw=b""):
+    """Objects, then bytes."""
+    control.cluster.asked.open_ones[stream].stream.write(b"".join(gopack.pack(v) for v in values) + raw)
+
+
+@command
+def hear_asked(control, stream, count=1, seconds=10):
+    """{"objects": […], "over": None, "end" or "reset"}: so many of them, fewer at its end or when it takes longer."""
+    return control.cluster.asked.open_ones[stream].hear(count, seconds)
+
+
+@command
+def end_asked(control, stream, reset=False):
+    one = control.cluster.asked.open_ones[stream].stream
+    (one.reset if reset else one.close)()

@@ -248,7 +248,7 @@ class Server:
                     if not session.closed:
                         connection.violation("stream %d begins with %r" % (stream.number, mode))
                     return
-            target = self._serve_stream if mode == netrpc.RPC else self._refuse_streaming
+            target = self._serve_stream if mode == netrpc.RPC else self._serve_asked
             threading.Thread(target=target, args=(connection, stream), daemon=True).start()
 
     def _serve_stream(self, connection, stream):
@@ -259,14 +259,8 @@ class Server:
         finally:
             stream.close()
 
-    def _refuse_streaming(self, connection, stream):
-        """Nodes stream to servers only, never from them."""
-        try:
-            name = gopack.Reader(stream.read).next()[b"Method"]
-            stream.write(gopack.pack({"Error": 'Unknown rpc method: "%s"' % gopack.text(name)}))
-        except (EOFError, gopack.Malformed, KeyError, TypeError, yamux.Reset):
-            pass
-        stream.close()
+    def _serve_asked(self, connection, stream):
+        self.cluster.asked.serve(connection, stream, self.number)
 
     # --- calls ---
 

@@ -145,6 +145,17 @@ class Link(helper.Helper):
         with open(self.places.runtime + "/lease", "rb") as f:
             return int.from_bytes(f.read(64)[56:64], "little") / 1e9
 
+    # --- streams at servers ---
+
+    def ask(self, method, args, takes, seconds=60):
+        """A stream of that method's, with its argument: as those below, but that it has no argument among its objects."""
+        number = 1 << 63 | len(self.streams) + 1
+        s = self.streams[number] = {"method": method, "streaming": True, "asked": True, "data": b"", "objects": [], "room": WINDOW,
+                                    "ended": False, "gone": False, "error": "", "number": number}
+        self.ipc.send("HB_STREAM_ASK_EV", {"stream": number, "method": method})
+        self.write_stream(s, schema.shared().pack(takes, args, (99,)))
+        return s
+
     # --- streams of servers ---
 
     def on_stream(self, name, packet):
@@ -169,12 +180,14 @@ class Link(helper.Helper):
                 s["data"] = b""
                 self.on_object(s)
         elif name == "HB_STREAM_END_EV":
-            s["ended"] = True
+            s["ended"], s["error"] = True, packet["error"]
             s["gone"] = s["gone"] or packet["gone"]
         elif name == "HB_STREAM_ROOM_EV":
             s["room"] += packet["bytes"]
 
     def on_object(self, s):
+        if s.get("asked"):
+            return
         if s["streaming"]:
             if len(s["objects"]) == 1:
                 self.methods[s["method"]](s)

@@ -201,7 +201,7 @@ class Servers:
 
 
 # Commands that wait, and the argument that says how long at most.
-WAITS = {"wait_alloc": "seconds", "read_stream": "seconds", "call_node": "timeout", "open_stream": "timeout"}
+WAITS = {"wait_alloc": "seconds", "read_stream": "seconds", "hear_asked": "seconds", "call_node": "timeout", "open_stream": "timeout"}
 # The order of positional arguments of the commands.
 POSITIONAL = {
     "fault": ("kind", "method"), "clear": ("number",), "calls": ("method", "after", "count", "seconds"),
@@ -217,4 +217,5 @@ POSITIONAL = {
     "workload_token": ("alloc_id", "task"), "add_policy": ("name", "rules"), "add_role": ("role_id", "policies"), "delete_token": ("secret",), "put_variable": ("path", "items"),
     "call_node": ("node_id", "method", "request"), "open_stream": ("node_id", "method", "request"),
     "read_stream": ("stream", "count", "seconds"), "send_stream": ("stream", "value"), "close_stream": ("stream",),
+    "say_asked": ("stream", "values", "raw"), "hear_asked": ("stream", "count", "seconds"), "end_asked": ("stream", "reset"),
 }
