@@ -94,6 +94,19 @@ def test_a_restart_finds_the_payload_as_it_was():
     purge("again")
 
 
+def test_no_link_of_a_task_leads_the_payload_elsewhere():
+    """The second start finds a link where the file's directory was: it fails, and nothing is written behind the link."""
+    job = parent("linked", 'rm -r local/in; ln -s "$NOMAD_ALLOC_DIR/data" local/in; exit 1', file="in/payload")
+    job["Job"]["TaskGroups"][0]["RestartPolicy"] = {"Attempts": 1, "Interval": 10**12, "Delay": 10**7, "Mode": "fail"}
+    node.register(job)
+    found = wait_done(dispatch("linked", b"secret")["DispatchedJobID"], "failed")
+    events = [(e["Type"], e["DisplayMessage"]) for e in found["TaskStates"]["t"]["Events"]]
+    case.equal([kind for kind, _ in events].count("Started"), 1, events)
+    case.equal([kind for kind, _ in events].count("Driver Failure"), 1, events)
+    case.equal(os.listdir("%s/alloc/%s/alloc/data" % (node.data, found["ID"])), [])
+    purge("linked")
+
+
 def test_what_the_parent_does_not_want_is_refused():
     def no(part, name, **body):
         node.refused(400, part, "PUT", path(name, "/dispatch"), body)

@@ -175,11 +175,15 @@ START_TEST(a_spec_is_counted_and_checked)
 		size_t at;
 		const char *text;
 	} bad[] = { { 0, "" }, { 3, "no-equals" }, { 3, "=x" }, { 4, "relative" },
-		{ 5, "relative" }, { 6, "a/b" }, { 6, ".." } };
+		{ 5, "relative" }, { 6, "a/b" }, { 6, ".." }, { 6, "local/" }, { 6, "local//a" },
+		{ 6, "local/.." }, { 6, "local/a/../b" }, { 6, "local/a/" }, { 6, "/local/a" },
+		{ 6, "local/a b" } };
 	struct exe_spec s;
 
 	ck_assert_int_eq(read_spec(tags, texts, ELEMENTSOF(tags), &s), 0);
 	ck_assert(s.n_args == 2 && s.n_env == 1 && s.n_dests == 1);
+	texts[6] = "local/a/b/c.txt";
+	ck_assert_int_eq(read_spec(tags, texts, ELEMENTSOF(tags), &s), 0);
 	ck_assert_int_eq(
 	    read_spec(tags, texts, ELEMENTSOF(tags) - 1, &s), -EBADMSG); /* a secret without data */
 	/* No command: for a session of kind file, the set-up's reader decides. */
