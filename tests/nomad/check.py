@@ -18,6 +18,7 @@ import sys
 import termios
 import threading
 import urllib.error
+import urllib.parse
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
@@ -70,6 +71,21 @@ def test_jobs_of_the_four_types_with_both_drivers():
             server.purge(kind + driver)
             case.until(lambda k=kind: all(a["ClientStatus"] == "complete" for a in server.allocs(k + driver)), 30,
                        "the %s job to end" % kind)
+
+
+def test_what_was_dispatched_is_a_file_of_the_task():
+    for driver in ("raw_exec", "exec"):
+        made = api.job("handed", "/bin/sh", ["-c", 'cat "$NOMAD_TASK_DIR/in/x"; echo "$NOMAD_META_who.$NOMAD_META_none."'],
+                       driver=driver, DispatchPayload={"File": "in/x"})
+        made["Job"].update(Type="batch", ParameterizedJob={"MetaOptional": ["who", "none"]})
+        server.do("/v1/jobs", made)
+        payload = b"again, and once more\n" * 300 + bytes(range(128))  # the server finds what to shorten
+        child = server.do("/v1/job/handed/dispatch", {"Payload": base64.b64encode(payload).decode(), "Meta": {"who": "me"}})
+        path = "/v1/job/%s/allocations" % urllib.parse.quote(child["DispatchedJobID"], safe="")
+        found = case.until(lambda p=path: [a for a in server.ask(p) if a["ClientStatus"] == "complete"], 60, "the child's end")
+        case.equal(node.logs(found[0]) == payload + b"me..\n", True, node.logs(found[0])[-200:])
+        server.do("/v1/job/" + urllib.parse.quote(child["DispatchedJobID"], safe="") + "?purge=true", method="DELETE")
+        server.purge("handed")
 
 
 def test_a_rolling_deployment():
