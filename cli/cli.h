@@ -88,6 +88,7 @@ int cli_ask(const char *question);
 
 int cli_action(struct cli *cli, int argc, char **argv);
 int cli_agent(struct cli *cli, int argc, char **argv);
+int cli_alloc_explain(struct cli *cli, int argc, char **argv);
 int cli_alloc_exec(struct cli *cli, int argc, char **argv);
 int cli_alloc_fs(struct cli *cli, int argc, char **argv);
 int cli_alloc_logs(struct cli *cli, int argc, char **argv);

@@ -49,6 +49,8 @@ static const struct cli_verb verbs[] = {
 	    "show one allocation and its events, or list all" },
 	{ "alloc", "stop", cli_alloc_stop, cli_alloc_stop_flags, 1, 1, "[flags] ALLOC",
 	    "stop an allocation; its job gets another in its place" },
+	{ "alloc", "why", cli_alloc_explain, NULL, 1, 1, "[flags] ALLOC|EVALUATION|JOB",
+	    "say why it stopped, was started anew, or waits" },
 	{ "deployment", "fail", cli_deployment_fail, NULL, 1, 1, "[flags] DEPLOYMENT",
 	    "end a deployment as one that has failed" },
 	{ "deployment", "list", cli_deployment_list, NULL, 0, 0, "[flags]",

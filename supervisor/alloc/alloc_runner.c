@@ -510,6 +510,14 @@ alloc_runner_disk_exceeded(struct alloc_runner *ar, const char *text, int64_t li
 	}
 }
 
+const char *
+alloc_runner_hook(const struct alloc_runner *ar)
+{
+	bool in_hooks = ar->phase == ALLOC_PRERUN || ar->phase == ALLOC_POSTRUN;
+
+	return in_hooks && ar->hook_busy ? hooks[ar->hook]->name : NULL;
+}
+
 void
 alloc_runner_volume_gone(struct alloc_runner *ar)
 {

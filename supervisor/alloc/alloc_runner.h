@@ -103,6 +103,8 @@ void alloc_runner_task_changed(struct alloc_runner *ar);
 void alloc_runner_disk_exceeded(struct alloc_runner *ar, const char *text, int64_t limit_bytes);
 /* Is shutdown_delay left out? */
 bool alloc_skips_delay(const struct alloc_runner *ar);
+/* The hook that it waits for, before its tasks or after them; NULL: none. */
+const char *alloc_runner_hook(const struct alloc_runner *ar);
 /* A volume that was left mounted after the tasks is so no more. */
 void alloc_runner_volume_gone(struct alloc_runner *ar);
 /* A run of this alloc is reaped and its row is deleted. */

@@ -157,6 +157,12 @@ task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end)
 	const char *why = end->reason ?: reason_of(tr, end);
 	if (task_event_terminated(&ev,
 		end->ended_real_ns ? (int64_t)end->ended_real_ns : task_now_ns(), code,
-		end->exit_signal, end->flags & EXE_END_OOM, why) == 0)
-		task_runner_event(tr, &ev);
+		end->exit_signal, end->flags & EXE_END_OOM, why) < 0)
+		return;
+	if (end->flags & (EXE_END_STOP | EXE_END_KILLED))
+		(void)task_event_detail(&ev, EVENT_DETAIL_STOP,
+		    end->flags & EXE_END_KILLED ? EVENT_STOP_KILLED : EVENT_STOP_ASKED);
+	if (!end->known)
+		(void)task_event_detail(&ev, EVENT_DETAIL_UNKNOWN, "true");
+	task_runner_event(tr, &ev);
 }

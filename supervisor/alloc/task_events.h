@@ -12,6 +12,13 @@
 struct run_end;
 struct task_runner;
 
+/* In Details of Terminated: its executor was told to end it, or had to kill it for its kill_timeout
+ * had passed; and that nobody saw its exit status. */
+#define EVENT_DETAIL_STOP    "drover_stop"
+#define EVENT_STOP_ASKED     "asked"
+#define EVENT_STOP_KILLED    "kill_timeout passed"
+#define EVENT_DETAIL_UNKNOWN "exit_status_unknown"
+
 int64_t task_now_ns(void); /* CLOCK_REALTIME, as events have it */
 struct task_state *task_runner_state(struct task_runner *tr);
 /* Its times follow; the caller tells the alloc runner. */

@@ -91,3 +91,49 @@ task_history_print(
 	}
 	return r;
 }
+
+/* More than a task shows: takes over *ev. */
+static int
+append(struct task_state *s, struct task_event *ev)
+{
+	struct task_event *at = list_add(task_event, &s->events);
+
+	if (!at) {
+		task_event_done(ev);
+		return -ENOMEM;
+	}
+	*at = *ev;
+	return 0;
+}
+
+static int
+read_row(void *arg, const struct store_row *row, struct err *e)
+{
+	const char *text = store_col_text(row, 0);
+	struct task_state *s = arg;
+	struct task_event ev;
+	int r;
+
+	task_event_init(&ev);
+	r = model_from_text(&task_event_type, text, strlen(text), &ev, e);
+	return r < 0 ? r : append(s, &ev);
+}
+
+int
+task_history_read(struct sup *sup, const struct sup_alloc *sa, const char *task,
+    struct task_state *ret, struct err *e)
+{
+	const struct task_state *s = map_get(task_state, &sa->a.task_states, task);
+	const struct store_val vals[] = { SV_ID(&sa->id), SV_TEXT(task) };
+	int r =
+	    store_each(sup->store, STMT_EVENT_OF_TASK, vals, ELEMENTSOF(vals), read_row, ret, e);
+
+	for (size_t i = 0; r >= 0 && s && i < s->events.n; i++) {
+		struct task_event ev;
+
+		r = task_event_copy(&s->events.v[i], &ev);
+		if (r >= 0)
+			r = append(ret, &ev);
+	}
+	return r;
+}

@@ -11,6 +11,9 @@
 /* Takes over *ev's contents. Its row is written this turn. */
 void task_history_add(
     struct sup *sup, const struct id *alloc, const char *task, struct task_event *ev);
+/* All of them, the oldest first, into ret->events. */
+int task_history_read(struct sup *sup, const struct sup_alloc *sa, const char *task,
+    struct task_state *ret, struct err *e);
 /* Appends all events of the task, the oldest first, each followed by a comma, but the last. */
 int task_history_print(struct sup *sup, const struct sup_alloc *sa, const char *task,
     struct text *json, struct err *e);

@@ -6,6 +6,7 @@
 #include "supervisor/api/api_list.h"
 #include "supervisor/api/api_node.h"
 #include "supervisor/api/api_orders.h"
+#include "supervisor/api/api_why.h"
 
 struct sup_alloc *
 api_alloc(const struct api_req *req)
@@ -83,6 +84,7 @@ const struct api_route api_alloc_routes[] = {
 	{ "GET", "/v1/allocations", api_list_allocs, false },
 	{ "GET", "/v1/allocation/:id", api_get_alloc, false },
 	{ "GET", "/v1/client/allocation/:id/events", get_events, false },
+	{ "GET", "/v1/client/allocation/:id/why", api_get_alloc_why, false },
 	{ "GET", "/v1/client/allocation/:id/gc", api_collect_alloc, true },
 	{ "PUT", "/v1/client/allocation/:id/gc", api_collect_alloc, true },
 	{ "GET", "/v1/client/gc", api_collect_all, true },

@@ -293,7 +293,9 @@ act(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
 			local_alloc_done(l, la);
 		break;
 	case LOCAL_SLOT_STOP:
-		local_alloc_stop(l, la, "alloc not needed due to job update");
+		local_alloc_stop(l, la,
+		    local_job_wanted(slot->job)->stop ? "alloc not needed: its job was stopped"
+						      : "alloc not needed due to job update");
 		break;
 	case LOCAL_SLOT_REPLACE:
 		local_alloc_stop(l, la, "alloc is being updated due to job update");

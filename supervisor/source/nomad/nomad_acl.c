@@ -58,6 +58,7 @@ static const struct path_need {
 	{ "GET", "/v1/client/allocation/:id/checks", ACL_READ_JOB },
 	{ "GET", "/v1/client/allocation/:id/exec", ACL_EXEC },
 	{ "GET", "/v1/client/allocation/:id/stats", ACL_READ_JOB },
+	{ "GET", "/v1/client/allocation/:id/why", ACL_READ_JOB },
 	{ "GET", "/v1/client/fs/cat/:id", ACL_READ_FS },
 	{ "GET", "/v1/client/fs/logs/:id", ACL_READ_LOGS },
 	{ "GET", "/v1/client/fs/ls/:id", ACL_READ_FS },

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_why.c: drover alloc why: why something stopped, was started anew, or waits. Runs in: drover.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli_api.h"
+#include "cli/cli_print.h"
+
+#define SHOWN_MAX 12
+#define TEXT_MAX  1024
+
+static const struct cli_kind kind_eval = {
+	.name = "evaluation", .list = "/v1/evaluations?prefix=%s", .uuid = true
+};
+
+static void
+print_causes(const struct cli *cli, const json_t *causes)
+{
+	size_t n = json_array_size(causes), shown = cli->verbose || n < SHOWN_MAX ? n : SHOWN_MAX;
+	struct cli_table *t = CLI_TABLE("When", "Task", "Why");
+	char when[CLI_TIME_SIZE];
+
+	for (size_t i = 0; i < shown; i++) {
+		const json_t *cause = json_array_get(causes, i);
+		int64_t time = cli_json_int(cause, "Time");
+
+		cli_table_row(t);
+		cli_cell(t, "%s", time ? cli_time(cli, time, when) : "now");
+		cli_cell(t, "%s", cli_json_str(cause, "Task"));
+		cli_cell(t, "%s", cli_json_str(cause, "Text"));
+	}
+	cli_table_print(t);
+	if (shown < n)
+		cli_say(cli, "… and %zu older: -verbose shows them", n - shown);
+}
+
+static void
+add(json_t *causes, int64_t time_ns, const char *text)
+{
+	(void)json_array_append_new(causes,
+	    json_pack("{s:I, s:s, s:s}", "Time", (json_int_t)time_ns, "Task", "", "Text", text));
+}
+
+/* --- what could not be placed --- */
+
+/* Appends "what: 1 node, …" of each key. */
+static void
+append_counts(char *text, const json_t *counts, const char *fmt)
+{
+	const char *key;
+	json_t *n;
+
+	json_object_foreach ((json_t *)counts, key, n) {
+		size_t len = strlen(text);
+
+		(void)snprintf(
+		    text + len, TEXT_MAX - len, fmt, key, (long long)json_integer_value(n));
+	}
+}
+
+static void
+add_group(json_t *causes, const json_t *eval, const char *group, const json_t *metric)
+{
+	bool blocked = strcmp(cli_json_str(eval, "Status"), "blocked") == 0;
+	char text[TEXT_MAX], path[192];
+	size_t len;
+
+	(void)snprintf(path, sizeof path, "QueuedAllocations/%s", group);
+	(void)snprintf(text, sizeof text, "Group \"%s\" %s no place for %lld of its allocations.",
+	    group, blocked ? "has" : "had", (long long)cli_json_int(eval, path));
+	len = strlen(text);
+	append_counts(text, cli_json_get(metric, "ConstraintFiltered"),
+	    " Ruled out: %s (%lld of the nodes).");
+	append_counts(text, cli_json_get(metric, "DimensionExhausted"),
+	    " Not enough left: %s (%lld of the nodes).");
+	append_counts(
+	    text, cli_json_get(metric, "ClassFiltered"), " Of class %s: %lld nodes ruled out.");
+	if (text[len] == '\0')
+		(void)snprintf(text + len, sizeof text - len, "%s",
+		    cli_json_int(metric, "NodesEvaluated") == 0
+			? " No node was looked at: none takes allocations, or none is in the "
+			  "datacenters of the job."
+			: " Why is not known.");
+	add(causes, blocked ? 0 : cli_json_int(eval, "ModifyTime"), text);
+}
+
+static void
+add_eval(json_t *causes, const json_t *eval)
+{
+	const char *group, *status = cli_json_str(eval, "StatusDescription");
+	char text[TEXT_MAX];
+	json_t *metric;
+
+	json_object_foreach (cli_json_get(eval, "FailedTGAllocs"), group, metric)
+		add_group(causes, eval, group, metric);
+	if (json_array_size(causes) == 0 && *status) {
+		(void)snprintf(text, sizeof text, "Evaluation %s is %s: %s.",
+		    cli_json_str(eval, "ID"), cli_json_str(eval, "Status"), status);
+		add(causes, 0, text);
+	}
+}
+
+/* Takes over causes. */
+static int
+print(const struct cli *cli, const char *kind, const char *id, const char *status, json_t *causes,
+    struct err *e)
+{
+	cleanup_json json_t *all =
+	    json_pack("{s:s, s:s, s:O}", "ID", id, "Status", status, "Causes", causes);
+	int r = 0;
+
+	if (cli->json) {
+		r = cli_json_print(all, e);
+	} else {
+		cli_say(cli, "%s \"%s\" is %s", kind, id, status);
+		if (json_array_size(causes) == 0)
+			cli_say(cli, "All of it has its place, and nothing else is known");
+		else
+			print_causes(cli, causes);
+	}
+	json_decref(causes);
+	return r;
+}
+
+static int
+explain_eval(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/evaluation/%s", id);
+	cleanup_json json_t *eval = NULL, *next = NULL;
+	json_t *causes;
+	int r = cli_api_get(cli, target, &eval, e);
+
+	if (r < 0)
+		return r;
+	causes = json_array();
+	/* What it left is the affair of the one that is blocked. */
+	if (*cli_json_str(eval, "BlockedEval")) {
+		cleanup_free char *blocked =
+		    cli_target("/v1/evaluation/%s", cli_json_str(eval, "BlockedEval"));
+
+		if (cli_api_get(cli, blocked, &next, e) == 0 &&
+		    strcmp(cli_json_str(next, "Status"), "blocked") == 0)
+			add_eval(causes, next);
+	}
+	if (json_array_size(causes) == 0)
+		add_eval(causes, eval);
+	return print(cli, "Evaluation", id, cli_json_str(eval, "Status"), causes, e);
+}
+
+/* --- allocations and jobs --- */
+
+static int
+get_alloc(struct cli *cli, const char *id, json_t **ret, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/client/allocation/%s/why", id);
+
+	return cli_api_get(cli, target, ret, e);
+}
+
+static int
+print_alloc(const struct cli *cli, const json_t *alloc, struct err *e)
+{
+	if (cli->json)
+		return cli_json_print(alloc, e);
+	cli_say(cli, "Allocation \"%.*s\" (%s) is %s, desired is %s", cli->id_len,
+	    cli_json_str(alloc, "ID"), cli_json_str(alloc, "Name"),
+	    cli_json_str(alloc, "ClientStatus"), cli_json_str(alloc, "DesiredStatus"));
+	print_causes(cli, cli_json_get(alloc, "Causes"));
+	return 0;
+}
+
+/* The newest of those that do not run, else the newest. */
+static const json_t *
+choose_alloc(const json_t *list)
+{
+	const json_t *item, *best = NULL;
+	bool runs, best_runs = true;
+	size_t i;
+
+	json_array_foreach (list, i, item) {
+		runs = strcmp(cli_json_str(item, "ClientStatus"), "running") == 0;
+		if (best && (runs > best_runs ||
+				(runs == best_runs && cli_json_int(item, "CreateIndex") <
+							  cli_json_int(best, "CreateIndex"))))
+			continue;
+		best = item;
+		best_runs = runs;
+	}
+	return best;
+}
+
+static void
+add_blocked(json_t *causes, const json_t *evals)
+{
+	const json_t *eval;
+	size_t i;
+
+	json_array_foreach (evals, i, eval)
+		if (strcmp(cli_json_str(eval, "Status"), "blocked") == 0)
+			add_eval(causes, eval);
+}
+
+/* What has no place, and of what has one, what does not run. */
+static int
+explain_job(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *evals_target = cli_target("/v1/job/%s/evaluations", id);
+	cleanup_free char *allocs_target = cli_target("/v1/job/%s/allocations", id);
+	cleanup_free char *job_target = cli_target("/v1/job/%s", id);
+	cleanup_json json_t *evals = NULL, *allocs = NULL, *job = NULL, *alloc = NULL;
+	const json_t *chosen;
+	bool unplaced;
+	json_t *causes;
+	int r = cli_api_get(cli, job_target, &job, e);
+
+	if (r == 0)
+		r = cli_api_get(cli, evals_target, &evals, e);
+	if (r == 0)
+		r = cli_api_get(cli, allocs_target, &allocs, e);
+	if (r < 0)
+		return r;
+	causes = json_array();
+	add_blocked(causes, evals);
+	unplaced = json_array_size(causes) > 0;
+	chosen = choose_alloc(allocs);
+	if (unplaced || !chosen)
+		r = print(cli, "Job", id, cli_json_str(job, "Status"), causes, e);
+	else
+		json_decref(causes);
+	/* JSON is one value: that of what has no place. */
+	if (r < 0 || !chosen || (cli->json && unplaced))
+		return r;
+	r = get_alloc(cli, cli_json_str(chosen, "ID"), &alloc, e);
+	return r < 0 ? r : print_alloc(cli, alloc, e);
+}
+
+static int
+explain(struct cli *cli, const char *word, struct err *e)
+{
+	cleanup_json json_t *alloc = NULL;
+	cleanup_free char *id = NULL, *other = NULL;
+	int r = cli_id_resolve(cli, &cli_kind_alloc, word, &id, e);
+
+	if (r == 0)
+		r = get_alloc(cli, id, &alloc, e);
+	if (r == 0)
+		return print_alloc(cli, alloc, e);
+	if (r != -ENOENT)
+		return r;
+	if (cli_id_resolve(cli, &kind_eval, word, &other, e) == 0) {
+		r = explain_eval(cli, other, e);
+		if (r != -ENOENT)
+			return r;
+	} else if (e->code != -ENOENT) {
+		return e->code;
+	}
+	free(steal_ptr(&other));
+	if (cli_id_resolve(cli, &cli_kind_job, word, &other, e) == 0)
+		return explain_job(cli, other, e);
+	return e->code == -ENOENT ? err_say(e, -ENOENT,
+					"this node has no allocation \"%s\", and there is no such "
+					"evaluation or job",
+					word)
+				  : e->code;
+}
+
+int
+cli_alloc_explain(struct cli *cli, int argc, char **argv)
+{
+	struct err e = { 0 };
+
+	(void)argc;
+	return explain(cli, argv[0], &e) < 0 ? cli_fail(cli, &e) : CLI_OK;
+}

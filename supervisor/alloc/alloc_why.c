@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+/* alloc_why.c: why an alloc stopped or waits: what its events say (task_why.c), and what is so now.
+ * Runs in: supervisor. */
+#include "supervisor/alloc/alloc_why.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/task_history.h"
+#include "supervisor/service/checks.h"
+
+#define TEXT_MAX 2048
+
+void
+causes_add(struct causes *c, int64_t time_ns, const char *task, const char *fmt, ...)
+{
+	struct cause *grown = reallocarray(c->v, c->n + 1, sizeof *grown);
+	char text[TEXT_MAX + 2];
+	va_list ap;
+	size_t len;
+
+	if (!grown) {
+		c->failed = true;
+		return;
+	}
+	c->v = grown;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, TEXT_MAX, fmt, ap);
+	va_end(ap);
+	/* What is quoted may have its own full stop. */
+	len = strlen(text);
+	while (len > 0 && (text[len - 1] == '.' || text[len - 1] == '\n'))
+		len--;
+	(void)memcpy(text + len, ".", 2);
+	c->v[c->n] = (struct cause){ .time_ns = time_ns, .task = task, .text = strdup(text) };
+	if (c->v[c->n].text)
+		c->n++;
+	else
+		c->failed = true;
+}
+
+void
+causes_done(struct causes *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		free(c->v[i].text);
+	free(c->v);
+	*c = (struct causes){ 0 };
+}
+
+/* What is so now comes first; what was told at the same time stays in its order. */
+static void
+sort(struct causes *c)
+{
+	for (size_t i = 1; i < c->n; i++) {
+		struct cause moved = c->v[i];
+		size_t at = i;
+
+		for (; at > 0 && c->v[at - 1].time_ns != 0 &&
+		       (moved.time_ns == 0 || c->v[at - 1].time_ns < moved.time_ns);
+		     at--)
+			c->v[at] = c->v[at - 1];
+		c->v[at] = moved;
+	}
+}
+
+/* --- what is so now --- */
+
+/* What is waited for in each hook that can take long. */
+static const struct {
+	const char *hook, *text;
+} waits[] = {
+	{ "heartbeat_stop", "It waits for a heartbeat to be answered: it has "
+			    "stop_after_client_disconnect, and none has been since the machine "
+			    "started." },
+	{ "await_previous_allocations", "It waits for the allocation before it, or one that has to "
+					"make room for it, to end." },
+	{ "identity", "It waits for the servers to sign the identities of its tasks." },
+	{ "csi_hook", "It waits for its volumes to be claimed and mounted." },
+};
+
+static void
+say_hook(const struct alloc_runner *ar, struct causes *c)
+{
+	const char *name = alloc_runner_hook(ar);
+	const char *what =
+	    ar->phase == ALLOC_PRERUN ? "before its tasks start" : "after its tasks have ended";
+
+	if (!name)
+		return;
+	for (size_t i = 0; i < ELEMENTSOF(waits); i++) {
+		if (ar->phase == ALLOC_PRERUN && strcmp(waits[i].hook, name) == 0) {
+			causes_add(c, 0, "", "%s", waits[i].text);
+			return;
+		}
+	}
+	causes_add(c, 0, "", "It is at step %s, %s.", name, what);
+}
+
+/* The last thing that a hook has said, while it is at it. */
+static void
+say_hook_message(const struct alloc_runner *ar, struct causes *c)
+{
+	const struct task_state *s =
+	    ar->n_tasks > 0 ? map_get(task_state, &ar->sa->a.task_states, ar->tasks[0].task->name)
+			    : NULL;
+	const struct task_event *last = s && s->events.n > 0 ? &s->events.v[s->events.n - 1] : NULL;
+
+	if (alloc_runner_hook(ar) && task_event_is(last, EVENT_HOOK_MESSAGE))
+		causes_add(c, last->time, "", "%s.", str(last->display_message));
+}
+
+static void
+say_phase(const struct task_runner *tr, struct causes *c)
+{
+	static const char *const texts[TASK_PHASES] = {
+		[TASK_PREPARING] = "It is being prepared.",
+		[TASK_STARTING] = "It is being started.",
+		[TASK_DELAYING] = "It is to end, and runs on for its shutdown_delay.",
+		[TASK_STOPPING] = "It was told to end, and has not yet.",
+		[TASK_BACKOFF] = "It waits for the delay before its next start.",
+	};
+
+	if (tr->phase == TASK_WAITING && tr->ar->phase == ALLOC_RUNNING)
+		causes_add(c, 0, tr->task->name, "%s",
+		    !tr->gate_open
+			? tr->stage == STAGE_POSTSTOP
+			      ? "It waits for the main tasks to end: it comes after them."
+			      : "It waits for tasks that come before it."
+			: "It waits until nothing is left of its last run.");
+	else if (texts[tr->phase])
+		causes_add(c, 0, tr->task->name, "%s", texts[tr->phase]);
+}
+
+static void
+say_checks(const struct alloc_runner *ar, struct causes *c)
+{
+	for (const struct check *k = checks_next(ar, NULL); k; k = checks_next(ar, k)) {
+		const struct check_result *r = check_result(k);
+
+		if (r->status == CHECK_FAILURE)
+			causes_add(c, r->timestamp * 1000000000, str(r->task),
+			    "Check \"%s\" of service \"%s\" fails: %s.", str(r->check),
+			    str(r->service), *str(r->output) ? r->output : "it says nothing");
+	}
+}
+
+static void
+say_runner(const struct alloc_runner *ar, struct causes *c)
+{
+	if (ar->kill_timer)
+		causes_add(
+		    c, 0, "", "It is to end, and runs on for the shutdown_delay of its group.");
+	say_hook(ar, c);
+	say_hook_message(ar, c);
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		say_phase(&ar->tasks[i], c);
+	say_checks(ar, c);
+}
+
+/* --- the alloc's own end --- */
+
+/* When its end began: with the first task that was told. 0: none was. */
+static int64_t
+end_began(const struct alloc *a)
+{
+	int64_t first = 0;
+
+	for (size_t i = 0; i < a->task_states.n; i++) {
+		const struct task_state *s = &a->task_states.v[i].value;
+
+		for (size_t k = 0; k < s->events.n; k++)
+			if (task_event_is(&s->events.v[k], EVENT_KILLING) &&
+			    (first == 0 || s->events.v[k].time < first))
+				first = s->events.v[k].time;
+	}
+	return first;
+}
+
+static void
+say_wish(const struct sup_alloc *sa, struct causes *c)
+{
+	const struct alloc *a = &sa->a;
+	int64_t began;
+
+	if (*str(a->next_allocation))
+		causes_add(c, 0, "", "Allocation %s was placed in its stead.", a->next_allocation);
+	if (a->desired_status == DESIRED_RUN || a->desired_status == DESIRED_NONE)
+		return;
+	began = end_began(a);
+	causes_add(c, began ? began : a->modify_time, "", "It was to %s: %s.",
+	    a->desired_status == DESIRED_EVICT ? "make room for another" : "end",
+	    *str(a->desired_description) ? a->desired_description : "why is not known");
+}
+
+/* Where nothing else says anything. */
+static void
+say_nothing_known(const struct sup_alloc *sa, struct causes *c)
+{
+	if (sa->a.client_status == CLIENT_RUNNING)
+		causes_add(c, 0, "", "It runs. Nothing has stopped or restarted it.");
+	else
+		causes_add(c, 0, "", "It is %s. Why is not known.",
+		    client_status_names[sa->a.client_status]);
+}
+
+int
+alloc_why(struct sup *sup, struct sup_alloc *sa, struct causes *ret, struct err *e)
+{
+	int r = 0;
+
+	*ret = (struct causes){ 0 };
+	say_wish(sa, ret);
+	if (sa->runner)
+		say_runner(sa->runner, ret);
+	for (size_t i = 0; r >= 0 && i < sa->group->tasks.n; i++) {
+		cleanup_done(task_state) struct task_state past;
+
+		task_state_init(&past);
+		r = task_history_read(sup, sa, sa->group->tasks.v[i].name, &past, e);
+		if (r >= 0)
+			task_why(sa, &sa->group->tasks.v[i], &past, ret);
+	}
+	if (ret->n == 0)
+		say_nothing_known(sa, ret);
+	sort(ret);
+	return ret->failed ? err_set(e, -ENOMEM, "say why") : r;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * alloc_why.h: why an alloc or its tasks stopped, restarted, or wait: short sentences, each with
+ * what it is of. Only what is known is said; where something is not, a sentence says that. Runs in:
+ * supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_ALLOC_WHY_H
+#define DROVER_SUPERVISOR_ALLOC_WHY_H
+
+#include "supervisor/alloc/alloc_table.h"
+
+struct cause {
+	int64_t time_ns;  /* CLOCK_REALTIME; 0: it is so now */
+	const char *task; /* the job's; "": the alloc itself */
+	char *text;
+};
+
+struct causes {
+	struct cause *v;
+	size_t n;
+	bool failed; /* no memory: some are missing */
+};
+
+/* All that is known, the newest first. -errno with *e: the past cannot be read. Ended with
+ * causes_done() in either case. */
+int alloc_why(struct sup *sup, struct sup_alloc *sa, struct causes *ret, struct err *e);
+void causes_done(struct causes *c);
+
+/* For task_why.c */
+void causes_add(struct causes *c, int64_t time_ns, const char *task, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* What the events of a task say, the oldest first in *past. */
+void task_why(const struct sup_alloc *sa, const struct task *task, const struct task_state *past,
+    struct causes *c);
+
+#endif

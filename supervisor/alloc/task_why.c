@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+/* task_why.c: what the events of a task say of why it ended, was started anew, or was not. Runs in:
+ * supervisor. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/duration.h"
+#include "supervisor/alloc/alloc_why.h"
+#include "supervisor/alloc/task_events.h"
+
+struct telling {
+	const struct sup_alloc *sa;
+	const struct task *task;
+	const struct task_state *past;
+	size_t at; /* of the event that is told */
+	struct causes *c;
+};
+
+/* What happened to the run before it ended; NULL: nothing of that. */
+struct before {
+	const struct task_event *stop; /* it was told to end */
+	const struct task_event *signal;
+};
+
+static const char *
+detail(const struct task_event *ev, const char *name)
+{
+	return str(string_map_get(&ev->details, name));
+}
+
+static struct before
+look_back(const struct telling *t)
+{
+	struct before b = { 0 };
+
+	for (size_t i = t->at; i-- > 0;) {
+		const struct task_event *ev = &t->past->events.v[i];
+
+		if (task_event_is(ev, EVENT_STARTED))
+			break;
+		if (!b.stop &&
+		    (task_event_is(ev, EVENT_KILLING) || task_event_is(ev, EVENT_RESTART_SIGNALED)))
+			b.stop = ev;
+		if (!b.signal && task_event_is(ev, EVENT_SIGNALING))
+			b.signal = ev;
+	}
+	return b;
+}
+
+static void
+name_signal(int64_t signo, char ret[16])
+{
+	const char *abbrev = signo > 0 && signo < NSIG ? sigabbrev_np((int)signo) : NULL;
+
+	if (abbrev)
+		(void)snprintf(ret, 16, "SIG%s", abbrev);
+	else
+		(void)snprintf(ret, 16, "signal %d", (int)signo);
+}
+
+/* --- ends --- */
+
+static void
+tell_oom(struct telling *t, const struct task_event *ev, const char *how)
+{
+	const struct alloc_resources *all = t->sa->a.allocated_resources;
+	const struct alloc_task_resources *res =
+	    all ? map_get(alloc_task_resources, &all->tasks, t->task->name) : NULL;
+	int64_t limit = res ? (res->memory.memory_max_mb > 0 ? res->memory.memory_max_mb
+							     : res->memory.memory_mb)
+			    : 0;
+
+	causes_add(t->c, ev->time, t->task->name,
+	    "The kernel killed in it for want of memory: its cgroup counted that, under a limit of "
+	    "%lld MiB. It ended %s.",
+	    (long long)limit, how);
+}
+
+/* Of its own accord, as far as this agent is concerned. */
+static void
+tell_signal(
+    struct telling *t, const struct task_event *ev, const struct before *b, const char *signal)
+{
+	if (b->signal && str_eq(detail(b->signal, "task_signal"), signal))
+		causes_add(t->c, ev->time, t->task->name,
+		    "It ended by %s, which it had been sent on request.", signal);
+	else if (*str(ev->message))
+		causes_add(
+		    t->c, ev->time, t->task->name, "It ended by %s: %s.", signal, ev->message);
+	else
+		causes_add(t->c, ev->time, t->task->name,
+		    "It ended by %s. Nobody asked drover for that, and the kernel counted no kill "
+		    "for want of memory in its cgroup; who sent it is not known.",
+		    signal);
+}
+
+static void
+tell_end(struct telling *t, const struct task_event *ev)
+{
+	const char *stopped = detail(ev, EVENT_DETAIL_STOP), *name = t->task->name;
+	struct before b = look_back(t);
+	char signal[16], how[48];
+
+	name_signal(ev->signal, signal);
+	if (ev->signal)
+		(void)snprintf(how, sizeof how, "by %s", signal);
+	else
+		(void)snprintf(how, sizeof how, "with exit code %lld", (long long)ev->exit_code);
+	if (*detail(ev, EVENT_DETAIL_UNKNOWN))
+		causes_add(t->c, ev->time, name, "It ended. How is not known: %s.",
+		    *str(ev->message) ? ev->message : "nobody saw its exit status");
+	else if (str_eq(detail(ev, "oom_killed"), "true"))
+		tell_oom(t, ev, how);
+	else if (str_eq(stopped, EVENT_STOP_KILLED))
+		causes_add(t->c, ev->time, name,
+		    "It was killed: it had not ended within its kill_timeout after it was told "
+		    "to.");
+	else if (b.stop)
+		causes_add(t->c, ev->time, name, "It ended %s after it was told to end.", how);
+	else if (*stopped)
+		causes_add(t->c, ev->time, name,
+		    "It ended %s after its executor was told to end it; who asked is not known.",
+		    how);
+	else if (ev->signal)
+		tell_signal(t, ev, &b, signal);
+	else
+		causes_add(t->c, ev->time, name, "It ended by itself, %s%s%s.", how,
+		    *str(ev->message) ? ": " : "", str(ev->message));
+}
+
+/* --- the others --- */
+
+/* A stop that says nothing follows from what was said just before it, or from the alloc's end. */
+static void
+tell_stop(struct telling *t, const struct task_event *ev)
+{
+	static const enum task_event_type reasons[] = { EVENT_LEADER_DEAD, EVENT_SIBLING_FAILED,
+		EVENT_MAIN_DEAD, EVENT_DISK_EXCEEDED, EVENT_ALLOC_UNHEALTHY,
+		EVENT_WAITING_SHUTDOWN_DELAY, EVENT_SKIPPING_SHUTDOWN_DELAY };
+	const struct task_event *last = t->at > 0 ? &t->past->events.v[t->at - 1] : NULL;
+	bool explained =
+	    *str(t->sa->a.desired_description) != '\0' && t->sa->a.desired_status != DESIRED_RUN;
+
+	for (size_t i = 0; i < ELEMENTSOF(reasons); i++)
+		explained |= task_event_is(last, reasons[i]);
+	if (*str(ev->kill_reason))
+		causes_add(
+		    t->c, ev->time, t->task->name, "It was told to end: %s.", ev->kill_reason);
+	else if (!explained)
+		causes_add(t->c, ev->time, t->task->name, "It was told to end; why is not known.");
+}
+
+static void
+tell_restart(struct telling *t, const struct task_event *ev)
+{
+	const char *reason = str(ev->restart_reason);
+	char delay[DURATION_SIZE];
+
+	duration_format(ev->start_delay, delay);
+	if (str_eq(reason, "Restart within policy"))
+		reason = "its restart policy allows that";
+	causes_add(t->c, ev->time, t->task->name, "It was to start again in %s%s%s.", delay,
+	    *reason ? ": " : "", reason);
+}
+
+/* Types whose text says it all, behind these words. */
+static const struct {
+	enum task_event_type type;
+	const char *words;
+} plain[] = {
+	{ EVENT_SETUP_FAILURE, "It could not be set up: " },
+	{ EVENT_DRIVER_FAILURE, "It could not be started: " },
+	{ EVENT_FAILED_VALIDATION, "It could not be started: " },
+	{ EVENT_NOT_RESTARTING, "It is not started again: " },
+	{ EVENT_RESTART_SIGNALED, "It was told to start anew: " },
+	{ EVENT_ARTIFACT_FAILED, "It could not be set up: " },
+	{ EVENT_HOOK_FAILED, "It could not be set up: " },
+	{ EVENT_DISK_EXCEEDED, "Its allocation takes more of the disk than it may: " },
+	{ EVENT_SIBLING_FAILED, "Another of its allocation failed: " },
+	{ EVENT_LEADER_DEAD, "The leader of its allocation ended: " },
+	{ EVENT_MAIN_DEAD, "Nothing is left for it to go with: " },
+	{ EVENT_RESTORE_FAILED, "It could not be taken up after a restart of the agent: " },
+	{ EVENT_PLUGIN_UNHEALTHY, "As a plugin it is not healthy: " },
+	{ EVENT_ALLOC_UNHEALTHY, "Its allocation is not healthy: " },
+	{ EVENT_SIGNALING, "" },
+	{ EVENT_TEMPLATE, "" },
+};
+
+static void
+tell(struct telling *t)
+{
+	const struct task_event *ev = &t->past->events.v[t->at];
+
+	if (task_event_is(ev, EVENT_TERMINATED))
+		tell_end(t, ev);
+	else if (task_event_is(ev, EVENT_KILLING))
+		tell_stop(t, ev);
+	else if (task_event_is(ev, EVENT_RESTARTING))
+		tell_restart(t, ev);
+	for (size_t i = 0; i < ELEMENTSOF(plain); i++)
+		if (task_event_is(ev, plain[i].type))
+			causes_add(t->c, ev->time, t->task->name, "%s%s", plain[i].words,
+			    str(ev->display_message));
+}
+
+void
+task_why(const struct sup_alloc *sa, const struct task *task, const struct task_state *past,
+    struct causes *c)
+{
+	struct telling t = { .sa = sa, .task = task, .past = past, .c = c };
+
+	for (t.at = past->events.n; t.at-- > 0;)
+		tell(&t);
+}
