@@ -293,6 +293,37 @@ def test_the_command_follows_it():
     case.contains(drover("deployment", "list").out, "No deployments")
 
 
+def test_its_progress_is_told():
+    """To who waits for its index, and to who follows the events."""
+    begin("told", 1)
+    node.register(job("told", "one", 1))
+    allocs = wait_versions("told", [1])
+    found = deployment("told")["ID"]
+    path = "/v1/deployment/" + found
+    before = int(node.request("GET", path).headers["X-Nomad-Index"])
+    say_health("told", allocs)
+    end = time.monotonic() + PATIENCE
+    while node.ask(path)["Status"] != "successful":
+        assert time.monotonic() < end, "not successful"
+        answer = node.request("GET", path + "?wait=60s&index=%d" % before)
+        case.equal(int(answer.headers["X-Nomad-Index"]) > before, True, "it answers when something has changed")
+        before = int(answer.headers["X-Nomad-Index"])
+    stream = api.Connection(node, PATIENCE)
+    stream.request("GET", "/v1/event/stream?index=1&topic=Deployment:" + found)
+    events = stream.getresponse()
+    line = {}
+    while not line:
+        line = json.loads(events.readline())
+    event, = line["Events"]
+    case.equal((event["Topic"], event["Type"], event["Key"], event["FilterKeys"]),
+               ("Deployment", "DeploymentStatusUpdate", found, ["told"]))
+    case.equal((event["Payload"]["Deployment"]["Status"], event["Payload"]["Deployment"]["TaskGroups"]["g"]["HealthyAllocs"]),
+               ("successful", 1))
+    events.close()
+    stream.close()
+    node.purge("told")
+
+
 def test_bad_input():
     for update, sentence in (({"HealthCheck": "x"}, "none of checks, task_states, manual"),
                              ({"AutoPromote": True}, "auto_promote needs a canary count"),

@@ -36,6 +36,7 @@ enum local_kind {
 	LOCAL_JOBS,
 	LOCAL_ALLOCS,
 	LOCAL_EVALS,
+	LOCAL_DEPLOYMENTS,
 	LOCAL_NODES,
 	LOCAL_SERVICES,
 	LOCAL_VOLUMES,
@@ -193,6 +194,7 @@ uint64_t local_index_next(struct local *l);
  * for it, or follows the events, is told after the commit. */
 void local_alloc_changed(struct local *l, struct local_alloc *la); /* if its index has */
 void local_eval_told(struct local *l, struct local_eval *ev);
+void local_deployment_told(struct local *l, struct local_deployment *dep);
 void local_job_changed(struct local *l, struct local_job *j, uint64_t index);
 void local_node_changed(struct local *l);
 void local_service_changed(struct local *l, struct source_service *s);

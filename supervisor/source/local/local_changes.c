@@ -2,6 +2,7 @@
 /* local_changes.c: at which index what was changed last, for whoever waits for it or follows it.
  * Runs in: supervisor. */
 #include "supervisor/api/api_wait.h"
+#include "supervisor/source/local/local_deployment.h"
 #include "supervisor/source/local/local_events.h"
 
 static void
@@ -48,6 +49,13 @@ local_eval_told(struct local *l, struct local_eval *ev)
 {
 	note(l, LOCAL_EVALS, ev->job, ev->ev.modify_index);
 	local_news_put(&l->news_list, &ev->news, NEWS_EVAL, ev->ev.modify_index);
+}
+
+void
+local_deployment_told(struct local *l, struct local_deployment *dep)
+{
+	note(l, LOCAL_DEPLOYMENTS, dep->job, dep->d.modify_index);
+	local_news_put(&l->news_list, &dep->news, NEWS_DEPLOYMENT, dep->d.modify_index);
 }
 
 void

@@ -72,6 +72,7 @@ local_deployment_changed(struct local *l, struct local_deployment *dep)
 	dep->d.modify_index = local_index_next(l);
 	dep->d.modify_time = local_now_ns();
 	turn_write(l->base.sup, &dep->row);
+	local_deployment_told(l, dep);
 }
 
 /* The newest of the job. */
@@ -93,6 +94,7 @@ static void
 drop(struct local *l, struct local_deployment *dep)
 {
 	local_map_remove(&l->deployments, &dep->key);
+	local_news_remove(&l->news_list, &dep->news);
 	dep->look = sd_event_source_disable_unref(dep->look);
 	dep->deadline = sd_event_source_disable_unref(dep->deadline);
 	dep->job = NULL;
@@ -134,6 +136,7 @@ local_deployments_free(struct local *l, struct local_job *j)
 
 		j->deployments = dep->older;
 		local_map_remove(&l->deployments, &dep->key);
+		local_news_remove(&l->news_list, &dep->news);
 		turn_forget_write(l->base.sup, &dep->row);
 		free_deployment(dep);
 	}

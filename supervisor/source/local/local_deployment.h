@@ -14,6 +14,7 @@ struct local_deployment {
 	struct local_key key;
 	struct local_deployment *older; /* of the job */
 	struct local_job *job;
+	struct local_news news;
 	struct deployment d; /* the counts of its groups: those of its end */
 	struct dirty row;
 	bool gone;

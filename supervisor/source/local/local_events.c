@@ -9,6 +9,7 @@
 #include "supervisor/api/api_node.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/local/local_api.h"
+#include "supervisor/source/local/local_deployment.h"
 
 #define GONE_KEPT 500
 
@@ -49,6 +50,15 @@ head_of_eval(const struct local_eval *ev)
 }
 
 static struct event_head
+head_of_deployment(const struct local_deployment *dep)
+{
+	return (struct event_head){ .topic = "Deployment",
+		.type = "DeploymentStatusUpdate",
+		.namespace = dep->d.namespace,
+		.keys = { dep->d.id, dep->d.job_id } };
+}
+
+static struct event_head
 head_of_service(const struct source_service *s)
 {
 	return (struct event_head){ .topic = "Service",
@@ -69,6 +79,9 @@ local_event_head(const struct local_news *n, struct event_head *ret)
 		break;
 	case NEWS_EVAL:
 		*ret = head_of_eval(OF(n, local_eval));
+		break;
+	case NEWS_DEPLOYMENT:
+		*ret = head_of_deployment(OF(n, local_deployment));
 		break;
 	case NEWS_SERVICE:
 		*ret = head_of_service(OF(n, source_service));
@@ -97,6 +110,19 @@ print_alloc(struct sup_alloc *sa, struct text *t)
 		t->failed = true;
 }
 
+static int
+print_deployment(const struct local_deployment *dep, struct text *t)
+{
+	struct deployment view = { 0 };
+	int r = local_deployment_view(dep, &view);
+
+	if (r < 0)
+		return r;
+	r = model_to_text(&deployment_type, &view, 0, t);
+	deployment_done(&view);
+	return r;
+}
+
 static void
 print_payload(struct local *l, const struct local_news *n, struct text *t)
 {
@@ -114,6 +140,10 @@ print_payload(struct local *l, const struct local_news *n, struct text *t)
 	case NEWS_EVAL:
 		text_printf(t, "{\"Evaluation\":");
 		r = model_to_text(&eval_type, &OF(n, local_eval)->ev, 0, t);
+		break;
+	case NEWS_DEPLOYMENT:
+		text_printf(t, "{\"Deployment\":");
+		r = print_deployment(OF(n, local_deployment), t);
 		break;
 	case NEWS_SERVICE:
 		text_printf(t, "{\"Service\":");

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "supervisor/api/api_list.h"
-#include "supervisor/source/local/local.h"
+#include "supervisor/source/local/local_deployment.h"
 
 static uint64_t
 later(uint64_t a, uint64_t b)
@@ -84,6 +84,22 @@ index_of_eval_allocs(struct sup *sup, const struct api_req *req)
 	return ev && ev->job ? of_object(sup, ev->job->index) : of_kind(sup, LOCAL_ALLOCS);
 }
 
+/* They count allocs. */
+static uint64_t
+index_of_deployments(struct sup *sup, const struct api_req *req)
+{
+	return later(of_kind(sup, LOCAL_DEPLOYMENTS), of_kind(sup, LOCAL_ALLOCS));
+}
+
+static uint64_t
+index_of_deployment(struct sup *sup, const struct api_req *req)
+{
+	const struct local_deployment *dep =
+	    local_deployment_find(local_of_sup(sup), api_param(req, 0));
+
+	return dep && dep->job ? of_object(sup, dep->job->index) : index_of_deployments(sup, req);
+}
+
 static uint64_t
 index_of_nodes(struct sup *sup, const struct api_req *req)
 {
@@ -120,11 +136,16 @@ static const struct {
 	{ "/v1/allocation/:id", index_of_alloc },
 	{ "/v1/allocation/:id/services", index_of_services },
 	{ "/v1/allocations", index_of_allocs },
+	{ "/v1/deployment/:id", index_of_deployment },
+	{ "/v1/deployment/allocations/:id", index_of_deployment },
+	{ "/v1/deployments", index_of_deployments },
 	{ "/v1/evaluation/:id", index_of_eval },
 	{ "/v1/evaluation/:id/allocations", index_of_eval_allocs },
 	{ "/v1/evaluations", index_of_evals },
 	{ "/v1/job/:id", index_of_job },
 	{ "/v1/job/:id/allocations", index_of_job },
+	{ "/v1/job/:id/deployment", index_of_job },
+	{ "/v1/job/:id/deployments", index_of_job },
 	{ "/v1/job/:id/evaluations", index_of_job },
 	{ "/v1/job/:id/scale", index_of_job },
 	{ "/v1/job/:id/summary", index_of_job },

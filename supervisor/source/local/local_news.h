@@ -10,7 +10,15 @@
 #include <stdint.h>
 
 /* Whose member it is; its text, for what is no more. */
-enum news_kind { NEWS_JOB, NEWS_ALLOC, NEWS_EVAL, NEWS_NODE, NEWS_SERVICE, NEWS_GONE };
+enum news_kind {
+	NEWS_JOB,
+	NEWS_ALLOC,
+	NEWS_EVAL,
+	NEWS_DEPLOYMENT,
+	NEWS_NODE,
+	NEWS_SERVICE,
+	NEWS_GONE
+};
 
 /* Embedded. Zero has not changed. */
 struct local_news {
