@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_print.h"
 #include "common/cleanup.h"
 
 static struct {
-	const char *level;
+	const char *level, *node, *server;
 	bool json;
 } options = { .level = "info" };
 
@@ -16,6 +17,9 @@ const struct cli_flag cli_monitor_flags[] = {
 	{ "log-level", CLI_FLAG_STRING, &options.level, "LEVEL",
 	    "error, warn, info or debug, whatever the agent's own level is (info)" },
 	{ "log-json", CLI_FLAG_BOOL, &options.json, NULL, "lines as JSON" },
+	{ "node-id", CLI_FLAG_STRING, &options.node, "NODE", "of another node of the cluster" },
+	{ "server-id", CLI_FLAG_STRING, &options.server, "SERVER",
+	    "of a server, by its name or leader" },
 	{ 0 },
 };
 
@@ -43,11 +47,12 @@ on_body(void *arg, const void *data, size_t len, struct err *e)
 }
 
 static int
-follow(struct cli *cli, struct err *e)
+follow(struct cli *cli, const char *node, struct err *e)
 {
-	cleanup_free char *target =
-	    cli_target("/v1/agent/monitor?plain=true&log_level=%s&log_json=%s", options.level,
-		options.json || cli->json ? "true" : "false");
+	cleanup_free char *target = cli_target(
+	    "/v1/agent/monitor?plain=true&log_level=%s&log_json=%s&node_id=%s&server_id=%s",
+	    options.level, options.json || cli->json ? "true" : "false", node,
+	    options.server ?: "");
 	const uint64_t deadline_ms = cli_now_ms() + cli->timeout_ms;
 	struct answer a = { 0 };
 	cleanup_close int fd = -1;
@@ -70,9 +75,15 @@ follow(struct cli *cli, struct err *e)
 int
 cli_monitor(struct cli *cli, int argc, char **argv)
 {
+	cleanup_free char *node = NULL;
 	struct err e = { 0 };
+	int r = 0;
 
 	(void)argc;
 	(void)argv;
-	return follow(cli, &e) < 0 ? cli_fail(cli, &e) : CLI_OK;
+	if (options.node)
+		r = cli_id_resolve(cli, &cli_kind_node, options.node, &node, &e);
+	if (r == 0)
+		r = follow(cli, node ?: "", &e);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }

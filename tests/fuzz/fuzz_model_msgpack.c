@@ -100,6 +100,29 @@ try_as(const struct type *type, const uint8_t *data, size_t size)
 	model_free(type, obj);
 }
 
+static bool
+is_within(const char *part, size_t len, const uint8_t *data, size_t size)
+{
+	const char *all = (const char *)data;
+
+	return !part || (part >= all && len <= size && (size_t)(part - all) <= size - len);
+}
+
+/* What is handed out lies in the message. */
+static void
+try_frames(const uint8_t *data, size_t size)
+{
+	struct rpc_exec_input in;
+	struct rpc_frame f;
+	struct err e = { 0 };
+
+	if (rpc_frame_parse(data, size, &f, &e) == 0)
+		HOLDS(is_within(f.payload, f.len, data, size) &&
+		      is_within(f.message, f.message_len, data, size));
+	if (rpc_exec_input_parse(data, size, &in, &e) == 0)
+		HOLDS(is_within(in.data, in.len, data, size));
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -111,6 +134,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t i;
 
 	check_scan(data, size);
+	try_frames(data, size);
 	for (i = 0; i < ELEMENTSOF(types); i++)
 		try_as(types[i], data, size);
 	return 0;

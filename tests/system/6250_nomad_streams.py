@@ -95,6 +95,13 @@ def test_logs_of_another_node():
         case.equal((status, "content-type: text/plain" in head, a.rest()), (200, True, b""), head)
 
 
+def test_who_leaves_before_the_first_frame():
+    for path in (LOGS, "/v1/event/stream"):
+        with Answer(path) as a:
+            a.asked("FileSystem.Logs" if path == LOGS else "Event.Stream")
+        case.equal(a.over(), "end")
+
+
 def test_events():
     with Answer("/v1/event/stream?topic=Node&topic=Job:a&topic=Job:b&index=12&namespace=*") as a:
         args = a.asked("Event.Stream")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_exec_input.c: what servers send to a command that runs, and what a terminal's user types to
- * leave. */
+/* test_exec_input.c: what servers send to a command that runs, the frames of their own streams, and
+ * what a terminal's user types to leave. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +86,82 @@ START_TEST(what_is_no_input)
 }
 END_TEST
 
+START_TEST(input_that_is_sent_is_read)
+{
+	static const struct rpc_exec_input sent[] = {
+		{ 0 },
+		{ .has_stdin = true, .data = "a\0b", .len = 3 },
+		{ .has_stdin = true, .close = true },
+		{ .has_size = true, .height = 24, .width = 258 },
+	};
+	struct rpc_exec_input in;
+	struct text t = { 0 };
+
+	rpc_exec_input_put(&t, &sent[_i]);
+	ck_assert_int_eq(parse(t.text, t.len, &in), 0);
+	ck_assert(in.has_stdin == sent[_i].has_stdin && in.has_size == sent[_i].has_size);
+	ck_assert(in.close == sent[_i].close && in.len == sent[_i].len);
+	ck_assert(in.height == sent[_i].height && in.width == sent[_i].width);
+	ck_assert(in.len == 0 || memcmp(in.data, sent[_i].data, in.len) == 0);
+	text_done(&t);
+}
+END_TEST
+
+static int
+parse_frame(const char *bytes, size_t len, struct rpc_frame *ret)
+{
+	cleanup_free char *copy = malloc(len + 1);
+	struct err e;
+	int r;
+
+	memcpy(copy, bytes, len);
+	copy = realloc(copy, len ? len : 1);
+	r = rpc_frame_parse(copy, len, ret, &e);
+	if (r == 0 && ret->payload)
+		ret->payload = bytes + (ret->payload - copy);
+	if (r == 0 && ret->message)
+		ret->message = bytes + (ret->message - copy);
+	return r;
+}
+
+#define FRAME(bytes, ret) parse_frame(bytes, sizeof(bytes) - 1, ret)
+
+START_TEST(frames_of_servers)
+{
+	struct text t = { 0 };
+	struct rpc_frame f;
+
+	rpc_frame_data(&t, "a\0b", 3);
+	ck_assert_int_eq(parse_frame(t.text, t.len, &f), 0);
+	ck_assert(!f.failed && !f.event && f.len == 3 && memcmp(f.payload, "a\0b", 3) == 0);
+	text_done(&t);
+	rpc_frame_error(&t, 404, "none");
+	ck_assert_int_eq(parse_frame(t.text, t.len, &f), 0);
+	ck_assert(f.failed && f.code == 404 && f.len == 0);
+	ck_assert(f.message_len == 4 && memcmp(f.message, "none", 4) == 0);
+	text_done(&t);
+	ck_assert_int_eq(FRAME("\x82\xa5"
+			       "Error\xc0\xa5"
+			       "Event\x81\xa4"
+			       "Data\xc4\x02{}",
+			     &f),
+	    0);
+	ck_assert(!f.failed && f.event && f.len == 2 && memcmp(f.payload, "{}", 2) == 0);
+	ck_assert_int_eq(FRAME("\x81\xa5"
+			       "Error\x82\xa7"
+			       "Message\xa1x\xa4"
+			       "Code\xc0",
+			     &f),
+	    0);
+	ck_assert(f.failed && f.code == 0 && f.message_len == 1);
+	ck_assert_int_eq(FRAME("\x80", &f), 0);
+	ck_assert(!f.failed && !f.event && !f.payload);
+	ck_assert_int_eq(FRAME("", &f), -EBADMSG);
+	ck_assert_int_eq(FRAME("\x93\1\2\3", &f), -EBADMSG);
+	ck_assert_int_eq(FRAME("\x81\xa7Payload\xdb\xff\xff\xff\xff", &f), -EBADMSG);
+}
+END_TEST
+
 START_TEST(the_way_out)
 {
 	static const struct {
@@ -127,6 +203,8 @@ add(TCase *tc)
 {
 	tcase_add_test(tc, input_of_a_command);
 	tcase_add_test(tc, what_is_no_input);
+	tcase_add_loop_test(tc, input_that_is_sent_is_read, 0, 4);
+	tcase_add_test(tc, frames_of_servers);
 	tcase_add_test(tc, the_way_out);
 }
 

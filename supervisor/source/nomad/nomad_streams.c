@@ -18,6 +18,7 @@
 /* Lives from the request to the end of the answer. */
 struct passed {
 	struct api_stream st;
+	struct api_held held; /* until the answer begins */
 	struct sup *sup;
 	struct api_req *req;
 	const char *type;
@@ -72,6 +73,7 @@ reply(struct passed *p)
 		return;
 	}
 	p->replied = true;
+	api_hold(p->req, NULL);
 	p->st = (struct api_stream){ .next = on_next, .done = on_done };
 	api_reply_stream(p->req, p->type, &p->st);
 }
@@ -87,6 +89,7 @@ fail(struct passed *p, int status, const char *text)
 		reply(p);
 		return;
 	}
+	api_hold(p->req, NULL);
 	if (status)
 		api_reply_error(p->req, status, "%s", text);
 	else
@@ -141,6 +144,13 @@ on_end(struct sup *sup, void *arg, uint64_t stream, const char *error)
 		reply(p);
 }
 
+/* Whoever asked has left. */
+static void
+on_gone(struct api_held *held)
+{
+	free_passed((struct passed *)(void *)((char *)held - offsetof(struct passed, held)));
+}
+
 static const struct link_stream_ops passed_ops = { .on_input = on_input, .on_end = on_end };
 
 void
@@ -152,12 +162,15 @@ pass_stream(struct sup *sup, struct api_req *req, const struct mapped *m, const 
 
 	if (!p)
 		abort();
-	*p = (struct passed){ .sup = sup,
+	*p = (struct passed){ .held.done = on_gone,
+		.sup = sup,
 		.req = req,
 		.type = plain && strcmp(m->type, TYPE_JSON) == 0 ? TYPE_TEXT : m->type };
 	p->stream = link_stream_ask(sup, m->method, body->text, body->len, &passed_ops, p);
-	if (p->stream)
+	if (p->stream) {
+		api_hold(req, &p->held);
 		return;
+	}
 	api_reply_error(req, 503, "too many streams are being followed at the servers already");
 	free(p);
 }
