@@ -346,7 +346,8 @@ static const struct {
 	    "'99999999999999999999'" },
 	{ "client { host_volume \"a\" { } }", "a.hcl:1:22: host_volume \"a\": expected a path" },
 	{ "client { host_volume \"../a\" { path = \"/a\" } }",
-	    "a.hcl:1:22: host_volume: \"../a\" is no name (letters, digits, '-', '_', '.', an index such as [0])" },
+	    "a.hcl:1:22: host_volume: \"../a\" is no name (letters, digits, '-', '_', '.', an "
+	    "index such as [0])" },
 	{ "client { host_volume { path = \"/a\" } }",
 	    "a.hcl:1:31: host_volume: expected a name and a block with path and read_only, found a "
 	    "string" },
