@@ -190,14 +190,14 @@ void
 local_api_promote_deployment(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
-	struct local_deployment *dep = find_active(sup, req, "promote");
-	const json_t *body = dep ? read_body(req) : NULL;
+	const json_t *body = read_body(req);
+	struct local_deployment *dep = body ? find_active(sup, req, "promote") : NULL;
 	struct strings groups = { 0 };
 	struct local_eval *ev = NULL;
 	struct err e = { 0 };
 	int r;
 
-	if (!body)
+	if (!dep)
 		return;
 	r = read_groups(body, &groups, &e);
 	if (r == 0 && dep->d.status == DEPLOYMENT_PAUSED)
@@ -220,10 +220,10 @@ local_api_promote_deployment(struct sup *sup, struct api_req *req)
 void
 local_api_pause_deployment(struct sup *sup, struct api_req *req)
 {
-	struct local_deployment *dep = find_active(sup, req, "pause");
-	const json_t *body = dep ? read_body(req) : NULL;
+	const json_t *body = read_body(req);
+	struct local_deployment *dep = body ? find_active(sup, req, "pause") : NULL;
 
-	if (!body)
+	if (!dep)
 		return;
 	local_deployment_pause(
 	    local_of_sup(sup), dep, json_is_true(json_object_get(body, "Pause")));
@@ -285,13 +285,13 @@ set_healths(struct sup *sup, const struct local_deployment *dep, const json_t *i
 void
 local_api_set_alloc_health(struct sup *sup, struct api_req *req)
 {
-	struct local_deployment *dep = find_active(sup, req, "set health of");
-	const json_t *body = dep ? read_body(req) : NULL;
+	const json_t *body = read_body(req);
+	struct local_deployment *dep = body ? find_active(sup, req, "set health of") : NULL;
 	const json_t *good = json_object_get(body, "HealthyAllocationIDs"),
 		     *bad = json_object_get(body, "UnhealthyAllocationIDs");
 	struct err e = { 0 };
 
-	if (!body)
+	if (!dep)
 		return;
 	for (int set = 0; set < 2; set++) {
 		if (set_healths(sup, dep, good, true, set, &e) < 0 ||

@@ -464,10 +464,12 @@ local_slot_take(struct local *l, struct local_slot *slot, struct local_slot *can
 	forget_reschedule(slot);
 	local_unplaced_remove(slot);
 	la->slot = slot;
-	la->sa->a.deployment_status->canary = false;
-	alloc_changed(l->base.sup, la->sa);
 	slot->current = la;
 	canary->current = NULL;
+	la->sa->a.deployment_status->canary = false;
+	la->sa->a.modify_index = la->sa->a.alloc_modify_index = local_index_next(l);
+	alloc_changed(l->base.sup, la->sa);
+	client_alloc_update(l->base.sup, la->sa); /* its services have other tags now */
 	if (!old)
 		return;
 	local_alloc_stop(l, old, "alloc not needed due to job update");
