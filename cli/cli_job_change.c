@@ -23,6 +23,16 @@ cli_job_follow_change(struct cli *cli, const char *job_id, const json_t *answer,
 	return cli_job_follow(cli, job_id, answer, options.detach, e);
 }
 
+static void
+cell_state(struct cli_table *t, const json_t *job, bool current)
+{
+	bool stopped = cli_json_true(job, "Stop"), stable = cli_json_true(job, "Stable");
+
+	cli_cell(t, "%s%s%s%s%s", current ? "current" : "", current && stable ? ", " : "",
+	    stable ? "stable" : "", (current || stable) && stopped ? ", " : "",
+	    stopped ? "stopped" : "");
+}
+
 static int
 show_history(struct cli *cli, const char *id, struct err *e)
 {
@@ -41,13 +51,10 @@ show_history(struct cli *cli, const char *id, struct err *e)
 		return r;
 	t = CLI_TABLE("Version", "Submitted", "State");
 	json_array_foreach (cli_json_get(answer, "Versions"), i, job) {
-		bool stop = cli_json_true(job, "Stop");
-
 		cli_table_row(t);
 		cli_cell(t, "%lld", (long long)cli_json_int(job, "Version"));
 		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(job, "SubmitTime"), time));
-		cli_cell(
-		    t, "%s%s", i == 0 ? "current" : "", stop ? (i ? "stopped" : ", stopped") : "");
+		cell_state(t, job, i == 0);
 	}
 	cli_table_print(t);
 	return 0;

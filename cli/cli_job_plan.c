@@ -93,10 +93,10 @@ print_diff(const json_t *diff)
 static bool
 print_counts(const json_t *plan)
 {
-	static const char *const names[] = { "Place", "Stop", "DestructiveUpdate", "InPlaceUpdate",
-		"Ignore" };
-	struct cli_table *t =
-	    CLI_TABLE("Task Group", "Create", "Stop", "Replace", "Update In Place", "Leave");
+	static const char *const names[] = { "Place", "Canary", "Stop", "DestructiveUpdate",
+		"InPlaceUpdate", "Ignore" };
+	struct cli_table *t = CLI_TABLE(
+	    "Task Group", "Create", "Canary", "Stop", "Replace", "Update In Place", "Leave");
 	const json_t *counts;
 	const char *group;
 	bool changes = false;
@@ -109,7 +109,7 @@ print_counts(const json_t *plan)
 			long long n = cli_json_int(counts, names[i]);
 
 			cli_cell(t, "%lld", n);
-			changes |= i < 3 && n > 0;
+			changes |= i < 4 && n > 0;
 		}
 	}
 	cli_table_print(t);

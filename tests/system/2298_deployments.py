@@ -235,7 +235,8 @@ def test_it_is_paused_and_ended_by_hand():
     node.register(job("hand", "two"))
     case.equal([d["StatusDescription"] for d in node.ask("/v1/job/hand/deployments")][:2],
                ["Deployment is running", "Cancelled due to newer version of job"])
-    node.refused(400, "can't promote terminal deployment", "POST", "/v1/deployment/promote/" + paused, {})
+    node.refused(400, "can't promote terminal deployment", "POST", "/v1/deployment/promote/" + paused,
+                 {"DeploymentID": paused, "All": True})
     node.refused(400, "DeploymentID must be specified", "POST", "/v1/deployment/pause/" + deployment("hand")["ID"], {})
     wait_versions("hand", [2, 1, 0])
     change("hand", "fail")
@@ -277,6 +278,7 @@ def test_the_command_follows_it():
     case.contains(out, "the canaries are healthy")
     found = deployment("cli")["ID"]
     case.contains(drover("job", "status", "cli").out, "Latest Deployment")
+    case.equal([line.split()[-1] for line in drover("job", "history", "cli").out.splitlines()[1:]], ["current", "stable"])
     rows = [line.split()[:4] for line in drover("deployment", "list").out.splitlines()]
     case.equal(rows[1], [found[:8], "cli", "1", "running"])
     out = drover("deployment", "promote", found[:8]).out
@@ -322,6 +324,27 @@ def test_its_progress_is_told():
     events.close()
     stream.close()
     node.purge("told")
+
+
+def test_a_plan_tells_what_it_begins_with():
+    begin("plan", 4)
+
+    def plan(**update):
+        made = job("plan", "one", 4, dict(MANUAL, **update))
+        found = node.do("POST", "/v1/job/plan/plan", dict(made, Diff=True))
+        return {k: n for k, n in found["Annotations"]["DesiredTGUpdates"]["g"].items() if n}
+    case.equal(plan(), {"DestructiveUpdate": 1, "Ignore": 3})
+    case.equal(plan(MaxParallel=3), {"DestructiveUpdate": 3, "Ignore": 1})
+    case.equal(plan(MaxParallel=0), {"DestructiveUpdate": 4})
+    case.equal(plan(Canary=2), {"Canary": 2, "Ignore": 4})
+    node.register(job("plan", "one", 4))
+    allocs = wait_versions("plan", [1, 0, 0, 0])
+    case.equal(plan(), {"Ignore": 4}, "what goes on by itself")
+    say_health("plan", allocs[:1])
+    wait_versions("plan", [1, 1, 0, 0])
+    scale = node.ask("/v1/job/plan/scale")["TaskGroups"]["g"]
+    case.equal([scale[k] for k in ("Desired", "Healthy", "Unhealthy")], [4, 3, 0])
+    node.purge("plan")
 
 
 def test_bad_input():

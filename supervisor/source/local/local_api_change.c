@@ -135,7 +135,6 @@ local_api_scale_job(struct sup *sup, struct api_req *req)
 		local_api_put_job(sup, req, &job, "job-scaling", "");
 }
 
-/* Desired, placed, running: what is known without health. */
 void
 local_api_job_scale(struct sup *sup, struct api_req *req)
 {
@@ -148,18 +147,22 @@ local_api_job_scale(struct sup *sup, struct api_req *req)
 	groups = json_object();
 	for (size_t i = 0; i < job->task_groups.n; i++) {
 		const struct task_group *g = &job->task_groups.v[i];
-		json_int_t placed = 0, running = 0;
+		json_int_t placed = 0, running = 0, healthy = 0, unhealthy = 0;
 
 		for (const struct local_alloc *la = j->allocs; la; la = la->next) {
+			const struct deployment_status *s = la->sa->a.deployment_status;
+
 			if (la->over || strcmp(la->sa->a.task_group, g->name) != 0)
 				continue;
 			placed++;
+			healthy += s && s->healthy == OPT_TRUE;
+			unhealthy += s && s->healthy == OPT_FALSE;
 			running += la->sa->a.client_status == CLIENT_RUNNING;
 		}
 		(void)json_object_set_new(groups, g->name,
-		    json_pack("{s:I, s:I, s:I, s:i, s:i, s:n}", "Desired", (json_int_t)g->count,
-			"Placed", placed, "Running", running, "Healthy", 0, "Unhealthy", 0,
-			"Events"));
+		    json_pack("{s:I, s:I, s:I, s:I, s:I, s:n}", "Desired", (json_int_t)g->count,
+			"Placed", placed, "Running", running, "Healthy", healthy, "Unhealthy",
+			unhealthy, "Events"));
 	}
 	api_reply_json(req, json_pack("{s:s, s:s, s:b, s:I, s:I, s:o}", "JobID", job->id,
 				"Namespace", job->namespace, "JobStopped", job->stop,

@@ -10,7 +10,7 @@
 
 /* Of one group. The names are those of the API. */
 struct counts {
-	json_int_t ignore, place, stop, in_place, destructive;
+	json_int_t ignore, place, stop, in_place, destructive, canary;
 };
 
 struct plan {
@@ -90,6 +90,24 @@ group_now(const struct plan *p, const char *name)
 	return NULL;
 }
 
+/* What the deployment would begin with: the others are left for now. */
+static void
+begin_deployment(const struct job *job, const struct task_group *g, struct counts *c)
+{
+	const struct update_strategy *u = g ? g->update : NULL;
+	json_int_t at_once;
+
+	if (job->type != JOB_SERVICE || !u || u->max_parallel <= 0 || c->destructive == 0)
+		return;
+	at_once = u->canary > 0 || c->place >= u->max_parallel ? 0 : u->max_parallel - c->place;
+	if (u->canary > 0)
+		c->canary = u->canary < g->count ? u->canary : g->count;
+	if (c->destructive <= at_once)
+		return;
+	c->ignore += c->destructive - at_once;
+	c->destructive = at_once;
+}
+
 static void
 plan_group(struct plan *p, const char *name)
 {
@@ -103,18 +121,19 @@ plan_group(struct plan *p, const char *name)
 		count_slot(p, &c, g, i < n_now ? now->slots[i] : NULL, i);
 	if (!g && c.stop == 0)
 		return; /* of an older version, and gone */
+	begin_deployment(p->job, g, &c);
 	(void)json_object_set_new(p->updates, name,
-	    json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i}", "Ignore", c.ignore, "Place",
+	    json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:i}", "Ignore", c.ignore, "Place",
 		c.place, "Stop", c.stop, "InPlaceUpdate", c.in_place, "DestructiveUpdate",
-		c.destructive, "Migrate", 0, "Canary", 0, "Preemptions", 0));
+		c.destructive, "Migrate", 0, "Canary", c.canary, "Preemptions", 0));
 }
 
 /* What happens to each group, in the words that the command shows, beside what changes in it. */
 static void
 annotate(json_t *diff, const json_t *updates)
 {
-	static const char *const words[][2] = { { "Place", "create" }, { "Stop", "destroy" },
-		{ "InPlaceUpdate", "in-place update" },
+	static const char *const words[][2] = { { "Place", "create" }, { "Canary", "canary" },
+		{ "Stop", "destroy" }, { "InPlaceUpdate", "in-place update" },
 		{ "DestructiveUpdate", "create/destroy update" }, { "Ignore", "ignore" } };
 	json_t *group;
 	size_t i;
