@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The paths that only servers can answer, asked at the agent's own socket."""
+import os
 import threading
 import time
 
@@ -8,6 +9,10 @@ from lib import api, case
 from lib.cluster import job, node_of, processes_of, servers as cluster
 
 NOBODY = "99999999-9999-4999-8999-999999999999"
+
+
+def fds(node):
+    return len(os.listdir("/proc/%d/fd" % node.processes()["supervisor"]))
 
 
 def run(version):
@@ -65,6 +70,16 @@ def run(version):
         begun = time.monotonic()
         shown = node.request("GET", "/v1/jobs?index=1000000&wait=1s")
         case.equal((shown.status, 0.9 < time.monotonic() - begun), (200, True), "a wait that ends with its time")
+        node.refused(400, "Invalid index", "GET", "/v1/jobs?index=x")
+        node.refused(400, "Invalid wait time", "GET", "/v1/jobs?index=1&wait=x")
+        # Who leaves while it waits is forgotten. The connections of before may not all be closed yet.
+        before, leaving = fds(node), [node.connect() for _ in range(20)]
+        for s in leaving:
+            s.sendall(b"GET /v1/jobs?index=1000000&wait=10m HTTP/1.1\r\nHost: x\r\n\r\n")
+        case.until(lambda: fds(node) >= before + 10, 20, "their connections to be taken")
+        for s in leaving:
+            s.close()
+        case.until(lambda: fds(node) <= before, 30, "their connections to be closed")
 
 
 def test_with_servers_of_1_6():

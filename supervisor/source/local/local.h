@@ -20,6 +20,7 @@
 
 struct local_job;
 struct local_eval;
+struct local_gone;
 struct local_deployment;
 struct node;
 
@@ -152,8 +153,10 @@ struct local {
 	uint64_t last_change[LOCAL_KINDS];
 	uint64_t loaded_index; /* whatever was here before counts as changed then */
 	struct local_news_list news_list;
-	struct local_news news; /* of the node */
+	struct local_news news;                    /* of the node */
+	struct local_gone *first_gone, *last_gone; /* in the order in which they were kept */
 	unsigned n_gone;
+	size_t gone_bytes;
 	struct deferred wake;
 	struct local_eval *first_eval, *last_eval;
 	struct local_job *first_blocked, *last_blocked;

@@ -11,7 +11,8 @@
 #include "supervisor/source/local/local_api.h"
 #include "supervisor/source/local/local_deployment.h"
 
-#define GONE_KEPT 500
+#define GONE_KEPT  500
+#define GONE_BYTES (4u * 1024 * 1024)
 
 #define OF(n, type) ((struct type *)(void *)((char *)(uintptr_t)(n)-offsetof(struct type, news)))
 
@@ -211,14 +212,14 @@ free_gone(struct local *l, struct local_gone *g)
 static void
 drop_oldest(struct local *l)
 {
-	struct local_news *n = l->news_list.oldest;
+	struct local_gone *g = l->first_gone;
 
-	while (n && n->kind != NEWS_GONE)
-		n = n->newer;
-	if (!n)
-		return;
-	free_gone(l, OF(n, local_gone));
+	l->first_gone = g->later;
+	if (!g->later)
+		l->last_gone = NULL;
 	l->n_gone--;
+	l->gone_bytes -= strlen(g->line);
+	free_gone(l, g);
 }
 
 static int
@@ -258,14 +259,18 @@ local_event_keep(
 	}
 	g->line = line.text;
 	local_news_put(&l->news_list, &g->news, NEWS_GONE, index);
-	if (++l->n_gone > GONE_KEPT)
+	*(l->last_gone ? &l->last_gone->later : &l->first_gone) = g;
+	l->last_gone = g;
+	l->n_gone++;
+	l->gone_bytes += line.len;
+	while (l->n_gone > GONE_KEPT || l->gone_bytes > GONE_BYTES)
 		drop_oldest(l);
 }
 
 void
 local_events_free(struct local *l)
 {
-	while (l->n_gone > 0)
+	while (l->first_gone)
 		drop_oldest(l);
 	while (l->news_list.oldest)
 		local_news_remove(&l->news_list, l->news_list.oldest);

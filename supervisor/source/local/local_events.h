@@ -18,6 +18,7 @@ struct event_head {
 /* Something that is no more, and its line. */
 struct local_gone {
 	struct local_news news;
+	struct local_gone *later; /* the next that was kept */
 	struct event_head head;
 	char *namespace, *keys[EVENT_KEYS], *line;
 };
@@ -26,8 +27,8 @@ void local_event_head(const struct local_news *n, struct event_head *ret);
 /* Appends the line. What it says must have been committed. */
 void local_event_print(struct local *l, const struct local_news *n, struct text *t);
 
-/* Keeps the last line of what is about to be freed, under this index; the oldest of too many are
- * dropped. */
+/* Keeps the last line of what is about to be freed, under this index; the oldest of too many, or of
+ * too long ones, are dropped. */
 void local_event_keep(
     struct local *l, enum news_kind kind, struct local_news *n, const char *type, uint64_t index);
 void local_events_free(struct local *l); /* and empties the list */
