@@ -33,8 +33,8 @@ def look(node, name, **config):
     node.wait_said(alloc, b"end\n")
     said = node.logs(alloc).decode()
     node.purge(name)
-    return (dict(re.findall(r"^(pid|ipc):\[(\d+)\]$", said, re.M)), {n: int(v, 16) for n, v in re.findall(r"^Cap(\w+):\t(\w+)$", said, re.M)},
-            int(re.search(r"seen (\d+)", said).group(1)))
+    caps = {n: int(v, 16) for n, v in re.findall(r"^Cap(\w+):\t(\w+)$", said, re.M)}
+    return dict(re.findall(r"^(pid|ipc):\[(\d+)\]$", said, re.M)), caps, int(re.search(r"seen (\d+)", said).group(1))
 
 
 def hosts(ns):
