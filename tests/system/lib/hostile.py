@@ -41,8 +41,8 @@ def split(message, fields):
     parts = []
     for f in sorted(message.fields, key=lambda f: f.number):
         if f.name in fields:
-            for value in fields[f.name] if f.repeated else [fields[f.name]]:
-                parts.append((f, ipc.encode_field(f, value)))
+            found = ipc.encode_parts(f, fields[f.name]) if f.repeated else [ipc.encode_field(f, fields[f.name])]
+            parts.extend((f, part) for part in found)
     return parts
 
 
@@ -66,6 +66,13 @@ def _field(f, part):
             yield f.name + " empty but there", key + b"\0"
         if f.kind == TEXT:
             yield f.name + " with a NUL", _wrap(f, b"a\0b")
+        return
+    if f.repeated:  # packed
+        yield f.name + " with a number in too many bytes", _wrap(f, b"\x81\x00")
+        yield f.name + " with a number without an end", _wrap(f, b"\xff" * 10)
+        yield f.name + " empty but there", _wrap(f, b"")
+        yield f.name + " not packed", key + b"\1"
+        yield f.name + " as 64 fixed bits", ipc.tag(f.number, ipc.WIRE_64) + b"\1" + b"\0" * 7
         return
     yield f.name + " as bytes", _wrap(f, b"a")
     yield f.name + " as 64 fixed bits", ipc.tag(f.number, ipc.WIRE_64) + b"\1" + b"\0" * 7

@@ -185,6 +185,14 @@ def encode_field(field, value):
     return tag(field.number, WIRE_BYTES) + varint(len(body)) + body
 
 
+def encode_parts(field, values):
+    """A repeated field: numbers are packed into one, of the others each is by itself."""
+    if field.kind in ("message", "string", "bytes") or not values:
+        return [encode_field(field, v) for v in values]
+    body = b"".join(varint(_number(field, v)) for v in values)
+    return [tag(field.number, WIRE_BYTES) + varint(len(body)) + body]
+
+
 def _is_default(field, value):
     if value is None:
         return True
@@ -207,9 +215,7 @@ def encode(message, fields):
             continue
         value = fields[f.name]
         if f.repeated:
-            if f.kind not in ("message", "string", "bytes"):
-                raise Error("repeated %s is in use nowhere" % f.kind)
-            out += b"".join(encode_field(f, v) for v in value)
+            out += b"".join(encode_parts(f, value))
         elif not _is_default(f, value):
             out += encode_field(f, value)
     return out
