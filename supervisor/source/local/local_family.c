@@ -195,7 +195,8 @@ local_family_look(struct local *l, struct local_job *j)
 		return;
 	}
 	list_dead(l, j);
-	while (l->n_dead > DEAD_KEPT)
+	/* Never j itself, whatever the clock says: its caller goes on with it. */
+	while (l->n_dead > DEAD_KEPT && l->first_dead != j)
 		forget_dead(l, l->first_dead);
 	if (l->first_dead == j)
 		local_periodic_arm(l);

@@ -239,12 +239,14 @@ local_periodic_start(struct local *l, struct err *e)
 
 	for (size_t i = 0; jobs && i < n; i++) {
 		struct local_job *j = (struct local_job *)(void *)jobs[i];
-		const struct job *job = local_job_wanted(j);
 
-		if (j->purge || !job_has_launches(job))
-			continue;
-		set_timed(l, j, true);
-		j->next_s = job_next_launch(job, j->looked_s);
+		if (!j->purge && job_has_launches(local_job_wanted(j)))
+			set_timed(l, j, true);
+	}
+	for (struct local_job *j = l->first_timed; j; j = j->next_timed) {
+		/* The clock may have been put back. */
+		j->next_s =
+		    job_next_launch(local_job_wanted(j), j->looked_s < now ? j->looked_s : now);
 		if (j->next_s >= 0 && j->next_s <= now)
 			launch(l, j, now, now);
 	}
