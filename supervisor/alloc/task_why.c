@@ -85,7 +85,7 @@ tell_signal(
 	if (b->signal && str_eq(detail(b->signal, "task_signal"), signal))
 		causes_add(t->c, ev->time, t->task->name,
 		    "It ended by %s, which it had been sent on request.", signal);
-	else if (*str(ev->message))
+	else if (*str(ev->message) && ev->signal != SIGKILL)
 		causes_add(
 		    t->c, ev->time, t->task->name, "It ended by %s: %s.", signal, ev->message);
 	else
