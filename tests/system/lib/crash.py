@@ -91,7 +91,7 @@ class Node(api.Node):
                    "allocations of %s to be gone" % name)
 
 
-def job(name, count=1, driver="raw_exec", then="exec sleep 1000", group=None, **more):
+def job(name, count=1, driver="raw_exec", then="exec sleep 100000", group=None, **more):
     """A service whose tasks say when they run twice at a time."""
     return api.job(name, "/bin/sh", ["-c", LOCKED + then], count, driver, {"RestartPolicy": RESTART, **(group or {})}, **more)
 
