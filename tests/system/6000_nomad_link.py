@@ -221,8 +221,8 @@ def test_errors_and_what_ends_a_stream():
         channel.write(b"\xc1")
         case.raises(EOFError, channel.receive)
         ping(c)
-        e = case.raises(nomad_client.RpcError, netrpc.StreamingCall, c.session.open(), "FileSystem.Logs", b"\x80")
-        case.contains(str(e), 'Unknown rpc method: "FileSystem.Logs"')
+        e = case.raises(nomad_client.RpcError, netrpc.StreamingCall, c.session.open(), "FileSystem.Nope", b"\x80")
+        case.contains(str(e), 'Unknown rpc method: "FileSystem.Nope"')
 
 
 def test_what_a_node_may_not_send_is_told():
