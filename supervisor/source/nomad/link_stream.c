@@ -311,8 +311,8 @@ on_data(struct sup *sup, struct link_streams *ls, const HbStreamDataEv *ev)
 	if (bytes_add(&s->in, ev->data.data, ev->data.len) < 0)
 		abort();
 	s->taken += (uint32_t)ev->data.len;
-	/* What is not whole yet cannot be taken by anybody. */
-	if ((!s->paused && !s->held) || !ev->last)
+	/* Nor by pieces: most objects come in several, and the server would never be held. */
+	if (!s->paused && !s->held)
 		tell_taken(sup, s);
 	if (ev->last)
 		deliver(sup, ls, s);
@@ -528,7 +528,8 @@ link_stream_close(struct sup *sup, uint64_t stream)
 	if (!s)
 		return;
 	if (s->asked) { /* what has not left is of no use, and would hold up the end */
-		tell_close(sup, s->id, s->out.len > 0 || s->room < WINDOW);
+		/* Nor would a server that waits for room see a plain end. */
+		tell_close(sup, s->id, s->out.len > 0 || s->room < WINDOW || s->paused);
 		forget(ls, s);
 		return;
 	}
