@@ -234,7 +234,9 @@ lau_runtime_is_idle(const struct launcher *l)
 		return false;
 	idle = cgroup_open(&c, l->cgroup, false, NULL) == 0 &&
 	       cgroup_is_populated(c.exec[CGROUP_V2]) == 0 &&
-	       cgroup_is_populated(c.tasks[CGROUP_V2]) == 0;
+	       cgroup_is_populated(c.tasks[CGROUP_V2]) == 0 &&
+	       (!(c.in_v2 & CGROUP_BIT(CGROUP_CPUSET)) ||
+		   cgroup_is_populated(c.tasks[CGROUP_CPUSET]) == 0);
 	cgroup_close(&c);
 	return idle;
 }

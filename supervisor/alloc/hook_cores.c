@@ -34,6 +34,13 @@ add_held(const struct sup_alloc *sa, struct core_set *held)
 	}
 }
 
+/* One that was restored has its cores already, whatever the hooks before this one wait for. */
+static bool
+holds(const struct alloc_runner *ar)
+{
+	return ar->holds_cores || (ar->restored && ar->phase == ALLOC_PRERUN);
+}
+
 static void
 on_shared(
     struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
@@ -56,7 +63,7 @@ share(struct alloc_runner *ar)
 
 	alloc_foreach(ar->sup, sa)
 	{
-		if (sa->runner && sa->runner->holds_cores)
+		if (sa->runner && holds(sa->runner))
 			add_held(sa, &held);
 	}
 	req.cores = left;

@@ -20,11 +20,20 @@
 static char *
 read_file(const char *root, const char *run, bool v2, const char *name)
 {
+	/* A v1 cgroup has a file called tasks, so there the directory is called otherwise. In v2 a
+	 * run with cores of its own is in another. */
+	const char *const dirs[] = { v2 ? "tasks" : "runs", v2 ? "cores" : NULL };
 	char path[640], *text = NULL;
+	ssize_t n = -ENOENT;
 
-	/* A v1 cgroup has a file called tasks, so there the directory is called otherwise. */
-	(void)snprintf(path, sizeof path, "%s/%s/%s/%s", root, v2 ? "tasks" : "runs", run, name);
-	return root[0] && fd_read_file(AT_FDCWD, path, FILE_MAX, &text) > 0 ? text : NULL;
+	for (size_t i = 0; root[0] && n == -ENOENT && i < ELEMENTSOF(dirs) && dirs[i]; i++) {
+		(void)snprintf(path, sizeof path, "%s/%s/%s/%s", root, dirs[i], run, name);
+		n = fd_read_file(AT_FDCWD, path, FILE_MAX, &text);
+	}
+	if (n > 0)
+		return text;
+	free(text);
+	return NULL;
 }
 
 static bool
