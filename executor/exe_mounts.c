@@ -279,8 +279,10 @@ mask_proc(void)
 static int
 attach_kernel_fs(struct exe *x)
 {
-	/* In the host's pid namespace others are there to see. */
-	static const char *const hide[] = { "hidepid", "invisible", NULL };
+	/* In the host's pid namespace others are there to see; "invisible" would show them to group
+	 * 0 all the same. In its own, root of a task sees what it started as others. */
+	const char *const hide[] = { "hidepid", x->setup->pid_host ? "ptraceable" : "invisible",
+		NULL };
 	static const char *const pts[] = { "mode", "0620", "gid", "5", "ptmxmode", "0666", NULL };
 	static const char *const shm[] = { "mode", "1777", "size", "64m", NULL };
 	int r;
