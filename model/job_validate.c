@@ -12,7 +12,9 @@
 #include "model/payload.h"
 #include "model/table.h"
 
-#define JOB_ID_MAX   255
+#define JOB_ID_MAX 255
+#define UPDATE_DEADLINE_MAX                                                                        \
+	(100LL * 365 * 86400 * NS_PER_S) /* a time in ns can hold the end of it */
 #define PRIORITY_MAX 32767
 #define PORT_MAX     65535
 #define DISK_MIN_MB  10
@@ -426,6 +428,8 @@ validate_local_update(const struct update_strategy *u, struct problems *p)
 	if (u->min_healthy_time < 0 || u->progress_deadline < 0)
 		(void)model_problem(
 		    p, "update: min_healthy_time and progress_deadline may not be below zero");
+	if (u->progress_deadline > UPDATE_DEADLINE_MAX)
+		(void)model_problem(p, "update: progress_deadline may not be above 100 years");
 	if (u->min_healthy_time >= u->healthy_deadline)
 		(void)model_problem(
 		    p, "update: min_healthy_time must be less than healthy_deadline");
