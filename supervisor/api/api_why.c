@@ -2,13 +2,20 @@
 /* api_why.c: /v1/client/allocation/:id/why, drover's own. Runs in: supervisor. */
 #include "supervisor/api/api_why.h"
 
+#include <string.h>
+
+#include "common/utf8.h"
 #include "supervisor/alloc/alloc_why.h"
 
 static json_t *
 show(const struct cause *cause)
 {
+	char text[4096];
+
+	/* It may quote a task or a check; jansson packs no text that is no UTF-8. */
+	(void)utf8_sanitize(text, sizeof text, cause->text, strlen(cause->text));
 	return json_pack("{s:I, s:s, s:s}", "Time", (json_int_t)cause->time_ns, "Task", cause->task,
-	    "Text", cause->text);
+	    "Text", text);
 }
 
 void
