@@ -102,9 +102,14 @@ next_news(const struct events *ev)
 static void
 take_back(struct events *ev)
 {
-	if (ev->at < ev->out.len)
+	if (ev->at < ev->out.len && ev->at < FILL)
 		return;
-	text_done(&ev->out);
+	if (ev->at < ev->out.len) { /* one who is never done reading */
+		ev->out.len -= ev->at;
+		memmove(ev->out.text, ev->out.text + ev->at, ev->out.len + 1);
+	} else {
+		text_done(&ev->out);
+	}
 	ev->at = 0;
 }
 

@@ -171,6 +171,7 @@ forget_dead(struct local *l, struct local_job *j)
 {
 	unlist_dead(l, j);
 	j->purge = true;
+	local_job_changed(l, j, local_index_next(l));
 	turn_write(l->base.sup, &j->versions->row);
 	if (!j->allocs) {
 		local_job_trim(l, j);

@@ -41,6 +41,17 @@ index_of_job(struct sup *sup, const struct api_req *req)
 	return j ? of_object(sup, j->index) : of_kind(sup, LOCAL_JOBS);
 }
 
+/* A parent's counts its children. */
+static uint64_t
+index_of_summary(struct sup *sup, const struct api_req *req)
+{
+	const struct local_job *j =
+	    local_job_find(local_of_sup(sup), api_namespace(req), api_param(req, 0));
+
+	return j && job_is_parent(local_job_wanted(j)) ? index_of_jobs(sup, req)
+						       : index_of_job(sup, req);
+}
+
 static uint64_t
 index_of_allocs(struct sup *sup, const struct api_req *req)
 {
@@ -148,7 +159,7 @@ static const struct {
 	{ "/v1/job/:id/deployments", index_of_job },
 	{ "/v1/job/:id/evaluations", index_of_job },
 	{ "/v1/job/:id/scale", index_of_job },
-	{ "/v1/job/:id/summary", index_of_job },
+	{ "/v1/job/:id/summary", index_of_summary },
 	{ "/v1/job/:id/versions", index_of_job },
 	{ "/v1/jobs", index_of_jobs },
 	{ "/v1/node/:id", index_of_nodes },

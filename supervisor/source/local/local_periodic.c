@@ -122,8 +122,11 @@ local_periodic_look(struct local *l, struct local_job *j)
 {
 	const struct job *job = local_job_wanted(j);
 
-	if (!job->periodic)
+	/* One that was purged, registered as periodic before it was gone, then reverted. */
+	if (!job->periodic) {
+		set_timed(l, j, false);
 		return;
+	}
 	set_timed(l, j, job_has_launches(job));
 	note_looked(l, j, now_s());
 	j->next_s = j->timed ? job_next_launch(job, j->looked_s) : -1;
