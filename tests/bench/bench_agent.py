@@ -173,8 +173,28 @@ def poll(condition, seconds, what):
         time.sleep(0.025)
 
 
+def busy():
+    """Of the processors' time since the machine began: what was used, and all."""
+    with open("/proc/stat", encoding="ascii") as f:
+        times = [int(x) for x in f.readline().split()[1:9]]
+    return sum(times) - times[3] - times[4], sum(times)
+
+
+def settle(seconds=10):
+    """What was removed before is written, and nobody else is busy; on a machine that is never quiet it does not wait for ever."""
+    os.sync()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        before = busy()
+        time.sleep(0.5)
+        used, whole = (b - a for a, b in zip(before, busy()))
+        if used <= whole / 10:
+            break
+
+
 def start(node, name, driver, count=N, **group):
     """Starts per second from the submit until all run, and the CPU time of each, of all processes, in microseconds."""
+    settle()
     cpu, began = node.cpu_s(), time.monotonic()
     node.register(job(name, driver, count, **group))
     poll(lambda: node.counts(name)["Running"] >= count, 300, "%d of %s running" % (count, name))
@@ -194,6 +214,7 @@ def stop(node, name, count=N):
 
 def alone(base, what):
     """{name: number} of bench_exec."""
+    settle()
     out = subprocess.run([PROGRAMS + "/bench_exec", "-n", str(N), "-d", base, "-o", what], stdout=subprocess.PIPE, text=True,
                          check=True, env={**os.environ, "DROVER_BUILD": build_dir()}).stdout
     return {m.group(1): float(m.group(2)) for m in re.finditer(r"^exec\.(\S+) ([\d.]+)", out, re.M)}
@@ -252,6 +273,8 @@ def tell_memory(node):
 def bench_running():
     with fresh_directory() as base, Bench(base) as node:
         idle = sum(pss_mb(p) for p in node.processes().values())
+        start(node, "before", "raw_exec")  # what an agent does only once is not of the first measured ones
+        stop(node, "before")
         first, cpu = start(node, "first", "raw_exec")
         tell_memory(node)
         grown = sum(pss_mb(p) for n, p in node.processes().items() if n != "executor") - idle
