@@ -36,7 +36,7 @@ LIBS_executor     :=
 LIBS_csi-helper   := -lprotobuf-c -lgrpc_unsecure -lgpr
 LIBS_heartbeat    := -lprotobuf-c -lmsgpackc
 LIBS_supervisor   := -lcap -lprotobuf-c -lsystemd -lsqlite3 -ljansson -lmicrohttpd -lm
-LIBS_cli          := -ljansson -lsmartcols
+LIBS_cli          := -ljansson -lsmartcols -lm
 LIBS_csi-local    := -lprotobuf-c -lgrpc_unsecure -lgpr
 
 PROCESSES := launcher supervisor mount-helper exec-helper executor csi-helper heartbeat holder cli

@@ -33,7 +33,8 @@ text_append(struct text *t, const char *bytes, size_t len)
 {
 	if (!reserve(t, len))
 		return;
-	memcpy(t->text + t->len, bytes, len);
+	if (len > 0) /* or there may be no bytes */
+		memcpy(t->text + t->len, bytes, len);
 	t->len += len;
 	t->text[t->len] = '\0';
 }
