@@ -20,6 +20,7 @@
 #include "model/field.h"
 #include "supervisor/api/api_router.h"
 #include "supervisor/api/api_wait.h"
+#include "supervisor/api/http_req.h"
 #include "supervisor/source/source.h"
 #include "supervisor/sup_turn.h"
 
@@ -38,35 +39,6 @@
 #define STUCK_CHECK_USEC 1000000
 #define TYPE_JSON        "application/json"
 #define TYPE_TEXT        "text/plain; charset=utf-8"
-
-/*
- * One request. Its connection is suspended from when its handler is called until its answer may
- * leave: after the commit of the turn that made the answer (deferred `leave`). Freed by
- * on_completed(), which cannot come while it is suspended.
- */
-struct api_req {
-	struct api_req *prev, *next;
-	struct sup *sup;
-	struct MHD_Connection *conn;
-	char *uri; /* until it is routed */
-	const char *method;
-	struct api_target target;
-	const struct api_route *route;
-	char *body;
-	size_t body_len;
-	uint64_t body_seen;
-	json_t *json;
-	struct api_meta meta; /* of the answer */
-	int status;
-	struct MHD_Response *response; /* the answer, once there is one */
-	struct deferred leave;
-	struct api_stream *stream;
-	struct api_held *held;
-	struct api_socket *socket;
-	struct MHD_UpgradeResponseHandle *upgraded; /* while the socket is its owner's */
-	sd_event_source *hangup; /* while it is held, or a stream has nothing to send */
-	bool begun, routed, suspended, queued, gone_away;
-};
 
 struct api {
 	struct MHD_Daemon *mhd;
@@ -365,89 +337,6 @@ api_socket_close(struct api_socket *so)
 		return;
 	(void)MHD_upgrade_action(steal_ptr(&req->upgraded), MHD_UPGRADE_ACTION_CLOSE);
 	(void)sd_event_source_set_enabled(req->sup->api->again, SD_EVENT_ONESHOT);
-}
-
-/* --- what handlers ask --- */
-
-const char *
-api_param(const struct api_req *req, unsigned n)
-{
-	return n < req->target.n_params ? req->target.params[n] : NULL;
-}
-
-const char *
-api_query(const struct api_req *req, const char *name)
-{
-	return api_target_query(&req->target, name);
-}
-
-const char *
-api_query_nth(const struct api_req *req, const char *name, unsigned n)
-{
-	for (unsigned i = 0; i < req->target.n_query; i++)
-		if (strcmp(req->target.query[i].name, name) == 0 && n-- == 0)
-			return req->target.query[i].value;
-	return NULL;
-}
-
-const char *
-api_header(const struct api_req *req, const char *name)
-{
-	return MHD_lookup_connection_value(req->conn, MHD_HEADER_KIND, name);
-}
-
-struct sup *
-api_req_sup(const struct api_req *req)
-{
-	return req->sup;
-}
-
-const struct api_route *
-api_req_route(const struct api_req *req)
-{
-	return req->route;
-}
-
-void
-api_set_meta(struct api_req *req, const struct api_meta *meta)
-{
-	req->meta = *meta;
-}
-
-int
-api_query_bool(const struct api_req *req, const char *name, bool *ret, struct err *e)
-{
-	static const char *const yes[] = { "1", "t", "T", "true", "TRUE", "True" };
-	static const char *const no[] = { "0", "f", "F", "false", "FALSE", "False" };
-	const char *text = api_query(req, name);
-
-	if (!text || !*text)
-		return 0;
-	for (size_t i = 0; i < ELEMENTSOF(yes); i++) {
-		if (strcmp(text, yes[i]) == 0 || strcmp(text, no[i]) == 0) {
-			*ret = strcmp(text, yes[i]) == 0;
-			return 0;
-		}
-	}
-	return err_say(e, -EINVAL, "failed to parse %s field to boolean", name);
-}
-
-json_t *
-api_body(struct api_req *req, struct err *e)
-{
-	json_error_t je;
-
-	if (req->json)
-		return req->json;
-	if (req->body_len == 0) {
-		(void)err_say(e, -ENODATA, "the request has no body: JSON was expected");
-		return NULL;
-	}
-	req->json = json_loadb(req->body, req->body_len, JSON_REJECT_DUPLICATES, &je);
-	if (!req->json)
-		(void)err_say(e, -EINVAL, "the body is not JSON: line %d, column %d: %s", je.line,
-		    je.column, je.text);
-	return req->json;
 }
 
 /* --- requests --- */
