@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/msgpack_read.h"
 #include "model/rpc_serve.h"
 
@@ -24,9 +25,71 @@ number(const struct mp_item *v)
 	return v->kind == MP_UINT && v->uinteger <= INT32_MAX ? (int64_t)v->uinteger : 0;
 }
 
-static void
-take_value(struct rpc_exec_input *in, const struct mp_item *key, const struct mp_item *v)
+/* A map of fields, and those of its fields that are such maps too. */
+struct reader {
+	struct {
+		const char *key;
+		bool *seen;
+	} maps[2];
+	unsigned from; /* the depth from which on fields count */
+	void (*take)(void *obj, const struct mp_item *key, const struct mp_item *v);
+	void *obj;
+};
+
+static bool *
+map_of(const struct reader *rd, const struct mp_item *key)
 {
+	for (size_t i = 0; i < ELEMENTSOF(rd->maps); i++)
+		if (is_key(key, rd->maps[i].key))
+			return rd->maps[i].seen;
+	return NULL;
+}
+
+static int
+read_map(struct mp_in *in, unsigned depth, uint32_t n, const struct reader *rd)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct mp_item key, value;
+		struct mp_in before;
+		int r = mp_read(in, true, &key);
+		bool *seen;
+
+		before = *in;
+		if (r < 0 || (r = mp_read(in, true, &value)) < 0)
+			return r;
+		seen = value.kind == MP_MAP && depth + 1 < DEPTH_MAX ? map_of(rd, &key) : NULL;
+		if (seen) {
+			*seen = true;
+			r = read_map(in, depth + 1, value.n, rd);
+		} else {
+			*in = before;
+			r = mp_skip(in);
+			if (depth >= rd->from)
+				rd->take(rd->obj, &key, &value);
+		}
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static bool
+read_whole(const void *data, size_t len, const struct reader *rd)
+{
+	struct mp_in in = { .at = data, .end = (const uint8_t *)data + len };
+	struct mp_item head;
+
+	return mp_read(&in, true, &head) >= 0 && head.kind == MP_MAP &&
+	       read_map(&in, 0, head.n, rd) >= 0;
+}
+
+/* --- input --- */
+
+static void
+take_input_value(void *obj, const struct mp_item *key, const struct mp_item *v)
+{
+	struct rpc_exec_input *in = obj;
+
 	if (is_key(key, "Data") && v->kind == MP_BYTES) {
 		in->data = v->bytes;
 		in->len = v->len;
@@ -39,43 +102,14 @@ take_value(struct rpc_exec_input *in, const struct mp_item *key, const struct mp
 	}
 }
 
-/* A map of fields: the outer one, with Stdin and TtySize in it, or one of these. */
-static int
-read_map(struct mp_in *in, unsigned depth, uint32_t n, struct rpc_exec_input *ret)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		struct mp_item key, value;
-		struct mp_in before;
-		int r = mp_read(in, true, &key);
-
-		before = *in;
-		if (r < 0 || (r = mp_read(in, true, &value)) < 0)
-			return r;
-		if (value.kind == MP_MAP && depth + 1 < DEPTH_MAX &&
-		    (is_key(&key, "Stdin") || is_key(&key, "TtySize"))) {
-			*(is_key(&key, "Stdin") ? &ret->has_stdin : &ret->has_size) = true;
-			r = read_map(in, depth + 1, value.n, ret);
-		} else {
-			*in = before;
-			r = mp_skip(in);
-			if (depth > 0)
-				take_value(ret, &key, &value);
-		}
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 int
 rpc_exec_input_parse(const void *data, size_t len, struct rpc_exec_input *ret, struct err *e)
 {
-	struct mp_in in = { .at = data, .end = (const uint8_t *)data + len };
 	struct rpc_exec_input got = { 0 };
-	struct mp_item head;
+	const struct reader rd = { { { "Stdin", &got.has_stdin }, { "TtySize", &got.has_size } }, 1,
+		take_input_value, &got };
 
-	if (mp_read(&in, true, &head) < 0 || head.kind != MP_MAP ||
-	    read_map(&in, 0, head.n, &got) < 0)
+	if (!read_whole(data, len, &rd))
 		return err_say(e, -EBADMSG, "the input of a command is no map");
 	*ret = got;
 	return 0;
@@ -84,8 +118,10 @@ rpc_exec_input_parse(const void *data, size_t len, struct rpc_exec_input *ret, s
 /* --- frames --- */
 
 static void
-take_frame_value(struct rpc_frame *f, const struct mp_item *key, const struct mp_item *v)
+take_frame_value(void *obj, const struct mp_item *key, const struct mp_item *v)
 {
+	struct rpc_frame *f = obj;
+
 	if ((is_key(key, "Payload") || is_key(key, "Data")) && v->kind == MP_BYTES) {
 		f->payload = v->bytes;
 		f->len = v->len;
@@ -98,41 +134,14 @@ take_frame_value(struct rpc_frame *f, const struct mp_item *key, const struct mp
 }
 
 /* Error is {Message, Code}, Event is {Data}; nil where there is none. */
-static int
-read_frame(struct mp_in *in, unsigned depth, uint32_t n, struct rpc_frame *ret)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		struct mp_item key, value;
-		struct mp_in before;
-		int r = mp_read(in, true, &key);
-
-		before = *in;
-		if (r < 0 || (r = mp_read(in, true, &value)) < 0)
-			return r;
-		if (value.kind == MP_MAP && depth + 1 < DEPTH_MAX &&
-		    (is_key(&key, "Error") || is_key(&key, "Event"))) {
-			*(is_key(&key, "Error") ? &ret->failed : &ret->event) = true;
-			r = read_frame(in, depth + 1, value.n, ret);
-		} else {
-			*in = before;
-			r = mp_skip(in);
-			take_frame_value(ret, &key, &value);
-		}
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 int
 rpc_frame_parse(const void *data, size_t len, struct rpc_frame *ret, struct err *e)
 {
-	struct mp_in in = { .at = data, .end = (const uint8_t *)data + len };
 	struct rpc_frame got = { 0 };
-	struct mp_item head;
+	const struct reader rd = { { { "Error", &got.failed }, { "Event", &got.event } }, 0,
+		take_frame_value, &got };
 
-	if (mp_read(&in, true, &head) < 0 || head.kind != MP_MAP ||
-	    read_frame(&in, 0, head.n, &got) < 0)
+	if (!read_whole(data, len, &rd))
 		return err_say(e, -EBADMSG, "the server sent a frame that is none");
 	*ret = got;
 	return 0;
