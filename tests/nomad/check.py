@@ -77,8 +77,7 @@ def test_what_was_dispatched_is_a_file_of_the_task():
     for driver in ("raw_exec", "exec"):
         made = api.job("handed", "/bin/sh", ["-c", 'cat "$NOMAD_TASK_DIR/in/x"; echo "$NOMAD_META_who.$NOMAD_META_none."'],
                        driver=driver, DispatchPayload={"File": "in/x"})
-        made["Job"].update(Type="batch", ParameterizedJob={"MetaOptional": ["who", "none"]})
-        server.do("/v1/jobs", made)
+        server.run(made, Type="batch", ParameterizedJob={"MetaOptional": ["who", "none"]})
         payload = b"again, and once more\n" * 300 + bytes(range(128))  # the server finds what to shorten
         child = server.do("/v1/job/handed/dispatch", {"Payload": base64.b64encode(payload).decode(), "Meta": {"who": "me"}})
         path = "/v1/job/%s/allocations" % urllib.parse.quote(child["DispatchedJobID"], safe="")

@@ -21,6 +21,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from lib import api, case  # noqa: E402
 
 S = 10**9
+# What the servers let no group of such a job have.
+REFUSED = {"system": ("ReschedulePolicy",), "batch": ("Update",), "sysbatch": ("ReschedulePolicy", "Update")}
 BEATS = 'heartbeat_grace = "3s"\n  min_heartbeat_ttl = "2s"'
 SERVER = """
 data_dir = "{dir}/data"
@@ -161,8 +163,8 @@ class Server:
     def run(self, made, **fields):
         """Registers a job of api.job()."""
         made["Job"].update(fields)
-        if made["Job"]["Type"] in ("system", "sysbatch"):  # which have none
-            made["Job"]["TaskGroups"][0].pop("ReschedulePolicy", None)
+        for refused in REFUSED.get(made["Job"]["Type"], ()):
+            made["Job"]["TaskGroups"][0].pop(refused, None)
         self.do("/v1/jobs", made)
 
     def allocs(self, job):
