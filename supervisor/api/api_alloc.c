@@ -2,6 +2,7 @@
 /* api_alloc.c: /v1/allocations and /v1/allocation/:id. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/alloc/task_history.h"
+#include "supervisor/api/alloc_view.h"
 #include "supervisor/api/api.h"
 #include "supervisor/api/api_list.h"
 #include "supervisor/api/api_node.h"
@@ -41,11 +42,11 @@ api_get_alloc(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 404, "alloc not found");
 		return;
 	}
-	/* The table keeps the job apart, the API shows it inside; a task's tokens are its own. */
-	view = sa->a;
-	view.signed_identities = (struct string_map){ 0 };
-	view.job = &sa->job->job;
-	api_reply_model(req, &alloc_type, &view);
+	if (alloc_view_init(&view, sa) == 0)
+		api_reply_model(req, &alloc_type, &view);
+	else
+		api_reply_error(req, 500, "out of memory");
+	alloc_view_done(&view);
 }
 
 /* All that is kept of them; the alloc itself has the last ten. drover's own path. */

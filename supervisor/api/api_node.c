@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "supervisor/alloc/alloc_table.h"
+#include "supervisor/api/alloc_view.h"
 #include "supervisor/api/api.h"
 #include "supervisor/api/api_list.h"
 #include "supervisor/api/api_node.h"
@@ -90,11 +91,13 @@ api_get_node_allocs(struct sup *sup, struct api_req *req)
 	api_list_begin(&list, req);
 	alloc_foreach(sup, sa)
 	{
-		struct alloc view = sa->a;
+		struct alloc view;
 
-		view.job = &sa->job->job;
-		view.signed_identities = (struct string_map){ 0 };
-		api_list_add(&list, &alloc_type, &view);
+		if (alloc_view_init(&view, sa) == 0)
+			api_list_add(&list, &alloc_type, &view);
+		else
+			list.json.failed = true;
+		alloc_view_done(&view);
 	}
 	api_list_reply(&list, req);
 }

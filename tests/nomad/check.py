@@ -240,14 +240,14 @@ def pump(a, b):
 
 
 @contextlib.contextmanager
-def tcp_door():
-    """The agent's socket for commands that know no other than TCP: its URL."""
+def tcp_door(of=None):
+    """An agent's socket for commands that know no other than TCP: its URL. of: None, the node of all tests."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def serve():
             with contextlib.suppress(OSError):
                 while True:
                     outside, _ = listener.accept()
-                    inside = node.connect()
+                    inside = (of or node).connect()
                     for pair in ((outside, inside), (inside, outside)):
                         threading.Thread(target=pump, args=pair, daemon=True).start()
         threading.Thread(target=serve, daemon=True).start()
@@ -274,13 +274,19 @@ def test_the_command_of_the_servers_at_the_agents_socket():
         command_at(url)
 
 
-def command_at(url):
+def sayer(url):
+    """A function that runs the servers' command there, with success, and returns its output."""
     def say(*args):
         done = subprocess.run([BINARY, *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=120,
                               env={**os.environ, "NOMAD_ADDR": url})
         text = done.stdout.decode()
         case.equal(done.returncode, 0, "%s: %s" % (" ".join(args), text))
         return text
+    return say
+
+
+def command_at(url):
+    say = sayer(url)
     path = case.directory() + "/said.nomad"
     with open(path, "w", encoding="ascii") as f:
         f.write(JOB)
@@ -313,6 +319,58 @@ def command_at(url):
     case.contains(say("job", "dispatch", "-detach", "-meta", "a=b", "given"), "Dispatched Job ID")
     say("job", "stop", "-purge", "-detach", "given")
     say("job", "stop", "-purge", "said")
+
+
+LOCAL = """
+job "alone" {
+  group "g" {
+    update {
+      min_healthy_time = "1s"
+    }
+    network {
+      port "p" {}
+    }
+    service {
+      name     = "alone"
+      port     = "p"
+      provider = "nomad"
+    }
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/sh"
+        args    = ["-c", "echo said; exec sleep 1000"]
+      }
+    }
+  }
+}
+"""
+
+
+def test_the_command_of_the_servers_at_an_agent_without_servers():
+    """It reads all that the agent answers by itself."""
+    path = case.directory() + "/alone.nomad"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(LOCAL)
+    with api.Node() as alone, tcp_door(alone) as url:
+        say, me = sayer(url), alone.ask("/v1/nodes")[0]["ID"]
+        case.contains(say("job", "run", path), "successful")  # the deployment, which it waits for
+        alloc, = (a["ID"] for a in alone.wait_running("alone"))
+        evaluation, deployment = (alone.ask("/v1/job/alone/" + k)[0]["ID"] for k in ("evaluations", "deployments"))
+        for words, part in (
+                (("status",), "alone"), (("job", "status", "alone"), alloc[:8]), (("job", "inspect", "alone"), '"ID": "alone"'),
+                (("job", "history", "-p", "alone"), "Version"), (("job", "deployments", "alone"), "successful"),
+                (("job", "allocs", "alone"), "running"), (("alloc", "status", alloc), "Task started by client"),
+                (("alloc", "status", "-verbose", "-stats", alloc), "CPU Stats"), (("alloc", "logs", alloc), "said"),
+                (("alloc", "fs", alloc), "alloc/"), (("alloc", "checks", alloc), ""), (("alloc", "exec", alloc, "echo", "in"), "in\n"),
+                (("alloc", "signal", "-s", "SIGCONT", alloc), ""), (("alloc", "restart", alloc), ""), (("node", "status"), "ready"),
+                (("node", "status", "-self"), "Allocated Resources"), (("node", "status", "-stats", "-verbose", me), "driver.raw_exec"),
+                (("eval", "list"), evaluation[:8]), (("eval", "status", evaluation), "complete"),
+                (("deployment", "list"), deployment[:8]), (("deployment", "status", deployment), "successful"),
+                (("service", "list"), "alone"), (("service", "info", "alone"), alloc[:8]), (("volume", "status"), ""),
+                (("plugin", "status"), ""), (("agent-info",), "client"), (("job", "scale", "-detach", "alone", "g", "2"), ""),
+                (("job", "revert", "-detach", "alone", "0"), ""), (("job", "stop", "-purge", "alone"), "complete")):
+            case.contains(say(*words), part, " ".join(words))
 
 
 def test_commands_inside_tasks():

@@ -31,6 +31,11 @@ def test_a_job_is_completed_with_defaults():
     case.equal(alloc["Job"]["ID"], "web")
     case.equal(alloc["Metrics"]["NodesEvaluated"], 1, "metrics")
     case.equal(alloc["AllocatedResources"]["Tasks"]["t"]["Memory"]["MemoryMB"], 300)
+    # Sums that clients of the API take for given, wherever it shows a whole alloc.
+    for shown in (alloc, node.ask("/v1/node/%s/allocations" % alloc["NodeID"])[0]):
+        case.equal([shown["Resources"][k] for k in ("CPU", "MemoryMB", "MemoryMaxMB", "DiskMB")], [100, 300, 300, 300])
+        case.equal([shown["TaskResources"]["t"][k] for k in ("CPU", "MemoryMB", "MemoryMaxMB", "DiskMB")], [100, 300, 0, 0])
+        case.equal((shown["SharedResources"]["CPU"], shown["SharedResources"]["DiskMB"]), (0, 300))
     node.purge("web")
     node.refused(404, "job not found", "GET", "/v1/job/web")
 

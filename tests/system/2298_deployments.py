@@ -70,7 +70,8 @@ def change(name, verb, **body):
 
 def begin(name, count=3):
     """Its first version, deployed."""
-    node.register(job(name, "zero", count))
+    made = node.register(job(name, "zero", count))
+    case.equal(node.wait_evaluation(made["EvalID"])["DeploymentID"], deployment(name)["ID"], "what to follow next")
     say_health(name, node.wait_running(name, count, PATIENCE))
     wait_deployment(name, "successful", 0)
     return live(name)

@@ -329,6 +329,11 @@ needs_eval(enum local_slot_action action)
 static void
 finish(struct local *l, struct local_job *j, struct local_eval *ev)
 {
+	const struct local_deployment *dep = local_deployment_active(j);
+
+	/* Who waits for the evaluation follows the deployment next. */
+	if (ev && dep)
+		(void)str_set(&ev->ev.deployment_id, dep->d.id);
 	if (ev && ev != j->blocked) {
 		if (ev->n_waiting == 0)
 			local_eval_close(l, ev, EVAL_COMPLETE, NULL);

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/* alloc_view.c: an alloc as the API shows it. Runs in: supervisor. */
+#include "supervisor/api/alloc_view.h"
+
+#include <errno.h>
+
+struct sums {
+	int64_t cpu, cores, memory_mb, memory_max_mb, disk_mb;
+};
+
+static json_t *
+print_sums(const struct sums *s)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:n, s:n}", "CPU", (json_int_t)s->cpu,
+	    "Cores", (json_int_t)s->cores, "MemoryMB", (json_int_t)s->memory_mb, "MemoryMaxMB",
+	    (json_int_t)s->memory_max_mb, "DiskMB", (json_int_t)s->disk_mb, "IOPS", 0, "Networks",
+	    "Devices");
+}
+
+/* A task without a maximum takes what it has reserved. */
+static void
+add_task(struct sums *all, const struct sums *task)
+{
+	all->cpu += task->cpu;
+	all->cores += task->cores;
+	all->memory_mb += task->memory_mb;
+	all->memory_max_mb += task->memory_max_mb > 0 ? task->memory_max_mb : task->memory_mb;
+}
+
+/* Clients of the API dereference Resources, and print no use of a task without its own. */
+static int
+fill_sums(struct alloc *view)
+{
+	const struct alloc_resources *res = view->allocated_resources;
+	struct sums shared = { .disk_mb = res->shared.disk_mb }, all = shared;
+	json_t *tasks = json_object();
+	int r = tasks ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < res->tasks.n; i++) {
+		const struct alloc_task_resources *t = &res->tasks.v[i].value;
+		struct sums task = { .cpu = t->cpu.cpu_shares,
+			.cores = (int64_t)t->cpu.reserved_cores.n,
+			.memory_mb = t->memory.memory_mb,
+			.memory_max_mb = t->memory.memory_max_mb };
+
+		add_task(&all, &task);
+		r = json_object_set_new(tasks, res->tasks.v[i].key, print_sums(&task));
+	}
+	view->resources = print_sums(&all);
+	view->shared_resources = print_sums(&shared);
+	view->task_resources = tasks;
+	return r == 0 && view->resources && view->shared_resources ? 0 : -ENOMEM;
+}
+
+int
+alloc_view_init(struct alloc *view, const struct sup_alloc *sa)
+{
+	*view = sa->a;
+	view->signed_identities = (struct string_map){ 0 };
+	view->job = &sa->job->job;
+	json_incref(view->resources);
+	json_incref(view->shared_resources);
+	json_incref(view->task_resources);
+	return view->resources || !view->allocated_resources ? 0 : fill_sums(view);
+}
+
+void
+alloc_view_done(struct alloc *view)
+{
+	json_decref(view->resources);
+	json_decref(view->shared_resources);
+	json_decref(view->task_resources);
+}
