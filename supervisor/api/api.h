@@ -61,6 +61,7 @@ struct api_meta {
 	char next_token[256]; /* of a list that goes on; "": it does not */
 };
 void api_set_meta(struct api_req *req, const struct api_meta *meta);
+const struct api_meta *api_meta(const struct api_req *req);
 /* As Go's strconv.ParseBool; *ret is untouched if it is not there. -EINVAL with *e. */
 int api_query_bool(const struct api_req *req, const char *name, bool *ret, struct err *e);
 /* The body as JSON. Borrowed. NULL with *e set: -ENODATA there is none, -EINVAL it is not JSON. */

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_list.h: answers that are lists: one JSON text, written item by item. Runs in: supervisor. */
+/*
+ * api_list.h: answers that are lists: one JSON text, written item by item. ?filter= chooses among
+ * the items; ?per_page=, ?next_token= and ?reverse= give a part of them, in an order of their own:
+ * of their making, or of their names. Runs in: supervisor.
+ */
 #ifndef DROVER_SUPERVISOR_API_LIST_H
 #define DROVER_SUPERVISOR_API_LIST_H
 
@@ -9,41 +13,32 @@
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/api/api.h"
 
+struct api_filter;
+struct api_page;
+
 struct api_list {
 	struct text json;
 	unsigned flags; /* of model_to_text() */
 	bool some;
+	struct api_filter *filter; /* NULL: none */
+	struct api_page *page;     /* NULL: all of them, as they come */
+	int status;                /* of a refusal, with refused; 0: none so far */
+	struct err refused;
 };
 
-static inline void
-api_list_begin(struct api_list *list, const struct api_req *req)
-{
-	*list = (struct api_list){ .flags = api_model_flags(req) };
-	text_append(&list->json, "[", 1);
-}
-
-static inline void
-api_list_add(struct api_list *list, const struct type *type, const void *obj)
-{
-	if (list->some)
-		text_append(&list->json, ",", 1);
-	list->some = true;
-	if (model_to_text(type, obj, list->flags, &list->json) < 0)
-		list->json.failed = true;
-}
+void api_list_begin(struct api_list *list, const struct api_req *req);
+/* The same for objects without an index of their making: pages are in the order of their names. */
+void api_list_begin_named(struct api_list *list, const struct api_req *req);
+void api_list_add(struct api_list *list, const struct type *type, const void *obj);
+/* An item that is JSON text already, taken over. */
+void api_list_add_text(struct api_list *list, struct text *item);
+void api_list_reply(struct api_list *list, struct api_req *req);
 
 static inline void
 api_list_add_alloc(struct api_list *list, struct sup_alloc *sa)
 {
 	alloc_fill_stub(&sa->a, &sa->job->job);
 	api_list_add(list, &alloc_stub_type, &sa->a);
-}
-
-static inline void
-api_list_reply(struct api_list *list, struct api_req *req)
-{
-	text_append(&list->json, "]", 1);
-	api_reply_take(req, &list->json);
 }
 
 /* Does the request's ?prefix= (if any) begin this id? */

@@ -49,7 +49,7 @@ api_list_nodes(struct sup *sup, struct api_req *req)
 	struct node view = view_node(sup);
 	struct api_list list;
 
-	api_list_begin(&list, req);
+	api_list_begin_named(&list, req);
 	if (api_prefix_fits(req, str(view.id)))
 		api_list_add(&list, &node_stub_type, &view);
 	api_list_reply(&list, req);

@@ -53,6 +53,12 @@ api_set_meta(struct api_req *req, const struct api_meta *meta)
 	req->meta = *meta;
 }
 
+const struct api_meta *
+api_meta(const struct api_req *req)
+{
+	return &req->meta;
+}
+
 int
 api_query_bool(const struct api_req *req, const char *name, bool *ret, struct err *e)
 {

@@ -132,7 +132,7 @@ local_api_list_jobs(struct sup *sup, struct api_req *req)
 	cleanup_free struct local_key **jobs = local_map_sorted(&l->jobs);
 	struct api_list list;
 
-	api_list_begin(&list, req);
+	api_list_begin_named(&list, req);
 	for (size_t i = 0; jobs && i < l->jobs.n; i++) {
 		const struct local_job *j = (const struct local_job *)(const void *)jobs[i];
 		const struct job *job = local_job_wanted(j);

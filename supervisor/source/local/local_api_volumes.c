@@ -71,7 +71,7 @@ local_api_list_volumes(struct sup *sup, struct api_req *req)
 	cleanup_free struct local_key **volumes = local_map_sorted(&l->volumes);
 	struct api_list list;
 
-	api_list_begin(&list, req);
+	api_list_begin_named(&list, req);
 	for (size_t i = 0; volumes && wants_csi(req) && i < l->volumes.n; i++) {
 		struct local_volume *lv = (struct local_volume *)(void *)volumes[i];
 		cleanup_done(csi_volume) struct csi_volume view;
@@ -531,7 +531,7 @@ local_api_list_plugins(struct sup *sup, struct api_req *req)
 {
 	struct api_list list;
 
-	api_list_begin(&list, req);
+	api_list_begin_named(&list, req);
 	for (struct plugin *p = wants_csi(req) ? plugin_next(sup, NULL) : NULL; p;
 	     p = plugin_next(sup, p)) {
 		cleanup_done(csi_plugin) struct csi_plugin plugin;

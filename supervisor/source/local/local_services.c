@@ -86,7 +86,8 @@ sorted(struct sup *sup, const struct api_req *req, struct source_service ***ret)
 	size_t n = 0;
 
 	for (struct source_service *s = l->services.first; v && s; s = s->next)
-		if (api_namespace_fits(req, str(s->reg.namespace)))
+		if (api_namespace_fits(req, str(s->reg.namespace)) &&
+		    api_prefix_fits(req, str(s->reg.service_name)))
 			v[n++] = s;
 	if (n > 0)
 		qsort(v, n, sizeof *v, compare);
@@ -122,29 +123,39 @@ append_name(struct text *t, struct source_service **v, size_t i, size_t n)
 	return i;
 }
 
+/* The names of one namespace, from v[i] on. Returns where the next begins. */
+static size_t
+append_namespace(struct text *t, struct source_service **v, size_t i, size_t n)
+{
+	const char *namespace = v[i]->reg.namespace, *sep = "";
+
+	text_printf(t, "{\"Namespace\":");
+	text_json_string(t, str(namespace));
+	text_printf(t, ",\"Services\":[");
+	for (; i < n && str_eq(v[i]->reg.namespace, namespace); sep = ",") {
+		text_append(t, sep, strlen(sep));
+		i = append_name(t, v, i, n);
+	}
+	text_append(t, "]}", 2);
+	return i;
+}
+
 void
 local_api_list_services(struct sup *sup, struct api_req *req)
 {
 	cleanup_free struct source_service **v = NULL;
 	size_t n = sorted(sup, req, &v), i = 0;
-	struct text t = { 0 };
+	struct api_list list;
 
-	text_append(&t, "[", 1);
+	api_list_begin_named(&list, req);
 	while (i < n) {
-		const char *namespace = v[i]->reg.namespace, *sep = "";
+		struct text item = { 0 };
 
-		text_printf(&t, "%s{\"Namespace\":", i > 0 ? "," : "");
-		text_json_string(&t, str(namespace));
-		text_printf(&t, ",\"Services\":[");
-		for (; i < n && str_eq(v[i]->reg.namespace, namespace); sep = ",") {
-			text_append(&t, sep, strlen(sep));
-			i = append_name(&t, v, i, n);
-		}
-		text_append(&t, "]}", 2);
+		i = append_namespace(&item, v, i, n);
+		api_list_add_text(&list, &item);
 	}
-	text_append(&t, "]", 1);
-	t.failed |= !v;
-	api_reply_take(req, &t);
+	list.json.failed |= !v;
+	api_list_reply(&list, req);
 }
 
 void
@@ -154,7 +165,7 @@ local_api_get_service(struct sup *sup, struct api_req *req)
 	size_t n = sorted(sup, req, &v);
 	struct api_list list;
 
-	api_list_begin(&list, req);
+	api_list_begin_named(&list, req);
 	for (size_t i = 0; i < n; i++)
 		if (str_eq(v[i]->reg.service_name, api_param(req, 0)))
 			api_list_add(&list, &service_registration_type, &v[i]->reg);
@@ -190,7 +201,7 @@ local_api_alloc_services(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 404, "alloc not found");
 		return;
 	}
-	api_list_begin(&list, req);
+	api_list_begin_named(&list, req);
 	for (struct source_service *s = sa->services; s; s = s->next_of_alloc)
 		api_list_add(&list, &service_registration_type, &s->reg);
 	api_list_reply(&list, req);

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+/* api_list.c: lists, whole or a page of them, of all items or of those that a filter lets through.
+ * Runs in: supervisor. */
+#include "supervisor/api/api_list.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "supervisor/api/api_filter.h"
+
+/*
+ * What tells an item from the others and gives its place: "17.ID", by the index of its making, or
+ * "default.ID" by name. It is the token of the page that begins with it; that page begins there
+ * too when the item has gone meanwhile.
+ */
+#define KEY_SIZE (sizeof((struct api_meta *)NULL)->next_token)
+
+struct item {
+	unsigned long long index;
+	char key[KEY_SIZE];
+	char *json;
+};
+
+struct api_page {
+	bool by_name, reverse;
+	size_t max;        /* 0: no end */
+	struct item first; /* without a key: from the beginning */
+	struct item *v;    /* one more than max at most: the next page's first */
+	size_t n, size;
+};
+
+static void
+refuse(struct api_list *list, int status, const char *fmt, const char *what)
+{
+	if (list->status == 0) {
+		list->status = status;
+		(void)err_say(&list->refused, -EINVAL, fmt, what);
+	}
+}
+
+/* --- what is asked for --- */
+
+static int
+read_token(struct api_page *page, const char *token)
+{
+	char *end;
+
+	if (strlen(token) >= KEY_SIZE)
+		return -EINVAL;
+	(void)strcpy(page->first.key, token);
+	if (page->by_name || !*token)
+		return 0;
+	errno = 0;
+	page->first.index = strtoull(token, &end, 10);
+	return errno || *end != '.' || !isdigit((unsigned char)*token) ? -EINVAL : 0;
+}
+
+static void
+read_page(struct api_list *list, const struct api_req *req, bool by_name)
+{
+	const char *max = api_query(req, "per_page"), *token = api_query(req, "next_token");
+	bool reverse = false;
+	char *end = NULL;
+
+	if (api_query_bool(req, "reverse", &reverse, &list->refused) < 0)
+		list->status = 400;
+	if (!str(max)[0] && !str(token)[0] && !reverse)
+		return;
+	list->page = calloc(1, sizeof *list->page);
+	if (!list->page) {
+		list->json.failed = true;
+		return;
+	}
+	list->page->by_name = by_name;
+	list->page->reverse = reverse;
+	if (str(max)[0]) {
+		errno = 0;
+		list->page->max = strtoul(max, &end, 10);
+		if (!isdigit((unsigned char)*max) || *end || errno || list->page->max > UINT32_MAX)
+			refuse(list, 400, "per_page wants a number, not \"%.40s\"", max);
+	}
+	if (read_token(list->page, str(token)) < 0)
+		refuse(list, 400, "next_token \"%.80s\" is none of this list", token);
+}
+
+static void
+begin(struct api_list *list, const struct api_req *req, bool by_name)
+{
+	const char *filter = api_query(req, "filter");
+
+	*list = (struct api_list){ .flags = api_model_flags(req) };
+	text_append(&list->json, "[", 1);
+	read_page(list, req, by_name);
+	if (filter && *filter && api_filter_parse(filter, &list->filter, &list->refused) < 0)
+		list->status = 400;
+}
+
+void
+api_list_begin(struct api_list *list, const struct api_req *req)
+{
+	begin(list, req, false);
+}
+
+void
+api_list_begin_named(struct api_list *list, const struct api_req *req)
+{
+	begin(list, req, true);
+}
+
+/* --- items --- */
+
+static void
+append(struct api_list *list, const char *json, size_t len)
+{
+	if (list->some)
+		text_append(&list->json, ",", 1);
+	list->some = true;
+	text_append(&list->json, json, len);
+}
+
+static int
+compare(const struct api_page *page, const struct item *a, const struct item *b)
+{
+	int r = (a->index > b->index) - (a->index < b->index);
+
+	if (r == 0)
+		r = strcmp(a->key, b->key);
+	return page->reverse ? -r : r;
+}
+
+static void
+name_item(struct api_page *page, struct item *item, const json_t *json)
+{
+	const char *id = json_string_value(json_object_get(json, "ID")) ?: "";
+	const char *namespace = json_string_value(json_object_get(json, "Namespace")) ?: "";
+
+	if (page->by_name) {
+		(void)snprintf(item->key, KEY_SIZE, "%.60s%s%.180s", namespace,
+		    *namespace && *id ? "." : "", id);
+		return;
+	}
+	item->index = (unsigned long long)json_integer_value(json_object_get(json, "CreateIndex"));
+	(void)snprintf(item->key, KEY_SIZE, "%llu.%.180s", item->index, id);
+}
+
+/* Takes over *item if the page wants it. -ENOMEM. */
+static int
+put(struct api_page *page, struct item *item)
+{
+	size_t at = page->n;
+
+	while (at > 0 && compare(page, item, &page->v[at - 1]) < 0)
+		at--;
+	if (page->max > 0 && at > page->max)
+		return 0;
+	if (page->n == page->size) {
+		size_t size = page->size ? 2 * page->size : 64;
+		struct item *grown = realloc(page->v, size * sizeof *grown);
+
+		if (!grown)
+			return -ENOMEM;
+		page->v = grown;
+		page->size = size;
+	}
+	(void)memmove(&page->v[at + 1], &page->v[at], (page->n - at) * sizeof *page->v);
+	page->v[at] = *item;
+	item->json = NULL;
+	page->n++;
+	if (page->max > 0 && page->n > page->max + 1)
+		free(page->v[--page->n].json);
+	return 0;
+}
+
+static void
+add_to_page(struct api_list *list, const json_t *json, struct text *text)
+{
+	struct item item = { .json = text->text };
+
+	name_item(list->page, &item, json);
+	if (*list->page->first.key && compare(list->page, &item, &list->page->first) < 0)
+		return;
+	if (put(list->page, &item) < 0)
+		list->json.failed = true;
+	text->text = item.json;
+}
+
+void
+api_list_add_text(struct api_list *list, struct text *text)
+{
+	cleanup_json json_t *json = NULL;
+	int fits = 1;
+
+	if (text->failed)
+		list->json.failed = true;
+	else if (list->status == 0 && !list->filter && !list->page)
+		append(list, text->text, text->len);
+	else if (list->status == 0) {
+		json = json_loadb(text->text, text->len, 0, NULL);
+		if (!json)
+			list->json.failed = true;
+		else if (list->filter)
+			fits = api_filter_match(list->filter, json, &list->refused);
+		if (fits < 0)
+			list->status = 400;
+		else if (json && fits && list->page)
+			add_to_page(list, json, text);
+		else if (json && fits)
+			append(list, text->text, text->len);
+	}
+	text_done(text);
+}
+
+void
+api_list_add(struct api_list *list, const struct type *type, const void *obj)
+{
+	struct text text = { 0 };
+
+	if (list->status)
+		return;
+	if (list->filter || list->page) {
+		if (model_to_text(type, obj, list->flags, &text) < 0)
+			text.failed = true;
+		api_list_add_text(list, &text);
+		return;
+	}
+	if (list->some)
+		text_append(&list->json, ",", 1);
+	list->some = true;
+	if (model_to_text(type, obj, list->flags, &list->json) < 0)
+		list->json.failed = true;
+}
+
+/* --- the answer --- */
+
+static void
+append_page(struct api_list *list, struct api_req *req)
+{
+	const struct api_page *page = list->page;
+	struct api_meta meta = *api_meta(req);
+	size_t n = page->max > 0 && page->n > page->max ? page->max : page->n;
+
+	for (size_t i = 0; i < n; i++)
+		append(list, page->v[i].json, strlen(page->v[i].json));
+	if (n == page->n)
+		return;
+	(void)strcpy(meta.next_token, page->v[n].key);
+	api_set_meta(req, &meta);
+}
+
+static void
+free_page(struct api_page *page)
+{
+	for (size_t i = 0; page && i < page->n; i++)
+		free(page->v[i].json);
+	if (page)
+		free(page->v);
+	free(page);
+}
+
+void
+api_list_reply(struct api_list *list, struct api_req *req)
+{
+	if (list->page)
+		append_page(list, req);
+	text_append(&list->json, "]", 1);
+	if (list->status)
+		api_reply_error(req, list->status, "%s", list->refused.msg);
+	else
+		api_reply_take(req, &list->json);
+	text_done(&list->json);
+	api_filter_free(list->filter);
+	free_page(list->page);
+	list->filter = NULL;
+	list->page = NULL;
+}

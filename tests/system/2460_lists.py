@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a list can be asked for: a filter, a page of it, its other direction, and what it answers to nonsense."""
+import urllib.parse
+
+from lib import api, case
+
+JOBS = ["a%d" % i for i in range(7)]
+
+
+def get(path, **query):
+    return node.request("GET", path + ("&" if "?" in path else "?") + urllib.parse.urlencode(query))
+
+
+def pages(path, per_page, **query):
+    """All items, page by page, and how many there were on each."""
+    items, sizes, token = [], [], None
+    while True:
+        answer = get(path, per_page=per_page, **({"next_token": token} if token else {}), **query)
+        case.equal(answer.status, 200, answer.text)
+        items += answer.json
+        sizes.append(len(answer.json))
+        token = answer.headers["X-Nomad-NextToken"]
+        if not token:
+            return items, sizes
+
+
+def ids(found):
+    return [x["ID"] for x in found]
+
+
+def test_filters_of_each_list():
+    me = node.ask("/v1/nodes")[0]["ID"]
+    alloc, evaluation = node.allocs("a3")[0], node.ask("/v1/job/a3/evaluations")[0]
+    for path, expression, wanted in (
+            ("/v1/jobs", 'ID == "a3"', ["a3"]),
+            ("/v1/jobs", 'ID matches "^a[12]$" and Status != "dead"', ["a1", "a2"]),
+            ("/v1/jobs", 'Type == "batch"', []),
+            ("/v1/allocations", 'JobID == "a3" and ClientStatus == running', [alloc["ID"]]),
+            ("/v1/allocations", 'TaskStates.t.State == "dead"', []),
+            ("/v1/job/a3/allocations", 'TaskGroup == "none"', []),
+            ("/v1/node/%s/allocations" % me, 'JobID == "a3"', [alloc["ID"]]),
+            ("/v1/evaluations", 'JobID == "a3"', [evaluation["ID"]]),
+            ("/v1/job/a3/evaluations", 'Status == "blocked"', []),
+            ("/v1/evaluation/%s/allocations" % evaluation["ID"], 'JobID == "a3"', [alloc["ID"]]),
+            ("/v1/deployments", 'JobID == "a3"', []),
+            ("/v1/nodes", 'Status == "ready"', [me]),
+            ("/v1/nodes", 'Drain == true', []),
+            ("/v1/volumes?type=csi", 'PluginID == "q"', ["v1"]),
+            ("/v1/plugins?type=csi", 'ID == "none"', [])):
+        answer = get(path, filter=expression)
+        case.equal(answer.status, 200, path + ": " + answer.text)
+        case.equal(sorted(ids(answer.json)), sorted(wanted), path + " with " + expression)
+
+
+def test_filters_of_services():
+    one, none = get("/v1/services", filter='Namespace == "default"'), get("/v1/services", filter='Namespace == "x"')
+    case.equal(([s["ServiceName"] for s in one.json[0]["Services"]], none.json), (["a3-svc", "other"], []))
+    found = get("/v1/service/a3-svc", filter='JobID == "a3" and "blue" in Tags').json
+    case.equal([s["ServiceName"] for s in found], ["a3-svc"])
+    case.equal(get("/v1/service/a3-svc", filter='"red" in Tags').json, [])
+    case.equal(get("/v1/services", prefix="ot").json[0]["Services"][0]["ServiceName"], "other")
+    case.equal(get("/v1/services", prefix="none").json, [])
+
+
+def test_pages_meet_without_a_gap():
+    for path, whole in (("/v1/jobs", JOBS), ("/v1/allocations", None), ("/v1/evaluations", None),
+                        ("/v1/volumes?type=csi", ["v0", "v1", "v2"])):
+        all_of_it = ids(node.request("GET", path).json)
+        for size in (1, 2, 3, 100):
+            found, sizes = pages(path, size)
+            case.equal(sorted(ids(found)), sorted(all_of_it), "%s by %d" % (path, size))
+            case.equal((max(sizes) <= size, set(sizes[:-1]) <= {size}), (True, True), "%s: pages of %s" % (path, sizes))
+            if whole:
+                case.equal(ids(found), whole, path)
+            else:
+                made = [x["CreateIndex"] for x in found]
+                case.equal(made, sorted(made), path + ": the oldest first")
+            back, _ = pages(path, size, reverse="true")
+            case.equal(ids(back), ids(found)[::-1], path + ": the other way round")
+
+
+def test_a_page_of_what_a_filter_lets_through():
+    found, sizes = pages("/v1/jobs", 2, filter='ID != "a0" and ID != "a4"')
+    case.equal((ids(found), sizes), (["a1", "a2", "a3", "a5", "a6"], [2, 2, 1]))
+
+
+def test_a_page_whose_first_has_gone():
+    node.register(api.job("a35"))
+    token = get("/v1/jobs", per_page=4).headers["X-Nomad-NextToken"]
+    node.purge("a35")
+    case.equal(ids(get("/v1/jobs", per_page=2, next_token=token).json), ["a4", "a5"])
+
+
+def test_what_cannot_be_asked():
+    for query, part in ((dict(filter="Status =="), "a value was expected"),
+                        (dict(filter='Nothing == "x"'), 'no field "Nothing"'),
+                        (dict(filter="(" * 200), "too deep"), (dict(filter="A" * 5000), "longer than"),
+                        (dict(per_page="many"), 'per_page wants a number, not "many"'),
+                        (dict(per_page=-1), "per_page wants a number"), (dict(reverse="perhaps"), "reverse")):
+        answer = get("/v1/jobs", **query)
+        case.equal((answer.status, part in answer.text), (400, True), "%s: %s" % (query, answer.text))
+        case.equal(answer.text.count("\n"), 0, "one line")
+    node.refused(400, "none of this list", "GET", "/v1/allocations?per_page=2&next_token=x")
+    case.equal(ids(get("/v1/jobs", nothing_known="x").json), JOBS, "an unknown parameter says nothing")
+
+
+def test_a_filter_waits_too():
+    index = int(node.request("GET", "/v1/jobs").headers["X-Nomad-Index"])
+    answer = get("/v1/jobs", filter='ID == "a1"', index=index + 1000000, wait="10ms")
+    case.equal(ids(answer.json), ["a1"])
+
+
+with api.Node() as node:
+    for job in JOBS:
+        made = api.job(job)
+        if job == "a3":
+            made["Job"]["TaskGroups"][0]["Services"] = [{"Name": "a3-svc", "Provider": "nomad", "Tags": ["blue"]},
+                                                        {"Name": "other", "Provider": "nomad"}]
+        node.register(made)
+        node.wait_running(job)
+    case.until(lambda: node.ask("/v1/services"), 20, "services")
+    for i in range(3):
+        node.do("PUT", "/v1/volume/csi/v%d" % i, {"Volumes": [{
+            "ID": "v%d" % i, "Name": "v", "ExternalID": "x", "PluginID": "q" if i == 1 else "p", "RequestedCapabilities": [
+                {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}]})
+    case.run(globals())

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_api_filter.c: expressions of ?filter=, and what they let through. */
+#include <errno.h>
+#include <string.h>
+
+#include "supervisor/api/api_filter.h"
+#include "tests/unit/unit.h"
+
+static const char object_text[] =
+    "{\"Status\":\"running\",\"Name\":\"web.g[0]\",\"Priority\":50,\"Stop\":false,\"Ratio\":0.5,"
+    "\"Meta\":{\"tier\":\"front\",\"a "
+    "b\":\"x\"},\"Tags\":[\"a\",\"bc\"],\"Empty\":[],\"None\":null,"
+    "\"Job\":{\"Group\":{\"Count\":3}},\"List\":[{\"Key\":\"v\"}]}";
+
+/* 1, 0, or the error; text of a refusal in e. */
+static int
+ask(const char *text, struct err *e)
+{
+	cleanup_with(api_filter_free) struct api_filter *f = NULL;
+	json_t *object = json_loads(object_text, 0, NULL);
+	int r = api_filter_parse(text, &f, e);
+
+	if (r == 0)
+		r = api_filter_match(f, object, e);
+	json_decref(object);
+	return r;
+}
+
+static void
+says(const char *text, int wanted)
+{
+	struct err e = { 0 };
+	int r = ask(text, &e);
+
+	ck_assert_msg(r == wanted, "%s: %d, %s", text, r, e.msg);
+}
+
+static void
+refuses(const char *text, const char *part)
+{
+	struct err e = { 0 };
+	int r = ask(text, &e);
+
+	ck_assert_msg(r == -EINVAL && strstr(e.msg, part), "%s: %d, %s", text, r, e.msg);
+}
+
+START_TEST(each_operator)
+{
+	says("Status == \"running\"", 1);
+	says("Status == running", 1);
+	says("Status==running", 1);
+	says("Status != `running`", 0);
+	says("Priority == 50", 1);
+	says("Priority != 51", 1);
+	says("Ratio == 0.5", 1);
+	says("Stop == false", 1);
+	says("Stop == true", 0);
+	says("None == \"\"", 1);
+	says("\"a\" in Tags", 1);
+	says("b in Tags", 0);
+	says("b not in Tags", 1);
+	says("Tags contains bc", 1);
+	says("Tags not contains bc", 0);
+	says("\"web\" in Name", 1);
+	says("tier in Meta", 1);
+	says("Meta contains \"none\"", 0);
+	says("Empty is empty", 1);
+	says("None is empty", 1);
+	says("Tags is not empty", 1);
+	says("Status is empty", 0);
+	says("Name matches \"^web[.]g\"", 1);
+	says("Name not matches \"^web[.]g\"", 0);
+}
+END_TEST
+
+START_TEST(fields_lie_deep)
+{
+	says("Meta.tier == front", 1);
+	says("Meta[\"a b\"] == x", 1);
+	says("Meta[`tier`] == \"front\"", 1);
+	says("\"/Meta/tier\" == \"front\"", 1);
+	says("\"/Meta/a b\" == \"x\"", 1);
+	says("Job.Group.Count == 3", 1);
+	says("List.0.Key == v", 1);
+	says("Meta.none == \"x\"", 0);
+	says("Meta.none is empty", 1);
+	says("Job[\"Group\"].Count == 3", 1);
+}
+END_TEST
+
+START_TEST(words_that_join)
+{
+	says("Status == running and Priority == 50", 1);
+	says("Status == running and Priority == 1", 0);
+	says("Status == dead or Priority == 50", 1);
+	says("not Status == dead", 1);
+	says("not (Status == running or Priority == 1)", 0);
+	/* "and" holds tighter than "or". */
+	says("Status == running or Status == dead and Priority == 1", 1);
+	says("(Status == running or Status == dead) and Priority == 1", 0);
+	says("not Status == dead and not Priority == 1", 1);
+	says("  ( Status == running )  ", 1);
+	/* The second half is not looked at. */
+	says("Status == running or Nothing == 1", 1);
+}
+END_TEST
+
+START_TEST(what_is_none)
+{
+	refuses("", "name of a field");
+	refuses("Status", "was expected");
+	refuses("Status ==", "a value was expected");
+	refuses("== x", "name of a field");
+	refuses("Status == \"running", "no closing");
+	refuses("(Status == running", ") was expected");
+	refuses("Status == running)", "or the end was expected");
+	refuses("Status == running Priority == 1", "or the end was expected");
+	refuses("Status is full", "\"empty\" was expected");
+	refuses("Status ~ x", "nothing begins with");
+	refuses("Meta[tier] == x", "text was expected");
+	refuses("Meta[\"tier\" == x", "] was expected");
+	refuses("A.B.C.D.E.F.G.H.I == x", "too deep");
+	refuses("A..B == x", "is empty");
+	refuses("Nothing == 1", "no field \"Nothing\"");
+	refuses("Priority == many", "is a number");
+	refuses("Stop == 7", "true or false");
+	refuses("Tags == a", "no single value");
+	refuses("Priority is empty", "never empty");
+	refuses("5 in Priority", "single value");
+	refuses("Priority matches 5", "no text");
+	refuses("Name matches \"(\"", "no regular expression");
+	refuses("Name matches \"(a)\\\\1\"", "no \\1");
+	refuses("Name matches \"a{1,200}\"", "no {");
+}
+END_TEST
+
+START_TEST(it_has_bounds)
+{
+	char text[API_FILTER_MAX + 10];
+
+	memset(text, '(', sizeof text);
+	text[200] = '\0';
+	refuses(text, "too deep");
+	memset(text, 'a', sizeof text);
+	text[sizeof text - 1] = '\0';
+	refuses(text, "longer than");
+	text[API_FILTER_MAX] = '\0';
+	refuses(text, "was expected");
+}
+END_TEST
+
+static void
+add(TCase *tc)
+{
+	tcase_add_test(tc, each_operator);
+	tcase_add_test(tc, fields_lie_deep);
+	tcase_add_test(tc, words_that_join);
+	tcase_add_test(tc, what_is_none);
+	tcase_add_test(tc, it_has_bounds);
+}
+
+int
+main(void)
+{
+	return unit_run("api_filter", add);
+}
