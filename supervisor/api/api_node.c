@@ -124,12 +124,22 @@ begin_drain(struct sup *sup, const json_t *spec)
 	client_stop_all(sup, "node is draining", on_drained);
 }
 
+static void
+reply_change(struct sup *sup, struct api_req *req)
+{
+	const struct source_ops *ops = sup->source->ops;
+	json_int_t index = ops->index ? (json_int_t)ops->index(sup->source) : 1;
+
+	api_reply_json(
+	    req, json_pack("{s:[], s:i, s:I, s:I, s:i, s:b}", "EvalIDs", "EvalCreateIndex", 0,
+		     "NodeModifyIndex", index, "Index", index, "LastContact", 0, "KnownLeader", 1));
+}
+
 void
 api_drain_node(struct sup *sup, struct api_req *req)
 {
 	struct err e = { 0 };
 	const json_t *body, *spec;
-	uint64_t index;
 
 	if (!is_this_node(sup, req))
 		return;
@@ -147,8 +157,33 @@ api_drain_node(struct sup *sup, struct api_req *req)
 		if (json_is_true(json_object_get(body, "MarkEligible")))
 			node_set_drain(sup, false);
 	}
-	index = sup->source->ops->index ? sup->source->ops->index(sup->source) : 1;
-	api_reply_json(req, json_pack("{s:[], s:i, s:I, s:I, s:i, s:b}", "EvalIDs",
-				"EvalCreateIndex", 0, "NodeModifyIndex", (json_int_t)index, "Index",
-				(json_int_t)index, "LastContact", 0, "KnownLeader", 1));
+	reply_change(sup, req);
+}
+
+void
+api_set_eligibility(struct sup *sup, struct api_req *req)
+{
+	struct err e = { 0 };
+	const json_t *body;
+	const char *wanted;
+	bool takes;
+
+	if (!is_this_node(sup, req))
+		return;
+	body = api_body(req, &e);
+	wanted = json_string_value(json_object_get(body, "Eligibility"));
+	takes = wanted && strcmp(wanted, "eligible") == 0;
+	if (!body)
+		api_reply_error(req, 400, "%s", e.msg);
+	else if (!takes && (!wanted || strcmp(wanted, "ineligible") != 0))
+		api_reply_error(req, 400, "Eligibility must be \"eligible\" or \"ineligible\"");
+	else if (takes && drain_runs)
+		api_reply_error(req, 400,
+		    "can not set node's scheduling eligibility to eligible while it is draining");
+	else {
+		node_set_takes_allocs(sup, takes);
+		if (takes)
+			sup->draining = false;
+		reply_change(sup, req);
+	}
 }

@@ -374,6 +374,7 @@ route_request(struct api_req *req)
 		api_agent_routes, api_alloc_routes, api_exec_routes, api_fs_routes, NULL };
 	const struct source_ops *source = req->sup->source->ops;
 	struct err e = { 0 };
+	const char *why;
 	int r;
 
 	if (req->body_seen > BODY_MAX) {
@@ -386,8 +387,9 @@ route_request(struct api_req *req)
 		return;
 	}
 	r = api_route_find(tables, req->method, &req->target, &req->route);
-	if (r == -ENOENT && source->elsewhere) {
-		api_reply_error(req, 501, "%s", source->elsewhere);
+	why = r == -ENOENT && source->elsewhere ? source->elsewhere(req->uri) : NULL;
+	if (why) {
+		api_reply_error(req, 501, "%s", why);
 		return;
 	}
 	if (r < 0)

@@ -372,8 +372,14 @@ node_set_drain(struct sup *sup, bool on)
 
 	sup->draining = on;
 	n->drain = on;
-	n->scheduling_eligibility = on ? NODE_INELIGIBLE : NODE_ELIGIBLE;
-	sup->source->ops->set_drain(sup->source, on);
+	node_set_takes_allocs(sup, !on);
+}
+
+void
+node_set_takes_allocs(struct sup *sup, bool takes)
+{
+	node_set_eligibility(sup, takes ? NODE_ELIGIBLE : NODE_INELIGIBLE);
+	sup->source->ops->set_drain(sup->source, !takes);
 }
 
 void

@@ -20,6 +20,8 @@ void node_plugins_changed(struct sup *sup);
 void node_set_drain(struct sup *sup, bool on);
 /* The configuration's metadata with these over it: a text sets a key, null takes it away. */
 void node_set_meta(struct sup *sup, const json_t *over);
+/* As an operator says, without a drain: whether allocs are placed here. Outlives the agent. */
+void node_set_takes_allocs(struct sup *sup, bool takes);
 /* As the servers say: whether allocs are placed here. */
 void node_set_eligibility(struct sup *sup, enum node_eligibility eligibility);
 

@@ -101,8 +101,9 @@ struct source_ops {
 	/* Calls api_serve(), or answers, now or later. NULL: whoever reaches the control socket may
 	 * ask for all. */
 	void (*admit)(struct source *s, struct api_req *req);
-	/* Said of paths that nobody here has. NULL: that they do not exist. */
-	const char *elsewhere;
+	/* Said of a request's target whose path nobody here has, with 501. NULL, or it gives NULL:
+	 * that it does not exist. */
+	const char *(*elsewhere)(const char *target);
 	void (*free)(struct source *s);
 };
 

@@ -95,7 +95,7 @@ start(struct source *s, struct err *e)
 	if (r < 0)
 		return r;
 	if (l->draining)
-		node_set_drain(s->sup, true);
+		node_set_takes_allocs(s->sup, false);
 	local_reconcile_start(l);
 	return local_periodic_start(l, e);
 }
@@ -205,6 +205,7 @@ static const struct source_ops local_ops = {
 	.index = get_index,
 	.index_of = local_index_of,
 	.routes = get_routes,
+	.elsewhere = local_elsewhere,
 	.free = local_free,
 };
 

@@ -210,6 +210,10 @@ void local_changes_init(struct local *l);
 /* local_index.c */
 api_index *local_index_of(struct source *s, const struct api_route *route);
 
+/* local_api_system.c: why the path of a request's target, which Nomad has, is not here; NULL: it
+ * has none either. */
+const char *local_elsewhere(const char *target);
+
 /* local_jobs.c */
 struct local_job *local_job_find(
     struct local *l, const char *namespace, const char *id); /* NULL for a purged one too */

@@ -31,6 +31,22 @@ int local_api_read_job(
 void local_api_put_job(struct sup *sup, struct api_req *req, struct job *job, const char *trigger,
     const char *warnings);
 
+/* Forgets it, and its allocs with it: it has none that is not over. */
+void local_api_purge_job(struct local *l, struct local_job *j);
+
+/* local_api_ask.c */
+void local_api_evaluate_job(struct sup *sup, struct api_req *req);
+void local_api_validate_job(struct sup *sup, struct api_req *req);
+
+/* local_api_system.c */
+void local_api_search(struct sup *sup, struct api_req *req);
+void local_api_list_namespaces(struct sup *sup, struct api_req *req);
+void local_api_get_namespace(struct sup *sup, struct api_req *req);
+void local_api_list_regions(struct sup *sup, struct api_req *req);
+void local_api_collect_system(struct sup *sup, struct api_req *req);
+void local_api_reconcile_summaries(struct sup *sup, struct api_req *req);
+void local_api_no_pools(struct sup *sup, struct api_req *req);
+
 /* local_api_plan.c */
 void local_api_plan_job(struct sup *sup, struct api_req *req);
 

@@ -443,6 +443,33 @@ local_api_register_job(struct sup *sup, struct api_req *req)
 
 /* --- stopping --- */
 
+static void
+begin_purge(struct local *l, struct local_job *j)
+{
+	j->purge = true;
+	local_job_changed(l, j, local_index_next(l));
+	turn_write(l->base.sup, &j->versions->row);
+}
+
+static void
+release_allocs(struct local *l, struct local_job *j)
+{
+	for (struct local_alloc *la = j->allocs, *next; la; la = next) {
+		next = la->next;
+		if (la->over)
+			local_alloc_done(l, la);
+	}
+}
+
+void
+local_api_purge_job(struct local *l, struct local_job *j)
+{
+	begin_purge(l, j);
+	local_family_look(l, j);
+	release_allocs(l, j);
+	local_job_trim(l, j);
+}
+
 /* What was made of it goes on. */
 static int
 stop_job(struct local *l, struct local_job *j, bool purge, struct local_eval **ret_ev)
@@ -458,21 +485,13 @@ stop_job(struct local *l, struct local_job *j, bool purge, struct local_eval **r
 	*ret_ev = parent ? NULL : local_eval_new(l, j, "job-deregister");
 	if (!*ret_ev && !parent)
 		return -ENOMEM;
-	if (purge) {
-		j->purge = true;
-		local_job_changed(l, j, local_index_next(l));
-		turn_write(l->base.sup, &j->versions->row);
-	}
+	if (purge)
+		begin_purge(l, j);
 	if (!parent)
 		local_reconcile_job(l, j, *ret_ev, false);
 	local_family_look(l, j);
-	if (!purge)
-		return 0;
-	for (struct local_alloc *la = j->allocs, *next; la; la = next) {
-		next = la->next;
-		if (la->over)
-			local_alloc_done(l, la);
-	}
+	if (purge)
+		release_allocs(l, j);
 	return 0;
 }
 

@@ -162,6 +162,8 @@ static const struct {
 	{ "/v1/job/:id/summary", index_of_summary },
 	{ "/v1/job/:id/versions", index_of_job },
 	{ "/v1/jobs", index_of_jobs },
+	{ "/v1/namespace/:name", index_of_jobs },
+	{ "/v1/namespaces", index_of_jobs },
 	{ "/v1/node/:id", index_of_nodes },
 	{ "/v1/node/:id/allocations", index_of_allocs },
 	{ "/v1/nodes", index_of_nodes },

@@ -158,6 +158,12 @@ nomad_free(struct source *s)
 	free(n);
 }
 
+static const char *
+say_elsewhere(const char *target)
+{
+	return "this path is not there yet: drover neither answers it nor asks its servers";
+}
+
 static const struct source_ops nomad_ops = {
 	.name = "nomad",
 	.health_of_all = true,
@@ -179,7 +185,7 @@ static const struct source_ops nomad_ops = {
 	.index = get_index,
 	.routes = nomad_api_routes,
 	.admit = admit,
-	.elsewhere = "this path is not there yet: drover neither answers it nor asks its servers",
+	.elsewhere = say_elsewhere,
 	.free = nomad_free,
 };
 

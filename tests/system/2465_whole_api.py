@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Paths of the API that the official command line asks for, which are of the whole: found ids, namespaces, eligibility, garbage
+collection, jobs looked at again; and what there is none of says so."""
+import json
+
+from lib import api, case
+
+
+def search(prefix, context="all", **query):
+    found = node.do("POST", "/v1/search" + ("?" + "&".join("%s=%s" % q for q in query.items()) if query else ""),
+                    {"Prefix": prefix, "Context": context})
+    return found["Matches"], found["Truncations"]
+
+
+def test_search():
+    node.register(api.job("web"))
+    alloc = node.wait_running("web")[0]
+    me = node.ask("/v1/nodes")[0]["ID"]
+    node.do("PUT", "/v1/volume/csi/web-data", {"Volumes": [{
+        "ID": "web-data", "Name": "x", "ExternalID": "x", "PluginID": "p", "RequestedCapabilities": [
+            {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}]})
+    case.equal(search("web")[0], {"jobs": ["web"], "volumes": ["web-data"]})
+    case.equal(search(alloc["ID"][:8])[0].get("allocs"), [alloc["ID"]])
+    case.equal(search(alloc["EvalID"], "evals")[0], {"evals": [alloc["EvalID"]]})
+    case.equal(search(me, "nodes")[0], {"nodes": [me]})
+    case.equal(search("web", "volumes")[0], {"volumes": ["web-data"]})
+    case.equal(search("none")[0], {})
+    case.equal(search("web", namespace="other")[0], {})
+    case.equal(search("web", namespace="*")[0]["jobs"], ["web"])
+    for i in range(21):
+        node.register(api.job("many%02d" % i, count=0))
+    found, cut = search("many", "jobs")
+    case.equal((len(found["jobs"]), cut["jobs"], cut["allocs"]), (20, True, False))
+    node.refused(400, "no text Prefix", "POST", "/v1/search", {"Context": "all"})
+    node.refused(400, 'nothing of the kind "moons"', "POST", "/v1/search", {"Prefix": "", "Context": "moons"})
+    node.do("DELETE", "/v1/volume/csi/web-data")
+
+
+def test_a_job_is_looked_at_again():
+    node.register(api.job("short", "/bin/false", []))
+    node.wait_allocs("short", [(0, "run", "failed")])
+    node.wait_evaluation(node.do("PUT", "/v1/job/short/evaluate", {"JobID": "short"})["EvalID"])
+    case.equal(len(node.allocs("short")), 1, "what has failed stays so")
+    answer = node.do("PUT", "/v1/job/short/evaluate", {"JobID": "short", "EvalOptions": {"ForceReschedule": True}})
+    case.equal(node.wait_evaluation(answer["EvalID"])["TriggeredBy"], "job-register")
+    case.until(lambda: len(node.allocs("short")) == 2, 20, "another allocation")
+    node.refused(404, "job not found", "PUT", "/v1/job/none/evaluate", {})
+    made = api.job("parent", "/bin/true", [])
+    made["Job"].update(Type="batch", ParameterizedJob={})
+    node.register(made)
+    node.refused(400, "can't evaluate", "PUT", "/v1/job/parent/evaluate", {})
+
+
+def test_validation():
+    fine = node.do("PUT", "/v1/validate/job", api.job("new"))
+    case.equal((fine["DriverConfigValidated"], fine["ValidationErrors"], fine["Error"]), (True, None, ""))
+    bad = node.do("PUT", "/v1/validate/job", api.job("new", driver="none"))
+    case.contains(bad["Error"], 'unknown driver "none"')
+    case.equal(bad["ValidationErrors"], [bad["Error"]])
+    node.refused(400, "no object Job", "PUT", "/v1/validate/job", {})
+    case.equal(node.request("GET", "/v1/job/new").status, 404)
+
+
+def eligibility():
+    me = node.ask("/v1/nodes")[0]
+    return me["SchedulingEligibility"], me["Drain"]
+
+
+def set_eligibility(wanted):
+    return node.do("POST", "/v1/node/%s/eligibility" % node.ask("/v1/nodes")[0]["ID"], {"Eligibility": wanted})
+
+
+def test_eligibility():
+    """What runs goes on, nothing new is placed, and it outlives the agent."""
+    before = node.wait_running("web")[0]["ID"]
+    set_eligibility("ineligible")
+    case.equal(eligibility(), ("ineligible", False))
+    evaluation = node.register(api.job("later"))["EvalID"]
+    node.wait_evaluation(evaluation)
+    case.equal(node.allocs("later"), [])
+    node.wait_process("supervisor", other_than=node.kill("supervisor"))
+    node.wait_ready()
+    case.equal(eligibility(), ("ineligible", False))
+    case.equal(node.wait_running("web")[0]["ID"], before)
+    set_eligibility("eligible")
+    case.equal(eligibility(), ("eligible", False))
+    node.wait_running("later")
+    for body, part in (({"Eligibility": "perhaps"}, "must be"), ({}, "must be"), ({"Eligibility": 5}, "must be")):
+        node.refused(400, part, "POST", "/v1/node/%s/eligibility" % node.ask("/v1/nodes")[0]["ID"], body)
+    node.refused(404, "node not found", "POST", "/v1/node/none/eligibility", {"Eligibility": "eligible"})
+    node.purge("later")
+
+
+def test_garbage_collection():
+    batch = api.job("once", "/bin/true", [])
+    batch["Job"]["Type"] = "batch"
+    node.register(batch)
+    node.register(api.job("stopped"))
+    node.wait_running("stopped")
+    node.do("DELETE", "/v1/job/stopped")
+    node.wait_allocs("once", [(0, "run", "complete")])
+    case.until(lambda: node.ask("/v1/job/stopped")["Status"] == "dead", 20, "the stopped job to be dead")
+    node.do("PUT", "/v1/system/gc")
+    for name in ("once", "stopped"):
+        case.equal(node.request("GET", "/v1/job/" + name).status, 404, name)
+    case.until(lambda: not [a for a in node.ask("/v1/allocations") if a["JobID"] in ("once", "stopped")], 20, "their end")
+    case.equal([j["ID"] for j in node.ask("/v1/jobs", prefix="web")], ["web"], "what runs stays")
+    case.equal(node.ask("/v1/job/short")["Status"], "dead", "what failed and is still wanted stays too")
+    node.do("PUT", "/v1/system/reconcile/summaries")
+
+
+def test_namespaces_and_regions():
+    case.equal([n["Name"] for n in node.ask("/v1/namespaces")], ["default"])
+    made = api.job("elsewhere", count=0)
+    made["Job"]["Namespace"] = "other"
+    node.register(made)
+    case.equal([n["Name"] for n in node.ask("/v1/namespaces")], ["default", "other"])
+    case.equal([n["Name"] for n in node.ask("/v1/namespaces", prefix="o")], ["other"])
+    case.equal(node.ask("/v1/namespace/default")["Description"], "Default shared namespace")
+    node.refused(404, "Namespace not found", "GET", "/v1/namespace/none")
+    case.equal(node.ask("/v1/regions"), ["global"])
+
+
+def test_what_is_not_here_says_so():
+    me = node.ask("/v1/nodes")[0]["ID"]
+    alloc = node.wait_running("web")[0]["ID"]
+    for method, path, part in (
+            ("GET", "/v1/acl/tokens", "no ACLs"), ("POST", "/v1/acl/bootstrap", "no ACLs"),
+            ("GET", "/v1/agent/members", "works alone"), ("PUT", "/v1/agent/join", "works alone"),
+            ("GET", "/v1/status/leader", "no servers"), ("GET", "/v1/status/peers", "no servers"),
+            ("GET", "/v1/operator/raft/configuration", "no servers"), ("GET", "/v1/operator/scheduler/configuration", "alone"),
+            ("GET", "/v1/operator/snapshot", "alone"), ("GET", "/v1/vars", "no variables"), ("PUT", "/v1/var/a/b", "no variables"),
+            ("GET", "/v1/node/pools", "no node pools"), ("GET", "/v1/node/pool/default", "no node pools"),
+            ("PUT", "/v1/node/%s/purge" % me, "only node"), ("GET", "/v1/scaling/policies", "scaling policies"),
+            ("GET", "/v1/quotas", "no quotas"), ("GET", "/v1/sentinel/policies", "no policies"),
+            ("GET", "/v1/metrics", "no metrics"), ("POST", "/v1/jobs/parse", "HCL"), ("POST", "/v1/namespaces", "Invalid"),
+            ("PUT", "/v1/namespace", "not made here"), ("POST", "/v1/search/fuzzy", "only prefixes"),
+            ("GET", "/v1/client/allocation/%s/pause" % alloc, "no schedules"), ("POST", "/v1/job/web/stable", "is stable"),
+            ("POST", "/v1/job/web/versions/gold/tag", "no tags"), ("GET", "/v1/job/web/submission", "not kept"),
+            ("DELETE", "/v1/volume/csi/x/detach?node=" + me, "by itself"), ("PUT", "/v1/volume/host/create", "configuration")):
+        answer = node.request(method, path, {} if method != "GET" else None)
+        case.equal((answer.status, part in answer.text), (405 if part == "Invalid" else 501, True), path + ": " + answer.text)
+    for path in ("/v1/nothing", "/v1/job/web/nothing", "/v1/variable", "/v1/node/%s/nothing" % me):
+        node.refused(404, "resource not found", "GET", path)
+    node.refused(404, "resource not found", "GET", "/nothing")
+    case.equal(json.loads(node.get("/v1/agent/health")[1])["client"]["ok"], True)
+
+
+with api.Node() as node:
+    case.run(globals())
