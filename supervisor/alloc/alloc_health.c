@@ -56,38 +56,98 @@ find_terms(const struct alloc_runner *ar, struct terms *ret)
 	return true;
 }
 
+/* What there is to say of an alloc that is not healthy. */
+struct blame {
+	const struct terms *terms; /* NULL: nobody had asked for more than that it does not fail */
+	const char *all;           /* the same for each task; NULL: to each its own */
+	const char *checks;        /* what they have against it; NULL: nothing */
+	bool late;                 /* the deadline has passed */
+};
+
+/* A task that runs is to blame for its own start only, and for what checks say of it. */
+static bool
+blame_running(const struct alloc_runner *ar, const struct task_state *s, const struct blame *b,
+    char *buf, size_t size)
+{
+	char min[DURATION_SIZE], deadline[DURATION_SIZE];
+
+	if (!b->late || ar->health.start == 0)
+		return false;
+	if (b->checks) {
+		(void)snprintf(buf, size, "%s", b->checks);
+		return true;
+	}
+	duration_format(b->terms->min_healthy_ns, min);
+	duration_format(b->terms->deadline_ns, deadline);
+	(void)snprintf(buf, size,
+	    "Task not running for min_healthy_time of %s by healthy_deadline of %s", min, deadline);
+	return s->started_at == ar->health.start ||
+	       s->started_at + b->terms->min_healthy_ns > task_now_ns();
+}
+
+/* Has this task its part in it? Then it is told which. */
+static bool
+blame_task(const struct alloc_runner *ar, const struct task_runner *tr, const struct task_state *s,
+    const struct blame *b, char *buf, size_t size)
+{
+	const struct lifecycle *l = tr->task->lifecycle;
+	char deadline[DURATION_SIZE];
+
+	if (s->failed) {
+		(void)snprintf(buf, size, "Unhealthy because of failed task");
+		return true;
+	}
+	switch (s->state) {
+	case TASK_STATE_RUNNING:
+		return blame_running(ar, s, b, buf, size);
+	case TASK_STATE_DEAD:
+		(void)snprintf(buf, size, "Unhealthy because of dead task");
+		return !l || l->hook == HOOK_NONE || l->sidecar;
+	default:
+		duration_format(b->terms->deadline_ns, deadline);
+		(void)snprintf(buf, size, "Task not running by healthy_deadline of %s", deadline);
+		return b->late;
+	}
+}
+
 static void
-tell_unhealthy(struct alloc_runner *ar, const char *why)
+tell_unhealthy(struct alloc_runner *ar, const struct blame *b)
 {
 	const struct alloc *a = &ar->sa->a;
 
 	if (!*str(a->deployment_id) || alloc_server_terminal(a))
 		return;
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
-		struct task_event ev;
+		struct task_runner *tr = &ar->tasks[i];
+		const struct task_state *s = task_runner_state(tr);
+		char text[480];
 
-		if (task_event_make(&ev, EVENT_ALLOC_UNHEALTHY, task_now_ns(), why) == 0)
-			task_runner_event(&ar->tasks[i], &ev);
+		if (b->all)
+			task_runner_tell(tr, EVENT_ALLOC_UNHEALTHY, b->all, false);
+		else if (b->terms && s && tr->stage != STAGE_POSTSTOP &&
+			 blame_task(ar, tr, s, b, text, sizeof text))
+			task_runner_tell(tr, EVENT_ALLOC_UNHEALTHY, text, false);
 	}
 }
 
+/* b: NULL where it is healthy. */
 static void
-set_health(struct alloc_runner *ar, bool healthy, const char *why)
+set_health(struct alloc_runner *ar, const struct blame *b)
 {
 	struct alloc *a = &ar->sa->a;
 
-	alloc_health_done(ar);
 	if (!a->deployment_status)
 		a->deployment_status = deployment_status_new();
 	if (!a->deployment_status)
 		return;
-	a->deployment_status->healthy = healthy ? OPT_TRUE : OPT_FALSE;
+	a->deployment_status->healthy = b ? OPT_FALSE : OPT_TRUE;
 	a->deployment_status->timestamp = task_now_ns();
 	alloc_changed(ar->sup, ar->sa);
-	if (healthy)
-		log_info("allocation %.8s is healthy", a->id);
+	if (b)
+		tell_unhealthy(ar, b);
 	else
-		tell_unhealthy(ar, why);
+		log_info("allocation %.8s is healthy", a->id);
+	alloc_health_done(ar);
 }
 
 /* The latest start of the tasks that have to run; 0: not all do. */
@@ -163,24 +223,15 @@ tell_checks(const struct alloc_runner *ar, char *buf, size_t size)
 	return bad != NULL;
 }
 
-/* The deadline has passed: the tasks or the checks say why. */
 static void
 give_up(struct alloc_runner *ar, const struct terms *terms)
 {
-	char text[480], min[DURATION_SIZE], deadline[DURATION_SIZE];
+	struct blame b = { .terms = terms, .late = true };
+	char checks[480];
 
-	duration_format(terms->deadline_ns, deadline);
-	duration_format(terms->min_healthy_ns, min);
-	if (ar->health.start && terms->checks && tell_checks(ar, text, sizeof text))
-		;
-	else if (ar->health.start)
-		(void)snprintf(text, sizeof text,
-		    "Task not running for min_healthy_time of %s by healthy_deadline of %s", min,
-		    deadline);
-	else
-		(void)snprintf(
-		    text, sizeof text, "Task not running by healthy_deadline of %s", deadline);
-	set_health(ar, false, text);
+	if (terms->checks && tell_checks(ar, checks, sizeof checks))
+		b.checks = checks;
+	set_health(ar, &b);
 }
 
 /* Healthy at this time by its tasks: when by its checks too? They count from the last start on. */
@@ -219,7 +270,7 @@ wait_for_health(struct alloc_runner *ar, const struct terms *terms, int64_t star
 	if (start && terms->checks)
 		healthy = wait_for_checks(ar, terms, healthy);
 	if (healthy <= now && healthy <= h->deadline_ms)
-		set_health(ar, true, NULL);
+		set_health(ar, NULL);
 	else if (h->deadline_ms <= now)
 		give_up(ar, terms);
 	else
@@ -243,21 +294,25 @@ follow_deployment(struct alloc_runner *ar)
 void
 alloc_health_look(struct alloc_runner *ar)
 {
-	struct sup_alloc *sa = ar->sa;
+	const struct alloc *a = &ar->sa->a;
+	bool failed = a->client_status == CLIENT_FAILED, asked;
+	struct blame b = { 0 };
 	enum verdict verdict;
 	struct terms terms;
 	int64_t start;
 
-	if (is_decided(&sa->a) || alloc_server_terminal(&sa->a) || !find_terms(ar, &terms)) {
+	asked = find_terms(ar, &terms);
+	/* Whoever says what is healthy need not say it of what has failed. */
+	if (is_decided(a) || alloc_server_terminal(a) ||
+	    (!asked && !(failed && *str(a->deployment_id)))) {
 		alloc_health_done(ar);
 		return;
 	}
 	follow_deployment(ar);
-	verdict = look_at_tasks(sa, &start);
-	if (verdict == HEALTH_BAD || sa->a.client_status == CLIENT_FAILED)
-		set_health(ar, false,
-		    sa->a.client_status == CLIENT_FAILED ? "Unhealthy because of failed task"
-							 : "Unhealthy because of dead task");
+	b.terms = asked ? &terms : NULL;
+	verdict = look_at_tasks(ar->sa, &start);
+	if (verdict == HEALTH_BAD || failed)
+		set_health(ar, &b);
 	else
 		wait_for_health(ar, &terms, start);
 }
@@ -265,7 +320,9 @@ alloc_health_look(struct alloc_runner *ar)
 void
 alloc_health_set(struct alloc_runner *ar, bool healthy)
 {
-	set_health(ar, healthy, "Unhealthy because an operator said so");
+	const struct blame b = { .all = "Unhealthy because an operator said so" };
+
+	set_health(ar, healthy ? NULL : &b);
 	turn_defer(ar->sup, &ar->step);
 }
 

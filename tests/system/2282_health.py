@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""When an allocation of a deployment is healthy, and what each of its tasks is told when it is not."""
+import calendar
+import contextlib
+import http.server
+import threading
+import time
+
+from lib import api, case, stages
+from lib.stages import events, let_go, order, task, wait_order
+
+S = 10**9
+TASKS = {"MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": S, "HealthyDeadline": 1000 * S,
+         "ProgressDeadline": 2000 * S}
+CHECKS = dict(TASKS, HealthCheck="checks")
+# The agent measures by another clock, in milliseconds.
+CLOCKS = S // 100
+
+
+def start(name, tasks, update, **group):
+    node.register(stages.job(name, tasks, Update=update, **group))
+    return case.until(lambda: node.allocs(name), 60, "an allocation")[0]
+
+
+def get(alloc):
+    return node.ask("/v1/allocation/" + alloc["ID"])
+
+
+def status(alloc):
+    return get(alloc)["DeploymentStatus"] or {}
+
+
+def time_ns(text):
+    whole, _, part = text.rstrip("Z").partition(".")
+    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) * S + int(part.ljust(9, "0") or 0)
+
+
+def wait_health(alloc, healthy):
+    """Until it is so: when it was found to be so."""
+    try:
+        case.until(lambda: status(alloc).get("Healthy") is healthy, 120, "its health to be %s" % healthy)
+    except AssertionError as e:
+        raise AssertionError("%s: %s, %s" % (e, status(alloc), get(alloc)["TaskStates"])) from None
+    return time_ns(status(alloc)["Timestamp"])
+
+
+def started(alloc, name, before=None):
+    """When it began for the last time, before then; 0: it had not begun."""
+    found = [e["Time"] for e in node.ask("/v1/client/allocation/%s/events" % alloc["ID"])[name] if e["Type"] == "Started"]
+    return max([t for t in found if before is None or t <= before], default=0)
+
+
+def told(alloc):
+    """What each task was told of its part in it."""
+    return {name: [e["DisplayMessage"] for e in found if e["Type"] == "Alloc Unhealthy"]
+            for name, found in node.ask("/v1/client/allocation/%s/events" % alloc["ID"]).items()}
+
+
+@contextlib.contextmanager
+def judge():
+    """Answers checks itself, at .port, with .code."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            server.asked += 1
+            self.send_response(server.code)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.code, server.asked = 200, 0
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def judged_by(server):
+    return [{"Name": "judged", "PortLabel": str(server.server_address[1]), "Address": "127.0.0.1", "Provider": "nomad",
+             "Checks": [{"Name": "alive", "Type": "http", "Path": "/", "Interval": S, "Timeout": 20 * S}]}]
+
+
+def test_a_prestart_task_that_has_ended_counts_no_more_and_a_sidecar_does():
+    alloc = start("stages", [task("main"), task("early", "prestart"), task("side", "prestart", True), task("late", "poststart"),
+                             task("after", "poststop")], TASKS)
+    case.until(lambda: len(order(node, alloc)) == 2, 60, "prestart tasks to begin")
+    case.equal(status(alloc), {}, "while it starts")
+    let_go(node, alloc, "early")
+    case.until(lambda: "late begins" in order(node, alloc), 60, "the poststart task to begin")
+    let_go(node, alloc, "late")
+    at = wait_health(alloc, True)
+    for name in ("main", "side"):
+        case.equal(at - started(alloc, name) >= S - CLOCKS, True, "%s ran for min_healthy_time" % name)
+    case.equal(told(alloc), {n: [] for n in ("main", "early", "side", "late", "after")})
+    # It is not asked again.
+    node.kill("supervisor")
+    node.wait_ready()
+    case.equal((status(alloc)["Healthy"], time_ns(status(alloc)["Timestamp"])), (True, at), "after a restart of the agent")
+    let_go(node, alloc, "side", 1)
+    case.until(lambda: "Not Restarting" in events(get(alloc), "side"), 60, "the sidecar to fail")
+    case.equal((status(alloc)["Healthy"], time_ns(status(alloc)["Timestamp"])), (True, at), "when it fails later")
+    node.do("DELETE", "/v1/job/stages")
+    case.until(lambda: order(node, alloc)[-1] == "after begins", 60, "the poststop task")
+    let_go(node, alloc, "after")
+    node.purge("stages")
+
+
+def test_a_task_that_fails_is_the_end_of_it():
+    for name, hook, sidecar in (("main", None, False), ("early", "prestart", False), ("side", "prestart", True),
+                                ("late", "poststart", False)):
+        tasks = [task("main")] if name == "main" else [task("main"), task(name, hook, sidecar)]
+        alloc = start("fails", tasks, dict(TASKS, MinHealthyTime=900 * S))
+        case.until(lambda: "%s begins" % name in order(node, alloc), 60, "the task to begin")
+        let_go(node, alloc, name, 3)
+        wait_health(alloc, False)
+        case.until(lambda: get(alloc)["TaskStates"]["main"]["State"] == "dead", 60, "the end of all")
+        case.equal(told(alloc), {**{t["Name"]: [] for t in tasks}, name: ["Unhealthy because of failed task"]}, name)
+        node.purge("fails")
+
+
+def test_what_does_not_run_in_time():
+    alloc = start("late", [task("main"), task("early", "prestart"), task("after", "poststop")],
+                  dict(TASKS, HealthyDeadline=2 * S))
+    at = wait_health(alloc, False)
+    late = ["Task not running by healthy_deadline of 2s"]
+    case.equal(told(alloc), {"main": late, "early": [] if started(alloc, "early", at) else late, "after": []})
+    case.equal(get(alloc)["ClientStatus"], "running", "it is not ended by that")
+    let_go(node, alloc, "early")
+    case.until(lambda: "main begins" in order(node, alloc), 60, "the task to begin")
+    case.equal(status(alloc)["Healthy"], False, "once and for all")
+    node.do("DELETE", "/v1/job/late")
+    case.until(lambda: order(node, alloc)[-1] == "after begins", 60, "the poststop task")
+    let_go(node, alloc, "after")
+    node.purge("late")
+
+
+def test_what_runs_too_late():
+    """Its last start, out of many, was less than min_healthy_time before the deadline."""
+    policy = {"Attempts": 1000, "Interval": 3600 * S, "Delay": S // 100, "Mode": "fail"}
+    alloc = start("loop", [api.task("t", "/bin/sh", ["-c", "sleep 0.2; exit 1"]), task("quiet")],
+                  dict(TASKS, MinHealthyTime=4 * S, HealthyDeadline=5 * S), RestartPolicy=policy)
+    at = wait_health(alloc, False)
+    found = told(alloc)
+    case.equal(found["t"] in (["Task not running for min_healthy_time of 4s by healthy_deadline of 5s"],
+                              ["Task not running by healthy_deadline of 5s"]), True, found["t"])
+    if at - started(alloc, "quiet", at) > 4 * S + CLOCKS:
+        case.equal(found["quiet"], [], "what runs for long enough")
+    node.purge("loop")
+
+
+def test_a_restart_begins_it_anew():
+    """For tasks and for checks."""
+    script = "echo x >> $NOMAD_ALLOC_DIR/data/tries; [ $(wc -l < $NOMAD_ALLOC_DIR/data/tries) -gt 2 ] || exit 1; exec sleep 1000"
+    policy = {"Attempts": 5, "Interval": 3600 * S, "Delay": S // 100, "Mode": "fail"}
+    with judge() as judged:
+        for name, update in (("tasks", TASKS), ("checks", CHECKS)):
+            alloc = start(name, [api.task("t", "/bin/sh", ["-c", script])], dict(update, MinHealthyTime=2 * S),
+                          RestartPolicy=policy, Services=judged_by(judged))
+            at = wait_health(alloc, True)
+            case.equal(at - started(alloc, "t", at) >= 2 * S - CLOCKS, True, "since the last start before it")
+            node.purge(name)
+
+
+def test_checks_have_to_pass_for_as_long():
+    with judge() as judged:
+        judged.code = 503
+        alloc = start("checked", [task("main")], CHECKS, Services=judged_by(judged))
+        wait_order(node, alloc, ["main begins"])
+        case.until(lambda: judged.asked >= 3, 60, "the check to be made")
+        case.equal(status(alloc).get("Healthy"), None, "while its check fails")
+        changed = time.time_ns()
+        judged.code = 200
+        at = wait_health(alloc, True)
+        case.equal(at - changed >= S - CLOCKS, True, "for min_healthy_time")
+        node.purge("checked")
+        judged.code = 503
+        alloc = start("sick", [task("main"), task("early", "prestart")], dict(CHECKS, HealthyDeadline=10 * S),
+                      Services=judged_by(judged))
+        wait_order(node, alloc, ["early begins"])
+        let_go(node, alloc, "early")
+        at = wait_health(alloc, False)
+        if started(alloc, "main", at):
+            found = told(alloc)
+            case.equal(found["early"], [])
+            case.contains(found["main"][0], 'Only 0 out of 1 checks registered and passing: check "alive" of service judged: ')
+        node.purge("sick")
+
+
+def test_what_fails_is_not_healthy_for_nobody():
+    """Where an operator is to say what is healthy, he need not say it of what has failed."""
+    alloc = start("manual", [task("main")], dict(TASKS, HealthCheck="manual"))
+    wait_order(node, alloc, ["main begins"])
+    case.equal(status(alloc).get("Healthy"), None)
+    let_go(node, alloc, "main", 1)
+    wait_health(alloc, False)
+    case.equal(told(alloc), {"main": []})
+    node.purge("manual")
+
+
+with api.Node() as node:
+    case.run(globals())
