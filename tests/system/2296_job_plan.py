@@ -91,6 +91,25 @@ def test_what_would_not_fit():
     node.purge("two")
 
 
+def test_canaries_that_find_their_port_taken():
+    def job(canaries, text):
+        ports = [{"Mode": "host", "ReservedPorts": [{"Label": "http", "Value": 18083}]}]
+        return api.job("bird", Env={"TEXT": text}, group={"Networks": ports, "Update": {"MaxParallel": 1, "Canary": canaries}})
+    node.register(job(0, "zero"))
+    node.wait_running("bird")
+    case.equal(plan(job(0, "one"))[0]["Warnings"], "")
+    found, counts = plan(job(1, "one"))
+    case.equal((counts, found["FailedTGAllocs"]["g"]["DimensionExhausted"]),
+               ({"g": {"Canary": 1, "Ignore": 1}}, {"network: reserved port collision http=18083 (bird.g[0] has it)": 1}))
+    said = "an update with canaries fails at its progress_deadline: the allocation that a canary is to replace has the static " \
+           "port http=18083"
+    case.contains(found["Warnings"], said)
+    made = json.dumps(job(1, "one")).encode()
+    case.contains(drover("job", "plan", "-", code=1, stdin=made).out, said)
+    case.contains(drover("job", "run", "-detach", "-", stdin=made).out, said)
+    node.purge("bird")
+
+
 def test_bad_input():
     bad = api.job("bad")
     bad["Job"]["TaskGroups"][0]["Tasks"][0]["Driver"] = "nothing"

@@ -315,6 +315,8 @@ void local_reconcile_start(struct local *l);
  */
 struct local_alloc *local_port_holder(
     struct local *l, const struct task_group *group, const struct port **ret);
+/* Canaries that will find their port taken: better known before. */
+void local_ports_warn(const struct job *job, struct problems *p);
 void local_ports_take(struct local *l, struct local_alloc *la);
 void local_ports_give_back(struct local *l, struct local_alloc *la);
 /* 0, -ENOMEM, or -EADDRINUSE: no dynamic port is left. */

@@ -384,6 +384,7 @@ local_api_read_job(
 	if (job_complete(ret) < 0)
 		return err_set(e, -ENOMEM, "read the job");
 	warn_kill_timeouts(sup, ret, warn);
+	local_ports_warn(ret, warn);
 	r = check_change(local_of_sup(sup), ret, e);
 	return r < 0 ? r : local_api_check_job(local_of_sup(sup), ret, e);
 }

@@ -92,16 +92,18 @@ group_now(const struct plan *p, const char *name)
 
 /* What the deployment would begin with: the others are left for now. */
 static void
-begin_deployment(const struct job *job, const struct task_group *g, struct counts *c)
+begin_deployment(struct plan *p, const struct task_group *g, struct counts *c)
 {
 	const struct update_strategy *u = g ? g->update : NULL;
 	json_int_t at_once;
 
-	if (job->type != JOB_SERVICE || !u || u->max_parallel <= 0 || c->destructive == 0)
+	if (p->job->type != JOB_SERVICE || !u || u->max_parallel <= 0 || c->destructive == 0)
 		return;
 	at_once = u->canary > 0 || c->place >= u->max_parallel ? 0 : u->max_parallel - c->place;
 	if (u->canary > 0)
 		c->canary = u->canary < g->count ? u->canary : g->count;
+	for (int64_t i = 0; i < c->canary; i++)
+		try_place(p, g, i);
 	if (c->destructive <= at_once)
 		return;
 	c->ignore += c->destructive - at_once;
@@ -121,7 +123,7 @@ plan_group(struct plan *p, const char *name)
 		count_slot(p, &c, g, i < n_now ? now->slots[i] : NULL, i);
 	if (!g && c.stop == 0)
 		return; /* of an older version, and gone */
-	begin_deployment(p->job, g, &c);
+	begin_deployment(p, g, &c);
 	(void)json_object_set_new(p->updates, name,
 	    json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:i}", "Ignore", c.ignore, "Place",
 		c.place, "Stop", c.stop, "InPlaceUpdate", c.in_place, "DestructiveUpdate",

@@ -45,6 +45,40 @@ local_port_holder(struct local *l, const struct task_group *group, const struct 
 	return NULL;
 }
 
+/* One for each group: its first such port. */
+static void
+warn_group(const struct task_group *group, struct problems *p)
+{
+	for (size_t i = 0; i < group->networks.n; i++) {
+		const struct network_resource *net = &group->networks.v[i];
+
+		for (size_t k = 0; k < net->reserved_ports.n; k++) {
+			const struct port *port = &net->reserved_ports.v[k];
+
+			if (port->value <= 0 || port->ignore_collision)
+				continue;
+			(void)model_problem(p,
+			    "group \"%s\": an update with canaries fails at its progress_deadline: "
+			    "the allocation that a canary is to replace has the static port "
+			    "%.80s=%lld until then (take a dynamic port, or canary = 0)",
+			    str(group->name), str(port->label), (long long)port->value);
+			return;
+		}
+	}
+}
+
+void
+local_ports_warn(const struct job *job, struct problems *p)
+{
+	for (size_t i = 0; i < job->task_groups.n; i++) {
+		const struct task_group *group = &job->task_groups.v[i];
+		const struct update_strategy *u = group->update;
+
+		if (job->type == JOB_SERVICE && u && u->canary > 0 && u->max_parallel > 0)
+			warn_group(group, p);
+	}
+}
+
 void
 local_ports_take(struct local *l, struct local_alloc *la)
 {
