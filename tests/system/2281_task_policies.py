@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of a task that ends or is ended: by its restart policy, its kill_signal and kill_timeout, and by orders that
+meet each other."""
+import os
+import subprocess
+
+from lib import api, binary, case, crash, stages
+from lib.cluster import processes_of
+from lib.stages import events, let_go, order, task, wait_order
+
+S = 10**9
+# Ends only when it is let go; says each time that it is told to.
+DEAF = """
+say() { echo "$1" >> $NOMAD_ALLOC_DIR/data/order; }
+trap 'say told' INT
+say begins
+until [ -e $NOMAD_ALLOC_DIR/data/.go ]; do sleep 0.05; done
+exit 5
+"""
+
+
+def policy(attempts, mode="fail", delay=S // 100, interval=3600 * S):
+    return {"Attempts": attempts, "Interval": interval, "Delay": delay, "Mode": mode}
+
+
+def start(name, tasks, kind="service", **group):
+    node.register(stages.job(name, tasks, kind, **group))
+    return case.until(lambda: node.allocs(name), 60, "an allocation")[0]
+
+
+def get(alloc):
+    return node.ask("/v1/allocation/" + alloc["ID"])
+
+
+def task_events(alloc, name="t"):
+    return get(alloc)["TaskStates"][name]["Events"] or []
+
+
+def wait_status(alloc, status):
+    case.until(lambda: get(alloc)["ClientStatus"] == status, 60, "the allocation to be " + status)
+    return get(alloc)
+
+
+def wait_state(alloc, name, state, restarts=0):
+    def so():
+        found = get(alloc)["TaskStates"][name]
+        return (found["State"], found["Restarts"]) == (state, restarts)
+    case.until(so, 60, "%s to be %s" % (name, state))
+
+
+def drover(*words):
+    return subprocess.run([binary("drover"), *words, "-address", "unix://" + node.socket_path], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=case.LEAST_S, check=False)
+
+
+def restart(alloc, **body):
+    return "PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], body
+
+
+def test_a_service_begins_again_after_success_and_a_batch_does_not():
+    alloc = start("again", [task("main")], RestartPolicy=policy(1))
+    wait_order(node, alloc, ["main begins"])
+    let_go(node, alloc, "main")
+    wait_order(node, alloc, ["main begins", "main ends", "main begins"])
+    let_go(node, alloc, "main")
+    found = wait_status(alloc, "failed")
+    case.equal(events(found, "main"), ["Received", "Task Setup", "Started", "Terminated", "Restarting", "Started", "Terminated",
+                                       "Not Restarting"])
+    node.purge("again")
+    for kind in ("batch", "sysbatch"):
+        alloc = start(kind, [task("main")], kind, RestartPolicy=policy(1))
+        wait_order(node, alloc, ["main begins"])
+        let_go(node, alloc, "main", 1)
+        wait_order(node, alloc, ["main begins", "main ends", "main begins"])
+        let_go(node, alloc, "main")
+        found = wait_status(alloc, "complete")
+        case.equal(events(found, "main"), ["Received", "Task Setup", "Started", "Terminated", "Restarting", "Started", "Terminated"])
+        node.purge(kind)
+
+
+def test_a_policy_of_its_own():
+    """What a task's block leaves out is its group's."""
+    tasks = [task("own", RestartPolicy={"Attempts": 1}), task("groups")]
+    alloc = start("own", tasks, RestartPolicy=policy(3))
+    wait_order(node, alloc, ["own begins", "groups begins"], any_of={"own begins", "groups begins"})
+    for n in (1, 2):
+        let_go(node, alloc, "groups", 1)
+        wait_state(alloc, "groups", "running", n)
+    let_go(node, alloc, "own", 1)
+    wait_state(alloc, "own", "running", 1)
+    let_go(node, alloc, "own", 1)
+    found = wait_status(alloc, "failed")
+    last = found["TaskStates"]["own"]["Events"][-1]
+    case.equal((last["Type"], last["DisplayMessage"]),
+               ("Not Restarting", 'Exceeded allowed attempts 1 in interval 1h0m0s and mode is "fail"'))
+    case.equal((found["TaskStates"]["own"]["Restarts"], found["TaskStates"]["own"]["Failed"]), (1, True))
+    case.equal(found["TaskStates"]["groups"]["Failed"], False)
+    node.purge("own")
+
+
+def test_delays_of_a_policy():
+    """A quarter of chance at most is added; beyond the attempts of an interval the rest of it is waited for."""
+    delay, interval = S // 50, 10 * S
+    node.register(api.job("delays", "/bin/sh", ["-c", "exit 3"], group={"RestartPolicy": policy(1, "delay", delay, interval)}))
+    alloc = case.until(lambda: node.allocs("delays"), 60, "an allocation")[0]
+
+    def waited():
+        found = task_events(alloc)
+        at = [i for i, e in enumerate(found) if e["RestartReason"].startswith("Exceeded allowed attempts")]
+        return at and [e["Type"] for e in found[at[0]:at[0] + 2]] == ["Restarting", "Started"] and found
+    found = case.until(waited, 120, "the task to begin again after the rest of an interval")
+    within = [e for e in found if e["RestartReason"] == "Restart within policy"]
+    case.equal([delay <= e["StartDelay"] <= delay * 5 // 4 for e in within], [True] * len(within), "with a quarter at most")
+    case.equal([e["DisplayMessage"] for e in within if "Task restarting in " != e["DisplayMessage"][:19]], [])
+    at = next(i for i, e in enumerate(found) if e["RestartReason"].startswith("Exceeded"))
+    case.equal(found[at]["DisplayMessage"][:63], "Exceeded allowed attempts, applying a delay - Task restarting i")
+    case.equal(0 < found[at]["StartDelay"] <= interval, True, "the rest of the interval")
+    # The clock that events have may be moved a little meanwhile.
+    case.equal(found[at + 1]["Time"] - found[at]["Time"] > found[at]["StartDelay"] * 9 // 10, True, "it was waited for")
+    node.purge("delays")
+
+
+def test_how_it_is_told_to_end():
+    term = "trap 'exit 7' TERM; trap 'exit 8' INT; echo on; while :; do sleep 0.05; done"
+    deaf = "trap '' INT; echo on; while :; do sleep 0.05; done"
+    for name, script, more, end in (("told", term, {"KillSignal": "SIGTERM", "KillTimeout": 1000 * S}, (7, 0)),
+                                    ("usual", term, {"KillTimeout": 1000 * S}, (8, 0)),
+                                    ("killed", deaf, {"KillTimeout": S}, (137, 9))):
+        alloc = start(name, [api.task("t", "/bin/sh", ["-c", script], **more)])
+        wait_state(alloc, "t", "running")
+        node.wait_said(alloc, b"on\n")
+        node.do("DELETE", "/v1/job/" + name)
+        wait_status(alloc, "complete")
+        found = task_events(alloc)
+        case.equal([e["Type"] for e in found[-3:]], ["Killing", "Terminated", "Killed"], name)
+        case.equal((found[-2]["ExitCode"], found[-2]["Signal"]), end, name)
+        case.equal(found[-3]["DisplayMessage"],
+                   "Sent interrupt. Waiting %s before force killing" % ("1s" if name == "killed" else "30s"), name)
+        node.purge(name)
+
+
+def test_a_stop_meets_a_restart():
+    alloc = start("first-restart", [api.task("t", "/bin/sh", ["-c", DEAF], KillTimeout=1000 * S)], RestartPolicy=policy(9))
+    wait_state(alloc, "t", "running")
+    wait_order(node, alloc, ["begins"])
+    node.do(*restart(alloc))
+    wait_order(node, alloc, ["begins", "told"])
+    node.refused(500, "Task not running", *restart(alloc, TaskName="t"))
+    node.do("DELETE", "/v1/job/first-restart")
+    case.until(lambda: task_events(alloc)[-1]["Type"] == "Killing", 60, "the stop")
+    let_go(node, alloc, "")
+    found = wait_status(alloc, "complete")
+    case.equal(events(found, "t")[3:], ["Restart Signaled", "Killing", "Terminated", "Killed"])
+    case.equal(order(node, alloc).count("begins"), 1)
+    node.purge("first-restart")
+
+
+def test_a_restart_meets_a_stop():
+    alloc = start("first-stop", [api.task("t", "/bin/sh", ["-c", DEAF], KillTimeout=1000 * S)], RestartPolicy=policy(9))
+    wait_state(alloc, "t", "running")
+    wait_order(node, alloc, ["begins"])
+    node.do("DELETE", "/v1/job/first-stop")
+    wait_order(node, alloc, ["begins", "told"])
+    for body in ({}, {"TaskName": "t"}, {"AllTasks": True}):
+        node.refused(500, "restart of an alloc that should not run", *restart(alloc, **body))
+    let_go(node, alloc, "")
+    found = wait_status(alloc, "complete")
+    case.equal(events(found, "t")[3:], ["Killing", "Terminated", "Killed"])
+    case.equal(order(node, alloc), ["begins", "told"])
+    node.purge("first-stop")
+
+
+def test_a_stop_while_a_restart_is_waited_for():
+    alloc = start("waits", [task("main"), task("after", "poststop")], RestartPolicy=policy(1, delay=3600 * S))
+    wait_order(node, alloc, ["main begins"])
+    let_go(node, alloc, "main", 1)
+    wait_state(alloc, "main", "pending", 1)
+    node.do("DELETE", "/v1/job/waits")
+    wait_order(node, alloc, ["main begins", "main ends", "after begins"])
+    let_go(node, alloc, "after")
+    found = wait_status(alloc, "complete")
+    case.equal(events(found, "main")[3:], ["Terminated", "Restarting", "Killing"])
+    node.purge("waits")
+
+
+def test_what_does_not_run_is_not_restarted_alone():
+    alloc = start("over", [task("main"), task("early", "prestart"), task("last", "poststop")])
+    wait_order(node, alloc, ["early begins"])
+    for name in ("main", "last"):
+        done = drover("alloc", "restart", "-task", name, alloc["ID"])
+        case.equal((done.returncode, "Task not running" in done.stderr), (1, True), done.stderr)
+    let_go(node, alloc, "early")
+    wait_state(alloc, "early", "dead")
+    wait_state(alloc, "main", "running")
+    done = drover("alloc", "restart", "-task", "early", alloc["ID"])
+    case.equal((done.returncode, "Task not running" in done.stderr), (1, True), done.stderr)
+    case.equal({n: s["Restarts"] for n, s in get(alloc)["TaskStates"].items()}, {"main": 0, "early": 0, "last": 0})
+    node.do("DELETE", "/v1/job/over")
+    case.until(lambda: order(node, alloc)[-1] == "last begins", 60, "the poststop task")
+    done = drover("alloc", "restart", "-task", "last", alloc["ID"])
+    case.equal((done.returncode, "restart of an alloc that should not run" in done.stderr), (1, True), done.stderr)
+    let_go(node, alloc, "last")
+    node.purge("over")
+
+
+def test_tasks_that_are_over_run_again_also_after_a_restart_of_the_agent():
+    alloc = start("kept", [task("main"), task("early", "prestart"), task("late", "poststart")])
+    wait_order(node, alloc, ["early begins"])
+    let_go(node, alloc, "early")
+    later = {"main begins", "late begins"}
+    wait_order(node, alloc, ["early begins", "early ends", "main begins", "late begins"], any_of=later)
+    wait_state(alloc, "main", "running")
+    let_go(node, alloc, "late")
+    wait_state(alloc, "late", "dead")
+    old = node.processes()["supervisor"]
+    node.kill("supervisor")
+    node.wait_process("supervisor", old, 20)
+    node.wait_ready()
+    node.do(*restart(alloc, AllTasks=True))
+    wait_order(node, alloc, ["main is told", "early begins"], skip=5)
+    wait_state(alloc, "early", "running", 1)
+    case.equal(get(alloc)["TaskStates"]["early"]["FinishedAt"], None, "it has not finished")
+    let_go(node, alloc, "early")
+    wait_order(node, alloc, ["main is told", "early begins", "early ends", "main begins", "late begins"], skip=5, any_of=later)
+    node.purge("kept")
+
+
+def test_what_a_task_forks_ends_with_it():
+    """A task that ends by itself and leaves daemons behind leaves nothing."""
+    script = "for i in 1 2 3; do setsid sh -c 'sleep 1000 & exec sleep 1000' & done; echo on; exit 0"
+    for driver in ("raw_exec", "exec"):
+        alloc = start(driver, [api.task("t", "/bin/sh", ["-c", script], driver)], "batch")
+        found = wait_status(alloc, "complete")
+        case.equal(events(found, "t")[3:], ["Terminated"])
+        case.until(lambda a=alloc: not processes_of(a["ID"]), 60, "its processes to end")
+        run = alloc["ID"].replace("-", "")
+        case.until(lambda r=run: r not in {x and x["alloc"].hex() for x in crash.records(node).values()}, 60, "its run to be reaped")
+        node.purge(driver)
+
+
+def test_nothing_is_left():
+    case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+
+
+with api.Node() as node:
+    case.run(globals())
