@@ -38,24 +38,29 @@ def check_kill_timeout(alloc):
 
 
 def test_a_stopped_supervisor_costs_only_allocs_with_a_lease():
-    made = api.job("leased", group={"StopAfterClientDisconnect": LIMIT_S * S})
-    node.register(made)
+    """By both names of the limit."""
+    limits = {"leased": {"StopAfterClientDisconnect": LIMIT_S * S}, "newer": {"Disconnect": {"StopOnClientAfter": LIMIT_S * S}}}
+    for name, group in limits.items():
+        node.register(api.job(name, group=group))
     node.register(api.job("free"))
-    old, free = node.wait_running("leased")[0], node.wait_running("free")[0]
+    old, free = {name: node.wait_running(name)[0] for name in limits}, node.wait_running("free")[0]
     pid = node.processes()["supervisor"]
     os.kill(pid, signal.SIGSTOP)
     try:
-        case.equal(len(processes_of(old)), 1, "the task's processes")
-        case.until(lambda: not processes_of(old), 10, "the task to be stopped")
+        for name, alloc in old.items():
+            case.equal(len(processes_of(alloc)), 1, "processes of " + name)
+        for name, alloc in old.items():
+            case.until(lambda a=alloc: not processes_of(a), 10, name + " to be stopped")
     finally:
         os.kill(pid, signal.SIGCONT)
-    first, second = node.wait_allocs("leased", [(0, "stop", "failed"), (0, "run", "running")])
-    case.equal((first["ID"], first["NextAllocation"]), (old["ID"], second["ID"]))
-    case.equal((ended(first), ended(second)), (True, False), "the event")
-    case.equal(node.evaluation(second["EvalID"])["TriggeredBy"], "alloc-failure")
+    for name, alloc in old.items():
+        first, second = node.wait_allocs(name, [(0, "stop", "failed"), (0, "run", "running")])
+        case.equal((first["ID"], first["NextAllocation"]), (alloc["ID"], second["ID"]))
+        case.equal((ended(first), ended(second)), (True, False), "the event")
+        case.equal(node.evaluation(second["EvalID"])["TriggeredBy"], "alloc-failure")
     case.equal(node.wait_running("free")[0]["ID"], free["ID"], "the one without a lease")
-    node.purge("leased")
-    node.purge("free")
+    for name in (*limits, "free"):
+        node.purge(name)
 
 
 def test_a_lease_stop_is_as_the_job_has_it_now():

@@ -3,6 +3,7 @@
 """Allocs that fail have successors as the reschedule block says, also when the agent is killed while they wait."""
 from lib import api, case
 
+S = 10**9
 POLICY = {"Attempts": 2, "Interval": 3600 * 10**9, "Delay": 10**9, "DelayFunction": "constant", "Unlimited": False}
 
 
@@ -89,6 +90,53 @@ def test_the_agent_is_killed_while_it_waits():
     case.equal(allocs[1]["PreviousAllocation"], failed["ID"])
     case.equal(len(allocs[2]["RescheduleTracker"]["Events"]), 2)
     node.purge("kill")
+
+
+def grown(function, before, now):
+    """The delay after these, in s."""
+    earlier = before[-2] if len(before) > 1 and before[-2] <= before[-1] else 0
+    following = before[-1] + (before[-1] if function == "exponential" else earlier)
+    # What ran for longer than that (on a machine that has no time for it) begins again with the first.
+    return 1 if now > min(following, 2) else min(following, 2)
+
+
+def test_delays_grow_and_are_limited():
+    for function in ("exponential", "fibonacci"):
+        node.register(failing("grow", Unlimited=True, DelayFunction=function, MaxDelay=2 * S))
+        case.until(lambda: len(chain("grow")) > 4, 60, "4 successors")
+        allocs = [node.ask("/v1/allocation/" + a["ID"]) for a in chain("grow")[:5]]
+        ends = [next(e["Time"] for e in a["TaskStates"]["t"]["Events"] if e["Type"] == "Not Restarting") for a in allocs[:4]]
+        events = allocs[4]["RescheduleTracker"]["Events"]
+        case.equal([e["PrevAllocID"] for e in events], [a["ID"] for a in allocs[:4]])
+        delays = [e["Delay"] // S for e in events]
+        case.equal(delays[0], 1)
+        for i in range(1, 4):
+            case.equal(delays[i], grown(function, delays[:i], (ends[i] - events[i - 1]["RescheduleTime"]) / S), function)
+        for end, e in zip(ends, events):
+            case.equal(e["RescheduleTime"] - end >= e["Delay"] * 9 // 10, True, "not before its delay")
+        node.purge("grow")
+
+
+def test_each_type_of_job_has_its_own_rule():
+    """Without a block: a service again and again, a batch once, and the others never."""
+    for kind, policy in (("service", {"Unlimited": True, "Attempts": 0, "Delay": 30 * S, "DelayFunction": "exponential"}),
+                         ("batch", {"Unlimited": False, "Attempts": 1, "Delay": 5 * S, "DelayFunction": "constant"})):
+        made = failing("rule")
+        made["Job"]["Type"] = kind
+        del made["Job"]["TaskGroups"][0]["ReschedulePolicy"]
+        node.register(made)
+        found = node.ask("/v1/job/rule")["TaskGroups"][0]["ReschedulePolicy"]
+        case.equal({k: found[k] for k in policy}, policy, kind)
+        case.until(lambda: chain("rule") and chain("rule")[0]["FollowupEvalID"], 60, "its successor to be wanted")
+        case.equal(node.evaluation(chain("rule")[0]["FollowupEvalID"])["TriggeredBy"], "alloc-failure", kind)
+        node.purge("rule")
+    for kind in ("system", "sysbatch"):
+        made = failing("rule")
+        made["Job"]["Type"] = kind
+        node.register(made)
+        first = wait_chain("rule", 1)[0]
+        case.equal((first["FollowupEvalID"], first["DesiredStatus"]), ("", "run"), kind)
+        node.purge("rule")
 
 
 with api.Node() as node:

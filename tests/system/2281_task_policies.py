@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of a task that ends or is ended: by its restart policy, its kill_signal and kill_timeout, and by orders that
 meet each other."""
-import os
 import subprocess
 
 from lib import api, binary, case, crash, stages
@@ -99,6 +98,32 @@ def test_a_policy_of_its_own():
     node.purge("own")
 
 
+def test_a_policy_that_changes():
+    """In place, for the task that runs."""
+    for n, attempts in enumerate((0, 2)):
+        made = stages.job("changed", [task("main")], RestartPolicy=policy(attempts))
+        node.wait_evaluation(node.register(made)["EvalID"])
+        case.equal([a["JobVersion"] for a in node.allocs("changed")], [n])
+        alloc = node.wait_running("changed")[0]
+    wait_order(node, alloc, ["main begins"])
+    let_go(node, alloc, "main", 1)
+    wait_order(node, alloc, ["main begins", "main ends", "main begins"])
+    node.purge("changed")
+
+
+def test_a_poststop_task_has_one_too():
+    alloc = start("after", [task("main"), task("after", "poststop")], RestartPolicy=policy(1))
+    wait_order(node, alloc, ["main begins"])
+    node.do("DELETE", "/v1/job/after")
+    wait_order(node, alloc, ["main begins", "main is told", "after begins"])
+    let_go(node, alloc, "after", 3)
+    wait_order(node, alloc, ["main begins", "main is told", "after begins", "after ends", "after begins"])
+    let_go(node, alloc, "after", 3)
+    found = wait_status(alloc, "failed")
+    case.equal(events(found, "after")[2:], ["Started", "Terminated", "Restarting", "Started", "Terminated", "Not Restarting"])
+    node.purge("after")
+
+
 def test_delays_of_a_policy():
     """A quarter of chance at most is added; beyond the attempts of an interval the rest of it is waited for."""
     delay, interval = S // 50, 10 * S
@@ -138,6 +163,18 @@ def test_how_it_is_told_to_end():
         case.equal(found[-3]["DisplayMessage"],
                    "Sent interrupt. Waiting %s before force killing" % ("1s" if name == "killed" else "30s"), name)
         node.purge(name)
+
+
+def test_a_restart_waits_for_no_shutdown_delay():
+    alloc = start("hurry", [task("main", ShutdownDelay=1000 * S)], ShutdownDelay=1000 * S)
+    wait_state(alloc, "main", "running")
+    wait_order(node, alloc, ["main begins"])
+    for n, body in enumerate(({}, {"TaskName": "main"}, {"AllTasks": True}), 1):
+        node.do(*restart(alloc, **body))
+        wait_state(alloc, "main", "running", n)
+        wait_order(node, alloc, ["main begins"] + ["main is told", "main begins"] * n)
+    node.do("DELETE", "/v1/job/hurry?no_shutdown_delay=true")
+    node.purge("hurry")
 
 
 def test_a_stop_meets_a_restart():

@@ -6,6 +6,7 @@ import shutil
 import signal
 import sqlite3
 import struct
+import subprocess
 
 from lib import agent, api, case, crash, exe, helper
 from lib.fake_api import run_command
@@ -215,6 +216,36 @@ def test_a_torn_record_is_no_exit_code():
                 case.contains(said[0], "left no record")
         case.equal(crash.conflicts(node), [], "tasks that ran twice")
         stop_all(node)
+
+
+def test_a_pid_that_somebody_else_has_by_now():
+    """The executors are gone, and what was the pid of a task is that of a process of nobody's: it is neither followed nor ended."""
+    stranger = subprocess.Popen(["/bin/sleep", "1000"])
+    try:
+        with api.Node() as node:
+            before = start_mixed(node)
+            kill_agent(node)
+            for run, record in before.items():
+                os.kill(record["executor_pid"], signal.SIGKILL)
+                data = exe.RECORD.pack(**dict(record, boot_id=record["boot_id"].encode(), task_pid=stranger.pid))[:-8]
+                with open("%s/run/%s.rec" % (node.data, run), "r+b") as f:
+                    f.write(data + struct.pack("<Q", exe.fnv1a(data)))
+            node.start()
+            node.wait_ready()
+            case.until(lambda: not set(before) & set(crash.records(node)), 10, "the lost runs to be reaped")
+            wait_ended([r["task_pid"] for r in before.values()])
+            for name, count in (("raw", 3), ("own", 2)):
+                for a in node.wait_running(name, count):
+                    case.until(lambda: len(events(node, a["ID"], "Started")) == 2, 10, "the second start")
+                    said = [e["DisplayMessage"] for e in node.ask("/v1/allocation/" + a["ID"])["TaskStates"]["t"]["Events"]
+                            if e["Type"] == "Terminated"]
+                    case.contains(said[0], "its executor was lost")
+            case.equal(crash.conflicts(node), [], "tasks that ran twice")
+            stop_all(node)
+            case.equal(stranger.poll(), None, "the process that has the pid now")
+    finally:
+        stranger.kill()
+        stranger.wait()
 
 
 OTHER_BOOT = "01234567-89ab-cdef-0123-456789abcdef"
