@@ -143,6 +143,7 @@ set_health(struct alloc_runner *ar, const struct blame *b)
 	a->deployment_status->healthy = b ? OPT_FALSE : OPT_TRUE;
 	a->deployment_status->timestamp = task_now_ns();
 	alloc_changed(ar->sup, ar->sa);
+	ar->news = true;
 	if (b)
 		tell_unhealthy(ar, b);
 	else
@@ -184,8 +185,8 @@ on_health_time(struct sd_event_source *s, uint64_t usec, void *userdata)
 
 	ar->health.timer = sd_event_source_disable_unref(ar->health.timer);
 	alloc_health_look(ar);
-	if (!ar->health.timer)
-		ar->sup->source->ops->alloc_updated(ar->sup->source, ar->sa);
+	if (ar->news)
+		turn_defer(ar->sup, &ar->step);
 	return 0;
 }
 

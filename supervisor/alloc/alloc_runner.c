@@ -184,6 +184,7 @@ alloc_runner_task_changed(struct alloc_runner *ar)
 	(void)str_set(&a->client_description, description);
 	a->modify_time = task_now_ns();
 	alloc_changed(ar->sup, ar->sa);
+	ar->news = true;
 	turn_defer(ar->sup, &ar->step);
 }
 
@@ -265,6 +266,7 @@ step_postrun(struct alloc_runner *ar)
 		return;
 	}
 	ar->phase = ALLOC_DONE;
+	ar->news = true;
 	alloc_client_save(ar);
 }
 
@@ -352,6 +354,18 @@ advance(struct alloc_runner *ar)
 		turn_defer(ar->sup, &ar->step);
 }
 
+/* Not of each hook: nobody but this runner knows of those. */
+static void
+tell_source(struct alloc_runner *ar)
+{
+	struct source *source = ar->sup->source;
+
+	if (!ar->news)
+		return;
+	ar->news = false;
+	source->ops->alloc_updated(source, ar->sa);
+}
+
 static void
 on_step(struct sup *sup, struct deferred *d)
 {
@@ -360,7 +374,7 @@ on_step(struct sup *sup, struct deferred *d)
 	struct sup_alloc *sa = ar->sa;
 
 	alloc_health_look(ar);
-	sup->source->ops->alloc_updated(sup->source, sa);
+	tell_source(ar);
 	if (sa->runner == ar && ar->checks_news) {
 		ar->checks_news = false;
 		alloc_client_save(ar);
@@ -398,6 +412,7 @@ alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 	ar->n_tasks = n;
 	ar->step.run = on_step;
 	ar->restored = restored;
+	ar->news = true;
 	ar->stopping = alloc_server_terminal(&sa->a);
 	sa->runner = ar;
 	for (unsigned i = 0; i < n; i++)
@@ -477,13 +492,14 @@ alloc_runner_update(struct alloc_runner *ar)
 		hurry(ar);
 	if (alloc_server_terminal(&ar->sa->a))
 		alloc_runner_stop(ar);
+	ar->news = true;
 	turn_defer(ar->sup, &ar->step); /* it may be of another deployment */
 }
 
 void
 alloc_runner_stop(struct alloc_runner *ar)
 {
-	ar->stopping = true;
+	ar->stopping = ar->news = true;
 	turn_defer(ar->sup, &ar->step);
 }
 
@@ -521,6 +537,7 @@ alloc_runner_hook(const struct alloc_runner *ar)
 void
 alloc_runner_volume_gone(struct alloc_runner *ar)
 {
+	ar->news = true;
 	turn_defer(ar->sup, &ar->step);
 }
 

@@ -65,6 +65,7 @@ struct alloc_runner {
 	struct sd_event_source *kill_timer; /* the group's shutdown_delay */
 	int64_t kill_after_ns; /* when that is over, by CLOCK_REALTIME; 0: it has not begun */
 	struct deferred step;  /* looks at what is next, outside of the callbacks that led there */
+	bool news;             /* the source has not been told of the latest */
 	uint64_t call;
 	struct sd_event_source *retry;
 	struct sd_event_source *late; /* hook_csi.c: when to say what it waits for */
