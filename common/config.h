@@ -85,8 +85,9 @@ struct agent_config {
 	uint64_t max_kill_timeout_ms;            /* default 30 s */
 	uint64_t gc_interval_ms, gc_disk_percent, gc_inode_percent; /* alloc/alloc_gc.h */
 	uint64_t gc_max_allocs, gc_parallel_destroys;
-	uint64_t cpu_total_mhz;   /* 0: measured */
-	uint64_t memory_total_mb; /* 0: measured */
+	uint64_t cpu_total_mhz;               /* 0: measured */
+	uint64_t memory_total_mb;             /* 0: measured */
+	uint64_t disk_total_mb, disk_free_mb; /* 0: measured */
 	uint64_t reserved_cpu_mhz, reserved_memory_mb, reserved_disk_mb;
 	char reserved_cores[CONFIG_NAME_SIZE];   /* "0-3,8": no job's */
 	char reservable_cores[CONFIG_NAME_SIZE]; /* empty: all others */

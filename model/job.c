@@ -274,6 +274,14 @@ group_task(const struct task_group *group, const char *name)
 	return NULL;
 }
 
+int64_t
+group_disk_mb(const struct task_group *group)
+{
+	const struct ephemeral_disk *disk = group->ephemeral_disk;
+
+	return disk && disk->size_mb > 0 ? disk->size_mb : 0;
+}
+
 uint64_t
 group_stop_after_ms(const struct task_group *group)
 {

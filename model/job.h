@@ -152,6 +152,8 @@ const struct task_group *job_group(const struct job *job, const char *name);
 const struct task *group_task(const struct task_group *group, const char *name);
 /* stop_after_client_disconnect or disconnect.stop_on_client_after; 0: no lease (row G27). */
 uint64_t group_stop_after_ms(const struct task_group *group);
+/* Of its ephemeral_disk; 0: it has none. */
+int64_t group_disk_mb(const struct task_group *group);
 /* Would an alloc of group a have to be replaced to become one of b? Count, update, reschedule and
  * the like do not count. */
 bool group_needs_replacement(const struct job *a, const struct task_group *ga, const struct job *b,

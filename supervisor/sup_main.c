@@ -141,8 +141,10 @@ begin_parts(struct err *e)
 	    sup.config->n_servers > 0 ? source_nomad_new(&sup, e) : source_local_new(&sup, e);
 	if (!sup.source)
 		return e->code;
-	if ((r = sup.source->ops->load(sup.source, e)) < 0 || (r = client_restore(&sup, e)) < 0 ||
-	    (r = sup.source->ops->start(sup.source, e)) < 0)
+	if ((r = sup.source->ops->load(sup.source, e)) < 0)
+		return r;
+	node_count_disk(&sup);
+	if ((r = client_restore(&sup, e)) < 0 || (r = sup.source->ops->start(sup.source, e)) < 0)
 		return r;
 	lease_page_watch(&sup);
 	if ((r = alloc_gc_start(&sup, e)) < 0 || (r = disk_watch_start(&sup, e)) < 0)

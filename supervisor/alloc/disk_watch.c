@@ -29,9 +29,7 @@ static bool has_last;
 static uint64_t
 limit_mb(const struct sup_alloc *sa)
 {
-	const struct ephemeral_disk *disk = sa->group->ephemeral_disk;
-
-	return disk && disk->size_mb > 0 ? (uint64_t)disk->size_mb : 0;
+	return (uint64_t)group_disk_mb(sa->group);
 }
 
 static bool

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/sysinfo.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
@@ -23,6 +22,7 @@
 #include "supervisor/node/host_usage.h"
 #include "supervisor/node/node_attr.h"
 #include "supervisor/node/node_cpu.h"
+#include "supervisor/node/node_disk.h"
 #include "supervisor/node/node_network.h"
 #include "supervisor/source/source.h"
 #include "supervisor/store/store.h"
@@ -186,7 +186,6 @@ take_resources(struct sup *sup, struct node *n)
 {
 	const struct agent_config *c = sup->config;
 	cleanup_free char *cpuset = read_cpuset(sup);
-	struct statvfs fs;
 	struct sysinfo si;
 
 	node_cpu_take(n, c, cpuset);
@@ -196,14 +195,6 @@ take_resources(struct sup *sup, struct node *n)
 	if (c->memory_total_mb)
 		n->node_resources.memory.memory_mb = (int64_t)c->memory_total_mb;
 	take_device(sup, n);
-	if (statvfs(sup->args.data_dir, &fs) == 0) {
-		n->node_resources.disk.disk_mb =
-		    (int64_t)((uint64_t)fs.f_bavail * fs.f_frsize >> 20);
-		node_attrf(n, "unique.storage.bytestotal", "%llu",
-		    (unsigned long long)fs.f_blocks * fs.f_frsize);
-		node_attrf(n, "unique.storage.bytesfree", "%llu",
-		    (unsigned long long)fs.f_bavail * fs.f_frsize);
-	}
 	node_attrf(n, "memory.totalbytes", "%llu",
 	    (unsigned long long)n->node_resources.memory.memory_mb << 20);
 	n->node_resources.min_dynamic_port = 20000;
@@ -217,8 +208,7 @@ take_resources(struct sup *sup, struct node *n)
 	node_attrf(n, "cpu.usablecompute", "%lld",
 	    (long long)(n->node_resources.cpu.cpu_shares - n->reserved.cpu));
 	n->resources = (struct legacy_resources){ .cpu = n->node_resources.cpu.cpu_shares,
-		.memory_mb = n->node_resources.memory.memory_mb,
-		.disk_mb = n->node_resources.disk.disk_mb };
+		.memory_mb = n->node_resources.memory.memory_mb };
 }
 
 /* Which controllers can limit a task: each missing one is named (DESIGN 4). */
@@ -315,6 +305,12 @@ node_state_free(struct sup *sup)
 	node_done(&sup->node->n);
 	free(sup->node);
 	sup->node = NULL;
+}
+
+void
+node_count_disk(struct sup *sup)
+{
+	node_disk_take(sup, &sup->node->n);
 }
 
 const char *

@@ -10,6 +10,8 @@
 /* Reads or makes the id (state.db), takes the fingerprints. */
 int node_state_new(struct sup *sup, struct err *e);
 void node_state_free(struct sup *sup);
+/* When the allocs that there are have been loaded: what of the disk is theirs (node_disk.h). */
+void node_count_disk(struct sup *sup);
 
 /* Never NULL after node_state_new(); its plugins and drivers are current. */
 const struct node *node_get(struct sup *sup);

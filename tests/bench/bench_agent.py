@@ -32,6 +32,7 @@ CONFIG = """client {
   enabled = true
   cpu_total_compute = 100000000
   memory_total_mb = 100000000
+  disk_free_mb = 100000000
   chroot_env {
     "%s" = "/bench"
   }

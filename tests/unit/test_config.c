@@ -99,7 +99,7 @@ static const char hcl[] =
     "  gc_inode_usage_threshold = 55 gc_parallel_destroys = 3\n"
     "  cgroup_parent = \"nomad.slice\"\n"
     "  cpu_total_compute = 4000\n"
-    "  memory_total_mb = \"2048\"\n"
+    "  memory_total_mb = \"2048\" disk_total_mb = 9000 disk_free_mb = 8000\n"
     "  reserved { cpu = 500 memory = 256 disk = 1024 }\n"
     "  host_volume \"data\" { path = \"/srv/data\" }\n"
     "  host_volume \"ro\" {\n    path = \"/srv/ro\"\n    read_only = true\n  }\n"
@@ -122,6 +122,7 @@ static const char json[] =
     "\"cpu_total_compute\": 4000,\n"
     "    \"gc_interval\": \"5m\", \"gc_max_allocs\": 7, \"gc_disk_usage_threshold\": 66,\n"
     "    \"gc_inode_usage_threshold\": 55, \"gc_parallel_destroys\": 3,\n"
+    "    \"disk_total_mb\": 9000, \"disk_free_mb\": 8000,\n"
     "    \"memory_total_mb\": 2048, \"reserved\": { \"cpu\": 500, \"memory\": 256, \"disk\": 1024 "
     "},\n"
     "    \"host_volume\": [ { \"data\": [ { \"path\": \"/srv/data\" } ] },\n"
@@ -164,6 +165,8 @@ START_TEST(everything_in_either_language)
 	ck_assert_uint_eq(config.gc_parallel_destroys, 3);
 	ck_assert_uint_eq(config.cpu_total_mhz, 4000);
 	ck_assert_uint_eq(config.memory_total_mb, 2048);
+	ck_assert_uint_eq(config.disk_total_mb, 9000);
+	ck_assert_uint_eq(config.disk_free_mb, 8000);
 	ck_assert_uint_eq(config.reserved_disk_mb, 1024);
 	ck_assert_uint_eq(config.n_host_volumes, 2);
 	ck_assert_str_eq(config.host_volumes[1].path, "/srv/ro");

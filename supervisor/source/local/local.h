@@ -103,7 +103,7 @@ struct local_job {
 
 /* What allocs take of the node. */
 struct local_room {
-	int64_t cpu, memory_mb, cores;
+	int64_t cpu, memory_mb, cores, disk_mb;
 };
 
 /* sup_alloc.source_data */

@@ -16,6 +16,7 @@ take_resources(struct local *l, struct local_alloc *la)
 	l->used.cpu += la->room.cpu;
 	l->used.memory_mb += la->room.memory_mb;
 	l->used.cores += la->room.cores;
+	l->used.disk_mb += la->room.disk_mb;
 	local_cores_mark(l, &la->sa->a, true);
 	local_ports_take(l, la);
 }
@@ -29,6 +30,7 @@ give_back_resources(struct local *l, struct local_alloc *la)
 	l->used.cpu -= la->room.cpu;
 	l->used.memory_mb -= la->room.memory_mb;
 	l->used.cores -= la->room.cores;
+	l->used.disk_mb -= la->room.disk_mb;
 	local_cores_mark(l, &la->sa->a, false);
 	local_ports_give_back(l, la);
 	local_retry_soon(l);

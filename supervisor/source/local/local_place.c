@@ -247,6 +247,9 @@ has_room(const struct fit *f)
 	if (wanted.memory_mb >
 	    f->node->node_resources.memory.memory_mb - f->node->reserved_resources.memory.memory_mb)
 		return exhausted(f, "memory");
+	if (wanted.disk_mb >
+	    f->node->node_resources.disk.disk_mb - f->node->reserved_resources.disk.disk_mb)
+		return exhausted(f, "disk");
 	return true;
 }
 
@@ -275,6 +278,7 @@ local_room_add(struct local_room *room, const struct task_group *group)
 		room->cores += res && res->cores > 0 ? res->cores : 0;
 		room->memory_mb += res && res->memory_mb > 0 ? res->memory_mb : 0;
 	}
+	room->disk_mb += group_disk_mb(group);
 }
 
 bool
@@ -328,8 +332,7 @@ fill_resources(struct local *l, struct alloc *a, const struct task_group *g)
 		res->memory.memory_max_mb =
 		    t->resources->memory_max_mb > 0 ? t->resources->memory_max_mb : 0;
 	}
-	if (g->ephemeral_disk && g->ephemeral_disk->size_mb > 0)
-		a->allocated_resources->shared.disk_mb = g->ephemeral_disk->size_mb;
+	a->allocated_resources->shared.disk_mb = group_disk_mb(g);
 	return local_ports_fill(l, &a->allocated_resources->shared, g);
 }
 

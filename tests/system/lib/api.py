@@ -7,6 +7,7 @@
 """
 import http.client
 import json
+import os
 import urllib.parse
 
 from . import agent, case
@@ -53,9 +54,19 @@ def job(name, command="/bin/sleep", args=("1000",), count=1, driver="raw_exec", 
     return {"Job": {"ID": name, "Type": "service", "Datacenters": ["*"], "TaskGroups": [made]}}
 
 
+DISK = "client { disk_free_mb = 1000000 }\n"
+
+
 class Node(agent.Agent):
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    """disk: the allocations' is measured; else there is more than any test asks for, on any machine."""
+
+    def __init__(self, args=(), disk=False, **kwargs):
+        if not disk:
+            path = case.directory() + "/disk.hcl"
+            with open(path, "w", encoding="ascii", opener=lambda p, flags: os.open(p, flags, 0o600)) as f:
+                f.write(DISK)
+            args = [*args, "-config", path]
+        super().__init__(args, **kwargs)
         self.wait_ready()
 
     def __exit__(self, kind, value, tb):
