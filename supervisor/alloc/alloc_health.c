@@ -335,3 +335,9 @@ alloc_health_done(struct alloc_runner *ar)
 	ar->health.start = 0;
 	(void)str_set(&ar->health.deployment, NULL);
 }
+
+/* It needs nothing before the tasks, and is looked at with each change of them. */
+const struct alloc_hook alloc_hook_health = {
+	.name = "alloc_health_watcher",
+	.shutdown = alloc_health_done,
+};

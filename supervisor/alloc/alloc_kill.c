@@ -7,7 +7,6 @@
 #include <systemd/sd-event.h>
 
 #include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/service/services.h"
 
 /* When is this task told to end? KILL_OVER: not at all. */
 static enum kill_step
@@ -85,7 +84,7 @@ alloc_kill(struct alloc_runner *ar)
 	int64_t left;
 
 	if (ar->kill == KILL_NOT) {
-		services_leave(ar);
+		alloc_hooks_pre_kill(ar);
 		left = delay_left_ns(ar);
 		ar->kill = KILL_DELAY;
 		if (left > 0)

@@ -6,7 +6,6 @@
 
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/driver/signal_name.h"
-#include "supervisor/service/services.h"
 
 /* Does somebody who named this task, or none, mean this one? */
 static bool
@@ -22,15 +21,25 @@ has_task(const struct sup_alloc *sa, const char *task)
 }
 
 static unsigned
-restart_some(struct alloc_runner *ar, const char *task)
+restart_one(struct alloc_runner *ar, const char *task)
 {
-	const char *reason =
-	    *task ? "User requested task to restart" : "User requested running tasks to restart";
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		n += is_meant(&ar->tasks[i], task) &&
-		     task_runner_restart(&ar->tasks[i], reason, false) == 0;
+		     task_runner_restart(&ar->tasks[i], "User requested task to restart", false) ==
+			 0;
+	return n;
+}
+
+unsigned
+alloc_restart_running(struct alloc_runner *ar, const char *reason, bool failure)
+{
+	unsigned n = 0;
+
+	alloc_hooks_pre_task_restart(ar);
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		n += task_runner_restart(&ar->tasks[i], reason, failure) == 0;
 	return n;
 }
 
@@ -40,6 +49,7 @@ restart_all(struct alloc_runner *ar)
 {
 	unsigned n = 0;
 
+	alloc_hooks_pre_task_restart(ar);
 	ar->coordinator = COORDINATOR_INIT;
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		task_runner_set_gate(&ar->tasks[i], false);
@@ -52,6 +62,7 @@ int
 alloc_restart(struct sup_alloc *sa, const char *task, bool all, struct err *e)
 {
 	struct alloc_runner *ar = sa->runner;
+	unsigned n;
 
 	if (all && *task)
 		return err_say(e, -EINVAL, "task name cannot be set when restarting all tasks");
@@ -59,9 +70,13 @@ alloc_restart(struct sup_alloc *sa, const char *task, bool all, struct err *e)
 		return err_say(e, -ENOENT, "Could not find task runner for task: %.128s", task);
 	if (!ar || alloc_terminal(&sa->a) || ar->stopping || ar->kill != KILL_NOT)
 		return err_say(e, -EINVAL, "restart of an alloc that should not run");
-	if (!*task)
-		services_rejoin(ar);
-	if ((all ? restart_all(ar) : restart_some(ar, task)) == 0)
+	if (*task)
+		n = restart_one(ar, task);
+	else
+		n = all ? restart_all(ar)
+			: alloc_restart_running(
+			      ar, "User requested running tasks to restart", false);
+	if (n == 0)
 		return err_say(e, -EINVAL, "Task not running");
 	return 0;
 }

@@ -11,6 +11,8 @@
  * nothing of it can be restarted.
  */
 int alloc_restart(struct sup_alloc *sa, const char *task, bool all, struct err *e);
+/* Those that run; failure: by the restart policy. Returns how many. */
+unsigned alloc_restart_running(struct alloc_runner *ar, const char *reason, bool failure);
 /* Signals one task, or (task "") those that run. 0; -ENOENT no such task, -EINVAL no such signal or
  * not running. */
 int alloc_signal(struct sup_alloc *sa, const char *task, const char *signal, struct err *e);

@@ -12,19 +12,7 @@
 #include "model/task_event.h"
 #include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/service/checks.h"
-#include "supervisor/service/services.h"
-#include "supervisor/sup_calls.h"
-#include "supervisor/volume/plugin_task.h"
-#include "supervisor/volume/volumes.h"
-
-#define REMOVE_RETRY_USEC 30000000
-
-/* In the order of prerun; postrun goes the other way. */
-static const struct alloc_hook *const hooks[] = { &alloc_hook_check, &alloc_hook_lease,
-	&alloc_hook_previous, &alloc_hook_identity, &alloc_hook_dir, &alloc_hook_cores,
-	&alloc_hook_services, &alloc_hook_csi, &alloc_hook_checks };
-
-static void advance(struct alloc_runner *ar);
+#include "supervisor/sup_child.h"
 
 static bool
 all_dead(const struct alloc_runner *ar)
@@ -194,30 +182,7 @@ static void
 begin_postrun(struct alloc_runner *ar)
 {
 	ar->phase = ALLOC_POSTRUN;
-	ar->hook = ELEMENTSOF(hooks);
-}
-
-void
-alloc_hook_done(struct alloc_runner *ar, int r, const struct err *e)
-{
-	const struct alloc_hook *hook = hooks[ar->hook];
-
-	ar->hook_busy = false;
-	if (ar->phase == ALLOC_PRERUN && r < 0) {
-		char text[ERR_MSG_SIZE + 64];
-
-		ar->failed = true;
-		(void)snprintf(
-		    text, sizeof text, "pre-run hook \"%s\" failed: %s", hook->name, e->msg);
-		for (unsigned i = 0; i < ar->n_tasks; i++)
-			task_runner_fail_setup(&ar->tasks[i], text);
-	} else if (ar->phase == ALLOC_PRERUN) {
-		ar->hook++;
-	} else if (r < 0) {
-		log_warn("allocation %.8s: post-run hook \"%s\" failed: %s", ar->sa->a.id,
-		    hook->name, e->msg);
-	}
-	turn_defer(ar->sup, &ar->step);
+	alloc_hooks_turn_back(ar);
 }
 
 /* It is to end, and what it began has tasks that come after that. */
@@ -244,10 +209,7 @@ step_prerun(struct alloc_runner *ar)
 		alloc_kill_poststop(ar);
 		if (all_dead(ar))
 			begin_postrun(ar);
-	} else if (ar->hook < ELEMENTSOF(hooks)) {
-		ar->hook_busy = true;
-		hooks[ar->hook]->prerun(ar);
-	} else {
+	} else if (!alloc_hooks_prerun(ar)) {
 		ar->phase = ALLOC_RUNNING;
 		drive_tasks(ar);
 	}
@@ -256,15 +218,8 @@ step_prerun(struct alloc_runner *ar)
 static void
 step_postrun(struct alloc_runner *ar)
 {
-	while (ar->hook > 0) {
-		const struct alloc_hook *hook = hooks[--ar->hook];
-
-		if (!hook->postrun)
-			continue;
-		ar->hook_busy = true;
-		hook->postrun(ar);
+	if (alloc_hooks_postrun(ar))
 		return;
-	}
 	ar->phase = ALLOC_DONE;
 	ar->news = true;
 	alloc_client_save(ar);
@@ -272,53 +227,26 @@ step_postrun(struct alloc_runner *ar)
 
 /* --- the end --- */
 
-static int
-on_remove_retry(sd_event_source *source, uint64_t usec, void *userdata)
-{
-	struct alloc_runner *ar = userdata;
-
-	ar->retry = sd_event_source_disable_unref(ar->retry);
-	ar->hook_busy = false;
-	turn_defer(ar->sup, &ar->step);
-	return 0;
-}
-
-static void
-on_removed(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
-{
-	struct alloc_runner *ar = arg;
-	struct sup_alloc *sa = ar->sa;
-
-	ar->call = 0;
-	if (r < 0) {
-		log_warn("allocation %.8s: %s; it is tried again in 30 s", sa->a.id, e->msg);
-		(void)sd_event_add_time_relative(sup->event, &ar->retry, CLOCK_MONOTONIC,
-		    REMOVE_RETRY_USEC, 0, on_remove_retry, ar);
-		return;
-	}
-	sa->runner = NULL;
-	alloc_runner_free(ar);
-	sup->source->ops->alloc_destroyed(sup->source, sa);
-	client_look(sup);
-}
-
 static void
 step_done(struct alloc_runner *ar)
 {
-	MntAllocDirRemoveReq req = MNT_ALLOC_DIR_REMOVE_REQ__INIT;
-
-	if (!ar->destroy || volume_alloc_has_mounts(ar->sup, ar->sa))
+	if (!ar->destroy)
 		return;
 	ar->phase = ALLOC_DESTROYING;
-	ar->hook_busy = true;
-	/* Again: what could not go when the plugin ended (a volume was there still), or got lost.
-	 */
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		if (ar->tasks[i].plugin)
-			plugin_task_stopped(ar->tasks[i].plugin);
-	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
-	ar->call = mnt_call_alloc_dir_remove(ar->sup, &req, on_removed, ar);
+	alloc_hooks_turn_back(ar);
+}
+
+static void
+step_destroying(struct alloc_runner *ar)
+{
+	struct sup_alloc *sa = ar->sa;
+	struct sup *sup = ar->sup;
+
+	if (alloc_hooks_destroy(ar))
+		return;
+	sa->runner = NULL;
+	alloc_runner_free(ar);
+	sup->source->ops->alloc_destroyed(sup->source, sa);
 }
 
 /* One step at a time, each out of the queue of deferred work: no callback ever runs inside another.
@@ -326,9 +254,11 @@ step_done(struct alloc_runner *ar)
 static void
 advance(struct alloc_runner *ar)
 {
+	enum alloc_phase before = ar->phase;
+
 	if (ar->hook_busy) {
-		if (ar->phase == ALLOC_PRERUN && ar->stopping && hooks[ar->hook]->stop)
-			hooks[ar->hook]->stop(ar);
+		if (ar->phase == ALLOC_PRERUN && ar->stopping)
+			alloc_hooks_stop(ar);
 		return;
 	}
 	switch (ar->phase) {
@@ -343,14 +273,14 @@ advance(struct alloc_runner *ar)
 	case ALLOC_POSTRUN:
 		step_postrun(ar);
 		break;
-	case ALLOC_DESTROYING:
-		ar->phase = ALLOC_DONE;
-		/* fall through */
 	case ALLOC_DONE:
 		step_done(ar);
+		break;
+	case ALLOC_DESTROYING:
+		step_destroying(ar);
 		return;
 	}
-	if (!ar->hook_busy && (ar->phase == ALLOC_POSTRUN || ar->phase == ALLOC_DONE))
+	if (ar->phase != before && ar->phase != ALLOC_RUNNING)
 		turn_defer(ar->sup, &ar->step);
 }
 
@@ -448,14 +378,11 @@ alloc_runner_free(struct alloc_runner *ar)
 	turn_forget_deferred(ar->sup, &ar->step);
 	child_call_cancel(ar->sup, ar->call);
 	ar->retry = sd_event_source_disable_unref(ar->retry);
-	ar->late = sd_event_source_disable_unref(ar->late);
 	ar->kill_timer = sd_event_source_disable_unref(ar->kill_timer);
-	alloc_health_done(ar);
-	checks_free(ar);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_done(&ar->tasks[i]);
-	alloc_identities_free(ar->identities);
-	free(ar->csi_text);
+	alloc_hooks_shutdown(ar);
+	free(ar->hook_failures);
 	free(ar);
 }
 
@@ -470,9 +397,7 @@ take_version(struct alloc_runner *ar)
 		if (task && task != tr->task)
 			task_runner_update(tr, task);
 	}
-	services_update(ar);
-	if (ar->checks_on)
-		checks_begin(ar);
+	alloc_hooks_update(ar);
 }
 
 /* Whoever stops it does not want to wait for shutdown_delay. */
@@ -524,14 +449,6 @@ alloc_runner_disk_exceeded(struct alloc_runner *ar, const char *text, int64_t li
 		(void)task_event_set_fails(&ev);
 		task_runner_event(tr, &ev);
 	}
-}
-
-const char *
-alloc_runner_hook(const struct alloc_runner *ar)
-{
-	bool in_hooks = ar->phase == ALLOC_PRERUN || ar->phase == ALLOC_POSTRUN;
-
-	return in_hooks && ar->hook_busy ? hooks[ar->hook]->name : NULL;
 }
 
 void

@@ -7,6 +7,7 @@
 #define DROVER_SUPERVISOR_ALLOC_RUNNER_H
 
 #include "supervisor/alloc/alloc_health.h"
+#include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/alloc/coordinator.h"
 #include "supervisor/alloc/task_runner.h"
@@ -30,36 +31,20 @@ enum kill_step {
 	KILL_OVER, /* poststop tasks end by themselves */
 };
 
-struct alloc_runner;
-
-/*
- * One thing that an alloc needs before its tasks and that is taken back after them; one file each,
- * in the list of alloc_runner.c. Each function ends by calling alloc_hook_done() once, now or
- * later. Both are idempotent: after a restart of the agent prerun runs again over what is there.
- */
-struct alloc_hook {
-	const char *name;
-	void (*prerun)(struct alloc_runner *ar);
-	/* The alloc is to be stopped while prerun waits: ends it soon. May come again. NULL: prerun
-	 * never takes long. */
-	void (*stop)(struct alloc_runner *ar);
-	void (*postrun)(struct alloc_runner
-		*ar); /* also undoes a prerun that failed half way. NULL: nothing to do */
-};
-
 struct alloc_runner {
 	struct sup *sup;
 	struct sup_alloc *sa;
 	enum alloc_phase phase;
-	unsigned hook;      /* the one that runs */
-	bool hook_busy;     /* a hook, or the removal, has not answered yet */
-	bool restored;      /* it was given before this supervisor started  */
-	bool lease_passed;  /* hook_lease.c: restored after its limit: nothing of it starts anew */
-	bool failed;        /* a hook failed: its sentence is in every task's event */
-	bool lease_over;    /* an executor stopped a task by the lease: nothing starts any more */
-	bool stopping;      /* the source wants it stopped, or the node drains */
-	bool destroy;       /* and gone */
-	bool disk_exceeded; /* disk_watch.c found too much: it ends */
+	unsigned hook;       /* alloc_hooks.c: the one that runs */
+	bool hook_busy;      /* it has not answered yet */
+	char *hook_failures; /* of postrun, so far; NULL: none */
+	bool restored;       /* it was given before this supervisor started  */
+	bool lease_passed;   /* hook_lease.c: restored after its limit: nothing of it starts anew */
+	bool failed;         /* a hook failed: its sentence is in every task's event */
+	bool lease_over;     /* an executor stopped a task by the lease: nothing starts any more */
+	bool stopping;       /* the source wants it stopped, or the node drains */
+	bool destroy;        /* and gone */
+	bool disk_exceeded;  /* disk_watch.c found too much: it ends */
 	enum coordinator_state coordinator;
 	enum kill_step kill;
 	struct sd_event_source *kill_timer; /* the group's shutdown_delay */
@@ -72,7 +57,7 @@ struct alloc_runner {
 	unsigned csi_at;              /* hook_csi.c: the volume it is at */
 	unsigned csi_left;            /* hook_csi.c: unmounts under way */
 	unsigned csi_looks;           /* hook_csi.c: how often it has looked for the plugin */
-	char *csi_text;               /* hook_csi.c: the first failure of postrun; NULL: none */
+	bool csi_waits;               /* hook_csi.c: destroy does, for the last unmount */
 	struct alloc_health health;
 	bool holds_cores; /* hook_cores.c: its reserved cores are nobody else's */
 	bool services_on; /* the group's are registered */
@@ -87,8 +72,6 @@ struct alloc_runner {
 
 /* hook_lease.c: the sentence for what its lease keeps from running. */
 void alloc_lease_text(const struct alloc_runner *ar, char *buf, size_t size);
-/* r < 0 with *e: the hook's sentence. */
-void alloc_hook_done(struct alloc_runner *ar, int r, const struct err *e);
 
 /* restored: the alloc ran when the last supervisor ended. NULL: no memory. */
 struct alloc_runner *alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored);
@@ -104,10 +87,8 @@ void alloc_runner_task_changed(struct alloc_runner *ar);
 void alloc_runner_disk_exceeded(struct alloc_runner *ar, const char *text, int64_t limit_bytes);
 /* Is shutdown_delay left out? */
 bool alloc_skips_delay(const struct alloc_runner *ar);
-/* The hook that it waits for, before its tasks or after them; NULL: none. */
-const char *alloc_runner_hook(const struct alloc_runner *ar);
-/* A volume that was left mounted after the tasks is so no more. */
-void alloc_runner_volume_gone(struct alloc_runner *ar);
+/* hook_csi.c: a volume that was left mounted after the tasks is so no more. */
+void alloc_csi_volume_gone(struct alloc_runner *ar);
 /* A run of this alloc is reaped and its row is deleted. */
 void alloc_runner_run_gone(struct sup *sup, const struct id *alloc);
 
@@ -117,10 +98,6 @@ void alloc_kill(struct alloc_runner *ar);
 void alloc_kill_hurry(struct alloc_runner *ar);
 /* Nothing of the alloc is to run any more. */
 void alloc_kill_poststop(struct alloc_runner *ar);
-
-extern const struct alloc_hook alloc_hook_check, alloc_hook_lease, alloc_hook_previous,
-    alloc_hook_identity, alloc_hook_dir, alloc_hook_cores, alloc_hook_csi, alloc_hook_services,
-    alloc_hook_checks;
 
 /* Has a task of it ever run? */
 bool alloc_has_started(const struct alloc *a);

@@ -9,6 +9,7 @@
 #include <systemd/sd-event.h>
 
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/volume/plugin_task.h"
 #include "supervisor/volume/volumes.h"
 
 #define PLUGIN_LOOK_USEC 100000
@@ -193,17 +194,6 @@ stop_mounts(struct alloc_runner *ar)
 
 /* --- after the tasks --- */
 
-static void
-unmounts_done(struct alloc_runner *ar)
-{
-	struct err e = { 0 };
-
-	if (ar->csi_text)
-		done(ar, err_say(&e, -EIO, "%s", ar->csi_text), &e);
-	else
-		done(ar, 0, NULL);
-}
-
 /* A volume that could not be unmounted keeps its claim: nobody else may write to it. volumes.c
  * tries on. */
 static void
@@ -214,15 +204,11 @@ on_unmounted(struct sup *sup, void *arg, int r, const struct err *e)
 
 	if (r < 0) {
 		(void)snprintf(text, sizeof text,
-		    "csi_hook: %s; the volume stays claimed, and this is tried again until it "
-		    "works",
-		    e->msg);
-		tell(ar, text);
+		    "%s; the volume stays claimed, and this is tried again until it works", e->msg);
+		alloc_hook_note(ar, text);
 	}
-	if (r < 0 && !ar->csi_text)
-		(void)str_set(&ar->csi_text, e->msg);
 	if (--ar->csi_left == 0)
-		unmounts_done(ar);
+		done(ar, 0, NULL);
 }
 
 static int
@@ -235,9 +221,7 @@ on_unmount_later(sd_event_source *source, uint64_t usec, void *userdata)
 	tell_pending(ar, outlook);
 	for (size_t i = 0; i < g->volumes.n; i++)
 		volume_unmount_leave(ar->sup, ar->sa, g->volumes.v[i].key);
-	if (!ar->csi_text)
-		(void)str_setf(&ar->csi_text, "%u not unmounted yet: %s", ar->csi_left, outlook);
-	unmounts_done(ar);
+	done(ar, 0, NULL);
 	return 0;
 }
 
@@ -257,7 +241,6 @@ begin_unmounts(struct alloc_runner *ar)
 	const struct task_group *g = ar->sa->group;
 
 	ar->csi_left = 1; /* this function */
-	(void)str_set(&ar->csi_text, NULL);
 	tell_later(ar, TELL_USEC, on_unmount_late);
 	for (size_t i = 0; i < g->volumes.n; i++) {
 		const struct volume_request *request = &g->volumes.v[i].value;
@@ -272,9 +255,44 @@ begin_unmounts(struct alloc_runner *ar)
 		volume_unmount(ar->sup, ar->sa, request, on_unmounted, ar);
 	}
 	if (--ar->csi_left == 0)
-		unmounts_done(ar);
+		done(ar, 0, NULL);
+}
+
+/* --- the end --- */
+
+/* What is mounted below its directories keeps them; volumes.c tries on. */
+static void
+wait_for_unmounts(struct alloc_runner *ar)
+{
+	ar->csi_waits = volume_alloc_has_mounts(ar->sup, ar->sa);
+	if (ar->csi_waits)
+		return;
+	/* Again: what could not go when the plugin ended (a volume was there still), or got lost.
+	 */
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		if (ar->tasks[i].plugin)
+			plugin_task_stopped(ar->tasks[i].plugin);
+	done(ar, 0, NULL);
+}
+
+void
+alloc_csi_volume_gone(struct alloc_runner *ar)
+{
+	if (ar->csi_waits)
+		wait_for_unmounts(ar);
+}
+
+static void
+end_wait(struct alloc_runner *ar)
+{
+	ar->late = sd_event_source_disable_unref(ar->late);
 }
 
 const struct alloc_hook alloc_hook_csi = {
-	.name = "csi_hook", .prerun = begin_mounts, .stop = stop_mounts, .postrun = begin_unmounts
+	.name = "csi_hook",
+	.prerun = begin_mounts,
+	.postrun = begin_unmounts,
+	.destroy = wait_for_unmounts,
+	.stop = stop_mounts,
+	.shutdown = end_wait,
 };

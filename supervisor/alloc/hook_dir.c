@@ -60,4 +60,27 @@ make_dirs(struct alloc_runner *ar)
 	ar->call = mnt_call_alloc_dir_make(ar->sup, &req, on_made, ar);
 }
 
-const struct alloc_hook alloc_hook_dir = { .name = "alloc_dir", .prerun = make_dirs };
+static void
+on_removed(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	struct alloc_runner *ar = arg;
+
+	ar->call = 0;
+	alloc_hook_done(ar, r, e);
+}
+
+static void
+remove_dirs(struct alloc_runner *ar)
+{
+	MntAllocDirRemoveReq req = MNT_ALLOC_DIR_REMOVE_REQ__INIT;
+
+	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
+	ar->call = mnt_call_alloc_dir_remove(ar->sup, &req, on_removed, ar);
+}
+
+const struct alloc_hook alloc_hook_dir = {
+	.name = "alloc_dir",
+	.prerun = make_dirs,
+	.destroy = remove_dirs,
+};

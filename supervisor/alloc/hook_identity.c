@@ -266,9 +266,19 @@ forget(struct alloc_runner *ar)
 {
 	alloc_identities_free(ar->identities);
 	ar->identities = NULL;
+}
+
+static void
+forget_all(struct alloc_runner *ar)
+{
+	forget(ar);
 	alloc_hook_done(ar, 0, NULL);
 }
 
 const struct alloc_hook alloc_hook_identity = {
-	.name = "identity", .prerun = wait_for_first, .stop = stop_waiting, .postrun = forget
+	.name = "identity",
+	.prerun = wait_for_first,
+	.postrun = forget_all,
+	.stop = stop_waiting,
+	.shutdown = forget,
 };

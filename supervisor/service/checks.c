@@ -16,11 +16,11 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/log.h"
+#include "supervisor/alloc/alloc_orders.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/service/check_probe.h"
 #include "supervisor/service/check_spec.h"
 #include "supervisor/service/service_text.h"
-#include "supervisor/service/services.h"
 
 #define ACCURACY_USEC 20000 /* timers that near are one */
 #define CROWDED_USEC  50000 /* until it looks again, where too many are under way */
@@ -141,8 +141,10 @@ restart(struct check *c)
 	(void)snprintf(
 	    reason, sizeof reason, "healthcheck: check \"%.200s\" unhealthy", str(c->result.check));
 	forget_failures(ar, c->result.task);
-	if (!*str(c->result.task))
-		services_rejoin(ar);
+	if (!*str(c->result.task)) {
+		(void)alloc_restart_running(ar, reason, true);
+		return;
+	}
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		if (is_of(c, &ar->tasks[i]))
 			(void)task_runner_restart(&ar->tasks[i], reason, true);

@@ -19,8 +19,18 @@ postrun(struct alloc_runner *ar)
 	alloc_hook_done(ar, 0, NULL);
 }
 
+static void
+update(struct alloc_runner *ar)
+{
+	if (ar->checks_on)
+		checks_begin(ar);
+}
+
 const struct alloc_hook alloc_hook_checks = {
 	.name = "checks_hook",
 	.prerun = prerun,
 	.postrun = postrun,
+	.update = update,
+	.pre_kill = checks_end,
+	.shutdown = checks_free,
 };

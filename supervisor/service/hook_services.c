@@ -28,8 +28,19 @@ postrun(struct alloc_runner *ar)
 	alloc_hook_done(ar, 0, NULL);
 }
 
+/* Nobody is sent there any more. */
+static void
+leave(struct alloc_runner *ar)
+{
+	ar->services_on = false;
+	services_down(ar, NULL);
+}
+
 const struct alloc_hook alloc_hook_services = {
 	.name = "group_services",
 	.prerun = prerun,
 	.postrun = postrun,
+	.update = services_update,
+	.pre_task_restart = services_rejoin,
+	.pre_kill = leave,
 };

@@ -116,14 +116,6 @@ services_all_down(struct alloc_runner *ar)
 		source->ops->services_set(source, ar->sa, NULL, NULL, 0);
 }
 
-void
-services_leave(struct alloc_runner *ar)
-{
-	ar->services_on = false;
-	services_down(ar, NULL);
-	checks_end(ar);
-}
-
 static void
 update_one(struct alloc_runner *ar, const struct task *task)
 {

@@ -19,9 +19,6 @@ int services_up(struct alloc_runner *ar, const struct task *task, struct err *e)
 void services_down(struct alloc_runner *ar, const struct task *task);
 /* All of the alloc. */
 void services_all_down(struct alloc_runner *ar);
-/* The alloc's tasks are about to be told to end: nobody is sent there any more, and no check
- * judges that. */
-void services_leave(struct alloc_runner *ar);
 /* Before all its tasks restart: out, and in again. */
 void services_rejoin(struct alloc_runner *ar);
 /* The job has changed in place. */

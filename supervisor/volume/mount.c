@@ -201,7 +201,7 @@ release(struct mount *m)
 			m->sup->source->ops->release(
 			    m->sup->source, sa, &sa->group->volumes.v[i].value);
 	if (sa && sa->runner)
-		alloc_runner_volume_gone(sa->runner);
+		alloc_csi_volume_gone(sa->runner);
 }
 
 /* --- the way in and the way out --- */

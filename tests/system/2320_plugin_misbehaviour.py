@@ -363,6 +363,41 @@ def test_an_unmount_that_fails_keeps_the_claim_until_it_works():
     purge_plugins(*cases)
 
 
+def test_all_that_fails_after_the_tasks_is_one_sentence():
+    """Two volumes of one allocation, and the rest of its end: nothing is left out because something before it failed."""
+    names = ("first", "second")
+    good(*names)
+    created(*names)
+    made = volumes.job("user-both", "first", "sleep 1000")
+    group = made["Job"]["TaskGroups"][0]
+    group["Volumes"]["more"] = {**group["Volumes"]["data"], "Name": "more", "Source": "second"}
+    group["Services"] = [{"Name": "both", "Provider": "nomad"}]
+    node.register(made)
+    alloc = node.wait_running("user-both", seconds=60)[0]["ID"]
+    case.equal(len(node.ask("/v1/service/both")), 1, "its service")
+    bad({"first": "NodeUnpublishVolume=status:13", "second": "NodeUnpublishVolume=die"})
+    node.do("DELETE", "/v1/job/user-both")
+
+    def sentences():
+        return [line for line in node.events(alloc).splitlines() if "post-run hooks failed: " in line]
+    case.until(sentences, 120, "the sentence")
+    case.equal(len(sentences()), 1, node.events(alloc))
+    for part in ("csi_hook: ", "node plugin internal error", "the plugin's task ended during the call"):
+        case.contains(sentences()[0], part)
+    case.equal(sentences()[0].count("the volume stays claimed, and this is tried again until it works"), 2, sentences()[0])
+    case.equal((alloc_of("both")["ClientStatus"], node.ask("/v1/service/both")), ("complete", []))
+    # It goes when all of it can: nothing of its directories does before.
+    stop("both")
+    good("first")
+    case.until(lambda: not node.published("first"), 120, "the first to be unmounted")
+    case.equal(os.path.isdir("%s/alloc/%s" % (node.data, alloc)), True, "its directories, with a volume mounted")
+    good("second")
+    gone("both", seconds=120)
+    case.until(lambda: not os.path.exists("%s/alloc/%s" % (node.data, alloc)), 60, "its directories to be gone")
+    deleted(*names)
+    purge_plugins(*names)
+
+
 def test_a_drain_does_not_wait_for_a_plugin_that_hangs():
     names = ("hangs", "hangs-too")
     good(*names)
