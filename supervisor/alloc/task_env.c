@@ -9,11 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "model/node.h"
+#include "proto/exe_setup.h"
 #include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/node/cores.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/service/ports.h"
+
+#define EXPRESSION_SIZE 256
+#define VALUE_MAX       (128 * 1024) /* more in one string no program is given by the kernel */
 
 static int
 put(struct task_env *env, const char *name, const char *value)
@@ -96,6 +101,10 @@ put_names(
 			return r;
 	if (job->parent_id && (r = put(env, "NOMAD_JOB_PARENT_ID", job->parent_id)) < 0)
 		return r;
+	if (env->node &&
+	    str_eq(string_map_get(&env->node->attributes, "os.cgroups.version"), "2") &&
+	    (r = put(env, "NOMAD_PARENT_CGROUP", str(env->node->cgroup_parent))) < 0)
+		return r;
 	if ((r = putf(env, "NOMAD_SHORT_ALLOC_ID", "%.8s", sa->a.id)) < 0 ||
 	    (r = putf(env, "NOMAD_ALLOC_INDEX", "%lld",
 		 (long long)alloc_name_index(str(sa->a.name)))) < 0)
@@ -109,6 +118,16 @@ put_names(
 		return putf(env, "NOMAD_MEMORY_MAX_LIMIT", "%lld",
 		    (long long)task->resources->memory_max_mb);
 	return 0;
+}
+
+/* Replaced in it: what is known so far. */
+static int
+put_expanded(struct task_env *env, const char *name, const char *value)
+{
+	cleanup_free char *made = NULL;
+	int r = task_env_expand(env, value, false, &made, NULL);
+
+	return r < 0 ? r : put(env, name, made);
 }
 
 /* NOMAD_META_key and NOMAD_META_KEY, job under group under task. */
@@ -127,8 +146,8 @@ put_meta(struct task_env *env, const struct string_map *meta)
 		(void)strcpy(upper, name);
 		for (int k = sizeof "NOMAD_META_" - 1; k < n; k++)
 			upper[k] = (char)toupper((unsigned char)upper[k]);
-		if ((r = put(env, name, str(meta->v[i].value))) < 0 ||
-		    (r = put(env, upper, str(meta->v[i].value))) < 0)
+		if ((r = put_expanded(env, name, str(meta->v[i].value))) < 0 ||
+		    (r = put_expanded(env, upper, str(meta->v[i].value))) < 0)
 			return r;
 	}
 	return 0;
@@ -157,6 +176,7 @@ put_optional_meta(struct task_env *env, const struct job *job)
 
 struct port_vars {
 	struct task_env *env;
+	const char *task;
 	int r;
 };
 
@@ -181,26 +201,58 @@ put_port_var(struct port_vars *v, const char *name, const char *label, bool clea
 		v->r = put(v->env, key, value);
 }
 
-/* Not all of the names are made valid: that is how tasks know them. */
+/* Of the task's own network: no driver here maps its ports, so `to` says nothing. */
 static void
-put_port(void *arg, const char *label, const struct port_at *at)
+put_port_of_own(struct port_vars *v, const char *label, const struct port_at *at)
 {
-	struct port_vars *v = arg;
-	int64_t inside = at->to > 0 ? at->to : at->value;
-
 	put_port_var(v, "NOMAD_IP_", label, true, at->ip, 0);
 	put_port_var(v, "NOMAD_ADDR_", label, true, at->ip, at->value);
-	put_port_var(v, "NOMAD_PORT_", label, true, NULL, inside);
+	put_port_var(v, "NOMAD_PORT_", label, true, NULL, at->value);
 	put_port_var(v, "NOMAD_HOST_PORT_", label, true, NULL, at->value);
+}
+
+/* Not all of the names are made valid: that is how tasks know them. */
+static void
+put_port_of_group(struct port_vars *v, const char *label, const struct port_at *at)
+{
+	int64_t inside = at->to > 0 ? at->to : at->value;
+
+	put_port_of_own(v, label, at);
+	put_port_var(v, "NOMAD_PORT_", label, true, NULL, inside);
 	put_port_var(v, "NOMAD_HOST_IP_", label, false, at->ip, 0);
 	put_port_var(v, "NOMAD_HOST_ADDR_", label, false, at->ip, at->value);
 	put_port_var(v, "NOMAD_ALLOC_PORT_", label, false, NULL, inside);
 }
 
-static int
-put_ports(struct task_env *env, const struct alloc *a)
+/* Of another task's own network, as old jobs have them. */
+static void
+put_port_of_task(struct port_vars *v, const char *task, const char *label, const struct port_at *at)
 {
-	struct port_vars v = { .env = env };
+	char name[300];
+
+	(void)snprintf(name, sizeof name, "%.140s_%.150s", task, label);
+	put_port_var(v, "NOMAD_IP_", name, true, at->ip, 0);
+	put_port_var(v, "NOMAD_ADDR_", name, true, at->ip, at->value);
+	put_port_var(v, "NOMAD_PORT_", name, true, NULL, at->value);
+}
+
+static void
+put_port(void *arg, const char *task, const char *label, const struct port_at *at)
+{
+	struct port_vars *v = arg;
+
+	if (!task)
+		put_port_of_group(v, label, at);
+	else if (str_eq(task, v->task))
+		put_port_of_own(v, label, at);
+	else
+		put_port_of_task(v, task, label, at);
+}
+
+static int
+put_ports(struct task_env *env, const struct alloc *a, const struct task *task)
+{
+	struct port_vars v = { .env = env, .task = task ? task->name : NULL };
 
 	port_each(a, put_port, &v);
 	return v.r;
@@ -218,16 +270,12 @@ task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *ta
 	    (r = put_optional_meta(&env, &sa->job->job)) < 0 ||
 	    (r = put_meta(&env, &sa->job->job.meta)) < 0 ||
 	    (r = put_meta(&env, &sa->group->meta)) < 0 ||
-	    (task && (r = put_meta(&env, &task->meta)) < 0) || (r = put_ports(&env, &sa->a)) < 0)
+	    (task && (r = put_meta(&env, &task->meta)) < 0) ||
+	    (r = put_ports(&env, &sa->a, task)) < 0)
 		goto fail;
-	for (size_t i = 0; task && i < task->env.n; i++) {
-		cleanup_free char *value = NULL;
-
-		if ((r = task_env_expand(&env, str(task->env.v[i].value), false, &value, NULL)) <
-			0 ||
-		    (r = put(&env, task->env.v[i].key, value)) < 0)
+	for (size_t i = 0; task && i < task->env.n; i++)
+		if ((r = put_expanded(&env, task->env.v[i].key, str(task->env.v[i].value))) < 0)
 			goto fail;
-	}
 	if (task && (r = alloc_identities_put_env(sa, task, &env.vars)) < 0)
 		goto fail;
 	*ret = env;
@@ -272,15 +320,30 @@ node_value(const struct node *node, const char *name)
 	return NULL;
 }
 
+/* PATH comes with the user, later, and is the same for all. */
 static const char *
-value_of(const struct task_env *env, const char *expression)
+variable(const struct task_env *env, const char *name)
 {
-	char name[256];
-	const char *value;
+	const char *value = string_map_get(&env->vars, name);
 
-	if (sscanf(expression, "env[\"%255[^\"]\"]", name) == 1)
-		return string_map_get(&env->vars, name);
-	value = string_map_get(&env->vars, expression);
+	return value || !str_eq(name, "PATH") ? value : EXE_BASE_PATH;
+}
+
+/* In a driver's configuration a variable may be env["NAME"] too, with blanks around it all. */
+static const char *
+value_of(const struct task_env *env, const char *expression, bool strict)
+{
+	char name[EXPRESSION_SIZE];
+	const char *value;
+	int end = 0;
+
+	if (strict && sscanf(expression, " env[\"%255[^\"]\"] %n", name, &end) == 1 && end > 0)
+		return expression[end] ? NULL : variable(env, name);
+	if (strict && sscanf(expression, " %255s %n", name, &end) == 1)
+		expression = expression[end] ? expression : name;
+	if (str_eq(expression, "node.region"))
+		return variable(env, "NOMAD_REGION");
+	value = variable(env, expression);
 	return value || !env->node ? value : node_value(env->node, expression);
 }
 
@@ -289,17 +352,17 @@ static int
 expand_one(
     const struct task_env *env, const char **at, bool strict, struct text *out, struct err *e)
 {
-	const char *end = strchr(*at, '}'), *value;
-	char expression[256];
+	const char *end = memchr(*at, '}', strnlen(*at, EXPRESSION_SIZE + 2)), *value;
+	char expression[EXPRESSION_SIZE];
 
-	if (!end || (size_t)(end - *at - 2) >= sizeof expression)
+	if (!end)
 		return strict ? err_say(e, -EINVAL,
 				    "\"%.60s\": ${ is not closed; write $${ for the characters "
 				    "themselves",
 				    *at)
 			      : 0;
 	(void)snprintf(expression, sizeof expression, "%.*s", (int)(end - *at - 2), *at + 2);
-	value = value_of(env, expression);
+	value = value_of(env, expression, strict);
 	if (!value)
 		return strict
 			   ? err_say(e, -EINVAL,
@@ -319,9 +382,9 @@ task_env_expand(
 	int r;
 
 	text_append(&out, "", 0);
-	while (*text) {
-		if (strict && strncmp(text, "$${", 3) == 0) {
-			text_append(&out, "${", 2);
+	while (*text && out.len < VALUE_MAX) {
+		if (strict && (strncmp(text, "$${", 3) == 0 || strncmp(text, "%%{", 3) == 0)) {
+			text_append(&out, text + 1, 2);
 			text += 3;
 			continue;
 		}
@@ -343,9 +406,10 @@ task_env_expand(
 		}
 		text_append(&out, text++, 1);
 	}
-	if (out.failed) {
+	if (out.failed || out.len >= VALUE_MAX) {
+		r = out.failed ? -ENOMEM : -E2BIG;
 		text_done(&out);
-		return -ENOMEM;
+		return err_set(e, r, "replace what ${…} stands for");
 	}
 	*ret = out.text ? out.text : strdup("");
 	return *ret ? 0 : -ENOMEM;

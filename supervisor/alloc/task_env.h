@@ -14,15 +14,16 @@ struct task_env {
 };
 
 /* task NULL: what is known to the group, for its services. isolated: paths as the task sees them,
- * else the host's. 0 or -ENOMEM. The caller ends it with task_env_done(). */
+ * else the host's. 0, -ENOMEM or -E2BIG. The caller ends it with task_env_done(). */
 int task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *task,
     bool isolated, struct task_env *ret);
 void task_env_done(struct task_env *env);
 
 /*
- * Replaces ${NAME}, ${env["NAME"]}, ${attr.x}, ${meta.x}, ${node.x}. *ret is the caller's. strict
- * (driver config): an unknown name, any other expression or an unclosed ${ is -EINVAL with a
- * sentence, $${ gives ${. Otherwise they stay as they are.
+ * Replaces ${NAME}, ${attr.x}, ${meta.x}, ${node.x}. *ret is the caller's. strict (driver config):
+ * ${env["NAME"]} too; an unknown name, any other expression or an unclosed ${ is -EINVAL with a
+ * sentence; $${ gives ${ and %%{ gives %{. Otherwise they stay as they are.
+ * -E2BIG: it comes to 128 KiB.
  */
 int task_env_expand(
     const struct task_env *env, const char *text, bool strict, char **ret, struct err *e);

@@ -185,6 +185,22 @@ fill_env(const struct task_env *env, struct spec_writer *spec)
 }
 
 static int
+fill_config(
+    const struct driver_ops *driver, const struct task *task, struct start *s, struct err *e)
+{
+	struct task evaluated = *task;
+	int r = driver_config_evaluate(task->config, &s->env, &evaluated.config, e);
+
+	if (r < 0)
+		return r;
+	r = driver->check(&evaluated, true, e);
+	if (r == 0)
+		r = driver->fill(&evaluated, &s->req, &s->spec, e);
+	json_decref(evaluated.config);
+	return r;
+}
+
+static int
 fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
     const struct driver_ops *driver, struct start *s, struct err *e)
 {
@@ -194,7 +210,7 @@ fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
 	if (signo < 0)
 		return err_say(
 		    e, -EINVAL, "kill_signal: there is no signal \"%s\"", task->kill_signal);
-	if ((r = driver_usable(sup->config, driver, e)) < 0 || (r = driver->check(task, e)) < 0)
+	if ((r = driver_usable(sup->config, driver, e)) < 0)
 		return r == -EPERM ? -EINVAL : r;
 	if (task->volume_mounts.n > 0 && !driver->mounts)
 		return err_say(e, -EINVAL, "driver %s cannot mount volumes", driver->name);
@@ -220,7 +236,7 @@ fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
 		s->req.pid_mode = EXEC_NS_MODE__EXEC_NS_HOST;
 	if (driver->isolates_files && sup->config->default_ipc_host)
 		s->req.ipc_mode = EXEC_NS_MODE__EXEC_NS_HOST;
-	r = driver->fill(ar->sa, task, &s->env, &s->req, &s->spec, e);
+	r = fill_config(driver, task, s, e);
 	if (r < 0 || (r = alloc_identities_add_files(ar->sa, task, &s->spec, e)) < 0)
 		return r;
 	return task_payload_add_file(ar->sa, task, &s->spec, e);

@@ -68,27 +68,69 @@ driver_check_command(const struct task *task, const char *const *known_keys, str
 	return check_strings(task, "args", e);
 }
 
-int
-driver_fill_command(
-    const struct task *task, const struct task_env *env, struct spec_writer *spec, struct err *e)
+void
+driver_fill_command(const struct task *task, struct spec_writer *spec)
 {
 	json_t *args = json_object_get(task->config, "args"), *item;
-	cleanup_free char *command = NULL;
 	size_t i;
-	int r;
 
-	r = task_env_expand(
-	    env, json_string_value(json_object_get(task->config, "command")), true, &command, e);
+	spec_add_str(
+	    spec, SPEC_COMMAND, json_string_value(json_object_get(task->config, "command")));
+	json_array_foreach (args, i, item)
+		spec_add_str(spec, SPEC_ARG, json_string_value(item));
+}
+
+static int
+evaluate_string(const json_t *from, const struct task_env *env, json_t **ret, struct err *e)
+{
+	cleanup_free char *made = NULL;
+	int r = task_env_expand(env, json_string_value(from), true, &made, e);
+
 	if (r < 0)
 		return r;
-	spec_add_str(spec, SPEC_COMMAND, command);
-	json_array_foreach (args, i, item) {
-		cleanup_free char *arg = NULL;
+	*ret = json_string(made);
+	return *ret ? 0 : err_set(e, -EINVAL, "read what the configuration comes to");
+}
 
-		r = task_env_expand(env, json_string_value(item), true, &arg, e);
-		if (r < 0)
-			return r;
-		spec_add_str(spec, SPEC_ARG, arg);
+/* As deep as the job's own text was, which has a limit. */
+static int
+evaluate_members(const json_t *from, const struct task_env *env, json_t *into, struct err *e)
+{
+	const char *key;
+	json_t *item, *made;
+	size_t i;
+	int r = 0;
+
+	json_object_foreach ((json_t *)(uintptr_t)from, key, item)
+		if ((r = driver_config_evaluate(item, env, &made, e)) < 0 ||
+		    json_object_set_new(into, key, made) < 0)
+			return r < 0 ? r : -ENOMEM;
+	json_array_foreach (from, i, item)
+		if ((r = driver_config_evaluate(item, env, &made, e)) < 0 ||
+		    json_array_append_new(into, made) < 0)
+			return r < 0 ? r : -ENOMEM;
+	return 0;
+}
+
+int
+driver_config_evaluate(
+    const json_t *config, const struct task_env *env, json_t **ret, struct err *e)
+{
+	json_t *made;
+	int r;
+
+	if (json_is_string(config))
+		return evaluate_string(config, env, ret, e);
+	if (!json_is_object(config) && !json_is_array(config)) {
+		*ret = json_incref((json_t *)(uintptr_t)config);
+		return 0;
 	}
+	made = json_is_object(config) ? json_object() : json_array();
+	r = made ? evaluate_members(config, env, made, e) : -ENOMEM;
+	if (r < 0) {
+		json_decref(made);
+		return r;
+	}
+	*ret = made;
 	return 0;
 }

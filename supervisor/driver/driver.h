@@ -17,12 +17,13 @@ struct driver_ops {
 	enum driver id;
 	bool isolates_files; /* the task has a root of its own */
 	bool mounts;         /* volume mounts work */
-	/* What is wrong with a task's config block, as a sentence; asked when a job is registered
-	 * and before a start. */
-	int (*check)(const struct task *task, struct err *e);
+	/* What is wrong with a task's config block, as a sentence: asked when a job is registered,
+	 * where what has a reference in it may be anything, and before a start, when there is
+	 * none any more. */
+	int (*check)(const struct task *task, bool evaluated, struct err *e);
 	/* Command and arguments into the spec, the rest into the request. */
-	int (*fill)(const struct sup_alloc *sa, const struct task *task, const struct task_env *env,
-	    ExecTaskStartReq *req, struct spec_writer *spec, struct err *e);
+	int (*fill)(const struct task *task, ExecTaskStartReq *req, struct spec_writer *spec,
+	    struct err *e);
 };
 
 /* NULL: there is no such driver. */
@@ -34,9 +35,12 @@ int driver_usable(
 /* Names of all, NULL at the end. */
 extern const struct driver_ops *const drivers[];
 
+/* Evaluates every string of a config block: *ret is the caller's. 0, or as task_env_expand(). */
+int driver_config_evaluate(
+    const json_t *config, const struct task_env *env, json_t **ret, struct err *e);
+
 /* For drivers: config.command and config.args; -EINVAL with a sentence that names the key. */
 int driver_check_command(const struct task *task, const char *const *known_keys, struct err *e);
-int driver_fill_command(
-    const struct task *task, const struct task_env *env, struct spec_writer *spec, struct err *e);
+void driver_fill_command(const struct task *task, struct spec_writer *spec);
 
 #endif

@@ -12,14 +12,21 @@
 static const char *const known[] = { "command", "args", "pid_mode", "ipc_mode", "cap_add",
 	"cap_drop", NULL };
 
+/* What is not known yet may be anything. */
+static bool
+is_open(const char *word, bool evaluated)
+{
+	return !evaluated && word && strstr(word, "${");
+}
+
 /* *ret stays the node's default where the task says nothing. */
 static int
-read_mode(const struct task *task, const char *key, ExecNsMode *ret, struct err *e)
+read_mode(const struct task *task, const char *key, bool evaluated, ExecNsMode *ret, struct err *e)
 {
 	json_t *value = json_object_get(task->config, key);
 	const char *mode = value ? json_string_value(value) : "";
 
-	if (mode && *mode == '\0')
+	if (is_open(mode, evaluated) || (mode && *mode == '\0'))
 		return 0;
 	if (mode && strcmp(mode, "private") == 0)
 		*ret = EXEC_NS_MODE__EXEC_NS_PRIVATE;
@@ -32,7 +39,7 @@ read_mode(const struct task *task, const char *key, ExecNsMode *ret, struct err 
 }
 
 static int
-read_caps(const struct task *task, const char *key, uint64_t *ret, struct err *e)
+read_caps(const struct task *task, const char *key, bool evaluated, uint64_t *ret, struct err *e)
 {
 	json_t *list = json_object_get(task->config, key), *item;
 	uint64_t mask = 0;
@@ -47,6 +54,8 @@ read_caps(const struct task *task, const char *key, uint64_t *ret, struct err *e
 
 		if (name && strcasecmp(name, "all") == 0)
 			mask |= privs_all_caps();
+		else if (is_open(name, evaluated))
+			continue;
 		else if (cap < 0)
 			return err_say(e, -EINVAL,
 			    "task %s: config.%s[%zu]: there is no capability \"%s\"", task->name,
@@ -59,15 +68,15 @@ read_caps(const struct task *task, const char *key, uint64_t *ret, struct err *e
 }
 
 static int
-read_config(const struct task *task, ExecTaskStartReq *req, struct err *e)
+read_config(const struct task *task, bool evaluated, ExecTaskStartReq *req, struct err *e)
 {
 	uint64_t add, drop;
 	int r;
 
-	if ((r = read_mode(task, "pid_mode", &req->pid_mode, e)) < 0 ||
-	    (r = read_mode(task, "ipc_mode", &req->ipc_mode, e)) < 0 ||
-	    (r = read_caps(task, "cap_add", &add, e)) < 0 ||
-	    (r = read_caps(task, "cap_drop", &drop, e)) < 0)
+	if ((r = read_mode(task, "pid_mode", evaluated, &req->pid_mode, e)) < 0 ||
+	    (r = read_mode(task, "ipc_mode", evaluated, &req->ipc_mode, e)) < 0 ||
+	    (r = read_caps(task, "cap_add", evaluated, &add, e)) < 0 ||
+	    (r = read_caps(task, "cap_drop", evaluated, &drop, e)) < 0)
 		return r;
 	req->cap_add = add;
 	req->cap_drop = drop;
@@ -75,21 +84,19 @@ read_config(const struct task *task, ExecTaskStartReq *req, struct err *e)
 }
 
 static int
-check(const struct task *task, struct err *e)
+check(const struct task *task, bool evaluated, struct err *e)
 {
 	ExecTaskStartReq unused = EXEC_TASK_START_REQ__INIT;
 	int r = driver_check_command(task, known, e);
 
-	return r < 0 ? r : read_config(task, &unused, e);
+	return r < 0 ? r : read_config(task, evaluated, &unused, e);
 }
 
 static int
-fill(const struct sup_alloc *sa, const struct task *task, const struct task_env *env,
-    ExecTaskStartReq *req, struct spec_writer *spec, struct err *e)
+fill(const struct task *task, ExecTaskStartReq *req, struct spec_writer *spec, struct err *e)
 {
-	int r = read_config(task, req, e);
-
-	return r < 0 ? r : driver_fill_command(task, env, spec, e);
+	driver_fill_command(task, spec);
+	return read_config(task, true, req, e);
 }
 
 const struct driver_ops driver_exec = {

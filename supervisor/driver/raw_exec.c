@@ -6,16 +6,16 @@
 static const char *const known[] = { "command", "args", NULL };
 
 static int
-check(const struct task *task, struct err *e)
+check(const struct task *task, bool evaluated, struct err *e)
 {
 	return driver_check_command(task, known, e);
 }
 
 static int
-fill(const struct sup_alloc *sa, const struct task *task, const struct task_env *env,
-    ExecTaskStartReq *req, struct spec_writer *spec, struct err *e)
+fill(const struct task *task, ExecTaskStartReq *req, struct spec_writer *spec, struct err *e)
 {
-	return driver_fill_command(task, env, spec, e);
+	driver_fill_command(task, spec);
+	return 0;
 }
 
 const struct driver_ops driver_raw_exec = {

@@ -8,8 +8,7 @@
 #include "supervisor/node/node_state.h"
 
 static void
-each_of_network(const struct network_resource *n,
-    void (*fn)(void *arg, const char *label, const struct port_at *at), void *arg)
+each_of_network(const struct network_resource *n, const char *task, port_fn *fn, void *arg)
 {
 	for (size_t i = 0; i < n->reserved_ports.n + n->dynamic_ports.n; i++) {
 		const struct port *p = i < n->reserved_ports.n
@@ -17,24 +16,24 @@ each_of_network(const struct network_resource *n,
 					   : &n->dynamic_ports.v[i - n->reserved_ports.n];
 		const struct port_at at = { str(n->ip), p->value, p->to };
 
-		fn(arg, str(p->label), &at);
+		fn(arg, task, str(p->label), &at);
 	}
 }
 
 void
-port_each(const struct alloc *a, void (*fn)(void *arg, const char *label, const struct port_at *at),
-    void *arg)
+port_each(const struct alloc *a, port_fn *fn, void *arg)
 {
 	const struct alloc_resources *res = a->allocated_resources;
 
 	for (size_t i = 0; res && i < res->tasks.n; i++)
 		for (size_t k = 0; k < res->tasks.v[i].value.networks.n; k++)
-			each_of_network(&res->tasks.v[i].value.networks.v[k], fn, arg);
+			each_of_network(
+			    &res->tasks.v[i].value.networks.v[k], res->tasks.v[i].key, fn, arg);
 	for (size_t i = 0; res && i < res->shared.ports.n; i++) {
 		const struct alloc_port *p = &res->shared.ports.v[i];
 		const struct port_at at = { str(p->host_ip), p->value, p->to };
 
-		fn(arg, str(p->label), &at);
+		fn(arg, NULL, str(p->label), &at);
 	}
 }
 
@@ -46,7 +45,7 @@ struct search {
 
 /* The last one is the group's. */
 static void
-compare(void *arg, const char *label, const struct port_at *at)
+compare(void *arg, const char *task, const char *label, const struct port_at *at)
 {
 	struct search *s = arg;
 

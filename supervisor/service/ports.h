@@ -13,9 +13,9 @@ struct port_at {
 
 /* The alloc's port of this label: of its group, else of one of its tasks. */
 bool port_find(const struct alloc *a, const char *label, struct port_at *ret);
-/* Each port of the alloc. */
-void port_each(const struct alloc *a,
-    void (*fn)(void *arg, const char *label, const struct port_at *at), void *arg);
+/* Each port of the alloc; task NULL: of its group, else of that task's own network. */
+typedef void port_fn(void *arg, const char *task, const char *label, const struct port_at *at);
+void port_each(const struct alloc *a, port_fn *fn, void *arg);
 
 struct service_place {
 	const char *address; /* the service's own, or NULL */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "supervisor/alloc/task_env.h"
+#include "supervisor/driver/driver.h"
 
 static int
 expand(const struct task_env *env, char **s)
@@ -82,12 +83,14 @@ static int
 add(const struct task_env *env, const struct service *from, struct service_list *l, struct err *e)
 {
 	struct service *s;
+	int r;
 
 	if (!str_eq(from->provider, SERVICE_PROVIDER_NOMAD))
 		return 0;
 	s = list_add(service, &l->services);
-	if (!s || service_copy(from, s) < 0 || expand_service(env, s) < 0)
-		return err_set(e, -ENOMEM, "read service %s", str(from->name));
+	r = s && service_copy(from, s) == 0 ? expand_service(env, s) : -ENOMEM;
+	if (r < 0)
+		return err_set(e, r, "read service %s", str(from->name));
 	if (!service_name_is_valid(str(s->name)))
 		return err_say(e, -EINVAL,
 		    "service \"%.100s\": a service's name has 1 to 63 letters, digits and dashes, "
@@ -103,13 +106,15 @@ service_list_make(struct sup *sup, const struct sup_alloc *sa, const struct task
 {
 	const struct service *v = task ? task->services.v : sa->group->services.v;
 	size_t n = task ? task->services.n : sa->group->services.n;
+	const struct driver_ops *driver;
 	struct task_env env;
 	int r = 0;
 
 	*ret = (struct service_list){ 0 };
 	if (n == 0)
 		return 0;
-	r = task_env_make(sup, sa, task, false, &env);
+	driver = task ? driver_find(str(task->driver)) : NULL;
+	r = task_env_make(sup, sa, task, driver && driver->isolates_files, &env);
 	if (r < 0)
 		return err_set(e, r, "read the services of %s", str(sa->a.name));
 	for (size_t i = 0; i < n && r == 0; i++)

@@ -278,7 +278,7 @@ check_task(const struct task_group *g, const struct task *t, struct problems *p)
 	if (!driver)
 		(void)model_problem(p, "group \"%s\", task \"%s\": unknown driver \"%s\"",
 		    str(g->name), str(t->name), str(t->driver));
-	else if (driver->check(t, &e) < 0)
+	else if (driver->check(t, false, &e) < 0)
 		(void)model_problem(p, "group \"%s\": %s", str(g->name), e.msg);
 	else if (t->volume_mounts.n > 0 && !driver->mounts)
 		(void)model_problem(p,

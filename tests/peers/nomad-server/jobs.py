@@ -109,6 +109,8 @@ def complete_task(task, group, version):
     task = filled("Task", task, KillTimeout=5 * S)
     task["Config"] = as_submitted(task["Config"])
     task["Resources"] = filled("Resources", task["Resources"], CPU=100, MemoryMB=300)
+    if task["Resources"]["Networks"] is not None:
+        task["Resources"]["Networks"] = [complete_network(n) for n in task["Resources"]["Networks"]]
     if task["Resources"]["Cores"]:
         task["Resources"]["CPU"] = 0
     task["LogConfig"] = filled("LogConfig", task["LogConfig"], MaxFiles=10, MaxFileSizeMB=10)
@@ -153,6 +155,18 @@ def _taken(alloc, others):
             for p in a["AllocatedResources"]["Shared"]["Ports"] or ()}
 
 
+def assigned(network, had, free):
+    """A network as an alloc has it: each port with its number, which it may have had before."""
+    network = copy.deepcopy(network)
+    for port in (network["ReservedPorts"] or []) + (network["DynamicPorts"] or []):
+        old = had.get(port["Label"])
+        port["Value"] = old["Value"] if old else port.get("Value") or next(free)
+        if port.get("To") == -1:
+            port["To"] = port["Value"]
+    network["IP"] = "127.0.0.1"
+    return network
+
+
 def resources(group, alloc, others):
     """What the group's tasks get, new and old form; ports that the alloc has already it keeps."""
     had = {p["Label"]: p for p in ((alloc.get("AllocatedResources") or {}).get("Shared") or {}).get("Ports") or ()}
@@ -164,20 +178,14 @@ def resources(group, alloc, others):
         ids = [next(cores) for _ in range(wants["Cores"])]
         tasks[task["Name"]] = {
             "Cpu": {"CpuShares": wants["CPU"] or 1000 * len(ids), "ReservedCores": ids or None},
-            "Memory": {"MemoryMB": wants["MemoryMB"], "MemoryMaxMB": wants["MemoryMaxMB"]}}
+            "Memory": {"MemoryMB": wants["MemoryMB"], "MemoryMaxMB": wants["MemoryMaxMB"]},
+            "Networks": [assigned(n, {}, free) for n in wants["Networks"] or ()] or None}
         lifecycles[task["Name"]] = task["Lifecycle"]
     ports, networks = [], []
     for network in group["Networks"] or ():
-        network = copy.deepcopy(network)
-        for port in (network["ReservedPorts"] or []) + (network["DynamicPorts"] or []):
-            old = had.get(port["Label"])
-            port["Value"] = old["Value"] if old else port.get("Value") or next(free)
-            if port.get("To") == -1:
-                port["To"] = port["Value"]
-            ports.append({"Label": port["Label"], "Value": port["Value"], "To": port.get("To", 0),
-                          "HostIP": "127.0.0.1"})
-        network["IP"] = "127.0.0.1"
-        networks.append(network)
+        networks.append(assigned(network, had, free))
+        ports += [{"Label": p["Label"], "Value": p["Value"], "To": p.get("To", 0), "HostIP": "127.0.0.1"}
+                  for p in (networks[-1]["ReservedPorts"] or []) + (networks[-1]["DynamicPorts"] or [])]
     disk = group["EphemeralDisk"]["SizeMB"]
     old = {name: {"CPU": t["Cpu"]["CpuShares"], "MemoryMB": t["Memory"]["MemoryMB"],
                   "MemoryMaxMB": t["Memory"]["MemoryMaxMB"]} for name, t in tasks.items()}

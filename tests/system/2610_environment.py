@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a task is told: every variable of its environment and no other, and ${…} where it stands for something."""
+import os
+import pwd
+
+from lib import api, case
+from lib.websocket import Exec
+
+AGENT_ENV = {"SECRET_OF_THE_AGENT": "sesame", "NOMAD_TOKEN": "sesame", "NOMAD_META_level": "sesame", "VAULT_TOKEN": "sesame", "LANG": "sesame"}
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PORTS = [{"Mode": "host", "ReservedPorts": [{"Label": "my-port", "Value": 18090, "To": 80}],
+          "DynamicPorts": [{"Label": "same", "To": -1}, {"Label": "free"}]}]
+
+
+def task(name, driver, args=("-0",), command="/usr/bin/env", **more):
+    return api.task(name, command, args, driver, **{"KillTimeout": 10**8, **more})
+
+
+def batch(name, groups, **more):
+    """A job that runs once: groups are {name: (group's more, tasks)}."""
+    made = api.job(name)["Job"]
+    base = made["TaskGroups"][0]
+    made["TaskGroups"] = [{**base, "Name": g, "Tasks": tasks, **of_group} for g, (of_group, tasks) in groups.items()]
+    return {"Job": {**made, "Type": "batch", **more}}
+
+
+def ended(made):
+    """The allocs of a job that has completed, by group."""
+    node.register(made)
+    name = made["Job"]["ID"]
+    n = len(made["Job"]["TaskGroups"])
+
+    def done():
+        found = [a for a in node.allocs(name) if a["ClientStatus"] in ("complete", "failed")]
+        return len(found) == n and found
+    found = {a["TaskGroup"]: node.ask("/v1/allocation/" + a["ID"]) for a in case.until(done, 60, name)}
+    for a in found.values():
+        case.equal(a["ClientStatus"], "complete", [e["DisplayMessage"] for t in a["TaskStates"].values() for e in t["Events"]])
+    return found
+
+
+def environment(alloc, name):
+    words = node.logs(alloc, name).decode().split("\0")
+    case.equal(words.pop(), "", "what stands behind the last variable")
+    return dict(w.split("=", 1) for w in words)
+
+
+def of_user(user):
+    entry = pwd.getpwnam(user)
+    return {"PATH": PATH, "HOME": entry.pw_dir, "USER": user, "LOGNAME": user, "SHELL": entry.pw_shell or "/bin/sh"}
+
+
+def of_alloc(job, alloc, name, driver):
+    """What every task of it has."""
+    top = "%s/alloc/%s" % (node.data, alloc["ID"])
+    dirs = ("/alloc", "/local", "/secrets") if driver == "exec" else (
+        top + "/alloc", "%s/%s/local" % (top, name), "%s/secrets/%s/%s" % (node.data, alloc["ID"], name))
+    made = {"NOMAD_ALLOC_DIR": dirs[0], "NOMAD_TASK_DIR": dirs[1], "NOMAD_SECRETS_DIR": dirs[2],
+            "NOMAD_MEMORY_LIMIT": "20", "NOMAD_CPU_LIMIT": "20",
+            "NOMAD_ALLOC_ID": alloc["ID"], "NOMAD_SHORT_ALLOC_ID": alloc["ID"][:8],
+            "NOMAD_ALLOC_NAME": "%s.%s[0]" % (job["ID"], alloc["TaskGroup"]), "NOMAD_ALLOC_INDEX": "0",
+            "NOMAD_TASK_NAME": name, "NOMAD_GROUP_NAME": alloc["TaskGroup"], "NOMAD_JOB_ID": job["ID"], "NOMAD_JOB_NAME": job["Name"],
+            "NOMAD_DC": "dc1", "NOMAD_REGION": "global", "NOMAD_NAMESPACE": "default",
+            **of_user("nobody" if driver == "exec" else "root")}
+    me = node.ask("/v1/node/" + alloc["NodeID"])
+    if me["Attributes"]["os.cgroups.version"] == "2":
+        made["NOMAD_PARENT_CGROUP"] = me["CgroupParent"]
+    return made
+
+
+def of_ports(alloc):
+    """All names that a port has: in some of them a dash stays one."""
+    made = {}
+    for p in alloc["AllocatedResources"]["Shared"]["Ports"]:
+        label, name = p["Label"], p["Label"].replace("-", "_")
+        value, inside = str(p["Value"]), str(p["To"] or p["Value"])
+        made.update({"NOMAD_IP_" + name: p["HostIP"], "NOMAD_ADDR_" + name: p["HostIP"] + ":" + value, "NOMAD_PORT_" + name: inside,
+                     "NOMAD_HOST_PORT_" + name: value, "NOMAD_ALLOC_PORT_" + label: inside,
+                     "NOMAD_HOST_IP_" + label: p["HostIP"], "NOMAD_HOST_ADDR_" + label: p["HostIP"] + ":" + value})
+    return made
+
+
+def both(key, value):
+    return {"NOMAD_META_" + key: value, "NOMAD_META_" + key.upper(): value}
+
+
+def all_variables(driver):
+    meta = {"level": "job", "a-key.x": "j", "kernel": "${attr.kernel.name} ${NOMAD_GROUP_NAME} ${nobody.knows}"}
+    plain = {"Resources": {"CPU": 20, "MemoryMB": 20}}
+    own = {"Env": {"GREETING": "hi ${NOMAD_TASK_NAME} at ${NOMAD_ADDR_my_port} of ${node.datacenter} in ${node.region}", "LINES": "a\nb",
+                   "AS_IT_IS": '${nobody.knows} $${X} %{if} ${env["NOMAD_DC"]} ${unclosed', "NOMAD_DC": "mine", "PATH": "/opt:${PATH}"},
+           "Meta": {"level": "task", "own": ""}, **plain}
+    job = batch("envs-" + driver.replace("_", "-"), {
+        "g": ({"Networks": PORTS, "Meta": {"level": "group", "of-group": "g"}}, [
+            task("t", driver, **own), task("u", driver, Resources={"CPU": 20, "MemoryMB": 20, "MemoryMaxMB": 30})]),
+        "h": ({}, [task("t", driver, **plain)])}, Meta=meta, Name="Envs by name")
+    found = ended(job)
+    for group, name in (("g", "t"), ("g", "u"), ("h", "t")):
+        alloc = found[group]
+        wanted = {**of_alloc(job["Job"], alloc, name, driver), **both("level", "job"), **both("a_key.x", "j"),
+                  **both("kernel", "linux %s ${nobody.knows}" % group)}
+        if group == "g":
+            wanted.update({**of_ports(alloc), **both("level", "group"), **both("of_group", "g")})
+            static = [p for p in alloc["AllocatedResources"]["Shared"]["Ports"] if p["Label"] == "my-port"][0]
+        if name == "u":
+            wanted["NOMAD_MEMORY_MAX_LIMIT"] = "30"
+        elif group == "g":
+            wanted.update({**both("level", "task"), **both("own", ""), "LINES": "a\nb", "NOMAD_DC": "mine", "PATH": "/opt:" + PATH,
+                           "GREETING": "hi t at %s:18090 of dc1 in global" % static["HostIP"],
+                           "AS_IT_IS": '${nobody.knows} $${X} %{if} ${env["NOMAD_DC"]} ${unclosed'})
+        case.equal(environment(alloc, name), wanted, "environment of %s in %s" % (name, group))
+    shared = {p["Label"]: p for p in found["g"]["AllocatedResources"]["Shared"]["Ports"]}
+    case.equal((shared["same"]["To"], shared["free"]["To"], shared["my-port"]["To"]), (shared["same"]["Value"], 0, 80))
+    node.purge(job["Job"]["ID"])
+
+
+def test_all_variables_of_exec():
+    all_variables("exec")
+
+
+def test_all_variables_of_raw_exec():
+    all_variables("raw_exec")
+
+
+def test_an_index_of_its_own_for_each_alloc():
+    made = batch("indexes", {"g": ({}, [task("t", "raw_exec")])})
+    made["Job"]["TaskGroups"][0]["Count"] = 3
+    node.register(made)
+    for alloc in node.wait_allocs("indexes", [(i, "run", "complete") for i in range(3)], 60):
+        env = environment(alloc, "t")
+        case.equal((env["NOMAD_ALLOC_NAME"], "indexes.g[%s]" % env["NOMAD_ALLOC_INDEX"]), (alloc["Name"], alloc["Name"]))
+    node.purge("indexes")
+
+
+def test_a_session_has_the_environment_of_its_task():
+    node.register(api.job("inside", driver="exec", Env={"OWN": "${NOMAD_TASK_NAME}"}))
+    alloc = node.wait_running("inside")[0]
+    with Exec(node, alloc["ID"], ["/usr/bin/env", "-0"]) as session:
+        out, _, result = session.end()
+    found = dict(w.split("=", 1) for w in out.decode().split("\0") if w)
+    case.equal((result, found["OWN"], found["NOMAD_ALLOC_ID"], found["NOMAD_SECRETS_DIR"]), ({}, "t", alloc["ID"], "/secrets"))
+    case.equal([w for w in found.values() if "sesame" in w], [])
+    node.purge("inside")
+
+
+# What an argument says, and what the task is given.
+EVALUATED = (
+    ("${NOMAD_TASK_NAME}", "t"), ("a${NOMAD_DC}b${NOMAD_DC}", "adc1bdc1"), ('${env["NOMAD_DC"]}', "dc1"), ("${ NOMAD_DC }", "dc1"),
+    ('${ env["OWN"] }', "x y"), ("${OWN}", "x y"), ("${attr.kernel.name}", "linux"), ("${node.unique.id}", None), ("${node.class}", ""),
+    ("${meta.rack}", "r1"), ("${node.region}", "global"), ("${node.pool}", "default"), ("${PATH}", PATH),
+    ("$${NOMAD_DC}", "${NOMAD_DC}"), ("%%{if}", "%{if}"), ("$HOME $1 100% $$ {x}", "$HOME $1 100% $$ {x}"),
+    ("${NOMAD_META_a_key}", "v"), ("${NOMAD_PORT_http}", "80"), ("${NOMAD_HOST_PORT_http}", "18091"))
+# What is neither, and has to be named instead of being passed on.
+OTHERS = ("${nobody}", "${1+1}", '${upper("x")}', "${unclosed", "%{if true}x%{endif}", '${env["NOMAD_DC"] + "x"}', '${env["NOBODY"]}',
+          "${NOMAD_DC + 1}", "${env[NOMAD_DC]}", "${NOMAD_DC:-x}", "${NOMAD_DC#/}", "${}", "${ }", '${env["NOMAD_DC"]x}', "${attr.none}",
+          "${env.NOMAD_DC}")
+
+
+def test_driver_configuration_is_evaluated():
+    network = [{"Mode": "host", "ReservedPorts": [{"Label": "http", "Value": 18091, "To": 80}]}]
+    for driver in ("exec", "raw_exec"):
+        made = batch("args", {"g": ({"Networks": network, "Meta": {"a-key": "v", "program": "printf"}}, [
+            task("t", driver, ["%s\\n"] + [a for a, _ in EVALUATED], "/usr/bin/${NOMAD_META_program}", Env={"OWN": "x y"})])})
+        alloc = ended(made)["g"]
+        wanted = [alloc["NodeID"] if w is None else w for _, w in EVALUATED]
+        # printf knows %s alone, so each argument is a line as it came.
+        case.equal(node.logs(alloc).decode().splitlines(), wanted, driver)
+        node.purge("args")
+
+
+def sentences(made, name="t"):
+    """Of a task that does not start."""
+    node.register(made)
+    alloc = node.wait_allocs(made["Job"]["ID"], [(0, "run", "failed")], 60)[0]
+    found = node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"][name]["Events"]
+    node.purge(made["Job"]["ID"])
+    return [(e["Type"], e["DisplayMessage"]) for e in found]
+
+
+def test_other_expressions_are_refused():
+    for text in OTHERS:
+        found = sentences(batch("other", {"g": ({}, [task("t", "raw_exec", [text], "/bin/echo")])}))
+        case.equal([kind for kind, _ in found][-2:], ["Failed Validation", "Not Restarting"], text)
+        case.contains(found[-2][1], text[:text.index("}") + 1] if "}" in text and "${" in text else text[:4], text)
+
+
+def test_the_rest_of_a_drivers_configuration_too():
+    """Capabilities, modes: what they come to is what is judged."""
+    look = 'readlink /proc/self/ns/ipc; grep CapAmb /proc/self/status; head -c 3 /local/d/file'
+    made = batch("config", {"g": ({"Meta": {"mode": "host", "cap": "chown"}, "Volumes": {"v": {"Name": "v", "Type": "host", "Source": "vol"}}}, [
+        task("t", "exec", ["-c", look], "/bin/sh",
+             VolumeMounts=[{"Volume": "v", "Destination": "${NOMAD_TASK_DIR}/${NOMAD_META_dir}"}], Meta={"dir": "d"})])})
+    config = made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"]
+    config.update({"ipc_mode": "${NOMAD_META_mode}", "cap_add": ["${NOMAD_META_cap}"]})
+    said = node.logs(ended(made)["g"]).decode().splitlines()
+    node.purge("config")
+    case.equal(said[0], os.readlink("/proc/self/ns/ipc"), "the host's ipc namespace")
+    case.equal(int(said[1].split()[1], 16), 1 << 29 | 1 << 10 | 1 << 5 | 1 << 0, "capabilities")
+    case.equal(said[2], "abc", "the mounted volume")
+    for key, value, text in (("ipc_mode", "${NOMAD_DC}", 'config.ipc_mode must be "private" or "host"'),
+                             ("pid_mode", "$${x}", 'config.pid_mode must be "private" or "host"'),
+                             ("cap_add", ["${NOMAD_DC}"], 'there is no capability "dc1"'),
+                             ("cap_add", ["${NOMAD_META_cap}"], "driver does not allow the following capabilities: sys_boot")):
+        made = batch("config", {"g": ({"Meta": {"cap": "sys_boot"}}, [task("t", "exec")])})
+        made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"][key] = value
+        case.contains("\n".join(text for _, text in sentences(made)), text, key)
+    # What stands for nothing else is judged when the job comes.
+    made = batch("config", {"g": ({}, [task("t", "exec")])})
+    made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"]["pid_mode"] = "sometimes"
+    node.refused(400, 'config.pid_mode must be "private" or "host"', "POST", "/v1/jobs", made)
+
+
+def test_user_and_signal_mean_what_they_say():
+    made = batch("user", {"g": ({"Meta": {"who": "nobody"}}, [task("t", "raw_exec", User="${NOMAD_META_who}")])})
+    case.contains("\n".join(text for _, text in sentences(made)), "${NOMAD_META_who}")
+    made = batch("signal", {"g": ({"Meta": {"how": "SIGTERM"}}, [task("t", "raw_exec", KillSignal="${NOMAD_META_how}")])})
+    answer = node.request("POST", "/v1/jobs", made)
+    if answer.status == 200:
+        case.contains("\n".join(text for _, text in sentences(made)), 'there is no signal "${NOMAD_META_how}"')
+    else:
+        case.contains(answer.text, "${NOMAD_META_how}")
+
+
+def test_values_that_grow_without_end_start_nothing():
+    """Each is a thousand times the one before it: the fourth would be a terabyte."""
+    env = {"A": "x" * 1000}
+    for name, of in (("B", "A"), ("C", "B"), ("D", "C")):
+        env[name] = "${%s}" % of * 1000
+    found = sentences(batch("growing", {"g": ({}, [task("t", "raw_exec", Env=env)])}))
+    case.contains("\n".join(text for _, text in found), "make the environment of task t: Argument list too long")
+    # Nor is what only looks like references read more than once.
+    found = sentences(batch("growing", {"g": ({}, [task("t", "raw_exec", Env={"A": "${" * (1 << 17)})])}))
+    case.contains("\n".join(text for _, text in found), "Argument list too long")
+    made = batch("nul", {"g": ({}, [task("t", "raw_exec", Env={"A": "x\0y"})])})
+    case.equal(node.request("POST", "/v1/jobs", made).status, 400, "a value with a NUL")
+
+
+def directory():
+    """A host volume, and the configuration of a node that has it."""
+    top = case.directory()
+    os.mkdir(top + "/vol")
+    os.chmod(top + "/vol", 0o755)
+    with open(top + "/vol/file", "w", encoding="ascii") as f:
+        f.write("abc")
+    with open(top + "/agent.hcl", "w", encoding="ascii") as f:
+        f.write('client {\n  meta { rack = "r1" }\n  host_volume "vol" { path = "%s/vol" }\n}\n' % top)
+    os.chmod(top + "/agent.hcl", 0o600)
+    return ["-config", top + "/agent.hcl"]
+
+
+with api.Node(directory(), env=AGENT_ENV) as node:
+    case.run(globals())
