@@ -14,17 +14,20 @@
 
 #include "common/err.h"
 
-#define CONFIG_NAME_SIZE   128
-#define CONFIG_PATH_SIZE   256
-#define CONFIG_META_MAX    64
-#define CONFIG_VOLUMES_MAX 64
-#define CONFIG_CHROOT_MAX  64
-#define CONFIG_MASKS_MAX   32
-#define CONFIG_RANGES_MAX  32
-#define CONFIG_SERVERS_MAX 16
-#define CONFIG_TLS_FILES   3           /* ca_file, cert_file, key_file */
-#define CONFIG_MAGIC       0x64726366u /* "drcf" */
-#define POLICY_MAGIC       0x6472706cu /* "drpl" */
+#define CONFIG_NAME_SIZE    128
+#define CONFIG_PATH_SIZE    256
+#define CONFIG_META_MAX     64
+#define CONFIG_VOLUMES_MAX  64
+#define CONFIG_CHROOT_MAX   64
+#define CONFIG_MASKS_MAX    32
+#define CONFIG_RANGES_MAX   32
+#define CONFIG_SERVERS_MAX  16
+#define CONFIG_NETWORKS_MAX 16
+#define CONFIG_DEVICE_SIZE  16 /* IFNAMSIZ */
+#define CONFIG_CIDR_SIZE    64
+#define CONFIG_TLS_FILES    3           /* ca_file, cert_file, key_file */
+#define CONFIG_MAGIC        0x64726366u /* "drcf" */
+#define POLICY_MAGIC        0x6472706cu /* "drpl" */
 
 enum driver { DRIVER_NONE = 0, DRIVER_RAW_EXEC = 1, DRIVER_EXEC = 2 };
 
@@ -32,6 +35,17 @@ struct config_host_volume {
 	char name[CONFIG_NAME_SIZE];
 	char path[CONFIG_PATH_SIZE];
 	bool read_only;
+};
+
+/* What addresses of the node have this name: those in the prefix, of the interface, or both. */
+struct config_host_network {
+	char name[CONFIG_NAME_SIZE];
+	char interface[CONFIG_DEVICE_SIZE]; /* empty: any */
+	char cidr[CONFIG_CIDR_SIZE];        /* as written; empty: any, and family 0 */
+	uint8_t prefix[16];
+	uint32_t prefix_bits;
+	int family;
+	char reserved_ports[CONFIG_PATH_SIZE]; /* common/port_list.h: no job's there */
 };
 
 struct config_range {
@@ -89,6 +103,11 @@ struct agent_config {
 	uint64_t memory_total_mb;             /* 0: measured */
 	uint64_t disk_total_mb, disk_free_mb; /* 0: measured */
 	uint64_t reserved_cpu_mhz, reserved_memory_mb, reserved_disk_mb;
+	char network_interface[CONFIG_DEVICE_SIZE]; /* empty: that of the default route */
+	uint32_t n_host_networks;
+	struct config_host_network host_networks[CONFIG_NETWORKS_MAX];
+	char reserved_ports[CONFIG_PATH_SIZE]; /* at no address any job's */
+	uint64_t min_dynamic_port, max_dynamic_port;
 	char reserved_cores[CONFIG_NAME_SIZE];   /* "0-3,8": no job's */
 	char reservable_cores[CONFIG_NAME_SIZE]; /* empty: all others */
 	bool dev;

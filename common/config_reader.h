@@ -53,6 +53,10 @@ struct config_attr {
 	{                                                                                          \
 		.key = key_, .kind = ATTR_NUMBER, FIELD(field), .most = 1000000000                 \
 	}
+#define PORT(key_, field)                                                                          \
+	{                                                                                          \
+		.key = key_, .kind = ATTR_NUMBER, FIELD(field), .most = 65535                      \
+	}
 #define CALL(key_, fn_)                                                                            \
 	{                                                                                          \
 		.key = key_, .kind = ATTR_CALL, .fn = fn_                                          \
@@ -101,6 +105,11 @@ int config_read_body(
 /* A block, or in JSON also a list of them. */
 int config_read_blocks(
     struct config_reader *c, const struct hcl_node *node, const struct config_attr *known);
+
+/* config_network.c: of client and client { reserved }. */
+int config_read_network_interface(struct config_reader *c, const struct hcl_node *node);
+int config_read_reserved_ports(struct config_reader *c, const struct hcl_node *node);
+extern const struct config_attr config_host_network_attrs[];
 
 /* config_drivers.c: client { options } and plugin { … }. */
 extern const struct config_attr config_options_attrs[], config_plugin_attrs[];

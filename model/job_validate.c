@@ -335,11 +335,6 @@ validate_local_port(const struct port *port, bool dynamic, struct problems *p)
 	if (!dynamic && (port->value < 1 || port->value > PORT_MAX))
 		(void)model_problem(p, "network: port \"%.80s\": %lld is no port", str(port->label),
 		    (long long)port->value);
-	if (*str(port->host_network) && strcmp(port->host_network, "default"))
-		(void)model_problem(p,
-		    "network: port \"%.80s\": host_network \"%.40s\" is not there: the node has "
-		    "\"default\" alone",
-		    str(port->label), port->host_network);
 }
 
 static void
@@ -351,6 +346,8 @@ validate_local_ports(const struct network_resource *n, struct problems *p)
 		validate_local_port(&n->reserved_ports.v[i], false, p);
 		for (size_t k = 0; k < i; k++)
 			if (n->reserved_ports.v[k].value == n->reserved_ports.v[i].value &&
+			    str_eq(n->reserved_ports.v[k].host_network,
+				n->reserved_ports.v[i].host_network) &&
 			    !n->reserved_ports.v[i].ignore_collision)
 				(void)model_problem(p,
 				    "network: ports \"%.80s\" and \"%.80s\" are the same",

@@ -59,8 +59,11 @@ take_network(struct sup *sup, struct host_data *ret)
 	for (size_t i = 0; i < node->node_resources.node_networks.n; i++) {
 		const struct node_network *net = &node->node_resources.node_networks.v[i];
 
+		/* One under several names is one. */
 		for (size_t k = 0; k < net->addresses.n && r >= 0; k++)
-			r = take_address(net, &net->addresses.v[k], ret);
+			if (k == 0 ||
+			    !str_eq(net->addresses.v[k].address, net->addresses.v[k - 1].address))
+				r = take_address(net, &net->addresses.v[k], ret);
 	}
 	return r;
 }

@@ -5,155 +5,64 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "common/cleanup.h"
 #include "common/fd.h"
+#include "common/log.h"
 #include "supervisor/node/node_attr.h"
 
-#define DEVICE_SIZE   16
 #define SPEED_UNKNOWN 1000
 #define FILE_MAX      (1 << 20)
+#define ADDRESSES_MAX 256
 #define ROUTE_GATEWAY 2
 #define IPV6_LINK     0x20 /* of /proc/net/if_inet6: the scope */
-#define IPV6_HOST     0x10
 
-struct route {
-	char device[DEVICE_SIZE];
-	unsigned destination, gateway, flags, metric,
-	    mask; /* in network order, as the file has it */
+/* While the node's networks are found. */
+struct search {
+	struct node *node;
+	const struct agent_config *config;
+	char device[CONFIG_DEVICE_SIZE]; /* of "default" */
+	unsigned metric;
 };
-
-/* Fills *ret from a line of /proc/net/route. */
-static bool
-parse_route(const char *line, struct route *ret)
-{
-	return sscanf(line, "%15s %x %x %x %*d %*d %u %x", ret->device, &ret->destination,
-		   &ret->gateway, &ret->flags, &ret->metric, &ret->mask) == 6;
-}
 
 /* Calls fn for each line behind the first; text is cut up. */
 static void
-each_line(char *text, void (*fn)(void *arg, const char *line), void *arg)
+each_line(char *text, struct search *s, void (*fn)(struct search *s, const char *line))
 {
 	char *save = NULL;
 
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		fn(arg, line);
-}
-
-struct search {
-	char device[DEVICE_SIZE]; /* of the default route */
-	unsigned metric;
-	struct route nets[64]; /* directly connected, of that device */
-	size_t n_nets;
-	char last[INET_ADDRSTRLEN]; /* fib_trie: the address whose kind comes next */
-	struct node_network *net;
-};
-
-static void
-find_default(void *arg, const char *line)
-{
-	struct search *s = arg;
-	struct route r;
-
-	if (!parse_route(line, &r) || r.destination != 0 || r.mask != 0 ||
-	    !(r.flags & ROUTE_GATEWAY) || (s->device[0] && s->metric <= r.metric))
-		return;
-	(void)strcpy(s->device, r.device);
-	s->metric = r.metric;
+		fn(s, line);
 }
 
 static void
-find_nets(void *arg, const char *line)
-{
-	struct search *s = arg;
-	struct route r;
-
-	if (s->n_nets < sizeof s->nets / sizeof s->nets[0] && parse_route(line, &r) &&
-	    strcmp(r.device, s->device) == 0 && r.gateway == 0 && r.mask != 0)
-		s->nets[s->n_nets++] = r;
-}
-
-static void
-add_address(struct node_network *net, const char *family, const char *address)
-{
-	struct node_address *a;
-
-	for (size_t i = 0; i < net->addresses.n; i++)
-		if (str_eq(net->addresses.v[i].address, address))
-			return;
-	a = list_add(node_address, &net->addresses);
-	if (!a)
-		return;
-	(void)str_set(&a->family, family);
-	(void)str_set(&a->alias, "default");
-	(void)str_set(&a->address, address);
-}
-
-static bool
-is_of_device(const struct search *s, in_addr_t address)
-{
-	bool loopback = (ntohl(address) >> 24) == 127;
-
-	if (strcmp(s->device, "lo") == 0)
-		return loopback;
-	for (size_t i = 0; i < s->n_nets; i++)
-		if ((address & s->nets[i].mask) == s->nets[i].destination)
-			return true;
-	return false;
-}
-
-/* "|-- 192.0.2.2" and below it "/32 host LOCAL". */
-static void
-find_ipv4(void *arg, const char *line)
-{
-	struct search *s = arg;
-	const char *leaf = strstr(line, "|-- ");
-	struct in_addr a;
-
-	if (leaf) {
-		s->last[0] = '\0';
-		(void)sscanf(leaf, "|-- %15s", s->last);
-	} else if (strstr(line, "/32 host LOCAL") && inet_pton(AF_INET, s->last, &a) == 1 &&
-		   is_of_device(s, a.s_addr)) {
-		add_address(s->net, "ipv4", s->last);
-	}
-}
-
-/* 32 digits, index, prefix, scope, flags, device. */
-static void
-find_ipv6(void *arg, const char *line)
-{
-	struct search *s = arg;
-	char digits[33], device[DEVICE_SIZE], text[INET6_ADDRSTRLEN];
-	struct in6_addr a;
-	unsigned scope;
-
-	if (sscanf(line, "%32s %*x %*x %x %*x %15s", digits, &scope, device) != 3 ||
-	    strcmp(device, s->device) != 0 || strlen(digits) != 32 || scope == IPV6_LINK ||
-	    scope == IPV6_HOST)
-		return;
-	for (size_t i = 0; i < sizeof a.s6_addr; i++) {
-		unsigned byte;
-
-		if (sscanf(digits + 2 * i, "%2x", &byte) != 1)
-			return;
-		a.s6_addr[i] = (uint8_t)byte;
-	}
-	if (inet_ntop(AF_INET6, &a, text, sizeof text))
-		add_address(s->net, "ipv6", text);
-}
-
-static void
-search_file(const char *path, struct search *s, void (*fn)(void *arg, const char *line))
+search_file(const char *path, struct search *s, void (*fn)(struct search *s, const char *line))
 {
 	cleanup_free char *text = NULL;
 
 	if (fd_read_file(AT_FDCWD, path, FILE_MAX, &text) >= 0)
-		each_line(text, fn, s);
+		each_line(text, s, fn);
+}
+
+/* The default route with the least metric. */
+static void
+find_default(struct search *s, const char *line)
+{
+	char device[CONFIG_DEVICE_SIZE];
+	unsigned destination, flags, metric, mask;
+
+	if (sscanf(line, "%15s %x %*x %x %*d %*d %u %x", device, &destination, &flags, &metric,
+		&mask) != 5 ||
+	    destination != 0 || mask != 0 || !(flags & ROUTE_GATEWAY) ||
+	    (s->device[0] && s->metric <= metric))
+		return;
+	(void)strcpy(s->device, device);
+	s->metric = metric;
 }
 
 static void
@@ -175,6 +84,101 @@ take_device(struct node_network *net, const char *device)
 		net->speed = atol(speed);
 }
 
+static struct node_network *
+network_of(struct search *s, const char *device)
+{
+	struct node_resources *res = &s->node->node_resources;
+	struct node_network *net;
+
+	for (size_t i = 0; i < res->node_networks.n; i++)
+		if (str_eq(res->node_networks.v[i].device, device))
+			return &res->node_networks.v[i];
+	net = list_add(node_network, &res->node_networks);
+	if (net)
+		take_device(net, device);
+	return net;
+}
+
+static void
+add_address(struct search *s, const char *device, int family, const char *alias,
+    const char *reserved_ports, const char *address)
+{
+	struct node_network *net = network_of(s, device);
+	struct node_address *a = net ? list_add(node_address, &net->addresses) : NULL;
+
+	if (!a)
+		return;
+	(void)str_set(&a->family, family == AF_INET6 ? "ipv6" : "ipv4");
+	(void)str_set(&a->alias, alias);
+	(void)str_set(&a->address, address);
+	(void)str_set(&a->reserved_ports, reserved_ports);
+}
+
+static bool
+is_in(const struct config_host_network *net, int family, const unsigned char *address)
+{
+	unsigned whole = net->prefix_bits / 8, rest = net->prefix_bits % 8;
+
+	if (net->family == 0)
+		return true;
+	return net->family == family && memcmp(net->prefix, address, whole) == 0 &&
+	       (rest == 0 || (net->prefix[whole] ^ address[whole]) >> (8 - rest) == 0);
+}
+
+/* Under each of the names that it has. */
+static void
+take_address(struct search *s, const char *device, int family, const void *address)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (!inet_ntop(family, address, text, sizeof text))
+		return;
+	if (strcmp(device, s->device) == 0)
+		add_address(s, device, family, "default", "", text);
+	for (uint32_t i = 0; i < s->config->n_host_networks; i++) {
+		const struct config_host_network *net = &s->config->host_networks[i];
+
+		if ((!net->interface[0] || strcmp(net->interface, device) == 0) &&
+		    is_in(net, family, address))
+			add_address(s, device, family, net->name, net->reserved_ports, text);
+	}
+}
+
+static void
+find_ipv4(struct search *s)
+{
+	cleanup_free struct ifreq *reqs = calloc(ADDRESSES_MAX, sizeof *reqs);
+	struct ifconf conf = { .ifc_len = ADDRESSES_MAX * sizeof *reqs, .ifc_req = reqs };
+	cleanup_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (!reqs || fd < 0 || ioctl(fd, SIOCGIFCONF, &conf) < 0)
+		return;
+	for (size_t i = 0; i < (size_t)conf.ifc_len / sizeof *reqs; i++) {
+		const struct sockaddr_in *in = (const void *)&reqs[i].ifr_addr;
+
+		/* An address may have a label: eth0:1. */
+		reqs[i].ifr_name[strcspn(reqs[i].ifr_name, ":")] = '\0';
+		take_address(s, reqs[i].ifr_name, AF_INET, &in->sin_addr);
+	}
+}
+
+/* 32 digits, index, prefix, scope, flags, device. */
+static void
+find_ipv6(struct search *s, const char *line)
+{
+	char digits[33], device[CONFIG_DEVICE_SIZE];
+	unsigned char a[16];
+	unsigned scope;
+
+	if (sscanf(line, "%32s %*x %*x %x %*x %15s", digits, &scope, device) != 3 ||
+	    strlen(digits) != 32 || scope == IPV6_LINK)
+		return;
+	for (size_t i = 0; i < sizeof a; i++)
+		if (sscanf(digits + 2 * i, "%2hhx", &a[i]) != 1)
+			return;
+	take_address(s, device, AF_INET6, a);
+}
+
 /* The shape before NodeNetworks: one entry for the first address. */
 static void
 take_resource(struct node *n, const struct node_network *net)
@@ -193,24 +197,51 @@ take_resource(struct node *n, const struct node_network *net)
 	node_attr(n, "unique.network.ip-address", ip);
 }
 
-void
-node_network_take(struct node *n)
+static void
+find_device(struct search *s)
 {
-	struct search s = { 0 };
+	if (s->config->network_interface[0])
+		(void)strcpy(s->device, s->config->network_interface);
+	else
+		search_file("/proc/net/route", s, find_default);
+	if (!s->device[0])
+		(void)strcpy(s->device, "lo");
+}
 
-	search_file("/proc/net/route", &s, find_default);
-	if (!s.device[0])
-		(void)strcpy(s.device, "lo");
-	search_file("/proc/net/route", &s, find_nets);
-	s.net = list_add(node_network, &n->node_resources.node_networks);
-	if (!s.net)
+static json_t *
+pack_host_networks(const struct agent_config *c)
+{
+	json_t *all = c->n_host_networks > 0 ? json_object() : NULL;
+
+	for (uint32_t i = 0; all && i < c->n_host_networks; i++) {
+		const struct config_host_network *net = &c->host_networks[i];
+
+		(void)json_object_set_new(all, net->name,
+		    json_pack("{s:s,s:s,s:s,s:s}", "Name", net->name, "CIDR", net->cidr,
+			"Interface", net->interface, "ReservedPorts", net->reserved_ports));
+	}
+	return all;
+}
+
+void
+node_network_take(struct node *n, const struct agent_config *c)
+{
+	struct search s = { .node = n, .config = c };
+
+	find_device(&s);
+	/* The first one is that of "default". */
+	if (!network_of(&s, s.device))
 		return;
-	take_device(s.net, s.device);
-	search_file("/proc/net/fib_trie", &s, find_ipv4);
+	find_ipv4(&s);
 	search_file("/proc/net/if_inet6", &s, find_ipv6);
-	/* A device without an address, or a kernel without these files: tasks can reach themselves.
-	 */
-	if (s.net->addresses.n == 0)
-		add_address(s.net, "ipv4", "127.0.0.1");
-	take_resource(n, s.net);
+	/* A device without an address: tasks can reach themselves. */
+	if (n->node_resources.node_networks.v[0].addresses.n == 0) {
+		log_warn("interface %s has no address: tasks are told 127.0.0.1", s.device);
+		add_address(&s, s.device, AF_INET, "default", "", "127.0.0.1");
+	}
+	take_resource(n, &n->node_resources.node_networks.v[0]);
+	n->host_networks = pack_host_networks(c);
+	n->node_resources.min_dynamic_port = (int64_t)c->min_dynamic_port;
+	n->node_resources.max_dynamic_port = (int64_t)c->max_dynamic_port;
+	(void)str_set(&n->reserved_resources.networks.reserved_host_ports, c->reserved_ports);
 }

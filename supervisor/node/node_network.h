@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_network.h: fingerprint of the network that tasks share with the host. Runs in: supervisor.
+/* node_network.h: fingerprint of the networks that tasks share with the host. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_NODE_NETWORK_H
 #define DROVER_SUPERVISOR_NODE_NETWORK_H
 
+#include "common/config.h"
 #include "model/node.h"
 
 /*
- * One network of mode host: the device of the default route with its addresses, or lo. Servers
- * place nothing on a node without one. From /proc: this process has no socket but AF_UNIX.
+ * The device of "default" with its addresses (that of the default route or the configuration's, or
+ * lo) and every other with an address in one of the configuration's host networks; which ports
+ * there are. Servers place nothing on a node without a network.
  */
-void node_network_take(struct node *n);
+void node_network_take(struct node *n, const struct agent_config *c);
 
 #endif

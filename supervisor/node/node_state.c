@@ -197,8 +197,6 @@ take_resources(struct sup *sup, struct node *n)
 	take_device(sup, n);
 	node_attrf(n, "memory.totalbytes", "%llu",
 	    (unsigned long long)n->node_resources.memory.memory_mb << 20);
-	n->node_resources.min_dynamic_port = 20000;
-	n->node_resources.max_dynamic_port = 32000;
 	n->reserved_resources.cpu.cpu_shares = (int64_t)c->reserved_cpu_mhz;
 	n->reserved_resources.memory.memory_mb = (int64_t)c->reserved_memory_mb;
 	n->reserved_resources.disk.disk_mb = (int64_t)c->reserved_disk_mb;
@@ -291,7 +289,7 @@ node_state_new(struct sup *sup, struct err *e)
 	take_os(&ns->n);
 	take_resources(sup, &ns->n);
 	take_cgroups(sup, &ns->n);
-	node_network_take(&ns->n);
+	node_network_take(&ns->n, sup->config);
 	take_drivers(sup, &ns->n);
 	return 0;
 }

@@ -100,7 +100,10 @@ static const char hcl[] =
     "  cgroup_parent = \"nomad.slice\"\n"
     "  cpu_total_compute = 4000\n"
     "  memory_total_mb = \"2048\" disk_total_mb = 9000 disk_free_mb = 8000\n"
-    "  reserved { cpu = 500 memory = 256 disk = 1024 }\n"
+    "  reserved { cpu = 500 memory = 256 disk = 1024 reserved_ports = \"22,80-81\" }\n"
+    "  network_interface = \"eth1\" min_dynamic_port = 25000 max_dynamic_port = 26000\n"
+    "  host_network \"lan\" {\n    cidr = \"192.0.2.128/25\"\n    reserved_ports = \"443\"\n  }\n"
+    "  host_network \"six\" {\n    cidr = \"2001:db8::/32\"\n    interface = \"eth2\"\n  }\n"
     "  host_volume \"data\" { path = \"/srv/data\" }\n"
     "  host_volume \"ro\" {\n    path = \"/srv/ro\"\n    read_only = true\n  }\n"
     "  chroot_env { \"/bin\" = \"/bin\" \"/opt/tools\" = \"/tools\" }\n"
@@ -123,8 +126,14 @@ static const char json[] =
     "    \"gc_interval\": \"5m\", \"gc_max_allocs\": 7, \"gc_disk_usage_threshold\": 66,\n"
     "    \"gc_inode_usage_threshold\": 55, \"gc_parallel_destroys\": 3,\n"
     "    \"disk_total_mb\": 9000, \"disk_free_mb\": 8000,\n"
-    "    \"memory_total_mb\": 2048, \"reserved\": { \"cpu\": 500, \"memory\": 256, \"disk\": 1024 "
+    "    \"memory_total_mb\": 2048, \"reserved\": { \"cpu\": 500, \"memory\": 256, \"disk\": 1024, "
+    "\"reserved_ports\": \"22,80-81\" },\n"
+    "    \"network_interface\": \"eth1\", \"min_dynamic_port\": 25000, \"max_dynamic_port\": "
+    "26000,\n"
+    "    \"host_network\": [ { \"lan\": { \"cidr\": \"192.0.2.128/25\", \"reserved_ports\": "
+    "\"443\" } "
     "},\n"
+    "      { \"six\": [ { \"cidr\": \"2001:db8::/32\", \"interface\": \"eth2\" } ] } ],\n"
     "    \"host_volume\": [ { \"data\": [ { \"path\": \"/srv/data\" } ] },\n"
     "      { \"ro\": { \"path\": \"/srv/ro\", \"read_only\": true } } ],\n"
     "    \"chroot_env\": { \"/bin\": \"/bin\", \"/opt/tools\": \"/tools\" } } ],\n"
@@ -168,6 +177,16 @@ START_TEST(everything_in_either_language)
 	ck_assert_uint_eq(config.disk_total_mb, 9000);
 	ck_assert_uint_eq(config.disk_free_mb, 8000);
 	ck_assert_uint_eq(config.reserved_disk_mb, 1024);
+	ck_assert_str_eq(config.reserved_ports, "22,80-81");
+	ck_assert_str_eq(config.network_interface, "eth1");
+	ck_assert_uint_eq(config.min_dynamic_port, 25000);
+	ck_assert_uint_eq(config.max_dynamic_port, 26000);
+	ck_assert_uint_eq(config.n_host_networks, 2);
+	ck_assert_str_eq(config.host_networks[0].reserved_ports, "443");
+	ck_assert_uint_eq(config.host_networks[0].prefix_bits, 25);
+	ck_assert_mem_eq(config.host_networks[0].prefix, "\300\0\2\200", 4);
+	ck_assert_str_eq(config.host_networks[1].interface, "eth2");
+	ck_assert_mem_eq(config.host_networks[1].prefix, "\x20\x01\x0d\xb8\0", 5);
 	ck_assert_uint_eq(config.n_host_volumes, 2);
 	ck_assert_str_eq(config.host_volumes[1].path, "/srv/ro");
 	ck_assert(config.host_volumes[1].read_only && !config.host_volumes[0].read_only);
@@ -347,6 +366,26 @@ static const struct {
 	{ "client { reserved { cpu = 99999999999999999999 } }",
 	    "a.hcl:1:27: cpu: expected a whole number from 0 to 1000000000, found "
 	    "'99999999999999999999'" },
+	{ "client { reserved { reserved_ports = \"22,0\" } }",
+	    "a.hcl:1:38: reserved_ports: expected ports and ranges of them as in "
+	    "\"22,8500-8600\", found \"22,0\"" },
+	{ "client { reserved { reserved_ports = \"9-8\" } }",
+	    "a.hcl:1:38: reserved_ports: expected ports and ranges of them as in "
+	    "\"22,8500-8600\", found \"9-8\"" },
+	{ "client { max_dynamic_port = 65536 }",
+	    "a.hcl:1:29: max_dynamic_port: expected a whole number from 0 to 65535, found "
+	    "'65536'" },
+	{ "client { network_interface = \"../eth0\" }",
+	    "a.hcl:1:30: network_interface: \"../eth0\" is no name of an interface" },
+	{ "client { host_network \"default\" { } }",
+	    "a.hcl:1:23: host_network: \"default\" is no name for one (letters, digits, '-', '_', "
+	    "'.'; \"default\" is network_interface)" },
+	{ "client { host_network \"a\" { cidr = \"192.0.2.0\" } }",
+	    "a.hcl:1:36: cidr: expected a network such as \"192.0.2.0/24\", found "
+	    "\"192.0.2.0\"" },
+	{ "client { host_network \"a\" { cidr = \"192.0.2.0/33\" } }",
+	    "a.hcl:1:36: cidr: expected a network such as \"192.0.2.0/24\", found "
+	    "\"192.0.2.0/33\"" },
 	{ "client { host_volume \"a\" { } }", "a.hcl:1:22: host_volume \"a\": expected a path" },
 	{ "client { host_volume \"../a\" { path = \"/a\" } }",
 	    "a.hcl:1:22: host_volume: \"../a\" is no name (letters, digits, '-', '_', '.', an "

@@ -173,7 +173,7 @@ local_free(struct source *s)
 	turn_forget_write(sup, &l->drain_row);
 	turn_forget_deferred(sup, &l->wake);
 	local_services_free(l);
-	free(l->ports);
+	local_ports_free(l);
 	local_map_done(&l->jobs);
 	local_map_done(&l->evals);
 	local_map_done(&l->volumes);

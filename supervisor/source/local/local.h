@@ -170,8 +170,8 @@ struct local {
 	struct local_room used;
 	struct core_set cores_used;
 	struct service_table services;
-	struct local_alloc **ports; /* who has it, by number; NULL: nobody has had one yet */
-	unsigned next_port;         /* local_ports.c */
+	struct local_ports *ports; /* local_ports.c */
+	unsigned next_port;
 	struct sd_event_source *retry;
 	bool draining;
 	struct dirty drain_row;
@@ -310,18 +310,16 @@ void local_slot_take(struct local *l, struct local_slot *slot, struct local_slot
 int local_reconcile_init(struct local *l, struct err *e);
 void local_reconcile_start(struct local *l);
 
-/* local_ports.c: who has one of the static ports that the group wants, and which; NULL: all are
- * free.
- */
-struct local_alloc *local_port_holder(
-    struct local *l, const struct task_group *group, const struct port **ret);
-/* Canaries that will find their port taken: better known before. */
+/* local_ports.c: canaries that will find their port taken: better known before. */
 void local_ports_warn(const struct job *job, struct problems *p);
+/* The alloc has its ports, or no longer. */
 void local_ports_take(struct local *l, struct local_alloc *la);
 void local_ports_give_back(struct local *l, struct local_alloc *la);
-/* 0, -ENOMEM, or -EADDRINUSE: no dynamic port is left. */
-int local_ports_fill(
-    struct local *l, struct alloc_shared_resources *shared, const struct task_group *group);
+void local_ports_free(struct local *l);
+/* Ports for a group, which nobody has yet. 0; -ENOENT: the node has no such host network;
+ * -EADDRINUSE: somebody has one of them, or no dynamic one is left; -ENOMEM. */
+int local_ports_fill(struct local *l, struct alloc_shared_resources *shared,
+    const struct task_group *group, struct err *e);
 
 /* local_cores.c */
 int64_t local_core_mhz(const struct node *n);

@@ -256,16 +256,15 @@ has_room(const struct fit *f)
 static bool
 ports_are_free(const struct fit *f)
 {
-	const struct port *port;
-	const struct local_alloc *holder = local_port_holder(f->l, f->group, &port);
-	char dimension[400];
+	cleanup_done(alloc_resources) struct alloc_resources tried;
+	struct err e = { 0 };
+	int r;
 
-	if (!holder)
-		return true;
-	(void)snprintf(dimension, sizeof dimension,
-	    "network: reserved port collision %.100s=%lld (%.200s has it)", str(port->label),
-	    (long long)port->value, str(holder->sa->a.name));
-	return exhausted(f, dimension);
+	alloc_resources_init(&tried);
+	r = local_ports_fill(f->l, &tried.shared, f->group, &e);
+	if (r == -ENOENT)
+		return filtered(f, "%s", e.msg);
+	return r == 0 || exhausted(f, e.msg);
 }
 
 void
@@ -333,7 +332,7 @@ fill_resources(struct local *l, struct alloc *a, const struct task_group *g)
 		    t->resources->memory_max_mb > 0 ? t->resources->memory_max_mb : 0;
 	}
 	a->allocated_resources->shared.disk_mb = group_disk_mb(g);
-	return local_ports_fill(l, &a->allocated_resources->shared, g);
+	return local_ports_fill(l, &a->allocated_resources->shared, g, NULL);
 }
 
 static int

@@ -1,48 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_ports.c: which alloc has which port of the node: static ones are refused while another has
- * them, dynamic ones are chosen. Runs in: supervisor. */
+/* local_ports.c: which alloc has which port of which address of the node: static ones are refused
+ * while another has them, dynamic ones are chosen. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/port_list.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/local/local.h"
 
-#define PORTS       65536
-#define DYNAMIC_MIN 20000
-#define DYNAMIC_MAX 32000
+#define PORTS 65536
 
-/* Agents on one machine begin at different places: neither knows what the other gives out. */
-static struct local_alloc **
-holders(struct local *l)
+/* Those of one address, by number. One that nobody has had a port of has none of these. */
+struct local_ports {
+	struct local_ports *next;
+	char *ip;
+	struct local_alloc *holder[PORTS];
+};
+
+static struct local_ports *
+ports_of(const struct local *l, const char *ip)
 {
-	struct id id;
+	struct local_ports *p = l->ports;
 
-	if (!l->ports) {
-		l->ports = calloc(PORTS, sizeof(struct local_alloc *));
-		id = id_random_uuid();
-		(void)memcpy(&l->next_port, id.b, sizeof l->next_port);
-	}
-	return l->ports;
+	while (p && !str_eq(p->ip, ip))
+		p = p->next;
+	return p;
 }
 
-struct local_alloc *
-local_port_holder(struct local *l, const struct task_group *group, const struct port **ret)
+static struct local_alloc *
+holder_of(const struct local *l, const char *ip, int64_t port)
 {
-	for (size_t i = 0; l->ports && i < group->networks.n; i++) {
-		const struct network_resource *net = &group->networks.v[i];
+	const struct local_ports *p = ports_of(l, ip);
 
-		for (size_t k = 0; k < net->reserved_ports.n; k++) {
-			const struct port *p = &net->reserved_ports.v[k];
+	return p && port > 0 && port < PORTS ? p->holder[port] : NULL;
+}
 
-			if (p->value <= 0 || p->value >= PORTS || !l->ports[p->value] ||
-			    p->ignore_collision)
-				continue;
-			*ret = p;
-			return l->ports[p->value];
-		}
+static struct local_ports *
+ports_add(struct local *l, const char *ip)
+{
+	struct local_ports *p = calloc(1, sizeof *p);
+
+	if (!p || str_set(&p->ip, ip) < 0) {
+		free(p);
+		return NULL;
 	}
-	return NULL;
+	p->next = l->ports;
+	l->ports = p;
+	return p;
+}
+
+void
+local_ports_free(struct local *l)
+{
+	while (l->ports) {
+		struct local_ports *p = l->ports;
+
+		l->ports = p->next;
+		free(p->ip);
+		free(p);
+	}
 }
 
 /* One for each group: its first such port. */
@@ -85,10 +102,13 @@ local_ports_take(struct local *l, struct local_alloc *la)
 	const struct alloc_resources *res = la->sa->a.allocated_resources;
 
 	for (size_t i = 0; res && i < res->shared.ports.n; i++) {
-		int64_t value = res->shared.ports.v[i].value;
+		const struct alloc_port *port = &res->shared.ports.v[i];
+		struct local_ports *p = ports_of(l, str(port->host_ip));
 
-		if (value > 0 && value < PORTS && holders(l) && !l->ports[value])
-			l->ports[value] = la;
+		if (!p)
+			p = ports_add(l, str(port->host_ip));
+		if (p && port->value > 0 && port->value < PORTS && !p->holder[port->value])
+			p->holder[port->value] = la;
 	}
 }
 
@@ -97,81 +117,150 @@ local_ports_give_back(struct local *l, struct local_alloc *la)
 {
 	const struct alloc_resources *res = la->sa->a.allocated_resources;
 
-	for (size_t i = 0; l->ports && res && i < res->shared.ports.n; i++) {
-		int64_t value = res->shared.ports.v[i].value;
+	for (size_t i = 0; res && i < res->shared.ports.n; i++) {
+		const struct alloc_port *port = &res->shared.ports.v[i];
+		struct local_ports *p = ports_of(l, str(port->host_ip));
 
-		if (value > 0 && value < PORTS && l->ports[value] == la)
-			l->ports[value] = NULL;
+		if (p && port->value > 0 && port->value < PORTS && p->holder[port->value] == la)
+			p->holder[port->value] = NULL;
 	}
 }
 
+/* The first address of this name. NULL: the node has no such network. */
+static const struct node_address *
+address_of(const struct node *node, const char *network)
+{
+	const char *name = *network ? network : "default";
+
+	for (size_t i = 0; i < node->node_resources.node_networks.n; i++) {
+		const struct node_network *net = &node->node_resources.node_networks.v[i];
+
+		for (size_t k = 0; k < net->addresses.n; k++)
+			if (str_eq(net->addresses.v[k].alias, name))
+				return &net->addresses.v[k];
+	}
+	return NULL;
+}
+
 static bool
-is_own(const struct alloc_shared_resources *shared, int64_t port)
+is_reserved(const struct node *node, const struct node_address *at, int64_t port)
+{
+	return port_list_has(str(node->reserved_resources.networks.reserved_host_ports), port) ||
+	       port_list_has(str(at->reserved_ports), port);
+}
+
+static bool
+is_own(const struct alloc_shared_resources *shared, const char *ip, int64_t port)
 {
 	for (size_t i = 0; i < shared->ports.n; i++)
-		if (shared->ports.v[i].value == port)
+		if (shared->ports.v[i].value == port && str_eq(shared->ports.v[i].host_ip, ip))
 			return true;
 	return false;
 }
 
-/* A free one, each time another: what has just ended may still be asked for by its old port. 0:
- * there is none. */
-static int64_t
-choose(struct local *l, const struct alloc_shared_resources *shared)
-{
-	for (int i = 0; holders(l) && i <= DYNAMIC_MAX - DYNAMIC_MIN; i++) {
-		int64_t port = DYNAMIC_MIN + l->next_port++ % (DYNAMIC_MAX - DYNAMIC_MIN + 1);
-
-		if (!l->ports[port] && !is_own(shared, port))
-			return port;
-	}
-	return 0;
-}
-
 static int
-add(struct alloc_shared_resources *shared, const struct port *p, int64_t value, const char *ip)
+add(struct alloc_shared_resources *shared, const struct port *p, int64_t value, const char *ip,
+    struct err *e)
 {
 	struct alloc_port *port = list_add(alloc_port, &shared->ports);
 
 	if (!port || str_set(&port->label, p->label) < 0 || str_set(&port->host_ip, ip) < 0)
-		return -ENOMEM;
+		return err_set(e, -ENOMEM, "give out port %s", str(p->label));
 	port->value = value;
 	port->to = p->to == -1 ? value : p->to;
 	port->ignore_collision = p->ignore_collision;
 	return 0;
 }
 
+static int
+collision(const struct port *p, struct err *e, const char *holder, const char *has_it)
+{
+	return err_say(e, -EADDRINUSE, "network: reserved port collision %.100s=%lld (%.200s %s)",
+	    str(p->label), (long long)p->value, holder, has_it);
+}
+
+static int
+add_static(struct local *l, struct alloc_shared_resources *shared, const struct port *p,
+    const struct node_address *at, struct err *e)
+{
+	const struct local_alloc *holder = holder_of(l, str(at->address), p->value);
+
+	if (is_own(shared, str(at->address), p->value) && !p->ignore_collision)
+		return collision(p, e, "the same group", "has it twice");
+	if (is_reserved(node_get(l->base.sup), at, p->value))
+		return collision(p, e, "the node's configuration", "reserves it");
+	if (holder && !p->ignore_collision)
+		return collision(p, e, str(holder->sa->a.name), "has it");
+	return add(shared, p, p->value, str(at->address), e);
+}
+
+/* A free one, each time another: what has just ended may still be asked for by its old port. Agents
+ * on one machine begin at different places: neither knows what the other gives out. */
+static int
+add_dynamic(struct local *l, struct alloc_shared_resources *shared, struct port *p,
+    const struct node_address *at, struct err *e)
+{
+	const struct node *node = node_get(l->base.sup);
+	int64_t low = node->node_resources.min_dynamic_port,
+		high = node->node_resources.max_dynamic_port;
+	struct id id;
+
+	if (!l->next_port) {
+		id = id_random_uuid();
+		(void)memcpy(&l->next_port, id.b, sizeof l->next_port);
+	}
+	for (int64_t i = low; i <= high; i++) {
+		int64_t port = low + l->next_port++ % (high - low + 1);
+
+		if (port == 0 || holder_of(l, str(at->address), port) ||
+		    is_own(shared, str(at->address), port) || is_reserved(node, at, port))
+			continue;
+		p->value = port;
+		return add(shared, p, port, str(at->address), e);
+	}
+	return err_say(e, -EADDRINUSE,
+	    "network: dynamic port selection failed: none of %lld to %lld is free at %s for "
+	    "%.100s",
+	    (long long)low, (long long)high, str(at->address), str(p->label));
+}
+
+static int
+add_port(struct local *l, struct alloc_shared_resources *shared, struct port *p, bool dynamic,
+    struct err *e)
+{
+	const struct node_address *at = address_of(node_get(l->base.sup), str(p->host_network));
+
+	if (!at)
+		return err_say(e, -ENOENT, "missing host network \"%.100s\" for port \"%.100s\"",
+		    str(p->host_network), str(p->label));
+	return dynamic ? add_dynamic(l, shared, p, at, e) : add_static(l, shared, p, at, e);
+}
+
 /* What the task shall see of its network: as it asked, with the ports that it got. */
 static int
 fill_network(struct local *l, struct alloc_shared_resources *shared,
-    const struct network_resource *asked, const char *ip)
+    const struct network_resource *asked, struct err *e)
 {
 	struct network_resource *net = list_add(network_resource, &shared->networks);
+	int r = 0;
 
-	if (!net || network_resource_copy(asked, net) < 0 || str_set(&net->ip, ip) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < net->reserved_ports.n; i++)
-		if (add(shared, &net->reserved_ports.v[i], net->reserved_ports.v[i].value, ip) < 0)
-			return -ENOMEM;
-	for (size_t i = 0; i < net->dynamic_ports.n; i++) {
-		struct port *p = &net->dynamic_ports.v[i];
-
-		p->value = choose(l, shared);
-		if (p->value == 0)
-			return -EADDRINUSE;
-		if (add(shared, p, p->value, ip) < 0)
-			return -ENOMEM;
-	}
-	return 0;
+	if (!net || network_resource_copy(asked, net) < 0 ||
+	    str_set(&net->ip, node_ip(l->base.sup)) < 0)
+		return err_set(e, -ENOMEM, "give out ports");
+	for (size_t i = 0; i < net->reserved_ports.n && r == 0; i++)
+		r = add_port(l, shared, &net->reserved_ports.v[i], false, e);
+	for (size_t i = 0; i < net->dynamic_ports.n && r == 0; i++)
+		r = add_port(l, shared, &net->dynamic_ports.v[i], true, e);
+	return r;
 }
 
 int
-local_ports_fill(
-    struct local *l, struct alloc_shared_resources *shared, const struct task_group *group)
+local_ports_fill(struct local *l, struct alloc_shared_resources *shared,
+    const struct task_group *group, struct err *e)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < group->networks.n && r == 0; i++)
-		r = fill_network(l, shared, &group->networks.v[i], node_ip(l->base.sup));
+		r = fill_network(l, shared, &group->networks.v[i], e);
 	return r;
 }

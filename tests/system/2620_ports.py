@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses and ports of the node that the configuration gives or keeps back: host networks, the range of dynamic ports, reserved ones."""
+import os
+
+from lib import api, case
+
+CONFIG = '''client {
+  network_interface = "lo"
+  min_dynamic_port  = 18200
+  max_dynamic_port  = 18203
+  reserved { reserved_ports = "18201, 18210-18219" }
+  host_network "loop" {
+    interface      = "lo"
+    cidr           = "127.0.0.0/8"
+    reserved_ports = "18230"
+  }
+  host_network "six" { cidr = "::1/128" }
+  host_network "far" { cidr = "203.0.113.0/24" }
+}
+'''
+HAS_SIX = os.path.exists("/proc/net/if_inet6") and "0" * 31 + "1" in open("/proc/net/if_inet6", encoding="ascii").read()
+
+
+def configured():
+    path = case.directory() + "/ports.hcl"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(CONFIG)
+    os.chmod(path, 0o600)
+    return ["-config", path]
+
+
+def static(label, value, **more):
+    return {"Label": label, "Value": value, **more}
+
+
+def job(name, ports=(), dynamic=(), services=(), command="/bin/sleep", args=("1000",)):
+    return api.job(name, command, args, group={"Services": list(services), "Networks": [
+        {"Mode": "host", "ReservedPorts": list(ports), "DynamicPorts": list(dynamic)}]})
+
+
+def unplaced(made):
+    return node.wait_evaluation(node.register(made)["EvalID"])["FailedTGAllocs"]["g"]
+
+
+def exhausted(made):
+    return unplaced(made)["DimensionExhausted"]
+
+
+def collision(what):
+    return {"network: reserved port collision " + what: 1}
+
+
+def runs(made):
+    node.register(made)
+    alloc = node.wait_running(made["Job"]["ID"])[0]
+    return {p["Label"]: p for p in node.ask("/v1/allocation/" + alloc["ID"])["AllocatedResources"]["Shared"]["Ports"]}, alloc
+
+
+def test_the_node_says_what_it_has():
+    me = node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])
+    first = me["NodeResources"]["NodeNetworks"][0]
+    found = {(a["Alias"], a["Address"]): a["ReservedPorts"] for a in first["Addresses"]}
+    wanted = {("default", "127.0.0.1"): "", ("loop", "127.0.0.1"): "18230"}
+    if HAS_SIX:
+        wanted.update({("default", "::1"): "", ("six", "::1"): ""})
+    case.equal((first["Device"], {k: v for k, v in found.items() if k in wanted}), ("lo", wanted))
+    case.equal([a for n in me["NodeResources"]["NodeNetworks"] for a in n["Addresses"] if a["Alias"] == "far"], [])
+    case.equal((me["NodeResources"]["MinDynamicPort"], me["NodeResources"]["MaxDynamicPort"]), (18200, 18203))
+    case.equal(me["ReservedResources"]["Networks"]["ReservedHostPorts"], "18201, 18210-18219")
+    case.equal(me["HostNetworks"]["loop"], {"Name": "loop", "Interface": "lo", "CIDR": "127.0.0.0/8", "ReservedPorts": "18230"})
+    case.equal((me["NodeResources"]["Networks"][0]["IP"], me["Attributes"]["unique.network.ip-address"]), ("127.0.0.1",) * 2)
+
+
+def test_what_the_node_keeps_for_itself_no_job_gets():
+    case.equal(exhausted(job("kept", [static("http", 18215)])), collision("http=18215 (the node's configuration reserves it)"))
+    case.equal(exhausted(job("kept", [static("http", 18230, HostNetwork="loop")])),
+               collision("http=18230 (the node's configuration reserves it)"))
+    # Reserved there, and nowhere else.
+    ports, _ = runs(job("kept", [static("http", 18230)]))
+    case.equal((ports["http"]["HostIP"], ports["http"]["Value"]), ("127.0.0.1", 18230))
+    node.purge("kept")
+
+
+def test_dynamic_ports_are_of_the_range_until_there_is_none():
+    ports, _ = runs(job("two", dynamic=[{"Label": "a"}, {"Label": "b"}]))
+    found = {p["Value"] for p in ports.values()}
+    case.equal((len(found), found <= {18200, 18202, 18203}), (2, True), found)
+    lacks = job("more", dynamic=[{"Label": "c"}, {"Label": "d"}])
+    case.equal(list(exhausted(lacks)), ["network: dynamic port selection failed: none of 18200 to 18203 is free at 127.0.0.1 for d"])
+    node.purge("two")
+    # There is room now, and nobody has to ask again.
+    case.equal(len(node.wait_running("more")), 1)
+    # A static one may be of the range too.
+    free = ({18200, 18202, 18203} - {p["Value"] for p in node.ask("/v1/allocation/" + node.allocs("more")[0]["ID"])[
+        "AllocatedResources"]["Shared"]["Ports"]}).pop()
+    runs(job("fixed", [static("x", free)]))
+    case.equal(list(exhausted(job("none", dynamic=[{"Label": "e"}]))),
+               ["network: dynamic port selection failed: none of 18200 to 18203 is free at 127.0.0.1 for e"])
+    for name in ("none", "fixed", "more"):
+        node.purge(name)
+
+
+def test_networks_that_the_node_does_not_have():
+    for name in ("far", "nowhere"):
+        found = unplaced(job("away", [static("http", 18240, HostNetwork=name)]))
+        case.equal(found["ConstraintFiltered"], {'missing host network "%s" for port "http"' % name: 1})
+    node.purge("away")
+
+
+def test_a_port_of_a_network_is_at_its_address():
+    if not HAS_SIX:
+        case.skip("a machine without ::1")
+    words = ["-c", "env; echo; echo done; exec sleep 1000"]
+    service = {"Name": "web", "PortLabel": "http", "Provider": "nomad"}
+    ports, alloc = runs(job("six", [static("http", 18250, HostNetwork="six", To=80)], [{"Label": "any", "HostNetwork": "loop"}],
+                            [service], "/bin/sh", words))
+    case.equal([(p["HostIP"], p["Value"]) for p in (ports["http"], ports["any"])], [("::1", 18250), ("127.0.0.1", ports["any"]["Value"])])
+    node.wait_said(alloc, b"\n\ndone\n")
+    env = dict(line.split("=", 1) for line in node.logs(alloc).decode().splitlines() if line.startswith("NOMAD_"))
+    any_port = str(ports["any"]["Value"])
+    wanted = {"NOMAD_IP_http": "::1", "NOMAD_ADDR_http": "[::1]:18250", "NOMAD_PORT_http": "80", "NOMAD_HOST_PORT_http": "18250",
+              "NOMAD_HOST_IP_http": "::1", "NOMAD_HOST_ADDR_http": "[::1]:18250", "NOMAD_ALLOC_PORT_http": "80",
+              "NOMAD_IP_any": "127.0.0.1", "NOMAD_ADDR_any": "127.0.0.1:" + any_port, "NOMAD_PORT_any": any_port}
+    case.equal({k: env.get(k) for k in wanted}, wanted)
+    case.equal([(s["Address"], s["Port"]) for s in node.ask("/v1/service/web")], [("::1", 18250)])
+    # Another address is another port.
+    runs(job("four", [static("http", 18250)]))
+    case.equal(exhausted(job("again", [static("http", 18250, HostNetwork="six")])), collision("http=18250 (six.g[0] has it)"))
+    case.equal(exhausted(job("again", [static("http", 18250, HostNetwork="loop")])), collision("http=18250 (four.g[0] has it)"))
+    # It is so still when the supervisor is another.
+    node.kill("supervisor")
+    node.wait_ready()
+    case.equal(exhausted(job("again", [static("x", 18250, HostNetwork="six")])), collision("x=18250 (six.g[0] has it)"))
+    node.do("PUT", "/v1/allocation/%s/stop" % alloc["ID"])
+    node.purge("six")
+    case.equal(node.wait_running("again")[0]["DesiredStatus"], "run")
+    for name in ("again", "four"):
+        node.purge(name)
+
+
+def test_two_names_of_one_address_are_one_port():
+    found = exhausted(job("twice", [static("a", 18260), static("b", 18260, HostNetwork="loop")]))
+    case.equal(found, collision("b=18260 (the same group has it twice)"))
+    node.purge("twice")
+    # Unless it is said to be meant.
+    first, _ = runs(job("shared", [static("a", 18260, IgnoreCollision=True), static("b", 18260, HostNetwork="loop", IgnoreCollision=True)]))
+    case.equal([p["Value"] for p in first.values()], [18260, 18260])
+    runs(job("shares", [static("a", 18260, IgnoreCollision=True)]))
+    for name in ("shares", "shared"):
+        node.purge(name)
+
+
+with api.Node(configured()) as node:
+    case.run(globals())
