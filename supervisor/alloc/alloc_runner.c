@@ -452,13 +452,6 @@ alloc_runner_disk_exceeded(struct alloc_runner *ar, const char *text, int64_t li
 }
 
 void
-alloc_runner_volume_gone(struct alloc_runner *ar)
-{
-	ar->news = true;
-	turn_defer(ar->sup, &ar->step);
-}
-
-void
 alloc_runner_run_gone(struct sup *sup, const struct id *alloc)
 {
 	struct sup_alloc *sa = alloc_find(sup, alloc);
