@@ -14,7 +14,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "heartbeat/hb_tls.h"
+#include "common/tls.h"
 
 #define CONNECT_MS 5000  /* to connect, to shake hands, and to the first answered ping, each */
 #define PING_MS    3000  /* of silence: then it is asked */
@@ -31,7 +31,7 @@ die(struct hb_conn *c, const struct err *e)
 	c->state = HB_CONN_DEAD;
 	c->why = *e;
 	if (c->ssl)
-		hb_tls_end(c->ssl);
+		tls_end(c->ssl);
 	c->ssl = NULL;
 	close_p(&c->fd);
 	c->fd = -1;
@@ -114,7 +114,7 @@ static void
 shake(struct hb_conn *c, uint64_t now_ms)
 {
 	struct err e = { 0 };
-	int r = hb_tls_shake(c->ssl, &c->events, &e);
+	int r = tls_shake(c->ssl, &c->events, &e);
 
 	if (r < 0)
 		die(c, &e);
@@ -139,7 +139,7 @@ on_connected(struct hb_conn *c, const struct hb_conn_options *options, uint64_t 
 		go_up(c, now_ms);
 		return;
 	}
-	c->ssl = hb_tls_begin(options->tls, c->fd, options->server_name);
+	c->ssl = tls_begin(options->tls, c->fd, options->server_name);
 	if (!c->ssl || write(c->fd, &mode, 1) != 1) {
 		die_saying(c, -EIO, "begin TLS");
 		return;
@@ -166,7 +166,7 @@ receive(struct hb_conn *c, void *buf, size_t size, struct err *e)
 	ssize_t n;
 
 	if (c->ssl)
-		return hb_tls_read(c->ssl, buf, size, e);
+		return tls_read(c->ssl, buf, size, e);
 	n = read(c->fd, buf, size);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;
@@ -179,7 +179,7 @@ transmit(struct hb_conn *c, const void *buf, size_t size, struct err *e)
 	ssize_t n;
 
 	if (c->ssl)
-		return hb_tls_write(c->ssl, buf, size, e);
+		return tls_write(c->ssl, buf, size, e);
 	n = write(c->fd, buf, size);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;

@@ -11,13 +11,13 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/proc.h"
+#include "common/tls.h"
 #include "heartbeat/hb_beat.h"
 #include "heartbeat/hb_call.h"
 #include "heartbeat/hb_ipc.h"
 #include "heartbeat/hb_relay.h"
 #include "heartbeat/hb_resolve.h"
 #include "heartbeat/hb_server.h"
-#include "heartbeat/hb_tls.h"
 #include "proto/heartbeat.pb-c.h"
 
 #define NEVER          UINT64_MAX
@@ -406,8 +406,8 @@ begin_tls(struct hb_link *l, struct err *e)
 
 	if (!config->tls_rpc)
 		return 0;
-	l->tls = hb_tls_new(FD_HB_CA, FD_HB_CERT, FD_HB_KEY, e);
-	if (!l->tls)
+	l->tls = tls_new(FD_HB_CA, "tls.ca_file", e);
+	if (!l->tls || tls_identify(l->tls, FD_HB_CERT, FD_HB_KEY, e) < 0)
 		return -EINVAL;
 	l->options.tls = l->tls;
 	if (config->tls_verify_server_hostname) {

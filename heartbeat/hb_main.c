@@ -14,6 +14,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/proc.h"
+#include "common/tls.h"
 #include "heartbeat/hb.h"
 #include "heartbeat/hb_beat.h"
 #include "heartbeat/hb_call.h"
@@ -23,7 +24,6 @@
 #include "heartbeat/hb_local_filter.h"
 #include "heartbeat/hb_relay.h"
 #include "heartbeat/hb_resolve.h"
-#include "heartbeat/hb_tls.h"
 #include "proto/heartbeat.pb-c.h"
 
 #define HANG_S 60 /* a turn that takes that long ends the process: a new one is better */
@@ -50,7 +50,7 @@ prepare(void *state, const struct proc_args *args, struct err *e)
 	h->config = config_map(FD_CONFIG, e);
 	if (!h->config)
 		return -EINVAL;
-	if (h->config->n_servers > 0 && h->config->tls_rpc && hb_tls_load(e) < 0)
+	if (h->config->n_servers > 0 && h->config->tls_rpc && tls_load(e) < 0)
 		return -ENOENT;
 	return hb_resolve_start(h->config, args, &resolver_fd, e);
 }

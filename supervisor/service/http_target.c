@@ -10,8 +10,9 @@
 
 #include "model/service.h"
 
-#define HTTP_PORT 80
-#define PORT_MAX  65535
+#define HTTP_PORT  80
+#define HTTPS_PORT 443
+#define PORT_MAX   65535
 
 int
 check_addr_parse(const char *ip, int64_t port, union check_addr *ret, struct err *e)
@@ -87,11 +88,11 @@ http_target_set_path(struct http_target *t, const char *path, struct err *e)
 
 /* "host:port" up to end. */
 static int
-parse_authority(const char *from, const char *end, union check_addr *ret, struct err *e)
+parse_authority(
+    const char *from, const char *end, int64_t port, union check_addr *ret, struct err *e)
 {
 	char text[128];
 	char *colon;
-	int64_t port = HTTP_PORT;
 
 	if ((size_t)(end - from) >= sizeof text)
 		return err_say(e, -EINVAL, "redirected to a host with a name of %zu bytes",
@@ -127,11 +128,10 @@ http_target_follow(struct http_target *t, const char *location, struct err *e)
 	struct http_target next = *t;
 	int r;
 
-	if (strncasecmp(location, "https://", 8) == 0)
-		return err_say(e, -EINVAL, "redirected to https, which checks do not speak yet");
-	if (strncasecmp(location, "http://", 7) == 0)
-		authority = location + 7;
-	else if (strncmp(location, "//", 2) == 0)
+	if (strncasecmp(location, "https://", 8) == 0 || strncasecmp(location, "http://", 7) == 0) {
+		authority = strstr(location, "//") + 2;
+		next.tls = authority == location + 8;
+	} else if (strncmp(location, "//", 2) == 0)
 		authority = location + 2;
 	else if (strstr(location, "://") && strcspn(location, ":") < strcspn(location, "/?#"))
 		return err_say(e, -EINVAL, "redirected to \"%.60s\", which is not http", location);
@@ -140,7 +140,8 @@ http_target_follow(struct http_target *t, const char *location, struct err *e)
 				     : follow_relative(&next, location, e);
 	} else {
 		end = authority + strcspn(authority, "/?#");
-		r = parse_authority(authority, end, &next.addr, e);
+		r = parse_authority(
+		    authority, end, next.tls ? HTTPS_PORT : HTTP_PORT, &next.addr, e);
 		if (r == 0)
 			r = http_target_set_path(&next, end, e);
 	}

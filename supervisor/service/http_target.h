@@ -7,10 +7,11 @@
 #define DROVER_SUPERVISOR_HTTP_TARGET_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/err.h"
-#include "supervisor/service/http_answer.h"
+#include "common/http_answer.h"
 
 union check_addr {
 	struct sockaddr sa;
@@ -28,6 +29,7 @@ void check_addr_format(const union check_addr *a, char ret[CHECK_ADDR_SIZE]);
 
 struct http_target {
 	union check_addr addr;
+	bool tls;
 	char path[HTTP_TARGET_MAX]; /* with its query; begins with '/' */
 };
 

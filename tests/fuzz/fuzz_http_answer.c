@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/service/http_answer.h"
+#include "common/http_answer.h"
 #include "supervisor/service/http_target.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -24,7 +24,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct http_answer whole, pieces;
-	struct http_target t;
+	struct http_target t = { 0 };
 	struct err e = { 0 };
 	int r;
 

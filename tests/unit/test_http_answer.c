@@ -3,9 +3,10 @@
  * lead. Runs in: unit tests. */
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/cleanup.h"
-#include "supervisor/service/http_answer.h"
+#include "common/http_answer.h"
 #include "supervisor/service/http_target.h"
 #include "tests/unit/unit.h"
 
@@ -130,7 +131,8 @@ static const struct redirect_case {
 	{ "/a", "HTTP://192.0.2.2:81?x#y", "192.0.2.2:81", "/?x" },
 	{ "/a", "//[2001:db8::1]:82/z z", "[2001:db8::1]:82", "/z%20z" },
 	{ "/a", "http://[::1]/", "[::1]:80", "/" },
-	{ "/a", "https://192.0.2.2/", NULL, "https" },
+	{ "/a", "https://192.0.2.2/", "192.0.2.2:443", "/" },
+	{ "/a", "HTTPS://192.0.2.2:81/x", "192.0.2.2:81", "/x" },
 	{ "/a", "ftp://192.0.2.2/", NULL, "which is not http" },
 	{ "/a", "http://example.org/", NULL, "\"example.org\" is no IP address" },
 	{ "/a", "http://192.0.2.2:99999/", NULL, "port 0 is none" },
@@ -141,7 +143,7 @@ START_TEST(redirects_lead_somewhere_or_say_why_not)
 {
 	const struct redirect_case *c = &redirects[_i];
 	char addr[CHECK_ADDR_SIZE];
-	struct http_target t;
+	struct http_target t = { 0 };
 	struct err e = { 0 };
 	int r;
 
@@ -158,6 +160,7 @@ START_TEST(redirects_lead_somewhere_or_say_why_not)
 	check_addr_format(&t.addr, addr);
 	ck_assert_str_eq(addr, c->addr);
 	ck_assert_str_eq(t.path, c->to);
+	ck_assert_int_eq(t.tls, strncasecmp(c->location, "https:", 6) == 0);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* http_answer.c: reads as much of an HTTP answer as a check needs. Runs in: supervisor. */
-#include "supervisor/service/http_answer.h"
+/* http_answer.c: reads as much of an HTTP answer as a check needs. Runs in: supervisor,
+ * check-helper. */
+#include "common/http_answer.h"
 
 #include <ctype.h>
 #include <errno.h>

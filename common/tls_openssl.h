@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hb_openssl.h: OpenSSL, loaded where TLS is on: linking alone costs 0.7 MB of private memory,
- * which a node without TLS need not pay. Included by hb_tls.c alone, in place of OpenSSL's headers;
- * its names mean what was loaded. Runs in: heartbeat.
+ * tls_openssl.h: OpenSSL, loaded where TLS is on: linking alone costs 0.7 MB of private memory,
+ * which a node without TLS need not pay. Included by tls.c alone, in place of OpenSSL's headers;
+ * its names mean what was loaded. Runs in: heartbeat, check-helper.
  */
-#ifndef DROVER_HB_OPENSSL_H
-#define DROVER_HB_OPENSSL_H
+#ifndef DROVER_COMMON_TLS_OPENSSL_H
+#define DROVER_COMMON_TLS_OPENSSL_H
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
 /* From libcrypto, and from libssl, which brings the other. */
-#define HB_OPENSSL_FUNCTIONS(F)                                                                    \
+#define TLS_OPENSSL_FUNCTIONS(F)                                                                   \
 	F(BIO_free_all)                                                                            \
-	F(BIO_new)                                                                                 \
-	F(BIO_s_mem)                                                                               \
-	F(BIO_write)                                                                               \
+	F(BIO_new_mem_buf)                                                                         \
 	F(ERR_clear_error)                                                                         \
 	F(ERR_get_error)                                                                           \
 	F(ERR_reason_error_string)                                                                 \
@@ -48,14 +46,12 @@
 
 static struct {
 #define F(name) __typeof__(name) *name;
-	HB_OPENSSL_FUNCTIONS(F)
+	TLS_OPENSSL_FUNCTIONS(F)
 #undef F
 } openssl;
 
 #define BIO_free_all                  openssl.BIO_free_all
-#define BIO_new                       openssl.BIO_new
-#define BIO_s_mem                     openssl.BIO_s_mem
-#define BIO_write                     openssl.BIO_write
+#define BIO_new_mem_buf               openssl.BIO_new_mem_buf
 #define ERR_clear_error               openssl.ERR_clear_error
 #define ERR_get_error                 openssl.ERR_get_error
 #define ERR_reason_error_string       openssl.ERR_reason_error_string

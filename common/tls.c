@@ -1,34 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hb_tls.c: TLS by OpenSSL, after the drop and within the filter: no file is opened here. Runs in:
- * heartbeat. */
-#include "heartbeat/hb_tls.h"
+/* tls.c: TLS by OpenSSL, after the drop and within the filter: no file is opened here. Runs in:
+ * heartbeat, check-helper. */
+#include "common/tls.h"
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "heartbeat/hb_openssl.h"
+#include "common/tls_openssl.h"
 
-#define PEM_MAX      (256 * 1024)
+#define PEM_MAX      (4 * 1024 * 1024)
 #define TEXT(number) #number
 #define LIBSSL(n)    "libssl.so." TEXT(n)
 
 DEFINE_CLEANUP(SSL_CTX *, SSL_CTX_free);
-DEFINE_CLEANUP(BIO *, BIO_free_all);
 DEFINE_CLEANUP(X509 *, X509_free);
 DEFINE_CLEANUP(EVP_PKEY *, EVP_PKEY_free);
 
 int
-hb_tls_load(struct err *e)
+tls_load(struct err *e)
 {
 	static const char *const names[] = {
 #define F(name) #name,
-		HB_OPENSSL_FUNCTIONS(F)
+		TLS_OPENSSL_FUNCTIONS(F)
 #undef F
 	};
 	void *library = dlopen(LIBSSL(OPENSSL_SHLIB_VERSION), RTLD_NOW | RTLD_LOCAL);
@@ -36,11 +39,11 @@ hb_tls_load(struct err *e)
 
 	_Static_assert(sizeof openssl == ELEMENTSOF(names) * sizeof(void *), "one name each");
 	if (!library)
-		return err_say(e, -ENOENT, "tls.rpc is on: %s", dlerror());
+		return err_say(e, -ENOENT, "TLS needs OpenSSL: %s", dlerror());
 	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
 		at[i] = dlsym(library, names[i]);
 		if (!at[i])
-			return err_say(e, -ENOENT, "tls.rpc is on: %s", dlerror());
+			return err_say(e, -ENOENT, "TLS needs OpenSSL: %s", dlerror());
 	}
 	return 0;
 }
@@ -63,31 +66,50 @@ say_file(struct err *e, const char *file, const char *what)
 	return err_say(e, -EINVAL, "%s: expected %s in PEM", file, what);
 }
 
-/* By pread: the descriptor is the launcher's too, and this may be a later heartbeat. */
-static BIO *
-read_pem(int fd)
-{
-	static char text[PEM_MAX];
-	ssize_t n = pread(fd, text, sizeof text, 0);
-	BIO *bio = n > 0 ? BIO_new(BIO_s_mem()) : NULL;
+/* A file as OpenSSL reads one; without a copy, so that a key is in no more places than it has to.
+ */
+struct pem {
+	BIO *bio;
+	void *map;
+	size_t size;
+};
 
-	if (bio && BIO_write(bio, text, (int)n) != (int)n) {
-		BIO_free_all(bio);
-		bio = NULL;
-	}
-	explicit_bzero(text, sizeof text);
-	return bio;
+static void
+pem_done(struct pem *pem)
+{
+	if (pem->bio)
+		BIO_free_all(pem->bio);
+	if (pem->map)
+		(void)munmap(pem->map, pem->size);
+}
+
+/* By its descriptor alone: that is the launcher's too, and this may be a later process. */
+static struct pem
+pem_open(int fd)
+{
+	struct pem pem = { 0 };
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > PEM_MAX)
+		return pem;
+	pem.size = (size_t)st.st_size;
+	pem.map = mmap(NULL, pem.size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (pem.map == MAP_FAILED)
+		pem.map = NULL;
+	else
+		pem.bio = BIO_new_mem_buf(pem.map, (int)pem.size);
+	return pem;
 }
 
 static int
-load_ca(SSL_CTX *ctx, int fd, struct err *e)
+load_ca(SSL_CTX *ctx, int fd, const char *name, struct err *e)
 {
-	cleanup_with(BIO_free_all) BIO *bio = read_pem(fd);
+	__attribute__((__cleanup__(pem_done))) struct pem pem = pem_open(fd);
 	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
 	int n = 0, r = 1;
 
-	while (bio && r == 1) {
-		cleanup_with(X509_free) X509 *cert = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+	while (pem.bio && r == 1) {
+		cleanup_with(X509_free) X509 *cert = PEM_read_bio_X509(pem.bio, NULL, NULL, NULL);
 
 		if (!cert)
 			break;
@@ -95,9 +117,9 @@ load_ca(SSL_CTX *ctx, int fd, struct err *e)
 		n++;
 	}
 	if (n == 0)
-		return say_file(e, "tls.ca_file", "a certificate");
+		return say_file(e, name, "a certificate");
 	if (r != 1)
-		return say_openssl(e, "tls.ca_file");
+		return say_openssl(e, name);
 	ERR_clear_error(); /* of the end of the file */
 	return 0;
 }
@@ -105,17 +127,17 @@ load_ca(SSL_CTX *ctx, int fd, struct err *e)
 static int
 load_cert(SSL_CTX *ctx, int fd, struct err *e)
 {
-	cleanup_with(BIO_free_all) BIO *bio = read_pem(fd);
+	__attribute__((__cleanup__(pem_done))) struct pem pem = pem_open(fd);
 	cleanup_with(X509_free) X509 *cert = NULL;
 	X509 *more;
 
-	if (bio)
-		cert = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+	if (pem.bio)
+		cert = PEM_read_bio_X509(pem.bio, NULL, NULL, NULL);
 	if (!cert)
 		return say_file(e, "tls.cert_file", "a certificate");
 	if (SSL_CTX_use_certificate(ctx, cert) != 1)
 		return say_openssl(e, "tls.cert_file");
-	while ((more = PEM_read_bio_X509(bio, NULL, NULL, NULL)))
+	while ((more = PEM_read_bio_X509(pem.bio, NULL, NULL, NULL)))
 		if (SSL_CTX_add0_chain_cert(ctx, more) != 1) {
 			X509_free(more);
 			return say_openssl(e, "tls.cert_file");
@@ -134,11 +156,11 @@ no_password(char *buf, int size, int rwflag, void *userdata)
 static int
 load_key(SSL_CTX *ctx, int fd, struct err *e)
 {
-	cleanup_with(BIO_free_all) BIO *bio = read_pem(fd);
+	__attribute__((__cleanup__(pem_done))) struct pem pem = pem_open(fd);
 	cleanup_with(EVP_PKEY_free) EVP_PKEY *key = NULL;
 
-	if (bio)
-		key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
+	if (pem.bio)
+		key = PEM_read_bio_PrivateKey(pem.bio, NULL, no_password, NULL);
 	if (!key)
 		return say_file(e, "tls.key_file", "a private key without a password");
 	/* It is compared with the certificate's. */
@@ -148,7 +170,7 @@ load_key(SSL_CTX *ctx, int fd, struct err *e)
 }
 
 struct ssl_ctx_st *
-hb_tls_new(int ca_fd, int cert_fd, int key_fd, struct err *e)
+tls_new(int ca_fd, const char *ca_name, struct err *e)
 {
 	cleanup_with(SSL_CTX_free) SSL_CTX *ctx = NULL;
 
@@ -162,23 +184,46 @@ hb_tls_new(int ca_fd, int cert_fd, int key_fd, struct err *e)
 					SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
 					SSL_MODE_RELEASE_BUFFERS);
 	(void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-	if (load_ca(ctx, ca_fd, e) < 0 || load_cert(ctx, cert_fd, e) < 0 ||
-	    load_key(ctx, key_fd, e) < 0)
+	SSL_CTX_set_verify(ctx, ca_fd >= 0 ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
+	if (ca_fd >= 0 && load_ca(ctx, ca_fd, ca_name, e) < 0)
 		return NULL;
 	return steal_ptr(&ctx);
 }
 
+int
+tls_identify(struct ssl_ctx_st *ctx, int cert_fd, int key_fd, struct err *e)
+{
+	int r = load_cert(ctx, cert_fd, e);
+
+	return r < 0 ? r : load_key(ctx, key_fd, e);
+}
+
+void
+tls_free(struct ssl_ctx_st *ctx)
+{
+	if (ctx)
+		SSL_CTX_free(ctx);
+}
+
+/* An address is in a certificate, but a client does not ask for one by it. */
+static bool
+is_address(const char *name)
+{
+	struct in6_addr addr;
+
+	return inet_pton(AF_INET, name, &addr) == 1 || inet_pton(AF_INET6, name, &addr) == 1;
+}
+
 struct ssl_st *
-hb_tls_begin(struct ssl_ctx_st *ctx, int fd, const char *server_name)
+tls_begin(struct ssl_ctx_st *ctx, int fd, const char *server_name)
 {
 	SSL *ssl = SSL_new(ctx);
 
 	if (!ssl)
 		return NULL;
-	if (SSL_set_fd(ssl, fd) != 1 ||
-	    (server_name && (SSL_set1_host(ssl, server_name) != 1 ||
-				SSL_set_tlsext_host_name(ssl, server_name) != 1))) {
+	if (SSL_set_fd(ssl, fd) != 1 || (server_name && SSL_set1_host(ssl, server_name) != 1) ||
+	    (server_name && !is_address(server_name) &&
+		SSL_set_tlsext_host_name(ssl, server_name) != 1)) {
 		SSL_free(ssl);
 		return NULL;
 	}
@@ -187,7 +232,7 @@ hb_tls_begin(struct ssl_ctx_st *ctx, int fd, const char *server_name)
 }
 
 void
-hb_tls_end(struct ssl_st *ssl)
+tls_end(struct ssl_st *ssl)
 {
 	SSL_free(ssl);
 }
@@ -205,7 +250,7 @@ say_handshake(SSL *ssl, struct err *e)
 }
 
 int
-hb_tls_shake(struct ssl_st *ssl, short *ret_events, struct err *e)
+tls_shake(struct ssl_st *ssl, short *ret_events, struct err *e)
 {
 	int r = SSL_do_handshake(ssl);
 
@@ -242,13 +287,13 @@ result(SSL *ssl, int r, const char *what, struct err *e)
 }
 
 ssize_t
-hb_tls_read(struct ssl_st *ssl, void *buf, size_t size, struct err *e)
+tls_read(struct ssl_st *ssl, void *buf, size_t size, struct err *e)
 {
 	return result(ssl, SSL_read(ssl, buf, size > INT_MAX ? INT_MAX : (int)size), "TLS", e);
 }
 
 ssize_t
-hb_tls_write(struct ssl_st *ssl, const void *buf, size_t size, struct err *e)
+tls_write(struct ssl_st *ssl, const void *buf, size_t size, struct err *e)
 {
 	return result(ssl, SSL_write(ssl, buf, size > INT_MAX ? INT_MAX : (int)size), "TLS", e);
 }

@@ -2,10 +2,10 @@
 /*
  * http_answer.h: reads as much of an HTTP answer as a check needs: its status, where it redirects
  * to, and the beginning of its body. Whatever comes, it takes no more memory than this struct.
- * Runs in: supervisor.
+ * Runs in: supervisor, check-helper.
  */
-#ifndef DROVER_SUPERVISOR_HTTP_ANSWER_H
-#define DROVER_SUPERVISOR_HTTP_ANSWER_H
+#ifndef DROVER_COMMON_HTTP_ANSWER_H
+#define DROVER_COMMON_HTTP_ANSWER_H
 
 #include <stdbool.h>
 #include <stddef.h>
