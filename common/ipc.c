@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
+#include "proto/check_helper.pb-c.h"
 #include "proto/csi_helper.pb-c.h"
 #include "proto/exec.pb-c.h"
 #include "proto/heartbeat.pb-c.h"
@@ -42,6 +43,7 @@ ipc_peer_name(enum ipc_peer peer)
 		[IPC_MOUNT_HELPER] = "mount-helper",
 		[IPC_CSI_HELPER] = "csi-helper",
 		[IPC_HEARTBEAT] = "heartbeat",
+		[IPC_CHECK_HELPER] = "check-helper",
 		[IPC_HELPER] = "helper",
 	};
 

@@ -27,7 +27,7 @@ enum proc_fd {
 			    proc_link messages */
 	FD_CONFIG = 4,   /* sealed memfd: struct agent_config (supervisor, heartbeat, csi-helper),
 			    agent_policy (others) */
-	FD_LOCK = 5,     /* the flock on <data>/lock; csi-helper has /dev/null here */
+	FD_LOCK = 5,     /* the flock on <data>/lock; csi-helper and check-helper have /dev/null */
 	FD_IPC = 6,      /* helpers: to the supervisor */
 	FD_SPECIAL = 7,  /* supervisor: the listening control socket; heartbeat: the lease, read and
 			    write; exec-helper: the  executor's binary; others: /dev/null */
@@ -38,10 +38,11 @@ enum proc_fd {
 	FD_HB_CA = 9, /* heartbeat: the files of tls {} as sealed memfds, or /dev/null */
 	FD_HB_CERT = 10,
 	FD_HB_KEY = 11,
-	FD_SUP_EXEC = 9, /* supervisor: its ends of the four pairs */
+	FD_SUP_EXEC = 9, /* supervisor: its ends of the five pairs */
 	FD_SUP_MOUNT = 10,
 	FD_SUP_CSI = 11,
 	FD_SUP_HEARTBEAT = 12,
+	FD_SUP_CHECK = 13,
 	FD_LOG = 14,       /* every process: log_watch()'s two: where lines go to, */
 	FD_LOG_LEVEL = 15, /* and the page that says which; the supervisor may write it */
 	FD_SUP_LOG = 16,   /* supervisor: where they come from */
@@ -80,7 +81,7 @@ struct proc_args {
 	gid_t drover_gid; /* the supervisor's: group of what it may read */
 	uid_t executor_uid;
 	gid_t executor_gid;
-	uid_t agent_uids[4]; /* supervisor, executor, csi, heartbeat: no task may be one of them */
+	uid_t agent_uids[5]; /* supervisor, executor, csi, heartbeat, check: no task's */
 	bool dev;
 	uint32_t generation;
 };
@@ -128,7 +129,7 @@ struct proc_spec {
 	void *state;
 	/* Opens what needs the privilege that is about to go. */
 	int (*init)(void *state, const struct proc_args *args, struct err *e);
-	/* Instead of the blocking request loop (supervisor, csi-helper, heartbeat); returns the
+	/* Instead of the blocking request loop (supervisor and who asks many at once); returns the
 	 * exit code. */
 	int (*run)(void *state, const struct proc_args *args);
 	/* After each request and at least when SIGCHLD came, in the blocking loop (exec-helper

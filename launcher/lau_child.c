@@ -40,6 +40,8 @@ static const struct row {
 	[IPC_CSI_HELPER] = { "drover-csi-helper", LAU_USER_CSI, false, false, false, SPECIAL_NONE },
 	[IPC_HEARTBEAT] = { "drover-heartbeat", LAU_USER_HEARTBEAT, false, true, false,
 	    SPECIAL_LEASE },
+	[IPC_CHECK_HELPER] = { "drover-check-helper", LAU_USER_CHECK, false, false, false,
+	    SPECIAL_NONE },
 	[LAU_BIN_EXECUTOR] = { "drover-executor", -1, false, false, false, SPECIAL_NONE },
 };
 

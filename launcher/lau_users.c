@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lau_users.c: the four users of the agent: by name, or with -dev from a range. Runs in: launcher.
+/* lau_users.c: the users of the agent: by name, or with -dev from a range. Runs in: launcher.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,6 +25,7 @@ static const char *const names[LAU_USERS] = {
 	[LAU_USER_EXECUTOR] = "drover-exec",
 	[LAU_USER_CSI] = "drover-csi",
 	[LAU_USER_HEARTBEAT] = "drover-heartbeat",
+	[LAU_USER_CHECK] = "drover-check",
 };
 
 /* Out of /etc/passwd itself: getpwnam(3) would load NSS modules into a process that is root. How
@@ -75,7 +76,7 @@ is_in_range(unsigned id, unsigned first)
 	return id >= first && id < first + LAU_USERS;
 }
 
-/* Does a user, a group or a process have one of the four ids from first on? */
+/* Does a user, a group or a process have one of the ids from first on? */
 static bool
 is_taken(unsigned first)
 {
@@ -135,7 +136,7 @@ find_range(struct launcher *l, struct err *e)
 		set_range(&l->users, (unsigned)first);
 		return r < 0 ? err_set(e, r, "write %s/uids", l->data) : 0;
 	}
-	return err_say(e, -EUSERS, "no four user ids are free between %d and 65519", RANGE_LOW);
+	return err_say(e, -EUSERS, "too few user ids are free between %d and 65519", RANGE_LOW);
 }
 
 int
@@ -145,8 +146,7 @@ lau_users_find(struct launcher *l, struct err *e)
 		return check_apart(&l->users, e);
 	if (!l->dev)
 		return err_say(e, -ENOENT,
-		    "the users drover, drover-exec, drover-csi and drover-heartbeat must be in "
-		    "/etc/passwd: run "
-		    "systemd-sysusers, or try `drover agent -dev`");
+		    "the users drover, drover-exec, drover-csi, drover-heartbeat and drover-check "
+		    "must be in /etc/passwd: run systemd-sysusers, or try `drover agent -dev`");
 	return find_range(l, e);
 }

@@ -13,14 +13,21 @@
 
 #define LAU_CONFIGS_MAX  32
 #define LAU_LOCK_WAIT_MS 5000
-/* All processes but the executors: enum ipc_peer up to IPC_HEARTBEAT, and the executor's binary
+/* All processes but the executors: enum ipc_peer up to IPC_CHECK_HELPER, and the executor's binary
  * behind them. */
-#define LAU_CHILDREN     (IPC_HEARTBEAT + 1)
+#define LAU_CHILDREN     (IPC_CHECK_HELPER + 1)
 #define LAU_BIN_EXECUTOR LAU_CHILDREN
 #define LAU_BINARIES     (LAU_CHILDREN + 1)
 
 /* Order of proc_args.agent_uids. */
-enum lau_user { LAU_USER_DROVER, LAU_USER_EXECUTOR, LAU_USER_CSI, LAU_USER_HEARTBEAT, LAU_USERS };
+enum lau_user {
+	LAU_USER_DROVER,
+	LAU_USER_EXECUTOR,
+	LAU_USER_CSI,
+	LAU_USER_HEARTBEAT,
+	LAU_USER_CHECK,
+	LAU_USERS
+};
 
 struct lau_users {
 	uid_t uid[LAU_USERS];
@@ -130,7 +137,7 @@ int lau_binaries_open(struct launcher *l, struct err *e);
 int lau_log_open(struct launcher *l, struct err *e);
 const char *lau_child_name(enum ipc_peer who);
 /*
- * Forks and execs. ends are the supervisor's ends of the four pairs (supervisor only), else the
+ * Forks and execs. ends are the supervisor's ends of the pairs (supervisor only), else the
  * helper's own kept end; the caller closes them. Sets pid, link, started_ms.
  */
 int lau_child_start(struct launcher *l, enum ipc_peer who, const int *ends, struct err *e);

@@ -12,6 +12,7 @@
 #define LABEL_MAX    63
 #define PORT_MAX     65535
 #define CHECK_MIN_NS NS_PER_S
+#define NAME_MAX_DNS 253
 
 static const char *const check_mode_names[] = { "", "healthiness", "readiness" };
 static const char *const check_status_names[] = { "", "pending", "success", "failure" };
@@ -123,10 +124,11 @@ validate_http(const struct service_check *c, struct problems *p)
 	else if (strstr(c->path, "://") || !http_is_line(c->path))
 		(void)model_problem(
 		    p, "path \"%.100s\" must be one line, without scheme and host", c->path);
-	if (str_eq(c->protocol, "https"))
-		(void)model_problem(p, "checks over https are not supported yet");
-	else if (*str(c->protocol) && !str_eq(c->protocol, "http"))
-		(void)model_problem(p, "protocol must be \"http\", not \"%.40s\"", c->protocol);
+	if (*str(c->protocol) && !str_eq(c->protocol, "http") && !str_eq(c->protocol, "https"))
+		(void)model_problem(
+		    p, "protocol must be \"http\" or \"https\", not \"%.40s\"", c->protocol);
+	if (strlen(str(c->tls_server_name)) > NAME_MAX_DNS)
+		(void)model_problem(p, "tls_server_name is longer than a name may be");
 	if (*str(c->method) && !http_is_token(c->method))
 		(void)model_problem(p, "method \"%.40s\" is none of HTTP", c->method);
 	for (size_t i = 0; i < c->header.n; i++) {
@@ -148,8 +150,6 @@ of_consul(const struct service_check *c)
 {
 	if (c->expose)
 		return "expose";
-	if (*str(c->tls_server_name) || c->tls_skip_verify)
-		return "tls_server_name and tls_skip_verify";
 	if (c->success_before_passing || c->failures_before_critical || c->failures_before_warning)
 		return "success_before_passing, failures_before_critical and "
 		       "failures_before_warning";

@@ -6,6 +6,7 @@
 #ifndef DROVER_SUPERVISOR_SUP_CALLS_H
 #define DROVER_SUPERVISOR_SUP_CALLS_H
 
+#include "proto/check_helper.pb-c.h"
 #include "proto/csi_helper.pb-c.h"
 #include "proto/exec.pb-c.h"
 #include "proto/mount.pb-c.h"
@@ -72,6 +73,14 @@ csi_call(struct sup *sup, const CsiCallReq *msg, call_cb *cb, void *arg)
 {
 	return child_call(
 	    sup, IPC_CSI_HELPER, CSI_CALL_REQ, &msg->base, -1, msg->timeout_ms + 5000, 0, cb, arg);
+}
+
+/* The same. Not repeated: who made it end once may do so again, at the cost of all others. */
+static inline uint64_t
+chk_call_https_ask(struct sup *sup, const ChkHttpsAskReq *msg, call_cb *cb, void *arg)
+{
+	return child_call(sup, IPC_CHECK_HELPER, CHK_HTTPS_ASK_REQ, &msg->base, -1,
+	    msg->timeout_ms + 5000, 0, cb, arg);
 }
 
 #undef SUP_CALL

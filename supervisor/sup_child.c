@@ -53,7 +53,7 @@ struct child {
 };
 
 static const enum ipc_peer helpers[] = { IPC_EXEC_HELPER, IPC_MOUNT_HELPER, IPC_CSI_HELPER,
-	IPC_HEARTBEAT };
+	IPC_HEARTBEAT, IPC_CHECK_HELPER };
 
 static void
 list_init(struct call_list *l)
@@ -110,7 +110,15 @@ call_free(struct call *c)
 static bool
 is_concurrent(const struct child *ch)
 {
-	return ch->peer == IPC_CSI_HELPER || ch->peer == IPC_HEARTBEAT;
+	return ch->peer == IPC_CSI_HELPER || ch->peer == IPC_HEARTBEAT ||
+	       ch->peer == IPC_CHECK_HELPER;
+}
+
+/* It hears nothing before it has work, and so has no process. */
+static bool
+is_on_demand(const struct child *ch)
+{
+	return ch->peer == IPC_CSI_HELPER || ch->peer == IPC_CHECK_HELPER;
 }
 
 static void
@@ -138,6 +146,15 @@ call_fail(struct child *ch, struct call *c, int code, const char *why)
 	call_end(ch->sup, c, code, NULL, -1, &e);
 }
 
+static void
+hang_up(struct child *ch)
+{
+	ch->io = sd_event_source_disable_unref(ch->io);
+	close_p(&ch->fd);
+	ch->fd = -1;
+	ch->pid = 0;
+}
+
 /* The helper is gone or not to be trusted any more. What may be repeated waits for its successor.
  */
 static void
@@ -149,10 +166,7 @@ cut_off(struct child *ch, const char *why)
 	if (ch->fd < 0)
 		return;
 	log_warn("%s %s; waiting for a new one", ipc_peer_name(ch->peer), why);
-	ch->io = sd_event_source_disable_unref(ch->io);
-	close_p(&ch->fd);
-	ch->fd = -1;
-	ch->pid = 0;
+	hang_up(ch);
 	if (!sent.first)
 		sent.end = &sent.first;
 	list_init(&ch->sent);
@@ -415,8 +429,7 @@ say_hello(struct child *ch)
 		log_warn("%s", e.msg);
 }
 
-/* Takes fd over. The first packet starts the helper, so csi-helper hears nothing before it has
- * work. */
+/* Takes fd over. The first packet starts the helper. */
 static int
 attach(struct child *ch, int fd, struct err *e)
 {
@@ -430,7 +443,7 @@ attach(struct child *ch, int fd, struct err *e)
 	}
 	ch->fd = fd;
 	ch->generation++;
-	if (ch->peer != IPC_CSI_HELPER || ch->ready.first || ch->staged.first)
+	if (!is_on_demand(ch) || ch->ready.first || ch->staged.first)
 		say_hello(ch);
 	flush(ch);
 	return 0;
@@ -474,6 +487,7 @@ children_new(struct sup *sup, struct err *e)
 		[IPC_MOUNT_HELPER] = FD_SUP_MOUNT,
 		[IPC_CSI_HELPER] = FD_SUP_CSI,
 		[IPC_HEARTBEAT] = FD_SUP_HEARTBEAT,
+		[IPC_CHECK_HELPER] = FD_SUP_CHECK,
 	};
 	int r;
 
@@ -558,7 +572,7 @@ child_call(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMess
 		c->len = (size_t)len;
 		memcpy(c->packet, packet, c->len);
 	}
-	if (ch->peer == IPC_CSI_HELPER && !ch->pid && !ch->ready.first && !ch->sent.first &&
+	if (is_on_demand(ch) && !ch->pid && !ch->ready.first && !ch->sent.first &&
 	    !ch->staged.first && ch->fd >= 0)
 		say_hello(ch);
 	list_push(&ch->staged, c);
@@ -615,6 +629,17 @@ child_busy(struct sup *sup, enum ipc_peer to)
 	const struct child *ch = &sup->children[to];
 
 	return ch->staged.first || ch->ready.first || ch->sent.first;
+}
+
+/* It sees the end of its socket, and the launcher makes a new pair: what is asked meanwhile waits
+ * for that. */
+void
+child_let_go(struct sup *sup, enum ipc_peer who)
+{
+	struct child *ch = &sup->children[who];
+
+	if (ch->pid && !child_busy(sup, who))
+		hang_up(ch);
 }
 
 uint32_t

@@ -54,6 +54,9 @@ void child_call_cancel(struct sup *sup, uint64_t call);
 void *child_call_drop(struct sup *sup, uint64_t call);
 /* Is anything unanswered at this helper? */
 bool child_busy(struct sup *sup, enum ipc_peer to);
+/* A helper that is started when it is needed ends, unless something is unanswered; the next call
+ * starts another. */
+void child_let_go(struct sup *sup, enum ipc_peer who);
 /* Counts helper starts (1: the first), for the API. 0: not started. */
 uint32_t child_generation(struct sup *sup, enum ipc_peer to);
 uint32_t child_pid(struct sup *sup, enum ipc_peer to);

@@ -17,7 +17,7 @@ lines() { # lines PROCESS: code that runs as root, or nothing
 
 rows() {
 	echo "launcher uid=0 CapInh=0000000000000000 CapPrm=full CapEff=full CapBnd=full CapAmb=0000000000000000 NoNewPrivs=0 Seccomp=0"
-	for p in supervisor mount-helper exec-helper executor csi-helper heartbeat holder; do
+	for p in supervisor mount-helper exec-helper executor csi-helper heartbeat check-helper holder; do
 		"$build/drover-$p" --describe
 	done
 }

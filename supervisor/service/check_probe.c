@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* check_probe.c: one try of one check, by the work loop's own events. Runs in: supervisor. */
+/* check_probe.c: one try of one check, by the work loop's own events, or over TLS by check-helper.
+ * Runs in: supervisor. */
 #include "supervisor/service/check_probe.h"
 
 #include <ctype.h>
@@ -12,12 +13,14 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/duration.h"
 #include "model/field.h"
+#include "supervisor/service/check_tls.h"
 
 #define REDIRECTS_MAX 10
 #define READ_SIZE     16384
 
-enum probe_step { PROBE_CONNECT, PROBE_SEND, PROBE_READ };
+enum probe_step { PROBE_CONNECT, PROBE_SEND, PROBE_READ, PROBE_TLS };
 
 static unsigned busy;
 
@@ -29,6 +32,8 @@ struct check_probe {
 	enum probe_step step;
 	int fd;
 	struct sd_event_source *io;
+	uint64_t call, deadline_usec; /* of check-helper: 0 none is under way */
+	int64_t timeout_ns;
 	struct http_target target;
 	const char *method;
 	bool with_body;
@@ -44,6 +49,8 @@ hang_up(struct check_probe *p)
 	p->io = sd_event_source_disable_unref(p->io);
 	close_p(&p->fd);
 	p->fd = -1;
+	check_tls_cancel(p->sup, p->call);
+	p->call = 0;
 	text_done(&p->request);
 	p->sent = 0;
 }
@@ -84,8 +91,8 @@ fail(struct check_probe *p, const char *why)
 
 	check_addr_format(&p->target.addr, addr);
 	if (p->spec->http)
-		(void)snprintf(text, sizeof text, "nomad: %s \"http://%s%s\": %s", p->method, addr,
-		    p->target.path, why);
+		(void)snprintf(text, sizeof text, "nomad: %s \"http%s://%s%s\": %s", p->method,
+		    p->target.tls ? "s" : "", addr, p->target.path, why);
 	else
 		(void)snprintf(text, sizeof text, "%s", why);
 	end(p, false, 0, text);
@@ -103,17 +110,26 @@ fail_dial(struct check_probe *p, const char *what, int error)
 	fail(p, text);
 }
 
-void
-check_probe_expire(struct check_probe *p, const char *timeout)
+/* at: what was going on. */
+static void
+fail_late(struct check_probe *p, enum probe_step step, const char *at)
 {
-	char addr[CHECK_ADDR_SIZE], text[200];
+	char addr[CHECK_ADDR_SIZE], timeout[DURATION_SIZE], text[200];
 
 	check_addr_format(&p->target.addr, addr);
-	if (p->step == PROBE_CONNECT)
+	duration_format(p->timeout_ns, timeout);
+	if (step == PROBE_CONNECT)
 		(void)snprintf(text, sizeof text, "dial tcp %s: i/o timeout", addr);
 	else
-		(void)snprintf(text, sizeof text, "no answer within the timeout of %s", timeout);
+		(void)snprintf(
+		    text, sizeof text, "%sno answer within the timeout of %s", at, timeout);
 	fail(p, text);
+}
+
+void
+check_probe_expire(struct check_probe *p)
+{
+	fail_late(p, p->step, "");
 }
 
 /* A port of the kernel's own choice on this host may be the one asked for: then it answers itself.
@@ -129,18 +145,23 @@ is_own_socket(int fd)
 	       memcmp(&here, &there, here_len) == 0;
 }
 
+/* What is a name's own is that of the first address, not of one it was sent to. */
+static bool
+is_moved(const struct check_probe *p)
+{
+	return memcmp(&p->target.addr, &p->spec->addr, sizeof p->target.addr) != 0;
+}
+
 static void
 make_request(struct check_probe *p)
 {
 	char addr[CHECK_ADDR_SIZE];
 	const struct check_spec *s = p->spec;
 	const char *body = p->with_body ? s->body : "";
-	/* A host of its own is that of the first address, not of one it was sent to. */
-	bool moved = memcmp(&p->target.addr, &s->addr, sizeof p->target.addr) != 0;
 
 	check_addr_format(&p->target.addr, addr);
 	text_printf(&p->request, "%s %s HTTP/1.1\r\nHost: %s\r\n", p->method, p->target.path,
-	    s->host && !moved ? s->host : addr);
+	    s->host && !is_moved(p) ? s->host : addr);
 	if (!s->has_agent)
 		text_printf(&p->request, "User-Agent: drover/%s\r\n", DROVER_VERSION);
 	text_append(&p->request, s->headers, strlen(s->headers));
@@ -236,6 +257,53 @@ send_some(struct check_probe *p)
 	(void)sd_event_source_set_io_events(p->io, EPOLLIN);
 }
 
+/* --- by check-helper --- */
+
+static void
+on_tls_answer(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+{
+	const ChkHttpsAskRep *rep = (const ChkHttpsAskRep *)(const void *)msg;
+	struct check_probe *p = arg;
+	struct err why = { 0 };
+
+	p->call = 0;
+	if (r == -ECONNRESET)
+		fail(p,
+		    "check-helper, which asks over TLS, has ended; a new one makes the next try");
+	else if (r < 0)
+		fail(p, e->msg);
+	else if (rep->step == CHK_STEP__CHK_STEP_CONNECT && rep->number != ETIMEDOUT)
+		fail_dial(p, "connect", (int)rep->number);
+	else if (rep->number == ETIMEDOUT)
+		fail_late(p, rep->step == CHK_STEP__CHK_STEP_CONNECT ? PROBE_CONNECT : PROBE_TLS,
+		    rep->step == CHK_STEP__CHK_STEP_SHAKE ? "TLS handshake: " : "");
+	else if (check_tls_take(rep, &p->answer, &why) < 0)
+		fail(p, why.msg);
+	else
+		take_answer(p);
+}
+
+static void
+ask_tls(struct check_probe *p)
+{
+	bool moved = is_moved(p);
+	struct check_tls_question q = {
+		.addr = &p->target.addr,
+		.server_name = moved ? NULL : p->spec->server_name,
+		.skip_verify = p->spec->skip_verify,
+		.no_body = strcmp(p->method, "HEAD") == 0,
+		.request = &p->request,
+		.deadline_usec = p->deadline_usec,
+	};
+	struct err e = { 0 };
+
+	p->step = PROBE_TLS;
+	make_request(p);
+	if (check_tls_ask(p->sup, &q, on_tls_answer, p, &p->call, &e) < 0)
+		fail(p, e.msg);
+}
+
 static void
 connected(struct check_probe *p)
 {
@@ -280,6 +348,10 @@ on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 static void
 connect_now(struct check_probe *p)
 {
+	if (p->target.tls) {
+		ask_tls(p);
+		return;
+	}
 	p->step = PROBE_CONNECT;
 	p->fd = socket(p->target.addr.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (p->fd < 0) {
@@ -296,8 +368,8 @@ connect_now(struct check_probe *p)
 }
 
 void
-check_probe_start(struct sup *sup, const struct check_spec *spec, check_probe_cb *cb, void *arg,
-    struct check_probe **ret)
+check_probe_start(struct sup *sup, const struct check_spec *spec, int64_t timeout_ns,
+    check_probe_cb *cb, void *arg, struct check_probe **ret)
 {
 	static const struct check_outcome no_memory = { .output =
 							    "nomad: no memory for the check" };
@@ -313,7 +385,11 @@ check_probe_start(struct sup *sup, const struct check_spec *spec, check_probe_cb
 	p->cb = cb;
 	p->arg = arg;
 	p->fd = -1;
+	p->timeout_ns = timeout_ns;
+	(void)sd_event_now(sup->event, CLOCK_MONOTONIC, &p->deadline_usec);
+	p->deadline_usec += (uint64_t)timeout_ns / 1000;
 	p->target.addr = spec->addr;
+	p->target.tls = spec->tls;
 	p->method = spec->http ? spec->method : "";
 	p->with_body = true;
 	busy++;

@@ -13,14 +13,15 @@
 
 /* What to ask, and where. Strings are the spec's own. */
 struct check_spec {
-	bool http;
+	bool http, tls, skip_verify; /* tls: by check-helper */
 	union check_addr addr;
 	char *path; /* of http, as http_target_set_path() takes it */
 	char *method;
-	char *headers;  /* lines, each with its end; "" none */
-	char *host;     /* NULL: the address */
-	char *body;     /* "" none */
-	bool has_agent; /* the headers name a User-Agent */
+	char *headers;     /* lines, each with its end; "" none */
+	char *host;        /* NULL: the address */
+	char *server_name; /* of tls: who the certificate has to be for; NULL: the address */
+	char *body;        /* "" none */
+	bool has_agent;    /* the headers name a User-Agent */
 };
 
 struct check_outcome {
@@ -38,12 +39,16 @@ unsigned check_probes_busy(void);
 /* The end, once; output lives until the return. The probe is no more. */
 typedef void check_probe_cb(void *arg, const struct check_outcome *outcome);
 
-/* spec stays as it is until the end. The callback may come within the call, but after *ret is set.
+/*
+ * spec stays as it is until the end. The callback may come within the call, but after *ret is set.
+ * The caller watches the time, and calls check_probe_expire() when it is over: the callback comes
+ * within that. Over TLS check-helper watches it too, and knows more; CHECK_TLS_GRACE_MS are for
+ * that.
  */
-void check_probe_start(struct sup *sup, const struct check_spec *spec, check_probe_cb *cb,
-    void *arg, struct check_probe **ret);
-/* Its time is over: the callback comes within the call. timeout: as text. */
-void check_probe_expire(struct check_probe *p, const char *timeout);
+#define CHECK_TLS_GRACE_MS 1000
+void check_probe_start(struct sup *sup, const struct check_spec *spec, int64_t timeout_ns,
+    check_probe_cb *cb, void *arg, struct check_probe **ret);
+void check_probe_expire(struct check_probe *p);
 /* Nobody waits for it any more; NULL is ignored. */
 void check_probe_free(struct check_probe *p);
 

@@ -38,8 +38,13 @@ fill_http(const struct service_check *c, struct check_spec *spec, struct err *e)
 	spec->http = true;
 	if (*str(c->method) && !http_is_token(c->method))
 		return err_say(e, -EINVAL, "method \"%.40s\" is none of HTTP", c->method);
-	if (*str(c->protocol) && strcasecmp(c->protocol, "http") != 0)
-		return err_say(e, -EINVAL, "checks over %.40s are not supported yet", c->protocol);
+	spec->tls = strcasecmp(str(c->protocol), "https") == 0;
+	spec->skip_verify = c->tls_skip_verify;
+	if (*str(c->protocol) && !spec->tls && strcasecmp(c->protocol, "http") != 0)
+		return err_say(
+		    e, -EINVAL, "protocol \"%.40s\" is neither http nor https", c->protocol);
+	if (str_set(&spec->server_name, c->tls_server_name) < 0)
+		return err_set(e, -ENOMEM, "prepare check %s", str(c->name));
 	text_append(&lines, "", 0);
 	for (size_t i = 0; i < c->header.n && r == 0; i++) {
 		const struct strings *values = &c->header.v[i].value.values;
@@ -87,6 +92,7 @@ check_spec_done(struct check_spec *s)
 	free(s->method);
 	free(s->headers);
 	free(s->host);
+	free(s->server_name);
 	free(s->body);
 	*s = (struct check_spec){ 0 };
 }

@@ -62,11 +62,10 @@ on_time(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct check *c = userdata;
 	const struct check_outcome broken = { .output = c->broken };
-	char timeout[DURATION_SIZE];
+	int64_t limit_ns = c->timeout_ns + (c->spec.tls ? CHECK_TLS_GRACE_MS * NS_PER_MS : 0);
 
 	if (c->probe) {
-		duration_format(c->timeout_ns, timeout);
-		check_probe_expire(c->probe, timeout);
+		check_probe_expire(c->probe);
 		return 0;
 	}
 	(void)sd_event_now(c->ar->sup->event, CLOCK_MONOTONIC, &c->began_usec);
@@ -79,9 +78,9 @@ on_time(sd_event_source *source, uint64_t usec, void *userdata)
 		on_outcome(c, &broken);
 		return 0;
 	}
-	(void)sd_event_source_set_time(source, c->began_usec + (uint64_t)c->timeout_ns / 1000);
+	(void)sd_event_source_set_time(source, c->began_usec + (uint64_t)limit_ns / 1000);
 	(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-	check_probe_start(c->ar->sup, &c->spec, on_outcome, c, &c->probe);
+	check_probe_start(c->ar->sup, &c->spec, c->timeout_ns, on_outcome, c, &c->probe);
 	return 0;
 }
 

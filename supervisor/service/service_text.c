@@ -50,7 +50,7 @@ static int
 expand_check(const struct task_env *env, struct service_check *c)
 {
 	char **const members[] = { &c->name, &c->path, &c->protocol, &c->method, &c->body,
-		&c->port_label, &c->address_mode };
+		&c->port_label, &c->address_mode, &c->tls_server_name };
 	int r = 0;
 
 	for (size_t i = 0; i < ELEMENTSOF(members) && r == 0; i++)

@@ -106,11 +106,11 @@ def test_each_process_has_its_descriptors_its_session_and_no_environment():
             for fd in (1, 2):
                 case.equal(os.readlink("/proc/%d/fd/%d" % (pid, fd)), a.log_path, "%s: %d" % (name, fd))
             held = descriptors(pid)
-            case.equal(a.data + "/lock" in held, name != "csi-helper", name + " holds the lock")
+            case.equal(a.data + "/lock" in held, name not in ("csi-helper", "check-helper"), name + " holds the lock")
             case.equal(a.data + "/rt/lease" in held, name == "heartbeat", name + " holds the lease")
             case.equal(a.data in held, name in ("exec-helper", "mount-helper"), name + " holds the data directory")
             case.equal("/memfd:policy (deleted)" in held, name in ("exec-helper", "mount-helper"), name + ": policy")
-            case.equal("/memfd:config (deleted)" in held, name not in ("exec-helper", "mount-helper"), name + ": config")
+            case.equal("/memfd:config (deleted)" in held, name not in ("exec-helper", "mount-helper", "check-helper"), name + ": config")
 
 
 def test_csi_helper_is_not_started_before_it_is_needed():
@@ -414,7 +414,7 @@ def test_users_that_do_not_differ_are_refused():
              ("user drover-csi has the ids 65534:65534", {"drover-csi": (65534, 65534)}))
     for sentence, ids in wrong:
         lines = ["%s:x:%d:%d::/nonexistent:/usr/sbin/nologin\n" % (name, *ids.get(name, (64900 + i, 64900 + i)))
-                 for i, name in enumerate(("drover", "drover-exec", "drover-csi", "drover-heartbeat"))]
+                 for i, name in enumerate(("drover", "drover-exec", "drover-csi", "drover-heartbeat", "drover-check"))]
         write(path, before + "".join(lines))
         helper.mount(path, "/etc/passwd", None, 4096)  # MS_BIND
         try:

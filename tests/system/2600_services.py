@@ -262,7 +262,7 @@ def test_what_cannot_be_a_service_is_said():
             ([service(Provider="consul")], 'service "web": provider "consul" is not there: use provider = "nomad"'),
             ([service(port="nowhere")], 'port "nowhere" is neither a number nor a label'),
             ([service(checks=[check("c", "script")])], 'type must be "http" or "tcp", not "script"'),
-            ([service(checks=[check("c", Protocol="https")])], "checks over https are not supported yet"),
+            ([service(checks=[check("c", Protocol="ftp")])], 'protocol must be "http" or "https", not "ftp"'),
             ([service(checks=[check("c", Header={"A": ["b\r\nC: d"]})])], "header A has a control character"),
             ([service(checks=[check("c", Timeout=1)])], "interval and timeout must be at least 1s"),
             ([service(port="", checks=[check("c")])], 'check "c" has no port, nor has the service'),

@@ -289,7 +289,7 @@ class Users:
         for name, line in (("passwd", "%s:x:%d:%d::/nonexistent:/usr/sbin/nologin\n"), ("group", "%s:x:%d:\n")):
             shutil.copy("/etc/" + name, base)
             with open(base + "/" + name, "a", encoding="ascii") as f:
-                for i, user in enumerate(("drover", "drover-exec", "drover-csi", "drover-heartbeat")):
+                for i, user in enumerate(("drover", "drover-exec", "drover-csi", "drover-heartbeat", "drover-check")):
                     f.write(line % ((user, 64900 + i, 64900 + i) if name == "passwd" else (user, 64900 + i)))
             helper.mount(base + "/" + name, "/etc/" + name, None, 4096)  # MS_BIND
             self.mounted.append("/etc/" + name)

@@ -26,7 +26,7 @@ def documented():
 def own_ids(a):
     """{process: (uid, gid)}: what the launcher told exec-helper, which refuses these users to tasks."""
     words = dict(w[2:].split("=", 1) for w in agent.arguments(a.processes()["exec-helper"]) if "=" in w)
-    names = ("supervisor", "executor", "csi-helper", "heartbeat")
+    names = ("supervisor", "executor", "csi-helper", "heartbeat", "check-helper")
     return {name: (words["agent-uid-%d" % i],) * 2 for i, name in enumerate(names)}
 
 
@@ -97,6 +97,10 @@ def test_every_running_process_is_what_the_table_says():
         for driver in ("raw_exec", "exec"):
             node.register(api.job(driver.replace("_", "-"), driver=driver))
             node.wait_running(driver.replace("_", "-"))
+        node.register(api.job("checked", group={"Services": [{
+            "Name": "web", "PortLabel": "1", "Provider": "nomad", "Address": "127.0.0.1", "Checks": [{
+                "Name": "c", "Type": "http", "Protocol": "https", "Path": "/", "Interval": 10**9, "Timeout": 10**9}]}]}))
+        node.wait_process("check-helper")
         running, ids = node.processes(), own_ids(node)
         others = {"launcher", "executor", "mount-helper-connect", "exec-helper-lookup", "heartbeat-resolver",
                   "holder"}
@@ -105,7 +109,7 @@ def test_every_running_process_is_what_the_table_says():
         for name, pid in running.items():
             compare(name, pid, table[name], ids.get(name, (0, 0)))
         found = executors(node)
-        case.equal(len(found), 3, "executors")
+        case.equal(len(found), 4, "executors")
         for pid in found:
             compare("executor", pid, table["executor"], ids["executor"])
         known = {node.pid, *running.values(), *found}
@@ -113,7 +117,7 @@ def test_every_running_process_is_what_the_table_says():
         case.until(lambda: not strangers(known), 10, "no processes that are in no row: %s" % strangers(known))
         for name, (uid, _) in ids.items():
             print("    %-12s uid %s" % (name, uid))
-        for job in ("raw-exec", "exec", "csi-local"):
+        for job in ("checked", "raw-exec", "exec", "csi-local"):
             node.purge(job)
 
 

@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import case, csi, exe, helper, hostile, ipc, runs  # noqa: E402
 
 TO_EXEC = [m for m in ipc.TABLE if m.receiver == "EXEC_HELPER"]
+TO_CHECK = [m for m in ipc.TABLE if m.receiver == "CHECK_HELPER"]
 TO_CSI = [m for m in ipc.TABLE if m.receiver == "CSI_HELPER"]
 ALL_CAPS = range(41)
 DEFAULT_CAPS = 0xa80405fb
@@ -216,6 +217,41 @@ def test_mount_helper_cuts_off_what_breaks_the_protocol_at_any_depth():
             alloc = os.urandom(16)
             h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
             h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+
+
+# --- check-helper ---
+
+def ask_https(h, server, **fields):
+    address, port = server.getsockname()
+    return h.ipc.call("CHK_HTTPS_ASK_REQ", {"address": socket.inet_aton(address), "port": port, "server_name": "x", "request": b"GET",
+                                            "timeout_ms": 60000, **fields}).fields
+
+
+def test_check_helper_cuts_off_what_breaks_the_protocol_and_refuses_wrong_values():
+    n = 0
+    with helper.Places() as places, socket.create_server(("127.0.0.1", 0)) as server:
+        def cut(no, body, n_fds, zero, what):
+            h = helper.Helper("check-helper", places)
+            try:
+                cut_off(h, no, body, n_fds, zero, what)
+            finally:
+                h.close()
+        for m in TO_CHECK:
+            for what, body, n_fds, zero in hostile.packets(m):
+                cut(m.no, body, n_fds, zero, "%s: %s" % (m.name, what))
+                n += 1
+        for what, no in hostile.strangers("CHECK_HELPER"):
+            cut(no, b"", 0, 0, what)
+            n += 1
+        print("    %d packets" % n)
+        with helper.Helper("check-helper", places) as h:
+            for wrong in ({"address": b""}, {"address": b"x" * 5}, {"address": b"x" * 17}, {"port": 0}, {"port": 65536}, {"request": b""},
+                          {"timeout_ms": 0}, {"server_name": "x" * 256}, {"server_name": "x" * 50000}):
+                e = case.raises(ipc.RequestError, ask_https, h, server, **wrong)
+                case.equal(e.code, -errno.EINVAL, str(wrong)[:60])
+            h.ipc.send("CHK_HTTPS_CANCEL_EV", {"ask": 77})
+            # It goes on: the answer to a time that is over at once.
+            case.equal(ask_https(h, server, timeout_ms=1)["number"], errno.ETIMEDOUT)
 
 
 # --- csi-helper ---

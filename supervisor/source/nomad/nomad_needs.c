@@ -70,17 +70,13 @@ check_resources(struct source *s, const struct resources *res, struct err *e)
 	return 0;
 }
 
-/* Those of Consul are refused, and what checks cannot do. */
+/* Those of Consul are refused. */
 static int
 check_services(const struct service *v, size_t n, struct err *e)
 {
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		if (!str_eq(v[i].provider, SERVICE_PROVIDER_NOMAD))
 			return lacks(e, "services of provider \"consul\"");
-		for (size_t k = 0; k < v[i].checks.n; k++)
-			if (str_eq(v[i].checks.v[k].protocol, "https"))
-				return lacks(e, "checks over https");
-	}
 	return 0;
 }
 

@@ -13,7 +13,7 @@ import subprocess
 
 from . import binary, case
 
-HELPERS = ("exec-helper", "mount-helper", "csi-helper", "heartbeat")
+HELPERS = ("exec-helper", "mount-helper", "csi-helper", "heartbeat", "check-helper")
 
 
 def children(pid):

@@ -21,7 +21,7 @@ from .ipc import Channel, Error
 # enum proc_fd
 FD_LINK, FD_CONFIG, FD_LOCK, FD_IPC, FD_SPECIAL, FD_SPECIAL2, FD_DATA = range(3, 10)
 
-USERS = ("drover", "executor", "csi", "heartbeat")  # order of proc_args.agent_uids
+USERS = ("drover", "executor", "csi", "heartbeat", "check")  # order of proc_args.agent_uids
 F_ADD_SEALS = 1033
 SEALS = 0x1 | 0x2 | 0x4 | 0x8  # SEAL, SHRINK, GROW, WRITE
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 1 << 14, 1 << 18
@@ -110,7 +110,7 @@ class Places:
         self.dev = dev
         self.data, self.runtime = self.base + "/data", self.base + "/data/rt"
         self.cgroup = "/drover-" + self.instance
-        first = 61184 + 4 * (int(self.instance, 16) % 1000)
+        first = 61184 + 5 * (int(self.instance, 16) % 800)
         self.uid = {name: first + i for i, name in enumerate(USERS)}
         drover = self.uid["drover"]
         for path, mode, uid, gid in (
@@ -204,7 +204,7 @@ class Places:
 class Helper:
     """A running helper. .ipc is its Channel, .pid its pid, .log() what it has logged so far."""
 
-    users = {"csi-helper": "csi", "heartbeat": "heartbeat", "supervisor": "drover"}
+    users = {"csi-helper": "csi", "heartbeat": "heartbeat", "check-helper": "check", "supervisor": "drover"}
 
     def __init__(self, name, places, config="", dev=True, args=(), env=None, hello=True, data=None,
                  tls=()):
@@ -235,7 +235,7 @@ class Helper:
     def _start(self, config_fd, link_fd, ipc_fd, data_fd, more, opened, args, env):
         null = self._open(opened, "/dev/null", os.O_RDWR)
         lock = null
-        if self.name != "csi-helper":
+        if self.name not in ("csi-helper", "check-helper"):
             lock = self._open(opened, "/proc/self/fd/%d/lock" % data_fd, os.O_RDONLY)
         special = special2 = null
         if self.name == "exec-helper":

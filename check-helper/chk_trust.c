@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/* chk_trust.c: whom to believe. Runs in: check-helper. */
+#include "check-helper/chk_trust.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "common/cleanup.h"
+#include "common/tls.h"
+
+/* Where distributions keep it: Debian's, Fedora's, SUSE's, Alpine's. */
+static const char *const places[] = { "/etc/ssl/certs/ca-certificates.crt",
+	"/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem" };
+
+static int list_fd = -1;
+static const char *list_name;
+
+void
+chk_trust_open(void)
+{
+	for (size_t i = 0; i < ELEMENTSOF(places) && list_fd < 0; i++) {
+		list_name = places[i];
+		list_fd = open(list_name, O_RDONLY | O_CLOEXEC);
+	}
+}
+
+struct ssl_ctx_st *
+chk_trust(bool skip_verify, struct err *e)
+{
+	static struct ssl_ctx_st
+	    *made[2]; /* the list takes time and memory: not before it is used */
+
+	if (!made[skip_verify] && !skip_verify && list_fd < 0)
+		(void)err_say(e, -ENOENT,
+		    "this machine has no list of authorities (%s), so only tls_skip_verify works",
+		    places[0]);
+	else if (!made[skip_verify])
+		made[skip_verify] = tls_new(skip_verify ? -1 : list_fd, list_name, e);
+	return made[skip_verify];
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/* check_tls.c: questions over TLS, by check-helper, which ends when there was none for a while.
+ * Runs in: supervisor. */
+#include "supervisor/service/check_tls.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+
+#include "common/log.h"
+#include "model/field.h"
+
+#define REQUEST_MAX 57344    /* what a message holds beside it */
+#define REST_USEC   30000000 /* without a question: then check-helper ends */
+#define USEC_PER_MS 1000
+
+static struct sd_event_source *rest;
+
+static void watch_rest(struct sup *sup);
+
+static int
+on_rest(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct sup *sup = userdata;
+
+	if (child_busy(sup, IPC_CHECK_HELPER))
+		watch_rest(sup);
+	else
+		child_let_go(sup, IPC_CHECK_HELPER);
+	return 0;
+}
+
+static void
+watch_rest(struct sup *sup)
+{
+	uint64_t now;
+
+	(void)sd_event_now(sup->event, CLOCK_MONOTONIC, &now);
+	if (!rest && sd_event_add_time(
+			 sup->event, &rest, CLOCK_MONOTONIC, now, REST_USEC / 10, on_rest, sup) < 0)
+		return;
+	(void)sd_event_source_set_time(rest, now + REST_USEC);
+	(void)sd_event_source_set_enabled(rest, SD_EVENT_ONESHOT);
+}
+
+static void
+fill_address(const union check_addr *a, ChkHttpsAskReq *req)
+{
+	bool v6 = a->sa.sa_family == AF_INET6;
+
+	req->address.data = (uint8_t *)(uintptr_t)(v6 ? (const void *)&a->in6.sin6_addr
+						      : (const void *)&a->in.sin_addr);
+	req->address.len = v6 ? sizeof a->in6.sin6_addr : sizeof a->in.sin_addr;
+	req->port = ntohs(v6 ? a->in6.sin6_port : a->in.sin_port);
+}
+
+int
+check_tls_ask(struct sup *sup, const struct check_tls_question *q, call_cb *cb, void *arg,
+    uint64_t *ret_call, struct err *e)
+{
+	ChkHttpsAskReq req = CHK_HTTPS_ASK_REQ__INIT;
+	char ip[INET6_ADDRSTRLEN] = "";
+	uint64_t now;
+
+	if (q->request->failed)
+		return err_set(e, -ENOMEM, "make the request");
+	if (q->request->len > REQUEST_MAX)
+		return err_say(e, -EINVAL, "a request over https has at most %d bytes, not %zu",
+		    REQUEST_MAX, q->request->len);
+	fill_address(q->addr, &req);
+	(void)inet_ntop(q->addr->sa.sa_family, req.address.data, ip, sizeof ip);
+	req.server_name = (char *)(uintptr_t)(q->server_name ? q->server_name : ip);
+	req.skip_verify = q->skip_verify;
+	req.no_body = q->no_body;
+	req.request.data = (uint8_t *)q->request->text;
+	req.request.len = q->request->len;
+	(void)sd_event_now(sup->event, CLOCK_MONOTONIC, &now);
+	req.timeout_ms = q->deadline_usec > now + USEC_PER_MS
+			     ? (uint32_t)((q->deadline_usec - now) / USEC_PER_MS)
+			     : 1;
+	*ret_call = chk_call_https_ask(sup, &req, cb, arg);
+	watch_rest(sup);
+	return 0;
+}
+
+void
+check_tls_cancel(struct sup *sup, uint64_t call)
+{
+	ChkHttpsCancelEv ev = CHK_HTTPS_CANCEL_EV__INIT;
+
+	if (!call || !child_call_drop(sup, call))
+		return;
+	ev.ask = (uint32_t)call;
+	child_tell(sup, IPC_CHECK_HELPER, CHK_HTTPS_CANCEL_EV, &ev.base);
+}
+
+int
+check_tls_take(const ChkHttpsAskRep *rep, struct http_answer *ret, struct err *e)
+{
+	if (rep->step != CHK_STEP__CHK_STEP_DONE)
+		return err_say(e, -EBADMSG, "%s", rep->error);
+	http_answer_init(ret, false);
+	if (rep->location.len >= sizeof ret->location || rep->body.len >= sizeof ret->body)
+		return err_say(e, -EBADMSG, "check-helper says more than it may");
+	ret->status = (int)rep->status;
+	if (rep->location.len) /* an empty one has no data */
+		memcpy(ret->location, rep->location.data, rep->location.len);
+	if (rep->body.len)
+		memcpy(ret->body, rep->body.data, rep->body.len);
+	ret->body_len = rep->body.len;
+	return 0;
+}

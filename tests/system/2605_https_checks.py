@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks over https: made by a process of their own, which is there while there are such checks; what answers may be anybody."""
+import atexit
+import json
+import os
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+
+from lib import api, case, helper, trace
+from lib.nomad_server import make_certificates
+
+S = 10**9
+MIB = 1 << 20
+MANY = 100
+
+
+def check(name, port, path="/ok", timeout=60, **more):
+    return {"Name": name, "Type": "http", "Protocol": "https", "Path": path, "PortLabel": str(port), "Interval": S, "Timeout": timeout * S,
+            **more}
+
+
+class Peer:
+    """A server at .port, each connection in a thread of its own. cert None: no TLS is spoken there."""
+
+    def __init__(self, cert=None, serve=None, host="127.0.0.1"):
+        self.context, self.names, self.connections = None, [], 0
+        if cert:
+            self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.context.load_cert_chain(*cert)
+            self.context.sni_callback = lambda connection, name, context: self.names.append(name)
+        self.serve = serve or answer
+        self.socket = socket.create_server((host, 0), backlog=256)
+        self.port = self.socket.getsockname()[1]
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            threading.Thread(target=self.talk, args=(self.socket.accept()[0],), daemon=True).start()
+
+    def talk(self, s):
+        self.connections += 1
+        try:
+            with (self.context.wrap_socket(s, server_side=True) if self.context else s) as connection:
+                self.serve(connection)
+        except OSError:
+            pass  # who asks may end at any time, or not like the certificate
+
+
+def read_request(s):
+    """Its first line's words, its headers, its body."""
+    head = b""
+    while b"\r\n\r\n" not in head:
+        part = s.recv(65536)
+        if not part:
+            raise OSError("no request")
+        head += part
+    head, _, body = head.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    while len(body) < int(headers.get("Content-Length", 0)):
+        body += s.recv(65536)
+    return first.split(), headers, body
+
+
+def say(s, status, headers="", body=b""):
+    s.sendall(("HTTP/1.1 %s\r\n%sContent-Length: %d\r\n\r\n" % (status, headers, len(body))).encode() + body)
+
+
+def answer(s):
+    (method, path, _), headers, body = read_request(s)
+    if path == "/ok":
+        say(s, "200 OK", body=b"fine" if method != "HEAD" else b"")
+    elif path == "/sick":
+        say(s, "503 Service Unavailable", body=b"sick")
+    elif path == "/post":
+        good = (method, body, headers.get("X-Who"), headers["Host"]) == ("POST", b"x" * 40000, "me", "a.example")
+        say(s, "200 OK" if good else "400 Bad Request", body=repr((method, headers)).encode())
+    elif path.startswith("/to/"):
+        say(s, "302 Found", "Location: %s\r\n" % urllib.parse.unquote(path[len("/to/"):]))
+    elif path == "/big":
+        s.sendall(b"HTTP/1.1 500 Internal Server Error\r\n\r\n")
+        for _ in range(100):
+            s.sendall(b"x" * MIB)
+    elif path == "/lines":
+        for _ in range(1000):
+            s.sendall(b"HTTP/1.1 200 OK\r\n" + b"A: " + b"b" * 1000 + b"\r\n")
+    elif path == "/noise":
+        s.sendall(os.urandom(65536))
+    elif path == "/cut":
+        s.sendall(b"HTTP/1.1 201 Created\r\n\r\nno length, and no word at the end")
+    else:
+        never(s)
+
+
+def to(place):
+    """The path that is redirected there."""
+    return "/to/" + urllib.parse.quote(place, "")
+
+
+def never(s):
+    """Takes what comes and says nothing until the other side has enough of it."""
+    while s.recv(65536):
+        pass
+
+
+def noise(s):
+    s.recv(1)
+    s.sendall(os.urandom(65536))
+
+
+def half(s):
+    """The beginning of a record that never ends."""
+    s.sendall(b"\x16\x03\x03\x40\x00" + b"\x02")
+    never(s)
+
+
+def service(checks, **more):
+    return {"Name": "web", "PortLabel": "1", "Provider": "nomad", "Address": "127.0.0.1", "Checks": checks, **more}
+
+
+def register(name, services):
+    node.register(api.job(name, group={"Services": services}))
+    return node.wait_running(name)[0]
+
+
+def checks_of(alloc):
+    return {c["Check"]: c for c in (node.ask("/v1/client/allocation/%s/checks" % alloc["ID"]) or {}).values()}
+
+
+def wait_check(alloc, name, status, output=""):
+    """Until the check is so and its output begins so: what it is then."""
+    seen = {}
+
+    def look():
+        seen.update(checks_of(alloc).get(name, {}))
+        return seen.get("Status") == status and seen["Output"].startswith(output) and dict(seen)
+    try:
+        return case.until(look, 120, "check %s to be %s" % (name, status))
+    except AssertionError as e:
+        raise AssertionError("%s; it is %r" % (e, seen)) from None
+
+
+def check_helper():
+    return node.processes().get("check-helper")
+
+
+def pss_kb(pid):
+    with open("/proc/%d/smaps_rollup" % pid, encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("Pss:"))
+
+
+def test_no_process_before_there_is_such_a_check():
+    alloc = register("plain", [service([dict(check("plain", plain_http.port), Protocol="http")])])
+    wait_check(alloc, "plain", "success")
+    case.equal(check_helper(), None, "check-helper")
+    node.purge("plain")
+
+
+def test_checks_tell_what_they_found():
+    post = check("post", good.port, "/post", Method="POST", Body="x" * 40000, Header={"X-Who": ["me"], "Host": ["a.example"]})
+    checks = [check("good", good.port), check("head", good.port, Method="HEAD"), post, check("cut", good.port, "/cut"),
+              check("named", good.port, TLSServerName="localhost"), check("skipped", stranger.port, TLSSkipVerify=True),
+              check("to-itself", good.port, to("/ok")), check("to-plain", good.port, to("http://127.0.0.1:%d/ok" % plain_http.port)),
+              dict(check("from-plain", plain_http.port, to("https://127.0.0.1:%d/ok" % good.port)), Protocol="http"),
+              check("sick", good.port, "/sick"), check("big", good.port, "/big"),
+              check("stranger", stranger.port), check("misnamed", good.port, TLSServerName="other.example"),
+              check("no-tls", banner.port), check("mute", mute.port, timeout=1), check("half", halfway.port, timeout=1),
+              check("never", good.port, "/never", timeout=1), check("noise", noisy.port), check("lines", good.port, "/lines"),
+              check("noise-within", good.port, "/noise"), check("closed", closed), check("away", good.port, to("https://example.org/")),
+              check("long", good.port, Method="POST", Body="x" * 60000)]
+    alloc = register("checked", [service(checks), service([check("elsewhere", second.port)], Name="other", Address="127.0.0.2")])
+    for name in ("good", "head", "post", "named", "skipped", "to-itself", "to-plain", "from-plain"):
+        found = wait_check(alloc, name, "success")
+        case.equal((found.get("StatusCode"), found["Output"]), (200, "nomad: http ok"), name)
+    case.equal(set(stranger.names), {None}, "names that were asked for where the check has none")
+    case.contains(good.names, "localhost", "names that were asked for")
+    case.equal(wait_check(alloc, "cut", "success")["StatusCode"], 201)
+    for name, status, output in (("sick", 503, "sick"), ("big", 500, "x" * 3072)):
+        found = wait_check(alloc, name, "failure", output[:1])
+        case.equal((found["StatusCode"], found["Output"]), (status, output), name)
+    get, refused = 'nomad: GET "https://127.0.0.1:%d%s": ', "the server's certificate is refused: "
+    for name, port, path, output in (
+            ("stranger", stranger.port, "/ok", refused), ("misnamed", good.port, "/ok", refused + "hostname mismatch"),
+            ("no-tls", banner.port, "/ok", "what answers there does not speak TLS"),
+            ("mute", mute.port, "/ok", "TLS handshake: no answer within the timeout of 1s"),
+            ("half", halfway.port, "/ok", "TLS handshake: no answer within the timeout of 1s"),
+            ("never", good.port, "/never", "no answer within the timeout of 1s"),
+            ("noise", noisy.port, "/ok", ""), ("lines", good.port, "/lines", "malformed HTTP response: "),
+            ("noise-within", good.port, "/noise", "malformed HTTP response: "),
+            ("closed", closed, "/ok", "dial tcp 127.0.0.1:%d: connect: connection refused" % closed),
+            ("away", good.port, to("https://example.org/"), '"example.org" is no IP address')):
+        found = wait_check(alloc, name, "failure", get % (port, path) + output)
+        case.equal(found.get("StatusCode", 0), 0, name)
+    wait_check(alloc, "long", "failure", 'nomad: POST "https://127.0.0.1:%d/ok": a request over https has at most' % good.port)
+    wait_check(alloc, "elsewhere", "failure",
+               'nomad: GET "https://127.0.0.2:%d/ok": %sIP address mismatch' % (second.port, refused))
+    print("    %d checks, check-helper: %d KB PSS" % (len(checks) + 1, pss_kb(check_helper())))
+    node.purge("checked")
+
+
+def test_one_that_is_killed_fails_what_was_under_way_and_comes_back():
+    alloc = register("killed", [service([check("fine", good.port), check("hangs", mute.port, timeout=600)])])
+    wait_check(alloc, "fine", "success")
+    case.until(lambda: mute.connections > 0, 60, "the question that hangs")
+    for _ in range(3):
+        before = mute.connections
+        node.kill("check-helper")
+        wait_check(alloc, "hangs", "failure",
+                   'nomad: GET "https://127.0.0.1:%d/ok": check-helper, which asks over TLS, has ended' % mute.port)
+        # Both are asked again, by the next one: of a time after the kill.
+        case.until(lambda n=before: mute.connections > n, 60, "another question")
+        asked = time.time()
+        case.until(lambda t=asked: checks_of(alloc)["fine"]["Timestamp"] > t, 60, "a try after that")
+        wait_check(alloc, "fine", "success")
+    node.purge("killed")
+
+
+def test_many_at_once():
+    checks = [check("c%d" % i, good.port, Interval=4 * S) for i in range(MANY)]
+    alloc = register("many", [service(checks)])
+    case.until(lambda: [c["Status"] for c in checks_of(alloc).values()] == ["success"] * MANY, 120, "%d checks to pass" % MANY)
+    print("    %d checks, check-helper: %d KB PSS" % (MANY, pss_kb(check_helper())))
+    case.equal(trace.status(check_helper())["Threads"], "1", "threads")
+    node.purge("many")
+
+
+def test_it_ends_when_nothing_is_to_be_asked_and_comes_back():
+    pid = check_helper()
+    case.until(lambda: check_helper() != pid, 120, "the end of check-helper, which has nothing to do")
+    case.equal(check_helper(), None, "check-helper")
+    case.equal("check-helper" in node.ask("/v1/agent/self")["stats"]["client"], False)
+    wait_check(register("again", [service([check("good", good.port)])]), "good", "success")
+    node.purge("again")
+
+
+def test_without_a_list_of_authorities_it_says_so():
+    os.rename("/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/certs/away")
+    with api.Node() as other:
+        try:
+            other.register(api.job("poor", group={"Services": [service([check("verified", good.port),
+                                                                        check("skipped", good.port, TLSSkipVerify=True)])]}))
+            alloc = other.wait_running("poor")[0]
+
+            def look():
+                found = {c["Check"]: (c["Status"], c["Output"]) for c in
+                         (other.ask("/v1/client/allocation/%s/checks" % alloc["ID"]) or {}).values()}
+                return found.get("skipped") == ("success", "nomad: http ok") and \
+                    "this machine has no list of authorities" in found.get("verified", ("", ""))[1]
+            case.until(look, 90, "both checks")
+            other.purge("poor")
+        finally:
+            os.rename("/etc/ssl/certs/away", "/etc/ssl/certs/ca-certificates.crt")
+
+
+def test_what_cannot_be_such_a_check_is_said():
+    for wrong, text in (({"Protocol": "ftp"}, 'protocol must be "http" or "https", not "ftp"'),
+                        ({"TLSServerName": "x" * 254}, "tls_server_name is longer than a name may be")):
+        node.refused(400, text, "POST", "/v1/jobs", api.job("refused", group={"Services": [service([dict(check("c", 1), **wrong)])]}))
+
+
+def test_nothing_is_left():
+    case.equal(json.loads(node.request("GET", "/v1/agent/leaks").body), [], "leaks")
+
+
+certificates = make_certificates(case.directory(), names=("server", "stranger"))
+# The authorities of this machine are another one, for this test.
+helper.mount("authorities", "/etc/ssl/certs", "tmpfs", 0)
+with open("/etc/ssl/certs/ca-certificates.crt", "wb") as made, open(certificates["ca"][0], "rb") as ca:
+    made.write(ca.read())
+good, stranger = Peer(certificates["server"]), Peer(certificates["stranger"])
+second = Peer(certificates["server"], host="127.0.0.2")
+plain_http, mute, noisy, halfway = Peer(), Peer(serve=never), Peer(serve=noise), Peer(serve=half)
+banner = Peer(serve=lambda s: s.sendall(b"SSH-2.0-none\r\n"))
+atexit.register(helper.umount, "/etc/ssl/certs", 2)  # MNT_DETACH
+held = socket.socket()  # nobody else's, and nobody listens there
+held.bind(("127.0.0.1", 0))
+closed = held.getsockname()[1]
+with api.Node() as node:
+    case.run(globals())
