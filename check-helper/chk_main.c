@@ -5,6 +5,7 @@
  * nothing between two. Runs in: check-helper.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,9 +20,10 @@
 
 #define HANG_S   60  /* a turn that takes that long ends the process: a new one is better */
 #define ASKS_MAX 256 /* the supervisor has no more probes under way */
+#define CROWD    16  /* so many at once leave memory behind that is worth giving back */
 
 static struct chk_ask *asks[ASKS_MAX]; /* the first n_asks are there */
-static size_t n_asks;
+static size_t n_asks, most_asks;       /* the most since none was */
 
 static const struct proc_spec check_helper;
 
@@ -65,7 +67,8 @@ chk_on_https_ask(const struct ipc_packet *p, struct err *e)
 		r = chk_ask_new(req, p->serial, clock_ms(), &asks[n_asks], &why);
 	if (r < 0)
 		return proc_answer(&check_helper, p->type, p->serial, r, NULL, -1, &why, e);
-	n_asks++;
+	if (++n_asks > most_asks)
+		most_asks = n_asks;
 	return 0;
 }
 
@@ -138,6 +141,17 @@ serve(const struct pollfd *fds, struct err *e)
 	return r < 0 ? r : 1;
 }
 
+/* A handshake takes 60 KB: the heap of a hundred would stay. */
+static void
+tidy_up(void)
+{
+	if (n_asks > 0)
+		return;
+	if (most_asks > CROWD)
+		(void)malloc_trim(0);
+	most_asks = 0;
+}
+
 static int
 next_timeout(void)
 {
@@ -157,6 +171,7 @@ turn(struct err *e)
 		{ .fd = FD_IPC, .events = POLLIN } };
 	int r;
 
+	tidy_up();
 	for (size_t i = 0; i < n_asks; i++)
 		fds[2 + i] = (struct pollfd){ .fd = asks[i]->fd, .events = asks[i]->events };
 	(void)alarm(HANG_S);
