@@ -80,14 +80,13 @@ local_periodic_load(struct local *l, struct err *e)
 
 /* --- the timer --- */
 
-void
-local_periodic_arm(struct local *l)
+/* -ECANCELED: it is set, but the clock was too, since this was asked last. */
+static int
+set_timer(const struct local *l)
 {
 	int64_t first = local_family_collect_at(l);
 	struct itimerspec at = { 0 };
 
-	if (l->timer_fd < 0)
-		return;
 	for (const struct local_job *j = l->first_timed; j; j = j->next_timed)
 		if (j->next_s >= 0 && (first == 0 || j->next_s < first))
 			first = j->next_s;
@@ -95,7 +94,31 @@ local_periodic_arm(struct local *l)
 	at.it_value.tv_sec = first;
 	if (timerfd_settime(l->timer_fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at, NULL) <
 	    0)
-		log_error("periodic jobs: set their timer: %s", strerror(errno));
+		return -errno;
+	return 0;
+}
+
+/* What is not due has another time now: the clock may have been put back. */
+static void
+time_again(struct local *l, int64_t now)
+{
+	for (struct local_job *j = l->first_timed; j; j = j->next_timed)
+		if (j->next_s > now)
+			j->next_s = job_next_launch(local_job_wanted(j), now);
+}
+
+/* Who arms the timer right after the clock was set hears of it here, and on_timer() not at all. */
+void
+local_periodic_arm(struct local *l)
+{
+	int r = l->timer_fd < 0 ? 0 : set_timer(l);
+
+	while (r == -ECANCELED) {
+		time_again(l, now_s());
+		r = set_timer(l);
+	}
+	if (r < 0)
+		log_error("periodic jobs: set their timer: %s", strerror(-r));
 }
 
 static void
@@ -216,16 +239,17 @@ static int
 on_timer(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
 	struct local *l = userdata;
-	int64_t now = now_s();
 	uint64_t n;
 	bool clock_set = read(fd, &n, sizeof n) < 0 && errno == ECANCELED;
+	int64_t now =
+	    now_s(); /* after that, so that who sets it now is heard of when it is armed */
 
+	if (clock_set)
+		time_again(l, now);
 	for (struct local_job *j = l->first_timed, *next; j; j = next) {
 		next = j->next_timed;
 		if (j->next_s >= 0 && j->next_s <= now)
 			launch(l, j, j->next_s, now);
-		else if (clock_set)
-			j->next_s = job_next_launch(local_job_wanted(j), now);
 	}
 	local_family_collect(l, now);
 	local_periodic_arm(l);
