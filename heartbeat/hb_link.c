@@ -118,6 +118,8 @@ on_pong(struct hb_yamux *y, uint32_t value)
 
 	(void)value;
 	c->pinged_ms = 0;
+	if (c->ssl && !c->proven)
+		tls_forget_handshake();
 	c->proven = true;
 }
 
