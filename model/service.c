@@ -134,7 +134,9 @@ validate_http(const struct service_check *c, struct problems *p)
 	for (size_t i = 0; i < c->header.n; i++) {
 		const struct strings *values = &c->header.v[i].value.values;
 
-		if (!http_is_token(str(c->header.v[i].key)))
+		/* One with a reference is looked at when its alloc starts. */
+		if (!strstr(str(c->header.v[i].key), "${") &&
+		    !http_is_token(str(c->header.v[i].key)))
 			(void)model_problem(
 			    p, "\"%.60s\" cannot be the name of a header", str(c->header.v[i].key));
 		for (size_t k = 0; k < values->n; k++)
@@ -183,6 +185,13 @@ validate_check(const void *obj, struct problems *p)
 	    !str_eq(c->address_mode, "alloc") && !str_eq(c->address_mode, "driver"))
 		(void)model_problem(p, "address_mode must be \"host\" or \"alloc\", not \"%.40s\"",
 		    c->address_mode);
+	/* Which is Consul's to begin with; here it is pending until the first try. */
+	if (*str(c->initial_status) && !str_eq(c->initial_status, "passing") &&
+	    !str_eq(c->initial_status, "warning") && !str_eq(c->initial_status, "critical"))
+		(void)model_problem(p,
+		    "initial_status must be \"passing\", \"warning\" or \"critical\", not "
+		    "\"%.40s\"",
+		    c->initial_status);
 	if (*str(c->on_update) && !str_eq(c->on_update, "require_healthy") &&
 	    !str_eq(c->on_update, "ignore") && !str_eq(c->on_update, "ignore_warnings"))
 		(void)model_problem(p,

@@ -33,7 +33,7 @@ struct check_outcome {
 struct check_probe;
 
 /* How many are under way, of all checks: each has a descriptor, and others need some too. */
-#define CHECK_PROBES_MAX 256
+#define CHECK_PROBES_MAX 1024
 unsigned check_probes_busy(void);
 
 /* The end, once; output lives until the return. The probe is no more. */

@@ -23,7 +23,6 @@
 #include "supervisor/service/service_text.h"
 
 #define ACCURACY_USEC 20000 /* timers that near are one */
-#define CROWDED_USEC  50000 /* until it looks again, where too many are under way */
 
 struct check {
 	struct check *next;
@@ -39,7 +38,14 @@ struct check {
 	int64_t restart_limit; /* 0: it restarts nothing */
 	int64_t restart_grace_ms, watch_from_ms;
 	int64_t failures; /* in a row, since then */
+	struct check *next_queued;
+	bool queued;
 };
+
+/* Those whose time has come while too many were under way, of all allocs. */
+static struct {
+	struct check *first, **end;
+} queue = { .end = &queue.first };
 
 static void on_outcome(void *arg, const struct check_outcome *outcome);
 
@@ -53,6 +59,62 @@ const struct check_result *
 check_result(const struct check *c)
 {
 	return &c->result;
+}
+
+/* --- the queue --- */
+
+static void
+queue_put(struct check *c)
+{
+	c->queued = true;
+	c->next_queued = NULL;
+	*queue.end = c;
+	queue.end = &c->next_queued;
+}
+
+static void
+queue_take(struct check *c)
+{
+	struct check **at = &queue.first;
+
+	if (!c->queued)
+		return;
+	while (*at != c)
+		at = &(*at)->next_queued;
+	*at = c->next_queued;
+	if (!*at)
+		queue.end = at;
+	c->queued = false;
+}
+
+/* Some other has ended: the first one's timer goes off. */
+static void
+queue_wake(void)
+{
+	if (!queue.first)
+		return;
+	(void)sd_event_source_set_time(queue.first->timer, 0);
+	(void)sd_event_source_set_enabled(queue.first->timer, SD_EVENT_ONESHOT);
+}
+
+/* Nobody overtakes who waits already. */
+static bool
+has_to_wait(struct check *c)
+{
+	bool full = check_probes_busy() >= CHECK_PROBES_MAX;
+
+	if (!c->queued && !full && !queue.first)
+		return false;
+	if (!c->queued)
+		queue_put(c);
+	if (!full && c == queue.first) {
+		queue_take(c);
+		queue_wake();
+		return false;
+	}
+	if (!full)
+		queue_wake();
+	return true;
 }
 
 /* --- timers --- */
@@ -69,11 +131,8 @@ on_time(sd_event_source *source, uint64_t usec, void *userdata)
 		return 0;
 	}
 	(void)sd_event_now(c->ar->sup->event, CLOCK_MONOTONIC, &c->began_usec);
-	if (check_probes_busy() >= CHECK_PROBES_MAX) {
-		(void)sd_event_source_set_time(source, c->began_usec + CROWDED_USEC);
-		(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	if (has_to_wait(c))
 		return 0;
-	}
 	if (c->broken) {
 		on_outcome(c, &broken);
 		return 0;
@@ -204,6 +263,7 @@ on_outcome(void *arg, const struct check_outcome *outcome)
 	struct check *c = arg;
 
 	c->probe = NULL;
+	queue_wake();
 	wait_for_next(c);
 	take_outcome(c, outcome);
 }
@@ -237,6 +297,8 @@ checks_pass_since_ms(const struct alloc_runner *ar)
 static void
 check_free(struct check *c)
 {
+	queue_take(c);
+	queue_wake();
 	check_probe_free(c->probe);
 	c->timer = sd_event_source_disable_unref(c->timer);
 	check_spec_done(&c->spec);
