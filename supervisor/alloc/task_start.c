@@ -143,6 +143,18 @@ fill_mount(struct sup *sup, struct alloc_runner *ar, const struct volume_mount *
 	return 0;
 }
 
+/* The executor would refuse it too, after what it comes to, and with less to say. */
+static bool
+leads_up(const char *path)
+{
+	for (const char *part = path; part; part = strchr(part, '/')) {
+		part += strspn(part, "/");
+		if (strncmp(part, "..", 2) == 0 && (!part[2] || part[2] == '/'))
+			return true;
+	}
+	return false;
+}
+
 static int
 fill_mounts(struct sup *sup, struct alloc_runner *ar, const struct task *task, struct start *s,
     struct err *e)
@@ -162,6 +174,10 @@ fill_mounts(struct sup *sup, struct alloc_runner *ar, const struct task *task, s
 		r = task_env_expand(&s->env, str(vm->destination), true, &dest, e);
 		if (r < 0)
 			return r;
+		if (leads_up(dest))
+			return err_say(e, -EINVAL,
+			    "volume_mount \"%s\": destination \"%.100s\" leads up by \"..\"",
+			    str(vm->volume), dest);
 		spec_add_str(&s->spec, SPEC_MOUNT_DEST, dest);
 		s->mount_list[i] = &s->mounts[i];
 	}

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the exec driver's settings and limits come to, of the agent's configuration and of a job, out of /proc and cgroups."""
 import os
+import pwd
 import re
 import signal
 
 from lib import api, case, crash, helper
+from lib.websocket import Exec
 
 ALL_IDS = "for n in pid ipc; do readlink /proc/self/ns/$n; done; grep -E '^Cap(Bnd|Amb)' /proc/self/status; " \
           "echo seen $(ls /proc | grep -c '^[0-9]'); echo end; exec sleep 1000"
@@ -98,9 +100,51 @@ def test_limits_of_memory_and_processes():
         run = the_run(node)
         case.contains((50 << 20, None), limit(node, run, "memory", "memory.max", "memory.limit_in_bytes"), "hard")
         case.contains((20 << 20, None), limit(node, run, "memory", "memory.low", "memory.soft_limit_in_bytes"), "soft")
+        case.contains((0, None), limit(node, run, "memory", "memory.swap.max", "memory.swappiness"), "swap")
+        case.contains((20, 1, None), limit(node, run, "cpu", "cpu.weight", "cpu.shares"), "share of the processors")
         with open("/proc/sys/kernel/pid_max", encoding="ascii") as pids, open("/proc/sys/kernel/threads-max", encoding="ascii") as threads:
             most = min(int(pids.read()), int(threads.read())) * 15 // 100
         case.contains((most, None), limit(node, run, "pids", "pids.max", "pids.max"), "processes")
+
+
+WHO_AM_I = "grep -E '^(Uid|Gid|Groups|Cap...|NoNewPrivs|Seccomp|Seccomp_filters|CoreDumping|Umask|Sig...|Shd...):' /proc/self/status; " \
+           "for n in mnt pid ipc net uts user time; do readlink /proc/self/ns/$n; done; readlink /proc/self/root; " \
+           "cat /proc/self/oom_score_adj /proc/self/limits; ls /proc/self/fd | grep -cE '^[0-2]$'; ls /proc/self/fd | wc -l; echo end"
+
+
+def test_a_users_task_and_a_session_in_it_are_one_and_the_same():
+    """hashicorp/nomad#9210: a command in a task of nobody's ran as root."""
+    with api.Node() as node:
+        for number, (driver, user, config) in enumerate((("exec", None, {}), ("exec", "games", {"cap_add": ["chown"], "cap_drop": ["kill"]}),
+                                                         ("exec", "games", {"pid_mode": "host", "ipc_mode": "host"}),
+                                                         ("raw_exec", "nobody", {}), ("raw_exec", None, {}))):
+            name = "who%d" % number
+            made = api.job(name, driver=driver)
+            task = made["Job"]["TaskGroups"][0]["Tasks"][0]
+            task["Config"] = {"command": "/bin/sh", "args": ["-c", WHO_AM_I + "; exec sleep 1000"], **config}
+            task["User"] = user or ""
+            node.register(made)
+            alloc = node.wait_running(name, seconds=60)[0]
+            node.wait_said(alloc, b"end\n")
+            with Exec(node, alloc["ID"], ["/bin/sh", "-c", WHO_AM_I]) as session:
+                out, err, _ = session.end()
+            said = node.logs(alloc).decode()
+            case.equal((out.decode(), err), (said, b""), "a session in a task of %s as %s" % (driver, user))
+            entry = pwd.getpwnam(user or ("nobody" if driver == "exec" else "root"))
+            fields = dict(re.findall(r"^(\w+):\t(.*)$", said, re.M))
+            case.equal((fields["Uid"].split(), fields["Gid"].split()), ([str(entry.pw_uid)] * 4, [str(entry.pw_gid)] * 4))
+            if driver == "exec":
+                case.equal((fields["NoNewPrivs"], fields["Seccomp"]), ("1", "2"))
+                case.equal([int(fields[c], 16) for c in ("CapPrm", "CapEff", "CapInh")], [int(fields["CapAmb"], 16)] * 3)
+            node.purge(name)
+
+
+def test_root_is_no_user_of_an_exec_task():
+    with api.Node() as node:
+        for user in ("root", "0"):
+            node.register(api.job("root", driver="exec", User=user))
+            case.contains("\n".join(last_sentence(node, "root")), 'running as user "root" is disallowed')
+            node.purge("root")
 
 
 def test_the_end_says_what_the_kernel_knows():

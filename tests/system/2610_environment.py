@@ -211,6 +211,22 @@ def test_the_rest_of_a_drivers_configuration_too():
     node.refused(400, 'config.pid_mode must be "private" or "host"', "POST", "/v1/jobs", made)
 
 
+def test_a_place_that_leads_out_is_judged_when_it_is_known():
+    """CVE-2020-27195: what was checked was not yet what it came to."""
+    volumes = {"v": {"Name": "v", "Type": "host", "Source": "vol"}}
+    for up in ("../etc", "../../../../etc", "/../etc", "..", "a/../.."):
+        found = sentences(batch("out", {"g": ({"Meta": {"up": up}, "Volumes": volumes}, [
+            task("t", "exec", VolumeMounts=[{"Volume": "v", "Destination": "/local/${NOMAD_META_up}"}])])}))
+        case.equal((found[-2][0], found[-2][1]), ("Failed Validation", 'volume_mount "v": destination "/local/%s" leads up by ".."' % up))
+    made = batch("out", {"g": ({"Meta": {"dots": "..."}, "Volumes": volumes}, [
+        task("t", "exec", ["/local/.../x..y/file"], "/bin/cat", VolumeMounts=[{"Volume": "v", "Destination": "/local/${NOMAD_META_dots}/x..y"}])])})
+    case.equal(node.logs(ended(made)["g"]), b"abc")
+    node.purge("out")
+    found = sentences(batch("out", {"g": ({"Volumes": volumes}, [
+        task("t", "exec", VolumeMounts=[{"Volume": "v", "Destination": "/local/${NOMAD_META_nobody}"}])])}))
+    case.contains("\n".join(text for _, text in found), "${NOMAD_META_nobody} is not known")
+
+
 def test_user_and_signal_mean_what_they_say():
     made = batch("user", {"g": ({"Meta": {"who": "nobody"}}, [task("t", "raw_exec", User="${NOMAD_META_who}")])})
     case.contains("\n".join(text for _, text in sentences(made)), "${NOMAD_META_who}")
