@@ -213,6 +213,66 @@ def test_services_of_a_task_go_when_it_is_told_to_end_and_come_with_its_next_sta
     node.purge("turns")
 
 
+def test_a_task_that_is_over_has_no_service_while_it_waits_for_its_next_start():
+    script = "while ! test -e $NOMAD_ALLOC_DIR/go; do sleep 0.05; done; exit 1"
+    node.register(api.job("waits", "/bin/sh", ["-c", script], Services=[service("own")], group={
+        "RestartPolicy": {**POLICY, "Delay": 300 * S, "Interval": 3600 * S}, "Services": [service("shared")]}))
+    alloc = node.wait_running("waits")[0]
+    case.until(lambda: node.ask("/v1/service/own"), 60, "the task's service")
+    with open("%s/alloc/%s/alloc/go" % (node.data, alloc["ID"]), "w", encoding="ascii"):
+        pass
+    case.until(lambda: "Restarting" in kinds(alloc), 60, "the end of the task")
+    case.equal((node.request("GET", "/v1/service/own").json, len(node.ask("/v1/service/shared"))), ([], 1))
+    node.purge("waits")
+
+
+def test_checks_change_while_their_alloc_goes_on():
+    """What stays keeps what it knows; what is new begins; what is gone is asked no more; the end takes all."""
+    def job(*checks):
+        return api.job("changes", group={"Services": [service("s", checks)]})
+    node.register(job(check("stays", "/stays"), check("goes", "/goes")))
+    alloc = node.wait_running("changes")[0]
+    for name in ("stays", "goes"):
+        wait_check(alloc, name, "success")
+    before = checks_of(alloc)["stays"]["ID"]
+    node.register(job(check("stays", "/stays"), check("comes", "/404")))
+    found = case.until(lambda: "comes" in checks_of(alloc) and checks_of(alloc), 60, "the new check")
+    case.equal((set(found), found["stays"]["Status"], found["stays"]["ID"]), ({"stays", "comes"}, "success", before))
+    wait_check(alloc, "comes", "failure")
+    case.equal([a["ID"] for a in node.wait_running("changes")], [alloc["ID"]], "the alloc")
+    asked, others = judge.times("/goes"), judge.times("/stays")
+    case.until(lambda: judge.times("/stays") >= others + 3, 60, "three more tries of the one that stays")
+    assert judge.times("/goes") <= asked + 1, "the one that is gone is asked"
+    node.do("DELETE", "/v1/job/changes")
+    node.wait_allocs("changes", [(0, "stop", "complete")], 60)
+    case.equal(checks_of(alloc), {})
+    node.purge("changes")
+
+
+def test_a_canary_has_tags_of_its_own_until_it_is_promoted():
+    def job(version):
+        return api.job("canary", Env={"V": version}, group={
+            "Services": [service("s", Tags=["live"], CanaryTags=["canary"])], "Update": {"MaxParallel": 1, "Canary": 1, "HealthCheck": "manual"}})
+
+    def say(verb, **body):
+        found = node.ask("/v1/job/canary/deployment")["ID"]
+        node.do("POST", "/v1/deployment/%s/%s" % (verb, found), {"DeploymentID": found, **body})
+
+    def tags():
+        return sorted(s["Tags"] for s in node.ask("/v1/service/s"))
+    node.register(job("one"))
+    say("allocation-health", HealthyAllocationIDs=[a["ID"] for a in node.wait_running("canary")])
+    deployment("canary", "successful", 0)
+    node.register(job("two"))
+    case.until(lambda: tags() == [["canary"], ["live"]], 60, "the canary's tags; they are %s" % tags())
+    new = [a["ID"] for a in node.allocs("canary") if a["JobVersion"] == 1]
+    say("allocation-health", HealthyAllocationIDs=new)
+    say("promote", All=True)
+    deployment("canary", "successful", 1)
+    case.until(lambda: [(s["AllocID"], s["Tags"]) for s in node.ask("/v1/service/s")] == [(new[0], ["live"])], 60, "the tags of all")
+    node.purge("canary")
+
+
 def update(**more):
     return {"MaxParallel": 1, "HealthCheck": "checks", "MinHealthyTime": S // 10, "HealthyDeadline": 600 * S, "ProgressDeadline": 1200 * S, **more}
 
