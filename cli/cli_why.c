@@ -60,8 +60,25 @@ append_counts(char *text, const json_t *counts, const char *fmt)
 	}
 }
 
+/* As far as it can be found out. */
+static bool
+some_node_takes(struct cli *cli)
+{
+	cleanup_json json_t *nodes = NULL;
+	struct err ignored = { 0 };
+	const json_t *node;
+	bool takes = cli_api_get(cli, "/v1/nodes", &nodes, &ignored) < 0;
+	size_t i;
+
+	json_array_foreach (nodes, i, node)
+		takes |= strcmp(cli_json_str(node, "SchedulingEligibility"), "eligible") == 0 &&
+			 strcmp(cli_json_str(node, "Status"), "ready") == 0;
+	return takes;
+}
+
 static void
-add_group(json_t *causes, const json_t *eval, const char *group, const json_t *metric)
+add_group(
+    struct cli *cli, json_t *causes, const json_t *eval, const char *group, const json_t *metric)
 {
 	bool blocked = strcmp(cli_json_str(eval, "Status"), "blocked") == 0;
 	char text[TEXT_MAX], path[192];
@@ -79,22 +96,22 @@ add_group(json_t *causes, const json_t *eval, const char *group, const json_t *m
 	    text, cli_json_get(metric, "ClassFiltered"), " Of class %s: %lld nodes ruled out.");
 	if (text[len] == '\0')
 		(void)snprintf(text + len, sizeof text - len, "%s",
-		    cli_json_int(metric, "NodesEvaluated") == 0
-			? " No node was looked at: none takes allocations, or none is in the "
-			  "datacenters of the job."
-			: " Why is not known.");
+		    cli_json_int(metric, "NodesEvaluated") > 0 ? " Why is not known."
+		    : some_node_takes(cli)
+			? " No node was looked at: none is in the datacenters of the job."
+			: " No node takes allocations: they are drained, or made ineligible.");
 	add(causes, blocked ? 0 : cli_json_int(eval, "ModifyTime"), text);
 }
 
 static void
-add_eval(json_t *causes, const json_t *eval)
+add_eval(struct cli *cli, json_t *causes, const json_t *eval)
 {
 	const char *group, *status = cli_json_str(eval, "StatusDescription");
 	char text[TEXT_MAX];
 	json_t *metric;
 
 	json_object_foreach (cli_json_get(eval, "FailedTGAllocs"), group, metric)
-		add_group(causes, eval, group, metric);
+		add_group(cli, causes, eval, group, metric);
 	if (json_array_size(causes) == 0 && *status) {
 		(void)snprintf(text, sizeof text, "Evaluation %s is %s: %s.",
 		    cli_json_str(eval, "ID"), cli_json_str(eval, "Status"), status);
@@ -142,10 +159,10 @@ explain_eval(struct cli *cli, const char *id, struct err *e)
 
 		if (cli_api_get(cli, blocked, &next, e) == 0 &&
 		    strcmp(cli_json_str(next, "Status"), "blocked") == 0)
-			add_eval(causes, next);
+			add_eval(cli, causes, next);
 	}
 	if (json_array_size(causes) == 0)
-		add_eval(causes, eval);
+		add_eval(cli, causes, eval);
 	return print(cli, "Evaluation", id, cli_json_str(eval, "Status"), causes, e);
 }
 
@@ -192,14 +209,39 @@ choose_alloc(const json_t *list)
 }
 
 static void
-add_blocked(json_t *causes, const json_t *evals)
+add_blocked(struct cli *cli, json_t *causes, const json_t *evals)
 {
 	const json_t *eval;
 	size_t i;
 
 	json_array_foreach (evals, i, eval)
 		if (strcmp(cli_json_str(eval, "Status"), "blocked") == 0)
-			add_eval(causes, eval);
+			add_eval(cli, causes, eval);
+}
+
+/* Why a job without allocations has none. */
+static void
+add_nothing_wanted(json_t *causes, const json_t *job)
+{
+	const json_t *group;
+	json_int_t wanted = 0;
+	size_t i;
+
+	json_array_foreach (cli_json_get(job, "TaskGroups"), i, group)
+		wanted += cli_json_int(group, "Count");
+	if (cli_json_true(job, "Stop"))
+		add(causes, 0, "It was stopped.");
+	else if (json_is_object(cli_json_get(job, "ParameterizedJob")) &&
+		 !cli_json_true(job, "Dispatched"))
+		add(causes, 0,
+		    "It is parameterized: it runs when it is dispatched, as other jobs.");
+	else if (json_is_object(cli_json_get(job, "Periodic")))
+		add(causes, 0,
+		    cli_json_true(job, "Periodic/Enabled")
+			? "It is periodic: it is launched at its times, as other jobs."
+			: "It is periodic, and not enabled.");
+	else if (wanted == 0)
+		add(causes, 0, "No allocations are wanted: the count of its groups is 0.");
 }
 
 /* What has no place, and of what has one, what does not run. */
@@ -222,9 +264,11 @@ explain_job(struct cli *cli, const char *id, struct err *e)
 	if (r < 0)
 		return r;
 	causes = json_array();
-	add_blocked(causes, evals);
+	add_blocked(cli, causes, evals);
 	unplaced = json_array_size(causes) > 0;
 	chosen = choose_alloc(allocs);
+	if (!unplaced && !chosen)
+		add_nothing_wanted(causes, job);
 	if (unplaced || !chosen)
 		r = print(cli, "Job", id, cli_json_str(job, "Status"), causes, e);
 	else

@@ -12,6 +12,7 @@
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/task_history.h"
 #include "supervisor/service/checks.h"
+#include "supervisor/source/source.h"
 
 #define TEXT_MAX 2048
 
@@ -197,6 +198,41 @@ say_wish(const struct sup_alloc *sa, struct causes *c)
 	    *str(a->desired_description) ? a->desired_description : "why is not known");
 }
 
+/* As servers do, the source takes the mark from canaries that are promoted. */
+static void
+say_canary(const struct alloc *a, struct causes *c)
+{
+	const struct deployment_status *s = a->deployment_status;
+	enum opt_bool healthy = s ? s->healthy : OPT_UNSET;
+
+	if (!*str(a->deployment_id) || a->desired_status != DESIRED_RUN ||
+	    a->client_status != CLIENT_RUNNING)
+		return;
+	if (s && s->canary && healthy == OPT_TRUE)
+		causes_add(c, 0, "",
+		    "It is a healthy canary, and waits for deployment %s to be promoted.",
+		    a->deployment_id);
+	else if (s && s->canary)
+		causes_add(c, 0, "", "It is a canary of deployment %s, and %s.", a->deployment_id,
+		    healthy == OPT_UNSET ? "has not been found healthy yet" : "is not healthy");
+}
+
+/* What the servers have planned, where the source knows no more. */
+static void
+say_successor(struct sup *sup, struct sup_alloc *sa, struct causes *c)
+{
+	const struct alloc *a = &sa->a;
+
+	if (sup->source->ops->why)
+		sup->source->ops->why(sup->source, sa, c);
+	else if (*str(a->followup_eval_id) && !*str(a->next_allocation) &&
+		 a->client_status == CLIENT_FAILED)
+		causes_add(c, 0, "",
+		    "Another is placed in its stead when its reschedule policy allows it: "
+		    "evaluation %s.",
+		    a->followup_eval_id);
+}
+
 /* Where nothing else says anything. */
 static void
 say_nothing_known(const struct sup_alloc *sa, struct causes *c)
@@ -215,6 +251,8 @@ alloc_why(struct sup *sup, struct sup_alloc *sa, struct causes *ret, struct err 
 
 	*ret = (struct causes){ 0 };
 	say_wish(sa, ret);
+	say_successor(sup, sa, ret);
+	say_canary(&sa->a, ret);
 	if (sa->runner)
 		say_runner(sa->runner, ret);
 	for (size_t i = 0; r >= 0 && i < sa->group->tasks.n; i++) {

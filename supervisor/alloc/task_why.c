@@ -183,6 +183,7 @@ static const struct {
 	{ EVENT_RESTORE_FAILED, "It could not be taken up after a restart of the agent: " },
 	{ EVENT_PLUGIN_UNHEALTHY, "As a plugin it is not healthy: " },
 	{ EVENT_ALLOC_UNHEALTHY, "Its allocation is not healthy: " },
+	{ EVENT_RECONNECTED, "The servers had lost its node: " },
 	{ EVENT_SIGNALING, "" },
 	{ EVENT_TEMPLATE, "" },
 };

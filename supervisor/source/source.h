@@ -19,6 +19,7 @@
 #include "supervisor/sup.h"
 
 struct source;
+struct causes;
 
 /* In Details of the Killing event of a task that its executor stopped: the limit ("30s"). The
  * source replaces such allocs. */
@@ -91,6 +92,9 @@ struct source_ops {
 	void (*sign_cancel)(struct source *s, struct sup_alloc *sa);
 	/* No new allocs are placed while on; does not stop any by itself. */
 	void (*set_drain)(struct source *s, bool on);
+	/* Adds what becomes of an alloc that has ended, or is to (alloc_why.h). NULL: only what the
+	 * alloc itself says is known. */
+	void (*why)(struct source *s, struct sup_alloc *sa, struct causes *c);
 	/* The index of its last change, for X-Nomad-Index. NULL: 1. */
 	uint64_t (*index)(struct source *s);
 	/* The index of what a route answers; whoever asks may wait for a later one (api_wait.h).

@@ -202,6 +202,7 @@ static const struct source_ops local_ops = {
 	.release = local_volume_release,
 	.services_set = local_services_set,
 	.set_drain = set_drain,
+	.why = local_why,
 	.index = get_index,
 	.index_of = local_index_of,
 	.routes = get_routes,

@@ -214,6 +214,9 @@ api_index *local_index_of(struct source *s, const struct api_route *route);
  * has none either. */
 const char *local_elsewhere(const char *target);
 
+/* local_why.c */
+void local_why(struct source *s, struct sup_alloc *sa, struct causes *c);
+
 /* local_jobs.c */
 struct local_job *local_job_find(
     struct local *l, const char *namespace, const char *id); /* NULL for a purged one too */
