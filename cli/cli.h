@@ -108,6 +108,13 @@ int cli_deployment_pause(struct cli *cli, int argc, char **argv);
 int cli_deployment_promote(struct cli *cli, int argc, char **argv);
 int cli_deployment_resume(struct cli *cli, int argc, char **argv);
 int cli_deployment_status(struct cli *cli, int argc, char **argv);
+/* cli_eval.c */
+int cli_eval_list(struct cli *cli, int argc, char **argv);
+int cli_eval_status(struct cli *cli, int argc, char **argv);
+/* cli_job_check.c */
+int cli_job_eval(struct cli *cli, int argc, char **argv);
+int cli_job_inspect(struct cli *cli, int argc, char **argv);
+int cli_job_validate(struct cli *cli, int argc, char **argv);
 /* cli_job_children.c */
 int cli_job_dispatch(struct cli *cli, int argc, char **argv);
 int cli_job_periodic(struct cli *cli, int argc, char **argv);
@@ -121,11 +128,16 @@ int cli_job_stop(struct cli *cli, int argc, char **argv);
 int cli_leaks(struct cli *cli, int argc, char **argv);
 int cli_monitor(struct cli *cli, int argc, char **argv);
 int cli_node_drain(struct cli *cli, int argc, char **argv);
+/* cli_system.c */
+int cli_node_eligibility(struct cli *cli, int argc, char **argv);
+int cli_system_gc(struct cli *cli, int argc, char **argv);
 int cli_node_status(struct cli *cli, int argc, char **argv);
 int cli_plugin_status(struct cli *cli, int argc, char **argv);
 int cli_status(struct cli *cli, int argc, char **argv);
 int cli_volume_create(struct cli *cli, int argc, char **argv);
 int cli_volume_delete(struct cli *cli, int argc, char **argv);
+int cli_volume_deregister(struct cli *cli, int argc, char **argv);
+int cli_volume_register(struct cli *cli, int argc, char **argv);
 int cli_volume_snapshot(struct cli *cli, int argc, char **argv);
 int cli_volume_status(struct cli *cli, int argc, char **argv);
 
@@ -135,6 +147,7 @@ extern const struct cli_flag cli_agent_flags[], cli_alloc_exec_flags[], cli_allo
     cli_node_drain_flags[], cli_node_status_flags[], cli_volume_delete_flags[];
 
 extern const struct cli_flag cli_volume_snapshot_flags[], cli_monitor_flags[], cli_action_flags[],
-    cli_deployment_resume_flags[], cli_deployment_promote_flags[], cli_job_dispatch_flags[];
+    cli_eval_list_flags[], cli_job_eval_flags[], cli_node_eligibility_flags[],
+    cli_volume_deregister_flags[], cli_deployment_resume_flags[], cli_deployment_promote_flags[], cli_job_dispatch_flags[];
 
 #endif

@@ -17,6 +17,9 @@ const struct cli_kind cli_kind_alloc = {
 	.named = "Name",
 	.uuid = true,
 };
+const struct cli_kind cli_kind_eval = {
+	.name = "evaluation", .list = "/v1/evaluations?prefix=%s", .uuid = true
+};
 const struct cli_kind cli_kind_job = { .name = "job", .list = "/v1/jobs?prefix=%s" };
 const struct cli_kind cli_kind_node = {
 	.name = "node",

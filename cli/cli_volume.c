@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_volume.c: drover volume create, delete, status. Runs in: drover. */
+/* cli_volume.c: drover volume create, register, delete, deregister, status. Runs in:
+ * drover. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +14,16 @@
 #define PLUGIN_TIMEOUT_MS 300000
 
 static struct {
-	bool yes;
+	bool yes, force;
 } options;
 
 const struct cli_flag cli_volume_delete_flags[] = {
+	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL, "do not ask when the id is shortened" },
+	{ 0 },
+};
+
+const struct cli_flag cli_volume_deregister_flags[] = {
+	{ "force", CLI_FLAG_BOOL, &options.force, NULL, "though something claims it" },
 	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL, "do not ask when the id is shortened" },
 	{ 0 },
 };
@@ -28,33 +35,48 @@ cli_volume_wait_for_plugin(struct cli *cli)
 		cli->timeout_ms = PLUGIN_TIMEOUT_MS;
 }
 
-/* A PUT for each volume: its id is in the path. */
 static int
-create_volume(struct cli *cli, const json_t *volume, struct err *e)
+say_created(struct cli *cli, const char *id, const json_t *answer, struct err *e)
 {
-	cleanup_free char *target =
-	    cli_target("/v1/volume/csi/%s/create", cli_json_str(volume, "ID"));
-	cleanup_json json_t *request = json_pack("{s:[O]}", "Volumes", volume), *answer = NULL;
 	const char *external;
-	int r;
 
-	if (!request)
-		return err_set(e, -ENOMEM, "create the volume");
-	if (*cli_json_str(volume, "ID") == '\0')
-		return err_say(e, -EINVAL, "a volume of the file has no id");
-	r = cli_api_send(cli, "PUT", target, request, &answer, e);
-	if (r < 0)
-		return r;
 	if (cli->json)
 		return cli_json_print(answer, e);
 	external = cli_json_str(json_array_get(cli_json_get(answer, "Volumes"), 0), "ExternalID");
-	cli_say(cli, "Volume \"%s\" is created%s%s", cli_json_str(volume, "ID"),
-	    *external ? ", external id " : "", external);
+	cli_say(
+	    cli, "Volume \"%s\" is created%s%s", id, *external ? ", external id " : "", external);
 	return 0;
 }
 
-int
-cli_volume_create(struct cli *cli, int argc, char **argv)
+static int
+say_registered(struct cli *cli, const char *id, const json_t *answer, struct err *e)
+{
+	if (cli->json && answer)
+		return cli_json_print(answer, e);
+	cli_say(cli, "Volume \"%s\" is registered", id);
+	return 0;
+}
+
+typedef int say_volume(struct cli *cli, const char *id, const json_t *answer, struct err *e);
+
+/* A PUT for each volume: its id is in the path. */
+static int
+put_volume(struct cli *cli, const json_t *volume, const char *fmt, say_volume *say, struct err *e)
+{
+	cleanup_free char *target = cli_target(fmt, cli_json_str(volume, "ID"));
+	cleanup_json json_t *request = json_pack("{s:[O]}", "Volumes", volume), *answer = NULL;
+	int r;
+
+	if (!request)
+		return err_set(e, -ENOMEM, "send the volume");
+	if (*cli_json_str(volume, "ID") == '\0')
+		return err_say(e, -EINVAL, "a volume of the file has no id");
+	r = cli_api_send(cli, "PUT", target, request, &answer, e);
+	return r < 0 ? r : say(cli, cli_json_str(volume, "ID"), answer, e);
+}
+
+static int
+put_volumes(struct cli *cli, const char *path, const char *fmt, say_volume *say)
 {
 	cleanup_json json_t *file = NULL, *spec = NULL;
 	const json_t *volume;
@@ -62,15 +84,14 @@ cli_volume_create(struct cli *cli, int argc, char **argv)
 	size_t i;
 	int r;
 
-	(void)argc;
 	cli_volume_wait_for_plugin(cli);
-	r = cli_file_read(argv[0], "volume", &file, &e);
+	r = cli_file_read(path, "volume", &file, &e);
 	if (r == 0)
 		r = cli_volume_spec(file, &spec, &e);
 	if (r < 0)
 		return cli_fail(cli, &e);
 	json_array_foreach (cli_json_get(spec, "Volumes"), i, volume) {
-		r = create_volume(cli, volume, &e);
+		r = put_volume(cli, volume, fmt, say, &e);
 		if (r < 0)
 			return cli_fail(cli, &e);
 	}
@@ -78,28 +99,57 @@ cli_volume_create(struct cli *cli, int argc, char **argv)
 }
 
 int
-cli_volume_delete(struct cli *cli, int argc, char **argv)
+cli_volume_create(struct cli *cli, int argc, char **argv)
+{
+	(void)argc;
+	return put_volumes(cli, argv[0], "/v1/volume/csi/%s/create", say_created);
+}
+
+int
+cli_volume_register(struct cli *cli, int argc, char **argv)
+{
+	(void)argc;
+	return put_volumes(cli, argv[0], "/v1/volume/csi/%s", say_registered);
+}
+
+/* fmt: the request's target; said: what it has become. */
+static int
+end_volume(struct cli *cli, const char *wanted, const char *fmt, const char *said)
 {
 	cleanup_free char *id = NULL, *target = NULL;
 	cleanup_json json_t *answer = NULL;
 	struct err e = { 0 };
 	int r;
 
-	(void)argc;
 	cli_volume_wait_for_plugin(cli);
-	r = cli_id_resolve(cli, &cli_kind_volume, argv[0], &id, &e);
+	r = cli_id_resolve(cli, &cli_kind_volume, wanted, &id, &e);
 	if (r == 0)
-		r = cli_confirm_prefix("volume", argv[0], id, options.yes, &e);
+		r = cli_confirm_prefix("volume", wanted, id, options.yes, &e);
 	if (r < 0)
 		return cli_fail(cli, &e);
-	target = cli_target("/v1/volume/csi/%s/delete", id);
+	target = cli_target(fmt, id);
 	r = cli_api_send(cli, "DELETE", target, NULL, &answer, &e);
-	if (r == 0 && cli->json)
+	if (r == 0 && cli->json && answer)
 		r = cli_json_print(answer, &e);
 	if (r < 0)
 		return cli_fail(cli, &e);
-	cli_say(cli, "Volume \"%s\" is deleted", id);
+	cli_say(cli, "Volume \"%s\" is %s", id, said);
 	return CLI_OK;
+}
+
+int
+cli_volume_delete(struct cli *cli, int argc, char **argv)
+{
+	(void)argc;
+	return end_volume(cli, argv[0], "/v1/volume/csi/%s/delete", "deleted");
+}
+
+int
+cli_volume_deregister(struct cli *cli, int argc, char **argv)
+{
+	(void)argc;
+	return end_volume(cli, argv[0],
+	    options.force ? "/v1/volume/csi/%s?force=true" : "/v1/volume/csi/%s", "forgotten");
 }
 
 static int

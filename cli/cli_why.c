@@ -11,10 +11,6 @@
 #define SHOWN_MAX 12
 #define TEXT_MAX  1024
 
-static const struct cli_kind kind_eval = {
-	.name = "evaluation", .list = "/v1/evaluations?prefix=%s", .uuid = true
-};
-
 static void
 print_causes(const struct cli *cli, const json_t *causes)
 {
@@ -293,7 +289,7 @@ explain(struct cli *cli, const char *word, struct err *e)
 		return print_alloc(cli, alloc, e);
 	if (r != -ENOENT)
 		return r;
-	if (cli_id_resolve(cli, &kind_eval, word, &other, e) == 0) {
+	if (cli_id_resolve(cli, &cli_kind_eval, word, &other, e) == 0) {
 		r = explain_eval(cli, other, e);
 		if (r != -ENOENT)
 			return r;

@@ -2,7 +2,7 @@
 # drover.bash: completion for bash. Commands and flags come from `drover help`, ids from the agent.
 
 _drover_ids() {
-	drover "$1" status 2>/dev/null | awk 'NR > 1 && NF > 1 { print $1 }'
+	drover "$1" "${2:-status}" 2>/dev/null | awk 'NR > 1 && NF > 1 { print $1 }'
 }
 
 _drover() {
@@ -18,12 +18,13 @@ _drover() {
 	else
 		case "$noun $verb" in
 		"job periodic") words="force $(_drover_ids job)" ;;
-		"job run" | "job plan" | "volume create" | agent*)
+		"job run" | "job plan" | "job validate" | "volume create" | "volume register" | agent*)
 			compopt -o filenames
 			mapfile -t COMPREPLY < <(compgen -f -- "$word")
 			return
 			;;
-		"job "* | "alloc "* | "node "* | "volume "* | "plugin "*) words=$(_drover_ids "$noun") ;;
+		"eval status" | "service info") words=$(_drover_ids "$noun" list) ;;
+		"job "* | "alloc "* | "node "* | "volume "* | "plugin "* | "deployment "*) words=$(_drover_ids "$noun") ;;
 		esac
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

@@ -38,6 +38,12 @@ def test_ids_come_from_the_agent():
         case.equal(complete("alloc", "status", "a", address=address), ["aaaa1111"])
         case.equal(complete("job", "stop", "", address=address), ["web", "db"])
         case.equal(complete("node", "drain", "", address=address), [NODE[:8]])
+        api.json("GET", "/v1/evaluations", [{"ID": A1}])
+        api.json("GET", "/v1/deployments", [{"ID": "dddd" + A1[4:]}])
+        api.json("GET", "/v1/services", [{"Namespace": "default", "Services": [{"ServiceName": "web", "Tags": []}]}])
+        case.equal(complete("eval", "status", "", address=address), ["aaaa1111"])
+        case.equal(complete("deployment", "promote", "", address=address), ["dddd1111"])
+        case.equal(complete("service", "info", "", address=address), ["web"])
     case.equal(complete("job", "stop", "w"), [])
 
 

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_eval.c: drover eval list and status. Runs in: drover. */
+#include <string.h>
+
+#include "cli/cli_alloc.h"
+#include "cli/cli_api.h"
+#include "cli/cli_print.h"
+#include "cli/cli_watch.h"
+
+static struct {
+	const char *job, *status;
+} options;
+
+const struct cli_flag cli_eval_list_flags[] = {
+	{ "job", CLI_FLAG_STRING, &options.job, "JOB", "only those of this job" },
+	{ "status", CLI_FLAG_STRING, &options.status, "STATUS",
+	    "only those that are blocked, complete, pending …" },
+	{ 0 },
+};
+
+static bool
+is_wanted(const json_t *eval)
+{
+	return (!options.job || strcmp(cli_json_str(eval, "JobID"), options.job) == 0) &&
+	       (!options.status || strcmp(cli_json_str(eval, "Status"), options.status) == 0);
+}
+
+static void
+print_evals(const struct cli *cli, const json_t *list)
+{
+	struct cli_table *t = CLI_TABLE(
+	    "ID", "Priority", "Triggered By", "Job ID", "Status", "Placement Failures", "Created");
+	char created[CLI_TIME_SIZE];
+	const json_t *eval;
+	size_t i;
+
+	json_array_foreach (list, i, eval) {
+		cli_table_row(t);
+		cli_cell(t, "%.*s", cli->id_len, cli_json_str(eval, "ID"));
+		cli_cell(t, "%lld", (long long)cli_json_int(eval, "Priority"));
+		cli_cell(t, "%s", cli_json_str(eval, "TriggeredBy"));
+		cli_cell(t, "%s", cli_json_str(eval, "JobID"));
+		cli_cell(t, "%s", cli_json_str(eval, "Status"));
+		cli_cell(
+		    t, "%s", cli_yes(json_object_size(cli_json_get(eval, "FailedTGAllocs")) > 0));
+		cli_cell(t, "%s", cli_time(cli, cli_json_int(eval, "CreateTime"), created));
+	}
+	cli_table_print(t);
+}
+
+static int
+list_evals(struct cli *cli, struct err *e)
+{
+	cleanup_json json_t *all = NULL, *wanted = json_array();
+	const json_t *eval;
+	size_t i;
+	int r = cli_api_get(cli, "/v1/evaluations?namespace=*", &all, e);
+
+	if (r < 0)
+		return r;
+	json_array_foreach (all, i, eval)
+		if (is_wanted(eval))
+			(void)json_array_append(wanted, (json_t *)eval);
+	if (cli->json)
+		return cli_json_print(wanted, e);
+	if (json_array_size(wanted) == 0)
+		cli_say(cli, "No evaluations");
+	else
+		print_evals(cli, wanted);
+	return 0;
+}
+
+int
+cli_eval_list(struct cli *cli, int argc, char **argv)
+{
+	struct err e = { 0 };
+
+	(void)argc;
+	(void)argv;
+	return list_evals(cli, &e) < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
+static void
+print_eval(const struct cli *cli, const json_t *eval)
+{
+	char time[CLI_TIME_SIZE];
+
+	cli_field("ID", "%.*s", cli->id_len, cli_json_str(eval, "ID"));
+	cli_field("Created", "%s", cli_time(cli, cli_json_int(eval, "CreateTime"), time));
+	cli_field("Modified", "%s", cli_time(cli, cli_json_int(eval, "ModifyTime"), time));
+	cli_field("Status", "%s", cli_json_str(eval, "Status"));
+	cli_field("Description", "%s", cli_json_str(eval, "StatusDescription"));
+	cli_field("Type", "%s", cli_json_str(eval, "Type"));
+	cli_field("Triggered By", "%s", cli_json_str(eval, "TriggeredBy"));
+	cli_field("Job ID", "%s", cli_json_str(eval, "JobID"));
+	cli_field("Namespace", "%s", cli_json_str(eval, "Namespace"));
+	cli_field("Priority", "%lld", (long long)cli_json_int(eval, "Priority"));
+	cli_field("Wait Until", "%s", cli_time(cli, cli_json_time_ns(eval, "WaitUntil"), time));
+	cli_field("Blocked Eval", "%.*s", cli->id_len, cli_json_str(eval, "BlockedEval"));
+	if (json_object_size(cli_json_get(eval, "FailedTGAllocs")) > 0) {
+		cli_head("What has no place");
+		cli_watch_say_failed(cli, cli_json_get(eval, "FailedTGAllocs"));
+	}
+}
+
+static int
+show_eval(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/evaluation/%s", id);
+	cleanup_free char *placed = cli_target("/v1/evaluation/%s/allocations", id);
+	cleanup_json json_t *eval = NULL, *allocs = NULL;
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, target, e);
+	r = cli_api_get(cli, target, &eval, e);
+	if (r == 0)
+		r = cli_api_get(cli, placed, &allocs, e);
+	if (r < 0)
+		return r;
+	print_eval(cli, eval);
+	cli_head("Allocations placed");
+	cli_print_allocs(cli, allocs);
+	return 0;
+}
+
+int
+cli_eval_status(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL;
+	struct err e = { 0 };
+	int r;
+
+	(void)argc;
+	r = cli_id_resolve(cli, &cli_kind_eval, argv[0], &id, &e);
+	if (r == 0)
+		r = show_eval(cli, id, &e);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_job_check.c: drover job eval, inspect, validate. Runs in: drover. */
+#include <errno.h>
+
+#include "cli/cli_api.h"
+#include "cli/cli_job.h"
+#include "cli/cli_print.h"
+
+static struct {
+	bool detach, force;
+} options;
+
+const struct cli_flag cli_job_eval_flags[] = {
+	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
+	    "return once the agent has taken the wish" },
+	{ "force-reschedule", CLI_FLAG_BOOL, &options.force, NULL,
+	    "replace what has failed now, whatever its reschedule policy says" },
+	{ 0 },
+};
+
+int
+cli_job_eval(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL, *target = NULL;
+	cleanup_json json_t *request = NULL, *answer = NULL;
+	struct err e = { 0 };
+	int r;
+
+	(void)argc;
+	r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
+	if (r == 0) {
+		target = cli_target("/v1/job/%s/evaluate", id);
+		request = json_pack(
+		    "{s:s, s:{s:b}}", "JobID", id, "EvalOptions", "ForceReschedule", options.force);
+		r = cli_api_send(cli, "PUT", target, request, &answer, &e);
+	}
+	if (r == 0)
+		r = cli_job_follow(cli, id, answer, options.detach, &e);
+	return r < 0 ? cli_fail(cli, &e) : r;
+}
+
+int
+cli_job_inspect(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL, *target = NULL;
+	cleanup_json json_t *job = NULL, *whole = NULL;
+	struct err e = { 0 };
+	int r;
+
+	(void)argc;
+	r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
+	if (r == 0) {
+		target = cli_target("/v1/job/%s", id);
+		r = cli_api_get(cli, target, &job, &e);
+	}
+	if (r == 0) {
+		whole = json_pack("{s:O}", "Job", job);
+		r = whole ? cli_json_print(whole, &e) : err_set(&e, -ENOMEM, "print the job");
+	}
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
+/* What is wrong with the job is the answer, not a failure of asking. */
+static int
+say_validity(struct cli *cli, const json_t *answer, struct err *e)
+{
+	const char *warnings = cli_json_str(answer, "Warnings");
+	const char *problems = cli_json_str(answer, "Error");
+
+	if (cli->json) {
+		int r = cli_json_print(answer, e);
+
+		return r < 0 ? r : *problems ? CLI_FAILED : CLI_OK;
+	}
+	if (*warnings)
+		cli_say(cli, "Warnings: %s", warnings);
+	if (*problems)
+		return err_say(e, -EINVAL, "%s", problems);
+	cli_say(cli, "The job can be registered");
+	return CLI_OK;
+}
+
+int
+cli_job_validate(struct cli *cli, int argc, char **argv)
+{
+	cleanup_json json_t *file = NULL, *request = NULL, *answer = NULL;
+	struct err e = { 0 };
+	int r;
+
+	(void)argc;
+	r = cli_job_read(argv[0], &file, &request, &e);
+	if (r == 0)
+		r = cli_api_send(cli, "PUT", "/v1/validate/job", request, &answer, &e);
+	if (r == 0)
+		r = say_validity(cli, answer, &e);
+	return r < 0 ? cli_fail(cli, &e) : r;
+}

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""drover's commands about evaluations, about jobs without changing them, about the node's eligibility, what is over, and volumes
+that exist already: at a whole agent, with good words and bad ones."""
+import json
+
+from lib import api, case
+from lib.fake_api import run_command
+
+
+def drover(*words, code=0):
+    r = run_command(words, env={"DROVER_ADDR": "unix://" + node.socket_path})
+    case.equal(r.code, code, "drover %s: %s%s" % (" ".join(words), r.out, r.err))
+    if code:
+        case.equal((r.err.count("\n"), r.err.startswith("Traceback")), (1, False), r.err)
+    return r.out + r.err
+
+
+def write(name, text):
+    path = "%s/%s" % (node.base, name)
+    with open(path, "w", encoding="ascii") as f:
+        f.write(text if isinstance(text, str) else json.dumps(text))
+    return path
+
+
+def test_evaluations():
+    case.equal(drover("eval", "list"), "No evaluations\n")
+    node.register(api.job("web"))
+    alloc = node.wait_running("web")[0]
+    out = drover("eval", "list")
+    case.contains(out, alloc["EvalID"][:8])
+    case.contains(out, "job-register")
+    cpu = node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])["NodeResources"]["Cpu"]["CpuShares"]
+    node.register(api.job("big", Resources={"CPU": cpu, "MemoryMB": 20}))
+    blocked = json.loads(drover("eval", "list", "-json", "-job", "big", "-status", "blocked"))
+    case.equal([e["Status"] for e in blocked], ["blocked"])
+    case.equal("web" in drover("eval", "list", "-job", "big"), False)
+    out = drover("eval", "status", blocked[0]["ID"][:8])
+    case.contains(out, "What has no place")
+    case.contains(out, "cpu")
+    out = drover("eval", "status", alloc["EvalID"])
+    case.contains(out, alloc["ID"][:8])
+    case.equal(json.loads(drover("eval", "status", "-json", alloc["EvalID"]))["ID"], alloc["EvalID"])
+    case.contains(drover("eval", "status", "99999999", code=1), 'there is no evaluation "99999999"')
+    case.contains(drover("eval", "status", code=1), "expected drover eval status")
+    node.purge("big")
+
+
+def test_jobs_looked_at():
+    case.equal(json.loads(drover("job", "inspect", "web"))["Job"]["ID"], "web")
+    case.contains(drover("job", "inspect", "none", code=1), 'there is no job "none"')
+    case.contains(drover("job", "validate", write("good", api.job("new"))), "can be registered")
+    case.contains(drover("job", "validate", write("bad", api.job("new", driver="none")), code=1), 'unknown driver "none"')
+    case.contains(drover("job", "validate", "/nowhere", code=1), "No such file")
+    case.contains(drover("job", "validate", write("hcl", 'job "x" {\n}\n'), code=1), "HCL is not")
+    node.register(api.job("short", "/bin/false", []))
+    node.wait_allocs("short", [(0, "run", "failed")])
+    drover("job", "eval", "-detach", "-force-reschedule", "short")
+    case.until(lambda: len(node.allocs("short")) == 2, 20, "another allocation")
+    case.contains(drover("job", "eval", "web"), 'finished with status "complete"')
+    case.contains(drover("job", "eval", "none", code=1), 'there is no job "none"')
+    node.purge("short")
+
+
+def test_eligibility():
+    case.contains(drover("node", "eligibility", "-disable"), "takes no more allocations")
+    case.contains(drover("node", "status", "-self"), "ineligible")
+    case.equal(drover("node", "eligibility", "-enable", "-self").endswith(" takes allocations\n"), True)
+    name = node.ask("/v1/nodes")[0]["Name"]
+    drover("node", "eligibility", "-enable", name)
+    case.contains(drover("node", "eligibility", code=1), "one of -enable and -disable")
+    case.contains(drover("node", "eligibility", "-enable", "-disable", code=1), "one of -enable and -disable")
+    case.contains(drover("node", "eligibility", "-enable", "-self", name, code=1), "name two nodes")
+    case.contains(drover("node", "eligibility", "-enable", "elsewhere", code=1), 'there is no node "elsewhere"')
+
+
+def test_what_is_over():
+    batch = api.job("once", "/bin/true", [])
+    batch["Job"]["Type"] = "batch"
+    node.register(batch)
+    node.wait_allocs("once", [(0, "run", "complete")])
+    drover("system", "gc")
+    case.contains(drover("job", "status", "once", code=1), "there is no job")
+    node.wait_running("web")
+    case.contains(drover("system", "gc", "now", code=1), "expected drover system gc")
+
+
+def test_volumes_that_exist():
+    volume = {"ID": "old", "Name": "old", "ExternalID": "x-1", "PluginID": "p", "RequestedCapabilities": [
+        {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}
+    case.contains(drover("volume", "register", write("volume", volume)), 'Volume "old" is registered')
+    case.contains(drover("volume", "status", "old"), "x-1")
+    case.contains(drover("volume", "deregister", "ol", code=1), "-yes")
+    case.contains(drover("volume", "deregister", "-yes", "ol"), 'Volume "old" is forgotten')
+    case.contains(drover("volume", "deregister", "old", code=1), 'there is no volume "old"')
+    case.contains(drover("volume", "register", write("none", {"Volumes": [{"Name": "x"}]}), code=1), "no id")
+
+
+with api.Node() as node:
+    case.run(globals())
