@@ -398,6 +398,27 @@ def test_all_that_fails_after_the_tasks_is_one_sentence():
     purge_plugins(*names)
 
 
+def test_a_volume_whose_unmount_fails_can_be_forgotten():
+    good("forced")
+    created("forced")
+    user("forced")
+    wait_running("forced")
+    path = "/v1/volume/csi/forced"
+    node.refused(409, "volume in use", "DELETE", path + "?force=true")
+    node.refused(400, "invalid force value", "DELETE", path + "?force=perhaps")
+    bad({"forced": "NodeUnpublishVolume=status:13"})
+    node.do("DELETE", "/v1/job/user-forced")
+    wait_event("forced", "the volume stays claimed")
+    node.refused(409, "volume in use", "DELETE", path)
+    node.refused(409, "volume in use", "DELETE", path + "?force=false")
+    node.do("DELETE", path + "?force=true")
+    node.refused(404, "volume not found", "GET", path)
+    good("forced")
+    case.until(lambda: node.published("forced") == [], 60, "the mount to go all the same")
+    node.purge("user-forced")
+    purge_plugins("forced")
+
+
 def test_a_drain_does_not_wait_for_a_plugin_that_hangs():
     names = ("hangs", "hangs-too")
     good(*names)

@@ -506,8 +506,17 @@ void
 local_api_deregister_volume(struct sup *sup, struct api_req *req)
 {
 	struct local_volume *lv = find_volume(sup, req);
+	struct err e = { 0 };
+	bool force = false;
 
-	if (!lv || !may_go(req, lv))
+	if (!lv)
+		return;
+	if (api_query_bool(req, "force", &force, &e) < 0) {
+		api_reply_error(req, 400, "invalid force value");
+		return;
+	}
+	if (!(force && !lv->busy && local_volume_abandon(local_of_sup(sup), lv)) &&
+	    !may_go(req, lv))
 		return;
 	local_volume_forget(local_of_sup(sup), lv);
 	api_reply_text(req, 200, "application/json", "", 0);

@@ -407,17 +407,53 @@ local_volume_release_all(struct local *l, struct local_alloc *la)
 	}
 }
 
+/* The alloc that has the i-th claim, of writers and then readers. */
+static const char *
+claim_key(const struct csi_volume *v, size_t i)
+{
+	return i < v->write_claims.n ? v->write_claims.v[i].key
+				     : v->read_claims.v[i - v->write_claims.n].key;
+}
+
+/* NULL: it is not known any more. */
+static struct local_alloc *
+find_claimer(struct local *l, const char *alloc_id)
+{
+	struct id id;
+	struct sup_alloc *sa = id_from_uuid(alloc_id, &id) ? alloc_find(l->base.sup, &id) : NULL;
+
+	return sa ? local_alloc_of(sa) : NULL;
+}
+
+bool
+local_volume_abandon(struct local *l, struct local_volume *lv)
+{
+	cleanup_done(csi_volume) struct csi_volume before;
+	struct local_alloc *la;
+
+	csi_volume_init(&before);
+	if (csi_volume_copy(&lv->vol, &before) < 0)
+		return false;
+	for (size_t i = 0; i < before.write_claims.n + before.read_claims.n; i++) {
+		la = find_claimer(l, claim_key(&before, i));
+		if (la && !la->over)
+			return false;
+	}
+	for (size_t i = 0; i < before.write_claims.n + before.read_claims.n; i++) {
+		la = find_claimer(l, claim_key(&before, i));
+		if (la)
+			free_claim(l, la, lv);
+	}
+	return true;
+}
+
 /* --- at start --- */
 
 static void
 count_claim(struct local *l, const char *alloc_id)
 {
-	struct sup_alloc *sa;
-	struct local_alloc *la;
-	struct id id;
+	struct local_alloc *la = find_claimer(l, alloc_id);
 
-	sa = id_from_uuid(alloc_id, &id) ? alloc_find(l->base.sup, &id) : NULL;
-	la = sa ? local_alloc_of(sa) : NULL;
 	if (!la)
 		return;
 	la->n_claims++;
