@@ -9,6 +9,7 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
+#include "common/log.h"
 #include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/task_session.h"
@@ -241,14 +242,18 @@ on_failed(void *arg, const char *sentence, enum run_fault fault)
 	const char *command = json_string_value(json_object_get(tr->task->config, "command"));
 	char text[ERR_MSG_SIZE];
 
+	/* Nothing has happened to the task: what becomes of it is what would have. */
+	if (fault == RUN_FAULT_AGENT && tr->lost_starts++ < LOST_STARTS_MAX) {
+		log_info(
+		    "allocation %.8s: task %s: %s", tr->ar->sa->a.id, tr->task->name, sentence);
+		drop_run(tr);
+		(void)turn_edge(tr, TASK_EV_LOST);
+		return;
+	}
 	(void)snprintf(text, sizeof text, "%s (command \"%s\", user \"%s\")", sentence,
 	    command ? command : "", str(tr->task->user));
 	task_runner_tell(tr, EVENT_DRIVER_FAILURE, text, false);
 	drop_run(tr);
-	if (fault == RUN_FAULT_AGENT && tr->lost_starts++ < LOST_STARTS_MAX) {
-		(void)turn_edge(tr, TASK_EV_LOST);
-		return;
-	}
 	restart_tracker_start_failed(&tr->tracker, fault != RUN_FAULT_TASK);
 	(void)turn_edge(tr, TASK_EV_FAILED);
 }
