@@ -144,13 +144,19 @@ end_siblings(struct alloc_runner *ar)
 	return true;
 }
 
+static bool
+is_to_end(struct alloc_runner *ar)
+{
+	return ar->kill != KILL_NOT || ar->stopping || ar->disk_exceeded || end_siblings(ar);
+}
+
 /* The tasks' end, where there is a reason for it; else their beginning. */
 static void
 drive_tasks(struct alloc_runner *ar)
 {
 	struct stage_count stages[STAGES] = { 0 };
 
-	if (ar->kill != KILL_NOT || ar->stopping || ar->disk_exceeded || end_siblings(ar))
+	if (is_to_end(ar))
 		alloc_kill(ar);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_count(&ar->tasks[i], stages);
@@ -201,9 +207,19 @@ has_poststop(struct alloc_runner *ar)
 }
 
 static void
+step_running(struct alloc_runner *ar)
+{
+	drive_tasks(ar);
+	if (all_dead(ar))
+		begin_postrun(ar);
+}
+
+static void
 step_prerun(struct alloc_runner *ar)
 {
-	if (ar->failed || ar->stopping)
+	/* Also what the last supervisor had begun to end, before anything is heard of its runs: one
+	 * that ended meanwhile would be restarted by its policy. */
+	if (ar->failed || is_to_end(ar))
 		alloc_kill(ar);
 	if (ar->failed || (ar->stopping && !has_poststop(ar))) {
 		alloc_kill_poststop(ar);
@@ -211,7 +227,7 @@ step_prerun(struct alloc_runner *ar)
 			begin_postrun(ar);
 	} else if (!alloc_hooks_prerun(ar)) {
 		ar->phase = ALLOC_RUNNING;
-		drive_tasks(ar);
+		step_running(ar);
 	}
 }
 
@@ -266,9 +282,7 @@ advance(struct alloc_runner *ar)
 		step_prerun(ar);
 		break;
 	case ALLOC_RUNNING:
-		drive_tasks(ar);
-		if (all_dead(ar))
-			begin_postrun(ar);
+		step_running(ar);
 		break;
 	case ALLOC_POSTRUN:
 		step_postrun(ar);
