@@ -104,6 +104,7 @@ load(struct source *s, struct err *e)
 static int
 start(struct source *s, struct err *e)
 {
+	nomad_allocs_start(nomad_of(s));
 	nomad_services_start(nomad_of(s));
 	nomad_node_start(nomad_of(s));
 	return 0;

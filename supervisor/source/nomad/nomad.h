@@ -194,6 +194,9 @@ void nomad_watch_free(struct nomad *n);
 
 /* nomad_allocs.c */
 int nomad_allocs_load(struct nomad *n, struct err *e);
+/* After the restore: what was over before this supervisor has no runner that would tell of it, and
+ * the last one may have died before it did. */
+void nomad_allocs_start(struct nomad *n);
 /* A new list: each of its entries is asked about. Does it have to be pulled? */
 void nomad_allocs_begin_list(struct nomad *n);
 bool nomad_alloc_is_news(struct nomad *n, const char *id, uint64_t alloc_modify_index);

@@ -489,8 +489,20 @@ nomad_alloc_updated(struct source *s, struct sup_alloc *sa)
 	if (!na)
 		return;
 	nomad_update_look(n, na);
-	if (alloc_client_terminal(&sa->a) && sa->runner && sa->runner->phase == ALLOC_DONE)
+	if (alloc_client_terminal(&sa->a) && (!sa->runner || sa->runner->phase == ALLOC_DONE))
 		note_done(n, na);
+}
+
+void
+nomad_allocs_start(struct nomad *n)
+{
+	struct sup_alloc *next;
+
+	for (struct sup_alloc *sa = n->base.sup->allocs->first; sa; sa = next) {
+		next = sa->next;
+		if (!sa->runner)
+			nomad_alloc_updated(&n->base, sa);
+	}
 }
 
 bool
