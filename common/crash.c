@@ -38,6 +38,17 @@ crash_env(void)
 	return env;
 }
 
+#define HOLD 0x8000 /* in the upper half */
+#define HELD 0xffff
+
+static uint32_t
+after(uint32_t armed)
+{
+	if (armed >> 16 & ~HOLD)
+		return armed - 0x10000;
+	return armed >> 16 ? HELD : CRASH_NONE;
+}
+
 /* _exit() and not a signal: pid 1 of a pid namespace is immune to its own, and filters know
  * exit_group. */
 void
@@ -52,22 +63,11 @@ crash_hit(enum crash_point point)
 		armed = atomic_load(&page[0]);
 		if ((armed & 0xffff) != point)
 			return;
-	} while (
-	    !atomic_compare_exchange_weak(&page[0], &armed, armed >> 16 ? armed - 0x10000 : 0));
+	} while (!atomic_compare_exchange_weak(&page[0], &armed, after(armed)));
 	if (armed >> 16 == 0)
 		_exit(137);
-}
-
-const char *
-crash_point_name(enum crash_point point)
-{
-	static const char *const names[] = {
-		[CRASH_NONE] = "none",
-#define CRASH_DEF(name, text) [CRASH_##name] = #name,
-#include "common/crash_points.def"
-#undef CRASH_DEF
-	};
-
-	return point < CRASH_POINTS ? names[point] : "?";
+	if (armed >> 16 == HOLD)
+		while (atomic_load(&page[0]) == HELD)
+			; /* no filter has to know of it */
 }
 #endif

@@ -8,7 +8,6 @@
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
-#include "common/crash.h"
 #include "common/log.h"
 #include "supervisor/store/store.h"
 
@@ -146,11 +145,14 @@ write_and_commit(struct sup *sup, struct err *e)
 		r = d->write(sup, d, e);
 		if (r < 0)
 			goto undo;
+		CRASH_AT(d->point);
 	}
 	CRASH_POINT(SUP_BEFORE_COMMIT);
 	r = store_commit(sup->store, t->durable, e);
 	if (r >= 0) {
 		CRASH_POINT(SUP_AFTER_COMMIT);
+		for (struct dirty *d = CRASH_BUILD ? t->writes : NULL; d; d = d->next)
+			CRASH_AT(d->point + 1);
 		return 0;
 	}
 undo:

@@ -12,7 +12,9 @@
 #define DROVER_SUPERVISOR_SUP_TURN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
+#include "common/crash.h"
 #include "common/err.h"
 #include "supervisor/sup.h"
 
@@ -24,6 +26,7 @@
 struct dirty {
 	struct dirty *next;
 	bool queued;
+	uint8_t point; /* CRASH_ROW_… of its kind: where tests kill */
 	int (*write)(struct sup *sup, struct dirty *d, struct err *e);
 	void (*written)(struct sup *sup, struct dirty *d);
 };

@@ -191,6 +191,7 @@ make(struct alloc *a, struct job_ref *job, const struct id *id)
 	sa->job = job;
 	sa->group = job_group(&job->job, sa->a.task_group);
 	sa->row.write = write_row;
+	sa->row.point = CRASH_ROW_ALLOC;
 	sa->row.written = on_written;
 	return sa;
 }

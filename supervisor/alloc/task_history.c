@@ -58,6 +58,7 @@ task_history_add(struct sup *sup, const struct id *alloc, const char *task, stru
 	} else {
 		o->alloc = *alloc;
 		o->row.write = write_row;
+		o->row.point = CRASH_ROW_EVENT;
 		o->row.written = on_written;
 		turn_write(sup, &o->row);
 	}

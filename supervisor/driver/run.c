@@ -159,6 +159,7 @@ run_new(struct sup *sup, const struct id *id, const struct id *alloc, const char
 		return NULL;
 	}
 	r->row.write = write_row;
+	r->row.point = CRASH_ROW_RUN;
 	r->row.written = on_written;
 	r->send.run = send_wishes;
 	r->watch = (struct run_watch){ .fd = -1, .ready = on_ready };

@@ -96,6 +96,7 @@ take_id(struct sup *sup, struct err *e)
 	id_to_uuid(&secret, text);
 	(void)str_set(&ns->n.secret_id, text);
 	ns->id_row.write = write_id;
+	ns->id_row.point = CRASH_ROW_NODE;
 	turn_write(sup, &ns->id_row);
 	turn_durable(sup);
 	return 0;

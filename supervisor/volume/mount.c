@@ -89,6 +89,7 @@ mount_new(struct sup *sup)
 		return NULL;
 	m->sup = sup;
 	m->row.write = write_row;
+	m->row.point = CRASH_ROW_MOUNT;
 	m->row.written = on_written;
 	m->retry_usec = RETRY_USEC;
 	mount_record_init(&m->rec);

@@ -223,7 +223,9 @@ source_local_new(struct sup *sup, struct err *e)
 	l->index = 1;
 	l->timer_fd = -1;
 	l->index_row.write = write_index;
+	l->index_row.point = CRASH_ROW_INDEX;
 	l->drain_row.write = write_drain;
+	l->drain_row.point = CRASH_ROW_DRAIN;
 	local_changes_init(l);
 	return &l->base;
 }

@@ -82,6 +82,7 @@ insert(struct local *l, struct local_deployment *dep, struct local_job *j)
 	if (local_map_add(&l->deployments, &dep->key, dep->d.id) < 0)
 		return -ENOMEM;
 	dep->row.write = write_deployment;
+	dep->row.point = CRASH_ROW_DEPLOYMENT;
 	dep->row.written = on_deployment_written;
 	dep->job = j;
 	dep->older = j->deployments;

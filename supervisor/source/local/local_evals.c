@@ -100,6 +100,7 @@ insert_eval(struct local *l, struct local_eval *ev)
 	if (local_map_add(&l->evals, &ev->key, ev->ev.id) < 0)
 		return -ENOMEM;
 	ev->row.write = write_eval;
+	ev->row.point = CRASH_ROW_EVAL;
 	ev->row.written = on_eval_written;
 	ev->prev = l->last_eval;
 	*(l->last_eval ? &l->last_eval->next : &l->first_eval) = ev;

@@ -97,6 +97,7 @@ add_version(struct local_job *j, struct job_ref *ref)
 	v->ref = ref;
 	v->job = j;
 	v->row.write = write_version;
+	v->row.point = CRASH_ROW_JOB;
 	v->row.written = on_version_written;
 	v->older = j->versions;
 	j->versions = v;

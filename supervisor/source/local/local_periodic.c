@@ -51,6 +51,7 @@ note_looked(struct local *l, struct local_job *j, int64_t until_s)
 {
 	j->looked_s = until_s;
 	j->looked_row.write = write_looked;
+	j->looked_row.point = CRASH_ROW_LAUNCH;
 	turn_write(l->base.sup, &j->looked_row);
 }
 

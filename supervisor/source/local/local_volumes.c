@@ -71,6 +71,7 @@ insert_volume(struct local *l, struct csi_volume *vol)
 	if (!lv)
 		return NULL;
 	lv->row.write = write_volume;
+	lv->row.point = CRASH_ROW_VOLUME;
 	lv->row.written = on_volume_written;
 	if (asprintf(&lv->name, "%s/%s", vol->namespace, vol->id) < 0) {
 		free(lv);

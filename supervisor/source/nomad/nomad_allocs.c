@@ -77,6 +77,7 @@ job_add(struct nomad *n, struct job *job, uint64_t key)
 	}
 	j->ref->key = key;
 	j->row.write = write_job;
+	j->row.point = CRASH_ROW_NOMAD_JOB;
 	j->row.written = on_job_written;
 	j->next = n->jobs;
 	n->jobs = j;

@@ -49,6 +49,7 @@ nomad_node_load(struct nomad *n, struct err *e)
 	int r = store_meta_get(store, "nomad_registered", &registered, e);
 
 	n->node_row.write = write_node;
+	n->node_row.point = CRASH_ROW_NOMAD_NODE;
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0)

@@ -37,6 +37,7 @@ nomad_self_load(struct nomad *n, struct err *e)
 	int r = store_meta_get(n->base.sup->store, "nomad_meta", &text, e);
 
 	n->meta_row.write = write_meta;
+	n->meta_row.point = CRASH_ROW_NOMAD_META;
 	if (r < 0 && r != -ENOENT)
 		return r;
 	n->meta = r >= 0 ? json_loads(text, 0, NULL) : json_object();

@@ -65,6 +65,7 @@ add(struct nomad *n, struct service_table *t, struct sup_alloc *sa, const char *
 	if (!s)
 		return NULL;
 	s->row.write = write_row;
+	s->row.point = CRASH_ROW_SERVICE;
 	s->row.written = on_written;
 	return s;
 }

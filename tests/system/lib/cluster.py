@@ -26,13 +26,13 @@ def servers(count=1, version="2.0.5", grace=15, **kwargs):
     return nomad_server.Servers(count, version, args=("--ttl", "1", "--ttl-jitter", "0.5", "--grace", str(grace)), **kwargs)
 
 
-def node_of(those, client="", name="n1", more="", **kwargs):
+def node_of(those, client="", name="n1", more="", kind=api.Node, **kwargs):
     """An agent that is configured with them. client: more of that block, more: other blocks."""
     path = case.directory() + "/agent.hcl"
     with open(path, "w", encoding="ascii") as f:
         f.write(CONFIG % (name, ", ".join('"%s"' % a for a in those.addresses), client) + more)
     os.chmod(path, 0o600)
-    return api.Node(args=["-config", path], **kwargs)
+    return kind(args=["-config", path], **kwargs)
 
 
 def job(name="j", command="/bin/sleep", args=("1000",), **more):

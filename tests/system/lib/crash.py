@@ -18,8 +18,12 @@ import time
 
 from . import ROOT, api, case, exe
 
+# In the order of their numbers, as common/crash.h makes them.
+POINTS = []
 with open(ROOT + "/common/crash_points.def", encoding="utf-8") as def_file:
-    POINTS = re.findall(r"^CRASH_DEF\((\w+),", def_file.read(), re.M)
+    for kind, point in re.findall(r"^CRASH_(DEF|ROW)\((\w+),", def_file.read(), re.M):
+        POINTS += [point] if kind == "DEF" else ["ROW_" + point, "ROW_" + point + "_COMMITTED"]
+ROWS = [p for p in POINTS if p.startswith("ROW_")]
 
 # One lock per alloc: whoever finds it taken says so. Everything the task runs afterwards holds it on.
 LOCKED = ('exec 9>>"$NOMAD_ALLOC_DIR/data/lock"; '
@@ -41,9 +45,13 @@ class Page:
             self.map = mmap.mmap(f.fileno(), 4096)
         self.env = {"DROVER_CRASH_PAGE": self.path}
 
-    def arm(self, point, skip=0):
-        """The process that passes it dies, after `skip` passes that are let go."""
-        self.map[0:4] = struct.pack("<I", POINTS.index(point) + 1 | skip << 16)
+    def arm(self, point, skip=0, hold=False):
+        """The process that passes it dies, after `skip` passes that are let go; or waits there until the page is disarmed."""
+        self.map[0:4] = struct.pack("<I", POINTS.index(point) + 1 | skip << 16 | hold << 31)
+
+    def holds(self):
+        """Somebody waits at the point."""
+        return struct.unpack("<I", self.map[0:4])[0] == 0xffff
 
     def disarm(self):
         self.map[0:4] = struct.pack("<I", 0)
