@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""Jobs, orders and tasks that no job should have and no task should do: one sentence each, nothing of it is left, and the task
+beside them, which is looked at after each, has not noticed. Signals and tasks that there are not: 2285; exec into what is over:
+2420; checks that say nothing or too much: 2600; a full disk: 2280 and 2210."""
+import json
+import os
+import signal
+import uuid
+
+from lib import api, case, cluster, crash, exe, helper, stages
+from lib.stages import task, wait_order
+
+S = 10**9
+
+
+def beside():
+    """The witness: one start, no restart, and it goes on to write."""
+    alloc, = node.wait_running("beside")
+    case.equal((alloc["ID"], cluster.events(node.ask("/v1/allocation/" + alloc["ID"]))), (witness, ["Received", "Task Setup", "Started"]))
+    before = len(crash.alloc_data(node, witness, "ticks"))
+    case.until(lambda: len(crash.alloc_data(node, witness, "ticks")) > before, 60, "the task beside it to go on")
+
+
+def nothing_of(alloc):
+    case.until(lambda: not cluster.processes_of(alloc["ID"]), 60, "no process of it")
+    case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+    beside()
+
+
+def get(alloc):
+    return node.ask("/v1/allocation/" + alloc["ID"])
+
+
+def wait_client(name, *states):
+    return case.until(lambda: [a for a in node.allocs(name) if a["ClientStatus"] in states], 60, "%s to be %s" % (name, states))[-1]
+
+
+def test_values_of_the_environment():
+    value = "one\ntwo\n\n\ttab 'x' \"y\" $HOME \\n é"
+    node.register(api.job("lines", "/bin/sh", ["-c", 'printf %s "$ODD"; echo; echo end; exec sleep 1000'], Env={"ODD": value}))
+    alloc = node.wait_running("lines")[0]
+    node.wait_said(alloc, b"\nend\n")
+    case.equal(node.logs(alloc).decode(), value + "\nend\n")
+    node.purge("lines")
+    made = api.job("lines")
+    for where in ("Env", "Meta"):
+        made["Job"]["TaskGroups"][0]["Tasks"][0][where] = {"ODD": "a\0b"}
+        node.refused(400, "\\u0000", "POST", "/v1/jobs", made)
+    case.equal(node.request("GET", "/v1/job/lines").status, 404)
+    nothing_of(alloc)
+
+
+def test_a_job_of_ten_megabytes():
+    made = api.job("large", Env={"A%d" % i: "x" * 1000 for i in range(10000)})
+    case.equal(len(json.dumps(made)) > 10 * 1000 * 1000, True)
+    node.refused(413, "the body is longer than 1048576 bytes", "POST", "/v1/jobs", made)
+    case.equal(node.request("GET", "/v1/job/large").status, 404)
+    # What fits into a request, but is more than the kernel takes as one word of a program.
+    node.register(api.job("large", Env={"A": "x" * 200000}))
+    alloc = wait_client("large", "failed")
+    said = [e["DisplayMessage"] for e in get(alloc)["TaskStates"]["t"]["Events"] if e["Type"] == "Driver Failure"]
+    case.equal((len(said), "Argument list too long" in said[0]), (1, True), said)
+    node.purge("large")
+    nothing_of(alloc)
+
+
+BOMB = """
+i=0
+while [ $i -lt 1500 ]; do
+	setsid sh -c 'sleep 1000 & sleep 1000' &
+	i=$((i + 1))
+done
+"""
+
+
+def test_a_task_that_forks_and_forks():
+    """What its limits let it have: they end it or not, and not a process outlives it."""
+    node.register(api.job("bomb", "/bin/sh", ["-c", BOMB + "echo done; wait"], Resources={"CPU": 20, "MemoryMB": 200}))
+    alloc = wait_client("bomb", "running", "failed")
+    case.until(lambda: get(alloc)["ClientStatus"] == "failed" or len(cluster.processes_of(alloc["ID"])) > 100, 60, "many of them")
+    beside()
+    node.register(api.job("after"))
+    node.wait_running("after")
+    node.purge("after")
+    node.purge("bomb")
+    nothing_of(alloc)
+
+
+def test_a_task_that_takes_all_memory():
+    trees = helper.cgroup_trees()
+    if "memory" not in trees and "memory" not in open(trees["v2"] + "/cgroup.controllers", encoding="ascii").read():
+        case.skip("no controller of memory")
+    node.register(api.job("oom", "/usr/bin/tail", ["/dev/zero"]))
+    alloc = wait_client("oom", "failed")
+    sentence = [e["DisplayMessage"] for e in get(alloc)["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated"]
+    case.equal(sentence, ['Exit Code: 137, Signal: 9, Exit Message: "OOM Killed"'])
+    node.purge("oom")
+    nothing_of(alloc)
+
+
+def test_a_task_that_fills_its_log():
+    """Of 64 MiB it has the last two files of one."""
+    script = "head -c 67108864 /dev/zero | tr '\\\\0' x; echo; echo the end; exec sleep 1000"
+    node.register(api.job("talks", "/bin/sh", ["-c", script], LogConfig={"MaxFiles": 2, "MaxFileSizeMB": 1},
+                          group={"EphemeralDisk": {"SizeMB": 100}}))
+    alloc = node.wait_running("talks")[0]
+    node.wait_said(alloc, b"\nthe end\n")
+    top = "%s/logs/%s" % (node.data, alloc["ID"])
+    sizes = {name: os.stat(top + "/" + name).st_size for name in os.listdir(top) if ".stdout." in name}
+    case.equal((len(sizes), all(size <= 1 << 20 for size in sizes.values())), (2, True), "files: %s" % sizes)
+    case.equal(get(alloc)["ClientStatus"], "running")
+    node.purge("talks")
+    nothing_of(alloc)
+
+
+def task_pid(alloc):
+    return [r["task_pid"] for r in crash.records(node).values()
+            if r and str(uuid.UUID(bytes=r["alloc"])) == alloc["ID"] and r["state"] == exe.EXE_RUNNING][0]
+
+
+def stands_still(name):
+    """An alloc whose task has begun and is stopped, so that it does not end until it goes on: its pid."""
+    node.register(stages.job(name, [task("main", KillTimeout=60 * S)]))
+    alloc = node.wait_running(name)[0]
+    wait_order(node, alloc, ["main begins"])
+    pid = task_pid(alloc)
+    os.kill(pid, signal.SIGSTOP)
+    return alloc, pid
+
+
+def test_a_restart_while_it_is_killed():
+    alloc, pid = stands_still("killed")
+    try:
+        node.do("DELETE", "/v1/job/killed")
+        for body in ({}, {"TaskName": "main"}, {"AllTasks": True}):
+            node.refused(500, "restart of an alloc that should not run", "PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], body)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_client("killed", "complete")
+    case.equal(cluster.events(get(alloc), "main"), ["Received", "Task Setup", "Started", "Killing", "Terminated", "Killed"])
+    case.equal(stages.order(node, alloc).count("main begins"), 1, "it never began again")
+    node.purge("killed")
+    nothing_of(alloc)
+
+
+def test_a_kill_while_it_is_restarted():
+    for body in ({"TaskName": "main"}, {"AllTasks": True}):
+        alloc, pid = stands_still("again")
+        try:
+            node.do("PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], body)
+            node.refused(500, "Task not running", "PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], {"TaskName": "main"})
+            node.do("DELETE", "/v1/job/again")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        wait_client("again", "complete")
+        found = cluster.events(get(alloc), "main")
+        case.equal((found[:4], found[4:]), (["Received", "Task Setup", "Started", "Restart Signaled"], ["Killing", "Terminated", "Killed"]))
+        case.equal(stages.order(node, alloc).count("main begins"), 1, "it never began again")
+        node.purge("again")
+        nothing_of(alloc)
+
+
+def test_a_stop_while_it_begins():
+    """The prestart task does not end by itself; what would come after it never begins."""
+    node.register(stages.job("begins", [task("main"), task("early", "prestart")]))
+    alloc = node.wait_running("begins")[0]
+    wait_order(node, alloc, ["early begins"])
+    node.do("DELETE", "/v1/job/begins")
+    found = get(wait_client("begins", "complete"))
+    case.equal(cluster.events(found, "main"), ["Received", "Killing"])
+    case.equal(stages.order(node, alloc), ["early begins", "early is told"])
+    node.purge("begins")
+    nothing_of(alloc)
+
+
+def test_the_task_beside_them():
+    beside()
+    node.purge("beside")
+    crash.wait_nothing_left(node)
+
+
+with api.Node() as node:
+    node.register(api.job("beside", "/bin/sh", ["-c", "while :; do echo x >> $NOMAD_ALLOC_DIR/data/ticks; sleep 0.2; done"]))
+    witness = node.wait_running("beside")[0]["ID"]
+    case.run(globals())
