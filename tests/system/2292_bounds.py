@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""What is bounded, at its bound: one sentence for what is too much, the oldest go where old things are kept, nothing else is lost.
+What would take long to make is written into state.db while there is no agent, as copies of what the agent had written."""
+import json
+import os
+import sqlite3
+import urllib.parse
+import uuid
+
+from lib import api, case
+from lib.stages import task
+
+CHILDREN, DEAD, CLOSED, EVENTS, VERSIONS, STREAMS, TASKS, MOUNTS = 6000, 1000, 1000, 500, 6, 80, 256, 64
+NEVER = [{"LTarget": "${attr.kernel.name}", "Operand": "=", "RTarget": "none"}]
+
+
+def path(job_id, more=""):
+    return "/v1/job/" + urllib.parse.quote(job_id, safe="") + more
+
+
+def edit(change):
+    """Changes state.db while there is no agent; then there is one again."""
+    node.kill_launcher()
+    db = sqlite3.connect(node.data + "/state/state.db")
+    with db:
+        change(db)
+    db.close()
+    node.start()
+    node.wait_ready()
+
+
+def copy_job(db, job, names):
+    """Its rows and those of its evaluations, under other names."""
+    rows = db.execute("SELECT namespace, version, current, json FROM job WHERE id = ?", (job,)).fetchall()
+    evals = [(id_text, json.loads(text)) for id_text, text in db.execute("SELECT id, json FROM eval").fetchall()]
+    evals = [e for _, e in evals if e["JobID"] == job]
+    for name in names:
+        db.executemany("INSERT INTO job(namespace, id, version, current, json) VALUES(?, ?, ?, ?, ?)",
+                       [(ns, name, version, current, text.replace('"%s"' % job, '"%s"' % name)) for ns, version, current, text in rows])
+        for e in evals:
+            made = uuid.uuid4()
+            db.execute("INSERT INTO eval(id, json) VALUES(?, ?)", (made.bytes, json.dumps({**e, "ID": str(made), "JobID": name})))
+
+
+def parent(name, **more):
+    made = api.job(name, "/bin/true")
+    made["Job"].update(Type="batch", ParameterizedJob={}, **more)
+    return made
+
+
+def dispatch(name):
+    return node.do("PUT", path(name, "/dispatch"), {})["DispatchedJobID"]
+
+
+def children_of(name):
+    return node.ask("/v1/jobs", prefix=name)[0]["JobSummary"]["Children"]
+
+
+def wait_children(name, **wanted):
+    case.until(lambda: children_of(name) == wanted, 60, "children of %s to be %s" % (name, wanted))
+
+
+def purge(*names):
+    """Without waiting for each."""
+    for name in names:
+        node.do("DELETE", path(name) + "?purge=true")
+
+
+def test_children_of_one_job():
+    """They wait for a node that there is not. One more is refused, and made once there is room."""
+    node.register(parent("many", Constraints=NEVER))
+    node.register(api.job("beside"))
+    beside = node.wait_running("beside")[0]["ID"]
+    first = dispatch("many")
+    wait_children("many", Pending=1, Running=0, Dead=0)
+    names = ["%s%04d" % (first[:-4], i) for i in range(CHILDREN)]
+    names = [n for n in names if n != first][:CHILDREN - 1]
+    edit(lambda db: copy_job(db, first, names))
+    wait_children("many", Pending=CHILDREN, Running=0, Dead=0)
+    node.refused(429, 'job "many" has 6000 children already: no more are made before some of them end', "PUT",
+                 path("many", "/dispatch"), {})
+    wait_children("many", Pending=CHILDREN, Running=0, Dead=0)
+    case.equal([a["ID"] for a in node.wait_running("beside")], [beside], "a job beside it")
+    purge(names[0])
+    case.until(lambda: node.request("GET", path(names[0])).status == 404, 60, "one to go")
+    dispatch("many")
+    wait_children("many", Pending=CHILDREN, Running=0, Dead=0)
+
+    def forget(db):
+        db.execute("DELETE FROM job WHERE id LIKE 'many%'")
+        db.execute("DELETE FROM eval WHERE json LIKE '%\"many%'")
+    edit(forget)
+    case.equal([j["ID"] for j in node.ask("/v1/jobs")], ["beside"])
+    case.equal([a["ID"] for a in node.wait_running("beside")], [beside], "a job beside it")
+    node.purge("beside")
+
+
+def test_dead_children_are_kept():
+    node.register(parent("old"))
+    first = dispatch("old")
+    wait_children("old", Pending=0, Running=0, Dead=1)
+    names = sorted("%s%04d" % (first[:-4], i) for i in range(DEAD))
+    names = [n for n in names if n != first][:DEAD - 1]
+    edit(lambda db: copy_job(db, first, names))
+    wait_children("old", Pending=0, Running=0, Dead=DEAD)
+    made = [dispatch("old") for _ in range(3)]
+    case.until(lambda: all(j in [c["ID"] for c in node.ask("/v1/jobs", prefix="old/")] for j in made), 60, "the new ones")
+    wait_children("old", Pending=0, Running=0, Dead=DEAD)
+    left = {c["ID"] for c in node.ask("/v1/jobs", prefix="old/")}
+    case.equal((len(left), set(made) <= left, "old" in [j["ID"] for j in node.ask("/v1/jobs")]), (DEAD, True, True))
+    edit(lambda db: db.execute("DELETE FROM job WHERE id LIKE 'old/%' AND id NOT IN (SELECT job FROM alloc)"))
+    for job in node.ask("/v1/jobs", prefix="old"):
+        purge(job["ID"])
+    case.until(lambda: not node.ask("/v1/jobs", prefix="old"), 60, "the rest to go")
+
+
+def test_evaluations_are_kept():
+    """The oldest that are closed go; one that waits stays, however old it is."""
+    made = api.job("waits")
+    made["Job"]["Constraints"] = NEVER
+    node.register(made)
+    node.register(api.job("closed"))
+    node.wait_running("closed")
+
+    def more(db):
+        _, text = next(r for r in db.execute("SELECT id, json FROM eval") if json.loads(r[1])["JobID"] == "closed")
+        for _ in range(CLOSED + 100):
+            name = uuid.uuid4()
+            db.execute("INSERT INTO eval(id, json) VALUES(?, ?)", (name.bytes, json.dumps({**json.loads(text), "ID": str(name)})))
+    edit(more)
+    last = node.register(api.job("closed", Env={"A": "1"}))["EvalID"]
+    node.wait_evaluation(last)
+    found = node.ask("/v1/evaluations")
+    case.equal([e["JobID"] for e in found if e["Status"] == "blocked"], ["waits"])
+    case.equal(last in [e["ID"] for e in found], True, "the newest")
+    case.equal(len([e for e in found if e["Status"] == "complete"]) <= CLOSED, True, "%d evaluations" % len(found))
+    purge("waits")
+    node.purge("closed")
+
+
+def test_events_of_a_task_are_kept():
+    alloc = node.register(api.job("long", group={"Tasks": [task("main")]})) and node.wait_running("long")[0]
+
+    def more(db):
+        text = '{"Type": "Signaling", "Time": %d, "DisplayMessage": "number %d", "Details": {}}'
+        db.executemany("INSERT INTO event(alloc, task, json) VALUES(?, 'main', ?)",
+                       [(uuid.UUID(alloc["ID"]).bytes, text % (i, i)) for i in range(EVENTS)])
+    edit(more)
+    for n in range(1, 4):  # of four events each: two beyond the ten of the alloc, which had three
+        node.do("PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], {"TaskName": "main"})
+        case.until(lambda n=n: (lambda s: (s["State"], s["Restarts"]))(node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["main"]) ==
+                   ("running", n), 60, "restart %d" % n)
+    found = node.ask("/v1/client/allocation/%s/events" % alloc["ID"])["main"]
+    case.equal(len(found), EVENTS + 10)
+    case.equal([e["Type"] for e in found[EVENTS - 5:]], ["Received", "Task Setup", "Started", "Restart Signaled", "Terminated"] + [
+        "Restarting", "Started"] + ["Restart Signaled", "Terminated", "Restarting", "Started"] * 2)
+    case.equal(found[0]["DisplayMessage"], "number 5", "the oldest that is kept")
+    node.purge("long")
+
+
+def test_versions_and_deployments_are_kept():
+    """Of a job's versions, and the one to come back to, however old it is."""
+    def version(text):
+        return api.job("web", "/bin/sh", ["-c", "echo %s; exec sleep 1000" % text], group={
+            "Update": {"MaxParallel": 1, "HealthCheck": "manual"}})
+    node.register(version("zero"))
+    good = node.wait_running("web")[0]
+    d = node.ask("/v1/job/web/deployment")
+    node.do("POST", "/v1/deployment/allocation-health/" + d["ID"], {"DeploymentID": d["ID"], "HealthyAllocationIDs": [good["ID"]]})
+    case.until(lambda: node.ask("/v1/job/web/deployment")["Status"] == "successful", 60, "the first version")
+    for n in range(1, 13):
+        node.register(version(str(n)))
+        case.until(lambda n=n: [a["JobVersion"] for a in node.allocs("web") if a["ClientStatus"] == "running"] == [n], 60, "version %d" % n)
+    found = node.ask("/v1/job/web/versions")["Versions"]
+    known = {a["JobVersion"] for a in node.allocs("web")}
+    case.equal([v["Version"] for v in found[:VERSIONS]], list(range(12, 12 - VERSIONS, -1)))
+    case.equal((found[-1]["Version"], found[-1]["Stable"]), (0, True), "the stable one")
+    case.equal({v["Version"] for v in found} - set(range(7, 13)) - {0} <= known, True, "what allocations are of")
+    case.equal([v["JobVersion"] for v in node.ask("/v1/job/web/deployments")], list(range(12, 12 - VERSIONS, -1)))
+    node.refused(404, "version", "PUT", "/v1/job/web/revert", {"JobID": "web", "JobVersion": 99})
+    node.do("PUT", "/v1/job/web/revert", {"JobID": "web", "JobVersion": 0})
+    alloc = case.until(lambda: [a for a in node.allocs("web") if a["ClientStatus"] == "running" and a["JobVersion"] == 13], 60, "it")[0]
+    node.wait_said(alloc, b"zero")
+    node.purge("web")
+
+
+def test_followers_of_streams():
+    """One more is told so, whoever asks for something else is not kept out, and there is room again when one leaves."""
+    held = []
+    try:
+        for _ in range(STREAMS):
+            stream = api.Connection(node, case.LEAST_S)
+            held.append(stream)
+            stream.request("GET", "/v1/event/stream")
+            case.equal(stream.getresponse().status, 200)
+        node.refused(503, "%d " % STREAMS, "GET", "/v1/event/stream")
+        node.register(api.job("beside"))
+        node.wait_running("beside")
+    finally:
+        for stream in held:
+            stream.close()
+
+    def room():
+        stream = api.Connection(node, case.LEAST_S)
+        try:
+            stream.request("GET", "/v1/event/stream")
+            return stream.getresponse().status == 200
+        finally:
+            stream.close()
+    case.until(room, 60, "room for another")
+    node.purge("beside")
+
+
+def events(alloc, name="t"):
+    return "; ".join(e["Type"] + ": " + e["DisplayMessage"] for e in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"][name]["Events"])
+
+
+def failed(name):
+    return case.until(lambda: [a for a in node.allocs(name) if a["ClientStatus"] == "failed"], 60, name + " to fail")[0]
+
+
+def test_tasks_and_mounts():
+    small = {"CPU": 1, "MemoryMB": 10}
+    node.register(api.job("beside", Resources=small))
+    node.wait_running("beside")
+    node.register(api.job("tasks", group={"Tasks": [api.task("t%d" % i, "/bin/true", Resources=small) for i in range(TASKS + 1)]}))
+    case.contains(events(failed("tasks"), "t0"), "the group has 257 tasks, 256 are allowed")
+    node.purge("tasks")
+    node.register(api.job("mounts", driver="exec", Resources=small, VolumeMounts=[
+        {"Volume": "v", "Destination": "/m%d" % i} for i in range(MOUNTS + 1)], group={"Volumes": {
+            "v": {"Name": "v", "Type": "host", "Source": "src"}}}))
+    case.contains(events(failed("mounts")), "task t has 65 volume mounts, 64 are allowed")
+    node.purge("mounts")
+    case.equal([a["ClientStatus"] for a in node.allocs("beside")], ["running"])
+    node.purge("beside")
+
+
+def test_nothing_is_left():
+    case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+    case.equal(node.ask("/v1/jobs"), [])
+
+
+TOP = case.directory()
+os.mkdir(TOP + "/src")
+with open(TOP + "/agent.hcl", "w", encoding="ascii") as f:
+    f.write('client {\n  memory_total_mb = 100000\n  cpu_total_compute = 100000\n  host_volume "src" { path = "%s/src" }\n}\n'
+            'plugin "raw_exec" { config { enabled = true } }\n' % TOP)
+os.chmod(TOP + "/agent.hcl", 0o600)
+
+with api.Node(args=["-config", TOP + "/agent.hcl"]) as node:
+    case.run(globals())
