@@ -238,6 +238,10 @@ validate_group(const struct task_group *group, const struct job *job, struct pro
 		(void)model_problem(p, "shutdown_delay may not be below zero");
 	if (group->ephemeral_disk && group->ephemeral_disk->size_mb < DISK_MIN_MB)
 		(void)model_problem(p, "ephemeral_disk: size must be at least %d MB", DISK_MIN_MB);
+	if (group->max_run_duration < 0 && group->max_run_duration != MODEL_UNSET)
+		(void)model_problem(p, "max_run_duration may not be below zero");
+	if (group->max_run_duration > 0 && job->type != JOB_BATCH && job->type != JOB_SYSBATCH)
+		(void)model_problem(p, "max_run_duration is for batch and sysbatch jobs");
 	validate_lease(group, p);
 	validate_volumes(group, job, p);
 	validate_tasks(group, p);
@@ -446,8 +450,6 @@ validate_local_group(const struct task_group *group, struct problems *p)
 
 	refuse_blocks(group, group_blocks, ELEMENTSOF(group_blocks), p);
 	services_validate_local(group->services.v, group->services.n, p);
-	if (group->max_run_duration > 0)
-		refuse_block(p, "max_run_duration");
 	if (group->prevent_reschedule_on_lost == OPT_TRUE)
 		refuse_block(p, "prevent_reschedule_on_lost");
 	if (group->update)

@@ -12,9 +12,10 @@
 #define DESTROY_RETRY_USEC 30000000
 
 /* In the order of prerun; postrun and destroy go the other way. */
-static const struct alloc_hook *const hooks[] = { &alloc_hook_check, &alloc_hook_lease,
-	&alloc_hook_previous, &alloc_hook_identity, &alloc_hook_dir, &alloc_hook_cores,
-	&alloc_hook_health, &alloc_hook_services, &alloc_hook_csi, &alloc_hook_checks };
+static const struct alloc_hook *const hooks[] = { &alloc_hook_check, &alloc_hook_max_run,
+	&alloc_hook_lease, &alloc_hook_previous, &alloc_hook_identity, &alloc_hook_dir,
+	&alloc_hook_cores, &alloc_hook_health, &alloc_hook_services, &alloc_hook_csi,
+	&alloc_hook_checks };
 
 /* --- one after the other --- */
 

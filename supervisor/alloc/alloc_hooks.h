@@ -38,9 +38,9 @@ struct alloc_hook {
 	void (*shutdown)(struct alloc_runner *ar);
 };
 
-extern const struct alloc_hook alloc_hook_check, alloc_hook_lease, alloc_hook_previous,
-    alloc_hook_identity, alloc_hook_dir, alloc_hook_cores, alloc_hook_health, alloc_hook_services,
-    alloc_hook_csi, alloc_hook_checks;
+extern const struct alloc_hook alloc_hook_check, alloc_hook_max_run, alloc_hook_lease,
+    alloc_hook_previous, alloc_hook_identity, alloc_hook_dir, alloc_hook_cores, alloc_hook_health,
+    alloc_hook_services, alloc_hook_csi, alloc_hook_checks;
 
 /* --- for hooks --- */
 

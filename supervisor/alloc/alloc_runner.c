@@ -150,6 +150,13 @@ is_to_end(struct alloc_runner *ar)
 	return ar->kill != KILL_NOT || ar->stopping || ar->disk_exceeded || end_siblings(ar);
 }
 
+/* Not even what comes after the others. */
+static bool
+nothing_starts(const struct alloc_runner *ar)
+{
+	return ar->lease_over || ar->overdue;
+}
+
 /* The tasks' end, where there is a reason for it; else their beginning. */
 static void
 drive_tasks(struct alloc_runner *ar)
@@ -163,8 +170,8 @@ drive_tasks(struct alloc_runner *ar)
 	ar->coordinator = coordinator_next(ar->coordinator, stages);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_set_gate(&ar->tasks[i],
-		    coordinator_opens(ar->coordinator, ar->tasks[i].stage) && !ar->lease_over);
-	if (ar->lease_over)
+		    coordinator_opens(ar->coordinator, ar->tasks[i].stage) && !nothing_starts(ar));
+	if (nothing_starts(ar))
 		alloc_kill_poststop(ar);
 }
 
@@ -175,6 +182,8 @@ alloc_runner_task_changed(struct alloc_runner *ar)
 	const char *description;
 
 	a->client_status = alloc_client_status(a, ar->sa->group, &description);
+	if (ar->overdue && a->client_status == CLIENT_COMPLETE)
+		description = ALLOC_OVERDUE;
 	(void)str_set(&a->client_description, description);
 	a->modify_time = task_now_ns();
 	alloc_changed(ar->sup, ar->sa);
@@ -221,7 +230,7 @@ step_prerun(struct alloc_runner *ar)
 	 * that ended meanwhile would be restarted by its policy. */
 	if (ar->failed || is_to_end(ar))
 		alloc_kill(ar);
-	if (ar->failed || (ar->stopping && !has_poststop(ar))) {
+	if (ar->failed || (ar->stopping && (ar->overdue || !has_poststop(ar)))) {
 		alloc_kill_poststop(ar);
 		if (all_dead(ar))
 			begin_postrun(ar);
@@ -357,7 +366,8 @@ alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 	ar->step.run = on_step;
 	ar->restored = restored;
 	ar->news = true;
-	ar->stopping = alloc_server_terminal(&sa->a);
+	ar->overdue = restored && alloc_is_overdue(ar);
+	ar->stopping = alloc_server_terminal(&sa->a) || ar->overdue;
 	sa->runner = ar;
 	for (unsigned i = 0; i < n; i++)
 		task_runner_init(&ar->tasks[i], ar, &sa->group->tasks.v[i]);
@@ -411,7 +421,8 @@ take_version(struct alloc_runner *ar)
 		if (task && task != tr->task)
 			task_runner_update(tr, task);
 	}
-	alloc_hooks_update(ar);
+	if (!alloc_server_terminal(&ar->sa->a))
+		alloc_hooks_update(ar);
 }
 
 /* Whoever stops it does not want to wait for shutdown_delay. */

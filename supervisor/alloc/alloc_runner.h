@@ -45,6 +45,8 @@ struct alloc_runner {
 	bool stopping;       /* the source wants it stopped, or the node drains */
 	bool destroy;        /* and gone */
 	bool disk_exceeded;  /* disk_watch.c found too much: it ends */
+	bool overdue;        /* hook_max_run.c: it has run for too long; it is stopping too */
+	struct sd_event_source *max_run; /* when it has */
 	enum coordinator_state coordinator;
 	enum kill_step kill;
 	struct sd_event_source *kill_timer; /* the group's shutdown_delay */
@@ -69,6 +71,10 @@ struct alloc_runner {
 	unsigned n_tasks;
 	struct task_runner tasks[]; /* in the group's order */
 };
+
+/* hook_max_run.c: has it run for longer than it may? The description and the reason of its end. */
+bool alloc_is_overdue(const struct alloc_runner *ar);
+#define ALLOC_OVERDUE "allocation exceeded max_run_duration"
 
 /* hook_lease.c: the sentence for what its lease keeps from running. */
 void alloc_lease_text(const struct alloc_runner *ar, char *buf, size_t size);

@@ -81,6 +81,7 @@ task_stop_say(struct task_runner *tr)
 	struct task_event ev;
 
 	if (!was_told_to_end(tr) &&
-	    task_event_killing(&ev, task_now_ns(), NULL, kill_timeout_ns(tr)) == 0)
+	    task_event_killing(&ev, task_now_ns(), tr->ar->overdue ? ALLOC_OVERDUE : NULL,
+		kill_timeout_ns(tr)) == 0)
 		task_runner_event(tr, &ev);
 }

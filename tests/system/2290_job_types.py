@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Jobs that end: batch and sysbatch run once for each version; system jobs run on. The source is the node's own."""
+import time
+
 from lib import api, case
 
 ONCE = {"Attempts": 1, "Interval": 3600 * 10**9, "Delay": 10**9, "DelayFunction": "constant", "Unlimited": False}
@@ -61,6 +63,45 @@ def test_a_batch_that_fails_is_restarted_first():
     found = node.wait_allocs("retry", [(0, "run", "complete")], 30)[0]
     case.equal([e["Type"] for e in found["TaskStates"]["t"]["Events"]].count("Restarting"), 1, "restarts")
     node.purge("retry")
+
+
+def test_a_batch_ends_when_it_has_run_for_as_long_as_it_may():
+    """Not failed; what would come after its tasks does not, and what it is told says why."""
+    job = typed("long", "batch", "trap '' INT; echo begins; sleep 1000", MaxRunDuration=3600 * 10**9)
+    group = job["Job"]["TaskGroups"][0]
+    group["Tasks"].append(api.task("after", "/bin/sh", ["-c", "echo after"], Lifecycle={"Hook": "poststop"}))
+    node.register(job)
+    alloc = node.wait_running("long")[0]
+    # In place: what counts is the time since its placement.
+    group["MaxRunDuration"] = 10**9
+    node.register(job)
+    found = node.wait_allocs("long", [(0, "run", "complete")], 60)[0]
+    case.equal((found["ID"], found["ClientDescription"]), (alloc["ID"], "allocation exceeded max_run_duration"))
+    killing = next(e for e in found["TaskStates"]["t"]["Events"] if e["Type"] == "Killing")
+    case.equal(killing["DisplayMessage"], "allocation exceeded max_run_duration")
+    case.equal([(n, s["State"], s["Failed"]) for n, s in sorted(found["TaskStates"].items())],
+               [("after", "dead", False), ("t", "dead", False)])
+    case.equal("Started" in [e["Type"] for e in found["TaskStates"]["after"]["Events"]], False, "the task after it")
+    wait_dead("long")
+    node.purge("long")
+    node.refused(400, "max_run_duration is for batch and sysbatch jobs", "POST", "/v1/jobs",
+                 typed("ever", "service", "sleep 1", MaxRunDuration=10**9))
+
+
+def test_a_batch_whose_time_ends_without_an_agent_ends_with_the_next():
+    job = typed("away", "batch", "echo begins; exec sleep 1000", MaxRunDuration=3600 * 10**9)
+    node.register(job)
+    created = node.wait_running("away")[0]["CreateTime"]
+    end = time.time_ns() + 2 * 10**9
+    job["Job"]["TaskGroups"][0]["MaxRunDuration"] = end - created
+    node.register(job)
+    node.kill_launcher()
+    case.until(lambda: time.time_ns() > end, 60, "its time to end")
+    node.start()
+    node.wait_ready()
+    found = node.wait_allocs("away", [(0, "run", "complete")], 60)[0]
+    case.equal(found["ClientDescription"], "allocation exceeded max_run_duration")
+    node.purge("away")
 
 
 def test_a_system_job_has_one_alloc_of_each_group():

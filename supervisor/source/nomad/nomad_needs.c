@@ -126,8 +126,6 @@ check_group(const struct task_group *group, struct err *e)
 
 	if (r < 0)
 		return r;
-	if (group->max_run_duration > 0)
-		return lacks(e, "limits of run time (max_run_duration)");
 	for (size_t i = 0; r == 0 && i < group->networks.n; i++)
 		r = check_network(&group->networks.v[i], e);
 	return r;
