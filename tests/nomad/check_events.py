@@ -122,7 +122,7 @@ def running(alloc):
 
 
 def has(kind, name="t", count=1):
-    return lambda a: [e["Type"] for e in ((a["TaskStates"] or {}).get(name) or {"Events": []})["Events"]].count(kind) >= count
+    return lambda a: [e["Type"] for e in ((a.get("TaskStates") or {}).get(name) or {"Events": []})["Events"]].count(kind) >= count
 
 
 def wait_said(name):
@@ -179,6 +179,16 @@ def test_what_an_operator_asks():
     until("restarted", has("Started", count=2), "begin again")
     stop("restarted")
     same("restarted")
+
+
+def test_all_tasks_begin_anew():
+    run("anew", [hook("before", "exit 0", "prestart"), task("t", "echo on; " + WAITS), hook("after", "exit 0", "poststart"),
+                 hook("end", "exit 0", "poststop")], "service")
+    for alloc in until("anew", has("Terminated", "after"), "run what follows the start").values():
+        server.do("/v1/client/allocation/%s/restart" % alloc["ID"], {"AllTasks": True})
+    until("anew", has("Terminated", "after", 2), "run all of it again")
+    stop("anew")
+    same("anew")
 
 
 def test_tasks_that_belong_together():
