@@ -263,12 +263,21 @@ static const struct field node_stub_fields[] = {
 	F_POINTER(last_drain, "LastDrain", drain_metadata),
 	F_UINT(create_index, "CreateIndex"),
 	F_UINT(modify_index, "ModifyIndex"),
+	F_STRUCT(node_resources, "NodeResources", node_resources),
+	F_STRUCT(reserved_resources, "ReservedResources", node_reserved),
+};
+const struct type node_stub_resources_type = {
+	.name = "node",
+	.size = sizeof(struct node),
+	.fields = node_stub_fields,
+	.n = ELEMENTSOF(node_stub_fields),
+	.title = 1 + offsetof(struct node, id),
 };
 const struct type node_stub_type = {
 	.name = "node",
 	.size = sizeof(struct node),
 	.fields = node_stub_fields,
-	.n = ELEMENTSOF(node_stub_fields),
+	.n = ELEMENTSOF(node_stub_fields) - 2,
 	.title = 1 + offsetof(struct node, id),
 };
 #undef S

@@ -166,6 +166,7 @@ MODEL_DECLARE(node);
 /* Struct node as the API shows it (no SecretID), and as lists do. */
 extern const struct type node_view_type;
 extern const struct type node_stub_type;
+extern const struct type node_stub_resources_type; /* ?resources=true */
 
 extern const char *const node_status_names[NODE_DISCONNECTED + 1];
 extern const char *const node_eligibility_names[NODE_INELIGIBLE + 1];

@@ -58,19 +58,38 @@ show_client(struct sup *sup)
 	return client;
 }
 
+/* Of the machine, as it was fingerprinted. */
+static json_t *
+show_runtime(const struct node *node)
+{
+	static const char *const names[][2] = { { "kernel.name", "kernel.name" },
+		{ "kernel.version", "kernel.version" }, { "arch", "cpu.arch" },
+		{ "os", "os.name" } };
+	json_t *runtime = json_object();
+
+	for (size_t i = 0; i < ELEMENTSOF(names); i++)
+		(void)json_object_set_new(runtime, names[i][0],
+		    json_string(str(string_map_get(&node->attributes, names[i][1]))));
+	return runtime;
+}
+
 static void
 get_self(struct sup *sup, struct api_req *req)
 {
 	const struct node *node = node_get(sup);
 	json_t *config, *stats;
 
-	config = json_pack("{s:{s:s, s:s}, s:s, s:s, s:s, s:s, s:b, s:s}", "Version", "Version",
+	config = json_pack(
+	    "{s:{s:b}, s:{s:b}, s:{s:b}, s:s, s:{s:s, s:s}, s:s, s:s, s:s, s:s, s:b, s:s}",
+	    "Client", "Enabled", true, "Server", "Enabled", false, "ACL", "Enabled",
+	    sup->config->acl_enabled, "LogLevel", sup->config->log_level, "Version", "Version",
 	    DROVER_VERSION, "Build", sup->args.build, "Datacenter",
 	    *str(node->datacenter) ? node->datacenter : "dc1", "Region",
 	    sup->config->region[0] ? sup->config->region : "global", "Name", str(node->name),
 	    "DataDir", sup->args.data_dir, "DevMode", sup->args.dev, "Source",
 	    sup->source->ops->name);
-	stats = json_pack("{s:o, s:o}", "client", show_client(sup), "processes", show_helpers(sup));
+	stats = json_pack("{s:o, s:o, s:o}", "client", show_client(sup), "processes",
+	    show_helpers(sup), "runtime", show_runtime(node));
 	api_reply_json(
 	    req, json_pack("{s:o, s:{}, s:o}", "config", config, "member", "stats", stats));
 }

@@ -88,10 +88,15 @@ static void
 begin(struct api_list *list, const struct api_req *req, bool by_name)
 {
 	const char *filter = api_query(req, "filter");
+	bool task_states = true;
 
 	*list = (struct api_list){ .flags = api_model_flags(req) };
 	text_append(&list->json, "[", 1);
 	read_page(list, req, by_name);
+	if (api_query_bool(req, "resources", &list->resources, &list->refused) < 0 ||
+	    api_query_bool(req, "task_states", &task_states, &list->refused) < 0)
+		list->status = 400;
+	list->no_task_states = !task_states;
 	if (filter && *filter && api_filter_parse(filter, &list->filter, &list->refused) < 0)
 		list->status = 400;
 }
@@ -229,6 +234,19 @@ api_list_add(struct api_list *list, const struct type *type, const void *obj)
 	list->some = true;
 	if (model_to_text(type, obj, list->flags, &list->json) < 0)
 		list->json.failed = true;
+}
+
+void
+api_list_add_alloc(struct api_list *list, struct sup_alloc *sa)
+{
+	static const struct type *const types[] = { &alloc_stub_type, &alloc_stub_resources_type };
+	struct alloc view;
+
+	alloc_fill_stub(&sa->a, &sa->job->job);
+	view = sa->a; /* shares all but these */
+	if (list->no_task_states)
+		(void)memset(&view.task_states, 0, sizeof view.task_states);
+	api_list_add(list, types[list->resources], &view);
 }
 
 /* --- the answer --- */

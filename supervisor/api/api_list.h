@@ -19,7 +19,7 @@ struct api_page;
 struct api_list {
 	struct text json;
 	unsigned flags; /* of model_to_text() */
-	bool some;
+	bool some, resources, no_task_states;
 	struct api_filter *filter; /* NULL: none */
 	struct api_page *page;     /* NULL: all of them, as they come */
 	int status;                /* of a refusal, with refused; 0: none so far */
@@ -34,12 +34,8 @@ void api_list_add(struct api_list *list, const struct type *type, const void *ob
 void api_list_add_text(struct api_list *list, struct text *item);
 void api_list_reply(struct api_list *list, struct api_req *req);
 
-static inline void
-api_list_add_alloc(struct api_list *list, struct sup_alloc *sa)
-{
-	alloc_fill_stub(&sa->a, &sa->job->job);
-	api_list_add(list, &alloc_stub_type, &sa->a);
-}
+/* Its stub: with ?resources=true what it was given too, with ?task_states=false without them. */
+void api_list_add_alloc(struct api_list *list, struct sup_alloc *sa);
 
 /* Does the request's ?prefix= (if any) begin this id? */
 static inline bool

@@ -122,6 +122,40 @@ def test_namespaces_and_regions():
     case.equal(node.ask("/v1/regions"), ["global"])
 
 
+def test_stubs_have_what_is_asked_for():
+    def stub(**query):
+        return node.ask("/v1/allocations", prefix=node.wait_running("web")[0]["ID"], **query)[0]
+    plain = stub()
+    case.equal(("AllocatedResources" in plain, plain["TaskStates"]["t"]["State"]), (False, "running"))
+    case.equal(stub(resources="true")["AllocatedResources"]["Tasks"]["t"]["Cpu"]["CpuShares"], 20)
+    case.equal(stub(task_states="false")["TaskStates"], None)
+    case.equal("NodeResources" in node.ask("/v1/nodes")[0], False)
+    case.equal(node.ask("/v1/nodes", resources="true")[0]["NodeResources"]["Cpu"]["CpuShares"] > 0, True)
+    node.refused(400, "resources", "GET", "/v1/allocations?resources=perhaps")
+
+
+def test_versions_and_what_they_changed():
+    def register(text):
+        node.register(api.job("changing", "/bin/sh", ["-c", "echo %s; sleep 1000" % text], count=0))
+    register("one")
+    case.equal(node.ask("/v1/job/changing/versions", diffs="true")["Diffs"], None)
+    register("two")
+    case.equal(node.ask("/v1/job/changing/versions")["Diffs"], None)
+    register("three")
+    found = node.ask("/v1/job/changing/versions", diffs="true")
+    case.equal(([v["Version"] for v in found["Versions"]], [d["Type"] for d in found["Diffs"]]), ([2, 1, 0], ["Edited"] * 2))
+    case.contains(json.dumps(found["Diffs"][0]), "echo three")
+    case.equal("echo one" in json.dumps(found["Diffs"][0]), False)
+
+
+def test_the_agent_tells_of_itself():
+    found = node.ask("/v1/agent/self")
+    case.equal((found["config"]["Client"], found["config"]["Server"], found["config"]["ACL"]),
+               ({"Enabled": True}, {"Enabled": False}, {"Enabled": False}))
+    case.equal(found["stats"]["runtime"]["kernel.name"], "linux")
+    case.equal(found["stats"]["client"]["node_id"], node.ask("/v1/nodes")[0]["ID"])
+
+
 def test_what_is_not_here_says_so():
     me = node.ask("/v1/nodes")[0]["ID"]
     alloc = node.wait_running("web")[0]["ID"]

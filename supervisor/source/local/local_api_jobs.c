@@ -8,6 +8,7 @@
 #include "common/cleanup.h"
 #include "common/duration.h"
 #include "common/id.h"
+#include "model/job_diff.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/source/local/local_api.h"
 
@@ -250,19 +251,46 @@ local_api_job_summary(struct sup *sup, struct api_req *req)
 		api_reply_model(req, &job_summary_type, &summary);
 }
 
+/* Each version against the one before; null for none. */
+static void
+append_diffs(struct text *t, const struct local_job *j)
+{
+	const struct local_version *v = j ? j->versions : NULL;
+
+	if (!v || !v->older) {
+		text_printf(t, "null");
+		return;
+	}
+	for (const char *sep = "["; v->older; v = v->older, sep = ",") {
+		cleanup_json json_t *diff = job_diff(&v->older->ref->job, &v->ref->job);
+		cleanup_free char *text = diff ? json_dumps(diff, JSON_COMPACT) : NULL;
+
+		t->failed |= !text;
+		text_printf(t, "%s%s", sep, text ? text : "null");
+	}
+	text_append(t, "]", 1);
+}
+
 void
 local_api_job_versions(struct sup *sup, struct api_req *req)
 {
 	struct local_job *j = local_api_find_job(sup, req);
 	struct api_list list = { .flags = api_model_flags(req) };
+	struct err e = { 0 };
+	bool diffs = false;
 
 	if (!j)
 		return;
+	if (api_query_bool(req, "diffs", &diffs, &e) < 0) {
+		api_reply_error(req, 400, "%s", e.msg);
+		return;
+	}
 	text_printf(&list.json, "{\"Versions\":[");
 	for (const struct local_version *v = j->versions; v; v = v->older)
 		api_list_add(&list, &job_type, &v->ref->job);
-	text_printf(&list.json,
-	    "],\"Diffs\":null,\"Index\":%llu,\"KnownLeader\":true,\"LastContact\":0}",
+	text_printf(&list.json, "],\"Diffs\":");
+	append_diffs(&list.json, diffs ? j : NULL);
+	text_printf(&list.json, ",\"Index\":%llu,\"KnownLeader\":true,\"LastContact\":0}",
 	    (unsigned long long)local_of_sup(sup)->index);
 	api_reply_take(req, &list.json);
 }
