@@ -61,8 +61,8 @@ struct cli_kind {
 	bool uuid;         /* ids are UUIDs: a whole one is taken as it is */
 };
 
-extern const struct cli_kind cli_kind_alloc, cli_kind_eval, cli_kind_job, cli_kind_node, cli_kind_plugin,
-    cli_kind_volume;
+extern const struct cli_kind cli_kind_alloc, cli_kind_eval, cli_kind_job, cli_kind_node,
+    cli_kind_plugin, cli_kind_volume;
 
 /*
  * The whole id of what the operator wrote: itself, or a prefix (of 2 characters at least) that only

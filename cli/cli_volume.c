@@ -23,7 +23,8 @@ const struct cli_flag cli_volume_delete_flags[] = {
 };
 
 const struct cli_flag cli_volume_deregister_flags[] = {
-	{ "force", CLI_FLAG_BOOL, &options.force, NULL, "though allocations that are over still claim it" },
+	{ "force", CLI_FLAG_BOOL, &options.force, NULL,
+	    "though allocations that are over still claim it" },
 	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL, "do not ask when the id is shortened" },
 	{ 0 },
 };
