@@ -13,7 +13,7 @@
 #include "common/log.h"
 #include "proto/heartbeat.pb-c.h"
 #include "proto/ids.pb-c.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/client.h"
 #include "supervisor/source/nomad/link.h"
 #include "supervisor/sup_turn.h"
 

@@ -17,6 +17,7 @@
 #include "common/proc.h"
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/alloc/alloc_gc.h"
+#include "supervisor/alloc/client.h"
 #include "supervisor/alloc/disk_watch.h"
 #include "supervisor/alloc/lease_page.h"
 #include "supervisor/api/api.h"

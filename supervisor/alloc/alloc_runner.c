@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "model/task_event.h"
 #include "supervisor/alloc/alloc_identity.h"
+#include "supervisor/alloc/client.h"
 #include "supervisor/service/checks.h"
 #include "supervisor/sup_child.h"
 

@@ -108,9 +108,6 @@ void alloc_kill_poststop(struct alloc_runner *ar);
 /* Has a task of it ever run? */
 bool alloc_has_started(const struct alloc *a);
 
-/* client.c: a drain waits for the last alloc; called after each step. */
-void client_look(struct sup *sup);
-
 /* What the client keeps beside the alloc (sup_alloc.client_json): written when it changes. */
 void alloc_client_save(struct alloc_runner *ar);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* client.c: the node's side of the source: allocs given, updated, destroyed, restored, drained.
  * Runs in: supervisor. */
+#include "supervisor/alloc/client.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +40,26 @@ client_alloc_destroy(struct sup *sup, struct sup_alloc *sa)
 		return;
 	}
 	alloc_runner_destroy(sa->runner);
+}
+
+bool
+client_alloc_ended(const struct sup_alloc *sa)
+{
+	return alloc_client_terminal(&sa->a) && (!sa->runner || sa->runner->phase == ALLOC_DONE);
+}
+
+void
+client_alloc_set_health(struct sup_alloc *sa, bool healthy)
+{
+	if (sa->runner)
+		alloc_health_set(sa->runner, healthy);
+}
+
+void
+client_alloc_reconnected(struct sup_alloc *sa)
+{
+	for (unsigned i = 0; sa->runner && i < sa->runner->n_tasks; i++)
+		task_runner_tell(&sa->runner->tasks[i], EVENT_RECONNECTED, NULL, false);
 }
 
 void

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "supervisor/alloc/alloc_table.h"
+#include "supervisor/alloc/client.h"
 #include "supervisor/api/alloc_view.h"
 #include "supervisor/api/api.h"
 #include "supervisor/api/api_list.h"

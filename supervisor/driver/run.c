@@ -16,6 +16,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/client.h"
 #include "supervisor/alloc/lease_page.h"
 #include "supervisor/driver/run_text.h"
 #include "supervisor/driver/run_watch.h"

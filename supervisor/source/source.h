@@ -4,10 +4,7 @@
  * and nomad/ (a server cluster). Nothing outside source/ and api/ knows which one it is. Runs in:
  * supervisor.
  *
- * Allocs: the source puts one into the alloc table and calls client_alloc_run(); it changes the
- * server's fields and calls client_alloc_update(); when nobody needs it any more it calls
- * client_alloc_destroy(), and after destroyed() it may alloc_forget() it. The client tells the
- * source by alloc_updated().
+ * What it drives is in alloc/client.h; what that tells it is alloc_updated() and alloc_destroyed().
  */
 #ifndef DROVER_SUPERVISOR_SOURCE_H
 #define DROVER_SUPERVISOR_SOURCE_H
@@ -120,21 +117,5 @@ struct source {
 struct source *source_local_new(struct sup *sup, struct err *e);
 /* source/nomad/nomad.c, with servers in the configuration */
 struct source *source_nomad_new(struct sup *sup, struct err *e);
-
-/* --- the client's side, alloc/client.c --- */
-
-/* Starts a runner for sa (or, for one that was restored, does nothing: it has one already). */
-void client_alloc_run(struct sup *sup, struct sup_alloc *sa);
-/* The server's fields changed: desired status stop or evict ends it. */
-void client_alloc_update(struct sup *sup, struct sup_alloc *sa);
-/* Removes everything of it from the node; ops->alloc_destroyed follows, perhaps within the call. */
-void client_alloc_destroy(struct sup *sup, struct sup_alloc *sa);
-/* At start, after ops->load: takes up every alloc that was not terminal, and the runs that are
- * still there. */
-int client_restore(struct sup *sup, struct err *e);
-/* At exit: frees the runners, without ending anything. */
-void client_free(struct sup *sup);
-/* Stops every alloc (drain, -dev); *done is called when none has a process or a mount any more. */
-void client_stop_all(struct sup *sup, const char *why, void (*done)(struct sup *sup));
 
 #endif

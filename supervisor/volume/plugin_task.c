@@ -12,6 +12,7 @@
 #include "common/duration.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/client.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/sup_calls.h"
 #include "supervisor/volume/plugins.h"

@@ -74,13 +74,13 @@ def fresh_directory(kind=os.environ.get("BENCH_FS", "ext4")):
 class Bench(api.Node):
     """An agent whose CPU time, with all that it starts, is counted by a cgroup of the cpuacct controller."""
 
-    def __init__(self, base):
+    def __init__(self, base, **more):
         config = base + "/bench.hcl"
         with open(config, "w", encoding="ascii") as f:
             f.write(CONFIG % PROGRAMS)
         os.chmod(config, 0o644)
         self.group = "%s/drover-bench-%d" % (CPUACCT, os.getpid())
-        super().__init__(["-config", config], data=base + "/data")
+        super().__init__(["-config", config], data=base + "/data", **more)
 
     def start(self, pass_fds=(), preexec_fn=None):
         began = time.monotonic()
@@ -387,6 +387,22 @@ def bench_existing():
                 grew <= 1.5)
 
 
+def bench_idle():
+    """An agent whose allocs run nothing: what the source, state.db and the API take of the above."""
+    with fresh_directory("tmpfs") as base, Bench(base, launcher=PROGRAMS + "/idle/drover-launcher") as node:
+        supervisor = node.processes()["supervisor"]
+        before = pss_mb(supervisor)
+        rate, placed = start(node, "idle", "raw_exec")
+        held = (pss_mb(supervisor) - before) / N
+        cpu, began = node.cpu_s(), time.monotonic()
+        node.do("DELETE", "/v1/job/idle")
+        poll(lambda: node.counts("idle")["Running"] == 0, 300, "%d of idle stopped" % N)
+        took, stopped = time.monotonic() - began, (node.cpu_s() - cpu) / N * 1e6
+    row("allocs that run nothing: placed and told of per second, %d" % N, "%.0f" % rate, "/s")
+    row("  stopped per second; CPU time of each start; stop", "%.0f; %.0f; %.0f" % (N / took, placed, stopped), "us")
+    row("  memory of the supervisor for each", "%.4f" % held, "MB")
+
+
 def setup_us(node, name, made):
     """Runs a job once: microseconds from the alloc's arrival to the end of its hooks, which is when its task is prepared."""
     node.register(made)
@@ -428,7 +444,7 @@ def bench_csi_on(kind, tries):
 
 
 PARTS = {"begin": bench_begin, "rates": bench_rates, "running": bench_running, "lease": bench_lease,
-         "existing": bench_existing, "csi": bench_csi}
+         "existing": bench_existing, "idle": bench_idle, "csi": bench_csi}
 
 
 def main():

@@ -10,6 +10,7 @@
 #include "model/eval.h"
 #include "model/job.h"
 #include "model/volume.h"
+#include "supervisor/alloc/client.h"
 #include "supervisor/node/cores.h"
 #include "supervisor/service/service_table.h"
 #include "supervisor/source/local/local_map.h"

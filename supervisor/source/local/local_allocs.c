@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/source/local/local_deployment.h"
 
 static void
@@ -194,8 +193,7 @@ local_alloc_collect(struct source *s, struct sup_alloc *sa)
 {
 	struct local_alloc *la = local_alloc_of(sa);
 
-	if (!la || la->destroyed || (la->collected && !la->done) ||
-	    !alloc_client_terminal(&sa->a) || (sa->runner && sa->runner->phase != ALLOC_DONE))
+	if (!la || la->destroyed || (la->collected && !la->done) || !client_alloc_ended(sa))
 		return false;
 	if (la->done) {
 		destroy(local_of(s), la);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/source/local/local_api.h"
 #include "supervisor/source/local/local_deployment.h"
 
@@ -276,8 +275,8 @@ set_healths(struct sup *sup, const struct local_deployment *dep, const json_t *i
 		r = find_alloc(sup, dep, name, &sa, e);
 		if (r < 0)
 			return r;
-		if (set && sa->runner)
-			alloc_health_set(sa->runner, healthy);
+		if (set)
+			client_alloc_set_health(sa, healthy);
 	}
 	return 0;
 }

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "model/rpc.h"
+#include "supervisor/alloc/client.h"
 #include "supervisor/api/api.h"
 #include "supervisor/service/service_table.h"
 #include "supervisor/source/nomad/link.h"

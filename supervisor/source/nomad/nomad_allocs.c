@@ -13,7 +13,6 @@
 #include "common/log.h"
 #include "model/table.h"
 #include "model/task_event.h"
-#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/nomad/nomad.h"
 #include "supervisor/store/store.h"
@@ -219,17 +218,6 @@ add_alloc(struct nomad *n, struct alloc *a, struct nomad_job *j)
 }
 
 static void
-tell_reconnected(struct sup_alloc *sa)
-{
-	for (unsigned i = 0; sa->runner && i < sa->runner->n_tasks; i++) {
-		struct task_event ev;
-
-		if (task_event_make(&ev, EVENT_RECONNECTED, nomad_now_ns(), NULL) == 0)
-			task_runner_event(&sa->runner->tasks[i], &ev);
-	}
-}
-
-static void
 take_job(struct nomad *n, struct nomad_alloc *na, struct nomad_job *j)
 {
 	struct sup_alloc *sa = na->sa;
@@ -264,7 +252,7 @@ update_alloc(struct nomad *n, struct nomad_alloc *na, struct alloc *a, struct no
 	alloc_changed(n->base.sup, sa);
 	if (unknown) {
 		na->acked = false;
-		tell_reconnected(sa);
+		client_alloc_reconnected(sa);
 	}
 	client_alloc_update(n->base.sup, sa);
 	nomad_alloc_updated(&n->base, sa);
@@ -490,7 +478,7 @@ nomad_alloc_updated(struct source *s, struct sup_alloc *sa)
 	if (!na)
 		return;
 	nomad_update_look(n, na);
-	if (alloc_client_terminal(&sa->a) && (!sa->runner || sa->runner->phase == ALLOC_DONE))
+	if (client_alloc_ended(sa))
 		note_done(n, na);
 }
 
@@ -524,8 +512,7 @@ nomad_alloc_collect(struct source *s, struct sup_alloc *sa)
 	struct nomad *n = nomad_of(s);
 	struct nomad_alloc *na = nomad_alloc_of(sa);
 
-	if (!na || na->destroyed || !alloc_client_terminal(&sa->a) ||
-	    (sa->runner && sa->runner->phase != ALLOC_DONE))
+	if (!na || na->destroyed || !client_alloc_ended(sa))
 		return false;
 	turn_durable(n->base.sup);
 	destroy(n, na);

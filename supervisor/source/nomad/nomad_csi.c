@@ -10,7 +10,6 @@
 
 #include "common/cleanup.h"
 #include "model/rpc_serve.h"
-#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/source/nomad/nomad_requests.h"
 #include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/plugins.h"

@@ -355,7 +355,7 @@ nomad_services_start(struct nomad *n)
 
 	for (struct source_service *s = n->services.first; s; s = next) {
 		next = s->next;
-		if (!s->sa->runner)
+		if (client_alloc_ended(s->sa))
 			drop(n, s);
 	}
 }

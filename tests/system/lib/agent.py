@@ -50,18 +50,19 @@ def wait_gone(pids, seconds=10):
 class Agent:
     """.data, .pid, .log(); dev=False needs the users and /run/drover of a namespace that the test made."""
 
-    def __init__(self, args=(), dev=True, data=None, wrap=(), env=None, start=True):
+    def __init__(self, args=(), dev=True, data=None, wrap=(), env=None, start=True, launcher=None):
         self.base = case.directory()
         self.data = data or self.base + "/data"
         self.log_path = self.base + "/agent.log"
         self.dev, self.args, self.wrap = dev, list(args), list(wrap)
+        self.launcher = launcher or binary("launcher")
         self.env = {"PATH": os.environ["PATH"], **(env or {})}
         self.process = None
         if start:
             self.start()
 
     def start(self, pass_fds=(), preexec_fn=None, stderr=None):
-        argv = self.wrap + [binary("launcher")] + ["-dev"] * self.dev + ["-data-dir", self.data] + self.args
+        argv = self.wrap + [self.launcher] + ["-dev"] * self.dev + ["-data-dir", self.data] + self.args
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=stderr or log, env=self.env,
                                             pass_fds=pass_fds, preexec_fn=preexec_fn, start_new_session=True)
