@@ -209,11 +209,17 @@ def test_a_deployment_is_told_of_health():
         bad = servers.run_job(job("bad", "/bin/sh", ["-c", "exit 1"], group={"Update": update}), me,
                               deployment="d" * 8 + "-1111-4111-8111-" + "2" * 12)[0]
 
+        # Where an operator says what is healthy it is still known of one that has failed, and there is no event of it.
+        said = servers.run_job(job("said", "/bin/sh", ["-c", "exit 1"], group={"Update": {**update, "HealthCheck": "manual"}}), me,
+                               deployment="d" * 8 + "-1111-4111-8111-" + "3" * 12)[0]
+
         def health(alloc):
             return (servers.alloc(alloc)["DeploymentStatus"] or {}).get("Healthy")
         case.until(lambda: health(good) is True, 20, "the good one to be healthy")
         case.until(lambda: health(bad) is False, 20, "the bad one to be unhealthy")
         case.equal(events(servers.alloc(bad))[-1], "Alloc Unhealthy")
+        case.until(lambda: health(said) is False, 60, "the one that is for an operator to judge, and failed")
+        case.equal("Alloc Unhealthy" in events(servers.alloc(said)), False, "an event")
 
 
 case.run(globals())
