@@ -62,13 +62,21 @@ alloc_skips_delay(const struct alloc_runner *ar)
 	return ar->disk_exceeded || ar->sa->a.desired_transition.no_shutdown_delay == OPT_TRUE;
 }
 
+int64_t
+alloc_shutdown_delay_ns(const struct alloc_runner *ar)
+{
+	int64_t delay = ar->sa->group->shutdown_delay;
+
+	return delay > 0 && !alloc_skips_delay(ar) ? delay : 0;
+}
+
 /* What is left of the group's delay, which may have begun under another supervisor. */
 static int64_t
 delay_left_ns(struct alloc_runner *ar)
 {
-	int64_t delay = ar->sa->group->shutdown_delay, now = task_now_ns(), left;
+	int64_t delay = alloc_shutdown_delay_ns(ar), now = task_now_ns(), left;
 
-	if (delay <= 0 || alloc_skips_delay(ar) || !has_run(ar))
+	if (delay == 0 || !has_run(ar))
 		return 0;
 	if (ar->kill_after_ns == 0) {
 		ar->kill_after_ns = now + delay;

@@ -27,19 +27,20 @@ restart_one(struct alloc_runner *ar, const char *task)
 
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		n += is_meant(&ar->tasks[i], task) &&
-		     task_runner_restart(&ar->tasks[i], "User requested task to restart", false) ==
-			 0;
+		     task_runner_restart(
+			 &ar->tasks[i], "User requested task to restart", false, 0) == 0;
 	return n;
 }
 
 unsigned
 alloc_restart_running(struct alloc_runner *ar, const char *reason, bool failure)
 {
+	int64_t delay_ns = alloc_shutdown_delay_ns(ar);
 	unsigned n = 0;
 
 	alloc_hooks_pre_task_restart(ar);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
-		n += task_runner_restart(&ar->tasks[i], reason, failure) == 0;
+		n += task_runner_restart(&ar->tasks[i], reason, failure, delay_ns) == 0;
 	return n;
 }
 
@@ -47,13 +48,14 @@ alloc_restart_running(struct alloc_runner *ar, const char *reason, bool failure)
 static unsigned
 restart_all(struct alloc_runner *ar)
 {
+	int64_t delay_ns = alloc_shutdown_delay_ns(ar);
 	unsigned n = 0;
 
 	alloc_hooks_pre_task_restart(ar);
 	ar->coordinator = COORDINATOR_INIT;
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		task_runner_set_gate(&ar->tasks[i], false);
-		n += task_runner_begin_anew(&ar->tasks[i]) == 0;
+		n += task_runner_begin_anew(&ar->tasks[i], delay_ns) == 0;
 	}
 	return n;
 }

@@ -61,8 +61,9 @@ struct alloc_runner {
 	unsigned csi_looks;           /* hook_csi.c: how often it has looked for the plugin */
 	bool csi_waits;               /* hook_csi.c: destroy does, for the last unmount */
 	struct alloc_health health;
-	bool holds_cores; /* hook_cores.c: its reserved cores are nobody else's */
-	bool services_on; /* the group's are registered */
+	bool holds_cores;   /* hook_cores.c: its reserved cores are nobody else's */
+	bool services_on;   /* the group's are registered */
+	bool services_back; /* they are not, for a restart, and will be with the next start */
 	bool checks_on;
 	bool checks_news;                    /* what they found is not saved */
 	struct check *checks;                /* service/checks.c */
@@ -93,6 +94,8 @@ void alloc_runner_task_changed(struct alloc_runner *ar);
 void alloc_runner_disk_exceeded(struct alloc_runner *ar, const char *text, int64_t limit_bytes);
 /* Is shutdown_delay left out? */
 bool alloc_skips_delay(const struct alloc_runner *ar);
+/* The group's; 0: none. */
+int64_t alloc_shutdown_delay_ns(const struct alloc_runner *ar);
 /* hook_csi.c: a volume that was left mounted after the tasks is so no more. */
 void alloc_csi_volume_gone(struct alloc_runner *ar);
 /* A run of this alloc is reaped and its row is deleted. */

@@ -230,6 +230,7 @@ note_started(struct task_runner *tr)
 {
 	say_started(tr);
 	join_services(tr);
+	services_return(tr->ar);
 	if (tr->plugin)
 		plugin_task_started(tr->plugin, run_id(tr->run));
 	alloc_identities_task_runs(tr);
@@ -400,16 +401,24 @@ on_delay_end(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
+/* It is to end, and runs on for so long. */
+static bool
+delay(struct task_runner *tr, int64_t ns)
+{
+	if (ns <= 0 || sd_event_add_time_relative(tr->ar->sup->event, &tr->timer, CLOCK_BOOTTIME,
+			   (uint64_t)ns / 1000, 0, on_delay_end, tr) < 0)
+		return false;
+	tr->phase = TASK_DELAYING;
+	return true;
+}
+
 static void
 begin_end(struct task_runner *tr)
 {
 	int64_t left = task_stop_delay_ns(tr);
 
 	leave_services(tr);
-	if (left > 0 && sd_event_add_time_relative(tr->ar->sup->event, &tr->timer, CLOCK_BOOTTIME,
-			    (uint64_t)left / 1000, 0, on_delay_end, tr) >= 0)
-		tr->phase = TASK_DELAYING;
-	else
+	if (!delay(tr, left))
 		begin_kill(tr);
 }
 
@@ -484,32 +493,33 @@ task_runner_fail_setup(struct task_runner *tr, const char *sentence)
 
 /* The event says it to the next supervisor, should this one not get to it. */
 static void
-stop_to_restart(struct task_runner *tr, const char *reason, bool failure)
+stop_to_restart(struct task_runner *tr, const char *reason, bool failure, int64_t delay_ns)
 {
 	task_runner_tell(tr, EVENT_RESTART_SIGNALED, reason, false);
 	restart_tracker_triggered(&tr->tracker, failure);
 	tr->phase = TASK_STOPPING;
-	begin_kill(tr);
+	if (!delay(tr, delay_ns))
+		begin_kill(tr);
 }
 
 int
-task_runner_restart(struct task_runner *tr, const char *reason, bool failure)
+task_runner_restart(struct task_runner *tr, const char *reason, bool failure, int64_t delay_ns)
 {
 	if (tr->phase != TASK_RUNNING || tr->killed)
 		return -EINVAL;
-	stop_to_restart(tr, reason, failure);
+	stop_to_restart(tr, reason, failure, delay_ns);
 	return 0;
 }
 
 int
-task_runner_begin_anew(struct task_runner *tr)
+task_runner_begin_anew(struct task_runner *tr, int64_t delay_ns)
 {
 	struct task_state *s = task_runner_state(tr);
 
 	if (tr->killed)
 		return -EINVAL;
 	if (tr->phase == TASK_RUNNING || tr->phase == TASK_STARTING) {
-		stop_to_restart(tr, RESTART_ALL, false);
+		stop_to_restart(tr, RESTART_ALL, false, delay_ns);
 		return 0;
 	}
 	if (tr->phase != TASK_DEAD || tr->stage == STAGE_POSTSTOP || !s)

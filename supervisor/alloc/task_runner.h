@@ -67,12 +67,12 @@ void task_runner_kill(struct task_runner *tr, struct task_event *ev);
 void task_runner_hurry(struct task_runner *tr);
 /* The alloc could not be set up: the task is dead and failed with this sentence. */
 void task_runner_fail_setup(struct task_runner *tr, const char *sentence);
-/* Stops what runs and starts it again, by the restart policy when failure is set. -EINVAL: it does
- * not run. */
-int task_runner_restart(struct task_runner *tr, const char *reason, bool failure);
+/* Stops what runs, after the delay, and starts it again, by the restart policy when failure is set.
+ * -EINVAL: it does not run. */
+int task_runner_restart(struct task_runner *tr, const char *reason, bool failure, int64_t delay_ns);
 /* The same, with all others, for a task that starts, and for one that is over; not counted.
  * -EINVAL: it waits to start, or must not any more. */
-int task_runner_begin_anew(struct task_runner *tr);
+int task_runner_begin_anew(struct task_runner *tr, int64_t delay_ns);
 /* text: the event's, NULL for one of its own. -EINVAL: it does not run. */
 int task_runner_signal(struct task_runner *tr, int signo, const char *text);
 

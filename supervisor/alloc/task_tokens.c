@@ -43,7 +43,7 @@ change(struct task_runner *tr, const struct workload_identity *w)
 	(void)snprintf(text, sizeof text, "Identity[%s]: new %stoken acquired", str(w->name),
 	    signo ? "Identity " : "");
 	if (w->change_mode == IDENTITY_RESTART)
-		(void)task_runner_restart(tr, text, false);
+		(void)task_runner_restart(tr, text, false, 0);
 	else if (signo > 0)
 		(void)task_runner_signal(tr, signo, text);
 }

@@ -205,7 +205,7 @@ restart(struct check *c)
 	}
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		if (is_of(c, &ar->tasks[i]))
-			(void)task_runner_restart(&ar->tasks[i], reason, true);
+			(void)task_runner_restart(&ar->tasks[i], reason, true, 0);
 }
 
 static bool

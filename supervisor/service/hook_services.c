@@ -23,7 +23,7 @@ prerun(struct alloc_runner *ar)
 static void
 postrun(struct alloc_runner *ar)
 {
-	ar->services_on = false;
+	ar->services_on = ar->services_back = false;
 	services_all_down(ar);
 	alloc_hook_done(ar, 0, NULL);
 }
@@ -32,8 +32,18 @@ postrun(struct alloc_runner *ar)
 static void
 leave(struct alloc_runner *ar)
 {
-	ar->services_on = false;
+	ar->services_on = ar->services_back = false;
 	services_down(ar, NULL);
+}
+
+/* Those of the tasks go with each. */
+static void
+leave_for_now(struct alloc_runner *ar)
+{
+	bool back = ar->services_on || ar->services_back;
+
+	leave(ar);
+	ar->services_back = back;
 }
 
 const struct alloc_hook alloc_hook_services = {
@@ -41,6 +51,6 @@ const struct alloc_hook alloc_hook_services = {
 	.prerun = prerun,
 	.postrun = postrun,
 	.update = services_update,
-	.pre_task_restart = services_rejoin,
+	.pre_task_restart = leave_for_now,
 	.pre_kill = leave,
 };

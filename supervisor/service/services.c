@@ -127,11 +127,12 @@ update_one(struct alloc_runner *ar, const struct task *task)
 }
 
 void
-services_rejoin(struct alloc_runner *ar)
+services_return(struct alloc_runner *ar)
 {
-	if (!ar->services_on)
+	if (!ar->services_back)
 		return;
-	services_down(ar, NULL);
+	ar->services_back = false;
+	ar->services_on = true;
 	update_one(ar, NULL);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * services.h: which services of an alloc are registered at the source: those of its group from
- * before its tasks start until before they are stopped, those of a task while it runs. After a
- * restart of the agent what runs registers again. Runs in: supervisor.
+ * before its tasks start until before they are stopped, but not while all that run restart; those
+ * of a task while it runs. After a restart of the agent what runs registers again. Runs in:
+ * supervisor.
  */
 #ifndef DROVER_SUPERVISOR_SERVICES_H
 #define DROVER_SUPERVISOR_SERVICES_H
@@ -19,8 +20,8 @@ int services_up(struct alloc_runner *ar, const struct task *task, struct err *e)
 void services_down(struct alloc_runner *ar, const struct task *task);
 /* All of the alloc. */
 void services_all_down(struct alloc_runner *ar);
-/* Before all its tasks restart: out, and in again. */
-void services_rejoin(struct alloc_runner *ar);
+/* One of its tasks has started: those of the group that were out for that are there again. */
+void services_return(struct alloc_runner *ar);
 /* The job has changed in place. */
 void services_update(struct alloc_runner *ar);
 

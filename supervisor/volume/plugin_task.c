@@ -219,7 +219,7 @@ on_failure(struct plugin_task *pt, const struct err *e)
 	duration_format(health_timeout_ns(pt), timeout);
 	(void)snprintf(text, sizeof text,
 	    "CSI plugin did not become healthy before configured %s health timeout", timeout);
-	(void)task_runner_restart(pt->tr, text, true);
+	(void)task_runner_restart(pt->tr, text, true, 0);
 }
 
 static void

@@ -204,7 +204,7 @@ def judge():
         server.shutdown()
 
 
-def test_a_failing_check_restarts_its_task():
+def test_a_failing_check_restarts_its_task_each_time():
     with judge() as judged:
         policy = {"Attempts": 3, "Interval": 600 * S, "Delay": S // 10, "Mode": "fail"}
         checks = [check("alive", CheckRestart={"Limit": 2, "Grace": S}), check("ignored", OnUpdate="ignore")]
@@ -223,7 +223,50 @@ def test_a_failing_check_restarts_its_task():
             case.equal([e[0] for e in found[at + 1:]], ["Terminated", "Restarting", "Started"])
             case.equal(node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Restarts"], 1)
             case.equal([(s["AllocID"], s["Address"]) for s in instances("sick")], [(alloc["ID"], "127.0.0.1")], "instances")
+            # Not only once.
+            judged.pid = case.until(lambda a=alloc: processes_of(a["ID"]), 20, "the task")[0]
+            case.until(lambda a=alloc: node.ask("/v1/allocation/" + a["ID"])["TaskStates"]["t"]["Restarts"] == 2, 90, "the second")
             node.purge(name)
+
+
+def test_a_groups_services_are_out_while_its_tasks_restart():
+    """For its shutdown_delay before they are told, until one has started again; not when a single task is restarted."""
+    node.register(api.job("again", group={"ShutdownDelay": 2 * S, "Services": [service("again", "")]}))
+    alloc = node.wait_running("again")[0]
+
+    def starts():
+        return [e for e in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"] if e["Type"] == "Started"]
+
+    def restarted(*words):
+        """By how much later the task was told to end, and whether its group was registered anew."""
+        index, last = instances("again")[0]["CreateIndex"], starts()[-1]["Time"]
+        code, text = drover("alloc", "restart", *words)
+        case.equal(code, 0, text)
+        case.until(lambda: starts()[-1]["Time"] > last, 90, "the task to be started again")
+        seen = node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]
+        at = max(n for n, e in enumerate(seen) if e["Type"] == "Restart Signaled")
+        case.equal([e["Type"] for e in seen[at:]], ["Restart Signaled", "Terminated", "Restarting", "Started"])
+        return seen[at + 1]["Time"] - seen[at]["Time"], instances("again")[0]["CreateIndex"] > index
+    _, anew = restarted(alloc["ID"], "t")
+    case.equal(anew, False, "after the restart of one task")
+    for words in ((alloc["ID"],), ("-all-tasks", alloc["ID"])):
+        delay, anew = restarted(*words)
+        case.equal((delay >= 2 * S, anew), (True, True), "%s: %.3f s" % (words, delay / S))
+    node.do("DELETE", "/v1/job/again?no_shutdown_delay=true")
+    node.purge("again")
+
+
+def test_services_are_gone_when_the_tasks_have_ended_by_themselves():
+    made = api.job("once", "/bin/sh", ["-c", "until [ -e $NOMAD_ALLOC_DIR/go ]; do sleep 0.05; done"],
+                   Services=[service("of-task", "")], group={"Services": [service("of-group", "")]})
+    made["Job"]["Type"] = "batch"
+    node.register(made)
+    alloc = node.wait_running("once")[0]
+    case.until(lambda: instances("of-task") and instances("of-group"), 60, "both services")
+    open("%s/alloc/%s/alloc/go" % (node.data, alloc["ID"]), "w").close()
+    node.wait_allocs("once", [(0, "run", "complete")], 60)
+    case.until(lambda: node.ask("/v1/services") == [], 60, "the services to go")
+    node.purge("once")
 
 
 def test_a_static_port_has_one_holder():
