@@ -213,6 +213,8 @@ take_answer(struct check_probe *p)
 		return;
 	(void)memcpy(body, p->answer.body, p->answer.body_len);
 	body[p->answer.body_len] = '\0';
+	if (status >= 400 && !body[0]) /* something has to stand in the sentences about it */
+		(void)snprintf(body, sizeof body, "HTTP status %d", status);
 	end(p, status < 400, status, status == 200 ? "nomad: http ok" : body);
 }
 

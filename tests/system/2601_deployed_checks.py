@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A version of a service is judged by its checks: it waits for those that fail, and one whose checks never pass is taken back.
+What the checks are told is the test's own word, so no step depends on the time."""
+import http.server
+import threading
+
+from lib import api, case
+
+S = 10**9
+PATIENCE = 120
+UPDATE = {"MaxParallel": 1, "HealthCheck": "checks", "MinHealthyTime": S // 10, "HealthyDeadline": 600 * S, "ProgressDeadline": 900 * S,
+          "AutoRevert": True}
+
+
+class Judge(http.server.BaseHTTPRequestHandler):
+    """200 for the paths of `good`, else 503; `asked` counts."""
+    good, asked = set(), {}
+
+    def do_GET(self):
+        self.asked[self.path] = self.asked.get(self.path, 0) + 1
+        self.send_response(200 if self.path in self.good else 503)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def job(name, version, count=2, more=(), **update):
+    """Its check asks for /<name>/<version>."""
+    checks = [{"Name": "c", "Type": "http", "Path": "/%s/%s" % (name, version), "Interval": S, "Timeout": 60 * S}, *more]
+    service = {"Name": name, "PortLabel": str(judge.server_address[1]), "Provider": "nomad", "Address": "127.0.0.1", "Checks": checks}
+    return api.job(name, "/bin/sh", ["-c", "exec sleep 1000 # " + version], count, group={"Services": [service], "Update": dict(UPDATE, **update)})
+
+
+def deployment(name):
+    return node.ask("/v1/job/%s/deployment" % name)
+
+
+def wait_deployment(name, status, version):
+    def so():
+        found = deployment(name)
+        return (found["Status"], found["JobVersion"]) == (status, version) and found
+    return case.until(so, PATIENCE, "deployment %d of %s to be %s; it is %s" % (version, name, status, deployment(name)))
+
+
+def versions(name):
+    found = [a for a in node.allocs(name) if a["DesiredStatus"] == "run" and a["ClientStatus"] == "running"]
+    return [a["JobVersion"] for a in sorted(found, key=lambda a: a["Name"])]
+
+
+def wait_versions(name, wanted):
+    case.until(lambda: versions(name) == wanted, PATIENCE, "versions %s of %s; they are %s" % (wanted, name, versions(name)))
+
+
+def wait_asked(path, times):
+    """More often than until now."""
+    wanted = Judge.asked.get(path, 0) + times
+    case.until(lambda: Judge.asked.get(path, 0) >= wanted, PATIENCE, "%d questions for %s" % (times, path))
+
+
+def counts(name):
+    found = deployment(name)["TaskGroups"]["g"]
+    return found["PlacedAllocs"], found["HealthyAllocs"], found["UnhealthyAllocs"]
+
+
+def test_a_version_waits_for_its_checks():
+    node.register(job("slow", "zero"))
+    wait_asked("/slow/zero", 6)  # by two
+    case.equal((deployment("slow")["Status"], counts("slow")), ("running", (2, 0, 0)), "a deployment whose checks fail")
+    Judge.good.add("/slow/zero")
+    wait_deployment("slow", "successful", 0)
+    first = node.wait_running("slow", 2)
+    # The next one: as long as the check of the first that is new fails, the other stays as it is.
+    node.register(job("slow", "one"))
+    wait_asked("/slow/one", 3)
+    wait_versions("slow", [1, 0])
+    case.equal((deployment("slow")["Status"], counts("slow")), ("running", (1, 0, 0)), "while the check fails")
+    node.kill("supervisor")
+    node.wait_ready()
+    wait_asked("/slow/one", 3)
+    wait_versions("slow", [1, 0])
+    case.equal((deployment("slow")["Status"], counts("slow")), ("running", (1, 0, 0)), "and after a restart")
+    Judge.good.add("/slow/one")
+    wait_deployment("slow", "successful", 1)
+    wait_versions("slow", [1, 1])
+    case.equal(counts("slow"), (2, 2, 0))
+    case.equal({a["ID"] for a in first} & {a["ID"] for a in node.wait_running("slow", 2)}, set(), "allocs of the version before")
+    node.purge("slow")
+
+
+def test_one_whose_checks_never_pass_is_taken_back():
+    Judge.good.add("/never/zero")
+    node.register(job("never", "zero"))
+    wait_deployment("never", "successful", 0)
+    first = node.wait_running("never", 2)
+    node.register(job("never", "one", HealthyDeadline=30 * S))
+    wait_deployment("never", "successful", 2)
+    case.equal([(d["JobVersion"], d["Status"], d["StatusDescription"]) for d in node.ask("/v1/job/never/deployments")],
+               [(2, "successful", "Deployment completed successfully"),
+                (1, "failed", "Failed due to unhealthy allocations - rolling back to job version 0"),
+                (0, "successful", "Deployment completed successfully")])
+    wait_versions("never", [2, 2])
+    bad = [a for a in node.allocs("never") if a["JobVersion"] == 1]
+    case.equal([a["Name"] for a in bad], ["never.g[0]"], "allocs of the bad version")
+    told = [e["DisplayMessage"] for e in node.ask("/v1/allocation/" + bad[0]["ID"])["TaskStates"]["t"]["Events"]
+            if e["Type"] == "Alloc Unhealthy"]
+    case.equal(len(told), 1, "events Alloc Unhealthy")
+    # Or, where a start takes that long, that it runs too late.
+    wanted = 'Only 0 out of 1 checks registered and passing: check "c" of service never: HTTP status 503'
+    case.equal(told[0] == wanted or "by healthy_deadline of 30s" in told[0], True, told[0])
+    case.contains([a["ID"] for a in node.wait_running("never", 2)], first[1]["ID"], "the alloc that was not replaced")
+    node.purge("never")
+
+
+def test_a_check_that_is_to_be_ignored_holds_nothing_up():
+    Judge.good.add("/ignore/zero")
+    node.register(job("ignore", "zero", 1, [{"Name": "ignored", "Type": "http", "Path": "/bad", "Interval": S, "Timeout": 60 * S,
+                                             "OnUpdate": "ignore"}]))
+    wait_deployment("ignore", "successful", 0)
+    wait_asked("/bad", 1)
+    node.purge("ignore")
+
+
+def test_with_no_way_back_it_fails():
+    node.register(job("first", "zero", 1, HealthyDeadline=10 * S))
+    case.equal(wait_deployment("first", "failed", 0)["StatusDescription"],
+               "Failed due to unhealthy allocations - no stable job version to auto revert to")
+    node.purge("first")
+
+
+with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Judge) as judge, api.Node() as node:
+    threading.Thread(target=judge.serve_forever, daemon=True).start()
+    case.run(globals())
