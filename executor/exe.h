@@ -54,6 +54,7 @@ struct exe {
 
 	uint64_t
 	    stop_at_ms; /* CLOCK_MONOTONIC: when cgroup.kill follows; 0: no stop is under way */
+	uint64_t sent;  /* bit n - 1: signal n, by this executor */
 	bool gone;      /* the task's own process has been waited for */
 	bool swept;     /* … and what was left behind it has been killed */
 	int lease_fd, lease_timer;

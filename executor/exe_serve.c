@@ -3,6 +3,7 @@
  * dropped. */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
@@ -33,10 +34,12 @@ note_status(struct exe *x, int status)
 	x->pid = 0;
 	x->gone = true;
 	x->stop_at_ms = 0;
-	if (WIFSIGNALED(status))
-		x->record.exit_signal = WTERMSIG(status);
-	else
+	if (!WIFSIGNALED(status)) {
 		x->record.exit_code = WEXITSTATUS(status);
+		return;
+	}
+	x->record.exit_signal = WTERMSIG(status);
+	x->record.flags |= x->sent >> (WTERMSIG(status) - 1) & 1 ? EXE_END_SENT : EXE_END_FOREIGN;
 }
 
 static bool
@@ -90,6 +93,7 @@ on_timeout(struct exe *x)
 		return;
 	}
 	x->record.flags |= EXE_END_KILLED;
+	x->sent |= 1ull << (SIGKILL - 1);
 	exe_cgroup_kill(x);
 }
 

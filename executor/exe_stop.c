@@ -15,7 +15,10 @@ int
 exe_task_signal(struct exe *x, int signo)
 {
 	/* Not waited for yet, so the pid is still its own. */
-	return x->pid > 0 && kill(x->pid, signo) == 0 ? 0 : -ESRCH;
+	if (x->pid <= 0 || kill(x->pid, signo) < 0)
+		return -ESRCH;
+	x->sent |= 1ull << (signo - 1);
+	return 0;
 }
 
 void

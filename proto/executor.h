@@ -102,6 +102,10 @@ enum exe_end_flag {
 	EXE_END_SYNCED = 16,    /* syncfs of every writable volume returned */
 	EXE_END_SYNC_LATE = 32, /* one did not within 10 s */
 	EXE_END_UNKNOWN = 64,   /* nobody waited for it: no exit status */
+	/* Of a signal that ended it, if the executor says either: whether it had sent that one, on
+	 * request or to stop it. Nobody else's name is with a dead child's status. */
+	EXE_END_SENT = 128,
+	EXE_END_FOREIGN = 256,
 };
 
 struct exe_exited {

@@ -84,7 +84,8 @@ alloc_restart(struct sup_alloc *sa, const char *task, bool all, struct err *e)
 }
 
 int
-alloc_signal(struct sup_alloc *sa, const char *task, const char *signal, struct err *e)
+alloc_signal(
+    struct sup_alloc *sa, const char *task, const char *signal, const char *by, struct err *e)
 {
 	struct alloc_runner *ar = sa->runner;
 	int signo = signal_from_name(signal);
@@ -97,6 +98,6 @@ alloc_signal(struct sup_alloc *sa, const char *task, const char *signal, struct 
 		return err_say(e, -ENOENT, "Task not found");
 	for (unsigned i = 0; ar && i < ar->n_tasks; i++)
 		n += is_meant(&ar->tasks[i], task) &&
-		     task_runner_signal(&ar->tasks[i], signo, NULL) == 0;
+		     task_runner_signal(&ar->tasks[i], signo, NULL, by) == 0;
 	return n > 0 ? 0 : err_say(e, -EINVAL, "Task not running");
 }

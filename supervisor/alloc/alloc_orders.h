@@ -14,7 +14,8 @@ int alloc_restart(struct sup_alloc *sa, const char *task, bool all, struct err *
 /* Those that run; failure: by the restart policy. Returns how many. */
 unsigned alloc_restart_running(struct alloc_runner *ar, const char *reason, bool failure);
 /* Signals one task, or (task "") those that run. 0; -ENOENT no such task, -EINVAL no such signal or
- * not running. */
-int alloc_signal(struct sup_alloc *sa, const char *task, const char *signal, struct err *e);
+ * not running. by: who asks. */
+int alloc_signal(
+    struct sup_alloc *sa, const char *task, const char *signal, const char *by, struct err *e);
 
 #endif

@@ -5,8 +5,10 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
+#include "common/cleanup.h"
 #include "common/duration.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
@@ -132,21 +134,61 @@ task_runner_tell_lease(struct task_runner *tr, const struct run_end *end)
 	task_runner_event(tr, &ev);
 }
 
-/* What is known of the end beyond code and signal. NULL: nothing. */
-static const char *
-reason_of(const struct task_runner *tr, const struct run_end *end)
+bool
+signal_is_fault(int signo)
 {
-	const uint32_t ours = EXE_END_STOP | EXE_END_LEASE | EXE_END_KILLED;
-	const struct driver_ops *driver = driver_find(str(tr->task->driver));
+	static const int faults[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGPIPE, SIGSEGV, SIGSYS,
+		SIGTRAP, SIGXCPU, SIGXFSZ };
 
-	if (end->flags & EXE_END_OOM)
-		return "OOM Killed";
-	if (end->exit_signal == SIGSYS && driver && driver->isolates_files)
-		return "SIGSYS: ended by a filter of system calls, as driver exec ends programs of "
-		       "32 bits";
-	if (end->known && end->exit_signal == SIGKILL && !(end->flags & ours))
-		return "SIGKILL by no stop of this agent, and the kernel counted no OOM kill";
+	for (size_t i = 0; i < ELEMENTSOF(faults); i++)
+		if (faults[i] == signo)
+			return true;
+	return false;
+}
+
+/* Who sent the signal that ended it. NULL: there was none, or its executor does not tell. */
+static const char *
+sender_of(const struct run_end *end)
+{
+	const uint32_t stop = EXE_END_STOP | EXE_END_LEASE | EXE_END_KILLED;
+
+	if (!end->known || !end->exit_signal)
+		return NULL;
+	if (end->flags & EXE_END_SENT)
+		return end->flags & stop ? EVENT_SENDER_STOP : EVENT_SENDER_REQUEST;
+	if (end->exit_signal == SIGKILL && (end->flags & EXE_END_OOM))
+		return EVENT_SENDER_OOM;
+	/* An older executor does not say what it sent; of SIGKILL it is known. */
+	if ((end->flags & EXE_END_FOREIGN) || (end->exit_signal == SIGKILL && !(end->flags & stop)))
+		return EVENT_SENDER_OTHER;
 	return NULL;
+}
+
+/* What is known of the end beyond code and signal. "": nothing. */
+static void
+say_reason(const struct task_runner *tr, const struct run_end *end, char *buf, size_t size)
+{
+	const struct driver_ops *driver = driver_find(str(tr->task->driver));
+	const char *sender = str(sender_of(end)), *abbrev = sigabbrev_np(end->exit_signal);
+	bool other = strcmp(sender, EVENT_SENDER_OTHER) == 0;
+
+	buf[0] = '\0';
+	if (strcmp(sender, EVENT_SENDER_OOM) == 0)
+		(void)snprintf(buf, size, "OOM Killed");
+	else if ((end->flags & EXE_END_OOM) && end->exit_signal != SIGKILL)
+		(void)snprintf(buf, size, "the kernel OOM killed another of its processes");
+	else if (strcmp(sender, EVENT_SENDER_REQUEST) == 0)
+		(void)snprintf(buf, size, "SIG%s, sent on request", abbrev ? abbrev : "?");
+	else if (end->exit_signal == SIGSYS && other && driver && driver->isolates_files)
+		(void)snprintf(buf, size,
+		    "SIGSYS: ended by a filter of system calls, as driver exec ends programs of 32 "
+		    "bits");
+	else if (other && end->exit_signal == SIGKILL)
+		(void)snprintf(buf, size,
+		    "SIGKILL by no stop of this agent, and the kernel counted no OOM kill");
+	else if (other && !signal_is_fault(end->exit_signal))
+		(void)snprintf(
+		    buf, size, "SIG%s, which this agent did not send", abbrev ? abbrev : "?");
 }
 
 void
@@ -154,7 +196,13 @@ task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end)
 {
 	struct task_event ev;
 	int code = end->exit_signal ? 128 + end->exit_signal : end->exit_code;
-	const char *why = end->reason ?: reason_of(tr, end);
+	const char *why = end->reason, *sender = sender_of(end);
+	char reason[160];
+
+	if (!why) {
+		say_reason(tr, end, reason, sizeof reason);
+		why = *reason ? reason : NULL;
+	}
 	if (task_event_terminated(&ev,
 		end->ended_real_ns ? (int64_t)end->ended_real_ns : task_now_ns(), code,
 		end->exit_signal, end->flags & EXE_END_OOM, why) < 0)
@@ -164,5 +212,7 @@ task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end)
 		    end->flags & EXE_END_KILLED ? EVENT_STOP_KILLED : EVENT_STOP_ASKED);
 	if (!end->known)
 		(void)task_event_detail(&ev, EVENT_DETAIL_UNKNOWN, "true");
+	if (sender)
+		(void)task_event_detail(&ev, EVENT_DETAIL_SENDER, sender);
 	task_runner_event(tr, &ev);
 }

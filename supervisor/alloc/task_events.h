@@ -13,11 +13,23 @@ struct run_end;
 struct task_runner;
 
 /* In Details of Terminated: its executor was told to end it, or had to kill it for its kill_timeout
- * had passed; and that nobody saw its exit status. */
+ * had passed; that nobody saw its exit status; and who sent the signal that ended it, as far as
+ * that can be known: the status of a dead process does not say. */
 #define EVENT_DETAIL_STOP    "drover_stop"
 #define EVENT_STOP_ASKED     "asked"
 #define EVENT_STOP_KILLED    "kill_timeout passed"
 #define EVENT_DETAIL_UNKNOWN "exit_status_unknown"
+#define EVENT_DETAIL_SENDER  "signal_sender"
+#define EVENT_SENDER_STOP    "drover, to stop it"
+#define EVENT_SENDER_REQUEST "drover, on request"
+#define EVENT_SENDER_OOM     "the kernel, for want of memory"
+#define EVENT_SENDER_OTHER   "not drover"
+
+/* In Details of Signaling. */
+#define EVENT_DETAIL_BY "requested_by"
+
+/* A signal that programs end by when they err: the kernel's, or their own. */
+bool signal_is_fault(int signo);
 
 int64_t task_now_ns(void); /* CLOCK_REALTIME, as events have it */
 struct task_state *task_runner_state(struct task_runner *tr);

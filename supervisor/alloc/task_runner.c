@@ -533,7 +533,7 @@ task_runner_begin_anew(struct task_runner *tr, int64_t delay_ns)
 }
 
 int
-task_runner_signal(struct task_runner *tr, int signo, const char *text)
+task_runner_signal(struct task_runner *tr, int signo, const char *text, const char *by)
 {
 	const char *abbrev = sigabbrev_np(signo);
 	struct task_event ev;
@@ -545,6 +545,8 @@ task_runner_signal(struct task_runner *tr, int signo, const char *text)
 	if (task_event_signaling(&ev, task_now_ns(), name, NULL) == 0) {
 		if (text)
 			(void)str_set(&ev.display_message, text);
+		if (by)
+			(void)task_event_detail(&ev, EVENT_DETAIL_BY, by);
 		task_runner_event(tr, &ev);
 	}
 	run_signal(tr->run, signo);

@@ -73,8 +73,9 @@ int task_runner_restart(struct task_runner *tr, const char *reason, bool failure
 /* The same, with all others, for a task that starts, and for one that is over; not counted.
  * -EINVAL: it waits to start, or must not any more. */
 int task_runner_begin_anew(struct task_runner *tr, int64_t delay_ns);
-/* text: the event's, NULL for one of its own. -EINVAL: it does not run. */
-int task_runner_signal(struct task_runner *tr, int signo, const char *text);
+/* text: the event's, NULL for one of its own. by: who asked; NULL: nobody did. -EINVAL: it does not
+ * run. */
+int task_runner_signal(struct task_runner *tr, int signo, const char *text, const char *by);
 
 /* The plugin's hook has made (or not) what the start needs. */
 void task_runner_prepared(struct task_runner *tr, int r, const struct err *e);

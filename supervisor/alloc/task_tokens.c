@@ -45,7 +45,7 @@ change(struct task_runner *tr, const struct workload_identity *w)
 	if (w->change_mode == IDENTITY_RESTART)
 		(void)task_runner_restart(tr, text, false, 0);
 	else if (signo > 0)
-		(void)task_runner_signal(tr, signo, text);
+		(void)task_runner_signal(tr, signo, text, NULL);
 }
 
 /* The files are written. What restarts goes first: then no signal is needed. */

@@ -77,17 +77,45 @@ tell_oom(struct telling *t, const struct task_event *ev, const char *how)
 	    (long long)limit, how);
 }
 
+/* Was it sent that on request? An executor of an earlier build does not tell what it sent. */
+static bool
+was_requested(const struct task_event *ev, const struct before *b, const char *signal)
+{
+	const char *sender = detail(ev, EVENT_DETAIL_SENDER);
+
+	if (!b->signal || !str_eq(detail(b->signal, "task_signal"), signal))
+		return false;
+	return !*sender || str_eq(sender, EVENT_SENDER_REQUEST);
+}
+
+static void
+tell_request(
+    struct telling *t, const struct task_event *ev, const struct before *b, const char *signal)
+{
+	const char *by = detail(b->signal, EVENT_DETAIL_BY);
+	int64_t before = ev->time > b->signal->time ? ev->time - b->signal->time : 0;
+	char ago[DURATION_SIZE];
+
+	duration_format(before / NS_PER_MS * NS_PER_MS, ago);
+	causes_add(t->c, ev->time, t->task->name,
+	    "It ended by %s, which it had been sent on request%s%s, %s before.", signal,
+	    *by ? " of " : "", by, ago);
+}
+
 /* Of its own accord, as far as this agent is concerned. */
 static void
 tell_signal(
     struct telling *t, const struct task_event *ev, const struct before *b, const char *signal)
 {
-	if (b->signal && str_eq(detail(b->signal, "task_signal"), signal))
+	if (was_requested(ev, b, signal))
+		tell_request(t, ev, b, signal);
+	else if (signal_is_fault((int)ev->signal) && !*str(ev->message))
 		causes_add(t->c, ev->time, t->task->name,
-		    "It ended by %s, which it had been sent on request.", signal);
-	else if (*str(ev->message) && ev->signal != SIGKILL)
-		causes_add(
-		    t->c, ev->time, t->task->name, "It ended by %s: %s.", signal, ev->message);
+		    "It ended by %s, as programs do by a fault of their own; drover sent it no "
+		    "such signal.",
+		    signal);
+	else if (*str(ev->message) && signal_is_fault((int)ev->signal))
+		causes_add(t->c, ev->time, t->task->name, "It ended by %s.", ev->message);
 	else
 		causes_add(t->c, ev->time, t->task->name,
 		    "It ended by %s. Nobody asked drover for that, and the kernel counted no kill "
@@ -100,11 +128,14 @@ tell_end(struct telling *t, const struct task_event *ev)
 {
 	const char *stopped = detail(ev, EVENT_DETAIL_STOP), *name = t->task->name;
 	struct before b = look_back(t);
-	char signal[16], how[48];
+	bool other = str_eq(detail(ev, EVENT_DETAIL_SENDER), EVENT_SENDER_OTHER) &&
+		     !signal_is_fault((int)ev->signal);
+	char signal[16], how[64];
 
 	name_signal(ev->signal, signal);
 	if (ev->signal)
-		(void)snprintf(how, sizeof how, "by %s", signal);
+		(void)snprintf(how, sizeof how, "by %s%s", signal,
+		    other ? " (which drover did not send)" : "");
 	else
 		(void)snprintf(how, sizeof how, "with exit code %lld", (long long)ev->exit_code);
 	if (*detail(ev, EVENT_DETAIL_UNKNOWN))

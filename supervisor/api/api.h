@@ -40,6 +40,8 @@ typedef uint64_t api_index(struct sup *sup, const struct api_req *req);
 int api_new(struct sup *sup, struct err *e);
 void api_free(struct sup *sup);
 
+/* Who asks, as the socket knows; uid and pid -1 and 0: nobody knows. */
+struct ucred api_peer(const struct api_req *req);
 /* NULL if the request has none of that name. Valid until the answer. */
 const char *api_param(const struct api_req *req, unsigned n); /* n-th ":" of the pattern */
 const char *api_query(const struct api_req *req, const char *name);

@@ -4,6 +4,8 @@
 #include "supervisor/api/api_orders.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
 
 #include "supervisor/alloc/alloc_orders.h"
 #include "supervisor/source/source.h"
@@ -70,6 +72,7 @@ api_signal_alloc(struct sup *sup, struct api_req *req)
 	struct sup_alloc *sa = find_alloc(req);
 	const char *task, *signal;
 	struct err e = { 0 };
+	char by[20];
 	json_t *body;
 
 	if (!sa)
@@ -83,8 +86,10 @@ api_signal_alloc(struct sup *sup, struct api_req *req)
 	signal = text_member(body, "Signal");
 	if (!json_is_object(body) || !task || !signal)
 		api_reply_error(req, 400, "expected an object: Task and Signal are texts");
-	else
-		reply(sup, req, alloc_signal(sa, task, signal, &e), &e);
+	else {
+		(void)snprintf(by, sizeof by, "uid %u", api_peer(req).uid);
+		reply(sup, req, alloc_signal(sa, task, signal, by, &e), &e);
+	}
 }
 
 void

@@ -341,8 +341,8 @@ api_socket_close(struct api_socket *so)
 
 /* --- requests --- */
 
-static void
-log_request(struct api_req *req)
+struct ucred
+api_peer(const struct api_req *req)
 {
 	const union MHD_ConnectionInfo *info =
 	    MHD_get_connection_info(req->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -351,6 +351,14 @@ log_request(struct api_req *req)
 
 	if (info)
 		(void)getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+	return peer;
+}
+
+static void
+log_request(struct api_req *req)
+{
+	const struct ucred peer = api_peer(req);
+
 	log_print(req->route && req->route->changes ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG,
 	    "%s %s%s%s by uid %u, pid %d: %d", req->method,
 	    req->route ? req->route->pattern : "(no route)", req->target.n_params ? " of " : "",

@@ -260,8 +260,14 @@ def test_hello_state_and_exited_come_over_the_socket():
                 case.contains(f.read(), "0::%s/exec\n" % r.places.cgroup)
             c.send(exe.EXE_SIGNAL, signal=signal.SIGUSR1)
             ended = c.wait_exited()
-            case.equal((ended["exit_code"], ended["exit_signal"], ended["flags"]), (0, signal.SIGUSR1, 0))
+            case.equal((ended["exit_code"], ended["exit_signal"], ended["flags"]), (0, signal.SIGUSR1, exe.EXE_END_SENT))
         case.equal(r.ended(run)["exit_signal"], signal.SIGUSR1)
+        # The same of somebody else.
+        run = r.start("sleep", ["1000"])
+        with r.connect(run) as c:
+            os.kill(c.wait_state(exe.EXE_RUNNING)["task_pid"], signal.SIGUSR1)
+            ended = c.wait_exited()
+            case.equal((ended["exit_signal"], ended["flags"]), (signal.SIGUSR1, exe.EXE_END_FOREIGN))
 
 
 def test_two_supervisors_may_follow_and_strangers_may_not():
@@ -284,7 +290,7 @@ def test_two_supervisors_may_follow_and_strangers_may_not():
             one.send(exe.EXE_STOP, signal=15, timeout_ms=5000)
             case.equal(two.wait_state(exe.EXE_STOPPING)["run"], run.id)
             case.equal(one.wait_exited()["exit_signal"], 15)
-            case.equal(two.wait_exited()["flags"], exe.EXE_END_STOP)
+            case.equal(two.wait_exited()["flags"], exe.EXE_END_STOP | exe.EXE_END_SENT)
 
 
 def test_a_task_that_ignores_its_signal_is_killed_after_the_timeout():
@@ -294,7 +300,7 @@ def test_a_task_that_ignores_its_signal_is_killed_after_the_timeout():
         with r.connect(run) as c:
             c.send(exe.EXE_STOP, signal=15, timeout_ms=300)
             ended = c.wait_exited()
-        case.equal((ended["exit_signal"], ended["flags"]), (9, exe.EXE_END_STOP | exe.EXE_END_KILLED))
+        case.equal((ended["exit_signal"], ended["flags"]), (9, exe.EXE_END_STOP | exe.EXE_END_KILLED | exe.EXE_END_SENT))
 
 
 def test_garbage_from_a_peer_closes_it_and_nothing_else():

@@ -90,7 +90,7 @@ def test_it_goes_on_without_exec_helper_and_kills_what_does_not_listen():
         r.helper.kill()
         record = r.ended(run)
         check_lease(record, LIMIT * 1000, last)
-        case.equal((record["exit_signal"], record["flags"]), (9, exe.EXE_END_LEASE | exe.EXE_END_KILLED))
+        case.equal((record["exit_signal"], record["flags"]), (9, exe.EXE_END_LEASE | exe.EXE_END_KILLED | exe.EXE_END_SENT))
         r.restart()
 
 

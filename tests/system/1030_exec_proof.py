@@ -108,7 +108,7 @@ def test_a_lease_stop_syncs_writable_volumes():
         v = Volume(r, alloc)
         r.places.make_lease(last_ok=time.clock_gettime_ns(time.CLOCK_BOOTTIME))
         record = r.ended(r.start("sleep", ["1000"], driver="EXEC", alloc=alloc, dests=["/vol"], mounts=[v.mount()], lease_ms=300))
-        case.equal(record["flags"], exe.EXE_END_LEASE | exe.EXE_END_SYNCED)
+        case.equal(record["flags"], exe.EXE_END_LEASE | exe.EXE_END_SYNCED | exe.EXE_END_SENT)
         helper.umount(v.path)
 
 

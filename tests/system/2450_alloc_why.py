@@ -6,6 +6,7 @@ import os
 import signal
 
 from lib import agent, api, case
+from lib.cluster import processes_of
 from lib.fake_api import run_command
 
 
@@ -67,21 +68,91 @@ def test_restarts_beyond_ten_events():
     node.purge("again")
 
 
+def ended(alloc):
+    """Of its task's end: the signal, what the event says beside it, and who the sender was."""
+    ev = [e for e in node.ask("/v1/allocation/" + alloc)["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated"][-1]
+    return ev["Signal"], ev["Message"], ev["Details"].get("signal_sender")
+
+
+def kill(alloc, signo):
+    """From outside, the task's own process: the first of those that it has."""
+    os.kill(min(processes_of(alloc)), signo)
+
+
+def shoot(name, signo, driver="raw_exec", script="echo $$; exec sleep 1000"):
+    """A signal from outside: the alloc, once it is over."""
+    alloc = alloc_of(name, api.job(name, "/bin/sh", ["-c", script], driver=driver), "running")
+    node.wait_said({"ID": alloc}, b"\n")
+    kill(alloc, signo)
+    case.until(lambda: node.ask("/v1/allocation/" + alloc)["ClientStatus"] == "failed", 20, "its end")
+    return alloc
+
+
 def test_a_signal_of_nobody_knows_whom():
-    alloc = alloc_of("shot", api.job("shot", "/bin/sh", ["-c", "echo $$; exec sleep 1000"]), "running")
-    pid = int(case.until(lambda: node.logs({"ID": alloc}).strip(), 20, "its pid"))
-    os.kill(pid, signal.SIGKILL)
-    case.contains(said(alloc, "It ended by SIGKILL.")["Text"], "who sent it is not known")
-    unsaid(alloc, "told to end", "want of memory:")
-    node.purge("shot")
+    for driver in ("raw_exec", "exec"):
+        alloc = shoot("shot", signal.SIGKILL, driver)
+        case.contains(said(alloc, "It ended by SIGKILL.")["Text"], "who sent it is not known")
+        case.equal(ended(alloc), (9, "SIGKILL by no stop of this agent, and the kernel counted no OOM kill", "not drover"))
+        unsaid(alloc, "told to end", "want of memory:", "request")
+        node.purge("shot")
+        alloc = shoot("termed", signal.SIGTERM, driver)
+        case.contains(said(alloc, "It ended by SIGTERM.")["Text"], "who sent it is not known")
+        case.equal(ended(alloc), (15, "SIGTERM, which this agent did not send", "not drover"))
+        node.purge("termed")
+
+
+def test_a_signal_of_its_own():
+    alloc = alloc_of("err", api.job("err", "/bin/sh", ["-c", "kill -SEGV $$"]), "failed")
+    said(alloc, "It ended by SIGSEGV, as programs do by a fault of their own; drover sent it no such signal.")
+    case.equal(ended(alloc), (11, "", "not drover"))
+    node.purge("err")
+
+
+def test_a_signal_of_the_filter():
+    if os.uname().machine != "x86_64":
+        return
+    # mov eax, 1; int 0x80: exit(2) as programs of 32 bits call it.
+    code = "import ctypes, mmap\nm = mmap.mmap(-1, 4096, prot=7)\nm.write(b'\\xb8\\1\\0\\0\\0\\xcd\\x80')\n" \
+           "ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(m)))()"
+    alloc = alloc_of("old", api.job("old", "/usr/bin/python3", ["-c", code], driver="exec"), "failed")
+    said(alloc, "It ended by SIGSYS: ended by a filter of system calls, as driver exec ends programs of 32 bits.")
+    case.equal((ended(alloc)[0], ended(alloc)[2]), (signal.SIGSYS, "not drover"))
+    node.purge("old")
 
 
 def test_a_signal_on_request():
-    alloc = alloc_of("sent", api.job("sent"), "running")
-    drover("alloc", "signal", "-s", "SIGUSR1", alloc)
-    said(alloc, "It ended by SIGUSR1, which it had been sent on request.")
-    unsaid(alloc, "not known")
-    node.purge("sent")
+    for name in ("SIGUSR1", "SIGKILL"):
+        alloc = alloc_of("sent", api.job("sent"), "running")
+        drover("alloc", "signal", "-s", name, alloc)
+        case.contains(said(alloc, "It ended by %s, which it had been sent on request of uid 0, " % name)["Text"], " before.")
+        case.equal(ended(alloc), (getattr(signal, name), name + ", sent on request", "drover, on request"))
+        unsaid(alloc, "not known")
+        node.purge("sent")
+
+
+def test_a_signal_that_was_handled_and_then_one_of_somebody_else():
+    """What was asked for is not what ended it."""
+    script = "trap 'echo got' HUP; echo on; while :; do sleep 0.05; done"
+    alloc = alloc_of("two", api.job("two", "/bin/sh", ["-c", script]), "running")
+    node.wait_said({"ID": alloc}, b"on\n")
+    drover("alloc", "signal", "-s", "SIGHUP", alloc)
+    node.wait_said({"ID": alloc}, b"got\n")
+    kill(alloc, signal.SIGUSR2)
+    said(alloc, "It ended by SIGUSR2. Nobody asked drover for that")
+    case.equal(ended(alloc), (signal.SIGUSR2, "SIGUSR2, which this agent did not send", "not drover"))
+    node.purge("two")
+
+
+def test_a_kill_from_outside_while_it_is_told_to_end():
+    made = api.job("both", "/bin/sh", ["-c", "trap 'echo told' INT; echo on; while :; do sleep 0.05; done"], KillTimeout=600 * 10**9)
+    alloc = alloc_of("both", made, "running")
+    node.wait_said({"ID": alloc}, b"on\n")
+    node.do("DELETE", "/v1/job/both")
+    node.wait_said({"ID": alloc}, b"told\n")
+    kill(alloc, signal.SIGKILL)
+    said(alloc, "It ended by SIGKILL (which drover did not send) after it was told to end.")
+    case.equal(ended(alloc)[2], "not drover")
+    node.purge("both")
 
 
 def test_memory():
@@ -91,8 +162,18 @@ def test_memory():
     found = said(alloc, "for want of memory")["Text"]
     case.contains(found, "under a limit of 30 MiB")
     case.contains(found, "by SIGKILL")
+    case.equal(ended(alloc), (9, "OOM Killed", "the kernel, for want of memory"))
     unsaid(alloc, "not known")
     node.purge("eater")
+
+
+def test_memory_of_another_of_its_processes():
+    """It lives on, and ends as it likes."""
+    script = "/usr/bin/python3 -c 'x = b\"x\" * (1 << 30)'; echo gone; exit 7"
+    alloc = alloc_of("parent", api.job("parent", "/bin/sh", ["-c", script], Resources={"CPU": 20, "MemoryMB": 30}), "failed")
+    case.contains(said(alloc, "for want of memory")["Text"], "It ended with exit code 7.")
+    case.equal(ended(alloc), (0, "the kernel OOM killed another of its processes", None))
+    node.purge("parent")
 
 
 def test_who_stopped_it():
@@ -100,6 +181,7 @@ def test_who_stopped_it():
     drover("alloc", "stop", "-detach", alloc)
     said(alloc, "It was to end: alloc was stopped by an operator", "")
     said(alloc, "It ended by SIGINT after it was told to end.")
+    case.equal(ended(alloc), (2, "", "drover, to stop it"))
     said(alloc, "was placed in its stead", "")
     unsaid(alloc, "not known")
     other = node.wait_running("stopped")[0]["ID"]
@@ -114,6 +196,7 @@ def test_a_task_that_does_not_end():
     node.wait_said({"ID": alloc}, b"deaf")
     node.do("DELETE", "/v1/job/deaf")
     said(alloc, "It was killed: it had not ended within its kill_timeout")
+    case.equal(ended(alloc), (9, "", "drover, to stop it"))
     node.purge("deaf")
 
 

@@ -98,7 +98,7 @@ signal_alloc(struct sup *sup, uint64_t stream, const void *body, size_t len)
 
 	if (!sa)
 		return;
-	if (alloc_signal(sa, str(req.task), str(req.signal), &e) < 0)
+	if (alloc_signal(sa, str(req.task), str(req.signal), "the servers", &e) < 0)
 		refuse(sup, stream, &e);
 	else
 		answer_index(sup, stream);
