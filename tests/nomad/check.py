@@ -24,6 +24,7 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 from lib import api, binary, case  # noqa: E402
 from lib.cluster import events, node_of, processes_of  # noqa: E402
+from lib.nomad_server import make_certificates  # noqa: E402
 import real  # noqa: E402
 from real import BINARY, S, Server, sleeper  # noqa: E402
 
@@ -146,6 +147,29 @@ def test_a_deployment_judged_by_checks_and_its_services():
     case.until(lambda: sorted(s["AllocID"] for s in server.ask("/v1/service/checked")) == running(), 30, "the services of what runs")
     server.purge("checked")
     case.until(lambda: server.ask("/v1/service/checked") == [], 60, "the services to go")
+
+
+def test_checks_over_https():
+    """Servers before 2.0 take no tls_skip_verify with provider nomad."""
+    cert, key = make_certificates(case.directory(), names=("server",))["server"]
+    script = "import http.server, os, ssl; s = http.server.ThreadingHTTPServer(('', int(os.environ['NOMAD_PORT_web'])), " \
+             "http.server.SimpleHTTPRequestHandler); c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER); c.load_cert_chain('%s', '%s'); " \
+             "s.socket = c.wrap_socket(s.socket, server_side=True); s.serve_forever()" % (cert, key)
+    checks = [{"Name": "verified", "Type": "http", "Protocol": "https", "Path": "/", "Interval": S, "Timeout": 20 * S}]
+    if not real.older_than(2, 0):
+        checks.append(dict(checks[0], Name="skipped", TLSSkipVerify=True))
+    server.run(api.job("secret", "/usr/bin/python3", ["-c", script], group={
+        "Networks": [{"Mode": "host", "DynamicPorts": [{"Label": "web"}]}],
+        "Services": [{"Name": "secret", "PortLabel": "web", "Provider": "nomad", "Checks": checks}]}))
+
+    def found():
+        allocs = [a["ID"] for a in server.allocs("secret") if a["ClientStatus"] == "running"]
+        results = server.ask("/v1/client/allocation/%s/checks" % allocs[0]) if allocs else None
+        return {c["Check"]: (c["Status"], c["Output"]) for c in (results or {}).values()}
+    case.until(lambda: "the server's certificate is refused" in found().get("verified", ("", ""))[1], 90, "the check that verifies")
+    if len(checks) > 1:
+        case.until(lambda: found()["skipped"] == ("success", "nomad: http ok"), 90, "the check that does not")
+    server.purge("secret")
 
 
 def test_restart_signal_and_stop_of_an_alloc():
