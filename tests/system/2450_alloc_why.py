@@ -155,9 +155,11 @@ def test_a_kill_from_outside_while_it_is_told_to_end():
     node.purge("both")
 
 
+EATER = "x = []\nwhile True:\n x.append(bytearray(1 << 20))\n"
+
+
 def test_memory():
-    eater = "import time\nx = []\nwhile True:\n x.append(bytearray(1 << 20))\n"
-    alloc = alloc_of("eater", api.job("eater", "/usr/bin/python3", ["-c", eater], Resources={"CPU": 20, "MemoryMB": 30}),
+    alloc = alloc_of("eater", api.job("eater", "/usr/bin/python3", ["-c", EATER], Resources={"CPU": 20, "MemoryMB": 30}),
                      "failed")
     found = said(alloc, "for want of memory")["Text"]
     case.contains(found, "under a limit of 30 MiB")
@@ -169,7 +171,7 @@ def test_memory():
 
 def test_memory_of_another_of_its_processes():
     """It lives on, and ends as it likes."""
-    script = "/usr/bin/python3 -c 'x = b\"x\" * (1 << 30)'; echo gone; exit 7"
+    script = "/usr/bin/python3 -c '%s'; exit 7" % EATER
     alloc = alloc_of("parent", api.job("parent", "/bin/sh", ["-c", script], Resources={"CPU": 20, "MemoryMB": 30}), "failed")
     case.contains(said(alloc, "for want of memory")["Text"], "It ended with exit code 7.")
     case.equal(ended(alloc), (0, "the kernel OOM killed another of its processes", None))
