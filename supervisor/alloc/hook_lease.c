@@ -26,12 +26,12 @@ on_look(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* Has a task of it a run that lives on? Its executor watches the lease then. */
+/* Has a task of it a run that may live on? Its executor watches the lease then. */
 static bool
 is_followed(const struct alloc_runner *ar)
 {
 	for (unsigned i = 0; i < ar->n_tasks; i++)
-		if (ar->tasks[i].run)
+		if (ar->tasks[i].run && !run_is_of_other_boot(ar->tasks[i].run))
 			return true;
 	return false;
 }

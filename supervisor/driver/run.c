@@ -729,6 +729,12 @@ run_reap_unknown(struct sup *sup, const struct id *id)
 	reap(r);
 }
 
+bool
+run_is_of_other_boot(const struct run *r)
+{
+	return r->other_boot;
+}
+
 const struct id *
 run_id(const struct run *r)
 {

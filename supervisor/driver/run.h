@@ -83,6 +83,8 @@ void run_reap_unknown(struct sup *sup, const struct id *id);
 bool run_is_left(struct sup *sup, const struct id *alloc, const char *task);
 
 const struct id *run_id(const struct run *r);
+/* It was started in another boot: nothing of it can be alive, whatever its row says. */
+bool run_is_of_other_boot(const struct run *r);
 /* Is this id one that a row knows? For leaks. */
 bool run_is_known(struct sup *sup, const struct id *id);
 /* Number of rows, with those that wait for their reap. */

@@ -48,12 +48,18 @@ WAITS = "while :; do sleep 0.1; done"
 TELL, WAIT = "echo on > $NOMAD_ALLOC_DIR/data/on", "while [ ! -e $NOMAD_ALLOC_DIR/data/on ]; do sleep 0.1; done; sleep 2"
 
 
+def way(event):
+    """How the task ended, None where the original client does not know: on a stop its executor may be gone before it answers."""
+    lost = event["Type"] == "Terminated" and "error waiting on process: rpc error" in event["DisplayMessage"]
+    return None if lost else (event["ExitCode"], event["Signal"])
+
+
 def seen(alloc):
     """What is compared: the state of the alloc and of each task, and its events."""
     tasks = {}
     for name, state in (alloc["TaskStates"] or {}).items():
         tasks[name] = {"state": (state["State"], state["Failed"], state["Restarts"]),
-                       "events": [(e["Type"], e["ExitCode"], e["Signal"], e["FailsTask"]) for e in state["Events"] or ()]}
+                       "events": [(e["Type"], way(e), e["FailsTask"]) for e in state["Events"] or ()]}
     return {"status": (alloc["DesiredStatus"], alloc["ClientStatus"]), "tasks": tasks}
 
 
@@ -87,12 +93,15 @@ def until(name, condition, what):
         raise
 
 
-def agreed(theirs):
-    """What the original said, without what drover leaves out on purpose."""
-    for state in theirs["tasks"].values():
+def agreed(theirs, ours):
+    """What the original said, without what drover leaves out on purpose, and with what it says of what the original lost."""
+    for name, state in theirs["tasks"].items():
         events = state["events"]
         while len(events) > 1 and events[-1][0] in LEFT_OUT and events[-2][0] in ("Terminated", "Not Restarting"):
             met.add(events.pop()[0])
+        known = ours["tasks"].get(name, {"events": []})["events"]
+        if len(known) == len(events):
+            state["events"] = [(k, how or known[i][1], fails) for i, (k, how, fails) in enumerate(events)]
     return theirs
 
 
@@ -104,8 +113,8 @@ def same(*names):
               all(t["State"] == "dead" for t in a["TaskStates"].values()), "end")
 
         def equal(job=name):
-            found = allocs(job)
-            return seen(found[OURS]) == agreed(seen(found[THEIRS]))
+            ours, theirs = (seen(allocs(job)[n]) for n in (OURS, THEIRS))
+            return ours == agreed(theirs, ours)
         try:
             # What a client says last may reach the servers late.
             case.until(equal, 30, name + " to have gone alike")

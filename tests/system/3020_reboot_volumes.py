@@ -1,14 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reboot with volumes mounted: processes and mounts are gone, the database is not. The plugin comes back first, then who uses
 its volume, which finds its data."""
-import os
-import signal
-import sqlite3
-import struct
+from lib import case, crash, helper, volumes
 
-from lib import agent, case, crash, exe, helper, volumes
-
-OTHER_BOOT = "01234567-89ab-cdef-0123-456789abcdef"
 WRITE = "n=$(wc -l < /data/log); echo $NOMAD_ALLOC_ID >> /data/log; sync; echo after $n lines; sleep 1000"
 
 
@@ -26,28 +20,8 @@ def unmount_all(node):
 
 def reboot(node):
     """Everything ends at once, tasks too; what was mounted is not, and what was written says another boot."""
-    records = crash.records(node)
-    os.kill(node.pid, signal.SIGSTOP)  # or it would start again what is killed first
-    pids = [node.pid, *node.processes().values(), *(r["executor_pid"] for r in records.values()),
-            *(r["task_pid"] for r in records.values())]
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # with its executor
-    node.process.wait()
-    agent.wait_gone(pids)
+    crash.cut_power(node)
     unmount_all(node)
-    db = sqlite3.connect(node.data + "/state/state.db")
-    db.execute("UPDATE run SET boot_id = ?", (OTHER_BOOT,))
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
-        db.execute("UPDATE mount SET json = replace(json, ?, ?)", (f.read().strip(), OTHER_BOOT))
-    db.commit()
-    db.close()
-    for run, record in records.items():
-        data = exe.RECORD.pack(**dict(record, boot_id=OTHER_BOOT.encode()))[:-8]
-        with open("%s/run/%s.rec" % (node.data, run), "r+b") as f:
-            f.write(data + struct.pack("<Q", exe.fnv1a(data)))
 
 
 def wait_written(node, alloc_id, lines):

@@ -3,8 +3,9 @@
 """A whole agent in a cluster of servers: registered, given allocs, told to stop them, and lied to."""
 import os
 import signal
+import time
 
-from lib import case
+from lib import case, crash
 from lib.cluster import beaten, displays, events, job, node_of, processes_of, servers as cluster
 
 S = 10**9
@@ -50,14 +51,60 @@ def test_what_this_node_lacks_is_named_before_anything_starts():
         cases = (
             ({"Templates": [{"EmbeddedTmpl": "x", "DestPath": "local/x"}]}, 'task "t": templates are not there'),
             ({"Artifacts": [{"GetterSource": "http://127.0.0.1/x"}]}, 'task "t": artifacts are not there'),
-            ({"Vault": {"Role": "r", "Env": True}}, 'task "t": Vault are not there'),
+            ({"Vault": {"Role": "r", "Env": True}}, 'task "t": Vault tokens are not there'),
+            ({"Consul": {"Cluster": "default", "Namespace": "n"}}, 'task "t": Consul tokens are not there'),
             ({"driver": "docker"}, 'driver "docker" is not there'),
+            ({"group": {"Networks": [{"Mode": "bridge"}]}}, 'group "g": networks of mode "bridge" are not there'),
+            ({"group": {"Networks": [{"Mode": "host", "DNS": {"Servers": ["192.0.2.1"]}}]}}, 'group "g": networks with dns'),
+            ({"Resources": {"Devices": [{"Name": "gpu", "Count": 1}]}}, 'task "t": devices are not there'),
         )
         for number, (fields, text) in enumerate(cases):
             found = servers.wait_alloc(servers.run_job(job("lacks%d" % number, **fields), me)[0], ["failed"])
             case.contains(displays(found)[-1], text)
             case.equal(events(found), ["Received", "Setup Failure"])
             case.equal(os.path.exists("%s/alloc/%s" % (node.data, found["ID"])), False, "a directory")
+
+
+def introduce(node, token):
+    """As an operator does, who is root."""
+    path = node.data + "/state/intro_token.jwt"
+    with open(path + ".new", "w", encoding="ascii") as f:
+        f.write(token + "\n")
+    os.chmod(path + ".new", 0o644)
+    os.rename(path + ".new", path)
+
+
+def test_a_cluster_that_demands_an_introduction():
+    with cluster() as servers:
+        servers.settings(introduction="strict")
+        with node_of(servers) as node:
+            refused = "introduction token, to be put in state/intro_token.jwt"
+            node.wait_log(refused, 30)
+            introduce(node, servers.intro_token("another"))
+            node.wait_log(refused, 60, node.log().count(refused) + 2)  # one try may have begun before
+            case.equal(servers.nodes(), {}, "nodes that were let in")
+            introduce(node, servers.intro_token("n1"))
+            me = servers.wait_node()["ID"]
+            # Once let in it has a token of its own, also for the next process.
+            os.unlink(node.data + "/state/intro_token.jwt")
+            known = servers.last_call()
+            node.kill("supervisor")
+            servers.wait_call("Node.Register", known, 60)
+            alloc = servers.run_job(job(), me)[0]
+            servers.wait_alloc(alloc, ["running"])
+
+
+def test_changes_are_told_together():
+    """A node that changes twenty times at once is registered anew a few times, and the last time as it is then."""
+    with cluster() as servers, node_of(servers):
+        me = servers.wait_node()["ID"]
+        known, began = servers.last_call(), time.monotonic()
+        for i in range(20):
+            servers.call_node(me, "NodeMeta.Apply", {"NodeID": me, "Meta": {"turn": str(i)}})
+        case.until(lambda: (servers.node(me)["Meta"] or {}).get("turn") == "19", 60, "the last of it")
+        found = len(servers.calls("Node.Register", known))
+        # Two of them are five seconds apart at least, however slow the machine is.
+        case.equal(1 <= found <= 1 + (time.monotonic() - began) // 5, True, "%d registrations" % found)
 
 
 def test_an_older_index_and_an_empty_list_stop_nothing():
@@ -152,6 +199,40 @@ def test_allocs_run_on_and_start_again_without_any_server():
         case.until(lambda: not processes_of(alloc), 10, "the task to end")
         servers.start_server(0)
         servers.wait_alloc(alloc, ["failed"])
+
+
+def starts(alloc):
+    """When its task was started, in nanoseconds."""
+    return [e["Time"] for e in (alloc["TaskStates"] or {"t": {"Events": []}})["t"]["Events"] if e["Type"] == "Started"]
+
+
+def test_after_a_power_cut_what_has_no_lease_starts_without_any_server():
+    again = {"RestartPolicy": {"Attempts": 5, "Interval": 600 * S, "Delay": S // 10, "Mode": "fail"}}
+    with cluster(grace=600) as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        free = [servers.run_job(job("free" + d, driver=d, group=again), me)[0] for d in ("raw_exec", "exec")]
+        leased = servers.run_job(job("leased", group={**again, "Disconnect": {"StopOnClientAfter": 3600 * S}}), me)[0]
+        for alloc in (*free, leased):
+            servers.wait_alloc(alloc, ["running"])
+        servers.stop_server(0)
+        case.until(lambda: "no server" in node.log(), 20, "the link to be lost")
+        crash.cut_power(node)
+        os.unlink(node.data + "/rt/lease")  # it does not outlive a boot
+        case.equal([processes_of(a) for a in (*free, leased)], [[], [], []], "processes")
+        node.start()
+        for alloc in free:
+            case.until(lambda a=alloc: len(processes_of(a)) == 1, 60, "an alloc without a lease to run")
+        # What has one waits for the first beat, and then it runs like the others.
+        case.equal(processes_of(leased), [], "the alloc with a lease")
+        before = time.time_ns()
+        servers.start_server(0)
+        case.until(lambda: len(processes_of(leased)) == 1, 60, "the alloc with a lease to run")
+        for alloc in (*free, leased):
+            found = case.until(lambda a=alloc: [f for f in [servers.alloc(a)] if len(starts(f)) == 2 and f["ClientStatus"] == "running"],
+                               60, "the servers to know of the second start")[0]
+            case.equal(starts(found)[1] > before, alloc == leased, "started when servers were there")
+            case.contains(" ".join(displays(found)), "the machine was started anew")
+        case.equal([len(processes_of(a)) for a in (*free, leased)], [1, 1, 1], "processes")
 
 
 def test_a_lease_ends_while_the_servers_are_away():

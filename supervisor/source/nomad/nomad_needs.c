@@ -19,8 +19,8 @@ struct block {
 static const struct block task_blocks[] = {
 	{ "templates", offsetof(struct task, templates) },
 	{ "artifacts", offsetof(struct task, artifacts) },
-	{ "Vault", offsetof(struct task, vault) },
-	{ "Consul", offsetof(struct task, consul) },
+	{ "Vault tokens", offsetof(struct task, vault) },
+	{ "Consul tokens", offsetof(struct task, consul) },
 	{ "schedules", offsetof(struct task, schedule) },
 	{ "secret blocks", offsetof(struct task, secrets) },
 };

@@ -5,18 +5,22 @@
     crash.conflicts(node)                    # [] unless a task ever ran twice at a time
     crash.wait_nothing_left(node)
 """
+import contextlib
 import http.client
 import json
 import mmap
 import os
 import re
 import shutil
+import signal
 import sqlite3
 import struct
 import threading
 import time
 
-from . import ROOT, api, case, exe
+from . import ROOT, agent, api, case, exe
+
+OTHER_BOOT = "01234567-89ab-cdef-0123-456789abcdef"
 
 # In the order of their numbers, as common/crash.h makes them.
 POINTS = []
@@ -193,6 +197,28 @@ def left(node):
         except sqlite3.DatabaseError as e:
             found = ["state.db: %s" % e]
     return found
+
+
+def cut_power(node):
+    """Everything ends at once, tasks and executors too; what was written says that it was another boot. What is mounted stays."""
+    found = records(node)
+    os.kill(node.pid, signal.SIGSTOP)  # or it would start again what is killed first
+    pids = [node.pid, *node.processes().values(), *(r[k] for r in found.values() for k in ("executor_pid", "task_pid"))]
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):  # with its executor
+            os.kill(pid, signal.SIGKILL)
+    node.process.wait()
+    agent.wait_gone(pids)
+    db = sqlite3.connect(node.data + "/state/state.db")
+    db.execute("UPDATE run SET boot_id = ?", (OTHER_BOOT,))
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
+        db.execute("UPDATE mount SET json = replace(json, ?, ?)", (f.read().strip(), OTHER_BOOT))
+    db.commit()
+    db.close()
+    for run, record in found.items():
+        data = exe.RECORD.pack(**dict(record, boot_id=OTHER_BOOT.encode()))[:-8]
+        with open("%s/run/%s.rec" % (node.data, run), "r+b") as f:
+            f.write(data + struct.pack("<Q", exe.fnv1a(data)))
 
 
 def wait_nothing_left(node, seconds=20):
