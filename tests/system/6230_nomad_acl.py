@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may ask a node with acl { enabled } for what: the tokens in servers' requests and at its own socket, resolved by the
 servers. users.md 2.2: CVE-2023-1782 (no request without a resolved identity), CVE-2025-4922 (names match exactly)."""
+import json
 import os
 import subprocess
 import time
@@ -150,6 +151,14 @@ def test_the_socket_by_token():
             status, text = get(node, name, path)
             case.equal((status, status == 200 or denied(text)), (200 if name in may else 403, True),
                        "%s by %r: %s" % (path, name, text))
+
+
+def test_a_token_shows_itself():
+    """To who has it, the only secret that the API of servers shows."""
+    for name, kind in (("boss", "management"), ("reads", "client")):
+        found = json.loads(get(node, name, "/v1/acl/token/self")[1])
+        case.equal((found["Type"], found["SecretID"]), (kind, secret(name)))
+    case.equal(get(node, NOBODY, "/v1/acl/token/self"), (404, "ACL token not found"))
 
 
 def test_a_namespace_that_is_named_is_not_the_allocs():

@@ -75,11 +75,12 @@ void reply_file(struct api_req *req, const void *body, size_t len);
 /* nomad_encode.c */
 mapped_encode encode_plain, encode_job, encode_plan, encode_volumes;
 
-/* nomad_operator.c: variables, dispatched jobs, the operator's settings. */
+/* nomad_operator.c: variables, dispatched jobs, the operator's settings, his token. */
 mapped_args variable_args, dispatch_args, autopilot_args, scheduler_args, rotate_args;
 void reply_variable(struct api_req *req, const void *body, size_t len);
 void reply_autopilot(struct api_req *req, const void *body, size_t len);
 void reply_health(struct api_req *req, const void *body, size_t len);
+void reply_token(struct api_req *req, const void *body, size_t len);
 /* What a community version answers, and what the agent would have to do by itself. */
 api_handler reply_enterprise, reply_no_parser;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * nomad_operator.c: paths of the API that are not just a call and its answer: variables, dispatched
- * jobs, the operator's settings. Runs in: supervisor.
+ * jobs, the operator's settings and token. Runs in: supervisor.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "common/cleanup.h"
 #include "common/duration.h"
 #include "model/field.h"
+#include "supervisor/source/nomad/nomad.h"
 #include "supervisor/source/nomad/nomad_json.h"
 #include "supervisor/source/nomad/nomad_mapped.h"
 
@@ -264,4 +265,23 @@ reply_health(struct api_req *req, const void *body, size_t len)
 	text = json_dumps(health, JSON_COMPACT);
 	json_decref(health);
 	api_reply_text(req, 429, "application/json", str(text), strlen(str(text)));
+}
+
+/* Who asks has the token: of all secrets this one is none to him. */
+void
+reply_token(struct api_req *req, const void *body, size_t len)
+{
+	json_t *answer = take_object(req, body, len), *token;
+
+	if (!answer)
+		return;
+	token = json_incref(json_object_get(answer, "Token"));
+	json_decref(answer);
+	if (json_is_object(token)) {
+		(void)json_object_set_new(token, "SecretID", json_string(nomad_api_token(req)));
+		api_reply_json(req, token);
+		return;
+	}
+	json_decref(token);
+	api_reply_error(req, 404, "ACL token not found");
 }

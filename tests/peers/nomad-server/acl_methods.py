@@ -51,6 +51,14 @@ def who_am_i(ctx):
     return {"Identity": identity, "Index": 1, "KnownLeader": True}
 
 
+@method("ACL.ResolveToken", "ResolveACLTokenRequest", "ResolveACLTokenResponse")
+def resolve_token(ctx):
+    if not ctx.cluster.acl_enabled:
+        raise Failure("RPC Error:: 400,ACL support disabled")
+    found = ctx.cluster.tokens.get(ctx.args["SecretID"])
+    return {"Token": found, "Index": 1, "KnownLeader": True}
+
+
 @method("ACL.GetPolicies", "ACLPolicySetRequest", "ACLPolicySetResponse")
 def get_policies(ctx):
     cluster, caller, names = ctx.cluster, ctx.caller, ctx.args["Names"] or []
