@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_model_msgpack.c: the msgpack codec over every field table, against what servers and clients
- * of two versions said to each other. Runs in: unit tests.
+ * of each version said to each other. Runs in: unit tests.
  */
 #include <string.h>
 
@@ -26,7 +26,9 @@ static const struct type *const types[] = { &alloc_type, &alloc_update_type, &no
 	&rpc_stream_open_type, &rpc_stream_accept_type, &rpc_csi_node_req_type,
 	&rpc_csi_controller_req_type, &rpc_csi_rep_type, &rpc_csi_snapshots_rep_type };
 
-static const char *const versions[] = { "1.6", "2.0" };
+static const char *const versions[] = { "1.6", "1.7", "1.8", "1.9", "1.10", "1.11", "2.0" };
+/* Which of them is the first with something new. */
+enum { V1_6, V1_7, V1_8, V1_9, V1_10, V1_11, V2_0 };
 
 /* --- every table, there and back --- */
 
@@ -68,61 +70,72 @@ END_TEST
 
 /* --- what was recorded --- */
 
-#define BOTH(name, type)                                                                           \
-	{ "1.6", name, type },                                                                     \
-	{                                                                                          \
-		"2.0", name, type                                                                  \
-	}
 static const struct recorded {
-	const char *version, *name;
+	int since; /* a version */
+	const char *name;
 	const struct type *type;
 } recorded[] = {
-	BOTH("register_req", &rpc_register_req_type),
-	BOTH("register_rep", &rpc_node_rep_type),
-	BOTH("status_req", &rpc_status_req_type),
-	BOTH("status_rep", &rpc_node_rep_type),
-	BOTH("client_allocs_req", &rpc_node_req_type),
-	BOTH("client_allocs_rep", &rpc_client_allocs_rep_type),
-	BOTH("allocs_req", &rpc_allocs_req_type),
-	BOTH("allocs_web_rep", &rpc_allocs_rep_type),
-	BOTH("allocs_calc_rep", &rpc_allocs_rep_type),
-	BOTH("update_req", &rpc_update_req_type),
-	BOTH("update_rep", &rpc_meta_rep_type),
-	BOTH("server_agent_monitor_req", &rpc_monitor_req_type),
-	BOTH("server_allocations_checks_req", &rpc_task_req_type),
-	BOTH("server_allocations_garbagecollectall_req", &rpc_node_req_type),
-	BOTH("server_allocations_restart_req", &rpc_task_req_type),
-	BOTH("server_allocations_signal_req", &rpc_task_req_type),
-	BOTH("server_allocations_stats_req", &rpc_task_req_type),
-	BOTH("server_clientstats_stats_req", &rpc_node_req_type),
-	BOTH("server_csi_controllercreatesnapshot_req", &rpc_csi_controller_req_type),
-	BOTH("server_csi_controllercreatevolume_req", &rpc_csi_controller_req_type),
-	BOTH("server_csi_controllerdeletevolume_req", &rpc_csi_controller_req_type),
-	BOTH("server_csi_controllervalidatevolume_req", &rpc_csi_controller_req_type),
-	BOTH("server_csi_nodedetachvolume_req", &rpc_csi_node_req_type),
-	BOTH("server_filesystem_list_req", &rpc_fs_req_type),
-	BOTH("server_filesystem_logs_req", &rpc_fs_req_type),
-	BOTH("server_filesystem_stat_req", &rpc_fs_req_type),
-	BOTH("server_filesystem_stream_req", &rpc_fs_req_type),
-	BOTH("server_nodemeta_apply_req", &rpc_meta_apply_req_type),
-	BOTH("server_nodemeta_read_req", &rpc_node_req_type),
-	BOTH("get_node_rep", &rpc_get_node_rep_type),
-	BOTH("allocs_csi_rep", &rpc_allocs_rep_type),
-	BOTH("claim_rep", &rpc_claim_rep_type),
-	{ "2.0", "sign_rep", &rpc_sign_rep_type },
-	{ "2.0", "sign_req", &rpc_sign_req_type },
-	{ "2.0", "sign_tokens_rep", &rpc_sign_rep_type },
-	{ "2.0", "allocs_tokens_rep", &rpc_allocs_rep_type },
-	{ "2.0", "server_nodeidentity_get_req", &rpc_node_req_type },
+	{ V1_6, "register_req", &rpc_register_req_type },
+	{ V1_6, "register_rep", &rpc_node_rep_type },
+	{ V1_6, "status_req", &rpc_status_req_type },
+	{ V1_6, "status_rep", &rpc_node_rep_type },
+	{ V1_6, "client_allocs_req", &rpc_node_req_type },
+	{ V1_6, "client_allocs_rep", &rpc_client_allocs_rep_type },
+	{ V1_6, "allocs_req", &rpc_allocs_req_type },
+	{ V1_6, "allocs_web_rep", &rpc_allocs_rep_type },
+	{ V1_6, "allocs_calc_rep", &rpc_allocs_rep_type },
+	{ V1_6, "update_req", &rpc_update_req_type },
+	{ V1_6, "update_rep", &rpc_meta_rep_type },
+	{ V1_6, "server_agent_monitor_req", &rpc_monitor_req_type },
+	{ V1_6, "server_allocations_checks_req", &rpc_task_req_type },
+	{ V1_6, "server_allocations_garbagecollectall_req", &rpc_node_req_type },
+	{ V1_6, "server_allocations_restart_req", &rpc_task_req_type },
+	{ V1_6, "server_allocations_signal_req", &rpc_task_req_type },
+	{ V1_6, "server_allocations_stats_req", &rpc_task_req_type },
+	{ V1_6, "server_clientstats_stats_req", &rpc_node_req_type },
+	{ V1_6, "server_csi_controllercreatesnapshot_req", &rpc_csi_controller_req_type },
+	{ V1_6, "server_csi_controllercreatevolume_req", &rpc_csi_controller_req_type },
+	{ V1_6, "server_csi_controllerdeletevolume_req", &rpc_csi_controller_req_type },
+	{ V1_6, "server_csi_controllervalidatevolume_req", &rpc_csi_controller_req_type },
+	{ V1_6, "server_csi_nodedetachvolume_req", &rpc_csi_node_req_type },
+	{ V1_6, "server_filesystem_list_req", &rpc_fs_req_type },
+	{ V1_6, "server_filesystem_logs_req", &rpc_fs_req_type },
+	{ V1_6, "server_filesystem_stat_req", &rpc_fs_req_type },
+	{ V1_6, "server_filesystem_stream_req", &rpc_fs_req_type },
+	{ V1_6, "server_nodemeta_apply_req", &rpc_meta_apply_req_type },
+	{ V1_6, "server_nodemeta_read_req", &rpc_node_req_type },
+	{ V1_6, "get_node_rep", &rpc_get_node_rep_type },
+	{ V1_6, "allocs_csi_rep", &rpc_allocs_rep_type },
+	{ V1_6, "claim_rep", &rpc_claim_rep_type },
+	{ V1_7, "sign_rep", &rpc_sign_rep_type },
+	{ V1_7, "sign_req", &rpc_sign_req_type },
+	{ V1_7, "sign_tokens_rep", &rpc_sign_rep_type },
+	{ V1_7, "allocs_tokens_rep", &rpc_allocs_rep_type },
+	{ V1_11, "server_nodeidentity_get_req", &rpc_node_req_type },
 };
+
+/* Of one version, what it has; the loops that use it go over all pairs. */
+static const struct recorded *
+find_recorded(int i, const char **ret_version)
+{
+	const struct recorded *r = &recorded[i % (int)ELEMENTSOF(recorded)];
+	int version = i / (int)ELEMENTSOF(recorded);
+
+	*ret_version = versions[version];
+	return version < r->since ? NULL : r;
+}
 
 START_TEST(recorded_bodies_come_back_the_same)
 {
-	const struct recorded *r = &recorded[_i];
-	void *obj = model_new(r->type);
+	const char *version;
+	const struct recorded *r = find_recorded(_i, &version);
 	struct raw raw, back;
+	void *obj;
 
-	raw = read_fixture(r->version, r->name);
+	if (!r)
+		return;
+	raw = read_fixture(version, r->name);
+	obj = model_new(r->type);
 	decode(r->type, raw, obj);
 	back = encode(r->type, obj, 0);
 	compare(back, raw, r->name);
@@ -135,33 +148,31 @@ END_TEST
 /* Also the allocs, which an answer hands out undecoded. */
 START_TEST(recorded_allocs_come_back_the_same)
 {
-	static const struct {
-		const char *version, *name;
-	} of[] = { { "1.6", "allocs_web_rep" }, { "1.6", "allocs_calc_rep" },
-		{ "1.6", "allocs_csi_rep" }, { "2.0", "allocs_web_rep" },
-		{ "2.0", "allocs_calc_rep" }, { "2.0", "allocs_csi_rep" },
-		{ "2.0", "allocs_tokens_rep" } };
-	struct raw raw = read_fixture(of[_i].version, of[_i].name);
-	cleanup_done(rpc_allocs_rep) struct rpc_allocs_rep rep = { 0 };
-	cleanup_done(alloc) struct alloc a;
-	struct err e = { 0 };
-	struct raw back;
+	static const char *const names[] = { "allocs_web_rep", "allocs_calc_rep", "allocs_csi_rep",
+		"allocs_tokens_rep" };
 
-	alloc_init(&a);
-	decode(&rpc_allocs_rep_type, raw, &rep);
-	ck_assert_uint_eq(rep.allocs.n, 1);
-	ck_assert_msg(rpc_alloc_decode(&rep.allocs.v[0], &a, &e) == 0, "%s", e.msg);
-	back = encode(&alloc_type, &a, 0);
-	compare(back, rep.allocs.v[0], "alloc");
-	drop(back);
-	drop(raw);
+	for (int i = 0; i < (_i < V1_7 ? 3 : 4); i++) {
+		struct raw back, raw = read_fixture(versions[_i], names[i]);
+		cleanup_done(rpc_allocs_rep) struct rpc_allocs_rep rep = { 0 };
+		cleanup_done(alloc) struct alloc a;
+		struct err e = { 0 };
+
+		alloc_init(&a);
+		decode(&rpc_allocs_rep_type, raw, &rep);
+		ck_assert_uint_eq(rep.allocs.n, 1);
+		ck_assert_msg(rpc_alloc_decode(&rep.allocs.v[0], &a, &e) == 0, "%s", e.msg);
+		back = encode(&alloc_type, &a, 0);
+		compare(back, rep.allocs.v[0], "alloc");
+		drop(back);
+		drop(raw);
+	}
 }
 END_TEST
 
 START_TEST(recorded_answers_say_this)
 {
 	const char *v = versions[_i];
-	bool new = _i == 1;
+	bool new = _i >= V1_11;
 	cleanup_done(rpc_node_rep) struct rpc_node_rep reg = { 0 }, beat = { 0 };
 	cleanup_done(rpc_client_allocs_rep) struct rpc_client_allocs_rep allocs = { 0 };
 	struct raw a = read_fixture(v, "register_rep"), b = read_fixture(v, "status_rep"),
@@ -186,7 +197,7 @@ START_TEST(recorded_answers_say_this)
 	ck_assert(!new || (strlen(reg.signed_identity) > 700 && strchr(reg.signed_identity, '.')));
 	ck_assert_ptr_null(beat.signed_identity);
 	ck_assert_int_ge(beat.heartbeat_ttl, 10 * NS_PER_S);
-	ck_assert_uint_eq(allocs.allocs.n, 3);
+	ck_assert_uint_ge(allocs.allocs.n, 3);
 	ck_assert_uint_eq(strlen(allocs.allocs.v[0].key), 36);
 	ck_assert_int_le(allocs.allocs.v[0].value, (int64_t)allocs.meta.index);
 	ck_assert(allocs.meta.known_leader);
@@ -212,8 +223,8 @@ read_alloc(const char *version, const char *name, struct raw *ret_message)
 START_TEST(recorded_identities_say_this)
 {
 	cleanup_done(rpc_sign_rep) struct rpc_sign_rep rep = { 0 };
-	struct raw message, b = read_fixture("2.0", "sign_tokens_rep");
-	struct alloc *a = read_alloc("2.0", "allocs_tokens_rep", &message);
+	struct raw message, b = read_fixture(versions[_i], "sign_tokens_rep");
+	struct alloc *a = read_alloc(versions[_i], "allocs_tokens_rep", &message);
 	const struct task *t = group_task(alloc_group(a), "t");
 	const struct workload_identity *brief = identity_of(t, "short"),
 				       *lasting = identity_of(t, "long_one");
@@ -225,7 +236,7 @@ START_TEST(recorded_identities_say_this)
 	ck_assert_uint_eq(t->identities.n, 2);
 	ck_assert(brief->file && !brief->env && lasting->env && !lasting->file);
 	ck_assert_uint_eq(brief->audience.n, 2);
-	ck_assert_str_eq(brief->filepath, "local/short.jwt");
+	ck_assert_str_eq(str(brief->filepath), _i < V1_9 ? "" : "local/short.jwt");
 	ck_assert_int_eq(brief->change_mode, IDENTITY_SIGNAL);
 	ck_assert_str_eq(brief->change_signal, "SIGWINCH");
 	ck_assert_int_eq(brief->ttl, 22 * NS_PER_S);
@@ -344,10 +355,10 @@ START_TEST(recorded_node_says_this)
 	ck_assert_uint_eq(res->networks.n, 3);
 	ck_assert(map_get(driver_info, &req.node->drivers, "exec")->healthy);
 	ck_assert_int_gt(map_get(driver_info, &req.node->drivers, "exec")->update_time, 0);
-	ck_assert_int_eq(top != NULL, _i == 1);
+	ck_assert_int_eq(top != NULL, _i >= V1_7);
 	if (!top)
 		return;
-	ck_assert_str_eq(top->nodes, "AA==");
+	ck_assert_str_eq(str(top->nodes), _i < V1_8 ? "" : "AA==");
 	ck_assert_uint_eq(top->cores.n, 2);
 	ck_assert_uint_eq(top->cores.v[1].base_speed, 2000);
 }
@@ -641,13 +652,18 @@ END_TEST
 /* What stands in the middle of a word, of a head, of a list: none of it is taken for whole. */
 START_TEST(no_prefix_is_a_message)
 {
-	const struct recorded *recording = &recorded[_i];
-	struct raw raw = read_fixture(recording->version, recording->name);
-	const struct type *type = recording->type;
+	const char *version;
+	const struct recorded *recording = find_recorded(_i, &version);
 	struct mp_scan scan = { 0 };
+	const struct type *type;
+	struct raw raw;
 	struct err e;
 	size_t n;
 
+	if (!recording)
+		return;
+	type = recording->type;
+	raw = read_fixture(version, recording->name);
 	for (n = 0; n < raw.len; n += n < 500 ? 1 : 7) {
 		void *obj = model_new(type);
 		cleanup_free char *exact = malloc(n + 1);
@@ -735,15 +751,15 @@ static void
 add_tests(TCase *tc)
 {
 	const int n_versions = ELEMENTSOF(versions), n_types = ELEMENTSOF(types),
-		  n_recorded = ELEMENTSOF(recorded);
+		  n_recorded = n_versions * (int)ELEMENTSOF(recorded);
 
 	tcase_add_loop_test(tc, every_field_survives, 0, n_types * 2);
 	tcase_add_loop_test(tc, empty_survives, 0, n_types * 2);
 	tcase_add_loop_test(tc, recorded_bodies_come_back_the_same, 0, n_recorded);
-	tcase_add_loop_test(tc, recorded_allocs_come_back_the_same, 0, 7);
+	tcase_add_loop_test(tc, recorded_allocs_come_back_the_same, 0, n_versions);
 	tcase_add_loop_test(tc, recorded_answers_say_this, 0, n_versions);
 	tcase_add_loop_test(tc, recorded_service_says_this, 0, n_versions);
-	tcase_add_test(tc, recorded_identities_say_this);
+	tcase_add_loop_test(tc, recorded_identities_say_this, V1_7, n_versions);
 	tcase_add_loop_test(tc, recorded_dispatch_says_this, 0, n_versions);
 	tcase_add_loop_test(tc, recorded_node_says_this, 0, n_versions);
 	tcase_add_loop_test(tc, recorded_meta_has_its_null, 0, n_versions);
