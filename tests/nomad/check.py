@@ -321,6 +321,16 @@ def command_at(url):
     case.contains(say("alloc", "status", alloc["ID"]), "Task started by client")
     case.contains(say("node", "status"), "ready")
     case.contains(say("node", "status", "-self"), alloc["ID"][:8])
+    case.contains(say("status", "sai"), alloc["ID"][:8])  # which asks for what begins so
+    me = alloc["NodeID"]
+    case.contains(say("node", "meta", "apply", "-node-id", me, "turn=7"), "")
+    case.until(lambda: (server.ask("/v1/node/" + me)["Meta"] or {}).get("turn") == "7", 30, "the servers to hear of it")
+    case.contains(say("node", "meta", "read", "-node-id", me), "turn = 7")
+    say("node", "meta", "apply", "-node-id", me, "-unset", "turn")
+    for words, part in ((("namespace", "list"), "default"), (("node", "pool", "list"), "default"), (("service", "list"), ""),
+                        (("deployment", "list"), ""), (("volume", "status"), ""), (("plugin", "status"), ""),
+                        (("server", "members"), "alive"), (("agent-info",), "client")):
+        case.contains(say(*words), part, " ".join(words))
     case.contains(say("eval", "list"), "job-register")
     for shown in ("/v1/allocation/" + alloc["ID"], "/v1/job/said", "/v1/job/said/summary", "/v1/evaluation/" + alloc["EvalID"]):
         same(node.ask(shown), server.ask(shown), shown)
@@ -457,6 +467,42 @@ def exec_at(url, alloc):
     client.wait()
     client.stdin.close()
     case.until(lambda: not pids_with(mark), 30, "end of a command whose client was killed, by " + url)
+
+
+def follow(url, words, until, cause):
+    """What a command that goes on says, until that is in it; cause() is done when it says something."""
+    with subprocess.Popen([BINARY, *words], stdout=subprocess.PIPE, env={**os.environ, "NOMAD_ADDR": url}) as client:
+        try:
+            said, deadline = b"", case.patience(60)
+            while until not in said and deadline > 0:
+                if select.select([client.stdout], [], [], 1)[0]:
+                    said += os.read(client.stdout.fileno(), 65536)
+                    cause()
+                deadline -= 1
+        finally:
+            client.kill()
+    case.contains(said, until, " ".join(words))
+    return said
+
+
+def test_logs_and_files_that_are_followed():
+    """Through the servers, and at the agent's socket: what is there, and what comes."""
+    server.run(api.job("speaks", "/bin/sh", ["-c", "echo one; while [ ! -e local/go ]; do sleep 0.1; done; echo two; exec sleep 1000"]))
+    alloc = server.wait("speaks", ["running"])[0]["ID"]
+    local = "%s/alloc/%s/t/local/" % (node.data, alloc)
+    with open(local + "grows", "w", encoding="ascii") as f:
+        f.write("first\n")
+
+    def more():
+        with open(local + "grows", "a", encoding="ascii") as f:
+            f.write("more\n")
+    with tcp_door() as url:
+        for number, address in enumerate(("http://%s:%d" % (server.ip, server.ports[0]), url)):
+            said = follow(address, ("alloc", "logs", "-f", "-stdout", alloc), b"two\n", lambda: open(local + "go", "a").close())
+            case.equal(said, b"one\ntwo\n", address)
+            said = follow(address, ("alloc", "fs", "-f", alloc, "t/local/grows"), b"more\n" * (number + 1), more)
+            case.equal(said.startswith(b"first\n"), True, said)
+    server.purge("speaks")
 
 
 @contextlib.contextmanager
@@ -654,6 +700,10 @@ def test_a_cluster_with_acls():
             one.do("/v1/client/allocation/%s/restart" % alloc)
             case.until(lambda: "Restart Signaled" in events(one.ask("/v1/allocation/" + alloc)), 20, "the restart to be told")
             case.equal(mine.request("GET", "/v1/jobs").status, 403, "without a token")
+            with tcp_door(mine) as url:
+                done = subprocess.run([BINARY, "acl", "token", "self"], check=True, stdout=subprocess.PIPE, timeout=120,
+                                      env={**os.environ, "NOMAD_ADDR": url, "NOMAD_TOKEN": one.token})
+                case.contains(done.stdout.decode(), one.token)
             case.equal(mine.request("GET", "/v1/allocation/" + alloc).status in (403, 404), True, "without a token")
             one.do("/v1/node/%s/purge" % me)
             case.until(lambda: [n["ID"] for n in one.ask("/v1/nodes") if n["Status"] == "ready"] == [me], 60, "the node again")
