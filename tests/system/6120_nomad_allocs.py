@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from lib import case, crash
+from lib import case, crash, helper
 from lib.cluster import beaten, displays, events, job, node_of, processes_of, servers as cluster
 
 S = 10**9
@@ -107,6 +107,24 @@ def test_changes_are_told_together():
         case.equal(1 <= found <= 1 + (time.monotonic() - began) // 5, True, "%d registrations" % found)
 
 
+def test_fingerprints_that_find_nothing_delay_nothing():
+    """Each is for itself: what cannot be read is not told, the rest is, and jobs run."""
+    hidden = ("/etc/os-release", "/proc/cpuinfo", "/proc/cgroups")
+    for path in hidden:
+        helper.mount("/dev/null", path, flags=4096)  # MS_BIND
+    try:
+        with cluster() as servers, node_of(servers):
+            me = servers.wait_node()
+            case.equal([k for k in ("os.name", "cpu.modelname") if k in me["Attributes"]], [], "what was hidden")
+            case.equal(me["Attributes"]["kernel.name"], "linux")
+            case.equal(me["NodeResources"]["Memory"]["MemoryMB"] > 0, True)
+            alloc = servers.run_job(job(), me["ID"])[0]
+            servers.wait_alloc(alloc, ["running"])
+    finally:
+        for path in hidden:
+            helper.umount(path, 2)
+
+
 def test_an_older_index_and_an_empty_list_stop_nothing():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
@@ -155,6 +173,20 @@ def test_a_server_that_vanishes_in_the_middle_of_an_answer():
             alloc = servers.run_job(job("v" + method[-5:]), me)[0]
             servers.wait_alloc(alloc, ["running"], 40)
             case.equal(len(processes_of(alloc)), 1, "processes")
+
+
+def test_many_changes_are_told_in_one_call():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        silent = servers.fault("silent", "Node.UpdateAlloc")
+        allocs = servers.run_job(job(group={"Count": 20}), me)
+
+        case.until(lambda: all(processes_of(a) for a in allocs) and node.log().count("Started") == len(allocs), 60, "all of them to run")
+        servers.clear(silent)
+        for alloc in allocs:
+            servers.wait_alloc(alloc, ["running"])
+        # The one that was not answered, and one with all that had changed since; a beat that comes late brings another.
+        case.equal(len(servers.calls("Node.UpdateAlloc")) <= 5, True, "%d calls" % len(servers.calls("Node.UpdateAlloc")))
 
 
 def test_the_agent_killed_follows_its_allocs_again():
