@@ -273,6 +273,13 @@ checks_task_started(struct task_runner *tr)
 {
 	for (struct check *c = tr->ar->checks; c; c = c->next) {
 		c->pass_since_ms = 0;
+		/* What is on its way was asked of the task that was. */
+		if (c->probe) {
+			check_probe_free(c->probe);
+			c->probe = NULL;
+			queue_wake();
+			wait_for_next(c);
+		}
 		if (is_of(c, tr))
 			watch_anew(c);
 	}

@@ -59,17 +59,21 @@ def told(alloc):
 
 @contextlib.contextmanager
 def judge():
-    """Answers checks itself, at .port, with .code."""
+    """Answers checks itself, with the .code that it has when it is asked, once it is .free to."""
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
+            code = server.code
             server.asked += 1
-            self.send_response(server.code)
-            self.end_headers()
+            server.free.wait()
+            with contextlib.suppress(OSError):
+                self.send_response(code)
+                self.end_headers()
 
         def log_message(self, *_):
             pass
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.code, server.asked = 200, 0
+        server.code, server.asked, server.free = 200, 0, threading.Event()
+        server.free.set()
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
         server.shutdown()
@@ -185,6 +189,25 @@ def test_checks_have_to_pass_for_as_long():
             case.equal(found["early"], [])
             case.contains(found["main"][0], 'Only 0 out of 1 checks registered and passing: check "alive" of service judged: ')
         node.purge("sick")
+
+
+def test_what_was_asked_before_a_restart_says_nothing():
+    """The answer comes after it, and the task that it is of is no more."""
+    with judge() as judged:
+        judged.free.clear()
+        alloc = start("asked", [task("main")], dict(CHECKS, MinHealthyTime=S // 10), Services=judged_by(judged))
+        case.until(lambda: judged.asked >= 1, 60, "the check to be made")
+        case.until(lambda: get(alloc)["TaskStates"]["main"]["State"] == "running", 60, "the task to run")
+        judged.code = 503
+        node.do("PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], {})
+        case.until(lambda: get(alloc)["TaskStates"]["main"]["Restarts"] == 1 and started(alloc, "main") >
+                   time_ns(get(alloc)["TaskStates"]["main"]["LastRestart"]), 60, "the second start")
+        judged.free.set()
+        asked = judged.asked
+        case.until(lambda: judged.asked > asked + 1, 60, "the next check to be made")
+        (found,) = node.ask("/v1/client/allocation/%s/checks" % alloc["ID"]).values()
+        case.equal((found["Status"], status(alloc).get("Healthy")), ("failure", None))
+        node.purge("asked")
 
 
 def test_what_fails_is_not_healthy_for_nobody():
