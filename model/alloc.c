@@ -373,13 +373,30 @@ alloc_group(const struct alloc *a)
 	return a->job ? job_group(a->job, a->task_group) : NULL;
 }
 
-const struct alloc_cpu *
-alloc_task_cpu(const struct alloc *a, const char *task)
+static const struct alloc_task_resources *
+task_given(const struct alloc *a, const char *task)
 {
 	const struct alloc_resources *all = a->allocated_resources;
 
 	for (size_t i = 0; all && i < all->tasks.n; i++)
 		if (str_eq(all->tasks.v[i].key, task))
-			return &all->tasks.v[i].value.cpu;
+			return &all->tasks.v[i].value;
 	return NULL;
+}
+
+const struct alloc_cpu *
+alloc_task_cpu(const struct alloc *a, const char *task)
+{
+	const struct alloc_task_resources *given = task_given(a, task);
+
+	return given ? &given->cpu : NULL;
+}
+
+struct alloc_memory
+alloc_task_memory(const struct alloc *a, const struct task *task)
+{
+	const struct alloc_task_resources *given = task_given(a, task->name);
+	struct alloc_memory asked = { task->resources->memory_mb, task->resources->memory_max_mb };
+
+	return given ? given->memory : asked;
 }

@@ -205,6 +205,8 @@ int64_t alloc_name_index(const char *name);
 const struct task_group *alloc_group(const struct alloc *a);
 /* What the source gave the task. NULL: nothing is said of it. */
 const struct alloc_cpu *alloc_task_cpu(const struct alloc *a, const char *task);
+/* The same, or what the task asks for. A maximum counts only where the source gave it. */
+struct alloc_memory alloc_task_memory(const struct alloc *a, const struct task *task);
 
 bool client_status_is_terminal(enum client_status s);
 bool alloc_client_terminal(const struct alloc *a);

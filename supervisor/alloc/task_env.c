@@ -38,6 +38,15 @@ putf(struct task_env *env, const char *name, const char *fmt, ...)
 	return put(env, name, value);
 }
 
+/* The characters that a variable's name has here. */
+static void
+make_valid(char *name)
+{
+	for (char *c = name; *c; c++)
+		if (!isalnum((unsigned char)*c) && *c != '.' && *c != '_')
+			*c = '_';
+}
+
 static int
 put_dirs(struct sup *sup, struct task_env *env, const struct sup_alloc *sa, const struct task *task,
     bool isolated)
@@ -76,6 +85,19 @@ put_cpu(struct task_env *env, const struct sup_alloc *sa, const struct task *tas
 }
 
 static int
+put_limits(struct task_env *env, const struct sup_alloc *sa, const struct task *task)
+{
+	const struct alloc_memory memory = alloc_task_memory(&sa->a, task);
+	int r = put_cpu(env, sa, task);
+
+	if (r == 0)
+		r = putf(env, "NOMAD_MEMORY_LIMIT", "%lld", (long long)memory.memory_mb);
+	if (r == 0 && memory.memory_max_mb > 0)
+		r = putf(env, "NOMAD_MEMORY_MAX_LIMIT", "%lld", (long long)memory.memory_max_mb);
+	return r;
+}
+
+static int
 put_names(
     struct sup *sup, struct task_env *env, const struct sup_alloc *sa, const struct task *task)
 {
@@ -109,15 +131,7 @@ put_names(
 	    (r = putf(env, "NOMAD_ALLOC_INDEX", "%lld",
 		 (long long)alloc_name_index(str(sa->a.name)))) < 0)
 		return r;
-	if (!task)
-		return 0;
-	if ((r = put_cpu(env, sa, task)) < 0 || (r = putf(env, "NOMAD_MEMORY_LIMIT", "%lld",
-						     (long long)task->resources->memory_mb)) < 0)
-		return r;
-	if (task->resources->memory_max_mb > 0)
-		return putf(env, "NOMAD_MEMORY_MAX_LIMIT", "%lld",
-		    (long long)task->resources->memory_max_mb);
-	return 0;
+	return task ? put_limits(env, sa, task) : 0;
 }
 
 /* Replaced in it: what is known so far. */
@@ -140,9 +154,7 @@ put_meta(struct task_env *env, const struct string_map *meta)
 	for (size_t i = 0; i < meta->n; i++) {
 		int n = snprintf(name, sizeof name, "NOMAD_META_%.256s", meta->v[i].key);
 
-		for (int k = sizeof "NOMAD_META_" - 1; k < n; k++)
-			if (!isalnum((unsigned char)name[k]) && name[k] != '.' && name[k] != '_')
-				name[k] = '_';
+		make_valid(name);
 		(void)strcpy(upper, name);
 		for (int k = sizeof "NOMAD_META_" - 1; k < n; k++)
 			upper[k] = (char)toupper((unsigned char)upper[k]);
@@ -185,11 +197,10 @@ put_port_var(struct port_vars *v, const char *name, const char *label, bool clea
     int64_t port)
 {
 	char key[300], value[80];
-	int n = snprintf(key, sizeof key, "%s%.200s", name, label);
 
-	for (int k = (int)strlen(name); clean && k < n; k++)
-		if (!isalnum((unsigned char)key[k]) && key[k] != '.' && key[k] != '_')
-			key[k] = '_';
+	(void)snprintf(key, sizeof key, "%s%.200s", name, label);
+	if (clean)
+		make_valid(key);
 	if (port == 0)
 		(void)snprintf(value, sizeof value, "%.60s", ip);
 	else if (!ip)
@@ -320,13 +331,19 @@ node_value(const struct node *node, const char *name)
 	return NULL;
 }
 
-/* PATH comes with the user, later, and is the same for all. */
+/* PATH comes with the user, later, and is the same for all. A label or a key of meta may stand as
+ * it is in the job. */
 static const char *
 variable(const struct task_env *env, const char *name)
 {
 	const char *value = string_map_get(&env->vars, name);
+	char valid[EXPRESSION_SIZE];
 
-	return value || !str_eq(name, "PATH") ? value : EXE_BASE_PATH;
+	if (value || strncmp(name, "NOMAD_", 6) != 0)
+		return value || !str_eq(name, "PATH") ? value : EXE_BASE_PATH;
+	(void)snprintf(valid, sizeof valid, "%s", name);
+	make_valid(valid);
+	return string_map_get(&env->vars, valid);
 }
 
 /* In a driver's configuration a variable may be env["NAME"] too, with blanks around it all. */

@@ -77,8 +77,9 @@ fill_resources(const struct sup_alloc *sa, const struct task *task, ExecTaskStar
 {
 	const struct resources *res = task->resources;
 	const struct log_config *logs = task->log_config;
-	uint64_t memory = res->memory_mb > 0 ? (uint64_t)res->memory_mb : 0;
-	uint64_t max = res->memory_max_mb > 0 ? (uint64_t)res->memory_max_mb : 0;
+	const struct alloc_memory given = alloc_task_memory(&sa->a, task);
+	uint64_t memory = given.memory_mb > 0 ? (uint64_t)given.memory_mb : 0;
+	uint64_t max = given.memory_max_mb > 0 ? (uint64_t)given.memory_max_mb : 0;
 
 	req->cpu_shares = res->cpu > 0 ? (uint32_t)res->cpu : 0;
 	req->memory_bytes = (max > memory ? max : memory) * MIB;

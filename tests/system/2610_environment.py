@@ -150,7 +150,7 @@ EVALUATED = (
     ('${ env["OWN"] }', "x y"), ("${OWN}", "x y"), ("${attr.kernel.name}", "linux"), ("${node.unique.id}", None), ("${node.class}", ""),
     ("${meta.rack}", "r1"), ("${node.region}", "global"), ("${node.pool}", "default"), ("${PATH}", PATH),
     ("$${NOMAD_DC}", "${NOMAD_DC}"), ("%%{if}", "%{if}"), ("$HOME $1 100% $$ {x}", "$HOME $1 100% $$ {x}"),
-    ("${NOMAD_META_a_key}", "v"), ("${NOMAD_PORT_http}", "80"), ("${NOMAD_HOST_PORT_http}", "18091"))
+    ("${NOMAD_META_a_key}", "v"), ("${NOMAD_META_a-key}", "v"), ("${NOMAD_PORT_http}", "80"), ("${NOMAD_HOST_PORT_http}", "18091"))
 # What is neither, and has to be named instead of being passed on.
 OTHERS = ("${nobody}", "${1+1}", '${upper("x")}', "${unclosed", "%{if true}x%{endif}", '${env["NOMAD_DC"] + "x"}', '${env["NOBODY"]}',
           "${NOMAD_DC + 1}", "${env[NOMAD_DC]}", "${NOMAD_DC:-x}", "${NOMAD_DC#/}", "${}", "${ }", '${env["NOMAD_DC"]x}', "${attr.none}",

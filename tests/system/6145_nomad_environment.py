@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What tasks are told of what servers have given them: cores, and ports of their own networks as old jobs have them."""
+"""What tasks are told of what servers have given them: cores, no memory beyond what was granted, and ports of their own networks as
+old jobs have them."""
 from lib import case
 from lib.cluster import job, node_of, servers as cluster
 
@@ -11,7 +12,7 @@ def run(version):
         network = {"Mode": "host", "MBits": 10, "ReservedPorts": [{"Label": "my-port", "Value": 18095, "To": 80}],
                    "DynamicPorts": [{"Label": "dyn"}]}
         words = {"Name": "first", "Driver": "raw_exec", "Config": {"command": "/usr/bin/env", "args": ["-0"]}}
-        tasks = [{**words, "Resources": {"CPU": 20, "MemoryMB": 20, "Networks": [network]}},
+        tasks = [{**words, "Resources": {"CPU": 20, "MemoryMB": 20, "MemoryMaxMB": 40, "Networks": [network]}},
                  {**words, "Name": "second", "Resources": {"CPU": 0, "Cores": 1, "MemoryMB": 20}}]
         made = job("old", group={"Tasks": tasks, "Networks": [{"Mode": "host", "DynamicPorts": [{"Label": "shared", "To": -1}]}]})
         made["Type"] = "batch"
@@ -20,7 +21,7 @@ def run(version):
         for name in ("first", "second"):
             text = node.logs({"ID": alloc["ID"]}, name).decode()
             env[name] = {k: v for k, v in (w.split("=", 1) for w in text.split("\0") if w)
-                         if k.startswith(("NOMAD_IP_", "NOMAD_PORT_", "NOMAD_ADDR_", "NOMAD_HOST_", "NOMAD_ALLOC_PORT_", "NOMAD_CPU_"))}
+                         if k.startswith(("NOMAD_IP_", "NOMAD_PORT_", "NOMAD_ADDR_", "NOMAD_HOST_", "NOMAD_ALLOC_PORT_", "NOMAD_CPU_", "NOMAD_MEMORY_"))}
         given = alloc["AllocatedResources"]
         shared = str(given["Shared"]["Ports"][0]["Value"])
         dyn = str(given["Tasks"]["first"]["Networks"][0]["DynamicPorts"][0]["Value"])
@@ -34,8 +35,8 @@ def run(version):
                         "NOMAD_HOST_PORT_" + label: value})
             others.update({"NOMAD_IP_first_" + label: "127.0.0.1", "NOMAD_ADDR_first_" + label: "127.0.0.1:" + value,
                            "NOMAD_PORT_first_" + label: value})
-        case.equal(env["first"], {**both, **own, "NOMAD_CPU_LIMIT": "20"})
-        case.equal(env["second"], {**both, **others, "NOMAD_CPU_LIMIT": "1000", "NOMAD_CPU_CORES": "0"})
+        case.equal(env["first"], {**both, **own, "NOMAD_CPU_LIMIT": "20", "NOMAD_MEMORY_LIMIT": "20"})
+        case.equal(env["second"], {**both, **others, "NOMAD_CPU_LIMIT": "1000", "NOMAD_CPU_CORES": "0", "NOMAD_MEMORY_LIMIT": "20"})
 
 
 def test_with_servers_of_1_6():

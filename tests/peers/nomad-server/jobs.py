@@ -178,7 +178,7 @@ def resources(group, alloc, others):
         ids = [next(cores) for _ in range(wants["Cores"])]
         tasks[task["Name"]] = {
             "Cpu": {"CpuShares": wants["CPU"] or 1000 * len(ids), "ReservedCores": ids or None},
-            "Memory": {"MemoryMB": wants["MemoryMB"], "MemoryMaxMB": wants["MemoryMaxMB"]},
+            "Memory": {"MemoryMB": wants["MemoryMB"], "MemoryMaxMB": 0},  # oversubscription is off, as it is by default
             "Networks": [assigned(n, {}, free) for n in wants["Networks"] or ()] or None}
         lifecycles[task["Name"]] = task["Lifecycle"]
     ports, networks = [], []

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The same jobs on drover and on a client of the servers' own program, side by side: what their tasks are told is the same, and so is
+what the node tells of its networks. In namespaces of its own: tests/nomad/isolated.py runs it, for `make check-nomad NOMAD=path`.
+
+    tests/nomad/isolated.py tests/nomad/check_environment.py PATH [test_…]…"""
+import glob
+import os
+import sys
+import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
+from lib import api, case  # noqa: E402
+from lib.cluster import node_of  # noqa: E402
+import client  # noqa: E402
+import real  # noqa: E402
+from real import Server  # noqa: E402
+
+OURS, THEIRS = "ours", "theirs"
+CHROOT = ["/usr/bin/env", "/etc/passwd", "/etc/group", *glob.glob("/lib/*-linux-gnu/libc.so.6"), *glob.glob("/lib*/ld-linux-*.so.*")]
+NETWORKS = '''
+  network_interface = "lo"
+  meta {
+    rack = "r1"
+  }
+  reserved {
+    reserved_ports = "18301,18310-18312"
+  }
+  host_network "loop" {
+    cidr           = "127.0.0.0/8"
+    reserved_ports = "18320"
+  }
+'''
+# Of each layer, with what stands for something in it and what does not.
+ENV = {"PLAIN": "x y", "LINES": "a\nb", "REFERS": "${NOMAD_TASK_NAME} ${NOMAD_META_level} ${NOMAD_ADDR_my-port}", "UNKNOWN": "${nobody.knows} $${X}",
+       "NODE": "${node.datacenter} ${node.region} ${node.class} ${meta.rack} ${attr.kernel.name}", "NOT_HERE": '${env["NOMAD_DC"]} ${1+1} %{x}',
+       "NOMAD_DC": "mine"}
+META = {"level": "job", "a-key.x": "j", "kernel": "${attr.kernel.name} ${NOMAD_GROUP_NAME} ${nobody.knows}", "6": "digit"}
+
+
+# The parent of its cgroups, which is the agent's own; what 2.0 calls a task's own network besides.
+OTHERS = ("NOMAD_PARENT_CGROUP", "NOMAD_IPv4_")
+
+
+def task(name, driver, **more):
+    return api.task(name, "/usr/bin/env", ["-0"], driver, **more)
+
+
+def ports(first):
+    """They differ by node: nothing else can, as both are one machine."""
+    return [{"Mode": "host", "ReservedPorts": [{"Label": "my-port", "Value": first, "To": 80}, {"Label": "looped", "Value": first + 1,
+                                                                                             "HostNetwork": "loop"}],
+             "DynamicPorts": [{"Label": "same", "To": -1}, {"Label": "free"}]}]
+
+
+def told(alloc, name):
+    """{variable: value}, with what is its own replaced by what it is."""
+    text = read("/v1/client/fs/logs/%s?task=%s&type=stdout&plain=true" % (alloc["ID"], name)).decode()
+    env = dict(w.split("=", 1) for w in text.split("\0") if w)
+    words = {alloc["ID"]: "<alloc>", alloc["ID"][:8]: "<short>", alloc["JobID"]: "<job>"}
+    for port in alloc["AllocatedResources"]["Shared"]["Ports"] or ():
+        words[str(port["Value"])] = "<%s>" % port["Label"]
+    for of_task in alloc["AllocatedResources"]["Tasks"].values():
+        for network in of_task["Networks"] or ():
+            words.update({str(p["Value"]): "<%s>" % p["Label"] for p in (network["ReservedPorts"] or []) + (network["DynamicPorts"] or [])})
+    for dirname in ("NOMAD_ALLOC_DIR", "NOMAD_TASK_DIR", "NOMAD_SECRETS_DIR"):
+        if env[dirname].count("/") > 1:
+            env[dirname] = "<a path of the host>"
+    for word in sorted(words, key=len, reverse=True):
+        env = {k: v.replace(word, words[word]) for k, v in env.items()}
+    if not env.get("NOMAD_CPU_CORES", "").strip():  # later clients say so with a blank
+        env.pop("NOMAD_CPU_CORES", None)
+    return {k: v for k, v in env.items() if k in ENV or (k.startswith("NOMAD_") and not k.startswith(OTHERS))}
+
+
+def read(path):
+    with urllib.request.urlopen("http://127.0.0.1:%d%s" % (server.ports[0], path), timeout=60) as answer:
+        return answer.read()
+
+
+def run(name, group, **fields):
+    """On both: {node: its alloc}, complete."""
+    for number, node in enumerate((OURS, THEIRS)):
+        made = api.job("%s-%s" % (name, node), group={**group(18330 + 10 * number), "Update": None})
+        server.run(made, Type="batch", Constraints=[{"LTarget": "${node.unique.name}", "RTarget": node, "Operand": "="}], **fields)
+    found = {}
+    for node in (OURS, THEIRS):
+        alloc = server.wait("%s-%s" % (name, node), ["complete"], 120)[0]
+        found[node] = server.ask("/v1/allocation/" + alloc["ID"])
+    return found
+
+
+def same(found, names):
+    for name in names:
+        ours, theirs = told(found[OURS], name), told(found[THEIRS], name)
+        assert len(theirs) > 20, theirs
+        odd = {k: (ours.get(k), theirs.get(k)) for k in sorted({*ours, *theirs}) if ours.get(k) != theirs.get(k)}
+        case.equal(odd, {}, "what task %s is told, by drover and by the original" % name)
+    for alloc in found.values():
+        server.purge(alloc["JobID"])
+
+
+def all_of(driver):
+    same(run("all-" + driver.replace("_", "-"), lambda first: {"Networks": ports(first), "Meta": {"level": "group", "of-group": "g"}, "Tasks": [
+        task("t", driver, Env=ENV, Meta={"level": "task", "own": ""}),
+        task("u", driver, Resources={"CPU": 50, "MemoryMB": 20, "MemoryMaxMB": 30})]}, Meta=META, Name="by name"), "tu")
+
+
+def test_raw_exec():
+    all_of("raw_exec")
+
+
+def test_exec():
+    all_of("exec")
+
+
+def test_networks_of_tasks():
+    def group(first):
+        network = {"MBits": 1, "ReservedPorts": [{"Label": "my-port", "Value": first, "To": 80}], "DynamicPorts": [{"Label": "dyn"}]}
+        return {"Tasks": [task("t", "raw_exec", Resources={"CPU": 20, "MemoryMB": 20, "Networks": [network]}), task("u", "raw_exec")]}
+    same(run("old", group), "tu")
+
+
+def test_the_node_tells_the_same_of_its_networks():
+    nodes = {n["Name"]: server.ask("/v1/node/" + n["ID"]) for n in server.ask("/v1/nodes")}
+
+    def networks(node):
+        return {(a["Alias"], a["Family"], a["Address"], a["ReservedPorts"]) for n in node["NodeResources"]["NodeNetworks"] or ()
+                if n["Device"] == "lo" for a in n["Addresses"] or ()}
+    for what in (networks, lambda n: n["HostNetworks"], lambda n: n["ReservedResources"]["Networks"],
+                 lambda n: (n["NodeResources"]["MinDynamicPort"], n["NodeResources"]["MaxDynamicPort"]),
+                 lambda n: n["Attributes"]["unique.network.ip-address"]):
+        case.equal(what(nodes[OURS]), what(nodes[THEIRS]))
+    # What it keeps for itself the servers give nobody.
+    for number, port in enumerate(({"Value": 18311}, {"Value": 18320, "HostNetwork": "loop"})):
+        name = "kept%d" % number
+        server.run(api.job(name, group={"Networks": [{"Mode": "host", "ReservedPorts": [{"Label": "x", **port}]}]}))
+
+        def refused(job=name):
+            found = [e["FailedTGAllocs"] for e in server.ask("/v1/job/%s/evaluations" % job) if e.get("FailedTGAllocs")]
+            return found and found[0]["g"]["DimensionExhausted"]
+        found = case.until(refused, 60, "the servers to refuse the port")
+        case.contains(" ".join(found), "reserved port collision x=%d" % port["Value"])
+        case.equal(sum(found.values()), 2, "nodes")
+        server.purge(name)
+
+
+chroot = "chroot_env {\n%s\n}" % "\n".join('"%s" = "%s"' % (p, p) for p in CHROOT)
+BEATS = 'heartbeat_grace = "300s"\n  min_heartbeat_ttl = "10s"'
+with Server(beats=BEATS) as server, node_of(server, NETWORKS, name=OURS), \
+        client.Original(server, THEIRS, chroot + NETWORKS.replace('network_interface = "lo"', "")):
+    case.until(lambda: {n["Name"] for n in server.ask("/v1/nodes") if n["Status"] == "ready"} == {OURS, THEIRS}, 120, "two nodes")
+    case.run(globals())
