@@ -131,6 +131,7 @@ int cli_node_drain(struct cli *cli, int argc, char **argv);
 /* cli_system.c */
 int cli_node_eligibility(struct cli *cli, int argc, char **argv);
 int cli_system_gc(struct cli *cli, int argc, char **argv);
+int cli_node_meta(struct cli *cli, int argc, char **argv);
 int cli_node_status(struct cli *cli, int argc, char **argv);
 int cli_plugin_status(struct cli *cli, int argc, char **argv);
 int cli_status(struct cli *cli, int argc, char **argv);
@@ -148,7 +149,7 @@ extern const struct cli_flag cli_agent_flags[], cli_alloc_exec_flags[], cli_allo
 
 extern const struct cli_flag cli_volume_snapshot_flags[], cli_monitor_flags[], cli_action_flags[],
     cli_eval_list_flags[], cli_job_eval_flags[], cli_node_eligibility_flags[],
-    cli_volume_deregister_flags[], cli_deployment_resume_flags[], cli_deployment_promote_flags[],
-    cli_job_dispatch_flags[];
+    cli_node_meta_flags[], cli_volume_deregister_flags[], cli_deployment_resume_flags[],
+    cli_deployment_promote_flags[], cli_job_dispatch_flags[];
 
 #endif

@@ -18,6 +18,7 @@ struct child;
 struct alloc_table;
 struct source;
 struct link;
+struct node_meta;
 struct node_state;
 struct api;
 struct plugins;
@@ -30,19 +31,20 @@ struct sup {
 	const struct agent_config *config;
 	struct proc_args args;
 	char boot_id[BOOT_ID_SIZE];
-	struct store *store;        /* store/store.h */
-	struct turn *turn;          /* sup_turn.h */
-	struct child *children;     /* sup_child.h: array of IPC_PEERS */
-	struct alloc_table *allocs; /* alloc/alloc_table.h */
-	struct source *source;      /* source/source.h */
-	struct link *link;          /* source/nomad/link.h; NULL: no servers */
-	struct node_state *node;    /* node/node_state.h */
-	struct plugins *plugins;    /* volume/plugins.h */
-	struct volumes *volumes;    /* volume/volumes.h */
-	struct api *api;            /* api/api.h */
-	int run_dir_fd;             /* <data>/run: records */
-	int sock_dir_fd;            /* <rt>/x: the runs' sockets */
-	int log_dir_fd;             /* <data>/logs */
+	struct store *store;         /* store/store.h */
+	struct turn *turn;           /* sup_turn.h */
+	struct child *children;      /* sup_child.h: array of IPC_PEERS */
+	struct alloc_table *allocs;  /* alloc/alloc_table.h */
+	struct source *source;       /* source/source.h */
+	struct link *link;           /* source/nomad/link.h; NULL: no servers */
+	struct node_state *node;     /* node/node_state.h */
+	struct node_meta *node_meta; /* node/node_meta.h */
+	struct plugins *plugins;     /* volume/plugins.h */
+	struct volumes *volumes;     /* volume/volumes.h */
+	struct api *api;             /* api/api.h */
+	int run_dir_fd;              /* <data>/run: records */
+	int sock_dir_fd;             /* <rt>/x: the runs' sockets */
+	int log_dir_fd;              /* <data>/logs */
 	bool draining;
 	bool exiting;
 };

@@ -22,6 +22,7 @@
 #include "supervisor/alloc/lease_page.h"
 #include "supervisor/api/api.h"
 #include "supervisor/driver/run.h"
+#include "supervisor/node/node_meta.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/source.h"
 #include "supervisor/store/store.h"
@@ -136,7 +137,8 @@ begin_parts(struct err *e)
 
 	if ((r = turn_new(&sup, e)) < 0 || (r = alloc_table_new(&sup, e)) < 0 ||
 	    (r = children_new(&sup, e)) < 0 || (r = node_state_new(&sup, e)) < 0 ||
-	    (r = plugins_new(&sup, e)) < 0 || (r = volumes_new(&sup, e)) < 0)
+	    (r = node_meta_new(&sup, e)) < 0 || (r = plugins_new(&sup, e)) < 0 ||
+	    (r = volumes_new(&sup, e)) < 0)
 		return r;
 	sup.source =
 	    sup.config->n_servers > 0 ? source_nomad_new(&sup, e) : source_local_new(&sup, e);
@@ -168,6 +170,7 @@ end_parts(void)
 	plugins_free(&sup);
 	if (sup.turn && sup.allocs)
 		runs_free(&sup);
+	node_meta_free(&sup);
 	node_state_free(&sup);
 	children_free(&sup);
 	alloc_table_free(&sup);

@@ -17,6 +17,7 @@ _drover() {
 		words=$(drover help 2>/dev/null | awk -v noun="$noun" '$1 == noun && /^  [a-z]+ [a-z]+ / { print $2 }')
 	else
 		case "$noun $verb" in
+		"node meta") words="read apply" ;;
 		"job periodic") words="force $(_drover_ids job)" ;;
 		"job run" | "job plan" | "job validate" | "volume create" | "volume register" | agent*)
 			compopt -o filenames

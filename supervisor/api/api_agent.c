@@ -169,6 +169,8 @@ const struct api_route api_agent_routes[] = {
 	{ "GET", "/v1/nodes", api_list_nodes, false },
 	{ "GET", "/v1/node/:id", api_get_node, false },
 	{ "GET", "/v1/node/:id/allocations", api_get_node_allocs, false },
+	{ "GET", "/v1/client/metadata", api_read_meta, false },
+	{ "PUT", "/v1/client/metadata", api_apply_meta, true },
 	{ "PUT", "/v1/node/:id/drain", api_drain_node, true },
 	{ "PUT", "/v1/node/:id/eligibility", api_set_eligibility, true },
 	{ 0 },

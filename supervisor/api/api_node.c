@@ -9,6 +9,7 @@
 #include "supervisor/api/api.h"
 #include "supervisor/api/api_list.h"
 #include "supervisor/api/api_node.h"
+#include "supervisor/node/node_meta.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/source.h"
 
@@ -188,4 +189,51 @@ api_set_eligibility(struct sup *sup, struct api_req *req)
 			sup->draining = false;
 		reply_change(sup, req);
 	}
+}
+
+/* --- metadata --- */
+
+/* There is one node to ask about: its own. */
+static bool
+means_this_node(struct sup *sup, struct api_req *req, const json_t *body)
+{
+	const char *in_body = json_string_value(json_object_get(body, "NodeID"));
+	const char *wanted = *str(in_body) ? in_body : str(api_query(req, "node_id"));
+
+	if (!*wanted || str_eq(wanted, node_get(sup)->id))
+		return true;
+	api_reply_error(req, 404, "Unknown node \"%.80s\"", wanted);
+	return false;
+}
+
+void
+api_read_meta(struct sup *sup, struct api_req *req)
+{
+	struct rpc_meta_apply_rep rep;
+
+	if (!means_this_node(sup, req, NULL))
+		return;
+	node_meta_show(sup, &rep);
+	api_reply_model(req, &rpc_meta_apply_rep_type, &rep);
+	node_meta_unshow(&rep);
+}
+
+void
+api_apply_meta(struct sup *sup, struct api_req *req)
+{
+	struct err e = { 0 };
+	const json_t *body = api_body(req, &e), *meta = json_object_get(body, "Meta");
+	int r;
+
+	if (!json_is_object(meta)) {
+		api_reply_error(req, 400, "%s", body ? "the body has no object Meta" : e.msg);
+		return;
+	}
+	if (!means_this_node(sup, req, body))
+		return;
+	r = node_meta_apply(sup, meta, &e);
+	if (r < 0)
+		api_reply_error(req, r == -EINVAL ? 400 : 500, "%s", e.msg);
+	else
+		api_read_meta(sup, req);
 }

@@ -15,6 +15,8 @@ void api_get_node_allocs(struct sup *sup, struct api_req *req);
 /* api_agent.c */
 void api_get_host(struct sup *sup, struct api_req *req);
 void api_drain_node(struct sup *sup, struct api_req *req);
+void api_read_meta(struct sup *sup, struct api_req *req);
+void api_apply_meta(struct sup *sup, struct api_req *req);
 void api_set_eligibility(struct sup *sup, struct api_req *req);
 void api_list_allocs(struct sup *sup, struct api_req *req);
 void api_get_alloc(struct sup *sup, struct api_req *req);

@@ -92,6 +92,31 @@ def test_eligibility():
     node.purge("later")
 
 
+def test_metadata():
+    """Over the configuration's, and after a restart."""
+    me = node.ask("/v1/nodes")[0]["ID"]
+    case.equal(node.ask("/v1/client/metadata"), {"Meta": {"rack": "r1", "zone": "a"}, "Dynamic": {},
+                                                 "Static": {"rack": "r1", "zone": "a"}})
+    found = node.do("POST", "/v1/client/metadata", {"NodeID": me, "Meta": {"rack": "r2", "zone": None, "new": "x"}})
+    case.equal(found, {"Meta": {"rack": "r2", "new": "x"}, "Dynamic": {"rack": "r2", "zone": None, "new": "x"},
+                       "Static": {"rack": "r1", "zone": "a"}})
+    for body, part in (({}, "no object Meta"), ({"Meta": {"a b": "x"}}, 'invalid metadata key "a b"'),
+                       ({"Meta": {"a": 5}}, "invalid metadata key")):
+        node.refused(400, part, "POST", "/v1/client/metadata", body)
+    node.refused(404, "Unknown node", "GET", "/v1/client/metadata?node_id=none")
+    node.wait_process("supervisor", other_than=node.kill("supervisor"))
+    node.wait_ready()
+    case.equal(node.ask("/v1/client/metadata", node_id=me), found)
+    case.equal(node.ask("/v1/node/" + me)["Meta"], found["Meta"])
+    made = api.job("picky")
+    made["Job"]["Constraints"] = [{"LTarget": "${meta.rack}", "RTarget": "r3", "Operand": "="}]
+    node.register(made)
+    case.equal(node.allocs("picky"), [])
+    node.do("POST", "/v1/client/metadata", {"Meta": {"rack": "r3"}})
+    node.wait_running("picky")
+    node.purge("picky")
+
+
 def test_garbage_collection():
     batch = api.job("once", "/bin/true", [])
     batch["Job"]["Type"] = "batch"
@@ -181,5 +206,8 @@ def test_what_is_not_here_says_so():
     case.equal(json.loads(node.get("/v1/agent/health")[1])["client"]["ok"], True)
 
 
-with api.Node() as node:
+config = case.directory() + "/agent.hcl"
+with open(config, "w", encoding="ascii") as f:
+    f.write('client {\n  meta {\n    rack = "r1"\n    zone = "a"\n  }\n}\n')
+with api.Node(["-config", config]) as node:
     case.run(globals())

@@ -74,6 +74,17 @@ def test_eligibility():
     case.contains(drover("node", "eligibility", "-enable", "elsewhere", code=1), 'there is no node "elsewhere"')
 
 
+def test_metadata():
+    case.equal(drover("node", "meta", "read"), "No metadata\n")
+    case.contains(drover("node", "meta", "apply", "rack=r1", "note=a=b"), "a=b")
+    case.equal(json.loads(drover("node", "meta", "read", "-json"))["Meta"], {"rack": "r1", "note": "a=b"})
+    case.equal("note" in drover("node", "meta", "apply", "-unset", "note"), False)
+    for words, part in (((), "expected drover node meta"), (("write",), "there are read and apply"), (("apply",), "nothing to change"),
+                        (("apply", "rack"), "expected KEY=VALUE"), (("apply", "a b=c"), "invalid metadata key"),
+                        (("read", "rack"), "changes nothing"), (("read", "-node-id", "elsewhere"), "there is no node")):
+        case.contains(drover("node", "meta", *words, code=1), part)
+
+
 def test_what_is_over():
     batch = api.job("once", "/bin/true", [])
     batch["Job"]["Type"] = "batch"

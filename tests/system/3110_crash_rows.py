@@ -383,7 +383,7 @@ def test_a_node_of_servers():
             servers.remove_alloc(alloc)
             crash.wait_nothing_left(node, 60)
             return [n, cluster.events(found), crash.unexplained(node), servers.node(me)["Status"]]
-        walk("servers", cycle, kinds("NOMAD_META", "NOMAD_JOB", "SERVICE"), 3)
+        walk("servers", cycle, kinds("NODE_META", "NOMAD_JOB", "SERVICE"), 3)
 
 
 def test_a_node_joins_servers():

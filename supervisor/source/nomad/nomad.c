@@ -95,7 +95,7 @@ load(struct source *s, struct err *e)
 	struct nomad *n = nomad_of(s);
 	int r = nomad_node_load(n, e);
 
-	if (r < 0 || (r = nomad_self_load(n, e)) < 0)
+	if (r < 0)
 		return r;
 	r = nomad_allocs_load(n, e);
 	return r < 0 ? r : nomad_services_load(n, e);
@@ -155,7 +155,6 @@ nomad_free(struct source *s)
 	if (s->sup->allocs)
 		nomad_allocs_free(n);
 	nomad_node_free(n);
-	nomad_self_free(n);
 	free(n);
 }
 

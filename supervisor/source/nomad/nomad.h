@@ -82,9 +82,6 @@ struct nomad {
 	uint64_t register_call, register_at_ms;
 	struct sd_event_source *register_timer;
 	unsigned register_failures;
-	json_t
-	    *meta; /* nomad_self.c: an operator's, over the configuration's: key to text, or null */
-	struct dirty meta_row;
 	struct text beat;
 	uint64_t beats; /* answered */
 	uint64_t beat_ms;

@@ -10,7 +10,4 @@
 nomad_method nomad_self_apply_meta, nomad_self_read_meta, nomad_self_get_identity,
     nomad_self_renew_identity, nomad_self_host;
 
-int nomad_self_load(struct nomad *n, struct err *e);
-void nomad_self_free(struct nomad *n);
-
 #endif

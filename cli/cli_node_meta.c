@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli_node_meta.c: drover node meta. Runs in: drover. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_api.h"
+#include "cli/cli_print.h"
+
+static struct {
+	const char *node;
+	struct strings unset;
+} options;
+
+const struct cli_flag cli_node_meta_flags[] = {
+	{ "node-id", CLI_FLAG_STRING, &options.node, "NODE", "of another node than the agent's" },
+	{ "unset", CLI_FLAG_STRINGS, &options.unset, "KEY",
+	    "take a key away, also one of the configuration; may be given more than once" },
+	{ 0 },
+};
+
+/* KEY=VALUE of words, null for each -unset. A new reference; NULL with *e. */
+static json_t *
+read_changes(int n, char **words, struct err *e)
+{
+	cleanup_json json_t *meta = json_object();
+
+	for (int i = 0; i < n; i++) {
+		char *value = strchr(words[i], '=');
+
+		if (!value || value == words[i]) {
+			(void)err_say(e, -EINVAL, "expected KEY=VALUE, not \"%s\"", words[i]);
+			return NULL;
+		}
+		*value++ = '\0';
+		if (json_object_set_new(meta, words[i], json_string(value)) < 0) {
+			(void)err_say(e, -EINVAL, "the value of %s is no UTF-8", words[i]);
+			return NULL;
+		}
+	}
+	for (size_t i = 0; i < options.unset.n; i++)
+		(void)json_object_set_new(meta, options.unset.v[i], json_null());
+	if (json_object_size(meta) == 0) {
+		(void)err_say(e, -EINVAL, "nothing to change: KEY=VALUE or -unset KEY is needed");
+		return NULL;
+	}
+	return json_incref(meta);
+}
+
+static int
+compare_keys(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void
+print_meta(const struct cli *cli, const json_t *meta)
+{
+	cleanup_free const char **keys = calloc(json_object_size(meta) + 1, sizeof(char *));
+	struct cli_table *t;
+	const char *key;
+	json_t *value;
+	size_t n = 0;
+
+	if (!keys)
+		abort();
+	json_object_foreach ((json_t *)meta, key, value)
+		keys[n++] = key;
+	if (n == 0) {
+		cli_say(cli, "No metadata");
+		return;
+	}
+	qsort(keys, n, sizeof *keys, compare_keys);
+	t = CLI_TABLE("Key", "Value");
+	for (size_t i = 0; i < n; i++) {
+		cli_table_row(t);
+		cli_cell(t, "%s", keys[i]);
+		cli_cell(t, "%s", json_string_value(json_object_get(meta, keys[i])) ?: "");
+	}
+	cli_table_print(t);
+}
+
+/* changes: NULL to read. */
+static int
+ask(struct cli *cli, const json_t *changes, struct err *e)
+{
+	cleanup_free char *id = NULL, *target = NULL;
+	cleanup_json json_t *request = NULL, *answer = NULL;
+	int r = options.node ? cli_id_resolve(cli, &cli_kind_node, options.node, &id, e)
+			     : cli_id_self(cli, &id, e);
+
+	if (r < 0)
+		return r;
+	target = cli_target("/v1/client/metadata?node_id=%s", id);
+	request = changes ? json_pack("{s:s, s:O}", "NodeID", id, "Meta", changes) : NULL;
+	r = changes ? cli_api_send(cli, "POST", target, request, &answer, e)
+		    : cli_api_get(cli, target, &answer, e);
+	if (r == 0 && cli->json)
+		return cli_json_print(answer, e);
+	if (r == 0)
+		print_meta(cli, cli_json_get(answer, "Meta"));
+	return r;
+}
+
+int
+cli_node_meta(struct cli *cli, int argc, char **argv)
+{
+	bool apply = strcmp(argv[0], "apply") == 0;
+	cleanup_json json_t *changes = NULL;
+	struct err e = { 0 };
+	int r = 0;
+
+	if (!apply && strcmp(argv[0], "read") != 0)
+		r = err_say(&e, -EINVAL,
+		    "there is no \"drover node meta %s\": there are read and apply", argv[0]);
+	else if (!apply && (argc > 1 || options.unset.n > 0))
+		r = err_say(&e, -EINVAL, "drover node meta read changes nothing: apply does");
+	if (r == 0 && apply) {
+		changes = read_changes(argc - 1, argv + 1, &e);
+		r = changes ? 0 : e.code;
+	}
+	if (r == 0)
+		r = ask(cli, changes, &e);
+	strings_done(&options.unset);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+/* node_meta.c: the node's metadata as an operator changed it. Runs in: supervisor. */
+#include "supervisor/node/node_meta.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "supervisor/node/node_state.h"
+#include "supervisor/source/source.h"
+#include "supervisor/store/store.h"
+#include "supervisor/sup_turn.h"
+
+#define KEY_MAX 128
+#define ROW     "nomad_meta"
+
+struct node_meta {
+	json_t *dynamic; /* key to text, or null */
+	struct dirty row;
+};
+
+static int
+write_meta(struct sup *sup, struct dirty *d, struct err *e)
+{
+	cleanup_free char *text = json_dumps(sup->node_meta->dynamic, JSON_COMPACT);
+
+	if (!text)
+		return err_set(e, -ENOMEM, "write the node's metadata");
+	return store_meta_put(sup->store, ROW, text, e);
+}
+
+int
+node_meta_new(struct sup *sup, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	struct node_meta *m;
+	int r = store_meta_get(sup->store, ROW, &text, e);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	m = calloc(1, sizeof *m);
+	if (!m)
+		return err_set(e, -ENOMEM, "read the node's metadata");
+	sup->node_meta = m;
+	m->row.write = write_meta;
+	m->row.point = CRASH_ROW_NODE_META;
+	m->dynamic = r >= 0 ? json_loads(text, 0, NULL) : json_object();
+	if (!json_is_object(m->dynamic))
+		return err_say(e, -EBADMSG, "state.db: the node's metadata is no object");
+	node_set_meta(sup, m->dynamic);
+	return 0;
+}
+
+void
+node_meta_free(struct sup *sup)
+{
+	if (!sup->node_meta)
+		return;
+	turn_forget_write(sup, &sup->node_meta->row);
+	json_decref(sup->node_meta->dynamic);
+	free(sup->node_meta);
+	sup->node_meta = NULL;
+}
+
+static bool
+is_key(const char *key)
+{
+	size_t len =
+	    strspn(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./");
+
+	return len > 0 && len <= KEY_MAX && key[len] == '\0' && key[0] != '.';
+}
+
+int
+node_meta_apply(struct sup *sup, const json_t *changes, struct err *e)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach ((json_t *)(uintptr_t)changes, key, value)
+		if (!is_key(key) || !(json_is_string(value) || json_is_null(value)))
+			return err_say(e, -EINVAL, "invalid metadata key \"%.64s\"", key);
+	json_object_foreach ((json_t *)(uintptr_t)changes, key, value)
+		if (json_object_set(sup->node_meta->dynamic, key, value) < 0)
+			return err_set(e, -ENOMEM, "keep the node's metadata");
+	turn_write(sup, &sup->node_meta->row);
+	turn_durable(sup);
+	node_set_meta(sup, sup->node_meta->dynamic);
+	sup->source->ops->node_updated(sup->source);
+	return 0;
+}
+
+void
+node_meta_show(struct sup *sup, struct rpc_meta_apply_rep *ret)
+{
+	*ret = (struct rpc_meta_apply_rep){ .meta = node_get(sup)->meta,
+		.dynamic = sup->node_meta->dynamic };
+	for (uint32_t i = 0; i < sup->config->n_meta; i++)
+		(void)string_map_set(
+		    &ret->static_meta, sup->config->meta[i].key, sup->config->meta[i].value);
+}
+
+void
+node_meta_unshow(struct rpc_meta_apply_rep *rep)
+{
+	rep->meta = (struct string_map){ 0 }; /* the node's */
+	rep->dynamic = NULL;
+	rpc_meta_apply_rep_done(rep);
+}
