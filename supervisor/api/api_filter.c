@@ -15,7 +15,16 @@
 /* What a pattern may be: glibc's automata grow with repetitions of repetitions. */
 #define PATTERN_MAX 256
 
-enum node_kind { NODE_AND, NODE_OR, NODE_NOT, NODE_EQUAL, NODE_CONTAINS, NODE_EMPTY, NODE_MATCHES };
+enum node_kind {
+	NODE_AND,
+	NODE_OR,
+	NODE_NOT,
+	NODE_EQUAL,
+	NODE_CONTAINS,
+	NODE_EMPTY,
+	NODE_NIL,
+	NODE_MATCHES
+};
 
 struct node {
 	enum node_kind kind;
@@ -239,6 +248,19 @@ compile(struct reader *r, struct node *n)
 	return err_say(r->e, -EINVAL, "filter: \"%.80s\" is no regular expression", n->value);
 }
 
+/* is empty, is not nil: what follows the "is". */
+static int
+read_state(struct reader *r, struct node *n, bool *negated)
+{
+	int ret = take(r, TOKEN_WORD, "not");
+
+	*negated = ret > 0;
+	n->kind = is(r, TOKEN_WORD, "nil") ? NODE_NIL : NODE_EMPTY;
+	if (ret >= 0)
+		ret = take(r, TOKEN_WORD, n->kind == NODE_NIL ? "nil" : "empty");
+	return ret == 0 ? refuse(r, "\"empty\" or \"nil\" was expected") : ret < 0 ? ret : 0;
+}
+
 /* What follows a field: an operator, perhaps with a value. *negated: it began with "not" or "!". */
 static int
 read_operator(struct reader *r, struct node *n, bool *negated)
@@ -252,14 +274,8 @@ read_operator(struct reader *r, struct node *n, bool *negated)
 		return ret < 0 ? ret : read_value(r, n);
 	}
 	ret = take(r, TOKEN_WORD, "is");
-	if (ret > 0) {
-		n->kind = NODE_EMPTY;
-		ret = take(r, TOKEN_WORD, "not");
-		*negated = ret > 0;
-		if (ret >= 0)
-			ret = take(r, TOKEN_WORD, "empty");
-		return ret == 0 ? refuse(r, "\"empty\" was expected") : ret < 0 ? ret : 0;
-	}
+	if (ret > 0)
+		return read_state(r, n, negated);
 	if (ret == 0)
 		ret = take(r, TOKEN_WORD, "not");
 	if (ret < 0)
@@ -272,7 +288,8 @@ read_operator(struct reader *r, struct node *n, bool *negated)
 	if ((ret = take(r, TOKEN_WORD, "matches")) <= 0)
 		return ret < 0
 			   ? ret
-			   : refuse(r, "==, !=, in, contains, matches or is empty was expected");
+			   : refuse(r,
+				 "==, !=, in, contains, matches, is empty or is nil was expected");
 	n->kind = NODE_MATCHES;
 	ret = read_value(r, n);
 	return ret < 0 ? ret : compile(r, n);
@@ -537,6 +554,8 @@ match(const struct node *n, const json_t *object, struct err *e)
 		return contains(n, value, e);
 	case NODE_EMPTY:
 		return is_empty(n, value, e);
+	case NODE_NIL:
+		return !value || json_is_null(value);
 	default:
 		return fits_pattern(n, value, e);
 	}

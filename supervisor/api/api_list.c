@@ -190,63 +190,87 @@ add_to_page(struct api_list *list, const json_t *json, struct text *text)
 	text->text = item.json;
 }
 
-void
-api_list_add_text(struct api_list *list, struct text *text)
+/* Takes over the reference. Does the filter let it through? */
+static bool
+admit(struct api_list *list, json_t *json)
+{
+	int fits = json ? api_filter_match(list->filter, json, &list->refused) : 0;
+
+	list->json.failed |= !json;
+	if (fits < 0)
+		list->status = 400;
+	json_decref(json);
+	return fits > 0;
+}
+
+/* What the filter has let through, or there is none. Takes over the text. */
+static void
+add_text(struct api_list *list, struct text *text)
 {
 	cleanup_json json_t *json = NULL;
-	int fits = 1;
 
-	if (text->failed)
+	if (text->failed) {
 		list->json.failed = true;
-	else if (list->status == 0 && !list->filter && !list->page)
+	} else if (!list->page) {
 		append(list, text->text, text->len);
-	else if (list->status == 0) {
+	} else {
 		json = json_loadb(text->text, text->len, 0, NULL);
-		if (!json)
-			list->json.failed = true;
-		else if (list->filter)
-			fits = api_filter_match(list->filter, json, &list->refused);
-		if (fits < 0)
-			list->status = 400;
-		else if (json && fits && list->page)
+		list->json.failed |= !json;
+		if (json)
 			add_to_page(list, json, text);
-		else if (json && fits)
-			append(list, text->text, text->len);
 	}
 	text_done(text);
 }
 
 void
-api_list_add(struct api_list *list, const struct type *type, const void *obj)
+api_list_add_text(struct api_list *list, struct text *text)
+{
+	if (list->status == 0 && (!list->filter || text->failed ||
+				     admit(list, json_loadb(text->text, text->len, 0, NULL))))
+		add_text(list, text);
+	else
+		text_done(text);
+}
+
+void
+api_list_add_stub(struct api_list *list, const struct type *type, const void *stub,
+    const struct type *whole_type, const void *whole)
 {
 	struct text text = { 0 };
 
-	if (list->status)
+	if (list->status || (list->filter && !admit(list, model_to_json(whole_type, whole, 0))))
 		return;
-	if (list->filter || list->page) {
-		if (model_to_text(type, obj, list->flags, &text) < 0)
-			text.failed = true;
-		api_list_add_text(list, &text);
+	if (list->page) {
+		text.failed = model_to_text(type, stub, list->flags, &text) < 0;
+		add_text(list, &text);
 		return;
 	}
 	if (list->some)
 		text_append(&list->json, ",", 1);
 	list->some = true;
-	if (model_to_text(type, obj, list->flags, &list->json) < 0)
+	if (model_to_text(type, stub, list->flags, &list->json) < 0)
 		list->json.failed = true;
+}
+
+void
+api_list_add(struct api_list *list, const struct type *type, const void *obj)
+{
+	api_list_add_stub(list, type, obj, type, obj);
 }
 
 void
 api_list_add_alloc(struct api_list *list, struct sup_alloc *sa)
 {
 	static const struct type *const types[] = { &alloc_stub_type, &alloc_stub_resources_type };
-	struct alloc view;
+	struct alloc whole, stub;
 
 	alloc_fill_stub(&sa->a, &sa->job->job);
-	view = sa->a; /* shares all but these */
+	stub = whole = sa->a; /* they share all but these */
+	whole.job = &sa->job->job;
+	whole.signed_identities = (struct string_map){ 0 };
 	if (list->no_task_states)
-		(void)memset(&view.task_states, 0, sizeof view.task_states);
-	api_list_add(list, types[list->resources], &view);
+		(void)memset(&stub.task_states, 0, sizeof stub.task_states);
+	api_list_add_stub(list, types[list->resources], &stub, &alloc_type, &whole);
 }
 
 /* --- the answer --- */

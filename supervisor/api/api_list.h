@@ -30,6 +30,9 @@ void api_list_begin(struct api_list *list, const struct api_req *req);
 /* The same for objects without an index of their making: pages are in the order of their names. */
 void api_list_begin_named(struct api_list *list, const struct api_req *req);
 void api_list_add(struct api_list *list, const struct type *type, const void *obj);
+/* Of an object of which the list shows less: filters are held against the whole of it. */
+void api_list_add_stub(struct api_list *list, const struct type *type, const void *stub,
+    const struct type *whole_type, const void *whole);
 /* An item that is JSON text already, taken over. */
 void api_list_add_text(struct api_list *list, struct text *item);
 void api_list_reply(struct api_list *list, struct api_req *req);

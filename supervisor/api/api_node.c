@@ -53,8 +53,9 @@ api_list_nodes(struct sup *sup, struct api_req *req)
 
 	api_list_begin_named(&list, req);
 	if (api_prefix_fits(req, str(view.id)))
-		api_list_add(
-		    &list, list.resources ? &node_stub_resources_type : &node_stub_type, &view);
+		api_list_add_stub(&list,
+		    list.resources ? &node_stub_resources_type : &node_stub_type, &view,
+		    &node_view_type, &view);
 	api_list_reply(&list, req);
 }
 

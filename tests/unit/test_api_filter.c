@@ -68,6 +68,10 @@ START_TEST(each_operator)
 	says("None is empty", 1);
 	says("Tags is not empty", 1);
 	says("Status is empty", 0);
+	says("None is nil", 1);
+	says("Meta is not nil", 1);
+	says("Empty is nil", 0);
+	says("Meta.none is nil", 1);
 	says("Name matches \"^web[.]g\"", 1);
 	says("Name not matches \"^web[.]g\"", 0);
 }
@@ -115,7 +119,7 @@ START_TEST(what_is_none)
 	refuses("(Status == running", ") was expected");
 	refuses("Status == running)", "or the end was expected");
 	refuses("Status == running Priority == 1", "or the end was expected");
-	refuses("Status is full", "\"empty\" was expected");
+	refuses("Status is full", "\"empty\" or \"nil\" was expected");
 	refuses("Status ~ x", "nothing begins with");
 	refuses("Meta[tier] == x", "text was expected");
 	refuses("Meta[\"tier\" == x", "] was expected");

@@ -114,6 +114,7 @@ static int
 add_stub(struct api_list *list, const struct local_job *j)
 {
 	cleanup_done(job_stub) struct job_stub stub;
+	struct job whole = *local_job_wanted(j);
 	char why[WHY_SIZE];
 
 	job_stub_init(&stub);
@@ -122,7 +123,8 @@ add_stub(struct api_list *list, const struct local_job *j)
 	    fill_summary(&stub.job_summary, j) < 0 || str_set(&stub.status_description, why) < 0)
 		return -ENOMEM;
 	stub.status = local_job_status(j);
-	api_list_add(list, &job_stub_type, &stub);
+	whole.status = stub.status;
+	api_list_add_stub(list, &job_stub_type, &stub, &job_type, &whole);
 	return 0;
 }
 
