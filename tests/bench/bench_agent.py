@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole agent beside bare clone3+exec and the executor path alone, in one run, each figure with its budget.
 
-BENCH_ALLOCS, BENCH_MOUNTS, BENCH_ROUNDS and BENCH_EXISTING change how much of each; arguments name the parts to run.
+BENCH_ALLOCS, BENCH_MOUNTS, BENCH_ROUNDS, BENCH_EXISTING, BENCH_LIVES and BENCH_CHECKS change how much of each, BENCH_IDLE_S for
+how long one looks at an agent that does nothing; arguments name the parts to run, which are here and in the other files.
 Data directories lie on an ext4 made for each agent, where the machine can mount one: ext4 looks at every inode that was
 removed within the last minutes before it gives out another, so that a start would cost what was removed before it.
 """
@@ -16,199 +17,18 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
-from lib import agent, api, binary, build_dir, case  # noqa: E402
+from measured import (N, PROGRAMS, TICK, Bench, all_processes, alone_mb, fresh_directory, job, missed, poll, pss_mb, row,
+                      settle, start, stop, ticks)
+import bench_checks
+import bench_life
+import bench_link
+import bench_many
+from lib import api, binary, build_dir, case
 
-N = int(os.environ.get("BENCH_ALLOCS", "1000"))
 MOUNTS = int(os.environ.get("BENCH_MOUNTS", "3000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
-EXISTING = int(os.environ.get("BENCH_EXISTING", "10000"))
-PROGRAMS = os.path.join(build_dir(), "tests")
-CPUACCT = "/sys/fs/cgroup/cpuacct"
-TICK = os.sysconf("SC_CLK_TCK")
 FLAGS_AT, LATE_AT = 136, 184  # of flags and lease_late_ns in struct exe_record (proto/executor.h)
 END_LEASE = 2
-CONFIG = """client {
-  enabled = true
-  cpu_total_compute = 100000000
-  memory_total_mb = 100000000
-  disk_free_mb = 100000000
-  chroot_env {
-    "%s" = "/bench"
-  }
-}
-plugin "raw_exec" {
-  config { enabled = true }
-}
-"""
-missed = 0
-
-
-def row(what, value, unit, budget="", ok=None):
-    global missed
-    missed += ok is False
-    print("%-62s %9s %-8s %-20s %s" % (what, value, unit, budget, {None: "", True: "ok", False: "MISSED"}[ok]), flush=True)
-
-
-# --- where ---
-
-@contextlib.contextmanager
-def fresh_directory(kind=os.environ.get("BENCH_FS", "ext4")):
-    """A directory on a file system of its own, or a plain one if this machine mounts no image."""
-    base = case.directory()
-    image = base + ".img"
-    make = "mkfs.ext4 -q -F %s && mount -o loop %s %s" % (image, image, base)
-    with open(image, "wb") as f:
-        f.truncate(6 << 30)
-    made = subprocess.run("mount -t tmpfs none " + base if kind == "tmpfs" else make, shell=True, check=False,
-                          stderr=subprocess.DEVNULL).returncode == 0
-    os.chmod(base, 0o755)
-    try:
-        yield base
-    finally:
-        if made:
-            subprocess.run(["umount", base], check=True)
-        os.unlink(image)
-
-
-class Bench(api.Node):
-    """An agent whose CPU time, with all that it starts, is counted by a cgroup of the cpuacct controller."""
-
-    def __init__(self, base, **more):
-        config = base + "/bench.hcl"
-        with open(config, "w", encoding="ascii") as f:
-            f.write(CONFIG % PROGRAMS)
-        os.chmod(config, 0o644)
-        self.group = "%s/drover-bench-%d" % (CPUACCT, os.getpid())
-        super().__init__(["-config", config], data=base + "/data", **more)
-
-    def start(self, pass_fds=(), preexec_fn=None):
-        began = time.monotonic()
-        try:
-            os.makedirs(self.group, exist_ok=True)
-        except OSError:
-            self.group = None
-        super().start(pass_fds, self.enter_group)
-        while True:  # the first answer, looked for without a pause that would be part of it
-            try:
-                assert self.get("/v1/agent/health")[0] == 200
-                break
-            except OSError:
-                time.sleep(0.0002)
-        self.start_ms = (time.monotonic() - began) * 1000
-        return self
-
-    def enter_group(self):
-        if self.group:
-            with open(self.group + "/tasks", "w", encoding="ascii") as f:
-                f.write("0")
-
-    def cpu_s(self):
-        if not self.group:
-            return 0
-        with open(self.group + "/cpuacct.usage", encoding="ascii") as f:
-            return int(f.read()) / 1e9
-
-    def __exit__(self, *args):
-        super().__exit__(*args)
-        if self.group:
-            os.rmdir(self.group)
-
-    def executors(self):
-        return [p for p in all_processes(self.pid) if (agent.arguments(p) or [""])[0].startswith("drover-executor")]
-
-    def counts(self, job):
-        summary = self.ask("/v1/job/%s/summary" % job)["Summary"]
-        return {k: sum(g[k] for g in summary.values()) for k in ("Running", "Complete", "Failed")}
-
-    def records(self):
-        return len([n for n in os.listdir(self.data + "/run") if n.endswith(".rec")])
-
-
-def all_processes(pid):
-    """The descendants of pid."""
-    parents = {}
-    for name in os.listdir("/proc"):
-        try:
-            with open("/proc/%s/stat" % name, encoding="utf-8", errors="replace") as f:
-                text = f.read()
-            parents.setdefault(int(text[text.rindex(")") + 4:].split(" ", 1)[0]), []).append(int(name))
-        except (OSError, ValueError):
-            continue
-    found, left = [], [pid]
-    while left:
-        made = parents.get(left.pop(), [])
-        found += made
-        left += made
-    return found
-
-
-def pss_mb(pid):
-    with open("/proc/%d/smaps_rollup" % pid, encoding="ascii") as f:
-        return int(re.search(r"^Pss:\s+(\d+)", f.read(), re.M).group(1)) / 1024
-
-
-def ticks(pids):
-    total = 0
-    for p in pids:
-        with open("/proc/%d/stat" % p, encoding="utf-8", errors="replace") as f:
-            total += sum(int(x) for x in f.read().rpartition(")")[2].split()[11:13])
-    return total
-
-
-# --- jobs ---
-
-def job(name, driver, count, stay=True, **group):
-    command = (PROGRAMS if driver == "raw_exec" else "/bench") + "/bench_task"
-    made = api.job(name, command, ["stay"] if stay else [], count, driver, group)
-    made["Job"]["TaskGroups"][0]["Tasks"][0]["Resources"] = {"CPU": 100, "MemoryMB": 64}
-    return made
-
-
-def poll(condition, seconds, what):
-    """Looks 40 times a second: the machine's two cores are to do what is measured."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError("%s: not within %g s" % (what, seconds))
-        time.sleep(0.025)
-
-
-def busy():
-    """Of the processors' time since the machine began: what was used, and all."""
-    with open("/proc/stat", encoding="ascii") as f:
-        times = [int(x) for x in f.readline().split()[1:9]]
-    return sum(times) - times[3] - times[4], sum(times)
-
-
-def settle(seconds=10):
-    """What was removed before is written, and nobody else is busy; on a machine that is never quiet it does not wait for ever."""
-    os.sync()
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        before = busy()
-        time.sleep(0.5)
-        used, whole = (b - a for a, b in zip(before, busy()))
-        if used <= whole / 10:
-            break
-
-
-def start(node, name, driver, count=N, **group):
-    """Starts per second from the submit until all run, and the CPU time of each, of all processes, in microseconds."""
-    settle()
-    cpu, began = node.cpu_s(), time.monotonic()
-    node.register(job(name, driver, count, **group))
-    poll(lambda: node.counts(name)["Running"] >= count, 300, "%d of %s running" % (count, name))
-    return count / (time.monotonic() - began), (node.cpu_s() - cpu) / count * 1e6
-
-
-def stop(node, name, count=N):
-    """Seconds until all are stopped, recorded and reaped."""
-    left = node.records() - count
-    began = time.monotonic()
-    node.do("DELETE", "/v1/job/%s" % name)
-    poll(lambda: node.records() <= left, 120, "%d stopped" % count)
-    return time.monotonic() - began
 
 
 # --- the parts ---
@@ -325,9 +145,9 @@ def bench_lease():
     with fresh_directory() as base, Bench(base) as node:
         start(node, "idle", "raw_exec", StopAfterClientDisconnect=30 * 10**9)
         pids = all_processes(node.pid) + [node.pid]
-        time.sleep(2)
+        time.sleep(33)
         before, began = (ticks(pids), node.cpu_s()), time.monotonic()
-        time.sleep(35)
+        time.sleep(121)  # after the first, every alloc's disk is counted once in four rounds of 30 s
         took = time.monotonic() - began
         used = ((node.cpu_s() - before[1]) if node.group else (ticks(pids) - before[0]) / TICK) / took * 100
         row("idle CPU with %d running, leases of 30 s" % N, "%.2f" % used, "% of 1", "<= 0.5", used <= 0.5)
@@ -352,39 +172,13 @@ def bench_begin():
             if len(times) < 5:
                 continue
             time.sleep(2)
-            parts = {"launcher": pss_mb(node.pid), **{n: pss_mb(p) for n, p in node.processes().items()}}
+            parts = alone_mb(node.parts())
     took = statistics.median(times)
     row("agent start to control socket answering, median of 5", "%.0f" % took, "ms", "<= 50", took <= 50)
     whole = sum(parts.values())
     row("PSS of all agent processes, idle, no CSI", "%.1f" % whole, "MB", "<= 12", whole <= 12)
     for name, value in sorted(parts.items()):
         row("  " + name, "%.2f" % value, "MB")
-
-
-def bench_existing():
-    """What a start, a list and a stop cost beside many allocs that have ended; on tmpfs, see above."""
-    with fresh_directory("tmpfs") as base, Bench(base) as node:
-        if not node.group:
-            print("costs beside many allocs: not measured, this machine has no cpuacct controller")
-            return
-        count = min(N, 300)
-        costs = []
-        for existing, name in ((100, "few"), (EXISTING, "many")):
-            node.register(job("old-" + name, "raw_exec", existing - sum(c[0] for c in costs), stay=False))
-            poll(lambda n=name, e=existing: sum(node.counts("old-" + n)[k] for k in ("Complete", "Failed")) >=
-                 e - sum(c[0] for c in costs) and node.records() == 0, 600, "%d allocs that have ended" % existing)
-            _, cpu = start(node, "new-" + name, "raw_exec", count)
-            spent = [node.cpu_s()]
-            node.request("GET", "/v1/allocations")
-            spent.append(node.cpu_s())
-            stop(node, "new-" + name, count)
-            spent.append(node.cpu_s())
-            costs.append((existing, cpu, (spent[1] - spent[0]) / (existing + count) * 1e6, (spent[2] - spent[1]) / count * 1e6))
-        few, many = costs
-        for what, i in (("a start", 1), ("a list, per alloc", 2), ("a stop", 3)):
-            grew = many[i] / max(1, few[i])
-            row("CPU time of %s, with %d allocs; with %d" % (what, few[0], many[0]), "%.0f; %.0f" % (few[i], many[i]), "us", "constant",
-                grew <= 1.5)
 
 
 def bench_idle():
@@ -434,7 +228,7 @@ def bench_csi_on(kind, tries):
             time.sleep(0.1)
             plain.append(setup_us(node, "plain", job("plain", "exec", 1)))
             mounted.append(setup_us(node, "mounted", job("mounted", "exec", 1, **used)))
-        whole = sum(pss_mb(p) for n, p in node.processes().items() if n != "executor") + pss_mb(node.pid)
+        whole = sum(alone_mb(node.parts()).values())
         row("PSS of all agent processes, idle, with one CSI plugin, %s" % kind, "%.1f" % whole, "MB", "<= 18", whole <= 18)
         said = node.logs(plugin, kind="stderr").decode()
     own = sum(statistics.median(int(t) for t in re.findall(call + r" took (\d+) us", said)) for call in
@@ -444,7 +238,7 @@ def bench_csi_on(kind, tries):
 
 
 PARTS = {"begin": bench_begin, "rates": bench_rates, "running": bench_running, "lease": bench_lease,
-         "existing": bench_existing, "idle": bench_idle, "csi": bench_csi}
+         "idle": bench_idle, "csi": bench_csi, **bench_life.PARTS, **bench_many.PARTS, **bench_checks.PARTS, **bench_link.PARTS}
 
 
 def main():
@@ -457,7 +251,7 @@ def main():
     print("machine: %d cores, kernel %s, load %.1f" % (os.cpu_count(), os.uname().release, os.getloadavg()[0]), flush=True)
     for name in chosen:
         PARTS[name]()
-    print("%d budgets missed" % missed)
+    print("%d budgets missed" % len(missed))
     return 0
 
 
