@@ -435,6 +435,13 @@ hurry(struct alloc_runner *ar)
 		task_runner_hurry(&ar->tasks[i]);
 }
 
+/* What lives tells by its end; of what has ended nothing else would be said again. */
+static void
+tell_if_over(struct alloc_runner *ar)
+{
+	ar->news |= alloc_client_terminal(&ar->sa->a);
+}
+
 void
 alloc_runner_update(struct alloc_runner *ar)
 {
@@ -443,14 +450,15 @@ alloc_runner_update(struct alloc_runner *ar)
 		hurry(ar);
 	if (alloc_server_terminal(&ar->sa->a))
 		alloc_runner_stop(ar);
-	ar->news = true;
+	tell_if_over(ar);
 	turn_defer(ar->sup, &ar->step); /* it may be of another deployment */
 }
 
 void
 alloc_runner_stop(struct alloc_runner *ar)
 {
-	ar->stopping = ar->news = true;
+	ar->stopping = true;
+	tell_if_over(ar);
 	turn_defer(ar->sup, &ar->step);
 }
 
