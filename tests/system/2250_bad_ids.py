@@ -176,8 +176,10 @@ def test_a_name_in_every_place_of_a_volume():
 def test_a_body_that_is_none_on_every_path_that_takes_one():
     # Without a body they say all that there is to say.
     bodiless = {"/v1/allocation/:id/stop", "/v1/client/allocation/:id/restart", "/v1/client/allocation/:id/gc", "/v1/client/gc",
-                "/v1/deployment/fail/:id", "/v1/job/:id/evaluate"}
-    ids = {"/v1/node/:id/drain": node.ask("/v1/nodes")[0]["ID"], "/v1/client/allocation/:id/signal": good["ID"]}
+                "/v1/deployment/fail/:id", "/v1/job/:id/evaluate", "/v1/system/gc",
+                "/v1/system/reconcile/summaries"}
+    me = node.ask("/v1/nodes")[0]["ID"]
+    ids = {"/v1/node/:id/drain": me, "/v1/node/:id/eligibility": me, "/v1/client/allocation/:id/signal": good["ID"]}
     for method, pattern in routes():
         if method != "PUT" or pattern in bodiless:
             continue
