@@ -31,8 +31,9 @@ alloc_client_save(struct alloc_runner *ar)
 {
 	struct text t = { 0 };
 
-	text_printf(&t, "{\"done\":%s,\"kill_after\":%lld,\"tasks\":{",
-	    ar->phase >= ALLOC_DONE ? "true" : "false", (long long)ar->kill_after_ns);
+	text_printf(&t, "{\"done\":%s,\"destroy\":%s,\"kill_after\":%lld,\"tasks\":{",
+	    ar->phase >= ALLOC_DONE ? "true" : "false", ar->destroy ? "true" : "false",
+	    (long long)ar->kill_after_ns);
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		const struct task_runner *tr = &ar->tasks[i];
 
@@ -68,6 +69,8 @@ client_load(struct alloc_runner *ar)
 
 	if (json_is_true(json_object_get(all, "done")))
 		ar->phase = ALLOC_DONE;
+	ar->destroy = json_is_true(json_object_get(all, "destroy"));
+	ar->stopping |= ar->destroy;
 	ar->kill_after_ns = json_integer_value(json_object_get(all, "kill_after"));
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		json_t *one = json_object_get(tasks, ar->tasks[i].task->name);
@@ -270,6 +273,8 @@ step_destroying(struct alloc_runner *ar)
 
 	if (alloc_hooks_destroy(ar))
 		return;
+	ar->destroy = false; /* it is: should the source keep the rest, no start does it again */
+	alloc_client_save(ar);
 	sa->runner = NULL;
 	alloc_runner_free(ar);
 	sup->source->ops->alloc_destroyed(sup->source, sa);
@@ -465,7 +470,10 @@ alloc_runner_stop(struct alloc_runner *ar)
 void
 alloc_runner_destroy(struct alloc_runner *ar)
 {
-	ar->destroy = true;
+	if (!ar->destroy) {
+		ar->destroy = true;
+		alloc_client_save(ar);
+	}
 	alloc_runner_stop(ar);
 }
 

@@ -74,14 +74,16 @@ client_free(struct sup *sup)
 	}
 }
 
+/* Had the last supervisor nothing more to do with it? */
 static bool
-client_done(const struct sup_alloc *sa)
+is_at_rest(const struct sup_alloc *sa)
 {
 	json_t *all = sa->client_json ? json_loads(sa->client_json, 0, NULL) : NULL;
-	bool done = json_is_true(json_object_get(all, "done"));
+	bool rests = json_is_true(json_object_get(all, "done")) &&
+		     !json_is_true(json_object_get(all, "destroy"));
 
 	json_decref(all);
-	return done;
+	return rests;
 }
 
 int
@@ -93,7 +95,7 @@ client_restore(struct sup *sup, struct err *e)
 		return r;
 	alloc_foreach(sup, sa)
 	{
-		if (alloc_client_terminal(&sa->a) && client_done(sa))
+		if (alloc_client_terminal(&sa->a) && is_at_rest(sa))
 			continue;
 		if (!alloc_runner_new(sup, sa, true))
 			return err_set(e, -ENOMEM, "restore allocation %s", sa->a.id);

@@ -83,6 +83,25 @@ def test_one_that_somebody_names():
         case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 
+def test_what_cannot_be_removed_is_tried_again():
+    """Somebody has mounted something in there: nothing is removed until that is gone, and then all of it is."""
+    with started() as node:
+        alloc, = end(node, "held", 1)
+        path = "%s/alloc/%s/alloc/data" % (node.data, alloc["ID"])
+        helper.mount("held", path, "tmpfs")
+        try:
+            collect(node, "PUT", "/v1/client/allocation/%s/gc" % alloc["ID"])
+            node.wait_log("is still mounted; it is tried again in 30 s", 60)
+            case.equal(os.path.isdir(path), True, "its directories")
+            node.kill("supervisor")  # the next one does not forget it
+            node.wait_log("is still mounted; it is tried again in 30 s", 60, times=2)
+        finally:
+            helper.umount(path)
+        case.until(lambda: not has_directory(node, alloc), 120, "its directories to be gone")
+        node.purge("held")
+        case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+
+
 def test_a_full_disk_takes_the_oldest_first():
     base = case.directory()
     helper.mount("disk", base, "tmpfs", 0, "size=64m,mode=755")

@@ -273,7 +273,9 @@ local_alloc_destroyed(struct source *s, struct sup_alloc *sa)
 
 	if (!la)
 		return;
-	if (la->collected && !la->destroyed) {
+	/* Asked for by whoever was here, or by the last supervisor. */
+	if (!la->destroyed && (la->collected || !la->done)) {
+		la->collected = true;
 		local_volume_release_all(l, la);
 		return;
 	}
