@@ -288,6 +288,13 @@ volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa)
 	return false;
 }
 
+/* One that is only removed has nobody else who unmounts: its removal waits for that. */
+static bool
+has_hooks(const struct sup_alloc *sa)
+{
+	return sa && sa->runner && sa->runner->phase < ALLOC_DONE;
+}
+
 void
 volumes_undo_left(struct sup *sup)
 {
@@ -295,7 +302,7 @@ volumes_undo_left(struct sup *sup)
 		const struct sup_alloc *sa = alloc_find(sup, &m->rec.alloc_id);
 
 		/* An alloc whose row could not be read may still run. */
-		if (m->step != MOUNT_GONE && !(sa && sa->runner) &&
+		if (m->step != MOUNT_GONE && !has_hooks(sa) &&
 		    (sa || sup->allocs->n_unreadable == 0))
 			mount_undo(m);
 	}
