@@ -146,22 +146,19 @@ signal_is_fault(int signo)
 	return false;
 }
 
+#define BY_STOP (EXE_END_STOP | EXE_END_LEASE | EXE_END_KILLED)
+
 /* Who sent the signal that ended it. NULL: there was none, or its executor does not tell. */
 static const char *
 sender_of(const struct run_end *end)
 {
-	const uint32_t stop = EXE_END_STOP | EXE_END_LEASE | EXE_END_KILLED;
-
 	if (!end->known || !end->exit_signal)
 		return NULL;
 	if (end->flags & EXE_END_SENT)
-		return end->flags & stop ? EVENT_SENDER_STOP : EVENT_SENDER_REQUEST;
+		return end->flags & BY_STOP ? EVENT_SENDER_STOP : EVENT_SENDER_REQUEST;
 	if (end->exit_signal == SIGKILL && (end->flags & EXE_END_OOM))
 		return EVENT_SENDER_OOM;
-	/* An older executor does not say what it sent; of SIGKILL it is known. */
-	if ((end->flags & EXE_END_FOREIGN) || (end->exit_signal == SIGKILL && !(end->flags & stop)))
-		return EVENT_SENDER_OTHER;
-	return NULL;
+	return end->flags & EXE_END_FOREIGN ? EVENT_SENDER_OTHER : NULL;
 }
 
 /* What is known of the end beyond code and signal. "": nothing. */
@@ -171,6 +168,9 @@ say_reason(const struct task_runner *tr, const struct run_end *end, char *buf, s
 	const struct driver_ops *driver = driver_find(str(tr->task->driver));
 	const char *sender = str(sender_of(end)), *abbrev = sigabbrev_np(end->exit_signal);
 	bool other = strcmp(sender, EVENT_SENDER_OTHER) == 0;
+	/* An executor of an earlier build does not say what it sent, but that it stopped nothing.
+	 */
+	bool unstopped = other || (end->known && !*sender && !(end->flags & BY_STOP));
 
 	buf[0] = '\0';
 	if (strcmp(sender, EVENT_SENDER_OOM) == 0)
@@ -179,11 +179,11 @@ say_reason(const struct task_runner *tr, const struct run_end *end, char *buf, s
 		(void)snprintf(buf, size, "the kernel OOM killed another of its processes");
 	else if (strcmp(sender, EVENT_SENDER_REQUEST) == 0)
 		(void)snprintf(buf, size, "SIG%s, sent on request", abbrev ? abbrev : "?");
-	else if (end->exit_signal == SIGSYS && other && driver && driver->isolates_files)
+	else if (end->exit_signal == SIGSYS && unstopped && driver && driver->isolates_files)
 		(void)snprintf(buf, size,
 		    "SIGSYS: ended by a filter of system calls, as driver exec ends programs of 32 "
 		    "bits");
-	else if (other && end->exit_signal == SIGKILL)
+	else if (unstopped && end->exit_signal == SIGKILL)
 		(void)snprintf(buf, size,
 		    "SIGKILL by no stop of this agent, and the kernel counted no OOM kill");
 	else if (other && !signal_is_fault(end->exit_signal))

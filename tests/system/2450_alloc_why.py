@@ -75,8 +75,8 @@ def ended(alloc):
 
 
 def kill(alloc, signo):
-    """From outside, the task's own process: the first of those that it has."""
-    os.kill(min(processes_of(alloc)), signo)
+    """From outside, the task's own process: the first of those that it has. One in the middle of execve() has no environment."""
+    os.kill(min(case.until(lambda: processes_of(alloc), 20, "its processes")), signo)
 
 
 def shoot(name, signo, driver="raw_exec", script="echo $$; exec sleep 1000"):

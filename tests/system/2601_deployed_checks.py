@@ -30,7 +30,8 @@ def job(name, version, count=2, more=(), **update):
     """Its check asks for /<name>/<version>."""
     checks = [{"Name": "c", "Type": "http", "Path": "/%s/%s" % (name, version), "Interval": S, "Timeout": 60 * S}, *more]
     service = {"Name": name, "PortLabel": str(judge.server_address[1]), "Provider": "nomad", "Address": "127.0.0.1", "Checks": checks}
-    return api.job(name, "/bin/sh", ["-c", "exec sleep 1000 # " + version], count, group={"Services": [service], "Update": dict(UPDATE, **update)})
+    return api.job(name, "/bin/sh", ["-c", "exec sleep 1000 # " + version], count,
+                   group={"Services": [service], "Update": dict(UPDATE, **update)})
 
 
 def deployment(name):
