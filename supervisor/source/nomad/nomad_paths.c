@@ -339,6 +339,8 @@ static const struct mapped all[] = {
 	PUT("/v1/node/:id/evaluate", "Node.Evaluate", "NodeID", NULL),
 	GET("/v1/client/metadata", "NodeMeta.Read", NULL, NULL, NULL, self_args, NULL),
 	PUT("/v1/client/metadata", "NodeMeta.Apply", NULL, meta_args),
+	GET("/v1/client/identity", "NodeIdentity.Get", NULL, NULL, NULL, self_args, NULL),
+	PUT("/v1/client/identity/renew", "NodeIdentity.Renew", NULL, meta_args),
 	PUT("/v1/system/gc", "System.GarbageCollect", NULL, NULL),
 };
 
