@@ -22,7 +22,7 @@ import urllib.parse
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
-from lib import api, binary, case  # noqa: E402
+from lib import api, binary, case, nomad_server  # noqa: E402
 from lib.cluster import events, node_of, processes_of  # noqa: E402
 from lib.nomad_server import make_certificates  # noqa: E402
 import real  # noqa: E402
@@ -709,6 +709,34 @@ def test_a_cluster_with_acls():
             case.until(lambda: [n["ID"] for n in one.ask("/v1/nodes") if n["Status"] == "ready"] == [me], 60, "the node again")
 
 
+TLS = """
+tls {
+  rpc = true
+  ca_file = "%s"
+  cert_file = "%s"
+  key_file = "%s"
+  verify_server_hostname = true
+}
+"""
+
+
+def test_a_cluster_with_tls():
+    """Each proves who it is; what a server asks the node for comes by the same connection."""
+    made = nomad_server.make_certificates(case.directory())
+    server_tls, client_tls, stranger_tls = (TLS % (made["ca"][0], *made[k]) for k in ("server", "client", "stranger"))
+    with Server(more=server_tls) as one:
+        with node_of(one, more=client_tls):
+            one.wait_ready()
+            one.run(api.job("sealed", "/bin/sh", ["-c", "echo said; exec sleep 1000"]))
+            alloc = one.wait("sealed", ["running"])[0]["ID"]
+            url = "http://%s:%d" % (one.ip, one.ports[0])
+            case.until(lambda: fetch(url + "/v1/client/fs/logs/%s?task=t&type=stdout&plain=true" % alloc) == (200, b"said\n"), 30, "the log")
+            one.purge("sealed")
+        with node_of(one, more=stranger_tls, name="stranger") as mine:
+            mine.wait_log("no server can be reached", 30)
+            case.equal("stranger" in [n["Name"] for n in one.ask("/v1/nodes")], False)
+
+
 FOLLOW = """
 echo default $NOMAD_TOKEN $(cat $NOMAD_SECRETS_DIR/nomad_token)
 echo lasting $NOMAD_TOKEN_lasting $(cat $LASTING)
@@ -760,6 +788,28 @@ def test_tokens_are_signed_given_and_renewed():
             case.equal([t for t in told if "restart" in t], [], "restarts")
         case.equal("eyJ" in node.log(), False, "a token in the log")
         server.purge(name)
+
+
+def test_the_nodes_own_identity():
+    """Given at the registration, shown, renewed on demand by the next beat, and kept by the next process."""
+    if real.older_than(1, 11):
+        return  # they issue none
+    me = server.wait_ready()
+    at_server = sayer("http://%s:%d" % (server.ip, server.ports[0]))
+
+    def identity(say):
+        found = json.loads(say("node", "identity", "get", "-json", me))
+        case.equal(found["nomad_node_id"], me)
+        return found["jti"]
+    with tcp_door() as url:
+        first = identity(at_server)
+        case.equal(identity(sayer(url)), first)
+        at_server("node", "identity", "renew", me)
+        case.until(lambda: identity(at_server) != first, 60, "another identity")
+        second = identity(sayer(url))
+        node.kill("supervisor")
+        node.wait_log("runs of before are followed again" if node.ask("/v1/allocations") else "joining the servers", 20)
+        case.until(lambda: server.wait_ready() == me and identity(at_server) == second, 60, "the same identity after a restart")
 
 
 def test_a_cluster_that_demands_an_introduction():

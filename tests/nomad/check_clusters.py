@@ -165,6 +165,14 @@ def test_what_a_silent_node_had_runs_on_the_others_and_stops_when_it_is_back():
 
 # --- upgrades ---
 
+def identity(one, node):
+    """Whose the node's identity is."""
+    try:
+        return one.ask("/v1/client/identity?node_id=" + node)["Claims"]["nomad_node_id"]
+    except AssertionError:
+        return None  # it has none yet
+
+
 def test_servers_upgraded_under_a_running_node():
     following = os.environ.get("NOMAD_NEXT")
     if not following:
@@ -187,6 +195,8 @@ def test_servers_upgraded_under_a_running_node():
         for alloc, pids in allocs.items():
             case.equal(processes_of(alloc), pids, "the task of " + alloc)
             case.equal(one.ask("/v1/allocation/" + alloc)["ClientStatus"], "running")
+        if not real.older_than(1, 11, real.version_of(following)):
+            case.until(lambda: identity(one, me) == me, 60, "an identity of the node that was registered without one")
         alloc = one.allocs("kept-raw_exec")[0]["ID"]
         one.do("/v1/allocation/%s/stop" % alloc)
         one.wait("kept-raw_exec", ["complete", "running", "running"] if one.allocs("kept-raw_exec")[0]["ID"] == alloc else

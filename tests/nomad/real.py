@@ -71,9 +71,9 @@ BINARY = take_program()
 VERSION = version_of(BINARY)
 
 
-def older_than(major, minor):
-    """The servers are."""
-    return tuple(int(x) for x in VERSION[1:].split(".")[:2]) < (major, minor)
+def older_than(major, minor, version=VERSION):
+    """The servers are, or servers of that version."""
+    return tuple(int(x) for x in version[1:].split(".")[:2]) < (major, minor)
 
 
 def free_ports(count):
