@@ -172,6 +172,22 @@ def test_checks_over_https():
     server.purge("secret")
 
 
+def test_a_version_that_changes_no_task_goes_on_in_the_same_process():
+    again = {"Attempts": 5, "Interval": 3600 * S, "Delay": S // 10, "Mode": "fail"}
+    server.run(sleeper("altered"))
+    alloc = server.wait("altered", ["running"])[0]["ID"]
+    pid = processes_of(alloc)
+    server.run(sleeper("altered", count=2, group={"RestartPolicy": again}), Priority=70)
+    server.wait("altered", ["running", "running"])
+    case.equal(processes_of(alloc), pid, "the task")
+    case.until(lambda: node.ask("/v1/allocation/" + alloc)["Job"]["Priority"] == 70, 30, "the version")
+    os.kill(pid[0], signal.SIGKILL)
+    case.until(lambda: processes_of(alloc) not in ([], pid), 30, "another process, as the new version says")
+    case.until(lambda: server.ask("/v1/allocation/" + alloc)["TaskStates"]["t"]["Restarts"] == 1, 30, "the servers to know of it")
+    case.equal([a["ClientStatus"] for a in server.allocs("altered")], ["running", "running"])
+    server.purge("altered")
+
+
 def test_restart_signal_and_stop_of_an_alloc():
     server.run(sleeper("asked", group={"RestartPolicy": {"Attempts": 3, "Interval": 10**12, "Delay": 10**7, "Mode": "fail"}}))
     alloc = server.wait("asked", ["running"])[0]["ID"]

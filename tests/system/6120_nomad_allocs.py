@@ -189,6 +189,33 @@ def test_many_changes_are_told_in_one_call():
         case.equal(len(servers.calls("Node.UpdateAlloc")) <= 5, True, "%d calls" % len(servers.calls("Node.UpdateAlloc")))
 
 
+def test_a_version_that_changes_no_task_goes_on_in_the_same_process():
+    """Its restart policy counts from then on, also for the supervisor that comes after a kill."""
+    again = {"Attempts": 5, "Interval": 600 * S, "Delay": S // 10, "Mode": "fail"}
+    for killed in (False, True):
+        with cluster() as servers, node_of(servers) as node:
+            me = servers.wait_node()["ID"]
+            made = job()
+            alloc = servers.run_job(made, me)[0]
+            servers.wait_alloc(alloc, ["running"])
+            pid, known = processes_of(alloc), servers.last_call()
+            made["TaskGroups"][0]["RestartPolicy"] = again
+            servers.update_job(made, [alloc])
+            servers.wait_call("Alloc.GetAllocs", known, 60)
+            beaten(servers, 2)  # of which the second was asked for after that answer had been looked at
+            case.equal(processes_of(alloc), pid, "the task")
+            if killed:
+                known = servers.last_call()
+                node.kill("supervisor")
+                servers.wait_call("Node.Register", known, 60)
+                case.equal(processes_of(alloc), pid, "the task")
+            os.kill(pid[0], signal.SIGKILL)
+            case.until(lambda: processes_of(alloc) not in ([], pid), 60, "another process")
+            found = case.until(lambda: [f for f in [servers.alloc(alloc)] if f["TaskStates"]["t"]["Restarts"] == 1 and
+                                        f["ClientStatus"] == "running"], 60, "the servers to know of the restart")[0]
+            case.equal(events(found), ["Received", "Task Setup", "Started", "Terminated", "Restarting", "Started"])
+
+
 def test_the_agent_killed_follows_its_allocs_again():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
