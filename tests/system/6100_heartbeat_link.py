@@ -230,6 +230,23 @@ def test_a_leader_that_ends_behind_the_server():
         case.equal(h.call("Status.Leader", GLOBAL, repeat=True), servers.address, "one that may")
 
 
+def test_a_server_that_takes_no_more_requests():
+    """What waits for an answer gets it; what is new goes by another connection."""
+    with nomad_server.Servers() as servers, Link(PLACES, servers.addresses) as h:
+        h.call("Status.Ping", GLOBAL)
+        known = servers.last_call()
+        slow = servers.fault("delay", "Status.Leader", seconds=600)
+        waiting = h.start("Status.Leader", GLOBAL, deadline_s=case.LEAST_S)
+        case.equal(h.call("Status.Ping", GLOBAL), {}, "a call behind it")
+        servers.session_fault("go_away")
+        h.wait(lambda: sum(servers.accepted()) == 2, 60, "another connection")
+        case.equal(h.call("Status.Ping", GLOBAL), {}, "a new call")
+        servers.clear(slow)
+        case.equal(gopack.natural(gopack.unpack(h.finish(waiting))), servers.address, "the call that waited")
+        h.wait(lambda: len(servers.connections()) == 1, 60, "the old connection to be closed")
+        case.equal(len(servers.calls("Status.Leader", known)), 1, "calls that were made of one")
+
+
 def test_no_server_at_all():
     with nomad_server.Servers(2) as servers, Link(PLACES, servers.addresses) as h:
         h.call("Status.Ping", GLOBAL)
