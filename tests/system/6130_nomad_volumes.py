@@ -68,6 +68,8 @@ def test_a_volume_is_created_claimed_mounted_and_given_back():
             servers.wait_alloc(second, ["complete"])
             case.until(lambda: not claims(servers), 20, "the claim to be given back")
             case.equal([p["Healthy"] for p in servers.node(me)["CSIControllerPlugins"].values()], [True], "the plugin")
+            told = {"Message": "CSI plugin is healthy", "Subsystem": "Storage", "Details": {"plugin_id": "local"}}
+            case.until(lambda: any({k: e[k] for k in told} == told for e in servers.node(me)["Events"]), 60, "the node's event")
             servers.delete_volume("data")
             case.equal(os.listdir(store + "/meta"), [], "volumes that the plugin has")
 
