@@ -44,16 +44,21 @@ alloc_restart_running(struct alloc_runner *ar, const char *reason, bool failure)
 	return n;
 }
 
-/* The gates close first: what ends goes on when all are there again (semantics.md 3). */
+/* The gates close first: what ends goes on when all are there again (semantics.md 3). Once all but
+ * poststop tasks are over, that was it: those alone begin anew. */
 static unsigned
 restart_all(struct alloc_runner *ar)
 {
 	int64_t delay_ns = alloc_shutdown_delay_ns(ar);
+	bool ended = ar->coordinator == COORDINATOR_POSTSTOP;
 	unsigned n = 0;
 
 	alloc_hooks_pre_task_restart(ar);
-	ar->coordinator = COORDINATOR_INIT;
+	if (!ended)
+		ar->coordinator = COORDINATOR_INIT;
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
+		if (ended && ar->tasks[i].stage != STAGE_POSTSTOP)
+			continue;
 		task_runner_set_gate(&ar->tasks[i], false);
 		n += task_runner_begin_anew(&ar->tasks[i], delay_ns) == 0;
 	}

@@ -266,6 +266,22 @@ def test_tasks_that_are_over_run_again_also_after_a_restart_of_the_agent():
     node.purge("kept")
 
 
+def test_work_that_is_done_does_not_begin_anew_because_of_its_poststop_task():
+    alloc = start("done", [task("main"), task("after", "poststop")], "batch")
+    wait_order(node, alloc, ["main begins"])
+    let_go(node, alloc, "main")
+    wait_order(node, alloc, ["main begins", "main ends", "after begins"])
+    wait_state(alloc, "after", "running")
+    node.do(*restart(alloc, AllTasks=True))
+    wait_order(node, alloc, ["main begins", "main ends", "after begins", "after is told", "after begins"])
+    wait_state(alloc, "after", "running", 1)
+    let_go(node, alloc, "after")
+    found = wait_status(alloc, "complete")
+    case.equal(events(found, "main"), ["Received", "Task Setup", "Started", "Terminated"])
+    case.equal(order(node, alloc).count("main begins"), 1)
+    node.purge("done")
+
+
 def test_what_a_task_forks_ends_with_it():
     """A task that ends by itself and leaves daemons behind leaves nothing."""
     script = "for i in 1 2 3; do setsid sh -c 'sleep 1000 & exec sleep 1000' & done; echo on; exit 0"
