@@ -22,6 +22,10 @@ static const struct restart_policy never = { .interval = 60 * NS_PER_S, .mode = 
 static const struct lifecycle sidecar = { .hook = HOOK_PRESTART, .sidecar = true };
 static const struct lifecycle prestart = { .hook = HOOK_PRESTART };
 static const struct lifecycle poststop = { .hook = HOOK_POSTSTOP };
+static const struct lifecycle poststart = { .hook = HOOK_POSTSTART };
+static const struct lifecycle late_sidecar = { .hook = HOOK_POSTSTART, .sidecar = true };
+/* Nothing is beside what comes last. */
+static const struct lifecycle last_sidecar = { .hook = HOOK_POSTSTOP, .sidecar = true };
 
 /* What happens to a task: a letter each. */
 enum happening {
@@ -35,6 +39,9 @@ enum happening {
 	TRIGGERED,
 	TRIGGERED_FAILURE,
 	KILLED,
+	RESTARTED,           /* told to, and then it ended */
+	RESTARTED_BY_POLICY, /* so, and well */
+	RESTARTED_AND_KILLED,
 	NOTHING
 };
 
@@ -60,6 +67,16 @@ happen(struct restart_tracker *t, enum happening h)
 		return restart_tracker_triggered(t, true);
 	case KILLED:
 		restart_tracker_exited(t, 0, 15, false);
+		return restart_tracker_killed(t);
+	case RESTARTED:
+		restart_tracker_triggered(t, false);
+		return restart_tracker_exited(t, 0, 2, false);
+	case RESTARTED_BY_POLICY:
+		restart_tracker_triggered(t, true);
+		return restart_tracker_exited(t, 0, 0, false);
+	case RESTARTED_AND_KILLED:
+		restart_tracker_triggered(t, false);
+		restart_tracker_exited(t, 0, 2, false);
 		return restart_tracker_killed(t);
 	default:
 		return;
@@ -109,6 +126,48 @@ static const struct {
 	{ &service, JOB_BATCH, NULL, { ERROR }, 1, RESTART_AGAIN, 18 * NS_PER_S, WITHIN },
 	{ &service, JOB_BATCH, &sidecar, { OK }, 1, RESTART_TERMINATED, 0,
 	    "Restart unnecessary as task terminated successfully" },
+	{ &service, JOB_SERVICE, &sidecar, { FAIL }, 1, RESTART_AGAIN, 18 * NS_PER_S, WITHIN },
+	{ &service, JOB_SERVICE, &poststart, { OK }, 1, RESTART_TERMINATED, 0,
+	    "Restart unnecessary as task terminated successfully" },
+	{ &service, JOB_SERVICE, &poststart, { FAIL }, 1, RESTART_AGAIN, 18 * NS_PER_S, WITHIN },
+	{ &service, JOB_SERVICE, &late_sidecar, { OK }, 1, RESTART_AGAIN, 18 * NS_PER_S, WITHIN },
+	{ &service, JOB_SERVICE, &last_sidecar, { OK }, 1, RESTART_TERMINATED, 0,
+	    "Restart unnecessary as task terminated successfully" },
+	{ &service, JOB_SERVICE, &poststop, { FAIL }, 1, RESTART_AGAIN, 18 * NS_PER_S, WITHIN },
+	{ &service, JOB_SYSTEM, NULL, { OK }, 1, RESTART_AGAIN, 18 * NS_PER_S, WITHIN },
+	{ &service, JOB_SYSBATCH, NULL, { OK }, 1, RESTART_TERMINATED, 0,
+	    "Restart unnecessary as task terminated successfully" },
+	{ &service, JOB_SYSBATCH, NULL, { FAIL, FAIL, FAIL }, 1, RESTART_NOT, 0,
+	    "Exceeded allowed attempts 2 in interval 30m0s and mode is \"fail\"" },
+	/* What somebody asks for is not counted; by the policy, it is. */
+	{ &service, JOB_SERVICE, NULL, { RESTARTED }, 1, RESTART_AGAIN, 0, "" },
+	{ &service, JOB_SERVICE, NULL, { RESTARTED, RESTARTED, FAIL, FAIL }, 1, RESTART_AGAIN,
+	    18 * NS_PER_S, WITHIN },
+	{ &service, JOB_SERVICE, NULL, { RESTARTED_BY_POLICY, RESTARTED_BY_POLICY }, 1,
+	    RESTART_AGAIN, 18 * NS_PER_S, WITHIN },
+	{ &service, JOB_SERVICE, NULL, { FAIL, FAIL, RESTARTED_BY_POLICY }, 1, RESTART_NOT, 0,
+	    "Exceeded allowed attempts 2 in interval 30m0s and mode is \"fail\"" },
+	{ &service, JOB_BATCH, NULL, { RESTARTED }, 1, RESTART_AGAIN, 0, "" },
+	{ &service, JOB_SERVICE, NULL, { RESTARTED_AND_KILLED }, 1, RESTART_KILLED, 0, "" },
+	{ &service, JOB_SERVICE, NULL, { RESTARTED_AND_KILLED, RESTARTED }, 1, RESTART_AGAIN, 0,
+	    "" },
+	{ &service, JOB_SERVICE, NULL, { FAIL, START_WRONG }, 1, RESTART_NOT, 0,
+	    "Error was unrecoverable" },
+	{ &service, JOB_SERVICE, NULL, { FAIL, FAIL, START_FAILED }, 1, RESTART_NOT, 0,
+	    "Exceeded allowed attempts 2 in interval 30m0s and mode is \"fail\"" },
+	{ &delaying, JOB_SERVICE, NULL, { FAIL, FAIL, FAIL }, 10, RESTART_AGAIN, 30 * NS_PER_S,
+	    "Exceeded allowed attempts, applying a delay" },
+	{ &delaying, JOB_SERVICE, NULL, { FAIL, FAIL, FAIL }, 25, RESTART_AGAIN, 4500 * NS_PER_MS,
+	    WITHIN },
+	{ &delaying, JOB_BATCH, NULL, { FAIL, OK }, 10, RESTART_TERMINATED, 0,
+	    "Restart unnecessary as task terminated successfully" },
+	{ &never, JOB_SERVICE, NULL, { START_FAILED }, 1, RESTART_NOT, 0,
+	    "Policy allows no restarts" },
+	{ &never, JOB_SERVICE, NULL, { RESTARTED_BY_POLICY }, 1, RESTART_NOT, 0,
+	    "Policy allows no restarts" },
+	{ &never, JOB_BATCH, NULL, { FAIL }, 1, RESTART_NOT, 0, "Policy allows no restarts" },
+	{ &never, JOB_SERVICE, &prestart, { OK }, 1, RESTART_TERMINATED, 0,
+	    "Policy allows no restarts" },
 	{ &delaying, JOB_SERVICE, NULL, { FAIL, FAIL }, 10, RESTART_AGAIN, 40 * NS_PER_S,
 	    "Exceeded allowed attempts, applying a delay" },
 	{ &delaying, JOB_SERVICE, NULL, { FAIL, FAIL }, 31, RESTART_AGAIN, 4500 * NS_PER_MS,
