@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services and checks of allocs in a cluster: told to the servers, taken out again, and what health follows from them."""
 import os
+import socket
 
 from lib import case
 from lib.cluster import displays, events, job, node_of, servers as cluster
@@ -9,7 +10,6 @@ from lib.cluster import displays, events, job, node_of, servers as cluster
 S = 10**9
 # A port that nobody listens on: the kernel gives none below 1024 out.
 CLOSED = "1"
-LISTENER = "import os, socket; s = socket.create_server(('', int(os.environ['PORT'])))\nwhile True: s.accept()[0].close()"
 
 
 def service(name, port="8080", checks=(), **more):
@@ -66,19 +66,19 @@ def test_services_are_told_and_taken_out_with_servers_of_2_0():
 def test_health_follows_the_checks():
     update = {"MaxParallel": 1, "HealthCheck": "checks", "MinHealthyTime": S, "HealthyDeadline": 20 * S, "ProgressDeadline": 60 * S}
     deployments = ["d" * 8 + "-1111-4111-8111-" + str(n) * 12 for n in range(3)]
-    with cluster() as servers, node_of(servers):
+    # What listens is the test: a port that the kernel gives out is nobody else's, and need not come up in time.
+    with cluster() as servers, node_of(servers), socket.create_server(("", 0), backlog=1024) as listens:
         me = servers.wait_node()["ID"]
 
-        def begin(number, name, command, args, checks, port, **more):
-            made = job(name, command, args, group={"Update": dict(update, **more), "Services": [service(name, port, checks)]},
-                       Env={"PORT": port})
+        def begin(number, name, checks, port, **more):
+            made = job(name, "/bin/sleep", ["1000"], group={"Update": dict(update, **more), "Services": [service(name, port, checks)]})
             return servers.run_job(made, me, deployment=deployments[number])[0]
 
         def health(alloc):
             return (servers.alloc(alloc)["DeploymentStatus"] or {}).get("Healthy")
-        good = begin(0, "good", "/usr/bin/python3", ["-c", LISTENER], [check("listens")], "18123", HealthyDeadline=100 * S)
-        mute = begin(1, "mute", "/bin/sleep", ["1000"], [check("listens"), check("ready", OnUpdate="ignore")], CLOSED)
-        late = begin(2, "late", "/bin/sleep", ["1000"], [check("ready", OnUpdate="ignore")], CLOSED, HealthyDeadline=100 * S)
+        good = begin(0, "good", [check("listens")], str(listens.getsockname()[1]), HealthyDeadline=100 * S)
+        mute = begin(1, "mute", [check("listens"), check("ready", OnUpdate="ignore")], CLOSED)
+        late = begin(2, "late", [check("ready", OnUpdate="ignore")], CLOSED, HealthyDeadline=100 * S)
         for alloc in (good, late):
             case.until(lambda a=alloc: health(a) is True, 90, "a healthy allocation")
         case.until(lambda: health(mute) is False, 60, "the one whose check fails to be unhealthy")
