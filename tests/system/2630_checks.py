@@ -226,6 +226,25 @@ def test_a_task_that_is_over_has_no_service_while_it_waits_for_its_next_start():
     node.purge("waits")
 
 
+def test_services_are_gone_before_the_delays_of_a_stop():
+    """Whoever is sent there still finds the task; nobody new is sent."""
+    for name, of_group, of_task in (("of-group", 1000 * S, 0), ("of-task", 0, 1000 * S)):
+        node.register(api.job(name, Services=[service("own")], ShutdownDelay=of_task, group={
+            "ShutdownDelay": of_group, "Services": [service("shared", [check("c")])]}))
+        alloc = node.wait_running(name)[0]
+        wait_check(alloc, "c", "success")
+        case.equal(len(node.ask("/v1/allocation/%s/services" % alloc["ID"])), 2)
+        node.do("DELETE", "/v1/job/" + name)
+        left = ["own"] if of_group else []  # which is its task's, and that is not told yet
+        case.until(lambda a=alloc, w=left: [s["ServiceName"] for s in node.ask("/v1/allocation/%s/services" % a["ID"])] == w, 60,
+                   "the services to go")
+        case.equal((checks_of(alloc), kinds(alloc).count("Terminated")), ({}, 0))
+        case.equal(node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"], "running")
+        node.do("PUT", "/v1/allocation/%s/stop?no_shutdown_delay=true" % alloc["ID"])
+        node.wait_allocs(name, [(0, "stop", "complete")], 60)
+        node.purge(name)
+
+
 def test_checks_change_while_their_alloc_goes_on():
     """What stays keeps what it knows; what is new begins; what is gone is asked no more; the end takes all."""
     def job(*checks):

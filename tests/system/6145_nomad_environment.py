@@ -3,7 +3,7 @@
 """What tasks are told of what servers have given them: cores, no memory beyond what was granted, and ports of their own networks as
 old jobs have them."""
 from lib import case
-from lib.cluster import job, node_of, servers as cluster
+from lib.cluster import displays, job, node_of, servers as cluster
 
 
 def run(version):
@@ -37,6 +37,21 @@ def run(version):
                            "NOMAD_PORT_first_" + label: value})
         case.equal(env["first"], {**both, **own, "NOMAD_CPU_LIMIT": "20", "NOMAD_MEMORY_LIMIT": "20"})
         case.equal(env["second"], {**both, **others, "NOMAD_CPU_LIMIT": "1000", "NOMAD_CPU_CORES": "0", "NOMAD_MEMORY_LIMIT": "20"})
+
+
+def test_a_network_that_is_not_the_hosts_is_never_the_hosts():
+    """Whoever asks for none may count on it."""
+    with cluster() as servers, node_of(servers):
+        me = servers.wait_node()["ID"]
+        for mode in ("none", "bridge", "cni/x"):
+            for where in ("group", "task"):
+                network = [{"Mode": mode}]
+                made = job("%s-%s" % (where, mode.replace("/", "-")), driver="exec", group={"Networks": network} if where == "group" else None)
+                if where == "task":
+                    made["TaskGroups"][0]["Tasks"][0]["Resources"]["Networks"] = network
+                found = servers.wait_alloc(servers.run_job(made, me)[0], ["failed"])
+                case.contains(displays(found)[-1], 'networks of mode "%s" are not there on this node' % mode)
+                case.equal(found["TaskStates"]["t"]["StartedAt"] in (None, "0001-01-01T00:00:00Z"), True, "a start")
 
 
 def test_with_servers_of_1_6():

@@ -34,7 +34,8 @@ lacks(struct err *e, const char *what)
 static int
 check_network(const struct network_resource *net, struct err *e)
 {
-	if (*str(net->mode) && strcmp(net->mode, "host") && strcmp(net->mode, "none"))
+	/* Nor is "none": a task that shall have no network may not get the host's. */
+	if (*str(net->mode) && strcmp(net->mode, "host"))
 		return err_say(
 		    e, -EINVAL, "networks of mode \"%s\" are not there on this node", net->mode);
 	if (net->dns)
