@@ -82,7 +82,8 @@ check_spec_make(struct sup *sup, const struct alloc *a, const struct service *s,
 	r = service_place_resolve(sup, a, &place, &ip, &port, e);
 	if (r == 0)
 		r = check_addr_parse(str(ip), port, &ret->addr, e);
-	return r == 0 && str_eq(c->type, "http") ? fill_http(c, ret, e) : r;
+	/* Servers take "HTTP" too. */
+	return r == 0 && strcasecmp(str(c->type), "http") == 0 ? fill_http(c, ret, e) : r;
 }
 
 void

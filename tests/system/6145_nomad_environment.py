@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tasks are told of what servers have given them: cores, no memory beyond what was granted, and ports of their own networks as
 old jobs have them."""
+import http.server
+import threading
+
 from lib import case
 from lib.cluster import displays, job, node_of, servers as cluster
 
@@ -52,6 +55,32 @@ def test_a_network_that_is_not_the_hosts_is_never_the_hosts():
                 found = servers.wait_alloc(servers.run_job(made, me)[0], ["failed"])
                 case.contains(displays(found)[-1], 'networks of mode "%s" are not there on this node' % mode)
                 case.equal(found["TaskStates"]["t"]["StartedAt"] in (None, "0001-01-01T00:00:00Z"), True, "a start")
+
+
+class Refuses(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(500)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_check_of_type_http_is_one_however_it_is_written():
+    """Servers take it so; to connect is not to be answered well."""
+    with cluster() as servers, node_of(servers), http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refuses) as refuses:
+        threading.Thread(target=refuses.serve_forever, daemon=True).start()
+        me = servers.wait_node()["ID"]
+        check = {"Name": "c", "Type": "HTTP", "Path": "/", "Interval": 10**9, "Timeout": 20 * 10**9}
+        alloc = servers.run_job(job("loud", group={"Services": [{"Name": "s", "PortLabel": str(refuses.server_address[1]), "Provider": "nomad",
+                                                                 "Address": "127.0.0.1", "Tags": [], "Checks": [check]}]}), me)[0]
+        servers.wait_alloc(alloc, ["running"])
+
+        def found():
+            results = servers.call_node(me, "Allocations.Checks", {"AllocID": alloc})["Results"] or {}
+            return [(r["Status"], r["StatusCode"]) for r in results.values() if r["Status"] != "pending"]
+        case.equal(case.until(found, 60, "the check's first try"), [("failure", 500)])
+        refuses.shutdown()
 
 
 def test_with_servers_of_1_6():
