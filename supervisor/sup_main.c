@@ -49,7 +49,7 @@ on_sigterm(sd_event_source *source, const struct signalfd_siginfo *si, void *use
 	if (sup.args.dev && !sup.draining) {
 		sup.draining = true; /* not node_set_drain(): that is an operator's wish and
 					outlives the agent */
-		client_stop_all(&sup, "the agent was told to end", on_drained);
+		client_stop_all(&sup, true, "the agent was told to end", on_drained);
 	} else {
 		sup.exiting = true;
 	}

@@ -17,6 +17,7 @@
 
 static void (*drain_done)(struct sup *sup);
 static char drain_why[128];
+static bool drain_spares; /* the allocs of system jobs */
 
 void
 client_alloc_run(struct sup *sup, struct sup_alloc *sa)
@@ -115,6 +116,14 @@ is_plugin(const struct sup_alloc *sa)
 	return false;
 }
 
+static bool
+is_spared(const struct sup_alloc *sa)
+{
+	enum job_kind type = sa->job->job.type;
+
+	return drain_spares && (type == JOB_SYSTEM || type == JOB_SYSBATCH);
+}
+
 /* Stops those that are plugins, or those that are not. Returns how many are still alive or mounted.
  */
 static unsigned
@@ -124,7 +133,8 @@ stop_some(struct sup *sup, bool plugins)
 
 	alloc_foreach(sup, sa)
 	{
-		if (!sa->runner || sa->runner->phase >= ALLOC_DONE || is_plugin(sa) != plugins)
+		if (!sa->runner || sa->runner->phase >= ALLOC_DONE || is_plugin(sa) != plugins ||
+		    is_spared(sa))
 			continue;
 		active++;
 		if (sa->runner->stopping)
@@ -143,8 +153,8 @@ look(struct sup *sup, struct deferred *d)
 {
 	void (*done)(struct sup *) = drain_done;
 
-	if (!done || stop_some(sup, false) > 0 || stop_some(sup, true) > 0 || runs_count(sup) > 0 ||
-	    child_busy(sup, IPC_MOUNT_HELPER))
+	if (!done || stop_some(sup, false) > 0 || stop_some(sup, true) > 0 ||
+	    (!drain_spares && runs_count(sup) > 0) || child_busy(sup, IPC_MOUNT_HELPER))
 		return;
 	drain_done = NULL;
 	volumes_warn_left(sup);
@@ -162,9 +172,11 @@ client_look(struct sup *sup)
 }
 
 void
-client_stop_all(struct sup *sup, const char *why, void (*done)(struct sup *sup))
+client_stop_all(struct sup *sup, bool system_too, const char *why, void (*done)(struct sup *sup))
 {
-	log_info("stopping all allocations: %s", why);
+	log_info(
+	    "stopping all allocations%s: %s", system_too ? "" : " but those of system jobs", why);
+	drain_spares = !system_too;
 	(void)snprintf(drain_why, sizeof drain_why, "%s", why);
 	drain_done = done;
 	client_look(sup);

@@ -34,8 +34,10 @@ void client_alloc_reconnected(struct sup_alloc *sa);
 int client_restore(struct sup *sup, struct err *e);
 /* At exit: forgets all, without ending anything. */
 void client_free(struct sup *sup);
-/* Stops every alloc (drain, -dev); *done is called when none has a process or a mount any more. */
-void client_stop_all(struct sup *sup, const char *why, void (*done)(struct sup *sup));
+/* Stops every alloc (drain, -dev), or all but those of system jobs; *done is called when none of
+ * them has a process or a mount any more. */
+void client_stop_all(
+    struct sup *sup, bool system_too, const char *why, void (*done)(struct sup *sup));
 /* That may be so now: called after each step on the way. */
 void client_look(struct sup *sup);
 

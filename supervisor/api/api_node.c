@@ -110,6 +110,7 @@ static void
 on_drained(struct sup *sup)
 {
 	drain_runs = false;
+	sup->draining = false; /* what it has spared ends with the agent */
 	sup->source->ops->node_updated(sup->source);
 }
 
@@ -125,7 +126,7 @@ begin_drain(struct sup *sup, const json_t *spec)
 		drain.force_deadline = drain.started_at + drain.deadline;
 	drain_runs = true;
 	node_set_drain(sup, true);
-	client_stop_all(sup, "node is draining", on_drained);
+	client_stop_all(sup, !drain.ignore_system_jobs, "node is draining", on_drained);
 }
 
 static void

@@ -156,7 +156,7 @@ client_free(struct sup *sup)
 }
 
 void
-client_stop_all(struct sup *sup, const char *why, void (*done)(struct sup *sup))
+client_stop_all(struct sup *sup, bool system_too, const char *why, void (*done)(struct sup *sup))
 {
 	alloc_foreach(sup, sa)
 	{

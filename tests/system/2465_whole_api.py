@@ -117,6 +117,26 @@ def test_metadata():
     node.purge("picky")
 
 
+def test_a_drain_spares_system_jobs_if_told_to():
+    system = api.job("everywhere")
+    system["Job"]["Type"] = "system"
+    for key in ("ReschedulePolicy", "Update"):
+        del system["Job"]["TaskGroups"][0][key]
+    node.register(system)
+    spared, stopped = node.wait_running("everywhere")[0], node.wait_running("web")[0]
+    path = "/v1/node/%s/drain" % node.ask("/v1/nodes")[0]["ID"]
+    node.do("PUT", path, {"DrainSpec": {"Deadline": 10**11, "IgnoreSystemJobs": True}})
+    case.until(lambda: node.ask("/v1/node/" + spared["NodeID"])["DrainStrategy"] is None, 30, "the end of the drain")
+    case.equal(node.ask("/v1/allocation/" + stopped["ID"])["ClientStatus"], "complete")
+    found = node.ask("/v1/allocation/" + spared["ID"])
+    case.equal((found["ClientStatus"], found["DesiredStatus"]), ("running", "run"))
+    node.do("PUT", path, {"DrainSpec": {"Deadline": 10**11, "IgnoreSystemJobs": False}})
+    case.until(lambda: node.ask("/v1/allocation/" + spared["ID"])["ClientStatus"] == "complete", 30, "the end of the other too")
+    node.do("PUT", path, {"DrainSpec": None, "MarkEligible": True})
+    node.wait_running("web")
+    node.purge("everywhere")
+
+
 def test_garbage_collection():
     batch = api.job("once", "/bin/true", [])
     batch["Job"]["Type"] = "batch"
