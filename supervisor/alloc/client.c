@@ -181,3 +181,9 @@ client_stop_all(struct sup *sup, bool system_too, const char *why, void (*done)(
 	drain_done = done;
 	client_look(sup);
 }
+
+void
+client_stop_no_more(struct sup *sup)
+{
+	drain_done = NULL;
+}

@@ -38,6 +38,8 @@ void client_free(struct sup *sup);
  * them has a process or a mount any more. */
 void client_stop_all(
     struct sup *sup, bool system_too, const char *why, void (*done)(struct sup *sup));
+/* The wish is taken back: what was told to end ends, nothing else does, and done is not called. */
+void client_stop_no_more(struct sup *sup);
 /* That may be so now: called after each step on the way. */
 void client_look(struct sup *sup);
 

@@ -158,6 +158,10 @@ api_drain_node(struct sup *sup, struct api_req *req)
 	if (json_is_object(spec)) {
 		begin_drain(sup, spec);
 	} else {
+		if (drain_runs) {
+			client_stop_no_more(sup);
+			sup->draining = false;
+		}
 		drain_runs = false;
 		if (json_is_true(json_object_get(body, "MarkEligible")))
 			node_set_drain(sup, false);

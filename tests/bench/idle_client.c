@@ -168,6 +168,12 @@ client_stop_all(struct sup *sup, bool system_too, const char *why, void (*done)(
 }
 
 void
+client_stop_no_more(struct sup *sup)
+{
+	all_ended = NULL;
+}
+
+void
 client_look(struct sup *sup)
 {
 }

@@ -137,6 +137,29 @@ def test_a_drain_spares_system_jobs_if_told_to():
     node.purge("everywhere")
 
 
+def test_a_drain_that_is_taken_back():
+    """What was told to end does; what comes after it stays."""
+    deaf = api.job("deaf", "/bin/sh", ["-c", "trap '' INT; echo here; while [ ! -e $0 ]; do sleep 0.1; done", node.base + "/end"],
+                   KillTimeout=600 * 10**9)
+    node.register(deaf)
+    alloc = node.wait_running("deaf")[0]
+    node.wait_said(alloc, b"here")
+    path = "/v1/node/%s/drain" % alloc["NodeID"]
+    node.do("PUT", path, {"DrainSpec": {"Deadline": 10**11}})
+    case.until(lambda: node.ask("/v1/allocation/" + alloc["ID"])["DesiredStatus"] == "stop", 30, "the drain to begin")
+    node.do("PUT", path, {"DrainSpec": None, "MarkEligible": True})
+    case.equal(eligibility(), ("eligible", False))
+    node.register(api.job("fresh"))
+    fresh = node.wait_running("fresh")[0]["ID"]
+    with open(node.base + "/end", "w", encoding="ascii"):
+        pass
+    case.until(lambda: node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"] == "complete", 30, "the end of what was told to")
+    node.wait_running("web")
+    case.equal([(a["ID"], a["DesiredStatus"]) for a in node.allocs("fresh")], [(fresh, "run")])
+    for name in ("deaf", "fresh"):
+        node.purge(name)
+
+
 def test_garbage_collection():
     batch = api.job("once", "/bin/true", [])
     batch["Job"]["Type"] = "batch"
@@ -228,6 +251,6 @@ def test_what_is_not_here_says_so():
 
 config = case.directory() + "/agent.hcl"
 with open(config, "w", encoding="ascii") as f:
-    f.write('client {\n  meta {\n    rack = "r1"\n    zone = "a"\n  }\n}\n')
+    f.write('client {\n  max_kill_timeout = "10m"\n  meta {\n    rack = "r1"\n    zone = "a"\n  }\n}\n')
 with api.Node(["-config", config]) as node:
     case.run(globals())
