@@ -12,8 +12,9 @@
 
 #define DEPTH_MAX 50
 #define PARTS_MAX 8
-/* What a pattern may be: glibc's automata grow with repetitions of repetitions. */
+/* What a pattern may be: glibc copies what is repeated by + or {}, and what is in it again. */
 #define PATTERN_MAX 256
+#define PLUSES_MAX  4
 
 enum node_kind {
 	NODE_AND,
@@ -232,10 +233,14 @@ static int
 compile(struct reader *r, struct node *n)
 {
 	const char *p = n->value;
+	unsigned pluses = 0;
 
-	if (strlen(p) > PATTERN_MAX || strchr(p, '{'))
+	for (const char *c = p; *c; c++)
+		pluses += *c == '+';
+	if (strlen(p) > PATTERN_MAX || pluses > PLUSES_MAX || strchr(p, '{'))
 		return err_say(r->e, -EINVAL,
-		    "filter: a pattern has at most %d bytes and no { here", PATTERN_MAX);
+		    "filter: a pattern has at most %d bytes, %d times + and no { here", PATTERN_MAX,
+		    PLUSES_MAX);
 	for (; *p; p++)
 		if (*p == '\\' && isdigit((unsigned char)*++p))
 			return err_say(r->e, -EINVAL, "filter: a pattern has no \\%c here", *p);

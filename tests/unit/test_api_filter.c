@@ -135,6 +135,9 @@ START_TEST(what_is_none)
 	refuses("Name matches \"(\"", "no regular expression");
 	refuses("Name matches \"(a)\\\\1\"", "no \\1");
 	refuses("Name matches \"a{1,200}\"", "no {");
+	refuses("Name matches \"(((((a+)+)+)+)+)+\"", "4 times +");
+	refuses("Name matches \"a+++++++++++++++++++++++++++++++++++++++\"", "4 times +");
+	says("Name matches \"^w+(e+b+)+[.]\"", 1);
 }
 END_TEST
 
