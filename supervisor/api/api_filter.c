@@ -242,8 +242,8 @@ compile(struct reader *r, struct node *n)
 		    "filter: a pattern has at most %d bytes, %d times + and no { here", PATTERN_MAX,
 		    PLUSES_MAX);
 	for (; *p; p++)
-		if (*p == '\\' && isdigit((unsigned char)*++p))
-			return err_say(r->e, -EINVAL, "filter: a pattern has no \\%c here", *p);
+		if (*p == '\\' && (isdigit((unsigned char)*++p) || !*p))
+			return err_say(r->e, -EINVAL, "filter: a pattern has no \\%.1s here", p);
 	n->pattern = calloc(1, sizeof *n->pattern);
 	if (!n->pattern)
 		return err_set(r->e, -ENOMEM, "read the filter");

@@ -134,6 +134,7 @@ START_TEST(what_is_none)
 	refuses("Priority matches 5", "no text");
 	refuses("Name matches \"(\"", "no regular expression");
 	refuses("Name matches \"(a)\\\\1\"", "no \\1");
+	refuses("Name matches `a\\`", "no \\ here");
 	refuses("Name matches \"a{1,200}\"", "no {");
 	refuses("Name matches \"(((((a+)+)+)+)+)+\"", "4 times +");
 	refuses("Name matches \"a+++++++++++++++++++++++++++++++++++++++\"", "4 times +");
