@@ -27,7 +27,7 @@ write_kept(struct sup *sup, struct dirty *d, struct err *e)
 	return store_meta_put(sup->store, KEY, text, e);
 }
 
-static struct dirty row = { .write = write_kept };
+static struct dirty row = { .write = write_kept, .point = CRASH_ROW_DISK };
 
 /* The most that the allocs whose directories may be there have written. */
 static int64_t

@@ -352,7 +352,7 @@ def test_the_first_start_of_a_node():
             node.kill("supervisor")
             again = node.ask("/v1/nodes")[0]
             return [found["ID"] == again["ID"], found["Status"], crash.unexplained(node)]
-    walk("first start", first, kinds("NODE", "INDEX"))
+    walk("first start", first, kinds("NODE", "DISK", "INDEX"))
 
 
 def test_a_node_of_servers():
