@@ -122,7 +122,7 @@ def task_pid(alloc):
 
 def stands_still(name):
     """An alloc whose task has begun and is stopped, so that it does not end until it goes on: its pid."""
-    node.register(stages.job(name, [task("main", KillTimeout=60 * S)]))
+    node.register(stages.job(name, [task("main", KillTimeout=1000 * S)]))
     alloc = node.wait_running(name)[0]
     wait_order(node, alloc, ["main begins"])
     pid = task_pid(alloc)
@@ -181,7 +181,12 @@ def test_the_task_beside_them():
     crash.wait_nothing_left(node)
 
 
-with api.Node() as node:
+CONFIG = case.directory() + "/agent.hcl"
+with open(CONFIG, "w", encoding="ascii") as f:
+    f.write('client {\n  max_kill_timeout = "1000s"\n}\nplugin "raw_exec" { config { enabled = true } }\n')
+os.chmod(CONFIG, 0o600)
+
+with api.Node(args=["-config", CONFIG]) as node:
     node.register(api.job("beside", "/bin/sh", ["-c", "while :; do echo x >> $NOMAD_ALLOC_DIR/data/ticks; sleep 0.2; done"]))
     witness = node.wait_running("beside")[0]["ID"]
     case.run(globals())

@@ -55,7 +55,7 @@ def dispatch(name):
 
 
 def children_of(name):
-    return node.ask("/v1/jobs", prefix=name)[0]["JobSummary"]["Children"]
+    return node.ask(path(name, "/summary"))["Children"]
 
 
 def wait_children(name, **wanted):
@@ -106,7 +106,7 @@ def test_dead_children_are_kept():
     edit(lambda db: copy_job(db, first, names))
     wait_children("old", Pending=0, Running=0, Dead=DEAD)
     made = [dispatch("old") for _ in range(3)]
-    case.until(lambda: all(j in [c["ID"] for c in node.ask("/v1/jobs", prefix="old/")] for j in made), 60, "the new ones")
+    case.until(lambda: all(node.ask(path(j))["Status"] == "dead" for j in made), 60, "the new ones to end")
     wait_children("old", Pending=0, Running=0, Dead=DEAD)
     left = {c["ID"] for c in node.ask("/v1/jobs", prefix="old/")}
     case.equal((len(left), set(made) <= left, "old" in [j["ID"] for j in node.ask("/v1/jobs")]), (DEAD, True, True))
