@@ -6,14 +6,26 @@
 #include "model/msgpack.h"
 #include "model/table.h"
 
+/* For n items: no list keeps how many it has room for, so their number alone says it. Most lists
+ * are short, and every allocation has several: those waste one item at most. */
+static size_t
+room_for(size_t n)
+{
+	size_t room = 16;
+
+	if (n <= 2)
+		return n ? n : 1;
+	if (n <= room)
+		return n + n % 2;
+	while (room < n)
+		room *= 2;
+	return room;
+}
+
 void *
 list_alloc(size_t n, size_t item_size)
 {
-	size_t room = 1;
-
-	while (room < n)
-		room *= 2;
-	return calloc(room, item_size);
+	return calloc(room_for(n), item_size);
 }
 
 int
@@ -22,9 +34,9 @@ list_grow(void *list, size_t item_size)
 	struct any_list *l = list;
 	char *v;
 
-	if (l->v && l->n && (l->n & (l->n - 1)))
+	if (l->v && l->n < room_for(l->n))
 		return 0;
-	v = reallocarray(l->v, l->n ? l->n * 2 : 1, item_size);
+	v = reallocarray(l->v, room_for(l->n + 1), item_size);
 	if (!v)
 		return -ENOMEM;
 	l->v = v;

@@ -56,7 +56,7 @@ alloc_client_save(struct alloc_runner *ar)
 			   than that */
 	}
 	free(ar->sa->client_json);
-	ar->sa->client_json = t.text;
+	ar->sa->client_json = realloc(t.text, t.len + 1) ?: t.text; /* it stays for long */
 	alloc_changed(ar->sup, ar->sa);
 }
 
