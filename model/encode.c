@@ -485,17 +485,25 @@ static void
 text_key(void *arg, const char *key, size_t len, bool plain)
 {
 	struct text_sink *s = arg;
+	char *to;
 
 	text_separate(s);
-	if (plain) {
-		text_append(s->text, "\"", 1);
-		text_append(s->text, key, len);
-		text_append(s->text, "\"", 1);
-	} else {
-		text_json_string(s->text, key);
-	}
-	text_append(s->text, ": ", s->indent ? 2 : 1);
 	s->after_key = true;
+	if (!plain) {
+		text_json_string(s->text, key);
+		text_append(s->text, ": ", s->indent ? 2 : 1);
+		return;
+	}
+	to = text_room(s->text, len + 4);
+	if (!to)
+		return;
+	*to++ = '"';
+	to = mempcpy(to, key, len);
+	*to++ = '"';
+	*to++ = ':';
+	if (s->indent)
+		*to++ = ' ';
+	text_end(s->text, to);
 }
 
 static const struct sink text_sink = {

@@ -152,13 +152,17 @@ map_entry_size(const struct type *item)
 }
 
 /*
- * What a list of n elements has room for: the next power of two, so that a list needs no member for
- * it. Every function that makes a list allocates so, and growing happens when n is 0 or a power of
- * two.
+ * What a list of n elements has room for follows from n (an even number, from 16 on a power of
+ * two), so that a list needs no member for it. Every function that makes a list allocates so.
  */
 int list_grow(void *list, size_t item_size); /* room for one more */
 void *list_alloc(
     size_t n, size_t item_size); /* room for n, zeroed; never NULL for n = 0 but without memory */
+
+/* Where the next bytes of a text go, at most so many; text_end() says where they ended. NULL: no
+ * memory, and t->failed. */
+char *text_room(struct text *t, size_t more);
+void text_end(struct text *t, char *end);
 
 /* Frees what a field holds and sets it to what model_init() makes. */
 void field_done(const struct field *f, void *obj);

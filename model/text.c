@@ -4,39 +4,45 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/field.h"
+#include "model/table.h"
 
-static bool
-reserve(struct text *t, size_t more)
+char *
+text_room(struct text *t, size_t more)
 {
 	size_t size = t->size ? t->size : 256;
 	char *grown;
 
 	if (t->failed)
-		return false;
+		return NULL;
 	if (t->len + more < t->size)
-		return true;
+		return t->text + t->len;
 	while (size <= t->len + more)
 		size *= 2;
 	grown = realloc(t->text, size);
 	if (!grown) {
 		t->failed = true;
-		return false;
+		return NULL;
 	}
 	t->text = grown;
 	t->size = size;
-	return true;
+	return t->text + t->len;
+}
+
+void
+text_end(struct text *t, char *end)
+{
+	*end = '\0';
+	t->len = (size_t)(end - t->text);
 }
 
 void
 text_append(struct text *t, const char *bytes, size_t len)
 {
-	if (!reserve(t, len))
+	char *to = text_room(t, len);
+
+	if (!to)
 		return;
-	if (len > 0) /* or there may be no bytes */
-		memcpy(t->text + t->len, bytes, len);
-	t->len += len;
-	t->text[t->len] = '\0';
+	text_end(t, len > 0 ? mempcpy(to, bytes, len) : to); /* there may be no bytes */
 }
 
 void
@@ -103,19 +109,24 @@ append_escape(struct text *t, unsigned char c)
 	text_append(t, buf, (size_t)snprintf(buf, sizeof(buf), "\\u%04x", c));
 }
 
+static bool
+is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
 /*
  * Bytes that are no UTF-8 (a task's output in an error text) become U+FFFD: what is stored has to
  * be read again.
  */
-void
-text_json_string(struct text *t, const char *s)
+static void
+append_rest(struct text *t, const unsigned char *p)
 {
-	const unsigned char *p = (const unsigned char *)s, *start = p;
+	const unsigned char *start = p;
 	size_t n;
 
-	text_append(t, "\"", 1);
 	while (*p) {
-		n = *p < 0x80 ? *p >= 0x20 && *p != '"' && *p != '\\' : utf8_length(p);
+		n = *p < 0x80 ? is_plain(*p) : utf8_length(p);
 		if (n > 0) {
 			p += n;
 			continue;
@@ -128,5 +139,27 @@ text_json_string(struct text *t, const char *s)
 		start = ++p;
 	}
 	text_append(t, (const char *)start, (size_t)(p - start));
+}
+
+/* Nearly all are plain to their end. */
+void
+text_json_string(struct text *t, const char *s)
+{
+	size_t plain = 0;
+	char *to;
+
+	while (is_plain((unsigned char)s[plain]))
+		plain++;
+	to = text_room(t, plain + 2);
+	if (!to)
+		return;
+	*to++ = '"';
+	to = mempcpy(to, s, plain);
+	if (!s[plain])
+		*to++ = '"';
+	text_end(t, to);
+	if (!s[plain])
+		return;
+	append_rest(t, (const unsigned char *)s + plain);
 	text_append(t, "\"", 1);
 }
