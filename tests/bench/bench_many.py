@@ -88,28 +88,25 @@ def beside(node, existing, count, name):
 def bench_existing():
     """On tmpfs: the name says why (bench_agent.py)."""
     with fresh_directory("tmpfs") as base, Bench(base) as node:
-        count, costs, sizes = min(N, 200), [], []
+        count, costs, base_mb = min(N, 200), [], supervisor_mb(node)
         ended(node, "first", 50)
         for existing, name in ((100, "few"), (EXISTING, "many")):
-            before, had = supervisor_mb(node), len(node.ask("/v1/allocations"))
-            ended(node, "old-" + name, existing - had)
+            ended(node, "old-" + name, existing - len(node.ask("/v1/allocations")))
             now = len(node.ask("/v1/allocations"))
-            sizes.append((supervisor_mb(node) - before) * 1024 / (now - had))
             costs.append((now, beside(node, now, count, "new-" + name)))
         (few_n, few), (many_n, many) = costs
         for what, us in few.items():
             grew = many[what] / max(1, us)
             row("CPU time of %s, with %d allocs; with %d" % (what, few_n, many_n), "%.0f; %.0f" % (us, many[what]), "us", "constant",
                 grew <= 1.5)
-        row("PSS of the supervisor per alloc that is over, of %d" % many_n, "%.2f" % sizes[1], "KiB")
         used, parts = idle(node)
         row("idle CPU with %d allocs that are over" % many_n, "%.3f" % used, "% of 1", parts)
         began = time.monotonic()
         node.kill("supervisor")
         poll(lambda: answers(node), 60, "an answer after the restart")
         row("kill of the supervisor until it answers, %d allocs" % many_n, "%.2f" % (time.monotonic() - began), "s")
-        row("  its PSS per alloc then", "%.2f" % (supervisor_mb(node) * 1024 / many_n), "KiB")
-        before = supervisor_mb(node)
+        before, known = supervisor_mb(node), len(node.ask("/v1/allocations"))
+        row("PSS of the supervisor per alloc that is over, then", "%.2f" % ((before - base_mb) * 1024 / known), "KiB")
         start(node, "running", "raw_exec", N)
         row("PSS of the supervisor added per running alloc, of %d" % N, "%.2f" % ((supervisor_mb(node) - before) * 1024 / N), "KiB")
         used, parts = idle(node)
