@@ -7,8 +7,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <link.h>
-#include <malloc.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <string.h>
@@ -252,35 +250,6 @@ say_handshake(SSL *ssl, struct err *e)
 	ERR_clear_error();
 	return err_say(e, -EPROTO, "the server's certificate is refused: %s",
 	    X509_verify_cert_error_string(verified));
-}
-
-/* Of the libraries' segments those that are never written. */
-static int
-unmap_code(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at, end;
-
-	if (!strstr(info->dlpi_name, "/libssl.so") && !strstr(info->dlpi_name, "/libcrypto.so"))
-		return 0;
-	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-
-		if (ph->p_type != PT_LOAD || (ph->p_flags & PF_W))
-			continue;
-		at = (info->dlpi_addr + ph->p_vaddr) / page * page;
-		end = info->dlpi_addr + ph->p_vaddr + ph->p_memsz;
-		(void)madvise((void *)at, end - at, MADV_DONTNEED);
-	}
-	return 0;
-}
-
-/* The next handshake is perhaps weeks away: of the 4 MB of code that it and the start have touched,
- * what every record needs is a quarter. That comes back by itself, from the page cache. */
-void
-tls_forget_handshake(void)
-{
-	(void)dl_iterate_phdr(unmap_code, NULL);
-	(void)malloc_trim(0);
 }
 
 int

@@ -36,8 +36,6 @@ void tls_end(struct ssl_st *ssl);
 
 /* 1 done; 0 when *ret_events (of poll) comes; -EPROTO with *e. */
 int tls_shake(struct ssl_st *ssl, short *ret_events, struct err *e);
-/* The other side has answered: what only handshakes need is no longer held in memory. */
-void tls_forget_handshake(void);
 /* As read(2) and write(2): -EAGAIN, and 0 is the end. -EPROTO with *e. */
 ssize_t tls_read(struct ssl_st *ssl, void *buf, size_t size, struct err *e);
 ssize_t tls_write(struct ssl_st *ssl, const void *buf, size_t size, struct err *e);

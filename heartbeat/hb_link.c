@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/code.h"
 #include "common/log.h"
 #include "common/proc.h"
 #include "common/tls.h"
@@ -119,7 +120,7 @@ on_pong(struct hb_yamux *y, uint32_t value)
 	(void)value;
 	c->pinged_ms = 0;
 	if (c->ssl && !c->proven)
-		tls_forget_handshake();
+		code_let_go(); /* the next handshake is perhaps weeks away */
 	c->proven = true;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/code.h"
 #include "common/log.h"
 #include "common/proc.h"
 #include "supervisor/alloc/alloc_table.h"
@@ -205,6 +206,7 @@ run(void *state, const struct proc_args *args)
 	log_info("ready: node %.8s, %u allocations, work comes from: %s", node_get(&sup)->id,
 	    sup.allocs->n, sup.source->ops->name);
 	(void)sd_notifyf(0, "READY=1\nSTATUS=%u allocations", sup.allocs->n);
+	code_let_go(); /* GnuTLS, which libmicrohttpd brings, has been started, and is not used */
 	r = turn_loop(&sup);
 	end_parts();
 	return r;
