@@ -248,10 +248,10 @@ mnt_on_alloc_dir_make(
 		(void)put_in_trash(m, alloc, true, NULL);
 	if (r < 0)
 		return err_prefix(e, "directories of alloc %s", alloc);
-	CRASH_POINT(MNT_AFTER_LOG_DIR);
 	((MntAllocDirMakeRep *)(void *)rep)->made = made;
 	((MntAllocDirMakeRep *)(void *)rep)->moved =
 	    req->from.len > 0 && move_data(m, dir_fd, from, req);
+	CRASH_POINT(MNT_AFTER_LOG_DIR);
 	return 0;
 }
 

@@ -24,7 +24,7 @@ from lib import api, binary, cluster, crash, nomad_server  # noqa: E402
 
 S = 10**9
 page = crash.Page()
-died, passed = {}, {}
+died = {}
 
 
 def kinds(*names):
@@ -33,7 +33,7 @@ def kinds(*names):
 
 def spread(n, most):
     """Of n passes so many: the first, the last, and between."""
-    return range(n) if n <= most else [i * (n - 1) // max(1, most - 1) for i in range(most)]
+    return range(n) if n <= most else [i * (n - 1) // (most - 1) for i in range(most)]
 
 
 def disturbed(what, point, skip, cycle, wanted, **arm):
@@ -49,16 +49,22 @@ def disturbed(what, point, skip, cycle, wanted, **arm):
         page.disarm()
 
 
-def walk(what, cycle, own, most=100, others=2):
-    """Each pass of the rows that the cycle is about, `most` of them, and a few of all the others that it comes by. It is gone
-    through undisturbed first: what came out of it then is what has to come out each time."""
-    before = {p: page.passed(p) for p in crash.ROWS}
+# Of whose death nothing may be seen either. An executor's is its task's; the launcher's is all the others'.
+HELPERS = [p for p in crash.POINTS if p.startswith(("SUP_AFTER_SEND", "SUP_BETWEEN", "EXEC_", "MNT_AFTER_ALLOC", "MNT_AFTER_LOG"))]
+
+
+def walk(what, cycle, own, most=100, others=2, helpers=False):
+    """Each pass of the rows that the cycle is about, `most` of them, a few of all the others that it comes by, and one of each
+    point of the helpers if they are to be killed too. It is gone through undisturbed first: what came out of it then is what
+    has to come out each time."""
+    before = {p: page.passed(p) for p in crash.POINTS}
     wanted = cycle()
-    passes = {p: page.passed(p) - before[p] for p in crash.ROWS}
-    for point, n in passes.items():
-        passed[point] = passed.get(point, 0) + n
-        for skip in spread(n, most if point in own else others):
+    passes = {p: page.passed(p) - before[p] for p in crash.POINTS}
+    for point in crash.ROWS:
+        for skip in spread(passes[point], most if point in own else others):
             disturbed(what, point, skip, cycle, wanted)
+    for point in [p for p in HELPERS if helpers and passes[p]]:
+        disturbed(what, point, passes[point] // 2, cycle, wanted)
 
 
 def finish(node, name):
@@ -114,8 +120,8 @@ def stages(node):
     made["Job"]["Type"] = "batch"
     node.register(made)
     alloc = wait_status(node, "stages", "complete")[0]
-    said = crash.alloc_data(node, alloc["ID"], "starts")
-    out = [sorted(said), said[-1], events(node, alloc), node.ask("/v1/job/stages")["Status"]]
+    said = [name for name in crash.alloc_data(node, alloc["ID"], "starts") if name != "side"]  # it may end before it has said it
+    out = [said, events(node, alloc), node.ask("/v1/job/stages")["Status"]]
     case.until(lambda: node.request("PUT", "/v1/client/allocation/%s/gc" % alloc["ID"]).status in (200, 404, 409) and
                not os.path.exists("%s/alloc/%s" % (node.data, alloc["ID"])), 60, "it to be collected")
     finish(node, "stages")
@@ -141,9 +147,12 @@ def wait_deployed(node, name, version, status="successful"):
 
 
 def versions(node, name):
+    """Who runs has said so, once. Who was replaced may have been told to end before it came to that."""
     found = node.allocs(name)
-    return (sorted((a["JobVersion"], a["DesiredStatus"], a["ClientStatus"], starts(node, a)) for a in found),
-            sorted(a["Name"] for a in found if a["ClientStatus"] == "running"))
+    live = [a for a in found if a["ClientStatus"] == "running"]
+    case.until(lambda: all(starts(node, a) for a in live), 60, "the starts of " + name)
+    return (sorted((a["JobVersion"], a["DesiredStatus"], a["ClientStatus"]) for a in found),
+            sorted(a["Name"] for a in live), [a["Name"] for a in found if starts(node, a) > 1])
 
 
 def deployments(node):
@@ -290,6 +299,25 @@ def orders(node):
     return out
 
 
+def sticky(node):
+    """What an alloc has written, for the next one."""
+    def version(text):
+        return crash.job("disk", then='echo %s | tee -a "$NOMAD_TASK_DIR/own" >> "$NOMAD_ALLOC_DIR/data/own"; exec sleep 100000' % text,
+                         group={"EphemeralDisk": {"Sticky": True, "SizeMB": 100}})
+    node.register(version("zero"))
+    first = node.wait_running("disk", 1, 60)[0]
+    case.until(lambda: crash.alloc_data(node, first["ID"], "own"), 60, "what it writes")
+    node.register(version("one"))
+    second = case.until(lambda: [a for a in node.allocs("disk") if a["ID"] != first["ID"]], 60, "the next one")[0]
+    case.until(lambda: len(crash.alloc_data(node, second["ID"], "own")) > 1, 60, "what both write")
+    case.until(lambda: [a["ClientStatus"] for a in node.allocs("disk")] == ["complete", "running"], 60, "the first to end")
+    with open("%s/alloc/%s/t/local/own" % (node.data, second["ID"]), encoding="ascii") as f:
+        out = [f.read(), crash.alloc_data(node, second["ID"], "own"), starts(node, second), len(node.allocs("disk")),
+               events(node, first), events(node, second)]
+    finish(node, "disk")
+    return out
+
+
 def volume(node):
     """It is made, written by two jobs one after the other, and deleted."""
     wish = {"ID": "data", "Name": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20, "RequestedCapabilities": [
@@ -314,8 +342,9 @@ def volume(node):
 def test_tasks_and_their_events():
     with crash.Node(env=page.env) as node:
         walk("restarts", lambda: restarts(node), kinds("ALLOC", "RUN", "EVENT"), 12)
-        walk("stages", lambda: stages(node), kinds("ALLOC", "RUN"), 8)
+        walk("stages", lambda: stages(node), kinds("ALLOC", "RUN"), 8, helpers=True)
         walk("orders", lambda: orders(node), kinds("ALLOC"), 8)
+        walk("sticky", lambda: sticky(node), kinds("ALLOC"), 8, helpers=True)
 
 
 def test_versions_that_replace_each_other():
@@ -347,7 +376,7 @@ def test_volumes():
 
 def test_the_first_start_of_a_node():
     def first():
-        with crash.Node(env=page.env) as node:
+        with crash.Node(env=page.env, disk=True) as node:
             found = node.ask("/v1/nodes")[0]
             node.kill("supervisor")
             again = node.ask("/v1/nodes")[0]
@@ -361,7 +390,7 @@ def test_a_node_of_servers():
         service = {"Name": "web", "PortLabel": "8080", "Provider": "nomad", "Checks": [], "Tags": []}
 
         def cycle():
-            """Metadata, and an alloc with a service that starts and stops."""
+            """Metadata, and an alloc with a service and a token that starts and stops."""
             text = os.urandom(8).hex()
 
             def told():
@@ -372,17 +401,20 @@ def test_a_node_of_servers():
                     pass
                 return (servers.node(me)["Meta"] or {}).get("text") == text
             case.until(told, 60, "the metadata")
-            alloc = servers.run_job(crash.job("far", group={"Services": [service]})["Job"], me)[0]
+            made = crash.job("far", then='wc -l < "$NOMAD_SECRETS_DIR/nomad_far.jwt" > "$NOMAD_ALLOC_DIR/data/token"; exec sleep 100000',
+                             group={"Services": [service]}, Identities=[{"Name": "far", "Audience": ["far"], "File": True}])
+            alloc = servers.run_job(made["Job"], me)[0]
             found = servers.wait_alloc(alloc, ["running"], 60)
             case.until(lambda: [s["AllocID"] for s in servers.services()] == [alloc] and
-                       crash.alloc_data(node, alloc, "starts"), 60, "its service")
+                       crash.alloc_data(node, alloc, "token"), 60, "its service and token")
+            token = crash.alloc_data(node, alloc, "token")
             n = starts(node, {"ID": alloc})
             servers.stop_alloc(alloc)
             found = servers.wait_alloc(alloc, ["complete"], 60)
             case.until(lambda: servers.services() == [], 60, "its service to go")
             servers.remove_alloc(alloc)
             crash.wait_nothing_left(node, 60)
-            return [n, cluster.events(found), crash.unexplained(node), servers.node(me)["Status"]]
+            return [n, token, cluster.events(found), crash.unexplained(node), servers.node(me)["Status"]]
         walk("servers", cycle, kinds("NODE_META", "NOMAD_JOB", "SERVICE"), 3)
 
 
@@ -395,7 +427,7 @@ def test_a_node_joins_servers():
             node.kill("supervisor")
             servers.wait_call("Node.Register", known, 60)
             return [list(servers.nodes()) == [me], node.ask("/v1/agent/self")["stats"]["client"]["node_id"] == me]
-    walk("joins", joins, kinds("NOMAD_NODE"), others=0)
+    walk("joins", joins, kinds("NOMAD_NODE"))
 
 
 class Killer(threading.Thread):
