@@ -4,7 +4,7 @@
 import os
 import signal
 
-from lib import api, binary, build_dir, case, cluster, nomad_server
+from lib import api, binary, build_dir, case, cluster, crash, helper, nomad_server
 from lib.cluster import events, job, processes_of
 
 WRITE = "while echo $NOMAD_ALLOC_ID >> /d/log; do sleep 0.2; done"
@@ -22,11 +22,13 @@ def writer(name, source="data"):
         VolumeMounts=[{"Volume": "v", "Destination": "/d"}])["Job"]
 
 
-def with_plugin(servers, me):
-    """The plugin's store, once its health has reached the servers."""
+def with_plugin(servers, me, group=None):
+    """The plugin's store, once its health has reached the servers. group: more of the job's group."""
     store = case.directory()
     os.chmod(store, 0o777)
-    alloc = servers.run_job(plugin(store), me)[0]
+    made = plugin(store)
+    made["TaskGroups"][0].update(group or {})
+    alloc = servers.run_job(made, me)[0]
     servers.wait_alloc(alloc, ["running"])
 
     def healthy():
@@ -72,6 +74,38 @@ def test_a_volume_is_created_claimed_mounted_and_given_back():
             case.until(lambda: any({k: e[k] for k in told} == told for e in servers.node(me)["Events"]), 60, "the node's event")
             servers.delete_volume("data")
             case.equal(os.listdir(store + "/meta"), [], "volumes that the plugin has")
+
+
+def test_after_a_power_cut_a_claim_waits_for_servers_and_its_plugin_does_not():
+    again = {"RestartPolicy": {"Attempts": 100, "Interval": 3600 * 10**9, "Delay": 10**8, "Mode": "fail"}}
+    with cluster.servers(grace=600) as servers, cluster.node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        store = with_plugin(servers, me, again)
+        servers.create_volume({"ID": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20,
+                               "RequestedCapabilities": [CAPABILITY]})
+        made = writer("one")
+        made["TaskGroups"][0].update(again)
+        alloc = servers.run_job(made, me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        plugin_alloc, = (a for a in (p["ID"] for p in node.ask("/v1/allocations")) if a != alloc)
+        servers.stop_server(0)
+        crash.cut_power(node)
+        os.unlink(node.data + "/rt/lease")  # neither it nor what was mounted outlives a boot
+        with open("/proc/self/mountinfo", encoding="utf-8") as f:
+            mounted = [line.split(" ")[4] for line in f]
+        for point in reversed([m for m in mounted if m.startswith((node.data + "/", store + "/"))]):
+            helper.umount(point, 2)
+        node.start()
+        case.until(lambda: processes_of(plugin_alloc), 60, "the plugin, which needs no server")
+        case.equal(processes_of(alloc), [], "the writer without its claim")
+        servers.start_server(0)
+        case.until(lambda: processes_of(alloc), 60, "the writer")
+        case.until(lambda: servers.alloc(alloc)["ClientStatus"] == "running", 60, "the servers to know of it")
+        case.equal(claims(servers), [alloc])
+        servers.stop_alloc(alloc)
+        servers.wait_alloc(alloc, ["complete"])
+        case.until(lambda: not claims(servers), 20, "the claim to be given back")
+        servers.delete_volume("data")
 
 
 def test_what_servers_ask_of_controllers():

@@ -226,6 +226,8 @@ void nomad_claim(struct source *s, struct sup_alloc *sa, const struct volume_req
     claim_cb *cb, void *arg);
 void nomad_claim_cancel(struct source *s, struct sup_alloc *sa);
 void nomad_release(struct source *s, struct sup_alloc *sa, const struct volume_request *vr);
+/* The first beat has been answered: what waited for it is asked for. */
+void nomad_claims_begin(struct nomad *n);
 void nomad_claims_free(struct nomad *n);
 
 /* nomad_services.c */

@@ -70,7 +70,8 @@ static bool
 may_come(int r, const struct err *e)
 {
 	static const char *const texts[] = { "volume max claims reached",
-		"CSI client error (retryable)", "no servers", "No cluster leader" };
+		"CSI client error (retryable)", "no servers", "No cluster leader",
+		"No path to node" };
 
 	if (r == -ENETUNREACH || r == -ECONNRESET || r == -ETIMEDOUT)
 		return true;
@@ -183,7 +184,19 @@ nomad_claim(struct source *s, struct sup_alloc *sa, const struct volume_request 
 	n->claims = w;
 	if (nomad_alloc_of(sa))
 		nomad_alloc_of(sa)->claimed = true;
-	ask_claim(w);
+	/* Before the first beat a server may not know yet how to reach the plugins of this node. */
+	if (n->beats > 0)
+		ask_claim(w);
+}
+
+void
+nomad_claims_begin(struct nomad *n)
+{
+	for (struct nomad_wait *w = n->claims, *next; w; w = next) {
+		next = w->next;
+		if (!w->call && !w->timer)
+			ask_claim(w);
+	}
 }
 
 void

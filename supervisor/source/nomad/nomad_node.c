@@ -355,6 +355,7 @@ note_beat(struct nomad *n, const struct rpc_node_rep *rep)
 	if (gap) {
 		nomad_update_all(n);
 		nomad_services_all(n);
+		nomad_claims_begin(n);
 	}
 	nomad_watch_wake(n);
 }
