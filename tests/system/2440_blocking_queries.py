@@ -94,6 +94,20 @@ def test_the_node():
         w.ended(lambda a: '"eligible"' in a.text)
 
 
+def test_namespaces():
+    waiting = [Waiting("/v1/namespaces"), Waiting("/v1/namespace/vol")]
+    made = api.job("elsewhere", count=0)
+    made["Job"]["Namespace"] = "far"
+    node.register(made)
+    waiting[0].ended(lambda a: [n["Name"] for n in a.json] == ["default", "far"])
+    node.do("PUT", "/v1/volume/csi/x?namespace=vol", {"Volumes": [{
+        "ID": "x", "Name": "x", "Namespace": "vol", "ExternalID": "x", "PluginID": "p", "RequestedCapabilities": [
+            {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}]})
+    waiting[1].ended(lambda a: a.status == 200)
+    node.do("DELETE", "/v1/volume/csi/x?namespace=vol")
+    node.do("DELETE", "/v1/job/elsewhere?namespace=far&purge=true")
+
+
 def test_volumes():
     waiting = [Waiting("/v1/volumes?type=csi"), Waiting("/v1/volume/csi/data")]
     node.do("PUT", "/v1/volume/csi/data", {"Volumes": [{

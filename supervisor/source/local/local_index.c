@@ -66,6 +66,13 @@ index_of_alloc(struct sup *sup, const struct api_req *req)
 	return sa ? of_object(sup, sa->a.modify_index) : of_kind(sup, LOCAL_ALLOCS);
 }
 
+/* Of what has one. */
+static uint64_t
+index_of_namespaces(struct sup *sup, const struct api_req *req)
+{
+	return later(of_kind(sup, LOCAL_JOBS), of_kind(sup, LOCAL_VOLUMES));
+}
+
 static uint64_t
 index_of_evals(struct sup *sup, const struct api_req *req)
 {
@@ -162,8 +169,8 @@ static const struct {
 	{ "/v1/job/:id/summary", index_of_summary },
 	{ "/v1/job/:id/versions", index_of_job },
 	{ "/v1/jobs", index_of_jobs },
-	{ "/v1/namespace/:name", index_of_jobs },
-	{ "/v1/namespaces", index_of_jobs },
+	{ "/v1/namespace/:name", index_of_namespaces },
+	{ "/v1/namespaces", index_of_namespaces },
 	{ "/v1/node/:id", index_of_nodes },
 	{ "/v1/node/:id/allocations", index_of_allocs },
 	{ "/v1/nodes", index_of_nodes },
