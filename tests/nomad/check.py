@@ -74,6 +74,19 @@ def test_jobs_of_the_four_types_with_both_drivers():
                        "the %s job to end" % kind)
 
 
+def test_a_batch_ends_when_it_has_run_for_as_long_as_it_may():
+    if real.older_than(2, 0):
+        case.skip("these servers know no max_run_duration")
+    made = sleeper("long", "raw_exec")
+    made["Job"]["TaskGroups"][0]["MaxRunDuration"] = 2 * S
+    server.run(made, Type="batch")
+    found = server.wait("long", ["complete"])[0]
+    case.equal(found["ClientDescription"], "allocation exceeded max_run_duration")
+    killing = next(e for e in found["TaskStates"]["t"]["Events"] if e["Type"] == "Killing")
+    case.equal(killing["DisplayMessage"], "allocation exceeded max_run_duration")
+    server.purge("long")
+
+
 def test_what_was_dispatched_is_a_file_of_the_task():
     for driver in ("raw_exec", "exec"):
         made = api.job("handed", "/bin/sh", ["-c", 'cat "$NOMAD_TASK_DIR/in/x"; echo "$NOMAD_META_who.$NOMAD_META_none."'],
