@@ -149,7 +149,9 @@ def test_events_of_a_task_are_kept():
                        [(uuid.UUID(alloc["ID"]).bytes, text % (i, i)) for i in range(EVENTS)])
     edit(more)
     for n in range(1, 4):  # of four events each: two beyond the ten of the alloc, which had three
-        node.do("PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], {"TaskName": "main"})
+        # The agent that has just begun takes the task up again a moment after it answers.
+        case.until(lambda: node.request("PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], {"TaskName": "main"}).status == 200,
+                   60, "the order to be taken")
         case.until(lambda n=n: (lambda s: (s["State"], s["Restarts"]))(node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["main"]) ==
                    ("running", n), 60, "restart %d" % n)
     found = node.ask("/v1/client/allocation/%s/events" % alloc["ID"])["main"]
