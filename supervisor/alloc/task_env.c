@@ -12,6 +12,7 @@
 #include "common/cleanup.h"
 #include "model/node.h"
 #include "proto/exe_setup.h"
+#include "proto/task_spec.h"
 #include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/node/cores.h"
 #include "supervisor/node/node_state.h"
@@ -19,6 +20,7 @@
 
 #define EXPRESSION_SIZE 256
 #define VALUE_MAX       (128 * 1024) /* more in one string no program is given by the kernel */
+#define GROWTH_MAX      (4 * SPEC_BYTES_MAX) /* a value may stand in many strings of a job */
 
 static int
 put(struct task_env *env, const char *name, const char *value)
@@ -392,9 +394,9 @@ expand_one(
 }
 
 int
-task_env_expand(
-    const struct task_env *env, const char *text, bool strict, char **ret, struct err *e)
+task_env_expand(struct task_env *env, const char *text, bool strict, char **ret, struct err *e)
 {
+	size_t before = strlen(text), grown = env->grown;
 	struct text out = { 0 };
 	int r;
 
@@ -423,11 +425,14 @@ task_env_expand(
 		}
 		text_append(&out, text++, 1);
 	}
-	if (out.failed || out.len >= VALUE_MAX) {
+	if (out.len > before)
+		grown += out.len - before;
+	if (out.failed || out.len >= VALUE_MAX || grown > GROWTH_MAX) {
 		r = out.failed ? -ENOMEM : -E2BIG;
 		text_done(&out);
 		return err_set(e, r, "replace what ${…} stands for");
 	}
+	env->grown = grown;
 	*ret = out.text ? out.text : strdup("");
 	return *ret ? 0 : -ENOMEM;
 }

@@ -10,6 +10,7 @@
 
 struct task_env {
 	struct string_map vars; /* NAME to value */
+	size_t grown;           /* by how much all that was replaced is longer than it was */
 	const struct node *node;
 };
 
@@ -23,9 +24,8 @@ void task_env_done(struct task_env *env);
  * Replaces ${NAME}, ${attr.x}, ${meta.x}, ${node.x}. *ret is the caller's. strict (driver config):
  * ${env["NAME"]} too; an unknown name, any other expression or an unclosed ${ is -EINVAL with a
  * sentence; $${ gives ${ and %%{ gives %{. Otherwise they stay as they are.
- * -E2BIG: it comes to 128 KiB.
+ * -E2BIG: it comes to 128 KiB, or all that was replaced by this env has grown by 4 MiB.
  */
-int task_env_expand(
-    const struct task_env *env, const char *text, bool strict, char **ret, struct err *e);
+int task_env_expand(struct task_env *env, const char *text, bool strict, char **ret, struct err *e);
 
 #endif

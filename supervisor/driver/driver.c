@@ -81,7 +81,7 @@ driver_fill_command(const struct task *task, struct spec_writer *spec)
 }
 
 static int
-evaluate_string(const json_t *from, const struct task_env *env, json_t **ret, struct err *e)
+evaluate_string(const json_t *from, struct task_env *env, json_t **ret, struct err *e)
 {
 	cleanup_free char *made = NULL;
 	int r = task_env_expand(env, json_string_value(from), true, &made, e);
@@ -94,7 +94,7 @@ evaluate_string(const json_t *from, const struct task_env *env, json_t **ret, st
 
 /* As deep as the job's own text was, which has a limit. */
 static int
-evaluate_members(const json_t *from, const struct task_env *env, json_t *into, struct err *e)
+evaluate_members(const json_t *from, struct task_env *env, json_t *into, struct err *e)
 {
 	const char *key;
 	json_t *item, *made;
@@ -113,8 +113,7 @@ evaluate_members(const json_t *from, const struct task_env *env, json_t *into, s
 }
 
 int
-driver_config_evaluate(
-    const json_t *config, const struct task_env *env, json_t **ret, struct err *e)
+driver_config_evaluate(const json_t *config, struct task_env *env, json_t **ret, struct err *e)
 {
 	json_t *made;
 	int r;

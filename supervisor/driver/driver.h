@@ -36,8 +36,7 @@ int driver_usable(
 extern const struct driver_ops *const drivers[];
 
 /* Evaluates every string of a config block: *ret is the caller's. 0, or as task_env_expand(). */
-int driver_config_evaluate(
-    const json_t *config, const struct task_env *env, json_t **ret, struct err *e);
+int driver_config_evaluate(const json_t *config, struct task_env *env, json_t **ret, struct err *e);
 
 /* For drivers: config.command and config.args; -EINVAL with a sentence that names the key. */
 int driver_check_command(const struct task *task, const char *const *known_keys, struct err *e);

@@ -11,7 +11,7 @@
 #include "supervisor/driver/driver.h"
 
 static int
-expand(const struct task_env *env, char **s)
+expand(struct task_env *env, char **s)
 {
 	char *made = NULL;
 	int r;
@@ -27,7 +27,7 @@ expand(const struct task_env *env, char **s)
 }
 
 static int
-expand_strings(const struct task_env *env, struct strings *l)
+expand_strings(struct task_env *env, struct strings *l)
 {
 	int r = 0;
 
@@ -37,7 +37,7 @@ expand_strings(const struct task_env *env, struct strings *l)
 }
 
 static int
-expand_map(const struct task_env *env, struct string_map *m)
+expand_map(struct task_env *env, struct string_map *m)
 {
 	int r = 0;
 
@@ -47,7 +47,7 @@ expand_map(const struct task_env *env, struct string_map *m)
 }
 
 static int
-expand_check(const struct task_env *env, struct service_check *c)
+expand_check(struct task_env *env, struct service_check *c)
 {
 	char **const members[] = { &c->name, &c->path, &c->protocol, &c->method, &c->body,
 		&c->port_label, &c->address_mode, &c->tls_server_name };
@@ -64,7 +64,7 @@ expand_check(const struct task_env *env, struct service_check *c)
 }
 
 static int
-expand_service(const struct task_env *env, struct service *s)
+expand_service(struct task_env *env, struct service *s)
 {
 	char **const members[] = { &s->name, &s->port_label, &s->address, &s->address_mode };
 	int r = 0;
@@ -80,7 +80,7 @@ expand_service(const struct task_env *env, struct service *s)
 }
 
 static int
-add(const struct task_env *env, const struct service *from, struct service_list *l, struct err *e)
+add(struct task_env *env, const struct service *from, struct service_list *l, struct err *e)
 {
 	struct service *s;
 	int r;
