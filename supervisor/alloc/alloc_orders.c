@@ -6,6 +6,7 @@
 
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/driver/signal_name.h"
+#include "supervisor/sup_turn.h"
 
 /* Does somebody who named this task, or none, mean this one? */
 static bool
@@ -62,6 +63,8 @@ restart_all(struct alloc_runner *ar)
 		task_runner_set_gate(&ar->tasks[i], false);
 		n += task_runner_begin_anew(&ar->tasks[i], delay_ns) == 0;
 	}
+	/* Those that only wait for their start say nothing that would open them again. */
+	turn_defer(ar->sup, &ar->step);
 	return n;
 }
 

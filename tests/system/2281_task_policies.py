@@ -244,6 +244,19 @@ def test_what_does_not_run_is_not_restarted_alone():
     node.purge("over")
 
 
+def test_what_waits_for_its_next_start_gets_it_although_a_restart_was_refused():
+    """It held the gates shut, and nobody opened them again."""
+    alloc = start("next", [task("main")], RestartPolicy=policy(1, delay=5 * S))
+    wait_order(node, alloc, ["main begins"])
+    let_go(node, alloc, "main", 1)
+    wait_state(alloc, "main", "pending", 1)
+    done = drover("alloc", "restart", "-all-tasks", alloc["ID"])
+    # Where five seconds were over before, it was not refused.
+    case.equal(done.returncode == 0 or "Task not running" in done.stderr, True, done.stderr)
+    case.until(lambda: order(node, alloc)[2:3] == ["main begins"], 60, "its next start")
+    node.purge("next")
+
+
 def test_tasks_that_are_over_run_again_also_after_a_restart_of_the_agent():
     alloc = start("kept", [task("main"), task("early", "prestart"), task("late", "poststart")])
     wait_order(node, alloc, ["early begins"])
