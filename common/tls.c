@@ -66,11 +66,11 @@ say_file(struct err *e, const char *file, const char *what)
 	return err_say(e, -EINVAL, "%s: expected %s in PEM", file, what);
 }
 
-/* A file as OpenSSL reads one; without a copy, so that a key is in no more places than it has to.
- */
+/* A file as OpenSSL reads one. A copy, because what is mapped and becomes shorter meanwhile would
+ * be a SIGBUS; with pages of its own, so that nothing of a key is left behind. */
 struct pem {
 	BIO *bio;
-	void *map;
+	void *text;
 	size_t size;
 };
 
@@ -79,8 +79,8 @@ pem_done(struct pem *pem)
 {
 	if (pem->bio)
 		BIO_free_all(pem->bio);
-	if (pem->map)
-		(void)munmap(pem->map, pem->size);
+	if (pem->text)
+		(void)munmap(pem->text, pem->size);
 }
 
 /* By its descriptor alone: that is the launcher's too, and this may be a later process. */
@@ -89,15 +89,19 @@ pem_open(int fd)
 {
 	struct pem pem = { 0 };
 	struct stat st;
+	ssize_t n;
 
 	if (fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > PEM_MAX)
 		return pem;
 	pem.size = (size_t)st.st_size;
-	pem.map = mmap(NULL, pem.size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (pem.map == MAP_FAILED)
-		pem.map = NULL;
-	else
-		pem.bio = BIO_new_mem_buf(pem.map, (int)pem.size);
+	pem.text = mmap(NULL, pem.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pem.text == MAP_FAILED) {
+		pem.text = NULL;
+		return pem;
+	}
+	n = pread(fd, pem.text, pem.size, 0);
+	if (n > 0)
+		pem.bio = BIO_new_mem_buf(pem.text, (int)n);
 	return pem;
 }
 
