@@ -190,6 +190,7 @@ tls_new(int ca_fd, const char *ca_name, struct err *e)
 	/* A record of the protocol's own is a turn: a peer that sends them without end has no
 	 * other. */
 	(void)SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
+	(void)SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION);
 	(void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_verify(ctx, ca_fd >= 0 ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
 	if (ca_fd >= 0 && load_ca(ctx, ca_fd, ca_name, e) < 0)

@@ -25,6 +25,7 @@
 	F(SSL_CTX_free)                                                                            \
 	F(SSL_CTX_get_cert_store)                                                                  \
 	F(SSL_CTX_new)                                                                             \
+	F(SSL_CTX_set_options)                                                                     \
 	F(SSL_CTX_set_verify)                                                                      \
 	F(SSL_CTX_use_PrivateKey)                                                                  \
 	F(SSL_CTX_use_certificate)                                                                 \
@@ -63,6 +64,7 @@ static struct {
 #define SSL_CTX_free                  openssl.SSL_CTX_free
 #define SSL_CTX_get_cert_store        openssl.SSL_CTX_get_cert_store
 #define SSL_CTX_new                   openssl.SSL_CTX_new
+#define SSL_CTX_set_options           openssl.SSL_CTX_set_options
 #define SSL_CTX_set_verify            openssl.SSL_CTX_set_verify
 #define SSL_CTX_use_PrivateKey        openssl.SSL_CTX_use_PrivateKey
 #define SSL_CTX_use_certificate       openssl.SSL_CTX_use_certificate
