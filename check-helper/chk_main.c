@@ -19,7 +19,7 @@
 #include "common/tls.h"
 
 #define HANG_S   60  /* a turn that takes that long ends the process: a new one is better */
-#define ASKS_MAX 256 /* the supervisor has no more probes under way */
+#define ASKS_MAX 256 /* the supervisor has no more checks over https under way */
 #define CROWD    16  /* so many at once leave memory behind that is worth giving back */
 
 static struct chk_ask *asks[ASKS_MAX]; /* the first n_asks are there */

@@ -22,11 +22,12 @@
 
 enum probe_step { PROBE_CONNECT, PROBE_SEND, PROBE_READ, PROBE_TLS };
 
-static unsigned busy;
+static unsigned busy[2]; /* how many are under way, of checks that are [tls] */
 
 struct check_probe {
 	struct sup *sup;
 	const struct check_spec *spec;
+	bool began_tls; /* the spec's: it may be gone before this */
 	check_probe_cb *cb;
 	void *arg;
 	enum probe_step step;
@@ -55,10 +56,10 @@ hang_up(struct check_probe *p)
 	p->sent = 0;
 }
 
-unsigned
-check_probes_busy(void)
+bool
+check_probe_has_room(const struct check_spec *spec)
 {
-	return busy;
+	return busy[spec->tls] < (spec->tls ? CHECK_TLS_PROBES_MAX : CHECK_PROBES_MAX);
 }
 
 void
@@ -67,8 +68,8 @@ check_probe_free(struct check_probe *p)
 	if (!p)
 		return;
 	hang_up(p);
+	busy[p->began_tls]--;
 	free(p);
-	busy--;
 }
 
 static void
@@ -384,6 +385,7 @@ check_probe_start(struct sup *sup, const struct check_spec *spec, int64_t timeou
 	}
 	p->sup = sup;
 	p->spec = spec;
+	p->began_tls = spec->tls;
 	p->cb = cb;
 	p->arg = arg;
 	p->fd = -1;
@@ -394,7 +396,7 @@ check_probe_start(struct sup *sup, const struct check_spec *spec, int64_t timeou
 	p->target.tls = spec->tls;
 	p->method = spec->http ? spec->method : "";
 	p->with_body = true;
-	busy++;
+	busy[p->began_tls]++;
 	*ret = p;
 	if (spec->http && http_target_set_path(&p->target, spec->path, &e) < 0)
 		fail(p, e.msg);

@@ -32,9 +32,11 @@ struct check_outcome {
 
 struct check_probe;
 
-/* How many are under way, of all checks: each has a descriptor, and others need some too. */
-#define CHECK_PROBES_MAX 1024
-unsigned check_probes_busy(void);
+/* Whether one more may be under way. Each has a descriptor here, or over TLS memory in
+ * check-helper, which takes no more of them; others need some too. */
+#define CHECK_PROBES_MAX     1024
+#define CHECK_TLS_PROBES_MAX 256
+bool check_probe_has_room(const struct check_spec *spec);
 
 /* The end, once; output lives until the return. The probe is no more. */
 typedef void check_probe_cb(void *arg, const struct check_outcome *outcome);

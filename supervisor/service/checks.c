@@ -42,10 +42,11 @@ struct check {
 	bool queued;
 };
 
-/* Those whose time has come while too many were under way, of all allocs. */
-static struct {
+/* Those whose time has come while too many were under way, of all allocs; those over TLS have one
+ * of their own. */
+static struct queue {
 	struct check *first, **end;
-} queue = { .end = &queue.first };
+} plain_queue = { .end = &plain_queue.first }, tls_queue = { .end = &tls_queue.first };
 
 static void on_outcome(void *arg, const struct check_outcome *outcome);
 
@@ -61,21 +62,30 @@ check_result(const struct check *c)
 	return &c->result;
 }
 
-/* --- the queue --- */
+/* --- the queues --- */
+
+static struct queue *
+queue_of(const struct check *c)
+{
+	return c->spec.tls ? &tls_queue : &plain_queue;
+}
 
 static void
 queue_put(struct check *c)
 {
+	struct queue *q = queue_of(c);
+
 	c->queued = true;
 	c->next_queued = NULL;
-	*queue.end = c;
-	queue.end = &c->next_queued;
+	*q->end = c;
+	q->end = &c->next_queued;
 }
 
 static void
 queue_take(struct check *c)
 {
-	struct check **at = &queue.first;
+	struct queue *q = queue_of(c);
+	struct check **at = &q->first;
 
 	if (!c->queued)
 		return;
@@ -83,37 +93,38 @@ queue_take(struct check *c)
 		at = &(*at)->next_queued;
 	*at = c->next_queued;
 	if (!*at)
-		queue.end = at;
+		q->end = at;
 	c->queued = false;
 }
 
-/* Some other has ended: the first one's timer goes off. */
+/* One has ended: the first one's timer goes off. */
 static void
-queue_wake(void)
+queue_wake(const struct queue *q)
 {
-	if (!queue.first)
+	if (!q->first)
 		return;
-	(void)sd_event_source_set_time(queue.first->timer, 0);
-	(void)sd_event_source_set_enabled(queue.first->timer, SD_EVENT_ONESHOT);
+	(void)sd_event_source_set_time(q->first->timer, 0);
+	(void)sd_event_source_set_enabled(q->first->timer, SD_EVENT_ONESHOT);
 }
 
 /* Nobody overtakes who waits already. */
 static bool
 has_to_wait(struct check *c)
 {
-	bool full = check_probes_busy() >= CHECK_PROBES_MAX;
+	struct queue *q = queue_of(c);
+	bool full = !check_probe_has_room(&c->spec);
 
-	if (!c->queued && !full && !queue.first)
+	if (!c->queued && !full && !q->first)
 		return false;
 	if (!c->queued)
 		queue_put(c);
-	if (!full && c == queue.first) {
+	if (!full && c == q->first) {
 		queue_take(c);
-		queue_wake();
+		queue_wake(q);
 		return false;
 	}
 	if (!full)
-		queue_wake();
+		queue_wake(q);
 	return true;
 }
 
@@ -263,7 +274,7 @@ on_outcome(void *arg, const struct check_outcome *outcome)
 	struct check *c = arg;
 
 	c->probe = NULL;
-	queue_wake();
+	queue_wake(queue_of(c));
 	wait_for_next(c);
 	take_outcome(c, outcome);
 }
@@ -277,7 +288,7 @@ checks_task_started(struct task_runner *tr)
 		if (c->probe) {
 			check_probe_free(c->probe);
 			c->probe = NULL;
-			queue_wake();
+			queue_wake(queue_of(c));
 			wait_for_next(c);
 		}
 		if (is_of(c, tr))
@@ -305,7 +316,7 @@ static void
 check_free(struct check *c)
 {
 	queue_take(c);
-	queue_wake();
+	queue_wake(queue_of(c));
 	check_probe_free(c->probe);
 	c->timer = sd_event_source_disable_unref(c->timer);
 	check_spec_done(&c->spec);

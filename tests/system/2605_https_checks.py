@@ -229,6 +229,24 @@ def test_many_at_once():
     node.purge("many")
 
 
+def test_more_than_are_asked_at_a_time_wait_their_turn():
+    """Of three hundred that nobody answers each is asked and none refused, while one without TLS does not wait for them."""
+    silent = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    port = silent.getsockname()[1]
+    alloc = register("queued", [service([check("q%d" % i, port, timeout=5) for i in range(300)])])
+    plain = register("beside", [service([dict(check("plain", plain_http.port), Protocol="http")])])
+    wait_check(plain, "plain", "success")
+
+    def failed():
+        found = list(checks_of(alloc).values())
+        return len(found) == 300 and all(c["Status"] == "failure" for c in found) and [c["Output"] for c in found]
+    case.equal([o for o in case.until(failed, 240, "all of them to have been tried") if "no answer within the timeout" not in o], [],
+               "what did not end by its time")
+    node.purge("queued", 90)
+    node.purge("beside", 90)
+    silent.close()
+
+
 def test_it_ends_when_nothing_is_to_be_asked_and_comes_back():
     case.until(lambda: not check_helper(), 120, "the end of check-helper, which has nothing to do")
     case.contains(node.ask("/v1/agent/self")["stats"]["processes"]["check-helper"], "pid 0,")
