@@ -372,7 +372,7 @@ alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 	ar->step.run = on_step;
 	ar->restored = restored;
 	ar->news = true;
-	ar->overdue = restored && alloc_is_overdue(ar);
+	ar->overdue = restored && !alloc_client_terminal(&sa->a) && alloc_is_overdue(ar);
 	ar->stopping = alloc_server_terminal(&sa->a) || ar->overdue;
 	sa->runner = ar;
 	for (unsigned i = 0; i < n; i++)

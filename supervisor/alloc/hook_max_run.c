@@ -51,7 +51,7 @@ arm(struct alloc_runner *ar)
 	int64_t at = deadline_ns(ar);
 
 	disarm(ar);
-	if (at != 0 && !ar->overdue &&
+	if (at != 0 && !ar->overdue && ar->phase < ALLOC_POSTRUN &&
 	    sd_event_add_time(ar->sup->event, &ar->max_run, CLOCK_REALTIME, (uint64_t)at / 1000, 0,
 		on_deadline, ar) < 0)
 		log_error("allocation %.8s: no memory for its max_run_duration", ar->sa->a.id);
