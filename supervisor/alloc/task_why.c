@@ -19,8 +19,8 @@ struct telling {
 
 /* What happened to the run before it ended; NULL: nothing of that. */
 struct before {
-	const struct task_event *stop; /* it was told to end */
-	const struct task_event *signal;
+	const struct task_event *stop;   /* it was told to end */
+	const struct task_event *signal; /* it was sent the one that ended it */
 };
 
 static const char *
@@ -30,7 +30,7 @@ detail(const struct task_event *ev, const char *name)
 }
 
 static struct before
-look_back(const struct telling *t)
+look_back(const struct telling *t, const char *signal)
 {
 	struct before b = { 0 };
 
@@ -42,7 +42,8 @@ look_back(const struct telling *t)
 		if (!b.stop &&
 		    (task_event_is(ev, EVENT_KILLING) || task_event_is(ev, EVENT_RESTART_SIGNALED)))
 			b.stop = ev;
-		if (!b.signal && task_event_is(ev, EVENT_SIGNALING))
+		if (!b.signal && task_event_is(ev, EVENT_SIGNALING) &&
+		    str_eq(detail(ev, "task_signal"), signal))
 			b.signal = ev;
 	}
 	return b;
@@ -79,13 +80,11 @@ tell_oom(struct telling *t, const struct task_event *ev, const char *how)
 
 /* Was it sent that on request? An executor of an earlier build does not tell what it sent. */
 static bool
-was_requested(const struct task_event *ev, const struct before *b, const char *signal)
+was_requested(const struct task_event *ev, const struct before *b)
 {
 	const char *sender = detail(ev, EVENT_DETAIL_SENDER);
 
-	if (!b->signal || !str_eq(detail(b->signal, "task_signal"), signal))
-		return false;
-	return !*sender || str_eq(sender, EVENT_SENDER_REQUEST);
+	return b->signal && (!*sender || str_eq(sender, EVENT_SENDER_REQUEST));
 }
 
 static void
@@ -107,7 +106,7 @@ static void
 tell_signal(
     struct telling *t, const struct task_event *ev, const struct before *b, const char *signal)
 {
-	if (was_requested(ev, b, signal))
+	if (was_requested(ev, b))
 		tell_request(t, ev, b, signal);
 	else if (signal_is_fault((int)ev->signal) && !*str(ev->message))
 		causes_add(t->c, ev->time, t->task->name,
@@ -127,12 +126,13 @@ static void
 tell_end(struct telling *t, const struct task_event *ev)
 {
 	const char *stopped = detail(ev, EVENT_DETAIL_STOP), *name = t->task->name;
-	struct before b = look_back(t);
 	bool other = str_eq(detail(ev, EVENT_DETAIL_SENDER), EVENT_SENDER_OTHER) &&
 		     !signal_is_fault((int)ev->signal);
 	char signal[16], how[64];
+	struct before b;
 
 	name_signal(ev->signal, signal);
+	b = look_back(t, signal);
 	if (ev->signal)
 		(void)snprintf(how, sizeof how, "by %s%s", signal,
 		    other ? " (which drover did not send)" : "");

@@ -130,6 +130,22 @@ def test_a_signal_on_request():
         node.purge("sent")
 
 
+def test_a_signal_on_request_that_was_not_the_last_one():
+    alloc = alloc_of("asleep", api.job("asleep"), "running")
+    pid = min(case.until(lambda: processes_of(alloc), 20, "its processes"))
+
+    def sleeps():
+        with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as f:
+            return f.read().rpartition(") ")[2].startswith("T")
+
+    drover("alloc", "signal", "-s", "SIGSTOP", alloc)
+    case.until(sleeps, 60, "it to be stopped")
+    drover("alloc", "signal", "-s", "SIGTERM", alloc)
+    drover("alloc", "signal", "-s", "SIGCONT", alloc)
+    said(alloc, "It ended by SIGTERM, which it had been sent on request of uid 0, ")
+    node.purge("asleep")
+
+
 def test_a_signal_that_was_handled_and_then_one_of_somebody_else():
     """What was asked for is not what ended it."""
     script = "trap 'echo got' HUP; echo on; while :; do sleep 0.05; done"
