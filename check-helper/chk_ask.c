@@ -44,13 +44,14 @@ fill_address(union address *a, const ChkHttpsAskReq *req)
 	return sizeof a->in6;
 }
 
+/* Without a name OpenSSL would take a certificate of anybody's. */
 static bool
 is_sane(const ChkHttpsAskReq *req)
 {
 	return (req->address.len == sizeof(struct in_addr) ||
 		   req->address.len == sizeof(struct in6_addr)) &&
 	       req->port > 0 && req->port <= UINT16_MAX && req->timeout_ms > 0 &&
-	       req->request.len > 0 &&
+	       req->request.len > 0 && req->server_name[0] &&
 	       strlen(req->server_name) < sizeof((struct chk_ask *)NULL)->server_name;
 }
 
@@ -85,7 +86,7 @@ chk_ask_new(const ChkHttpsAskReq *req, uint32_t serial, uint64_t now_ms, struct 
 	struct chk_ask *a;
 
 	if (!is_sane(req))
-		return err_say(e, -EINVAL, "a check over https without a place or a time");
+		return err_say(e, -EINVAL, "a check over https without a place, a name or a time");
 	a = calloc(1, sizeof *a + req->request.len);
 	if (!a)
 		return err_set(e, -ENOMEM, "ask over https");

@@ -246,12 +246,12 @@ def test_check_helper_cuts_off_what_breaks_the_protocol_and_refuses_wrong_values
         print("    %d packets" % n)
         with helper.Helper("check-helper", places) as h:
             for wrong in ({"address": b""}, {"address": b"x" * 5}, {"address": b"x" * 17}, {"port": 0}, {"port": 65536}, {"request": b""},
-                          {"timeout_ms": 0}, {"server_name": "x" * 256}, {"server_name": "x" * 50000}):
+                          {"timeout_ms": 0}, {"server_name": ""}, {"server_name": "x" * 256}, {"server_name": "x" * 50000}):
                 e = case.raises(ipc.RequestError, ask_https, h, server, **wrong)
                 case.equal(e.code, -errno.EINVAL, str(wrong)[:60])
             h.ipc.send("CHK_HTTPS_CANCEL_EV", {"ask": 77})
             # It goes on: the answer to a time that is over at once.
-            case.equal(ask_https(h, server, timeout_ms=1)["number"], errno.ETIMEDOUT)
+            case.equal(ask_https(h, server, timeout_ms=1, skip_verify=True)["number"], errno.ETIMEDOUT)
 
 
 # --- csi-helper ---
