@@ -15,6 +15,9 @@
 /* What a pattern may be: glibc copies what is repeated by + or {}, and what is in it again. */
 #define PATTERN_MAX 256
 #define PLUSES_MAX  4
+/* What one is held against: regexec() looks from each byte on to the end, and keeps some 10 KB for
+ * each that leads it to a state of its own. */
+#define SUBJECT_MAX 1024
 
 enum node_kind {
 	NODE_AND,
@@ -441,19 +444,33 @@ api_filter_free(struct api_filter *f)
 
 /* --- matching --- */
 
+static int
+find_item(const json_t *list, const char *part, const json_t **ret, struct err *e)
+{
+	if (!*part || part[strspn(part, "0123456789")])
+		return err_say(
+		    e, -EINVAL, "filter: \"%.80s\" is no item of a list: they have numbers", part);
+	*ret = json_array_get(list, strtoul(part, NULL, 10));
+	return 0;
+}
+
 /* Below the first name nothing need be there: *ret NULL. */
 static int
 find_field(const struct node *n, const json_t *object, const json_t **ret, struct err *e)
 {
 	const json_t *at = json_object_get(object, n->parts[0]);
+	int r = 0;
 
 	if (!at)
 		return err_say(e, -EINVAL, "filter: there is no field \"%.80s\" here", n->parts[0]);
-	for (size_t i = 1; i < n->n_parts && at; i++)
-		at = json_is_array(at) ? json_array_get(at, strtoul(n->parts[i], NULL, 10))
-				       : json_object_get(at, n->parts[i]);
+	for (size_t i = 1; i < n->n_parts && at && r == 0; i++) {
+		if (json_is_array(at))
+			r = find_item(at, n->parts[i], &at, e);
+		else
+			at = json_object_get(at, n->parts[i]);
+	}
 	*ret = at;
-	return 0;
+	return r;
 }
 
 static int
@@ -532,6 +549,8 @@ fits_pattern(const struct node *n, const json_t *value, struct err *e)
 {
 	if (value && !json_is_null(value) && !json_is_string(value))
 		return refuse_value(n, "is no text that a pattern could fit", e);
+	if (json_string_length(value) > SUBJECT_MAX)
+		return refuse_value(n, "is a text too long for a pattern", e);
 	return regexec(n->pattern, json_string_value(value) ?: "", 0, NULL, 0) == 0;
 }
 

@@ -125,6 +125,7 @@ START_TEST(what_is_none)
 	refuses("Meta[\"tier\" == x", "] was expected");
 	refuses("A.B.C.D.E.F.G.H.I == x", "too deep");
 	refuses("A..B == x", "is empty");
+	refuses("List.Key == v", "\"Key\" is no item of a list");
 	refuses("Nothing == 1", "no field \"Nothing\"");
 	refuses("Priority == many", "is a number");
 	refuses("Stop == 7", "true or false");
@@ -157,6 +158,28 @@ START_TEST(it_has_bounds)
 }
 END_TEST
 
+/* Looked for from each byte on to the end, a megabyte would take half an hour. */
+START_TEST(patterns_are_for_short_texts)
+{
+	static const char expression[] = "Text matches \"a.*b\"";
+	cleanup_with(api_filter_free) struct api_filter *f = NULL;
+	json_t *object = json_object();
+	char text[1026];
+	struct err e = { 0 };
+
+	memset(text, 'a', sizeof text);
+	text[sizeof text - 1] = '\0';
+	ck_assert_int_eq(api_filter_parse(expression, &f, &e), 0);
+	ck_assert_int_eq(json_object_set_new(object, "Text", json_string(text)), 0);
+	ck_assert_int_eq(api_filter_match(f, object, &e), -EINVAL);
+	ck_assert_msg(strstr(e.msg, "too long for a pattern") != NULL, "%s", e.msg);
+	text[sizeof text - 2] = '\0';
+	ck_assert_int_eq(json_object_set_new(object, "Text", json_string(text)), 0);
+	ck_assert_int_eq(api_filter_match(f, object, &e), 0);
+	json_decref(object);
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
@@ -165,6 +188,7 @@ add(TCase *tc)
 	tcase_add_test(tc, words_that_join);
 	tcase_add_test(tc, what_is_none);
 	tcase_add_test(tc, it_has_bounds);
+	tcase_add_test(tc, patterns_are_for_short_texts);
 }
 
 int
