@@ -26,7 +26,7 @@ struct api_page {
 	bool by_name, reverse;
 	size_t max;        /* 0: no end */
 	struct item first; /* without a key: from the beginning */
-	struct item *v;    /* one more than max at most: the next page's first */
+	struct item *v;    /* sorted at the end, and when there are twice as many as max */
 	size_t n, size;
 };
 
@@ -134,10 +134,28 @@ compare(const struct api_page *page, const struct item *a, const struct item *b)
 	return page->reverse ? -r : r;
 }
 
+static int
+compare_items(const void *a, const void *b, void *page)
+{
+	return compare(page, a, b);
+}
+
+/* In order, and nothing beyond the next page's first. */
+static void
+sort(struct api_page *page)
+{
+	if (page->n > 0)
+		qsort_r(page->v, page->n, sizeof *page->v, compare_items, page);
+	while (page->max > 0 && page->n > page->max + 1)
+		free(page->v[--page->n].json);
+}
+
 static void
 name_item(struct api_page *page, struct item *item, const json_t *json)
 {
-	const char *id = json_string_value(json_object_get(json, "ID")) ?: "";
+	/* Namespaces have a Name alone. */
+	const char *id = json_string_value(json_object_get(json, "ID"))
+			     ?: str(json_string_value(json_object_get(json, "Name")));
 	const char *namespace = json_string_value(json_object_get(json, "Namespace")) ?: "";
 
 	if (page->by_name) {
@@ -149,16 +167,10 @@ name_item(struct api_page *page, struct item *item, const json_t *json)
 	(void)snprintf(item->key, KEY_SIZE, "%llu.%.180s", item->index, id);
 }
 
-/* Takes over *item if the page wants it. -ENOMEM. */
+/* Takes over *item. -ENOMEM. */
 static int
 put(struct api_page *page, struct item *item)
 {
-	size_t at = page->n;
-
-	while (at > 0 && compare(page, item, &page->v[at - 1]) < 0)
-		at--;
-	if (page->max > 0 && at > page->max)
-		return 0;
 	if (page->n == page->size) {
 		size_t size = page->size ? 2 * page->size : 64;
 		struct item *grown = realloc(page->v, size * sizeof *grown);
@@ -168,12 +180,10 @@ put(struct api_page *page, struct item *item)
 		page->v = grown;
 		page->size = size;
 	}
-	(void)memmove(&page->v[at + 1], &page->v[at], (page->n - at) * sizeof *page->v);
-	page->v[at] = *item;
+	page->v[page->n++] = *item;
 	item->json = NULL;
-	page->n++;
-	if (page->max > 0 && page->n > page->max + 1)
-		free(page->v[--page->n].json);
+	if (page->max > 0 && page->n / 2 > page->max)
+		sort(page);
 	return 0;
 }
 
@@ -278,10 +288,12 @@ api_list_add_alloc(struct api_list *list, struct sup_alloc *sa)
 static void
 append_page(struct api_list *list, struct api_req *req)
 {
-	const struct api_page *page = list->page;
+	struct api_page *page = list->page;
 	struct api_meta meta = *api_meta(req);
-	size_t n = page->max > 0 && page->n > page->max ? page->max : page->n;
+	size_t n;
 
+	sort(page);
+	n = page->max > 0 && page->n > page->max ? page->max : page->n;
 	for (size_t i = 0; i < n; i++)
 		append(list, page->v[i].json, strlen(page->v[i].json));
 	if (n == page->n)

@@ -84,6 +84,14 @@ def test_pages_meet_without_a_gap():
             case.equal(ids(back), ids(found)[::-1], path + ": the other way round")
 
 
+def test_pages_of_what_has_a_name_alone():
+    node.do("PUT", "/v1/volume/csi/v9?namespace=other", {"Volumes": [{
+        "ID": "v9", "Namespace": "other", "Name": "v", "ExternalID": "x", "PluginID": "p", "RequestedCapabilities": [
+            {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}]})
+    found, sizes = pages("/v1/namespaces", 1)
+    case.equal(([x["Name"] for x in found], sizes), (["default", "other"], [1, 1]))
+
+
 def test_a_page_of_what_a_filter_lets_through():
     found, sizes = pages("/v1/jobs", 2, filter='ID != "a0" and ID != "a4"')
     case.equal((ids(found), sizes), (["a1", "a2", "a3", "a5", "a6"], [2, 2, 1]))
