@@ -51,7 +51,7 @@ enum token { TOKEN_END, TOKEN_WORD, TOKEN_STRING, TOKEN_SIGN };
 
 struct reader {
 	struct api_filter *f;
-	const char *text, *at;
+	const char *at;
 	enum token token;
 	const char *word; /* its text; of a sign: "==", "!=", "(", ")", "[" or "]" */
 	struct err *e;
@@ -348,7 +348,8 @@ read_match(struct reader *r, const struct node **ret)
 	return 0;
 }
 
-static int read_any(struct reader *r, unsigned depth, const struct node **ret);
+static int read_chain(
+    struct reader *r, enum node_kind kind, unsigned depth, const struct node **ret);
 
 static int
 read_one(struct reader *r, unsigned depth, const struct node **ret)
@@ -370,7 +371,7 @@ read_one(struct reader *r, unsigned depth, const struct node **ret)
 		return done;
 	if (done == 0)
 		return read_match(r, ret);
-	done = read_any(r, depth + 1, ret);
+	done = read_chain(r, NODE_OR, depth + 1, ret);
 	if (done == 0)
 		done = take(r, TOKEN_SIGN, ")");
 	return done == 0 ? refuse(r, ") was expected") : done < 0 ? done : 0;
@@ -393,18 +394,12 @@ read_chain(struct reader *r, enum node_kind kind, unsigned depth, const struct n
 	return done;
 }
 
-static int
-read_any(struct reader *r, unsigned depth, const struct node **ret)
-{
-	return read_chain(r, NODE_OR, depth, ret);
-}
-
 int
 api_filter_parse(const char *text, struct api_filter **ret, struct err *e)
 {
 	cleanup_with(api_filter_free) struct api_filter *f = calloc(1, sizeof *f);
 	size_t len = strlen(text);
-	struct reader r = { .f = f, .text = text, .at = text, .e = e };
+	struct reader r = { .f = f, .at = text, .e = e };
 	int done;
 
 	if (len > API_FILTER_MAX)
@@ -418,7 +413,7 @@ api_filter_parse(const char *text, struct api_filter **ret, struct err *e)
 		return err_set(e, -ENOMEM, "read the filter");
 	done = next(&r);
 	if (done == 0)
-		done = read_any(&r, 0, &f->root);
+		done = read_chain(&r, NODE_OR, 0, &f->root);
 	if (done == 0 && r.token != TOKEN_END)
 		done = refuse(&r, "and, or, or the end was expected");
 	if (done < 0)
@@ -583,6 +578,15 @@ match(const struct node *n, const json_t *object, struct err *e)
 	default:
 		return fits_pattern(n, value, e);
 	}
+}
+
+bool
+api_filter_asks(const struct api_filter *f, const char *field)
+{
+	for (size_t i = 0; i < f->n_nodes; i++)
+		if (f->nodes[i].n_parts > 0 && strcmp(f->nodes[i].parts[0], field) == 0)
+			return true;
+	return false;
 }
 
 int

@@ -21,6 +21,8 @@ int api_filter_parse(const char *text, struct api_filter **ret, struct err *e);
 void api_filter_free(struct api_filter *f);
 DEFINE_CLEANUP(struct api_filter *, api_filter_free);
 
+/* Does it look at this member of an object, or into it? */
+bool api_filter_asks(const struct api_filter *f, const char *field);
 /*
  * Does this JSON object fit? 1 or 0; -EINVAL with *e: it asks for a field that the object cannot
  * have, or compares one with what it cannot be.

@@ -276,7 +276,9 @@ api_list_add_alloc(struct api_list *list, struct sup_alloc *sa)
 
 	alloc_fill_stub(&sa->a, &sa->job->job);
 	stub = whole = sa->a; /* they share all but these */
-	whole.job = &sa->job->job;
+	/* The largest part of it: printed anew for each alloc, and seldom asked for. */
+	if (list->filter && api_filter_asks(list->filter, "Job"))
+		whole.job = &sa->job->job;
 	whole.signed_identities = (struct string_map){ 0 };
 	if (list->no_task_states)
 		(void)memset(&stub.task_states, 0, sizeof stub.task_states);

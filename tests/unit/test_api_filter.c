@@ -143,6 +143,22 @@ START_TEST(what_is_none)
 }
 END_TEST
 
+START_TEST(what_it_asks_for)
+{
+	cleanup_with(api_filter_free) struct api_filter *f = NULL;
+	struct err e = { 0 };
+
+	ck_assert_int_eq(
+	    api_filter_parse("not (Job.Group is nil or x in Tags) and Meta.Job == Name", &f, &e),
+	    0);
+	ck_assert(api_filter_asks(f, "Job"));
+	ck_assert(api_filter_asks(f, "Tags"));
+	ck_assert(api_filter_asks(f, "Meta"));
+	ck_assert(!api_filter_asks(f, "Name"));
+	ck_assert(!api_filter_asks(f, "Group"));
+}
+END_TEST
+
 START_TEST(it_has_bounds)
 {
 	char text[API_FILTER_MAX + 10];
@@ -187,6 +203,7 @@ add(TCase *tc)
 	tcase_add_test(tc, fields_lie_deep);
 	tcase_add_test(tc, words_that_join);
 	tcase_add_test(tc, what_is_none);
+	tcase_add_test(tc, what_it_asks_for);
 	tcase_add_test(tc, it_has_bounds);
 	tcase_add_test(tc, patterns_are_for_short_texts);
 }
