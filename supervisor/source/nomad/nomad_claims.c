@@ -194,8 +194,10 @@ nomad_claims_begin(struct nomad *n)
 {
 	for (struct nomad_wait *w = n->claims, *next; w; w = next) {
 		next = w->next;
-		if (!w->call && !w->timer)
-			ask_claim(w);
+		if (w->call || w->timer)
+			continue;
+		w->begun_ms = clock_ms(); /* that nobody could be asked is no try */
+		ask_claim(w);
 	}
 }
 
