@@ -134,6 +134,7 @@ def test_what_changes_something_is_refused_before_it_does():
 def test_the_socket_by_token():
     files = {"boss", "writes", "files", "by-role"}
     on_node = {"boss", "node-reads", "node-writes", "by-role"}
+    of_job = {"boss", "writes", "reads", "by-role"}
     for path, may in (
             ("/v1/client/fs/ls/%s?path=/" % alloc, files),
             ("/v1/client/fs/stat/%s?path=/" % alloc, files),
@@ -141,7 +142,9 @@ def test_the_socket_by_token():
             ("/v1/client/fs/readat/%s?path=alloc/logs/t.stdout.0&offset=0&limit=1" % alloc, files),
             ("/v1/client/fs/stream/%s?path=alloc/logs/t.stdout.0&follow=false" % alloc, files),
             ("/v1/client/fs/logs/%s?task=t&type=stdout&plain=true" % alloc, files | {"logs"}),
-            ("/v1/client/allocation/%s/stats" % alloc, {"boss", "writes", "reads", "by-role"}),
+            ("/v1/client/allocation/%s/stats" % alloc, of_job),
+            ("/v1/client/allocation/%s/events" % alloc, of_job),
+            ("/v1/client/allocation/%s/why" % alloc, of_job),
             ("/v1/client/stats", on_node),
             ("/v1/agent/self", {"boss", "agent-reads"}),
             ("/v1/agent/servers", {"boss", "agent-reads"}),

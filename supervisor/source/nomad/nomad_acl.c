@@ -56,6 +56,7 @@ static const struct path_need {
 	{ "GET", "/v1/allocation/:id", ACL_READ_JOB },
 	{ "GET", "/v1/allocations", ACL_READ_JOB },
 	{ "GET", "/v1/client/allocation/:id/checks", ACL_READ_JOB },
+	{ "GET", "/v1/client/allocation/:id/events", ACL_READ_JOB },
 	{ "GET", "/v1/client/allocation/:id/exec", ACL_EXEC },
 	{ "GET", "/v1/client/allocation/:id/stats", ACL_READ_JOB },
 	{ "GET", "/v1/client/allocation/:id/why", ACL_READ_JOB },
