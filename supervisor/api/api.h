@@ -60,7 +60,7 @@ struct api_meta {
 	uint64_t index; /* 0: the source's */
 	bool no_leader; /* none is known */
 	int64_t last_contact_ns;
-	char next_token[256]; /* of a list that goes on; "": it does not */
+	char next_token[512]; /* of a list that goes on; "": it does not */
 };
 void api_set_meta(struct api_req *req, const struct api_meta *meta);
 const struct api_meta *api_meta(const struct api_req *req);

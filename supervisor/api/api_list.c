@@ -159,12 +159,12 @@ name_item(struct api_page *page, struct item *item, const json_t *json)
 	const char *namespace = json_string_value(json_object_get(json, "Namespace")) ?: "";
 
 	if (page->by_name) {
-		(void)snprintf(item->key, KEY_SIZE, "%.60s%s%.180s", namespace,
+		(void)snprintf(item->key, KEY_SIZE, "%.128s%s%.255s", namespace,
 		    *namespace && *id ? "." : "", id);
 		return;
 	}
 	item->index = (unsigned long long)json_integer_value(json_object_get(json, "CreateIndex"));
-	(void)snprintf(item->key, KEY_SIZE, "%llu.%.180s", item->index, id);
+	(void)snprintf(item->key, KEY_SIZE, "%llu.%.255s", item->index, id);
 }
 
 /* Takes over *item. -ENOMEM. */

@@ -97,6 +97,18 @@ def test_a_page_of_what_a_filter_lets_through():
     case.equal((ids(found), sizes), (["a1", "a2", "a3", "a5", "a6"], [2, 2, 1]))
 
 
+def test_long_ids_are_told_apart():
+    long = ["b" * 254 + x for x in "01"]
+    for name in long:
+        node.register(api.job(name))
+    first = get("/v1/jobs", prefix="bb", per_page=1)
+    token = first.headers["X-Nomad-NextToken"]
+    second = get("/v1/jobs", prefix="bb", per_page=1, next_token=token)
+    case.equal((ids(first.json), token, ids(second.json)), (long[:1], "default." + long[1], long[1:]))
+    for name in long:
+        node.purge(name)
+
+
 def test_a_page_whose_first_has_gone():
     node.register(api.job("a35"))
     token = get("/v1/jobs", per_page=4).headers["X-Nomad-NextToken"]
