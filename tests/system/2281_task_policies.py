@@ -249,7 +249,7 @@ def test_what_waits_for_its_next_start_gets_it_although_a_restart_was_refused():
     alloc = start("next", [task("main")], RestartPolicy=policy(1, delay=5 * S))
     wait_order(node, alloc, ["main begins"])
     let_go(node, alloc, "main", 1)
-    wait_state(alloc, "main", "pending", 1)
+    case.until(lambda: get(alloc)["TaskStates"]["main"]["Restarts"] == 1, 60, "the restart to be due")
     done = drover("alloc", "restart", "-all-tasks", alloc["ID"])
     # Where five seconds were over before, it was not refused.
     case.equal(done.returncode == 0 or "Task not running" in done.stderr, True, done.stderr)
