@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 """Jobs, orders and tasks that no job should have and no task should do: one sentence each, nothing of it is left, and the task
 beside them, which is looked at after each, has not noticed. Signals and tasks that there are not: 2285; exec into what is over:
 2420; checks that say nothing or too much: 2600; a full disk: 2280 and 2210."""

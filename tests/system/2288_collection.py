@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 200
 """What is left of allocations that are over: how many are kept, which go when the disk is full, and when somebody asks."""
 import os
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 """What is bounded, at its bound: one sentence for what is too much, the oldest go where old things are kept, nothing else is lost.
 What would take long to make is written into state.db while there is no agent, as copies of what the agent had written."""
 import json

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 """Tokens that servers sign for tasks: as variables and files, renewed while tasks run, and what is made of servers that
 refuse, lie or are away."""
 import base64
