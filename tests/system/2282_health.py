@@ -187,7 +187,9 @@ def test_checks_have_to_pass_for_as_long():
         if started(alloc, "main", at):
             found = told(alloc)
             case.equal(found["early"], [])
-            case.contains(found["main"][0], 'Only 0 out of 1 checks registered and passing: check "alive" of service judged: ')
+            # Or, where it began that late, that it runs too late.
+            wanted = 'Only 0 out of 1 checks registered and passing: check "alive" of service judged: '
+            case.equal(found["main"][0].startswith(wanted) or "by healthy_deadline of 10s" in found["main"][0], True, found["main"][0])
         node.purge("sick")
 
 
