@@ -431,7 +431,7 @@ take_version(struct alloc_runner *ar)
 		alloc_hooks_update(ar);
 }
 
-/* Whoever stops it does not want to wait for shutdown_delay. */
+/* No shutdown_delay is to be waited for, also one that has begun. */
 static void
 hurry(struct alloc_runner *ar)
 {
@@ -491,6 +491,7 @@ alloc_runner_disk_exceeded(struct alloc_runner *ar, const char *text, int64_t li
 		(void)task_event_set_fails(&ev);
 		task_runner_event(tr, &ev);
 	}
+	hurry(ar);
 }
 
 void

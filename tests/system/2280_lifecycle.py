@@ -242,8 +242,21 @@ def test_an_allocation_with_too_much_on_its_disk_fails():
         wait_state(made, name, "running")
         with open("%s/alloc/%s/main/local/big" % (node.data, made["ID"]), "wb") as f:
             os.posix_fallocate(f.fileno(), 0, 110 << 20)
+    # Nor is a delay sat out that has begun, of the task or of its group.
+    late = [start("late", [task("main", ShutdownDelay=1000 * S)], EphemeralDisk={"SizeMB": 100}),
+            start("later", [task("main")], EphemeralDisk={"SizeMB": 100}, ShutdownDelay=1000 * S)]
+    for made, name in zip(late, ("late", "later")):
+        wait_order(node, made, ["main begins"])
+        wait_state(made, "main", "running")
+        node.do("DELETE", "/v1/job/" + name)
+    case.until(lambda: "Waiting for shutdown delay" in events(get(late[0]), "main"), 60, "the delay")
+    for made in late:
+        with open("%s/alloc/%s/main/local/big" % (node.data, made["ID"]), "wb") as f:
+            os.posix_fallocate(f.fileno(), 0, 110 << 20)
     # It is looked at every 30 s.
     wait_order(node, alloc, ["main begins", "main is told", "after begins"], seconds=120)
+    for made in late:
+        wait_order(node, made, ["main begins", "main is told"], seconds=120)
     let_go(node, alloc, "after")
     wait_state(alloc, "after", "dead")
     found = wait_status(alloc, "failed")
@@ -254,7 +267,7 @@ def test_an_allocation_with_too_much_on_its_disk_fails():
     case.equal((event["Details"]["disk_limit"], found["TaskStates"]["main"]["Failed"]), (str(100 << 20), True))
     case.equal(get(good)["ClientStatus"], "running", "one that has less than it may")
     node.do("DELETE", "/v1/job/thrifty?no_shutdown_delay=true")
-    for name in ("thrifty", "greedy"):
+    for name in ("thrifty", "greedy", "late", "later"):
         node.purge(name)
 
 
