@@ -5,6 +5,7 @@
 check-nomad: all ## with a real server of NOMAD=path/to/nomad, as root; NOMAD_NEXT=path and CSI_DRIVER='command' for two tests more
 	@failed=0; export DROVER_BUILD=$(BUILD); \
 	python3 -B tests/nomad/check.py "$(NOMAD)" || failed=1; \
+	python3 -B tests/nomad/check_commands.py "$(NOMAD)" || failed=1; \
 	NOMAD_NEXT='$(NOMAD_NEXT)' CSI_DRIVER='$(value CSI_DRIVER)' \
 		python3 -B tests/nomad/isolated.py tests/nomad/check_clusters.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_events.py "$(NOMAD)" || failed=1; \

@@ -6,6 +6,7 @@
         server.run(real.sleeper("web"))
         server.wait("web", ["running"])
 """
+import contextlib
 import http.client
 import json
 import os
@@ -13,6 +14,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -187,3 +189,50 @@ class Server:
 
 def sleeper(name, driver="raw_exec", **more):
     return api.job(name, "/bin/sleep", ["1000"], driver=driver, **more)
+
+
+# --- what a command or a client of the API says to an agent ---
+
+def pump(a, b):
+    """All bytes from a to b, until the end."""
+    with contextlib.suppress(OSError):
+        while part := a.recv(65536):
+            b.sendall(part)
+    with contextlib.suppress(OSError):
+        b.shutdown(socket.SHUT_WR)
+
+
+@contextlib.contextmanager
+def tcp_door(node):
+    """The node's socket for commands that know no other than TCP: its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    outside, _ = listener.accept()
+                    inside = node.connect()
+                    for pair in ((outside, inside), (inside, outside)):
+                        threading.Thread(target=pump, args=pair, daemon=True).start()
+        threading.Thread(target=serve, daemon=True).start()
+        yield "http://127.0.0.1:%d" % listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def sayer(url):
+    """A function that runs the servers' command there, with success, and returns its output."""
+    def say(*args):
+        done = subprocess.run([BINARY, *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=120,
+                              env={**os.environ, "NOMAD_ADDR": url})
+        text = done.stdout.decode()
+        case.equal(done.returncode, 0, "%s: %s" % (" ".join(args), text))
+        return text
+    return say
+
+
+def fetch(url):
+    """Status and body."""
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as e:
+        return e.code, e.read()

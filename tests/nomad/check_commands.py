@@ -1,0 +1,374 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The command of the real servers, which this starts on loopback, at agents' sockets: what it shows, follows and does inside tasks.
+For `make check-nomad NOMAD=path`.
+
+    tests/nomad/check_commands.py PATH [test_…]…"""
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
+import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
+from lib import api, case  # noqa: E402
+from lib.cluster import node_of  # noqa: E402
+import real  # noqa: E402
+from real import BINARY, Server, fetch, sayer, sleeper, tcp_door  # noqa: E402
+
+JOB = """
+job "said" {
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/sleep"
+        args    = ["1000"]
+      }
+    }
+  }
+}
+"""
+DISPATCHED = """
+job "given" {
+  type = "batch"
+  parameterized {
+    meta_optional = ["a"]
+  }
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/true"
+      }
+    }
+  }
+}
+"""
+
+
+def same(found, wanted, where):
+    """As the server shows it, but that empty members may be left out, as between nodes and servers."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for key in found.keys() | wanted.keys():
+            if key in found or wanted[key]:
+                same(found.get(key), wanted.get(key), where + "." + key)
+    elif isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
+        for number, pair in enumerate(zip(found, wanted, strict=True)):
+            same(*pair, "%s[%d]" % (where, number))
+    elif found or wanted:
+        case.equal(found, wanted, where)
+
+
+def test_the_command_of_the_servers_at_the_agents_socket():
+    """What the node passes on is what the servers say."""
+    with tcp_door(node) as url:
+        command_at(url)
+
+
+def command_at(url):
+    say = sayer(url)
+    path = case.directory() + "/said.nomad"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(JOB)
+    case.contains(say("job", "run", path), 'finished with status "complete"')
+    alloc, = server.wait("said", ["running"])
+    case.contains(say("job", "status", "said"), alloc["ID"][:8])
+    case.contains(say("job", "inspect", "said"), '"ID": "said"')
+    case.contains(say("alloc", "status", alloc["ID"]), "Task started by client")
+    case.contains(say("node", "status"), "ready")
+    case.contains(say("node", "status", "-self"), alloc["ID"][:8])
+    case.contains(say("status", "sai"), alloc["ID"][:8])  # which asks for what begins so
+    me = alloc["NodeID"]
+    case.contains(say("node", "meta", "apply", "-node-id", me, "turn=7"), "")
+    case.until(lambda: (server.ask("/v1/node/" + me)["Meta"] or {}).get("turn") == "7", 30, "the servers to hear of it")
+    case.contains(say("node", "meta", "read", "-node-id", me), "turn = 7")
+    say("node", "meta", "apply", "-node-id", me, "-unset", "turn")
+    for words, part in ((("namespace", "list"), "default"), (("node", "pool", "list"), "default"), (("service", "list"), ""),
+                        (("deployment", "list"), ""), (("volume", "status"), ""), (("plugin", "status"), ""),
+                        (("server", "members"), "alive"), (("agent-info",), "client")):
+        case.contains(say(*words), part, " ".join(words))
+    case.contains(say("eval", "list"), "job-register")
+    for shown in ("/v1/allocation/" + alloc["ID"], "/v1/job/said", "/v1/job/said/summary", "/v1/evaluation/" + alloc["EvalID"]):
+        same(node.ask(shown), server.ask(shown), shown)
+    case.equal(node.request("GET", "/v1/job/none").status, 404)
+    case.equal(json.loads(say("var", "list", "-out", "json")), [])
+    say("var", "put", "x/y/z", "k=v")
+    case.contains(say("var", "get", "-out", "json", "x/y/z"), '"k": "v"')
+    case.contains(say("var", "list"), "x/y/z")
+    say("var", "purge", "x/y/z")
+    case.contains(say("operator", "autopilot", "get-config"), "LastContactThreshold = 200ms")
+    say("operator", "autopilot", "set-config", "-last-contact-threshold", "300ms")
+    case.contains(say("operator", "autopilot", "get-config"), "LastContactThreshold = 300ms")
+    say("operator", "scheduler", "set-config", "-preempt-batch-scheduler=true")
+    case.contains(say("operator", "root", "keyring", "list"), "active")
+    for words in (("namespace", "apply", "n1"), ("namespace", "delete", "n1"), ("system", "reconcile", "summaries")):
+        say(*words)
+    with open(path, "w", encoding="ascii") as f:
+        f.write(DISPATCHED)
+    say("job", "run", path)
+    case.contains(say("job", "dispatch", "-detach", "-meta", "a=b", "given"), "Dispatched Job ID")
+    say("job", "stop", "-purge", "-detach", "given")
+    say("job", "stop", "-purge", "said")
+
+
+LOCAL = """
+job "alone" {
+  group "g" {
+    update {
+      min_healthy_time = "1s"
+    }
+    network {
+      port "p" {}
+    }
+    service {
+      name     = "alone"
+      port     = "p"
+      provider = "nomad"
+    }
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/sh"
+        args    = ["-c", "echo said; exec sleep 1000"]
+      }
+    }
+  }
+}
+"""
+
+
+def test_the_command_of_the_servers_at_an_agent_without_servers():
+    """It reads all that the agent answers by itself."""
+    path = case.directory() + "/alone.nomad"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(LOCAL)
+    with api.Node() as alone, tcp_door(alone) as url:
+        say, me = sayer(url), alone.ask("/v1/nodes")[0]["ID"]
+        case.contains(say("job", "run", path), "successful")  # the deployment, which it waits for
+        alloc, = (a["ID"] for a in alone.wait_running("alone"))
+        evaluation, deployment = (alone.ask("/v1/job/alone/" + k)[0]["ID"] for k in ("evaluations", "deployments"))
+        for words, part in (
+                (("status",), "alone"), (("job", "status", "alone"), alloc[:8]), (("job", "inspect", "alone"), '"ID": "alone"'),
+                (("job", "history", "-p", "alone"), "Version"), (("job", "deployments", "alone"), "successful"),
+                (("job", "allocs", "alone"), "running"), (("alloc", "status", alloc), "Task started by client"),
+                (("alloc", "status", "-verbose", "-stats", alloc), "CPU Stats"), (("alloc", "logs", alloc), "said"),
+                (("alloc", "fs", alloc), "alloc/"), (("alloc", "checks", alloc), ""), (("alloc", "exec", alloc, "echo", "in"), "in\n"),
+                (("alloc", "signal", "-s", "SIGCONT", alloc), ""), (("alloc", "restart", alloc), ""), (("node", "status"), "ready"),
+                (("node", "status", "-self"), "Allocated Resources"), (("node", "status", "-stats", "-verbose", me), "driver.raw_exec"),
+                (("eval", "list"), evaluation[:8]), (("eval", "status", evaluation), "complete"),
+                (("deployment", "list"), deployment[:8]), (("deployment", "status", deployment), "successful"),
+                (("service", "list"), "alone"), (("service", "info", "alone"), alloc[:8]), (("volume", "status"), ""),
+                (("plugin", "status"), ""), (("agent-info",), "client"), (("job", "scale", "-detach", "alone", "g", "2"), ""),
+                (("job", "revert", "-detach", "alone", "0"), ""), (("job", "stop", "-purge", "alone"), "complete")):
+            case.contains(say(*words), part, " ".join(words))
+
+
+def test_commands_inside_tasks():
+    """Through the servers, at the agent's socket, after a restart of the supervisor, on a terminal."""
+    at = "http://%s:%d" % (server.ip, server.ports[0])
+    for driver in ("raw_exec", "exec"):
+        server.run(sleeper("into" + driver, driver))
+        alloc = server.wait("into" + driver, ["running"])[0]["ID"]
+        with tcp_door(node) as url:
+            for address in (at, url):
+                exec_at(address, alloc)
+        node.kill("supervisor")
+        node.wait_log("runs of before are followed again", 20)
+        case.until(lambda a=alloc: exec_in(at, a, ["true"])[0] == 0, 60, "a session of the next supervisor")
+        server.purge("into" + driver)
+
+
+def test_actions_inside_tasks():
+    """Through the servers, and at the agent's socket."""
+    if real.older_than(1, 7):
+        return  # they have none
+    server.run(sleeper("acting", Actions=[{"Name": "greet", "Command": "sh", "Args": ["-c", "cat; echo in $0; exit 3", "a b"]}]))
+    alloc = server.wait("acting", ["running"])[0]["ID"]
+    with tcp_door(node) as url:
+        for address in ("http://%s:%d" % (server.ip, server.ports[0]), url):
+            for words in (("action", "-job", "acting", "-alloc", alloc), ("job", "action", "-job", "acting", "-group", "g", "-task", "t")):
+                done = subprocess.run([BINARY, *words, "greet"], input=b"x\n", capture_output=True, check=False, timeout=120,
+                                      env={**os.environ, "NOMAD_ADDR": address})
+                case.equal((done.returncode, done.stdout, done.stderr), (3, b"x\nin a b\n", b""), address)
+    case.equal(node.ask("/v1/job/acting/actions"), server.ask("/v1/job/acting/actions"))
+    server.purge("acting")
+
+
+def exec_in(url, alloc, words, stdin=b"", flags=()):
+    """Exit code, output and errors."""
+    done = subprocess.run([BINARY, "alloc", "exec", *flags, alloc, *words], input=stdin, capture_output=True, check=False,
+                          timeout=120, env={**os.environ, "NOMAD_ADDR": url})
+    return done.returncode, done.stdout, done.stderr
+
+
+def exec_at(url, alloc):
+    case.equal(exec_in(url, alloc, ["sh", "-c", "read x; echo $x $NOMAD_TASK_NAME; echo bad >&2; exit 7"], b"one\n"),
+               (7, b"one t\n", b"bad\n"), url)
+    case.equal(exec_in(url, alloc, ["cat"], b"unread", ["-i=false"]), (0, b"", b""), url)
+    code, _, err = exec_in(url, alloc, ["no-such-thing"])
+    case.equal((code, b"no-such-thing" in err), (127, True), "%s: %r" % (url, err))
+    data = os.urandom(1 << 16) * 160
+    code, out, err = exec_in(url, alloc, ["cat"], data)
+    case.equal((code, out == data, err), (0, True, b""), "10 MB there and back by " + url)
+    code, out = exec_on_terminal(url, alloc, ["sh", "-c", SIZED], b"word\r")
+    case.equal((code, b":word:" in out), (5, True), "a terminal by %s: %r" % (url, out))
+    code, _, err = exec_in(url, alloc, ["true"], flags=["-task", "x"])
+    case.equal((code, b"x" in err), (1, True), "an unknown task by %s: %r" % (url, err))
+    mark = "mark-%d" % os.getpid()
+    script = "trap '' HUP; while :; do echo x; sleep 0.1; done"  # servers look after a user when there is output for him
+    client = subprocess.Popen([BINARY, "alloc", "exec", alloc, "sh", "-c", script, mark],
+                              stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env={**os.environ, "NOMAD_ADDR": url})
+    case.until(lambda: [p for p in pids_with(mark) if p != client.pid], 30, "the command")
+    client.kill()
+    client.wait()
+    client.stdin.close()
+    case.until(lambda: not pids_with(mark), 30, "end of a command whose client was killed, by " + url)
+
+
+def follow(url, words, until, cause):
+    """What a command that goes on says, until that is in it; cause() is done when it says something."""
+    with subprocess.Popen([BINARY, *words], stdout=subprocess.PIPE, env={**os.environ, "NOMAD_ADDR": url}) as client:
+        try:
+            said, deadline = b"", case.patience(60)
+            while until not in said and deadline > 0:
+                if select.select([client.stdout], [], [], 1)[0]:
+                    said += os.read(client.stdout.fileno(), 65536)
+                    cause()
+                deadline -= 1
+        finally:
+            client.kill()
+    case.contains(said, until, " ".join(words))
+    return said
+
+
+def test_logs_and_files_that_are_followed():
+    """Through the servers, and at the agent's socket: what is there, and what comes."""
+    server.run(api.job("speaks", "/bin/sh", ["-c", "echo one; while [ ! -e local/go ]; do sleep 0.1; done; echo two; exec sleep 1000"]))
+    alloc = server.wait("speaks", ["running"])[0]["ID"]
+    local = "%s/alloc/%s/t/local/" % (node.data, alloc)
+    with open(local + "grows", "w", encoding="ascii") as f:
+        f.write("first\n")
+
+    def more():
+        with open(local + "grows", "a", encoding="ascii") as f:
+            f.write("more\n")
+    with tcp_door(node) as url:
+        for number, address in enumerate(("http://%s:%d" % (server.ip, server.ports[0]), url)):
+            said = follow(address, ("alloc", "logs", "-f", "-stdout", alloc), b"two\n", lambda: open(local + "go", "a").close())
+            case.equal(said, b"one\ntwo\n", address)
+            said = follow(address, ("alloc", "fs", "-f", alloc, "t/local/grows"), b"more\n" * (number + 1), more)
+            case.equal(said.startswith(b"first\n"), True, said)
+    server.purge("speaks")
+
+
+@contextlib.contextmanager
+def another_node(job, **task):
+    """(the node, an alloc of that job on it, the URL of the first node's socket)"""
+    with node_of(server, name="far") as far, tcp_door(node) as url:
+        far_id = far.ask("/v1/agent/self")["stats"]["client"]["node_id"]
+        case.until(lambda: any(n["ID"] == far_id and n["Status"] == "ready" for n in server.ask("/v1/nodes")), 40, "the other node")
+        server.run(api.job(job, group={"Constraints": [{"LTarget": "${node.unique.id}", "RTarget": far_id, "Operand": "="}]}, **task))
+        yield far_id, server.wait(job, ["running"])[0]["ID"], url
+        server.purge(job)
+        case.until(lambda: server.ask("/v1/job/%s/allocations" % job) in ([], None) or
+                   all(a["ClientStatus"] == "complete" for a in server.allocs(job)), 40, "the job to end")
+    server.do("/v1/node/%s/purge" % far_id)
+
+
+def read_until(url, part, cause):
+    """Of an answer that goes on; cause() is done again and again."""
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        fd, seen = answer.fileno(), b""
+        deadline = case.patience(60)
+        while part not in seen and deadline > 0:
+            cause()
+            if select.select([fd], [], [], 1)[0]:
+                seen += answer.read1(65536)
+            deadline -= 1
+        case.equal(part in seen, True, "%r in %r" % (part, seen[-3000:]))
+
+
+def test_commands_inside_tasks_of_another_node():
+    with another_node("farther", command="/bin/sleep", args=["1000"]) as (_, alloc, url):
+        exec_at(url, alloc)
+
+
+def test_what_another_node_has():
+    """Files, logs, facts and the agent's log, which the servers fetch; and the servers' own events and logs."""
+    script = "echo first; echo bad >&2; printf 0123456789 >local/file; exec sleep 1000"
+    at_server = "http://%s:%d" % (server.ip, server.ports[0])
+    with another_node("files", command="/bin/sh", args=["-c", script]) as (far_id, alloc, url):
+        def say(*args):
+            return subprocess.run([BINARY, *args], env={**os.environ, "NOMAD_ADDR": url}, check=False, timeout=120,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.decode()
+        case.until(lambda: say("alloc", "logs", alloc) == "first\n", 30, "the log")
+        case.equal(say("alloc", "logs", "-stderr", alloc), "bad\n")
+        case.until(lambda: say("alloc", "fs", alloc, "t/local/file") == "0123456789", 30, "the file")
+        case.contains(say("alloc", "fs", alloc, "t"), "local/")
+        case.contains(say("alloc", "fs", "-stat", alloc, "t/local/file"), "10 B")
+        for path in ("cat/%s?path=t/local/file", "readat/%s?path=t/local/file&offset=3&limit=4", "ls/%s?path=t/local",
+                     "stat/%s?path=t/local/file", "logs/%s?task=t&type=stdout&plain=true", "stream/%s?path=t/local/file&follow=false",
+                     "stat/%s?path=none"):
+            wanted, found = (fetch(u + "/v1/client/fs/" + path % alloc) for u in (at_server, url))
+            if path[:2] in ("ls", "st") and found[0] == 200 and "stream" not in path:
+                wanted, found = ((status, json.loads(body)) for status, body in (wanted, found))
+            case.equal(found, wanted, path)
+        # Where the server says it in the body of an answer that is none.
+        for status, path in ((400, "cat/%s?path=none"), (400, "logs/%s?task=x&type=stdout"), (400, "stream/%s?path=t/secrets/x"),
+                             (400, "cat/%s"), (400, "readat/%s?path=x"), (400, "logs/x?task=t&type=stdout"), (404, "ls/%s?path=none")):
+            case.equal(fetch(url + "/v1/client/fs/" + path.replace("%s", alloc))[0], status, path)
+        case.equal(json.loads(fetch(url + "/v1/agent/host?node_id=" + far_id)[1])["AgentID"], far_id)
+
+        def provoke():
+            server.do("/v1/client/allocation/%s/signal" % alloc, {"Signal": "SIGCONT", "Task": "t"})
+        read_until(url + "/v1/agent/monitor?plain=true&log_level=debug&node_id=" + far_id, b"supervisor:", provoke)
+        read_until(url + "/v1/agent/monitor?plain=true&log_level=debug&server_id=leader", b"request complete", provoke)
+        if not real.older_than(1, 10):
+            case.contains(fetch(url + "/v1/agent/monitor/export?service_name=drover&node_id=" + far_id)[1], b"journalctl")
+        read_until(url + "/v1/event/stream?topic=Job:evented", b'"Topic":"Job"', lambda: server.run(sleeper("evented")))
+        server.purge("evented")
+        case.equal(fetch(url + "/v1/event/stream?topic=a:b:c")[0], 400)
+
+
+SIZED = "until [ \"$(stty size)\" = '24 80' ]; do sleep 0.1; done; echo sized; read x; echo :$x:; exit 5"
+
+
+def exec_on_terminal(url, alloc, words, typed):
+    """Exit code and what was shown."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    client = subprocess.Popen([BINARY, "alloc", "exec", alloc, *words], stdin=slave, stdout=slave, stderr=slave,
+                              start_new_session=True, env={**os.environ, "NOMAD_ADDR": url},
+                              preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+    os.close(slave)
+    shown = b""
+    with contextlib.suppress(OSError):  # EIO: the command has ended
+        while select.select([master], [], [], 60)[0]:
+            shown += os.read(master, 65536)
+            if b"sized" in shown and typed:
+                os.write(master, typed)
+                typed = b""
+    os.close(master)
+    return client.wait(60), shown
+
+
+def pids_with(mark):
+    """Processes with this word in their arguments."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open("/proc/%s/cmdline" % pid, "rb") as f:
+            if mark.encode() in f.read().split(b"\0"):
+                found.append(int(pid))
+    return found
+
+
+with Server(more="enable_debug = true  # or nobody is told of hosts") as server, node_of(server) as node:
+    server.wait_ready()
+    case.run(globals())
