@@ -39,10 +39,20 @@ alloc_restart_running(struct alloc_runner *ar, const char *reason, bool failure)
 	int64_t delay_ns = alloc_shutdown_delay_ns(ar);
 	unsigned n = 0;
 
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		n += task_runner_can_restart(&ar->tasks[i]);
+	if (n == 0) /* then nothing of it is taken away either */
+		return 0;
 	alloc_hooks_pre_task_restart(ar);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
-		n += task_runner_restart(&ar->tasks[i], reason, failure, delay_ns) == 0;
+		(void)task_runner_restart(&ar->tasks[i], reason, failure, delay_ns);
 	return n;
+}
+
+static bool
+begins_anew(const struct task_runner *tr, bool ended)
+{
+	return !ended || tr->stage == STAGE_POSTSTOP;
 }
 
 /* The gates close first: what ends goes on when all are there again (semantics.md 3). Once all but
@@ -54,14 +64,18 @@ restart_all(struct alloc_runner *ar)
 	bool ended = ar->coordinator == COORDINATOR_POSTSTOP;
 	unsigned n = 0;
 
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		n += begins_anew(&ar->tasks[i], ended) && task_runner_can_begin_anew(&ar->tasks[i]);
+	if (n == 0)
+		return 0;
 	alloc_hooks_pre_task_restart(ar);
 	if (!ended)
 		ar->coordinator = COORDINATOR_INIT;
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
-		if (ended && ar->tasks[i].stage != STAGE_POSTSTOP)
+		if (!begins_anew(&ar->tasks[i], ended))
 			continue;
 		task_runner_set_gate(&ar->tasks[i], false);
-		n += task_runner_begin_anew(&ar->tasks[i], delay_ns) == 0;
+		(void)task_runner_begin_anew(&ar->tasks[i], delay_ns);
 	}
 	/* Those that only wait for their start say nothing that would open them again. */
 	turn_defer(ar->sup, &ar->step);

@@ -502,13 +502,28 @@ stop_to_restart(struct task_runner *tr, const char *reason, bool failure, int64_
 		begin_kill(tr);
 }
 
+bool
+task_runner_can_restart(const struct task_runner *tr)
+{
+	return tr->phase == TASK_RUNNING && !tr->killed;
+}
+
 int
 task_runner_restart(struct task_runner *tr, const char *reason, bool failure, int64_t delay_ns)
 {
-	if (tr->phase != TASK_RUNNING || tr->killed)
+	if (!task_runner_can_restart(tr))
 		return -EINVAL;
 	stop_to_restart(tr, reason, failure, delay_ns);
 	return 0;
+}
+
+bool
+task_runner_can_begin_anew(struct task_runner *tr)
+{
+	if (tr->killed)
+		return false;
+	return tr->phase == TASK_RUNNING || tr->phase == TASK_STARTING ||
+	       (tr->phase == TASK_DEAD && tr->stage != STAGE_POSTSTOP && task_runner_state(tr));
 }
 
 int
@@ -516,14 +531,12 @@ task_runner_begin_anew(struct task_runner *tr, int64_t delay_ns)
 {
 	struct task_state *s = task_runner_state(tr);
 
-	if (tr->killed)
+	if (!task_runner_can_begin_anew(tr))
 		return -EINVAL;
-	if (tr->phase == TASK_RUNNING || tr->phase == TASK_STARTING) {
+	if (tr->phase != TASK_DEAD) {
 		stop_to_restart(tr, RESTART_ALL, false, delay_ns);
 		return 0;
 	}
-	if (tr->phase != TASK_DEAD || tr->stage == STAGE_POSTSTOP || !s)
-		return -EINVAL;
 	s->failed = false;
 	task_runner_tell(tr, EVENT_RESTART_SIGNALED, RESTART_ALL, false);
 	restart_tracker_triggered(&tr->tracker, false);

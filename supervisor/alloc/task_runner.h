@@ -70,9 +70,12 @@ void task_runner_fail_setup(struct task_runner *tr, const char *sentence);
 /* Stops what runs, after the delay, and starts it again, by the restart policy when failure is set.
  * -EINVAL: it does not run. */
 int task_runner_restart(struct task_runner *tr, const char *reason, bool failure, int64_t delay_ns);
+/* Would that succeed? */
+bool task_runner_can_restart(const struct task_runner *tr);
 /* The same, with all others, for a task that starts, and for one that is over; not counted.
  * -EINVAL: it waits to start, or must not any more. */
 int task_runner_begin_anew(struct task_runner *tr, int64_t delay_ns);
+bool task_runner_can_begin_anew(struct task_runner *tr);
 /* text: the event's, NULL for one of its own. by: who asked; NULL: nobody did. -EINVAL: it does not
  * run. */
 int task_runner_signal(struct task_runner *tr, int signo, const char *text, const char *by);

@@ -256,6 +256,24 @@ def test_a_groups_services_are_out_while_its_tasks_restart():
     node.purge("again")
 
 
+def test_a_restart_that_is_refused_takes_no_service_away():
+    made = api.job("kept", "/bin/sh", ["-c", "exit 1"], group={"Services": [service("kept", "")], "RestartPolicy": {
+        "Attempts": 3, "Interval": 3600 * S, "Delay": 1000 * S, "Mode": "fail"}})
+    node.register(made)
+
+    def waits():
+        found = [a for a in node.allocs("kept") if (a["TaskStates"] or {}).get("t", {}).get("Restarts") == 1]
+        return found and instances("kept") and found[0]
+    alloc = case.until(waits, 60, "the task to wait for its second start")
+    index = instances("kept")[0]["CreateIndex"]
+    for words in ((), ("-all-tasks",)):
+        code, text = drover("alloc", "restart", *words, alloc["ID"])
+        case.equal(code, 1, text)
+        case.contains(text, "Task not running")
+        case.equal([i["CreateIndex"] for i in instances("kept")], [index], "its service")
+    node.purge("kept")
+
+
 def test_services_are_gone_when_the_tasks_have_ended_by_themselves():
     made = api.job("once", "/bin/sh", ["-c", "until [ -e $NOMAD_ALLOC_DIR/go ]; do sleep 0.05; done"],
                    Services=[service("of-task", "")], group={"Services": [service("of-group", "")]})
