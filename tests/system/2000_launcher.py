@@ -38,17 +38,6 @@ def modes(top, names):
     return found
 
 
-def descriptors(pid):
-    """What its descriptors are; one that goes meanwhile is none."""
-    found = []
-    for fd in os.listdir("/proc/%d/fd" % pid):
-        try:
-            found.append(os.readlink("/proc/%d/fd/%s" % (pid, fd)))
-        except FileNotFoundError:
-            pass
-    return found
-
-
 def test_start_makes_what_it_owns_and_stop_takes_away_what_is_not_data():
     with agent.Agent() as a:
         a.wait_ready()
@@ -105,7 +94,7 @@ def test_each_process_has_its_descriptors_its_session_and_no_environment():
             case.equal(os.readlink("/proc/%d/fd/0" % pid), "/dev/null", name + ": stdin")
             for fd in (1, 2):
                 case.equal(os.readlink("/proc/%d/fd/%d" % (pid, fd)), a.log_path, "%s: %d" % (name, fd))
-            held = descriptors(pid)
+            held = agent.descriptors(pid)
             case.equal(a.data + "/lock" in held, name not in ("csi-helper", "check-helper"), name + " holds the lock")
             case.equal(a.data + "/rt/lease" in held, name == "heartbeat", name + " holds the lease")
             case.equal(a.data in held, name in ("exec-helper", "mount-helper"), name + " holds the data directory")
@@ -201,7 +190,7 @@ def test_a_second_agent_starts_when_the_first_ends_in_time():
         a.wait_ready()
         began = time.monotonic()
         with agent.Agent(data=a.data) as b:
-            case.until(lambda: a.data + "/lock" in descriptors(b.pid), 5, "the second to wait for the lock")
+            case.until(lambda: a.data + "/lock" in agent.descriptors(b.pid), 5, "the second to wait for the lock")
             case.equal(a.stop(), 0, "exit code of the first")
             if time.monotonic() - began < LOCK_WAIT_S:  # else it has given up rightly
                 b.wait_ready()
@@ -498,8 +487,7 @@ def test_heartbeat_gets_the_files_of_tls_as_memfds():
             with open("/proc/%d/fd/%d" % (pid, fd), encoding="ascii") as f:
                 case.equal(f.read(), "this is %s\n" % name, name)
         for other in a.processes().values():
-            links = [os.readlink("/proc/%d/fd/%s" % (other, fd)) for fd in os.listdir("/proc/%d/fd" % other)]
-            case.equal([link for link in links if base in link and a.base not in link], [], "files of the configuration held open")
+            case.equal([link for link in agent.descriptors(other) if base in link and a.base not in link], [], "files of the configuration held open")
     os.chmod(base + "/key_file.pem", 0o620)
     refused("key_file.pem can be written by others than root", ["-config", path])
     write(path, tls_config(base, cert_file=base + "/none"))

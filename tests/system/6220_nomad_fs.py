@@ -5,7 +5,7 @@ import base64
 import json
 import os
 
-from lib import case
+from lib import agent, case
 from lib.cluster import job, node_of, servers as cluster
 from lib.nomad_server import Refusal
 
@@ -172,23 +172,12 @@ def test_the_agents_own_log():
         case.equal(s.error(), (400, "Unknown log level"))
 
 
-def open_files(pid):
-    """What its descriptors are; one that goes meanwhile is none."""
-    found = []
-    for fd in os.listdir("/proc/%d/fd" % pid):
-        try:
-            found.append(os.readlink("/proc/%d/fd/%s" % (pid, fd)))
-        except FileNotFoundError:
-            pass
-    return found
-
-
 def test_readers_that_leave_hold_nothing():
     """Those that never read a byte, too."""
     supervisor = node.wait_process("supervisor")
 
     def held():
-        return len([path for path in open_files(supervisor) if path.endswith(("/t/local/big", "/t.stdout.0"))])
+        return len([path for path in agent.descriptors(supervisor) if path.endswith(("/t/local/big", "/t.stdout.0"))])
     case.until(lambda: held() == 0, 10, "the readers before to be gone")
     streams = [Stream("Stream", Path="t/local/big", Follow=True) for _ in range(20)]
     streams += [Stream("Logs", Task="t", LogType="stdout", Follow=True) for _ in range(20)]

@@ -42,6 +42,17 @@ def arguments(pid):
         return []
 
 
+def descriptors(pid):
+    """What its descriptors are; one that goes meanwhile is none."""
+    found = []
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        try:
+            found.append(os.readlink("/proc/%d/fd/%s" % (pid, fd)))
+        except FileNotFoundError:
+            pass
+    return found
+
+
 def wait_gone(pids, seconds=10):
     """Until none of them has arguments any more: it has ended, or is a zombie."""
     case.until(lambda: not any(arguments(pid) for pid in pids), seconds, "the end of %s" % pids)
