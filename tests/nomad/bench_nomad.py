@@ -174,7 +174,8 @@ def life(server):
 
 def idle(server, agent):
     """CPU in percent of a core, bytes a second."""
-    time.sleep(15)  # after ten seconds they are healthy, which is told
+    poll(lambda: all((a["DeploymentStatus"] or {}).get("Healthy") for a in server.allocs("many")), 120, "all to be told healthy", 1)
+    time.sleep(5)
     pids = agent.all()
     began, used, moved = time.monotonic(), cpu_s(pids), sum(link_bytes(server))
     time.sleep(IDLE_S)
