@@ -303,6 +303,7 @@ with api.Node() as node:
     node.register(api.job("b"))
     alloc, other = node.wait_running("a")[0], node.wait_running("b")[0]
     case.until(lambda: os.path.isdir(host("t/local/spin")), 10, "the task")
+    node.wait_said(alloc, b"started\n")
     case.equal(os.path.realpath(host("alloc/logs")), "%s/logs/%s" % (node.data, alloc["ID"]))
     write("t/local/big", BIG)
     case.run(globals())

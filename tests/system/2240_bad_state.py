@@ -175,7 +175,7 @@ def pid_of_task(alloc):
 with Node() as node:
     node.register(api.job("kept"))
     kept = node.wait_running("kept")[0]
-    node.task = pid_of_task(kept)
+    node.task = case.until(lambda: pid_of_task(kept), 60, "its task")
     node.crash()
     good = node.save()
     for test in ("test_a_newer_one", "test_a_newer_one_without_a_log", "test_one_of_another_program", "test_damaged_ones"):

@@ -8,6 +8,7 @@ from lib import api, case, stages
 from lib.stages import events, let_go, order, started, task, wait_order
 
 S = 10**9
+CLOCKS = S // 100  # delays are measured by another clock than events, which may be moved meanwhile
 
 
 def start(name, tasks, **group):
@@ -123,7 +124,7 @@ def test_a_task_runs_on_for_its_shutdown_delay():
     made = {e["Type"]: e for e in found["TaskStates"]["main"]["Events"]}
     case.equal(made["Waiting for shutdown delay"]["DisplayMessage"],
                "Waiting for shutdown_delay of 1s before killing the task.")
-    case.equal(made["Terminated"]["Time"] - made["Killing"]["Time"] >= S, True, "it ran on for the delay")
+    case.equal(made["Terminated"]["Time"] - made["Killing"]["Time"] >= S - CLOCKS, True, "it ran on for the delay")
     node.purge("slow")
 
 
@@ -174,7 +175,7 @@ def test_a_group_runs_on_for_its_shutdown_delay():
     node.do("DELETE", "/v1/job/group")
     found = wait_status(alloc, "complete")
     killing = next(e for e in found["TaskStates"]["main"]["Events"] if e["Type"] == "Killing")
-    case.equal(killing["Time"] - wanted >= S, True, "it was told after the delay")
+    case.equal(killing["Time"] - wanted >= S - CLOCKS, True, "it was told after the delay")
     node.purge("group")
 
 

@@ -16,7 +16,7 @@ import urllib.parse
 from lib import api, binary, case
 from lib.websocket import CLOSE, PING, PONG, TEXT, Closed, Exec, Refused, Socket, frame
 
-SECONDS = 30  # for what takes milliseconds on an idle machine
+SECONDS = 90  # for what takes milliseconds on an idle machine
 BIG = 10 * 1000 * 1000
 
 

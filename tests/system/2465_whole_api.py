@@ -168,7 +168,8 @@ def test_garbage_collection():
     node.wait_running("stopped")
     node.do("DELETE", "/v1/job/stopped")
     node.wait_allocs("once", [(0, "run", "complete")])
-    case.until(lambda: node.ask("/v1/job/stopped")["Status"] == "dead", 20, "the stopped job to be dead")
+    for name in ("once", "stopped"):
+        case.until(lambda n=name: node.ask("/v1/job/" + n)["Status"] == "dead", 20, name + " to be dead")
     node.do("PUT", "/v1/system/gc")
     for name in ("once", "stopped"):
         case.equal(node.request("GET", "/v1/job/" + name).status, 404, name)

@@ -90,6 +90,7 @@ def test_what_is_over():
     batch["Job"]["Type"] = "batch"
     node.register(batch)
     node.wait_allocs("once", [(0, "run", "complete")])
+    case.until(lambda: node.ask("/v1/job/once")["Status"] == "dead", 60, "its end")
     drover("system", "gc")
     case.contains(drover("job", "status", "once", code=1), "there is no job")
     node.wait_running("web")

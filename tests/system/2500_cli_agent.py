@@ -91,7 +91,7 @@ def test_drover_agent_dev_is_the_agent():
         case.until(lambda: run_command(["status", "-address", address]).code == 0, 20, "status")
     finally:
         p.send_signal(signal.SIGINT)
-        case.equal(p.wait(30), 0)
+        case.equal(p.wait(case.LEAST_S), 0)
 
 
 def test_what_cannot_run_says_why():

@@ -239,19 +239,21 @@ def test_a_groups_services_are_out_while_its_tasks_restart():
 
     def restarted(*words):
         """By how much later the task was told to end, and whether its group was registered anew."""
-        index, last = instances("again")[0]["CreateIndex"], starts()[-1]["Time"]
+        index, last = case.until(lambda: instances("again"), 60, "its service")[0]["CreateIndex"], starts()[-1]["Time"]
         code, text = drover("alloc", "restart", *words)
         case.equal(code, 0, text)
         case.until(lambda: starts()[-1]["Time"] > last, 90, "the task to be started again")
         seen = node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]
         at = max(n for n, e in enumerate(seen) if e["Type"] == "Restart Signaled")
         case.equal([e["Type"] for e in seen[at:]], ["Restart Signaled", "Terminated", "Restarting", "Started"])
-        return seen[at + 1]["Time"] - seen[at]["Time"], instances("again")[0]["CreateIndex"] > index
+        again = case.until(lambda: instances("again"), 60, "its service")[0]
+        return seen[at + 1]["Time"] - seen[at]["Time"], again["CreateIndex"] > index
     _, anew = restarted(alloc["ID"], "t")
     case.equal(anew, False, "after the restart of one task")
     for words in ((alloc["ID"],), ("-all-tasks", alloc["ID"])):
         delay, anew = restarted(*words)
-        case.equal((delay >= 2 * S, anew), (True, True), "%s: %.3f s" % (words, delay / S))
+        # The clock of events may be moved a little meanwhile.
+        case.equal((delay >= 2 * S - S // 100, anew), (True, True), "%s: %.3f s" % (words, delay / S))
     node.do("DELETE", "/v1/job/again?no_shutdown_delay=true")
     node.purge("again")
 

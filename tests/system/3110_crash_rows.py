@@ -304,16 +304,25 @@ def sticky(node):
     def version(text):
         return crash.job("disk", then='echo %s | tee -a "$NOMAD_TASK_DIR/own" >> "$NOMAD_ALLOC_DIR/data/own"; exec sleep 100000' % text,
                          group={"EphemeralDisk": {"Sticky": True, "SizeMB": 100}})
+
+    def written(alloc, lines):
+        """Both files: neither is the last to be written."""
+        def so():
+            try:
+                with open("%s/alloc/%s/t/local/own" % (node.data, alloc["ID"]), encoding="ascii") as f:
+                    found = [f.read().split(), crash.alloc_data(node, alloc["ID"], "own")]
+            except FileNotFoundError:
+                return None
+            return min(len(x) for x in found) >= lines and found
+        return case.until(so, 60, "what %d of them write" % lines)
     node.register(version("zero"))
     first = node.wait_running("disk", 1, 60)[0]
-    case.until(lambda: crash.alloc_data(node, first["ID"], "own"), 60, "what it writes")
+    written(first, 1)
     node.register(version("one"))
     second = case.until(lambda: [a for a in node.allocs("disk") if a["ID"] != first["ID"]], 60, "the next one")[0]
-    case.until(lambda: len(crash.alloc_data(node, second["ID"], "own")) > 1, 60, "what both write")
+    found = written(second, 2)
     case.until(lambda: [a["ClientStatus"] for a in node.allocs("disk")] == ["complete", "running"], 60, "the first to end")
-    with open("%s/alloc/%s/t/local/own" % (node.data, second["ID"]), encoding="ascii") as f:
-        out = [f.read(), crash.alloc_data(node, second["ID"], "own"), starts(node, second), len(node.allocs("disk")),
-               events(node, first), events(node, second)]
+    out = [found, starts(node, second), len(node.allocs("disk")), events(node, first), events(node, second)]
     finish(node, "disk")
     return out
 

@@ -42,6 +42,7 @@ class Probe(threading.Thread):
             time.sleep(0.004)
 
     def pause(self):
+        self.resting.clear()  # of the pause before, if it has not come to that yet
         self.may.clear()
         self.resting.wait(case.LEAST_S)
 

@@ -6,7 +6,7 @@ import signal
 import time
 
 from lib import case, crash, helper
-from lib.cluster import beaten, displays, events, job, node_of, processes_of, servers as cluster
+from lib.cluster import beaten, displays, events, job, node_of, processes_of, servers as cluster, task_of
 
 S = 10**9
 
@@ -22,7 +22,7 @@ def run(version):
         case.equal(events(found), ["Received", "Task Setup", "Started"])
         case.equal(found["ClientDescription"], "Tasks are running")
         servers.wait_alloc(second, ["running"])
-        case.equal(len(processes_of(first)), 1, "processes")
+        task_of(first)
         servers.stop_alloc(first)
         found = servers.wait_alloc(first, ["complete"])
         case.equal(events(found)[3:], ["Killing", "Terminated", "Killed"])
@@ -130,7 +130,7 @@ def test_an_older_index_and_an_empty_list_stop_nothing():
         me = servers.wait_node()["ID"]
         alloc = servers.run_job(job(), me)[0]
         servers.wait_alloc(alloc, ["running"])
-        pid = processes_of(alloc)
+        pid = task_of(alloc)
         # An old server, whose list is from before the alloc.
         beaten(servers)
         servers.fault("empty", "Node.GetClientAllocs", index=1)
@@ -157,7 +157,7 @@ def test_a_node_that_was_purged_registers_anew_and_keeps_its_work():
             me = servers.wait_node()["ID"]
             alloc = servers.run_job(job(), me)[0]
             servers.wait_alloc(alloc, ["running"])
-            pid = processes_of(alloc)
+            pid = task_of(alloc)
             known = servers.last_call()
             servers.purge_node(me)
             servers.wait_call("Node.Register", known)
@@ -172,7 +172,7 @@ def test_a_server_that_vanishes_in_the_middle_of_an_answer():
             servers.fault("vanish", method, times=1, after=40)
             alloc = servers.run_job(job("v" + method[-5:]), me)[0]
             servers.wait_alloc(alloc, ["running"], 40)
-            case.equal(len(processes_of(alloc)), 1, "processes")
+            task_of(alloc)
 
 
 def test_many_changes_are_told_in_one_call():
@@ -198,7 +198,7 @@ def test_a_version_that_changes_no_task_goes_on_in_the_same_process():
             made = job()
             alloc = servers.run_job(made, me)[0]
             servers.wait_alloc(alloc, ["running"])
-            pid, known = processes_of(alloc), servers.last_call()
+            pid, known = task_of(alloc), servers.last_call()
             made["TaskGroups"][0]["RestartPolicy"] = again
             servers.update_job(made, [alloc])
             servers.wait_call("Alloc.GetAllocs", known, 60)
@@ -221,7 +221,7 @@ def test_the_agent_killed_follows_its_allocs_again():
         me = servers.wait_node()["ID"]
         alloc = servers.run_job(job(), me)[0]
         servers.wait_alloc(alloc, ["running"])
-        pid, known = processes_of(alloc), servers.last_call()
+        pid, known = task_of(alloc), servers.last_call()
         os.kill(node.processes()["supervisor"], signal.SIGKILL)
         servers.wait_call("Node.Register", known)
         case.equal(processes_of(alloc), pid, "the task")
@@ -248,7 +248,7 @@ def test_allocs_run_on_and_start_again_without_any_server():
         me = servers.wait_node()["ID"]
         alloc = servers.run_job(job(), me)[0]
         servers.wait_alloc(alloc, ["running"])
-        pid = processes_of(alloc)
+        pid = task_of(alloc)
         servers.stop_server(0)
         case.until(lambda: "no server" in node.log(), 20, "the link to be lost")
         os.kill(node.processes()["supervisor"], signal.SIGKILL)
@@ -302,7 +302,7 @@ def test_a_lease_ends_while_the_servers_are_away():
             free = servers.run_job(job("free"), me)[0]
             servers.wait_alloc(leased, ["running"])
             servers.wait_alloc(free, ["running"])
-            pid = processes_of(free)
+            pid = task_of(free)
             servers.stop_server(0)
             case.until(lambda a=leased: not processes_of(a), 15, "the task to be stopped")
             case.equal(processes_of(free), pid, "the task without a lease")
@@ -318,7 +318,7 @@ def test_a_node_that_was_disconnected_reconnects_its_work():
         me = servers.wait_node()["ID"]
         alloc = servers.run_job(job(group={"Disconnect": {"LostAfter": 3600 * S}}), me)[0]
         servers.wait_alloc(alloc, ["running"])
-        pid = processes_of(alloc)
+        pid = task_of(alloc)
         heartbeat = node.kill("heartbeat", signal.SIGSTOP)
         try:
             servers.wait_alloc(alloc, ["unknown"])

@@ -62,7 +62,7 @@ def test_a_volume_is_created_claimed_mounted_and_given_back():
             servers.wait_alloc(second, ["running"], 40)
             case.equal(claims(servers), [second])
             # It is known again without a server, and mounted still.
-            pid, known = processes_of(second), servers.last_call()
+            pid, known = case.until(lambda a=second: processes_of(a), 60, "its processes"), servers.last_call()
             os.kill(node.processes()["supervisor"], signal.SIGKILL)
             servers.wait_call("Node.Register", known)
             case.equal(min(processes_of(second)), min(pid), "the task")
@@ -193,10 +193,11 @@ def test_what_servers_ask_of_allocs():
                                     group={"RestartPolicy": {"Attempts": 5, "Interval": 10**12, "Delay": 10**7,
                                                              "Mode": "fail"}}), me)[0]
         servers.wait_alloc(alloc, ["running"])
-        pid = processes_of(alloc)
+        pid = case.until(lambda: processes_of(alloc), 60, "its processes")
         servers.call_node(me, "Allocations.Restart", {"AllocID": alloc, "TaskName": ""})
-        case.until(lambda: processes_of(alloc) not in ([], pid), 10, "another process")
-        case.until(lambda: "Restart Signaled" in events(servers.alloc(alloc)), 10, "the restart to be told")
+        case.until(lambda: min(processes_of(alloc), default=0) not in (0, min(pid)), 10, "another process")
+        case.until(lambda: events(servers.alloc(alloc)).count("Started") == 2, 10, "the restart to be told")
+        case.contains(events(servers.alloc(alloc)), "Restart Signaled")
         servers.call_node(me, "Allocations.Signal", {"AllocID": alloc, "Task": "t", "Signal": "SIGUSR1"})
         case.until(lambda: "Signaling" in events(servers.alloc(alloc)), 10, "the signal to be told")
         for method, request, text in (

@@ -9,7 +9,7 @@ import signal
 import time
 
 from lib import case
-from lib.cluster import displays, events, job, node_of, processes_of, servers as cluster
+from lib.cluster import displays, events, job, node_of, processes_of, servers as cluster, task_of
 
 S = 10**9
 SECONDS = 30  # for what takes milliseconds on an idle machine
@@ -35,11 +35,13 @@ def claims(token):
 
 
 def log_of(node, alloc, task="t"):
+    """Its lines: of one that is being written there may be a part."""
     path = "%s/logs/%s/%s.stdout.0" % (node.data, alloc, task)
     if not os.path.exists(path):
         return ""
     with open(path, encoding="utf-8") as f:
-        return f.read()
+        text = f.read()
+    return text[:text.rfind("\n") + 1]
 
 
 def tokens_of(node, alloc, task="t"):
@@ -90,7 +92,7 @@ def test_tokens_are_renewed_in_a_task_that_runs():
                        Identities=[identity("a", File=True, Filepath=path, TTL=4 * S, ChangeMode="noop")])
             alloc = servers.run_job(made, me)[0]
             servers.wait_alloc(alloc, ["running"])
-            pid = processes_of(alloc)
+            pid = case.until(lambda a=alloc: processes_of(a), 60, "its processes")
             case.until(lambda a=alloc: len(tokens_of(node, a)) >= 3, 60, "two renewals by " + driver)
             found = [claims(t) for t in tokens_of(node, alloc)]
             case.equal(len({c["jti"] for c in found}), len(found), "new ones")
@@ -228,7 +230,7 @@ def test_tokens_outlive_the_agent_and_its_servers():
         alloc = servers.run_job(made, me)[0]
         servers.wait_alloc(alloc, ["running"])
         case.until(lambda: tokens_of(node, alloc), SECONDS, "its token")
-        pid, known = processes_of(alloc), servers.last_call()
+        pid, known = task_of(alloc), servers.last_call()
         os.kill(node.processes()["supervisor"], signal.SIGKILL)
         servers.wait_call("Node.Register", known)
         case.equal(processes_of(alloc), pid, "the task")

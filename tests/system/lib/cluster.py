@@ -40,7 +40,7 @@ def job(name="j", command="/bin/sleep", args=("1000",), **more):
 
 
 def processes_of(alloc_id):
-    """The pids of that allocation's tasks."""
+    """The pids of that allocation's tasks. Of one in the middle of execve() nobody sees whose it is: task_of() waits for that."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -50,6 +50,11 @@ def processes_of(alloc_id):
         except OSError:
             pass
     return found
+
+
+def task_of(alloc_id):
+    """[pid] of the only process that an allocation has which runs."""
+    return case.until(lambda: (found := processes_of(alloc_id)) and len(found) == 1 and found, 60, "one process of " + alloc_id)
 
 
 def events(alloc, task="t"):

@@ -144,12 +144,12 @@ def records(node):
     found = {}
     for name in os.listdir(node.data + "/run"):
         try:
-            with open("%s/run/%s" % (node.data, name), "rb") as f:
-                found[name[:-4]] = exe.parse_record(f.read())
-        except FileNotFoundError:
-            continue  # reaped meanwhile
+            record = exe.read_record(node, name[:-4])
         except exe.Error:
             found[name[:-4]] = None
+            continue
+        if record:  # else it was reaped meanwhile
+            found[name[:-4]] = record
     return found
 
 

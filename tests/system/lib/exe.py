@@ -7,6 +7,7 @@ import re
 import select
 import socket
 import struct
+import time
 
 from . import ROOT, case
 from .ipc import Error
@@ -81,18 +82,23 @@ def parse_record(data):
     return r
 
 
+TORN_S = 1.0  # whoever writes a record may be kept from the processor in the middle of it
+
+
 def read_record(places, run):
-    """The record of a run (32 hex digits), None while there is none. One that is being written just now is read again."""
-    for last in (False, False, True):
+    """The record of a run (32 hex digits), None while there is none. One that is being written just now is read again; Error
+    for one that stays as it is."""
+    end = time.monotonic() + TORN_S
+    while True:
         try:
             with open("%s/run/%s.rec" % (places.data, run), "rb") as f:
                 return parse_record(f.read())
         except FileNotFoundError:
             return None
         except Error:
-            if last:
+            if time.monotonic() >= end:
                 raise
-    return None
+            time.sleep(0.002)
 
 
 def spec(command, args=(), env=(), mounts=(), cwd=None, secrets=()):

@@ -95,6 +95,8 @@ def remove_cgroup(path):
             try:
                 os.rmdir(at)
                 break
+            except FileNotFoundError:
+                break  # its own process has taken it away meanwhile
             except OSError as e:
                 if e.errno != errno.EBUSY or time.monotonic() > end:
                     raise

@@ -65,7 +65,14 @@ class Trace:
             pass  # killed meanwhile
 
     def _on_stop(self, pid, status, condition):
-        """True if condition holds: pid stays stopped then."""
+        """True if condition holds: pid stays stopped then. One that is killed while it stands is as if it had not stopped."""
+        try:
+            return self._look(pid, status, condition)
+        except ProcessLookupError:
+            self.stopped.discard(pid)
+            return False
+
+    def _look(self, pid, status, condition):
         self.stopped.add(pid)
         signo, event = os.WSTOPSIG(status), status >> 16
         if event in (1, 2, 3):
@@ -111,7 +118,7 @@ class Trace:
                 time.sleep(0.0002)
 
     def hold_root(self):
-        """The traced process itself stands still until the end of this: no deadline of its comes to pass."""
+        """The traced process itself stands still until the end of this, or step(): no deadline of its comes to pass."""
         if self.root not in self.stopped and self._stop(self.root):
             self.stopped.add(self.root)
 
@@ -122,8 +129,8 @@ class Trace:
     def let_go(self, pid):
         """A process that until() stopped goes on, untraced."""
         self.stopped.discard(pid)
-        self.pids.discard(pid)
         self._do(DETACH, pid, None, 0)
+        self.pids.discard(pid)
 
     def _stop(self, pid):
         self._do(INTERRUPT, pid)
