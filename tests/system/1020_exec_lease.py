@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# takes: 37
 """exec-helper and executor alone: the lease."""
 import os
 import signal

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 27
 """The launcher: what it makes, what it refuses, whom it starts again."""
 import os
 import signal

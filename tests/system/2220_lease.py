@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 23
 """A lease that ends with the local source: the alloc fails with the reason and is replaced once the node beats again."""
 import os
 import signal

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 40
 """The stages of a group's tasks, and how they are ended: lifecycle blocks, shutdown_delay, and kills in between."""
 import os
 import time

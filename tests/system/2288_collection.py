@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 31
 """What is left of allocations that are over: how many are kept, which go when the disk is full, and when somebody asks."""
 import os
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 23
 """Periodic jobs: what is launched when, once, and what is not. The source is the node's own."""
 import datetime
 import json

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# takes: 37
 """A whole agent: a task never starts on a path that is not the promised mount, and nothing waits for a mount that hangs."""
 import os
 import signal

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1200
+# takes: 112
 """The lease in a whole agent: stop_after_client_disconnect, whoever of the agent hangs, crashes or is gone."""
 import os
 import signal

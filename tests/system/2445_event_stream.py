@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 61
 """The event stream: what is told of each change, to whom, from where on, and what a slow reader costs."""
 import json
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1200
+# takes: 33
 """tools/demo.sh: ends well, and interrupted at any point leaves nothing, which the runner checks too."""
 import os
 import re

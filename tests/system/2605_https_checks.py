@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 52
 """Checks over https: made by a process of their own, which is there while there are such checks; what answers may be anybody."""
 import atexit
 import json

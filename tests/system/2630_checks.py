@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 56
 """What checks ask, what their answers mean for tasks, services and deployments, and a thousand that are never answered."""
 import contextlib
 import http.server

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1800
+# takes: 90
 """Somebody dies at each of the crash points while a job starts or stops: it runs in the end, once, and nothing stays."""
 import os
 import sys

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 26
 """Wishes and kill -9 of the supervisor at random: what was answered holds, what was not can be said again, nothing leaks."""
 import http.client
 import os

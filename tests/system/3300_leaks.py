@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1200
+# takes: 42
 """What no row explains is printed by `drover leaks`, and at the next start removed or reported; and drover makes none."""
 import os
 import random

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 33
 """The units under a systemd: socket activation, readiness, watchdog, and tasks that outlive all of it."""
 import json
 import os

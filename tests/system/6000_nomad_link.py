@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# takes: 25
 """The servers that tests of the link use, from the first byte to the faults: are they as strict and as odd as real ones?"""
 import socket
 import ssl

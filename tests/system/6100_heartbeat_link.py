@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# takes: 85
 """heartbeat alone, with servers that behave and servers that do not: calls, beats and the lease, failover."""
 import errno
 import time

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# takes: 27
 """heartbeat alone: what servers ask, and TLS."""
 import errno
 import os

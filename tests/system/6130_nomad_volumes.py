@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 55
 """CSI volumes of servers: created by this node's plugin, claimed, mounted, given back. And what else servers ask of a node."""
 import os
 import signal

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 40
 """Services and checks of allocs in a cluster: told to the servers, taken out again, and what health follows from them."""
 import os
 import socket

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# takes: 36
 """Servers run commands inside tasks: input, output, terminals, and who leaves."""
 import base64
 import json

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 41
 """A server of the cluster is hostile: it places what it must not get and asks for what is not its own. The node's policy permits
 exec tasks that are nobody, one host volume and no raw_exec, and that is all that comes of it. docs/advisories.md says which
 advisory each test is the answer to."""

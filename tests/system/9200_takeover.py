@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1200
+# takes: 50
 """A program in the supervisor's place sends each message with each field wrong. mount-helper's values are in 1130; values of a start
 that exec-helper refuses by itself are also in 1050. After each refusal something normal works."""
 import errno
