@@ -194,5 +194,6 @@ with cluster() as servers, node_of(servers) as node:
     with open("%s/alloc/%s/t/local/big" % (node.data, alloc), "wb") as f:
         f.write(BIG)
     for said in ("stdout", "stderr"):
-        case.until(lambda: os.path.getsize("%s/logs/%s/t.%s.0" % (node.data, alloc, said)) == 4, 10, "what the task says")
+        log = "%s/logs/%s/t.%s.0" % (node.data, alloc, said)  # which the first word makes
+        case.until(lambda: os.path.exists(log) and os.path.getsize(log) == 4, 10, "what the task says")
     case.run(globals())
