@@ -16,7 +16,7 @@ os.environ["DROVER_BUILD"] = CRASH
 from lib import api, binary, crash  # noqa: E402
 
 page = crash.Page()
-# What state.db holds has a walk of its own: 3110_crash_rows.
+# What state.db holds has walks of its own: 3110 and 3115.
 POINTS = [p for p in crash.POINTS if p not in crash.ROWS]
 died = {}
 # The supervisor's turns of one start and stop, each of them; the others are passed a few times only.
