@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 30
 """Allocs that fail have successors as the reschedule block says, also when the agent is killed while they wait."""
 from lib import api, case
 
@@ -81,7 +82,7 @@ def test_a_job_that_is_stopped_has_no_successor():
 
 
 def test_the_agent_is_killed_while_it_waits():
-    node.register(failing("kill", Delay=10 * 10**9))
+    node.register(failing("kill", Delay=4 * 10**9))
     failed = wait_chain("kill", 1)[0]
     case.equal(node.ask("/v1/evaluation/" + failed["FollowupEvalID"])["WaitUntil"] is not None, True)
     node.kill("supervisor")

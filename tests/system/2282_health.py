@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 28
 """When an allocation of a deployment is healthy, and what each of its tasks is told when it is not."""
 import calendar
 import contextlib
@@ -179,7 +180,7 @@ def test_checks_have_to_pass_for_as_long():
         case.equal(at - changed >= S - CLOCKS, True, "for min_healthy_time")
         node.purge("checked")
         judged.code = 503
-        alloc = start("sick", [task("main"), task("early", "prestart")], dict(CHECKS, HealthyDeadline=10 * S),
+        alloc = start("sick", [task("main"), task("early", "prestart")], dict(CHECKS, HealthyDeadline=5 * S),
                       Services=judged_by(judged))
         wait_order(node, alloc, ["early begins"])
         let_go(node, alloc, "early")
@@ -189,7 +190,7 @@ def test_checks_have_to_pass_for_as_long():
             case.equal(found["early"], [])
             # Or, where it began that late, that it runs too late.
             wanted = 'Only 0 out of 1 checks registered and passing: check "alive" of service judged: '
-            case.equal(found["main"][0].startswith(wanted) or "by healthy_deadline of 10s" in found["main"][0], True, found["main"][0])
+            case.equal(found["main"][0].startswith(wanted) or "by healthy_deadline of 5s" in found["main"][0], True, found["main"][0])
         node.purge("sick")
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1200
+# takes: 78
 """A whole agent with plugins that misbehave: each gets a status and a sentence, loses nothing, delays nobody else, and
 once the plugin behaves again everything goes on. Each misbehaviour is a plugin of its own, all of a test at once."""
 import os
@@ -175,14 +176,14 @@ def test_a_plugin_that_does_not_introduce_itself_is_never_used():
         "caps-garbage": ("GetPluginCapabilities=garbage", "no message"),
     }
     for name, (rule, _) in cases.items():
-        node.register(bad_job(name, rule, health_timeout=30 * SECOND))
+        node.register(bad_job(name, rule, health_timeout=20 * SECOND))
     for name, (_, part) in cases.items():
         case.until(lambda: node.allocs("plugin-" + name)[0]["ClientStatus"] == "failed", 120, name + " to fail")
         events = node.events(node.allocs("plugin-" + name)[0]["ID"])
         line, = [text for text in events.splitlines() if text.startswith("Plugin became unhealthy")]
         case.contains(line, "Error: CSI plugin failed probe: ", name)
         case.contains(line, part, name)
-        case.contains(events, "did not become healthy before configured 30s health timeout", name)
+        case.contains(events, "did not become healthy before configured 20s health timeout", name)
         print("    %-14s %s" % (name, line))
         node.refused(400, "no plugin \"%s\" answers" % name, "PUT", "/v1/volume/csi/v/create", volume("v", name))
     case.equal([p["ID"] for p in node.ask("/v1/plugins", type="csi")], ["other"], "plugins")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 27
 """A version of a service is judged by its checks: it waits for those that fail, and one whose checks never pass is taken back.
 What the checks are told is the test's own word, so no step depends on the time."""
 import http.server
@@ -95,7 +96,7 @@ def test_one_whose_checks_never_pass_is_taken_back():
     node.register(job("never", "zero"))
     wait_deployment("never", "successful", 0)
     first = node.wait_running("never", 2)
-    node.register(job("never", "one", HealthyDeadline=30 * S))
+    node.register(job("never", "one", HealthyDeadline=8 * S))
     wait_deployment("never", "successful", 2)
     case.equal([(d["JobVersion"], d["Status"], d["StatusDescription"]) for d in node.ask("/v1/job/never/deployments")],
                [(2, "successful", "Deployment completed successfully"),
@@ -109,7 +110,7 @@ def test_one_whose_checks_never_pass_is_taken_back():
     case.equal(len(told), 1, "events Alloc Unhealthy")
     # Or, where a start takes that long, that it runs too late.
     wanted = 'Only 0 out of 1 checks registered and passing: check "c" of service never: HTTP status 503'
-    case.equal(told[0] == wanted or "by healthy_deadline of 30s" in told[0], True, told[0])
+    case.equal(told[0] == wanted or "by healthy_deadline of 8s" in told[0], True, told[0])
     case.contains([a["ID"] for a in node.wait_running("never", 2)], first[1]["ID"], "the alloc that was not replaced")
     node.purge("never")
 
@@ -124,7 +125,7 @@ def test_a_check_that_is_to_be_ignored_holds_nothing_up():
 
 
 def test_with_no_way_back_it_fails():
-    node.register(job("first", "zero", 1, HealthyDeadline=10 * S))
+    node.register(job("first", "zero", 1, HealthyDeadline=4 * S))
     case.equal(wait_deployment("first", "failed", 0)["StatusDescription"],
                "Failed due to unhealthy allocations - no stable job version to auto revert to")
     node.purge("first")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 60
 """Tokens that servers sign for tasks: as variables and files, renewed while tasks run, and what is made of servers that
 refuse, lie or are away."""
 import base64
@@ -86,11 +87,13 @@ def test_tokens_are_variables_and_files():
 def test_tokens_are_renewed_in_a_task_that_runs():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
+        allocs = []
         for driver, path in (("raw_exec", ""), ("exec", ""), ("raw_exec", "local/a"), ("exec", "/local/a")):
             where = "$NOMAD_TASK_DIR/a" if path else "$NOMAD_SECRETS_DIR/nomad_a.jwt"
             made = job("renew%s%d" % (driver, len(path)), "/bin/sh", ["-c", follow(where)], driver=driver,
                        Identities=[identity("a", File=True, Filepath=path, TTL=4 * S, ChangeMode="noop")])
-            alloc = servers.run_job(made, me)[0]
+            allocs.append((driver, servers.run_job(made, me)[0]))
+        for driver, alloc in allocs:
             servers.wait_alloc(alloc, ["running"])
             pid = case.until(lambda a=alloc: processes_of(a), 60, "its processes")
             case.until(lambda a=alloc: len(tokens_of(node, a)) >= 3, 60, "two renewals by " + driver)
