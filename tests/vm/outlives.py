@@ -1,0 +1,244 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Work of every kind at the moment of a power cut, and what has become of it after the boot. Runs in: the guest, as root.
+
+    outlives.py before       until all is as it is to be; then the last wishes, and CUT NOW: each of them was acknowledged
+    outlives.py after        ends with `as if undisturbed` if it is
+"""
+import functools
+import glob
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "system"))
+from lib import api, case, volumes  # noqa: E402
+
+S = 10**9
+NOTES = "/var/lib/outlives"  # what tasks say, one file each, and what is remembered over the cut
+EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(HERE)), "contrib", "examples")
+PATIENCE = 300  # without hardware help, and the first seconds are the boot's
+RESTART = {"Attempts": 0, "Interval": 10 * S, "Delay": S, "Mode": "fail"}  # a reboot is no failure of the task
+HEALTHY = {"MaxParallel": 1, "MinHealthyTime": S, "HealthyDeadline": 600 * S, "ProgressDeadline": 900 * S}
+SERVER = r"""
+import http.server, os
+http.server.HTTPServer(("", int(os.environ["NOMAD_PORT_http"])), http.server.SimpleHTTPRequestHandler).serve_forever()
+"""
+
+
+class Node(api.Node):
+    """The agent of the units."""
+
+    def __init__(self):  # neither started here nor ended
+        self.base, self.data, self.dev, self.args = NOTES, "/var/lib/drover", False, []
+
+    def log(self):
+        return subprocess.run(["journalctl", "-u", "drover.service", "-n", "200"], stdout=subprocess.PIPE, check=False,
+                              encoding="utf-8").stdout
+
+    def wait_ready(self, seconds=PATIENCE):
+        def answers():
+            try:
+                return self.get("/v1/agent/health")[0] == 200
+            except OSError:
+                return False
+        case.until(answers, seconds, "the agent to answer")
+
+
+def said(name):
+    """The lines of a note."""
+    try:
+        with open("%s/%s" % (NOTES, name), encoding="utf-8") as f:
+            return f.read().split()
+    except FileNotFoundError:
+        return []
+
+
+def says(name, then, word="here"):
+    """A script that makes a note, on the disk before it goes on."""
+    return 'echo "%s" >> %s/%s; sync %s/%s; %s' % (word, NOTES, name, NOTES, name, then)
+
+
+def shell(name, script, **more):
+    return api.task(name, "/bin/sh", ["-c", script], **more)
+
+
+def job(name, script, kind="service", **more):
+    made = api.job(name, "/bin/sh", ["-c", script], **more)
+    made["Job"]["Type"] = kind
+    made["Job"]["TaskGroups"][0]["RestartPolicy"] = RESTART
+    return made
+
+
+def web():
+    """A service that its check judges, with a task before it and one beside it."""
+    made = api.job("web", group={
+        "RestartPolicy": RESTART, "Update": {**HEALTHY, "HealthCheck": "checks"},
+        "Networks": [{"DynamicPorts": [{"Label": "http"}]}],
+        "Services": [{"Name": "web", "PortLabel": "http", "Provider": "nomad", "Checks": [
+            {"Name": "answers", "Type": "http", "Path": "/", "Interval": S, "Timeout": 60 * S}]}],
+        "Tasks": [shell("early", says("early", "true"), Lifecycle={"Hook": "prestart"}),
+                  shell("side", says("side", "exec sleep 100000"), Lifecycle={"Hook": "prestart", "Sidecar": True}),
+                  shell("main", says("main", "cd $NOMAD_TASK_DIR; exec python3 -c '%s'" % SERVER))]})
+    return made
+
+
+def rolls(version):
+    made = job("rolls", says("rolls", "exec sleep 100000", version), count=3)
+    made["Job"]["TaskGroups"][0]["Update"] = {**HEALTHY, "HealthCheck": "task_states"}
+    return made
+
+
+def leaver():
+    """Of a volume; it does not go when it is told, and somebody comes after it."""
+    made = volumes.job("leaver", "left", "trap '' INT; %s" % says("leaver", "while :; do sleep 1; done"), KillTimeout=1000 * S)
+    group = made["Job"]["TaskGroups"][0]
+    group["Tasks"][0]["Driver"] = "raw_exec"
+    del group["Tasks"][0]["VolumeMounts"]
+    group["Tasks"].append(shell("last", says("last", "true"), Lifecycle={"Hook": "poststop"}))
+    return made
+
+
+def each():
+    made = job("each", says("each", "true", "$NOMAD_META_who"), kind="batch")
+    made["Job"]["ParameterizedJob"] = {"MetaRequired": ["who"]}
+    return made
+
+
+def deployment(node, name, version):
+    found = node.ask("/v1/job/%s/deployment" % name)
+    return found and found["JobVersion"] == version and found["Status"]
+
+
+def wait_deployed(node, name, version):
+    case.until(lambda: deployment(node, name, version) == "successful", PATIENCE, "version %d of %s to be deployed" % (version, name))
+
+
+def written():
+    """Lines in the file of the volume that a job writes to."""
+    lines = 0
+    for path in glob.glob("/var/lib/store/volumes/volumes/*/log"):
+        with open(path, "rb") as f:
+            lines += len(f.readlines())
+    return lines
+
+
+def example(name):
+    with open("%s/%s.json" % (EXAMPLES, name), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def wait_said(name, n):
+    case.until(lambda: len(said(name)) >= n, PATIENCE, "%d lines of %s" % (n, name))
+
+
+def before(node):
+    os.makedirs(NOTES)
+    node.wait_ready()
+    node.register(example("plugin"))
+    case.until(lambda: volumes.Node.plugin_is_healthy(node), PATIENCE, "the plugin")
+    for name in ("demo", "left"):
+        volumes.Node.create(node, name)
+    for made in (example("writer"), web(), rolls("v0"), leaver(), each(), job("done", says("done", "true"), kind="batch"),
+                 job("goes-on", says("goes-on", '[ "$(wc -l < %s/goes-on)" = 1 ] || exit 0; exec sleep 100000' % NOTES), kind="batch")):
+        node.register(made)
+    wait_deployed(node, "web", 0)
+    wait_deployed(node, "rolls", 0)
+    for name, n in (("leaver", 1), ("goes-on", 1), ("rolls", 3)):
+        wait_said(name, n)
+    case.until(lambda: [a["ClientStatus"] for a in node.allocs("done")] == ["complete"], PATIENCE, "the batch job to be complete")
+    case.until(lambda: written() >= 3, PATIENCE, "lines in the volume")
+    with open(NOTES + "/allocs", "w", encoding="ascii") as f:
+        json.dump({name: [a["ID"] for a in node.allocs(name)] for name in ("web", "done", "goes-on", "leaver")}, f)
+    os.sync()
+    node.register(rolls("v1"))
+    node.do("DELETE", "/v1/job/leaver")
+    node.do("PUT", "/v1/job/each/dispatch", {"Meta": {"who": "dispatched"}})
+    node.register(job("late", says("late", "exec sleep 100000")))
+    print("CUT NOW", flush=True)
+
+
+# --- after the boot ---
+
+def same_alloc(node, name, remembered):
+    case.equal([a["ID"] for a in node.allocs(name)], remembered[name], "allocations of " + name)
+    return node.ask("/v1/allocation/" + remembered[name][0])
+
+
+def test_the_service_is_back(node, remembered):
+    """The same alloc: nothing failed. What was to run once has not run again."""
+    def passes():
+        found = node.ask("/v1/client/allocation/%s/checks" % remembered["web"][0]) or {}
+        return [c["Status"] for c in found.values()] == ["success"]
+    wait_said("main", 2)
+    case.until(passes, PATIENCE, "the check to pass")
+    alloc = same_alloc(node, "web", remembered)
+    case.equal([len(said(name)) for name in ("early", "side", "main")], [1, 2, 2], "starts")
+    case.equal([s["AllocID"] for s in node.ask("/v1/service/web")], remembered["web"], "who serves")
+    case.equal((deployment(node, "web", 0), alloc["DeploymentStatus"]["Healthy"]), ("successful", True))
+    told = [e["DisplayMessage"] for e in alloc["TaskStates"]["main"]["Events"] if e["Type"] == "Terminated"]
+    case.contains(" ".join(told), "the machine was started anew")
+
+
+def test_the_batch_jobs(node, remembered):
+    """One was over and stays so; one was not, and goes on."""
+    case.until(lambda: same_alloc(node, "goes-on", remembered)["ClientStatus"] == "complete", PATIENCE, "the end of goes-on")
+    case.equal((len(said("goes-on")), said("done")), (2, ["here"]), "starts")
+    case.equal(same_alloc(node, "done", remembered)["ClientStatus"], "complete")
+
+
+def test_the_stop_is_finished(node, remembered):
+    """The task is not started once more for it, its successor runs, and its volume is free."""
+    case.until(lambda: same_alloc(node, "leaver", remembered)["ClientStatus"] == "complete", PATIENCE, "the end of leaver")
+    case.equal((len(said("leaver")), len(said("last"))), (1, 1), "starts")
+    case.until(lambda: node.request("DELETE", "/v1/volume/csi/left/delete").status == 200, PATIENCE, "the volume to be free")
+
+
+def test_the_deployment_goes_on(node, _remembered):
+    wait_deployed(node, "rolls", 1)
+    case.equal(sorted(a["JobVersion"] for a in node.wait_running("rolls", 3)), [1, 1, 1], "versions")
+
+
+def test_what_was_asked_for_last(node, _remembered):
+    wait_said("late", 1)
+    node.wait_running("late")
+    case.until(lambda: [j["Status"] for j in node.ask("/v1/jobs", prefix="each/")] == ["dead"], PATIENCE, "its end")
+    case.equal(set(said("each")), {"dispatched"}, "what it was given")
+
+
+def test_the_volume(node, _remembered):
+    """Who writes to it has found what was there."""
+    def found():
+        lines = [line.split() for a in node.allocs("writer") for line in node.logs(a, "write").decode().splitlines()]
+        return [int(line[1]) for line in lines if line[:1] == ["found"] and line[1] != "0"]
+    lines = case.until(found, PATIENCE, "the volume's writer")
+    case.until(lambda: written() > lines[0] >= 3, PATIENCE, "more lines than %s" % lines)
+
+
+def test_nothing_else_is_left(node, _remembered):
+    r = subprocess.run(["drover", "leaks"], stdout=subprocess.PIPE, check=False, encoding="utf-8")
+    case.equal((r.returncode, r.stdout), (0, "no leaks\n"), "drover leaks")
+    for name in ("writer", "web", "rolls", "leaver", "each", "done", "goes-on", "late", "csi-local"):
+        node.purge(name, PATIENCE)
+
+
+def main():
+    node = Node()
+    if sys.argv[1] == "before":
+        before(node)
+        return
+    node.wait_ready()
+    with open(NOTES + "/allocs", encoding="ascii") as f:
+        remembered = json.load(f)
+    tests = {name: functools.partial(fn, node, remembered) for name, fn in globals().items() if name.startswith("test_")}
+    del sys.argv[1]  # whose names case.run() would look for
+    try:
+        case.run(tests)
+    except SystemExit as e:
+        print(node.log() if e.code else "as if undisturbed: %d tests" % len(tests), flush=True)
+
+
+if __name__ == "__main__":
+    main()
