@@ -49,7 +49,8 @@ if [ ! -f root.img ]; then
 	mmdebstrap --quiet --variant=essential \
 		--include=systemd,systemd-sysv,dbus,kmod,procps,util-linux,iproute2,make,python3,fuse3,curl,strace \
 		--include=libcap2,libcap2-bin,libsystemd0,libprotobuf-c1,libgrpc29,libjansson4,libmicrohttpd12 \
-		--include=libsmartcols1,libsqlite3-0,libfuse3-3,libseccomp2,libwslay1,libmsgpackc2,libssl3,python3-msgpack,e2fsprogs,openssl \
+		--include=libsmartcols1,libsqlite3-0,libfuse3-3,libseccomp2,libmsgpackc2,libssl3 \
+		--include=python3-msgpack,e2fsprogs,openssl,tzdata \
 		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' bookworm root
 	printf '127.0.0.1 localhost\n::1 localhost\n' >root/etc/hosts

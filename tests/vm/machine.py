@@ -52,7 +52,7 @@ class Machine:
         argv = ["qemu-system-x86_64", "-M", "q35,accel=tcg", "-cpu", "max", "-smp", "2", "-m", str(memory), "-nographic",
                 "-no-reboot", "-nodefaults", "-serial", "stdio", "-kernel", self.dir + "/kernel",
                 "-initrd", self.dir + "/initrd.gz",
-                "-append", "console=ttyS0 panic=-1 quiet systemd.mask=serial-getty@ttyS0.service systemd.show_status=0"]
+                "-append", "console=ttyS0 panic=-1 loglevel=3 systemd.mask=serial-getty@ttyS0.service systemd.show_status=0"]
         for i, (path, options) in enumerate(((self.disk, "" if keep else ",snapshot=on"), (self.payload, ",readonly=on"),
                                              (self.out, ""))):
             argv += ["-drive", "id=d%d,file=%s,format=raw,if=none,cache=unsafe%s" % (i, path, options),
