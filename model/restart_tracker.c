@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/duration.h"
+#include "model/number.h"
 
 #define JITTER 0.25
 
@@ -84,7 +85,7 @@ attempts_exceeded(const struct restart_tracker *t, int64_t now_ns)
 	char interval[DURATION_SIZE], reason[sizeof(((struct restart_decision *)0)->reason)];
 
 	if (t->mode == RESTART_DELAY)
-		return verdict(RESTART_AGAIN, t->started_ns + t->interval_ns - now_ns,
+		return verdict(RESTART_AGAIN, number_add(t->started_ns, t->interval_ns) - now_ns,
 		    "Exceeded allowed attempts, applying a delay");
 	duration_format(t->interval_ns, interval);
 	(void)snprintf(reason, sizeof(reason),
@@ -105,7 +106,7 @@ decide(struct restart_tracker *t, int64_t now_ns, double (*chance)(void *arg), v
 	if (t->attempts == 0)
 		return verdict(!t->on_success && ended_well ? RESTART_TERMINATED : RESTART_NOT, 0,
 		    "Policy allows no restarts");
-	if (now_ns > t->started_ns + t->interval_ns) {
+	if (now_ns > number_add(t->started_ns, t->interval_ns)) {
 		t->count = 0;
 		t->started_ns = now_ns;
 	}
@@ -120,7 +121,7 @@ decide(struct restart_tracker *t, int64_t now_ns, double (*chance)(void *arg), v
 	if (t->count > t->attempts)
 		return attempts_exceeded(t, now_ns);
 	return verdict(RESTART_AGAIN,
-	    t->delay_ns + (int64_t)((double)t->delay_ns * chance(arg) * JITTER),
+	    number_add(t->delay_ns, (int64_t)((double)t->delay_ns * chance(arg) * JITTER)),
 	    "Restart within policy");
 }
 

@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/log.h"
+#include "model/number.h"
 #include "model/task_event.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/service/checks.h"
@@ -82,7 +83,7 @@ blame_running(const struct alloc_runner *ar, const struct task_state *s, const s
 	(void)snprintf(buf, size,
 	    "Task not running for min_healthy_time of %s by healthy_deadline of %s", min, deadline);
 	return s->started_at == ar->health.start ||
-	       s->started_at + b->terms->min_healthy_ns > task_now_ns();
+	       number_add(s->started_at, b->terms->min_healthy_ns) > task_now_ns();
 }
 
 /* Has this task its part in it? Then it is told which. */

@@ -6,6 +6,7 @@
  */
 #include <systemd/sd-event.h>
 
+#include "model/number.h"
 #include "supervisor/alloc/alloc_runner.h"
 
 /* When is this task told to end? KILL_OVER: not at all. */
@@ -79,7 +80,7 @@ delay_left_ns(struct alloc_runner *ar)
 	if (delay == 0 || !has_run(ar))
 		return 0;
 	if (ar->kill_after_ns == 0) {
-		ar->kill_after_ns = now + delay;
+		ar->kill_after_ns = number_add(now, delay);
 		alloc_client_save(ar);
 	}
 	left = ar->kill_after_ns - now;

@@ -42,15 +42,15 @@ is_watched(const struct sup_alloc *sa)
 static void
 judge(struct sup_alloc *sa, uint64_t bytes)
 {
-	uint64_t limit = limit_mb(sa);
+	uint64_t limit = limit_mb(sa), used = bytes / MIB + (bytes % MIB != 0);
 	char text[160];
 
-	if (bytes <= limit * MIB)
+	if (used <= limit)
 		return;
 	(void)snprintf(text, sizeof text,
 	    "the allocation's directory takes %" PRIu64 " MiB of the disk, its ephemeral_disk has "
 	    "%" PRIu64 " MiB",
-	    (bytes + MIB - 1) / MIB, limit);
+	    used, limit);
 	alloc_runner_disk_exceeded(sa->runner, text, (int64_t)(limit * MIB));
 }
 

@@ -108,7 +108,7 @@ task_runner_tell_lease(struct task_runner *tr, const struct run_end *end)
 	char limit[DURATION_SIZE], late[DURATION_SIZE], ago[DURATION_SIZE], text[400];
 	struct task_event ev;
 
-	duration_format((int64_t)end->lease_limit_ms * 1000000, limit);
+	duration_format((int64_t)(end->lease_limit_ms * 1000000), limit);
 	duration_format((int64_t)end->lease_late_ns, late);
 	duration_format((int64_t)end->lease_last_ok_ns, ago);
 	if (end->lease_last_ok_ns)

@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "common/duration.h"
+#include "model/number.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/driver/signal_name.h"
 
@@ -56,7 +57,7 @@ task_stop_delay_ns(struct task_runner *tr)
 	if (delay <= 0 || !s || s->state != TASK_STATE_RUNNING)
 		return 0;
 	if (task_event_is(last, EVENT_WAITING_SHUTDOWN_DELAY)) {
-		left = last->time + delay - now;
+		left = number_add(last->time, delay) - now;
 		return skip ? 0 : left < delay ? left : delay;
 	}
 	if (task_event_shutdown_delay(&ev, now, delay, skip) == 0)

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "model/number.h"
+
 struct sums {
 	int64_t cpu, cores, memory_mb, memory_max_mb, disk_mb;
 };
@@ -21,10 +23,11 @@ print_sums(const struct sums *s)
 static void
 add_task(struct sums *all, const struct sums *task)
 {
-	all->cpu += task->cpu;
+	all->cpu = number_add(all->cpu, task->cpu);
 	all->cores += task->cores;
-	all->memory_mb += task->memory_mb;
-	all->memory_max_mb += task->memory_max_mb > 0 ? task->memory_max_mb : task->memory_mb;
+	all->memory_mb = number_add(all->memory_mb, task->memory_mb);
+	all->memory_max_mb = number_add(
+	    all->memory_max_mb, task->memory_max_mb > 0 ? task->memory_max_mb : task->memory_mb);
 }
 
 /* Clients of the API dereference Resources, and print no use of a task without its own. */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "model/number.h"
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/api/alloc_view.h"
@@ -123,7 +124,7 @@ begin_drain(struct sup *sup, const json_t *spec)
 		.ignore_system_jobs = json_is_true(json_object_get(spec, "IgnoreSystemJobs")),
 		.deadline = json_is_integer(deadline) ? json_integer_value(deadline) : 0 };
 	if (drain.deadline > 0)
-		drain.force_deadline = drain.started_at + drain.deadline;
+		drain.force_deadline = number_add(drain.started_at, drain.deadline);
 	drain_runs = true;
 	node_set_drain(sup, true);
 	client_stop_all(sup, !drain.ignore_system_jobs, "node is draining", on_drained);

@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/config.h"
 #include "common/log.h"
+#include "model/number.h"
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/node/node_attr.h"
 #include "supervisor/store/store.h"
@@ -35,14 +36,14 @@ held_mb(struct sup *sup)
 {
 	int64_t mb = 0;
 
-	alloc_foreach(sup, sa) mb += group_disk_mb(sa->group);
+	alloc_foreach(sup, sa) mb = number_add(mb, group_disk_mb(sa->group));
 	return mb;
 }
 
 static int64_t
 settle(struct sup *sup, int64_t free_mb, int64_t total_mb)
 {
-	int64_t most = free_mb + held_mb(sup), mb;
+	int64_t most = number_add(free_mb, held_mb(sup)), mb;
 	cleanup_free char *text = NULL;
 	struct err e = { 0 };
 

@@ -16,6 +16,7 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/log.h"
+#include "model/number.h"
 #include "supervisor/alloc/alloc_orders.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/service/check_probe.h"
@@ -135,7 +136,8 @@ on_time(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct check *c = userdata;
 	const struct check_outcome broken = { .output = c->broken };
-	int64_t limit_ns = c->timeout_ns + (c->spec.tls ? CHECK_TLS_GRACE_MS * NS_PER_MS : 0);
+	int64_t limit_ns =
+	    number_add(c->timeout_ns, c->spec.tls ? CHECK_TLS_GRACE_MS * NS_PER_MS : 0);
 
 	if (c->probe) {
 		check_probe_expire(c->probe);

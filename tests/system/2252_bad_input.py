@@ -12,6 +12,7 @@ from lib import api, case, cluster, crash, exe, helper, stages
 from lib.stages import task, wait_order
 
 S = 10**9
+MOST = 2**63 - 1
 
 
 def beside():
@@ -62,6 +63,29 @@ def test_a_job_of_ten_megabytes():
     said = [e["DisplayMessage"] for e in get(alloc)["TaskStates"]["t"]["Events"] if e["Type"] == "Driver Failure"]
     case.equal((len(said), "Argument list too long" in said[0]), (1, True), said)
     node.purge("large")
+    nothing_of(alloc)
+
+
+def test_more_than_any_machine_has():
+    """Beside what another has of it, such an amount is more than 64 bits hold."""
+    for changes, group, dimension in (({"Resources": {"CPU": MOST, "MemoryMB": 20}}, {}, "cpu"),
+                                      ({"Resources": {"CPU": 20, "MemoryMB": MOST}}, {}, "memory"),
+                                      ({}, {"EphemeralDisk": {"SizeMB": MOST}}, "disk")):
+        found = node.wait_evaluation(node.register(api.job("greedy", group=group, **changes))["EvalID"])
+        case.equal(found["FailedTGAllocs"]["g"]["DimensionExhausted"], {dimension: 1}, dimension)
+        case.equal(node.allocs("greedy"), [])
+        node.purge("greedy")
+    beside()
+
+
+def test_restarts_are_counted_for_ever():
+    """Within an interval that began now and that no time is the end of."""
+    policy = {"Attempts": 1, "Interval": MOST, "Delay": 0, "Mode": "fail"}
+    node.register(api.job("counts", "/bin/false", group={"RestartPolicy": policy}))
+    alloc = wait_client("counts", "failed")
+    said = [e["DisplayMessage"] for e in get(alloc)["TaskStates"]["t"]["Events"] if e["Type"] == "Not Restarting"]
+    case.equal(said, ['Exceeded allowed attempts 1 in interval 2562047h47m16.854775807s and mode is "fail"'])
+    node.purge("counts")
     nothing_of(alloc)
 
 

@@ -198,6 +198,25 @@ def test_a_delay_goes_on_when_the_supervisor_dies():
     node.purge("crash")
 
 
+def test_a_delay_that_is_never_over():
+    """The most that 64 bits have, which is later than any time that they have."""
+    delay = {"ShutdownDelay": 2**63 - 1}
+    for tasks, group, said in (([task("main")], delay, "It is to end, and runs on for the shutdown_delay of its group."),
+                               ([task("main", **delay)], {}, "It is to end, and runs on for its shutdown_delay.")):
+        alloc = start("ever", tasks, **group)
+        wait_order(node, alloc, ["main begins"])
+        wait_state(alloc, "main", "running")
+        node.do("DELETE", "/v1/job/ever")
+        why = "/v1/client/allocation/%s/why" % alloc["ID"]
+        case.until(lambda: said in [c["Text"] for c in node.ask(why)["Causes"]], 60, said)
+        kill_supervisor()
+        case.until(lambda: said in [c["Text"] for c in node.ask(why)["Causes"]], 60, said + " Still.")
+        node.do("PUT", "/v1/allocation/%s/stop?no_shutdown_delay=true" % alloc["ID"])
+        wait_status(alloc, "complete")
+        case.equal(order(node, alloc), ["main begins", "main is told"])
+        node.purge("ever")
+
+
 def test_stages_go_on_when_the_supervisor_dies():
     alloc = start("stages", ALL)
     case.until(lambda: len(order(node, alloc)) == 2, 60, "prestart tasks to begin")

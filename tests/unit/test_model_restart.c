@@ -19,6 +19,13 @@ static const struct restart_policy delaying = {
 	.attempts = 1, .interval = 60 * NS_PER_S, .delay = 4 * NS_PER_S, .mode = RESTART_DELAY
 };
 static const struct restart_policy never = { .interval = 60 * NS_PER_S, .mode = RESTART_FAIL };
+/* The most that a duration has, which is more than a time has left. */
+static const struct restart_policy ever = {
+	.attempts = 1, .interval = INT64_MAX, .delay = INT64_MAX, .mode = RESTART_FAIL
+};
+static const struct restart_policy ever_delaying = {
+	.attempts = 1, .interval = INT64_MAX, .mode = RESTART_DELAY
+};
 static const struct lifecycle sidecar = { .hook = HOOK_PRESTART, .sidecar = true };
 static const struct lifecycle prestart = { .hook = HOOK_PRESTART };
 static const struct lifecycle poststop = { .hook = HOOK_POSTSTOP };
@@ -176,6 +183,12 @@ static const struct {
 	{ &never, JOB_SERVICE, NULL, { OK }, 1, RESTART_NOT, 0, "Policy allows no restarts" },
 	{ &never, JOB_BATCH, NULL, { OK }, 1, RESTART_TERMINATED, 0, "Policy allows no restarts" },
 	{ &never, JOB_SERVICE, NULL, { TRIGGERED }, 1, RESTART_AGAIN, 0, "" },
+	{ &ever, JOB_SERVICE, NULL, { FAIL }, 1, RESTART_AGAIN, INT64_MAX, WITHIN },
+	{ &ever, JOB_SERVICE, NULL, { FAIL, FAIL }, 1, RESTART_NOT, 0,
+	    "Exceeded allowed attempts 1 in interval 2562047h47m16.854775807s and mode is "
+	    "\"fail\"" },
+	{ &ever_delaying, JOB_SERVICE, NULL, { FAIL, FAIL }, 1, RESTART_AGAIN,
+	    INT64_MAX - START - 2 * NS_PER_S, "Exceeded allowed attempts, applying a delay" },
 };
 
 START_TEST(verdicts)

@@ -8,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/id.h"
+#include "model/number.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/local/local_deployment.h"
 #include "supervisor/source/local/local_reschedule.h"
@@ -241,7 +242,7 @@ has_room(const struct fit *f)
 	local_room_add(&wanted, f->group);
 	if (wanted.cores > (int64_t)cpu->reservable_cpu_cores.n)
 		return exhausted(f, "cores");
-	if (wanted.cpu + wanted.cores * local_core_mhz(f->node) >
+	if (number_add(wanted.cpu, wanted.cores * local_core_mhz(f->node)) >
 	    cpu->cpu_shares - f->node->reserved_resources.cpu.cpu_shares)
 		return exhausted(f, "cpu");
 	if (wanted.memory_mb >
@@ -267,17 +268,25 @@ ports_are_free(const struct fit *f)
 	return r == 0 || exhausted(f, e.msg);
 }
 
+static void
+add_wish(int64_t *sum, int64_t wish)
+{
+	*sum = number_add(*sum, wish > 0 ? wish : 0);
+}
+
 void
 local_room_add(struct local_room *room, const struct task_group *group)
 {
 	for (size_t i = 0; i < group->tasks.n; i++) {
 		const struct resources *res = group->tasks.v[i].resources;
 
-		room->cpu += res && res->cpu > 0 ? res->cpu : 0;
-		room->cores += res && res->cores > 0 ? res->cores : 0;
-		room->memory_mb += res && res->memory_mb > 0 ? res->memory_mb : 0;
+		if (!res)
+			continue;
+		add_wish(&room->cpu, res->cpu);
+		add_wish(&room->cores, res->cores);
+		add_wish(&room->memory_mb, res->memory_mb);
 	}
-	room->disk_mb += group_disk_mb(group);
+	add_wish(&room->disk_mb, group_disk_mb(group));
 }
 
 bool
