@@ -128,9 +128,9 @@ allow_sanitizers(void)
 {
 	static const char *const calls[] = { "brk", "clock_gettime", "close", "exit_group", "fstat",
 		"futex", "getpid", "getrlimit", "gettid", "getuid", "lseek", "madvise", "mmap",
-		"mprotect", "mremap", "munmap", "newfstatat", "open", "openat", "prlimit64", "read",
-		"readlink", "rt_sigaction", "rt_sigprocmask", "sched_yield", "sigaltstack",
-		"write" };
+		"mprotect", "mremap", "munmap", "newfstatat", "open", "openat", "pipe", "pipe2",
+		"prlimit64", "read", "readlink", "rt_sigaction", "rt_sigprocmask", "sched_yield",
+		"sigaltstack", "write" };
 
 	for (size_t i = 0; kills && i < sizeof calls / sizeof calls[0]; i++)
 		if (!is_listed(number(calls[i])))
