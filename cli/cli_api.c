@@ -3,6 +3,7 @@
 #include "cli/cli_api.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <time.h>
 
 #include "cli/cli_print.h"
+#include "common/duration.h"
 
 #define BODY_MAX       ((size_t)256 << 20)
 #define RETRY_FOR_MS   15000 /* an agent that has answered before */
@@ -288,7 +290,9 @@ cli_json_int(const json_t *value, const char *path)
 {
 	json_t *found = cli_json_get(value, path);
 
-	return json_is_real(found) ? (json_int_t)json_real_value(found) : json_integer_value(found);
+	if (json_is_real(found))
+		return fabs(json_real_value(found)) < 9e18 ? (json_int_t)json_real_value(found) : 0;
+	return json_integer_value(found);
 }
 
 bool
@@ -317,5 +321,5 @@ cli_json_time_ns(const json_t *value, const char *path)
 		rest += 1 + strspn(rest + 1, "0123456789");
 	if (sscanf(rest, "%c%2d:%2d", &sign, &hours, &minutes) == 3 && (sign == '+' || sign == '-'))
 		s -= (sign == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
-	return s * 1000000000;
+	return cli_scale(s, NS_PER_S);
 }

@@ -161,15 +161,6 @@ print_map(const char *head, const json_t *map)
 		cli_field(names[i], "%s", json_string_value(json_object_get(map, names[i])) ?: "");
 }
 
-/* value in units of unit; 0 for what is too large to be true. */
-static int64_t
-scale(int64_t value, int64_t unit)
-{
-	int64_t product;
-
-	return __builtin_mul_overflow(value, unit, &product) ? 0 : product;
-}
-
 static void
 print_node(const struct cli *cli, const json_t *node)
 {
@@ -186,10 +177,11 @@ print_node(const struct cli *cli, const json_t *node)
 		    json_is_object(cli_json_get(node, "DrainStrategy"))));
 	cli_field("Eligibility", "%s", cli_json_str(node, "SchedulingEligibility"));
 	cli_field("Since", "%s",
-	    cli_time(cli, scale(cli_json_int(node, "StatusUpdatedAt"), NS_PER_S), time));
+	    cli_time(cli, cli_scale(cli_json_int(node, "StatusUpdatedAt"), NS_PER_S), time));
 	cli_field("CPU", "%lld MHz", (long long)cli_json_int(node, "NodeResources/Cpu/CpuShares"));
 	cli_field("Memory", "%s",
-	    cli_bytes(scale(cli_json_int(node, "NodeResources/Memory/MemoryMB"), 1 << 20), size));
+	    cli_bytes(
+		cli_scale(cli_json_int(node, "NodeResources/Memory/MemoryMB"), 1 << 20), size));
 	cli_field("Kernel", "%s", cli_json_str(cli_json_get(node, "Attributes"), "kernel.version"));
 	print_healths("Drivers", "Driver", cli_json_get(node, "Drivers"));
 	print_healths("CSI Controllers", "Plugin", cli_json_get(node, "CSIControllerPlugins"));
@@ -296,9 +288,8 @@ print_volumes_left(struct cli *cli, const char *node_id, struct err *e)
 	int r = cli_api_get(cli, "/v1/volumes?type=csi", &list, e);
 
 	json_array_foreach (list, i, volume) {
-		if (r == 0 && cli_json_int(volume, "CurrentReaders") +
-				      cli_json_int(volume, "CurrentWriters") >
-				  0)
+		if (r == 0 && (cli_json_int(volume, "CurrentReaders") > 0 ||
+				  cli_json_int(volume, "CurrentWriters") > 0))
 			r = print_claims_left(cli, node_id, cli_json_str(volume, "ID"), e);
 	}
 	return r;

@@ -158,6 +158,14 @@ cli_say(const struct cli *cli, const char *fmt, ...)
 	(void)fflush(out);
 }
 
+int64_t
+cli_scale(int64_t value, int64_t unit)
+{
+	int64_t product;
+
+	return __builtin_mul_overflow(value, unit, &product) ? 0 : product;
+}
+
 const char *
 cli_span(int64_t span_ns, char buf[CLI_TIME_SIZE])
 {

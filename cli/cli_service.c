@@ -139,7 +139,8 @@ print_checks(const struct cli *cli, const json_t *checks)
 			cli_cell(t, "%lld", (long long)cli_json_int(check, "StatusCode"));
 		else
 			cli_cell(t, "%s", "");
-		cli_cell(t, "%s", cli_time(cli, cli_json_int(check, "Timestamp") * NS_PER_S, when));
+		cli_cell(t, "%s",
+		    cli_time(cli, cli_scale(cli_json_int(check, "Timestamp"), NS_PER_S), when));
 		cli_cell(t, "%s", cli_json_str(check, "Output"));
 	}
 	cli_table_print(t);

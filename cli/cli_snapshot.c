@@ -8,6 +8,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
 #include "cli/cli_volume.h"
+#include "common/duration.h"
 
 static struct {
 	const char *plugin;
@@ -57,7 +58,8 @@ print_snapshots(const struct cli *cli, const json_t *list)
 		cli_cell(t, "%s", cli_json_str(s, "ID"));
 		cli_cell(t, "%s", cli_json_str(s, "ExternalSourceVolumeID"));
 		cli_cell(t, "%s", cli_bytes(cli_json_int(s, "SizeBytes"), size));
-		cli_cell(t, "%s", cli_time(cli, cli_json_int(s, "CreateTime") * 1000000000, made));
+		cli_cell(t, "%s",
+		    cli_time(cli, cli_scale(cli_json_int(s, "CreateTime"), NS_PER_S), made));
 		cli_cell(t, "%s", cli_yes(cli_json_true(s, "IsReady")));
 	}
 	cli_table_print(t);

@@ -199,7 +199,7 @@ cli_print_node_stats(struct cli *cli, const char *node_id, struct err *e)
 	if (r < 0)
 		return r;
 	cli_head("Use");
-	cli_field("Up", "%s", cli_span(cli_json_int(stats, "Uptime") * NS_PER_S, up));
+	cli_field("Up", "%s", cli_span(cli_scale(cli_json_int(stats, "Uptime"), NS_PER_S), up));
 	cli_field("CPU", "%.0f MHz", number(stats, "CPUTicksConsumed"));
 	cli_field("Memory", "%s of %s, %s available",
 	    cli_bytes(cli_json_int(stats, "Memory/Used"), used),

@@ -9,6 +9,7 @@
 
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
+#include "model/number.h"
 
 #define EVENTS_OF_AT_MOST 5 /* allocations; of more only the states are printed */
 
@@ -41,7 +42,7 @@ say_metric(const struct cli *cli, const char *group, const json_t *metric)
 		{ "ConstraintFiltered", "Constraint \"%s\" filtered %lld node(s)" },
 		{ "ClassExhausted", "Class \"%s\" exhausted on %lld node(s)" },
 		{ "DimensionExhausted", "Dimension \"%s\" exhausted on %lld node(s)" } };
-	long long failures = cli_json_int(metric, "CoalescedFailures") + 1;
+	long long failures = number_add(cli_json_int(metric, "CoalescedFailures"), 1);
 	const json_t *count;
 	const char *name;
 	char line[512];

@@ -7,6 +7,7 @@
 
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
+#include "model/number.h"
 
 #define SHOWN_MAX 12
 #define TEXT_MAX  1024
@@ -224,7 +225,7 @@ add_nothing_wanted(json_t *causes, const json_t *job)
 	size_t i;
 
 	json_array_foreach (cli_json_get(job, "TaskGroups"), i, group)
-		wanted += cli_json_int(group, "Count");
+		wanted = number_add(wanted, cli_json_int(group, "Count"));
 	if (cli_json_true(job, "Stop"))
 		add(causes, 0, "It was stopped.");
 	else if (json_is_object(cli_json_get(job, "ParameterizedJob")) &&
