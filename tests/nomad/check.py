@@ -157,7 +157,7 @@ def test_a_version_that_changes_no_task_goes_on_in_the_same_process():
     os.kill(pid[0], signal.SIGKILL)
     case.until(lambda: processes_of(alloc) not in ([], pid), 30, "another process, as the new version says")
     case.until(lambda: server.ask("/v1/allocation/" + alloc)["TaskStates"]["t"]["Restarts"] == 1, 30, "the servers to know of it")
-    case.equal([a["ClientStatus"] for a in server.allocs("altered")], ["running", "running"])
+    server.wait("altered", ["running", "running"])
     server.purge("altered")
 
 
