@@ -79,7 +79,8 @@ class Original:
         with open(self.dir + "/log", "ab") as log:
             self.process = subprocess.Popen([real.BINARY, "agent", "-config", self.dir + "/client.hcl"], stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log, env={
-                                                **os.environ, "TMPDIR": self.dir + "/tmp",
+                                                **{k: v for k, v in os.environ.items() if not k.startswith("NOMAD_")},
+                                                "TMPDIR": self.dir + "/tmp",
                                                 "JAVA_TOOL_OPTIONS": "-XX:-UsePerfData"})  # a fingerprint's, in /tmp
 
     def get(self, path):
