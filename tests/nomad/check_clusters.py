@@ -207,6 +207,31 @@ def test_servers_upgraded_under_a_running_node():
         purge(one, "last", *("%s-%s" % (kind, d) for kind in ("kept", "new") for d in drivers))
 
 
+def test_servers_that_come_back_without_their_data():
+    """They know neither the node nor what it runs, and count from the beginning: they are told twice, and what they place then runs."""
+    for killed in (False, True):
+        with Server() as one, node_of(one) as node:
+            me = one.wait_ready()
+            for turn in range(60):
+                one.do("/v1/node/%s/eligibility" % me, {"Eligibility": "eligible" if turn % 2 else "ineligible"})
+            one.run(sleeper("old"))
+            old = one.wait("old", ["running"])[0]["ID"]
+            one.stop()
+            node.wait_log("no server: ", 30)
+            if killed:
+                node.kill("supervisor")
+            shutil.rmtree(one.dir + "/data")
+            one.start()
+            one.run(sleeper("everywhere"), Type="system")  # placed with the node's registration
+            case.equal(one.wait_ready(), me)
+            one.run(sleeper("new"))
+            for job in ("new", "everywhere"):
+                one.wait(job, ["running"], 60)
+            case.until(lambda a=old: not processes_of(a), 60, "what nobody knows to end")
+            case.contains(node.log().split("the servers have forgotten it")[0], "asked again after the next heartbeat")
+            purge(one, "new", "everywhere")
+
+
 # --- links ---
 
 def ip(*words):

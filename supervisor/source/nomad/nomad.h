@@ -65,7 +65,7 @@ enum watch_state {
 	WATCH_LIST,  /* Node.GetClientAllocs is out */
 	WATCH_PULL,  /* Alloc.GetAllocs is out */
 	WATCH_WAIT,  /* for a timer */
-	WATCH_DOUBT, /* an empty answer waits for a beat before it is asked for again */
+	WATCH_DOUBT, /* for a beat, before an answer that lacks too much is asked for again */
 };
 
 struct nomad {
@@ -75,6 +75,7 @@ struct nomad {
 	bool registered; /* once, by this id; durable */
 	bool ready;      /* since this process began */
 	bool denied;     /* the token was refused: the next registration is without */
+	bool unknown;    /* the servers did not know the node: what else have they forgotten? */
 	char *identity;  /* JWT; NULL: none */
 	bool renew_identity;
 	struct dirty node_row;
@@ -97,7 +98,7 @@ struct nomad {
 	unsigned watch_failures;
 	bool watch_fresh;  /* the next list is asked of the leader, from the beginning */
 	bool watch_synced; /* a list has been worked through since this process began */
-	bool watch_empty;  /* the last list was empty and is to be confirmed */
+	bool watch_doubt;  /* the last list lacked too much and is to be confirmed */
 	uint64_t doubt_beats;
 	struct rpc_client_allocs_rep
 	    list; /* the one that is worked through: what is to be pulled */
@@ -122,8 +123,6 @@ struct nomad {
 	struct sd_event_source *services_timer;
 	unsigned services_failures;
 	size_t services_sent; /* with it */
-	bool
-	    services_unsure; /* the servers did not know the node: what else have they forgotten? */
 	bool services_single; /* one of many is refused: find out which */
 
 	/* nomad_update.c */
@@ -175,6 +174,8 @@ void nomad_node_free(struct nomad *n);
 /* Does a server's error say that it does not know this node (any more)? Then it is registered
  * again. */
 bool nomad_node_check_unknown(struct nomad *n, int r, const struct err *e);
+/* Registers the node as it is, soon: the index of that says how far the servers' state is. */
+void nomad_node_register_again(struct nomad *n);
 /* The node has changed: registered again, soon. */
 void nomad_node_changed(struct nomad *n);
 void nomad_node_event(struct nomad *n, const char *subsystem, const char *message, const char *key,
@@ -198,6 +199,8 @@ void nomad_allocs_start(struct nomad *n);
 /* A new list: each of its entries is asked about. Does it have to be pulled? */
 void nomad_allocs_begin_list(struct nomad *n);
 bool nomad_alloc_is_news(struct nomad *n, const char *id, uint64_t alloc_modify_index);
+/* Of those that are to run here, how many has it not? */
+unsigned nomad_allocs_lacking(const struct nomad *n);
 /* Takes over what *a holds: a new alloc or a newer version. */
 void nomad_alloc_put(struct nomad *n, struct alloc *a);
 void nomad_alloc_put_invalid(struct nomad *n, struct alloc *a, const struct err *e);

@@ -383,6 +383,21 @@ nomad_alloc_is_news(struct nomad *n, const char *id, uint64_t alloc_modify_index
 	return true;
 }
 
+unsigned
+nomad_allocs_lacking(const struct nomad *n)
+{
+	unsigned lacking = 0;
+
+	alloc_foreach(n->base.sup, sa)
+	{
+		const struct nomad_alloc *na = nomad_alloc_of(sa);
+
+		if (na && !na->removed && na->seen != n->list_number && !alloc_terminal(&sa->a))
+			lacking++;
+	}
+	return lacking;
+}
+
 static void
 invalid_free(struct nomad_invalid *inv)
 {

@@ -134,10 +134,23 @@ on_refused(struct nomad *n, const char *text)
 	    n, nomad_retry_ms(&n->register_failures, REGISTER_RETRY_MS, REGISTER_RETRY_MAX));
 }
 
+/* Each registration is a write of the servers' log, so its index is past all that they ever said:
+ * unless that log has begun anew, or was taken from a backup. */
+static bool
+went_back(const struct nomad *n, const struct rpc_node_rep *rep)
+{
+	if (rep->node_modify_index == 0 || rep->node_modify_index >= n->watch_index)
+		return false;
+	log_warn("the servers' state is older than what this node has seen: index %llu after %llu",
+	    (unsigned long long)rep->node_modify_index, (unsigned long long)n->watch_index);
+	return true;
+}
+
 static void
 note_registered(struct nomad *n, const struct rpc_node_rep *rep)
 {
 	bool first = !n->ready, anew = n->denied || !n->registered;
+	bool forgotten = anew || n->unknown || went_back(n, rep);
 
 	if (n->denied)
 		(void)str_set(&n->identity, NULL);
@@ -153,10 +166,10 @@ note_registered(struct nomad *n, const struct rpc_node_rep *rep)
 		n->eligibility = rep->scheduling_eligibility;
 	if (first)
 		log_info("the node is registered");
-	if (first || anew || n->services_unsure)
+	if (first || forgotten)
 		nomad_services_all(n);
-	n->services_unsure = false;
-	if (anew)
+	n->unknown = false;
+	if (forgotten)
 		nomad_watch_restart(n);
 	nomad_watch_start(n);
 }
@@ -301,13 +314,21 @@ nomad_node_check_unknown(struct nomad *n, int r, const struct err *e)
 		!(strstr(e->msg, "node ") && strstr(e->msg, " not found")) &&
 		!strstr(e->msg, "node secret ID does not match")))
 		return false;
-	n->services_unsure = true;
+	n->unknown = true;
 	if (n->register_call || n->register_timer)
 		return true;
 	log_warn("the servers do not know the node: %s", e->msg);
-	/* A server that says so of every call must not be asked all the time. */
-	register_later(n, clock_ms() < n->register_at_ms + CHANGE_GAP_MS ? CHANGE_GAP_MS : 0);
+	nomad_node_register_again(n);
 	return true;
+}
+
+/* A server that gives reason to with every call must not be asked all the time. */
+void
+nomad_node_register_again(struct nomad *n)
+{
+	if (!n->register_call && !n->register_timer)
+		register_later(
+		    n, clock_ms() < n->register_at_ms + CHANGE_GAP_MS ? CHANGE_GAP_MS : 0);
 }
 
 /* --- beats --- */

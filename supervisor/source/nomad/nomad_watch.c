@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * nomad_watch.c: which allocs this node is to run. A blocking list of ids and indexes, then those
- * that are news; an answer that is older than what is known counts for nothing, and an empty one
- * only when it is confirmed. Runs in: supervisor.
+ * that are news; an answer that is older than what is known counts for nothing, and one that lacks
+ * all, or after a new beginning what runs here, only when it is confirmed. Runs in: supervisor.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -179,33 +179,41 @@ pull_next(struct nomad *n)
 
 /* --- Node.GetClientAllocs --- */
 
-/* A server that has lost the node, or its own state, says nothing runs here: that ends nothing
- * unless the node is known (a beat is answered) and the leader says so again. */
+/* A server that has lost the node, or its own state, says nothing runs here, or only what is new:
+ * that ends nothing unless the node is known (a beat is answered) and the leader says so again.
+ * Once servers and node agree, what they take from the list they have forgotten (a job's purge). */
 static bool
-is_doubtful(struct nomad *n, const struct rpc_client_allocs_rep *rep)
+is_doubtful(struct nomad *n, size_t listed)
 {
-	if (rep->allocs.n > 0 || n->base.sup->allocs->n == 0) {
-		n->watch_empty = false;
+	unsigned have = n->base.sup->allocs->n;
+	unsigned lacking = n->watch_fresh || !n->watch_synced ? nomad_allocs_lacking(n) : 0;
+
+	if ((listed > 0 || have == 0) && lacking == 0) {
+		n->watch_doubt = false;
 		return false;
 	}
-	if (n->watch_empty && n->beats > n->doubt_beats) {
-		n->watch_empty = false;
+	if (n->watch_doubt && n->beats > n->doubt_beats) {
+		n->watch_doubt = false;
 		return false;
 	}
-	if (!n->watch_empty)
+	if (!n->watch_doubt && listed == 0)
 		log_warn("the servers list no allocation for this node, which has %u: asked again "
 			 "after the next heartbeat",
-		    n->base.sup->allocs->n);
-	n->watch_empty = true;
+		    have);
+	else if (!n->watch_doubt)
+		log_warn("the servers' list lacks %u allocations that run here: asked again after "
+			 "the next heartbeat",
+		    lacking);
+	n->watch_doubt = true;
 	n->doubt_beats = n->beats;
 	return true;
 }
 
 static void
-begin_pull(struct nomad *n, struct rpc_client_allocs_rep *rep)
+begin_list(struct nomad *n, struct rpc_client_allocs_rep *rep)
 {
 	struct int_map *allocs = &n->list.allocs;
-	size_t kept = 0;
+	size_t kept = 0, listed = rep->allocs.n;
 
 	n->list = *rep;
 	rpc_client_allocs_rep_init(rep);
@@ -219,7 +227,12 @@ begin_pull(struct nomad *n, struct rpc_client_allocs_rep *rep)
 			free(pair.key);
 	}
 	allocs->n = kept;
-	pull_next(n);
+	if (is_doubtful(n, listed)) {
+		drop_list(n);
+		n->watch = WATCH_DOUBT;
+	} else {
+		pull_next(n);
+	}
 }
 
 /* Older than what is known, or no newer: no news. One that did not even block is not asked again
@@ -227,9 +240,13 @@ begin_pull(struct nomad *n, struct rpc_client_allocs_rep *rep)
 static void
 ignore_old(struct nomad *n, uint64_t index)
 {
-	if (index < n->watch_index)
+	n->watch_doubt = false;
+	if (index < n->watch_index) {
 		log_warn("a server answered with index %llu after %llu: ignored",
 		    (unsigned long long)index, (unsigned long long)n->watch_index);
+		if (n->watch_failures == 0) /* is it this server, or all of them? */
+			nomad_node_register_again(n);
+	}
 	if (clock_ms() - n->watch_asked_ms < STALE_PAUSE_MS)
 		watch_later(n, nomad_retry_ms(&n->watch_failures, RETRY_MS, RETRY_MAX_MS));
 	else
@@ -255,10 +272,8 @@ on_list(struct sup *sup, void *arg, int r, const void *body, size_t len, const s
 	} else if (rep.meta.index < n->watch_index ||
 		   (rep.meta.index == n->watch_index && !n->watch_fresh && n->watch_synced)) {
 		ignore_old(n, rep.meta.index);
-	} else if (is_doubtful(n, &rep)) {
-		n->watch = WATCH_DOUBT;
 	} else {
-		begin_pull(n, &rep);
+		begin_list(n, &rep);
 	}
 	rpc_client_allocs_rep_done(&rep);
 }
@@ -270,7 +285,7 @@ ask_list(struct nomad *n)
 {
 	const struct node *node = node_get(n->base.sup);
 	struct rpc_node_req req;
-	bool blocks = n->watch_index > 0 && n->watch_synced && !n->watch_fresh && !n->watch_empty;
+	bool blocks = n->watch_index > 0 && n->watch_synced && !n->watch_fresh && !n->watch_doubt;
 
 	rpc_node_req_init(&req);
 	nomad_query(n, &req.query);
@@ -299,6 +314,7 @@ void
 nomad_watch_restart(struct nomad *n)
 {
 	n->watch_fresh = true;
+	n->watch_doubt = false;
 	n->watch_index = 0;
 	if (n->watch == WATCH_OFF)
 		return;
