@@ -27,6 +27,7 @@
 enum task_ev {
 	TASK_EV_GATE_OPEN,
 	TASK_EV_PREPARED,
+	TASK_EV_GATE_SHUT, /* prepared, but all tasks are to begin anew meanwhile */
 	TASK_EV_PREPARE_FAILED,
 	TASK_EV_STARTED,
 	TASK_EV_FAILED, /* a start did not work; the tracker knows why */
@@ -58,6 +59,7 @@ static const struct task_edge {
 	{ TASK_WAITING, TASK_EV_GATE_OPEN, TASK_PREPARING, prepare },
 	{ TASK_WAITING, TASK_EV_KILL, TASK_DEAD, never_started },
 	{ TASK_PREPARING, TASK_EV_PREPARED, TASK_STARTING, start_run },
+	{ TASK_PREPARING, TASK_EV_GATE_SHUT, TASK_WAITING, keep_waiting },
 	{ TASK_PREPARING, TASK_EV_PREPARE_FAILED, TASK_BACKOFF, decide },
 	{ TASK_PREPARING, TASK_EV_KILL, TASK_DEAD, never_started },
 	{ TASK_STARTING, TASK_EV_STARTED, TASK_RUNNING, note_started },
@@ -162,7 +164,7 @@ void
 task_runner_prepared(struct task_runner *tr, int r, const struct err *e)
 {
 	if (r >= 0) {
-		(void)turn_edge(tr, TASK_EV_PREPARED);
+		(void)turn_edge(tr, tr->gate_open ? TASK_EV_PREPARED : TASK_EV_GATE_SHUT);
 		return;
 	}
 	if (tr->phase != TASK_PREPARING)
