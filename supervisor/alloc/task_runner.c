@@ -615,8 +615,8 @@ task_runner_restore(struct task_runner *tr)
 		return;
 	}
 	tr->phase = TASK_STARTING;
-	if (s->state == TASK_STATE_RUNNING &&
-	    task_event_is(task_runner_last_event(tr), EVENT_RESTART_SIGNALED)) {
+	/* Of a start too: a run that it is not meant for comes after a later event. */
+	if (task_event_is(task_runner_last_event(tr), EVENT_RESTART_SIGNALED)) {
 		/* With all others: none of them begins before this one has ended. */
 		if (str_eq(task_runner_last_event(tr)->display_message, RESTART_ALL))
 			tr->ar->coordinator = COORDINATOR_INIT;
