@@ -12,8 +12,8 @@
 #include "common/duration.h"
 
 static struct {
-	bool enable, disable, force, no_deadline, ignore_system, keep_ineligible, detach, self,
-	    stats, yes;
+	bool enable, disable, force, no_deadline, ignore_system, keep_ineligible, detach, monitor,
+	    self, stats, yes;
 	uint64_t deadline_ms;
 } options = { .deadline_ms = 3600 * 1000 };
 
@@ -25,7 +25,7 @@ const struct cli_flag cli_node_status_flags[] = {
 
 const struct cli_flag cli_node_drain_flags[] = {
 	{ "deadline", CLI_FLAG_DURATION, &options.deadline_ms, "TIME",
-	    "how long allocations may take to move (1h)" },
+	    "how long batch jobs may take to end by themselves (1h)" },
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
 	    "return once the agent has taken the wish" },
 	{ "disable", CLI_FLAG_BOOL, &options.disable, NULL,
@@ -36,8 +36,10 @@ const struct cli_flag cli_node_drain_flags[] = {
 	    "leave system jobs running" },
 	{ "keep-ineligible", CLI_FLAG_BOOL, &options.keep_ineligible, NULL,
 	    "with -disable: take no allocations yet" },
+	{ "monitor", CLI_FLAG_BOOL, &options.monitor, NULL,
+	    "only follow the drain that is under way" },
 	{ "no-deadline", CLI_FLAG_BOOL, &options.no_deadline, NULL,
-	    "wait for allocations to move for ever" },
+	    "wait for batch jobs to end by themselves for ever" },
 	{ "self", CLI_FLAG_BOOL, &options.self, NULL, "the node of this agent (the default)" },
 	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL, "do not ask" },
 	{ 0 },
@@ -324,6 +326,24 @@ follow_drain(struct cli *cli, const char *id, struct err *e)
 	return print_volumes_left(cli, id, e);
 }
 
+/* Somebody else's. */
+static int
+monitor_drain(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/node/%s", id);
+	cleanup_json json_t *node = NULL;
+	int r = cli_api_get(cli, target, &node, e);
+
+	if (r < 0)
+		return r;
+	if (!json_is_object(cli_json_get(node, "DrainStrategy"))) {
+		cli_say(cli, "==> Node \"%.*s\" is not draining", cli->id_len, id);
+		return 0;
+	}
+	options.ignore_system = cli_json_true(node, "DrainStrategy/IgnoreSystemJobs");
+	return follow_drain(cli, id, e);
+}
+
 static int
 drain_node(struct cli *cli, const char *id, struct err *e)
 {
@@ -352,13 +372,15 @@ check_drain_options(const char *wanted, struct err *e)
 
 	if (options.enable && options.disable)
 		return err_say(e, -EINVAL, "-enable and -disable exclude each other");
+	if (options.monitor && (options.enable || options.disable || options.detach))
+		return err_say(e, -EINVAL, "-monitor takes neither -enable, -disable nor -detach");
 	if (options.disable && (options.force || options.no_deadline))
 		return err_say(e, -EINVAL, "-disable takes neither -force nor -no-deadline");
 	if (options.force && options.no_deadline)
 		return err_say(e, -EINVAL, "-force and -no-deadline exclude each other");
 	if (wanted && options.self)
 		return err_say(e, -EINVAL, "-self and \"%s\" name two nodes", wanted);
-	if (options.disable || options.yes)
+	if (options.disable || options.monitor || options.yes)
 		return 0;
 	agreed = cli_ask("This stops every allocation of the node. Go on?");
 	if (agreed < 0)
@@ -378,6 +400,6 @@ cli_node_drain(struct cli *cli, int argc, char **argv)
 		r = argc ? cli_id_resolve(cli, &cli_kind_node, argv[0], &id, &e)
 			 : cli_id_self(cli, &id, &e);
 	if (r == 0)
-		r = drain_node(cli, id, &e);
+		r = options.monitor ? monitor_drain(cli, id, &e) : drain_node(cli, id, &e);
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }

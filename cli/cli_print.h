@@ -39,9 +39,9 @@ void cli_say(const struct cli *cli, const char *fmt, ...) __attribute__((format(
 #define CLI_TIME_SIZE 48
 /* "3m12s ago", or with -verbose the time itself; "" for 0. buf is returned. */
 const char *cli_time(const struct cli *cli, int64_t time_ns, char buf[CLI_TIME_SIZE]);
-/* "1h5m" of nanoseconds. */
 /* value units in what a unit is made of; 0 for what is too large to be true. */
 int64_t cli_scale(int64_t value, int64_t unit);
+/* "1h5m" of nanoseconds. */
 const char *cli_span(int64_t span_ns, char buf[CLI_TIME_SIZE]);
 /* "1.5 GiB" of bytes. */
 const char *cli_bytes(int64_t bytes, char buf[CLI_TIME_SIZE]);

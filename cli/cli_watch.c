@@ -310,7 +310,7 @@ is_meant(const struct cli_watch_filter *f, const json_t *alloc)
 		return false;
 	if (f->node_id && strcmp(cli_json_str(alloc, "NodeID"), f->node_id) != 0)
 		return false;
-	return !f->no_system || strcmp(cli_json_str(alloc, "JobType"), "system") != 0;
+	return !f->no_system || strncmp(cli_json_str(alloc, "JobType"), "sys", 3) != 0;
 }
 
 /* One allocation is asked for alone; a job that was purged is no more, its allocations may still

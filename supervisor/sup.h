@@ -45,7 +45,7 @@ struct sup {
 	int run_dir_fd;              /* <data>/run: records */
 	int sock_dir_fd;             /* <rt>/x: the runs' sockets */
 	int log_dir_fd;              /* <data>/logs */
-	bool draining;
+	bool draining;               /* -dev was told to end: all of it is stopped first */
 	bool exiting;
 };
 

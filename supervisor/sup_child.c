@@ -132,7 +132,7 @@ call_end(struct sup *sup, struct call *c, int r, const ProtobufCMessage *rep, in
 	call_free(c);
 	/* A drain that found nothing but the helper's work of the start waits for its last answer.
 	 */
-	if (sup->draining && !child_busy(sup, IPC_MOUNT_HELPER))
+	if (!child_busy(sup, IPC_MOUNT_HELPER))
 		client_look(sup);
 }
 

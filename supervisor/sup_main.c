@@ -46,11 +46,13 @@ on_drained(struct sup *s)
 static int
 on_sigterm(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
 {
+	const struct client_stop all = { .why = "the agent was told to end", .done = on_drained };
+
 	(void)sd_notify(0, "STOPPING=1");
 	if (sup.args.dev && !sup.draining) {
-		sup.draining = true; /* not node_set_drain(): that is an operator's wish and
+		sup.draining = true; /* no drain of the node: that is an operator's wish and
 					outlives the agent */
-		client_stop_all(&sup, true, "the agent was told to end", on_drained);
+		client_stop_all(&sup, &all);
 	} else {
 		sup.exiting = true;
 	}

@@ -15,9 +15,10 @@
 #include "supervisor/sup_turn.h"
 #include "supervisor/volume/volumes.h"
 
-static void (*drain_done)(struct sup *sup);
-static char drain_why[128];
-static bool drain_spares; /* the allocs of system jobs */
+/* Who ends after whom. Plugins go last: without them nothing can be unmounted. */
+enum wave { WAVE_WORK, WAVE_SYSTEM, WAVE_PLUGINS, WAVES };
+
+static struct client_stop wish; /* no done: nobody has one */
 
 void
 client_alloc_run(struct sup *sup, struct sup_alloc *sa)
@@ -117,46 +118,67 @@ is_plugin(const struct sup_alloc *sa)
 }
 
 static bool
-is_spared(const struct sup_alloc *sa)
+is_system(const struct sup_alloc *sa)
 {
-	enum job_kind type = sa->job->job.type;
-
-	return drain_spares && (type == JOB_SYSTEM || type == JOB_SYSBATCH);
+	return sa->job->job.type == JOB_SYSTEM || sa->job->job.type == JOB_SYSBATCH;
 }
 
-/* Stops those that are plugins, or those that are not. Returns how many are still alive or mounted.
- */
+/* It ends by itself, some time. */
+static bool
+is_batch(const struct sup_alloc *sa)
+{
+	return sa->job->job.type == JOB_BATCH || sa->job->job.type == JOB_SYSBATCH;
+}
+
+static enum wave
+wave_of(const struct sup_alloc *sa)
+{
+	if (is_plugin(sa))
+		return WAVE_PLUGINS;
+	return wish.lets_finish && sa->job->job.type == JOB_SYSTEM ? WAVE_SYSTEM : WAVE_WORK;
+}
+
+static void
+stop(struct sup *sup, struct sup_alloc *sa)
+{
+	sa->a.desired_status = DESIRED_STOP;
+	(void)str_set(&sa->a.desired_description, wish.why);
+	alloc_changed(sup, sa);
+	alloc_runner_stop(sa->runner);
+}
+
+/* Returns how many are still alive or mounted. */
 static unsigned
-stop_some(struct sup *sup, bool plugins)
+stop_wave(struct sup *sup, enum wave wave)
 {
 	unsigned active = 0;
 
 	alloc_foreach(sup, sa)
 	{
-		if (!sa->runner || sa->runner->phase >= ALLOC_DONE || is_plugin(sa) != plugins ||
-		    is_spared(sa))
+		if (!sa->runner || sa->runner->phase >= ALLOC_DONE || wave_of(sa) != wave ||
+		    (wish.spares_system && is_system(sa)))
 			continue;
 		active++;
-		if (sa->runner->stopping)
-			continue;
-		sa->a.desired_status = DESIRED_STOP;
-		(void)str_set(&sa->a.desired_description, drain_why);
-		alloc_changed(sup, sa);
-		alloc_runner_stop(sa->runner);
+		if (!sa->runner->stopping &&
+		    !(wave == WAVE_WORK && wish.lets_finish && is_batch(sa)))
+			stop(sup, sa);
 	}
 	return active;
 }
 
-/* Plugins go last: without them nothing can be unmounted. */
 static void
 look(struct sup *sup, struct deferred *d)
 {
-	void (*done)(struct sup *) = drain_done;
+	void (*done)(struct sup *) = wish.done;
 
-	if (!done || stop_some(sup, false) > 0 || stop_some(sup, true) > 0 ||
-	    (!drain_spares && runs_count(sup) > 0) || child_busy(sup, IPC_MOUNT_HELPER))
+	if (!done)
 		return;
-	drain_done = NULL;
+	for (enum wave wave = 0; wave < WAVES; wave++)
+		if (stop_wave(sup, wave) > 0)
+			return;
+	if ((!wish.spares_system && runs_count(sup) > 0) || child_busy(sup, IPC_MOUNT_HELPER))
+		return;
+	wish.done = NULL;
 	volumes_warn_left(sup);
 	done(sup);
 }
@@ -167,23 +189,21 @@ client_look(struct sup *sup)
 {
 	static struct deferred later = { .run = look };
 
-	if (drain_done)
+	if (wish.done)
 		turn_defer(sup, &later);
 }
 
 void
-client_stop_all(struct sup *sup, bool system_too, const char *why, void (*done)(struct sup *sup))
+client_stop_all(struct sup *sup, const struct client_stop *wanted)
 {
-	log_info(
-	    "stopping all allocations%s: %s", system_too ? "" : " but those of system jobs", why);
-	drain_spares = !system_too;
-	(void)snprintf(drain_why, sizeof drain_why, "%s", why);
-	drain_done = done;
+	log_info("stopping all allocations%s: %s",
+	    wanted->spares_system ? " but those of system jobs" : "", wanted->why);
+	wish = *wanted;
 	client_look(sup);
 }
 
 void
 client_stop_no_more(struct sup *sup)
 {
-	drain_done = NULL;
+	wish.done = NULL;
 }

@@ -34,10 +34,17 @@ void client_alloc_reconnected(struct sup_alloc *sa);
 int client_restore(struct sup *sup, struct err *e);
 /* At exit: forgets all, without ending anything. */
 void client_free(struct sup *sup);
-/* Stops every alloc (drain, -dev), or all but those of system jobs; *done is called when none of
- * them has a process or a mount any more. */
-void client_stop_all(
-    struct sup *sup, bool system_too, const char *why, void (*done)(struct sup *sup));
+struct client_stop {
+	bool spares_system; /* those of system jobs stay */
+	bool lets_finish;   /* those of batch jobs end by themselves, those of system jobs after
+			       all others */
+	const char *why;    /* their description; a constant */
+	/* None of them has a process or a mount any more. */
+	void (*done)(struct sup *sup);
+};
+
+/* Stops every alloc (a drain, the end of -dev). Takes the place of the last such wish. */
+void client_stop_all(struct sup *sup, const struct client_stop *wish);
 /* The wish is taken back: what was told to end ends, nothing else does, and done is not called. */
 void client_stop_no_more(struct sup *sup);
 /* That may be so now: called after each step on the way. */

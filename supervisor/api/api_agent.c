@@ -171,7 +171,6 @@ const struct api_route api_agent_routes[] = {
 	{ "GET", "/v1/node/:id/allocations", api_get_node_allocs, false },
 	{ "GET", "/v1/client/metadata", api_read_meta, false },
 	{ "PUT", "/v1/client/metadata", api_apply_meta, true },
-	{ "PUT", "/v1/node/:id/drain", api_drain_node, true },
 	{ "PUT", "/v1/node/:id/eligibility", api_set_eligibility, true },
 	{ 0 },
 };

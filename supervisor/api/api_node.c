@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* api_node.c: /v1/nodes, /v1/node/:id and its drain. Runs in: supervisor. */
+/* api_node.c: /v1/nodes, /v1/node/:id and its eligibility. Runs in: supervisor. */
 #include <string.h>
 #include <time.h>
 
-#include "model/number.h"
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/api/alloc_view.h"
@@ -13,19 +12,6 @@
 #include "supervisor/node/node_meta.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/source.h"
-
-/* The drain that is on its way; one node has one. */
-static struct drain_strategy drain;
-static bool drain_runs;
-
-static int64_t
-now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 static const char *
 find_attribute(const struct node *node, const char *name)
@@ -39,8 +25,6 @@ view_node(struct sup *sup)
 {
 	struct node view = *node_get(sup);
 
-	view.drain = drain_runs;
-	view.drain_strategy = drain_runs ? &drain : NULL;
 	if (!view.version)
 		view.version = (char *)(uintptr_t)find_attribute(&view, "nomad.version");
 	return view;
@@ -68,8 +52,8 @@ api_node_print(struct sup *sup, enum model_flags flags, struct text *t)
 	return model_to_text(&node_view_type, &view, flags, t);
 }
 
-static bool
-is_this_node(struct sup *sup, struct api_req *req)
+bool
+api_is_this_node(struct sup *sup, struct api_req *req)
 {
 	if (strcmp(api_param(req, 0), str(node_get(sup)->id)) == 0)
 		return true;
@@ -82,7 +66,7 @@ api_get_node(struct sup *sup, struct api_req *req)
 {
 	struct node view = view_node(sup);
 
-	if (is_this_node(sup, req))
+	if (api_is_this_node(sup, req))
 		api_reply_model(req, &node_view_type, &view);
 }
 
@@ -91,7 +75,7 @@ api_get_node_allocs(struct sup *sup, struct api_req *req)
 {
 	struct api_list list;
 
-	if (!is_this_node(sup, req))
+	if (!api_is_this_node(sup, req))
 		return;
 	api_list_begin(&list, req);
 	alloc_foreach(sup, sa)
@@ -107,31 +91,8 @@ api_get_node_allocs(struct sup *sup, struct api_req *req)
 	api_list_reply(&list, req);
 }
 
-static void
-on_drained(struct sup *sup)
-{
-	drain_runs = false;
-	sup->draining = false; /* what it has spared ends with the agent */
-	sup->source->ops->node_updated(sup->source);
-}
-
-static void
-begin_drain(struct sup *sup, const json_t *spec)
-{
-	const json_t *deadline = json_object_get(spec, "Deadline");
-
-	drain = (struct drain_strategy){ .started_at = now_ns(),
-		.ignore_system_jobs = json_is_true(json_object_get(spec, "IgnoreSystemJobs")),
-		.deadline = json_is_integer(deadline) ? json_integer_value(deadline) : 0 };
-	if (drain.deadline > 0)
-		drain.force_deadline = number_add(drain.started_at, drain.deadline);
-	drain_runs = true;
-	node_set_drain(sup, true);
-	client_stop_all(sup, !drain.ignore_system_jobs, "node is draining", on_drained);
-}
-
-static void
-reply_change(struct sup *sup, struct api_req *req)
+void
+api_reply_node_change(struct sup *sup, struct api_req *req)
 {
 	const struct source_ops *ops = sup->source->ops;
 	json_int_t index = ops->index ? (json_int_t)ops->index(sup->source) : 1;
@@ -142,35 +103,6 @@ reply_change(struct sup *sup, struct api_req *req)
 }
 
 void
-api_drain_node(struct sup *sup, struct api_req *req)
-{
-	struct err e = { 0 };
-	const json_t *body, *spec;
-
-	if (!is_this_node(sup, req))
-		return;
-	body = api_body(req, &e);
-	spec = json_object_get(body, "DrainSpec");
-	if (!json_is_object(body) || (spec && !json_is_object(spec) && !json_is_null(spec))) {
-		api_reply_error(req, 400, "%s",
-		    body ? "DrainSpec must be an object, or null to end the drain" : e.msg);
-		return;
-	}
-	if (json_is_object(spec)) {
-		begin_drain(sup, spec);
-	} else {
-		if (drain_runs) {
-			client_stop_no_more(sup);
-			sup->draining = false;
-		}
-		drain_runs = false;
-		if (json_is_true(json_object_get(body, "MarkEligible")))
-			node_set_drain(sup, false);
-	}
-	reply_change(sup, req);
-}
-
-void
 api_set_eligibility(struct sup *sup, struct api_req *req)
 {
 	struct err e = { 0 };
@@ -178,7 +110,7 @@ api_set_eligibility(struct sup *sup, struct api_req *req)
 	const char *wanted;
 	bool takes;
 
-	if (!is_this_node(sup, req))
+	if (!api_is_this_node(sup, req))
 		return;
 	body = api_body(req, &e);
 	wanted = json_string_value(json_object_get(body, "Eligibility"));
@@ -187,14 +119,12 @@ api_set_eligibility(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 400, "%s", e.msg);
 	else if (!takes && (!wanted || strcmp(wanted, "ineligible") != 0))
 		api_reply_error(req, 400, "Eligibility must be \"eligible\" or \"ineligible\"");
-	else if (takes && drain_runs)
+	else if (takes && node_get(sup)->drain)
 		api_reply_error(req, 400,
 		    "can not set node's scheduling eligibility to eligible while it is draining");
 	else {
 		node_set_takes_allocs(sup, takes);
-		if (takes)
-			sup->draining = false;
-		reply_change(sup, req);
+		api_reply_node_change(sup, req);
 	}
 }
 

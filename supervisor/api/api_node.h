@@ -7,6 +7,9 @@
 #include "model/field.h"
 #include "supervisor/api/api.h"
 
+/* False: it is answered that this is another, or none. */
+bool api_is_this_node(struct sup *sup, struct api_req *req);
+void api_reply_node_change(struct sup *sup, struct api_req *req);
 void api_list_nodes(struct sup *sup, struct api_req *req);
 void api_get_node(struct sup *sup, struct api_req *req);
 /* Appends this node as the API shows it. -ENOMEM. */
@@ -14,7 +17,6 @@ int api_node_print(struct sup *sup, enum model_flags flags, struct text *t);
 void api_get_node_allocs(struct sup *sup, struct api_req *req);
 /* api_agent.c */
 void api_get_host(struct sup *sup, struct api_req *req);
-void api_drain_node(struct sup *sup, struct api_req *req);
 void api_read_meta(struct sup *sup, struct api_req *req);
 void api_apply_meta(struct sup *sup, struct api_req *req);
 void api_set_eligibility(struct sup *sup, struct api_req *req);

@@ -360,14 +360,20 @@ node_plugins_changed(struct sup *sup)
 		sup->source->ops->node_updated(sup->source);
 }
 
-void
-node_set_drain(struct sup *sup, bool on)
+int
+node_set_drain(struct sup *sup, const struct drain_strategy *drain, struct err *e)
 {
 	struct node *n = &sup->node->n;
+	struct drain_strategy *own = drain ? drain_strategy_new() : NULL;
 
-	sup->draining = on;
-	n->drain = on;
-	node_set_takes_allocs(sup, !on);
+	if (drain && !own)
+		return err_set(e, -ENOMEM, "drain the node");
+	if (own)
+		*own = *drain;
+	drain_strategy_free(n->drain_strategy);
+	n->drain_strategy = own;
+	n->drain = own;
+	return 0;
 }
 
 void

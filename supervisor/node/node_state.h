@@ -19,7 +19,8 @@ const struct node *node_get(struct sup *sup);
 const char *node_ip(struct sup *sup);
 /* Plugins or their health changed: rebuilds the two maps, tells the source. */
 void node_plugins_changed(struct sup *sup);
-void node_set_drain(struct sup *sup, bool on);
+/* The drain that is under way, which node_get() shows; NULL: none. 0 or -ENOMEM. */
+int node_set_drain(struct sup *sup, const struct drain_strategy *drain, struct err *e);
 /* The configuration's metadata with these over it: a text sets a key, null takes it away. */
 void node_set_meta(struct sup *sup, const json_t *over);
 /* As an operator says, without a drain: whether allocs are placed here. Outlives the agent. */

@@ -156,14 +156,14 @@ client_free(struct sup *sup)
 }
 
 void
-client_stop_all(struct sup *sup, bool system_too, const char *why, void (*done)(struct sup *sup))
+client_stop_all(struct sup *sup, const struct client_stop *wish)
 {
 	alloc_foreach(sup, sa)
 	{
 		sa->a.desired_status = DESIRED_STOP;
 		tell(sup, sa);
 	}
-	all_ended = done;
+	all_ended = wish->done;
 	turn_defer(sup, &later); /* where there is none, too */
 }
 

@@ -48,17 +48,10 @@ write_index(struct sup *sup, struct dirty *d, struct err *e)
 }
 
 static int
-write_drain(struct sup *sup, struct dirty *d, struct err *e)
-{
-	return store_meta_put(
-	    sup->store, "local_drain", local_of_sup(sup)->draining ? "1" : "0", e);
-}
-
-static int
 load_meta(struct local *l, struct err *e)
 {
 	struct store *store = l->base.sup->store;
-	cleanup_free char *index = NULL, *drain = NULL;
+	cleanup_free char *index = NULL;
 	int r = store_meta_get(store, "local_index", &index, e);
 
 	if (r < 0 && r != -ENOENT)
@@ -66,11 +59,7 @@ load_meta(struct local *l, struct err *e)
 	if (r >= 0)
 		l->index = strtoull(index, NULL, 10) + INDEX_GAP;
 	local_changes_init(l);
-	r = store_meta_get(store, "local_drain", &drain, e);
-	if (r < 0 && r != -ENOENT)
-		return r;
-	l->draining = r >= 0 && strcmp(drain, "1") == 0;
-	return 0;
+	return local_drain_load(l, e);
 }
 
 static int
@@ -94,8 +83,7 @@ start(struct source *s, struct err *e)
 
 	if (r < 0)
 		return r;
-	if (l->draining)
-		node_set_takes_allocs(s->sup, false);
+	local_drain_start(l);
 	local_reconcile_start(l);
 	return local_periodic_start(l, e);
 }
@@ -105,21 +93,6 @@ on_node_updated(struct source *s)
 {
 	local_node_changed(local_of(s));
 	local_retry_soon(local_of(s));
-}
-
-static void
-set_drain(struct source *s, bool on)
-{
-	struct local *l = local_of(s);
-
-	if (l->draining != on) {
-		l->draining = on;
-		turn_write(s->sup, &l->drain_row);
-		turn_durable(s->sup);
-	}
-	local_node_changed(l);
-	if (!on)
-		local_retry_soon(l);
 }
 
 static uint64_t
@@ -170,7 +143,7 @@ local_free(struct source *s)
 		}
 	}
 	turn_forget_write(sup, &l->index_row);
-	turn_forget_write(sup, &l->drain_row);
+	local_drain_free(l);
 	turn_forget_deferred(sup, &l->wake);
 	local_services_free(l);
 	local_ports_free(l);
@@ -201,7 +174,7 @@ static const struct source_ops local_ops = {
 	.claim = local_volume_claim,
 	.release = local_volume_release,
 	.services_set = local_services_set,
-	.set_drain = set_drain,
+	.set_drain = local_set_drain,
 	.why = local_why,
 	.index = get_index,
 	.index_of = local_index_of,
@@ -224,8 +197,7 @@ source_local_new(struct sup *sup, struct err *e)
 	l->timer_fd = -1;
 	l->index_row.write = write_index;
 	l->index_row.point = CRASH_ROW_INDEX;
-	l->drain_row.write = write_drain;
-	l->drain_row.point = CRASH_ROW_DRAIN;
+	local_drain_init(l);
 	local_changes_init(l);
 	return &l->base;
 }

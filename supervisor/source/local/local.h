@@ -174,8 +174,9 @@ struct local {
 	struct local_ports *ports; /* local_ports.c */
 	unsigned next_port;
 	struct sd_event_source *retry;
-	bool draining;
+	bool ineligible; /* as an operator says: nothing is placed */
 	struct dirty drain_row;
+	struct sd_event_source *drain_timer; /* its deadline */
 };
 
 static inline struct local *
@@ -214,6 +215,14 @@ api_index *local_index_of(struct source *s, const struct api_route *route);
 /* local_api_system.c: why the path of a request's target, which Nomad has, is not here; NULL: it
  * has none either. */
 const char *local_elsewhere(const char *target);
+
+/* local_drain.c */
+void local_drain_init(struct local *l);
+/* Before the allocs are restored, and after. */
+int local_drain_load(struct local *l, struct err *e);
+void local_drain_start(struct local *l);
+void local_drain_free(struct local *l);
+void local_set_drain(struct source *s, bool on);
 
 /* local_why.c */
 void local_why(struct source *s, struct sup_alloc *sa, struct causes *c);

@@ -156,5 +156,6 @@ const struct api_route local_api_routes[] = {
 	{ "PUT", "/v1/system/gc", local_api_collect_system, true },
 	{ "PUT", "/v1/system/reconcile/summaries", local_api_reconcile_summaries, false },
 	{ "GET", "/v1/node/pools", local_api_no_pools, false },
+	{ "PUT", "/v1/node/:id/drain", local_api_drain_node, true },
 	{ 0 },
 };

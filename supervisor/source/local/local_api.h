@@ -46,6 +46,8 @@ void local_api_list_regions(struct sup *sup, struct api_req *req);
 void local_api_collect_system(struct sup *sup, struct api_req *req);
 void local_api_reconcile_summaries(struct sup *sup, struct api_req *req);
 void local_api_no_pools(struct sup *sup, struct api_req *req);
+/* local_drain.c */
+void local_api_drain_node(struct sup *sup, struct api_req *req);
 
 /* local_api_plan.c */
 void local_api_plan_job(struct sup *sup, struct api_req *req);

@@ -303,7 +303,7 @@ local_place_fits(struct local *l, const struct local_room *used, const struct jo
 	bool fits;
 
 	f.group = job_group(job, group);
-	if (!in_datacenter(&f) || l->draining || l->base.sup->draining)
+	if (!in_datacenter(&f) || l->ineligible || l->base.sup->draining)
 		return false;
 	m->nodes_evaluated = 1;
 	fits = constraints_hold(&f, f.job->constraints.v, f.job->constraints.n) &&
