@@ -10,15 +10,14 @@
 
 #define JITTER 0.25
 
-/* Does a task start again after it ended well? */
+/* Does a task start again after it ended well? Of a batch job, too, a sidecar does: the main tasks
+ * wait for it to run. */
 static bool
 restarts_on_success(enum job_kind type, const struct lifecycle *lifecycle)
 {
-	if (type == JOB_BATCH || type == JOB_SYSBATCH)
-		return false;
-	if (!lifecycle || lifecycle->hook == HOOK_NONE)
-		return true;
-	return lifecycle->hook != HOOK_POSTSTOP && lifecycle->sidecar;
+	if (lifecycle && lifecycle->hook != HOOK_NONE)
+		return lifecycle->hook != HOOK_POSTSTOP && lifecycle->sidecar;
+	return type != JOB_BATCH && type != JOB_SYSBATCH;
 }
 
 void
