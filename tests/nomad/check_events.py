@@ -1,233 +1,153 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The same jobs on drover and on a client of the servers' own program, side by side: the same events, exit codes and states.
-In namespaces of its own: tests/nomad/isolated.py runs it, for `make check-nomad NOMAD=path`.
+"""What tasks and their allocation go through, on drover and on a client of the servers' own program: the same events, exit codes and
+states. In namespaces of its own: tests/nomad/isolated.py runs it, for `make check-nomad NOMAD=path`.
 
-    tests/nomad/isolated.py tests/nomad/check_events.py PATH [test_…]…
-
-What differs on purpose is in docs/differences.md, whose table this reads, and nothing else may."""
-import glob
+    tests/nomad/isolated.py tests/nomad/check_events.py PATH [test_…]…"""
 import os
-import re
 import sys
-import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 from lib import api, case  # noqa: E402
-from lib.cluster import node_of  # noqa: E402
-import client  # noqa: E402
+import alike  # noqa: E402
 import real  # noqa: E402
-from real import S, Server  # noqa: E402
+from alike import WAITS, has, hook, restarts, running, task  # noqa: E402
+from real import S  # noqa: E402
 
-OURS, THEIRS = "ours", "theirs"
-# What a shell needs: linking the whole machine takes the original client longer than all of this test.
-CHROOT = ["/usr/bin/dash", "/usr/bin/sleep", "/etc/passwd", "/etc/group", *glob.glob("/lib/*-linux-gnu/libc.so.6"),
-          *glob.glob("/lib*/ld-linux-*.so.*")]
-ONCE = {"RestartPolicy": {"Attempts": 0, "Interval": 3600 * S, "Delay": S // 10, "Mode": "fail"}}
-AGAIN = {"RestartPolicy": {"Attempts": 2, "Interval": 3600 * S, "Delay": S // 10, "Mode": "fail"}}
-TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "differences.md")
-
-
-def left_out():
-    """The types of events that the original client of this version adds to a task that has ended, and drover does not."""
-    with open(TABLE, encoding="utf-8") as f:
-        rows = re.findall(r"^\| `([\w ]+)` \| after the task's end \| (?:(all)|before (\d+)\.(\d+)) \|", f.read(), re.M)
-    return {kind for kind, always, major, minor in rows if always or real.older_than(int(major), int(minor))}
-
-
-def task(name, script, driver="raw_exec", **more):
-    return api.task(name, "/bin/sh", ["-c", script], driver, **more)
-
-
-def hook(name, script, when, sidecar=False, **more):
-    return task(name, script, Lifecycle={"Hook": when, "Sidecar": sidecar}, **more)
-
-
-WAITS = "while :; do sleep 0.1; done"
 # Of one task to another of its alloc. Who has seen it waits still: the other's client knows that it has started, too, by then.
 TELL, WAIT = "echo on > $NOMAD_ALLOC_DIR/data/on", "while [ ! -e $NOMAD_ALLOC_DIR/data/on ]; do sleep 0.1; done; sleep 2"
-
-
-def way(event):
-    """How the task ended, None where the original client does not know: on a stop its executor may be gone before it answers."""
-    lost = event["Type"] == "Terminated" and "error waiting on process: rpc error" in event["DisplayMessage"]
-    return None if lost else (event["ExitCode"], event["Signal"])
-
-
-def seen(alloc):
-    """What is compared: the state of the alloc and of each task, and its events."""
-    tasks = {}
-    for name, state in (alloc["TaskStates"] or {}).items():
-        tasks[name] = {"state": (state["State"], state["Failed"], state["Restarts"]),
-                       "events": [(e["Type"], way(e), e["FailsTask"]) for e in state["Events"] or ()]}
-    return {"status": (alloc["DesiredStatus"], alloc["ClientStatus"]), "tasks": tasks}
-
-
-def details(alloc):
-    return "\n".join("    %s: %s" % (name, [(e["Type"], e["DisplayMessage"]) for e in state["Events"] or ()])
-                     for name, state in (alloc["TaskStates"] or {}).items())
-
-
-def allocs(name):
-    """{node: its alloc}, once both are there."""
-    found = {n: server.allocs("%s-%s" % (name, n)) for n in (OURS, THEIRS)}
-    return {n: server.ask("/v1/allocation/" + a[0]["ID"]) for n, a in found.items()} if all(found.values()) else None
-
-
-def run(name, tasks, kind="batch", group=None):
-    for node in (OURS, THEIRS):
-        made = api.job("%s-%s" % (name, node), group={**ONCE, "Tasks": tasks, **(group or {})})
-        server.run(made, Type=kind, Constraints=[{"LTarget": "${node.unique.name}", "RTarget": node, "Operand": "="}])
-
-
-def until(name, condition, what):
-    """Until both allocs are so: they."""
-    def so():
-        found = allocs(name)
-        return found if found and all(condition(a) for a in found.values()) else None
-    try:
-        return case.until(so, 120, "both allocations of %s to %s" % (name, what))
-    except AssertionError:
-        for node, alloc in (allocs(name) or {}).items():
-            print("  %s: %s\n%s" % (node, seen(alloc), details(alloc)))
-        raise
-
-
-def agreed(theirs, ours):
-    """What the original said, without what drover leaves out on purpose, and with what it says of what the original lost."""
-    for name, state in theirs["tasks"].items():
-        events = state["events"]
-        while len(events) > 1 and events[-1][0] in LEFT_OUT and events[-2][0] in ("Terminated", "Not Restarting"):
-            met.add(events.pop()[0])
-        known = ours["tasks"].get(name, {"events": []})["events"]
-        if len(known) == len(events):
-            state["events"] = [(k, how or known[i][1], fails) for i, (k, how, fails) in enumerate(events)]
-    return theirs
-
-
-def same(*names):
-    """Both allocs of each job have come to an end, and it is the same."""
-    wrong = []
-    for name in names:
-        until(name, lambda a: a["ClientStatus"] in ("complete", "failed") and
-              all(t["State"] == "dead" for t in a["TaskStates"].values()), "end")
-
-        def equal(job=name):
-            ours, theirs = (seen(allocs(job)[n]) for n in (OURS, THEIRS))
-            return ours == agreed(theirs, ours)
-        try:
-            # What a client says last may reach the servers late.
-            case.until(equal, 30, name + " to have gone alike")
-        except AssertionError as e:
-            wrong += ["%s: %s" % (name, e)] + ["%s: %s\n%s" % (n, seen(a), details(a)) for n, a in allocs(name).items()]
-        for node in (OURS, THEIRS):
-            server.purge("%s-%s" % (name, node))
-    if wrong:
-        raise AssertionError("\n".join(wrong))
-
-
-def running(alloc):
-    return alloc["ClientStatus"] == "running"
-
-
-def has(kind, name="t", count=1):
-    return lambda a: [e["Type"] for e in ((a.get("TaskStates") or {}).get(name) or {"Events": []})["Events"]].count(kind) >= count
-
-
-def wait_said(name):
-    """Until both tasks have written that they are ready for what comes."""
-    for alloc in until(name, running, "run").values():
-        url = "http://127.0.0.1:%d/v1/client/fs/logs/%s?task=t&type=stdout&plain=true" % (server.ports[0], alloc["ID"])
-
-        def said(at=url):
-            try:
-                with urllib.request.urlopen(at, timeout=60) as answer:
-                    return b"on\n" in answer.read()
-            except OSError:
-                return False
-        case.until(said, 60, "the task of %s to say something" % name)
-
-
-def stop(name):
-    for node in (OURS, THEIRS):
-        server.request("DELETE", "/v1/job/%s-%s" % (name, node))
+# A command that fails the first times that it is started, says so in a file, and then goes on.
+FAILS = "echo >> $NOMAD_ALLOC_DIR/data/n; [ $(wc -l < $NOMAD_ALLOC_DIR/data/n) -ge %d ] || exit %d; "
 
 
 def test_success_and_failure():
-    run("success", [task("t", "exit 0")])
-    run("failure", [task("t", "exit 3")])
-    run("restarts", [task("t", "exit 3")], group=AGAIN)
-    run("signalled", [task("t", "kill -TERM $$")])
-    run("nothing", [api.task("t", "/no/such/command")])
-    same("success", "failure", "restarts", "signalled", "nothing")
+    both.run("success", [task("t", "exit 0")])
+    both.run("failure", [task("t", "exit 3")])
+    both.run("restarts", [task("t", "exit 3")], group=restarts(2))
+    both.run("signalled", [task("t", "kill -TERM $$")])
+    both.run("nothing", [api.task("t", "/no/such/command")])
+    both.same("success", "failure", "restarts", "signalled", "nothing")
 
 
 def test_stops():
-    run("stop", [task("t", "echo on; " + WAITS)], "service")
-    run("stubborn", [task("t", "trap '' INT; echo on; " + WAITS, KillTimeout=S)], "service")
-    run("term", [task("t", "trap 'exit 7' TERM; echo on; " + WAITS, KillSignal="SIGTERM")], "service")
-    run("delayed", [task("t", "echo on; " + WAITS, ShutdownDelay=S)], "service")
+    both.run("stop", [task("t", "echo on; " + WAITS)], "service")
+    both.run("stubborn", [task("t", "trap '' INT; echo on; " + WAITS, KillTimeout=S)], "service")
+    both.run("term", [task("t", "trap 'exit 7' TERM; echo on; " + WAITS, KillSignal="SIGTERM")], "service")
+    both.run("delayed", [task("t", "echo on; " + WAITS, ShutdownDelay=S)], "service")
     names = ("stop", "stubborn", "term", "delayed")
     for name in names:
-        wait_said(name)
+        both.wait_said(name)
     for name in names:
-        stop(name)
-    same(*names)
+        both.stop(name)
+    both.same(*names)
+
+
+def test_delays_before_a_stop():
+    both.run("group-delay", [task("t", "echo on; " + WAITS)], "service", {"ShutdownDelay": S})
+    both.run("no-delay", [task("t", "echo on; " + WAITS, ShutdownDelay=600 * S)], "service", {"ShutdownDelay": 600 * S})
+    for name, query in (("group-delay", ""), ("no-delay", "?no_shutdown_delay=true")):
+        both.wait_said(name)
+        both.stop(name, query)
+    both.same("group-delay", "no-delay")
+
+
+def test_a_limit_of_time():
+    if real.older_than(2, 0):
+        case.skip("these servers know no max_run_duration")
+    both.run("limited", [task("t", WAITS), hook("end", "exit 0", "poststop")], group={"MaxRunDuration": 30 * S})
+    both.same("limited")
 
 
 def test_what_an_operator_asks():
-    run("restarted", [task("t", WAITS)], "service")
-    run("told", [task("t", "trap 'exit 9' USR1; echo on; " + WAITS)], "batch")
-    wait_said("told")
-    restarted, told = until("restarted", running, "run"), until("told", running, "run")
+    both.run("restarted", [task("t", WAITS)], "service")
+    both.run("told", [task("t", "trap 'exit 9' USR1; echo on; " + WAITS)], "batch")
+    both.wait_said("told")
+    restarted, told = both.until("restarted", running, "run"), both.until("told", running, "run")
     for alloc in restarted.values():
-        server.do("/v1/client/allocation/%s/restart" % alloc["ID"])
+        both.server.do("/v1/client/allocation/%s/restart" % alloc["ID"])
     for alloc in told.values():
-        server.do("/v1/client/allocation/%s/signal" % alloc["ID"], {"Signal": "SIGUSR1", "Task": "t"})
-    same("told")
-    until("restarted", has("Started", count=2), "begin again")
-    stop("restarted")
-    same("restarted")
+        both.server.do("/v1/client/allocation/%s/signal" % alloc["ID"], {"Signal": "SIGUSR1", "Task": "t"})
+    both.same("told")
+    both.until("restarted", has("Started", count=2), "begin again")
+    both.stop("restarted")
+    both.same("restarted")
 
 
 def test_all_tasks_begin_anew():
-    run("anew", [hook("before", "exit 0", "prestart"), task("t", "echo on; " + WAITS), hook("after", "exit 0", "poststart"),
+    both.run("anew", [hook("before", "exit 0", "prestart"), task("t", "echo on; " + WAITS), hook("after", "exit 0", "poststart"),
                  hook("end", "exit 0", "poststop")], "service")
-    for alloc in until("anew", has("Terminated", "after"), "run what follows the start").values():
-        server.do("/v1/client/allocation/%s/restart" % alloc["ID"], {"AllTasks": True})
-    until("anew", has("Terminated", "after", 2), "run all of it again")
-    stop("anew")
-    same("anew")
+    for alloc in both.until("anew", has("Terminated", "after"), "run what follows the start").values():
+        both.server.do("/v1/client/allocation/%s/restart" % alloc["ID"], {"AllTasks": True})
+    both.until("anew", has("Terminated", "after", 2), "run all of it again")
+    both.stop("anew")
+    both.same("anew")
 
 
 def test_tasks_that_belong_together():
-    run("leader", [task("t", WAIT + "; exit 0", Leader=True), task("other", TELL + "; " + WAITS)])
-    run("sibling", [task("t", WAIT + "; exit 5"), task("other", TELL + "; " + WAITS)])
-    run("hooks", [hook("before", "exit 0", "prestart"), hook("beside", WAITS, "prestart", True), task("t", WAIT + "; exit 0"),
+    both.run("leader", [task("t", WAIT + "; exit 0", Leader=True), task("other", TELL + "; " + WAITS)])
+    both.run("sibling", [task("t", WAIT + "; exit 5"), task("other", TELL + "; " + WAITS)])
+    both.run("hooks", [hook("before", "exit 0", "prestart"), hook("beside", WAITS, "prestart", True), task("t", WAIT + "; exit 0"),
                   hook("after", TELL + "; exit 0", "poststart"), hook("end", "exit 0", "poststop")])
-    run("failed-before", [hook("before", "exit 4", "prestart"), task("t", WAITS), hook("end", "exit 0", "poststop")])
-    run("killed-hooks", [task("t", "echo on; " + WAITS), hook("end", "exit 0", "poststop")], "service")
-    wait_said("killed-hooks")
-    stop("killed-hooks")
-    same("leader", "sibling", "hooks", "failed-before", "killed-hooks")
-    case.equal(met, LEFT_OUT, "what docs/differences.md says that the original adds")
+    both.run("failed-before", [hook("before", "exit 4", "prestart"), task("t", WAITS), hook("end", "exit 0", "poststop")])
+    both.run("killed-hooks", [task("t", "echo on; " + WAITS), hook("end", "exit 0", "poststop")], "service")
+    both.wait_said("killed-hooks")
+    both.stop("killed-hooks")
+    both.same("leader", "sibling", "hooks", "failed-before", "killed-hooks")
+    case.equal(both.met, both.left_out, "what docs/differences.md says that the original adds")
+
+
+def test_hooks_that_fail():
+    both.run("poststart-fails", [task("t", WAITS), hook("after", "sleep 2; exit 4", "poststart"), hook("end", "exit 0", "poststop")])
+    both.run("poststop-fails", [task("t", "exit 0"), hook("end", "exit 6", "poststop")])
+    both.run("poststop-again", [task("t", "exit 0"), hook("end", FAILS % (2, 6) + "exit 0", "poststop")], group=restarts(2))
+    both.run("prestart-again", [hook("before", FAILS % (2, 4) + "exit 0", "prestart"), task("t", "exit 0")], group=restarts(2))
+    both.same("poststart-fails", "poststop-fails", "poststop-again", "prestart-again")
+
+
+def test_sidecars():
+    until_three = "while [ $(wc -l < $NOMAD_ALLOC_DIR/data/n) -lt 3 ]; do sleep 0.1; done; sleep 2; exit 0"
+    for code in (0, 1):
+        both.run("sidecar-again-%d" % code, [hook("beside", FAILS % (3, code) + WAITS, "prestart", True), task("t", until_three)],
+                 group=restarts(2))
+    both.run("sidecar-fails", [hook("beside", WAIT + "; exit 4", "prestart", True), task("t", TELL + "; " + WAITS)])
+    both.run("sidecar-after", [task("t", WAIT + "; exit 0"), hook("beside", TELL + "; " + WAITS, "poststart", True)])
+    both.run("sidecar-after-fails", [task("t", WAITS), hook("beside", "sleep 2; exit 4", "poststart", True)])
+    both.same("sidecar-again-0", "sidecar-again-1", "sidecar-fails", "sidecar-after", "sidecar-after-fails")
+
+
+def test_a_policy_that_delays():
+    """The second failure within the interval waits for its end; the third is the first of the next."""
+    both.run("later", [task("t", FAILS % (4, 3) + "echo on; " + WAITS)], "service", restarts(1, "delay", 20))
+    both.until("later", lambda a: running(a) and a["TaskStates"]["t"]["Restarts"] == 3, "have begun for the fourth time")
+    both.wait_said("later")
+    both.stop("later")
+    both.same("later")
+
+
+def dead(limit):
+    """A service with a check of a port where nobody listens, which restarts its task; and the port."""
+    check = {"Name": "dead", "Type": "tcp", "Interval": S, "Timeout": S, "CheckRestart": {"Limit": limit, "Grace": S}}
+    return {"Services": [{"Name": "dead", "PortLabel": "x", "Provider": "nomad", "Checks": [check]}]}
+
+
+def test_checks_that_restart():
+    network = {"Networks": [{"Mode": "host", "DynamicPorts": [{"Label": "x"}]}]}
+    both.run("of-group", [task("t", WAITS)], group={**restarts(1), **network, **dead(2)})
+    both.run("of-task", [task("t", WAITS, **dead(2)), hook("end", "exit 0", "poststop")], group={**restarts(1), **network})
+    both.run("at-once", [task("t", WAITS)], group={**restarts(0), **network, **dead(1)})
+    both.same("of-group", "of-task", "at-once")
 
 
 def test_the_exec_driver():
-    run("exec-success", [task("t", "exit 0", "exec")])
-    run("exec-failure", [task("t", "exit 3", "exec")], group=AGAIN)
-    run("oom", [task("t", "x=aaaaaaaaaaaaaaaa; while :; do x=$x$x; done", "exec")])
-    run("exec-stop", [task("t", "trap 'exit 7' INT; echo on; " + WAITS, "exec")], "service")
-    wait_said("exec-stop")
-    stop("exec-stop")
-    same("exec-success", "exec-failure", "oom", "exec-stop")
+    both.run("exec-success", [task("t", "exit 0", "exec")])
+    both.run("exec-failure", [task("t", "exit 3", "exec")], group=restarts(2))
+    both.run("oom", [task("t", "x=aaaaaaaaaaaaaaaa; while :; do x=$x$x; done", "exec")])
+    both.run("exec-stop", [task("t", "trap 'exit 7' INT; echo on; " + WAITS, "exec")], "service")
+    both.wait_said("exec-stop")
+    both.stop("exec-stop")
+    both.same("exec-success", "exec-failure", "oom", "exec-stop")
 
 
-chroot = "chroot_env {\n%s\n}" % "\n".join('"%s" = "%s"' % (p, "/bin/sh" if p.endswith("dash") else p) for p in CHROOT)
-# No node is lost while the machine has no time for its heartbeats.
-BEATS = 'heartbeat_grace = "300s"\n  min_heartbeat_ttl = "10s"'
-with Server(beats=BEATS) as server, node_of(server, name=OURS), client.Original(server, THEIRS, chroot):
-    case.until(lambda: {n["Name"] for n in server.ask("/v1/nodes") if n["Status"] == "ready"} == {OURS, THEIRS}, 120, "two nodes")
+with alike.pair() as both:
     print("  servers and client: " + real.VERSION)
-    LEFT_OUT, met = left_out(), set()
     case.run(globals())

@@ -9,6 +9,7 @@ check-nomad: all ## with a real server of NOMAD=path/to/nomad, as root; NOMAD_NE
 	NOMAD_NEXT='$(NOMAD_NEXT)' CSI_DRIVER='$(value CSI_DRIVER)' \
 		python3 -B tests/nomad/isolated.py tests/nomad/check_clusters.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_events.py "$(NOMAD)" || failed=1; \
+	python3 -B tests/nomad/isolated.py tests/nomad/check_deployments.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_environment.py "$(NOMAD)" || failed=1; \
 	exit $$failed
 bench-nomad: $(BINARIES) $(BENCH_PROGRAMS) ## beside the client of NOMAD=path/to/nomad, as root
