@@ -267,10 +267,12 @@ wait_for_health(struct alloc_runner *ar, const struct terms *terms, int64_t star
 		h->start = start;
 		h->since_ms = now;
 	}
-	if (start)
+	/* The tasks of a restored one run before its hooks are done, and its checks come last. */
+	if (start && ar->phase == ALLOC_RUNNING) {
 		healthy = h->since_ms + terms->min_healthy_ns / NS_PER_MS;
-	if (start && terms->checks)
-		healthy = wait_for_checks(ar, terms, healthy);
+		if (terms->checks)
+			healthy = wait_for_checks(ar, terms, healthy);
+	}
 	if (healthy <= now && healthy <= h->deadline_ms)
 		set_health(ar, NULL);
 	else if (h->deadline_ms <= now)

@@ -309,7 +309,8 @@ advance(struct alloc_runner *ar)
 		step_destroying(ar);
 		return;
 	}
-	if (ar->phase != before && ar->phase != ALLOC_RUNNING)
+	/* A restored one runs already: its health can be judged from now on. */
+	if (ar->phase != before && (ar->phase != ALLOC_RUNNING || ar->restored))
 		turn_defer(ar->sup, &ar->step);
 }
 

@@ -4,9 +4,12 @@
 """A version of a service is judged by its checks: it waits for those that fail, and one whose checks never pass is taken back.
 What the checks are told is the test's own word, so no step depends on the time."""
 import http.server
+import os
+import signal
 import threading
 
-from lib import api, case
+from lib import api, case, volumes
+from lib.cluster import processes_of
 
 S = 10**9
 PATIENCE = 120
@@ -131,6 +134,33 @@ def test_with_no_way_back_it_fails():
     node.purge("first")
 
 
-with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Judge) as judge, api.Node() as node:
+def test_after_a_restart_none_is_healthy_before_its_checks_begin():
+    """They come after its volume, and the plugin lets that wait; by its task it would be healthy at once."""
+    node.start_plugin()
+    node.create("kept")
+    made = job("held", "zero", 1, MinHealthyTime=1)
+    made["Job"]["TaskGroups"][0]["Volumes"] = {"v": {"Name": "v", "Type": "csi", "Source": "kept", "AccessMode": "single-node-writer",
+                                                     "AttachmentMode": "file-system"}}
+    node.register(made)
+    wait_asked("/held/zero", 2)
+    said = "runs of before are followed again"
+    before = node.log().count(said)
+    plugin = processes_of(node.wait_running("csi-local")[0]["ID"])[0]
+    os.kill(plugin, signal.SIGSTOP)
+    try:
+        node.kill("supervisor")
+        node.wait_ready()
+        node.wait_log(said, PATIENCE, before + 1)
+    finally:
+        os.kill(plugin, signal.SIGCONT)
+    wait_asked("/held/zero", 2)
+    case.equal((deployment("held")["Status"], counts("held")), ("running", (1, 0, 0)), "while the check fails")
+    Judge.good.add("/held/zero")
+    wait_deployment("held", "successful", 0)
+    for name in ("held", "csi-local"):
+        node.purge(name)
+
+
+with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Judge) as judge, volumes.Node() as node:
     threading.Thread(target=judge.serve_forever, daemon=True).start()
     case.run(globals())
