@@ -86,9 +86,9 @@ class Bed:
             raise AssertionError("%s: exit code %d\n%s" % (" ".join(words), r.returncode, r.stdout))
         return r
 
-    def show(self, unit, name):
+    def show(self, unit, name, check=True):
         """One property of a unit."""
-        return self.run("systemctl", "show", "-p", name, "--value", unit).stdout.strip()
+        return self.run("systemctl", "show", "-p", name, "--value", unit, check=check).stdout.strip()
 
     def journal(self, unit):
         return self.run("journalctl", "--no-pager", "-o", "short-monotonic", "-u", unit).stdout
