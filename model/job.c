@@ -20,7 +20,24 @@ static const struct field reschedule_policy_fields[] = {
 	F_OPT_DURATION(max_delay, "MaxDelay"),
 	F_OPT_BOOL(unlimited, "Unlimited"),
 };
-MODEL_TYPE(reschedule_policy, reschedule_policy_fields, .name = "reschedule");
+
+static bool
+is_below_zero(int64_t ns)
+{
+	return ns < 0 && ns != MODEL_UNSET; /* a job's own block may be without */
+}
+
+static void
+validate_reschedule(const void *obj, struct problems *p)
+{
+	const struct reschedule_policy *r = obj;
+
+	if (is_below_zero(r->interval) || is_below_zero(r->delay) || is_below_zero(r->max_delay))
+		(void)model_problem(
+		    p, "reschedule: interval, delay and max_delay may not be below zero");
+}
+MODEL_TYPE(reschedule_policy, reschedule_policy_fields, .name = "reschedule",
+    .validate = validate_reschedule);
 #undef S
 
 #define S update_strategy
