@@ -197,6 +197,16 @@ def test_a_heartbeat_that_hangs():
         case.equal(replaced(node, alloc)["ID"], new["ID"])
 
 
+def test_a_heartbeat_that_stood_still_goes_on():
+    """As after a machine's suspension: the kernel goes on with its poll by another system call."""
+    with Node() as node:
+        node.wait_beats()
+        heartbeat, _ = stop_process(node, "heartbeat")
+        os.kill(heartbeat, signal.SIGCONT)
+        node.wait_beats()
+        case.equal(node.processes()["heartbeat"], heartbeat, "the same process")
+
+
 def test_a_supervisor_that_never_gets_to_its_first_turn():
     with Node() as node:
         alloc, run = node.start_job("five", LIMIT)
