@@ -22,12 +22,12 @@
 
 enum probe_step { PROBE_CONNECT, PROBE_SEND, PROBE_READ, PROBE_TLS };
 
-static unsigned busy[2]; /* how many are under way, of checks that are [tls] */
+static unsigned busy[2]; /* how many are under way, [over TLS] */
 
 struct check_probe {
 	struct sup *sup;
 	const struct check_spec *spec;
-	bool began_tls; /* the spec's: it may be gone before this */
+	bool over_tls; /* it counts as such: from its beginning, or a redirection on */
 	check_probe_cb *cb;
 	void *arg;
 	enum probe_step step;
@@ -57,9 +57,9 @@ hang_up(struct check_probe *p)
 }
 
 bool
-check_probe_has_room(const struct check_spec *spec)
+check_probe_has_room(bool over_tls)
 {
-	return busy[spec->tls] < (spec->tls ? CHECK_TLS_PROBES_MAX : CHECK_PROBES_MAX);
+	return busy[over_tls] < (over_tls ? CHECK_TLS_PROBES_MAX : CHECK_PROBES_MAX);
 }
 
 void
@@ -68,20 +68,29 @@ check_probe_free(struct check_probe *p)
 	if (!p)
 		return;
 	hang_up(p);
-	busy[p->began_tls]--;
+	busy[p->over_tls]--;
 	free(p);
+}
+
+static void
+end_so(struct check_probe *p, const struct check_outcome *outcome)
+{
+	check_probe_cb *cb = p->cb;
+	void *arg = p->arg;
+
+	hang_up(p);
+	cb(arg, outcome);
+	check_probe_free(p);
 }
 
 static void
 end(struct check_probe *p, bool passed, int status, const char *output)
 {
-	const struct check_outcome outcome = { passed, status, output };
-	check_probe_cb *cb = p->cb;
-	void *arg = p->arg;
+	const struct check_outcome outcome = {
+		.passed = passed, .status = status, .output = output, .over_tls = p->over_tls
+	};
 
-	hang_up(p);
-	cb(arg, &outcome);
-	check_probe_free(p);
+	end_so(p, &outcome);
 }
 
 /* The sentence as it is for tcp; after what was asked for http. */
@@ -348,9 +357,29 @@ on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 	return 0;
 }
 
+/* What began without TLS takes a place among those with it. */
+static bool
+has_tls_room(struct check_probe *p)
+{
+	if (p->over_tls)
+		return true;
+	if (!check_probe_has_room(true))
+		return false;
+	busy[false]--;
+	busy[true]++;
+	p->over_tls = true;
+	return true;
+}
+
 static void
 connect_now(struct check_probe *p)
 {
+	const struct check_outcome later = { .output = "", .over_tls = true, .later = true };
+
+	if (p->target.tls && !has_tls_room(p)) {
+		end_so(p, &later);
+		return;
+	}
 	if (p->target.tls) {
 		ask_tls(p);
 		return;
@@ -371,7 +400,7 @@ connect_now(struct check_probe *p)
 }
 
 void
-check_probe_start(struct sup *sup, const struct check_spec *spec, int64_t timeout_ns,
+check_probe_start(struct sup *sup, const struct check_spec *spec, bool over_tls, int64_t timeout_ns,
     check_probe_cb *cb, void *arg, struct check_probe **ret)
 {
 	static const struct check_outcome no_memory = { .output =
@@ -385,7 +414,7 @@ check_probe_start(struct sup *sup, const struct check_spec *spec, int64_t timeou
 	}
 	p->sup = sup;
 	p->spec = spec;
-	p->began_tls = spec->tls;
+	p->over_tls = over_tls;
 	p->cb = cb;
 	p->arg = arg;
 	p->fd = -1;
@@ -396,7 +425,7 @@ check_probe_start(struct sup *sup, const struct check_spec *spec, int64_t timeou
 	p->target.tls = spec->tls;
 	p->method = spec->http ? spec->method : "";
 	p->with_body = true;
-	busy[p->began_tls]++;
+	busy[over_tls]++;
 	*ret = p;
 	if (spec->http && http_target_set_path(&p->target, spec->path, &e) < 0)
 		fail(p, e.msg);

@@ -41,6 +41,7 @@ struct check {
 	int64_t failures; /* in a row, since then */
 	struct check *next_queued;
 	bool queued;
+	bool over_tls; /* the spec's, or a redirection led there once */
 };
 
 /* Those whose time has come while too many were under way, of all allocs; those over TLS have one
@@ -68,7 +69,7 @@ check_result(const struct check *c)
 static struct queue *
 queue_of(const struct check *c)
 {
-	return c->spec.tls ? &tls_queue : &plain_queue;
+	return c->over_tls ? &tls_queue : &plain_queue;
 }
 
 static void
@@ -113,7 +114,7 @@ static bool
 has_to_wait(struct check *c)
 {
 	struct queue *q = queue_of(c);
-	bool full = !check_probe_has_room(&c->spec);
+	bool full = !check_probe_has_room(c->over_tls);
 
 	if (!c->queued && !full && !q->first)
 		return false;
@@ -137,7 +138,7 @@ on_time(sd_event_source *source, uint64_t usec, void *userdata)
 	struct check *c = userdata;
 	const struct check_outcome broken = { .output = c->broken };
 	int64_t limit_ns =
-	    number_add(c->timeout_ns, c->spec.tls ? CHECK_TLS_GRACE_MS * NS_PER_MS : 0);
+	    number_add(c->timeout_ns, c->over_tls ? CHECK_TLS_GRACE_MS * NS_PER_MS : 0);
 
 	if (c->probe) {
 		check_probe_expire(c->probe);
@@ -152,7 +153,8 @@ on_time(sd_event_source *source, uint64_t usec, void *userdata)
 	}
 	(void)sd_event_source_set_time(source, c->began_usec + (uint64_t)limit_ns / 1000);
 	(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-	check_probe_start(c->ar->sup, &c->spec, c->timeout_ns, on_outcome, c, &c->probe);
+	check_probe_start(
+	    c->ar->sup, &c->spec, c->over_tls, c->timeout_ns, on_outcome, c, &c->probe);
 	return 0;
 }
 
@@ -277,6 +279,15 @@ on_outcome(void *arg, const struct check_outcome *outcome)
 
 	c->probe = NULL;
 	queue_wake(queue_of(c));
+	if (outcome->over_tls && !c->over_tls) {
+		c->over_tls = true;
+		queue_wake(queue_of(c));
+	}
+	if (outcome->later) {
+		(void)sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
+		queue_put(c);
+		return;
+	}
 	wait_for_next(c);
 	take_outcome(c, outcome);
 }

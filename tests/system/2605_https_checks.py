@@ -248,6 +248,22 @@ def test_more_than_are_asked_at_a_time_wait_their_turn():
     silent.close()
 
 
+def test_those_that_are_redirected_there_wait_their_turn_too():
+    """Without TLS at first, and then over it, at an address that does not answer: none is refused."""
+    silent = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    place = to("https://127.0.0.1:%d/ok" % silent.getsockname()[1])
+    alloc = register("led", [service([dict(check("r%d" % i, plain_http.port, place, timeout=5), Protocol="http") for i in range(300)])])
+
+    def tried():
+        found = [c for c in checks_of(alloc).values() if c["Status"] != "pending"]
+        case.equal([c["Output"] for c in found if "too many" in c["Output"]], [], "what was refused")
+        return len(found) == 300
+    case.until(tried, 240, "all of them to have been tried")
+    case.equal([line for line in node.log().splitlines() if "too many" in line], [], "what was refused")
+    node.purge("led", 90)
+    silent.close()
+
+
 def test_it_ends_when_nothing_is_to_be_asked_and_comes_back():
     case.until(lambda: not check_helper(), 120, "the end of check-helper, which has nothing to do")
     case.contains(node.ask("/v1/agent/self")["stats"]["processes"]["check-helper"], "pid 0,")
