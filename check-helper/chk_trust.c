@@ -5,12 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "common/authorities.h"
 #include "common/cleanup.h"
 #include "common/tls.h"
-
-/* Where distributions keep it: Debian's, Fedora's, SUSE's, Alpine's. */
-static const char *const places[] = { "/etc/ssl/certs/ca-certificates.crt",
-	"/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem" };
 
 static int list_fd = -1;
 static const char *list_name;
@@ -18,8 +15,8 @@ static const char *list_name;
 void
 chk_trust_open(void)
 {
-	for (size_t i = 0; i < ELEMENTSOF(places) && list_fd < 0; i++) {
-		list_name = places[i];
+	for (size_t i = 0; i < ELEMENTSOF(authorities_places) && list_fd < 0; i++) {
+		list_name = authorities_places[i];
 		list_fd = open(list_name, O_RDONLY | O_CLOEXEC);
 	}
 }
@@ -33,7 +30,7 @@ chk_trust(bool skip_verify, struct err *e)
 	if (!made[skip_verify] && !skip_verify && list_fd < 0)
 		(void)err_say(e, -ENOENT,
 		    "this machine has no list of authorities (%s), so only tls_skip_verify works",
-		    places[0]);
+		    authorities_places[0]);
 	else if (!made[skip_verify])
 		made[skip_verify] = tls_new(skip_verify ? -1 : list_fd, list_name, e);
 	return made[skip_verify];

@@ -6,8 +6,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <systemd/sd-event.h>
 
+#include "common/authorities.h"
+#include "common/cleanup.h"
 #include "common/log.h"
 #include "model/field.h"
 
@@ -42,6 +45,26 @@ watch_rest(struct sup *sup)
 		return;
 	(void)sd_event_source_set_time(rest, now + REST_USEC);
 	(void)sd_event_source_set_enabled(rest, SD_EVENT_ONESHOT);
+}
+
+/* check-helper opens the list of authorities at its start and no file later: after a change of the
+ * list another one has to ask, as soon as nothing is under way. */
+static void
+look_at_authorities(struct sup *sup)
+{
+	static struct stat known;
+	struct stat now = { 0 };
+
+	if (child_busy(sup, IPC_CHECK_HELPER))
+		return;
+	for (size_t i = 0; i < ELEMENTSOF(authorities_places); i++)
+		if (stat(authorities_places[i], &now) == 0)
+			break;
+	if (now.st_ino == known.st_ino && now.st_dev == known.st_dev &&
+	    memcmp(&now.st_ctim, &known.st_ctim, sizeof now.st_ctim) == 0)
+		return;
+	known = now;
+	child_let_go(sup, IPC_CHECK_HELPER);
 }
 
 static void
@@ -79,6 +102,7 @@ check_tls_ask(struct sup *sup, const struct check_tls_question *q, call_cb *cb, 
 	req.timeout_ms = q->deadline_usec > now + USEC_PER_MS
 			     ? (uint32_t)((q->deadline_usec - now) / USEC_PER_MS)
 			     : 1;
+	look_at_authorities(sup);
 	*ret_call = chk_call_https_ask(sup, &req, cb, arg);
 	watch_rest(sup);
 	return 0;

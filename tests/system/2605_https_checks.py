@@ -271,6 +271,33 @@ def test_it_ends_when_nothing_is_to_be_asked_and_comes_back():
     node.purge("again")
 
 
+def write_authorities(*names):
+    """As update-ca-certificates does: another file takes its place."""
+    with open("/etc/ssl/certs/new", "wb") as made:
+        for name in names:
+            with open(name, "rb") as one:
+                made.write(one.read())
+    os.rename("/etc/ssl/certs/new", "/etc/ssl/certs/ca-certificates.crt")
+
+
+def test_a_list_of_authorities_that_changes():
+    """It is looked at anew although there is always something to ask, so the process does not end by itself."""
+    ours, other = certificates["ca"][0], os.path.dirname(certificates["ca"][0]) + "/other-ca.pem"
+    alloc = register("renewed", [service([check("good", good.port), check("stranger", stranger.port)])])
+    refused = 'nomad: GET "https://127.0.0.1:%d/ok": the server\'s certificate is refused: ' % stranger.port
+    try:
+        wait_check(alloc, "good", "success")
+        wait_check(alloc, "stranger", "failure", refused)
+        write_authorities(ours, other)
+        wait_check(alloc, "stranger", "success")
+        write_authorities(ours)
+        wait_check(alloc, "stranger", "failure", refused)
+        wait_check(alloc, "good", "success")
+    finally:
+        write_authorities(ours)
+    node.purge("renewed")
+
+
 def test_without_a_list_of_authorities_it_says_so():
     os.rename("/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/certs/away")
     with api.Node() as other:
