@@ -3,18 +3,21 @@
 # timeout: 1500
 # takes: 86
 """Each process is killed a hundred times at random while tasks start, end and stop. Nobody who connects is refused."""
+import http.server
 import os
 import random
 import signal
+import ssl
 import threading
 import time
 import uuid
 
 from lib import api, binary, case, crash, exe
+from lib.nomad_server import make_certificates
 
 TIMES = 100
-VICTIMS = ("supervisor", "exec-helper", "mount-helper", "heartbeat", "csi-helper", "launcher", "executor")
-GAP_S = 0.1  # at least; seven victims: each has lived for about a second before it is killed again, and comes back at once
+VICTIMS = ("supervisor", "exec-helper", "mount-helper", "heartbeat", "csi-helper", "check-helper", "launcher", "executor")
+GAP_S = 0.1  # at least; eight victims: each has lived for about a second before it is killed again, and comes back at once
 
 
 PREY = {"prey": "raw_exec", "prey-own": "exec"}
@@ -132,6 +135,45 @@ class Volumes(threading.Thread):
             self.error = e
 
 
+class Healthy(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def serve_over_tls():
+    """The port of a service that is well."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*make_certificates(case.directory(), names=("server",))["server"])
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Healthy)
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    server.handle_error = lambda *_: None  # who asked was killed
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server.server_port
+
+
+def checked_job(port):
+    """Its checks, each a second apart at different times, give check-helper something to do, so that it is there."""
+    checks = [{"Name": "c%d" % i, "Type": "http", "Protocol": "https", "TLSSkipVerify": True, "Path": "/", "PortLabel": str(port),
+               "Interval": 10**9, "Timeout": 60 * 10**9} for i in range(10)]
+    return crash.job("checked", group={"Services": [
+        {"Name": "checked", "PortLabel": str(port), "Provider": "nomad", "Address": "127.0.0.1", "Checks": checks}]})
+
+
+def all_pass(node):
+    """Each of its checks, by a try that was made now."""
+    path, now = "/v1/client/allocation/%s/checks" % node.allocs("checked")[0]["ID"], time.time()
+
+    def so():
+        found = list((node.ask(path) or {}).values())
+        return len(found) == 10 and all(c["Status"] == "success" and c["Timestamp"] > now for c in found)
+    case.until(so, 60, "all checks to pass")
+
+
 def wait_all_running(node, jobs):
     for name, count in jobs.items():
         node.wait_running(name, count, 60)
@@ -173,6 +215,7 @@ def test_each_process_is_killed_a_hundred_times():
     with crash.Node() as node:
         for name, driver in PREY.items():
             node.register(crash.job(name, 1, driver))
+        node.register(checked_job(serve_over_tls()))
         probe = Probe(node)
         killer = Killer(node, probe)
         volumes = Volumes(node)
@@ -194,17 +237,18 @@ def test_each_process_is_killed_a_hundred_times():
               (started, volumes.made, codes, probe.accepted))
         case.equal(probe.refused, [], "refused connections")
         case.equal(set(killer.kills.values()), {TIMES}, "kills")
-        wait_all_running(node, {"stays": 2, "stays-own": 2, "plugin": 1, **dict.fromkeys(PREY, 1)})
+        wait_all_running(node, {"stays": 2, "stays-own": 2, "plugin": 1, "checked": 1, **dict.fromkeys(PREY, 1)})
         starts = sum(len(crash.alloc_data(node, a, "starts")) for a in killer.prey_allocs)
         case.equal(sum(killer.prey_kills.values()), TIMES, "kills of executors")
         case.equal(starts >= TIMES, True, "%d starts of the tasks whose executors were killed" % starts)
-        for name in ("stays", "stays-own"):
+        all_pass(node)
+        for name in ("stays", "stays-own", "checked"):
             for a in node.allocs(name):
                 events = node.ask("/v1/allocation/" + a["ID"])["TaskStates"]["t"]["Events"]
                 case.equal([e["Type"] for e in events if e["Type"] not in ("Received", "Task Setup", "Driver Failure")],
                            ["Started"], "events of a task that nobody touched")
                 case.equal(len(crash.alloc_data(node, a["ID"], "starts")), 1, "its starts")
-        for name in ("stays", "stays-own", "plugin", *PREY):
+        for name in ("stays", "stays-own", "plugin", "checked", *PREY):
             node.purge(name, 60)
         crash.wait_nothing_left(node)
         case.equal((crash.leaks(node), crash.unexplained(node)), ([], []), "leaks, and what had no row")
