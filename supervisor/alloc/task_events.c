@@ -14,6 +14,7 @@
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/task_history.h"
 #include "supervisor/driver/driver.h"
+#include "supervisor/driver/run_usage.h"
 
 int64_t
 task_now_ns(void)
@@ -163,8 +164,12 @@ sender_of(const struct run_end *end)
 
 /* What is known of the end beyond code and signal. "": nothing. */
 static void
-say_reason(const struct task_runner *tr, const struct run_end *end, char *buf, size_t size)
+say_reason(const struct task_runner *tr, const struct run_end *end, bool oom_outside, char *buf,
+    size_t size)
 {
+	const char *whose = oom_outside ? ": the machine, or a cgroup above its own, was out of "
+					  "memory; its own limit was not reached"
+					: "";
 	const struct driver_ops *driver = driver_find(str(tr->task->driver));
 	const char *sender = str(sender_of(end)), *abbrev = sigabbrev_np(end->exit_signal);
 	bool other = strcmp(sender, EVENT_SENDER_OTHER) == 0;
@@ -174,9 +179,10 @@ say_reason(const struct task_runner *tr, const struct run_end *end, char *buf, s
 
 	buf[0] = '\0';
 	if (strcmp(sender, EVENT_SENDER_OOM) == 0)
-		(void)snprintf(buf, size, "OOM Killed");
+		(void)snprintf(buf, size, "OOM Killed%s", whose);
 	else if ((end->flags & EXE_END_OOM) && end->exit_signal != SIGKILL)
-		(void)snprintf(buf, size, "the kernel OOM killed another of its processes");
+		(void)snprintf(
+		    buf, size, "the kernel OOM killed another of its processes%s", whose);
 	else if (strcmp(sender, EVENT_SENDER_REQUEST) == 0)
 		(void)snprintf(buf, size, "SIG%s, sent on request", abbrev ? abbrev : "?");
 	else if (end->exit_signal == SIGSYS && unstopped && driver && driver->isolates_files)
@@ -197,10 +203,12 @@ task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end)
 	struct task_event ev;
 	int code = end->exit_signal ? 128 + end->exit_signal : end->exit_code;
 	const char *why = end->reason, *sender = sender_of(end);
-	char reason[160];
+	bool oom_outside = (end->flags & EXE_END_OOM) && tr->run &&
+			   run_usage_limit_unreached(run_id(tr->run), tr->ar->sup->args.cgroup);
+	char reason[200];
 
 	if (!why) {
-		say_reason(tr, end, reason, sizeof reason);
+		say_reason(tr, end, oom_outside, reason, sizeof reason);
 		why = *reason ? reason : NULL;
 	}
 	if (task_event_terminated(&ev,
@@ -214,5 +222,7 @@ task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end)
 		(void)task_event_detail(&ev, EVENT_DETAIL_UNKNOWN, "true");
 	if (sender)
 		(void)task_event_detail(&ev, EVENT_DETAIL_SENDER, sender);
+	if (oom_outside)
+		(void)task_event_detail(&ev, EVENT_DETAIL_OOM, EVENT_OOM_OUTSIDE);
 	task_runner_event(tr, &ev);
 }

@@ -13,8 +13,9 @@ struct run_end;
 struct task_runner;
 
 /* In Details of Terminated: its executor was told to end it, or had to kill it for its kill_timeout
- * had passed; that nobody saw its exit status; and who sent the signal that ended it, as far as
- * that can be known: the status of a dead process does not say. */
+ * had passed; that nobody saw its exit status; who sent the signal that ended it, as far as that
+ * can be known: the status of a dead process does not say; and that the kernel's want of memory was
+ * not of its own limit. */
 #define EVENT_DETAIL_STOP    "drover_stop"
 #define EVENT_STOP_ASKED     "asked"
 #define EVENT_STOP_KILLED    "kill_timeout passed"
@@ -24,6 +25,8 @@ struct task_runner;
 #define EVENT_SENDER_REQUEST "drover, on request"
 #define EVENT_SENDER_OOM     "the kernel, for want of memory"
 #define EVENT_SENDER_OTHER   "not drover"
+#define EVENT_DETAIL_OOM     "oom_scope"
+#define EVENT_OOM_OUTSIDE    "outside of its cgroup"
 
 /* In Details of Signaling. */
 #define EVENT_DETAIL_BY "requested_by"

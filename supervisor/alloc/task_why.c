@@ -72,6 +72,13 @@ tell_oom(struct telling *t, const struct task_event *ev, const char *how)
 							     : res->memory.memory_mb)
 			    : 0;
 
+	if (*detail(ev, EVENT_DETAIL_OOM)) {
+		causes_add(t->c, ev->time, t->task->name,
+		    "The kernel killed in it for want of memory of the machine, or of a cgroup "
+		    "above its own: its own limit of %lld MiB was not reached. It ended %s.",
+		    (long long)limit, how);
+		return;
+	}
 	causes_add(t->c, ev->time, t->task->name,
 	    "The kernel killed in it for want of memory: its cgroup counted that, under a limit of "
 	    "%lld MiB. It ended %s.",

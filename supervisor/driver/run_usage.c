@@ -216,6 +216,19 @@ sum_memory(const struct run_sample *s, struct memory_stats *ret)
 	measured(ret, "RSS");
 }
 
+/* v1 counts each charge that met the limit, v2 each time that this ended in want of memory. */
+bool
+run_limit_unreached(const struct usage_roots *roots, const char *run)
+{
+	cleanup_free char *events = NULL;
+	uint64_t met;
+
+	if (read_number(roots->memory, run, false, "memory.failcnt", &met))
+		return met == 0;
+	events = read_file(roots->v2, run, true, "memory.events");
+	return events && strstr(events, "\noom ") && usage_number(events, "oom ") == 0;
+}
+
 /* --- processors --- */
 
 static bool
@@ -298,15 +311,31 @@ run_usage_free(struct run_usage *u)
 	free(u);
 }
 
-bool
-run_usage_sample(struct run_usage *u, const struct id *run, const char *parent)
+static const struct usage_roots *
+find_roots(const char *parent)
 {
 	static struct usage_roots roots;
 	static bool found;
-	char name[ID_HEX_SIZE];
 
 	if (!found)
 		found = usage_roots_find("/proc/self/mounts", parent, &roots) == 0;
+	return &roots;
+}
+
+bool
+run_usage_limit_unreached(const struct id *run, const char *parent)
+{
+	char name[ID_HEX_SIZE];
+
+	id_to_hex(run, name);
+	return run_limit_unreached(find_roots(parent), name);
+}
+
+bool
+run_usage_sample(struct run_usage *u, const struct id *run, const char *parent)
+{
+	char name[ID_HEX_SIZE];
+
 	if (!id_equal(&u->run, run)) {
 		run_sample_done(&u->before);
 		run_sample_done(&u->last);
@@ -317,7 +346,7 @@ run_usage_sample(struct run_usage *u, const struct id *run, const char *parent)
 		run_sample_done(&u->before);
 		u->before = u->last;
 		u->last = (struct run_sample){ 0 };
-		run_sample_read(&roots, name, &u->last);
+		run_sample_read(find_roots(parent), name, &u->last);
 	}
 	return usage_is_pair(u->before.at_ns, u->last.at_ns);
 }

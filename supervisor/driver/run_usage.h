@@ -51,6 +51,10 @@ bool run_usage_sample(struct run_usage *u, const struct id *run, const char *par
 /* The figures of the last sample, with what the processors did between the two. -ENOMEM. */
 int run_usage_show(const struct run_usage *u, double core_mhz, struct task_usage *ret);
 
+/* The kernel has killed in this run, whose cgroup is still there, for want of memory. True: not by
+ * the run's own limit, which was never reached; its counters prove that. */
+bool run_usage_limit_unreached(const struct id *run, const char *parent);
+
 /* --- what samples are made of --- */
 
 /* The agent's cgroup in each hierarchy: a path, "" where there is none. */
@@ -60,6 +64,7 @@ struct usage_roots {
 
 /* From a table such as /proc/self/mounts, which gives the hierarchies. */
 int usage_roots_find(const char *mounts, const char *parent, struct usage_roots *ret);
+bool run_limit_unreached(const struct usage_roots *roots, const char *run);
 /* What is not there is left zero, and not in `measured`. */
 void run_sample_read(const struct usage_roots *roots, const char *run, struct run_sample *ret);
 void run_sample_done(struct run_sample *s);

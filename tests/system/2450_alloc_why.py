@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 
-from lib import agent, api, case, helper
+from lib import agent, api, case, crash, helper
 from lib.cluster import processes_of
 from lib.fake_api import run_command
 
@@ -186,6 +186,33 @@ def test_memory():
     case.equal(ended(alloc), (9, "OOM Killed", "the kernel, for want of memory"))
     unsaid(alloc, "not known")
     node.purge("eater")
+
+
+def limit_of_all_tasks():
+    """The file that holds it."""
+    name = "drover-" + crash.instance(node)
+    return next(path for path in ("/sys/fs/cgroup/memory/%s/runs/memory.limit_in_bytes" % name,
+                                  "/sys/fs/cgroup/%s/tasks/memory.max" % name) if os.path.exists(path))
+
+
+def test_memory_of_more_than_the_task():
+    """Of a cgroup above, as of the machine: its own limit, which is far away, is not blamed."""
+    limit = limit_of_all_tasks()
+    with open(limit, encoding="ascii") as f:
+        before = f.read().strip()
+    with open(limit, "w", encoding="ascii") as f:
+        f.write(str(60 << 20))
+    try:
+        alloc = alloc_of("crowded", api.job("crowded", "/usr/bin/python3", ["-c", EATER], Resources={"CPU": 20, "MemoryMB": 1000}),
+                         "failed")
+    finally:
+        with open(limit, "w", encoding="ascii") as f:
+            f.write(before)
+    found = said(alloc, "for want of memory")["Text"]
+    case.contains(found, "of the machine, or of a cgroup above its own: its own limit of 1000 MiB was not reached. It ended by SIGKILL")
+    case.equal(ended(alloc), (9, "OOM Killed: the machine, or a cgroup above its own, was out of memory; its own limit was not reached",
+                              "the kernel, for want of memory"))
+    node.purge("crowded")
 
 
 def test_memory_of_another_of_its_processes():

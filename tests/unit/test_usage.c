@@ -235,6 +235,28 @@ START_TEST(test_cgroup_v2)
 END_TEST
 
 /* No controller anywhere: the processes are what there is. */
+/* Only what the counters prove: a file that is not there, or has no such line, proves nothing. */
+START_TEST(test_whether_the_limit_was_reached)
+{
+	struct usage_roots v1 = { 0 }, v2 = { 0 };
+
+	root(v1.memory, "memory");
+	root(v2.v2, "v2");
+	ck_assert(!run_limit_unreached(&v1, RUN));
+	put("memory/runs", "memory.failcnt", "0\n");
+	ck_assert(run_limit_unreached(&v1, RUN));
+	put("memory/runs", "memory.failcnt", "17\n");
+	ck_assert(!run_limit_unreached(&v1, RUN));
+	ck_assert(!run_limit_unreached(&v2, RUN));
+	put("v2/tasks", "memory.events", "low 0\nhigh 0\nmax 9\noom 0\noom_kill 1\n");
+	ck_assert(run_limit_unreached(&v2, RUN));
+	put("v2/tasks", "memory.events", "low 0\nhigh 0\nmax 9\noom 1\noom_kill 1\n");
+	ck_assert(!run_limit_unreached(&v2, RUN));
+	put("v2/tasks", "memory.events", "low 0\nhigh 0\noom_kill 1\n");
+	ck_assert(!run_limit_unreached(&v2, RUN));
+}
+END_TEST
+
 START_TEST(test_processes_alone)
 {
 	struct usage_roots roots = { 0 };
@@ -323,6 +345,7 @@ add(TCase *tc)
 	tcase_add_test(tc, test_hierarchies);
 	tcase_add_test(tc, test_cgroup_v1);
 	tcase_add_test(tc, test_cgroup_v2);
+	tcase_add_test(tc, test_whether_the_limit_was_reached);
 	tcase_add_test(tc, test_processes_alone);
 	tcase_add_test(tc, test_a_process_with_any_name);
 	tcase_add_test(tc, test_between_two_samples);
