@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* hook_dir.c: the alloc's directories, before everything else. They go with the alloc, not with its
  * end. Runs in: supervisor. */
+#include <systemd/sd-event.h>
+
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/sup_calls.h"
 
 #define TASKS_MAX 256
+#define LOOK_USEC 100000
 
 static void
 on_made(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
@@ -19,17 +22,40 @@ on_made(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, 
 	alloc_hook_done(ar, r, e);
 }
 
+static bool
+is_sticky(const struct sup_alloc *sa)
+{
+	const struct ephemeral_disk *disk = sa->group->ephemeral_disk;
+
+	return disk && (disk->sticky == OPT_TRUE || disk->migrate == OPT_TRUE);
+}
+
 /* A sticky disk comes from the alloc before, which hook_previous.c has waited for. Once a task has
  * run the data is this one's. */
 static bool
 has_data_of(const struct alloc_runner *ar, struct id *ret)
 {
-	const struct ephemeral_disk *disk = ar->sa->group->ephemeral_disk;
 	const struct alloc *a = &ar->sa->a;
 
-	return disk && (disk->sticky == OPT_TRUE || disk->migrate == OPT_TRUE) &&
-	       !alloc_has_started(a) && id_from_uuid(str(a->previous_allocation), ret) &&
-	       alloc_find(ar->sup, ret);
+	return is_sticky(ar->sa) && !alloc_has_started(a) &&
+	       id_from_uuid(str(a->previous_allocation), ret) && alloc_find(ar->sup, ret);
+}
+
+/* Its data is another's, which has not moved it yet, and whose supervisor may be killed before. */
+static bool
+is_awaited(const struct alloc_runner *ar)
+{
+	struct id from;
+
+	if (!is_sticky(ar->sa))
+		return false;
+	alloc_foreach(ar->sup, sa)
+	{
+		if (sa->runner && sa->runner->phase == ALLOC_PRERUN &&
+		    has_data_of(sa->runner, &from) && id_equal(&from, &ar->sa->id))
+			return true;
+	}
+	return false;
 }
 
 static void
@@ -70,11 +96,24 @@ on_removed(
 	alloc_hook_done(ar, r, e);
 }
 
+static int
+on_look(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct alloc_runner *ar = userdata;
+
+	ar->retry = sd_event_source_disable_unref(ar->retry);
+	alloc_hook_dir.destroy(ar);
+	return 0;
+}
+
 static void
 remove_dirs(struct alloc_runner *ar)
 {
 	MntAllocDirRemoveReq req = MNT_ALLOC_DIR_REMOVE_REQ__INIT;
 
+	if (is_awaited(ar) && sd_event_add_time_relative(ar->sup->event, &ar->retry,
+				  CLOCK_MONOTONIC, LOOK_USEC, 0, on_look, ar) >= 0)
+		return;
 	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
 	ar->call = mnt_call_alloc_dir_remove(ar->sup, &req, on_removed, ar);
 }

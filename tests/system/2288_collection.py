@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # takes: 31
 """What is left of allocations that are over: how many are kept, which go when the disk is full, and when somebody asks."""
+import contextlib
 import os
+import signal
+import time
 
 from lib import api, case, helper
 
@@ -120,6 +123,62 @@ def test_a_full_disk_takes_the_oldest_first():
                 node.purge(name)
     finally:
         helper.umount(base, 2)  # MNT_DETACH: something may be at the trash still
+
+
+def write_own(node, alloc, text):
+    with open("%s/alloc/%s/t/local/own" % (node.data, alloc["ID"]), "w", encoding="ascii") as f:
+        f.write(text)
+
+
+def read_own(node, alloc):
+    try:
+        with open("%s/alloc/%s/t/local/own" % (node.data, alloc["ID"]), encoding="ascii") as f:
+            return f.read()
+    except FileNotFoundError:
+        return None
+
+
+def sticky(name, version):
+    return api.job(name, Env={"N": version}, group={"EphemeralDisk": {"Sticky": True, "SizeMB": 150}})
+
+
+def test_a_sticky_disk_is_not_collected_before_its_successor_has_it():
+    """Nothing that is over is kept here. The successor waits until then."""
+    with started(kept=0) as node:
+        for n in range(5):
+            name = "sticky-%d" % n
+            node.register(sticky(name, "1"))
+            first = node.wait_running(name)[0]
+            write_own(node, first, name)
+            node.register(sticky(name, "2"))
+            case.until(lambda job=name: any(a["JobVersion"] == 1 and a["ClientStatus"] == "running" for a in node.allocs(job)), 60,
+                       "its successor")
+            case.equal(read_own(node, next(a for a in node.allocs(name) if a["JobVersion"] == 1)), name)
+            case.until(lambda a=first: not has_directory(node, a), 60, "the first to be collected")
+            node.purge(name)
+
+
+def test_not_by_the_next_supervisor_either():
+    """It was killed when it had asked for both, the move and the removal, and nothing had come of either."""
+    with started(kept=0) as node:
+        node.register(sticky("held", "1"))
+        first = node.wait_running("held")[0]
+        write_own(node, first, "kept")
+        mount_helper = node.processes()["mount-helper"]
+        os.kill(mount_helper, signal.SIGSTOP)
+        try:
+            node.register(sticky("held", "2"))
+            case.until(lambda: [a["ClientStatus"] for a in node.allocs("held")] == ["complete", "pending"], 60, "its successor")
+            time.sleep(0.2)  # for what else it asks for
+            node.wait_process("supervisor", node.kill("supervisor"))
+        finally:
+            with contextlib.suppress(ProcessLookupError):  # it ends with the supervisor
+                os.kill(mount_helper, signal.SIGCONT)
+        node.wait_ready()
+        second = node.wait_running("held")[0]
+        case.equal((second["JobVersion"], read_own(node, second)), (1, "kept"))
+        case.until(lambda: not has_directory(node, first), 60, "the first to be collected")
+        node.purge("held")
 
 
 case.run(globals())
