@@ -286,8 +286,6 @@ run(struct talk *t, struct err *e)
 	(void)sigaddset(&winch, SIGWINCH);
 	(void)sigprocmask(SIG_BLOCK, &winch, NULL);
 	t->signals = signalfd(-1, &winch, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (t->tty && t->input)
-		r = cli_terminal_raw(e);
 	put_size(t);
 	if (!t->input)
 		end_input(t);
@@ -342,6 +340,7 @@ read_answer(struct talk *t, const char *key, uint64_t deadline, struct err *e)
 {
 	char head[HEAD_MAX + 1] = "", *end;
 	size_t len = 0;
+	int r;
 
 	while (!(end = strstr(head, "\r\n\r\n"))) {
 		struct pollfd p = { .fd = t->fd, .events = POLLIN };
@@ -364,7 +363,9 @@ read_answer(struct talk *t, const char *key, uint64_t deadline, struct err *e)
 	if (!is_accepted(head, key))
 		return err_say(e, -EPROTO, "the agent's answer is no websocket's");
 	end += 4;
-	return take(t, end, len - (size_t)(end - head), e);
+	/* Before a word of the command is shown: a ^C that is the answer to it is the command's. */
+	r = t->tty && t->input ? cli_terminal_raw(e) : 0;
+	return r < 0 ? r : take(t, end, len - (size_t)(end - head), e);
 }
 
 static int

@@ -11,13 +11,16 @@ import signal
 import struct
 import subprocess
 import termios
+import threading
 import urllib.parse
 
 from lib import api, binary, case
+from lib.fake_api import FakeApi, alloc
 from lib.websocket import CLOSE, PING, PONG, TEXT, Closed, Exec, Refused, Socket, frame
 
 SECONDS = 90  # for what takes milliseconds on an idle machine
 BIG = 10 * 1000 * 1000
+GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 def check(value, what):
@@ -361,6 +364,32 @@ def test_the_command_on_a_terminal():
         node.kill("supervisor")
         t.wait(b"drover: ")
         case.equal(t.end(), 1)
+
+
+def test_a_word_that_comes_with_the_answer_finds_the_terminal_raw():
+    """It was shown first, and who answered it with a ^C ended the client instead of the command."""
+    made = alloc("aaaa1111-0000-4000-8000-000000000001")
+
+    def serve(request, conn):
+        accept = base64.b64encode(hashlib.sha1((request.headers["sec-websocket-key"] + GUID).encode()).digest()).decode()
+        said = json.dumps({"stdout": {"data": base64.b64encode(b"up\r\n").decode()}}).encode()
+        conn.sendall(("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n" % accept).encode() +
+                     frame(TEXT, said, mask=b""))
+        ending.wait(case.LEAST_S)
+        conn.sendall(frame(TEXT, b'{"exited": true, "result": {"exit_code": 4}}', mask=b"") + frame(CLOSE, b"\x03\xe8", mask=b""))
+    ending = threading.Event()
+    with FakeApi() as fake:
+        fake.socket_path = fake.path
+        fake.json("GET", "/v1/allocation/" + made["ID"], made)
+        fake.json("GET", "/v1/allocations", [made])
+        fake.route("GET", "/v1/client/allocation/%s/exec" % made["ID"], serve)
+        t = Terminal(fake, made["ID"], "sh")
+        t.wait(b"up")
+        while len(t.seen) < 2:
+            t.seen += os.read(t.master, 65536)
+        case.equal(t.seen[:2], b"\r\n", "what follows")
+        ending.set()
+        case.equal(t.end(), 4)
 
 
 def test_a_full_pipe_ends_it_quietly():
