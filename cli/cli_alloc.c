@@ -39,6 +39,10 @@ cli_alloc_why(const json_t *alloc)
 		     cli_json_true(state, "Failed") && i-- > 0;) {
 			event = json_array_get(events, i);
 			type = cli_json_str(event, "Type");
+			/* A stop that no job and nobody asked for has its reason in Killing. */
+			if (json_object_get(
+				cli_json_get(event, "Details"), "stop_after_client_disconnect"))
+				return cli_json_str(event, "DisplayMessage");
 			consequence = false;
 			for (size_t k = 0; k < ELEMENTSOF(consequences); k++)
 				consequence |= strcmp(type, consequences[k]) == 0;

@@ -287,7 +287,7 @@ print_failure(const struct cli *cli, const json_t *allocs)
 	size_t i;
 
 	json_array_foreach (allocs, i, alloc) {
-		if (strcmp(cli_json_str(alloc, "ClientStatus"), "failed") == 0 &&
+		if (cli_alloc_has_failed(alloc) &&
 		    (!newest ||
 			cli_json_int(alloc, "CreateTime") > cli_json_int(newest, "CreateTime")))
 			newest = alloc;

@@ -105,7 +105,7 @@ find_alloc_problems(struct page *p)
 	json_array_foreach (p->parts[PART_ALLOCS], i, alloc) {
 		const char *status = cli_json_str(alloc, "ClientStatus");
 		bool wanted = strcmp(cli_json_str(alloc, "DesiredStatus"), "run") == 0;
-		bool failed = strcmp(status, "failed") == 0 || strcmp(status, "lost") == 0;
+		bool failed = cli_alloc_has_failed(alloc);
 
 		if (!wanted || *cli_json_str(alloc, "NextAllocation"))
 			continue;
@@ -162,11 +162,13 @@ print_counts(const struct page *p)
 	cli_field("Jobs", "%zu: %zu running, %zu pending, %zu dead", json_array_size(jobs),
 	    count_status(jobs, "Status", "running"), count_status(jobs, "Status", "pending"),
 	    count_status(jobs, "Status", "dead"));
-	cli_field("Allocations", "%zu: %zu running, %zu pending, %zu complete, %zu failed",
+	cli_field("Allocations",
+	    "%zu: %zu running, %zu pending, %zu complete, %zu failed, %zu lost",
 	    json_array_size(allocs), count_status(allocs, "ClientStatus", "running"),
 	    count_status(allocs, "ClientStatus", "pending"),
 	    count_status(allocs, "ClientStatus", "complete"),
-	    count_status(allocs, "ClientStatus", "failed"));
+	    count_status(allocs, "ClientStatus", "failed"),
+	    count_status(allocs, "ClientStatus", "lost"));
 	cli_field("Volumes", "%zu", json_array_size(p->parts[PART_VOLUMES]));
 	cli_field("Plugins", "%zu", json_array_size(p->parts[PART_PLUGINS]));
 	if (p->parts[PART_LEAKS])

@@ -25,12 +25,18 @@ cli_watch_pause(unsigned *step_ms)
 }
 
 bool
-cli_alloc_has_ended(const json_t *alloc)
+cli_alloc_has_failed(const json_t *alloc)
 {
 	const char *status = cli_json_str(alloc, "ClientStatus");
 
-	return strcmp(status, "complete") == 0 || strcmp(status, "failed") == 0 ||
-	       strcmp(status, "lost") == 0;
+	return strcmp(status, "failed") == 0 || strcmp(status, "lost") == 0;
+}
+
+bool
+cli_alloc_has_ended(const json_t *alloc)
+{
+	return cli_alloc_has_failed(alloc) ||
+	       strcmp(cli_json_str(alloc, "ClientStatus"), "complete") == 0;
 }
 
 /* Why the group could not be placed, one line for each reason. */
@@ -185,8 +191,8 @@ say_changes(struct watch *w, const json_t *alloc)
 		return;
 	if (strcmp(status, "pending") != 0)
 		cli_say(w->cli, "    Allocation \"%.*s\" is %s%s%s", w->cli->id_len, id, status,
-		    strcmp(status, "failed") == 0 && *why ? ": " : "",
-		    strcmp(status, "failed") == 0 ? why : "");
+		    cli_alloc_has_failed(alloc) && *why ? ": " : "",
+		    cli_alloc_has_failed(alloc) ? why : "");
 	(void)json_object_set_new(said, "status", json_string(status));
 	w->said_ms = cli_now_ms();
 }
@@ -233,7 +239,7 @@ count_allocs(struct watch *w, const json_t *list, const char *eval_id)
 	t.total = 0;
 	json_array_foreach (list, i, alloc) {
 		const char *status = cli_json_str(alloc, "ClientStatus");
-		bool failed = strcmp(status, "failed") == 0 || strcmp(status, "lost") == 0;
+		bool failed = cli_alloc_has_failed(alloc);
 
 		if (strcmp(cli_json_str(alloc, "EvalID"), eval_id) != 0)
 			continue;
@@ -264,10 +270,8 @@ end_start(struct watch *w, const json_t *list, const char *job_id, const char *e
 		    : t->ended > t->failed ? ", the others are complete"
 					   : "");
 	json_array_foreach (list, i, alloc) {
-		const char *status = cli_json_str(alloc, "ClientStatus");
-
 		if (strcmp(cli_json_str(alloc, "EvalID"), eval_id) == 0 &&
-		    (strcmp(status, "failed") == 0 || strcmp(status, "lost") == 0))
+		    cli_alloc_has_failed(alloc))
 			say_failure(w, alloc);
 	}
 	return t->failed ? CLI_FAILED : CLI_OK;

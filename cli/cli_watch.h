@@ -40,5 +40,7 @@ int cli_watch_end(struct cli *cli, const struct cli_watch_filter *filter, struct
 
 /* running, or ended for good: "complete", "failed", "lost". */
 bool cli_alloc_has_ended(const json_t *alloc);
+/* Not by itself and well: it failed, or is lost. */
+bool cli_alloc_has_failed(const json_t *alloc);
 
 #endif

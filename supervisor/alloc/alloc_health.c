@@ -299,7 +299,7 @@ void
 alloc_health_look(struct alloc_runner *ar)
 {
 	const struct alloc *a = &ar->sa->a;
-	bool failed = a->client_status == CLIENT_FAILED, asked;
+	bool failed = a->client_status == CLIENT_FAILED || a->client_status == CLIENT_LOST, asked;
 	struct blame b = { 0 };
 	enum verdict verdict;
 	struct terms terms;

@@ -179,13 +179,42 @@ drive_tasks(struct alloc_runner *ar)
 		alloc_kill_poststop(ar);
 }
 
+/* It is lost once, and then for good. */
+static void
+note_lost(struct alloc *a)
+{
+	struct alloc_state_change *change = list_add(alloc_state_change, &a->alloc_states);
+
+	if (!change || str_set(&change->value, client_status_names[CLIENT_LOST]) < 0)
+		log_error("allocation %.8s: no memory to note that it is lost", a->id);
+	if (change)
+		change->time = task_now_ns();
+}
+
+static enum client_status
+find_status(struct alloc_runner *ar, const char **ret_description)
+{
+	const struct source_ops *ops = ar->sup->source->ops;
+	struct alloc *a = &ar->sa->a;
+	enum client_status now = alloc_client_status(a, ar->sa->group, ret_description);
+
+	if (now != CLIENT_FAILED || !ops->is_lost || !ops->is_lost(a))
+		return now;
+	if (a->client_status != CLIENT_LOST && alloc_client_terminal(a))
+		return now;
+	if (a->client_status != CLIENT_LOST)
+		note_lost(a);
+	*ret_description = "Tasks were stopped: no heartbeat was answered in time";
+	return CLIENT_LOST;
+}
+
 void
 alloc_runner_task_changed(struct alloc_runner *ar)
 {
 	struct alloc *a = &ar->sa->a;
 	const char *description;
 
-	a->client_status = alloc_client_status(a, ar->sa->group, &description);
+	a->client_status = find_status(ar, &description);
 	if (ar->overdue && a->client_status == CLIENT_COMPLETE)
 		description = ALLOC_OVERDUE;
 	(void)str_set(&a->client_description, description);

@@ -45,6 +45,8 @@ struct source_ops {
 	/* Wants to know of every service alloc whether it is healthy, for drains; else only of
 	 * those with a deployment. alloc_updated() tells. */
 	bool health_of_all;
+	/* Is an alloc of which a task has failed lost instead? NULL: that is for servers to say. */
+	bool (*is_lost)(const struct alloc *a);
 	/* Reads what it has out of state.db into the alloc table, before the client restores. */
 	int (*load)(struct source *s, struct err *e);
 	/* The client has restored its allocs: begin to give work. */

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 23
-"""A lease that ends with the local source: the alloc fails with the reason and is replaced once the node beats again."""
+"""A lease that ends with the local source: the alloc is lost, with the reason, and is replaced once the node beats again."""
 import os
 import signal
 
-from lib import api, case, crash, exe
+from lib import api, case, crash, exe, stages
 
 S = 10**9
 LIMIT_S = 10  # many times what a beat takes, also where it has to wait for a processor or a disk
@@ -55,12 +55,63 @@ def test_a_stopped_supervisor_costs_only_allocs_with_a_lease():
     finally:
         os.kill(pid, signal.SIGCONT)
     for name, alloc in old.items():
-        first, second = node.wait_allocs(name, [(0, "stop", "failed"), (0, "run", "running")])
+        first, second = node.wait_allocs(name, [(0, "stop", "lost"), (0, "run", "running")])
         case.equal((first["ID"], first["NextAllocation"]), (alloc["ID"], second["ID"]))
         case.equal((ended(first), ended(second)), (True, False), "the event")
         case.equal(node.evaluation(second["EvalID"])["TriggeredBy"], "alloc-failure")
     case.equal(node.wait_running("free")[0]["ID"], free["ID"], "the one without a lease")
     for name in (*limits, "free"):
+        node.purge(name)
+
+
+def lost(alloc):
+    """How often, and that it has a time."""
+    return [(c["Field"], c["Value"], c["Time"] > "2000") for c in alloc["AllocStates"] or []]
+
+
+def test_what_its_lease_ends_is_lost_and_replaced_without_delay():
+    """Whatever was wanted of it, and once: not what had failed before."""
+    hour = {"Attempts": 1, "Interval": 24 * 3600 * S, "Delay": 3600 * S, "DelayFunction": "constant", "Unlimited": False}
+    slow = "until [ -e $NOMAD_ALLOC_DIR/data/.go ]; do sleep 0.05; done; exit 1"
+    tasks = {"lost": [api.task(n, "/bin/sleep", ["1000"]) for n in "ab"], "stopped": [api.task("a", "/bin/sleep", ["1000"])],
+             "failed": [api.task("fails", "/bin/sh", ["-c", slow]), api.task("waits", "/bin/sleep", ["1000"], ShutdownDelay=1000 * S)]}
+    delays = {"stopped": 1000 * S}
+    for name, of in tasks.items():
+        node.register(stages.job(name, of, ReschedulePolicy=hour, StopAfterClientDisconnect=LIMIT_S * S,
+                                 ShutdownDelay=delays.get(name, 0)))
+    allocs = {name: node.wait_running(name)[0] for name in tasks}
+    for name, alloc in allocs.items():
+        case.until(lambda n=name, a=alloc: len(node.ask("/v1/allocation/" + a["ID"])["TaskStates"]) == len(tasks[n]) and all(
+            s["State"] == "running" for s in node.ask("/v1/allocation/" + a["ID"])["TaskStates"].values()), 60, name + " to run")
+    stages.let_go(node, allocs["failed"], "")
+    node.do("DELETE", "/v1/job/stopped")
+    node.wait_allocs("failed", [(0, "run", "failed")], 60)
+    node.wait_allocs("stopped", [(0, "stop", "running")], 60)
+    pid = node.processes()["supervisor"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        for name, alloc in allocs.items():
+            case.until(lambda a=alloc: not processes_of(a), 60, name + " to be stopped")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    for again in (False, True):
+        first, second = node.wait_allocs("lost", [(0, "stop", "lost"), (0, "run", "running")], 60)
+        case.equal((lost(node.ask("/v1/allocation/" + first["ID"])), first["DesiredDescription"]),
+                   ([(0, "lost", True)], "alloc is lost since its lease has ended"))
+        case.equal(lost(node.ask("/v1/allocation/" + second["ID"])), [])
+        stopped, = node.wait_allocs("stopped", [(0, "stop", "lost")], 60)
+        case.equal(lost(node.ask("/v1/allocation/" + stopped["ID"])), [(0, "lost", True)])
+        case.equal([a["ID"] for a in node.allocs("failed")], [allocs["failed"]["ID"]], "its successor comes by its policy")
+        failed = node.ask("/v1/allocation/" + allocs["failed"]["ID"])
+        case.equal((failed["ClientStatus"], lost(failed)), ("failed", []), "what had failed before")
+        case.equal(node.ask("/v1/job/lost/summary")["Summary"]["g"]["Lost"], 1)
+        found = node.ask("/v1/job/lost/evaluations")
+        case.equal([(e["Status"], e["WaitUntil"]) for e in found if e["Status"] != "complete" or e["WaitUntil"]], [],
+                   "evaluations that are blocked or wait")
+        if not again:
+            node.wait_process("supervisor", other_than=node.kill("supervisor"))
+            node.wait_ready()
+    for name in tasks:
         node.purge(name)
 
 
@@ -95,7 +146,7 @@ def test_a_lease_stop_is_as_the_job_has_it_now():
     with open("%s/alloc/%s/alloc/data/got" % (node.data, allocs["signal"]["ID"]), encoding="ascii") as f:
         case.equal(f.read(), "USR1\n", "signals that it got")
     for name, signo in (("signal", 0), ("timeout", 9)):
-        old = node.wait_allocs(name, [(0, "stop", "failed"), (0, "run", "running")])[0]
+        old = node.wait_allocs(name, [(0, "stop", "lost"), (0, "run", "running")])[0]
         case.equal(ended(old), True, "the event of " + name)
         end = next(e for e in old["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated")
         case.equal((end["ExitCode"], end["Signal"]), (7, 0) if name == "signal" else (137, signo), name)

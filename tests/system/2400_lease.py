@@ -134,8 +134,8 @@ def goes_on(node, run, pid):
 
 
 def told(node, alloc):
-    """The alloc has failed with an event that names limit and last beat. Returns that event."""
-    case.until(lambda: node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"] == "failed", 15, "the alloc to be failed")
+    """The alloc is lost, with an event that names limit and last beat. Returns that event."""
+    case.until(lambda: node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"] == "lost", 15, "the alloc to be lost")
     text = "\n".join(node.events(alloc))
     case.contains(text, "Killing: ", "events")
     case.contains(text, "stop_after_client_disconnect of 12s passed: the last answered heartbeat was ")
@@ -343,7 +343,7 @@ def test_what_restore_may_run():
         last = node.last_beat()
         case.until(lambda: boottime() > last + LIMIT + S, 20, "the limit to pass")
         node.again()
-        case.until(lambda: node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"] in ("failed", "lost"), 15, "its alloc to end")
+        case.until(lambda: node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"] == "lost", 15, "its alloc to be lost")
         text = "\n".join(node.events(alloc))
         print("    event: " + text.splitlines()[-1])
         case.contains(text, "stop_after_client_disconnect of 12s has passed without an answered heartbeat; it is not run")

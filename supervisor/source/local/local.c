@@ -165,6 +165,7 @@ static const struct source_ops local_ops = {
 	.name = "local",
 	.load = load,
 	.start = start,
+	.is_lost = local_alloc_stopped_by_lease,
 	.alloc_updated = local_alloc_updated,
 	.alloc_written = local_alloc_written,
 	.alloc_destroyed = local_alloc_destroyed,

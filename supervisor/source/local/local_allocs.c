@@ -144,8 +144,6 @@ is_lease_event(const struct task_event *ev)
 bool
 local_alloc_stopped_by_lease(const struct alloc *a)
 {
-	if (a->client_status != CLIENT_FAILED && a->client_status != CLIENT_LOST)
-		return false;
 	for (size_t i = 0; i < a->task_states.n; i++) {
 		const struct task_state *s = &a->task_states.v[i].value;
 

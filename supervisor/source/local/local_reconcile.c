@@ -117,6 +117,13 @@ stop_rescheduled(struct local *l, struct local_alloc *la)
 
 /* --- acting --- */
 
+static const char *
+why_replaced(const struct local_alloc *la)
+{
+	return la->sa->a.client_status == CLIENT_LOST ? "alloc is lost since its lease has ended"
+						      : "alloc is being replaced";
+}
+
 static enum local_outdated
 how_outdated(
     const struct local_alloc *la, const struct job *wanted, const struct task_group *wanted_group)
@@ -257,7 +264,7 @@ local_slot_look(const struct local_slot *slot, const struct job *wanted, bool ag
 	    (wanted->type == JOB_BATCH || wanted->type == JOB_SYSBATCH))
 		f.again = false;
 	f.holds_claims = la->n_claims > 0;
-	f.lease_ended = f.ended && local_alloc_stopped_by_lease(&la->sa->a);
+	f.lease_ended = la->sa->a.client_status == CLIENT_LOST;
 	f.outdated = f.wanted ? how_outdated(la, wanted, group) : LOCAL_CURRENT;
 	if (f.outdated == LOCAL_UPDATE_REPLACE && is_kept(slot, wanted)) {
 		f.held = true;
@@ -303,7 +310,7 @@ act(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
 		break;
 	case LOCAL_SLOT_WAIT:
 		/* Durable, where only memory knew that a successor is wanted. */
-		local_alloc_stop(l, la, "alloc is being replaced");
+		local_alloc_stop(l, la, why_replaced(la));
 		wait_for_end(l, slot, ev);
 		break;
 	case LOCAL_SLOT_LATER:
@@ -314,7 +321,7 @@ act(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
 		break;
 	case LOCAL_SLOT_PLACE:
 		if (la)
-			local_alloc_stop(l, la, "alloc is being replaced");
+			local_alloc_stop(l, la, why_replaced(la));
 		(void)try_place(l, slot, ev);
 		break;
 	}

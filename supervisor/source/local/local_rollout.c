@@ -70,7 +70,7 @@ has_failed_task(const struct alloc *a)
 static bool
 will_be_replaced(const struct local_alloc *la)
 {
-	return local_alloc_stopped_by_lease(&la->sa->a) ||
+	return la->sa->a.client_status == CLIENT_LOST ||
 	       local_reschedule_at(la) != LOCAL_RESCHEDULE_NEVER;
 }
 

@@ -27,7 +27,9 @@ struct local_slot_facts {
 	bool told_to_stop; /* DesiredStatus stop or evict */
 	bool ended;        /* ClientStatus is terminal */
 	bool holds_claims;
-	bool lease_ended; /* its executor stopped it, and the record proves its tasks gone */
+	/* It was stopped by its lease. Its tasks are gone, by the record of their executor or
+	 * because their cgroup is: none is dead here before, so nothing has to be waited for. */
+	bool lease_ended;
 	enum local_again reschedule; /* of one that failed */
 	enum local_outdated outdated;
 	bool held; /* it would be replaced, but its deployment lets it stay for now */
