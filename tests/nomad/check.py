@@ -122,6 +122,50 @@ def test_a_deployment_judged_by_checks_and_its_services():
     case.until(lambda: server.ask("/v1/service/checked") == [], 60, "the services to go")
 
 
+def test_canaries_are_found_by_their_tags_promoted_and_taken_back():
+    made = dict(count=2, group={
+        "Update": {"MaxParallel": 1, "Canary": 1, "AutoRevert": True, "HealthCheck": "task_states", "MinHealthyTime": S,
+                   "HealthyDeadline": 60 * S, "ProgressDeadline": 120 * S},
+        "Services": [{"Name": "bird", "Provider": "nomad", "Tags": ["live"], "CanaryTags": ["canary"]}]})
+
+    def deployed(version, status):
+        found = server.ask("/v1/job/bird/deployment")
+        return found and (found["JobVersion"], found["Status"]) == (version, status) and found
+
+    def runs(version):
+        return sorted(a["ID"] for a in server.allocs("bird") if (a["JobVersion"], a["ClientStatus"]) == (version, "running"))
+
+    def tags():
+        return sorted((s["AllocID"], s["Tags"]) for s in server.ask("/v1/service/bird"))
+    server.run(sleeper("bird", **made))
+    case.until(lambda: deployed(0, "successful"), 90, "the first deployment")
+    first = runs(0)
+    case.until(lambda: tags() == sorted((a, ["live"]) for a in first), 60, "the services of all")
+    server.run(sleeper("bird", **made, Env={"NEW": "1"}))
+    waits = case.until(lambda: (d := deployed(1, "running")) and d["TaskGroups"]["g"]["HealthyAllocs"] == 1 and d, 90, "a healthy canary")
+    canary, = waits["TaskGroups"]["g"]["PlacedCanaries"]
+    case.equal((runs(0), runs(1)), (first, [canary]), "it runs beside the others")
+    case.until(lambda: tags() == sorted([(a, ["live"]) for a in first] + [(canary, ["canary"])]), 60, "its tags")
+    pid = processes_of(canary)
+    server.do("/v1/deployment/promote/" + waits["ID"], {"DeploymentID": waits["ID"], "All": True})
+    case.until(lambda: deployed(1, "successful"), 120, "the second deployment")
+    second = case.until(lambda: not runs(0) and len(runs(1)) == 2 and runs(1), 60, "the others to be replaced")
+    case.until(lambda: tags() == sorted((a, ["live"]) for a in second), 60, "the tags of what is promoted")
+    case.equal(processes_of(canary), pid, "promoted in the same process")
+    # What a bad version's canary does is no matter of those that run.
+    before = {a: processes_of(a) for a in second}
+    server.run(api.job("bird", "/bin/sh", ["-c", "exit 1"], **made))
+    case.until(lambda: any((d["JobVersion"], d["Status"]) == (2, "failed") for d in server.ask("/v1/job/bird/deployments")), 120,
+               "the third deployment to fail")
+    case.until(lambda: server.ask("/v1/job/bird")["Version"] == 3, 60, "the version before it to come back")
+    case.equal({a: processes_of(a) for a in second}, before, "those that ran")
+    bad = [a for a in server.allocs("bird") if a["JobVersion"] == 2]
+    case.equal([(a["ClientStatus"], a["DeploymentStatus"]["Healthy"]) for a in bad], [("failed", False)] * len(bad))
+    case.equal(len(bad) > 0, True, "canaries of the bad version")
+    server.purge("bird")
+    case.until(lambda: tags() == [], 60, "the services to go")
+
+
 def test_checks_over_https():
     """Servers before 2.0 take no tls_skip_verify with provider nomad."""
     cert, key = make_certificates(case.directory(), names=("server",))["server"]
