@@ -368,6 +368,8 @@ local_alloc_of(struct sup_alloc *sa)
 	return sa->source_data;
 }
 void local_alloc_stop(struct local *l, struct local_alloc *la, const char *why);
+/* Another comes in its place: stops it, if that is not done. */
+void local_alloc_succeeded(struct local *l, struct local_alloc *la);
 /* Whoever stops it, or has, does not want to wait for shutdown_delay. */
 void local_alloc_hurry(struct local *l, struct local_alloc *la);
 bool local_alloc_stopped_by_lease(const struct alloc *a);

@@ -121,6 +121,14 @@ local_alloc_stop(struct local *l, struct local_alloc *la, const char *why)
 }
 
 void
+local_alloc_succeeded(struct local *l, struct local_alloc *la)
+{
+	local_alloc_stop(l, la,
+	    la->sa->a.client_status == CLIENT_LOST ? "alloc is lost since its lease has ended"
+						   : "alloc is being replaced");
+}
+
+void
 local_alloc_hurry(struct local *l, struct local_alloc *la)
 {
 	struct alloc *a = &la->sa->a;

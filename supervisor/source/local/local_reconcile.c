@@ -117,13 +117,6 @@ stop_rescheduled(struct local *l, struct local_alloc *la)
 
 /* --- acting --- */
 
-static const char *
-why_replaced(const struct local_alloc *la)
-{
-	return la->sa->a.client_status == CLIENT_LOST ? "alloc is lost since its lease has ended"
-						      : "alloc is being replaced";
-}
-
 static enum local_outdated
 how_outdated(
     const struct local_alloc *la, const struct job *wanted, const struct task_group *wanted_group)
@@ -310,7 +303,7 @@ act(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
 		break;
 	case LOCAL_SLOT_WAIT:
 		/* Durable, where only memory knew that a successor is wanted. */
-		local_alloc_stop(l, la, why_replaced(la));
+		local_alloc_succeeded(l, la);
 		wait_for_end(l, slot, ev);
 		break;
 	case LOCAL_SLOT_LATER:
@@ -321,7 +314,7 @@ act(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
 		break;
 	case LOCAL_SLOT_PLACE:
 		if (la)
-			local_alloc_stop(l, la, why_replaced(la));
+			local_alloc_succeeded(l, la);
 		(void)try_place(l, slot, ev);
 		break;
 	}
