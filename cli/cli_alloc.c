@@ -8,6 +8,7 @@
 
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
+#include "cli/cli_volume.h"
 #include "cli/cli_watch.h"
 
 static struct {
@@ -95,8 +96,8 @@ cli_print_allocs(const struct cli *cli, const json_t *list)
 	cli_table_print(t);
 }
 
-static const json_t *
-find_group(const json_t *alloc)
+const json_t *
+cli_alloc_group(const json_t *alloc)
 {
 	const json_t *group;
 	size_t i;
@@ -110,7 +111,7 @@ find_group(const json_t *alloc)
 static void
 print_volumes(const json_t *alloc)
 {
-	const json_t *volumes = cli_json_get(find_group(alloc), "Volumes"), *volume;
+	const json_t *volumes = cli_json_get(cli_alloc_group(alloc), "Volumes"), *volume;
 	struct cli_table *t;
 	const char *name;
 
@@ -229,6 +230,8 @@ show_alloc(struct cli *cli, const char *id, struct err *e)
 	show_next_try(cli, alloc);
 	cli_field("Replaced By", "%.*s", cli->id_len, cli_json_str(alloc, "NextAllocation"));
 	print_volumes(alloc);
+	if (cli->verbose)
+		cli_volume_print_uses_of_alloc(cli, alloc);
 	json_object_foreach (cli_json_get(alloc, "TaskStates"), task, state)
 		print_task(cli, alloc, task, state, all);
 	return 0;

@@ -9,6 +9,8 @@
 
 /* A table of list stubs, the newest first; "None" when there are none. */
 void cli_print_allocs(const struct cli *cli, const json_t *list);
+/* Its task group in the job that it has; NULL: it has none. */
+const json_t *cli_alloc_group(const json_t *alloc);
 /* The text of the last event that tells why the allocation is not well, or "". Of the JSON, which
  * owns it. */
 const char *cli_alloc_why(const json_t *alloc);

@@ -8,6 +8,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
 #include "cli/cli_stats.h"
+#include "cli/cli_volume.h"
 #include "cli/cli_watch.h"
 #include "common/duration.h"
 
@@ -209,6 +210,7 @@ show_node(struct cli *cli, const char *id, struct err *e)
 	if (r < 0)
 		return r;
 	print_node(cli, node);
+	cli_volume_print_uses_of_node(cli, id);
 	json_array_foreach (all, i, alloc)
 		if (strcmp(cli_json_str(alloc, "NodeID"), id) == 0)
 			(void)json_array_append(here, (json_t *)alloc);

@@ -223,7 +223,7 @@ show_volume(struct cli *cli, const char *id, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/volume/csi/%s", id);
 	cleanup_json json_t *volume = NULL;
-	char size[CLI_TIME_SIZE];
+	char size[CLI_TIME_SIZE], mount[CLI_OPTIONS_SIZE];
 	int r;
 
 	if (cli->json)
@@ -247,7 +247,9 @@ show_volume(struct cli *cli, const char *id, struct err *e)
 	    (long long)cli_json_int(volume, "NodesExpected"));
 	cli_field("Access Mode", "%s", cli_json_str(volume, "AccessMode"));
 	cli_field("Attachment Mode", "%s", cli_json_str(volume, "AttachmentMode"));
+	cli_field("Mount Options", "%s", cli_volume_options(volume, NULL, mount));
 	print_claims(cli, volume);
+	cli_volume_print_uses(cli, volume);
 	return 0;
 }
 

@@ -68,6 +68,30 @@ PAGES = (["status"], ["job", "status"], ["job", "status", "db"], ["alloc", "stat
          ["plugin", "status"], ["plugin", "status", "local"], ["leaks"])
 
 
+def test_options_that_a_volume_is_mounted_with():
+    """Each of them the request's, or else the volume's own. One of many of its kind is that of the allocation's index."""
+    with FakeApi() as api:
+        fill(api)
+        one = {"Name": "data", "Type": "csi", "Source": "vol1", "ReadOnly": False}
+        host = {"Name": "h", "Type": "host", "Source": "vol1"}
+        for number, (own, request, shown) in enumerate((
+                ({"FSType": "ext4", "MountFlags": None}, None, "fs_type: ext4"),
+                ({"FSType": "ext4", "MountFlags": ["[REDACTED]"]}, {"FSType": "xfs"}, "fs_type: xfs, flags: [REDACTED]"),
+                ({"FSType": "", "MountFlags": []}, {"FSType": "xfs", "MountFlags": ["[REDACTED]"]}, "fs_type: xfs, flags: [REDACTED]"),
+                (None, {"MountFlags": ["[REDACTED]"]}, "flags: [REDACTED]"))):
+            volume = {"ID": "vol1[0]", "PluginID": "local", "Provider": "csi-local", "ProviderVersion": "1", "Schedulable": False,
+                      "MountOptions": own, "ReadAllocs": {A2: None}, "CurrentReaders": 1, "CurrentWriters": 0}
+            groups = [{"Name": "group", "Volumes": {"data": dict(one, PerAlloc=True, ReadOnly=True, MountOptions=request), "h": host}}]
+            api.json("GET", "/v1/volume/csi/vol1[0]", volume)
+            api.json("GET", "/v1/allocation/" + A2, alloc(A2, "db", "running", Job={"Version": number, "TaskGroups": groups}))
+            api.json("GET", "/v1/volumes", [volume])
+            for words in (("alloc", "status", "-verbose", A2), ("node", "status", NODE), ("volume", "status", "vol1[0]")):
+                found = api.drover(*words).out
+                line = [x for x in found.splitlines() if re.match("%s.*data " % A2[:8], x)]
+                case.equal([re.split("  +", x.strip())[1:] for x in line],
+                           [["data", "vol1[0]", "local", "csi-local 1", "false", "true", shown]], "%s\n%s" % (words, found))
+
+
 def test_every_page_prints_plainly_in_a_pipe_and_as_json():
     with FakeApi() as api:
         fill(api)

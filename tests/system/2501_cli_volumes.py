@@ -2,6 +2,7 @@
 """drover's volumes with a real agent and a real plugin: who may write, what is refused, what comes back."""
 import json
 import os
+import re
 import shutil
 
 from lib import ROOT, agent, binary, case
@@ -69,6 +70,43 @@ def test_one_writer_and_no_more():
         case.contains(node.drover("volume", "delete", "demo").out, "is deleted")
         case.equal(node.drover("volume", "status").out, "No volumes\n")
         case.equal(node.drover("leaks").out, "no leaks\n")
+
+
+def rows(text):
+    """Of the table of volumes that allocations have: its cells."""
+    lines = iter(text.splitlines())
+    case.equal("CSI Volumes" in lines, True, text)
+    return [[cell for cell in re.split("  +", line.strip())] for line in list(iter(lambda: next(lines, ""), ""))[1:]]
+
+
+def test_the_volumes_that_allocations_have_and_how():
+    """And nobody is shown the flags. What of the options counts: 1501."""
+    with Node() as node:
+        node.wait_ready()
+        node.start_plugin()
+        with open(EXAMPLES + "volume.json", encoding="utf-8") as f:
+            volume = json.load(f)
+        for flags, more, options in ((["noatime"], "", "flags: [REDACTED]"), ([], "", "-"),
+                                     ([], ', "MountOptions": {"MountFlags": ["noatime"]}', "flags: [REDACTED]")):
+            volume["mount_options"] = {"mount_flags": flags}
+            node.drover("volume", "create", "-", stdin=json.dumps(volume).encode())
+            case.equal("Mount Options        = flags: [REDACTED]\n" in node.drover("volume", "status", "demo").out, bool(flags))
+            node.run("writer.json", [('"Source": "demo",', '"Source": "demo"%s,' % more)])
+            writer, = node.running("writer")
+            known = json.loads(node.drover("volume", "status", "-json", "demo").out)
+            wanted = [writer[:8], "data", "demo", "local", "%s %s" % (known["Provider"], known["ProviderVersion"]), "true", "false",
+                      options]
+            here = json.loads(node.drover("node", "status", "-json").out)[0]["ID"]
+            for words in (("volume", "status", "demo"), ("node", "status", here)):
+                case.equal(rows(node.drover(*words).out), [wanted], " ".join(words))
+            found = node.drover("alloc", "status", "-verbose", writer).out
+            case.equal(rows(found), [[writer] + wanted[1:]], "alloc status")
+            case.equal("noatime" in found, False, "flags")
+            node.drover("job", "stop", "-purge", "writer")
+            case.until(lambda: not json.loads(node.drover("volume", "status", "-json", "demo").out)["WriteAllocs"], 60,
+                       "the claim to be released")
+            case.equal("CSI Volumes" in node.drover("node", "status", here).out, False, "without any")
+            node.drover("volume", "delete", "demo")
 
 
 def test_a_volume_cannot_be_used_while_its_plugin_is_away():
