@@ -16,8 +16,9 @@
 /* What a verb returns and drover exits with. */
 enum cli_exit {
 	CLI_OK = 0,
-	CLI_FAILED = 1,   /* anything wrong, wrong words on the command line included */
-	CLI_UNPLACED = 2, /* the evaluation failed or could not place everything */
+	CLI_PLAN_FAILED = 255, /* of job plan, where 1 is an answer */
+	CLI_FAILED = 1,        /* anything wrong, wrong words on the command line included */
+	CLI_UNPLACED = 2,      /* the evaluation failed or could not place everything */
 };
 
 #define CLI_TIMEOUT_MS 60000 /* for one request, where -timeout is not given */

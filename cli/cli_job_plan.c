@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cli_job_plan.c: drover job plan: what registering a job would change. Runs in: drover. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "cli/cli_watch.h"
 
 /* As nomad's: 1 says that allocations would be made or stopped. */
-enum { PLAN_SAME = 0, PLAN_CHANGES = 1, PLAN_FAILED = 255 };
+enum { PLAN_SAME = 0, PLAN_CHANGES = 1 };
 
 static const char *
 mark(const json_t *diff)
@@ -145,6 +146,8 @@ cli_job_plan(struct cli *cli, int argc, char **argv)
 
 	(void)argc;
 	r = cli_job_read(argv[0], &file, &request, &e);
+	if (r == 0 && *cli_json_str(request, "Job/ID") == '\0')
+		r = err_say(&e, -EINVAL, "the job of %s has no ID", argv[0]);
 	if (r == 0) {
 		(void)json_object_set_new(request, "Diff", json_true());
 		target = cli_target("/v1/job/%s/plan", cli_json_str(request, "Job/ID"));
@@ -154,7 +157,7 @@ cli_job_plan(struct cli *cli, int argc, char **argv)
 		r = cli_json_print(plan, &e);
 	if (r < 0) {
 		(void)cli_fail(cli, &e);
-		return PLAN_FAILED;
+		return CLI_PLAN_FAILED;
 	}
 	return cli->json ? PLAN_SAME : show_plan(cli, argv[0], plan);
 }

@@ -304,6 +304,14 @@ flush_output(int code)
 	return code == CLI_OK ? CLI_FAILED : code;
 }
 
+/* Of words that are none. 1 would be an answer of job plan's. */
+static int
+refuse(const struct cli_verb *v, const struct err *e)
+{
+	(void)cli_fail(&cli, e);
+	return v->run == cli_job_plan ? CLI_PLAN_FAILED : CLI_FAILED;
+}
+
 static int
 run_verb(const struct cli_verb *v, int argc, char **argv)
 {
@@ -327,11 +335,11 @@ run_verb(const struct cli_verb *v, int argc, char **argv)
 		n = err_say(&e, -EINVAL, "expected drover %s%s%s %s", v->noun, v->verb ? " " : "",
 		    v->verb ?: "", v->usage);
 	if (n < 0)
-		return cli_fail(&cli, &e);
+		return refuse(v, &e);
 	if (cli.verbose)
 		cli.id_len = 128;
 	r = choose_socket(&e);
-	return r < 0 ? cli_fail(&cli, &e) : v->run(&cli, n, argv);
+	return r < 0 ? refuse(v, &e) : v->run(&cli, n, argv);
 }
 
 int

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cli_orders.c: drover alloc restart and alloc signal. Runs in: drover. */
+#include <errno.h>
+
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
@@ -77,8 +79,12 @@ send_signal(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	const char *task = "", *name = options.signal ? options.signal : "SIGKILL";
 	cleanup_free char *id = NULL;
-	int r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, e);
+	int r;
 
+	/* A script's empty variable is no wish to kill. */
+	if (!*name)
+		return err_say(e, -EINVAL, "-s wants the name of a signal, like SIGHUP");
+	r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, e);
 	if (r == 0)
 		r = choose_task(argc, argv, &task, e);
 	if (r == 0)

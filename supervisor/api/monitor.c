@@ -241,7 +241,10 @@ monitor_open(struct sup *sup, const char *level, bool json, struct fs_source **r
 	struct watcher *w;
 
 	if (max < 0)
-		return err_say(e, -EINVAL, "Unknown log level"), 400;
+		return err_say(e, -EINVAL,
+			   "Unknown log level \"%s\": there are error, warn, info and debug",
+			   level),
+		       400;
 	w = begin(sup, e) == 0 ? calloc(1, sizeof *w) : NULL;
 	if (!w)
 		return e->code ? 500 : (err_set(e, -ENOMEM, "follow the log"), 500);

@@ -117,6 +117,10 @@ def test_bad_input():
     node.refused(400, "does not match the id in the path", "POST", "/v1/job/other/plan", api.job("bad"))
     case.contains(drover("job", "plan", "/nonexistent", code=255).err, "/nonexistent")
     case.contains(drover("job", "plan", "-", code=255, stdin=b"{").err, "standard input:1:1")
+    case.contains(drover("job", "plan", "-", code=255, stdin=b'{"Job": {}}').err, "has no ID")
+    # Nor are wrong words an answer.
+    for words in ((), ("a", "b"), ("-nonsense", "a")):
+        drover("job", "plan", *words, code=255)
 
 
 with api.Node() as node:
