@@ -206,8 +206,8 @@ admit(struct api_list *list, json_t *json)
 {
 	int fits = json ? api_filter_match(list->filter, json, &list->refused) : 0;
 
-	list->json.failed |= !json;
-	if (fits < 0)
+	list->json.failed |= !json || fits == -ENOMEM;
+	if (fits < 0 && fits != -ENOMEM)
 		list->status = 400;
 	json_decref(json);
 	return fits > 0;

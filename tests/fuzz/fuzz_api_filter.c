@@ -22,8 +22,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		HOLDS(e.msg[0]);
 		return 0;
 	}
-	object = json_pack("{s:s, s:i, s:b, s:[s, s], s:{s:s}, s:n}", "A", "running", "B", 5, "C",
-	    1, "D", "x", "y", "E", "k", "v", "F");
+	object = json_pack("{s:s, s:i, s:b, s:[s, s], s:{s:s}, s:n, s:[{s:[i]}]}", "A", "running",
+	    "B", 5, "C", 1, "D", "x", "y", "E", "k", "v", "F", "G", "h", 7);
 	if (api_filter_match(f, object, &e) < 0)
 		HOLDS(e.msg[0]);
 	json_decref(object);

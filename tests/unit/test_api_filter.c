@@ -133,13 +133,57 @@ START_TEST(what_is_none)
 	refuses("Priority is empty", "never empty");
 	refuses("5 in Priority", "single value");
 	refuses("Priority matches 5", "no text");
-	refuses("Name matches \"(\"", "no regular expression");
-	refuses("Name matches \"(a)\\\\1\"", "no \\1");
-	refuses("Name matches `a\\`", "no \\ here");
-	refuses("Name matches \"a{1,200}\"", "no {");
-	refuses("Name matches \"(((((a+)+)+)+)+)+\"", "4 times +");
-	refuses("Name matches \"a+++++++++++++++++++++++++++++++++++++++\"", "4 times +");
+	refuses("Name matches \"(\"", "missing closing parenthesis");
+	refuses("any Tags { Status == x }", "as was expected");
+	refuses("any Tags as { Status == x }", "a name for the items");
+	refuses("any Tags as a.b { Status == x }", "a name for the items");
+	refuses("any Tags as _ { Status == x }", "names nothing");
+	refuses("any Tags as k, k { Status == x }", "one name");
+	refuses("any Tags as t Status == x", "{ was expected");
+	refuses("any Tags as t { Status == x", "} was expected");
+	refuses("any as t { t == x }", "as was expected");
+	refuses("all Priority as t { t == x }", "neither list nor map");
+	refuses("any Nothing as t { t == x }", "no field \"Nothing\"");
+	refuses("any Tags as t { u == x }", "no field \"u\"");
+	refuses("any Meta as k { k.Color == red }", "\"Color\" is looked for in a single value");
+	refuses("(any Tags as t { t == x }) or t == x", "no field \"t\"");
 	says("Name matches \"^w+(e+b+)+[.]\"", 1);
+}
+END_TEST
+
+START_TEST(items_of_lists_and_maps)
+{
+	says("any Tags as t { t == bc }", 1);
+	says("any Tags as t { t == none }", 0);
+	says("all Tags as t { t != none }", 1);
+	says("all Tags as t { t == a }", 0);
+	says("any Tags as i, t { i == 1 and t == bc }", 1);
+	says("any Tags as i, _ { i == 2 }", 0);
+	says("any Tags as _, t { t == a }", 1);
+	/* Of a map one name alone is the key. */
+	says("any Meta as k { k == tier }", 1);
+	says("any Meta as k { k == front }", 0);
+	says("any Meta as k, v { k == tier and v == front }", 1);
+	says("any Meta as k, v { k == \"a b\" and v == front }", 0);
+	says("all Meta as _, v { v != back }", 1);
+	says("all Meta as k,_{k matches \"^(tier|a b)$\"}", 1);
+	says("any List as item { item.Key == v }", 1);
+	says("any List as item { \"/item/Key\" == v }", 1);
+	/* One in another, and an inner name before an outer one. */
+	says("any List as item { any item as k, v { k == Key and v == v } }", 1);
+	says("any Tags as x { any Meta as x, y { x == tier } and x == a }", 1);
+	says("any Tags as t { Status == running and t == a }", 1);
+	/* Nothing in it, or nothing there. */
+	says("any Empty as t { t == a }", 0);
+	says("all Empty as t { t == a }", 1);
+	says("any None as t { t == a }", 0);
+	says("all Meta.none as t { t == a }", 1);
+	says("not any Tags as t { t == none } and Priority == 50", 1);
+	says("(any Tags as t { t == none }) or all Meta as k { k is not empty }", 1);
+	/* Fields and values of that name. */
+	refuses("any == x", "no field \"any\"");
+	says("all in Tags", 0);
+	refuses("all matches x", "no field \"all\"");
 }
 END_TEST
 
@@ -174,25 +218,46 @@ START_TEST(it_has_bounds)
 }
 END_TEST
 
-/* Looked for from each byte on to the end, a megabyte would take half an hour. */
-START_TEST(patterns_are_for_short_texts)
+static const char *
+fit(const char *expression, const char *name, json_t *value, int wanted)
 {
-	static const char expression[] = "Text matches \"a.*b\"";
 	cleanup_with(api_filter_free) struct api_filter *f = NULL;
 	json_t *object = json_object();
-	char text[1026];
-	struct err e = { 0 };
+	static struct err e;
+	int r;
+
+	ck_assert_int_eq(json_object_set_new(object, name, value), 0);
+	ck_assert_msg(api_filter_parse(expression, &f, &e) == 0, "%s", e.msg);
+	r = api_filter_match(f, object, &e);
+	ck_assert_msg(r == wanted, "%s: %d, %s", expression, r, e.msg);
+	json_decref(object);
+	return e.msg;
+}
+
+START_TEST(texts_for_patterns_have_an_end)
+{
+	char text[16386];
 
 	memset(text, 'a', sizeof text);
 	text[sizeof text - 1] = '\0';
-	ck_assert_int_eq(api_filter_parse(expression, &f, &e), 0);
-	ck_assert_int_eq(json_object_set_new(object, "Text", json_string(text)), 0);
-	ck_assert_int_eq(api_filter_match(f, object, &e), -EINVAL);
-	ck_assert_msg(strstr(e.msg, "too long for a pattern") != NULL, "%s", e.msg);
+	ck_assert_ptr_nonnull(strstr(
+	    fit("Text matches \"a.*b\"", "Text", json_string(text), -EINVAL), "too long for a"));
 	text[sizeof text - 2] = '\0';
-	ck_assert_int_eq(json_object_set_new(object, "Text", json_string(text)), 0);
-	ck_assert_int_eq(api_filter_match(f, object, &e), 0);
-	json_decref(object);
+	fit("Text matches \"a.*b\"", "Text", json_string(text), 0);
+}
+END_TEST
+
+/* Each of them goes through all items: ten thousand million steps. */
+START_TEST(what_takes_too_long_ends)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < 100; i++)
+		ck_assert_int_eq(json_array_append_new(list, json_integer(i)), 0);
+	ck_assert_ptr_nonnull(strstr(fit("all L as a { all L as b { all L as c { all L as d { all "
+					 "L as e { e != 100 } } } } }",
+					 "L", list, -EINVAL),
+	    "takes too long"));
 }
 END_TEST
 
@@ -203,9 +268,11 @@ add(TCase *tc)
 	tcase_add_test(tc, fields_lie_deep);
 	tcase_add_test(tc, words_that_join);
 	tcase_add_test(tc, what_is_none);
+	tcase_add_test(tc, items_of_lists_and_maps);
 	tcase_add_test(tc, what_it_asks_for);
 	tcase_add_test(tc, it_has_bounds);
-	tcase_add_test(tc, patterns_are_for_short_texts);
+	tcase_add_test(tc, texts_for_patterns_have_an_end);
+	tcase_add_test(tc, what_takes_too_long_ends);
 }
 
 int

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filter_pattern.h: regular expressions as users of ?filter= write them: PCRE2's, which has what
+ * Go's have. What one may take of processor and memory for a text is bounded. Runs in: supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_API_FILTER_PATTERN_H
+#define DROVER_SUPERVISOR_API_FILTER_PATTERN_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+
+struct filter_pattern;
+
+/* -EINVAL with *e: it is none, or is too large; -ENOMEM. The caller frees *ret. */
+int filter_pattern_new(const char *text, struct filter_pattern **ret, struct err *e);
+void filter_pattern_free(struct filter_pattern *p);
+DEFINE_CLEANUP(struct filter_pattern *, filter_pattern_free);
+
+/*
+ * Does it fit a part of this text (UTF-8; what is none is passed over)? 1 or 0; -EINVAL with *e: to
+ * know takes too many steps; -ENOMEM.
+ */
+int filter_pattern_fits(struct filter_pattern *p, const char *text, struct err *e);
+
+#endif
