@@ -59,6 +59,7 @@ struct mnt {
 	struct mnt_job jobs[MNT_JOBS_MAX];
 	pid_t stuck[MNT_STUCK_MAX + MNT_JOBS_MAX];
 	unsigned n_stuck;
+	bool has_quota;  /* of projects, for what is below alloc/: mnt_quota.c */
 	bool trash_full; /* something was put there since the last emptying began */
 	int mounts_fd;   /* of mountinfo, -1 until it is needed */
 	char *mounts;    /* what it said last, mnt_mounts.c */
@@ -106,6 +107,20 @@ extern const struct proc_child mnt_connect_child;
 void mnt_child_collect(void *state);
 /* How long until the next deadline; -1: no child is at work. */
 int mnt_child_timeout(void *state);
+
+/* mnt_quota.c: does the file system of fd hold projects to their limits? */
+bool mnt_quota_is_on(int fd);
+/*
+ * Makes a new alloc's directory a project with so much space, or from_fd's (if that is one) with so
+ * much; sets the limit of one that is a project already. 0, also if it is none now; -errno.
+ */
+int mnt_quota_give(int dir_fd, int from_fd, uint32_t mib);
+/* Are two directories of one project of ours? */
+bool mnt_quota_is_shared(int dir_fd, int other_fd);
+/* What an alloc takes of its limit, and that; false if it has none. */
+bool mnt_quota_read(int root_fd, const char *alloc, uint64_t *ret_bytes, uint64_t *ret_limit);
+/* An alloc that is to be removed has no limit any more; its project is free when it is gone. */
+void mnt_quota_drop(int root_fd, const char *alloc);
 
 /*
  * mnt_plugin.c: the root of a plugin by its path below csi/, O_PATH. -ENOENT; -EBUSY when something

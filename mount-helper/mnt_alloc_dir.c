@@ -148,10 +148,16 @@ make_logs(const struct mnt *m, const char *alloc, struct err *e)
 }
 
 static int
-make_all(struct mnt *m, int dir_fd, const char *alloc, const MntAllocDirMakeReq *req, struct err *e)
+make_all(struct mnt *m, int dir_fd, int from_fd, const char *alloc, const MntAllocDirMakeReq *req,
+    struct err *e)
 {
-	int r = make_shared(dir_fd, alloc, req->raw_exec, e);
+	int r =
+	    m->has_quota && req->disk_mb > 0 ? mnt_quota_give(dir_fd, from_fd, req->disk_mb) : 0;
 
+	if (r < 0)
+		log_warn("limit the disk of alloc %s, which is measured instead: %s", alloc,
+		    strerrordesc_np(-r));
+	r = make_shared(dir_fd, alloc, req->raw_exec, e);
 	if (r < 0)
 		return r;
 	r = make_dir(m->root_fds[MNT_ROOT__MNT_ROOT_SECRETS], alloc, 0711, false, e);
@@ -180,10 +186,8 @@ move_one(int from_fd, int to_fd, const char *parent, const char *name)
 
 /* A sticky disk. What cannot be moved keeps nobody from starting. */
 static bool
-move_data(const struct mnt *m, int dir_fd, const char *from, const MntAllocDirMakeReq *req)
+move_data(struct mnt *m, int dir_fd, int from_fd, const char *from, const MntAllocDirMakeReq *req)
 {
-	cleanup_close int from_fd =
-	    fd_open_beneath(m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC], from, O_PATH | O_DIRECTORY, 0);
 	bool moved = false;
 	int r = from_fd;
 
@@ -191,6 +195,10 @@ move_data(const struct mnt *m, int dir_fd, const char *from, const MntAllocDirMa
 		moved = (r = move_one(from_fd, dir_fd, "alloc", "data")) > 0;
 	for (size_t i = 0; r >= 0 && i < req->n_tasks; i++)
 		moved |= (r = move_one(from_fd, dir_fd, req->tasks[i], "local")) > 0;
+	/* What is left would still count. */
+	if (r >= 0 && mnt_quota_is_shared(dir_fd, from_fd))
+		r = mnt_trash_put(
+		    m, MNT_ROOT__MNT_ROOT_ALLOC, m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC], from, NULL);
 	if (r < 0 && r != -ENOENT)
 		log_warn("move the data of alloc %s: %s", from, strerrordesc_np(-r));
 	return moved;
@@ -202,6 +210,7 @@ put_in_trash(struct mnt *m, const char *alloc, bool keep_logs, struct err *e)
 	static const MntRoot order[] = { MNT_ROOT__MNT_ROOT_SECRETS, MNT_ROOT__MNT_ROOT_CSI_SOCK,
 		MNT_ROOT__MNT_ROOT_LOGS, MNT_ROOT__MNT_ROOT_ALLOC };
 
+	mnt_quota_drop(m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC], alloc);
 	for (size_t i = 0; i < ELEMENTSOF(order); i++) {
 		int r;
 
@@ -223,7 +232,7 @@ mnt_on_alloc_dir_make(
 	struct mnt *m = state;
 	const MntAllocDirMakeReq *req = (const MntAllocDirMakeReq *)(const void *)p->msg;
 	int allocs = m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC], made, r;
-	cleanup_close int dir_fd = -1;
+	cleanup_close int dir_fd = -1, from_fd = -ENOENT;
 	char alloc[ID_UUID_SIZE], from[ID_UUID_SIZE];
 
 	r = mnt_alloc_read(&req->alloc, alloc, e);
@@ -241,16 +250,18 @@ mnt_on_alloc_dir_make(
 	if (made < 0)
 		return made;
 	CRASH_POINT(MNT_AFTER_ALLOC_DIR);
-	dir_fd = openat(allocs, alloc, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (req->from.len > 0)
+		from_fd = fd_open_beneath(allocs, from, O_RDONLY | O_DIRECTORY, 0);
+	dir_fd = openat(allocs, alloc, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	r = dir_fd < 0 ? err_set(e, -errno, "open alloc/%s", alloc)
-		       : make_all(m, dir_fd, alloc, req, e);
+		       : make_all(m, dir_fd, from_fd, alloc, req, e);
 	if (r < 0 && made)
 		(void)put_in_trash(m, alloc, true, NULL);
 	if (r < 0)
 		return err_prefix(e, "directories of alloc %s", alloc);
 	((MntAllocDirMakeRep *)(void *)rep)->made = made;
 	((MntAllocDirMakeRep *)(void *)rep)->moved =
-	    req->from.len > 0 && move_data(m, dir_fd, from, req);
+	    req->from.len > 0 && move_data(m, dir_fd, from_fd, from, req);
 	CRASH_POINT(MNT_AFTER_LOG_DIR);
 	return 0;
 }

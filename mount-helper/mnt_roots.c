@@ -63,6 +63,7 @@ mnt_roots_open(void *state, const struct proc_args *args, struct err *e)
 	for (size_t i = 0; i < ELEMENTSOF(roots); i++)
 		if ((r = open_root(m, &roots[i], e)) < 0)
 			return r;
+	m->has_quota = mnt_quota_is_on(m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC]);
 	m->trash_full = true; /* what a predecessor left */
 	return 0;
 }

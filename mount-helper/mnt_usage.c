@@ -48,14 +48,18 @@ static int
 count_all(int fd, const void *arg, struct mnt_result *ret, struct err *e)
 {
 	const struct wanted *w = arg;
-	uint64_t bytes[ALLOCS_MAX] = { 0 }, end_ms = clock_ms() + ALL_MS, until_ms;
+	struct {
+		uint64_t bytes, limit;
+	} used[ALLOCS_MAX] = { 0 };
+	uint64_t end_ms = clock_ms() + ALL_MS, until_ms;
 
 	for (size_t i = 0; i < w->n; i++) {
 		until_ms = clock_ms() + EACH_MS;
-		bytes[i] =
-		    count_below(fd, w->allocs[i], DEPTH_MAX, until_ms < end_ms ? until_ms : end_ms);
+		if (!mnt_quota_read(fd, w->allocs[i], &used[i].bytes, &used[i].limit))
+			used[i].bytes = count_below(
+			    fd, w->allocs[i], DEPTH_MAX, until_ms < end_ms ? until_ms : end_ms);
 	}
-	ret->fd = fd_memfd_sealed("usage", bytes, w->n * sizeof bytes[0]);
+	ret->fd = fd_memfd_sealed("usage", used, w->n * sizeof used[0]);
 	return ret->fd < 0 ? err_set(e, ret->fd, "tell how much of the disk is used") : 0;
 }
 

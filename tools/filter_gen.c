@@ -19,6 +19,8 @@
  */
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
+#include <linux/quota.h>
 #include <seccomp.h>
 #include <stdbool.h>
 #include <signal.h>
@@ -53,6 +55,9 @@ number(const char *name)
 {
 	int nr = seccomp_syscall_resolve_name(name);
 
+	/* Younger than the library; all machines have the same number for it. */
+	if (nr == __NR_SCMP_ERROR && strcmp(name, "file_setattr") == 0)
+		nr = 469;
 	if (nr == __NR_SCMP_ERROR)
 		must(-ENOSYS, name);
 	return nr;

@@ -388,6 +388,19 @@ receive_tasks(struct alloc_runner *ar)
 	return 0;
 }
 
+static void
+restore_disk(struct task_runner *tr)
+{
+	const struct task_state *s = task_runner_state(tr);
+
+	for (size_t i = 0; s && i < s->events.n; i++) {
+		if (!task_event_is(&s->events.v[i], EVENT_DISK_EXCEEDED))
+			continue;
+		tr->ar->disk_full = true;
+		tr->ar->disk_exceeded |= s->events.v[i].fails_task;
+	}
+}
+
 struct alloc_runner *
 alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 {
@@ -412,8 +425,7 @@ alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 	if (restored) {
 		ar->coordinator = COORDINATOR_PRESTART;
 		for (unsigned i = 0; i < n; i++) {
-			ar->disk_exceeded |=
-			    task_runner_has_event(&ar->tasks[i], EVENT_DISK_EXCEEDED);
+			restore_disk(&ar->tasks[i]);
 			task_runner_restore(&ar->tasks[i]);
 		}
 		if (ar->phase != ALLOC_DONE && all_dead(ar))
@@ -508,9 +520,10 @@ alloc_runner_destroy(struct alloc_runner *ar)
 }
 
 void
-alloc_runner_disk_exceeded(struct alloc_runner *ar, const char *text, int64_t limit_bytes)
+alloc_runner_disk_exceeded(
+    struct alloc_runner *ar, const char *text, int64_t limit_bytes, bool fails)
 {
-	ar->disk_exceeded = true;
+	ar->disk_exceeded = fails;
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		struct task_runner *tr = &ar->tasks[i];
 		struct task_event ev;
@@ -518,10 +531,12 @@ alloc_runner_disk_exceeded(struct alloc_runner *ar, const char *text, int64_t li
 		if (tr->phase == TASK_DEAD || tr->stage == STAGE_POSTSTOP || tr->killed ||
 		    task_event_disk_exceeded(&ev, task_now_ns(), text, limit_bytes) < 0)
 			continue;
-		(void)task_event_set_fails(&ev);
+		if (fails)
+			(void)task_event_set_fails(&ev);
 		task_runner_event(tr, &ev);
 	}
-	hurry(ar);
+	if (fails)
+		hurry(ar);
 }
 
 void

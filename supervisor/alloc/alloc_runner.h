@@ -45,6 +45,7 @@ struct alloc_runner {
 	bool stopping;       /* the source wants it stopped, or the node drains */
 	bool destroy;        /* and gone */
 	bool disk_exceeded;  /* disk_watch.c found too much: it ends */
+	bool disk_full;      /* it found as much as there may be, and has said so */
 	bool overdue;        /* hook_max_run.c: it has run for too long; it is stopping too */
 	struct sd_event_source *max_run; /* when it has */
 	enum coordinator_state coordinator;
@@ -89,9 +90,12 @@ void alloc_runner_stop(struct alloc_runner *ar);
 void alloc_runner_destroy(struct alloc_runner *ar);
 /* A task's state changed: recomputes the alloc's, tells the source, looks at the siblings. */
 void alloc_runner_task_changed(struct alloc_runner *ar);
-/* Its directory is larger than it may be: text says how large. All its tasks fail, without delay.
+/*
+ * Its directory is larger than it may be, or (fails: no) just as large: text says how large. With
+ * fails all its tasks fail, without delay.
  */
-void alloc_runner_disk_exceeded(struct alloc_runner *ar, const char *text, int64_t limit_bytes);
+void alloc_runner_disk_exceeded(
+    struct alloc_runner *ar, const char *text, int64_t limit_bytes, bool fails);
 /* Is shutdown_delay left out? */
 bool alloc_skips_delay(const struct alloc_runner *ar);
 /* The group's; 0: none. */

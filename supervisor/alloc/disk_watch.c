@@ -39,19 +39,32 @@ is_watched(const struct sup_alloc *sa)
 	       limit_mb(sa) > 0;
 }
 
+/*
+ * enforced: the limit that the file system keeps it to; 0: none. There the task is told by the
+ * write that fails, and decides. Who may pass limits still can (CAP_SYS_RESOURCE).
+ */
 static void
-judge(struct sup_alloc *sa, uint64_t bytes)
+judge(struct sup_alloc *sa, uint64_t bytes, uint64_t enforced)
 {
+	struct alloc_runner *ar = sa->runner;
 	uint64_t limit = limit_mb(sa), used = bytes / MIB + (bytes % MIB != 0);
+	bool full = enforced > 0 && bytes + MIB > enforced, was_full = ar->disk_full;
 	char text[160];
 
-	if (used <= limit)
-		return;
-	(void)snprintf(text, sizeof text,
-	    "the allocation's directory takes %" PRIu64 " MiB of the disk, its ephemeral_disk has "
-	    "%" PRIu64 " MiB",
-	    used, limit);
-	alloc_runner_disk_exceeded(sa->runner, text, (int64_t)(limit * MIB));
+	ar->disk_full = full || (was_full && bytes > enforced / 10 * 9);
+	if (used > limit) {
+		(void)snprintf(text, sizeof text,
+		    "the allocation's directory takes %" PRIu64
+		    " MiB of the disk, its ephemeral_disk has %" PRIu64 " MiB",
+		    used, limit);
+		alloc_runner_disk_exceeded(ar, text, (int64_t)(limit * MIB), true);
+	} else if (full && !was_full) {
+		(void)snprintf(text, sizeof text,
+		    "the allocation's directory has taken all %" PRIu64
+		    " MiB of its ephemeral_disk: writing more fails",
+		    limit);
+		alloc_runner_disk_exceeded(ar, text, (int64_t)(limit * MIB), false);
+	}
 }
 
 static void ask_next(struct sup *sup);
@@ -60,21 +73,23 @@ static void
 on_usage(
     struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
 {
+	struct {
+		uint64_t bytes, limit;
+	} used;
 	const void *map = NULL;
 	size_t len = 0;
 
 	call = 0;
 	if (r < 0)
 		log_warn("%s", e->msg);
-	else if ((r = fd_memfd_map(fd, sizeof(uint64_t) * BATCH_MAX, &map, &len)) < 0)
+	else if ((r = fd_memfd_map(fd, sizeof used * BATCH_MAX, &map, &len)) < 0)
 		log_warn("read what allocations use of the disk: %s", strerrordesc_np(-r));
-	for (size_t i = 0; map && i < len / sizeof(uint64_t) && i < n_batch; i++) {
+	for (size_t i = 0; map && i < len / sizeof used && i < n_batch; i++) {
 		struct sup_alloc *sa = alloc_find(sup, &batch[i]);
-		uint64_t bytes;
 
-		memcpy(&bytes, (const uint8_t *)map + i * sizeof bytes, sizeof bytes);
+		memcpy(&used, (const uint8_t *)map + i * sizeof used, sizeof used);
 		if (sa && is_watched(sa))
-			judge(sa, bytes);
+			judge(sa, used.bytes, used.limit);
 	}
 	if (map)
 		(void)munmap((void *)(uintptr_t)map, len);

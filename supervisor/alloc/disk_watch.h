@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * disk_watch.h: every 30 s, what the directories of the allocs that run take of the disk. One that
- * has more than its group's ephemeral_disk allows fails, and the event says how much it is. Logs
+ * has more than its group's ephemeral_disk allows fails, and the event says how much it is. Where
+ * the file system keeps it from that, an event says that the disk is full, once while it is. Logs
  * have limits of their own and are not counted. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_DISK_WATCH_H

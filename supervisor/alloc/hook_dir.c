@@ -62,6 +62,7 @@ static void
 make_dirs(struct alloc_runner *ar)
 {
 	MntAllocDirMakeReq req = MNT_ALLOC_DIR_MAKE_REQ__INIT;
+	int64_t disk_mb = group_disk_mb(ar->sa->group);
 	char *names[TASKS_MAX];
 	struct err e = { 0 };
 	struct id from;
@@ -83,6 +84,7 @@ make_dirs(struct alloc_runner *ar)
 	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
 	req.tasks = names;
 	req.n_tasks = ar->n_tasks;
+	req.disk_mb = disk_mb <= UINT32_MAX ? (uint32_t)disk_mb : 0;
 	ar->call = mnt_call_alloc_dir_make(ar->sup, &req, on_made, ar);
 }
 

@@ -214,7 +214,7 @@ static const struct {
 	{ EVENT_RESTART_SIGNALED, "It was told to start anew: " },
 	{ EVENT_ARTIFACT_FAILED, "It could not be set up: " },
 	{ EVENT_HOOK_FAILED, "It could not be set up: " },
-	{ EVENT_DISK_EXCEEDED, "Its allocation takes more of the disk than it may: " },
+	{ EVENT_DISK_EXCEEDED, "The disk of its allocation: " },
 	{ EVENT_SIBLING_FAILED, "Another of its allocation failed: " },
 	{ EVENT_LEADER_DEAD, "The leader of its allocation ended: " },
 	{ EVENT_MAIN_DEAD, "Nothing is left for it to go with: " },

@@ -202,7 +202,7 @@ def test_what_allocs_take_of_the_disk():
     def usage(h, allocs):
         packet = h.ipc.call("MNT_DISK_USAGE_REQ", {"allocs": allocs})
         data = helper.memfd_read(packet.take_fd())
-        return [int.from_bytes(data[i:i + 8], "little") for i in range(0, len(data), 8)]
+        return [int.from_bytes(data[i:i + 8], "little") for i in range(0, len(data), 16)]
 
     def fill(path, size):
         with open(path, "wb") as f:

@@ -47,7 +47,7 @@ if [ ! -f root.img ]; then
 	echo "vm: making a root file system"
 	rm -rf root
 	mmdebstrap --quiet --variant=essential \
-		--include=systemd,systemd-sysv,dbus,kmod,procps,util-linux,iproute2,make,python3,fuse3,curl,strace \
+		--include=systemd,systemd-sysv,dbus,kmod,procps,util-linux,iproute2,make,python3,fuse3,curl,strace,xfsprogs \
 		--include=libcap2,libcap2-bin,libsystemd0,libprotobuf-c1,libgrpc29,libjansson4,libmicrohttpd12 \
 		--include=libsmartcols1,libsqlite3-0,libfuse3-3,libseccomp2,libmsgpackc2,libssl3 \
 		--include=python3-msgpack,e2fsprogs,openssl,tzdata \
@@ -56,7 +56,7 @@ if [ ! -f root.img ]; then
 	printf '127.0.0.1 localhost\n::1 localhost\n' >root/etc/hosts
 	mkdir -p root/lib/modules
 	cp -a "kx/lib/modules/$version" root/lib/modules/
-	busybox depmod -b root "$version"
+	chroot root depmod "$version" # busybox's is not what kmod reads
 	install -m 755 "$here/guest.sh" root/usr/local/sbin/drover-vm
 	cat >root/etc/systemd/system/drover-vm.service <<'UNIT'
 [Unit]

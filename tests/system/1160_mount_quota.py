@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mount-helper alone: allocs as projects of a file system that holds them to their limits."""
+import contextlib
+import errno
+import os
+
+from lib import case, helper, mnt, quota
+
+MIB = 1 << 20
+NOBODY = 65534
+
+
+@contextlib.contextmanager
+def started(kind):
+    with quota.file_system(kind) as top, helper.Places(base=top) as places, helper.Helper("mount-helper", places) as h:
+        yield places, h
+
+
+def make(places, h, disk_mb, alloc=None, **more):
+    """(the id, its directory)"""
+    alloc = alloc or os.urandom(16)
+    h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"], "disk_mb": disk_mb, **more})
+    return alloc, places.data + "/alloc/" + mnt.text(alloc)
+
+
+def told(h, alloc):
+    """(bytes, limit) that the helper says."""
+    data = helper.memfd_read(h.ipc.call("MNT_DISK_USAGE_REQ", {"allocs": [alloc]}).take_fd())
+    return tuple(int.from_bytes(data[i:i + 8], "little") for i in (0, 8))
+
+
+def write_as_nobody(path, size):
+    """How much of it could be written, and the errno of what could not."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            done, e = 0, 0
+            try:
+                fd = os.open(path, os.O_WRONLY | os.O_CREAT)
+                while done < size:
+                    done += os.write(fd, b"x" * 4096)
+            except OSError as failed:
+                e = failed.errno
+            os.write(writing, b"%d %d" % (done, e))
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(pid, 0)
+    with open(reading, "rb") as f:
+        done, e = map(int, f.read().split())
+    return done, e
+
+
+def removed(places, h, alloc, number):
+    h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+    case.until(lambda: quota.usage(places.data, number) == (0, 0), 60, "project %d to be nobody's" % number)
+
+
+def an_alloc_has_as_much_as_it_may(kind, code):
+    with started(kind) as (places, h):
+        full, full_dir = make(places, h, 10)
+        other, other_dir = make(places, h, 20)
+        numbers = [quota.project(d)[0] for d in (full_dir, other_dir)]
+        case.equal(len({0, *numbers}), 3, "projects %s" % numbers)
+        for path in ("", "/alloc/data", "/web", "/web/local", "/web/tmp", "/web/private"):
+            case.equal(quota.project(full_dir + path), (numbers[0], True), path)
+        done, e = write_as_nobody(full_dir + "/web/local/f", 30 * MIB)
+        case.equal((done > 9 * MIB, done <= 10 * MIB, e), (True, True, code), "%d bytes" % done)
+        case.equal(write_as_nobody(full_dir + "/alloc/data/f", MIB)[1], code, "in another of its directories")
+        case.equal(write_as_nobody(other_dir + "/web/local/f", 11 * MIB), (11 * MIB, 0), "another alloc")
+        for alloc, path, number, limit, least in ((full, full_dir, numbers[0], 10, 9), (other, other_dir, numbers[1], 20, 11)):
+            os.sync()
+            case.until(lambda a=alloc, p=path, n=number: told(h, a) == quota.usage(p, n), 60, "what is told")
+            found = told(h, alloc)
+            case.equal((found[0] // MIB >= least, found[1]), (True, limit * MIB), "%d bytes" % found[0])
+        # What is gone is free again, at once.
+        os.truncate(full_dir + "/web/local/f", 0)
+        case.equal(write_as_nobody(full_dir + "/alloc/data/f", MIB), (MIB, 0), "what was freed")
+        removed(places, h, full, numbers[0])
+        case.equal(quota.usage(places.data, numbers[1])[1], 20 * MIB, "the other's limit")
+        removed(places, h, other, numbers[1])
+
+
+def test_an_alloc_has_as_much_as_it_may_on_ext4():
+    an_alloc_has_as_much_as_it_may("ext4", errno.EDQUOT)
+
+
+def test_an_alloc_has_as_much_as_it_may_on_xfs():
+    an_alloc_has_as_much_as_it_may("xfs", errno.ENOSPC)
+
+
+def test_what_a_crash_left_is_completed():
+    with started("ext4") as (places, h):
+        alloc, path = make(places, h, 10)
+        number = quota.project(path)[0]
+        quota.set_limit(path, number, 0)  # as if it had died before it set that
+        case.equal(told(h, alloc)[1], 0)
+        make(places, h, 10, alloc)
+        case.equal((quota.project(path)[0], told(h, alloc)[1]), (number, 10 * MIB))
+        early = os.urandom(16)
+        path = places.data + "/alloc/" + mnt.text(early)
+        os.mkdir(path)  # before it made this a project
+        os.chmod(path, 0o711)
+        make(places, h, 10, early)
+        case.equal((quota.project(path + "/web/local"), told(h, early)[1]), (quota.project(path), 10 * MIB))
+
+
+def test_what_has_no_project_is_counted():
+    """Made while the file system had none, or without a limit; and a project that is not ours is left as it is."""
+    with started("ext4") as (places, h):
+        alloc, path = make(places, h, 0)
+        make(places, h, 10, alloc)
+        case.equal((quota.project(path), told(h, alloc)[1]), ((0, False), 0), "one that was there before")
+        case.equal(write_as_nobody(path + "/web/local/f", 11 * MIB), (11 * MIB, 0))
+        case.equal(told(h, alloc)[0] // MIB, 11)
+        for root in ("", "/alloc", "/alloc/.trash"):
+            quota.set_project(places.data + root, 4711)
+        quota.set_limit(places.data, 4711, 100 << 10)
+        theirs, path = make(places, h, 10)
+        case.equal((quota.project(path), quota.project(path + "/web/local")), ((4711, True), (4711, True)))
+        case.equal(write_as_nobody(path + "/web/local/f", 12 * MIB), (12 * MIB, 0))
+        case.equal((told(h, theirs)[0] // MIB, told(h, theirs)[1]), (12, 0))
+        h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": theirs})
+        case.until(lambda: quota.usage(places.data, 4711)[0] < MIB, 60, "its removal")
+        case.equal(quota.usage(places.data, 4711)[1], 100 * MIB, "their limit")
+
+
+def data_of_another_alloc_comes_with_its_project(kind):
+    with started(kind) as (places, h):
+        old, old_dir = make(places, h, 10)
+        number = quota.project(old_dir)[0]
+        case.equal(write_as_nobody(old_dir + "/web/local/f", 3 * MIB), (3 * MIB, 0))
+        write_as_nobody(old_dir + "/web/tmp/f", 30 * MIB)
+        new, new_dir = make(places, h, 20, **{"from": old})
+        case.equal(os.stat(new_dir + "/web/local/f").st_size, 3 * MIB)
+        case.equal(quota.project(new_dir + "/web/local/f")[0], number)
+        # What was not moved does not count for long.
+        case.equal(os.path.exists(old_dir), False)
+        case.until(lambda: quota.usage(places.data, number)[0] < 4 * MIB, 60, "its removal")
+        case.equal((told(h, new)[0] // MIB, told(h, new)[1]), (3, 20 * MIB))
+        h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": old})
+        case.equal(told(h, new)[1], 20 * MIB, "the limit after the removal of the old one")
+        # One that had none gives none.
+        plain, plain_dir = make(places, h, 0)
+        case.equal(write_as_nobody(plain_dir + "/web/local/f", MIB), (MIB, 0))
+        third, third_dir = make(places, h, 10, **{"from": plain})
+        case.equal((os.stat(third_dir + "/web/local/f").st_size, told(h, third)[1]), (MIB, 0))
+        removed(places, h, new, number)
+
+
+def test_data_of_another_alloc_comes_with_its_project_on_ext4():
+    data_of_another_alloc_comes_with_its_project("ext4")
+
+
+def test_data_of_another_alloc_comes_with_its_project_on_xfs():
+    data_of_another_alloc_comes_with_its_project("xfs")
+
+
+case.run(globals())

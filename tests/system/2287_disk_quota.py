@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A task that writes more than its ephemeral_disk: refused by the file system where that can, else measured."""
+import contextlib
+import json
+import os
+
+from lib import api, case, quota
+
+MIB = 1 << 20
+# Says what came of writing 40 MiB, of three ways out of the project, and how large its disk seems; then it waits.
+WRITES = """
+import ctypes, errno, fcntl, json, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+done, failed = 0, ""
+fd = os.open("local/f", os.O_RDWR | os.O_CREAT)
+try:
+    while done < 40 << 20:
+        done += os.write(fd, b"x" * 65536)
+except OSError as e:
+    failed = errno.errorcode[e.errno]
+def way(fn):
+    try:
+        fn()
+        return ""
+    except OSError as e:
+        return errno.errorcode[e.errno]
+def setattr():
+    if libc.syscall(469, -100, b"local/f", bytes(24), ctypes.c_size_t(24), 0) < 0:
+        raise OSError(ctypes.get_errno(), "")
+ways = [way(lambda: fcntl.ioctl(fd, 0x401C5820, bytes(28))), way(lambda: fcntl.ioctl(fd, 0x40086602, bytes(8))), way(setattr)]
+st = os.statvfs("local")
+print(json.dumps([done, failed, ways, st.f_blocks * st.f_frsize]), flush=True)
+time.sleep(1000)
+"""
+
+
+LOGS = {"MaxFiles": 1, "MaxFileSizeMB": 1}
+
+
+def job(name, **more):
+    return api.job(name, "/usr/bin/python3", ["-c", WRITES], driver="exec", LogConfig=LOGS,
+                   group={"EphemeralDisk": {"SizeMB": 20, **more}})
+
+
+def said(node, name):
+    alloc = node.wait_running(name, seconds=60)[0]
+    return alloc, json.loads(case.until(lambda: node.logs(alloc).decode().partition("\n")[0], 60, "what it says"))
+
+
+def told(node, alloc):
+    """The event of its disk; None: there is none yet."""
+    found = [e for e in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"] if e["Type"] == "Disk Resources Exceeded"]
+    case.equal(len(found) < 2, True, "more than one: %r" % found)
+    return found[0] if found else None
+
+
+@contextlib.contextmanager
+def started(kind):
+    with quota.file_system(kind) as top, api.Node(data=top + "/data") as node:
+        yield node
+        case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+
+
+def refused_by_the_file_system(kind, code):
+    with started(kind) as node:
+        node.register(job("greedy", Sticky=True))
+        alloc, (done, failed, ways, size) = said(node, "greedy")
+        case.equal((done > 19 * MIB, done <= 20 * MIB, failed), (True, True, code), "%d bytes" % done)
+        case.equal((ways, size), (["EPERM"] * 3, 20 * MIB))
+        # Once, and the task goes on. It is looked at every 30 s.
+        event = case.until(lambda: told(node, alloc), 120, "the event")
+        case.contains(event["DisplayMessage"], "has taken all 20 MiB of its ephemeral_disk")
+        case.equal((event["FailsTask"], node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"]), (False, "running"))
+        number = quota.project("%s/alloc/%s" % (node.data, alloc["ID"]))[0]
+        # Its successor has the data, and its own limit.
+        node.register({"Job": {**job("greedy", Sticky=True, SizeMB=30)["Job"], "Meta": {"new": "1"}}})
+        case.until(lambda: [a["ID"] for a in node.wait_running("greedy")] != [alloc["ID"]], 60, "its next version")
+        successor = node.wait_running("greedy")[0]
+        directory = "%s/alloc/%s" % (node.data, successor["ID"])
+        case.equal((quota.project(directory)[0], quota.usage(directory, number)[1]), (number, 30 * MIB))
+        case.equal(os.stat(directory + "/t/local/f").st_size >= 19 * MIB, True, "its data")
+        # Root's are refused nothing (xfs: also root's): that is measured, as it is without a project.
+        if kind == "ext4":
+            node.register(api.job("root", LogConfig=LOGS, group={"EphemeralDisk": {"SizeMB": 20}}))
+            alloc = node.wait_running("root")[0]
+            with open("%s/alloc/%s/t/local/big" % (node.data, alloc["ID"]), "wb") as f:
+                os.posix_fallocate(f.fileno(), 0, 25 * MIB)
+            event = case.until(lambda: told(node, alloc), 120, "the event")
+            case.contains(event["DisplayMessage"], "its ephemeral_disk has 20 MiB")
+            node.wait_allocs("root", [(0, "run", "failed")], seconds=60)
+            node.purge("root")
+        node.purge("greedy")
+        node.do("PUT", "/v1/system/gc")
+        case.until(lambda: quota.usage(node.data, number) == (0, 0), 60, "its project to be nobody's")
+
+
+def test_on_ext4_the_file_system_refuses_it():
+    refused_by_the_file_system("ext4", "EDQUOT")
+
+
+def test_on_xfs_the_file_system_refuses_it():
+    refused_by_the_file_system("xfs", "ENOSPC")
+
+
+def test_elsewhere_it_is_measured():
+    with api.Node() as node:
+        node.register(job("greedy"))
+        alloc, (done, failed, ways, _) = said(node, "greedy")
+        case.equal((done, failed, ways), (40 * MIB, "", ["EPERM"] * 3))
+        event = case.until(lambda: told(node, alloc), 120, "the event")
+        case.contains(event["DisplayMessage"], "takes 41 MiB of the disk, its ephemeral_disk has 20 MiB")
+        case.equal(event["FailsTask"], True)
+        node.wait_allocs("greedy", [(0, "run", "failed")], seconds=60)
+        node.purge("greedy")
+        case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+
+
+case.run(globals())
