@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole agent beside bare clone3+exec and the executor path alone, in one run, each figure with its budget.
 
-BENCH_ALLOCS, BENCH_MOUNTS, BENCH_ROUNDS, BENCH_EXISTING, BENCH_LIVES and BENCH_CHECKS change how much of each, BENCH_IDLE_S for
+BENCH_ALLOCS, BENCH_MOUNTS, BENCH_ROUNDS, BENCH_EXISTING, BENCH_PENDING, BENCH_LIVES and BENCH_CHECKS change how much of each, BENCH_IDLE_S for
 how long one looks at an agent that does nothing; arguments name the parts to run, which are here and in the other files.
 Data directories lie on an ext4 made for each agent, where the machine can mount one: ext4 looks at every inode that was
 removed within the last minutes before it gives out another, so that a start would cost what was removed before it.
@@ -23,6 +23,7 @@ import bench_checks
 import bench_life
 import bench_link
 import bench_many
+import bench_pending
 from lib import api, binary, build_dir, case
 
 MOUNTS = int(os.environ.get("BENCH_MOUNTS", "3000"))
@@ -238,7 +239,7 @@ def bench_csi_on(kind, tries):
 
 
 PARTS = {"begin": bench_begin, "rates": bench_rates, "running": bench_running, "lease": bench_lease,
-         "idle": bench_idle, "csi": bench_csi, **bench_life.PARTS, **bench_many.PARTS, **bench_checks.PARTS, **bench_link.PARTS}
+         "idle": bench_idle, "csi": bench_csi, **bench_life.PARTS, **bench_many.PARTS, **bench_pending.PARTS, **bench_checks.PARTS, **bench_link.PARTS}
 
 
 def main():

@@ -79,7 +79,7 @@ static int
 start(struct source *s, struct err *e)
 {
 	struct local *l = local_of(s);
-	int r = local_reconcile_init(l, e);
+	int r = local_retry_init(l, e);
 
 	if (r < 0)
 		return r;

@@ -23,6 +23,7 @@ struct local_job;
 struct local_eval;
 struct local_gone;
 struct local_deployment;
+struct local_ports;
 struct node;
 
 /* The jobs that were made of one, which may be gone itself. */
@@ -55,6 +56,38 @@ struct local_version {
 	bool forgotten; /* too, and the job has none any more */
 };
 
+/* What allocs take of the node. */
+struct local_room {
+	int64_t cpu, memory_mb, cores, disk_mb;
+};
+
+/* What a slot was not placed for want of. */
+enum local_lack_kind {
+	LOCAL_LACKS_OTHER, /* not of room: the node is another, or a volume, before it is there */
+	LOCAL_LACKS_ROOM,  /* so much */
+	LOCAL_LACKS_PORT,  /* this one of that address, which an alloc has; 0: any dynamic one */
+};
+
+struct local_lack {
+	enum local_lack_kind kind;
+	struct local_room room;
+	const struct local_ports *at;
+	int64_t port;
+};
+
+/* The slots that wait for the same thing, oldest first: whether it is there is looked at once for
+ * all of them. */
+struct local_want {
+	struct local_lack lack;
+	const void *kept_by; /* who has it, or what there is too little of, by the last look */
+	struct local_slot *first, *last;
+	struct local_want *prev, *next;
+};
+
+struct local_wants {
+	struct local_want *first, *last;
+};
+
 /* The place of "job.group[index]". At most one of its allocs is not over (row G13); that of a
  * canary is a slot of its own. */
 struct local_slot {
@@ -65,8 +98,9 @@ struct local_slot {
 	struct local_eval *waits;    /* counts this slot until its current alloc is over, or
 					may be rescheduled */
 	struct sd_event_source *reschedule;
-	bool unplaced, canary;
-	struct local_slot *prev_unplaced, *next_unplaced;
+	bool canary;
+	struct local_want *want; /* NULL: it has its place, or wants none */
+	struct local_slot *prev_wanting, *next_wanting;
 };
 
 /* A group of any version of the job. Stays as long as the job. */
@@ -74,6 +108,7 @@ struct local_group {
 	char *name;
 	struct local_slot **slots, **canaries;
 	size_t n_slots, n_canaries;
+	struct local_want other; /* of its slots that lack no room */
 };
 
 struct local_job {
@@ -88,9 +123,9 @@ struct local_job {
 	size_t n_groups;
 	struct local_alloc *allocs;           /* newest first */
 	struct local_deployment *deployments; /* newest first */
+	struct local_eval *last_eval;         /* newest first */
 	struct local_eval *blocked;           /* while slots are unplaced */
-	struct local_slot *first_unplaced, *last_unplaced;
-	struct local_job *prev_blocked, *next_blocked;
+	size_t n_unplaced;
 	struct local_family *family; /* of a child */
 	struct local_job *prev_sibling, *next_sibling;
 	struct local_job *prev_dead, *next_dead; /* of children whose work is over */
@@ -100,11 +135,6 @@ struct local_job {
 	int64_t next_s;   /* the next of them, -1: there is none any more */
 	int64_t looked_s; /* all until then are done */
 	struct dirty looked_row;
-};
-
-/* What allocs take of the node. */
-struct local_room {
-	int64_t cpu, memory_mb, cores, disk_mb;
 };
 
 /* sup_alloc.source_data */
@@ -130,8 +160,11 @@ struct local_eval {
 	struct local_key key;
 	struct eval ev;
 	struct dirty row;
-	struct local_job *job;          /* NULL: the job is forgotten */
+	struct local_job *job; /* NULL: the job is forgotten */
+	struct local_eval *newer_of_job, *older_of_job;
 	struct local_eval *prev, *next; /* all, oldest first */
+	struct local_eval *prev_closed, *next_closed;
+	bool closed; /* in the list of those that are trimmed */
 	unsigned n_waiting;
 	bool gone;
 	struct local_news news;
@@ -160,8 +193,11 @@ struct local {
 	size_t gone_bytes;
 	struct deferred wake;
 	struct local_eval *first_eval, *last_eval;
-	struct local_job *first_blocked, *last_blocked;
-	struct local_job *first_dead, *last_dead; /* oldest first */
+	struct local_eval *first_closed, *last_closed; /* oldest first */
+	unsigned n_closed;
+	struct local_wants room_wants, other_wants; /* of room and ports; of anything else */
+	struct local_want *looked_at;               /* stays while it is */
+	struct local_job *first_dead, *last_dead;   /* oldest first */
 	unsigned n_dead;
 	struct local_job *first_timed;
 	int timer_fd; /* the next launch, and whatever else has its time by the clock */
@@ -174,6 +210,7 @@ struct local {
 	struct local_ports *ports; /* local_ports.c */
 	unsigned next_port;
 	struct sd_event_source *retry;
+	bool retry_other;
 	bool ineligible; /* as an operator says: nothing is placed */
 	struct dirty drain_row;
 	struct sd_event_source *drain_timer; /* its deadline */
@@ -309,9 +346,9 @@ void local_reconcile_job(struct local *l, struct local_job *j, struct local_eval
 /* The same for one slot, whose alloc has changed; without an evaluation it finds or makes one if
  * there is something to do. */
 void local_reconcile_slot(struct local *l, struct local_slot *slot, struct local_eval *ev);
-/* Room has appeared, or a plugin, or a claim was given back: blocked evaluations are tried again in
- * this turn or the next. */
-void local_retry_soon(struct local *l);
+/* Places the slot's next alloc. False: it does not fit, and the blocked evaluation, which follows
+ * ev, says why. */
+bool local_reconcile_place(struct local *l, struct local_slot *slot, struct local_eval *ev);
 /* What is known of a slot for the decision, if that version of its job were wanted. again: an
  * operator asks. */
 struct local_slot_facts local_slot_look(
@@ -320,8 +357,15 @@ struct local_slot_facts local_slot_look(
 int64_t local_reschedule_at(const struct local_alloc *la);
 /* The alloc of the canary is the slot's from now on; the one that was is stopped. */
 void local_slot_take(struct local *l, struct local_slot *slot, struct local_slot *canary);
-int local_reconcile_init(struct local *l, struct err *e);
 void local_reconcile_start(struct local *l);
+
+/* local_retry.c */
+/* Room or a port was given back: those who wait for as much, or for it, are tried again in this
+ * turn or the next. */
+void local_retry_room_soon(struct local *l);
+/* A plugin has appeared, or a claim was given back, or the node has changed: all are. */
+void local_retry_soon(struct local *l);
+int local_retry_init(struct local *l, struct err *e);
 
 /* local_ports.c: canaries that will find their port taken: better known before. */
 void local_ports_warn(const struct job *job, struct problems *p);
@@ -330,9 +374,12 @@ void local_ports_take(struct local *l, struct local_alloc *la);
 void local_ports_give_back(struct local *l, struct local_alloc *la);
 void local_ports_free(struct local *l);
 /* Ports for a group, which nobody has yet. 0; -ENOENT: the node has no such host network;
- * -EADDRINUSE: somebody has one of them, or no dynamic one is left; -ENOMEM. */
+ * -EADDRINUSE: somebody has one of them, or no dynamic one is left: which, in *lack (or NULL);
+ * -ENOMEM. */
 int local_ports_fill(struct local *l, struct alloc_shared_resources *shared,
-    const struct task_group *group, struct err *e);
+    const struct task_group *group, struct local_lack *lack, struct err *e);
+/* Who has the port. NULL: nobody, or perhaps one of them is free. */
+const struct local_alloc *local_port_holder(const struct local_lack *lack);
 
 /* local_cores.c */
 int64_t local_core_mhz(const struct node *n);
@@ -350,9 +397,12 @@ void local_services_free(struct local *l);
 /* An alloc of this group takes that too. */
 void local_room_add(struct local_room *room, const struct task_group *group);
 /* Does the alloc job.group[index] fit on the node beside what takes *used of it? Fills *m
- * (initialised) with what was seen. */
+ * (initialised) with what was seen, and *ret_lack (or NULL) with what it lacks. */
 bool local_place_fits(struct local *l, const struct local_room *used, const struct job *job,
-    const char *group, int64_t index, struct alloc_metric *m);
+    const char *group, int64_t index, struct alloc_metric *m, struct local_lack *ret_lack);
+/* Is there so much room? NULL, or the dimension that is exhausted. */
+const char *local_room_exhausted(
+    struct local *l, const struct local_room *used, const struct local_room *more);
 /* Makes and starts it, of this version of the job; takes over *m. -ENOMEM. */
 int local_place(struct local *l, struct local_slot *slot, struct job_ref *ref,
     struct local_eval *ev, struct alloc_metric *m);

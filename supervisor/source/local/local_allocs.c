@@ -32,7 +32,7 @@ give_back_resources(struct local *l, struct local_alloc *la)
 	l->used.disk_mb -= la->room.disk_mb;
 	local_cores_mark(l, &la->sa->a, false);
 	local_ports_give_back(l, la);
-	local_retry_soon(l);
+	local_retry_room_soon(l);
 }
 
 static bool

@@ -100,12 +100,15 @@ fill_summary(struct job_summary *s, const struct local_job *j)
 			return -ENOMEM;
 		count_alloc(g, &la->sa->a);
 	}
-	for (const struct local_slot *slot = j->first_unplaced; slot; slot = slot->next_unplaced) {
-		struct group_summary *g = map_put(group_summary, &s->summary, slot->group->name);
+	for (size_t i = 0; j->blocked && i < j->blocked->ev.queued_allocations.n; i++) {
+		const struct int_pair *queued = &j->blocked->ev.queued_allocations.v[i];
+		struct group_summary *g =
+		    queued->value > 0 ? map_put(group_summary, &s->summary, queued->key) : NULL;
 
-		if (!g)
+		if (g)
+			g->queued = queued->value;
+		else if (queued->value > 0)
 			return -ENOMEM;
-		g->queued++;
 	}
 	return 0;
 }
@@ -231,10 +234,8 @@ local_api_job_evals(struct sup *sup, struct api_req *req)
 	if (!j)
 		return;
 	api_list_begin(&list, req);
-	for (struct local_eval *ev = local_of_sup(sup)->last_eval; ev; ev = ev->prev) {
-		if (ev->job == j)
-			api_list_add(&list, &eval_type, &ev->ev);
-	}
+	for (struct local_eval *ev = j->last_eval; ev; ev = ev->older_of_job)
+		api_list_add(&list, &eval_type, &ev->ev);
 	api_list_reply(&list, req);
 }
 

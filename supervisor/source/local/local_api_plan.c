@@ -42,7 +42,7 @@ try_place(struct plan *p, const struct task_group *g, int64_t index)
 	cleanup_done(alloc_metric) struct alloc_metric m;
 
 	alloc_metric_init(&m);
-	if (local_place_fits(p->l, &p->used, p->job, g->name, index, &m))
+	if (local_place_fits(p->l, &p->used, p->job, g->name, index, &m, NULL))
 		local_room_add(&p->used, g);
 	else
 		note_failure(p, g->name, &m);

@@ -18,8 +18,56 @@ is_open(const struct local_eval *ev)
 }
 
 static void
+link_job(struct local_eval *ev, struct local_job *j)
+{
+	ev->job = j;
+	if (!j)
+		return;
+	ev->older_of_job = j->last_eval;
+	if (j->last_eval)
+		j->last_eval->newer_of_job = ev;
+	j->last_eval = ev;
+}
+
+static void
+unlink_job(struct local_eval *ev)
+{
+	if (!ev->job)
+		return;
+	*(ev->newer_of_job ? &ev->newer_of_job->older_of_job : &ev->job->last_eval) =
+	    ev->older_of_job;
+	if (ev->older_of_job)
+		ev->older_of_job->newer_of_job = ev->newer_of_job;
+	ev->newer_of_job = ev->older_of_job = NULL;
+	ev->job = NULL;
+}
+
+static void
+link_closed(struct local *l, struct local_eval *ev)
+{
+	ev->closed = true;
+	ev->prev_closed = l->last_closed;
+	*(l->last_closed ? &l->last_closed->next_closed : &l->first_closed) = ev;
+	l->last_closed = ev;
+	l->n_closed++;
+}
+
+static void
+unlink_closed(struct local *l, struct local_eval *ev)
+{
+	if (!ev->closed)
+		return;
+	*(ev->prev_closed ? &ev->prev_closed->next_closed : &l->first_closed) = ev->next_closed;
+	*(ev->next_closed ? &ev->next_closed->prev_closed : &l->last_closed) = ev->prev_closed;
+	ev->closed = false;
+	l->n_closed--;
+}
+
+static void
 unlink_eval(struct local *l, struct local_eval *ev)
 {
+	unlink_job(ev);
+	unlink_closed(l, ev);
 	local_map_remove(&l->evals, &ev->key);
 	local_news_remove(&l->news_list, &ev->news);
 	*(ev->prev ? &ev->prev->next : &l->first_eval) = ev->next;
@@ -70,28 +118,7 @@ forget_eval(struct local *l, struct local_eval *ev)
 {
 	unlink_eval(l, ev);
 	ev->gone = true;
-	ev->job = NULL;
 	turn_write(l->base.sup, &ev->row);
-}
-
-/* The oldest closed ones go. An open one at the head is moved to the tail: there are few. */
-static void
-trim(struct local *l)
-{
-	for (size_t n = l->evals.n; n > CLOSED_KEPT && l->first_eval; n--) {
-		struct local_eval *ev = l->first_eval;
-
-		if (!is_open(ev)) {
-			forget_eval(l, ev);
-			continue;
-		}
-		l->first_eval = ev->next;
-		*(ev->next ? &ev->next->prev : &l->last_eval) = NULL;
-		ev->prev = l->last_eval;
-		ev->next = NULL;
-		*(l->last_eval ? &l->last_eval->next : &l->first_eval) = ev;
-		l->last_eval = ev;
-	}
 }
 
 static int
@@ -142,15 +169,22 @@ local_eval_new(struct local *l, struct local_job *j, const char *trigger)
 	if (!ev)
 		return NULL;
 	eval_init(&ev->ev);
-	ev->job = j;
 	if (fill_eval(&ev->ev, local_job_wanted(j), trigger) < 0 || insert_eval(l, ev) < 0) {
 		free_eval(ev);
 		return NULL;
 	}
+	link_job(ev, j);
 	local_eval_changed(l, ev);
 	ev->ev.create_index = ev->ev.modify_index;
-	trim(l);
 	return ev;
+}
+
+/* The oldest closed ones go; those that are open stay, however many they are. */
+static void
+trim(struct local *l)
+{
+	while (l->n_closed > CLOSED_KEPT)
+		forget_eval(l, l->first_closed);
 }
 
 void
@@ -161,18 +195,20 @@ local_eval_close(
 		return;
 	ev->ev.status = status;
 	(void)str_set(&ev->ev.status_description, description);
+	link_closed(l, ev);
 	local_eval_changed(l, ev);
+	trim(l);
 }
 
 void
 local_evals_forget_job(struct local *l, struct local_job *j)
 {
 	/* They stay: whoever stopped the job still asks for the one that says so. */
-	for (struct local_eval *ev = l->first_eval; ev; ev = ev->next) {
-		if (ev->job != j)
-			continue;
+	while (j->last_eval) {
+		struct local_eval *ev = j->last_eval;
+
 		local_eval_close(l, ev, EVAL_COMPLETE, NULL);
-		ev->job = NULL;
+		unlink_job(ev);
 	}
 }
 
@@ -192,11 +228,13 @@ load_eval(void *arg, const struct store_row *row, struct err *e)
 		free_eval(ev);
 		return 0;
 	}
-	ev->job = local_job_find(l, str(ev->ev.namespace), str(ev->ev.job_id));
 	if (insert_eval(l, ev) < 0) {
 		free_eval(ev);
 		return err_set(e, -ENOMEM, "read the evaluations of state.db");
 	}
+	link_job(ev, local_job_find(l, str(ev->ev.namespace), str(ev->ev.job_id)));
+	if (!is_open(ev))
+		link_closed(l, ev);
 	return 0;
 }
 

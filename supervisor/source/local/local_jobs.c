@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "supervisor/source/local/local_deployment.h"
+#include "supervisor/source/local/local_unplaced.h"
 #include "supervisor/store/store.h"
 
 #define VERSIONS_KEPT 6
@@ -136,9 +137,10 @@ add_job(struct local *l, const char *namespace, const char *id)
 }
 
 static void
-free_slots(struct local_slot **slots, size_t n)
+free_slots(struct local *l, struct local_slot **slots, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
+		local_unplaced_remove(l, slots[i]);
 		sd_event_source_disable_unref(slots[i]->reschedule);
 		free(slots[i]);
 	}
@@ -146,11 +148,12 @@ free_slots(struct local_slot **slots, size_t n)
 }
 
 static void
-free_groups(struct local_job *j)
+free_groups(struct local *l, struct local_job *j)
 {
+	j->blocked = NULL;
 	for (size_t i = 0; i < j->n_groups; i++) {
-		free_slots(j->groups[i]->slots, j->groups[i]->n_slots);
-		free_slots(j->groups[i]->canaries, j->groups[i]->n_canaries);
+		free_slots(l, j->groups[i]->slots, j->groups[i]->n_slots);
+		free_slots(l, j->groups[i]->canaries, j->groups[i]->n_canaries);
 		free(j->groups[i]->name);
 		free(j->groups[i]);
 	}
@@ -173,7 +176,7 @@ local_job_free(struct local *l, struct local_job *j)
 		free(v);
 	}
 	local_deployments_free(l, j);
-	free_groups(j);
+	free_groups(l, j);
 	free(j->name);
 	free(j);
 }

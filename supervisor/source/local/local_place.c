@@ -116,6 +116,7 @@ struct fit {
 	const struct task_group *group;
 	int64_t index;
 	struct alloc_metric *m;
+	struct local_lack *lack;
 };
 
 static bool __attribute__((format(printf, 2, 3)))
@@ -233,25 +234,39 @@ volumes_can_be_used(const struct fit *f)
 	return true;
 }
 
+const char *
+local_room_exhausted(struct local *l, const struct local_room *used, const struct local_room *more)
+{
+	const struct node *node = node_get(l->base.sup);
+	const struct node_cpu *cpu = &node->node_resources.cpu;
+	int64_t cores = number_add(used->cores, more->cores);
+
+	if (cores > (int64_t)cpu->reservable_cpu_cores.n)
+		return "cores";
+	if (number_add(number_add(used->cpu, more->cpu), cores * local_core_mhz(node)) >
+	    cpu->cpu_shares - node->reserved_resources.cpu.cpu_shares)
+		return "cpu";
+	if (number_add(used->memory_mb, more->memory_mb) >
+	    node->node_resources.memory.memory_mb - node->reserved_resources.memory.memory_mb)
+		return "memory";
+	if (number_add(used->disk_mb, more->disk_mb) >
+	    node->node_resources.disk.disk_mb - node->reserved_resources.disk.disk_mb)
+		return "disk";
+	return NULL;
+}
+
 static bool
 has_room(const struct fit *f)
 {
-	const struct node_cpu *cpu = &f->node->node_resources.cpu;
-	struct local_room wanted = *f->used;
+	struct local_lack lack = { .kind = LOCAL_LACKS_ROOM };
+	const char *dimension;
 
-	local_room_add(&wanted, f->group);
-	if (wanted.cores > (int64_t)cpu->reservable_cpu_cores.n)
-		return exhausted(f, "cores");
-	if (number_add(wanted.cpu, wanted.cores * local_core_mhz(f->node)) >
-	    cpu->cpu_shares - f->node->reserved_resources.cpu.cpu_shares)
-		return exhausted(f, "cpu");
-	if (wanted.memory_mb >
-	    f->node->node_resources.memory.memory_mb - f->node->reserved_resources.memory.memory_mb)
-		return exhausted(f, "memory");
-	if (wanted.disk_mb >
-	    f->node->node_resources.disk.disk_mb - f->node->reserved_resources.disk.disk_mb)
-		return exhausted(f, "disk");
-	return true;
+	local_room_add(&lack.room, f->group);
+	dimension = local_room_exhausted(f->l, f->used, &lack.room);
+	if (!dimension)
+		return true;
+	*f->lack = lack;
+	return exhausted(f, dimension);
 }
 
 static bool
@@ -262,7 +277,7 @@ ports_are_free(const struct fit *f)
 	int r;
 
 	alloc_resources_init(&tried);
-	r = local_ports_fill(f->l, &tried.shared, f->group, &e);
+	r = local_ports_fill(f->l, &tried.shared, f->group, f->lack, &e);
 	if (r == -ENOENT)
 		return filtered(f, "%s", e.msg);
 	return r == 0 || exhausted(f, e.msg);
@@ -291,17 +306,20 @@ local_room_add(struct local_room *room, const struct task_group *group)
 
 bool
 local_place_fits(struct local *l, const struct local_room *used, const struct job *job,
-    const char *group, int64_t index, struct alloc_metric *m)
+    const char *group, int64_t index, struct alloc_metric *m, struct local_lack *ret_lack)
 {
 	int64_t began = local_now_ns();
+	struct local_lack ignored;
 	struct fit f = { .l = l,
 		.used = used,
 		.node = node_get(l->base.sup),
 		.job = job,
 		.index = index,
-		.m = m };
+		.m = m,
+		.lack = ret_lack ? ret_lack : &ignored };
 	bool fits;
 
+	*f.lack = (struct local_lack){ .kind = LOCAL_LACKS_OTHER };
 	f.group = job_group(job, group);
 	if (!in_datacenter(&f) || l->ineligible || l->base.sup->draining)
 		return false;
@@ -341,7 +359,7 @@ fill_resources(struct local *l, struct alloc *a, const struct task_group *g)
 		    t->resources->memory_max_mb > 0 ? t->resources->memory_max_mb : 0;
 	}
 	a->allocated_resources->shared.disk_mb = group_disk_mb(g);
-	return local_ports_fill(l, &a->allocated_resources->shared, g, NULL);
+	return local_ports_fill(l, &a->allocated_resources->shared, g, NULL, NULL);
 }
 
 static int

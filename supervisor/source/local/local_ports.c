@@ -179,9 +179,24 @@ collision(const struct port *p, struct err *e, const char *holder, const char *h
 	    str(p->label), (long long)p->value, holder, has_it);
 }
 
+static void
+note_lack(struct local *l, struct local_lack *lack, const char *ip, int64_t port)
+{
+	if (lack)
+		*lack = (struct local_lack){
+			.kind = LOCAL_LACKS_PORT, .at = ports_of(l, ip), .port = port
+		};
+}
+
+const struct local_alloc *
+local_port_holder(const struct local_lack *lack)
+{
+	return lack->port > 0 && lack->at ? lack->at->holder[lack->port] : NULL;
+}
+
 static int
-add_static(struct local *l, struct alloc_shared_resources *shared, const struct port *p,
-    const struct node_address *at, struct err *e)
+add_static(struct local *l, struct alloc_shared_resources *shared, struct port *p,
+    const struct node_address *at, struct local_lack *lack, struct err *e)
 {
 	const struct local_alloc *holder = holder_of(l, str(at->address), p->value);
 
@@ -189,8 +204,10 @@ add_static(struct local *l, struct alloc_shared_resources *shared, const struct 
 		return collision(p, e, "the same group", "has it twice");
 	if (is_reserved(node_get(l->base.sup), at, p->value))
 		return collision(p, e, "the node's configuration", "reserves it");
-	if (holder && !p->ignore_collision)
+	if (holder && !p->ignore_collision) {
+		note_lack(l, lack, str(at->address), p->value);
 		return collision(p, e, str(holder->sa->a.name), "has it");
+	}
 	return add(shared, p, p->value, str(at->address), e);
 }
 
@@ -198,7 +215,7 @@ add_static(struct local *l, struct alloc_shared_resources *shared, const struct 
  * on one machine begin at different places: neither knows what the other gives out. */
 static int
 add_dynamic(struct local *l, struct alloc_shared_resources *shared, struct port *p,
-    const struct node_address *at, struct err *e)
+    const struct node_address *at, struct local_lack *lack, struct err *e)
 {
 	const struct node *node = node_get(l->base.sup);
 	int64_t low = node->node_resources.min_dynamic_port,
@@ -218,6 +235,7 @@ add_dynamic(struct local *l, struct alloc_shared_resources *shared, struct port 
 		p->value = port;
 		return add(shared, p, port, str(at->address), e);
 	}
+	note_lack(l, lack, str(at->address), 0);
 	return err_say(e, -EADDRINUSE,
 	    "network: dynamic port selection failed: none of %lld to %lld is free at %s for "
 	    "%.100s",
@@ -226,20 +244,20 @@ add_dynamic(struct local *l, struct alloc_shared_resources *shared, struct port 
 
 static int
 add_port(struct local *l, struct alloc_shared_resources *shared, struct port *p, bool dynamic,
-    struct err *e)
+    struct local_lack *lack, struct err *e)
 {
 	const struct node_address *at = address_of(node_get(l->base.sup), str(p->host_network));
 
 	if (!at)
 		return err_say(e, -ENOENT, "missing host network \"%.100s\" for port \"%.100s\"",
 		    str(p->host_network), str(p->label));
-	return dynamic ? add_dynamic(l, shared, p, at, e) : add_static(l, shared, p, at, e);
+	return (dynamic ? add_dynamic : add_static)(l, shared, p, at, lack, e);
 }
 
 /* What the task shall see of its network: as it asked, with the ports that it got. */
 static int
 fill_network(struct local *l, struct alloc_shared_resources *shared,
-    const struct network_resource *asked, struct err *e)
+    const struct network_resource *asked, struct local_lack *lack, struct err *e)
 {
 	struct network_resource *net = list_add(network_resource, &shared->networks);
 	int r = 0;
@@ -248,19 +266,19 @@ fill_network(struct local *l, struct alloc_shared_resources *shared,
 	    str_set(&net->ip, node_ip(l->base.sup)) < 0)
 		return err_set(e, -ENOMEM, "give out ports");
 	for (size_t i = 0; i < net->reserved_ports.n && r == 0; i++)
-		r = add_port(l, shared, &net->reserved_ports.v[i], false, e);
+		r = add_port(l, shared, &net->reserved_ports.v[i], false, lack, e);
 	for (size_t i = 0; i < net->dynamic_ports.n && r == 0; i++)
-		r = add_port(l, shared, &net->dynamic_ports.v[i], true, e);
+		r = add_port(l, shared, &net->dynamic_ports.v[i], true, lack, e);
 	return r;
 }
 
 int
 local_ports_fill(struct local *l, struct alloc_shared_resources *shared,
-    const struct task_group *group, struct err *e)
+    const struct task_group *group, struct local_lack *lack, struct err *e)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < group->networks.n && r == 0; i++)
-		r = fill_network(l, shared, &group->networks.v[i], e);
+		r = fill_network(l, shared, &group->networks.v[i], lack, e);
 	return r;
 }

@@ -166,28 +166,30 @@ next_version(const struct local_slot *slot)
 	return wanted;
 }
 
-/* 1 placed, 0 there is no room. */
-static int
-try_place(struct local *l, struct local_slot *slot, struct local_eval *ev)
+bool
+local_reconcile_place(struct local *l, struct local_slot *slot, struct local_eval *ev)
 {
 	cleanup_done(alloc_metric) struct alloc_metric m, copy;
 	struct job_ref *ref = next_version(slot);
+	struct local_lack lack;
 	struct local_eval *b;
 	int64_t *n;
 
 	alloc_metric_init(&m);
 	alloc_metric_init(&copy);
-	if (local_place_fits(l, &l->used, &ref->job, slot->group->name, slot->index, &m)) {
+	if (local_place_fits(l, &l->used, &ref->job, slot->group->name, slot->index, &m, &lack)) {
 		int r = local_place(l, slot, ref, ev, &m);
 
 		if (r < 0)
 			log_error("job %s: place %s[%lld]: %s", slot->job->name, slot->group->name,
 			    (long long)slot->index, strerror(-r));
-		local_unplaced_remove(slot);
-		return 1;
+		local_unplaced_remove(l, slot);
+		return true;
 	}
 	b = local_unplaced_block(l, slot->job, ev);
-	local_unplaced_add(slot);
+	if (b && local_unplaced_add(l, slot, &lack) < 0)
+		log_error("job %s: no memory to keep %s[%lld] waiting", slot->job->name,
+		    slot->group->name, (long long)slot->index);
 	if (b && b != ev) {
 		struct alloc_metric *known =
 		    map_get(alloc_metric, &ev->ev.failed_tg_allocs, slot->group->name);
@@ -202,7 +204,7 @@ try_place(struct local *l, struct local_slot *slot, struct local_eval *ev)
 	}
 	if (b && local_unplaced_note(b, slot->group->name, &m))
 		local_eval_changed(l, b);
-	return 0;
+	return false;
 }
 
 static void
@@ -286,7 +288,7 @@ act(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
 	if (f->reschedule == LOCAL_AGAIN_NOW && !f->again && f->outdated == LOCAL_CURRENT)
 		stop_rescheduled(l, la);
 	if (action != LOCAL_SLOT_PLACE)
-		local_unplaced_remove(slot);
+		local_unplaced_remove(l, slot);
 	switch (action) {
 	case LOCAL_SLOT_KEEP:
 		if (!f->wanted && f->ended)
@@ -315,7 +317,7 @@ act(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
 	case LOCAL_SLOT_PLACE:
 		if (la)
 			local_alloc_succeeded(l, la);
-		(void)try_place(l, slot, ev);
+		(void)local_reconcile_place(l, slot, ev);
 		break;
 	}
 }
@@ -407,7 +409,7 @@ static bool
 is_arranged(const struct local_slot *slot, enum local_slot_action action)
 {
 	return (slot->waits && (action == LOCAL_SLOT_WAIT || action == LOCAL_SLOT_LATER)) ||
-	       (slot->unplaced && action == LOCAL_SLOT_PLACE);
+	       (slot->want && action == LOCAL_SLOT_PLACE);
 }
 
 struct pass {
@@ -467,7 +469,7 @@ local_slot_take(struct local *l, struct local_slot *slot, struct local_slot *can
 
 	forget_wait(l, slot);
 	forget_reschedule(slot);
-	local_unplaced_remove(slot);
+	local_unplaced_remove(l, slot);
 	la->slot = slot;
 	slot->current = la;
 	canary->current = NULL;
@@ -483,75 +485,7 @@ local_slot_take(struct local *l, struct local_slot *slot, struct local_slot *can
 		local_alloc_done(l, old);
 }
 
-/* --- trying again --- */
-
-static bool
-has_per_alloc(const struct task_group *g)
-{
-	for (size_t i = 0; g && i < g->volumes.n; i++) {
-		if (g->volumes.v[i].value.per_alloc)
-			return true;
-	}
-	return false;
-}
-
-/* Each group until it does not fit: what holds for one of its slots holds for the others, but for
- * volumes of their own. */
-static void
-retry_job(struct local *l, struct local_job *j)
-{
-	const struct local_group *full = NULL;
-	struct local_slot *next;
-	bool placed = false;
-
-	for (struct local_slot *slot = j->first_unplaced; slot; slot = next) {
-		next = slot->next_unplaced;
-		if (slot->group == full)
-			continue;
-		if (try_place(l, slot, j->blocked) > 0)
-			placed = true;
-		else if (!has_per_alloc(job_group(local_job_wanted(j), slot->group->name)))
-			full = slot->group;
-	}
-	if (!placed)
-		return;
-	if (j->first_unplaced)
-		local_eval_changed(l, j->blocked);
-	local_unplaced_unblock(l, j);
-}
-
-static int
-on_retry(sd_event_source *source, void *userdata)
-{
-	struct local *l = userdata;
-	struct local_job *next;
-
-	for (struct local_job *j = l->first_blocked; j; j = next) {
-		next = j->next_blocked;
-		retry_job(l, j);
-	}
-	return 0;
-}
-
-void
-local_retry_soon(struct local *l)
-{
-	if (l->first_blocked && l->retry)
-		(void)sd_event_source_set_enabled(l->retry, SD_EVENT_ONESHOT);
-}
-
-int
-local_reconcile_init(struct local *l, struct err *e)
-{
-	int r = sd_event_add_defer(l->base.sup->event, &l->retry, on_retry, l);
-
-	if (r < 0)
-		return err_set(e, r, "start the local source");
-	/* After whatever else is ready: many allocs that end at once are one retry. */
-	(void)sd_event_source_set_priority(l->retry, SD_EVENT_PRIORITY_IDLE);
-	(void)sd_event_source_set_enabled(l->retry, SD_EVENT_OFF);
-	return 0;
-}
+/* --- at start --- */
 
 /* The evaluations that were open when the agent ended: per job the newest of each kind goes on. */
 static struct local_eval *
@@ -559,14 +493,11 @@ take_up_evals(struct local *l, struct local_job *j)
 {
 	struct local_eval *pending = NULL;
 
-	for (struct local_eval *ev = l->last_eval; ev; ev = ev->prev) {
-		if (ev->job != j)
-			continue;
+	for (struct local_eval *ev = j->last_eval; ev; ev = ev->older_of_job) {
 		if (ev->ev.status == EVAL_PENDING && !pending) {
 			pending = ev;
 		} else if (ev->ev.status == EVAL_BLOCKED && !j->blocked) {
 			j->blocked = ev;
-			local_unplaced_list(l, j);
 			/* Counted again while the job is looked at. */
 			for (size_t i = 0; i < ev->ev.queued_allocations.n; i++)
 				ev->ev.queued_allocations.v[i].value = 0;

@@ -5,24 +5,9 @@
  */
 #include "supervisor/source/local/local_unplaced.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void
-unlist_job(struct local *l, struct local_job *j)
-{
-	*(j->prev_blocked ? &j->prev_blocked->next_blocked : &l->first_blocked) = j->next_blocked;
-	*(j->next_blocked ? &j->next_blocked->prev_blocked : &l->last_blocked) = j->prev_blocked;
-	j->prev_blocked = j->next_blocked = NULL;
-}
-
-void
-local_unplaced_list(struct local *l, struct local_job *j)
-{
-	j->prev_blocked = l->last_blocked;
-	*(l->last_blocked ? &l->last_blocked->next_blocked : &l->first_blocked) = j;
-	l->last_blocked = j;
-}
 
 /* What the blocked evaluation says follows each slot: counting them all for each would be slow. */
 static void
@@ -35,34 +20,103 @@ change_queued(const struct local_slot *slot, int by)
 		*n += by;
 }
 
-void
-local_unplaced_remove(struct local_slot *slot)
-{
-	struct local_job *j = slot->job;
+/* --- what is wanted --- */
 
-	if (!slot->unplaced)
-		return;
-	change_queued(slot, -1);
-	*(slot->prev_unplaced ? &slot->prev_unplaced->next_unplaced : &j->first_unplaced) =
-	    slot->next_unplaced;
-	*(slot->next_unplaced ? &slot->next_unplaced->prev_unplaced : &j->last_unplaced) =
-	    slot->prev_unplaced;
-	slot->prev_unplaced = slot->next_unplaced = NULL;
-	slot->unplaced = false;
+static struct local_wants *
+wants_of(struct local *l, const struct local_want *want)
+{
+	return want->lack.kind == LOCAL_LACKS_OTHER ? &l->other_wants : &l->room_wants;
+}
+
+static void
+link_want(struct local *l, struct local_want *want)
+{
+	struct local_wants *wants = wants_of(l, want);
+
+	want->prev = wants->last;
+	want->next = NULL;
+	*(wants->last ? &wants->last->next : &wants->first) = want;
+	wants->last = want;
 }
 
 void
-local_unplaced_add(struct local_slot *slot)
+local_want_trim(struct local *l, struct local_want *want)
 {
-	struct local_job *j = slot->job;
+	struct local_wants *wants = wants_of(l, want);
 
-	if (slot->unplaced)
+	if (want->first || want == l->looked_at)
 		return;
+	*(want->prev ? &want->prev->next : &wants->first) = want->next;
+	*(want->next ? &want->next->prev : &wants->last) = want->prev;
+	want->prev = want->next = NULL;
+	if (want->lack.kind != LOCAL_LACKS_OTHER)
+		free(want);
+}
+
+static bool
+is_same(const struct local_lack *a, const struct local_lack *b)
+{
+	if (a->kind == LOCAL_LACKS_PORT)
+		return b->kind == a->kind && a->at == b->at && a->port == b->port;
+	return b->kind == a->kind && a->room.cpu == b->room.cpu && a->room.cores == b->room.cores &&
+	       a->room.memory_mb == b->room.memory_mb && a->room.disk_mb == b->room.disk_mb;
+}
+
+/* Jobs that are alike share one, so there are few. */
+static struct local_want *
+get_want(struct local *l, struct local_group *group, const struct local_lack *lack)
+{
+	struct local_want *want = l->room_wants.first;
+
+	if (lack->kind == LOCAL_LACKS_OTHER) {
+		if (!group->other.first && &group->other != l->looked_at)
+			link_want(l, &group->other);
+		return &group->other;
+	}
+	while (want && !is_same(&want->lack, lack))
+		want = want->next;
+	if (want || !(want = calloc(1, sizeof *want)))
+		return want;
+	want->lack = *lack;
+	link_want(l, want);
+	return want;
+}
+
+void
+local_unplaced_remove(struct local *l, struct local_slot *slot)
+{
+	struct local_want *want = slot->want;
+
+	if (!want)
+		return;
+	change_queued(slot, -1);
+	*(slot->prev_wanting ? &slot->prev_wanting->next_wanting : &want->first) =
+	    slot->next_wanting;
+	*(slot->next_wanting ? &slot->next_wanting->prev_wanting : &want->last) =
+	    slot->prev_wanting;
+	slot->prev_wanting = slot->next_wanting = NULL;
+	slot->want = NULL;
+	slot->job->n_unplaced--;
+	local_want_trim(l, want);
+}
+
+int
+local_unplaced_add(struct local *l, struct local_slot *slot, const struct local_lack *lack)
+{
+	struct local_want *want = get_want(l, slot->group, lack);
+
+	if (!want)
+		return -ENOMEM;
+	if (slot->want == want)
+		return 0;
+	local_unplaced_remove(l, slot);
 	change_queued(slot, 1);
-	slot->unplaced = true;
-	slot->prev_unplaced = j->last_unplaced;
-	*(j->last_unplaced ? &j->last_unplaced->next_unplaced : &j->first_unplaced) = slot;
-	j->last_unplaced = slot;
+	slot->want = want;
+	slot->prev_wanting = want->last;
+	*(want->last ? &want->last->next_wanting : &want->first) = slot;
+	want->last = slot;
+	slot->job->n_unplaced++;
+	return 0;
 }
 
 bool
@@ -103,7 +157,6 @@ local_unplaced_block(struct local *l, struct local_job *j, struct local_eval *ev
 		(void)str_set(&b->ev.status_description, "created to place remaining allocations");
 		(void)str_set(&b->ev.previous_eval, ev->ev.id);
 		j->blocked = b;
-		local_unplaced_list(l, j);
 	}
 	if (ev != b)
 		(void)str_set(&ev->ev.blocked_eval, b->ev.id);
@@ -115,9 +168,8 @@ local_unplaced_unblock(struct local *l, struct local_job *j)
 {
 	struct local_eval *b = j->blocked;
 
-	if (!b || j->first_unplaced)
+	if (!b || j->n_unplaced > 0)
 		return;
 	j->blocked = NULL;
-	unlist_job(l, j);
 	local_eval_close(l, b, EVAL_COMPLETE, NULL);
 }

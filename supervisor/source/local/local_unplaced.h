@@ -6,9 +6,12 @@
 
 #include "supervisor/source/local/local.h"
 
-/* The slot has no room; or it has, or wants none any more. Each may come again. */
-void local_unplaced_add(struct local_slot *slot);
-void local_unplaced_remove(struct local_slot *slot);
+/* The slot has no place for want of that; or it has one, or wants none any more. Each may come
+ * again. -ENOMEM. */
+int local_unplaced_add(struct local *l, struct local_slot *slot, const struct local_lack *lack);
+void local_unplaced_remove(struct local *l, struct local_slot *slot);
+/* Forgets what nobody wants any more. */
+void local_want_trim(struct local *l, struct local_want *want);
 /* Notes in ev why the group does not fit. Takes over *m. True: it is news. */
 bool local_unplaced_note(struct local_eval *ev, const char *group, struct alloc_metric *m);
 /* The blocked evaluation that follows ev; made where there is none. NULL: no memory. */
@@ -16,7 +19,4 @@ struct local_eval *local_unplaced_block(
     struct local *l, struct local_job *j, struct local_eval *ev);
 /* All slots of the job have their place, perhaps: then what was blocked is done. */
 void local_unplaced_unblock(struct local *l, struct local_job *j);
-/* At start: the job whose blocked evaluation was found. */
-void local_unplaced_list(struct local *l, struct local_job *j);
-
 #endif

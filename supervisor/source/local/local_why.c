@@ -70,7 +70,7 @@ local_why(struct source *s, struct sup_alloc *sa, struct causes *c)
 	say_deployment(local_of(s), a, c);
 	if (!la || la->slot->current != la || *str(a->next_allocation))
 		return;
-	if (la->slot->unplaced)
+	if (la->slot->want)
 		causes_add(c, 0, "", "There is no place yet for another in its stead.");
 	else if (a->desired_status == DESIRED_RUN && a->client_status == CLIENT_FAILED)
 		say_successor(la, c);
