@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/utf8.h"
 #include "supervisor/alloc/task_env.h"
 
 const struct driver_ops *const drivers[] = { &driver_raw_exec, &driver_exec, NULL };
@@ -81,6 +82,12 @@ driver_fill_command(const struct task *task, struct spec_writer *spec)
 }
 
 static int
+no_memory(struct err *e)
+{
+	return err_set(e, -ENOMEM, "read what the configuration comes to");
+}
+
+static int
 evaluate_string(const json_t *from, struct task_env *env, json_t **ret, struct err *e)
 {
 	cleanup_free char *made = NULL;
@@ -88,8 +95,10 @@ evaluate_string(const json_t *from, struct task_env *env, json_t **ret, struct e
 
 	if (r < 0)
 		return r;
+	if (!utf8_is_text(made, strlen(made)))
+		return err_say(e, -EINVAL, "what the configuration comes to is no UTF-8");
 	*ret = json_string(made);
-	return *ret ? 0 : err_set(e, -EINVAL, "read what the configuration comes to");
+	return *ret ? 0 : no_memory(e);
 }
 
 /* As deep as the job's own text was, which has a limit. */
@@ -104,11 +113,11 @@ evaluate_members(const json_t *from, struct task_env *env, json_t *into, struct 
 	json_object_foreach ((json_t *)(uintptr_t)from, key, item)
 		if ((r = driver_config_evaluate(item, env, &made, e)) < 0 ||
 		    json_object_set_new(into, key, made) < 0)
-			return r < 0 ? r : -ENOMEM;
+			return r < 0 ? r : no_memory(e);
 	json_array_foreach (from, i, item)
 		if ((r = driver_config_evaluate(item, env, &made, e)) < 0 ||
 		    json_array_append_new(into, made) < 0)
-			return r < 0 ? r : -ENOMEM;
+			return r < 0 ? r : no_memory(e);
 	return 0;
 }
 
@@ -125,7 +134,7 @@ driver_config_evaluate(const json_t *config, struct task_env *env, json_t **ret,
 		return 0;
 	}
 	made = json_is_object(config) ? json_object() : json_array();
-	r = made ? evaluate_members(config, env, made, e) : -ENOMEM;
+	r = made ? evaluate_members(config, env, made, e) : no_memory(e);
 	if (r < 0) {
 		json_decref(made);
 		return r;
