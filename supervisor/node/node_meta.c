@@ -12,8 +12,10 @@
 #include "supervisor/store/store.h"
 #include "supervisor/sup_turn.h"
 
-#define KEY_MAX 128
-#define ROW     "nomad_meta"
+#define KEY_MAX   128
+#define KEYS_MAX  1000 /* registered at the servers with each change */
+#define VALUE_MAX 4096
+#define ROW       "nomad_meta"
 
 struct node_meta {
 	json_t *dynamic; /* key to text, or null */
@@ -72,15 +74,48 @@ is_key(const char *key)
 	return len > 0 && len <= KEY_MAX && key[len] == '\0' && key[0] != '.';
 }
 
+static int
+check_change(const char *key, const json_t *value, struct err *e)
+{
+	if (!is_key(key) || !(json_is_string(value) || json_is_null(value)))
+		return err_say(e, -EINVAL, "invalid metadata key \"%.64s\"", key);
+	if (json_string_length(value) > VALUE_MAX)
+		return err_say(
+		    e, -EINVAL, "metadata \"%.64s\" is longer than %d bytes", key, VALUE_MAX);
+	return 0;
+}
+
+/* Keys that were taken away are kept: they may be of the configuration. */
+static int
+check_keys(const struct node_meta *m, const json_t *changes, struct err *e)
+{
+	size_t n = json_object_size(m->dynamic);
+	const char *key;
+	json_t *value;
+	int r;
+
+	json_object_foreach ((json_t *)(uintptr_t)changes, key, value) {
+		r = check_change(key, value, e);
+		if (r < 0)
+			return r;
+		n += !json_object_get(m->dynamic, key);
+	}
+	if (n > KEYS_MAX)
+		return err_say(
+		    e, -EINVAL, "that would be %zu keys of metadata; there can be %d", n, KEYS_MAX);
+	return 0;
+}
+
 int
 node_meta_apply(struct sup *sup, const json_t *changes, struct err *e)
 {
 	const char *key;
 	json_t *value;
+	int r;
 
-	json_object_foreach ((json_t *)(uintptr_t)changes, key, value)
-		if (!is_key(key) || !(json_is_string(value) || json_is_null(value)))
-			return err_say(e, -EINVAL, "invalid metadata key \"%.64s\"", key);
+	r = check_keys(sup->node_meta, changes, e);
+	if (r < 0)
+		return r;
 	json_object_foreach ((json_t *)(uintptr_t)changes, key, value)
 		if (json_object_set(sup->node_meta->dynamic, key, value) < 0)
 			return err_set(e, -ENOMEM, "keep the node's metadata");

@@ -18,7 +18,7 @@
 
 #define SPEED_UNKNOWN 1000
 #define FILE_MAX      (1 << 20)
-#define ADDRESSES_MAX 256
+#define ADDRESSES_MAX 16384
 #define ROUTE_GATEWAY 2
 #define IPV6_LINK     0x20 /* of /proc/net/if_inet6: the scope */
 
@@ -147,11 +147,23 @@ take_address(struct search *s, const char *device, int family, const void *addre
 static void
 find_ipv4(struct search *s)
 {
-	cleanup_free struct ifreq *reqs = calloc(ADDRESSES_MAX, sizeof *reqs);
-	struct ifconf conf = { .ifc_len = ADDRESSES_MAX * sizeof *reqs, .ifc_req = reqs };
+	cleanup_free struct ifreq *reqs = NULL;
+	struct ifconf conf = { 0 };
 	cleanup_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	size_t n;
 
-	if (!reqs || fd < 0 || ioctl(fd, SIOCGIFCONF, &conf) < 0)
+	/* Without a place for them it says how much they take. */
+	if (fd < 0 || ioctl(fd, SIOCGIFCONF, &conf) < 0)
+		return;
+	n = (size_t)conf.ifc_len / sizeof *reqs + 1;
+	if (n > ADDRESSES_MAX) {
+		log_warn("of %zu addresses of this node the first %d are looked at", n - 1,
+		    ADDRESSES_MAX);
+		n = ADDRESSES_MAX;
+	}
+	reqs = calloc(n, sizeof *reqs);
+	conf = (struct ifconf){ .ifc_len = (int)(n * sizeof *reqs), .ifc_req = reqs };
+	if (!reqs || ioctl(fd, SIOCGIFCONF, &conf) < 0)
 		return;
 	for (size_t i = 0; i < (size_t)conf.ifc_len / sizeof *reqs; i++) {
 		const struct sockaddr_in *in = (const void *)&reqs[i].ifr_addr;
