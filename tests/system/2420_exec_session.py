@@ -213,6 +213,25 @@ def test_how_many_a_task_may_have():
         case.until(lambda: tries(node, alloc), SECONDS, "a session after the others")
 
 
+def test_how_many_a_node_may_have():
+    """The 65th is told so in one sentence, and the others go on."""
+    with api.Node() as node:
+        node.register(api.job("web", count=5))
+        allocs = [a["ID"] for a in node.wait_running("web", count=5, seconds=SECONDS)]
+        held = [Exec(node, allocs[i % 5], ["sh", "-c", "echo up; read x; echo got $x"]) for i in range(64)]
+        for s in held:
+            s.wait(b"up")
+        e = case.raises(Refused, lambda: Exec(node, allocs[4], ["true"]))
+        case.equal((e.status, e.text), (503, "there are 64 sessions on this node already"))
+        for s in held:
+            s.type(b"this\n")
+        for s in held:
+            s.wait(b"got this")
+            s.close()
+        for alloc in allocs:
+            case.until(lambda alloc=alloc: tries(node, alloc), SECONDS, "a session after the others")
+
+
 ACTIONS = [{"Name": "greet", "Command": "sh", "Args": ["-c", "read x; echo \"$MARK:$x:$0:${1-none}.\"; exit 4", "a b", ""]},
            {"Name": "plain", "Command": "true"}]
 

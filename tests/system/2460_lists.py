@@ -50,6 +50,8 @@ def test_filters_of_each_list():
             ("/v1/deployments", 'JobID == "a3"', []),
             ("/v1/nodes", 'Status == "ready"', [me]),
             ("/v1/nodes", 'Drain == true', []),
+            ("/v1/job/a3/deployments", 'JobID == "a3"', []),
+            ("/v1/deployments", 'any TaskGroups as g { g == "g" }', []),
             ("/v1/nodes", 'any Attributes as k, v { k == "kernel.name" and v == "linux" }', [me]),
             ("/v1/nodes", 'all Attributes as k { k matches `^(?i:kernel)[.]` }', []),
             ("/v1/jobs", 'any TaskGroups as g { any g.Services as s { s.Name == "a3-svc" and any s.Tags as t { t == "blue" } } }', ["a3"]),
