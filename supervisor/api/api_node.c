@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* api_node.c: /v1/nodes, /v1/node/:id and its eligibility. Runs in: supervisor. */
 #include <string.h>
-#include <time.h>
 
 #include "supervisor/alloc/alloc_table.h"
-#include "supervisor/alloc/client.h"
 #include "supervisor/api/alloc_view.h"
 #include "supervisor/api/api.h"
 #include "supervisor/api/api_list.h"
@@ -73,6 +71,7 @@ api_get_node(struct sup *sup, struct api_req *req)
 void
 api_get_node_allocs(struct sup *sup, struct api_req *req)
 {
+	const struct source_ops *ops = sup->source->ops;
 	struct api_list list;
 
 	if (!api_is_this_node(sup, req))
@@ -82,6 +81,8 @@ api_get_node_allocs(struct sup *sup, struct api_req *req)
 	{
 		struct alloc view;
 
+		if (ops->shows && !ops->shows(sup->source, req, str(sa->a.namespace)))
+			continue;
 		if (alloc_view_init(&view, sa) == 0)
 			api_list_add(&list, &alloc_type, &view);
 		else

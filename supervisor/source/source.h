@@ -104,6 +104,9 @@ struct source_ops {
 	/* Calls api_serve(), or answers, now or later. NULL: whoever reaches the control socket may
 	 * ask for all. */
 	void (*admit)(struct source *s, struct api_req *req);
+	/* May who asks see what is in this namespace? Of a request that was let through. NULL: who
+	 * was let through may. */
+	bool (*shows)(struct source *s, const struct api_req *req, const char *namespace);
 	/* Said of a request's target whose path nobody here has, with 501. NULL, or it gives NULL:
 	 * that it does not exist. */
 	const char *(*elsewhere)(const char *target);

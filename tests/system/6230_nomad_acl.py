@@ -231,6 +231,7 @@ def test_tokens_change_and_servers_go():
         those.wait_alloc(one, ["running"])
         for name in ("reads", "boss", "agent-reads"):
             case.equal(get(n, name, "/v1/client/allocation/%s/stats" % one)[0], 403 if name == "agent-reads" else 200, name)
+        case.equal(get(n, "by-role", "/v1/client/stats")[0], 200)
         those.stop_server(0)
         case.until(lambda: get(n, "boss", "/v1/jobs")[0] == 503, 30, "the server to be missed")
         # What was said of a token holds on; who was never asked for cannot be told from anybody.
@@ -239,11 +240,15 @@ def test_tokens_change_and_servers_go():
                 ("reads", "/v1/client/stats", 403), ("reads", "/v1/allocations", 200),
                 ("reads", "/v1/allocations?namespace=*", 403), ("boss", "/v1/allocations?namespace=*", 200),
                 ("reads", "/v1/allocation/" + one, 200), ("agent-reads", "/v1/allocation/" + one, 403),
-                ("node-reads", "/v1/node/%s/allocations" % this, 403), ("boss", "/v1/node/%s/allocations" % this, 200),
+                ("reads", "/v1/node/%s/allocations" % this, 403),
                 ("agent-reads", "/v1/agent/self", 200), ("files", "/v1/client/stats", 503),
                 ("", "/v1/client/stats", 503)):
             found, text = get(n, name, path)
             case.equal(found, status, "%s by %r without servers: %s" % (path, name, text))
+        # Whoever may read the node is shown what is in the namespaces whose jobs he may read.
+        for name, shown in (("node-reads", []), ("by-role", [one]), ("boss", [one])):
+            status, text = get(n, name, "/v1/node/%s/allocations" % this)
+            case.equal((status, [a["ID"] for a in json.loads(text)] if status == 200 else text), (200, shown), name)
         case.contains(get(n, "files", "/v1/client/stats")[1], "the token cannot be checked")
 
 

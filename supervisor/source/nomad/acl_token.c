@@ -392,6 +392,19 @@ acl_check(struct nomad *n, const char *token, enum acl_need need, const char *na
 		ask(k);
 }
 
+bool
+acl_is_known_to_permit(
+    const struct nomad *n, const char *token, enum acl_need need, const char *namespace)
+{
+	const struct acl_known *k = n->tokens;
+
+	if (!n->base.sup->config->acl_enabled)
+		return true;
+	while (k && strcmp(k->secret, token) != 0)
+		k = k->next;
+	return k && k->known && acl_rules_permit(&k->rules, need, namespace);
+}
+
 void
 acl_tokens_free(struct nomad *n)
 {

@@ -18,6 +18,9 @@ typedef void acl_cb(struct sup *sup, void *arg, int r, const struct err *e);
  * Everybody may where acl { enabled } is not set. */
 void acl_check(struct nomad *n, const char *token, enum acl_need need, const char *namespace,
     acl_cb *cb, void *arg);
+/* The same of a token that was just checked, by what was said of it then. */
+bool acl_is_known_to_permit(
+    const struct nomad *n, const char *token, enum acl_need need, const char *namespace);
 void acl_tokens_free(struct nomad *n);
 
 #endif

@@ -185,6 +185,7 @@ static const struct source_ops nomad_ops = {
 	.index = get_index,
 	.routes = nomad_api_routes,
 	.admit = admit,
+	.shows = nomad_acl_shows,
 	.elsewhere = say_elsewhere,
 	.free = nomad_free,
 };

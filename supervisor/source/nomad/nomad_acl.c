@@ -70,6 +70,7 @@ static const struct path_need {
 	{ "GET", "/v1/client/stats", ACL_NODE_READ },
 	{ "GET", "/v1/job/:id/action", ACL_EXEC },
 	{ "GET", "/v1/node/:id", ACL_NODE_READ },
+	{ "GET", "/v1/node/:id/allocations", ACL_NODE_READ }, /* and shows() */
 	{ "GET", "/v1/nodes", ACL_NODE_READ },
 	{ "GET", "/v1/plugins", ACL_OPEN }, /* of another type than CSI: there are none */
 	{ "GET", "/v1/volumes", ACL_OPEN },
@@ -257,4 +258,11 @@ nomad_acl_serve(struct sup *sup, struct api_req *req, api_handler *here)
 	acl_check(nomad_of_sup(sup), str(nomad_api_token(req)),
 	    raise_exec(need, sa, str(api_query(req, "task"))),
 	    namespace_of(sa, api_query(req, "namespace")), on_path_checked, g);
+}
+
+bool
+nomad_acl_shows(struct source *s, const struct api_req *req, const char *namespace)
+{
+	return acl_is_known_to_permit(
+	    nomad_of(s), str(nomad_api_token(req)), ACL_READ_JOB, namespace_of(NULL, namespace));
 }

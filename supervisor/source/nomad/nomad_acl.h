@@ -14,5 +14,7 @@ void nomad_acl_gate(
     struct sup *sup, const struct link_method *m, uint64_t stream, const void *body, size_t len);
 /* The same for a request of the API: here, or (NULL) its route's handler. */
 void nomad_acl_serve(struct sup *sup, struct api_req *req, api_handler *here);
+/* May who asks read the jobs of this namespace? */
+bool nomad_acl_shows(struct source *s, const struct api_req *req, const char *namespace);
 
 #endif
