@@ -23,8 +23,6 @@ OURS, THEIRS = "ours", "theirs"
 # What a shell needs: linking the whole machine takes the original client longer than all of this test.
 CHROOT = ["/usr/bin/dash", "/usr/bin/sleep", "/etc/passwd", "/etc/group", *glob.glob("/lib/*-linux-gnu/libc.so.6"),
           *glob.glob("/lib*/ld-linux-*.so.*")]
-# No node is lost while the machine has no time for its heartbeats.
-BEATS = 'heartbeat_grace = "300s"\n  min_heartbeat_ttl = "10s"'
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "differences.md")
 WAITS = "while :; do sleep 0.1; done"
 
@@ -166,6 +164,6 @@ class Pair:
 @contextlib.contextmanager
 def pair():
     chroot = "chroot_env {\n%s\n}" % "\n".join('"%s" = "%s"' % (p, "/bin/sh" if p.endswith("dash") else p) for p in CHROOT)
-    with Server(beats=BEATS) as server, node_of(server, name=OURS), client.Original(server, THEIRS, chroot):
+    with Server() as server, node_of(server, name=OURS), client.Original(server, THEIRS, chroot):
         case.until(lambda: {n["Name"] for n in server.ask("/v1/nodes") if n["Status"] == "ready"} == {OURS, THEIRS}, 120, "two nodes")
         yield Pair(server)

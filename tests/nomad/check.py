@@ -302,24 +302,6 @@ def test_the_server_killed_and_back():
         server.purge(name)
 
 
-def test_a_node_that_is_away_is_lost_or_disconnected_and_comes_back():
-    old = real.older_than(1, 8)
-    server.run(sleeper("away", group={"MaxClientDisconnect": 3600 * S} if old else {"Disconnect": {"LostAfter": 3600 * S}}))
-    alloc = server.wait("away", ["running"])[0]["ID"]
-    pid = processes_of(alloc)
-    heartbeat = node.kill("heartbeat", signal.SIGSTOP)
-    try:
-        server.wait_ready("disconnected")
-        case.until(lambda: server.ask("/v1/allocation/" + alloc)["ClientStatus"] == "unknown", 20, "an unknown alloc")
-    finally:
-        os.kill(heartbeat, signal.SIGCONT)
-    server.wait_ready()
-    case.until(lambda: server.ask("/v1/allocation/" + alloc)["ClientStatus"] == "running", 40, "the alloc to be known")
-    case.equal(processes_of(alloc), pid, "the task")
-    case.contains(" ".join(events(server.ask("/v1/allocation/" + alloc))), "Reconnected")
-    server.purge("away")
-
-
 def test_a_purged_node_comes_back_with_its_work():
     server.run(sleeper("stays"))
     alloc = server.wait("stays", ["running"])[0]["ID"]
@@ -332,6 +314,25 @@ def test_a_purged_node_comes_back_with_its_work():
 
 
 # --- clusters of their own ---
+
+def test_a_node_that_is_away_is_lost_or_disconnected_and_comes_back():
+    old = real.older_than(1, 8)
+    with Server(beats=real.STRICT) as one, node_of(one) as mine:
+        one.wait_ready()
+        one.run(sleeper("away", group={"MaxClientDisconnect": 3600 * S} if old else {"Disconnect": {"LostAfter": 3600 * S}}))
+        alloc = one.wait("away", ["running"])[0]["ID"]
+        pid = processes_of(alloc)
+        heartbeat = mine.kill("heartbeat", signal.SIGSTOP)
+        try:
+            one.wait_ready("disconnected")
+            case.until(lambda: one.ask("/v1/allocation/" + alloc)["ClientStatus"] == "unknown", 20, "an unknown alloc")
+        finally:
+            os.kill(heartbeat, signal.SIGCONT)
+        one.wait_ready()
+        case.until(lambda: one.ask("/v1/allocation/" + alloc)["ClientStatus"] == "running", 40, "the alloc to be known")
+        case.equal(processes_of(alloc), pid, "the task")
+        case.contains(" ".join(events(one.ask("/v1/allocation/" + alloc))), "Reconnected")
+
 
 def test_three_servers_with_the_leader_killed():
     with contextlib.ExitStack() as all_of:

@@ -77,8 +77,8 @@ def drain(one, node):
 
 
 @contextlib.contextmanager
-def three_nodes():
-    with Server() as one, node_of(one, name="n1") as a, node_of(one, name="n2") as b, client.Original(one, "n3"):
+def three_nodes(beats=real.PATIENT):
+    with Server(beats=beats) as one, node_of(one, name="n1") as a, node_of(one, name="n2") as b, client.Original(one, "n3"):
         wait_named(one, "n1", "n2", "n3")
         yield one, {"n1": a, "n2": b}
 
@@ -141,7 +141,7 @@ def move_by_drain(one, pair):
 
 
 def test_what_a_silent_node_had_runs_on_the_others_and_stops_when_it_is_back():
-    with three_nodes() as (one, agents):
+    with three_nodes(real.STRICT) as (one, agents):
         for other in ("n2", "n3"):
             one.run(sleeper("held"), Constraints=on("n1", other))
             one.run(sleeper("only"), Constraints=on("n1"))
@@ -283,7 +283,7 @@ def patience():
 
 
 def test_a_link_that_is_cut_or_half_open_and_a_supervisor_that_hangs():
-    with far_away() as there, Server(ip=HERE) as one, node_of(one, wrap=there) as node:
+    with far_away() as there, Server(ip=HERE, beats=real.STRICT) as one, node_of(one, wrap=there) as node:
         one.wait_ready()
         again = {"ReschedulePolicy": {"Unlimited": True, "Delay": 5 * S, "DelayFunction": "constant"}}
         one.run(sleeper("stays", group=patience()))
@@ -421,7 +421,7 @@ def test_kills_while_allocs_start_and_stop():
 def test_the_volume_of_a_silent_node_is_given_back_when_it_returns():
     store = case.directory()
     os.chmod(store, 0o777)
-    with Server() as one, node_of(one) as node:
+    with Server(beats=real.STRICT) as one, node_of(one) as node:
         one.wait_ready()
         with_plugin(one, binary("csi-local"), ["-root", store])
         create_volume(one, "data")

@@ -174,8 +174,7 @@ def test_the_node_tells_the_same_of_its_networks():
 
 
 chroot = "chroot_env {\n%s\n}" % "\n".join('"%s" = "%s"' % (p, p) for p in CHROOT)
-BEATS = 'heartbeat_grace = "300s"\n  min_heartbeat_ttl = "10s"'
-with Server(beats=BEATS) as server, node_of(server, NETWORKS, name=OURS), \
+with Server() as server, node_of(server, NETWORKS, name=OURS), \
         client.Original(server, THEIRS, chroot + NETWORKS.replace('network_interface = "lo"', "")):
     case.until(lambda: {n["Name"] for n in server.ask("/v1/nodes") if n["Status"] == "ready"} == {OURS, THEIRS}, 120, "two nodes")
     case.run(globals())
