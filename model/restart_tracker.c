@@ -105,7 +105,8 @@ decide(struct restart_tracker *t, int64_t now_ns, double (*chance)(void *arg), v
 	if (t->attempts == 0)
 		return verdict(!t->on_success && ended_well ? RESTART_TERMINATED : RESTART_NOT, 0,
 		    "Policy allows no restarts");
-	if (now_ns > number_add(t->started_ns, t->interval_ns)) {
+	/* A clock that was set back begins a new interval: the old one might end in a year. */
+	if (now_ns > number_add(t->started_ns, t->interval_ns) || now_ns < t->started_ns) {
 		t->count = 0;
 		t->started_ns = now_ns;
 	}

@@ -192,6 +192,11 @@ static const struct {
 	    "\"fail\"" },
 	{ &ever_delaying, JOB_SERVICE, NULL, { FAIL, FAIL }, 1, RESTART_AGAIN,
 	    INT64_MAX - START - 2 * NS_PER_S, "Exceeded allowed attempts, applying a delay" },
+	/* The clock is set back, by a day each time. */
+	{ &service, JOB_SERVICE, NULL, { FAIL, FAIL, FAIL }, -86400, RESTART_AGAIN, 18 * NS_PER_S,
+	    WITHIN },
+	{ &delaying, JOB_SERVICE, NULL, { FAIL, FAIL }, -86400, RESTART_AGAIN, 4500 * NS_PER_MS,
+	    WITHIN },
 };
 
 START_TEST(verdicts)
