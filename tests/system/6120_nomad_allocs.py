@@ -152,34 +152,6 @@ def test_an_older_index_and_an_empty_list_stop_nothing():
         case.until(lambda: not processes_of(alloc), 30, "the alloc to be removed")
 
 
-def test_servers_that_have_lost_all_that_they_knew():
-    """Their index begins anew with them: what they place from then on runs, and what ran ends when they have said twice that they do
-    not know it, whether they have anything for the node by then or not."""
-    for version in ("1.6.10", "2.0.5"):
-        for killed, placed in ((False, False), (True, True)):
-            with cluster(version=version) as servers, node_of(servers) as node:
-                me = servers.wait_node()["ID"]
-                for turn in range(20):
-                    servers.set_eligibility(me, turn % 2 == 1)
-                old = servers.run_job(job("old"), me)[0]
-                servers.wait_alloc(old, ["running"])
-                servers.stop_server(0)
-                node.wait_log("no server: ", 20)
-                if killed:
-                    node.kill("supervisor")
-                servers.settings(nodes={}, allocs={}, jobs={}, deadlines={}, table_index={}, index=1)
-                new = servers.run_job(job("new"), me)[0] if placed else None
-                servers.start_server(0)
-                servers.wait_node()
-                new = new or servers.run_job(job("new"), me)[0]
-                servers.wait_alloc(new, ["running"])
-                case.until(lambda a=old: not processes_of(a), 30, "what they do not know to end")
-                case.equal(len(processes_of(new)), 1, "processes")
-                log = node.log()
-                case.contains(log.split("the servers have forgotten it")[0], "asked again after the next heartbeat")
-                case.equal("lacks 1 allocations that run here" in log, placed, "what was doubted")
-
-
 def test_a_node_that_was_purged_registers_anew_and_keeps_its_work():
     for version in ("1.6.10", "2.0.5"):
         with cluster(version=version) as servers, node_of(servers):

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A whole agent and servers on a bad day: their data are lost, few of them can be reached, they answer slowly."""
+import collections
+import contextlib
+import os
+import socket
+import types
+
+from lib import case
+from lib.cluster import beaten, job, node_of, processes_of, servers as cluster
+
+
+def test_servers_that_have_lost_all_that_they_knew():
+    """Their index begins anew with them: what they place from then on runs, and what ran ends when they have said twice that they do
+    not know it, whether they have anything for the node by then or not."""
+    for version in ("1.6.10", "2.0.5"):
+        for killed, placed in ((False, False), (True, True)):
+            with cluster(version=version) as servers, node_of(servers) as node:
+                me = servers.wait_node()["ID"]
+                for turn in range(20):
+                    servers.set_eligibility(me, turn % 2 == 1)
+                old = servers.run_job(job("old"), me)[0]
+                servers.wait_alloc(old, ["running"])
+                servers.stop_server(0)
+                node.wait_log("no server: ", 20)
+                if killed:
+                    node.kill("supervisor")
+                servers.settings(nodes={}, allocs={}, jobs={}, deadlines={}, table_index={}, index=1)
+                new = servers.run_job(job("new"), me)[0] if placed else None
+                servers.start_server(0)
+                servers.wait_node()
+                new = new or servers.run_job(job("new"), me)[0]
+                servers.wait_alloc(new, ["running"])
+                case.until(lambda a=old: not processes_of(a), 30, "what they do not know to end")
+                case.equal(len(processes_of(new)), 1, "processes")
+                log = node.log()
+                case.contains(log.split("the servers have forgotten it")[0], "asked again after the next heartbeat")
+                case.equal("lacks 1 allocations that run here" in log, placed, "what was doubted")
+
+
+@contextlib.contextmanager
+def deaf():
+    """The address of a server that takes no more connections: what is sent there is lost."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, contextlib.ExitStack() as held:
+        while True:
+            s = held.enter_context(socket.socket())
+            s.settimeout(2)
+            try:
+                s.connect(full.getsockname())
+            except TimeoutError:
+                break
+        yield "127.0.0.1:%d" % full.getsockname()[1]
+
+
+def test_one_server_of_many_that_can_be_reached():
+    """Of the others one is not there, one takes a connection and says nothing, one does not even do that."""
+    with cluster(3) as servers, deaf() as lost:
+        servers.set_leader(2)
+        servers.connection_fault(0, "mute")
+        servers.stop_server(1)
+        with node_of(types.SimpleNamespace(addresses=[lost, *servers.addresses])) as node:
+            me = servers.wait_node()["ID"]
+            alloc = servers.run_job(job(), me)[0]
+            servers.wait_alloc(alloc, ["running"])
+            node.kill_launcher()
+            known = servers.last_call()
+            node.start()
+            servers.wait_call("Node.Register", known)
+            servers.stop_alloc(alloc)
+            servers.wait_alloc(alloc, ["complete"])
+
+
+def count_of_each():
+    """{alloc: how many processes}"""
+    found = collections.Counter()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open("/proc/%s/environ" % pid, "rb") as f:
+            found.update(w[15:].decode() for w in f.read().split(b"\0") if w.startswith(b"NOMAD_ALLOC_ID="))
+    return found
+
+
+def test_many_allocs_that_come_slowly():
+    """Each part of them is given late, and the supervisor is killed after the first of them: each runs, once."""
+    with cluster(grace=600) as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        known, slow = servers.last_call(), servers.fault("delay", "Alloc.GetAllocs", seconds=3)
+        allocs = servers.run_job(job(group={"Count": 130}), me)
+        servers.wait_call("Alloc.GetAllocs", known)
+        beaten(servers)
+        node.kill("supervisor")
+        for alloc in allocs:
+            servers.wait_alloc(alloc, ["running"])
+        case.equal(count_of_each(), dict.fromkeys(allocs, 1), "processes")
+        servers.clear(slow)
+
+
+case.run(globals())
