@@ -25,16 +25,19 @@ static int
 write_row(struct sup *sup, struct dirty *d, struct err *e)
 {
 	struct mount *m = (struct mount *)(void *)((char *)d - offsetof(struct mount, row));
+	cleanup_free char *key = NULL;
 	struct text t = { 0 };
-	int r;
+	int r = str_setf(&key, "%s/%s", m->rec.alloc, m->rec.alias);
 
+	if (r < 0)
+		return err_set(e, r, "write the row of volume %s", m->rec.volume);
 	if (m->step == MOUNT_GONE)
-		return STORE_EXEC(sup->store, STMT_MOUNT_DELETE, e, SV_TEXT(m->rec.key));
+		return STORE_EXEC(sup->store, STMT_MOUNT_DELETE, e, SV_TEXT(key));
 	m->rec.step = m->step;
 	r = model_to_text(&mount_record_type, &m->rec, MODEL_COMPACT, &t);
 	if (r < 0)
 		return err_set(e, r, "write the row of volume %s", m->rec.volume);
-	r = STORE_EXEC(sup->store, STMT_MOUNT_PUT, e, SV_TEXT(m->rec.key), SV_TEXT(t.text));
+	r = STORE_EXEC(sup->store, STMT_MOUNT_PUT, e, SV_TEXT(key), SV_TEXT(t.text));
 	text_done(&t);
 	return r;
 }

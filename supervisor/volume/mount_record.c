@@ -80,8 +80,7 @@ mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
 	rec->read_only = request->read_only;
 	rec->stages = plugin_node_info(p)->node_info &&
 		      plugin_node_info(p)->node_info->requires_node_stage_volume;
-	if (str_setf(&rec->key, "%s/%s", sa->a.id, str(request->name)) < 0 ||
-	    str_set(&rec->alloc, sa->a.id) < 0 || str_set(&rec->alias, request->name) < 0 ||
+	if (str_set(&rec->alloc, sa->a.id) < 0 || str_set(&rec->alias, request->name) < 0 ||
 	    str_set(&rec->namespace, volume->namespace) < 0 ||
 	    str_set(&rec->volume_id, volume->id) < 0 ||
 	    component(str(volume->namespace), str(volume->id), &rec->volume) < 0 ||

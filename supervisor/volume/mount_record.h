@@ -12,7 +12,6 @@
 struct plugin;
 
 struct mount_record {
-	char *key; /* "<alloc>/<alias>" */
 	char *alloc, *alias;
 	struct id alloc_id;          /* of alloc; not in the row */
 	char *namespace, *volume_id; /* Nomad's */

@@ -28,7 +28,6 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 	if (!m)
 		return err_set(e, -ENOMEM, "read state.db");
 	if (model_from_text(&mount_record_type, json, strlen(json), &m->rec, &why) < 0 ||
-	    str_set(&m->rec.key, store_col_text(row, 0)) < 0 ||
 	    !id_from_uuid(str(m->rec.alloc), &m->rec.alloc_id)) {
 		log_error("state.db: a mount row is left alone: %s", why.msg);
 		mount_free(m);
