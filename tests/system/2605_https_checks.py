@@ -169,8 +169,8 @@ def test_checks_tell_what_they_found():
               dict(check("from-plain", plain_http.port, to("https://127.0.0.1:%d/ok" % good.port)), Protocol="http"),
               check("sick", good.port, "/sick"), check("big", good.port, "/big"),
               check("stranger", stranger.port), check("misnamed", good.port, TLSServerName="other.example"),
-              check("no-tls", banner.port), check("mute", mute.port, timeout=1), check("half", halfway.port, timeout=1),
-              check("never", good.port, "/never", timeout=1), check("noise", noisy.port), check("lines", good.port, "/lines"),
+              check("no-tls", banner.port), check("mute", mute.port, timeout=5), check("half", halfway.port, timeout=5),
+              check("never", good.port, "/never", timeout=5), check("noise", noisy.port), check("lines", good.port, "/lines"),
               check("noise-within", good.port, "/noise"), check("closed", closed), check("away", good.port, to("https://example.org/")),
               check("long", good.port, Method="POST", Body="x" * 60000)]
     alloc = register("checked", [service(checks), service([check("elsewhere", second.port)], Name="other", Address="127.0.0.2")])
@@ -187,9 +187,9 @@ def test_checks_tell_what_they_found():
     for name, port, path, output in (
             ("stranger", stranger.port, "/ok", refused), ("misnamed", good.port, "/ok", refused + "hostname mismatch"),
             ("no-tls", banner.port, "/ok", "what answers there does not speak TLS"),
-            ("mute", mute.port, "/ok", "TLS handshake: no answer within the timeout of 1s"),
-            ("half", halfway.port, "/ok", "TLS handshake: no answer within the timeout of 1s"),
-            ("never", good.port, "/never", "no answer within the timeout of 1s"),
+            ("mute", mute.port, "/ok", "TLS handshake: no answer within the timeout of 5s"),
+            ("half", halfway.port, "/ok", "TLS handshake: no answer within the timeout of 5s"),
+            ("never", good.port, "/never", "no answer within the timeout of 5s"),
             ("noise", noisy.port, "/ok", ""), ("lines", good.port, "/lines", "malformed HTTP response: "),
             ("noise-within", good.port, "/noise", "malformed HTTP response: "),
             ("closed", closed, "/ok", "dial tcp 127.0.0.1:%d: connect: connection refused" % closed),
@@ -222,7 +222,7 @@ def test_one_that_is_killed_fails_what_was_under_way_and_comes_back():
 
 
 def test_many_at_once():
-    checks = [check("c%d" % i, good.port, Interval=4 * S) for i in range(MANY)]
+    checks = [check("c%d" % i, good.port, timeout=100, Interval=4 * S) for i in range(MANY)]
     alloc = register("many", [service(checks)])
     case.until(lambda: [c["Status"] for c in checks_of(alloc).values()] == ["success"] * MANY, 120, "%d checks to pass" % MANY)
     print("    %d checks, check-helper: %d KB PSS" % (MANY, pss_kb(check_helper())))
