@@ -35,11 +35,16 @@ time.sleep(1000)
 
 
 LOGS = {"MaxFiles": 1, "MaxFileSizeMB": 1}
+# A start may fail on a machine that is slow: looking up a user has 2 s.
+RESTARTS = {"Attempts": 100, "Interval": 3600 * 10**9, "Delay": 10**9, "Mode": "fail"}
+
+
+def group(**more):
+    return {"EphemeralDisk": {"SizeMB": 20, **more}, "RestartPolicy": RESTARTS}
 
 
 def job(name, **more):
-    return api.job(name, "/usr/bin/python3", ["-c", WRITES], driver="exec", LogConfig=LOGS,
-                   group={"EphemeralDisk": {"SizeMB": 20, **more}})
+    return api.job(name, "/usr/bin/python3", ["-c", WRITES], driver="exec", LogConfig=LOGS, group=group(**more))
 
 
 def said(node, name):
@@ -81,7 +86,7 @@ def refused_by_the_file_system(kind, code):
         case.equal(os.stat(directory + "/t/local/f").st_size >= 19 * MIB, True, "its data")
         # Root's are refused nothing (xfs: also root's): that is measured, as it is without a project.
         if kind == "ext4":
-            node.register(api.job("root", LogConfig=LOGS, group={"EphemeralDisk": {"SizeMB": 20}}))
+            node.register(api.job("root", LogConfig=LOGS, group=group()))
             alloc = node.wait_running("root")[0]
             with open("%s/alloc/%s/t/local/big" % (node.data, alloc["ID"]), "wb") as f:
                 os.posix_fallocate(f.fileno(), 0, 25 * MIB)
