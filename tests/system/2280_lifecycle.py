@@ -70,6 +70,22 @@ def test_stages_follow_each_other():
     node.purge("stages")
 
 
+def test_a_poststart_sidecar_begins_after_the_main_task_and_ends_after_it():
+    alloc = start("beside", [task("mate", "poststart", True), task("main"), task("poststop", "poststop")])
+    begun = {"main begins", "mate begins"}
+    wait_order(node, alloc, sorted(begun), any_of=begun)
+    wait_state(alloc, "mate", "running")
+    found = get(alloc)
+    case.equal(started(found, "main") <= started(found, "mate"), True, "it follows the main task")
+    node.do("DELETE", "/v1/job/beside")
+    wait_order(node, alloc, sorted(begun) + ["main is told", "mate is told", "poststop begins"], any_of=begun)
+    let_go(node, alloc, "poststop")
+    found = wait_status(alloc, "complete")
+    for name in ("main", "mate"):
+        case.equal(events(found, name)[-3:], ["Killing", "Terminated", "Killed"], name)
+    node.purge("beside")
+
+
 def test_a_failed_prestart_task_leads_to_poststop():
     alloc = start("early", ALL)
     case.until(lambda: len(order(node, alloc)) == 2, 60, "prestart tasks to begin")
