@@ -15,7 +15,7 @@ spec_add(struct spec_writer *w, enum spec_tag tag, const char *text, size_t len)
 
 	if (w->failed)
 		return;
-	if (len > SPEC_BYTES_MAX || w->len + need > SPEC_BYTES_MAX) {
+	if (len > SPEC_BYTES_MAX || w->len + need > SPEC_BYTES_MAX || ++w->n > SPEC_ENTRIES_MAX) {
 		w->failed = -E2BIG;
 		return;
 	}

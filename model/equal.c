@@ -2,8 +2,10 @@
 /* equal.c: compares two structs by their field table and names the first difference. Runs in:
  * supervisor, cli. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "model/table.h"
 
 /* What does not count, and where the first difference is written (NULL: nobody asks). */
@@ -76,20 +78,47 @@ differ_strings(const struct strings *a, const struct strings *b, bool any_order)
 	return false;
 }
 
-static bool
-differ_string_maps(const struct string_map *a, const struct string_map *b)
+static int
+compare_keys(const void *a, const void *b)
 {
-	const char *other;
+	const struct string_pair *const *x = a, *const *y = b;
+
+	return strcmp((*x)->key, (*y)->key);
+}
+
+/* Its pairs in the order of their keys. NULL: no memory. */
+static const struct string_pair **
+sort_pairs(const struct string_map *m)
+{
+	const struct string_pair **v = calloc(m->n + 1, sizeof(*v));
 	size_t i;
+
+	for (i = 0; v && i < m->n; i++)
+		v[i] = &m->v[i];
+	if (v)
+		qsort(v, m->n, sizeof(*v), compare_keys);
+	return v;
+}
+
+bool
+string_maps_differ(const struct string_map *a, const struct string_map *b)
+{
+	cleanup_free const struct string_pair **x = NULL, **y = NULL;
+	size_t i = 0;
 
 	if (a->n != b->n)
 		return true;
-	for (i = 0; i < a->n; i++) {
-		other = string_map_get(b, a->v[i].key);
-		if (!other || !str_eq(a->v[i].value, other))
+	/* Mostly they have the same order. */
+	while (i < a->n && str_eq(a->v[i].key, b->v[i].key) && str_eq(a->v[i].value, b->v[i].value))
+		i++;
+	if (i == a->n)
+		return false;
+	x = sort_pairs(a);
+	y = sort_pairs(b);
+	for (i = 0; x && y && i < a->n; i++)
+		if (!str_eq(x[i]->key, y[i]->key) || !str_eq(x[i]->value, y[i]->value))
 			return true;
-	}
-	return false;
+	return !x || !y;
 }
 
 static bool
@@ -133,7 +162,7 @@ differ_scalars(const struct field *f, const void *a, const void *b)
 	case FIELD_INTS:
 		return differ_ints(a, b);
 	case FIELD_STRING_MAP:
-		return differ_string_maps(a, b);
+		return string_maps_differ(a, b);
 	case FIELD_INT_MAP:
 		return differ_int_maps(a, b);
 	case FIELD_RAWS: /* never compared: FIELD_NO_EQUAL */

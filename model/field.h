@@ -172,6 +172,9 @@ void strings_done(struct strings *l);
 
 const char *string_map_get(const struct string_map *m, const char *key); /* NULL: not there */
 int string_map_set(struct string_map *m, const char *key, const char *value);
+/* The same for a key that is known not to be there. */
+int string_map_append(struct string_map *m, const char *key, const char *value);
+bool string_maps_differ(const struct string_map *a, const struct string_map *b);
 int64_t *int_map_at(struct int_map *m, const char *key); /* made with 0 when new; NULL: no memory */
 
 /*

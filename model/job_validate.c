@@ -547,21 +547,13 @@ bool
 group_needs_replacement(const struct job *a, const struct task_group *ga, const struct job *b,
     const struct task_group *gb, char *ret_why, size_t size)
 {
-	const struct string_map *ma = &a->meta, *mb = &b->meta;
-	size_t i;
-
 	if (!str_eq(a->name, b->name)) {
 		(void)snprintf(ret_why, size, "Name");
 		return true;
 	}
-	for (i = 0; i < ma->n || i < mb->n; i++) {
-		const char *key = i < ma->n ? ma->v[i].key : mb->v[i].key,
-			   *other = string_map_get(mb, key);
-
-		if (ma->n != mb->n || !other || !str_eq(string_map_get(ma, key), other)) {
-			(void)snprintf(ret_why, size, "Meta");
-			return true;
-		}
+	if (string_maps_differ(&a->meta, &b->meta)) {
+		(void)snprintf(ret_why, size, "Meta");
+		return true;
 	}
 	return model_differs(
 	    &task_group_type, ga, gb, FIELD_NO_EQUAL | FIELD_IN_PLACE, ret_why, size);

@@ -107,20 +107,28 @@ string_map_get(const struct string_map *m, const char *key)
 int
 string_map_set(struct string_map *m, const char *key, const char *value)
 {
-	cleanup_free char *k = NULL, *v = strdup(str(value));
+	char *v;
 	size_t i;
 
-	if (!v)
-		return -ENOMEM;
 	for (i = 0; i < m->n; i++) {
 		if (!str_eq(m->v[i].key, key))
 			continue;
+		v = strdup(str(value));
+		if (!v)
+			return -ENOMEM;
 		free(m->v[i].value);
-		m->v[i].value = steal_ptr(&v);
+		m->v[i].value = v;
 		return 0;
 	}
-	k = strdup(key);
-	if (!k || list_grow(m, sizeof(*m->v)) < 0)
+	return string_map_append(m, key, value);
+}
+
+int
+string_map_append(struct string_map *m, const char *key, const char *value)
+{
+	cleanup_free char *k = strdup(key), *v = strdup(str(value));
+
+	if (!k || !v || list_grow(m, sizeof(*m->v)) < 0)
 		return -ENOMEM;
 	m->v[m->n++] = (struct string_pair){ .key = steal_ptr(&k), .value = steal_ptr(&v) };
 	return 0;

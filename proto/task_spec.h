@@ -49,7 +49,7 @@ struct spec_entry {
 
 struct spec_writer {
 	char *buf;
-	size_t len, size;
+	size_t len, size, n;
 	int failed; /* -ENOMEM or -E2BIG, sticky: checked once, at the end */
 };
 

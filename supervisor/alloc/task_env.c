@@ -22,10 +22,68 @@
 #define VALUE_MAX       (128 * 1024) /* more in one string no program is given by the kernel */
 #define GROWTH_MAX      (4 * SPEC_BYTES_MAX) /* a value may stand in many strings of a job */
 
+/* --- variables by name: a job may have tens of thousands --- */
+
+#define INDEX_FIRST 256
+
+/* Where the name stands in the index, or would. */
+static uint32_t *
+index_at(const struct task_env *env, const char *name)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+	size_t at;
+
+	for (const char *c = name; *c; c++)
+		h = (h ^ (unsigned char)*c) * 0x100000001b3ull;
+	for (at = h ^ h >> 32;; at++) {
+		uint32_t *slot = &env->index[at & (env->index_size - 1)];
+
+		if (*slot == 0 || strcmp(env->vars.v[*slot - 1].key, name) == 0)
+			return slot;
+	}
+}
+
+/* Twice as large as what is in it, at least. */
+static int
+index_vars(struct task_env *env)
+{
+	size_t size = env->index_size ? env->index_size : INDEX_FIRST;
+
+	while (size < 2 * env->vars.n + 2)
+		size *= 2;
+	if (size != env->index_size) {
+		free(env->index);
+		env->index = calloc(size, sizeof *env->index);
+		env->index_size = env->index ? size : 0;
+		env->n_indexed = 0;
+	}
+	for (; env->index && env->n_indexed < env->vars.n; env->n_indexed++)
+		*index_at(env, env->vars.v[env->n_indexed].key) = (uint32_t)env->n_indexed + 1;
+	return env->index ? 0 : -ENOMEM;
+}
+
+/* NULL: it is not there. */
+static struct string_pair *
+find_var(const struct task_env *env, const char *name)
+{
+	uint32_t *slot = env->index ? index_at(env, name) : NULL;
+
+	if (slot && *slot)
+		return &env->vars.v[*slot - 1];
+	for (size_t i = env->n_indexed; i < env->vars.n; i++)
+		if (strcmp(env->vars.v[i].key, name) == 0)
+			return &env->vars.v[i];
+	return NULL;
+}
+
 static int
 put(struct task_env *env, const char *name, const char *value)
 {
-	return string_map_set(&env->vars, name, value);
+	struct string_pair *known = find_var(env, name);
+
+	if (known)
+		return str_set(&known->value, value);
+	return string_map_append(&env->vars, name, value) < 0 ? -ENOMEM : index_vars(env);
 }
 
 static int __attribute__((format(printf, 3, 4)))
@@ -177,7 +235,7 @@ put_optional_meta(struct task_env *env, const struct job *job)
 	for (size_t i = 0; job->dispatched && job->parameterized && r == 0 &&
 			   i < job->parameterized->meta_optional.n;
 	     i++)
-		r = string_map_set(&empty, str(job->parameterized->meta_optional.v[i]), "");
+		r = string_map_append(&empty, str(job->parameterized->meta_optional.v[i]), "");
 	if (r == 0)
 		r = put_meta(env, &empty);
 	for (size_t i = 0; i < empty.n; i++) {
@@ -307,6 +365,7 @@ task_env_done(struct task_env *env)
 		free(env->vars.v[i].value);
 	}
 	free(env->vars.v);
+	free(env->index);
 	*env = (struct task_env){ 0 };
 }
 
@@ -333,19 +392,27 @@ node_value(const struct node *node, const char *name)
 	return NULL;
 }
 
+static const char *
+get(const struct task_env *env, const char *name)
+{
+	const struct string_pair *found = find_var(env, name);
+
+	return found ? str(found->value) : NULL;
+}
+
 /* PATH comes with the user, later, and is the same for all. A label or a key of meta may stand as
  * it is in the job. */
 static const char *
 variable(const struct task_env *env, const char *name)
 {
-	const char *value = string_map_get(&env->vars, name);
+	const char *value = get(env, name);
 	char valid[EXPRESSION_SIZE];
 
 	if (value || strncmp(name, "NOMAD_", 6) != 0)
 		return value || !str_eq(name, "PATH") ? value : EXE_BASE_PATH;
 	(void)snprintf(valid, sizeof valid, "%s", name);
 	make_valid(valid);
-	return string_map_get(&env->vars, valid);
+	return get(env, valid);
 }
 
 /* In a driver's configuration a variable may be env["NAME"] too, with blanks around it all. */

@@ -10,7 +10,9 @@
 
 struct task_env {
 	struct string_map vars; /* NAME to value */
-	size_t grown;           /* by how much all that was replaced is longer than it was */
+	uint32_t *index;        /* of vars, by a hash of the name: the number behind it, 0: none */
+	size_t index_size, n_indexed; /* the last of vars may not be in it */
+	size_t grown;                 /* by how much all that was replaced is longer than it was */
 	const struct node *node;
 };
 

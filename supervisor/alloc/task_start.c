@@ -284,7 +284,11 @@ task_start(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
 	r = fill(sup, ar, tr, driver, &s, e);
 	fill_env(&s.env, &s.spec);
 	fd = spec_finish(&s.spec);
-	if (r >= 0 && fd < 0)
+	if (r >= 0 && fd == -E2BIG)
+		r = err_say(e, fd,
+		    "task %s has more than %d variables, arguments and files, or %d bytes of them",
+		    tr->task->name, SPEC_ENTRIES_MAX, SPEC_BYTES_MAX);
+	else if (r >= 0 && fd < 0)
 		r = err_set(e, fd, "make the start of task %s", tr->task->name);
 	if (r >= 0) {
 		*ret = run_start(sup, &ar->sa->id, tr->task->name, &s.req, fd, ev, tr);

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is bounded, at its bound: one sentence for what is too much, the oldest go where old things are kept, nothing else is lost.
 What would take long to make is written into state.db while there is no agent, as copies of what the agent had written."""
+import fcntl
 import json
 import os
+import socket
 import sqlite3
+import struct
 import urllib.parse
 import uuid
 
@@ -12,6 +15,9 @@ from lib import api, case
 from lib.stages import task
 
 CHILDREN, DEAD, CLOSED, EVENTS, VERSIONS, STREAMS, TASKS, MOUNTS = 6000, 1000, 1000, 500, 6, 80, 256, 64
+KEYS, VARIABLES = 1000, 4000
+SIOCSIFADDR = 0x8916
+ADDED = ["127.1.%d.%d" % (i // 100, 1 + i % 100) for i in range(300)]
 NEVER = [{"LTarget": "${attr.kernel.name}", "Operand": "=", "RTarget": "none"}]
 
 
@@ -238,15 +244,62 @@ def test_tasks_and_mounts():
     node.purge("beside")
 
 
+def test_metadata_of_the_node():
+    def change(status, part, meta):
+        answer = node.request("POST", "/v1/client/metadata", {"Meta": meta})
+        case.equal((answer.status, part in answer.text), (status, True), answer.text[:200])
+
+    change(400, "that would be 1001 keys of metadata; there can be 1000", {"k%d" % i: "v" for i in range(KEYS + 1)})
+    change(400, 'metadata "long" is longer than 4096 bytes', {"a": "b", "long": "x" * 4097})
+    case.equal(node.ask("/v1/client/metadata")["Dynamic"], {}, "what was refused")
+    change(200, '"k999"', {"k%d" % i: "v" for i in range(KEYS)})
+    change(400, "that would be 1001 keys", {"more": "v"})
+    change(200, "", {"k0": "x" * 4096, "k1": None})
+    found = node.ask("/v1/client/metadata")["Dynamic"]
+    case.equal((len(found), len(found["k0"]), found["k1"], found["k2"]), (KEYS, 4096, None, "v"))
+
+
+def test_addresses_of_the_node():
+    """All of them are seen, more than any fixed table had."""
+    me = node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])
+    found = [a["Address"] for n in me["NodeResources"]["NodeNetworks"] for a in n["Addresses"] if a["Alias"] == "loop"]
+    case.equal(sorted(set(ADDED) - set(found)), [], "addresses that are not seen")
+
+
+def test_variables_of_a_task():
+    """Of many each is there, the last of a name counts, and one that names another finds it."""
+    env = {"V%d" % i: "%d" % i for i in range(VARIABLES)}
+    script = 'env | grep -c "^V[0-9]*=" >$NOMAD_ALLOC_DIR/n; echo $V0 $V%d $NOMAD_META_key $LAST >$NOMAD_ALLOC_DIR/v; sleep 1000' % (VARIABLES - 1)
+    node.register(api.job("env", "/bin/sh", ["-c", script], Env=dict(env, LAST="${NOMAD_META_key}"), Meta={"key": "of-task"},
+                          group={"Meta": {"key": "of-group"}}))
+    alloc = node.wait_running("env", seconds=120)[0]["ID"]
+    place = "%s/alloc/%s/alloc/" % (node.data, alloc)
+    case.until(lambda: os.path.exists(place + "v") and open(place + "v", encoding="ascii").read().endswith("\n"), 120, "what the task has written")
+    case.equal(open(place + "n", encoding="ascii").read(), "%d\n" % VARIABLES)
+    case.equal(open(place + "v", encoding="ascii").read(), "0 %d of-task of-task\n" % (VARIABLES - 1))
+    node.purge("env")
+    node.register(api.job("env", Env={"V%d" % i: "x" for i in range(50000)}))
+    case.contains(events(failed("env")), "task t has more than 4096 variables, arguments and files")
+    node.purge("env")
+
+
 def test_nothing_is_left():
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
     case.equal(node.ask("/v1/jobs"), [])
 
 
+def add_addresses():
+    """To the loopback of this test's own network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        for i, address in enumerate(ADDED):
+            fcntl.ioctl(s, SIOCSIFADDR, struct.pack("16sHH4s8x", b"lo:%d" % i, socket.AF_INET, 0, socket.inet_aton(address)))
+
+
 TOP = case.directory()
+add_addresses()
 os.mkdir(TOP + "/src")
 with open(TOP + "/agent.hcl", "w", encoding="ascii") as f:
-    f.write('client {\n  memory_total_mb = 100000\n  cpu_total_compute = 100000\n  host_volume "src" { path = "%s/src" }\n}\n'
+    f.write('client {\n  memory_total_mb = 100000\n  cpu_total_compute = 100000\n  host_network "loop" { interface = "lo" }\n  host_volume "src" { path = "%s/src" }\n}\n'
             'plugin "raw_exec" { config { enabled = true } }\n' % TOP)
 os.chmod(TOP + "/agent.hcl", 0o600)
 
