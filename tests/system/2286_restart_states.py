@@ -28,10 +28,13 @@ def restart_all(alloc):
 
 
 def halt(pid):
-    """It stands still until the end of this."""
+    """It stands still until the end of this, or until somebody has killed it for that."""
+    def go_on():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
     os.kill(pid, signal.SIGSTOP)
     stack = contextlib.ExitStack()
-    stack.callback(os.kill, pid, signal.SIGCONT)
+    stack.callback(go_on)
     return stack
 
 
@@ -41,7 +44,8 @@ def begins_to_start(alloc, name):
 
 def begun(name, main):
     """An allocation whose main task begins once `early` is let go."""
-    alloc = start(name, [main, task("side", "prestart", True), task("early", "prestart")], **AGAIN)
+    side = task("side", "prestart", True, KillTimeout=30 * S)  # within which it may stand still
+    alloc = start(name, [main, side, task("early", "prestart")], **AGAIN)
     case.until(lambda: sorted(order(node, alloc)) == ["early begins", "side begins"], 60, "prestart tasks to begin")
     return alloc
 

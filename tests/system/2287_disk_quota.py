@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# takes: 32
 """A task that writes more than its ephemeral_disk: refused by the file system where that can, else measured."""
 import contextlib
 import json
@@ -49,7 +50,8 @@ def job(name, **more):
 
 def said(node, name):
     alloc = node.wait_running(name, seconds=60)[0]
-    return alloc, json.loads(case.until(lambda: node.logs(alloc).decode().partition("\n")[0], 60, "what it says"))
+    node.wait_said(alloc, b"\n")
+    return alloc, json.loads(node.logs(alloc))
 
 
 def told(node, alloc):

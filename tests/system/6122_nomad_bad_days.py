@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 50
 """A whole agent and servers on a bad day: their data are lost, few of them can be reached, they answer slowly."""
 import collections
 import contextlib
@@ -8,7 +9,7 @@ import socket
 import types
 
 from lib import case
-from lib.cluster import beaten, job, node_of, processes_of, servers as cluster
+from lib.cluster import beaten, job, node_of, processes_of, servers as cluster, task_of
 
 
 def test_servers_that_have_lost_all_that_they_knew():
@@ -33,7 +34,7 @@ def test_servers_that_have_lost_all_that_they_knew():
                 new = new or servers.run_job(job("new"), me)[0]
                 servers.wait_alloc(new, ["running"])
                 case.until(lambda a=old: not processes_of(a), 30, "what they do not know to end")
-                case.equal(len(processes_of(new)), 1, "processes")
+                task_of(new)
                 log = node.log()
                 case.contains(log.split("the servers have forgotten it")[0], "asked again after the next heartbeat")
                 case.equal("lacks 1 allocations that run here" in log, placed, "what was doubted")
@@ -91,6 +92,8 @@ def test_many_allocs_that_come_slowly():
         node.kill("supervisor")
         for alloc in allocs:
             servers.wait_alloc(alloc, ["running"])
+        # What was just forked has not its environment yet.
+        case.until(lambda: len(count_of_each()) == len(allocs), 60, "each to have its environment")
         case.equal(count_of_each(), dict.fromkeys(allocs, 1), "processes")
         servers.clear(slow)
 
