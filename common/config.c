@@ -143,6 +143,18 @@ read_gc_interval(struct config_reader *c, const struct hcl_node *node)
 }
 
 static int
+read_eval_gc(struct config_reader *c, const struct hcl_node *node)
+{
+	return get_duration(c, node, &c->config->eval_gc_ms);
+}
+
+static int
+read_job_gc(struct config_reader *c, const struct hcl_node *node)
+{
+	return get_duration(c, node, &c->config->job_gc_ms);
+}
+
+static int
 read_cgroup_parent(struct config_reader *c, const struct hcl_node *node)
 {
 	char path[CONFIG_PATH_SIZE] = "/";
@@ -398,6 +410,7 @@ skip(struct config_reader *c, const struct hcl_node *node)
 }
 
 static const struct config_attr server_attrs[] = { CALL("enabled", read_server_enabled),
+	CALL("eval_gc_threshold", read_eval_gc), CALL("job_gc_threshold", read_job_gc),
 	{ .fn = skip } };
 
 /* --- tls --- */
@@ -566,6 +579,8 @@ config_defaults(struct agent_config *config, struct agent_policy *policy, bool d
 		.gc_inode_percent = dev ? 99 : 70,
 		.gc_max_allocs = 50,
 		.gc_parallel_destroys = 2,
+		.eval_gc_ms = 24 * 3600000,
+		.job_gc_ms = 4 * 3600000,
 		.dev = dev,
 	};
 }

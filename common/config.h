@@ -99,6 +99,7 @@ struct agent_config {
 	uint64_t max_kill_timeout_ms;            /* default 30 s */
 	uint64_t gc_interval_ms, gc_disk_percent, gc_inode_percent; /* alloc/alloc_gc.h */
 	uint64_t gc_max_allocs, gc_parallel_destroys;
+	uint64_t eval_gc_ms, job_gc_ms;       /* source/local: how long it knows what is over */
 	uint64_t cpu_total_mhz;               /* 0: measured */
 	uint64_t memory_total_mb;             /* 0: measured */
 	uint64_t disk_total_mb, disk_free_mb; /* 0: measured */

@@ -11,21 +11,24 @@ from lib import api, case, helper
 
 CONFIG = """
 plugin "raw_exec" { config { enabled = true } }
+server {
+%s
+}
 client {
   gc_interval = "200ms"
   gc_max_allocs = %d
   gc_disk_usage_threshold = %d
-  gc_inode_usage_threshold = 100
+  gc_inode_usage_threshold = %d
 }
 """
 NO_MORE = {"ReschedulePolicy": {"Attempts": 0, "Unlimited": False}}
 NOT_ELIGIBLE = "No such allocation on client, or allocation not eligible for GC"
 
 
-def started(kept=50, threshold=100, data=None):
+def started(kept=50, threshold=100, data=None, server="", inodes=100):
     path = case.directory() + "/agent.hcl"
     with open(path, "w", encoding="ascii") as f:
-        f.write(CONFIG % (kept, threshold))
+        f.write(CONFIG % (server, kept, threshold, inodes))
     os.chmod(path, 0o600)
     return api.Node(args=["-config", path], data=data)
 
@@ -55,6 +58,36 @@ def test_the_oldest_beyond_the_limit_go():
         case.until(lambda: [a["JobVersion"] for a in node.allocs("many")] == [3, 4, 5], 60, "the oldest to go")
         case.equal([has_directory(node, a) for a in node.allocs("many")], [True] * 3)
         node.purge("many")
+
+
+def test_what_is_old_goes():
+    """Allocations that have a successor, and the evaluations of which there is nothing more; what stands for a slot stays."""
+    with started(server='  eval_gc_threshold = "1h"') as node:
+        first, last = end(node, "old", 2)
+        once = api.job("once", "/bin/true")
+        once["Job"]["Type"] = "batch"
+        node.register(once)
+        done, = node.wait_allocs("once", [(0, "run", "complete")], 60)
+        empty = node.register(api.job("empty", count=0))["EvalID"]
+        node.wait_evaluation(empty)
+        known = {first["EvalID"], last["EvalID"], done["EvalID"], empty}
+        # Looked at many times meanwhile: none of it is an hour old.
+        node.register(api.job("looks"))
+        node.wait_running("looks")
+        case.equal((known - {e["ID"] for e in node.ask("/v1/evaluations")}, len(node.allocs("old"))), (set(), 2))
+        with open(node.args[node.args.index("-config") + 1], "w", encoding="ascii") as f:
+            f.write(CONFIG % ('  eval_gc_threshold = "1ms"', 50, 100, 100))
+        old = node.processes()["supervisor"]
+        node.process.send_signal(signal.SIGHUP)
+        node.wait_process("supervisor", other_than=old)
+        node.wait_ready()
+        case.until(lambda: [a["ID"] for a in node.allocs("old")] == [last["ID"]], 60, "the one with a successor to go")
+        case.until(lambda: {e["ID"] for e in node.ask("/v1/evaluations")} & known == {last["EvalID"], done["EvalID"]}, 60,
+                   "evaluations without an allocation to go")
+        case.equal([a["ID"] for a in node.allocs("once")], [done["ID"]], "what is done stands for its slot")
+        for name in ("old", "once", "empty", "looks"):
+            node.purge(name)
+        case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 
 def test_one_that_somebody_names():
@@ -105,16 +138,17 @@ def test_what_cannot_be_removed_is_tried_again():
         case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 
-def test_a_full_disk_takes_the_oldest_first():
+@contextlib.contextmanager
+def disk(options, **limits):
+    """A node on a small disk of its own, with three allocations that are over and one that runs."""
     base = case.directory()
-    helper.mount("disk", base, "tmpfs", 0, "size=64m,mode=755")
+    helper.mount("disk", base, "tmpfs", 0, options + ",mode=755")
     try:
-        with started(threshold=50, data=base + "/data") as node:
+        with started(data=base + "/data", **limits) as node:
             allocs = end(node, "full", 3)
             node.register(api.job("runs"))
             runs = node.wait_running("runs")[0]
-            with open("%s/alloc/%s/alloc/data/big" % (node.data, allocs[1]["ID"]), "wb") as f:
-                os.posix_fallocate(f.fileno(), 0, 40 << 20)
+            yield node, allocs
             # The first does not help, the second does.
             case.until(lambda: not has_directory(node, allocs[0]) and not has_directory(node, allocs[1]), 60, "the oldest to go")
             node.wait_log("2 allocations that are over are removed", 60)
@@ -123,6 +157,20 @@ def test_a_full_disk_takes_the_oldest_first():
                 node.purge(name)
     finally:
         helper.umount(base, 2)  # MNT_DETACH: something may be at the trash still
+
+
+def test_a_full_disk_takes_the_oldest_first():
+    with disk("size=64m", threshold=50) as (node, allocs):
+        with open("%s/alloc/%s/alloc/data/big" % (node.data, allocs[1]["ID"]), "wb") as f:
+            os.posix_fallocate(f.fileno(), 0, 40 << 20)
+
+
+def test_so_does_one_without_inodes():
+    with disk("nr_inodes=4000", inodes=50) as (node, allocs):
+        top = "%s/alloc/%s/alloc/data/" % (node.data, allocs[1]["ID"])
+        with contextlib.suppress(FileNotFoundError):  # it goes as soon as there are too many
+            for n in range(3000):
+                open(top + str(n), "w", encoding="ascii").close()
 
 
 def write_own(node, alloc, text):

@@ -68,6 +68,8 @@ START_TEST(defaults)
 	ck_assert_uint_eq(config.gc_inode_percent, 70);
 	ck_assert_uint_eq(config.gc_max_allocs, 50);
 	ck_assert_uint_eq(config.gc_parallel_destroys, 2);
+	ck_assert_uint_eq(config.eval_gc_ms, 24 * 3600000);
+	ck_assert_uint_eq(config.job_gc_ms, 4 * 3600000);
 	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC);
 	ck_assert_uint_eq(policy.allow_caps & CAP_BIT(SYS_ADMIN), 0);
 	ck_assert_uint_eq(policy.allow_caps & CAP_BIT(NET_RAW), 0);
@@ -108,6 +110,7 @@ static const char hcl[] =
     "  host_volume \"ro\" {\n    path = \"/srv/ro\"\n    read_only = true\n  }\n"
     "  chroot_env { \"/bin\" = \"/bin\" \"/opt/tools\" = \"/tools\" }\n"
     "}\n"
+    "server { eval_gc_threshold = \"2h\" job_gc_threshold = \"90m\" }\n"
     "plugin \"raw_exec\" { config { enabled = true denied_host_uids = \"0, 1000-1999\" } }\n"
     "plugin \"exec\" { config {\n"
     "  allow_caps = [\"net_raw\", \"CAP_SYS_ADMIN\"]\n"
@@ -118,6 +121,7 @@ static const char json[] =
     "{ \"region\": \"eu\", \"datacenter\": \"dc2\", \"name\": \"n\\u00e9 \\\"q\\\" \\\\ ${x} "
     "$5\",\n"
     "  \"data_dir\": \"/opt/drover\", \"log_level\": \"warn\",\n"
+    "  \"server\": { \"eval_gc_threshold\": \"2h\", \"job_gc_threshold\": \"90m\" },\n"
     "  \"client\": [ { \"enabled\": true, \"servers\": [\"a:4647\", \"b\"], \"node_class\": "
     "\"big\",\n"
     "    \"node_pool\": \"gpu\", \"meta\": { \"rack\": 12, \"a.b\": \"c\", \"on\": true },\n"
@@ -171,6 +175,8 @@ START_TEST(everything_in_either_language)
 	ck_assert_uint_eq(config.gc_disk_percent, 66);
 	ck_assert_uint_eq(config.gc_inode_percent, 55);
 	ck_assert_uint_eq(config.gc_max_allocs, 7);
+	ck_assert_uint_eq(config.eval_gc_ms, 7200000);
+	ck_assert_uint_eq(config.job_gc_ms, 5400000);
 	ck_assert_uint_eq(config.gc_parallel_destroys, 3);
 	ck_assert_uint_eq(config.cpu_total_mhz, 4000);
 	ck_assert_uint_eq(config.memory_total_mb, 2048);

@@ -85,7 +85,8 @@ start(struct source *s, struct err *e)
 		return r;
 	local_drain_start(l);
 	local_reconcile_start(l);
-	return local_periodic_start(l, e);
+	r = local_age_start(l, e);
+	return r < 0 ? r : local_periodic_start(l, e);
 }
 
 static void
@@ -108,6 +109,7 @@ local_free(struct source *s)
 	struct sup *sup = s->sup;
 
 	l->retry = sd_event_source_disable_unref(l->retry);
+	l->age = sd_event_source_disable_unref(l->age);
 	local_periodic_free(l);
 	local_events_free(l);
 	if (sup->allocs) {

@@ -167,6 +167,7 @@ struct local_eval {
 	bool closed; /* in the list of those that are trimmed */
 	unsigned n_waiting;
 	bool gone;
+	bool used; /* local_evals_forget(): an alloc that is known was placed by it */
 	struct local_news news;
 };
 
@@ -209,7 +210,7 @@ struct local {
 	struct service_table services;
 	struct local_ports *ports; /* local_ports.c */
 	unsigned next_port;
-	struct sd_event_source *retry;
+	struct sd_event_source *retry, *age;
 	bool retry_other;
 	bool ineligible; /* as an operator says: nothing is placed */
 	struct dirty drain_row;
@@ -335,6 +336,11 @@ void local_eval_close(
     struct local *l, struct local_eval *ev, enum eval_status status, const char *description);
 void local_evals_forget_job(struct local *l, struct local_job *j);
 int local_evals_load(struct local *l, struct err *e);
+/* Those that were closed before that time, and placed nothing that is still known. */
+void local_evals_forget(struct local *l, int64_t before_ns);
+
+/* local_age.c: what is over is forgotten from now on. */
+int local_age_start(struct local *l, struct err *e);
 
 /* local_reconcile.c */
 /*
@@ -418,6 +424,8 @@ local_alloc_of(struct sup_alloc *sa)
 	return sa->source_data;
 }
 void local_alloc_stop(struct local *l, struct local_alloc *la, const char *why);
+/* Those that nobody needs and whose tasks ended before that time. */
+void local_allocs_forget(struct local *l, int64_t before_ns);
 /* Another comes in its place: stops it, if that is not done. */
 void local_alloc_succeeded(struct local *l, struct local_alloc *la);
 /* Whoever stops it, or has, does not want to wait for shutdown_delay. */

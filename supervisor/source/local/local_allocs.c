@@ -7,6 +7,7 @@
 
 #include "common/log.h"
 #include "supervisor/source/local/local_deployment.h"
+#include "supervisor/source/local/local_reschedule.h"
 
 static void
 take_resources(struct local *l, struct local_alloc *la)
@@ -190,6 +191,16 @@ local_alloc_done(struct local *l, struct local_alloc *la)
 	l->n_done++;
 	if ((uint64_t)l->n_done > l->base.sup->config->gc_max_allocs)
 		destroy(l, l->first_done);
+}
+
+void
+local_allocs_forget(struct local *l, int64_t before_ns)
+{
+	for (struct local_alloc *la = l->first_done, *next; la; la = next) {
+		next = la->next_done;
+		if (la->n_claims == 0 && local_reschedule_failed_at(&la->sa->a) < before_ns)
+			destroy(l, la);
+	}
 }
 
 /* One that stands for its slot is known on, so that it is not placed anew; nothing else is left of

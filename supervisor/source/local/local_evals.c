@@ -121,6 +121,28 @@ forget_eval(struct local *l, struct local_eval *ev)
 	turn_write(l->base.sup, &ev->row);
 }
 
+void
+local_evals_forget(struct local *l, int64_t before_ns)
+{
+	struct local_eval *next;
+
+	alloc_foreach(l->base.sup, sa)
+	{
+		const char *id = str(sa->a.eval_id);
+		struct local_eval *ev = (void *)local_map_find(&l->evals, id);
+
+		if (ev)
+			ev->used = ev->closed;
+	}
+	for (struct local_eval *ev = l->first_closed; ev; ev = next) {
+		next = ev->next_closed;
+		if (!ev->used && ev->ev.modify_time < before_ns)
+			forget_eval(l, ev);
+		else
+			ev->used = false;
+	}
+}
+
 static int
 insert_eval(struct local *l, struct local_eval *ev)
 {

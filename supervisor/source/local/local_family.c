@@ -9,9 +9,8 @@
 #include "common/log.h"
 #include "supervisor/source/local/local.h"
 
-/* As long as Nomad keeps batch jobs that are dead, and no more than these on the node. */
-#define DEAD_KEPT_S (4 * 3600)
-#define DEAD_KEPT   1000
+/* No more than these on the node, and none for longer than job_gc_threshold. */
+#define DEAD_KEPT 1000
 /* Of one parent, the dead ones among them: a job that is launched faster than it ends is stopped
  * here. */
 #define CHILDREN_MAX 6000
@@ -206,7 +205,9 @@ local_family_look(struct local *l, struct local_job *j)
 int64_t
 local_family_collect_at(const struct local *l)
 {
-	return l->first_dead ? l->first_dead->dead_s + DEAD_KEPT_S : 0;
+	int64_t kept_s = (int64_t)(l->base.sup->config->job_gc_ms / 1000);
+
+	return l->first_dead ? l->first_dead->dead_s + kept_s : 0;
 }
 
 void
