@@ -143,15 +143,11 @@ read_gc_interval(struct config_reader *c, const struct hcl_node *node)
 }
 
 static int
-read_eval_gc(struct config_reader *c, const struct hcl_node *node)
+read_gc_threshold(struct config_reader *c, const struct hcl_node *node)
 {
-	return get_duration(c, node, &c->config->eval_gc_ms);
-}
+	bool eval = strcmp(node->key, "eval_gc_threshold") == 0;
 
-static int
-read_job_gc(struct config_reader *c, const struct hcl_node *node)
-{
-	return get_duration(c, node, &c->config->job_gc_ms);
+	return get_duration(c, node, eval ? &c->config->eval_gc_ms : &c->config->job_gc_ms);
 }
 
 static int
@@ -410,7 +406,7 @@ skip(struct config_reader *c, const struct hcl_node *node)
 }
 
 static const struct config_attr server_attrs[] = { CALL("enabled", read_server_enabled),
-	CALL("eval_gc_threshold", read_eval_gc), CALL("job_gc_threshold", read_job_gc),
+	CALL("eval_gc_threshold", read_gc_threshold), CALL("job_gc_threshold", read_gc_threshold),
 	{ .fn = skip } };
 
 /* --- tls --- */
