@@ -80,6 +80,7 @@ alloc_table_free(struct sup *sup)
 		turn_forget_write(sup, &sa->row);
 		sup_alloc_free(sa);
 	}
+	free(t->unreadable);
 	free(t->buckets);
 	free(t);
 	sup->allocs = NULL;
@@ -221,6 +222,15 @@ alloc_find(struct sup *sup, const struct id *id)
 	return NULL;
 }
 
+bool
+alloc_is_unreadable(const struct sup *sup, const struct id *id)
+{
+	for (unsigned i = 0; i < sup->allocs->n_unreadable; i++)
+		if (id_equal(&sup->allocs->unreadable[i], id))
+			return true;
+	return false;
+}
+
 void
 alloc_changed(struct sup *sup, struct sup_alloc *sa)
 {
@@ -242,6 +252,23 @@ struct loading {
 	struct job_ref *(*job)(struct sup *, const char *, const char *, uint64_t);
 };
 
+/* One bad row costs one alloc, not the node; its processes are ended as those of nobody. */
+static int
+leave_alone(struct sup *sup, const struct id *id, const char *why, struct err *e)
+{
+	struct alloc_table *t = sup->allocs;
+	struct id *grown = reallocarray(t->unreadable, t->n_unreadable + 1, sizeof *t->unreadable);
+	char text[ID_UUID_SIZE];
+
+	if (!grown)
+		return err_set(e, -ENOMEM, "read state.db");
+	t->unreadable = grown;
+	t->unreadable[t->n_unreadable++] = *id;
+	id_to_uuid(id, text);
+	log_error("state.db: allocation %s is left alone, and what ran of it ended: %s", text, why);
+	return 0;
+}
+
 static int
 load_row(void *arg, const struct store_row *row, struct err *e)
 {
@@ -251,31 +278,21 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 	struct job_ref *job;
 	struct sup_alloc *sa;
 	struct alloc a;
-	struct id id;
+	struct id id = { 0 };
 
-	/* One bad row costs one alloc, not the node; its processes are then a leak that is
-	 * reported. */
-	if (!store_col_id(row, 0, &id)) {
-		log_error("state.db: an allocation without an id is left alone");
-		l->sup->allocs->n_unreadable++;
-		return 0;
-	}
+	if (!store_col_id(row, 0, &id))
+		return leave_alone(l->sup, &id, "it has no id", e);
 	alloc_init(&a);
-	if (model_from_text(&alloc_bare_type, json, strlen(json), &a, &why) < 0) {
-		log_error("state.db: an allocation is left alone: %s", why.msg);
-		l->sup->allocs->n_unreadable++;
-		return 0;
-	}
+	if (model_from_text(&alloc_bare_type, json, strlen(json), &a, &why) < 0)
+		return leave_alone(l->sup, &id, why.msg, e);
 	job = l->job(l->sup, store_col_text(row, 1), store_col_text(row, 2),
 	    (uint64_t)store_col_int(row, 3));
 	if (!job || !job_group(&job->job, a.task_group)) {
-		log_error(
-		    "state.db: allocation %s is left alone: version %lld of job %s is not there",
-		    str(a.id), (long long)store_col_int(row, 3), store_col_text(row, 2));
-		l->sup->allocs->n_unreadable++;
+		(void)err_say(&why, -ENOENT, "version %lld of job %s is not there",
+		    (long long)store_col_int(row, 3), store_col_text(row, 2));
 		job_ref_put(job);
 		alloc_done(&a);
-		return 0;
+		return leave_alone(l->sup, &id, why.msg, e);
 	}
 	sa = make(&a, job, &id);
 	if (!sa)

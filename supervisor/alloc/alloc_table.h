@@ -49,7 +49,8 @@ struct alloc_table {
 	struct sup_alloc **buckets;
 	unsigned n_buckets, n;
 	struct sup_alloc *first, *last;
-	unsigned n_unreadable; /* rows that were left alone */
+	struct id *unreadable; /* of rows that were left alone; zeros: without an id */
+	unsigned n_unreadable;
 };
 
 int alloc_table_new(struct sup *sup, struct err *e);
@@ -59,6 +60,8 @@ void alloc_table_free(struct sup *sup);
  * this turn. */
 struct sup_alloc *alloc_add(struct sup *sup, struct alloc *a, struct job_ref *job);
 struct sup_alloc *alloc_find(struct sup *sup, const struct id *id);
+/* Has it a row that could not be read? What became of it nobody knows: it is not run again. */
+bool alloc_is_unreadable(const struct sup *sup, const struct id *id);
 /* The row is written at the end of this turn. */
 void alloc_changed(struct sup *sup, struct sup_alloc *sa);
 /* Takes it out of the table and deletes the row; sa is freed after the commit. It must have no

@@ -6,9 +6,11 @@ import collections
 import contextlib
 import os
 import socket
+import sqlite3
 import types
+import uuid
 
-from lib import case
+from lib import agent, case
 from lib.cluster import beaten, job, node_of, processes_of, servers as cluster, task_of
 
 
@@ -96,6 +98,27 @@ def test_many_allocs_that_come_slowly():
         case.until(lambda: len(count_of_each()) == len(allocs), 60, "each to have its environment")
         case.equal(count_of_each(), dict.fromkeys(allocs, 1), "processes")
         servers.clear(slow)
+
+
+def test_a_node_that_cannot_read_what_it_knew():
+    """Of one allocation: that has failed, nothing of it runs any more, and it is not run again; the other goes on."""
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        lost, kept = (servers.run_job(job(name), me)[0] for name in ("lost", "kept"))
+        for alloc in (lost, kept):
+            servers.wait_alloc(alloc, ["running"])
+        before, runs = task_of(lost), task_of(kept)
+        node.kill_launcher()
+        with contextlib.closing(sqlite3.connect(node.data + "/state/state.db", isolation_level=None)) as db:
+            done = db.execute("UPDATE alloc SET json = '{' || json WHERE id = ?", (uuid.UUID(lost).bytes,))
+            case.equal(done.rowcount, 1, "rows")
+        node.start()
+        found = servers.wait_alloc(lost, ["failed"])
+        case.equal(found["ClientDescription"],
+                   "Unable to add allocation due to error: what this node's state.db knows of it cannot be read")
+        agent.wait_gone(before)
+        node.wait_log("allocation %s is left alone, and what ran of it ended: " % lost, 60)
+        case.equal((processes_of(lost), task_of(kept), servers.alloc(kept)["ClientStatus"]), ([], runs, "running"))
 
 
 case.run(globals())

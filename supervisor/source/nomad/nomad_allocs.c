@@ -175,7 +175,10 @@ static int
 check_alloc(struct nomad *n, const struct alloc *a, struct err *e)
 {
 	const struct task_group *group;
+	struct id id;
 
+	if (id_from_uuid(str(a->id), &id) && alloc_is_unreadable(n->base.sup, &id))
+		return err_say(e, -EUCLEAN, "what this node's state.db knows of it cannot be read");
 	if (!a->job)
 		return err_say(e, -EINVAL, "it came without its job");
 	if (!str_eq(a->node_id, node_get(n->base.sup)->id))
