@@ -234,7 +234,6 @@ START_TEST(test_cgroup_v2)
 }
 END_TEST
 
-/* No controller anywhere: the processes are what there is. */
 /* Only what the counters prove: a file that is not there, or has no such line, proves nothing. */
 START_TEST(test_whether_the_limit_was_reached)
 {
@@ -257,6 +256,7 @@ START_TEST(test_whether_the_limit_was_reached)
 }
 END_TEST
 
+/* No controller anywhere: the processes are what there is. */
 START_TEST(test_processes_alone)
 {
 	struct usage_roots roots = { 0 };
