@@ -44,14 +44,14 @@ read_id(int dir_fd, struct fsxattr *ret)
 
 /*
  * One that no file has. Where to begin says the inode, which no other directory has: two agents
- * meet only by chance.
+ * meet only by chance. Not all are tried: who may give his files a project could take all.
  */
 static uint32_t
 find_id(int dir_fd)
 {
 	struct stat st;
 
-	for (uint32_t i = 0; fstat(dir_fd, &st) == 0 && i < IDS; i++) {
+	for (uint32_t i = 0; fstat(dir_fd, &st) == 0 && i < IDS / 64; i++) {
 		uint32_t id = IDS_FIRST + (uint32_t)((st.st_ino + i) % IDS);
 		struct if_dqblk b = { 0 };
 		int r = quota(dir_fd, Q_GETQUOTA, id, &b);
