@@ -101,6 +101,20 @@ def test_dynamic_ports_are_of_the_range_until_there_is_none():
         node.purge(name)
 
 
+def test_who_wants_fewer_is_not_kept_by_who_wants_more():
+    for name, wants in (("two", "ab"), ("one", "c")):
+        runs(job(name, dynamic=[{"Label": label} for label in wants]))
+    for name, wants in (("more", "de"), ("fewer", "f")):
+        case.equal(len(exhausted(job(name, dynamic=[{"Label": label} for label in wants]))), 1)
+    node.purge("one")
+    node.wait_running("fewer", seconds=60)
+    case.equal(node.allocs("more"), [])
+    for name in ("fewer", "two"):
+        node.purge(name)
+    node.wait_running("more", seconds=60)
+    node.purge("more")
+
+
 def test_networks_that_the_node_does_not_have():
     for name in ("far", "nowhere"):
         found = unplaced(job("away", [static("http", 18240, HostNetwork=name)]))

@@ -65,7 +65,8 @@ struct local_room {
 enum local_lack_kind {
 	LOCAL_LACKS_OTHER, /* not of room: the node is another, or a volume, before it is there */
 	LOCAL_LACKS_ROOM,  /* so much */
-	LOCAL_LACKS_PORT,  /* this one of that address, which an alloc has; 0: any dynamic one */
+	LOCAL_LACKS_PORT,  /* this one of that address, which an alloc has; or, 0 and below, a
+			      dynamic one more than so many */
 };
 
 struct local_lack {

@@ -211,6 +211,22 @@ add_static(struct local *l, struct alloc_shared_resources *shared, struct port *
 	return add(shared, p, p->value, str(at->address), e);
 }
 
+/* How many of the free dynamic ones the group would have already. */
+static int64_t
+own_dynamic(const struct local *l, const struct alloc_shared_resources *shared, const char *ip,
+    int64_t low, int64_t high)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < shared->ports.n; i++) {
+		const struct alloc_port *port = &shared->ports.v[i];
+
+		n += port->value >= low && port->value <= high && str_eq(port->host_ip, ip) &&
+		     !holder_of(l, ip, port->value);
+	}
+	return n;
+}
+
 /* A free one, each time another: what has just ended may still be asked for by its old port. Agents
  * on one machine begin at different places: neither knows what the other gives out. */
 static int
@@ -235,7 +251,7 @@ add_dynamic(struct local *l, struct alloc_shared_resources *shared, struct port 
 		p->value = port;
 		return add(shared, p, port, str(at->address), e);
 	}
-	note_lack(l, lack, str(at->address), 0);
+	note_lack(l, lack, str(at->address), -own_dynamic(l, shared, str(at->address), low, high));
 	return err_say(e, -EADDRINUSE,
 	    "network: dynamic port selection failed: none of %lld to %lld is free at %s for "
 	    "%.100s",
