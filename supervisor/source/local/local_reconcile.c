@@ -18,11 +18,11 @@
 
 /* --- slots that wait for their alloc to end --- */
 
-/* One slot less waits under ev: with the last one it is complete. */
+/* One slot less waits under ev: with the last one it is complete, unless others are unplaced. */
 static void
 drop_waiter(struct local *l, struct local_eval *ev)
 {
-	if (--ev->n_waiting == 0)
+	if (--ev->n_waiting == 0 && ev->ev.status != EVAL_BLOCKED)
 		local_eval_close(l, ev, EVAL_COMPLETE, NULL);
 }
 

@@ -171,5 +171,10 @@ local_unplaced_unblock(struct local *l, struct local_job *j)
 	if (!b || j->n_unplaced > 0)
 		return;
 	j->blocked = NULL;
-	local_eval_close(l, b, EVAL_COMPLETE, NULL);
+	if (b->n_waiting == 0) {
+		local_eval_close(l, b, EVAL_COMPLETE, NULL);
+		return;
+	}
+	b->ev.status = EVAL_PENDING;
+	local_eval_changed(l, b);
 }
