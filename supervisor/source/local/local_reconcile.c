@@ -187,9 +187,8 @@ local_reconcile_place(struct local *l, struct local_slot *slot, struct local_eva
 		return true;
 	}
 	b = local_unplaced_block(l, slot->job, ev);
-	if (b && local_unplaced_add(l, slot, &lack) < 0)
-		log_error("job %s: no memory to keep %s[%lld] waiting", slot->job->name,
-		    slot->group->name, (long long)slot->index);
+	if (b)
+		local_unplaced_add(l, slot, &lack);
 	if (b && b != ev) {
 		struct alloc_metric *known =
 		    map_get(alloc_metric, &ev->ev.failed_tg_allocs, slot->group->name);

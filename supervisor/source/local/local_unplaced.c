@@ -5,7 +5,6 @@
  */
 #include "supervisor/source/local/local_unplaced.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,21 +61,29 @@ is_same(const struct local_lack *a, const struct local_lack *b)
 	       a->room.memory_mb == b->room.memory_mb && a->room.disk_mb == b->room.disk_mb;
 }
 
-/* Jobs that are alike share one, so there are few. */
+static struct local_want *
+get_other(struct local *l, struct local_group *group)
+{
+	if (!group->other.first && &group->other != l->looked_at)
+		link_want(l, &group->other);
+	return &group->other;
+}
+
+/* Jobs that are alike share one, so there are few. Without memory they wait for anything. */
 static struct local_want *
 get_want(struct local *l, struct local_group *group, const struct local_lack *lack)
 {
 	struct local_want *want = l->room_wants.first;
 
-	if (lack->kind == LOCAL_LACKS_OTHER) {
-		if (!group->other.first && &group->other != l->looked_at)
-			link_want(l, &group->other);
-		return &group->other;
-	}
+	if (lack->kind == LOCAL_LACKS_OTHER)
+		return get_other(l, group);
 	while (want && !is_same(&want->lack, lack))
 		want = want->next;
-	if (want || !(want = calloc(1, sizeof *want)))
+	if (want)
 		return want;
+	want = calloc(1, sizeof *want);
+	if (!want)
+		return get_other(l, group);
 	want->lack = *lack;
 	link_want(l, want);
 	return want;
@@ -100,15 +107,13 @@ local_unplaced_remove(struct local *l, struct local_slot *slot)
 	local_want_trim(l, want);
 }
 
-int
+void
 local_unplaced_add(struct local *l, struct local_slot *slot, const struct local_lack *lack)
 {
 	struct local_want *want = get_want(l, slot->group, lack);
 
-	if (!want)
-		return -ENOMEM;
 	if (slot->want == want)
-		return 0;
+		return;
 	local_unplaced_remove(l, slot);
 	change_queued(slot, 1);
 	slot->want = want;
@@ -116,7 +121,6 @@ local_unplaced_add(struct local *l, struct local_slot *slot, const struct local_
 	*(want->last ? &want->last->next_wanting : &want->first) = slot;
 	want->last = slot;
 	slot->job->n_unplaced++;
-	return 0;
 }
 
 bool

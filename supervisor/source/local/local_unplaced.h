@@ -7,8 +7,8 @@
 #include "supervisor/source/local/local.h"
 
 /* The slot has no place for want of that; or it has one, or wants none any more. Each may come
- * again. -ENOMEM. */
-int local_unplaced_add(struct local *l, struct local_slot *slot, const struct local_lack *lack);
+ * again. */
+void local_unplaced_add(struct local *l, struct local_slot *slot, const struct local_lack *lack);
 void local_unplaced_remove(struct local *l, struct local_slot *slot);
 /* Forgets what nobody wants any more. */
 void local_want_trim(struct local *l, struct local_want *want);
