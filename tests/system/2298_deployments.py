@@ -211,6 +211,35 @@ def test_canaries_promote_themselves():
     node.purge("auto")
 
 
+def takes(percent):
+    """Of the node's memory."""
+    return {"CPU": 10, "MemoryMB": node.ask(me())["NodeResources"]["Memory"]["MemoryMB"] * percent // 100}
+
+
+def me():
+    return "/v1/node/" + node.ask("/v1/nodes")[0]["ID"]
+
+
+def test_a_version_that_is_promoted_finds_the_room_that_the_one_before_did_not():
+    """What the old one waits for does not come: another job gets it."""
+    node.register(job("room", "zero", 2, QUICK, Resources=takes(40)))
+    wait_deployment("room", "successful", 0)
+    node.do("PUT", me() + "/eligibility", {"Eligibility": "ineligible"})
+    for name, percent in (("first", 30), ("second", 39)):
+        node.register(api.job(name, Resources=takes(percent)))
+    node.do("PUT", "/v1/allocation/%s/stop" % live("room")[1]["ID"])
+    wait_versions("room", [0])
+    node.do("PUT", me() + "/eligibility", {"Eligibility": "eligible"})
+    node.wait_running("first", seconds=PATIENCE)
+    case.equal((node.allocs("second"), versions("room")), ([], [0]))
+    node.register(job("room", "one", 2, dict(QUICK, Canary=1, AutoPromote=True), Resources=takes(10)))
+    wait_deployment("room", "successful", 1)
+    case.equal(versions("room"), [1, 1])
+    node.wait_running("second", seconds=PATIENCE)
+    for name in ("room", "first", "second"):
+        node.purge(name)
+
+
 def test_no_progress_is_a_failure():
     first = begin("slow", 2)
     late = dict(MANUAL, MinHealthyTime=0, HealthyDeadline=S // 2, ProgressDeadline=S)

@@ -101,6 +101,7 @@ struct local_slot {
 	struct sd_event_source *reschedule;
 	bool canary;
 	struct local_want *want; /* NULL: it has its place, or wants none */
+	uint64_t want_version;   /* which the alloc of that place would be of */
 	struct local_slot *prev_wanting, *next_wanting;
 };
 

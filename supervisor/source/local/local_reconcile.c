@@ -187,6 +187,7 @@ local_reconcile_place(struct local *l, struct local_slot *slot, struct local_eva
 		return true;
 	}
 	b = local_unplaced_block(l, slot->job, ev);
+	slot->want_version = ref->job.version;
 	if (b)
 		local_unplaced_add(l, slot, &lack);
 	if (b && b != ev) {
@@ -403,12 +404,14 @@ make_slots(struct local_job *j)
 	return 0;
 }
 
-/* Is what the slot waits for on its way already, and nobody asks anew? */
+/* Is what the slot waits for on its way already, and nobody asks anew? Which version is to have its
+ * place may have changed with the deployment: that one may lack less. */
 static bool
 is_arranged(const struct local_slot *slot, enum local_slot_action action)
 {
 	return (slot->waits && (action == LOCAL_SLOT_WAIT || action == LOCAL_SLOT_LATER)) ||
-	       (slot->want && action == LOCAL_SLOT_PLACE);
+	       (slot->want && action == LOCAL_SLOT_PLACE &&
+		   slot->want_version == next_version(slot)->job.version);
 }
 
 struct pass {

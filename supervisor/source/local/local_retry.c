@@ -49,18 +49,24 @@ retry_slot(struct local *l, struct local_slot *slot)
 	return true;
 }
 
-/* Until one is not placed: what holds for it holds for those behind it, but for volumes of their
- * own. */
+/* What holds for one that is not placed holds for those behind it, but for those of a group that
+ * are of another version or have volumes of their own. */
 static void
 retry_want(struct local *l, struct local_want *want)
 {
+	const struct local_slot *failed = NULL;
 	struct local_slot *next;
 
 	for (struct local_slot *slot = want->first; slot && !look(l, &want->lack); slot = next) {
 		next = slot->next_wanting;
-		if (!retry_slot(l, slot) &&
-		    !has_per_alloc(job_group(local_job_wanted(slot->job), slot->group->name)))
+		if (failed && slot->want_version == failed->want_version)
+			continue;
+		if (retry_slot(l, slot))
+			continue;
+		if (want->lack.kind != LOCAL_LACKS_OTHER)
 			break;
+		if (!has_per_alloc(job_group(local_job_wanted(slot->job), slot->group->name)))
+			failed = slot;
 	}
 }
 
