@@ -85,40 +85,49 @@ check_change(const char *key, const json_t *value, struct err *e)
 	return 0;
 }
 
-/* Keys that were taken away are kept: they may be of the configuration. */
-static int
-check_keys(const struct node_meta *m, const json_t *changes, struct err *e)
+static bool
+is_configured(const struct sup *sup, const char *key)
 {
-	size_t n = json_object_size(m->dynamic);
-	const char *key;
-	json_t *value;
-	int r;
+	for (uint32_t i = 0; i < sup->config->n_meta; i++)
+		if (strcmp(sup->config->meta[i].key, key) == 0)
+			return true;
+	return false;
+}
 
-	json_object_foreach ((json_t *)(uintptr_t)changes, key, value) {
-		r = check_change(key, value, e);
-		if (r < 0)
-			return r;
-		n += !json_object_get(m->dynamic, key);
-	}
-	if (n > KEYS_MAX)
-		return err_say(
-		    e, -EINVAL, "that would be %zu keys of metadata; there can be %d", n, KEYS_MAX);
+/* One that is taken away is kept, as null, where the configuration has it. */
+static int
+change(const struct sup *sup, json_t *into, const char *key, json_t *value, struct err *e)
+{
+	int r = check_change(key, value, e);
+
+	if (r < 0)
+		return r;
+	if (json_is_null(value) && !is_configured(sup, key))
+		(void)json_object_del(into, key);
+	else if (json_object_set(into, key, value) < 0)
+		return err_set(e, -ENOMEM, "keep the node's metadata");
 	return 0;
 }
 
 int
 node_meta_apply(struct sup *sup, const json_t *changes, struct err *e)
 {
+	json_t *made = json_copy(sup->node_meta->dynamic), *value;
 	const char *key;
-	json_t *value;
-	int r;
+	int r = made ? 0 : err_set(e, -ENOMEM, "keep the node's metadata");
 
-	r = check_keys(sup->node_meta, changes, e);
-	if (r < 0)
-		return r;
 	json_object_foreach ((json_t *)(uintptr_t)changes, key, value)
-		if (json_object_set(sup->node_meta->dynamic, key, value) < 0)
-			return err_set(e, -ENOMEM, "keep the node's metadata");
+		if (r == 0)
+			r = change(sup, made, key, value, e);
+	if (r == 0 && json_object_size(made) > KEYS_MAX)
+		r = err_say(e, -EINVAL, "that would be %zu keys of metadata; there can be %d",
+		    json_object_size(made), KEYS_MAX);
+	if (r < 0) {
+		json_decref(made);
+		return r;
+	}
+	json_decref(sup->node_meta->dynamic);
+	sup->node_meta->dynamic = made;
 	turn_write(sup, &sup->node_meta->row);
 	turn_durable(sup);
 	node_set_meta(sup, sup->node_meta->dynamic);

@@ -254,9 +254,13 @@ def test_metadata_of_the_node():
     case.equal(node.ask("/v1/client/metadata")["Dynamic"], {}, "what was refused")
     change(200, '"k999"', {"k%d" % i: "v" for i in range(KEYS)})
     change(400, "that would be 1001 keys", {"more": "v"})
-    change(200, "", {"k0": "x" * 4096, "k1": None})
-    found = node.ask("/v1/client/metadata")["Dynamic"]
-    case.equal((len(found), len(found["k0"]), found["k1"], found["k2"]), (KEYS, 4096, None, "v"))
+    # What is taken away makes room, unless it has to be known that it is not the configuration's.
+    change(200, "", {"k0": "x" * 4096, "k1": None, "new": "v", "of-configuration": None, "k2": None})
+    change(400, "that would be 1001 keys", {"more": "v"})
+    found = node.ask("/v1/client/metadata")
+    case.equal((len(found["Dynamic"]), len(found["Dynamic"]["k0"]), found["Dynamic"]["new"], found["Dynamic"]["of-configuration"]),
+               (KEYS, 4096, "v", None))
+    case.equal([key for key in ("k1", "k2", "of-configuration") if key in found["Meta"]], [], "what was taken away")
 
 
 def test_addresses_of_the_node():
@@ -299,7 +303,7 @@ TOP = case.directory()
 add_addresses()
 os.mkdir(TOP + "/src")
 with open(TOP + "/agent.hcl", "w", encoding="ascii") as f:
-    f.write('client {\n  memory_total_mb = 100000\n  cpu_total_compute = 100000\n  host_network "loop" { interface = "lo" }\n  host_volume "src" { path = "%s/src" }\n}\n'
+    f.write('client {\n  memory_total_mb = 100000\n  cpu_total_compute = 100000\n  host_network "loop" { interface = "lo" }\n  meta { of-configuration = "v" }\n  host_volume "src" { path = "%s/src" }\n}\n'
             'plugin "raw_exec" { config { enabled = true } }\n' % TOP)
 os.chmod(TOP + "/agent.hcl", 0o600)
 
