@@ -99,7 +99,7 @@ queue_take(struct check *c)
 	c->queued = false;
 }
 
-/* One has ended: the first one's timer goes off. */
+/* One may begin: the first one's timer goes off. */
 static void
 queue_wake(const struct queue *q)
 {
@@ -107,6 +107,14 @@ queue_wake(const struct queue *q)
 		return;
 	(void)sd_event_source_set_time(q->first->timer, 0);
 	(void)sd_event_source_set_enabled(q->first->timer, SD_EVENT_ONESHOT);
+}
+
+/* A question has ended, among those over TLS too if a redirection had led it there. */
+static void
+queues_wake(void)
+{
+	queue_wake(&plain_queue);
+	queue_wake(&tls_queue);
 }
 
 /* Nobody overtakes who waits already. */
@@ -278,11 +286,8 @@ on_outcome(void *arg, const struct check_outcome *outcome)
 	struct check *c = arg;
 
 	c->probe = NULL;
-	queue_wake(queue_of(c));
-	if (outcome->over_tls && !c->over_tls) {
-		c->over_tls = true;
-		queue_wake(queue_of(c));
-	}
+	c->over_tls |= outcome->over_tls;
+	queues_wake();
 	if (outcome->later) {
 		(void)sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
 		queue_put(c);
@@ -301,7 +306,7 @@ checks_task_started(struct task_runner *tr)
 		if (c->probe) {
 			check_probe_free(c->probe);
 			c->probe = NULL;
-			queue_wake(queue_of(c));
+			queues_wake();
 			wait_for_next(c);
 		}
 		if (is_of(c, tr))
@@ -329,7 +334,7 @@ static void
 check_free(struct check *c)
 {
 	queue_take(c);
-	queue_wake(queue_of(c));
+	queues_wake();
 	check_probe_free(c->probe);
 	c->timer = sd_event_source_disable_unref(c->timer);
 	check_spec_done(&c->spec);
@@ -407,6 +412,7 @@ fill(struct check *c, const struct service *s, const struct service_check *b,
 	watch_anew(c);
 	if (check_spec_make(c->ar->sup, a, s, b, &c->spec, &e) < 0)
 		(void)str_set(&c->broken, e.msg);
+	c->over_tls = c->spec.tls;
 	take_kept(c);
 }
 
