@@ -33,8 +33,14 @@ def alloc_of(one):
     health = (one.get("DeploymentStatus") or {}) if alloc.get("DeploymentID") else {}
     return {"version": one["JobVersion"], "status": (alloc["DesiredStatus"], alloc["ClientStatus"], alloc.get("ClientDescription")),
             "health": (health.get("Healthy"), health.get("Canary")), "delays": delays_of(alloc),
-            "tasks": {n: (t["State"], t["Failed"], t["Restarts"], [e for e in events_of(t) if e[0] != "Alloc Unhealthy"])
+            "tasks": {n: (t["State"], t["Failed"], t["Restarts"], told(events_of(t)))
                       for n, t in (alloc.get("TaskStates") or {}).items()}}
+
+
+def told(events):
+    """How a task ended that was told to the original client does not always know: alike.way()."""
+    killed = "Killing" in [e[0] for e in events]
+    return [(e[0], None if killed else e[1], *e[2:]) for e in events if e[0] != "Alloc Unhealthy"]
 
 
 def delays_of(alloc):
