@@ -18,6 +18,8 @@
 #define ROUND_USEC 30000000
 #define BATCH_MAX  64 /* of one request; the helper takes no more */
 #define MIB        (1024 * 1024)
+/* Of a file in many pieces the file system's own blocks may pass a limit, one for some 300. */
+#define SLACK(limit) (MIB + (limit) / 128)
 
 static sd_event_source *timer;
 static uint64_t call;
@@ -48,11 +50,12 @@ judge(struct sup_alloc *sa, uint64_t bytes, uint64_t enforced)
 {
 	struct alloc_runner *ar = sa->runner;
 	uint64_t limit = limit_mb(sa), used = bytes / MIB + (bytes % MIB != 0);
+	bool exceeds = enforced > 0 ? bytes > enforced + SLACK(enforced) : used > limit;
 	bool full = enforced > 0 && bytes + MIB > enforced, was_full = ar->disk_full;
 	char text[160];
 
 	ar->disk_full = full || (was_full && bytes > enforced / 10 * 9);
-	if (used > limit) {
+	if (exceeds) {
 		(void)snprintf(text, sizeof text,
 		    "the allocation's directory takes %" PRIu64
 		    " MiB of the disk, its ephemeral_disk has %" PRIu64 " MiB",
