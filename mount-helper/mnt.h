@@ -111,10 +111,12 @@ int mnt_child_timeout(void *state);
 /* mnt_quota.c: does the file system of fd hold projects to their limits? */
 bool mnt_quota_is_on(int fd);
 /*
- * Makes a new alloc's directory a project with so much space, or from_fd's (if that is one) with so
- * much; sets the limit of one that is a project already. 0, also if it is none now; -errno.
+ * Makes a new alloc's directory a project, or one of from_fd's (if that is one), without a limit:
+ * in one that is full nothing could be made. 0, also if it is none now; -errno.
  */
-int mnt_quota_give(int dir_fd, int from_fd, uint32_t mib);
+int mnt_quota_join(int dir_fd, int from_fd);
+/* Sets the limit of the project that a directory is, if it is one of ours. 0 or -errno. */
+int mnt_quota_limit(int dir_fd, uint32_t mib);
 /* Are two directories of one project of ours? */
 bool mnt_quota_is_shared(int dir_fd, int other_fd);
 /* What an alloc takes of its limit, and that; false if it has none. */

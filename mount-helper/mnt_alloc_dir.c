@@ -148,16 +148,10 @@ make_logs(const struct mnt *m, const char *alloc, struct err *e)
 }
 
 static int
-make_all(struct mnt *m, int dir_fd, int from_fd, const char *alloc, const MntAllocDirMakeReq *req,
-    struct err *e)
+make_all(struct mnt *m, int dir_fd, const char *alloc, const MntAllocDirMakeReq *req, struct err *e)
 {
-	int r =
-	    m->has_quota && req->disk_mb > 0 ? mnt_quota_give(dir_fd, from_fd, req->disk_mb) : 0;
+	int r = make_shared(dir_fd, alloc, req->raw_exec, e);
 
-	if (r < 0)
-		log_warn("limit the disk of alloc %s, which is measured instead: %s", alloc,
-		    strerrordesc_np(-r));
-	r = make_shared(dir_fd, alloc, req->raw_exec, e);
 	if (r < 0)
 		return r;
 	r = make_dir(m->root_fds[MNT_ROOT__MNT_ROOT_SECRETS], alloc, 0711, false, e);
@@ -231,7 +225,8 @@ mnt_on_alloc_dir_make(
 {
 	struct mnt *m = state;
 	const MntAllocDirMakeReq *req = (const MntAllocDirMakeReq *)(const void *)p->msg;
-	int allocs = m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC], made, r;
+	bool limits = m->has_quota && req->disk_mb > 0;
+	int allocs = m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC], made, r, limited = 0;
 	cleanup_close int dir_fd = -1, from_fd = -ENOENT;
 	char alloc[ID_UUID_SIZE], from[ID_UUID_SIZE];
 
@@ -253,8 +248,10 @@ mnt_on_alloc_dir_make(
 	if (req->from.len > 0)
 		from_fd = fd_open_beneath(allocs, from, O_RDONLY | O_DIRECTORY, 0);
 	dir_fd = openat(allocs, alloc, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir_fd >= 0 && limits)
+		limited = mnt_quota_join(dir_fd, from_fd);
 	r = dir_fd < 0 ? err_set(e, -errno, "open alloc/%s", alloc)
-		       : make_all(m, dir_fd, from_fd, alloc, req, e);
+		       : make_all(m, dir_fd, alloc, req, e);
 	if (r < 0 && made)
 		(void)put_in_trash(m, alloc, true, NULL);
 	if (r < 0)
@@ -262,6 +259,11 @@ mnt_on_alloc_dir_make(
 	((MntAllocDirMakeRep *)(void *)rep)->made = made;
 	((MntAllocDirMakeRep *)(void *)rep)->moved =
 	    req->from.len > 0 && move_data(m, dir_fd, from_fd, from, req);
+	if (limits && limited == 0)
+		limited = mnt_quota_limit(dir_fd, req->disk_mb);
+	if (limited < 0)
+		log_warn("limit the disk of alloc %s, which is measured instead: %s", alloc,
+		    strerrordesc_np(-limited));
 	CRASH_POINT(MNT_AFTER_LOG_DIR);
 	return 0;
 }

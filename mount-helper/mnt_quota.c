@@ -70,23 +70,38 @@ mnt_quota_is_on(int fd)
 	return quota(fd, Q_XGETQSTAT, 0, &s) == 0 && (s.qs_flags & FS_QUOTA_PDQ_ENFD);
 }
 
-int
-mnt_quota_give(int dir_fd, int from_fd, uint32_t mib)
+static int
+set_limit(int fd, uint32_t id, uint32_t mib)
 {
 	struct if_dqblk b = { .dqb_bhardlimit = (uint64_t)mib * KIB, .dqb_valid = QIF_BLIMITS };
+
+	return id == 0 ? 0 : quota(fd, Q_SETQUOTA, id, &b);
+}
+
+int
+mnt_quota_join(int dir_fd, int from_fd)
+{
 	struct fsxattr x, from;
 	uint32_t id = read_id(dir_fd, &x);
 	struct stat st;
 
 	/* One with something in it was made without: what is there would not be counted. */
-	if (x.fsx_projid == 0 && fstatat(dir_fd, "alloc", &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		id = from_fd >= 0 ? read_id(from_fd, &from) : find_id(dir_fd);
-		x.fsx_projid = id;
-		x.fsx_xflags |= FS_XFLAG_PROJINHERIT;
-		if (id != 0 && ioctl(dir_fd, FS_IOC_FSSETXATTR, &x) < 0)
-			return -errno;
-	}
-	return id == 0 ? 0 : quota(dir_fd, Q_SETQUOTA, id, &b);
+	if (x.fsx_projid != 0 || fstatat(dir_fd, "alloc", &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	id = from_fd >= 0 ? read_id(from_fd, &from) : find_id(dir_fd);
+	x.fsx_projid = id;
+	x.fsx_xflags |= FS_XFLAG_PROJINHERIT;
+	if (id != 0 && (set_limit(dir_fd, id, 0) < 0 || ioctl(dir_fd, FS_IOC_FSSETXATTR, &x) < 0))
+		return -errno;
+	return 0;
+}
+
+int
+mnt_quota_limit(int dir_fd, uint32_t mib)
+{
+	struct fsxattr x;
+
+	return set_limit(dir_fd, read_id(dir_fd, &x), mib);
 }
 
 bool
@@ -129,9 +144,7 @@ void
 mnt_quota_drop(int root_fd, const char *alloc)
 {
 	cleanup_close int fd = -1;
-	struct if_dqblk none = { .dqb_valid = QIF_BLIMITS };
 	uint32_t id = open_id(root_fd, alloc, &fd);
 
-	if (id != 0)
-		(void)quota(fd, Q_SETQUOTA, id, &none);
+	(void)set_limit(fd, id, 0);
 }

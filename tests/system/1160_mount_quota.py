@@ -129,21 +129,22 @@ def test_what_has_no_project_is_counted():
         case.equal(quota.usage(places.data, 4711)[1], 100 * MIB, "their limit")
 
 
-def data_of_another_alloc_comes_with_its_project(kind):
+def data_of_another_alloc_comes_with_its_project(kind, code):
     with started(kind) as (places, h):
         old, old_dir = make(places, h, 10)
         number = quota.project(old_dir)[0]
         case.equal(write_as_nobody(old_dir + "/web/local/f", 3 * MIB), (3 * MIB, 0))
-        write_as_nobody(old_dir + "/web/tmp/f", 30 * MIB)
-        new, new_dir = make(places, h, 20, **{"from": old})
+        # With not a block left of as much as its successor has, too.
+        case.equal(write_as_nobody(old_dir + "/web/tmp/f", 30 * MIB)[1], code)
+        new, new_dir = make(places, h, 10, **{"from": old})
         case.equal(os.stat(new_dir + "/web/local/f").st_size, 3 * MIB)
         case.equal(quota.project(new_dir + "/web/local/f")[0], number)
         # What was not moved does not count for long.
         case.equal(os.path.exists(old_dir), False)
         case.until(lambda: quota.usage(places.data, number)[0] < 4 * MIB, 60, "its removal")
-        case.equal((told(h, new)[0] // MIB, told(h, new)[1]), (3, 20 * MIB))
+        case.equal((told(h, new)[0] // MIB, told(h, new)[1]), (3, 10 * MIB))
         h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": old})
-        case.equal(told(h, new)[1], 20 * MIB, "the limit after the removal of the old one")
+        case.equal(told(h, new)[1], 10 * MIB, "the limit after the removal of the old one")
         # One that had none gives none.
         plain, plain_dir = make(places, h, 0)
         case.equal(write_as_nobody(plain_dir + "/web/local/f", MIB), (MIB, 0))
@@ -153,11 +154,11 @@ def data_of_another_alloc_comes_with_its_project(kind):
 
 
 def test_data_of_another_alloc_comes_with_its_project_on_ext4():
-    data_of_another_alloc_comes_with_its_project("ext4")
+    data_of_another_alloc_comes_with_its_project("ext4", errno.EDQUOT)
 
 
 def test_data_of_another_alloc_comes_with_its_project_on_xfs():
-    data_of_another_alloc_comes_with_its_project("xfs")
+    data_of_another_alloc_comes_with_its_project("xfs", errno.ENOSPC)
 
 
 case.run(globals())

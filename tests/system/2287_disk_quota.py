@@ -9,7 +9,7 @@ from lib import api, case, quota
 
 MIB = 1 << 20
 # Says what came of writing 40 MiB, of three ways out of the project, and how large its disk seems; then it waits. With holes
-# between: where the pieces lie takes blocks too, which ext4 counts when it writes them, and gives beyond the limit.
+# between: where the pieces lie takes blocks too, which are counted when they are written, and given beyond the limit.
 WRITES = """
 import ctypes, errno, fcntl, json, os, time
 libc = ctypes.CDLL(None, use_errno=True)

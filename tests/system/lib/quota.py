@@ -17,7 +17,7 @@ QUOTACTL_FD = 443
 GET, SET = 0x80000702, 0x80000802  # QCMD(Q_GETQUOTA, PRJQUOTA), QCMD(Q_SETQUOTA, PRJQUOTA)
 DQBLK = struct.Struct("=8QI4x")
 XATTR = struct.Struct("=5I8x")
-MAKE = {"ext4": ["mke2fs", "-q", "-F", "-t", "ext4", "-O", "project,quota", "-E", "quotatype=prjquota"],
+MAKE = {"ext4": ["mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-O", "project,quota", "-E", "quotatype=prjquota"],
         "xfs": ["mkfs.xfs", "-q", "-f"]}
 
 
