@@ -453,8 +453,8 @@ void local_volume_forget(struct local *l, struct local_volume *lv);
 void local_volume_refresh(struct local *l, struct csi_volume *vol);
 /* The plugin as the API shows it, without allocations. False: no instance of it is known. */
 bool local_plugin_get(struct local *l, const char *id, struct csi_plugin *ret);
-/* Gives back the claims of allocs that are over, though something of them may be mounted still.
- * False, and nothing is done: one that is not over has a claim. */
+/* Gives back the claims of allocs that are over, though something of them may be mounted still, and
+ * forgets the volume. False, and nothing is done: one that is not over has a claim. */
 bool local_volume_abandon(struct local *l, struct local_volume *lv);
 int local_volumes_load(struct local *l, struct err *e);
 /* Could an alloc of this index claim it now? 0 or -errno with the sentence. */

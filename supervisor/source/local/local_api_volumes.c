@@ -515,10 +515,11 @@ local_api_deregister_volume(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 400, "invalid force value");
 		return;
 	}
-	if (!(force && !lv->busy && local_volume_abandon(local_of_sup(sup), lv)) &&
-	    !may_go(req, lv))
-		return;
-	local_volume_forget(local_of_sup(sup), lv);
+	if (!force || lv->busy || !local_volume_abandon(local_of_sup(sup), lv)) {
+		if (!may_go(req, lv))
+			return;
+		local_volume_forget(local_of_sup(sup), lv);
+	}
 	api_reply_text(req, 200, "application/json", "", 0);
 }
 

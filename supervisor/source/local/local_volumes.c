@@ -445,6 +445,13 @@ local_volume_abandon(struct local *l, struct local_volume *lv)
 		if (la)
 			free_claim(l, la, lv);
 	}
+	local_volume_forget(l, lv);
+	/* Their successors wait for the next of its name from now on. */
+	for (size_t i = 0; i < before.write_claims.n + before.read_claims.n; i++) {
+		la = find_claimer(l, claim_key(&before, i));
+		if (la && la->slot->current == la)
+			local_reconcile_slot(l, la->slot, NULL);
+	}
 	return true;
 }
 
