@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "supervisor/api/filter_expr.h"
 
@@ -28,8 +27,7 @@ struct matcher {
 	struct api_filter *f;
 	const json_t *object;
 	const struct scope *scope;
-	int64_t began_ns;
-	unsigned steps;
+	int64_t until_ns; /* of filter_pattern_now_ns() */
 	struct err *e;
 };
 
@@ -159,30 +157,21 @@ is_empty(const struct filter_node *n, const json_t *value, struct err *e)
 }
 
 static int
-fits_pattern(const struct filter_node *n, const json_t *value, struct err *e)
+fits_pattern(struct matcher *m, const struct filter_node *n, const json_t *value)
 {
+	m->f->steps |= STEPS_TO_LOOK - 2; /* it may take long */
 	if (value && !json_is_null(value) && !json_is_string(value))
-		return refuse_value(n, "is no text that a pattern could fit", e);
+		return refuse_value(n, "is no text that a pattern could fit", m->e);
 	if (json_string_length(value) > SUBJECT_MAX)
-		return refuse_value(n, "is a text too long for a pattern", e);
-	return filter_pattern_fits(n->pattern, json_string_value(value) ?: "", e);
-}
-
-static int64_t
-used_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+		return refuse_value(n, "is a text too long for a pattern", m->e);
+	return filter_pattern_fits(n->pattern, json_string_value(value) ?: "", m->until_ns, m->e);
 }
 
 /* Not at each step: it is a system call. */
 static int
-check_time(struct matcher *m)
+check_time(const struct matcher *m)
 {
-	if (++m->steps % STEPS_TO_LOOK != 0 ||
-	    m->f->used_ns + used_ns() - m->began_ns < USED_MAX_NS)
+	if (++m->f->steps % STEPS_TO_LOOK != 0 || filter_pattern_now_ns() < m->until_ns)
 		return 0;
 	return err_say(m->e, -EINVAL, "filter: it takes too long: more than %d s of the processor",
 	    USED_MAX_NS / 1000000000);
@@ -253,8 +242,7 @@ match_value(struct matcher *m, const struct filter_node *n)
 	case FILTER_NIL:
 		return !value || json_is_null(value);
 	default:
-		m->steps |= STEPS_TO_LOOK - 2; /* it may have taken long */
-		return fits_pattern(n, value, m->e);
+		return fits_pattern(m, n, value);
 	}
 }
 
@@ -290,9 +278,12 @@ api_filter_asks(const struct api_filter *f, const char *field)
 int
 api_filter_match(struct api_filter *f, const json_t *object, struct err *e)
 {
-	struct matcher m = { .f = f, .object = object, .began_ns = used_ns(), .e = e };
+	int64_t began_ns = filter_pattern_now_ns();
+	struct matcher m = {
+		.f = f, .object = object, .until_ns = began_ns + USED_MAX_NS - f->used_ns, .e = e
+	};
 	int r = match(&m, f->root);
 
-	f->used_ns += used_ns() - m.began_ns;
+	f->used_ns += filter_pattern_now_ns() - began_ns;
 	return r;
 }

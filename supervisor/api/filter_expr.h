@@ -43,7 +43,9 @@ struct api_filter {
 	const struct filter_node *root;
 	char *words; /* the text of all tokens, each with its NUL */
 	size_t words_len;
-	int64_t used_ns; /* of the processor, by all objects that were held against it */
+	/* By all objects that were held against it; ns are the processor's. */
+	int64_t used_ns;
+	unsigned steps;
 };
 
 #endif

@@ -6,6 +6,8 @@
 #ifndef DROVER_SUPERVISOR_API_FILTER_PATTERN_H
 #define DROVER_SUPERVISOR_API_FILTER_PATTERN_H
 
+#include <stdint.h>
+
 #include "common/cleanup.h"
 #include "common/err.h"
 
@@ -16,10 +18,13 @@ int filter_pattern_new(const char *text, struct filter_pattern **ret, struct err
 void filter_pattern_free(struct filter_pattern *p);
 DEFINE_CLEANUP(struct filter_pattern *, filter_pattern_free);
 
+/* What this thread has had of the processor. */
+int64_t filter_pattern_now_ns(void);
 /*
  * Does it fit a part of this text (UTF-8; what is none is passed over)? 1 or 0; -EINVAL with *e: to
- * know takes too many steps; -ENOMEM.
+ * know takes too many steps, or longer than until_ns of that clock; -ENOMEM.
  */
-int filter_pattern_fits(struct filter_pattern *p, const char *text, struct err *e);
+int filter_pattern_fits(
+    struct filter_pattern *p, const char *text, int64_t until_ns, struct err *e);
 
 #endif

@@ -261,6 +261,27 @@ START_TEST(what_takes_too_long_ends)
 }
 END_TEST
 
+/* Of each object it is one step alone. */
+START_TEST(many_objects_that_take_long_end)
+{
+	cleanup_with(api_filter_free) struct api_filter *f = NULL;
+	json_t *object;
+	char text[16001];
+	struct err e = { 0 };
+	int n = 0, r = 0;
+
+	memset(text, 'a', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	object = json_pack("{s:s}", "Text", text);
+	ck_assert_int_eq(api_filter_parse("Text matches \"^a*[bc]\"", &f, &e), 0);
+	while (r == 0 && n++ < 100000)
+		r = api_filter_match(f, object, &e);
+	ck_assert_msg(
+	    n > 1 && r == -EINVAL && strstr(e.msg, "takes too long"), "%d of %d, %s", r, n, e.msg);
+	json_decref(object);
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
@@ -273,6 +294,7 @@ add(TCase *tc)
 	tcase_add_test(tc, it_has_bounds);
 	tcase_add_test(tc, texts_for_patterns_have_an_end);
 	tcase_add_test(tc, what_takes_too_long_ends);
+	tcase_add_test(tc, many_objects_that_take_long_end);
 }
 
 int

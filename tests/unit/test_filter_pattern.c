@@ -15,8 +15,8 @@ fits(const char *pattern, const char *text, bool wanted)
 	struct err e = { 0 };
 
 	ck_assert_msg(filter_pattern_new(pattern, &p, &e) == 0, "%s: %s", pattern, e.msg);
-	ck_assert_msg(filter_pattern_fits(p, text, &e) == wanted, "%s and \"%s\": not %d", pattern,
-	    text, wanted);
+	ck_assert_msg(filter_pattern_fits(p, text, INT64_MAX, &e) == wanted,
+	    "%s and \"%s\": not %d", pattern, text, wanted);
 }
 
 static void
@@ -129,7 +129,7 @@ START_TEST(what_is_none)
 {
 	char deep[200] = "", large[1100];
 
-	refuses("(", "at its character 1: missing closing parenthesis");
+	refuses("(", "at its byte 1: missing closing parenthesis");
 	refuses("a)", "unmatched closing parenthesis");
 	refuses("[a", "missing terminating ]");
 	refuses("[z-a]", "range out of order");
@@ -156,14 +156,32 @@ START_TEST(a_text_has_an_end)
 	memset(text, 'a', sizeof text - 1);
 	text[sizeof text - 1] = '\0';
 	ck_assert_int_eq(filter_pattern_new("^(a+)+$|b", &p, &e), 0);
-	ck_assert_int_eq(filter_pattern_fits(p, text, &e), 1);
+	ck_assert_int_eq(filter_pattern_fits(p, text, INT64_MAX, &e), 1);
 	text[sizeof text - 2] = '!';
-	ck_assert_int_eq(filter_pattern_fits(p, text, &e), -EINVAL);
+	ck_assert_int_eq(filter_pattern_fits(p, text, INT64_MAX, &e), -EINVAL);
 	ck_assert_msg(strstr(e.msg, "takes too long"), "%s", e.msg);
 	before = mallinfo2().uordblks + mallinfo2().hblkhd;
 	for (int i = 0; i < 10; i++)
-		ck_assert_int_eq(filter_pattern_fits(p, text, &e), -EINVAL);
+		ck_assert_int_eq(filter_pattern_fits(p, text, INT64_MAX, &e), -EINVAL);
 	ck_assert_uint_eq(mallinfo2().uordblks + mallinfo2().hblkhd, before);
+}
+END_TEST
+
+/* From each character it takes fewer steps than are too many. */
+START_TEST(all_ways_of_a_text_have_an_end)
+{
+	cleanup_with(filter_pattern_free) struct filter_pattern *p = NULL;
+	char text[16385];
+	struct err e = { 0 };
+
+	memset(text, 'a', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	for (size_t i = 1000; i < sizeof text - 1; i += 1000)
+		text[i] = 'x';
+	ck_assert_int_eq(filter_pattern_new("[ab]*[ab]*[cd]", &p, &e), 0);
+	ck_assert_int_eq(
+	    filter_pattern_fits(p, text, filter_pattern_now_ns() + 10000000, &e), -EINVAL);
+	ck_assert_msg(strstr(e.msg, "takes too long"), "%s", e.msg);
 }
 END_TEST
 
@@ -175,6 +193,7 @@ add(TCase *tc)
 	tcase_add_test(tc, edges_and_flags);
 	tcase_add_test(tc, what_is_none);
 	tcase_add_test(tc, a_text_has_an_end);
+	tcase_add_test(tc, all_ways_of_a_text_have_an_end);
 }
 
 int
