@@ -38,8 +38,8 @@ find_volume(struct uses *u, const char *id)
 		return volume;
 	if (cli_api_get(u->cli, target, &volume, &e) < 0)
 		return NULL;
-	(void)json_object_set_new(u->volumes, id, volume);
-	return volume;
+	/* An id that was too long may be cut within a character: that is no key. */
+	return json_object_set_new(u->volumes, id, volume) == 0 ? volume : NULL;
 }
 
 const char *
@@ -158,8 +158,8 @@ cli_volume_print_uses_of_node(struct cli *cli, const char *node_id)
 		list = NULL; /* whoever may see the node need not be one who may see its volumes */
 	json_array_foreach (list, i, stub) {
 		u.only = cli_json_str(stub, "ID");
-		if (cli_json_int(stub, "CurrentReaders") + cli_json_int(stub, "CurrentWriters") ==
-			0 ||
+		if ((cli_json_int(stub, "CurrentReaders") <= 0 &&
+			cli_json_int(stub, "CurrentWriters") <= 0) ||
 		    !(volume = find_volume(&u, u.only)))
 			continue;
 		put_claims(&u, volume, "WriteAllocs", node_id);
