@@ -33,6 +33,8 @@ def test_servers_that_have_lost_all_that_they_knew():
                 new = servers.run_job(job("new"), me)[0] if placed else None
                 servers.start_server(0)
                 servers.wait_node()
+                if not placed:
+                    node.wait_log("the servers list no allocation for this node", 60)
                 new = new or servers.run_job(job("new"), me)[0]
                 servers.wait_alloc(new, ["running"])
                 case.until(lambda a=old: not processes_of(a), 30, "what they do not know to end")
