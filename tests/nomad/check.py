@@ -210,7 +210,8 @@ def test_restart_signal_and_stop_of_an_alloc():
     alloc = server.wait("asked", ["running"])[0]["ID"]
     pid = processes_of(alloc)
     server.do("/v1/client/allocation/%s/restart" % alloc)
-    case.until(lambda: processes_of(alloc) not in ([], pid), 20, "another process")
+    case.until(lambda: events(server.ask("/v1/allocation/" + alloc)).count("Started") == 2, 20, "the second start")
+    case.equal(processes_of(alloc) not in ([], pid), True, "another process")
     server.do("/v1/client/allocation/%s/signal" % alloc, {"Signal": "SIGUSR1", "Task": "t"})
     case.until(lambda: "Signaling" in events(server.ask("/v1/allocation/" + alloc)), 20, "the signal to be told")
     server.do("/v1/allocation/%s/stop" % alloc)
