@@ -1,19 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# privsep.sh [-w] [BUILD]: PRIVSEP.md's table out of the constants in the binaries (--describe) and the sources' line counts.
+# privsep.sh [-w] [BUILD]: PRIVSEP.md's table out of the constants in the binaries (--describe).
 # -w writes it into PRIVSEP.md; without, it is printed.
 set -eu
 cd "$(dirname "$0")/.."
 write=0
 [ "${1:-}" = -w ] && { write=1; shift; }
 build=${1:-build}
-
-lines() { # lines PROCESS: code that runs as root, or nothing
-	case $1 in
-	launcher | exec-helper | mount-helper | executor | holder) tools/root-lines.sh -t | awk -v p="$1" '$1 == p { print $2 }' ;;
-	*) echo 0 ;;
-	esac
-}
 
 rows() {
 	echo "launcher uid=0 CapInh=0000000000000000 CapPrm=full CapEff=full CapBnd=full CapAmb=0000000000000000 NoNewPrivs=0 Seccomp=0"
@@ -23,14 +16,14 @@ rows() {
 }
 
 table() {
-	echo "| process | uid | inheritable | permitted | effective | bounding | ambient | NoNewPrivs | Seccomp | lines as root |"
-	echo "|---|---|---|---|---|---|---|---|---|---|"
+	echo "| process | uid | inheritable | permitted | effective | bounding | ambient | NoNewPrivs | Seccomp |"
+	echo "|---|---|---|---|---|---|---|---|---|"
 	rows | while read -r name uid inh prm eff bnd amb nnp sec; do
-		printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n' "$name" "${uid#*=}" "${inh#*=}" "${prm#*=}" \
-			"${eff#*=}" "${bnd#*=}" "${amb#*=}" "${nnp#*=}" "${sec#*=}" "$(lines "$name")"
+		printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n' "$name" "${uid#*=}" "${inh#*=}" "${prm#*=}" \
+			"${eff#*=}" "${bnd#*=}" "${amb#*=}" "${nnp#*=}" "${sec#*=}"
 	done
 	echo
-	echo "common/, linked by them: $(tools/root-lines.sh -t | awk '$1 == "common" { print $2 }') lines. \`own\`: a user of its own; \`full\`: all of the kernel's."
+	echo '`own`: a user of its own; `full`: all of the kernel'"'"'s.'
 }
 
 if [ $write = 0 ]; then
