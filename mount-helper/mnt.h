@@ -48,7 +48,6 @@ struct mnt_job {
 	mnt_work *work;
 	mnt_done *done;
 	char what[160]; /* "prove volume x": stands in the error when nothing comes back */
-	struct id run;  /* MNT_PLUGIN_CONNECT_REQ's */
 };
 
 struct mnt {
@@ -98,11 +97,8 @@ bool mnt_trash_is_busy(const struct mnt *m);
  * PROC_LATER: done() or an error answers req (NULL: nobody waits). -EBUSY with MNT_STUCK_MAX
  * children that do not die. fd stays the caller's.
  */
-int mnt_child_start(struct mnt *m, const struct ipc_packet *req, const struct id *run,
-    unsigned timeout_ms, int fd, mnt_work *work, const void *arg, mnt_done *done, const char *what,
-    struct err *e);
-/* mnt_connect.c: what its child drops to. */
-extern const struct proc_child mnt_connect_child;
+int mnt_child_start(struct mnt *m, const struct ipc_packet *req, unsigned timeout_ms, int fd,
+    mnt_work *work, const void *arg, mnt_done *done, const char *what, struct err *e);
 /* Takes results, ends the overdue, reaps. Between requests. */
 void mnt_child_collect(void *state);
 /* How long until the next deadline; -1: no child is at work. */

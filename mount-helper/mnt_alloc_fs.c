@@ -205,5 +205,5 @@ mnt_on_alloc_fs(
 	dir = fd_open_same_mount(m->root_fds[req->root], alloc, O_PATH | O_DIRECTORY);
 	if (dir < 0)
 		return err_set(e, dir, "open the directory of alloc %s", alloc);
-	return mnt_child_start(m, p, NULL, TIMEOUT_MS, dir, work, req, answer, "read files", e);
+	return mnt_child_start(m, p, TIMEOUT_MS, dir, work, req, answer, "read files", e);
 }

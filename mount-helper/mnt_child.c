@@ -63,9 +63,8 @@ wait_slot(struct mnt *m)
 }
 
 int
-mnt_child_start(struct mnt *m, const struct ipc_packet *req, const struct id *run,
-    unsigned timeout_ms, int fd, mnt_work *work, const void *arg, mnt_done *done, const char *what,
-    struct err *e)
+mnt_child_start(struct mnt *m, const struct ipc_packet *req, unsigned timeout_ms, int fd,
+    mnt_work *work, const void *arg, mnt_done *done, const char *what, struct err *e)
 {
 	pid_t parent = getpid();
 	struct mnt_job *j;
@@ -83,8 +82,6 @@ mnt_child_start(struct mnt *m, const struct ipc_packet *req, const struct id *ru
 	j->deadline_ms = clock_ms() + timeout_ms;
 	j->type = req ? req->type : 0;
 	j->serial = req ? req->serial : 0;
-	if (run)
-		j->run = *run;
 	(void)snprintf(j->what, sizeof j->what, "%s", what);
 	j->pid = fork();
 	if (j->pid == 0)

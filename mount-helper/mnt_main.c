@@ -29,12 +29,10 @@ const struct proc_spec mnt_spec = {
 	.name = "mount-helper",
 	.peer = IPC_MOUNT_HELPER,
 	.stays_root = true, /* PRIVSEP.md, "mount-helper" */
-	.caps = CAP_BIT(SYS_ADMIN) | CAP_BIT(CHOWN) | CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER) |
-		CAP_BIT(SETUID) | CAP_BIT(SETGID),
+	.caps = CAP_BIT(SYS_ADMIN) | CAP_BIT(CHOWN) | CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER),
 	.no_new_privs = true,
 	.lock_securebits = true,
 	.filter = &mnt_prog,
-	.child = &mnt_connect_child,
 	.handlers = handlers,
 	.state = &mnt,
 	.init = mnt_roots_open,

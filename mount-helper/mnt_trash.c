@@ -93,7 +93,7 @@ mnt_trash_empty(struct mnt *m)
 	if (!m->trash_full || is_emptying(m))
 		return;
 	m->trash_full = false;
-	if (mnt_child_start(m, NULL, NULL, EMPTY_TIMEOUT_MS, FD_DATA, empty_all, NULL, NULL,
+	if (mnt_child_start(m, NULL, EMPTY_TIMEOUT_MS, FD_DATA, empty_all, NULL, NULL,
 		"empty the trash", &e) < 0)
 		log_warn("%s", e.msg);
 }

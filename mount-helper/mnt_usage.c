@@ -85,8 +85,7 @@ mnt_on_disk_usage(
 		    ALLOCS_MAX, w.n);
 	for (size_t i = 0; r >= 0 && i < w.n; i++)
 		r = mnt_alloc_read(&req->allocs[i], w.allocs[i], e);
-	return r < 0
-		   ? r
-		   : mnt_child_start(m, p, NULL, TIMEOUT_MS, m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC],
-			 count_all, &w, answer, "count what allocs use of the disk", e);
+	return r < 0 ? r
+		     : mnt_child_start(m, p, TIMEOUT_MS, m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC],
+			   count_all, &w, answer, "count what allocs use of the disk", e);
 }

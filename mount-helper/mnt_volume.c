@@ -189,7 +189,7 @@ mnt_on_volume_prove(
 		return err_set(e, parent, "volume %s of plugin %s is not there: open its directory",
 		    v.volume, v.plugin);
 	(void)snprintf(what, sizeof what, "prove the mount of volume %.64s", v.volume);
-	return mnt_child_start(m, p, NULL, PROVE_TIMEOUT_MS, parent, prove, &v, on_proved, what, e);
+	return mnt_child_start(m, p, PROVE_TIMEOUT_MS, parent, prove, &v, on_proved, what, e);
 }
 
 /* A plain attempt first; what is still busy is detached. Mounts can lie on each other. */
@@ -274,7 +274,7 @@ mnt_on_volume_dir_remove(
 		    v.plugin, v.leaf);
 	(void)snprintf(what, sizeof what, "unmount volume %.64s", v.volume);
 	return mnt_child_start(
-	    m, p, NULL, UNMOUNT_TIMEOUT_MS, root, remove_volume, &v, on_removed, what, e);
+	    m, p, UNMOUNT_TIMEOUT_MS, root, remove_volume, &v, on_removed, what, e);
 }
 
 /*

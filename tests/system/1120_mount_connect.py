@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mount-helper alone: connecting to a plugin's socket, and what the child that connects may do."""
-import ctypes
+"""mount-helper alone: connecting to a plugin's socket."""
 import errno
 import os
 import signal
@@ -134,102 +133,72 @@ def test_what_stands_in_the_sockets_place():
             plugin.refused(h, errno.ENOENT, "open the plugin's csi/sock/")
 
 
-def test_the_child_has_no_more_than_the_owners_rights():
+def test_a_socket_of_somebody_else_that_is_linked_there_is_not_the_plugins():
+    """A link in the place of csi.sock to a socket that the plugin's user may not open: its listener is not of the run."""
     with mnt.started() as (places, h):
-        with Plugin(places, h) as plugin:
-            os.chown(plugin.dir + "/csi.sock", 0, 0)
-            os.chmod(plugin.dir + "/csi.sock", 0o600)
-            plugin.refused(h, errno.EACCES, "connect to the plugin's csi.sock")
-            os.chown(plugin.dir + "/csi.sock", PLUGIN_UID, PLUGIN_UID)
+        private = places.data + "/csi/private"
+        os.mkdir(private, 0o700)
+        with socket.socket(socket.AF_UNIX) as s, Plugin(places, h) as plugin:
+            s.bind(private + "/sock")
+            os.chmod(private + "/sock", 0)
+            s.listen()
+            os.rename(plugin.dir + "/csi.sock", plugin.dir + "/real")
+            os.link(private + "/sock", plugin.dir + "/csi.sock")
+            plugin.refused(h, errno.EPERM, "csi.sock is not the plugin's: process %d listens" % os.getpid())
+            s.setblocking(True)
+            with s.accept()[0] as c:
+                case.equal(c.recv(1), b"", "what its listener gets: an end at once, and nothing before it")
+            os.rename(plugin.dir + "/real", plugin.dir + "/csi.sock")
             plugin.connect(h).close()
-        with Plugin(places, h, 0) as plugin:  # root without capabilities
-            os.chown(plugin.dir + "/csi.sock", PLUGIN_UID, PLUGIN_UID)
-            plugin.refused(h, errno.EACCES, "connect to the plugin's csi.sock")
 
 
-def test_a_directory_of_the_agents_own_users_is_refused():
+def test_sockets_of_other_kinds_are_refused():
     with mnt.started() as (places, h):
-        with Plugin(places, h) as plugin:
-            for name in helper.USERS:
-                os.chown(plugin.dir, places.uid[name], PLUGIN_UID)
-                plugin.refused(h, errno.EPERM, "belongs to a user of drover's own")
-            for name in ("drover", "executor"):
-                os.chown(plugin.dir, PLUGIN_UID, places.uid[name])
-                plugin.refused(h, errno.EPERM, "belongs to a user of drover's own")
+        for kind in (socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+            with Plugin(places, h) as plugin, socket.socket(socket.AF_UNIX, kind) as s:
+                os.unlink(plugin.dir + "/csi.sock")
+                os.chdir(plugin.dir)
+                s.bind("csi.sock")
+                os.chdir("/")
+                plugin.refused(h, errno.EPROTOTYPE, "connect to the plugin's csi.sock")
 
 
-# --- the child, stopped at its connect(2) ---
-
-PTRACE_CONT, PTRACE_PEEKUSER, PTRACE_SYSCALL, PTRACE_DETACH = 7, 3, 24, 17
-PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
-OPTIONS = 1 | 2  # TRACESYSGOOD, TRACEFORK
-ORIG_RAX, SYS_CONNECT = 15 * 8, 42
-
-
-def ptrace(request, pid, addr=0, data=0):
-    helper.libc.ptrace.restype = ctypes.c_long
-    r = helper.libc.ptrace(request, pid, ctypes.c_void_p(addr), ctypes.c_void_p(data))
-    if r < 0 and request != PTRACE_PEEKUSER:
-        raise OSError(ctypes.get_errno(), "ptrace %d" % request)
-    return r
-
-
-def status_at_connect(helper_pid):
-    """Lets the seized helper run until a child of it is in connect(2); that one's /proc/PID/status as a dict. Detaches from both."""
-    child = None
-    while True:
-        pid, status = os.waitpid(-1, 0x40000000)  # __WALL
-        if not os.WIFSTOPPED(status):
-            raise AssertionError("process %d ended" % pid)
-        signo = os.WSTOPSIG(status)
-        if pid != helper_pid and child is None:
-            child = pid
-        if pid == child and signo == signal.SIGTRAP | 0x80 and ptrace(PTRACE_PEEKUSER, pid, ORIG_RAX) == SYS_CONNECT:
-            with open("/proc/%d/status" % pid, encoding="ascii") as f:
-                found = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
-            found["fds"] = sorted(int(n) for n in os.listdir("/proc/%d/fd" % pid))
-            ptrace(PTRACE_DETACH, pid)
-            ptrace(PTRACE_INTERRUPT, helper_pid)
-            while os.waitpid(helper_pid, 0x40000000)[0] != helper_pid:
+def stop_all_of(uid, ready):
+    """Stops whatever runs as uid, again and again, from a process of that user. Its pid."""
+    pid = os.fork()
+    if pid == 0:
+        os.setgroups([])
+        os.setgid(uid)
+        os.setuid(uid)
+        os.write(ready, b"1")
+        while True:
+            try:
+                os.kill(-1, signal.SIGSTOP)  # this process excepted
+            except OSError:
                 pass
-            ptrace(PTRACE_DETACH, helper_pid)
-            return found
-        event = signo == signal.SIGTRAP | 0x80 or status >> 16
-        ptrace(PTRACE_SYSCALL if pid == child else PTRACE_CONT, pid, 0, 0 if event else signo)
+    return pid
 
 
-def test_the_connecting_child_holds_nothing():
+def test_a_user_who_stops_all_his_processes_delays_no_request():
+    """A helper that connected as the plugin's user lost a child to this with each request, and after sixteen refused all."""
     with mnt.started() as (places, h):
+        told, ready = os.pipe()
+        with Plugin(places, h, backlog=100) as plugin:
+            stoppers = [stop_all_of(PLUGIN_UID, ready)]
+            case.equal(os.read(told, 1), b"1", "the stopper's start")
+            try:
+                serials = [h.ipc.send("MNT_PLUGIN_CONNECT_REQ", {"alloc": plugin.alloc, "run": plugin.run}) for _ in range(60)]
+                answers = [h.ipc.recv() for _ in serials]
+            finally:
+                for pid in stoppers:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+            for a in answers:
+                case.equal(a.name, "MNT_PLUGIN_CONNECT_REP", "an answer: %s" % a.fields)
+                a.close()
+            case.equal(mnt.children(h.pid), [], "children of the helper")
         with Plugin(places, h) as plugin:
-            ptrace(PTRACE_SEIZE, h.pid, 0, OPTIONS)
-            serial = h.ipc.send("MNT_PLUGIN_CONNECT_REQ", {"alloc": plugin.alloc, "run": plugin.run})
-            found = status_at_connect(h.pid)
-            h.ipc.answer(serial).close()
-            case.equal(found["Uid"].split(), [str(PLUGIN_UID)] * 4, "uids")
-            case.equal(found["Gid"].split(), [str(PLUGIN_UID)] * 4, "gids")
-            case.equal(found["Groups"].split(), [], "groups")
-            for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
-                case.equal(int(found[name], 16), 0, name)
-            case.equal((found["NoNewPrivs"], found["Seccomp"]), ("1", "2"), "NoNewPrivs, Seccomp")
-            case.equal(found["fds"], [0, 1, 2, 3, 4, 5], "descriptors: log, the socket's path, the way back, the new socket")
-
-
-def test_a_child_that_is_stopped_delays_nobody_and_has_its_deadline():
-    with mnt.started() as (places, h):
-        with Plugin(places, h) as plugin:
-            case.until(lambda: not mnt.children(h.pid), 10, "the child that empties the trash at the start to end")
-            ptrace(PTRACE_SEIZE, h.pid, 0, OPTIONS)
-            serial = h.ipc.send("MNT_PLUGIN_CONNECT_REQ", {"alloc": plugin.alloc, "run": plugin.run})
-            pid, _ = os.waitpid(h.pid, 0x40000000)
-            child = case.until(lambda: mnt.children(h.pid), 5, "a child")[0]
-            case.equal(os.waitpid(child, 0x40000000)[0], child, "the stop of the child")
-            ptrace(PTRACE_DETACH, pid)
-            other = h.ipc.send("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": os.urandom(16), "tasks": ["web"]})
-            answers = {a.serial: a for a in (h.ipc.recv() for _ in range(2))}
-            case.equal(answers[other].name, "MNT_ALLOC_DIR_MAKE_REP", "the answer to another")
-            case.equal((answers[serial].name, -answers[serial]["code"]), ("IPC_ERROR_REP", errno.ETIMEDOUT), "its own answer")
-            case.until(lambda: os.waitpid(child, 0x40000000 | os.WNOHANG)[0], 5, "end of the child by SIGKILL")
-        case.until(lambda: not mnt.children(h.pid), 5, "the helper reaps")
+            plugin.connect(h).close()
 
 
 case.run(globals())

@@ -3,8 +3,6 @@
 import mmap
 import os
 import re
-import signal
-import socket
 import struct
 
 from lib import ROOT, build_dir, case, helper, mnt
@@ -93,38 +91,9 @@ def test_mounting_a_plugins_root():
         case.equal(len(mnt.mounts_below(places.data + "/csi/node/p")), 1, "mounts")
 
 
-def test_the_connecting_child():
-    """It dies, the helper does not: the request is answered by an error."""
-    with helper.Places() as places:
-        page, alloc, run = Page(), os.urandom(16), os.urandom(16)
-        with page.start(places) as h:
-            h.ipc.call("MNT_PLUGIN_DIR_MAKE_REQ", {"alloc": alloc, "kind": "PLUGIN_NODE", "plugin": "p"})
-            with socket.socket(socket.AF_UNIX) as s:
-                os.chdir(places.data + "/csi/sock/" + mnt.text(alloc))
-                s.bind("csi.sock")
-                s.listen()
-                os.chdir("/")
-                os.makedirs(places.run_cgroup(run.hex()))
-                page.arm("MNT_CHILD_AFTER_DROP")
-                mnt.refused(h, 5, "process", "MNT_PLUGIN_CONNECT_REQ", {"alloc": alloc, "run": run})
-                case.equal(page.armed(), 0, "the point was not passed: armed")
-                pid = os.fork()
-                if pid == 0:  # into the plugin's cgroup, and the listener with it
-                    with open(places.run_cgroup(run.hex()) + "/cgroup.procs", "w", encoding="ascii") as f:
-                        f.write("0")
-                    s.listen()
-                    os.kill(os.getpid(), signal.SIGSTOP)
-                    os._exit(0)
-                case.equal(os.WIFSTOPPED(os.waitpid(pid, os.WUNTRACED)[1]), True, "the listener stopped")
-                h.ipc.call("MNT_PLUGIN_CONNECT_REQ", {"alloc": alloc, "run": run}).close()
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-
-
 def test_the_points_of_this_file_are_in_the_table():
     # The rest of the table is passed by the whole agent: 3100_crash_points.
-    tested = ["MNT_AFTER_ALLOC_DIR", "MNT_AFTER_LOG_DIR", "MNT_BEFORE_REMOVE", "MNT_AFTER_TRASH", "MNT_AFTER_PLUGIN_MOUNT",
-              "MNT_CHILD_AFTER_DROP"]
+    tested = ["MNT_AFTER_ALLOC_DIR", "MNT_AFTER_LOG_DIR", "MNT_BEFORE_REMOVE", "MNT_AFTER_TRASH", "MNT_AFTER_PLUGIN_MOUNT"]
     case.equal([p for p in tested if p not in OURS], [], "points that are gone")
 
 

@@ -99,8 +99,7 @@ def test_every_running_process_is_what_the_table_says():
                 "Name": "c", "Type": "http", "Protocol": "https", "Path": "/", "Interval": 10**9, "Timeout": 10**9}]}]}))
         node.wait_process("check-helper")
         running, ids = node.processes(), own_ids(node)
-        others = {"launcher", "executor", "mount-helper-connect", "exec-helper-lookup", "heartbeat-resolver",
-                  "holder"}
+        others = {"launcher", "executor", "exec-helper-lookup", "heartbeat-resolver", "holder"}
         case.equal(sorted(running), sorted(set(table) - others), "processes")
         compare("launcher", node.pid, table["launcher"], (0, 0))
         for name, pid in running.items():
@@ -116,21 +115,6 @@ def test_every_running_process_is_what_the_table_says():
             print("    %-12s uid %s" % (name, uid))
         for job in ("checked", "raw-exec", "exec", "csi-local"):
             node.purge(job)
-
-
-def test_the_child_that_connects_to_a_plugin():
-    table = documented()
-    with volumes.Node() as node:
-        helper = node.wait_process("mount-helper")
-        with trace.Trace(helper) as t:
-            node.register_plugin()
-            child = t.until(lambda pid, call: call.nr == trace.CONNECT, 20)
-            case.contains(agent.children(helper), child, "children of mount-helper")
-            compare("mount-helper-connect", child, table["mount-helper-connect"], (65534, 65534))
-            held = sorted(int(fd) for fd in os.listdir("/proc/%d/fd" % child))
-            print("    descriptors of the child: %s" % [os.readlink("/proc/%d/fd/%d" % (child, fd)) for fd in held])
-            assert len(held) <= 6, held
-        case.until(node.plugin_is_healthy, 20, "the plugin, connected by that very child")
 
 
 def is_lookup(pid):
