@@ -40,10 +40,11 @@ struct exe_log {
 struct exe {
 	struct exe_record record;
 	pid_t pid; /* the task as waitpid() sees it; 0: none, or gone */
-	int pidfd, task_dir, secrets_dir, listen, signals, kill_fd, events_fd, oom_fd;
+	int pidfd, task_dir, listen, signals, kill_fd, events_fd, oom_fd;
 	int ends[3];  /* the task's ends of its stdin, stdout, stderr, until it has them; stdin of
 			 sessions only */
-	int above[3]; /* session: the other ends, until its peer has them */
+	int above[3]; /* session: the other ends, until its peer has them; with a terminal [0] is
+			 a socket to the child until exe_terminal_take() */
 	bool session;
 	struct exe_log logs[2];
 	int peers[EXE_PEERS_MAX];
@@ -76,8 +77,8 @@ int exe_failed(struct exe *x, enum exe_step step, int error, uint32_t detail);
 /* exe_setup.c: reads set-up and spec, checks both. 0 or -errno (failed). */
 int exe_setup_read(struct exe *x);
 int exe_spec_read(const void *map, size_t size, struct exe_spec *ret);
-/* argv and environment of the task, in a mapping that exe_setup_done() takes away with set-up and
- * spec. */
+/* In the task's child: argv and environment, in a mapping that exe_setup_done() takes away with
+ * set-up and spec. 0 or -errno. */
 int exe_spec_words(struct exe *x);
 void exe_setup_done(struct exe *x);
 
@@ -88,14 +89,19 @@ int exe_plugin_dirs_give(struct exe *x);
 
 /* exe_secrets.c: opens the task's own directory and that of its secrets. 0 or -errno (failed). */
 int exe_dirs_open(struct exe *x);
-/* The secrets directory becomes the user's and gets its first contents. */
+/* The secrets directory becomes the user's. */
+int exe_secrets_give(struct exe *x);
+/* In the child, as the task's user, in the directory that has `secrets` and `local`: writes the
+ * spec's files, each by rename. 0 or -errno. */
 int exe_secrets_write(struct exe *x);
-/* In a session's child, as the task's user: new contents, by rename. 0 or -errno. */
-int exe_secrets_replace(struct exe *x);
 
 /* exe_session.c: joins the task and makes what the session's child has for stdin, stdout and
  * stderr. */
 int exe_session_join(struct exe *x);
+/* In the child, as the task's user: opens a terminal for it. 0 or -errno. */
+int exe_terminal_open(struct exe *x);
+/* Takes the terminal's other end over from the child. 0 or -errno (failed). */
+int exe_terminal_take(struct exe *x);
 
 /* exe_task.c: pipes, the task's child, what is known about it. */
 /* The task's end becomes x->ends[fd], what it is for; the other one does not block. 0 or -errno. */
@@ -103,8 +109,8 @@ int exe_pipe_make(struct exe *x, int fd, int *ret_above);
 int exe_pipes_make(struct exe *x);
 int exe_task_start(struct exe *x);
 
-/* exe_command.c: the task's child, once it is the task's user. Comes back only with the errno that
- * stopped it. */
+/* exe_command.c: the task's child, once it is the task's user: files, terminal, program. Returns
+ * the errno that stopped it, or 0 if there was no program to run. */
 int exe_command_run(struct exe *x);
 
 /* exe_sandbox.c: everything that changes what a process may do. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_command.c: becomes the task's program. Runs in: the task's child, as the task's user. */
+/* exe_command.c: the task's child after its drop: the task's files, its terminal, its program. Runs
+ * in: the task's child, as the task's user. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,14 +16,14 @@
  * task's own directory without a slash at its end.
  */
 static int
-enter_cwd(struct exe *x, char dir[PATH_MAX])
+enter_dir(struct exe *x, char dir[PATH_MAX])
 {
 	bool raw = x->setup->driver == DRIVER_RAW_EXEC;
 
 	if ((raw ? fchdir(x->task_dir) : chdir("/")) < 0 ||
 	    close_range(STDERR_FILENO + 1, ~0U, 0) < 0 || (raw && !getcwd(dir, PATH_MAX)))
 		return -errno;
-	return x->spec.cwd && chdir(x->spec.cwd) < 0 ? -errno : 0;
+	return 0;
 }
 
 /* Executes the command below dir. Comes back with the errno if there is no such file, which means:
@@ -83,10 +84,23 @@ exe_command_run(struct exe *x)
 	int r;
 
 	x->child_step = EXE_STEP_CWD;
-	r = enter_cwd(x, dir);
-	if (r < 0)
+	if ((r = enter_dir(x, dir)) < 0)
 		return -r;
+	x->child_step = EXE_STEP_SECRETS;
+	if ((r = exe_secrets_write(x)) < 0)
+		return -r;
+	if (x->setup->tty) {
+		x->child_step = EXE_STEP_PIPES;
+		if ((r = exe_terminal_open(x)) < 0)
+			return -r;
+	}
+	x->child_step = EXE_STEP_CWD;
+	if (x->spec.cwd && chdir(x->spec.cwd) < 0)
+		return errno;
 	CRASH_POINT(EXE_TASK_BEFORE_EXEC);
 	x->child_step = EXE_STEP_COMMAND;
-	return run_command(x, dir);
+	if (x->setup->session == EXE_SESSION_FILE)
+		return 0;
+	r = exe_spec_words(x);
+	return r < 0 ? -r : run_command(x, dir);
 }

@@ -16,7 +16,7 @@ make_world(struct exe *x)
 	if (r < 0)
 		return r;
 	CRASH_POINT(EXE_AFTER_PIPES);
-	if ((r = exe_secrets_write(x)) < 0 || (r = exe_plugin_dirs_give(x)) < 0)
+	if ((r = exe_secrets_give(x)) < 0 || (r = exe_plugin_dirs_give(x)) < 0)
 		return r;
 	if (x->setup->driver == DRIVER_EXEC && (r = exe_mounts_make(x)) < 0)
 		return r;
@@ -37,14 +37,17 @@ start(struct exe *x)
 	r = x->session ? exe_session_join(x) : make_world(x);
 	if (r < 0)
 		return r;
-	if ((r = exe_spec_words(x)) < 0 || (r = exe_task_start(x)) < 0)
+	if ((r = exe_task_start(x)) < 0)
 		return r;
 	CRASH_POINT(EXE_AFTER_EXEC);
+	r = exe_terminal_take(x);
 	exe_setup_done(x);
-	x->record.state = EXE_RUNNING;
-	(void)exe_record_write(x);
-	CRASH_POINT(EXE_AFTER_START_RECORD);
-	r = exe_sandbox_drop(x);
+	if (r == 0) {
+		x->record.state = EXE_RUNNING;
+		(void)exe_record_write(x);
+		CRASH_POINT(EXE_AFTER_START_RECORD);
+		r = exe_sandbox_drop(x);
+	}
 	/* Fail closed: a task whose parent keeps root does not run. */
 	if (r < 0)
 		exe_cgroup_kill(x);

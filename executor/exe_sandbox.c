@@ -115,7 +115,6 @@ exe_sandbox_drop(struct exe *x)
 		(void)close(EXE_FD_LEASE);
 	(void)close(EXE_FD_LOGS);
 	(void)close(x->task_dir);
-	(void)close(x->secrets_dir);
 	(void)close_range(EXE_FD_CGROUP, EXE_FD_BINARY - 1, 0);
 	r = privs_drop(&p, NULL);
 	return r < 0 ? exe_failed(x, EXE_STEP_DROP, -r, 0) : 0;

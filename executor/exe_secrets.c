@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_secrets.c: the task's secrets directory and its first contents. Runs in: executor, as root.
- */
+/* exe_secrets.c: the task's secrets directory, and the files that come with a start or later. Runs
+ * in: executor, as root; the files are written by its child, as the task's user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,8 +14,7 @@
 #include "executor/exe.h"
 #include "proto/task_spec.h"
 
-/* Whatever is there under a name that is wanted gets out of the way, under one that nobody can have
- * taken. */
+/* A directory that the task made under a name that is needed is renamed to a random name. */
 static void
 put_aside(int dir, const char *name)
 {
@@ -26,33 +25,21 @@ put_aside(int dir, const char *name)
 	(void)renameat(dir, name, dir, aside);
 }
 
-/*
- * A task of an earlier run may have planted anything here. The file is new and ours; nobody reads
- * here before the task runs.
- */
+/* Whoever reads the file meanwhile sees the old contents or the new ones. What the task planted
+ * under the name is replaced, never written through. */
 static int
-write_secret(struct exe *x, int dir, const char *name, const char *data, size_t len)
+write_file(int dir, const char *name, const char *data, size_t len)
 {
 	cleanup_close int fd = -1;
-
-	if (unlinkat(dir, name, 0) < 0 && errno == EISDIR)
-		put_aside(dir, name);
-	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 || fchown(fd, x->setup->user.uid, x->setup->user.gid) < 0)
-		return -errno;
-	return fd_write_full(fd, data, len);
-}
-
-/* Who reads the file while the task runs sees the old contents or the new ones. */
-static int
-replace_secret(struct exe *x, int dir, const char *name, const char *data, size_t len)
-{
 	char fresh[ID_HEX_SIZE];
 	struct id id = id_random();
 	int r;
 
 	id_to_hex(&id, fresh);
-	r = write_secret(x, dir, fresh, data, len);
+	fd = openat(dir, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	r = fd_write_full(fd, data, len);
 	if (r == 0 && renameat(dir, fresh, dir, name) < 0) {
 		put_aside(dir, name);
 		r = renameat(dir, fresh, dir, name) < 0 ? -errno : 0;
@@ -62,35 +49,28 @@ replace_secret(struct exe *x, int dir, const char *name, const char *data, size_
 	return r;
 }
 
-/*
- * `local`, or the directory below it that *name goes through, made where it is missing; *name
- * becomes its last part. `local` belongs to everybody, but lies in a directory of root's: it is no
- * link.
- */
+/* Opens `local`, or the directory below it that *name goes through, made where it is missing; *name
+ * becomes its last part. No link is followed: the file would not be where it is promised. */
 static int
-open_local(struct exe *x, const char **name)
+open_local(const char **name)
 {
-	int dir = fd_open_beneath(x->task_dir, "local", O_RDONLY | O_DIRECTORY, 0);
+	int dir = open("local", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	const char *slash;
 
 	while (dir >= 0 && (slash = strchr(*name, '/'))) {
 		cleanup_close int up = dir;
 		char part[NAME_PATH_MAX + 1] = "";
-		bool made;
 
 		memcpy(part, *name, (size_t)(slash - *name));
 		*name = slash + 1;
-		made = mkdirat(up, part, 0755) == 0;
+		(void)mkdirat(up, part, 0755);
 		dir = openat(up, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (dir < 0 || (made && fchown(dir, x->setup->user.uid, x->setup->user.gid) < 0))
-			return -errno;
 	}
-	return dir;
+	return dir < 0 ? -errno : dir;
 }
 
-static int
-write_all(struct exe *x,
-    int (*write_one)(struct exe *x, int dir, const char *name, const char *data, size_t len))
+int
+exe_secrets_write(struct exe *x)
 {
 	struct spec_entry entry;
 	const char *name = NULL;
@@ -99,17 +79,16 @@ write_all(struct exe *x,
 
 	while (r == 0 && spec_next(x->spec.map, x->spec.size, &at, &entry) == 1) {
 		const char *in_local = name ? spec_local_name(name) : NULL;
-		cleanup_close int local = -1;
+		cleanup_close int dir = -1;
 
 		if (entry.tag == SPEC_SECRET_NAME)
 			name = entry.text;
 		if (entry.tag != SPEC_SECRET_DATA)
 			continue;
-		if (in_local)
-			local = open_local(x, &in_local);
-		r = in_local && local < 0 ? local
-					  : write_one(x, in_local ? local : x->secrets_dir,
-						in_local ?: name, entry.text, entry.len);
+		/* `secrets` is a link where an older version made it, which only root can have. */
+		dir = in_local ? open_local(&in_local)
+			       : open("secrets", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		r = dir < 0 ? -errno : write_file(dir, in_local ?: name, entry.text, entry.len);
 	}
 	return r;
 }
@@ -124,43 +103,29 @@ exe_dirs_open(struct exe *x)
 	x->task_dir = fd_open_beneath(EXE_FD_ALLOC, path, O_PATH | O_DIRECTORY, 0);
 	if (x->task_dir < 0)
 		return exe_failed(x, EXE_STEP_CWD, -x->task_dir, 0);
-	x->secrets_dir = fd_open_beneath(EXE_FD_SECRETS, path, O_RDONLY | O_DIRECTORY, 0);
-	if (x->secrets_dir < 0)
-		return exe_failed(x, EXE_STEP_SECRETS, -x->secrets_dir, 0);
 	return 0;
 }
 
 int
-exe_secrets_write(struct exe *x)
+exe_secrets_give(struct exe *x)
 {
 	const struct exe_setup *s = x->setup;
-	char link[sizeof s->alloc_name + sizeof s->keep.task + 20];
+	char path[sizeof s->alloc_name + sizeof s->keep.task + 20];
+	cleanup_close int dir = -1;
 	int r = exe_dirs_open(x);
 
 	if (r < 0)
 		return r;
-	if (fchown(x->secrets_dir, s->user.uid, s->user.gid) < 0 ||
-	    fchmod(x->secrets_dir, 0700) < 0)
+	(void)snprintf(path, sizeof path, "%s/%s", s->alloc_name, s->keep.task);
+	dir = fd_open_beneath(EXE_FD_SECRETS, path, O_RDONLY | O_DIRECTORY, 0);
+	if (dir < 0)
+		return exe_failed(x, EXE_STEP_SECRETS, -dir, 0);
+	if (fchown(dir, s->user.uid, s->user.gid) < 0 || fchmod(dir, 0700) < 0)
 		return exe_failed(x, EXE_STEP_SECRETS, errno, 0);
-	r = write_all(x, write_secret);
-	if (r < 0)
-		return exe_failed(x, EXE_STEP_SECRETS, -r, 0);
-	(void)snprintf(link, sizeof link, "../../../secrets/%s/%s", s->alloc_name, s->keep.task);
+	(void)snprintf(path, sizeof path, "../../../secrets/%s/%s", s->alloc_name, s->keep.task);
 	/* The task's directory is root's, so nobody else can have made the link. */
-	if (s->driver == DRIVER_RAW_EXEC && symlinkat(link, x->task_dir, "secrets") < 0 &&
+	if (s->driver == DRIVER_RAW_EXEC && symlinkat(path, x->task_dir, "secrets") < 0 &&
 	    errno != EEXIST)
 		return exe_failed(x, EXE_STEP_SECRETS, errno, 0);
 	return 0;
-}
-
-int
-exe_secrets_replace(struct exe *x)
-{
-	int r;
-
-	x->child_step = EXE_STEP_SECRETS;
-	r = write_all(x, replace_secret);
-	if (r == 0)
-		x->child_step = EXE_STEP_COMMAND;
-	return r;
 }

@@ -200,6 +200,10 @@ int
 exe_serve_failure(struct exe *x)
 {
 	(void)exe_record_write(x);
+	/* Root talks to nobody: whoever waits sees the end of the connection, and reads the record.
+	 */
+	if (exe_sandbox_drop(x) < 0)
+		return 1;
 	exe_peers_tell_state(x); /* a session's */
 	for (int i = 0; i < EXE_PEERS_MAX; i++)
 		(void)exe_peer_accept(x);

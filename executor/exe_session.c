@@ -1,31 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_session.c: an executor's way into a task that runs already. Runs in: executor, as root. */
+/* exe_session.c: an executor's way into a task that runs already. Runs in: executor, as root, and
+ * the session's child, as the task's user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/fd.h"
 #include "executor/exe.h"
 
-/* Of the task's own /dev/pts. Its other end by descriptor: a name could be anything by now. */
-static int
-open_terminal(struct exe *x)
+/*
+ * /dev is the task's, who may have a volume there: the child opens the terminal as the task's user
+ * and sends its upper end over its stdin. The lower end by descriptor, because a name could be
+ * anything by now.
+ */
+int
+exe_terminal_open(struct exe *x)
 {
-	int unlocked = 0, end;
+	cleanup_close int above = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	cleanup_close int end = -1;
+	int unlocked = 0, r;
 
-	x->above[0] = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-	if (x->above[0] < 0 || ioctl(x->above[0], TIOCSPTLCK, &unlocked) < 0)
+	if (above < 0 || ioctl(above, TIOCSPTLCK, &unlocked) < 0)
 		return -errno;
-	end = ioctl(x->above[0], TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (end < 0 || fchown(end, x->setup->user.uid, (gid_t)-1) < 0)
+	end = ioctl(above, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (end < 0)
 		return -errno;
-	for (int i = 0; i < (int)ELEMENTSOF(x->ends); i++) {
-		x->ends[i] = i == 0 ? end : fcntl(end, F_DUPFD_CLOEXEC, 0);
-		if (x->ends[i] < 0)
+	r = fd_send_msg(STDIN_FILENO, "", 1, &above, 1, MSG_DONTWAIT);
+	if (r < 0)
+		return r;
+	for (int i = 0; i < (int)ELEMENTSOF(x->ends); i++)
+		if (dup2(end, i) < 0)
 			return -errno;
-	}
+	return ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0 ? -errno : 0;
+}
+
+int
+exe_terminal_take(struct exe *x)
+{
+	int sock = x->above[0];
+	size_t n = 0;
+	char byte;
+	ssize_t r;
+
+	if (!x->setup->tty)
+		return 0;
+	x->above[0] = -1;
+	r = fd_recv_msg(sock, &byte, sizeof byte, &x->above[0], 1, &n, MSG_DONTWAIT);
+	(void)close(sock);
+	if (r < 0 || n != 1)
+		return exe_failed(x, EXE_STEP_PIPES, r < 0 ? (int)-r : EPROTO, 0);
+	return 0;
+}
+
+/* Until the child has the terminal its stdin is a socket to this executor. */
+static int
+open_terminal_socket(struct exe *x)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	x->ends[0] = pair[0];
+	x->above[0] = pair[1];
 	return 0;
 }
 
@@ -44,10 +83,12 @@ exe_session_join(struct exe *x)
 {
 	int r = exe_dirs_open(x);
 
-	if (r < 0 || x->setup->session == EXE_SESSION_FILE)
+	if (r < 0)
 		return r;
 	if (x->setup->driver == DRIVER_EXEC && (r = exe_sandbox_join()) < 0)
 		return exe_failed(x, EXE_STEP_NAMESPACE, -r, 5);
-	r = x->setup->tty ? open_terminal(x) : open_pipes(x);
+	if (x->setup->session == EXE_SESSION_FILE)
+		return 0;
+	r = x->setup->tty ? open_terminal_socket(x) : open_pipes(x);
 	return r < 0 ? exe_failed(x, EXE_STEP_PIPES, -r, 0) : 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* exe_setup.c: what exec-helper handed over, and the strings that the supervisor wrote. Runs in:
- * executor, as root. */
+ * executor, as root; exe_spec_words() in the task's child, as the task's user. */
 #include <errno.h>
 #include <string.h>
 #include <stdio.h>
@@ -94,8 +94,7 @@ exe_setup_read(struct exe *x)
 {
 	int r;
 
-	x->pidfd = x->task_dir = x->secrets_dir = x->signals = x->kill_fd = x->events_fd =
-	    x->oom_fd = -1;
+	x->pidfd = x->task_dir = x->signals = x->kill_fd = x->events_fd = x->oom_fd = -1;
 	x->lease_fd = x->lease_timer = -1;
 	for (size_t i = 0; i < ELEMENTSOF(x->ends); i++)
 		x->ends[i] = x->above[i] = -1;
@@ -169,7 +168,7 @@ exe_spec_words(struct exe *x)
 	s->words_size = (s->n_args + s->n_env + BASE_ENV + 3) * sizeof(char *) + BASE_ENV_SIZE;
 	map = mmap(NULL, s->words_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)
-		return exe_failed(x, EXE_STEP_SPEC, errno, 0);
+		return -errno;
 	s->argv = map;
 	s->envp = s->argv + s->n_args + 2;
 	s->argv[n_argv++] = (char *)(uintptr_t)s->command;

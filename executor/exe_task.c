@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -92,8 +91,6 @@ clean_state(struct exe *x)
 	for (int i = 0; i < (int)ELEMENTSOF(x->ends); i++)
 		if (x->ends[i] >= 0 && dup2(x->ends[i], i) < 0)
 			return -errno;
-	if (x->setup->tty && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
-		return -errno;
 	if (getrlimit(RLIMIT_NOFILE, &nofile) == 0 && nofile.rlim_cur != NOFILE_SOFT) {
 		nofile.rlim_cur = nofile.rlim_max < NOFILE_SOFT ? nofile.rlim_max : NOFILE_SOFT;
 		(void)setrlimit(RLIMIT_NOFILE, &nofile);
@@ -130,8 +127,7 @@ run_task(void *arg)
 	CRASH_POINT(EXE_TASK_BEFORE_DROP);
 	if ((r = exe_sandbox_task(x)) < 0)
 		stop_child(x, -r);
-	stop_child(x,
-	    x->setup->session == EXE_SESSION_FILE ? -exe_secrets_replace(x) : exe_command_run(x));
+	stop_child(x, exe_command_run(x));
 }
 
 /* The task's pid as the host sees it: a pidfd's fdinfo says it, in the pid namespace of the /proc

@@ -121,6 +121,22 @@ def test_a_terminal_has_a_size_and_its_signals():
             end(r, run)
 
 
+def test_a_terminal_is_opened_as_the_tasks_user():
+    """A volume at /dev: what ptmx is there is the task's to choose, also a link to what root alone may open."""
+    volume = case.directory()
+    with open(volume + "/roots", "wb"):
+        os.chmod(volume + "/roots", 0o600)
+    os.chmod(volume, 0o755)
+    with runs.Runs('client { host_volume "v" { path = "%s" } }' % volume) as r:
+        run = sleeper(r, "EXEC", dests=["/dev"], mounts=[{"kind": "EXEC_MOUNT_HOST_VOLUME", "name": "v"}])
+        for link, error in (("roots", errno.EACCES), ("gone", errno.ENOENT), ("/proc/self/fd/36", errno.ENOENT)):
+            os.symlink(link, volume + "/ptmx")
+            e = case.raises(exe.Error, r.session, run, "true", tty=True, **EXEC)
+            case.contains(str(e), "'step': %d, 'error': %d," % (exe.EXE_STEP_PIPES, error), link)
+            os.unlink(volume + "/ptmx")
+        end(r, run)
+
+
 def test_who_leaves_takes_the_session_along():
     """Also what ignores the hang-up, and what went into a session of its own."""
     with runs.Runs() as r:
@@ -305,6 +321,18 @@ def test_a_file_of_the_tasks_local_directory():
         for name in ("local/../x", "local/", "../local/x", "local/.x", "local//x"):
             case.raises(exe.Error, r.replace, run, {name: b"x"})
         end(r, run)
+
+
+def test_a_file_is_not_written_where_the_tasks_user_may_not():
+    """Neither at the start nor later: nobody but he writes."""
+    with runs.Runs() as r:
+        for driver, user in (("EXEC", ""), ("RAW_EXEC", "daemon")):
+            alloc = r.make_alloc()
+            directory = "%s/alloc/%s/web/local/roots" % (r.places.data, uuid.UUID(bytes=alloc))
+            os.mkdir(directory, 0o755)
+            record = r.ended(r.start("true", driver=driver, user=user, alloc=alloc, secrets={"local/roots/token": b"x"}))
+            case.equal((record["step"], record["error"]), (exe.EXE_STEP_SECRETS, errno.EACCES), driver)
+            case.equal(os.listdir(directory), [], driver)
 
 
 def test_a_file_that_cannot_be_written_is_told():
