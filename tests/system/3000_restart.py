@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agent, or a part of it, ends and starts again: every task goes on, and what ended meanwhile is known."""
 import os
-import shutil
 import signal
 import sqlite3
 import struct
 import subprocess
 
-from lib import agent, api, case, crash, exe, helper
+from lib import agent, api, case, crash, exe, service
 from lib.fake_api import run_command
 
 HELPERS = ("exec-helper", "mount-helper", "heartbeat")
@@ -280,62 +279,26 @@ def test_another_boot_is_told_apart():
         stop_all(node)
 
 
-class Users:
-    """The agent's users, in this mount namespace only."""
-
-    def __enter__(self):
-        base = case.directory()
-        self.mounted = []
-        for name, line in (("passwd", "%s:x:%d:%d::/nonexistent:/usr/sbin/nologin\n"), ("group", "%s:x:%d:\n")):
-            shutil.copy("/etc/" + name, base)
-            with open(base + "/" + name, "a", encoding="ascii") as f:
-                for i, user in enumerate(("drover", "drover-exec", "drover-csi", "drover-heartbeat", "drover-check")):
-                    f.write(line % ((user, 64900 + i, 64900 + i) if name == "passwd" else (user, 64900 + i)))
-            helper.mount(base + "/" + name, "/etc/" + name, None, 4096)  # MS_BIND
-            self.mounted.append("/etc/" + name)
-        return self
-
-    def __exit__(self, *_):
-        for path in self.mounted:
-            helper.umount(path)
-
-
 def test_a_service_that_is_ended_leaves_its_tasks_and_a_drain_does_not():
-    with open("/etc/passwd", encoding="utf-8") as f:
-        if "drover-exec:" in f.read():
-            case.skip("the users exist here")
-    config = case.directory() + "/agent.hcl"
-    with open(config, "w", encoding="utf-8") as f:
-        f.write('plugin "raw_exec" { config { enabled = true } }\n')
-    with Users(), api.Node(["-config", config], dev=False) as node:
-        try:
-            before = start_mixed(node)
-            for signo in (signal.SIGTERM, signal.SIGINT):
-                case.equal(node.stop(signo), 0, "exit code")
-                same_runs(node, before, "after the end of the service")
-                node.start()
-                node.wait_ready()
-                still_well(node, before, "after its start")
-            drained = run_command(["node", "drain", "-yes", "-self"], env={"DROVER_ADDR": "unix://" + node.socket_path})
-            case.equal(drained.code, 0, drained.out + drained.err)
-            case.equal([r["task_pid"] for r in before.values() if is_alive(r["task_pid"])], [], "tasks after the drain")
-            # An alloc is over when its tasks are; what they ran in is removed after that.
-            case.until(lambda: not (crash.task_cgroups(node) or crash.executors(node) or os.listdir(node.data + "/run")), 10,
-                       "nothing of their runs to be left")
-            case.equal(node.stop(), 0, "exit code")
+    with service.Users(), service.Node('plugin "raw_exec" { config { enabled = true } }\n') as node:
+        before = start_mixed(node)
+        for signo in (signal.SIGTERM, signal.SIGINT):
+            case.equal(node.stop(signo), 0, "exit code")
+            same_runs(node, before, "after the end of the service")
             node.start()
             node.wait_ready()
-            case.equal(node.ask("/v1/nodes")[0]["SchedulingEligibility"], "ineligible", "the drain outlives the agent")
-            stop_all(node)
-        finally:
-            if node.process.poll() is None:
-                node.stop()
-            for tree in os.listdir("/sys/fs/cgroup"):
-                helper.remove_cgroup("/sys/fs/cgroup/%s/drover-%s" % (tree, crash.instance(node)))
-            helper.remove_cgroup("/sys/fs/cgroup/drover-" + crash.instance(node))
-            helper.umount(node.data + "/secrets")
-            helper.umount(node.data + "/alloc")
-            shutil.rmtree("/run/drover", ignore_errors=True)
+            still_well(node, before, "after its start")
+        drained = run_command(["node", "drain", "-yes", "-self"], env={"DROVER_ADDR": "unix://" + node.socket_path})
+        case.equal(drained.code, 0, drained.out + drained.err)
+        case.equal([r["task_pid"] for r in before.values() if is_alive(r["task_pid"])], [], "tasks after the drain")
+        # An alloc is over when its tasks are; what they ran in is removed after that.
+        case.until(lambda: not (crash.task_cgroups(node) or crash.executors(node) or os.listdir(node.data + "/run")), 10,
+                   "nothing of their runs to be left")
+        case.equal(node.stop(), 0, "exit code")
+        node.start()
+        node.wait_ready()
+        case.equal(node.ask("/v1/nodes")[0]["SchedulingEligibility"], "ineligible", "the drain outlives the agent")
+        stop_all(node)
 
 
 case.run(globals())
