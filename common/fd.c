@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -49,6 +50,17 @@ int
 fd_open_same_mount(int dir_fd, const char *path, int flags)
 {
 	return open_resolve(dir_fd, path, flags, 0, RESOLVE_NO_XDEV);
+}
+
+int
+fd_reopen(int fd, int flags)
+{
+	char path[32];
+	int again;
+
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	again = open(path, flags | O_CLOEXEC | O_NOCTTY);
+	return again < 0 ? -errno : again;
 }
 
 ssize_t

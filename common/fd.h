@@ -20,6 +20,9 @@ int fd_open_beneath(int dir_fd, const char *path, int flags, mode_t mode);
  * same file system, without a question to what is mounted there. For what exists.
  */
 int fd_open_same_mount(int dir_fd, const char *path, int flags);
+/* What fd is, opened again by /proc: a description of its own, with these flags and O_CLOEXEC. A
+ * descriptor that the caller closes, or -errno (-ENXIO for a socket). */
+int fd_reopen(int fd, int flags);
 
 /* Reads until len bytes or end of file. Returns the number of bytes, or -errno. */
 ssize_t fd_read_full(int fd, void *buf, size_t len);

@@ -7,6 +7,8 @@
 #include <dirent.h>
 #include <sys/types.h>
 
+#include "common/err.h"
+
 /*
  * Makes directory name below dir_fd with exactly this mode (whatever the umask) and owner, or
  * checks the one that is there: a directory, no link. Owner and mode of one that was there are not
@@ -26,6 +28,16 @@ int dir_ensure_at(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gi
  * failure what is left may have lost its shape.
  */
 int tree_remove_at(int dir_fd, const char *name);
+
+/*
+ * Opens path, O_PATH, if only root can change what it leads to: each directory and link on the way
+ * and what it ends at belongs to root, and nobody else can write it. A directory on the way in
+ * which others can make names must be sticky, as /tmp is, and the next component must not be a
+ * link. With make (a mode, 0: do not) a last component that is missing is made as a directory. The
+ * caller closes the descriptor. -EPERM with *e naming the component that others can change, or
+ * another -errno.
+ */
+int path_open_owned(const char *path, mode_t make, struct err *e);
 
 /*
  * The directory path below dir_fd, to be read: 0, *ret is the caller's to closedir(). -ELOOP for a

@@ -19,6 +19,7 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/path.h"
 #include "common/privs.h"
 #include "launcher/lau_config_filter.h"
 #include "launcher/launcher.h"
@@ -43,36 +44,25 @@ static const struct privs nobody = {
 static const char *const record_names[] = { "config", "policy" };
 static const char *const tls_names[CONFIG_TLS_FILES] = { "ca_file", "cert_file", "key_file" };
 
-/* Whoever can change the configuration is root soon after: only root may be able to. */
+/* place is what name leads to, O_PATH: what is no regular file, a pipe say, is not opened. */
 static int
-check(int fd, const char *name, mode_t type, struct err *e)
+open_file(int place, const char *name, struct err *e)
 {
-	char what[CONFIG_PATH_SIZE * 2 + 16];
+	struct source *s = &sources[n_sources];
 	struct stat st;
 
-	(void)snprintf(what, sizeof what, "configuration %s", name);
-	if (fstat(fd, &st) < 0)
-		return err_set(e, -errno, "%s", what);
-	if ((st.st_mode & S_IFMT) != type)
-		return err_say(e, -EINVAL, "%s is neither a regular file nor a directory", what);
-	return lau_owner_check(&st, what, e);
-}
-
-static int
-open_file(int dir_fd, const char *path, const char *name, struct err *e)
-{
-	int fd = openat(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct source *s = &sources[n_sources];
-
-	if (fd < 0)
-		return err_set(e, -errno, "open configuration %s", name);
 	if (n_sources == FILES_MAX || strlen(name) >= sizeof s->name)
 		return err_say(
 		    e, -EFBIG, "configuration %s: too many files, or its name is too long", name);
+	if (fstat(place, &st) < 0 || !S_ISREG(st.st_mode))
+		return err_say(
+		    e, -EINVAL, "configuration %s is neither a regular file nor a directory", name);
 	(void)strcpy(s->name, name);
-	s->fd = fd;
+	s->fd = fd_reopen(place, O_RDONLY | O_NONBLOCK);
+	if (s->fd < 0)
+		return err_set(e, s->fd, "open configuration %s", name);
 	n_sources++;
-	return check(fd, name, S_IFREG, e);
+	return 0;
 }
 
 static int
@@ -90,40 +80,50 @@ compare_names(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* Whoever can change the configuration is root soon after: only root may be able to. */
 static int
-open_dir(int fd, const char *path, struct err *e)
+open_place(const char *path, struct err *e)
 {
-	struct dirent **names = NULL;
-	int n, r = check(fd, path, S_IFDIR, e);
+	int fd = path_open_owned(path, 0, e);
 
-	if (r < 0)
-		return r;
-	n = scandirat(fd, ".", &names, is_config_name, compare_names);
-	if (n < 0)
-		return err_set(e, -errno, "list configuration directory %s", path);
+	return fd < 0 ? err_prefix(e, "configuration") : fd;
+}
+
+static int
+open_dir(const char *path, struct dirent **names, int n, struct err *e)
+{
+	int r = 0;
+
 	for (int i = 0; i < n && r == 0; i++) {
+		cleanup_close int fd = -1;
 		char name[CONFIG_PATH_SIZE * 2];
 
 		(void)snprintf(name, sizeof name, "%s/%s", path, names[i]->d_name);
-		r = open_file(fd, names[i]->d_name, name, e);
+		fd = open_place(name, e);
+		r = fd < 0 ? fd : open_file(fd, name, e);
 	}
-	for (int i = 0; i < n; i++)
-		free(names[i]);
-	free(names);
 	return r;
 }
 
 static int
 open_path(const char *path, bool may_be_missing, struct err *e)
 {
-	cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_close int fd = open_place(path, e);
+	struct dirent **names = NULL;
+	int n, r;
 
-	if (fd >= 0)
-		return open_dir(fd, path, e);
-	if (errno == ENOENT && may_be_missing)
-		return 0;
-	return errno == ENOTDIR ? open_file(AT_FDCWD, path, path, e)
-				: err_set(e, -errno, "open configuration %s", path);
+	if (fd < 0)
+		return fd == -ENOENT && may_be_missing ? 0 : fd;
+	n = scandirat(fd, ".", &names, is_config_name, compare_names);
+	if (n < 0)
+		return errno == ENOTDIR
+			   ? open_file(fd, path, e)
+			   : err_set(e, -errno, "list configuration directory %s", path);
+	r = open_dir(path, names, n, e);
+	for (int i = 0; i < n; i++)
+		free(names[i]);
+	free(names);
+	return r;
 }
 
 static void
@@ -193,10 +193,13 @@ read_tls(const struct launcher *l, const struct agent_config *config, struct err
 
 	for (int i = 0; i < CONFIG_TLS_FILES && r == 0; i++) {
 		const char *path = config->tls_files[i];
+		cleanup_close int fd = -1;
 
-		r = path[0]
-			? open_file(AT_FDCWD, path, path, e)
-			: err_say(e, -EINVAL, "tls.rpc is on, and tls.%s is not set", tls_names[i]);
+		if (!path[0])
+			return err_say(
+			    e, -EINVAL, "tls.rpc is on, and tls.%s is not set", tls_names[i]);
+		fd = open_place(path, e);
+		r = fd < 0 ? fd : open_file(fd, path, e);
 	}
 	if (r == 0)
 		r = privs_drop(&nobody, e);

@@ -47,12 +47,14 @@ static const struct made_dir {
 	{ "csi/monolith", 0711, false, false },
 };
 
+/* Returns the data directory, O_PATH; it is made if it is missing. */
 static int
-choose_path(struct launcher *l, char ret[PATH_MAX], struct err *e)
+open_chosen(struct launcher *l, struct err *e)
 {
 	const char *configured = l->config.config->data_dir;
 	const char *path = l->data_option ?: configured;
 	char temporary[] = TEMPORARY;
+	int fd;
 
 	if (!path[0] && !l->dev)
 		path = DEFAULT_DATA;
@@ -61,10 +63,9 @@ choose_path(struct launcher *l, char ret[PATH_MAX], struct err *e)
 		if (!path)
 			return err_set(e, -errno, "make a temporary data directory");
 		l->data_is_temporary = true;
-	} else if (mkdir(path, 0711) < 0 && errno != EEXIST) {
-		return err_set(e, -errno, "make data directory %s", path);
 	}
-	return realpath(path, ret) ? 0 : err_set(e, -errno, "data directory %s", path);
+	fd = path_open_owned(path, 0711, e);
+	return fd < 0 ? err_prefix(e, "data directory") : fd;
 }
 
 static int
@@ -79,16 +80,6 @@ check_path(const char *path, struct err *e)
 		return err_say(e, -EINVAL,
 		    "data directory %s: no blanks, colons, commas or backslashes, please", path);
 	return 0;
-}
-
-int
-lau_owner_check(const struct stat *st, const char *what, struct err *e)
-{
-	if (st->st_uid == 0 && !(st->st_mode & 022))
-		return 0;
-	return err_say(e, -EPERM,
-	    "%s can be written by others than root (owner %u, mode %04o): chown root, chmod go-w",
-	    what, st->st_uid, st->st_mode & 07777);
 }
 
 int
@@ -153,20 +144,55 @@ lock_data(struct launcher *l, struct err *e)
 	return r;
 }
 
+/* A directory that holds something else would get another mode and owners, and lose what has a
+ * name of the agent's. */
+static int
+check_contents(const struct launcher *l, struct err *e)
+{
+	/* In a new file system, and of a start that was killed. */
+	static const char *const allowed[] = { "lost+found", "lock", "instance", "instance.new" };
+	cleanup_dir DIR *d = NULL;
+	const char *name;
+	int r;
+
+	if (faccessat(l->data_fd, "instance", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	r = dir_open_at(l->data_fd, ".", &d);
+	if (r < 0)
+		return err_set(e, r, "list data directory %s", l->data);
+	while ((name = dir_next(d))) {
+		bool ok = false;
+
+		for (size_t i = 0; i < ELEMENTSOF(allowed); i++)
+			ok |= strcmp(name, allowed[i]) == 0;
+		if (!ok)
+			return err_say(e, -ENOTEMPTY,
+			    "%s has %s in it and no file instance: it is no data directory; name "
+			    "one that is new or empty",
+			    l->data, name);
+	}
+	return 0;
+}
+
 int
 lau_data_open(struct launcher *l, struct err *e)
 {
-	char path[PATH_MAX];
-	struct stat st;
-	int r = choose_path(l, path, e);
+	cleanup_close int fd = open_chosen(l, e);
+	char proc[32], path[PATH_MAX] = "";
+	int r;
 
-	if (r < 0 || (r = check_path(path, e)) < 0)
+	if (fd < 0)
+		return fd;
+	(void)snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
+	if (readlink(proc, path, sizeof path - 1) < 0)
+		return err_set(e, -errno, "read %s", proc);
+	if ((r = check_path(path, e)) < 0)
 		return r;
 	(void)strcpy(l->data, path);
-	l->data_fd = open(l->data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (l->data_fd < 0 || fstat(l->data_fd, &st) < 0)
-		return err_set(e, -errno, "open data directory %s", l->data);
-	if ((r = lau_owner_check(&st, l->data, e)) < 0 || (r = check_mount(l, e)) < 0)
+	l->data_fd = fd_reopen(fd, O_RDONLY | O_DIRECTORY);
+	if (l->data_fd < 0)
+		return err_set(e, l->data_fd, "open data directory %s", l->data);
+	if ((r = check_mount(l, e)) < 0 || (r = check_contents(l, e)) < 0)
 		return r;
 	return lock_data(l, e);
 }
@@ -220,11 +246,10 @@ read_instance(struct launcher *l, struct err *e)
 int
 lau_data_make(struct launcher *l, struct err *e)
 {
-	int r;
+	int r = read_instance(l, e);
 
-	if (fchmod(l->data_fd, 0711) < 0)
+	if (r == 0 && fchmod(l->data_fd, 0711) < 0)
 		return err_set(e, -errno, "change the mode of %s", l->data);
-	r = read_instance(l, e);
 	if (r < 0 || (r = lau_users_find(l, e)) < 0)
 		return r;
 	for (size_t i = 0; i < ELEMENTSOF(made_dirs); i++) {

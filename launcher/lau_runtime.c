@@ -14,6 +14,7 @@
 
 #include "common/cgroup.h"
 #include "common/cleanup.h"
+#include "common/fd.h"
 #include "common/lease.h"
 #include "common/log.h"
 #include "common/path.h"
@@ -30,18 +31,19 @@
 static int
 make_dirs(struct launcher *l, struct err *e)
 {
-	struct stat st;
+	cleanup_close int fd = -1;
 	int r;
 
 	(void)strcpy(l->rt, l->dev ? l->data : RUNTIME_DIR);
 	if (l->dev)
 		(void)strcat(l->rt, "/rt"); /* a data directory's path is short: lau_data.c */
-	if (mkdir(l->rt, 0755) < 0 && errno != EEXIST)
-		return err_set(e, -errno, "make %s", l->rt);
-	l->rt_fd = open(l->rt, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (l->rt_fd < 0 || fstat(l->rt_fd, &st) < 0)
-		return err_set(e, -errno, "open %s", l->rt);
-	if ((r = lau_owner_check(&st, l->rt, e)) < 0 || (r = lau_lock_take(l->rt_fd, l->rt, e)) < 0)
+	fd = path_open_owned(l->rt, 0755, e);
+	if (fd < 0)
+		return err_prefix(e, "runtime directory");
+	l->rt_fd = fd_reopen(fd, O_RDONLY | O_DIRECTORY);
+	if (l->rt_fd < 0)
+		return err_set(e, l->rt_fd, "open %s", l->rt);
+	if ((r = lau_lock_take(l->rt_fd, l->rt, e)) < 0)
 		return r;
 	r = dir_ensure_at(l->rt_fd, "x", 02750, 0, l->users.gid[LAU_USER_DROVER], NULL);
 	return r < 0 ? err_set(e, r, "make %s/x", l->rt) : 0;
@@ -125,9 +127,9 @@ bind_socket(struct launcher *l, struct err *e)
 	(void)strcpy(dir, l->socket);
 	(void)strcpy(base, l->socket);
 	name = basename(base);
-	dir_fd = open(dirname(dir), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	dir_fd = path_open_owned(dirname(dir), 0, e);
 	if (dir_fd < 0)
-		return err_set(e, -errno, "open the directory of the control socket %s", l->socket);
+		return err_prefix(e, "directory of the control socket");
 	r = snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d/%s", dir_fd, name);
 	if ((size_t)r >= sizeof at.sun_path)
 		return err_set(e, -ENAMETOOLONG, "control socket %s", l->socket);
@@ -135,14 +137,13 @@ bind_socket(struct launcher *l, struct err *e)
 	if (r < 0)
 		return r;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	old = umask(0177);
+	old = umask(l->dev ? 0177 : 0117);
 	r = fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0 ? -errno : 0;
 	(void)umask(old);
 	if (r < 0 || listen(fd, SOMAXCONN) < 0)
 		return err_set(e, r < 0 ? r : -errno, "listen on %s", l->socket);
 	if (!l->dev &&
-	    (fchownat(dir_fd, name, 0, l->users.gid[LAU_USER_DROVER], AT_SYMLINK_NOFOLLOW) < 0 ||
-		fchmodat(dir_fd, name, 0660, 0) < 0))
+	    fchownat(dir_fd, name, 0, l->users.gid[LAU_USER_DROVER], AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(e, -errno, "give %s to group drover", l->socket);
 	l->listen_fd = steal_fd(&fd);
 	l->listen_is_ours = true;

@@ -108,9 +108,6 @@ int lau_secrets_mount(struct launcher *l, struct err *e);
 void lau_data_undo(struct launcher *l);
 /* Writes name.new and renames it: readers see all of it or what was there. 0 or -errno. */
 int lau_file_replace(int dir_fd, const char *name, mode_t mode, const void *data, size_t len);
-struct stat;
-/* -EPERM with *e unless only root can write what st is of. */
-int lau_owner_check(const struct stat *st, const char *what, struct err *e);
 /* Takes the flock on fd, waiting LAU_LOCK_WAIT_MS. -EBUSY with *e: "another agent (pid …) uses
  * <what>". */
 int lau_lock_take(int fd, const char *what, struct err *e);

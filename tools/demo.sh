@@ -6,7 +6,7 @@
 build=$(cd "${1:-build}" && pwd) || exit 1
 examples=$(cd "$(dirname "$0")/../contrib/examples" && pwd) || exit 1
 drover=$build/drover
-dir=${TMPDIR:-/tmp}/drover-demo.$$
+dir=$(mktemp -u "${TMPDIR:-/tmp}/drover-demo.XXXXXX") || exit 1
 agent=
 instance=
 made=
@@ -101,8 +101,9 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 trap 'exit 141' PIPE
+# Not made by mktemp: an interrupt right after that would leave it. mkdir refuses a name that is taken.
 made=yes
-mkdir -m 0755 "$dir" || fail "make $dir"
+mkdir -m 0755 "$dir" || { made= && fail "make $dir"; }
 mkdir -m 0777 "$dir/store"
 cp "$build/drover-csi-local" "$dir/store/" || fail "copy the plugin"
 sed 's,/usr/libexec/drover/,/store/,' "$examples/plugin.json" >"$dir/plugin.json"

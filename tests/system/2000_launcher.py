@@ -212,7 +212,7 @@ def test_a_configuration_that_others_can_write_is_refused():
     os.chmod(base, 0o755)
     os.mkfifo(base + "/pipe.hcl")
     refused("pipe.hcl is neither", ["-config", base + "/pipe.hcl"])
-    refused("open configuration %s/none.hcl: No such file" % base, ["-config", base + "/none.hcl"])
+    refused("configuration: open %s/none.hcl: No such file" % base, ["-config", base + "/none.hcl"])
 
 
 def test_a_mistake_in_the_configuration_has_file_line_and_column():
@@ -258,6 +258,72 @@ def test_a_data_directory_that_cannot_do_is_refused():
     refused("open can be written by others than root", data=base + "/open")
     write(base + "/file", "")
     refused("%s/file" % base, data=base + "/file")
+
+
+def untouched(victim):
+    """A directory of root's with something in it, as it was when victim_in() made it."""
+    case.equal(modes(victim, (".", "rt", "rt/keep")), {".": "0750", "rt": "0700", "rt/keep": "0600"}, victim)
+
+
+def victim_in(base):
+    victim = base + "/victim"
+    os.mkdir(victim, 0o750)
+    os.mkdir(victim + "/rt", 0o700)
+    write(victim + "/rt/keep", "mine", 0o600)
+    return victim
+
+
+def test_a_path_that_others_than_root_can_change_leads_to_nothing():
+    """`drover agent -dev -data-dir /tmp/d`, and somebody else has put a link there."""
+    base = case.directory()
+    victim = victim_in(base)
+    os.mkdir(base + "/empty", 0o750)
+    os.mkdir(base + "/shared")
+    os.chmod(base + "/shared", 0o1777)
+    os.mkdir(base + "/theirs")
+    for target in ("victim", "empty"):
+        os.symlink(base + "/" + target, base + "/shared/" + target)
+        os.lchown(base + "/shared/" + target, 65534, 65534)
+        os.symlink(base + "/" + target, base + "/shared/roots-" + target)
+        os.symlink("../" + target, base + "/theirs/" + target)
+        os.symlink(base + "/shared/" + target, base + "/to-" + target)
+    os.mkdir(base + "/theirs/mine")
+    os.chown(base + "/theirs", 65534, 65534)
+    for path, sentence in (("/shared/empty", "shared/empty is a link that others than root can change"),
+                           ("/shared/victim", "shared/victim is a link that others than root can change"),
+                           ("/to-empty", "shared/empty is a link that others than root can change"),
+                           ("/shared/roots-empty", "shared/roots-empty is a link that others than root can change"),
+                           ("/theirs/empty", "theirs can be written by others than root (owner 65534"),
+                           ("/theirs/mine", "theirs can be written by others than root (owner 65534"),
+                           ("/shared", "shared can be written by others than root (owner 0, mode 1777)")):
+        refused(sentence, data=base + path)
+        case.equal(modes(base, ("empty", "theirs/mine")), {"empty": "0750", "theirs/mine": "0755"}, path)
+        case.equal(os.listdir(base + "/empty") + os.listdir(base + "/theirs/mine"), [], path)
+    untouched(victim)
+    for path in ("/theirs/empty", "/shared/empty"):
+        refused("can", ["-socket", base + path + "/s.sock"])
+        refused("can", ["-config", base + path])
+        case.equal(os.listdir(base + "/empty"), [], path)
+
+
+def test_a_directory_that_holds_something_else_is_no_data_directory():
+    victim = victim_in(case.directory())
+    refused("%s has rt in it and no file instance" % victim, data=victim)
+    untouched(victim)
+    case.equal(os.listdir(victim), ["rt"])
+
+
+def test_a_data_directory_in_tmp_and_one_that_roots_link_leads_to():
+    base = case.directory()
+    os.mkdir(base + "/shared")
+    os.chmod(base + "/shared", 0o1777)
+    os.mkdir(base + "/shared/d.random", 0o700)
+    os.symlink("shared/../shared/d.random/data", base + "/link")
+    for data in (base + "/shared/d.random", base + "/link"):
+        with agent.Agent(data=data) as a:
+            a.wait_ready()
+            case.equal(modes(data, (".",)), {".": "0711"})
+            case.equal(a.stop(), 0, "exit code")
 
 
 def test_what_the_mount_of_the_data_directory_does_not_allow_is_said_once():
@@ -492,7 +558,7 @@ def test_heartbeat_gets_the_files_of_tls_as_memfds():
     os.chmod(base + "/key_file.pem", 0o620)
     refused("key_file.pem can be written by others than root", ["-config", path])
     write(path, tls_config(base, cert_file=base + "/none"))
-    refused("open configuration %s/none: No such file" % base, ["-config", path])
+    refused("configuration: open %s/none: No such file" % base, ["-config", path])
     write(path, "tls { rpc = true }\n")
     refused("tls.rpc is on, and tls.ca_file is not set", ["-config", path])
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+/* path_owned.c: opens a path that only root can lead elsewhere. Runs in: launcher and the children
+ * that read its configuration. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/path.h"
+
+#define LINKS_MAX 40 /* as in the kernel */
+
+struct walk {
+	int fd;         /* what the part so far leads to, O_PATH */
+	bool is_shared; /* it is a directory in which others can make names, as in /tmp */
+	char rest[PATH_MAX];
+	int n_links;
+};
+
+/* Puts path before the rest. */
+static int
+prepend(struct walk *w, const char *path)
+{
+	char rest[PATH_MAX];
+
+	if ((size_t)snprintf(rest, sizeof rest, "%s/%s", path, w->rest) >= sizeof rest)
+		return -ENAMETOOLONG;
+	(void)strcpy(w->rest, rest);
+	if (path[0] != '/')
+		return 0;
+	close_p(&w->fd);
+	w->fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	w->is_shared = false;
+	return w->fd < 0 ? -errno : 0;
+}
+
+static int
+begin(struct walk *w, const char *path)
+{
+	char cwd[PATH_MAX];
+	int r = prepend(w, path);
+
+	if (r < 0 || path[0] == '/')
+		return r;
+	return getcwd(cwd, sizeof cwd) ? prepend(w, cwd) : -errno;
+}
+
+/* Takes the next component off the rest. False: there is none. */
+static bool
+take_name(struct walk *w, char name[PATH_MAX], bool *ret_last)
+{
+	const char *at = w->rest + strspn(w->rest, "/");
+	size_t n = strcspn(at, "/");
+
+	memcpy(name, at, n);
+	name[n] = '\0';
+	at += n + strspn(at + n, "/");
+	memmove(w->rest, at, strlen(at) + 1);
+	*ret_last = w->rest[0] == '\0';
+	return n > 0;
+}
+
+/* The sentence names what fd is by its full path. */
+static int
+refuse(int fd, const struct stat *st, struct err *e)
+{
+	char proc[32], path[PATH_MAX] = "";
+
+	(void)snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
+	(void)!readlink(proc, path, sizeof path - 1);
+	if (S_ISLNK(st->st_mode))
+		return err_say(e, -EPERM,
+		    "%s is a link that others than root can change (owner %u): use a path without "
+		    "it",
+		    path, st->st_uid);
+	return err_say(e, -EPERM,
+	    "%s can be written by others than root (owner %u, mode %04o): chown root and chmod "
+	    "go-w, or use another path",
+	    path, st->st_uid, st->st_mode & 07777);
+}
+
+static int
+follow_link(struct walk *w, int link_fd)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(link_fd, "", target, sizeof target - 1);
+
+	if (n < 0)
+		return -errno;
+	target[n] = '\0';
+	return ++w->n_links > LINKS_MAX ? -ELOOP : prepend(w, target);
+}
+
+static int
+step(struct walk *w, const char *name, bool last, mode_t make, struct err *e)
+{
+	cleanup_close int fd = openat(w->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	bool is_writable, is_dir;
+	struct stat st;
+
+	if (fd < 0 && errno == ENOENT && last && make && mkdirat(w->fd, name, make) == 0)
+		fd = openat(w->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != 0 || (S_ISLNK(st.st_mode) && w->is_shared))
+		return refuse(fd, &st, e);
+	if (S_ISLNK(st.st_mode))
+		return follow_link(w, fd);
+	is_writable = st.st_mode & 022;
+	is_dir = S_ISDIR(st.st_mode);
+	if (is_writable && (last || !is_dir || !(st.st_mode & S_ISVTX)))
+		return refuse(fd, &st, e);
+	w->is_shared = is_writable;
+	close_p(&w->fd);
+	w->fd = steal_fd(&fd);
+	return 0;
+}
+
+int
+path_open_owned(const char *path, mode_t make, struct err *e)
+{
+	struct walk w = { .fd = -1 };
+	int r = begin(&w, path);
+	struct err why = { 0 };
+	char name[PATH_MAX];
+	bool last;
+
+	while (r == 0 && take_name(&w, name, &last))
+		r = step(&w, name, last, make, &why);
+	if (r == 0)
+		return w.fd;
+	close_p(&w.fd);
+	return why.code ? err_say(e, r, "%s", why.msg) : err_set(e, r, "open %s", path);
+}
