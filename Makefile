@@ -30,7 +30,7 @@ endif
 
 # What each binary links, DESIGN 10. Loading costs private memory: a line here is a decision.
 LIBS_launcher     := -lcap
-LIBS_exec-helper  := -lcap -lprotobuf-c
+LIBS_exec-helper  := -lprotobuf-c
 LIBS_mount-helper := -lprotobuf-c
 LIBS_executor     :=
 LIBS_csi-helper   := -lprotobuf-c -lgrpc_unsecure -lgpr

@@ -537,13 +537,16 @@ default_policy(struct agent_policy *policy, bool dev)
 
 	*policy = (struct agent_policy){ .magic = POLICY_MAGIC, .size = sizeof *policy };
 	policy->drivers = DRIVER_BIT(DRIVER_EXEC) | (dev ? DRIVER_BIT(DRIVER_RAW_EXEC) : 0);
-	/* semantics.md 10.3. SYS_ADMIN is what a CSI plugin needs, and it is root's power over the
-	 * host (PRIVSEP.md). */
-	policy->allow_caps = CAP_BIT(AUDIT_WRITE) | CAP_BIT(CHOWN) | CAP_BIT(DAC_OVERRIDE) |
-			     CAP_BIT(FOWNER) | CAP_BIT(FSETID) | CAP_BIT(KILL) | CAP_BIT(MKNOD) |
-			     CAP_BIT(NET_BIND_SERVICE) | CAP_BIT(SETFCAP) | CAP_BIT(SETGID) |
-			     CAP_BIT(SETPCAP) | CAP_BIT(SETUID) | CAP_BIT(SYS_CHROOT) |
-			     (dev ? CAP_BIT(SYS_ADMIN) : 0);
+	/* Every exec task has these (exec_policy.c). What granting others means is in PRIVSEP.md,
+	 * "Capabilities of exec tasks". */
+	policy->allow_caps = CAP_BIT(AUDIT_WRITE) | CAP_BIT(KILL) | CAP_BIT(NET_BIND_SERVICE);
+	/* The list of other agents, and SYS_ADMIN for CSI plugins: raw_exec tasks are root here
+	 * anyway. */
+	if (dev)
+		policy->allow_caps |= CAP_BIT(CHOWN) | CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER) |
+				      CAP_BIT(FSETID) | CAP_BIT(MKNOD) | CAP_BIT(SETFCAP) |
+				      CAP_BIT(SETGID) | CAP_BIT(SETPCAP) | CAP_BIT(SETUID) |
+				      CAP_BIT(SYS_CHROOT) | CAP_BIT(SYS_ADMIN);
 	for (size_t i = 0; i < ELEMENTSOF(chroot); i++) {
 		(void)strcpy(policy->chroot_env[i].source, chroot[i]);
 		(void)strcpy(policy->chroot_env[i].target, chroot[i]);
@@ -605,5 +608,22 @@ config_parse(const char *text, size_t len, const char *name, struct agent_config
 	policy->drivers &= ~policy->drivers_denied;
 	config->drivers = policy->drivers;
 	config->allow_caps = policy->allow_caps;
+	config->allow_host_pid = policy->allow_host_pid;
+	config->allow_host_ipc = policy->allow_host_ipc;
 	return 0;
+}
+
+int
+config_check(const struct agent_config *config, struct err *e)
+{
+	const char *mode = config->default_pid_host && !config->allow_host_pid   ? "pid"
+			   : config->default_ipc_host && !config->allow_host_ipc ? "ipc"
+										 : NULL;
+
+	if (!mode)
+		return 0;
+	return err_say(e, -EINVAL,
+	    "plugin \"exec\": default_%s_mode is \"host\", which needs allow_host_%s = true; that "
+	    "makes anyone who may submit a job root on this node",
+	    mode, mode);
 }

@@ -58,6 +58,7 @@ struct agent_policy {
 	uint32_t drivers;        /* bit 1 << enum driver: enabled */
 	uint32_t drivers_denied; /* by driver.allowlist, driver.denylist; not in `drivers` */
 	uint64_t allow_caps;     /* exec: bit per capability that a task may have */
+	bool allow_host_pid, allow_host_ipc; /* exec: pid_mode, ipc_mode "host" */
 	uint32_t n_denied_uids, n_denied_gids;
 	struct config_range denied_uids[CONFIG_RANGES_MAX], denied_gids[CONFIG_RANGES_MAX];
 	uint32_t n_host_volumes;
@@ -93,6 +94,7 @@ struct agent_config {
 	} meta[CONFIG_META_MAX];
 	uint32_t drivers; /* as in the policy, so that the node can say so */
 	uint64_t allow_caps;
+	bool allow_host_pid, allow_host_ipc;
 	uint32_t n_host_volumes;
 	struct config_host_volume host_volumes[CONFIG_VOLUMES_MAX];
 	bool default_pid_host, default_ipc_host; /* exec: modes of a task that names none */
@@ -115,7 +117,7 @@ struct agent_config {
 };
 
 /* What an agent without any configuration gets; dev as `drover agent -dev` wants it (raw_exec on,
- * SYS_ADMIN grantable). */
+ * SYS_ADMIN and what a CSI plugin may need besides grantable). */
 void config_defaults(struct agent_config *config, struct agent_policy *policy, bool dev);
 
 /*
@@ -133,6 +135,10 @@ int policy_mask_add(struct agent_policy *policy, const char *path);
 int config_parse(const char *text, size_t len, const char *name, struct agent_config *config,
     struct agent_policy *policy, void (*warn)(void *arg, const char *sentence), void *arg,
     struct err *e);
+
+/* What no single file can tell: settings of exec that contradict each other. Called after the last
+ * file. 0, or -EINVAL with a sentence that names both keys. */
+int config_check(const struct agent_config *config, struct err *e);
 
 /* Maps the sealed memfd fd as one of the two records and checks magic, size and seals. Aborts
  * never; NULL on failure. */

@@ -158,6 +158,14 @@ read_ns_mode(struct config_reader *c, const struct hcl_node *node)
 }
 
 static int
+read_allow_host(struct config_reader *c, const struct hcl_node *node)
+{
+	return config_get_bool(c, node, node->key,
+	    strcmp(node->key, "allow_host_pid") == 0 ? &c->policy->allow_host_pid
+						     : &c->policy->allow_host_ipc);
+}
+
+static int
 read_no_pivot_root(struct config_reader *c, const struct hcl_node *node)
 {
 	bool on = false;
@@ -182,6 +190,8 @@ static const struct config_attr raw_exec_config_attrs[] = {
 static const struct config_attr exec_config_attrs[] = {
 	CALL("enabled", read_driver_enabled),
 	CALL("allow_caps", read_allow_caps),
+	CALL("allow_host_pid", read_allow_host),
+	CALL("allow_host_ipc", read_allow_host),
 	CALL("default_pid_mode", read_ns_mode),
 	CALL("default_ipc_mode", read_ns_mode),
 	CALL("no_pivot_root", read_no_pivot_root),

@@ -2,11 +2,11 @@
 /* exec_policy.c: what a start may ask for. Nothing in the request is trusted. Runs in: exec-helper.
  */
 #include <errno.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/capability.h>
 
 #include "common/cleanup.h"
 #include "common/privs.h"
@@ -15,13 +15,8 @@
 
 #define LOG_FILES_MAX 1000
 
-/* semantics of the exec driver: what a task may have at most if nobody grants more, and what it has
- * without a set-uid. */
-static const uint64_t default_bounding =
-    CAP_BIT(AUDIT_WRITE) | CAP_BIT(CHOWN) | CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER) |
-    CAP_BIT(FSETID) | CAP_BIT(KILL) | CAP_BIT(MKNOD) | CAP_BIT(NET_BIND_SERVICE) |
-    CAP_BIT(SETFCAP) | CAP_BIT(SETGID) | CAP_BIT(SETPCAP) | CAP_BIT(SETUID) | CAP_BIT(SYS_CHROOT);
-static const uint64_t default_ambient =
+/* What every exec task has, unless the configuration allows less or the job drops it. */
+static const uint64_t default_caps =
     CAP_BIT(NET_BIND_SERVICE) | CAP_BIT(AUDIT_WRITE) | CAP_BIT(KILL);
 
 static bool
@@ -89,21 +84,27 @@ check_driver(
 	return 0;
 }
 
+/* In the host's pid or ipc namespace a task reaches processes that are not its own: it gets no
+ * capability that would reach further (PRIVSEP.md, "Host namespaces"). */
 static int
-refuse_caps(uint64_t caps, struct err *e)
+check_host_modes(
+    const struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *setup, struct err *e)
 {
-	char names[256] = "";
-	size_t at = 0;
+	const char *refused = setup->pid_host && !s->policy->allow_host_pid   ? "pid"
+			      : setup->ipc_host && !s->policy->allow_host_ipc ? "ipc"
+									      : NULL;
 
-	for (cap_value_t c = 0; c < 64 && at < sizeof names; c++) {
-		char *name = caps >> c & 1 ? cap_to_name(c) : NULL;
-
-		if (name)
-			at += (size_t)snprintf(
-			    names + at, sizeof names - at, "%s%s", at ? ", " : "", name + 4);
-		(void)cap_free(name);
-	}
-	return err_say(e, -EPERM, "driver does not allow the following capabilities: %s", names);
+	if (refused)
+		return err_say(e, -EPERM,
+		    "%s_mode \"host\" is not allowed on this node: plugin \"exec\" { config { "
+		    "allow_host_%s = true } } in the agent's configuration allows it, and makes "
+		    "anyone who may submit a job root",
+		    refused, refused);
+	if ((setup->pid_host || setup->ipc_host) && req->cap_add)
+		return err_say(e, -EPERM,
+		    "cap_add must be empty: a task whose pid_mode or ipc_mode is \"host\" has no "
+		    "capability");
+	return 0;
 }
 
 static int
@@ -113,9 +114,10 @@ check_caps(
 	const uint64_t allowed = s->policy->allow_caps;
 	bool mounts = req->csi_plugin == PLUGIN_KIND__PLUGIN_NODE ||
 		      req->csi_plugin == PLUGIN_KIND__PLUGIN_MONOLITH;
+	int r = check_host_modes(s, req, setup, e);
 
-	if (setup->driver != DRIVER_EXEC)
-		return 0;
+	if (r < 0 || setup->driver != DRIVER_EXEC)
+		return r;
 	if (mounts && !(allowed & CAP_BIT(SYS_ADMIN)))
 		return err_say(e, -EPERM,
 		    "a csi_plugin task of type node or monolith has to mount: under exec that "
@@ -127,16 +129,13 @@ check_caps(
 		    "a csi_plugin task of type node or monolith has to mount: under exec it needs "
 		    "cap_add = "
 		    "[\"sys_admin\"]; or run it by raw_exec");
+	/* The supervisor has said the names already. */
 	if (req->cap_add & ~allowed)
-		return refuse_caps(req->cap_add & ~allowed, e);
-	setup->bounding = ((default_bounding & allowed) & ~req->cap_drop) | req->cap_add;
-	setup->caps = ((default_ambient & allowed) & ~req->cap_drop) | req->cap_add;
-	/* In a pid namespace of its own KILL reaches its own; in the host's it would reach the
-	 * agent. */
-	if (setup->pid_host && !(req->cap_add & CAP_BIT(KILL))) {
-		setup->bounding &= ~CAP_BIT(KILL);
-		setup->caps &= ~CAP_BIT(KILL);
-	}
+		return err_say(e, -EPERM,
+		    "cap_add: the agent's allow_caps does not have the capabilities of mask %#llx",
+		    (unsigned long long)(req->cap_add & ~allowed));
+	if (!setup->pid_host && !setup->ipc_host)
+		setup->caps = ((default_caps & allowed) & ~req->cap_drop) | req->cap_add;
 	return 0;
 }
 

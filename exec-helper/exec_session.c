@@ -134,7 +134,9 @@ exec_on_session_start(
 	_Static_assert((int)EXEC_SESSION_KIND__EXEC_SESSION_COMMAND == EXE_SESSION_COMMAND &&
 			   (int)EXEC_SESSION_KIND__EXEC_SESSION_FILE == EXE_SESSION_FILE,
 	    "one numbering");
+	/* Which namespaces the task is in, the session's executor compares by itself. */
 	if (!req->start || req->start->n_mounts > 0 || req->start->lease_ms > 0 ||
+	    req->start->pid_mode || req->start->ipc_mode ||
 	    ((int)req->kind != EXE_SESSION_COMMAND && (int)req->kind != EXE_SESSION_FILE))
 		return err_say(e, -EINVAL, "session: not of a kind that is known");
 	r = exec_policy_check(s, req->start, &s->setup, &run, e);

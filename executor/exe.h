@@ -46,6 +46,7 @@ struct exe {
 	int above[3]; /* session: the other ends, until its peer has them; with a terminal [0] is
 			 a socket to the child until exe_terminal_take() */
 	bool session;
+	bool in_host_ns; /* the task shares the host's pid or ipc namespace */
 	struct exe_log logs[2];
 	int peers[EXE_PEERS_MAX];
 
@@ -116,8 +117,8 @@ int exe_command_run(struct exe *x);
 /* exe_sandbox.c: everything that changes what a process may do. */
 void exe_sandbox_prepare(struct exe *x);
 int exe_sandbox_enter(struct exe *x);
-/* Session: the namespaces of the task itself. */
-int exe_sandbox_join(void);
+/* Session: the namespaces of the task itself. -EPERM: it is not one of the exec driver. */
+int exe_sandbox_join(struct exe *x);
 /* In the task's child: 0, or -errno with the child to exit. */
 int exe_sandbox_task(struct exe *x);
 /* Prints what exe_sandbox_drop() leaves, for the table of privileges. */

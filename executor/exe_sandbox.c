@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "common/cgroup.h"
+#include "common/cleanup.h"
 #include "common/crash.h"
 #include "common/fd.h"
 #include "common/privs.h"
 #include "executor/exe.h"
 #include "executor/exe_filter.h"
+#include "executor/exe_host_filter.h"
 #include "executor/exe_plugin_filter.h"
 #include "executor/exe_task_filter.h"
 
@@ -39,15 +41,42 @@ exe_sandbox_enter(struct exe *x)
 {
 	int flags = CLONE_NEWNS | (x->setup->ipc_host ? 0 : CLONE_NEWIPC);
 
+	x->in_host_ns = x->setup->pid_host || x->setup->ipc_host;
 	return setns(EXE_FD_TEMPLATE, CLONE_NEWNS) < 0 || unshare(flags) < 0 ? -errno : 0;
 }
 
+/* The namespaces that this process, and for pid its children, are in. By the host's /proc. */
+static int
+read_namespaces(ino_t ret[3])
+{
+	static const char *const links[] = { "self/ns/mnt", "self/ns/pid_for_children",
+		"self/ns/ipc" };
+	struct stat st;
+
+	for (size_t i = 0; i < ELEMENTSOF(links); i++) {
+		if (fstatat(EXE_FD_PROC, links[i], &st, 0) < 0)
+			return -errno;
+		ret[i] = st.st_ino;
+	}
+	return 0;
+}
+
+/* Whose namespaces the task has, no message says: those of before and after are compared. */
 int
-exe_sandbox_join(void)
+exe_sandbox_join(struct exe *x)
 {
 	const int flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWUTS;
+	ino_t host[3], task[3];
+	int r;
 
-	return setns(EXE_FD_TASK, flags) < 0 ? -errno : 0;
+	if ((r = read_namespaces(host)) < 0)
+		return r;
+	if (setns(EXE_FD_TASK, flags) < 0)
+		return -errno;
+	if ((r = read_namespaces(task)) < 0)
+		return r;
+	x->in_host_ns = host[1] == task[1] || host[2] == task[2];
+	return host[0] == task[0] ? -EPERM : 0;
 }
 
 /* raw_exec as root is plain root; as somebody else it is what a login would be; exec is confined.
@@ -74,10 +103,11 @@ exe_sandbox_task(struct exe *x)
 	/* After the cgroups are entered: they become the root of what the task sees. */
 	if (unshare(CLONE_NEWCGROUP) < 0)
 		return -errno;
-	p.caps = p.inheritable = p.ambient = s->caps;
-	p.bounding = s->bounding;
+	p.caps = p.inheritable = p.ambient = p.bounding = x->in_host_ns ? 0 : s->caps;
 	p.no_new_privs = true;
-	p.filter = s->caps & CAP_BIT(SYS_ADMIN) ? &exe_plugin_prog : &exe_task_prog;
+	p.filter = x->in_host_ns                 ? &exe_host_prog
+		   : p.caps & CAP_BIT(SYS_ADMIN) ? &exe_plugin_prog
+						 : &exe_task_prog;
 	return privs_drop(&p, NULL);
 }
 

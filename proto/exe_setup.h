@@ -91,13 +91,14 @@ struct exe_setup {
 	uint8_t run[16], alloc[16];
 	char alloc_name[40];
 	char boot_id[40];
-	uint32_t driver; /* enum driver */
-	uint32_t pid_host, ipc_host, csi_plugin, logs_disabled;
+	uint32_t driver;             /* enum driver */
+	uint32_t pid_host, ipc_host; /* 0 in a session, which finds out by itself */
+	uint32_t csi_plugin, logs_disabled;
 	uint32_t session; /* enum exe_session */
 	uint32_t tty;
 	struct exe_keep keep;
 	struct exe_user user;
-	uint64_t caps, bounding; /* exec: ambient set, bounding set */
+	uint64_t caps; /* exec: all its sets; a session in a host namespace has none of them */
 	uint32_t memory_in_v2;
 	uint32_t trees;        /* bit of enum cgroup_tree: the run has a directory there */
 	int32_t oom_score_adj; /* exec-helper's own, to be undone */

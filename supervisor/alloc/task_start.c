@@ -202,15 +202,15 @@ fill_env(const struct task_env *env, struct spec_writer *spec)
 }
 
 static int
-fill_config(
-    const struct driver_ops *driver, const struct task *task, struct start *s, struct err *e)
+fill_config(struct sup *sup, const struct driver_ops *driver, const struct task *task,
+    struct start *s, struct err *e)
 {
 	struct task evaluated = *task;
 	int r = driver_config_evaluate(task->config, &s->env, &evaluated.config, e);
 
 	if (r < 0)
 		return r;
-	r = driver->check(&evaluated, true, e);
+	r = driver->check(sup->config, &evaluated, true, e);
 	if (r == 0)
 		r = driver->fill(&evaluated, &s->req, &s->spec, e);
 	json_decref(evaluated.config);
@@ -253,7 +253,7 @@ fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
 		s->req.pid_mode = EXEC_NS_MODE__EXEC_NS_HOST;
 	if (driver->isolates_files && sup->config->default_ipc_host)
 		s->req.ipc_mode = EXEC_NS_MODE__EXEC_NS_HOST;
-	r = fill_config(driver, task, s, e);
+	r = fill_config(sup, driver, task, s, e);
 	if (r < 0 || (r = alloc_identities_add_files(ar->sa, task, &s->spec, e)) < 0)
 		return r;
 	return task_payload_add_file(ar->sa, task, &s->spec, e);
@@ -318,6 +318,7 @@ task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env, Exe
 	free(s.spec.buf);
 	s.req.n_mounts = 0;
 	s.req.lease_ms = 0;
+	s.req.pid_mode = s.req.ipc_mode = EXEC_NS_MODE__EXEC_NS_PRIVATE;
 	s.req.run = (ProtobufCBinaryData){ .data = (uint8_t *)(uintptr_t)run_id(tr->run)->b,
 		.len = ID_BYTES };
 	*ret = &s.req;

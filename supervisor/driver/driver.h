@@ -19,8 +19,9 @@ struct driver_ops {
 	bool mounts;         /* volume mounts work */
 	/* What is wrong with a task's config block, as a sentence: asked when a job is registered,
 	 * where what has a reference in it may be anything, and before a start, when there is
-	 * none any more. */
-	int (*check)(const struct task *task, bool evaluated, struct err *e);
+	 * none any more. config: what this node allows. */
+	int (*check)(const struct agent_config *config, const struct task *task, bool evaluated,
+	    struct err *e);
 	/* Command and arguments into the spec, the rest into the request. */
 	int (*fill)(const struct task *task, ExecTaskStartReq *req, struct spec_writer *spec,
 	    struct err *e);

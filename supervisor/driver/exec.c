@@ -83,13 +83,51 @@ read_config(const struct task *task, bool evaluated, ExecTaskStartReq *req, stru
 	return 0;
 }
 
+/* exec-helper refuses the same; here the sentence has names, and comes when the job does. */
 static int
-check(const struct task *task, bool evaluated, struct err *e)
+check_allowed(const struct agent_config *config, const struct task *task,
+    const ExecTaskStartReq *req, struct err *e)
 {
-	ExecTaskStartReq unused = EXEC_TASK_START_REQ__INIT;
+	bool pid_host = req->pid_mode == EXEC_NS_MODE__EXEC_NS_HOST;
+	bool ipc_host = req->ipc_mode == EXEC_NS_MODE__EXEC_NS_HOST;
+	const char *refused = pid_host && !config->allow_host_pid   ? "pid"
+			      : ipc_host && !config->allow_host_ipc ? "ipc"
+								    : NULL;
+	char names[256];
+
+	if (refused)
+		return err_say(e, -EINVAL,
+		    "task %s: config.%s_mode \"host\" is not allowed on this node: plugin \"exec\" "
+		    "{ config { allow_host_%s = true } } in the agent's configuration allows it, "
+		    "and makes anyone who may submit a job root",
+		    task->name, refused, refused);
+	if ((pid_host || ipc_host) && req->cap_add)
+		return err_say(e, -EINVAL,
+		    "task %s: config.cap_add must be empty: a task whose pid_mode or ipc_mode is "
+		    "\"host\" has no capability",
+		    task->name);
+	if ((req->cap_add & ~config->allow_caps) == 0)
+		return 0;
+	cap_names(req->cap_add & ~config->allow_caps, names, sizeof names);
+	return err_say(e, -EINVAL,
+	    "driver does not allow the following capabilities: %s (task %s); allow_caps in plugin "
+	    "\"exec\" { config { } } of the agent's configuration lists those that a job may add",
+	    names, task->name);
+}
+
+static int
+check(const struct agent_config *config, const struct task *task, bool evaluated, struct err *e)
+{
+	ExecTaskStartReq req = EXEC_TASK_START_REQ__INIT;
 	int r = driver_check_command(task, known, e);
 
-	return r < 0 ? r : read_config(task, evaluated, &unused, e);
+	if (config->default_pid_host)
+		req.pid_mode = EXEC_NS_MODE__EXEC_NS_HOST;
+	if (config->default_ipc_host)
+		req.ipc_mode = EXEC_NS_MODE__EXEC_NS_HOST;
+	if (r < 0 || (r = read_config(task, evaluated, &req, e)) < 0)
+		return r;
+	return check_allowed(config, task, &req, e);
 }
 
 static int

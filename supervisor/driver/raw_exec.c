@@ -6,7 +6,7 @@
 static const char *const known[] = { "command", "args", NULL };
 
 static int
-check(const struct task *task, bool evaluated, struct err *e)
+check(const struct agent_config *config, const struct task *task, bool evaluated, struct err *e)
 {
 	return driver_check_command(task, known, e);
 }

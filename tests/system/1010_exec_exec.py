@@ -13,7 +13,7 @@ from lib import case, exe, helper, ipc, runs  # noqa: E402
 
 CAPS = {"chown": 0, "dac_override": 1, "fowner": 3, "kill": 5, "net_bind_service": 10, "net_raw": 13, "sys_admin": 21, "audit_write": 29}
 AMBIENT = 1 << 5 | 1 << 10 | 1 << 29
-BOUNDING = 0xa80405fb  # semantics 10.3: docker's list without NET_RAW
+HOST_MODES = 'plugin "exec" { config { allow_host_pid = true\n allow_host_ipc = true } }'
 
 
 def sh(r, script, **kwargs):
@@ -32,9 +32,65 @@ def test_a_task_is_nobody_in_namespaces_of_its_own():
 
 
 def test_host_modes_keep_the_hosts_namespaces():
-    with runs.Runs() as r:
+    with runs.Runs(HOST_MODES) as r:
         out = sh(r, "readlink /proc/self/ns/pid; readlink /proc/self/ns/ipc", pid_mode="EXEC_NS_HOST", ipc_mode="EXEC_NS_HOST")
         case.equal(out.split(), [os.readlink("/proc/%d/ns/%s" % (r.helper.pid, n)) for n in ("pid", "ipc")])
+
+
+def test_host_modes_are_refused_unless_the_configuration_allows_them():
+    """CVE-2026-14891: in the host's pid namespace /proc/PID/root of a process of the task's user is the host's root."""
+    for allowed in ("", "pid", "ipc"):
+        config = allowed and 'plugin "exec" { config { allow_host_%s = true } }' % allowed
+        with runs.Runs(config) as r:
+            for mode in ("pid", "ipc"):
+                for driver in ("EXEC", "RAW_EXEC"):
+                    if mode == allowed:
+                        continue
+                    e = case.raises(ipc.RequestError, r.start, "true", driver=driver, **{mode + "_mode": "EXEC_NS_HOST"})
+                    case.contains(str(e), '%s_mode "host" is not allowed on this node' % mode)
+                    case.contains(str(e), "allow_host_%s = true" % mode)
+            case.equal(r.list(), [], "runs after refusals")
+            if allowed:
+                case.equal(sh(r, "echo well", **{allowed + "_mode": "EXEC_NS_HOST"}), "well\n")
+
+
+# Prints the errno of each call that would reach into another process, then of pidfd_send_signal, with the pid in argv[1].
+REACH = """
+import ctypes, os, sys
+libc, pid = ctypes.CDLL(None, use_errno=True), int(sys.argv[1])
+fd = os.pidfd_open(pid)
+def call(*args):
+    ctypes.set_errno(0)
+    libc.syscall(*[ctypes.c_long(a) for a in args])
+    return ctypes.get_errno()
+for name, args in (("ptrace", (101, 16, pid, 0, 0)), ("process_vm_readv", (310, pid, 0, 0, 0, 0, 0)),
+                   ("process_vm_writev", (311, pid, 0, 0, 0, 0, 0)), ("pidfd_getfd", (438, fd, 0, 0)),
+                   ("process_madvise", (440, fd, 0, 0, 20, 0)), ("pidfd_send_signal", (424, fd, 0, 0, 0))):
+    print(name, call(*args))
+"""
+
+
+def test_a_task_in_a_host_namespace_has_no_capability_and_reaches_into_no_process():
+    with runs.Runs(HOST_MODES) as r:
+        other = r.start("sleep", ["1000"], driver="EXEC", secrets={"token": b"sesame"}, env=["MARK=1"])
+        pid = r.wait_state(other, exe.EXE_RUNNING)["task_pid"]
+        for modes in ({"pid_mode": "EXEC_NS_HOST"}, {"ipc_mode": "EXEC_NS_HOST"}):
+            out = sh(r, "cat /proc/self/status", **modes)
+            sets = re.findall(r"^Cap(?:Inh|Prm|Eff|Bnd|Amb):\t(\w+)$", out, re.M)
+            case.equal([int(s, 16) for s in sets], [0] * 5, "capabilities with %s" % modes)
+            for cap in CAPS.values():
+                e = case.raises(ipc.RequestError, r.start, "true", driver="EXEC", cap_add=1 << cap, **modes)
+                case.contains(str(e), "cap_add must be empty")
+        out = sh(r, "kill -0 %d 2>&1; cat /proc/%d/environ /proc/%d/root/secrets/token 2>&1; ls /proc/%d/fd 2>&1; true"
+                 % (r.helper.pid, pid, pid, r.helper.pid), pid_mode="EXEC_NS_HOST")
+        case.equal(("MARK" in out, "sesame" in out, out.count("ermitted") >= 1), (False, False, True), out)
+        # Of its own user's processes it may signal one, and do nothing else, whatever capabilities that one has.
+        plain = r.start("sleep", ["1000"], driver="EXEC", cap_drop=(1 << 41) - 1)
+        pid = r.wait_state(plain, exe.EXE_RUNNING)["task_pid"]
+        out = r.output("/usr/bin/python3", ["-c", REACH, str(pid)], driver="EXEC", pid_mode="EXEC_NS_HOST")
+        case.equal(dict(line.split() for line in out.splitlines()), {
+            "ptrace": "1", "process_vm_readv": "1", "process_vm_writev": "1", "pidfd_getfd": "1", "process_madvise": "1",
+            "pidfd_send_signal": "0"})
 
 
 def test_capabilities_filter_and_no_new_privs():
@@ -42,13 +98,18 @@ def test_capabilities_filter_and_no_new_privs():
         def status(**kwargs):
             return dict(re.findall(r"^(\w+):\t(\S+)$", sh(r, "cat /proc/self/status", **kwargs), re.M))
         s = status()
-        case.equal([int(s[k], 16) for k in ("CapEff", "CapPrm", "CapInh", "CapAmb", "CapBnd")], [AMBIENT] * 4 + [BOUNDING])
+        case.equal([int(s[k], 16) for k in ("CapEff", "CapPrm", "CapInh", "CapAmb", "CapBnd")], [AMBIENT] * 5)
         case.equal((s["NoNewPrivs"], s["Seccomp"], s["Seccomp_filters"]), ("1", "2", "1"))
         s = status(cap_add=1 << CAPS["chown"], cap_drop=1 << CAPS["kill"])
         case.equal(int(s["CapAmb"], 16), (AMBIENT | 1) & ~(1 << CAPS["kill"]))
-        case.equal(int(s["CapBnd"], 16), BOUNDING & ~(1 << CAPS["kill"]))
+        case.equal(s["CapBnd"], s["CapAmb"])
         e = case.raises(ipc.RequestError, r.start, "true", driver="EXEC", cap_add=1 << CAPS["net_raw"])
-        case.contains(str(e), "driver does not allow the following capabilities: net_raw")
+        case.contains(str(e), "allow_caps does not have the capabilities of mask 0x2000")
+    with runs.Runs("", dev=False) as r:
+        for cap in ("chown", "dac_override", "fowner", "sys_admin"):
+            case.raises(ipc.RequestError, r.start, "true", driver="EXEC", cap_add=1 << CAPS[cap])
+        s = status(cap_drop=1 << CAPS["audit_write"], cap_add=1 << CAPS["kill"])
+        case.equal([int(s[k], 16) for k in ("CapEff", "CapBnd")], [AMBIENT & ~(1 << CAPS["audit_write"])] * 2)
 
 
 def test_the_filter_refuses_what_changes_the_machine():

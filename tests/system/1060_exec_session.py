@@ -78,7 +78,7 @@ def test_a_session_is_in_the_tasks_world():
         pid = r.record(run)["task_pid"]
         for ns in ("mnt", "ipc", "pid"):
             case.contains(out, "%s %s" % (ns, os.readlink("/proc/%d/ns/%s" % (pid, ns))))
-        case.contains(out, "CapBnd:\t00000000a80405fb")
+        case.contains(out, "CapBnd:\t0000000020000420")
         case.contains(out, "NoNewPrivs:\t1\nSeccomp:\t2")
         # /proc/PID/cgroup of a session: below the run's own.
         with r.session(run, "sleep", ["1000"], **EXEC) as s:
@@ -249,6 +249,31 @@ def write_record(path, fields, wrong_sum):
     data = exe.RECORD.pack(**{**fields, "boot_id": fields["boot_id"].encode()})[:-8]
     with open(path, "r+b") as f:
         f.write(data + struct.pack("<Q", 1 if wrong_sum else exe.fnv1a(data)))
+
+
+def test_a_session_is_as_its_task_is_whatever_the_request_says():
+    """A session in a task of the host's pid namespace had CAP_KILL when its request said "private": it could end any process."""
+    config = 'plugin "exec" { config { allow_host_pid = true\n allow_host_ipc = true } }'
+    with runs.Runs(config) as r:
+        for modes in ({"pid_mode": "EXEC_NS_HOST"}, {"ipc_mode": "EXEC_NS_HOST"}):
+            run = sleeper(r, "EXEC", **modes)
+            with r.session(run, "sh", ["-c", "grep ^Cap /proc/self/status; kill -0 %d; echo $?" % r.helper.pid],
+                           cap_add=1 << 0 | 1 << 5, **EXEC) as s:
+                out = said(s)[0].split()
+            case.equal([int(mask, 16) for mask in out[1:10:2]], [0] * 5, "capabilities of a session in a task with %s" % modes)
+            case.equal(out[10], "1", "kill -0 of a process of root")
+            with r.session(run, "/usr/bin/python3", ["-c", "import ctypes; l = ctypes.CDLL(None, use_errno=True)\n"
+                                                     "l.ptrace(16, 1, 0, 0); print(ctypes.get_errno())"], **EXEC) as s:
+                case.equal(said(s), ("1\n", "", 0), "ptrace")
+            for wrong in ({"pid_mode": "EXEC_NS_HOST"}, {"ipc_mode": "EXEC_NS_HOST"}):
+                e = case.raises(ipc.RequestError, r.session, run, "true", **EXEC, **wrong)
+                case.equal(e.code, -errno.EINVAL, str(e))
+            end(r, run)
+        # What runs on the host is no task of exec, and gets no session of one.
+        run = sleeper(r)
+        e = case.raises(exe.Error, r.session, run, "true", **EXEC)
+        case.contains(str(e), "'step': %d, 'error': %d" % (exe.EXE_STEP_NAMESPACE, errno.EPERM))
+        end(r, run)
 
 
 def test_what_no_session_may_ask_for():

@@ -220,6 +220,15 @@ def test_a_mistake_in_the_configuration_has_file_line_and_column():
     refused(path + ":3:", ["-config", path])
 
 
+def test_host_modes_by_default_need_to_be_allowed():
+    """Whatever the order of the files."""
+    base = case.directory()
+    for mode, other in (("pid", "ipc"), ("ipc", "pid")):
+        path = write(base + "/%s.hcl" % mode, 'plugin "exec" {\n config {\n default_%s_mode = "host"\n } }\n' % mode)
+        allows = write(base + "/%s-allow.hcl" % other, 'plugin "exec" {\n config {\n allow_host_%s = true\n } }\n' % other)
+        refused('default_%s_mode is "host", which needs allow_host_%s = true' % (mode, mode), ["-config", path, "-config", allows])
+
+
 def test_files_of_a_directory_are_read_in_order_and_unknown_words_are_named():
     base = case.directory()
     write(base + "/10.hcl", 'log_level = "debug"\nnonsense_here = 1\n')

@@ -39,6 +39,13 @@ def look(node, name, **config):
     return dict(re.findall(r"^(pid|ipc):\[(\d+)\]$", said, re.M)), caps, int(re.search(r"seen (\d+)", said).group(1))
 
 
+def wanting(name, **config):
+    """An exec job with this driver configuration."""
+    made = api.job(name, driver="exec")
+    made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"].update(config)
+    return made
+
+
 def hosts(ns):
     return re.search(r"\d+", os.readlink("/proc/self/ns/" + ns)).group(0)
 
@@ -52,28 +59,33 @@ def test_modes_and_capabilities_of_the_task_and_of_the_configuration():
     with api.Node() as node:
         ns, caps, seen = look(node, "plain")
         case.equal((ns["pid"] == hosts("pid"), ns["ipc"] == hosts("ipc")), (False, False), "private by default")
-        case.equal((caps["Bnd"], caps["Amb"]), (0xa80405fb, bits("kill", "net_bind_service", "audit_write")))
+        case.equal((caps["Bnd"], caps["Amb"]), (bits("kill", "net_bind_service", "audit_write"),) * 2)
         # The shell and the subshell with ls and grep; no executor, though that is pid 1 there.
         assert seen <= 4, seen
-        ns, caps, seen = look(node, "hosts", pid_mode="host", ipc_mode="host")
-        case.equal((ns["pid"], ns["ipc"]), (hosts("pid"), hosts("ipc")))
-        case.equal((caps["Bnd"] & bits("kill"), caps["Amb"] & bits("kill")), (0, 0), "there it would reach others")
-        assert seen <= 4, "it sees %d processes of the host" % seen
+        for mode in ("pid", "ipc"):
+            node.refused(400, 'config.%s_mode "host" is not allowed on this node: plugin "exec" { config { allow_host_%s = true } }'
+                         % (mode, mode), "POST", "/v1/jobs", wanting("hosts", **{mode + "_mode": "host"}))
         _, caps, _ = look(node, "caps", cap_add=["CHOWN"], cap_drop=["cap_kill"])
         case.equal(caps["Amb"], bits("net_bind_service", "audit_write", "chown"))
-        case.equal(caps["Bnd"], 0xa80405fb & ~bits("kill"))
-    text = 'plugin "exec" { config { default_pid_mode = "host" default_ipc_mode = "host" allow_caps = ["audit_write", "net_raw"] } }'
+        case.equal(caps["Bnd"], caps["Amb"])
+    text = ('plugin "exec" { config { default_pid_mode = "host"\n default_ipc_mode = "host"\n allow_host_pid = true\n '
+            'allow_host_ipc = true\n allow_caps = ["audit_write", "net_raw"] } }')
     with api.Node(configured(text)) as node:
-        ns, caps, _ = look(node, "hosts")
+        ns, caps, seen = look(node, "hosts")
         case.equal((ns["pid"], ns["ipc"]), (hosts("pid"), hosts("ipc")), "the configuration's default")
+        case.equal((caps["Bnd"], caps["Amb"]), (0, 0), "there they would reach others")
+        assert seen <= 4, "it sees %d processes of the host" % seen
+        _, caps, _ = look(node, "half", pid_mode="private", ipc_mode="private")
         case.equal((caps["Bnd"], caps["Amb"]), (bits("audit_write"), bits("audit_write")), "no more than it allows")
         ns, caps, _ = look(node, "private", pid_mode="private", ipc_mode="private", cap_add=["net_raw"], cap_drop=["all"])
         case.equal((ns["pid"] == hosts("pid"), ns["ipc"] == hosts("ipc")), (False, False), "the task's own word")
         case.equal((caps["Bnd"], caps["Amb"]), (bits("net_raw"), bits("net_raw")))
-        made = api.job("much", driver="exec")
-        made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"]["cap_add"] = ["chown"]
-        node.register(made)
-        case.contains("\n".join(last_sentence(node, "much")), "driver does not allow the following capabilities: chown")
+        node.refused(400, "config.cap_add must be empty", "POST", "/v1/jobs", wanting("much", cap_add=["net_raw"]))
+        modes = {"pid_mode": "private", "ipc_mode": "private"}
+        node.refused(400, "driver does not allow the following capabilities: chown (task t); allow_caps in plugin",
+                     "POST", "/v1/jobs", wanting("much", cap_add=["CAP_CHOWN", "net_raw"], **modes))
+        node.refused(400, "driver does not allow the following capabilities: chown, dac_override,",
+                     "POST", "/v1/jobs", wanting("much", cap_add=["all"], **modes))
 
 
 def limit(node, run, tree, v2, v1):
@@ -114,7 +126,7 @@ WHO_AM_I = "grep -E '^(Uid|Gid|Groups|Cap...|NoNewPrivs|Seccomp|Seccomp_filters|
 
 def test_a_users_task_and_a_session_in_it_are_one_and_the_same():
     """hashicorp/nomad#9210: a command in a task of nobody's ran as root."""
-    with api.Node() as node:
+    with api.Node(configured('plugin "exec" { config { allow_host_pid = true\n allow_host_ipc = true } }')) as node:
         for number, (driver, user, config) in enumerate((("exec", None, {}), ("exec", "games", {"cap_add": ["chown"], "cap_drop": ["kill"]}),
                                                          ("exec", "games", {"pid_mode": "host", "ipc_mode": "host"}),
                                                          ("raw_exec", "nobody", {}), ("raw_exec", None, {}))):

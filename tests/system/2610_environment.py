@@ -188,16 +188,17 @@ def test_other_expressions_are_refused():
 def test_the_rest_of_a_drivers_configuration_too():
     """Capabilities, modes: what they come to is what is judged."""
     look = 'readlink /proc/self/ns/ipc; grep CapAmb /proc/self/status; head -c 3 /local/d/file'
-    made = batch("config", {"g": ({"Meta": {"mode": "host", "cap": "chown"}, "Volumes": {"v": {"Name": "v", "Type": "host", "Source": "vol"}}}, [
-        task("t", "exec", ["-c", look], "/bin/sh",
-             VolumeMounts=[{"Volume": "v", "Destination": "${NOMAD_TASK_DIR}/${NOMAD_META_dir}"}], Meta={"dir": "d"})])})
-    config = made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"]
-    config.update({"ipc_mode": "${NOMAD_META_mode}", "cap_add": ["${NOMAD_META_cap}"]})
-    said = node.logs(ended(made)["g"]).decode().splitlines()
-    node.purge("config")
-    case.equal(said[0], os.readlink("/proc/self/ns/ipc"), "the host's ipc namespace")
-    case.equal(int(said[1].split()[1], 16), 1 << 29 | 1 << 10 | 1 << 5 | 1 << 0, "capabilities")
-    case.equal(said[2], "abc", "the mounted volume")
+    for meta, config, caps in (({"mode": "host"}, {"ipc_mode": "${NOMAD_META_mode}"}, 0),
+                               ({"cap": "chown"}, {"cap_add": ["${NOMAD_META_cap}"]}, 1 << 29 | 1 << 10 | 1 << 5 | 1 << 0)):
+        made = batch("config", {"g": ({"Meta": meta, "Volumes": {"v": {"Name": "v", "Type": "host", "Source": "vol"}}}, [
+            task("t", "exec", ["-c", look], "/bin/sh",
+                 VolumeMounts=[{"Volume": "v", "Destination": "${NOMAD_TASK_DIR}/${NOMAD_META_dir}"}], Meta={"dir": "d"})])})
+        made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"].update(config)
+        said = node.logs(ended(made)["g"]).decode().splitlines()
+        node.purge("config")
+        case.equal(said[0] == os.readlink("/proc/self/ns/ipc"), "ipc_mode" in config, "the host's ipc namespace")
+        case.equal(int(said[1].split()[1], 16), caps, "capabilities")
+        case.equal(said[2], "abc", "the mounted volume")
     for key, value, text in (("ipc_mode", "${NOMAD_DC}", 'config.ipc_mode must be "private" or "host"'),
                              ("pid_mode", "$${x}", 'config.pid_mode must be "private" or "host"'),
                              ("cap_add", ["${NOMAD_DC}"], 'there is no capability "dc1"'),
@@ -267,7 +268,8 @@ def directory():
     with open(top + "/vol/file", "w", encoding="ascii") as f:
         f.write("abc")
     with open(top + "/agent.hcl", "w", encoding="ascii") as f:
-        f.write('client {\n  meta { rack = "r1" }\n  host_volume "vol" { path = "%s/vol" }\n}\n' % top)
+        f.write('client {\n  meta { rack = "r1" }\n  host_volume "vol" { path = "%s/vol" }\n}\n'
+                'plugin "exec" {\n  config {\n    allow_host_ipc = true\n  }\n}\n' % top)
     os.chmod(top + "/agent.hcl", 0o600)
     return ["-config", top + "/agent.hcl"]
 

@@ -225,6 +225,8 @@ def test_modes_and_commands_that_are_none():
     """CVE-2026-14891."""
     fail_all([("pid_mode", made(config={"pid_mode": "container:x"}), "pid_mode"),
               ("ipc_mode", made(config={"ipc_mode": "shareable"}), "ipc_mode"),
+              ("pid_mode host", made(config={"pid_mode": "host"}), "allow_host_pid"),
+              ("ipc_mode host", made(config={"ipc_mode": "host"}), "allow_host_ipc"),
               ("a command that leads out", made(config={"command": "../../../../../../bin/none"}), ""),
               ("a command with NUL", made(config={"command": "/bin/sh\0x"}), ""),
               ("no command", made(config={"command": ""}), ""),

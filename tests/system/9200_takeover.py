@@ -21,7 +21,7 @@ TO_EXEC = [m for m in ipc.TABLE if m.receiver == "EXEC_HELPER"]
 TO_CHECK = [m for m in ipc.TABLE if m.receiver == "CHECK_HELPER"]
 TO_CSI = [m for m in ipc.TABLE if m.receiver == "CSI_HELPER"]
 ALL_CAPS = range(41)
-DEFAULT_CAPS = 0xa80405fb
+DEFAULT_CAPS = 0x20000420
 RAW = "raw_exec cannot mount"
 
 

@@ -71,14 +71,15 @@ START_TEST(defaults)
 	ck_assert_uint_eq(config.eval_gc_ms, 24 * 3600000);
 	ck_assert_uint_eq(config.job_gc_ms, 4 * 3600000);
 	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC);
-	ck_assert_uint_eq(policy.allow_caps & CAP_BIT(SYS_ADMIN), 0);
-	ck_assert_uint_eq(policy.allow_caps & CAP_BIT(NET_RAW), 0);
-	ck_assert_int_eq(__builtin_popcountll(policy.allow_caps), 13);
+	ck_assert_uint_eq(
+	    policy.allow_caps, CAP_BIT(AUDIT_WRITE) | CAP_BIT(KILL) | CAP_BIT(NET_BIND_SERVICE));
+	ck_assert(!policy.allow_host_pid && !policy.allow_host_ipc);
 	ck_assert_uint_eq(policy.n_chroot_env, 9);
 	ck_assert_str_eq(policy.masks[0], "/etc/shadow");
 	config_defaults(&config, &policy, true);
 	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC | 1u << DRIVER_RAW_EXEC);
 	ck_assert_uint_ne(policy.allow_caps & CAP_BIT(SYS_ADMIN), 0);
+	ck_assert(!policy.allow_host_pid && !policy.allow_host_ipc);
 	ck_assert(config.dev);
 }
 END_TEST
@@ -256,6 +257,19 @@ START_TEST(all_caps)
 	ck_assert_uint_eq(policy.allow_caps, privs_all_caps());
 	parse_well("plugin \"exec\" { config { allow_caps = [] } }");
 	ck_assert_uint_eq(policy.allow_caps, 0);
+}
+END_TEST
+
+START_TEST(host_modes)
+{
+	parse_well("plugin \"exec\" { config { default_pid_mode = \"host\" } }");
+	ck_assert_int_eq(config_check(&config, &e), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(e.msg, "which needs allow_host_pid = true"));
+	parse_well("plugin \"exec\" { config {\n allow_host_ipc = true\n"
+		   "default_ipc_mode = \"host\"\n } }");
+	ck_assert(policy.allow_host_ipc && !policy.allow_host_pid);
+	ck_assert(config.allow_host_ipc && !config.allow_host_pid);
+	ck_assert_int_eq(config_check(&config, &e), 0);
 }
 END_TEST
 
@@ -571,6 +585,7 @@ add(TCase *tc)
 	tcase_add_test(tc, a_later_file_overrides);
 	tcase_add_test(tc, driver_lists);
 	tcase_add_test(tc, all_caps);
+	tcase_add_test(tc, host_modes);
 	tcase_add_test(tc, heredocs);
 	tcase_add_test(tc, positions_and_labels);
 	tcase_add_loop_test(tc, a_place_and_what_was_expected, 0, (int)ELEMENTSOF(wrong));

@@ -301,7 +301,7 @@ local_api_job_versions(struct sup *sup, struct api_req *req)
 /* --- registering --- */
 
 static void
-check_task(const struct task_group *g, const struct task *t, struct problems *p)
+check_task(struct local *l, const struct task_group *g, const struct task *t, struct problems *p)
 {
 	const struct driver_ops *driver = driver_find(str(t->driver));
 	struct err e = { 0 };
@@ -309,7 +309,7 @@ check_task(const struct task_group *g, const struct task *t, struct problems *p)
 	if (!driver)
 		(void)model_problem(p, "group \"%s\", task \"%s\": unknown driver \"%s\"",
 		    str(g->name), str(t->name), str(t->driver));
-	else if (driver->check(t, false, &e) < 0)
+	else if (driver->check(l->base.sup->config, t, false, &e) < 0)
 		(void)model_problem(p, "group \"%s\": %s", str(g->name), e.msg);
 	else if (t->volume_mounts.n > 0 && !driver->mounts)
 		(void)model_problem(p,
@@ -348,7 +348,7 @@ local_api_check_job(struct local *l, const struct job *job, struct err *e)
 		const struct task_group *g = &job->task_groups.v[i];
 
 		for (size_t k = 0; k < g->tasks.n; k++)
-			check_task(g, &g->tasks.v[k], &p);
+			check_task(l, g, &g->tasks.v[k], &p);
 		/* Only for a count that is one. */
 		for (size_t k = 0; k < g->volumes.n && p.list.n == 0; k++)
 			check_volume(l, job, g, &g->volumes.v[k].value, &p);
