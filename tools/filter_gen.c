@@ -5,7 +5,9 @@
  * -DFILTER_DEF='"mount-helper/mnt_syscalls.def"'; called as `filter_gen NAME` it prints a header
  * with `static const struct sock_filter NAME_insns[]` and `NAME_prog`; for the test that tries all
  * others, NAME_allowed[], NAME_denied[] and NAME_nosys[] hold the numbers that are treated so
- * whatever their arguments, and NAME_kills says what happens to the rest.
+ * whatever their arguments, and NAME_kills says what happens to the rest. A list that allows by
+ * default does not allow what this library has never heard of: above NAME_newest everything gives
+ * ENOSYS, as on a kernel of that age.
  *
  * A list holds:  DEFAULT(KILL) or DEFAULT(ALLOW)     one, first
  *                ALLOW(name)                          this call, any arguments
@@ -21,8 +23,10 @@
 #include <linux/filter.h>
 #include <linux/fs.h>
 #include <linux/quota.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,11 +39,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define X32_BIT 0x40000000u
+
 static scmp_filter_ctx ctx;
 static struct numbers {
 	int v[1024], n;
 } allowed, denied, nosys;
 static bool kills;
+static int newest; /* the highest number that the library knows */
 
 static void
 must(int r, const char *what)
@@ -55,7 +62,7 @@ number(const char *name)
 {
 	int nr = seccomp_syscall_resolve_name(name);
 
-	/* Younger than the library; all machines have the same number for it. */
+	/* May be younger than the library; all machines have the same number for it. */
 	if (nr == __NR_SCMP_ERROR && strcmp(name, "file_setattr") == 0)
 		nr = 469;
 	if (nr == __NR_SCMP_ERROR)
@@ -64,8 +71,21 @@ number(const char *name)
 }
 
 static void
+find_newest(void)
+{
+	for (int nr = 0; nr < 1024; nr++) {
+		char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, nr);
+
+		if (name)
+			newest = nr;
+		free(name);
+	}
+}
+
+static void
 start(unsigned action)
 {
+	find_newest();
 	kills = action != SCMP_ACT_ALLOW;
 	ctx = seccomp_init(action);
 	if (!ctx)
@@ -79,6 +99,8 @@ rule(unsigned action, const char *name)
 {
 	struct numbers *numbers;
 
+	if (!kills && number(name) > newest)
+		return;
 	must(seccomp_rule_add(ctx, action, number(name), 0), name);
 	numbers = action == SCMP_ACT_ALLOW          ? &allowed
 		  : action == SCMP_ACT_ERRNO(EPERM) ? &denied
@@ -143,6 +165,31 @@ allow_sanitizers(void)
 }
 #endif
 
+static void
+print_insn(struct sock_filter insn)
+{
+	printf("\t{ 0x%04x, %u, %u, 0x%08x },\n", insn.code, insn.jt, insn.jf, insn.k);
+}
+
+/* Before the library's own: numbers above newest give ENOSYS, those of another machine (and of x32,
+ * which have a bit of their own) are left to it. Returns how many instructions that takes. */
+static size_t
+print_newer(void)
+{
+	const struct sock_filter newer[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 0, 4),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (unsigned)newest, 0, 2),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+	};
+
+	for (size_t i = 0; i < sizeof newer / sizeof newer[0]; i++)
+		print_insn(newer[i]);
+	return sizeof newer / sizeof newer[0];
+}
+
 int
 main(int argc, char **argv)
 {
@@ -177,12 +224,13 @@ main(int argc, char **argv)
 	print_numbers(name, "allowed", &allowed);
 	print_numbers(name, "denied", &denied);
 	print_numbers(name, "nosys", &nosys);
-	printf("__attribute__((unused)) static const int %s_kills = %d;\n\n", name, kills);
+	printf("__attribute__((unused)) static const int %s_kills = %d;\n", name, kills);
+	printf("__attribute__((unused)) static const int %s_newest = %d;\n\n", name, newest);
 	printf("static const struct sock_filter %s_insns[] = {\n", name);
-	while (fread(&insn, sizeof insn, 1, tmp) == 1) {
-		printf("\t{ 0x%04x, %u, %u, 0x%08x },\n", insn.code, insn.jt, insn.jf, insn.k);
-		n++;
-	}
+	if (!kills)
+		n = print_newer();
+	for (; fread(&insn, sizeof insn, 1, tmp) == 1; n++)
+		print_insn(insn);
 	printf("};\n\nstatic const struct sock_fprog %s_prog = {\n\t.len = %zu,\n"
 	       "\t.filter = (struct sock_filter *)(unsigned long)%s_insns,\n};\n",
 	    name, n, name);

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """exec-helper and executor alone: the exec driver, seen from inside its tasks."""
+import ctypes
+import errno
 import os
 import re
 import shutil
 import signal
 import struct
+import subprocess
 import sys
 import uuid
 
@@ -123,6 +126,26 @@ def test_the_filter_refuses_what_changes_the_machine():
         for number in (321, 323, 425, 250, 103):  # bpf, userfaultfd, io_uring_setup, keyctl, syslog
             case.contains(out, "%d -1 1\n" % number)
         case.contains(out, "39 True\n", "getpid, which the filter lets through")
+
+
+def test_a_call_that_is_newer_than_the_filter_does_not_exist():
+    """What a newer kernel brings is not allowed before somebody has looked at it: each number from here on gives ENOSYS."""
+    ask = "import ctypes; l = ctypes.CDLL(None, use_errno=True)\nfor n in range(%d, 600): l.syscall(n, -1, -1, -1, -1, -1); print(ctypes.get_errno())"
+    newest = newest_call()
+    mine = subprocess.run([sys.executable, "-c", ask % (newest + 1)], stdout=subprocess.PIPE, check=True).stdout.split()
+    if set(mine) == {b"%d" % errno.ENOSYS}:
+        case.skip("a kernel that knows no call above %d" % newest)
+    with runs.Runs() as r:
+        for fields in ({}, {"cap_add": 1 << CAPS["sys_admin"]}):
+            out = r.output("/usr/bin/python3", ["-c", ask % (newest + 1)], driver="EXEC", **fields)
+            case.equal(out.split(), ["%d" % errno.ENOSYS] * len(mine), "errno of calls above %d" % newest)
+
+
+def newest_call():
+    """The highest number of a system call that libseccomp knows."""
+    lib = ctypes.CDLL("libseccomp.so.2")
+    lib.seccomp_syscall_resolve_num_arch.restype = ctypes.c_char_p
+    return max(n for n in range(1024) if lib.seccomp_syscall_resolve_num_arch(0, n))
 
 
 # Of 32 bits: exit(7) by int 0x80.
