@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -220,6 +221,50 @@ cgroup_open(struct cgroup *c, const char *parent, bool make, struct err *e)
 			c->missing |= CGROUP_BIT(t);
 	}
 	return c->in_v2 & CGROUP_BIT(CGROUP_CPUSET) ? open_cores(c, parent, make, e) : 0;
+}
+
+static uint64_t
+kernel_limit(const char *file)
+{
+	cleanup_free char *text = NULL;
+
+	return fd_read_file(AT_FDCWD, file, 64, &text) > 0 ? strtoull(text, NULL, 10) : 0;
+}
+
+uint64_t
+cgroup_pids_share(unsigned percent)
+{
+	static uint64_t most;
+
+	if (most == 0) {
+		uint64_t pids = kernel_limit("/proc/sys/kernel/pid_max"),
+			 threads = kernel_limit("/proc/sys/kernel/threads-max");
+
+		most = pids < threads ? pids : threads;
+	}
+	return most * percent / 100;
+}
+
+int
+cgroup_guard(const struct cgroup *c, gid_t group, struct err *e)
+{
+	const uint64_t pids = cgroup_pids_share(CGROUP_PIDS_ALL);
+	char text[24];
+	int r = 0;
+
+	for (int t = 0; t < CGROUP_TREES; t++)
+		if (c->exec[t] >= 0 && (fchownat(c->exec[t], "..", 0, group, 0) < 0 ||
+					   fchmodat(c->exec[t], "..", 0750, 0) < 0))
+			return err_set(e, -errno, "change owner and mode of a cgroup");
+	(void)snprintf(text, sizeof text, "%llu", (unsigned long long)pids);
+	if (pids)
+		r = fd_write_file(
+		    c->exec[c->in_v2 & CGROUP_BIT(CGROUP_PIDS) ? CGROUP_V2 : CGROUP_PIDS],
+		    "../pids.max", text);
+	/* Of a missing controller the caller has warned. */
+	return r == 0 || c->missing & CGROUP_BIT(CGROUP_PIDS)
+		   ? 0
+		   : err_set(e, r, "limit the processes of all tasks");
 }
 
 void

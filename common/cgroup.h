@@ -51,6 +51,22 @@ struct cgroup {
 int cgroup_open(struct cgroup *c, const char *parent, bool make, struct err *e);
 void cgroup_close(struct cgroup *c);
 
+/*
+ * Percent of the processes and threads that the machine can have: for one run, and for all runs and
+ * executors together. Five runs at their limit leave a quarter to the host and the agent.
+ */
+#define CGROUP_PIDS_RUN 15
+#define CGROUP_PIDS_ALL 75
+/* How many that is; 0: the kernel does not say. */
+uint64_t cgroup_pids_share(unsigned percent);
+
+/*
+ * For the launcher, after cgroup_open() with make: parent is root's and group's, 0750, so that
+ * others do not see the runs' names and counters, and everything in it has CGROUP_PIDS_ALL at most.
+ * 0 or -errno.
+ */
+int cgroup_guard(const struct cgroup *c, gid_t group, struct err *e);
+
 /* A v1 cpuset begins without processors and memory, and nothing can enter it: it gets from's. */
 void cgroup_cpuset_inherit(int from, int to);
 

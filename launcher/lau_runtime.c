@@ -210,6 +210,8 @@ make_cgroups(struct launcher *l, struct err *e)
 		log_warn(
 		    "cgroup controllers missing here: %s; their limits are not enforced", names);
 	}
+	if (r == 0)
+		r = cgroup_guard(&c, l->users.gid[LAU_USER_DROVER], e);
 	cgroup_close(&c);
 	return r;
 }

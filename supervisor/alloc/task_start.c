@@ -20,9 +20,8 @@
 #include "supervisor/volume/plugin_task.h"
 #include "supervisor/volume/volumes.h"
 
-#define MOUNTS_MAX   64
-#define MIB          (1024 * 1024)
-#define PIDS_PERCENT 15
+#define MOUNTS_MAX 64
+#define MIB        (1024 * 1024)
 
 /* A request while it is made: what its pointers point to. */
 struct start {
@@ -34,30 +33,6 @@ struct start {
 	struct spec_writer spec;
 	struct task_env env;
 };
-
-static uint64_t
-kernel_limit(const char *file)
-{
-	cleanup_free char *text = NULL;
-
-	return fd_read_file(AT_FDCWD, file, 64, &text) > 0 ? strtoull(text, NULL, 10) : 0;
-}
-
-/* A task that forks without end takes a share of what the machine has, as a service of systemd's
- * does. */
-static uint64_t
-pids_max(void)
-{
-	static uint64_t max;
-
-	if (max == 0) {
-		uint64_t pids = kernel_limit("/proc/sys/kernel/pid_max"),
-			 threads = kernel_limit("/proc/sys/kernel/threads-max");
-
-		max = (pids < threads ? pids : threads) * PIDS_PERCENT / 100;
-	}
-	return max;
-}
 
 static void
 fill_cores(const struct sup_alloc *sa, const struct task *task, struct start *s)
@@ -84,7 +59,6 @@ fill_resources(const struct sup_alloc *sa, const struct task *task, ExecTaskStar
 	req->cpu_shares = res->cpu > 0 ? (uint32_t)res->cpu : 0;
 	req->memory_bytes = (max > memory ? max : memory) * MIB;
 	req->memory_soft_bytes = max > memory ? memory * MIB : 0;
-	req->pids_max = pids_max();
 	req->log_max_files = logs && logs->max_files > 0 ? (uint32_t)logs->max_files : 10;
 	req->log_max_bytes =
 	    (logs && logs->max_file_size_mb > 0 ? (uint64_t)logs->max_file_size_mb : 10) * MIB;

@@ -5,6 +5,7 @@ import os
 import pwd
 import re
 import signal
+import subprocess
 
 from lib import api, case, crash, helper
 from lib.websocket import Exec
@@ -115,8 +116,26 @@ def test_limits_of_memory_and_processes():
         case.contains((0, None), limit(node, run, "memory", "memory.swap.max", "memory.swappiness"), "swap")
         case.contains((20, 1, None), limit(node, run, "cpu", "cpu.weight", "cpu.shares"), "share of the processors")
         with open("/proc/sys/kernel/pid_max", encoding="ascii") as pids, open("/proc/sys/kernel/threads-max", encoding="ascii") as threads:
-            most = min(int(pids.read()), int(threads.read())) * 15 // 100
-        case.contains((most, None), limit(node, run, "pids", "pids.max", "pids.max"), "processes")
+            most = min(int(pids.read()), int(threads.read()))
+        case.contains((most * 15 // 100, None), limit(node, run, "pids", "pids.max", "pids.max"), "processes")
+        # However many tasks there are, a quarter is left to others.
+        case.contains((most * 75 // 100, None), limit(node, "..", "pids", "../pids.max", "pids.max"), "processes of all tasks")
+
+
+def test_a_user_without_groups_sees_nothing_of_a_task_in_the_cgroups():
+    with api.Node() as node:
+        node.register(api.job("hidden", driver="exec"))
+        alloc = node.wait_running("hidden", seconds=60)[0]
+        run = the_run(node)
+        parents = [p for p in ("%s/drover-%s" % (root, crash.instance(node)) for root in helper.cgroup_trees().values()) if os.path.isdir(p)]
+        places = [d for p in parents for d, _, _ in os.walk(p) if os.path.basename(d) == run]
+        assert len(places) >= 1, parents
+        found = subprocess.run(["find"] + parents + places, user=65534, group=65534, extra_groups=[], stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, check=False).stdout.decode().split()
+        case.equal([p for p in found if p not in parents][:5], [], "the first of what such a user finds")
+        # The supervisor, which has no privilege either, reads its counters.
+        usage = node.ask("/v1/client/allocation/%s/stats" % alloc["ID"])
+        assert usage["ResourceUsage"]["MemoryStats"]["Usage"] > 0, usage
 
 
 WHO_AM_I = "grep -E '^(Uid|Gid|Groups|Cap...|NoNewPrivs|Seccomp|Seccomp_filters|CoreDumping|Umask|Sig...|Shd...):' /proc/self/status; " \
