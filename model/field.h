@@ -92,8 +92,8 @@ struct problems {
 	const struct place *place; /* where validation is just now */
 };
 
-/* 0, or -ENOMEM. problems_err() makes one error of all: "a; b; c". 0 when there are none, else
- * -EINVAL. */
+/* 0, or -ENOMEM. Only the first 100 are kept. problems_err() makes one error of all: "a; b; c". 0
+ * when there are none, else -EINVAL. */
 int model_problem(struct problems *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int problems_err(const struct problems *p, struct err *e);
 void problems_done(struct problems *p);

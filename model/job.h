@@ -148,6 +148,10 @@ void job_validate_local(const struct job *job, struct problems *p);
  */
 void job_warn_local(const struct job *job, struct problems *p);
 
+/* job_size.c: may a job consist of so much? To be asked before anything else looks at the job: the
+ * rest takes quadratic time. 0, or -EINVAL with a sentence. */
+int job_check_size(const struct job *job, struct err *e);
+
 const struct task_group *job_group(const struct job *job, const char *name);
 const struct task *group_task(const struct task_group *group, const char *name);
 /* stop_after_client_disconnect or disconnect.stop_on_client_after; 0: no lease (row G27). */

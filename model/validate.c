@@ -7,6 +7,9 @@
 
 #include "model/table.h"
 
+/* Nobody reads more, and an error shows less. */
+#define PROBLEMS_MAX 100
+
 /* `group "web": task "t": `, from what has a title; a block without one is not named: its sentence
  * does that. */
 static void
@@ -27,6 +30,8 @@ model_problem(struct problems *p, const char *fmt, ...)
 	va_list args;
 	int n, r;
 
+	if (p->list.n == PROBLEMS_MAX)
+		return 0;
 	va_start(args, fmt);
 	n = vasprintf(&said, fmt, args);
 	va_end(args);

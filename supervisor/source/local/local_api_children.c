@@ -45,7 +45,7 @@ read_meta(const json_t *meta, struct string_map *ret, struct err *e)
 	json_object_foreach ((json_t *)meta, key, value) {
 		if (!json_is_string(value))
 			return err_say(e, -EINVAL, "Meta.%.140s: expected a string", key);
-		if (string_map_set(ret, key, json_string_value(value)) < 0)
+		if (string_map_append(ret, key, json_string_value(value)) < 0)
 			return err_set(e, -ENOMEM, "dispatch the job");
 	}
 	return 0;

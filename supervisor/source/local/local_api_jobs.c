@@ -337,8 +337,10 @@ int
 local_api_check_job(struct local *l, const struct job *job, struct err *e)
 {
 	struct problems p = { 0 };
-	int r;
+	int r = job_check_size(job, e);
 
+	if (r < 0)
+		return r;
 	if (!name_is_component(job->namespace))
 		(void)model_problem(&p, "namespace \"%.140s\" is not a name", job->namespace);
 	job_validate(job, &p);
@@ -404,6 +406,8 @@ local_api_read_job(
 	if (!json_is_object(json))
 		return err_say(e, -EINVAL, "the body has no object Job");
 	r = model_from_json(&job_type, json, ret, e);
+	if (r == 0)
+		r = job_check_size(ret, e);
 	if (r < 0)
 		return r;
 	if (namespace && *namespace && !ret->namespace && str_set(&ret->namespace, namespace) < 0)

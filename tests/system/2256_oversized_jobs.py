@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# takes: 25
+"""Jobs of one request that would keep the agent busy for minutes or take gigabytes: each is refused with a sentence, by registration,
+plan, validation, scaling and dispatch, and what is just below the bounds is registered."""
+import json
+
+from lib import api, case
+
+LIST, PARTS, PLACED = 1000, 10000, 1000000
+SMALL = {"CPU": 1, "MemoryMB": 10}
+HUGE = {"CPU": 1, "MemoryMB": 10**9}  # no node has that: all of the job's allocations wait
+
+
+def made(name="big", count=1, resources=HUGE, **group):
+    """The job of one group with these fields; Tasks: fields of its only task."""
+    more = group.pop("Task", {})
+    tasks = [api.task("t", "/bin/sleep", ["1000"], Resources=resources, **more)]
+    return api.job(name, count=count, group={"Tasks": tasks, **group})
+
+
+def many(n, **item):
+    return [dict(item) for _ in range(n)]
+
+
+def named(n, **item):
+    return [dict(item, Name="n%d" % i) for i in range(n)]
+
+
+def of_whole_job(**fields):
+    job = made()
+    job["Job"].update(fields)
+    return job
+
+
+# What took minutes, gigabytes or both: the list that is too long, and a job with it.
+LISTS = [
+    ("ReservedPorts", made(Networks=[{"ReservedPorts": many(20000, Label="a", Value=1)}])),
+    ("DynamicPorts", made(count=10000, Networks=[{"DynamicPorts": many(13000, Label="a")}])),
+    ("Services", made(Services=many(20000, Name="a", Provider="nomad"))),
+    ("Identities", made(Task={"Identities": named(20000)})),
+    ("Actions", made(Task={"Actions": named(20000, Command="a")})),
+    ("Constraints", made(count=10000, Constraints=many(200000))),
+    ("Datacenters", of_whole_job(Datacenters=["a"] * 100000)),
+    ("Tasks", made(Tasks=many(200000))),
+    ("TaskGroups", of_whole_job(TaskGroups=many(200000))),
+    ("MetaOptional", of_whole_job(Type="batch", ParameterizedJob={"MetaOptional": ["%x" % i for i in range(100000)]})),
+    ("Affinities", made(Affinities=[{"LTarget": "%x" % i} for i in range(LIST + 1)])),
+    ("Volumes", made(count=10000, Volumes={"v%d" % i: {
+        "Type": "csi", "Source": "x", "PerAlloc": True, "AccessMode": "multi-node-multi-writer",
+        "AttachmentMode": "file-system"} for i in range(LIST + 1)})),
+]
+
+
+def ask(path, job):
+    return node.request("PUT", path, json.dumps(job, separators=(",", ":")).encode())
+
+
+def refused(job, sentence):
+    for path in ("/v1/jobs", "/v1/job/big/plan"):
+        answer = ask(path, job)
+        case.equal((answer.status, sentence in answer.text), (400, True), "%s: %s" % (path, answer.text[:300]))
+    case.contains(ask("/v1/validate/job", job).json["Error"], sentence)
+
+
+def test_lists_that_are_too_long():
+    for name, job in LISTS:
+        refused(job, "%s: the list has " % name)
+    case.equal(node.ask("/v1/jobs"), [], "jobs")
+
+
+def test_elements_of_all_lists():
+    group = made()["Job"]["TaskGroups"][0]
+    refused(of_whole_job(TaskGroups=[dict(group, Name="g%d" % i, Constraints=many(LIST)) for i in range(10)]),
+            "elements in all, and %d are allowed" % PARTS)
+
+
+def test_allocations_of_many_elements():
+    """Also by a job that was small and is scaled."""
+    refused(made(count=2000, Constraints=many(900)), "the product may be %d" % PLACED)
+    job = made(count=1, Constraints=many(900))
+    node.register(job)
+    node.refused(400, "the product may be %d" % PLACED, "PUT", "/v1/job/big/scale", {"Count": 10000, "Target": {"Group": "g"}})
+    case.equal(node.ask("/v1/job/big")["TaskGroups"][0]["Count"], 1)
+    node.do("DELETE", "/v1/job/big?purge=true")
+
+
+def test_what_is_allowed():
+    """Just below the bounds; and so many allocations of a plain job as before."""
+    for job in (made(count=1000, Constraints=many(LIST - 10)), made(count=10000),
+                made(Networks=[{"DynamicPorts": [{"Label": "p%d" % i} for i in range(LIST)]}])):
+        node.register(job)
+        node.do("DELETE", "/v1/job/big?purge=true")
+
+
+def test_metadata_of_a_dispatch():
+    job = made("parent", resources=SMALL)
+    job["Job"].update(Type="batch", ParameterizedJob={"MetaOptional": ["%x" % i for i in range(LIST)]})
+    node.register(job)
+    node.refused(400, "unpermitted metadata keys", "PUT", "/v1/job/parent/dispatch", {"Meta": {"%x" % i: "" for i in range(80000)}})
+    node.do("PUT", "/v1/job/parent/dispatch", {"Meta": {"%x" % i: "x" for i in range(LIST)}})
+
+
+def test_sentences_about_what_is_wrong():
+    """A job may be wrong in ten thousand ways: the first are told."""
+    job = made(Services=many(LIST, Name="a", Provider="nomad"))
+    answer = ask("/v1/jobs", job)
+    case.equal(answer.status, 400)
+    case.contains(answer.text, "there are two of this name with the same port")
+
+
+def test_the_agent_goes_on():
+    with open("/proc/%d/status" % node.processes()["supervisor"], encoding="ascii") as f:
+        peak = int(next(line for line in f if line.startswith("VmHWM")).split()[1])
+    case.equal(node.processes()["supervisor"], supervisor, "the supervisor")
+    case.equal(peak < 400 * 1024, True, "the supervisor's memory: %d kB at most" % peak)
+    node.register(made("plain", resources=SMALL))
+    node.wait_running("plain")
+    node.purge("plain")
+
+
+with api.Node() as node:
+    supervisor = node.processes()["supervisor"]
+    case.run(globals())
