@@ -203,7 +203,7 @@ end(struct exec_socket *ex)
 static void
 pump(struct exec_socket *ex)
 {
-	bool more = fill(ex);
+	bool more = fill(ex), room;
 	int r = flush_out(ex);
 	uint32_t events;
 
@@ -211,9 +211,10 @@ pump(struct exec_socket *ex)
 		end(ex);
 		return;
 	}
+	/* Each ping is owed an answer: none is read while the client does not take what it has. */
+	room = ex->out.len - ex->out_at < OUT_ENOUGH && exec_stream_has_room(&ex->es);
 	/* A command that says much has its turn again after the others had theirs. */
-	events = (r == 0 || more ? EPOLLOUT : 0u) |
-		 (!ex->closing && exec_stream_has_room(&ex->es) ? EPOLLIN : 0u);
+	events = (r == 0 || more ? EPOLLOUT : 0u) | (!ex->closing && room ? EPOLLIN : 0u);
 	(void)sd_event_source_set_io_events(ex->io, events);
 }
 

@@ -146,8 +146,10 @@ put_input(struct session *s, const void *data, size_t len)
 	if (len == 0 || s->close_in || s->over || (s->begun && s->fds[IN] < 0))
 		return;
 	grown = realloc(s->in, s->in_len + len);
-	if (!grown)
-		abort();
+	if (!grown) {
+		fail(s, -ENOMEM, "no memory for the session's input");
+		return;
+	}
 	s->in = grown;
 	memcpy(s->in + s->in_len, data, len);
 	s->in_len += len;

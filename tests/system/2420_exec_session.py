@@ -164,6 +164,29 @@ def test_much_goes_through_and_nothing_piles_up():
             check(int(s.end()[0].split()[-1]) >= 1, "the task's own sleep")
 
 
+def test_pings_of_one_who_does_not_read():
+    """Each is owed an answer, and none is taken while the answers that are due already fill what is kept for the client."""
+    pings = frame(PING, b"x" * 125) * 8000  # a megabyte
+    with api.Node() as node:
+        alloc = running(node, "sleeper")
+        supervisor = node.processes()["supervisor"]
+        with Exec(node, alloc, ["sleep", "1000"]) as s:
+            before, sent = rss_kb(supervisor), 0
+            s.sock.settimeout(2)
+            try:
+                while sent < 100 * len(pings):
+                    s.sock.sendall(pings)
+                    sent += len(pings)
+            except TimeoutError:
+                pass
+            grown = rss_kb(supervisor) - before
+            case.equal(grown < 20000, True, "the supervisor grew by %d kB after %d bytes of pings" % (grown, sent))
+            check(sent < 100 * len(pings), "all pings were taken")
+            s.sock.settimeout(case.LEAST_S)
+            for _ in range(1000):
+                case.equal(s.recv(), (PONG, b"x" * 125))
+
+
 def test_who_leaves_and_what_ends():
     with api.Node() as node:
         alloc = running(node, "web")
