@@ -38,6 +38,12 @@ int tree_remove_at(int dir_fd, const char *name);
  * another -errno.
  */
 int path_open_owned(const char *path, mode_t make, struct err *e);
+/*
+ * As path_open_owned(), but path has to be a directory, which may belong to anybody: what it leads
+ * to is root's to say, what is in it is not. Nothing is asked of the file systems on the way beyond
+ * what the kernel knows of them, so one that does not answer keeps nobody.
+ */
+int path_open_place(const char *path, struct err *e);
 
 /*
  * The directory path below dir_fd, to be read: 0, *ret is the caller's to closedir(). -ELOOP for a

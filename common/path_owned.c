@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* path_owned.c: opens a path that only root can lead elsewhere. Runs in: launcher and the children
- * that read its configuration. */
+/* path_owned.c: opens a path that only root can lead elsewhere. Runs in: launcher, the children
+ * that read its configuration, exec-helper at its start. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,6 +19,7 @@
 struct walk {
 	int fd;         /* what the part so far leads to, O_PATH */
 	bool is_shared; /* it is a directory in which others can make names, as in /tmp */
+	bool is_place;  /* what the whole leads to is a directory of anybody's */
 	char rest[PATH_MAX];
 	int n_links;
 };
@@ -68,21 +69,21 @@ take_name(struct walk *w, char name[PATH_MAX], bool *ret_last)
 
 /* The sentence names what fd is by its full path. */
 static int
-refuse(int fd, const struct stat *st, struct err *e)
+refuse(int fd, const struct statx *st, struct err *e)
 {
 	char proc[32], path[PATH_MAX] = "";
 
 	(void)snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
 	(void)!readlink(proc, path, sizeof path - 1);
-	if (S_ISLNK(st->st_mode))
+	if (S_ISLNK(st->stx_mode))
 		return err_say(e, -EPERM,
 		    "%s is a link that others than root can change (owner %u): use a path without "
 		    "it",
-		    path, st->st_uid);
+		    path, st->stx_uid);
 	return err_say(e, -EPERM,
 	    "%s can be written by others than root (owner %u, mode %04o): chown root and chmod "
 	    "go-w, or use another path",
-	    path, st->st_uid, st->st_mode & 07777);
+	    path, st->stx_uid, st->stx_mode & 07777);
 }
 
 static int
@@ -102,19 +103,24 @@ step(struct walk *w, const char *name, bool last, mode_t make, struct err *e)
 {
 	cleanup_close int fd = openat(w->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	bool is_writable, is_dir;
-	struct stat st;
+	struct statx st;
 
 	if (fd < 0 && errno == ENOENT && last && make && mkdirat(w->fd, name, make) == 0)
 		fd = openat(w->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &st) < 0)
 		return -errno;
-	if (st.st_uid != 0 || (S_ISLNK(st.st_mode) && w->is_shared))
+	is_dir = S_ISDIR(st.stx_mode);
+	if (w->is_place && last && !S_ISLNK(st.stx_mode) && !(w->is_shared && st.stx_uid != 0)) {
+		close_p(&w->fd);
+		w->fd = steal_fd(&fd);
+		return is_dir ? 0 : -ENOTDIR;
+	}
+	if (st.stx_uid != 0 || (S_ISLNK(st.stx_mode) && w->is_shared))
 		return refuse(fd, &st, e);
-	if (S_ISLNK(st.st_mode))
+	if (S_ISLNK(st.stx_mode))
 		return follow_link(w, fd);
-	is_writable = st.st_mode & 022;
-	is_dir = S_ISDIR(st.st_mode);
-	if (is_writable && (last || !is_dir || !(st.st_mode & S_ISVTX)))
+	is_writable = st.stx_mode & 022;
+	if (is_writable && (last || !is_dir || !(st.stx_mode & S_ISVTX)))
 		return refuse(fd, &st, e);
 	w->is_shared = is_writable;
 	close_p(&w->fd);
@@ -122,19 +128,34 @@ step(struct walk *w, const char *name, bool last, mode_t make, struct err *e)
 	return 0;
 }
 
-int
-path_open_owned(const char *path, mode_t make, struct err *e)
+static int
+walk(struct walk *w, const char *path, mode_t make, struct err *e)
 {
-	struct walk w = { .fd = -1 };
-	int r = begin(&w, path);
+	int r = begin(w, path);
 	struct err why = { 0 };
 	char name[PATH_MAX];
 	bool last;
 
-	while (r == 0 && take_name(&w, name, &last))
-		r = step(&w, name, last, make, &why);
+	while (r == 0 && take_name(w, name, &last))
+		r = step(w, name, last, make, &why);
 	if (r == 0)
-		return w.fd;
-	close_p(&w.fd);
+		return w->fd;
+	close_p(&w->fd);
 	return why.code ? err_say(e, r, "%s", why.msg) : err_set(e, r, "open %s", path);
+}
+
+int
+path_open_owned(const char *path, mode_t make, struct err *e)
+{
+	struct walk w = { .fd = -1 };
+
+	return walk(&w, path, make, e);
+}
+
+int
+path_open_place(const char *path, struct err *e)
+{
+	struct walk w = { .fd = -1, .is_place = true };
+
+	return walk(&w, path, 0, e);
 }

@@ -27,8 +27,9 @@ struct exec_state {
 	const struct agent_policy *policy;
 	struct cgroup cgroup;
 	int rt, sockets, logs, records;  /* <rt>, <rt>/x, <data>/logs, <data>/run */
-	int volumes[CONFIG_VOLUMES_MAX]; /* the policy's host volumes, -1: its path does not open */
-	int32_t oom_score_adj;           /* what executors inherit */
+	int volumes[CONFIG_VOLUMES_MAX]; /* the policy's host volumes, -1: not usable … */
+	struct err volume_errors[CONFIG_VOLUMES_MAX]; /* … and why */
+	int32_t oom_score_adj;                        /* what executors inherit */
 	char boot_id[BOOT_ID_SIZE];
 	struct err template_error; /* code 0: exec tasks have their template */
 	struct exec_cached_user users[EXEC_USERS_MAX];

@@ -238,8 +238,9 @@ set_host_volume(struct exec_state *s, const ExecMount *m, struct exe_setup_mount
 		if (strcmp(v->name, m->name) != 0)
 			continue;
 		if (s->volumes[i] < 0)
-			return err_say(e, -ENOENT, "host volume \"%s\": its path %s does not open",
-			    v->name, v->path);
+			return err_say(e, s->volume_errors[i].code,
+			    "host volume \"%s\" cannot be used: %s", v->name,
+			    s->volume_errors[i].msg);
 		if (v->read_only && !m->read_only)
 			return err_say(e, -EROFS, "host volume \"%s\" is read-only", v->name);
 		run->volumes[run->n_volumes++] = s->volumes[i];

@@ -12,7 +12,7 @@ import sys
 import uuid
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import case, exe, helper, ipc, runs  # noqa: E402
+from lib import build_dir, case, exe, helper, ipc, runs  # noqa: E402
 
 CAPS = {"chown": 0, "dac_override": 1, "fowner": 3, "kill": 5, "net_bind_service": 10, "net_raw": 13, "sys_admin": 21, "audit_write": 29}
 AMBIENT = 1 << 5 | 1 << 10 | 1 << 29
@@ -309,6 +309,75 @@ def test_a_host_volume_is_mounted_where_the_template_has_no_directory():
             record = r.ended(r.start("true", driver="EXEC", dests=[dest], mounts=[{"kind": "EXEC_MOUNT_HOST_VOLUME", "name": "v"}]))
             case.equal((record["state"], record["step"]), (exe.EXE_FAILED, exe.EXE_STEP_MOUNT), dest)
             case.equal(record["error"], error, dest)
+
+
+def test_a_host_volumes_path_is_roots_to_say():
+    """Who owned a directory on the way put a link to /etc there, and the next start mounted that."""
+    top = case.directory()
+
+    def make(path, uid=0, mode=0o755, link=None):
+        path = "%s/%s" % (top, path)
+        if link:
+            os.symlink(link, path)
+        else:
+            os.mkdir(path)
+            os.chmod(path, mode)
+        os.lchown(path, uid, uid)
+        return path
+    make("a")
+    make("a/vol", 65534, 0o777)
+    make("direct", link="a/vol")
+    make("way", link=top + "/a")
+    theirs = make("theirs", 65534)
+    make("theirs/vol")
+    make("theirs/link", 65534, link="/etc")
+    shared = make("open", 0, 0o777)
+    make("open/vol")
+    make("sticky", 0, 0o1777)
+    link = make("sticky/link", 65534, link="/etc")
+    make("sticky/vol")
+    stolen = make("sticky/theirs", 65534)
+    make("in", link="theirs/vol")
+    make("outer")
+    make("outer/inner")
+    make("outer/reader")
+    make("outer2")
+    make("outer2/inner")
+    good = {"plain": "a/vol", "link": "direct", "way": "way/vol", "sticky": "sticky/vol", "outer": "outer", "under_a_reader": "outer2/inner"}
+    bad = {"owner": ("theirs/vol", theirs), "link_there": ("theirs/link", theirs), "mode": ("open/vol", shared),
+           "planted": ("sticky/link", link), "renamed": ("sticky/theirs", stolen), "by_a_link": ("in", theirs),
+           "file": ("../../../etc/passwd", "Not a directory"), "none": ("a/none", "No such file"),
+           "inner": ("outer/inner", 'is below the path of host volume "outer"'),
+           "inner_reader": ("outer/reader", 'is below the path of host volume "outer"')}
+    volumes = {name: "%s/%s" % (top, path) for name, path in good.items()}
+    volumes.update({name: os.path.normpath("%s/%s" % (top, path)) for name, (path, _) in bad.items()})
+    volumes["file"] = "/etc/passwd"
+    config = "client {\n%s}\n" % "".join('host_volume "%s" {\n path = "%s"\n}\n' % v for v in volumes.items())
+    config += 'client {\n host_volume "outer2" {\n path = "%s/outer2"\n read_only = true\n}\n}\n' % top
+    with runs.Runs(config) as r:
+        for name in good:
+            case.equal(sh(r, "ls -d /v", mounts=[{"kind": "EXEC_MOUNT_HOST_VOLUME", "name": name}], dests=["/v"]), "/v\n", name)
+        for name, (_, text) in bad.items():
+            e = case.raises(ipc.RequestError, r.start, "true", driver="EXEC", dests=["/v"],
+                            mounts=[{"kind": "EXEC_MOUNT_HOST_VOLUME", "name": name}])
+            case.contains(str(e), 'host volume "%s" cannot be used' % name)
+            case.contains(str(e), text, name)
+
+
+def test_a_host_volume_that_does_not_answer_keeps_nobody():
+    if not os.path.exists("/dev/fuse"):
+        case.skip("no /dev/fuse")
+    point = case.directory()
+    fuse = subprocess.Popen([build_dir() + "/tests/fuse_hang", point], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    try:
+        case.equal(fuse.stdout.readline(), b"mounted\n", "fuse_hang")
+        fuse.send_signal(signal.SIGSTOP)
+        with runs.Runs('client {\n host_volume "stuck" {\n path = "%s"\n}\n}\n' % point) as r:
+            case.equal(sh(r, "echo well"), "well\n")
+    finally:
+        fuse.kill()
+        fuse.wait()
+        helper.umount(point, 2)
 
 
 def test_links_that_a_task_planted_lead_nowhere():
