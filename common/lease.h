@@ -31,7 +31,9 @@ uint64_t lease_deadline_ns(const struct lease_page *page, uint64_t limit_ms, uin
 /* 0; -EIO for a short read, -EBADMSG for a page that is none or of another boot. Untouched *ret on
  * failure. */
 int lease_read(int fd, struct lease_page *ret);
-/* Stores last_ok with one pwrite(2) of 8 bytes, which a reader sees whole. 0 or -errno. */
-int lease_write_ok(int fd, uint64_t last_ok);
+/* The page, to be written, for as long as the process lives; NULL with errno. */
+struct lease_page *lease_map(int fd);
+/* Stores last_ok by one write of 8 bytes, which a reader sees whole. */
+void lease_set_ok(struct lease_page *page, uint64_t last_ok);
 
 #endif

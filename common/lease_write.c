@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /* lease_write.c: the one field of the lease page that changes. Runs in: heartbeat. */
-#include <errno.h>
 #include <stddef.h>
-#include <unistd.h>
+#include <sys/mman.h>
 
 #include "common/lease.h"
 
-int
-lease_write_ok(int fd, uint64_t last_ok)
+struct lease_page *
+lease_map(int fd)
 {
-	ssize_t n = pwrite(fd, &last_ok, sizeof last_ok, offsetof(struct lease_page, last_ok));
+	void *page =
+	    mmap(NULL, sizeof(struct lease_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	if (n < 0)
-		return -errno;
-	return n == (ssize_t)sizeof last_ok ? 0 : -EIO;
+	return page == MAP_FAILED ? NULL : page;
+}
+
+void
+lease_set_ok(struct lease_page *page, uint64_t last_ok)
+{
+	__atomic_store_n(&page->last_ok, last_ok, __ATOMIC_RELEASE);
 }

@@ -195,6 +195,8 @@ privs_drop(const struct privs *p, struct err *e)
 	r = set_ambient(p->ambient);
 	if (r < 0)
 		return err_set(e, r, "drop privileges: set the ambient capabilities");
+	if (p->dies_with_parent && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return err_set(e, -errno, "drop privileges: end with the parent");
 	if (p->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(e, -errno, "drop privileges: no_new_privs");
 	CRASH_POINT(DROP_AFTER_CAPS);

@@ -27,7 +27,9 @@ struct privs {
 	bool lock_securebits; /* NOROOT, NO_SETUID_FIXUP and their locks: uid 0 means nothing any
 				 more */
 	bool no_new_privs;
-	bool keep_dumpable; /* else PR_SET_DUMPABLE 0: nobody of the same uid can attach */
+	bool dies_with_parent; /* PR_SET_PDEATHSIG SIGKILL; a change of uid before it would undo it
+				*/
+	bool keep_dumpable;    /* else PR_SET_DUMPABLE 0: nobody of the same uid can attach */
 	const struct sock_fprog *filter; /* last of all; NULL: none */
 };
 

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -115,6 +116,7 @@ privs_of(const struct proc_spec *spec, const struct proc_args *args)
 		.bounding = spec->keep_bounding ? PRIVS_KEEP_BOUNDING : 0,
 		.lock_securebits = spec->lock_securebits,
 		.no_new_privs = spec->no_new_privs,
+		.dies_with_parent = true,
 		.filter = spec->filter,
 	};
 }
@@ -199,6 +201,26 @@ dispatch(const struct proc_spec *spec, struct ipc_packet *p, struct err *e)
 	if (r == PROC_LATER)
 		return 0;
 	return proc_answer(spec, p->type, p->serial, r, &rep.base, fd, &why, e);
+}
+
+/*
+ * Keeps the flock on <data>/lock as long as this process has its memory: a mapping holds the open
+ * file, and no descriptor of it is left, which somebody who takes the process over could unlock or
+ * pass on to one that does not end with the agent. Children of fork() do not get it.
+ */
+static int
+hold_lock(struct err *e)
+{
+	struct stat st;
+	void *map;
+
+	if (fstat(FD_LOCK, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	map = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE, FD_LOCK, 0);
+	if (map == MAP_FAILED || madvise(map, 1, MADV_DONTFORK) < 0 ||
+	    dup3(STDIN_FILENO, FD_LOCK, O_CLOEXEC) < 0)
+		return err_set(e, -errno, "keep the lock of the data directory");
+	return 0;
 }
 
 static void
@@ -309,7 +331,8 @@ proc_main(const struct proc_spec *spec, int argc, char **argv)
 	(void)fd_write_file(AT_FDCWD, "/proc/self/comm", spec->name);
 	(void)umask(022);
 	(void)signal(SIGPIPE, SIG_IGN);
-	if ((spec->init && spec->init(spec->state, &args, &e) < 0) || drop(spec, &args, &e) < 0) {
+	if (hold_lock(&e) < 0 || (spec->init && spec->init(spec->state, &args, &e) < 0) ||
+	    drop(spec, &args, &e) < 0) {
 		log_error("%s", e.msg);
 		return 1;
 	}

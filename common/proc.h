@@ -23,14 +23,16 @@
  * means that a process has no such descriptor.
  */
 enum proc_fd {
-	FD_LINK = 3,     /* from the launcher, SOCK_SEQPACKET, read only: EOF means exit; struct
-			    proc_link messages */
-	FD_CONFIG = 4,   /* sealed memfd: struct agent_config (supervisor, heartbeat, csi-helper),
-			    agent_policy (others) */
-	FD_LOCK = 5,     /* the flock on <data>/lock; csi-helper and check-helper have /dev/null */
-	FD_IPC = 6,      /* helpers: to the supervisor */
+	FD_LINK = 3,   /* from the launcher, SOCK_SEQPACKET, read only: EOF means exit; struct
+			  proc_link messages */
+	FD_CONFIG = 4, /* sealed memfd: struct agent_config (supervisor, heartbeat, csi-helper),
+			  agent_policy (others) */
+	FD_LOCK = 5,   /* the flock on <data>/lock, which proc_main() keeps by a mapping in place of
+			  the descriptor; csi-helper and check-helper have /dev/null */
+	FD_IPC = 6,    /* helpers: to the supervisor */
 	FD_SPECIAL = 7,  /* supervisor: the listening control socket; heartbeat: the lease, read and
-			    write; exec-helper: the  executor's binary; others: /dev/null */
+			    write, until it has mapped it; exec-helper: the  executor's binary;
+			    others: /dev/null */
 	FD_SPECIAL2 = 8, /* exec-helper: its own binary, for --lookup; supervisor: NOTIFY_SOCKET's
 			    fd or /dev/null */
 	FD_DATA = 9,  /* exec-helper, mount-helper: the data directory, as the launcher locked it;

@@ -36,6 +36,7 @@ struct hb {
 	const struct agent_config *config;
 	uint32_t generation;
 	uint64_t now_ms; /* CLOCK_MONOTONIC, of this turn */
+	struct lease_page *lease;
 	struct hb_ipc ipc;
 	struct hb_beat beat;
 	struct hb_link *link;    /* hb_link.h; NULL: no servers */

@@ -35,15 +35,11 @@ hb_beat_init(struct hb *hb)
 
 /* The lease must not reach further than the supervisor was seen alive: from before it was asked. */
 static void
-move_lease(uint64_t when_ns)
+move_lease(struct hb *hb, uint64_t when_ns)
 {
-	int r;
-
 	CRASH_POINT(HB_BEFORE_BEAT);
-	r = lease_write_ok(FD_SPECIAL, when_ns);
+	lease_set_ok(hb->lease, when_ns);
 	CRASH_POINT(HB_AFTER_BEAT);
-	if (r < 0)
-		log_error("write the lease: %s", strerrordesc_np(-r));
 }
 
 uint64_t
@@ -109,7 +105,7 @@ hb_beat_on_register(struct hb *hb, struct hb_call *c)
 	if (read_node(c, &node) < 0)
 		return;
 	set_ttl(hb, &node);
-	move_lease(c->begun_ns);
+	move_lease(hb, c->begun_ns);
 	if (node.n_nodes < STAGGER_MAX / STAGGER_MS)
 		stagger = STAGGER_MS * (node.n_nodes > 0 ? (uint64_t)node.n_nodes : 1);
 	hb->beat.next_ms = hb->now_ms + hb_random(stagger);
@@ -164,7 +160,7 @@ on_done(struct hb *hb, struct hb_call *c, int r, const struct err *e)
 	b->at_server = false;
 	if (r == 0 && !c->error[0] && read_node(c, &node) == 0) {
 		set_ttl(hb, &node);
-		move_lease(b->asked_ns);
+		move_lease(hb, b->asked_ns);
 		b->asked_ns = 0;
 		b->failures = 0;
 		b->next_ms = hb->now_ms + b->ttl_ms;
@@ -206,7 +202,7 @@ hb_beat_on_rep(struct hb *hb, const struct ipc_packet *p)
 	if (rep->cycle != b->cycle || b->asked_ns == 0 || b->at_server)
 		return;
 	if (!hb->link) {
-		move_lease(b->asked_ns);
+		move_lease(hb, b->asked_ns);
 		b->asked_ns = 0;
 	} else if (rep->body.len > 0) {
 		send_to_server(hb, rep);

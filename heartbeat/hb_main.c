@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * hb_main.c: the heartbeat, from its constant, and its loop. Runs in: heartbeat. It holds the only
- * writable descriptor of the lease, so that no other process can make the node look alive, and with
+ * writable mapping of the lease, so that no other process can make the node look alive, and with
  * servers the connections to them and the keys.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/lease.h"
 #include "common/proc.h"
 #include "common/tls.h"
 #include "heartbeat/hb.h"
@@ -45,6 +47,7 @@ static int
 prepare(void *state, const struct proc_args *args, struct err *e)
 {
 	struct hb *h = state;
+	int r;
 
 	h->generation = args->generation;
 	h->config = config_map(FD_CONFIG, e);
@@ -52,7 +55,15 @@ prepare(void *state, const struct proc_args *args, struct err *e)
 		return -EINVAL;
 	if (h->config->n_servers > 0 && h->config->tls_rpc && tls_load(e) < 0)
 		return -ENOENT;
-	return hb_resolve_start(h->config, args, &resolver_fd, e);
+	r = hb_resolve_start(h->config, args, &resolver_fd, e);
+	if (r < 0)
+		return r;
+	/* The page and no descriptor: one could make the file larger, or be passed on. After the
+	 * resolver's start, which would inherit the page. */
+	h->lease = lease_map(FD_SPECIAL);
+	if (!h->lease || dup3(STDIN_FILENO, FD_SPECIAL, O_CLOEXEC) < 0)
+		return err_set(e, -errno, "map the lease");
+	return 0;
 }
 
 static int

@@ -45,6 +45,21 @@ static const struct row {
 	[LAU_BIN_EXECUTOR] = { "drover-executor", -1, false, false, false, SPECIAL_NONE },
 };
 
+/*
+ * Where it can be opened anew (a file, a pipe, a terminal), stderr becomes this process's own:
+ * flags like O_NONBLOCK that another one sets are not set here. To append, because each has an
+ * offset of its own then. A socket, the journal's, stays as it is.
+ */
+void
+lau_stderr_own(void)
+{
+	cleanup_close int fd = fd_reopen(STDERR_FILENO, O_WRONLY | O_APPEND | O_NONBLOCK);
+
+	if (fd < 0 || fd_set_nonblock(fd, false) < 0)
+		return;
+	(void)dup2(fd, STDERR_FILENO);
+}
+
 const char *
 lau_child_name(enum ipc_peer who)
 {
@@ -203,6 +218,7 @@ become(const struct launcher *l, enum ipc_peer who, int link, const int *ends)
 	(void)setsid();
 	(void)umask(022);
 	set_signals(who == IPC_SUPERVISOR);
+	lau_stderr_own();
 	if (dup2(l->null_fd, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ||
 	    fd_pack(fds, (size_t)n, FD_LINK) < 0)
 		_exit(127);

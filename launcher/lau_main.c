@@ -150,6 +150,7 @@ main(int argc, char **argv)
 	int code, r;
 
 	crash_init();
+	lau_stderr_own();
 	log_init("launcher", LOG_LEVEL_INFO);
 	for (int i = 0; i < LAU_CHILDREN; i++)
 		l.children[i].link = l.children[i].kept = -1;

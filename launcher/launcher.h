@@ -132,6 +132,8 @@ void lau_runtime_undo(struct launcher *l);
 int lau_binaries_open(struct launcher *l, struct err *e);
 /* What the processes log goes to whoever watches by this: once, for all sets. */
 int lau_log_open(struct launcher *l, struct err *e);
+/* This process's stderr shares no flag and no offset with another's any more, if that can be. */
+void lau_stderr_own(void);
 const char *lau_child_name(enum ipc_peer who);
 /*
  * Forks and execs. ends are the supervisor's ends of the pairs (supervisor only), else the

@@ -209,7 +209,7 @@ class Helper:
     users = {"csi-helper": "csi", "heartbeat": "heartbeat", "check-helper": "check", "supervisor": "drover"}
 
     def __init__(self, name, places, config="", dev=True, args=(), env=None, hello=True, data=None,
-                 tls=()):
+                 tls=(), lock=-1):
         self.name, self.places, self.status = name, places, None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.link, their_link = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -223,7 +223,9 @@ class Helper:
             more = [self._open(opened, path, os.O_RDONLY) for path in tls]
             if name in ("exec-helper", "mount-helper"):
                 more.append(data_fd)
-            self._start(config_fd, opened[1], opened[2], data_fd, more, opened, args, env)
+            if lock < 0 and name not in ("csi-helper", "check-helper"):
+                lock = self._open(opened, "/proc/self/fd/%d/lock" % data_fd, os.O_RDONLY)
+            self._start(config_fd, opened[1], opened[2], lock, more, opened, args, env)
         finally:
             for fd in opened:
                 os.close(fd)
@@ -234,11 +236,9 @@ class Helper:
         opened.append(os.open(path, flags | os.O_CLOEXEC))
         return opened[-1]
 
-    def _start(self, config_fd, link_fd, ipc_fd, data_fd, more, opened, args, env):
+    def _start(self, config_fd, link_fd, ipc_fd, lock, more, opened, args, env):
         null = self._open(opened, "/dev/null", os.O_RDWR)
-        lock = null
-        if self.name not in ("csi-helper", "check-helper"):
-            lock = self._open(opened, "/proc/self/fd/%d/lock" % data_fd, os.O_RDONLY)
+        lock = null if lock < 0 else lock
         special = special2 = null
         if self.name == "exec-helper":
             special = self._open(opened, binary("executor"), os.O_PATH)

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the agent's processes have in common: nobody who takes one of them over can spoil it for the others, or for the next agent."""
+import ctypes
+import errno
+import fcntl
+import os
+import re
+import signal
+import stat
+
+from lib import agent, case, helper, takeover
+
+KCMP, KCMP_FILE = 312, 0
+FD_CONTROL_SOCKET, FD_LOG, FD_SUP_LOG = 7, 14, 16  # common/proc.h
+HELPERS = ("exec-helper", "mount-helper", "heartbeat")
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def same_description(one, other):
+    """one, other: (pid, fd)."""
+    r = libc.syscall(KCMP, one[0], other[0], KCMP_FILE, ctypes.c_ulong(one[1]), ctypes.c_ulong(other[1]))
+    if r < 0:
+        raise OSError(ctypes.get_errno(), "kcmp %s %s" % (one, other))
+    return r == 0
+
+
+def held(pid):
+    """{fd: what it is} of those by which a holder could change something: by a flag, an offset, or at the thing itself."""
+    found = {}
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        path = "/proc/%d/fd/%s" % (pid, fd)
+        try:
+            name = os.readlink(path)
+            with open("/proc/%d/fdinfo/%s" % (pid, fd), encoding="ascii") as f:
+                flags = int(re.search(r"flags:\s*(\d+)", f.read()).group(1), 8)
+            mode = os.stat(path).st_mode
+        except FileNotFoundError:
+            continue
+        # A memfd is sealed, or of the log's level: readers map it. The helpers that are root have the data directory.
+        if not flags & os.O_PATH and name != "/dev/null" and not name.startswith("/memfd:") and not stat.S_ISDIR(mode):
+            found[int(fd)] = name
+    return found
+
+
+def all_ready(a):
+    a.wait_ready()
+    for name in HELPERS:
+        a.wait_process(name)
+
+
+def check_shared(a):
+    """Shared are the control socket, which passes from supervisor to supervisor, and the socket of who follows the log."""
+    all_ready(a)
+    processes = dict(a.processes(), launcher=a.pid)
+    fds = {name: held(pid) for name, pid in processes.items()}
+    for name, pid in a.processes().items():
+        for other, other_pid in processes.items():
+            for fd, what in fds[name].items():
+                if other != name and fd not in (FD_CONTROL_SOCKET, FD_LOG, FD_SUP_LOG):
+                    same = [n for n in fds[other] if same_description((pid, fd), (other_pid, n))]
+                    case.equal(same, [], "%s of %s (%d) in %s" % (what, name, fd, other))
+
+
+def test_no_two_processes_share_the_log_the_lock_or_the_lease():
+    with agent.Agent() as a:
+        check_shared(a)
+        for name, pid in a.processes().items():
+            for path in (a.data + "/lock", a.data + "/rt/lease"):
+                case.equal(path in agent.descriptors(pid), False, "%s: a descriptor of %s" % (name, path))
+                with open("/proc/%d/maps" % pid, encoding="utf-8") as f:
+                    case.equal(path in f.read(), name == "heartbeat" or (path.endswith("lock") and name in HELPERS + ("supervisor",)),
+                               "%s: %s in its memory" % (name, path))
+
+
+def test_no_two_processes_share_a_pipe_that_is_the_log():
+    reader, writer = os.pipe()
+    a = agent.Agent(start=False)
+    with a:
+        a.start(stderr=writer)
+        check_shared(a)
+        for pid in list(a.processes().values()) + [a.pid]:
+            case.equal(same_description((pid, 2), (os.getpid(), writer)), False, "%d has this test's pipe" % pid)
+        os.close(writer)
+        case.contains(os.read(reader, 4096).decode(), "launcher: info:")
+    os.close(reader)
+
+
+def test_a_log_file_has_every_line_whoever_opened_it_how():
+    """Each process has an offset of its own now; what one writes must not be where another writes."""
+    a = agent.Agent(start=False)
+    with a:
+        log = os.open(a.log_path, os.O_WRONLY | os.O_CREAT, 0o644)  # not to append
+        a.start(stderr=log)
+        all_ready(a)
+        for name in HELPERS:
+            killed = a.kill(name)
+            a.wait_log("%s (pid %d) was killed by signal 9" % (name, killed))
+            a.wait_process(name, other_than=killed)
+        case.equal([line for line in a.log().splitlines() if not re.match(r"[a-z-]+: (info|warn|error): ", line)], [], "lines")
+        os.close(log)
+
+
+def test_a_supervisor_cannot_shut_the_control_socket():
+    with agent.Agent() as a:
+        a.wait_ready()
+        for how in (2, 1, 0):
+            case.equal(takeover.call(a.processes()["supervisor"], takeover.SHUTDOWN, FD_CONTROL_SOCKET, how), -errno.EPERM,
+                       "shutdown(%d)" % how)
+        a.wait_process("supervisor", other_than=a.kill("supervisor"))
+        a.wait_ready()
+
+
+def test_a_process_that_does_not_want_to_end_keeps_no_other_agent_out():
+    with agent.Agent() as a:
+        for name in ("supervisor",) + HELPERS:
+            all_ready(a)
+            pids = list(a.processes().values())
+            os.kill(a.processes()[name], signal.SIGSTOP)
+            a.process.kill()
+            a.wait()
+            agent.wait_gone(pids, 10)
+            a.start()
+        all_ready(a)
+
+
+def test_the_lock_is_held_until_the_last_process_has_ended_and_by_no_child_of_it():
+    with helper.Places() as places:
+        def is_free():
+            fd = os.open(places.data + "/lock", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return True
+            except BlockingIOError:
+                return False
+            finally:
+                os.close(fd)
+
+        fd = os.open(places.data + "/lock", os.O_RDONLY | os.O_CLOEXEC)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        h = helper.Helper("mount-helper", places, lock=fd)
+        os.close(fd)
+        try:
+            case.equal(is_free(), False, "the lock is free while mount-helper runs")
+            case.equal(os.readlink("/proc/%d/fd/5" % h.pid), "/dev/null", "what was the lock's descriptor")
+        finally:
+            h.kill()
+            h.wait()
+            h.close()
+        case.equal(is_free(), True, "the lock is free when it has ended")
+
+
+case.run(globals())
