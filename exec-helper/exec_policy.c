@@ -112,23 +112,10 @@ check_caps(
     struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *setup, struct err *e)
 {
 	const uint64_t allowed = s->policy->allow_caps;
-	bool mounts = req->csi_plugin == PLUGIN_KIND__PLUGIN_NODE ||
-		      req->csi_plugin == PLUGIN_KIND__PLUGIN_MONOLITH;
 	int r = check_host_modes(s, req, setup, e);
 
 	if (r < 0 || setup->driver != DRIVER_EXEC)
 		return r;
-	if (mounts && !(allowed & CAP_BIT(SYS_ADMIN)))
-		return err_say(e, -EPERM,
-		    "a csi_plugin task of type node or monolith has to mount: under exec that "
-		    "needs \"sys_admin\" in "
-		    "the agent's allow_caps, which grants root to whoever may submit such a job; "
-		    "or run it by raw_exec");
-	if (mounts && !(req->cap_add & CAP_BIT(SYS_ADMIN)))
-		return err_say(e, -EPERM,
-		    "a csi_plugin task of type node or monolith has to mount: under exec it needs "
-		    "cap_add = "
-		    "[\"sys_admin\"]; or run it by raw_exec");
 	/* The supervisor has said the names already. */
 	if (req->cap_add & ~allowed)
 		return err_say(e, -EPERM,

@@ -2,6 +2,7 @@
 /* exec.c: a task with a root, namespaces and a filter of its own (semantics.md 10.3). Runs in:
  * supervisor. */
 #include <errno.h>
+#include <linux/capability.h>
 #include <string.h>
 #include <strings.h>
 
@@ -115,6 +116,28 @@ check_allowed(const struct agent_config *config, const struct task *task,
 	    names, task->name);
 }
 
+/* What a plugin of these kinds is for it could not do. */
+static int
+check_plugin(const struct agent_config *config, const struct task *task, bool evaluated,
+    uint64_t cap_add, struct err *e)
+{
+	if (!task->csi_plugin || (task->csi_plugin->type != CSI_PLUGIN_NODE &&
+				     task->csi_plugin->type != CSI_PLUGIN_MONOLITH))
+		return 0;
+	if (!(config->allow_caps & CAP_BIT(SYS_ADMIN)))
+		return err_say(e, -EINVAL,
+		    "task %s: a csi_plugin task of type node or monolith has to mount: under exec "
+		    "that needs \"sys_admin\" in the agent's allow_caps, which grants root to "
+		    "whoever may submit such a job; or run it by raw_exec",
+		    task->name);
+	if (evaluated && !(cap_add & CAP_BIT(SYS_ADMIN)))
+		return err_say(e, -EINVAL,
+		    "task %s: a csi_plugin task of type node or monolith has to mount: under exec "
+		    "it needs cap_add = [\"sys_admin\"]; or run it by raw_exec",
+		    task->name);
+	return 0;
+}
+
 static int
 check(const struct agent_config *config, const struct task *task, bool evaluated, struct err *e)
 {
@@ -125,7 +148,8 @@ check(const struct agent_config *config, const struct task *task, bool evaluated
 		req.pid_mode = EXEC_NS_MODE__EXEC_NS_HOST;
 	if (config->default_ipc_host)
 		req.ipc_mode = EXEC_NS_MODE__EXEC_NS_HOST;
-	if (r < 0 || (r = read_config(task, evaluated, &req, e)) < 0)
+	if (r < 0 || (r = read_config(task, evaluated, &req, e)) < 0 ||
+	    (r = check_plugin(config, task, evaluated, req.cap_add, e)) < 0)
 		return r;
 	return check_allowed(config, task, &req, e);
 }

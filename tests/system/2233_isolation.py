@@ -66,6 +66,11 @@ def test_modes_and_capabilities_of_the_task_and_of_the_configuration():
         for mode in ("pid", "ipc"):
             node.refused(400, 'config.%s_mode "host" is not allowed on this node: plugin "exec" { config { allow_host_%s = true } }'
                          % (mode, mode), "POST", "/v1/jobs", wanting("hosts", **{mode + "_mode": "host"}))
+        plugin = wanting("plugin")
+        plugin["Job"]["TaskGroups"][0]["Tasks"][0]["CSIPluginConfig"] = {"ID": "p", "Type": "node", "MountDir": "/csi"}
+        node.register(plugin)
+        case.contains("\n".join(last_sentence(node, "plugin")), 'it needs cap_add = ["sys_admin"]')
+        node.purge("plugin")
         _, caps, _ = look(node, "caps", cap_add=["CHOWN"], cap_drop=["cap_kill"])
         case.equal(caps["Amb"], bits("net_bind_service", "audit_write", "chown"))
         case.equal(caps["Bnd"], caps["Amb"])
@@ -81,6 +86,9 @@ def test_modes_and_capabilities_of_the_task_and_of_the_configuration():
         ns, caps, _ = look(node, "private", pid_mode="private", ipc_mode="private", cap_add=["net_raw"], cap_drop=["all"])
         case.equal((ns["pid"] == hosts("pid"), ns["ipc"] == hosts("ipc")), (False, False), "the task's own word")
         case.equal((caps["Bnd"], caps["Amb"]), (bits("net_raw"), bits("net_raw")))
+        plugin = wanting("plugin", cap_add=["sys_admin"])
+        plugin["Job"]["TaskGroups"][0]["Tasks"][0]["CSIPluginConfig"] = {"ID": "p", "Type": "node", "MountDir": "/csi"}
+        node.refused(400, "a csi_plugin task of type node or monolith has to mount: under exec that needs", "POST", "/v1/jobs", plugin)
         node.refused(400, "config.cap_add must be empty", "POST", "/v1/jobs", wanting("much", cap_add=["net_raw"]))
         modes = {"pid_mode": "private", "ipc_mode": "private"}
         node.refused(400, "driver does not allow the following capabilities: chown (task t); allow_caps in plugin",
