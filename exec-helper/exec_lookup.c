@@ -52,7 +52,7 @@ exec_lookup_main(const char *name)
 	(void)alarm(EXEC_LOOKUP_MS / 1000 + 1);
 	errno = 0;
 	u.uid = (uid_t)strtoul(name, NULL, 10);
-	u.gid = u.uid;
+	u.gid = NOBODY; /* a number that is no user's may be a group's: disk, shadow or docker */
 	if (number && (errno || strlen(name) > 10 || strtoul(name, NULL, 10) >= UINT32_MAX))
 		return answer_not_found(&u);
 	pw = number ? getpwuid(u.uid) : getpwnam(name);
@@ -68,8 +68,6 @@ exec_lookup_main(const char *name)
 			(void)snprintf(u.shell, sizeof u.shell, "%s", pw->pw_shell);
 		if (!number)
 			fill_groups(&u, name);
-	} else if (getgrgid(u.gid)) {
-		u.gid = NOBODY; /* a user's number: it does not mean disk, shadow or docker */
 	}
 	return fd_write_full(1, &u, sizeof u) < 0;
 }
