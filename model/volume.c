@@ -150,6 +150,32 @@ const struct type csi_volume_view_type = {
 	.n = ELEMENTSOF(csi_volume_view_fields),
 };
 
+/* Claims, indexes and the modes of the first claim are the source's to say. */
+static const struct field csi_volume_request_fields[] = {
+	F_STRING(id, "ID"),
+	F_STRING(name, "Name"),
+	F_STRING(external_id, "ExternalID"),
+	F_STRING(namespace, "Namespace"),
+	F_POINTER(requested_topologies, "RequestedTopologies", csi_topology_request),
+	F_LIST(topologies, "Topologies", csi_topology),
+	F_POINTER(mount_options, "MountOptions", mount_options),
+	F_STRING_MAP(secrets, "Secrets"),
+	F_STRING_MAP(parameters, "Parameters"),
+	F_STRING_MAP(context, "Context"),
+	F_INT(requested_capacity_min, "RequestedCapacityMin"),
+	F_INT(requested_capacity_max, "RequestedCapacityMax"),
+	F_LIST(requested_capabilities, "RequestedCapabilities", csi_capability),
+	F_STRING(clone_id, "CloneID"),
+	F_STRING(snapshot_id, "SnapshotID"),
+	F_STRING(plugin_id, "PluginID"),
+};
+const struct type csi_volume_request_type = {
+	.name = "volume",
+	.size = sizeof(struct csi_volume),
+	.fields = csi_volume_request_fields,
+	.n = ELEMENTSOF(csi_volume_request_fields),
+};
+
 /* What CreateVolume is called with, its secrets excepted. */
 static const struct field csi_volume_creation_fields[] = {
 	F_STRING(plugin_id, "PluginID"),

@@ -77,6 +77,8 @@ MODEL_DECLARE(csi_volume); /* for state.db: everything that lasts */
  * null, flags redacted. */
 extern const struct type csi_volume_view_type;
 extern const struct type csi_volume_stub_type;
+/* The same struct as a request that registers or creates a volume gives it. */
+extern const struct type csi_volume_request_type;
 /* Fills read_allocs, write_allocs, current_readers and _writers from the claims. 0 or -ENOMEM. */
 int csi_volume_fill_view(struct csi_volume *vol);
 

@@ -116,6 +116,19 @@ def test_claims_survive_the_supervisor():
     node.purge("three")
 
 
+def test_claims_are_not_for_a_request_to_say():
+    """Nor are the modes that the first claim sets: a volume that is registered with them is free."""
+    user = node.wait_running("plugin")[0]["ID"]
+    claim = {"AllocationID": user, "Mode": 1, "State": 0, "AccessMode": "single-node-writer", "AttachmentMode": "file-system"}
+    made = volume("forged", ExternalID="forged", WriteClaims={user: claim}, ReadClaims={user: claim}, PastClaims={user: claim},
+                  AccessMode="multi-node-multi-writer", AttachmentMode="block-device", Allocations=[{"ID": user}],
+                  PublishContext={"a": "b"})
+    node.do("PUT", "/v1/volumes", made)
+    found = node.ask("/v1/volume/csi/forged")
+    case.equal([found[k] for k in ("WriteAllocs", "ReadAllocs", "AccessMode", "AttachmentMode", "Allocations")], [{}, {}, "", "", []])
+    node.do("DELETE", "/v1/volume/csi/forged")
+
+
 def test_each_alloc_of_a_group_has_its_own_volume():
     for name in ("many[0", "many[]", "many[01]", "many[-1]", "many[0]x", "[0]", "many[0][1]", "many[x]", ".many[0]"):
         node.refused(400, "volume id", "PUT", "/v1/volumes", volume(name, ExternalID="x"))

@@ -139,7 +139,7 @@ read_volume(struct api_req *req, size_t i, struct csi_volume *ret, struct err *e
 {
 	const json_t *list = json_object_get(api_body(req, e), "Volumes");
 	const char *id = api_param(req, 0);
-	int r = model_from_json(&csi_volume_type, json_array_get(list, i), ret, e);
+	int r = model_from_json(&csi_volume_request_type, json_array_get(list, i), ret, e);
 
 	if (r < 0)
 		return r;
