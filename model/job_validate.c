@@ -20,8 +20,9 @@
 #define DISK_MIN_MB  10
 #define CONTEXT_SIZE 160
 /* Of one job: more than a node can run, and few enough to be remembered as pending. */
-#define LOCAL_ALLOCS_MAX 10000
-#define LOCAL_LOGS_MAX   1000 /* what exec-helper takes */
+#define LOCAL_ALLOCS_MAX  10000
+#define LOCAL_LOGS_MAX    1000 /* what exec-helper takes */
+#define LOCAL_VOLUMES_MAX 64   /* a bit for each: local_volumes.c */
 
 /* Sentences from here on start with `kind "name": `. The caller restores p->place from here->up. */
 static void
@@ -460,6 +461,8 @@ validate_local_group(const struct task_group *group, struct problems *p)
 		validate_local_network(&group->networks.v[i], p);
 		validate_local_ports(&group->networks.v[i], p);
 	}
+	if (group->volumes.n > LOCAL_VOLUMES_MAX)
+		(void)model_problem(p, "a group has %d volumes at most", LOCAL_VOLUMES_MAX);
 	for (i = 0; i < group->volumes.n; i++)
 		if (group->volumes.v[i].value.sticky)
 			refuse_block(p, "volume with sticky");

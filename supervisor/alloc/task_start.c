@@ -47,18 +47,24 @@ fill_cores(const struct sup_alloc *sa, const struct task *task, struct start *s)
 		s->cores[s->req.n_cores++] = (uint32_t)own->reserved_cores.v[i];
 }
 
+/* What 64 bits do not hold is the most that they do. */
+static uint64_t
+bytes_of(int64_t mb)
+{
+	return mb <= 0 ? 0 : (uint64_t)(mb < INT64_MAX / MIB ? mb : INT64_MAX / MIB) * MIB;
+}
+
 static void
 fill_resources(const struct sup_alloc *sa, const struct task *task, ExecTaskStartReq *req)
 {
 	const struct resources *res = task->resources;
 	const struct log_config *logs = task->log_config;
 	const struct alloc_memory given = alloc_task_memory(&sa->a, task);
-	uint64_t memory = given.memory_mb > 0 ? (uint64_t)given.memory_mb : 0;
-	uint64_t max = given.memory_max_mb > 0 ? (uint64_t)given.memory_max_mb : 0;
+	uint64_t memory = bytes_of(given.memory_mb), max = bytes_of(given.memory_max_mb);
 
 	req->cpu_shares = res->cpu > 0 ? (uint32_t)res->cpu : 0;
-	req->memory_bytes = (max > memory ? max : memory) * MIB;
-	req->memory_soft_bytes = max > memory ? memory * MIB : 0;
+	req->memory_bytes = max > memory ? max : memory;
+	req->memory_soft_bytes = max > memory ? memory : 0;
 	req->log_max_files = logs && logs->max_files > 0 ? (uint32_t)logs->max_files : 10;
 	req->log_max_bytes =
 	    (logs && logs->max_file_size_mb > 0 ? (uint64_t)logs->max_file_size_mb : 10) * MIB;

@@ -75,6 +75,11 @@ def test_more_than_any_machine_has():
         case.equal(found["FailedTGAllocs"]["g"]["DimensionExhausted"], {dimension: 1}, dimension)
         case.equal(node.allocs("greedy"), [])
         node.purge("greedy")
+    # In bytes that is 2**64 + 1 MiB: the task would have the mebibyte as its limit.
+    node.register(api.job("greedy", "/bin/sh", ["-c", "head -c 8M /dev/zero | tail -c 8M | wc -c; sleep 1000"],
+                          Resources={"CPU": 20, "MemoryMB": 20, "MemoryMaxMB": (1 << 44) + 1}))
+    node.wait_said(node.wait_running("greedy")[0], b"8388608")
+    node.purge("greedy")
     beside()
 
 

@@ -75,6 +75,11 @@ def test_elements_of_all_lists():
             "elements in all, and %d are allowed" % PARTS)
 
 
+def test_volumes_of_a_group():
+    """Which of them an allocation still uses is known for 64."""
+    refused(made(Volumes={"v%d" % i: {"Type": "host", "Source": "x"} for i in range(65)}), "a group has 64 volumes at most")
+
+
 def test_allocations_of_many_elements():
     """Also by a job that was small and is scaled."""
     refused(made(count=2000, Constraints=many(900)), "the product may be %d" % PLACED)
