@@ -24,12 +24,12 @@ open_resolve(int dir_fd, const char *path, int flags, mode_t mode, uint64_t reso
 	struct open_how how = {
 		.flags = (uint64_t)(flags | O_CLOEXEC),
 		.mode = (flags & (O_CREAT | O_TMPFILE)) ? mode : 0,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | resolve,
+		.resolve = RESOLVE_NO_MAGICLINKS | resolve,
 	};
 	long fd;
 
-	/* RESOLVE_BENEATH answers EAGAIN while somebody renames on the way (openat2(2)); it is the
-	 * same question again. */
+	/* RESOLVE_BENEATH and RESOLVE_IN_ROOT answer EAGAIN while somebody renames on the way
+	 * (openat2(2)); it is the same question again. */
 	for (int tries = 0; tries < 16; tries++) {
 		fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof how);
 		if (fd >= 0)
@@ -43,13 +43,20 @@ open_resolve(int dir_fd, const char *path, int flags, mode_t mode, uint64_t reso
 int
 fd_open_beneath(int dir_fd, const char *path, int flags, mode_t mode)
 {
-	return open_resolve(dir_fd, path, flags, mode, 0);
+	return open_resolve(dir_fd, path, flags, mode, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 }
 
 int
 fd_open_same_mount(int dir_fd, const char *path, int flags)
 {
-	return open_resolve(dir_fd, path, flags, 0, RESOLVE_NO_XDEV);
+	return open_resolve(
+	    dir_fd, path, flags, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+}
+
+int
+fd_open_in_root(int root_fd, const char *path, int flags)
+{
+	return open_resolve(root_fd, path, flags, 0, RESOLVE_IN_ROOT);
 }
 
 int
@@ -61,6 +68,20 @@ fd_reopen(int fd, int flags)
 	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	again = open(path, flags | O_CLOEXEC | O_NOCTTY);
 	return again < 0 ? -errno : again;
+}
+
+int
+fd_path(int fd, char path[PATH_MAX])
+{
+	char proc[32];
+	ssize_t n;
+
+	(void)snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
+	n = readlink(proc, path, PATH_MAX - 1);
+	if (n < 0)
+		return -errno;
+	path[n] = '\0';
+	return 0;
 }
 
 ssize_t

@@ -4,6 +4,7 @@
 #ifndef DROVER_COMMON_FD_H
 #define DROVER_COMMON_FD_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,9 +21,18 @@ int fd_open_beneath(int dir_fd, const char *path, int flags, mode_t mode);
  * same file system, without a question to what is mounted there. For what exists.
  */
 int fd_open_same_mount(int dir_fd, const char *path, int flags);
+/*
+ * Opens path as a process would whose root directory is root_fd: links are followed and stay below
+ * it, but for those of /proc, which are refused (-ELOOP).
+ */
+int fd_open_in_root(int root_fd, const char *path, int flags);
+
 /* What fd is, opened again by /proc: a description of its own, with these flags and O_CLOEXEC. A
  * descriptor that the caller closes, or -errno (-ENXIO for a socket). */
 int fd_reopen(int fd, int flags);
+
+/* The path by which fd's file can be reached now, without links. 0 or -errno. */
+int fd_path(int fd, char path[PATH_MAX]);
 
 /* Reads until len bytes or end of file. Returns the number of bytes, or -errno. */
 ssize_t fd_read_full(int fd, void *buf, size_t len);

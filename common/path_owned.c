@@ -71,10 +71,9 @@ take_name(struct walk *w, char name[PATH_MAX], bool *ret_last)
 static int
 refuse(int fd, const struct statx *st, struct err *e)
 {
-	char proc[32], path[PATH_MAX] = "";
+	char path[PATH_MAX] = "";
 
-	(void)snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
-	(void)!readlink(proc, path, sizeof path - 1);
+	(void)fd_path(fd, path);
 	if (S_ISLNK(st->stx_mode))
 		return err_say(e, -EPERM,
 		    "%s is a link that others than root can change (owner %u): use a path without "

@@ -118,19 +118,20 @@ add_dev(int root)
 	return r;
 }
 
-/* Covers a path by an empty directory or file that nobody may read. What is not there needs no
- * cover. */
+/*
+ * Covers what a path leads to in a task by an empty directory or file that nobody may read. What is
+ * not there needs no cover: when it is, exec_template_is_whole() says so.
+ */
 static int
 add_mask(int root, const char *path)
 {
-	cleanup_close int at = fd_open_beneath(root, path + strspn(path, "/"), O_PATH, 0),
-			  tree = -1;
+	cleanup_close int at = fd_open_in_root(root, path, O_PATH), tree = -1;
 	struct mount_attr attr = { .attr_set = READ_ONLY | MOUNT_ATTR_NOEXEC,
 		.propagation = MS_PRIVATE };
 	struct stat st;
 
 	if (at < 0)
-		return at == -ENOENT || at == -ENOTDIR || at == -ELOOP ? 0 : at;
+		return at == -ENOENT || at == -ENOTDIR ? 0 : at;
 	if (fstat(at, &st) < 0)
 		return -errno;
 	tree = open_tree(root, S_ISDIR(st.st_mode) ? ".mask" : ".mask.file",
@@ -142,14 +143,19 @@ add_mask(int root, const char *path)
 }
 
 static int
-add_masks(int root, const struct agent_policy *policy)
+add_masks(int root, const struct agent_policy *policy, struct err *e)
 {
 	cleanup_close int file = openat(root, ".mask.file", O_WRONLY | O_CREAT | O_CLOEXEC, 0);
 	int r = file < 0 || mkdirat(root, ".mask", 0) < 0 ? -errno : 0;
 
-	for (uint32_t i = 0; i < policy->n_masks && r == 0; i++)
+	if (r < 0)
+		return err_set(e, r, "make the masks of exec tasks");
+	for (uint32_t i = 0; i < policy->n_masks; i++) {
 		r = add_mask(root, policy->masks[i]);
-	return r;
+		if (r < 0)
+			return err_set(e, r, "mask %s in the root of exec tasks", policy->masks[i]);
+	}
+	return 0;
 }
 
 static int
@@ -171,10 +177,12 @@ bool
 exec_template_is_whole(const struct agent_policy *policy)
 {
 	for (uint32_t i = 0; i < policy->n_masks; i++) {
-		const char *path = policy->masks[i] + strspn(policy->masks[i], "/");
-		cleanup_close int fd = fd_open_beneath(template_root, path, O_PATH, 0);
+		cleanup_close int fd = fd_open_in_root(template_root, policy->masks[i], O_PATH);
 		struct statx stx;
 
+		/* A loop is refused where the template is made. */
+		if (fd == -ELOOP)
+			return false;
 		if (fd >= 0 && (statx(fd, "", AT_EMPTY_PATH, 0, &stx) < 0 ||
 				   !(stx.stx_attributes & STATX_ATTR_MOUNT_ROOT)))
 			return false;
@@ -203,9 +211,9 @@ build_here(const struct agent_policy *policy, struct err *e)
 	r = add_dev(root);
 	if (r < 0)
 		return err_set(e, r, "make /dev of exec tasks");
-	r = add_masks(root, policy);
+	r = add_masks(root, policy, e);
 	if (r < 0)
-		return err_set(e, r, "mask paths in the root of exec tasks");
+		return r;
 	if (mount_setattr(root, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 || fchdir(root) < 0 ||
 	    syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
 		return err_set(e, -errno, "enter the root of exec tasks");

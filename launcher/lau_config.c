@@ -6,6 +6,7 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -44,20 +45,24 @@ static const struct privs nobody = {
 static const char *const record_names[] = { "config", "policy" };
 static const char *const tls_names[CONFIG_TLS_FILES] = { "ca_file", "cert_file", "key_file" };
 
-/* place is what name leads to, O_PATH: what is no regular file, a pipe say, is not opened. */
+/*
+ * place is what name leads to, O_PATH: what is no regular file, a pipe say, is not opened. The
+ * source gets the name that has no links, by which exec tasks would reach it: that is masked there.
+ */
 static int
 open_file(int place, const char *name, struct err *e)
 {
 	struct source *s = &sources[n_sources];
+	char path[PATH_MAX] = "";
 	struct stat st;
 
-	if (n_sources == FILES_MAX || strlen(name) >= sizeof s->name)
+	if (n_sources == FILES_MAX || fd_path(place, path) < 0 || strlen(path) >= sizeof s->name)
 		return err_say(
 		    e, -EFBIG, "configuration %s: too many files, or its name is too long", name);
 	if (fstat(place, &st) < 0 || !S_ISREG(st.st_mode))
 		return err_say(
 		    e, -EINVAL, "configuration %s is neither a regular file nor a directory", name);
-	(void)strcpy(s->name, name);
+	(void)strcpy(s->name, path);
 	s->fd = fd_reopen(place, O_RDONLY | O_NONBLOCK);
 	if (s->fd < 0)
 		return err_set(e, s->fd, "open configuration %s", name);

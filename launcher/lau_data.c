@@ -178,14 +178,14 @@ int
 lau_data_open(struct launcher *l, struct err *e)
 {
 	cleanup_close int fd = open_chosen(l, e);
-	char proc[32], path[PATH_MAX] = "";
+	char path[PATH_MAX];
 	int r;
 
 	if (fd < 0)
 		return fd;
-	(void)snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
-	if (readlink(proc, path, sizeof path - 1) < 0)
-		return err_set(e, -errno, "read %s", proc);
+	r = fd_path(fd, path);
+	if (r < 0)
+		return err_set(e, r, "find the path of the data directory");
 	if ((r = check_path(path, e)) < 0)
 		return r;
 	(void)strcpy(l->data, path);

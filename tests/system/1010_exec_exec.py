@@ -191,6 +191,42 @@ def test_a_mask_comes_back_when_the_file_below_it_was_renamed_over():
         helper.umount("/etc")
 
 
+def test_a_mask_covers_what_a_link_in_its_path_leads_to():
+    copy = case.directory() + "/etc"
+    shutil.copytree("/etc", copy, symlinks=True, ignore_dangling_symlinks=True)
+    os.mkdir(copy + "/hidden")
+    for name in ("shadow", "key"):
+        with open(copy + "/hidden/" + name, "w", encoding="ascii") as f:
+            f.write("a secret\n")
+    shutil.rmtree(copy + "/ssl/private", ignore_errors=True)
+    os.unlink(copy + "/shadow")
+    os.symlink("/etc/hidden/shadow", copy + "/shadow")  # absolute: from the task's root
+    os.symlink("../hidden", copy + "/ssl/private")
+    look = "cat /etc/shadow /etc/hidden/shadow /etc/ssl/private/key /etc/hidden/key 2>&1; true"
+    helper.mount(copy, "/etc", flags=0x1000)  # MS_BIND, in this test's own namespace
+    try:
+        with runs.Runs() as r:
+            out = sh(r, look)
+            case.equal((out.count("Permission denied"), "secret" in out), (4, False), out)
+            # What the links lead to later is masked at the next start.
+            os.mkdir("/etc/elsewhere")
+            os.rename("/etc/hidden/key", "/etc/elsewhere/key")
+            os.unlink("/etc/ssl/private")
+            os.symlink("../elsewhere", "/etc/ssl/private")
+            case.raises(ipc.Error, sh, r, look)
+            r.restart()
+            case.contains(sh(r, "cat /etc/elsewhere/key 2>&1; true"), "Permission denied")
+            # A path that leads nowhere now may lead to the file once a task runs.
+            os.unlink("/etc/shadow")
+            os.symlink("shadow", "/etc/shadow")
+            case.raises(ipc.Error, sh, r, look)
+            r.restart()
+            e = case.raises(ipc.RequestError, r.start, "true", driver="EXEC")
+            case.contains(str(e), "driver exec is not available: mask /etc/shadow in the root of exec tasks: Too many levels of symbolic links")
+    finally:
+        helper.umount("/etc")
+
+
 def test_masks_set_uid_and_devices():
     with runs.Runs() as r:
         out = sh(r, "cat /etc/shadow 2>&1; ls /etc/ssl/private 2>&1; cat /etc/gshadow 2>&1; ls /dev; cat /proc/kcore 2>/dev/null | wc -c;"

@@ -238,6 +238,18 @@ def test_files_of_a_directory_are_read_in_order_and_unknown_words_are_named():
         case.contains(" ".join(agent.arguments(a.processes()["supervisor"])), "--log-level=warn")
 
 
+def test_a_configuration_file_is_masked_by_its_own_path_however_it_was_named():
+    base = case.directory()
+    os.mkdir(base + "/real")
+    os.symlink("real", base + "/link")
+    write(base + "/real/a.hcl", "")
+    for name in ("link/a.hcl", base + "/link"):
+        with agent.Agent(["-config", name], wrap=["/bin/sh", "-c", 'cd "$0" && exec "$@"', base]) as a:
+            a.wait_ready()
+            with open("/proc/%d/fd/4" % a.wait_process("exec-helper"), "rb") as f:  # FD_CONFIG: the policy
+                case.equal((base + "/real/a.hcl").encode() in f.read(), True, "masked when it is named " + name)
+
+
 def test_sighup_reads_the_configuration_again_and_keeps_the_old_one_if_it_is_bad():
     path = write(case.directory() + "/a.hcl", 'log_level = "info"\n')
     with agent.Agent(["-config", path]) as a:

@@ -19,6 +19,8 @@ libc = ctypes.CDLL(None, use_errno=True)
 def same_description(one, other):
     """one, other: (pid, fd)."""
     r = libc.syscall(KCMP, one[0], other[0], KCMP_FILE, ctypes.c_ulong(one[1]), ctypes.c_ulong(other[1]))
+    if r < 0 and ctypes.get_errno() == errno.EBADF:  # closed since it was listed
+        return False
     if r < 0:
         raise OSError(ctypes.get_errno(), "kcmp %s %s" % (one, other))
     return r == 0
