@@ -613,13 +613,57 @@ config_parse(const char *text, size_t len, const char *name, struct agent_config
 	return 0;
 }
 
+/* The host volume that tasks may write and whose path the path of v is below; NULL: none. */
+static const struct config_host_volume *
+find_outer_volume(const struct agent_config *config, const struct config_host_volume *v)
+{
+	for (uint32_t i = 0; i < config->n_host_volumes; i++) {
+		const struct config_host_volume *outer = &config->host_volumes[i];
+		size_t len = strlen(outer->path);
+
+		if (!outer->read_only && strncmp(v->path, outer->path, len) == 0 &&
+		    (v->path[len] == '/' || (len == 1 && v->path[len])))
+			return outer;
+	}
+	return NULL;
+}
+
+/* A task that may write the outer volume could put another directory, or a link, in the place of
+ * the inner one, and the agent's next start would open that. */
+static void
+drop_inner_volumes(struct agent_config *config, struct agent_policy *policy,
+    void (*warn)(void *arg, const char *sentence), void *arg)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < config->n_host_volumes; i++) {
+		const struct config_host_volume *v = &config->host_volumes[i];
+		const struct config_host_volume *outer = find_outer_volume(config, v);
+		char sentence[ERR_MSG_SIZE];
+
+		if (!outer) {
+			policy->host_volumes[n++] = *v;
+			continue;
+		}
+		(void)snprintf(sentence, sizeof sentence,
+		    "host_volume \"%s\" is left out: its path is below that of host_volume \"%s\", "
+		    "which tasks may write; make that one read_only, or use another path",
+		    v->name, outer->name);
+		warn(arg, sentence);
+	}
+	config->n_host_volumes = policy->n_host_volumes = n;
+	memcpy(config->host_volumes, policy->host_volumes, sizeof config->host_volumes);
+}
+
 int
-config_check(const struct agent_config *config, struct err *e)
+config_check(struct agent_config *config, struct agent_policy *policy,
+    void (*warn)(void *arg, const char *sentence), void *arg, struct err *e)
 {
 	const char *mode = config->default_pid_host && !config->allow_host_pid   ? "pid"
 			   : config->default_ipc_host && !config->allow_host_ipc ? "ipc"
 										 : NULL;
 
+	drop_inner_volumes(config, policy, warn, arg);
 	if (!mode)
 		return 0;
 	return err_say(e, -EINVAL,

@@ -136,9 +136,13 @@ int config_parse(const char *text, size_t len, const char *name, struct agent_co
     struct agent_policy *policy, void (*warn)(void *arg, const char *sentence), void *arg,
     struct err *e);
 
-/* What no single file can tell: settings of exec that contradict each other. Called after the last
- * file. 0, or -EINVAL with a sentence that names both keys. */
-int config_check(const struct agent_config *config, struct err *e);
+/*
+ * What no single file can tell; called after the last one. Host volumes below others that tasks may
+ * write are left out, with a sentence to warn(arg, sentence). Returns 0, or -EINVAL with *e set for
+ * settings of exec that contradict each other.
+ */
+int config_check(struct agent_config *config, struct agent_policy *policy,
+    void (*warn)(void *arg, const char *sentence), void *arg, struct err *e);
 
 /* Maps the sealed memfd fd as one of the two records and checks magic, size and seals. Aborts
  * never; NULL on failure. */

@@ -2,10 +2,8 @@
 /* exec_main.c: exec-helper, from its constant, and the roots that it opens once. Runs in:
  * exec-helper. */
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/capability.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,63 +57,19 @@ open_roots(struct exec_state *s, const struct proc_args *args, struct err *e)
 	return 0;
 }
 
-/* Is what fd leads to below dir? By the kernel's names, whatever links led there. */
-static bool
-is_below(int fd, int dir)
-{
-	char link[32], inner[PATH_MAX], outer[PATH_MAX];
-	ssize_t n, len;
-
-	(void)snprintf(link, sizeof link, "self/fd/%d", fd);
-	n = readlinkat(EXE_FD_PROC, link, inner, sizeof inner);
-	(void)snprintf(link, sizeof link, "self/fd/%d", dir);
-	len = readlinkat(EXE_FD_PROC, link, outer, sizeof outer);
-	return n < 0 || len < 0 ||
-	       (n > len && memcmp(inner, outer, (size_t)len) == 0 &&
-		   (inner[len] == '/' || len == 1));
-}
-
-/* Who may write a volume may put another directory, or a link, in the place of one below it. */
-static int
-check_outer_volumes(const struct exec_state *s, uint32_t i, struct err *e)
-{
-	for (uint32_t k = 0; k < s->policy->n_host_volumes; k++) {
-		const struct config_host_volume *outer = &s->policy->host_volumes[k];
-
-		if (k != i && s->volumes[k] >= 0 && !outer->read_only &&
-		    is_below(s->volumes[i], s->volumes[k]))
-			return err_say(e, -EPERM,
-			    "%s is below the path of host volume \"%s\", which tasks may write: "
-			    "make that one read_only, or use another path",
-			    s->policy->host_volumes[i].path, outer->name);
-	}
-	return 0;
-}
-
 static void
 open_volumes(struct exec_state *s)
 {
-	const uint32_t n = s->policy->n_host_volumes;
-
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < s->policy->n_host_volumes; i++) {
+		const struct config_host_volume *v = &s->policy->host_volumes[i];
 		struct err *e = &s->volume_errors[i];
-		cleanup_close int fd = path_open_place(s->policy->host_volumes[i].path, e);
+		cleanup_close int fd = path_open_place(v->path, e);
 
 		s->volumes[i] = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, OWN_FDS_FROM);
 		if (fd >= 0 && s->volumes[i] < 0)
-			(void)err_set(e, -errno, "open %s", s->policy->host_volumes[i].path);
-	}
-	/* All are open meanwhile: one that is refused is an outer one for others all the same. */
-	for (uint32_t i = 0; i < n; i++)
-		if (s->volumes[i] >= 0)
-			(void)check_outer_volumes(s, i, &s->volume_errors[i]);
-	for (uint32_t i = 0; i < n; i++) {
-		if (s->volume_errors[i].code == 0)
-			continue;
-		close_p(&s->volumes[i]);
-		s->volumes[i] = -1;
-		log_warn(
-		    "host volume %s: %s", s->policy->host_volumes[i].name, s->volume_errors[i].msg);
+			(void)err_set(e, -errno, "open %s", v->path);
+		if (s->volumes[i] < 0)
+			log_warn("host volume %s: %s", v->name, e->msg);
 	}
 }
 

@@ -184,7 +184,7 @@ read_config(const struct launcher *l, const struct agent_config *none, struct er
 			  : config_parse(text, (size_t)n, sources[i].name, &config, &policy,
 				warn_sentence, NULL, e);
 	}
-	if (r < 0 || (r = config_check(&config, e)) < 0 ||
+	if (r < 0 || (r = config_check(&config, &policy, warn_sentence, NULL, e)) < 0 ||
 	    (r = hand_over(0, &config, sizeof config, e)) < 0)
 		return r;
 	return hand_over(1, &policy, sizeof policy, e);

@@ -30,6 +30,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	config_defaults(&config, &policy, false);
 	r = config_parse((const char *)data, size, "/f", &config, &policy, note_warning, NULL, &e);
 	HOLDS(r == 0 || strncmp(e.msg, "/f:", 3) == 0);
+	(void)config_check(&config, &policy, note_warning, NULL, NULL);
 	HOLDS(config.n_servers <= CONFIG_SERVERS_MAX && config.n_meta <= CONFIG_META_MAX);
 	HOLDS(config.n_host_volumes <= CONFIG_VOLUMES_MAX &&
 	      policy.n_chroot_env <= CONFIG_CHROOT_MAX);

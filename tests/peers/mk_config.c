@@ -51,7 +51,8 @@ main(int argc, char **argv)
 		return 2;
 	len = fread(text, 1, sizeof text, stdin);
 	config_defaults(&config, &policy, argc > 2 && strcmp(argv[2], "-dev") == 0);
-	if (config_parse(text, len, "stdin", &config, &policy, print_warning, NULL, &e) < 0) {
+	if (config_parse(text, len, "stdin", &config, &policy, print_warning, NULL, &e) < 0 ||
+	    config_check(&config, &policy, print_warning, NULL, &e) < 0) {
 		fprintf(stderr, "%s\n", e.msg);
 		return 1;
 	}

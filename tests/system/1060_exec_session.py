@@ -276,6 +276,16 @@ def test_a_session_is_as_its_task_is_whatever_the_request_says():
         end(r, run)
 
 
+def test_no_session_goes_by_a_driver_that_is_disabled():
+    """By raw_exec it would be a process of the host, whatever its task is."""
+    with runs.Runs("", dev=False) as r:
+        run = sleeper(r, "EXEC")
+        for user in ("", "root", "nobody"):
+            e = case.raises(ipc.RequestError, r.session, run, "true", driver="EXEC_DRIVER_RAW_EXEC", user=user)
+            case.contains(str(e), "driver raw_exec is not enabled")
+        end(r, run)
+
+
 def test_what_no_session_may_ask_for():
     with runs.Runs(config='plugin "exec" { config { enabled = false } }') as r:
         run = sleeper(r)

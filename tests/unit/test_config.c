@@ -260,16 +260,44 @@ START_TEST(all_caps)
 }
 END_TEST
 
+static int
+check_config(void)
+{
+	return config_check(&config, &policy, note_warning, &config, &e);
+}
+
 START_TEST(host_modes)
 {
 	parse_well("plugin \"exec\" { config { default_pid_mode = \"host\" } }");
-	ck_assert_int_eq(config_check(&config, &e), -EINVAL);
+	ck_assert_int_eq(check_config(), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(e.msg, "which needs allow_host_pid = true"));
 	parse_well("plugin \"exec\" { config {\n allow_host_ipc = true\n"
 		   "default_ipc_mode = \"host\"\n } }");
 	ck_assert(policy.allow_host_ipc && !policy.allow_host_pid);
 	ck_assert(config.allow_host_ipc && !config.allow_host_pid);
-	ck_assert_int_eq(config_check(&config, &e), 0);
+	ck_assert_int_eq(check_config(), 0);
+}
+END_TEST
+
+START_TEST(volumes_in_volumes)
+{
+	parse_well("client { host_volume \"out\" { path = \"/srv/a\" }\n"
+		   "host_volume \"in\" { path = \"/srv/a/b\"\n read_only = true }\n"
+		   "host_volume \"deep\" { path = \"/srv/a/b/c\" }\n"
+		   "host_volume \"same\" { path = \"/srv/a\"\n read_only = true }\n"
+		   "host_volume \"beside\" { path = \"/srv/ab\" }\n"
+		   "host_volume \"ro\" { path = \"/ro\"\n read_only = true }\n"
+		   "host_volume \"ro-in\" { path = \"/ro/in\" } }");
+	ck_assert_int_eq(check_config(), 0);
+	ck_assert_uint_eq(config.n_host_volumes, 5);
+	ck_assert_uint_eq(policy.n_host_volumes, 5);
+	ck_assert_mem_eq(config.host_volumes, policy.host_volumes, sizeof config.host_volumes);
+	ck_assert_str_eq(policy.host_volumes[1].name, "same");
+	ck_assert_str_eq(policy.host_volumes[4].name, "ro-in");
+	parse_well("client { host_volume \"all\" { path = \"/\" }\n"
+		   "host_volume \"in\" { path = \"/srv\" } }");
+	ck_assert_int_eq(check_config(), 0);
+	ck_assert_uint_eq(policy.n_host_volumes, 1);
 }
 END_TEST
 
@@ -586,6 +614,7 @@ add(TCase *tc)
 	tcase_add_test(tc, driver_lists);
 	tcase_add_test(tc, all_caps);
 	tcase_add_test(tc, host_modes);
+	tcase_add_test(tc, volumes_in_volumes);
 	tcase_add_test(tc, heredocs);
 	tcase_add_test(tc, positions_and_labels);
 	tcase_add_loop_test(tc, a_place_and_what_was_expected, 0, (int)ELEMENTSOF(wrong));
