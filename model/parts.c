@@ -1,19 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts.c: counts the elements of lists by the field table. Runs in: supervisor, cli. */
+/* parts.c: counts elements of lists, and texts, by the field table. Runs in: supervisor, cli. */
 #include "model/parts.h"
+
+#include <string.h>
 
 #include "model/table.h"
 
 static void count_struct(const struct type *type, const void *obj, struct parts *p);
 
 static void
+note(struct part *largest, const char *name, size_t size)
+{
+	if (size > largest->size)
+		*largest = (struct part){ .size = size, .name = name };
+}
+
+static void
 note_list(struct parts *p, const char *name, size_t n)
 {
 	p->n += n;
-	if (n > p->longest) {
-		p->longest = n;
-		p->of_name = name;
-	}
+	note(&p->list, name, n);
+}
+
+static void
+count_text(const struct field *f, const char *text, struct parts *p)
+{
+	if (f->flags & FIELD_BYTES)
+		return;
+	p->bytes += strlen(str(text));
+	note(&p->text, f->name, strlen(str(text)));
+}
+
+static void
+count_strings(const struct field *f, const struct strings *l, struct parts *p)
+{
+	note_list(p, f->name, l->n);
+	for (size_t i = 0; i < l->n; i++)
+		p->bytes += strlen(str(l->v[i]));
 }
 
 static void
@@ -60,10 +83,15 @@ count_field(const struct field *f, const void *at, struct parts *p)
 	case FIELD_MAP:
 		count_elements(f, at, MAP_VALUE_OFFSET, p);
 		break;
+	case FIELD_STRING:
+		count_text(f, *(char *const *)at, p);
+		break;
 	case FIELD_STRINGS:
 	case FIELD_SET:
+		count_strings(f, at, p);
+		break;
 	case FIELD_INTS:
-		note_list(p, f->name, ((const struct any_list *)at)->n);
+		note_list(p, f->name, ((const struct ints *)at)->n);
 		break;
 	case FIELD_JSON:
 		count_json(f->name, *(json_t *const *)at, p);
@@ -83,7 +111,7 @@ count_struct(const struct type *type, const void *obj, struct parts *p)
 struct parts
 model_parts(const struct type *type, const void *obj)
 {
-	struct parts p = { .of_name = "" };
+	struct parts p = { .list.name = "", .text.name = "" };
 
 	count_struct(type, obj, &p);
 	return p;

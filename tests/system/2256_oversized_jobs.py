@@ -7,7 +7,7 @@ import json
 
 from lib import api, case
 
-LIST, PARTS, PLACED = 1000, 10000, 1000000
+LIST, PARTS, TEXT, PLACED = 1000, 10000, 4096, 100000000
 SMALL = {"CPU": 1, "MemoryMB": 10}
 HUGE = {"CPU": 1, "MemoryMB": 10**9}  # no node has that: all of the job's allocations wait
 
@@ -78,6 +78,26 @@ def test_elements_of_all_lists():
 def test_volumes_of_a_group():
     """Which of them an allocation still uses is known for 64."""
     refused(made(Volumes={"v%d" % i: {"Type": "host", "Source": "x"} for i in range(65)}), "a group has 64 volumes at most")
+
+
+def test_long_texts():
+    """Each of them would be copied once or more for each element of another list, or for each allocation."""
+    for name, job in (("Name", of_whole_job(Name="x" * 400000)),
+                      ("Name", made(Services=[{"Name": "${JOB}" * 60000, "Provider": "nomad"}])),
+                      ("OnUpdate", made(Services=[{"Name": "a", "OnUpdate": "x" * 500000, "Checks": many(LIST)}])),
+                      ("HealthCheck", of_whole_job(Update={"HealthCheck": "x" * 500000})),
+                      ("Label", made(count=5000, Networks=[{"ReservedPorts": [{"Label": "x" * 500000, "Value": 9, "IgnoreCollision": True}]}]))):
+        refused(job, "%s: the text has " % name)
+    refused(of_whole_job(Name="x" * 256), "the job's name has more than 255 bytes")
+    refused(made(count=1000, Services=[{"Name": "a", "Provider": "nomad", "Tags": ["x" * 500000]}]), "the product may be %d" % PLACED)
+
+
+def test_times_that_never_come():
+    """To find out takes long, where clocks are changed at the only hour: it is found out once."""
+    job = made(resources=SMALL)
+    job["Job"].update(Type="batch", Periodic={"Specs": ["* * 2 ? 3 0L *"] * 100, "TimeZone": "Europe/Berlin"})
+    answer = ask("/v1/jobs", job)
+    case.equal((answer.status, answer.text.count("means no time that comes")), (400, 1), answer.text)
 
 
 def test_allocations_of_many_elements():
