@@ -5,11 +5,13 @@
  * tables are made from the lists themselves.
  */
 #include <errno.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -29,6 +31,10 @@
  */
 #define FIRST_PASSED_BY 335
 #define LAST_PASSED_BY  336
+/* The flags of glibc's pthread_create(). */
+#define THREAD_FLAGS                                                                               \
+	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |        \
+	    CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
 /* An argument that no list allows and that, should a filter let a call through, is no address,
  * descriptor or pid. */
 #define NONSENSE 0x5a5a5a5a5a5a5a5al
@@ -66,7 +72,7 @@ call(long nr, long a, long b, long c, long d)
 	return ret;
 }
 
-static void __attribute__((noreturn)) child(const struct filter *f, long nr)
+static void __attribute__((noreturn)) child(const struct filter *f, long nr, const long a[4])
 {
 	struct rlimit none = { 0, 0 };
 	long r;
@@ -75,7 +81,7 @@ static void __attribute__((noreturn)) child(const struct filter *f, long nr)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, f->prog) < 0)
 		_exit(99);
-	r = call(nr, NONSENSE, NONSENSE, NONSENSE, NONSENSE);
+	r = call(nr, a[0], a[1], a[2], a[3]);
 	(void)call(SYS_exit_group,
 	    r == -EPERM    ? EXIT_EPERM
 	    : r == -ENOSYS ? EXIT_ENOSYS
@@ -85,19 +91,27 @@ static void __attribute__((noreturn)) child(const struct filter *f, long nr)
 }
 
 static enum outcome
-try(const struct filter *f, long nr)
+try_with(const struct filter *f, long nr, const long a[4])
 {
 	int status;
 	pid_t pid = fork();
 
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0)
-		child(f, nr);
+		child(f, nr, a);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	if (WIFSIGNALED(status))
 		return WTERMSIG(status) == SIGSYS ? KILLED : EXIT_OTHER;
 	ck_assert_int_ne(WEXITSTATUS(status), 99);
 	return (enum outcome)WEXITSTATUS(status);
+}
+
+static enum outcome
+try(const struct filter *f, long nr)
+{
+	static const long nonsense[4] = { NONSENSE, NONSENSE, NONSENSE, NONSENSE };
+
+	return try_with(f, nr, nonsense);
 }
 
 static bool
@@ -185,6 +199,41 @@ START_TEST(the_32_bit_gate)
 }
 END_TEST
 
+/* User namespaces are the way to most of the kernel's holes: no filtered process makes one. */
+START_TEST(no_user_namespace)
+{
+	static const struct clone_args wanted = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
+	static const struct {
+		long nr, a[4];
+	} ways[] = {
+		{ SYS_clone3, { (long)(uintptr_t)&wanted, sizeof wanted } },
+		{ SYS_clone, { CLONE_NEWUSER | SIGCHLD } },
+		{ SYS_clone, { CLONE_NEWUSER | THREAD_FLAGS } },
+		{ SYS_unshare, { CLONE_NEWUSER } },
+	};
+	const struct filter *f = &filters[_i];
+
+	for (size_t i = 0; i < ELEMENTSOF(ways); i++)
+		ck_assert_msg(try_with(f, ways[i].nr, ways[i].a) != EXIT_OTHER,
+		    "%s: way %zu was let through", f->def, i);
+}
+END_TEST
+
+/* csi-helper has gRPC's threads, and starts no process. */
+START_TEST(threads_where_they_are_needed)
+{
+	static const long thread[4] = { THREAD_FLAGS }, process[4] = { SIGCHLD };
+	const struct filter *f = &filters[0];
+
+	while (strcmp(f->def, "csi-helper/csi_syscalls.def") != 0)
+		ck_assert_ptr_ne(++f, &filters[ELEMENTSOF(filters)]);
+	/* Both the new thread and its maker end the process with the next instructions. */
+	ck_assert_int_eq(try_with(f, SYS_clone, thread), EXIT_OTHER);
+	ck_assert_int_eq(try_with(f, SYS_clone, process), KILLED);
+	ck_assert_int_eq(try(f, SYS_clone3), EXIT_ENOSYS);
+}
+END_TEST
+
 START_TEST(all_filters_are_here)
 {
 	ck_assert_uint_ge(ELEMENTSOF(filters), 8);
@@ -199,6 +248,8 @@ add(TCase *tc)
 	tcase_add_loop_test(tc, every_number, 0, (int)ELEMENTSOF(filters));
 	tcase_add_loop_test(tc, every_number_of_the_x32_abi, 0, (int)ELEMENTSOF(filters));
 	tcase_add_loop_test(tc, the_32_bit_gate, 0, (int)ELEMENTSOF(filters));
+	tcase_add_loop_test(tc, no_user_namespace, 0, (int)ELEMENTSOF(filters));
+	tcase_add_test(tc, threads_where_they_are_needed);
 	tcase_add_test(tc, all_filters_are_here);
 }
 
