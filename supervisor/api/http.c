@@ -20,6 +20,7 @@
 #include "model/field.h"
 #include "supervisor/api/api_router.h"
 #include "supervisor/api/api_wait.h"
+#include "supervisor/api/http_clients.h"
 #include "supervisor/api/http_req.h"
 #include "supervisor/source/source.h"
 #include "supervisor/sup_turn.h"
@@ -35,6 +36,10 @@
 #define BODY_DRAIN_MAX                                                                             \
 	(64ull * 1024 * 1024) /* a body that is too large is read up to here, so that 413 arrives  \
 			       */
+#define SMALL_ANSWER 4096     /* and less is not counted: there is always memory to refuse */
+#define NO_ROOM                                                                                    \
+	"the requests and answers of all clients together take too much memory: try again in a "   \
+	"moment"
 #define STREAM_BLOCK     (16 * 1024)
 #define STUCK_CHECK_USEC 1000000
 #define TYPE_JSON        "application/json"
@@ -44,6 +49,7 @@ struct api {
 	struct MHD_Daemon *mhd;
 	sd_event_source *io, *timer, *again, *stuck_check;
 	struct api_req *reqs;
+	struct http_clients clients;
 	unsigned n_streams;
 	bool full; /* it does not listen for now */
 	bool closing;
@@ -140,11 +146,32 @@ set_answer(struct api_req *req, int status, const char *type, struct MHD_Respons
 	leave_soon(req);
 }
 
+/* An answer that is in memory until it is read. text: malloc()ed, taken over. */
+static void
+set_whole_answer(struct api_req *req, int status, const char *type, char *text, size_t len)
+{
+	http_client_release(req->client, req->answer_len);
+	req->answer_len = 0;
+	if (len > SMALL_ANSWER && !http_client_hold(req->client, len)) {
+		free(text);
+		api_reply_error(req, 503, "%s", NO_ROOM);
+		return;
+	}
+	req->answer_len = len > SMALL_ANSWER ? len : 0;
+	set_answer(
+	    req, status, type, MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE));
+}
+
 void
 api_reply_text(struct api_req *req, int status, const char *type, const char *text, size_t len)
 {
-	set_answer(req, status, type,
-	    MHD_create_response_from_buffer(len, (void *)text, MHD_RESPMEM_MUST_COPY));
+	char *copy = malloc(len + 1);
+
+	if (copy)
+		memcpy(copy, text, len);
+	else
+		len = 0;
+	set_whole_answer(req, copy ? status : 500, type, copy, len);
 }
 
 void
@@ -187,8 +214,7 @@ api_reply_json(struct api_req *req, json_t *body)
 		api_reply_error(req, 500, "no memory for the answer");
 		return;
 	}
-	set_answer(req, 200, TYPE_JSON,
-	    MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE));
+	set_whole_answer(req, 200, TYPE_JSON, text, strlen(text));
 }
 
 void
@@ -199,8 +225,7 @@ api_reply_take(struct api_req *req, struct text *json)
 		api_reply_error(req, 500, "no memory for the answer");
 		return;
 	}
-	set_answer(req, 200, TYPE_JSON,
-	    MHD_create_response_from_buffer(json->len, json->text, MHD_RESPMEM_MUST_FREE));
+	set_whole_answer(req, 200, TYPE_JSON, json->text, json->len);
 	*json = (struct text){ 0 };
 }
 
@@ -372,6 +397,8 @@ queue_answer(struct api_req *req)
 	log_request(req);
 	if (req->stream && !req->stream->beats) /* a follower may be silent for hours */
 		(void)MHD_set_connection_option(req->conn, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
+	if (!req->stream && !req->socket)
+		http_client_reads(req->client);
 	return MHD_queue_response(req->conn, (unsigned)req->status, req->response);
 }
 
@@ -387,6 +414,10 @@ route_request(struct api_req *req)
 
 	if (req->body_seen > BODY_MAX) {
 		api_reply_error(req, 413, "the body is longer than %d bytes", BODY_MAX);
+		return;
+	}
+	if (req->no_room) {
+		api_reply_error(req, 503, "%s", NO_ROOM);
 		return;
 	}
 	r = api_target_parse(req->uri, &req->target, &e);
@@ -409,6 +440,17 @@ route_request(struct api_req *req)
 		api_serve(req);
 }
 
+static void
+drop_body(struct api_req *req)
+{
+	json_decref(req->json);
+	req->json = NULL;
+	free(req->body);
+	req->body = NULL;
+	http_client_release(req->client, req->body_len);
+	req->body_len = 0;
+}
+
 void
 api_serve(struct api_req *req)
 {
@@ -423,19 +465,23 @@ api_serve(struct api_req *req)
 	}
 	if (!api_wait_serve(req))
 		req->route->fn(req->sup, req);
+	drop_body(req); /* it may be answered much later */
 }
 
 static void
 gather(struct api_req *req, const char *data, size_t size)
 {
-	char *grown;
+	char *grown = NULL;
 
 	req->body_seen += size;
-	if (req->body_seen > BODY_MAX)
-		return;
-	grown = realloc(req->body, req->body_len + size);
-	if (!grown) {
-		req->body_seen = BODY_MAX + 1;
+	if (req->body_seen <= BODY_MAX && !req->no_room && http_client_hold(req->client, size)) {
+		grown = realloc(req->body, req->body_len + size);
+		if (!grown)
+			http_client_release(req->client, size);
+	}
+	if (!grown) { /* the rest is read all the same, so that the answer arrives */
+		req->no_room = true;
+		drop_body(req);
 		return;
 	}
 	(void)memcpy(grown + req->body_len, data, size);
@@ -449,7 +495,7 @@ on_request(void *cls, struct MHD_Connection *conn, const char *url, const char *
 {
 	struct api_req *req = *con_cls;
 
-	if (!req)
+	if (!req || req->client->cut)
 		return MHD_NO;
 	if (!req->begun) {
 		req->begun = true;
@@ -472,6 +518,7 @@ on_request(void *cls, struct MHD_Connection *conn, const char *url, const char *
 		return req->response ? queue_answer(req) : MHD_NO;
 	}
 	req->routed = true;
+	http_client_asks(req->client);
 	route_request(req);
 	/* Refusals and reads change nothing that would have to be committed first when no commit
 	 * works. */
@@ -485,12 +532,36 @@ on_request(void *cls, struct MHD_Connection *conn, const char *url, const char *
 	return MHD_YES;
 }
 
+static struct http_client *
+client_of(struct MHD_Connection *conn)
+{
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+static void
+on_connection(
+    void *cls, struct MHD_Connection *conn, void **client, enum MHD_ConnectionNotificationCode what)
+{
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct sup *sup = cls;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED)
+		*client = info ? http_client_new(&sup->api->clients, conn, info->connect_fd) : NULL;
+	else if (*client)
+		http_client_free(*client);
+}
+
 /* The first thing that is known of a request; what it returns is *con_cls from then on. */
 static void *
 on_uri(void *cls, const char *uri, struct MHD_Connection *conn)
 {
 	struct sup *sup = cls;
-	struct api_req *req = calloc(1, sizeof *req);
+	struct http_client *client = client_of(conn);
+	struct api_req *req = client ? calloc(1, sizeof *req) : NULL;
 
 	if (!req)
 		return NULL;
@@ -499,6 +570,8 @@ on_uri(void *cls, const char *uri, struct MHD_Connection *conn)
 		free(req);
 		return NULL;
 	}
+	http_client_sends(client);
+	req->client = client;
 	req->sup = sup;
 	req->leave.run = on_leave;
 	req->next = sup->api->reqs;
@@ -538,10 +611,11 @@ on_completed(
 		sup->api->reqs = req->next;
 	if (req->next)
 		req->next->prev = req->prev;
-	json_decref(req->json);
+	drop_body(req);
+	http_client_release(req->client, req->answer_len);
+	http_client_sends(req->client); /* the next request, if the connection stays */
 	api_target_done(&req->target);
 	free(req->uri);
-	free(req->body);
 	free(req);
 }
 
@@ -563,13 +637,17 @@ run_daemon(struct sup *sup)
 {
 	struct api *api = sup->api;
 	MHD_UNSIGNED_LONG_LONG ms;
+	uint64_t own_ms;
 
 	(void)MHD_run(api->mhd);
 	/* It listens again at the beginning of the run after the one that closed a connection. */
 	if (api->full && !is_full(api))
 		(void)MHD_run(api->mhd);
 	api->full = is_full(api);
-	if (MHD_get_timeout(api->mhd, &ms) != MHD_YES) {
+	own_ms = http_clients_tick(&api->clients, api->full);
+	if (MHD_get_timeout(api->mhd, &ms) != MHD_YES || ms > own_ms)
+		ms = own_ms;
+	if (ms == UINT64_MAX) {
 		(void)sd_event_source_set_enabled(api->timer, SD_EVENT_OFF);
 	} else if (ms == 0) {
 		(void)sd_event_source_set_enabled(api->again, SD_EVENT_ONESHOT);
@@ -650,6 +728,7 @@ add_sources(struct sup *sup, struct api *api)
 
 	if (!info)
 		return -EOPNOTSUPP;
+	http_clients_init(&api->clients, info->epoll_fd);
 	if ((r = sd_event_add_io(sup->event, &api->io, info->epoll_fd, EPOLLIN, on_io, sup)) < 0 ||
 	    (r = sd_event_add_time(sup->event, &api->timer, CLOCK_MONOTONIC, 0, 0, on_timer, sup)) <
 		0 ||
@@ -679,7 +758,7 @@ api_new(struct sup *sup, struct err *e)
 	    CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
 	    MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S, MHD_OPTION_URI_LOG_CALLBACK, on_uri, sup,
 	    MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_NOTIFY_COMPLETED,
-	    on_completed, sup, MHD_OPTION_END);
+	    on_completed, sup, MHD_OPTION_NOTIFY_CONNECTION, on_connection, sup, MHD_OPTION_END);
 	r = api->mhd ? add_sources(sup, api) : -EIO;
 	if (r < 0) {
 		api_free(sup);

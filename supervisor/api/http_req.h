@@ -8,6 +8,7 @@
 
 #include "supervisor/api/api.h"
 #include "supervisor/api/api_router.h"
+#include "supervisor/api/http_clients.h"
 #include "supervisor/sup_turn.h"
 
 /*
@@ -19,13 +20,15 @@ struct api_req {
 	struct api_req *prev, *next;
 	struct sup *sup;
 	struct MHD_Connection *conn;
-	char *uri; /* until it is routed */
+	struct http_client *client; /* whose connection it is */
+	char *uri;                  /* until it is routed */
 	const char *method;
 	struct api_target target;
 	const struct api_route *route;
 	char *body;
 	size_t body_len;
 	uint64_t body_seen;
+	size_t answer_len; /* as far as it counts as held */
 	json_t *json;
 	struct api_meta meta; /* of the answer */
 	int status;
@@ -36,6 +39,7 @@ struct api_req {
 	struct api_socket *socket;
 	struct MHD_UpgradeResponseHandle *upgraded; /* while the socket is its owner's */
 	sd_event_source *hangup; /* while it is held, or a stream has nothing to send */
+	bool no_room;            /* its body was dropped: too much is held */
 	bool begun, routed, suspended, queued, gone_away;
 };
 
