@@ -7,14 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
+#include "common/duration.h"
 #include "supervisor/api/filter_expr.h"
 
 /* What a pattern is held against. */
 #define SUBJECT_MAX 16384
 /* What one filter may take of the processor, with all objects of a list: any and all lie in each
  * other. */
-#define USED_MAX_NS   1000000000
+#define USED_MAX_NS   INT64_C(1000000000)
 #define STEPS_TO_LOOK 1024
+/* What the filters of all requests may take together: one part in SHARE of the time that passes, of
+ * which USED_MAX_NS can be saved up. One that takes less than LEAST_NS is never refused. */
+#define SHARE    4
+#define LEAST_NS INT64_C(10000000)
 
 /* What any and all call an item or its key. */
 struct scope {
@@ -174,7 +180,7 @@ check_time(const struct matcher *m)
 	if (++m->f->steps % STEPS_TO_LOOK != 0 || filter_pattern_now_ns() < m->until_ns)
 		return 0;
 	return err_say(m->e, -EINVAL, "filter: it takes too long: more than %d s of the processor",
-	    USED_MAX_NS / 1000000000);
+	    (int)(USED_MAX_NS / NS_PER_S));
 }
 
 static int match(struct matcher *m, const struct filter_node *n);
@@ -275,15 +281,43 @@ api_filter_asks(const struct api_filter *f, const char *field)
 	return false;
 }
 
+static int64_t saved_ns = USED_MAX_NS; /* that all filters together may still take */
+
+static void
+save_up(void)
+{
+	static int64_t since_ms;
+	int64_t now_ms = (int64_t)clock_ms(), passed_ms = now_ms - since_ms;
+
+	since_ms = now_ms;
+	if (passed_ms < SHARE * USED_MAX_NS / NS_PER_MS)
+		saved_ns += passed_ms * NS_PER_MS / SHARE;
+	else
+		saved_ns = USED_MAX_NS;
+	if (saved_ns > USED_MAX_NS)
+		saved_ns = USED_MAX_NS;
+}
+
 int
 api_filter_match(struct api_filter *f, const json_t *object, struct err *e)
 {
-	int64_t began_ns = filter_pattern_now_ns();
-	struct matcher m = {
-		.f = f, .object = object, .until_ns = began_ns + USED_MAX_NS - f->used_ns, .e = e
-	};
-	int r = match(&m, f->root);
+	int64_t began_ns = filter_pattern_now_ns(), own_ns = USED_MAX_NS - f->used_ns,
+		all_ns = LEAST_NS - f->used_ns, took_ns;
+	struct matcher m = { .f = f, .object = object, .e = e };
+	int r;
 
-	f->used_ns += filter_pattern_now_ns() - began_ns;
+	save_up();
+	if (all_ns < saved_ns)
+		all_ns = saved_ns;
+	m.until_ns = began_ns + (own_ns < all_ns ? own_ns : all_ns);
+	r = match(&m, f->root);
+	took_ns = filter_pattern_now_ns() - began_ns;
+	f->used_ns += took_ns;
+	saved_ns = saved_ns > took_ns ? saved_ns - took_ns : 0;
+	if (r == -EINVAL && all_ns < own_ns && took_ns >= all_ns)
+		return err_say(e, -EBUSY,
+		    "filter: the filters of all requests take too much of the processor: try again "
+		    "later, or with a filter that takes less than %lld ms",
+		    (long long)(LEAST_NS / NS_PER_MS));
 	return r;
 }

@@ -25,7 +25,8 @@ DEFINE_CLEANUP(struct api_filter *, api_filter_free);
 bool api_filter_asks(const struct api_filter *f, const char *field);
 /*
  * Does this JSON object fit? 1 or 0; -EINVAL with *e: it asks for a field that the object cannot
- * have, compares one with what it cannot be, or has taken too long by now; -ENOMEM.
+ * have, compares one with what it cannot be, or has taken too long by now; -EBUSY with *e: the
+ * filters of all requests together have; -ENOMEM.
  */
 int api_filter_match(struct api_filter *f, const json_t *object, struct err *e);
 

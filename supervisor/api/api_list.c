@@ -208,7 +208,7 @@ admit(struct api_list *list, json_t *json)
 
 	list->json.failed |= !json || fits == -ENOMEM;
 	if (fits < 0 && fits != -ENOMEM)
-		list->status = 400;
+		list->status = fits == -EBUSY ? 429 : 400;
 	json_decref(json);
 	return fits > 0;
 }

@@ -8,6 +8,7 @@ import resource
 import socket
 import threading
 import time
+import urllib.parse
 
 from lib import api, case
 
@@ -152,6 +153,20 @@ def test_who_sends_for_too_long_is_cut_off():
     for s in slow:
         s.close()
     node.purge("news")
+
+
+def test_filters_share_the_processor():
+    """Many that take a second each are refused; one that takes nothing is not."""
+    node.register(api.job("text", count=0, Meta={"m": "a" * 16000}))
+    slow = "/v1/jobs?filter=" + urllib.parse.quote('TaskGroups.0.Tasks.0.Meta.m matches "a.*[bc]"')
+
+    def refused():
+        answer = node.request("GET", slow)
+        case.equal(answer.status == 429 or "takes too long" in answer.text, True, answer.text)
+        return answer.status == 429 and answer.text
+    case.contains(case.until(refused, 60, "a refusal"), "the filters of all requests take too much of the processor: try again later")
+    case.equal([j["ID"] for j in node.ask("/v1/jobs", filter='ID == "text"')], ["text"])
+    node.purge("text")
 
 
 def test_a_full_house_makes_room():

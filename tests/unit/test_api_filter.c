@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "supervisor/api/api_filter.h"
+#include "supervisor/api/filter_pattern.h"
 #include "tests/unit/unit.h"
 
 static const char object_text[] =
@@ -282,6 +283,37 @@ START_TEST(many_objects_that_take_long_end)
 }
 END_TEST
 
+/* Twenty that would take a second each, and then one that takes nothing. */
+START_TEST(all_filters_share_the_processor)
+{
+	int64_t began_ns = filter_pattern_now_ns(), took_ns;
+	char text[16001];
+	json_t *object;
+	int n_busy = 0;
+
+	memset(text, 'a', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	object = json_pack("{s:s}", "Text", text);
+	for (int i = 0; i < 20; i++) {
+		cleanup_with(api_filter_free) struct api_filter *f = NULL;
+		struct err e = { 0 };
+		int r = 0;
+
+		ck_assert_int_eq(api_filter_parse("Text matches \"^a*[bc]\"", &f, &e), 0);
+		while (r == 0)
+			r = api_filter_match(f, object, &e);
+		ck_assert_msg(
+		    r == -EINVAL || strstr(e.msg, "the filters of all requests"), "%s", e.msg);
+		n_busy += r == -EBUSY;
+	}
+	ck_assert_int_ge(n_busy, 15);
+	took_ns = filter_pattern_now_ns() - began_ns;
+	ck_assert_msg(took_ns < INT64_C(4000000000), "%lld ns", (long long)took_ns);
+	json_decref(object);
+	fit("Text == \"b\"", "Text", json_string("b"), 1);
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
@@ -295,6 +327,7 @@ add(TCase *tc)
 	tcase_add_test(tc, texts_for_patterns_have_an_end);
 	tcase_add_test(tc, what_takes_too_long_ends);
 	tcase_add_test(tc, many_objects_that_take_long_end);
+	tcase_add_test(tc, all_filters_share_the_processor);
 }
 
 int
