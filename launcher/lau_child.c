@@ -17,6 +17,7 @@
 #include "common/crash.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/privs.h"
 #include "common/proc.h"
 #include "launcher/launcher.h"
 
@@ -176,7 +177,7 @@ set_signals(bool block_term)
 }
 
 static void __attribute__((noreturn))
-become(const struct launcher *l, enum ipc_peer who, int link, const int *ends)
+become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, const int *ends)
 {
 	const struct row *row = &rows[who];
 	const int specials[] = {
@@ -215,6 +216,9 @@ become(const struct launcher *l, enum ipc_peer who, int link, const int *ends)
 		add_variable(&env, "NOTIFY_SOCKET");
 		add_variable(&env, "WATCHDOG_USEC");
 	}
+	/* Until it drops, also if it never gets there; a process that changes its uid then says it
+	 * again. */
+	privs_die_with_parent(launcher);
 	(void)setsid();
 	(void)umask(022);
 	set_signals(who == IPC_SUPERVISOR);
@@ -234,7 +238,7 @@ lau_child_start(struct launcher *l, enum ipc_peer who, const int *ends, struct e
 {
 	struct lau_child *c = &l->children[who];
 	int pair[2];
-	pid_t pid;
+	pid_t launcher = getpid(), pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(e, -errno, "make the link of %s", lau_child_name(who));
@@ -242,7 +246,7 @@ lau_child_start(struct launcher *l, enum ipc_peer who, const int *ends, struct e
 	(void)shutdown(pair[0], SHUT_RD);
 	pid = fork();
 	if (pid == 0)
-		become(l, who, pair[1], ends);
+		become(l, launcher, who, pair[1], ends);
 	(void)close(pair[1]);
 	if (pid < 0) {
 		int r = err_set(e, -errno, "fork for %s", lau_child_name(who));

@@ -44,10 +44,17 @@ def held(pid):
     return found
 
 
+def has_dropped(pid):
+    with open("/proc/%d/status" % pid, encoding="ascii") as f:
+        return "NoNewPrivs:\t1" in f.read()
+
+
 def all_ready(a):
     a.wait_ready()
     for name in HELPERS:
-        a.wait_process(name)
+        pid = a.wait_process(name)
+        if name != "exec-helper":  # it passes no_new_privs on to no task
+            case.until(lambda pid=pid: has_dropped(pid), 10, "the drop of " + name)
 
 
 def check_shared(a):
