@@ -32,6 +32,7 @@ endif
 LIBS_launcher     := -lcap
 LIBS_exec-helper  := -lprotobuf-c
 LIBS_mount-helper := -lprotobuf-c
+LIBS_file-helper  := -lprotobuf-c
 LIBS_executor     :=
 LIBS_csi-helper   := -lprotobuf-c -lgrpc_unsecure -lgpr
 LIBS_heartbeat    := -lprotobuf-c -lmsgpackc
@@ -40,7 +41,7 @@ LIBS_supervisor   := -lcap -lprotobuf-c -lsystemd -lsqlite3 -ljansson -lmicrohtt
 LIBS_cli          := -ljansson -lsmartcols -lm
 LIBS_csi-local    := -lprotobuf-c -lgrpc_unsecure -lgpr
 
-PROCESSES := launcher supervisor mount-helper exec-helper executor csi-helper heartbeat check-helper holder cli
+PROCESSES := launcher supervisor mount-helper file-helper exec-helper executor csi-helper heartbeat check-helper holder cli
 PACKAGES  := gcc make pkg-config libcap-dev libseccomp-dev libsystemd-dev libprotobuf-c-dev protobuf-c-compiler \
              libgrpc-dev libjansson-dev libmicrohttpd-dev libsmartcols-dev libsqlite3-dev libmsgpack-dev libpcre2-dev libssl-dev musl-dev
 
@@ -58,7 +59,7 @@ linked_processes = $(sort $(filter $(PROCESSES),$(shell sed -n 's,^.* link: \(.*
 PROTOS    := $(wildcard proto/*.proto)
 PB_C      := $(PROTOS:proto/%.proto=$(BUILD)/gen/proto/%.pb-c.c)
 PB_H      := $(PB_C:.c=.h)
-FILTERS   := $(shell find launcher supervisor mount-helper executor csi-helper heartbeat check-helper holder contrib -name '*syscalls.def' 2>/dev/null)
+FILTERS   := $(shell find launcher supervisor mount-helper file-helper executor csi-helper heartbeat check-helper holder contrib -name '*syscalls.def' 2>/dev/null)
 FILTER_H  := $(FILTERS:%_syscalls.def=$(BUILD)/gen/%_filter.h)
 
 $(BUILD)/gen/proto/%.pb-c.c: proto/%.proto

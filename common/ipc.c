@@ -10,6 +10,7 @@
 #include "proto/check_helper.pb-c.h"
 #include "proto/csi_helper.pb-c.h"
 #include "proto/exec.pb-c.h"
+#include "proto/file.pb-c.h"
 #include "proto/heartbeat.pb-c.h"
 #include "proto/ids.pb-c.h"
 #include "proto/mount.pb-c.h"
@@ -44,6 +45,7 @@ ipc_peer_name(enum ipc_peer peer)
 		[IPC_CSI_HELPER] = "csi-helper",
 		[IPC_HEARTBEAT] = "heartbeat",
 		[IPC_CHECK_HELPER] = "check-helper",
+		[IPC_FILE_HELPER] = "file-helper",
 		[IPC_HELPER] = "helper",
 	};
 

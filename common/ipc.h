@@ -27,6 +27,7 @@ enum ipc_peer {
 	IPC_CSI_HELPER,
 	IPC_HEARTBEAT,
 	IPC_CHECK_HELPER,
+	IPC_FILE_HELPER,
 	IPC_HELPER,
 	IPC_PEERS
 };
@@ -35,7 +36,7 @@ enum ipc_type {
 #define IPC_MSG(name, no, from, to, bytes, fds, message, symbol) name = no,
 #include "proto/ipc_msgs.def"
 #undef IPC_MSG
-	IPC_TYPE_MAX = 112
+	IPC_TYPE_MAX = 128
 };
 
 struct ipc_msg_info {

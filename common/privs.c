@@ -225,6 +225,14 @@ privs_describe(const struct privs *p, const char *name, const char *user, bool f
 	    p->filter || filtered ? 2 : 0);
 }
 
+int
+privs_chroot(int dir_fd, struct err *e)
+{
+	if (fchdir(dir_fd) < 0 || chroot(".") < 0 || chdir("/") < 0)
+		return err_set(e, -errno, "drop privileges: chroot");
+	return 0;
+}
+
 void
 privs_die_with_parent(pid_t parent)
 {

@@ -48,6 +48,9 @@ int privs_drop(const struct privs *p, struct err *e);
  * whom its uid means. filtered: a filter that it inherits.
  */
 void privs_describe(const struct privs *p, const char *name, const char *user, bool filtered);
+/* Makes the directory dir_fd the root and the working directory of this process. 0 or -errno with
+ * *e. */
+int privs_chroot(int dir_fd, struct err *e);
 /* All capabilities this kernel knows, as a mask. */
 uint64_t privs_all_caps(void);
 /* Sets PR_SET_PDEATHSIG SIGKILL and exits if the parent is not `parent` any more (it died before).

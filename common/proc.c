@@ -44,6 +44,7 @@ static const struct arg {
 	ARG(ARG_NUMBER, "--agent-uid-2=", agent_uids[2]),
 	ARG(ARG_NUMBER, "--agent-uid-3=", agent_uids[3]),
 	ARG(ARG_NUMBER, "--agent-uid-4=", agent_uids[4]),
+	ARG(ARG_NUMBER, "--agent-uid-5=", agent_uids[5]),
 	ARG(ARG_NUMBER, "--generation=", generation),
 	ARG(ARG_FLAG, "--dev", dev),
 #undef ARG

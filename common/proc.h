@@ -35,19 +35,20 @@ enum proc_fd {
 			    others: /dev/null */
 	FD_SPECIAL2 = 8, /* exec-helper: its own binary, for --lookup; supervisor: NOTIFY_SOCKET's
 			    fd or /dev/null */
-	FD_DATA = 9,  /* exec-helper, mount-helper: the data directory, as the launcher locked it;
-			 what has its name later is not asked */
+	FD_DATA = 9,  /* exec-helper, mount-helper, file-helper: the data directory, as the launcher
+			 locked it;  what has its name later is not asked */
 	FD_HB_CA = 9, /* heartbeat: the files of tls {} as sealed memfds, or /dev/null */
 	FD_HB_CERT = 10,
 	FD_HB_KEY = 11,
-	FD_SUP_EXEC = 9, /* supervisor: its ends of the five pairs */
+	FD_SUP_EXEC = 9, /* supervisor: its ends of the six pairs */
 	FD_SUP_MOUNT = 10,
 	FD_SUP_CSI = 11,
 	FD_SUP_HEARTBEAT = 12,
 	FD_SUP_CHECK = 13,
-	FD_LOG = 14,       /* every process: log_watch()'s two: where lines go to, */
-	FD_LOG_LEVEL = 15, /* and the page that says which; the supervisor may write it */
-	FD_SUP_LOG = 16,   /* supervisor: where they come from */
+	FD_SUP_FILE = 14,
+	FD_LOG = 15,       /* every process: log_watch()'s two: where lines go to, */
+	FD_LOG_LEVEL = 16, /* and the page that says which; the supervisor may write it */
+	FD_SUP_LOG = 17,   /* supervisor: where they come from */
 };
 
 /*
@@ -83,7 +84,7 @@ struct proc_args {
 	gid_t drover_gid; /* the supervisor's: group of what it may read */
 	uid_t executor_uid;
 	gid_t executor_gid;
-	uid_t agent_uids[5]; /* supervisor, executor, csi, heartbeat, check: no task's */
+	uid_t agent_uids[6]; /* supervisor, executor, csi, heartbeat, check, file: no task's */
 	bool dev;
 	uint32_t generation;
 };

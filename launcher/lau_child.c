@@ -43,6 +43,8 @@ static const struct row {
 	    SPECIAL_LEASE },
 	[IPC_CHECK_HELPER] = { "drover-check-helper", LAU_USER_CHECK, false, false, false,
 	    SPECIAL_NONE },
+	[IPC_FILE_HELPER] = { "drover-file-helper", LAU_USER_FILE, false, true, false,
+	    SPECIAL_NONE },
 	[LAU_BIN_EXECUTOR] = { "drover-executor", -1, false, false, false, SPECIAL_NONE },
 };
 
@@ -187,7 +189,7 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 		[SPECIAL_EXECUTOR] = l->binaries[LAU_BIN_EXECUTOR],
 	};
 	struct words args = { 0 }, env = { 0 };
-	int fds[16], binary, n = 0;
+	int fds[FD_SUP_LOG + 2 - FD_LINK], binary, n = 0;
 
 	fds[n++] = link;
 	fds[n++] = row->policy ? l->config.policy_fd : l->config.config_fd;
@@ -197,7 +199,7 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 	fds[n++] = who == IPC_EXEC_HELPER ? l->binaries[who] : l->null_fd;
 	for (int i = 0; who == IPC_SUPERVISOR && i < LAU_CHILDREN - 1; i++)
 		fds[n++] = ends[i];
-	if (who == IPC_EXEC_HELPER || who == IPC_MOUNT_HELPER)
+	if (who == IPC_EXEC_HELPER || who == IPC_MOUNT_HELPER || who == IPC_FILE_HELPER)
 		fds[n++] = l->data_fd;
 	for (int i = 0; who == IPC_HEARTBEAT && i < CONFIG_TLS_FILES; i++)
 		fds[n++] = l->config.config->tls_rpc ? l->config.tls_fds[i] : l->null_fd;

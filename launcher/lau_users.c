@@ -26,6 +26,7 @@ static const char *const names[LAU_USERS] = {
 	[LAU_USER_CSI] = "drover-csi",
 	[LAU_USER_HEARTBEAT] = "drover-heartbeat",
 	[LAU_USER_CHECK] = "drover-check",
+	[LAU_USER_FILE] = "drover-file",
 };
 
 /* Out of /etc/passwd itself: getpwnam(3) would load NSS modules into a process that is root. How
@@ -146,7 +147,8 @@ lau_users_find(struct launcher *l, struct err *e)
 		return check_apart(&l->users, e);
 	if (!l->dev)
 		return err_say(e, -ENOENT,
-		    "the users drover, drover-exec, drover-csi, drover-heartbeat and drover-check "
-		    "must be in /etc/passwd: run systemd-sysusers, or try `drover agent -dev`");
+		    "the users drover, drover-exec, drover-csi, drover-heartbeat, drover-check and "
+		    "drover-file must be in /etc/passwd: run systemd-sysusers, or try `drover "
+		    "agent -dev`");
 	return find_range(l, e);
 }

@@ -13,9 +13,9 @@
 
 #define LAU_CONFIGS_MAX  32
 #define LAU_LOCK_WAIT_MS 5000
-/* All processes but the executors: enum ipc_peer up to IPC_CHECK_HELPER, and the executor's binary
+/* All processes but the executors: enum ipc_peer up to IPC_FILE_HELPER, and the executor's binary
  * behind them. */
-#define LAU_CHILDREN     (IPC_CHECK_HELPER + 1)
+#define LAU_CHILDREN     (IPC_FILE_HELPER + 1)
 #define LAU_BIN_EXECUTOR LAU_CHILDREN
 #define LAU_BINARIES     (LAU_CHILDREN + 1)
 
@@ -26,6 +26,7 @@ enum lau_user {
 	LAU_USER_CSI,
 	LAU_USER_HEARTBEAT,
 	LAU_USER_CHECK,
+	LAU_USER_FILE,
 	LAU_USERS
 };
 

@@ -25,8 +25,8 @@
 static int
 open_socket(const struct mnt *m, const char *alloc, struct err *e)
 {
-	cleanup_close int dir = fd_open_same_mount(
-	    m->root_fds[MNT_ROOT__MNT_ROOT_CSI_SOCK], alloc, O_PATH | O_DIRECTORY);
+	cleanup_close int dir =
+	    fd_open_same_mount(m->root_fds[MNT_PLACE_SOCK], alloc, O_PATH | O_DIRECTORY);
 	cleanup_close int sock = dir < 0 ? -1 : fd_open_same_mount(dir, "csi.sock", O_PATH);
 	struct stat st;
 
@@ -93,7 +93,7 @@ mnt_on_plugin_connect(
 	struct id run;
 	int r;
 
-	if ((r = mnt_alloc_read(&req->alloc, alloc, e)) < 0)
+	if ((r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e)) < 0)
 		return r;
 	if (!id_from_bytes(req->run.data, req->run.len, &run))
 		return err_say(

@@ -7,37 +7,50 @@
 #include "common/privs.h"
 #include "mount-helper/mnt_filter.h"
 
-static struct mnt mnt = { .mounts_fd = -1 };
+static struct mnt mnt = { .mounts_fd = -1, .workers.spec = &mnt_spec };
 
 static const struct proc_handle handlers[] = {
-	{ MNT_ALLOC_DIR_MAKE_REQ, 10000, mnt_on_alloc_dir_make },
-	{ MNT_ALLOC_DIR_REMOVE_REQ, 10000, mnt_on_alloc_dir_remove },
+	{ MNT_ALLOC_RELEASE_REQ, 10000, mnt_on_alloc_release },
+	{ MNT_DISK_LIMIT_REQ, 10000, mnt_on_disk_limit },
 	{ MNT_PLUGIN_DIR_MAKE_REQ, 10000, mnt_on_plugin_dir_make },
 	{ MNT_PLUGIN_DIR_REMOVE_REQ, 10000, mnt_on_plugin_dir_remove },
 	{ MNT_PLUGIN_CONNECT_REQ, 10000, mnt_on_plugin_connect },
 	{ MNT_VOLUME_DIR_MAKE_REQ, 10000, mnt_on_volume_dir_make },
 	{ MNT_VOLUME_PROVE_REQ, 10000, mnt_on_volume_prove },
 	{ MNT_VOLUME_DIR_REMOVE_REQ, 10000, mnt_on_volume_dir_remove },
-	{ MNT_ROOT_LIST_REQ, 10000, mnt_on_root_list },
-	{ MNT_DISK_STAT_REQ, 5000, mnt_on_disk_stat },
-	{ MNT_ALLOC_FS_REQ, 10000, mnt_on_alloc_fs },
-	{ MNT_DISK_USAGE_REQ, 5000, mnt_on_disk_usage },
+	{ MNT_MOUNT_LIST_REQ, 10000, mnt_on_mount_list },
 	{ 0 },
 };
+
+static void
+collect(void *state)
+{
+	struct mnt *m = state;
+
+	workers_collect(&m->workers);
+}
+
+static int
+next_timeout(void *state)
+{
+	const struct mnt *m = state;
+
+	return workers_timeout(&m->workers);
+}
 
 const struct proc_spec mnt_spec = {
 	.name = "mount-helper",
 	.peer = IPC_MOUNT_HELPER,
 	.stays_root = true, /* PRIVSEP.md, "mount-helper" */
-	.caps = CAP_BIT(SYS_ADMIN) | CAP_BIT(CHOWN) | CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER),
+	.caps = CAP_BIT(SYS_ADMIN) | CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER),
 	.no_new_privs = true,
 	.lock_securebits = true,
 	.filter = &mnt_prog,
 	.handlers = handlers,
 	.state = &mnt,
 	.init = mnt_roots_open,
-	.between = mnt_child_collect,
-	.timeout_ms = mnt_child_timeout,
+	.between = collect,
+	.timeout_ms = next_timeout,
 };
 
 int

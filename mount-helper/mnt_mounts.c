@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/fd.h"
 #include "common/mountinfo.h"
 #include "mount-helper/mnt.h"
 
@@ -55,4 +56,19 @@ mnt_mounts_look(struct mnt *m, const char **ret, struct err *e)
 	}
 	*ret = m->mounts;
 	return 0;
+}
+
+int
+mnt_on_mount_list(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+{
+	const char *paths, *at;
+	int r = mnt_mounts_look(state, &paths, e);
+
+	if (r < 0)
+		return r;
+	for (at = paths; *at; at += strlen(at) + 1)
+		((MntMountListRep *)(void *)rep)->count++;
+	*ret_fd = fd_memfd_sealed("mounts", paths, (size_t)(at - paths));
+	return *ret_fd < 0 ? err_set(e, *ret_fd, "list the mounts") : 0;
 }

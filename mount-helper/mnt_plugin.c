@@ -36,7 +36,7 @@ is_own_mount(const struct mnt *m, int fd)
 	struct statx st, csi;
 
 	if (statx(fd, "", flags, STATX_TYPE, &st) < 0 ||
-	    statx(m->root_fds[MNT_ROOT__MNT_ROOT_CSI], "", flags, STATX_TYPE, &csi) < 0)
+	    statx(m->root_fds[MNT_PLACE_CSI], "", flags, STATX_TYPE, &csi) < 0)
 		return -errno;
 	if (st.stx_dev_major != csi.stx_dev_major || st.stx_dev_minor != csi.stx_dev_minor)
 		return -EBUSY;
@@ -48,7 +48,7 @@ mnt_plugin_root_open(
     const struct mnt *m, const char *path, bool need_mount, int *ret_fd, struct err *e)
 {
 	cleanup_close int fd =
-	    fd_open_beneath(m->root_fds[MNT_ROOT__MNT_ROOT_CSI], path, O_PATH | O_DIRECTORY, 0);
+	    fd_open_beneath(m->root_fds[MNT_PLACE_CSI], path, O_PATH | O_DIRECTORY, 0);
 	int r;
 
 	if (fd < 0)
@@ -91,7 +91,7 @@ make_root(const struct mnt *m, const char *path, struct err *e)
 	cleanup_close int fd = -1;
 	int r;
 
-	if (mkdirat(m->root_fds[MNT_ROOT__MNT_ROOT_CSI], path, 0700) < 0 && errno != EEXIST)
+	if (mkdirat(m->root_fds[MNT_PLACE_CSI], path, 0700) < 0 && errno != EEXIST)
 		return err_set(e, -errno, "make csi/%s", path);
 	r = mnt_plugin_root_open(m, path, false, &fd, e);
 	if (r < 0)
@@ -110,7 +110,7 @@ static int
 make_socket_dir(struct mnt *m, const char *alloc, struct err *e)
 {
 	cleanup_close int fd = -1;
-	int r = dir_make_at(m->root_fds[MNT_ROOT__MNT_ROOT_CSI_SOCK], alloc, 0700, 0, 0, &fd);
+	int r = dir_make_at(m->root_fds[MNT_PLACE_SOCK], alloc, 0700, 0, 0, &fd);
 
 	if (r < 0)
 		return err_set(e, r, "make csi/sock/%s", alloc);
@@ -118,7 +118,7 @@ make_socket_dir(struct mnt *m, const char *alloc, struct err *e)
 	 * A stale socket refuses connections for ever. Whatever the plugin's last run left under
 	 * that name goes.
 	 */
-	return r == 1 ? 0 : mnt_trash_put(m, MNT_ROOT__MNT_ROOT_CSI_SOCK, fd, "csi.sock", e);
+	return r == 1 ? 0 : mnt_trash_put(m, fd, "csi.sock", e);
 }
 
 int
@@ -133,7 +133,7 @@ mnt_on_plugin_dir_make(
 	char alloc[ID_UUID_SIZE], path[PLUGIN_PATH_SIZE];
 	int r;
 
-	if ((r = mnt_alloc_read(&req->alloc, alloc, e)) < 0 ||
+	if ((r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e)) < 0 ||
 	    (r = mnt_plugin_path(req->kind, req->plugin, path, e)) < 0 ||
 	    (r = make_socket_dir(m, alloc, e)) < 0 || (r = make_root(m, path, e)) < 0)
 		return r;
@@ -152,7 +152,7 @@ static int
 remove_root(struct mnt *m, const char *path, struct err *e)
 {
 	static const char *const volumes[] = { "staging", "per-alloc" };
-	int csi = m->root_fds[MNT_ROOT__MNT_ROOT_CSI], r;
+	int csi = m->root_fds[MNT_PLACE_CSI], r;
 	char at[PLUGIN_PATH_SIZE + 32];
 	cleanup_close int fd = -1;
 
@@ -168,7 +168,7 @@ remove_root(struct mnt *m, const char *path, struct err *e)
 	for (int i = 0; i < STACKED_MAX && umount2(at, UMOUNT_NOFOLLOW | MNT_DETACH) == 0; i++)
 		;
 	/* A rename refuses a mount point, so nothing that is still mounted gets there. */
-	return mnt_trash_put(m, MNT_ROOT__MNT_ROOT_CSI_SOCK, csi, path, e);
+	return mnt_trash_put(m, csi, path, e);
 }
 
 int
@@ -177,14 +177,14 @@ mnt_on_plugin_dir_remove(
 {
 	struct mnt *m = state;
 	const MntPluginDirRemoveReq *req = (const MntPluginDirRemoveReq *)(const void *)p->msg;
-	int sock = m->root_fds[MNT_ROOT__MNT_ROOT_CSI_SOCK], r;
+	int sock = m->root_fds[MNT_PLACE_SOCK], r;
 	char alloc[ID_UUID_SIZE], path[PLUGIN_PATH_SIZE];
 
-	if ((r = mnt_alloc_read(&req->alloc, alloc, e)) < 0)
+	if ((r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e)) < 0)
 		return r;
 	if (req->plugin[0] != '\0' && ((r = mnt_plugin_path(req->kind, req->plugin, path, e)) < 0 ||
 					  (r = remove_root(m, path, e)) < 0))
 		return r;
 	CRASH_POINT(MNT_AFTER_PLUGIN_REMOVE);
-	return mnt_trash_put(m, MNT_ROOT__MNT_ROOT_CSI_SOCK, sock, alloc, e);
+	return mnt_trash_put(m, sock, alloc, e);
 }

@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mnt_quota.c: the disk of an alloc as a project of its file system. Runs in: mount-helper and its
- * child, as root. */
-/*
- * Where the file system of alloc/ enforces project quota, alloc/<alloc> is a project with the size
- * of its ephemeral disk as hard limit; what is made below it inherits that. Which project it is
- * says the directory itself, and nothing else. Between projects nothing can be renamed, so an alloc
- * that gets the data of another gets its project too. A data directory that its owner has put into
- * a project stays in it, and is measured.
- */
+/* mnt_quota.c: the limits of allocs' disks, where the file system has project quota (project.h).
+ * Runs in: mount-helper, as root: quotactl(2) asks for CAP_SYS_ADMIN. Asked by: supervisor. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/dqblk_xfs.h>
 #include <linux/fs.h>
 #include <linux/quota.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/project.h"
 #include "mount-helper/mnt.h"
 
-/* Ours; few, since xfs never gives back the place of one in its quota file. */
-#define IDS_FIRST 0x44000000u
-#define IDS       65536u
-#define KIB       1024
+#define KIB 1024
 
 static int
 quota(int fd, int cmd, uint32_t id, void *arg)
@@ -33,26 +23,18 @@ quota(int fd, int cmd, uint32_t id, void *arg)
 	return syscall(SYS_quotactl_fd, fd, QCMD(cmd, PRJQUOTA), id, arg) < 0 ? -errno : 0;
 }
 
-/* 0: none, or none of ours. */
-static uint32_t
-read_id(int dir_fd, struct fsxattr *ret)
-{
-	if (ioctl(dir_fd, FS_IOC_FSGETXATTR, ret) < 0)
-		*ret = (struct fsxattr){ .fsx_projid = UINT32_MAX };
-	return ret->fsx_projid - IDS_FIRST < IDS ? ret->fsx_projid : 0;
-}
-
 /*
- * One that no file has. Where to begin says the inode, which no other directory has: two agents
- * meet only by chance. Not all are tried: who may give his files a project could take all.
+ * A project that no file has; 0: none was found. The search begins at a number made of the inode,
+ * which no other directory has: two agents meet only by chance. Not all are tried: who may give his
+ * files a project could take all.
  */
 static uint32_t
 find_id(int dir_fd)
 {
 	struct stat st;
 
-	for (uint32_t i = 0; fstat(dir_fd, &st) == 0 && i < IDS / 64; i++) {
-		uint32_t id = IDS_FIRST + (uint32_t)((st.st_ino + i) % IDS);
+	for (uint32_t i = 0; fstat(dir_fd, &st) == 0 && i < PROJECTS / 64; i++) {
+		uint32_t id = PROJECT_FIRST + (uint32_t)((st.st_ino + i) % PROJECTS);
 		struct if_dqblk b = { 0 };
 		int r = quota(dir_fd, Q_GETQUOTA, id, &b);
 
@@ -60,14 +42,6 @@ find_id(int dir_fd)
 			return id;
 	}
 	return 0;
-}
-
-bool
-mnt_quota_is_on(int fd)
-{
-	struct fs_quota_stat s = { .qs_version = FS_QSTAT_VERSION };
-
-	return quota(fd, Q_XGETQSTAT, 0, &s) == 0 && (s.qs_flags & FS_QUOTA_PDQ_ENFD);
 }
 
 static int
@@ -78,17 +52,18 @@ set_limit(int fd, uint32_t id, uint32_t mib)
 	return id == 0 ? 0 : quota(fd, Q_SETQUOTA, id, &b);
 }
 
-int
-mnt_quota_join(int dir_fd, int from_fd)
+/* Makes a new directory a project, or one of from_fd's (if that is one), without a limit: in a
+ * project that is full nothing could be made. */
+static int
+join(int dir_fd, int from_fd)
 {
 	struct fsxattr x, from;
-	uint32_t id = read_id(dir_fd, &x);
-	struct stat st;
+	uint32_t id;
 
-	/* One with something in it was made without: what is there would not be counted. */
-	if (x.fsx_projid != 0 || fstatat(dir_fd, "alloc", &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (!project_may_begin(dir_fd))
 		return 0;
-	id = from_fd >= 0 ? read_id(from_fd, &from) : find_id(dir_fd);
+	id = from_fd >= 0 ? project_read(from_fd, &from) : find_id(dir_fd);
+	(void)project_read(dir_fd, &x);
 	x.fsx_projid = id;
 	x.fsx_xflags |= FS_XFLAG_PROJINHERIT;
 	if (id != 0 && (set_limit(dir_fd, id, 0) < 0 || ioctl(dir_fd, FS_IOC_FSSETXATTR, &x) < 0))
@@ -96,55 +71,45 @@ mnt_quota_join(int dir_fd, int from_fd)
 	return 0;
 }
 
+static int
+open_alloc(const struct mnt *m, const char *alloc)
+{
+	return fd_open_same_mount(
+	    m->root_fds[MNT_PLACE_ALLOC], alloc, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
 int
-mnt_quota_limit(int dir_fd, uint32_t mib)
+mnt_on_disk_limit(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
 {
+	const struct mnt *m = state;
+	const MntDiskLimitReq *req = (const MntDiskLimitReq *)(const void *)p->msg;
+	cleanup_close int dir_fd = -1, from_fd = -1;
+	char alloc[ID_UUID_SIZE], from[ID_UUID_SIZE];
 	struct fsxattr x;
+	int r;
 
-	return set_limit(dir_fd, read_id(dir_fd, &x), mib);
-}
-
-bool
-mnt_quota_is_shared(int dir_fd, int other_fd)
-{
-	struct fsxattr a, b;
-
-	return read_id(dir_fd, &a) != 0 && read_id(dir_fd, &a) == read_id(other_fd, &b);
-}
-
-/* The project of an alloc's directory, which is opened; 0: none of ours, and nothing is. */
-static uint32_t
-open_id(int root_fd, const char *alloc, int *ret_fd)
-{
-	cleanup_close int fd =
-	    openat(root_fd, alloc, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct fsxattr x;
-	uint32_t id = fd < 0 ? 0 : read_id(fd, &x);
-
-	if (id != 0)
-		*ret_fd = steal_fd(&fd);
-	return id;
-}
-
-bool
-mnt_quota_read(int root_fd, const char *alloc, uint64_t *ret_bytes, uint64_t *ret_limit)
-{
-	cleanup_close int fd = -1;
-	struct if_dqblk b = { 0 };
-	uint32_t id = open_id(root_fd, alloc, &fd);
-
-	if (id == 0 || quota(fd, Q_GETQUOTA, id, &b) < 0 || b.dqb_bhardlimit == 0)
-		return false;
-	*ret_bytes = b.dqb_curspace;
-	*ret_limit = b.dqb_bhardlimit * KIB;
-	return true;
+	if ((r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e)) < 0 ||
+	    (req->from.len > 0 && (r = id_alloc_read(req->from.data, req->from.len, from, e)) < 0))
+		return r;
+	dir_fd = open_alloc(m, alloc);
+	if (dir_fd < 0)
+		return err_set(e, dir_fd, "open the directory of alloc %s", alloc);
+	if (req->from.len > 0)
+		from_fd = open_alloc(m, from);
+	if (req->disk_mb == 0)
+		r = join(dir_fd, from_fd);
+	else
+		r = set_limit(dir_fd, project_read(dir_fd, &x), req->disk_mb);
+	return r < 0 ? err_set(e, r, "limit the disk of alloc %s", alloc) : 0;
 }
 
 void
-mnt_quota_drop(int root_fd, const char *alloc)
+mnt_quota_drop(const struct mnt *m, const char *alloc)
 {
-	cleanup_close int fd = -1;
-	uint32_t id = open_id(root_fd, alloc, &fd);
+	cleanup_close int fd = open_alloc(m, alloc);
+	struct fsxattr x;
 
-	(void)set_limit(fd, id, 0);
+	if (fd >= 0)
+		(void)set_limit(fd, project_read(fd, &x), 0);
 }

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -19,31 +18,11 @@ const char *const mnt_kind_names[MNT_KINDS] = {
 };
 
 /* The launcher made them all, with owner and mode. */
-static const struct root {
-	MntRoot root;
-	const char *name;
-	bool has_trash;
-} roots[] = {
-	{ MNT_ROOT__MNT_ROOT_ALLOC, "alloc", true },
-	{ MNT_ROOT__MNT_ROOT_SECRETS, "secrets", true },
-	{ MNT_ROOT__MNT_ROOT_LOGS, "logs", true },
-	{ MNT_ROOT__MNT_ROOT_CSI, "csi", false },
-	{ MNT_ROOT__MNT_ROOT_CSI_SOCK, "csi/sock", true },
+static const char *const places[MNT_PLACES] = {
+	[MNT_PLACE_ALLOC] = "alloc",
+	[MNT_PLACE_CSI] = "csi",
+	[MNT_PLACE_SOCK] = "csi/sock",
 };
-
-static int
-open_root(struct mnt *m, const struct root *root, struct err *e)
-{
-	int *fd = &m->root_fds[root->root], r;
-
-	*fd = fd_open_beneath(FD_DATA, root->name, O_RDONLY | O_DIRECTORY, 0);
-	if (*fd < 0)
-		return err_set(e, *fd, "open %s/%s", m->data_dir, root->name);
-	if (!root->has_trash)
-		return 0;
-	r = dir_ensure_at(*fd, ".trash", 0700, 0, 0, &m->trash_fds[root->root]);
-	return r < 0 ? err_set(e, r, "make %s/%s/.trash", m->data_dir, root->name) : 0;
-}
 
 int
 mnt_roots_open(void *state, const struct proc_args *args, struct err *e)
@@ -53,31 +32,20 @@ mnt_roots_open(void *state, const struct proc_args *args, struct err *e)
 	ssize_t n;
 	int r;
 
-	(void)umask(0); /* each directory is made with its mode at once, also by the children */
+	(void)umask(0); /* each directory is made with its mode at once */
 	m->args = args;
 	(void)snprintf(proc, sizeof proc, "/proc/self/fd/%d", FD_DATA);
 	n = readlink(proc, m->data_dir, sizeof m->data_dir - 1);
 	if (n < 0 || (size_t)n >= sizeof m->data_dir - 1)
 		return err_set(
 		    e, n < 0 ? -errno : -ENAMETOOLONG, "find the path of %s", args->data_dir);
-	for (size_t i = 0; i < ELEMENTSOF(roots); i++)
-		if ((r = open_root(m, &roots[i], e)) < 0)
-			return r;
-	m->has_quota = mnt_quota_is_on(m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC]);
-	m->trash_full = true; /* what a predecessor left */
-	return 0;
-}
-
-int
-mnt_alloc_read(const ProtobufCBinaryData *field, char ret[ID_UUID_SIZE], struct err *e)
-{
-	struct id id;
-
-	if (!id_from_bytes(field->data, field->len, &id))
-		return err_say(
-		    e, -EINVAL, "the request's alloc is not an id: it has %zu bytes", field->len);
-	id_to_uuid(&id, ret);
-	return 0;
+	for (size_t i = 0; i < MNT_PLACES; i++) {
+		r = m->root_fds[i] = fd_open_beneath(FD_DATA, places[i], O_RDONLY | O_DIRECTORY, 0);
+		if (r < 0)
+			return err_set(e, r, "open %s/%s", m->data_dir, places[i]);
+	}
+	r = dir_ensure_at(m->root_fds[MNT_PLACE_SOCK], ".trash", 0700, 0, 0, &m->trash_fd);
+	return r < 0 ? err_set(e, r, "make %s/csi/sock/.trash", m->data_dir) : 0;
 }
 
 int
@@ -88,21 +56,5 @@ mnt_plugin_path(PluginKind kind, const char *plugin, char ret[PLUGIN_PATH_SIZE],
 	if (!name_is_component(plugin))
 		return err_say(e, -EINVAL, "'%.140s' cannot be the name of a plugin", plugin);
 	(void)snprintf(ret, PLUGIN_PATH_SIZE, "%s/%s", mnt_kind_names[kind], plugin);
-	return 0;
-}
-
-int
-mnt_on_disk_stat(
-    void *state, const struct ipc_packet *req, ProtobufCMessage *rep, int *ret_fd, struct err *e)
-{
-	MntDiskStatRep *answer = (MntDiskStatRep *)(void *)rep;
-	struct statfs fs;
-
-	if (fstatfs(FD_DATA, &fs) < 0)
-		return err_set(e, -errno, "ask for the space in the data directory");
-	answer->total_bytes = (uint64_t)fs.f_blocks * (uint64_t)fs.f_frsize;
-	answer->free_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_frsize;
-	answer->total_inodes = (uint64_t)fs.f_files;
-	answer->free_inodes = (uint64_t)fs.f_ffree;
 	return 0;
 }

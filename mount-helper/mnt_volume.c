@@ -57,7 +57,7 @@ open_place(const struct mnt *m, const VolumePlace *v, bool need_mount, struct pl
 		    v->volume, v->usage);
 	ret->names[ret->n_parents++] = v->alloc.len == 0 ? "staging" : "per-alloc";
 	if (v->alloc.len > 0) {
-		if ((r = mnt_alloc_read(&v->alloc, ret->alloc, e)) < 0)
+		if ((r = id_alloc_read(v->alloc.data, v->alloc.len, ret->alloc, e)) < 0)
 			return r;
 		ret->names[ret->n_parents++] = ret->alloc;
 	}
@@ -130,7 +130,7 @@ mnt_on_volume_dir_make(
  * /
  */
 static int
-prove(int fd, const void *arg, struct mnt_result *ret, struct err *e)
+prove(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
 	const struct place *v = arg;
 	cleanup_close int leaf = fd_open_beneath(fd, v->leaf, O_PATH, 0);
@@ -151,7 +151,7 @@ prove(int fd, const void *arg, struct mnt_result *ret, struct err *e)
 }
 
 static void
-on_proved(struct mnt *m, const struct mnt_job *j, struct mnt_result *res)
+on_proved(void *state, const struct worker *w, struct worker_result *res)
 {
 	MntVolumeProveRep rep = MNT_VOLUME_PROVE_REP__INIT;
 	MountProof proof = MOUNT_PROOF__INIT;
@@ -168,7 +168,7 @@ on_proved(struct mnt *m, const struct mnt_job *j, struct mnt_result *res)
 	proof.fs_flags = res->proof.fs_flags;
 	rep.proof = &proof;
 	CRASH_POINT(MNT_AFTER_PROOF);
-	(void)proc_answer(&mnt_spec, j->type, j->serial, 0, &rep.base, -1, &res->e, &res->e);
+	(void)proc_answer(&mnt_spec, w->type, w->serial, 0, &rep.base, -1, &res->e, &res->e);
 }
 
 int
@@ -189,7 +189,8 @@ mnt_on_volume_prove(
 		return err_set(e, parent, "volume %s of plugin %s is not there: open its directory",
 		    v.volume, v.plugin);
 	(void)snprintf(what, sizeof what, "prove the mount of volume %.64s", v.volume);
-	return mnt_child_start(m, p, PROVE_TIMEOUT_MS, parent, prove, &v, on_proved, what, e);
+	return worker_start(
+	    &m->workers, p, PROVE_TIMEOUT_MS, &parent, 1, prove, &v, on_proved, what, e);
 }
 
 /* A plain attempt first; what is still busy is detached. Mounts can lie on each other. */
@@ -209,7 +210,7 @@ unmount_leaf(int dir_fd, const struct place *v, struct err *e)
 
 /* fd: the plugin's root. In a child when there is something to unmount, else in the helper. */
 static int
-remove_volume(int root_fd, const void *arg, struct mnt_result *ret, struct err *e)
+remove_volume(int root_fd, const void *arg, struct worker_result *ret, struct err *e)
 {
 	const struct place *v = arg;
 	cleanup_close int parent = walk(root_fd, v->names, v->n_parents, false);
@@ -241,12 +242,12 @@ remove_volume(int root_fd, const void *arg, struct mnt_result *ret, struct err *
 }
 
 static void
-on_removed(struct mnt *m, const struct mnt_job *j, struct mnt_result *res)
+on_removed(void *state, const struct worker *w, struct worker_result *res)
 {
 	MntVolumeDirRemoveRep rep = MNT_VOLUME_DIR_REMOVE_REP__INIT;
 
 	rep.was_mount = res->flag;
-	(void)proc_answer(&mnt_spec, j->type, j->serial, 0, &rep.base, -1, &res->e, &res->e);
+	(void)proc_answer(&mnt_spec, w->type, w->serial, 0, &rep.base, -1, &res->e, &res->e);
 }
 
 int
@@ -256,7 +257,7 @@ mnt_on_volume_dir_remove(
 	struct mnt *m = state;
 	const MntVolumeDirRemoveReq *req = (const MntVolumeDirRemoveReq *)(const void *)p->msg;
 	cleanup_close int root = -1, parent = -1;
-	struct mnt_result res = { .fd = -1 };
+	struct worker_result res = { .fd = -1 };
 	struct place v;
 	char what[96];
 	int r;
@@ -273,8 +274,8 @@ mnt_on_volume_dir_remove(
 		return err_say(e, -EBUSY, "volume %s of plugin %s is still mounted at %s", v.volume,
 		    v.plugin, v.leaf);
 	(void)snprintf(what, sizeof what, "unmount volume %.64s", v.volume);
-	return mnt_child_start(
-	    m, p, UNMOUNT_TIMEOUT_MS, root, remove_volume, &v, on_removed, what, e);
+	return worker_start(
+	    &m->workers, p, UNMOUNT_TIMEOUT_MS, &root, 1, remove_volume, &v, on_removed, what, e);
 }
 
 /*
@@ -325,7 +326,7 @@ mnt_volume_alloc_remove(const struct mnt *m, const char *alloc, struct err *e)
 		char path[PLUGIN_PATH_SIZE];
 		cleanup_dir DIR *d = NULL;
 		const char *n;
-		int r = dir_open_at(m->root_fds[MNT_ROOT__MNT_ROOT_CSI], mnt_kind_names[kind], &d);
+		int r = dir_open_at(m->root_fds[MNT_PLACE_CSI], mnt_kind_names[kind], &d);
 
 		if (r < 0 && r != -ENOENT)
 			return err_set(e, r, "read csi/%s", mnt_kind_names[kind]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alloc_fs.h: what MNT_ALLOC_FS_REQ lists. Runs in: mount-helper, supervisor. */
+/* alloc_fs.h: what FILE_ALLOC_FS_REQ lists. Runs in: file-helper, supervisor. */
 #ifndef DROVER_PROTO_ALLOC_FS_H
 #define DROVER_PROTO_ALLOC_FS_H
 

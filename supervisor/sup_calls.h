@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sup_calls.h: the typed stubs over child_call(), one line per request of proto/ipc_msgs.def. The
- * handler of mnt_call_alloc_dir_make() is mnt_on_alloc_dir_make(). Runs in: supervisor.
+ * handler of mnt_call_volume_prove() is mnt_on_volume_prove(). Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_SUP_CALLS_H
 #define DROVER_SUPERVISOR_SUP_CALLS_H
@@ -9,6 +9,7 @@
 #include "proto/check_helper.pb-c.h"
 #include "proto/csi_helper.pb-c.h"
 #include "proto/exec.pb-c.h"
+#include "proto/file.pb-c.h"
 #include "proto/mount.pb-c.h"
 #include "supervisor/sup_child.h"
 
@@ -40,10 +41,10 @@ SUP_CALL(
 SUP_CALL(exec_call_cores_share, IPC_EXEC_HELPER, EXEC_CORES_SHARE_REQ, ExecCoresShareReq, 30000,
     CALL_REPEAT);
 
-SUP_CALL(mnt_call_alloc_dir_make, IPC_MOUNT_HELPER, MNT_ALLOC_DIR_MAKE_REQ, MntAllocDirMakeReq,
-    30000, CALL_REPEAT);
-SUP_CALL(mnt_call_alloc_dir_remove, IPC_MOUNT_HELPER, MNT_ALLOC_DIR_REMOVE_REQ,
-    MntAllocDirRemoveReq, 60000, CALL_REPEAT);
+SUP_CALL(mnt_call_alloc_release, IPC_MOUNT_HELPER, MNT_ALLOC_RELEASE_REQ, MntAllocReleaseReq, 60000,
+    CALL_REPEAT);
+SUP_CALL(
+    mnt_call_disk_limit, IPC_MOUNT_HELPER, MNT_DISK_LIMIT_REQ, MntDiskLimitReq, 30000, CALL_REPEAT);
 SUP_CALL(mnt_call_plugin_dir_make, IPC_MOUNT_HELPER, MNT_PLUGIN_DIR_MAKE_REQ, MntPluginDirMakeReq,
     30000, CALL_REPEAT);
 SUP_CALL(mnt_call_plugin_dir_remove, IPC_MOUNT_HELPER, MNT_PLUGIN_DIR_REMOVE_REQ,
@@ -57,12 +58,22 @@ SUP_CALL(mnt_call_volume_prove, IPC_MOUNT_HELPER, MNT_VOLUME_PROVE_REQ, MntVolum
 SUP_CALL(mnt_call_volume_dir_remove, IPC_MOUNT_HELPER, MNT_VOLUME_DIR_REMOVE_REQ,
     MntVolumeDirRemoveReq, 60000, CALL_REPEAT);
 SUP_CALL(
-    mnt_call_root_list, IPC_MOUNT_HELPER, MNT_ROOT_LIST_REQ, MntRootListReq, 30000, CALL_REPEAT);
+    mnt_call_mount_list, IPC_MOUNT_HELPER, MNT_MOUNT_LIST_REQ, MntMountListReq, 30000, CALL_REPEAT);
+
+SUP_CALL(file_call_alloc_dir_make, IPC_FILE_HELPER, FILE_ALLOC_DIR_MAKE_REQ, FileAllocDirMakeReq,
+    30000, CALL_REPEAT);
+SUP_CALL(file_call_alloc_dir_remove, IPC_FILE_HELPER, FILE_ALLOC_DIR_REMOVE_REQ,
+    FileAllocDirRemoveReq, 60000, CALL_REPEAT);
+SUP_CALL(file_call_trash_empty, IPC_FILE_HELPER, FILE_TRASH_EMPTY_REQ, FileTrashEmptyReq, 30000,
+    CALL_REPEAT);
 SUP_CALL(
-    mnt_call_disk_stat, IPC_MOUNT_HELPER, MNT_DISK_STAT_REQ, MntDiskStatReq, 30000, CALL_REPEAT);
+    file_call_root_list, IPC_FILE_HELPER, FILE_ROOT_LIST_REQ, FileRootListReq, 30000, CALL_REPEAT);
 SUP_CALL(
-    mnt_call_disk_usage, IPC_MOUNT_HELPER, MNT_DISK_USAGE_REQ, MntDiskUsageReq, 40000, CALL_REPEAT);
-SUP_CALL(mnt_call_alloc_fs, IPC_MOUNT_HELPER, MNT_ALLOC_FS_REQ, MntAllocFsReq, 10000, CALL_REPEAT);
+    file_call_disk_stat, IPC_FILE_HELPER, FILE_DISK_STAT_REQ, FileDiskStatReq, 30000, CALL_REPEAT);
+SUP_CALL(file_call_disk_usage, IPC_FILE_HELPER, FILE_DISK_USAGE_REQ, FileDiskUsageReq, 40000,
+    CALL_REPEAT);
+SUP_CALL(
+    file_call_alloc_fs, IPC_FILE_HELPER, FILE_ALLOC_FS_REQ, FileAllocFsReq, 10000, CALL_REPEAT);
 
 /* A channel dies with its csi-helper, so these are not repeated; the volume manager decides. */
 SUP_CALL_FD(csi_call_plugin_open, IPC_CSI_HELPER, CSI_PLUGIN_OPEN_REQ, CsiPluginOpenReq, 30000, 0);

@@ -53,7 +53,7 @@ struct child {
 };
 
 static const enum ipc_peer helpers[] = { IPC_EXEC_HELPER, IPC_MOUNT_HELPER, IPC_CSI_HELPER,
-	IPC_HEARTBEAT, IPC_CHECK_HELPER };
+	IPC_HEARTBEAT, IPC_CHECK_HELPER, IPC_FILE_HELPER };
 
 static void
 list_init(struct call_list *l)
@@ -132,7 +132,7 @@ call_end(struct sup *sup, struct call *c, int r, const ProtobufCMessage *rep, in
 	call_free(c);
 	/* A drain that found nothing but the helper's work of the start waits for its last answer.
 	 */
-	if (!child_busy(sup, IPC_MOUNT_HELPER))
+	if (!child_busy(sup, IPC_MOUNT_HELPER) && !child_busy(sup, IPC_FILE_HELPER))
 		client_look(sup);
 }
 
@@ -488,6 +488,7 @@ children_new(struct sup *sup, struct err *e)
 		[IPC_CSI_HELPER] = FD_SUP_CSI,
 		[IPC_HEARTBEAT] = FD_SUP_HEARTBEAT,
 		[IPC_CHECK_HELPER] = FD_SUP_CHECK,
+		[IPC_FILE_HELPER] = FD_SUP_FILE,
 	};
 	int r;
 

@@ -12,7 +12,9 @@
  * A list holds:  DEFAULT(KILL) or DEFAULT(ALLOW)     one, first
  *                ALLOW(name)                          this call, any arguments
  *                ALLOW_ARG(name, n, value)            only with argument n (0..5) equal to value
- * (32 bits compared) DENY(name)                           EPERM instead of the default
+ * (32 bits compared)
+ *                ALLOW_ARG_MASK(name, n, mask, value) only if (argument n & mask) == value
+ *                DENY(name)                           EPERM instead of the default
  *                DENY_ARG_MASK(name, n, mask, value)  EPERM if (argument n & mask) == value
  *                NOSYS(name)                          ENOSYS, for calls whose callers have an older
  * way
@@ -204,7 +206,8 @@ main(int argc, char **argv)
 #define ALLOW(call)     rule(SCMP_ACT_ALLOW, #call);
 #define ALLOW_ARG(call, arg, value)                                                                \
 	rule_arg(SCMP_ACT_ALLOW, #call, arg, 0xffffffffull, (unsigned)(value));
-#define DENY(call) rule(SCMP_ACT_ERRNO(EPERM), #call);
+#define ALLOW_ARG_MASK(call, arg, mask, value) rule_arg(SCMP_ACT_ALLOW, #call, arg, mask, value);
+#define DENY(call)                             rule(SCMP_ACT_ERRNO(EPERM), #call);
 #define DENY_ARG_MASK(call, arg, mask, value)                                                      \
 	rule_arg(SCMP_ACT_ERRNO(EPERM), #call, arg, mask, value);
 #define NOSYS(call) rule(SCMP_ACT_ERRNO(ENOSYS), #call);

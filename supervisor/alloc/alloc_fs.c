@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_fs.c: asks the mount-helper what is in an alloc's directory. Runs in: supervisor. */
+/* alloc_fs.c: asks the file-helper what is in an alloc's directory. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_fs.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/sup_calls.h"
 
-#define ASKS_MAX   8 /* at one time: the mount-helper's children have more to do */
+#define ASKS_MAX   8 /* at one time: the file-helper's workers have more to do */
 #define WAIT_MAX   256
 #define SNIFF_SIZE 512 /* of a file, to tell its type */
 #define TYPE_BYTES "application/octet-stream"
@@ -30,9 +30,9 @@ struct alloc_fs_ask {
 	alloc_fs_cb *cb;           /* NULL: nobody waits any more */
 	void *arg;
 	struct id alloc;
-	MntFsOp op;
+	FileOp op;
 	char path[PATH_MAX];          /* clean */
-	struct rpc_fs_list_rep files; /* MNT_FS_STAT: while the file is opened for its type */
+	struct rpc_fs_list_rep files; /* FILE_OP_STAT: while the file is opened for its type */
 };
 
 /* Those that are at work, and those that wait for that, oldest first. */
@@ -244,7 +244,7 @@ take_entries(struct alloc_fs_ask *ask, const char *at, size_t left)
 		memcpy(&entry, at, sizeof entry);
 		if (!first)
 			r = add_file(&ask->files, ask->path, &entry, name);
-		else if (ask->op == MNT_FS_OP__MNT_FS_STAT)
+		else if (ask->op == FILE_OP__FILE_OP_STAT)
 			r = add_file(&ask->files, "", &entry,
 			    base         ? base + 1
 			    : *ask->path ? ask->path
@@ -270,7 +270,7 @@ take_list(struct alloc_fs_ask *ask, int memfd)
 	r = take_entries(ask, map, len);
 	if (map)
 		(void)munmap((void *)(uintptr_t)map, len);
-	return r < 0 || ask->op == MNT_FS_OP__MNT_FS_LIST || ask->files.files.n == 1 ? r : -EPROTO;
+	return r < 0 || ask->op == FILE_OP__FILE_OP_LIST || ask->files.files.n == 1 ? r : -EPROTO;
 }
 
 /* --- questions --- */
@@ -317,7 +317,7 @@ set_type(struct rpc_file *file, int fd)
 	return file->content_type ? 0 : -ENOMEM;
 }
 
-/* The regular file that MNT_FS_STAT has told about. What cannot be read still has been told about.
+/* The regular file that FILE_OP_STAT has told about. What cannot be read still has been told about.
  */
 static void
 on_type(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
@@ -330,22 +330,22 @@ on_type(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, 
 }
 
 static void
-call(struct sup *sup, struct alloc_fs_ask *ask, MntFsOp op, call_cb *cb)
+call(struct sup *sup, struct alloc_fs_ask *ask, FileOp op, call_cb *cb)
 {
 	const size_t logs = strlen("alloc/logs");
-	MntAllocFsReq req = MNT_ALLOC_FS_REQ__INIT;
+	FileAllocFsReq req = FILE_ALLOC_FS_REQ__INIT;
 
 	req.alloc = (ProtobufCBinaryData){ .data = ask->alloc.b, .len = ID_BYTES };
 	req.op = op;
 	req.path = ask->path;
-	req.root = MNT_ROOT__MNT_ROOT_ALLOC;
+	req.root = FILE_ROOT__FILE_ROOT_ALLOC;
 	/* In the task's view; here they lie beside it (DESIGN 5). */
 	if (strncmp(ask->path, "alloc/logs", logs) == 0 &&
 	    (ask->path[logs] == '/' || !ask->path[logs])) {
-		req.root = MNT_ROOT__MNT_ROOT_LOGS;
+		req.root = FILE_ROOT__FILE_ROOT_LOGS;
 		req.path = ask->path + logs;
 	}
-	(void)mnt_call_alloc_fs(sup, &req, cb, ask);
+	(void)file_call_alloc_fs(sup, &req, cb, ask);
 }
 
 static void
@@ -357,17 +357,17 @@ on_answer(
 	struct err error = { 0 };
 	struct rpc_file *file;
 
-	if (r >= 0 && ask->op != MNT_FS_OP__MNT_FS_OPEN)
+	if (r >= 0 && ask->op != FILE_OP__FILE_OP_OPEN)
 		r = take_list(ask, taken);
-	if (r < 0 || ask->op != MNT_FS_OP__MNT_FS_STAT) {
-		if (ask->op != MNT_FS_OP__MNT_FS_OPEN)
+	if (r < 0 || ask->op != FILE_OP__FILE_OP_STAT) {
+		if (ask->op != FILE_OP__FILE_OP_OPEN)
 			close_p(&taken);
 		finish(sup, ask, r, r < 0 ? -1 : steal_fd(&taken), &error);
 		return;
 	}
 	file = &ask->files.files.v[0];
 	if (strchr("-ugt", file->file_mode[0])) /* a regular file */
-		call(sup, ask, MNT_FS_OP__MNT_FS_OPEN, on_type);
+		call(sup, ask, FILE_OP__FILE_OP_OPEN, on_type);
 	else
 		finish(sup, ask, set_type(file, -1), -1, &error);
 }
@@ -388,7 +388,7 @@ wait_for_turn(struct alloc_fs_ask *ask)
 }
 
 struct alloc_fs_ask *
-alloc_fs_ask(struct sup *sup, const struct id *alloc, MntFsOp op, const char *path, alloc_fs_cb *cb,
+alloc_fs_ask(struct sup *sup, const struct id *alloc, FileOp op, const char *path, alloc_fs_cb *cb,
     void *arg, struct err *e)
 {
 	cleanup_free struct alloc_fs_ask *ask = calloc(1, sizeof *ask);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc_fs.h: what is in an alloc's directory: asked of the mount-helper, for `alloc fs`
+ * alloc_fs.h: what is in an alloc's directory: asked of the file-helper, for `alloc fs`
  * (semantics.md 8.1, 14.4). Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_FS_H
@@ -9,16 +9,16 @@
 #include "common/err.h"
 #include "common/id.h"
 #include "model/rpc_serve.h"
-#include "proto/mount.pb-c.h"
+#include "proto/file.pb-c.h"
 #include "supervisor/sup.h"
 
 struct alloc_fs_ask;
 
 /*
  * The end of a question, exactly once, never from within alloc_fs_ask(). r is 0, and then for
- *   MNT_FS_OPEN  fd is the file's, the callback's to close (else -1)
- *   MNT_FS_LIST  files are sorted by name; they live until the callback returns
- *   MNT_FS_STAT  files has one, with its content type
+ *   FILE_OP_OPEN  fd is the file's, the callback's to close (else -1)
+ *   FILE_OP_LIST  files are sorted by name; they live until the callback returns
+ *   FILE_OP_STAT  files has one, with its content type
  * or negative with *e, the words for the user.
  */
 typedef void alloc_fs_cb(struct sup *sup, void *arg, int r, int fd,
@@ -26,7 +26,7 @@ typedef void alloc_fs_cb(struct sup *sup, void *arg, int r, int fd,
 
 /* path may begin with a '/'. NULL with *e: -ENOENT no such alloc, -EXDEV, -ENAMETOOLONG, -EBUSY too
  * many at one time, -ENOMEM. */
-struct alloc_fs_ask *alloc_fs_ask(struct sup *sup, const struct id *alloc, MntFsOp op,
+struct alloc_fs_ask *alloc_fs_ask(struct sup *sup, const struct id *alloc, FileOp op,
     const char *path, alloc_fs_cb *cb, void *arg, struct err *e);
 /* The callback will not be called. NULL is ignored. */
 void alloc_fs_forget(struct alloc_fs_ask *ask);

@@ -33,7 +33,7 @@ percent(uint64_t total, uint64_t left)
 static void
 on_stat(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
 {
-	const MntDiskStatRep *disk = (const MntDiskStatRep *)(const void *)rep;
+	const FileDiskStatRep *disk = (const FileDiskStatRep *)(const void *)rep;
 	const struct agent_config *config = sup->config;
 	uint64_t bytes, inodes, n = 0;
 	bool was_full = full;
@@ -64,9 +64,9 @@ on_stat(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, 
 static int
 on_time(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	MntDiskStatReq req = MNT_DISK_STAT_REQ__INIT;
+	FileDiskStatReq req = FILE_DISK_STAT_REQ__INIT;
 
-	call = mnt_call_disk_stat(userdata, &req, on_stat, NULL);
+	call = file_call_disk_stat(userdata, &req, on_stat, NULL);
 	return 0;
 }
 

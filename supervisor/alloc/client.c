@@ -176,7 +176,8 @@ look(struct sup *sup, struct deferred *d)
 	for (enum wave wave = 0; wave < WAVES; wave++)
 		if (stop_wave(sup, wave) > 0)
 			return;
-	if ((!wish.spares_system && runs_count(sup) > 0) || child_busy(sup, IPC_MOUNT_HELPER))
+	if ((!wish.spares_system && runs_count(sup) > 0) || child_busy(sup, IPC_MOUNT_HELPER) ||
+	    child_busy(sup, IPC_FILE_HELPER))
 		return;
 	wish.done = NULL;
 	volumes_warn_left(sup);

@@ -104,7 +104,7 @@ on_usage(
 static void
 ask_next(struct sup *sup)
 {
-	MntDiskUsageReq req = MNT_DISK_USAGE_REQ__INIT;
+	FileDiskUsageReq req = FILE_DISK_USAGE_REQ__INIT;
 	ProtobufCBinaryData ids[BATCH_MAX];
 	struct sup_alloc *sa = has_last ? alloc_find(sup, &last) : NULL;
 
@@ -125,7 +125,7 @@ ask_next(struct sup *sup)
 		return;
 	req.allocs = ids;
 	req.n_allocs = n_batch;
-	call = mnt_call_disk_usage(sup, &req, on_usage, NULL);
+	call = file_call_disk_usage(sup, &req, on_usage, NULL);
 }
 
 static int

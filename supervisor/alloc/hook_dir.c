@@ -10,18 +10,6 @@
 #define TASKS_MAX 256
 #define LOOK_USEC 100000
 
-static void
-on_made(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
-{
-	struct alloc_runner *ar = arg;
-
-	ar->call = 0;
-	if (r >= 0 && ((const MntAllocDirMakeRep *)(const void *)rep)->moved)
-		log_info("allocation %.8s: it has the data of %.8s", ar->sa->a.id,
-		    str(ar->sa->a.previous_allocation));
-	alloc_hook_done(ar, r, e);
-}
-
 static bool
 is_sticky(const struct sup_alloc *sa)
 {
@@ -58,11 +46,79 @@ is_awaited(const struct alloc_runner *ar)
 	return false;
 }
 
-static void
-make_dirs(struct alloc_runner *ar)
+/* What the file system is to limit it to; 0: nothing. */
+static uint32_t
+disk_mb(const struct alloc_runner *ar)
 {
-	MntAllocDirMakeReq req = MNT_ALLOC_DIR_MAKE_REQ__INIT;
-	int64_t disk_mb = group_disk_mb(ar->sa->group);
+	int64_t mb = group_disk_mb(ar->sa->group);
+
+	return mb <= UINT32_MAX ? (uint32_t)mb : 0;
+}
+
+/* Without a project the disk is measured instead. */
+static void
+warn_unlimited(const struct alloc_runner *ar, int r, const struct err *e)
+{
+	if (r < 0)
+		log_warn("allocation %.8s: its disk is measured, because the file system cannot "
+			 "limit it: %s",
+		    ar->sa->a.id, e->msg);
+}
+
+static void
+on_limited(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	struct alloc_runner *ar = arg;
+
+	ar->call = 0;
+	warn_unlimited(ar, r, e);
+	alloc_hook_done(ar, 0, NULL);
+}
+
+static void make_dirs(struct alloc_runner *ar, bool limit);
+
+/* The directory is a project, if it can be one. */
+static void
+on_joined(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	struct alloc_runner *ar = arg;
+
+	ar->call = 0;
+	warn_unlimited(ar, r, e);
+	make_dirs(ar, false);
+}
+
+static void
+on_made(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	const FileAllocDirMakeRep *made = (const FileAllocDirMakeRep *)(const void *)rep;
+	MntDiskLimitReq req = MNT_DISK_LIMIT_REQ__INIT;
+	struct alloc_runner *ar = arg;
+	struct id from;
+
+	ar->call = 0;
+	if (r >= 0 && made->moved)
+		log_info("allocation %.8s: it has the data of %.8s", ar->sa->a.id,
+		    str(ar->sa->a.previous_allocation));
+	if (r < 0 || (!made->needs_project && !made->has_project)) {
+		alloc_hook_done(ar, r, e);
+		return;
+	}
+	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
+	if (made->needs_project && has_data_of(ar, &from))
+		req.from = (ProtobufCBinaryData){ .data = from.b, .len = ID_BYTES };
+	if (!made->needs_project)
+		req.disk_mb = disk_mb(ar);
+	ar->call = mnt_call_disk_limit(sup, &req, made->needs_project ? on_joined : on_limited, ar);
+}
+
+/* limit: where the file system can limit the disk, the directory is to be a project first. */
+static void
+make_dirs(struct alloc_runner *ar, bool limit)
+{
+	FileAllocDirMakeReq req = FILE_ALLOC_DIR_MAKE_REQ__INIT;
 	char *names[TASKS_MAX];
 	struct err e = { 0 };
 	struct id from;
@@ -84,8 +140,14 @@ make_dirs(struct alloc_runner *ar)
 	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
 	req.tasks = names;
 	req.n_tasks = ar->n_tasks;
-	req.disk_mb = disk_mb <= UINT32_MAX ? (uint32_t)disk_mb : 0;
-	ar->call = mnt_call_alloc_dir_make(ar->sup, &req, on_made, ar);
+	req.limit = limit;
+	ar->call = file_call_alloc_dir_make(ar->sup, &req, on_made, ar);
+}
+
+static void
+prerun(struct alloc_runner *ar)
+{
+	make_dirs(ar, disk_mb(ar) > 0);
 }
 
 static void
@@ -96,6 +158,23 @@ on_removed(
 
 	ar->call = 0;
 	alloc_hook_done(ar, r, e);
+}
+
+/* Nothing of the alloc is mounted any more. */
+static void
+on_released(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	FileAllocDirRemoveReq req = FILE_ALLOC_DIR_REMOVE_REQ__INIT;
+	struct alloc_runner *ar = arg;
+
+	ar->call = 0;
+	if (r < 0) {
+		alloc_hook_done(ar, r, e);
+		return;
+	}
+	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
+	ar->call = file_call_alloc_dir_remove(sup, &req, on_removed, ar);
 }
 
 static int
@@ -111,17 +190,17 @@ on_look(sd_event_source *source, uint64_t usec, void *userdata)
 static void
 remove_dirs(struct alloc_runner *ar)
 {
-	MntAllocDirRemoveReq req = MNT_ALLOC_DIR_REMOVE_REQ__INIT;
+	MntAllocReleaseReq req = MNT_ALLOC_RELEASE_REQ__INIT;
 
 	if (is_awaited(ar) && sd_event_add_time_relative(ar->sup->event, &ar->retry,
 				  CLOCK_MONOTONIC, LOOK_USEC, 0, on_look, ar) >= 0)
 		return;
 	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
-	ar->call = mnt_call_alloc_dir_remove(ar->sup, &req, on_removed, ar);
+	ar->call = mnt_call_alloc_release(ar->sup, &req, on_released, ar);
 }
 
 const struct alloc_hook alloc_hook_dir = {
 	.name = "alloc_dir",
-	.prerun = make_dirs,
+	.prerun = prerun,
 	.destroy = remove_dirs,
 };

@@ -103,21 +103,21 @@ mount_explains(struct sup *sup, const char *path)
 }
 
 static const struct place {
-	MntRoot root;
+	FileRoot root; /* NONE: mount-helper's list of mounts */
 	const char *kind, *detail;
 	bool (*explains)(struct sup *sup, const char *name);
 } places[] = {
-	{ MNT_ROOT__MNT_ROOT_ALLOC, "alloc-dir", "a directory below alloc/ of no known allocation",
-	    alloc_explains },
-	{ MNT_ROOT__MNT_ROOT_SECRETS, "secrets",
+	{ FILE_ROOT__FILE_ROOT_ALLOC, "alloc-dir",
+	    "a directory below alloc/ of no known allocation", alloc_explains },
+	{ FILE_ROOT__FILE_ROOT_SECRETS, "secrets",
 	    "a directory below secrets/ of no known allocation", alloc_explains },
-	{ MNT_ROOT__MNT_ROOT_LOGS, "logs", "a directory below logs/ of no known allocation",
+	{ FILE_ROOT__FILE_ROOT_LOGS, "logs", "a directory below logs/ of no known allocation",
 	    alloc_explains },
-	{ MNT_ROOT__MNT_ROOT_CSI_SOCK, "csi-socket",
+	{ FILE_ROOT__FILE_ROOT_CSI_SOCK, "csi-socket",
 	    "a directory below csi/sock/ of no known allocation", alloc_explains },
-	{ MNT_ROOT__MNT_ROOT_CSI, "csi-dir", "a directory below csi/ of no known plugin or volume",
-	    csi_explains },
-	{ MNT_ROOT__MNT_ROOT_MOUNTS, "mount",
+	{ FILE_ROOT__FILE_ROOT_CSI, "csi-dir",
+	    "a directory below csi/ of no known plugin or volume", csi_explains },
+	{ FILE_ROOT__FILE_ROOT_NONE, "mount",
 	    "a mount below the data directory that nothing explains", mount_explains },
 };
 
@@ -138,7 +138,7 @@ look_at_names(
 {
 	/* Each name ends with a NUL, or the list is no list. */
 	if (len > 0 && names[len - 1] != '\0') {
-		report(k, "unknown", place->kind, "mount-helper's list does not end");
+		report(k, "unknown", place->kind, "the helper's list does not end");
 		return;
 	}
 	for (size_t at = 0; at < len; at += strlen(names + at) + 1) {
@@ -266,12 +266,15 @@ leaks_collect(struct sup *sup, void (*done)(struct sup *sup, void *arg, json_t *
 	look_at_files(sup, k, sup->sock_dir_fd, ".sock");
 	look_at_files(sup, k, sup->run_dir_fd, ".rec");
 	for (size_t i = 0; i < ELEMENTSOF(places); i++) {
-		MntRootListReq names = MNT_ROOT_LIST_REQ__INIT;
+		FileRootListReq names = FILE_ROOT_LIST_REQ__INIT;
+		MntMountListReq mounts = MNT_MOUNT_LIST_REQ__INIT;
 
 		names.root = places[i].root;
 		asked = ask(k, &places[i]);
-		if (asked)
-			(void)mnt_call_root_list(sup, &names, on_list, asked);
+		if (asked && names.root == FILE_ROOT__FILE_ROOT_NONE)
+			(void)mnt_call_mount_list(sup, &mounts, on_list, asked);
+		else if (asked)
+			(void)file_call_root_list(sup, &names, on_list, asked);
 	}
 	finish_one(sup, k);
 }

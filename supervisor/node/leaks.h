@@ -9,9 +9,9 @@
 #include "supervisor/sup.h"
 
 /*
- * Asks exec-helper and mount-helper what there is and compares. done gets a new reference to a list
- * of {Kind, Name, Detail}, once, never from within the call; a helper that does not answer is in
- * the list as kind "unknown".
+ * Asks exec-helper, mount-helper and file-helper what there is and compares. done gets a new
+ * reference to a list of {Kind, Name, Detail}, once, never from within the call; a helper that does
+ * not answer is in the list as kind "unknown".
  */
 void leaks_collect(
     struct sup *sup, void (*done)(struct sup *sup, void *arg, json_t *list), void *arg);

@@ -4,6 +4,7 @@
 #include "supervisor/node/leftovers.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
@@ -22,6 +23,31 @@ on_removed(
 		log_warn("what was left cannot be removed: %s", e->msg);
 }
 
+/* mount-helper has let go of the alloc in arg. */
+static void
+on_released(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	FileAllocDirRemoveReq req = FILE_ALLOC_DIR_REMOVE_REQ__INIT;
+	cleanup_free struct id *id = arg;
+
+	on_removed(sup, NULL, r, rep, fd, e);
+	if (r < 0)
+		return;
+	req.alloc = (ProtobufCBinaryData){ .data = id->b, .len = ID_BYTES };
+	(void)file_call_alloc_dir_remove(sup, &req, on_removed, NULL);
+}
+
+static void
+on_plugin_removed(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	FileTrashEmptyReq req = FILE_TRASH_EMPTY_REQ__INIT;
+
+	on_removed(sup, NULL, r, rep, fd, e);
+	(void)file_call_trash_empty(sup, &req, on_removed, NULL);
+}
+
 static bool
 reap_run(struct sup *sup, const char *name)
 {
@@ -36,15 +62,15 @@ reap_run(struct sup *sup, const char *name)
 static bool
 remove_alloc(struct sup *sup, const char *name)
 {
-	MntAllocDirRemoveReq req = MNT_ALLOC_DIR_REMOVE_REQ__INIT;
-	struct id id;
+	MntAllocReleaseReq req = MNT_ALLOC_RELEASE_REQ__INIT;
+	cleanup_free struct id *id = calloc(1, sizeof *id);
 
 	/* Its row may be one that could not be read: then nothing that may be its data is taken
 	 * away. */
-	if (sup->allocs->n_unreadable > 0 || !id_from_uuid(name, &id))
+	if (sup->allocs->n_unreadable > 0 || !id || !id_from_uuid(name, id))
 		return false;
-	req.alloc = (ProtobufCBinaryData){ .data = id.b, .len = ID_BYTES };
-	(void)mnt_call_alloc_dir_remove(sup, &req, on_removed, NULL);
+	req.alloc = (ProtobufCBinaryData){ .data = id->b, .len = ID_BYTES };
+	(void)mnt_call_alloc_release(sup, &req, on_released, steal_ptr(&id));
 	return true;
 }
 
@@ -65,7 +91,7 @@ remove_plugin_root(struct sup *sup, const char *name)
 		req.alloc = (ProtobufCBinaryData){ .data = no_alloc.b, .len = ID_BYTES };
 		req.kind = (PluginKind)kind;
 		req.plugin = (char *)(uintptr_t)(name + len + 1);
-		(void)mnt_call_plugin_dir_remove(sup, &req, on_removed, NULL);
+		(void)mnt_call_plugin_dir_remove(sup, &req, on_plugin_removed, NULL);
 		return true;
 	}
 	return false;

@@ -529,12 +529,24 @@ plugin_task_run_ended(struct plugin_task *pt)
 }
 
 static void
-on_dirs_removed(
+on_emptied(
     struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
 {
 	if (r < 0)
 		log_warn("%s", e->msg);
 	client_look(sup);
+}
+
+/* mount-helper only moved them to the trash. */
+static void
+on_dirs_removed(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	FileTrashEmptyReq req = FILE_TRASH_EMPTY_REQ__INIT;
+
+	if (r < 0)
+		log_warn("%s", e->msg);
+	(void)file_call_trash_empty(sup, &req, on_emptied, NULL);
 }
 
 /* Is another alloc's task to be this plugin? By what is in the rows: its runner may be made later.

@@ -381,7 +381,7 @@ def test_kill_of_each_process_with_allocs_running():
         for job, count in jobs.items():
             one.wait(job, ["running"] * count)
         kept = Kept(one, jobs)
-        for name in ("supervisor", "mount-helper", "exec-helper", "csi-helper", "heartbeat", "launcher"):
+        for name in ("supervisor", "mount-helper", "file-helper", "exec-helper", "csi-helper", "heartbeat", "launcher"):
             if name == "launcher":
                 node.kill_launcher()
                 node.start()
@@ -404,7 +404,7 @@ def test_kill_of_each_process_with_allocs_running():
 def test_kills_while_allocs_start_and_stop():
     with Server() as one, node_of(one) as node:
         one.wait_ready()
-        for name in ("supervisor", "mount-helper", "exec-helper", "heartbeat"):
+        for name in ("supervisor", "mount-helper", "file-helper", "exec-helper", "heartbeat"):
             job = "begun-" + name
             one.run(sleeper(job, count=20, group={"RestartPolicy": AGAIN}))
             case.until(lambda j=job: any(processes_of(a["ID"]) for a in one.allocs(j)), 60, "the first task")

@@ -3,6 +3,7 @@
  * fuse_hang.c: a FUSE file system that takes a statfs request and never answers it: whoever asked
  * hangs beyond SIGKILL, until this process ends. `fuse_hang MOUNTPOINT` prints "mounted" and stays
  * in the foreground; SIGKILL ends it and its mount is then dead (ENOTCONN) until it is unmounted.
+ * With a second argument it does not answer getattr either, so a stat(2) of its root hangs.
  */
 #define FUSE_USE_VERSION 35
 #include <fuse_lowlevel.h>
@@ -20,6 +21,16 @@ on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 }
 
 static void
+on_getattr_hang(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)req;
+	(void)ino;
+	(void)fi;
+	(void)printf("getattr\n");
+	(void)fflush(stdout);
+}
+
+static void
 on_statfs(fuse_req_t req, fuse_ino_t ino)
 {
 	(void)req;
@@ -28,16 +39,19 @@ on_statfs(fuse_req_t req, fuse_ino_t ino)
 	(void)fflush(stdout);
 }
 
-static const struct fuse_lowlevel_ops ops = { .getattr = on_getattr, .statfs = on_statfs };
+static struct fuse_lowlevel_ops ops = { .getattr = on_getattr, .statfs = on_statfs };
 
 int
 main(int argc, char **argv)
 {
 	char *fuse_argv[] = { argv[0], (char *)"-oallow_other", NULL };
 	struct fuse_args args = FUSE_ARGS_INIT(2, fuse_argv);
-	struct fuse_session *se = fuse_session_new(&args, &ops, sizeof ops, NULL);
+	struct fuse_session *se;
 
-	if (argc != 2 || !se || fuse_session_mount(se, argv[1]) < 0)
+	if (argc > 2)
+		ops.getattr = on_getattr_hang;
+	se = fuse_session_new(&args, &ops, sizeof ops, NULL);
+	if (argc < 2 || !se || fuse_session_mount(se, argv[1]) < 0)
 		return 1;
 	(void)printf("mounted\n");
 	(void)fflush(stdout);

@@ -2,11 +2,9 @@
 """mount-helper alone: a plugin's directories and the mounts of volumes."""
 import errno
 import os
-import select
 import signal
-import subprocess
 
-from lib import build_dir, case, helper, mnt
+from lib import case, helper, mnt
 from lib.helper import mount, umount
 
 MS_BIND, MS_SHARED = 4096, 1 << 20
@@ -141,7 +139,7 @@ def test_something_mounted_over_the_root_is_refused():
 
 
 def test_volume_directories():
-    with mnt.started() as (places, h):
+    with mnt.both() as (places, h, f):
         alloc = os.urandom(16)
         make_plugin(h, alloc)
         case.equal(make_volume(h), False, "is_mount")
@@ -151,12 +149,12 @@ def test_volume_directories():
         case.equal((os.path.exists(leaf), mnt.mode(os.path.dirname(leaf))), (False, ("0o40700", 0, 0)), "the leaf is the plugin's")
         os.mkdir(leaf)
         make_volume(h, alloc=alloc, usage="ro")
-        case.equal(mnt.names(h, "MNT_ROOT_CSI"), ["node/p/per-alloc/%s/v/rw" % mnt.text(alloc), "node/p/staging/v/rw"], "list")
+        case.equal(mnt.names(f, "FILE_ROOT_CSI"), ["node/p/per-alloc/%s/v/rw" % mnt.text(alloc), "node/p/staging/v/rw"], "list")
         case.equal(remove_volume(h, alloc=alloc), False, "was_mount")
         case.equal(remove_volume(h), False, "was_mount")
         case.equal(remove_volume(h), False, "was_mount of nothing")
         case.equal(sorted(os.listdir(places.data + "/csi/node/p")), ["per-alloc", "staging"], "in the root")
-        case.equal(mnt.names(h, "MNT_ROOT_CSI"), ["node/p"], "list")
+        case.equal(mnt.names(f, "FILE_ROOT_CSI"), ["node/p"], "list")
 
 
 def test_data_in_a_leaf_that_is_no_mount_is_not_removed():
@@ -168,9 +166,9 @@ def test_data_in_a_leaf_that_is_no_mount_is_not_removed():
         os.mkdir(leaf)
         open(leaf + "/data", "w", encoding="ascii").close()
         mnt.refused(h, errno.ENOTEMPTY, "remove rw of volume v", "MNT_VOLUME_DIR_REMOVE_REQ", {"place": mnt.place(alloc=alloc), "unmount": True})
-        mnt.refused(h, errno.ENOTEMPTY, "is not unpublished", "MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+        mnt.refused(h, errno.ENOTEMPTY, "is not unpublished", "MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
         os.unlink(leaf + "/data")
-        h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+        h.ipc.call("MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
         case.equal(os.listdir(places.data + "/csi/node/p/per-alloc"), [], "per-alloc")
 
 
@@ -184,7 +182,7 @@ def test_a_plugins_litter_beside_the_volumes_does_not_keep_an_alloc():
         for at in (top, top + "/v"):
             open(at + "/file", "w", encoding="ascii").close()
             os.symlink(elsewhere, at + "/link")
-        h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+        h.ipc.call("MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
         case.equal(os.listdir(places.data + "/csi/node/p/per-alloc"), [], "per-alloc")
         case.equal(os.listdir(elsewhere), ["kept"], "where the links led")
 
@@ -203,7 +201,7 @@ def test_the_proof_tells_what_is_mounted():
         case.equal(proof["fs_flags"] & 0xF, fs.f_flag & 0xF, "flags")
         case.equal(proof["mnt_id"] > 0, True, "mount id")
         mnt.refused(h, errno.EBUSY, "is still mounted at rw", "MNT_VOLUME_DIR_REMOVE_REQ", {"place": mnt.place(alloc=alloc)})
-        mnt.refused(h, errno.EBUSY, leaf + " is still mounted", "MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+        mnt.refused(h, errno.EBUSY, leaf + " is still mounted", "MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
         umount(leaf)
         mount("v", leaf, "tmpfs", 2 | 4, "mode=0750")
         case.equal(prove(h, alloc=alloc) != proof, True, "another mount has another proof")
@@ -248,44 +246,20 @@ def test_busy_and_stacked_mounts_are_taken_away():
             os.close(held)
 
 
-class Hang:
-    """tests/peers/fuse_hang on a path."""
-
-    def __init__(self, path):
-        self.path = path
-        program = os.path.join(build_dir(), "tests", "fuse_hang")
-        self.process = subprocess.Popen([program, path], stdout=subprocess.PIPE)
-        self.expect(b"mounted\n")
-
-    def expect(self, line):
-        case.equal(bool(select.select([self.process.stdout], [], [], case.LEAST_S)[0]), True, "a line of fuse_hang")
-        case.equal(self.process.stdout.readline(), line, "fuse_hang")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-        if mnt.mounts_below(self.path):
-            umount(self.path, 2)
-
-
 def test_a_file_system_that_never_answers_delays_nothing():
     if not os.path.exists("/dev/fuse"):
         case.skip("no /dev/fuse")
     with mnt.started() as (places, h):
         make_plugin(h, os.urandom(16))
         make_volume(h)
-        with Hang(mnt.leaf(places)) as hang:
+        with mnt.Hang(mnt.leaf(places)) as hang:
             case.equal(make_volume(h), True, "is_mount, without asking it")
             serial = h.ipc.send("MNT_VOLUME_PROVE_REQ", {"place": mnt.place()})
             hang.expect(b"statfs\n")
             # Whoever waited for it would do so for ever; its own answer comes at its deadline, be it among the others'.
-            others = [h.ipc.send("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": os.urandom(16), "tasks": ["web"]}) for _ in range(50)]
+            others = [h.ipc.send("MNT_ALLOC_RELEASE_REQ", {"alloc": os.urandom(16)}) for _ in range(50)]
             answers = {a.serial: a for a in (h.ipc.recv() for _ in range(51))}
-            case.equal({answers[n].name for n in others}, {"MNT_ALLOC_DIR_MAKE_REP"}, "answers to the others")
+            case.equal({answers[n].name for n in others}, {"MNT_ALLOC_RELEASE_REP"}, "answers to the others")
             late = answers[serial]
             case.equal((late.name, -late["code"]), ("IPC_ERROR_REP", errno.ETIMEDOUT), "the answer that cannot be given")
             case.contains(late["text"], "prove the mount of volume v: no answer in time", "error")
@@ -308,13 +282,13 @@ def test_at_sixteen_stuck_children_the_helper_refuses_more():
     with mnt.started() as (places, h):
         make_plugin(h, os.urandom(16))
         make_volume(h)
-        with Hang(mnt.leaf(places)):
+        with mnt.Hang(mnt.leaf(places)):
             serials = [h.ipc.send("MNT_VOLUME_PROVE_REQ", {"place": mnt.place()}) for _ in range(16)]
             answers = [h.ipc.recv() for _ in serials]
             case.equal({a["code"] for a in answers}, {-errno.ETIMEDOUT}, "codes")
             case.equal(sorted(a.serial for a in answers), serials, "each request has its answer")
             mnt.refused(h, errno.EBUSY, "16 earlier operations hang", "MNT_VOLUME_PROVE_REQ", {"place": mnt.place()})
-            h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": os.urandom(16), "tasks": ["web"]})
+            h.ipc.call("MNT_ALLOC_RELEASE_REQ", {"alloc": os.urandom(16)})
         case.until(lambda: not mnt.children(h.pid), 10, "end of the stuck children")
         mnt.refused(h, errno.ENODEV, "no mount point", "MNT_VOLUME_PROVE_REQ", {"place": mnt.place()})
 
@@ -325,7 +299,7 @@ def test_unmount_of_a_dead_file_system():
     with mnt.started() as (places, h):
         make_plugin(h, os.urandom(16))
         make_volume(h)
-        with Hang(mnt.leaf(places)) as hang:
+        with mnt.Hang(mnt.leaf(places)) as hang:
             hang.process.send_signal(signal.SIGKILL)
             hang.process.wait()
             mnt.refused(h, errno.ENOTCONN, "ask the mounted file system", "MNT_VOLUME_PROVE_REQ", {"place": mnt.place()})
@@ -333,22 +307,22 @@ def test_unmount_of_a_dead_file_system():
 
 
 def test_lists():
-    with mnt.started() as (places, h):
+    with mnt.both() as (places, h, f):
         alloc = os.urandom(16)
-        h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
+        f.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
         make_plugin(h, alloc)
         make_plugin(h, alloc, "q", "PLUGIN_CONTROLLER")
         for root in ("ALLOC", "SECRETS", "LOGS", "CSI_SOCK"):
-            case.equal(mnt.names(h, "MNT_ROOT_" + root), [mnt.text(alloc)], root)
-        case.equal(mnt.names(h, "MNT_ROOT_CSI"), ["controller/q", "node/p"], "CSI")
-        case.equal(mnt.names(h, "MNT_ROOT_MOUNTS"), ["csi/controller/q", "csi/node/p", "secrets"], "MOUNTS")
+            case.equal(mnt.names(f, "FILE_ROOT_" + root), [mnt.text(alloc)], root)
+        case.equal(mnt.names(f, "FILE_ROOT_CSI"), ["controller/q", "node/p"], "CSI")
+        case.equal(mnt.names(h, None), ["csi/controller/q", "csi/node/p", "secrets"], "MOUNTS")
         make_volume(h)
         mount("v", mnt.leaf(places), "tmpfs")
         os.makedirs(mnt.leaf(places) + "/not/entered")
         os.symlink("/", places.data + "/csi/node/p/staging/link")  # a plugin's litter: named, not followed
         os.makedirs(places.data + "/csi/node/p/staging/half")
-        case.equal(mnt.names(h, "MNT_ROOT_CSI"), ["controller/q"] + ["node/p/staging/" + n for n in ("half", "link", "v/rw")], "CSI")
-        case.contains(mnt.names(h, "MNT_ROOT_MOUNTS"), "csi/node/p/staging/v/rw", "MOUNTS")
+        case.equal(mnt.names(f, "FILE_ROOT_CSI"), ["controller/q"] + ["node/p/staging/" + n for n in ("half", "link", "v/rw")], "CSI")
+        case.contains(mnt.names(h, None), "csi/node/p/staging/v/rw", "MOUNTS")
         umount(mnt.leaf(places))
 
 

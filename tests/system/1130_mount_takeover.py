@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mount-helper with a supervisor that was taken over: each message with each field wrong. A normal request works after each."""
+"""mount-helper and file-helper with a supervisor that was taken over: each message with each field wrong. Normal requests work after it."""
 import errno
 import os
 
@@ -9,31 +9,41 @@ from lib.ipc import BY_NAME, TABLE, encode, tag, varint
 BAD_IDS = (b"", b"x" * 15, b"x" * 17, bytes(16), b"../../../../etc/", b"x" * 200)
 BAD_NAMES = ("", ".", "..", ".hidden", "a/b", "/etc", "../x", "a b", "a\n", "ü", "x" * 129, "x" * 300, "%s", "a\\b")
 GOOD_ID = bytes(range(1, 17))
-MESSAGES = [m for m in TABLE if m.receiver == "MOUNT_HELPER"]
+HELPERS = {"mount-helper": "MOUNT_HELPER", "file-helper": "FILE_HELPER"}
 
 
 def good(name):
     """A request that is right in every field."""
     return {
-        "MNT_ALLOC_DIR_MAKE_REQ": {"alloc": GOOD_ID, "tasks": ["web"]},
-        "MNT_ALLOC_DIR_REMOVE_REQ": {"alloc": GOOD_ID},
+        "MNT_ALLOC_RELEASE_REQ": {"alloc": GOOD_ID},
+        "MNT_DISK_LIMIT_REQ": {"alloc": GOOD_ID},
         "MNT_PLUGIN_DIR_MAKE_REQ": {"alloc": GOOD_ID, "kind": "PLUGIN_NODE", "plugin": "p"},
         "MNT_PLUGIN_DIR_REMOVE_REQ": {"alloc": GOOD_ID, "kind": "PLUGIN_NODE", "plugin": "p"},
         "MNT_PLUGIN_CONNECT_REQ": {"alloc": GOOD_ID, "run": GOOD_ID},
         "MNT_VOLUME_DIR_MAKE_REQ": {"place": mnt.place()},
         "MNT_VOLUME_PROVE_REQ": {"place": mnt.place()},
         "MNT_VOLUME_DIR_REMOVE_REQ": {"place": mnt.place()},
-        "MNT_ROOT_LIST_REQ": {"root": "MNT_ROOT_ALLOC"},
-        "MNT_DISK_STAT_REQ": {},
-        "MNT_ALLOC_FS_REQ": {"alloc": GOOD_ID, "root": "MNT_ROOT_ALLOC", "path": "web", "op": "MNT_FS_OPEN"},
-        "MNT_DISK_USAGE_REQ": {"allocs": [GOOD_ID]},
+        "MNT_MOUNT_LIST_REQ": {},
+        "FILE_ALLOC_DIR_MAKE_REQ": {"alloc": GOOD_ID, "tasks": ["web"]},
+        "FILE_ALLOC_DIR_REMOVE_REQ": {"alloc": GOOD_ID},
+        "FILE_TRASH_EMPTY_REQ": {},
+        "FILE_ROOT_LIST_REQ": {"root": "FILE_ROOT_ALLOC"},
+        "FILE_DISK_STAT_REQ": {},
+        "FILE_ALLOC_FS_REQ": {"alloc": GOOD_ID, "root": "FILE_ROOT_ALLOC", "path": "web", "op": "FILE_OP_OPEN"},
+        "FILE_DISK_USAGE_REQ": {"allocs": [GOOD_ID]},
     }[name]
 
 
-def wrong():
+def messages(receiver):
+    return [m for m in TABLE if m.receiver == receiver]
+
+
+def wrong(receiver):
     """(name, fields) for every field of every message with every value that must be refused."""
-    for m in MESSAGES:
+    for m in messages(receiver):
         fields = good(m.name)
+        if m.name in ("FILE_ALLOC_DIR_MAKE_REQ", "MNT_DISK_LIMIT_REQ"):
+            yield m.name, {**fields, "from": b"short"}
         for field in ("alloc", "run"):
             if field in fields:
                 for bad in BAD_IDS:
@@ -63,10 +73,10 @@ def wrong():
             for bad in BAD_IDS[1:4]:
                 yield m.name, {"place": {**fields["place"], "alloc": bad}}
         if "root" in fields:
-            for root in (0, 7, 1000, 1 << 30):
+            for root in (0, 6, 1000, 1 << 30):
                 yield m.name, {**fields, "root": root}
         if "op" in fields:
-            for root in (2, 4, 5, 6):  # those that hold no files of tasks
+            for root in (2, 4, 5):  # those that hold no files of tasks
                 yield m.name, {**fields, "root": root}
             for op in (0, 4, 1000, 1 << 30):
                 yield m.name, {**fields, "op": op}
@@ -74,8 +84,11 @@ def wrong():
 
 def normal_request(h):
     alloc = os.urandom(16)
-    h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
-    h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+    if h.name == "file-helper":
+        h.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
+        h.ipc.call("FILE_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+    else:
+        h.ipc.call("MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
 
 
 def tree(places):
@@ -84,25 +97,27 @@ def tree(places):
 
 
 def test_each_message_with_each_field_wrong():
-    with mnt.started() as (places, h):
-        h.ipc.call("MNT_PLUGIN_DIR_MAKE_REQ", good("MNT_PLUGIN_DIR_MAKE_REQ"))
-        before, n = tree(places), 0
-        for name, fields in wrong():
-            if len(encode(BY_NAME[name].message, fields)) > BY_NAME[name].max_bytes:
-                continue  # the next test
-            mnt.refused(h, errno.EINVAL, "", name, fields)
-            n += 1
-        case.equal(n > 200, True, "number of requests: %d" % n)
-        case.equal(tree(places), before, "what was made")
-        normal_request(h)
+    for name_of, receiver in HELPERS.items():
+        with helper.Places() as places, helper.Helper(name_of, places) as h:
+            if name_of == "mount-helper":
+                h.ipc.call("MNT_PLUGIN_DIR_MAKE_REQ", good("MNT_PLUGIN_DIR_MAKE_REQ"))
+            before, n = tree(places), 0
+            for name, fields in wrong(receiver):
+                if len(encode(BY_NAME[name].message, fields)) > BY_NAME[name].max_bytes:
+                    continue  # the next test
+                mnt.refused(h, errno.EINVAL, "", name, fields)
+                n += 1
+            case.equal(n > 50, True, "number of requests: %d" % n)
+            case.equal(tree(places), before, "what was made")
+            normal_request(h)
 
 
 def test_sixteen_bytes_are_an_id_and_never_a_path():
-    with mnt.started() as (places, h):
+    with mnt.files() as (places, h):
         for alloc in (b"../../../../etc/", b"a\0b" * 5 + b"c", b"\xff" * 16):
-            h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
+            h.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
             case.equal(sorted(os.listdir(places.data + "/logs")), [".trash", mnt.text(alloc)], "logs")
-            h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+            h.ipc.call("FILE_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
 
 
 def broken(m):
@@ -122,8 +137,8 @@ def broken(m):
     yield "more bytes than allowed", body + tag(60, 2) + varint(m.max_bytes) + b"x" * m.max_bytes, 0
 
 
-def expect_cut_off(places, no, body, n_fds, what, zero=0):
-    with helper.Helper("mount-helper", places) as h:
+def expect_cut_off(name, places, no, body, n_fds, what, zero=0):
+    with helper.Helper(name, places) as h:
         fds = [os.open("/etc", os.O_RDONLY) for _ in range(n_fds)]
         h.ipc.send_raw(no, body, fds, zero=zero)
         for fd in fds:
@@ -134,25 +149,27 @@ def expect_cut_off(places, no, body, n_fds, what, zero=0):
 
 
 def test_a_packet_that_breaks_the_protocol_ends_the_helper():
-    with helper.Places() as places:
-        with helper.Helper("mount-helper", places):
-            before = tree(places)
-        for m in MESSAGES:
-            for what, body, n_fds in broken(m):
-                expect_cut_off(places, m.no, body, n_fds, m.name + " with " + what)
-        expect_cut_off(places, MESSAGES[0].no, b"", 0, "a head with a bit that must be zero", zero=1)
-        case.equal(tree(places), before, "what was made")
-        with helper.Helper("mount-helper", places) as h:
-            normal_request(h)
+    for name, receiver in HELPERS.items():
+        with helper.Places() as places:
+            with helper.Helper(name, places):
+                before = tree(places)
+            for m in messages(receiver):
+                for what, body, n_fds in broken(m):
+                    expect_cut_off(name, places, m.no, body, n_fds, m.name + " with " + what)
+            expect_cut_off(name, places, messages(receiver)[0].no, b"", 0, "a head with a bit that must be zero", zero=1)
+            case.equal(tree(places), before, "what was made")
+            with helper.Helper(name, places) as h:
+                normal_request(h)
 
 
 def test_messages_that_are_not_for_it_end_the_helper():
-    with helper.Places() as places:
-        for m in TABLE:
-            if m.receiver not in ("MOUNT_HELPER", "HELPER"):
-                expect_cut_off(places, m.no, b"", m.n_fds, m.name)
-        for no in (0, 4, 29, 95, 96, 65535):
-            expect_cut_off(places, no, b"", 0, "message %d" % no)
+    for name, receiver in HELPERS.items():
+        with helper.Places() as places:
+            for m in TABLE:
+                if m.receiver not in (receiver, "HELPER"):
+                    expect_cut_off(name, places, m.no, b"", m.n_fds, m.name)
+            for no in (0, 4, 29, 109, 126, 65535):
+                expect_cut_off(name, places, no, b"", 0, "message %d" % no)
 
 
 def test_links_that_root_planted_in_the_roots_are_not_followed():

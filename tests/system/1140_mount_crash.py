@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mount-helper killed at each of its crash points: the request, repeated to the next one, completes what was begun."""
+"""mount-helper and file-helper killed at each of its crash points: the request, repeated to the next one, completes what was begun."""
 import mmap
 import os
 import re
@@ -12,7 +12,7 @@ os.environ["DROVER_BUILD"] = CRASH_BUILD
 
 with open(os.path.join(ROOT, "common", "crash_points.def"), encoding="utf-8") as f:
     POINTS = ["none"] + re.findall(r"^CRASH_DEF\((\w+),", f.read(), re.M)
-OURS = [p for p in POINTS if p.startswith("MNT_")]
+OURS = [p for p in POINTS if p.startswith(("MNT_", "FILE_"))]
 
 
 class Page:
@@ -30,13 +30,15 @@ class Page:
     def armed(self):
         return struct.unpack("<I", self.map[0:4])[0]
 
-    def start(self, places):
-        return helper.Helper("mount-helper", places, env={"DROVER_CRASH_PAGE": self.path})
+    def start(self, places, message):
+        """The helper that gets this message."""
+        name = "mount-helper" if message.startswith("MNT_") else "file-helper"
+        return helper.Helper(name, places, env={"DROVER_CRASH_PAGE": self.path})
 
 
 def crash_at(page, places, point, name, fields, before=None):
     """Sends the request to a helper that dies at the point, and again to one that does not: its reply."""
-    with page.start(places) as h:
+    with page.start(places, name) as h:
         if before:
             before(h)
         page.arm(point)
@@ -44,7 +46,7 @@ def crash_at(page, places, point, name, fields, before=None):
         case.equal(h.wait(), 137, point)
         case.equal(page.armed(), 0, point + " was not passed: armed")
         h.close()
-    with page.start(places) as h:
+    with page.start(places, name) as h:
         packet = h.ipc.call(name, fields)
         packet.close()
         return packet
@@ -62,11 +64,11 @@ def everything(places, alloc):
 def test_making_an_alloc():
     with helper.Places() as places:
         page, whole = Page(), os.urandom(16)
-        with page.start(places) as h:
-            h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": whole, "tasks": ["web", "side"]})
-        for point in ("MNT_AFTER_ALLOC_DIR", "MNT_AFTER_LOG_DIR"):
+        with page.start(places, "FILE_") as h:
+            h.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {"alloc": whole, "tasks": ["web", "side"]})
+        for point in ("FILE_AFTER_ALLOC_DIR", "FILE_AFTER_LOG_DIR"):
             alloc = os.urandom(16)
-            reply = crash_at(page, places, point, "MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web", "side"]})
+            reply = crash_at(page, places, point, "FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web", "side"]})
             case.equal(reply["made"], False, "made")
             case.equal(everything(places, alloc), everything(places, whole), point)
 
@@ -74,12 +76,12 @@ def test_making_an_alloc():
 def test_removing_an_alloc():
     with helper.Places() as places:
         page = Page()
-        for point in ("MNT_BEFORE_REMOVE", "MNT_AFTER_TRASH"):
+        for point in ("FILE_BEFORE_REMOVE", "FILE_AFTER_TRASH"):
             alloc = os.urandom(16)
-            crash_at(page, places, point, "MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc},
-                     lambda h: h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]}))
+            crash_at(page, places, point, "FILE_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc},
+                     lambda h: h.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]}))
             case.equal(everything(places, alloc), {}, point)
-        with page.start(places):
+        with page.start(places, "FILE_"):
             case.until(lambda: not os.listdir(places.data + "/alloc/.trash") + os.listdir(places.data + "/secrets/.trash"),
                        10, "empty trash")
 
@@ -93,7 +95,7 @@ def test_mounting_a_plugins_root():
 
 def test_the_points_of_this_file_are_in_the_table():
     # The rest of the table is passed by the whole agent: 3100_crash_points.
-    tested = ["MNT_AFTER_ALLOC_DIR", "MNT_AFTER_LOG_DIR", "MNT_BEFORE_REMOVE", "MNT_AFTER_TRASH", "MNT_AFTER_PLUGIN_MOUNT"]
+    tested = ["FILE_AFTER_ALLOC_DIR", "FILE_AFTER_LOG_DIR", "FILE_BEFORE_REMOVE", "FILE_AFTER_TRASH", "MNT_AFTER_PLUGIN_MOUNT"]
     case.equal([p for p in tested if p not in OURS], [], "points that are gone")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mount-helper alone: allocs as projects of a file system that holds them to their limits."""
+"""mount-helper and file-helper alone: allocs as projects of a file system that holds them to their limits."""
 import contextlib
 import errno
 import os
@@ -12,20 +12,28 @@ NOBODY = 65534
 
 @contextlib.contextmanager
 def started(kind):
-    with quota.file_system(kind) as top, helper.Places(base=top) as places, helper.Helper("mount-helper", places) as h:
-        yield places, h
+    with quota.file_system(kind) as top, mnt.both(helper.Places(base=top)) as (places, m, f):
+        yield places, (m, f)
 
 
 def make(places, h, disk_mb, alloc=None, **more):
-    """(the id, its directory)"""
+    """(the id, its directory), made as the supervisor does."""
+    m, f = h
     alloc = alloc or os.urandom(16)
-    h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"], "disk_mb": disk_mb, **more})
+    fields = {"alloc": alloc, "tasks": ["web"], **more}
+    made = f.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {**fields, "limit": disk_mb > 0})
+    if made["needs_project"]:
+        case.equal(os.listdir(places.data + "/alloc/" + mnt.text(alloc)), [], "what is there before it is a project")
+        m.ipc.call("MNT_DISK_LIMIT_REQ", {"alloc": alloc, **more})
+        made = f.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", fields)
+    if made["has_project"]:
+        m.ipc.call("MNT_DISK_LIMIT_REQ", {"alloc": alloc, "disk_mb": disk_mb})
     return alloc, places.data + "/alloc/" + mnt.text(alloc)
 
 
 def told(h, alloc):
     """(bytes, limit) that the helper says."""
-    data = helper.memfd_read(h.ipc.call("MNT_DISK_USAGE_REQ", {"allocs": [alloc]}).take_fd())
+    data = helper.memfd_read(h[1].ipc.call("FILE_DISK_USAGE_REQ", {"allocs": [alloc]}).take_fd())
     return tuple(int.from_bytes(data[i:i + 8], "little") for i in (0, 8))
 
 
@@ -55,8 +63,13 @@ def write_as_nobody(path, size):
     return done, e
 
 
+def remove(h, alloc):
+    h[0].ipc.call("MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
+    h[1].ipc.call("FILE_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+
+
 def removed(places, h, alloc, number):
-    h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+    remove(h, alloc)
     case.until(lambda: quota.usage(places.data, number) == (0, 0), 60, "project %d to be nobody's" % number)
 
 
@@ -124,7 +137,7 @@ def test_what_has_no_project_is_counted():
         case.equal((quota.project(path), quota.project(path + "/web/local")), ((4711, True), (4711, True)))
         case.equal(write_as_nobody(path + "/web/local/f", 12 * MIB), (12 * MIB, 0))
         case.equal((told(h, theirs)[0] // MIB, told(h, theirs)[1]), (12, 0))
-        h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": theirs})
+        remove(h, theirs)
         case.until(lambda: quota.usage(places.data, 4711)[0] < MIB, 60, "its removal")
         case.equal(quota.usage(places.data, 4711)[1], 100 * MIB, "their limit")
 
@@ -143,7 +156,7 @@ def data_of_another_alloc_comes_with_its_project(kind, code):
         case.equal(os.path.exists(old_dir), False)
         case.until(lambda: quota.usage(places.data, number)[0] < 4 * MIB, 60, "its removal")
         case.equal((told(h, new)[0] // MIB, told(h, new)[1]), (3, 10 * MIB))
-        h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": old})
+        remove(h, old)
         case.equal(told(h, new)[1], 10 * MIB, "the limit after the removal of the old one")
         # One that had none gives none.
         plain, plain_dir = make(places, h, 0)

@@ -96,7 +96,10 @@ def test_each_process_has_its_descriptors_its_session_and_no_environment():
             for fd in (1, 2):
                 case.equal(os.readlink("/proc/%d/fd/%d" % (pid, fd)), a.log_path, "%s: %d" % (name, fd))
             held = agent.descriptors(pid)
-            case.equal(a.data in held, name in ("exec-helper", "mount-helper"), name + " holds the data directory")
+            if name == "file-helper":
+                case.until(lambda p=pid: a.data not in agent.descriptors(p), 10, "file-helper to have closed the data directory")
+            else:
+                case.equal(a.data in held, name in ("exec-helper", "mount-helper"), name + " holds the data directory")
             case.equal("/memfd:policy (deleted)" in held, name in ("exec-helper", "mount-helper"), name + ": policy")
             case.equal("/memfd:config (deleted)" in held, name not in ("exec-helper", "mount-helper", "check-helper"), name + ": config")
 
@@ -104,7 +107,7 @@ def test_each_process_has_its_descriptors_its_session_and_no_environment():
 def test_csi_helper_is_not_started_before_it_is_needed():
     with agent.Agent() as a:
         a.wait_ready()
-        for name in ("supervisor", "exec-helper", "mount-helper", "heartbeat"):
+        for name in ("supervisor", "exec-helper", "mount-helper", "file-helper", "heartbeat"):
             a.wait_process(name)
         case.equal("csi-helper" in a.processes(), False, "csi-helper runs")
 
@@ -112,7 +115,7 @@ def test_csi_helper_is_not_started_before_it_is_needed():
 def test_a_killed_helper_comes_back_and_nothing_else_changes():
     with agent.Agent() as a:
         a.wait_ready()
-        for name in ("exec-helper", "mount-helper", "heartbeat"):
+        for name in ("exec-helper", "mount-helper", "file-helper", "heartbeat"):
             a.wait_process(name)
             before = a.processes()
             a.wait_process(name, other_than=a.kill(name))
@@ -144,7 +147,7 @@ def test_a_killed_supervisor_refuses_no_connection():
                 before = a.processes()
                 killed = a.kill("supervisor")
                 a.wait_process("supervisor", other_than=killed)
-                for name in ("exec-helper", "mount-helper"):
+                for name in ("exec-helper", "mount-helper", "file-helper"):
                     a.wait_process(name, other_than=before.get(name, 0))
             case.until(lambda: refusals or accepted[0] > 10, 10, "more than ten connections")
         finally:
@@ -489,7 +492,7 @@ def test_users_that_do_not_differ_are_refused():
              ("user drover-csi has the ids 65534:65534", {"drover-csi": (65534, 65534)}))
     for sentence, ids in wrong:
         lines = ["%s:x:%d:%d::/nonexistent:/usr/sbin/nologin\n" % (name, *ids.get(name, (64900 + i, 64900 + i)))
-                 for i, name in enumerate(("drover", "drover-exec", "drover-csi", "drover-heartbeat", "drover-check"))]
+                 for i, name in enumerate(("drover", "drover-exec", "drover-csi", "drover-heartbeat", "drover-check", "drover-file"))]
         write(path, before + "".join(lines))
         helper.mount(path, "/etc/passwd", None, 4096)  # MS_BIND
         try:

@@ -11,8 +11,8 @@ import stat
 from lib import agent, case, helper, takeover
 
 KCMP, KCMP_FILE = 312, 0
-FD_CONTROL_SOCKET, FD_LOG, FD_SUP_LOG = 7, 14, 16  # common/proc.h
-HELPERS = ("exec-helper", "mount-helper", "heartbeat")
+FD_CONTROL_SOCKET, FD_LOG, FD_SUP_LOG = 7, 15, 17  # common/proc.h
+HELPERS = ("exec-helper", "mount-helper", "file-helper", "heartbeat")
 libc = ctypes.CDLL(None, use_errno=True)
 
 

@@ -221,11 +221,11 @@ def test_a_helper_that_dies_under_a_follower():
     write("t/local/kept", b"one")
     with Follower("t/local/kept") as f:
         f.until(lambda f: f.data == b"one")
-        pid = node.kill("mount-helper")
+        pid = node.kill("file-helper")
         write("t/local/kept.new", b"two")
         os.rename(host("t/local/kept.new"), host("t/local/kept"))
         f.until(lambda f: f.data == b"onetwo")
-        node.wait_process("mount-helper", pid)
+        node.wait_process("file-helper", pid)
     case.equal(fs("cat", "t/local/kept").body, b"two")
 
 

@@ -173,7 +173,7 @@ def check_keyring(p, uid):
 
 def test_raw_exec_as_nobody():
     with Node() as node:
-        helpers = [node.wait_process(name) for name in ("supervisor", "exec-helper", "mount-helper", "heartbeat")]
+        helpers = [node.wait_process(name) for name in ("supervisor", "exec-helper", "mount-helper", "file-helper", "heartbeat")]
         kills = ["kill:%d" % pid for pid in [node.pid, *helpers]]
         p = node.probe("rawuser", "raw_exec", within_reach_of_root(node) + kills + ["node:/tmp/inside.node"],
                        path=node.volume + "/inside", User="nobody")

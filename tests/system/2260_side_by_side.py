@@ -70,7 +70,7 @@ def test_they_share_nothing():
 
 def test_crashes_of_one_are_nothing_to_the_other():
     theirs, mine = b.tasks(), a.tasks()
-    for name in ("supervisor", "exec-helper", "mount-helper", "heartbeat"):
+    for name in ("supervisor", "exec-helper", "mount-helper", "file-helper", "heartbeat"):
         other = a.wait_process(name)
         a.kill(name)
         a.wait_process(name, other_than=other)

@@ -212,8 +212,8 @@ def test_not_by_the_next_supervisor_either():
         node.register(sticky("held", "1"))
         first = node.wait_running("held")[0]
         write_own(node, first, "kept")
-        mount_helper = node.processes()["mount-helper"]
-        os.kill(mount_helper, signal.SIGSTOP)
+        file_helper = node.processes()["file-helper"]
+        os.kill(file_helper, signal.SIGSTOP)
         try:
             node.register(sticky("held", "2"))
             case.until(lambda: [a["ClientStatus"] for a in node.allocs("held")] == ["complete", "pending"], 60, "its successor")
@@ -221,7 +221,7 @@ def test_not_by_the_next_supervisor_either():
             node.wait_process("supervisor", node.kill("supervisor"))
         finally:
             with contextlib.suppress(ProcessLookupError):  # it ends with the supervisor
-                os.kill(mount_helper, signal.SIGCONT)
+                os.kill(file_helper, signal.SIGCONT)
         node.wait_ready()
         second = node.wait_running("held")[0]
         case.equal((second["JobVersion"], read_own(node, second)), (1, "kept"))

@@ -10,7 +10,7 @@ import subprocess
 from lib import agent, api, case, crash, exe, service
 from lib.fake_api import run_command
 
-HELPERS = ("exec-helper", "mount-helper", "heartbeat")
+HELPERS = ("exec-helper", "mount-helper", "file-helper", "heartbeat")
 
 
 def followed(node):

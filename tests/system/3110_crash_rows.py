@@ -280,7 +280,7 @@ def test_whoever_dies_at_each_step():
         wanted = life()
         passes = {p: page.passed(p) - before[p] for p in crash.ROWS if p.endswith("_COMMITTED")}
         kills = {}
-        for victim in ("exec-helper", "mount-helper", "heartbeat", "executor", "launcher"):
+        for victim in ("exec-helper", "mount-helper", "file-helper", "heartbeat", "executor", "launcher"):
             for point in kinds("JOB", "EVAL", "ALLOC", "RUN"):
                 for skip in spread(passes.get(point, 0), 6):
                     killer = Killer(node, victim)

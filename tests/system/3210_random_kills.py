@@ -16,7 +16,7 @@ from lib import api, binary, case, crash, exe
 from lib.nomad_server import make_certificates
 
 TIMES = 100
-VICTIMS = ("supervisor", "exec-helper", "mount-helper", "heartbeat", "csi-helper", "check-helper", "launcher", "executor")
+VICTIMS = ("supervisor", "exec-helper", "mount-helper", "file-helper", "heartbeat", "csi-helper", "check-helper", "launcher", "executor")
 GAP_S = 0.1  # at least; eight victims: each has lived for about a second before it is killed again, and comes back at once
 
 

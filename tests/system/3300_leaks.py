@@ -99,7 +99,7 @@ def test_two_hundred_cycles_leave_nothing():
     choice = random.Random(2)
     with crash.Node() as node:
         for i in range(CYCLES):
-            victim = choice.choice(("supervisor", "exec-helper", "mount-helper", "heartbeat", "launcher"))
+            victim = choice.choice(("supervisor", "exec-helper", "mount-helper", "file-helper", "heartbeat", "launcher"))
             node.register(crash.job("cycle", 1, ("raw_exec", "exec")[i % 2]))
             when = choice.randrange(3)
             if when == 0:

@@ -25,7 +25,7 @@ def documented():
 def own_ids(a):
     """{process: (uid, gid)}: what the launcher told exec-helper, which refuses these users to tasks."""
     words = dict(w[2:].split("=", 1) for w in agent.arguments(a.wait_process("exec-helper")) if "=" in w)
-    names = ("supervisor", "executor", "csi-helper", "heartbeat", "check-helper")
+    names = ("supervisor", "executor", "csi-helper", "heartbeat", "check-helper", "file-helper")
     return {name: (words["agent-uid-%d" % i],) * 2 for i, name in enumerate(names)}
 
 

@@ -58,7 +58,7 @@ decode(const void *body, size_t len, struct rpc_fs_req *req, struct id *ret, str
 }
 
 static void
-ask(struct sup *sup, uint64_t stream, const void *body, size_t len, MntFsOp op, alloc_fs_cb *cb)
+ask(struct sup *sup, uint64_t stream, const void *body, size_t len, FileOp op, alloc_fs_cb *cb)
 {
 	cleanup_done(rpc_fs_req) struct rpc_fs_req req;
 	cleanup_free struct unary *u = malloc(sizeof *u);
@@ -78,13 +78,13 @@ ask(struct sup *sup, uint64_t stream, const void *body, size_t len, MntFsOp op, 
 void
 nomad_fs_list(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
-	ask(sup, stream, body, len, MNT_FS_OP__MNT_FS_LIST, on_list);
+	ask(sup, stream, body, len, FILE_OP__FILE_OP_LIST, on_list);
 }
 
 void
 nomad_fs_stat(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
-	ask(sup, stream, body, len, MNT_FS_OP__MNT_FS_STAT, on_stat);
+	ask(sup, stream, body, len, FILE_OP__FILE_OP_STAT, on_stat);
 }
 
 /* --- Stream and Logs --- */
@@ -218,7 +218,7 @@ open_file(
 		.limit = req->limit };
 	if (!alloc_find(sup, id))
 		return err_say(e, -ENOENT, "Unknown allocation \"%.64s\"", str(req->alloc_id)), 404;
-	f->ask = alloc_fs_ask(sup, id, MNT_FS_OP__MNT_FS_OPEN, f->path, on_open, f, e);
+	f->ask = alloc_fs_ask(sup, id, FILE_OP__FILE_OP_OPEN, f->path, on_open, f, e);
 	return f->ask ? 0 : alloc_fs_is_refusal(e->code) ? 400 : 500;
 }
 

@@ -44,7 +44,7 @@ def disturbed(what, point, skip, cycle, wanted, **arm):
 
 
 # Of whose death nothing may be seen either. An executor's is its task's; the launcher's is all the others'.
-HELPERS = [p for p in crash.POINTS if p.startswith(("SUP_AFTER_SEND", "SUP_BETWEEN", "EXEC_", "MNT_AFTER_ALLOC", "MNT_AFTER_LOG"))]
+HELPERS = [p for p in crash.POINTS if p.startswith(("SUP_AFTER_SEND", "SUP_BETWEEN", "EXEC_", "FILE_AFTER_ALLOC", "FILE_AFTER_LOG"))]
 
 
 def walk(what, cycle, own, most=100, others=2, helpers=False):

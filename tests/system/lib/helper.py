@@ -3,7 +3,7 @@
 
     places = helper.Places()
     with helper.Helper("mount-helper", places) as h:
-        h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": os.urandom(16), "tasks": ["web"]})
+        h.ipc.call("MNT_MOUNT_LIST_REQ", {})
 """
 import ctypes
 import errno
@@ -21,7 +21,7 @@ from .ipc import Channel, Error
 # enum proc_fd
 FD_LINK, FD_CONFIG, FD_LOCK, FD_IPC, FD_SPECIAL, FD_SPECIAL2, FD_DATA = range(3, 10)
 
-USERS = ("drover", "executor", "csi", "heartbeat", "check")  # order of proc_args.agent_uids
+USERS = ("drover", "executor", "csi", "heartbeat", "check", "file")  # order of proc_args.agent_uids
 F_ADD_SEALS = 1033
 SEALS = 0x1 | 0x2 | 0x4 | 0x8  # SEAL, SHRINK, GROW, WRITE
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 1 << 14, 1 << 18
@@ -112,7 +112,7 @@ class Places:
         self.dev = dev
         self.data, self.runtime = self.base + "/data", self.base + "/data/rt"
         self.cgroup = "/drover-" + self.instance
-        first = 61184 + 5 * (int(self.instance, 16) % 800)
+        first = 61184 + len(USERS) * (int(self.instance, 16) % 700)
         self.uid = {name: first + i for i, name in enumerate(USERS)}
         drover = self.uid["drover"]
         for path, mode, uid, gid in (
@@ -206,7 +206,7 @@ class Places:
 class Helper:
     """A running helper. .ipc is its Channel, .pid its pid, .log() what it has logged so far."""
 
-    users = {"csi-helper": "csi", "heartbeat": "heartbeat", "check-helper": "check", "supervisor": "drover"}
+    users = {"csi-helper": "csi", "heartbeat": "heartbeat", "check-helper": "check", "file-helper": "file", "supervisor": "drover"}
 
     def __init__(self, name, places, config="", dev=True, args=(), env=None, hello=True, data=None,
                  tls=(), lock=-1):
@@ -221,7 +221,7 @@ class Helper:
         try:
             data_fd = self._open(opened, data or places.data, os.O_RDONLY | os.O_DIRECTORY)
             more = [self._open(opened, path, os.O_RDONLY) for path in tls]
-            if name in ("exec-helper", "mount-helper"):
+            if name in ("exec-helper", "mount-helper", "file-helper"):
                 more.append(data_fd)
             if lock < 0 and name not in ("csi-helper", "check-helper"):
                 lock = self._open(opened, "/proc/self/fd/%d/lock" % data_fd, os.O_RDONLY)

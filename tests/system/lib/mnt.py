@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the mount-helper share."""
+"""What the tests of mount-helper and file-helper share."""
 import contextlib
 import os
+import select
+import subprocess
 import uuid
 
-from . import case, helper
+from . import build_dir, case, helper
 from .ipc import RequestError
 
 
@@ -13,6 +15,20 @@ def started(**kwargs):
     """(places, helper) with a mount-helper that runs alone."""
     with helper.Places() as places, helper.Helper("mount-helper", places, **kwargs) as h:
         yield places, h
+
+
+@contextlib.contextmanager
+def files(**kwargs):
+    """(places, helper) with a file-helper that runs alone."""
+    with helper.Places() as places, helper.Helper("file-helper", places, **kwargs) as h:
+        yield places, h
+
+
+@contextlib.contextmanager
+def both(places=None):
+    """(places, mount-helper, file-helper)"""
+    with places or helper.Places() as p, helper.Helper("mount-helper", p) as m, helper.Helper("file-helper", p) as f:
+        yield p, m, f
 
 
 def text(alloc):
@@ -38,8 +54,8 @@ def refused(h, code, part, name, fields):
 
 
 def names(h, root):
-    """The names of a root, sorted."""
-    packet = h.ipc.call("MNT_ROOT_LIST_REQ", {"root": root})
+    """The names of a root of file-helper's, or mount-helper's list of mounts (None), sorted."""
+    packet = h.ipc.call("FILE_ROOT_LIST_REQ", {"root": root}) if root else h.ipc.call("MNT_MOUNT_LIST_REQ", {})
     found = helper.memfd_read(packet.take_fd()).split(b"\0")
     case.equal(found.pop(), b"", "end of the list")
     case.equal(len(found), packet["count"], "count")
@@ -71,6 +87,32 @@ def children(pid):
             return [int(p) for p in f.read().split()]
     except OSError:
         return []
+
+
+class Hang:
+    """tests/peers/fuse_hang on a path."""
+
+    def __init__(self, path, *args):
+        self.path = path
+        if not os.path.exists("/dev/fuse"):
+            case.skip("no /dev/fuse")
+        program = os.path.join(build_dir(), "tests", "fuse_hang")
+        self.process = subprocess.Popen([program, path, *args], stdout=subprocess.PIPE)
+        self.expect(b"mounted\n")
+
+    def expect(self, line):
+        case.equal(bool(select.select([self.process.stdout], [], [], case.LEAST_S)[0]), True, "a line of fuse_hang")
+        case.equal(self.process.stdout.readline(), line, "fuse_hang")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        if mounts_below(self.path):
+            helper.umount(self.path, 2)
 
 
 def in_plugin_namespace(fn):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs, started through exec-helper alone: the test is supervisor and mount-helper.
+"""Runs, started through exec-helper alone: the test is supervisor, mount-helper and file-helper.
 
     with runs.Runs() as r:
         run = r.start("sh", ["-c", "echo hello"])
@@ -46,7 +46,7 @@ class Runs:
         return self.helper.ipc
 
     def make_alloc(self, task="web"):
-        """The directories that mount-helper makes. Returns the alloc's 16 bytes."""
+        """The directories that file-helper makes. Returns the alloc's 16 bytes."""
         alloc = uuid.uuid4()
         d, uid = self.places.data, self.places.uid
         for path, mode, owner in (("alloc/%s", 0o711, 0), ("alloc/%s/alloc", 0o777, 65534),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * mnt_alloc_fs.c: reads below an alloc's directory for `alloc fs`. Runs in: a child of the
- * mount-helper, as root.
+ * file_alloc_fs.c: reads below an alloc's directory for `alloc fs`. Runs in: a worker of the
+ * file-helper. Asked by: supervisor.
  *
  * Tasks own what is there and change it meanwhile, so each name is one openat2(2) below the
- * directory that the last one gave, never over a mount, and links are expanded here. The
- * directories from the root down are kept open: ".." is the one before, whatever was renamed, and
- * what is at depth 2 is known to be a task's own, by whatever way it was reached.
+ * directory that the last one gave, and links are expanded here. The directories from the root down
+ * are kept open: ".." is the one before, whatever was renamed, and what is at depth 2 is known to
+ * be a task's own, by whatever way it was reached.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/path.h"
-#include "mount-helper/mnt.h"
+#include "file-helper/file.h"
 #include "proto/alloc_fs.h"
 
 #define DEPTH_MAX  128
@@ -29,8 +29,9 @@
 struct walk {
 	int fds[DEPTH_MAX]; /* of the directories; the last may be anything but a link */
 	unsigned n, links;
-	mode_t mode;  /* of the last */
-	bool in_task; /* fds[1] is a task's directory, not the shared one */
+	mode_t mode;             /* of the last */
+	char name[NAME_MAX + 1]; /* of the last, in the one before it */
+	bool in_task;            /* fds[1] is a task's directory, not the shared one */
 	char rest[2 * PATH_MAX];
 };
 
@@ -80,6 +81,7 @@ step(struct walk *w, const char *name, const char *rest)
 	if (w->n == 1)
 		w->in_task = strcmp(name, "alloc") != 0;
 	w->mode = st.st_mode;
+	(void)strcpy(w->name, name);
 	w->fds[w->n++] = steal_fd(&fd);
 	return 0;
 }
@@ -108,17 +110,20 @@ walk(struct walk *w, const char *path)
 	return r < 0 ? r : w->fds[w->n - 1];
 }
 
+/* By its name: whatever has that name by now, it is a file of the alloc's. What is no regular file
+ * is not opened, or at once closed again. */
 static int
-open_file(int fd, mode_t mode)
+open_file(const struct walk *w)
 {
-	char path[32];
-	int r;
+	cleanup_close int fd = -1;
+	struct stat st;
 
-	if (!S_ISREG(mode))
-		return S_ISDIR(mode) ? -EISDIR : -EOPNOTSUPP;
-	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	r = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	return r < 0 ? -errno : r;
+	if (!S_ISREG(w->mode))
+		return S_ISDIR(w->mode) ? -EISDIR : -EOPNOTSUPP;
+	fd = fd_open_same_mount(w->fds[w->n - 2], w->name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return fd < 0 ? fd : -errno;
+	return S_ISREG(st.st_mode) ? steal_fd(&fd) : -EOPNOTSUPP;
 }
 
 /* What is gone meanwhile is not there. */
@@ -162,48 +167,40 @@ list(int fd, bool names)
 }
 
 static int
-work(int fd, const void *arg, struct mnt_result *ret, struct err *e)
+work(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
 	struct walk w = { .fds = { fd }, .n = 1, .mode = S_IFDIR };
-	const MntAllocFsReq *req = arg;
+	const FileAllocFsReq *req = arg;
 	int r = walk(&w, req->path);
 
-	if (r >= 0 && req->op == MNT_FS_OP__MNT_FS_OPEN)
-		r = open_file(r, w.mode);
+	if (r >= 0 && req->op == FILE_OP__FILE_OP_OPEN)
+		r = open_file(&w);
 	else if (r >= 0)
-		r = list(r, req->op == MNT_FS_OP__MNT_FS_LIST);
+		r = list(r, req->op == FILE_OP__FILE_OP_LIST);
 	if (r < 0)
 		return err_set(e, r, "%.256s", req->path);
 	ret->fd = r;
 	return 0;
 }
 
-static void
-answer(struct mnt *m, const struct mnt_job *j, struct mnt_result *res)
-{
-	MntAllocFsRep rep = MNT_ALLOC_FS_REP__INIT;
-
-	(void)proc_answer(&mnt_spec, j->type, j->serial, 0, &rep.base, res->fd, &res->e, &res->e);
-}
-
 int
-mnt_on_alloc_fs(
+file_on_alloc_fs(
     void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
 {
-	struct mnt *m = state;
-	const MntAllocFsReq *req = (const MntAllocFsReq *)(const void *)p->msg;
+	struct file *f = state;
+	const FileAllocFsReq *req = (const FileAllocFsReq *)(const void *)p->msg;
 	cleanup_close int dir = -1;
 	char alloc[ID_UUID_SIZE];
-	int r = mnt_alloc_read(&req->alloc, alloc, e);
+	int r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e);
 
 	if (r < 0)
 		return r;
-	if ((req->root != MNT_ROOT__MNT_ROOT_ALLOC && req->root != MNT_ROOT__MNT_ROOT_LOGS) ||
-	    req->op <= MNT_FS_OP__MNT_FS_NONE || req->op > MNT_FS_OP__MNT_FS_STAT)
+	if ((req->root != FILE_ROOT__FILE_ROOT_ALLOC && req->root != FILE_ROOT__FILE_ROOT_LOGS) ||
+	    req->op <= FILE_OP__FILE_OP_NONE || req->op > FILE_OP__FILE_OP_STAT)
 		return err_say(e, -EINVAL, "there is no operation %d on files below root %d",
 		    (int)req->op, (int)req->root);
-	dir = fd_open_same_mount(m->root_fds[req->root], alloc, O_PATH | O_DIRECTORY);
+	dir = fd_open_same_mount(f->root_fds[req->root], alloc, O_PATH | O_DIRECTORY);
 	if (dir < 0)
 		return err_set(e, dir, "open the directory of alloc %s", alloc);
-	return mnt_child_start(m, p, TIMEOUT_MS, dir, work, req, answer, "read files", e);
+	return worker_start(&f->workers, p, TIMEOUT_MS, &dir, 1, work, req, NULL, "read files", e);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mount-helper alone: what it reads below an alloc's directory, and what it does not."""
+"""file-helper alone: what it reads below an alloc's directory, and what it does not."""
 import contextlib
 import errno
 import os
@@ -18,26 +18,26 @@ MS_BIND = 4096
 @contextlib.contextmanager
 def started():
     """(helper, directory) of an alloc with the tasks web and db."""
-    with mnt.started() as (places, h):
-        h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": ALLOC, "tasks": ["web", "db"], "raw_exec": True})
+    with mnt.files() as (places, h):
+        h.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {"alloc": ALLOC, "tasks": ["web", "db"], "raw_exec": True})
         yield h, "%s/alloc/%s" % (places.data, mnt.text(ALLOC)), places
 
 
-def ask(h, op, path, root="MNT_ROOT_ALLOC", alloc=ALLOC):
-    return h.ipc.call("MNT_ALLOC_FS_REQ", {"alloc": alloc, "root": root, "path": path, "op": op}).take_fd()
+def ask(h, op, path, root="FILE_ROOT_ALLOC", alloc=ALLOC):
+    return h.ipc.call("FILE_ALLOC_FS_REQ", {"alloc": alloc, "root": root, "path": path, "op": op}).take_fd()
 
 
-def refused(h, code, path, op="MNT_FS_OPEN", **more):
-    fields = {"alloc": ALLOC, "root": "MNT_ROOT_ALLOC", "path": path, "op": op, **more}
-    mnt.refused(h, code, "", "MNT_ALLOC_FS_REQ", fields)
+def refused(h, code, path, op="FILE_OP_OPEN", **more):
+    fields = {"alloc": ALLOC, "root": "FILE_ROOT_ALLOC", "path": path, "op": op, **more}
+    mnt.refused(h, code, "", "FILE_ALLOC_FS_REQ", fields)
 
 
 def read(h, path, **more):
-    with os.fdopen(ask(h, "MNT_FS_OPEN", path, **more), "rb") as f:
+    with os.fdopen(ask(h, "FILE_OP_OPEN", path, **more), "rb") as f:
         return f.read()
 
 
-def entries(h, path, op="MNT_FS_LIST", **more):
+def entries(h, path, op="FILE_OP_LIST", **more):
     """{name: (size, mtime_ns, mode)}; "." is what was asked for."""
     data, found = helper.memfd_read(ask(h, op, path, **more)), {}
     while data:
@@ -61,19 +61,19 @@ def test_files_and_directories():
         os.symlink("a", top + "/web/local/l")
         for path in ("web/local/a", "/web//local/./a", "web/local/d/../a", "db/../web/local/a", "web/local/l"):
             case.equal(read(h, path), b"hello", path)
-            case.equal(entries(h, path, "MNT_FS_STAT")["."][0], 5, path)
+            case.equal(entries(h, path, "FILE_OP_STAT")["."][0], 5, path)
         found = entries(h, "web/local")
         case.equal(sorted(found), [".", "a", "d", "fifo", "l", "null"])
         for name, (size, mtime, mode) in found.items():
             st = os.lstat(top + "/web/local/" + name)
             case.equal((size, mtime, mode), (st.st_size, st.st_mtime_ns, st.st_mode), name)
         case.equal(sorted(entries(h, "")), [".", "alloc", "db", "web"])
-        case.equal(sorted(entries(h, "/", root="MNT_ROOT_LOGS")), ["."])
-        case.equal(list(entries(h, "web/local/fifo", "MNT_FS_STAT")), ["."])
+        case.equal(sorted(entries(h, "/", root="FILE_ROOT_LOGS")), ["."])
+        case.equal(list(entries(h, "web/local/fifo", "FILE_OP_STAT")), ["."])
         refused(h, errno.EISDIR, "web/local")
         for special in ("fifo", "null"):
             refused(h, errno.EOPNOTSUPP, "web/local/" + special)
-            refused(h, errno.ENOTDIR, "web/local/" + special, "MNT_FS_LIST")
+            refused(h, errno.ENOTDIR, "web/local/" + special, "FILE_OP_LIST")
         refused(h, errno.ENOENT, "web/local/x")
         refused(h, errno.ENOTDIR, "web/local/a/x")
         refused(h, errno.ENOTDIR, "web/local/a/..")
@@ -83,14 +83,14 @@ def test_files_and_directories():
         os.makedirs("%s/%s" % (top, deep))
         case.equal(list(entries(h, deep)), ["."])
         os.makedirs("%s/%s" % (top, deep + "n/" * 10))
-        refused(h, errno.ENAMETOOLONG, deep + "n/" * 10, "MNT_FS_STAT")
+        refused(h, errno.ENAMETOOLONG, deep + "n/" * 10, "FILE_OP_STAT")
         refused(h, errno.ENOENT, "", alloc=os.urandom(16))
 
 
 def test_what_comes_up_can_only_be_read():
     with started() as (h, top, places):
         write(top + "/web/local/a", b"hello")
-        fd = ask(h, "MNT_FS_OPEN", "web/local/a")
+        fd = ask(h, "FILE_OP_OPEN", "web/local/a")
         case.equal(case.raises(OSError, os.write, fd, b"x").errno, errno.EBADF)
         os.close(fd)
 
@@ -109,9 +109,9 @@ def test_links_lead_nowhere_else():
         refused(h, errno.ELOOP, "web/local/loop")
         for path in ("web/local/abs", "web/local/root/etc/passwd", "web/local/up", "web/local/upper/../outside",
                      "web/local/proc", "web/local/twice", "..", "../" + mnt.text(ALLOC), "web/../../x", "web/secrets/../x"):
-            for op in ("MNT_FS_OPEN", "MNT_FS_LIST", "MNT_FS_STAT"):
+            for op in ("FILE_OP_OPEN", "FILE_OP_LIST", "FILE_OP_STAT"):
                 refused(h, errno.EACCES if "secrets" in path else errno.EXDEV, path, op)
-        refused(h, errno.EXDEV, "alloc/logs", "MNT_FS_LIST")
+        refused(h, errno.EXDEV, "alloc/logs", "FILE_OP_LIST")
 
 
 def test_secrets_and_private():
@@ -123,7 +123,7 @@ def test_secrets_and_private():
         os.symlink("../secrets", top + "/web/local/s")
         os.mkdir(top + "/alloc/private")
         os.mkdir(top + "/web/local/secrets")
-        for op in ("MNT_FS_OPEN", "MNT_FS_LIST", "MNT_FS_STAT"):
+        for op in ("FILE_OP_OPEN", "FILE_OP_LIST", "FILE_OP_STAT"):
             for path in ("web/private", "web/private/key", "web/secrets/key", "web/local/p", "web/local/p/key",
                          "db/local/k", "web/local/s/key", "/./web//private/./key", "alloc/../web/private/key"):
                 refused(h, errno.EACCES, path, op)
@@ -131,19 +131,40 @@ def test_secrets_and_private():
         case.equal(list(entries(h, "web/local/secrets")), ["."])
 
 
-def test_mounts_are_not_entered():
+def test_what_is_mounted_there_is_not_seen():
     with started() as (h, top, places):
         os.mkdir(top + "/web/local/m")
-        write(top + "/web/local/f", b"")
+        write(top + "/web/local/m/below", b"own")
+        write(top + "/web/local/f", b"own")
         mount(places.data + "/secrets", top + "/web/local/m", flags=MS_BIND)
         mount("/etc/passwd", top + "/web/local/f", flags=MS_BIND)
         try:
-            refused(h, errno.EXDEV, "web/local/m", "MNT_FS_LIST")
-            refused(h, errno.EXDEV, "web/local/m/x")
-            refused(h, errno.EXDEV, "web/local/f")
+            case.equal(sorted(entries(h, "web/local/m")), [".", "below"])
+            case.equal((read(h, "web/local/m/below"), read(h, "web/local/f")), (b"own", b"own"))
+            refused(h, errno.ENOENT, "web/local/m/" + mnt.text(ALLOC))
         finally:
             umount(top + "/web/local/m")
             umount(top + "/web/local/f")
+
+
+def test_a_file_system_in_an_alloc_that_never_answers_is_never_asked():
+    """Each stat of it would cost a worker for good, and after sixteen of them all requests would be refused."""
+    with started() as (h, top, places):
+        os.mkdir(top + "/web/local/m")
+        write(top + "/web/local/f", b"x" * 8192)
+        with mnt.Hang(top + "/web/local/m", "getattr") as hang:
+            for _ in range(20):
+                data = helper.memfd_read(h.ipc.call("FILE_DISK_USAGE_REQ", {"allocs": [ALLOC]}).take_fd())
+                case.equal(8192 <= int.from_bytes(data[:8], "little") < 1 << 20, True, "bytes of the disk")
+                case.equal(sorted(entries(h, "web/local")), [".", "f", "m"])
+                case.equal((list(entries(h, "web/local/m")), list(entries(h, "web/local/m", "FILE_OP_STAT"))), (["."], ["."]))
+                refused(h, errno.ENOENT, "web/local/m/x")
+                case.equal(mnt.names(h, "FILE_ROOT_ALLOC"), [mnt.text(ALLOC)])
+            case.equal(mnt.children(h.pid), [], "workers")
+            h.ipc.call("FILE_ALLOC_DIR_REMOVE_REQ", {"alloc": ALLOC})
+            case.until(lambda: "Device or resource busy" in h.log(), 10, "warning: the directory on which it is mounted stays")
+            case.until(lambda: not mnt.children(h.pid), 10, "the end of the worker that empties the trash")
+            hang.path = mnt.mounts_below(places.data + "/alloc/.trash")[0][0]
 
 
 def test_a_directory_that_is_too_large():
@@ -154,7 +175,7 @@ def test_a_directory_that_is_too_large():
                 case.equal(len(entries(h, "alloc/data")), i + 2)
         for i in range(9000):
             os.close(os.open("%s/alloc/data/%05d%s" % (top, i, "y" * 250), os.O_CREAT | os.O_WRONLY))
-        refused(h, errno.EFBIG, "alloc/data", "MNT_FS_LIST")
+        refused(h, errno.EFBIG, "alloc/data", "FILE_OP_LIST")
 
 
 def test_a_task_that_renames_what_is_being_read():

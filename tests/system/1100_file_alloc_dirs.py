@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mount-helper alone: the directories of an alloc."""
+"""file-helper alone, and with mount-helper: the directories of an alloc."""
 import errno
 import os
 import stat
@@ -15,20 +15,20 @@ DIR, LINK = stat.S_IFDIR, stat.S_IFLNK
 def layout(places, alloc, task, raw_exec):
     """Every path of an alloc with one task: {path: (mode, uid, gid)}; a link with its target."""
     a = places.data + "/alloc/" + mnt.text(alloc)
-    drover, executor = places.uid["drover"], places.uid["executor"]
+    drover, executor, own = places.uid["drover"], places.uid["executor"], places.uid["file"]
     want = {
-        a: (DIR | 0o711, 0, 0),
-        a + "/alloc": (DIR | 0o1777, 0, 0),
+        a: (DIR | 0o711, own, own),
+        a + "/alloc": (DIR | 0o1777, own, own),
         a + "/alloc/data": (DIR | 0o777, NOBODY, NOBODY),
         a + "/alloc/tmp": (DIR | 0o777, NOBODY, NOBODY),
-        a + "/alloc/logs": (LINK | 0o777 if raw_exec else DIR | 0o755, 0, 0),
-        a + "/" + task: (DIR | 0o755, 0, 0),
+        a + "/alloc/logs": (LINK | 0o777 if raw_exec else DIR | 0o755, own, own),
+        a + "/" + task: (DIR | 0o755, own, own),
         a + "/" + task + "/local": (DIR | 0o777, NOBODY, NOBODY),
         a + "/" + task + "/private": (DIR | 0o777, NOBODY, NOBODY),
         a + "/" + task + "/tmp": (DIR | 0o1777, NOBODY, NOBODY),
-        a + "/" + task + "/secrets": (LINK | 0o777, 0, 0),
-        places.data + "/secrets/" + mnt.text(alloc): (DIR | 0o711, 0, 0),
-        places.data + "/secrets/" + mnt.text(alloc) + "/" + task: (DIR | 0o700, 0, 0),
+        a + "/" + task + "/secrets": (LINK | 0o777, own, own),
+        places.data + "/secrets/" + mnt.text(alloc): (DIR | 0o711, own, own),
+        places.data + "/secrets/" + mnt.text(alloc) + "/" + task: (DIR | 0o700, own, own),
         places.data + "/logs/" + mnt.text(alloc): (DIR | 0o2755, executor, drover),
     }
     return {path: (oct(m), uid, gid) for path, (m, uid, gid) in want.items()}
@@ -46,11 +46,11 @@ def everything(places, alloc):
 
 
 def make(h, alloc, tasks=("web",), raw_exec=False):
-    return h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": list(tasks), "raw_exec": raw_exec})["made"]
+    return h.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": list(tasks), "raw_exec": raw_exec})["made"]
 
 
 def remove(h, alloc, keep_logs=False):
-    h.ipc.call("MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc, "keep_logs": keep_logs})
+    h.ipc.call("FILE_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc, "keep_logs": keep_logs})
 
 
 def trash_gone(places, seconds=30):
@@ -60,7 +60,7 @@ def trash_gone(places, seconds=30):
 
 
 def test_layout_and_modes():
-    with mnt.started() as (places, h):
+    with mnt.files() as (places, h):
         for raw_exec in (False, True):
             alloc = os.urandom(16)
             case.equal(make(h, alloc, raw_exec=raw_exec), True, "made")
@@ -73,7 +73,7 @@ def test_layout_and_modes():
 
 
 def test_again_checks_and_changes_nothing():
-    with mnt.started() as (places, h):
+    with mnt.files() as (places, h):
         alloc = os.urandom(16)
         make(h, alloc)
         a = places.data + "/alloc/" + mnt.text(alloc)
@@ -88,7 +88,7 @@ def test_again_checks_and_changes_nothing():
 
 
 def test_what_a_crash_left_is_completed():
-    with mnt.started() as (places, h):
+    with mnt.files() as (places, h):
         alloc = os.urandom(16)
         make(h, alloc)
         want = everything(places, alloc)
@@ -106,22 +106,22 @@ def test_what_a_crash_left_is_completed():
 
 
 def test_something_else_under_the_name_is_refused():
-    with mnt.started() as (places, h):
+    with mnt.files() as (places, h):
         alloc = os.urandom(16)
         path = places.data + "/alloc/" + mnt.text(alloc)
         os.symlink("/etc", path)
-        mnt.refused(h, errno.EEXIST, "is there, but", "MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
+        mnt.refused(h, errno.EEXIST, "is there, but", "FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
         os.unlink(path)
         make(h, alloc)
         os.rename(path + "/web", path + "/away")
         os.symlink("/etc", path + "/web")
-        mnt.refused(h, errno.EEXIST, "web is there, but", "MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
+        mnt.refused(h, errno.EEXIST, "web is there, but", "FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
         case.equal(os.path.exists("/etc/local"), False, "a directory through the link")
         remove(h, alloc)
 
 
 def test_a_tasks_links_in_the_shared_directory_are_not_followed():
-    with mnt.started() as (places, h):
+    with mnt.files() as (places, h):
         alloc, victim = os.urandom(16), case.directory()
         make(h, alloc)
         shared = places.data + "/alloc/" + mnt.text(alloc) + "/alloc"
@@ -149,12 +149,12 @@ def write(path, text="x"):
 
 
 def test_data_of_another_alloc_is_moved_where_there_is_none():
-    with mnt.started() as (places, h):
+    with mnt.files() as (places, h):
         old, new, third = [os.urandom(16) for _ in range(3)]
         a, b, c = [places.data + "/alloc/" + mnt.text(alloc) for alloc in (old, new, third)]
 
         def take(alloc, source, tasks=("web", "db")):
-            return h.ipc.call("MNT_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": list(tasks), "from": source})["moved"]
+            return h.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": list(tasks), "from": source})["moved"]
         make(h, old, ("web", "gone"))
         write(a + "/alloc/data/f", "shared")
         write(a + "/web/local/f", "own")
@@ -194,20 +194,20 @@ def test_data_of_another_alloc_is_moved_where_there_is_none():
         case.equal(sorted(os.listdir(outside)), ["data", "local"])
         case.equal([os.listdir(outside + "/" + n) for n in ("data", "local")], [["f"], ["f"]], "what is outside")
         case.equal([stat.S_ISDIR(os.lstat(c + p).st_mode) for p in ("/alloc/data", "/web/local")], [True, True])
-        mnt.refused(h, errno.EINVAL, "", "MNT_ALLOC_DIR_MAKE_REQ", {"alloc": third, "tasks": ["web"], "from": b"short"})
+        mnt.refused(h, errno.EINVAL, "", "FILE_ALLOC_DIR_MAKE_REQ", {"alloc": third, "tasks": ["web"], "from": b"short"})
         case.equal(take(third, os.urandom(16)), False, "an alloc that is not there")
 
 
 def test_what_allocs_take_of_the_disk():
     def usage(h, allocs):
-        packet = h.ipc.call("MNT_DISK_USAGE_REQ", {"allocs": allocs})
+        packet = h.ipc.call("FILE_DISK_USAGE_REQ", {"allocs": allocs})
         data = helper.memfd_read(packet.take_fd())
         return [int.from_bytes(data[i:i + 8], "little") for i in range(0, len(data), 16)]
 
     def fill(path, size):
         with open(path, "wb") as f:
             os.posix_fallocate(f.fileno(), 0, size)
-    with mnt.started() as (places, h):
+    with mnt.files() as (places, h):
         big, small, hostile = [os.urandom(16) for _ in range(3)]
         for alloc in (big, small, hostile):
             make(h, alloc)
@@ -234,7 +234,7 @@ def test_what_allocs_take_of_the_disk():
 
 
 def test_removal():
-    with mnt.started() as (places, h):
+    with mnt.files() as (places, h):
         kept, gone = os.urandom(16), os.urandom(16)
         for alloc in (kept, gone):
             make(h, alloc)
@@ -242,18 +242,18 @@ def test_removal():
                 f.write("a line\n")
         remove(h, kept, keep_logs=True)
         remove(h, gone)
-        case.equal(mnt.names(h, "MNT_ROOT_ALLOC"), [], "what is being removed is no leak")
+        case.equal(mnt.names(h, "FILE_ROOT_ALLOC"), [], "what is being removed is no leak")
         remove(h, gone)  # what is not there is removed
         case.equal(list(everything(places, kept)), [places.data + "/logs/" + mnt.text(kept),
                                                     places.data + "/logs/" + mnt.text(kept) + "/web.stdout.0"], "kept")
         case.equal(everything(places, gone), {}, "gone")
         trash_gone(places)
-        case.equal(mnt.names(h, "MNT_ROOT_LOGS"), [mnt.text(kept)], "list of logs")
-        case.equal(mnt.names(h, "MNT_ROOT_ALLOC"), [], "list of allocs")
+        case.equal(mnt.names(h, "FILE_ROOT_LOGS"), [mnt.text(kept)], "list of logs")
+        case.equal(mnt.names(h, "FILE_ROOT_ALLOC"), [], "list of allocs")
 
 
 def test_removal_of_a_hostile_tree():
-    with mnt.started() as (places, h):
+    with mnt.files() as (places, h):
         alloc, victim = os.urandom(16), case.directory()
         make(h, alloc)
         with open(victim + "/precious", "w", encoding="ascii") as f:
@@ -280,7 +280,7 @@ def test_removal_of_a_hostile_tree():
 
 
 def test_removal_while_the_tree_is_renamed():
-    with mnt.started() as (places, h):
+    with mnt.files() as (places, h):
         alloc, victim = os.urandom(16), case.directory()
         os.makedirs(victim + "/x/x/x")
         make(h, alloc)
@@ -315,31 +315,60 @@ def test_removal_while_the_tree_is_renamed():
         case.equal(sum(len(d) for _, d, _ in os.walk(victim)), 3, "directories of the victim")
 
 
+def release(m, alloc):
+    m.ipc.call("MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
+
+
 def test_a_mount_below_is_an_error_that_names_it():
-    with mnt.started() as (places, h):
+    with mnt.both() as (places, m, h):
         alloc, volume = os.urandom(16), case.directory()
         open(volume + "/data", "w", encoding="ascii").close()
         make(h, alloc)
         a = places.data + "/alloc/" + mnt.text(alloc)
         os.mkdir(a + "/web/local/a b")
         mount(volume, a + "/web/local/a b", flags=4096)  # a bind of the same file system
-        mnt.refused(h, errno.EBUSY, "web/local/a b is still mounted", "MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
-        case.equal(os.path.exists(a + "/web/tmp"), True, "the rest of the alloc")
+        mnt.refused(m, errno.EBUSY, "web/local/a b is still mounted", "MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
         umount(a + "/web/local/a b")
         again = "%s.other/%s" % (a, mnt.text(alloc))  # the id is the beginning of another name first
         os.makedirs(again)
         mount(volume, again, flags=4096)
-        mnt.refused(h, errno.EBUSY, again + " is still mounted", "MNT_ALLOC_DIR_REMOVE_REQ", {"alloc": alloc})
+        mnt.refused(m, errno.EBUSY, again + " is still mounted", "MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
         umount(again)
         os.removedirs(again)
+        release(m, alloc)
         remove(h, alloc)
+        release(m, alloc)  # what is not there
+        trash_gone(places)
+        case.equal(os.listdir(volume), ["data"], "the volume")
+
+
+def test_removal_without_a_look_at_the_mounts_leaves_what_is_mounted():
+    with mnt.files() as (places, h):
+        alloc, volume = os.urandom(16), case.directory()
+        open(volume + "/data", "w", encoding="ascii").close()
+        make(h, alloc)
+        a = places.data + "/alloc/" + mnt.text(alloc)
+        os.mkdir(a + "/web/local/m")
+        mount(volume, a + "/web/local/m", flags=4096)
+        remove(h, alloc)
+        case.until(lambda: "Device or resource busy" in h.log(), 10, "warning")
+        case.equal(os.listdir(volume), ["data"], "the volume")
+        points = [point for point, _ in mnt.mounts_below(places.data + "/alloc/.trash")]
+        case.equal((len(points), os.listdir(points[0])), (1, ["data"]), "the mount, in the trash")
+        umount(points[0])
+        h.ipc.call("FILE_TRASH_EMPTY_REQ", {})
+        trash_gone(places)
+        mount(volume, a.rsplit("/", 1)[0] + "/.trash", flags=4096)  # over the trash itself: not seen by the helper
+        make(h, alloc)
+        remove(h, alloc)
+        umount(a.rsplit("/", 1)[0] + "/.trash")
         trash_gone(places)
         case.equal(os.listdir(volume), ["data"], "the volume")
 
 
 def test_a_mount_in_the_trash_stays_and_is_listed():
     """What cannot be removed is neither forgotten nor emptied, and the next removal tries again."""
-    with mnt.started() as (places, h):
+    with mnt.files() as (places, h):
         alloc, volume = os.urandom(16), case.directory()
         open(volume + "/data", "w", encoding="ascii").close()
         trash = places.data + "/alloc/.trash/old"
@@ -355,7 +384,7 @@ def test_a_mount_in_the_trash_stays_and_is_listed():
         make(h, alloc)
         remove(h, alloc)
         case.until(lambda: "remove alloc/.trash/old: Device or resource busy" in h.log(), 10, "warning")
-        case.until(lambda: mnt.names(h, "MNT_ROOT_ALLOC") == [".trash/old"], 10, "list of allocs, when nobody removes any more")
+        case.until(lambda: mnt.names(h, "FILE_ROOT_ALLOC") == [".trash/old"], 10, "list of allocs, when nobody removes any more")
         point = mnt.mounts_below(trash)[0][0]
         case.equal(os.listdir(point), ["data"], "the volume")
         umount(point)
@@ -369,7 +398,7 @@ def test_the_trash_of_a_killed_helper_is_emptied_by_the_next():
     with helper.Places() as places:
         for root in ("alloc", "secrets", "logs", "csi/sock"):
             os.makedirs(places.data + "/" + root + "/.trash/left/behind", 0o700)
-        with helper.Helper("mount-helper", places):
+        with helper.Helper("file-helper", places):
             trash_gone(places)
 
 
@@ -379,7 +408,7 @@ def test_the_data_directory_is_the_one_that_was_handed_over_and_not_what_has_its
         os.rename(places.data, moved)
         os.mkdir(places.data)
         try:
-            with helper.Helper("mount-helper", places, data=moved) as h:
+            with helper.Helper("file-helper", places, data=moved) as h:
                 alloc = os.urandom(16)
                 make(h, alloc)
                 case.equal(os.path.isdir(moved + "/alloc/" + mnt.text(alloc)), True, "the alloc below what was handed over")
@@ -390,9 +419,9 @@ def test_the_data_directory_is_the_one_that_was_handed_over_and_not_what_has_its
 
 
 def test_disk_stat():
-    with mnt.started() as (places, h):
+    with mnt.files() as (places, h):
         def right():
-            answer, fs = h.ipc.call("MNT_DISK_STAT_REQ").fields, os.statvfs(places.data)
+            answer, fs = h.ipc.call("FILE_DISK_STAT_REQ").fields, os.statvfs(places.data)
             case.equal(answer["total_bytes"], fs.f_blocks * fs.f_frsize, "total")
             return abs(answer["free_bytes"] - fs.f_bavail * fs.f_frsize) < 1 << 30
         case.until(right, 10, "what is free, while others write and delete")

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mnt_usage.c: how much of the disk allocs take. Runs in: a child of the mount-helper, as root. */
+/* file_usage.c: how much of the disk allocs take. Runs in: a worker of the file-helper. Asked by:
+ * supervisor. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/fd.h"
 #include "common/path.h"
-#include "mount-helper/mnt.h"
+#include "common/project.h"
+#include "file-helper/file.h"
 
 #define ALLOCS_MAX 64
 #define DEPTH_MAX  128   /* what is deeper is not counted */
@@ -22,7 +26,7 @@ struct wanted {
 	char allocs[ALLOCS_MAX][ID_UUID_SIZE];
 };
 
-/* Never following a link, never into another mount. A file of several names counts once in all. */
+/* Never following a link. A file of several names counts once in all. */
 static uint64_t
 count_below(int dir_fd, const char *path, unsigned depth, uint64_t until_ms)
 {
@@ -44,8 +48,27 @@ count_below(int dir_fd, const char *path, unsigned depth, uint64_t until_ms)
 	return bytes;
 }
 
+/*
+ * Where the alloc's directory is a project that has a limit, its file system says that limit and
+ * what is left of it. false: it is none, or its limit is beyond the file system's size.
+ */
+static bool
+ask_project(int root_fd, const char *alloc, uint64_t *ret_bytes, uint64_t *ret_limit)
+{
+	cleanup_close int fd = fd_open_beneath(root_fd, alloc, O_RDONLY | O_DIRECTORY, 0);
+	struct statfs all, own;
+	struct fsxattr x;
+
+	if (fd < 0 || project_read(fd, &x) == 0 || fstatfs(root_fd, &all) < 0 ||
+	    fstatfs(fd, &own) < 0 || own.f_blocks >= all.f_blocks)
+		return false;
+	*ret_bytes = (uint64_t)(own.f_blocks - own.f_bfree) * (uint64_t)own.f_bsize;
+	*ret_limit = (uint64_t)own.f_blocks * (uint64_t)own.f_bsize;
+	return true;
+}
+
 static int
-count_all(int fd, const void *arg, struct mnt_result *ret, struct err *e)
+count_all(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
 	const struct wanted *w = arg;
 	struct {
@@ -55,7 +78,7 @@ count_all(int fd, const void *arg, struct mnt_result *ret, struct err *e)
 
 	for (size_t i = 0; i < w->n; i++) {
 		until_ms = clock_ms() + EACH_MS;
-		if (!mnt_quota_read(fd, w->allocs[i], &used[i].bytes, &used[i].limit))
+		if (!ask_project(fd, w->allocs[i], &used[i].bytes, &used[i].limit))
 			used[i].bytes = count_below(
 			    fd, w->allocs[i], DEPTH_MAX, until_ms < end_ms ? until_ms : end_ms);
 	}
@@ -63,20 +86,12 @@ count_all(int fd, const void *arg, struct mnt_result *ret, struct err *e)
 	return ret->fd < 0 ? err_set(e, ret->fd, "tell how much of the disk is used") : 0;
 }
 
-static void
-answer(struct mnt *m, const struct mnt_job *j, struct mnt_result *res)
-{
-	MntDiskUsageRep rep = MNT_DISK_USAGE_REP__INIT;
-
-	(void)proc_answer(&mnt_spec, j->type, j->serial, 0, &rep.base, res->fd, &res->e, &res->e);
-}
-
 int
-mnt_on_disk_usage(
+file_on_disk_usage(
     void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
 {
-	struct mnt *m = state;
-	const MntDiskUsageReq *req = (const MntDiskUsageReq *)(const void *)p->msg;
+	struct file *f = state;
+	const FileDiskUsageReq *req = (const FileDiskUsageReq *)(const void *)p->msg;
 	struct wanted w = { .n = req->n_allocs };
 	int r = 0;
 
@@ -84,8 +99,9 @@ mnt_on_disk_usage(
 		return err_say(e, -EINVAL, "the usage of 1 to %d allocs can be asked for, not %zu",
 		    ALLOCS_MAX, w.n);
 	for (size_t i = 0; r >= 0 && i < w.n; i++)
-		r = mnt_alloc_read(&req->allocs[i], w.allocs[i], e);
+		r = id_alloc_read(req->allocs[i].data, req->allocs[i].len, w.allocs[i], e);
 	return r < 0 ? r
-		     : mnt_child_start(m, p, TIMEOUT_MS, m->root_fds[MNT_ROOT__MNT_ROOT_ALLOC],
-			   count_all, &w, answer, "count what allocs use of the disk", e);
+		     : worker_start(&f->workers, p, TIMEOUT_MS,
+			   &f->root_fds[FILE_ROOT__FILE_ROOT_ALLOC], 1, count_all, &w, NULL,
+			   "count what allocs use of the disk", e);
 }

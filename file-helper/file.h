@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file.h: what the files of the file-helper share. Runs in: file-helper. */
+#ifndef DROVER_FILE_HELPER_FILE_H
+#define DROVER_FILE_HELPER_FILE_H
+
+#include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
+
+#include "common/err.h"
+#include "common/id.h"
+#include "common/proc.h"
+#include "common/worker.h"
+#include "proto/file.pb-c.h"
+
+#define FILE_ROOTS (FILE_ROOT__FILE_ROOT_CSI + 1)
+
+struct file {
+	const struct proc_args *args;
+	/*
+	 * By FileRoot. Each is the root of a mount that this process alone has: a copy of the data
+	 * directory's, without what is mounted in it. So nothing leads from one to another, or out.
+	 */
+	int root_fds[FILE_ROOTS];
+	int trash_fds[FILE_ROOTS]; /* CSI's: -1 */
+	struct workers workers;
+	bool has_quota;  /* alloc/'s file system holds projects to their limits: project.h */
+	bool trash_full; /* something was put there since the last emptying began */
+};
+
+/* file_roots.c: opens the roots and makes alloc/ the process's own root, before the drop. */
+int file_roots_open(void *state, const struct proc_args *args, struct err *e);
+
+/* One handler per message of proto/file.proto; see proc_handler in common/proc.h. */
+proc_handler file_on_alloc_dir_make, file_on_alloc_dir_remove, file_on_trash_empty,
+    file_on_root_list, file_on_disk_stat, file_on_alloc_fs, file_on_disk_usage;
+
+/*
+ * file_trash.c: moves the root's name out of the way at once; its contents go
+ * later, in a worker. 0, also if it was not there.
+ */
+int file_trash_put(struct file *f, FileRoot root, const char *name, struct err *e);
+/* Starts that worker if there is something to do and none is at work. */
+void file_trash_empty(struct file *f);
+/* Is such a worker at work, or about to be? What is in the trash then is no leak. */
+bool file_trash_is_busy(const struct file *f);
+
+#endif

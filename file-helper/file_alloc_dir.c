@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+/* file_alloc_dir.c: the directories of an alloc. Runs in: file-helper. Asked by: supervisor. */
+/* clang-format off */
+/*
+ *	alloc/<alloc>/		own 0711 ("own": the file-helper's user)
+ *	    alloc/		own 01777: shared, but no task can take away what drover put there
+ *		data/ tmp/	nobody 0777
+ *		logs		own 0755, where exec mounts logs/<alloc>; if all tasks are raw_exec
+ *				and see host paths, a link to it
+ *	    <task>/		own 0755
+ *		local/ private/	nobody 0777
+ *		tmp/		nobody 01777
+ *		secrets		a link to secrets/<alloc>/<task>, for raw_exec; exec binds that
+ *	secrets/<alloc>/	own 0711
+ *	    <task>/		own 0700, until its executor gives it to the task's user
+ *	logs/<alloc>/		executor:drover 2755
+ *
+ * Earlier versions made them as root: where a directory is to be "own", root's is as good.
+ *
+ * This is on the path of every start: each directory is one mkdirat(2) with its final mode, below
+ * directories that no task can change, so that names need no openat2(2). What is there already is
+ * checked and not changed.
+ */
+/* clang-format on */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/crash.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "common/project.h"
+#include "file-helper/file.h"
+
+#define NOBODY 65534
+
+struct entry {
+	const char *suffix; /* behind the directory's name */
+	mode_t mode;
+	bool nobody; /* owner; else this process's user */
+};
+
+static const struct entry shared_entries[] = {
+	{ "", 01777, false },
+	{ "/data", 0777, true },
+	{ "/tmp", 0777, true },
+};
+
+static const struct entry task_entries[] = {
+	{ "", 0755, false },
+	{ "/local", 0777, true },
+	{ "/private", 0777, true },
+	{ "/tmp", 01777, true },
+};
+
+static bool
+is_ours(const struct file *f, const struct stat *st)
+{
+	return st->st_uid == f->args->uid || st->st_uid == 0;
+}
+
+/*
+ * 1 made, 0 was there, -errno. Only our own are held to owner and mode. A nobody's that is there
+ * may be a task's work, and nothing here depends on it; but one that is still ours is what a crash
+ * left between the two calls, since no task can make one.
+ */
+static int
+make_dir(
+    const struct file *f, int dir_fd, const char *path, mode_t mode, bool nobody, struct err *e)
+{
+	int made = mkdirat(dir_fd, path, mode) == 0;
+	struct stat st;
+
+	if (!made && (errno != EEXIST || fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0))
+		return err_set(e, -errno, "make %s", path);
+	if (!nobody && !made && (!is_ours(f, &st) || st.st_mode != (S_IFDIR | mode)))
+		return err_say(e, -EEXIST,
+		    "%s is there, but it is not what was made (mode %o, owner %u)", path,
+		    st.st_mode, st.st_uid);
+	if (nobody && (made || (is_ours(f, &st) && S_ISDIR(st.st_mode))) &&
+	    fchownat(dir_fd, path, NOBODY, NOBODY, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set(e, -errno, "give %s to nobody", path);
+	return made;
+}
+
+/* In a place where no task can put anything: what is there is the link. */
+static int
+make_link(int dir_fd, const char *path, const char *target, struct err *e)
+{
+	if (symlinkat(target, dir_fd, path) < 0 && errno != EEXIST)
+		return err_set(e, -errno, "make the link %s", path);
+	return 0;
+}
+
+static int
+make_entries(const struct file *f, int dir_fd, const char *name, const struct entry *entries,
+    size_t n, struct err *e)
+{
+	char path[NAME_BYTES_MAX + 16];
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		(void)snprintf(path, sizeof path, "%s%s", name, entries[i].suffix);
+		r = make_dir(f, dir_fd, path, entries[i].mode, entries[i].nobody, e);
+	}
+	return r;
+}
+
+static int
+make_shared(const struct file *f, int dir_fd, const char *alloc, bool raw_exec, struct err *e)
+{
+	char target[ID_UUID_SIZE + 16];
+	int r = make_entries(f, dir_fd, "alloc", shared_entries, ELEMENTSOF(shared_entries), e);
+
+	if (r < 0)
+		return r;
+	if (!raw_exec)
+		return make_dir(f, dir_fd, "alloc/logs", 0755, false, e);
+	(void)snprintf(target, sizeof target, "../../../logs/%s", alloc);
+	return make_link(dir_fd, "alloc/logs", target, e);
+}
+
+static int
+make_task(const struct file *f, int dir_fd, const char *alloc, const char *task, struct err *e)
+{
+	char path[NAME_BYTES_MAX + ID_UUID_SIZE + 16], target[NAME_BYTES_MAX + ID_UUID_SIZE + 64];
+	int r = make_entries(f, dir_fd, task, task_entries, ELEMENTSOF(task_entries), e);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(path, sizeof path, "%s/%s", alloc, task);
+	/*
+	 * Given to the task's user by its executor, who alone knows him: what is there is not
+	 * looked at.
+	 */
+	if (mkdirat(f->root_fds[FILE_ROOT__FILE_ROOT_SECRETS], path, 0700) < 0 && errno != EEXIST)
+		return err_set(e, -errno, "make secrets/%s", path);
+	(void)snprintf(target, sizeof target, "../../../secrets/%s", path);
+	(void)snprintf(path, sizeof path, "%s/secrets", task);
+	return make_link(dir_fd, path, target, e);
+}
+
+/*
+ * Group and set-group-id bit come from logs/ itself. No task can change it, so the owner is set
+ * also after a crash.
+ */
+static int
+make_logs(const struct file *f, const char *alloc, struct err *e)
+{
+	int logs = f->root_fds[FILE_ROOT__FILE_ROOT_LOGS];
+
+	if ((mkdirat(logs, alloc, 0755) < 0 && errno != EEXIST) ||
+	    fchownat(logs, alloc, f->args->executor_uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set(e, -errno, "make logs/%s", alloc);
+	return 0;
+}
+
+static int
+make_all(const struct file *f, int dir_fd, const char *alloc, const FileAllocDirMakeReq *req,
+    struct err *e)
+{
+	int r = make_shared(f, dir_fd, alloc, req->raw_exec, e);
+
+	if (r < 0)
+		return r;
+	r = make_dir(f, f->root_fds[FILE_ROOT__FILE_ROOT_SECRETS], alloc, 0711, false, e);
+	for (size_t i = 0; r >= 0 && i < req->n_tasks; i++)
+		r = make_task(f, dir_fd, alloc, req->tasks[i], e);
+	return r < 0 ? r : make_logs(f, alloc, e);
+}
+
+/*
+ * In one call, by name below directories that are opened without a link. Whatever has that name
+ * moves; but where a directory is it takes only an empty one's place. 1, or 0 if there was nothing,
+ * or it was moved before.
+ */
+static int
+move_one(int from_fd, int to_fd, const char *parent, const char *name)
+{
+	cleanup_close int from = fd_open_beneath(from_fd, parent, O_PATH | O_DIRECTORY, 0);
+	cleanup_close int to = fd_open_beneath(to_fd, parent, O_PATH | O_DIRECTORY, 0);
+
+	if (from < 0 || to < 0)
+		return from == -ENOENT ? 0 : from < 0 ? from : to;
+	if (renameat(from, name, to, name) == 0)
+		return 1;
+	return errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST ? 0 : -errno;
+}
+
+static bool
+is_same_project(int dir_fd, int other_fd)
+{
+	struct fsxattr x;
+	uint32_t id = project_read(dir_fd, &x);
+
+	return id != 0 && id == project_read(other_fd, &x);
+}
+
+/* A sticky disk. What cannot be moved keeps nobody from starting. */
+static bool
+move_data(struct file *f, int dir_fd, int from_fd, const char *from, const FileAllocDirMakeReq *req)
+{
+	bool moved = false;
+	int r = from_fd;
+
+	if (r >= 0)
+		moved = (r = move_one(from_fd, dir_fd, "alloc", "data")) > 0;
+	for (size_t i = 0; r >= 0 && i < req->n_tasks; i++)
+		moved |= (r = move_one(from_fd, dir_fd, req->tasks[i], "local")) > 0;
+	/* What is left would still count. */
+	if (r >= 0 && is_same_project(dir_fd, from_fd))
+		r = file_trash_put(f, FILE_ROOT__FILE_ROOT_ALLOC, from, NULL);
+	if (r < 0 && r != -ENOENT)
+		log_warn("move the data of alloc %s: %s", from, strerrordesc_np(-r));
+	return moved;
+}
+
+static int
+put_in_trash(struct file *f, const char *alloc, bool keep_logs, struct err *e)
+{
+	static const FileRoot order[] = { FILE_ROOT__FILE_ROOT_SECRETS,
+		FILE_ROOT__FILE_ROOT_CSI_SOCK, FILE_ROOT__FILE_ROOT_LOGS,
+		FILE_ROOT__FILE_ROOT_ALLOC };
+
+	for (size_t i = 0; i < ELEMENTSOF(order); i++) {
+		int r;
+
+		if (order[i] == FILE_ROOT__FILE_ROOT_LOGS && keep_logs)
+			continue;
+		r = file_trash_put(f, order[i], alloc, e);
+		if (r < 0)
+			return r;
+		if (i == 0)
+			CRASH_POINT(FILE_AFTER_TRASH);
+	}
+	return 0;
+}
+
+static int
+read_request(const FileAllocDirMakeReq *req, char alloc[ID_UUID_SIZE], char from[ID_UUID_SIZE],
+    struct err *e)
+{
+	int r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e);
+
+	if (r >= 0 && req->from.len > 0)
+		r = id_alloc_read(req->from.data, req->from.len, from, e);
+	if (r < 0)
+		return r;
+	if (req->n_tasks == 0)
+		return err_say(e, -EINVAL, "alloc %s has no tasks", alloc);
+	for (size_t i = 0; i < req->n_tasks; i++)
+		if (!name_is_task(req->tasks[i]))
+			return err_say(
+			    e, -EINVAL, "'%.140s' cannot be the name of a task", req->tasks[i]);
+	return 0;
+}
+
+int
+file_on_alloc_dir_make(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+{
+	struct file *f = state;
+	const FileAllocDirMakeReq *req = (const FileAllocDirMakeReq *)(const void *)p->msg;
+	FileAllocDirMakeRep *answer = (FileAllocDirMakeRep *)(void *)rep;
+	int allocs = f->root_fds[FILE_ROOT__FILE_ROOT_ALLOC], r;
+	cleanup_close int dir_fd = -1, from_fd = -ENOENT;
+	char alloc[ID_UUID_SIZE], from[ID_UUID_SIZE];
+	struct fsxattr x;
+
+	if ((r = read_request(req, alloc, from, e)) < 0 ||
+	    (r = make_dir(f, allocs, alloc, 0711, false, e)) < 0)
+		return r;
+	answer->made = r;
+	CRASH_POINT(FILE_AFTER_ALLOC_DIR);
+	dir_fd = fd_open_beneath(allocs, alloc, O_RDONLY | O_DIRECTORY, 0);
+	if (dir_fd >= 0 && f->has_quota && req->limit) {
+		answer->needs_project = project_may_begin(dir_fd);
+		if (answer->needs_project)
+			return 0;
+	}
+	r = dir_fd < 0 ? err_set(e, dir_fd, "open alloc/%s", alloc)
+		       : make_all(f, dir_fd, alloc, req, e);
+	if (r < 0 && answer->made)
+		(void)put_in_trash(f, alloc, true, NULL);
+	if (r < 0)
+		return err_prefix(e, "directories of alloc %s", alloc);
+	if (req->from.len > 0) {
+		from_fd = fd_open_beneath(allocs, from, O_RDONLY | O_DIRECTORY, 0);
+		answer->moved = move_data(f, dir_fd, from_fd, from, req);
+	}
+	answer->has_project = f->has_quota && project_read(dir_fd, &x) != 0;
+	CRASH_POINT(FILE_AFTER_LOG_DIR);
+	return 0;
+}
+
+int
+file_on_alloc_dir_remove(
+    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+{
+	const FileAllocDirRemoveReq *req = (const FileAllocDirRemoveReq *)(const void *)p->msg;
+	char alloc[ID_UUID_SIZE];
+	int r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e);
+
+	if (r < 0)
+		return r;
+	CRASH_POINT(FILE_BEFORE_REMOVE);
+	return put_in_trash(state, alloc, req->keep_logs, e);
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/* file_roots.c: the roots below which all is made, and what their file system says. Runs in:
+ * file-helper. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/path.h"
+#include "common/privs.h"
+#include "common/project.h"
+#include "file-helper/file.h"
+
+/* The launcher made them all, with owner and mode. CSI_SOCK is a directory of CSI. */
+static const struct root {
+	FileRoot root;
+	const char *name;
+} roots[] = {
+	{ FILE_ROOT__FILE_ROOT_ALLOC, "alloc" },
+	{ FILE_ROOT__FILE_ROOT_SECRETS, "secrets" },
+	{ FILE_ROOT__FILE_ROOT_LOGS, "logs" },
+	{ FILE_ROOT__FILE_ROOT_CSI, "csi" },
+};
+
+/*
+ * The directory as the root of a mount of its own, which is in no namespace: what is mounted below
+ * it on this machine is not in it, now and later, so no file system is ever asked but the data
+ * directory's own, and ".." ends there.
+ */
+static int
+open_alone(const char *name)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+					       MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOSYMFOLLOW,
+		.propagation = MS_PRIVATE };
+	cleanup_close int dir = fd_open_beneath(FD_DATA, name, O_PATH | O_DIRECTORY, 0);
+	cleanup_close int tree =
+	    dir < 0 ? -1 : open_tree(dir, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	int fd;
+
+	if (dir < 0)
+		return dir;
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
+		return -errno;
+	fd = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int
+open_trash(struct file *f, FileRoot root, struct err *e)
+{
+	int r = dir_ensure_at(f->root_fds[root], ".trash", 0700, 0, 0, &f->trash_fds[root]);
+
+	return r < 0 ? err_set(e, r, "make the .trash of root %d", (int)root) : 0;
+}
+
+int
+file_roots_open(void *state, const struct proc_args *args, struct err *e)
+{
+	struct file *f = state;
+	int *sock = &f->root_fds[FILE_ROOT__FILE_ROOT_CSI_SOCK], r;
+
+	(void)umask(0); /* each directory is made with its mode at once, also by the workers */
+	f->args = args;
+	for (size_t i = 0; i < ELEMENTSOF(roots); i++) {
+		r = f->root_fds[roots[i].root] = open_alone(roots[i].name);
+		if (r < 0)
+			return err_set(e, r, "open %s/%s", args->data_dir, roots[i].name);
+	}
+	*sock = fd_open_beneath(
+	    f->root_fds[FILE_ROOT__FILE_ROOT_CSI], "sock", O_RDONLY | O_DIRECTORY, 0);
+	if (*sock < 0)
+		return err_set(e, *sock, "open %s/csi/sock", args->data_dir);
+	for (FileRoot root = FILE_ROOT__FILE_ROOT_ALLOC; root <= FILE_ROOT__FILE_ROOT_CSI_SOCK;
+	     root++)
+		if ((r = open_trash(f, root, e)) < 0)
+			return r;
+	f->has_quota = project_is_enforced(f->root_fds[FILE_ROOT__FILE_ROOT_ALLOC]);
+	f->trash_full = true; /* what a predecessor left */
+	/* This one would lead out: it is of the machine's own mounts. */
+	(void)close(FD_DATA);
+	return privs_chroot(f->root_fds[FILE_ROOT__FILE_ROOT_ALLOC], e);
+}
+
+int
+file_on_disk_stat(
+    void *state, const struct ipc_packet *req, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+{
+	const struct file *f = state;
+	FileDiskStatRep *answer = (FileDiskStatRep *)(void *)rep;
+	struct statfs fs;
+
+	if (fstatfs(f->root_fds[FILE_ROOT__FILE_ROOT_ALLOC], &fs) < 0)
+		return err_set(e, -errno, "ask for the space in the data directory");
+	answer->total_bytes = (uint64_t)fs.f_blocks * (uint64_t)fs.f_frsize;
+	answer->free_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_frsize;
+	answer->total_inodes = (uint64_t)fs.f_files;
+	answer->free_inodes = (uint64_t)fs.f_ffree;
+	return 0;
+}
