@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 
-from lib import api, case, crash, helper
+from lib import api, case, crash, helper, trace
 from lib.websocket import Exec
 
 ALL_IDS = "for n in pid ipc; do readlink /proc/self/ns/$n; done; grep -E '^Cap(Bnd|Amb)' /proc/self/status; " \
@@ -95,6 +95,22 @@ def test_modes_and_capabilities_of_the_task_and_of_the_configuration():
                      "POST", "/v1/jobs", wanting("much", cap_add=["CAP_CHOWN", "net_raw"], **modes))
         node.refused(400, "driver does not allow the following capabilities: chown, dac_override,",
                      "POST", "/v1/jobs", wanting("much", cap_add=["all"], **modes))
+
+
+def test_spellings_of_capabilities():
+    """semantics: ((what all have, as far as allowed) - cap_drop) + cap_add; "all", any case, with CAP_ or without."""
+    with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as f:
+        everything = (2 << int(f.read())) - 1
+    have = bits("kill", "net_bind_service", "audit_write")
+    with api.Node(configured('plugin "exec" { config { allow_caps = ["ALL"] } }')) as node:
+        cases = [([], ["ALL"], 0), (["Cap_Chown"], ["CAP_KILL", "chown"], have & ~bits("kill") | bits("chown")),
+                 (["KILL"], ["all"], bits("kill"))]
+        if trace.status(os.getpid())["CapBnd"] == "%016x" % everything:  # in a container that lacks one nobody can be given all
+            cases += [(["all"], [], everything), (["All"], ["all"], everything)]
+        for number, (add, drop, wanted) in enumerate(cases):
+            _, caps, _ = look(node, "caps%d" % number, cap_add=add, cap_drop=drop)
+            case.equal((caps["Amb"], caps["Bnd"]), (wanted, wanted), "cap_add %s, cap_drop %s" % (add, drop))
+        node.refused(400, 'there is no capability "cap_cap_chown"', "POST", "/v1/jobs", wanting("none", cap_add=["cap_cap_chown"]))
 
 
 def limit(node, run, tree, v2, v1):
