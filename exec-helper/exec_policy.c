@@ -126,20 +126,18 @@ check_caps(
 	return 0;
 }
 
-/* Who is in one of these groups may talk to the agent, which is to be root. */
-static bool
-has_agent_group(const struct proc_args *args, const struct exe_user *u)
+static int
+check_group(
+    const struct exec_state *s, const struct exe_user *u, gid_t gid, uint32_t driver, struct err *e)
 {
-	const gid_t agents[] = { args->drover_gid, args->executor_gid };
-
-	for (size_t i = 0; i < ELEMENTSOF(agents); i++) {
-		if (u->gid == agents[i])
-			return true;
-		for (uint32_t k = 0; k < u->n_groups; k++)
-			if (u->groups[k] == agents[i])
-				return true;
-	}
-	return false;
+	/* Who is in one of these may talk to the agent, which is to be root. */
+	if (u->uid != 0 && (gid == s->args->drover_gid || gid == s->args->executor_gid))
+		return err_say(e, -EPERM,
+		    "running as user \"%s\" is disallowed: it has a group of the agent's", u->name);
+	if (in_ranges(s->policy->denied_gids, s->policy->n_denied_gids, gid, driver))
+		return err_say(e, -EPERM, "running as user \"%s\" is disallowed: gid %u is denied",
+		    u->name, gid);
+	return 0;
 }
 
 static int
@@ -157,24 +155,15 @@ check_user(
 			return err_say(e, -EPERM,
 			    "running as user \"%s\" is disallowed: it is one of the agent's own",
 			    u->name);
-	if (u->uid != 0 && has_agent_group(s->args, u))
-		return err_say(e, -EPERM,
-		    "running as user \"%s\" is disallowed: it has a group of the agent's", u->name);
 	if (setup->driver == DRIVER_EXEC && u->uid == 0)
 		return err_say(e, -EPERM, "running as user \"root\" is disallowed");
 	if (in_ranges(s->policy->denied_uids, s->policy->n_denied_uids, u->uid, setup->driver))
 		return err_say(e, -EPERM, "running as user \"%s\" is disallowed: uid %u is denied",
 		    u->name, u->uid);
-	if (in_ranges(s->policy->denied_gids, s->policy->n_denied_gids, u->gid, setup->driver))
-		return err_say(e, -EPERM, "running as user \"%s\" is disallowed: gid %u is denied",
-		    u->name, u->gid);
-	for (uint32_t i = 0; i < u->n_groups; i++)
-		if (in_ranges(s->policy->denied_gids, s->policy->n_denied_gids, u->groups[i],
-			setup->driver))
-			return err_say(e, -EPERM,
-			    "running as user \"%s\" is disallowed: gid %u is denied", u->name,
-			    u->groups[i]);
-	return 0;
+	r = check_group(s, u, u->gid, setup->driver, e);
+	for (uint32_t i = 0; r == 0 && i < u->n_groups; i++)
+		r = check_group(s, u, u->groups[i], setup->driver, e);
+	return r;
 }
 
 static const char *const kind_dirs[] = {
