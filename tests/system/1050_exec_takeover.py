@@ -108,7 +108,7 @@ def test_packets_that_break_protocol_end_it():
             r.restart()
             normal(r)
         os.close(fd)
-        for name in ("MNT_ALLOC_DIR_MAKE_REQ", "EXEC_TASK_START_REP", "HB_BEAT_REQ"):
+        for name in ("FILE_ALLOC_DIR_MAKE_REQ", "EXEC_TASK_START_REP", "HB_BEAT_REQ"):
             r.ipc.send_raw(ipc.BY_NAME[name].no, b"")
             case.equal(r.helper.wait(), 1, "exec-helper's exit")
             r.restart()
