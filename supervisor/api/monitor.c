@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <systemd/sd-event.h>
 #include <time.h>
 
@@ -121,7 +122,7 @@ on_lines(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 	ssize_t n = 1;
 
 	for (int i = 0; i < LINES_PER_TURN && n > 0; i++) {
-		n = read(fd, packet, sizeof packet);
+		n = recv(fd, packet, sizeof packet, MSG_DONTWAIT);
 		if (n > 0)
 			take_line(packet, (size_t)n);
 	}
@@ -131,13 +132,14 @@ on_lines(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 	return 0;
 }
 
-/* What the last supervisor was to get is nobody's. */
+/* What the last supervisor was to get is nobody's. Its flags may not be those that the launcher
+ * set: no read of this socket relies on them. */
 static void
 drop_old_lines(void)
 {
 	char packet[LINE_MAX_BYTES];
 
-	while (read(FD_SUP_LOG, packet, sizeof packet) > 0)
+	while (recv(FD_SUP_LOG, packet, sizeof packet, MSG_DONTWAIT) > 0)
 		;
 }
 

@@ -8,10 +8,12 @@ import re
 import signal
 import stat
 
-from lib import agent, case, helper, takeover
+from lib import ROOT, agent, case, helper, takeover
 
 KCMP, KCMP_FILE = 312, 0
-FD_CONTROL_SOCKET, FD_LOG, FD_SUP_LOG = 7, 15, 17  # common/proc.h
+with open(ROOT + "/common/proc.h", encoding="utf-8") as header:
+    FDS = {name: int(number) for name, number in re.findall(r"\b(FD_\w+) = (\d+)", header.read())}
+FD_CONTROL_SOCKET, FD_LOG, FD_SUP_LOG = FDS["FD_SPECIAL"], FDS["FD_LOG"], FDS["FD_SUP_LOG"]
 HELPERS = ("exec-helper", "mount-helper", "file-helper", "heartbeat")
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -117,6 +119,20 @@ def test_a_supervisor_cannot_shut_the_control_socket():
                        "shutdown(%d)" % how)
         a.wait_process("supervisor", other_than=a.kill("supervisor"))
         a.wait_ready()
+
+
+def test_a_supervisor_whose_log_socket_blocks_answers_all_the_same():
+    """The socket is the launcher's: what one supervisor does to its flags the next one finds."""
+    with agent.Agent() as a:
+        a.wait_ready()
+        case.equal(takeover.call(a.processes()["supervisor"], takeover.FCNTL, FD_SUP_LOG, fcntl.F_SETFL, 0), 0, "fcntl(F_SETFL)")
+        a.wait_process("supervisor", other_than=a.kill("supervisor"))
+        a.wait_ready()
+        with a.connect() as follower:
+            follower.sendall(b"GET /v1/agent/monitor HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            follower.settimeout(case.LEAST_S)
+            case.contains(follower.recv(4096).decode(), "200 OK")
+            a.wait_ready()
 
 
 def test_a_process_that_does_not_want_to_end_keeps_no_other_agent_out():
