@@ -234,15 +234,10 @@ kernel_limit(const char *file)
 uint64_t
 cgroup_pids_share(unsigned percent)
 {
-	static uint64_t most;
+	uint64_t pids = kernel_limit("/proc/sys/kernel/pid_max"),
+		 threads = kernel_limit("/proc/sys/kernel/threads-max");
 
-	if (most == 0) {
-		uint64_t pids = kernel_limit("/proc/sys/kernel/pid_max"),
-			 threads = kernel_limit("/proc/sys/kernel/threads-max");
-
-		most = pids < threads ? pids : threads;
-	}
-	return most * percent / 100;
+	return (pids < threads ? pids : threads) * percent / 100;
 }
 
 int

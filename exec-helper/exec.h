@@ -30,6 +30,7 @@ struct exec_state {
 	int volumes[CONFIG_VOLUMES_MAX]; /* the policy's host volumes, -1: not usable … */
 	struct err volume_errors[CONFIG_VOLUMES_MAX]; /* … and why */
 	int32_t oom_score_adj;                        /* what executors inherit */
+	uint64_t pids_max;                            /* of each run; 0: the kernel does not say */
 	char boot_id[BOOT_ID_SIZE];
 	struct err template_error; /* code 0: exec tasks have their template */
 	struct exec_cached_user users[EXEC_USERS_MAX];

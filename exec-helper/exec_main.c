@@ -163,6 +163,7 @@ init(void *arg, const struct proc_args *args, struct err *e)
 	if (r < 0)
 		return err_set(e, r, "read the boot id");
 	read_oom_score_adj(s);
+	s->pids_max = cgroup_pids_share(CGROUP_PIDS_RUN);
 	open_volumes(s);
 	if (!(s->policy->drivers & 1u << DRIVER_EXEC))
 		return 0;

@@ -51,9 +51,8 @@ set_limits(struct exec_state *s, const ExecTaskStartReq *req, const struct exec_
 		r = set_limit(s, run, CGROUP_MEMORY, "memory.oom.group", NULL, 1);
 	if (r == 0 && req->cpu_shares)
 		r = set_limit(s, run, CGROUP_CPU, NULL, "cpu.shares", shares);
-	if (r == 0 && cgroup_pids_share(CGROUP_PIDS_RUN))
-		r = set_limit(s, run, CGROUP_PIDS, "pids.max", "pids.max",
-		    cgroup_pids_share(CGROUP_PIDS_RUN));
+	if (r == 0 && s->pids_max)
+		r = set_limit(s, run, CGROUP_PIDS, "pids.max", "pids.max", s->pids_max);
 	shares = 1 + (shares - 2) * 9999 / 262142;
 	if (r == 0 && req->cpu_shares)
 		r = set_limit(s, run, CGROUP_CPU, "cpu.weight", NULL, shares);
