@@ -143,7 +143,7 @@ def test_limits_of_memory_and_processes():
             most = min(int(pids.read()), int(threads.read()))
         case.contains((most * 15 // 100, None), limit(node, run, "pids", "pids.max", "pids.max"), "processes")
         # However many tasks there are, a quarter is left to others.
-        case.contains((most * 75 // 100, None), limit(node, "..", "pids", "../pids.max", "pids.max"), "processes of all tasks")
+        case.contains((most * 75 // 100, None), limit(node, "..", "pids", "pids.max", "pids.max"), "processes of all tasks")
 
 
 def test_a_user_without_groups_sees_nothing_of_a_task_in_the_cgroups():
