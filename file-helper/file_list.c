@@ -71,6 +71,8 @@ list_plugins(struct names *list, int csi, const char *kind)
 	const char *n;
 	int r = dir_open_at(csi, kind, &d);
 
+	if (r == -ENOENT)
+		return 0;
 	while (r >= 0 && (n = dir_next(d))) {
 		uint32_t before = list->count;
 

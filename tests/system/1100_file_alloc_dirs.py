@@ -279,6 +279,24 @@ def test_removal_of_a_hostile_tree():
         case.equal(os.stat(victim + "/precious").st_nlink, 1, "links to its file")
 
 
+def test_removal_of_sticky_directories_and_of_what_an_older_version_made():
+    with mnt.files() as (places, h):
+        alloc = os.urandom(16)
+        make(h, alloc)
+        a = places.data + "/alloc/" + mnt.text(alloc)
+        for path in [a] + [a + p for p in ("/alloc", "/web")] + ["%s/secrets/%s" % (places.data, mnt.text(alloc))]:
+            os.chown(path, 0, 0)  # by root, as mount-helper made them once
+        case.equal(make(h, alloc), False, "made")
+        for path, uid in (("/web/tmp/f", 1000), ("/alloc/f", 1001), ("/web/local/f", 0)):
+            write(a + path)
+            os.chown(a + path, uid, uid)
+        os.mkdir(a + "/web/tmp/d", 0o1777)
+        write(a + "/web/tmp/d/f")
+        os.chown(a + "/web/tmp/d", 1002, 1002)
+        remove(h, alloc)
+        trash_gone(places)
+
+
 def test_removal_while_the_tree_is_renamed():
     with mnt.files() as (places, h):
         alloc, victim = os.urandom(16), case.directory()
