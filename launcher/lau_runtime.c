@@ -3,6 +3,7 @@
  * in: launcher. */
 #include <fcntl.h>
 #include <libgen.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,23 @@ make_socket(struct launcher *l, struct err *e)
 	if (n <= 0 || (size_t)n >= sizeof l->socket)
 		return err_say(e, -ENAMETOOLONG,
 		    "the control socket's path must have 1 to %zu bytes", sizeof l->socket - 1);
+	return bind_socket(l, e);
+}
+
+int
+lau_socket_renew(struct launcher *l, struct err *e)
+{
+	struct pollfd p = { .fd = l->listen_fd, .events = POLLRDHUP };
+
+	if (poll(&p, 1, 0) <= 0)
+		return 0;
+	if (!l->listen_is_ours) {
+		log_error("the control socket was shut down and refuses everybody: systemctl "
+			  "restart drover.socket makes it anew");
+		return 0;
+	}
+	log_warn("the control socket was shut down: making it anew");
+	close_p(&l->listen_fd);
 	return bind_socket(l, e);
 }
 

@@ -119,6 +119,8 @@ start_set(struct launcher *l)
 	struct err e = { 0 };
 
 	r = lau_lease_open(l, &e);
+	if (r == 0)
+		r = lau_socket_renew(l, &e);
 	for (int i = 0; i < LAU_CHILDREN - 1; i++) {
 		ends[i] = make_pair(&l->children[i + 1]);
 		if (ends[i] < 0 && r == 0)

@@ -124,6 +124,9 @@ int lau_runtime_make(struct launcher *l, struct err *e);
 /* Opens or makes the lease page anew: before every start of the set, because somebody may have
  * deleted it. */
 int lau_lease_open(struct launcher *l, struct err *e);
+/* Binds the control socket anew if somebody has shut it down: before every start of the set. A
+ * supervisor that was taken over can pass it on to one whose filter does not refuse that. */
+int lau_socket_renew(struct launcher *l, struct err *e);
 /* Is there a parent of cgroups that is known to hold no process? */
 bool lau_runtime_is_idle(const struct launcher *l);
 /* The socket if it is ours; with -dev the cgroups and <rt> too. */

@@ -6,6 +6,7 @@ import fcntl
 import os
 import re
 import signal
+import socket
 import stat
 
 from lib import ROOT, agent, case, helper, takeover
@@ -133,6 +134,23 @@ def test_a_supervisor_whose_log_socket_blocks_answers_all_the_same():
             follower.settimeout(case.LEAST_S)
             case.contains(follower.recv(4096).decode(), "200 OK")
             a.wait_ready()
+
+
+def test_a_control_socket_that_an_accomplice_of_the_supervisor_shut_is_made_anew():
+    """Who was passed it has no filter. After the next start of the supervisor it works again, and nobody has the new one."""
+    with agent.Agent() as a, socket.socket(socket.AF_UNIX) as accomplice:
+        a.wait_ready()
+        accomplice.bind("\0accomplice")
+        accomplice.listen()
+        takeover.pass_on(a.processes()["supervisor"], FD_CONTROL_SOCKET, "accomplice")
+        with accomplice.accept()[0] as peer:
+            fd = socket.recv_fds(peer, 1, 1)[1][0]
+        with socket.socket(fileno=fd) as listener:
+            listener.shutdown(socket.SHUT_RDWR)
+            case.raises(ConnectionRefusedError, a.connect)
+            a.wait_process("supervisor", other_than=a.kill("supervisor"))
+            a.wait_ready()
+        a.wait_log("the control socket was shut down: making it anew")
 
 
 def test_a_process_that_does_not_want_to_end_keeps_no_other_agent_out():

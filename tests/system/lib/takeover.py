@@ -6,11 +6,12 @@
 import ctypes
 import os
 import signal
+import socket
 import struct
 
 from . import case
 
-SHUTDOWN, FCNTL, FLOCK = 48, 72, 73  # x86-64
+CLOSE, SOCKET, CONNECT, SENDMSG, SHUTDOWN, FCNTL, FLOCK = 3, 41, 42, 46, 48, 72, 73  # x86-64
 CONT, SINGLESTEP, GETREGS, SETREGS, DETACH, SEIZE, INTERRUPT = 7, 9, 12, 13, 17, 0x4206, 0x4207
 WALL = 0x40000000
 REGS = struct.Struct("<27Q")  # struct user_regs_struct
@@ -66,3 +67,20 @@ def call(pid, nr, *args):
     _set(pid, before)
     _ptrace(DETACH, pid)
     return result
+
+
+def pass_on(pid, fd, name):
+    """Makes it send one of its descriptors to the abstract unix socket of that name."""
+    address = struct.pack("<H", socket.AF_UNIX) + b"\0" + name.encode()
+    with open("/proc/%d/maps" % pid, encoding="ascii") as f:
+        base = int(next(line for line in f if "[stack]" in line).split("-")[0], 16)  # the end that it does not reach
+    rights = struct.pack("<QiiiI", 20, socket.SOL_SOCKET, socket.SCM_RIGHTS, fd, 0)
+    message = struct.pack("<QQQQQQQ", 0, 0, base + 128, 1, base + 192, len(rights), 0)
+    with open("/proc/%d/mem" % pid, "r+b", buffering=0) as f:
+        for offset, data in ((0, address), (128, struct.pack("<QQ", base, 1)), (192, rights), (256, message)):
+            f.seek(base + offset)
+            f.write(data)
+    sock = call(pid, SOCKET, socket.AF_UNIX, socket.SOCK_STREAM, 0)
+    case.equal(call(pid, CONNECT, sock, base, len(address)), 0, "connect")
+    case.equal(call(pid, SENDMSG, sock, base + 256, 0), 1, "sendmsg")
+    case.equal(call(pid, CLOSE, sock), 0, "close")
