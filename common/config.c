@@ -527,6 +527,32 @@ policy_mask_add(struct agent_policy *policy, const char *path)
 	return 0;
 }
 
+/* What is masked at the host's path is masked too where chroot_env puts the directory that it is
+ * in. */
+static int
+mask_moved_paths(struct agent_policy *policy)
+{
+	const uint32_t n_masks = policy->n_masks;
+	char moved[2 * CONFIG_PATH_SIZE];
+	int r = 0;
+
+	for (uint32_t i = 0; i < policy->n_chroot_env; i++) {
+		const char *source = policy->chroot_env[i].source;
+		size_t len = source[1] ? strlen(source) : 0;
+
+		for (uint32_t k = 0; k < n_masks && r == 0; k++) {
+			const char *mask = policy->masks[k];
+
+			if (strncmp(mask, source, len) != 0 || mask[len] != '/')
+				continue;
+			(void)snprintf(
+			    moved, sizeof moved, "%s%s", policy->chroot_env[i].target, mask + len);
+			r = policy_mask_add(policy, moved);
+		}
+	}
+	return r;
+}
+
 static void
 default_policy(struct agent_policy *policy, bool dev)
 {
@@ -602,9 +628,11 @@ config_parse(const char *text, size_t len, const char *name, struct agent_config
 	hcl_doc_done(&doc);
 	if (r < 0)
 		return r;
-	if (name[0] == '/' && policy_mask_add(policy, name) < 0 && warn)
-		warn(arg,
-		    "an exec task may see a configuration file: there are more than can be masked");
+	r = name[0] == '/' ? policy_mask_add(policy, name) : 0;
+	if (r < 0 || (r = mask_moved_paths(policy)) < 0)
+		return err_set(e, r,
+		    "%s: hide it, password files and keys from exec tasks (at most %d paths)", name,
+		    CONFIG_MASKS_MAX);
 	policy->drivers &= ~policy->drivers_denied;
 	config->drivers = policy->drivers;
 	config->allow_caps = policy->allow_caps;

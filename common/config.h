@@ -19,7 +19,7 @@
 #define CONFIG_META_MAX     64
 #define CONFIG_VOLUMES_MAX  64
 #define CONFIG_CHROOT_MAX   64
-#define CONFIG_MASKS_MAX    32
+#define CONFIG_MASKS_MAX    128
 #define CONFIG_RANGES_MAX   32
 #define CONFIG_SERVERS_MAX  16
 #define CONFIG_NETWORKS_MAX 16
@@ -130,7 +130,9 @@ int policy_mask_add(struct agent_policy *policy, const char *path);
  * Reads one configuration file's text (Nomad's agent HCL, or JSON when it starts with '{') over
  * what is there already, as a later file overrides an earlier one. name stands in errors:
  * "file:line:column: expected …". What is not known is no error: a sentence per unknown block or
- * attribute goes to warn(arg, sentence). Returns 0, -EINVAL with *e set.
+ * attribute goes to warn(arg, sentence). The file and the key of tls {} are masked, and so is what
+ * is masked where chroot_env puts it. Returns 0, or with *e set -EINVAL, -ENAMETOOLONG, or -ENOSPC
+ * when there are more paths to mask than CONFIG_MASKS_MAX.
  */
 int config_parse(const char *text, size_t len, const char *name, struct agent_config *config,
     struct agent_policy *policy, void (*warn)(void *arg, const char *sentence), void *arg,

@@ -533,6 +533,48 @@ START_TEST(a_file_is_masked_in_tasks)
 }
 END_TEST
 
+static unsigned
+masks_of(const char *path)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < policy.n_masks; i++)
+		n += strcmp(policy.masks[i], path) == 0;
+	return n;
+}
+
+START_TEST(a_mask_follows_its_directory_to_another_place)
+{
+	static const char text[] = "client { chroot_env { \"/etc\" = \"/conf\" \"/\" = \"/host\" "
+				   "\"/et\" = \"/x\" } }";
+
+	config_defaults(&config, &policy, false);
+	ck_assert_int_eq(config_parse(text, strlen(text), "/srv/x.hcl", &config, &policy,
+			     note_warning, &config, &e),
+	    0);
+	ck_assert_uint_eq(masks_of("/etc/shadow"), 1);
+	ck_assert_uint_eq(masks_of("/conf/shadow"), 1);
+	ck_assert_uint_eq(masks_of("/host/etc/shadow"), 1);
+	ck_assert_uint_eq(masks_of("/host/srv/x.hcl"), 1);
+	ck_assert_uint_eq(masks_of("/xc/shadow"), 0);
+}
+END_TEST
+
+START_TEST(more_files_than_can_be_masked_are_refused)
+{
+	char name[32];
+	int r = 0;
+
+	config_defaults(&config, &policy, false);
+	for (int i = 0; i < CONFIG_MASKS_MAX && r == 0; i++) {
+		(void)snprintf(name, sizeof name, "/f/%d.hcl", i);
+		r = config_parse("", 0, name, &config, &policy, note_warning, &config, &e);
+	}
+	ck_assert_int_eq(r, -ENOSPC);
+	ck_assert_ptr_nonnull(strstr(e.msg, "hide it, password files and keys from exec tasks"));
+}
+END_TEST
+
 START_TEST(limits)
 {
 	static char text[HCL_BYTES_MAX + 1];
@@ -622,6 +664,8 @@ add(TCase *tc)
 	tcase_add_test(tc, tokens_are_wanted_when_acl_says_so);
 	tcase_add_test(tc, what_is_not_known_is_a_warning);
 	tcase_add_test(tc, a_file_is_masked_in_tasks);
+	tcase_add_test(tc, a_mask_follows_its_directory_to_another_place);
+	tcase_add_test(tc, more_files_than_can_be_masked_are_refused);
 	tcase_add_test(tc, limits);
 	tcase_add_test(tc, cut_at_each_length);
 	tcase_add_test(tc, records_are_mapped_only_whole);
