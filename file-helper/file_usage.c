@@ -50,9 +50,9 @@ count_below(int dir_fd, const char *path, unsigned depth, uint64_t until_ms)
 
 /*
  * Where the alloc's directory is a project that has a limit, its file system says that limit and
- * what is left of it. false: it is none, or its limit is beyond the file system's size.
+ * what is left of it. Else, or if the limit is beyond the file system's size, both stay 0.
  */
-static bool
+static void
 ask_project(int root_fd, const char *alloc, uint64_t *ret_bytes, uint64_t *ret_limit)
 {
 	cleanup_close int fd = fd_open_beneath(root_fd, alloc, O_RDONLY | O_DIRECTORY, 0);
@@ -61,10 +61,9 @@ ask_project(int root_fd, const char *alloc, uint64_t *ret_bytes, uint64_t *ret_l
 
 	if (fd < 0 || project_read(fd, &x) == 0 || fstatfs(root_fd, &all) < 0 ||
 	    fstatfs(fd, &own) < 0 || own.f_blocks >= all.f_blocks)
-		return false;
+		return;
 	*ret_bytes = (uint64_t)(own.f_blocks - own.f_bfree) * (uint64_t)own.f_bsize;
 	*ret_limit = (uint64_t)own.f_blocks * (uint64_t)own.f_bsize;
-	return true;
 }
 
 static int
@@ -77,10 +76,16 @@ count_all(int fd, const void *arg, struct worker_result *ret, struct err *e)
 	uint64_t end_ms = clock_ms() + ALL_MS, until_ms;
 
 	for (size_t i = 0; i < w->n; i++) {
+		uint64_t counted = 0;
+
 		until_ms = clock_ms() + EACH_MS;
-		if (!ask_project(fd, w->allocs[i], &used[i].bytes, &used[i].limit))
-			used[i].bytes = count_below(
+		ask_project(fd, w->allocs[i], &used[i].bytes, &used[i].limit);
+		/* Also one that is full: who may pass limits (CAP_SYS_RESOURCE) is beyond it. */
+		if (used[i].bytes >= used[i].limit)
+			counted = count_below(
 			    fd, w->allocs[i], DEPTH_MAX, until_ms < end_ms ? until_ms : end_ms);
+		if (counted > used[i].bytes)
+			used[i].bytes = counted;
 	}
 	ret->fd = fd_memfd_sealed("usage", used, w->n * sizeof used[0]);
 	return ret->fd < 0 ? err_set(e, ret->fd, "tell how much of the disk is used") : 0;
