@@ -9,7 +9,18 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/cli_print.h"
 #include "common/cleanup.h"
+
+/* It may name what a job or the agent has named. */
+static void
+print_error(const struct err *e)
+{
+	struct err clean = *e;
+
+	cli_clean_lines(clean.msg);
+	(void)fprintf(stderr, "drover: %s\n", clean.msg);
+}
 
 int
 cli_fail(struct cli *cli, const struct err *e)
@@ -21,7 +32,7 @@ cli_fail(struct cli *cli, const struct err *e)
 	    strncmp(e->msg, cli->refusal, sizeof e->msg - 1) == 0)
 		(void)fprintf(stderr, "%s\n", cli->refusal);
 	else
-		(void)fprintf(stderr, "drover: %s\n", e->msg);
+		print_error(e);
 	return CLI_FAILED;
 }
 
@@ -52,6 +63,7 @@ cli_confirm_prefix(const char *kind, const char *wanted, const char *found, bool
 		question = NULL;
 		return err_set(e, -ENOMEM, "ask");
 	}
+	cli_clean(question);
 	r = cli_ask(question);
 	if (r < 0)
 		return err_say(e, -EINVAL,

@@ -9,6 +9,7 @@
 #include "cli/cli_job.h"
 #include "cli/cli_print.h"
 #include "cli/cli_watch.h"
+#include "model/field.h"
 
 /* As nomad's: 1 says that allocations would be made or stopped. */
 enum { PLAN_SAME = 0, PLAN_CHANGES = 1 };
@@ -33,11 +34,12 @@ print_fields(const json_t *diff, int indent)
 	json_array_foreach (cli_json_get(diff, "Fields"), i, field) {
 		const char *old = cli_json_str(field, "Old"), *new = cli_json_str(field, "New");
 
-		printf("%*s%-3s %s: ", indent, "", mark(field), cli_json_str(field, "Name"));
 		if (*old && *new)
-			printf("\"%s\" => \"%s\"\n", old, new);
+			cli_line("%*s%-3s %s: \"%s\" => \"%s\"", indent, "", mark(field),
+			    cli_json_str(field, "Name"), old, new);
 		else
-			printf("\"%s\"\n", *old ? old : new);
+			cli_line("%*s%-3s %s: \"%s\"", indent, "", mark(field),
+			    cli_json_str(field, "Name"), *old ? old : new);
 	}
 }
 
@@ -48,24 +50,27 @@ print_objects(const json_t *diff, int indent)
 	size_t i;
 
 	json_array_foreach (cli_json_get(diff, "Objects"), i, object) {
-		printf("%*s%-3s %s {\n", indent, "", mark(object), cli_json_str(object, "Name"));
+		cli_line("%*s%-3s %s {", indent, "", mark(object), cli_json_str(object, "Name"));
 		print_fields(object, indent + 4);
 		print_objects(object, indent + 4);
-		printf("%*s    }\n", indent, "");
+		cli_line("%*s    }", indent, "");
 	}
 }
 
 static void
-print_updates(const json_t *group)
+print_group(const json_t *group)
 {
 	const char *what, *before = " (";
+	struct text line = { 0 };
 	const json_t *n;
 
+	text_printf(&line, "%-3s Task Group: \"%s\"", mark(group), cli_json_str(group, "Name"));
 	json_object_foreach ((json_t *)cli_json_get(group, "Updates"), what, n) {
-		printf("%s%lld %s", before, (long long)json_integer_value(n), what);
+		text_printf(&line, "%s%lld %s", before, (long long)json_integer_value(n), what);
 		before = ", ";
 	}
-	printf("%s\n", strcmp(before, ", ") == 0 ? ")" : "");
+	cli_line("%s%s", str(line.text), strcmp(before, ", ") == 0 ? ")" : "");
+	text_done(&line);
 }
 
 static void
@@ -74,16 +79,15 @@ print_diff(const json_t *diff)
 	const json_t *group, *task;
 	size_t i, k;
 
-	printf("%-3s Job: \"%s\"\n", mark(diff), cli_json_str(diff, "ID"));
+	cli_line("%-3s Job: \"%s\"", mark(diff), cli_json_str(diff, "ID"));
 	print_fields(diff, 0);
 	print_objects(diff, 0);
 	json_array_foreach (cli_json_get(diff, "TaskGroups"), i, group) {
-		printf("%-3s Task Group: \"%s\"", mark(group), cli_json_str(group, "Name"));
-		print_updates(group);
+		print_group(group);
 		print_fields(group, 4);
 		print_objects(group, 4);
 		json_array_foreach (cli_json_get(group, "Tasks"), k, task) {
-			printf("    %-3s Task: \"%s\"\n", mark(task), cli_json_str(task, "Name"));
+			cli_line("    %-3s Task: \"%s\"", mark(task), cli_json_str(task, "Name"));
 			print_fields(task, 8);
 			print_objects(task, 8);
 		}
@@ -128,7 +132,7 @@ show_plan(struct cli *cli, const char *path, const json_t *plan)
 	changes = print_counts(plan);
 	cli_watch_say_failed(cli, cli_json_get(plan, "FailedTGAllocs"));
 	if (*warnings)
-		printf("Warnings: %s\n", warnings);
+		cli_line("Warnings: %s", warnings);
 	printf("\nJob Modify Index: %lld\nTo register it only if nobody changes it before:\n"
 	       "  drover job run -check-index %lld %s\n",
 	    (long long)cli_json_int(plan, "JobModifyIndex"),

@@ -120,6 +120,18 @@ cli_table_print(struct cli_table *t)
 }
 
 void
+cli_line(const char *fmt, ...)
+{
+	cleanup_free char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = format_clean(fmt, ap);
+	va_end(ap);
+	(void)printf("%s\n", text);
+}
+
+void
 cli_field(const char *name, const char *fmt, ...)
 {
 	cleanup_free char *text = NULL;
@@ -129,7 +141,7 @@ cli_field(const char *name, const char *fmt, ...)
 	text = format_clean(fmt, ap);
 	va_end(ap);
 	if (*text)
-		(void)printf("%-*s = %s\n", FIELD_WIDTH, name, text);
+		cli_line("%-*s = %s", FIELD_WIDTH, name, text);
 }
 
 void

@@ -33,6 +33,8 @@ void cli_table_print(struct cli_table *t);
 void cli_field(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A heading with an empty line before it. */
 void cli_head(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* One line of a page. */
+void cli_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* One line of progress, at once; on stderr when stdout is for JSON. */
 void cli_say(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

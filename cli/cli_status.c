@@ -219,7 +219,7 @@ print_page(const struct page *p)
 	size_t i;
 
 	json_array_foreach (p->problems, i, problem)
-		(void)printf("Problem: %s\n", json_string_value(problem));
+		cli_line("Problem: %s", json_string_value(problem));
 	if (json_array_size(p->problems))
 		(void)putchar('\n');
 	cli_field("Agent", "%s", cli_json_str(self, "config/Version/Version"));

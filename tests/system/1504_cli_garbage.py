@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import time
 
 from lib import case
@@ -82,6 +83,57 @@ def test_json_of_the_wrong_shape_is_an_empty_page():
             for words in pages:
                 r = api.drover(*words)
                 case.equal((r.code in (0, 1, 2), "runtime error" in r.err), (True, False), "%r %r: %r" % (words, shape, r.err))
+
+
+EVIL = "a\x1b]0;x\x07\x9b31m\x7f\nb"
+NO_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
+def evil(depth=0):
+    """An answer that fits many a page: every text of it, also the keys, speaks to the terminal."""
+    texts = {k: EVIL for k in (
+        "Name", "Status", "StatusDescription", "ClientStatus", "ClientDescription", "DesiredStatus", "DesiredDescription", "Type",
+        "NodeName", "TaskGroup", "Namespace", "Version", "Provider", "PluginID", "ExternalID", "SchedulingEligibility", "Datacenter",
+        "NodePool", "NodeClass", "DisplayMessage", "Message", "Output", "Check", "Service", "ServiceName", "Old", "New", "Error",
+        "Warnings", "TriggeredBy", "Description", "Kind", "What", "Path", "Why", "JobID", "State", "AccessMode")}
+    if depth > 1:
+        return texts
+    inner = evil(depth + 1)
+    return {**texts, "ID": NODE, "EvalID": NODE, "NodeID": NODE, "AllocID": NODE, "Priority": 1, "TaskStates": {EVIL: {**inner, "Events": [inner]}},
+            "TaskGroups": [inner], "Tasks": [inner], "Fields": [inner], "Objects": [inner], "Diff": {**inner, "ID": EVIL, "Type": "Edited"} if depth < 2 else None,
+            "Updates": {EVIL: 1}, "Annotations": {"DesiredTGUpdates": {EVIL: {"Place": 1}}}, "Tags": [EVIL], "Services": [inner],
+            "FailedTGAllocs": {EVIL: {"ConstraintFiltered": {EVIL: 1}, "DimensionExhausted": {EVIL: 1}}}, "Causes": [inner], "causes": [inner],
+            "Drivers": {EVIL: {"Detected": True, "HealthDescription": EVIL}}, "Attributes": {EVIL: EVIL}, "Meta": {EVIL: EVIL},
+            "Events": [inner], "JobSummary": {"Summary": {EVIL: {"Running": 1}}}, "Summary": {EVIL: {"Running": 1}},
+            "WriteAllocs": {NODE: None}, "Allocations": [inner], "Nodes": {EVIL: inner}, "Controllers": {EVIL: inner},
+            "stats": {"processes": {EVIL: EVIL}}, "config": {"Version": {"Version": EVIL}}, "Volumes": [inner], "Snapshots": [inner]}
+
+
+def test_nothing_speaks_to_the_terminal():
+    """Names and messages are those of jobs, plugins and services: whoever looks at them is not who chose them."""
+    pages = (["job", "status"], ["job", "status", "a"], ["alloc", "status"], ["alloc", "status", NODE], ["node", "status"],
+             ["node", "status", NODE], ["node", "status", "-self", "-verbose"], ["volume", "status"], ["volume", "status", "a"],
+             ["plugin", "status"], ["plugin", "status", "a"], ["leaks"], ["status"], ["status", "-verbose"], ["eval", "status", NODE],
+             ["eval", "list"], ["alloc", "why", NODE], ["alloc", "checks", NODE], ["alloc", "fs", NODE], ["service", "list"],
+             ["service", "info", "a"], ["deployment", "list"], ["deployment", "status", NODE], ["job", "plan", "-"], ["job", "validate", "-"],
+             ["job", "run", "-detach", "-"], ["job", "history", "a"], ["alloc", "logs", NODE], ["alloc", "exec", NODE, "sh"],
+             ["alloc", "status", "6"], ["volume", "snapshot", "list"], ["node", "meta", "read"], ["alloc", "restart", NODE, "none"])
+    one = evil()
+    with FakeApi() as api:
+        for body in (one, [one, one], {"Error": EVIL, "Message": EVIL}):
+            whole = answer(200, json.dumps(body).encode())
+            for method in ("GET", "PUT", "POST", "DELETE"):
+                api.route(method, "/v1/.*", lambda request, conn, whole=whole: whole)
+            for path in ("jobs", "volumes", "plugins", "allocations", "nodes"):
+                api.json("GET", "/v1/" + path, [one, {**one, "ID": "6" + NODE[1:]}])
+            for words in pages:
+                r = api.drover(*words, stdin=b'{"Job": {"ID": "a"}}')
+                found = NO_CONTROL.search(r.out + r.err)
+                case.equal(found, None, "%r: %r" % (words, r.out + r.err))
+        api.route("GET", "/v1/.*", lambda request, conn: answer(500, EVIL.encode(), "text/plain"))
+        for words in pages:
+            r = api.drover(*words, stdin=b'{"Job": {"ID": "a"}}')
+            case.equal(NO_CONTROL.search(r.out + r.err), None, "%r: %r" % (words, r.out + r.err))
 
 
 def test_cut_connections():
