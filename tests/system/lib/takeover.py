@@ -57,9 +57,11 @@ def call(pid, nr, *args):
     for register, arg in zip((RDI, RSI, RDX, R10, R8, R9), args):
         values[register] = arg
     _set(pid, values)
-    _ptrace(SINGLESTEP, pid)
-    _, status = os.waitpid(pid, WALL)
-    if not os.WIFSTOPPED(status) or os.WSTOPSIG(status) != signal.SIGTRAP:
+    status = None
+    while status is None or (os.WIFSTOPPED(status) and os.WSTOPSIG(status) != signal.SIGTRAP):
+        _ptrace(SINGLESTEP, pid)  # a signal that comes meanwhile (the end of a child) is left out
+        _, status = os.waitpid(pid, WALL)
+    if not os.WIFSTOPPED(status):
         return KILLED
     regs = ctypes.create_string_buffer(REGS.size)
     _ptrace(GETREGS, pid, ctypes.addressof(regs))
