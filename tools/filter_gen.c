@@ -13,6 +13,7 @@
  *                ALLOW(name)                          this call, any arguments
  *                ALLOW_ARG(name, n, value)            only with argument n (0..5) equal to value
  * (32 bits compared)
+ *                ALLOW_ARGS(name, first, second)      only with arguments 0 and 1 equal to these
  *                ALLOW_ARG_MASK(name, n, mask, value) only if (argument n & mask) == value
  *                DENY(name)                           EPERM instead of the default
  *                DENY_ARG_MASK(name, n, mask, value)  EPERM if (argument n & mask) == value
@@ -119,6 +120,15 @@ rule_arg(unsigned action, const char *name, unsigned n, scmp_datum_t mask, scmp_
 }
 
 static void
+allow_args(const char *name, unsigned first, unsigned second)
+{
+	struct scmp_arg_cmp cmp[] = { SCMP_CMP(0, SCMP_CMP_MASKED_EQ, 0xffffffffull, first),
+		SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xffffffffull, second) };
+
+	must(seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, number(name), 2, cmp), name);
+}
+
+static void
 allow_vdso(void)
 {
 	static const char *const calls[] = { "clock_getres", "clock_gettime", "getcpu",
@@ -206,6 +216,7 @@ main(int argc, char **argv)
 #define ALLOW(call)     rule(SCMP_ACT_ALLOW, #call);
 #define ALLOW_ARG(call, arg, value)                                                                \
 	rule_arg(SCMP_ACT_ALLOW, #call, arg, 0xffffffffull, (unsigned)(value));
+#define ALLOW_ARGS(call, first, second)        allow_args(#call, first, second);
 #define ALLOW_ARG_MASK(call, arg, mask, value) rule_arg(SCMP_ACT_ALLOW, #call, arg, mask, value);
 #define DENY(call)                             rule(SCMP_ACT_ERRNO(EPERM), #call);
 #define DENY_ARG_MASK(call, arg, mask, value)                                                      \

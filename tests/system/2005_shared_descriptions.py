@@ -16,6 +16,7 @@ with open(ROOT + "/common/proc.h", encoding="utf-8") as header:
     FDS = {name: int(number) for name, number in re.findall(r"\b(FD_\w+) = (\d+)", header.read())}
 FD_CONTROL_SOCKET, FD_LOG, FD_SUP_LOG = FDS["FD_SPECIAL"], FDS["FD_LOG"], FDS["FD_SUP_LOG"]
 HELPERS = ("exec-helper", "mount-helper", "file-helper", "heartbeat")
+PRCTL, PR_SET_PDEATHSIG = 157, 1  # x86-64
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -164,6 +165,13 @@ def test_a_process_that_does_not_want_to_end_keeps_no_other_agent_out():
             agent.wait_gone(pids, 10)
             a.start()
         all_ready(a)
+
+
+def test_no_process_but_exec_helper_can_have_itself_spared():
+    with agent.Agent() as a:
+        for name in ("mount-helper", "file-helper", "heartbeat", "supervisor"):
+            all_ready(a)
+            case.equal(takeover.call(a.processes()[name], PRCTL, PR_SET_PDEATHSIG, 0), takeover.KILLED, name)
 
 
 def test_the_lock_is_held_until_the_last_process_has_ended_and_by_no_child_of_it():
