@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* lau_data.c: the data directory: opened, locked, named, filled, and undone. Runs in: launcher. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,12 +23,13 @@
 #include "common/fd.h"
 #include "common/id.h"
 #include "common/log.h"
-#include "common/mountinfo.h"
 #include "common/path.h"
+#include "common/privs.h"
 #include "launcher/launcher.h"
 
 #define DEFAULT_DATA "/var/lib/drover"
 #define TEMPORARY    "/tmp/drover-XXXXXX"
+#define STACKED_MAX  16 /* mounts on each other */
 /* What a plugin listens on; sun_path must hold it, its NUL included. */
 #define PLUGIN_SOCKET "/csi/sock/01234567-0123-0123-0123-0123456789ab/csi.sock"
 #define DATA_LEN_MAX  (sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof PLUGIN_SOCKET)
@@ -314,57 +318,84 @@ lau_alloc_mount(struct launcher *l, struct err *e)
 	return 0;
 }
 
-/* By the directory that it is in: no link on the way leads elsewhere, and what is mounted is not
- * asked, as open(2) of its root may do. */
-static int
-unmount_beneath(int dir_fd, char *path)
+/* Takes away what is mounted on path, with all that is mounted below it. */
+static void
+unmount_all(const struct launcher *l, const char *path)
 {
-	char at[NAME_MAX + 32], *slash = strrchr(path, '/');
-	cleanup_close int fd = -1;
+	char at[2 * NAME_MAX + 64];
+	int r = 0;
 
-	if (slash)
-		*slash = '\0';
-	fd = fd_open_beneath(dir_fd, slash ? path : ".", O_PATH | O_DIRECTORY, 0);
-	if (slash)
-		*slash = '/';
-	(void)snprintf(at, sizeof at, "/proc/self/fd/%d/%s", fd, slash ? slash + 1 : path);
-	return fd < 0 || umount2(at, MNT_DETACH | UMOUNT_NOFOLLOW) == 0 ? fd : -errno;
+	(void)snprintf(at, sizeof at, "/proc/self/fd/%d/%s", l->data_fd, path);
+	for (int i = 0; r == 0 && i < STACKED_MAX; i++)
+		r = umount2(at, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+	if (r != -EINVAL && r != -ENOENT)
+		log_warn("unmount %s/%s: %s", l->data, path, strerrordesc_np(-r));
 }
 
-/* What is mounted on a mount goes with it, and then has no mount point any more. */
+/*
+ * drover's own mounts: alloc/, secrets/, and the root of each plugin, which the plugin's volumes are mounted
+ * below. Only root can make a name in the directories that are read here.
+ */
 static void
-unmount_below(const struct launcher *l, char *text)
+unmount_own(const struct launcher *l)
 {
-	struct mountinfo m;
-	const char *rest;
-	int r;
+	static const char *const kinds[] = { "csi/node", "csi/controller", "csi/monolith" };
+	char path[2 * NAME_MAX + 16];
+	const char *name;
 
-	while ((r = mountinfo_next(&text, &m)) != 0) {
-		rest = r == 1 ? mountinfo_below(m.target, l->data) : NULL;
-		r = rest && rest[0] ? unmount_beneath(l->data_fd, (char *)(uintptr_t)rest) : 0;
-		if (r < 0 && r != -EINVAL && r != -ENOENT)
-			log_warn("unmount %s: %s", m.target, strerrordesc_np(-r));
+	unmount_all(l, "alloc");
+	unmount_all(l, "secrets");
+	for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
+		cleanup_dir DIR *d = NULL;
+
+		if (dir_open_at(l->data_fd, kinds[i], &d) < 0)
+			continue;
+		while ((name = dir_next(d))) {
+			(void)snprintf(path, sizeof path, "%s/%s", kinds[i], name);
+			unmount_all(l, path);
+		}
 	}
+}
+
+/* Tasks wrote what is in the data directory: a child that is not root removes it. */
+static _Noreturn void
+remove_contents(const struct launcher *l)
+{
+	const struct privs p = {
+		.uid = l->users.uid[LAU_USER_FILE],
+		.gid = l->users.gid[LAU_USER_FILE],
+		.caps = CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER),
+		.no_new_privs = true,
+	};
+	cleanup_dir DIR *d = NULL;
+	struct err e = { 0 };
+	const char *name;
+	int r = privs_drop(&p, &e);
+
+	if (r == 0)
+		r = dir_open_at(l->data_fd, ".", &d);
+	while (r >= 0 && (name = dir_next(d)))
+		r = tree_remove_at(dirfd(d), name);
+	if (r < 0)
+		log_warn("remove what is in %s: %s", l->data, strerrordesc_np(-r));
+	_exit(r < 0);
 }
 
 void
 lau_data_undo(struct launcher *l)
 {
-	char *slash = strrchr(l->data, '/');
-	cleanup_free char *mounts = NULL;
-	cleanup_close int parent = -1;
-	int r;
+	pid_t pid;
 
-	if (!l->dev || !slash)
+	if (!l->dev || l->data_fd < 0)
 		return;
-	if (mountinfo_read(&mounts) == 0)
-		unmount_below(l, mounts);
+	unmount_own(l);
 	if (!l->data_is_temporary)
 		return;
-	*slash = '\0';
-	parent = open(slash == l->data ? "/" : l->data, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	*slash = '/';
-	r = tree_remove_at(parent, slash + 1);
-	if (r < 0)
-		log_warn("remove %s: %s", l->data, strerrordesc_np(-r));
+	pid = fork();
+	if (pid == 0)
+		remove_contents(l);
+	if (pid > 0)
+		(void)waitpid(pid, NULL, 0);
+	if (rmdir(l->data) < 0)
+		log_warn("remove %s: %s", l->data, strerrordesc_np(errno));
 }
