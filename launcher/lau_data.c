@@ -333,8 +333,8 @@ unmount_all(const struct launcher *l, const char *path)
 }
 
 /*
- * drover's own mounts: alloc/, secrets/, and the root of each plugin, which the plugin's volumes are mounted
- * below. Only root can make a name in the directories that are read here.
+ * drover's own mounts: alloc/, secrets/, and the root of each plugin, which the plugin's volumes
+ * are mounted below. Only root can make a name in the directories that are read here.
  */
 static void
 unmount_own(const struct launcher *l)
