@@ -19,10 +19,11 @@
 static void
 fill_groups(struct exe_user *u, const char *name)
 {
-	int n = GROUPS_MAX;
+	int n = EXE_GROUPS_MAX;
 
 	if (getgrouplist(name, u->gid, u->groups, &n) < 0)
-		_exit(1); /* more than GROUPS_MAX: starting without some of them would be wrong */
+		_exit(
+		    1); /* more than EXE_GROUPS_MAX: starting without some of them would be wrong */
 	u->n_groups = (uint32_t)n;
 }
 

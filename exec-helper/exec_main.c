@@ -45,7 +45,6 @@ open_roots(struct exec_state *s, const struct proc_args *args, struct err *e)
 	int r;
 
 	if ((r = open_root(data, "alloc", EXE_FD_ALLOC, NULL, e)) < 0 ||
-	    (r = open_root(data, "secrets", EXE_FD_SECRETS, NULL, e)) < 0 ||
 	    (r = open_root(data, "csi", EXE_FD_CSI, NULL, e)) < 0 ||
 	    (r = open_root(AT_FDCWD, "/proc", EXE_FD_PROC, NULL, e)) < 0 ||
 	    (r = open_root(data, "logs", -1, &s->logs, e)) < 0 ||

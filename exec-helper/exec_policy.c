@@ -312,6 +312,7 @@ exec_policy_check(struct exec_state *s, const ExecTaskStartReq *req, struct exe_
 	setup->logs_disabled = req->logs_disabled != 0;
 	setup->keep.log_max_files = req->log_max_files;
 	setup->keep.log_max_bytes = req->log_max_bytes;
+	setup->secrets_mb = req->secrets_mb > 0 ? req->secrets_mb : 1;
 	setup->keep.lease_ms = req->lease_ms;
 	setup->keep.kill_signal = req->kill_signal;
 	setup->keep.kill_timeout_ms = req->kill_timeout_ms;

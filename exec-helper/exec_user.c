@@ -120,7 +120,7 @@ name_is_user(const char *name)
 static bool
 answer_is_sound(const struct exe_user *u)
 {
-	return u->uid != (uid_t)-1 && u->gid != (gid_t)-1 && u->n_groups <= GROUPS_MAX &&
+	return u->uid != (uid_t)-1 && u->gid != (gid_t)-1 && u->n_groups <= EXE_GROUPS_MAX &&
 	       strnlen(u->name, sizeof u->name) < sizeof u->name &&
 	       strnlen(u->home, sizeof u->home) < sizeof u->home &&
 	       strnlen(u->shell, sizeof u->shell) < sizeof u->shell && u->home[0] == '/';

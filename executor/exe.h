@@ -41,6 +41,7 @@ struct exe {
 	struct exe_record record;
 	pid_t pid; /* the task as waitpid() sees it; 0: none, or gone */
 	int pidfd, task_dir, listen, signals, kill_fd, events_fd, oom_fd;
+	gid_t alloc_gid; /* raw_exec, not root: the group of its alloc; 0: it needs none */
 	int ends[3];  /* the task's ends of its stdin, stdout, stderr, until it has them; stdin of
 			 sessions only */
 	int above[3]; /* session: the other ends, until its peer has them; with a terminal [0] is
@@ -85,13 +86,22 @@ void exe_setup_done(struct exe *x);
 
 /* exe_mounts.c: the task's mount namespace, exec driver only. */
 int exe_mounts_make(struct exe *x);
+/* Makes a file system of the task's own and attaches it at dir and path; with an empty path at dir
+ * itself. options: name, value, … , NULL; one whose value is NULL is a flag that an older kernel
+ * may not know. 0 or -errno. */
+int exe_fs_attach(
+    const char *type, const char *const *options, unsigned flags, int dir, const char *path);
 /* Gives a plugin its socket directory: both drivers. */
 int exe_plugin_dirs_give(struct exe *x);
 
-/* exe_secrets.c: opens the task's own directory and that of its secrets. 0 or -errno (failed). */
+/* exe_dirs.c: opens the task's own directory. 0 or -errno (failed). */
 int exe_dirs_open(struct exe *x);
-/* The secrets directory becomes the user's. */
-int exe_secrets_give(struct exe *x);
+/* What of it is the task's alone becomes its user's. 0 or -errno (failed). */
+int exe_dirs_give(struct exe *x);
+
+/* exe_secrets.c: mounts the task's secrets: where exec tasks have them, in their own namespace, or
+ * below a raw_exec task's directory. 0 or -errno (failed). */
+int exe_secrets_mount(struct exe *x);
 /* In the child, as the task's user, in the directory that has `secrets` and `local`: writes the
  * spec's files, each by rename. 0 or -errno. */
 int exe_secrets_write(struct exe *x);

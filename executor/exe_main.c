@@ -16,9 +16,11 @@ make_world(struct exe *x)
 	if (r < 0)
 		return r;
 	CRASH_POINT(EXE_AFTER_PIPES);
-	if ((r = exe_secrets_give(x)) < 0 || (r = exe_plugin_dirs_give(x)) < 0)
+	if ((r = exe_dirs_open(x)) < 0 || (r = exe_dirs_give(x)) < 0 ||
+	    (r = exe_plugin_dirs_give(x)) < 0)
 		return r;
-	if (x->setup->driver == DRIVER_EXEC && (r = exe_mounts_make(x)) < 0)
+	r = x->setup->driver == DRIVER_EXEC ? exe_mounts_make(x) : exe_secrets_mount(x);
+	if (r < 0)
 		return r;
 	CRASH_POINT(EXE_AFTER_NAMESPACE);
 	return 0;

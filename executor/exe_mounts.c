@@ -21,7 +21,7 @@
 #define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH)
 #define PLAIN      (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
-enum { OWN_ALLOC, OWN_LOCAL, OWN_SECRETS, OWN_TMP, OWN_LOGS, OWN_DEV, OWN_TREES };
+enum { OWN_ALLOC, OWN_LOCAL, OWN_TMP, OWN_LOGS, OWN_DEV, OWN_TREES };
 
 static int trees[OWN_TREES + EXE_MOUNTS_MAX];
 
@@ -66,8 +66,6 @@ clone_own(struct exe *x)
 	trees[OWN_ALLOC] = clone_below(EXE_FD_ALLOC, path);
 	trees[OWN_LOCAL] = clone_below(x->task_dir, "local");
 	trees[OWN_TMP] = clone_below(x->task_dir, "tmp");
-	(void)snprintf(path, sizeof path, "%s/%s", s->alloc_name, s->keep.task);
-	trees[OWN_SECRETS] = clone_below(EXE_FD_SECRETS, path);
 	trees[OWN_LOGS] = clone_private(EXE_FD_LOGS, true);
 	/* A plugin that mounts block devices needs the nodes that come and go on the host. */
 	trees[OWN_DEV] = -1;
@@ -221,7 +219,7 @@ open_dest(int root, const char *path)
 	return -errno;
 }
 
-/* A file system of the task's own, detached. options: name, value, … , NULL. */
+/* A file system of the task's own, detached. */
 static int
 new_fs(const char *type, const char *const *options, unsigned flags)
 {
@@ -231,7 +229,9 @@ new_fs(const char *type, const char *const *options, unsigned flags)
 	if (fs < 0)
 		return -errno;
 	for (; *options; options += 2)
-		if (fsconfig(fs, FSCONFIG_SET_STRING, options[0], options[1], 0) < 0)
+		if (!options[1])
+			(void)fsconfig(fs, FSCONFIG_SET_FLAG, options[0], NULL, 0);
+		else if (fsconfig(fs, FSCONFIG_SET_STRING, options[0], options[1], 0) < 0)
 			return -errno;
 	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -errno;
@@ -239,12 +239,13 @@ new_fs(const char *type, const char *const *options, unsigned flags)
 	return fd < 0 ? -errno : fd;
 }
 
-static int
-attach_fs(const char *type, const char *const *options, unsigned flags, const char *path)
+int
+exe_fs_attach(
+    const char *type, const char *const *options, unsigned flags, int dir, const char *path)
 {
 	cleanup_close int fd = new_fs(type, options, flags);
 
-	return fd < 0 ? fd : attach(fd, AT_FDCWD, path);
+	return fd < 0 ? fd : attach(fd, dir, path);
 }
 
 /* What of /proc says or changes more than a task's business. What this kernel lacks is left out. */
@@ -287,13 +288,14 @@ attach_kernel_fs(struct exe *x)
 	static const char *const shm[] = { "mode", "1777", "size", "64m", NULL };
 	int r;
 
-	r = attach_fs("proc", hide, PLAIN | MOUNT_ATTR_NOEXEC, "/proc");
+	r = exe_fs_attach("proc", hide, PLAIN | MOUNT_ATTR_NOEXEC, AT_FDCWD, "/proc");
 	if (r == 0)
 		r = mask_proc();
 	if (r == 0 && trees[OWN_DEV] < 0)
-		r = attach_fs("devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, "/dev/pts");
+		r = exe_fs_attach(
+		    "devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, AT_FDCWD, "/dev/pts");
 	if (r == 0 && trees[OWN_DEV] < 0)
-		r = attach_fs("tmpfs", shm, PLAIN, "/dev/shm");
+		r = exe_fs_attach("tmpfs", shm, PLAIN, AT_FDCWD, "/dev/shm");
 	if (r == 0 && trees[OWN_DEV] >= 0)
 		r = attach(trees[OWN_DEV], AT_FDCWD, "/dev");
 	return r < 0 ? exe_failed(x, EXE_STEP_NAMESPACE, -r, 1) : 0;
@@ -401,7 +403,6 @@ attach_own(struct exe *x, int root)
 	static const char *const names[] = {
 		[OWN_ALLOC] = "/alloc",
 		[OWN_LOCAL] = "/local",
-		[OWN_SECRETS] = "/secrets",
 		[OWN_TMP] = "/tmp",
 	};
 	cleanup_close int logs = -1;
@@ -446,8 +447,9 @@ exe_mounts_make(struct exe *x)
 		return r;
 	if (root < 0)
 		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if ((r = attach_own(x, root)) < 0 || (r = attach_kernel_fs(x)) < 0 ||
-	    (r = take_null(x)) < 0 || (r = attach_volumes(x, root)) < 0)
+	if ((r = attach_own(x, root)) < 0 || (r = exe_secrets_mount(x)) < 0 ||
+	    (r = attach_kernel_fs(x)) < 0 || (r = take_null(x)) < 0 ||
+	    (r = attach_volumes(x, root)) < 0)
 		return r;
 	if (own_root && (r = set_flags(root, PLAIN | MOUNT_ATTR_RDONLY, false)) < 0)
 		return exe_failed(x, EXE_STEP_NAMESPACE, -r, 3);

@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -85,14 +86,18 @@ int
 exe_sandbox_task(struct exe *x)
 {
 	const struct exe_setup *s = x->setup;
+	gid_t groups[GROUPS_MAX];
 	struct privs p = {
 		.uid = s->user.uid,
 		.gid = s->user.gid,
-		.groups = s->user.groups,
+		.groups = groups,
 		.n_groups = s->user.n_groups,
 		.bounding = PRIVS_KEEP_BOUNDING,
 	};
 
+	memcpy(groups, s->user.groups, s->user.n_groups * sizeof groups[0]);
+	if (x->alloc_gid)
+		groups[p.n_groups++] = x->alloc_gid;
 	if (s->driver == DRIVER_RAW_EXEC && s->user.uid == 0)
 		return setgroups(s->user.n_groups, s->user.groups) < 0 ||
 			       setresgid(s->user.gid, s->user.gid, s->user.gid) < 0

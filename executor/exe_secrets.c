@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_secrets.c: the task's secrets directory, and the files that come with a start or later. Runs
- * in: executor, as root; the files are written by its child, as the task's user. */
+/* exe_secrets.c: the task's secrets, a small tmpfs of its own, and the files that come with a start
+ * or later. Runs in: executor, as root; the files are written by its child, as the task's user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@
 #include "common/id.h"
 #include "executor/exe.h"
 #include "proto/task_spec.h"
+
+#define INODES_PER_MIB 1024
 
 /* A directory that the task made under a name that is needed is renamed to a random name. */
 static void
@@ -93,39 +96,63 @@ exe_secrets_write(struct exe *x)
 	return r;
 }
 
-int
-exe_dirs_open(struct exe *x)
+/* Bounded in bytes and files, so that a task fills its own secrets and nobody else's. What it
+ * writes there is charged to its own memory limit. */
+static int
+mount_on(struct exe *x, int dir, const char *path)
 {
 	const struct exe_setup *s = x->setup;
-	char path[sizeof s->alloc_name + sizeof s->keep.task + 1];
+	char size[16], inodes[24], uid[16], gid[16];
+	const char *const options[] = { "mode", "0700", "size", size, "nr_inodes", inodes, "uid",
+		uid, "gid", gid, "noswap", NULL, NULL };
 
-	(void)snprintf(path, sizeof path, "%s/%s", s->alloc_name, s->keep.task);
-	x->task_dir = fd_open_beneath(EXE_FD_ALLOC, path, O_PATH | O_DIRECTORY, 0);
-	if (x->task_dir < 0)
-		return exe_failed(x, EXE_STEP_CWD, -x->task_dir, 0);
-	return 0;
+	(void)snprintf(size, sizeof size, "%um", s->secrets_mb);
+	(void)snprintf(
+	    inodes, sizeof inodes, "%llu", (unsigned long long)s->secrets_mb * INODES_PER_MIB);
+	(void)snprintf(uid, sizeof uid, "%u", s->user.uid);
+	(void)snprintf(gid, sizeof gid, "%u", s->user.gid);
+	return exe_fs_attach(
+	    "tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, dir, path);
+}
+
+static int
+open_secrets(struct exe *x)
+{
+	int dir = openat(x->task_dir, "secrets", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return dir < 0 ? -errno : dir;
+}
+
+/*
+ * In the host's mount namespace, where raw_exec tasks are. Until the alloc is removed: a task that
+ * is started again finds it.
+ */
+static int
+mount_in_host(struct exe *x)
+{
+	const struct exe_user *user = &x->setup->user;
+	cleanup_close int dir = open_secrets(x);
+	struct statx stx;
+
+	/* A link to where an older version kept them. */
+	if (dir == -ENOTDIR && unlinkat(x->task_dir, "secrets", 0) < 0)
+		return -errno;
+	if ((dir == -ENOTDIR || dir == -ENOENT) && mkdirat(x->task_dir, "secrets", 0700) == 0)
+		dir = open_secrets(x);
+	if (dir < 0)
+		return dir;
+	if (statx(dir, "", AT_EMPTY_PATH, 0, &stx) < 0)
+		return -errno;
+	if (!(stx.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+		return mount_on(x, dir, "");
+	return fchown(dir, user->uid, user->gid) < 0 || fchmod(dir, 0700) < 0 ? -errno : 0;
 }
 
 int
-exe_secrets_give(struct exe *x)
+exe_secrets_mount(struct exe *x)
 {
-	const struct exe_setup *s = x->setup;
-	char path[sizeof s->alloc_name + sizeof s->keep.task + 20];
-	cleanup_close int dir = -1;
-	int r = exe_dirs_open(x);
+	int r =
+	    x->setup->driver == DRIVER_EXEC ? mount_on(x, AT_FDCWD, "/secrets") : mount_in_host(x);
 
-	if (r < 0)
-		return r;
-	(void)snprintf(path, sizeof path, "%s/%s", s->alloc_name, s->keep.task);
-	dir = fd_open_beneath(EXE_FD_SECRETS, path, O_RDONLY | O_DIRECTORY, 0);
-	if (dir < 0)
-		return exe_failed(x, EXE_STEP_SECRETS, -dir, 0);
-	if (fchown(dir, s->user.uid, s->user.gid) < 0 || fchmod(dir, 0700) < 0)
-		return exe_failed(x, EXE_STEP_SECRETS, errno, 0);
-	(void)snprintf(path, sizeof path, "../../../secrets/%s/%s", s->alloc_name, s->keep.task);
-	/* The task's directory is root's, so nobody else can have made the link. */
-	if (s->driver == DRIVER_RAW_EXEC && symlinkat(path, x->task_dir, "secrets") < 0 &&
-	    errno != EEXIST)
-		return exe_failed(x, EXE_STEP_SECRETS, errno, 0);
-	return 0;
+	return r < 0 ? exe_failed(x, EXE_STEP_SECRETS, -r, 0) : 0;
 }

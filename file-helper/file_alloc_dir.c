@@ -2,17 +2,16 @@
 /* file_alloc_dir.c: the directories of an alloc. Runs in: file-helper. Asked by: supervisor. */
 /* clang-format off */
 /*
- *	alloc/<alloc>/		own 0711 ("own": the file-helper's user)
+ *	alloc/<alloc>/		own 0710, of the alloc's group ("own": the file-helper's user;
+ *				the group: proto/alloc_group.h)
  *	    alloc/		own 01777: shared, but no task can take away what drover put there
- *		data/ tmp/	nobody 0777
+ *		data/ tmp/	nobody 0777: for all tasks of the alloc, whoever they are
  *		logs		own 0755, where exec mounts logs/<alloc>; if all tasks are raw_exec
  *				and see host paths, a link to it
  *	    <task>/		own 0755
- *		local/ private/	nobody 0777
- *		tmp/		nobody 01777
- *		secrets		a link to secrets/<alloc>/<task>, for raw_exec; exec binds that
- *	secrets/<alloc>/	own 0711
- *	    <task>/		own 0700, until its executor gives it to the task's user
+ *		local/ private/	own 0700, until the executor gives them to the task's user
+ *		tmp/		own 01777, the same
+ *		secrets/	own 0700, where raw_exec's executor mounts a tmpfs of the user's
  *	logs/<alloc>/		executor:drover 2755
  *
  * Earlier versions made them as root: where a directory is to be "own", root's is as good.
@@ -36,26 +35,35 @@
 #include "common/log.h"
 #include "common/project.h"
 #include "file-helper/file.h"
+#include "proto/alloc_group.h"
 
-#define NOBODY 65534
+#define NOBODY   65534
+#define TOP_MODE 0710
+
+enum owner {
+	OWNER_SELF,
+	OWNER_NOBODY,
+	OWNER_USER, /* the task's, to whom its executor gives it */
+};
 
 struct entry {
 	const char *suffix; /* behind the directory's name */
 	mode_t mode;
-	bool nobody; /* owner; else this process's user */
+	enum owner owner;
 };
 
 static const struct entry shared_entries[] = {
-	{ "", 01777, false },
-	{ "/data", 0777, true },
-	{ "/tmp", 0777, true },
+	{ "", 01777, OWNER_SELF },
+	{ "/data", 0777, OWNER_NOBODY },
+	{ "/tmp", 0777, OWNER_NOBODY },
 };
 
 static const struct entry task_entries[] = {
-	{ "", 0755, false },
-	{ "/local", 0777, true },
-	{ "/private", 0777, true },
-	{ "/tmp", 01777, true },
+	{ "", 0755, OWNER_SELF },
+	{ "/local", 0700, OWNER_USER },
+	{ "/private", 0700, OWNER_USER },
+	{ "/tmp", 01777, OWNER_USER },
+	{ "/secrets", 0700, OWNER_USER },
 };
 
 static bool
@@ -70,15 +78,18 @@ is_ours(const struct file *f, const struct stat *st)
  * left between the two calls, since no task can make one.
  */
 static int
-make_dir(
-    const struct file *f, int dir_fd, const char *path, mode_t mode, bool nobody, struct err *e)
+make_dir(const struct file *f, int dir_fd, const char *path, mode_t mode, enum owner owner,
+    struct err *e)
 {
+	bool nobody = owner == OWNER_NOBODY;
 	int made = mkdirat(dir_fd, path, mode) == 0;
 	struct stat st;
 
+	if (!made && errno == EEXIST && owner == OWNER_USER)
+		return 0;
 	if (!made && (errno != EEXIST || fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0))
 		return err_set(e, -errno, "make %s", path);
-	if (!nobody && !made && (!is_ours(f, &st) || st.st_mode != (S_IFDIR | mode)))
+	if (owner == OWNER_SELF && !made && (!is_ours(f, &st) || st.st_mode != (S_IFDIR | mode)))
 		return err_say(e, -EEXIST,
 		    "%s is there, but it is not what was made (mode %o, owner %u)", path,
 		    st.st_mode, st.st_uid);
@@ -106,7 +117,7 @@ make_entries(const struct file *f, int dir_fd, const char *name, const struct en
 
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		(void)snprintf(path, sizeof path, "%s%s", name, entries[i].suffix);
-		r = make_dir(f, dir_fd, path, entries[i].mode, entries[i].nobody, e);
+		r = make_dir(f, dir_fd, path, entries[i].mode, entries[i].owner, e);
 	}
 	return r;
 }
@@ -120,29 +131,9 @@ make_shared(const struct file *f, int dir_fd, const char *alloc, bool raw_exec, 
 	if (r < 0)
 		return r;
 	if (!raw_exec)
-		return make_dir(f, dir_fd, "alloc/logs", 0755, false, e);
+		return make_dir(f, dir_fd, "alloc/logs", 0755, OWNER_SELF, e);
 	(void)snprintf(target, sizeof target, "../../../logs/%s", alloc);
 	return make_link(dir_fd, "alloc/logs", target, e);
-}
-
-static int
-make_task(const struct file *f, int dir_fd, const char *alloc, const char *task, struct err *e)
-{
-	char path[NAME_BYTES_MAX + ID_UUID_SIZE + 16], target[NAME_BYTES_MAX + ID_UUID_SIZE + 64];
-	int r = make_entries(f, dir_fd, task, task_entries, ELEMENTSOF(task_entries), e);
-
-	if (r < 0)
-		return r;
-	(void)snprintf(path, sizeof path, "%s/%s", alloc, task);
-	/*
-	 * Given to the task's user by its executor, who alone knows him: what is there is not
-	 * looked at.
-	 */
-	if (mkdirat(f->root_fds[FILE_ROOT__FILE_ROOT_SECRETS], path, 0700) < 0 && errno != EEXIST)
-		return err_set(e, -errno, "make secrets/%s", path);
-	(void)snprintf(target, sizeof target, "../../../secrets/%s", path);
-	(void)snprintf(path, sizeof path, "%s/secrets", task);
-	return make_link(dir_fd, path, target, e);
 }
 
 /*
@@ -160,17 +151,48 @@ make_logs(const struct file *f, const char *alloc, struct err *e)
 	return 0;
 }
 
+/*
+ * The alloc's own directory, which nobody enters but root and the alloc's group. One of an older
+ * version is closed now. Where this user namespace has no such group only root enters it.
+ */
+static int
+make_top(const struct file *f, const char *alloc, int *ret_fd, struct err *e)
+{
+	int allocs = f->root_fds[FILE_ROOT__FILE_ROOT_ALLOC];
+	int made = mkdirat(allocs, alloc, TOP_MODE) == 0;
+	cleanup_close int fd = -1;
+	struct stat st;
+	struct id id;
+	gid_t group;
+
+	if (!made && errno != EEXIST)
+		return err_set(e, -errno, "make alloc/%s", alloc);
+	fd = fd_open_beneath(allocs, alloc, O_RDONLY | O_DIRECTORY, 0);
+	if (fd == -ENOTDIR || fd == -ELOOP)
+		return err_say(e, -EEXIST, "alloc/%s is there, but it is no directory", alloc);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(e, fd < 0 ? fd : -errno, "open alloc/%s", alloc);
+	if (!is_ours(f, &st))
+		return err_say(e, -EEXIST,
+		    "alloc/%s is there, but it is not what was made (owner %u)", alloc, st.st_uid);
+	group = id_from_uuid(alloc, &id) ? alloc_group(&id) : 0;
+	if ((st.st_gid != group && fchownat(fd, "", (uid_t)-1, group, AT_EMPTY_PATH) < 0 &&
+		errno != EINVAL) ||
+	    (st.st_mode != (S_IFDIR | TOP_MODE) && fchmod(fd, TOP_MODE) < 0))
+		return err_set(e, -errno, "close alloc/%s to others", alloc);
+	*ret_fd = steal_fd(&fd);
+	return made;
+}
+
 static int
 make_all(const struct file *f, int dir_fd, const char *alloc, const FileAllocDirMakeReq *req,
     struct err *e)
 {
 	int r = make_shared(f, dir_fd, alloc, req->raw_exec, e);
 
-	if (r < 0)
-		return r;
-	r = make_dir(f, f->root_fds[FILE_ROOT__FILE_ROOT_SECRETS], alloc, 0711, false, e);
 	for (size_t i = 0; r >= 0 && i < req->n_tasks; i++)
-		r = make_task(f, dir_fd, alloc, req->tasks[i], e);
+		r = make_entries(
+		    f, dir_fd, req->tasks[i], task_entries, ELEMENTSOF(task_entries), e);
 	return r < 0 ? r : make_logs(f, alloc, e);
 }
 
@@ -223,8 +245,7 @@ move_data(struct file *f, int dir_fd, int from_fd, const char *from, const FileA
 static int
 put_in_trash(struct file *f, const char *alloc, bool keep_logs, struct err *e)
 {
-	static const FileRoot order[] = { FILE_ROOT__FILE_ROOT_SECRETS,
-		FILE_ROOT__FILE_ROOT_CSI_SOCK, FILE_ROOT__FILE_ROOT_LOGS,
+	static const FileRoot order[] = { FILE_ROOT__FILE_ROOT_CSI_SOCK, FILE_ROOT__FILE_ROOT_LOGS,
 		FILE_ROOT__FILE_ROOT_ALLOC };
 
 	for (size_t i = 0; i < ELEMENTSOF(order); i++) {
@@ -272,19 +293,16 @@ file_on_alloc_dir_make(
 	char alloc[ID_UUID_SIZE], from[ID_UUID_SIZE];
 	struct fsxattr x;
 
-	if ((r = read_request(req, alloc, from, e)) < 0 ||
-	    (r = make_dir(f, allocs, alloc, 0711, false, e)) < 0)
+	if ((r = read_request(req, alloc, from, e)) < 0 || (r = make_top(f, alloc, &dir_fd, e)) < 0)
 		return r;
 	answer->made = r;
 	CRASH_POINT(FILE_AFTER_ALLOC_DIR);
-	dir_fd = fd_open_beneath(allocs, alloc, O_RDONLY | O_DIRECTORY, 0);
-	if (dir_fd >= 0 && f->has_quota && req->limit) {
+	if (f->has_quota && req->limit) {
 		answer->needs_project = project_may_begin(dir_fd);
 		if (answer->needs_project)
 			return 0;
 	}
-	r = dir_fd < 0 ? err_set(e, dir_fd, "open alloc/%s", alloc)
-		       : make_all(f, dir_fd, alloc, req, e);
+	r = make_all(f, dir_fd, alloc, req, e);
 	if (r < 0 && answer->made)
 		(void)put_in_trash(f, alloc, true, NULL);
 	if (r < 0)

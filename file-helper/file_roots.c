@@ -21,7 +21,6 @@ static const struct root {
 	const char *name;
 } roots[] = {
 	{ FILE_ROOT__FILE_ROOT_ALLOC, "alloc" },
-	{ FILE_ROOT__FILE_ROOT_SECRETS, "secrets" },
 	{ FILE_ROOT__FILE_ROOT_LOGS, "logs" },
 	{ FILE_ROOT__FILE_ROOT_CSI, "csi" },
 };

@@ -22,12 +22,10 @@
 
 #define EMPTY_TIMEOUT_MS (600 * 1000)
 
-/* Secrets first. */
 static const struct trash {
 	FileRoot root;
 	const char *name;
 } trashes[] = {
-	{ FILE_ROOT__FILE_ROOT_SECRETS, "secrets" },
 	{ FILE_ROOT__FILE_ROOT_ALLOC, "alloc" },
 	{ FILE_ROOT__FILE_ROOT_LOGS, "logs" },
 	{ FILE_ROOT__FILE_ROOT_CSI_SOCK, "csi/sock" },

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <sys/un.h>
 #include <time.h>
@@ -41,7 +39,6 @@ static const struct made_dir {
 } made_dirs[] = {
 	{ "state", 0700, true, true },
 	{ "alloc", 0711, false, false },
-	{ "secrets", 0711, false, false },
 	{ "logs", 02750, false, true },
 	{ "run", 02750, false, true },
 	{ "csi", 0711, false, false },
@@ -281,40 +278,27 @@ open_place(const struct launcher *l, const char *name, bool *ret_mounted, struct
 	return steal_fd(&fd);
 }
 
-int
-lau_secrets_mount(struct launcher *l, struct err *e)
-{
-	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-	bool mounted;
-	cleanup_close int fd = open_place(l, "secrets", &mounted, e);
-	struct statfs fs;
-	char path[32];
-
-	if (fd < 0)
-		return fd;
-	if (mounted && fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC)
-		return 0;
-	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	/* Kernels before 6.4 do not know noswap; there a secret can reach the swap. */
-	if (mount("drover-secrets", path, "tmpfs", flags, "mode=0711,size=10%,noswap") < 0 &&
-	    mount("drover-secrets", path, "tmpfs", flags, "mode=0711,size=10%") < 0)
-		return err_set(e, -errno, "mount a tmpfs on %s/secrets", l->data);
-	return 0;
-}
-
+/* Private: what raw_exec tasks' executors mount below it is copied into no other namespace. What is
+ * attached below a shared mount becomes shared, so that is set last. */
 int
 lau_alloc_mount(struct launcher *l, struct err *e)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
-	bool mounted;
+	struct mount_attr alone = { .propagation = MS_PRIVATE };
+	bool mounted = false;
 	cleanup_close int fd = open_place(l, "alloc", &mounted, e), tree = -1;
 
-	if (fd < 0 || mounted)
-		return fd < 0 ? fd : 0;
-	tree = open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
-	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 ||
-	    move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+	if (fd < 0)
+		return fd;
+	if (!mounted)
+		tree = open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	if (!mounted &&
+	    (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 ||
+		move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) <
+		    0))
 		return err_set(e, -errno, "mount %s/alloc on itself, nosuid and nodev", l->data);
+	if (mount_setattr(mounted ? fd : tree, "", AT_EMPTY_PATH, &alone, sizeof alone) < 0)
+		return err_set(e, -errno, "make the mount of %s/alloc private", l->data);
 	return 0;
 }
 

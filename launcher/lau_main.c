@@ -109,8 +109,6 @@ prepare(struct launcher *l, struct err *e)
 	    (r = lau_runtime_make(l, e)) < 0)
 		return r;
 	r = lau_alloc_mount(l, e);
-	if (r >= 0)
-		r = lau_secrets_mount(l, e);
 	CRASH_POINT(LAU_AFTER_PLACES);
 	return r;
 }

@@ -98,12 +98,10 @@ void lau_config_done(struct lau_config *c);
 int lau_data_open(struct launcher *l, struct err *e);
 int lau_data_make(struct launcher *l, struct err *e);
 /*
- * alloc/ as a mount of its own, nosuid and nodev: what a task leaves there (a set-user-id file that
- * cap_add let it make) is nothing on the host either.
+ * alloc/ as a mount of its own, private, nosuid and nodev: what a task leaves there (a set-user-id
+ * file that cap_add let it make) is nothing on the host either.
  */
 int lau_alloc_mount(struct launcher *l, struct err *e);
-/* The one tmpfs that all tasks' secrets are on, if it is not there from an earlier start. */
-int lau_secrets_mount(struct launcher *l, struct err *e);
 /* -dev: mounts below it go, and the directory itself if it is a temporary one. After everything
  * else has ended. */
 void lau_data_undo(struct launcher *l);

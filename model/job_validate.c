@@ -411,8 +411,6 @@ validate_local_task(const struct task *task, struct problems *p)
 		refuse_block(p, "device");
 	if (!json_says_nothing(task->resources->numa))
 		refuse_block(p, "numa");
-	if (task->resources->secrets_mb > 0)
-		refuse_block(p, "resources with secrets");
 }
 
 static void

@@ -51,6 +51,9 @@ int mnt_plugin_path(PluginKind kind, const char *plugin, char ret[PLUGIN_PATH_SI
  */
 int mnt_trash_put(const struct mnt *m, int dir_fd, const char *name, struct err *e);
 
+/* mnt_release.c: takes the secrets of an alloc's raw_exec tasks off. 0 or -errno. */
+int mnt_secrets_unmount(struct mnt *m, const char *alloc, struct err *e);
+
 /* mnt_quota.c: an alloc that is to be removed has no limit any more; its project is free when it is
  * gone. */
 void mnt_quota_drop(const struct mnt *m, const char *alloc);

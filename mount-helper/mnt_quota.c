@@ -82,7 +82,7 @@ int
 mnt_on_disk_limit(
     void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
 {
-	const struct mnt *m = state;
+	struct mnt *m = state;
 	const MntDiskLimitReq *req = (const MntDiskLimitReq *)(const void *)p->msg;
 	cleanup_close int dir_fd = -1, from_fd = -1;
 	char alloc[ID_UUID_SIZE], from[ID_UUID_SIZE];
@@ -97,6 +97,9 @@ mnt_on_disk_limit(
 		return err_set(e, dir_fd, "open the directory of alloc %s", alloc);
 	if (req->from.len > 0)
 		from_fd = open_alloc(m, from);
+	/* What is left of that one is removed after this. */
+	if (from_fd >= 0 && (r = mnt_secrets_unmount(m, from, e)) < 0)
+		return r;
 	if (req->disk_mb == 0)
 		r = join(dir_fd, from_fd);
 	else

@@ -20,6 +20,7 @@
 #define EXE_SETUP_MAGIC 0x70757465u
 #define EXE_MOUNTS_MAX  32
 #define EXE_PATH_SIZE   640
+#define EXE_GROUPS_MAX  (GROUPS_MAX - 1) /* of a user; one more is the alloc's */
 #define EXE_BASE_PATH   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 /* 0 to 2 are /dev/null. What a run has no use for is /dev/null too. Below PERMANENT: of this run;
@@ -37,7 +38,6 @@ enum exe_fd {
 	EXE_FD_TASK = EXE_FD_CGROUP_END, /* session: a pidfd of the task */
 	EXE_FD_PERMANENT,
 	EXE_FD_ALLOC = EXE_FD_PERMANENT,
-	EXE_FD_SECRETS,
 	EXE_FD_CSI,
 	EXE_FD_PROC,
 	EXE_FD_TEMPLATE,     /* the mount namespace that exec tasks copy */
@@ -73,7 +73,7 @@ struct exe_user {
 	uid_t uid;
 	gid_t gid;
 	uint32_t n_groups;
-	gid_t groups[GROUPS_MAX];
+	gid_t groups[EXE_GROUPS_MAX];
 	char name[CONFIG_NAME_SIZE], home[CONFIG_PATH_SIZE], shell[CONFIG_NAME_SIZE];
 };
 
@@ -95,6 +95,7 @@ struct exe_setup {
 	uint32_t pid_host, ipc_host; /* 0 in a session, which finds out by itself */
 	uint32_t csi_plugin, logs_disabled;
 	uint32_t session; /* enum exe_session */
+	uint32_t secrets_mb;
 	uint32_t tty;
 	struct exe_keep keep;
 	struct exe_user user;

@@ -53,6 +53,13 @@ enum exe_step {
 	EXE_STEP_COMMAND = 10, /* execve, or its look-up */
 	EXE_STEP_DROP = 11,    /* the executor's own */
 	EXE_STEP_CWD = 12,
+	EXE_STEP_DIRS = 13, /* the task's own directories; detail: enum exe_dirs */
+};
+
+/* What is wrong with the task's directories. */
+enum exe_dirs {
+	EXE_DIRS_NONE = 0,
+	EXE_DIRS_CLOSED = 1, /* the alloc's has no group by which the user could get in */
 };
 
 /* Which proof of a promised mount failed (DESIGN 5). */

@@ -125,7 +125,7 @@ put_dirs(struct sup *sup, struct task_env *env, const struct sup_alloc *sa, cons
 	    (r = putf(env, "NOMAD_TASK_DIR", "%s/alloc/%s/%s/local", data, sa->a.id, task->name)) <
 		0)
 		return r;
-	return putf(env, "NOMAD_SECRETS_DIR", "%s/secrets/%s/%s", data, sa->a.id, task->name);
+	return putf(env, "NOMAD_SECRETS_DIR", "%s/alloc/%s/%s/secrets", data, sa->a.id, task->name);
 }
 
 /* Who has reserved cores asked for no MHz: what those make is the source's to say. */

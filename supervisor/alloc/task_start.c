@@ -65,6 +65,9 @@ fill_resources(const struct sup_alloc *sa, const struct task *task, ExecTaskStar
 	req->cpu_shares = res->cpu > 0 ? (uint32_t)res->cpu : 0;
 	req->memory_bytes = max > memory ? max : memory;
 	req->memory_soft_bytes = max > memory ? memory : 0;
+	req->secrets_mb = res->secrets_mb > UINT32_MAX ? UINT32_MAX
+			  : res->secrets_mb > 0        ? (uint32_t)res->secrets_mb
+						       : 0;
 	req->log_max_files = logs && logs->max_files > 0 ? (uint32_t)logs->max_files : 10;
 	req->log_max_bytes =
 	    (logs && logs->max_file_size_mb > 0 ? (uint64_t)logs->max_file_size_mb : 10) * MIB;

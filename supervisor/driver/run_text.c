@@ -2,10 +2,12 @@
 /* run_text.c: what an executor's failing step means. Runs in: supervisor. */
 #include "supervisor/driver/run_text.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "proto/alloc_group.h"
 #include "proto/executor.h"
 
 static const char *const steps[] = {
@@ -22,6 +24,7 @@ static const char *const steps[] = {
 	[EXE_STEP_COMMAND] = "run the command",
 	[EXE_STEP_DROP] = "drop the executor's privileges",
 	[EXE_STEP_CWD] = "enter the working directory",
+	[EXE_STEP_DIRS] = "open the task's directories",
 };
 
 static const char *const proofs[] = {
@@ -47,6 +50,17 @@ run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t deta
 		(void)snprintf(buf, size,
 		    "volume mount %u is not the promised mount: %s; the task was not started",
 		    (detail & 0xffff) + 1, proof < ELEMENTSOF(proofs) ? proofs[proof] : proofs[0]);
+	} else if (step == EXE_STEP_DIRS && detail == EXE_DIRS_CLOSED) {
+		(void)snprintf(buf, size,
+		    "%s: only root can enter the allocation's directory, because this user "
+		    "namespace has no group to give it (gids %u to %u): map them, or run the task "
+		    "as root or by the exec driver",
+		    what, ALLOC_GROUP_FIRST, ALLOC_GROUP_LAST);
+	} else if (step == EXE_STEP_SECRETS && error == ENOSPC) {
+		(void)snprintf(buf, size,
+		    "%s: there is no room for them: a task has 1 MiB and 1024 files, or what "
+		    "secrets in its resources block says",
+		    what);
 	} else if (step == EXE_STEP_MOUNT) {
 		(void)snprintf(buf, size, "%s (volume mount %u): %s", what, detail + 1,
 		    why ? why : "unknown error");

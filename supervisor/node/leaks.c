@@ -94,9 +94,27 @@ csi_explains(struct sup *sup, const char *path)
 	    sup, path, (size_t)(slash - path), slash + 1, (size_t)(end - slash - 1));
 }
 
+/* alloc/<alloc>/<task>/secrets, where a raw_exec task's executor mounts them. */
+static bool
+is_secrets(struct sup *sup, const char *path)
+{
+	char alloc[ID_UUID_SIZE] = "";
+	const char *name;
+
+	if (strncmp(path, "alloc/", 6) != 0 || strlen(path + 6) < sizeof alloc)
+		return false;
+	memcpy(alloc, path + 6, sizeof alloc - 1);
+	name = strchr(path + 6 + sizeof alloc, '/');
+	return name && strcmp(name, "/secrets") == 0 && alloc_explains(sup, alloc);
+}
+
+/* `secrets` itself is what versions before this one mounted: it stays until the machine restarts.
+ */
 static bool
 mount_explains(struct sup *sup, const char *path)
 {
+	if (is_secrets(sup, path))
+		return true;
 	if (strcmp(path, "secrets") == 0 || strcmp(path, "alloc") == 0 || strcmp(path, "csi") == 0)
 		return true;
 	return strncmp(path, "csi/", 4) == 0 && csi_explains(sup, path + 4);
@@ -109,8 +127,6 @@ static const struct place {
 } places[] = {
 	{ FILE_ROOT__FILE_ROOT_ALLOC, "alloc-dir",
 	    "a directory below alloc/ of no known allocation", alloc_explains },
-	{ FILE_ROOT__FILE_ROOT_SECRETS, "secrets",
-	    "a directory below secrets/ of no known allocation", alloc_explains },
 	{ FILE_ROOT__FILE_ROOT_LOGS, "logs", "a directory below logs/ of no known allocation",
 	    alloc_explains },
 	{ FILE_ROOT__FILE_ROOT_CSI_SOCK, "csi-socket",

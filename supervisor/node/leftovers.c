@@ -101,7 +101,7 @@ remove_plugin_root(struct sup *sup, const char *name)
 static void
 remove_one(struct sup *sup, const char *kind, const char *name, const char *detail)
 {
-	static const char *const of_allocs[] = { "alloc-dir", "secrets", "logs", "csi-socket" };
+	static const char *const of_allocs[] = { "alloc-dir", "logs", "csi-socket" };
 	bool removed = (strcmp(kind, "run") == 0 && reap_run(sup, name)) ||
 		       (strcmp(kind, "csi-dir") == 0 && remove_plugin_root(sup, name));
 

@@ -173,13 +173,11 @@ make_places(void)
 		fail("make %s: %s", base, strerror(errno));
 	base_fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	make_dir("alloc", 0711, 0, 0);
-	make_dir("secrets", 0711, 0, 0);
 	make_dir("logs", 0750, 0, drover);
 	make_dir("run", 02750, 0, drover);
 	make_dir("csi", 0711, 0, 0);
 	make_dir("csi/sock", 0711, 0, 0);
 	make_dir("rt", 0755, 0, 0);
-	mount_tmpfs("secrets");
 	mount_tmpfs("rt");
 	make_dir("rt/x", 02750, 0, drover);
 	make_lease();
@@ -268,13 +266,14 @@ receive(unsigned type)
 	return p.type == type;
 }
 
-/* What mount-helper makes for one alloc with the task "t", and the task's binary in local/. */
+/* What is made for one alloc with the task "t", and the task's binary in local/. */
 static void
 make_alloc(const struct run *run)
 {
 	char uuid[ID_UUID_SIZE], path[PATH_MAX];
 	static const char *const dirs[] = { "alloc/%s", "alloc/%s/alloc", "alloc/%s/alloc/logs",
-		"alloc/%s/t", "alloc/%s/t/local", "alloc/%s/t/tmp", "secrets/%s", "secrets/%s/t" };
+		"alloc/%s/t", "alloc/%s/t/local", "alloc/%s/t/private", "alloc/%s/t/tmp",
+		"alloc/%s/t/secrets" };
 
 	id_to_uuid(&run->alloc, uuid);
 	for (size_t i = 0; i < ELEMENTSOF(dirs); i++) {
@@ -433,6 +432,28 @@ started(struct run *run)
 }
 
 static void
+unmount(const char *name)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof path, "%s/%s", base, name);
+	(void)umount2(path, MNT_DETACH);
+}
+
+/* As mount-helper does before an alloc is removed. */
+static void
+unmount_secrets(const struct run *runs)
+{
+	char uuid[ID_UUID_SIZE], path[64];
+
+	for (unsigned i = 0; i < n_runs; i++) {
+		id_to_uuid(&runs[i].alloc, uuid);
+		(void)snprintf(path, sizeof path, "alloc/%s/t/secrets", uuid);
+		unmount(path);
+	}
+}
+
+static void
 bench_path(const char *name, ExecDriver driver, bool stay)
 {
 	struct run *runs = make_runs();
@@ -474,6 +495,7 @@ bench_path(const char *name, ExecDriver driver, bool stay)
 	cpu = cpu_s();
 	reap(runs);
 	report(name, stay ? "kill_and_reap" : "reap", began, cpu);
+	unmount_secrets(runs);
 	(void)close(spec);
 	free(runs);
 }
@@ -559,15 +581,6 @@ bench_bare(void)
 }
 
 static void
-unmount(const char *name)
-{
-	char path[PATH_MAX];
-
-	(void)snprintf(path, sizeof path, "%s/%s", base, name);
-	(void)umount2(path, MNT_DETACH);
-}
-
-static void
 stop_all(void)
 {
 	cleanup_close int parent = open(base_parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -581,7 +594,6 @@ stop_all(void)
 	if (cgroup[0] && cgroup_remove(cgroup, 10000, &e) < 0)
 		(void)fprintf(stderr, "%s\n", e.msg);
 	leave_cpuacct();
-	unmount("secrets");
 	unmount("rt");
 	r = base_fd < 0 ? 0 : tree_remove_at(parent, strrchr(base, '/') + 1);
 	if (r < 0)

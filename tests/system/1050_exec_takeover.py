@@ -143,7 +143,7 @@ def test_runs_of_others_and_none():
         case.equal(os.path.exists(r.places.run_cgroup(run.name)), False, "cgroup of a refused start")
         r.reap(run)
         # A link in the place of a log directory or of the task's directory leads nowhere.
-        for path, step in (("logs/%s", None), ("alloc/%s/web", exe.EXE_STEP_CWD), ("secrets/%s/web", exe.EXE_STEP_SECRETS)):
+        for path, step in (("logs/%s", None), ("alloc/%s/web", exe.EXE_STEP_DIRS), ("alloc/%s/web/local", exe.EXE_STEP_DIRS)):
             alloc = r.make_alloc()
             at = "%s/%s" % (r.places.data, path % uuid.UUID(bytes=alloc))
             os.system("rm -rf %s" % at)

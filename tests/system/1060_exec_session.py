@@ -304,7 +304,7 @@ def test_a_file_is_replaced_as_the_tasks_user():
         for driver, user, uid in (("EXEC", "", 65534), ("RAW_EXEC", "daemon", 1), ("RAW_EXEC", "", 0)):
             run = r.start("sleep", ["1000"], driver=driver, user=user, secrets={"token": b"old"})
             r.wait_state(run, exe.EXE_RUNNING, seconds=SECONDS)
-            directory = "%s/secrets/%s/web/" % (r.places.data, run.alloc)
+            directory = r.secrets(run) + "/"
             held = open(directory + "token", "rb")
             fields = {"driver": "EXEC_DRIVER_" + driver, "user": user}
             case.equal(r.replace(run, {"token": b"new\0", "other": b"x" * 100000}, **fields), 0)
@@ -374,7 +374,7 @@ def test_a_file_that_cannot_be_written_is_told():
     with runs.Runs() as r:
         run = r.start("sleep", ["1000"], driver="EXEC")
         r.wait_state(run, exe.EXE_RUNNING, seconds=SECONDS)
-        os.chmod("%s/secrets/%s/web" % (r.places.data, run.alloc), 0o500)
+        os.chmod(r.secrets(run), 0o500)
         e = case.raises(exe.Error, r.replace, run, {"token": b"x"}, **EXEC)
         case.contains(str(e), "'step': %d, 'error': %d" % (exe.EXE_STEP_SECRETS, errno.EACCES))
         end(r, run)

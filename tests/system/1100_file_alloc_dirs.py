@@ -5,7 +5,7 @@ import os
 import stat
 import threading
 
-from lib import case, helper, mnt
+from lib import case, helper, ipc, mnt, runs
 from lib.helper import mount, umount
 
 NOBODY = 65534
@@ -17,18 +17,16 @@ def layout(places, alloc, task, raw_exec):
     a = places.data + "/alloc/" + mnt.text(alloc)
     drover, executor, own = places.uid["drover"], places.uid["executor"], places.uid["file"]
     want = {
-        a: (DIR | 0o711, own, own),
+        a: (DIR | 0o710, own, runs.group_of(alloc)),
         a + "/alloc": (DIR | 0o1777, own, own),
         a + "/alloc/data": (DIR | 0o777, NOBODY, NOBODY),
         a + "/alloc/tmp": (DIR | 0o777, NOBODY, NOBODY),
         a + "/alloc/logs": (LINK | 0o777 if raw_exec else DIR | 0o755, own, own),
         a + "/" + task: (DIR | 0o755, own, own),
-        a + "/" + task + "/local": (DIR | 0o777, NOBODY, NOBODY),
-        a + "/" + task + "/private": (DIR | 0o777, NOBODY, NOBODY),
-        a + "/" + task + "/tmp": (DIR | 0o1777, NOBODY, NOBODY),
-        a + "/" + task + "/secrets": (LINK | 0o777, own, own),
-        places.data + "/secrets/" + mnt.text(alloc): (DIR | 0o711, own, own),
-        places.data + "/secrets/" + mnt.text(alloc) + "/" + task: (DIR | 0o700, own, own),
+        a + "/" + task + "/local": (DIR | 0o700, own, own),
+        a + "/" + task + "/private": (DIR | 0o700, own, own),
+        a + "/" + task + "/tmp": (DIR | 0o1777, own, own),
+        a + "/" + task + "/secrets": (DIR | 0o700, own, own),
         places.data + "/logs/" + mnt.text(alloc): (DIR | 0o2755, executor, drover),
     }
     return {path: (oct(m), uid, gid) for path, (m, uid, gid) in want.items()}
@@ -37,7 +35,7 @@ def layout(places, alloc, task, raw_exec):
 def everything(places, alloc):
     """What there is of the alloc, in the form of layout()."""
     found = {}
-    for root in ("alloc", "secrets", "logs"):
+    for root in ("alloc", "logs"):
         top = "%s/%s/%s" % (places.data, root, mnt.text(alloc))
         for at, directories, files in os.walk(top):
             for path in [at] + [at + "/" + n for n in directories + files]:
@@ -55,7 +53,7 @@ def remove(h, alloc, keep_logs=False):
 
 def trash_gone(places, seconds=30):
     def empty():
-        return not [n for r in ("alloc", "secrets", "logs", "csi/sock") for n in os.listdir(places.data + "/" + r + "/.trash")]
+        return not [n for r in ("alloc", "logs", "csi/sock") for n in os.listdir(places.data + "/" + r + "/.trash")]
     case.until(empty, seconds, "empty trash")
 
 
@@ -66,10 +64,53 @@ def test_layout_and_modes():
             case.equal(make(h, alloc, raw_exec=raw_exec), True, "made")
             case.equal(everything(places, alloc), layout(places, alloc, "web", raw_exec), "layout")
             a = places.data + "/alloc/" + mnt.text(alloc)
-            secrets, logs = [places.data + "/" + n + "/" + mnt.text(alloc) for n in ("secrets", "logs")]
-            case.equal(os.path.realpath(a + "/web/secrets"), secrets + "/web", "secrets of raw_exec")
             if raw_exec:
-                case.equal(os.path.realpath(a + "/alloc/logs"), logs, "logs of raw_exec")
+                case.equal(os.path.realpath(a + "/alloc/logs"), places.data + "/logs/" + mnt.text(alloc), "logs of raw_exec")
+
+
+def test_directories_of_an_older_version_are_closed():
+    """They were open to all, and the tasks' were nobody's; those are their users' at the next start."""
+    with mnt.files() as (places, h):
+        alloc = os.urandom(16)
+        make(h, alloc)
+        a = places.data + "/alloc/" + mnt.text(alloc)
+        want = everything(places, alloc)
+        os.chmod(a, 0o711)
+        os.chown(a, 0, 0)
+        os.rmdir(a + "/web/secrets")
+        os.symlink("../../../secrets/x/web", a + "/web/secrets")
+        case.equal(make(h, alloc), False, "made")
+        want[a] = (want[a][0], 0, want[a][2])
+        want[a + "/web/secrets"] = (oct(LINK | 0o777), 0, 0)
+        case.equal(everything(places, alloc), want)
+        remove(h, alloc)
+
+
+def test_secrets_of_raw_exec_are_unmounted():
+    """What an executor mounted; anything else that is mounted there is somebody's, and stays."""
+    with mnt.both() as (places, m, h):
+        def release(alloc):
+            m.ipc.call("MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
+
+        alloc, other = os.urandom(16), os.urandom(16)
+        for i in (alloc, other):
+            make(h, i, ["web", "side"])
+            for task in ("web", "side"):
+                mount("x", "%s/alloc/%s/%s/secrets" % (places.data, mnt.text(i), task), "tmpfs")
+        a = places.data + "/alloc/" + mnt.text(alloc)
+        for path in ("/web/local", "/alloc/data"):
+            mount("x", a + path, "tmpfs")
+            case.contains(str(case.raises(ipc.RequestError, release, alloc)), "is still mounted")
+            umount(a + path)
+        release(alloc)
+        remove(h, alloc)
+        case.equal(os.path.exists(a), False)
+        case.equal([os.path.ismount("%s/alloc/%s/%s/secrets" % (places.data, mnt.text(other), t)) for t in ("web", "side")], [True, True])
+        # Whoever takes the disk of another over has it removed.
+        m.ipc.call("MNT_DISK_LIMIT_REQ", {"alloc": other, "from": other})
+        case.equal([os.path.ismount("%s/alloc/%s/%s/secrets" % (places.data, mnt.text(other), t)) for t in ("web", "side")], [False, False])
+        remove(h, other)
+        trash_gone(places)
 
 
 def test_again_checks_and_changes_nothing():
@@ -79,12 +120,13 @@ def test_again_checks_and_changes_nothing():
         a = places.data + "/alloc/" + mnt.text(alloc)
         os.chmod(a + "/web/local", 0o700)  # a task may do that
         os.chown(a + "/web/local", 1, 1)
-        os.chown(places.data + "/secrets/" + mnt.text(alloc) + "/web", 4711, 4711)  # an executor does that
+        for name in ("private", "tmp", "secrets"):
+            os.chown(a + "/web/" + name, 4711, 4711)  # an executor does that
         before = everything(places, alloc)
         case.equal(make(h, alloc), False, "made")
         case.equal(everything(places, alloc), before, "after the second request")
         case.equal(make(h, alloc, ["web", "side"]), False, "made")
-        case.equal(mnt.mode(a + "/side/tmp"), (oct(DIR | 0o1777), NOBODY, NOBODY), "a task that came later")
+        case.equal(mnt.mode(a + "/side/tmp"), (oct(DIR | 0o1777), places.uid["file"], places.uid["file"]), "a task that came later")
 
 
 def test_what_a_crash_left_is_completed():
@@ -127,6 +169,7 @@ def test_a_tasks_links_in_the_shared_directory_are_not_followed():
         shared = places.data + "/alloc/" + mnt.text(alloc) + "/alloc"
         pid = os.fork()
         if pid == 0:  # as a task would
+            os.setgroups([runs.group_of(alloc)])
             os.setgid(NOBODY)
             os.setuid(NOBODY)
             code = 0
@@ -284,7 +327,7 @@ def test_removal_of_sticky_directories_and_of_what_an_older_version_made():
         alloc = os.urandom(16)
         make(h, alloc)
         a = places.data + "/alloc/" + mnt.text(alloc)
-        for path in [a] + [a + p for p in ("/alloc", "/web")] + ["%s/secrets/%s" % (places.data, mnt.text(alloc))]:
+        for path in [a] + [a + p for p in ("/alloc", "/web", "/web/secrets")]:
             os.chown(path, 0, 0)  # by root, as mount-helper made them once
         case.equal(make(h, alloc), False, "made")
         for path, uid in (("/web/tmp/f", 1000), ("/alloc/f", 1001), ("/web/local/f", 0)):
@@ -414,7 +457,7 @@ def test_a_mount_in_the_trash_stays_and_is_listed():
 
 def test_the_trash_of_a_killed_helper_is_emptied_by_the_next():
     with helper.Places() as places:
-        for root in ("alloc", "secrets", "logs", "csi/sock"):
+        for root in ("alloc", "logs", "csi/sock"):
             os.makedirs(places.data + "/" + root + "/.trash/left/behind", 0o700)
         with helper.Helper("file-helper", places):
             trash_gone(places)

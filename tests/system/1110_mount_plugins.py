@@ -312,10 +312,10 @@ def test_lists():
         f.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
         make_plugin(h, alloc)
         make_plugin(h, alloc, "q", "PLUGIN_CONTROLLER")
-        for root in ("ALLOC", "SECRETS", "LOGS", "CSI_SOCK"):
+        for root in ("ALLOC", "LOGS", "CSI_SOCK"):
             case.equal(mnt.names(f, "FILE_ROOT_" + root), [mnt.text(alloc)], root)
         case.equal(mnt.names(f, "FILE_ROOT_CSI"), ["controller/q", "node/p"], "CSI")
-        case.equal(mnt.names(h, None), ["csi/controller/q", "csi/node/p", "secrets"], "MOUNTS")
+        case.equal(mnt.names(h, None), ["csi/controller/q", "csi/node/p"], "MOUNTS")
         make_volume(h)
         mount("v", mnt.leaf(places), "tmpfs")
         os.makedirs(mnt.leaf(places) + "/not/entered")

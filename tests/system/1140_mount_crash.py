@@ -54,7 +54,7 @@ def crash_at(page, places, point, name, fields, before=None):
 
 def everything(places, alloc):
     found = {}
-    for root in ("alloc", "secrets", "logs"):
+    for root in ("alloc", "logs"):
         top = "%s/%s/%s" % (places.data, root, mnt.text(alloc))
         for at, directories, files in os.walk(top):
             found.update({p[len(top):] + " in " + root: mnt.mode(p) for p in [at] + [at + "/" + n for n in directories + files]})
@@ -82,7 +82,7 @@ def test_removing_an_alloc():
                      lambda h: h.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]}))
             case.equal(everything(places, alloc), {}, point)
         with page.start(places, "FILE_"):
-            case.until(lambda: not os.listdir(places.data + "/alloc/.trash") + os.listdir(places.data + "/secrets/.trash"),
+            case.until(lambda: not os.listdir(places.data + "/alloc/.trash") + os.listdir(places.data + "/csi/sock/.trash"),
                        10, "empty trash")
 
 

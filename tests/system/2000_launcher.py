@@ -42,18 +42,16 @@ def modes(top, names):
 def test_start_makes_what_it_owns_and_stop_takes_away_what_is_not_data():
     with agent.Agent() as a:
         a.wait_ready()
-        case.equal(modes(a.data, (".", "lock", "instance", "state", "alloc", "secrets", "logs", "run", "csi", "rt",
+        case.equal(modes(a.data, (".", "lock", "instance", "state", "alloc", "logs", "run", "csi", "rt",
                                   "rt/drover.sock", "rt/lease", "rt/x")),
-                   {".": "0711", "lock": "0600", "instance": "0644", "state": "0700", "alloc": "0711", "secrets": "0711",
+                   {".": "0711", "lock": "0600", "instance": "0644", "state": "0700", "alloc": "0711",
                     "logs": "2750", "run": "2750", "csi": "0711", "rt": "0755", "rt/drover.sock": "0600",
                     "rt/lease": "0644", "rt/x": "2750"})
         with open(a.data + "/instance", encoding="ascii") as f:
             instance = f.read().strip()
-        with open("/proc/self/mounts", encoding="utf-8") as f:
-            mount = [line for line in f if a.data + "/secrets" in line]
-        case.equal(len(mount), 1, "secrets mounts")
-        for flag in ("tmpfs", "nosuid", "nodev", "noexec"):
-            case.contains(mount[0], flag)
+        with open("/proc/self/mountinfo", encoding="utf-8") as f:
+            mount = [line.split() for line in f if " %s/alloc " % a.data in line]
+        case.equal((len(mount), {"nosuid", "nodev"} - set(mount[0][5].split(",")), mount[0][6]), (1, set(), "-"), "the mount of alloc/, private")
         cgroups = subprocess.run(["find", "/sys/fs/cgroup", "-maxdepth", "2", "-name", "drover-" + instance], check=True,
                                  stdout=subprocess.PIPE).stdout.decode()
         assert cgroups, "no cgroup has the instance in its name"

@@ -110,7 +110,7 @@ def test_tells():
         case.equal((found["Name"], found["IsDir"], found["FileMode"], found["ContentType"]),
                    (path, False, "-rw-r--r--", kind))
     found = fs("stat", "/").json
-    case.equal((found["Name"], found["IsDir"], found["FileMode"]), ("/", True, "drwx--x--x"))
+    case.equal((found["Name"], found["IsDir"], found["FileMode"]), ("/", True, "drwx--x---"))
     case.equal(fs("stat", "alloc").json["FileMode"], "dtrwxrwxrwx")
     case.equal(fs("stat", "alloc/logs").json["IsDir"], True)
 

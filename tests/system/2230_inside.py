@@ -5,8 +5,9 @@ import json
 import os
 import re
 import shutil
+import uuid
 
-from lib import agent, api, binary, build_dir, case, helper, trace
+from lib import agent, api, binary, build_dir, case, helper, runs, trace
 
 MS_BIND = 4096
 NOBODY = "65534"
@@ -122,7 +123,7 @@ def within_reach_of_root(node):
     d = node.data
     paths = ["state", "state/state.db", "lock", "logs", "run", "rt/x", "csi/monolith", "rt/drover.sock"]
     return ["read:%s/%s" % (d, p) for p in paths[:-1]] + ["connect:%s/rt/drover.sock" % d, "write:%s/rt/lease" % d,
-            "write:%s/instance" % d, "new:%s/alloc" % d, "new:%s/secrets" % d, "read:/etc/shadow", "read:%s/agent.hcl" % node.top]
+            "write:%s/instance" % d, "new:%s/alloc" % d, "read:/etc/shadow", "read:%s/agent.hcl" % node.top]
 
 
 def test_raw_exec_as_root():
@@ -181,7 +182,8 @@ def test_raw_exec_as_nobody():
         refused(p, "EACCES", "EPERM")
         for name in ("CapPrm", "CapEff", "CapInh", "CapAmb"):
             case.equal(p["status"][name], "0" * 16, name)
-        case.equal(p["status"]["Groups"].split(), [NOBODY], "groups")
+        own = str(runs.group_of(uuid.UUID(p["alloc"]).bytes))
+        case.equal(p["status"]["Groups"].split(), [NOBODY, own], "groups")
         check_keyring(p, 65534)
 
 

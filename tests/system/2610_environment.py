@@ -55,7 +55,7 @@ def of_alloc(job, alloc, name, driver):
     """What every task of it has."""
     top = "%s/alloc/%s" % (node.data, alloc["ID"])
     dirs = ("/alloc", "/local", "/secrets") if driver == "exec" else (
-        top + "/alloc", "%s/%s/local" % (top, name), "%s/secrets/%s/%s" % (node.data, alloc["ID"], name))
+        top + "/alloc", "%s/%s/local" % (top, name), "%s/%s/secrets" % (top, name))
     made = {"NOMAD_ALLOC_DIR": dirs[0], "NOMAD_TASK_DIR": dirs[1], "NOMAD_SECRETS_DIR": dirs[2],
             "NOMAD_MEMORY_LIMIT": "20", "NOMAD_CPU_LIMIT": "20",
             "NOMAD_ALLOC_ID": alloc["ID"], "NOMAD_SHORT_ALLOC_ID": alloc["ID"][:8],

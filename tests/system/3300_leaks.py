@@ -52,7 +52,7 @@ def plant(node):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
         s.bind(os.path.basename(path))
     os.chdir("/")
-    for kind, root in (("alloc-dir", "alloc"), ("secrets", "secrets"), ("logs", "logs"), ("csi-socket", "csi/sock")):
+    for kind, root in (("alloc-dir", "alloc"), ("logs", "logs"), ("csi-socket", "csi/sock")):
         name = str(uuid.uuid4())
         planted[kind, name] = path = "%s/%s/%s" % (node.data, root, name)
         os.makedirs(path + "/below")

@@ -9,7 +9,7 @@ import os
 import signal
 import time
 
-from lib import case
+from lib import case, crash
 from lib.cluster import displays, events, job, node_of, processes_of, servers as cluster, task_of
 
 S = 10**9
@@ -277,7 +277,8 @@ def test_nobody_else_sees_a_token():
                    Identities=[identity("a", Env=True, File=True, TTL=4 * S)])
         alloc = servers.run_job(made, me)[0]
         servers.wait_alloc(alloc, ["running"])
-        secrets = "%s/secrets/%s/t" % (node.data, alloc)
+        root = "/proc/%d/root" % next(r["task_pid"] for r in crash.records(node).values())
+        secrets = root + "/secrets"
         for name in ("nomad_token", "nomad_a.jwt"):
             with open(secrets + "/" + name, encoding="ascii") as f:
                 case.equal(f.read()[:3], "eyJ", name + " is where another looks for it")

@@ -380,9 +380,7 @@ static const struct validation local_cases[] = {
 	{ TASKED("\"Identity\":{\"Name\":\"default\",\"Audience\":[\"nomadproject.io\"]}"), NULL },
 	{ TASKED("\"ShutdownDelay\":0,\"Kind\":\"\",\"Actions\":[]"), NULL },
 	{ TASKED("\"Actions\":[{\"Name\":\"x\",\"Command\":\"a\",\"Args\":[\"b\"]}]"), NULL },
-	{ TASKED("\"Resources\":{\"SecretsMB\":5}"),
-	    "group \"g\": task \"t\": resources with secrets is not supported yet by the local "
-	    "source" },
+	{ TASKED("\"Resources\":{\"SecretsMB\":5}"), NULL },
 	{ WITH("\"ShutdownDelay\":1000000000"), NULL },
 	{ WITH("\"EphemeralDisk\":{\"Sticky\":true,\"Migrate\":true}"), NULL },
 	{ WITH("\"Update\":{\"Canary\":1,\"AutoRevert\":true,\"AutoPromote\":true}"), NULL },

@@ -300,6 +300,7 @@ local_room_add(struct local_room *room, const struct task_group *group)
 		add_wish(&room->cpu, res->cpu);
 		add_wish(&room->cores, res->cores);
 		add_wish(&room->memory_mb, res->memory_mb);
+		add_wish(&room->memory_mb, res->secrets_mb);
 	}
 	add_wish(&room->disk_mb, group_disk_mb(group));
 }
@@ -354,9 +355,13 @@ fill_resources(struct local *l, struct alloc *a, const struct task_group *g)
 		if (t->resources->cores > 0 &&
 		    local_cores_fill(l, t->resources->cores, &used, &res->cpu) < 0)
 			return -ENOMEM;
-		res->memory.memory_mb = t->resources->memory_mb;
+		/* As servers do: what is in its secrets counts, and comes on top. */
+		res->memory.memory_mb =
+		    number_add(t->resources->memory_mb, t->resources->secrets_mb);
 		res->memory.memory_max_mb =
-		    t->resources->memory_max_mb > 0 ? t->resources->memory_max_mb : 0;
+		    t->resources->memory_max_mb > 0
+			? number_add(t->resources->memory_max_mb, t->resources->secrets_mb)
+			: 0;
 	}
 	a->allocated_resources->shared.disk_mb = group_disk_mb(g);
 	return local_ports_fill(l, &a->allocated_resources->shared, g, NULL, NULL);

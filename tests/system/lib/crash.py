@@ -184,7 +184,7 @@ def left(node):
     found += ["executor %d" % pid for pid in executors(node)]
     found += ["record " + name for name in os.listdir(node.data + "/run")]
     found += ["socket " + name for name in os.listdir(os.path.dirname(node.socket_path) + "/x")]
-    for root in ("alloc", "secrets", "logs", "csi/sock"):
+    for root in ("alloc", "logs", "csi/sock"):
         found += ["%s/%s" % (root, name) for name in os.listdir(os.path.join(node.data, root)) if name != ".trash"]
         if os.path.isdir(os.path.join(node.data, root, ".trash")):
             found += ["%s/.trash/%s" % (root, name) for name in os.listdir(os.path.join(node.data, root, ".trash"))]

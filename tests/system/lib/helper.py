@@ -119,7 +119,6 @@ class Places:
                 ("", 0o711, 0, 0),
                 ("state", 0o700, drover, drover),
                 ("alloc", 0o711, 0, 0),
-                ("secrets", 0o711, 0, 0),
                 ("logs", 0o2750, 0, drover),
                 ("run", 0o2750, 0, drover),
                 ("csi", 0o711, 0, 0),
@@ -130,7 +129,6 @@ class Places:
                 ("rt", 0o755, 0, 0),
                 ("rt/x", 0o2750, 0, drover)):
             self._directory(os.path.join(self.data, path), mode, uid, gid)
-        mount("drover-secrets", self.data + "/secrets", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0711")
         self._file("lock", b"", 0o600)
         self._file("instance", self.instance.encode() + b"\n", 0o644)
         self.make_lease()

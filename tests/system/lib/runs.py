@@ -16,6 +16,11 @@ from . import case, exe, helper, ipc
 SIGINT, SIGKILL, SIGTERM = 2, 9, 15
 
 
+def group_of(alloc):
+    """The group of an alloc alone: proto/alloc_group.h."""
+    return 0x70000000 + int.from_bytes(alloc[:4], "big") % (0x7ffffffe - 0x70000000 + 1)
+
+
 class Run:
     """One start. .id is 16 bytes, .name its 32 digits, .alloc the alloc's uuid."""
 
@@ -45,20 +50,20 @@ class Runs:
     def ipc(self):
         return self.helper.ipc
 
-    def make_alloc(self, task="web"):
-        """The directories that file-helper makes. Returns the alloc's 16 bytes."""
+    def make_alloc(self, task="web", more=()):
+        """The directories of an alloc with these tasks. Returns the alloc's 16 bytes."""
         alloc = uuid.uuid4()
         d, uid = self.places.data, self.places.uid
-        for path, mode, owner in (("alloc/%s", 0o711, 0), ("alloc/%s/alloc", 0o777, 65534),
-                                  ("alloc/%s/alloc/data", 0o777, 65534), ("alloc/%s/alloc/tmp", 0o777, 65534),
-                                  ("alloc/%s/alloc/logs", 0o755, 0),
-                                  ("alloc/%s/" + task, 0o755, 0), ("alloc/%s/" + task + "/local", 0o777, 65534),
-                                  ("alloc/%s/" + task + "/private", 0o777, 65534),
-                                  ("alloc/%s/" + task + "/tmp", 0o1777, 65534), ("secrets/%s", 0o711, 0),
-                                  ("secrets/%s/" + task, 0o700, 0)):
+        dirs = [("alloc/%s", 0o710, 0), ("alloc/%s/alloc", 0o1777, 0), ("alloc/%s/alloc/data", 0o777, 65534),
+                ("alloc/%s/alloc/tmp", 0o777, 65534), ("alloc/%s/alloc/logs", 0o755, 0)]
+        for name in (task, *more):
+            top = "alloc/%s/" + name
+            dirs += [(top, 0o755, 0), (top + "/local", 0o700, 0), (top + "/private", 0o700, 0), (top + "/tmp", 0o1777, 0),
+                     (top + "/secrets", 0o700, 0)]
+        for path, mode, owner in dirs:
             at = os.path.join(d, path % alloc)
             os.mkdir(at)
-            os.chown(at, owner, owner)
+            os.chown(at, owner, group_of(alloc.bytes) if mode == 0o710 else owner)
             os.chmod(at, mode)
         at = "%s/logs/%s" % (d, alloc)
         os.mkdir(at)
@@ -104,6 +109,11 @@ class Runs:
         """The exit code of a session that puts files into the task's secrets."""
         with self.session(run, None, kind="FILE", secrets=secrets, **fields) as s:
             return s.wait_exited()["exit_code"]
+
+    def secrets(self, run):
+        """Where the host sees the secrets of a run that is running."""
+        of_exec = "/proc/%d/root/secrets" % self.record(run)["task_pid"]
+        return of_exec if os.path.ismount(of_exec) else "%s/alloc/%s/%s/secrets" % (self.places.data, run.alloc, run.task)
 
     def record(self, run):
         return exe.read_record(self.places, run.name)

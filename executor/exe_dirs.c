@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exe_dirs.c: the directories of one task: opened, and given to its user. Runs in: executor, as
+ * root. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "executor/exe.h"
+#include "proto/alloc_group.h"
+
+/*
+ * What is the task's alone is its user's. /tmp has the mode that programs expect of it, for the
+ * children of a task that change their user.
+ */
+static const struct own_dir {
+	const char *name;
+	mode_t mode;
+} own_dirs[] = {
+	{ "local", 0700 },
+	{ "private", 0700 },
+	{ "tmp", 01777 },
+};
+
+/* The group by which a raw_exec task's user gets into the alloc's directory. One of an older
+ * version is open to all. */
+static int
+find_group(struct exe *x)
+{
+	struct stat st;
+
+	if (fstatat(EXE_FD_ALLOC, x->setup->alloc_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return exe_failed(x, EXE_STEP_DIRS, errno, EXE_DIRS_NONE);
+	if (is_alloc_group(st.st_gid))
+		x->alloc_gid = st.st_gid;
+	else if (!(st.st_mode & S_IXOTH))
+		return exe_failed(x, EXE_STEP_DIRS, EACCES, EXE_DIRS_CLOSED);
+	return 0;
+}
+
+int
+exe_dirs_open(struct exe *x)
+{
+	const struct exe_setup *s = x->setup;
+	char path[sizeof s->alloc_name + sizeof s->keep.task + 1];
+
+	(void)snprintf(path, sizeof path, "%s/%s", s->alloc_name, s->keep.task);
+	x->task_dir = fd_open_beneath(EXE_FD_ALLOC, path, O_PATH | O_DIRECTORY, 0);
+	if (x->task_dir < 0)
+		return exe_failed(x, EXE_STEP_DIRS, -x->task_dir, EXE_DIRS_NONE);
+	return s->driver == DRIVER_RAW_EXEC && s->user.uid != 0 ? find_group(x) : 0;
+}
+
+/* By descriptor: whoever can change the task's directory leads to nothing outside of it. */
+static int
+give(struct exe *x, const struct own_dir *d)
+{
+	cleanup_close int dir =
+	    openat(x->task_dir, d->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const struct exe_user *user = &x->setup->user;
+	struct stat st;
+
+	if (dir < 0 || fstat(dir, &st) < 0)
+		return -errno;
+	if ((st.st_uid != user->uid || st.st_gid != user->gid) &&
+	    fchown(dir, user->uid, user->gid) < 0)
+		return -errno;
+	return (st.st_mode & 07777) != d->mode && fchmod(dir, d->mode) < 0 ? -errno : 0;
+}
+
+int
+exe_dirs_give(struct exe *x)
+{
+	for (uint32_t i = 0; i < ELEMENTSOF(own_dirs); i++) {
+		int r = give(x, &own_dirs[i]);
+
+		if (r < 0)
+			return exe_failed(x, EXE_STEP_DIRS, -r, EXE_DIRS_NONE);
+	}
+	return 0;
+}
