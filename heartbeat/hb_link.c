@@ -29,6 +29,9 @@
 #define REBALANCE_MS   300000 /* now and then another, so that nodes spread over the servers */
 #define REBALANCE_RATE 64     /* nodes a second that each server takes over */
 #define FALL_BACK      3      /* rounds in vain: then what the configuration says is tried again */
+#define DRAINING_MAX                                                                               \
+	(HB_LINK_POLL_MAX - 3) /* beside the current one, a candidate, the resolver                \
+				*/
 
 struct hb_link {
 	struct hb *hb;
@@ -299,6 +302,23 @@ rebalance_after(struct hb_link *l)
 	return base + hb_random(base);
 }
 
+/* A server that makes us go elsewhere and keeps its streams open would have one more connection
+ * each time: the oldest is closed. */
+static void
+bound_draining(struct hb_link *l)
+{
+	struct hb_conn *oldest = NULL;
+	unsigned n = 0;
+
+	for (struct hb_conn *c = l->conns; c; c = c->next)
+		if (c->draining) {
+			oldest = c;
+			n++;
+		}
+	if (n > DRAINING_MAX)
+		close_conn(l, oldest, "too many connections that are not in use have streams");
+}
+
 /* The candidate has answered. What may be asked again is asked there. */
 static void
 take_over(struct hb_link *l)
@@ -318,6 +338,7 @@ take_over(struct hb_link *l)
 	} else if (old) {
 		old->draining = true;
 		hb_calls_move(l->hb, old);
+		bound_draining(l);
 	}
 	tell_server(l);
 	hb_beat_on_server(l->hb);
@@ -348,6 +369,9 @@ wants_candidate(struct hb_link *l)
 
 	if (l->candidate || l->wanted[0] || now < l->retry_ms)
 		return false;
+	/* It said so perhaps when another complaint had just been heeded. */
+	if (l->current && l->current->yamux.gone_away)
+		hb_link_complain(l, "it takes no new requests");
 	if (!l->current || l->doubted || hb_conn_is_slow(l->current, now))
 		return true;
 	if (now < l->rebalance_ms || l->servers.n < 2)

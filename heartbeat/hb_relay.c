@@ -19,6 +19,9 @@
 #define ROOM_MIN  (64u * 1024)  /* said at once; less when everything has left */
 #define ASKED     (1ull << 63)  /* in the numbers of those that the supervisor opens */
 #define ASKED_MAX 100           /* at a time */
+/* Of servers at a time, on all connections: twice what one may have, so that a connection that is
+ * not in use any more does not take those of the next. */
+#define TAKEN_MAX (2 * HB_YAMUX_INBOUND_MAX)
 
 /*
  * What is expected of the server:
@@ -124,11 +127,22 @@ add(struct hb *hb, struct hb_conn *conn, struct hb_stream *s)
 	return r;
 }
 
+/* Those that the supervisor has opened, or the servers. */
+static unsigned
+count(const struct hb *hb, bool asked)
+{
+	unsigned n = 0;
+
+	for (const struct hb_relay *r = hb->relays; r; r = r->next)
+		n += r->stream->id % 2 == asked;
+	return n;
+}
+
 bool
 hb_relay_open(struct hb *hb, struct hb_conn *conn, struct hb_stream *s)
 {
-	/* Who opens and resets streams while the supervisor stands still fills no memory. */
-	return hb->ipc.n < QUEUE_MAX && add(hb, conn, s);
+	/* Bounds memory: a server could open and reset streams while the supervisor is stopped. */
+	return hb->ipc.n < QUEUE_MAX && count(hb, false) < TAKEN_MAX && add(hb, conn, s);
 }
 
 /* The supervisor hears of it by its method. */
@@ -459,12 +473,9 @@ open_asked(struct hb *hb, const char **ret_why)
 	struct hb_conn *conn = hb_link_current(hb->link);
 	struct hb_stream *s = NULL;
 	struct hb_relay *r;
-	unsigned n = 0;
 
-	for (r = hb->relays; r; r = r->next)
-		n += r->stream->id % 2;
 	*ret_why = !conn ? hb_link_why(hb->link) : "too many streams at the servers at once";
-	if (conn && n < ASKED_MAX)
+	if (conn && count(hb, true) < ASKED_MAX)
 		s = hb_stream_open(&conn->yamux, NULL);
 	r = s ? add(hb, conn, s) : NULL;
 	if (s && !r)

@@ -6,6 +6,7 @@
 #include <msgpack.h>
 #include <string.h>
 
+#include "common/msgpack_read.h"
 #include "common/utf8.h"
 
 #define OBJECTS_MAX (1ull << 40) /* of all that the containers so far promise */
@@ -176,96 +177,109 @@ hb_rpc_put_accept(struct hb_buf *out, const char *error)
 
 /* --- objects in --- */
 
-/* Unpacks one map; every byte of it is there, so its size bounds what is allocated. */
-static int
-unpack_map(const uint8_t *data, size_t len, msgpack_unpacked *ret)
-{
-	size_t at = 0;
+/* A map whose bytes are all there and are msgpack: nothing of it is copied. */
+struct map {
+	struct mp_in in; /* behind its head */
+	uint32_t n;
+};
 
-	msgpack_unpacked_init(ret);
-	if (msgpack_unpack_next(ret, (const char *)data, len, &at) == MSGPACK_UNPACK_SUCCESS &&
-	    at == len && ret->data.type == MSGPACK_OBJECT_MAP)
-		return 0;
-	msgpack_unpacked_destroy(ret);
-	return -EBADMSG;
+static int
+open_map(const uint8_t *data, size_t len, struct map *ret)
+{
+	struct mp_in in = { data, data + len }, all = in;
+	struct mp_item head;
+
+	if (mp_read(&in, true, &head) < 0 || head.kind != MP_MAP || mp_skip(&all) < 0 ||
+	    all.at != all.end)
+		return -EBADMSG;
+	*ret = (struct map){ in, head.n };
+	return 0;
 }
 
-/* The last entry of that name, as Go has it; NULL if there is none. */
-static const msgpack_object *
-get(const msgpack_object *map, const char *key)
+/* The last entry of that name, as Go has it; nil if there is none. ret_rest (may be NULL) is what
+ * follows its head. */
+static struct mp_item
+get(const struct map *map, const char *name, struct mp_in *ret_rest)
 {
-	const msgpack_object *found = NULL;
-	size_t len = strlen(key);
+	struct mp_in in = map->in, value = { 0 };
+	struct mp_item key, found = { .kind = MP_NIL };
+	size_t len = strlen(name);
 
-	for (uint32_t i = 0; i < map->via.map.size; i++) {
-		const msgpack_object_kv *kv = &map->via.map.ptr[i];
+	for (uint32_t i = 0; i < map->n; i++) {
+		struct mp_in at = in;
 
-		if ((kv->key.type == MSGPACK_OBJECT_STR || kv->key.type == MSGPACK_OBJECT_BIN) &&
-		    kv->key.via.str.size == len && memcmp(kv->key.via.str.ptr, key, len) == 0)
-			found = &kv->val;
+		(void)mp_skip(&in); /* open_map() has seen all of it: no call here fails */
+		if (mp_read(&at, true, &key) == 0 && key.kind == MP_BYTES && key.len == len &&
+		    memcmp(key.bytes, name, len) == 0)
+			value = in;
+		(void)mp_skip(&in);
 	}
+	if (value.at)
+		(void)mp_read(&value, true, &found);
+	if (ret_rest)
+		*ret_rest = value;
 	return found;
 }
 
 static void
-get_text(const msgpack_object *map, const char *key, char *ret, size_t size)
+get_text(const struct map *map, const char *name, char *ret, size_t size)
 {
-	const msgpack_object *o = get(map, key);
+	struct mp_item item = get(map, name, NULL);
 
-	if (o && (o->type == MSGPACK_OBJECT_STR || o->type == MSGPACK_OBJECT_BIN))
-		(void)utf8_sanitize(ret, size, o->via.str.ptr, o->via.str.size);
+	if (item.kind == MP_BYTES)
+		(void)utf8_sanitize(ret, size, item.bytes, item.len);
 	else
 		ret[0] = '\0';
 }
 
 /* What is no number, or does not fit, is 0. */
 static int64_t
-get_number(const msgpack_object *map, const char *key)
+get_number(const struct map *map, const char *name)
 {
-	const msgpack_object *o = get(map, key);
+	struct mp_item item = get(map, name, NULL);
 
-	if (o && o->type == MSGPACK_OBJECT_POSITIVE_INTEGER)
-		return o->via.u64 <= INT64_MAX ? (int64_t)o->via.u64 : 0;
-	return o && o->type == MSGPACK_OBJECT_NEGATIVE_INTEGER ? o->via.i64 : 0;
+	if (item.kind == MP_UINT)
+		return item.uinteger <= INT64_MAX ? (int64_t)item.uinteger : 0;
+	return item.kind == MP_INT ? item.integer : 0;
 }
 
 int
 hb_rpc_get_head(const uint8_t *data, size_t len, struct hb_rpc_head *ret)
 {
-	const msgpack_object *method, *seq;
-	const char *key = "ServiceMethod";
-	msgpack_unpacked u;
-	int r = unpack_map(data, len, &u);
+	const char *name = "ServiceMethod";
+	struct mp_item method, seq;
+	struct map map;
 
-	if (r < 0)
-		return r;
-	method = get(&u.data, key);
-	if (!method)
-		method = get(&u.data, key = "Method");
-	if (method && method->type == MSGPACK_OBJECT_STR &&
-	    method->via.str.size >= sizeof ret->method)
-		r = -EBADMSG;
-	get_text(&u.data, key, ret->method, sizeof ret->method);
-	get_text(&u.data, "Error", ret->error, sizeof ret->error);
-	seq = get(&u.data, "Seq");
-	ret->seq = seq && (seq->type == MSGPACK_OBJECT_POSITIVE_INTEGER ||
-			      seq->type == MSGPACK_OBJECT_NEGATIVE_INTEGER)
-		       ? seq->via.u64
-		       : 0;
-	msgpack_unpacked_destroy(&u);
-	return r;
+	if (open_map(data, len, &map) < 0)
+		return -EBADMSG;
+	method = get(&map, name, NULL);
+	if (method.kind == MP_NIL)
+		method = get(&map, name = "Method", NULL);
+	if (method.kind == MP_BYTES && method.len >= sizeof ret->method)
+		return -EBADMSG;
+	get_text(&map, name, ret->method, sizeof ret->method);
+	get_text(&map, "Error", ret->error, sizeof ret->error);
+	seq = get(&map, "Seq", NULL);
+	ret->seq = seq.kind == MP_UINT  ? seq.uinteger
+		   : seq.kind == MP_INT ? (uint64_t)seq.integer
+					: 0;
+	return 0;
 }
 
+/* in: the list's elements. */
 static void
-get_servers(const msgpack_object *list, struct hb_rpc_node *ret)
+get_servers(struct mp_in in, uint32_t n, struct hb_rpc_node *ret)
 {
-	for (uint32_t i = 0; i < list->via.array.size && ret->n_servers < HB_RPC_SERVERS; i++) {
-		const msgpack_object *server = &list->via.array.ptr[i];
-		char *addr = ret->servers[ret->n_servers];
+	struct mp_item server;
 
-		if (server->type != MSGPACK_OBJECT_MAP)
+	for (uint32_t i = 0; i < n && ret->n_servers < HB_RPC_SERVERS; i++) {
+		char *addr = ret->servers[ret->n_servers];
+		struct mp_in at = in;
+
+		(void)mp_skip(&in);
+		if (mp_read(&at, true, &server) < 0 || server.kind != MP_MAP)
 			continue;
-		get_text(server, "RPCAdvertiseAddr", addr, HB_RPC_ADDR_SIZE);
+		get_text(&(struct map){ at, server.n }, "RPCAdvertiseAddr", addr, HB_RPC_ADDR_SIZE);
 		if (addr[0])
 			ret->n_servers++;
 	}
@@ -274,17 +288,16 @@ get_servers(const msgpack_object *list, struct hb_rpc_node *ret)
 int
 hb_rpc_get_node(const uint8_t *data, size_t len, struct hb_rpc_node *ret)
 {
-	const msgpack_object *servers;
-	msgpack_unpacked u;
-	int r = unpack_map(data, len, &u);
+	struct mp_item servers;
+	struct mp_in rest;
+	struct map map;
 
-	if (r < 0)
-		return r;
-	*ret = (struct hb_rpc_node){ .ttl_ns = get_number(&u.data, "HeartbeatTTL"),
-		.n_nodes = get_number(&u.data, "NumNodes") };
-	servers = get(&u.data, "Servers");
-	if (servers && servers->type == MSGPACK_OBJECT_ARRAY)
-		get_servers(servers, ret);
-	msgpack_unpacked_destroy(&u);
+	if (open_map(data, len, &map) < 0)
+		return -EBADMSG;
+	*ret = (struct hb_rpc_node){ .ttl_ns = get_number(&map, "HeartbeatTTL"),
+		.n_nodes = get_number(&map, "NumNodes") };
+	servers = get(&map, "Servers", &rest);
+	if (servers.kind == MP_ARRAY)
+		get_servers(rest, servers.n, ret);
 	return 0;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# takes: 27
+# takes: 60
 """heartbeat alone: what servers ask, and TLS."""
 import errno
 import os
@@ -205,6 +205,23 @@ def test_a_flood_of_streams_while_the_supervisor_stands_still():
         case.equal(h.call("Status.Ping", GLOBAL), {}, "afterwards")
         print("        %d of 10000 streams were taken" % len(h.opened))
         case.equal(0 < len(h.opened) < 2000, True, "streams that were taken")
+
+
+def test_a_server_that_sends_the_node_away_and_keeps_its_streams():
+    """Each time there is one more connection with a stream that says nothing: there is an end to that."""
+    with nomad_server.Servers(forgive=True) as servers, Link(PLACES, servers.addresses) as h:
+        h.register()
+        h.methods["FileSystem.Logs"] = lambda s: None
+        for n in range(18):
+            opened(h, servers, "FileSystem.Logs", {"AllocID": "a", "Task": "t"})
+
+            def next_one(n=n):
+                servers.session_fault("go_away")  # one that comes soon after another is not heeded
+                return sum(servers.accepted()) >= n + 2
+            h.wait(next_one, 60, "connection %d" % (n + 2))
+            case.equal(h.call("Status.Ping", GLOBAL), {}, "a call")
+            case.equal(len(servers.connections()) <= 16, True, "%d connections" % len(servers.connections()))
+        case.equal(len(servers.connections()) > 2, True, "connections with streams")
 
 
 # --- TLS ---

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_hb_rpc.c: heads of net/rpc, byte for byte, and where objects end. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "heartbeat/hb_rpc.h"
 #include "tests/unit/unit.h"
@@ -214,6 +216,30 @@ START_TEST(of_a_beats_answer_ttl_and_servers_are_taken)
 }
 END_TEST
 
+/* Sixteen million empty lists, in 16 MB, and what is wanted behind them. */
+START_TEST(reading_a_large_answer_takes_no_memory)
+{
+	static const uint8_t head[] = "\x82\xa1x\xdd\x01\x00\x00\x00",
+			     tail[] = "\xacHeartbeatTTL\x07";
+	const size_t n = 1 << 24, len = sizeof head - 1 + n + sizeof tail - 1;
+	uint8_t *data = malloc(len);
+	static struct hb_rpc_node node;
+	struct rusage before, after;
+
+	ck_assert_ptr_nonnull(data);
+	memset(data, 0x90, len);
+	memcpy(data, head, sizeof head - 1);
+	memcpy(data + sizeof head - 1 + n, tail, sizeof tail - 1);
+	ck_assert_int_eq(getrusage(RUSAGE_SELF, &before), 0);
+	ck_assert_int_eq(hb_rpc_get_node(data, len, &node), 0);
+	ck_assert_int_eq(getrusage(RUSAGE_SELF, &after), 0);
+	ck_assert_int_eq(node.ttl_ns, 7);
+	ck_assert_msg(after.ru_maxrss - before.ru_maxrss < 16 * 1024, "%ld KB more",
+	    after.ru_maxrss - before.ru_maxrss);
+	free(data);
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
@@ -225,6 +251,7 @@ add(TCase *tc)
 	tcase_add_test(tc, heads_are_read_however_they_are_written);
 	tcase_add_test(tc, heads_that_are_none_are_refused);
 	tcase_add_test(tc, of_a_beats_answer_ttl_and_servers_are_taken);
+	tcase_add_test(tc, reading_a_large_answer_takes_no_memory);
 }
 
 int
