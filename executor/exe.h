@@ -76,8 +76,9 @@ struct exe {
 /* Notes where the set-up failed and returns -error. */
 int exe_failed(struct exe *x, enum exe_step step, int error, uint32_t detail);
 
-/* exe_setup.c: reads set-up and spec, checks both. 0 or -errno (failed). */
+/* exe_setup.c: reads the set-up, and where the spec's mounts go. 0 or -errno (failed). */
 int exe_setup_read(struct exe *x);
+/* In the task's child: checks all of a spec and finds what is in it once. 0 or -EBADMSG. */
 int exe_spec_read(const void *map, size_t size, struct exe_spec *ret);
 /* In the task's child: argv and environment, in a mapping that exe_setup_done() takes away with
  * set-up and spec. 0 or -errno. */

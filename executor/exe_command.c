@@ -83,6 +83,10 @@ exe_command_run(struct exe *x)
 	char dir[PATH_MAX] = "";
 	int r;
 
+	x->child_step = EXE_STEP_SPEC;
+	r = exe_spec_read(x->spec.map, x->spec.size, &x->spec);
+	if (r < 0 || !x->spec.command != (x->setup->session == EXE_SESSION_FILE))
+		return EBADMSG;
 	x->child_step = EXE_STEP_CWD;
 	if ((r = enter_dir(x, dir)) < 0)
 		return -r;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* exe_setup.c: what exec-helper handed over, and the strings that the supervisor wrote. Runs in:
- * executor, as root; exe_spec_words() in the task's child, as the task's user. */
+ * executor, as root; exe_spec_read() and exe_spec_words() in the task's child, as the task's user.
+ */
 #include <errno.h>
 #include <string.h>
 #include <stdio.h>
@@ -51,6 +52,24 @@ take_entry(struct exe_spec *s, const struct spec_entry *entry, enum spec_tag bef
 	return -EBADMSG;
 }
 
+/* Where mounts go is all of the spec that root needs. */
+static int
+read_dests(struct exe_spec *s)
+{
+	struct spec_entry entry;
+	size_t at = 0;
+	int r;
+
+	while ((r = spec_next(s->map, s->size, &at, &entry)) == 1) {
+		if (entry.tag != SPEC_MOUNT_DEST)
+			continue;
+		if (s->n_dests == EXE_MOUNTS_MAX || entry.text[0] != '/')
+			return -EBADMSG;
+		s->dests[s->n_dests++] = entry.text;
+	}
+	return r;
+}
+
 int
 exe_spec_read(const void *map, size_t size, struct exe_spec *s)
 {
@@ -59,6 +78,7 @@ exe_spec_read(const void *map, size_t size, struct exe_spec *s)
 	size_t at = 0, n = 0;
 	int r;
 
+	s->n_dests = 0;
 	while ((r = spec_next(map, size, &at, &entry)) == 1) {
 		if (++n > SPEC_ENTRIES_MAX ||
 		    (before == SPEC_SECRET_NAME && entry.tag != SPEC_SECRET_DATA))
@@ -117,10 +137,8 @@ exe_setup_read(struct exe *x)
 	}
 	r = fd_memfd_map(EXE_FD_SPEC, SPEC_BYTES_MAX, &x->spec.map, &x->spec.size);
 	if (r == 0)
-		r = exe_spec_read(x->spec.map, x->spec.size, &x->spec);
+		r = read_dests(&x->spec);
 	if (r == 0 && x->setup->driver == DRIVER_EXEC && x->spec.n_dests != x->setup->n_mounts)
-		r = -EBADMSG;
-	if (r == 0 && !x->spec.command != (x->setup->session == EXE_SESSION_FILE))
 		r = -EBADMSG;
 	return r < 0 ? exe_failed(x, EXE_STEP_SPEC, -r, 0) : 0;
 }

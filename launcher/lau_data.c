@@ -317,8 +317,9 @@ unmount_all(const struct launcher *l, const char *path)
 }
 
 /*
- * drover's own mounts: alloc/, secrets/, and the root of each plugin, which the plugin's volumes
- * are mounted below. Only root can make a name in the directories that are read here.
+ * drover's own mounts: alloc/, with the secrets of raw_exec tasks, and the root of each plugin,
+ * which the plugin's volumes are mounted below. Only root can make a name in the directories that
+ * are read here.
  */
 static void
 unmount_own(const struct launcher *l)
@@ -328,7 +329,6 @@ unmount_own(const struct launcher *l)
 	const char *name;
 
 	unmount_all(l, "alloc");
-	unmount_all(l, "secrets");
 	for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
 		cleanup_dir DIR *d = NULL;
 
