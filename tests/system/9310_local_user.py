@@ -291,7 +291,7 @@ def test_a_stranger_reaches_nothing_of_an_agent_at_work():
 def test_users_of_the_agent_that_hold_no_files_reach_no_more():
     """Whoever took over one of these processes has its user. What else it has: 2000 (descriptors), 9100 (capabilities), unit/filters."""
     for name, uid in ids.items():
-        if name not in ("drover", "drover-exec"):
+        if name not in ("drover", "drover-exec", "drover-file"):
             check_reach(name, uid, [], public())
 
 
@@ -306,6 +306,26 @@ def test_whoever_took_over_the_supervisor_reaches_no_file_of_an_alloc_by_himself
 
 def test_nothing_of_the_agent_listens_on_a_network_or_by_a_name_without_a_path():
     case.equal(listening([pid for pid, what in pids.items() if not what.startswith("/")]), {})
+
+
+def test_file_helper_sees_the_directories_of_allocs_and_no_way_out():
+    """Its root is the directory of all allocs; that one and each of its others is a mount of its own, above which there is nothing."""
+    pid = node.wait_process("file-helper")
+    names = set(os.listdir("/proc/%d/root" % pid))
+    case.equal(names - {a["ID"] for a in node.ask("/v1/allocations")}, {".trash"}, "its root")
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        at = "/proc/%d/fd/%s" % (pid, fd)
+        if not os.path.isdir(at):
+            case.equal(re.match(r"socket:|/dev/null|/memfd:|%s$" % node.log_path, os.readlink(at)) is not None, True, os.readlink(at))
+            continue
+        case.contains(("/", "/.trash", "/sock", "/sock/.trash"), os.readlink(at))
+        for _ in range(3):
+            at += "/.."
+        top, above = os.stat(at), os.stat(at + "/..")
+        case.equal((top.st_dev, top.st_ino), (above.st_dev, above.st_ino), "above " + at)
+        data = {(st.st_dev, st.st_ino) for st in (os.stat("%s/%s" % (node.data, n)) for n in ("alloc", "logs", "csi", "secrets")
+                                                  if os.path.exists("%s/%s" % (node.data, n)))}
+        case.contains(data, (top.st_dev, top.st_ino), "the top of " + at)
 
 
 def test_an_executor_sees_the_logs_and_the_volume_of_its_alloc_and_nothing_else():
