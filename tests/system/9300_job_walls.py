@@ -154,6 +154,7 @@ class Places:
     @property
     def config(self):
         return '''client {
+  gc_max_allocs = 10000
   host_volume "vol" { path = "%s/vol" }
   host_volume "ro" { path = "%s/ro" read_only = true }
 }
@@ -173,7 +174,7 @@ def start_neighbours(node, places):
         alloc = node.wait_running(name, seconds=60)[0]
         node.wait_said(alloc, b"made\n")
         at = "%s/alloc/%s" % (node.data, alloc["ID"])
-        places.seen += [at, at + "/t/local/canary", at + "/alloc/data/canary"]
+        places.seen += [at, at + "/t/local/canary", at + "/t/secrets", at + "/alloc/data/canary"]
     places.seen += [node.data + "/state/state.db", node.data + "/run", node.data + "/logs", "/run/drover/lease"]
     places.sockets += ["/run/drover/drover.sock"] + ["/run/drover/x/" + n for n in os.listdir("/run/drover/x")]
 
