@@ -5,7 +5,7 @@ import os
 import re
 import struct
 
-from lib import ROOT, build_dir, case, helper, mnt
+from lib import ROOT, build_dir, case, helper, mnt, runs
 
 CRASH_BUILD = os.path.join(build_dir(), "crash")
 os.environ["DROVER_BUILD"] = CRASH_BUILD
@@ -58,7 +58,8 @@ def everything(places, alloc):
         top = "%s/%s/%s" % (places.data, root, mnt.text(alloc))
         for at, directories, files in os.walk(top):
             found.update({p[len(top):] + " in " + root: mnt.mode(p) for p in [at] + [at + "/" + n for n in directories + files]})
-    return found
+    groups = {runs.group_of(alloc): "the alloc's"}
+    return {p: (mode, uid, groups.get(gid, gid)) for p, (mode, uid, gid) in found.items()}
 
 
 def test_making_an_alloc():
