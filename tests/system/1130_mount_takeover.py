@@ -73,10 +73,10 @@ def wrong(receiver):
             for bad in BAD_IDS[1:4]:
                 yield m.name, {"place": {**fields["place"], "alloc": bad}}
         if "root" in fields:
-            for root in (0, 6, 1000, 1 << 30):
+            for root in (0, 100, 1000, 1 << 30):
                 yield m.name, {**fields, "root": root}
         if "op" in fields:
-            for root in (2, 4, 5):  # those that hold no files of tasks
+            for root in ("FILE_ROOT_CSI_SOCK", "FILE_ROOT_CSI"):  # those that hold no files of tasks
                 yield m.name, {**fields, "root": root}
             for op in (0, 4, 1000, 1 << 30):
                 yield m.name, {**fields, "op": op}
@@ -107,7 +107,7 @@ def test_each_message_with_each_field_wrong():
                     continue  # the next test
                 mnt.refused(h, errno.EINVAL, "", name, fields)
                 n += 1
-            case.equal(n > 50, True, "number of requests: %d" % n)
+            case.equal(n > 40, True, "number of requests: %d" % n)
             case.equal(tree(places), before, "what was made")
             normal_request(h)
 

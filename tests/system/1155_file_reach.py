@@ -56,14 +56,14 @@ def identity(path):
     return st.st_dev, st.st_ino
 
 
-def test_it_has_four_directories_and_nothing_leads_out_of_them():
+def test_nothing_leads_out_of_the_directories_that_it_has():
     with mnt.files() as (places, h):
         alloc = os.urandom(16)
         h.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
-        p, roots = Process(h.pid), [identity(places.data + "/" + n) for n in ("alloc", "secrets", "logs", "csi")]
+        p, roots = Process(h.pid), [identity(places.data + "/" + n) for n in ("alloc", "logs", "csi")]
         held = p.directories()
         case.equal(set(roots) <= set(held.values()), True, "the roots are among what it has")
-        below = [identity("%s/%s/.trash" % (places.data, n)) for n in ("alloc", "secrets", "logs", "csi/sock")]
+        below = [identity("%s/%s/.trash" % (places.data, n)) for n in ("alloc", "logs", "csi/sock")]
         case.equal(set(held.values()), {*roots, *below, identity(places.data + "/csi/sock")}, "directories")
         outside = ["state", "run", "lock", "instance", "rt", "etc", "proc", "usr"]
         for fd in [AT_FDCWD, *held]:
