@@ -58,8 +58,9 @@ def call(pid, nr, *args):
         values[register] = arg
     _set(pid, values)
     status = None
-    while status is None or (os.WIFSTOPPED(status) and os.WSTOPSIG(status) != signal.SIGTRAP):
-        _ptrace(SINGLESTEP, pid)  # a signal that comes meanwhile (the end of a child) is left out
+    # A signal that comes meanwhile (the end of a child) is left out, and so is the stop of INTERRUPT, if it comes behind one.
+    while status is None or (os.WIFSTOPPED(status) and (os.WSTOPSIG(status) != signal.SIGTRAP or status >> 16)):
+        _ptrace(SINGLESTEP, pid)
         _, status = os.waitpid(pid, WALL)
     if not os.WIFSTOPPED(status):
         return KILLED
