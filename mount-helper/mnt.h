@@ -26,8 +26,6 @@ struct mnt {
 	int root_fds[MNT_PLACES]; /* by enum mnt_place; directories that no task can change */
 	int trash_fd;             /* of csi/sock */
 	struct workers workers;
-	int mounts_fd; /* of mountinfo, -1 until it is needed */
-	char *mounts;  /* what it said last, mnt_mounts.c */
 };
 
 extern const struct proc_spec mnt_spec;
@@ -39,7 +37,7 @@ extern const char *const mnt_kind_names[MNT_KINDS];
 /* One handler per message of proto/mount.proto; see proc_handler in common/proc.h. */
 proc_handler mnt_on_alloc_release, mnt_on_disk_limit, mnt_on_plugin_dir_make,
     mnt_on_plugin_dir_remove, mnt_on_plugin_connect, mnt_on_volume_dir_make, mnt_on_volume_prove,
-    mnt_on_volume_dir_remove, mnt_on_mount_list;
+    mnt_on_volume_dir_remove;
 
 /* "node/name", below csi/; -EINVAL unless the kind has a directory and the name may be a component.
  */
@@ -52,7 +50,7 @@ int mnt_plugin_path(PluginKind kind, const char *plugin, char ret[PLUGIN_PATH_SI
 int mnt_trash_put(const struct mnt *m, int dir_fd, const char *name, struct err *e);
 
 /* mnt_release.c: takes the secrets of an alloc's raw_exec tasks off. 0 or -errno. */
-int mnt_secrets_unmount(struct mnt *m, const char *alloc, struct err *e);
+int mnt_secrets_unmount(const struct mnt *m, const char *alloc, struct err *e);
 
 /* mnt_quota.c: an alloc that is to be removed has no limit any more; its project is free when it is
  * gone. */
@@ -65,12 +63,6 @@ void mnt_quota_drop(const struct mnt *m, const char *alloc);
  */
 int mnt_plugin_root_open(
     const struct mnt *m, const char *path, bool need_mount, int *ret_fd, struct err *e);
-
-/*
- * mnt_mounts.c: *ret: the paths of all mounts below the data directory, relative to it, one behind
- * the other, with an empty one at the end. Until the next call. 0 or -errno.
- */
-int mnt_mounts_look(struct mnt *m, const char **ret, struct err *e);
 
 /* mnt_volume.c: removes per-alloc/<alloc> of all plugins, which must be empty. 0 or -errno. */
 int mnt_volume_alloc_remove(const struct mnt *m, const char *alloc, struct err *e);

@@ -7,7 +7,7 @@
 #include "common/privs.h"
 #include "mount-helper/mnt_filter.h"
 
-static struct mnt mnt = { .mounts_fd = -1, .workers.spec = &mnt_spec };
+static struct mnt mnt = { .workers.spec = &mnt_spec };
 
 static const struct proc_handle handlers[] = {
 	{ MNT_ALLOC_RELEASE_REQ, 10000, mnt_on_alloc_release },
@@ -18,7 +18,6 @@ static const struct proc_handle handlers[] = {
 	{ MNT_VOLUME_DIR_MAKE_REQ, 10000, mnt_on_volume_dir_make },
 	{ MNT_VOLUME_PROVE_REQ, 10000, mnt_on_volume_prove },
 	{ MNT_VOLUME_DIR_REMOVE_REQ, 10000, mnt_on_volume_dir_remove },
-	{ MNT_MOUNT_LIST_REQ, 10000, mnt_on_mount_list },
 	{ 0 },
 };
 

@@ -1,74 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 /* mnt_release.c: what mount-helper does before an alloc's directories are removed. Runs in:
  * mount-helper, as root. Asked by: supervisor. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/crash.h"
 #include "common/fd.h"
-#include "common/mountinfo.h"
+#include "common/path.h"
 #include "mount-helper/mnt.h"
 
-/* alloc/<alloc>/<task>/secrets: a raw_exec task's, mounted by its executor. */
-static bool
-is_secrets(const char *path, const char *alloc)
-{
-	const char *task = mountinfo_below(path, "alloc");
-	const char *name = task ? mountinfo_below(task, alloc) : NULL;
-
-	name = name ? strchr(name, '/') : NULL;
-	return name && strcmp(name, "/secrets") == 0;
-}
-
+/* Below the directory of a task, where no task can put anything: no link leads elsewhere. */
 static int
-unmount(const char *path)
+unmount_one(int alloc_fd, const char *task)
 {
-	const char *name = strrchr(path, '/') + 1;
-	char dir[PATH_MAX], at[NAME_MAX + 32];
-	cleanup_close int fd = -1;
+	cleanup_close int fd = fd_open_same_mount(alloc_fd, task, O_PATH | O_DIRECTORY);
+	char path[64];
 
-	(void)snprintf(dir, sizeof dir, "%.*s", (int)(name - 1 - path), path);
-	fd = fd_open_beneath(FD_DATA, dir, O_PATH | O_DIRECTORY, 0);
-	(void)snprintf(at, sizeof at, "/proc/self/fd/%d/%s", fd, name);
-	return fd < 0 ? fd : umount2(at, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
-}
-
-/*
- * drover mounts nothing else below an alloc; somebody else may have. Its volumes are below
- * csi/…/per-alloc/<alloc>/. What is in the trash already has more than the id for its name.
- */
-static int
-release_mounts(struct mnt *m, const char *alloc, bool refuse, struct err *e)
-{
-	const char *path;
-	int r = mnt_mounts_look(m, &path, e);
-
-	for (; r >= 0 && *path; path += strlen(path) + 1) {
-		if (is_secrets(path, alloc)) {
-			r = unmount(path);
-			if (r < 0)
-				return err_set(e, r, "unmount %s/%.256s", m->data_dir, path);
-			continue;
-		}
-		for (const char *at = path; refuse && (at = strstr(at, alloc)); at++)
-			if (mountinfo_below(at, alloc))
-				return err_say(e, -EBUSY,
-				    "alloc %s cannot be removed: %s/%.256s is still mounted", alloc,
-				    m->data_dir, path);
-	}
-	return r;
+	if (fd < 0)
+		return fd == -ENOTDIR || fd == -ELOOP || fd == -EXDEV ? 0 : fd;
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d/secrets", fd);
+	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL && errno != ENOENT)
+		return -errno;
+	return 0;
 }
 
 int
-mnt_secrets_unmount(struct mnt *m, const char *alloc, struct err *e)
+mnt_secrets_unmount(const struct mnt *m, const char *alloc, struct err *e)
 {
-	return release_mounts(m, alloc, false, e);
+	cleanup_dir DIR *d = NULL;
+	const char *task;
+	int r = dir_open_at(m->root_fds[MNT_PLACE_ALLOC], alloc, &d);
+
+	if (r == -ENOENT)
+		return 0;
+	while (r >= 0 && (task = dir_next(d)))
+		r = unmount_one(dirfd(d), task);
+	return r < 0 ? err_set(e, r, "unmount the secrets of alloc %s", alloc) : 0;
 }
 
 int
@@ -81,8 +53,8 @@ mnt_on_alloc_release(
 	int r;
 
 	if ((r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e)) < 0 ||
-	    (r = release_mounts(m, alloc, true, e)) < 0 ||
-	    (r = mnt_volume_alloc_remove(m, alloc, e)) < 0)
+	    (r = mnt_volume_alloc_remove(m, alloc, e)) < 0 ||
+	    (r = mnt_secrets_unmount(m, alloc, e)) < 0)
 		return r;
 	mnt_quota_drop(m, alloc);
 	CRASH_POINT(MNT_AFTER_RELEASE);

@@ -57,8 +57,6 @@ SUP_CALL(mnt_call_volume_prove, IPC_MOUNT_HELPER, MNT_VOLUME_PROVE_REQ, MntVolum
     CALL_REPEAT);
 SUP_CALL(mnt_call_volume_dir_remove, IPC_MOUNT_HELPER, MNT_VOLUME_DIR_REMOVE_REQ,
     MntVolumeDirRemoveReq, 60000, CALL_REPEAT);
-SUP_CALL(
-    mnt_call_mount_list, IPC_MOUNT_HELPER, MNT_MOUNT_LIST_REQ, MntMountListReq, 30000, CALL_REPEAT);
 
 SUP_CALL(file_call_alloc_dir_make, IPC_FILE_HELPER, FILE_ALLOC_DIR_MAKE_REQ, FileAllocDirMakeReq,
     30000, CALL_REPEAT);

@@ -5,6 +5,7 @@
 
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/node/mounts.h"
 #include "supervisor/sup_calls.h"
 
 #define TASKS_MAX 256
@@ -191,10 +192,17 @@ static void
 remove_dirs(struct alloc_runner *ar)
 {
 	MntAllocReleaseReq req = MNT_ALLOC_RELEASE_REQ__INIT;
+	struct err e = { 0 };
+	int r;
 
 	if (is_awaited(ar) && sd_event_add_time_relative(ar->sup->event, &ar->retry,
 				  CLOCK_MONOTONIC, LOOK_USEC, 0, on_look, ar) >= 0)
 		return;
+	r = mounts_refuse(ar->sup, &ar->sa->id, &e);
+	if (r < 0) {
+		alloc_hook_done(ar, r, &e);
+		return;
+	}
 	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
 	ar->call = mnt_call_alloc_release(ar->sup, &req, on_released, ar);
 }

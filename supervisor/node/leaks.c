@@ -17,6 +17,7 @@
 #include "common/fd.h"
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/driver/run.h"
+#include "supervisor/node/mounts.h"
 #include "supervisor/sup_calls.h"
 #include "supervisor/volume/volumes.h"
 
@@ -94,34 +95,22 @@ csi_explains(struct sup *sup, const char *path)
 	    sup, path, (size_t)(slash - path), slash + 1, (size_t)(end - slash - 1));
 }
 
-/* alloc/<alloc>/<task>/secrets, where a raw_exec task's executor mounts them. */
-static bool
-is_secrets(struct sup *sup, const char *path)
-{
-	char alloc[ID_UUID_SIZE] = "";
-	const char *name;
-
-	if (strncmp(path, "alloc/", 6) != 0 || strlen(path + 6) < sizeof alloc)
-		return false;
-	memcpy(alloc, path + 6, sizeof alloc - 1);
-	name = strchr(path + 6 + sizeof alloc, '/');
-	return name && strcmp(name, "/secrets") == 0 && alloc_explains(sup, alloc);
-}
-
 /* `secrets` itself is what versions before this one mounted: it stays until the machine restarts.
  */
 static bool
 mount_explains(struct sup *sup, const char *path)
 {
-	if (is_secrets(sup, path))
-		return true;
+	char alloc[ID_UUID_SIZE];
+
+	if (mount_is_secrets(path, alloc))
+		return alloc_explains(sup, alloc);
 	if (strcmp(path, "secrets") == 0 || strcmp(path, "alloc") == 0 || strcmp(path, "csi") == 0)
 		return true;
 	return strncmp(path, "csi/", 4) == 0 && csi_explains(sup, path + 4);
 }
 
 static const struct place {
-	FileRoot root; /* NONE: mount-helper's list of mounts */
+	FileRoot root;
 	const char *kind, *detail;
 	bool (*explains)(struct sup *sup, const char *name);
 } places[] = {
@@ -133,8 +122,6 @@ static const struct place {
 	    "a directory below csi/sock/ of no known allocation", alloc_explains },
 	{ FILE_ROOT__FILE_ROOT_CSI, "csi-dir",
 	    "a directory below csi/ of no known plugin or volume", csi_explains },
-	{ FILE_ROOT__FILE_ROOT_NONE, "mount",
-	    "a mount below the data directory that nothing explains", mount_explains },
 };
 
 /* --- answers --- */
@@ -215,6 +202,20 @@ look_at_files(struct sup *sup, struct leaks *k, int root_fd, const char *suffix)
 }
 
 static void
+look_at_mounts(struct sup *sup, struct leaks *k)
+{
+	const char *path;
+	int r = mounts_list(sup, &path);
+
+	if (r < 0)
+		report(k, "unknown", "mount", strerror(-r));
+	for (; r >= 0 && *path; path += strlen(path) + 1)
+		if (!mount_explains(sup, path))
+			report(k, "mount", path,
+			    "a mount below the data directory that nothing explains");
+}
+
+static void
 on_run_list(
     struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
 {
@@ -281,15 +282,13 @@ leaks_collect(struct sup *sup, void (*done)(struct sup *sup, void *arg, json_t *
 	}
 	look_at_files(sup, k, sup->sock_dir_fd, ".sock");
 	look_at_files(sup, k, sup->run_dir_fd, ".rec");
+	look_at_mounts(sup, k);
 	for (size_t i = 0; i < ELEMENTSOF(places); i++) {
 		FileRootListReq names = FILE_ROOT_LIST_REQ__INIT;
-		MntMountListReq mounts = MNT_MOUNT_LIST_REQ__INIT;
 
 		names.root = places[i].root;
 		asked = ask(k, &places[i]);
-		if (asked && names.root == FILE_ROOT__FILE_ROOT_NONE)
-			(void)mnt_call_mount_list(sup, &mounts, on_list, asked);
-		else if (asked)
+		if (asked)
 			(void)file_call_root_list(sup, &names, on_list, asked);
 	}
 	finish_one(sup, k);

@@ -13,6 +13,7 @@
 #include "supervisor/alloc/alloc_table.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/node/leaks.h"
+#include "supervisor/node/mounts.h"
 #include "supervisor/sup_calls.h"
 
 static void
@@ -64,11 +65,16 @@ remove_alloc(struct sup *sup, const char *name)
 {
 	MntAllocReleaseReq req = MNT_ALLOC_RELEASE_REQ__INIT;
 	cleanup_free struct id *id = calloc(1, sizeof *id);
+	struct err e = { 0 };
 
 	/* Its row may be one that could not be read: then nothing that may be its data is taken
 	 * away. */
 	if (sup->allocs->n_unreadable > 0 || !id || !id_from_uuid(name, id))
 		return false;
+	if (mounts_refuse(sup, id, &e) < 0) {
+		log_warn("what was left cannot be removed: %s", e.msg);
+		return true;
+	}
 	req.alloc = (ProtobufCBinaryData){ .data = id->b, .len = ID_BYTES };
 	(void)mnt_call_alloc_release(sup, &req, on_released, steal_ptr(&id));
 	return true;

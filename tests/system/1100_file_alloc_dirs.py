@@ -98,11 +98,10 @@ def test_secrets_of_raw_exec_are_unmounted():
             for task in ("web", "side"):
                 mount("x", "%s/alloc/%s/%s/secrets" % (places.data, mnt.text(i), task), "tmpfs")
         a = places.data + "/alloc/" + mnt.text(alloc)
-        for path in ("/web/local", "/alloc/data"):
+        for path in ("/web/local", "/alloc/data"):  # the supervisor refuses to remove these; mount-helper leaves them alone
             mount("x", a + path, "tmpfs")
-            case.contains(str(case.raises(ipc.RequestError, release, alloc)), "is still mounted")
+            release(alloc)
             umount(a + path)
-        release(alloc)
         remove(h, alloc)
         case.equal(os.path.exists(a), False)
         case.equal([os.path.ismount("%s/alloc/%s/%s/secrets" % (places.data, mnt.text(other), t)) for t in ("web", "side")], [True, True])
@@ -380,7 +379,7 @@ def release(m, alloc):
     m.ipc.call("MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
 
 
-def test_a_mount_below_is_an_error_that_names_it():
+def test_what_somebody_mounted_below_is_not_emptied():
     with mnt.both() as (places, m, h):
         alloc, volume = os.urandom(16), case.directory()
         open(volume + "/data", "w", encoding="ascii").close()
@@ -388,17 +387,14 @@ def test_a_mount_below_is_an_error_that_names_it():
         a = places.data + "/alloc/" + mnt.text(alloc)
         os.mkdir(a + "/web/local/a b")
         mount(volume, a + "/web/local/a b", flags=4096)  # a bind of the same file system
-        mnt.refused(m, errno.EBUSY, "web/local/a b is still mounted", "MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
-        umount(a + "/web/local/a b")
-        again = "%s.other/%s" % (a, mnt.text(alloc))  # the id is the beginning of another name first
-        os.makedirs(again)
-        mount(volume, again, flags=4096)
-        mnt.refused(m, errno.EBUSY, again + " is still mounted", "MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
-        umount(again)
-        os.removedirs(again)
         release(m, alloc)
         remove(h, alloc)
+        mounted = lambda: [target for target, _ in mnt.mounts_below(places.data) if target.endswith("a\\040b")]
+        case.until(lambda: mnt.names(h, "FILE_ROOT_ALLOC")[:1] != [] and len(mounted()) == 1, 10, "the trash to hold what is mounted")
+        case.equal(os.listdir(volume), ["data"], "what is mounted there")
+        umount(mounted()[0].replace("\\040", " "))
         release(m, alloc)  # what is not there
+        h.ipc.call("FILE_TRASH_EMPTY_REQ", {})
         trash_gone(places)
         case.equal(os.listdir(volume), ["data"], "the volume")
 

@@ -201,7 +201,7 @@ def test_the_proof_tells_what_is_mounted():
         case.equal(proof["fs_flags"] & 0xF, fs.f_flag & 0xF, "flags")
         case.equal(proof["mnt_id"] > 0, True, "mount id")
         mnt.refused(h, errno.EBUSY, "is still mounted at rw", "MNT_VOLUME_DIR_REMOVE_REQ", {"place": mnt.place(alloc=alloc)})
-        mnt.refused(h, errno.EBUSY, leaf + " is still mounted", "MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
+        mnt.refused(h, errno.EBUSY, "is not unpublished", "MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
         umount(leaf)
         mount("v", leaf, "tmpfs", 2 | 4, "mode=0750")
         case.equal(prove(h, alloc=alloc) != proof, True, "another mount has another proof")
@@ -315,14 +315,12 @@ def test_lists():
         for root in ("ALLOC", "LOGS", "CSI_SOCK"):
             case.equal(mnt.names(f, "FILE_ROOT_" + root), [mnt.text(alloc)], root)
         case.equal(mnt.names(f, "FILE_ROOT_CSI"), ["controller/q", "node/p"], "CSI")
-        case.equal(mnt.names(h, None), ["csi/controller/q", "csi/node/p"], "MOUNTS")
         make_volume(h)
         mount("v", mnt.leaf(places), "tmpfs")
         os.makedirs(mnt.leaf(places) + "/not/entered")
         os.symlink("/", places.data + "/csi/node/p/staging/link")  # a plugin's litter: named, not followed
         os.makedirs(places.data + "/csi/node/p/staging/half")
         case.equal(mnt.names(f, "FILE_ROOT_CSI"), ["controller/q"] + ["node/p/staging/" + n for n in ("half", "link", "v/rw")], "CSI")
-        case.contains(mnt.names(h, None), "csi/node/p/staging/v/rw", "MOUNTS")
         umount(mnt.leaf(places))
 
 

@@ -23,7 +23,6 @@ def good(name):
         "MNT_VOLUME_DIR_MAKE_REQ": {"place": mnt.place()},
         "MNT_VOLUME_PROVE_REQ": {"place": mnt.place()},
         "MNT_VOLUME_DIR_REMOVE_REQ": {"place": mnt.place()},
-        "MNT_MOUNT_LIST_REQ": {},
         "FILE_ALLOC_DIR_MAKE_REQ": {"alloc": GOOD_ID, "tasks": ["web"]},
         "FILE_ALLOC_DIR_REMOVE_REQ": {"alloc": GOOD_ID},
         "FILE_TRASH_EMPTY_REQ": {},

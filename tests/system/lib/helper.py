@@ -3,7 +3,7 @@
 
     places = helper.Places()
     with helper.Helper("mount-helper", places) as h:
-        h.ipc.call("MNT_MOUNT_LIST_REQ", {})
+        h.ipc.call("MNT_ALLOC_RELEASE_REQ", {"alloc": os.urandom(16)})
 """
 import ctypes
 import errno

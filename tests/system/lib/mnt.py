@@ -54,8 +54,8 @@ def refused(h, code, part, name, fields):
 
 
 def names(h, root):
-    """The names of a root of file-helper's, or mount-helper's list of mounts (None), sorted."""
-    packet = h.ipc.call("FILE_ROOT_LIST_REQ", {"root": root}) if root else h.ipc.call("MNT_MOUNT_LIST_REQ", {})
+    """The names of a root of file-helper's, sorted."""
+    packet = h.ipc.call("FILE_ROOT_LIST_REQ", {"root": root})
     found = helper.memfd_read(packet.take_fd()).split(b"\0")
     case.equal(found.pop(), b"", "end of the list")
     case.equal(len(found), packet["count"], "count")

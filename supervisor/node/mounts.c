@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * mounts.c: what is mounted below the data directory. mountinfo is read again only after poll(2)
+ * has said that the mounts of this machine changed (proc(5)): reading all of it for each removal
+ * would make removals as slow as the machine has mounts. Runs in: supervisor.
+ */
+#include "supervisor/node/mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mountinfo.h"
+#include "supervisor/sup.h"
+
+static struct {
+	int fd;     /* of mountinfo, for poll(2); 0: not opened yet */
+	char *list; /* what mounts_list() returned last */
+} known;
+
+/* Shrinks the text in place to the paths below data_dir, each with its NUL, and an empty one at the
+ * end. Returns its length. */
+static size_t
+keep_own(const char *data_dir, char *text)
+{
+	char *to = text, *at = text;
+	struct mountinfo mi;
+	int r;
+
+	while ((r = mountinfo_next(&at, &mi)) != 0) {
+		const char *rest = r < 0 ? NULL : mountinfo_below(mi.target, data_dir);
+		size_t len = rest ? strlen(rest) : 0;
+
+		if (len == 0)
+			continue;
+		memmove(to, rest, len + 1);
+		to += len + 1;
+	}
+	*to = '\0';
+	return (size_t)(to - text) + 1;
+}
+
+int
+mounts_list(const struct sup *sup, const char **ret)
+{
+	struct pollfd p = { .fd = known.fd, .events = POLLPRI };
+	char *text = NULL, *small;
+	int r;
+
+	/* Opened before the first reading, so that poll() reports a change during the reading. */
+	if (known.fd <= 0)
+		known.fd = p.fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	if (!known.list || p.fd < 0 || poll(&p, 1, 0) != 0) {
+		r = mountinfo_read(&text);
+		if (r < 0)
+			return r;
+		small = realloc(text, keep_own(sup->args.data_dir, text));
+		free(known.list);
+		known.list = small ?: text;
+	}
+	*ret = known.list;
+	return 0;
+}
+
+bool
+mount_is_secrets(const char *path, char ret_alloc[ID_UUID_SIZE])
+{
+	const char *alloc = mountinfo_below(path, "alloc"), *name;
+
+	if (!alloc || strcspn(alloc, "/") != ID_UUID_SIZE - 1)
+		return false;
+	name = strchr(alloc + ID_UUID_SIZE - 1, '/');
+	name = name ? strchr(name + 1, '/') : NULL;
+	if (!name || strcmp(name, "/secrets") != 0)
+		return false;
+	memcpy(ret_alloc, alloc, ID_UUID_SIZE - 1);
+	ret_alloc[ID_UUID_SIZE - 1] = '\0';
+	return true;
+}
+
+int
+mounts_refuse(const struct sup *sup, const struct id *alloc, struct err *e)
+{
+	char name[ID_UUID_SIZE], other[ID_UUID_SIZE];
+	const char *path;
+	int r = mounts_list(sup, &path);
+
+	id_to_uuid(alloc, name);
+	if (r < 0)
+		return err_set(e, r, "read the mounts of this machine");
+	for (; *path; path += strlen(path) + 1) {
+		if (mount_is_secrets(path, other))
+			continue;
+		/* What is in the trash already has more than the id for its name. */
+		for (const char *at = path; (at = strstr(at, name)); at++)
+			if (mountinfo_below(at, name))
+				return err_say(e, -EBUSY,
+				    "alloc %s cannot be removed: %s/%.256s is still mounted", name,
+				    sup->args.data_dir, path);
+	}
+	return 0;
+}
