@@ -18,9 +18,10 @@
 #define USED_MAX_NS   INT64_C(1000000000)
 #define STEPS_TO_LOOK 1024
 /* What the filters of all requests may take together: one part in SHARE of the time that passes, of
- * which USED_MAX_NS can be saved up. One that takes less than LEAST_NS is never refused. */
-#define SHARE    4
-#define LEAST_NS INT64_C(10000000)
+ * which SAVED_MAX_NS can be saved up. One that takes less than LEAST_NS is never refused. */
+#define SHARE        4
+#define SAVED_MAX_NS (2 * USED_MAX_NS)
+#define LEAST_NS     INT64_C(10000000)
 
 /* What any and all call an item or its key. */
 struct scope {
@@ -281,7 +282,7 @@ api_filter_asks(const struct api_filter *f, const char *field)
 	return false;
 }
 
-static int64_t saved_ns = USED_MAX_NS; /* that all filters together may still take */
+static int64_t saved_ns = SAVED_MAX_NS; /* that all filters together may still take */
 
 static void
 save_up(void)
@@ -290,12 +291,12 @@ save_up(void)
 	int64_t now_ms = (int64_t)clock_ms(), passed_ms = now_ms - since_ms;
 
 	since_ms = now_ms;
-	if (passed_ms < SHARE * USED_MAX_NS / NS_PER_MS)
+	if (passed_ms < SHARE * SAVED_MAX_NS / NS_PER_MS)
 		saved_ns += passed_ms * NS_PER_MS / SHARE;
 	else
-		saved_ns = USED_MAX_NS;
-	if (saved_ns > USED_MAX_NS)
-		saved_ns = USED_MAX_NS;
+		saved_ns = SAVED_MAX_NS;
+	if (saved_ns > SAVED_MAX_NS)
+		saved_ns = SAVED_MAX_NS;
 }
 
 int

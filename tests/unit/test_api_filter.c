@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "supervisor/api/api_filter.h"
 #include "supervisor/api/filter_pattern.h"
 #include "tests/unit/unit.h"
@@ -277,19 +278,23 @@ START_TEST(many_objects_that_take_long_end)
 	ck_assert_int_eq(api_filter_parse("Text matches \"^a*[bc]\"", &f, &e), 0);
 	while (r == 0 && n++ < 100000)
 		r = api_filter_match(f, object, &e);
-	ck_assert_msg(
-	    n > 1 && r == -EINVAL && strstr(e.msg, "takes too long"), "%d of %d, %s", r, n, e.msg);
+	/* Its own second is over, or that of all filters of this program. */
+	ck_assert_msg(n > 1 && ((r == -EINVAL && strstr(e.msg, "takes too long")) || r == -EBUSY),
+	    "%d of %d, %s", r, n, e.msg);
 	json_decref(object);
 }
 END_TEST
 
-/* Twenty that would take a second each, and then one that takes nothing. */
+/*
+ * Twenty that would take a second each get what was saved up, two seconds, and a quarter of the
+ * time that passes; each may take 10 ms in any case. Then one that takes nothing is answered.
+ */
 START_TEST(all_filters_share_the_processor)
 {
-	int64_t began_ns = filter_pattern_now_ns(), took_ns;
+	int64_t began_ns = filter_pattern_now_ns(), most_ns, took_ns;
+	uint64_t began_ms = clock_ms();
 	char text[16001];
 	json_t *object;
-	int n_busy = 0;
 
 	memset(text, 'a', sizeof text - 1);
 	text[sizeof text - 1] = '\0';
@@ -304,11 +309,11 @@ START_TEST(all_filters_share_the_processor)
 			r = api_filter_match(f, object, &e);
 		ck_assert_msg(
 		    r == -EINVAL || strstr(e.msg, "the filters of all requests"), "%s", e.msg);
-		n_busy += r == -EBUSY;
 	}
-	ck_assert_int_ge(n_busy, 15);
 	took_ns = filter_pattern_now_ns() - began_ns;
-	ck_assert_msg(took_ns < INT64_C(4000000000), "%lld ns", (long long)took_ns);
+	most_ns =
+	    INT64_C(2500000000) + (int64_t)(clock_ms() - began_ms) * 1000000 / 4 + 20 * 10000000;
+	ck_assert_msg(took_ns < most_ns, "%lld of %lld ns", (long long)took_ns, (long long)most_ns);
 	json_decref(object);
 	fit("Text == \"b\"", "Text", json_string("b"), 1);
 }
