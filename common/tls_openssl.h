@@ -9,6 +9,7 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 
 /* From libcrypto, and from libssl, which brings the other. */
 #define TLS_OPENSSL_FUNCTIONS(F)                                                                   \
@@ -25,6 +26,7 @@
 	F(SSL_CTX_free)                                                                            \
 	F(SSL_CTX_get_cert_store)                                                                  \
 	F(SSL_CTX_new)                                                                             \
+	F(SSL_CTX_set_cipher_list)                                                                 \
 	F(SSL_CTX_set_options)                                                                     \
 	F(SSL_CTX_set_verify)                                                                      \
 	F(SSL_CTX_use_PrivateKey)                                                                  \
@@ -39,6 +41,7 @@
 	F(SSL_set1_host)                                                                           \
 	F(SSL_set_connect_state)                                                                   \
 	F(SSL_set_fd)                                                                              \
+	F(SSL_set_hostflags)                                                                       \
 	F(SSL_write)                                                                               \
 	F(TLS_client_method)                                                                       \
 	F(X509_STORE_add_cert)                                                                     \
@@ -64,6 +67,7 @@ static struct {
 #define SSL_CTX_free                  openssl.SSL_CTX_free
 #define SSL_CTX_get_cert_store        openssl.SSL_CTX_get_cert_store
 #define SSL_CTX_new                   openssl.SSL_CTX_new
+#define SSL_CTX_set_cipher_list       openssl.SSL_CTX_set_cipher_list
 #define SSL_CTX_set_options           openssl.SSL_CTX_set_options
 #define SSL_CTX_set_verify            openssl.SSL_CTX_set_verify
 #define SSL_CTX_use_PrivateKey        openssl.SSL_CTX_use_PrivateKey
@@ -78,6 +82,7 @@ static struct {
 #define SSL_set1_host                 openssl.SSL_set1_host
 #define SSL_set_connect_state         openssl.SSL_set_connect_state
 #define SSL_set_fd                    openssl.SSL_set_fd
+#define SSL_set_hostflags             openssl.SSL_set_hostflags
 #define SSL_write                     openssl.SSL_write
 #define TLS_client_method             openssl.TLS_client_method
 #define X509_STORE_add_cert           openssl.X509_STORE_add_cert

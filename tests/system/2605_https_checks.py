@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# takes: 52
+# takes: 60
 """Checks over https: made by a process of their own, which is there while there are such checks; what answers may be anybody."""
 import atexit
 import json
 import os
 import socket
 import ssl
+import subprocess
 import threading
 import time
 import urllib.parse
@@ -204,6 +205,59 @@ def test_checks_tell_what_they_found():
                'nomad: GET "https://127.0.0.2:%d/ok": %sIP address mismatch' % (second.port, refused))
     print("    %d checks, check-helper: %d KB PSS" % (len(checks) + 1, pss_kb(check_helper())))
     node.purge("checked")
+
+
+def signed(name, names, key=("ec", "-pkeyopt", "ec_paramgen_curve:P-256")):
+    """A certificate of our authority: its subject is localhost, its subjectAltName is NAMES."""
+    directory, ca, ca_key = os.path.dirname(certificates["ca"][0]), *certificates["ca"]
+    cert, private, request, more = (os.path.join(directory, name + end) for end in (".pem", ".key", ".csr", ".ext"))
+    with open(more, "w", encoding="ascii") as f:
+        f.write("subjectAltName=%s\n" % names)
+    for words in (("req", "-newkey", *key, "-nodes", "-subj", "/CN=localhost", "-keyout", private, "-out", request),
+                  ("x509", "-req", "-in", request, "-CA", ca, "-CAkey", ca_key, "-CAcreateserial", "-days", "2", "-extfile", more,
+                   "-out", cert)):
+        subprocess.run(["openssl", *words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return cert, private
+
+
+def test_a_name_must_be_in_the_subject_alt_name():
+    """A name in the subject alone is refused, and so is a wildcard that replaces only a part of a label."""
+    subject, part = Peer(signed("subject", "email:a@example.org")), Peer(signed("part", "DNS:web*.example.org"))
+    whole = Peer(signed("whole", "DNS:*.example.org"))
+    alloc = register("named", [service([
+        check("subject", subject.port, TLSServerName="localhost"), check("whole", whole.port, TLSServerName="web1.example.org"),
+        check("part", part.port, TLSServerName="web1.example.org")])])
+    wait_check(alloc, "whole", "success")
+    for name, port in (("subject", subject.port), ("part", part.port)):
+        wait_check(alloc, name, "failure",
+                   'nomad: GET "https://127.0.0.1:%d/ok": the server\'s certificate is refused: hostname mismatch' % port)
+    node.purge("named")
+
+
+def test_a_server_cannot_choose_a_key_exchange_that_is_expensive():
+    """Finite-field Diffie-Hellman is refused: by a cipher of TLS 1.2, and by a group of TLS 1.3."""
+    cert, key = signed("integers", "DNS:localhost", ("rsa:2048",))
+    older = Peer((cert, key))
+    older.context.maximum_version = ssl.TLSVersion.TLSv1_2
+    older.context.set_ciphers("DHE-RSA-AES256-GCM-SHA384")
+    parameters = os.path.dirname(cert) + "/dh.pem"
+    subprocess.run(["openssl", "genpkey", "-genparam", "-algorithm", "DH", "-pkeyopt", "group:ffdhe2048", "-out", parameters], check=True)
+    older.context.load_dh_params(parameters)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    # With -www it answers every request with a page about the connection.
+    newer = subprocess.Popen(["openssl", "s_server", "-accept", "127.0.0.1:%d" % port, "-cert", cert, "-key", key, "-www", "-quiet",
+                              "-tls1_3", "-groups", "ffdhe8192"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    try:
+        alloc = register("integers", [service([check("older", older.port, TLSServerName="localhost"),
+                                               check("newer", port, TLSServerName="localhost")])])
+        for name, at in (("older", older.port), ("newer", port)):
+            wait_check(alloc, name, "failure", 'nomad: GET "https://127.0.0.1:%d/ok": TLS handshake: ' % at)
+        node.purge("integers")
+    finally:
+        newer.kill()
+        newer.wait()
 
 
 def test_one_that_is_killed_fails_what_was_under_way_and_comes_back():
