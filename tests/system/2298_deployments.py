@@ -227,8 +227,11 @@ def test_a_version_that_is_promoted_finds_the_room_that_the_one_before_did_not()
     node.do("PUT", me() + "/eligibility", {"Eligibility": "ineligible"})
     for name, percent in (("first", 30), ("second", 39)):
         node.register(api.job(name, Resources=takes(percent)))
-    node.do("PUT", "/v1/allocation/%s/stop" % live("room")[1]["ID"])
+    stopped = "/v1/allocation/%s" % live("room")[1]["ID"]
+    node.do("PUT", stopped + "/stop")
     wait_versions("room", [0])
+    # Its resources are free when it has ended, not when it was told to.
+    case.until(lambda: node.ask(stopped)["ClientStatus"] == "complete", PATIENCE, "what was stopped to end")
     node.do("PUT", me() + "/eligibility", {"Eligibility": "eligible"})
     node.wait_running("first", seconds=PATIENCE)
     case.equal((node.allocs("second"), versions("room")), ([], [0]))
