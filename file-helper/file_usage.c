@@ -20,6 +20,8 @@
 #define EACH_MS    2000  /* a tree that takes longer counts with what was seen of it */
 #define ALL_MS     20000 /* those that are not reached count 0 */
 #define TIMEOUT_MS 30000
+/* What a file counts for at least: an empty one takes an inode, which file systems have few of. */
+#define FILE_LEAST 4096
 
 struct wanted {
 	size_t n;
@@ -31,7 +33,7 @@ static uint64_t
 count_below(int dir_fd, const char *path, unsigned depth, uint64_t until_ms)
 {
 	cleanup_dir DIR *d = NULL;
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, own;
 	struct stat st;
 	const char *n;
 
@@ -40,8 +42,9 @@ count_below(int dir_fd, const char *path, unsigned depth, uint64_t until_ms)
 	while (clock_ms() < until_ms && (n = dir_next(d))) {
 		if (fstatat(dirfd(d), n, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
 			continue;
-		bytes += (uint64_t)st.st_blocks * 512 /
-			 (S_ISDIR(st.st_mode) || st.st_nlink == 0 ? 1 : st.st_nlink);
+		own = (uint64_t)st.st_blocks * 512;
+		own = own < FILE_LEAST ? FILE_LEAST : own;
+		bytes += own / (S_ISDIR(st.st_mode) || st.st_nlink == 0 ? 1 : st.st_nlink);
 		if (S_ISDIR(st.st_mode))
 			bytes += count_below(dirfd(d), n, depth - 1, until_ms);
 	}

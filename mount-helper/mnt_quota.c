@@ -15,7 +15,8 @@
 #include "common/project.h"
 #include "mount-helper/mnt.h"
 
-#define KIB 1024
+#define KIB           1024
+#define FILES_PER_MIB 256 /* as file-helper counts them where there is no quota */
 
 static int
 quota(int fd, int cmd, uint32_t id, void *arg)
@@ -47,7 +48,11 @@ find_id(int dir_fd)
 static int
 set_limit(int fd, uint32_t id, uint32_t mib)
 {
-	struct if_dqblk b = { .dqb_bhardlimit = (uint64_t)mib * KIB, .dqb_valid = QIF_BLIMITS };
+	struct if_dqblk b = {
+		.dqb_bhardlimit = (uint64_t)mib * KIB,
+		.dqb_ihardlimit = (uint64_t)mib * FILES_PER_MIB,
+		.dqb_valid = QIF_BLIMITS | QIF_ILIMITS,
+	};
 
 	return id == 0 ? 0 : quota(fd, Q_SETQUOTA, id, &b);
 }

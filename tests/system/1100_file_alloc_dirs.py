@@ -250,10 +250,12 @@ def test_what_allocs_take_of_the_disk():
         with open(path, "wb") as f:
             os.posix_fallocate(f.fileno(), 0, size)
     with mnt.files() as (places, h):
-        big, small, hostile = [os.urandom(16) for _ in range(3)]
-        for alloc in (big, small, hostile):
+        big, small, hostile, many = [os.urandom(16) for _ in range(4)]
+        for alloc in (big, small, hostile, many):
             make(h, alloc)
-        a, c = [places.data + "/alloc/" + mnt.text(alloc) for alloc in (big, hostile)]
+        a, c, d = [places.data + "/alloc/" + mnt.text(alloc) for alloc in (big, hostile, many)]
+        for n in range(2560):  # empty, but each takes an inode
+            os.close(os.open("%s/web/local/%d" % (d, n), os.O_CREAT | os.O_WRONLY))
         fill(a + "/web/local/f", 10 << 20)
         os.mkdir(a + "/alloc/data/below")
         fill(a + "/alloc/data/below/f", 5 << 20)
@@ -268,10 +270,10 @@ def test_what_allocs_take_of_the_disk():
         fill(c + "/alloc/data/locked", 3 << 20)
         os.chmod(c + "/alloc/data", 0)
         try:
-            found = usage(h, [small, big, os.urandom(16), hostile])
+            found = usage(h, [small, big, os.urandom(16), hostile, many])
         finally:
             umount(c + "/web/local/mounted")
-        case.equal([f >> 20 for f in found], [0, 15, 0, 3], "MiB")
+        case.equal([f >> 20 for f in found], [0, 15, 0, 3, 10], "MiB")
         case.equal(found[2], 0, "one that is not there")
 
 
