@@ -146,11 +146,17 @@ class Node(agent.Agent):
                    "allocations of %s to be gone" % name)
 
     def wait_said(self, alloc, text, name="t"):
-        """Until the task has written that to stdout: it runs before its first command has."""
-        case.until(lambda: text in self.logs(alloc, name), 20, "%r of task %s" % (text, name))
+        """Until the task has written that to stdout: it runs before its first command has. An alloc runs before all its tasks do."""
+        def is_there():
+            answer = self.request_logs(alloc, name)
+            return answer.status == 200 and text in answer.body
+        case.until(is_there, case.LEAST_S, "%r of task %s" % (text, name))
+
+    def request_logs(self, alloc, name="t", kind="stdout", **query):
+        query = {"task": name, "type": kind, "plain": "true", **query}
+        return self.request("GET", "/v1/client/fs/logs/%s?%s" % (alloc["ID"], urllib.parse.urlencode(query)))
 
     def logs(self, alloc, name="t", kind="stdout", **query):
-        query = {"task": name, "type": kind, "plain": "true", **query}
-        answer = self.request("GET", "/v1/client/fs/logs/%s?%s" % (alloc["ID"], urllib.parse.urlencode(query)))
+        answer = self.request_logs(alloc, name, kind, **query)
         case.equal(answer.status, 200, answer.text)
         return answer.body
