@@ -126,6 +126,14 @@ csi_channel_new(int fd)
 		{ .type = GRPC_ARG_INTEGER,
 		    .key = GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH,
 		    .value.integer = CSI_ANSWER_BYTES_MAX },
+		/* gRPC limits a compressed message's size only once it has inflated it, so nothing
+		 * is inflated. The second argument tells a plugin not to compress. */
+		{ .type = GRPC_ARG_INTEGER,
+		    .key = GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION,
+		    .value.integer = 0 },
+		{ .type = GRPC_ARG_INTEGER,
+		    .key = GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,
+		    .value.integer = 1 << GRPC_COMPRESS_NONE },
 	};
 	const grpc_channel_args all = { .num_args = ELEMENTSOF(args), .args = args };
 	grpc_channel_credentials *insecure;

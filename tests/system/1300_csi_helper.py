@@ -4,13 +4,17 @@ import errno
 import os
 import signal
 import socket
+import struct
+import threading
 import time
+import zlib
 
 from lib import case, csi, helper
 from lib.ipc import RequestError
 
 PLACES = helper.Places()
 HANGS_MS = 1200000  # longer than this test may take
+BOMB_BYTES = 60 << 20
 
 
 def start():
@@ -270,6 +274,60 @@ def test_limits_and_wrong_requests():
             csi.open_channel(h, plugin, channel)
         with plugin.connect() as sock:
             refused(errno.EBUSY, h, "CSI_PLUGIN_OPEN_REQ", {"channel": 65, "probe_timeout_ms": 100}, [sock.fileno()])
+
+
+class Bomb:
+    """A plugin whose every answer is a gzip message that inflates to SIZE bytes; HTTP/2 written by hand."""
+
+    def __init__(self, size):
+        made = zlib.compressobj(9, wbits=31)
+        packed = made.compress(b"\0" * size) + made.flush()
+        self.message = b"\1" + struct.pack(">I", len(packed)) + packed
+
+    def connect(self):
+        ours, theirs = socket.socketpair()
+        threading.Thread(target=self.serve, args=(ours,), daemon=True).start()
+        return theirs
+
+    @staticmethod
+    def frame(kind, flags, stream, payload):
+        return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
+
+    def serve(self, sock):
+        def field(name, value):  # a literal that is not indexed
+            return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
+        with sock, sock.makefile("rb") as read:
+            read.read(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+            sock.sendall(self.frame(4, 0, 0, b""))  # SETTINGS
+            while len(head := read.read(9)) == 9:
+                size, kind, flags, stream = int.from_bytes(head[:3], "big"), *struct.unpack(">BBI", head[3:])
+                payload = read.read(size)
+                if kind == 4 and not flags & 1:
+                    sock.sendall(self.frame(4, 1, 0, b""))
+                elif kind == 6 and not flags & 1:
+                    sock.sendall(self.frame(6, 1, 0, payload))
+                elif kind == 0 and flags & 1:  # the end of a request: HEADERS, DATA, and HEADERS that end the stream
+                    sock.sendall(self.frame(1, 4, stream, b"\x88" + field(b"content-type", b"application/grpc") +
+                                            field(b"grpc-encoding", b"gzip")))
+                    for at in range(0, len(self.message), 16384):
+                        sock.sendall(self.frame(0, 0, stream, self.message[at:at + 16384]))
+                    sock.sendall(self.frame(1, 5, stream, field(b"grpc-status", b"0")))
+
+
+def peak_kb(h):
+    with open("/proc/%d/status" % h.pid, encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmHWM"))
+
+
+def test_a_compressed_answer_is_refused_and_not_inflated():
+    with start() as h:
+        is_alive(h)
+        before = peak_kb(h)
+        # 60 KB are sent, which the connection's first window takes.
+        case.raises(RequestError, csi.open_channel, h, Bomb(BOMB_BYTES), 1)
+        grown = peak_kb(h) - before
+        case.equal(grown < BOMB_BYTES // 1024 // 4, True, "the memory for %d bytes is little: it grew by %d KB" % (BOMB_BYTES, grown))
+        is_alive(h)
 
 
 def test_no_descriptor_is_left_behind():
