@@ -2,7 +2,7 @@
 /*
  * mountinfo.h: which mounts there are, out of /proc/self/mountinfo. Reading it costs time for every
  * mount of the machine: for the start, `leaks` and removals, never for the start of a task. Runs
- * in: launcher, mount-helper, exec-helper.
+ * in: launcher, supervisor, exec-helper.
  */
 #ifndef DROVER_COMMON_MOUNTINFO_H
 #define DROVER_COMMON_MOUNTINFO_H

@@ -126,7 +126,7 @@ until_true 60 "the agent answers" "$drover" status
 instance=$(cat "$dir/data/instance")
 run status || fail "no status"
 
-say "A CSI plugin runs as a task, without being root"
+say "A CSI plugin runs as a task, and not as uid 0"
 run job run "$dir/plugin.json" || fail "the plugin does not run"
 plugin_healthy() {
 	"$drover" plugin status -json local | grep -q '"NodesHealthy": 1' &&

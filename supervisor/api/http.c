@@ -150,14 +150,18 @@ set_answer(struct api_req *req, int status, const char *type, struct MHD_Respons
 static void
 set_whole_answer(struct api_req *req, int status, const char *type, char *text, size_t len)
 {
+	bool held;
+
 	http_client_release(req->client, req->answer_len);
 	req->answer_len = 0;
-	if (len > SMALL_ANSWER && !http_client_hold(req->client, len)) {
+	held = len > SMALL_ANSWER && http_client_hold(req->client, len);
+	/* What has been done is not answered by "try again". */
+	if (len > SMALL_ANSWER && !held && !(req->route && req->route->changes)) {
 		free(text);
 		api_reply_error(req, 503, "%s", NO_ROOM);
 		return;
 	}
-	req->answer_len = len > SMALL_ANSWER ? len : 0;
+	req->answer_len = held ? len : 0;
 	set_answer(
 	    req, status, type, MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE));
 }

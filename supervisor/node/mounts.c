@@ -54,8 +54,11 @@ mounts_list(const struct sup *sup, const char **ret)
 		known.fd = p.fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	if (!known.list || p.fd < 0 || poll(&p, 1, 0) != 0) {
 		r = mountinfo_read(&text);
-		if (r < 0)
+		if (r < 0) { /* poll() does not report this change again */
+			free(known.list);
+			known.list = NULL;
 			return r;
+		}
 		small = realloc(text, keep_own(sup->args.data_dir, text));
 		free(known.list);
 		known.list = small ?: text;

@@ -28,7 +28,10 @@ def make(places, h, disk_mb, alloc=None, **more):
         made = f.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", fields)
     if made["has_project"]:
         m.ipc.call("MNT_DISK_LIMIT_REQ", {"alloc": alloc, "disk_mb": disk_mb})
-    return alloc, places.data + "/alloc/" + mnt.text(alloc)
+    path = places.data + "/alloc/" + mnt.text(alloc)
+    for name in ("local", "private", "tmp"):  # as the task's executor does
+        os.chown("%s/web/%s" % (path, name), NOBODY, NOBODY)
+    return alloc, path
 
 
 def told(h, alloc):
@@ -38,12 +41,13 @@ def told(h, alloc):
 
 
 def write_as_nobody(path, size):
-    """How much of it could be written, and the errno of what could not."""
+    """How much of it could be written, and the errno of what could not. As a task: with the group of its alloc."""
+    group = os.stat(os.path.dirname(path) + "/../..").st_gid
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            os.setgroups([])
+            os.setgroups([group])
             os.setgid(NOBODY)
             os.setuid(NOBODY)
             done, e = 0, 0

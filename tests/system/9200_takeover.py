@@ -197,7 +197,10 @@ def test_spec_memfds_that_change_or_are_none():
             r.reap(run)
         ours.close()
         theirs.close()
-  # --- mount-helper and file-helper: what 1130 does not do ---
+        normal(r)
+
+
+# --- mount-helper and file-helper: what 1130 does not do ---
 
 def test_mount_helper_and_file_helper_cut_off_what_breaks_the_protocol_at_any_depth():
     for name, receiver in (("mount-helper", "MOUNT_HELPER"), ("file-helper", "FILE_HELPER")):

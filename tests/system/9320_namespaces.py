@@ -52,6 +52,8 @@ def test_volumes_of_one_id_are_not_one_volume():
             evaluation = node.wait_evaluation(answer.json["EvalID"])
             case.contains(str(evaluation["FailedTGAllocs"]["g"]["ConstraintFiltered"]), "only")
             node.purge("thief")
+        else:
+            case.equal(answer.status, 400, answer.text)
         case.equal([v["ID"] for v in node.ask("/v1/volumes", type="csi")], ["v"])
         for namespace in ("default", "blue"):
             remove(node, namespace)
