@@ -28,9 +28,10 @@ struct wanted {
 	char allocs[ALLOCS_MAX][ID_UUID_SIZE];
 };
 
-/* Never following a link. A file of several names counts once in all. */
+/* Never following a link. A file of several names counts once in all, and for `least` bytes at
+ * least. */
 static uint64_t
-count_below(int dir_fd, const char *path, unsigned depth, uint64_t until_ms)
+count_below(int dir_fd, const char *path, unsigned depth, uint64_t least, uint64_t until_ms)
 {
 	cleanup_dir DIR *d = NULL;
 	uint64_t bytes = 0, own;
@@ -43,10 +44,10 @@ count_below(int dir_fd, const char *path, unsigned depth, uint64_t until_ms)
 		if (fstatat(dirfd(d), n, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
 			continue;
 		own = (uint64_t)st.st_blocks * 512;
-		own = own < FILE_LEAST ? FILE_LEAST : own;
+		own = own < least ? least : own;
 		bytes += own / (S_ISDIR(st.st_mode) || st.st_nlink == 0 ? 1 : st.st_nlink);
 		if (S_ISDIR(st.st_mode))
-			bytes += count_below(dirfd(d), n, depth - 1, until_ms);
+			bytes += count_below(dirfd(d), n, depth - 1, least, until_ms);
 	}
 	return bytes;
 }
@@ -83,10 +84,12 @@ count_all(int fd, const void *arg, struct worker_result *ret, struct err *e)
 
 		until_ms = clock_ms() + EACH_MS;
 		ask_project(fd, w->allocs[i], &used[i].bytes, &used[i].limit);
-		/* Also one that is full: who may pass limits (CAP_SYS_RESOURCE) is beyond it. */
+		/* Also one that is full: who may pass limits (CAP_SYS_RESOURCE) is beyond it. The
+		 * project itself limits the number of its files. */
 		if (used[i].bytes >= used[i].limit)
-			counted = count_below(
-			    fd, w->allocs[i], DEPTH_MAX, until_ms < end_ms ? until_ms : end_ms);
+			counted = count_below(fd, w->allocs[i], DEPTH_MAX,
+			    used[i].limit > 0 ? 0 : FILE_LEAST,
+			    until_ms < end_ms ? until_ms : end_ms);
 		if (counted > used[i].bytes)
 			used[i].bytes = counted;
 	}
