@@ -97,15 +97,25 @@ follow_link(struct walk *w, int link_fd)
 	return ++w->n_links > LINKS_MAX ? -ELOOP : prepend(w, target);
 }
 
+/* A directory is opened as one, which mounts what an automount (autofs) has for it. */
+static int
+open_name(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 && errno == ENOTDIR ? openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC)
+					  : fd;
+}
+
 static int
 step(struct walk *w, const char *name, bool last, mode_t make, struct err *e)
 {
-	cleanup_close int fd = openat(w->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	cleanup_close int fd = open_name(w->fd, name);
 	bool is_writable, is_dir;
 	struct statx st;
 
 	if (fd < 0 && errno == ENOENT && last && make && mkdirat(w->fd, name, make) == 0)
-		fd = openat(w->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		fd = open_name(w->fd, name);
 	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &st) < 0)
 		return -errno;
 	is_dir = S_ISDIR(st.stx_mode);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,11 +32,15 @@ static int
 find_group(struct exe *x)
 {
 	struct stat st;
+	struct id id;
+	gid_t own;
 
+	memcpy(id.b, x->setup->alloc, sizeof id.b);
+	own = alloc_group(&id);
 	if (fstatat(EXE_FD_ALLOC, x->setup->alloc_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return exe_failed(x, EXE_STEP_DIRS, errno, EXE_DIRS_NONE);
-	if (is_alloc_group(st.st_gid))
-		x->alloc_gid = st.st_gid;
+	if (st.st_gid == own)
+		x->alloc_gid = own;
 	else if (!(st.st_mode & S_IXOTH))
 		return exe_failed(x, EXE_STEP_DIRS, EACCES, EXE_DIRS_CLOSED);
 	return 0;

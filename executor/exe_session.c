@@ -5,11 +5,15 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "executor/exe.h"
+
+#define PTMX_MAJOR 5 /* /dev/ptmx: Documentation/admin-guide/devices.txt of the kernel */
+#define PTMX_MINOR 2
 
 /*
  * /dev is the task's, who may have a volume there: the child opens the terminal as the task's user
@@ -37,6 +41,18 @@ exe_terminal_open(struct exe *x)
 	return ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0 ? -errno : 0;
 }
 
+/* The task shapes its /dev: what the child found there may be a file of a file system that never
+ * answers, and the supervisor will read it. */
+static bool
+is_terminal(int fd)
+{
+	struct statx st;
+
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 &&
+	       S_ISCHR(st.stx_mode) && st.stx_rdev_major == PTMX_MAJOR &&
+	       st.stx_rdev_minor == PTMX_MINOR;
+}
+
 int
 exe_terminal_take(struct exe *x)
 {
@@ -52,7 +68,7 @@ exe_terminal_take(struct exe *x)
 	(void)close(sock);
 	if (r < 0 || n != 1)
 		return exe_failed(x, EXE_STEP_PIPES, r < 0 ? (int)-r : EPROTO, 0);
-	return 0;
+	return is_terminal(x->above[0]) ? 0 : exe_failed(x, EXE_STEP_PIPES, EPROTO, 0);
 }
 
 /* Until the child has the terminal its stdin is a socket to this executor. */

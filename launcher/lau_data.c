@@ -278,8 +278,9 @@ open_place(const struct launcher *l, const char *name, bool *ret_mounted, struct
 	return steal_fd(&fd);
 }
 
-/* Private: what raw_exec tasks' executors mount below it is copied into no other namespace. What is
- * attached below a shared mount becomes shared, so that is set last. */
+/* Private: what raw_exec tasks' executors mount below it does not propagate. (A mount namespace
+ * that is made later has a copy until the directory is removed.) What is attached below a shared
+ * mount becomes shared, so that is set last. */
 int
 lau_alloc_mount(struct launcher *l, struct err *e)
 {

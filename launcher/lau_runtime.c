@@ -173,6 +173,7 @@ int
 lau_socket_renew(struct launcher *l, struct err *e)
 {
 	struct pollfd p = { .fd = l->listen_fd, .events = POLLRDHUP };
+	int old = l->listen_fd, r;
 
 	if (poll(&p, 1, 0) <= 0)
 		return 0;
@@ -182,8 +183,10 @@ lau_socket_renew(struct launcher *l, struct err *e)
 		return 0;
 	}
 	log_warn("the control socket was shut down: making it anew");
-	close_p(&l->listen_fd);
-	return bind_socket(l, e);
+	r = bind_socket(l, e); /* changes listen_fd if it succeeds */
+	if (r == 0)
+		(void)close(old);
+	return r;
 }
 
 /* Is the unit there that keeps tasks apart from the agent's own unit? */
