@@ -17,8 +17,8 @@
  * other. */
 #define USED_MAX_NS   INT64_C(1000000000)
 #define STEPS_TO_LOOK 1024
-/* What the filters of all requests may take together: one part in SHARE of the time that passes, of
- * which SAVED_MAX_NS can be saved up. One that takes less than LEAST_NS is never refused. */
+/* All filters together get 1/SHARE of the time that passes as processor time; what is unused adds
+ * up to SAVED_MAX_NS. A filter that takes less than LEAST_NS is never refused. */
 #define SHARE        4
 #define SAVED_MAX_NS (2 * USED_MAX_NS)
 #define LEAST_NS     INT64_C(10000000)

@@ -49,7 +49,8 @@ void http_client_asks(struct http_client *c);
 
 /*
  * Counts n more bytes as held for it. False: all clients together would hold too much, and none of
- * the others waits for so long that it could be cut off. Who is alone may hold anything.
+ * the others waits for so long that it could be cut off. If no other client holds memory, there is
+ * no limit.
  */
 bool http_client_hold(struct http_client *c, size_t n);
 void http_client_release(struct http_client *c, size_t n);

@@ -116,7 +116,7 @@ check_allowed(const struct agent_config *config, const struct task *task,
 	    names, task->name);
 }
 
-/* What a plugin of these kinds is for it could not do. */
+/* Refuses node and monolith plugins without SYS_ADMIN: they could not mount. */
 static int
 check_plugin(const struct agent_config *config, const struct task *task, bool evaluated,
     uint64_t cap_add, struct err *e)
