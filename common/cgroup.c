@@ -256,7 +256,7 @@ cgroup_guard(const struct cgroup *c, gid_t group, struct err *e)
 		r = fd_write_file(
 		    c->exec[c->in_v2 & CGROUP_BIT(CGROUP_PIDS) ? CGROUP_V2 : CGROUP_PIDS],
 		    "../pids.max", text);
-	/* Of a missing controller the caller has warned. */
+	/* The caller has warned about a missing controller. */
 	return r == 0 || c->missing & CGROUP_BIT(CGROUP_PIDS)
 		   ? 0
 		   : err_set(e, r, "limit the processes of all tasks");

@@ -527,8 +527,8 @@ policy_mask_add(struct agent_policy *policy, const char *path)
 	return 0;
 }
 
-/* What is masked at the host's path is masked too where chroot_env puts the directory that it is
- * in. */
+/* Where chroot_env puts a directory at another path, the masked files below it are masked there
+ * too. */
 static int
 mask_moved_paths(struct agent_policy *policy)
 {

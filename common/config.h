@@ -139,9 +139,9 @@ int config_parse(const char *text, size_t len, const char *name, struct agent_co
     struct err *e);
 
 /*
- * What no single file can tell; called after the last one. Host volumes below others that tasks may
- * write are left out, with a sentence to warn(arg, sentence). Returns 0, or -EINVAL with *e set for
- * settings of exec that contradict each other.
+ * Checks what several files say together; called after the last one. Host volumes below others that
+ * tasks may write are left out, with a sentence to warn(arg, sentence). Returns 0, or -EINVAL with
+ * *e set for settings of exec that contradict each other.
  */
 int config_check(struct agent_config *config, struct agent_policy *policy,
     void (*warn)(void *arg, const char *sentence), void *arg, struct err *e);

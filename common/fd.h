@@ -27,8 +27,8 @@ int fd_open_same_mount(int dir_fd, const char *path, int flags);
  */
 int fd_open_in_root(int root_fd, const char *path, int flags);
 
-/* What fd is, opened again by /proc: a description of its own, with these flags and O_CLOEXEC. A
- * descriptor that the caller closes, or -errno (-ENXIO for a socket). */
+/* Opens fd's file again by /proc, with these flags and O_CLOEXEC: a new open file description.
+ * Returns a descriptor that the caller closes, or -errno (-ENXIO for a socket). */
 int fd_reopen(int fd, int flags);
 
 /* The path by which fd's file can be reached now, without links. 0 or -errno. */

@@ -34,7 +34,7 @@ project_may_begin(int dir_fd)
 	struct fsxattr x;
 	struct stat st;
 
-	/* What is in one that was made without would not be counted. */
+	/* Files made before their directory became a project are not counted in it. */
 	(void)project_read(dir_fd, &x);
 	return x.fsx_projid == 0 && fstatat(dir_fd, "alloc", &st, AT_SYMLINK_NOFOLLOW) < 0;
 }
