@@ -16,8 +16,8 @@
 #include "common/fd.h"
 #include "common/utf8.h"
 #include "proto/alloc_fs.h"
-#include "supervisor/alloc/alloc_table.h"
-#include "supervisor/sup_calls.h"
+#include "supervisor/table/alloc_table.h"
+#include "supervisor/core/sup_calls.h"
 
 #define ASKS_MAX   8 /* at one time: the file-helper's workers have more to do */
 #define WAIT_MAX   256

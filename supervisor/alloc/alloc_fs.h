@@ -3,14 +3,14 @@
  * alloc_fs.h: what is in an alloc's directory: asked of the file-helper, for `alloc fs`
  * (semantics.md 8.1, 14.4). Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_ALLOC_FS_H
-#define DROVER_SUPERVISOR_ALLOC_FS_H
+#ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_FS_H
+#define DROVER_SUPERVISOR_ALLOC_ALLOC_FS_H
 
 #include "common/err.h"
 #include "common/id.h"
 #include "model/rpc_serve.h"
 #include "proto/file.pb-c.h"
-#include "supervisor/sup.h"
+#include "supervisor/core/sup.h"
 
 struct alloc_fs_ask;
 

@@ -7,7 +7,7 @@
 
 #include "common/log.h"
 #include "supervisor/source/source.h"
-#include "supervisor/sup_calls.h"
+#include "supervisor/core/sup_calls.h"
 
 /* A tree that was removed takes a while to be gone from the disk: so long until the next look. */
 #define AGAIN_USEC 5000000

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alloc_health.h: whether an alloc is healthy, for whoever wants to know before he goes on: a
  * deployment, a drain. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_ALLOC_HEALTH_H
-#define DROVER_SUPERVISOR_ALLOC_HEALTH_H
+#ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_HEALTH_H
+#define DROVER_SUPERVISOR_ALLOC_ALLOC_HEALTH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * alloc_hooks.h: what an alloc needs before its tasks and what is taken back after them, one file
  * each, in the list of alloc_hooks.c. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_ALLOC_HOOKS_H
-#define DROVER_SUPERVISOR_ALLOC_HOOKS_H
+#ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_HOOKS_H
+#define DROVER_SUPERVISOR_ALLOC_ALLOC_HOOKS_H
 
 #include <stdbool.h>
 

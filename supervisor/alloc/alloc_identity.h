@@ -9,14 +9,14 @@
  * default tokens, which come with the alloc, and nobody but the supervisor can read it. No token is
  * ever logged or in an answer of the API.
  */
-#ifndef DROVER_SUPERVISOR_ALLOC_IDENTITY_H
-#define DROVER_SUPERVISOR_ALLOC_IDENTITY_H
+#ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_IDENTITY_H
+#define DROVER_SUPERVISOR_ALLOC_ALLOC_IDENTITY_H
 
 #include <jansson.h>
 
 #include "model/task.h"
 #include "proto/task_spec.h"
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 
 struct alloc_identities;
 struct alloc_runner;

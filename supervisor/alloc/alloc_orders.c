@@ -6,7 +6,7 @@
 
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/driver/signal_name.h"
-#include "supervisor/sup_turn.h"
+#include "supervisor/core/sup_turn.h"
 
 /* Does somebody who named this task, or none, mean this one? */
 static bool

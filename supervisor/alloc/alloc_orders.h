@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alloc_orders.h: what operators and servers ask of the tasks of an alloc. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_ALLOC_ORDERS_H
-#define DROVER_SUPERVISOR_ALLOC_ORDERS_H
+#ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_ORDERS_H
+#define DROVER_SUPERVISOR_ALLOC_ALLOC_ORDERS_H
 
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 
 /*
  * Restarts one task, or (task "") those that run, or with all every one, also what is over, stage

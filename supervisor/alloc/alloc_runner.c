@@ -13,7 +13,7 @@
 #include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/service/checks.h"
-#include "supervisor/sup_child.h"
+#include "supervisor/core/sup_child.h"
 
 static bool
 all_dead(const struct alloc_runner *ar)

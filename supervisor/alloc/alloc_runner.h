@@ -3,12 +3,12 @@
  * alloc_runner.h: the life of one alloc on this node: hooks before its tasks, the tasks, hooks
  * after them. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_ALLOC_RUNNER_H
-#define DROVER_SUPERVISOR_ALLOC_RUNNER_H
+#ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_RUNNER_H
+#define DROVER_SUPERVISOR_ALLOC_ALLOC_RUNNER_H
 
 #include "supervisor/alloc/alloc_health.h"
 #include "supervisor/alloc/alloc_hooks.h"
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 #include "supervisor/alloc/coordinator.h"
 #include "supervisor/alloc/task_runner.h"
 #include "supervisor/source/source.h"

@@ -4,8 +4,8 @@
  * alloc_identity.c keeps them, hook_identity.c asks for them, task_tokens.c gives new ones to tasks
  * that run. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_ALLOC_TOKEN_H
-#define DROVER_SUPERVISOR_ALLOC_TOKEN_H
+#ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_TOKEN_H
+#define DROVER_SUPERVISOR_ALLOC_ALLOC_TOKEN_H
 
 #include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/alloc/alloc_runner.h"

@@ -4,10 +4,10 @@
  * what it is of. Only what is known is said; where something is not, a sentence says that. Runs in:
  * supervisor.
  */
-#ifndef DROVER_SUPERVISOR_ALLOC_WHY_H
-#define DROVER_SUPERVISOR_ALLOC_WHY_H
+#ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_WHY_H
+#define DROVER_SUPERVISOR_ALLOC_ALLOC_WHY_H
 
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 
 struct cause {
 	int64_t time_ns;  /* CLOCK_REALTIME; 0: it is so now */

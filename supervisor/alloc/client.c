@@ -9,10 +9,10 @@
 
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/node/leftovers.h"
+#include "supervisor/alloc/leftovers.h"
 #include "supervisor/source/source.h"
-#include "supervisor/sup_child.h"
-#include "supervisor/sup_turn.h"
+#include "supervisor/core/sup_child.h"
+#include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/volumes.h"
 
 /* Who ends after whom. Plugins go last: without them nothing can be unmounted. */

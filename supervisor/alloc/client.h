@@ -6,8 +6,8 @@
  * alloc_forget() it. alloc/client.c runs allocs; tests/bench/idle_client.c runs nothing. Runs in:
  * supervisor.
  */
-#ifndef DROVER_SUPERVISOR_CLIENT_H
-#define DROVER_SUPERVISOR_CLIENT_H
+#ifndef DROVER_SUPERVISOR_ALLOC_CLIENT_H
+#define DROVER_SUPERVISOR_ALLOC_CLIENT_H
 
 #include <stdbool.h>
 

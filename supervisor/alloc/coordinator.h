@@ -4,8 +4,8 @@
  * stage, each state opens the gates of some stages. A closed gate stops nothing that runs. Pure.
  * Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_COORDINATOR_H
-#define DROVER_SUPERVISOR_COORDINATOR_H
+#ifndef DROVER_SUPERVISOR_ALLOC_COORDINATOR_H
+#define DROVER_SUPERVISOR_ALLOC_COORDINATOR_H
 
 #include <stdbool.h>
 

@@ -13,7 +13,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/sup_calls.h"
+#include "supervisor/core/sup_calls.h"
 
 #define ROUND_USEC 30000000
 #define BATCH_MAX  64 /* of one request; the helper takes no more */

@@ -5,11 +5,11 @@
  * the file system keeps it from that, an event says that the disk is full, once while it is. Logs
  * have limits of their own and are not counted. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_DISK_WATCH_H
-#define DROVER_SUPERVISOR_DISK_WATCH_H
+#ifndef DROVER_SUPERVISOR_ALLOC_DISK_WATCH_H
+#define DROVER_SUPERVISOR_ALLOC_DISK_WATCH_H
 
 #include "common/err.h"
-#include "supervisor/sup.h"
+#include "supervisor/core/sup.h"
 
 int disk_watch_start(struct sup *sup, struct err *e);
 void disk_watch_stop(struct sup *sup);

@@ -6,7 +6,7 @@
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/node/cores.h"
 #include "supervisor/node/node_state.h"
-#include "supervisor/sup_calls.h"
+#include "supervisor/core/sup_calls.h"
 
 static bool
 wants_cores(const struct alloc_runner *ar)

@@ -6,7 +6,7 @@
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/node/mounts.h"
-#include "supervisor/sup_calls.h"
+#include "supervisor/core/sup_calls.h"
 
 #define TASKS_MAX 256
 #define LOOK_USEC 100000

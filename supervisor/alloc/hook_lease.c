@@ -10,7 +10,7 @@
 
 #include "common/duration.h"
 #include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/alloc/lease_page.h"
+#include "supervisor/driver/lease_page.h"
 
 #define LOOK_USEC 100000
 

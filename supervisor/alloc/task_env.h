@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* task_env.h: a task's environment and what ${…} means in its fields (semantics.md 8.3, 8.4). Runs
  * in: supervisor. */
-#ifndef DROVER_SUPERVISOR_TASK_ENV_H
-#define DROVER_SUPERVISOR_TASK_ENV_H
+#ifndef DROVER_SUPERVISOR_ALLOC_TASK_ENV_H
+#define DROVER_SUPERVISOR_ALLOC_TASK_ENV_H
 
 #include "model/field.h"
-#include "supervisor/alloc/alloc_table.h"
-#include "supervisor/sup.h"
+#include "supervisor/table/alloc_table.h"
+#include "supervisor/core/sup.h"
 
 struct task_env {
 	struct string_map vars; /* NAME to value */

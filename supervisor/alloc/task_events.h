@@ -3,8 +3,8 @@
  * task_events.h: what a task goes through: its state, and its last ten events in that; older ones
  * go to task_history.h. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_TASK_EVENTS_H
-#define DROVER_SUPERVISOR_TASK_EVENTS_H
+#ifndef DROVER_SUPERVISOR_ALLOC_TASK_EVENTS_H
+#define DROVER_SUPERVISOR_ALLOC_TASK_EVENTS_H
 
 #include "model/alloc.h"
 #include "model/task_event.h"

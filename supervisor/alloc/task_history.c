@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "supervisor/store/store.h"
+#include "supervisor/core/store.h"
 
 #define KEPT_MAX 500 /* of a task, beside the last ten */
 

@@ -3,10 +3,10 @@
  * task_history.h: the events of tasks that are older than the last ten, which are with the alloc.
  * They are in state.db alone. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_TASK_HISTORY_H
-#define DROVER_SUPERVISOR_TASK_HISTORY_H
+#ifndef DROVER_SUPERVISOR_ALLOC_TASK_HISTORY_H
+#define DROVER_SUPERVISOR_ALLOC_TASK_HISTORY_H
 
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 
 /* Takes over *ev's contents. Its row is written this turn. */
 void task_history_add(

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* task_payload.h: what the job was dispatched with, as a file of a task. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_TASK_PAYLOAD_H
-#define DROVER_SUPERVISOR_TASK_PAYLOAD_H
+#ifndef DROVER_SUPERVISOR_ALLOC_TASK_PAYLOAD_H
+#define DROVER_SUPERVISOR_ALLOC_TASK_PAYLOAD_H
 
 #include "model/task.h"
 #include "proto/task_spec.h"
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 
 /* The file that the task's dispatch_payload names, for a start; nothing where there is no payload.
  * 0, -ENOMEM, or -EINVAL for a path that cannot be one and for a payload that is broken. */

@@ -18,7 +18,7 @@
 #include "supervisor/driver/run_usage.h"
 #include "supervisor/service/checks.h"
 #include "supervisor/service/services.h"
-#include "supervisor/sup_child.h"
+#include "supervisor/core/sup_child.h"
 #include "supervisor/volume/plugin_task.h"
 
 #define LOST_STARTS_MAX 3

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* task_runner.h: the life of one task: starts, restarts, stops, its events. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_TASK_RUNNER_H
-#define DROVER_SUPERVISOR_TASK_RUNNER_H
+#ifndef DROVER_SUPERVISOR_ALLOC_TASK_RUNNER_H
+#define DROVER_SUPERVISOR_ALLOC_TASK_RUNNER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * task_session.h: what is done inside a task that runs, with the task's own settings: a command, or
  * new contents of files in its secrets. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_TASK_SESSION_H
-#define DROVER_SUPERVISOR_TASK_SESSION_H
+#ifndef DROVER_SUPERVISOR_ALLOC_TASK_SESSION_H
+#define DROVER_SUPERVISOR_ALLOC_TASK_SESSION_H
 
 #include "supervisor/alloc/task_runner.h"
 #include "supervisor/driver/session.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* task_start.h: one start request out of job, node and policy. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_TASK_START_H
-#define DROVER_SUPERVISOR_TASK_START_H
+#ifndef DROVER_SUPERVISOR_ALLOC_TASK_START_H
+#define DROVER_SUPERVISOR_ALLOC_TASK_START_H
 
 #include "supervisor/alloc/alloc_runner.h"
 #include "proto/task_spec.h"

@@ -3,8 +3,8 @@
  * task_stop.h: how a task is told to end, as its job says it: shutdown_delay, kill_signal,
  * kill_timeout. When, and what follows, is its runner's affair. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_TASK_STOP_H
-#define DROVER_SUPERVISOR_TASK_STOP_H
+#ifndef DROVER_SUPERVISOR_ALLOC_TASK_STOP_H
+#define DROVER_SUPERVISOR_ALLOC_TASK_STOP_H
 
 #include <stdint.h>
 

@@ -3,12 +3,12 @@
  * usage.h: what this machine and its allocs use, for who asks. Nothing is sampled while nobody
  * does; so the first answer comes a moment later, when there are two samples. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_USAGE_H
-#define DROVER_SUPERVISOR_USAGE_H
+#ifndef DROVER_SUPERVISOR_ALLOC_USAGE_H
+#define DROVER_SUPERVISOR_ALLOC_USAGE_H
 
 #include "common/id.h"
 #include "model/stats.h"
-#include "supervisor/sup.h"
+#include "supervisor/core/sup.h"
 
 /* The answer, exactly once, within the call or later: one of the two, by what was asked; both NULL
  * with *e: -ENOENT (no such alloc or task), -ENOMEM. */

@@ -4,7 +4,7 @@
 #define DROVER_SUPERVISOR_API_ALLOC_VIEW_H
 
 #include "model/alloc.h"
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 
 /*
  * Shares everything with *sa but what the API adds: the job, which the table keeps apart, and the

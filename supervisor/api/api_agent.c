@@ -4,18 +4,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "supervisor/alloc/alloc_table.h"
-#include "supervisor/api/api.h"
+#include "supervisor/table/alloc_table.h"
+#include "supervisor/http/api.h"
 #include "supervisor/api/api_node.h"
 #include "supervisor/api/api_checks.h"
 #include "supervisor/api/api_stats.h"
 #include "supervisor/node/host_facts.h"
-#include "supervisor/node/leaks.h"
+#include "supervisor/alloc/leaks.h"
 #include "supervisor/node/node_state.h"
-#include "supervisor/source/nomad/link.h"
+#include "supervisor/cluster/link/link.h"
 #include "supervisor/source/source.h"
-#include "supervisor/sup_child.h"
-#include "supervisor/sup_turn.h"
+#include "supervisor/core/sup_child.h"
+#include "supervisor/core/sup_turn.h"
 
 static json_t *
 show_helpers(struct sup *sup)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* api_alloc.c: /v1/allocations and /v1/allocation/:id. Runs in: supervisor. */
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 #include "supervisor/alloc/task_history.h"
 #include "supervisor/api/alloc_view.h"
-#include "supervisor/api/api.h"
-#include "supervisor/api/api_list.h"
+#include "supervisor/http/api.h"
+#include "supervisor/http/api_list.h"
 #include "supervisor/api/api_node.h"
 #include "supervisor/api/api_orders.h"
 #include "supervisor/api/api_why.h"

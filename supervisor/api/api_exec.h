@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_exec.h: the websockets of commands inside tasks. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_API_EXEC_H
-#define DROVER_SUPERVISOR_API_EXEC_H
+#ifndef DROVER_SUPERVISOR_API_API_EXEC_H
+#define DROVER_SUPERVISOR_API_API_EXEC_H
 
-#include "supervisor/api/api.h"
+#include "supervisor/http/api.h"
 #include "supervisor/api/exec_stream.h"
 
 api_handler api_exec_command, api_exec_action;

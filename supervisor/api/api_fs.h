@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_fs.h: the handlers of what is read as a stream of this node, and their content types. Runs
  * in: supervisor. */
-#ifndef DROVER_SUPERVISOR_API_FS_H
-#define DROVER_SUPERVISOR_API_FS_H
+#ifndef DROVER_SUPERVISOR_API_API_FS_H
+#define DROVER_SUPERVISOR_API_API_FS_H
 
-#include "supervisor/api/api.h"
+#include "supervisor/http/api.h"
 
 #define TYPE_TEXT  "text/plain"
 #define TYPE_BYTES "application/octet-stream"

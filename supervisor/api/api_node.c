@@ -2,10 +2,10 @@
 /* api_node.c: /v1/nodes, /v1/node/:id and its eligibility. Runs in: supervisor. */
 #include <string.h>
 
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 #include "supervisor/api/alloc_view.h"
-#include "supervisor/api/api.h"
-#include "supervisor/api/api_list.h"
+#include "supervisor/http/api.h"
+#include "supervisor/http/api_list.h"
 #include "supervisor/api/api_node.h"
 #include "supervisor/node/node_meta.h"
 #include "supervisor/node/node_state.h"

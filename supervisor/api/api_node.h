@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_node.h: the handlers of the paths of this node and its allocs; their routes are in
  * api_agent.c and api_alloc.c. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_API_NODE_H
-#define DROVER_SUPERVISOR_API_NODE_H
+#ifndef DROVER_SUPERVISOR_API_API_NODE_H
+#define DROVER_SUPERVISOR_API_API_NODE_H
 
 #include "model/field.h"
-#include "supervisor/api/api.h"
+#include "supervisor/http/api.h"
 
 /* False: it is answered that this is another, or none. */
 bool api_is_this_node(struct sup *sup, struct api_req *req);

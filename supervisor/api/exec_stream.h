@@ -4,8 +4,8 @@
  * JSON texts, what it is told. Where they go is the caller's; where the command runs, too, if not
  * here. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_EXEC_STREAM_H
-#define DROVER_SUPERVISOR_EXEC_STREAM_H
+#ifndef DROVER_SUPERVISOR_API_EXEC_STREAM_H
+#define DROVER_SUPERVISOR_API_EXEC_STREAM_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include "common/err.h"
 #include "common/id.h"
 #include "model/field.h"
-#include "supervisor/sup.h"
+#include "supervisor/core/sup.h"
 
 struct session;
 

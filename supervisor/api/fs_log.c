@@ -9,7 +9,7 @@
 
 #include "common/fd.h"
 #include "model/field.h"
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 #include "supervisor/api/fs_stream.h"
 #include "supervisor/api/log_reader.h"
 

@@ -3,8 +3,8 @@
  * fs_stream.h: files and logs of allocs on their way to somebody: read, followed, as bytes or as
  * frames (semantics.md 14.4). Where they go is the caller's. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_FS_STREAM_H
-#define DROVER_SUPERVISOR_FS_STREAM_H
+#ifndef DROVER_SUPERVISOR_API_FS_STREAM_H
+#define DROVER_SUPERVISOR_API_FS_STREAM_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 #include "common/err.h"
 #include "common/id.h"
-#include "supervisor/sup.h"
+#include "supervisor/core/sup.h"
 
 /* What one read gave. */
 struct fs_chunk {

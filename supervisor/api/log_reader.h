@@ -3,8 +3,8 @@
  * log_reader.h: the rotated log files of one task read as one text: <task>.<type>.<n>, n growing,
  * the oldest purged under the reader. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_LOG_READER_H
-#define DROVER_SUPERVISOR_LOG_READER_H
+#ifndef DROVER_SUPERVISOR_API_LOG_READER_H
+#define DROVER_SUPERVISOR_API_LOG_READER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* driver.h: what differs between raw_exec and exec: a task's config and its start request. Runs in:
  * supervisor. */
-#ifndef DROVER_SUPERVISOR_DRIVER_H
-#define DROVER_SUPERVISOR_DRIVER_H
+#ifndef DROVER_SUPERVISOR_DRIVER_DRIVER_H
+#define DROVER_SUPERVISOR_DRIVER_DRIVER_H
 
 #include "common/config.h"
 #include "model/job.h"
 #include "proto/exec.pb-c.h"
 #include "proto/task_spec.h"
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 
 struct task_env;
 

@@ -17,12 +17,12 @@
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/client.h"
-#include "supervisor/alloc/lease_page.h"
+#include "supervisor/driver/lease_page.h"
 #include "supervisor/driver/run_text.h"
 #include "supervisor/driver/run_watch.h"
-#include "supervisor/store/store.h"
-#include "supervisor/sup_calls.h"
-#include "supervisor/sup_turn.h"
+#include "supervisor/core/store.h"
+#include "supervisor/core/sup_calls.h"
+#include "supervisor/core/sup_turn.h"
 
 #define BUCKETS         4096     /* of runs: at most a few thousand are alive on one machine */
 #define STOP_GRACE_USEC 10000000 /* beyond the kill timeout */

@@ -3,13 +3,13 @@
  * run.h: one start of one task, from the row in state.db over the start request and the executor's
  * socket to the reap (DESIGN 6). Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_RUN_H
-#define DROVER_SUPERVISOR_RUN_H
+#ifndef DROVER_SUPERVISOR_DRIVER_RUN_H
+#define DROVER_SUPERVISOR_DRIVER_RUN_H
 
 #include "common/id.h"
 #include "proto/exec.pb-c.h"
 #include "proto/executor.h"
-#include "supervisor/sup.h"
+#include "supervisor/core/sup.h"
 
 struct run;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_text.h: what an executor's failing step means, as a sentence for the event. Runs in:
  * supervisor. */
-#ifndef DROVER_SUPERVISOR_RUN_TEXT_H
-#define DROVER_SUPERVISOR_RUN_TEXT_H
+#ifndef DROVER_SUPERVISOR_DRIVER_RUN_TEXT_H
+#define DROVER_SUPERVISOR_DRIVER_RUN_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>

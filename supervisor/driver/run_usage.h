@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_usage.h: what one run uses now, out of its cgroup and /proc. Read only when somebody asks.
  * Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_RUN_USAGE_H
-#define DROVER_SUPERVISOR_RUN_USAGE_H
+#ifndef DROVER_SUPERVISOR_DRIVER_RUN_USAGE_H
+#define DROVER_SUPERVISOR_DRIVER_RUN_USAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #ifndef DROVER_SUPERVISOR_DRIVER_RUN_WATCH_H
 #define DROVER_SUPERVISOR_DRIVER_RUN_WATCH_H
 
-#include "supervisor/sup.h"
+#include "supervisor/core/sup.h"
 
 /* Embedded in what is watched; that lives until the end of the turn in which it was removed. */
 struct run_watch {

@@ -15,7 +15,7 @@
 #include "common/fd.h"
 #include "proto/executor.h"
 #include "supervisor/driver/run_text.h"
-#include "supervisor/sup_calls.h"
+#include "supervisor/core/sup_calls.h"
 
 #define SESSIONS_MAX 64
 #define INPUT_MAX    (64 * 1024)

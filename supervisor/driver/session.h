@@ -12,7 +12,7 @@
 
 #include "common/err.h"
 #include "proto/exec.pb-c.h"
-#include "supervisor/sup.h"
+#include "supervisor/core/sup.h"
 
 struct session;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* signal_name.h: "SIGTERM" to 15. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_SIGNAL_NAME_H
-#define DROVER_SUPERVISOR_SIGNAL_NAME_H
+#ifndef DROVER_SUPERVISOR_DRIVER_SIGNAL_NAME_H
+#define DROVER_SUPERVISOR_DRIVER_SIGNAL_NAME_H
 
 #include <signal.h>
 

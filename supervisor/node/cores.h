@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cores.h: sets of processors by their numbers. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_CORES_H
-#define DROVER_SUPERVISOR_CORES_H
+#ifndef DROVER_SUPERVISOR_NODE_CORES_H
+#define DROVER_SUPERVISOR_NODE_CORES_H
 
 #include <stdbool.h>
 #include <stddef.h>

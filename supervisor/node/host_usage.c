@@ -15,7 +15,7 @@
 #include "common/duration.h"
 #include "common/fd.h"
 #include "supervisor/node/usage_sample.h"
-#include "supervisor/sup.h"
+#include "supervisor/core/sup.h"
 
 #define PROC_MAX (4u << 20)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host_usage.h: what this machine uses now, out of /proc. Read only when somebody asks. Runs in:
  * supervisor. */
-#ifndef DROVER_SUPERVISOR_HOST_USAGE_H
-#define DROVER_SUPERVISOR_HOST_USAGE_H
+#ifndef DROVER_SUPERVISOR_NODE_HOST_USAGE_H
+#define DROVER_SUPERVISOR_NODE_HOST_USAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "common/mountinfo.h"
-#include "supervisor/sup.h"
+#include "supervisor/core/sup.h"
 
 static struct {
 	int fd;     /* of mountinfo, for poll(2); 0: not opened yet */

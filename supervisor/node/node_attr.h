@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_attr.h: what fingerprints say: attributes of the node. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_NODE_ATTR_H
-#define DROVER_SUPERVISOR_NODE_ATTR_H
+#ifndef DROVER_SUPERVISOR_NODE_NODE_ATTR_H
+#define DROVER_SUPERVISOR_NODE_NODE_ATTR_H
 
 #include "model/node.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_cpu.h: fingerprint of the processors. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_NODE_CPU_H
-#define DROVER_SUPERVISOR_NODE_CPU_H
+#ifndef DROVER_SUPERVISOR_NODE_NODE_CPU_H
+#define DROVER_SUPERVISOR_NODE_NODE_CPU_H
 
 #include "model/node.h"
 

@@ -11,9 +11,9 @@
 #include "common/config.h"
 #include "common/log.h"
 #include "model/number.h"
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 #include "supervisor/node/node_attr.h"
-#include "supervisor/store/store.h"
+#include "supervisor/core/store.h"
 
 #define KEY "disk_mb"
 

@@ -9,8 +9,8 @@
 #include "common/cleanup.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/source.h"
-#include "supervisor/store/store.h"
-#include "supervisor/sup_turn.h"
+#include "supervisor/core/store.h"
+#include "supervisor/core/sup_turn.h"
 
 #define KEY_MAX   128
 #define KEYS_MAX  1000 /* registered at the servers with each change */

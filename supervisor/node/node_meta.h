@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_meta.h: what an operator changed of the node's metadata while the agent runs, over that of
  * its configuration; it outlives the agent. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_NODE_META_H
-#define DROVER_SUPERVISOR_NODE_META_H
+#ifndef DROVER_SUPERVISOR_NODE_NODE_META_H
+#define DROVER_SUPERVISOR_NODE_NODE_META_H
 
 #include <jansson.h>
 
 #include "model/rpc_serve.h"
-#include "supervisor/sup.h"
+#include "supervisor/core/sup.h"
 
 /* After node_state_new(): reads it from state.db and gives it to the node. */
 int node_meta_new(struct sup *sup, struct err *e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_network.h: fingerprint of the networks that tasks share with the host. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_NODE_NETWORK_H
-#define DROVER_SUPERVISOR_NODE_NETWORK_H
+#ifndef DROVER_SUPERVISOR_NODE_NODE_NETWORK_H
+#define DROVER_SUPERVISOR_NODE_NODE_NETWORK_H
 
 #include "common/config.h"
 #include "model/node.h"

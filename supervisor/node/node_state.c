@@ -25,8 +25,8 @@
 #include "supervisor/node/node_disk.h"
 #include "supervisor/node/node_network.h"
 #include "supervisor/source/source.h"
-#include "supervisor/store/store.h"
-#include "supervisor/sup_turn.h"
+#include "supervisor/core/store.h"
+#include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/plugins.h"
 
 /* What jobs' constraints see: of the servers' releases the newest whose demands on a node are met.

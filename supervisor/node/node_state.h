@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_state.h: what this node is and has: identity, attributes, resources, drivers, plugins. Runs
  * in: supervisor. */
-#ifndef DROVER_SUPERVISOR_NODE_STATE_H
-#define DROVER_SUPERVISOR_NODE_STATE_H
+#ifndef DROVER_SUPERVISOR_NODE_NODE_STATE_H
+#define DROVER_SUPERVISOR_NODE_NODE_STATE_H
 
 #include "model/node.h"
-#include "supervisor/sup.h"
+#include "supervisor/core/sup.h"
 
 /* Reads or makes the id (state.db), takes the fingerprints. */
 int node_state_new(struct sup *sup, struct err *e);

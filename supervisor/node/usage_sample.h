@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* usage_sample.h: when samples of counters are taken, and how they are read. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_USAGE_SAMPLE_H
-#define DROVER_SUPERVISOR_USAGE_SAMPLE_H
+#ifndef DROVER_SUPERVISOR_NODE_USAGE_SAMPLE_H
+#define DROVER_SUPERVISOR_NODE_USAGE_SAMPLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

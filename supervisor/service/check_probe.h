@@ -3,13 +3,13 @@
  * check_probe.h: one try of one check: a connection, and for http a request, by the work loop's own
  * events and never waiting. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_CHECK_PROBE_H
-#define DROVER_SUPERVISOR_CHECK_PROBE_H
+#ifndef DROVER_SUPERVISOR_SERVICE_CHECK_PROBE_H
+#define DROVER_SUPERVISOR_SERVICE_CHECK_PROBE_H
 
 #include <stdbool.h>
 
 #include "supervisor/service/http_target.h"
-#include "supervisor/sup.h"
+#include "supervisor/core/sup.h"
 
 /* What to ask, and where. Strings are the spec's own. */
 struct check_spec {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_spec.h: what a check asks and where, out of its block and the alloc's ports. Runs in:
  * supervisor. */
-#ifndef DROVER_SUPERVISOR_CHECK_SPEC_H
-#define DROVER_SUPERVISOR_CHECK_SPEC_H
+#ifndef DROVER_SUPERVISOR_SERVICE_CHECK_SPEC_H
+#define DROVER_SUPERVISOR_SERVICE_CHECK_SPEC_H
 
 #include "model/service.h"
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 #include "supervisor/service/check_probe.h"
 
 /* s and c with ${…} replaced. 0, or -errno with the sentence that is the check's result. The caller

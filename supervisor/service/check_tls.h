@@ -2,12 +2,12 @@
 /* check_tls.h: a check's question over TLS, which check-helper asks: its connections are to
  * anybody, and OpenSSL costs memory that a node without such checks has no use for. Runs in:
  * supervisor. */
-#ifndef DROVER_SUPERVISOR_CHECK_TLS_H
-#define DROVER_SUPERVISOR_CHECK_TLS_H
+#ifndef DROVER_SUPERVISOR_SERVICE_CHECK_TLS_H
+#define DROVER_SUPERVISOR_SERVICE_CHECK_TLS_H
 
 #include "common/http_answer.h"
 #include "supervisor/service/http_target.h"
-#include "supervisor/sup_calls.h"
+#include "supervisor/core/sup_calls.h"
 
 struct text;
 

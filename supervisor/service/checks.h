@@ -3,8 +3,8 @@
  * checks.h: the checks of an alloc's services: when each is made, what it found last, and what
  * follows from that for its tasks. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_CHECKS_H
-#define DROVER_SUPERVISOR_CHECKS_H
+#ifndef DROVER_SUPERVISOR_SERVICE_CHECKS_H
+#define DROVER_SUPERVISOR_SERVICE_CHECKS_H
 
 #include <jansson.h>
 

@@ -3,8 +3,8 @@
  * http_target.h: where a check asks: an address and what stands in the request. Addresses are
  * numbers: the work loop looks no name up. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_HTTP_TARGET_H
-#define DROVER_SUPERVISOR_HTTP_TARGET_H
+#ifndef DROVER_SUPERVISOR_SERVICE_HTTP_TARGET_H
+#define DROVER_SUPERVISOR_SERVICE_HTTP_TARGET_H
 
 #include <netinet/in.h>
 #include <stdbool.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ports.h: the ports of an alloc, and at which address its services and checks are. Runs in:
  * supervisor. */
-#ifndef DROVER_SUPERVISOR_PORTS_H
-#define DROVER_SUPERVISOR_PORTS_H
+#ifndef DROVER_SUPERVISOR_SERVICE_PORTS_H
+#define DROVER_SUPERVISOR_SERVICE_PORTS_H
 
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 
 struct port_at {
 	const char *ip; /* of the host; "" where the source gave none */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* service_table.h: what a source keeps of registered services: in one list, and by alloc. Runs in:
  * supervisor. */
-#ifndef DROVER_SUPERVISOR_SERVICE_TABLE_H
-#define DROVER_SUPERVISOR_SERVICE_TABLE_H
+#ifndef DROVER_SUPERVISOR_SERVICE_SERVICE_TABLE_H
+#define DROVER_SUPERVISOR_SERVICE_SERVICE_TABLE_H
 
 #include "model/service.h"
-#include "supervisor/alloc/alloc_table.h"
-#include "supervisor/source/local/local_news.h"
+#include "supervisor/table/alloc_table.h"
+#include "supervisor/server/local_news.h"
 
 struct source_service {
 	struct source_service *prev, *next; /* all */

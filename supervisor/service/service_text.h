@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* service_text.h: services of an alloc as they are meant: with ${…} replaced. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_SERVICE_TEXT_H
-#define DROVER_SUPERVISOR_SERVICE_TEXT_H
+#ifndef DROVER_SUPERVISOR_SERVICE_SERVICE_TEXT_H
+#define DROVER_SUPERVISOR_SERVICE_SERVICE_TEXT_H
 
 #include "model/service.h"
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 
 struct service_list {
 	MODEL_LIST(struct service) services;

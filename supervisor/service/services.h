@@ -5,8 +5,8 @@
  * of a task while it runs. After a restart of the agent what runs registers again. Runs in:
  * supervisor.
  */
-#ifndef DROVER_SUPERVISOR_SERVICES_H
-#define DROVER_SUPERVISOR_SERVICES_H
+#ifndef DROVER_SUPERVISOR_SERVICE_SERVICES_H
+#define DROVER_SUPERVISOR_SERVICE_SERVICES_H
 
 #include "common/err.h"
 

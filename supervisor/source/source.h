@@ -6,14 +6,14 @@
  *
  * What it drives is in alloc/client.h; what that tells it is alloc_updated() and alloc_destroyed().
  */
-#ifndef DROVER_SUPERVISOR_SOURCE_H
-#define DROVER_SUPERVISOR_SOURCE_H
+#ifndef DROVER_SUPERVISOR_SOURCE_SOURCE_H
+#define DROVER_SUPERVISOR_SOURCE_SOURCE_H
 
 #include "model/job.h"
 #include "model/volume.h"
-#include "supervisor/alloc/alloc_table.h"
-#include "supervisor/api/api.h"
-#include "supervisor/sup.h"
+#include "supervisor/table/alloc_table.h"
+#include "supervisor/http/api.h"
+#include "supervisor/core/sup.h"
 
 struct source;
 struct causes;
@@ -118,9 +118,9 @@ struct source {
 	struct sup *sup;
 };
 
-/* source/local/local.c */
+/* server/local.c */
 struct source *source_local_new(struct sup *sup, struct err *e);
-/* source/nomad/nomad.c, with servers in the configuration */
+/* cluster/node/nomad.c, with servers in the configuration */
 struct source *source_nomad_new(struct sup *sup, struct err *e);
 
 #endif

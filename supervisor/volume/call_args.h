@@ -4,8 +4,8 @@
  * place, and points into what it is made of: it is good until the next request is made, and
  * requests are copied when they are sent. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_CALL_ARGS_H
-#define DROVER_SUPERVISOR_CALL_ARGS_H
+#ifndef DROVER_SUPERVISOR_VOLUME_CALL_ARGS_H
+#define DROVER_SUPERVISOR_VOLUME_CALL_ARGS_H
 
 #include "model/volume.h"
 #include "proto/csi.pb-c.h"

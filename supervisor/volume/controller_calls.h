@@ -4,8 +4,8 @@
  * snapshots. Each callback comes exactly once, perhaps within the call; answers live as long as it.
  * Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_CONTROLLER_CALLS_H
-#define DROVER_SUPERVISOR_CONTROLLER_CALLS_H
+#ifndef DROVER_SUPERVISOR_VOLUME_CONTROLLER_CALLS_H
+#define DROVER_SUPERVISOR_VOLUME_CONTROLLER_CALLS_H
 
 #include "model/rpc_serve.h"
 #include "model/volume.h"

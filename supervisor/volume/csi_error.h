@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csi_error.h: what a gRPC status means for each CSI call, as a sentence (semantics.md 6.6). Runs
  * in: supervisor. */
-#ifndef DROVER_SUPERVISOR_CSI_ERROR_H
-#define DROVER_SUPERVISOR_CSI_ERROR_H
+#ifndef DROVER_SUPERVISOR_VOLUME_CSI_ERROR_H
+#define DROVER_SUPERVISOR_VOLUME_CSI_ERROR_H
 
 #include "common/err.h"
 #include "proto/csi_helper.pb-c.h"

@@ -10,8 +10,8 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/store/store.h"
-#include "supervisor/sup_calls.h"
+#include "supervisor/core/store.h"
+#include "supervisor/core/sup_calls.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volume_calls.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount.h: one mount of a volume for an alloc, as mount.c takes it in and out and volumes.c is
  * asked for it. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_MOUNT_H
-#define DROVER_SUPERVISOR_MOUNT_H
+#ifndef DROVER_SUPERVISOR_VOLUME_MOUNT_H
+#define DROVER_SUPERVISOR_VOLUME_MOUNT_H
 
-#include "supervisor/sup_turn.h"
+#include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/mount_record.h"
 #include "supervisor/volume/volumes.h"
 

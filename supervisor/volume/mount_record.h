@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount_record.h: the row of one mount of one volume for one alloc. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_MOUNT_RECORD_H
-#define DROVER_SUPERVISOR_MOUNT_RECORD_H
+#ifndef DROVER_SUPERVISOR_VOLUME_MOUNT_RECORD_H
+#define DROVER_SUPERVISOR_VOLUME_MOUNT_RECORD_H
 
 #include "common/id.h"
 #include "model/field.h"
 #include "model/volume.h"
 #include "proto/ids.pb-c.h"
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 
 struct plugin;
 

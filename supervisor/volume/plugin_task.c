@@ -14,7 +14,7 @@
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/driver/driver.h"
-#include "supervisor/sup_calls.h"
+#include "supervisor/core/sup_calls.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
 

@@ -3,8 +3,8 @@
  * plugin_task.h: the hook of a task with a csi_plugin block: its directories before it starts, the
  * wait for its socket, its health, its registration (semantics.md 6.3). Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_PLUGIN_TASK_H
-#define DROVER_SUPERVISOR_PLUGIN_TASK_H
+#ifndef DROVER_SUPERVISOR_VOLUME_PLUGIN_TASK_H
+#define DROVER_SUPERVISOR_VOLUME_PLUGIN_TASK_H
 
 #include "common/id.h"
 #include "model/field.h"

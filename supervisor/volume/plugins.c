@@ -11,9 +11,9 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 #include "supervisor/node/node_state.h"
-#include "supervisor/sup_calls.h"
+#include "supervisor/core/sup_calls.h"
 #include "supervisor/volume/csi_error.h"
 
 #define WAIT_USEC        60000000 /* for a plugin that does not answer: semantics.md 6.5 */

@@ -3,14 +3,14 @@
  * plugins.h: the CSI plugins of this node by id: their channel, fingerprint, health; and calls to
  * them (semantics.md 6.4 to 6.6). Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_PLUGINS_H
-#define DROVER_SUPERVISOR_PLUGINS_H
+#ifndef DROVER_SUPERVISOR_VOLUME_PLUGINS_H
+#define DROVER_SUPERVISOR_VOLUME_PLUGINS_H
 
 #include "common/id.h"
 #include "model/csi.h"
 #include "model/task.h"
 #include "proto/csi_helper.pb-c.h"
-#include "supervisor/sup.h"
+#include "supervisor/core/sup.h"
 
 struct plugin;
 

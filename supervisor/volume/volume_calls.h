@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* volume_calls.h: the CSI calls for one mount, out of its record and its volume. Runs in:
  * supervisor. */
-#ifndef DROVER_SUPERVISOR_VOLUME_CALLS_H
-#define DROVER_SUPERVISOR_VOLUME_CALLS_H
+#ifndef DROVER_SUPERVISOR_VOLUME_VOLUME_CALLS_H
+#define DROVER_SUPERVISOR_VOLUME_VOLUME_CALLS_H
 
 #include "model/volume.h"
 #include "supervisor/volume/mount_record.h"

@@ -12,8 +12,8 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/store/store.h"
-#include "supervisor/sup_turn.h"
+#include "supervisor/core/store.h"
+#include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/mount.h"
 #include "supervisor/volume/plugins.h"
 

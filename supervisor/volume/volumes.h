@@ -5,14 +5,14 @@
  * mounting and of undoing, and says enough to begin either again from its first step. Calls of one
  * volume go one after the other. Runs in: supervisor.
  */
-#ifndef DROVER_SUPERVISOR_VOLUMES_H
-#define DROVER_SUPERVISOR_VOLUMES_H
+#ifndef DROVER_SUPERVISOR_VOLUME_VOLUMES_H
+#define DROVER_SUPERVISOR_VOLUME_VOLUMES_H
 
 #include "model/job.h"
 #include "model/volume.h"
 #include "proto/ids.pb-c.h"
-#include "supervisor/alloc/alloc_table.h"
-#include "supervisor/sup.h"
+#include "supervisor/table/alloc_table.h"
+#include "supervisor/core/sup.h"
 
 int volumes_new(struct sup *sup, struct err *e); /* reads the rows */
 void volumes_free(struct sup *sup);

@@ -8,11 +8,11 @@
 
 #include "common/log.h"
 #include "model/task_event.h"
-#include "supervisor/alloc/alloc_table.h"
+#include "supervisor/table/alloc_table.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/source/source.h"
-#include "supervisor/sup_turn.h"
+#include "supervisor/core/sup_turn.h"
 
 /* One that is told something: it comes about in the next turn, as with tasks that run. */
 struct told {

@@ -3,7 +3,7 @@
  * object. */
 #include <string.h>
 
-#include "supervisor/api/api_filter.h"
+#include "supervisor/http/api_filter.h"
 #include "tests/fuzz/fuzz.h"
 
 int

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/api/api.h"
-#include "supervisor/api/api_router.h"
+#include "supervisor/http/api.h"
+#include "supervisor/http/api_router.h"
 #include "tests/fuzz/fuzz.h"
 
 static void

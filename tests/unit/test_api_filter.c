@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "supervisor/api/api_filter.h"
-#include "supervisor/api/filter_pattern.h"
+#include "supervisor/http/api_filter.h"
+#include "supervisor/http/filter_pattern.h"
 #include "tests/unit/unit.h"
 
 static const char object_text[] =

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "supervisor/api/api.h"
-#include "supervisor/api/api_router.h"
+#include "supervisor/http/api.h"
+#include "supervisor/http/api_router.h"
 #include "tests/unit/unit.h"
 
 static void

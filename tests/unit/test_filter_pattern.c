@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "supervisor/api/filter_pattern.h"
+#include "supervisor/http/filter_pattern.h"
 #include "tests/unit/unit.h"
 
 static void

@@ -11,8 +11,8 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "proto/heartbeat.pb-c.h"
-#include "supervisor/source/nomad/link.h"
-#include "supervisor/sup_child.h"
+#include "supervisor/cluster/link/link.h"
+#include "supervisor/core/sup_child.h"
 #include "tests/unit/unit.h"
 
 #define WINDOW   (256u * 1024)

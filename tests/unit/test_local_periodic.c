@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "supervisor/alloc/alloc_table.h"
-#include "supervisor/source/local/local.h"
-#include "supervisor/store/store.h"
+#include "supervisor/table/alloc_table.h"
+#include "supervisor/server/local.h"
+#include "supervisor/core/store.h"
 #include "tests/unit/unit.h"
 
 #define HOUR  3600

@@ -2,7 +2,7 @@
 /* test_local_slot.c: every combination of facts about a slot, and what may follow from it. */
 #include <stdio.h>
 
-#include "supervisor/source/local/local_slot.h"
+#include "supervisor/server/place/local_slot.h"
 #include "tests/unit/unit.h"
 
 static const struct {

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/* leftovers.c: removes what no row of state.db explains when the agent starts. Runs in: supervisor.
+ */
+#include "supervisor/alloc/leftovers.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/id.h"
+#include "common/log.h"
+#include "supervisor/table/alloc_table.h"
+#include "supervisor/driver/run.h"
+#include "supervisor/alloc/leaks.h"
+#include "supervisor/node/mounts.h"
+#include "supervisor/core/sup_calls.h"
+
+static void
+on_removed(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	if (r < 0)
+		log_warn("what was left cannot be removed: %s", e->msg);
+}
+
+/* mount-helper has let go of the alloc in arg. */
+static void
+on_released(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	FileAllocDirRemoveReq req = FILE_ALLOC_DIR_REMOVE_REQ__INIT;
+	cleanup_free struct id *id = arg;
+
+	on_removed(sup, NULL, r, rep, fd, e);
+	if (r < 0)
+		return;
+	req.alloc = (ProtobufCBinaryData){ .data = id->b, .len = ID_BYTES };
+	(void)file_call_alloc_dir_remove(sup, &req, on_removed, NULL);
+}
+
+static void
+on_plugin_removed(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+{
+	FileTrashEmptyReq req = FILE_TRASH_EMPTY_REQ__INIT;
+
+	on_removed(sup, NULL, r, rep, fd, e);
+	(void)file_call_trash_empty(sup, &req, on_removed, NULL);
+}
+
+static bool
+reap_run(struct sup *sup, const char *name)
+{
+	struct id id;
+
+	if (!id_from_hex(name, &id) || run_is_known(sup, &id))
+		return false;
+	run_reap_unknown(sup, &id);
+	return true;
+}
+
+static bool
+remove_alloc(struct sup *sup, const char *name)
+{
+	MntAllocReleaseReq req = MNT_ALLOC_RELEASE_REQ__INIT;
+	cleanup_free struct id *id = calloc(1, sizeof *id);
+	struct err e = { 0 };
+
+	/* Its row may be one that could not be read: then nothing that may be its data is taken
+	 * away. */
+	if (sup->allocs->n_unreadable > 0 || !id || !id_from_uuid(name, id))
+		return false;
+	if (mounts_refuse(sup, id, &e) < 0) {
+		log_warn("what was left cannot be removed: %s", e.msg);
+		return true;
+	}
+	req.alloc = (ProtobufCBinaryData){ .data = id->b, .len = ID_BYTES };
+	(void)mnt_call_alloc_release(sup, &req, on_released, steal_ptr(&id));
+	return true;
+}
+
+/* A plugin's root, "node/hp", that holds no volume: mount-helper refuses to remove another. */
+static bool
+remove_plugin_root(struct sup *sup, const char *name)
+{
+	MntPluginDirRemoveReq req = MNT_PLUGIN_DIR_REMOVE_REQ__INIT;
+	struct id no_alloc = id_random_uuid(); /* whose socket directory goes with it: none */
+
+	for (int kind = CSI_PLUGIN_CONTROLLER; kind <= CSI_PLUGIN_MONOLITH; kind++) {
+		const char *word = csi_plugin_kind_names[kind];
+		size_t len = strlen(word);
+
+		if (strncmp(name, word, len) != 0 || name[len] != '/' ||
+		    strchr(name + len + 1, '/'))
+			continue;
+		req.alloc = (ProtobufCBinaryData){ .data = no_alloc.b, .len = ID_BYTES };
+		req.kind = (PluginKind)kind;
+		req.plugin = (char *)(uintptr_t)(name + len + 1);
+		(void)mnt_call_plugin_dir_remove(sup, &req, on_plugin_removed, NULL);
+		return true;
+	}
+	return false;
+}
+
+/* leaks.c names the kinds. Removing is idempotent: an alloc may be listed once per root. */
+static void
+remove_one(struct sup *sup, const char *kind, const char *name, const char *detail)
+{
+	static const char *const of_allocs[] = { "alloc-dir", "logs", "csi-socket" };
+	bool removed = (strcmp(kind, "run") == 0 && reap_run(sup, name)) ||
+		       (strcmp(kind, "csi-dir") == 0 && remove_plugin_root(sup, name));
+
+	for (size_t i = 0; i < ELEMENTSOF(of_allocs); i++)
+		if (strcmp(kind, of_allocs[i]) == 0)
+			removed |= remove_alloc(sup, name);
+	log_warn("left from before: %s %s (%s)%s", kind, name, detail, removed ? "; removed" : "");
+}
+
+static void
+on_found(struct sup *sup, void *arg, json_t *list)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach (list, i, one)
+		remove_one(sup, json_string_value(json_object_get(one, "Kind")),
+		    json_string_value(json_object_get(one, "Name")),
+		    json_string_value(json_object_get(one, "Detail")));
+	json_decref(list);
+}
+
+void
+leftovers_remove(struct sup *sup)
+{
+	leaks_collect(sup, on_found, NULL);
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+/* acl_rules.c: policies of the servers, as far as they speak of this node. Runs in: supervisor. */
+#include "supervisor/cluster/acl/acl_rules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/hcl.h"
+
+#define NAMESPACES_MAX 1024
+#define PATTERN_MAX    128
+
+enum cap {
+	CAP_DENY = 1,
+	CAP_READ_JOB = 1 << 1,
+	CAP_SUBMIT_JOB = 1 << 2,
+	CAP_GC = 1 << 3,
+	CAP_LIFECYCLE = 1 << 4,
+	CAP_EXEC = 1 << 5,
+	CAP_EXEC_NODE = 1 << 6,
+	CAP_READ_FS = 1 << 7,
+	CAP_READ_LOGS = 1 << 8,
+};
+
+/* alloc-node-exec is part of no shorthand. */
+#define CAPS_WRITE                                                                                 \
+	(CAP_READ_JOB | CAP_SUBMIT_JOB | CAP_LIFECYCLE | CAP_EXEC | CAP_READ_FS | CAP_READ_LOGS)
+
+static const struct word {
+	const char *word;
+	unsigned value;
+} capabilities[] = {
+	{ "deny", CAP_DENY },
+	{ "read-job", CAP_READ_JOB },
+	{ "submit-job", CAP_SUBMIT_JOB },
+	{ "gc-allocation", CAP_GC },
+	{ "alloc-lifecycle", CAP_LIFECYCLE },
+	{ "alloc-exec", CAP_EXEC },
+	{ "alloc-node-exec", CAP_EXEC_NODE },
+	{ "read-fs", CAP_READ_FS },
+	{ "read-logs", CAP_READ_LOGS },
+	{ 0 },
+}, namespace_policies[] = {
+	{ "deny", CAP_DENY },
+	{ "read", CAP_READ_JOB },
+	{ "scale", CAP_READ_JOB },
+	{ "write", CAPS_WRITE },
+	{ 0 },
+}, levels[] = {
+	{ "read", ACL_READ },
+	{ "write", ACL_WRITE },
+	{ "deny", ACL_DENY },
+	{ 0 },
+};
+
+/* Each: any bit of `caps`, and all of `all`. */
+static const struct {
+	uint32_t caps, all;
+} needs[] = {
+	[ACL_READ_JOB] = { CAP_READ_JOB, 0 },
+	[ACL_COLLECT] = { CAP_SUBMIT_JOB | CAP_GC, 0 },
+	[ACL_LIFECYCLE] = { CAP_LIFECYCLE, 0 },
+	[ACL_EXEC] = { CAP_EXEC, 0 },
+	[ACL_EXEC_NODE] = { CAP_EXEC, CAP_EXEC_NODE },
+	[ACL_READ_FS] = { CAP_READ_FS, 0 },
+	[ACL_READ_LOGS] = { CAP_READ_FS | CAP_READ_LOGS, 0 },
+};
+
+/* 0 for words of other versions, and of what this node does not do. */
+static unsigned
+look_up(const struct word *words, const struct hcl_node *node)
+{
+	if (node->kind != HCL_STRING)
+		return 0;
+	while (words->word && strcmp(words->word, node->text) != 0)
+		words++;
+	return words->value;
+}
+
+/* --- reading --- */
+
+typedef int block_fn(struct acl_rules *r, const struct hcl_node *body, struct err *e);
+
+/* A block, and in JSON also a list of them. */
+static int
+each_block(struct acl_rules *r, const struct hcl_node *node, block_fn *fn, struct err *e)
+{
+	int res = 0;
+
+	if (node->kind == HCL_OBJECT)
+		return fn(r, node, e);
+	if (node->kind != HCL_LIST)
+		return err_say(e, -EINVAL, "a policy of the servers cannot be read: %s is %s",
+		    node->key ? node->key : "an element", hcl_kind_name(node->kind));
+	for (const struct hcl_node *n = node->first; n && res == 0; n = n->next)
+		res = n->kind == HCL_OBJECT ? fn(r, n, e) : each_block(r, n, fn, e);
+	return res;
+}
+
+static uint32_t
+read_caps(const struct hcl_node *body)
+{
+	uint32_t caps = 0;
+
+	for (const struct hcl_node *n = body->first; n; n = n->next) {
+		if (strcmp(n->key, "policy") == 0)
+			caps |= look_up(namespace_policies, n);
+		else if (strcmp(n->key, "capabilities") == 0)
+			for (const struct hcl_node *c = n->first; c; c = c->next)
+				caps |= look_up(capabilities, c);
+	}
+	return caps;
+}
+
+/* The one of this name; NULL: no room. */
+static struct acl_namespace *
+get_namespace(struct acl_rules *r, const char *pattern)
+{
+	struct acl_namespace *grown;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (strcmp(r->namespaces[i].pattern, pattern) == 0)
+			return &r->namespaces[i];
+	grown = r->n < NAMESPACES_MAX ? reallocarray(r->namespaces, r->n + 1, sizeof *grown) : NULL;
+	if (!grown)
+		return NULL;
+	r->namespaces = grown;
+	grown[r->n] = (struct acl_namespace){ .pattern = strdup(pattern) };
+	return grown[r->n].pattern ? &grown[r->n++] : NULL;
+}
+
+static int
+add_namespace(struct acl_rules *r, const char *pattern, uint32_t caps, struct err *e)
+{
+	struct acl_namespace *ns;
+
+	if (strlen(pattern) > PATTERN_MAX)
+		return err_say(e, -EINVAL,
+		    "a policy of the servers cannot be read: a namespace of more than %d bytes",
+		    PATTERN_MAX);
+	ns = get_namespace(r, pattern);
+	if (!ns)
+		return err_say(e, -E2BIG,
+		    "a token's policies cannot be read: they name more than %d namespaces",
+		    NAMESPACES_MAX);
+	ns->caps |= caps;
+	return 0;
+}
+
+/* namespace "pattern" { … }: the label is the key. */
+static int
+read_namespaces(struct acl_rules *r, const struct hcl_node *body, struct err *e)
+{
+	int res = 0;
+
+	for (const struct hcl_node *ns = body->first; ns && res == 0; ns = ns->next) {
+		const struct hcl_node *block = ns->kind == HCL_LIST ? ns->first : ns;
+
+		for (; block && res == 0; block = ns->kind == HCL_LIST ? block->next : NULL)
+			if (block->kind == HCL_OBJECT)
+				res = add_namespace(r, ns->key, read_caps(block), e);
+	}
+	return res;
+}
+
+/* Deny goes before write before read, as the values do but for the first. */
+static void
+raise_level(enum acl_level *level, const struct hcl_node *body)
+{
+	for (const struct hcl_node *n = body->first; n; n = n->next) {
+		enum acl_level found =
+		    strcmp(n->key, "policy") == 0 ? look_up(levels, n) : ACL_NOTHING;
+
+		if (found > *level)
+			*level = found;
+	}
+}
+
+static int
+read_agent(struct acl_rules *r, const struct hcl_node *body, struct err *e)
+{
+	(void)e;
+	raise_level(&r->agent, body);
+	return 0;
+}
+
+static int
+read_node(struct acl_rules *r, const struct hcl_node *body, struct err *e)
+{
+	(void)e;
+	raise_level(&r->node, body);
+	return 0;
+}
+
+int
+acl_rules_add(struct acl_rules *r, const char *hcl, const char *name, struct err *e)
+{
+	static const struct {
+		const char *key;
+		block_fn *fn;
+	} blocks[] = { { "namespace", read_namespaces }, { "agent", read_agent },
+		{ "node", read_node } };
+	struct hcl_doc doc;
+	int res = hcl_parse(hcl, strlen(hcl), name, &doc, e);
+
+	if (res < 0)
+		return res;
+	for (const struct hcl_node *n = doc.root->first; n && res == 0; n = n->next)
+		for (size_t i = 0; i < ELEMENTSOF(blocks) && res == 0; i++)
+			if (strcmp(n->key, blocks[i].key) == 0)
+				res = each_block(r, n, blocks[i].fn, e);
+	hcl_doc_done(&doc);
+	return res;
+}
+
+void
+acl_rules_done(struct acl_rules *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		free(r->namespaces[i].pattern);
+	free(r->namespaces);
+	*r = (struct acl_rules){ 0 };
+}
+
+/* --- deciding --- */
+
+/* '*' is any number of any characters. */
+static bool
+glob_fits(const char *pattern, const char *text)
+{
+	const char *star = NULL, *from = NULL;
+
+	while (*text) {
+		if (*pattern == '*') {
+			star = pattern++;
+			from = text;
+		} else if (*pattern == *text) {
+			pattern++;
+			text++;
+		} else if (star) {
+			pattern = star + 1;
+			text = ++from;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '*')
+		pattern++;
+	return *pattern == '\0';
+}
+
+/* How many characters of the name the stars stand for. */
+static long
+get_distance(const char *pattern, const char *name)
+{
+	long distance = (long)strlen(name) - (long)strlen(pattern);
+
+	for (; *pattern; pattern++)
+		distance += *pattern == '*';
+	return distance;
+}
+
+/* Of two patterns that are equally close both have to permit it. */
+static uint32_t
+get_caps(const struct acl_rules *r, const char *name)
+{
+	long closest = -1;
+	uint32_t caps = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct acl_namespace *ns = &r->namespaces[i];
+		long distance;
+
+		if (strcmp(ns->pattern, name) == 0)
+			return ns->caps;
+		if (!strchr(ns->pattern, '*') || !glob_fits(ns->pattern, name))
+			continue;
+		distance = get_distance(ns->pattern, name);
+		if (closest < 0 || distance < closest) {
+			closest = distance;
+			caps = ns->caps;
+		} else if (distance == closest) {
+			caps &= ns->caps;
+		}
+	}
+	return caps;
+}
+
+bool
+acl_rules_permit(const struct acl_rules *r, enum acl_need need, const char *namespace)
+{
+	uint32_t caps;
+
+	switch (need) {
+	case ACL_OPEN:
+		return true;
+	case ACL_NODE_READ:
+		return r->management || r->node == ACL_READ || r->node == ACL_WRITE;
+	case ACL_NODE_WRITE:
+		return r->management || r->node == ACL_WRITE;
+	case ACL_AGENT_READ:
+		return r->management || r->agent == ACL_READ || r->agent == ACL_WRITE;
+	case ACL_AGENT_WRITE:
+		return r->management || r->agent == ACL_WRITE;
+	default:
+		break;
+	}
+	if (r->management || need < ACL_READ_JOB || need > ACL_READ_LOGS)
+		return r->management;
+	/* All namespaces at once are nobody's but management's. */
+	caps = strcmp(namespace, "*") == 0 ? 0 : get_caps(r, namespace);
+	return !(caps & CAP_DENY) && (caps & needs[need].caps) &&
+	       (caps & needs[need].all) == needs[need].all;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * acl_rules.h: what policies permit, of what this node does for somebody. Pure. Runs in:
+ * supervisor.
+ *
+ * Policies are HCL, the servers' own. Capabilities of namespaces add up, deny takes all away; an
+ * exact name goes before patterns, a closer pattern before others. What is not understood permits
+ * nothing.
+ */
+#ifndef DROVER_SUPERVISOR_CLUSTER_ACL_ACL_RULES_H
+#define DROVER_SUPERVISOR_CLUSTER_ACL_ACL_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+/* What a request needs. */
+enum acl_need {
+	ACL_MANAGEMENT, /* what nobody has said anything else of */
+	ACL_OPEN,       /* nothing */
+	ACL_NODE_READ,
+	ACL_NODE_WRITE,
+	ACL_AGENT_READ,
+	ACL_AGENT_WRITE,
+	/* In a namespace. */
+	ACL_READ_JOB,
+	ACL_COLLECT,   /* submit-job or gc-allocation */
+	ACL_LIFECYCLE, /* alloc-lifecycle */
+	ACL_EXEC,      /* alloc-exec */
+	ACL_EXEC_NODE, /* alloc-exec and alloc-node-exec: nothing shuts the task in */
+	ACL_READ_FS,
+	ACL_READ_LOGS, /* read-logs or read-fs */
+};
+
+struct acl_namespace {
+	char *pattern;
+	uint32_t caps;
+};
+
+enum acl_level { ACL_NOTHING, ACL_READ, ACL_WRITE, ACL_DENY };
+
+/* Zero permits nothing. */
+struct acl_rules {
+	bool management;
+	enum acl_level agent, node;
+	struct acl_namespace *namespaces;
+	size_t n;
+};
+
+/* One policy's text more. 0, or -EINVAL, -E2BIG, -ENOMEM with *e: then *r is to be thrown away. */
+int acl_rules_add(struct acl_rules *r, const char *hcl, const char *name, struct err *e);
+void acl_rules_done(struct acl_rules *r);
+
+bool acl_rules_permit(const struct acl_rules *r, enum acl_need need, const char *namespace);
+
+#endif

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+/* acl_token.c: tokens of those who ask this node, resolved by the servers (wire.md 4.13). Runs in:
+ * supervisor. */
+#include "supervisor/cluster/acl/acl_token.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "model/rpc_acl.h"
+
+#define CALL_MS    10000
+#define TOKENS_MAX 64   /* that are remembered */
+#define TOKEN_MAX  8192 /* bytes of one; a workload's has about 1,000 */
+#define LINKS_MAX  256  /* roles and policies of one */
+
+/* Somebody who waits for what a token permits. */
+struct acl_wait {
+	struct acl_wait *next;
+	enum acl_need need;
+	char *namespace;
+	acl_cb *cb;
+	void *arg;
+};
+
+struct acl_known {
+	struct acl_known *next; /* the one that was asked for last is first */
+	struct nomad *n;
+	char *secret;
+	bool known; /* the servers have said what follows, at known_ms */
+	uint64_t known_ms;
+	struct acl_rules rules;
+	int64_t expires; /* 0: never */
+	/* While it is being asked for: */
+	struct acl_wait *waits;
+	int64_t new_expires;
+	struct strings names; /* its policies */
+	bool asking;
+};
+
+static void
+know_free(struct acl_known *k)
+{
+	acl_rules_done(&k->rules);
+	strings_done(&k->names);
+	free(k->secret);
+	free(k);
+}
+
+static void
+wait_free(struct acl_wait *w)
+{
+	free(w->namespace);
+	free(w);
+}
+
+/* --- answers --- */
+
+static void
+answer(struct acl_known *k, struct acl_wait *w)
+{
+	struct sup *sup = k->n->base.sup;
+	struct err e = { 0 };
+
+	if (k->expires && nomad_now_ns() >= k->expires)
+		(void)err_say(&e, -EACCES, "ACL token expired");
+	else if (!acl_rules_permit(&k->rules, w->need, w->namespace))
+		(void)err_say(&e, -EACCES, "Permission denied");
+	w->cb(sup, w->arg, e.code, &e);
+	wait_free(w);
+}
+
+/* Those who wait get what is known now, or *e. */
+static void
+answer_all(struct acl_known *k, const struct err *e)
+{
+	struct acl_wait *w = steal_ptr(&k->waits);
+
+	k->asking = false;
+	while (w) {
+		struct acl_wait *next = w->next;
+
+		if (e) {
+			w->cb(k->n->base.sup, w->arg, e->code, e);
+			wait_free(w);
+		} else {
+			answer(k, w);
+		}
+		w = next;
+	}
+}
+
+/* The servers' word on the token itself, not a failure of theirs. */
+static bool
+is_refusal(int r, const struct err *e)
+{
+	static const char *const texts[] = { "Permission denied", "ACL token not found",
+		"ACL token expired", "failed to verify token", "failed to parse signed token",
+		"ACL support disabled" };
+
+	for (size_t i = 0; r == -EREMOTEIO && i < ELEMENTSOF(texts); i++)
+		if (strstr(e->msg, texts[i]))
+			return true;
+	return false;
+}
+
+/* Nothing is known of it any more. */
+static void
+refuse(struct acl_known *k, int r, const char *what, const char *text)
+{
+	struct err e = { 0 };
+
+	k->known = false;
+	acl_rules_done(&k->rules);
+	(void)err_say(&e, r, "%s%.300s", what, text);
+	answer_all(k, &e);
+}
+
+/* Of a call, or (in *bad) of its answer: what cannot be understood permits nothing, also where
+ * something was known. */
+static void
+fail(struct acl_known *k, int r, const struct err *e, const struct err *bad)
+{
+	if (bad && bad->code) {
+		refuse(k, bad->code, "the token cannot be checked: ", bad->msg);
+	} else if (is_refusal(r, e)) {
+		refuse(k, -EACCES, "", e->msg);
+	} else if (!k->known) {
+		refuse(k, r, "the token cannot be checked: ", e->msg);
+	} else {
+		log_warn("a token was not looked up, what is known of it holds on: %s", e->msg);
+		k->known_ms = clock_ms();
+		answer_all(k, NULL);
+	}
+}
+
+static void
+learn(struct acl_known *k, struct acl_rules *rules)
+{
+	acl_rules_done(&k->rules);
+	k->rules = *rules;
+	*rules = (struct acl_rules){ 0 };
+	k->expires = k->new_expires;
+	k->known = true;
+	k->known_ms = clock_ms();
+	answer_all(k, NULL);
+}
+
+/* --- what the servers are asked, one after the other --- */
+
+static void
+call(struct acl_known *k, const char *method, const struct type *type, void *req,
+    struct rpc_query *q, link_cb *cb)
+{
+	(void)str_set(&q->region, nomad_region(k->n));
+	(void)str_set(&q->auth_token, k->secret);
+	q->allow_stale = true;
+	(void)nomad_call(k->n, method, type, req, CALL_MS, LINK_REPEAT, cb, k);
+}
+
+static void
+on_policies(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
+{
+	cleanup_done(rpc_policies_rep) struct rpc_policies_rep rep = { 0 };
+	struct acl_known *k = arg;
+	struct acl_rules rules = { 0 };
+	struct err bad = { 0 };
+
+	if (r == 0)
+		r = model_from_msgpack(
+		    &rpc_policies_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &bad);
+	for (size_t i = 0; r == 0 && i < rep.policies.n; i++)
+		r = acl_rules_add(
+		    &rules, str(rep.policies.v[i].value.rules), rep.policies.v[i].key, &bad);
+	if (r == 0)
+		learn(k, &rules);
+	else
+		fail(k, r, e, &bad);
+	acl_rules_done(&rules);
+}
+
+static void
+ask_policies(struct acl_known *k)
+{
+	cleanup_done(rpc_policies_req) struct rpc_policies_req req = { 0 };
+	struct acl_rules none = { 0 };
+
+	if (k->names.n == 0) {
+		learn(k, &none);
+		return;
+	}
+	req.names = k->names;
+	k->names = (struct strings){ 0 };
+	call(k, "ACL.GetPolicies", &rpc_policies_req_type, &req, &req.query, on_policies);
+}
+
+/* One that was left out might be the one that denies. */
+static int
+add_link(struct strings *links, const char *name, struct err *e)
+{
+	if (strings_has(links, name))
+		return 0;
+	if (links->n == LINKS_MAX)
+		return err_say(e, -E2BIG, "it has more than %d policies or roles", LINKS_MAX);
+	return strings_add(links, name) < 0 ? err_set(e, -ENOMEM, "keep its policies") : 0;
+}
+
+static void
+on_roles(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
+{
+	cleanup_done(rpc_roles_rep) struct rpc_roles_rep rep = { 0 };
+	struct acl_known *k = arg;
+	struct err bad = { 0 };
+
+	if (r == 0)
+		r = model_from_msgpack(&rpc_roles_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &bad);
+	for (size_t i = 0; r == 0 && i < rep.roles.n; i++) {
+		const struct acl_role *role = &rep.roles.v[i].value;
+
+		for (size_t p = 0; r == 0 && p < role->policies.n; p++)
+			r = add_link(&k->names, str(role->policies.v[p].name), &bad);
+	}
+	if (r == 0)
+		ask_policies(k);
+	else
+		fail(k, r, e, &bad);
+}
+
+static void
+take_token(struct acl_known *k, struct acl_token *token)
+{
+	cleanup_done(rpc_roles_req) struct rpc_roles_req req = { 0 };
+	struct acl_rules all = { .management = true };
+	struct err bad = { 0 };
+	int r = 0;
+
+	k->new_expires = token->expiration_time;
+	if (str_eq(token->type, "management")) {
+		learn(k, &all);
+		return;
+	}
+	for (size_t i = 0; r == 0 && i < token->policies.n; i++)
+		r = add_link(&k->names, str(token->policies.v[i]), &bad);
+	for (size_t i = 0; r == 0 && i < token->roles.n; i++)
+		r = add_link(&req.role_ids, str(token->roles.v[i].id), &bad);
+	if (r < 0)
+		fail(k, r, NULL, &bad);
+	else if (req.role_ids.n > 0)
+		call(k, "ACL.GetRolesByID", &rpc_roles_req_type, &req, &req.query, on_roles);
+	else
+		ask_policies(k);
+}
+
+static void
+take_claims(struct acl_known *k)
+{
+	cleanup_done(rpc_query_req) struct rpc_query_req req = { 0 };
+
+	call(k, "ACL.GetClaimPolicies", &rpc_query_req_type, &req, &req.query, on_policies);
+}
+
+/* A node's secret is nobody who may ask another node. */
+static void
+on_who(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
+{
+	cleanup_done(rpc_who_rep) struct rpc_who_rep rep = { 0 };
+	struct acl_known *k = arg;
+	struct err bad = { 0 };
+
+	if (r == 0)
+		r = model_from_msgpack(&rpc_who_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &bad);
+	if (r < 0)
+		fail(k, r, e, &bad);
+	else if (rep.identity && rep.identity->token)
+		take_token(k, rep.identity->token);
+	else if (rep.identity && rep.identity->claims)
+		take_claims(k);
+	else
+		refuse(k, -EACCES, "", "ACL token not found");
+}
+
+static void
+ask(struct acl_known *k)
+{
+	static const struct err nobody = { .code = -ENETUNREACH, .msg = "no server is there" };
+	cleanup_done(rpc_query_req) struct rpc_query_req req = { 0 };
+
+	if (!*link_server(k->n->base.sup)) {
+		fail(k, nobody.code, &nobody, NULL);
+		return;
+	}
+	k->asking = true;
+	k->new_expires = 0;
+	strings_done(&k->names);
+	/* Without a token one is anonymous, and has the policy of that name if there is one. */
+	if (k->secret[0] == '\0') {
+		(void)strings_add(&k->names, "anonymous");
+		ask_policies(k);
+		return;
+	}
+	call(k, "ACL.WhoAmI", &rpc_query_req_type, &req, &req.query, on_who);
+}
+
+/* --- what is remembered --- */
+
+static bool
+is_fresh(const struct acl_known *k)
+{
+	return k->known && clock_ms() - k->known_ms < k->n->base.sup->config->acl_ttl_ms;
+}
+
+/* Makes room for one more; false: all are being asked for. */
+static bool
+drop_oldest(struct nomad *n)
+{
+	struct acl_known **at = &n->tokens, **last = NULL, *k;
+	unsigned count = 0;
+
+	for (; *at; at = &(*at)->next, count++)
+		if (!(*at)->asking)
+			last = at;
+	if (count < TOKENS_MAX)
+		return true;
+	if (!last)
+		return false;
+	k = *last;
+	*last = k->next;
+	know_free(k);
+	return true;
+}
+
+/* The token's, first of the list now; NULL: too many are asked for at once. */
+static struct acl_known *
+get_known(struct nomad *n, const char *secret)
+{
+	struct acl_known **at = &n->tokens, *k;
+
+	while (*at && strcmp((*at)->secret, secret) != 0)
+		at = &(*at)->next;
+	k = *at;
+	if (k) {
+		*at = k->next;
+	} else {
+		if (!drop_oldest(n))
+			return NULL;
+		k = calloc(1, sizeof *k);
+		if (!k || !(k->secret = strdup(secret)))
+			abort();
+		k->n = n;
+	}
+	k->next = n->tokens;
+	n->tokens = k;
+	return k;
+}
+
+void
+acl_check(struct nomad *n, const char *token, enum acl_need need, const char *namespace, acl_cb *cb,
+    void *arg)
+{
+	struct sup *sup = n->base.sup;
+	struct acl_known *k = NULL;
+	struct err e = { 0 };
+	struct acl_wait *w;
+
+	if (!sup->config->acl_enabled || need == ACL_OPEN) {
+		cb(sup, arg, 0, NULL);
+		return;
+	}
+	if (strlen(token) > TOKEN_MAX)
+		(void)err_say(&e, -EACCES, "Permission denied");
+	else if (!(k = get_known(n, token)))
+		(void)err_say(&e, -EBUSY, "too many tokens are being checked");
+	if (!k) {
+		cb(sup, arg, e.code, &e);
+		return;
+	}
+	w = calloc(1, sizeof *w);
+	if (!w || !(w->namespace = strdup(namespace)))
+		abort();
+	w->need = need;
+	w->cb = cb;
+	w->arg = arg;
+	if (is_fresh(k) && !k->asking) {
+		answer(k, w);
+		return;
+	}
+	w->next = k->waits;
+	k->waits = w;
+	if (!k->asking)
+		ask(k);
+}
+
+bool
+acl_is_known_to_permit(
+    const struct nomad *n, const char *token, enum acl_need need, const char *namespace)
+{
+	const struct acl_known *k = n->tokens;
+
+	if (!n->base.sup->config->acl_enabled)
+		return true;
+	while (k && strcmp(k->secret, token) != 0)
+		k = k->next;
+	return k && k->known && acl_rules_permit(&k->rules, need, namespace);
+}
+
+void
+acl_tokens_free(struct nomad *n)
+{
+	static const struct err ends = { .code = -ECANCELED };
+
+	while (n->tokens) {
+		struct acl_known *k = n->tokens;
+
+		n->tokens = k->next;
+		answer_all(k, &ends);
+		know_free(k);
+	}
+}

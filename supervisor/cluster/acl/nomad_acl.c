@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+/* nomad_acl.c: what each request needs, and the way to it. Runs in: supervisor. */
+#include "supervisor/cluster/acl/nomad_acl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "model/rpc_acl.h"
+#include "model/rpc_serve.h"
+#include "supervisor/cluster/acl/acl_token.h"
+
+/* What is in neither table needs a management token. CSI.* comes from the servers themselves,
+ * without a token (wire.md 5.10). */
+static const struct method_need {
+	const char *method;
+	enum acl_need need;
+} methods[] = {
+	{ "Agent.Host", ACL_AGENT_READ },
+	{ "Agent.Monitor", ACL_AGENT_READ },
+	{ "Agent.MonitorExport", ACL_AGENT_READ },
+	{ "Agent.Profile", ACL_AGENT_WRITE },
+	{ "Allocations.Checks", ACL_READ_JOB },
+	{ "Allocations.Exec", ACL_EXEC },
+	{ "Allocations.GarbageCollect", ACL_COLLECT },
+	{ "Allocations.GarbageCollectAll", ACL_NODE_WRITE },
+	{ "Allocations.GetPauseState", ACL_READ_JOB },
+	{ "Allocations.Restart", ACL_LIFECYCLE },
+	{ "Allocations.Signal", ACL_LIFECYCLE },
+	{ "Allocations.Stats", ACL_READ_JOB },
+	{ "ClientStats.Stats", ACL_NODE_READ },
+	{ "FileSystem.List", ACL_READ_FS },
+	{ "FileSystem.Logs", ACL_READ_LOGS },
+	{ "FileSystem.Stat", ACL_READ_FS },
+	{ "FileSystem.Stream", ACL_READ_FS },
+	{ "NodeIdentity.Get", ACL_NODE_READ },
+	{ "NodeIdentity.Renew", ACL_NODE_WRITE },
+	{ "NodeMeta.Apply", ACL_NODE_WRITE },
+	{ "NodeMeta.Read", ACL_NODE_READ },
+	{ 0 },
+};
+
+/* Of what is answered here; what goes on to the servers they check. */
+static const struct path_need {
+	const char *http, *pattern;
+	enum acl_need need;
+} paths[] = {
+	{ "GET", "/v1/agent/health", ACL_OPEN },
+	{ "GET", "/v1/agent/host", ACL_AGENT_READ },
+	{ "GET", "/v1/agent/leaks", ACL_AGENT_READ },
+	{ "GET", "/v1/agent/monitor", ACL_AGENT_READ },
+	{ "GET", "/v1/agent/monitor/export", ACL_AGENT_READ },
+	{ "GET", "/v1/agent/self", ACL_AGENT_READ },
+	{ "GET", "/v1/agent/servers", ACL_AGENT_READ },
+	{ "GET", "/v1/allocation/:id", ACL_READ_JOB },
+	{ "GET", "/v1/allocations", ACL_READ_JOB },
+	{ "GET", "/v1/client/allocation/:id/checks", ACL_READ_JOB },
+	{ "GET", "/v1/client/allocation/:id/events", ACL_READ_JOB },
+	{ "GET", "/v1/client/allocation/:id/exec", ACL_EXEC },
+	{ "GET", "/v1/client/allocation/:id/stats", ACL_READ_JOB },
+	{ "GET", "/v1/client/allocation/:id/why", ACL_READ_JOB },
+	{ "GET", "/v1/client/fs/cat/:id", ACL_READ_FS },
+	{ "GET", "/v1/client/fs/logs/:id", ACL_READ_LOGS },
+	{ "GET", "/v1/client/fs/ls/:id", ACL_READ_FS },
+	{ "GET", "/v1/client/fs/readat/:id", ACL_READ_FS },
+	{ "GET", "/v1/client/fs/stat/:id", ACL_READ_FS },
+	{ "GET", "/v1/client/fs/stream/:id", ACL_READ_FS },
+	{ "GET", "/v1/client/gc", ACL_NODE_WRITE },
+	{ "GET", "/v1/client/stats", ACL_NODE_READ },
+	{ "GET", "/v1/job/:id/action", ACL_EXEC },
+	{ "GET", "/v1/node/:id", ACL_NODE_READ },
+	{ "GET", "/v1/node/:id/allocations", ACL_NODE_READ }, /* and shows() */
+	{ "GET", "/v1/nodes", ACL_NODE_READ },
+	{ "GET", "/v1/plugins", ACL_OPEN }, /* of another type than CSI: there are none */
+	{ "GET", "/v1/volumes", ACL_OPEN },
+	{ 0 },
+};
+
+static enum acl_need
+need_of_method(const char *method)
+{
+	const struct method_need *m = methods;
+
+	if (strncmp(method, "CSI.", 4) == 0 || strncmp(method, "ClientCSI.", 10) == 0)
+		return ACL_OPEN;
+	while (m->method && strcmp(m->method, method) != 0)
+		m++;
+	return m->need;
+}
+
+static enum acl_need
+need_of_route(const struct api_route *route)
+{
+	const struct path_need *p = paths;
+
+	while (p->http &&
+	       (strcmp(p->http, route->method) != 0 || strcmp(p->pattern, route->pattern) != 0))
+		p++;
+	return p->need;
+}
+
+/* The alloc's own namespace counts, not the one that a request names: that is for what has none. */
+static const char *
+namespace_of(const struct sup_alloc *sa, const char *named)
+{
+	const char *namespace = sa ? str(sa->a.namespace) : str(named);
+
+	return *namespace ? namespace : "default";
+}
+
+static struct sup_alloc *
+find(struct sup *sup, const char *uuid)
+{
+	struct id id;
+
+	return uuid && id_from_uuid(uuid, &id) ? alloc_find(sup, &id) : NULL;
+}
+
+/* A session in a task that nothing shuts in is one on the node. */
+static enum acl_need
+raise_exec(enum acl_need need, const struct sup_alloc *sa, const char *task_name)
+{
+	const struct task *task = sa ? alloc_task(sa, task_name) : NULL;
+
+	return need == ACL_EXEC && !(task && str_eq(task->driver, "exec")) ? ACL_EXEC_NODE : need;
+}
+
+/* --- servers --- */
+
+struct link_gate {
+	const struct link_method *method;
+	uint64_t stream;
+	void *body;
+	size_t len;
+	bool gone;
+};
+
+static void
+on_gone(struct sup *sup, void *arg, uint64_t stream)
+{
+	struct link_gate *g = arg;
+
+	g->gone = true;
+}
+
+static const struct link_stream_ops gate_ops = { .on_gone = on_gone };
+
+static void
+refuse(struct sup *sup, const struct link_method *m, uint64_t stream, int r, const char *text)
+{
+	struct text frame = { 0 };
+
+	if (!m->streaming) {
+		link_answer(sup, stream, text, NULL, 0);
+		return;
+	}
+	rpc_frame_error(&frame, r == -EACCES ? 403 : 500, text);
+	link_stream_write(sup, stream, frame.text, frame.len);
+	link_stream_close(sup, stream);
+	text_done(&frame);
+}
+
+static void
+on_method_checked(struct sup *sup, void *arg, int r, const struct err *e)
+{
+	struct link_gate *g = arg;
+
+	if (!g->gone && r != -ECANCELED) {
+		link_stream_watch(sup, g->stream, NULL, NULL);
+		if (r == 0)
+			g->method->fn(sup, g->stream, g->body, g->len);
+		else
+			refuse(sup, g->method, g->stream, r, e->msg);
+		link_stream_go_on(sup, g->stream);
+	}
+	free(g->body);
+	free(g);
+}
+
+void
+nomad_acl_gate(
+    struct sup *sup, const struct link_method *m, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_caller) struct rpc_caller who = { 0 };
+	enum acl_need need = need_of_method(m->name);
+	struct err e = { 0 };
+	struct link_gate *g;
+	struct sup_alloc *sa;
+
+	if (!sup->config->acl_enabled || need == ACL_OPEN) {
+		m->fn(sup, stream, body, len);
+		return;
+	}
+	if (model_from_msgpack(&rpc_caller_type, body, len, &who, WIRE_MEMORY_MAX, &e) < 0) {
+		refuse(sup, m, stream, e.code, e.msg);
+		return;
+	}
+	sa = find(sup, who.alloc_id);
+	g = calloc(1, sizeof *g);
+	if (!g || !(g->body = malloc(len + 1)))
+		abort();
+	memcpy(g->body, body, len);
+	g->len = len;
+	g->method = m;
+	g->stream = stream;
+	link_stream_hold(sup, stream);
+	link_stream_watch(sup, stream, &gate_ops, g);
+	acl_check(nomad_of_sup(sup), str(who.auth_token), raise_exec(need, sa, str(who.task)),
+	    namespace_of(sa, who.namespace), on_method_checked, g);
+}
+
+/* --- the API --- */
+
+struct api_gate {
+	struct api_req *req;
+	api_handler *here;
+};
+
+static void
+on_path_checked(struct sup *sup, void *arg, int r, const struct err *e)
+{
+	cleanup_free struct api_gate *g = arg;
+
+	if (r == -ECANCELED)
+		return;
+	if (r == 0 && g->here)
+		g->here(sup, g->req);
+	else if (r == 0)
+		api_serve(g->req);
+	else
+		api_reply_error(g->req,
+		    r == -EACCES      ? 403
+		    : r == -EREMOTEIO ? 500
+				      : 503,
+		    "%s", e->msg);
+}
+
+/* The alloc that the request is about: the path of an action names the job instead. */
+static const char *
+alloc_of(const struct api_req *req)
+{
+	return strcmp(api_req_route(req)->pattern, "/v1/job/:id/action") == 0
+		   ? api_query(req, "allocID")
+		   : api_param(req, 0);
+}
+
+void
+nomad_acl_serve(struct sup *sup, struct api_req *req, api_handler *here)
+{
+	struct sup_alloc *sa = find(sup, alloc_of(req));
+	enum acl_need need = need_of_route(api_req_route(req));
+	struct api_gate *g = malloc(sizeof *g);
+
+	if (!g)
+		abort();
+	*g = (struct api_gate){ .req = req, .here = here };
+	acl_check(nomad_of_sup(sup), str(nomad_api_token(req)),
+	    raise_exec(need, sa, str(api_query(req, "task"))),
+	    namespace_of(sa, api_query(req, "namespace")), on_path_checked, g);
+}
+
+bool
+nomad_acl_shows(struct source *s, const struct api_req *req, const char *namespace)
+{
+	return acl_is_known_to_permit(
+	    nomad_of(s), str(nomad_api_token(req)), ACL_READ_JOB, namespace_of(NULL, namespace));
+}

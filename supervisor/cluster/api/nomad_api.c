@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * nomad_api.c: requests of the API that the servers answer, and what they say, shown as it came.
+ * Without a server, what this node knows is shown of itself and its allocs. Runs in: supervisor.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/cleanup.h"
+#include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/acl/nomad_acl.h"
+#include "supervisor/cluster/api/nomad_json.h"
+#include "supervisor/cluster/api/nomad_mapped.h"
+
+#define CALL_MS     30000
+#define FALLBACK_MS 3000 /* where this node knows something itself */
+#define WAITING_MAX 500  /* blocking queries: the node has calls of its own */
+
+/* An answer that is waited for. */
+struct ask {
+	struct api_held held; /* while it waits */
+	struct api_req *req;
+	const struct mapped *m;
+	uint64_t call;
+	bool blocks;
+};
+
+static unsigned n_waiting;
+
+static void
+free_ask(struct ask *a)
+{
+	n_waiting -= a->blocks;
+	free(a);
+}
+
+/* Whoever asked has gone. */
+static void
+on_gone(struct api_held *held)
+{
+	struct ask *a = (struct ask *)(void *)held;
+
+	link_cancel(api_req_sup(a->req), a->call);
+	free_ask(a);
+}
+
+const char *
+nomad_api_token(const struct api_req *req)
+{
+	const char *token = api_header(req, "X-Nomad-Token");
+	const char *bearer = api_header(req, "Authorization");
+
+	return !token && bearer && strncasecmp(bearer, "Bearer ", 7) == 0 ? bearer + 7 : token;
+}
+
+/* --- answers --- */
+
+/* Claims are the servers' own; what the API shows of them is the model's (row G08). */
+void
+reply_volume(struct api_req *req, const void *body, size_t len)
+{
+	cleanup_done(rpc_claim_rep) struct rpc_claim_rep rep;
+	struct err e = { 0 };
+
+	rpc_claim_rep_init(&rep);
+	if (model_from_msgpack(&rpc_claim_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &e) < 0)
+		api_reply_error(req, 502, "%s", e.msg);
+	else if (!rep.volume)
+		api_reply_error(req, 404, "volume not found");
+	else if (csi_volume_fill_view(rep.volume) < 0)
+		api_reply_error(req, 500, "no memory for the answer");
+	else
+		api_reply_model(req, &csi_volume_view_type, rep.volume);
+}
+
+/* "RPC Error:: 404,text", and what is known by its end. */
+void
+reply_remote(struct api_req *req, const char *text)
+{
+	const char *coded = strstr(text, "RPC Error:: ");
+	int status = 500;
+
+	if (coded) {
+		char *end;
+		long code = strtol(coded + strlen("RPC Error:: "), &end, 10);
+
+		if (*end == ',' && code >= 400 && code < 600) {
+			api_reply_error(req, (int)code, "%s", end + 1);
+			return;
+		}
+	}
+	if (strstr(text, "Permission denied") || strstr(text, "ACL token not found"))
+		status = 403;
+	else if (strstr(text, "Unknown node") || strstr(text, "Unknown allocation") ||
+		 strstr(text, "No path to node") || strstr(text, "no such file or directory"))
+		status = 404;
+	api_reply_error(req, status, "%s", text);
+}
+
+/* Members that the API shows as an empty list when they are nil; where it shows null, clients want
+ * that. */
+static bool
+is_list(const char *member)
+{
+	static const char *const lists[] = { "ACLRoles", "Allocations", "Allocs", "Data",
+		"Deployments", "Evaluations", "Jobs", "Keys", "Namespaces", "NodePools", "Nodes",
+		"Policies", "Services", "Tokens" };
+
+	for (size_t i = 0; i < ELEMENTSOF(lists); i++)
+		if (strcmp(lists[i], member) == 0)
+			return true;
+	return false;
+}
+
+static void
+reply_answer(struct api_req *req, const struct mapped *m, const void *body, size_t len)
+{
+	struct text json = { 0 };
+	struct err e = { 0 };
+	struct api_meta meta = { 0 };
+	int r = nomad_to_json(body, len, m->member, &json, &meta, &e);
+
+	api_set_meta(req, &meta);
+	if (r < 0)
+		api_reply_error(req, 502, "%s", e.msg);
+	else if (r == 0 && m->missing)
+		api_reply_error(req, 404, "%s", m->missing);
+	else if (r == 0 && is_list(m->member))
+		api_reply_json(req, json_array());
+	else
+		api_reply_take(req, &json);
+	text_done(&json);
+}
+
+static void
+on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
+{
+	struct ask *a = arg;
+
+	api_hold(a->req, NULL);
+	if (r == 0 && a->m->reply)
+		a->m->reply(a->req, body, len);
+	else if (r == 0)
+		reply_answer(a->req, a->m, body, len);
+	else if (r == -EREMOTEIO)
+		reply_remote(a->req, e->msg);
+	else if (a->m->fallback)
+		nomad_acl_serve(sup, a->req, a->m->fallback);
+	else if (r == -ENETUNREACH)
+		api_reply_error(a->req, 503, "No servers: %s", e->msg);
+	else
+		api_reply_error(a->req, 504, "%s", e->msg);
+	free_ask(a);
+}
+
+/* --- calls --- */
+
+void
+serve_mapped(struct sup *sup, struct api_req *req)
+{
+	const struct mapped *m = mapped_of(req);
+	cleanup_json json_t *args = json_object();
+	struct text body = { 0 };
+	struct err e = { 0 };
+	int64_t blocks_ms;
+	struct ask *a;
+
+	if (m->is_here && m->is_here(sup, req)) {
+		nomad_acl_serve(sup, req, m->here);
+		return;
+	}
+	if (!*link_server(sup)) {
+		if (m->fallback)
+			nomad_acl_serve(sup, req, m->fallback);
+		else
+			api_reply_error(req, 503, "No servers: only they answer %s", m->pattern);
+		return;
+	}
+	if (mapped_get_args(nomad_of_sup(sup), req, m, args, &blocks_ms, &e) < 0 ||
+	    (m->encode ? m->encode : encode_plain)(req, args, &body, &e) < 0) {
+		api_reply_error(req, 400, "%s", e.msg);
+		text_done(&body);
+		return;
+	}
+	if (m->pass) {
+		m->pass(sup, req, m, args, &body);
+		text_done(&body);
+		return;
+	}
+	if (blocks_ms > 0 && n_waiting >= WAITING_MAX) {
+		api_reply_error(req, 429, "%d queries wait already", WAITING_MAX);
+		text_done(&body);
+		return;
+	}
+	a = calloc(1, sizeof *a);
+	if (!a)
+		abort();
+	*a = (struct ask){ .held.done = on_gone, .req = req, .m = m, .blocks = blocks_ms > 0 };
+	n_waiting += a->blocks;
+	a->call = link_call(sup, m->method, body.text, body.len,
+	    (unsigned)((m->fallback ? FALLBACK_MS : CALL_MS) + blocks_ms + blocks_ms / 16),
+	    strcmp(m->http, "GET") == 0 ? LINK_REPEAT : 0, on_answer, a);
+	text_done(&body);
+	/* A change goes on whoever has left. */
+	if (strcmp(m->http, "GET") == 0)
+		api_hold(req, &a->held);
+}
+
+bool
+nomad_api_is_mapped(const struct api_req *req)
+{
+	return api_req_route(req)->fn == serve_mapped;
+}

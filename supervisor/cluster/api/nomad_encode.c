@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/* nomad_encode.c: arguments whose kinds JSON does not tell, because servers want them as they have
+ * them: jobs, plans, volumes. Runs in: supervisor. */
+#include <errno.h>
+
+#include "model/table.h"
+#include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/api/nomad_mapped.h"
+
+/* Job.Register. */
+struct job_req {
+	struct job *job;
+	bool enforce_index, preserve_counts, policy_override;
+	uint64_t job_modify_index;
+	int64_t eval_priority;
+	json_t *submission; /* the text that it was made of */
+	char *region, *namespace, *auth_token;
+};
+#define S job_req
+static const struct field job_req_fields[] = {
+	F_POINTER(job, "Job", job),
+	F_BOOL(enforce_index, "EnforceIndex"),
+	F_BOOL(preserve_counts, "PreserveCounts"),
+	F_BOOL(policy_override, "PolicyOverride"),
+	F_JSON(submission, "Submission"),
+	F_UINT(job_modify_index, "JobModifyIndex"),
+	F_INT(eval_priority, "EvalPriority"),
+	F_STRING(region, "Region"),
+	F_STRING(namespace, "Namespace"),
+	F_STRING(auth_token, "AuthToken"),
+};
+static MODEL_TYPE(job_req, job_req_fields, .name = "request");
+#undef S
+
+/* CSIVolume.Register, Create. */
+struct volumes_req {
+	MODEL_LIST(struct csi_volume) volumes;
+	char *region, *namespace, *auth_token;
+};
+#define S volumes_req
+static const struct field volumes_req_fields[] = {
+	F_LIST(volumes, "Volumes", csi_volume),
+	F_STRING(region, "Region"),
+	F_STRING(namespace, "Namespace"),
+	F_STRING(auth_token, "AuthToken"),
+};
+static MODEL_TYPE(volumes_req, volumes_req_fields, .name = "request");
+#undef S
+
+/* Job.Plan. */
+struct plan_req {
+	struct job *job;
+	bool diff, policy_override;
+	char *region, *namespace, *auth_token;
+};
+#define S plan_req
+static const struct field plan_req_fields[] = {
+	F_POINTER(job, "Job", job),
+	F_BOOL(diff, "Diff"),
+	F_BOOL(policy_override, "PolicyOverride"),
+	F_STRING(region, "Region"),
+	F_STRING(namespace, "Namespace"),
+	F_STRING(auth_token, "AuthToken"),
+};
+static MODEL_TYPE(plan_req, plan_req_fields, .name = "request");
+#undef S
+
+/* A job is read by the field table, whose names and kinds the servers have. */
+static int
+read_job(struct api_req *req, const char *namespace, struct job **ret, struct err *e)
+{
+	const json_t *body = json_object_get(api_body(req, e), "Job");
+	int r;
+
+	*ret = job_new();
+	if (!*ret)
+		return err_set(e, -ENOMEM, "read the job");
+	r = model_from_json(&job_type, body, *ret, e);
+	if (r == 0 && !(*ret)->namespace && (r = str_set(&(*ret)->namespace, namespace)) < 0)
+		(void)err_set(e, r, "read the job");
+	if (r == 0 && (r = job_complete(*ret)) < 0)
+		(void)err_set(e, r, "read the job");
+	return r;
+}
+
+/* *job and *namespace are in obj: it is args, and the body's job with its namespace. */
+static int
+encode_with_job(struct api_req *req, const struct type *type, void *obj, struct job **job,
+    char **namespace, json_t *args, struct text *ret, struct err *e)
+{
+	int r;
+
+	model_init(type, obj);
+	r = model_from_json(type, args, obj, e);
+	if (r == 0)
+		r = read_job(req, *namespace, job, e);
+	if (r == 0 && (r = str_set(namespace, (*job)->namespace)) == 0)
+		r = model_to_msgpack(type, obj, 0, ret);
+	model_done(type, obj);
+	return r;
+}
+
+int
+encode_job(struct api_req *req, json_t *args, struct text *ret, struct err *e)
+{
+	struct job_req job;
+
+	return encode_with_job(req, &job_req_type, &job, &job.job, &job.namespace, args, ret, e);
+}
+
+int
+encode_plan(struct api_req *req, json_t *args, struct text *ret, struct err *e)
+{
+	struct plan_req plan;
+
+	return encode_with_job(
+	    req, &plan_req_type, &plan, &plan.job, &plan.namespace, args, ret, e);
+}
+
+/* As with jobs: times, for one, are no text to servers. */
+int
+encode_volumes(struct api_req *req, json_t *args, struct text *ret, struct err *e)
+{
+	struct volumes_req vols;
+	int r;
+
+	model_init(&volumes_req_type, &vols);
+	r = model_from_json(&volumes_req_type, args, &vols, e);
+	for (size_t i = 0; r == 0 && i < vols.volumes.n; i++)
+		if (!vols.volumes.v[i].namespace)
+			r = str_set(&vols.volumes.v[i].namespace, vols.namespace);
+	if (r == 0)
+		r = model_to_msgpack(&volumes_req_type, &vols, 0, ret);
+	model_done(&volumes_req_type, &vols);
+	return r;
+}
+
+/* struct type whose only field is JSON: it looks like that value. */
+struct any {
+	json_t *value;
+};
+#define S any
+static const struct field any_fields[] = { F_JSON(value, "") };
+static MODEL_TYPE(any, any_fields, .name = "arguments", .bare = true);
+#undef S
+
+int
+encode_plain(struct api_req *req, json_t *args, struct text *ret, struct err *e)
+{
+	struct any any = { .value = args };
+
+	return model_to_msgpack(&any_type, &any, 0, ret);
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * nomad_operator.c: paths of the API that are not just a call and its answer: variables, dispatched
+ * jobs, the operator's settings and token. Runs in: supervisor.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base64.h"
+#include "common/cleanup.h"
+#include "common/duration.h"
+#include "model/field.h"
+#include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/api/nomad_json.h"
+#include "supervisor/cluster/api/nomad_mapped.h"
+
+/* ?cas=: 1 with *ret, 0 without, -EINVAL with *e. */
+static int
+query_cas(const struct api_req *req, json_int_t *ret, struct err *e)
+{
+	const char *text = api_query(req, "cas");
+	char *end;
+
+	if (!text || !*text)
+		return 0;
+	errno = 0;
+	*ret = (json_int_t)strtoull(text, &end, 10);
+	if (*end || errno || *text == '-')
+		return err_say(e, -EINVAL, "can not parse cas: \"%.32s\" is no index", text);
+	return 1;
+}
+
+/* An object of the body's; NULL with *e. */
+static json_t *
+body_object(struct api_req *req, struct err *e)
+{
+	json_t *body = api_body(req, e);
+
+	if (body && !json_is_object(body))
+		(void)err_say(e, -EINVAL, "the body is no object");
+	return json_is_object(body) ? body : NULL;
+}
+
+/* --- variables --- */
+
+int
+variable_args(struct api_req *req, json_t *args, struct err *e)
+{
+	const bool is_delete = strcmp(api_req_route(req)->method, "DELETE") == 0;
+	json_t *var = is_delete ? json_object() : json_copy(body_object(req, e));
+	json_int_t index = 0;
+	int cas = query_cas(req, &index, e);
+
+	if (!var || cas < 0) {
+		json_decref(var);
+		return -EINVAL;
+	}
+	if (!is_delete && json_object_size(json_object_get(var, "Items")) == 0) {
+		json_decref(var);
+		return err_say(e, -EINVAL, "variable missing required Items object");
+	}
+	(void)json_object_set_new(var, "Path", json_string(api_param(req, 0)));
+	if (cas > 0)
+		(void)json_object_set_new(var, "ModifyIndex", json_integer(index));
+	(void)json_object_set_new(args, "Op",
+	    json_string(is_delete ? cas > 0 ? "delete-cas" : "delete"
+			: cas > 0 ? "cas"
+				  : "set"));
+	(void)json_object_set_new(args, "Var", var);
+	return 0;
+}
+
+/* Another one was there, or what became of it: nothing after a deletion. */
+void
+reply_variable(struct api_req *req, const void *body, size_t len)
+{
+	const bool is_delete = strcmp(api_req_route(req)->method, "DELETE") == 0;
+	struct text conflict = { 0 }, output = { 0 };
+	struct api_meta meta = { 0 };
+	struct err e = { 0 };
+	int r = nomad_to_json(body, len, "Conflict", &conflict, &meta, &e);
+
+	if (r == 0 && !is_delete)
+		r = nomad_to_json(body, len, "Output", &output, &meta, &e) < 0 ? -EBADMSG : 0;
+	api_set_meta(req, &meta);
+	if (r < 0)
+		api_reply_error(req, 502, "%s", e.msg);
+	else if (r > 0)
+		api_reply_text(req, 409, "application/json", conflict.text, conflict.len);
+	else if (is_delete)
+		api_reply_text(req, 204, "application/json", "", 0);
+	else
+		api_reply_take(req, &output);
+	text_done(&conflict);
+	text_done(&output);
+}
+
+/* --- jobs --- */
+
+/* The payload is base64 in JSON, and its bytes to servers. */
+int
+dispatch_args(struct api_req *req, json_t *args, struct err *e)
+{
+	static const char *const members[] = { "Meta", "IdPrefixTemplate", "Priority" };
+	json_t *body = body_object(req, e);
+	const char *payload = json_string_value(json_object_get(body, "Payload"));
+	cleanup_free char *bytes = payload ? malloc(strlen(payload) + 1) : NULL;
+	size_t len = 0;
+
+	if (!body)
+		return -EINVAL;
+	if (bytes && base64_decode(payload, bytes, &len) < 0)
+		return err_say(e, -EINVAL, "the Payload is no base64");
+	if (bytes)
+		(void)json_object_set_new(args, "Payload", json_stringn_nocheck(bytes, len));
+	for (size_t i = 0; i < ELEMENTSOF(members); i++)
+		if (json_object_get(body, members[i]))
+			(void)json_object_set(args, members[i], json_object_get(body, members[i]));
+	return 0;
+}
+
+void
+reply_no_parser(struct sup *sup, struct api_req *req)
+{
+	api_reply_error(req, 501,
+	    "drover does not read job files of HCL yet: the command `nomad job run` reads them "
+	    "itself and sends JSON, `nomad job run -output` prints it");
+}
+
+void
+reply_enterprise(struct sup *sup, struct api_req *req)
+{
+	api_reply_error(req, 501, "Nomad Enterprise only endpoint");
+}
+
+/* --- settings --- */
+
+static const char *const autopilot_times[] = { "LastContactThreshold", "ServerStabilizationTime" };
+
+/* A duration's text in the API, nanoseconds to servers. */
+static int
+times_to_ns(json_t *object, struct err *e)
+{
+	for (size_t i = 0; i < ELEMENTSOF(autopilot_times); i++) {
+		const char *text = json_string_value(json_object_get(object, autopilot_times[i]));
+		int64_t ns;
+
+		if (!text)
+			continue;
+		if (duration_parse(text, &ns, NULL) < 0)
+			return err_say(
+			    e, -EINVAL, "%s: \"%.32s\" is no duration", autopilot_times[i], text);
+		(void)json_object_set_new(object, autopilot_times[i], json_integer(ns));
+	}
+	return 0;
+}
+
+static void
+time_to_text(json_t *object, const char *name)
+{
+	json_t *value = json_object_get(object, name);
+	char text[DURATION_SIZE];
+
+	if (!json_is_integer(value))
+		return;
+	duration_format(json_integer_value(value), text);
+	(void)json_object_set_new(object, name, json_string(text));
+}
+
+/* {Config: the body, CAS}. */
+static int
+config_args(struct api_req *req, json_t *args, bool times, struct err *e)
+{
+	json_t *config = json_copy(body_object(req, e));
+	json_int_t index = 0;
+	int cas = config ? query_cas(req, &index, e) : -EINVAL;
+
+	if (cas >= 0 && times && times_to_ns(config, e) < 0)
+		cas = -EINVAL;
+	if (cas > 0)
+		(void)json_object_set_new(config, "ModifyIndex", json_integer(index));
+	(void)json_object_set_new(args, "CAS", json_boolean(cas > 0));
+	if (config)
+		(void)json_object_set_new(args, "Config", config);
+	return cas < 0 ? cas : 0;
+}
+
+int
+autopilot_args(struct api_req *req, json_t *args, struct err *e)
+{
+	return config_args(req, args, true, e);
+}
+
+int
+scheduler_args(struct api_req *req, json_t *args, struct err *e)
+{
+	return config_args(req, args, false, e);
+}
+
+int
+rotate_args(struct api_req *req, json_t *args, struct err *e)
+{
+	const char *algorithm = api_query(req, "algo");
+
+	if (algorithm && *algorithm)
+		(void)json_object_set_new(args, "Algorithm", json_string(algorithm));
+	(void)json_object_set_new(args, "Full", json_boolean(api_query(req, "full") != NULL));
+	return 0;
+}
+
+/* The answer as an object; NULL: it is answered. */
+static json_t *
+take_object(struct api_req *req, const void *body, size_t len)
+{
+	struct text json = { 0 };
+	struct api_meta meta = { 0 };
+	struct err e = { 0 };
+	json_t *object = NULL;
+
+	if (nomad_to_json(body, len, NULL, &json, &meta, &e) >= 0)
+		object = json_loadb(json.text, json.len, 0, NULL);
+	text_done(&json);
+	api_set_meta(req, &meta);
+	if (!object)
+		api_reply_error(
+		    req, 502, "%s", e.msg[0] ? e.msg : "the server's answer cannot be read");
+	return object;
+}
+
+void
+reply_autopilot(struct api_req *req, const void *body, size_t len)
+{
+	json_t *config = take_object(req, body, len);
+
+	for (size_t i = 0; i < ELEMENTSOF(autopilot_times); i++)
+		time_to_text(config, autopilot_times[i]);
+	if (config)
+		api_reply_json(req, config);
+}
+
+/* Not healthy is status 429. */
+void
+reply_health(struct api_req *req, const void *body, size_t len)
+{
+	static const char *const states[] = { "none", "alive", "leaving", "left", "failed" };
+	json_t *health = take_object(req, body, len), *server;
+	cleanup_free char *text = NULL;
+	size_t i;
+
+	json_array_foreach (json_object_get(health, "Servers"), i, server) {
+		json_int_t state = json_integer_value(json_object_get(server, "SerfStatus"));
+
+		time_to_text(server, "LastContact");
+		if (json_is_integer(json_object_get(server, "SerfStatus")) && state >= 0 &&
+		    (size_t)state < ELEMENTSOF(states))
+			(void)json_object_set_new(server, "SerfStatus", json_string(states[state]));
+	}
+	if (!health)
+		return;
+	if (json_is_true(json_object_get(health, "Healthy"))) {
+		api_reply_json(req, health);
+		return;
+	}
+	text = json_dumps(health, JSON_COMPACT);
+	json_decref(health);
+	api_reply_text(req, 429, "application/json", str(text), strlen(str(text)));
+}
+
+/* Who asks has the token: of all secrets this one is none to him. */
+void
+reply_token(struct api_req *req, const void *body, size_t len)
+{
+	json_t *answer = take_object(req, body, len), *token;
+
+	if (!answer)
+		return;
+	token = json_incref(json_object_get(answer, "Token"));
+	json_decref(answer);
+	if (json_is_object(token)) {
+		(void)json_object_set_new(token, "SecretID", json_string(nomad_api_token(req)));
+		api_reply_json(req, token);
+		return;
+	}
+	json_decref(token);
+	api_reply_error(req, 404, "ACL token not found");
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * nomad_streams.c: answers of the API that are streams of the servers', given on as they come:
+ * events, and the files and logs of other nodes, which the servers have of them. Runs in:
+ * supervisor.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/utf8.h"
+#include "model/rpc_serve.h"
+#include "supervisor/api/api_fs.h"
+#include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/api/nomad_mapped.h"
+
+#define QUEUE_ENOUGH (256u * 1024) /* of one who does not read */
+
+/* Lives from the request to the end of the answer. */
+struct passed {
+	struct api_stream st;
+	struct api_held held; /* until the answer begins */
+	struct sup *sup;
+	struct api_req *req;
+	const char *type;
+	uint64_t stream; /* 0: it is over */
+	bool replied;
+	struct text queue;
+	size_t at; /* of it has been read */
+};
+
+static void
+free_passed(struct passed *p)
+{
+	if (p->stream)
+		link_stream_close(p->sup, p->stream);
+	text_done(&p->queue);
+	free(p);
+}
+
+/* --- to the client --- */
+
+static ssize_t
+on_next(struct api_stream *st, char *buf, size_t max)
+{
+	struct passed *p = (struct passed *)(void *)st;
+	size_t n = p->queue.len - p->at < max ? p->queue.len - p->at : max;
+
+	if (p->queue.failed || (n == 0 && !p->stream))
+		return -1;
+	if (n > 0)
+		memcpy(buf, p->queue.text + p->at, n);
+	p->at += n;
+	if (p->at == p->queue.len) {
+		p->queue.len = p->at = 0;
+		if (p->stream)
+			link_stream_pause(p->sup, p->stream, false);
+	}
+	return (ssize_t)n;
+}
+
+static void
+on_done(struct api_stream *st)
+{
+	free_passed((struct passed *)(void *)st);
+}
+
+/* What has come can be read; it may end p. */
+static void
+reply(struct passed *p)
+{
+	if (p->replied) {
+		api_stream_wake(p->sup, &p->st);
+		return;
+	}
+	p->replied = true;
+	api_hold(p->req, NULL);
+	p->st = (struct api_stream){ .next = on_next, .done = on_done };
+	api_reply_stream(p->req, p->type, &p->st);
+}
+
+/* An error after the first bytes can only end them. */
+static void
+fail(struct passed *p, int status, const char *text)
+{
+	if (p->stream)
+		link_stream_close(p->sup, p->stream);
+	p->stream = 0;
+	if (p->replied) {
+		reply(p);
+		return;
+	}
+	api_hold(p->req, NULL);
+	if (status)
+		api_reply_error(p->req, status, "%s", text);
+	else
+		reply_remote(p->req, text);
+	free_passed(p);
+}
+
+/* --- from the server --- */
+
+static void
+fail_as(struct passed *p, const struct rpc_frame *f)
+{
+	char text[ERR_MSG_SIZE];
+
+	(void)utf8_sanitize(text, sizeof text, f->message ? f->message : "", f->message_len);
+	fail(p, f->code >= 400 && f->code < 600 ? (int)f->code : 0, text);
+}
+
+static void
+on_input(struct sup *sup, void *arg, uint64_t stream, const void *body, size_t len)
+{
+	struct passed *p = arg;
+	struct rpc_frame f;
+	struct err e = { 0 };
+
+	if (rpc_frame_parse(body, len, &f, &e) < 0) {
+		fail(p, 502, e.msg);
+		return;
+	}
+	if (f.failed) {
+		fail_as(p, &f);
+		return;
+	}
+	if (f.len > 0)
+		text_append(&p->queue, f.payload, f.len);
+	if (f.event)
+		text_append(&p->queue, "\n", 1);
+	if (p->queue.len - p->at > QUEUE_ENOUGH)
+		link_stream_pause(sup, stream, true);
+	reply(p);
+}
+
+static void
+on_end(struct sup *sup, void *arg, uint64_t stream, const char *error)
+{
+	struct passed *p = arg;
+
+	p->stream = 0;
+	if (error && !p->replied)
+		fail(p, 0, error);
+	else
+		reply(p);
+}
+
+/* Whoever asked has left. */
+static void
+on_gone(struct api_held *held)
+{
+	free_passed((struct passed *)(void *)((char *)held - offsetof(struct passed, held)));
+}
+
+static const struct link_stream_ops passed_ops = { .on_input = on_input, .on_end = on_end };
+
+void
+pass_stream(struct sup *sup, struct api_req *req, const struct mapped *m, const json_t *args,
+    const struct text *body)
+{
+	bool plain = json_is_true(json_object_get(args, "PlainText"));
+	struct passed *p = calloc(1, sizeof *p);
+
+	if (!p)
+		abort();
+	*p = (struct passed){ .held.done = on_gone,
+		.sup = sup,
+		.req = req,
+		.type = plain && strcmp(m->type, TYPE_JSON) == 0 ? TYPE_TEXT : m->type };
+	p->stream = link_stream_ask(sup, m->method, body->text, body->len, &passed_ops, p);
+	if (p->stream) {
+		api_hold(req, &p->held);
+		return;
+	}
+	api_reply_error(req, 503, "too many streams are being followed at the servers already");
+	free(p);
+}

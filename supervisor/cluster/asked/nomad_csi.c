@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * nomad_csi.c: what servers ask of the CSI plugins on this node: the controller's calls, and
+ * whether a volume is mounted here no more. Runs in: supervisor.
+ */
+#include "supervisor/cluster/asked/nomad_csi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "model/rpc_serve.h"
+#include "supervisor/cluster/asked/nomad_requests.h"
+#include "supervisor/volume/controller_calls.h"
+#include "supervisor/volume/plugins.h"
+#include "supervisor/volume/volumes.h"
+
+/* A controller's call that is under way. */
+struct asked {
+	uint64_t stream;
+	const char *what;
+	struct rpc_csi_controller_req req;
+	struct csi_volume vol;
+};
+
+static void
+asked_free(struct asked *a)
+{
+	rpc_csi_controller_req_done(&a->req);
+	csi_volume_done(&a->vol);
+	free(a);
+}
+
+/* The texts by which servers know what may work later. */
+static void
+refuse(struct sup *sup, struct asked *a, int r, const struct err *e)
+{
+	struct err text = { 0 };
+
+	(void)err_say(&text, r, "%s: %s%.400s", a->what,
+	    r == -EHOSTDOWN || r == -ECONNRESET ? "CSI client error (retryable): " : "", e->msg);
+	link_answer(sup, a->stream, text.msg, NULL, 0);
+}
+
+static int
+add_capability(struct csi_volume *vol, const struct csi_capability *from)
+{
+	struct csi_capability *cap = list_add(csi_capability, &vol->requested_capabilities);
+
+	if (!cap)
+		return -ENOMEM;
+	*cap = *from;
+	return 0;
+}
+
+/* A list, or one, or the two halves of one. */
+static int
+take_capabilities(struct asked *a)
+{
+	const struct rpc_csi_controller_req *req = &a->req;
+	const struct csi_capability halves = { .attachment_mode = req->attachment_mode,
+		.access_mode = req->access_mode };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < req->volume_capabilities.n; i++)
+		r = add_capability(&a->vol, &req->volume_capabilities.v[i]);
+	if (req->volume_capabilities.n > 0)
+		return r;
+	if (req->access_mode)
+		return add_capability(&a->vol, &halves);
+	return req->volume_capability ? add_capability(&a->vol, req->volume_capability) : 0;
+}
+
+/* The volume as the plugin is to be asked about it; req keeps what is not moved. */
+static int
+take_volume(struct asked *a)
+{
+	struct rpc_csi_controller_req *req = &a->req;
+	const char *external = *str(req->external_volume_id) ? req->external_volume_id
+			       : *str(req->external_source_volume_id)
+				   ? req->external_source_volume_id
+				   : req->volume_id;
+
+	if (str_set(&a->vol.id, str(req->name)) < 0 || str_set(&a->vol.name, req->name) < 0 ||
+	    str_set(&a->vol.external_id, external) < 0 ||
+	    str_set(&a->vol.plugin_id, req->plugin_id) < 0 || take_capabilities(a) < 0)
+		return -ENOMEM;
+	if (req->mount_options) {
+		struct rpc_csi_mount_options *from = req->mount_options;
+		struct mount_options *to = a->vol.mount_options = mount_options_new();
+
+		if (!to || str_set(&to->fs_type,
+			       *str(from->fs_type) ? from->fs_type : from->filesystem) < 0)
+			return -ENOMEM;
+		to->mount_flags = from->mount_flags;
+		from->mount_flags = (struct strings){ 0 };
+	}
+	a->vol.requested_topologies = steal_ptr(&req->requested_topologies);
+	a->vol.snapshot_id = steal_ptr(&req->snapshot_id);
+	a->vol.clone_id = steal_ptr(&req->clone_id);
+	a->vol.requested_capacity_min = req->capacity_min;
+	a->vol.requested_capacity_max = req->capacity_max;
+	a->vol.secrets = req->secrets;
+	a->vol.parameters = req->parameters;
+	a->vol.context = req->context.n ? req->context : req->volume_context;
+	*(req->context.n ? &req->context : &req->volume_context) = (struct string_map){ 0 };
+	req->secrets = req->parameters = (struct string_map){ 0 };
+	return 0;
+}
+
+/* NULL: answered already. */
+static struct asked *
+take_request(struct sup *sup, uint64_t stream, const void *body, size_t len, const char *what)
+{
+	struct asked *a = calloc(1, sizeof *a);
+	struct err e = { 0 };
+	int r;
+
+	if (!a)
+		return NULL;
+	a->stream = stream;
+	a->what = what;
+	rpc_csi_controller_req_init(&a->req);
+	csi_volume_init(&a->vol);
+	r = model_from_msgpack(
+	    &rpc_csi_controller_req_type, body, len, &a->req, WIRE_MEMORY_MAX, &e);
+	if (r == 0 && (r = take_volume(a)) < 0)
+		(void)err_set(&e, r, "read the request");
+	if (r < 0) {
+		refuse(sup, a, r, &e);
+		asked_free(a);
+		return NULL;
+	}
+	turn_durable(sup);
+	return a;
+}
+
+/* The call is over: rep, when r is 0. */
+static void
+finish(struct sup *sup, struct asked *a, int r, const struct err *e, const struct type *type,
+    const void *rep)
+{
+	if (r < 0)
+		refuse(sup, a, r, e);
+	else
+		nomad_answer(sup, a->stream, type, rep);
+	asked_free(a);
+}
+
+static void
+on_done(struct sup *sup, void *arg, int r, const struct err *e)
+{
+	struct asked *a = arg;
+
+	if (r < 0)
+		refuse(sup, a, r, e);
+	else
+		nomad_answer_empty(sup, a->stream);
+	asked_free(a);
+}
+
+static void
+on_created(struct sup *sup, void *arg, int r, const struct err *e)
+{
+	struct asked *a = arg;
+	struct rpc_csi_rep rep = {
+		.external_volume_id = a->vol.external_id,
+		.capacity_bytes = a->vol.capacity,
+		.volume_context = a->vol.context,
+	};
+
+	rep.topologies.v = a->vol.topologies.v;
+	rep.topologies.n = a->vol.topologies.n;
+	finish(sup, a, r, e, &rpc_csi_rep_type, &rep);
+}
+
+void
+nomad_csi_create_volume(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct asked *a = take_request(sup, stream, body, len, "controller create volume");
+
+	if (!a)
+		return;
+	(void)str_set(&a->vol.external_id, NULL);
+	volume_create(sup, &a->vol, on_created, a);
+}
+
+void
+nomad_csi_delete_volume(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct asked *a = take_request(sup, stream, body, len, "controller delete volume");
+
+	if (a)
+		volume_delete(sup, &a->vol, on_done, a);
+}
+
+void
+nomad_csi_validate_volume(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct asked *a = take_request(sup, stream, body, len, "validate volume");
+
+	if (a)
+		volume_validate(sup, &a->vol, on_done, a);
+}
+
+static void
+on_attached(struct sup *sup, void *arg, int r, const struct string_map *publish_context,
+    const struct err *e)
+{
+	struct rpc_csi_rep rep = { .publish_context = *publish_context };
+
+	finish(sup, arg, r, e, &rpc_csi_rep_type, &rep);
+}
+
+/* A controller that only creates and deletes has nothing to attach. Servers ask it all the same. */
+static bool
+never_attaches(struct sup *sup, const struct asked *a)
+{
+	struct plugin *p = plugin_find(sup, str(a->vol.plugin_id), CSI_PLUGIN_CONTROLLER);
+	const struct csi_info *info = p ? plugin_controller_info(p) : NULL;
+
+	return info && info->controller_info && !info->controller_info->supports_attach_detach;
+}
+
+void
+nomad_csi_attach_volume(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct asked *a = take_request(sup, stream, body, len, "controller attach volume");
+
+	if (a && never_attaches(sup, a))
+		on_done(sup, a, 0, NULL);
+	else if (a)
+		volume_attach(
+		    sup, &a->vol, str(a->req.client_csi_node_id), a->req.read_only, on_attached, a);
+}
+
+void
+nomad_csi_detach_volume(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct asked *a = take_request(sup, stream, body, len, "controller detach volume");
+
+	if (a && never_attaches(sup, a))
+		on_done(sup, a, 0, NULL);
+	else if (a)
+		volume_detach(sup, &a->vol, str(a->req.client_csi_node_id), on_done, a);
+}
+
+static void
+on_expanded(
+    struct sup *sup, void *arg, int r, int64_t capacity_bytes, bool on_nodes, const struct err *e)
+{
+	struct rpc_csi_rep rep = {
+		.capacity_bytes = capacity_bytes,
+		.node_expansion_required = on_nodes,
+	};
+
+	finish(sup, arg, r, e, &rpc_csi_rep_type, &rep);
+}
+
+void
+nomad_csi_expand_volume(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct asked *a = take_request(sup, stream, body, len, "controller expand volume");
+	const struct csi_capacity_range none = { 0 }, *range;
+
+	if (!a)
+		return;
+	range = a->req.capacity_range ? a->req.capacity_range : &none;
+	volume_expand(sup, &a->vol, range->required_bytes, range->limit_bytes, on_expanded, a);
+}
+
+static void
+on_listed(struct sup *sup, void *arg, int r, const struct rpc_csi_rep *list, const struct err *e)
+{
+	finish(sup, arg, r, e, &rpc_csi_rep_type, list);
+}
+
+void
+nomad_csi_list_volumes(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct asked *a = take_request(sup, stream, body, len, "controller list volumes");
+
+	if (a)
+		volume_list(sup, str(a->vol.plugin_id), a->req.max_entries,
+		    str(a->req.starting_token), on_listed, a);
+}
+
+static void
+on_snapshots(struct sup *sup, void *arg, int r, const struct rpc_csi_snapshots_rep *list,
+    const struct err *e)
+{
+	finish(sup, arg, r, e, &rpc_csi_snapshots_rep_type, list);
+}
+
+void
+nomad_csi_list_snapshots(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct asked *a = take_request(sup, stream, body, len, "controller list snapshots");
+
+	if (a)
+		snapshot_list(sup, str(a->vol.plugin_id), a->req.max_entries,
+		    str(a->req.starting_token), &a->vol.secrets, on_snapshots, a);
+}
+
+static void
+on_snapshot(struct sup *sup, void *arg, int r, const struct rpc_csi_snapshots_rep *list,
+    const struct err *e)
+{
+	struct err none = { 0 };
+
+	/* A list is an answer too, if not to this question, and it may be empty. */
+	if (r == 0 && list->entries.n == 0) {
+		r = err_say(&none, -EPROTO, "the plugin made no snapshot");
+		e = &none;
+	}
+	finish(sup, arg, r, e, &rpc_csi_snapshot_type, r < 0 ? NULL : &list->entries.v[0]);
+}
+
+void
+nomad_csi_create_snapshot(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct asked *a = take_request(sup, stream, body, len, "controller create snapshot");
+
+	if (a)
+		snapshot_create(sup, &a->vol, str(a->req.name), on_snapshot, a);
+}
+
+void
+nomad_csi_delete_snapshot(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct asked *a = take_request(sup, stream, body, len, "controller delete snapshot");
+
+	if (a)
+		snapshot_delete(
+		    sup, str(a->vol.plugin_id), str(a->req.id), &a->vol.secrets, on_done, a);
+}
+
+/* --- the node's half --- */
+
+/* Does this alloc have the volume mounted, by any of its requests? */
+static bool
+has_mounted(struct sup *sup, const struct sup_alloc *sa, const char *volume)
+{
+	for (size_t i = 0; i < sa->group->volumes.n; i++) {
+		cleanup_done(csi_volume) struct csi_volume vol;
+		const char *alias = sa->group->volumes.v[i].key;
+
+		csi_volume_init(&vol);
+		if (volume_find(sup, sa, alias) &&
+		    (!volume_get_mounted(sup, sa, alias, &vol) || str_eq(vol.id, volume)))
+			return true;
+	}
+	return false;
+}
+
+/* The servers are to give the claim away: only when nothing of it is mounted. The node takes its
+ * mounts down by itself when an alloc ends; nobody makes it do so under a task that runs. */
+void
+nomad_csi_detach_here(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_csi_node_req) struct rpc_csi_node_req req;
+	struct sup_alloc *sa = NULL;
+	struct err e = { 0 };
+	struct id id;
+
+	rpc_csi_node_req_init(&req);
+	if (model_from_msgpack(&rpc_csi_node_req_type, body, len, &req, WIRE_MEMORY_MAX, &e) < 0) {
+		link_answer(sup, stream, e.msg, NULL, 0);
+		return;
+	}
+	if (id_from_uuid(str(req.alloc_id), &id))
+		sa = alloc_find(sup, &id);
+	if (!sa || !has_mounted(sup, sa, str(req.volume_id))) {
+		nomad_answer_empty(sup, stream);
+		return;
+	}
+	(void)err_say(&e, -EBUSY,
+	    "CSI client error (retryable): volume %.128s is mounted for allocation %.8s",
+	    str(req.volume_id), sa->a.id);
+	link_answer(sup, stream, e.msg, NULL, 0);
+}
+
+struct expansion {
+	uint64_t stream;
+};
+
+static void
+on_expanded_here(struct sup *sup, void *arg, int r, int64_t capacity_bytes, const struct err *e)
+{
+	const struct rpc_csi_rep rep = { .capacity_bytes = capacity_bytes };
+	cleanup_free struct expansion *x = arg;
+
+	if (r < 0)
+		link_answer(sup, x->stream, e->msg, NULL, 0);
+	else
+		nomad_answer(sup, x->stream, &rpc_csi_rep_type, &rep);
+}
+
+void
+nomad_csi_expand_here(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_csi_node_req) struct rpc_csi_node_req req;
+	static const struct csi_capacity_range none;
+	const struct csi_capacity_range *range;
+	struct sup_alloc *sa = NULL;
+	struct expansion *x;
+	struct err e = { 0 };
+	struct id id;
+
+	rpc_csi_node_req_init(&req);
+	if (model_from_msgpack(&rpc_csi_node_req_type, body, len, &req, WIRE_MEMORY_MAX, &e) < 0) {
+		link_answer(sup, stream, e.msg, NULL, 0);
+		return;
+	}
+	if (req.claim && id_from_uuid(str(req.claim->alloc_id), &id))
+		sa = alloc_find(sup, &id);
+	x = malloc(sizeof *x);
+	if (!x)
+		abort();
+	x->stream = stream;
+	range = req.capacity ? req.capacity : &none;
+	volume_expand_here(sup, sa, str(req.volume_id), range->required_bytes, range->limit_bytes,
+	    on_expanded_here, x);
+}

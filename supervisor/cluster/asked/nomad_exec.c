@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+/* nomad_exec.c: Allocations.Exec: a command inside a task, for a server's user (wire.md 5.3). Runs
+ * in: supervisor. */
+#include <errno.h>
+#include <stdlib.h>
+#include <systemd/sd-event.h>
+
+#include "common/cleanup.h"
+#include "model/rpc_serve.h"
+#include "supervisor/api/exec_stream.h"
+#include "supervisor/cluster/asked/nomad_requests.h"
+
+/*
+ * Servers do not tell when the user of a command that says nothing has left; but users' programs
+ * send an empty object every 10 s. Who has begun to and ceases has gone.
+ */
+#define SILENCE_USEC 30000000
+
+/* Lives from the request to the end of the stream, at whoever's side. */
+struct command {
+	struct exec_stream es;
+	uint64_t stream;
+	sd_event_source *silence; /* since the first empty object */
+	bool paused;
+};
+
+static void
+free_command(struct command *c)
+{
+	(void)sd_event_source_disable_unref(c->silence);
+	exec_stream_done(&c->es);
+	free(c);
+}
+
+static void
+end_with_error(struct sup *sup, struct command *c, int status, const char *message)
+{
+	struct text frame = { 0 };
+
+	rpc_frame_error(&frame, status, message);
+	link_stream_write(sup, c->stream, frame.text, frame.len);
+	text_done(&frame);
+	link_stream_close(sup, c->stream);
+	free_command(c);
+}
+
+/* What is not taken here keeps the user's beats out, too. */
+static void
+look_at_room(struct sup *sup, struct command *c)
+{
+	bool paused = !exec_stream_has_room(&c->es);
+
+	link_stream_pause(sup, c->stream, paused);
+	if (c->silence && c->paused && !paused)
+		(void)sd_event_source_set_time_relative(c->silence, SILENCE_USEC);
+	c->paused = paused;
+}
+
+static int
+on_silence(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct command *c = userdata;
+
+	if (!c->paused) {
+		end_with_error(c->es.sup, c, 500, "nothing was heard for 30 s");
+		return 0;
+	}
+	(void)sd_event_source_set_time_relative(c->silence, SILENCE_USEC);
+	(void)sd_event_source_set_enabled(c->silence, SD_EVENT_ONESHOT);
+	return 0;
+}
+
+/* As many frames as leave at once. May free c. */
+static void
+pump(struct sup *sup, struct command *c)
+{
+	int r = 1;
+
+	while (r > 0 && link_stream_room(sup, c->stream) > 0) {
+		struct text json = { 0 }, frame = { 0 };
+
+		r = exec_stream_next(&c->es, &json);
+		if (r > 0)
+			rpc_frame_data(&frame, json.text, json.len);
+		if (json.failed || frame.failed)
+			r = -1;
+		else if (r > 0)
+			link_stream_write(sup, c->stream, frame.text, frame.len);
+		text_done(&json);
+		text_done(&frame);
+	}
+	if (r < 0 && c->es.status != 0) {
+		end_with_error(sup, c, c->es.status, c->es.error.msg);
+	} else if (r < 0) {
+		link_stream_close(sup, c->stream);
+		free_command(c);
+	} else {
+		look_at_room(sup, c);
+	}
+}
+
+static void
+on_wake(struct exec_stream *es)
+{
+	pump(es->sup, (struct command *)(void *)((char *)es - offsetof(struct command, es)));
+}
+
+static void
+on_room(struct sup *sup, void *arg, uint64_t stream)
+{
+	pump(sup, arg);
+}
+
+static void
+on_gone(struct sup *sup, void *arg, uint64_t stream)
+{
+	free_command(arg);
+}
+
+static void
+on_input(struct sup *sup, void *arg, uint64_t stream, const void *body, size_t len)
+{
+	struct command *c = arg;
+	struct rpc_exec_input in;
+	struct err e = { 0 };
+
+	if (rpc_exec_input_parse(body, len, &in, &e) < 0) {
+		end_with_error(sup, c, 400, e.msg);
+		return;
+	}
+	if (in.has_size)
+		exec_stream_resize(&c->es, (long)in.height, (long)in.width);
+	if (in.has_stdin && in.len > 0)
+		exec_stream_input(&c->es, in.data, in.len);
+	if (in.has_stdin && in.close)
+		exec_stream_input_end(&c->es);
+	if (!in.has_stdin && !in.has_size && !c->silence)
+		(void)sd_event_add_time_relative(sup->event, &c->silence, CLOCK_MONOTONIC,
+		    SILENCE_USEC, SILENCE_USEC / 10, on_silence, c);
+	else if (c->silence)
+		(void)sd_event_source_set_time_relative(c->silence, SILENCE_USEC);
+	look_at_room(sup, c);
+}
+
+static const struct link_stream_ops command_ops = {
+	.on_input = on_input,
+	.on_room = on_room,
+	.on_gone = on_gone,
+};
+
+void
+nomad_exec(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_exec_req) struct rpc_exec_req req;
+	struct command *c = calloc(1, sizeof *c);
+	struct exec_wish wish = { 0 };
+	struct err e = { 0 };
+	int status = 400;
+	struct id id;
+
+	if (!c)
+		abort();
+	c->es = (struct exec_stream){ .sup = sup, .wake = on_wake };
+	c->stream = stream;
+	link_stream_watch(sup, stream, &command_ops, c);
+	rpc_exec_req_init(&req);
+	if (model_from_msgpack(&rpc_exec_req_type, body, len, &req, WIRE_MEMORY_MAX, &e) == 0) {
+		wish =
+		    (struct exec_wish){ .alloc = id_from_uuid(str(req.alloc_id), &id) ? &id : NULL,
+			    .alloc_text = req.alloc_id,
+			    .task = req.task,
+			    .job = req.job_id,
+			    .action = req.action,
+			    .command = req.cmd.v,
+			    .n_command = req.cmd.n,
+			    .tty = req.tty };
+		status = exec_stream_open(sup, &c->es, &wish, &e);
+	}
+	if (status != 0)
+		end_with_error(sup, c, status, e.msg);
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+/* nomad_fs.c: what servers ask of the files and logs of an alloc (wire.md 5.4), and of this agent's
+ * log (5.6). Runs in: supervisor. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "model/rpc_serve.h"
+#include "supervisor/alloc/alloc_fs.h"
+#include "supervisor/api/fs_stream.h"
+#include "supervisor/cluster/asked/nomad_requests.h"
+
+/* --- List and Stat --- */
+
+struct unary {
+	uint64_t stream;
+};
+
+static void
+on_list(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep *files,
+    const struct err *e)
+{
+	cleanup_free struct unary *u = arg;
+
+	if (r < 0)
+		link_answer(sup, u->stream, e->msg, NULL, 0);
+	else
+		nomad_answer(sup, u->stream, &rpc_fs_list_rep_type, files);
+}
+
+static void
+on_stat(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep *files,
+    const struct err *e)
+{
+	cleanup_free struct unary *u = arg;
+	struct rpc_fs_stat_rep rep = { 0 };
+
+	if (r < 0) {
+		link_answer(sup, u->stream, e->msg, NULL, 0);
+		return;
+	}
+	rep.info = &files->files.v[0];
+	nomad_answer(sup, u->stream, &rpc_fs_stat_rep_type, &rep);
+}
+
+/* 0, or negative with *e. req is filled either way. */
+static int
+decode(const void *body, size_t len, struct rpc_fs_req *req, struct id *ret, struct err *e)
+{
+	int r;
+
+	rpc_fs_req_init(req);
+	r = model_from_msgpack(&rpc_fs_req_type, body, len, req, WIRE_MEMORY_MAX, e);
+	if (r == 0 && !id_from_uuid(str(req->alloc_id), ret))
+		r = err_say(e, -EINVAL, "must provide a valid alloc id");
+	return r;
+}
+
+static void
+ask(struct sup *sup, uint64_t stream, const void *body, size_t len, FileOp op, alloc_fs_cb *cb)
+{
+	cleanup_done(rpc_fs_req) struct rpc_fs_req req;
+	cleanup_free struct unary *u = malloc(sizeof *u);
+	struct err e = { 0 };
+	struct id id;
+
+	if (decode(body, len, &req, &id, &e) == 0 && u) {
+		u->stream = stream;
+		if (alloc_fs_ask(sup, &id, op, str(req.path), cb, u, &e)) {
+			(void)steal_ptr(&u);
+			return;
+		}
+	}
+	link_answer(sup, stream, e.msg[0] ? e.msg : "no memory for the answer", NULL, 0);
+}
+
+void
+nomad_fs_list(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	ask(sup, stream, body, len, FILE_OP__FILE_OP_LIST, on_list);
+}
+
+void
+nomad_fs_stat(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	ask(sup, stream, body, len, FILE_OP__FILE_OP_STAT, on_stat);
+}
+
+/* --- Stream and Logs --- */
+
+/* Lives from the request to the end of the stream, at whoever's side. */
+struct feed {
+	struct fs_stream fs;
+	uint64_t stream;
+	struct alloc_fs_ask *ask; /* while the file is being opened */
+	struct fs_file_wish file;
+	char *path;
+};
+
+static void
+free_feed(struct feed *f)
+{
+	alloc_fs_forget(f->ask);
+	fs_stream_done(&f->fs);
+	free(f->path);
+	free(f);
+}
+
+static void
+end_with_error(struct sup *sup, struct feed *f, int status, const char *message)
+{
+	struct text frame = { 0 };
+
+	rpc_frame_error(&frame, status, message);
+	link_stream_write(sup, f->stream, frame.text, frame.len);
+	text_done(&frame);
+	link_stream_close(sup, f->stream);
+	free_feed(f);
+}
+
+/* As many frames as leave at once. May free f. */
+static void
+pump(struct sup *sup, struct feed *f)
+{
+	struct text frame;
+	int r = 1;
+
+	while (r > 0 && link_stream_room(sup, f->stream) > 0) {
+		r = fs_stream_more(&f->fs);
+		if (r <= 0)
+			break;
+		frame = (struct text){ 0 };
+		rpc_frame_data(&frame, f->fs.out ? f->fs.out : "", f->fs.out_len);
+		if (frame.failed)
+			r = -ENOMEM;
+		else
+			link_stream_write(sup, f->stream, frame.text, frame.len);
+		text_done(&frame);
+		fs_stream_took(&f->fs);
+	}
+	if (r < 0) {
+		link_stream_close(sup, f->stream);
+		free_feed(f);
+	}
+}
+
+static void
+on_wake(struct fs_stream *fs)
+{
+	pump(fs->sup, (struct feed *)(void *)((char *)fs - offsetof(struct feed, fs)));
+}
+
+static void
+on_room(struct sup *sup, void *arg, uint64_t stream)
+{
+	struct feed *f = arg;
+
+	if (f->fs.source)
+		pump(sup, f);
+}
+
+static void
+on_gone(struct sup *sup, void *arg, uint64_t stream)
+{
+	free_feed(arg);
+}
+
+static const struct link_stream_ops feed_ops = { .on_room = on_room, .on_gone = on_gone };
+
+static struct feed *
+new_feed(struct sup *sup, uint64_t stream, bool plain)
+{
+	struct feed *f = calloc(1, sizeof *f);
+
+	if (!f)
+		return NULL;
+	f->fs = (struct fs_stream){ .sup = sup, .plain = plain, .beats = true, .wake = on_wake };
+	f->stream = stream;
+	link_stream_watch(sup, stream, &feed_ops, f);
+	return f;
+}
+
+static void
+on_open(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep *files,
+    const struct err *e)
+{
+	struct feed *f = arg;
+
+	f->ask = NULL;
+	if (r == 0)
+		f->fs.source = fs_file_new(sup, &f->file, fd);
+	if (r < 0)
+		end_with_error(sup, f, alloc_fs_is_refusal(r) ? 400 : 500, e->msg);
+	else if (!f->fs.source)
+		end_with_error(sup, f, 500, "no memory for the file");
+	else
+		pump(sup, f);
+}
+
+/* 0, or the status with *e. */
+static int
+open_file(
+    struct sup *sup, struct feed *f, struct rpc_fs_req *req, const struct id *id, struct err *e)
+{
+	bool from_end = str_eq(req->origin, "end");
+
+	if (!*str(req->path))
+		return err_say(e, -EINVAL, "must provide a file path"), 400;
+	if (*str(req->origin) && !from_end && !str_eq(req->origin, "start"))
+		return err_say(e, -EINVAL, "origin must be start or end"), 400;
+	f->path = steal_ptr(&req->path);
+	f->file = (struct fs_file_wish){ .alloc = *id,
+		.path = f->path,
+		.from_end = from_end,
+		.follow = req->follow,
+		.offset = req->offset,
+		.limit = req->limit };
+	if (!alloc_find(sup, id))
+		return err_say(e, -ENOENT, "Unknown allocation \"%.64s\"", str(req->alloc_id)), 404;
+	f->ask = alloc_fs_ask(sup, id, FILE_OP__FILE_OP_OPEN, f->path, on_open, f, e);
+	return f->ask ? 0 : alloc_fs_is_refusal(e->code) ? 400 : 500;
+}
+
+void
+nomad_fs_stream(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_fs_req) struct rpc_fs_req req;
+	struct err e = { 0 };
+	struct feed *f;
+	struct id id;
+	int status = decode(body, len, &req, &id, &e) < 0 ? 400 : 0;
+
+	f = new_feed(sup, stream, req.plain_text);
+	if (!f)
+		return;
+	if (status == 0)
+		status = open_file(sup, f, &req, &id, &e);
+	if (status != 0)
+		end_with_error(sup, f, status, e.msg);
+}
+
+void
+nomad_fs_logs(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_fs_req) struct rpc_fs_req req;
+	struct fs_log_wish wish = { 0 };
+	struct err e = { 0 };
+	struct feed *f;
+	struct id id;
+	int status = decode(body, len, &req, &id, &e) < 0 ? 400 : 0;
+
+	f = new_feed(sup, stream, req.plain_text);
+	if (!f)
+		return;
+	wish = (struct fs_log_wish){ .alloc = &id,
+		.task = req.task,
+		.type = req.log_type,
+		.origin = req.origin,
+		.follow = req.follow,
+		.offset = req.offset };
+	if (status == 0)
+		status = fs_log_open(sup, &wish, &f->fs.source, &e);
+	if (status != 0)
+		end_with_error(sup, f, status, e.msg);
+	else
+		pump(sup, f);
+}
+
+/* --- the agent's own log --- */
+
+void
+nomad_monitor_export(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	struct text frame = { 0 };
+
+	rpc_frame_error(&frame, 400, MONITOR_NOT_KEPT);
+	link_stream_write(sup, stream, frame.text, frame.len);
+	link_stream_close(sup, stream);
+	text_done(&frame);
+}
+
+void
+nomad_monitor(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_monitor_req) struct rpc_monitor_req req;
+	struct err e = { 0 };
+	struct feed *f;
+	int status;
+
+	rpc_monitor_req_init(&req);
+	status = model_from_msgpack(&rpc_monitor_req_type, body, len, &req, WIRE_MEMORY_MAX, &e) < 0
+		     ? 400
+		     : 0;
+	f = new_feed(sup, stream, req.plain_text);
+	if (!f)
+		return;
+	if (status == 0)
+		status = monitor_open(sup, str(req.log_level), req.log_json, &f->fs.source, &e);
+	if (status != 0)
+		end_with_error(sup, f, status, e.msg);
+	else
+		pump(sup, f);
+}

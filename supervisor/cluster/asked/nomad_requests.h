@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nomad_requests.h: answers to what servers ask. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_CLUSTER_ASKED_NOMAD_REQUESTS_H
+#define DROVER_SUPERVISOR_CLUSTER_ASKED_NOMAD_REQUESTS_H
+
+#include "supervisor/cluster/node/nomad.h"
+
+void nomad_answer(struct sup *sup, uint64_t stream, const struct type *type, const void *rep);
+void nomad_answer_empty(struct sup *sup, uint64_t stream);
+
+/* nomad_fs.c: FileSystem.List, Stat, Stream, Logs: methods of link.h. */
+void nomad_fs_list(struct sup *sup, uint64_t stream, const void *body, size_t len);
+void nomad_fs_stat(struct sup *sup, uint64_t stream, const void *body, size_t len);
+void nomad_fs_stream(struct sup *sup, uint64_t stream, const void *body, size_t len);
+void nomad_fs_logs(struct sup *sup, uint64_t stream, const void *body, size_t len);
+/* Agent.Monitor. */
+void nomad_monitor_export(struct sup *sup, uint64_t stream, const void *body, size_t len);
+void nomad_monitor(struct sup *sup, uint64_t stream, const void *body, size_t len);
+
+/* nomad_exec.c: Allocations.Exec. */
+void nomad_exec(struct sup *sup, uint64_t stream, const void *body, size_t len);
+
+#endif

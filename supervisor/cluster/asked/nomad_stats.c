@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/* nomad_stats.c: what servers ask about the use of this node and its allocs. Runs in: supervisor.
+ */
+#include "supervisor/cluster/asked/nomad_stats.h"
+
+#include <stdlib.h>
+
+#include "model/rpc_serve.h"
+#include "supervisor/alloc/usage.h"
+#include "supervisor/cluster/link/link.h"
+
+/* Whole, as Go's structs are: the command of 1.6 and 2.0 looks into each without asking whether it
+ * is there. */
+static void
+answer(struct sup *sup, uint64_t stream, const struct type *type, const void *rep)
+{
+	struct text body = { 0 };
+
+	if (model_to_msgpack(type, rep, 0, &body) < 0)
+		link_answer(sup, stream, "no memory for the answer", NULL, 0);
+	else
+		link_answer(sup, stream, NULL, body.text, body.len);
+	text_done(&body);
+}
+
+static void
+on_usage(struct sup *sup, void *arg, const struct host_stats *host, const struct alloc_usage *alloc,
+    const struct err *e)
+{
+	/* They are only read. */
+	const struct rpc_host_stats_rep of_host = { .host_stats =
+							(struct host_stats *)(uintptr_t)host };
+	const struct rpc_alloc_usage_rep of_alloc = { .stats =
+							  (struct alloc_usage *)(uintptr_t)alloc };
+	uint64_t stream = *(uint64_t *)arg;
+
+	if (host)
+		answer(sup, stream, &rpc_host_stats_rep_type, &of_host);
+	else if (alloc)
+		answer(sup, stream, &rpc_alloc_usage_rep_type, &of_alloc);
+	else
+		link_answer(sup, stream, e->msg, NULL, 0);
+	free(arg);
+}
+
+static uint64_t *
+keep_stream(uint64_t stream)
+{
+	uint64_t *kept = malloc(sizeof *kept);
+
+	if (!kept)
+		abort();
+	*kept = stream;
+	return kept;
+}
+
+void
+nomad_stats_host(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	usage_ask_host(sup, on_usage, keep_stream(stream));
+}
+
+void
+nomad_stats_alloc(struct sup *sup, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_task_req) struct rpc_task_req req;
+	struct err e = { 0 };
+	struct id id;
+
+	rpc_task_req_init(&req);
+	if (model_from_msgpack(&rpc_task_req_type, body, len, &req, WIRE_MEMORY_MAX, &e) == 0 &&
+	    !id_from_uuid(str(req.alloc_id), &id))
+		(void)err_say(&e, -ENOENT, "Unknown allocation \"%.64s\"", str(req.alloc_id));
+	if (e.code)
+		link_answer(sup, stream, e.msg, NULL, 0);
+	else
+		usage_ask_alloc(sup, &id, str(req.task), on_usage, keep_stream(stream));
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * link.c: calls over heartbeat to the servers, and the streams that servers open. Runs in:
+ * supervisor.
+ */
+#include "supervisor/cluster/link/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "proto/heartbeat.pb-c.h"
+#include "supervisor/cluster/link/link_stream.h"
+#include "supervisor/core/sup_child.h"
+
+#define INLINE_MAX 60000 /* of a body in a packet: the table's limit less the other fields */
+#define SLACK_MS   5000  /* heartbeat keeps the deadline; only one that hangs is noticed here */
+#define KNOWN_MAX  32
+
+struct link {
+	const struct link_events *events;
+	struct link_streams *streams;
+	char server[CONFIG_PATH_SIZE];
+	char known[KNOWN_MAX][CONFIG_PATH_SIZE];
+	size_t n_known;
+};
+
+struct link_wait {
+	link_cb *cb;
+	void *arg;
+};
+
+/* Hands cb an answer whose body is in the message or in a memfd. */
+static void
+hand_over(struct sup *sup, link_cb *cb, void *arg, const ProtobufCBinaryData *body, int fd)
+{
+	struct err e = { 0 };
+	const void *map;
+	size_t len;
+	int r;
+
+	if (fd < 0) {
+		cb(sup, arg, 0, body->data, body->len, NULL);
+		return;
+	}
+	r = fd_memfd_map(fd, LINK_BODY_MAX, &map, &len);
+	if (r < 0) {
+		(void)err_set(&e, r, "take an answer from heartbeat");
+		cb(sup, arg, r, NULL, 0, &e);
+		return;
+	}
+	cb(sup, arg, 0, map, len, NULL);
+	if (map)
+		(void)munmap((void *)(uintptr_t)map, len);
+}
+
+static void
+on_call_end(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+{
+	const HbCallRep *rep = (const HbCallRep *)(const void *)msg;
+	cleanup_free struct link_wait *w = arg;
+	cleanup_close int body_fd = fd;
+	struct err remote = { 0 };
+
+	if (r == 0 && rep->error[0])
+		r = err_say(&remote, -EREMOTEIO, "%s", rep->error);
+	if (r == 0)
+		hand_over(sup, w->cb, w->arg, &rep->body, body_fd);
+	else
+		w->cb(sup, w->arg, r, NULL, 0, r == -EREMOTEIO && remote.code ? &remote : e);
+}
+
+uint64_t
+link_call(struct sup *sup, const char *method, const void *body, size_t len, unsigned deadline_ms,
+    unsigned flags, link_cb *cb, void *arg)
+{
+	struct link_wait *w = malloc(sizeof *w);
+	HbCallReq req = HB_CALL_REQ__INIT;
+	bool big = len > INLINE_MAX;
+	int fd = -1;
+
+	if (!w)
+		abort();
+	*w = (struct link_wait){ .cb = cb, .arg = arg };
+	req.method = (char *)(uintptr_t)method;
+	req.deadline_ms = deadline_ms;
+	req.repeat = flags & LINK_REPEAT;
+	if (big)
+		fd = fd_memfd_sealed("body", body, len);
+	else
+		req.body = (ProtobufCBinaryData){ len, (uint8_t *)(uintptr_t)body };
+	if (big && fd < 0) { /* without one, flush() fails the call with -EMSGSIZE */
+		big = false;
+		req.body = (ProtobufCBinaryData){ len, (uint8_t *)(uintptr_t)body };
+	}
+	return child_call(sup, IPC_HEARTBEAT, big ? HB_CALL_BIG_REQ : HB_CALL_REQ, &req.base, fd,
+	    deadline_ms + SLACK_MS, flags & LINK_REPEAT ? CALL_REPEAT : 0, on_call_end, w);
+}
+
+void
+link_cancel(struct sup *sup, uint64_t call)
+{
+	HbCallCancelEv ev = HB_CALL_CANCEL_EV__INIT;
+	struct link_wait *w = child_call_drop(sup, call);
+
+	if (!w)
+		return;
+	free(w);
+	ev.call = (uint32_t)call;
+	child_tell(sup, IPC_HEARTBEAT, HB_CALL_CANCEL_EV, &ev.base);
+}
+
+void
+link_beat(struct sup *sup, uint8_t **ret_data, size_t *ret_len)
+{
+	const void *body = NULL;
+	size_t len = 0;
+
+	sup->link->events->beat(sup, &body, &len);
+	*ret_data = (uint8_t *)(uintptr_t)body;
+	*ret_len = len <= LINK_BEAT_MAX ? len : 0;
+}
+
+static void
+on_beat_done(struct sup *sup, const HbBeatDoneEv *ev, int fd)
+{
+	link_cb *done = sup->link->events->beat_done;
+	cleanup_close int body_fd = fd;
+	struct err e = { 0 };
+
+	if (ev->code >= 0) {
+		hand_over(sup, done, NULL, &ev->body, body_fd);
+		return;
+	}
+	(void)err_say(&e, ev->code, "%s", ev->error);
+	done(sup, NULL, ev->code, NULL, 0, &e);
+}
+
+static void
+set_server(struct sup *sup, const char *server, const char *why)
+{
+	struct link *l = sup->link;
+
+	if (strcmp(l->server, server) == 0 && server[0])
+		return;
+	(void)snprintf(l->server, sizeof l->server, "%s", server);
+	l->events->server_changed(sup, l->server, why);
+}
+
+static void
+on_server(struct sup *sup, const HbServerEv *ev)
+{
+	struct link *l = sup->link;
+
+	for (l->n_known = 0; l->n_known < ev->n_known && l->n_known < KNOWN_MAX; l->n_known++)
+		(void)snprintf(
+		    l->known[l->n_known], sizeof l->known[0], "%s", ev->known[l->n_known]);
+	set_server(sup, ev->server, ev->why);
+}
+
+static int
+on_event(struct sup *sup, struct ipc_packet *p)
+{
+	struct link *l = sup->link;
+
+	if (!p) {
+		link_streams_lose(sup, l->streams);
+		set_server(sup, "", "heartbeat has ended");
+		return 0;
+	}
+	switch (p->type) {
+	case HB_BEAT_DONE_EV:
+	case HB_BEAT_DONE_BIG_EV:
+		on_beat_done(sup, (const HbBeatDoneEv *)(const void *)p->msg,
+		    p->n_fds ? steal_fd(&p->fds[0]) : -1);
+		return 0;
+	case HB_SERVER_EV:
+		on_server(sup, (const HbServerEv *)(const void *)p->msg);
+		return 0;
+	default:
+		return link_streams_event(sup, l->streams, p);
+	}
+}
+
+int
+link_new(struct sup *sup, const struct link_events *events, const struct link_method *methods,
+    link_gate *gate, struct err *e)
+{
+	struct link *l = calloc(1, sizeof *l);
+
+	if (l)
+		l->streams = link_streams_new(methods, gate);
+	if (!l || !l->streams) {
+		free(l);
+		return err_set(e, -ENOMEM, "begin the link to the servers");
+	}
+	l->events = events;
+	sup->link = l;
+	child_listen(sup, IPC_HEARTBEAT, on_event);
+	return 0;
+}
+
+void
+link_free(struct sup *sup)
+{
+	if (!sup->link)
+		return;
+	child_listen(sup, IPC_HEARTBEAT, NULL);
+	link_streams_free(sup->link->streams);
+	free(sup->link);
+	sup->link = NULL;
+}
+
+struct link_streams *
+link_streams(const struct sup *sup)
+{
+	return sup->link->streams;
+}
+
+const char *
+link_server(const struct sup *sup)
+{
+	return sup->link->server;
+}
+
+const char *
+link_server_known(const struct sup *sup, size_t i)
+{
+	return i < sup->link->n_known ? sup->link->known[i] : NULL;
+}

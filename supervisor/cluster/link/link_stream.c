@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * link_stream.c: the streams that servers open, one per request: the method's function, its answer
+ * or frames, and how much may be on its way; and those that are asked for here. Runs in:
+ * supervisor.
+ */
+#include "supervisor/cluster/link/link_stream.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "proto/heartbeat.pb-c.h"
+#include "supervisor/core/sup_child.h"
+
+#define STREAMS_MAX 256           /* heartbeat has a lower limit of its own */
+#define WINDOW      (256u * 1024) /* heartbeat.proto */
+#define WRITE_MAX   32768
+#define ERROR_MAX   4096
+#define ASKED       (1ull << 63) /* in the numbers of streams that are asked for here */
+#define ASKED_MAX   80           /* heartbeat has a higher one */
+
+struct bytes {
+	uint8_t *data;
+	size_t len, size;
+};
+
+struct stream {
+	struct stream *next;
+	uint64_t id;
+	const struct link_method *method; /* NULL: there is none of that name */
+	char *unknown;                    /* then its name, as of one that is asked for */
+	bool streaming;
+	bool asked;
+	bool called;    /* the argument came, the method's function was called */
+	bool closing;   /* closed as soon as `out` is empty */
+	bool held;      /* what comes goes to `kept`: each object behind its length, a size_t */
+	bool paused;    /* its owner wants no more input for now */
+	uint32_t taken; /* bytes of it that the server does not know to have been taken */
+	struct bytes in, out, kept;
+	size_t room;
+	const struct link_stream_ops *ops;
+	void *arg;
+};
+
+struct link_streams {
+	const struct link_method *methods;
+	link_gate *gate;
+	struct stream *first;
+	size_t n, n_asked;
+	uint64_t last_asked;
+};
+
+static const struct link_stream_ops no_ops;
+
+static int
+bytes_add(struct bytes *b, const void *data, size_t len)
+{
+	if (len > b->size - b->len) {
+		size_t size = b->len + len + b->size / 2;
+		uint8_t *grown = realloc(b->data, size);
+
+		if (!grown)
+			return -ENOMEM;
+		b->data = grown;
+		b->size = size;
+	}
+	if (len)
+		memcpy(b->data + b->len, data, len);
+	b->len += len;
+	return 0;
+}
+
+static void
+bytes_drop(struct bytes *b, size_t n)
+{
+	b->len -= n;
+	if (b->len)
+		memmove(b->data, b->data + n, b->len);
+}
+
+static struct stream *
+find(const struct link_streams *ls, uint64_t id)
+{
+	struct stream *s = ls->first;
+
+	while (s && s->id != id)
+		s = s->next;
+	return s;
+}
+
+static void
+forget(struct link_streams *ls, struct stream *s)
+{
+	struct stream **at = &ls->first;
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	if (s->asked)
+		ls->n_asked--;
+	else
+		ls->n--;
+	free(s->in.data);
+	free(s->out.data);
+	free(s->kept.data);
+	free(s->unknown);
+	free(s);
+}
+
+static void
+tell_accept(struct sup *sup, uint64_t id, const char *error)
+{
+	HbStreamAcceptEv ev = HB_STREAM_ACCEPT_EV__INIT;
+	char text[ERROR_MAX];
+
+	(void)snprintf(text, sizeof text, "%s", error ? error : "");
+	ev.stream = id;
+	ev.error = text;
+	child_tell(sup, IPC_HEARTBEAT, HB_STREAM_ACCEPT_EV, &ev.base);
+}
+
+static void
+tell_close(struct sup *sup, uint64_t id, bool reset)
+{
+	HbStreamCloseEv ev = HB_STREAM_CLOSE_EV__INIT;
+
+	ev.stream = id;
+	ev.reset = reset;
+	child_tell(sup, IPC_HEARTBEAT, HB_STREAM_CLOSE_EV, &ev.base);
+}
+
+static void
+tell_write(struct sup *sup, struct stream *s, const uint8_t *data, size_t len)
+{
+	HbStreamWriteEv ev = HB_STREAM_WRITE_EV__INIT;
+
+	for (size_t n; len > 0; data += n, len -= n) {
+		n = len < WRITE_MAX ? len : WRITE_MAX;
+		ev.stream = s->id;
+		ev.data = (ProtobufCBinaryData){ n, (uint8_t *)(uintptr_t)data };
+		child_tell(sup, IPC_HEARTBEAT, HB_STREAM_WRITE_EV, &ev.base);
+		s->room -= n;
+	}
+}
+
+/* Sends what there is room for; ends the stream if that was the last of it. True: it is no more. */
+static bool
+flush_out(struct sup *sup, struct link_streams *ls, struct stream *s)
+{
+	size_t n = s->out.len < s->room ? s->out.len : s->room;
+
+	tell_write(sup, s, s->out.data, n);
+	bytes_drop(&s->out, n);
+	if (!s->closing || s->out.len > 0)
+		return false;
+	tell_close(sup, s->id, false);
+	forget(ls, s);
+	return true;
+}
+
+static void
+write_out(struct sup *sup, struct stream *s, const void *data, size_t len)
+{
+	size_t n = s->out.len > 0 ? 0 : len < s->room ? len : s->room;
+
+	tell_write(sup, s, data, n);
+	if (bytes_add(&s->out, (const uint8_t *)data + n, len - n) < 0)
+		abort();
+}
+
+/* As the peer's program sees a stream whose other end went away. why: of one that was asked for;
+ * NULL: it is over. */
+static void
+lose(struct sup *sup, struct link_streams *ls, struct stream *s, const char *why)
+{
+	const struct link_stream_ops *ops = s->ops;
+	bool asked = s->asked;
+	void *arg = s->arg;
+	uint64_t id = s->id;
+
+	forget(ls, s);
+	if (asked && ops->on_end)
+		ops->on_end(sup, arg, id, why);
+	if (!asked && ops->on_gone)
+		ops->on_gone(sup, arg, id);
+}
+
+static int
+on_open(struct sup *sup, struct link_streams *ls, const HbStreamOpenEv *ev)
+{
+	const struct link_method *m = ls->methods;
+	char error[ERROR_MAX];
+	struct stream *s;
+
+	if ((ev->stream & ASKED) || find(ls, ev->stream) || ls->n == STREAMS_MAX)
+		return -EPROTO;
+	while (m->name && (strcmp(m->name, ev->method) != 0 || m->streaming != ev->streaming))
+		m++;
+	if (ev->streaming && !m->name) {
+		(void)snprintf(error, sizeof error, "Unknown rpc method: \"%s\"", ev->method);
+		tell_accept(sup, ev->stream, error);
+		tell_close(sup, ev->stream, false);
+		return 0;
+	}
+	s = calloc(1, sizeof *s);
+	if (!s || (!m->name && !(s->unknown = strdup(ev->method))))
+		abort();
+	s->id = ev->stream;
+	s->method = m->name ? m : NULL;
+	s->streaming = ev->streaming;
+	s->room = WINDOW;
+	s->ops = &no_ops;
+	s->next = ls->first;
+	ls->first = s;
+	ls->n++;
+	if (s->streaming)
+		tell_accept(sup, s->id, NULL);
+	return 0;
+}
+
+/* The words of Go's net/rpc. */
+static void
+refuse_unknown(struct sup *sup, struct stream *s)
+{
+	const char *dot = strrchr(s->unknown, '.');
+	char error[ERROR_MAX];
+
+	(void)snprintf(error, sizeof error, "rpc: %s %s",
+	    dot ? "can't find method" : "service/method request ill-formed:", s->unknown);
+	link_answer(sup, s->id, error, NULL, 0);
+}
+
+static unsigned
+object_max(const struct stream *s)
+{
+	return s->asked ? LINK_FRAME_MAX : LINK_OBJECT_MAX;
+}
+
+/* Who still writes more of it is to be told, and not to wait for room. */
+static void
+give_up(struct sup *sup, struct link_streams *ls, struct stream *s)
+{
+	log_warn("a server sent more than %u bytes to %s", object_max(s),
+	    s->method ? s->method->name : s->unknown);
+	tell_close(sup, s->id, true);
+	lose(sup, ls, s, "a frame of the server is larger than is taken");
+}
+
+static void
+keep(struct sup *sup, struct link_streams *ls, struct stream *s, const struct bytes *in)
+{
+	if (s->kept.len + sizeof in->len + in->len > LINK_OBJECT_MAX)
+		give_up(sup, ls, s);
+	else if (bytes_add(&s->kept, &in->len, sizeof in->len) < 0 ||
+		 bytes_add(&s->kept, in->data, in->len) < 0)
+		abort();
+}
+
+/* The server may send as much again. */
+static void
+tell_taken(struct sup *sup, struct stream *s)
+{
+	HbStreamReadEv took = HB_STREAM_READ_EV__INIT;
+
+	if (s->taken == 0)
+		return;
+	took.stream = s->id;
+	took.bytes = s->taken;
+	s->taken = 0;
+	child_tell(sup, IPC_HEARTBEAT, HB_STREAM_READ_EV, &took.base);
+}
+
+/* One object is there. What is called may end the stream. */
+static void
+deliver(struct sup *sup, struct link_streams *ls, struct stream *s)
+{
+	struct bytes in = s->in;
+
+	s->in = (struct bytes){ 0 };
+	if (!s->called) {
+		s->called = true;
+		if (s->method)
+			ls->gate(sup, s->method, s->id, in.data, in.len);
+		else
+			refuse_unknown(sup, s);
+	} else if (s->held) {
+		keep(sup, ls, s, &in);
+	} else if (s->ops->on_input) {
+		s->ops->on_input(sup, s->arg, s->id, in.data, in.len);
+	}
+	free(in.data);
+}
+
+static void
+on_data(struct sup *sup, struct link_streams *ls, const HbStreamDataEv *ev)
+{
+	struct stream *s = find(ls, ev->stream);
+
+	if (!s && (ev->stream & ASKED)) /* of a heartbeat before this one: nobody waits for it */
+		tell_close(sup, ev->stream, true);
+	if (!s || s->closing)
+		return;
+	if (s->in.len + ev->data.len > object_max(s)) {
+		give_up(sup, ls, s);
+		return;
+	}
+	if (bytes_add(&s->in, ev->data.data, ev->data.len) < 0)
+		abort();
+	s->taken += (uint32_t)ev->data.len;
+	/* Nor by pieces: most objects come in several, and the server would never be held. */
+	if (!s->paused && !s->held)
+		tell_taken(sup, s);
+	if (ev->last)
+		deliver(sup, ls, s);
+}
+
+/*
+ * The end of a streaming one's input is how a server says that its user went away; an answer that
+ * is not streaming is still wanted.
+ */
+static void
+on_end(struct sup *sup, struct link_streams *ls, const HbStreamEndEv *ev)
+{
+	struct stream *s = find(ls, ev->stream);
+	const char *why = NULL;
+
+	if (!s || (!ev->gone && !s->streaming))
+		return;
+	if (!ev->gone && s->closing)
+		return;
+	if (!ev->gone)
+		tell_close(sup, s->id, s->asked && s->room < WINDOW);
+	if (ev->gone || s->in.len > 0)
+		why = ev->error[0] ? ev->error : "the connection to the server was lost";
+	lose(sup, ls, s, why);
+}
+
+static void
+on_room(struct sup *sup, struct link_streams *ls, const HbStreamRoomEv *ev)
+{
+	struct stream *s = find(ls, ev->stream);
+
+	if (!s)
+		return;
+	s->room += ev->bytes;
+	if (s->room > WINDOW)
+		s->room = WINDOW;
+	if (flush_out(sup, ls, s))
+		return;
+	if (s->out.len == 0 && !s->closing && s->ops->on_room)
+		s->ops->on_room(sup, s->arg, s->id);
+}
+
+int
+link_streams_event(struct sup *sup, struct link_streams *ls, const struct ipc_packet *p)
+{
+	const void *msg = p->msg;
+
+	switch (p->type) {
+	case HB_STREAM_OPEN_EV:
+		return on_open(sup, ls, msg);
+	case HB_STREAM_DATA_EV:
+		on_data(sup, ls, msg);
+		return 0;
+	case HB_STREAM_END_EV:
+		on_end(sup, ls, msg);
+		return 0;
+	case HB_STREAM_ROOM_EV:
+		on_room(sup, ls, msg);
+		return 0;
+	default:
+		return -EPROTO;
+	}
+}
+
+void
+link_streams_lose(struct sup *sup, struct link_streams *ls)
+{
+	while (ls->first)
+		lose(sup, ls, ls->first, "heartbeat has ended");
+}
+
+struct link_streams *
+link_streams_new(const struct link_method *methods, link_gate *gate)
+{
+	struct link_streams *ls = calloc(1, sizeof *ls);
+
+	if (ls)
+		*ls = (struct link_streams){ .methods = methods, .gate = gate };
+	return ls;
+}
+
+void
+link_streams_free(struct link_streams *ls)
+{
+	while (ls->first)
+		forget(ls, ls->first);
+	free(ls);
+}
+
+/* --- link.h --- */
+
+uint64_t
+link_stream_ask(struct sup *sup, const char *method, const void *body, size_t len,
+    const struct link_stream_ops *ops, void *arg)
+{
+	struct link_streams *ls = link_streams(sup);
+	HbStreamAskEv ev = HB_STREAM_ASK_EV__INIT;
+	struct stream *s = ls->n_asked < ASKED_MAX ? calloc(1, sizeof *s) : NULL;
+
+	if (!s || !(s->unknown = strdup(method))) {
+		free(s);
+		return 0;
+	}
+	s->id = ASKED | ++ls->last_asked;
+	s->asked = s->streaming = s->called = true;
+	s->room = WINDOW;
+	s->ops = ops;
+	s->arg = arg;
+	s->next = ls->first;
+	ls->first = s;
+	ls->n_asked++;
+	ev.stream = s->id;
+	ev.method = s->unknown;
+	child_tell(sup, IPC_HEARTBEAT, HB_STREAM_ASK_EV, &ev.base);
+	write_out(sup, s, body, len);
+	return s->id;
+}
+
+void
+link_stream_hold(struct sup *sup, uint64_t stream)
+{
+	struct stream *s = find(link_streams(sup), stream);
+
+	if (s)
+		s->held = true;
+}
+
+void
+link_stream_go_on(struct sup *sup, uint64_t stream)
+{
+	struct stream *s = find(link_streams(sup), stream);
+	struct bytes kept;
+	size_t len;
+
+	if (!s || !s->held)
+		return;
+	s->held = false;
+	kept = s->kept;
+	s->kept = (struct bytes){ 0 };
+	/* The stream may end in the middle. */
+	for (size_t at = 0; at < kept.len && (s = find(link_streams(sup), stream)); at += len) {
+		memcpy(&len, kept.data + at, sizeof len);
+		at += sizeof len;
+		if (s->ops->on_input)
+			s->ops->on_input(sup, s->arg, stream, kept.data + at, len);
+	}
+	free(kept.data);
+	s = find(link_streams(sup), stream);
+	if (s && !s->paused)
+		tell_taken(sup, s);
+}
+
+void
+link_stream_watch(struct sup *sup, uint64_t stream, const struct link_stream_ops *ops, void *arg)
+{
+	struct stream *s = find(link_streams(sup), stream);
+
+	if (!s)
+		return;
+	s->ops = ops ? ops : &no_ops;
+	s->arg = arg;
+}
+
+void
+link_answer(struct sup *sup, uint64_t stream, const char *error, const void *body, size_t len)
+{
+	struct link_streams *ls = link_streams(sup);
+	struct stream *s = find(ls, stream);
+
+	if (!s || s->closing)
+		return;
+	tell_accept(sup, stream, error);
+	if (!error)
+		write_out(sup, s, body, len);
+	link_stream_close(sup, stream);
+}
+
+void
+link_stream_write(struct sup *sup, uint64_t stream, const void *data, size_t len)
+{
+	struct stream *s = find(link_streams(sup), stream);
+
+	if (s && !s->closing)
+		write_out(sup, s, data, len);
+}
+
+size_t
+link_stream_room(struct sup *sup, uint64_t stream)
+{
+	const struct stream *s = find(link_streams(sup), stream);
+
+	return s && !s->closing && s->out.len == 0 ? s->room : 0;
+}
+
+void
+link_stream_pause(struct sup *sup, uint64_t stream, bool pause)
+{
+	struct stream *s = find(link_streams(sup), stream);
+
+	if (!s || s->paused == pause)
+		return;
+	s->paused = pause;
+	if (!pause)
+		tell_taken(sup, s);
+}
+
+void
+link_stream_close(struct sup *sup, uint64_t stream)
+{
+	struct link_streams *ls = link_streams(sup);
+	struct stream *s = find(ls, stream);
+
+	if (!s)
+		return;
+	if (s->asked) { /* what has not left is of no use, and would hold up the end */
+		/* Nor would a server that waits for room see a plain end. */
+		tell_close(sup, s->id, s->out.len > 0 || s->room < WINDOW || s->paused);
+		forget(ls, s);
+		return;
+	}
+	s->closing = true;
+	s->ops = &no_ops;
+	(void)flush_out(sup, ls, s);
+}

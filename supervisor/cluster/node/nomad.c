@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+/* nomad.c: a cluster of Nomad servers as a source of work. Runs in: supervisor. */
+#include "supervisor/cluster/node/nomad.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <systemd/sd-event.h>
+#include <time.h>
+
+#include "common/log.h"
+#include "supervisor/node/node_state.h"
+#include "supervisor/cluster/acl/acl_token.h"
+#include "supervisor/cluster/acl/nomad_acl.h"
+#include "supervisor/cluster/asked/nomad_self.h"
+
+int64_t
+nomad_now_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+uint64_t
+nomad_retry_ms(unsigned *failures, uint64_t base_ms, uint64_t max_ms)
+{
+	uint64_t ms = base_ms << (*failures < 16 ? *failures : 16);
+
+	(*failures)++;
+	if (ms > max_ms)
+		ms = max_ms;
+	return ms + (uint64_t)random() % ms;
+}
+
+void
+nomad_after(struct nomad *n, struct sd_event_source **timer, uint64_t ms,
+    int (*fn)(struct sd_event_source *s, uint64_t usec, void *nomad))
+{
+	*timer = sd_event_source_disable_unref(*timer);
+	if (sd_event_add_time_relative(
+		n->base.sup->event, timer, CLOCK_BOOTTIME, ms * 1000, 0, fn, n) < 0)
+		log_error("no memory for a timer of the link to the servers");
+}
+
+const char *
+nomad_region(const struct nomad *n)
+{
+	const char *region = n->base.sup->config->region;
+
+	return region[0] ? region : "global";
+}
+
+/* Before the first registration there is none; then the node's secret, or the identity that the
+ * servers gave it. */
+const char *
+nomad_token(const struct nomad *n)
+{
+	if (n->identity)
+		return n->identity;
+	return n->registered ? node_get(n->base.sup)->secret_id : "";
+}
+
+void
+nomad_query(struct nomad *n, struct rpc_query *q)
+{
+	(void)str_set(&q->region, nomad_region(n));
+	(void)str_set(&q->auth_token, nomad_token(n));
+}
+
+void
+nomad_write(struct nomad *n, struct rpc_write *w)
+{
+	(void)str_set(&w->region, nomad_region(n));
+	(void)str_set(&w->auth_token, nomad_token(n));
+}
+
+uint64_t
+nomad_call(struct nomad *n, const char *method, const struct type *type, const void *req,
+    unsigned deadline_ms, unsigned flags, link_cb *cb, void *arg)
+{
+	struct text body = { 0 };
+	uint64_t call;
+
+	if (model_to_msgpack(type, req, MODEL_COMPACT, &body) < 0)
+		abort();
+	call = link_call(n->base.sup, method, body.text, body.len, deadline_ms, flags, cb, arg);
+	text_done(&body);
+	return call;
+}
+
+static int
+load(struct source *s, struct err *e)
+{
+	struct nomad *n = nomad_of(s);
+	int r = nomad_node_load(n, e);
+
+	if (r < 0)
+		return r;
+	r = nomad_allocs_load(n, e);
+	return r < 0 ? r : nomad_services_load(n, e);
+}
+
+static int
+start(struct source *s, struct err *e)
+{
+	nomad_allocs_start(nomad_of(s));
+	nomad_services_start(nomad_of(s));
+	nomad_node_start(nomad_of(s));
+	return 0;
+}
+
+static void
+on_node_updated(struct source *s)
+{
+	nomad_node_changed(nomad_of(s));
+}
+
+/* The servers drain a node; what ends this agent stops its allocs itself. */
+static void
+set_drain(struct source *s, bool on)
+{
+}
+
+static uint64_t
+get_index(struct source *s)
+{
+	uint64_t index = nomad_of(s)->watch_index;
+
+	return index ? index : 1;
+}
+
+/* What goes on to the servers is for them to check. */
+static void
+admit(struct source *s, struct api_req *req)
+{
+	if (nomad_api_is_mapped(req))
+		api_serve(req);
+	else
+		nomad_acl_serve(s->sup, req, NULL);
+}
+
+static void
+nomad_free(struct source *s)
+{
+	struct nomad *n = nomad_of(s);
+
+	link_free(s->sup);
+	nomad_watch_free(n);
+	nomad_update_free(n);
+	nomad_claims_free(n);
+	acl_tokens_free(n);
+	nomad_services_free(n);
+	nomad_sign_free(n);
+	if (s->sup->allocs)
+		nomad_allocs_free(n);
+	nomad_node_free(n);
+	free(n);
+}
+
+static const char *
+say_elsewhere(const char *target)
+{
+	return "this path is not there yet: drover neither answers it nor asks its servers";
+}
+
+static const struct source_ops nomad_ops = {
+	.name = "nomad",
+	.health_of_all = true,
+	.load = load,
+	.start = start,
+	.alloc_updated = nomad_alloc_updated,
+	.alloc_destroyed = nomad_alloc_destroyed,
+	.collect = nomad_alloc_collect,
+	.collect_oldest = nomad_alloc_collect_oldest,
+	.node_updated = on_node_updated,
+	.check = nomad_check,
+	.claim = nomad_claim,
+	.claim_cancel = nomad_claim_cancel,
+	.release = nomad_release,
+	.services_set = nomad_services_set,
+	.sign = nomad_sign,
+	.sign_cancel = nomad_sign_cancel,
+	.set_drain = set_drain,
+	.index = get_index,
+	.routes = nomad_api_routes,
+	.admit = admit,
+	.shows = nomad_acl_shows,
+	.elsewhere = say_elsewhere,
+	.free = nomad_free,
+};
+
+struct source *
+source_nomad_new(struct sup *sup, struct err *e)
+{
+	struct nomad *n = calloc(1, sizeof *n);
+
+	if (!n) {
+		(void)err_set(e, -ENOMEM, "begin the source of work");
+		return NULL;
+	}
+	n->base = (struct source){ .ops = &nomad_ops, .sup = sup };
+	if (link_new(sup, &nomad_link_events, nomad_methods, nomad_acl_gate, e) < 0) {
+		free(n);
+		return NULL;
+	}
+	return &n->base;
+}

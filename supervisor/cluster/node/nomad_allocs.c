@@ -1,0 +1,653 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * nomad_allocs.c: the allocs that servers gave this node, with their jobs: both are in state.db, so
+ * that they run without a server. Runs in: supervisor.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "model/table.h"
+#include "model/task_event.h"
+#include "supervisor/node/node_state.h"
+#include "supervisor/cluster/node/nomad.h"
+#include "supervisor/core/store.h"
+
+/* --- jobs --- */
+
+static int
+write_job(struct sup *sup, struct dirty *d, struct err *e)
+{
+	struct nomad_job *j =
+	    (struct nomad_job *)(void *)((char *)d - offsetof(struct nomad_job, row));
+	const struct job *job = &j->ref->job;
+	struct text json = { 0 };
+	int r;
+
+	if (j->gone)
+		return STORE_EXEC(sup->store, STMT_JOB_DELETE, e, SV_TEXT(str(job->namespace)),
+		    SV_TEXT(str(job->id)), SV_INT(j->ref->key));
+	if (model_to_text(&job_type, job, MODEL_COMPACT, &json) < 0)
+		return err_set(e, -ENOMEM, "write job %s", str(job->id));
+	r = STORE_EXEC(sup->store, STMT_JOB_PUT, e, SV_TEXT(str(job->namespace)),
+	    SV_TEXT(str(job->id)), SV_INT(j->ref->key), SV_INT(1), SV_TEXT(json.text));
+	text_done(&json);
+	return r;
+}
+
+static void
+on_job_written(struct sup *sup, struct dirty *d)
+{
+	struct nomad_job *j =
+	    (struct nomad_job *)(void *)((char *)d - offsetof(struct nomad_job, row));
+
+	if (!j->gone)
+		return;
+	job_ref_put(j->ref);
+	free(j);
+}
+
+static struct nomad_job *
+job_find(struct nomad *n, const char *namespace, const char *id, uint64_t key)
+{
+	struct nomad_job *j = n->jobs;
+
+	while (j && (j->ref->key != key || !str_eq(j->ref->job.id, id) ||
+			!str_eq(j->ref->job.namespace, namespace)))
+		j = j->next;
+	return j;
+}
+
+/* Takes over *job. */
+static struct nomad_job *
+job_add(struct nomad *n, struct job *job, uint64_t key)
+{
+	struct nomad_job *j = calloc(1, sizeof *j);
+
+	if (j)
+		j->ref = job_ref_new(job);
+	if (!j || !j->ref) {
+		free(j);
+		return NULL;
+	}
+	j->ref->key = key;
+	j->row.write = write_job;
+	j->row.point = CRASH_ROW_NOMAD_JOB;
+	j->row.written = on_job_written;
+	j->next = n->jobs;
+	n->jobs = j;
+	return j;
+}
+
+/* The one that is there already, or *job, which is emptied. A purged job that comes back has its
+ * version again, so the index at which it was registered names it. */
+static struct nomad_job *
+job_take(struct nomad *n, struct job *job)
+{
+	uint64_t key = job->job_modify_index;
+	struct nomad_job *j = job_find(n, str(job->namespace), str(job->id), key);
+
+	if (j)
+		return j;
+	if (job_complete(job) < 0)
+		return NULL;
+	j = job_add(n, job, key);
+	if (j)
+		turn_write(n->base.sup, &j->row);
+	return j;
+}
+
+static void
+job_leave(struct nomad *n, struct nomad_job *j)
+{
+	struct nomad_job **at = &n->jobs;
+
+	if (--j->n_allocs > 0)
+		return;
+	while (*at != j)
+		at = &(*at)->next;
+	*at = j->next;
+	j->gone = true;
+	turn_write(n->base.sup, &j->row);
+}
+
+/* --- taking allocs --- */
+
+static struct nomad_alloc *
+alloc_meet(struct nomad *n, struct sup_alloc *sa, struct nomad_job *j)
+{
+	struct nomad_alloc *na = calloc(1, sizeof *na);
+
+	if (!na)
+		return NULL;
+	na->sa = sa;
+	na->job = j;
+	na->acked_status = CLIENT_PENDING;
+	j->n_allocs++;
+	sa->source_data = na;
+	return na;
+}
+
+/* What the node made of an alloc: everything else of it is the servers'. */
+static void
+keep_client_fields(struct alloc *from, struct alloc *to)
+{
+	for (size_t i = 0; i < alloc_update_type.n; i++) {
+		const struct field *f = &alloc_update_type.fields[i];
+
+		if (!str_eq(f->name, "DeploymentStatus"))
+			field_swap(f, from, to);
+	}
+}
+
+/* Which of the two has health: a new deployment begins without. */
+static void
+keep_health(struct alloc *from, struct alloc *to)
+{
+	if (!from->deployment_status || !str_eq(from->deployment_id, to->deployment_id))
+		return;
+	if (!to->deployment_status)
+		to->deployment_status = deployment_status_new();
+	if (!to->deployment_status)
+		return;
+	to->deployment_status->healthy = from->deployment_status->healthy;
+	to->deployment_status->timestamp = from->deployment_status->timestamp;
+}
+
+static void
+reset_client_fields(struct alloc *a)
+{
+	struct alloc empty;
+
+	alloc_init(&empty);
+	empty.client_status = CLIENT_PENDING;
+	(void)str_set(&empty.id, a->id);
+	(void)str_set(&empty.node_id, a->node_id);
+	keep_client_fields(&empty, a);
+	alloc_done(&empty);
+}
+
+static int
+check_alloc(struct nomad *n, const struct alloc *a, struct err *e)
+{
+	const struct task_group *group;
+	struct id id;
+
+	if (id_from_uuid(str(a->id), &id) && alloc_is_unreadable(n->base.sup, &id))
+		return err_say(e, -EUCLEAN, "what this node's state.db knows of it cannot be read");
+	if (!a->job)
+		return err_say(e, -EINVAL, "it came without its job");
+	if (!str_eq(a->node_id, node_get(n->base.sup)->id))
+		return err_say(e, -EINVAL, "it is of another node");
+	group = job_group(a->job, a->task_group);
+	if (!group)
+		return err_say(e, -EINVAL, "its job has no group \"%s\"", str(a->task_group));
+	if (group->tasks.n == 0)
+		return err_say(
+		    e, -EINVAL, "group \"%s\" of its job has no task", str(a->task_group));
+	for (size_t i = 0; i < group->tasks.n; i++)
+		if (!name_is_task(str(group->tasks.v[i].name)))
+			return err_say(e, -EINVAL,
+			    "the name of task \"%s\" cannot be that of a directory",
+			    str(group->tasks.v[i].name));
+	return 0;
+}
+
+static void
+add_alloc(struct nomad *n, struct alloc *a, struct nomad_job *j)
+{
+	struct sup_alloc *sa;
+	struct nomad_alloc *na;
+	/* It may be over already, when this node has lost its state. */
+	bool over = alloc_client_terminal(a);
+
+	if (!over)
+		reset_client_fields(a);
+	sa = alloc_add(n->base.sup, a, job_ref_get(j->ref));
+	na = sa ? alloc_meet(n, sa, j) : NULL;
+	if (!na) {
+		log_error("no memory for an allocation");
+		return;
+	}
+	na->seen = n->list_number;
+	if (over)
+		sa->client_json = strdup("{\"done\":true}");
+	else
+		client_alloc_run(n->base.sup, sa);
+}
+
+static void
+take_job(struct nomad *n, struct nomad_alloc *na, struct nomad_job *j)
+{
+	struct sup_alloc *sa = na->sa;
+	struct job_ref *old = sa->job;
+
+	if (na->job == j)
+		return;
+	j->n_allocs++;
+	job_leave(n, na->job);
+	na->job = j;
+	sa->job = job_ref_get(j->ref);
+	sa->group = job_group(&j->ref->job, sa->a.task_group);
+	/* The runner's hooks may point into the version that it began with. */
+	if (!na->runs_by)
+		na->runs_by = old;
+	else
+		job_ref_put(old);
+}
+
+static void
+update_alloc(struct nomad *n, struct nomad_alloc *na, struct alloc *a, struct nomad_job *j)
+{
+	struct sup_alloc *sa = na->sa;
+	bool unknown = a->client_status == CLIENT_UNKNOWN && !alloc_server_terminal(a);
+	struct alloc old = sa->a;
+
+	keep_client_fields(&old, a);
+	keep_health(&old, a);
+	sa->a = *a;
+	*a = old;
+	take_job(n, na, j);
+	alloc_changed(n->base.sup, sa);
+	if (unknown) {
+		na->acked = false;
+		client_alloc_reconnected(sa);
+	}
+	client_alloc_update(n->base.sup, sa);
+	nomad_alloc_updated(&n->base, sa);
+}
+
+void
+nomad_alloc_put(struct nomad *n, struct alloc *a)
+{
+	struct sup_alloc *sa = NULL;
+	struct job job;
+	struct nomad_job *j;
+	struct err e = { 0 };
+	struct id id;
+
+	if (check_alloc(n, a, &e) < 0) {
+		nomad_alloc_put_invalid(n, a, &e);
+		return;
+	}
+	if (id_from_uuid(str(a->id), &id))
+		sa = alloc_find(n->base.sup, &id);
+	if (!sa && n->base.sup->draining)
+		return; /* this agent is ending: the next one hears of it */
+	job = *a->job;
+	job_init(a->job);
+	job_free(a->job);
+	a->job = NULL;
+	j = job_take(n, &job);
+	job_done(&job);
+	if (!j) {
+		log_error("no memory for a job");
+		return;
+	}
+	if (!sa)
+		add_alloc(n, a, j);
+	else if (nomad_alloc_of(sa) && !nomad_alloc_of(sa)->removed)
+		update_alloc(n, nomad_alloc_of(sa), a, j);
+	if (j->n_allocs == 0) { /* there was no memory for its alloc */
+		j->n_allocs = 1;
+		job_leave(n, j);
+	}
+}
+
+static void
+fail_tasks(struct alloc *a, const struct alloc *from)
+{
+	const struct task_group *group = from->job ? job_group(from->job, from->task_group) : NULL;
+
+	for (size_t i = 0; group && i < group->tasks.n; i++) {
+		struct task_state *s =
+		    map_put(task_state, &a->task_states, str(group->tasks.v[i].name));
+
+		if (!s)
+			return;
+		s->state = TASK_STATE_DEAD;
+		s->failed = true;
+		s->finished_at = nomad_now_ns();
+	}
+}
+
+void
+nomad_alloc_put_invalid(struct nomad *n, struct alloc *a, const struct err *e)
+{
+	struct nomad_invalid *inv = n->invalid;
+	char text[ERR_MSG_SIZE + 64];
+	struct id id;
+
+	if (!id_from_uuid(str(a->id), &id) || alloc_find(n->base.sup, &id)) {
+		log_warn(
+		    "allocation %.36s: a new version of it cannot be read: %s", str(a->id), e->msg);
+		return;
+	}
+	while (inv && !str_eq(inv->update.id, a->id))
+		inv = inv->next;
+	if (!inv) {
+		inv = calloc(1, sizeof *inv);
+		if (!inv)
+			return;
+		alloc_init(&inv->update);
+		inv->next = n->invalid;
+		n->invalid = inv;
+	}
+	(void)snprintf(text, sizeof text, "Unable to add allocation due to error: %s", e->msg);
+	log_error("allocation %.8s: %s", a->id, text);
+	inv->alloc_modify_index = a->alloc_modify_index;
+	inv->seen = n->list_number;
+	inv->told = alloc_server_terminal(a) || alloc_client_terminal(a);
+	(void)str_set(&inv->update.id, a->id);
+	(void)str_set(&inv->update.node_id, node_get(n->base.sup)->id);
+	inv->update.client_status = CLIENT_FAILED;
+	(void)str_set(&inv->update.client_description, text);
+	fail_tasks(&inv->update, a);
+	if (*str(a->deployment_id) && !inv->update.deployment_status)
+		inv->update.deployment_status = deployment_status_new();
+	if (inv->update.deployment_status) {
+		inv->update.deployment_status->healthy = OPT_FALSE;
+		inv->update.deployment_status->timestamp = nomad_now_ns();
+	}
+	nomad_update_soon(n);
+}
+
+/* --- lists --- */
+
+void
+nomad_allocs_begin_list(struct nomad *n)
+{
+	n->list_number++;
+}
+
+bool
+nomad_alloc_is_news(struct nomad *n, const char *id, uint64_t alloc_modify_index)
+{
+	struct sup_alloc *sa;
+	struct id bytes;
+
+	if (!id_from_uuid(id, &bytes))
+		return false;
+	sa = alloc_find(n->base.sup, &bytes);
+	if (sa && nomad_alloc_of(sa)) {
+		nomad_alloc_of(sa)->seen = n->list_number;
+		return sa->a.alloc_modify_index < alloc_modify_index;
+	}
+	for (struct nomad_invalid *inv = n->invalid; inv; inv = inv->next) {
+		if (!str_eq(inv->update.id, id))
+			continue;
+		inv->seen = n->list_number;
+		return inv->alloc_modify_index < alloc_modify_index;
+	}
+	return true;
+}
+
+unsigned
+nomad_allocs_lacking(const struct nomad *n)
+{
+	unsigned lacking = 0;
+
+	alloc_foreach(n->base.sup, sa)
+	{
+		const struct nomad_alloc *na = nomad_alloc_of(sa);
+
+		if (na && !na->removed && na->seen != n->list_number && !alloc_terminal(&sa->a))
+			lacking++;
+	}
+	return lacking;
+}
+
+static void
+invalid_free(struct nomad_invalid *inv)
+{
+	alloc_done(&inv->update);
+	free(inv);
+}
+
+static void
+forget_invalid(struct nomad *n)
+{
+	struct nomad_invalid **at = &n->invalid;
+
+	while (*at) {
+		struct nomad_invalid *inv = *at;
+
+		if (inv->seen == n->list_number || inv->sending) {
+			at = &inv->next;
+			continue;
+		}
+		*at = inv->next;
+		invalid_free(inv);
+	}
+}
+
+static void
+unlink_done(struct nomad *n, struct nomad_alloc *na)
+{
+	if (!na->done)
+		return;
+	*(na->prev_done ? &na->prev_done->next_done : &n->first_done) = na->next_done;
+	*(na->next_done ? &na->next_done->prev_done : &n->last_done) = na->prev_done;
+	na->done = false;
+	n->n_done--;
+}
+
+static void
+destroy(struct nomad *n, struct nomad_alloc *na)
+{
+	unlink_done(n, na);
+	if (na->destroyed)
+		return;
+	na->destroyed = true;
+	client_alloc_destroy(n->base.sup, na->sa);
+}
+
+void
+nomad_allocs_remove_others(struct nomad *n)
+{
+	struct sup *sup = n->base.sup;
+	struct sup_alloc *next;
+
+	forget_invalid(n);
+	for (struct sup_alloc *sa = sup->allocs->first; sa; sa = next) {
+		struct nomad_alloc *na = nomad_alloc_of(sa);
+
+		next = sa->next;
+		if (!na || na->seen == n->list_number || na->removed)
+			continue;
+		log_info("allocation %.8s: the servers have forgotten it: it is removed", sa->a.id);
+		turn_durable(sup);
+		na->removed = true;
+		if (na->destroyed && !sa->runner)
+			nomad_alloc_destroyed(&n->base, sa);
+		else
+			destroy(n, na);
+	}
+}
+
+/* --- what the client tells --- */
+
+/* Over: its directory is kept until too many newer ones are over too. */
+static void
+note_done(struct nomad *n, struct nomad_alloc *na)
+{
+	if (na->done || na->destroyed)
+		return;
+	na->done = true;
+	na->prev_done = n->last_done;
+	na->next_done = NULL;
+	*(n->last_done ? &n->last_done->next_done : &n->first_done) = na;
+	n->last_done = na;
+	n->n_done++;
+	if ((uint64_t)n->n_done > n->base.sup->config->gc_max_allocs)
+		destroy(n, n->first_done);
+}
+
+void
+nomad_alloc_updated(struct source *s, struct sup_alloc *sa)
+{
+	struct nomad *n = nomad_of(s);
+	struct nomad_alloc *na = nomad_alloc_of(sa);
+
+	if (!na)
+		return;
+	nomad_update_look(n, na);
+	if (client_alloc_ended(sa))
+		note_done(n, na);
+}
+
+void
+nomad_allocs_start(struct nomad *n)
+{
+	struct sup_alloc *next;
+
+	for (struct sup_alloc *sa = n->base.sup->allocs->first; sa; sa = next) {
+		next = sa->next;
+		if (!sa->runner)
+			nomad_alloc_updated(&n->base, sa);
+	}
+}
+
+bool
+nomad_alloc_collect_oldest(struct source *s)
+{
+	struct nomad *n = nomad_of(s);
+
+	if (!n->first_done)
+		return false;
+	turn_durable(s->sup);
+	destroy(n, n->first_done);
+	return true;
+}
+
+bool
+nomad_alloc_collect(struct source *s, struct sup_alloc *sa)
+{
+	struct nomad *n = nomad_of(s);
+	struct nomad_alloc *na = nomad_alloc_of(sa);
+
+	if (!na || na->destroyed || !client_alloc_ended(sa))
+		return false;
+	turn_durable(n->base.sup);
+	destroy(n, na);
+	return true;
+}
+
+static void
+alloc_leave(struct nomad *n, struct nomad_alloc *na)
+{
+	unlink_done(n, na);
+	nomad_update_forget(n, na);
+	job_ref_put(na->runs_by);
+	na->sa->source_data = NULL;
+	free(na);
+}
+
+/* The servers may list it still: it is not asked for again, and not run. */
+void
+nomad_alloc_destroyed(struct source *s, struct sup_alloc *sa)
+{
+	struct nomad *n = nomad_of(s);
+	struct nomad_alloc *na = nomad_alloc_of(sa);
+	struct nomad_job *j;
+
+	if (!na)
+		return;
+	job_ref_put(na->runs_by);
+	na->runs_by = NULL;
+	if (!na->removed)
+		return;
+	j = na->job;
+	alloc_leave(n, na);
+	alloc_forget(s->sup, sa);
+	job_leave(n, j);
+}
+
+/* --- beginning and end --- */
+
+static int
+load_job(void *arg, const struct store_row *row, struct err *e)
+{
+	struct nomad *n = arg;
+	const char *json = store_col_text(row, 4);
+	struct err why = { 0 };
+	struct job job;
+
+	job_init(&job);
+	if (model_from_text(&job_type, json, strlen(json), &job, &why) < 0) {
+		log_error("state.db: job %s is left alone: %s", store_col_text(row, 1), why.msg);
+		return 0;
+	}
+	if (!job_add(n, &job, (uint64_t)store_col_int(row, 2))) {
+		job_done(&job);
+		return err_set(e, -ENOMEM, "read state.db");
+	}
+	return 0;
+}
+
+static struct job_ref *
+job_of_row(struct sup *sup, const char *namespace, const char *id, uint64_t key)
+{
+	struct nomad_job *j = job_find(nomad_of_sup(sup), namespace, id, key);
+
+	return j ? job_ref_get(j->ref) : NULL;
+}
+
+int
+nomad_allocs_load(struct nomad *n, struct err *e)
+{
+	struct sup *sup = n->base.sup;
+	struct nomad_job *next;
+	int r = store_each(sup->store, STMT_JOB_ALL, NULL, 0, load_job, n, e);
+
+	if (r < 0 || (r = alloc_table_load(sup, job_of_row, e)) < 0)
+		return r;
+	alloc_foreach(sup, sa)
+	{
+		const struct job *job = &sa->job->job;
+		struct nomad_job *j = job_find(n, str(job->namespace), str(job->id), sa->job->key);
+
+		if (!alloc_meet(n, sa, j))
+			return err_set(e, -ENOMEM, "read state.db");
+		nomad_alloc_of(sa)->claimed = true;
+		/* No list that is older than what it gave us counts. */
+		if (sa->a.alloc_modify_index > n->watch_index)
+			n->watch_index = sa->a.alloc_modify_index;
+	}
+	for (struct nomad_job *j = n->jobs; j; j = next) {
+		next = j->next;
+		if (j->n_allocs == 0) {
+			j->n_allocs = 1;
+			job_leave(n, j);
+		}
+	}
+	return 0;
+}
+
+void
+nomad_allocs_free(struct nomad *n)
+{
+	alloc_foreach(n->base.sup, sa)
+	{
+		if (nomad_alloc_of(sa))
+			alloc_leave(n, nomad_alloc_of(sa));
+	}
+	while (n->jobs) {
+		struct nomad_job *j = n->jobs;
+
+		n->jobs = j->next;
+		turn_forget_write(n->base.sup, &j->row);
+		job_ref_put(j->ref);
+		free(j);
+	}
+	while (n->invalid) {
+		struct nomad_invalid *inv = n->invalid;
+
+		n->invalid = inv->next;
+		invalid_free(inv);
+	}
+}

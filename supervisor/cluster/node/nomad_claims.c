@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+/* nomad_claims.c: CSI volumes claimed at the servers and given back (semantics.md 6.8). Runs in:
+ * supervisor. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "supervisor/node/node_state.h"
+#include "supervisor/cluster/node/nomad.h"
+#include "supervisor/volume/volumes.h"
+
+/* A server asks the controller before it answers, which may be a plugin on this very node. */
+#define CLAIM_DEADLINE_MS   300000
+#define CLAIM_RETRY_MS      2000
+#define CLAIM_RETRY_MAX     60000
+#define CLAIM_LIMIT_MS      (24 * 3600 * 1000ull)
+#define RELEASE_DEADLINE_MS 300000
+
+/* One claim that is asked for. */
+struct nomad_wait {
+	struct nomad_wait *next;
+	struct nomad *n;
+	struct sup_alloc *sa;
+	const struct volume_request *vr; /* in the job that sa began with */
+	claim_cb *cb;
+	void *arg;
+	uint64_t call, begun_ms;
+	unsigned failures;
+	struct sd_event_source *timer;
+};
+
+static void ask_claim(struct nomad_wait *w);
+
+static int
+volume_id(const struct sup_alloc *sa, const struct volume_request *vr, char **ret)
+{
+	return volume_request_source(vr, alloc_name_index(str(sa->a.name)), ret);
+}
+
+static void
+wait_unlink(struct nomad_wait *w)
+{
+	struct nomad_wait **at = &w->n->claims;
+
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+}
+
+static void
+wait_free(struct nomad_wait *w)
+{
+	w->timer = sd_event_source_disable_unref(w->timer);
+	free(w);
+}
+
+static void
+wait_end(struct nomad_wait *w, int r, const struct csi_volume *volume, const struct err *e)
+{
+	wait_unlink(w);
+	w->cb(w->n->base.sup, w->arg, r, volume, e);
+	wait_free(w);
+}
+
+/* Nobody's fault here: another alloc has the volume still, or the plugin or a server is away. */
+static bool
+may_come(int r, const struct err *e)
+{
+	static const char *const texts[] = { "volume max claims reached",
+		"CSI client error (retryable)", "no servers", "No cluster leader",
+		"No path to node" };
+
+	if (r == -ENETUNREACH || r == -ECONNRESET || r == -ETIMEDOUT)
+		return true;
+	for (size_t i = 0; r == -EREMOTEIO && i < ELEMENTSOF(texts); i++)
+		if (strstr(e->msg, texts[i]))
+			return true;
+	return false;
+}
+
+static int
+on_wait_time(struct sd_event_source *s, uint64_t usec, void *userdata)
+{
+	struct nomad_wait *w = userdata;
+
+	w->timer = sd_event_source_disable_unref(w->timer);
+	ask_claim(w);
+	return 0;
+}
+
+static void
+try_later(struct nomad_wait *w, const struct err *e)
+{
+	uint64_t ms = nomad_retry_ms(&w->failures, CLAIM_RETRY_MS, CLAIM_RETRY_MAX);
+
+	log_info("allocation %.8s: claim of volume %s: %s; tried again", w->sa->a.id,
+	    str(w->vr->source), e->msg);
+	(void)sd_event_add_time_relative(
+	    w->n->base.sup->event, &w->timer, CLOCK_MONOTONIC, ms * 1000, 0, on_wait_time, w);
+}
+
+static void
+on_claimed(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
+{
+	cleanup_done(rpc_claim_rep) struct rpc_claim_rep rep;
+	struct nomad_wait *w = arg;
+	struct err why = { 0 };
+
+	w->call = 0;
+	rpc_claim_rep_init(&rep);
+	if (r == 0) {
+		r = model_from_msgpack(&rpc_claim_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &why);
+		e = &why;
+	}
+	if (r == 0 && !rep.volume)
+		r = err_say(&why, -EBADMSG, "the answer has no volume");
+	if (r == 0) {
+		struct string_map context = rep.volume->publish_context;
+
+		turn_durable(sup);
+		rep.volume->publish_context = rep.publish_context;
+		rep.publish_context = context;
+		wait_end(w, 0, rep.volume, NULL);
+		return;
+	}
+	if (nomad_node_check_unknown(w->n, r, e) ||
+	    (may_come(r, e) && clock_ms() - w->begun_ms < CLAIM_LIMIT_MS)) {
+		try_later(w, e);
+		return;
+	}
+	(void)err_say(
+	    &why, r, "could not claim volume %s: %.400s", str(w->vr->source), strdupa(e->msg));
+	wait_end(w, r, NULL, &why);
+}
+
+static void
+ask_claim(struct nomad_wait *w)
+{
+	struct nomad *n = w->n;
+	struct rpc_claim_req req;
+
+	rpc_claim_req_init(&req);
+	nomad_write(n, &req.write);
+	(void)str_set(&req.write.namespace, w->sa->job->job.namespace);
+	(void)volume_id(w->sa, w->vr, &req.volume_id);
+	(void)str_set(&req.alloc_id, w->sa->a.id);
+	(void)str_set(&req.node_id, node_get(n->base.sup)->id);
+	req.claim = w->vr->read_only ? CLAIM_READ : CLAIM_WRITE;
+	req.access_mode = w->vr->access_mode;
+	req.attachment_mode = w->vr->attachment_mode;
+	req.state = CLAIM_TAKEN;
+	w->call = nomad_call(n, "CSIVolume.Claim", &rpc_claim_req_type, &req, CLAIM_DEADLINE_MS,
+	    LINK_REPEAT, on_claimed, w);
+	rpc_claim_req_done(&req);
+}
+
+void
+nomad_claim(struct source *s, struct sup_alloc *sa, const struct volume_request *vr, claim_cb *cb,
+    void *arg)
+{
+	cleanup_done(csi_volume) struct csi_volume known;
+	struct nomad *n = nomad_of(s);
+	struct nomad_wait *w;
+	struct err e = { 0 };
+
+	/* What was mounted before a restart of the agent has its claim: no server is needed. */
+	csi_volume_init(&known);
+	if (volume_get_mounted(s->sup, sa, str(vr->name), &known)) {
+		cb(s->sup, arg, 0, &known, NULL);
+		return;
+	}
+	w = calloc(1, sizeof *w);
+	if (!w) {
+		cb(s->sup, arg, err_set(&e, -ENOMEM, "claim volume %s", str(vr->source)), NULL, &e);
+		return;
+	}
+	*w = (struct nomad_wait){
+		.n = n, .sa = sa, .vr = vr, .cb = cb, .arg = arg, .begun_ms = clock_ms()
+	};
+	w->next = n->claims;
+	n->claims = w;
+	if (nomad_alloc_of(sa))
+		nomad_alloc_of(sa)->claimed = true;
+	/* Before the first beat a server may not know yet how to reach the plugins of this node. */
+	if (n->beats > 0)
+		ask_claim(w);
+}
+
+void
+nomad_claims_begin(struct nomad *n)
+{
+	for (struct nomad_wait *w = n->claims, *next; w; w = next) {
+		next = w->next;
+		if (w->call || w->timer)
+			continue;
+		w->begun_ms = clock_ms(); /* that nobody could be asked is no try */
+		ask_claim(w);
+	}
+}
+
+void
+nomad_claim_cancel(struct source *s, struct sup_alloc *sa)
+{
+	struct nomad_wait *w = nomad_of(s)->claims;
+	struct err e = { 0 };
+
+	while (w && w->sa != sa)
+		w = w->next;
+	if (!w)
+		return;
+	link_cancel(s->sup, w->call);
+	wait_end(w, err_say(&e, -ECANCELED, "it is to be stopped"), NULL, &e);
+}
+
+/* --- back --- */
+
+/* The servers look after claims of allocs that are over: what is lost here is repaired there. */
+static void
+on_released(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
+{
+	cleanup_free char *what = arg;
+
+	if (r < 0)
+		log_warn("%s: %s", what, e->msg);
+}
+
+void
+nomad_release(struct source *s, struct sup_alloc *sa, const struct volume_request *vr)
+{
+	struct csi_claim claim = {
+		.alloc_id = sa->a.id,
+		.node_id = node_get(s->sup)->id,
+		.mode = vr->read_only ? CLAIM_READ : CLAIM_WRITE,
+		.access_mode = vr->access_mode,
+		.attachment_mode = vr->attachment_mode,
+		.state = CLAIM_UNPUBLISHING,
+	};
+	struct rpc_unpublish_req req = { .claim = &claim };
+	struct nomad *n = nomad_of(s);
+	char *what = NULL;
+
+	if (nomad_alloc_of(sa) && !nomad_alloc_of(sa)->claimed)
+		return;
+	turn_durable(s->sup);
+	nomad_write(n, &req.write);
+	(void)volume_id(sa, vr, &req.volume_id);
+	(void)str_setf(&what, "allocation %.8s: give back volume %s", sa->a.id, str(vr->source));
+	(void)str_set(&req.write.namespace, sa->job->job.namespace);
+	(void)nomad_call(n, "CSIVolume.Unpublish", &rpc_unpublish_req_type, &req,
+	    RELEASE_DEADLINE_MS, LINK_REPEAT, on_released, what);
+	free(req.volume_id);
+	free(req.write.region);
+	free(req.write.namespace);
+	free(req.write.auth_token);
+}
+
+void
+nomad_claims_free(struct nomad *n)
+{
+	while (n->claims) {
+		struct nomad_wait *w = n->claims;
+
+		n->claims = w->next;
+		wait_free(w);
+	}
+}

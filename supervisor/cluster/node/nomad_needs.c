@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * nomad_needs.c: servers place what they think that this node can do; what it cannot is said before
+ * anything of the alloc begins. Runs in: supervisor.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "model/payload.h"
+#include "supervisor/driver/driver.h"
+#include "supervisor/node/node_state.h"
+#include "supervisor/cluster/node/nomad.h"
+
+struct block {
+	const char *what;
+	size_t offset; /* of a json_t * */
+};
+
+static const struct block task_blocks[] = {
+	{ "templates", offsetof(struct task, templates) },
+	{ "artifacts", offsetof(struct task, artifacts) },
+	{ "Vault tokens", offsetof(struct task, vault) },
+	{ "Consul tokens", offsetof(struct task, consul) },
+	{ "schedules", offsetof(struct task, schedule) },
+	{ "secret blocks", offsetof(struct task, secrets) },
+};
+
+static int
+lacks(struct err *e, const char *what)
+{
+	return err_say(e, -EINVAL, "%s are not there on this node: drover has none yet", what);
+}
+
+static int
+check_network(const struct network_resource *net, struct err *e)
+{
+	/* Nor is "none": a task that shall have no network may not get the host's. */
+	if (*str(net->mode) && strcmp(net->mode, "host"))
+		return err_say(
+		    e, -EINVAL, "networks of mode \"%s\" are not there on this node", net->mode);
+	if (net->dns)
+		return lacks(e, "networks with dns");
+	return 0;
+}
+
+static int
+check_driver(struct source *s, const struct task *task, struct err *e)
+{
+	const struct driver_ops *driver = driver_find(str(task->driver));
+
+	if (!driver)
+		return err_say(
+		    e, -EINVAL, "driver \"%s\" is not there on this node", str(task->driver));
+	return driver_usable(s->sup->config, driver, e);
+}
+
+static int
+check_resources(struct source *s, const struct resources *res, struct err *e)
+{
+	for (size_t i = 0; res && i < res->networks.n; i++) {
+		int r = check_network(&res->networks.v[i], e);
+
+		if (r < 0)
+			return r;
+	}
+	if (res && res->devices.n)
+		return lacks(e, "devices");
+	if (res && res->cores > 0 &&
+	    node_get(s->sup)->node_resources.cpu.reservable_cpu_cores.n == 0)
+		return err_say(e, -EINVAL, "cores: this node has none to reserve");
+	return 0;
+}
+
+/* Those of Consul are refused. */
+static int
+check_services(const struct service *v, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!str_eq(v[i].provider, SERVICE_PROVIDER_NOMAD))
+			return lacks(e, "services of provider \"consul\"");
+	return 0;
+}
+
+/* A server looks at less of it than is needed here, where it becomes a file. */
+static int
+check_identities(const struct task *task, struct err *e)
+{
+	struct problems p = { 0 };
+	int r;
+
+	if (task->identity)
+		model_validate(&workload_identity_type, task->identity, &p);
+	for (size_t i = 0; i < task->identities.n; i++)
+		model_validate(&workload_identity_type, &task->identities.v[i], &p);
+	r = problems_err(&p, e);
+	problems_done(&p);
+	return r;
+}
+
+static int
+check_task(struct source *s, const struct task *task, struct err *e)
+{
+	int r = check_driver(s, task, e);
+
+	if (r < 0 || (r = check_identities(task, e)) < 0)
+		return r;
+	for (size_t i = 0; i < ELEMENTSOF(task_blocks); i++)
+		if (!json_says_nothing(*(
+			json_t *const *)(const void *)((const char *)task + task_blocks[i].offset)))
+			return lacks(e, task_blocks[i].what);
+	if (*str(task->kind))
+		return lacks(e, "Consul Connect proxies");
+	if (task->dispatch_payload && *str(task->dispatch_payload->file) &&
+	    (r = payload_file_check(task->dispatch_payload->file, e)) < 0)
+		return r;
+	for (size_t i = 0; i < task->volume_mounts.n; i++)
+		if (task->volume_mounts.v[i].propagation_mode > PROPAGATION_PRIVATE)
+			return lacks(e, "volume mounts with propagation");
+	r = check_services(task->services.v, task->services.n, e);
+	return r < 0 ? r : check_resources(s, task->resources, e);
+}
+
+static int
+check_group(const struct task_group *group, struct err *e)
+{
+	int r = check_services(group->services.v, group->services.n, e);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; r == 0 && i < group->networks.n; i++)
+		r = check_network(&group->networks.v[i], e);
+	return r;
+}
+
+int
+nomad_check(struct source *s, const struct sup_alloc *sa, struct err *e)
+{
+	const struct task_group *group = sa->group;
+	struct err why = { 0 };
+
+	if (check_group(group, &why) < 0)
+		return err_say(e, -EINVAL, "group \"%s\": %s", str(group->name), why.msg);
+	for (size_t i = 0; i < group->tasks.n; i++) {
+		const struct task *task = &group->tasks.v[i];
+
+		if (check_task(s, task, &why) < 0)
+			return err_say(e, -EINVAL, "task \"%s\": %s", str(task->name), why.msg);
+	}
+	return 0;
+}

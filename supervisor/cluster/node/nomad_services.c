@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * nomad_services.c: services of this node's allocs, registered at the servers and taken out again.
+ * Each has a row from before the servers hear of it until they have forgotten it, so that none is
+ * left there by an agent that died. Runs in: supervisor.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+
+#include "common/log.h"
+#include "supervisor/cluster/node/nomad.h"
+#include "supervisor/core/store.h"
+
+#define CALL_DEADLINE_MS 30000
+#define RETRY_MS         1000
+#define RETRY_MAX_MS     60000
+#define BATCH_MAX        100
+
+static void remove_one(struct nomad *n, struct source_service *s);
+
+/* --- rows --- */
+
+static struct source_service *
+of_row(struct dirty *d)
+{
+	return (struct source_service *)(void *)((char *)d - offsetof(struct source_service, row));
+}
+
+static int
+write_row(struct sup *sup, struct dirty *d, struct err *e)
+{
+	struct source_service *s = of_row(d);
+	struct text t = { 0 };
+	int r;
+
+	if (s->forgotten)
+		return STORE_EXEC(sup->store, STMT_SERVICE_DELETE, e, SV_TEXT(s->reg.id));
+	if (model_to_text(&service_registration_type, &s->reg, MODEL_COMPACT, &t) < 0 || t.failed) {
+		text_done(&t);
+		return err_set(e, -ENOMEM, "write service %s", s->reg.id);
+	}
+	r = STORE_EXEC(sup->store, STMT_SERVICE_PUT, e, SV_TEXT(s->reg.id), SV_TEXT(s->workload),
+	    SV_TEXT(t.text));
+	text_done(&t);
+	return r;
+}
+
+static void
+on_written(struct sup *sup, struct dirty *d)
+{
+	struct source_service *s = of_row(d);
+
+	if (s->forgotten)
+		service_table_remove(&nomad_of_sup(sup)->services_gone, s);
+}
+
+static struct source_service *
+add(struct nomad *n, struct service_table *t, struct sup_alloc *sa, const char *workload,
+    struct service_registration *reg)
+{
+	struct source_service *s = service_table_add(t, sa, workload, reg);
+
+	if (!s)
+		return NULL;
+	s->row.write = write_row;
+	s->row.point = CRASH_ROW_SERVICE;
+	s->row.written = on_written;
+	return s;
+}
+
+static int
+load_row(void *arg, const struct store_row *row, struct err *e)
+{
+	const char *json = store_col_text(row, 2);
+	struct nomad *n = arg;
+	struct service_registration reg;
+	struct err why = { 0 };
+	struct sup_alloc *sa = NULL;
+	struct id id;
+
+	service_registration_init(&reg);
+	if (model_from_text(&service_registration_type, json, strlen(json), &reg, &why) < 0) {
+		log_error(
+		    "state.db: service %s is left alone: %s", store_col_text(row, 0), why.msg);
+		return 0;
+	}
+	if (id_from_uuid(str(reg.alloc_id), &id))
+		sa = alloc_find(n->base.sup, &id);
+	if (!add(n, sa ? &n->services : &n->services_gone, sa, store_col_text(row, 1), &reg)) {
+		service_registration_done(&reg);
+		return err_set(e, -ENOMEM, "read state.db");
+	}
+	return 0;
+}
+
+int
+nomad_services_load(struct nomad *n, struct err *e)
+{
+	return store_each(n->base.sup->store, STMT_SERVICE_ALL, NULL, 0, load_row, n, e);
+}
+
+/* --- out --- */
+
+static int
+on_retry(struct sd_event_source *source, uint64_t usec, void *arg)
+{
+	struct nomad *n = arg;
+
+	n->services_timer = sd_event_source_disable_unref(n->services_timer);
+	for (struct source_service *s = n->services.first; s; s = s->next)
+		s->refused = false;
+	for (struct source_service *s = n->services_gone.first; s; s = s->next)
+		remove_one(n, s);
+	nomad_services_soon(n);
+	return 0;
+}
+
+static void
+retry_later(struct nomad *n)
+{
+	if (!n->services_timer)
+		nomad_after(n, &n->services_timer,
+		    nomad_retry_ms(&n->services_failures, RETRY_MS, RETRY_MAX_MS), on_retry);
+}
+
+static struct source_service *
+find_gone(struct nomad *n, const char *id)
+{
+	struct source_service *s = n->services_gone.first;
+
+	while (s && (s->forgotten || !str_eq(s->reg.id, id)))
+		s = s->next;
+	return s;
+}
+
+static bool
+is_there(struct nomad *n, const char *id)
+{
+	for (struct source_service *s = n->services.first; s; s = s->next)
+		if (str_eq(s->reg.id, id))
+			return true;
+	return false;
+}
+
+/* The servers do not have it: nor do we, but where it is wanted anew its row is that one's. */
+static void
+forget(struct nomad *n, struct source_service *s)
+{
+	struct sup *sup = n->base.sup;
+
+	if (is_there(n, s->reg.id)) {
+		turn_forget_write(sup, &s->row);
+		service_table_remove(&n->services_gone, s);
+		nomad_services_soon(n);
+		return;
+	}
+	s->forgotten = true;
+	turn_write(sup, &s->row);
+}
+
+static void
+on_removed(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
+{
+	struct nomad *n = nomad_of_sup(sup);
+	struct source_service *s = arg;
+
+	s->call = 0;
+	/* With ACLs on, that is how servers say that there is none. */
+	if (r == -EREMOTEIO && (strstr(e->msg, "service registration not found") ||
+				   strstr(e->msg, "Permission denied")))
+		r = 0;
+	if (r == 0) {
+		forget(n, s);
+		return;
+	}
+	log_info("take service %s out: %s; tried again", str(s->reg.service_name), e->msg);
+	retry_later(n);
+}
+
+static void
+remove_one(struct nomad *n, struct source_service *s)
+{
+	struct rpc_service_delete_req req;
+
+	/* While it is on its way in, on_told() comes back to it. */
+	if (s->call || s->forgotten || s->sending || !n->ready)
+		return;
+	rpc_service_delete_req_init(&req);
+	nomad_write(n, &req.write);
+	(void)str_set(&req.write.namespace, s->reg.namespace);
+	(void)str_set(&req.id, s->reg.id);
+	s->call = nomad_call(n, "ServiceRegistration.DeleteByID", &rpc_service_delete_req_type,
+	    &req, CALL_DEADLINE_MS, LINK_REPEAT, on_removed, s);
+	rpc_service_delete_req_done(&req);
+}
+
+/* Out of the alloc's list; the row stays until the servers have answered. */
+static void
+drop(struct nomad *n, struct source_service *s)
+{
+	service_table_detach(s);
+	service_table_move(&n->services, &n->services_gone, s);
+	remove_one(n, s);
+}
+
+/* --- in --- */
+
+static bool
+is_wanted(struct nomad *n, const struct source_service *s)
+{
+	return !s->told && !s->refused && !find_gone(n, s->reg.id);
+}
+
+/* What was dropped while it was on its way in goes out now. */
+static void
+end_sending(struct nomad *n, bool told, bool refused)
+{
+	for (struct source_service *s = n->services.first; s; s = s->next) {
+		if (!s->sending)
+			continue;
+		s->sending = false;
+		s->told |= told;
+		s->refused |= refused;
+	}
+	for (struct source_service *s = n->services_gone.first; s; s = s->next) {
+		if (!s->sending)
+			continue;
+		s->sending = false;
+		remove_one(n, s);
+	}
+}
+
+/* A server refuses all of a batch for one of it. So each is sent alone then, and that one waits
+ * while the others are told. */
+static void
+on_told(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
+{
+	struct nomad *n = nomad_of_sup(sup);
+	bool unknown = r < 0 && nomad_node_check_unknown(n, r, e);
+	bool invalid = r == -EREMOTEIO && !unknown && !strstr(e->msg, "Permission denied");
+	bool alone = n->services_sent == 1;
+
+	n->services_call = 0;
+	end_sending(n, r == 0, invalid && alone);
+	n->services_single = invalid && !alone;
+	if (r < 0 && !n->services_single) {
+		log_info("register services: %s; tried again", e->msg);
+		retry_later(n);
+	}
+	if (r == 0)
+		n->services_failures = 0;
+	if (r == 0 || invalid)
+		nomad_services_soon(n);
+}
+
+/* All that the servers do not have, in one. */
+static void
+tell(struct sup *sup, struct deferred *d)
+{
+	struct nomad *n = nomad_of_sup(sup);
+	struct rpc_services_req req;
+	size_t max = n->services_single ? 1 : BATCH_MAX, count = 0;
+
+	if (!n->ready || n->services_call)
+		return;
+	rpc_services_req_init(&req);
+	nomad_write(n, &req.write);
+	for (struct source_service *s = n->services.first; s && count < max; s = s->next) {
+		struct service_registration *copy;
+
+		if (!is_wanted(n, s))
+			continue;
+		copy = list_add(service_registration, &req.services);
+		if (!copy || service_registration_copy(&s->reg, copy) < 0)
+			abort();
+		s->sending = true;
+		count++;
+	}
+	n->services_sent = count;
+	if (count > 0)
+		n->services_call = nomad_call(n, "ServiceRegistration.Upsert",
+		    &rpc_services_req_type, &req, CALL_DEADLINE_MS, LINK_REPEAT, on_told, NULL);
+	rpc_services_req_done(&req);
+}
+
+void
+nomad_services_soon(struct nomad *n)
+{
+	n->services_tell.run = tell;
+	turn_defer(n->base.sup, &n->services_tell);
+}
+
+void
+nomad_services_all(struct nomad *n)
+{
+	for (struct source_service *s = n->services.first; s; s = s->next)
+		s->told = s->refused = false;
+	for (struct source_service *s = n->services_gone.first; s; s = s->next)
+		remove_one(n, s);
+	nomad_services_soon(n);
+}
+
+static int
+put(struct nomad *n, struct sup_alloc *sa, const char *workload,
+    const struct service_registration *reg)
+{
+	struct source_service *s = service_table_find(sa, reg->id);
+	struct service_registration copy;
+
+	if (s && s->told && model_equal(&service_registration_type, &s->reg, reg))
+		return 0;
+	if (service_registration_copy(reg, &copy) < 0)
+		return -ENOMEM;
+	if (s) {
+		service_registration_done(&s->reg);
+		s->reg = copy;
+	} else {
+		s = add(n, &n->services, sa, workload, &copy);
+	}
+	if (!s) {
+		service_registration_done(&copy);
+		return -ENOMEM;
+	}
+	s->told = s->refused = s->sending = false;
+	turn_write(n->base.sup, &s->row);
+	return 0;
+}
+
+void
+nomad_services_set(struct source *source, struct sup_alloc *sa, const char *workload,
+    const struct service_registration *v, size_t n)
+{
+	struct nomad *nomad = nomad_of(source);
+	struct source_service *next;
+
+	for (struct source_service *s = sa->services; s; s = next) {
+		next = s->next_of_alloc;
+		if (service_is_replaced(s, workload, v, n))
+			drop(nomad, s);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (put(nomad, sa, workload, &v[i]) < 0)
+			log_error("service %s: no memory to register it", str(v[i].service_name));
+	if (n > 0)
+		nomad_services_soon(nomad);
+}
+
+/* What the last supervisor left of allocs that are over. */
+void
+nomad_services_start(struct nomad *n)
+{
+	struct source_service *next;
+
+	for (struct source_service *s = n->services.first; s; s = next) {
+		next = s->next;
+		if (client_alloc_ended(s->sa))
+			drop(n, s);
+	}
+}
+
+void
+nomad_services_free(struct nomad *n)
+{
+	struct service_table *const tables[] = { &n->services, &n->services_gone };
+
+	n->services_timer = sd_event_source_disable_unref(n->services_timer);
+	turn_forget_deferred(n->base.sup, &n->services_tell);
+	for (size_t i = 0; i < ELEMENTSOF(tables); i++)
+		while (tables[i]->first) {
+			turn_forget_write(n->base.sup, &tables[i]->first->row);
+			service_table_remove(tables[i], tables[i]->first);
+		}
+}

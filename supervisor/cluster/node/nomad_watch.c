@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * nomad_watch.c: which allocs this node is to run. A blocking list of ids and indexes, then those
+ * that are news; an answer that is older than what is known counts for nothing, and one that lacks
+ * all, or after a new beginning what runs here, only when it is confirmed. Runs in: supervisor.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+
+#include "common/log.h"
+#include "supervisor/node/node_state.h"
+#include "supervisor/cluster/node/nomad.h"
+
+#define NS_PER_MS      1000000
+#define LIST_MS        300000 /* how long a list blocks */
+#define LIST_SLACK_MS  40000  /* what servers add to it, and time to answer */
+#define PULL_MS        30000
+#define PULL_MAX       64 /* allocs in one call: a job may be large */
+#define RETRY_MS       1000
+#define RETRY_MAX_MS   15000
+#define MISSING_MS     2000
+#define STALE_PAUSE_MS 1000
+
+static void ask_list(struct nomad *n);
+static void pull_next(struct nomad *n);
+
+static int
+on_watch_time(struct sd_event_source *s, uint64_t usec, void *userdata)
+{
+	struct nomad *n = userdata;
+
+	n->watch_timer = sd_event_source_disable_unref(n->watch_timer);
+	ask_list(n);
+	return 0;
+}
+
+static void
+watch_later(struct nomad *n, uint64_t ms)
+{
+	n->watch = WATCH_WAIT;
+	nomad_after(n, &n->watch_timer, ms, on_watch_time);
+}
+
+static void
+drop_list(struct nomad *n)
+{
+	rpc_client_allocs_rep_done(&n->list);
+	n->wanted_at = n->wanted_n = 0;
+}
+
+static void
+on_failure(struct nomad *n, const char *what, int r, const struct err *e)
+{
+	drop_list(n);
+	if (!nomad_node_check_unknown(n, r, e) && r != -ENETUNREACH)
+		log_warn("%s: %s", what, e->msg);
+	watch_later(n, nomad_retry_ms(&n->watch_failures, RETRY_MS, RETRY_MAX_MS));
+}
+
+/* All of the list is here: what it has not is gone from the servers. */
+static void
+finish(struct nomad *n)
+{
+	nomad_allocs_remove_others(n);
+	n->watch_index = n->list.meta.index;
+	n->watch_fresh = false;
+	n->watch_failures = 0;
+	if (!n->watch_synced) {
+		n->watch_synced = true;
+		nomad_update_soon(n);
+	}
+	drop_list(n);
+	ask_list(n);
+}
+
+/* --- Alloc.GetAllocs --- */
+
+static bool
+is_wanted(const struct nomad *n, const char *id)
+{
+	for (size_t i = 0; i < n->wanted_n; i++)
+		if (strcmp(n->list.allocs.v[n->wanted_at + i].key, id) == 0)
+			return true;
+	return false;
+}
+
+/* Has the answer all that the call asked for? */
+static bool
+take_allocs(struct nomad *n, const struct rpc_allocs_rep *rep)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < rep->allocs.n; i++) {
+		struct err e = { 0 };
+		struct alloc a;
+		int r;
+
+		alloc_init(&a);
+		r = rpc_alloc_decode(&rep->allocs.v[i], &a, &e);
+		if (!is_wanted(n, str(a.id))) {
+			log_warn("a server gave an allocation that was not asked for");
+			alloc_done(&a);
+			continue;
+		}
+		found++;
+		if (r < 0)
+			nomad_alloc_put_invalid(n, &a, &e);
+		else
+			nomad_alloc_put(n, &a);
+		alloc_done(&a);
+	}
+	return found >= n->wanted_n;
+}
+
+static void
+on_pulled(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
+{
+	struct nomad *n = nomad_of_sup(sup);
+	struct rpc_allocs_rep rep;
+	struct err why = { 0 };
+	bool complete;
+
+	n->watch_call = 0;
+	rpc_allocs_rep_init(&rep);
+	if (r == 0) {
+		r = model_from_msgpack(
+		    &rpc_allocs_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &why);
+		e = &why;
+	}
+	if (r < 0) {
+		on_failure(n, "fetch allocations", r, e);
+		return;
+	}
+	turn_durable(sup);
+	complete = take_allocs(n, &rep);
+	rpc_allocs_rep_done(&rep);
+	if (!complete) {
+		/* Collected since the list was made, or a server that is behind: the list is asked
+		 * for again, and its index has not moved. */
+		drop_list(n);
+		watch_later(n, MISSING_MS + (uint64_t)random() % MISSING_MS);
+		return;
+	}
+	n->wanted_at += n->wanted_n;
+	pull_next(n);
+}
+
+static void
+pull_next(struct nomad *n)
+{
+	size_t left = n->list.allocs.n - n->wanted_at;
+	struct rpc_allocs_req req;
+	uint64_t index = 0;
+
+	if (left == 0) {
+		finish(n);
+		return;
+	}
+	rpc_allocs_req_init(&req);
+	nomad_query(n, &req.query);
+	n->wanted_n = left < PULL_MAX ? left : PULL_MAX;
+	for (size_t i = 0; i < n->wanted_n; i++) {
+		const struct int_pair *pair = &n->list.allocs.v[n->wanted_at + i];
+
+		(void)strings_add(&req.alloc_ids, pair->key);
+		if ((uint64_t)pair->value > index)
+			index = (uint64_t)pair->value;
+	}
+	req.query.allow_stale = true;
+	req.query.min_query_index = index > 0 ? index - 1 : 0;
+	req.query.max_query_time = (int64_t)PULL_MS * NS_PER_MS;
+	n->watch = WATCH_PULL;
+	n->watch_call = nomad_call(n, "Alloc.GetAllocs", &rpc_allocs_req_type, &req,
+	    PULL_MS + PULL_MS / 16 + LIST_SLACK_MS, LINK_REPEAT, on_pulled, NULL);
+	rpc_allocs_req_done(&req);
+}
+
+/* --- Node.GetClientAllocs --- */
+
+/* A server that has lost the node, or its own state, says nothing runs here, or only what is new:
+ * that ends nothing unless the node is known (a beat is answered) and the leader says so again.
+ * Once servers and node agree, what they take from the list they have forgotten (a job's purge). */
+static bool
+is_doubtful(struct nomad *n, size_t listed)
+{
+	unsigned have = n->base.sup->allocs->n;
+	unsigned lacking = n->watch_fresh || !n->watch_synced ? nomad_allocs_lacking(n) : 0;
+
+	if ((listed > 0 || have == 0) && lacking == 0) {
+		n->watch_doubt = false;
+		return false;
+	}
+	if (n->watch_doubt && n->beats > n->doubt_beats) {
+		n->watch_doubt = false;
+		return false;
+	}
+	if (!n->watch_doubt && listed == 0)
+		log_warn("the servers list no allocation for this node, which has %u: asked again "
+			 "after the next heartbeat",
+		    have);
+	else if (!n->watch_doubt)
+		log_warn("the servers' list lacks %u allocations that run here: asked again after "
+			 "the next heartbeat",
+		    lacking);
+	n->watch_doubt = true;
+	n->doubt_beats = n->beats;
+	return true;
+}
+
+static void
+begin_list(struct nomad *n, struct rpc_client_allocs_rep *rep)
+{
+	struct int_map *allocs = &n->list.allocs;
+	size_t kept = 0, listed = rep->allocs.n;
+
+	n->list = *rep;
+	rpc_client_allocs_rep_init(rep);
+	nomad_allocs_begin_list(n);
+	for (size_t i = 0; i < allocs->n; i++) {
+		const struct int_pair pair = allocs->v[i];
+
+		if (nomad_alloc_is_news(n, pair.key, (uint64_t)pair.value))
+			allocs->v[kept++] = pair;
+		else
+			free(pair.key);
+	}
+	allocs->n = kept;
+	if (is_doubtful(n, listed)) {
+		drop_list(n);
+		n->watch = WATCH_DOUBT;
+	} else {
+		pull_next(n);
+	}
+}
+
+/* Older than what is known, or no newer: no news. One that did not even block is not asked again
+ * at once. */
+static void
+ignore_old(struct nomad *n, uint64_t index)
+{
+	n->watch_doubt = false;
+	if (index < n->watch_index) {
+		log_warn("a server answered with index %llu after %llu: ignored",
+		    (unsigned long long)index, (unsigned long long)n->watch_index);
+		if (n->watch_failures == 0) /* is it this server, or all of them? */
+			nomad_node_register_again(n);
+	}
+	if (clock_ms() - n->watch_asked_ms < STALE_PAUSE_MS)
+		watch_later(n, nomad_retry_ms(&n->watch_failures, RETRY_MS, RETRY_MAX_MS));
+	else
+		ask_list(n);
+}
+
+static void
+on_list(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
+{
+	struct nomad *n = nomad_of_sup(sup);
+	struct rpc_client_allocs_rep rep;
+	struct err why = { 0 };
+
+	n->watch_call = 0;
+	rpc_client_allocs_rep_init(&rep);
+	if (r == 0) {
+		r = model_from_msgpack(
+		    &rpc_client_allocs_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &why);
+		e = &why;
+	}
+	if (r < 0) {
+		on_failure(n, "list this node's allocations", r, e);
+	} else if (rep.meta.index < n->watch_index ||
+		   (rep.meta.index == n->watch_index && !n->watch_fresh && n->watch_synced)) {
+		ignore_old(n, rep.meta.index);
+	} else {
+		begin_list(n, &rep);
+	}
+	rpc_client_allocs_rep_done(&rep);
+}
+
+/* The first after a start is asked of the leader, as is one that decides about an empty list; the
+ * others may be answered by any server, out of its own state. */
+static void
+ask_list(struct nomad *n)
+{
+	const struct node *node = node_get(n->base.sup);
+	struct rpc_node_req req;
+	bool blocks = n->watch_index > 0 && n->watch_synced && !n->watch_fresh && !n->watch_doubt;
+
+	rpc_node_req_init(&req);
+	nomad_query(n, &req.query);
+	(void)str_set(&req.node_id, node->id);
+	(void)str_set(&req.secret_id, node->secret_id);
+	req.query.allow_stale = blocks;
+	req.query.min_query_index = blocks ? n->watch_index : 0;
+	req.query.max_query_time = blocks ? (int64_t)LIST_MS * NS_PER_MS : 0;
+	n->watch = WATCH_LIST;
+	n->watch_asked_ms = clock_ms();
+	n->watch_call = nomad_call(n, "Node.GetClientAllocs", &rpc_node_req_type, &req,
+	    (blocks ? LIST_MS + LIST_MS / 16 : 0) + LIST_SLACK_MS, LINK_REPEAT, on_list, NULL);
+	rpc_node_req_done(&req);
+}
+
+void
+nomad_watch_start(struct nomad *n)
+{
+	if (n->watch == WATCH_OFF)
+		ask_list(n);
+	else
+		nomad_watch_wake(n);
+}
+
+void
+nomad_watch_restart(struct nomad *n)
+{
+	n->watch_fresh = true;
+	n->watch_doubt = false;
+	n->watch_index = 0;
+	if (n->watch == WATCH_OFF)
+		return;
+	link_cancel(n->base.sup, n->watch_call);
+	n->watch_call = 0;
+	n->watch_timer = sd_event_source_disable_unref(n->watch_timer);
+	drop_list(n);
+	ask_list(n);
+}
+
+void
+nomad_watch_wake(struct nomad *n)
+{
+	if (n->watch != WATCH_WAIT && !(n->watch == WATCH_DOUBT && n->beats > n->doubt_beats))
+		return;
+	n->watch_timer = sd_event_source_disable_unref(n->watch_timer);
+	ask_list(n);
+}
+
+void
+nomad_watch_free(struct nomad *n)
+{
+	n->watch_timer = sd_event_source_disable_unref(n->watch_timer);
+	drop_list(n);
+}

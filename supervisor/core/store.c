@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+/* store.c: state.db over SQLite. Runs in: supervisor. */
+#include "supervisor/core/store.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "supervisor/core/store_schema.h"
+
+struct store {
+	sqlite3 *db;
+	sqlite3_stmt *stmts[STMTS];
+	bool open; /* a transaction is */
+};
+
+struct store_row {
+	sqlite3_stmt *st;
+};
+
+static const char *const sql[STMTS] = {
+#define STORE_STMT(name, text) [STMT_##name] = text,
+#include "supervisor/core/store_stmts.def"
+#undef STORE_STMT
+};
+
+/* SQLite's reason as an errno that means the same to whoever reads it. */
+static int
+to_errno(int code)
+{
+	switch (code & 0xff) {
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_READONLY:
+		return -EROFS;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return -EBADMSG;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_CANTOPEN:
+		return -EACCES;
+	default:
+		return -EIO;
+	}
+}
+
+/* "disk I/O error" is all that SQLite says; its log, which is what gets written, knows the rest. */
+static int
+last_errno(struct store *s)
+{
+	sqlite3_file *log = NULL;
+	int found = 0;
+
+	if (s->db &&
+	    sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK &&
+	    log && log->pMethods)
+		(void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &found);
+	return found;
+}
+
+static int
+fail(struct store *s, int code, const char *doing, struct err *e)
+{
+	int r = to_errno(code);
+	const char *what = s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(code);
+
+	if (r == -EIO && last_errno(s) > 0)
+		return err_set(e, -last_errno(s), "%s state.db: %s", doing, what);
+	return err_say(e, r, "%s state.db: %s%s", doing, what,
+	    r == -EBADMSG ? ": move it away or bring back a copy" : "");
+}
+
+static int
+run_sql(struct store *s, const char *text, const char *doing, struct err *e)
+{
+	int code = sqlite3_exec(s->db, text, NULL, NULL, NULL);
+
+	return code == SQLITE_OK ? 0 : fail(s, code, doing, e);
+}
+
+static int
+pragma_int(struct store *s, const char *text, int64_t *ret, struct err *e)
+{
+	sqlite3_stmt *st = NULL;
+	int code = sqlite3_prepare_v2(s->db, text, -1, &st, NULL);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_step(st);
+	if (code == SQLITE_ROW)
+		*ret = sqlite3_column_int64(st, 0);
+	(void)sqlite3_finalize(st);
+	return code == SQLITE_ROW ? 0 : fail(s, code, "read", e);
+}
+
+/* From nothing (version 0), or from an earlier version. */
+static int
+make_schema(struct store *s, int64_t from, struct err *e)
+{
+	char stamp[128];
+	int r;
+
+	(void)snprintf(stamp, sizeof stamp, "PRAGMA application_id = %d; PRAGMA user_version = %d;",
+	    STORE_APPLICATION_ID, STORE_SCHEMA_VERSION);
+	if ((r = run_sql(s, "BEGIN IMMEDIATE", "make", e)) < 0 ||
+	    (from < 1 && (r = run_sql(s, store_schema, "make", e)) < 0) ||
+	    (from < 2 && (r = run_sql(s, store_schema_2, "make", e)) < 0) ||
+	    (from < 3 && (r = run_sql(s, store_schema_3, "make", e)) < 0) ||
+	    (r = run_sql(s, stamp, "make", e)) < 0)
+		return r;
+	return run_sql(s, "COMMIT", "make", e);
+}
+
+/* Whose file is it, and is it one this build can read? Version 0: nobody's yet, it is empty. */
+static int
+check_schema(struct store *s, int64_t *ret_version, struct err *e)
+{
+	int64_t app = 0, version = 0, tables = 0;
+	int r;
+
+	if ((r = pragma_int(s, "PRAGMA application_id", &app, e)) < 0 ||
+	    (r = pragma_int(s, "PRAGMA user_version", &version, e)) < 0 ||
+	    (r = pragma_int(s, "SELECT count(*) FROM sqlite_master", &tables, e)) < 0)
+		return r;
+	if (app == 0 && version == 0 && tables == 0)
+		return 0;
+	if (app != STORE_APPLICATION_ID)
+		return err_say(e, -EBADMSG,
+		    "state.db is not a database of drover; move it away to start without it");
+	if (version > STORE_SCHEMA_VERSION)
+		return err_say(e, -EBADMSG,
+		    "state.db has schema version %lld, this drover knows up to %d: start the newer "
+		    "drover that wrote it",
+		    (long long)version, STORE_SCHEMA_VERSION);
+	*ret_version = version;
+	return 0;
+}
+
+static int
+check_damage(struct store *s, struct err *e)
+{
+	sqlite3_stmt *st = NULL;
+	int code = sqlite3_prepare_v2(s->db, "PRAGMA quick_check(1)", -1, &st, NULL), r = 0;
+	const char *found, *last;
+
+	if (code == SQLITE_OK)
+		code = sqlite3_step(st);
+	found = code == SQLITE_ROW ? (const char *)sqlite3_column_text(st, 0) : NULL;
+	if (!found) {
+		r = fail(s, code, "check", e);
+	} else if (strcmp(found, "ok") != 0) {
+		last = strrchr(found, '\n'); /* before it stands only where */
+		r = err_say(e, -EBADMSG,
+		    "state.db is damaged (%s); it has not been touched: move it away or bring back "
+		    "a copy",
+		    last ? last + 1 : found);
+	}
+	(void)sqlite3_finalize(st);
+	return r;
+}
+
+static int
+prepare_all(struct store *s, struct err *e)
+{
+	for (unsigned i = 0; i < STMTS; i++) {
+		int code = sqlite3_prepare_v3(
+		    s->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmts[i], NULL);
+
+		if (code != SQLITE_OK)
+			return fail(s, code, "prepare statements for", e);
+	}
+	return 0;
+}
+
+/*
+ * Nothing is written before the file is known to be ours and whole. NORMAL survives the death of
+ * the process; a turn that must survive a power cut is synced by store_commit(). One process has
+ * the file open, so it takes the lock for ever, and no -shm file is needed. Pages: 1 MiB of cache.
+ */
+static int
+begin(struct store *s, struct err *e)
+{
+	int64_t version = 0;
+	int r;
+
+	if ((r = run_sql(s,
+		 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -1024; PRAGMA temp_store = "
+		 "MEMORY;",
+		 "open", e)) < 0 ||
+	    (r = check_damage(s, e)) < 0 || (r = check_schema(s, &version, e)) < 0)
+		return r;
+	if ((r = run_sql(s,
+		 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA "
+		 "wal_autocheckpoint = 2000;",
+		 "open", e)) < 0 ||
+	    (version < STORE_SCHEMA_VERSION && (r = make_schema(s, version, e)) < 0))
+		return r;
+	return prepare_all(s, e);
+}
+
+int
+store_open(const char *dir, struct store **ret, struct err *e)
+{
+	struct store *s = calloc(1, sizeof *s);
+	char path[4096];
+	int code, r;
+
+	if (!s)
+		return err_set(e, -ENOMEM, "open state.db");
+	if ((size_t)snprintf(path, sizeof path, "%s/state.db", dir) >= sizeof path) {
+		r = err_set(e, -ENAMETOOLONG, "open state.db in %s", dir);
+		goto fail;
+	}
+	code = sqlite3_open_v2(
+	    path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (code != SQLITE_OK) {
+		r = err_say(e, to_errno(code), "open %s: %s", path, sqlite3_errmsg(s->db));
+		goto fail;
+	}
+	(void)sqlite3_extended_result_codes(s->db, 1);
+	r = begin(s, e);
+	if (r < 0)
+		goto fail;
+	*ret = s;
+	return 0;
+
+fail:
+	/* What this build cannot read stays byte for byte: the log is not moved into the file. */
+	if (s->db)
+		(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	store_close(s);
+	return r;
+}
+
+void
+store_close(struct store *s)
+{
+	if (!s)
+		return;
+	for (unsigned i = 0; i < STMTS; i++)
+		(void)sqlite3_finalize(s->stmts[i]);
+	(void)sqlite3_close(s->db);
+	free(s);
+}
+
+static void
+bind(sqlite3_stmt *st, const struct store_val *vals, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct store_val *v = &vals[i];
+		int at = (int)i + 1;
+
+		switch (v->kind) {
+		case STORE_NULL:
+			(void)sqlite3_bind_null(st, at);
+			break;
+		case STORE_INT:
+			(void)sqlite3_bind_int64(st, at, v->i);
+			break;
+		case STORE_TEXT: /* a NULL pointer binds NULL */
+			(void)sqlite3_bind_text(st, at, v->p, -1, SQLITE_STATIC);
+			break;
+		case STORE_BLOB:
+			(void)sqlite3_bind_blob64(st, at, v->p, v->len, SQLITE_STATIC);
+			break;
+		}
+	}
+}
+
+static void
+release(sqlite3_stmt *st)
+{
+	(void)sqlite3_reset(st);
+	(void)sqlite3_clear_bindings(st);
+}
+
+int
+store_exec(
+    struct store *s, enum store_stmt stmt, const struct store_val *vals, unsigned n, struct err *e)
+{
+	sqlite3_stmt *st = s->stmts[stmt];
+	int code, r;
+
+	if (!s->open) {
+		r = run_sql(s, "BEGIN", "write", e);
+		if (r < 0)
+			return r;
+		s->open = true;
+	}
+	bind(st, vals, n);
+	code = sqlite3_step(st);
+	r = code == SQLITE_DONE || code == SQLITE_ROW ? 0 : fail(s, code, "write", e);
+	release(st);
+	return r;
+}
+
+int64_t
+store_col_int(const struct store_row *row, unsigned col)
+{
+	return sqlite3_column_int64(row->st, (int)col);
+}
+
+const char *
+store_col_text(const struct store_row *row, unsigned col)
+{
+	const char *text = (const char *)sqlite3_column_text(row->st, (int)col);
+
+	return text ? text : "";
+}
+
+const void *
+store_col_blob(const struct store_row *row, unsigned col, size_t *ret_len)
+{
+	const void *data = sqlite3_column_blob(row->st, (int)col);
+
+	*ret_len = (size_t)sqlite3_column_bytes(row->st, (int)col);
+	return data;
+}
+
+bool
+store_col_id(const struct store_row *row, unsigned col, struct id *ret)
+{
+	size_t len;
+	const void *data = store_col_blob(row, col, &len);
+
+	return data && id_from_bytes(data, len, ret);
+}
+
+int
+store_each(struct store *s, enum store_stmt stmt, const struct store_val *vals, unsigned n,
+    int (*fn)(void *arg, const struct store_row *row, struct err *e), void *arg, struct err *e)
+{
+	struct store_row row = { .st = s->stmts[stmt] };
+	int code, r = 0;
+
+	bind(row.st, vals, n);
+	while (r >= 0 && (code = sqlite3_step(row.st)) == SQLITE_ROW)
+		r = fn(arg, &row, e);
+	if (r >= 0 && code != SQLITE_DONE)
+		r = fail(s, code, "read", e);
+	release(row.st);
+	return r < 0 ? r : 0;
+}
+
+/* synchronous=NORMAL leaves the log unsynced at commit (sqlite.org/wal.html, 2.2): this is what
+ * FULL adds. */
+static int
+sync_log(struct store *s, struct err *e)
+{
+	sqlite3_file *log = NULL;
+	int code = sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+
+	if (code == SQLITE_OK && log && log->pMethods)
+		code = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+	return code == SQLITE_OK ? 0 : fail(s, code, "sync", e);
+}
+
+int
+store_commit(struct store *s, bool full, struct err *e)
+{
+	int r;
+
+	if (!s->open)
+		return 0;
+	r = run_sql(s, "COMMIT", "commit", e);
+	if (r < 0)
+		return r;
+	s->open = false;
+	return full ? sync_log(s, e) : 0;
+}
+
+void
+store_rollback(struct store *s)
+{
+	/* SQLite has rolled back by itself after some errors, so a failure here says nothing. */
+	if (s->open && sqlite3_get_autocommit(s->db) == 0)
+		(void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	s->open = false;
+}
+
+static int
+keep_text(void *arg, const struct store_row *row, struct err *e)
+{
+	char **ret = arg;
+
+	*ret = strdup(store_col_text(row, 0));
+	return *ret ? 0 : err_set(e, -ENOMEM, "read state.db");
+}
+
+int
+store_meta_get(struct store *s, const char *key, char **ret, struct err *e)
+{
+	char *text = NULL;
+	int r = store_each(s, STMT_META_GET, &SV_TEXT(key), 1, keep_text, &text, e);
+
+	if (r < 0)
+		return r;
+	if (!text)
+		return -ENOENT;
+	*ret = text;
+	return 0;
+}
+
+int
+store_meta_put(struct store *s, const char *key, const char *value, struct err *e)
+{
+	return STORE_EXEC(s, STMT_META_PUT, e, SV_TEXT(key), SV_TEXT(value));
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_schema.h: the tables of state.db, by version. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
+#define DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
+
+#define STORE_SCHEMA_VERSION 3
+/* "drvr": a file with another id is not ours and is refused. */
+#define STORE_APPLICATION_ID 0x64727672
+
+static const char store_schema[] =
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE job(namespace TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, current "
+    "INTEGER NOT NULL,"
+    " json TEXT NOT NULL, PRIMARY KEY(namespace, id, version));"
+    "CREATE TABLE eval(id BLOB PRIMARY KEY, json TEXT NOT NULL);"
+    "CREATE TABLE alloc(id BLOB PRIMARY KEY, namespace TEXT NOT NULL, job TEXT NOT NULL, version "
+    "INTEGER NOT NULL,"
+    " json TEXT NOT NULL, client TEXT);"
+    "CREATE TABLE run(id BLOB PRIMARY KEY, alloc BLOB NOT NULL, task TEXT NOT NULL, state INTEGER "
+    "NOT NULL,"
+    " boot_id TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE volume(namespace TEXT NOT NULL, id TEXT NOT NULL, json TEXT NOT NULL, PRIMARY "
+    "KEY(namespace, id));"
+    "CREATE TABLE mount(key TEXT PRIMARY KEY, json TEXT NOT NULL);";
+
+/* What earlier versions lack; also for a new file. */
+static const char store_schema_2[] =
+    "CREATE TABLE event(id INTEGER PRIMARY KEY, alloc BLOB NOT NULL, task TEXT NOT NULL, json TEXT "
+    "NOT NULL);"
+    "CREATE INDEX event_of_task ON event(alloc, task);"
+    "CREATE TABLE service(id TEXT PRIMARY KEY, workload TEXT NOT NULL, json TEXT NOT NULL) WITHOUT "
+    "ROWID;";
+
+static const char store_schema_3[] =
+    "CREATE TABLE deployment(id TEXT PRIMARY KEY, json TEXT NOT NULL);";
+
+#endif

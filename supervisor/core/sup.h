@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sup.h: the supervisor's one context: what its parts are and where. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_CORE_SUP_H
+#define DROVER_SUPERVISOR_CORE_SUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/config.h"
+#include "common/err.h"
+#include "common/id.h"
+#include "common/proc.h"
+
+struct sd_event;
+struct store;
+struct turn;
+struct child;
+struct alloc_table;
+struct source;
+struct link;
+struct node_meta;
+struct node_state;
+struct api;
+struct plugins;
+struct volumes;
+
+/* One per process; lives as long as it. Each member is made by the part of its name, in the order
+ * of sup_main.c. */
+struct sup {
+	struct sd_event *event;
+	const struct agent_config *config;
+	struct proc_args args;
+	char boot_id[BOOT_ID_SIZE];
+	struct store *store;         /* store/store.h */
+	struct turn *turn;           /* sup_turn.h */
+	struct child *children;      /* sup_child.h: array of IPC_PEERS */
+	struct alloc_table *allocs;  /* alloc/alloc_table.h */
+	struct source *source;       /* source/source.h */
+	struct link *link;           /* cluster/link/link.h; NULL: no servers */
+	struct node_state *node;     /* node/node_state.h */
+	struct node_meta *node_meta; /* node/node_meta.h */
+	struct plugins *plugins;     /* volume/plugins.h */
+	struct volumes *volumes;     /* volume/volumes.h */
+	struct api *api;             /* api/api.h */
+	int run_dir_fd;              /* <data>/run: records */
+	int sock_dir_fd;             /* <rt>/x: the runs' sockets */
+	int log_dir_fd;              /* <data>/logs */
+	bool draining;               /* -dev was told to end: all of it is stopped first */
+	bool exiting;
+};
+
+#endif

@@ -1,0 +1,656 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sup_child.c: calls to helpers and what happens when one dies. Runs in: supervisor. */
+#include "supervisor/core/sup_child.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <systemd/sd-event.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "proto/heartbeat.pb-c.h"
+#include "proto/ids.pb-c.h"
+#include "supervisor/alloc/client.h"
+#include "supervisor/cluster/link/link.h"
+#include "supervisor/core/sup_turn.h"
+
+#define TRIES_MAX   3
+#define CHECK_USEC  1000000 /* how often deadlines are looked at, while something is unanswered */
+#define USEC_PER_MS 1000
+
+struct call {
+	struct call *next;
+	uint32_t serial;
+	unsigned type, flags, tries;
+	int fd;
+	uint64_t timeout_usec, deadline_usec; /* CLOCK_MONOTONIC; set when it is sent */
+	call_cb *cb;                          /* NULL: cancelled, or a CALL_TELL */
+	void *arg;
+	size_t len;
+	uint8_t packet[];
+};
+
+struct call_list {
+	struct call *first, **end;
+};
+
+/*
+ * A call is staged in its turn, ready once that turn is committed, sent when the socket took it; it
+ * leaves with its answer.
+ */
+struct child {
+	struct sup *sup;
+	enum ipc_peer peer;
+	int fd; /* -1 between a helper's death and the launcher's new end */
+	sd_event_source *io, *timer;
+	struct call_list staged, ready, sent;
+	struct deferred commit;
+	child_event_cb *event; /* NULL: it says nothing by itself */
+	uint32_t serial, generation, pid;
+};
+
+static const enum ipc_peer helpers[] = { IPC_EXEC_HELPER, IPC_MOUNT_HELPER, IPC_CSI_HELPER,
+	IPC_HEARTBEAT, IPC_CHECK_HELPER, IPC_FILE_HELPER };
+
+static void
+list_init(struct call_list *l)
+{
+	l->first = NULL;
+	l->end = &l->first;
+}
+
+static void
+list_push(struct call_list *l, struct call *c)
+{
+	c->next = NULL;
+	*l->end = c;
+	l->end = &c->next;
+}
+
+static struct call *
+list_pop(struct call_list *l)
+{
+	struct call *c = l->first;
+
+	if (c) {
+		l->first = c->next;
+		if (!l->first)
+			l->end = &l->first;
+	}
+	return c;
+}
+
+static struct call *
+list_take(struct call_list *l, uint32_t serial)
+{
+	for (struct call **at = &l->first; *at; at = &(*at)->next) {
+		struct call *c = *at;
+
+		if (c->serial != serial)
+			continue;
+		*at = c->next;
+		if (l->end == &c->next)
+			l->end = at;
+		return c;
+	}
+	return NULL;
+}
+
+static void
+call_free(struct call *c)
+{
+	close_p(&c->fd);
+	free(c);
+}
+
+/* Its calls run side by side: one that is late says nothing about the others. */
+static bool
+is_concurrent(const struct child *ch)
+{
+	return ch->peer == IPC_CSI_HELPER || ch->peer == IPC_HEARTBEAT ||
+	       ch->peer == IPC_CHECK_HELPER;
+}
+
+/* It hears nothing before it has work, and so has no process. */
+static bool
+is_on_demand(const struct child *ch)
+{
+	return ch->peer == IPC_CSI_HELPER || ch->peer == IPC_CHECK_HELPER;
+}
+
+static void
+call_end(struct sup *sup, struct call *c, int r, const ProtobufCMessage *rep, int fd,
+    const struct err *e)
+{
+	if (c->cb)
+		c->cb(sup, c->arg, r, rep, fd, e);
+	else
+		close_p(&fd);
+	call_free(c);
+	/* A drain that found nothing but the helper's work of the start waits for its last answer.
+	 */
+	if (!child_busy(sup, IPC_MOUNT_HELPER) && !child_busy(sup, IPC_FILE_HELPER))
+		client_look(sup);
+}
+
+static void
+call_fail(struct child *ch, struct call *c, int code, const char *why)
+{
+	struct err e = { 0 };
+
+	(void)err_say(
+	    &e, code, "%s: %s %s", ipc_msg_info(c->type)->name, ipc_peer_name(ch->peer), why);
+	call_end(ch->sup, c, code, NULL, -1, &e);
+}
+
+static void
+hang_up(struct child *ch)
+{
+	ch->io = sd_event_source_disable_unref(ch->io);
+	close_p(&ch->fd);
+	ch->fd = -1;
+	ch->pid = 0;
+}
+
+/* The helper is gone or not to be trusted any more. What may be repeated waits for its successor.
+ */
+static void
+cut_off(struct child *ch, const char *why)
+{
+	struct call_list sent = ch->sent, again;
+	struct call *c;
+
+	if (ch->fd < 0)
+		return;
+	log_warn("%s %s; waiting for a new one", ipc_peer_name(ch->peer), why);
+	hang_up(ch);
+	if (!sent.first)
+		sent.end = &sent.first;
+	list_init(&ch->sent);
+	list_init(&again);
+	while ((c = list_pop(&sent))) {
+		if ((c->flags & CALL_REPEAT) && c->tries < TRIES_MAX && c->cb)
+			list_push(&again, c);
+		else
+			call_fail(ch, c, -ECONNRESET, why);
+	}
+	/* In front of what was not sent yet: their order is the order of the turns. */
+	while ((c = list_pop(&ch->ready)))
+		list_push(&again, c);
+	while ((c = list_pop(&again)))
+		list_push(&ch->ready, c);
+	if (ch->event)
+		(void)ch->event(ch->sup, NULL);
+}
+
+/* Calls to the servers may block for minutes: nothing wakes for them before. */
+static uint64_t
+next_deadline(const struct child *ch)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (const struct call *c = ch->sent.first; c; c = c->next)
+		if (c->deadline_usec < next)
+			next = c->deadline_usec;
+	return next;
+}
+
+static void
+arm_timer(struct child *ch)
+{
+	uint64_t now;
+
+	(void)sd_event_now(ch->sup->event, CLOCK_MONOTONIC, &now);
+	(void)sd_event_source_set_time(
+	    ch->timer, ch->peer == IPC_HEARTBEAT ? next_deadline(ch) : now + CHECK_USEC);
+	(void)sd_event_source_set_enabled(
+	    ch->timer, ch->sent.first ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+}
+
+static void
+flush(struct child *ch)
+{
+	struct call *c;
+	uint64_t now;
+	int r;
+
+	if (ch->fd < 0)
+		return;
+	(void)sd_event_now(ch->sup->event, CLOCK_MONOTONIC, &now);
+	while ((c = ch->ready.first)) {
+		if (c->len == 0) {
+			(void)list_pop(&ch->ready);
+			call_fail(ch, c, -EMSGSIZE,
+			    "cannot be asked that: it is more than one message may hold");
+			continue;
+		}
+		r = c->cb || (c->flags & CALL_TELL)
+			? fd_send_msg(ch->fd, c->packet, c->len, &c->fd, c->fd >= 0, MSG_DONTWAIT)
+			: 0;
+		if (r == -EAGAIN) {
+			(void)sd_event_source_set_io_events(ch->io, EPOLLIN | EPOLLOUT);
+			break;
+		}
+		if (r < 0) {
+			cut_off(ch, "does not read");
+			return;
+		}
+		(void)list_pop(&ch->ready);
+		if (!c->cb) {
+			call_free(c);
+			continue;
+		}
+		c->tries++;
+		c->deadline_usec = now + c->timeout_usec;
+		if (!(c->flags & CALL_REPEAT))
+			close_p(&c->fd), c->fd = -1;
+		list_push(&ch->sent, c);
+	}
+	if (!ch->ready.first)
+		(void)sd_event_source_set_io_events(ch->io, EPOLLIN);
+	arm_timer(ch);
+}
+
+static void
+on_committed(struct sup *sup, struct deferred *d)
+{
+	struct child *ch = (struct child *)(void *)((char *)d - offsetof(struct child, commit));
+	struct call *c;
+
+	while ((c = list_pop(&ch->staged)))
+		list_push(&ch->ready, c);
+	flush(ch);
+}
+
+static int
+on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct child *ch = userdata;
+	uint64_t now;
+
+	(void)sd_event_now(ch->sup->event, CLOCK_MONOTONIC, &now);
+	for (struct call *c = ch->sent.first; c; c = c->next) {
+		if (c->deadline_usec > now)
+			continue;
+		(void)list_take(&ch->sent, c->serial);
+		call_fail(ch, c, -ETIMEDOUT, "did not answer in time");
+		/* A blocking helper that is late is lost. */
+		if (!is_concurrent(ch))
+			cut_off(ch, "hangs");
+		break;
+	}
+	arm_timer(ch);
+	return 0;
+}
+
+static int
+on_hello_rep(struct child *ch, const IpcHelloRep *rep)
+{
+	if (strcmp(rep->name, ipc_peer_name(ch->peer)) != 0)
+		return -EPROTO;
+	ch->pid = rep->pid;
+	log_debug("%s runs as pid %u", rep->name, rep->pid);
+	return 0;
+}
+
+/* A beat is answered by the work loop itself, after the commit, or not at all: that is what it
+ * asks. */
+struct beat {
+	struct deferred send;
+	struct child *ch;
+	uint64_t cycle;
+	uint32_t serial;
+};
+
+static void
+send_beat(struct sup *sup, struct deferred *d)
+{
+	struct beat *b = (struct beat *)(void *)((char *)d - offsetof(struct beat, send));
+	HbBeatRep rep = HB_BEAT_REP__INIT;
+
+	rep.cycle = b->cycle;
+	if (sup->link)
+		link_beat(sup, &rep.body.data, &rep.body.len);
+	if (b->ch->fd >= 0)
+		(void)ipc_send(b->ch->fd, IPC_SUPERVISOR, IPC_HEARTBEAT, HB_BEAT_REP, b->serial,
+		    &rep.base, NULL, 0, MSG_DONTWAIT, NULL);
+	free(b);
+}
+
+static void
+on_beat(struct child *ch, const struct ipc_packet *p)
+{
+	struct beat *b = calloc(1, sizeof *b);
+
+	if (!b)
+		return;
+	*b = (struct beat){ .send.run = send_beat,
+		.ch = ch,
+		.cycle = ((const HbBeatReq *)(const void *)p->msg)->cycle,
+		.serial = p->serial };
+	turn_defer(ch->sup, &b->send);
+}
+
+/* HB_CALL_REP's body was too large for a packet: HB_CALL_BIG_REP. */
+static bool
+is_answer(unsigned type, unsigned request)
+{
+	if (request == HB_CALL_REQ || request == HB_CALL_BIG_REQ)
+		return type == HB_CALL_REP || type == HB_CALL_BIG_REP || type == IPC_ERROR_REP;
+	return type == request + 1 || type == IPC_ERROR_REP;
+}
+
+static bool
+is_event(unsigned type)
+{
+	const char *name = ipc_msg_info(type)->name;
+
+	return strcmp(name + strlen(name) - 3, "_EV") == 0;
+}
+
+/* One packet of a helper. -EPROTO: it broke the rules. */
+static int
+on_packet(struct child *ch, struct ipc_packet *p)
+{
+	struct err e = { 0 };
+	struct call *c;
+	int fd = -1;
+
+	if (p->type == HB_BEAT_REQ) {
+		on_beat(ch, p);
+		return 0;
+	}
+	if (p->type == IPC_HELLO_REP)
+		return on_hello_rep(ch, (const IpcHelloRep *)(const void *)p->msg);
+	if (is_event(p->type))
+		return ch->event ? ch->event(ch->sup, p) : -EPROTO;
+	c = list_take(&ch->sent, p->serial);
+	if (!c || !is_answer(p->type, c->type)) {
+		if (c)
+			call_fail(ch, c, -EPROTO, "answered with a message of another kind");
+		/* After a timeout or a cancel its late answer finds nobody. */
+		return !c && is_concurrent(ch) ? 0 : -EPROTO;
+	}
+	if (p->n_fds > 0)
+		fd = steal_fd(&p->fds[0]);
+	if (p->type == IPC_ERROR_REP) {
+		const IpcErrorRep *rep = (const IpcErrorRep *)(const void *)p->msg;
+
+		(void)err_say(&e, rep->code < 0 ? rep->code : -EIO, "%s", rep->text);
+		call_end(ch->sup, c, e.code, NULL, -1, &e);
+		return 0;
+	}
+	call_end(ch->sup, c, 0, p->msg, fd, NULL);
+	return 0;
+}
+
+static int
+on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	static struct ipc_packet packet;
+	struct child *ch = userdata;
+	struct err e = { 0 };
+	int r;
+
+	if (revents & EPOLLOUT)
+		flush(ch);
+	if (ch->fd < 0 || !(revents & ~(uint32_t)EPOLLOUT))
+		return 0;
+	r = ipc_recv(ch->fd, IPC_SUPERVISOR, ch->peer, &packet, MSG_DONTWAIT, &e);
+	if (r == -EAGAIN)
+		return 0;
+	if (r > 0) {
+		r = on_packet(ch, &packet);
+		ipc_packet_done(&packet);
+		if (r >= 0)
+			return 0;
+		cut_off(ch, "broke the protocol");
+	} else if (r == -EPROTO) {
+		log_error("%s", e.msg);
+		cut_off(ch, "broke the protocol");
+	} else {
+		cut_off(ch, "has ended");
+	}
+	return 0;
+}
+
+static void
+say_hello(struct child *ch)
+{
+	IpcHello hello = IPC_HELLO__INIT;
+	struct err e = { 0 };
+
+	hello.build = ch->sup->args.build;
+	if (ipc_send(ch->fd, IPC_SUPERVISOR, ch->peer, IPC_HELLO_REQ, 0, &hello.base, NULL, 0,
+		MSG_DONTWAIT, &e) < 0)
+		log_warn("%s", e.msg);
+}
+
+/* Takes fd over. The first packet starts the helper. */
+static int
+attach(struct child *ch, int fd, struct err *e)
+{
+	int r = fd_set_nonblock(fd, true);
+
+	if (r >= 0)
+		r = sd_event_add_io(ch->sup->event, &ch->io, fd, EPOLLIN, on_io, ch);
+	if (r < 0) {
+		close_p(&fd);
+		return err_set(e, r, "take up %s", ipc_peer_name(ch->peer));
+	}
+	ch->fd = fd;
+	ch->generation++;
+	if (!is_on_demand(ch) || ch->ready.first || ch->staged.first)
+		say_hello(ch);
+	flush(ch);
+	return 0;
+}
+
+static int
+on_link(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	struct sup *sup = userdata;
+	struct proc_link link;
+	struct err e = { 0 };
+	int end = -1;
+	size_t n = 0;
+	ssize_t len;
+
+	len = fd_recv_msg(fd, &link, sizeof link, &end, 1, &n, MSG_DONTWAIT);
+	if (len == -EAGAIN)
+		return 0;
+	if (len == 0 || len == -ECONNRESET) {
+		log_info("the launcher has ended, so does this");
+		sup->exiting = true;
+		return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+	}
+	if (len != sizeof link || n != 1 || link.helper >= IPC_PEERS ||
+	    sup->children[link.helper].sup == NULL) {
+		close_p(&end);
+		log_error("the launcher sent something that is no new helper");
+		return 0;
+	}
+	cut_off(&sup->children[link.helper], "was replaced");
+	if (attach(&sup->children[link.helper], end, &e) < 0)
+		log_error("%s", e.msg);
+	return 0;
+}
+
+int
+children_new(struct sup *sup, struct err *e)
+{
+	static const int fds[IPC_PEERS] = {
+		[IPC_EXEC_HELPER] = FD_SUP_EXEC,
+		[IPC_MOUNT_HELPER] = FD_SUP_MOUNT,
+		[IPC_CSI_HELPER] = FD_SUP_CSI,
+		[IPC_HEARTBEAT] = FD_SUP_HEARTBEAT,
+		[IPC_CHECK_HELPER] = FD_SUP_CHECK,
+		[IPC_FILE_HELPER] = FD_SUP_FILE,
+	};
+	int r;
+
+	sup->children = calloc(IPC_PEERS, sizeof *sup->children);
+	if (!sup->children)
+		return err_set(e, -ENOMEM, "take up the helpers");
+	r = sd_event_add_io(sup->event, NULL, FD_LINK, EPOLLIN, on_link, sup);
+	if (r < 0)
+		return err_set(e, r, "listen to the launcher");
+	for (size_t i = 0; i < ELEMENTSOF(helpers); i++) {
+		struct child *ch = &sup->children[helpers[i]];
+
+		*ch = (struct child){
+			.sup = sup, .peer = helpers[i], .fd = -1, .commit.run = on_committed
+		};
+		list_init(&ch->staged);
+		list_init(&ch->ready);
+		list_init(&ch->sent);
+		r = sd_event_add_time(sup->event, &ch->timer, CLOCK_MONOTONIC, 0, 0, on_timer, ch);
+		if (r < 0)
+			return err_set(e, r, "watch the helpers");
+		(void)sd_event_source_set_enabled(ch->timer, SD_EVENT_OFF);
+		r = attach(ch, fds[helpers[i]], e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+void
+children_free(struct sup *sup)
+{
+	if (!sup->children)
+		return;
+	for (size_t i = 0; i < ELEMENTSOF(helpers); i++) {
+		struct child *ch = &sup->children[helpers[i]];
+		struct call_list *lists[] = { &ch->staged, &ch->ready, &ch->sent };
+		struct call *c;
+
+		ch->io = sd_event_source_disable_unref(ch->io);
+		ch->timer = sd_event_source_disable_unref(ch->timer);
+		close_p(&ch->fd);
+		for (size_t l = 0; l < ELEMENTSOF(lists); l++)
+			while (lists[l]->end && (c = list_pop(lists[l])))
+				call_free(c);
+	}
+	free(sup->children);
+	sup->children = NULL;
+}
+
+uint64_t
+child_call(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMessage *msg, int fd,
+    unsigned timeout_ms, unsigned flags, call_cb *cb, void *arg)
+{
+	static uint8_t packet[IPC_PACKET_MAX];
+	struct child *ch = &sup->children[to];
+	struct err e = { 0 };
+	struct call *c;
+	ssize_t len;
+
+	if (++ch->serial == 0) /* 0 is HELLO's */
+		ch->serial = 1;
+	len = ipc_encode(IPC_SUPERVISOR, to, type, ch->serial, msg, packet, &e);
+	if (len ==
+	    -EMSGSIZE) { /* out of what an operator wrote, so no bug: flush() fails the call */
+		log_error("%s", e.msg);
+	} else if (len < 0) {
+		log_error("%s", e.msg);
+		abort();
+	}
+	c = calloc(1, sizeof *c + (len > 0 ? (size_t)len : 0));
+	if (!c)
+		abort();
+	c->serial = ch->serial;
+	c->type = type;
+	c->flags = flags;
+	c->fd = fd;
+	c->timeout_usec = (uint64_t)timeout_ms * USEC_PER_MS;
+	c->cb = cb;
+	c->arg = arg;
+	if (len > 0) {
+		c->len = (size_t)len;
+		memcpy(c->packet, packet, c->len);
+	}
+	if (is_on_demand(ch) && !ch->pid && !ch->ready.first && !ch->sent.first &&
+	    !ch->staged.first && ch->fd >= 0)
+		say_hello(ch);
+	list_push(&ch->staged, c);
+	turn_defer(sup, &ch->commit);
+	return (uint64_t)to << 32 | c->serial;
+}
+
+void
+child_tell(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMessage *msg)
+{
+	(void)child_call(sup, to, type, msg, -1, 0, CALL_TELL, NULL, NULL);
+}
+
+void
+child_listen(struct sup *sup, enum ipc_peer from, child_event_cb *cb)
+{
+	sup->children[from].event = cb;
+}
+
+void
+child_call_cancel(struct sup *sup, uint64_t call)
+{
+	struct child *ch = &sup->children[call >> 32 & 7];
+	struct call_list *lists[] = { &ch->staged, &ch->ready, &ch->sent };
+
+	if (call == 0)
+		return;
+	for (size_t l = 0; l < ELEMENTSOF(lists); l++)
+		for (struct call *c = lists[l]->first; c; c = c->next)
+			if (c->serial == (uint32_t)call)
+				c->cb = NULL;
+}
+
+void *
+child_call_drop(struct sup *sup, uint64_t call)
+{
+	struct child *ch = &sup->children[call >> 32 & 7];
+	struct call_list *lists[] = { &ch->staged, &ch->ready, &ch->sent };
+	struct call *c = NULL;
+	void *arg;
+
+	for (size_t l = 0; l < ELEMENTSOF(lists) && !c; l++)
+		c = list_take(lists[l], (uint32_t)call);
+	if (!c)
+		return NULL;
+	arg = c->arg;
+	call_free(c);
+	return arg;
+}
+
+bool
+child_busy(struct sup *sup, enum ipc_peer to)
+{
+	const struct child *ch = &sup->children[to];
+
+	return ch->staged.first || ch->ready.first || ch->sent.first;
+}
+
+/* It sees the end of its socket, and the launcher makes a new pair: what is asked meanwhile waits
+ * for that. */
+void
+child_let_go(struct sup *sup, enum ipc_peer who)
+{
+	struct child *ch = &sup->children[who];
+
+	if (ch->pid && !child_busy(sup, who))
+		hang_up(ch);
+}
+
+uint32_t
+child_generation(struct sup *sup, enum ipc_peer to)
+{
+	return sup->children[to].generation;
+}
+
+uint32_t
+child_pid(struct sup *sup, enum ipc_peer to)
+{
+	return sup->children[to].pid;
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+/* api_list.c: lists, whole or a page of them, of all items or of those that a filter lets through.
+ * Runs in: supervisor. */
+#include "supervisor/http/api_list.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "supervisor/http/api_filter.h"
+
+/*
+ * What tells an item from the others and gives its place: "17.ID", by the index of its making, or
+ * "default.ID" by name. It is the token of the page that begins with it; that page begins there
+ * too when the item has gone meanwhile.
+ */
+#define KEY_SIZE (sizeof((struct api_meta *)NULL)->next_token)
+
+struct item {
+	unsigned long long index;
+	char key[KEY_SIZE];
+	char *json;
+};
+
+struct api_page {
+	bool by_name, reverse;
+	size_t max;        /* 0: no end */
+	struct item first; /* without a key: from the beginning */
+	struct item *v;    /* sorted at the end, and when there are twice as many as max */
+	size_t n, size;
+};
+
+static void
+refuse(struct api_list *list, int status, const char *fmt, const char *what)
+{
+	if (list->status == 0) {
+		list->status = status;
+		(void)err_say(&list->refused, -EINVAL, fmt, what);
+	}
+}
+
+/* --- what is asked for --- */
+
+static int
+read_token(struct api_page *page, const char *token)
+{
+	char *end;
+
+	if (strlen(token) >= KEY_SIZE)
+		return -EINVAL;
+	(void)strcpy(page->first.key, token);
+	if (page->by_name || !*token)
+		return 0;
+	errno = 0;
+	page->first.index = strtoull(token, &end, 10);
+	return errno || *end != '.' || !isdigit((unsigned char)*token) ? -EINVAL : 0;
+}
+
+static void
+read_page(struct api_list *list, const struct api_req *req, bool by_name)
+{
+	const char *max = api_query(req, "per_page"), *token = api_query(req, "next_token");
+	bool reverse = false;
+	char *end = NULL;
+
+	if (api_query_bool(req, "reverse", &reverse, &list->refused) < 0)
+		list->status = 400;
+	if (!str(max)[0] && !str(token)[0] && !reverse)
+		return;
+	list->page = calloc(1, sizeof *list->page);
+	if (!list->page) {
+		list->json.failed = true;
+		return;
+	}
+	list->page->by_name = by_name;
+	list->page->reverse = reverse;
+	if (str(max)[0]) {
+		errno = 0;
+		list->page->max = strtoul(max, &end, 10);
+		if (!isdigit((unsigned char)*max) || *end || errno || list->page->max > UINT32_MAX)
+			refuse(list, 400, "per_page wants a number, not \"%.40s\"", max);
+	}
+	if (read_token(list->page, str(token)) < 0)
+		refuse(list, 400, "next_token \"%.80s\" is none of this list", token);
+}
+
+static void
+begin(struct api_list *list, const struct api_req *req, bool by_name)
+{
+	const char *filter = api_query(req, "filter");
+	bool task_states = true;
+
+	*list = (struct api_list){ .flags = api_model_flags(req) };
+	text_append(&list->json, "[", 1);
+	read_page(list, req, by_name);
+	if (api_query_bool(req, "resources", &list->resources, &list->refused) < 0 ||
+	    api_query_bool(req, "task_states", &task_states, &list->refused) < 0)
+		list->status = 400;
+	list->no_task_states = !task_states;
+	if (filter && *filter && api_filter_parse(filter, &list->filter, &list->refused) < 0)
+		list->status = 400;
+}
+
+void
+api_list_begin(struct api_list *list, const struct api_req *req)
+{
+	begin(list, req, false);
+}
+
+void
+api_list_begin_named(struct api_list *list, const struct api_req *req)
+{
+	begin(list, req, true);
+}
+
+/* --- items --- */
+
+static void
+append(struct api_list *list, const char *json, size_t len)
+{
+	if (list->some)
+		text_append(&list->json, ",", 1);
+	list->some = true;
+	text_append(&list->json, json, len);
+}
+
+static int
+compare(const struct api_page *page, const struct item *a, const struct item *b)
+{
+	int r = (a->index > b->index) - (a->index < b->index);
+
+	if (r == 0)
+		r = strcmp(a->key, b->key);
+	return page->reverse ? -r : r;
+}
+
+static int
+compare_items(const void *a, const void *b, void *page)
+{
+	return compare(page, a, b);
+}
+
+/* In order, and nothing beyond the next page's first. */
+static void
+sort(struct api_page *page)
+{
+	if (page->n > 0)
+		qsort_r(page->v, page->n, sizeof *page->v, compare_items, page);
+	while (page->max > 0 && page->n > page->max + 1)
+		free(page->v[--page->n].json);
+}
+
+static void
+name_item(struct api_page *page, struct item *item, const json_t *json)
+{
+	/* Namespaces have a Name alone. */
+	const char *id = json_string_value(json_object_get(json, "ID"))
+			     ?: str(json_string_value(json_object_get(json, "Name")));
+	const char *namespace = json_string_value(json_object_get(json, "Namespace")) ?: "";
+
+	if (page->by_name) {
+		(void)snprintf(item->key, KEY_SIZE, "%.128s%s%.255s", namespace,
+		    *namespace && *id ? "." : "", id);
+		return;
+	}
+	item->index = (unsigned long long)json_integer_value(json_object_get(json, "CreateIndex"));
+	(void)snprintf(item->key, KEY_SIZE, "%llu.%.255s", item->index, id);
+}
+
+/* Takes over *item. -ENOMEM. */
+static int
+put(struct api_page *page, struct item *item)
+{
+	if (page->n == page->size) {
+		size_t size = page->size ? 2 * page->size : 64;
+		struct item *grown = realloc(page->v, size * sizeof *grown);
+
+		if (!grown)
+			return -ENOMEM;
+		page->v = grown;
+		page->size = size;
+	}
+	page->v[page->n++] = *item;
+	item->json = NULL;
+	if (page->max > 0 && page->n / 2 > page->max)
+		sort(page);
+	return 0;
+}
+
+static void
+add_to_page(struct api_list *list, const json_t *json, struct text *text)
+{
+	struct item item = { .json = text->text };
+
+	name_item(list->page, &item, json);
+	if (*list->page->first.key && compare(list->page, &item, &list->page->first) < 0)
+		return;
+	if (put(list->page, &item) < 0)
+		list->json.failed = true;
+	text->text = item.json;
+}
+
+/* Takes over the reference. Does the filter let it through? */
+static bool
+admit(struct api_list *list, json_t *json)
+{
+	int fits = json ? api_filter_match(list->filter, json, &list->refused) : 0;
+
+	list->json.failed |= !json || fits == -ENOMEM;
+	if (fits < 0 && fits != -ENOMEM)
+		list->status = fits == -EBUSY ? 429 : 400;
+	json_decref(json);
+	return fits > 0;
+}
+
+/* What the filter has let through, or there is none. Takes over the text. */
+static void
+add_text(struct api_list *list, struct text *text)
+{
+	cleanup_json json_t *json = NULL;
+
+	if (text->failed) {
+		list->json.failed = true;
+	} else if (!list->page) {
+		append(list, text->text, text->len);
+	} else {
+		json = json_loadb(text->text, text->len, 0, NULL);
+		list->json.failed |= !json;
+		if (json)
+			add_to_page(list, json, text);
+	}
+	text_done(text);
+}
+
+void
+api_list_add_text(struct api_list *list, struct text *text)
+{
+	if (list->status == 0 && (!list->filter || text->failed ||
+				     admit(list, json_loadb(text->text, text->len, 0, NULL))))
+		add_text(list, text);
+	else
+		text_done(text);
+}
+
+void
+api_list_add_stub(struct api_list *list, const struct type *type, const void *stub,
+    const struct type *whole_type, const void *whole)
+{
+	struct text text = { 0 };
+
+	if (list->status || (list->filter && !admit(list, model_to_json(whole_type, whole, 0))))
+		return;
+	if (list->page) {
+		text.failed = model_to_text(type, stub, list->flags, &text) < 0;
+		add_text(list, &text);
+		return;
+	}
+	if (list->some)
+		text_append(&list->json, ",", 1);
+	list->some = true;
+	if (model_to_text(type, stub, list->flags, &list->json) < 0)
+		list->json.failed = true;
+}
+
+void
+api_list_add(struct api_list *list, const struct type *type, const void *obj)
+{
+	api_list_add_stub(list, type, obj, type, obj);
+}
+
+void
+api_list_add_alloc(struct api_list *list, struct sup_alloc *sa)
+{
+	static const struct type *const types[] = { &alloc_stub_type, &alloc_stub_resources_type };
+	struct alloc whole, stub;
+
+	alloc_fill_stub(&sa->a, &sa->job->job);
+	stub = whole = sa->a; /* they share all but these */
+	/* The largest part of it: printed anew for each alloc, and seldom asked for. */
+	if (list->filter && api_filter_asks(list->filter, "Job"))
+		whole.job = &sa->job->job;
+	whole.signed_identities = (struct string_map){ 0 };
+	if (list->no_task_states)
+		(void)memset(&stub.task_states, 0, sizeof stub.task_states);
+	api_list_add_stub(list, types[list->resources], &stub, &alloc_type, &whole);
+}
+
+/* --- the answer --- */
+
+static void
+append_page(struct api_list *list, struct api_req *req)
+{
+	struct api_page *page = list->page;
+	struct api_meta meta = *api_meta(req);
+	size_t n;
+
+	sort(page);
+	n = page->max > 0 && page->n > page->max ? page->max : page->n;
+	for (size_t i = 0; i < n; i++)
+		append(list, page->v[i].json, strlen(page->v[i].json));
+	if (n == page->n)
+		return;
+	(void)strcpy(meta.next_token, page->v[n].key);
+	api_set_meta(req, &meta);
+}
+
+static void
+free_page(struct api_page *page)
+{
+	for (size_t i = 0; page && i < page->n; i++)
+		free(page->v[i].json);
+	if (page)
+		free(page->v);
+	free(page);
+}
+
+void
+api_list_reply(struct api_list *list, struct api_req *req)
+{
+	if (list->page)
+		append_page(list, req);
+	text_append(&list->json, "]", 1);
+	if (list->status)
+		api_reply_error(req, list->status, "%s", list->refused.msg);
+	else
+		api_reply_take(req, &list->json);
+	text_done(&list->json);
+	api_filter_free(list->filter);
+	free_page(list->page);
+	list->filter = NULL;
+	list->page = NULL;
+}

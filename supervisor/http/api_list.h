@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * api_list.h: answers that are lists: one JSON text, written item by item. ?filter= chooses among
+ * the items; ?per_page=, ?next_token= and ?reverse= give a part of them, in an order of their own:
+ * of their making, or of their names. Runs in: supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_HTTP_API_LIST_H
+#define DROVER_SUPERVISOR_HTTP_API_LIST_H
+
+#include <string.h>
+
+#include "model/alloc.h"
+#include "supervisor/table/alloc_table.h"
+#include "supervisor/http/api.h"
+
+struct api_filter;
+struct api_page;
+
+struct api_list {
+	struct text json;
+	unsigned flags; /* of model_to_text() */
+	bool some, resources, no_task_states;
+	struct api_filter *filter; /* NULL: none */
+	struct api_page *page;     /* NULL: all of them, as they come */
+	int status;                /* of a refusal, with refused; 0: none so far */
+	struct err refused;
+};
+
+void api_list_begin(struct api_list *list, const struct api_req *req);
+/* The same for objects without an index of their making: pages are in the order of their names. */
+void api_list_begin_named(struct api_list *list, const struct api_req *req);
+void api_list_add(struct api_list *list, const struct type *type, const void *obj);
+/* Of an object of which the list shows less: filters are held against the whole of it. */
+void api_list_add_stub(struct api_list *list, const struct type *type, const void *stub,
+    const struct type *whole_type, const void *whole);
+/* An item that is JSON text already, taken over. */
+void api_list_add_text(struct api_list *list, struct text *item);
+void api_list_reply(struct api_list *list, struct api_req *req);
+
+/* Its stub: with ?resources=true what it was given too, with ?task_states=false without them. */
+void api_list_add_alloc(struct api_list *list, struct sup_alloc *sa);
+
+/* Does the request's ?prefix= (if any) begin this id? */
+static inline bool
+api_prefix_fits(const struct api_req *req, const char *id)
+{
+	const char *prefix = api_query(req, "prefix");
+
+	return !prefix || strncmp(id, prefix, strlen(prefix)) == 0;
+}
+
+/* ?namespace=, "default" without; "*" means all in lists. */
+static inline const char *
+api_namespace(const struct api_req *req)
+{
+	const char *namespace = api_query(req, "namespace");
+
+	return namespace && *namespace ? namespace : "default";
+}
+
+static inline bool
+api_namespace_fits(const struct api_req *req, const char *namespace)
+{
+	const char *wanted = api_namespace(req);
+
+	return strcmp(wanted, "*") == 0 || strcmp(wanted, namespace) == 0;
+}
+
+#endif

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+/* api_router.c: takes request targets apart and finds their routes. Runs in: supervisor. */
+#include "supervisor/http/api_router.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/http/api.h"
+
+static int
+hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* Decodes in place: a decoded text is never longer. plus: '+' is a space, as in queries. */
+static int
+decode(char *s, bool plus, struct err *e)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		if (*s == '%') {
+			int high = hex_digit(s[1]), low = high < 0 ? -1 : hex_digit(s[2]);
+
+			if (low < 0)
+				return err_say(
+				    e, -EINVAL, "bad percent escape in the request's target");
+			if (high == 0 && low == 0)
+				return err_say(e, -EINVAL, "NUL in the request's target");
+			*to++ = (char)(high << 4 | low);
+			s += 2;
+		} else {
+			*to++ = plus && *s == '+' ? ' ' : *s;
+		}
+	}
+	*to = '\0';
+	return 0;
+}
+
+static int
+split_path(char *path, struct api_target *t, struct err *e)
+{
+	int r;
+
+	for (char *at = path; at;) {
+		char *part = at + 1;
+
+		at = strchr(part, '/');
+		if (at)
+			*at = '\0';
+		if (t->n_components == API_COMPONENTS_MAX)
+			return err_say(e, -EINVAL, "the request's path has too many components");
+		r = decode(part, false, e);
+		if (r < 0)
+			return r;
+		t->components[t->n_components++] = part;
+	}
+	return 0;
+}
+
+static int
+split_query(char *query, struct api_target *t, struct err *e)
+{
+	char *save = NULL;
+	int r;
+
+	for (char *part = strtok_r(query, "&", &save); part; part = strtok_r(NULL, "&", &save)) {
+		char *value = strchr(part, '=');
+
+		if (t->n_query == API_QUERY_MAX)
+			return err_say(e, -EINVAL, "the request has too many parameters");
+		if (value)
+			*value++ = '\0';
+		else
+			value = part + strlen(part);
+		r = decode(part, true, e);
+		if (r >= 0)
+			r = decode(value, true, e);
+		if (r < 0)
+			return r;
+		t->query[t->n_query++] = (struct api_query_pair){ part, value };
+	}
+	return 0;
+}
+
+int
+api_target_parse(const char *uri, struct api_target *ret, struct err *e)
+{
+	char *query;
+	int r;
+
+	*ret = (struct api_target){ 0 };
+	if (uri[0] != '/')
+		return err_say(e, -EINVAL, "the request's target is no absolute path");
+	if (strlen(uri) > API_TARGET_MAX)
+		return err_say(
+		    e, -E2BIG, "the request's target is longer than %d bytes", API_TARGET_MAX);
+	ret->buf = strdup(uri);
+	if (!ret->buf)
+		return err_set(e, -ENOMEM, "read the request's target");
+	query = strchr(ret->buf, '?');
+	if (query)
+		*query++ = '\0';
+	r = split_path(ret->buf, ret, e);
+	return r < 0 || !query ? r : split_query(query, ret, e);
+}
+
+void
+api_target_done(struct api_target *t)
+{
+	free(t->buf);
+	free(t->rest);
+	*t = (struct api_target){ 0 };
+}
+
+const char *
+api_target_query(const struct api_target *t, const char *name)
+{
+	for (unsigned i = 0; i < t->n_query; i++) {
+		if (strcmp(t->query[i].name, name) == 0)
+			return t->query[i].value;
+	}
+	return NULL;
+}
+
+/* Components from the i-th on as one text, with the slashes that were between them. */
+static const char *
+join_rest(struct api_target *t, unsigned first)
+{
+	size_t len = 0;
+
+	for (unsigned i = first; i < t->n_components; i++)
+		len += strlen(t->components[i]) + 1;
+	free(t->rest);
+	t->rest = malloc(len + 1);
+	if (!t->rest)
+		return NULL;
+	t->rest[0] = '\0';
+	for (unsigned i = first; i < t->n_components; i++) {
+		if (i > first)
+			(void)strcat(t->rest, "/");
+		(void)strcat(t->rest, t->components[i]);
+	}
+	return t->rest;
+}
+
+/* Does the pattern fit? Sets the parameters as it goes: they count only when it does. */
+static bool
+pattern_fits(const char *pattern, struct api_target *t)
+{
+	unsigned i = 0;
+
+	t->n_params = 0;
+	while (*pattern == '/') {
+		size_t len = strcspn(++pattern, "/");
+
+		if (i == t->n_components)
+			return false;
+		if (*pattern == '*') {
+			if (t->n_params == API_PARAMS_MAX ||
+			    !(t->params[t->n_params] = join_rest(t, i)))
+				return false;
+			return t->params[t->n_params++][0] != '\0';
+		}
+		if (*pattern == ':') {
+			if (t->components[i][0] == '\0' || t->n_params == API_PARAMS_MAX)
+				return false;
+			t->params[t->n_params++] = t->components[i];
+		} else if (strlen(t->components[i]) != len ||
+			   memcmp(t->components[i], pattern, len) != 0) {
+			return false;
+		}
+		pattern += len;
+		i++;
+	}
+	return i == t->n_components;
+}
+
+static bool
+method_fits(const char *route, const char *method)
+{
+	if (strcmp(route, method) == 0)
+		return true;
+	return (strcmp(route, "PUT") == 0 && strcmp(method, "POST") == 0) ||
+	       (strcmp(route, "GET") == 0 && strcmp(method, "HEAD") == 0);
+}
+
+int
+api_route_find(const struct api_route *const *tables, const char *method, struct api_target *t,
+    const struct api_route **ret)
+{
+	bool path_known = false;
+
+	for (; *tables; tables++) {
+		for (const struct api_route *route = *tables; route->method; route++) {
+			if (!pattern_fits(route->pattern, t))
+				continue;
+			if (method_fits(route->method, method)) {
+				*ret = route;
+				return 0;
+			}
+			path_known = true;
+		}
+	}
+	t->n_params = 0;
+	return path_known ? -EPERM : -ENOENT;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* filter_expr.h: an expression of ?filter= as it was read, between its reader and what holds
+ * objects against it. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_HTTP_FILTER_EXPR_H
+#define DROVER_SUPERVISOR_HTTP_FILTER_EXPR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "supervisor/http/filter_pattern.h"
+
+#define FILTER_PARTS_MAX 8
+
+enum filter_kind {
+	FILTER_AND,
+	FILTER_OR,
+	FILTER_NOT,
+	FILTER_ANY,
+	FILTER_ALL,
+	FILTER_EQUAL,
+	FILTER_CONTAINS,
+	FILTER_EMPTY,
+	FILTER_NIL,
+	FILTER_MATCHES
+};
+
+struct filter_node {
+	enum filter_kind kind;
+	const struct filter_node *a, *b; /* of AND, OR; a of NOT, ANY, ALL */
+	const char
+	    *parts[FILTER_PARTS_MAX]; /* of ANY, ALL and those below: Meta["tier"] is Meta, tier */
+	size_t n_parts;
+	const char *value;
+	/* Of ANY and ALL, NULL: none. One name alone is both: the key of a map, the item of a list.
+	 */
+	const char *key_name, *item_name;
+	struct filter_pattern *pattern;
+};
+
+struct api_filter {
+	struct filter_node *nodes; /* an upper bound of them */
+	size_t n_nodes;
+	const struct filter_node *root;
+	char *words; /* the text of all tokens, each with its NUL */
+	size_t words_len;
+	/* By all objects that were held against it; ns are the processor's. */
+	int64_t used_ns;
+	unsigned steps;
+};
+
+#endif

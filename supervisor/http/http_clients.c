@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/* http_clients.c: the connections of the control socket, and what slow clients may cost. Runs in:
+ * supervisor. */
+#include "supervisor/http/http_clients.h"
+
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+
+#define SEND_MS  30000                /* for a request's first line, and again for the rest of it */
+#define YIELD_MS 2000                 /* of waiting: then others may have its place */
+#define HELD_MAX (64ul * 1024 * 1024) /* of requests and answers, all clients together */
+
+void
+http_clients_init(struct http_clients *all, int epoll_fd)
+{
+	*all = (struct http_clients){ .epoll_fd = epoll_fd };
+	TAILQ_INIT(&all->waiting);
+}
+
+static void
+stop_waiting(struct http_client *c)
+{
+	if (c->waiting)
+		TAILQ_REMOVE(&c->all->waiting, c, waits);
+	c->waiting = false;
+}
+
+static void
+wait_for(struct http_client *c, bool reads)
+{
+	stop_waiting(c);
+	if (c->cut)
+		return;
+	c->since_ms = clock_ms();
+	c->reads = reads;
+	c->waiting = true;
+	TAILQ_INSERT_TAIL(&c->all->waiting, c, waits);
+}
+
+/*
+ * libmicrohttpd has no call that ends a connection, and the filter refuses shutdown(2). So nothing
+ * that the client does is seen any more, and the connection times out: at once if it is idle.
+ */
+static void
+cut_off(struct http_client *c)
+{
+	struct epoll_event none = { .data.ptr = c->conn }; /* as libmicrohttpd has it */
+
+	log_debug("control socket: a client that %s for %llu s is cut off, and %zu bytes are freed",
+	    c->reads ? "does not read its answer" : "does not finish its request",
+	    (unsigned long long)(clock_ms() - c->since_ms) / 1000, c->held);
+	stop_waiting(c);
+	http_client_release(c, c->held);
+	c->cut = true;
+	(void)epoll_ctl(c->all->epoll_fd, EPOLL_CTL_MOD, c->fd, &none);
+	(void)MHD_set_connection_option(c->conn, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
+}
+
+struct http_client *
+http_client_new(struct http_clients *all, struct MHD_Connection *conn, int fd)
+{
+	struct http_client *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return NULL;
+	c->all = all;
+	c->conn = conn;
+	c->fd = fd;
+	wait_for(c, false);
+	return c;
+}
+
+void
+http_client_free(struct http_client *c)
+{
+	stop_waiting(c);
+	http_client_release(c, c->held);
+	free(c);
+}
+
+void
+http_client_sends(struct http_client *c)
+{
+	wait_for(c, false);
+}
+
+void
+http_client_reads(struct http_client *c)
+{
+	wait_for(c, true);
+}
+
+void
+http_client_asks(struct http_client *c)
+{
+	stop_waiting(c);
+}
+
+/* The one that has waited longest of those that hold something and may be cut off. */
+static struct http_client *
+find_holder(struct http_clients *all, const struct http_client *but)
+{
+	uint64_t now = clock_ms();
+	struct http_client *c;
+
+	TAILQ_FOREACH(c, &all->waiting, waits)
+	{
+		if (now - c->since_ms < YIELD_MS)
+			return NULL;
+		if (c->held > 0 && c != but)
+			return c;
+	}
+	return NULL;
+}
+
+bool
+http_client_hold(struct http_client *c, size_t n)
+{
+	struct http_clients *all = c->all;
+	struct http_client *other;
+
+	if (c->cut)
+		return false;
+	while (all->held > c->held && all->held + n > HELD_MAX) {
+		other = find_holder(all, c);
+		if (!other)
+			return false;
+		cut_off(other);
+	}
+	c->held += n;
+	all->held += n;
+	return true;
+}
+
+void
+http_client_release(struct http_client *c, size_t n)
+{
+	if (n > c->held) /* it was cut off meanwhile */
+		n = c->held;
+	c->held -= n;
+	c->all->held -= n;
+}
+
+uint64_t
+http_clients_tick(struct http_clients *all, bool full)
+{
+	uint64_t now = clock_ms();
+	struct http_client *c, *next;
+
+	for (c = TAILQ_FIRST(&all->waiting); c; c = next) {
+		uint64_t waited = now - c->since_ms;
+
+		next = TAILQ_NEXT(c, waits);
+		if (full && waited < YIELD_MS)
+			return YIELD_MS - waited;
+		if (!full && waited < SEND_MS && !c->reads)
+			return SEND_MS - waited;
+		if (full || (waited >= SEND_MS && !c->reads))
+			cut_off(c);
+		full = false;
+	}
+	return UINT64_MAX;
+}

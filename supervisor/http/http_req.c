@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/* http_req.c: what handlers ask of a request: its path, query, header and body. Runs in:
+ * supervisor. */
+#include "supervisor/http/http_req.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+
+const char *
+api_param(const struct api_req *req, unsigned n)
+{
+	return n < req->target.n_params ? req->target.params[n] : NULL;
+}
+
+const char *
+api_query(const struct api_req *req, const char *name)
+{
+	return api_target_query(&req->target, name);
+}
+
+const char *
+api_query_nth(const struct api_req *req, const char *name, unsigned n)
+{
+	for (unsigned i = 0; i < req->target.n_query; i++)
+		if (strcmp(req->target.query[i].name, name) == 0 && n-- == 0)
+			return req->target.query[i].value;
+	return NULL;
+}
+
+const char *
+api_header(const struct api_req *req, const char *name)
+{
+	return MHD_lookup_connection_value(req->conn, MHD_HEADER_KIND, name);
+}
+
+struct sup *
+api_req_sup(const struct api_req *req)
+{
+	return req->sup;
+}
+
+const struct api_route *
+api_req_route(const struct api_req *req)
+{
+	return req->route;
+}
+
+void
+api_set_meta(struct api_req *req, const struct api_meta *meta)
+{
+	req->meta = *meta;
+}
+
+const struct api_meta *
+api_meta(const struct api_req *req)
+{
+	return &req->meta;
+}
+
+int
+api_query_bool(const struct api_req *req, const char *name, bool *ret, struct err *e)
+{
+	static const char *const yes[] = { "1", "t", "T", "true", "TRUE", "True" };
+	static const char *const no[] = { "0", "f", "F", "false", "FALSE", "False" };
+	const char *text = api_query(req, name);
+
+	if (!text || !*text)
+		return 0;
+	for (size_t i = 0; i < ELEMENTSOF(yes); i++) {
+		if (strcmp(text, yes[i]) == 0 || strcmp(text, no[i]) == 0) {
+			*ret = strcmp(text, yes[i]) == 0;
+			return 0;
+		}
+	}
+	return err_say(e, -EINVAL, "failed to parse %s field to boolean", name);
+}
+
+json_t *
+api_body(struct api_req *req, struct err *e)
+{
+	json_error_t je;
+
+	if (req->json)
+		return req->json;
+	if (req->body_len == 0) {
+		(void)err_say(e, -ENODATA, "the request has no body: JSON was expected");
+		return NULL;
+	}
+	req->json = json_loadb(req->body, req->body_len, JSON_REJECT_DUPLICATES, &je);
+	if (!req->json)
+		(void)err_say(e, -EINVAL, "the body is not JSON: line %d, column %d: %s", je.line,
+		    je.column, je.text);
+	return req->json;
+}

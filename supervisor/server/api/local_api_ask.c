@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_api_ask.c: a job is looked at again, or for the first time without becoming one. Runs in:
+ * supervisor. */
+#include <errno.h>
+
+#include "supervisor/server/api/local_api.h"
+
+/* As if it had just been registered; what ended by itself is replaced if that is asked for. */
+void
+local_api_evaluate_job(struct sup *sup, struct api_req *req)
+{
+	struct local *l = local_of_sup(sup);
+	struct local_job *j = local_api_find_job(sup, req);
+	struct err e = { 0 };
+	const json_t *body, *options;
+	struct local_eval *ev;
+
+	if (!j)
+		return;
+	body = api_body(req, &e);
+	options = json_object_get(body, "EvalOptions");
+	if (!body && e.code != -ENODATA) {
+		api_reply_error(req, 400, "%s", e.msg);
+		return;
+	}
+	if (job_is_parent(local_job_wanted(j))) {
+		api_reply_error(req, 400,
+		    "can't evaluate a periodic or parameterized job: what is made of it has "
+		    "allocations");
+		return;
+	}
+	ev = local_eval_new(l, j, "job-register");
+	if (!ev) {
+		api_reply_error(req, 500, "no memory to evaluate the job");
+		return;
+	}
+	local_reconcile_job(l, j, ev, json_is_true(json_object_get(options, "ForceReschedule")));
+	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index, "");
+}
+
+/* Would it be registered? */
+void
+local_api_validate_job(struct sup *sup, struct api_req *req)
+{
+	cleanup_done(job) struct job job;
+	struct problems warn = { 0 };
+	struct err e = { 0 }, warnings = { 0 };
+	const json_t *body = api_body(req, &e);
+	json_t *problems;
+	int r;
+
+	job_init(&job);
+	if (!json_is_object(json_object_get(body, "Job"))) {
+		api_reply_error(req, 400, "%s", body ? "the body has no object Job" : e.msg);
+		return;
+	}
+	r = local_api_read_job(sup, req, &job, &warn, &e);
+	(void)problems_err(&warn, &warnings);
+	problems_done(&warn);
+	if (r == -ENOMEM) {
+		api_reply_error(req, 500, "%s", e.msg);
+		return;
+	}
+	problems = r < 0 ? json_pack("[s]", e.msg) : json_null();
+	api_reply_json(
+	    req, json_pack("{s:b, s:o, s:s, s:s}", "DriverConfigValidated", 1, "ValidationErrors",
+		     problems, "Error", r < 0 ? e.msg : "", "Warnings", warnings.msg));
+}

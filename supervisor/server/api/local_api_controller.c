@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * local_api_controller.c: what the API asks of plugins' controllers besides creating and deleting:
+ * larger volumes, the volumes that a plugin has, snapshots (semantics.md 14.7). Runs in:
+ * supervisor.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "supervisor/server/api/local_api.h"
+#include "supervisor/volume/controller_calls.h"
+#include "supervisor/volume/plugins.h"
+
+/* --- larger volumes --- */
+
+struct expansion {
+	struct api_req *req;
+	struct local_volume *lv;
+	int64_t min, max;
+	unsigned waits; /* for so many allocs that use it */
+	int r;
+	struct err why; /* of the first that failed */
+};
+
+static void
+end_expansion(struct sup *sup, struct expansion *x)
+{
+	struct local *l = local_of_sup(sup);
+
+	x->lv->busy = NULL;
+	local_volume_changed(l, x->lv);
+	local_retry_soon(l);
+	if (x->r < 0)
+		api_reply_error(x->req, local_api_volume_status(x->r), "expand volume \"%s\": %s",
+		    x->lv->vol.id, x->why.msg);
+	else
+		local_api_reply_volume(sup, x->req, x->lv);
+	free(x);
+}
+
+static void
+on_expanded_here(struct sup *sup, void *arg, int r, int64_t capacity_bytes, const struct err *e)
+{
+	struct expansion *x = arg;
+
+	/* One that has it mounted no more, or not yet, has nothing to do. */
+	if (r < 0 && r != -ENOENT && x->r == 0) {
+		x->r = r;
+		x->why = *e;
+	}
+	if (--x->waits == 0)
+		end_expansion(sup, x);
+}
+
+static void
+expand_here(struct sup *sup, struct expansion *x)
+{
+	const struct csi_volume *vol = &x->lv->vol;
+
+	x->waits = 1; /* callbacks may come within the calls */
+	alloc_foreach(sup, sa)
+	{
+		if (!map_get(csi_claim, &vol->write_claims, sa->a.id) &&
+		    !map_get(csi_claim, &vol->read_claims, sa->a.id))
+			continue;
+		x->waits++;
+		volume_expand_here(sup, sa, vol->id, x->min, x->max, on_expanded_here, x);
+	}
+	if (--x->waits == 0)
+		end_expansion(sup, x);
+}
+
+static void
+on_expanded(
+    struct sup *sup, void *arg, int r, int64_t capacity_bytes, bool on_nodes, const struct err *e)
+{
+	struct expansion *x = arg;
+
+	if (r < 0) {
+		x->r = r;
+		x->why = *e;
+	} else {
+		x->lv->vol.capacity = capacity_bytes;
+		x->lv->vol.requested_capacity_min = x->min;
+		x->lv->vol.requested_capacity_max = x->max;
+	}
+	if (r >= 0 && on_nodes)
+		expand_here(sup, x);
+	else
+		end_expansion(sup, x);
+}
+
+void
+local_api_expand_volume(
+    struct sup *sup, struct api_req *req, struct local_volume *lv, const struct csi_volume *vol)
+{
+	struct plugin *p = plugin_find(sup, str(lv->vol.plugin_id), CSI_PLUGIN_CONTROLLER);
+	const struct csi_info *info = p ? plugin_controller_info(p) : NULL;
+	struct expansion *x;
+
+	if (!info || !info->controller_info || !info->controller_info->supports_expand) {
+		api_reply_error(req, 409,
+		    "volume \"%s\" exists already, smaller, and plugin \"%s\" %s", lv->vol.id,
+		    str(lv->vol.plugin_id),
+		    info ? "does not expand volumes" : "does not run on this node");
+		return;
+	}
+	x = calloc(1, sizeof *x);
+	if (!x)
+		abort();
+	*x = (struct expansion){ .req = req,
+		.lv = lv,
+		.min = vol->requested_capacity_min,
+		.max = vol->requested_capacity_max };
+	lv->busy = "expanded";
+	volume_expand(sup, &lv->vol, x->min, x->max, on_expanded, x);
+}
+
+/* --- lists and snapshots --- */
+
+/* The query's plugin, if it runs here; NULL: it is answered. */
+static const char *
+take_plugin(struct sup *sup, struct api_req *req, const char *id)
+{
+	if (!id || !*id)
+		api_reply_error(req, 400, "plugin_id is missing");
+	else if (!plugin_find(sup, id, CSI_PLUGIN_CONTROLLER))
+		api_reply_error(req, 404, "plugin \"%.140s\" has no controller on this node", id);
+	else
+		return id;
+	return NULL;
+}
+
+static void
+reply_list(struct api_req *req, int r, const struct type *type, const void *list, const char *name,
+    const char *next_token, const struct err *e)
+{
+	json_t *body;
+
+	if (r < 0) {
+		api_reply_error(req, local_api_volume_status(r), "%s", e->msg);
+		return;
+	}
+	body = model_to_json(type, list, 0);
+	if (!body) {
+		api_reply_error(req, 500, "no memory for the answer");
+		return;
+	}
+	api_reply_json(req, json_pack("{s:O, s:s}", name, json_object_get(body, "Entries"),
+				"NextToken", str(next_token)));
+	json_decref(body);
+}
+
+static void
+on_external(struct sup *sup, void *arg, int r, const struct rpc_csi_rep *list, const struct err *e)
+{
+	reply_list(arg, r, &rpc_csi_rep_type, list, "Volumes", list->next_token, e);
+}
+
+static int64_t
+per_page(const struct api_req *req)
+{
+	const char *text = api_query(req, "per_page");
+
+	return text ? strtoll(text, NULL, 10) : 0;
+}
+
+static const char *
+next_token(const struct api_req *req)
+{
+	return str(api_query(req, "next_token"));
+}
+
+void
+local_api_list_external(struct sup *sup, struct api_req *req)
+{
+	const char *plugin = take_plugin(sup, req, api_query(req, "plugin_id"));
+
+	if (plugin)
+		volume_list(sup, plugin, per_page(req), next_token(req), on_external, req);
+}
+
+/* The header's "key=value,key=value"; what is none is not taken. */
+static void
+take_secrets(const struct api_req *req, struct string_map *ret)
+{
+	const char *header = api_header(req, "X-Nomad-CSI-Secrets");
+	cleanup_free char *text = header ? strdup(header) : NULL;
+	char *save = NULL;
+
+	for (char *pair = text ? strtok_r(text, ",", &save) : NULL; pair;
+	     pair = strtok_r(NULL, ",", &save)) {
+		char *value = strchr(pair, '=');
+
+		if (!value)
+			continue;
+		*value++ = '\0';
+		(void)string_map_set(ret, pair, value);
+	}
+}
+
+static void
+on_snapshots(struct sup *sup, void *arg, int r, const struct rpc_csi_snapshots_rep *list,
+    const struct err *e)
+{
+	reply_list(arg, r, &rpc_csi_snapshots_rep_type, list, "Snapshots", list->next_token, e);
+}
+
+void
+local_api_list_snapshots(struct sup *sup, struct api_req *req)
+{
+	const char *plugin = take_plugin(sup, req, api_query(req, "plugin_id"));
+	cleanup_done(csi_volume) struct csi_volume vol;
+
+	csi_volume_init(&vol);
+	if (!plugin)
+		return;
+	take_secrets(req, &vol.secrets);
+	snapshot_list(sup, plugin, per_page(req), next_token(req), &vol.secrets, on_snapshots, req);
+}
+
+/* One snapshot of {"Snapshots":[…]}: of which volume, by its plugin's name of it. */
+static int
+read_snapshot(struct sup *sup, struct api_req *req, struct csi_volume *ret, const char **ret_name,
+    struct err *e)
+{
+	json_t *body = api_body(req, e), *list = json_object_get(body, "Snapshots");
+	const json_t *s = json_array_get(list, 0);
+	const char *source = json_string_value(json_object_get(s, "SourceVolumeID"));
+	const struct local_volume *lv;
+
+	if (!body)
+		return -EINVAL;
+	if (json_array_size(list) != 1 || !source)
+		return err_say(e, -EINVAL,
+		    "the body has no list Snapshots with one that has a SourceVolumeID");
+	lv = local_volume_find(local_of_sup(sup), api_namespace(req), source);
+	if (!lv || !*str(lv->vol.external_id))
+		return err_say(e, -ENOENT, "volume not found: %.140s", source);
+	*ret_name = str(json_string_value(json_object_get(s, "Name")));
+	if (csi_volume_copy(&lv->vol, ret) < 0)
+		return err_set(e, -ENOMEM, "make a snapshot of volume \"%s\"", source);
+	return 0;
+}
+
+void
+local_api_create_snapshot(struct sup *sup, struct api_req *req)
+{
+	cleanup_done(csi_volume) struct csi_volume vol;
+	struct err e = { 0 };
+	const char *name = "";
+	int r;
+
+	csi_volume_init(&vol);
+	r = read_snapshot(sup, req, &vol, &name, &e);
+	if (r < 0)
+		api_reply_error(req, local_api_volume_status(r), "%s", e.msg);
+	else if (take_plugin(sup, req, vol.plugin_id))
+		snapshot_create(sup, &vol, name, on_snapshots, req);
+}
+
+static void
+on_snapshot_deleted(struct sup *sup, void *arg, int r, const struct err *e)
+{
+	if (r < 0)
+		api_reply_error(arg, local_api_volume_status(r), "%s", e->msg);
+	else
+		api_reply_text(arg, 200, "application/json", "", 0);
+}
+
+void
+local_api_delete_snapshot(struct sup *sup, struct api_req *req)
+{
+	const char *plugin = take_plugin(sup, req, api_query(req, "plugin_id"));
+	const char *id = str(api_query(req, "snapshot_id"));
+	cleanup_done(csi_volume) struct csi_volume vol;
+
+	csi_volume_init(&vol);
+	if (!plugin)
+		return;
+	if (!*id) {
+		api_reply_error(req, 400, "snapshot_id is missing");
+		return;
+	}
+	take_secrets(req, &vol.secrets);
+	snapshot_delete(sup, plugin, id, &vol.secrets, on_snapshot_deleted, req);
+}

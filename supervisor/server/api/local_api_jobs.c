@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_api_jobs.c: jobs over the API: registered, listed, shown, stopped. Runs in: supervisor. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/duration.h"
+#include "common/id.h"
+#include "model/job_diff.h"
+#include "supervisor/driver/driver.h"
+#include "supervisor/server/api/local_api.h"
+
+#define WHY_SIZE 700
+
+struct local_job *
+local_api_find_job(struct sup *sup, struct api_req *req)
+{
+	struct local_job *j =
+	    local_job_find(local_of_sup(sup), api_namespace(req), api_param(req, 0));
+
+	if (!j)
+		api_reply_error(req, 404, "job not found");
+	return j;
+}
+
+/* --- showing --- */
+
+/* The first thing that keeps a group from its place: a filter, else a dimension. */
+static const char *
+describe_metric(const struct alloc_metric *m, char *ret, size_t size)
+{
+	if (m->constraint_filtered.n > 0)
+		(void)snprintf(ret, size, "%s", m->constraint_filtered.v[0].key);
+	else if (m->dimension_exhausted.n > 0)
+		(void)snprintf(ret, size, "not enough %s", m->dimension_exhausted.v[0].key);
+	else
+		(void)snprintf(ret, size,
+		    "the node takes no allocations or is in none of the job's datacenters");
+	return ret;
+}
+
+static void
+describe_job(const struct local_job *j, char ret[WHY_SIZE])
+{
+	char why[WHY_SIZE - 200];
+
+	ret[0] = '\0';
+	if (!j->blocked || j->blocked->ev.failed_tg_allocs.n == 0)
+		return;
+	(void)snprintf(ret, WHY_SIZE, "group %.100s: %s", j->blocked->ev.failed_tg_allocs.v[0].key,
+	    describe_metric(&j->blocked->ev.failed_tg_allocs.v[0].value, why, sizeof why));
+}
+
+static void
+count_alloc(struct group_summary *g, const struct alloc *a)
+{
+	switch (a->client_status) {
+	case CLIENT_RUNNING:
+		g->running++;
+		break;
+	case CLIENT_COMPLETE:
+		g->complete++;
+		break;
+	case CLIENT_FAILED:
+		g->failed++;
+		break;
+	case CLIENT_LOST:
+		g->lost++;
+		break;
+	case CLIENT_UNKNOWN:
+		g->unknown++;
+		break;
+	case CLIENT_NONE:
+	case CLIENT_PENDING:
+		g->starting++;
+		break;
+	}
+}
+
+static int
+fill_summary(struct job_summary *s, const struct local_job *j)
+{
+	const struct job *job = local_job_wanted(j);
+
+	if (str_set(&s->job_id, job->id) < 0 || str_set(&s->namespace, job->namespace) < 0)
+		return -ENOMEM;
+	s->create_index = job->create_index;
+	s->modify_index = job->modify_index;
+	local_family_count(j->l, job, &s->children);
+	for (size_t i = 0; i < job->task_groups.n; i++) {
+		if (!map_put(group_summary, &s->summary, job->task_groups.v[i].name))
+			return -ENOMEM;
+	}
+	for (const struct local_alloc *la = j->allocs; la; la = la->next) {
+		struct group_summary *g = map_put(group_summary, &s->summary, la->sa->a.task_group);
+
+		if (!g)
+			return -ENOMEM;
+		count_alloc(g, &la->sa->a);
+	}
+	for (size_t i = 0; j->blocked && i < j->blocked->ev.queued_allocations.n; i++) {
+		const struct int_pair *queued = &j->blocked->ev.queued_allocations.v[i];
+		struct group_summary *g =
+		    queued->value > 0 ? map_put(group_summary, &s->summary, queued->key) : NULL;
+
+		if (g)
+			g->queued = queued->value;
+		else if (queued->value > 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int
+add_stub(struct api_list *list, const struct local_job *j)
+{
+	cleanup_done(job_stub) struct job_stub stub;
+	struct job whole = *local_job_wanted(j);
+	char why[WHY_SIZE];
+
+	job_stub_init(&stub);
+	describe_job(j, why);
+	if (job_stub_fill(&stub, local_job_wanted(j)) < 0 ||
+	    fill_summary(&stub.job_summary, j) < 0 || str_set(&stub.status_description, why) < 0)
+		return -ENOMEM;
+	stub.status = local_job_status(j);
+	whole.status = stub.status;
+	api_list_add_stub(list, &job_stub_type, &stub, &job_type, &whole);
+	return 0;
+}
+
+void
+local_api_list_jobs(struct sup *sup, struct api_req *req)
+{
+	struct local *l = local_of_sup(sup);
+	cleanup_free struct local_key **jobs = local_map_sorted(&l->jobs);
+	struct api_list list;
+
+	api_list_begin_named(&list, req);
+	for (size_t i = 0; jobs && i < l->jobs.n; i++) {
+		const struct local_job *j = (const struct local_job *)(const void *)jobs[i];
+		const struct job *job = local_job_wanted(j);
+
+		if (j->purge || !api_prefix_fits(req, job->id) ||
+		    !api_namespace_fits(req, job->namespace))
+			continue;
+		if (add_stub(&list, j) < 0)
+			list.json.failed = true;
+	}
+	api_list_reply(&list, req);
+}
+
+int
+local_api_job_print(const struct local_job *j, enum model_flags flags, struct text *t)
+{
+	char why[WHY_SIZE];
+	struct job view;
+
+	describe_job(j, why);
+	view = *local_job_wanted(j); /* shares all but these two */
+	view.status = local_job_status(j);
+	view.status_description = why[0] ? why : NULL;
+	return model_to_text(&job_type, &view, flags, t);
+}
+
+void
+local_api_get_job(struct sup *sup, struct api_req *req)
+{
+	struct local_job *j = local_api_find_job(sup, req);
+	struct text json = { 0 };
+
+	if (!j)
+		return;
+	if (local_api_job_print(j, api_model_flags(req), &json) < 0)
+		json.failed = true;
+	api_reply_take(req, &json);
+}
+
+static void
+add_actions(json_t *list, const struct task_group *group, const struct task *task)
+{
+	for (size_t i = 0; i < task->actions.n; i++) {
+		const struct task_action *a = &task->actions.v[i];
+		json_t *args = json_array();
+
+		for (size_t k = 0; k < a->args.n; k++)
+			(void)json_array_append_new(args, json_string(str(a->args.v[k])));
+		(void)json_array_append_new(
+		    list, json_pack("{s:s, s:s, s:o, s:s, s:s}", "Name", str(a->name), "Command",
+			      str(a->command), "Args", args, "TaskName", str(task->name),
+			      "TaskGroupName", str(group->name)));
+	}
+}
+
+void
+local_api_job_actions(struct sup *sup, struct api_req *req)
+{
+	struct local_job *j = local_api_find_job(sup, req);
+	const struct job *job = j ? local_job_wanted(j) : NULL;
+	json_t *list;
+
+	if (!job)
+		return;
+	list = json_array();
+	for (size_t i = 0; i < job->task_groups.n; i++)
+		for (size_t k = 0; k < job->task_groups.v[i].tasks.n; k++)
+			add_actions(
+			    list, &job->task_groups.v[i], &job->task_groups.v[i].tasks.v[k]);
+	api_reply_json(req, list);
+}
+
+void
+local_api_job_allocs(struct sup *sup, struct api_req *req)
+{
+	struct local_job *j = local_api_find_job(sup, req);
+	struct api_list list;
+
+	if (!j)
+		return;
+	api_list_begin(&list, req);
+	for (struct local_alloc *la = j->allocs; la; la = la->next)
+		api_list_add_alloc(&list, la->sa);
+	api_list_reply(&list, req);
+}
+
+void
+local_api_job_evals(struct sup *sup, struct api_req *req)
+{
+	struct local_job *j = local_api_find_job(sup, req);
+	struct api_list list;
+
+	if (!j)
+		return;
+	api_list_begin(&list, req);
+	for (struct local_eval *ev = j->last_eval; ev; ev = ev->older_of_job)
+		api_list_add(&list, &eval_type, &ev->ev);
+	api_list_reply(&list, req);
+}
+
+void
+local_api_job_summary(struct sup *sup, struct api_req *req)
+{
+	struct local_job *j = local_api_find_job(sup, req);
+	cleanup_done(job_summary) struct job_summary summary;
+
+	job_summary_init(&summary);
+	if (!j)
+		return;
+	if (fill_summary(&summary, j) < 0)
+		api_reply_error(req, 500, "no memory for the summary");
+	else
+		api_reply_model(req, &job_summary_type, &summary);
+}
+
+/* Each version against the one before; null for none. */
+static void
+append_diffs(struct text *t, const struct local_job *j)
+{
+	const struct local_version *v = j ? j->versions : NULL;
+
+	if (!v || !v->older) {
+		text_printf(t, "null");
+		return;
+	}
+	for (const char *sep = "["; v->older; v = v->older, sep = ",") {
+		cleanup_json json_t *diff = job_diff(&v->older->ref->job, &v->ref->job);
+		cleanup_free char *text = diff ? json_dumps(diff, JSON_COMPACT) : NULL;
+
+		t->failed |= !text;
+		text_printf(t, "%s%s", sep, text ? text : "null");
+	}
+	text_append(t, "]", 1);
+}
+
+void
+local_api_job_versions(struct sup *sup, struct api_req *req)
+{
+	struct local_job *j = local_api_find_job(sup, req);
+	struct api_list list = { .flags = api_model_flags(req) };
+	struct err e = { 0 };
+	bool diffs = false;
+
+	if (!j)
+		return;
+	if (api_query_bool(req, "diffs", &diffs, &e) < 0) {
+		api_reply_error(req, 400, "%s", e.msg);
+		return;
+	}
+	text_printf(&list.json, "{\"Versions\":[");
+	for (const struct local_version *v = j->versions; v; v = v->older)
+		api_list_add(&list, &job_type, &v->ref->job);
+	text_printf(&list.json, "],\"Diffs\":");
+	append_diffs(&list.json, diffs ? j : NULL);
+	text_printf(&list.json, ",\"Index\":%llu,\"KnownLeader\":true,\"LastContact\":0}",
+	    (unsigned long long)local_of_sup(sup)->index);
+	api_reply_take(req, &list.json);
+}
+
+/* --- registering --- */
+
+static void
+check_task(struct local *l, const struct task_group *g, const struct task *t, struct problems *p)
+{
+	const struct driver_ops *driver = driver_find(str(t->driver));
+	struct err e = { 0 };
+
+	if (!driver)
+		(void)model_problem(p, "group \"%s\", task \"%s\": unknown driver \"%s\"",
+		    str(g->name), str(t->name), str(t->driver));
+	else if (driver->check(l->base.sup->config, t, false, &e) < 0)
+		(void)model_problem(p, "group \"%s\": %s", str(g->name), e.msg);
+	else if (t->volume_mounts.n > 0 && !driver->mounts)
+		(void)model_problem(p,
+		    "group \"%s\", task \"%s\": driver %s cannot mount volumes: use exec",
+		    str(g->name), str(t->name), driver->name);
+}
+
+static void
+check_volume(struct local *l, const struct job *job, const struct task_group *g,
+    const struct volume_request *vr, struct problems *p)
+{
+	if (vr->type != VOLUME_CSI)
+		return;
+	for (int64_t i = 0; i < (vr->per_alloc ? g->count : 1); i++) {
+		cleanup_free char *id = NULL;
+
+		if (volume_request_source(vr, i, &id) == 0 &&
+		    !local_volume_find(l, job->namespace, id))
+			(void)model_problem(
+			    p, "group \"%s\": volume \"%s\" does not exist", str(g->name), id);
+	}
+}
+
+int
+local_api_check_job(struct local *l, const struct job *job, struct err *e)
+{
+	struct problems p = { 0 };
+	int r = job_check_size(job, e);
+
+	if (r < 0)
+		return r;
+	if (!name_is_component(job->namespace))
+		(void)model_problem(&p, "namespace \"%.140s\" is not a name", job->namespace);
+	job_validate(job, &p);
+	job_validate_local(job, &p);
+	local_place_validate(job, &p);
+	for (size_t i = 0; i < job->task_groups.n; i++) {
+		const struct task_group *g = &job->task_groups.v[i];
+
+		for (size_t k = 0; k < g->tasks.n; k++)
+			check_task(l, g, &g->tasks.v[k], &p);
+		/* Only for a count that is one. */
+		for (size_t k = 0; k < g->volumes.n && p.list.n == 0; k++)
+			check_volume(l, job, g, &g->volumes.v[k].value, &p);
+	}
+	r = problems_err(&p, e);
+	problems_done(&p);
+	return r;
+}
+
+/* A task that wants longer than the node gives is killed before its time: better known now. */
+static void
+warn_kill_timeouts(const struct sup *sup, const struct job *job, struct problems *warn)
+{
+	int64_t max_ns = (int64_t)sup->config->max_kill_timeout_ms * NS_PER_MS;
+	char wanted[DURATION_SIZE], max[DURATION_SIZE];
+
+	duration_format(max_ns, max);
+	for (size_t i = 0; i < job->task_groups.n; i++) {
+		const struct task_group *g = &job->task_groups.v[i];
+
+		for (size_t k = 0; k < g->tasks.n; k++) {
+			const struct task *t = &g->tasks.v[k];
+
+			if (t->kill_timeout <= max_ns)
+				continue;
+			duration_format(t->kill_timeout, wanted);
+			(void)model_problem(warn,
+			    "group \"%s\", task \"%s\": kill_timeout of %s is more than the node's "
+			    "max_kill_timeout, which is used: %s",
+			    str(g->name), str(t->name), wanted, max);
+		}
+	}
+}
+
+static int
+check_change(struct local *l, const struct job *job, struct err *e)
+{
+	const struct local_job *j = local_job_find(l, job->namespace, str(job->id));
+
+	return job_check_change(j ? local_job_wanted(j) : NULL, job, e);
+}
+
+int
+local_api_read_job(
+    struct sup *sup, struct api_req *req, struct job *ret, struct problems *warn, struct err *e)
+{
+	const char *id = api_param(req, 0), *namespace = api_query(req, "namespace");
+	const json_t *body = api_body(req, e), *json = json_object_get(body, "Job");
+	int r;
+
+	if (!body)
+		return -EINVAL;
+	if (!json_is_object(json))
+		return err_say(e, -EINVAL, "the body has no object Job");
+	r = model_from_json(&job_type, json, ret, e);
+	if (r == 0)
+		r = job_check_size(ret, e);
+	if (r < 0)
+		return r;
+	if (namespace && *namespace && !ret->namespace && str_set(&ret->namespace, namespace) < 0)
+		return err_set(e, -ENOMEM, "read the job");
+	if (id && strcmp(id, str(ret->id)) != 0)
+		return err_say(e, -EINVAL, "Job ID \"%.140s\" does not match the id in the path",
+		    str(ret->id));
+	job_warn_local(ret, warn);
+	if (job_complete(ret) < 0)
+		return err_set(e, -ENOMEM, "read the job");
+	warn_kill_timeouts(sup, ret, warn);
+	local_ports_warn(ret, warn);
+	r = check_change(local_of_sup(sup), ret, e);
+	return r < 0 ? r : local_api_check_job(local_of_sup(sup), ret, e);
+}
+
+/* EnforceIndex: the job is as the caller saw it. 0 or -EEXIST. */
+static int
+check_index(struct local *l, struct api_req *req, const struct job *job, struct err *e)
+{
+	const json_t *body = api_body(req, e);
+	const struct local_job *j = local_job_find(l, job->namespace, job->id);
+	json_int_t want = json_integer_value(json_object_get(body, "JobModifyIndex"));
+	uint64_t have = j ? local_job_wanted(j)->job_modify_index : 0;
+
+	if (!json_is_true(json_object_get(body, "EnforceIndex")) || (uint64_t)want == have)
+		return 0;
+	if (want == 0)
+		return err_say(e, -EEXIST, "Enforcing job modify index 0: job already exists");
+	return err_say(e, -EEXIST, "Enforcing job modify index %lld: job %s with index %llu",
+	    (long long)want, have ? "exists" : "does not exist", (unsigned long long)have);
+}
+
+void
+local_api_put_job(struct sup *sup, struct api_req *req, struct job *job, const char *trigger,
+    const char *warnings)
+{
+	struct local_eval *ev;
+	struct local_job *j;
+
+	if (local_job_register(local_of_sup(sup), job, trigger, &j, &ev) < 0) {
+		api_reply_error(req, 500, "no memory to register the job");
+		return;
+	}
+	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index, warnings);
+}
+
+void
+local_api_register_job(struct sup *sup, struct api_req *req)
+{
+	struct local *l = local_of_sup(sup);
+	cleanup_done(job) struct job job;
+	struct problems warn = { 0 };
+	struct err e = { 0 }, warnings = { 0 };
+	int r;
+
+	job_init(&job);
+	r = local_api_read_job(sup, req, &job, &warn, &e);
+	(void)problems_err(&warn, &warnings);
+	problems_done(&warn);
+	if (r >= 0)
+		r = check_index(l, req, &job, &e);
+	if (r < 0) {
+		api_reply_error(req, r == -ENOMEM ? 500 : r == -EEXIST ? 409 : 400, "%s", e.msg);
+		return;
+	}
+	local_api_put_job(sup, req, &job, "job-register", warnings.msg);
+}
+
+/* --- stopping --- */
+
+static void
+begin_purge(struct local *l, struct local_job *j)
+{
+	j->purge = true;
+	local_job_changed(l, j, local_index_next(l));
+	turn_write(l->base.sup, &j->versions->row);
+}
+
+static void
+release_allocs(struct local *l, struct local_job *j)
+{
+	for (struct local_alloc *la = j->allocs, *next; la; la = next) {
+		next = la->next;
+		if (la->over)
+			local_alloc_done(l, la);
+	}
+}
+
+void
+local_api_purge_job(struct local *l, struct local_job *j)
+{
+	begin_purge(l, j);
+	local_family_look(l, j);
+	release_allocs(l, j);
+	local_job_trim(l, j);
+}
+
+/* What was made of it goes on. */
+static int
+stop_job(struct local *l, struct local_job *j, bool purge, struct local_eval **ret_ev)
+{
+	cleanup_done(job) struct job stopped;
+	bool changed, parent = job_is_parent(local_job_wanted(j));
+
+	if (job_copy(local_job_wanted(j), &stopped) < 0)
+		return -ENOMEM;
+	stopped.stop = true;
+	if (!local_job_put(l, &stopped, &changed))
+		return -ENOMEM;
+	*ret_ev = parent ? NULL : local_eval_new(l, j, "job-deregister");
+	if (!*ret_ev && !parent)
+		return -ENOMEM;
+	if (purge)
+		begin_purge(l, j);
+	if (!parent)
+		local_reconcile_job(l, j, *ret_ev, false);
+	local_family_look(l, j);
+	if (purge)
+		release_allocs(l, j);
+	return 0;
+}
+
+/* Answers as soon as the wish is durable (row G31). */
+void
+local_api_delete_job(struct sup *sup, struct api_req *req)
+{
+	struct local *l = local_of_sup(sup);
+	struct local_job *j = local_api_find_job(sup, req);
+	struct local_eval *ev;
+	struct err e = { 0 };
+	bool purge = false, no_delay = false;
+
+	if (!j)
+		return;
+	if (api_query_bool(req, "purge", &purge, &e) < 0 ||
+	    api_query_bool(req, "no_shutdown_delay", &no_delay, &e) < 0) {
+		api_reply_error(req, 400, "%s", e.msg);
+		return;
+	}
+	for (struct local_alloc *la = no_delay ? j->allocs : NULL; la; la = la->next)
+		local_alloc_hurry(l, la);
+	if (stop_job(l, j, purge, &ev) < 0) {
+		api_reply_error(req, 500, "no memory to stop the job");
+		return;
+	}
+	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index, "");
+	local_job_trim(l, j);
+}

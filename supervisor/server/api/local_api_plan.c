@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_api_plan.c: what registering a job would change here, found out without doing it. Runs in:
+ * supervisor. */
+#include <errno.h>
+#include <string.h>
+
+#include "model/job_diff.h"
+#include "model/table.h"
+#include "supervisor/server/api/local_api.h"
+
+/* Of one group. The names are those of the API. */
+struct counts {
+	json_int_t ignore, place, stop, in_place, destructive, canary;
+};
+
+struct plan {
+	struct local *l;
+	const struct job *job; /* as it would be */
+	struct local_job *now; /* NULL: it is new */
+	json_t *updates, *failed;
+	struct local_room used; /* also by what it would place */
+};
+
+static void
+note_failure(struct plan *p, const char *group, struct alloc_metric *m)
+{
+	json_t *known = json_object_get(p->failed, group), *n;
+
+	if (!known) {
+		(void)json_object_set_new(
+		    p->failed, group, model_to_json(&alloc_metric_type, m, 0));
+		return;
+	}
+	n = json_object_get(known, "CoalescedFailures");
+	(void)json_integer_set(n, json_integer_value(n) + 1);
+}
+
+/* Would it fit, with all that was placed before it? */
+static void
+try_place(struct plan *p, const struct task_group *g, int64_t index)
+{
+	cleanup_done(alloc_metric) struct alloc_metric m;
+
+	alloc_metric_init(&m);
+	if (local_place_fits(p->l, &p->used, p->job, g->name, index, &m, NULL))
+		local_room_add(&p->used, g);
+	else
+		note_failure(p, g->name, &m);
+}
+
+static void
+count_slot(struct plan *p, struct counts *c, const struct task_group *g,
+    const struct local_slot *slot, int64_t index)
+{
+	struct local_slot_facts f = { .wanted = true };
+
+	if (slot)
+		f = local_slot_look(slot, p->job, true);
+	switch (local_slot_decide(&f)) {
+	case LOCAL_SLOT_KEEP:
+	case LOCAL_SLOT_LATER:
+		c->ignore += f.wanted;
+		break;
+	case LOCAL_SLOT_PLACE:
+		c->place++;
+		try_place(p, g, index);
+		break;
+	case LOCAL_SLOT_WAIT:
+		c->place++;
+		break;
+	case LOCAL_SLOT_UPDATE:
+		c->in_place++;
+		break;
+	case LOCAL_SLOT_STOP:
+		c->stop++;
+		break;
+	case LOCAL_SLOT_REPLACE:
+		c->destructive++;
+		break;
+	}
+}
+
+static const struct local_group *
+group_now(const struct plan *p, const char *name)
+{
+	for (size_t i = 0; p->now && i < p->now->n_groups; i++) {
+		if (strcmp(p->now->groups[i]->name, name) == 0)
+			return p->now->groups[i];
+	}
+	return NULL;
+}
+
+/* What the deployment would begin with: the others are left for now. */
+static void
+begin_deployment(struct plan *p, const struct task_group *g, struct counts *c)
+{
+	const struct update_strategy *u = g ? g->update : NULL;
+	json_int_t at_once;
+
+	if (p->job->type != JOB_SERVICE || !u || u->max_parallel <= 0 || c->destructive == 0)
+		return;
+	at_once = u->canary > 0 || c->place >= u->max_parallel ? 0 : u->max_parallel - c->place;
+	if (u->canary > 0)
+		c->canary = u->canary < g->count ? u->canary : g->count;
+	for (int64_t i = 0; i < c->canary; i++)
+		try_place(p, g, i);
+	if (c->destructive <= at_once)
+		return;
+	c->ignore += c->destructive - at_once;
+	c->destructive = at_once;
+}
+
+static void
+plan_group(struct plan *p, const char *name)
+{
+	const struct local_group *now = group_now(p, name);
+	const struct task_group *g = job_group(p->job, name);
+	int64_t n_now = now ? (int64_t)now->n_slots : 0,
+		n = g && g->count > n_now ? g->count : n_now;
+	struct counts c = { 0 };
+
+	for (int64_t i = 0; i < n; i++)
+		count_slot(p, &c, g, i < n_now ? now->slots[i] : NULL, i);
+	if (!g && c.stop == 0)
+		return; /* of an older version, and gone */
+	begin_deployment(p, g, &c);
+	(void)json_object_set_new(p->updates, name,
+	    json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:i}", "Ignore", c.ignore, "Place",
+		c.place, "Stop", c.stop, "InPlaceUpdate", c.in_place, "DestructiveUpdate",
+		c.destructive, "Migrate", 0, "Canary", c.canary, "Preemptions", 0));
+}
+
+/* What happens to each group, in the words that the command shows, beside what changes in it. */
+static void
+annotate(json_t *diff, const json_t *updates)
+{
+	static const char *const words[][2] = { { "Place", "create" }, { "Canary", "canary" },
+		{ "Stop", "destroy" }, { "InPlaceUpdate", "in-place update" },
+		{ "DestructiveUpdate", "create/destroy update" }, { "Ignore", "ignore" } };
+	json_t *group;
+	size_t i;
+
+	json_array_foreach (json_object_get(diff, "TaskGroups"), i, group) {
+		const char *name = json_string_value(json_object_get(group, "Name"));
+		const json_t *counts = json_object_get(updates, str(name));
+
+		for (size_t k = 0; k < sizeof words / sizeof words[0]; k++) {
+			json_t *n = json_object_get(counts, words[k][0]);
+
+			if (json_integer_value(n) > 0)
+				(void)json_object_set(
+				    json_object_get(group, "Updates"), words[k][1], n);
+		}
+	}
+}
+
+static json_t *
+next_launch(const struct job *job)
+{
+	int64_t t = job_has_launches(job) ? job_next_launch(job, local_now_ns() / 1000000000) : -1;
+	char text[RFC3339_SIZE];
+
+	if (t < 0)
+		return json_null();
+	time_format(t * 1000000000, text);
+	return json_string(text);
+}
+
+static void
+reply(struct api_req *req, struct plan *p, const char *warnings)
+{
+	const struct job *old = p->now ? local_job_wanted(p->now) : NULL;
+	json_t *diff = job_diff(old, p->job);
+
+	annotate(diff, p->updates);
+	api_reply_json(
+	    req, json_pack("{s:{s:o, s:n}, s:o, s:I, s:n, s:o, s:o, s:s, s:I}", "Annotations",
+		     "DesiredTGUpdates", p->updates, "PreemptedAllocs", "FailedTGAllocs",
+		     json_object_size(p->failed) ? json_incref(p->failed) : json_null(),
+		     "JobModifyIndex", (json_int_t)(old ? old->job_modify_index : 0),
+		     "CreatedEvals", "Diff", diff, "NextPeriodicLaunch", next_launch(p->job),
+		     "Warnings", warnings, "Index", (json_int_t)p->l->index));
+	json_decref(p->failed);
+}
+
+void
+local_api_plan_job(struct sup *sup, struct api_req *req)
+{
+	struct plan p = { .l = local_of_sup(sup) };
+	cleanup_done(job) struct job job;
+	struct problems warn = { 0 };
+	struct err e = { 0 }, warnings = { 0 };
+	const struct job *old;
+	int r;
+
+	job_init(&job);
+	r = local_api_read_job(sup, req, &job, &warn, &e);
+	(void)problems_err(&warn, &warnings);
+	problems_done(&warn);
+	if (r < 0) {
+		api_reply_error(req, r == -ENOMEM ? 500 : 400, "%s", e.msg);
+		return;
+	}
+	p.job = &job;
+	p.used = p.l->used;
+	p.now = local_job_find(p.l, job.namespace, job.id);
+	old = p.now ? local_job_wanted(p.now) : NULL;
+	/* A job that is as it was makes no new version. */
+	job.version = !old ? 0 : old->version + !model_equal(&job_type, old, &job);
+	p.updates = json_object();
+	p.failed = json_object();
+	for (size_t i = 0; i < job.task_groups.n && !job_is_parent(&job); i++)
+		plan_group(&p, job.task_groups.v[i].name);
+	for (size_t i = 0; p.now && i < p.now->n_groups; i++) {
+		if (!job_group(&job, p.now->groups[i]->name))
+			plan_group(&p, p.now->groups[i]->name);
+	}
+	reply(req, &p, warnings.msg);
+}

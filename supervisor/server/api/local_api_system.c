@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_api_system.c: what is asked of the whole: prefixes looked for, namespaces, regions, what is
+ * over forgotten, and why the rest of a cluster's paths is not here. Runs in: supervisor. */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "supervisor/node/node_state.h"
+#include "supervisor/server/api/local_api.h"
+#include "supervisor/server/deploy/local_deployment.h"
+#include "supervisor/volume/plugins.h"
+
+#define MATCHES_MAX 20
+
+/* --- search --- */
+
+struct search {
+	const char *prefix;
+	const struct api_req *req;
+	json_t *matches, *found; /* of all contexts, of this one */
+	bool more;
+};
+
+/* namespace: NULL where there are none. */
+static void
+look_at(struct search *s, const char *id, const char *namespace)
+{
+	if (strncmp(id, s->prefix, strlen(s->prefix)) != 0 ||
+	    (namespace && !api_namespace_fits(s->req, namespace)))
+		return;
+	if (json_array_size(s->found) < MATCHES_MAX)
+		(void)json_array_append_new(s->found, json_string(id));
+	else
+		s->more = true;
+}
+
+static void
+search_allocs(struct sup *sup, struct search *s)
+{
+	alloc_foreach(sup, sa)
+	{
+		look_at(s, str(sa->a.id), str(sa->a.namespace));
+	}
+}
+
+static void
+search_deployments(struct sup *sup, struct search *s)
+{
+	const struct local_map *map = &local_of_sup(sup)->deployments;
+	cleanup_free struct local_key **all = local_map_sorted(map);
+
+	for (size_t i = 0; all && i < map->n; i++) {
+		const struct local_deployment *dep =
+		    (const struct local_deployment *)(const void *)all[i];
+
+		if (!dep->job->purge)
+			look_at(s, dep->d.id, str(dep->d.namespace));
+	}
+}
+
+static void
+search_evals(struct sup *sup, struct search *s)
+{
+	for (const struct local_eval *ev = local_of_sup(sup)->last_eval; ev; ev = ev->prev)
+		look_at(s, ev->ev.id, str(ev->ev.namespace));
+}
+
+static void
+search_jobs(struct sup *sup, struct search *s)
+{
+	const struct local_map *map = &local_of_sup(sup)->jobs;
+	cleanup_free struct local_key **all = local_map_sorted(map);
+
+	for (size_t i = 0; all && i < map->n; i++) {
+		const struct local_job *j = (const struct local_job *)(const void *)all[i];
+
+		if (!j->purge)
+			look_at(s, local_job_wanted(j)->id, local_job_wanted(j)->namespace);
+	}
+}
+
+static void
+search_nodes(struct sup *sup, struct search *s)
+{
+	look_at(s, str(node_get(sup)->id), NULL);
+}
+
+static void
+search_plugins(struct sup *sup, struct search *s)
+{
+	const char *last = "";
+
+	for (struct plugin *p = plugin_next(sup, NULL); p; p = plugin_next(sup, p)) {
+		if (strcmp(plugin_id(p), last) != 0)
+			look_at(s, plugin_id(p), NULL);
+		last = plugin_id(p);
+	}
+}
+
+static void
+search_volumes(struct sup *sup, struct search *s)
+{
+	const struct local_map *map = &local_of_sup(sup)->volumes;
+	cleanup_free struct local_key **all = local_map_sorted(map);
+
+	for (size_t i = 0; all && i < map->n; i++) {
+		const struct local_volume *lv = (const struct local_volume *)(const void *)all[i];
+
+		look_at(s, lv->vol.id, lv->vol.namespace);
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*search)(struct sup *sup, struct search *s);
+} contexts[] = {
+	{ "allocs", search_allocs },
+	{ "deployment", search_deployments },
+	{ "evals", search_evals },
+	{ "jobs", search_jobs },
+	{ "nodes", search_nodes },
+	{ "plugins", search_plugins },
+	{ "volumes", search_volumes },
+};
+
+/* The ids that begin so, of what is asked for or of everything, at most 20 of a kind. */
+void
+local_api_search(struct sup *sup, struct api_req *req)
+{
+	struct err e = { 0 };
+	const json_t *body = api_body(req, &e);
+	const char *prefix = json_string_value(json_object_get(body, "Prefix"));
+	const char *wanted = json_string_value(json_object_get(body, "Context")) ?: "all";
+	json_t *matches, *truncations;
+	bool all = !*wanted || strcmp(wanted, "all") == 0, known = all;
+
+	if (!prefix) {
+		api_reply_error(req, 400, "%s", body ? "the body has no text Prefix" : e.msg);
+		return;
+	}
+	matches = json_object();
+	truncations = json_object();
+	for (size_t i = 0; i < ELEMENTSOF(contexts); i++) {
+		struct search s = { .prefix = prefix, .req = req, .found = json_array() };
+		bool is_wanted = all || strcmp(wanted, contexts[i].name) == 0;
+
+		known |= is_wanted;
+		if (is_wanted)
+			contexts[i].search(sup, &s);
+		(void)json_object_set_new(
+		    truncations, contexts[i].name, json_boolean(is_wanted && s.more));
+		if (json_array_size(s.found) > 0)
+			(void)json_object_set(matches, contexts[i].name, s.found);
+		json_decref(s.found);
+	}
+	if (known) {
+		api_reply_json(
+		    req, json_pack("{s:o, s:o, s:I, s:i, s:b}", "Matches", matches, "Truncations",
+			     truncations, "Index", (json_int_t)local_of_sup(sup)->index,
+			     "LastContact", 0, "KnownLeader", 1));
+		return;
+	}
+	json_decref(matches);
+	json_decref(truncations);
+	api_reply_error(
+	    req, 400, "there is nothing of the kind \"%.40s\" to look for here", wanted);
+}
+
+/* --- namespaces and regions --- */
+
+/* They are not made or kept: one is there while something has it. */
+static json_t *
+collect_namespaces(struct local *l)
+{
+	const struct local_map *maps[] = { &l->jobs, &l->volumes };
+	json_t *names = json_object();
+
+	(void)json_object_set_new(names, "default", json_string("Default shared namespace"));
+	for (size_t i = 0; i < ELEMENTSOF(maps); i++) {
+		cleanup_free struct local_key **keys = local_map_sorted(maps[i]);
+
+		for (size_t k = 0; keys && k < maps[i]->n; k++) {
+			size_t len = strcspn(keys[k]->name, "/");
+			char name[256];
+
+			(void)snprintf(name, sizeof name, "%.*s", (int)len, keys[k]->name);
+			if (!json_object_get(names, name))
+				(void)json_object_set_new(names, name, json_string(""));
+		}
+	}
+	return names;
+}
+
+static void
+append_namespace(struct text *t, const char *name, const char *description)
+{
+	text_printf(t, "{\"Name\":");
+	text_json_string(t, name);
+	text_printf(t, ",\"Description\":");
+	text_json_string(t, description);
+	text_printf(t, ",\"Quota\":\"\",\"Meta\":null,\"Capabilities\":null,\"CreateIndex\":1,"
+		       "\"ModifyIndex\":1}");
+}
+
+void
+local_api_list_namespaces(struct sup *sup, struct api_req *req)
+{
+	cleanup_json json_t *names = collect_namespaces(local_of_sup(sup));
+	struct api_list list;
+	const char *name;
+	json_t *description;
+
+	api_list_begin_named(&list, req);
+	json_object_foreach (names, name, description) {
+		struct text item = { 0 };
+
+		if (!api_prefix_fits(req, name))
+			continue;
+		append_namespace(&item, name, json_string_value(description));
+		api_list_add_text(&list, &item);
+	}
+	api_list_reply(&list, req);
+}
+
+void
+local_api_get_namespace(struct sup *sup, struct api_req *req)
+{
+	cleanup_json json_t *names = collect_namespaces(local_of_sup(sup));
+	const json_t *description = json_object_get(names, api_param(req, 0));
+	struct text item = { 0 };
+
+	if (!description) {
+		api_reply_error(req, 404, "Namespace not found");
+		return;
+	}
+	append_namespace(&item, api_param(req, 0), json_string_value(description));
+	api_reply_take(req, &item);
+}
+
+void
+local_api_list_regions(struct sup *sup, struct api_req *req)
+{
+	const char *region = sup->config->region;
+
+	api_reply_json(req, json_pack("[s]", region[0] ? region : "global"));
+}
+
+/* --- what is over --- */
+
+/* Nobody would start anything of it again. */
+static bool
+is_finished(const struct local_job *j)
+{
+	const struct job *job = local_job_wanted(j);
+	bool once = (job->type == JOB_BATCH || job->type == JOB_SYSBATCH) && !job_is_parent(job);
+
+	return !j->purge && (job->stop || once) && local_job_status(j) == JOB_DEAD;
+}
+
+/* Allocations that are over, and jobs that were stopped or are done: without waiting for their
+ * time. */
+void
+local_api_collect_system(struct sup *sup, struct api_req *req)
+{
+	struct local *l = local_of_sup(sup);
+	size_t n = l->jobs.n;
+	cleanup_free struct local_key **jobs = local_map_sorted(&l->jobs);
+
+	alloc_foreach(sup, sa)
+	{
+		(void)local_alloc_collect(sup->source, sa);
+	}
+	for (size_t i = 0; jobs && i < n; i++) {
+		struct local_job *j = (struct local_job *)(void *)jobs[i];
+
+		if (is_finished(j))
+			local_api_purge_job(l, j);
+	}
+	api_reply_json(req, json_null());
+}
+
+/* They are counted when somebody asks: nothing can be wrong with them. */
+void
+local_api_reconcile_summaries(struct sup *sup, struct api_req *req)
+{
+	api_reply_json(req, json_null());
+}
+
+/* --- what is not here --- */
+
+void
+local_api_no_pools(struct sup *sup, struct api_req *req)
+{
+	api_reply_error(req, 501, "%s", local_elsewhere("/v1/node/pools"));
+}
+
+/* Patterns of fnmatch(3): a * is anything, with slashes. */
+static const struct {
+	const char *paths, *why;
+} absent[] = {
+	{ "/v1/acl/*", "there are no ACLs here: the agent works alone, and whoever may open its "
+		       "socket may ask "
+		       "for all" },
+	{ "/v1/agent/*", "the agent works alone: it has no servers, and no other agents" },
+	{ "/v1/client/allocation/*/pause", "tasks have no schedules here" },
+	{ "/v1/client/allocation/*/snapshot", "disks do not move to another node here" },
+	{ "/v1/client/identity*", "the node has no identity here: nobody signs one" },
+	{ "/v1/deployment/unblock/*", "a deployment waits for no other region here" },
+	{ "/v1/evaluations/count", "evaluations are not counted here: list them" },
+	{ "/v1/job/*/stable", "a version is stable here once its deployment has succeeded" },
+	{ "/v1/job/*/submission", "a job's source is not kept here" },
+	{ "/v1/job/*/tag", "versions of a job have no tags here" },
+	{ "/v1/jobs/parse", "drover does not read job files of HCL yet: the command `nomad job "
+			    "run` reads them itself "
+			    "and sends JSON, `nomad job run -output` prints it" },
+	{ "/v1/jobs/statuses", "this is not there yet: list the jobs" },
+	{ "/v1/metrics*", "there are no metrics yet" },
+	{ "/v1/namespace*",
+	    "namespaces are not made here: one is there while a job or a volume has it" },
+	{ "/v1/node/pool*", "there are no node pools here: the agent is the only node" },
+	{ "/v1/node/*/evaluate", "this is the only node: evaluate jobs" },
+	{ "/v1/node/*/purge", "this is the only node: it cannot be purged" },
+	{ "/v1/operator/*", "the agent works alone: it has no servers to look after" },
+	{ "/v1/quota*", "there are no quotas here" },
+	{ "/v1/recommendation*", "there are no recommendations here" },
+	{ "/v1/scaling/*",
+	    "scaling policies are kept in their jobs, and nobody here acts by them" },
+	{ "/v1/search/fuzzy", "only prefixes are looked for here: /v1/search" },
+	{ "/v1/sentinel/*", "there are no policies here" },
+	{ "/v1/status/*", "the agent works alone: it has no servers" },
+	{ "/v1/var/*", "there are no variables here" },
+	{ "/v1/vars", "there are no variables here" },
+	{ "/v1/volume/csi/*/detach",
+	    "an allocation gives its claims back by itself when it is over: stop it" },
+	{ "/v1/volume/host/*", "there are no host volumes but those of the configuration" },
+};
+
+const char *
+local_elsewhere(const char *target)
+{
+	cleanup_free char *path = strndup(target, strcspn(target, "?"));
+
+	for (size_t i = 0; path && i < ELEMENTSOF(absent); i++)
+		if (fnmatch(absent[i].paths, path, 0) == 0)
+			return absent[i].why;
+	return NULL;
+}

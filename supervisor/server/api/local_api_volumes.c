@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_api_volumes.c: volumes and plugins over the API (semantics.md 14.7). Runs in: supervisor.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "model/claims.h"
+#include "supervisor/server/api/local_api.h"
+#include "supervisor/volume/plugins.h"
+#include "supervisor/volume/volumes.h"
+
+static bool
+wants_csi(const struct api_req *req)
+{
+	const char *type = api_query(req, "type");
+
+	return type && strcmp(type, "csi") == 0;
+}
+
+static bool
+query_fits(const struct api_req *req, const char *name, const char *value)
+{
+	const char *wanted = api_query(req, name);
+
+	return !wanted || !*wanted || str_eq(wanted, value);
+}
+
+/* --- showing --- */
+
+static int
+add_alloc_view(struct local *l, struct csi_volume *view, const char *alloc_id)
+{
+	struct sup_alloc *sa;
+	struct alloc *item;
+	struct id id;
+
+	sa = id_from_uuid(alloc_id, &id) ? alloc_find(l->base.sup, &id) : NULL;
+	if (!sa)
+		return 0;
+	item = list_add(alloc, &view->allocations);
+	if (!item || alloc_copy(&sa->a, item) < 0)
+		return -ENOMEM;
+	alloc_fill_stub(item, &sa->job->job);
+	return 0;
+}
+
+/* A copy of the volume with what the API adds. */
+static int
+view_volume(struct local *l, struct local_volume *lv, bool with_allocs, struct csi_volume *ret)
+{
+	int r = csi_volume_copy(&lv->vol, ret);
+
+	if (r < 0)
+		return r;
+	local_volume_refresh(l, ret);
+	ret->schedulable = ret->schedulable && !lv->busy;
+	r = csi_volume_fill_view(ret);
+	for (size_t i = 0; r >= 0 && with_allocs && i < ret->read_allocs.n; i++)
+		r = add_alloc_view(l, ret, ret->read_allocs.v[i]);
+	for (size_t i = 0; r >= 0 && with_allocs && i < ret->write_allocs.n; i++)
+		r = add_alloc_view(l, ret, ret->write_allocs.v[i]);
+	return r;
+}
+
+void
+local_api_list_volumes(struct sup *sup, struct api_req *req)
+{
+	struct local *l = local_of_sup(sup);
+	cleanup_free struct local_key **volumes = local_map_sorted(&l->volumes);
+	struct api_list list;
+
+	api_list_begin_named(&list, req);
+	for (size_t i = 0; volumes && wants_csi(req) && i < l->volumes.n; i++) {
+		struct local_volume *lv = (struct local_volume *)(void *)volumes[i];
+		cleanup_done(csi_volume) struct csi_volume view;
+
+		csi_volume_init(&view);
+		if (!api_prefix_fits(req, lv->vol.id) ||
+		    !api_namespace_fits(req, lv->vol.namespace) ||
+		    !query_fits(req, "plugin_id", lv->vol.plugin_id))
+			continue;
+		if (view_volume(l, lv, false, &view) < 0)
+			list.json.failed = true;
+		else
+			api_list_add(&list, &csi_volume_stub_type, &view);
+	}
+	api_list_reply(&list, req);
+}
+
+static struct local_volume *
+find_volume(struct sup *sup, struct api_req *req)
+{
+	struct local_volume *lv =
+	    local_volume_find(local_of_sup(sup), api_namespace(req), api_param(req, 0));
+
+	if (!lv)
+		api_reply_error(req, 404, "volume not found");
+	return lv;
+}
+
+void
+local_api_get_volume(struct sup *sup, struct api_req *req)
+{
+	struct local_volume *lv = find_volume(sup, req);
+	cleanup_done(csi_volume) struct csi_volume view;
+
+	csi_volume_init(&view);
+	if (!lv)
+		return;
+	if (view_volume(local_of_sup(sup), lv, true, &view) < 0)
+		api_reply_error(req, 500, "no memory to show the volume");
+	else
+		api_reply_model(req, &csi_volume_view_type, &view);
+}
+
+/* --- reading volumes out of a request --- */
+
+static int
+check_volume(const struct csi_volume *vol, struct err *e)
+{
+	struct problems p = { 0 };
+	int r;
+
+	if (!name_is_component(str(vol->namespace)))
+		(void)model_problem(&p, "namespace \"%.140s\" is not a name", str(vol->namespace));
+	if (*str(vol->plugin_id) && !name_is_component(vol->plugin_id))
+		(void)model_problem(&p, "plugin id \"%.140s\" is not a name", vol->plugin_id);
+	csi_volume_validate(vol, &p);
+	r = problems_err(&p, e);
+	problems_done(&p);
+	return r;
+}
+
+/* {"Volumes":[…]}, the i-th, whose id must be the path's where there is one. */
+static int
+read_volume(struct api_req *req, size_t i, struct csi_volume *ret, struct err *e)
+{
+	const json_t *list = json_object_get(api_body(req, e), "Volumes");
+	const char *id = api_param(req, 0);
+	int r = model_from_json(&csi_volume_request_type, json_array_get(list, i), ret, e);
+
+	if (r < 0)
+		return r;
+	if ((!ret->id && id && str_set(&ret->id, id) < 0) ||
+	    (!ret->namespace && str_set(&ret->namespace, api_namespace(req)) < 0) ||
+	    (!ret->name && str_set(&ret->name, ret->id) < 0) ||
+	    model_defaults(&csi_volume_type, ret) < 0)
+		return err_set(e, -ENOMEM, "read the volume");
+	if (id && strcmp(id, ret->id) != 0)
+		return err_say(
+		    e, -EINVAL, "volume ID \"%.140s\" does not match the id in the path", ret->id);
+	return check_volume(ret, e);
+}
+
+/* How many volumes the body has: at least one, or -EINVAL. */
+static int
+count_volumes(struct api_req *req, struct err *e)
+{
+	const json_t *body = api_body(req, e), *list = json_object_get(body, "Volumes");
+
+	if (!body)
+		return -EINVAL;
+	if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > 1000)
+		return err_say(e, -EINVAL, "the body has no list Volumes with 1 to 1000 volumes");
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		if (!json_is_object(json_array_get(list, i)))
+			return err_say(e, -EINVAL, "Volumes[%zu]: expected an object", i);
+	}
+	return (int)json_array_size(list);
+}
+
+int
+local_api_volume_status(int r)
+{
+	switch (r) {
+	case -EINVAL:
+		return 400;
+	case -ENOENT:
+		return 404;
+	case -EEXIST:
+	case -EBUSY:
+		return 409;
+	default:
+		return 500;
+	}
+}
+
+/* What may not change, or not while it is used (semantics.md 6.10). */
+static int
+check_change(const struct local_volume *lv, const struct csi_volume *vol, struct err *e)
+{
+	const struct csi_volume *has = &lv->vol;
+
+	if (lv->busy)
+		return err_say(e, -EBUSY, "volume \"%s\" is being %s", has->id, lv->busy);
+	if (volume_in_use(has))
+		return err_say(e, -EBUSY, "volume in use: %s", has->id);
+	if (!str_eq(has->plugin_id, vol->plugin_id) ||
+	    !str_eq(has->external_id, vol->external_id) || !str_eq(has->name, vol->name))
+		return err_say(e, -EEXIST,
+		    "volume \"%s\" exists with another name, plugin or external id, none of which "
+		    "can change",
+		    has->id);
+	return 0;
+}
+
+static int
+register_one(struct local *l, struct csi_volume *vol, struct err *e)
+{
+	struct local_volume *lv = local_volume_find(l, vol->namespace, vol->id);
+	int r;
+
+	if (!*str(vol->external_id))
+		return err_say(e, -EINVAL, "volume \"%s\": ExternalID is missing", vol->id);
+	if (!lv)
+		return local_volume_new(l, vol)
+			   ? 0
+			   : err_set(e, -ENOMEM, "register volume \"%s\"", vol->id);
+	r = check_change(lv, vol, e);
+	if (r < 0)
+		return r;
+	vol->create_index = lv->vol.create_index;
+	vol->create_time = lv->vol.create_time;
+	csi_volume_done(&lv->vol);
+	lv->vol = *vol;
+	csi_volume_init(vol);
+	local_volume_changed(l, lv);
+	return 0;
+}
+
+void
+local_api_register_volumes(struct sup *sup, struct api_req *req)
+{
+	struct local *l = local_of_sup(sup);
+	struct err e = { 0 };
+	int n = count_volumes(req, &e), r = n;
+
+	for (int i = 0; i < n && r >= 0; i++) {
+		cleanup_done(csi_volume) struct csi_volume vol;
+
+		csi_volume_init(&vol);
+		r = read_volume(req, (size_t)i, &vol, &e);
+		if (r >= 0)
+			r = register_one(l, &vol, &e);
+	}
+	if (r < 0)
+		api_reply_error(req, local_api_volume_status(r), "%s", e.msg);
+	else
+		api_reply_text(req, 200, "application/json", "", 0);
+	local_retry_soon(l);
+}
+
+/* --- create and delete: the row is durable before the plugin is called --- */
+
+struct volume_op {
+	struct api_req *req;
+	struct local_volume *lv;
+	bool was_new; /* this request made the row */
+};
+
+void
+local_api_reply_volume(struct sup *sup, struct api_req *req, struct local_volume *lv)
+{
+	cleanup_done(csi_volume) struct csi_volume view;
+
+	csi_volume_init(&view);
+	if (view_volume(local_of_sup(sup), lv, false, &view) < 0) {
+		api_reply_error(req, 500, "no memory to show the volume");
+		return;
+	}
+	api_reply_json(
+	    req, json_pack("{s:[o]}", "Volumes", model_to_json(&csi_volume_view_type, &view, 0)));
+}
+
+/* The plugin has said that it makes no such volume. */
+static bool
+is_refused(int r)
+{
+	return r == -EINVAL || r == -EEXIST || r == -EACCES || r == -ENOSPC || r == -ERANGE ||
+	       r == -EOPNOTSUPP || r == -ENOENT;
+}
+
+/* Nothing has been asked: the plugin did not answer, no memory, too many calls. */
+static bool
+is_unasked(int r)
+{
+	return r == -EHOSTDOWN || r == -ENOMEM || r == -EBUSY;
+}
+
+static void
+on_created(struct sup *sup, void *arg, int r, const struct err *e)
+{
+	cleanup_free struct volume_op *op = arg;
+	struct local *l = local_of_sup(sup);
+	struct local_volume *lv = op->lv;
+
+	lv->busy = NULL;
+	if (r >= 0 && *str(lv->vol.external_id)) {
+		local_volume_changed(l, lv);
+		local_retry_soon(l);
+		local_api_reply_volume(sup, op->req, lv);
+		return;
+	}
+	api_reply_error(op->req, r == -EINVAL ? 400 : 500, "create volume \"%s\": %s", lv->vol.id,
+	    r < 0 ? e->msg : "the plugin gave it no id");
+	/* Else nobody knows whether the plugin made it: the row stays, so that it can be created
+	 * again or deleted. */
+	if (op->was_new && (is_refused(r) || is_unasked(r)))
+		local_volume_forget(l, lv);
+	else
+		local_volume_changed(l, lv);
+}
+
+static int
+check_creator(struct local *l, const struct csi_volume *vol, struct err *e)
+{
+	cleanup_done(csi_plugin) struct csi_plugin plugin;
+	bool can = false, healthy = false;
+
+	if (!local_plugin_get(l, vol->plugin_id, &plugin))
+		return err_say(e, -EINVAL,
+		    "volume \"%s\": no plugin \"%s\" answers on this node: a task with a "
+		    "csi_plugin "
+		    "of this id must run, and say why it is not healthy in its events",
+		    vol->id, vol->plugin_id);
+	for (size_t i = 0; i < plugin.controllers.n; i++) {
+		const struct csi_info *info = &plugin.controllers.v[i].value;
+
+		can |= info->controller_info && info->controller_info->supports_create_delete;
+		healthy |= info->healthy;
+	}
+	if (!can)
+		return err_say(e, -EINVAL,
+		    "volume \"%s\": plugin \"%s\" has no controller that creates volumes", vol->id,
+		    vol->plugin_id);
+	if (!healthy)
+		return err_say(e, -EAGAIN,
+		    "volume \"%s\": the controller of plugin \"%s\" is not healthy", vol->id,
+		    vol->plugin_id);
+	return 0;
+}
+
+/* May lv, which has this id, be created (again)? Only as it was the first time, or larger. */
+static int
+check_repeat(const struct local_volume *lv, struct csi_volume *vol, bool *ret_larger, struct err *e)
+{
+	const int64_t min = vol->requested_capacity_min, max = vol->requested_capacity_max;
+	char field[128];
+
+	*ret_larger = false;
+	if (lv->busy)
+		return err_say(e, -EBUSY, "volume \"%s\" is being %s", vol->id, lv->busy);
+	if (*str(lv->vol.external_id) && min > lv->vol.capacity && (max == 0 || max >= min)) {
+		*ret_larger = true;
+		vol->requested_capacity_min = lv->vol.requested_capacity_min;
+		vol->requested_capacity_max = lv->vol.requested_capacity_max;
+	}
+	if (csi_volume_creation_differs(&lv->vol, vol, field, sizeof field))
+		return err_say(
+		    e, -EEXIST, "volume \"%s\" exists already, with another %s", vol->id, field);
+	vol->requested_capacity_min = min;
+	vol->requested_capacity_max = max;
+	return 0;
+}
+
+/* Finds or makes the row that the creation fills. */
+static int
+begin_creation(struct local *l, struct csi_volume *vol, struct volume_op *op, struct err *e)
+{
+	struct local_volume *lv = local_volume_find(l, vol->namespace, vol->id);
+
+	op->was_new = !lv;
+	if (!lv) {
+		lv = local_volume_new(l, vol);
+		if (!lv)
+			return err_set(e, -ENOMEM, "create volume");
+	} else {
+		/* An earlier creation whose end nobody saw: the same again, as the specification of
+		 * CSI wants it. */
+		vol->create_index = lv->vol.create_index;
+		csi_volume_done(&lv->vol);
+		lv->vol = *vol;
+		csi_volume_init(vol);
+		local_volume_changed(l, lv);
+	}
+	op->lv = lv;
+	return 0;
+}
+
+void
+local_api_create_volume(struct sup *sup, struct api_req *req)
+{
+	struct local *l = local_of_sup(sup);
+	cleanup_done(csi_volume) struct csi_volume vol;
+	cleanup_free struct volume_op *op = calloc(1, sizeof *op);
+	struct local_volume *lv;
+	bool larger = false;
+	struct err e = { 0 };
+	int r = count_volumes(req, &e);
+
+	csi_volume_init(&vol);
+	if (r > 1)
+		r = err_say(&e, -EINVAL, "one volume is created by one request");
+	if (r >= 0)
+		r = op ? read_volume(req, 0, &vol, &e) : -ENOMEM;
+	lv = r >= 0 ? local_volume_find(l, vol.namespace, vol.id) : NULL;
+	if (lv)
+		r = check_repeat(lv, &vol, &larger, &e);
+	if (r >= 0 && larger) {
+		local_api_expand_volume(sup, req, lv, &vol);
+		return;
+	}
+	if (r >= 0 && lv && *str(lv->vol.external_id)) {
+		local_api_reply_volume(sup, req, lv); /* its answer may have been lost */
+		return;
+	}
+	if (r >= 0)
+		r = str_set(&vol.external_id, NULL);
+	if (r >= 0)
+		r = check_creator(l, &vol, &e);
+	if (r >= 0)
+		r = begin_creation(l, &vol, op, &e);
+	if (r < 0) {
+		api_reply_error(req, local_api_volume_status(r), "%s", e.msg);
+		return;
+	}
+	op->req = req;
+	op->lv->busy = "created";
+	volume_create(sup, &op->lv->vol, on_created, op);
+	op = NULL;
+}
+
+static void
+on_deleted(struct sup *sup, void *arg, int r, const struct err *e)
+{
+	cleanup_free struct volume_op *op = arg;
+	struct local *l = local_of_sup(sup);
+	struct local_volume *lv = op->lv;
+
+	lv->busy = NULL;
+	if (r < 0) {
+		api_reply_error(op->req, 500, "delete volume \"%s\": %s", lv->vol.id, e->msg);
+		local_retry_soon(l);
+		return;
+	}
+	local_volume_forget(l, lv);
+	api_reply_text(op->req, 200, "application/json", "", 0);
+}
+
+/* Of a volume whose creation was not seen to end only the plugin knows the id: it is asked again
+ * first. */
+static void
+on_created_to_delete(struct sup *sup, void *arg, int r, const struct err *e)
+{
+	struct volume_op *op = arg;
+
+	if (r < 0) {
+		on_deleted(sup, op, is_refused(r) ? 0 : r, e);
+		return;
+	}
+	local_volume_changed(local_of_sup(sup), op->lv);
+	volume_delete(sup, &op->lv->vol, on_deleted, op);
+}
+
+static bool
+may_go(struct api_req *req, const struct local_volume *lv)
+{
+	if (lv->busy)
+		api_reply_error(req, 409, "volume \"%s\" is being %s", lv->vol.id, lv->busy);
+	else if (lv->vol.write_claims.n > 0)
+		api_reply_error(req, 409, "volume in use: %s (written by allocation %s)",
+		    lv->vol.id, lv->vol.write_claims.v[0].key);
+	else if (lv->vol.read_claims.n > 0)
+		api_reply_error(req, 409, "volume in use: %s (read by allocation %s)", lv->vol.id,
+		    lv->vol.read_claims.v[0].key);
+	else
+		return true;
+	return false;
+}
+
+void
+local_api_delete_volume(struct sup *sup, struct api_req *req)
+{
+	struct local_volume *lv = find_volume(sup, req);
+	struct volume_op *op;
+
+	if (!lv || !may_go(req, lv))
+		return;
+	op = calloc(1, sizeof *op);
+	if (!op) {
+		api_reply_error(req, 500, "no memory to delete the volume");
+		return;
+	}
+	*op = (struct volume_op){ .req = req, .lv = lv };
+	lv->busy = "deleted";
+	turn_write(sup, &lv->row);
+	if (*str(lv->vol.external_id))
+		volume_delete(sup, &lv->vol, on_deleted, op);
+	else
+		volume_create(sup, &lv->vol, on_created_to_delete, op);
+}
+
+void
+local_api_deregister_volume(struct sup *sup, struct api_req *req)
+{
+	struct local_volume *lv = find_volume(sup, req);
+	struct err e = { 0 };
+	bool force = false;
+
+	if (!lv)
+		return;
+	if (api_query_bool(req, "force", &force, &e) < 0) {
+		api_reply_error(req, 400, "invalid force value");
+		return;
+	}
+	if (!force || lv->busy || !local_volume_abandon(local_of_sup(sup), lv)) {
+		if (!may_go(req, lv))
+			return;
+		local_volume_forget(local_of_sup(sup), lv);
+	}
+	api_reply_text(req, 200, "application/json", "", 0);
+}
+
+/* --- plugins --- */
+
+/* Is p the first instance of its id? */
+static bool
+is_first(struct sup *sup, struct plugin *p)
+{
+	for (struct plugin *q = plugin_next(sup, NULL); q && q != p; q = plugin_next(sup, q)) {
+		if (strcmp(plugin_id(q), plugin_id(p)) == 0)
+			return false;
+	}
+	return true;
+}
+
+void
+local_api_list_plugins(struct sup *sup, struct api_req *req)
+{
+	struct api_list list;
+
+	api_list_begin_named(&list, req);
+	for (struct plugin *p = wants_csi(req) ? plugin_next(sup, NULL) : NULL; p;
+	     p = plugin_next(sup, p)) {
+		cleanup_done(csi_plugin) struct csi_plugin plugin;
+
+		csi_plugin_init(&plugin);
+		if (!is_first(sup, p) || !api_prefix_fits(req, plugin_id(p)))
+			continue;
+		(void)local_plugin_get(local_of_sup(sup), plugin_id(p), &plugin);
+		api_list_add(&list, &csi_plugin_stub_type, &plugin);
+	}
+	api_list_reply(&list, req);
+}
+
+void
+local_api_get_plugin(struct sup *sup, struct api_req *req)
+{
+	cleanup_done(csi_plugin) struct csi_plugin plugin;
+	bool found = local_plugin_get(local_of_sup(sup), api_param(req, 0), &plugin);
+
+	if (!found) {
+		api_reply_error(req, 404, "plugin not found");
+		return;
+	}
+	for (struct plugin *p = plugin_next(sup, NULL); p; p = plugin_next(sup, p)) {
+		struct sup_alloc *sa =
+		    strcmp(plugin_id(p), plugin.id) == 0 ? alloc_find(sup, plugin_alloc(p)) : NULL;
+		struct alloc *item = sa ? list_add(alloc, &plugin.allocations) : NULL;
+
+		if (item && alloc_copy(&sa->a, item) == 0)
+			alloc_fill_stub(item, &sa->job->job);
+	}
+	api_reply_model(req, &csi_plugin_type, &plugin);
+}

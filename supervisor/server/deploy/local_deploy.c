@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * local_deploy.c: drives the deployments that go on: the next allocs are replaced when those before
+ * are healthy, canaries are promoted, a version that does not become healthy is stopped and the
+ * last stable one registered again. Runs in: supervisor.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+
+#include "common/duration.h"
+#include "common/log.h"
+#include "supervisor/server/deploy/local_deployment.h"
+
+void
+local_deployment_touch(struct local_job *j)
+{
+	struct local_deployment *dep = local_deployment_active(j);
+
+	if (dep && dep->look)
+		(void)sd_event_source_set_enabled(dep->look, SD_EVENT_ONESHOT);
+}
+
+/* --- failing --- */
+
+static const struct job *
+find_stable(const struct local_job *j)
+{
+	for (const struct local_version *v = j->versions; v; v = v->older) {
+		if (v->ref->job.stable)
+			return &v->ref->job;
+	}
+	return NULL;
+}
+
+/* Registers the last stable version again. True: *description says so; else why not. */
+static bool
+revert(struct local *l, struct local_job *j, const char *why, char *description, size_t size,
+    int64_t *ret_version)
+{
+	const struct job *stable = find_stable(j);
+	cleanup_done(job) struct job job;
+	bool changed;
+
+	job_init(&job);
+	if (!stable) {
+		(void)snprintf(
+		    description, size, "%s - no stable job version to auto revert to", why);
+		return false;
+	}
+	*ret_version = (int64_t)stable->version;
+	/* Else it would go back and forth for ever. */
+	if (model_equal(&job_type, stable, local_job_wanted(j))) {
+		(void)snprintf(description, size,
+		    "%s - not rolling back to stable job version %lld as current job has same "
+		    "specification",
+		    why, (long long)*ret_version);
+		return false;
+	}
+	if (job_copy(stable, &job) < 0 || !local_job_put(l, &job, &changed)) {
+		(void)snprintf(description, size, "%s - no memory to roll back", why);
+		return false;
+	}
+	(void)snprintf(description, size, "%s - rolling back to job version %lld", why,
+	    (long long)*ret_version);
+	return true;
+}
+
+struct local_eval *
+local_deployment_fail(struct local *l, struct local_deployment *dep, const char *why,
+    bool wants_revert, int64_t *ret_version)
+{
+	struct local_job *j = dep->job;
+	struct local_eval *ev;
+	char description[256];
+	bool reverted = false;
+
+	local_deployment_finish(l, dep, DEPLOYMENT_FAILED, why);
+	if (wants_revert) {
+		reverted = revert(l, j, why, description, sizeof description, ret_version);
+		(void)str_set(&dep->d.status_description, description);
+		log_info("job %s: %s", j->name, description);
+	}
+	ev = local_eval_new(l, j, "deployment-watcher");
+	if (!ev)
+		log_error("job %s: no memory for an evaluation", j->name);
+	local_reconcile_job(l, j, ev, reverted);
+	return ev;
+}
+
+/* --- going on --- */
+
+static int64_t
+deadline_of(const struct deployment_group *g, const struct local_progress *p)
+{
+	int64_t by = g->require_progress_by, after = p->last_healthy_ns;
+
+	if (after && !__builtin_add_overflow(after, g->progress_deadline, &after) && after > by)
+		by = after;
+	return by;
+}
+
+/* What is to be done next, found out group by group. */
+struct outlook {
+	bool complete, hopeless, late, revert;
+	bool canaries;   /* some want to be promoted */
+	bool promotable; /* all of them are healthy, and nobody has to be asked */
+	int64_t deadline_ns;
+};
+
+static void
+look_at_group(struct outlook *o, const struct local_deployment *dep, const char *name,
+    const struct deployment_group *g)
+{
+	bool canaries = local_deployment_has_canaries(g), waits, late;
+	struct local_progress p;
+	int64_t by;
+
+	local_deployment_count(dep, name, g, &p);
+	waits = canaries && p.canaries >= g->desired_canaries;
+	o->canaries |= canaries;
+	o->promotable &= !canaries || (waits && g->auto_promote);
+	if (!canaries && p.done >= g->desired_total)
+		return;
+	o->complete = false;
+	by = deadline_of(g, &p);
+	/* Operators have time to promote. */
+	late = g->progress_deadline > 0 && !waits && by <= local_now_ns();
+	if (g->progress_deadline > 0 && !waits && by < o->deadline_ns)
+		o->deadline_ns = by;
+	o->hopeless |= p.hopeless;
+	o->late |= late;
+	o->revert |= (p.hopeless || late) && g->auto_revert;
+}
+
+static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata);
+
+static void
+set_deadline(struct local *l, struct local_deployment *dep, int64_t at_ns)
+{
+	int64_t left = at_ns - local_now_ns();
+
+	dep->deadline = sd_event_source_disable_unref(dep->deadline);
+	if (at_ns == INT64_MAX)
+		return;
+	if (sd_event_add_time_relative(l->base.sup->event, &dep->deadline, CLOCK_MONOTONIC,
+		left > 0 ? (uint64_t)left / 1000 + 1 : 0, 0, on_deadline, dep) < 0)
+		log_error("no memory to watch the deadline of a deployment");
+}
+
+/* Its version is one to come back to. */
+static void
+succeed(struct local *l, struct local_deployment *dep)
+{
+	struct local_version *v = dep->job->versions;
+
+	v->ref->job.stable = true;
+	turn_write(l->base.sup, &v->row);
+	local_deployment_finish(l, dep, DEPLOYMENT_SUCCESSFUL, "Deployment completed successfully");
+	local_job_trim(l, dep->job);
+}
+
+static void
+go_on(struct local *l, struct local_deployment *dep, const struct outlook *o)
+{
+	struct err e = { 0 };
+
+	if (o->canaries && o->promotable) {
+		if (local_deployment_promote(l, dep, NULL, NULL, &e) < 0)
+			log_error("job %s: %s", dep->job->name, e.msg);
+	} else {
+		local_reconcile_job(l, dep->job, NULL, false);
+	}
+	set_deadline(l, dep, o->deadline_ns);
+}
+
+static void
+look(struct local *l, struct local_deployment *dep)
+{
+	struct outlook o = { .complete = true, .promotable = true, .deadline_ns = INT64_MAX };
+	int64_t version;
+
+	if (dep->d.status != DEPLOYMENT_RUNNING)
+		return;
+	for (size_t i = 0; i < dep->d.groups.n; i++)
+		look_at_group(&o, dep, dep->d.groups.v[i].key, &dep->d.groups.v[i].value);
+	if (o.complete)
+		succeed(l, dep);
+	else if (o.hopeless)
+		(void)local_deployment_fail(
+		    l, dep, "Failed due to unhealthy allocations", o.revert, &version);
+	else if (o.late)
+		(void)local_deployment_fail(
+		    l, dep, "Failed due to progress deadline", o.revert, &version);
+	else
+		go_on(l, dep, &o);
+}
+
+static int
+on_look(sd_event_source *source, void *userdata)
+{
+	struct local_deployment *dep = userdata;
+
+	look(dep->job->l, dep);
+	return 0;
+}
+
+static int
+on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct local_deployment *dep = userdata;
+
+	dep->deadline = sd_event_source_disable_unref(dep->deadline);
+	look(dep->job->l, dep);
+	return 0;
+}
+
+/* The time in which the agent was not there does not count: not all of it, at least. */
+static void
+forgive_deadline(struct local *l, struct local_deployment *dep)
+{
+	int64_t now = local_now_ns();
+
+	for (size_t i = 0; i < dep->d.groups.n; i++) {
+		struct deployment_group *g = &dep->d.groups.v[i].value;
+
+		if (g->progress_deadline <= 0 || g->require_progress_by > now)
+			continue;
+		g->require_progress_by = now + g->progress_deadline;
+		turn_write(l->base.sup, &dep->row);
+	}
+}
+
+int
+local_deployment_watch(struct local *l, struct local_deployment *dep)
+{
+	int r = sd_event_add_defer(l->base.sup->event, &dep->look, on_look, dep);
+
+	if (r < 0)
+		return r;
+	forgive_deadline(l, dep);
+	/* After whatever else is ready: many allocs that change at once are one look. */
+	(void)sd_event_source_set_priority(dep->look, SD_EVENT_PRIORITY_IDLE);
+	return sd_event_source_set_enabled(dep->look, SD_EVENT_ONESHOT);
+}
+
+/* --- promoting, pausing --- */
+
+static bool
+is_meant(const struct strings *groups, const char *name)
+{
+	return !groups || strings_has(groups, name);
+}
+
+int
+local_deployment_check(
+    const struct local_deployment *dep, const struct strings *groups, struct err *e)
+{
+	bool some = false;
+
+	for (size_t i = 0; i < dep->d.groups.n; i++) {
+		const struct deployment_group *g = &dep->d.groups.v[i].value;
+		struct local_progress p;
+
+		if (!is_meant(groups, dep->d.groups.v[i].key) || !local_deployment_has_canaries(g))
+			continue;
+		local_deployment_count(dep, dep->d.groups.v[i].key, g, &p);
+		if (p.canaries < g->desired_canaries)
+			return err_say(e, -EBUSY,
+			    "Task group \"%.140s\" has %lld/%lld healthy allocations",
+			    dep->d.groups.v[i].key, (long long)p.canaries,
+			    (long long)g->desired_canaries);
+		some = true;
+	}
+	return some ? 0 : err_say(e, -EBUSY, "no canaries to promote");
+}
+
+static void
+promote_group(
+    struct local *l, struct local_deployment *dep, const char *name, struct deployment_group *g)
+{
+	const struct local_group *slots = local_group_find(dep->job, name);
+
+	g->promoted = true;
+	if (g->progress_deadline > 0)
+		g->require_progress_by = local_now_ns() + g->progress_deadline;
+	for (int64_t i = 0; i < g->desired_canaries; i++)
+		local_slot_take(l, slots->slots[i], slots->canaries[i]);
+}
+
+int
+local_deployment_promote(struct local *l, struct local_deployment *dep,
+    const struct strings *groups, struct local_eval *ev, struct err *e)
+{
+	struct deployment view;
+	int r = local_deployment_check(dep, groups, e);
+
+	if (r < 0)
+		return r;
+	/* Which allocs were the canaries is known of them until they are so no more. */
+	deployment_init(&view);
+	if (local_deployment_view(dep, &view) < 0)
+		return err_set(e, -ENOMEM, "promote the deployment");
+	deployment_done(&dep->d);
+	dep->d = view;
+	dep->key.name = dep->d.id;
+	for (size_t i = 0; i < dep->d.groups.n; i++) {
+		struct deployment_group *g = &dep->d.groups.v[i].value;
+
+		if (is_meant(groups, dep->d.groups.v[i].key) && local_deployment_has_canaries(g))
+			promote_group(l, dep, dep->d.groups.v[i].key, g);
+	}
+	(void)str_set(&dep->d.status_description, local_deployment_describe(dep));
+	local_deployment_changed(l, dep);
+	log_info("job %s: deployment %.8s is promoted", dep->job->name, dep->d.id);
+	local_reconcile_job(l, dep->job, ev, false);
+	local_deployment_touch(dep->job);
+	return 0;
+}
+
+void
+local_deployment_pause(struct local *l, struct local_deployment *dep, bool pause)
+{
+	dep->d.status = pause ? DEPLOYMENT_PAUSED : DEPLOYMENT_RUNNING;
+	(void)str_set(&dep->d.status_description,
+	    pause ? "Deployment is paused" : local_deployment_describe(dep));
+	for (size_t i = 0; i < dep->d.groups.n; i++) {
+		struct deployment_group *g = &dep->d.groups.v[i].value;
+
+		if (!pause && g->progress_deadline > 0)
+			g->require_progress_by = local_now_ns() + g->progress_deadline;
+	}
+	local_deployment_changed(l, dep);
+	dep->deadline = sd_event_source_disable_unref(dep->deadline);
+	local_deployment_touch(dep->job);
+}

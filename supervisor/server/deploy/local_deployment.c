@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_deployment.c: the deployments of jobs, their rows and their beginning. Runs in: supervisor.
+ */
+#include "supervisor/server/deploy/local_deployment.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+
+#include "common/id.h"
+#include "common/log.h"
+#include "supervisor/core/store.h"
+
+#define KEPT 6 /* of a job */
+
+struct local_deployment *
+local_deployment_find(struct local *l, const char *id)
+{
+	return (struct local_deployment *)(void *)local_map_find(&l->deployments, id);
+}
+
+struct local_deployment *
+local_deployment_active(const struct local_job *j)
+{
+	struct local_deployment *dep = j->deployments;
+
+	return dep && deployment_is_active(&dep->d) ? dep : NULL;
+}
+
+/* --- rows --- */
+
+static void
+free_deployment(struct local_deployment *dep)
+{
+	dep->look = sd_event_source_disable_unref(dep->look);
+	dep->deadline = sd_event_source_disable_unref(dep->deadline);
+	deployment_done(&dep->d);
+	free(dep);
+}
+
+static int
+write_deployment(struct sup *sup, struct dirty *d, struct err *e)
+{
+	struct local_deployment *dep =
+	    (struct local_deployment *)(void *)((char *)d - offsetof(struct local_deployment, row));
+	struct text json = { 0 };
+	int r;
+
+	if (dep->gone)
+		return STORE_EXEC(sup->store, STMT_DEPLOYMENT_DELETE, e, SV_TEXT(dep->d.id));
+	if (model_to_text(&deployment_type, &dep->d, MODEL_COMPACT, &json) < 0)
+		return err_set(e, -ENOMEM, "write deployment %s", dep->d.id);
+	r = STORE_EXEC(sup->store, STMT_DEPLOYMENT_PUT, e, SV_TEXT(dep->d.id), SV_TEXT(json.text));
+	text_done(&json);
+	return r;
+}
+
+static void
+on_deployment_written(struct sup *sup, struct dirty *d)
+{
+	struct local_deployment *dep =
+	    (struct local_deployment *)(void *)((char *)d - offsetof(struct local_deployment, row));
+
+	if (dep->gone)
+		free_deployment(dep);
+}
+
+void
+local_deployment_changed(struct local *l, struct local_deployment *dep)
+{
+	dep->d.modify_index = local_index_next(l);
+	dep->d.modify_time = local_now_ns();
+	turn_write(l->base.sup, &dep->row);
+	local_deployment_told(l, dep);
+}
+
+/* The newest of the job. */
+static int
+insert(struct local *l, struct local_deployment *dep, struct local_job *j)
+{
+	if (local_map_add(&l->deployments, &dep->key, dep->d.id) < 0)
+		return -ENOMEM;
+	dep->row.write = write_deployment;
+	dep->row.point = CRASH_ROW_DEPLOYMENT;
+	dep->row.written = on_deployment_written;
+	dep->job = j;
+	dep->older = j->deployments;
+	j->deployments = dep;
+	return 0;
+}
+
+/* It is in no list of its job any more. */
+static void
+drop(struct local *l, struct local_deployment *dep)
+{
+	local_map_remove(&l->deployments, &dep->key);
+	local_news_remove(&l->news_list, &dep->news);
+	dep->look = sd_event_source_disable_unref(dep->look);
+	dep->deadline = sd_event_source_disable_unref(dep->deadline);
+	dep->job = NULL;
+	dep->gone = true;
+	turn_write(l->base.sup, &dep->row);
+}
+
+static void
+trim(struct local *l, struct local_job *j)
+{
+	struct local_deployment **at = &j->deployments;
+
+	for (unsigned n = 0; *at && n < KEPT; n++)
+		at = &(*at)->older;
+	while (*at) {
+		struct local_deployment *dep = *at;
+
+		*at = dep->older;
+		drop(l, dep);
+	}
+}
+
+void
+local_deployments_forget(struct local *l, struct local_job *j)
+{
+	while (j->deployments) {
+		struct local_deployment *dep = j->deployments;
+
+		j->deployments = dep->older;
+		drop(l, dep);
+	}
+}
+
+void
+local_deployments_free(struct local *l, struct local_job *j)
+{
+	while (j->deployments) {
+		struct local_deployment *dep = j->deployments;
+
+		j->deployments = dep->older;
+		local_map_remove(&l->deployments, &dep->key);
+		local_news_remove(&l->news_list, &dep->news);
+		turn_forget_write(l->base.sup, &dep->row);
+		free_deployment(dep);
+	}
+}
+
+/* --- beginning --- */
+
+/* How many allocs of the group would the job's new version replace? */
+static int64_t
+count_outdated(const struct local_job *j, const struct job *job, const struct task_group *g)
+{
+	const struct local_group *now = local_group_find(j, g->name);
+	int64_t n = 0;
+
+	for (size_t i = 0; now && i < now->n_slots && (int64_t)i < g->count; i++)
+		n += local_slot_look(now->slots[i], job, false).outdated == LOCAL_UPDATE_REPLACE;
+	return n;
+}
+
+static int
+fill_group(struct deployment *d, const struct local_job *j, const struct job *job,
+    const struct task_group *group)
+{
+	const struct update_strategy *u = group->update;
+	struct deployment_group *g = map_put(deployment_group, &d->groups, group->name);
+
+	if (!g)
+		return -ENOMEM;
+	g->auto_revert = u->auto_revert == OPT_TRUE;
+	g->auto_promote = u->auto_promote == OPT_TRUE;
+	g->progress_deadline = u->progress_deadline;
+	g->desired_total = group->count;
+	if (g->progress_deadline > 0)
+		g->require_progress_by = d->create_time + g->progress_deadline;
+	if (u->canary > 0 && count_outdated(j, job, group) > 0)
+		g->desired_canaries = u->canary < group->count ? u->canary : group->count;
+	return 0;
+}
+
+const char *
+local_deployment_describe(const struct local_deployment *dep)
+{
+	bool some = false, all = true;
+
+	for (size_t i = 0; i < dep->d.groups.n; i++) {
+		const struct deployment_group *g = &dep->d.groups.v[i].value;
+
+		some |= local_deployment_has_canaries(g);
+		all &= !local_deployment_has_canaries(g) || g->auto_promote;
+	}
+	return !some ? "Deployment is running"
+	       : all ? "Deployment is running pending automatic promotion"
+		     : "Deployment is running but requires manual promotion";
+}
+
+static bool
+is_deployed(const struct job *job, const struct task_group *g)
+{
+	return job->type == JOB_SERVICE && !job->stop && g->count > 0 && g->update &&
+	       g->update->max_parallel > 0;
+}
+
+static int
+fill(struct deployment *d, const struct local_job *j, const struct job *job)
+{
+	struct id id = id_random_uuid();
+	char text[ID_UUID_SIZE];
+
+	id_to_uuid(&id, text);
+	d->job_version = job->version;
+	d->job_create_index = job->create_index;
+	d->job_modify_index = job->modify_index;
+	d->job_spec_modify_index = job->job_modify_index;
+	d->eval_priority = job->priority;
+	d->status = DEPLOYMENT_RUNNING;
+	d->create_time = local_now_ns();
+	if (str_set(&d->id, text) < 0 || str_set(&d->namespace, job->namespace) < 0 ||
+	    str_set(&d->job_id, job->id) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->task_groups.n; i++) {
+		const struct task_group *g = &job->task_groups.v[i];
+
+		if (is_deployed(job, g) && fill_group(d, j, job, g) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* 0: the job's newest version has no groups that are deployed. */
+static int
+begin(struct local *l, struct local_job *j)
+{
+	const struct job *job = local_job_wanted(j);
+	struct local_deployment *dep;
+	bool some = false;
+	int r;
+
+	for (size_t i = 0; i < job->task_groups.n; i++)
+		some |= is_deployed(job, &job->task_groups.v[i]);
+	if (!some)
+		return 0;
+	dep = calloc(1, sizeof *dep);
+	if (!dep)
+		return -ENOMEM;
+	deployment_init(&dep->d);
+	r = fill(&dep->d, j, job);
+	if (r == 0)
+		r = str_set(&dep->d.status_description, local_deployment_describe(dep));
+	if (r == 0)
+		r = insert(l, dep, j);
+	if (r < 0) {
+		free_deployment(dep);
+		return r;
+	}
+	local_deployment_changed(l, dep);
+	dep->d.create_index = dep->d.modify_index;
+	trim(l, j);
+	return local_deployment_watch(l, dep);
+}
+
+void
+local_deployment_follow(struct local *l, struct local_job *j)
+{
+	struct local_deployment *before = local_deployment_active(j);
+	int r;
+
+	if (before)
+		local_deployment_finish(l, before, DEPLOYMENT_CANCELLED,
+		    local_job_wanted(j)->stop ? "Cancelled because job is stopped"
+					      : "Cancelled due to newer version of job");
+	r = begin(l, j);
+	if (r < 0)
+		log_error("job %s: its new version is not deployed step by step: %s", j->name,
+		    strerror(-r));
+}
+
+int
+local_deployment_mark(const struct local_slot *slot, const struct job *job, struct alloc *a)
+{
+	struct local_deployment *dep = local_deployment_active(slot->job);
+
+	if (dep && (dep->d.job_version != job->version ||
+		       !map_get(deployment_group, &dep->d.groups, slot->group->name)))
+		dep = NULL;
+	deployment_status_free(a->deployment_status);
+	a->deployment_status = NULL;
+	if (str_set(&a->deployment_id, dep ? dep->d.id : NULL) < 0)
+		return -ENOMEM;
+	if (!slot->canary)
+		return 0;
+	a->deployment_status = deployment_status_new();
+	if (!a->deployment_status)
+		return -ENOMEM;
+	a->deployment_status->canary = true;
+	return 0;
+}
+
+/* --- showing, ending --- */
+
+static int
+count_alloc(struct deployment *d, const struct alloc *a)
+{
+	const struct deployment_status *s = a->deployment_status;
+	struct deployment_group *g;
+
+	if (!str_eq(a->deployment_id, d->id))
+		return 0;
+	g = map_get(deployment_group, &d->groups, a->task_group);
+	if (!g)
+		return 0;
+	g->placed++;
+	if (!s)
+		return 0;
+	g->healthy += s->healthy == OPT_TRUE;
+	g->unhealthy += s->healthy == OPT_FALSE;
+	if (s->healthy == OPT_TRUE && g->progress_deadline > 0 &&
+	    s->timestamp + g->progress_deadline > g->require_progress_by)
+		g->require_progress_by = s->timestamp + g->progress_deadline;
+	return s->canary ? strings_add(&g->placed_canaries, a->id) : 0;
+}
+
+static int
+count(const struct local_deployment *dep, struct deployment *d)
+{
+	for (size_t i = 0; i < d->groups.n; i++) {
+		struct deployment_group *g = &d->groups.v[i].value;
+
+		g->placed = g->healthy = g->unhealthy = 0;
+		if (local_deployment_has_canaries(g))
+			strings_done(&g->placed_canaries);
+	}
+	for (const struct local_alloc *la = dep->job->allocs; la; la = la->next) {
+		if (count_alloc(d, &la->sa->a) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int
+local_deployment_view(const struct local_deployment *dep, struct deployment *ret)
+{
+	if (deployment_copy(&dep->d, ret) < 0)
+		return -ENOMEM;
+	if (!deployment_is_active(ret) || count(dep, ret) == 0)
+		return 0;
+	deployment_done(ret);
+	return -ENOMEM;
+}
+
+void
+local_deployment_finish(struct local *l, struct local_deployment *dep, enum deployment_state status,
+    const char *description)
+{
+	(void)count(dep, &dep->d);
+	dep->d.status = status;
+	(void)str_set(&dep->d.status_description, description);
+	dep->look = sd_event_source_disable_unref(dep->look);
+	dep->deadline = sd_event_source_disable_unref(dep->deadline);
+	local_deployment_changed(l, dep);
+	log_info("job %s: deployment %.8s of version %llu: %s", dep->job->name, dep->d.id,
+	    (unsigned long long)dep->d.job_version, description);
+}
+
+/* --- at start --- */
+
+static int
+load_deployment(void *arg, const struct store_row *row, struct err *e)
+{
+	struct local *l = arg;
+	const char *json = store_col_text(row, 0);
+	struct local_deployment *dep = calloc(1, sizeof *dep);
+	struct local_job *j;
+	struct err why = { 0 };
+
+	if (!dep)
+		return err_set(e, -ENOMEM, "read the deployments of state.db");
+	deployment_init(&dep->d);
+	if (model_from_text(&deployment_type, json, strlen(json), &dep->d, &why) < 0 ||
+	    !dep->d.id) {
+		log_error("state.db: a deployment is left alone: %s", why.msg);
+		free_deployment(dep);
+		return 0;
+	}
+	j = local_job_find_any(l, str(dep->d.namespace), str(dep->d.job_id));
+	if (!j || insert(l, dep, j) < 0) {
+		free_deployment(dep);
+		return j ? err_set(e, -ENOMEM, "read the deployments of state.db") : 0;
+	}
+	return 0;
+}
+
+int
+local_deployments_load(struct local *l, struct err *e)
+{
+	return store_each(l->base.sup->store, STMT_DEPLOYMENT_ALL, NULL, 0, load_deployment, l, e);
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * local_event_stream.c: /v1/event/stream: lines of JSON, one per change, and "{}" every ten
+ * seconds. A line is made after the commit of what it tells, when the one before has been taken;
+ * who takes nothing for 30 s is cut off (http.c). Runs in: supervisor.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+
+#include "supervisor/http/api_router.h"
+#include "supervisor/server/api/local_api.h"
+#include "supervisor/server/feed/local_events.h"
+
+#define BEAT_USEC   10000000
+#define FILL        65536 /* bytes are made ahead, and one line more */
+#define FIRST_LINES 100   /* without an index it begins with these, as servers do */
+
+struct topic {
+	char *name, *key; /* "*": any */
+};
+
+struct events {
+	struct api_stream base;
+	struct deferred fill;
+	struct events *prev, *next;
+	struct local *l;
+	sd_event_source *beat;
+	char *namespace;
+	struct topic topics[API_QUERY_MAX];
+	size_t n_topics;
+	uint64_t told; /* up to this index */
+	bool whole;    /* there was no more when it was filled */
+	struct text out;
+	size_t at; /* of it has been taken */
+};
+
+/* There is one local source. */
+static struct events *streams;
+
+/* --- who wants what --- */
+
+static bool
+topic_fits(const struct topic *topic, const struct event_head *h)
+{
+	if (strcmp(topic->name, "*") != 0 && strcmp(topic->name, h->topic) != 0)
+		return false;
+	if (strcmp(topic->key, "*") == 0)
+		return true;
+	for (size_t i = 0; i < EVENT_KEYS; i++)
+		if (h->keys[i] && strcmp(h->keys[i], topic->key) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_wanted(const struct events *ev, const struct local_news *n)
+{
+	struct event_head h;
+
+	local_event_head(n, &h);
+	if (h.namespace && strcmp(ev->namespace, "*") != 0 &&
+	    strcmp(ev->namespace, h.namespace) != 0)
+		return false;
+	for (size_t i = 0; i < ev->n_topics; i++)
+		if (topic_fits(&ev->topics[i], &h))
+			return true;
+	return false;
+}
+
+static int
+add_topic(struct events *ev, const char *text, struct err *e)
+{
+	const char *colon = strchr(text, ':');
+	struct topic *topic = &ev->topics[ev->n_topics];
+
+	if (colon && strchr(colon + 1, ':'))
+		return err_say(e, -EINVAL,
+		    "Invalid topic query: error parsing topics: Invalid key value pair for topic, "
+		    "topic: %.140s",
+		    text);
+	ev->n_topics++;
+	topic->name = strndup(text, colon ? (size_t)(colon - text) : strlen(text));
+	topic->key = strdup(colon ? colon + 1 : "*");
+	return topic->name && topic->key ? 0 : err_set(e, -ENOMEM, "read the topics");
+}
+
+/* --- lines --- */
+
+static struct local_news *
+next_news(const struct events *ev)
+{
+	struct local_news *n = ev->l->news_list.newest, *found = NULL;
+
+	for (; n && n->index > ev->told; n = n->older)
+		found = n;
+	return found;
+}
+
+static void
+take_back(struct events *ev)
+{
+	if (ev->at < ev->out.len && ev->at < FILL)
+		return;
+	if (ev->at < ev->out.len) { /* one who is never done reading */
+		ev->out.len -= ev->at;
+		memmove(ev->out.text, ev->out.text + ev->at, ev->out.len + 1);
+	} else {
+		text_done(&ev->out);
+	}
+	ev->at = 0;
+}
+
+static void
+on_fill(struct sup *sup, struct deferred *d)
+{
+	struct events *ev = (struct events *)(void *)((char *)d - offsetof(struct events, fill));
+	struct local_news *n = next_news(ev);
+
+	take_back(ev);
+	for (; n && ev->out.len - ev->at < FILL; n = n->newer) {
+		if (is_wanted(ev, n))
+			local_event_print(ev->l, n, &ev->out);
+		ev->told = n->index;
+	}
+	ev->whole = !n;
+	if (ev->at < ev->out.len)
+		api_stream_wake(sup, &ev->base);
+}
+
+void
+local_event_streams_look(void)
+{
+	for (struct events *ev = streams; ev; ev = ev->next)
+		turn_defer(ev->l->base.sup, &ev->fill);
+}
+
+static int
+on_beat(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct events *ev = userdata;
+
+	(void)sd_event_source_set_time_relative(source, BEAT_USEC);
+	(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	take_back(ev);
+	if (ev->out.len == 0)
+		text_append(&ev->out, "{}\n", 3);
+	api_stream_wake(ev->l->base.sup, &ev->base);
+	return 0;
+}
+
+/* --- the stream --- */
+
+static ssize_t
+next(struct api_stream *st, char *buf, size_t max)
+{
+	struct events *ev = (struct events *)(void *)st;
+	size_t n = ev->out.len - ev->at;
+
+	if (ev->out.failed)
+		return -1;
+	n = n < max ? n : max;
+	if (n > 0)
+		memcpy(buf, ev->out.text + ev->at, n);
+	ev->at += n;
+	if (ev->at == ev->out.len && !ev->whole)
+		turn_defer(ev->l->base.sup, &ev->fill);
+	return (ssize_t)n;
+}
+
+static void
+done(struct api_stream *st)
+{
+	struct events *ev = (struct events *)(void *)st;
+
+	*(ev->prev ? &ev->prev->next : &streams) = ev->next;
+	if (ev->next)
+		ev->next->prev = ev->prev;
+	turn_forget_deferred(ev->l->base.sup, &ev->fill);
+	(void)sd_event_source_disable_unref(ev->beat);
+	for (size_t i = 0; i < ev->n_topics; i++) {
+		free(ev->topics[i].name);
+		free(ev->topics[i].key);
+	}
+	free(ev->namespace);
+	text_done(&ev->out);
+	free(ev);
+}
+
+static uint64_t
+first_index(const struct local *l)
+{
+	const struct local_news *n = l->news_list.newest;
+
+	for (unsigned i = 0; n && i < FIRST_LINES; i++)
+		n = n->older;
+	return n ? n->index : 0;
+}
+
+static int
+read_wish(struct events *ev, const struct api_req *req, struct err *e)
+{
+	const char *index = api_query(req, "index"), *topic;
+	char *end;
+	int r = 0;
+
+	errno = 0;
+	ev->told = index && *index ? strtoull(index, &end, 10) : 0;
+	if (index && *index && (!isdigit((unsigned char)*index) || *end || errno))
+		return err_say(e, -EINVAL, "Unable to parse index: \"%.64s\" is no number", index);
+	/* What is told begins at the index; news are of later ones. */
+	ev->told = ev->told ? ev->told - 1 : first_index(ev->l);
+	for (unsigned i = 0; r == 0 && (topic = api_query_nth(req, "topic", i)); i++)
+		r = add_topic(ev, topic, e);
+	if (r == 0 && ev->n_topics == 0)
+		r = add_topic(ev, "*", e);
+	if (r == 0 && str_set(&ev->namespace, api_namespace(req)) < 0)
+		r = err_set(e, -ENOMEM, "read the request");
+	return r;
+}
+
+void
+local_api_stream_events(struct sup *sup, struct api_req *req)
+{
+	struct events *ev = calloc(1, sizeof *ev);
+	struct err e = { 0 };
+	int r;
+
+	if (!ev) {
+		api_reply_error(req, 500, "no memory to tell of events");
+		return;
+	}
+	ev->base = (struct api_stream){ .next = next, .done = done, .beats = true };
+	ev->fill.run = on_fill;
+	ev->l = local_of_sup(sup);
+	ev->next = streams;
+	if (streams)
+		streams->prev = ev;
+	streams = ev;
+	r = read_wish(ev, req, &e);
+	if (r == 0)
+		r = sd_event_add_time_relative(
+		    sup->event, &ev->beat, CLOCK_BOOTTIME, BEAT_USEC, 0, on_beat, ev);
+	if (r < 0) {
+		api_reply_error(req, r == -EINVAL ? 400 : 500, "%s",
+		    e.msg[0] ? e.msg : "no timer to tell of events");
+		done(&ev->base);
+		return;
+	}
+	text_append(&ev->out, "{}\n", 3);
+	turn_defer(sup, &ev->fill);
+	api_reply_stream(req, "application/json", &ev->base);
+}

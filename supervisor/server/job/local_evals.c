@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_evals.c: evaluations: why a job was looked at, and what came of it. Runs in: supervisor. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/id.h"
+#include "common/log.h"
+#include "supervisor/server/local.h"
+#include "supervisor/core/store.h"
+
+#define CLOSED_KEPT 1000
+
+static bool
+is_open(const struct local_eval *ev)
+{
+	return ev->ev.status == EVAL_PENDING || ev->ev.status == EVAL_BLOCKED;
+}
+
+static void
+link_job(struct local_eval *ev, struct local_job *j)
+{
+	ev->job = j;
+	if (!j)
+		return;
+	ev->older_of_job = j->last_eval;
+	if (j->last_eval)
+		j->last_eval->newer_of_job = ev;
+	j->last_eval = ev;
+}
+
+static void
+unlink_job(struct local_eval *ev)
+{
+	if (!ev->job)
+		return;
+	*(ev->newer_of_job ? &ev->newer_of_job->older_of_job : &ev->job->last_eval) =
+	    ev->older_of_job;
+	if (ev->older_of_job)
+		ev->older_of_job->newer_of_job = ev->newer_of_job;
+	ev->newer_of_job = ev->older_of_job = NULL;
+	ev->job = NULL;
+}
+
+static void
+link_closed(struct local *l, struct local_eval *ev)
+{
+	ev->closed = true;
+	ev->prev_closed = l->last_closed;
+	*(l->last_closed ? &l->last_closed->next_closed : &l->first_closed) = ev;
+	l->last_closed = ev;
+	l->n_closed++;
+}
+
+static void
+unlink_closed(struct local *l, struct local_eval *ev)
+{
+	if (!ev->closed)
+		return;
+	*(ev->prev_closed ? &ev->prev_closed->next_closed : &l->first_closed) = ev->next_closed;
+	*(ev->next_closed ? &ev->next_closed->prev_closed : &l->last_closed) = ev->prev_closed;
+	ev->closed = false;
+	l->n_closed--;
+}
+
+static void
+unlink_eval(struct local *l, struct local_eval *ev)
+{
+	unlink_job(ev);
+	unlink_closed(l, ev);
+	local_map_remove(&l->evals, &ev->key);
+	local_news_remove(&l->news_list, &ev->news);
+	*(ev->prev ? &ev->prev->next : &l->first_eval) = ev->next;
+	*(ev->next ? &ev->next->prev : &l->last_eval) = ev->prev;
+}
+
+static void
+free_eval(struct local_eval *ev)
+{
+	eval_done(&ev->ev);
+	free(ev);
+}
+
+static int
+write_eval(struct sup *sup, struct dirty *d, struct err *e)
+{
+	struct local_eval *ev =
+	    (struct local_eval *)(void *)((char *)d - offsetof(struct local_eval, row));
+	struct text json = { 0 };
+	struct id id;
+	int r;
+
+	if (!id_from_uuid(ev->ev.id, &id))
+		return err_say(e, -EINVAL, "evaluation \"%s\" has no id", ev->ev.id);
+	if (ev->gone)
+		return STORE_EXEC(sup->store, STMT_EVAL_DELETE, e, SV_ID(&id));
+	if (model_to_text(&eval_type, &ev->ev, MODEL_COMPACT, &json) < 0)
+		return err_set(e, -ENOMEM, "write evaluation %s", ev->ev.id);
+	r = STORE_EXEC(sup->store, STMT_EVAL_PUT, e, SV_ID(&id), SV_TEXT(json.text));
+	text_done(&json);
+	return r;
+}
+
+static void
+on_eval_written(struct sup *sup, struct dirty *d)
+{
+	struct local_eval *ev =
+	    (struct local_eval *)(void *)((char *)d - offsetof(struct local_eval, row));
+
+	if (ev->gone)
+		free_eval(ev);
+	else
+		local_eval_told(local_of_sup(sup), ev);
+}
+
+static void
+forget_eval(struct local *l, struct local_eval *ev)
+{
+	unlink_eval(l, ev);
+	ev->gone = true;
+	turn_write(l->base.sup, &ev->row);
+}
+
+void
+local_evals_forget(struct local *l, int64_t before_ns)
+{
+	struct local_eval *next;
+
+	alloc_foreach(l->base.sup, sa)
+	{
+		const char *id = str(sa->a.eval_id);
+		struct local_eval *ev = (void *)local_map_find(&l->evals, id);
+
+		if (ev)
+			ev->used = ev->closed;
+	}
+	for (struct local_eval *ev = l->first_closed; ev; ev = next) {
+		next = ev->next_closed;
+		if (!ev->used && ev->ev.modify_time < before_ns)
+			forget_eval(l, ev);
+		else
+			ev->used = false;
+	}
+}
+
+static int
+insert_eval(struct local *l, struct local_eval *ev)
+{
+	if (local_map_add(&l->evals, &ev->key, ev->ev.id) < 0)
+		return -ENOMEM;
+	ev->row.write = write_eval;
+	ev->row.point = CRASH_ROW_EVAL;
+	ev->row.written = on_eval_written;
+	ev->prev = l->last_eval;
+	*(l->last_eval ? &l->last_eval->next : &l->first_eval) = ev;
+	l->last_eval = ev;
+	return 0;
+}
+
+void
+local_eval_changed(struct local *l, struct local_eval *ev)
+{
+	ev->ev.modify_index = local_index_next(l);
+	ev->ev.modify_time = local_now_ns();
+	turn_write(l->base.sup, &ev->row);
+}
+
+static int
+fill_eval(struct eval *ev, const struct job *job, const char *trigger)
+{
+	struct id id = id_random_uuid();
+	char text[ID_UUID_SIZE];
+
+	id_to_uuid(&id, text);
+	ev->priority = job->priority;
+	ev->type = job->type;
+	ev->status = EVAL_PENDING;
+	ev->job_modify_index = job->modify_index;
+	ev->create_time = local_now_ns();
+	if (str_set(&ev->id, text) < 0 || str_set(&ev->namespace, job->namespace) < 0 ||
+	    str_set(&ev->job_id, job->id) < 0 || str_set(&ev->triggered_by, trigger) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+struct local_eval *
+local_eval_new(struct local *l, struct local_job *j, const char *trigger)
+{
+	struct local_eval *ev = calloc(1, sizeof *ev);
+
+	if (!ev)
+		return NULL;
+	eval_init(&ev->ev);
+	if (fill_eval(&ev->ev, local_job_wanted(j), trigger) < 0 || insert_eval(l, ev) < 0) {
+		free_eval(ev);
+		return NULL;
+	}
+	link_job(ev, j);
+	local_eval_changed(l, ev);
+	ev->ev.create_index = ev->ev.modify_index;
+	return ev;
+}
+
+/* The oldest closed ones go; those that are open stay, however many they are. */
+static void
+trim(struct local *l)
+{
+	while (l->n_closed > CLOSED_KEPT)
+		forget_eval(l, l->first_closed);
+}
+
+void
+local_eval_close(
+    struct local *l, struct local_eval *ev, enum eval_status status, const char *description)
+{
+	if (!is_open(ev))
+		return;
+	ev->ev.status = status;
+	(void)str_set(&ev->ev.status_description, description);
+	link_closed(l, ev);
+	local_eval_changed(l, ev);
+	trim(l);
+}
+
+void
+local_evals_forget_job(struct local *l, struct local_job *j)
+{
+	/* They stay: whoever stopped the job still asks for the one that says so. */
+	while (j->last_eval) {
+		struct local_eval *ev = j->last_eval;
+
+		local_eval_close(l, ev, EVAL_COMPLETE, NULL);
+		unlink_job(ev);
+	}
+}
+
+static int
+load_eval(void *arg, const struct store_row *row, struct err *e)
+{
+	struct local *l = arg;
+	const char *json = store_col_text(row, 1);
+	struct local_eval *ev = calloc(1, sizeof *ev);
+	struct err why = { 0 };
+
+	if (!ev)
+		return err_set(e, -ENOMEM, "read the evaluations of state.db");
+	eval_init(&ev->ev);
+	if (model_from_text(&eval_type, json, strlen(json), &ev->ev, &why) < 0 || !ev->ev.id) {
+		log_error("state.db: an evaluation is left alone: %s", why.msg);
+		free_eval(ev);
+		return 0;
+	}
+	if (insert_eval(l, ev) < 0) {
+		free_eval(ev);
+		return err_set(e, -ENOMEM, "read the evaluations of state.db");
+	}
+	link_job(ev, local_job_find(l, str(ev->ev.namespace), str(ev->ev.job_id)));
+	if (!is_open(ev))
+		link_closed(l, ev);
+	return 0;
+}
+
+int
+local_evals_load(struct local *l, struct err *e)
+{
+	return store_each(l->base.sup->store, STMT_EVAL_ALL, NULL, 0, load_eval, l, e);
+}

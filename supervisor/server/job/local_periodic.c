@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * local_periodic.c: jobs of which one is made at each of their times. One timer, of the clock that
+ * people set: it is told when they do. What a job's times were looked at until is in state.db, so
+ * that what should have begun while there was no agent begins once. Runs in: supervisor.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <systemd/sd-event.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "supervisor/server/local.h"
+#include "supervisor/core/store.h"
+
+static int64_t
+now_s(void)
+{
+	return local_now_ns() / 1000000000;
+}
+
+/* --- its row --- */
+
+void
+local_launch_key(const struct job *job, char ret[LOCAL_LAUNCH_KEY_SIZE])
+{
+	(void)snprintf(ret, LOCAL_LAUNCH_KEY_SIZE, "local_launch/%s/%s", job->namespace, job->id);
+}
+
+static int
+write_looked(struct sup *sup, struct dirty *d, struct err *e)
+{
+	const struct local_job *j =
+	    (struct local_job *)(void *)((char *)d - offsetof(struct local_job, looked_row));
+	char key[LOCAL_LAUNCH_KEY_SIZE], value[24];
+
+	local_launch_key(local_job_wanted(j), key);
+	(void)snprintf(value, sizeof value, "%" PRId64, j->looked_s);
+	return store_meta_put(sup->store, key, value, e);
+}
+
+static void
+note_looked(struct local *l, struct local_job *j, int64_t until_s)
+{
+	j->looked_s = until_s;
+	j->looked_row.write = write_looked;
+	j->looked_row.point = CRASH_ROW_LAUNCH;
+	turn_write(l->base.sup, &j->looked_row);
+}
+
+int
+local_periodic_load(struct local *l, struct err *e)
+{
+	cleanup_free struct local_key **jobs = local_map_sorted(&l->jobs);
+
+	for (size_t i = 0; jobs && i < l->jobs.n; i++) {
+		struct local_job *j = (struct local_job *)(void *)jobs[i];
+		const struct job *job = local_job_wanted(j);
+		char key[LOCAL_LAUNCH_KEY_SIZE];
+		cleanup_free char *value = NULL;
+		int r;
+
+		if (!job->periodic)
+			continue;
+		local_launch_key(job, key);
+		r = store_meta_get(l->base.sup->store, key, &value, e);
+		if (r < 0 && r != -ENOENT)
+			return r;
+		j->looked_s =
+		    r < 0 ? job->submit_time / 1000000000 : (int64_t)strtoll(value, NULL, 10);
+	}
+	return 0;
+}
+
+/* --- the timer --- */
+
+/* -ECANCELED: it is set, but the clock was too, since this was asked last. */
+static int
+set_timer(const struct local *l)
+{
+	int64_t first = local_family_collect_at(l);
+	struct itimerspec at = { 0 };
+
+	for (const struct local_job *j = l->first_timed; j; j = j->next_timed)
+		if (j->next_s >= 0 && (first == 0 || j->next_s < first))
+			first = j->next_s;
+	/* Zero is no time, but none. */
+	at.it_value.tv_sec = first;
+	if (timerfd_settime(l->timer_fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at, NULL) <
+	    0)
+		return -errno;
+	return 0;
+}
+
+/* What is not due has another time now: the clock may have been put back. */
+static void
+time_again(struct local *l, int64_t now)
+{
+	for (struct local_job *j = l->first_timed; j; j = j->next_timed)
+		if (j->next_s > now)
+			j->next_s = job_next_launch(local_job_wanted(j), now);
+}
+
+/* Who arms the timer right after the clock was set hears of it here, and on_timer() not at all. */
+void
+local_periodic_arm(struct local *l)
+{
+	int r = l->timer_fd < 0 ? 0 : set_timer(l);
+
+	while (r == -ECANCELED) {
+		time_again(l, now_s());
+		r = set_timer(l);
+	}
+	if (r < 0)
+		log_error("periodic jobs: set their timer: %s", strerror(-r));
+}
+
+static void
+set_timed(struct local *l, struct local_job *j, bool timed)
+{
+	if (j->timed == timed)
+		return;
+	j->timed = timed;
+	if (timed) {
+		j->next_timed = l->first_timed;
+		if (l->first_timed)
+			l->first_timed->prev_timed = j;
+		l->first_timed = j;
+		return;
+	}
+	*(j->prev_timed ? &j->prev_timed->next_timed : &l->first_timed) = j->next_timed;
+	if (j->next_timed)
+		j->next_timed->prev_timed = j->prev_timed;
+	j->prev_timed = j->next_timed = NULL;
+}
+
+void
+local_periodic_look(struct local *l, struct local_job *j)
+{
+	const struct job *job = local_job_wanted(j);
+
+	/* One that was purged, registered as periodic before it was gone, then reverted. */
+	if (!job->periodic) {
+		set_timed(l, j, false);
+		return;
+	}
+	set_timed(l, j, job_has_launches(job));
+	note_looked(l, j, now_s());
+	j->next_s = j->timed ? job_next_launch(job, j->looked_s) : -1;
+	local_periodic_arm(l);
+}
+
+void
+local_periodic_forget(struct local *l, struct local_job *j)
+{
+	set_timed(l, j, false);
+	turn_forget_write(l->base.sup, &j->looked_row);
+}
+
+/* --- launches --- */
+
+static int
+make_child(const struct job *parent, const char *id, struct job *ret)
+{
+	int r = job_make_child(parent, id, ret);
+
+	if (r < 0)
+		return r;
+	periodic_config_free(ret->periodic);
+	ret->periodic = NULL;
+	return 0;
+}
+
+int
+local_periodic_launch(
+    struct local *l, struct local_job *j, int64_t time_s, struct local_eval **ret_ev, struct err *e)
+{
+	const struct job *parent = local_job_wanted(j);
+	cleanup_free char *id = NULL;
+	cleanup_done(job) struct job job;
+	struct local_job *child;
+	int r;
+
+	job_init(&job);
+	if (asprintf(&id, "%s%s%" PRId64, parent->id, job_periodic_infix, time_s) < 0)
+		return err_set(e, -ENOMEM, "launch job %s", parent->id);
+	child = local_job_find_any(l, parent->namespace, id);
+	if (child) { /* the clock shows this second again, or somebody forced it in the same one */
+		*ret_ev = local_eval_new(l, child, "periodic-job");
+		if (!*ret_ev)
+			return err_set(e, -ENOMEM, "launch job %s", parent->id);
+		local_reconcile_job(l, child, *ret_ev, false);
+		return 0;
+	}
+	r = local_family_check(l, parent, e);
+	if (r < 0)
+		return r;
+	turn_durable(l->base.sup);
+	r = make_child(parent, id, &job);
+	if (r == 0)
+		r = local_job_register(l, &job, "periodic-job", &child, ret_ev);
+	return r < 0 ? err_set(e, r, "launch job %s", parent->id) : 0;
+}
+
+static bool
+overlaps(struct local *l, const struct job *job)
+{
+	struct job_children n;
+
+	if (job->periodic->prohibit_overlap != OPT_TRUE)
+		return false;
+	local_family_count(l, job, &n);
+	if (n.pending + n.running > 0)
+		log_info("job %s is not launched: the one before has not ended", job->id);
+	return n.pending + n.running > 0;
+}
+
+/* And all that were due before it are done with. */
+static void
+launch(struct local *l, struct local_job *j, int64_t time_s, int64_t now)
+{
+	const struct job *job = local_job_wanted(j);
+	struct local_eval *ev;
+	struct err e = { 0 };
+
+	if (!overlaps(l, job) && local_periodic_launch(l, j, time_s, &ev, &e) < 0)
+		log_warn("job %s is not launched: %s", job->id, e.msg);
+	note_looked(l, j, now);
+	j->next_s = job_next_launch(job, now);
+}
+
+static int
+on_timer(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+	struct local *l = userdata;
+	uint64_t n;
+	bool clock_set = read(fd, &n, sizeof n) < 0 && errno == ECANCELED;
+	int64_t now =
+	    now_s(); /* after that, so that who sets it now is heard of when it is armed */
+
+	if (clock_set)
+		time_again(l, now);
+	for (struct local_job *j = l->first_timed, *next; j; j = next) {
+		next = j->next_timed;
+		if (j->next_s >= 0 && j->next_s <= now)
+			launch(l, j, j->next_s, now);
+	}
+	local_family_collect(l, now);
+	local_periodic_arm(l);
+	return 0;
+}
+
+int
+local_periodic_start(struct local *l, struct err *e)
+{
+	cleanup_free struct local_key **jobs = local_map_sorted(&l->jobs);
+	size_t n = l->jobs.n;
+	int64_t now = now_s();
+	int r;
+
+	for (size_t i = 0; jobs && i < n; i++) {
+		struct local_job *j = (struct local_job *)(void *)jobs[i];
+
+		if (!j->purge && job_has_launches(local_job_wanted(j)))
+			set_timed(l, j, true);
+	}
+	for (struct local_job *j = l->first_timed; j; j = j->next_timed) {
+		/* The clock may have been put back. */
+		j->next_s =
+		    job_next_launch(local_job_wanted(j), j->looked_s < now ? j->looked_s : now);
+		if (j->next_s >= 0 && j->next_s <= now)
+			launch(l, j, now, now);
+	}
+	l->timer_fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (l->timer_fd < 0)
+		return err_set(e, -errno, "make the timer of periodic jobs");
+	r = sd_event_add_io(l->base.sup->event, &l->timer, l->timer_fd, EPOLLIN, on_timer, l);
+	if (r < 0)
+		return err_set(e, r, "start the timer of periodic jobs");
+	local_periodic_arm(l);
+	return 0;
+}
+
+void
+local_periodic_free(struct local *l)
+{
+	l->timer = sd_event_source_disable_unref(l->timer);
+	if (l->timer_fd >= 0)
+		(void)close(l->timer_fd);
+	l->timer_fd = -1;
+}

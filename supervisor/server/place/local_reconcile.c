@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * local_reconcile.c: makes of a job what is wanted of it, slot by slot (local_slot.h decides, this
+ * acts), and keeps what does not fit as a blocked evaluation (row G09). An alloc that changes costs
+ * its own slot, never its job. Runs in: supervisor.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "supervisor/server/deploy/local_deployment.h"
+#include "supervisor/server/place/local_reschedule.h"
+#include "supervisor/server/place/local_unplaced.h"
+
+/* --- slots that wait for their alloc to end --- */
+
+/* One slot less waits under ev: with the last one it is complete, unless others are unplaced. */
+static void
+drop_waiter(struct local *l, struct local_eval *ev)
+{
+	if (--ev->n_waiting == 0 && ev->ev.status != EVAL_BLOCKED)
+		local_eval_close(l, ev, EVAL_COMPLETE, NULL);
+}
+
+static void
+forget_wait(struct local *l, struct local_slot *slot)
+{
+	struct local_eval *ev = slot->waits;
+
+	slot->waits = NULL;
+	if (ev)
+		drop_waiter(l, ev);
+}
+
+static void
+wait_for_end(struct local *l, struct local_slot *slot, struct local_eval *ev)
+{
+	struct local_eval *before = slot->waits;
+
+	if (before == ev)
+		return;
+	slot->waits = ev;
+	ev->n_waiting++;
+	if (before)
+		drop_waiter(l, before);
+}
+
+/* --- slots whose alloc failed and may be rescheduled later --- */
+
+static int
+on_reschedule(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct local_slot *slot = userdata;
+
+	slot->reschedule = sd_event_source_disable_unref(slot->reschedule);
+	local_reconcile_slot(slot->job->l, slot, NULL);
+	return 0;
+}
+
+static void
+forget_reschedule(struct local_slot *slot)
+{
+	slot->reschedule = sd_event_source_disable_unref(slot->reschedule);
+}
+
+int64_t
+local_reschedule_at(const struct local_alloc *la)
+{
+	const struct alloc *a = &la->sa->a;
+	enum job_kind type = la->sa->job->job.type;
+	int64_t delay, at;
+
+	if (a->client_status != CLIENT_FAILED || (type != JOB_SERVICE && type != JOB_BATCH))
+		return LOCAL_RESCHEDULE_NEVER;
+	delay = local_reschedule_delay(la->sa->group->reschedule_policy, a);
+	if (delay == LOCAL_RESCHEDULE_NEVER ||
+	    __builtin_add_overflow(local_reschedule_failed_at(a), delay, &at))
+		return LOCAL_RESCHEDULE_NEVER;
+	return at;
+}
+
+static void
+reschedule_later(struct local *l, struct local_slot *slot, struct local_eval *ev)
+{
+	struct alloc *a = &slot->current->sa->a;
+	int64_t at = local_reschedule_at(slot->current), left = at - local_now_ns();
+	int r;
+
+	forget_reschedule(slot);
+	r = sd_event_add_time_relative(l->base.sup->event, &slot->reschedule, CLOCK_MONOTONIC,
+	    left > 0 ? (uint64_t)left / 1000 + 1 : 0, 0, on_reschedule, slot);
+	if (r < 0) {
+		log_error("job %s: reschedule %s: %s", slot->job->name, a->id, strerror(-r));
+		return;
+	}
+	wait_for_end(l, slot, ev);
+	if (ev->ev.wait_until < at)
+		ev->ev.wait_until = at;
+	if (!str_eq(a->followup_eval_id, ev->ev.id) &&
+	    str_set(&a->followup_eval_id, ev->ev.id) == 0) {
+		a->modify_index = local_index_next(l);
+		alloc_changed(l->base.sup, slot->current->sa);
+	}
+}
+
+/* The successor counts its attempts from here on; durable, it may have to wait for room. */
+static void
+stop_rescheduled(struct local *l, struct local_alloc *la)
+{
+	la->sa->a.desired_transition.reschedule = OPT_TRUE;
+	local_alloc_stop(l, la, "alloc was rescheduled because it failed");
+}
+
+/* --- acting --- */
+
+static enum local_outdated
+how_outdated(
+    const struct local_alloc *la, const struct job *wanted, const struct task_group *wanted_group)
+{
+	const struct job *has = &la->sa->job->job;
+
+	if (has->version == wanted->version)
+		return LOCAL_CURRENT;
+	return group_needs_replacement(has, la->sa->group, wanted, wanted_group, NULL, 0)
+		   ? LOCAL_UPDATE_REPLACE
+		   : LOCAL_UPDATE_IN_PLACE;
+}
+
+/* Does its deployment keep the slot's alloc, which is of another version, and its successors as
+ * they are? */
+static bool
+is_kept(const struct local_slot *slot, const struct job *wanted)
+{
+	const struct local_alloc *la = slot->current;
+	bool ends = alloc_server_terminal(&la->sa->a) || alloc_client_terminal(&la->sa->a);
+
+	if (slot->canary)
+		return false;
+	switch (local_deployment_gate(slot->job, wanted, slot->group->name)) {
+	case LOCAL_GATE_OPEN:
+		return false;
+	case LOCAL_GATE_ROLLING:
+		/* What is down anyway need not wait. */
+		return !ends;
+	case LOCAL_GATE_SHUT:
+	case LOCAL_GATE_WAITING:
+		break;
+	}
+	return true;
+}
+
+/* Of which version is the slot's next alloc to be? */
+static struct job_ref *
+next_version(const struct local_slot *slot)
+{
+	struct job_ref *wanted = slot->job->versions->ref;
+	const struct task_group *group = job_group(&wanted->job, slot->group->name);
+
+	if (slot->current && is_kept(slot, &wanted->job) &&
+	    how_outdated(slot->current, &wanted->job, group) == LOCAL_UPDATE_REPLACE)
+		return slot->current->sa->job;
+	return wanted;
+}
+
+bool
+local_reconcile_place(struct local *l, struct local_slot *slot, struct local_eval *ev)
+{
+	cleanup_done(alloc_metric) struct alloc_metric m, copy;
+	struct job_ref *ref = next_version(slot);
+	struct local_lack lack;
+	struct local_eval *b;
+	int64_t *n;
+
+	alloc_metric_init(&m);
+	alloc_metric_init(&copy);
+	if (local_place_fits(l, &l->used, &ref->job, slot->group->name, slot->index, &m, &lack)) {
+		int r = local_place(l, slot, ref, ev, &m);
+
+		if (r < 0)
+			log_error("job %s: place %s[%lld]: %s", slot->job->name, slot->group->name,
+			    (long long)slot->index, strerror(-r));
+		local_unplaced_remove(l, slot);
+		return true;
+	}
+	b = local_unplaced_block(l, slot->job, ev);
+	slot->want_version = ref->job.version;
+	if (b)
+		local_unplaced_add(l, slot, &lack);
+	if (b && b != ev) {
+		struct alloc_metric *known =
+		    map_get(alloc_metric, &ev->ev.failed_tg_allocs, slot->group->name);
+
+		if (known)
+			known->coalesced_failures++;
+		else if (alloc_metric_copy(&m, &copy) == 0)
+			(void)local_unplaced_note(ev, slot->group->name, &copy);
+		n = int_map_at(&ev->ev.queued_allocations, slot->group->name);
+		if (n)
+			++*n;
+	}
+	if (b && local_unplaced_note(b, slot->group->name, &m))
+		local_eval_changed(l, b);
+	return false;
+}
+
+static void
+update_in_place(struct local *l, struct local_alloc *la, struct local_eval *ev)
+{
+	struct sup_alloc *sa = la->sa;
+	struct job_ref *old = sa->job, *new = la->job->versions->ref;
+
+	sa->job = job_ref_get(new);
+	sa->group = job_group(&new->job, sa->a.task_group);
+	if (!la->runs_by)
+		la->runs_by = old;
+	else
+		job_ref_put(old);
+	(void)str_set(&sa->a.eval_id, ev->ev.id);
+	if (local_deployment_mark(la->slot, &new->job, &sa->a) < 0)
+		log_error("allocation %.8s: no memory for its deployment", sa->a.id);
+	sa->a.modify_index = sa->a.alloc_modify_index = local_index_next(l);
+	alloc_changed(l->base.sup, sa);
+	client_alloc_update(l->base.sup, sa);
+}
+
+static bool
+is_wanted(const struct local_slot *slot, const struct job *wanted, const struct task_group *group)
+{
+	if (wanted->stop || slot->job->purge || job_is_parent(wanted) || !group ||
+	    slot->index >= group->count)
+		return false;
+	if (slot->canary)
+		return local_deployment_wants_canary(slot);
+	return slot->current ||
+	       local_deployment_gate(slot->job, wanted, slot->group->name) != LOCAL_GATE_WAITING;
+}
+
+struct local_slot_facts
+local_slot_look(const struct local_slot *slot, const struct job *wanted, bool again)
+{
+	const struct task_group *group = job_group(wanted, slot->group->name);
+	const struct local_alloc *la = slot->current;
+	struct local_slot_facts f = {
+		.wanted = is_wanted(slot, wanted, group),
+		.again = again,
+		.exists = la != NULL,
+	};
+
+	if (!la)
+		return f;
+	f.told_to_stop = alloc_server_terminal(&la->sa->a);
+	f.ended = alloc_client_terminal(&la->sa->a);
+	/* What has done its work is not asked for again. */
+	if (la->sa->a.client_status == CLIENT_COMPLETE &&
+	    (wanted->type == JOB_BATCH || wanted->type == JOB_SYSBATCH))
+		f.again = false;
+	f.holds_claims = la->n_claims > 0;
+	f.lease_ended = la->sa->a.client_status == CLIENT_LOST;
+	f.outdated = f.wanted ? how_outdated(la, wanted, group) : LOCAL_CURRENT;
+	if (f.outdated == LOCAL_UPDATE_REPLACE && is_kept(slot, wanted)) {
+		f.held = true;
+		f.outdated = LOCAL_CURRENT;
+	}
+	if (f.wanted && f.ended && !f.told_to_stop) {
+		int64_t at = local_reschedule_at(la);
+
+		f.reschedule = at == LOCAL_RESCHEDULE_NEVER ? LOCAL_AGAIN_NEVER
+			       : at > local_now_ns()        ? LOCAL_AGAIN_LATER
+							    : LOCAL_AGAIN_NOW;
+	}
+	return f;
+}
+
+static void
+act(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
+    enum local_slot_action action, struct local_eval *ev)
+{
+	struct local_alloc *la = slot->current;
+
+	if (action != LOCAL_SLOT_WAIT && action != LOCAL_SLOT_REPLACE && action != LOCAL_SLOT_LATER)
+		forget_wait(l, slot);
+	if (action != LOCAL_SLOT_LATER)
+		forget_reschedule(slot);
+	if (f->reschedule == LOCAL_AGAIN_NOW && !f->again && f->outdated == LOCAL_CURRENT)
+		stop_rescheduled(l, la);
+	if (action != LOCAL_SLOT_PLACE)
+		local_unplaced_remove(l, slot);
+	switch (action) {
+	case LOCAL_SLOT_KEEP:
+		if (!f->wanted && f->ended)
+			local_alloc_done(l, la);
+		break;
+	case LOCAL_SLOT_STOP:
+		local_alloc_stop(l, la,
+		    local_job_wanted(slot->job)->stop ? "alloc not needed: its job was stopped"
+						      : "alloc not needed due to job update");
+		break;
+	case LOCAL_SLOT_REPLACE:
+		local_alloc_stop(l, la, "alloc is being updated due to job update");
+		wait_for_end(l, slot, ev);
+		break;
+	case LOCAL_SLOT_WAIT:
+		/* Durable, where only memory knew that a successor is wanted. */
+		local_alloc_succeeded(l, la);
+		wait_for_end(l, slot, ev);
+		break;
+	case LOCAL_SLOT_LATER:
+		reschedule_later(l, slot, ev);
+		break;
+	case LOCAL_SLOT_UPDATE:
+		update_in_place(l, la, ev);
+		break;
+	case LOCAL_SLOT_PLACE:
+		if (la)
+			local_alloc_succeeded(l, la);
+		(void)local_reconcile_place(l, slot, ev);
+		break;
+	}
+}
+
+static bool
+needs_eval(enum local_slot_action action)
+{
+	return action != LOCAL_SLOT_KEEP && action != LOCAL_SLOT_STOP;
+}
+
+static void
+finish(struct local *l, struct local_job *j, struct local_eval *ev)
+{
+	const struct local_deployment *dep = local_deployment_active(j);
+
+	/* Who waits for the evaluation follows the deployment next. */
+	if (ev && dep)
+		(void)str_set(&ev->ev.deployment_id, dep->d.id);
+	if (ev && ev != j->blocked) {
+		if (ev->n_waiting == 0)
+			local_eval_close(l, ev, EVAL_COMPLETE, NULL);
+		else if (str_set(&ev->ev.status_description,
+			     ev->ev.wait_until
+				 ? "waits until failed allocations may be rescheduled"
+				 : "waits for allocations to end before they are replaced") == 0)
+			local_eval_changed(l, ev);
+	}
+	local_unplaced_unblock(l, j);
+	if (j->blocked)
+		turn_write(l->base.sup, &j->blocked->row);
+}
+
+/* Under which evaluation an alloc's end is handled: the one that waits for it, or the blocked one,
+ * or a new one. */
+static struct local_eval *
+choose_eval(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
+    enum local_slot_action action)
+{
+	struct local_eval *ev = slot->waits;
+
+	if (!ev && action == LOCAL_SLOT_PLACE)
+		ev = slot->job->blocked;
+	if (ev || !needs_eval(action))
+		return ev;
+	ev = local_eval_new(l, slot->job, f->told_to_stop ? "alloc-stop" : "alloc-failure");
+	if (!ev)
+		log_error("job %s: no memory for an evaluation", slot->job->name);
+	return ev;
+}
+
+void
+local_reconcile_slot(struct local *l, struct local_slot *slot, struct local_eval *ev)
+{
+	struct local_slot_facts f = local_slot_look(slot, local_job_wanted(slot->job), false);
+	enum local_slot_action action = local_slot_decide(&f);
+
+	if (!ev)
+		ev = choose_eval(l, slot, &f, action);
+	if (!ev && needs_eval(action))
+		return;
+	act(l, slot, &f, action, ev);
+	if (ev || slot->job->blocked)
+		finish(l, slot->job, ev);
+}
+
+/* Makes the slots that the wanted version counts, and those of its canaries. */
+static int
+make_slots(struct local_job *j)
+{
+	const struct job *wanted = local_job_wanted(j);
+	const struct local_deployment *dep = local_deployment_active(j);
+
+	for (size_t i = 0; i < wanted->task_groups.n && !job_is_parent(wanted); i++) {
+		const struct task_group *g = &wanted->task_groups.v[i];
+		const struct deployment_group *dg =
+		    dep ? map_get(deployment_group, &dep->d.groups, g->name) : NULL;
+
+		if (g->count > 0 && !local_slot_get(j, g->name, g->count - 1))
+			return -ENOMEM;
+		if (dg && dg->desired_canaries > 0 &&
+		    !local_canary_get(j, g->name, dg->desired_canaries - 1))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Is what the slot waits for on its way already, and nobody asks anew? Which version is to have its
+ * place may have changed with the deployment: that one may lack less. */
+static bool
+is_arranged(const struct local_slot *slot, enum local_slot_action action)
+{
+	return (slot->waits && (action == LOCAL_SLOT_WAIT || action == LOCAL_SLOT_LATER)) ||
+	       (slot->want && action == LOCAL_SLOT_PLACE &&
+		   slot->want_version == next_version(slot)->job.version);
+}
+
+struct pass {
+	struct local *l;
+	struct local_job *j;
+	struct local_eval *ev; /* made when it is needed */
+	bool asked, again;
+};
+
+static void
+pass_slot(struct pass *p, struct local_slot *slot, int64_t *budget)
+{
+	struct local_slot_facts f = local_slot_look(slot, local_job_wanted(p->j), p->again);
+	enum local_slot_action action;
+
+	if (f.held && *budget > 0) {
+		f.outdated = LOCAL_UPDATE_REPLACE;
+		--*budget;
+	}
+	action = local_slot_decide(&f);
+	if (!p->asked && is_arranged(slot, action))
+		return;
+	if (!p->ev && needs_eval(action))
+		p->ev = local_eval_new(p->l, p->j,
+		    local_deployment_active(p->j) ? "deployment-watcher" : "node-update");
+	if (p->ev || !needs_eval(action))
+		act(p->l, slot, &f, action, p->ev);
+}
+
+void
+local_reconcile_job(struct local *l, struct local_job *j, struct local_eval *ev, bool again)
+{
+	struct pass p = { .l = l, .j = j, .ev = ev, .asked = ev != NULL, .again = again };
+
+	if (make_slots(j) < 0) {
+		log_error("job %s: no memory to place it", j->name);
+		if (ev)
+			local_eval_close(l, ev, EVAL_FAILED, "no memory");
+		return;
+	}
+	for (size_t i = 0; i < j->n_groups; i++) {
+		struct local_group *g = j->groups[i];
+		int64_t budget = local_deployment_budget(j, g), none = 0;
+
+		for (size_t k = 0; k < g->n_slots; k++)
+			pass_slot(&p, g->slots[k], &budget);
+		for (size_t k = 0; k < g->n_canaries; k++)
+			pass_slot(&p, g->canaries[k], &none);
+	}
+	finish(l, j, p.ev);
+}
+
+void
+local_slot_take(struct local *l, struct local_slot *slot, struct local_slot *canary)
+{
+	struct local_alloc *old = slot->current, *la = canary->current;
+
+	forget_wait(l, slot);
+	forget_reschedule(slot);
+	local_unplaced_remove(l, slot);
+	la->slot = slot;
+	slot->current = la;
+	canary->current = NULL;
+	la->sa->a.deployment_status->canary = false;
+	la->sa->a.modify_index = la->sa->a.alloc_modify_index = local_index_next(l);
+	alloc_changed(l->base.sup, la->sa);
+	client_alloc_update(l->base.sup, la->sa); /* its services have other tags now */
+	if (!old)
+		return;
+	local_alloc_stop(l, old, "alloc not needed due to job update");
+	(void)str_set(&old->sa->a.next_allocation, la->sa->a.id);
+	if (old->over)
+		local_alloc_done(l, old);
+}
+
+/* --- at start --- */
+
+/* The evaluations that were open when the agent ended: per job the newest of each kind goes on. */
+static struct local_eval *
+take_up_evals(struct local *l, struct local_job *j)
+{
+	struct local_eval *pending = NULL;
+
+	for (struct local_eval *ev = j->last_eval; ev; ev = ev->older_of_job) {
+		if (ev->ev.status == EVAL_PENDING && !pending) {
+			pending = ev;
+		} else if (ev->ev.status == EVAL_BLOCKED && !j->blocked) {
+			j->blocked = ev;
+			/* Counted again while the job is looked at. */
+			for (size_t i = 0; i < ev->ev.queued_allocations.n; i++)
+				ev->ev.queued_allocations.v[i].value = 0;
+		} else {
+			local_eval_close(l, ev, EVAL_CANCELLED, "superseded by a newer evaluation");
+		}
+	}
+	return pending ? pending : j->blocked;
+}
+
+void
+local_reconcile_start(struct local *l)
+{
+	struct local_key **jobs = local_map_sorted(&l->jobs);
+	size_t n = l->jobs.n;
+
+	for (size_t i = 0; jobs && i < n; i++) {
+		struct local_job *j = (struct local_job *)(void *)jobs[i];
+
+		local_reconcile_job(l, j, take_up_evals(l, j), false);
+		if (local_deployment_active(j) &&
+		    local_deployment_watch(l, local_deployment_active(j)) < 0)
+			log_error("job %s: no memory for its deployment", j->name);
+		for (struct local_alloc *la = j->allocs, *next; la; la = next) {
+			next = la->next;
+			if (la->over && la->slot->current != la)
+				local_alloc_done(l, la);
+		}
+		local_family_look(l, j);
+		local_job_trim(l, j);
+	}
+	free(jobs);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* local_slot.h: what is to be done about "job.group[index]": the decision, without its effects.
+ * Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_SERVER_PLACE_LOCAL_SLOT_H
+#define DROVER_SUPERVISOR_SERVER_PLACE_LOCAL_SLOT_H
+
+#include <stdbool.h>
+
+enum local_outdated {
+	LOCAL_CURRENT, /* the alloc is of the wanted version */
+	LOCAL_UPDATE_IN_PLACE,
+	LOCAL_UPDATE_REPLACE,
+};
+
+/* May what failed by itself have a successor, by the group's reschedule block? */
+enum local_again {
+	LOCAL_AGAIN_NEVER,
+	LOCAL_AGAIN_LATER,
+	LOCAL_AGAIN_NOW,
+};
+
+/* What is known of a slot and its newest alloc. */
+struct local_slot_facts {
+	bool wanted; /* the job runs, has the group, and its count reaches this index */
+	bool again;  /* an operator asks for what should run: also for what has ended by itself */
+	bool exists; /* there is an alloc; the rest is about it */
+	bool told_to_stop; /* DesiredStatus stop or evict */
+	bool ended;        /* ClientStatus is terminal */
+	bool holds_claims;
+	/* It was stopped by its lease. Its tasks are gone, by the record of their executor or
+	 * because their cgroup is: none is dead here before, so nothing has to be waited for. */
+	bool lease_ended;
+	enum local_again reschedule; /* of one that failed */
+	enum local_outdated outdated;
+	bool held; /* it would be replaced, but its deployment lets it stay for now */
+};
+
+enum local_slot_action {
+	LOCAL_SLOT_KEEP,
+	LOCAL_SLOT_PLACE,
+	LOCAL_SLOT_UPDATE,  /* take the new version without a restart */
+	LOCAL_SLOT_STOP,    /* and nothing after it */
+	LOCAL_SLOT_REPLACE, /* stop, then wait */
+	LOCAL_SLOT_WAIT,    /* place when it has ended and given back its volumes */
+	LOCAL_SLOT_LATER,   /* look again when it may be rescheduled */
+};
+
+enum local_slot_action local_slot_decide(const struct local_slot_facts *f);
+
+#endif
