@@ -27,18 +27,21 @@ $(BUILD)/obj/tests/unit/test_filters.o: $(BUILD)/gen/tests/filters.h
 
 TEST_PROGRAMS += $(UNIT_TESTS)
 
-.PHONY: check check-unit check-deps tests test-peers
+.PHONY: check check-unit check-deps layers tests test-peers
 check-deps:
 	@tools/deps.sh $(PACKAGES) $(CHECK_PACKAGES)
 tests: $(BINARIES) $(TEST_PROGRAMS)
 # What system tests start beside the binaries.
 test-peers: $(filter-out $(BUILD)/tests/unit/% $(BUILD)/tests/fuzz/%,$(TEST_PROGRAMS))
 parallel = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+layers: $(BINARIES) ## does each directory name only those that it may?
+	@DROVER_BUILD=$(abspath $(BUILD)) tools/layers.py
 check: ## build and run all tests (needs root; installs missing Debian packages; SAN=1: with sanitizers)
 	@[ "$$(id -u)" = 0 ] || { echo "make check needs root: it tests what root's processes do" >&2; exit 1; }
 	@$(MAKE) --no-print-directory check-deps
 	@$(MAKE) --no-print-directory $(parallel) all tests
 	@$(MAKE) --no-print-directory $(parallel) BUILD=$(BUILD)/crash CRASH=1 all test-peers
+	@$(MAKE) --no-print-directory layers
 	@DROVER_BUILD=$(abspath $(BUILD)) tests/run $(CHECK_ARGS)
 check-unit: ## the unit tests alone
 	@$(MAKE) --no-print-directory $(parallel) $(UNIT_TESTS)

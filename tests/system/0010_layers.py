@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The check of the layers: it lets a small tree through, and fails for each kind of arrow that is planted in it."""
+import importlib.util
+import os
+import subprocess
+
+from lib import ROOT, case
+
+# A tree that keeps the law: {file: text}.
+CLEAN = {
+    "proto/ground.h": "int ground(void);",
+    "common/noun.c": '#include "proto/ground.h"\nint ground(void) { return 0; }',
+    "supervisor/core/turn.c": "int ground(void);\nint turn(void) { return ground(); }",
+    "supervisor/core/turn.h": "int turn(void);",
+    "supervisor/alloc/runner.c": '#include "supervisor/core/turn.h"\nint runner(void) { return turn(); }',
+    "supervisor/alloc/runner.h": "int runner(void);",
+    "supervisor/cluster/link.c": "int link_up(void) { return 0; }",
+    "supervisor/cluster/link.h": "int link_up(void);",
+    "launcher/lau.h": "int lau(void);",
+    "supervisor/sup_main.c": '#include "supervisor/alloc/runner.h"\n#include "supervisor/cluster/link.h"\nint main(void) { return 0; }',
+}
+
+
+def load(root):
+    spec = importlib.util.spec_from_file_location("layers", ROOT + "/tools/layers.py")
+    layers = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(layers)
+    layers.ARROWS, layers.HEADERS, layers.CYCLES = set(), {}, {}
+    return layers, layers.Tree(root, root + "/build")
+
+
+def found(planted, **exceptions):
+    """What the check says of CLEAN with these files, one sentence a line."""
+    root = case.directory()
+    for path, text in {**CLEAN, **planted}.items():
+        os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+        with open(os.path.join(root, path), "w", encoding="utf-8") as f:
+            f.write(text + "\n")
+    layers, tree = load(root)
+    for name, value in exceptions.items():
+        setattr(layers, name, value)
+    for path in tree.files:
+        obj = os.path.join(root, "build", "obj", path[:-2] + ".o")
+        if path.endswith(".c"):
+            os.makedirs(os.path.dirname(obj), exist_ok=True)
+            subprocess.run(["gcc", "-fPIE", "-I", root, "-c", "-o", obj, os.path.join(root, path)], check=True)
+    return "\n".join(layers.faults(tree))
+
+
+def test_clean_tree_passes():
+    case.equal(found({}), "")
+
+
+def test_includes():
+    for path, header, here, there in (
+            ("supervisor/core/a.c", "supervisor/alloc/runner.h", "supervisor/core", "supervisor/alloc"),
+            ("supervisor/http/a.c", "supervisor/alloc/runner.h", "supervisor/http", "supervisor/alloc"),
+            ("supervisor/server/job/a.c", "supervisor/cluster/link.h", "supervisor/server", "supervisor/cluster"),
+            ("supervisor/alloc/a.c", "supervisor/source/source_api.h", "supervisor/alloc", "supervisor/source"),
+            ("proto/a.h", "common/noun.h", "proto", "common"),
+            ("launcher/a.c", "supervisor/core/turn.h", "launcher", "supervisor/core")):
+        said = found({path: '#include "%s"' % header, header: CLEAN.get(header, "")})
+        case.equal(said, "%s includes %s: %s may not name %s" % (path, header, here, there))
+
+
+def test_symbol_without_include():
+    said = found({"supervisor/core/a.c": "int runner(void);\nint a(void) { return runner(); }"})
+    case.equal(said, "supervisor/core/a.c refers to a symbol of supervisor/alloc/runner.c: supervisor/core may not name supervisor/alloc")
+    said = found({"supervisor/server/a.c": "int link_up(void);\nint (*const a)(void) = link_up;"})
+    case.contains(said, "supervisor/server may not name supervisor/cluster")
+
+
+def test_long_header():
+    case.equal(found({"model/a.h": "\n" * 149}), "")
+    case.equal(found({"model/a.h": "\n" * 150}), "model/a.h: 151 lines, a header has at most 150")
+
+
+def circle(n):
+    return {"model/c%d.c" % i: "int c%d(void);\nint c%d(void) { return c%d(); }" % ((i + 1) % n, i, (i + 1) % n) for i in range(n)}
+
+
+def test_circle_in_a_room():
+    case.equal(found(circle(6)), "")
+    case.contains(found(circle(7)), "model: calls lead in a circle of 7 files, at most 6 may be: model/c0.c")
+
+
+def test_circle_through_rooms():
+    planted = {"supervisor/server/job/a.c": "int b(void);\nint a(void) { return b(); }",
+               "supervisor/server/place/b.c": "int a(void);\nint b(void) { return a(); }"}
+    case.equal(found(planted), "")
+    planted["supervisor/core/b.c"] = planted.pop("supervisor/server/place/b.c")
+    case.contains(found(planted), "calls lead in a circle through several rooms: supervisor/core/b.c supervisor/server/job/a.c")
+
+
+def test_exception_that_nothing_needs():
+    said = found({}, ARROWS={("proto", "common")}, HEADERS={"launcher/lau.h": 200}, CYCLES={"model": 9})
+    case.equal(said.count("take it out of"), 3, said)
+
+
+case.run(globals())

@@ -1,0 +1,270 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the tree's layers: which directory may name which, by its includes and by its compiled objects.
+
+    tools/layers.py [-v]
+
+ROOMS below is the law. An arrow is an #include of another room's header, or a symbol of another room's object that an object
+refers to. It fails for an arrow that the law does not permit, for a header of more than HEADER_LINES lines, for a circle of
+calls that leaves its room, and for one of more than CYCLE_FILES files inside a room. The three tables of exceptions only shrink: an
+exception that nothing needs any more fails too. -v prints the circles that are permitted. It reads the objects in $DROVER_BUILD
+(default build/), so run it after `make`.
+"""
+import os
+import re
+import subprocess
+import sys
+
+HEADER_LINES = 150
+CYCLE_FILES = 6
+BASE = ("common", "model", "proto")
+PROCESSES = ("launcher", "mount-helper", "file-helper", "exec-helper", "executor", "csi-helper", "heartbeat", "check-helper", "holder",
+             "cli")
+# The supervisor's layers, lowest first: each names those before it, and none of its own line.
+LAYERS = (
+    ("core",),
+    ("table",),
+    ("source/source.h",),  # work and the node's news: how those above ask for claims and tell what has changed
+    ("node", "http"),
+    ("driver",),
+    ("volume",),
+    ("service",),
+    ("alloc",),
+    ("api",),
+    ("source",),  # source_api.h: what a source adds to the API
+    ("server", "cluster"),
+)
+NOT_HTTP = ("table", "source/source.h", "node", "driver", "volume", "service", "alloc")
+
+
+def rooms():
+    """The law: of each room (a directory, or a file that is a room by itself) the rooms that it may name."""
+    law = {"proto": set(), "common": {"proto"}, "model": {"common", "proto"}}
+    law.update({p: set(BASE) for p in PROCESSES})
+    law["contrib"] = set(BASE)
+    below = set(BASE)
+    for layer in LAYERS:
+        for name in layer:
+            law["supervisor/" + name] = set(below)
+        below |= {"supervisor/" + name for name in layer}
+    # The engine of the API knows neither allocs nor where work comes from, and only the API and those above it know the engine.
+    law["supervisor/http"] = set(BASE) | {"supervisor/core"}
+    for name in NOT_HTTP:
+        law["supervisor/" + name].discard("supervisor/http")
+    law["supervisor"] = below  # sup_main.c
+    return law
+
+
+ROOMS = rooms()
+
+# The exceptions, which are to become none: {(file or room, file or room that it names)}, {header: its lines}, {room: the number of
+# files in its largest circle of calls}.
+ARROWS = {
+    ("proto", "common"),
+    ("supervisor/api/api_agent.c", "supervisor/cluster"),
+    ("supervisor/core/sup_child.c", "supervisor/alloc"),
+    ("supervisor/core/sup_child.c", "supervisor/cluster"),
+    ("supervisor/driver/driver.c", "supervisor/alloc"),
+    ("supervisor/driver/run.c", "supervisor/alloc"),
+    ("supervisor/http/api_list.h", "supervisor/table"),
+    ("supervisor/http/api_wait.c", "supervisor/source/source.h"),
+    ("supervisor/http/http.c", "supervisor/source/source.h"),
+    ("supervisor/http/http.c", "supervisor/api"),
+    ("supervisor/node/node_state.c", "supervisor/driver"),
+    ("supervisor/node/node_state.c", "supervisor/volume"),
+    ("supervisor/service/checks.c", "supervisor/alloc"),
+    ("supervisor/service/service_table.h", "supervisor/server"),
+    ("supervisor/service/service_text.c", "supervisor/alloc"),
+    ("supervisor/service/services.c", "supervisor/alloc"),
+    ("supervisor/source/source.h", "supervisor/http"),
+    ("supervisor/table/alloc_table.c", "supervisor/source/source.h"),
+    ("supervisor/volume/mount.c", "supervisor/alloc"),
+    ("supervisor/volume/plugin_task.c", "supervisor/alloc"),
+    ("supervisor/volume/volumes.c", "supervisor/alloc"),
+}
+HEADERS = {
+    "cli/cli.h": 156,
+    "common/config.h": 154,
+    "common/proc.h": 162,
+    "executor/exe.h": 186,
+    "model/alloc.h": 225,
+    "model/field.h": 233,
+    "model/job.h": 204,
+    "model/node.h": 174,
+    "model/rpc.h": 240,
+    "model/rpc_serve.h": 240,
+    "model/table.h": 221,
+    "model/task.h": 164,
+    "proto/executor.h": 194,
+    "supervisor/cluster/node/nomad.h": 266,
+    "supervisor/server/local.h": 472,
+}
+CYCLES = {
+    "heartbeat": 7,
+    "supervisor/alloc": 16,
+    "supervisor/cluster": 12,
+    "supervisor/server": 22,
+}
+
+
+class Tree:
+    def __init__(self, root, build):
+        self.root, self.build = root, build
+        self.files = sorted(f for top in sorted({r.split("/")[0] for r in ROOMS}) for f in sources(root, top))
+
+    def text(self, path):
+        with open(os.path.join(self.root, path), encoding="utf-8") as f:
+            return f.read()
+
+    def includes(self):
+        """(file, included file), for what is in the tree; generated code belongs to the directory of its description."""
+        for path in self.files:
+            for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', self.text(path), re.M):
+                if room_of(name):
+                    yield path, name
+
+    def objects(self):
+        """(source file, its object), for every source that has been compiled."""
+        for path in self.files:
+            obj = os.path.join(self.build, "obj", path[:-2] + ".o")
+            if path.endswith(".c") and os.path.exists(obj):
+                yield path, obj
+
+
+def sources(root, top):
+    for where, dirs, names in os.walk(os.path.join(root, top)):
+        dirs.sort()
+        for name in names:
+            if name.endswith((".c", ".h")):
+                yield os.path.relpath(os.path.join(where, name), root)
+
+
+def room_of(path):
+    """The room with the longest name that path is in; None for a path outside the tree."""
+    at = path
+    while at:
+        if at in ROOMS:
+            return at
+        at = os.path.dirname(at)
+    return None
+
+
+def run(*argv):
+    return subprocess.run(argv, stdout=subprocess.PIPE, check=True, text=True).stdout
+
+
+def references(tree):
+    """Two sets of (file, file): the first names a symbol that the second defines; of these, the calls."""
+    objects = dict(tree.objects())
+    if not objects:
+        sys.exit("%s has no objects: build first" % tree.build)
+    of_object = {obj: path for path, obj in objects.items()}
+    defined, wanted, calls, at = {}, [], set(), None
+    # -A puts the object's name before each line.
+    for line in run("nm", "-A", "-P", *of_object).splitlines():
+        obj, symbol, kind = re.match(r"(.*?): (\S+) (\S)", line).groups()
+        if kind == "U":
+            wanted.append((of_object[obj], symbol))
+        elif kind.isupper() and symbol != "main":
+            defined.setdefault(symbol, of_object[obj])
+    for line in run("readelf", "-rW", *of_object).splitlines():
+        if line.startswith("File: "):
+            at = of_object[line[6:]]
+        match = re.search(r"R_\w+_(?:PLT32|CALL26|JUMP26)\s+\S+\s+([A-Za-z_]\w*)", line)
+        if match and match.group(1) in defined:
+            calls.add((at, defined[match.group(1)]))
+    return {(path, defined[s]) for path, s in wanted if s in defined}, calls
+
+
+def cycles(edges):
+    """The strongly connected parts of more than one file (Tarjan), each sorted."""
+    after, index, low, stack, found = {}, {}, {}, [], []
+    for a, b in sorted(edges):
+        after.setdefault(a, []).append(b)
+
+    def visit(v):
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        for w in after.get(v, ()):
+            if w not in index:
+                visit(w)
+            low[v] = min(low[v], low[w] if w in stack else low[v])
+        if low[v] == index[v]:
+            part = stack[stack.index(v):]
+            del stack[stack.index(v):]
+            if len(part) > 1:
+                found.append(sorted(part))
+
+    sys.setrecursionlimit(10000)
+    for v in list(after):
+        if v not in index:
+            visit(v)
+    return found
+
+
+def exceptions_of(a, b):
+    """Those that permit an arrow from file a to file b."""
+    return {(x, y) for x in (a, room_of(a)) for y in (b, room_of(b))} & ARROWS
+
+
+def check_arrows(tree, refs, bad):
+    used = set()
+    arrows = [(a, b, "includes") for a, b in tree.includes()] + [(a, b, "refers to a symbol of") for a, b in sorted(refs)]
+    for a, b, verb in arrows:
+        here, there = room_of(a), room_of(b)
+        if here == there or there in ROOMS[here]:
+            continue
+        used |= exceptions_of(a, b)
+        if not exceptions_of(a, b):
+            bad.append("%s %s %s: %s may not name %s" % (a, verb, b, here, there))
+    for a, b in sorted(ARROWS - used):
+        bad.append("no arrow leads from %s to %s any more: take it out of ARROWS in tools/layers.py" % (a, b))
+
+
+def check_headers(tree, bad):
+    lines = {p: tree.text(p).count("\n") for p in tree.files if p.endswith(".h")}
+    for path, n in sorted(lines.items()):
+        if n > HEADERS.get(path, HEADER_LINES):
+            bad.append("%s: %d lines, a header has at most %d" % (path, n, HEADERS.get(path, HEADER_LINES)))
+    for path in sorted(HEADERS):
+        if lines.get(path, 0) <= HEADER_LINES:
+            bad.append("%s is short enough: take it out of HEADERS in tools/layers.py" % path)
+
+
+def check_cycles(calls, verbose, bad):
+    largest = {}
+    for part in cycles({arrow for arrow in calls if not exceptions_of(*arrow)}):
+        names = {room_of(p) for p in part}
+        room = names.pop()
+        if names:
+            bad.append("calls lead in a circle through several rooms: %s" % " ".join(part))
+            continue
+        largest[room] = max(largest.get(room, 0), len(part))
+        if len(part) > CYCLES.get(room, CYCLE_FILES):
+            bad.append("%s: calls lead in a circle of %d files, at most %d may be: %s" %
+                       (room, len(part), CYCLES.get(room, CYCLE_FILES), " ".join(part)))
+        elif verbose:
+            print("%s: a circle of %d: %s" % (room, len(part), " ".join(os.path.basename(p) for p in part)))
+    for room in sorted(CYCLES):
+        if largest.get(room, 0) <= CYCLE_FILES:
+            bad.append("%s has no large circle of calls any more: take it out of CYCLES in tools/layers.py" % room)
+
+
+def faults(tree, verbose=False):
+    bad = []
+    refs, calls = references(tree)
+    check_arrows(tree, refs, bad)
+    check_headers(tree, bad)
+    check_cycles(calls, verbose, bad)
+    return bad
+
+
+def main():
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    bad = faults(Tree(root, os.environ.get("DROVER_BUILD") or os.path.join(root, "build")), "-v" in sys.argv)
+    print("\n".join(bad), end="\n" if bad else "")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
