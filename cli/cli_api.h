@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/cli_http.h"
 #include "common/cleanup.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 
 /*
  * Sends one request and reads the answer as JSON into *ret (a reference of the caller's; NULL for

@@ -8,7 +8,7 @@
 
 #include "cli/cli.h"
 #include "common/duration.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 
 static const struct cli_flag *
 find_flag(const struct cli_flag *const *tables, size_t n, const char *name, size_t len)

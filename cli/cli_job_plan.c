@@ -9,7 +9,7 @@
 #include "cli/cli_job.h"
 #include "cli/cli_print.h"
 #include "cli/cli_watch.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 
 /* As nomad's: 1 says that allocations would be made or stopped. */
 enum { PLAN_SAME = 0, PLAN_CHANGES = 1 };

@@ -9,7 +9,7 @@
 
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
-#include "model/number.h"
+#include "common/number.h"
 
 #define EVENTS_OF_AT_MOST 5 /* allocations; of more only the states are printed */
 

@@ -7,7 +7,7 @@
 
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
-#include "model/number.h"
+#include "common/number.h"
 
 #define SHOWN_MAX 12
 #define TEXT_MAX  1024

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "model/table.h"
+#include "model/engine/table.h"
 
 const char *const task_run_state_names[] = { "", "pending", "running", "dead" };
 const char *const desired_status_names[] = { "", "run", "stop", "evict" };

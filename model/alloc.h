@@ -3,7 +3,7 @@
 #ifndef DROVER_MODEL_ALLOC_H
 #define DROVER_MODEL_ALLOC_H
 
-#include "model/field.h"
+#include "model/engine/field.h"
 #include "model/job.h"
 
 struct task_event {

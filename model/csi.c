@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model/csi.h"
-#include "model/table.h"
+#include "model/engine/table.h"
 
 const char *const csi_access_names[] = {
 	[CSI_ACCESS_NONE] = "",

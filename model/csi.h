@@ -4,7 +4,7 @@
 #ifndef DROVER_MODEL_CSI_H
 #define DROVER_MODEL_CSI_H
 
-#include "model/field.h"
+#include "model/engine/field.h"
 
 enum csi_access {
 	CSI_ACCESS_NONE,

@@ -2,7 +2,7 @@
 /* deployment.c: field tables of deployments. Runs in: supervisor, cli. */
 #include "model/deployment.h"
 
-#include "model/table.h"
+#include "model/engine/table.h"
 
 const char *const deployment_state_names[] = { "", "running", "paused", "failed", "successful",
 	"cancelled" };

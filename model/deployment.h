@@ -4,7 +4,7 @@
 #ifndef DROVER_MODEL_DEPLOYMENT_H
 #define DROVER_MODEL_DEPLOYMENT_H
 
-#include "model/field.h"
+#include "model/engine/field.h"
 
 enum deployment_state {
 	DEPLOYMENT_NONE,

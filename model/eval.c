@@ -2,7 +2,7 @@
 /* eval.c: field table of evaluations. Runs in: supervisor, cli. */
 #include "model/eval.h"
 
-#include "model/table.h"
+#include "model/engine/table.h"
 
 /* Upstream writes "canceled". */
 const char *const eval_status_names[] = { "", "blocked", "pending", "complete", "failed",

@@ -5,7 +5,7 @@
 #define DROVER_MODEL_EVAL_H
 
 #include "model/alloc.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 
 enum eval_status {
 	EVAL_NONE,

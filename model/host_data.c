@@ -2,7 +2,7 @@
 /* host_data.c: field tables of what is true of a machine. Runs in: supervisor. */
 #include "model/host_data.h"
 
-#include "model/table.h"
+#include "model/engine/table.h"
 
 #define S host_address
 static const struct field host_address_fields[] = {

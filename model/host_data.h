@@ -4,7 +4,7 @@
 #ifndef DROVER_MODEL_HOST_DATA_H
 #define DROVER_MODEL_HOST_DATA_H
 
-#include "model/field.h"
+#include "model/engine/field.h"
 
 struct host_address {
 	char *type;   /* "IPv4" or "IPv6" */

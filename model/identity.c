@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/id.h"
-#include "model/table.h"
+#include "model/engine/table.h"
 #include "model/task.h"
 
 #define LOCAL "local/"

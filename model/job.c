@@ -3,7 +3,7 @@
 #include "model/job.h"
 
 #include "common/duration.h"
-#include "model/table.h"
+#include "model/engine/table.h"
 
 const char *const job_kind_names[] = { "", "service", "batch", "system", "sysbatch" };
 const char *const job_status_names[] = { "", "pending", "running", "dead" };
@@ -316,4 +316,22 @@ volume_request_source(const struct volume_request *vr, int64_t index, char **ret
 {
 	return vr->per_alloc ? str_setf(ret, "%s[%lld]", str(vr->source), (long long)index)
 			     : str_set(ret, str(vr->source));
+}
+
+bool
+json_says_nothing(const json_t *json)
+{
+	const json_t *member;
+	const char *key;
+
+	if (json_is_object(json)) {
+		json_object_foreach ((json_t *)json, key, member)
+			if (!json_says_nothing(member))
+				return false;
+		return true;
+	}
+	return !json || json_is_null(json) || json_is_false(json) ||
+	       (json_is_array(json) && !json_array_size(json)) ||
+	       (json_is_string(json) && !json_string_length(json)) ||
+	       (json_is_integer(json) && !json_integer_value(json));
 }

@@ -6,7 +6,7 @@
 #ifndef DROVER_MODEL_JOB_H
 #define DROVER_MODEL_JOB_H
 
-#include "model/field.h"
+#include "model/engine/field.h"
 #include "model/job_parent.h"
 #include "model/service.h"
 #include "model/task.h"
@@ -138,31 +138,12 @@ bool json_says_nothing(const json_t *json);
 /* Fills in Nomad's defaults (row G32) and merges each task's restart block over its group's. 0 or
  * -ENOMEM. */
 int job_complete(struct job *job);
-/*
- * What is wrong with a completed job. job_validate(): what no source can run. job_validate_local():
- * what the local source does not run yet; each sentence names group, task and block.
- */
-void job_validate(const struct job *job, struct problems *p);
-void job_validate_local(const struct job *job, struct problems *p);
-/* What of a job, as its author wrote it (not completed), the local source keeps but does not use.
- */
-void job_warn_local(const struct job *job, struct problems *p);
-
-/* job_size.c: may a job consist of so much? To be asked before anything else looks at the job: the
- * rest takes quadratic time. 0, or -EINVAL with a sentence. */
-int job_check_size(const struct job *job, struct err *e);
-
 const struct task_group *job_group(const struct job *job, const char *name);
 const struct task *group_task(const struct task_group *group, const char *name);
 /* stop_after_client_disconnect or disconnect.stop_on_client_after; 0: no lease (row G27). */
 uint64_t group_stop_after_ms(const struct task_group *group);
 /* Of its ephemeral_disk; 0: it has none. */
 int64_t group_disk_mb(const struct task_group *group);
-/* Would an alloc of group a have to be replaced to become one of b? Count, update, reschedule and
- * the like do not count. */
-bool group_needs_replacement(const struct job *a, const struct task_group *ga, const struct job *b,
-    const struct task_group *gb, char *ret_why, size_t size);
-
 /* What a list of jobs shows: JobListStub. summary: group name to counts. */
 struct group_summary {
 	int64_t queued, complete, failed, running, starting, lost, unknown;

@@ -4,9 +4,9 @@
 #include <errno.h>
 
 #include "common/duration.h"
+#include "model/engine/table.h"
 #include "model/job.h"
 #include "model/job_services.h"
-#include "model/table.h"
 
 #define MINUTE (60 * NS_PER_S)
 #define HOUR   (60 * MINUTE)

@@ -6,7 +6,7 @@
 #ifndef DROVER_MODEL_JOB_PARENT_H
 #define DROVER_MODEL_JOB_PARENT_H
 
-#include "model/field.h"
+#include "model/engine/field.h"
 
 struct job;
 
@@ -35,18 +35,9 @@ bool job_is_parameterized(const struct job *job);
 bool job_is_parent(const struct job *job);
 /* Its times make children. */
 bool job_has_launches(const struct job *job);
+/* Its cron expression number i; NULL: it has no more. */
+const char *periodic_spec(const struct periodic_config *p, size_t i);
 /* The first of its times after this second of 1970; -1: there is none. */
 int64_t job_next_launch(const struct job *job, int64_t after);
-
-/* Adds what is wrong with it as a parent. */
-void job_parent_validate(const struct job *job, struct problems *p);
-/* May a job become this one? old: what is there, or NULL. 0 or -EINVAL with the sentence. */
-int job_check_change(const struct job *old, const struct job *job, struct err *e);
-/* Would a dispatch with a payload of so many bytes and this meta be what the parent wants? 0 or
- * -EINVAL with the sentence. */
-int job_check_dispatch(
-    const struct job *parent, size_t payload_len, const struct string_map *meta, struct err *e);
-/* The job that is made of it, into *ret (not initialised). 0 or -ENOMEM. */
-int job_make_child(const struct job *parent, const char *id, struct job *ret);
 
 #endif

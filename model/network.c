@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* network.c: field tables of networks and ports. Runs in: supervisor, cli. */
+#include "model/engine/table.h"
 #include "model/network.h"
-#include "model/table.h"
 
 #define S dns_config
 static const struct field dns_config_fields[] = {

@@ -3,7 +3,7 @@
 #ifndef DROVER_MODEL_NETWORK_H
 #define DROVER_MODEL_NETWORK_H
 
-#include "model/field.h"
+#include "model/engine/field.h"
 
 struct dns_config {
 	struct strings servers, searches, options;

@@ -2,7 +2,7 @@
 /* node.c: field tables of the node. Runs in: supervisor, cli. */
 #include "model/node.h"
 
-#include "model/table.h"
+#include "model/engine/table.h"
 
 const char *const node_status_names[] = { "", "initializing", "ready", "down", "disconnected" };
 const char *const node_eligibility_names[] = { "", "eligible", "ineligible" };

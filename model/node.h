@@ -4,7 +4,7 @@
 #define DROVER_MODEL_NODE_H
 
 #include "model/csi.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 #include "model/network.h"
 
 struct driver_info {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/duration.h"
-#include "model/table.h"
+#include "model/engine/table.h"
 
 #define LABEL_MAX    63
 #define PORT_MAX     65535

@@ -6,7 +6,7 @@
 #ifndef DROVER_MODEL_SERVICE_H
 #define DROVER_MODEL_SERVICE_H
 
-#include "model/field.h"
+#include "model/engine/field.h"
 
 struct check_restart {
 	int64_t limit; /* 0: never */

@@ -2,7 +2,7 @@
 /* stats.c: field tables of statistics. Runs in: supervisor, cli. */
 #include "model/stats.h"
 
-#include "model/table.h"
+#include "model/engine/table.h"
 
 #define S memory_stats
 static const struct field memory_stats_fields[] = {

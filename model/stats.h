@@ -3,7 +3,7 @@
 #ifndef DROVER_MODEL_STATS_H
 #define DROVER_MODEL_STATS_H
 
-#include "model/field.h"
+#include "model/engine/field.h"
 
 /* `measured` names what was: "RSS", "Cache", "Swap", "Usage", "Max Usage", "Mapped File", "Kernel
  * Usage", "Kernel Max Usage". Bytes. */

@@ -7,7 +7,7 @@
 
 #include "common/duration.h"
 #include "common/id.h"
-#include "model/table.h"
+#include "model/engine/table.h"
 
 #define ACTION_NAME_MAX 128
 

@@ -5,7 +5,7 @@
 #define DROVER_MODEL_TASK_H
 
 #include "model/csi.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 #include "model/network.h"
 #include "model/service.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/duration.h"
-#include "model/table.h"
+#include "model/engine/table.h"
 
 /*
  * What each type shows: always `fixed`, or the text that it was given and `otherwise` without one.

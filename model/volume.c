@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/id.h"
-#include "model/table.h"
+#include "model/engine/table.h"
 
 const char *const claim_mode_names[] = { "read", "write", "gc" };
 const char *const claim_state_names[] = { "taken", "node-detached", "controller-detached",

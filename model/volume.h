@@ -6,7 +6,7 @@
 
 #include "model/alloc.h"
 #include "model/csi.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 
 /* Numbers on the wire and in JSON. */
 enum claim_mode { CLAIM_READ, CLAIM_WRITE, CLAIM_GC };

@@ -8,7 +8,7 @@
 
 #include "common/err.h"
 #include "common/id.h"
-#include "model/rpc_serve.h"
+#include "model/node_answers.h"
 #include "proto/file.pb-c.h"
 #include "supervisor/core/sup.h"
 

@@ -14,7 +14,7 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/log.h"
-#include "model/number.h"
+#include "common/number.h"
 #include "model/task_event.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/service/checks.h"

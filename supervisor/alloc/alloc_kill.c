@@ -6,7 +6,7 @@
  */
 #include <systemd/sd-event.h>
 
-#include "model/number.h"
+#include "common/number.h"
 #include "supervisor/alloc/alloc_runner.h"
 
 /* When is this task told to end? KILL_OVER: not at all. */

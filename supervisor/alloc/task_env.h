@@ -4,9 +4,9 @@
 #ifndef DROVER_SUPERVISOR_ALLOC_TASK_ENV_H
 #define DROVER_SUPERVISOR_ALLOC_TASK_ENV_H
 
-#include "model/field.h"
-#include "supervisor/table/alloc_table.h"
+#include "model/engine/field.h"
 #include "supervisor/core/sup.h"
+#include "supervisor/table/alloc_table.h"
 
 struct task_env {
 	struct string_map vars; /* NAME to value */

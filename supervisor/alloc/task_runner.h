@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "model/alloc.h"
-#include "model/restart_tracker.h"
 #include "supervisor/alloc/coordinator.h"
+#include "supervisor/alloc/restart_tracker.h"
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/driver/run.h"
 

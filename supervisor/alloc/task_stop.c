@@ -6,7 +6,7 @@
 #include <signal.h>
 
 #include "common/duration.h"
-#include "model/number.h"
+#include "common/number.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/driver/signal_name.h"
 

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "model/number.h"
+#include "common/number.h"
 
 struct sums {
 	int64_t cpu, cores, memory_mb, memory_max_mb, disk_mb;

@@ -16,7 +16,7 @@
 #include "common/cleanup.h"
 #include "common/utf8.h"
 #include "common/websocket.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 #include "supervisor/api/api_exec.h"
 
 #define MESSAGE_MAX (1024 * 1024)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 #include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/api/api_fs.h"
 #include "supervisor/api/fs_stream.h"

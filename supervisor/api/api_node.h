@@ -4,7 +4,7 @@
 #ifndef DROVER_SUPERVISOR_API_API_NODE_H
 #define DROVER_SUPERVISOR_API_API_NODE_H
 
-#include "model/field.h"
+#include "model/engine/field.h"
 #include "supervisor/http/api.h"
 
 /* False: it is answered that this is another, or none. */

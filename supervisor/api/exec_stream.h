@@ -13,7 +13,7 @@
 
 #include "common/err.h"
 #include "common/id.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 #include "supervisor/core/sup.h"
 
 struct session;

@@ -13,7 +13,7 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/utf8.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 #include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/api/fs_stream.h"
 

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "common/fd.h"
-#include "model/field.h"
-#include "supervisor/table/alloc_table.h"
+#include "model/engine/field.h"
 #include "supervisor/api/fs_stream.h"
 #include "supervisor/api/log_reader.h"
+#include "supervisor/table/alloc_table.h"
 
 struct log_source {
 	struct fs_source src;

@@ -19,7 +19,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/utf8.h"
-#include "model/table.h"
+#include "model/engine/table.h"
 #include "supervisor/api/fs_stream.h"
 
 #define LINE_MAX_BYTES 1200

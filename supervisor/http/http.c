@@ -17,13 +17,13 @@
 #include "common/duration.h"
 #include "common/log.h"
 #include "common/utf8.h"
-#include "model/field.h"
+#include "model/engine/field.h"
+#include "supervisor/core/sup_turn.h"
 #include "supervisor/http/api_router.h"
 #include "supervisor/http/api_wait.h"
 #include "supervisor/http/http_clients.h"
 #include "supervisor/http/http_req.h"
 #include "supervisor/source/source.h"
-#include "supervisor/core/sup_turn.h"
 
 #define STREAMS_MAX                                                                                \
 	80 /* of the connections: followers must not keep out whoever asks something               \

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/field.h"
+#include "model/engine/field.h"
 
 #define CORES_MAX       4096
 #define CORES_TEXT_SIZE 512

@@ -10,10 +10,10 @@
 #include "common/cleanup.h"
 #include "common/config.h"
 #include "common/log.h"
-#include "model/number.h"
-#include "supervisor/table/alloc_table.h"
-#include "supervisor/node/node_attr.h"
+#include "common/number.h"
 #include "supervisor/core/store.h"
+#include "supervisor/node/node_attr.h"
+#include "supervisor/table/alloc_table.h"
 
 #define KEY "disk_mb"
 

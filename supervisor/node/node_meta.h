@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "model/rpc_serve.h"
+#include "model/node_answers.h"
 #include "supervisor/core/sup.h"
 
 /* After node_state_new(): reads it from state.db and gives it to the node. */

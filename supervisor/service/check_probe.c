@@ -14,7 +14,7 @@
 
 #include "common/cleanup.h"
 #include "common/duration.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 #include "supervisor/service/check_tls.h"
 
 #define REDIRECTS_MAX 10

@@ -12,7 +12,7 @@
 #include "common/authorities.h"
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 
 #define REQUEST_MAX 57344    /* what a message holds beside it */
 #define REST_USEC   30000000 /* without a question: then check-helper ends */

@@ -16,7 +16,7 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/log.h"
-#include "model/number.h"
+#include "common/number.h"
 #include "supervisor/alloc/alloc_orders.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/service/check_probe.h"

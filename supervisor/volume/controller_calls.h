@@ -7,7 +7,7 @@
 #ifndef DROVER_SUPERVISOR_VOLUME_CONTROLLER_CALLS_H
 #define DROVER_SUPERVISOR_VOLUME_CONTROLLER_CALLS_H
 
-#include "model/rpc_serve.h"
+#include "model/node_answers.h"
 #include "model/volume.h"
 #include "supervisor/volume/volumes.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/table.h"
+#include "model/engine/table.h"
 #include "supervisor/volume/plugins.h"
 
 #define S mount_record

@@ -4,7 +4,7 @@
 #define DROVER_SUPERVISOR_VOLUME_MOUNT_RECORD_H
 
 #include "common/id.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 #include "model/volume.h"
 #include "proto/ids.pb-c.h"
 #include "supervisor/table/alloc_table.h"

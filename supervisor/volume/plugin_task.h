@@ -7,7 +7,7 @@
 #define DROVER_SUPERVISOR_VOLUME_PLUGIN_TASK_H
 
 #include "common/id.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 #include "proto/exec.pb-c.h"
 #include "proto/task_spec.h"
 

@@ -6,6 +6,7 @@
 
 #include "model/alloc.h"
 #include "model/volume.h"
+#include "supervisor/server/job/job_validate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

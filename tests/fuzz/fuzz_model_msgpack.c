@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/msgpack_read.h"
-#include "model/rpc_serve.h"
+#include "supervisor/cluster/rpc/rpc_serve.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MEMORY_MAX ((size_t)1 << 20)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/table.h"
+#include "model/engine/table.h"
 #include "tests/unit/unit.h"
 
 static inline char *

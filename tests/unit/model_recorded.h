@@ -9,8 +9,8 @@
 
 #include "common/fd.h"
 #include "common/msgpack_read.h"
-#include "model/msgpack.h"
-#include "model/table.h"
+#include "model/engine/msgpack.h"
+#include "model/engine/table.h"
 #include "tests/unit/unit.h"
 
 /* One recorded body. */

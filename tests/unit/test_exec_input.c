@@ -7,7 +7,7 @@
 
 #include "cli/cli_terminal.h"
 #include "common/cleanup.h"
-#include "model/rpc_serve.h"
+#include "supervisor/cluster/rpc/rpc_serve.h"
 #include "tests/unit/unit.h"
 
 /* As Go's encoder writes a protobuf struct: unset pointers are nil, with keys of its own. */

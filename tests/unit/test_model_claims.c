@@ -2,7 +2,7 @@
 /* test_model_claims.c: who may use a volume, and ways of using one. Runs in: unit tests. */
 #include <string.h>
 
-#include "model/claims.h"
+#include "supervisor/server/claim/claims.h"
 #include "tests/unit/unit.h"
 
 static struct csi_volume vol;

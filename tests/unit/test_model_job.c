@@ -6,7 +6,8 @@
 #include "common/duration.h"
 #include "common/id.h"
 #include "model/job.h"
-#include "model/job_diff.h"
+#include "supervisor/server/job/job_diff.h"
+#include "supervisor/server/job/job_validate.h"
 #include "tests/unit/unit.h"
 
 /* What `nomad job run -output` printed for a job. */

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "common/duration.h"
+#include "model/engine/table.h"
 #include "model/eval.h"
 #include "model/node.h"
-#include "model/table.h"
 #include "model/volume.h"
 #include "tests/unit/model_fill.h"
 

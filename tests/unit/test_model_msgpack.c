@@ -9,7 +9,7 @@
 #include "common/duration.h"
 #include "common/msgpack_read.h"
 #include "model/payload.h"
-#include "model/rpc_serve.h"
+#include "supervisor/cluster/rpc/rpc_serve.h"
 #include "tests/unit/model_fill.h"
 #include "tests/unit/model_recorded.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_restart.c: the restart tracker, verdict by verdict. Runs in: unit tests. */
 #include "common/duration.h"
-#include "model/restart_tracker.h"
+#include "supervisor/alloc/restart_tracker.h"
 #include "tests/unit/unit.h"
 
 #define START (1000 * NS_PER_S)

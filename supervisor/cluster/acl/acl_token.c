@@ -9,7 +9,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "model/rpc_acl.h"
+#include "supervisor/cluster/rpc/rpc_acl.h"
 
 #define CALL_MS    10000
 #define TOKENS_MAX 64   /* that are remembered */

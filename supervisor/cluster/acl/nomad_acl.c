@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "model/rpc_acl.h"
-#include "model/rpc_serve.h"
 #include "supervisor/cluster/acl/acl_token.h"
+#include "supervisor/cluster/rpc/rpc_acl.h"
+#include "supervisor/cluster/rpc/rpc_serve.h"
 
 /* What is in neither table needs a management token. CSI.* comes from the servers themselves,
  * without a token (wire.md 5.10). */

@@ -3,9 +3,9 @@
  * them: jobs, plans, volumes. Runs in: supervisor. */
 #include <errno.h>
 
-#include "model/table.h"
-#include "supervisor/cluster/node/nomad.h"
+#include "model/engine/table.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
+#include "supervisor/cluster/node/nomad.h"
 
 /* Job.Register. */
 struct job_req {

@@ -13,7 +13,7 @@
 #include "common/cleanup.h"
 #include "common/msgpack_read.h"
 #include "common/utf8.h"
-#include "model/table.h"
+#include "model/engine/table.h"
 
 struct reader {
 	struct mp_in in;

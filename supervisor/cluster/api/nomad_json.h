@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "model/field.h"
+#include "model/engine/field.h"
 #include "supervisor/http/api.h"
 
 /*

@@ -10,10 +10,10 @@
 #include "common/base64.h"
 #include "common/cleanup.h"
 #include "common/duration.h"
-#include "model/field.h"
-#include "supervisor/cluster/node/nomad.h"
+#include "model/engine/field.h"
 #include "supervisor/cluster/api/nomad_json.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
+#include "supervisor/cluster/node/nomad.h"
 
 /* ?cas=: 1 with *ret, 0 without, -EINVAL with *e. */
 static int

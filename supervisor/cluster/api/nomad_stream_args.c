@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "common/duration.h"
-#include "model/rpc_serve.h"
 #include "supervisor/api/api_fs.h"
-#include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
+#include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/rpc/rpc_serve.h"
 
 static void
 put_text(json_t *args, const char *key, const char *value)

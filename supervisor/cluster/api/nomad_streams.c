@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "common/utf8.h"
-#include "model/rpc_serve.h"
 #include "supervisor/api/api_fs.h"
-#include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
+#include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/rpc/rpc_serve.h"
 
 #define QUEUE_ENOUGH (256u * 1024) /* of one who does not read */
 

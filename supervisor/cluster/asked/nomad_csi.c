@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
-#include "model/rpc_serve.h"
 #include "supervisor/cluster/asked/nomad_requests.h"
+#include "supervisor/cluster/rpc/rpc_serve.h"
 #include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"

@@ -6,9 +6,9 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
-#include "model/rpc_serve.h"
 #include "supervisor/api/exec_stream.h"
 #include "supervisor/cluster/asked/nomad_requests.h"
+#include "supervisor/cluster/rpc/rpc_serve.h"
 
 /*
  * Servers do not tell when the user of a command that says nothing has left; but users' programs

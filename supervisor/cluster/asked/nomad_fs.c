@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "model/rpc_serve.h"
 #include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/api/fs_stream.h"
 #include "supervisor/cluster/asked/nomad_requests.h"
+#include "supervisor/cluster/rpc/rpc_serve.h"
 
 /* --- List and Stat --- */
 

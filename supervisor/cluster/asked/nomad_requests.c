@@ -6,13 +6,13 @@
 #include <stdio.h>
 
 #include "common/cleanup.h"
-#include "model/rpc_serve.h"
 #include "supervisor/alloc/alloc_orders.h"
 #include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/service/checks.h"
 #include "supervisor/cluster/asked/nomad_csi.h"
 #include "supervisor/cluster/asked/nomad_self.h"
 #include "supervisor/cluster/asked/nomad_stats.h"
+#include "supervisor/cluster/rpc/rpc_serve.h"
+#include "supervisor/service/checks.h"
 
 void
 nomad_answer(struct sup *sup, uint64_t stream, const struct type *type, const void *rep)

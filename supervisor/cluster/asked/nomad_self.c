@@ -9,12 +9,12 @@
 
 #include "common/base64.h"
 #include "common/cleanup.h"
-#include "model/rpc_serve.h"
+#include "supervisor/cluster/asked/nomad_requests.h"
+#include "supervisor/cluster/rpc/rpc_serve.h"
+#include "supervisor/core/store.h"
 #include "supervisor/node/host_facts.h"
 #include "supervisor/node/node_meta.h"
 #include "supervisor/node/node_state.h"
-#include "supervisor/cluster/asked/nomad_requests.h"
-#include "supervisor/core/store.h"
 
 /* --- metadata --- */
 

@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
-#include "model/rpc_serve.h"
 #include "supervisor/alloc/usage.h"
 #include "supervisor/cluster/link/link.h"
+#include "supervisor/cluster/rpc/rpc_serve.h"
 
 /* Whole, as Go's structs are: the command of 1.6 and 2.0 looks into each without asking whether it
  * is there. */

@@ -8,13 +8,13 @@
 #define DROVER_SUPERVISOR_CLUSTER_NODE_NOMAD_H
 
 #include "common/clock.h"
-#include "model/rpc.h"
 #include "supervisor/alloc/client.h"
+#include "supervisor/cluster/link/link.h"
+#include "supervisor/cluster/rpc/rpc.h"
+#include "supervisor/core/sup_turn.h"
 #include "supervisor/http/api.h"
 #include "supervisor/service/service_table.h"
-#include "supervisor/cluster/link/link.h"
 #include "supervisor/source/source.h"
-#include "supervisor/core/sup_turn.h"
 
 struct nomad;
 struct nomad_signing;

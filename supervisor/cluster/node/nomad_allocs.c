@@ -11,11 +11,11 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "model/table.h"
+#include "model/engine/table.h"
 #include "model/task_event.h"
-#include "supervisor/node/node_state.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/core/store.h"
+#include "supervisor/node/node_state.h"
 
 /* --- jobs --- */
 

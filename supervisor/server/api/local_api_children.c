@@ -12,6 +12,7 @@
 #include "common/id.h"
 #include "model/payload.h"
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/server/job/job_children.h"
 
 /* --- dispatch --- */
 

@@ -8,9 +8,11 @@
 #include "common/cleanup.h"
 #include "common/duration.h"
 #include "common/id.h"
-#include "model/job_diff.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/server/job/job_children.h"
+#include "supervisor/server/job/job_diff.h"
+#include "supervisor/server/job/job_validate.h"
 
 #define WHY_SIZE 700
 

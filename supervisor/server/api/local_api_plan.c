@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "model/job_diff.h"
-#include "model/table.h"
+#include "model/engine/table.h"
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/server/job/job_diff.h"
 
 /* Of one group. The names are those of the API. */
 struct counts {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "model/claims.h"
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/server/claim/claims.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
 

@@ -7,10 +7,10 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "model/claims.h"
-#include "supervisor/node/node_state.h"
-#include "supervisor/server/local.h"
 #include "supervisor/core/store.h"
+#include "supervisor/node/node_state.h"
+#include "supervisor/server/claim/claims.h"
+#include "supervisor/server/local.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
 

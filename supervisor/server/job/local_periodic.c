@@ -17,8 +17,9 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "supervisor/server/local.h"
 #include "supervisor/core/store.h"
+#include "supervisor/server/job/job_children.h"
+#include "supervisor/server/local.h"
 
 static int64_t
 now_s(void)

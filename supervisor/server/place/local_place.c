@@ -8,7 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/id.h"
-#include "model/number.h"
+#include "common/number.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/deploy/local_deployment.h"
 #include "supervisor/server/place/local_reschedule.h"

@@ -13,6 +13,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "supervisor/server/deploy/local_deployment.h"
+#include "supervisor/server/job/job_diff.h"
 #include "supervisor/server/place/local_reschedule.h"
 #include "supervisor/server/place/local_unplaced.h"
 

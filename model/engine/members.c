@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* members.c: strings, lists and maps inside structs. Runs in: supervisor, cli. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "model/engine/table.h"
+
+bool
+str_eq(const char *a, const char *b)
+{
+	return strcmp(str(a), str(b)) == 0;
+}
+
+int
+str_set(char **s, const char *value)
+{
+	char *copy = NULL;
+
+	if (value && *value) {
+		copy = strdup(value);
+		if (!copy)
+			return -ENOMEM;
+	}
+	free(*s);
+	*s = copy;
+	return 0;
+}
+
+int
+str_setf(char **s, const char *fmt, ...)
+{
+	va_list args;
+	char *made;
+	int n;
+
+	va_start(args, fmt);
+	n = vasprintf(&made, fmt, args);
+	va_end(args);
+	if (n < 0)
+		return -ENOMEM;
+	free(*s);
+	*s = made;
+	return 0;
+}
+
+int
+strings_add(struct strings *l, const char *s)
+{
+	char *copy = strdup(str(s));
+
+	if (!copy || list_grow(l, sizeof(*l->v)) < 0) {
+		free(copy);
+		return -ENOMEM;
+	}
+	l->v[l->n++] = copy;
+	return 0;
+}
+
+bool
+strings_has(const struct strings *l, const char *s)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		if (str_eq(l->v[i], s))
+			return true;
+	return false;
+}
+
+bool
+strings_remove(struct strings *l, const char *s)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++) {
+		if (!str_eq(l->v[i], s))
+			continue;
+		free(l->v[i]);
+		memmove(&l->v[i], &l->v[i + 1], (--l->n - i) * sizeof(*l->v));
+		return true;
+	}
+	return false;
+}
+
+void
+strings_done(struct strings *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		free(l->v[i]);
+	free(l->v);
+	*l = (struct strings){ 0 };
+}
+
+const char *
+string_map_get(const struct string_map *m, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < m->n; i++)
+		if (str_eq(m->v[i].key, key))
+			return str(m->v[i].value);
+	return NULL;
+}
+
+int
+string_map_set(struct string_map *m, const char *key, const char *value)
+{
+	char *v;
+	size_t i;
+
+	for (i = 0; i < m->n; i++) {
+		if (!str_eq(m->v[i].key, key))
+			continue;
+		v = strdup(str(value));
+		if (!v)
+			return -ENOMEM;
+		free(m->v[i].value);
+		m->v[i].value = v;
+		return 0;
+	}
+	return string_map_append(m, key, value);
+}
+
+int
+string_map_append(struct string_map *m, const char *key, const char *value)
+{
+	cleanup_free char *k = strdup(key), *v = strdup(str(value));
+
+	if (!k || !v || list_grow(m, sizeof(*m->v)) < 0)
+		return -ENOMEM;
+	m->v[m->n++] = (struct string_pair){ .key = steal_ptr(&k), .value = steal_ptr(&v) };
+	return 0;
+}
+
+int64_t *
+int_map_at(struct int_map *m, const char *key)
+{
+	char *k;
+	size_t i;
+
+	for (i = 0; i < m->n; i++)
+		if (str_eq(m->v[i].key, key))
+			return &m->v[i].value;
+	k = strdup(key);
+	if (!k || list_grow(m, sizeof(*m->v)) < 0) {
+		free(k);
+		return NULL;
+	}
+	m->v[m->n] = (struct int_pair){ .key = k };
+	return &m->v[m->n++].value;
+}
+
+void *
+model_list_add(const struct type *item, void *list)
+{
+	struct any_list *l = list;
+	char *at;
+
+	if (list_grow(l, item->size) < 0)
+		return NULL;
+	at = l->v + l->n++ * item->size;
+	model_init(item, at);
+	return at;
+}
+
+void
+model_list_remove(const struct type *item, void *list, size_t index)
+{
+	struct any_list *l = list;
+	char *at = l->v + index * item->size;
+
+	model_done(item, at);
+	l->n--;
+	memmove(at, at + item->size, (l->n - index) * item->size);
+}
+
+/* The entry with this key, or NULL. */
+static char *
+find_entry(const struct type *item, const struct any_list *m, const char *key)
+{
+	size_t i, step = map_entry_size(item);
+
+	for (i = 0; i < m->n; i++)
+		if (str_eq(*(char **)(m->v + i * step), key))
+			return m->v + i * step;
+	return NULL;
+}
+
+void *
+model_map_get(const struct type *item, const void *map, const char *key)
+{
+	char *entry = find_entry(item, map, key);
+
+	return entry ? entry + MAP_VALUE_OFFSET : NULL;
+}
+
+void *
+model_map_put(const struct type *item, void *map, const char *key)
+{
+	struct any_list *m = map;
+	char *entry = find_entry(item, m, key), *k;
+
+	if (entry)
+		return entry + MAP_VALUE_OFFSET;
+	k = strdup(str(key));
+	if (!k || list_grow(m, map_entry_size(item)) < 0) {
+		free(k);
+		return NULL;
+	}
+	entry = m->v + m->n++ * map_entry_size(item);
+	*(char **)entry = k;
+	model_init(item, entry + MAP_VALUE_OFFSET);
+	return entry + MAP_VALUE_OFFSET;
+}
+
+bool
+model_map_remove(const struct type *item, void *map, const char *key)
+{
+	struct any_list *m = map;
+	char *entry = find_entry(item, m, key);
+	size_t step = map_entry_size(item);
+
+	if (!entry)
+		return false;
+	free(*(char **)entry);
+	model_done(item, entry + MAP_VALUE_OFFSET);
+	m->n--;
+	memmove(entry, entry + step, (size_t)(m->v + m->n * step - entry));
+	return true;
+}

@@ -1,0 +1,773 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* msgpack_decode.c: msgpack into any struct by its field table. The peer may be hostile: what is
+ * made is paid for before it is made. Runs in: supervisor. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base64.h"
+#include "common/msgpack_read.h"
+#include "common/utf8.h"
+#include "model/engine/msgpack.h"
+#include "model/engine/table.h"
+
+struct decoder {
+	struct mp_in in;
+	size_t memory; /* that may still be taken */
+	struct err *e;
+};
+
+/* What a value of jansson's takes at most, an empty object, with its place in the one above. */
+#define JSON_VALUE_SIZE 256
+/* malloc's own share of every block. */
+#define BLOCK_SIZE 16
+
+static int
+no_memory(struct decoder *d)
+{
+	return err_set(d->e, -ENOMEM, "decode");
+}
+
+static void
+describe(const struct mp_item *found, char *ret, size_t size)
+{
+	static const char *const names[] = { [MP_NIL] = "nil",
+		[MP_BOOL] = "true or false",
+		[MP_EXT] = "an extension",
+		[MP_ARRAY] = "a list",
+		[MP_MAP] = "a map" };
+	char text[40];
+
+	if (found->kind == MP_INT)
+		(void)snprintf(ret, size, "%lld", (long long)found->integer);
+	else if (found->kind == MP_UINT)
+		(void)snprintf(ret, size, "%llu", (unsigned long long)found->uinteger);
+	else if (found->kind == MP_REAL)
+		(void)snprintf(ret, size, "%g", found->real);
+	else if (found->kind == MP_BYTES && utf8_is_text(found->bytes, found->len))
+		(void)snprintf(ret, size, "\"%.*s\"",
+		    (int)utf8_sanitize(text, sizeof(text), found->bytes, found->len), text);
+	else if (found->kind == MP_BYTES)
+		(void)snprintf(ret, size, "%u bytes that are no text", found->len);
+	else
+		(void)snprintf(ret, size, "%s", names[found->kind]);
+}
+
+static int
+refuse(struct decoder *d, const struct place *at, const char *expected, const struct mp_item *found)
+{
+	char path[256], what[64];
+
+	place_format(at, path, sizeof(path));
+	describe(found, what, sizeof(what));
+	return err_say(
+	    d->e, -EINVAL, "%s%sexpected %s, found %s", path, *path ? ": " : "", expected, what);
+}
+
+/* r: what mp_read() or mp_skip() said. */
+static int
+say_broken(struct decoder *d, const struct place *at, int r)
+{
+	char path[256];
+
+	place_format(at, path, sizeof(path));
+	return err_say(d->e, -EINVAL, "%s%s%s", path, *path ? ": " : "",
+	    r == -EAGAIN ? "the message ends in the middle" : "this is no msgpack");
+}
+
+static int
+pay(struct decoder *d, const struct place *at, size_t n, size_t size)
+{
+	char path[256];
+	size_t sum;
+
+	if (!__builtin_mul_overflow(n, size, &sum) &&
+	    !__builtin_add_overflow(sum, BLOCK_SIZE, &sum) && sum <= d->memory) {
+		d->memory -= sum;
+		return 0;
+	}
+	place_format(at, path, sizeof(path));
+	return err_say(d->e, -EMSGSIZE,
+	    "%s%sthis message would take more memory than a message may", path, *path ? ": " : "");
+}
+
+static int
+take(struct decoder *d, const struct place *at, struct mp_item *ret)
+{
+	int r = mp_read(&d->in, true, ret);
+
+	return r < 0 ? say_broken(d, at, r) : 0;
+}
+
+static int
+skip(struct decoder *d, const struct place *at)
+{
+	int r = mp_skip(&d->in);
+
+	return r < 0 ? say_broken(d, at, r) : 0;
+}
+
+/* Takes the next value if it is nil. */
+static bool
+take_nil(struct decoder *d)
+{
+	struct mp_in before = d->in;
+	struct mp_item item;
+
+	if (mp_read(&d->in, true, &item) == 0 && item.kind == MP_NIL)
+		return true;
+	d->in = before;
+	return false;
+}
+
+/* The head of a list or map. */
+static int
+take_container(struct decoder *d, const struct place *at, enum mp_kind kind, uint32_t *ret_n)
+{
+	struct mp_item item;
+	int r = take(d, at, &item);
+
+	if (r < 0)
+		return r;
+	if (item.kind != kind)
+		return refuse(d, at, kind == MP_MAP ? "a map" : "a list", &item);
+	*ret_n = item.n;
+	return 0;
+}
+
+/* A list for n elements; NULL and an error are one. The next power of two is what it really takes.
+ */
+static int
+make_list(struct decoder *d, const struct place *at, size_t n, size_t size, void *list)
+{
+	struct any_list *l = list;
+	int r = pay(d, at, n ? 2 * n : 1, size);
+
+	if (r < 0)
+		return r;
+	l->v = list_alloc(n, size);
+	return l->v ? 0 : no_memory(d);
+}
+
+/* A copy with a NUL, never NULL for no reason but memory. */
+static int
+copy_text(struct decoder *d, const struct place *at, const struct mp_item *item, char **ret)
+{
+	char *copy;
+	int r;
+
+	if (item->kind != MP_BYTES)
+		return refuse(d, at, "a text", item);
+	if (memchr(item->bytes, '\0', item->len))
+		return refuse(d, at, "a text without NUL", item);
+	r = pay(d, at, item->len + (size_t)1, 1);
+	if (r < 0)
+		return r;
+	copy = strndup(item->bytes, item->len);
+	if (!copy)
+		return no_memory(d);
+	*ret = copy;
+	return 0;
+}
+
+static int
+take_text(struct decoder *d, const struct place *at, char **ret)
+{
+	struct mp_item item;
+	int r = take(d, at, &item);
+
+	return r < 0 ? r : copy_text(d, at, &item, ret);
+}
+
+/* NULL for an empty one. */
+static int
+decode_string(struct decoder *d, const struct place *at, char **ret)
+{
+	struct mp_item item;
+	char *copy = NULL;
+	int r = take(d, at, &item);
+
+	if (r == 0 && (item.kind != MP_BYTES || item.len))
+		r = copy_text(d, at, &item, &copy);
+	if (r < 0)
+		return r;
+	free(*ret);
+	*ret = copy;
+	return 0;
+}
+
+static int
+decode_bytes(struct decoder *d, const struct place *at, char **ret)
+{
+	struct mp_item item;
+	char *text = NULL;
+	int r = take(d, at, &item);
+
+	if (r == 0 && item.kind != MP_BYTES)
+		r = refuse(d, at, "bytes", &item);
+	if (r == 0 && item.len) {
+		r = pay(d, at, BASE64_SIZE((size_t)item.len), 1);
+		if (r == 0 && !(text = malloc(BASE64_SIZE((size_t)item.len))))
+			r = no_memory(d);
+	}
+	if (r < 0)
+		return r;
+	if (text)
+		(void)base64_encode(item.bytes, item.len, text);
+	free(*ret);
+	*ret = text;
+	return 0;
+}
+
+/* A real that is a whole number is one: what was JSON once has no others. */
+static int
+decode_int(struct decoder *d, const struct place *at, int64_t *ret)
+{
+	struct mp_item item;
+	int r = take(d, at, &item);
+
+	if (r < 0)
+		return r;
+	if (item.kind == MP_UINT && item.uinteger <= INT64_MAX)
+		*ret = (int64_t)item.uinteger;
+	else if (item.kind == MP_INT && item.integer > INT64_MIN)
+		*ret = item.integer;
+	else if (item.kind == MP_REAL && item.real == trunc(item.real) && fabs(item.real) <= 9e15)
+		*ret = (int64_t)item.real;
+	else
+		return refuse(d, at, "a whole number within 64 bits", &item);
+	return 0;
+}
+
+static int
+decode_uint(struct decoder *d, const struct place *at, uint64_t *ret)
+{
+	struct mp_item item;
+	int r = take(d, at, &item);
+
+	if (r < 0)
+		return r;
+	if (item.kind != MP_UINT)
+		return refuse(d, at, "a whole number of 0 or more", &item);
+	*ret = item.uinteger;
+	return 0;
+}
+
+static int
+decode_double(struct decoder *d, const struct place *at, double *ret)
+{
+	struct mp_item item;
+	int r = take(d, at, &item);
+
+	if (r < 0)
+		return r;
+	if (item.kind == MP_REAL)
+		*ret = item.real;
+	else if (item.kind == MP_UINT)
+		*ret = (double)item.uinteger;
+	else if (item.kind == MP_INT)
+		*ret = (double)item.integer;
+	else
+		return refuse(d, at, "a number", &item);
+	return 0;
+}
+
+static int
+decode_bool(struct decoder *d, const struct place *at, bool *ret)
+{
+	struct mp_item item;
+	int r = take(d, at, &item);
+
+	if (r < 0)
+		return r;
+	if (item.kind == MP_BOOL)
+		*ret = item.boolean;
+	else if (item.kind == MP_UINT && item.uinteger <= 1)
+		*ret = item.uinteger == 1;
+	else
+		return refuse(d, at, "true or false", &item);
+	return 0;
+}
+
+static int
+decode_opt_bool(struct decoder *d, const struct place *at, enum opt_bool *ret)
+{
+	bool b = false;
+	int r = decode_bool(d, at, &b);
+
+	if (r == 0)
+		*ret = b ? OPT_TRUE : OPT_FALSE;
+	return r;
+}
+
+static int
+decode_time(struct decoder *d, const struct place *at, int64_t *ret)
+{
+	struct mp_item item;
+	int r = take(d, at, &item);
+
+	if (r < 0)
+		return r;
+	if (item.kind != MP_BYTES || !go_time_parse(item.bytes, item.len, ret))
+		return refuse(d, at, "a time of 15 bytes", &item);
+	return 0;
+}
+
+/* A value that a newer peer has and we do not: what says nothing to us may say it; what we act on
+ * may not. */
+static int
+decode_enum(struct decoder *d, const struct field *f, const struct place *at, unsigned *ret)
+{
+	struct mp_item item;
+	unsigned i;
+	int r = take(d, at, &item);
+
+	if (r < 0)
+		return r;
+	if (f->flags & FIELD_AS_NUMBER) {
+		if (item.kind != MP_UINT || item.uinteger >= f->n_names)
+			return refuse(d, at, "a number that means something here", &item);
+		*ret = (unsigned)item.uinteger;
+		return 0;
+	}
+	if (item.kind != MP_BYTES)
+		return refuse(d, at, "a text", &item);
+	for (i = 0; i < f->n_names; i++) {
+		if (strlen(str(f->names[i])) != item.len ||
+		    memcmp(str(f->names[i]), item.bytes, item.len))
+			continue;
+		*ret = i;
+		return 0;
+	}
+	if (!(f->flags & FIELD_NO_EQUAL))
+		return refuse(d, at, "a word that means something here", &item);
+	*ret = 0;
+	return 0;
+}
+
+static int take_json(struct decoder *d, const struct place *at, unsigned depth, json_t **ret);
+
+static int
+take_json_array(struct decoder *d, const struct place *at, uint32_t n, unsigned depth, json_t **ret)
+{
+	cleanup_json json_t *list = json_array();
+	json_t *value;
+	uint32_t i;
+	int r;
+
+	for (i = 0; i < n; i++) {
+		const struct place here = { .up = at, .index = i };
+
+		r = take_json(d, &here, depth, &value);
+		if (r < 0)
+			return r;
+		if (json_array_append_new(list, value) < 0)
+			return no_memory(d);
+	}
+	*ret = steal_ptr(&list);
+	return *ret ? 0 : no_memory(d);
+}
+
+static int
+take_json_object(
+    struct decoder *d, const struct place *at, uint32_t n, unsigned depth, json_t **ret)
+{
+	cleanup_json json_t *object = json_object();
+	json_t *value;
+	uint32_t i;
+	int r;
+
+	for (i = 0; i < n; i++) {
+		cleanup_free char *key = NULL;
+		struct place here = { .up = at, .key = true, .name = "" };
+
+		r = take_text(d, at, &key);
+		here.name = key;
+		if (r == 0)
+			r = take_json(d, &here, depth, &value);
+		if (r < 0)
+			return r;
+		if (json_object_set_new(object, key, value) < 0) /* also for what is no UTF-8 */
+			return err_say(d->e, -EINVAL, "a key is no text, or there is no memory");
+	}
+	*ret = steal_ptr(&object);
+	return *ret ? 0 : no_memory(d);
+}
+
+static json_t *
+json_of_number(const struct mp_item *item)
+{
+	double d = item->real;
+
+	if (item->kind == MP_INT)
+		return json_integer(item->integer);
+	if (item->kind == MP_UINT && item->uinteger <= INT64_MAX)
+		return json_integer((json_int_t)item->uinteger);
+	if (item->kind == MP_UINT)
+		d = (double)item->uinteger;
+	return isfinite(d) ? json_real(d) : json_null();
+}
+
+static int
+take_json(struct decoder *d, const struct place *at, unsigned depth, json_t **ret)
+{
+	struct mp_item item;
+	int r = take(d, at, &item);
+
+	if (r == 0 && depth == 0)
+		r = refuse(d, at, "fewer levels", &item);
+	if (r == 0)
+		r = pay(d, at, 1, JSON_VALUE_SIZE + (item.kind == MP_BYTES ? item.len : 0));
+	if (r < 0)
+		return r;
+	if (item.kind == MP_ARRAY)
+		return take_json_array(d, at, item.n, depth - 1, ret);
+	if (item.kind == MP_MAP)
+		return take_json_object(d, at, item.n, depth - 1, ret);
+	if (item.kind == MP_EXT || (item.kind == MP_BYTES && !utf8_is_text(item.bytes, item.len)))
+		return refuse(d, at, "a value that JSON can have", &item);
+	if (item.kind == MP_BYTES)
+		*ret = json_stringn(item.bytes, item.len);
+	else if (item.kind == MP_BOOL)
+		*ret = json_boolean(item.boolean);
+	else if (item.kind == MP_NIL)
+		*ret = json_null();
+	else
+		*ret = json_of_number(&item);
+	return *ret ? 0 : no_memory(d);
+}
+
+static int
+decode_json(struct decoder *d, const struct field *f, const struct place *at, json_t **ret)
+{
+	struct mp_in ahead = d->in;
+	struct mp_item item;
+	json_t *made = NULL;
+	int r;
+
+	if ((f->flags & FIELD_AS_OBJECT) && mp_read(&ahead, true, &item) == 0 &&
+	    item.kind != MP_MAP)
+		return refuse(d, at, "a map", &item);
+	r = take_json(d, at, MODEL_DEPTH_MAX, &made);
+	if (r < 0)
+		return r;
+	json_decref(*ret);
+	*ret = made;
+	return 0;
+}
+
+static int decode_struct(
+    struct decoder *d, const struct type *type, const struct place *at, void *obj);
+
+/* n grows element by element, so that model_done() frees exactly what is there after a failure. */
+static int
+decode_list(struct decoder *d, const struct type *item, const struct place *at, struct any_list *l)
+{
+	uint32_t i, n = 0;
+	int r = take_container(d, at, MP_ARRAY, &n);
+
+	if (r == 0)
+		r = make_list(d, at, n, item->size, l);
+	for (i = 0; i < n && r == 0; i++) {
+		const struct place here = { .up = at, .index = i };
+		void *to = l->v + l->n * item->size;
+
+		if (take_nil(d))
+			continue;
+		model_init(item, to);
+		l->n++;
+		r = decode_struct(d, item, &here, to);
+	}
+	return r;
+}
+
+static int
+compare_keys(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A key that comes twice would be found by some and not by others. entries: each begins with its
+ * key. */
+static int
+check_keys(struct decoder *d, const struct place *at, const struct any_list *m, size_t step)
+{
+	cleanup_free char **keys = NULL;
+	char path[256];
+	size_t i;
+
+	if (m->n < 2)
+		return 0;
+	keys = calloc(m->n, sizeof(*keys));
+	if (!keys)
+		return no_memory(d);
+	for (i = 0; i < m->n; i++)
+		keys[i] = *(char **)(m->v + i * step);
+	qsort(keys, m->n, sizeof(*keys), compare_keys);
+	for (i = 1; i < m->n && strcmp(keys[i - 1], keys[i]); i++)
+		;
+	if (i == m->n)
+		return 0;
+	place_format(at, path, sizeof(path));
+	return err_say(d->e, -EINVAL, "%s: the key \"%.100s\" is there twice", path, keys[i]);
+}
+
+/* Decodes the value of one entry of a map; the key stands at its beginning. */
+typedef int decode_entry(
+    struct decoder *d, const struct field *f, const struct place *at, void *entry);
+
+static int
+decode_entries(struct decoder *d, const struct field *f, const struct place *at, void *map,
+    size_t step, decode_entry *decode)
+{
+	struct any_list *m = map;
+	uint32_t i, n = 0;
+	int r = take_container(d, at, MP_MAP, &n);
+
+	if (r == 0)
+		r = make_list(d, at, n, step, m);
+	for (i = 0; i < n && r == 0; i++) {
+		struct place here = { .up = at, .key = true };
+		char *entry = m->v + m->n * step, *key = NULL;
+
+		r = take_text(d, at, &key);
+		if (r < 0)
+			return r;
+		if (f->kind != FIELD_SET && take_nil(d)) {
+			free(key);
+			continue;
+		}
+		here.name = *(char **)entry = key;
+		m->n++;
+		r = decode(d, f, &here, entry);
+	}
+	return r < 0 ? r : check_keys(d, at, m, step);
+}
+
+static int
+decode_struct_entry(struct decoder *d, const struct field *f, const struct place *at, void *entry)
+{
+	void *value = (char *)entry + MAP_VALUE_OFFSET;
+
+	model_init(f->sub, value);
+	return decode_struct(d, f->sub, at, value);
+}
+
+static int
+decode_text_entry(struct decoder *d, const struct field *f, const struct place *at, void *entry)
+{
+	return take_text(d, at, &((struct string_pair *)entry)->value);
+}
+
+static int
+decode_int_entry(struct decoder *d, const struct field *f, const struct place *at, void *entry)
+{
+	return decode_int(d, at, &((struct int_pair *)entry)->value);
+}
+
+/* Of a set only the keys are wanted. */
+static int
+skip_entry(struct decoder *d, const struct field *f, const struct place *at, void *entry)
+{
+	return skip(d, at);
+}
+
+static int
+decode_strings(struct decoder *d, const struct place *at, struct strings *l)
+{
+	uint32_t n = 0;
+	int r = take_container(d, at, MP_ARRAY, &n);
+
+	if (r == 0)
+		r = make_list(d, at, n, sizeof(*l->v), l);
+	while (l->n < n && r == 0) {
+		const struct place here = { .up = at, .index = l->n };
+
+		r = take_text(d, &here, &l->v[l->n]);
+		l->n += r == 0;
+	}
+	return r;
+}
+
+static int
+decode_ints(struct decoder *d, const struct place *at, struct ints *l)
+{
+	uint32_t n = 0;
+	int r = take_container(d, at, MP_ARRAY, &n);
+
+	if (r == 0)
+		r = make_list(d, at, n, sizeof(*l->v), l);
+	while (l->n < n && r == 0) {
+		const struct place here = { .up = at, .index = l->n };
+
+		r = decode_int(d, &here, &l->v[l->n++]);
+	}
+	return r;
+}
+
+static int
+decode_raws(struct decoder *d, const struct place *at, struct raws *l)
+{
+	uint32_t i, n = 0;
+	int r = take_container(d, at, MP_ARRAY, &n);
+
+	if (r == 0)
+		r = make_list(d, at, n, sizeof(*l->v), l);
+	for (i = 0; i < n && r == 0; i++) {
+		const uint8_t *start = d->in.at;
+
+		if (take_nil(d))
+			continue;
+		r = skip(d, at);
+		if (r == 0)
+			l->v[l->n++] =
+			    (struct raw){ .data = start, .len = (size_t)(d->in.at - start) };
+	}
+	return r;
+}
+
+static int
+decode_pointer(struct decoder *d, const struct type *sub, const struct place *at, void **obj)
+{
+	int r = *obj ? 0 : pay(d, at, 1, sub->size);
+
+	if (r < 0)
+		return r;
+	if (!*obj)
+		*obj = model_new(sub);
+	return *obj ? decode_struct(d, sub, at, *obj) : no_memory(d);
+}
+
+/* Lists, maps and what else is on the heap. */
+static int
+decode_held(struct decoder *d, const struct field *f, const struct place *at, void *to)
+{
+	switch ((enum field_kind)f->kind) {
+	case FIELD_POINTER:
+		return decode_pointer(d, f->sub, at, to);
+	case FIELD_LIST:
+		return decode_list(d, f->sub, at, to);
+	case FIELD_MAP:
+		return decode_entries(d, f, at, to, map_entry_size(f->sub), decode_struct_entry);
+	case FIELD_STRINGS:
+		return decode_strings(d, at, to);
+	case FIELD_SET:
+		return decode_entries(d, f, at, to, sizeof(char *), skip_entry);
+	case FIELD_INTS:
+		return decode_ints(d, at, to);
+	case FIELD_STRING_MAP:
+		return decode_entries(d, f, at, to, sizeof(struct string_pair), decode_text_entry);
+	case FIELD_INT_MAP:
+		return decode_entries(d, f, at, to, sizeof(struct int_pair), decode_int_entry);
+	case FIELD_RAWS:
+		return decode_raws(d, at, to);
+	default:
+		return decode_json(d, f, at, to);
+	}
+}
+
+static int
+decode_value(struct decoder *d, const struct field *f, const struct place *at, void *obj)
+{
+	void *to = field_at(f, obj);
+
+	if (take_nil(d))
+		return 0;
+	if (f->kind >= FIELD_LIST && f->kind != FIELD_JSON && ((struct any_list *)to)->v)
+		field_done(f, obj); /* the same key twice: the later one counts */
+	switch ((enum field_kind)f->kind) {
+	case FIELD_BOOL:
+		return decode_bool(d, at, to);
+	case FIELD_OPT_BOOL:
+		return decode_opt_bool(d, at, to);
+	case FIELD_INT:
+	case FIELD_DURATION:
+		return decode_int(d, at, to);
+	case FIELD_UINT:
+		return decode_uint(d, at, to);
+	case FIELD_DOUBLE:
+		return decode_double(d, at, to);
+	case FIELD_STRING:
+		return f->flags & FIELD_BYTES ? decode_bytes(d, at, to) : decode_string(d, at, to);
+	case FIELD_TIME:
+		return decode_time(d, at, to);
+	case FIELD_ENUM:
+		return decode_enum(d, f, at, to);
+	case FIELD_STRUCT:
+		return decode_struct(d, f->sub, at, to);
+	default:
+		return decode_held(d, f, at, to);
+	}
+}
+
+static bool
+is_called(const struct field *f, const struct mp_item *key)
+{
+	const char *name = f->wire ? f->wire : f->name;
+	size_t len = f->wire ? strlen(f->wire) : f->name_len;
+
+	return !(f->flags & FIELD_NO_WIRE) && len == key->len && !memcmp(name, key->bytes, len);
+}
+
+/* Go maps come in the order of its struct, or sorted: the search starts behind the last one found.
+ */
+static const struct field *
+find_field(const struct type *type, const struct mp_item *key, size_t *next)
+{
+	const struct field *f;
+	size_t i, at;
+
+	for (i = 0, at = *next; i < type->n; i++, at++) {
+		if (at >= type->n)
+			at = 0;
+		f = &type->fields[at];
+		if (!is_called(f, key))
+			continue;
+		*next = at + 1;
+		return f;
+	}
+	return NULL;
+}
+
+static int
+decode_struct(struct decoder *d, const struct type *type, const struct place *at, void *obj)
+{
+	size_t next = 0;
+	struct mp_item key;
+	uint32_t i, n = 0;
+	int r;
+
+	if (type->bare)
+		return decode_value(d, type->fields, at, obj);
+	r = take_container(d, at, MP_MAP, &n);
+	for (i = 0; i < n && r == 0; i++) {
+		const struct field *f = NULL;
+		struct place here = { .up = at };
+
+		r = take(d, at, &key);
+		if (r == 0 && key.kind == MP_BYTES)
+			f = find_field(type, &key, &next);
+		here.name = f ? f->name : "?";
+		if (r == 0)
+			r = f ? decode_value(d, f, &here, obj) : skip(d, &here);
+	}
+	return r;
+}
+
+int
+model_from_msgpack(const struct type *type, const void *data, size_t len, void *obj,
+    size_t memory_max, struct err *e)
+{
+	struct decoder d = { .in = { .at = data, .end = (const uint8_t *)data + len },
+		.memory = memory_max,
+		.e = e };
+	int r = 0;
+
+	if (!take_nil(&d))
+		r = decode_struct(&d, type, NULL, obj);
+	if (r == 0 && d.in.at != d.in.end)
+		r = err_say(e, -EINVAL, "there is more behind the message's end");
+	if (r < 0)
+		model_done(type, obj);
+	return r;
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* object.c: makes, empties, copies and completes any struct by its field table. Runs in:
+ * supervisor, cli. */
+#include <string.h>
+
+#include "model/engine/msgpack.h"
+#include "model/engine/table.h"
+
+/* For n items: no list keeps how many it has room for, so their number alone says it. Most lists
+ * are short, and every allocation has several: those waste one item at most. */
+static size_t
+room_for(size_t n)
+{
+	size_t room = 16;
+
+	if (n <= 2)
+		return n ? n : 1;
+	if (n <= room)
+		return n + n % 2;
+	while (room < n)
+		room *= 2;
+	return room;
+}
+
+void *
+list_alloc(size_t n, size_t item_size)
+{
+	return calloc(room_for(n), item_size);
+}
+
+int
+list_grow(void *list, size_t item_size)
+{
+	struct any_list *l = list;
+	char *v;
+
+	if (l->v && l->n < room_for(l->n))
+		return 0;
+	v = reallocarray(l->v, room_for(l->n + 1), item_size);
+	if (!v)
+		return -ENOMEM;
+	l->v = v;
+	return 0;
+}
+
+static void
+init_field(const struct field *f, void *at)
+{
+	if (f->kind == FIELD_STRUCT)
+		model_init(f->sub, at);
+	else if ((f->flags & FIELD_CAN_UNSET) && f->kind != FIELD_OPT_BOOL)
+		*(int64_t *)at = MODEL_UNSET;
+}
+
+void
+model_init(const struct type *type, void *obj)
+{
+	size_t i;
+
+	memset(obj, 0, type->size);
+	for (i = 0; i < type->n; i++)
+		init_field(&type->fields[i], field_at(&type->fields[i], obj));
+}
+
+/* Every element of a list or map: the key at 0 if it has one, the struct after it. */
+static void
+free_elements(struct any_list *l, const struct type *item, size_t key_size)
+{
+	size_t i, step = key_size + item->size;
+
+	for (i = 0; i < l->n; i++) {
+		model_done(item, l->v + i * step + key_size);
+		if (key_size)
+			free(*(char **)(l->v + i * step));
+	}
+	free(l->v);
+}
+
+static void
+free_int_map(struct int_map *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->n; i++)
+		free(m->v[i].key);
+	free(m->v);
+}
+
+static void
+free_string_map(struct string_map *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->n; i++) {
+		free(m->v[i].key);
+		free(m->v[i].value);
+	}
+	free(m->v);
+}
+
+static size_t
+field_size(const struct field *f)
+{
+	switch ((enum field_kind)f->kind) {
+	case FIELD_BOOL:
+		return sizeof(bool);
+	case FIELD_OPT_BOOL:
+	case FIELD_ENUM:
+		return sizeof(unsigned);
+	case FIELD_STRUCT:
+		return f->sub->size;
+	case FIELD_LIST:
+	case FIELD_MAP:
+	case FIELD_STRINGS:
+	case FIELD_INTS:
+	case FIELD_STRING_MAP:
+	case FIELD_INT_MAP:
+	case FIELD_SET:
+	case FIELD_RAWS:
+		return sizeof(struct any_list);
+	default:
+		return 8;
+	}
+}
+
+void
+field_done(const struct field *f, void *obj)
+{
+	void *at = field_at(f, obj);
+
+	switch ((enum field_kind)f->kind) {
+	case FIELD_STRING:
+		free(*(char **)at);
+		break;
+	case FIELD_STRUCT:
+		model_done(f->sub, at);
+		return;
+	case FIELD_POINTER:
+		model_free(f->sub, *(void **)at);
+		break;
+	case FIELD_LIST:
+		free_elements(at, f->sub, 0);
+		break;
+	case FIELD_MAP:
+		free_elements(at, f->sub, MAP_VALUE_OFFSET);
+		break;
+	case FIELD_STRINGS:
+	case FIELD_SET:
+		strings_done(at);
+		break;
+	case FIELD_INTS:
+		free(((struct ints *)at)->v);
+		break;
+	case FIELD_RAWS:
+		free(((struct raws *)at)->v);
+		break;
+	case FIELD_STRING_MAP:
+		free_string_map(at);
+		break;
+	case FIELD_INT_MAP:
+		free_int_map(at);
+		break;
+	case FIELD_JSON:
+		json_decref(*(json_t **)at);
+		break;
+	default:
+		break;
+	}
+	memset(at, 0, field_size(f));
+	init_field(f, at);
+}
+
+void
+model_done(const struct type *type, void *obj)
+{
+	size_t i;
+
+	for (i = 0; i < type->n; i++)
+		field_done(&type->fields[i], obj);
+}
+
+void *
+model_new(const struct type *type)
+{
+	void *obj = malloc(type->size);
+
+	if (obj)
+		model_init(type, obj);
+	return obj;
+}
+
+void
+model_free(const struct type *type, void *obj)
+{
+	if (!obj)
+		return;
+	model_done(type, obj);
+	free(obj);
+}
+
+void
+field_swap(const struct field *f, void *a, void *b)
+{
+	char *x = field_at(f, a), *y = field_at(f, b), kept;
+	size_t i, n = field_size(f);
+
+	for (i = 0; i < n; i++) {
+		kept = x[i];
+		x[i] = y[i];
+		y[i] = kept;
+	}
+}
+
+static bool
+struct_is_empty(const struct type *type, const void *obj)
+{
+	size_t i;
+
+	for (i = 0; i < type->n; i++)
+		if (!field_is_empty(&type->fields[i], obj))
+			return false;
+	return true;
+}
+
+bool
+field_is_empty(const struct field *f, const void *obj)
+{
+	const void *at = field_at(f, obj);
+
+	switch ((enum field_kind)f->kind) {
+	case FIELD_BOOL:
+		return !*(const bool *)at;
+	case FIELD_OPT_BOOL:
+	case FIELD_ENUM:
+		return !*(const unsigned *)at;
+	case FIELD_INT:
+	case FIELD_DURATION:
+	case FIELD_TIME:
+		return *(const int64_t *)at == (f->flags & FIELD_CAN_UNSET ? MODEL_UNSET : 0);
+	case FIELD_UINT:
+		return !*(const uint64_t *)at;
+	case FIELD_DOUBLE:
+		return *(const double *)at == 0.0;
+	case FIELD_STRING:
+		return !*str(*(char *const *)at);
+	case FIELD_STRUCT:
+		return struct_is_empty(f->sub, at);
+	default: /* a pointer first, in all others: nil is empty, [] is not */
+		return !*(void *const *)at;
+	}
+}
+
+static int
+copy_string(const char *from, char **to)
+{
+	if (!from)
+		return 0;
+	*to = strdup(from);
+	return *to ? 0 : -ENOMEM;
+}
+
+/* n counts what is whole, so that model_done() frees exactly that after a failure. */
+static int
+copy_elements(
+    const struct any_list *from, struct any_list *to, const struct type *item, size_t key_size)
+{
+	size_t step = key_size + item->size;
+	int r;
+
+	to->v = list_alloc(from->n, step);
+	if (!to->v)
+		return -ENOMEM;
+	for (; to->n < from->n; to->n++) {
+		const char *src = from->v + to->n * step;
+		char *dst = to->v + to->n * step;
+
+		r = model_copy(item, src + key_size, dst + key_size);
+		if (r == 0 && key_size)
+			r = copy_string(*(char *const *)src, (char **)dst);
+		if (r < 0) {
+			model_done(item, dst + key_size);
+			return r;
+		}
+	}
+	return 0;
+}
+
+static int
+copy_strings(const struct strings *from, struct strings *to)
+{
+	to->v = list_alloc(from->n, sizeof(*to->v));
+	if (!to->v)
+		return -ENOMEM;
+	for (; to->n < from->n; to->n++)
+		if (copy_string(str(from->v[to->n]), &to->v[to->n]) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+static int
+copy_ints(const struct ints *from, struct ints *to)
+{
+	to->v = list_alloc(from->n, sizeof(*to->v));
+	if (!to->v)
+		return -ENOMEM;
+	memcpy(to->v, from->v, from->n * sizeof(*to->v));
+	to->n = from->n;
+	return 0;
+}
+
+/* The bytes stay the message's. */
+static int
+copy_raws(const struct raws *from, struct raws *to)
+{
+	to->v = list_alloc(from->n, sizeof(*to->v));
+	if (!to->v)
+		return -ENOMEM;
+	memcpy(to->v, from->v, from->n * sizeof(*to->v));
+	to->n = from->n;
+	return 0;
+}
+
+static int
+copy_string_map(const struct string_map *from, struct string_map *to)
+{
+	to->v = list_alloc(from->n, sizeof(*to->v));
+	if (!to->v)
+		return -ENOMEM;
+	while (to->n < from->n) {
+		const struct string_pair *src = &from->v[to->n];
+		struct string_pair *dst = &to->v[to->n++];
+
+		if (copy_string(src->key, &dst->key) < 0 ||
+		    copy_string(src->value, &dst->value) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int
+copy_int_map(const struct int_map *from, struct int_map *to)
+{
+	to->v = list_alloc(from->n, sizeof(*to->v));
+	if (!to->v)
+		return -ENOMEM;
+	for (; to->n < from->n; to->n++) {
+		if (copy_string(from->v[to->n].key, &to->v[to->n].key) < 0)
+			return -ENOMEM;
+		to->v[to->n].value = from->v[to->n].value;
+	}
+	return 0;
+}
+
+static int
+copy_pointer(const struct type *sub, const void *from, void **to)
+{
+	*to = malloc(sub->size);
+	return *to ? model_copy(sub, from, *to) : -ENOMEM;
+}
+
+static int
+copy_field(const struct field *f, const void *from, void *to)
+{
+	const void *src = field_at(f, from);
+	void *dst = field_at(f, to);
+
+	if (f->kind == FIELD_STRUCT)
+		return model_copy(f->sub, src, dst);
+	if (f->kind < FIELD_STRUCT && f->kind != FIELD_STRING) {
+		memcpy(dst, src, field_size(f));
+		return 0;
+	}
+	if (!*(void *const *)src)
+		return 0;
+	switch ((enum field_kind)f->kind) {
+	case FIELD_STRING:
+		return copy_string(*(char *const *)src, dst);
+	case FIELD_POINTER:
+		return copy_pointer(f->sub, *(void *const *)src, dst);
+	case FIELD_LIST:
+		return copy_elements(src, dst, f->sub, 0);
+	case FIELD_MAP:
+		return copy_elements(src, dst, f->sub, MAP_VALUE_OFFSET);
+	case FIELD_STRINGS:
+	case FIELD_SET:
+		return copy_strings(src, dst);
+	case FIELD_INTS:
+		return copy_ints(src, dst);
+	case FIELD_STRING_MAP:
+		return copy_string_map(src, dst);
+	case FIELD_INT_MAP:
+		return copy_int_map(src, dst);
+	case FIELD_RAWS:
+		return copy_raws(src, dst);
+	default: /* FIELD_JSON */
+		*(json_t **)dst = json_deep_copy(*(json_t *const *)src);
+		return *(json_t **)dst ? 0 : -ENOMEM;
+	}
+}
+
+int
+model_copy(const struct type *type, const void *from, void *to)
+{
+	size_t i;
+	int r;
+
+	model_init(type, to);
+	for (i = 0; i < type->n; i++) {
+		r = copy_field(&type->fields[i], from, to);
+		if (r < 0) {
+			model_done(type, to);
+			return r;
+		}
+	}
+	return 0;
+}
+
+static int
+default_elements(const struct any_list *l, const struct type *item, size_t key_size)
+{
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < l->n && r == 0; i++)
+		r = model_defaults(item, l->v + i * (key_size + item->size) + key_size);
+	return r;
+}
+
+static int
+default_field(const struct field *f, void *at)
+{
+	if (f->kind == FIELD_STRUCT)
+		return model_defaults(f->sub, at);
+	if (f->kind == FIELD_POINTER)
+		return *(void **)at ? model_defaults(f->sub, *(void **)at) : 0;
+	if (f->kind == FIELD_LIST || f->kind == FIELD_MAP)
+		return default_elements(at, f->sub, f->kind == FIELD_MAP ? MAP_VALUE_OFFSET : 0);
+	if (!(f->flags & FIELD_HAS_DEFAULT))
+		return 0;
+	if (f->kind == FIELD_STRING)
+		return *str(*(char **)at) ? 0 : str_set(at, f->text);
+	if (f->kind == FIELD_OPT_BOOL || f->kind == FIELD_ENUM) {
+		if (!*(unsigned *)at)
+			*(unsigned *)at = (unsigned)f->number;
+	} else if (*(int64_t *)at == MODEL_UNSET) {
+		*(int64_t *)at = f->number;
+	}
+	return 0;
+}
+
+int
+model_defaults(const struct type *type, void *obj)
+{
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < type->n && r == 0; i++)
+		r = default_field(&type->fields[i], field_at(&type->fields[i], obj));
+	return r;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text.c: text that grows, and JSON strings in it. Runs in: supervisor, cli. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/engine/table.h"
+
+char *
+text_room(struct text *t, size_t more)
+{
+	size_t size = t->size ? t->size : 256;
+	char *grown;
+
+	if (t->failed)
+		return NULL;
+	if (t->len + more < t->size)
+		return t->text + t->len;
+	while (size <= t->len + more)
+		size *= 2;
+	grown = realloc(t->text, size);
+	if (!grown) {
+		t->failed = true;
+		return NULL;
+	}
+	t->text = grown;
+	t->size = size;
+	return t->text + t->len;
+}
+
+void
+text_end(struct text *t, char *end)
+{
+	*end = '\0';
+	t->len = (size_t)(end - t->text);
+}
+
+void
+text_append(struct text *t, const char *bytes, size_t len)
+{
+	char *to = text_room(t, len);
+
+	if (!to)
+		return;
+	text_end(t, len > 0 ? mempcpy(to, bytes, len) : to); /* there may be no bytes */
+}
+
+void
+text_printf(struct text *t, const char *fmt, ...)
+{
+	cleanup_free char *made = NULL;
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vasprintf(&made, fmt, args);
+	va_end(args);
+	if (n < 0) {
+		made = NULL;
+		t->failed = true;
+		return;
+	}
+	text_append(t, made, (size_t)n);
+}
+
+void
+text_done(struct text *t)
+{
+	free(t->text);
+	*t = (struct text){ 0 };
+}
+
+/* How many bytes the UTF-8 character at s has; 0: it is none (RFC 3629: no surrogates, nothing
+ * overlong). */
+static size_t
+utf8_length(const unsigned char *s)
+{
+	size_t i, n;
+	unsigned min, c;
+
+	if (s[0] < 0x80)
+		return 1;
+	n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 0;
+	c = s[0] & (0x7fu >> n);
+	for (i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	min = n == 2 ? 0x80 : n == 3 ? 0x800 : 0x10000;
+	return c < min || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) ? 0 : n;
+}
+
+static void
+append_escape(struct text *t, unsigned char c)
+{
+	static const char short_forms[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+	const char *s;
+	char buf[8];
+
+	for (s = short_forms; *s; s += 2) {
+		if ((unsigned char)*s != c)
+			continue;
+		text_append(t, (char[]){ '\\', s[1] }, 2);
+		return;
+	}
+	text_append(t, buf, (size_t)snprintf(buf, sizeof(buf), "\\u%04x", c));
+}
+
+static bool
+is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+/*
+ * Bytes that are no UTF-8 (a task's output in an error text) become U+FFFD: what is stored has to
+ * be read again.
+ */
+static void
+append_rest(struct text *t, const unsigned char *p)
+{
+	const unsigned char *start = p;
+	size_t n;
+
+	while (*p) {
+		n = *p < 0x80 ? is_plain(*p) : utf8_length(p);
+		if (n > 0) {
+			p += n;
+			continue;
+		}
+		text_append(t, (const char *)start, (size_t)(p - start));
+		if (*p < 0x80)
+			append_escape(t, *p);
+		else
+			text_append(t, "\xef\xbf\xbd", 3);
+		start = ++p;
+	}
+	text_append(t, (const char *)start, (size_t)(p - start));
+}
+
+/* Nearly all are plain to their end. */
+void
+text_json_string(struct text *t, const char *s)
+{
+	size_t plain = 0;
+	char *to;
+
+	while (is_plain((unsigned char)s[plain]))
+		plain++;
+	to = text_room(t, plain + 2);
+	if (!to)
+		return;
+	*to++ = '"';
+	to = mempcpy(to, s, plain);
+	if (!s[plain])
+		*to++ = '"';
+	text_end(t, to);
+	if (!s[plain])
+		return;
+	append_rest(t, (const unsigned char *)s + plain);
+	text_append(t, "\"", 1);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* validate.c: walks a struct by its field table and collects what is wrong. Runs in: supervisor,
+ * cli. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/engine/table.h"
+
+/* Nobody reads more, and an error shows less. */
+#define PROBLEMS_MAX 100
+
+/* `group "web": task "t": `, from what has a title; a block without one is not named: its sentence
+ * does that. */
+static void
+append_context(struct text *t, const struct place *at)
+{
+	if (!at)
+		return;
+	append_context(t, at->up);
+	if (at->name)
+		text_printf(t, "%s: ", at->name);
+}
+
+int
+model_problem(struct problems *p, const char *fmt, ...)
+{
+	cleanup_free char *said = NULL;
+	struct text t = { 0 };
+	va_list args;
+	int n, r;
+
+	if (p->list.n == PROBLEMS_MAX)
+		return 0;
+	va_start(args, fmt);
+	n = vasprintf(&said, fmt, args);
+	va_end(args);
+	if (n < 0) {
+		said = NULL;
+		return -ENOMEM;
+	}
+	append_context(&t, p->place);
+	text_append(&t, said, (size_t)n);
+	r = t.failed ? -ENOMEM : strings_add(&p->list, t.text);
+	text_done(&t);
+	return r;
+}
+
+int
+problems_err(const struct problems *p, struct err *e)
+{
+	struct text t = { 0 };
+	size_t i;
+
+	if (p->list.n == 0)
+		return 0;
+	for (i = 0; i < p->list.n; i++)
+		text_printf(&t, "%s%s", i ? "; " : "", p->list.v[i]);
+	(void)err_say(e, -EINVAL, "%s", str(t.text));
+	text_done(&t);
+	return -EINVAL;
+}
+
+void
+problems_done(struct problems *p)
+{
+	strings_done(&p->list);
+}
+
+static void
+validate_elements(
+    const struct any_list *l, const struct type *item, size_t key_size, struct problems *p)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		model_validate(item, l->v + i * (key_size + item->size) + key_size, p);
+}
+
+static void
+validate_field(const struct field *f, const void *at, struct problems *p)
+{
+	switch ((enum field_kind)f->kind) {
+	case FIELD_STRUCT:
+		model_validate(f->sub, at, p);
+		break;
+	case FIELD_POINTER:
+		if (*(void *const *)at)
+			model_validate(f->sub, *(void *const *)at, p);
+		break;
+	case FIELD_LIST:
+		validate_elements(at, f->sub, 0, p);
+		break;
+	case FIELD_MAP:
+		validate_elements(at, f->sub, MAP_VALUE_OFFSET, p);
+		break;
+	default:
+		break;
+	}
+}
+
+void
+model_validate(const struct type *type, const void *obj, struct problems *p)
+{
+	const struct place *up = p->place;
+	struct place here = { .up = up };
+	char name[160];
+	size_t i;
+
+	if (type->title) {
+		(void)snprintf(name, sizeof(name), "%s \"%s\"", type->name,
+		    str(*(char *const *)((const char *)obj + type->title - 1)));
+		here.name = name;
+	}
+	p->place = &here;
+	if (type->validate)
+		type->validate(obj, p);
+	for (i = 0; i < type->n; i++)
+		validate_field(&type->fields[i], field_at(&type->fields[i], obj), p);
+	p->place = up;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rpc_acl.h: what servers say of a token: whose it is, its roles and its policies (wire.md's
+ * chapter on ACL resolution). Runs in: supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_CLUSTER_RPC_RPC_ACL_H
+#define DROVER_SUPERVISOR_CLUSTER_RPC_RPC_ACL_H
+
+#include "supervisor/cluster/rpc/rpc.h"
+
+struct acl_role_link {
+	char *id, *name;
+};
+
+struct acl_token {
+	char *accessor_id;
+	char *type; /* "client" or "management" */
+	struct strings policies;
+	MODEL_LIST(struct acl_role_link) roles;
+	int64_t expiration_time; /* 0: never */
+};
+
+/* Of a workload's token. */
+struct acl_claims {
+	char *namespace, *alloc_id;
+};
+
+/* Who asks: one of the two, or a node, which has neither. */
+struct acl_identity {
+	struct acl_token *token;
+	struct acl_claims *claims;
+};
+
+/* ACL.WhoAmI. The request is rpc_query_req. */
+struct rpc_who_rep {
+	struct acl_identity *identity;
+	struct rpc_meta meta;
+};
+
+/* ACL.GetRolesByID. */
+struct rpc_roles_req {
+	struct strings role_ids;
+	struct rpc_query query;
+};
+
+struct acl_policy_link {
+	char *name;
+};
+
+struct acl_role {
+	MODEL_LIST(struct acl_policy_link) policies;
+};
+
+struct rpc_roles_rep {
+	MODEL_MAP(struct acl_role) roles;
+	struct rpc_meta meta;
+};
+
+/* ACL.GetPolicies; of a workload ACL.GetClaimPolicies, whose request is rpc_query_req. */
+struct rpc_policies_req {
+	struct strings names;
+	struct rpc_query query;
+};
+
+struct acl_policy {
+	char *name, *rules; /* HCL */
+};
+
+struct rpc_policies_rep {
+	MODEL_MAP(struct acl_policy) policies;
+	struct rpc_meta meta;
+};
+
+/* What every request of a server may have that says who asks, and for what. */
+struct rpc_caller {
+	char *auth_token, *namespace, *alloc_id, *task;
+};
+
+MODEL_DECLARE(acl_role_link);
+MODEL_DECLARE(acl_token);
+MODEL_DECLARE(acl_claims);
+MODEL_DECLARE(acl_identity);
+MODEL_DECLARE(rpc_who_rep);
+MODEL_DECLARE(rpc_roles_req);
+MODEL_DECLARE(acl_policy_link);
+MODEL_DECLARE(acl_role);
+MODEL_DECLARE(rpc_roles_rep);
+MODEL_DECLARE(rpc_policies_req);
+MODEL_DECLARE(acl_policy);
+MODEL_DECLARE(rpc_policies_rep);
+MODEL_DECLARE(rpc_caller);
+
+#endif

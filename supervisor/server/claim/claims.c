@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* claims.c: claims on a volume: taken, released, found to be over. Runs in: supervisor. */
+#include "supervisor/server/claim/claims.h"
+
+#include <string.h>
+
+#include "model/engine/table.h"
+
+bool
+claim_is_writer_mode(enum csi_access access)
+{
+	return access == CSI_SINGLE_NODE_WRITER || access == CSI_MULTI_NODE_SINGLE_WRITER ||
+	       access == CSI_MULTI_NODE_MULTI_WRITER;
+}
+
+bool
+volume_in_use(const struct csi_volume *vol)
+{
+	return vol->read_claims.n > 0 || vol->write_claims.n > 0;
+}
+
+bool
+volume_read_schedulable(const struct csi_volume *vol)
+{
+	return vol->schedulable && !vol->resource_exhausted;
+}
+
+bool
+volume_write_schedulable(const struct csi_volume *vol)
+{
+	size_t i;
+
+	if (!volume_read_schedulable(vol))
+		return false;
+	if (vol->access_mode != CSI_ACCESS_NONE)
+		return claim_is_writer_mode(vol->access_mode);
+	for (i = 0; i < vol->requested_capabilities.n; i++)
+		if (claim_is_writer_mode(vol->requested_capabilities.v[i].access_mode))
+			return true;
+	return false;
+}
+
+/* All maps of claims look alike. */
+static const char *
+first_holder(const void *claims)
+{
+	const struct any_list *m = claims;
+
+	return m->n ? *(char *const *)m->v : NULL;
+}
+
+/* Who stands in the way of one more reader or writer; NULL: nobody. */
+static const char *
+blocking_alloc(const struct csi_volume *vol, bool write, const char **ret_what)
+{
+	const char *reader = first_holder(&vol->read_claims),
+		   *writer = first_holder(&vol->write_claims);
+	bool alone = vol->access_mode == CSI_SINGLE_NODE_WRITER;
+
+	if (write) {
+		*ret_what = "written";
+		return alone || vol->access_mode == CSI_MULTI_NODE_SINGLE_WRITER ? writer : NULL;
+	}
+	if ((alone || vol->access_mode == CSI_SINGLE_NODE_READER) && reader) {
+		*ret_what = "read";
+		return reader;
+	}
+	*ret_what = "written";
+	return alone ? writer : NULL;
+}
+
+static int
+check_schedulable(const struct csi_volume *vol, bool write, struct err *e)
+{
+	if (!vol->schedulable)
+		return err_say(e, -EAGAIN,
+		    "volume is currently unschedulable: volume %s: plugin %s has %lld healthy "
+		    "nodes of %lld%s",
+		    str(vol->id), str(vol->plugin_id), (long long)vol->nodes_healthy,
+		    (long long)vol->nodes_expected,
+		    vol->controller_required && !vol->controllers_healthy
+			? " and no healthy controller"
+			: "");
+	if (vol->resource_exhausted)
+		return err_say(e, -EAGAIN,
+		    "volume is currently unschedulable: volume %s: the plugin says that a resource "
+		    "is exhausted",
+		    str(vol->id));
+	if (write && !volume_write_schedulable(vol))
+		return err_say(e, -EAGAIN,
+		    "volume is currently unschedulable: volume %s cannot be written %s%s",
+		    str(vol->id), vol->access_mode ? "with access mode " : "by its capabilities",
+		    csi_access_names[vol->access_mode]);
+	return 0;
+}
+
+static int
+check_modes(const struct csi_volume *vol, const struct csi_claim *claim, struct err *e)
+{
+	if (vol->attachment_mode && claim->attachment_mode &&
+	    vol->attachment_mode != claim->attachment_mode)
+		return err_say(e, -EINVAL,
+		    "cannot change attachment mode of claimed volume: volume %s is attached as %s, "
+		    "not %s",
+		    str(vol->id), csi_attachment_names[vol->attachment_mode],
+		    csi_attachment_names[claim->attachment_mode]);
+	return 0;
+}
+
+static bool
+is_capable(const struct csi_volume *vol, const struct csi_claim *claim)
+{
+	size_t i;
+
+	for (i = 0; i < vol->requested_capabilities.n; i++) {
+		const struct csi_capability *c = &vol->requested_capabilities.v[i];
+
+		if ((!claim->access_mode || c->access_mode == claim->access_mode) &&
+		    (!claim->attachment_mode || c->attachment_mode == claim->attachment_mode))
+			return true;
+	}
+	return vol->requested_capabilities.n == 0;
+}
+
+/* The first claim on a free volume has to be one that the volume was made for. */
+static int
+check_capability(const struct csi_volume *vol, const struct csi_claim *claim, struct err *e)
+{
+	if (vol->access_mode || vol->attachment_mode || is_capable(vol, claim))
+		return 0;
+	return err_say(e, -EINVAL, "volume %s has no capability for %s, %s", str(vol->id),
+	    csi_attachment_names[claim->attachment_mode], csi_access_names[claim->access_mode]);
+}
+
+static bool
+holds(const struct csi_volume *vol, const struct csi_claim *claim)
+{
+	const void *claims =
+	    claim->mode == CLAIM_WRITE ? (const void *)&vol->write_claims : &vol->read_claims;
+
+	return model_map_get(&csi_claim_type, claims, claim->alloc_id);
+}
+
+/* The volume as a free one would become by this claim; only the modes matter to the rules. */
+static struct csi_volume
+with_modes(const struct csi_volume *vol, const struct csi_claim *claim)
+{
+	struct csi_volume view = *vol;
+
+	if (!view.access_mode)
+		view.access_mode = claim->access_mode;
+	if (!view.attachment_mode)
+		view.attachment_mode = claim->attachment_mode;
+	return view;
+}
+
+int
+volume_claim_check(const struct csi_volume *vol, const struct csi_claim *claim, struct err *e)
+{
+	bool write = claim->mode == CLAIM_WRITE;
+	struct csi_volume view;
+	const char *holder, *what;
+	int r;
+
+	if (holds(vol, claim))
+		return 0;
+	r = check_modes(vol, claim, e);
+	if (r == 0)
+		r = check_capability(vol, claim, e);
+	if (r < 0)
+		return r;
+	view = with_modes(vol, claim);
+	r = check_schedulable(&view, write, e);
+	if (r < 0)
+		return r;
+	holder = blocking_alloc(&view, write, &what);
+	if (holder && !str_eq(holder, claim->alloc_id))
+		return err_say(e, -EBUSY,
+		    "volume max claims reached: volume %s (%s) is %s by alloc %s", str(vol->id),
+		    csi_access_names[view.access_mode], what, holder);
+	return 0;
+}
+
+static int
+put_claim(void *claims, const struct csi_claim *claim)
+{
+	struct csi_claim copy, *at;
+
+	if (csi_claim_copy(claim, &copy) < 0)
+		return -ENOMEM;
+	at = model_map_put(&csi_claim_type, claims, claim->alloc_id);
+	if (!at) {
+		csi_claim_done(&copy);
+		return -ENOMEM;
+	}
+	csi_claim_done(at);
+	*at = copy;
+	return 0;
+}
+
+/* A volume that was registered without capabilities gets the pair of its first claim as its only
+ * one. */
+static int
+note_modes(struct csi_volume *vol, const struct csi_claim *claim)
+{
+	struct csi_capability *c;
+
+	if (vol->requested_capabilities.n == 0) {
+		c = list_add(csi_capability, &vol->requested_capabilities);
+		if (!c)
+			return -ENOMEM;
+		c->access_mode = claim->access_mode;
+		c->attachment_mode = claim->attachment_mode;
+	}
+	if (!vol->access_mode)
+		vol->access_mode = claim->access_mode;
+	if (!vol->attachment_mode)
+		vol->attachment_mode = claim->attachment_mode;
+	return 0;
+}
+
+static int
+take(struct csi_volume *vol, const struct csi_claim *claim, struct err *e)
+{
+	bool write = claim->mode == CLAIM_WRITE;
+	int r;
+
+	if (holds(vol, claim))
+		return 0;
+	r = volume_claim_check(vol, claim, e);
+	if (r < 0)
+		return r;
+	r = put_claim(write ? (void *)&vol->write_claims : &vol->read_claims, claim);
+	if (r == 0)
+		r = note_modes(vol, claim);
+	if (r < 0) {
+		(void)map_remove(csi_claim, write ? (void *)&vol->write_claims : &vol->read_claims,
+		    claim->alloc_id);
+		return err_set(e, r, "claim volume %s", str(vol->id));
+	}
+	(void)map_remove(
+	    csi_claim, write ? (void *)&vol->read_claims : &vol->write_claims, claim->alloc_id);
+	(void)map_remove(csi_claim, &vol->past_claims, claim->alloc_id);
+	return 0;
+}
+
+static void
+forget(struct csi_volume *vol, const char *alloc_id)
+{
+	(void)map_remove(csi_claim, &vol->read_claims, alloc_id);
+	(void)map_remove(csi_claim, &vol->write_claims, alloc_id);
+	(void)map_remove(csi_claim, &vol->past_claims, alloc_id);
+	if (vol->read_claims.n || vol->write_claims.n || vol->past_claims.n)
+		return;
+	vol->access_mode = CSI_ACCESS_NONE;
+	vol->attachment_mode = CSI_ATTACHMENT_NONE;
+}
+
+int
+volume_claim(struct csi_volume *vol, const struct csi_claim *claim, struct err *e)
+{
+	cleanup_free char *id = NULL; /* claim may be one of the volume's own */
+	int r;
+
+	if (claim->state == CLAIM_TAKEN && claim->mode != CLAIM_GC)
+		return take(vol, claim, e);
+	if (claim->state == CLAIM_READY_TO_FREE) {
+		id = strdup(str(claim->alloc_id));
+		if (!id)
+			return err_set(e, -ENOMEM, "release a claim of volume %s", str(vol->id));
+		forget(vol, id);
+		return 0;
+	}
+	r = put_claim(&vol->past_claims, claim);
+	return r < 0 ? err_set(e, r, "claim volume %s", str(vol->id)) : 0;
+}
+
+const struct csi_claim *
+volume_find_claim(const struct csi_volume *vol, const char *alloc_id)
+{
+	const struct csi_claim *c = map_get(csi_claim, &vol->write_claims, alloc_id);
+
+	if (!c)
+		c = map_get(csi_claim, &vol->read_claims, alloc_id);
+	return c ? c : map_get(csi_claim, &vol->past_claims, alloc_id);
+}
+
+static int
+find_in(struct csi_volume *vol, const void *claims, bool (*ended)(void *arg, const char *alloc_id),
+    void *arg)
+{
+	const struct any_list *m = claims;
+	int made = 0;
+	size_t i;
+
+	for (i = 0; i < m->n; i++) {
+		const char *entry = m->v + i * map_entry_size(&csi_claim_type),
+			   *id = *(char *const *)entry;
+		struct csi_claim over =
+		    *(const struct csi_claim *)(entry + MAP_VALUE_OFFSET); /* borrowed strings */
+
+		if (map_get(csi_claim, &vol->past_claims, id) || !ended(arg, id))
+			continue;
+		over.alloc_id = (char *)id;
+		over.state = CLAIM_UNPUBLISHING;
+		if (put_claim(&vol->past_claims, &over) < 0)
+			return -ENOMEM;
+		made++;
+	}
+	return made;
+}
+
+int
+volume_find_past_claims(
+    struct csi_volume *vol, bool (*ended)(void *arg, const char *alloc_id), void *arg)
+{
+	int readers, writers;
+
+	readers = find_in(vol, &vol->read_claims, ended, arg);
+	if (readers < 0)
+		return readers;
+	writers = find_in(vol, &vol->write_claims, ended, arg);
+	return writers < 0 ? writers : readers + writers;
+}
