@@ -13,24 +13,24 @@
 
 #define CLI_ADDRESS_DEFAULT "unix:///run/drover/drover.sock"
 
-/* What a verb returns and drover exits with. */
+/* Exit codes of drover, returned by the verbs. */
 enum cli_exit {
 	CLI_OK = 0,
-	CLI_PLAN_FAILED = 255, /* of job plan, where 1 is an answer */
-	CLI_FAILED = 1,        /* anything wrong, wrong words on the command line included */
+	CLI_PLAN_FAILED = 255, /* for job plan, where 1 is a result */
+	CLI_FAILED = 1,        /* any error, also a wrong command line */
 	CLI_UNPLACED = 2,      /* the evaluation failed or could not place everything */
 };
 
-#define CLI_TIMEOUT_MS 60000 /* for one request, where -timeout is not given */
+#define CLI_TIMEOUT_MS 60000 /* timeout of one request without -timeout */
 
 struct cli {
-	const char *socket_path; /* of the control socket */
-	const char *address;     /* the same as the operator wrote it, for sentences */
-	bool json;               /* print the API's answer */
-	bool verbose;            /* whole ids, exact times */
-	uint64_t timeout_ms;     /* for the agent to answer one request */
-	int id_len;              /* how much of a UUID is shown, for "%.*s" */
-	int status;              /* HTTP status of the last answer, 0 when there was none */
+	const char *socket_path; /* path of the control socket */
+	const char *address;     /* the address as the operator wrote it, for messages */
+	bool json;               /* print the API's answer as JSON */
+	bool verbose;            /* full ids and exact times */
+	uint64_t timeout_ms;     /* timeout of one request */
+	int id_len;              /* characters of a UUID that are shown, for "%.*s" */
+	int status;              /* HTTP status of the last answer, 0 if there was none */
 	bool answered; /* the agent has answered before: a refused connection is a restart */
 	char *refusal; /* body of the last answer that was an error, or NULL */
 };
@@ -47,44 +47,41 @@ struct cli_flag {
 	const char *name;
 	enum cli_flag_kind kind;
 	void *value;
-	const char *arg; /* what stands for the value in the help */
+	const char *arg; /* placeholder of the value in the help */
 	const char *help;
 };
 
-#define CLI_COMMAND INT_MAX /* behind the first word is a command, which has flags of its own */
+#define CLI_COMMAND INT_MAX /* the words after the first are a command with its own flags */
 
 struct cli_verb {
-	const char *noun, *verb; /* verb is NULL for a command of one word */
+	const char *noun, *verb; /* verb is NULL if the command is one word */
 	int (*run)(struct cli *cli, int argc, char **argv);
-	const struct cli_flag *flags; /* ended by a NULL name; NULL: none of its own */
-	int min_args, max_args;       /* -1: the words go to run() as they are; or CLI_COMMAND */
-	const char *usage;            /* what follows the verb */
+	const struct cli_flag *flags; /* ends with a NULL name; NULL: no flags of its own */
+	int min_args, max_args;       /* -1: run() gets the words unchecked; or CLI_COMMAND */
+	const char *usage;            /* the arguments after the verb, for the help */
 	const char *help;             /* one line */
 };
 
-/*
- * Takes the flags out of argv, wherever they stand before "--", and leaves the other words in
- * argv[0..). -name and --name are the same, values follow after '=' or as the next word. Returns
- * the number of words left, or -EINVAL with a sentence.
- */
+/* Parses the flags in argv, anywhere before "--", and leaves the other words in argv[0..). -name
+ * and --name are the same; a value follows '=' or is the next word. Returns the number of words
+ * left, or -EINVAL with a sentence. */
 int cli_flags_parse(
     const struct cli_flag *const *tables, size_t n, int argc, char **argv, struct err *e);
-/* The same up to the first word: that and all behind it are words. */
+/* As cli_flags_parse(), but stops at the first word: it and everything after it are words. */
 int cli_flags_parse_command(
     const struct cli_flag *const *tables, size_t n, int argc, char **argv, struct err *e);
 
-/* A number of 0 or more. -EINVAL with a sentence that names `what`: a flag, or how it is used. */
+/* Parses a number of 0 or more. -EINVAL with a sentence that names `what`: a flag or an argument.
+ */
 int cli_number(const char *what, const char *word, int64_t *ret, struct err *e);
 
-/* Prints what went wrong, one sentence on stderr, and returns CLI_FAILED. */
+/* Prints one sentence on stderr and returns CLI_FAILED. */
 int cli_fail(struct cli *cli, const struct err *e);
-/*
- * For what cannot be undone. A name that was shortened (wanted is only a prefix of found) needs
- * yes, or a person at the terminal who agrees. Returns 0, or -EINVAL with a sentence.
- */
+/* Protects commands that cannot be undone: if wanted is only a prefix of found, the operator must
+ * confirm at the terminal or pass yes. Returns 0, or -EINVAL with a sentence. */
 int cli_confirm_prefix(
     const char *kind, const char *wanted, const char *found, bool yes, struct err *e);
-/* Asks on the terminal. 1 yes, 0 no, -ENOTTY when nobody is there to ask. */
+/* Asks on the terminal. Returns 1 for yes, 0 for no, -ENOTTY without a terminal. */
 int cli_ask(const char *question);
 
 int cli_action(struct cli *cli, int argc, char **argv);

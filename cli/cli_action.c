@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_action.c: drover action: a command that a task's job has given a name, inside the task. Runs
- * in: drover. */
+/* cli_action.c: `drover action` runs a job's named command inside one of its tasks. Runs in:
+ * drover. */
 #include <errno.h>
 #include <string.h>
 
@@ -14,12 +14,13 @@ static struct {
 
 const struct cli_flag cli_action_flags[] = {
 	{ "alloc", CLI_FLAG_STRING, &options.alloc, "ALLOC",
-	    "in this allocation; without it, in the newest of the job's that runs" },
+	    "run it in this allocation (default: the job's newest running one)" },
 	CLI_EXEC_FLAGS,
-	{ "group", CLI_FLAG_STRING, &options.group, "GROUP", "only in allocations of this group" },
-	{ "job", CLI_FLAG_STRING, &options.job, "JOB", "whose action it is" },
+	{ "group", CLI_FLAG_STRING, &options.group, "GROUP",
+	    "choose among the allocations of this group" },
+	{ "job", CLI_FLAG_STRING, &options.job, "JOB", "the job that defines the action" },
 	{ "task", CLI_FLAG_STRING, &cli_exec_options.task, "TASK",
-	    "which task, where more than one has the action" },
+	    "the task, if more than one defines the action" },
 	{ 0 },
 };
 
@@ -54,7 +55,8 @@ choose_task(const json_t *alloc, const char *action, const char **ret, struct er
 				continue;
 			if (found)
 				return err_say(e, -ENOTUNIQ,
-				    "more than one task has the action \"%s\": -task says which",
+				    "more than one task has the action \"%s\": choose one with "
+				    "-task",
 				    action);
 			found = name;
 		}
@@ -67,7 +69,7 @@ choose_task(const json_t *alloc, const char *action, const char **ret, struct er
 	return 0;
 }
 
-/* The newest that runs. */
+/* Finds the newest running allocation. */
 static const json_t *
 choose_alloc(const json_t *list)
 {
@@ -96,7 +98,8 @@ find_alloc(struct cli *cli, char **ret, struct err *e)
 	if (options.alloc)
 		return cli_id_resolve(cli, &cli_kind_alloc, options.alloc, ret, e);
 	if (!options.job)
-		return err_say(e, -EINVAL, "-job JOB or -alloc ALLOC says whose action it is");
+		return err_say(
+		    e, -EINVAL, "name the job with -job JOB, or the allocation with -alloc ALLOC");
 	r = cli_id_resolve(cli, &cli_kind_job, options.job, &job, e);
 	if (r < 0)
 		return r;
@@ -106,10 +109,10 @@ find_alloc(struct cli *cli, char **ret, struct err *e)
 		return r;
 	best = choose_alloc(list);
 	if (!best)
-		return err_say(e, -ENOENT, "no allocation of %s%s%s runs", job,
+		return err_say(e, -ENOENT, "no allocation of %s%s%s is running", job,
 		    options.group ? ", group " : "", options.group ?: "");
 	*ret = strdup(cli_json_str(best, "ID"));
-	return *ret ? 0 : err_set(e, -ENOMEM, "look for an allocation");
+	return *ret ? 0 : err_set(e, -ENOMEM, "find an allocation");
 }
 
 int

@@ -44,14 +44,15 @@ static struct {
 const struct cli_flag cli_agent_flags[] = {
 	{ "config", CLI_FLAG_STRING, &options.config, "PATH",
 	    "a file or directory of the configuration; may be repeated" },
-	{ "data-dir", CLI_FLAG_STRING, &options.data_dir, "DIR", "where everything is kept" },
+	{ "data-dir", CLI_FLAG_STRING, &options.data_dir, "DIR", "the agent's data directory" },
 	{ "dev", CLI_FLAG_BOOL, &options.dev, NULL,
-	    "no configuration needed, raw_exec on; an interrupt drains" },
-	{ "socket", CLI_FLAG_STRING, &options.socket, "PATH", "where the control socket is made" },
+	    "development mode: no configuration needed, raw_exec enabled, SIGINT drains and "
+	    "exits" },
+	{ "socket", CLI_FLAG_STRING, &options.socket, "PATH", "path of the control socket" },
 	{ 0 },
 };
 
-/* The words go on as they are, once it is known that the launcher will understand them. */
+/* Checks the flags, then passes the words on to the launcher unchanged. */
 static int
 check_words(int argc, char **argv, struct err *e)
 {
@@ -64,7 +65,9 @@ check_words(int argc, char **argv, struct err *e)
 	for (int i = 0; i < argc; i++)
 		copy[i] = argv[i];
 	n = cli_flags_parse(tables, ELEMENTSOF(tables), argc, copy, e);
-	return n > 0 ? err_say(e, -EINVAL, "the agent takes flags only, not \"%s\"", copy[0]) : n;
+	return n > 0 ? err_say(e, -EINVAL,
+			   "unexpected argument \"%s\": drover agent takes flags only", copy[0])
+		     : n;
 }
 
 int

@@ -17,7 +17,7 @@ static struct {
 
 const struct cli_flag cli_alloc_stop_flags[] = {
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
-	    "return once the agent has taken the wish" },
+	    "return as soon as the request is accepted" },
 	{ "no-shutdown-delay", CLI_FLAG_BOOL, &options.no_shutdown_delay, NULL,
 	    "do not wait for shutdown_delay" },
 	{ 0 },
@@ -26,7 +26,7 @@ const struct cli_flag cli_alloc_stop_flags[] = {
 const char *
 cli_alloc_why(const json_t *alloc)
 {
-	/* What follows a failure by itself says nothing about it. */
+	/* Events that only follow from a failure: they do not explain it. */
 	static const char *const consequences[] = { "Killing", "Killed", "Sibling Task Failed",
 		"Alloc Unhealthy", "Waiting for shutdown delay", "Not Restarting" };
 	const json_t *state, *event;
@@ -40,7 +40,8 @@ cli_alloc_why(const json_t *alloc)
 		     cli_json_true(state, "Failed") && i-- > 0;) {
 			event = json_array_get(events, i);
 			type = cli_json_str(event, "Type");
-			/* A stop that no job and nobody asked for has its reason in Killing. */
+			/* If neither the job nor an operator asked for the stop, the Killing event
+			 * has the reason. */
 			if (json_object_get(
 				cli_json_get(event, "Details"), "stop_after_client_disconnect"))
 				return cli_json_str(event, "DisplayMessage");
@@ -139,7 +140,7 @@ print_events(const struct cli *cli, const json_t *events)
 
 	if (json_array_size(events) == 0)
 		return;
-	cli_head("Events, the newest first:");
+	cli_head("Events, newest first:");
 	t = CLI_TABLE("Time", "Type", "Description");
 	for (size_t i = json_array_size(events); i-- > 0;) {
 		const json_t *event = json_array_get(events, i);
@@ -176,7 +177,7 @@ print_task(const struct cli *cli, const json_t *alloc, const char *name, const j
 	print_events(cli, events ? events : cli_json_get(state, "Events"));
 }
 
-/* Of one that failed and will be rescheduled. */
+/* Only for an allocation that failed and will be rescheduled. */
 static void
 show_next_try(struct cli *cli, const json_t *alloc)
 {
@@ -210,7 +211,8 @@ show_alloc(struct cli *cli, const char *id, struct err *e)
 	r = cli_api_get(cli, target, &alloc, e);
 	if (r < 0)
 		return r;
-	/* An alloc of another node, or another agent, has its last ones alone. */
+	/* The full history is known only for this agent's own allocations; others show their last
+	 * events. */
 	if (cli->verbose && cli_api_get(cli, all_target, &all, e) < 0)
 		all = NULL;
 	cli_field("ID", "%s", cli_json_str(alloc, "ID"));
@@ -226,7 +228,7 @@ show_alloc(struct cli *cli, const char *id, struct err *e)
 	cli_field("Desired Because", "%s", cli_json_str(alloc, "DesiredDescription"));
 	cli_field("Created", "%s", cli_time(cli, cli_json_time_ns(alloc, "CreateTime"), time));
 	cli_field("Modified", "%s", cli_time(cli, cli_json_time_ns(alloc, "ModifyTime"), time));
-	cli_field("In Place Of", "%.*s", cli->id_len, cli_json_str(alloc, "PreviousAllocation"));
+	cli_field("Replaces", "%.*s", cli->id_len, cli_json_str(alloc, "PreviousAllocation"));
 	show_next_try(cli, alloc);
 	cli_field("Replaced By", "%.*s", cli->id_len, cli_json_str(alloc, "NextAllocation"));
 	print_volumes(alloc);
@@ -265,7 +267,7 @@ cli_alloc_status(struct cli *cli, int argc, char **argv)
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }
 
-/* The allocation has to end, and what the evaluation put in its place has to run. */
+/* Waits until the allocation has ended and its replacement, if the evaluation placed one, runs. */
 static int
 follow_stop(struct cli *cli, const char *id, const char *job_id, const char *eval_id, struct err *e)
 {

@@ -14,8 +14,8 @@
 #include "common/duration.h"
 
 #define BODY_MAX       ((size_t)256 << 20)
-#define RETRY_FOR_MS   15000 /* an agent that has answered before */
-#define CUT_FOR_MS     1000  /* one that has not, and cuts connections */
+#define RETRY_FOR_MS   15000 /* how long a GET is retried if the agent has answered before */
+#define CUT_FOR_MS     1000  /* the same if the agent has not answered yet and resets connections */
 #define RETRY_EVERY_MS 200
 
 struct body {
@@ -55,13 +55,12 @@ cli_api_explain(struct cli *cli, struct err *e)
 	case -ECONNREFUSED:
 		return err_say(e, e->code,
 		    "no agent answers at %s: start one with `drover agent` or `systemctl start "
-		    "drover`, or say "
-		    "where it listens with -address or DROVER_ADDR",
+		    "drover`, or give its address with -address or DROVER_ADDR",
 		    cli->address);
 	case -EACCES:
 		return err_say(e, e->code,
-		    "the control socket %s may not be opened by this user: root and the group "
-		    "drover may",
+		    "permission denied for the control socket %s: only root and members of the "
+		    "group drover may open it",
 		    cli->address);
 	default:
 		return e->code;
@@ -80,8 +79,8 @@ cli_api_open(
 		return fd;
 	r = cli_http_send(
 	    fd, method, target, body, body ? strlen(body) : 0, cli_now_ms() + cli->timeout_ms, e);
-	/* The agent may have answered and closed before it had read all: look at the answer first.
-	 */
+	/* The agent may have answered and closed before it had read the whole request, so the
+	 * answer is read even if sending failed. */
 	if (r < 0 && r != -EPIPE && r != -ECONNRESET)
 		return r;
 	return steal_fd(&fd);
@@ -118,7 +117,7 @@ may_be_restarting(const struct cli *cli, int code)
 	return cli->answered && (code == -ECONNREFUSED || code == -ENOENT || code == -EAGAIN);
 }
 
-/* Does it, and for a GET again while the agent seems to be restarting. */
+/* Sends the request; repeats a GET while the agent seems to be restarting. */
 static int
 exchange_patiently(struct cli *cli, const char *method, const char *target, const char *text,
     struct body *body, struct err *e)
@@ -134,7 +133,8 @@ exchange_patiently(struct cli *cli, const char *method, const char *target, cons
 		if (r == 0 || !get || !may_be_restarting(cli, r) || cli_now_ms() >= until_ms)
 			break;
 		if (!said && cli->answered)
-			(void)fprintf(stderr, "The agent went away; asking again for %d s\n",
+			(void)fprintf(stderr,
+			    "The connection to the agent was lost; retrying for %d s\n",
 			    RETRY_FOR_MS / 1000);
 		said = true;
 		cli_sleep_ms(RETRY_EVERY_MS);
@@ -144,7 +144,7 @@ exchange_patiently(struct cli *cli, const char *method, const char *target, cons
 	return r < 0 ? cli_api_explain(cli, e) : 0;
 }
 
-/* Turns an answer that is an error into one: its text is the sentence. */
+/* Turns an error answer into *e; its body becomes the message. */
 static int
 take_refusal(struct cli *cli, const struct body *body, struct err *e)
 {
@@ -174,7 +174,7 @@ cli_api_send(struct cli *cli, const char *method, const char *target, const json
 	if (request) {
 		text = json_dumps(request, JSON_COMPACT | JSON_ENCODE_ANY);
 		if (!text)
-			return err_say(e, -EINVAL, "the request cannot be written as JSON");
+			return err_say(e, -EINVAL, "encode the request as JSON");
 	}
 	r = exchange_patiently(cli, method, target, text, &body, e);
 	data = body.data;

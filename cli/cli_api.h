@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_api.h: requests to the agent's API, and what is read out of its JSON. Runs in: drover. */
+/* cli_api.h: sends requests to the agent's API and reads fields of its JSON. Runs in: drover. */
 #ifndef DROVER_CLI_CLI_API_H
 #define DROVER_CLI_CLI_API_H
 
@@ -12,66 +12,58 @@
 #include "common/cleanup.h"
 #include "model/engine/field.h"
 
-/*
- * Sends one request and reads the answer as JSON into *ret (a reference of the caller's; NULL for
- * an empty answer; ret may be NULL). cli->status is the HTTP status, 0 when there was no answer.
- * Returns 0; -ENOENT for 404 and -EREMOTEIO for the other refusals, with the answer's text in *e
- * and whole in cli->refusal; -errno when the agent could not be asked.
- *
- * A GET whose connection is refused or cut is tried again for some seconds once the agent has
- * answered before: agents are restarted.
- */
+/* Sends one request and reads the answer as JSON into *ret (a new reference; NULL for an empty
+ * answer; ret may be NULL). cli->status is the HTTP status, 0 if there was no answer. Returns 0;
+ * -ENOENT for 404 and -EREMOTEIO for other error statuses, with the answer's text in *e and in full
+ * in cli->refusal; -errno if the agent could not be reached. If the agent has answered before, a
+ * GET whose connection is refused or lost is retried for some seconds, because agents are
+ * restarted. */
 int cli_api_get(struct cli *cli, const char *target, json_t **ret, struct err *e);
 int cli_api_send(struct cli *cli, const char *method, const char *target, const json_t *body,
     json_t **ret, struct err *e);
-/* GETs target and prints the answer. For -json. */
+/* Sends a GET and prints the answer, for -json. */
 int cli_api_print(struct cli *cli, const char *target, struct err *e);
-/* Prints any JSON, indented. 0, or -errno. */
+/* Prints JSON, indented. Returns 0 or -errno. */
 int cli_json_print(const json_t *value, struct err *e);
 
-/* A request whose answer is not JSON but a stream: connects, sends, and leaves the rest to
- * cli_http_recv(). The caller closes the descriptor. */
+/* Sends a request whose answer is a stream; the caller reads it with cli_http_recv() and closes the
+ * descriptor. */
 int cli_api_open(
     struct cli *cli, const char *method, const char *target, const char *body, struct err *e);
-/* Says what to do when the agent could not be reached. Returns e->code. */
+/* Adds to *e what to do if the agent could not be reached. Returns e->code. */
 int cli_api_explain(struct cli *cli, struct err *e);
 
-/* A target with its arguments percent-encoded: cli_target("/v1/job/%s?purge=%s", id, "true"). Only
- * %s. Never NULL. */
+/* Formats a request path with percent-encoded arguments: cli_target("/v1/job/%s?purge=%s", id,
+ * "true"). Accepts only %s. Never NULL. */
 char *cli_target(const char *fmt, ...);
 
-/*
- * What is at path ("Job/TaskGroups") below value. A missing or mistyped one is "", 0, false or
- * NULL: an agent that says nonsense gives an empty cell, not a crash.
- */
+/* Returns the member at path ("Job/TaskGroups") below value. If it is missing or has another type,
+ * the result is "", 0, false or NULL, so that an unexpected answer shows an empty cell. */
 json_t *cli_json_get(const json_t *value, const char *path);
 const char *cli_json_str(const json_t *value, const char *path);
 json_int_t cli_json_int(const json_t *value, const char *path);
 bool cli_json_true(const json_t *value, const char *path);
-/* Seconds since 1970 with nanoseconds below, from an integer (nanoseconds) or an RFC 3339 text; 0
- * for none. */
+/* Returns nanoseconds since 1970 from an integer (nanoseconds) or an RFC 3339 text; 0 if there is
+ * none. */
 int64_t cli_json_time_ns(const json_t *value, const char *path);
 
-/* What a list holds: where it is asked for, and which fields name one. */
+/* A kind of object: its API path, and the fields that identify one. */
 struct cli_kind {
 	const char *name;  /* "allocation" */
 	const char *list;  /* "/v1/allocations?prefix=%s" */
-	const char *all;   /* the same without prefix; for names of allocations */
-	const char *named; /* a second field to look in, or NULL */
-	bool uuid;         /* ids are UUIDs: a whole one is taken as it is */
+	const char *all;   /* the path without prefix, for names of allocations */
+	const char *named; /* a second field to search, or NULL */
+	bool uuid;         /* ids are UUIDs: a full one is used unchecked */
 };
 
 extern const struct cli_kind cli_kind_alloc, cli_kind_eval, cli_kind_job, cli_kind_node,
     cli_kind_plugin, cli_kind_volume;
 
-/*
- * The whole id of what the operator wrote: itself, or a prefix (of 2 characters at least) that only
- * one has. Returns 0 and *ret_id, the caller's to free; -ENOENT; -ENOTUNIQ after the candidates
- * were named in *e.
- */
+/* Finds the full id for the operator's word: an id, or a unique prefix of at least 2 characters.
+ * Returns 0 and *ret_id, which the caller frees; -ENOENT; -ENOTUNIQ with the candidates in *e. */
 int cli_id_resolve(
     struct cli *cli, const struct cli_kind *kind, const char *wanted, char **ret_id, struct err *e);
-/* The id of the node that answers. */
+/* Returns the id of the agent's node. */
 int cli_id_self(struct cli *cli, char **ret_id, struct err *e);
 
 #endif

@@ -12,7 +12,8 @@
 #include "cli/cli_print.h"
 #include "common/cleanup.h"
 
-/* It may name what a job or the agent has named. */
+/* The message may contain names from a job or from the agent, so control characters are replaced.
+ */
 static void
 print_error(const struct err *e)
 {
@@ -26,7 +27,7 @@ int
 cli_fail(struct cli *cli, const struct err *e)
 {
 	(void)fflush(stdout);
-	/* What the agent refused it has said in full; a sentence of ours is at most one struct err.
+	/* If the agent refused the request, prints its full text; other errors fit in a struct err.
 	 */
 	if (cli->refusal && (e->code == -ENOENT || e->code == -EREMOTEIO) &&
 	    strncmp(e->msg, cli->refusal, sizeof e->msg - 1) == 0)
@@ -59,7 +60,7 @@ cli_confirm_prefix(const char *kind, const char *wanted, const char *found, bool
 
 	if (yes || strcmp(wanted, found) == 0)
 		return 0;
-	if (asprintf(&question, "\"%s\" is short for %s \"%s\". Go on?", wanted, kind, found) < 0) {
+	if (asprintf(&question, "\"%s\" matches %s \"%s\". Continue?", wanted, kind, found) < 0) {
 		question = NULL;
 		return err_set(e, -ENOMEM, "ask");
 	}
@@ -67,7 +68,7 @@ cli_confirm_prefix(const char *kind, const char *wanted, const char *found, bool
 	r = cli_ask(question);
 	if (r < 0)
 		return err_say(e, -EINVAL,
-		    "\"%s\" is short for %s \"%s\": write it whole, or add -yes", wanted, kind,
-		    found);
-	return r ? 0 : err_say(e, -ECANCELED, "nothing was done");
+		    "\"%s\" is a prefix of %s \"%s\": give the full name, or add -yes", wanted,
+		    kind, found);
+	return r ? 0 : err_say(e, -ECANCELED, "cancelled: nothing was changed");
 }

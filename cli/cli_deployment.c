@@ -18,14 +18,15 @@ static struct {
 
 const struct cli_flag cli_deployment_resume_flags[] = {
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
-	    "return once the agent has taken the wish" },
+	    "return as soon as the request is accepted" },
 	{ 0 },
 };
 
 const struct cli_flag cli_deployment_promote_flags[] = {
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
-	    "return once the agent has taken the wish" },
-	{ "group", CLI_FLAG_STRING, &options.group, "GROUP", "only this group's canaries" },
+	    "return as soon as the request is accepted" },
+	{ "group", CLI_FLAG_STRING, &options.group, "GROUP",
+	    "promote only the canaries of this group" },
 	{ 0 },
 };
 
@@ -42,7 +43,7 @@ cli_deployment_of_job(struct cli *cli, const char *job_id, json_t **ret, struct 
 	json_t *found = NULL;
 	int r = cli_api_get(cli, target, &found, e);
 
-	/* An agent that knows of none at all. */
+	/* An agent in a cluster without deployments answers with an empty list. */
 	if (r == -ENOENT)
 		return 0;
 	if (r == 0 && json_is_object(found))
@@ -166,7 +167,7 @@ cli_deployment_status(struct cli *cli, int argc, char **argv)
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }
 
-/* Sends the wish. Takes over body. */
+/* Sends the request. Takes over body. */
 static int
 change(struct cli *cli, const char *verb, const char *id, json_t *body, struct err *e)
 {
@@ -180,7 +181,8 @@ change(struct cli *cli, const char *verb, const char *id, json_t *body, struct e
 	return r == 0 && cli->json ? cli_json_print(answer, e) : r;
 }
 
-/* done: what to say; follow: until it has ended. Takes over body. */
+/* Sends the request and prints `done`; with follow, waits until the deployment has ended. Takes
+ * over body. */
 static int
 run_change(struct cli *cli, const char *wanted, const char *verb, json_t *body, const char *done,
     bool follow)

@@ -12,9 +12,9 @@ static struct {
 } options;
 
 const struct cli_flag cli_eval_list_flags[] = {
-	{ "job", CLI_FLAG_STRING, &options.job, "JOB", "only those of this job" },
+	{ "job", CLI_FLAG_STRING, &options.job, "JOB", "only evaluations of this job" },
 	{ "status", CLI_FLAG_STRING, &options.status, "STATUS",
-	    "only those that are blocked, complete, pending …" },
+	    "only evaluations with this status: blocked, complete, pending, failed or canceled" },
 	{ 0 },
 };
 
@@ -98,7 +98,7 @@ print_eval(const struct cli *cli, const json_t *eval)
 	cli_field("Wait Until", "%s", cli_time(cli, cli_json_time_ns(eval, "WaitUntil"), time));
 	cli_field("Blocked Eval", "%.*s", cli->id_len, cli_json_str(eval, "BlockedEval"));
 	if (json_object_size(cli_json_get(eval, "FailedTGAllocs")) > 0) {
-		cli_head("What has no place");
+		cli_head("Not placed");
 		cli_watch_say_failed(cli, cli_json_get(eval, "FailedTGAllocs"));
 	}
 }

@@ -33,14 +33,14 @@ struct cli_exec_options cli_exec_options = { .input = true, .tty.said = NOT_SAID
 const struct cli_flag cli_alloc_exec_flags[] = {
 	CLI_EXEC_FLAGS,
 	{ "task", CLI_FLAG_STRING, &cli_exec_options.task, "TASK",
-	    "which task, where there is more than one" },
+	    "the task, if the allocation has more than one" },
 	{ 0 },
 };
 
 struct talk {
 	int fd, signals;
 	struct ws_reader reader;
-	char *out; /* what is to be sent */
+	char *out; /* bytes to send */
 	size_t out_len, out_size;
 	bool input, tty;
 	bool exited, closed;
@@ -48,7 +48,7 @@ struct talk {
 	struct cli_escape escape;
 };
 
-/* --- what is sent --- */
+/* Sending. */
 
 static void
 put(struct talk *t, const void *data, size_t len)
@@ -121,7 +121,7 @@ send_some(struct talk *t, struct err *e)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	/* It may have said why before it left. */
+	/* The agent may have sent a reason before it closed the connection. */
 	if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
 		n = (ssize_t)t->out_len;
 	if (n < 0)
@@ -131,7 +131,7 @@ send_some(struct talk *t, struct err *e)
 	return 0;
 }
 
-/* 0; 1: leave; or -errno. */
+/* Returns 0, 1 if the operator typed the escape to leave, or -errno. */
 static int
 read_input(struct talk *t, struct err *e)
 {
@@ -153,7 +153,7 @@ read_input(struct talk *t, struct err *e)
 	return kept < 0;
 }
 
-/* --- what is received --- */
+/* Receiving. */
 
 static int
 print_data(int fd, const json_t *stream, struct err *e)
@@ -164,7 +164,7 @@ print_data(int fd, const json_t *stream, struct err *e)
 	ssize_t n;
 
 	if (!data || base64_decode(text, data, &len) < 0)
-		return err_say(e, -EPROTO, "the agent sent a frame that is none");
+		return err_say(e, -EPROTO, "the agent sent an invalid frame");
 	for (size_t done = 0; done < len; done += (size_t)n) {
 		n = write(fd, data + done, len - done);
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
@@ -182,7 +182,7 @@ on_text(struct talk *t, const struct ws_message *m, struct err *e)
 	int r;
 
 	if (!json_is_object(frame))
-		return err_say(e, -EPROTO, "the agent sent a frame that is none");
+		return err_say(e, -EPROTO, "the agent sent an invalid frame");
 	r = print_data(STDOUT_FILENO, cli_json_get(frame, "stdout"), e);
 	if (r == 0)
 		r = print_data(STDERR_FILENO, cli_json_get(frame, "stderr"), e);
@@ -241,14 +241,15 @@ receive(struct talk *t, struct err *e)
 		return 0;
 	if (n <= 0) {
 		t->closed = true;
-		return t->exited
-			   ? 0
-			   : err_say(e, -ECONNRESET, "the agent is gone, and the command with it");
+		return t->exited ? 0
+				 : err_say(e, -ECONNRESET,
+				       "the connection to the agent was lost; the command has "
+				       "ended with it");
 	}
 	return take(t, data, (size_t)n, e);
 }
 
-/* --- the talk --- */
+/* The session. */
 
 static int
 turn(struct talk *t, struct err *e)
@@ -296,7 +297,7 @@ run(struct talk *t, struct err *e)
 	return r;
 }
 
-/* --- its beginning --- */
+/* The handshake. */
 
 static int
 keep_refusal(void *arg, const void *data, size_t len, struct err *e)
@@ -309,7 +310,7 @@ keep_refusal(void *arg, const void *data, size_t len, struct err *e)
 	return 0;
 }
 
-/* The answer was another one than 101. */
+/* The agent answered with a status other than 101. */
 static int
 read_refusal(struct talk *t, const char *head, size_t len, uint64_t deadline, struct err *e)
 {
@@ -321,7 +322,8 @@ read_refusal(struct talk *t, const char *head, size_t len, uint64_t deadline, st
 	r = cli_http_parser_feed(&parser, head, len, e);
 	while (r == 0 && parser.state != CLI_HTTP_DONE)
 		r = cli_http_recv(t->fd, &parser, deadline, e);
-	return r < 0 ? r : err_say(e, -EREMOTEIO, "%s", *text ? text : "the agent refused");
+	return r < 0 ? r
+		     : err_say(e, -EREMOTEIO, "%s", *text ? text : "the agent refused the request");
 }
 
 static bool
@@ -334,7 +336,7 @@ is_accepted(const char *head, const char *key)
 	return strcasestr(head, line);
 }
 
-/* What has come behind the answer's head belongs to the talk. */
+/* Bytes after the head of the answer belong to the session. */
 static int
 read_answer(struct talk *t, const char *key, uint64_t deadline, struct err *e)
 {
@@ -359,11 +361,12 @@ read_answer(struct talk *t, const char *key, uint64_t deadline, struct err *e)
 	}
 	if (strncmp(head, "HTTP/1.1 101 ", 13) != 0)
 		return read_refusal(t, head, len, deadline, e);
-	end[2] = '\0'; /* behind the last header's own end of line */
+	end[2] = '\0'; /* the empty line after the last header */
 	if (!is_accepted(head, key))
-		return err_say(e, -EPROTO, "the agent's answer is no websocket's");
+		return err_say(e, -EPROTO, "the agent's answer is not a websocket handshake");
 	end += 4;
-	/* Before a word of the command is shown: a ^C that is the answer to it is the command's. */
+	/* The terminal is switched before any output is shown, so that a ^C typed in response
+	 * reaches the command. */
 	r = t->tty && t->input ? cli_terminal_raw(e) : 0;
 	return r < 0 ? r : take(t, end, len - (size_t)(end - head), e);
 }
@@ -382,7 +385,7 @@ open_talk(struct cli *cli, struct talk *t, const char *target, struct err *e)
 	if (r < 0)
 		return r;
 	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-		return err_set(e, -errno, "make a key");
+		return err_set(e, -errno, "generate the websocket key");
 	key[base64_encode(bytes, sizeof bytes, key)] = '\0';
 	t->fd = cli_http_connect(cli->socket_path, e);
 	if (t->fd < 0)
@@ -399,7 +402,7 @@ open_talk(struct cli *cli, struct talk *t, const char *target, struct err *e)
 	return read_answer(t, key, deadline, e);
 }
 
-/* Fills t in from the flags. */
+/* Fills in t from the flags. */
 static int
 take_options(struct talk *t, struct err *e)
 {
@@ -411,7 +414,8 @@ take_options(struct talk *t, struct err *e)
 	if (t->tty && t->input && strcmp(o->escape, "none") != 0)
 		t->escape.c = o->escape[0];
 	if (strlen(o->escape) != 1 && strcmp(o->escape, "none") != 0)
-		return err_say(e, -EINVAL, "-e wants one character or none, not \"%s\"", o->escape);
+		return err_say(
+		    e, -EINVAL, "-e takes one character, or \"none\", not \"%s\"", o->escape);
 	return 0;
 }
 
@@ -447,7 +451,7 @@ exec_in(
 
 	for (int i = 0; i < argc; i++)
 		if (json_array_append_new(words, json_string(argv[i])) < 0)
-			return err_say(e, -EINVAL, "a word of the command is no UTF-8");
+			return err_say(e, -EINVAL, "an argument of the command is not UTF-8");
 	command = json_dumps(words, JSON_COMPACT);
 	if (!command)
 		return err_set(e, -ENOMEM, "send to the agent");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_file.c: the JSON files that operators hand in. Runs in: drover. */
+/* cli_file.c: reads the JSON files that operators pass to commands. Runs in: drover. */
 #include "cli/cli_file.h"
 
 #include <ctype.h>
@@ -68,8 +68,8 @@ cli_file_read(const char *path, const char *what, json_t **ret, struct err *e)
 		return err_say(e, -EINVAL, "%s is empty: expected a %s as JSON", name, what);
 	if (*start != '{')
 		return err_say(e, -EINVAL,
-		    "%s is not JSON: only JSON is read so far, HCL is not (for a job, `nomad job "
-		    "run -output` converts it)",
+		    "%s is not JSON: HCL files are not supported yet (for a job, `nomad job run "
+		    "-output` converts one)",
 		    name);
 	value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
 	if (!value)

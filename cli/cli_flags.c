@@ -26,7 +26,7 @@ set_bool(const struct cli_flag *f, const char *value, struct err *e)
 	bool on = !value || strcmp(value, "true") == 0 || strcmp(value, "1") == 0;
 
 	if (!on && strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
-		return err_say(e, -EINVAL, "-%s is true or false, not \"%s\"", f->name, value);
+		return err_say(e, -EINVAL, "-%s must be true or false, not \"%s\"", f->name, value);
 	*(bool *)f->value = on;
 	return 0;
 }
@@ -41,7 +41,7 @@ cli_number(const char *what, const char *word, int64_t *ret, struct err *e)
 	number = strtoll(word, &end, 10);
 	if (errno || end == word || *end || number < 0)
 		return err_say(
-		    e, -EINVAL, "%s wants a number of 0 or more, not \"%s\"", what, word);
+		    e, -EINVAL, "%s must be a number of 0 or more, not \"%s\"", what, word);
 	*ret = number;
 	return 0;
 }
@@ -64,8 +64,8 @@ set_flag(const struct cli_flag *f, const char *value, struct err *e)
 		return cli_number(what, value, f->value, e);
 	case CLI_FLAG_DURATION:
 		if (duration_parse(value, &ns, &why) < 0 || ns < 0)
-			return err_say(e, -EINVAL, "-%s wants a time like 30s or 1h5m, not \"%s\"",
-			    f->name, value);
+			return err_say(e, -EINVAL,
+			    "-%s must be a time like 30s or 1h5m, not \"%s\"", f->name, value);
 		*(uint64_t *)f->value = (uint64_t)(ns / NS_PER_MS);
 		return 0;
 	default:
@@ -96,13 +96,14 @@ parse(const struct cli_flag *const *tables, size_t n, bool command, int argc, ch
 		equals = strchrnul(name, '=');
 		f = find_flag(tables, n, name, (size_t)(equals - name));
 		if (!f)
-			return err_say(
-			    e, -EINVAL, "there is no flag -%.*s here", (int)(equals - name), name);
+			return err_say(e, -EINVAL,
+			    "unknown flag -%.*s (add -help to see the flags)", (int)(equals - name),
+			    name);
 		value = *equals ? equals + 1 : NULL;
 		if (!value && f->kind != CLI_FLAG_BOOL) {
 			if (i + 1 >= argc)
-				return err_say(
-				    e, -EINVAL, "-%s wants %s", f->name, f->arg ?: "a value");
+				return err_say(e, -EINVAL, "-%s needs a value: %s", f->name,
+				    f->arg ?: "a value");
 			value = argv[++i];
 		}
 		r = set_flag(f, value, e);

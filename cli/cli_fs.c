@@ -13,9 +13,9 @@
 #include "common/base64.h"
 
 #define TAIL_LINES     10
-#define TAIL_GUESS     120 /* bytes of a line, for the first question */
+#define TAIL_GUESS     120 /* assumed bytes per line, for the first request */
 #define TAIL_BYTES_MAX ((int64_t)64 << 20)
-#define TEXT_MAX       ((size_t)128 << 20) /* of what is kept: the end of a file, a frame */
+#define TEXT_MAX       ((size_t)128 << 20) /* limit for buffered bytes: the end of a file, or a frame */
 
 static struct {
 	bool stat, machine, follow, tail;
@@ -23,11 +23,11 @@ static struct {
 } options = { .lines = -1, .bytes = -1 };
 
 const struct cli_flag cli_alloc_fs_flags[] = {
-	{ "c", CLI_FLAG_NUMBER, &options.bytes, "BYTES", "start that many bytes before the end" },
-	{ "f", CLI_FLAG_BOOL, &options.follow, NULL, "go on as the file grows" },
+	{ "c", CLI_FLAG_NUMBER, &options.bytes, "BYTES", "start this many bytes before the end" },
+	{ "f", CLI_FLAG_BOOL, &options.follow, NULL, "follow the file as it grows" },
 	{ "H", CLI_FLAG_BOOL, &options.machine, NULL, "sizes in bytes, times to the millisecond" },
-	{ "n", CLI_FLAG_NUMBER, &options.lines, "LINES", "start that many lines before the end" },
-	{ "stat", CLI_FLAG_BOOL, &options.stat, NULL, "what it is, not what is in it" },
+	{ "n", CLI_FLAG_NUMBER, &options.lines, "LINES", "start this many lines before the end" },
+	{ "stat", CLI_FLAG_BOOL, &options.stat, NULL, "show the entry itself, not its contents" },
 	{ "tail", CLI_FLAG_BOOL, &options.tail, NULL, "the last 10 lines" },
 	{ 0 },
 };
@@ -35,7 +35,7 @@ const struct cli_flag cli_alloc_fs_flags[] = {
 struct file {
 	struct cli *cli;
 	const char *alloc_id, *path;
-	/* What arrived and is kept: an end of the file, a frame that is not whole, a refusal. */
+	/* Buffered input: the end of the file, an incomplete frame, or an error text. */
 	char *text;
 	size_t len, size;
 	struct cli_http_parser parser;
@@ -69,7 +69,7 @@ print(const void *data, size_t len, struct err *e)
 	return 0;
 }
 
-/* --- the body of an answer --- */
+/* The body of an answer. */
 
 static int
 on_bytes(void *arg, const void *data, size_t len, struct err *e)
@@ -94,7 +94,7 @@ print_frame(const char *text, size_t len, struct err *e)
 	size_t n;
 
 	if (!frame || !bytes || base64_decode(data, bytes, &n) < 0)
-		return err_say(e, -EPROTO, "the agent sent a frame that is none");
+		return err_say(e, -EPROTO, "the agent sent an invalid frame");
 	if (*event)
 		(void)fprintf(stderr, "drover: %s\n",
 		    strcmp(event, "file deleted") == 0 ? "the file was deleted"
@@ -102,8 +102,8 @@ print_frame(const char *text, size_t len, struct err *e)
 	return n > 0 ? print(bytes, n, e) : 0;
 }
 
-/* The length of the first frame, with what is in front of it; 0: it is not whole. A frame has no
- * object in it. */
+/* Returns the length of the first frame and the bytes before it, or 0 if the frame is incomplete. A
+ * frame contains no nested object. */
 static size_t
 frame_length(const char *text, size_t len)
 {
@@ -135,7 +135,7 @@ on_frames(void *arg, const void *data, size_t len, struct err *e)
 	return r;
 }
 
-/* --- questions --- */
+/* Requests. */
 
 static int
 check_status(struct file *f, struct err *e)
@@ -151,7 +151,7 @@ check_status(struct file *f, struct err *e)
 	return err_say(e, f->parser.status == 404 ? -ENOENT : -EREMOTEIO, "%s", f->text);
 }
 
-/* Asks, and gives all of the answer to on_body. */
+/* Sends the request and passes the whole answer to on_body. */
 static int
 fetch(struct file *f, const char *target, cli_http_body_fn *on_body, struct err *e)
 {
@@ -182,7 +182,7 @@ read_at(struct file *f, int64_t offset, int64_t limit, cli_http_body_fn *on_body
 	return fetch(f, target, on_body, e);
 }
 
-/* Where the last lines of a file of this size begin. A last line without a newline is one. */
+/* Finds where the last lines of a file of this size begin. A last line without a newline counts. */
 static int
 find_lines(struct file *f, int64_t size, int64_t lines, int64_t *ret, struct err *e)
 {
@@ -234,7 +234,7 @@ print_file(struct file *f, int64_t size, struct err *e)
 	return fetch(f, target, on_frames, e);
 }
 
-/* --- tables --- */
+/* Tables. */
 
 static void
 print_size(const json_t *file, struct cli_table *t)

@@ -59,7 +59,7 @@ on_status_line(struct cli_http_parser *p, const char *line, struct err *e)
 	(void)snprintf(digits, sizeof digits, "%.3s", line + 9);
 	if (strlen(digits) != 3 || (line[12] != ' ' && line[12] != '\0') ||
 	    parse_number(digits, 10, &status) < 0 || status < 100 || status > 599)
-		return refuse(e, "it has no status");
+		return refuse(e, "it has no status code");
 	p->status_seen = (int)status;
 	p->chunked = p->has_length = false;
 	p->n_headers = 0;
@@ -73,7 +73,7 @@ take_length(struct cli_http_parser *p, const char *value, struct err *e)
 	uint64_t length;
 
 	if (parse_number(value, 10, &length) < 0 || (p->has_length && length != p->length))
-		return refuse(e, "its Content-Length is no number");
+		return refuse(e, "its Content-Length is not a number");
 	p->has_length = true;
 	p->length = length;
 	return 0;
@@ -82,7 +82,7 @@ take_length(struct cli_http_parser *p, const char *value, struct err *e)
 static void
 enter_body(struct cli_http_parser *p)
 {
-	/* 100 Continue and its like come before the answer itself. */
+	/* Informational answers such as 100 Continue precede the final one. */
 	if (p->status_seen < 200) {
 		p->state = CLI_HTTP_STATUS_LINE;
 		return;
@@ -120,7 +120,7 @@ on_header(struct cli_http_parser *p, char *line, struct err *e)
 		return take_length(p, value, e);
 	if (strcasecmp(line, "Transfer-Encoding") == 0) {
 		if (strcasecmp(value, "chunked") != 0)
-			return refuse(e, "its Transfer-Encoding is not known");
+			return refuse(e, "its Transfer-Encoding is not supported");
 		p->chunked = true;
 	}
 	return 0;
@@ -151,7 +151,7 @@ on_line(struct cli_http_parser *p, char *line, struct err *e)
 			return refuse(e, "a chunk is longer than its size");
 		p->state = CLI_HTTP_CHUNK_SIZE;
 		return 0;
-	default: /* CLI_HTTP_TRAILERS: nothing of them is needed */
+	default: /* CLI_HTTP_TRAILERS: trailers are skipped */
 		if (*line == '\0')
 			p->state = CLI_HTTP_DONE;
 		else if (++p->n_headers > HEADERS_MAX)
@@ -312,7 +312,7 @@ wait_ready(int fd, short events, uint64_t deadline_ms, struct err *e)
 		return err_set(e, -errno, "wait for the agent");
 	if (r == 0)
 		return err_say(
-		    e, -ETIMEDOUT, "the agent took the request and did not answer in time");
+		    e, -ETIMEDOUT, "the agent accepted the request but did not answer in time");
 	return 0;
 }
 
@@ -340,7 +340,7 @@ send_all(int fd, const char *data, size_t len, uint64_t deadline_ms, struct err 
 	return 0;
 }
 
-/* That of DROVER_TOKEN, or of NOMAD_TOKEN. */
+/* The token comes from DROVER_TOKEN or NOMAD_TOKEN. */
 int
 cli_http_token(char **ret, struct err *e)
 {
@@ -352,7 +352,8 @@ cli_http_token(char **ret, struct err *e)
 		token = "";
 	for (const char *c = token; *c; c++)
 		if (*c <= ' ' || *c >= 0x7f)
-			return err_say(e, -EINVAL, "the token has characters that none has");
+			return err_say(
+			    e, -EINVAL, "the token contains characters that no token has");
 	if (asprintf(ret, "%s%s%s", *token ? "X-Nomad-Token: " : "", token, *token ? "\r\n" : "") <
 	    0) {
 		*ret = NULL;

@@ -15,21 +15,21 @@
 enum cli_http_state {
 	CLI_HTTP_STATUS_LINE,
 	CLI_HTTP_HEADERS,
-	CLI_HTTP_BODY,       /* left bytes of it are to come */
-	CLI_HTTP_BODY_EOF,   /* ends with the connection */
-	CLI_HTTP_CHUNK_SIZE, /* the line before a chunk */
+	CLI_HTTP_BODY,       /* `left` bytes of the body are still to come */
+	CLI_HTTP_BODY_EOF,   /* the body ends with the connection */
+	CLI_HTTP_CHUNK_SIZE, /* the size line before a chunk */
 	CLI_HTTP_CHUNK,
 	CLI_HTTP_CHUNK_END, /* the empty line after it */
 	CLI_HTTP_TRAILERS,
 	CLI_HTTP_DONE,
 };
 
-/* Takes a piece of the body; a negative return ends the parsing with it. */
+/* Gets a piece of the body; a negative return ends the parsing with that error. */
 typedef int cli_http_body_fn(void *arg, const void *data, size_t len, struct err *e);
 
 struct cli_http_parser {
 	enum cli_http_state state;
-	int status; /* 0 until the headers are whole */
+	int status; /* 0 until the headers are complete */
 	int status_seen;
 	bool chunked, has_length;
 	uint64_t left;
@@ -42,17 +42,18 @@ struct cli_http_parser {
 };
 
 void cli_http_parser_init(struct cli_http_parser *p, cli_http_body_fn *on_body, void *arg);
-/* Takes the next bytes of the answer. 0, or -EPROTO with a sentence for what is no HTTP. What
- * follows the end is ignored. */
+/* Parses the next bytes of the answer. Returns 0, or -EPROTO with a sentence if they are not HTTP.
+ * Bytes after the end are ignored. */
 int cli_http_parser_feed(struct cli_http_parser *p, const void *data, size_t len, struct err *e);
-/* The connection has ended. 0 when the answer is whole, else -ECONNRESET. */
+/* To be called at the end of the connection. Returns 0 if the answer is complete, else -ECONNRESET.
+ */
 int cli_http_parser_end(struct cli_http_parser *p, struct err *e);
 
 /* Connects to the socket at path (of any length). Returns a descriptor or -errno with a sentence.
  */
 int cli_http_connect(const char *path, struct err *e);
-/* The header with the operator's token, with its end of line; "" without one. 0 with *ret, the
- * caller's to free; negative with *e. */
+/* Formats the header with the operator's token and its end of line, "" without a token. Returns 0
+ * with *ret, which the caller frees; negative with *e. */
 int cli_http_token(char **ret, struct err *e);
 /*
  * Sends one request; body may be NULL. deadline_ms is of cli_now_ms(). 0, or -errno: -EPIPE and
@@ -60,10 +61,8 @@ int cli_http_token(char **ret, struct err *e);
  */
 int cli_http_send(int fd, const char *method, const char *target, const char *body, size_t len,
     uint64_t deadline_ms, struct err *e);
-/*
- * Waits for bytes until deadline_ms (UINT64_MAX: for ever) and feeds them. 1 when the answer is
- * whole, 0 when more is to come, or -errno.
- */
+/* Waits for bytes until deadline_ms (UINT64_MAX: no deadline) and parses them. Returns 1 if the
+ * answer is complete, 0 if more is to come, or -errno. */
 int cli_http_recv(int fd, struct cli_http_parser *p, uint64_t deadline_ms, struct err *e);
 
 uint64_t cli_now_ms(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_id.c: whole ids from what an operator writes: prefixes and names. Runs in: drover. */
+/* cli_id.c: finds the full id for a prefix or a name. Runs in: drover. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +33,8 @@ const struct cli_kind cli_kind_plugin = { .name = "plugin",
 const struct cli_kind cli_kind_volume = { .name = "volume",
 	.list = "/v1/volumes?type=csi&prefix=%s" };
 
-/* The one whose field starts with wanted; an exact one wins. Returns how many start so, or 1 for an
- * exact one. */
+/* Finds the object whose field starts with wanted; an exact match wins. Returns the number of
+ * matches, 1 for an exact one. */
 static size_t
 match_prefix(const json_t *list, const char *wanted, const json_t **ret)
 {
@@ -56,8 +56,8 @@ match_prefix(const json_t *list, const char *wanted, const json_t **ret)
 	return n;
 }
 
-/* The newest with exactly this name, one that shall run before one that shall not: job.group[0] is
- * many in time. */
+/* Finds the newest object with exactly this name; one that is wanted wins over one that is stopped.
+ * Over time many allocations have the name job.group[0]. */
 static const json_t *
 match_name(const json_t *list, const char *field, const char *wanted)
 {
@@ -104,7 +104,7 @@ static int
 take_id(const json_t *item, char **ret_id, struct err *e)
 {
 	*ret_id = strdup(cli_json_str(item, "ID"));
-	return *ret_id ? 0 : err_set(e, -ENOMEM, "look an id up");
+	return *ret_id ? 0 : err_set(e, -ENOMEM, "look up an id");
 }
 
 /* UUIDs are listed by whole bytes: an odd digit is left to match_prefix(). */
@@ -117,7 +117,7 @@ list_prefix(
 	size_t len = strlen(wanted);
 
 	if (!prefix)
-		return err_set(e, -ENOMEM, "look an id up");
+		return err_set(e, -ENOMEM, "look up an id");
 	if (kind->uuid && len % 2)
 		prefix[len - 1] = '\0';
 	target = cli_target(kind->list, prefix);
@@ -136,12 +136,12 @@ cli_id_resolve(
 
 	if (kind->uuid && id_from_uuid(wanted, &id)) {
 		*ret_id = strdup(wanted);
-		return *ret_id ? 0 : err_set(e, -ENOMEM, "look an id up");
+		return *ret_id ? 0 : err_set(e, -ENOMEM, "look up an id");
 	}
 	if (strlen(wanted) < (kind->uuid ? 2 : 1))
 		return err_say(
-		    e, -EINVAL, "\"%s\" is too short: 2 characters of an id at least", wanted);
-	/* Words that can be no UUID are names: the agent need not be asked about them as ids. */
+		    e, -EINVAL, "\"%s\" is too short: give at least 2 characters of an id", wanted);
+	/* A word that cannot be part of a UUID is a name and is not looked up as an id. */
 	if (!kind->uuid || strspn(wanted, "0123456789abcdef-") == strlen(wanted)) {
 		r = list_prefix(cli, kind, wanted, &list, e);
 		if (r < 0)
@@ -157,10 +157,10 @@ cli_id_resolve(
 		found = match_name(all, kind->named, wanted);
 	}
 	if (!found)
-		return err_say(e, -ENOENT, "there is no %s \"%s\"", kind->name, wanted);
+		return err_say(e, -ENOENT, "no %s \"%s\" exists", kind->name, wanted);
 	if (!kind->uuid && strlen(wanted) < 2 && strcmp(cli_json_str(found, "ID"), wanted) != 0)
 		return err_say(
-		    e, -EINVAL, "\"%s\" is too short: 2 characters of an id at least", wanted);
+		    e, -EINVAL, "\"%s\" is too short: give at least 2 characters of an id", wanted);
 	return take_id(found, ret_id, e);
 }
 
@@ -176,8 +176,7 @@ cli_id_self(struct cli *cli, char **ret_id, struct err *e)
 		return r;
 	id = cli_json_str(self, "stats/client/node_id");
 	if (*id == '\0')
-		return err_say(
-		    e, -ENOENT, "the agent does not say which node it is: name the node");
+		return err_say(e, -ENOENT, "the agent does not report its node: name the node");
 	*ret_id = strdup(id);
-	return *ret_id ? 0 : err_set(e, -ENOMEM, "look an id up");
+	return *ret_id ? 0 : err_set(e, -ENOMEM, "look up an id");
 }

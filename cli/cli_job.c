@@ -14,28 +14,30 @@
 
 static struct {
 	bool detach, purge, no_shutdown_delay, yes;
-	int64_t check_index; /* -1: whatever it is */
+	int64_t check_index; /* -1: at any index */
 } options = { .check_index = -1 };
 
 const struct cli_flag cli_job_run_flags[] = {
 	{ "check-index", CLI_FLAG_NUMBER, &options.check_index, "INDEX",
-	    "only if the job is as `job plan` saw it; 0: only if it is new" },
+	    "register only if the job is unchanged since `job plan` printed this index; 0: only if "
+	    "it is new" },
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
-	    "return once the agent has taken the job" },
+	    "return as soon as the job is registered" },
 	{ 0 },
 };
 
 const struct cli_flag cli_job_stop_flags[] = {
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
-	    "return once the agent has taken the wish" },
+	    "return as soon as the request is accepted" },
 	{ "no-shutdown-delay", CLI_FLAG_BOOL, &options.no_shutdown_delay, NULL,
 	    "do not wait for shutdown_delay" },
-	{ "purge", CLI_FLAG_BOOL, &options.purge, NULL, "forget the job too" },
-	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL, "do not ask when the id is shortened" },
+	{ "purge", CLI_FLAG_BOOL, &options.purge, NULL, "also remove the job and its history" },
+	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL,
+	    "do not ask for confirmation when the id is a prefix" },
 	{ 0 },
 };
 
-/* {"Job": {…}} as it is, a bare job wrapped. Leaves a new reference in *ret. */
+/* Accepts {"Job": {…}} or a bare job, which it wraps. Leaves a new reference in *ret. */
 static int
 wrap_job(json_t *file, const char *path, json_t **ret, struct err *e)
 {
@@ -52,7 +54,7 @@ wrap_job(json_t *file, const char *path, json_t **ret, struct err *e)
 	return *ret ? 0 : err_set(e, -ENOMEM, "read %s", path);
 }
 
-/* Prints the answer where -json wants it, and the warnings of the agent. */
+/* Prints the answer if -json is set, and the agent's warnings. */
 static int
 show_answer(struct cli *cli, const json_t *answer, struct err *e)
 {
@@ -63,8 +65,8 @@ show_answer(struct cli *cli, const json_t *answer, struct err *e)
 	return cli->json ? cli_json_print(answer, e) : 0;
 }
 
-/* The deployment of what was registered, if it has one. What failed at its start is reported at
- * once: the deployment may try it again for long. */
+/* Follows the deployment of the registered job, if it has one. An allocation that failed at its
+ * start is reported at once, because the deployment may retry it for a long time. */
 static int
 follow_deployment(
     struct cli *cli, const char *job_id, const json_t *answer, int started, struct err *e)
@@ -95,7 +97,8 @@ follow_eval(struct cli *cli, const char *job_id, const json_t *answer, struct er
 	if (placed < 0)
 		return placed;
 	r = cli_watch_start(cli, job_id, eval_id, e);
-	/* What was placed has been followed; what was not decides. */
+	/* The placed allocations have been followed; the exit code depends on those that were not
+	 * placed. */
 	if (r == CLI_OK)
 		r = placed;
 	return r < 0 ? r : follow_deployment(cli, job_id, answer, r, e);
@@ -125,7 +128,7 @@ cli_job_read(const char *path, json_t **file, json_t **ret, struct err *e)
 	return r < 0 ? r : wrap_job(*file, path, ret, e);
 }
 
-/* The job only if it is as it was when its index was that. */
+/* Adds the condition that the job's modify index is still this one. */
 static int
 enforce_index(json_t *request, int64_t index, struct err *e)
 {
@@ -180,14 +183,14 @@ stop_job(struct cli *cli, const char *job_id, struct err *e)
 	}
 	if (*eval_id) {
 		r = cli_watch_eval(cli, eval_id, e);
-		/* A purged job takes its evaluations along. */
+		/* Purging a job also removes its evaluations. */
 		if (r < 0 && !(r == -ENOENT && options.purge))
 			return r;
 	}
 	r = cli_watch_end(cli, &filter, e);
 	if (r < 0)
 		return r;
-	cli_say(cli, "==> Job \"%s\" is stopped%s", job_id, options.purge ? " and forgotten" : "");
+	cli_say(cli, "==> Job \"%s\" is stopped%s", job_id, options.purge ? " and purged" : "");
 	return CLI_OK;
 }
 
@@ -278,7 +281,7 @@ print_groups(const json_t *job, const json_t *allocs)
 	cli_table_print(t);
 }
 
-/* Why the newest allocation that failed did so. */
+/* Prints why the newest failed allocation failed. */
 static void
 print_failure(const struct cli *cli, const json_t *allocs)
 {
@@ -294,7 +297,7 @@ print_failure(const struct cli *cli, const json_t *allocs)
 	}
 	if (!newest)
 		return;
-	cli_head("The last failure");
+	cli_head("Last failure");
 	cli_field("Allocation", "%.*s", cli->id_len, cli_json_str(newest, "ID"));
 	cli_field("When", "%s", cli_time(cli, cli_json_time_ns(newest, "ModifyTime"), time));
 	cli_field("Why", "%s", cli_alloc_why(newest));

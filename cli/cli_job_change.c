@@ -10,10 +10,10 @@ static struct {
 	bool detach;
 } options;
 
-/* Of revert, scale and periodic force. */
+/* Flags of revert, scale and periodic force. */
 const struct cli_flag cli_job_change_flags[] = {
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
-	    "return once the agent has taken the wish" },
+	    "return as soon as the request is accepted" },
 	{ 0 },
 };
 
@@ -74,7 +74,7 @@ cli_job_history(struct cli *cli, int argc, char **argv)
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }
 
-/* Sends the wish about the job and follows what comes of it. Takes over body. */
+/* Sends a change of the job and follows its evaluation. Takes over body. */
 static int
 change(struct cli *cli, const char *id, const char *verb, json_t *body, struct err *e)
 {

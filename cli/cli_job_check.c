@@ -12,9 +12,9 @@ static struct {
 
 const struct cli_flag cli_job_eval_flags[] = {
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
-	    "return once the agent has taken the wish" },
+	    "return as soon as the request is accepted" },
 	{ "force-reschedule", CLI_FLAG_BOOL, &options.force, NULL,
-	    "replace what has failed now, whatever its reschedule policy says" },
+	    "replace failed allocations now, ignoring the reschedule policy" },
 	{ 0 },
 };
 
@@ -60,7 +60,7 @@ cli_job_inspect(struct cli *cli, int argc, char **argv)
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }
 
-/* What is wrong with the job is the answer, not a failure of asking. */
+/* Problems of the job are the result of this command, not an error of the request. */
 static int
 say_validity(struct cli *cli, const json_t *answer, struct err *e)
 {
@@ -76,7 +76,7 @@ say_validity(struct cli *cli, const json_t *answer, struct err *e)
 		cli_say(cli, "Warnings: %s", warnings);
 	if (*problems)
 		return err_say(e, -EINVAL, "%s", problems);
-	cli_say(cli, "The job can be registered");
+	cli_say(cli, "The job is valid");
 	return CLI_OK;
 }
 

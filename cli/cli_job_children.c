@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_job_children.c: drover job dispatch, periodic force; and what `job status` says of jobs of
- * which others are made. Runs in: drover. */
+/* cli_job_children.c: drover job dispatch and periodic force; what `job status` shows of
+ * parameterized and periodic jobs. Runs in: drover. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,16 +23,16 @@ static struct {
 
 const struct cli_flag cli_job_dispatch_flags[] = {
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
-	    "return once the agent has taken the wish" },
+	    "return as soon as the request is accepted" },
 	{ "id-prefix-template", CLI_FLAG_STRING, &options.prefix, "TEXT",
-	    "stands in the job's id before its time" },
+	    "text in the new job's id, before its timestamp" },
 	{ "idempotency-token", CLI_FLAG_STRING, &options.token, "TEXT",
-	    "dispatch only if none with this token is known" },
-	{ "meta", CLI_FLAG_STRINGS, &options.meta, "KEY=VALUE", "once for each key" },
+	    "dispatch only if no job was dispatched with this token" },
+	{ "meta", CLI_FLAG_STRINGS, &options.meta, "KEY=VALUE", "repeat for each key" },
 	{ 0 },
 };
 
-/* --- dispatch --- */
+/* Dispatch. */
 
 static int
 put_meta(json_t *request, struct err *e)
@@ -44,7 +44,7 @@ put_meta(json_t *request, struct err *e)
 		char *key = options.meta.v[i], *equals = strchr(key, '=');
 
 		if (!equals || equals == key)
-			return err_say(e, -EINVAL, "-meta wants KEY=VALUE, not \"%s\"", key);
+			return err_say(e, -EINVAL, "-meta must be KEY=VALUE, not \"%s\"", key);
 		*equals = '\0';
 		if (json_object_set_new(meta, key, json_string(equals + 1)) < 0)
 			return err_say(e, -EINVAL, "-meta %s: its value is not UTF-8", key);
@@ -52,7 +52,7 @@ put_meta(json_t *request, struct err *e)
 	return 0;
 }
 
-/* All of it, or one byte more than a payload may have. */
+/* Reads the whole file, or one byte more than a payload may have. */
 static int
 read_payload(const char *path, char data[PAYLOAD_MAX + 1], size_t *ret_len, struct err *e)
 {
@@ -67,8 +67,8 @@ read_payload(const char *path, char data[PAYLOAD_MAX + 1], size_t *ret_len, stru
 		return err_set(e, -errno, "read %s", path);
 	return *ret_len <= PAYLOAD_MAX
 		   ? 0
-		   : err_say(e, -EFBIG, "%s is larger than %d bytes: no payload is",
-			 input ? "what stdin gives" : path, PAYLOAD_MAX);
+		   : err_say(e, -EFBIG, "%s is larger than %d bytes, the limit of a payload",
+			 input ? "the standard input" : path, PAYLOAD_MAX);
 }
 
 static int
@@ -123,7 +123,7 @@ cli_job_dispatch(struct cli *cli, int argc, char **argv)
 	return r < 0 ? cli_fail(cli, &e) : r;
 }
 
-/* --- periodic force --- */
+/* Periodic force. */
 
 static int
 follow_launch(struct cli *cli, const json_t *answer, struct err *e)
@@ -145,8 +145,8 @@ cli_job_periodic(struct cli *cli, int argc, char **argv)
 
 	(void)argc;
 	if (strcmp(argv[0], "force") != 0) {
-		(void)err_say(
-		    &e, -EINVAL, "there is no \"drover job periodic %s\": there is force", argv[0]);
+		(void)err_say(&e, -EINVAL,
+		    "unknown command \"drover job periodic %s\": only force exists", argv[0]);
 		return cli_fail(cli, &e);
 	}
 	r = cli_id_resolve(cli, &cli_kind_job, argv[1], &id, &e);
@@ -159,7 +159,7 @@ cli_job_periodic(struct cli *cli, int argc, char **argv)
 	return r < 0 ? cli_fail(cli, &e) : r;
 }
 
-/* --- status --- */
+/* Status. */
 
 const char *
 cli_job_infix(const json_t *job)

@@ -11,7 +11,7 @@
 #include "cli/cli_watch.h"
 #include "model/engine/field.h"
 
-/* As nomad's: 1 says that allocations would be made or stopped. */
+/* Exit codes as nomad's: 1 if allocations would be created or stopped. */
 enum { PLAN_SAME = 0, PLAN_CHANGES = 1 };
 
 static const char *
@@ -94,7 +94,8 @@ print_diff(const json_t *diff)
 	}
 }
 
-/* What would happen to the allocations of each group. Do any begin or end? */
+/* Prints what would happen to the allocations of each group. Returns true if any would be created
+ * or stopped. */
 static bool
 print_counts(const json_t *plan)
 {
@@ -133,8 +134,8 @@ show_plan(struct cli *cli, const char *path, const json_t *plan)
 	cli_watch_say_failed(cli, cli_json_get(plan, "FailedTGAllocs"));
 	if (*warnings)
 		cli_line("Warnings: %s", warnings);
-	printf("\nJob Modify Index: %lld\nTo register it only if nobody changes it before:\n"
-	       "  drover job run -check-index %lld %s\n",
+	printf("\nJob Modify Index: %lld\nTo register it only if the job does not change before:\n "
+	       " drover job run -check-index %lld %s\n",
 	    (long long)cli_json_int(plan, "JobModifyIndex"),
 	    (long long)cli_json_int(plan, "JobModifyIndex"), path);
 	return changes ? PLAN_CHANGES : PLAN_SAME;
@@ -151,7 +152,7 @@ cli_job_plan(struct cli *cli, int argc, char **argv)
 	(void)argc;
 	r = cli_job_read(argv[0], &file, &request, &e);
 	if (r == 0 && *cli_json_str(request, "Job/ID") == '\0')
-		r = err_say(&e, -EINVAL, "the job of %s has no ID", argv[0]);
+		r = err_say(&e, -EINVAL, "the job in %s has no ID", argv[0]);
 	if (r == 0) {
 		(void)json_object_set_new(request, "Diff", json_true());
 		target = cli_target("/v1/job/%s/plan", cli_json_str(request, "Job/ID"));

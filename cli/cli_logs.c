@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_logs.c: drover alloc logs: whole, the end of it, or followed. Runs in: drover. */
+/* cli_logs.c: drover alloc logs: a whole log, its end, or a log that is followed. Runs in: drover.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -14,11 +15,11 @@
 #include "cli/cli_watch.h"
 
 #define TAIL_LINES       10
-#define TAIL_GUESS       120 /* bytes of a line, for the first question */
+#define TAIL_GUESS       120 /* assumed bytes per line, for the first request */
 #define TAIL_BYTES_MAX   ((uint64_t)64 << 20)
 #define REFUSAL_MAX      4096
 #define RECONNECT_FOR_MS 15000
-#define IDLE_MS          500 /* without a byte: time to ask whether the allocation is over */
+#define IDLE_MS          500 /* after this time without output, checks whether the allocation has ended */
 
 static struct {
 	bool follow, err, out, tail;
@@ -27,42 +28,42 @@ static struct {
 } options = { .lines = -1, .bytes = -1 };
 
 const struct cli_flag cli_alloc_logs_flags[] = {
-	{ "c", CLI_FLAG_NUMBER, &options.bytes, "BYTES", "start that many bytes before the end" },
-	{ "f", CLI_FLAG_BOOL, &options.follow, NULL, "go on as the task writes" },
-	{ "n", CLI_FLAG_NUMBER, &options.lines, "LINES", "start that many lines before the end" },
-	{ "stderr", CLI_FLAG_BOOL, &options.err, NULL, "what it wrote to stderr" },
+	{ "c", CLI_FLAG_NUMBER, &options.bytes, "BYTES", "start this many bytes before the end" },
+	{ "f", CLI_FLAG_BOOL, &options.follow, NULL, "follow the log as the task writes" },
+	{ "n", CLI_FLAG_NUMBER, &options.lines, "LINES", "start this many lines before the end" },
+	{ "stderr", CLI_FLAG_BOOL, &options.err, NULL, "show stderr" },
 	{ "stdout", CLI_FLAG_BOOL, &options.out, NULL,
-	    "what it wrote to stdout (without -f the default; with -f both)" },
+	    "show stdout (the default without -f; with -f the default is both)" },
 	{ "tail", CLI_FLAG_BOOL, &options.tail, NULL, "the last 10 lines" },
 	{ "task", CLI_FLAG_STRING, &options.task, "TASK",
-	    "which task, where there is more than one" },
+	    "the task, if the allocation has more than one" },
 	{ 0 },
 };
 
-/* Where to start: that many bytes from the start or before the end. */
+/* Where to start: an offset from the start or from the end. */
 struct position {
 	bool from_end;
 	uint64_t offset;
 };
 
-/* One of the two streams of the task, on its way to a FILE. */
+/* One of the task's two output streams and the FILE it is copied to. */
 struct stream {
 	struct cli *cli;
 	const char *alloc_id, *task, *type;
 	FILE *out;
 	int fd;
 	struct cli_http_parser parser;
-	struct position at;  /* where the next request starts */
-	uint64_t skip_until; /* bytes that are kept back in head until they are all there */
-	int64_t lines;       /* of head, how many lines are printed; -1 all */
+	struct position at;  /* offset of the next request */
+	uint64_t skip_until; /* bytes still to be collected in head before they are printed */
+	int64_t lines;       /* how many lines of head are printed; -1: all */
 	char *head;
 	size_t head_len, head_size;
 	char refusal[REFUSAL_MAX];
 	size_t refusal_len;
-	bool whole; /* the answer is complete */
+	bool whole; /* true if the answer is complete */
 };
 
-/* The start of the last n lines; a last line without a newline is one. */
+/* Finds the start of the last n lines; a last line without a newline counts. */
 static size_t
 find_lines(const char *data, size_t len, int64_t n)
 {
@@ -81,7 +82,8 @@ write_out(struct stream *s, const void *data, size_t len, struct err *e)
 {
 	if (fwrite(data, 1, len, s->out) != len || (options.follow && fflush(s->out) != 0))
 		return err_set(e, errno ? -errno : -EIO, "write the log");
-	/* Counted from the start the place is known, and a cut connection costs nothing. */
+	/* With an offset from the start, a lost connection can be resumed without missing anything.
+	 */
 	if (!s->at.from_end)
 		s->at.offset += len;
 	return 0;
@@ -190,7 +192,7 @@ check_status(struct stream *s, struct err *e)
 	return err_say(e, s->parser.status == 404 ? -ENOENT : -EREMOTEIO, "%s", s->refusal);
 }
 
-/* Reads the log from s->at to its present end through on_log(). */
+/* Reads the log from s->at to its current end through on_log(). */
 static int
 read_once(struct stream *s, struct err *e)
 {
@@ -208,10 +210,8 @@ read_once(struct stream *s, struct err *e)
 	return r < 0 ? r : check_status(s, e);
 }
 
-/*
- * The last lines are of unknown length: asks for more and more of the end until there are enough,
- * or all is there. Leaves in head what is to be looked through, and in s->at where that begins.
- */
+/* The length of the last lines is unknown: reads a growing part of the end until it has enough
+ * lines or the whole log. Leaves that part in head and its offset in s->at. */
 static int
 find_tail(struct stream *s, int64_t lines, struct err *e)
 {
@@ -231,13 +231,13 @@ find_tail(struct stream *s, int64_t lines, struct err *e)
 			s->at = (struct position){ 0 };
 			return 0;
 		}
-		/* The first line of it may be half a line. */
+		/* The part may begin in the middle of a line. */
 		if (find_lines(s->head, s->head_len, lines) > 0 || want == TAIL_BYTES_MAX)
 			return 0;
 	}
 }
 
-/* Sets where the stream starts, and for lines how much of it is history. */
+/* Sets where the stream starts and, for -n, how many bytes of it are history. */
 static int
 find_start(struct stream *s, struct err *e)
 {
@@ -260,13 +260,14 @@ find_start(struct stream *s, struct err *e)
 		s->whole = true;
 		return r;
 	}
-	/* Asked for again with follow: what was there now comes first, then what is new. */
+	/* The request is repeated with follow: the existing part comes first, then new output. */
 	s->skip_until = s->head_len;
 	s->head_len = 0;
 	return s->skip_until ? 0 : flush_head(s, e);
 }
 
-/* The agent went away in the middle: goes on where it was, or as near to it as is known. */
+/* The connection was lost in the middle: continues at the same offset, or as near to it as is
+ * known. */
 static int
 reconnect(struct stream *s, struct err *e)
 {
@@ -279,7 +280,7 @@ reconnect(struct stream *s, struct err *e)
 	s->skip_until = 0;
 	if (s->at.from_end) {
 		(void)fprintf(
-		    stderr, "The connection was cut; going on from now, lines may be missing\n");
+		    stderr, "The connection was lost; continuing from now, lines may be missing\n");
 		s->at.offset = 0;
 	}
 	do {
@@ -291,7 +292,7 @@ reconnect(struct stream *s, struct err *e)
 	return cli_api_explain(s->cli, e);
 }
 
-/* Takes what has come on one stream. */
+/* Reads the available bytes of one stream. */
 static int
 step_stream(struct stream *s, struct err *e)
 {
@@ -313,8 +314,8 @@ step_stream(struct stream *s, struct err *e)
 	return r == 0 && s->head_len ? flush_head(s, e) : r;
 }
 
-/* Has the allocation ended, so that nothing more will be written? An agent that cannot say so just
- * now has not. */
+/* Returns true if the allocation has ended, so that no more output will come. False if the agent
+ * cannot be asked now. */
 static bool
 alloc_is_over(const struct stream *s)
 {
@@ -325,8 +326,8 @@ alloc_is_over(const struct stream *s)
 	return cli_api_get(s->cli, target, &alloc, &e) == 0 && cli_alloc_has_ended(alloc);
 }
 
-/* Waits for bytes of any stream, at most IDLE_MS, and takes them. 1 some came, 0 none, 2 all
- * streams are whole, -errno. */
+/* Waits at most IDLE_MS for bytes of any stream and reads them. Returns 1 if some came, 0 if none,
+ * 2 if all streams are complete, or -errno. */
 static int
 step_streams(struct stream *streams, size_t n, struct err *e)
 {
@@ -354,8 +355,8 @@ step_streams(struct stream *streams, size_t n, struct err *e)
 	return ready > 0;
 }
 
-/* Follows until the agent ends the streams, or the allocation has ended and they are silent after
- * that. */
+/* Follows until the agent ends the streams, or the allocation has ended and no more output comes.
+ */
 static int
 follow_streams(struct stream *streams, size_t n, struct err *e)
 {
@@ -382,7 +383,8 @@ int
 cli_alloc_task_name(const char *word, const char *flag, const char **ret, struct err *e)
 {
 	if (word && flag && strcmp(word, flag) != 0)
-		return err_say(e, -EINVAL, "two tasks are named, \"%s\" and \"%s\"", word, flag);
+		return err_say(
+		    e, -EINVAL, "two different tasks are named, \"%s\" and \"%s\"", word, flag);
 	*ret = word ? word : flag;
 	return 0;
 }
@@ -412,8 +414,8 @@ find_only_task(struct cli *cli, const char *alloc_id, char **ret, struct err *e)
 	if (n == 1 && *ret)
 		return 0;
 	free(steal_ptr(ret));
-	return n ? err_say(e, -EINVAL, "the allocation has %zu tasks, name one of them:%s", n, list)
-		 : err_say(e, -ENOENT, "the allocation has no task yet");
+	return n ? err_say(e, -EINVAL, "the allocation has %zu tasks; name one of them:%s", n, list)
+		 : err_say(e, -ENOENT, "the allocation has no tasks yet");
 }
 
 int

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_main.c: the command `drover`: its verbs, their help, and the way to them. Runs in: drover, as
- * the operator. */
+/* cli_main.c: the command `drover`: finds the verb, prints help, runs it. Runs in: drover, as the
+ * operator. */
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>
@@ -18,73 +18,72 @@ static struct cli cli = { .timeout_ms = CLI_TIMEOUT_MS, .id_len = 8 };
 
 static const struct cli_flag common_flags[] = {
 	{ "address", CLI_FLAG_STRING, &cli.address, "unix:///PATH", "the agent's control socket" },
-	{ "json", CLI_FLAG_BOOL, &cli.json, NULL, "print the API's answer" },
-	{ "timeout", CLI_FLAG_DURATION, &cli.timeout_ms, "TIME",
-	    "how long one request may take (60s)" },
-	{ "verbose", CLI_FLAG_BOOL, &cli.verbose, NULL, "whole ids, exact times" },
+	{ "json", CLI_FLAG_BOOL, &cli.json, NULL, "print the API's answer as JSON" },
+	{ "timeout", CLI_FLAG_DURATION, &cli.timeout_ms, "TIME", "timeout of one request (60s)" },
+	{ "verbose", CLI_FLAG_BOOL, &cli.verbose, NULL, "show full ids and exact times" },
 	{ 0 },
 };
 
 static const struct cli_verb verbs[] = {
 	{ "action", NULL, cli_action, cli_action_flags, 1, 1, "[flags] ACTION",
-	    "run an action of a job inside a task" },
+	    "run a job's action inside one of its tasks" },
 	{ "agent", NULL, cli_agent, cli_agent_flags, -1, -1,
 	    "[-config PATH]... [-dev] [-data-dir DIR] [-socket PATH]",
 	    "run the agent in the foreground" },
 	{ "alloc", "checks", cli_alloc_checks, NULL, 1, 1, "[flags] ALLOC",
-	    "show what the checks of an allocation's services found last" },
+	    "show the latest results of an allocation's service checks" },
 	{ "alloc", "exec", cli_alloc_exec, cli_alloc_exec_flags, 2, CLI_COMMAND,
 	    "[flags] ALLOC COMMAND [ARGUMENT...]", "run a command inside a task" },
 	{ "alloc", "fs", cli_alloc_fs, cli_alloc_fs_flags, 1, 2, "[flags] ALLOC [PATH]",
-	    "list a directory of an allocation, or print a file of it" },
+	    "list a directory of an allocation, or print a file" },
 	{ "alloc", "logs", cli_alloc_logs, cli_alloc_logs_flags, 1, 2, "[flags] ALLOC [TASK]",
-	    "print what a task wrote" },
+	    "print the output of a task" },
 	{ "alloc", "restart", cli_alloc_restart, cli_alloc_restart_flags, 1, 2,
 	    "[flags] ALLOC [TASK]", "restart an allocation's tasks, or one of them" },
 	{ "alloc", "signal", cli_alloc_signal, cli_alloc_signal_flags, 1, 2, "[flags] ALLOC [TASK]",
 	    "send a signal to an allocation's tasks, or to one of them" },
 	{ "alloc", "stats", cli_alloc_stats, NULL, 1, 1, "[flags] ALLOC",
-	    "show what an allocation's tasks use now" },
+	    "show the resource usage of an allocation's tasks" },
 	{ "alloc", "status", cli_alloc_status, NULL, 0, 1, "[flags] [ALLOC]",
 	    "show one allocation and its events, or list all" },
 	{ "alloc", "stop", cli_alloc_stop, cli_alloc_stop_flags, 1, 1, "[flags] ALLOC",
-	    "stop an allocation; its job gets another in its place" },
+	    "stop an allocation; its job gets a replacement" },
 	{ "alloc", "why", cli_alloc_explain, NULL, 1, 1, "[flags] ALLOC|EVALUATION|JOB",
-	    "say why it stopped, was started anew, or waits" },
+	    "explain why an allocation stopped, restarted or waits, or why a job is not placed" },
 	{ "deployment", "fail", cli_deployment_fail, NULL, 1, 1, "[flags] DEPLOYMENT",
-	    "end a deployment as one that has failed" },
+	    "mark a deployment as failed" },
 	{ "deployment", "list", cli_deployment_list, NULL, 0, 0, "[flags]",
 	    "list the deployments" },
 	{ "deployment", "pause", cli_deployment_pause, NULL, 1, 1, "[flags] DEPLOYMENT",
-	    "replace no further allocations for now" },
+	    "pause a deployment: replace no further allocations" },
 	{ "deployment", "promote", cli_deployment_promote, cli_deployment_promote_flags, 1, 1,
-	    "[flags] DEPLOYMENT", "let the canaries take the places of the others" },
+	    "[flags] DEPLOYMENT", "promote the canaries: they replace the older allocations" },
 	{ "deployment", "resume", cli_deployment_resume, cli_deployment_resume_flags, 1, 1,
-	    "[flags] DEPLOYMENT", "go on with a deployment that is paused" },
+	    "[flags] DEPLOYMENT", "resume a paused deployment" },
 	{ "deployment", "status", cli_deployment_status, NULL, 0, 1, "[flags] [DEPLOYMENT]",
 	    "show one deployment, or list all" },
 	{ "eval", "list", cli_eval_list, cli_eval_list_flags, 0, 0, "[flags]",
-	    "list the evaluations: why jobs were looked at, and what came of it" },
+	    "list the evaluations: what triggered them and their results" },
 	{ "eval", "status", cli_eval_status, NULL, 1, 1, "[flags] EVALUATION",
-	    "show one evaluation, and what it placed" },
+	    "show one evaluation and its placements" },
 	{ "help", NULL, show_help, NULL, 0, 2, "[COMMAND [VERB]]",
-	    "show this, or the help of one command" },
+	    "show this help, or the help of one command" },
 	{ "job", "action", cli_action, cli_action_flags, 1, 1, "[flags] ACTION",
-	    "run an action of a job inside a task" },
+	    "run a job's action inside one of its tasks" },
 	{ "job", "dispatch", cli_job_dispatch, cli_job_dispatch_flags, 1, 2, "[flags] JOB [FILE|-]",
-	    "run a parameterized job, with the file's contents as its payload" },
+	    "dispatch a parameterized job, with the file as its payload" },
 	{ "job", "eval", cli_job_eval, cli_job_eval_flags, 1, 1, "[flags] JOB",
-	    "look at a job again and place what it lacks" },
+	    "evaluate a job again and place missing allocations" },
 	{ "job", "history", cli_job_history, NULL, 1, 1, "[flags] JOB",
-	    "list the versions of a job that are kept" },
+	    "list the stored versions of a job" },
 	{ "job", "inspect", cli_job_inspect, NULL, 1, 1, "[flags] JOB",
-	    "print a job as JSON, as job run takes it" },
+	    "print a job as JSON that job run accepts" },
 	{ "job", "periodic", cli_job_periodic, cli_job_change_flags, 2, 2, "force [flags] JOB",
 	    "launch a periodic job now" },
 	{ "job", "plan", cli_job_plan, NULL, 1, 1, "[flags] FILE.json|-",
-	    "show what registering a job would change; exit code 1 if allocations would" },
+	    "show what registering a job would change; exit code 1 if allocations would change" },
 	{ "job", "revert", cli_job_revert, cli_job_change_flags, 2, 2, "[flags] JOB VERSION",
-	    "make an older version of a job what is wanted" },
+	    "roll a job back to an older version" },
 	{ "job", "run", cli_job_run, cli_job_run_flags, 1, 1, "[flags] FILE.json|-",
 	    "register a job and follow it until its allocations run" },
 	{ "job", "scale", cli_job_scale, cli_job_change_flags, 2, 3, "[flags] JOB [GROUP] COUNT",
@@ -94,29 +93,31 @@ static const struct cli_verb verbs[] = {
 	{ "job", "stop", cli_job_stop, cli_job_stop_flags, 1, 1, "[flags] JOB",
 	    "stop a job and follow it until its allocations have ended" },
 	{ "job", "validate", cli_job_validate, NULL, 1, 1, "[flags] FILE.json|-",
-	    "say whether a job could be registered" },
+	    "check whether a job is valid" },
 	{ "leaks", NULL, cli_leaks, NULL, 0, 0, "[flags]",
-	    "list what the agent left outside its own books; exit code 1 if there is any" },
+	    "list mounts, cgroups, files and processes without a record in the agent; exit code 1 "
+	    "if there are any" },
 	{ "monitor", NULL, cli_monitor, cli_monitor_flags, 0, 0, "[flags]",
-	    "print what the agent's processes log, as they do" },
+	    "follow the log of the agent's processes" },
 	{ "node", "drain", cli_node_drain, cli_node_drain_flags, 0, 1, "[flags] [NODE]",
-	    "stop all allocations of a node and take no more" },
+	    "drain a node: stop its allocations and accept no new ones" },
 	{ "node", "eligibility", cli_node_eligibility, cli_node_eligibility_flags, 0, 1,
-	    "-enable|-disable [flags] [NODE]", "take allocations or no more; what runs goes on" },
+	    "-enable|-disable [flags] [NODE]",
+	    "let a node accept new allocations or not; running ones continue" },
 	{ "node", "meta", cli_node_meta, cli_node_meta_flags, 1, 64,
 	    "read [flags] | apply [flags] [KEY=VALUE...]",
-	    "show or change a node's metadata, which constraints go by" },
+	    "show or change a node's metadata, which constraints match against" },
 	{ "node", "status", cli_node_status, cli_node_status_flags, 0, 1, "[flags] [NODE]",
 	    "show one node, or list all" },
 	{ "plugin", "status", cli_plugin_status, NULL, 0, 1, "[flags] [PLUGIN]",
 	    "show one CSI plugin, or list all" },
 	{ "service", "info", cli_service_info, NULL, 1, 1, "[flags] SERVICE",
-	    "show where the instances of a service are" },
+	    "show the instances of a service and their addresses" },
 	{ "service", "list", cli_service_list, NULL, 0, 0, "[flags]", "list the services" },
 	{ "status", NULL, cli_status, NULL, 0, 0, "[flags]",
-	    "the node on one page, what is wrong first" },
+	    "show the node on one page, problems first" },
 	{ "system", "gc", cli_system_gc, NULL, 0, 0, "[flags]",
-	    "forget what is over: allocations, and jobs that were stopped or are done" },
+	    "remove ended allocations and jobs that are stopped or complete" },
 	{ "version", NULL, show_version, NULL, 0, 0, "[flags]",
 	    "print the version of this command" },
 	{ "volume", "create", cli_volume_create, NULL, 1, 1, "[flags] FILE.json|-",
@@ -124,12 +125,12 @@ static const struct cli_verb verbs[] = {
 	{ "volume", "delete", cli_volume_delete, cli_volume_delete_flags, 1, 1, "[flags] VOLUME",
 	    "delete a volume and its data through its plugin" },
 	{ "volume", "deregister", cli_volume_deregister, cli_volume_deregister_flags, 1, 1,
-	    "[flags] VOLUME", "forget a volume and leave its data with its plugin" },
+	    "[flags] VOLUME", "deregister a volume; its data stays in the plugin" },
 	{ "volume", "register", cli_volume_register, NULL, 1, 1, "[flags] FILE.json|-",
-	    "make a volume known that its plugin has already" },
+	    "register a volume that already exists in its plugin" },
 	{ "volume", "snapshot", cli_volume_snapshot, cli_volume_snapshot_flags, 1, 3,
 	    "[flags] create VOLUME [NAME] | delete PLUGIN SNAPSHOT | list -plugin PLUGIN",
-	    "make, delete or list snapshots through a volume's plugin" },
+	    "create, delete or list snapshots through a volume's plugin" },
 	{ "volume", "status", cli_volume_status, NULL, 0, 1, "[flags] [VOLUME]",
 	    "show one volume, or list all" },
 };
@@ -151,7 +152,7 @@ has_noun(const struct cli_verb *v, const char *noun)
 	return !noun || strcmp(v->noun, noun) == 0;
 }
 
-/* All commands, or those of one noun. */
+/* Prints all commands, or those of one noun. */
 static void
 print_verbs(const char *noun)
 {
@@ -166,9 +167,9 @@ print_verbs(const char *noun)
 		(void)printf("  %-18s %s\n", left, verbs[i].help);
 	}
 	(void)printf(
-	    "\nEvery command takes -help. Ids may be shortened to a prefix that only one has.\n"
-	    "DROVER_ADDR=unix:///PATH says where the agent listens (" CLI_ADDRESS_DEFAULT ").\n"
-	    "DROVER_TOKEN=… is the token, where the agent wants one.\n");
+	    "\nEvery command takes -help. An id may be shortened to a unique "
+	    "prefix.\nDROVER_ADDR=unix:///PATH is the address of the agent (" CLI_ADDRESS_DEFAULT
+	    ").\nDROVER_TOKEN=… is the ACL token, if the agent requires one.\n");
 }
 
 static void
@@ -188,7 +189,7 @@ print_verb_help(const struct cli_verb *v)
 	}
 }
 
-/* The verb that the words name, and how many words that took. NULL when there is none. */
+/* Finds the verb that the words name, and how many words that took. NULL if there is none. */
 static const struct cli_verb *
 find_verb(int argc, char **argv, int *ret_words)
 {
@@ -221,7 +222,7 @@ is_help(const char *word)
 	       strcmp(word, "--help") == 0 || strcmp(word, "--h") == 0;
 }
 
-/* No such command: the help of the noun, if there is one, else a sentence. */
+/* For an unknown command: prints the help of its noun if the noun exists, else one sentence. */
 static int
 refuse_words(int argc, char **argv)
 {
@@ -230,12 +231,11 @@ refuse_words(int argc, char **argv)
 		return CLI_OK;
 	}
 	if (!is_noun(argv[0])) {
-		(void)fprintf(
-		    stderr, "drover: there is no command \"%s\": see drover help\n", argv[0]);
+		(void)fprintf(stderr, "drover: unknown command \"%s\": see drover help\n", argv[0]);
 		return CLI_FAILED;
 	}
 	if (argc > 1 && !is_help(argv[1])) {
-		(void)fprintf(stderr, "drover: there is no \"drover %s %s\": see drover help %s\n",
+		(void)fprintf(stderr, "drover: unknown command \"%s %s\": see drover help %s\n",
 		    argv[0], argv[1], argv[0]);
 		return CLI_FAILED;
 	}
@@ -273,8 +273,8 @@ show_version(struct cli *c, int argc, char **argv)
 	return r < 0 ? cli_fail(c, &e) : CLI_OK;
 }
 
-/* DROVER_ADDR, or NOMAD_ADDR where that names a unix socket too: habits and scripts of Nomad's
- * users go on working. */
+/* Uses DROVER_ADDR, or NOMAD_ADDR if that is a unix socket, so that scripts written for Nomad keep
+ * working. */
 static int
 choose_socket(struct err *e)
 {
@@ -294,17 +294,17 @@ choose_socket(struct err *e)
 	return 0;
 }
 
-/* An answer that could not be written, to a full disk say, is no success. */
+/* A failure to write the output, for example to a full disk, is a failure of the command. */
 static int
 flush_output(int code)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return code;
-	(void)fprintf(stderr, "drover: write the answer: %s\n", strerror(errno));
+	(void)fprintf(stderr, "drover: write the output: %s\n", strerror(errno));
 	return code == CLI_OK ? CLI_FAILED : code;
 }
 
-/* Of words that are none. 1 would be an answer of job plan's. */
+/* Exit code for a command line that does not parse; `job plan` uses 1 for "there are changes". */
 static int
 refuse(const struct cli_verb *v, const struct err *e)
 {
@@ -332,7 +332,7 @@ run_verb(const struct cli_verb *v, int argc, char **argv)
 	n = (v->max_args == CLI_COMMAND ? cli_flags_parse_command : cli_flags_parse)(
 	    tables, ELEMENTSOF(tables), argc, argv, &e);
 	if (n >= 0 && (n < v->min_args || n > v->max_args))
-		n = err_say(&e, -EINVAL, "expected drover %s%s%s %s", v->noun, v->verb ? " " : "",
+		n = err_say(&e, -EINVAL, "usage: drover %s%s%s %s", v->noun, v->verb ? " " : "",
 		    v->verb ?: "", v->usage);
 	if (n < 0)
 		return refuse(v, &e);
@@ -348,7 +348,7 @@ main(int argc, char **argv)
 	const struct cli_verb *v;
 	int words = 0;
 
-	/* `drover … | head` ends quietly, whatever the caller did with the signal. */
+	/* SIGPIPE is reset to its default so that `drover … | head` ends quietly. */
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)setlocale(LC_CTYPE, "");
 	argc--;
@@ -361,8 +361,8 @@ main(int argc, char **argv)
 		bool asked = argc > 1 || (argc == 1 && is_help(argv[0]));
 		int r = refuse_words(argc, argv);
 
-		/* `drover` and `drover job` are no answers to anything: the help, and a failure for
-		 * scripts. */
+		/* `drover` and `drover job` alone print the help and fail, so that scripts notice.
+		 */
 		return flush_output(r == CLI_OK && !asked ? CLI_FAILED : r);
 	}
 	return flush_output(run_verb(v, argc - words, argv + words));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_monitor.c: drover monitor: the agent's log as it is written. Runs in: drover. */
+/* cli_monitor.c: drover monitor follows the agent's log. Runs in: drover. */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -15,11 +15,11 @@ static struct {
 
 const struct cli_flag cli_monitor_flags[] = {
 	{ "log-level", CLI_FLAG_STRING, &options.level, "LEVEL",
-	    "error, warn, info or debug, whatever the agent's own level is (info)" },
-	{ "log-json", CLI_FLAG_BOOL, &options.json, NULL, "lines as JSON" },
-	{ "node-id", CLI_FLAG_STRING, &options.node, "NODE", "of another node of the cluster" },
+	    "error, warn, info or debug, independent of the agent's own level (info)" },
+	{ "log-json", CLI_FLAG_BOOL, &options.json, NULL, "print each line as JSON" },
+	{ "node-id", CLI_FLAG_STRING, &options.node, "NODE", "monitor this node of the cluster" },
 	{ "server-id", CLI_FLAG_STRING, &options.server, "SERVER",
-	    "of a server, by its name or leader" },
+	    "monitor this server: its name, or \"leader\"" },
 	{ 0 },
 };
 
@@ -40,7 +40,7 @@ on_body(void *arg, const void *data, size_t len, struct err *e)
 			a->refusal[a->len++] = bytes[i];
 	if (a->parser.status != 200)
 		return 0;
-	/* Each line at once, also where stdout is a pipe. */
+	/* Flushes each line at once, also to a pipe. */
 	if (fwrite(data, 1, len, stdout) != len || fflush(stdout) != 0)
 		return err_set(e, -errno, "write the log");
 	return 0;
@@ -66,7 +66,7 @@ follow(struct cli *cli, const char *node, struct err *e)
 		r = cli_http_recv(fd, &a.parser, a.parser.status ? UINT64_MAX : deadline_ms, e);
 	} while (r == 0);
 	if (r == -ECONNRESET && a.parser.status == 200)
-		return err_say(e, r, "the agent has ended");
+		return err_say(e, r, "the agent has exited");
 	if (r < 0)
 		return r;
 	return a.parser.status == 200 ? 0 : err_say(e, -EREMOTEIO, "%s", a.refusal);

@@ -20,29 +20,30 @@ static struct {
 
 const struct cli_flag cli_node_status_flags[] = {
 	{ "self", CLI_FLAG_BOOL, &options.self, NULL, "the node of this agent" },
-	{ "stats", CLI_FLAG_BOOL, &options.stats, NULL, "what the node uses now, too" },
+	{ "stats", CLI_FLAG_BOOL, &options.stats, NULL,
+	    "also show resource usage (needs -self or a node)" },
 	{ 0 },
 };
 
 const struct cli_flag cli_node_drain_flags[] = {
 	{ "deadline", CLI_FLAG_DURATION, &options.deadline_ms, "TIME",
-	    "how long batch jobs may take to end by themselves (1h)" },
+	    "how long to wait for batch jobs to finish (1h)" },
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
-	    "return once the agent has taken the wish" },
+	    "return as soon as the request is accepted" },
 	{ "disable", CLI_FLAG_BOOL, &options.disable, NULL,
-	    "end the drain and take allocations again" },
+	    "end the drain and make the node eligible again" },
 	{ "enable", CLI_FLAG_BOOL, &options.enable, NULL, "drain the node (the default)" },
-	{ "force", CLI_FLAG_BOOL, &options.force, NULL, "stop everything at once" },
+	{ "force", CLI_FLAG_BOOL, &options.force, NULL, "stop all allocations at once" },
 	{ "ignore-system", CLI_FLAG_BOOL, &options.ignore_system, NULL,
-	    "leave system jobs running" },
+	    "keep system jobs running" },
 	{ "keep-ineligible", CLI_FLAG_BOOL, &options.keep_ineligible, NULL,
-	    "with -disable: take no allocations yet" },
+	    "with -disable: keep the node ineligible" },
 	{ "monitor", CLI_FLAG_BOOL, &options.monitor, NULL,
-	    "only follow the drain that is under way" },
+	    "follow the drain that is in progress" },
 	{ "no-deadline", CLI_FLAG_BOOL, &options.no_deadline, NULL,
-	    "wait for batch jobs to end by themselves for ever" },
+	    "wait indefinitely for batch jobs to finish" },
 	{ "self", CLI_FLAG_BOOL, &options.self, NULL, "the node of this agent (the default)" },
-	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL, "do not ask" },
+	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL, "do not ask for confirmation" },
 	{ 0 },
 };
 
@@ -127,7 +128,7 @@ print_node_events(const struct cli *cli, const json_t *node)
 
 	if (json_array_size(events) == 0)
 		return;
-	cli_head("Events, the newest first:");
+	cli_head("Events, newest first:");
 	t = CLI_TABLE("Time", "Subsystem", "Message");
 	for (size_t i = json_array_size(events); i-- > 0;) {
 		const json_t *event = json_array_get(events, i);
@@ -259,7 +260,7 @@ make_drain_request(void)
 	    "IgnoreSystemJobs", options.ignore_system, "MarkEligible", 0);
 }
 
-/* Volumes that this node's allocations still hold. */
+/* Reports volumes that this node's allocations still claim. */
 static int
 print_claims_left(struct cli *cli, const char *node_id, const char *volume_id, struct err *e)
 {
@@ -274,15 +275,15 @@ print_claims_left(struct cli *cli, const char *node_id, const char *volume_id, s
 		    !cli_alloc_has_ended(alloc))
 			continue;
 		cli_say(cli,
-		    "==> Volume \"%s\" stays mounted and claimed for allocation \"%.*s\": plugin "
-		    "%s has not let it go yet",
+		    "==> Volume \"%s\" is still mounted and claimed for allocation \"%.*s\": "
+		    "plugin %s has not unmounted it yet",
 		    volume_id, cli->id_len, cli_json_str(alloc, "ID"),
 		    cli_json_str(volume, "PluginID"));
 	}
 	return r == -ENOENT ? 0 : r;
 }
 
-/* An allocation that has ended gives its claim back when nothing of the volume is mounted. */
+/* An ended allocation releases its claim once the volume is unmounted. */
 static int
 print_volumes_left(struct cli *cli, const char *node_id, struct err *e)
 {
@@ -299,8 +300,7 @@ print_volumes_left(struct cli *cli, const char *node_id, struct err *e)
 	return r;
 }
 
-/* The drain is over when the node says so; its allocations have then ended, which is waited for
- * first. */
+/* The drain is over when the node reports it, after all its allocations have ended. */
 static int
 follow_drain(struct cli *cli, const char *id, struct err *e)
 {
@@ -328,7 +328,7 @@ follow_drain(struct cli *cli, const char *id, struct err *e)
 	return print_volumes_left(cli, id, e);
 }
 
-/* Somebody else's. */
+/* Another operator ended the drain. */
 static int
 monitor_drain(struct cli *cli, const char *id, struct err *e)
 {
@@ -373,21 +373,22 @@ check_drain_options(const char *wanted, struct err *e)
 	int agreed;
 
 	if (options.enable && options.disable)
-		return err_say(e, -EINVAL, "-enable and -disable exclude each other");
+		return err_say(e, -EINVAL, "-enable and -disable cannot be used together");
 	if (options.monitor && (options.enable || options.disable || options.detach))
-		return err_say(e, -EINVAL, "-monitor takes neither -enable, -disable nor -detach");
+		return err_say(
+		    e, -EINVAL, "-monitor cannot be used with -enable, -disable or -detach");
 	if (options.disable && (options.force || options.no_deadline))
-		return err_say(e, -EINVAL, "-disable takes neither -force nor -no-deadline");
+		return err_say(e, -EINVAL, "-disable cannot be used with -force or -no-deadline");
 	if (options.force && options.no_deadline)
-		return err_say(e, -EINVAL, "-force and -no-deadline exclude each other");
+		return err_say(e, -EINVAL, "-force and -no-deadline cannot be used together");
 	if (wanted && options.self)
-		return err_say(e, -EINVAL, "-self and \"%s\" name two nodes", wanted);
+		return err_say(e, -EINVAL, "-self and \"%s\" name two different nodes", wanted);
 	if (options.disable || options.monitor || options.yes)
 		return 0;
-	agreed = cli_ask("This stops every allocation of the node. Go on?");
+	agreed = cli_ask("This stops every allocation of the node. Continue?");
 	if (agreed < 0)
 		return err_say(e, -EINVAL, "a drain stops every allocation of the node: add -yes");
-	return agreed ? 0 : err_say(e, -ECANCELED, "nothing was done");
+	return agreed ? 0 : err_say(e, -ECANCELED, "cancelled: nothing was changed");
 }
 
 int

@@ -13,13 +13,15 @@ static struct {
 } options;
 
 const struct cli_flag cli_node_meta_flags[] = {
-	{ "node-id", CLI_FLAG_STRING, &options.node, "NODE", "of another node than the agent's" },
+	{ "node-id", CLI_FLAG_STRING, &options.node, "NODE",
+	    "this node instead of the agent's own" },
 	{ "unset", CLI_FLAG_STRINGS, &options.unset, "KEY",
-	    "take a key away, also one of the configuration; may be given more than once" },
+	    "remove a key, also one from the configuration; may be repeated" },
 	{ 0 },
 };
 
-/* KEY=VALUE of words, null for each -unset. A new reference; NULL with *e. */
+/* Builds an object from KEY=VALUE words, with null for each -unset. A new reference; NULL with *e.
+ */
 static json_t *
 read_changes(int n, char **words, struct err *e)
 {
@@ -34,14 +36,14 @@ read_changes(int n, char **words, struct err *e)
 		}
 		*value++ = '\0';
 		if (json_object_set_new(meta, words[i], json_string(value)) < 0) {
-			(void)err_say(e, -EINVAL, "the value of %s is no UTF-8", words[i]);
+			(void)err_say(e, -EINVAL, "the value of %s is not UTF-8", words[i]);
 			return NULL;
 		}
 	}
 	for (size_t i = 0; i < options.unset.n; i++)
 		(void)json_object_set_new(meta, options.unset.v[i], json_null());
 	if (json_object_size(meta) == 0) {
-		(void)err_say(e, -EINVAL, "nothing to change: KEY=VALUE or -unset KEY is needed");
+		(void)err_say(e, -EINVAL, "nothing to change: give KEY=VALUE or -unset KEY");
 		return NULL;
 	}
 	return json_incref(meta);
@@ -80,7 +82,7 @@ print_meta(const struct cli *cli, const json_t *meta)
 	cli_table_print(t);
 }
 
-/* changes: NULL to read. */
+/* changes: NULL only reads. */
 static int
 ask(struct cli *cli, const json_t *changes, struct err *e)
 {
@@ -112,9 +114,9 @@ cli_node_meta(struct cli *cli, int argc, char **argv)
 
 	if (!apply && strcmp(argv[0], "read") != 0)
 		r = err_say(&e, -EINVAL,
-		    "there is no \"drover node meta %s\": there are read and apply", argv[0]);
+		    "unknown command \"drover node meta %s\": use read or apply", argv[0]);
 	else if (!apply && (argc > 1 || options.unset.n > 0))
-		r = err_say(&e, -EINVAL, "drover node meta read changes nothing: apply does");
+		r = err_say(&e, -EINVAL, "drover node meta read takes no changes: use apply");
 	if (r == 0 && apply) {
 		changes = read_changes(argc - 1, argv + 1, &e);
 		r = changes ? 0 : e.code;

@@ -13,18 +13,18 @@ static struct {
 
 const struct cli_flag cli_alloc_restart_flags[] = {
 	{ "all-tasks", CLI_FLAG_BOOL, &options.all, NULL,
-	    "every task, also those that are over, in the order of their lifecycle" },
-	{ "task", CLI_FLAG_STRING, &options.task, "TASK", "this one alone" },
+	    "all tasks, also ended ones, in lifecycle order" },
+	{ "task", CLI_FLAG_STRING, &options.task, "TASK", "only this task" },
 	{ 0 },
 };
 
 const struct cli_flag cli_alloc_signal_flags[] = {
-	{ "s", CLI_FLAG_STRING, &options.signal, "SIGNAL", "its name (SIGKILL)" },
-	{ "task", CLI_FLAG_STRING, &options.task, "TASK", "this one alone" },
+	{ "s", CLI_FLAG_STRING, &options.signal, "SIGNAL", "the signal's name (SIGKILL)" },
+	{ "task", CLI_FLAG_STRING, &options.task, "TASK", "only this task" },
 	{ 0 },
 };
 
-/* "" for all. */
+/* Empty: all tasks. */
 static int
 choose_task(int argc, char **argv, const char **ret, struct err *e)
 {
@@ -60,7 +60,7 @@ restart(struct cli *cli, int argc, char **argv, struct err *e)
 		    json_pack("{s:s, s:b}", "TaskName", task, "AllTasks", options.all), e);
 	if (r == 0)
 		cli_say(cli, "Allocation \"%.*s\": %s restarted", cli->id_len, id,
-		    options.all ? "all its tasks are being"
+		    options.all ? "all tasks are being"
 		    : *task     ? "the task is being"
 				: "its running tasks are being");
 	return r;
@@ -81,9 +81,9 @@ send_signal(struct cli *cli, int argc, char **argv, struct err *e)
 	cleanup_free char *id = NULL;
 	int r;
 
-	/* A script's empty variable is no wish to kill. */
+	/* An empty variable in a script must not send SIGKILL. */
 	if (!*name)
-		return err_say(e, -EINVAL, "-s wants the name of a signal, like SIGHUP");
+		return err_say(e, -EINVAL, "-s needs the name of a signal, like SIGHUP");
 	r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, e);
 	if (r == 0)
 		r = choose_task(argc, argv, &task, e);

@@ -38,7 +38,7 @@ list_plugins(struct cli *cli, struct err *e)
 	return 0;
 }
 
-/* What each node says of the plugin's controller or node half. */
+/* Prints what each node reports about the plugin's controller or node service. */
 static void
 print_instances(const struct cli *cli, const char *head, const json_t *map)
 {

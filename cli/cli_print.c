@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_print.c: what the operator sees: tables, fields, times and sizes. Runs in: drover. */
+/* cli_print.c: prints tables, fields, times and sizes. Runs in: drover. */
 #include "cli/cli_print.h"
 
 #include <errno.h>
@@ -225,8 +225,8 @@ cli_time(const struct cli *cli, int64_t time_ns, char buf[CLI_TIME_SIZE])
 		return format_exact(time_ns, buf);
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	age = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - time_ns;
-	/* Whole seconds are enough for the past; the clocks of agent and command may differ by a
-	 * little. */
+	/* Times in the past are rounded to seconds; the clocks of agent and command may differ
+	 * slightly. */
 	if (age < 1000000000 && age > -1000000000)
 		(void)snprintf(buf, CLI_TIME_SIZE, "just now");
 	else if (age > 0)

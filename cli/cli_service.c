@@ -9,7 +9,7 @@
 #include "common/cleanup.h"
 #include "common/duration.h"
 
-/* "[a,b]" of a list of texts. The caller frees it. */
+/* Formats a list of strings as "[a,b]". The caller frees it. */
 static char *
 join(const json_t *list)
 {
@@ -112,7 +112,7 @@ cli_service_info(struct cli *cli, int argc, char **argv)
 	r = cli->json ? cli_api_print(cli, target, &e) : cli_api_get(cli, target, &list, &e);
 	if (r == 0 && !cli->json) {
 		if (json_array_size(list) == 0)
-			r = err_say(&e, -ENOENT, "there is no service \"%s\"", argv[0]);
+			r = err_say(&e, -ENOENT, "no service \"%s\" exists", argv[0]);
 		else
 			print_instances(cli, list);
 	}

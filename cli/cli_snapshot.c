@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_snapshot.c: drover volume snapshot create, delete, list; the volumes that only plugins know.
- * Runs in: drover. */
+/* cli_snapshot.c: drover volume snapshot create, delete, list; volumes that are known only to
+ * plugins. Runs in: drover. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +15,12 @@ static struct {
 } options;
 
 const struct cli_flag cli_volume_snapshot_flags[] = {
-	{ "plugin", CLI_FLAG_STRING, &options.plugin, "PLUGIN", "list: of this plugin (required)" },
+	{ "plugin", CLI_FLAG_STRING, &options.plugin, "PLUGIN",
+	    "with list: the plugin (required)" },
 	{ 0 },
 };
 
-/* All pages of a list; *ret is one of them whole, as the first was. */
+/* Reads all pages of a list; *ret has the form of the first page, with the entries of all. */
 static int
 get_pages(struct cli *cli, const char *target, const char *name, json_t **ret, struct err *e)
 {
@@ -73,7 +74,7 @@ list_snapshots(struct cli *cli, int argc, char **argv, struct err *e)
 	int r;
 
 	if (argc != 0 || !options.plugin)
-		return err_say(e, -EINVAL, "expected drover volume snapshot list -plugin PLUGIN");
+		return err_say(e, -EINVAL, "usage: drover volume snapshot list -plugin PLUGIN");
 	target = cli_target("/v1/volumes/snapshot?plugin_id=%s", options.plugin);
 	r = get_pages(cli, target, "Snapshots", &list, e);
 	if (r < 0)
@@ -95,7 +96,7 @@ create_snapshot(struct cli *cli, int argc, char **argv, struct err *e)
 	int r;
 
 	if (argc < 1 || argc > 2)
-		return err_say(e, -EINVAL, "expected drover volume snapshot create VOLUME [NAME]");
+		return err_say(e, -EINVAL, "usage: drover volume snapshot create VOLUME [NAME]");
 	r = cli_id_resolve(cli, &cli_kind_volume, argv[0], &id, e);
 	if (r < 0)
 		return r;
@@ -119,8 +120,7 @@ delete_snapshot(struct cli *cli, int argc, char **argv, struct err *e)
 	int r;
 
 	if (argc != 2)
-		return err_say(
-		    e, -EINVAL, "expected drover volume snapshot delete PLUGIN SNAPSHOT");
+		return err_say(e, -EINVAL, "usage: drover volume snapshot delete PLUGIN SNAPSHOT");
 	target = cli_target("/v1/volumes/snapshot?plugin_id=%s&snapshot_id=%s", argv[0], argv[1]);
 	r = cli_api_send(cli, "DELETE", target, NULL, NULL, e);
 	if (r == 0)
@@ -137,7 +137,8 @@ cli_volume_snapshot(struct cli *cli, int argc, char **argv)
 	} words[] = { { "create", create_snapshot }, { "delete", delete_snapshot },
 		{ "list", list_snapshots } };
 	struct err e = { 0 };
-	int r = err_say(&e, -EINVAL, "expected create, delete or list, not \"%s\"", argv[0]);
+	int r = err_say(&e, -EINVAL,
+	    "unknown command \"drover volume snapshot %s\": use create, delete or list", argv[0]);
 
 	cli_volume_wait_for_plugin(cli);
 	for (size_t i = 0; i < ELEMENTSOF(words); i++) {
@@ -149,7 +150,7 @@ cli_volume_snapshot(struct cli *cli, int argc, char **argv)
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }
 
-/* --- volumes that a plugin has --- */
+/* Volumes of a plugin. */
 
 static int
 print_external(struct cli *cli, const char *plugin, struct err *e)

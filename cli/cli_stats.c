@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_stats.c: drover alloc stats, and what drover node status -stats adds. Runs in: drover. */
+/* cli_stats.c: drover alloc stats, and the figures of drover node status -stats. Runs in: drover.
+ */
 #include "cli/cli_stats.h"
 
 #include <stdio.h>
@@ -16,9 +17,9 @@ number(const json_t *value, const char *path)
 	return json_number_value(cli_json_get(value, path));
 }
 
-/* --- an allocation --- */
+/* Allocations. */
 
-/* Empty where the kernel did not tell. */
+/* Empty if the kernel does not report the figure. */
 static void
 memory_cell(struct cli_table *t, const json_t *memory, const char *field, const char *measured)
 {
@@ -96,7 +97,7 @@ print_alloc(struct cli *cli, const json_t *stats)
 	const char *name;
 
 	if (json_object_size(tasks) == 0) {
-		(void)printf("None of its tasks runs\n");
+		(void)printf("No task is running\n");
 		return;
 	}
 	t = usage_table("Task");
@@ -132,7 +133,7 @@ cli_alloc_stats(struct cli *cli, int argc, char **argv)
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }
 
-/* --- a node --- */
+/* Nodes. */
 
 static void
 print_cores(const json_t *cores)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_status.c: drover status: the node on one page, what is wrong first. Runs in: drover. */
+/* cli_status.c: drover status shows the node on one page, problems first. Runs in: drover. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ enum part {
 	PARTS
 };
 
-/* Where each part comes from, and its name in the page as JSON. The node's address needs its id. */
+/* The API path of each part, and its name in the JSON page. The node's path needs its id. */
 static const char *const part_targets[PARTS] = { "/v1/agent/self", "/v1/agent/health", NULL,
 	"/v1/jobs", "/v1/allocations", "/v1/volumes?type=csi", "/v1/plugins?type=csi",
 	"/v1/agent/leaks" };
@@ -45,12 +45,12 @@ add_problem(struct page *p, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	/* A message cut within a character is not UTF-8 any more. */
+	/* A message that was cut in the middle of a character is not valid UTF-8. */
 	(void)json_array_append_new(p->problems, json_string(text) ?: json_string(fmt));
 }
 
-/* An agent that cannot answer one part has a problem that belongs on the page; one that does not
- * answer ends it. */
+/* If the agent cannot answer one part, the page shows that as a problem; if it does not answer at
+ * all, the command fails. */
 static int
 read_page(struct page *p, struct err *e)
 {
@@ -86,8 +86,8 @@ find_node_problems(struct page *p)
 	if (json_is_object(cli_json_get(node, "DrainStrategy")))
 		add_problem(p, "the node is draining");
 	else if (strcmp(cli_json_str(node, "SchedulingEligibility"), "ineligible") == 0)
-		add_problem(p,
-		    "the node takes no allocations: drover node drain -disable makes it eligible");
+		add_problem(p, "the node is not eligible for allocations: `drover node eligibility "
+			       "-enable` changes that");
 	json_object_foreach (cli_json_get(node, "Drivers"), name, driver) {
 		if (cli_json_true(driver, "Detected") && !cli_json_true(driver, "Healthy"))
 			add_problem(
@@ -95,7 +95,7 @@ find_node_problems(struct page *p)
 	}
 }
 
-/* Failed allocations whose place nobody has taken, and those that shall run and do not. */
+/* Reports failed allocations without a replacement, and wanted allocations that do not run. */
 static void
 find_alloc_problems(struct page *p)
 {
@@ -197,7 +197,7 @@ print_volumes(const struct page *p)
 	cli_table_print(t);
 }
 
-/* Which processes the agent consists of, for -verbose. */
+/* Prints the agent's processes, for -verbose. */
 static void
 print_processes(const struct page *p)
 {
@@ -229,7 +229,7 @@ print_page(const struct page *p)
 	cli_field("Status", "%s, %s", cli_json_str(node, "Status"),
 	    cli_json_str(node, "SchedulingEligibility"));
 	print_counts(p);
-	cli_head("Allocations that shall run or still do");
+	cli_head("Allocations (wanted or running)");
 	json_array_foreach (p->parts[PART_ALLOCS], i, alloc) {
 		if (!cli_alloc_has_ended(alloc))
 			(void)json_array_append(alive, (json_t *)alloc);
@@ -239,7 +239,7 @@ print_page(const struct page *p)
 	print_processes(p);
 }
 
-/* The whole page as one object: everything that the page shows is in it. */
+/* Prints the whole page as one JSON object. */
 static int
 print_page_json(const struct page *p, struct err *e)
 {

@@ -10,8 +10,8 @@ static struct {
 } options;
 
 const struct cli_flag cli_node_eligibility_flags[] = {
-	{ "disable", CLI_FLAG_BOOL, &options.disable, NULL, "take no more allocations" },
-	{ "enable", CLI_FLAG_BOOL, &options.enable, NULL, "take allocations again" },
+	{ "disable", CLI_FLAG_BOOL, &options.disable, NULL, "accept no new allocations" },
+	{ "enable", CLI_FLAG_BOOL, &options.enable, NULL, "accept allocations again" },
 	{ "self", CLI_FLAG_BOOL, &options.self, NULL, "the node of this agent (the default)" },
 	{ 0 },
 };
@@ -26,7 +26,7 @@ cli_system_gc(struct cli *cli, int argc, char **argv)
 	(void)argv;
 	if (r < 0)
 		return cli_fail(cli, &e);
-	cli_say(cli, "What is over is being forgotten");
+	cli_say(cli, "Ended allocations and jobs are being removed");
 	return CLI_OK;
 }
 
@@ -43,7 +43,7 @@ set_eligibility(struct cli *cli, const char *id, struct err *e)
 		r = cli_json_print(answer, e);
 	if (r == 0)
 		cli_say(cli, "Node \"%.*s\" takes %s", cli->id_len, id,
-		    options.enable ? "allocations" : "no more allocations; what runs goes on");
+		    options.enable ? "allocations" : "no new allocations; running ones continue");
 	return r;
 }
 
@@ -55,9 +55,9 @@ cli_node_eligibility(struct cli *cli, int argc, char **argv)
 	int r = 0;
 
 	if (options.enable == options.disable)
-		r = err_say(&e, -EINVAL, "one of -enable and -disable is needed");
+		r = err_say(&e, -EINVAL, "give either -enable or -disable");
 	else if (argc > 0 && options.self)
-		r = err_say(&e, -EINVAL, "-self and \"%s\" name two nodes", argv[0]);
+		r = err_say(&e, -EINVAL, "-self and \"%s\" name two different nodes", argv[0]);
 	if (r == 0)
 		r = argc ? cli_id_resolve(cli, &cli_kind_node, argv[0], &id, &e)
 			 : cli_id_self(cli, &id, &e);

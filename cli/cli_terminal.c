@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_terminal.c: the operator's terminal, while another program's is shown on it. Runs in: drover.
- */
+/* cli_terminal.c: the operator's terminal while it is connected to a remote command. Runs in:
+ * drover. */
 #include "cli/cli_terminal.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ cli_terminal_restore(void)
 	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
 }
 
-/* Ends by the same signal, behind the restored terminal. */
+/* Restores the terminal, then dies of the same signal. */
 static void
 on_signal(int signo)
 {

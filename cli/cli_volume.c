@@ -18,14 +18,16 @@ static struct {
 } options;
 
 const struct cli_flag cli_volume_delete_flags[] = {
-	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL, "do not ask when the id is shortened" },
+	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL,
+	    "do not ask for confirmation when the id is a prefix" },
 	{ 0 },
 };
 
 const struct cli_flag cli_volume_deregister_flags[] = {
 	{ "force", CLI_FLAG_BOOL, &options.force, NULL,
-	    "though allocations that are over still claim it" },
-	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL, "do not ask when the id is shortened" },
+	    "even if ended allocations still claim it" },
+	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL,
+	    "do not ask for confirmation when the id is a prefix" },
 	{ 0 },
 };
 
@@ -60,7 +62,7 @@ say_registered(struct cli *cli, const char *id, const json_t *answer, struct err
 
 typedef int say_volume(struct cli *cli, const char *id, const json_t *answer, struct err *e);
 
-/* A PUT for each volume: its id is in the path. */
+/* Sends one PUT per volume; the volume's id is part of the path. */
 static int
 put_volume(struct cli *cli, const json_t *volume, const char *fmt, say_volume *say, struct err *e)
 {
@@ -71,7 +73,7 @@ put_volume(struct cli *cli, const json_t *volume, const char *fmt, say_volume *s
 	if (!request)
 		return err_set(e, -ENOMEM, "send the volume");
 	if (*cli_json_str(volume, "ID") == '\0')
-		return err_say(e, -EINVAL, "a volume of the file has no id");
+		return err_say(e, -EINVAL, "a volume in the file has no id");
 	r = cli_api_send(cli, "PUT", target, request, &answer, e);
 	return r < 0 ? r : say(cli, cli_json_str(volume, "ID"), answer, e);
 }
@@ -113,7 +115,7 @@ cli_volume_register(struct cli *cli, int argc, char **argv)
 	return put_volumes(cli, argv[0], "/v1/volume/csi/%s", say_registered);
 }
 
-/* fmt: the request's target; said: what it has become. */
+/* fmt: the request's path; said: the past participle that is printed, as in "deleted". */
 static int
 end_volume(struct cli *cli, const char *wanted, const char *fmt, const char *said)
 {
@@ -150,7 +152,7 @@ cli_volume_deregister(struct cli *cli, int argc, char **argv)
 {
 	(void)argc;
 	return end_volume(cli, argv[0],
-	    options.force ? "/v1/volume/csi/%s?force=true" : "/v1/volume/csi/%s", "forgotten");
+	    options.force ? "/v1/volume/csi/%s?force=true" : "/v1/volume/csi/%s", "deregistered");
 }
 
 static int
@@ -186,7 +188,7 @@ list_volumes(struct cli *cli, struct err *e)
 	return 0;
 }
 
-/* Those who hold a claim: the stubs of the allocations where the answer has them, else the ids. */
+/* Returns the allocations that hold a claim: their stubs if the answer has them, else their ids. */
 static void
 print_claims(const struct cli *cli, const json_t *volume)
 {

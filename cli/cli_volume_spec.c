@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_volume_spec.c: volume specifications as files have them, made into what the API takes. Runs
- * in: drover. */
+/* cli_volume_spec.c: converts volume specification files to the API's form. Runs in: drover. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 
 enum value_kind { VALUE_TEXT, VALUE_BYTES, VALUE_MAP, VALUE_MOUNT, VALUE_CAPABILITIES };
 
-/* Names of the file and of the API. A block may be an object or a list with one. */
+/* Names in the file and in the API. A block may be an object or a list with one object. */
 static const struct {
 	const char *file, *api;
 	enum value_kind kind;
@@ -37,7 +36,7 @@ static const char *const mount_keys[][2] = { { "fs_type", "FSType" },
 static const char *const capability_keys[][2] = { { "access_mode", "AccessMode" },
 	{ "attachment_mode", "AttachmentMode" }, { NULL, NULL } };
 
-/* "10GiB", "500MB", "1024": bytes, or -1. */
+/* Parses "10GiB", "500MB" or "1024". Returns bytes, or -1. */
 static json_int_t
 parse_bytes(const char *text)
 {
@@ -63,7 +62,7 @@ parse_bytes(const char *text)
 	return value * factor < 9e18 ? (json_int_t)(value * factor) : -1;
 }
 
-/* The object of a block, which parsers of HCL leave as a list of one. */
+/* Returns the object of a block; HCL converters may have wrapped it in a list. */
 static json_t *
 block_of(json_t *value)
 {
@@ -106,7 +105,7 @@ convert_capabilities(json_t *value, struct err *e)
 		if (!made) {
 			json_decref(list);
 			if (!json_is_object(block))
-				(void)err_say(e, -EINVAL, "\"capability\" is no block");
+				(void)err_say(e, -EINVAL, "\"capability\" is not a block");
 			return NULL;
 		}
 		(void)json_array_append_new(list, made);
@@ -123,21 +122,21 @@ convert_value(const char *key, enum value_kind kind, json_t *value, struct err *
 	case VALUE_TEXT:
 		if (json_is_string(value))
 			return json_incref(value);
-		(void)err_say(e, -EINVAL, "\"%s\" is not text", key);
+		(void)err_say(e, -EINVAL, "\"%s\" is not a string", key);
 		return NULL;
 	case VALUE_BYTES:
 		bytes = json_is_integer(value) ? json_integer_value(value)
 					       : parse_bytes(json_string_value(value) ?: "");
 		if (bytes >= 0)
 			return json_integer(bytes);
-		(void)err_say(e, -EINVAL, "\"%s\" is no size like \"10GiB\"", key);
+		(void)err_say(e, -EINVAL, "\"%s\" is not a size like \"10GiB\"", key);
 		return NULL;
 	case VALUE_CAPABILITIES:
 		return convert_capabilities(value, e);
 	default:
 		value = block_of(value);
 		if (!json_is_object(value)) {
-			(void)err_say(e, -EINVAL, "\"%s\" is no block", key);
+			(void)err_say(e, -EINVAL, "\"%s\" is not a block", key);
 			return NULL;
 		}
 		return kind == VALUE_MOUNT ? rename_keys(value, mount_keys, "mount_options", e)
@@ -145,7 +144,7 @@ convert_value(const char *key, enum value_kind kind, json_t *value, struct err *
 	}
 }
 
-/* One volume of the API out of a specification. NULL with *e. */
+/* Converts one specification to a volume of the API. NULL with *e. */
 static json_t *
 convert_spec(const json_t *spec, struct err *e)
 {

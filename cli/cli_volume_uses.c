@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_volume_uses.c: which volumes allocations have, and with which options. Runs in: drover. */
+/* cli_volume_uses.c: shows which volumes allocations use, and with which options. Runs in: drover.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,12 +11,13 @@
 
 struct uses {
 	struct cli *cli;
-	json_t *volumes;  /* by id: what was asked for already */
+	json_t *volumes;  /* volumes that were already requested, by id */
 	const char *only; /* this volume; NULL: all */
 	struct cli_table *t;
 };
 
-/* A volume's id: one of its own for each allocation ends like the allocation's name. */
+/* Builds a volume's id: with per_alloc it ends with the index of the allocation, as in "data[0]".
+ */
 static const char *
 find_id(const json_t *alloc, const json_t *request, char buf[256])
 {
@@ -26,7 +28,8 @@ find_id(const json_t *alloc, const json_t *request, char buf[256])
 	return buf;
 }
 
-/* NULL: it is not known any more, or this token may not see it. The cache's. */
+/* Returns the volume, owned by the cache; NULL if it does not exist or the token may not read it.
+ */
 static const json_t *
 find_volume(struct uses *u, const char *id)
 {
@@ -38,7 +41,8 @@ find_volume(struct uses *u, const char *id)
 		return volume;
 	if (cli_api_get(u->cli, target, &volume, &e) < 0)
 		return NULL;
-	/* An id that was too long may be cut within a character: that is no key. */
+	/* An id that was too long may be cut in the middle of a character, and JSON keys must be
+	 * UTF-8. */
 	return json_object_set_new(u->volumes, id, volume) == 0 ? volume : NULL;
 }
 
@@ -111,7 +115,7 @@ cli_volume_print_uses_of_alloc(struct cli *cli, const json_t *alloc)
 	end_uses(&u);
 }
 
-/* Of those that hold a claim. */
+/* Collects the allocations that hold a claim. */
 static void
 put_claims(struct uses *u, const json_t *volume, const char *map, const char *node_id)
 {
@@ -124,7 +128,7 @@ put_claims(struct uses *u, const json_t *volume, const char *map, const char *no
 		struct err e = { 0 };
 
 		if (cli_api_get(u->cli, target, &alloc, &e) < 0)
-			continue; /* forgotten meanwhile */
+			continue; /* removed in the meantime */
 		on = cli_json_str(alloc, "NodeID");
 		if (!node_id || strcmp(on, node_id) == 0)
 			put_uses(u, alloc);
@@ -155,7 +159,7 @@ cli_volume_print_uses_of_node(struct cli *cli, const char *node_id)
 	size_t i;
 
 	if (cli_api_get(cli, target, &list, &e) < 0)
-		list = NULL; /* whoever may see the node need not be one who may see its volumes */
+		list = NULL; /* the token may read the node but not its volumes */
 	json_array_foreach (list, i, stub) {
 		u.only = cli_json_str(stub, "ID");
 		if ((cli_json_int(stub, "CurrentReaders") <= 0 &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_watch.c: following what the agent does with a wish, until it is done. Runs in: drover. */
+/* cli_watch.c: follows evaluations and allocations until they are done. Runs in: drover. */
 #include "cli/cli_watch.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 #include "cli/cli_print.h"
 #include "common/number.h"
 
-#define EVENTS_OF_AT_MOST 5 /* allocations; of more only the states are printed */
+#define EVENTS_OF_AT_MOST                                                                          \
+	5 /* if there are more allocations than this, only their states are printed */
 
 void
 cli_watch_pause(unsigned *step_ms)
@@ -39,7 +40,7 @@ cli_alloc_has_ended(const json_t *alloc)
 	       strcmp(cli_json_str(alloc, "ClientStatus"), "complete") == 0;
 }
 
-/* Why the group could not be placed, one line for each reason. */
+/* Prints why the group could not be placed, one line per reason. */
 static void
 say_metric(const struct cli *cli, const char *group, const json_t *metric)
 {
@@ -96,7 +97,8 @@ say_eval_end(const struct cli *cli, const char *eval_id, const json_t *eval)
 	}
 	cli_watch_say_failed(cli, failed);
 	if (*blocked)
-		cli_say(cli, "    Evaluation \"%.*s\" waits for room to place the rest",
+		cli_say(cli,
+		    "    Evaluation \"%.*s\" is blocked until there are resources for the rest",
 		    cli->id_len, blocked);
 	return strcmp(status, "complete") != 0 || json_object_size(failed) ? CLI_UNPLACED : CLI_OK;
 }
@@ -126,8 +128,8 @@ cli_watch_eval(struct cli *cli, const char *eval_id, struct err *e)
 	}
 }
 
-/* What has been said: for each allocation its state, and for each of its tasks the time of the last
- * event. */
+/* What was printed so far: the state of each allocation, and the time of the last event of each
+ * task. */
 struct watch {
 	struct cli *cli;
 	json_t *said;
@@ -146,7 +148,7 @@ said_of(struct watch *w, const char *alloc_id)
 	return json_object_set_new(w->said, alloc_id, said) < 0 ? NULL : said;
 }
 
-/* The events of one task that are newer than the last one said. */
+/* Prints the events of one task that are newer than the last printed one. */
 static void
 say_events(
     struct watch *w, const json_t *alloc, const char *task, const json_t *state, json_t *said)
@@ -197,7 +199,7 @@ say_changes(struct watch *w, const json_t *alloc)
 	w->said_ms = cli_now_ms();
 }
 
-/* The last three events of each failed task, for when they have not been said one by one. */
+/* Prints the last three events of each failed task, if they were not printed as they came. */
 static void
 say_failure(struct watch *w, const json_t *alloc)
 {
@@ -243,8 +245,8 @@ count_allocs(struct watch *w, const json_t *list, const char *eval_id)
 
 		if (strcmp(cli_json_str(alloc, "EvalID"), eval_id) != 0)
 			continue;
-		/* A failed one counts even when it shall stop by now: another is on its way in its
-		 * place. */
+		/* A failed allocation counts even if it is to be stopped by now: its replacement is
+		 * being placed. */
 		if (strcmp(cli_json_str(alloc, "DesiredStatus"), "run") != 0 && !failed)
 			continue;
 		say_changes(w, alloc);
@@ -264,7 +266,7 @@ end_start(struct watch *w, const json_t *list, const char *job_id, const char *e
 	size_t i;
 
 	if (t->total > 0)
-		cli_say(w->cli, "==> Job \"%s\": %zu of %zu allocation(s) run%s", job_id,
+		cli_say(w->cli, "==> Job \"%s\": %zu of %zu allocation(s) running%s", job_id,
 		    t->running, t->total,
 		    t->failed              ? ", some failed"
 		    : t->ended > t->failed ? ", the others are complete"
@@ -297,8 +299,8 @@ cli_watch_start(struct cli *cli, const char *job_id, const char *eval_id, struct
 		if (t.running + t.ended == t.total)
 			return end_start(&w, list, job_id, eval_id, &t);
 		if (cli_now_ms() - w.said_ms > CLI_WATCH_STILL_MS) {
-			cli_say(cli, "    Still waiting: %zu of %zu allocation(s) run", t.running,
-			    t.total);
+			cli_say(cli, "    Still waiting: %zu of %zu allocation(s) running",
+			    t.running, t.total);
 			w.said_ms = cli_now_ms();
 		}
 		cli_watch_pause(&step_ms);
@@ -317,8 +319,7 @@ is_meant(const struct cli_watch_filter *f, const json_t *alloc)
 	return !f->no_system || strncmp(cli_json_str(alloc, "JobType"), "sys", 3) != 0;
 }
 
-/* One allocation is asked for alone; a job that was purged is no more, its allocations may still
- * be. */
+/* A single allocation is requested by its id: its job may already be purged. */
 static int
 list_meant(struct cli *cli, const struct cli_watch_filter *f, json_t **ret, struct err *e)
 {

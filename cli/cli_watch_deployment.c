@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_watch_deployment.c: following a deployment until it has ended or waits for an operator. Runs
- * in: drover. */
+/* cli_watch_deployment.c: follows a deployment until it has ended or needs an operator. Runs in:
+ * drover. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,8 @@
 #include "cli/cli_print.h"
 #include "cli/cli_watch.h"
 
-/* How far its groups are, in one line that differs when they are further. The caller frees it. */
+/* Formats the progress of the groups in one line, which changes when they progress. The caller
+ * frees it. */
 static char *
 describe_progress(const json_t *deployment)
 {
@@ -37,7 +38,7 @@ describe_progress(const json_t *deployment)
 	return text;
 }
 
-/* Are all canaries healthy, and has somebody to say whether they please? */
+/* Returns true if all canaries are healthy and the deployment waits for a promotion. */
 static bool
 waits_for_promotion(const json_t *deployment)
 {
@@ -58,7 +59,7 @@ waits_for_promotion(const json_t *deployment)
 	return some;
 }
 
-/* -1: it goes on. */
+/* Returns the exit code, or -1 while the deployment continues. */
 static int
 say_end(const struct cli *cli, const char *id, const json_t *deployment)
 {
@@ -69,14 +70,14 @@ say_end(const struct cli *cli, const char *id, const json_t *deployment)
 		if (!waits_for_promotion(deployment))
 			return -1;
 		cli_say(cli,
-		    "==> Deployment \"%.*s\": the canaries are healthy; to go on: drover "
+		    "==> Deployment \"%.*s\": the canaries are healthy; to continue: drover "
 		    "deployment promote %.*s",
 		    cli->id_len, id, cli->id_len, id);
 		return CLI_OK;
 	}
 	cli_say(cli, "==> Deployment \"%.*s\" is %s: %s", cli->id_len, id, status, why);
 	if (strcmp(status, "paused") == 0)
-		cli_say(cli, "    To go on: drover deployment resume %.*s", cli->id_len, id);
+		cli_say(cli, "    To continue: drover deployment resume %.*s", cli->id_len, id);
 	return strcmp(status, "successful") == 0 || strcmp(status, "paused") == 0 ? CLI_OK
 										  : CLI_FAILED;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_why.c: drover alloc why: why something stopped, was started anew, or waits. Runs in: drover.
+/* cli_why.c: drover alloc why explains why something stopped, restarted or waits. Runs in: drover.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ print_causes(const struct cli *cli, const json_t *causes)
 	}
 	cli_table_print(t);
 	if (shown < n)
-		cli_say(cli, "… and %zu older: -verbose shows them", n - shown);
+		cli_say(cli, "… and %zu older ones: add -verbose to see them", n - shown);
 }
 
 static void
@@ -40,9 +40,9 @@ add(json_t *causes, int64_t time_ns, const char *text)
 	    json_pack("{s:I, s:s, s:s}", "Time", (json_int_t)time_ns, "Task", "", "Text", text));
 }
 
-/* --- what could not be placed --- */
+/* Allocations that could not be placed. */
 
-/* Appends "what: 1 node, …" of each key. */
+/* Appends "KEY: N node(s)" for each key. */
 static void
 append_counts(char *text, const json_t *counts, const char *fmt)
 {
@@ -57,7 +57,7 @@ append_counts(char *text, const json_t *counts, const char *fmt)
 	}
 }
 
-/* As far as it can be found out. */
+/* Explains as far as the evaluation says. */
 static bool
 some_node_takes(struct cli *cli)
 {
@@ -85,18 +85,18 @@ add_group(
 	(void)snprintf(text, sizeof text, "Group \"%s\" %s no place for %lld of its allocations.",
 	    group, blocked ? "has" : "had", (long long)cli_json_int(eval, path));
 	len = strlen(text);
-	append_counts(text, cli_json_get(metric, "ConstraintFiltered"),
-	    " Ruled out: %s (%lld of the nodes).");
-	append_counts(text, cli_json_get(metric, "DimensionExhausted"),
-	    " Not enough left: %s (%lld of the nodes).");
 	append_counts(
-	    text, cli_json_get(metric, "ClassFiltered"), " Of class %s: %lld nodes ruled out.");
+	    text, cli_json_get(metric, "ConstraintFiltered"), " Excluded by: %s (%lld node(s)).");
+	append_counts(text, cli_json_get(metric, "DimensionExhausted"),
+	    " Not enough resources: %s (%lld node(s)).");
+	append_counts(
+	    text, cli_json_get(metric, "ClassFiltered"), " Node class %s: %lld node(s) excluded.");
 	if (text[len] == '\0')
 		(void)snprintf(text + len, sizeof text - len, "%s",
-		    cli_json_int(metric, "NodesEvaluated") > 0 ? " Why is not known."
+		    cli_json_int(metric, "NodesEvaluated") > 0 ? " The reason is not known."
 		    : some_node_takes(cli)
-			? " No node was looked at: none is in the datacenters of the job."
-			: " No node takes allocations: they are drained, or made ineligible.");
+			? " No node is in the datacenters of the job."
+			: " No node is eligible: all are drained or marked ineligible.");
 	add(causes, blocked ? 0 : cli_json_int(eval, "ModifyTime"), text);
 }
 
@@ -130,7 +130,7 @@ print(const struct cli *cli, const char *kind, const char *id, const char *statu
 	} else {
 		cli_say(cli, "%s \"%s\" is %s", kind, id, status);
 		if (json_array_size(causes) == 0)
-			cli_say(cli, "All of it has its place, and nothing else is known");
+			cli_say(cli, "Everything is placed; nothing else is known");
 		else
 			print_causes(cli, causes);
 	}
@@ -149,7 +149,7 @@ explain_eval(struct cli *cli, const char *id, struct err *e)
 	if (r < 0)
 		return r;
 	causes = json_array();
-	/* What it left is the affair of the one that is blocked. */
+	/* Allocations that this evaluation could not place belong to its blocked evaluation. */
 	if (*cli_json_str(eval, "BlockedEval")) {
 		cleanup_free char *blocked =
 		    cli_target("/v1/evaluation/%s", cli_json_str(eval, "BlockedEval"));
@@ -163,7 +163,7 @@ explain_eval(struct cli *cli, const char *id, struct err *e)
 	return print(cli, "Evaluation", id, cli_json_str(eval, "Status"), causes, e);
 }
 
-/* --- allocations and jobs --- */
+/* Allocations and jobs. */
 
 static int
 get_alloc(struct cli *cli, const char *id, json_t **ret, struct err *e)
@@ -178,14 +178,14 @@ print_alloc(const struct cli *cli, const json_t *alloc, struct err *e)
 {
 	if (cli->json)
 		return cli_json_print(alloc, e);
-	cli_say(cli, "Allocation \"%.*s\" (%s) is %s, desired is %s", cli->id_len,
+	cli_say(cli, "Allocation \"%.*s\" (%s) is %s, desired status %s", cli->id_len,
 	    cli_json_str(alloc, "ID"), cli_json_str(alloc, "Name"),
 	    cli_json_str(alloc, "ClientStatus"), cli_json_str(alloc, "DesiredStatus"));
 	print_causes(cli, cli_json_get(alloc, "Causes"));
 	return 0;
 }
 
-/* The newest of those that do not run, else the newest. */
+/* Finds the newest allocation that does not run, else the newest. */
 static const json_t *
 choose_alloc(const json_t *list)
 {
@@ -216,7 +216,7 @@ add_blocked(struct cli *cli, json_t *causes, const json_t *evals)
 			add_eval(cli, causes, eval);
 }
 
-/* Why a job without allocations has none. */
+/* Explains why a job has no allocations. */
 static void
 add_nothing_wanted(json_t *causes, const json_t *job)
 {
@@ -230,18 +230,17 @@ add_nothing_wanted(json_t *causes, const json_t *job)
 		add(causes, 0, "It was stopped.");
 	else if (json_is_object(cli_json_get(job, "ParameterizedJob")) &&
 		 !cli_json_true(job, "Dispatched"))
-		add(causes, 0,
-		    "It is parameterized: it runs when it is dispatched, as other jobs.");
+		add(causes, 0, "It is parameterized: dispatching it creates jobs that run.");
 	else if (json_is_object(cli_json_get(job, "Periodic")))
 		add(causes, 0,
 		    cli_json_true(job, "Periodic/Enabled")
-			? "It is periodic: it is launched at its times, as other jobs."
-			: "It is periodic, and not enabled.");
+			? "It is periodic: at its times it launches jobs that run."
+			: "It is periodic but not enabled.");
 	else if (wanted == 0)
-		add(causes, 0, "No allocations are wanted: the count of its groups is 0.");
+		add(causes, 0, "The count of all its groups is 0.");
 }
 
-/* What has no place, and of what has one, what does not run. */
+/* Explains what is not placed, and which placed allocations do not run. */
 static int
 explain_job(struct cli *cli, const char *id, struct err *e)
 {
@@ -270,7 +269,7 @@ explain_job(struct cli *cli, const char *id, struct err *e)
 		r = print(cli, "Job", id, cli_json_str(job, "Status"), causes, e);
 	else
 		json_decref(causes);
-	/* JSON is one value: that of what has no place. */
+	/* The output of -json is one value, so it has only what is not placed. */
 	if (r < 0 || !chosen || (cli->json && unplaced))
 		return r;
 	r = get_alloc(cli, cli_json_str(chosen, "ID"), &alloc, e);
@@ -300,11 +299,10 @@ explain(struct cli *cli, const char *word, struct err *e)
 	free(steal_ptr(&other));
 	if (cli_id_resolve(cli, &cli_kind_job, word, &other, e) == 0)
 		return explain_job(cli, other, e);
-	return e->code == -ENOENT ? err_say(e, -ENOENT,
-					"this node has no allocation \"%s\", and there is no such "
-					"evaluation or job",
-					word)
-				  : e->code;
+	return e->code == -ENOENT
+		   ? err_say(
+			 e, -ENOENT, "no allocation, evaluation or job \"%s\" is known here", word)
+		   : e->code;
 }
 
 int

@@ -41,13 +41,13 @@ def test_drover_and_a_noun_alone_print_help_and_fail():
 
 
 def test_wrong_words_are_one_sentence_and_exit_1():
-    for words, part in ((["frobnicate"], "no command"), (["job", "fly"], "drover help job"),
-                        (["job", "run", "-frob", "x"], "no flag -frob"), (["job", "run"], "expected drover job run"),
-                        (["job", "status", "a", "b"], "expected"), (["alloc", "logs", "-n", "x", "abc"], "-n wants a number"),
-                        (["alloc", "logs", "-n"], "-n wants"), (["status", "-timeout", "soon"], "-timeout wants a time"),
-                        (["job", "stop", "-purge=maybe", "x"], "true or false"),
-                        (["agent", "-frob"], "no flag -frob"), (["agent", "-data-dir"], "-data-dir wants"),
-                        (["agent", "-dev", "now"], "takes flags only"), (["agent", "-dev=perhaps"], "true or false"),
+    for words, part in ((["frobnicate"], "unknown command"), (["job", "fly"], "drover help job"),
+                        (["job", "run", "-frob", "x"], "unknown flag -frob"), (["job", "run"], "usage: drover job run"),
+                        (["job", "status", "a", "b"], "usage:"), (["alloc", "logs", "-n", "x", "abc"], "-n must be a number"),
+                        (["alloc", "logs", "-n"], "-n needs a value"), (["status", "-timeout", "soon"], "-timeout must be a time"),
+                        (["job", "stop", "-purge=maybe", "x"], "must be true or false"),
+                        (["agent", "-frob"], "unknown flag -frob"), (["agent", "-data-dir"], "-data-dir needs"),
+                        (["agent", "-dev", "now"], "takes flags only"), (["agent", "-dev=perhaps"], "must be true or false"),
                         (["status", "-address", "http://localhost"], "not of the form unix:///")):
         r = run_command(words)
         case.equal((r.code, r.out), (1, ""), words)
@@ -106,7 +106,7 @@ def test_every_request_has_the_token():
                 case.equal([a for a in asked if a[1] != token], [], words)
                 case.equal(asked[-1][0].split("/")[-1], {"job": "jobs", "monitor": "monitor", "alloc": "exec"}[words[0]])
             r = api.drover(*words, env={"DROVER_TOKEN": "two\nlines"})
-            case.contains(r.err, "the token has characters that none has")
+            case.contains(r.err, "the token contains characters that no token has")
 
 
 def test_the_agent_verb_becomes_the_launcher_with_all_its_words():

@@ -205,7 +205,7 @@ def test_a_shortened_name_is_no_licence_to_destroy():
         api.raw("DELETE", "/v1/volume/csi/vol1/delete", answer(200, b""))
         r = api.drover("volume", "delete", "vo")
         case.equal(r.code, 1)
-        case.contains(r.err, 'short for volume "vol1"')
+        case.contains(r.err, 'is a prefix of volume "vol1"')
         case.equal(api.asked("DELETE", "/v1/volume/csi/vol1/delete"), [])
         case.equal(api.drover("job", "stop", "-purge", "web-").code, 1)
         r = api.drover("volume", "delete", "-yes", "vo")

@@ -45,7 +45,7 @@ def test_job_run_sends_the_job_and_follows_it_until_it_runs():
             case.equal([s for s in lines if "Received" in s] + [s for s in lines if "Started" in s],
                        ['    Allocation "aaaa1111" task "main": Received: Task received by client',
                         '    Allocation "aaaa1111" task "main": Started: Task started by client'])
-            case.equal(lines[-1], '==> Job "web": 1 of 1 allocation(s) run')
+            case.equal(lines[-1], '==> Job "web": 1 of 1 allocation(s) running')
             case.contains(r.out, 'Monitoring evaluation "eeeeeeee"')
 
 
@@ -81,7 +81,7 @@ def test_job_run_says_why_an_allocation_failed_and_exits_1():
         r = api.drover("job", "run", write(JOB))
         case.equal(r.code, 1)
         case.equal(r.out.count("no such file"), 1)
-        case.contains(r.out, "9 of 10 allocation(s) run, some failed")
+        case.contains(r.out, "9 of 10 allocation(s) running, some failed")
 
 
 def test_job_run_that_cannot_be_placed_exits_2_with_the_dimension():
@@ -143,7 +143,7 @@ def test_job_stop_waits_until_every_allocation_has_ended():
         case.equal((r.code, r.err), (0, ""))
         case.equal(api.asked("DELETE", "/v1/job/web")[0].query["purge"], "true")
         case.contains(r.out, 'Allocation "aaaa1111" (web.group[0]) has ended: complete')
-        case.contains(r.out, 'Job "web" is stopped and forgotten')
+        case.contains(r.out, 'Job "web" is stopped and purged')
         r = api.drover("job", "stop", "web")
         case.equal((r.code, r.err), (1, "eval not found\n"))
         case.equal(api.asked("DELETE", "/v1/job/web")[1].query["purge"], "false")
@@ -199,7 +199,7 @@ def test_a_drain_names_the_volumes_that_stay():
         r = api.drover("node", "drain", "-yes")
         case.equal((r.code, r.err), (0, ""))
         case.equal([line for line in r.out.splitlines() if "claimed" in line],
-                   ['==> Volume "data" stays mounted and claimed for allocation "aaaa1111": plugin p has not let it go yet'])
+                   ['==> Volume "data" is still mounted and claimed for allocation "aaaa1111": plugin p has not unmounted it yet'])
 
 
 def test_node_drain_flags():
@@ -216,8 +216,8 @@ def test_node_drain_flags():
         case.equal(api.drover("node", "drain", "-disable").code, 0)
         case.equal(api.asked("POST", "/v1/node/%s/drain" % NODE)[0].body, {"DrainSpec": None, "MarkEligible": True})
         case.equal(api.drover("node", "drain", "-yes", "-detach").code, 0)
-        for words, part in (([], "add -yes"), (["-enable", "-disable"], "exclude"), (["-force", "-no-deadline"], "exclude"),
-                            (["-yes", "-self", "other"], "two nodes")):
+        for words, part in (([], "add -yes"), (["-enable", "-disable"], "cannot be used together"), (["-force", "-no-deadline"], "cannot be used together"),
+                            (["-yes", "-self", "other"], "two different nodes")):
             r = api.drover("node", "drain", *words)
             case.equal((r.code, r.out), (1, ""), words)
             case.contains(r.err, part)
@@ -232,7 +232,7 @@ def test_a_waiting_command_survives_a_restart_of_the_agent():
         # Gone, then a socket that cuts every connection, then back.
         api.close()
         said = b""
-        while b"The agent went away" not in said:
+        while b"The connection to the agent was lost" not in said:
             more = os.read(process.stderr.fileno(), 4096)
             case.equal(more != b"", True, "the command ended after %r" % said)
             said += more
@@ -244,7 +244,7 @@ def test_a_waiting_command_survives_a_restart_of_the_agent():
         api.json("GET", "/v1/job/web/allocations", [alloc(A1)])
         r = finish(process)
         case.equal(r.code, 0, r.err)
-        case.contains(r.out, "1 of 1 allocation(s) run")
+        case.contains(r.out, "1 of 1 allocation(s) running")
         case.equal(len(api.asked("POST", "/v1/jobs")), 1)
 
 
@@ -275,8 +275,8 @@ def test_volume_create_takes_the_three_forms_of_a_volume():
 def test_volume_files_that_are_none():
     with FakeApi() as api:
         for file, part in (({}, "holds no volume"), ({"id": "v", "size": 1}, '"size"'), ({"id": "v", "type": "host"}, "but"),
-                           ({"id": "v", "capacity_min": "10 stones"}, "no size"), ({"id": "v", "capability": [1]}, "no block"),
-                           ({"id": "v", "capability": [{"mode": "x"}]}, '"mode"'), ({"id": 5}, "not text"),
+                           ({"id": "v", "capacity_min": "10 stones"}, "not a size"), ({"id": "v", "capability": [1]}, "not a block"),
+                           ({"id": "v", "capability": [{"mode": "x"}]}, '"mode"'), ({"id": 5}, "not a string"),
                            ({"Volumes": [{"Name": "x"}]}, "has no id"), ('id = "v"', "HCL")):
             r = api.drover("volume", "create", write(file))
             case.equal((r.code, r.out), (1, ""), file)

@@ -232,11 +232,11 @@ def test_which_task():
         logs.write(b"x\n")
         r = api.drover("alloc", "logs", A1)
         case.equal(r.code, 1)
-        case.contains(r.err, "has 2 tasks, name one of them: web side")
+        case.contains(r.err, "has 2 tasks; name one of them: web side")
         for words in (["-task", "web", A1], [A1, "web"], [A1, "-task=web"], ["-task", "web", A1, "web"]):
             case.equal(api.drover("alloc", "logs", *words).out, "x\n")
             case.equal(api.requests[-1].query["task"], "web")
-        case.contains(api.drover("alloc", "logs", "-task", "web", A1, "side").err, "two tasks are named")
+        case.contains(api.drover("alloc", "logs", "-task", "web", A1, "side").err, "two different tasks are named")
 
 
 def test_refusals_are_sentences_on_stderr():

@@ -198,10 +198,10 @@ def test_refusals():
     node.refused(404, "Unknown allocation", "PUT", "/v1/client/allocation/x/restart", {})
     done = drover("alloc", "restart", "-task", "a", alloc["ID"], "main")
     case.equal(done.returncode, 1)
-    case.contains(done.stderr, "two tasks are named")
+    case.contains(done.stderr, "two different tasks are named")
     # A script's empty variable is no wish to kill.
     done = drover("alloc", "signal", "-s", "", alloc["ID"])
-    case.equal((done.returncode, "-s wants the name of a signal" in done.stderr), (1, True), done.stderr)
+    case.equal((done.returncode, "-s needs the name of a signal" in done.stderr), (1, True), done.stderr)
     case.equal(get(alloc)["TaskStates"]["main"]["State"], "running")
     case.equal(get(alloc)["TaskStates"]["main"]["Restarts"], 0)
     # Without a body: those that run, as an empty one.

@@ -76,7 +76,7 @@ def test_a_group_is_scaled():
     drover("job", "scale", "many", "g", "0")
     case.until(lambda: node.ask("/v1/job/many")["Status"] == "dead", 20, "its end")
     case.contains(drover("job", "scale", "many", "h", "1", code=1).err, 'task group "h" does not exist')
-    case.contains(drover("job", "scale", "many", "x", code=1).err, "wants a number")
+    case.contains(drover("job", "scale", "many", "x", code=1).err, "must be a number")
     node.refused(400, "Count: expected a number", "POST", "/v1/job/many/scale", {"Count": -1})
     node.refused(400, "may not be above 10000", "POST", "/v1/job/many/scale", {"Count": 10001})
     node.do("DELETE", "/v1/job/many")

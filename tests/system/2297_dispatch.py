@@ -206,14 +206,14 @@ def test_the_command_dispatches():
     for part in ("Payload              = optional", "Meta required        = a\n", "Meta optional        = b, c\n", "Children", child):
         case.contains(out, part)
     case.contains(say("job", "status"), "batch/parameterized")
-    case.contains(say("job", "dispatch", "-meta", "x", "said", code=1), "-meta wants KEY=VALUE")
+    case.contains(say("job", "dispatch", "-meta", "x", "said", code=1), "-meta must be KEY=VALUE")
     case.contains(say("job", "dispatch", "said", code=1), '"a" is missing')
     case.contains(say("job", "dispatch", "said", "-", code=1, stdin=b"x" * (LIMIT + 1)), "larger than 16384 bytes")
     case.contains(say("job", "dispatch", "said", "/none", code=1), "open /none")
     first = say("job", "dispatch", "-detach", "-meta", "a=", "-idempotency-token", "t/1", "said")
     again = say("job", "dispatch", "-detach", "-meta", "a=", "-idempotency-token", "t/1", "said")
     case.equal(re.search(r"Dispatched job (\S+)", again).group(1), re.search(r"Dispatched job (\S+)", first).group(1))
-    case.contains(say("job", "stop", "-purge", "said"), 'Job "said" is stopped and forgotten')
+    case.contains(say("job", "stop", "-purge", "said"), 'Job "said" is stopped and purged')
     purge("said")
 
 

@@ -286,8 +286,8 @@ def test_the_command_for_actions():
                 (["-job", "web", "greet"], b"x\n", (4, b":x:a b:.\n", b"")),
                 (["-job=web", "-group", "g", "-task", "t", "-i=false", "plain"], b"", (0, b"", b"")),
                 (["-alloc", "web.g[0]", "plain"], b"", (0, b"", b"")),
-                (["plain"], b"", (1, b"", b"drover: -job JOB or -alloc ALLOC says whose action it is\n")),
-                (["-job", "web", "-group", "x", "plain"], b"", (1, b"", b"drover: no allocation of web, group x runs\n"))):
+                (["plain"], b"", (1, b"", b"drover: name the job with -job JOB, or the allocation with -alloc ALLOC\n")),
+                (["-job", "web", "-group", "x", "plain"], b"", (1, b"", b"drover: no allocation of web, group x is running\n"))):
             r = drover(node, "action", *words, stdin=stdin)
             case.equal((r.returncode, r.stdout, r.stderr), wanted, "drover action " + " ".join(words))
         r = drover(node, "job", "action", "-job", "web", "none")
@@ -316,8 +316,8 @@ def test_the_command_with_pipes():
                 (["-i=false", "web.g[0]", "cat"], b"not read", (0, b"", b"")),
                 (["web.g[0]", "no-such-thing"], b"", (127, b"", b"drover: no-such-thing: run the command: No such file or directory\n")),
                 (["-task", "x", "web.g[0]", "true"], b"", (1, b"", b'drover: unknown task name "x"\n')),
-                (["web.g[0]"], b"", (1, b"", b"drover: expected drover alloc exec [flags] ALLOC COMMAND [ARGUMENT...]\n")),
-                (["-e", "ab", "web.g[0]", "true"], b"", (1, b"", b'drover: -e wants one character or none, not "ab"\n'))):
+                (["web.g[0]"], b"", (1, b"", b"drover: usage: drover alloc exec [flags] ALLOC COMMAND [ARGUMENT...]\n")),
+                (["-e", "ab", "web.g[0]", "true"], b"", (1, b"", b'drover: -e takes one character, or "none", not "ab"\n'))):
             r = drover(node, "alloc", "exec", *words, stdin=stdin)
             case.equal((r.returncode, r.stdout, r.stderr), wanted, "drover alloc exec " + " ".join(words))
         r = drover(node, "alloc", "exec", "-t", "web.g[0]", "sh", "-c", "tty; read x; echo :$x:", stdin=b"word\n")

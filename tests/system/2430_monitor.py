@@ -149,7 +149,7 @@ def test_the_command():
         case.contains(command.stdout.readline(), b"[WARN]")
         command.send_signal(signal.SIGINT)
         command.wait()
-    for words, text in ((["-log-level=loud"], b'Unknown log level "loud": there are error, warn, info and debug'), (["more"], b"expected drover monitor")):
+    for words, text in ((["-log-level=loud"], b'Unknown log level "loud": there are error, warn, info and debug'), (["more"], b"usage: drover monitor")):
         done = subprocess.run([binary("drover"), "monitor", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               env={**os.environ, "DROVER_ADDR": "unix://" + node.socket_path}, check=False)
         case.equal(done.returncode, 1)

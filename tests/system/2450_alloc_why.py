@@ -64,7 +64,7 @@ def test_restarts_beyond_ten_events():
     case.equal(len([t for t in texts if "exit code 4" in t]), 6, "\n".join(texts))
     case.equal(len([t for t in texts if "its restart policy allows that" in t]), 5, "\n".join(texts))
     out = drover("alloc", "why", alloc)
-    case.contains(out, "is failed, desired is run")
+    case.contains(out, "is failed, desired status run")
     case.contains(drover("alloc", "why", "-json", alloc), '"Causes"')
     node.purge("again")
 
@@ -294,7 +294,7 @@ def test_nothing_has_happened():
     alloc = alloc_of("well", api.job("well"), "running")
     case.until(lambda: [c["Text"] for c in why(alloc)] == ["It runs. Nothing has stopped or restarted it."], 20, "nothing")
     node.refused(404, "Unknown allocation", "GET", "/v1/client/allocation/%s/why" % ("9" * 8 + "-9999" * 3 + "-" + "9" * 12))
-    case.contains(drover("alloc", "why", "there-is-none", code=1), "no such evaluation or job")
+    case.contains(drover("alloc", "why", "there-is-none", code=1), "no allocation, evaluation or job")
     node.purge("well")
 
 
@@ -333,14 +333,14 @@ def test_no_place():
     for word in ("big", evaluation, evaluation[:8]):
         out = drover("alloc", "why", word)
         case.contains(out, 'Group "g" has no place for 1 of its allocations.')
-        case.contains(out, "Not enough left: cpu (1 of the nodes).")
+        case.contains(out, "Not enough resources: cpu (1 node(s)).")
     found = json.loads(drover("alloc", "why", "-json", evaluation))
     case.equal((found["ID"], len(found["Causes"]), found["Causes"][0]["Time"]), (evaluation, 1, 0))
     node.purge("big")
     far = api.job("far")
     far["Job"]["Constraints"] = [{"LTarget": "${attr.kernel.name}", "RTarget": "plan9", "Operand": "="}]
     node.register(far)
-    case.contains(drover("alloc", "why", "far"), "Ruled out: ${attr.kernel.name} = plan9")
+    case.contains(drover("alloc", "why", "far"), "Excluded by: ${attr.kernel.name} = plan9")
     node.purge("far")
     node.register(api.job("placed"))
     node.wait_running("placed")

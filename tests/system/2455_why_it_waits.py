@@ -141,7 +141,7 @@ def test_volumes():
     host = api.job("host", driver="exec", VolumeMounts=[{"Volume": "data", "Destination": "/data"}])
     host["Job"]["TaskGroups"][0]["Volumes"] = {"data": {"Name": "data", "Type": "host", "Source": "nonesuch"}}
     node.register(host)
-    case.contains(drover("alloc", "why", "host"), "Ruled out: missing host volume nonesuch")
+    case.contains(drover("alloc", "why", "host"), "Excluded by: missing host volume nonesuch")
     node.purge("host")
     for name in ("hangs", "lies", "refuses"):
         node.do("DELETE", "/v1/job/plugin-" + name)
@@ -156,7 +156,7 @@ def test_jobs_without_allocations():
     node.register(batch("periodic", Periodic={"Enabled": True, "SpecType": "cron", "Spec": "0 0 1 1 *"}))
     node.register(batch("off", Periodic={"Enabled": False, "SpecType": "cron", "Spec": "0 0 1 1 *"}))
     node.register(api.job("nothing", count=0))
-    for name, text in (("parameterized", "It is parameterized"), ("periodic", "launched at its times"),
+    for name, text in (("parameterized", "It is parameterized"), ("periodic", "at its times it launches jobs"),
                        ("off", "not enabled"), ("nothing", "the count of its groups is 0")):
         case.contains(drover("alloc", "why", name), text)
     far = api.job("far")
@@ -173,7 +173,7 @@ def test_a_drain():
     alloc = node.wait_running("drained")[0]["ID"]
     node.do("POST", "/v1/node/%s/eligibility" % node.ask("/v1/nodes")[0]["ID"], {"Eligibility": "ineligible"})
     node.register(api.job("unwelcome"))
-    case.contains(drover("alloc", "why", "unwelcome"), "No node takes allocations")
+    case.contains(drover("alloc", "why", "unwelcome"), "No node is eligible")
     node.do("POST", "/v1/node/%s/drain" % node.ask("/v1/nodes")[0]["ID"], {"DrainSpec": {"Deadline": 60 * S}})
     said(alloc, "It was to end: node is draining.", now=False)
     said(alloc, "There is no place yet for another in its stead.")

@@ -36,42 +36,42 @@ def test_evaluations():
     case.equal([e["Status"] for e in blocked], ["blocked"])
     case.equal("web" in drover("eval", "list", "-job", "big"), False)
     out = drover("eval", "status", blocked[0]["ID"][:8])
-    case.contains(out, "What has no place")
+    case.contains(out, "Not placed")
     case.contains(out, "cpu")
     out = drover("eval", "status", alloc["EvalID"])
     case.contains(out, alloc["ID"][:8])
     case.equal(json.loads(drover("eval", "status", "-json", alloc["EvalID"]))["ID"], alloc["EvalID"])
-    case.contains(drover("eval", "status", "99999999", code=1), 'there is no evaluation "99999999"')
-    case.contains(drover("eval", "status", code=1), "expected drover eval status")
+    case.contains(drover("eval", "status", "99999999", code=1), 'no evaluation "99999999" exists')
+    case.contains(drover("eval", "status", code=1), "usage: drover eval status")
     node.purge("big")
 
 
 def test_jobs_looked_at():
     case.equal(json.loads(drover("job", "inspect", "web"))["Job"]["ID"], "web")
-    case.contains(drover("job", "inspect", "none", code=1), 'there is no job "none"')
-    case.contains(drover("job", "validate", write("good", api.job("new"))), "can be registered")
+    case.contains(drover("job", "inspect", "none", code=1), 'no job "none" exists')
+    case.contains(drover("job", "validate", write("good", api.job("new"))), "is valid")
     case.contains(drover("job", "validate", write("bad", api.job("new", driver="none")), code=1), 'unknown driver "none"')
     case.contains(drover("job", "validate", "/nowhere", code=1), "No such file")
-    case.contains(drover("job", "validate", write("hcl", 'job "x" {\n}\n'), code=1), "HCL is not")
+    case.contains(drover("job", "validate", write("hcl", 'job "x" {\n}\n'), code=1), "HCL files are not")
     node.register(api.job("short", "/bin/false", []))
     node.wait_allocs("short", [(0, "run", "failed")])
     drover("job", "eval", "-detach", "-force-reschedule", "short")
     case.until(lambda: len(node.allocs("short")) == 2, 20, "another allocation")
     case.contains(drover("job", "eval", "web"), 'finished with status "complete"')
-    case.contains(drover("job", "eval", "none", code=1), 'there is no job "none"')
+    case.contains(drover("job", "eval", "none", code=1), 'no job "none" exists')
     node.purge("short")
 
 
 def test_eligibility():
-    case.contains(drover("node", "eligibility", "-disable"), "takes no more allocations")
+    case.contains(drover("node", "eligibility", "-disable"), "takes no new allocations")
     case.contains(drover("node", "status", "-self"), "ineligible")
     case.equal(drover("node", "eligibility", "-enable", "-self").endswith(" takes allocations\n"), True)
     name = node.ask("/v1/nodes")[0]["Name"]
     drover("node", "eligibility", "-enable", name)
-    case.contains(drover("node", "eligibility", code=1), "one of -enable and -disable")
-    case.contains(drover("node", "eligibility", "-enable", "-disable", code=1), "one of -enable and -disable")
-    case.contains(drover("node", "eligibility", "-enable", "-self", name, code=1), "name two nodes")
-    case.contains(drover("node", "eligibility", "-enable", "elsewhere", code=1), 'there is no node "elsewhere"')
+    case.contains(drover("node", "eligibility", code=1), "either -enable or -disable")
+    case.contains(drover("node", "eligibility", "-enable", "-disable", code=1), "either -enable or -disable")
+    case.contains(drover("node", "eligibility", "-enable", "-self", name, code=1), "name two different nodes")
+    case.contains(drover("node", "eligibility", "-enable", "elsewhere", code=1), 'no node "elsewhere" exists')
 
 
 def test_metadata():
@@ -79,9 +79,9 @@ def test_metadata():
     case.contains(drover("node", "meta", "apply", "rack=r1", "note=a=b"), "a=b")
     case.equal(json.loads(drover("node", "meta", "read", "-json"))["Meta"], {"rack": "r1", "note": "a=b"})
     case.equal("note" in drover("node", "meta", "apply", "-unset", "note"), False)
-    for words, part in (((), "expected drover node meta"), (("write",), "there are read and apply"), (("apply",), "nothing to change"),
+    for words, part in (((), "usage: drover node meta"), (("write",), "use read or apply"), (("apply",), "nothing to change"),
                         (("apply", "rack"), "expected KEY=VALUE"), (("apply", "a b=c"), "invalid metadata key"),
-                        (("read", "rack"), "changes nothing"), (("read", "-node-id", "elsewhere"), "there is no node")):
+                        (("read", "rack"), "takes no changes"), (("read", "-node-id", "elsewhere"), 'no node "elsewhere" exists')):
         case.contains(drover("node", "meta", *words, code=1), part)
 
 
@@ -92,9 +92,9 @@ def test_what_is_over():
     node.wait_allocs("once", [(0, "run", "complete")])
     case.until(lambda: node.ask("/v1/job/once")["Status"] == "dead", 60, "its end")
     drover("system", "gc")
-    case.contains(drover("job", "status", "once", code=1), "there is no job")
+    case.contains(drover("job", "status", "once", code=1), 'no job "once" exists')
     node.wait_running("web")
-    case.contains(drover("system", "gc", "now", code=1), "expected drover system gc")
+    case.contains(drover("system", "gc", "now", code=1), "usage: drover system gc")
 
 
 def test_volumes_that_exist():
@@ -103,8 +103,8 @@ def test_volumes_that_exist():
     case.contains(drover("volume", "register", write("volume", volume)), 'Volume "old" is registered')
     case.contains(drover("volume", "status", "old"), "x-1")
     case.contains(drover("volume", "deregister", "ol", code=1), "-yes")
-    case.contains(drover("volume", "deregister", "-yes", "ol"), 'Volume "old" is forgotten')
-    case.contains(drover("volume", "deregister", "old", code=1), 'there is no volume "old"')
+    case.contains(drover("volume", "deregister", "-yes", "ol"), 'Volume "old" is deregistered')
+    case.contains(drover("volume", "deregister", "old", code=1), 'no volume "old" exists')
     case.contains(drover("volume", "register", write("none", {"Volumes": [{"Name": "x"}]}), code=1), "no id")
 
 

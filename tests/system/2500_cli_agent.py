@@ -112,7 +112,7 @@ def test_what_cannot_run_says_why():
         case.equal(bool(r.err.strip()), True)
         for words in (["job", "status", "gone"], ["alloc", "status", "ffffffff"], ["alloc", "logs", "ffffffff"],
                       ["volume", "status", "gone"], ["plugin", "status", "gone"], ["job", "stop", "gone"]):
-            case.contains(node.drover(*words, code=1).err, "there is no")
+            case.contains(node.drover(*words, code=1).err, " exists")
 
 
 def test_follow_a_log_while_the_supervisor_is_killed():
