@@ -157,7 +157,7 @@ def test_jobs_without_allocations():
     node.register(batch("off", Periodic={"Enabled": False, "SpecType": "cron", "Spec": "0 0 1 1 *"}))
     node.register(api.job("nothing", count=0))
     for name, text in (("parameterized", "It is parameterized"), ("periodic", "at its times it launches jobs"),
-                       ("off", "not enabled"), ("nothing", "the count of its groups is 0")):
+                       ("off", "not enabled"), ("nothing", "The count of all its groups is 0")):
         case.contains(drover("alloc", "why", name), text)
     far = api.job("far")
     far["Job"]["Datacenters"] = ["moon"]
