@@ -162,7 +162,7 @@ def test_jobs_without_allocations():
     far = api.job("far")
     far["Job"]["Datacenters"] = ["moon"]
     node.register(far)
-    case.contains(drover("alloc", "why", "far"), "none is in the datacenters of the job")
+    case.contains(drover("alloc", "why", "far"), "No node is in the datacenters of the job")
     node.do("DELETE", "/v1/job/periodic")
     case.contains(drover("alloc", "why", "periodic"), "It was stopped.")
 
