@@ -25,7 +25,8 @@
 #include "supervisor/driver/run.h"
 #include "supervisor/node/node_meta.h"
 #include "supervisor/node/node_state.h"
-#include "supervisor/source/source.h"
+#include "supervisor/source/source_api.h"
+#include "supervisor/core/changed.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup.h"
 #include "supervisor/core/sup_child.h"
@@ -33,6 +34,7 @@
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
+#include "supervisor/api/api_routes.h"
 
 static struct sup sup = { .run_dir_fd = -1, .sock_dir_fd = -1, .log_dir_fd = -1 };
 
@@ -131,6 +133,16 @@ begin_state(struct err *e)
 	return store_open(dir, &sup.store, e);
 }
 
+static int
+serve_api(struct err *e)
+{
+	static const struct api_route *tables[] = { NULL, api_agent_routes, api_alloc_routes,
+		api_exec_routes, api_fs_routes, NULL };
+
+	tables[0] = sup.source->api->routes();
+	return api_new(&sup, tables, &sup.source->api->backend, e);
+}
+
 /* Each needs those before it. The socket comes last: who can ask is answered from what was
  * restored. */
 static int
@@ -138,10 +150,10 @@ begin_parts(struct err *e)
 {
 	int r;
 
-	if ((r = turn_new(&sup, e)) < 0 || (r = alloc_table_new(&sup, e)) < 0 ||
-	    (r = children_new(&sup, e)) < 0 || (r = node_state_new(&sup, e)) < 0 ||
-	    (r = node_meta_new(&sup, e)) < 0 || (r = plugins_new(&sup, e)) < 0 ||
-	    (r = volumes_new(&sup, e)) < 0)
+	if ((r = turn_new(&sup, e)) < 0 || (r = changed_new(&sup, e)) < 0 ||
+	    (r = alloc_table_new(&sup, e)) < 0 || (r = children_new(&sup, e)) < 0 ||
+	    (r = node_state_new(&sup, e)) < 0 || (r = node_meta_new(&sup, e)) < 0 ||
+	    (r = plugins_new(&sup, e)) < 0 || (r = volumes_new(&sup, e)) < 0)
 		return r;
 	sup.source =
 	    sup.config->n_servers > 0 ? source_nomad_new(&sup, e) : source_local_new(&sup, e);
@@ -155,7 +167,7 @@ begin_parts(struct err *e)
 	lease_page_watch(&sup);
 	if ((r = alloc_gc_start(&sup, e)) < 0 || (r = disk_watch_start(&sup, e)) < 0)
 		return r;
-	return api_new(&sup, e);
+	return serve_api(e);
 }
 
 static void
@@ -177,6 +189,7 @@ end_parts(void)
 	node_state_free(&sup);
 	children_free(&sup);
 	alloc_table_free(&sup);
+	changed_free(&sup);
 	turn_free(&sup);
 	store_close(sup.store);
 	sd_event_unref(sup.event);

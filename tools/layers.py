@@ -23,18 +23,18 @@ PROCESSES = ("launcher", "mount-helper", "file-helper", "exec-helper", "executor
 # The supervisor's layers, lowest first: each names those before it, and none of its own line.
 LAYERS = (
     ("core",),
-    ("table",),
     ("source/source.h",),  # work and the node's news: how those above ask for claims and tell what has changed
+    ("table",),
     ("node", "http"),
     ("driver",),
     ("volume",),
     ("service",),
     ("alloc",),
-    ("api",),
     ("source",),  # source_api.h: what a source adds to the API
+    ("api",),
     ("server", "cluster"),
 )
-NOT_HTTP = ("table", "source/source.h", "node", "driver", "volume", "service", "alloc")
+NOT_HTTP = ("node", "driver", "volume", "service", "alloc")
 
 
 def rooms():
@@ -61,23 +61,13 @@ ROOMS = rooms()
 # files in its largest circle of calls}.
 ARROWS = {
     ("proto", "common"),
-    ("supervisor/api/api_agent.c", "supervisor/cluster"),
-    ("supervisor/core/sup_child.c", "supervisor/alloc"),
-    ("supervisor/core/sup_child.c", "supervisor/cluster"),
     ("supervisor/driver/driver.c", "supervisor/alloc"),
-    ("supervisor/driver/run.c", "supervisor/alloc"),
-    ("supervisor/http/api_list.h", "supervisor/table"),
-    ("supervisor/http/api_wait.c", "supervisor/source/source.h"),
-    ("supervisor/http/http.c", "supervisor/source/source.h"),
-    ("supervisor/http/http.c", "supervisor/api"),
     ("supervisor/node/node_state.c", "supervisor/driver"),
     ("supervisor/node/node_state.c", "supervisor/volume"),
     ("supervisor/service/checks.c", "supervisor/alloc"),
     ("supervisor/service/service_table.h", "supervisor/server"),
     ("supervisor/service/service_text.c", "supervisor/alloc"),
     ("supervisor/service/services.c", "supervisor/alloc"),
-    ("supervisor/source/source.h", "supervisor/http"),
-    ("supervisor/table/alloc_table.c", "supervisor/source/source.h"),
     ("supervisor/volume/mount.c", "supervisor/alloc"),
     ("supervisor/volume/plugin_task.c", "supervisor/alloc"),
     ("supervisor/volume/volumes.c", "supervisor/alloc"),

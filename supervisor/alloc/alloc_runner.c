@@ -11,7 +11,7 @@
 #include "common/log.h"
 #include "model/task_event.h"
 #include "supervisor/alloc/alloc_identity.h"
-#include "supervisor/alloc/client.h"
+#include "supervisor/core/changed.h"
 #include "supervisor/service/checks.h"
 #include "supervisor/core/sup_child.h"
 
@@ -370,7 +370,7 @@ on_step(struct sup *sup, struct deferred *d)
 	}
 	if (sa->runner == ar)
 		advance(ar);
-	client_look(sup);
+	changed_mark(sup, CHANGED_WORK);
 }
 
 static int

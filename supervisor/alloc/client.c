@@ -11,6 +11,7 @@
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/leftovers.h"
 #include "supervisor/source/source.h"
+#include "supervisor/core/changed.h"
 #include "supervisor/core/sup_child.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/volumes.h"
@@ -18,7 +19,7 @@
 /* Who ends after whom. Plugins go last: without them nothing can be unmounted. */
 enum wave { WAVE_WORK, WAVE_SYSTEM, WAVE_PLUGINS, WAVES };
 
-static struct client_stop wish; /* no done: nobody has one */
+static struct client_stop wish; /* while work is watched */
 
 void
 client_alloc_run(struct sup *sup, struct sup_alloc *sa)
@@ -91,7 +92,7 @@ is_at_rest(const struct sup_alloc *sa)
 int
 client_restore(struct sup *sup, struct err *e)
 {
-	int r = runs_load(sup, e);
+	int r = runs_load(sup, alloc_runner_run_gone, e);
 
 	if (r < 0)
 		return r;
@@ -166,33 +167,24 @@ stop_wave(struct sup *sup, enum wave wave)
 	return active;
 }
 
+/* Called once for all that changes in a turn: it walks every alloc. */
 static void
-look(struct sup *sup, struct deferred *d)
+on_work_changed(struct sup *sup, struct changed_watch *w)
 {
 	void (*done)(struct sup *) = wish.done;
 
-	if (!done)
-		return;
 	for (enum wave wave = 0; wave < WAVES; wave++)
 		if (stop_wave(sup, wave) > 0)
 			return;
 	if ((!wish.spares_system && runs_count(sup) > 0) || child_busy(sup, IPC_MOUNT_HELPER) ||
 	    child_busy(sup, IPC_FILE_HELPER))
 		return;
-	wish.done = NULL;
+	client_stop_no_more(sup);
 	volumes_warn_left(sup);
 	done(sup);
 }
 
-/* Once for all that changes in a turn: it walks every alloc. */
-void
-client_look(struct sup *sup)
-{
-	static struct deferred later = { .run = look };
-
-	if (wish.done)
-		turn_defer(sup, &later);
-}
+static struct changed_watch work = { .fn = on_work_changed };
 
 void
 client_stop_all(struct sup *sup, const struct client_stop *wanted)
@@ -200,11 +192,12 @@ client_stop_all(struct sup *sup, const struct client_stop *wanted)
 	log_info("stopping all allocations%s: %s",
 	    wanted->spares_system ? " but those of system jobs" : "", wanted->why);
 	wish = *wanted;
-	client_look(sup);
+	changed_watch(sup, CHANGED_WORK, &work);
+	changed_mark(sup, CHANGED_WORK);
 }
 
 void
 client_stop_no_more(struct sup *sup)
 {
-	wish.done = NULL;
+	changed_unwatch(sup, &work);
 }

@@ -47,7 +47,5 @@ struct client_stop {
 void client_stop_all(struct sup *sup, const struct client_stop *wish);
 /* The wish is taken back: what was told to end ends, nothing else does, and done is not called. */
 void client_stop_no_more(struct sup *sup);
-/* That may be so now: called after each step on the way. */
-void client_look(struct sup *sup);
 
 #endif

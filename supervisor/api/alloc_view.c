@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* alloc_view.c: an alloc as the API shows it. Runs in: supervisor. */
 #include "supervisor/api/alloc_view.h"
+#include "supervisor/http/api_filter.h"
 
 #include <errno.h>
 
@@ -73,4 +74,29 @@ alloc_view_done(struct alloc *view)
 	json_decref(view->resources);
 	json_decref(view->shared_resources);
 	json_decref(view->task_resources);
+}
+
+struct sup_alloc *
+api_alloc(const struct api_req *req)
+{
+	struct id id;
+
+	return id_from_uuid(api_param(req, 0), &id) ? alloc_find(api_req_sup(req), &id) : NULL;
+}
+
+void
+api_list_add_alloc(struct api_list *list, struct sup_alloc *sa)
+{
+	static const struct type *const types[] = { &alloc_stub_type, &alloc_stub_resources_type };
+	struct alloc whole, stub;
+
+	alloc_fill_stub(&sa->a, &sa->job->job);
+	stub = whole = sa->a; /* they share all but these */
+	/* The largest part of it: printed anew for each alloc, and seldom asked for. */
+	if (list->filter && api_filter_asks(list->filter, "Job"))
+		whole.job = &sa->job->job;
+	whole.signed_identities = (struct string_map){ 0 };
+	if (list->no_task_states)
+		(void)memset(&stub.task_states, 0, sizeof stub.task_states);
+	api_list_add_stub(list, types[list->resources], &stub, &alloc_type, &whole);
 }

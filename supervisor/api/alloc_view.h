@@ -4,6 +4,7 @@
 #define DROVER_SUPERVISOR_API_ALLOC_VIEW_H
 
 #include "model/alloc.h"
+#include "supervisor/http/api_list.h"
 #include "supervisor/table/alloc_table.h"
 
 /*
@@ -13,5 +14,11 @@
  */
 int alloc_view_init(struct alloc *view, const struct sup_alloc *sa);
 void alloc_view_done(struct alloc *view);
+
+/* The alloc whose id is the first ":" of the request's pattern; NULL: there is none. */
+struct sup_alloc *api_alloc(const struct api_req *req);
+/* Its stub: with ?resources=true with its resources, with ?task_states=false without task states.
+ */
+void api_list_add_alloc(struct api_list *list, struct sup_alloc *sa);
 
 #endif

@@ -12,10 +12,10 @@
 #include "supervisor/node/host_facts.h"
 #include "supervisor/alloc/leaks.h"
 #include "supervisor/node/node_state.h"
-#include "supervisor/cluster/link/link.h"
-#include "supervisor/source/source.h"
+#include "supervisor/source/source_api.h"
 #include "supervisor/core/sup_child.h"
 #include "supervisor/core/sup_turn.h"
+#include "supervisor/api/api_routes.h"
 
 static json_t *
 show_helpers(struct sup *sup)
@@ -38,21 +38,28 @@ show_helpers(struct sup *sup)
 	return all;
 }
 
+/* NULL behind the last one. */
+static const char *
+find_server(const struct sup *sup, size_t i)
+{
+	const struct source_api *source = sup->source->api;
+
+	return source->server_known ? source->server_known(sup, i) : NULL;
+}
+
 static json_t *
 show_client(struct sup *sup)
 {
+	const struct source_api *source = sup->source->api;
 	struct text servers = { 0 };
 	char count[16];
 	json_t *client;
 
 	(void)snprintf(count, sizeof count, "%u", sup->allocs->n);
-	for (size_t i = 0; sup->link && link_server_known(sup, i); i++) {
-		if (i > 0)
-			text_append(&servers, ",", 1);
-		text_append(&servers, link_server_known(sup, i), strlen(link_server_known(sup, i)));
-	}
+	for (size_t i = 0; find_server(sup, i); i++)
+		text_printf(&servers, "%s%s", i > 0 ? "," : "", find_server(sup, i));
 	client = json_pack("{s:s, s:s, s:s, s:s, s:s}", "node_id", str(node_get(sup)->id),
-	    "known_servers", str(servers.text), "server", sup->link ? link_server(sup) : "",
+	    "known_servers", str(servers.text), "server", source->server ? source->server(sup) : "",
 	    "num_allocations", count, "last_heartbeat", "");
 	text_done(&servers);
 	return client;
@@ -152,8 +159,8 @@ get_servers(struct sup *sup, struct api_req *req)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; sup->link && link_server_known(sup, i); i++)
-		(void)json_array_append_new(list, json_string(link_server_known(sup, i)));
+	for (size_t i = 0; find_server(sup, i); i++)
+		(void)json_array_append_new(list, json_string(find_server(sup, i)));
 	api_reply_json(req, list);
 }
 

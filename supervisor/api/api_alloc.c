@@ -7,15 +7,8 @@
 #include "supervisor/http/api_list.h"
 #include "supervisor/api/api_node.h"
 #include "supervisor/api/api_orders.h"
+#include "supervisor/api/api_routes.h"
 #include "supervisor/api/api_why.h"
-
-struct sup_alloc *
-api_alloc(const struct api_req *req)
-{
-	struct id id;
-
-	return id_from_uuid(api_param(req, 0), &id) ? alloc_find(api_req_sup(req), &id) : NULL;
-}
 
 void
 api_list_allocs(struct sup *sup, struct api_req *req)

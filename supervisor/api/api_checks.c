@@ -4,6 +4,7 @@
 
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/service/checks.h"
+#include "supervisor/api/alloc_view.h"
 
 void
 api_get_alloc_checks(struct sup *sup, struct api_req *req)

@@ -18,6 +18,7 @@
 #include "common/websocket.h"
 #include "model/engine/field.h"
 #include "supervisor/api/api_exec.h"
+#include "supervisor/api/api_routes.h"
 
 #define MESSAGE_MAX (1024 * 1024)
 #define OUT_ENOUGH  (64 * 1024)

@@ -14,6 +14,7 @@
 #include "supervisor/api/api_fs.h"
 #include "supervisor/api/fs_stream.h"
 #include "supervisor/node/node_state.h"
+#include "supervisor/api/api_routes.h"
 
 /* --- streams --- */
 

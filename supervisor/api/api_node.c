@@ -9,7 +9,7 @@
 #include "supervisor/api/api_node.h"
 #include "supervisor/node/node_meta.h"
 #include "supervisor/node/node_state.h"
-#include "supervisor/source/source.h"
+#include "supervisor/source/source_api.h"
 
 static const char *
 find_attribute(const struct node *node, const char *name)
@@ -71,7 +71,7 @@ api_get_node(struct sup *sup, struct api_req *req)
 void
 api_get_node_allocs(struct sup *sup, struct api_req *req)
 {
-	const struct source_ops *ops = sup->source->ops;
+	const struct source_api *source = sup->source->api;
 	struct api_list list;
 
 	if (!api_is_this_node(sup, req))
@@ -81,7 +81,7 @@ api_get_node_allocs(struct sup *sup, struct api_req *req)
 	{
 		struct alloc view;
 
-		if (ops->shows && !ops->shows(sup->source, req, str(sa->a.namespace)))
+		if (source->shows && !source->shows(sup, req, str(sa->a.namespace)))
 			continue;
 		if (alloc_view_init(&view, sa) == 0)
 			api_list_add(&list, &alloc_type, &view);
@@ -95,8 +95,7 @@ api_get_node_allocs(struct sup *sup, struct api_req *req)
 void
 api_reply_node_change(struct sup *sup, struct api_req *req)
 {
-	const struct source_ops *ops = sup->source->ops;
-	json_int_t index = ops->index ? (json_int_t)ops->index(sup->source) : 1;
+	json_int_t index = (json_int_t)api_index_now(sup);
 
 	api_reply_json(
 	    req, json_pack("{s:[], s:i, s:I, s:I, s:i, s:b}", "EvalIDs", "EvalCreateIndex", 0,

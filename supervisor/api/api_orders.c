@@ -9,6 +9,7 @@
 
 #include "supervisor/alloc/alloc_orders.h"
 #include "supervisor/source/source.h"
+#include "supervisor/api/alloc_view.h"
 
 /* Who or what the body names: NULL when it is not a text. Without the member, "". */
 static const char *
@@ -32,13 +33,10 @@ find_alloc(struct api_req *req)
 static void
 reply(struct sup *sup, struct api_req *req, int r, const struct err *e)
 {
-	const struct source_ops *ops = sup->source->ops;
-	uint64_t index = ops->index ? ops->index(sup->source) : 1;
-
 	if (r < 0)
 		api_reply_error(req, r == -ENOENT ? 404 : 500, "%s", e->msg);
 	else
-		api_reply_json(req, json_pack("{s:I}", "Index", (json_int_t)index));
+		api_reply_json(req, json_pack("{s:I}", "Index", (json_int_t)api_index_now(sup)));
 }
 
 void

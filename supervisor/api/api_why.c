@@ -6,6 +6,7 @@
 
 #include "common/utf8.h"
 #include "supervisor/alloc/alloc_why.h"
+#include "supervisor/api/alloc_view.h"
 
 static json_t *
 show(const struct cause *cause)

@@ -14,10 +14,10 @@
 struct sd_event;
 struct store;
 struct turn;
+struct changes;
 struct child;
 struct alloc_table;
 struct source;
-struct link;
 struct node_meta;
 struct node_state;
 struct api;
@@ -31,17 +31,17 @@ struct sup {
 	const struct agent_config *config;
 	struct proc_args args;
 	char boot_id[BOOT_ID_SIZE];
-	struct store *store;         /* store/store.h */
+	struct store *store;         /* core/store.h */
 	struct turn *turn;           /* sup_turn.h */
+	struct changes *changes;     /* changed.h */
 	struct child *children;      /* sup_child.h: array of IPC_PEERS */
-	struct alloc_table *allocs;  /* alloc/alloc_table.h */
+	struct alloc_table *allocs;  /* table/alloc_table.h */
 	struct source *source;       /* source/source.h */
-	struct link *link;           /* cluster/link/link.h; NULL: no servers */
 	struct node_state *node;     /* node/node_state.h */
 	struct node_meta *node_meta; /* node/node_meta.h */
 	struct plugins *plugins;     /* volume/plugins.h */
 	struct volumes *volumes;     /* volume/volumes.h */
-	struct api *api;             /* api/api.h */
+	struct api *api;             /* http/api.h */
 	int run_dir_fd;              /* <data>/run: records */
 	int sock_dir_fd;             /* <rt>/x: the runs' sockets */
 	int log_dir_fd;              /* <data>/logs */

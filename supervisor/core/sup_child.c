@@ -13,8 +13,7 @@
 #include "common/log.h"
 #include "proto/heartbeat.pb-c.h"
 #include "proto/ids.pb-c.h"
-#include "supervisor/alloc/client.h"
-#include "supervisor/cluster/link/link.h"
+#include "supervisor/core/changed.h"
 #include "supervisor/core/sup_turn.h"
 
 #define TRIES_MAX   3
@@ -49,6 +48,7 @@ struct child {
 	struct call_list staged, ready, sent;
 	struct deferred commit;
 	child_event_cb *event; /* NULL: it says nothing by itself */
+	child_beat_cb *beat;   /* heartbeat's; NULL: an answer without a body */
 	uint32_t serial, generation, pid;
 };
 
@@ -130,10 +130,7 @@ call_end(struct sup *sup, struct call *c, int r, const ProtobufCMessage *rep, in
 	else
 		close_p(&fd);
 	call_free(c);
-	/* A drain that found nothing but the helper's work of the start waits for its last answer.
-	 */
-	if (!child_busy(sup, IPC_MOUNT_HELPER) && !child_busy(sup, IPC_FILE_HELPER))
-		client_look(sup);
+	changed_mark(sup, CHANGED_WORK);
 }
 
 static void
@@ -312,8 +309,8 @@ send_beat(struct sup *sup, struct deferred *d)
 	HbBeatRep rep = HB_BEAT_REP__INIT;
 
 	rep.cycle = b->cycle;
-	if (sup->link)
-		link_beat(sup, &rep.body.data, &rep.body.len);
+	if (b->ch->beat)
+		b->ch->beat(sup, &rep.body.data, &rep.body.len);
 	if (b->ch->fd >= 0)
 		(void)ipc_send(b->ch->fd, IPC_SUPERVISOR, IPC_HEARTBEAT, HB_BEAT_REP, b->serial,
 		    &rep.base, NULL, 0, MSG_DONTWAIT, NULL);
@@ -591,6 +588,12 @@ void
 child_listen(struct sup *sup, enum ipc_peer from, child_event_cb *cb)
 {
 	sup->children[from].event = cb;
+}
+
+void
+child_answer_beats(struct sup *sup, child_beat_cb *cb)
+{
+	sup->children[IPC_HEARTBEAT].beat = cb;
 }
 
 void

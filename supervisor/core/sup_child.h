@@ -46,6 +46,11 @@ void child_tell(struct sup *sup, enum ipc_peer to, unsigned type, const Protobuf
 typedef int child_event_cb(struct sup *sup, struct ipc_packet *p);
 void child_listen(struct sup *sup, enum ipc_peer from, child_event_cb *cb);
 
+/* The body of the answer to a beat of heartbeat, asked for after the turn's commit; it lives until
+ * the next turn. NULL: answers have none. */
+typedef void child_beat_cb(struct sup *sup, uint8_t **ret_data, size_t *ret_len);
+void child_answer_beats(struct sup *sup, child_beat_cb *cb);
+
 /* The callback will not be called; what the call does in the helper still happens. 0 and ended
  * calls are ignored. */
 void child_call_cancel(struct sup *sup, uint64_t call);

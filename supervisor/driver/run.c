@@ -15,8 +15,7 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/alloc/client.h"
+#include "supervisor/core/changed.h"
 #include "supervisor/driver/lease_page.h"
 #include "supervisor/driver/run_text.h"
 #include "supervisor/driver/run_watch.h"
@@ -68,6 +67,7 @@ struct run {
 };
 
 static struct run *buckets[BUCKETS], *alloc_buckets[BUCKETS];
+static run_gone_cb *on_gone;
 static unsigned n_runs;
 static unsigned n_following, n_followed; /* of the last supervisor's runs: left to find, found */
 
@@ -132,8 +132,9 @@ on_written(struct sup *sup, struct dirty *d)
 	if (r->state != RUN_GONE)
 		return;
 	run_free(r);
-	alloc_runner_run_gone(sup, &alloc);
-	client_look(sup);
+	if (on_gone)
+		on_gone(sup, &alloc);
+	changed_mark(sup, CHANGED_WORK);
 }
 
 static void
@@ -550,8 +551,9 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 }
 
 int
-runs_load(struct sup *sup, struct err *e)
+runs_load(struct sup *sup, run_gone_cb *gone, struct err *e)
 {
+	on_gone = gone;
 	return store_each(sup->store, STMT_RUN_ALL, NULL, 0, load_row, sup, e);
 }
 

@@ -48,12 +48,15 @@ struct run_events {
 struct run *run_start(struct sup *sup, const struct id *alloc, const char *task,
     ExecTaskStartReq *req, int spec_fd, const struct run_events *ev, void *arg);
 
+/* A run of this alloc is reaped and its row is deleted. */
+typedef void run_gone_cb(struct sup *sup, const struct id *alloc);
+
 /*
- * At start: reads the rows. run_find() then gives the one of a task, which run_follow() takes up:
- * connects, or reads the record, or finds that it is lost, and says so by the events. Those nobody
- * took are reaped by run_reap_others().
+ * At start: reads the rows; gone is called for each run from then on. run_find() then gives the one
+ * of a task, which run_follow() takes up: connects, or reads the record, or finds that it is lost,
+ * and says so by the events. Those nobody took are reaped by run_reap_others().
  */
-int runs_load(struct sup *sup, struct err *e);
+int runs_load(struct sup *sup, run_gone_cb *gone, struct err *e);
 struct run *run_find(struct sup *sup, const struct id *alloc, const char *task);
 void run_follow(struct run *r, const struct run_events *ev, void *arg);
 void runs_reap_others(struct sup *sup);
@@ -73,7 +76,8 @@ void run_signal(struct run *r, int signo);
 
 /*
  * After failed or ended, once what they said is in its row: reaps, deletes the row, frees r. No
- * event comes any more. A reap that fails is tried again; alloc_runner_run_gone() tells its end.
+ * event comes any more. A reap that fails is tried again; the callback of runs_load() tells its
+ * end.
  */
 void run_release(struct run *r);
 /* What is left of a run without a row: reaped as one that has one, but neither known nor counted.

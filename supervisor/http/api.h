@@ -17,7 +17,6 @@
 #include "supervisor/core/sup.h"
 
 struct api_req;
-struct sup_alloc;
 struct text;
 struct type;
 
@@ -36,8 +35,25 @@ struct api_route {
 /* At which index what a request would be answered last changed. */
 typedef uint64_t api_index(struct sup *sup, const struct api_req *req);
 
-/* Takes over the listening socket FD_SPECIAL. */
-int api_new(struct sup *sup, struct err *e);
+/* What the engine asks of the program behind it. Each may be NULL. */
+struct api_backend {
+	/* The index of the last change, for X-Nomad-Index. NULL: 1. */
+	uint64_t (*index)(struct sup *sup);
+	/* The index of what a route answers, for which clients may wait (api_wait.h). NULL, or it
+	 * gives NULL: the route has none. */
+	api_index *(*index_of)(struct sup *sup, const struct api_route *route);
+	/* Calls api_serve(), or answers, now or later. NULL: whoever reaches the control socket may
+	 * ask for all. */
+	void (*admit)(struct sup *sup, struct api_req *req);
+	/* The sentence, with 501, for a target whose path is in no table. NULL, or it gives NULL:
+	 * it does not exist. */
+	const char *(*elsewhere)(const char *target);
+};
+
+/* Takes over the listening socket FD_SPECIAL. tables: of routes, NULL at the end, the first that
+ * fits counts; they and backend are borrowed for good. */
+int api_new(struct sup *sup, const struct api_route *const *tables,
+    const struct api_backend *backend, struct err *e);
 void api_free(struct sup *sup);
 
 /* Who asks, as the socket knows; uid and pid -1 and 0: nobody knows. */
@@ -48,12 +64,13 @@ const char *api_query(const struct api_req *req, const char *name);
 /* The n-th of that name. */
 const char *api_query_nth(const struct api_req *req, const char *name, unsigned n);
 const char *api_header(const struct api_req *req, const char *name);
-/* The alloc whose id the first ":" is (api_alloc.c); NULL: there is none. */
-struct sup_alloc *api_alloc(const struct api_req *req);
 struct sup *api_req_sup(const struct api_req *req);
 /* Calls the route's handler: for the source, which was asked whether it may be. */
 void api_serve(struct api_req *req);
 const struct api_route *api_req_route(const struct api_req *req);
+const struct api_backend *api_backend(struct sup *sup);
+/* The backend's index of the last change. */
+uint64_t api_index_now(struct sup *sup);
 /* What the headers X-Nomad-… of the answer that is about to be given say, where it is not the
  * source's. */
 struct api_meta {
@@ -118,9 +135,5 @@ struct api_socket {
 void api_reply_socket(
     struct api_req *req, const char *protocol, const char *const *headers, struct api_socket *so);
 void api_socket_close(struct api_socket *so);
-
-/* The routes of each file; api_new() walks this list. */
-extern const struct api_route api_agent_routes[], api_alloc_routes[], api_exec_routes[],
-    api_fs_routes[], local_api_routes[];
 
 #endif

@@ -268,23 +268,6 @@ api_list_add(struct api_list *list, const struct type *type, const void *obj)
 	api_list_add_stub(list, type, obj, type, obj);
 }
 
-void
-api_list_add_alloc(struct api_list *list, struct sup_alloc *sa)
-{
-	static const struct type *const types[] = { &alloc_stub_type, &alloc_stub_resources_type };
-	struct alloc whole, stub;
-
-	alloc_fill_stub(&sa->a, &sa->job->job);
-	stub = whole = sa->a; /* they share all but these */
-	/* The largest part of it: printed anew for each alloc, and seldom asked for. */
-	if (list->filter && api_filter_asks(list->filter, "Job"))
-		whole.job = &sa->job->job;
-	whole.signed_identities = (struct string_map){ 0 };
-	if (list->no_task_states)
-		(void)memset(&stub.task_states, 0, sizeof stub.task_states);
-	api_list_add_stub(list, types[list->resources], &stub, &alloc_type, &whole);
-}
-
 /* --- the answer --- */
 
 static void

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "model/alloc.h"
-#include "supervisor/table/alloc_table.h"
 #include "supervisor/http/api.h"
 
 struct api_filter;
@@ -36,9 +35,6 @@ void api_list_add_stub(struct api_list *list, const struct type *type, const voi
 /* An item that is JSON text already, taken over. */
 void api_list_add_text(struct api_list *list, struct text *item);
 void api_list_reply(struct api_list *list, struct api_req *req);
-
-/* Its stub: with ?resources=true what it was given too, with ?task_states=false without them. */
-void api_list_add_alloc(struct api_list *list, struct sup_alloc *sa);
 
 /* Does the request's ?prefix= (if any) begin this id? */
 static inline bool

@@ -9,7 +9,6 @@
 #include <systemd/sd-event.h>
 
 #include "common/duration.h"
-#include "supervisor/source/source.h"
 
 #define WAITING_MAX     1000 /* http.c takes more connections than these */
 #define WAIT_DEFAULT_NS (300 * NS_PER_S)
@@ -124,9 +123,9 @@ hold(struct api_req *req, const struct api_wait_wish *wish, api_index *now)
 bool
 api_wait_serve(struct api_req *req)
 {
-	struct source *source = api_req_sup(req)->source;
-	api_index *now =
-	    source->ops->index_of ? source->ops->index_of(source, api_req_route(req)) : NULL;
+	struct sup *sup = api_req_sup(req);
+	const struct api_backend *backend = api_backend(sup);
+	api_index *now = backend->index_of ? backend->index_of(sup, api_req_route(req)) : NULL;
 	struct api_wait_wish wish;
 	struct err e = { 0 };
 	uint64_t index;
@@ -134,7 +133,7 @@ api_wait_serve(struct api_req *req)
 
 	if (!now)
 		return false;
-	index = now(api_req_sup(req), req);
+	index = now(sup, req);
 	if (api_wait_read(req, &wish, &e) < 0) {
 		api_reply_error(req, 400, "%s", e.msg);
 	} else if (wish.index == 0 || index > wish.index) {

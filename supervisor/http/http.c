@@ -23,7 +23,6 @@
 #include "supervisor/http/api_wait.h"
 #include "supervisor/http/http_clients.h"
 #include "supervisor/http/http_req.h"
-#include "supervisor/source/source.h"
 
 #define STREAMS_MAX                                                                                \
 	80 /* of the connections: followers must not keep out whoever asks something               \
@@ -46,6 +45,8 @@
 #define TYPE_TEXT        "text/plain; charset=utf-8"
 
 struct api {
+	const struct api_route *const *tables;
+	const struct api_backend *backend;
 	struct MHD_Daemon *mhd;
 	sd_event_source *io, *timer, *again, *stuck_check;
 	struct api_req *reqs;
@@ -103,11 +104,10 @@ watch_for_stuck_turns(struct api *api, struct sup *sup)
 static void
 add_headers(struct api_req *req, const char *type)
 {
-	struct source *source = req->sup->source;
 	char index[24], contact[24];
 
 	if (!req->meta.index)
-		req->meta.index = source && source->ops->index ? source->ops->index(source) : 1;
+		req->meta.index = api_index_now(req->sup);
 	(void)snprintf(index, sizeof index, "%llu", (unsigned long long)req->meta.index);
 	(void)snprintf(
 	    contact, sizeof contact, "%lld", (long long)(req->meta.last_contact_ns / NS_PER_MS));
@@ -409,9 +409,7 @@ queue_answer(struct api_req *req)
 static void
 route_request(struct api_req *req)
 {
-	const struct api_route *const tables[] = { req->sup->source->ops->routes(),
-		api_agent_routes, api_alloc_routes, api_exec_routes, api_fs_routes, NULL };
-	const struct source_ops *source = req->sup->source->ops;
+	const struct api_backend *backend = req->sup->api->backend;
 	struct err e = { 0 };
 	const char *why;
 	int r;
@@ -429,8 +427,8 @@ route_request(struct api_req *req)
 		api_reply_error(req, r == -E2BIG ? 414 : 400, "%s", e.msg);
 		return;
 	}
-	r = api_route_find(tables, req->method, &req->target, &req->route);
-	why = r == -ENOENT && source->elsewhere ? source->elsewhere(req->uri) : NULL;
+	r = api_route_find(req->sup->api->tables, req->method, &req->target, &req->route);
+	why = r == -ENOENT && backend->elsewhere ? backend->elsewhere(req->uri) : NULL;
 	if (why) {
 		api_reply_error(req, 501, "%s", why);
 		return;
@@ -438,8 +436,8 @@ route_request(struct api_req *req)
 	if (r < 0)
 		api_reply_error(req, r == -ENOENT ? 404 : 405,
 		    r == -ENOENT ? "resource not found" : "Invalid method");
-	else if (source->admit)
-		source->admit(req->sup->source, req);
+	else if (backend->admit)
+		backend->admit(req->sup, req);
 	else
 		api_serve(req);
 }
@@ -746,8 +744,23 @@ add_sources(struct sup *sup, struct api *api)
 	return 0;
 }
 
+const struct api_backend *
+api_backend(struct sup *sup)
+{
+	return sup->api->backend;
+}
+
+uint64_t
+api_index_now(struct sup *sup)
+{
+	const struct api_backend *backend = sup->api->backend;
+
+	return backend->index ? backend->index(sup) : 1;
+}
+
 int
-api_new(struct sup *sup, struct err *e)
+api_new(struct sup *sup, const struct api_route *const *tables, const struct api_backend *backend,
+    struct err *e)
 {
 	struct api *api = calloc(1, sizeof *api);
 	int r;
@@ -755,6 +768,8 @@ api_new(struct sup *sup, struct err *e)
 	if (!api)
 		return err_set(e, -ENOMEM, "serve the control socket");
 	sup->api = api;
+	api->tables = tables;
+	api->backend = backend;
 	api->mhd = MHD_start_daemon(
 	    MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_ERROR_LOG, 0,
 	    NULL, NULL, on_request, sup, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,

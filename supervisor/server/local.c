@@ -13,10 +13,10 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/http/api.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/deploy/local_deployment.h"
 #include "supervisor/core/store.h"
+#include "supervisor/server/api/local_api.h"
 
 /* The row of the index is behind what was handed out when the agent ended: by the updates of the
  * client since. */
@@ -97,9 +97,9 @@ on_node_updated(struct source *s)
 }
 
 static uint64_t
-get_index(struct source *s)
+get_index(struct sup *sup)
 {
-	return local_of(s)->index;
+	return local_of_sup(sup)->index;
 }
 
 static void
@@ -179,11 +179,12 @@ static const struct source_ops local_ops = {
 	.services_set = local_services_set,
 	.set_drain = local_set_drain,
 	.why = local_why,
-	.index = get_index,
-	.index_of = local_index_of,
-	.routes = get_routes,
-	.elsewhere = local_elsewhere,
 	.free = local_free,
+};
+
+static const struct source_api local_api = {
+	.backend = { .index = get_index, .index_of = local_index_of, .elsewhere = local_elsewhere },
+	.routes = get_routes,
 };
 
 struct source *
@@ -195,7 +196,7 @@ source_local_new(struct sup *sup, struct err *e)
 		(void)err_set(e, -ENOMEM, "start the local source");
 		return NULL;
 	}
-	l->base = (struct source){ .ops = &local_ops, .sup = sup };
+	l->base = (struct source){ .ops = &local_ops, .api = &local_api, .sup = sup };
 	l->index = 1;
 	l->timer_fd = -1;
 	l->index_row.write = write_index;

@@ -16,7 +16,7 @@
 #include "supervisor/server/local_map.h"
 #include "supervisor/server/local_news.h"
 #include "supervisor/server/place/local_slot.h"
-#include "supervisor/source/source.h"
+#include "supervisor/source/source_api.h"
 #include "supervisor/core/sup_turn.h"
 
 struct local_job;
@@ -250,7 +250,7 @@ void local_service_gone(struct local *l, struct source_service *s);
 void local_changes_init(struct local *l);
 
 /* local_index.c */
-api_index *local_index_of(struct source *s, const struct api_route *route);
+api_index *local_index_of(struct sup *sup, const struct api_route *route);
 
 /* local_api_system.c: why the path of a request's target, which Nomad has, is not here; NULL: it
  * has none either. */

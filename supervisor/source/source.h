@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.h: where work comes from. Two implementations: local/ (a one-node server in this process)
- * and nomad/ (a server cluster). Nothing outside source/ and api/ knows which one it is. Runs in:
- * supervisor.
+ * source.h: where work comes from, as the node sees it. Two implementations: server/ (a one-node
+ * server in this process) and cluster/ (real servers). Only sup_main.c knows which one it is. Runs
+ * in: supervisor.
  *
  * What it drives is in alloc/client.h; what that tells it is alloc_updated() and alloc_destroyed().
+ * What it adds to the API is in source_api.h.
  */
 #ifndef DROVER_SUPERVISOR_SOURCE_SOURCE_H
 #define DROVER_SUPERVISOR_SOURCE_SOURCE_H
 
 #include "model/job.h"
 #include "model/volume.h"
-#include "supervisor/table/alloc_table.h"
-#include "supervisor/http/api.h"
 #include "supervisor/core/sup.h"
 
-struct source;
+struct alloc;
 struct causes;
+struct service_registration;
+struct source;
+struct source_api;
+struct sup_alloc;
 
 /* In Details of the Killing event of a task that its executor stopped: the limit ("30s"). The
  * source replaces such allocs. */
@@ -94,27 +97,12 @@ struct source_ops {
 	/* Adds what becomes of an alloc that has ended, or is to (alloc_why.h). NULL: only what the
 	 * alloc itself says is known. */
 	void (*why)(struct source *s, struct sup_alloc *sa, struct causes *c);
-	/* The index of its last change, for X-Nomad-Index. NULL: 1. */
-	uint64_t (*index)(struct source *s);
-	/* The index of what a route answers; whoever asks may wait for a later one (api_wait.h).
-	 * NULL: it has none but the source's. */
-	api_index *(*index_of)(struct source *s, const struct api_route *route);
-	/* Its paths of the API, looked at before the others. */
-	const struct api_route *(*routes)(void);
-	/* Calls api_serve(), or answers, now or later. NULL: whoever reaches the control socket may
-	 * ask for all. */
-	void (*admit)(struct source *s, struct api_req *req);
-	/* May who asks see what is in this namespace? Of a request that was let through. NULL: who
-	 * was let through may. */
-	bool (*shows)(struct source *s, const struct api_req *req, const char *namespace);
-	/* Said of a request's target whose path nobody here has, with 501. NULL, or it gives NULL:
-	 * that it does not exist. */
-	const char *(*elsewhere)(const char *target);
 	void (*free)(struct source *s);
 };
 
 struct source {
 	const struct source_ops *ops;
+	const struct source_api *api; /* source_api.h */
 	struct sup *sup;
 };
 

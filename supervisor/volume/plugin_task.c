@@ -12,7 +12,6 @@
 #include "common/duration.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/alloc/client.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/volume/plugins.h"
@@ -534,7 +533,6 @@ on_emptied(
 {
 	if (r < 0)
 		log_warn("%s", e->msg);
-	client_look(sup);
 }
 
 /* mount-helper only moved them to the trash. */

@@ -172,8 +172,3 @@ client_stop_no_more(struct sup *sup)
 {
 	all_ended = NULL;
 }
-
-void
-client_look(struct sup *sup)
-{
-}

@@ -261,8 +261,8 @@ nomad_acl_serve(struct sup *sup, struct api_req *req, api_handler *here)
 }
 
 bool
-nomad_acl_shows(struct source *s, const struct api_req *req, const char *namespace)
+nomad_acl_shows(struct sup *sup, const struct api_req *req, const char *namespace)
 {
-	return acl_is_known_to_permit(
-	    nomad_of(s), str(nomad_api_token(req)), ACL_READ_JOB, namespace_of(NULL, namespace));
+	return acl_is_known_to_permit(nomad_of_sup(sup), str(nomad_api_token(req)), ACL_READ_JOB,
+	    namespace_of(NULL, namespace));
 }

@@ -15,6 +15,6 @@ void nomad_acl_gate(
 /* The same for a request of the API: here, or (NULL) its route's handler. */
 void nomad_acl_serve(struct sup *sup, struct api_req *req, api_handler *here);
 /* May who asks read the jobs of this namespace? */
-bool nomad_acl_shows(struct source *s, const struct api_req *req, const char *namespace);
+bool nomad_acl_shows(struct sup *sup, const struct api_req *req, const char *namespace);
 
 #endif

@@ -29,6 +29,8 @@ struct link {
 	size_t n_known;
 };
 
+static struct link *the_link; /* there is one heartbeat */
+
 struct link_wait {
 	link_cb *cb;
 	void *arg;
@@ -115,13 +117,13 @@ link_cancel(struct sup *sup, uint64_t call)
 	child_tell(sup, IPC_HEARTBEAT, HB_CALL_CANCEL_EV, &ev.base);
 }
 
-void
-link_beat(struct sup *sup, uint8_t **ret_data, size_t *ret_len)
+static void
+answer_beat(struct sup *sup, uint8_t **ret_data, size_t *ret_len)
 {
 	const void *body = NULL;
 	size_t len = 0;
 
-	sup->link->events->beat(sup, &body, &len);
+	the_link->events->beat(sup, &body, &len);
 	*ret_data = (uint8_t *)(uintptr_t)body;
 	*ret_len = len <= LINK_BEAT_MAX ? len : 0;
 }
@@ -129,7 +131,7 @@ link_beat(struct sup *sup, uint8_t **ret_data, size_t *ret_len)
 static void
 on_beat_done(struct sup *sup, const HbBeatDoneEv *ev, int fd)
 {
-	link_cb *done = sup->link->events->beat_done;
+	link_cb *done = the_link->events->beat_done;
 	cleanup_close int body_fd = fd;
 	struct err e = { 0 };
 
@@ -144,7 +146,7 @@ on_beat_done(struct sup *sup, const HbBeatDoneEv *ev, int fd)
 static void
 set_server(struct sup *sup, const char *server, const char *why)
 {
-	struct link *l = sup->link;
+	struct link *l = the_link;
 
 	if (strcmp(l->server, server) == 0 && server[0])
 		return;
@@ -155,7 +157,7 @@ set_server(struct sup *sup, const char *server, const char *why)
 static void
 on_server(struct sup *sup, const HbServerEv *ev)
 {
-	struct link *l = sup->link;
+	struct link *l = the_link;
 
 	for (l->n_known = 0; l->n_known < ev->n_known && l->n_known < KNOWN_MAX; l->n_known++)
 		(void)snprintf(
@@ -166,7 +168,7 @@ on_server(struct sup *sup, const HbServerEv *ev)
 static int
 on_event(struct sup *sup, struct ipc_packet *p)
 {
-	struct link *l = sup->link;
+	struct link *l = the_link;
 
 	if (!p) {
 		link_streams_lose(sup, l->streams);
@@ -200,36 +202,38 @@ link_new(struct sup *sup, const struct link_events *events, const struct link_me
 		return err_set(e, -ENOMEM, "begin the link to the servers");
 	}
 	l->events = events;
-	sup->link = l;
+	the_link = l;
 	child_listen(sup, IPC_HEARTBEAT, on_event);
+	child_answer_beats(sup, answer_beat);
 	return 0;
 }
 
 void
 link_free(struct sup *sup)
 {
-	if (!sup->link)
+	if (!the_link)
 		return;
 	child_listen(sup, IPC_HEARTBEAT, NULL);
-	link_streams_free(sup->link->streams);
-	free(sup->link);
-	sup->link = NULL;
+	child_answer_beats(sup, NULL);
+	link_streams_free(the_link->streams);
+	free(the_link);
+	the_link = NULL;
 }
 
 struct link_streams *
 link_streams(const struct sup *sup)
 {
-	return sup->link->streams;
+	return the_link->streams;
 }
 
 const char *
 link_server(const struct sup *sup)
 {
-	return sup->link->server;
+	return the_link->server;
 }
 
 const char *
 link_server_known(const struct sup *sup, size_t i)
 {
-	return i < sup->link->n_known ? sup->link->known[i] : NULL;
+	return i < the_link->n_known ? the_link->known[i] : NULL;
 }

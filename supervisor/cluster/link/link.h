@@ -135,7 +135,4 @@ void link_stream_close(struct sup *sup, uint64_t stream);
 const char *link_server(const struct sup *sup);
 const char *link_server_known(const struct sup *sup, size_t i);
 
-/* For sup_child.c: the body of a beat's answer. */
-void link_beat(struct sup *sup, uint8_t **ret_data, size_t *ret_len);
-
 #endif

@@ -123,21 +123,21 @@ set_drain(struct source *s, bool on)
 }
 
 static uint64_t
-get_index(struct source *s)
+get_index(struct sup *sup)
 {
-	uint64_t index = nomad_of(s)->watch_index;
+	uint64_t index = nomad_of_sup(sup)->watch_index;
 
 	return index ? index : 1;
 }
 
 /* What goes on to the servers is for them to check. */
 static void
-admit(struct source *s, struct api_req *req)
+admit(struct sup *sup, struct api_req *req)
 {
 	if (nomad_api_is_mapped(req))
 		api_serve(req);
 	else
-		nomad_acl_serve(s->sup, req, NULL);
+		nomad_acl_serve(sup, req, NULL);
 }
 
 static void
@@ -182,12 +182,15 @@ static const struct source_ops nomad_ops = {
 	.sign = nomad_sign,
 	.sign_cancel = nomad_sign_cancel,
 	.set_drain = set_drain,
-	.index = get_index,
-	.routes = nomad_api_routes,
-	.admit = admit,
-	.shows = nomad_acl_shows,
-	.elsewhere = say_elsewhere,
 	.free = nomad_free,
+};
+
+static const struct source_api nomad_api = {
+	.backend = { .index = get_index, .admit = admit, .elsewhere = say_elsewhere },
+	.routes = nomad_api_routes,
+	.shows = nomad_acl_shows,
+	.server = link_server,
+	.server_known = link_server_known,
 };
 
 struct source *
@@ -199,7 +202,7 @@ source_nomad_new(struct sup *sup, struct err *e)
 		(void)err_set(e, -ENOMEM, "begin the source of work");
 		return NULL;
 	}
-	n->base = (struct source){ .ops = &nomad_ops, .sup = sup };
+	n->base = (struct source){ .ops = &nomad_ops, .api = &nomad_api, .sup = sup };
 	if (link_new(sup, &nomad_link_events, nomad_methods, nomad_acl_gate, e) < 0) {
 		free(n);
 		return NULL;

@@ -14,7 +14,7 @@
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/http/api.h"
 #include "supervisor/service/service_table.h"
-#include "supervisor/source/source.h"
+#include "supervisor/source/source_api.h"
 
 struct nomad;
 struct nomad_signing;

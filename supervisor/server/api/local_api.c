@@ -3,6 +3,7 @@
  * in: supervisor. */
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/feed/local_events.h"
+#include "supervisor/api/alloc_view.h"
 
 #include <string.h>
 

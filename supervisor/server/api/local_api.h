@@ -8,6 +8,8 @@
 #include "supervisor/http/api_list.h"
 #include "supervisor/server/local.h"
 
+extern const struct api_route local_api_routes[]; /* local_api.c */
+
 /* local_api_jobs.c */
 void local_api_list_jobs(struct sup *sup, struct api_req *req);
 void local_api_register_job(struct sup *sup, struct api_req *req);

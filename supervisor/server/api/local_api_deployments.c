@@ -6,6 +6,7 @@
 
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/deploy/local_deployment.h"
+#include "supervisor/api/alloc_view.h"
 
 /* --- showing --- */
 

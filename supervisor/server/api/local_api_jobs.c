@@ -10,6 +10,7 @@
 #include "common/id.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/api/alloc_view.h"
 #include "supervisor/server/job/job_children.h"
 #include "supervisor/server/job/job_diff.h"
 #include "supervisor/server/job/job_validate.h"

@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/api/alloc_view.h"
 
 static int
 put(struct local *l, struct sup_alloc *sa, const char *workload,

@@ -5,6 +5,7 @@
 
 #include "supervisor/http/api_list.h"
 #include "supervisor/server/deploy/local_deployment.h"
+#include "supervisor/api/alloc_view.h"
 
 static uint64_t
 later(uint64_t a, uint64_t b)
@@ -183,7 +184,7 @@ static const struct {
 };
 
 api_index *
-local_index_of(struct source *s, const struct api_route *route)
+local_index_of(struct sup *sup, const struct api_route *route)
 {
 	for (size_t i = 0; i < ELEMENTSOF(indexes) && strcmp(route->method, "GET") == 0; i++)
 		if (strcmp(indexes[i].pattern, route->pattern) == 0)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * changed.h: how a lower layer tells higher ones that something has changed, without naming them.
+ * The code that changes a thing marks it; the code that depends on it watches. A watch is called
+ * once for all marks of a turn, after the turn's commit, never within changed_mark(). Runs in:
+ * supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_CORE_CHANGED_H
+#define DROVER_SUPERVISOR_CORE_CHANGED_H
+
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "common/err.h"
+#include "supervisor/core/sup.h"
+
+enum changed {
+	CHANGED_WORK, /* a call to a helper, a run or a step of an alloc has ended */
+	CHANGED_N
+};
+
+/* Embedded in what depends on a change; zero but for fn when it is not watching. */
+struct changed_watch {
+	TAILQ_ENTRY(changed_watch) link;
+	enum changed what;
+	bool on;
+	void (*fn)(struct sup *sup, struct changed_watch *w);
+};
+
+int changed_new(struct sup *sup, struct err *e);
+void changed_free(struct sup *sup);
+
+/* Without a watch it costs nothing. */
+void changed_mark(struct sup *sup, enum changed what);
+/* Calls w->fn after each turn that marks it, until changed_unwatch(). Nothing if it is watching.
+ * fn may begin and end watches, its own too. */
+void changed_watch(struct sup *sup, enum changed what, struct changed_watch *w);
+void changed_unwatch(struct sup *sup, struct changed_watch *w);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_api.h: what a source of work adds to the API of the control socket: its paths, who may ask
+ * for what, indexes. Each function but routes may be NULL. Runs in: supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_SOURCE_SOURCE_API_H
+#define DROVER_SUPERVISOR_SOURCE_SOURCE_API_H
+
+#include "supervisor/http/api.h"
+#include "supervisor/source/source.h"
+
+struct source_api {
+	/* What the engine asks for each request. */
+	struct api_backend backend;
+	/* Its paths, which are tried before those of supervisor/api/. */
+	const struct api_route *(*routes)(void);
+	/* May the client of a request that was admitted see objects of this namespace? NULL: yes.
+	 */
+	bool (*shows)(struct sup *sup, const struct api_req *req, const char *namespace);
+	/* The server in use ("": none), and the i-th that is known (NULL behind the last). NULL,
+	 * both: there are no servers. */
+	const char *(*server)(const struct sup *sup);
+	const char *(*server_known)(const struct sup *sup, size_t i);
+};
+
+#endif
