@@ -26,8 +26,8 @@
 
 enum special { SPECIAL_NONE, SPECIAL_LISTEN, SPECIAL_LEASE, SPECIAL_EXECUTOR };
 
-/* What each process gets; enum proc_fd says where. A user of -1 is root until the process drops by
- * itself. */
+/* The user and the descriptors of each process; enum proc_fd has their numbers. With user -1 the
+ * process starts as root and drops by itself. */
 static const struct row {
 	const char *binary;
 	int user;
@@ -48,11 +48,9 @@ static const struct row {
 	[LAU_BIN_EXECUTOR] = { "drover-executor", -1, false, false, false, SPECIAL_NONE },
 };
 
-/*
- * Where it can be opened anew (a file, a pipe, a terminal), stderr becomes this process's own:
- * flags like O_NONBLOCK that another one sets are not set here. To append, because each has an
- * offset of its own then. A socket, the journal's, stays as it is.
- */
+/* Reopens stderr if it is a file, a pipe or a terminal, so that flags such as O_NONBLOCK that
+ * another process sets do not change this one's. It is reopened with O_APPEND, because each process
+ * then has its own offset. A socket (the journal's) stays shared. */
 void
 lau_stderr_own(void)
 {
@@ -69,7 +67,8 @@ lau_child_name(enum ipc_peer who)
 	return rows[who].binary + sizeof "drover-" - 1;
 }
 
-/* All at once, so that an upgrade in place never mixes two builds; they lie beside this one. */
+/* Opens all binaries at once, so that an upgrade in place never mixes two builds. They are in the
+ * launcher's own directory. */
 int
 lau_binaries_open(struct launcher *l, struct err *e)
 {
@@ -102,8 +101,8 @@ lau_log_open(struct launcher *l, struct err *e)
 	    fcntl(l->log_level_write_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) <
 		0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
-		return err_set(e, -errno, "make the way that logs are watched by");
-	(void)shutdown(pair[1], SHUT_RD); /* one way */
+		return err_set(e, -errno, "make the socket pair of the log watcher");
+	(void)shutdown(pair[1], SHUT_RD); /* one direction only */
 	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", l->log_level_write_fd);
 	l->log_level_fd = open(path, O_RDONLY | O_CLOEXEC);
 	l->log_out_fd = pair[0];
@@ -112,7 +111,8 @@ lau_log_open(struct launcher *l, struct err *e)
 	return 0;
 }
 
-/* Words for an argv or environment, NULL-terminated, in the child: never freed. */
+/* Words of an argv or environment, NULL-terminated. Built in the child before exec, so they are
+ * never freed. */
 struct words {
 	char *v[ARGS_MAX + 1];
 	size_t n;
@@ -163,8 +163,8 @@ add_variable(struct words *w, const char *name)
 		add_word(w, "%s=%s", name, value);
 }
 
-/* The supervisor alone starts with SIGTERM blocked: one that comes before it can listen must not be
- * lost (proc.h). */
+/* Only the supervisor starts with SIGTERM blocked, so that a signal that comes before its handler
+ * is installed is not lost (proc.h). */
 static void
 set_signals(bool block_term)
 {
@@ -218,8 +218,8 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 		add_variable(&env, "NOTIFY_SOCKET");
 		add_variable(&env, "WATCHDOG_USEC");
 	}
-	/* Until it drops, also if it never gets there; a process that changes its uid then says it
-	 * again. */
+	/* The child dies with the launcher, even if it never reaches its drop. A change of uid
+	 * clears this setting, so a process that drops repeats it. */
 	privs_die_with_parent(launcher);
 	(void)setsid();
 	(void)umask(022);
@@ -244,7 +244,7 @@ lau_child_start(struct launcher *l, enum ipc_peer who, const int *ends, struct e
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(e, -errno, "make the link of %s", lau_child_name(who));
-	/* One way: whatever the process would send, there is nobody to read it. */
+	/* The link has one direction only: the launcher never reads from a process. */
 	(void)shutdown(pair[0], SHUT_RD);
 	pid = fork();
 	if (pid == 0)

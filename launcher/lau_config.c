@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * lau_config.c: the configuration, and the files of tls {} that it names. Each is opened as root
- * and read as nobody in a short-lived child: the launcher itself never touches a file system that
- * may not answer. Runs in: launcher.
- */
+/* lau_config.c: reads the configuration and the files that its tls block names. A short-lived child
+ * opens each file as root and reads it as nobody, so the launcher itself never waits for a file
+ * system that does not answer. Runs in: launcher. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,9 +28,9 @@
 #define FILE_SIZE_MAX (1024 * 1024)
 #define NOBODY        65534
 #define CHILD_SECONDS 10
-#define OUT_FD        3 /* in a child: the memfds that it fills, from here on */
+#define OUT_FD        3 /* in a child: the first of the memfds that it fills */
 
-/* Opened as root; read and parsed after the drop. */
+/* A file that was opened as root; it is read and parsed after the drop. */
 static struct source {
 	char name[CONFIG_PATH_SIZE * 2];
 	int fd;
@@ -45,10 +43,9 @@ static const struct privs nobody = {
 static const char *const record_names[] = { "config", "policy" };
 static const char *const tls_names[CONFIG_TLS_FILES] = { "ca_file", "cert_file", "key_file" };
 
-/*
- * place is what name leads to, O_PATH: what is no regular file, a pipe say, is not opened. The
- * source gets the name that has no links, by which exec tasks would reach it: that is masked there.
- */
+/* place is an O_PATH descriptor of the file; only regular files are opened for reading. The source
+ * gets the path without links, by which exec tasks could reach the file, because that path is
+ * masked in their root. */
 static int
 open_file(int place, const char *name, struct err *e)
 {
@@ -85,7 +82,7 @@ compare_names(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Whoever can change the configuration is root soon after: only root may be able to. */
+/* Control of the configuration is control of root, so only root may be able to change it. */
 static int
 open_place(const char *path, struct err *e)
 {
@@ -138,7 +135,8 @@ warn_sentence(void *arg, const char *sentence)
 	log_warn("%s", sentence);
 }
 
-/* Returns how much. The text has a NUL behind it, and is there until the next is read. */
+/* Returns the number of bytes. The text ends with a NUL and is valid until the next file is read.
+ */
 static ssize_t
 read_source(const struct source *s, const char **ret, struct err *e)
 {
@@ -157,10 +155,10 @@ hand_over(int i, const void *data, size_t len, struct err *e)
 {
 	int r = fd_write_full(OUT_FD + i, data, len);
 
-	return r < 0 ? err_set(e, r, "hand over the configuration") : 0;
+	return r < 0 ? err_set(e, r, "write the configuration to its memfd") : 0;
 }
 
-/* A child: opens, drops, parses, writes. */
+/* Runs in a child: opens the files, drops root, parses them, writes the records. */
 static int
 read_config(const struct launcher *l, const struct agent_config *none, struct err *e)
 {
@@ -190,7 +188,7 @@ read_config(const struct launcher *l, const struct agent_config *none, struct er
 	return hand_over(1, &policy, sizeof policy, e);
 }
 
-/* The other child. What is in the files is for heartbeat. */
+/* Runs in a second child: copies the TLS files, which only heartbeat gets. */
 static int
 read_tls(const struct launcher *l, const struct agent_config *config, struct err *e)
 {
@@ -203,7 +201,7 @@ read_tls(const struct launcher *l, const struct agent_config *config, struct err
 
 		if (!path[0])
 			return err_say(
-			    e, -EINVAL, "tls.rpc is on, and tls.%s is not set", tls_names[i]);
+			    e, -EINVAL, "tls.rpc is on, but tls.%s is not set", tls_names[i]);
 		fd = open_place(path, e);
 		r = fd < 0 ? fd : open_file(fd, path, e);
 	}
@@ -217,8 +215,8 @@ read_tls(const struct launcher *l, const struct agent_config *config, struct err
 	return r;
 }
 
-/* A file system that never answers can hold a process beyond SIGKILL, and so nobody waits for
- * that: such a reader is reaped when it ends, as any child is. */
+/* A file system that never answers can hold a process even after SIGKILL, so the launcher does not
+ * wait for such a reader; it is reaped when it ends, as any child. */
 static int
 wait_child(pid_t pid, struct err *e)
 {
@@ -239,8 +237,8 @@ wait_child(pid_t pid, struct err *e)
 					: err_say(e, -EINVAL, "the configuration was not accepted");
 }
 
-/* fn fills n memfds, which are made here and sealed; the caller's to close, also after a failure.
- */
+/* Makes n memfds, lets fn fill them in a child, and seals them. The caller closes them, also after
+ * a failure. */
 static int
 ask_child(int (*fn)(const struct launcher *l, const struct agent_config *config, struct err *e),
     const struct launcher *l, const struct agent_config *config, const char *const *names,
@@ -255,7 +253,7 @@ ask_child(int (*fn)(const struct launcher *l, const struct agent_config *config,
 	pid = fork();
 	if (pid == 0) {
 		(void)alarm(CHILD_SECONDS);
-		/* It may hang for ever: it keeps neither the lock nor anybody's socket open. */
+		/* The child may hang for ever, so it must not keep the lock or a socket open. */
 		r = fd_pack(ret_fds, (size_t)n, OUT_FD);
 		r = r < 0 ? err_set(e, r, "make memfds for the configuration") : fn(l, config, e);
 		if (r < 0)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lau_data.c: the data directory: opened, locked, named, filled, and undone. Runs in: launcher. */
+/* lau_data.c: opens, locks and names the data directory, makes its subdirectories, and removes its
+ * mounts with -dev. Runs in: launcher. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,15 +28,15 @@
 
 #define DEFAULT_DATA "/var/lib/drover"
 #define TEMPORARY    "/tmp/drover-XXXXXX"
-#define STACKED_MAX  16 /* mounts on each other */
-/* What a plugin listens on; sun_path must hold it, its NUL included. */
+#define STACKED_MAX  16 /* limit of stacked mounts */
+/* The address of a plugin's socket, which must fit in sun_path with its NUL. */
 #define PLUGIN_SOCKET "/csi/sock/01234567-0123-0123-0123-0123456789ab/csi.sock"
 #define DATA_LEN_MAX  (sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof PLUGIN_SOCKET)
 
 static const struct made_dir {
 	const char *name;
 	mode_t mode;
-	bool owned, grouped; /* by drover, to drover; else root's */
+	bool owned, grouped; /* owner drover, group drover; otherwise root */
 } made_dirs[] = {
 	{ "state", 0700, true, true },
 	{ "alloc", 0711, false, false },
@@ -48,7 +49,7 @@ static const struct made_dir {
 	{ "csi/monolith", 0711, false, false },
 };
 
-/* Returns the data directory, O_PATH; it is made if it is missing. */
+/* Opens the data directory with O_PATH; makes it if it is missing. */
 static int
 open_chosen(struct launcher *l, struct err *e)
 {
@@ -74,12 +75,14 @@ check_path(const char *path, struct err *e)
 {
 	if (strlen(path) > DATA_LEN_MAX)
 		return err_say(e, -ENAMETOOLONG,
-		    "data directory %s is too long by %zu: a CSI plugin's socket below it could "
-		    "have no address",
+		    "the path of data directory %s is %zu bytes too long: the socket address of a "
+		    "CSI plugin below it would not fit",
 		    path, strlen(path) - DATA_LEN_MAX);
 	if (strpbrk(path, " \t\n\\:,"))
 		return err_say(e, -EINVAL,
-		    "data directory %s: no blanks, colons, commas or backslashes, please", path);
+		    "the path of data directory %s must not contain blanks, colons, commas or "
+		    "backslashes",
+		    path);
 	return 0;
 }
 
@@ -105,29 +108,29 @@ lau_lock_take(int fd, const char *what, struct err *e)
 	return 0;
 }
 
-/* What the file system's mount does not allow is said once, here, and not by each task. */
+/* Checks the mount options of the file system here, once, instead of in each task. */
 static int
 check_mount(const struct launcher *l, struct err *e)
 {
 	struct statvfs fs;
 
 	if (fstatvfs(l->data_fd, &fs) < 0)
-		return err_set(e, -errno, "look at the file system of %s", l->data);
+		return err_set(e, -errno, "read the mount options of %s", l->data);
 	if (fs.f_flag & ST_RDONLY)
 		return err_say(e, -EROFS,
 		    "data directory %s is on a file system that is mounted read-only", l->data);
 	if (fs.f_flag & ST_NOEXEC)
 		log_warn("data directory %s is on a file system that is mounted noexec: tasks "
-			 "cannot run programs out of their own directories",
+			 "cannot run programs from their own directories",
 		    l->data);
 	if (fs.f_flag & ST_NODEV)
 		log_info("data directory %s is on a file system that is mounted nodev: device "
-			 "nodes that a CSI plugin makes in it are of no use",
+			 "nodes that a CSI plugin makes there do not work",
 		    l->data);
 	return 0;
 }
 
-/* The pid is for the sentence above only. The descriptor that the processes share cannot write. */
+/* The pid is only for the message above. The descriptor that the processes share is read-only. */
 static int
 lock_data(struct launcher *l, struct err *e)
 {
@@ -145,12 +148,12 @@ lock_data(struct launcher *l, struct err *e)
 	return r;
 }
 
-/* A directory that holds something else would get another mode and owners, and lose what has a
- * name of the agent's. */
+/* A directory with foreign contents is refused: the agent would change its mode and owner, and
+ * remove entries that have the agent's names. */
 static int
 check_contents(const struct launcher *l, struct err *e)
 {
-	/* In a new file system, and of a start that was killed. */
+	/* lost+found of a new file system, and leftovers of a start that was killed. */
 	static const char *const allowed[] = { "lost+found", "lock", "instance", "instance.new" };
 	cleanup_dir DIR *d = NULL;
 	const char *name;
@@ -168,8 +171,8 @@ check_contents(const struct launcher *l, struct err *e)
 			ok |= strcmp(name, allowed[i]) == 0;
 		if (!ok)
 			return err_say(e, -ENOTEMPTY,
-			    "%s has %s in it and no file instance: it is no data directory; name "
-			    "one that is new or empty",
+			    "%s contains %s but no file \"instance\", so it is not a data "
+			    "directory: choose a new or empty one",
 			    l->data, name);
 	}
 	return 0;
@@ -265,7 +268,7 @@ lau_data_make(struct launcher *l, struct err *e)
 	return 0;
 }
 
-/* The directory name, O_PATH; *ret_mounted: something is mounted on it. */
+/* Opens the directory `name` with O_PATH; *ret_mounted is true if something is mounted on it. */
 static int
 open_place(const struct launcher *l, const char *name, bool *ret_mounted, struct err *e)
 {
@@ -278,9 +281,9 @@ open_place(const struct launcher *l, const char *name, bool *ret_mounted, struct
 	return steal_fd(&fd);
 }
 
-/* Private: what raw_exec tasks' executors mount below it does not propagate. (A mount namespace
- * that is made later has a copy until the directory is removed.) What is attached below a shared
- * mount becomes shared, so that is set last. */
+/* The mount is private, so mounts that executors of raw_exec tasks make below it do not propagate.
+ * (A mount namespace that is created later keeps a copy until the directory is removed.) A mount
+ * attached below a shared mount becomes shared, so the propagation is set last. */
 int
 lau_alloc_mount(struct launcher *l, struct err *e)
 {
@@ -303,7 +306,7 @@ lau_alloc_mount(struct launcher *l, struct err *e)
 	return 0;
 }
 
-/* Takes away what is mounted on path, with all that is mounted below it. */
+/* Unmounts everything on path and below it. */
 static void
 unmount_all(const struct launcher *l, const char *path)
 {
@@ -317,11 +320,8 @@ unmount_all(const struct launcher *l, const char *path)
 		log_warn("unmount %s/%s: %s", l->data, path, strerrordesc_np(-r));
 }
 
-/*
- * drover's own mounts: alloc/, with the secrets of raw_exec tasks, and the root of each plugin,
- * which the plugin's volumes are mounted below. Only root can make a name in the directories that
- * are read here.
- */
+/* Unmounts drover's own mounts: alloc/ with the secrets of raw_exec tasks, and the root of each
+ * plugin with its volumes. Only root can create entries in the directories that are read here. */
 static void
 unmount_own(const struct launcher *l)
 {
@@ -342,7 +342,7 @@ unmount_own(const struct launcher *l)
 	}
 }
 
-/* Tasks wrote what is in the data directory: a child that is not root removes it. */
+/* Tasks wrote the contents of the data directory, so a child without root removes them. */
 static _Noreturn void
 remove_contents(const struct launcher *l)
 {

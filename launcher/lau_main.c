@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * lau_main.c: the launcher: options, the order of the start, the end. Runs in: launcher, as root
- * with every capability and without a filter, because what it sets every task would inherit. It
- * reads no message from anybody.
- *
- * SIGTERM and SIGINT end the set and leave the tasks running; with -dev they drain the node first,
- * and everything that was made outside the data directory goes. A second one does not wait for the
- * drain. SIGHUP reads the configuration again. Exit codes: 0 ended as told; 1 could not start; 2
- * bad arguments; 78 another start would end the same way (proc.h).
- */
+/* lau_main.c: the launcher: its options, the order of the start, the end. Runs in: launcher, as
+ * root with all capabilities and without a filter, because every task would inherit a filter. It
+ * reads no message from any process. SIGTERM and SIGINT end the agent's processes and leave the
+ * tasks running; with -dev they first drain the node, and everything outside the data directory is
+ * removed. A second signal ends the wait for the drain. SIGHUP reloads the configuration. Exit
+ * codes: 0 ended by a signal; 1 could not start; 2 bad arguments; 78 another start would end the
+ * same way (proc.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -52,7 +49,7 @@ parse_options(struct launcher *l, int argc, char **argv)
 	return optind == argc ? 0 : -1;
 }
 
-/* 0 to 2 must be open, or the first files that are opened become the log. */
+/* Descriptors 0 to 2 must be open; otherwise the first opened files would become the log. */
 static int
 open_null(void)
 {
@@ -75,8 +72,8 @@ block_signals(void)
 	(void)sigaddset(&mask, SIGINT);
 	(void)sigaddset(&mask, SIGTERM);
 	(void)sigprocmask(SIG_BLOCK, &mask, NULL);
-	(void)signal(SIGCHLD, SIG_DFL); /* ignored, it would take the exit statuses with it */
-	(void)signal(SIGPIPE, SIG_IGN); /* who reads the log may end before the agent does */
+	(void)signal(SIGCHLD, SIG_DFL); /* if SIGCHLD were ignored, exit statuses would be lost */
+	(void)signal(SIGPIPE, SIG_IGN); /* the reader of the log may exit before the agent */
 	return signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
@@ -87,15 +84,17 @@ prepare(struct launcher *l, struct err *e)
 
 	if (geteuid() != 0)
 		return err_say(e, -EPERM,
-		    "the agent starts as root, and gives that up in all but its smallest parts");
+		    "the agent must be started as root; all but its smallest processes then drop "
+		    "root");
 	l->null_fd = open_null();
 	l->signal_fd = block_signals();
 	if (l->null_fd < 0 || l->signal_fd < 0)
 		return err_set(e, -errno, "open /dev/null and a signalfd");
 	(void)umask(022);
-	(void)unsetenv("WATCHDOG_PID"); /* the supervisor sends the beats, not this process */
-	/* Executors whose exec-helper has died become children of this process, so that somebody
-	 * waits for them. */
+	(void)unsetenv(
+	    "WATCHDOG_PID"); /* the supervisor sends the watchdog messages, not the launcher */
+	/* Executors whose exec-helper has died become children of this process, which reaps them.
+	 */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return err_set(e, -errno, "become the subreaper");
 	r = lau_config_read(l, &l->config, e);
@@ -113,7 +112,7 @@ prepare(struct launcher *l, struct err *e)
 	return r;
 }
 
-/* Of what went wrong before the first start: another try may find it otherwise. */
+/* The exit code for a failure before the first start; a later try may succeed. */
 static bool
 may_pass(int r)
 {
@@ -163,7 +162,7 @@ main(int argc, char **argv)
 	} else {
 		code = lau_set_run(&l);
 	}
-	/* After a failure tasks of an earlier start may still run: they are left alone. */
+	/* After a failure, tasks of an earlier start may still run, so nothing is removed. */
 	if (code == 0 || l.data_is_temporary || lau_runtime_is_idle(&l)) {
 		lau_runtime_undo(&l);
 		lau_data_undo(&l);

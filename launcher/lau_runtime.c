@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lau_runtime.c: what lives until the next boot: <rt>, lease page, control socket, cgroups. Runs
- * in: launcher. */
+/* lau_runtime.c: the objects that live until the next boot: <rt>, lease page, control socket,
+ * cgroups. Runs in: launcher. */
 #include <fcntl.h>
 #include <libgen.h>
 #include <poll.h>
@@ -25,10 +25,11 @@
 #define RUNTIME_DIR    "/run/drover"
 #define TASKS_UNIT     "/drover.slice/drover-tasks.service"
 #define LEASE_SIZE     4096
-#define LISTENER_TRIES 20   /* of 50 ms */
-#define REMOVE_WAIT_MS 3000 /* what a file system holds does not end, and nobody waits for it */
+#define LISTENER_TRIES 20 /* attempts, 50 ms apart */
+#define REMOVE_WAIT_MS                                                                             \
+	3000 /* a process that hangs in a file system cannot be killed, so the wait is bounded */
 
-/* The lock keeps agents with different data directories from sharing a runtime directory. */
+/* This lock keeps agents with different data directories from sharing a runtime directory. */
 static int
 make_dirs(struct launcher *l, struct err *e)
 {
@@ -37,7 +38,8 @@ make_dirs(struct launcher *l, struct err *e)
 
 	(void)strcpy(l->rt, l->dev ? l->data : RUNTIME_DIR);
 	if (l->dev)
-		(void)strcat(l->rt, "/rt"); /* a data directory's path is short: lau_data.c */
+		(void)strcat(l->rt,
+		    "/rt"); /* the path fits: lau_data.c limits the data directory's length */
 	fd = path_open_owned(l->rt, 0755, e);
 	if (fd < 0)
 		return err_prefix(e, "runtime directory");
@@ -64,7 +66,7 @@ lau_lease_open(struct launcher *l, struct err *e)
 
 	if (fd < 0 && errno != ENOENT && errno != ELOOP)
 		return err_set(e, -errno, "open %s/lease", l->rt);
-	/* A page of this boot stays as it is, whoever starts: else a crash loop would extend the
+	/* A page of this boot is never changed by a start; otherwise a crash loop would extend the
 	 * lease for ever. */
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size != LEASE_SIZE || lease_read(fd, &page) < 0) {
 		new.page.started = boottime_ns();
@@ -92,7 +94,7 @@ somebody_listens(const struct sockaddr_un *at)
 	       errno == EAGAIN;
 }
 
-/* Takes away a socket that nobody listens on. */
+/* Removes a stale socket, on which no process listens. */
 static int
 remove_stale(
     int dir_fd, const char *name, const struct sockaddr_un *at, const char *path, struct err *e)
@@ -100,10 +102,10 @@ remove_stale(
 	struct stat st;
 
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : err_set(e, -errno, "look at %s", path);
+		return errno == ENOENT ? 0 : err_set(e, -errno, "check %s", path);
 	if (!S_ISSOCK(st.st_mode))
 		return err_say(e, -EEXIST, "%s exists and is not a socket", path);
-	/* A supervisor that was killed gives up the lock first, and then what it listens on. */
+	/* A supervisor that is killed loses the lock before it closes its listening socket. */
 	for (int tries = 0; somebody_listens(at); tries++) {
 		if (tries == LISTENER_TRIES)
 			return err_say(e, -EADDRINUSE, "another agent listens on %s", path);
@@ -114,7 +116,8 @@ remove_stale(
 	return 0;
 }
 
-/* By the directory's descriptor, because sun_path holds 108 bytes and a path may be longer. */
+/* Binds through the directory's descriptor, because sun_path holds 108 bytes and the path may be
+ * longer. */
 static int
 bind_socket(struct launcher *l, struct err *e)
 {
@@ -130,10 +133,10 @@ bind_socket(struct launcher *l, struct err *e)
 	name = basename(base);
 	dir_fd = path_open_owned(dirname(dir), 0, e);
 	if (dir_fd < 0)
-		return err_prefix(e, "directory of the control socket");
+		return err_prefix(e, "open the directory of the control socket");
 	r = snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d/%s", dir_fd, name);
 	if ((size_t)r >= sizeof at.sun_path)
-		return err_set(e, -ENAMETOOLONG, "control socket %s", l->socket);
+		return err_set(e, -ENAMETOOLONG, "bind the control socket %s", l->socket);
 	r = remove_stale(dir_fd, name, &at, l->socket, e);
 	if (r < 0)
 		return r;
@@ -178,18 +181,18 @@ lau_socket_renew(struct launcher *l, struct err *e)
 	if (poll(&p, 1, 0) <= 0)
 		return 0;
 	if (!l->listen_is_ours) {
-		log_error("the control socket was shut down and refuses everybody: systemctl "
-			  "restart drover.socket makes it anew");
+		log_error("the control socket was shut down and refuses all connections: run "
+			  "systemctl restart drover.socket");
 		return 0;
 	}
-	log_warn("the control socket was shut down: making it anew");
+	log_warn("the control socket was shut down: binding it again");
 	r = bind_socket(l, e); /* changes listen_fd if it succeeds */
 	if (r == 0)
 		(void)close(old);
 	return r;
 }
 
-/* Is the unit there that keeps tasks apart from the agent's own unit? */
+/* Checks whether the unit exists that keeps tasks apart from the agent's own unit. */
 static bool
 has_tasks_unit(void)
 {
@@ -222,14 +225,15 @@ make_cgroups(struct launcher *l, struct err *e)
 	else
 		n = snprintf(l->cgroup, sizeof l->cgroup, "/drover-%s", l->instance);
 	if ((size_t)n >= sizeof l->cgroup || strstr(l->cgroup, "/../"))
-		return err_say(e, -EINVAL, "cgroup_parent %s is too long or leads upwards", parent);
+		return err_say(
+		    e, -EINVAL, "cgroup_parent %s is too long or contains \"..\"", parent);
 	if (systemd && !parent[0] && !has_tasks_unit())
-		log_warn("drover-tasks.service does not run: tasks go to %s", l->cgroup);
+		log_warn("drover-tasks.service is not running: the cgroups of tasks are in %s",
+		    l->cgroup);
 	r = cgroup_open(&c, l->cgroup, true, e);
 	if (r == 0 && c.missing) {
 		cgroup_missing_names(&c, names, sizeof names);
-		log_warn(
-		    "cgroup controllers missing here: %s; their limits are not enforced", names);
+		log_warn("missing cgroup controllers: %s; their limits are not enforced", names);
 	}
 	if (r == 0)
 		r = cgroup_guard(&c, l->users.gid[LAU_USER_DROVER], e);
@@ -242,7 +246,7 @@ lau_runtime_make(struct launcher *l, struct err *e)
 {
 	int r = make_dirs(l, e);
 
-	/* What outlives a launcher that then fails comes last. */
+	/* Objects that outlive a launcher whose start fails are made last. */
 	if (r < 0 || (r = lau_lease_open(l, e)) < 0 || (r = make_socket(l, e)) < 0)
 		return r;
 	return make_cgroups(l, e);

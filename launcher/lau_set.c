@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * lau_set.c: the set of processes: started, watched, respawned, ended. Runs in: launcher.
- *
- * A helper has no process until its end of the pair has something to read. When it dies, a new pair
- * is made and announced to the supervisor, and the same rule starts it again: there is no other way
- * to start one. When the supervisor dies all the others have to end, for they hold sockets to
- * nobody, and then the set begins anew.
- */
+/* lau_set.c: starts, watches, restarts and ends the set of processes. Runs in: launcher. A helper
+ * is started when there is something to read on its end of the socket pair. When it dies, a new
+ * pair is made and announced to the supervisor, and the same rule starts it again; a helper is
+ * never started in another way. When the supervisor dies, the other processes have no peer and must
+ * end; then the whole set is started again. */
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -24,9 +21,11 @@
 #include "common/sd.h"
 #include "launcher/launcher.h"
 
-#define RESPAWN_FIRST_MS  100                         /* after the one that is at once */
-#define RESPAWN_MAX_MS    (CRASH_BUILD ? 100 : 10000) /* who is killed on purpose does not loop */
-#define RESPAWN_RESET_MS  1000                        /* who ran that long begins at once again */
+#define RESPAWN_FIRST_MS 100 /* delay of the second restart; the first is immediate */
+#define RESPAWN_MAX_MS                                                                             \
+	(CRASH_BUILD ? 100 : 10000) /* a process that an operator kills is not in a restart loop   \
+				     */
+#define RESPAWN_RESET_MS  1000      /* a process that ran this long is restarted at once */
 #define HELPER_END_MS     1000
 #define SUPERVISOR_END_MS 5000
 #define DRAIN_TRIES       3
@@ -52,7 +51,7 @@ note_end(struct lau_child *c)
 		c->delay_ms = RESPAWN_MAX_MS;
 }
 
-/* The helper's end is kept, the supervisor's is returned. */
+/* Makes a pair; keeps the helper's end and returns the supervisor's. */
 static int
 make_pair(struct lau_child *c)
 {
@@ -65,8 +64,8 @@ make_pair(struct lau_child *c)
 	return pair[1];
 }
 
-/* A supervisor that cannot be told of a helper is as good as hung. One that has just died gets its
- * SIGCHLD soon. */
+/* If the supervisor cannot be told of a new helper it is treated as hung. If it has just died, its
+ * SIGCHLD follows. */
 static void
 renew_helper(struct launcher *l, enum ipc_peer who)
 {
@@ -87,7 +86,7 @@ renew_helper(struct launcher *l, enum ipc_peer who)
 	news.generation = c->generation;
 	r = fd_send_msg(sup->link, &news, sizeof news, &end, 1, MSG_DONTWAIT);
 	if (r < 0 && r != -EPIPE && r != -ECONNRESET) {
-		log_error("tell the supervisor about the new %s: %s", lau_child_name(who),
+		log_error("announce the new %s to the supervisor: %s", lau_child_name(who),
 		    strerrordesc_np(-r));
 		(void)kill(sup->pid, SIGKILL);
 	}
@@ -141,7 +140,7 @@ start_set(struct launcher *l)
 	}
 	l->ending = l->killed = false;
 	l->kill_at_ms = 0;
-	if (l->stopping) /* it died over its drain */
+	if (l->stopping) /* it died during the drain */
 		(void)kill(sup->pid, SIGTERM);
 }
 
@@ -154,8 +153,8 @@ is_empty(const struct launcher *l)
 	return true;
 }
 
-/* The supervisor is no more: the others see the end of their sockets, finish what they have in hand
- * and exit. */
+/* The supervisor has ended: the other processes see EOF on their sockets, finish their current
+ * request and exit. */
 static void
 begin_end(struct launcher *l)
 {
@@ -168,8 +167,8 @@ begin_end(struct launcher *l)
 	l->kill_at_ms = clock_ms() + HELPER_END_MS;
 }
 
-/* Asks the supervisor to end and leave the tasks alone: EOF on its link. Asked again, it gets no
- * more time. */
+/* Asks the supervisor to end and leave the tasks running, by EOF on its link. A second call does
+ * not extend its deadline. */
 static void
 end_supervisor(struct launcher *l)
 {
@@ -180,7 +179,7 @@ end_supervisor(struct launcher *l)
 	close_end(&sup->link);
 }
 
-/* proc.h says what the supervisor's exit codes mean. */
+/* Acts on the supervisor's exit code; proc.h documents the codes. */
 static void
 on_supervisor_end(struct launcher *l, int status)
 {
@@ -215,7 +214,7 @@ on_child_end(struct launcher *l, enum ipc_peer who, int status)
 		    WEXITSTATUS(status));
 	c->pid = 0;
 	CRASH_POINT(LAU_AFTER_REAP);
-	/* Who ended because the supervisor did has done nothing wrong. */
+	/* A process that ended because the supervisor did is not logged as a failure. */
 	if (expected)
 		c->not_before_ms = 0;
 	else
@@ -226,7 +225,8 @@ on_child_end(struct launcher *l, enum ipc_peer who, int status)
 		close_end(&c->link);
 }
 
-/* Any pid: executors whose exec-helper has gone are children of the launcher, the subreaper. */
+/* Waits for any pid: the launcher is the subreaper, so executors of a dead exec-helper are its
+ * children. */
 static void
 reap(struct launcher *l)
 {
@@ -243,10 +243,10 @@ static void
 warn_fixed(const char *what, const char *old, const char *new)
 {
 	if (strcmp(old, new) != 0)
-		log_warn("%s changes with a restart only, not with a reload", what);
+		log_warn("a change of %s needs a restart, not a reload", what);
 }
 
-/* A configuration that is not accepted changes nothing. */
+/* An invalid configuration changes nothing. */
 static void
 reload(struct launcher *l)
 {
@@ -255,7 +255,7 @@ reload(struct launcher *l)
 
 	(void)notify_send("RELOADING=1");
 	if (lau_config_read(l, &new, &e) < 0) {
-		log_error("%s; the agent goes on with the one it has", e.msg);
+		log_error("%s; the agent keeps its current configuration", e.msg);
 		(void)notify_send("READY=1");
 		return;
 	}
@@ -263,7 +263,7 @@ reload(struct launcher *l)
 	warn_fixed("cgroup_parent", l->config.policy->cgroup_parent, new.policy->cgroup_parent);
 	lau_config_done(&l->config);
 	l->config = new;
-	log_info("configuration read again");
+	log_info("configuration reloaded");
 	end_supervisor(l);
 }
 
@@ -274,11 +274,11 @@ stop(struct launcher *l)
 
 	(void)notify_send("STOPPING=1");
 	if (l->stopping && l->dev) {
-		log_warn("not waiting any longer: what still runs is killed");
+		log_warn("not waiting any longer: killing the remaining tasks");
 		l->forced = true;
 	}
 	if (!l->stopping && l->dev)
-		log_info("draining; once more to stop waiting");
+		log_info("draining; send the signal again to stop waiting");
 	l->stopping = true;
 	if (sup->pid == 0)
 		l->done = !l->dev || l->forced;
@@ -288,8 +288,8 @@ stop(struct launcher *l)
 		(void)kill(sup->pid, l->forced ? SIGKILL : SIGTERM);
 }
 
-/* SIGHUP is the lowest number, so it comes first each time: whoever sends it without end delays
- * neither what else there is to do nor SIGTERM. */
+/* signalfd delivers the lowest number first, which is SIGHUP: only one signal is read per turn, so
+ * that a flood of SIGHUP delays neither other work nor SIGTERM. */
 static void
 on_signal(struct launcher *l)
 {
@@ -308,7 +308,7 @@ on_signal(struct launcher *l)
 		reload(l);
 }
 
-/* The time that an end was given is over. */
+/* The deadline of an end has passed. */
 static void
 on_deadline(struct launcher *l)
 {
@@ -318,7 +318,7 @@ on_deadline(struct launcher *l)
 		if (c->pid == 0 || (!l->ending && i != IPC_SUPERVISOR))
 			continue;
 		if (l->killed) {
-			log_error("%s (pid %d) does not even end by SIGKILL: given up",
+			log_error("%s (pid %d) did not end after SIGKILL: not waiting for it",
 			    lau_child_name(i), (int)c->pid);
 			c->pid = 0;
 			if (i != IPC_SUPERVISOR)
@@ -326,7 +326,7 @@ on_deadline(struct launcher *l)
 			on_supervisor_end(l, SIGKILL);
 			return;
 		}
-		log_warn("%s (pid %d) does not end: killed", lau_child_name(i), (int)c->pid);
+		log_warn("%s (pid %d) did not end in time: killed", lau_child_name(i), (int)c->pid);
 		(void)kill(c->pid, SIGKILL);
 	}
 	l->killed = true;
@@ -339,7 +339,7 @@ waits(const struct lau_child *c, uint64_t now)
 	return c->pid == 0 && c->not_before_ms > now;
 }
 
-/* -1: until something happens. */
+/* Returns the poll timeout; -1: none. */
 static int
 next_timeout(const struct launcher *l)
 {
@@ -356,7 +356,7 @@ next_timeout(const struct launcher *l)
 	return next <= now ? 0 : (int)(next - now);
 }
 
-/* What became due: a set, or a pair for a helper that has gone. */
+/* Starts whatever is due: the set, or a new pair for a helper that ended. */
 static void
 start_due(struct launcher *l)
 {
@@ -376,7 +376,7 @@ start_due(struct launcher *l)
 }
 
 /* POLLIN on the kept end of a helper starts it; nothing is read. EOF raises POLLIN too, so POLLHUP
- * is looked at first. */
+ * is checked first. */
 static void
 on_kept(struct launcher *l, enum ipc_peer who, short revents)
 {
@@ -416,7 +416,7 @@ turn(struct launcher *l)
 int
 lau_set_run(struct launcher *l)
 {
-	l->ending = true; /* nothing runs yet: the first turn starts it */
+	l->ending = true; /* nothing runs yet: the first turn starts the set */
 	start_due(l);
 	while (!l->done || !is_empty(l))
 		turn(l);

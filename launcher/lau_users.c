@@ -29,8 +29,8 @@ static const char *const names[LAU_USERS] = {
 	[LAU_USER_FILE] = "drover-file",
 };
 
-/* Out of /etc/passwd itself: getpwnam(3) would load NSS modules into a process that is root. How
- * many were found. */
+/* Reads /etc/passwd directly, because getpwnam(3) would load NSS modules into a root process.
+ * Returns the number of users found. */
 static int
 find_names(struct lau_users *users)
 {
@@ -48,7 +48,7 @@ find_names(struct lau_users *users)
 	return __builtin_popcount(found);
 }
 
-/* What keeps the processes apart is that no two of them are one user, nor of one group. */
+/* The processes are separated by their users, so no two may share a uid or a gid. */
 static int
 check_apart(const struct lau_users *users, struct err *e)
 {
@@ -77,7 +77,7 @@ is_in_range(unsigned id, unsigned first)
 	return id >= first && id < first + LAU_USERS;
 }
 
-/* Does a user, a group or a process have one of the ids from first on? */
+/* Returns true if a user, a group or a process has one of the ids that start at first. */
 static bool
 is_taken(unsigned first)
 {
@@ -108,7 +108,7 @@ set_range(struct lau_users *users, unsigned first)
 		users->uid[i] = users->gid[i] = first + i;
 }
 
-/* What was taken once is kept: executors of an earlier start have these ids. */
+/* The range is kept for ever, because executors of an earlier start have these ids. */
 static int
 find_range(struct launcher *l, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launcher.h: what the launcher's files share. Runs in: launcher, as root. */
+/* launcher.h: types and functions that the launcher's files share. Runs in: launcher, as root. */
 #ifndef DROVER_LAUNCHER_LAUNCHER_H
 #define DROVER_LAUNCHER_LAUNCHER_H
 
@@ -13,8 +13,8 @@
 
 #define LAU_CONFIGS_MAX  32
 #define LAU_LOCK_WAIT_MS 5000
-/* All processes but the executors: enum ipc_peer up to IPC_FILE_HELPER, and the executor's binary
- * behind them. */
+/* Indexes of the processes (enum ipc_peer up to IPC_FILE_HELPER), followed by the executor's
+ * binary. */
 #define LAU_CHILDREN     (IPC_FILE_HELPER + 1)
 #define LAU_BIN_EXECUTOR LAU_CHILDREN
 #define LAU_BINARIES     (LAU_CHILDREN + 1)
@@ -35,21 +35,22 @@ struct lau_users {
 	gid_t gid[LAU_USERS];
 };
 
-/* The two records as sealed memfds, and mapped. Neither 0 nor -1 is a descriptor here. */
+/* The two records, as sealed memfds and mapped. A descriptor of 0 or -1 means none. */
 struct lau_config {
 	int config_fd, policy_fd;
-	int tls_fds[CONFIG_TLS_FILES]; /* with tls_rpc: what is in the files, for heartbeat alone */
+	int tls_fds[CONFIG_TLS_FILES]; /* with tls_rpc: the contents of the TLS files, for heartbeat
+					  only */
 	const struct agent_config *config;
 	const struct agent_policy *policy;
 };
 
 struct lau_child {
-	pid_t pid;           /* 0: does not run */
-	int link;            /* our end, -1 */
-	int kept;            /* a helper's IPC end until it is started, -1 */
-	uint32_t generation; /* of the helper: 1 is the first */
+	pid_t pid;           /* 0: not running */
+	int link;            /* our end of the link, or -1 */
+	int kept;            /* a helper's IPC end until the helper is started, else -1 */
+	uint32_t generation; /* counts the starts of the helper; 1 is the first */
 	uint64_t started_ms;
-	unsigned delay_ms; /* before the next start; doubles */
+	unsigned delay_ms; /* delay before the next start; doubles each time */
 	uint64_t not_before_ms;
 };
 
@@ -65,86 +66,81 @@ struct launcher {
 	char instance[9];
 	struct lau_users users;
 	struct lau_config config;
-	/* All open as long as the launcher lives; listen_fd is handed to every supervisor. */
+	/* Open as long as the launcher lives; listen_fd is passed to each supervisor. */
 	int null_fd, data_fd, lock_fd, rt_fd, lease_fd, listen_fd;
-	/* log_watch()'s: lines go in, the supervisor takes them out; its page, which it alone gets
-	 * to write. */
+	/* log_watch(): the pipe of log lines to the supervisor, and its page, which only the
+	 * supervisor can write. */
 	int log_fd, log_out_fd, log_level_fd, log_level_write_fd;
-	bool listen_is_ours; /* bound here, not by systemd */
+	bool listen_is_ours; /* the launcher bound the socket itself, not systemd */
 	int binaries[LAU_BINARIES];
 
 	struct lau_child children[LAU_CHILDREN];
 	int signal_fd;
-	bool ending; /* the supervisor is gone or told to go: nothing is started until all are gone
-		      */
-	bool stopping; /* for good: SIGTERM or SIGINT came, or the supervisor gave up */
-	bool forced;   /* -dev: a second signal came, what still runs is killed */
-	bool done;     /* the supervisor is gone for good; over as soon as the others are too */
-	unsigned drain_tries; /* -dev: supervisors that died over the drain */
+	bool ending;   /* the supervisor has ended or was told to: nothing is started until all
+			  processes have ended */
+	bool stopping; /* the agent ends: SIGTERM or SIGINT came, or the supervisor gave up */
+	bool forced;   /* -dev: a second signal came, remaining tasks are killed */
+	bool done;     /* the supervisor has ended for good; the agent ends when the others have */
+	unsigned drain_tries; /* -dev: number of supervisors that died during the drain */
 	int exit_code;
-	uint64_t kill_at_ms; /* ending: 0 means never */
-	bool killed; /* ending: SIGKILL was sent, kill_at_ms is when the launcher stops waiting */
+	uint64_t kill_at_ms; /* when ending: time of SIGKILL; 0: never */
+	bool killed; /* when ending: SIGKILL was sent; kill_at_ms is now when the launcher stops
+			waiting */
 };
 
-/*
- * lau_config.c: reads the configuration in children, each for at most 11 s. On success *ret holds
- * the two records, for lau_config_done(); a failure has been logged by the child or is in *e, and
- * leaves *ret untouched.
- */
+/* lau_config.c: reads the configuration in children, each limited to 11 s. On success *ret has the
+ * two records, to be freed with lau_config_done(). A failure was logged by the child or is in *e,
+ * and leaves *ret untouched. */
 int lau_config_read(const struct launcher *l, struct lau_config *ret, struct err *e);
 void lau_config_done(struct lau_config *c);
 
-/* lau_data.c: the data directory: opened, locked, named, filled. In this order. */
+/* lau_data.c: open, lock, name and fill the data directory, in this order. */
 int lau_data_open(struct launcher *l, struct err *e);
 int lau_data_make(struct launcher *l, struct err *e);
-/*
- * alloc/ as a mount of its own, private, nosuid and nodev: what a task leaves there (a set-user-id
- * file that cap_add let it make) is nothing on the host either.
- */
+/* Makes alloc/ a mount of its own: private, nosuid and nodev, so that a set-user-id file that a
+ * task made there has no effect on the host either. */
 int lau_alloc_mount(struct launcher *l, struct err *e);
-/* -dev: mounts below it go, and the directory itself if it is a temporary one. After everything
- * else has ended. */
+/* -dev: removes the mounts below the data directory, and the directory itself if it is temporary.
+ * To be called after everything else has ended. */
 void lau_data_undo(struct launcher *l);
-/* Writes name.new and renames it: readers see all of it or what was there. 0 or -errno. */
+/* Writes name.new and renames it, so that readers see either the old or the complete new contents.
+ * Returns 0 or -errno. */
 int lau_file_replace(int dir_fd, const char *name, mode_t mode, const void *data, size_t len);
-/* Takes the flock on fd, waiting LAU_LOCK_WAIT_MS. -EBUSY with *e: "another agent (pid …) uses
- * <what>". */
+/* Locks fd with flock(2), waiting up to LAU_LOCK_WAIT_MS. -EBUSY with *e: "another agent (pid …)
+ * uses <what>". */
 int lau_lock_take(int fd, const char *what, struct err *e);
 
-/*
- * lau_users.c: who the agent's processes run as. Needs the data directory and the instance. Users
- * that do not differ set l->exit_code.
- */
+/* lau_users.c: finds the users of the agent's processes. Needs the data directory and the instance.
+ * If two users share an id, sets l->exit_code. */
 int lau_users_find(struct launcher *l, struct err *e);
 
 /* lau_runtime.c: <rt>, the lease page, the control socket, the cgroups' parent. */
 int lau_runtime_make(struct launcher *l, struct err *e);
-/* Opens or makes the lease page anew: before every start of the set, because somebody may have
- * deleted it. */
+/* Opens the lease page or makes it. Called before every start of the set, because the page may have
+ * been deleted. */
 int lau_lease_open(struct launcher *l, struct err *e);
-/* Binds the control socket anew if somebody has shut it down: before every start of the set. A
- * supervisor that was taken over can pass it on to one whose filter does not refuse that. */
+/* Binds the control socket again if it was shut down. Called before every start of the set: a
+ * supervisor under an attacker's control could pass the socket to a process whose filter allows
+ * shutdown(2). */
 int lau_socket_renew(struct launcher *l, struct err *e);
-/* Is there a parent of cgroups that is known to hold no process? */
+/* Returns true if the cgroup parent exists and is known to hold no process. */
 bool lau_runtime_is_idle(const struct launcher *l);
-/* The socket if it is ours; with -dev the cgroups and <rt> too. */
+/* Removes the socket if the launcher bound it; with -dev also the cgroups and <rt>. */
 void lau_runtime_undo(struct launcher *l);
 
 /* lau_child.c: makes one process out of its row in the table of processes. */
 int lau_binaries_open(struct launcher *l, struct err *e);
-/* What the processes log goes to whoever watches by this: once, for all sets. */
+/* Makes the channel by which log lines reach monitors. Called once, for all sets. */
 int lau_log_open(struct launcher *l, struct err *e);
-/* This process's stderr shares no flag and no offset with another's any more, if that can be. */
+/* Reopens stderr, if possible, so that it shares no flags and no offset with another process. */
 void lau_stderr_own(void);
 const char *lau_child_name(enum ipc_peer who);
-/*
- * Forks and execs. ends are the supervisor's ends of the pairs (supervisor only), else the
- * helper's own kept end; the caller closes them. Sets pid, link, started_ms.
- */
+/* Forks and executes a process. ends are the supervisor's ends of the pairs (for the supervisor),
+ * or the helper's own end; the caller closes them. Sets pid, link and started_ms. */
 int lau_child_start(struct launcher *l, enum ipc_peer who, const int *ends, struct err *e);
 
-/* lau_set.c: starts the set, keeps it running, until a signal ends it. Returns the launcher's exit
- * code. */
+/* lau_set.c: starts the set and keeps it running until a signal ends it. Returns the launcher's
+ * exit code. */
 int lau_set_run(struct launcher *l);
 
 #endif

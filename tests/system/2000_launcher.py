@@ -163,7 +163,7 @@ def test_a_helper_that_does_not_end_is_killed_before_the_set_starts_again():
         began = time.monotonic()
         a.wait_process("supervisor", other_than=a.kill("supervisor"))
         assert time.monotonic() - began > 0.9, "the stopped helper was not given its second"
-        case.contains(a.log(), "mount-helper (pid %d) does not end: killed" % stuck)
+        case.contains(a.log(), "mount-helper (pid %d) did not end in time: killed" % stuck)
         a.wait_process("mount-helper", other_than=stuck)
         a.wait_ready()
 
@@ -259,7 +259,7 @@ def test_sighup_reads_the_configuration_again_and_keeps_the_old_one_if_it_is_bad
         before = a.processes()
         write(path, "log_level = = \n")
         os.kill(a.pid, signal.SIGHUP)
-        a.wait_log("the agent goes on with the one it has")
+        a.wait_log("the agent keeps its current configuration")
         case.equal(a.processes()["supervisor"], before["supervisor"], "supervisor")
         write(path, 'log_level = "debug"\n')
         os.kill(a.pid, signal.SIGHUP)
@@ -271,8 +271,8 @@ def test_sighup_reads_the_configuration_again_and_keeps_the_old_one_if_it_is_bad
 
 def test_a_data_directory_that_cannot_do_is_refused():
     base = case.directory()
-    refused("is too long by", data=base + "/" + "x" * 60)
-    refused("no blanks", data=base + "/a b")
+    refused("bytes too long", data=base + "/" + "x" * 60)
+    refused("must not contain blanks", data=base + "/a b")
     os.mkdir(base + "/open")
     os.chmod(base + "/open", 0o777)
     refused("open can be written by others than root", data=base + "/open")
@@ -328,7 +328,7 @@ def test_a_path_that_others_than_root_can_change_leads_to_nothing():
 
 def test_a_directory_that_holds_something_else_is_no_data_directory():
     victim = victim_in(case.directory())
-    refused("%s has rt in it and no file instance" % victim, data=victim)
+    refused("%s contains rt but no file \"instance\"" % victim, data=victim)
     untouched(victim)
     case.equal(os.listdir(victim), ["rt"])
 
@@ -514,7 +514,7 @@ def test_a_storm_of_sighup_delays_neither_the_end_of_a_hung_supervisor_nor_a_sig
         thread = threading.Thread(target=storm)
         thread.start()
         try:
-            a.wait_log("supervisor (pid %d) does not end: killed" % hung, 15)
+            a.wait_log("supervisor (pid %d) did not end in time: killed" % hung, 15)
             case.equal(a.stop(signal.SIGINT), 0, "exit code")
         finally:
             ending.set()
@@ -580,7 +580,7 @@ def test_heartbeat_gets_the_files_of_tls_as_memfds():
     write(path, tls_config(base, cert_file=base + "/none"))
     refused("configuration: open %s/none: No such file" % base, ["-config", path])
     write(path, "tls { rpc = true }\n")
-    refused("tls.rpc is on, and tls.ca_file is not set", ["-config", path])
+    refused("tls.rpc is on, but tls.ca_file is not set", ["-config", path])
 
 
 def test_a_key_on_a_file_system_that_does_not_answer_leaves_the_agent_as_it_was():
@@ -598,7 +598,7 @@ def test_a_key_on_a_file_system_that_does_not_answer_leaves_the_agent_as_it_was(
             before = a.processes()["supervisor"]
             write(path, tls_config(base, key_file=point + "/key.pem"))
             os.kill(a.pid, signal.SIGHUP)
-            a.wait_log("the agent goes on with the one it has", 20)
+            a.wait_log("the agent keeps its current configuration", 20)
             case.equal(a.processes()["supervisor"], before, "supervisor")
             killed = a.kill("heartbeat")
             a.wait_process("heartbeat", other_than=killed)

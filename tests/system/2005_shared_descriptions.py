@@ -151,7 +151,7 @@ def test_a_control_socket_that_an_accomplice_of_the_supervisor_shut_is_made_anew
             case.raises(ConnectionRefusedError, a.connect)
             a.wait_process("supervisor", other_than=a.kill("supervisor"))
             a.wait_ready()
-        a.wait_log("the control socket was shut down: making it anew")
+        a.wait_log("the control socket was shut down: binding it again")
 
 
 def test_a_process_that_does_not_want_to_end_keeps_no_other_agent_out():

@@ -69,7 +69,7 @@ def test_it_can_be_ended():
     node.process.send_signal(signal.SIGTERM)
     node.wait_log("draining")
     case.equal(node.stop(), 0, "exit code")
-    case.contains(node.log(), "not waiting any longer: what still runs is killed")
+    case.contains(node.log(), "not waiting any longer: killing the remaining tasks")
     case.until(lambda: not any(running()), 10, "the task's end")
 
 
