@@ -240,13 +240,30 @@ cgroup_pids_share(unsigned percent)
 	return (pids < threads ? pids : threads) * percent / 100;
 }
 
+/* Which processors what has none of its own shares, group may say: those files alone. */
+static int
+give_cores(const struct cgroup *c, gid_t group)
+{
+	const int dirs[] = { c->exec[CGROUP_V2], c->tasks[CGROUP_V2], c->exec[CGROUP_CPUSET] };
+
+	for (size_t i = 0; i < ELEMENTSOF(dirs); i++)
+		if (dirs[i] >= 0 &&
+		    (fchownat(dirs[i], "cpuset.cpus", 0, group, 0) < 0 ||
+			fchmodat(dirs[i], "cpuset.cpus", 0664, 0) < 0) &&
+		    errno != ENOENT)
+			return -errno;
+	return 0;
+}
+
 int
 cgroup_guard(const struct cgroup *c, gid_t group, struct err *e)
 {
 	const uint64_t pids = cgroup_pids_share(CGROUP_PIDS_ALL);
 	char text[24];
-	int r = 0;
+	int r = give_cores(c, group);
 
+	if (r < 0)
+		return err_set(e, r, "let group %u share the cores", (unsigned)group);
 	for (int t = 0; t < CGROUP_TREES; t++)
 		if (c->exec[t] >= 0 && (fchownat(c->exec[t], "..", 0, group, 0) < 0 ||
 					   fchmodat(c->exec[t], "..", 0750, 0) < 0))

@@ -63,6 +63,7 @@ uint64_t cgroup_pids_share(unsigned percent);
 /*
  * For the launcher, after cgroup_open() with make: parent is root's and group's, 0750, so that
  * others do not see the runs' names and counters, and everything in it has CGROUP_PIDS_ALL at most.
+ * group may write which cores the runs without cores of their own share.
  * 0 or -errno.
  */
 int cgroup_guard(const struct cgroup *c, gid_t group, struct err *e);

@@ -56,10 +56,6 @@ int exec_on_session_start(
     void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
 int exec_on_run_reap(
     void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
-int exec_on_cores_share(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
-int exec_on_run_list(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
 
 /*
  * exec_policy.c: fills *setup from the request, field by field checked, and begins *run: its name,

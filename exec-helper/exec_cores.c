@@ -47,22 +47,3 @@ exec_cores_set(
 		cgroup_cpuset_inherit(s->cgroup.tasks[CGROUP_CPUSET], dir);
 	return write_cpus(dir, cores, n);
 }
-
-int
-exec_on_cores_share(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
-{
-	const ExecCoresShareReq *req = (const ExecCoresShareReq *)(const void *)p->msg;
-	struct exec_state *s = state;
-	int r = exec_cores_check(s, req->n_cores, e);
-
-	(void)rep;
-	(void)ret_fd;
-	if (r < 0 || req->n_cores == 0)
-		return r < 0 ? r : err_say(e, -EINVAL, "cores: none is left to share");
-	r = write_cpus(
-	    s->cgroup.exec[in_v2(s) ? CGROUP_V2 : CGROUP_CPUSET], req->cores, req->n_cores);
-	if (r == 0 && in_v2(s))
-		r = write_cpus(s->cgroup.tasks[CGROUP_V2], req->cores, req->n_cores);
-	return r < 0 ? err_set(e, r, "share the cores that are left") : 0;
-}

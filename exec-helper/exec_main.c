@@ -194,8 +194,6 @@ static const struct proc_handle handlers[] = {
 	{ EXEC_TASK_START_REQ, 10000, exec_on_task_start },
 	{ EXEC_SESSION_START_REQ, 10000, exec_on_session_start },
 	{ EXEC_RUN_REAP_REQ, 10000, exec_on_run_reap },
-	{ EXEC_RUN_LIST_REQ, 10000, exec_on_run_list },
-	{ EXEC_CORES_SHARE_REQ, 10000, exec_on_cores_share },
 	{ 0 },
 };
 

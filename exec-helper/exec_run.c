@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exec_run.c: what a run is on this machine: cgroup, record, socket; made, listed, reaped. Runs in:
+/* exec_run.c: what a run is on this machine: cgroup, record, socket; made, reaped. Runs in:
  * exec-helper. */
 #include <errno.h>
 #include <fcntl.h>
@@ -223,18 +223,4 @@ exec_on_run_reap(
 	rep->killed = r;
 	r = remove_cgroups(s, name, e);
 	return r < 0 ? r : remove_files(s, name, e);
-}
-
-int
-exec_on_run_list(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
-{
-	const ExecRunListReq *req = (const ExecRunListReq *)(const void *)p->msg;
-	struct exec_state *s = state;
-	int dir = req->tree < CGROUP_TREES ? s->cgroup.tasks[req->tree] : -1;
-
-	if (dir < 0)
-		return err_say(e, -ENOENT, "there is no hierarchy %u", req->tree);
-	*ret_fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return *ret_fd < 0 ? err_set(e, -errno, "list the runs' cgroups") : 0;
 }

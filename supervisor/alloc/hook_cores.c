@@ -3,10 +3,15 @@
  * hook_cores.c: an alloc's reserved cores leave what all others share before its first task starts,
  * and come back after its last one. Runs in: supervisor.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "common/fd.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/driver/run_usage.h"
 #include "supervisor/node/cores.h"
 #include "supervisor/node/node_state.h"
-#include "supervisor/core/sup_calls.h"
 
 static bool
 wants_cores(const struct alloc_runner *ar)
@@ -41,14 +46,32 @@ holds(const struct alloc_runner *ar)
 	return ar->holds_cores || (ar->restored && ar->phase == ALLOC_PRERUN);
 }
 
-static void
-on_shared(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+/*
+ * Gives the cores in text to everything that has none of its own: in v2 that runs in two cgroups,
+ * in v1 it is where the executors are. The launcher has given these files to group drover. A
+ * hierarchy without the controller has no such file.
+ */
+static int
+write_shared(struct sup *sup, const char *text, struct err *e)
 {
-	struct alloc_runner *ar = arg;
+	struct usage_roots roots = { 0 };
+	const char *const dirs[] = { roots.v2, "exec", roots.v2, "tasks", roots.cpuset, "exec" };
+	int written = 0, r = usage_roots_find("/proc/self/mounts", sup->args.cgroup, &roots);
 
-	ar->call = 0;
-	alloc_hook_done(ar, r, e);
+	for (size_t i = 0; r >= 0 && i < ELEMENTSOF(dirs); i += 2) {
+		char path[sizeof roots.v2 + sizeof "/exec/cpuset.cpus"];
+
+		(void)snprintf(path, sizeof path, "%s/%s/cpuset.cpus", dirs[i], dirs[i + 1]);
+		r = dirs[i][0] ? fd_write_file(AT_FDCWD, path, text) : -ENOENT;
+		written += r == 0;
+		r = r == -ENOENT ? 0 : r;
+	}
+	if (r < 0)
+		return err_set(e, r, "share the cores that are left");
+	return written
+		   ? 0
+		   : err_say(e, -ENOTSUP,
+			 "cores: this machine has no cpuset controller that could reserve them");
 }
 
 /* Where every core is somebody's the agent's own executors and what asked for none share them all.
@@ -57,21 +80,25 @@ static void
 share(struct alloc_runner *ar)
 {
 	const struct topology *t = node_get(ar->sup)->node_resources.processors.topology;
-	ExecCoresShareReq req = EXEC_CORES_SHARE_REQ__INIT;
+	char left[CORES_MAX * sizeof ",4095"] = "";
 	struct core_set held = { 0 };
-	uint32_t left[CORES_MAX];
+	struct err e = { 0 };
+	size_t at = 0;
+	int r;
 
 	alloc_foreach(ar->sup, sa)
 	{
 		if (sa->runner && holds(sa->runner))
 			add_held(sa, &held);
 	}
-	req.cores = left;
-	for (int pass = 0; t && pass < 2 && req.n_cores == 0; pass++)
+	for (int pass = 0; t && pass < 2 && at == 0; pass++)
 		for (size_t i = 0; i < t->cores.n && i < CORES_MAX; i++)
 			if (pass == 1 || !core_set_has(&held, t->cores.v[i].id))
-				left[req.n_cores++] = (uint32_t)t->cores.v[i].id;
-	ar->call = exec_call_cores_share(ar->sup, &req, on_shared, ar);
+				at += (size_t)snprintf(left + at, sizeof left - at,
+				    at ? ",%d" : "%d", (int)t->cores.v[i].id);
+	r = at > 0 ? write_shared(ar->sup, left, &e)
+		   : err_say(&e, -EINVAL, "cores: none is left to share");
+	alloc_hook_done(ar, r, &e);
 }
 
 static void

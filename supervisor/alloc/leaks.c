@@ -12,11 +12,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/cgroup.h"
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/driver/run.h"
+#include "supervisor/driver/run_usage.h"
 #include "supervisor/node/mounts.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/volume/volumes.h"
@@ -192,12 +192,12 @@ look_at_runs(struct sup *sup, struct leaks *k, int dir_fd, const char *suffix)
 }
 
 static void
-look_at_files(struct sup *sup, struct leaks *k, int root_fd, const char *suffix)
+look_at_files(struct sup *sup, struct leaks *k, int root_fd, const char *path, const char *suffix)
 {
 	int r =
-	    look_at_runs(sup, k, openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), suffix);
+	    look_at_runs(sup, k, openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), suffix);
 
-	if (r < 0)
+	if (r < 0 && r != -ENOENT)
 		report(k, "unknown", "run", strerror(-r));
 }
 
@@ -216,16 +216,30 @@ look_at_mounts(struct sup *sup, struct leaks *k)
 }
 
 static void
-on_run_list(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+look_at_tree(struct sup *sup, struct leaks *k, const char *root, const char *name)
 {
-	struct leaks *k = arg;
+	char path[sizeof((struct usage_roots *)0)->v2 + 16];
 
-	if (r >= 0)
-		r = look_at_runs(sup, k, fd, "");
-	if (r < 0 && r != -ENOENT)
-		report(k, "unknown", "run", e && e->msg[0] ? e->msg : strerror(-r));
-	finish_one(sup, k);
+	(void)snprintf(path, sizeof path, "%s/%s", root, name);
+	if (root[0])
+		look_at_files(sup, k, AT_FDCWD, path, "");
+}
+
+/* In v2 a run with cores of its own has another directory. A v1 cgroup has a file called tasks. */
+static void
+look_at_cgroups(struct sup *sup, struct leaks *k)
+{
+	struct usage_roots roots = { 0 };
+	const char *const v1[] = { roots.memory, roots.cpu, roots.pids, roots.cpuset,
+		roots.systemd };
+	int r = usage_roots_find("/proc/self/mounts", sup->args.cgroup, &roots);
+
+	if (r < 0)
+		report(k, "unknown", "run", strerror(-r));
+	look_at_tree(sup, k, roots.v2, "tasks");
+	look_at_tree(sup, k, roots.v2, "cores");
+	for (size_t i = 0; i < ELEMENTSOF(v1); i++)
+		look_at_tree(sup, k, v1[i], "runs");
 }
 
 static void
@@ -273,15 +287,9 @@ leaks_collect(struct sup *sup, void (*done)(struct sup *sup, void *arg, json_t *
 		return;
 	}
 	*k = (struct leaks){ .done = done, .arg = arg, .list = json_array(), .waiting = 1 };
-	for (uint32_t tree = 0; tree < CGROUP_TREES; tree++) {
-		ExecRunListReq runs = EXEC_RUN_LIST_REQ__INIT;
-
-		runs.tree = tree;
-		k->waiting++;
-		(void)exec_call_run_list(sup, &runs, on_run_list, k);
-	}
-	look_at_files(sup, k, sup->sock_dir_fd, ".sock");
-	look_at_files(sup, k, sup->run_dir_fd, ".rec");
+	look_at_cgroups(sup, k);
+	look_at_files(sup, k, sup->sock_dir_fd, ".", ".sock");
+	look_at_files(sup, k, sup->run_dir_fd, ".", ".rec");
 	look_at_mounts(sup, k);
 	for (size_t i = 0; i < ELEMENTSOF(places); i++) {
 		FileRootListReq names = FILE_ROOT_LIST_REQ__INIT;

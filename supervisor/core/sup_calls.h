@@ -36,10 +36,6 @@ SUP_CALL_FD(exec_call_session_start, IPC_EXEC_HELPER, EXEC_SESSION_START_REQ, Ex
     30000, 0);
 SUP_CALL(
     exec_call_run_reap, IPC_EXEC_HELPER, EXEC_RUN_REAP_REQ, ExecRunReapReq, 30000, CALL_REPEAT);
-SUP_CALL(
-    exec_call_run_list, IPC_EXEC_HELPER, EXEC_RUN_LIST_REQ, ExecRunListReq, 30000, CALL_REPEAT);
-SUP_CALL(exec_call_cores_share, IPC_EXEC_HELPER, EXEC_CORES_SHARE_REQ, ExecCoresShareReq, 30000,
-    CALL_REPEAT);
 
 SUP_CALL(mnt_call_alloc_release, IPC_MOUNT_HELPER, MNT_ALLOC_RELEASE_REQ, MntAllocReleaseReq, 60000,
     CALL_REPEAT);

@@ -79,6 +79,10 @@ usage_roots_find(const char *mounts, const char *parent, struct usage_roots *ret
 			take_root(ret->cpuacct, m.mnt_dir, parent);
 		if (hasmntopt(&m, "pids"))
 			take_root(ret->pids, m.mnt_dir, parent);
+		if (hasmntopt(&m, "cpuset"))
+			take_root(ret->cpuset, m.mnt_dir, parent);
+		if (hasmntopt(&m, "name=systemd"))
+			take_root(ret->systemd, m.mnt_dir, parent);
 	}
 	(void)endmntent(f);
 	return 0;

@@ -59,7 +59,7 @@ bool run_usage_limit_unreached(const struct id *run, const char *parent);
 
 /* The agent's cgroup in each hierarchy: a path, "" where there is none. */
 struct usage_roots {
-	char v2[512], memory[512], cpu[512], cpuacct[512], pids[512];
+	char v2[512], memory[512], cpu[512], cpuacct[512], pids[512], cpuset[512], systemd[512];
 };
 
 /* From a table such as /proc/self/mounts, which gives the hierarchies. */

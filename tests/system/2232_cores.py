@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from lib import api, binary, case
+from lib import api, binary, case, crash, helper
 
 WORDS = 'echo "cores=$NOMAD_CPU_CORES limit=$NOMAD_CPU_LIMIT"; grep Cpus_allowed_list /proc/self/status; echo "pid=$$"; exec sleep 1000'
 
@@ -90,6 +90,19 @@ def test_they_leave_what_the_others_share_and_come_back():
         case.until(lambda: of_process(shares) == all_cores, 60, "the core to come back")
         again = own_cores(node, start(node, "again", "raw_exec", Cores=1)[0])["ReservedCores"]
         case.equal(of_process(shares), all_cores - set(again), "another owner")
+
+
+def test_of_cgroups_the_supervisor_may_write_which_cores_tasks_share_and_nothing_else():
+    with crash.Node() as node:
+        name, found = "drover-" + crash.instance(node), set()
+        for at in (path + "/" + name for path in helper.cgroup_trees().values()):
+            for place, _, files in os.walk(at):
+                for path in (os.path.join(place, f) for f in (".", *files)):
+                    st = os.stat(path)
+                    if st.st_mode & 0o2 or (st.st_gid and st.st_mode & 0o20):
+                        found.add(os.path.relpath(path, at))
+        case.equal(found - {"exec/cpuset.cpus", "tasks/cpuset.cpus"}, set())
+        case.equal(bool(found), cpus(node)["ReservableCpuCores"] is not None, "can it say so?")
 
 
 def test_the_configuration_says_which():

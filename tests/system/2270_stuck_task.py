@@ -83,4 +83,15 @@ def test_one_without_a_row_stays_a_leak_and_no_drain_waits_for_it():
                 helper.remove_cgroup(parent)
 
 
+def test_a_run_that_is_left_in_any_hierarchy_is_reported():
+    with crash.Node() as node:
+        parents = {name: "%s/drover-%s" % (path, crash.instance(node)) for name, path in helper.cgroup_trees().items()}
+        places = [p + "/runs/" for name, p in parents.items() if name != "v2"] + [parents["v2"] + "/tasks/", parents["v2"] + "/cores/"]
+        for place in filter(os.path.isdir, places):
+            run = os.urandom(16).hex()
+            os.mkdir(place + run)
+            case.equal([(one["Kind"], one["Name"]) for one in crash.leaks(node)], [("run", run)], place)
+            os.rmdir(place + run)
+
+
 case.run(globals())

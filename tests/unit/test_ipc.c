@@ -582,7 +582,7 @@ END_TEST
 /* Refused packets leave no descriptor behind, however many they bring. */
 START_TEST(refused_descriptors_are_closed)
 {
-	struct ipc_head head = { .type = EXEC_RUN_LIST_REQ };
+	struct ipc_head head = { .type = EXEC_RUN_REAP_REQ };
 	int pair[2], fds[8], before = count_fds();
 	struct err e = { 0 };
 

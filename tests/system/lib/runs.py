@@ -179,14 +179,9 @@ class Runs:
     def list(self):
         """The ids of which anything is there, as 32 digits each: cgroups, sockets, records."""
         names = set()
-        for tree in range(5):
-            try:
-                fd = self.ipc.call("EXEC_RUN_LIST_REQ", {"tree": tree}).take_fd()
-            except ipc.RequestError as e:
-                case.equal(e.code, -errno.ENOENT, str(e))
-                continue
-            names.update(n for n in os.listdir(fd) if len(n) == 32)
-            os.close(fd)
+        for tree, path in self.places.cgroup_dirs().items():
+            for below in ("tasks", "cores") if tree == "v2" else ("runs",):
+                names.update(n for n in os.listdir(path + "/" + below) if len(n) == 32)
         names.update(n[:-5] for n in os.listdir(self.places.runtime + "/x"))
         names.update(n[:-4] for n in os.listdir(self.places.data + "/run"))
         return sorted(names)
