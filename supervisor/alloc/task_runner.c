@@ -24,63 +24,25 @@
 #define LOST_STARTS_MAX 3
 #define RESTART_ALL     "User requested all tasks to restart"
 
-enum task_ev {
-	TASK_EV_GATE_OPEN,
-	TASK_EV_PREPARED,
-	TASK_EV_GATE_SHUT, /* prepared, but all tasks are to begin anew meanwhile */
-	TASK_EV_PREPARE_FAILED,
-	TASK_EV_STARTED,
-	TASK_EV_FAILED, /* a start did not work; the tracker knows why */
-	TASK_EV_LOST,   /* a start got lost in the agent itself: once more, and the policy is not
-			   asked */
-	TASK_EV_ENDED,
-	TASK_EV_TIMER,
-	TASK_EV_KILL,
-};
-
 static void prepare(struct task_runner *tr);
 static void start_run(struct task_runner *tr);
 static void note_started(struct task_runner *tr);
-static void decide(struct task_runner *tr);
-static void begin_end(struct task_runner *tr);
+static void begin_delay(struct task_runner *tr);
 static void begin_kill(struct task_runner *tr);
-static void end_killed(struct task_runner *tr);
-static void never_started(struct task_runner *tr);
-static void keep_waiting(struct task_runner *tr);
+static void decide(struct task_runner *tr);
+static void begin_backoff(struct task_runner *tr);
+static void die(struct task_runner *tr);
 
-/* All states and every way between them. What is not here is no event of that state and is ignored.
- */
-static const struct task_edge {
-	enum task_phase phase;
-	enum task_ev event;
-	enum task_phase next;
-	void (*action)(struct task_runner *tr);
-} edges[] = {
-	{ TASK_WAITING, TASK_EV_GATE_OPEN, TASK_PREPARING, prepare },
-	{ TASK_WAITING, TASK_EV_KILL, TASK_DEAD, never_started },
-	{ TASK_PREPARING, TASK_EV_PREPARED, TASK_STARTING, start_run },
-	{ TASK_PREPARING, TASK_EV_GATE_SHUT, TASK_WAITING, keep_waiting },
-	{ TASK_PREPARING, TASK_EV_PREPARE_FAILED, TASK_BACKOFF, decide },
-	{ TASK_PREPARING, TASK_EV_KILL, TASK_DEAD, never_started },
-	{ TASK_STARTING, TASK_EV_STARTED, TASK_RUNNING, note_started },
-	{ TASK_STARTING, TASK_EV_FAILED, TASK_BACKOFF, decide },
-	{ TASK_STARTING, TASK_EV_LOST, TASK_WAITING, keep_waiting },
-	{ TASK_STARTING, TASK_EV_ENDED, TASK_BACKOFF, decide },
-	{ TASK_STARTING, TASK_EV_KILL, TASK_STOPPING, begin_end },
-	{ TASK_RUNNING, TASK_EV_ENDED, TASK_BACKOFF, decide },
-	{ TASK_RUNNING, TASK_EV_FAILED, TASK_BACKOFF, decide },
-	{ TASK_RUNNING, TASK_EV_KILL, TASK_STOPPING, begin_end },
-	{ TASK_DELAYING, TASK_EV_STARTED, TASK_DELAYING, keep_waiting },
-	{ TASK_DELAYING, TASK_EV_TIMER, TASK_STOPPING, begin_kill },
-	{ TASK_DELAYING, TASK_EV_FAILED, TASK_DEAD, end_killed },
-	{ TASK_DELAYING, TASK_EV_LOST, TASK_DEAD, end_killed },
-	{ TASK_DELAYING, TASK_EV_ENDED, TASK_DEAD, end_killed },
-	{ TASK_STOPPING, TASK_EV_STARTED, TASK_STOPPING, keep_waiting },
-	{ TASK_STOPPING, TASK_EV_FAILED, TASK_DEAD, end_killed },
-	{ TASK_STOPPING, TASK_EV_LOST, TASK_DEAD, end_killed },
-	{ TASK_STOPPING, TASK_EV_ENDED, TASK_DEAD, end_killed },
-	{ TASK_BACKOFF, TASK_EV_TIMER, TASK_WAITING, keep_waiting },
-	{ TASK_BACKOFF, TASK_EV_KILL, TASK_DEAD, never_started },
+/* What a task does first in a phase. */
+static void (*const enter[TASK_PHASES])(struct task_runner *tr) = {
+	[TASK_PREPARING] = prepare,
+	[TASK_STARTING] = start_run,
+	[TASK_RUNNING] = note_started,
+	[TASK_DELAYING] = begin_delay,
+	[TASK_STOPPING] = begin_kill,
+	[TASK_DECIDING] = decide,
+	[TASK_BACKOFF] = begin_backoff,
+	[TASK_DEAD] = die,
 };
 
 static double
@@ -89,17 +51,31 @@ chance(void *arg)
 	return (double)(random() & 0xffffff) / 0x1000000;
 }
 
+/* The only place that writes the phase. True: the task is in another phase now. */
 static bool
-turn_edge(struct task_runner *tr, enum task_ev event)
+change_phase(struct task_runner *tr, enum task_ev event)
 {
-	for (size_t i = 0; i < ELEMENTSOF(edges); i++) {
-		if (edges[i].phase != tr->phase || edges[i].event != event)
-			continue;
-		tr->phase = edges[i].next;
-		edges[i].action(tr);
-		return true;
+	int next = task_phase_next(tr->phase, event);
+
+	if (next < 0) {
+		log_error("allocation %.8s task %s: refused event \"%s\" in phase \"%s\": a bug of "
+			  "drover",
+		    tr->ar->sa->a.id, tr->task->name, task_ev_names[event],
+		    task_phase_names[tr->phase]);
+		return false;
 	}
-	return false;
+	if (tr->phase == (enum task_phase)next)
+		return false;
+	tr->timer = sd_event_source_disable_unref(tr->timer);
+	tr->phase = (enum task_phase)next;
+	return true;
+}
+
+static void
+handle_event(struct task_runner *tr, enum task_ev event)
+{
+	if (change_phase(tr, event) && enter[tr->phase])
+		enter[tr->phase](tr);
 }
 
 static void
@@ -119,20 +95,23 @@ leave_services(struct task_runner *tr)
 	services_down(tr->ar, tr->task);
 }
 
-/* Nothing of it runs or will run. */
 static void
-die(struct task_runner *tr, bool failed)
+die(struct task_runner *tr)
 {
-	struct task_state *s = task_runner_state(tr);
-
-	tr->phase = TASK_DEAD;
 	leave_services(tr);
-	if (s && failed)
-		s->failed = true;
 	task_runner_set_state(tr, TASK_STATE_DEAD);
 	if (tr->plugin)
 		plugin_task_stopped(tr->plugin);
 	alloc_runner_task_changed(tr->ar);
+}
+
+static void
+mark_failed(struct task_runner *tr)
+{
+	struct task_state *s = task_runner_state(tr);
+
+	if (s)
+		s->failed = true;
 }
 
 static void
@@ -163,15 +142,15 @@ prepare(struct task_runner *tr)
 void
 task_runner_prepared(struct task_runner *tr, int r, const struct err *e)
 {
+	if (tr->phase != TASK_PREPARING) /* it was killed meanwhile */
+		return;
 	if (r >= 0) {
-		(void)turn_edge(tr, tr->gate_open ? TASK_EV_PREPARED : TASK_EV_GATE_SHUT);
+		handle_event(tr, tr->gate_open ? TASK_EV_PREPARED : TASK_EV_GATE_SHUT);
 		return;
 	}
-	if (tr->phase != TASK_PREPARING)
-		return;
 	task_runner_tell(tr, EVENT_HOOK_FAILED, e->msg, false);
 	restart_tracker_start_failed(&tr->tracker, true);
-	(void)turn_edge(tr, TASK_EV_PREPARE_FAILED);
+	handle_event(tr, TASK_EV_PREPARE_FAILED);
 }
 
 static void on_started(void *arg, const struct exe_hello *hello);
@@ -199,7 +178,7 @@ start_run(struct task_runner *tr)
 	task_runner_tell(
 	    tr, r == -EINVAL ? EVENT_FAILED_VALIDATION : EVENT_DRIVER_FAILURE, e.msg, false);
 	restart_tracker_start_failed(&tr->tracker, r == -ENOMEM || r == -EAGAIN);
-	(void)turn_edge(tr, TASK_EV_FAILED);
+	handle_event(tr, TASK_EV_FAILED);
 }
 
 static void
@@ -207,10 +186,10 @@ on_started(void *arg, const struct exe_hello *hello)
 {
 	struct task_runner *tr = arg;
 
-	/* Its executor is there and lets it run: by the page that it reads, its lease holds. */
+	/* Its executor lets it run: by the page that the executor reads, its lease holds. */
 	if (hello->state == EXE_RUNNING)
 		tr->ar->lease_passed = false;
-	(void)turn_edge(tr, TASK_EV_STARTED);
+	handle_event(tr, TASK_EV_STARTED);
 }
 
 static void
@@ -219,7 +198,7 @@ say_started(struct task_runner *tr)
 	struct task_state *s = task_runner_state(tr);
 
 	tr->lost_starts = 0;
-	/* A run that the last supervisor had seen running is no news. */
+	/* The last supervisor has reported a run that it had seen running. */
 	if (s && s->state != TASK_STATE_RUNNING) {
 		task_runner_set_state(tr, TASK_STATE_RUNNING);
 		task_runner_tell(tr, EVENT_STARTED, NULL, false);
@@ -245,20 +224,22 @@ on_failed(void *arg, const char *sentence, enum run_fault fault)
 	const char *command = json_string_value(json_object_get(tr->task->config, "command"));
 	char text[ERR_MSG_SIZE];
 
-	/* Nothing has happened to the task: what becomes of it is what would have. */
-	if (fault == RUN_FAULT_AGENT && tr->lost_starts++ < LOST_STARTS_MAX) {
+	/* The task never ran, and this was not its fault: the start is repeated. */
+	if (fault == RUN_FAULT_AGENT && tr->phase != TASK_RUNNING &&
+	    tr->lost_starts++ < LOST_STARTS_MAX) {
 		log_info(
 		    "allocation %.8s: task %s: %s", tr->ar->sa->a.id, tr->task->name, sentence);
 		drop_run(tr);
-		(void)turn_edge(tr, TASK_EV_LOST);
+		handle_event(tr, TASK_EV_LOST);
 		return;
 	}
 	(void)snprintf(text, sizeof text, "%s (command \"%s\", user \"%s\")", sentence,
 	    command ? command : "", str(tr->task->user));
+	leave_services(tr);
 	task_runner_tell(tr, EVENT_DRIVER_FAILURE, text, false);
 	drop_run(tr);
 	restart_tracker_start_failed(&tr->tracker, fault != RUN_FAULT_TASK);
-	(void)turn_edge(tr, TASK_EV_FAILED);
+	handle_event(tr, TASK_EV_FAILED);
 }
 
 /* --- end --- */
@@ -268,7 +249,7 @@ on_ended(void *arg, const struct run_end *end)
 {
 	struct task_runner *tr = arg;
 
-	/* It was over before anybody asked. */
+	/* It ended before this supervisor heard of its start. */
 	if (end->known && tr->phase == TASK_STARTING)
 		say_started(tr);
 	if (end->flags & EXE_END_LEASE) {
@@ -281,24 +262,25 @@ on_ended(void *arg, const struct run_end *end)
 	task_runner_tell_terminated(tr, end);
 	drop_run(tr);
 	if (end->flags & EXE_END_LEASE) {
-		die(tr, true);
+		mark_failed(tr);
+		handle_event(tr, TASK_EV_LEASE_END);
 		return;
 	}
-	/* What a reboot ended did not fail: it runs on, whatever its policy says of failures. */
+	/* A run that a reboot ended did not fail: it is restarted whatever its policy says. */
 	if (end->rebooted)
 		restart_tracker_triggered(&tr->tracker, false);
 	else
 		restart_tracker_exited(&tr->tracker, end->exit_code, end->exit_signal, !end->known);
-	(void)turn_edge(tr, TASK_EV_ENDED);
+	handle_event(tr, TASK_EV_ENDED);
 }
 
-/* Never two runs of a task at a time: something of the last one may be alive until it is reaped. */
+/* A task never has two runs at a time: a process of the last one may live until it is reaped. */
 static void
-look_at_gate(struct task_runner *tr)
+pass_gate(struct task_runner *tr)
 {
 	if (tr->gate_open && tr->phase == TASK_WAITING &&
 	    !run_is_left(tr->ar->sup, &tr->ar->sa->id, tr->task->name))
-		(void)turn_edge(tr, TASK_EV_GATE_OPEN);
+		handle_event(tr, TASK_EV_GATE_OPEN);
 }
 
 static int
@@ -306,83 +288,95 @@ on_backoff_end(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct task_runner *tr = userdata;
 
-	tr->timer = sd_event_source_disable_unref(tr->timer);
-	(void)turn_edge(tr, TASK_EV_TIMER);
-	look_at_gate(tr);
+	handle_event(tr, TASK_EV_TIMER);
+	pass_gate(tr);
 	return 0;
 }
 
-/* What ran when its lease passed, while nobody of the agent was there, is not started again. */
+/* The lease passed while no agent was there; the task that ran then is not started again. */
 static void
-end_by_lease(struct task_runner *tr)
+tell_lease_passed(struct task_runner *tr)
 {
 	struct task_event ev;
 	char text[400];
 
 	alloc_lease_text(tr->ar, text, sizeof text);
-	if (task_event_make(&ev, EVENT_NOT_RESTARTING, task_now_ns(), text) == 0) {
-		(void)task_event_set_fails(&ev);
-		(void)task_event_detail(&ev, EVENT_DETAIL_LEASE, "passed");
-		task_runner_event(tr, &ev);
-	}
-	die(tr, true);
+	if (task_event_make(&ev, EVENT_NOT_RESTARTING, task_now_ns(), text) < 0)
+		return;
+	(void)task_event_set_fails(&ev);
+	(void)task_event_detail(&ev, EVENT_DETAIL_LEASE, "passed");
+	task_runner_event(tr, &ev);
 }
 
 static void
-note_restart(struct task_runner *tr)
+note_restart(struct task_runner *tr, const struct restart_decision *d)
 {
 	struct task_state *s = task_runner_state(tr);
+	struct task_event ev;
 
 	task_runner_set_state(tr, TASK_STATE_PENDING);
-	if (!s)
-		return;
-	s->restarts++;
-	s->last_restart = task_now_ns();
+	if (s) {
+		s->restarts++;
+		s->last_restart = task_now_ns();
+	}
+	if (task_event_restarting(&ev, task_now_ns(), d->reason, d->delay_ns) == 0)
+		task_runner_event(tr, &ev);
 }
 
-/* The state is BACKOFF already; the tracker may say that it is the end instead. */
-static void
-decide(struct task_runner *tr)
+static struct restart_decision
+ask_policy(struct task_runner *tr)
 {
 	struct restart_decision d =
 	    restart_tracker_decide(&tr->tracker, task_now_ns(), chance, NULL);
-	struct task_event ev;
 
 	alloc_client_save(tr->ar);
-	switch (d.verdict) {
-	case RESTART_AGAIN:
-		if (tr->ar->lease_passed) {
-			end_by_lease(tr);
-			return;
-		}
-		/* It ended by itself while the alloc's end waits for the group's shutdown_delay. */
-		if (tr->ar->kill != KILL_NOT && tr->stage != STAGE_POSTSTOP) {
-			die(tr, false);
-			return;
-		}
-		note_restart(tr);
-		if (task_event_restarting(&ev, task_now_ns(), d.reason, d.delay_ns) == 0)
-			task_runner_event(tr, &ev);
-		if (tr->phase != TASK_BACKOFF) /* the event made somebody kill it */
-			return;
-		if (sd_event_add_time_relative(tr->ar->sup->event, &tr->timer, CLOCK_BOOTTIME,
-			(uint64_t)d.delay_ns / 1000, 0, on_backoff_end, tr) < 0)
-			die(tr, true);
+	return d;
+}
+
+static void
+decide(struct task_runner *tr)
+{
+	struct restart_decision d = { .verdict = RESTART_KILLED };
+	struct task_end_facts facts = {
+		.killed = tr->killed,
+		.lease_passed = tr->ar->lease_passed,
+		.alloc_ends = tr->ar->kill != KILL_NOT && tr->stage != STAGE_POSTSTOP,
+	};
+
+	if (!tr->killed)
+		d = ask_policy(tr);
+	facts.verdict = d.verdict;
+	switch (task_outcome(&facts)) {
+	case TASK_STARTS_AGAIN:
+		note_restart(tr, &d);
+		tr->delay_ns = d.delay_ns;
+		handle_event(tr, TASK_EV_AGAIN);
 		return;
-	case RESTART_NOT:
-		tr->phase = TASK_DEAD;
+	case TASK_ENDS_BY_LEASE:
+		tell_lease_passed(tr);
+		mark_failed(tr);
+		break;
+	case TASK_ENDS_BY_POLICY:
 		task_runner_tell(tr, EVENT_NOT_RESTARTING, d.reason, true);
-		die(tr, true);
-		return;
-	case RESTART_KILLED:
+		mark_failed(tr);
+		break;
+	case TASK_ENDS_KILLED:
 		task_runner_tell(tr, EVENT_KILLED, NULL, false);
-		die(tr, false);
-		return;
-	case RESTART_TERMINATED:
-	case RESTART_UNKNOWN:
-		die(tr, false);
-		return;
+		break;
+	case TASK_ENDS:
+		break;
 	}
+	handle_event(tr, TASK_EV_OVER);
+}
+
+static void
+begin_backoff(struct task_runner *tr)
+{
+	if (sd_event_add_time_relative(tr->ar->sup->event, &tr->timer, CLOCK_BOOTTIME,
+		(uint64_t)tr->delay_ns / 1000, 0, on_backoff_end, tr) >= 0)
+		return;
+	mark_failed(tr);
+	handle_event(tr, TASK_EV_OVER);
 }
 
 /* --- kill --- */
@@ -403,61 +397,25 @@ on_delay_end(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* It is to end, and runs on for so long. */
-static bool
-delay(struct task_runner *tr, int64_t ns)
-{
-	if (ns <= 0 || sd_event_add_time_relative(tr->ar->sup->event, &tr->timer, CLOCK_BOOTTIME,
-			   (uint64_t)ns / 1000, 0, on_delay_end, tr) < 0)
-		return false;
-	tr->phase = TASK_DELAYING;
-	return true;
-}
-
+/* A task that is killed leaves its services before the delay, one that restarts after it. */
 static void
-begin_end(struct task_runner *tr)
+begin_delay(struct task_runner *tr)
 {
-	int64_t left = task_stop_delay_ns(tr);
-
-	leave_services(tr);
-	if (!delay(tr, left))
-		begin_kill(tr);
+	if (tr->killed) {
+		leave_services(tr);
+		tr->delay_ns = task_stop_delay_ns(tr);
+	}
+	if (tr->delay_ns <= 0 ||
+	    sd_event_add_time_relative(tr->ar->sup->event, &tr->timer, CLOCK_BOOTTIME,
+		(uint64_t)tr->delay_ns / 1000, 0, on_delay_end, tr) < 0)
+		handle_event(tr, TASK_EV_TIMER);
 }
 
 void
 task_runner_hurry(struct task_runner *tr)
 {
-	if (tr->phase != TASK_DELAYING)
-		return;
-	tr->timer = sd_event_source_disable_unref(tr->timer);
-	(void)turn_edge(tr, TASK_EV_TIMER);
-}
-
-static void
-end_killed(struct task_runner *tr)
-{
-	tr->timer = sd_event_source_disable_unref(tr->timer);
-	if (tr->killed) {
-		task_runner_tell(tr, EVENT_KILLED, NULL, false);
-		die(tr, false);
-		return;
-	}
-	/* Told to restart. */
-	tr->phase = TASK_BACKOFF;
-	decide(tr);
-}
-
-static void
-never_started(struct task_runner *tr)
-{
-	tr->timer = sd_event_source_disable_unref(tr->timer);
-	child_call_cancel(tr->ar->sup, tr->call);
-	die(tr, false);
-}
-
-static void
-keep_waiting(struct task_runner *tr)
-{
+	if (tr->phase == TASK_DELAYING)
+		handle_event(tr, TASK_EV_TIMER);
 }
 
 void
@@ -474,7 +432,7 @@ task_runner_kill(struct task_runner *tr, struct task_event *ev)
 	else
 		task_stop_say(tr);
 	restart_tracker_killed(&tr->tracker);
-	(void)turn_edge(tr, TASK_EV_KILL);
+	handle_event(tr, TASK_EV_KILL);
 }
 
 void
@@ -487,21 +445,17 @@ task_runner_fail_setup(struct task_runner *tr, const char *sentence)
 	(void)snprintf(text, sizeof text, "failed to setup alloc: %s", sentence);
 	task_runner_tell(tr, EVENT_SETUP_FAILURE, text, true);
 	tr->killed = true;
-	if (!turn_edge(tr, TASK_EV_KILL))
-		return;
-	if (tr->phase == TASK_DEAD)
-		die(tr, true);
+	handle_event(tr, TASK_EV_KILL);
 }
 
-/* The event says it to the next supervisor, should this one not get to it. */
 static void
 stop_to_restart(struct task_runner *tr, const char *reason, bool failure, int64_t delay_ns)
 {
+	/* A supervisor that restores the task finds this event and repeats the stop. */
 	task_runner_tell(tr, EVENT_RESTART_SIGNALED, reason, false);
 	restart_tracker_triggered(&tr->tracker, failure);
-	tr->phase = TASK_STOPPING;
-	if (!delay(tr, delay_ns))
-		begin_kill(tr);
+	tr->delay_ns = delay_ns;
+	handle_event(tr, TASK_EV_RESTART);
 }
 
 bool
@@ -542,8 +496,7 @@ task_runner_begin_anew(struct task_runner *tr, int64_t delay_ns)
 	s->failed = false;
 	task_runner_tell(tr, EVENT_RESTART_SIGNALED, RESTART_ALL, false);
 	restart_tracker_triggered(&tr->tracker, false);
-	tr->phase = TASK_BACKOFF;
-	decide(tr);
+	handle_event(tr, TASK_EV_ANEW);
 	return 0;
 }
 
@@ -586,10 +539,34 @@ void
 task_runner_done(struct task_runner *tr)
 {
 	tr->timer = sd_event_source_disable_unref(tr->timer);
-	child_call_cancel(tr->ar->sup, tr->call);
 	plugin_task_free(tr->plugin);
 	run_usage_free(tr->usage);
 	drop_run(tr);
+}
+
+static void
+restore_dead(struct task_runner *tr)
+{
+	(void)change_phase(tr, TASK_EV_FOUND_DEAD);
+	/* The last supervisor may have committed the state and died before it did the rest. */
+	leave_services(tr);
+	if (tr->plugin && tr->ar->phase != ALLOC_DONE)
+		plugin_task_stopped(tr->plugin);
+}
+
+/* True: the last supervisor was stopping the run to start the task again. A run of a later start
+ * has a later event. */
+static bool
+was_to_restart(struct task_runner *tr)
+{
+	const struct task_event *last = task_runner_last_event(tr);
+
+	if (!task_event_is(last, EVENT_RESTART_SIGNALED))
+		return false;
+	/* All tasks were to restart: none starts before this run has ended. */
+	if (str_eq(last->display_message, RESTART_ALL))
+		tr->ar->coordinator = COORDINATOR_INIT;
+	return true;
 }
 
 void
@@ -598,31 +575,21 @@ task_runner_restore(struct task_runner *tr)
 	struct task_state *s = task_runner_state(tr);
 
 	if (!s || s->state == TASK_STATE_DEAD) {
-		tr->phase = TASK_DEAD;
-		/* The last supervisor may have died between the commit of that and what follows it.
-		 */
-		leave_services(tr);
-		if (tr->plugin && tr->ar->phase != ALLOC_DONE)
-			plugin_task_stopped(tr->plugin);
+		restore_dead(tr);
 		return;
 	}
 	tr->run = run_find(tr->ar->sup, &tr->ar->sa->id, tr->task->name);
 	if (!tr->run) {
+		/* Between two runs: the gate opens once the hooks have checked everything again. */
 		leave_services(tr);
-		/* Between two runs; its gate opens when the hooks have looked at everything again.
-		 */
 		task_runner_set_state(tr, TASK_STATE_PENDING);
 		return;
 	}
-	tr->phase = TASK_STARTING;
-	/* Of a start too: a run that it is not meant for comes after a later event. */
-	if (task_event_is(task_runner_last_event(tr), EVENT_RESTART_SIGNALED)) {
-		/* With all others: none of them begins before this one has ended. */
-		if (str_eq(task_runner_last_event(tr)->display_message, RESTART_ALL))
-			tr->ar->coordinator = COORDINATOR_INIT;
+	(void)change_phase(tr, TASK_EV_FOUND_RUN);
+	if (was_to_restart(tr)) {
 		restart_tracker_triggered(&tr->tracker, false);
-		tr->phase = TASK_STOPPING;
-		begin_kill(tr);
+		tr->delay_ns = 0;
+		handle_event(tr, TASK_EV_RESTART);
 	}
 	task_stop_tell_executor(tr);
 	run_follow(tr->run, &run_events, tr);
@@ -641,7 +608,7 @@ void
 task_runner_set_gate(struct task_runner *tr, bool open)
 {
 	tr->gate_open = open;
-	look_at_gate(tr);
+	pass_gate(tr);
 }
 
 void
@@ -660,5 +627,5 @@ task_runner_count(struct task_runner *tr, struct stage_count stages[STAGES])
 void
 task_runner_run_gone(struct task_runner *tr)
 {
-	look_at_gate(tr);
+	pass_gate(tr);
 }

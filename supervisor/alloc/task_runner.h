@@ -10,6 +10,7 @@
 #include "supervisor/alloc/coordinator.h"
 #include "supervisor/alloc/restart_tracker.h"
 #include "supervisor/alloc/task_events.h"
+#include "supervisor/alloc/task_phase.h"
 #include "supervisor/driver/run.h"
 
 struct alloc_runner;
@@ -17,18 +18,6 @@ struct sd_event_source;
 struct plugin_task;
 struct run_usage;
 struct task_files;
-
-enum task_phase {
-	TASK_WAITING,   /* for the gate: the alloc's hooks, the tasks of earlier stages */
-	TASK_PREPARING, /* its own hooks */
-	TASK_STARTING,  /* a run is on its way */
-	TASK_RUNNING,
-	TASK_DELAYING, /* it is to end, and runs on for its shutdown_delay */
-	TASK_STOPPING, /* it was told to end */
-	TASK_BACKOFF,  /* waits for its restart */
-	TASK_DEAD,
-	TASK_PHASES
-};
 
 struct task_runner {
 	struct alloc_runner *ar;
@@ -38,7 +27,7 @@ struct task_runner {
 	struct restart_tracker tracker;
 	struct run *run; /* NULL when none is on its way or alive */
 	struct sd_event_source *timer;
-	uint64_t call;
+	int64_t delay_ns;     /* of DELAYING or BACKOFF */
 	unsigned lost_starts; /* in a row, by the agent's own fault */
 	bool gate_open;
 	bool killed;                /* it must not run any more */
