@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * alloc_health.c: is an alloc of a deployment, or one that was moved by a drain, healthy? By its
- * tasks and its checks (semantics.md 4): all run, and all pass, for min_healthy_time before
+ * alloc_health.c: the health of an alloc of a deployment, or of one that a drain has moved. It is
+ * healthy when all its tasks run, and all its checks pass, for min_healthy_time before
  * healthy_deadline. Runs in: supervisor.
  */
 #include "supervisor/alloc/alloc_health.h"
@@ -19,18 +19,32 @@
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/service/checks.h"
 
-/* Of a job without a migrate block. */
+/* For a job without a migrate block. */
 #define MIN_HEALTHY_MS 10000
 #define DEADLINE_MS    300000
+
+struct alloc_health {
+	struct sd_event_source *timer;
+	char *deployment;    /* the one that waits; NULL: none */
+	int64_t deadline_ms; /* CLOCK_MONOTONIC; 0: nothing is watched */
+	int64_t start;       /* the latest start of its tasks; 0: not all run */
+	int64_t since_ms;    /* when that was seen */
+};
 
 enum verdict { HEALTH_WAIT, HEALTH_GOOD, HEALTH_BAD };
 
 struct terms {
 	int64_t min_healthy_ns, deadline_ns;
-	bool checks; /* count too */
+	bool checks; /* must pass too */
 };
 
-/* By what rule? False: nobody asks. */
+static struct alloc_health *
+state_of(const struct alloc_runner *ar)
+{
+	return alloc_hook_state(ar, &alloc_hook_health);
+}
+
+/* Fills in the health criteria that apply; false if nobody needs this alloc's health. */
 static bool
 find_terms(const struct alloc_runner *ar, struct terms *ret)
 {
@@ -57,22 +71,22 @@ find_terms(const struct alloc_runner *ar, struct terms *ret)
 	return true;
 }
 
-/* What there is to say of an alloc that is not healthy. */
+/* Why an alloc is not healthy. */
 struct blame {
-	const struct terms *terms; /* NULL: nobody had asked for more than that it does not fail */
-	const char *all;           /* the same for each task; NULL: to each its own */
-	const char *checks;        /* what they have against it; NULL: nothing */
+	const struct terms *terms; /* NULL: the only criterion is that it does not fail */
+	const char *all;           /* the same text for each task; NULL: each has its own */
+	const char *checks;        /* the text for failing checks; NULL: none fails */
 	bool late;                 /* the deadline has passed */
 };
 
-/* A task that runs is to blame for its own start only, and for what checks say of it. */
+/* A running task is to blame for a late start of its own, and for failing checks. */
 static bool
 blame_running(const struct alloc_runner *ar, const struct task_state *s, const struct blame *b,
     char *buf, size_t size)
 {
 	char min[DURATION_SIZE], deadline[DURATION_SIZE];
 
-	if (!b->late || ar->health.start == 0)
+	if (!b->late || state_of(ar)->start == 0)
 		return false;
 	if (b->checks) {
 		(void)snprintf(buf, size, "%s", b->checks);
@@ -82,11 +96,11 @@ blame_running(const struct alloc_runner *ar, const struct task_state *s, const s
 	duration_format(b->terms->deadline_ns, deadline);
 	(void)snprintf(buf, size,
 	    "Task not running for min_healthy_time of %s by healthy_deadline of %s", min, deadline);
-	return s->started_at == ar->health.start ||
+	return s->started_at == state_of(ar)->start ||
 	       number_add(s->started_at, b->terms->min_healthy_ns) > task_now_ns();
 }
 
-/* Has this task its part in it? Then it is told which. */
+/* True: this task is to blame, and buf says for what. */
 static bool
 blame_task(const struct alloc_runner *ar, const struct task_runner *tr, const struct task_state *s,
     const struct blame *b, char *buf, size_t size)
@@ -131,7 +145,18 @@ tell_unhealthy(struct alloc_runner *ar, const struct blame *b)
 	}
 }
 
-/* b: NULL where it is healthy. */
+static void
+end_watch(struct alloc_runner *ar)
+{
+	struct alloc_health *h = state_of(ar);
+
+	h->timer = sd_event_source_disable_unref(h->timer);
+	h->deadline_ms = 0;
+	h->start = 0;
+	(void)str_set(&h->deployment, NULL);
+}
+
+/* b: NULL if it is healthy. */
 static void
 set_health(struct alloc_runner *ar, const struct blame *b)
 {
@@ -149,12 +174,12 @@ set_health(struct alloc_runner *ar, const struct blame *b)
 		tell_unhealthy(ar, b);
 	else
 		log_info("allocation %.8s is healthy", a->id);
-	alloc_health_done(ar);
+	end_watch(ar);
 }
 
 /* The latest start of the tasks that have to run; 0: not all do. */
 static enum verdict
-look_at_tasks(const struct sup_alloc *sa, int64_t *ret_start)
+check_tasks(const struct sup_alloc *sa, int64_t *ret_start)
 {
 	int64_t latest = 0;
 
@@ -184,23 +209,23 @@ on_health_time(struct sd_event_source *s, uint64_t usec, void *userdata)
 {
 	struct alloc_runner *ar = userdata;
 
-	ar->health.timer = sd_event_source_disable_unref(ar->health.timer);
-	alloc_health_look(ar);
+	state_of(ar)->timer = sd_event_source_disable_unref(state_of(ar)->timer);
+	alloc_health_check(ar);
 	if (ar->news)
 		turn_defer(ar->sup, &ar->step);
 	return 0;
 }
 
 static void
-look_again(struct alloc_runner *ar, uint64_t ms)
+check_later(struct alloc_runner *ar, uint64_t ms)
 {
-	ar->health.timer = sd_event_source_disable_unref(ar->health.timer);
-	if (sd_event_add_time_relative(ar->sup->event, &ar->health.timer, CLOCK_MONOTONIC,
+	state_of(ar)->timer = sd_event_source_disable_unref(state_of(ar)->timer);
+	if (sd_event_add_time_relative(ar->sup->event, &state_of(ar)->timer, CLOCK_MONOTONIC,
 		(ms + 1) * 1000, 0, on_health_time, ar) < 0)
 		log_error("no memory to watch the health of an allocation");
 }
 
-/* What the checks have against it. False: nothing. */
+/* Describes the first failing check. False: none fails. */
 static bool
 tell_checks(const struct alloc_runner *ar, char *buf, size_t size)
 {
@@ -226,7 +251,7 @@ tell_checks(const struct alloc_runner *ar, char *buf, size_t size)
 }
 
 static void
-give_up(struct alloc_runner *ar, const struct terms *terms)
+pass_deadline(struct alloc_runner *ar, const struct terms *terms)
 {
 	struct blame b = { .terms = terms, .late = true };
 	char checks[480];
@@ -236,7 +261,7 @@ give_up(struct alloc_runner *ar, const struct terms *terms)
 	set_health(ar, &b);
 }
 
-/* Healthy at this time by its tasks: when by its checks too? They count from the last start on. */
+/* The time from which its checks count it as healthy too; INT64_MAX: not all of them pass. */
 static int64_t
 wait_for_checks(const struct alloc_runner *ar, const struct terms *terms, int64_t healthy)
 {
@@ -259,7 +284,7 @@ static void
 wait_for_health(struct alloc_runner *ar, const struct terms *terms, int64_t start)
 {
 	int64_t now = (int64_t)clock_ms(), healthy = INT64_MAX;
-	struct alloc_health *h = &ar->health;
+	struct alloc_health *h = state_of(ar);
 
 	if (h->deadline_ms == 0)
 		h->deadline_ms = now + terms->deadline_ns / NS_PER_MS;
@@ -267,7 +292,8 @@ wait_for_health(struct alloc_runner *ar, const struct terms *terms, int64_t star
 		h->start = start;
 		h->since_ms = now;
 	}
-	/* The tasks of a restored one run before its hooks are done, and its checks come last. */
+	/* The tasks of a restored alloc run before its hooks are done, and checks are the last
+	 * hook. */
 	if (start && ar->phase == ALLOC_RUNNING) {
 		healthy = h->since_ms + terms->min_healthy_ns / NS_PER_MS;
 		if (terms->checks)
@@ -276,27 +302,27 @@ wait_for_health(struct alloc_runner *ar, const struct terms *terms, int64_t star
 	if (healthy <= now && healthy <= h->deadline_ms)
 		set_health(ar, NULL);
 	else if (h->deadline_ms <= now)
-		give_up(ar, terms);
+		pass_deadline(ar, terms);
 	else
-		look_again(
+		check_later(
 		    ar, (uint64_t)((healthy < h->deadline_ms ? healthy : h->deadline_ms) - now));
 }
 
-/* What was seen for another deployment counts for nothing. */
+/* A new deployment starts its own watch. */
 static void
 follow_deployment(struct alloc_runner *ar)
 {
 	const char *deployment = ar->sa->a.deployment_id;
 
-	if (str_eq(ar->health.deployment, deployment))
+	if (str_eq(state_of(ar)->deployment, deployment))
 		return;
-	alloc_health_done(ar);
-	if (str_set(&ar->health.deployment, deployment) < 0)
+	end_watch(ar);
+	if (str_set(&state_of(ar)->deployment, deployment) < 0)
 		log_error("no memory to watch the health of an allocation");
 }
 
 void
-alloc_health_look(struct alloc_runner *ar)
+alloc_health_check(struct alloc_runner *ar)
 {
 	const struct alloc *a = &ar->sa->a;
 	bool failed = a->client_status == CLIENT_FAILED || a->client_status == CLIENT_LOST, asked;
@@ -306,15 +332,15 @@ alloc_health_look(struct alloc_runner *ar)
 	int64_t start;
 
 	asked = find_terms(ar, &terms);
-	/* Whoever says what is healthy need not say it of what has failed. */
+	/* A failed alloc of a deployment is unhealthy also where health is set by operators. */
 	if (is_decided(a) || alloc_server_terminal(a) ||
 	    (!asked && !(failed && *str(a->deployment_id)))) {
-		alloc_health_done(ar);
+		end_watch(ar);
 		return;
 	}
 	follow_deployment(ar);
 	b.terms = asked ? &terms : NULL;
-	verdict = look_at_tasks(ar->sa, &start);
+	verdict = check_tasks(ar->sa, &start);
 	if (verdict == HEALTH_BAD || failed)
 		set_health(ar, &b);
 	else
@@ -330,17 +356,9 @@ alloc_health_set(struct alloc_runner *ar, bool healthy)
 	turn_defer(ar->sup, &ar->step);
 }
 
-void
-alloc_health_done(struct alloc_runner *ar)
-{
-	ar->health.timer = sd_event_source_disable_unref(ar->health.timer);
-	ar->health.deadline_ms = 0;
-	ar->health.start = 0;
-	(void)str_set(&ar->health.deployment, NULL);
-}
-
-/* It needs nothing before the tasks, and is looked at with each change of them. */
+/* The runner calls alloc_health_check() with each change of a task. */
 const struct alloc_hook alloc_hook_health = {
 	.name = "alloc_health_watcher",
-	.shutdown = alloc_health_done,
+	.state_size = sizeof(struct alloc_health),
+	.shutdown = end_watch,
 };

@@ -2,6 +2,8 @@
 /* alloc_hooks.c: the hooks of an alloc, one after the other. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_hooks.h"
 
+#include <errno.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <systemd/sd-event.h>
@@ -11,56 +13,137 @@
 
 #define DESTROY_RETRY_USEC 30000000
 
-/* In the order of prerun; postrun and destroy go the other way. */
-static const struct alloc_hook *const hooks[] = { &alloc_hook_check, &alloc_hook_max_run,
-	&alloc_hook_lease, &alloc_hook_previous, &alloc_hook_identity, &alloc_hook_dir,
-	&alloc_hook_cores, &alloc_hook_health, &alloc_hook_services, &alloc_hook_csi,
-	&alloc_hook_checks };
+#define HOOK_ADDRESS(hook) &alloc_hook_##hook,
+static const struct alloc_hook *const hooks[] = { ALLOC_HOOKS(HOOK_ADDRESS) };
+
+struct alloc_hooks {
+	unsigned at;                   /* the hook that runs, or is next */
+	bool busy;                     /* it was called and is not done */
+	bool failed;                   /* a prerun failed: its sentence is in every task's event */
+	char *failures;                /* of postrun, so far; NULL: none */
+	struct sd_event_source *retry; /* of a destroy that failed */
+	alignas(max_align_t) unsigned char states[];
+};
+
+/* --- their states --- */
+
+static size_t
+aligned_size(const struct alloc_hook *hook)
+{
+	return (hook->state_size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
+}
+
+void *
+alloc_hook_state(const struct alloc_runner *ar, const struct alloc_hook *hook)
+{
+	unsigned char *state = ar->hooks->states;
+
+	for (size_t i = 0; hooks[i] != hook; i++)
+		state += aligned_size(hooks[i]);
+	return state;
+}
+
+int
+alloc_hooks_new(struct alloc_runner *ar, const json_t *kept)
+{
+	size_t size = sizeof *ar->hooks;
+	int r = 0;
+
+	for (size_t i = 0; i < ELEMENTSOF(hooks); i++)
+		size += aligned_size(hooks[i]);
+	ar->hooks = calloc(1, size);
+	if (!ar->hooks)
+		return -ENOMEM;
+	for (size_t i = 0; i < ELEMENTSOF(hooks) && r >= 0; i++)
+		r = hooks[i]->init ? hooks[i]->init(ar, kept) : 0;
+	return r;
+}
+
+void
+alloc_hooks_free(struct alloc_runner *ar)
+{
+	if (!ar->hooks)
+		return;
+	for (size_t i = 0; i < ELEMENTSOF(hooks); i++)
+		if (hooks[i]->shutdown)
+			hooks[i]->shutdown(ar);
+	ar->hooks->retry = sd_event_source_disable_unref(ar->hooks->retry);
+	free(ar->hooks->failures);
+	free(ar->hooks);
+	ar->hooks = NULL;
+}
+
+void
+alloc_hooks_save(const struct alloc_runner *ar, struct text *t)
+{
+	for (size_t i = 0; i < ELEMENTSOF(hooks); i++)
+		if (hooks[i]->save)
+			hooks[i]->save(ar, t);
+}
+
+bool
+alloc_hooks_busy(const struct alloc_runner *ar)
+{
+	return ar->hooks->busy;
+}
+
+bool
+alloc_hooks_failed(const struct alloc_runner *ar)
+{
+	return ar->hooks->failed;
+}
 
 /* --- one after the other --- */
+
+static const struct alloc_hook *
+current_hook(const struct alloc_runner *ar)
+{
+	return hooks[ar->hooks->at];
+}
 
 bool
 alloc_hooks_prerun(struct alloc_runner *ar)
 {
-	while (ar->hook < ELEMENTSOF(hooks) && !hooks[ar->hook]->prerun)
-		ar->hook++;
-	if (ar->hook == ELEMENTSOF(hooks))
+	struct alloc_hooks *h = ar->hooks;
+
+	while (h->at < ELEMENTSOF(hooks) && !hooks[h->at]->prerun)
+		h->at++;
+	if (h->at == ELEMENTSOF(hooks))
 		return false;
-	ar->hook_busy = true;
-	hooks[ar->hook]->prerun(ar);
+	h->busy = true;
+	hooks[h->at]->prerun(ar);
 	return true;
 }
 
 void
 alloc_hooks_turn_back(struct alloc_runner *ar)
 {
-	ar->hook = ELEMENTSOF(hooks);
+	ar->hooks->at = ELEMENTSOF(hooks);
 }
 
-/* Whatever has failed, all of them run. */
 static void
 tell_failures(struct alloc_runner *ar)
 {
 	char text[1024];
 
-	if (!ar->hook_failures)
+	if (!ar->hooks->failures)
 		return;
-	(void)snprintf(text, sizeof text, "post-run hooks failed: %s", ar->hook_failures);
+	(void)snprintf(text, sizeof text, "post-run hooks failed: %s", ar->hooks->failures);
 	log_warn("allocation %.8s: %s", ar->sa->a.id, text);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_tell(&ar->tasks[i], EVENT_HOOK_MESSAGE, text, false);
-	(void)str_set(&ar->hook_failures, NULL);
+	(void)str_set(&ar->hooks->failures, NULL);
 }
 
 bool
 alloc_hooks_postrun(struct alloc_runner *ar)
 {
-	while (ar->hook > 0) {
-		const struct alloc_hook *hook = hooks[--ar->hook];
+	while (ar->hooks->at > 0) {
+		const struct alloc_hook *hook = hooks[--ar->hooks->at];
 
 		if (!hook->postrun)
 			continue;
-		ar->hook_busy = true;
+		ar->hooks->busy = true;
 		hook->postrun(ar);
 		return true;
 	}
@@ -71,27 +154,27 @@ alloc_hooks_postrun(struct alloc_runner *ar)
 bool
 alloc_hooks_destroy(struct alloc_runner *ar)
 {
-	while (ar->hook > 0) {
-		const struct alloc_hook *hook = hooks[--ar->hook];
+	while (ar->hooks->at > 0) {
+		const struct alloc_hook *hook = hooks[--ar->hooks->at];
 
 		if (!hook->destroy)
 			continue;
-		ar->hook_busy = true;
+		ar->hooks->busy = true;
 		hook->destroy(ar);
 		return true;
 	}
 	return false;
 }
 
-/* --- how they end --- */
+/* --- how a hook ends --- */
 
 static int
 on_destroy_retry(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct alloc_runner *ar = userdata;
 
-	ar->retry = sd_event_source_disable_unref(ar->retry);
-	hooks[ar->hook]->destroy(ar);
+	ar->hooks->retry = sd_event_source_disable_unref(ar->hooks->retry);
+	current_hook(ar)->destroy(ar);
 	return 0;
 }
 
@@ -99,10 +182,10 @@ static void
 destroy_later(struct alloc_runner *ar, const struct err *e)
 {
 	log_warn("allocation %.8s: %s; it is tried again in 30 s", ar->sa->a.id, e->msg);
-	ar->hook_busy = true;
-	if (sd_event_add_time_relative(ar->sup->event, &ar->retry, CLOCK_MONOTONIC,
+	ar->hooks->busy = true;
+	if (sd_event_add_time_relative(ar->sup->event, &ar->hooks->retry, CLOCK_MONOTONIC,
 		DESTROY_RETRY_USEC, 0, on_destroy_retry, ar) < 0)
-		log_error("allocation %.8s: no memory to try it again", ar->sa->a.id);
+		log_error("allocation %.8s: no memory to retry", ar->sa->a.id);
 }
 
 static void
@@ -110,9 +193,9 @@ fail_setup(struct alloc_runner *ar, const struct err *e)
 {
 	char text[ERR_MSG_SIZE + 64];
 
-	ar->failed = true;
+	ar->hooks->failed = true;
 	(void)snprintf(
-	    text, sizeof text, "pre-run hook \"%s\" failed: %s", hooks[ar->hook]->name, e->msg);
+	    text, sizeof text, "pre-run hook \"%s\" failed: %s", current_hook(ar)->name, e->msg);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_fail_setup(&ar->tasks[i], text);
 }
@@ -120,25 +203,25 @@ fail_setup(struct alloc_runner *ar, const struct err *e)
 void
 alloc_hook_note(struct alloc_runner *ar, const char *sentence)
 {
-	const char *before = ar->hook_failures, *name = hooks[ar->hook]->name;
+	const char *before = ar->hooks->failures, *name = current_hook(ar)->name;
 	char *all = NULL;
 
 	if (str_setf(&all, "%s%s%s: %s", str(before), before ? "; " : "", name, sentence) < 0) {
 		log_warn("allocation %.8s: %s: %s", ar->sa->a.id, name, sentence);
 		return;
 	}
-	free(ar->hook_failures);
-	ar->hook_failures = all;
+	free(ar->hooks->failures);
+	ar->hooks->failures = all;
 }
 
 void
 alloc_hook_done(struct alloc_runner *ar, int r, const struct err *e)
 {
-	ar->hook_busy = false;
+	ar->hooks->busy = false;
 	if (ar->phase == ALLOC_PRERUN && r < 0) {
 		fail_setup(ar, e);
 	} else if (ar->phase == ALLOC_PRERUN) {
-		ar->hook++;
+		ar->hooks->at++;
 	} else if (ar->phase == ALLOC_POSTRUN && r < 0) {
 		alloc_hook_note(ar, e->msg);
 	} else if (r < 0) {
@@ -148,13 +231,13 @@ alloc_hook_done(struct alloc_runner *ar, int r, const struct err *e)
 	turn_defer(ar->sup, &ar->step);
 }
 
-/* --- those that do not wait --- */
+/* --- callbacks that do not wait --- */
 
 void
 alloc_hooks_stop(struct alloc_runner *ar)
 {
-	if (hooks[ar->hook]->stop)
-		hooks[ar->hook]->stop(ar);
+	if (current_hook(ar)->stop)
+		current_hook(ar)->stop(ar);
 }
 
 void
@@ -181,16 +264,8 @@ alloc_hooks_pre_kill(struct alloc_runner *ar)
 			hooks[i]->pre_kill(ar);
 }
 
-void
-alloc_hooks_shutdown(struct alloc_runner *ar)
-{
-	for (size_t i = 0; i < ELEMENTSOF(hooks); i++)
-		if (hooks[i]->shutdown)
-			hooks[i]->shutdown(ar);
-}
-
 const char *
 alloc_runner_hook(const struct alloc_runner *ar)
 {
-	return ar->phase != ALLOC_DONE && ar->hook_busy ? hooks[ar->hook]->name : NULL;
+	return ar->phase != ALLOC_DONE && ar->hooks->busy ? current_hook(ar)->name : NULL;
 }

@@ -1,70 +1,108 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc_hooks.h: what an alloc needs before its tasks and what is taken back after them, one file
- * each, in the list of alloc_hooks.c. Runs in: supervisor.
+ * alloc_hooks.h: what an alloc needs before its tasks and gives back after them. Each hook is one
+ * file, with its own state, and one line in ALLOC_HOOKS. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_HOOKS_H
 #define DROVER_SUPERVISOR_ALLOC_ALLOC_HOOKS_H
 
+#include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "common/err.h"
 
+struct alloc_hooks;
 struct alloc_runner;
+struct text;
 
-/* Any subset. Everything must bear to come again: after a restart of the agent it does. */
+/* All callbacks are optional and must be idempotent: they run again after a restart. */
 struct alloc_hook {
 	const char *name;
+	size_t state_size; /* of alloc_hook_state() */
+
+	/* The runner is made, its tasks are not restored yet. kept: the object that save() wrote
+	 * to last; NULL: none. 0 or -ENOMEM. */
+	int (*init)(struct alloc_runner *ar, const json_t *kept);
+	/* Appends `,"key":value` to the JSON object that is kept beside the alloc. */
+	void (*save)(const struct alloc_runner *ar, struct text *t);
+	/* The runner is freed: the tasks run on without an agent, or the alloc was removed. Ends
+	 * timers and calls, frees what the state points to. */
+	void (*shutdown)(struct alloc_runner *ar);
 
 	/* These three end by calling alloc_hook_done() once, now or later. */
+
 	void (*prerun)(struct alloc_runner *ar);
-	/* Also undoes a prerun that failed half way, or never was. */
+	/* Also undoes a prerun that failed half way, or never ran. */
 	void (*postrun)(struct alloc_runner *ar);
-	/* The alloc goes from the node for good. What fails is tried again. */
+	/* The alloc leaves the node for good. A failure is retried. */
 	void (*destroy)(struct alloc_runner *ar);
 
-	/* These have done what they do when they return. */
+	/* These are complete when they return. */
 
-	/* It is to be stopped while this one's prerun waits: ends that soon. May come again. */
+	/* The alloc is to stop while this prerun waits: the hook ends the wait soon. May be called
+	 * more than once. */
 	void (*stop)(struct alloc_runner *ar);
-	/* A new version of its job, in place. */
+	/* The job was updated in place. */
 	void (*update)(struct alloc_runner *ar);
-	/* All its tasks that run are about to be restarted; not when it is a single one. */
+	/* All running tasks are about to be restarted; not called for a single task. */
 	void (*pre_task_restart)(struct alloc_runner *ar);
-	/* All its tasks are about to be told to end. */
+	/* All tasks are about to be told to end. */
 	void (*pre_kill)(struct alloc_runner *ar);
-	/* This process has no more to do with it: its tasks run on without an agent, or it is gone.
-	 */
-	void (*shutdown)(struct alloc_runner *ar);
 };
 
-extern const struct alloc_hook alloc_hook_check, alloc_hook_max_run, alloc_hook_lease,
-    alloc_hook_previous, alloc_hook_identity, alloc_hook_dir, alloc_hook_cores, alloc_hook_health,
-    alloc_hook_services, alloc_hook_csi, alloc_hook_checks;
+/* In the order of prerun; postrun and destroy go in reverse. */
+#define ALLOC_HOOKS(HOOK)                                                                          \
+	HOOK(check)                                                                                \
+	HOOK(max_run)                                                                              \
+	HOOK(lease)                                                                                \
+	HOOK(previous)                                                                             \
+	HOOK(identity)                                                                             \
+	HOOK(dir)                                                                                  \
+	HOOK(disk)                                                                                 \
+	HOOK(cores)                                                                                \
+	HOOK(health)                                                                               \
+	HOOK(services)                                                                             \
+	HOOK(csi)                                                                                  \
+	HOOK(checks)
+
+#define ALLOC_HOOK_DECLARE(hook) extern const struct alloc_hook alloc_hook_##hook;
+ALLOC_HOOKS(ALLOC_HOOK_DECLARE)
 
 /* --- for hooks --- */
 
-/* r < 0 with *e: the hook's sentence. */
+/* This hook's own memory in this alloc, of state_size bytes, zeroed when the runner was made. */
+void *alloc_hook_state(const struct alloc_runner *ar, const struct alloc_hook *hook);
+/* The hook that was called is done. r < 0: it failed, e has the sentence. */
 void alloc_hook_done(struct alloc_runner *ar, int r, const struct err *e);
-/* In postrun: one thing that failed, of several perhaps. The tasks' events tell all of them. */
+/* In postrun: notes one failure of possibly several. The tasks' events report all of them. */
 void alloc_hook_note(struct alloc_runner *ar, const char *sentence);
 
 /* --- for the alloc runner --- */
 
-/* Begins with the next one. False: all have been. */
+/* Makes the states and calls each init(). 0 or -ENOMEM. */
+int alloc_hooks_new(struct alloc_runner *ar, const json_t *kept);
+/* Calls each shutdown() and frees the states. */
+void alloc_hooks_free(struct alloc_runner *ar);
+void alloc_hooks_save(const struct alloc_runner *ar, struct text *t);
+
+/* A hook was called and has not called alloc_hook_done() yet. */
+bool alloc_hooks_busy(const struct alloc_runner *ar);
+/* A prerun has failed. */
+bool alloc_hooks_failed(const struct alloc_runner *ar);
+/* Each calls the next hook. False: all have been called. */
 bool alloc_hooks_prerun(struct alloc_runner *ar);
-/* Before the first call of each of the next two: they go the other way, from the last one on. */
-void alloc_hooks_turn_back(struct alloc_runner *ar);
 bool alloc_hooks_postrun(struct alloc_runner *ar);
 bool alloc_hooks_destroy(struct alloc_runner *ar);
-/* Of one that waits in its prerun. */
+/* Puts the last hook next: before the first call of each of the two that go in reverse. */
+void alloc_hooks_turn_back(struct alloc_runner *ar);
+/* Of the hook that waits in its prerun. */
 void alloc_hooks_stop(struct alloc_runner *ar);
-/* Of all of them. */
+/* Of all hooks. */
 void alloc_hooks_update(struct alloc_runner *ar);
 void alloc_hooks_pre_task_restart(struct alloc_runner *ar);
 void alloc_hooks_pre_kill(struct alloc_runner *ar);
-void alloc_hooks_shutdown(struct alloc_runner *ar);
-/* The one that it waits for, before its tasks or after them; NULL: none. */
+/* The name of the hook that the alloc waits for; NULL: none. */
 const char *alloc_runner_hook(const struct alloc_runner *ar);
 
 #endif

@@ -161,7 +161,7 @@ default_token(const struct sup_alloc *sa, const struct task *task, bool as_file)
 static const struct token *
 next_token(const struct sup_alloc *sa, const struct task *task, size_t *at)
 {
-	const struct alloc_identities *ids = sa->runner ? sa->runner->identities : NULL;
+	const struct alloc_identities *ids = sa->runner ? alloc_identities_of(sa->runner) : NULL;
 
 	while (ids && *at < ids->n) {
 		const struct token *t = &ids->v[(*at)++];

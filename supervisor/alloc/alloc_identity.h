@@ -22,13 +22,16 @@ struct alloc_identities;
 struct alloc_runner;
 struct task_runner;
 
-/* saved: what alloc_identities_save() made, or NULL. *ret is NULL where no task asks for a token.
- * 0 or -ENOMEM. */
+/* saved: the list that alloc_identities_save() made, or NULL. *ret is NULL where no task asks for a
+ * token. 0 or -ENOMEM. */
 int alloc_identities_new(
     struct alloc_runner *ar, const json_t *saved, struct alloc_identities **ret);
 void alloc_identities_free(struct alloc_identities *ids);
 /* As a JSON list. */
 void alloc_identities_save(const struct alloc_identities *ids, struct text *t);
+
+/* hook_identity.c: those of an alloc; NULL: its tasks ask for none. */
+struct alloc_identities *alloc_identities_of(const struct alloc_runner *ar);
 
 /* NOMAD_TOKEN and NOMAD_TOKEN_name, as the job asks. 0 or -ENOMEM. */
 int alloc_identities_put_env(

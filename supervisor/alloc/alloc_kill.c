@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * alloc_kill.c: how the tasks of an alloc are ended (semantics.md 1.4): the group's shutdown_delay,
- * then the leader, then the others, then the sidecars; poststop tasks run after them. Runs in:
- * supervisor.
+ * alloc_kill.c: how the tasks of an alloc are ended: the group's shutdown_delay, then the leader,
+ * then the others, then the sidecars; poststop tasks run after them. Runs in: supervisor.
  */
 #include <systemd/sd-event.h>
 
 #include "common/number.h"
 #include "supervisor/alloc/alloc_runner.h"
 
-/* When is this task told to end? KILL_OVER: not at all. */
+/* The step that ends this task; KILL_OVER: none does. */
 static enum kill_step
 step_of(const struct task_runner *tr)
 {
@@ -22,7 +21,7 @@ step_of(const struct task_runner *tr)
 	return l && l->sidecar ? KILL_SIDECARS : KILL_OTHERS;
 }
 
-/* Tells the tasks of this step to end. True: some of them have not yet. */
+/* Tells the tasks of this step to end. True: at least one is not dead yet. */
 static bool
 step_waits(struct alloc_runner *ar, enum kill_step step)
 {
@@ -71,7 +70,7 @@ alloc_shutdown_delay_ns(const struct alloc_runner *ar)
 	return delay > 0 && !alloc_skips_delay(ar) ? delay : 0;
 }
 
-/* What is left of the group's delay, which may have begun under another supervisor. */
+/* The rest of the group's delay, which may have begun under another supervisor. */
 static int64_t
 delay_left_ns(struct alloc_runner *ar)
 {
@@ -79,11 +78,11 @@ delay_left_ns(struct alloc_runner *ar)
 
 	if (delay == 0 || !has_run(ar))
 		return 0;
-	if (ar->kill_after_ns == 0) {
-		ar->kill_after_ns = number_add(now, delay);
+	if (ar->kill.after_ns == 0) {
+		ar->kill.after_ns = number_add(now, delay);
 		alloc_client_save(ar);
 	}
-	left = ar->kill_after_ns - now;
+	left = ar->kill.after_ns - now;
 	return left < delay ? left : delay;
 }
 
@@ -92,26 +91,32 @@ alloc_kill(struct alloc_runner *ar)
 {
 	int64_t left;
 
-	if (ar->kill == KILL_NOT) {
+	if (ar->kill.step == KILL_NOT) {
 		alloc_hooks_pre_kill(ar);
 		left = delay_left_ns(ar);
-		ar->kill = KILL_DELAY;
+		ar->kill.step = KILL_DELAY;
 		if (left > 0)
-			(void)sd_event_add_time_relative(ar->sup->event, &ar->kill_timer,
+			(void)sd_event_add_time_relative(ar->sup->event, &ar->kill.timer,
 			    CLOCK_BOOTTIME, (uint64_t)left / 1000, 0, on_delay_over, ar);
 	}
-	if (ar->kill_timer && has_run(ar))
+	if (ar->kill.timer && has_run(ar))
 		return;
-	ar->kill_timer = sd_event_source_disable_unref(ar->kill_timer);
-	while (ar->kill < KILL_OVER && !step_waits(ar, ar->kill))
-		ar->kill++;
+	ar->kill.timer = sd_event_source_disable_unref(ar->kill.timer);
+	while (ar->kill.step < KILL_OVER && !step_waits(ar, ar->kill.step))
+		ar->kill.step++;
 }
 
 void
 alloc_kill_hurry(struct alloc_runner *ar)
 {
-	ar->kill_timer = sd_event_source_disable_unref(ar->kill_timer);
+	ar->kill.timer = sd_event_source_disable_unref(ar->kill.timer);
 	turn_defer(ar->sup, &ar->step);
+}
+
+void
+alloc_kill_done(struct alloc_runner *ar)
+{
+	ar->kill.timer = sd_event_source_disable_unref(ar->kill.timer);
 }
 
 void

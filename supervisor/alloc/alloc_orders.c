@@ -92,7 +92,7 @@ alloc_restart(struct sup_alloc *sa, const char *task, bool all, struct err *e)
 		return err_say(e, -EINVAL, "task name cannot be set when restarting all tasks");
 	if (!has_task(sa, task))
 		return err_say(e, -ENOENT, "Could not find task runner for task: %.128s", task);
-	if (!ar || alloc_terminal(&sa->a) || ar->stopping || ar->kill != KILL_NOT)
+	if (!ar || alloc_terminal(&sa->a) || ar->stopping || ar->kill.step != KILL_NOT)
 		return err_say(e, -EINVAL, "restart of an alloc that should not run");
 	if (*task)
 		n = restart_one(ar, task);

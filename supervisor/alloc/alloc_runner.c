@@ -10,7 +10,8 @@
 
 #include "common/log.h"
 #include "model/task_event.h"
-#include "supervisor/alloc/alloc_identity.h"
+#include "supervisor/alloc/alloc_health.h"
+#include "supervisor/alloc/hook_max_run.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/service/checks.h"
 #include "supervisor/core/sup_child.h"
@@ -24,7 +25,7 @@ all_dead(const struct alloc_runner *ar)
 	return true;
 }
 
-/* --- what is kept beside the alloc --- */
+/* --- the JSON that is kept beside the alloc --- */
 
 void
 alloc_client_save(struct alloc_runner *ar)
@@ -33,7 +34,7 @@ alloc_client_save(struct alloc_runner *ar)
 
 	text_printf(&t, "{\"done\":%s,\"destroy\":%s,\"kill_after\":%lld,\"tasks\":{",
 	    ar->phase >= ALLOC_DONE ? "true" : "false", ar->destroy ? "true" : "false",
-	    (long long)ar->kill_after_ns);
+	    (long long)ar->kill.after_ns);
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		const struct task_runner *tr = &ar->tasks[i];
 
@@ -45,18 +46,14 @@ alloc_client_save(struct alloc_runner *ar)
 	}
 	text_printf(&t, "},\"checks\":");
 	checks_save(ar, &t);
-	if (ar->identities) {
-		text_append(&t, ",\"identities\":", 14);
-		alloc_identities_save(ar->identities, &t);
-	}
+	alloc_hooks_save(ar, &t);
 	text_append(&t, "}", 1);
 	if (t.failed) {
 		text_done(&t);
-		return; /* restart counts begin anew after the next restart of the agent: no more
-			   than that */
+		return; /* costs no more than restart counts, should the agent restart now */
 	}
 	free(ar->sa->client_json);
-	ar->sa->client_json = realloc(t.text, t.len + 1) ?: t.text; /* it stays for long */
+	ar->sa->client_json = realloc(t.text, t.len + 1) ?: t.text; /* it is kept for long */
 	alloc_changed(ar->sup, ar->sa);
 }
 
@@ -71,7 +68,7 @@ client_load(struct alloc_runner *ar)
 		ar->phase = ALLOC_DONE;
 	ar->destroy = json_is_true(json_object_get(all, "destroy"));
 	ar->stopping |= ar->destroy;
-	ar->kill_after_ns = json_integer_value(json_object_get(all, "kill_after"));
+	ar->kill.after_ns = json_integer_value(json_object_get(all, "kill_after"));
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		json_t *one = json_object_get(tasks, ar->tasks[i].task->name);
 
@@ -82,14 +79,14 @@ client_load(struct alloc_runner *ar)
 		    json_integer_value(json_object_get(one, "started"));
 	}
 	checks_restore(ar, json_incref(json_object_get(all, "checks")));
-	r = alloc_identities_new(ar, json_object_get(all, "identities"), &ar->identities);
+	r = alloc_hooks_new(ar, all);
 	json_decref(all);
 	return r;
 }
 
 /* --- tasks --- */
 
-/* Is there a sidecar that lives, and nothing else that does? */
+/* At least one sidecar lives, and no other task but poststop ones. */
 static bool
 only_sidecars_live(struct alloc_runner *ar)
 {
@@ -151,17 +148,10 @@ end_siblings(struct alloc_runner *ar)
 static bool
 is_to_end(struct alloc_runner *ar)
 {
-	return ar->kill != KILL_NOT || ar->stopping || ar->disk_exceeded || end_siblings(ar);
+	return ar->kill.step != KILL_NOT || ar->stopping || ar->disk_exceeded || end_siblings(ar);
 }
 
-/* Not even what comes after the others. */
-static bool
-nothing_starts(const struct alloc_runner *ar)
-{
-	return ar->lease_over || ar->overdue;
-}
-
-/* The tasks' end, where there is a reason for it; else their beginning. */
+/* Ends the tasks where there is a reason to, and opens the gates of those that may start. */
 static void
 drive_tasks(struct alloc_runner *ar)
 {
@@ -174,12 +164,12 @@ drive_tasks(struct alloc_runner *ar)
 	ar->coordinator = coordinator_next(ar->coordinator, stages);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_set_gate(&ar->tasks[i],
-		    coordinator_opens(ar->coordinator, ar->tasks[i].stage) && !nothing_starts(ar));
-	if (nothing_starts(ar))
+		    coordinator_opens(ar->coordinator, ar->tasks[i].stage) && !ar->starts_nothing);
+	if (ar->starts_nothing)
 		alloc_kill_poststop(ar);
 }
 
-/* It is lost once, and then for good. */
+/* A lost alloc stays lost, so this is noted once. */
 static void
 note_lost(struct alloc *a)
 {
@@ -215,7 +205,7 @@ alloc_runner_task_changed(struct alloc_runner *ar)
 	const char *description;
 
 	a->client_status = find_status(ar, &description);
-	if (ar->overdue && a->client_status == CLIENT_COMPLETE)
+	if (alloc_is_overdue(ar) && a->client_status == CLIENT_COMPLETE)
 		description = ALLOC_OVERDUE;
 	(void)str_set(&a->client_description, description);
 	a->modify_time = task_now_ns();
@@ -233,7 +223,7 @@ begin_postrun(struct alloc_runner *ar)
 	alloc_hooks_turn_back(ar);
 }
 
-/* It is to end, and what it began has tasks that come after that. */
+/* A task has started, so the poststop tasks are still to run. */
 static bool
 has_poststop(struct alloc_runner *ar)
 {
@@ -259,11 +249,13 @@ step_running(struct alloc_runner *ar)
 static void
 step_prerun(struct alloc_runner *ar)
 {
-	/* Also what the last supervisor had begun to end, before anything is heard of its runs: one
-	 * that ended meanwhile would be restarted by its policy. */
-	if (ar->failed || is_to_end(ar))
+	bool failed = alloc_hooks_failed(ar);
+
+	/* Also a stop that the last supervisor began, and before its runs report: a run that ended
+	 * meanwhile would be restarted by its policy. */
+	if (failed || is_to_end(ar))
 		alloc_kill(ar);
-	if (ar->failed || (ar->stopping && (ar->overdue || !has_poststop(ar)))) {
+	if (failed || (ar->stopping && (ar->starts_nothing || !has_poststop(ar)))) {
 		alloc_kill_poststop(ar);
 		if (all_dead(ar))
 			begin_postrun(ar);
@@ -302,21 +294,20 @@ step_destroying(struct alloc_runner *ar)
 
 	if (alloc_hooks_destroy(ar))
 		return;
-	ar->destroy = false; /* it is: should the source keep the rest, no start does it again */
+	ar->destroy = false; /* done: a restart does not repeat it if the source keeps the rest */
 	alloc_client_save(ar);
 	sa->runner = NULL;
 	alloc_runner_free(ar);
 	sup->source->ops->alloc_destroyed(sup->source, sa);
 }
 
-/* One step at a time, each out of the queue of deferred work: no callback ever runs inside another.
- */
+/* One step at a time, each from the queue of deferred work: no callback runs inside another. */
 static void
 advance(struct alloc_runner *ar)
 {
 	enum alloc_phase before = ar->phase;
 
-	if (ar->hook_busy) {
+	if (alloc_hooks_busy(ar)) {
 		if (ar->phase == ALLOC_PRERUN && ar->stopping)
 			alloc_hooks_stop(ar);
 		return;
@@ -338,12 +329,11 @@ advance(struct alloc_runner *ar)
 		step_destroying(ar);
 		return;
 	}
-	/* A restored one runs already: its health can be judged from now on. */
+	/* The tasks of a restored alloc run already: its health can be judged from now on. */
 	if (ar->phase != before && (ar->phase != ALLOC_RUNNING || ar->restored))
 		turn_defer(ar->sup, &ar->step);
 }
 
-/* Not of each hook: nobody but this runner knows of those. */
 static void
 tell_source(struct alloc_runner *ar)
 {
@@ -362,7 +352,7 @@ on_step(struct sup *sup, struct deferred *d)
 	    (struct alloc_runner *)(void *)((char *)d - offsetof(struct alloc_runner, step));
 	struct sup_alloc *sa = ar->sa;
 
-	alloc_health_look(ar);
+	alloc_health_check(ar);
 	tell_source(ar);
 	if (sa->runner == ar && ar->checks_news) {
 		ar->checks_news = false;
@@ -388,19 +378,6 @@ receive_tasks(struct alloc_runner *ar)
 	return 0;
 }
 
-static void
-restore_disk(struct task_runner *tr)
-{
-	const struct task_state *s = task_runner_state(tr);
-
-	for (size_t i = 0; s && i < s->events.n; i++) {
-		if (!task_event_is(&s->events.v[i], EVENT_DISK_EXCEEDED))
-			continue;
-		tr->ar->disk_full = true;
-		tr->ar->disk_exceeded |= s->events.v[i].fails_task;
-	}
-}
-
 struct alloc_runner *
 alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 {
@@ -415,8 +392,7 @@ alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 	ar->step.run = on_step;
 	ar->restored = restored;
 	ar->news = true;
-	ar->overdue = restored && !alloc_client_terminal(&sa->a) && alloc_is_overdue(ar);
-	ar->stopping = alloc_server_terminal(&sa->a) || ar->overdue;
+	ar->stopping = alloc_server_terminal(&sa->a);
 	sa->runner = ar;
 	for (unsigned i = 0; i < n; i++)
 		task_runner_init(&ar->tasks[i], ar, &sa->group->tasks.v[i]);
@@ -424,10 +400,8 @@ alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 		goto fail;
 	if (restored) {
 		ar->coordinator = COORDINATOR_PRESTART;
-		for (unsigned i = 0; i < n; i++) {
-			restore_disk(&ar->tasks[i]);
+		for (unsigned i = 0; i < n; i++)
 			task_runner_restore(&ar->tasks[i]);
-		}
 		if (ar->phase != ALLOC_DONE && all_dead(ar))
 			begin_postrun(ar);
 	} else if (receive_tasks(ar) < 0) {
@@ -448,19 +422,16 @@ alloc_runner_free(struct alloc_runner *ar)
 	if (!ar)
 		return;
 	turn_forget_deferred(ar->sup, &ar->step);
-	child_call_cancel(ar->sup, ar->call);
-	ar->retry = sd_event_source_disable_unref(ar->retry);
-	ar->kill_timer = sd_event_source_disable_unref(ar->kill_timer);
+	alloc_kill_done(ar);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_done(&ar->tasks[i]);
-	alloc_hooks_shutdown(ar);
-	free(ar->hook_failures);
+	alloc_hooks_free(ar);
 	free(ar);
 }
 
-/* An update in place: what the tasks are run by is the new version's from now on. */
+/* An update in place: the tasks follow the new version from now on. */
 static void
-take_version(struct alloc_runner *ar)
+adopt_version(struct alloc_runner *ar)
 {
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		struct task_runner *tr = &ar->tasks[i];
@@ -473,18 +444,18 @@ take_version(struct alloc_runner *ar)
 		alloc_hooks_update(ar);
 }
 
-/* No shutdown_delay is to be waited for, also one that has begun. */
+/* Ends every shutdown_delay, also one that has begun. */
 static void
-hurry(struct alloc_runner *ar)
+skip_delays(struct alloc_runner *ar)
 {
 	alloc_kill_hurry(ar);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_hurry(&ar->tasks[i]);
 }
 
-/* What lives tells by its end; of what has ended nothing else would be said again. */
+/* An alloc that has ended makes no more news by itself: the source is told once more. */
 static void
-tell_if_over(struct alloc_runner *ar)
+report_if_over(struct alloc_runner *ar)
 {
 	ar->news |= alloc_client_terminal(&ar->sa->a);
 }
@@ -492,20 +463,20 @@ tell_if_over(struct alloc_runner *ar)
 void
 alloc_runner_update(struct alloc_runner *ar)
 {
-	take_version(ar);
+	adopt_version(ar);
 	if (ar->sa->a.desired_transition.no_shutdown_delay == OPT_TRUE)
-		hurry(ar);
+		skip_delays(ar);
 	if (alloc_server_terminal(&ar->sa->a))
 		alloc_runner_stop(ar);
-	tell_if_over(ar);
-	turn_defer(ar->sup, &ar->step); /* it may be of another deployment */
+	report_if_over(ar);
+	turn_defer(ar->sup, &ar->step); /* the alloc may belong to another deployment now */
 }
 
 void
 alloc_runner_stop(struct alloc_runner *ar)
 {
 	ar->stopping = true;
-	tell_if_over(ar);
+	report_if_over(ar);
 	turn_defer(ar->sup, &ar->step);
 }
 
@@ -536,7 +507,7 @@ alloc_runner_disk_exceeded(
 		task_runner_event(tr, &ev);
 	}
 	if (fails)
-		hurry(ar);
+		skip_delays(ar);
 }
 
 void

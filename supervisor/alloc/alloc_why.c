@@ -153,7 +153,7 @@ say_checks(const struct alloc_runner *ar, struct causes *c)
 static void
 say_runner(const struct alloc_runner *ar, struct causes *c)
 {
-	if (ar->kill_timer)
+	if (ar->kill.timer)
 		causes_add(
 		    c, 0, "", "It is to end, and runs on for the shutdown_delay of its group.");
 	say_hook(ar, c);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "common/log.h"
+#include "supervisor/alloc/alloc_health.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/leftovers.h"
 #include "supervisor/source/source.h"

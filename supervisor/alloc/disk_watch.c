@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* disk_watch.c: what the directories of allocs take of the disk. Runs in: supervisor. */
+/* disk_watch.c: measures the disk usage of allocs. Runs in: supervisor. */
 #include "supervisor/alloc/disk_watch.h"
 
 #include <inttypes.h>
@@ -16,17 +16,51 @@
 #include "supervisor/core/sup_calls.h"
 
 #define ROUND_USEC 30000000
-#define BATCH_MAX  64 /* of one request; the helper takes no more */
+#define BATCH_MAX  64 /* allocs in one request; the helper accepts no more */
 #define MIB        (1024 * 1024)
-/* Of a file in many pieces the file system's own blocks may pass a limit, one for some 300. */
+/* The file system's own blocks for a fragmented file, about one for each 300, may pass a limit. */
 #define SLACK(limit) (MIB + (limit) / 128)
 
 static sd_event_source *timer;
 static uint64_t call;
-static struct id batch[BATCH_MAX]; /* that is asked for */
+static struct id batch[BATCH_MAX]; /* that the call is about */
 static size_t n_batch;
-static struct id last; /* the alloc before it in the table: the round goes on behind it */
+static struct id last; /* of the batch: the round goes on after it in the table */
 static bool has_last;
+
+/* Of one alloc. */
+struct disk {
+	bool full; /* an event has reported it */
+};
+
+static struct disk *
+state_of(const struct alloc_runner *ar)
+{
+	return alloc_hook_state(ar, &alloc_hook_disk);
+}
+
+/* By the events of a restored alloc. */
+static int
+init(struct alloc_runner *ar, const json_t *kept)
+{
+	for (unsigned i = 0; ar->restored && i < ar->n_tasks; i++) {
+		const struct task_state *s = task_runner_state(&ar->tasks[i]);
+
+		for (size_t k = 0; s && k < s->events.n; k++) {
+			if (!task_event_is(&s->events.v[k], EVENT_DISK_EXCEEDED))
+				continue;
+			state_of(ar)->full = true;
+			ar->disk_exceeded |= s->events.v[k].fails_task;
+		}
+	}
+	return 0;
+}
+
+const struct alloc_hook alloc_hook_disk = {
+	.name = "disk_watch",
+	.state_size = sizeof(struct disk),
+	.init = init,
+};
 
 static uint64_t
 limit_mb(const struct sup_alloc *sa)
@@ -42,19 +76,19 @@ is_watched(const struct sup_alloc *sa)
 }
 
 /*
- * enforced: the limit that the file system keeps it to; 0: none. There the task is told by the
- * write that fails, and decides. Who may pass limits still can (CAP_SYS_RESOURCE).
+ * enforced: the limit that the file system enforces; 0: none. There a write of the task fails and
+ * the task decides; a task with CAP_SYS_RESOURCE can still pass the limit.
  */
 static void
-judge(struct sup_alloc *sa, uint64_t bytes, uint64_t enforced)
+apply_limit(struct sup_alloc *sa, uint64_t bytes, uint64_t enforced)
 {
 	struct alloc_runner *ar = sa->runner;
 	uint64_t limit = limit_mb(sa), used = bytes / MIB + (bytes % MIB != 0);
 	bool exceeds = enforced > 0 ? bytes > enforced + SLACK(enforced) : used > limit;
-	bool full = enforced > 0 && bytes + MIB > enforced, was_full = ar->disk_full;
+	bool full = enforced > 0 && bytes + MIB > enforced, was_full = state_of(ar)->full;
 	char text[160];
 
-	ar->disk_full = full || (was_full && bytes > enforced / 10 * 9);
+	state_of(ar)->full = full || (was_full && bytes > enforced / 10 * 9);
 	if (exceeds) {
 		(void)snprintf(text, sizeof text,
 		    "the allocation's directory takes %" PRIu64
@@ -92,7 +126,7 @@ on_usage(
 
 		memcpy(&used, (const uint8_t *)map + i * sizeof used, sizeof used);
 		if (sa && is_watched(sa))
-			judge(sa, used.bytes, used.limit);
+			apply_limit(sa, used.bytes, used.limit);
 	}
 	if (map)
 		(void)munmap((void *)(uintptr_t)map, len);
@@ -100,7 +134,7 @@ on_usage(
 	ask_next(sup);
 }
 
-/* The next ones in the table. With none left the round is over. */
+/* Asks for the next allocs in the table; the round ends with the last one. */
 static void
 ask_next(struct sup *sup)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_cores.c: an alloc's reserved cores leave what all others share before its first task starts,
- * and come back after its last one. Runs in: supervisor.
+ * hook_cores.c: the cores that an alloc reserves are taken from the cores that all others share
+ * before its first task starts, and given back after its last one. Runs in: supervisor.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,16 @@
 #include "supervisor/driver/run_usage.h"
 #include "supervisor/node/cores.h"
 #include "supervisor/node/node_state.h"
+
+struct cores {
+	bool held; /* the alloc's reserved cores are not shared */
+};
+
+static struct cores *
+state_of(const struct alloc_runner *ar)
+{
+	return alloc_hook_state(ar, &alloc_hook_cores);
+}
 
 static bool
 wants_cores(const struct alloc_runner *ar)
@@ -24,7 +34,7 @@ wants_cores(const struct alloc_runner *ar)
 	return false;
 }
 
-/* A core may be of two: servers give it anew while the alloc before is still being stopped. */
+/* Two allocs may hold a core: servers reassign it while the alloc before is being stopped. */
 static void
 add_held(const struct sup_alloc *sa, struct core_set *held)
 {
@@ -39,11 +49,11 @@ add_held(const struct sup_alloc *sa, struct core_set *held)
 	}
 }
 
-/* One that was restored has its cores already, whatever the hooks before this one wait for. */
+/* A restored alloc has its cores already, whatever the hooks before this one wait for. */
 static bool
 holds(const struct alloc_runner *ar)
 {
-	return ar->holds_cores || (ar->restored && ar->phase == ALLOC_PRERUN);
+	return state_of(ar)->held || (ar->restored && ar->phase == ALLOC_PRERUN);
 }
 
 /*
@@ -74,10 +84,10 @@ write_shared(struct sup *sup, const char *text, struct err *e)
 			 "cores: this machine has no cpuset controller that could reserve them");
 }
 
-/* Where every core is somebody's the agent's own executors and what asked for none share them all.
+/* Where every core is reserved, the tasks without reserved cores and the agent share all of them.
  */
 static void
-share(struct alloc_runner *ar)
+share_others(struct alloc_runner *ar)
 {
 	const struct topology *t = node_get(ar->sup)->node_resources.processors.topology;
 	char left[CORES_MAX * sizeof ",4095"] = "";
@@ -102,29 +112,33 @@ share(struct alloc_runner *ar)
 }
 
 static void
-take(struct alloc_runner *ar)
+take_cores(struct alloc_runner *ar)
 {
-	ar->holds_cores = wants_cores(ar);
-	if (ar->holds_cores)
-		share(ar);
+	struct cores *c = state_of(ar);
+
+	c->held = wants_cores(ar);
+	if (c->held)
+		share_others(ar);
 	else
 		alloc_hook_done(ar, 0, NULL);
 }
 
 static void
-give_back(struct alloc_runner *ar)
+give_back_cores(struct alloc_runner *ar)
 {
-	bool held = ar->holds_cores || wants_cores(ar); /* by an agent before this one, too */
+	struct cores *c = state_of(ar);
+	bool held = c->held || wants_cores(ar); /* an agent before this one may have taken them */
 
-	ar->holds_cores = false;
+	c->held = false;
 	if (held)
-		share(ar);
+		share_others(ar);
 	else
 		alloc_hook_done(ar, 0, NULL);
 }
 
 const struct alloc_hook alloc_hook_cores = {
 	.name = "cpuset",
-	.prerun = take,
-	.postrun = give_back,
+	.state_size = sizeof(struct cores),
+	.prerun = take_cores,
+	.postrun = give_back_cores,
 };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_csi.c: the alloc's CSI volumes: one after the other is claimed at the source and then
- * mounted; after the tasks all are unmounted and released, whatever fails. Runs in: supervisor.
+ * hook_csi.c: the alloc's CSI volumes: each is claimed at the source and then mounted, one after
+ * the other; after the tasks all are unmounted and released, whatever fails. Runs in: supervisor.
  */
+#include "supervisor/alloc/hook_csi.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,19 +14,32 @@
 #include "supervisor/volume/plugin_task.h"
 #include "supervisor/volume/volumes.h"
 
+/* A minute in all: twice the time in which a plugin has to become healthy. */
 #define PLUGIN_LOOK_USEC 100000
-#define PLUGIN_LOOKS_MAX                                                                           \
-	600 /* a minute: twice the time in which a plugin has to become healthy                    \
-	     */
+#define PLUGIN_LOOKS_MAX 600
 
-/* A call to a plugin has two minutes (semantics.md 6.6). When it takes longer than the first of
- * these the tasks' events say so; the end of an alloc, and so a drain, waits for no more than both
- * of them. */
+/* A call to a plugin has two minutes. When it takes longer than the first of these the tasks'
+ * events say so; the end of an alloc, and so a drain, waits no longer than both of them. */
 #define TELL_USEC  5000000
 #define LEAVE_USEC 10000000
 
+struct csi {
+	struct sd_event_source *retry; /* when to look for the plugin again */
+	struct sd_event_source *late;  /* when to report what the hook waits for */
+	unsigned at;                   /* index of the volume that is being mounted */
+	unsigned looks;                /* for its plugin, so far */
+	unsigned left;                 /* unmounts under way */
+	bool destroy_waits;            /* for the last unmount */
+};
+
+static struct csi *
+state_of(const struct alloc_runner *ar)
+{
+	return alloc_hook_state(ar, &alloc_hook_csi);
+}
+
 static void
-tell(struct alloc_runner *ar, const char *text)
+tell_tasks(struct alloc_runner *ar, const char *text)
 {
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_tell(&ar->tasks[i], EVENT_HOOK_MESSAGE, text, false);
@@ -41,36 +56,40 @@ tell_pending(struct alloc_runner *ar, const char *outlook)
 		if (!volume_say_pending(ar->sup, ar->sa, g->volumes.v[i].key, what, sizeof what))
 			continue;
 		(void)snprintf(text, sizeof text, "csi_hook: %s; %s", what, outlook);
-		tell(ar, text);
+		tell_tasks(ar, text);
 	}
 }
 
 static void
 tell_later(struct alloc_runner *ar, uint64_t usec, sd_event_time_handler_t fn)
 {
-	ar->late = sd_event_source_disable_unref(ar->late);
+	struct csi *c = state_of(ar);
+
+	c->late = sd_event_source_disable_unref(c->late);
 	(void)sd_event_add_time_relative(
-	    ar->sup->event, &ar->late, CLOCK_MONOTONIC, usec, 0, fn, ar);
+	    ar->sup->event, &c->late, CLOCK_MONOTONIC, usec, 0, fn, ar);
 }
 
 static void
 done(struct alloc_runner *ar, int r, const struct err *e)
 {
-	ar->late = sd_event_source_disable_unref(ar->late);
+	struct csi *c = state_of(ar);
+
+	c->late = sd_event_source_disable_unref(c->late);
 	alloc_hook_done(ar, r, e);
 }
 
 /* --- before the tasks --- */
 
-/* Steps to the next request of type csi, from ar->csi_at on. */
+/* The request of type csi that is to be mounted next; NULL: all are mounted. */
 static const struct volume_request *
 next_request(struct alloc_runner *ar)
 {
 	const struct task_group *g = ar->sa->group;
 
-	for (; ar->csi_at < g->volumes.n; ar->csi_at++)
-		if (g->volumes.v[ar->csi_at].value.type == VOLUME_CSI)
-			return &g->volumes.v[ar->csi_at].value;
+	for (struct csi *c = state_of(ar); c->at < g->volumes.n; c->at++)
+		if (g->volumes.v[c->at].value.type == VOLUME_CSI)
+			return &g->volumes.v[c->at].value;
 	return NULL;
 }
 
@@ -83,14 +102,14 @@ on_mounted(struct sup *sup, void *arg, int r, const struct err *e)
 	struct err why = { 0 };
 
 	if (r < 0 && ar->stopping) {
-		done(ar, 0, NULL); /* what has been done is undone by the other half */
+		done(ar, 0, NULL); /* postrun undoes what has been done */
 		return;
 	}
 	if (r < 0) {
 		done(ar, err_say(&why, r, "mounting volumes: %s", e->msg), &why);
 		return;
 	}
-	ar->csi_at++;
+	state_of(ar)->at++;
 	mount_next(ar);
 }
 
@@ -99,20 +118,22 @@ on_look_again(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct alloc_runner *ar = userdata;
 
-	ar->retry = sd_event_source_disable_unref(ar->retry);
+	state_of(ar)->retry = sd_event_source_disable_unref(source);
 	mount_next(ar);
 	return 0;
 }
 
-/* After a restart of the agent the plugin may be looked at later than its volumes' allocs. */
+/* After a restart of the agent a plugin may be found after the allocs of its volumes. */
 static bool
 wait_for_plugin(struct alloc_runner *ar)
 {
-	if (ar->csi_looks >= PLUGIN_LOOKS_MAX ||
-	    sd_event_add_time_relative(ar->sup->event, &ar->retry, CLOCK_MONOTONIC,
-		PLUGIN_LOOK_USEC, 0, on_look_again, ar) < 0)
+	struct csi *c = state_of(ar);
+
+	if (c->looks >= PLUGIN_LOOKS_MAX ||
+	    sd_event_add_time_relative(ar->sup->event, &c->retry, CLOCK_MONOTONIC, PLUGIN_LOOK_USEC,
+		0, on_look_again, ar) < 0)
 		return false;
-	ar->csi_looks++;
+	c->looks++;
 	return true;
 }
 
@@ -154,13 +175,13 @@ on_mount_late(sd_event_source *source, uint64_t usec, void *userdata)
 	const struct volume_request *request = next_request(ar);
 	char text[256];
 
-	ar->late = sd_event_source_disable_unref(ar->late);
+	state_of(ar)->late = sd_event_source_disable_unref(source);
 	tell_pending(ar, "a call is given two minutes");
-	if (request && ar->retry) {
+	if (request && state_of(ar)->retry) {
 		(void)snprintf(text, sizeof text,
 		    "csi_hook: volume %.128s: its plugin does not answer on this node yet",
 		    str(request->source));
-		tell(ar, text);
+		tell_tasks(ar, text);
 	}
 	return 0;
 }
@@ -168,8 +189,10 @@ on_mount_late(sd_event_source *source, uint64_t usec, void *userdata)
 static void
 begin_mounts(struct alloc_runner *ar)
 {
-	ar->csi_at = 0;
-	ar->csi_looks = 0;
+	struct csi *c = state_of(ar);
+
+	c->at = 0;
+	c->looks = 0;
 	tell_later(ar, TELL_USEC, on_mount_late);
 	mount_next(ar);
 }
@@ -179,13 +202,14 @@ stop_mounts(struct alloc_runner *ar)
 {
 	const struct volume_request *request = next_request(ar);
 	const struct source_ops *ops = ar->sup->source->ops;
+	struct csi *c = state_of(ar);
 
 	if (ops->claim_cancel)
 		ops->claim_cancel(ar->sup->source, ar->sa);
-	if (!ar->hook_busy)
+	if (!alloc_hooks_busy(ar))
 		return;
-	if (ar->retry) {
-		ar->retry = sd_event_source_disable_unref(ar->retry);
+	if (c->retry) {
+		c->retry = sd_event_source_disable_unref(c->retry);
 		done(ar, 0, NULL);
 	} else if (request) {
 		volume_mount_cancel(ar->sup, ar->sa, str(request->name));
@@ -194,8 +218,8 @@ stop_mounts(struct alloc_runner *ar)
 
 /* --- after the tasks --- */
 
-/* A volume that could not be unmounted keeps its claim: nobody else may write to it. volumes.c
- * tries on. */
+/* A volume that could not be unmounted keeps its claim, because no other node may write to it.
+ * volumes.c retries. */
 static void
 on_unmounted(struct sup *sup, void *arg, int r, const struct err *e)
 {
@@ -207,7 +231,7 @@ on_unmounted(struct sup *sup, void *arg, int r, const struct err *e)
 		    "%s; the volume stays claimed, and this is tried again until it works", e->msg);
 		alloc_hook_note(ar, text);
 	}
-	if (--ar->csi_left == 0)
+	if (--state_of(ar)->left == 0)
 		done(ar, 0, NULL);
 }
 
@@ -240,7 +264,7 @@ begin_unmounts(struct alloc_runner *ar)
 {
 	const struct task_group *g = ar->sa->group;
 
-	ar->csi_left = 1; /* this function */
+	state_of(ar)->left = 1; /* this function */
 	tell_later(ar, TELL_USEC, on_unmount_late);
 	for (size_t i = 0; i < g->volumes.n; i++) {
 		const struct volume_request *request = &g->volumes.v[i].value;
@@ -251,24 +275,25 @@ begin_unmounts(struct alloc_runner *ar)
 			ar->sup->source->ops->release(ar->sup->source, ar->sa, request);
 			continue;
 		}
-		ar->csi_left++;
+		state_of(ar)->left++;
 		volume_unmount(ar->sup, ar->sa, request, on_unmounted, ar);
 	}
-	if (--ar->csi_left == 0)
+	if (--state_of(ar)->left == 0)
 		done(ar, 0, NULL);
 }
 
 /* --- the end --- */
 
-/* What is mounted below its directories keeps them; volumes.c tries on. */
+/* A directory with a mount below it cannot be removed; volumes.c retries the unmounts. */
 static void
 wait_for_unmounts(struct alloc_runner *ar)
 {
-	ar->csi_waits = volume_alloc_has_mounts(ar->sup, ar->sa);
-	if (ar->csi_waits)
+	struct csi *c = state_of(ar);
+
+	c->destroy_waits = volume_alloc_has_mounts(ar->sup, ar->sa);
+	if (c->destroy_waits)
 		return;
-	/* Again: what could not go when the plugin ended (a volume was there still), or got lost.
-	 */
+	/* Once more: a plugin's directories stayed when it ended if a volume was still mounted. */
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		if (ar->tasks[i].plugin)
 			plugin_task_stopped(ar->tasks[i].plugin);
@@ -278,21 +303,25 @@ wait_for_unmounts(struct alloc_runner *ar)
 void
 alloc_csi_volume_gone(struct alloc_runner *ar)
 {
-	if (ar->csi_waits)
+	if (state_of(ar)->destroy_waits)
 		wait_for_unmounts(ar);
 }
 
 static void
-end_wait(struct alloc_runner *ar)
+end_timers(struct alloc_runner *ar)
 {
-	ar->late = sd_event_source_disable_unref(ar->late);
+	struct csi *c = state_of(ar);
+
+	c->retry = sd_event_source_disable_unref(c->retry);
+	c->late = sd_event_source_disable_unref(c->late);
 }
 
 const struct alloc_hook alloc_hook_csi = {
 	.name = "csi_hook",
+	.state_size = sizeof(struct csi),
+	.shutdown = end_timers,
 	.prerun = begin_mounts,
 	.postrun = begin_unmounts,
 	.destroy = wait_for_unmounts,
 	.stop = stop_mounts,
-	.shutdown = end_wait,
 };

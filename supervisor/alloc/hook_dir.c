@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hook_dir.c: the alloc's directories, before everything else. They go with the alloc, not with its
- * end. Runs in: supervisor. */
+/* hook_dir.c: the alloc's directories. They are removed with the alloc, not when its tasks end.
+ * Runs in: supervisor. */
 #include <systemd/sd-event.h>
 
 #include "common/log.h"
@@ -11,6 +11,17 @@
 #define TASKS_MAX 256
 #define LOOK_USEC 100000
 
+struct dirs {
+	uint64_t call;
+	struct sd_event_source *timer;
+};
+
+static struct dirs *
+state_of(const struct alloc_runner *ar)
+{
+	return alloc_hook_state(ar, &alloc_hook_dir);
+}
+
 static bool
 is_sticky(const struct sup_alloc *sa)
 {
@@ -19,8 +30,8 @@ is_sticky(const struct sup_alloc *sa)
 	return disk && (disk->sticky == OPT_TRUE || disk->migrate == OPT_TRUE);
 }
 
-/* A sticky disk comes from the alloc before, which hook_previous.c has waited for. Once a task has
- * run the data is this one's. */
+/* A sticky disk is moved from the alloc before, which hook_previous.c has waited for. Once a task
+ * has run the data is this alloc's own. */
 static bool
 has_data_of(const struct alloc_runner *ar, struct id *ret)
 {
@@ -30,7 +41,7 @@ has_data_of(const struct alloc_runner *ar, struct id *ret)
 	       id_from_uuid(str(a->previous_allocation), ret) && alloc_find(ar->sup, ret);
 }
 
-/* Its data is another's, which has not moved it yet, and whose supervisor may be killed before. */
+/* Another alloc is to take over its data and has not moved it yet. */
 static bool
 is_awaited(const struct alloc_runner *ar)
 {
@@ -47,7 +58,7 @@ is_awaited(const struct alloc_runner *ar)
 	return false;
 }
 
-/* What the file system is to limit it to; 0: nothing. */
+/* The limit that the file system enforces; 0: none. */
 static uint32_t
 disk_mb(const struct alloc_runner *ar)
 {
@@ -56,7 +67,7 @@ disk_mb(const struct alloc_runner *ar)
 	return mb <= UINT32_MAX ? (uint32_t)mb : 0;
 }
 
-/* Without a project the disk is measured instead. */
+/* Without project quota the disk is measured instead. */
 static void
 warn_unlimited(const struct alloc_runner *ar, int r, const struct err *e)
 {
@@ -72,7 +83,7 @@ on_limited(
 {
 	struct alloc_runner *ar = arg;
 
-	ar->call = 0;
+	state_of(ar)->call = 0;
 	warn_unlimited(ar, r, e);
 	alloc_hook_done(ar, 0, NULL);
 }
@@ -86,7 +97,7 @@ on_joined(
 {
 	struct alloc_runner *ar = arg;
 
-	ar->call = 0;
+	state_of(ar)->call = 0;
 	warn_unlimited(ar, r, e);
 	make_dirs(ar, false);
 }
@@ -99,7 +110,7 @@ on_made(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, 
 	struct alloc_runner *ar = arg;
 	struct id from;
 
-	ar->call = 0;
+	state_of(ar)->call = 0;
 	if (r >= 0 && made->moved)
 		log_info("allocation %.8s: it has the data of %.8s", ar->sa->a.id,
 		    str(ar->sa->a.previous_allocation));
@@ -112,7 +123,8 @@ on_made(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, 
 		req.from = (ProtobufCBinaryData){ .data = from.b, .len = ID_BYTES };
 	if (!made->needs_project)
 		req.disk_mb = disk_mb(ar);
-	ar->call = mnt_call_disk_limit(sup, &req, made->needs_project ? on_joined : on_limited, ar);
+	state_of(ar)->call =
+	    mnt_call_disk_limit(sup, &req, made->needs_project ? on_joined : on_limited, ar);
 }
 
 /* limit: where the file system can limit the disk, the directory is to be a project first. */
@@ -142,7 +154,7 @@ make_dirs(struct alloc_runner *ar, bool limit)
 	req.tasks = names;
 	req.n_tasks = ar->n_tasks;
 	req.limit = limit;
-	ar->call = file_call_alloc_dir_make(ar->sup, &req, on_made, ar);
+	state_of(ar)->call = file_call_alloc_dir_make(ar->sup, &req, on_made, ar);
 }
 
 static void
@@ -157,11 +169,11 @@ on_removed(
 {
 	struct alloc_runner *ar = arg;
 
-	ar->call = 0;
+	state_of(ar)->call = 0;
 	alloc_hook_done(ar, r, e);
 }
 
-/* Nothing of the alloc is mounted any more. */
+/* mount-helper has unmounted everything below the alloc's directory. */
 static void
 on_released(
     struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
@@ -169,13 +181,13 @@ on_released(
 	FileAllocDirRemoveReq req = FILE_ALLOC_DIR_REMOVE_REQ__INIT;
 	struct alloc_runner *ar = arg;
 
-	ar->call = 0;
+	state_of(ar)->call = 0;
 	if (r < 0) {
 		alloc_hook_done(ar, r, e);
 		return;
 	}
 	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
-	ar->call = file_call_alloc_dir_remove(sup, &req, on_removed, ar);
+	state_of(ar)->call = file_call_alloc_dir_remove(sup, &req, on_removed, ar);
 }
 
 static int
@@ -183,7 +195,7 @@ on_look(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct alloc_runner *ar = userdata;
 
-	ar->retry = sd_event_source_disable_unref(ar->retry);
+	state_of(ar)->timer = sd_event_source_disable_unref(source);
 	alloc_hook_dir.destroy(ar);
 	return 0;
 }
@@ -195,7 +207,7 @@ remove_dirs(struct alloc_runner *ar)
 	struct err e = { 0 };
 	int r;
 
-	if (is_awaited(ar) && sd_event_add_time_relative(ar->sup->event, &ar->retry,
+	if (is_awaited(ar) && sd_event_add_time_relative(ar->sup->event, &state_of(ar)->timer,
 				  CLOCK_MONOTONIC, LOOK_USEC, 0, on_look, ar) >= 0)
 		return;
 	r = mounts_refuse(ar->sup, &ar->sa->id, &e);
@@ -204,11 +216,22 @@ remove_dirs(struct alloc_runner *ar)
 		return;
 	}
 	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
-	ar->call = mnt_call_alloc_release(ar->sup, &req, on_released, ar);
+	state_of(ar)->call = mnt_call_alloc_release(ar->sup, &req, on_released, ar);
+}
+
+static void
+shutdown(struct alloc_runner *ar)
+{
+	struct dirs *d = state_of(ar);
+
+	child_call_cancel(ar->sup, d->call);
+	d->timer = sd_event_source_disable_unref(d->timer);
 }
 
 const struct alloc_hook alloc_hook_dir = {
 	.name = "alloc_dir",
+	.state_size = sizeof(struct dirs),
+	.shutdown = shutdown,
 	.prerun = prerun,
 	.destroy = remove_dirs,
 };

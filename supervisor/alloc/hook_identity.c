@@ -18,9 +18,25 @@
 #define RETRY_MS           1000
 #define RETRY_MAX_MS       300000
 
+struct identity {
+	struct alloc_identities *tokens; /* NULL: the tasks ask for none */
+};
+
 static void ask(struct alloc_identities *ids);
 
-/* --- when --- */
+static struct identity *
+state_of(const struct alloc_runner *ar)
+{
+	return alloc_hook_state(ar, &alloc_hook_identity);
+}
+
+struct alloc_identities *
+alloc_identities_of(const struct alloc_runner *ar)
+{
+	return state_of(ar)->tokens;
+}
+
+/* --- when tokens are asked for --- */
 
 static int
 on_time(struct sd_event_source *source, uint64_t usec, void *userdata)
@@ -44,7 +60,7 @@ alloc_tokens_wake(struct alloc_identities *ids, uint64_t ms)
 		log_error("allocation %.8s: no memory to renew its tokens", ids->ar->sa->a.id);
 }
 
-/* For the first that is due. */
+/* Wakes when the first token is due. */
 static void
 arm_renewal(struct alloc_identities *ids)
 {
@@ -61,7 +77,7 @@ arm_renewal(struct alloc_identities *ids)
 		alloc_tokens_wake(ids, at > now ? at - now + 1 : 1);
 }
 
-/* Often enough that a token of a short life is renewed in time, when it can be. */
+/* Retries often enough to renew a token of a short life in time. */
 static void
 arm_retry(struct alloc_identities *ids)
 {
@@ -86,7 +102,7 @@ alloc_tokens_quit(struct alloc_identities *ids)
 	struct source *source = ids->ar->sup->source;
 
 	ids->timer = sd_event_source_disable_unref(ids->timer);
-	if (ids->asking && source) /* else it has gone before */
+	if (ids->asking && source) /* NULL: the source was freed first */
 		source->ops->sign_cancel(source, ids->ar->sa);
 	ids->asking = false;
 }
@@ -100,7 +116,8 @@ end_wait(struct alloc_identities *ids, int r, const struct err *e)
 	alloc_hook_done(ids->ar, r, e);
 }
 
-/* A life is counted from the answer on, as the job gives it: two clocks that differ do no harm. */
+/* A token's life is counted from the answer on, as the job gives it: the clocks of servers and node
+ * may differ. */
 static void
 take(struct alloc_identities *ids, const struct source_token *token)
 {
@@ -205,7 +222,7 @@ on_signed(struct sup *sup, void *arg, int r, const struct source_token *tokens, 
 		end_wait(ids, 0, NULL);
 }
 
-/* All of which half the life is over: of one job they are, most times, of one age. */
+/* Asks for all tokens past half of their life: most tokens of a job are of one age. */
 static void
 ask(struct alloc_identities *ids)
 {
@@ -232,12 +249,12 @@ ask(struct alloc_identities *ids)
 static void
 wait_for_first(struct alloc_runner *ar)
 {
-	struct alloc_identities *ids = ar->identities;
+	struct alloc_identities *ids = alloc_identities_of(ar);
 	bool missing = false;
 
 	for (size_t i = 0; ids && i < ids->n; i++)
 		missing |= token_is_missing(&ids->v[i]);
-	/* What runs goes on, and may restart, while a server is asked. */
+	/* Tasks that run go on, and may restart, while a server is asked. */
 	if (!missing || ar->stopping || has_run(ar)) {
 		if (ids)
 			arm_renewal(ids);
@@ -252,7 +269,7 @@ wait_for_first(struct alloc_runner *ar)
 static void
 stop_waiting(struct alloc_runner *ar)
 {
-	struct alloc_identities *ids = ar->identities;
+	struct alloc_identities *ids = alloc_identities_of(ar);
 
 	if (!ids || !ids->waiting)
 		return;
@@ -260,25 +277,42 @@ stop_waiting(struct alloc_runner *ar)
 	end_wait(ids, 0, NULL);
 }
 
-/* What is over needs no token, and keeps none. */
 static void
-forget(struct alloc_runner *ar)
+drop_tokens(struct alloc_runner *ar)
 {
-	alloc_identities_free(ar->identities);
-	ar->identities = NULL;
+	alloc_identities_free(state_of(ar)->tokens);
+	state_of(ar)->tokens = NULL;
 }
 
 static void
-forget_all(struct alloc_runner *ar)
+postrun(struct alloc_runner *ar)
 {
-	forget(ar);
+	drop_tokens(ar);
 	alloc_hook_done(ar, 0, NULL);
+}
+
+static int
+init(struct alloc_runner *ar, const json_t *kept)
+{
+	return alloc_identities_new(ar, json_object_get(kept, "identities"), &state_of(ar)->tokens);
+}
+
+static void
+save(const struct alloc_runner *ar, struct text *t)
+{
+	if (!alloc_identities_of(ar))
+		return;
+	text_printf(t, ",\"identities\":");
+	alloc_identities_save(alloc_identities_of(ar), t);
 }
 
 const struct alloc_hook alloc_hook_identity = {
 	.name = "identity",
+	.state_size = sizeof(struct identity),
+	.init = init,
+	.save = save,
+	.shutdown = drop_tokens,
 	.prerun = wait_for_first,
-	.postrun = forget_all,
+	.postrun = postrun,
 	.stop = stop_waiting,
-	.shutdown = forget,
 };

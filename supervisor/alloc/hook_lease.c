@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_lease.c: an alloc with stop_after_client_disconnect starts only while its lease holds (row
- * G01): one that was restored after its limit has passed does not run, and where no beat came since
- * boot the first one is waited for. Runs in: supervisor.
+ * hook_lease.c: an alloc with stop_after_client_disconnect starts only while its lease holds. An
+ * alloc that was restored after its limit had passed does not run; before the first answered
+ * heartbeat since boot it waits for that. Runs in: supervisor.
  */
+#include "supervisor/alloc/hook_lease.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <systemd/sd-event.h>
@@ -14,19 +16,50 @@
 
 #define LOOK_USEC 100000
 
-static void look(struct alloc_runner *ar);
+struct lease {
+	struct sd_event_source *timer;
+	bool passed; /* when the alloc was restored */
+};
+
+static void check_lease(struct alloc_runner *ar);
+
+static struct lease *
+state_of(const struct alloc_runner *ar)
+{
+	return alloc_hook_state(ar, &alloc_hook_lease);
+}
+
+bool
+alloc_lease_passed(const struct alloc_runner *ar)
+{
+	return state_of(ar)->passed;
+}
+
+void
+alloc_lease_holds(struct alloc_runner *ar)
+{
+	state_of(ar)->passed = false;
+}
+
+static void
+disarm(struct alloc_runner *ar)
+{
+	struct lease *l = state_of(ar);
+
+	l->timer = sd_event_source_disable_unref(l->timer);
+}
 
 static int
 on_look(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct alloc_runner *ar = userdata;
 
-	ar->retry = sd_event_source_disable_unref(ar->retry);
-	look(ar);
+	disarm(ar);
+	check_lease(ar);
 	return 0;
 }
 
-/* Has a task of it a run that may live on? Its executor watches the lease then. */
+/* A task has a run that may be alive: its executor watches the lease. */
 static bool
 is_followed(const struct alloc_runner *ar)
 {
@@ -49,7 +82,7 @@ alloc_lease_text(const struct alloc_runner *ar, char *buf, size_t size)
 }
 
 static void
-look(struct alloc_runner *ar)
+check_lease(struct alloc_runner *ar)
 {
 	uint64_t limit_ms = group_stop_after_ms(ar->sa->group), now = boottime_ns();
 	struct lease_page page;
@@ -64,8 +97,8 @@ look(struct alloc_runner *ar)
 	r = lease_page_read(ar->sup, &page, &e);
 	passed = r >= 0 && lease_deadline_ns(&page, limit_ms, now) <= now;
 	if (is_followed(ar)) {
-		/* Whatever has become of its run: once that is over, there is no other. */
-		ar->lease_passed = ar->restored && passed;
+		/* Whatever becomes of that run: no other follows it. */
+		state_of(ar)->passed = ar->restored && passed;
 		alloc_hook_done(ar, 0, NULL);
 		return;
 	}
@@ -82,9 +115,14 @@ look(struct alloc_runner *ar)
 		alloc_hook_done(ar, -ETIME, &e);
 		return;
 	}
-	if (sd_event_add_time_relative(
-		ar->sup->event, &ar->retry, CLOCK_BOOTTIME, LOOK_USEC, 0, on_look, ar) < 0)
+	if (sd_event_add_time_relative(ar->sup->event, &state_of(ar)->timer, CLOCK_BOOTTIME,
+		LOOK_USEC, 0, on_look, ar) < 0)
 		alloc_hook_done(ar, err_set(&e, -ENOMEM, "wait for a heartbeat"), &e);
 }
 
-const struct alloc_hook alloc_hook_lease = { .name = "heartbeat_stop", .prerun = look };
+const struct alloc_hook alloc_hook_lease = {
+	.name = "heartbeat_stop",
+	.state_size = sizeof(struct lease),
+	.shutdown = disarm,
+	.prerun = check_lease,
+};

@@ -3,12 +3,25 @@
  * hook_max_run.c: an alloc of a batch or sysbatch job ends when it is as old as its group's
  * max_run_duration allows, whatever its tasks are at. Runs in: supervisor.
  */
+#include "supervisor/alloc/hook_max_run.h"
+
 #include <systemd/sd-event.h>
 
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
 
-/* By CLOCK_REALTIME, from its placement on; 0: it may run for ever. */
+struct max_run {
+	struct sd_event_source *timer;
+	bool overdue;
+};
+
+static struct max_run *
+state_of(const struct alloc_runner *ar)
+{
+	return alloc_hook_state(ar, &alloc_hook_max_run);
+}
+
+/* By CLOCK_REALTIME, counted from its placement; 0: no limit. */
 static int64_t
 deadline_ns(const struct alloc_runner *ar)
 {
@@ -23,9 +36,25 @@ deadline_ns(const struct alloc_runner *ar)
 bool
 alloc_is_overdue(const struct alloc_runner *ar)
 {
+	return state_of(ar)->overdue;
+}
+
+/* Not even its poststop tasks run. */
+static void
+end_overdue(struct alloc_runner *ar)
+{
+	state_of(ar)->overdue = true;
+	ar->starts_nothing = ar->stopping = true;
+}
+
+static int
+init(struct alloc_runner *ar, const json_t *kept)
+{
 	int64_t at = deadline_ns(ar);
 
-	return at != 0 && at <= task_now_ns();
+	if (ar->restored && !alloc_client_terminal(&ar->sa->a) && at != 0 && at <= task_now_ns())
+		end_overdue(ar);
+	return 0;
 }
 
 static int
@@ -33,8 +62,8 @@ on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct alloc_runner *ar = userdata;
 
-	ar->max_run = sd_event_source_disable_unref(ar->max_run);
-	ar->overdue = true;
+	state_of(ar)->timer = sd_event_source_disable_unref(source);
+	end_overdue(ar);
 	alloc_runner_stop(ar);
 	return 0;
 }
@@ -42,17 +71,20 @@ on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 static void
 disarm(struct alloc_runner *ar)
 {
-	ar->max_run = sd_event_source_disable_unref(ar->max_run);
+	struct max_run *m = state_of(ar);
+
+	m->timer = sd_event_source_disable_unref(m->timer);
 }
 
 static void
 arm(struct alloc_runner *ar)
 {
+	struct max_run *m = state_of(ar);
 	int64_t at = deadline_ns(ar);
 
 	disarm(ar);
-	if (at != 0 && !ar->overdue && ar->phase < ALLOC_POSTRUN &&
-	    sd_event_add_time(ar->sup->event, &ar->max_run, CLOCK_REALTIME, (uint64_t)at / 1000, 0,
+	if (at != 0 && !m->overdue && ar->phase < ALLOC_POSTRUN &&
+	    sd_event_add_time(ar->sup->event, &m->timer, CLOCK_REALTIME, (uint64_t)at / 1000, 0,
 		on_deadline, ar) < 0)
 		log_error("allocation %.8s: no memory for its max_run_duration", ar->sa->a.id);
 }
@@ -73,6 +105,8 @@ postrun(struct alloc_runner *ar)
 
 const struct alloc_hook alloc_hook_max_run = {
 	.name = "max_run_duration",
+	.state_size = sizeof(struct max_run),
+	.init = init,
 	.prerun = prerun,
 	.postrun = postrun,
 	.update = arm,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_previous.c: an alloc begins when the one in whose place it is, and those that make room for
- * it, have no task on this node any more. Runs in: supervisor.
+ * hook_previous.c: an alloc begins once the alloc that it replaces, and those that it preempted,
+ * have no task on this node any more. Runs in: supervisor.
  */
 #include <errno.h>
 #include <systemd/sd-event.h>
@@ -9,6 +9,24 @@
 #include "supervisor/alloc/alloc_runner.h"
 
 #define LOOK_USEC 100000
+
+struct previous {
+	struct sd_event_source *timer;
+};
+
+static struct previous *
+state_of(const struct alloc_runner *ar)
+{
+	return alloc_hook_state(ar, &alloc_hook_previous);
+}
+
+static void
+disarm(struct alloc_runner *ar)
+{
+	struct previous *p = state_of(ar);
+
+	p->timer = sd_event_source_disable_unref(p->timer);
+}
 
 static bool
 is_alive(struct sup *sup, const char *uuid)
@@ -20,7 +38,7 @@ is_alive(struct sup *sup, const char *uuid)
 	return sa && sa->runner && sa->runner->phase < ALLOC_POSTRUN;
 }
 
-/* Those that were not there when it was placed are not asked for again once it runs. */
+/* After its first start it waits for no other alloc. */
 static bool
 must_wait(const struct alloc_runner *ar)
 {
@@ -41,22 +59,26 @@ on_look(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct alloc_runner *ar = userdata;
 
-	ar->retry = sd_event_source_disable_unref(ar->retry);
+	disarm(ar);
 	alloc_hook_previous.prerun(ar);
 	return 0;
 }
 
 static void
-look(struct alloc_runner *ar)
+wait_for_others(struct alloc_runner *ar)
 {
 	struct err e = { 0 };
 
 	if (!must_wait(ar))
 		alloc_hook_done(ar, 0, NULL);
-	else if (sd_event_add_time_relative(
-		     ar->sup->event, &ar->retry, CLOCK_MONOTONIC, LOOK_USEC, 0, on_look, ar) < 0)
+	else if (sd_event_add_time_relative(ar->sup->event, &state_of(ar)->timer, CLOCK_MONOTONIC,
+		     LOOK_USEC, 0, on_look, ar) < 0)
 		alloc_hook_done(ar, err_set(&e, -ENOMEM, "wait for another allocation"), &e);
 }
 
-const struct alloc_hook alloc_hook_previous = { .name = "await_previous_allocations",
-	.prerun = look };
+const struct alloc_hook alloc_hook_previous = {
+	.name = "await_previous_allocations",
+	.state_size = sizeof(struct previous),
+	.shutdown = disarm,
+	.prerun = wait_for_others,
+};

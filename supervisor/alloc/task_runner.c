@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/hook_lease.h"
 #include "supervisor/alloc/task_session.h"
 #include "supervisor/alloc/task_start.h"
 #include "supervisor/alloc/task_stop.h"
@@ -188,7 +189,7 @@ on_started(void *arg, const struct exe_hello *hello)
 
 	/* Its executor lets it run: by the page that the executor reads, its lease holds. */
 	if (hello->state == EXE_RUNNING)
-		tr->ar->lease_passed = false;
+		alloc_lease_holds(tr->ar);
 	handle_event(tr, TASK_EV_STARTED);
 }
 
@@ -253,7 +254,7 @@ on_ended(void *arg, const struct run_end *end)
 	if (end->known && tr->phase == TASK_STARTING)
 		say_started(tr);
 	if (end->flags & EXE_END_LEASE) {
-		tr->ar->lease_over = true;
+		tr->ar->starts_nothing = true;
 		task_runner_tell_lease(tr, end);
 	}
 	leave_services(tr);
@@ -339,8 +340,8 @@ decide(struct task_runner *tr)
 	struct restart_decision d = { .verdict = RESTART_KILLED };
 	struct task_end_facts facts = {
 		.killed = tr->killed,
-		.lease_passed = tr->ar->lease_passed,
-		.alloc_ends = tr->ar->kill != KILL_NOT && tr->stage != STAGE_POSTSTOP,
+		.lease_passed = alloc_lease_passed(tr->ar),
+		.alloc_ends = tr->ar->kill.step != KILL_NOT && tr->stage != STAGE_POSTSTOP,
 	};
 
 	if (!tr->killed)

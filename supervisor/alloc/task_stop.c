@@ -8,6 +8,7 @@
 #include "common/duration.h"
 #include "common/number.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/hook_max_run.h"
 #include "supervisor/driver/signal_name.h"
 
 static int64_t
@@ -82,7 +83,7 @@ task_stop_say(struct task_runner *tr)
 	struct task_event ev;
 
 	if (!was_told_to_end(tr) &&
-	    task_event_killing(&ev, task_now_ns(), tr->ar->overdue ? ALLOC_OVERDUE : NULL,
+	    task_event_killing(&ev, task_now_ns(), alloc_is_overdue(tr->ar) ? ALLOC_OVERDUE : NULL,
 		kill_timeout_ns(tr)) == 0)
 		task_runner_event(tr, &ev);
 }

@@ -17,7 +17,7 @@
 void
 alloc_identities_start_made(struct task_runner *tr)
 {
-	struct alloc_identities *ids = tr->ar->identities;
+	struct alloc_identities *ids = alloc_identities_of(tr->ar);
 	bool news = false;
 
 	for (size_t i = 0; ids && i < ids->n; i++) {
@@ -85,7 +85,7 @@ static void
 on_files(struct sup *sup, void *arg, int r, const struct err *e)
 {
 	struct task_runner *tr = arg;
-	struct alloc_identities *ids = tr->ar->identities;
+	struct alloc_identities *ids = alloc_identities_of(tr->ar);
 	char text[ERR_MSG_SIZE + 64];
 
 	tr->files = NULL;
@@ -151,7 +151,7 @@ task_tokens_give(struct alloc_identities *ids, struct task_runner *tr)
 void
 alloc_identities_task_runs(struct task_runner *tr)
 {
-	struct alloc_identities *ids = tr->ar->identities;
+	struct alloc_identities *ids = alloc_identities_of(tr->ar);
 
 	if (!ids)
 		return;

@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/hook_csi.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/volume/plugins.h"
