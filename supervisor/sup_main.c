@@ -20,6 +20,7 @@
 #include "supervisor/alloc/alloc_gc.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/alloc/disk_watch.h"
+#include "supervisor/driver/driver.h"
 #include "supervisor/driver/lease_page.h"
 #include "supervisor/http/api.h"
 #include "supervisor/driver/run.h"
@@ -155,6 +156,7 @@ begin_parts(struct err *e)
 	    (r = node_state_new(&sup, e)) < 0 || (r = node_meta_new(&sup, e)) < 0 ||
 	    (r = plugins_new(&sup, e)) < 0 || (r = volumes_new(&sup, e)) < 0)
 		return r;
+	drivers_fingerprint(&sup);
 	sup.source =
 	    sup.config->n_servers > 0 ? source_nomad_new(&sup, e) : source_local_new(&sup, e);
 	if (!sup.source)

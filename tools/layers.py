@@ -61,15 +61,9 @@ ROOMS = rooms()
 # files in its largest circle of calls}.
 ARROWS = {
     ("proto", "common"),
-    ("supervisor/driver/driver.c", "supervisor/alloc"),
-    ("supervisor/node/node_state.c", "supervisor/driver"),
-    ("supervisor/node/node_state.c", "supervisor/volume"),
     ("supervisor/service/checks.c", "supervisor/alloc"),
-    ("supervisor/service/service_table.h", "supervisor/server"),
-    ("supervisor/service/service_text.c", "supervisor/alloc"),
     ("supervisor/service/services.c", "supervisor/alloc"),
     ("supervisor/volume/mount.c", "supervisor/alloc"),
-    ("supervisor/volume/plugin_task.c", "supervisor/alloc"),
     ("supervisor/volume/volumes.c", "supervisor/alloc"),
 }
 HEADERS = {

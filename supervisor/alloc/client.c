@@ -11,6 +11,8 @@
 #include "supervisor/alloc/alloc_health.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/leftovers.h"
+#include "supervisor/alloc/alloc_identity.h"
+#include "supervisor/service/task_env.h"
 #include "supervisor/source/source.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/core/sup_child.h"
@@ -95,6 +97,7 @@ client_restore(struct sup *sup, struct err *e)
 {
 	int r = runs_load(sup, alloc_runner_run_gone, e);
 
+	task_env_provide(alloc_identities_put_env);
 	if (r < 0)
 		return r;
 	alloc_foreach(sup, sa)

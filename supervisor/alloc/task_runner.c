@@ -128,20 +128,7 @@ drop_run(struct task_runner *tr)
 /* --- start --- */
 
 static void
-prepare(struct task_runner *tr)
-{
-	struct task_state *s = task_runner_state(tr);
-
-	if (s && s->events.n <= 1)
-		task_runner_tell(tr, EVENT_TASK_SETUP, "Building Task Directory", false);
-	if (tr->plugin)
-		plugin_task_prepare(tr->plugin);
-	else
-		task_runner_prepared(tr, 0, NULL);
-}
-
-void
-task_runner_prepared(struct task_runner *tr, int r, const struct err *e)
+note_prepared(struct task_runner *tr, int r, const struct err *e)
 {
 	if (tr->phase != TASK_PREPARING) /* it was killed meanwhile */
 		return;
@@ -152,6 +139,19 @@ task_runner_prepared(struct task_runner *tr, int r, const struct err *e)
 	task_runner_tell(tr, EVENT_HOOK_FAILED, e->msg, false);
 	restart_tracker_start_failed(&tr->tracker, true);
 	handle_event(tr, TASK_EV_PREPARE_FAILED);
+}
+
+static void
+prepare(struct task_runner *tr)
+{
+	struct task_state *s = task_runner_state(tr);
+
+	if (s && s->events.n <= 1)
+		task_runner_tell(tr, EVENT_TASK_SETUP, "Building Task Directory", false);
+	if (tr->plugin)
+		plugin_task_prepare(tr->plugin);
+	else
+		note_prepared(tr, 0, NULL);
 }
 
 static void on_started(void *arg, const struct exe_hello *hello);
@@ -522,6 +522,32 @@ task_runner_signal(struct task_runner *tr, int signo, const char *text, const ch
 	return 0;
 }
 
+/* --- its plugin --- */
+
+static void
+on_plugin_prepared(void *arg, int r, const struct err *e)
+{
+	note_prepared(arg, r, e);
+}
+
+static void
+on_plugin_event(void *arg, enum task_event_type type, const char *text)
+{
+	task_runner_tell(arg, type, text, false);
+}
+
+static void
+on_plugin_failed(void *arg, const char *why)
+{
+	(void)task_runner_restart(arg, why, true, 0);
+}
+
+static const struct plugin_task_events plugin_events = {
+	.prepared = on_plugin_prepared,
+	.tell = on_plugin_event,
+	.failed = on_plugin_failed,
+};
+
 /* --- beginning and end --- */
 
 void
@@ -533,7 +559,7 @@ task_runner_init(struct task_runner *tr, struct alloc_runner *ar, const struct t
 	restart_tracker_init(
 	    &tr->tracker, task->restart_policy, job->type, task->lifecycle, task_now_ns());
 	if (task->csi_plugin)
-		tr->plugin = plugin_task_new(tr);
+		tr->plugin = plugin_task_new(ar->sup, ar->sa, task, &plugin_events, tr);
 }
 
 void
@@ -600,6 +626,8 @@ void
 task_runner_update(struct task_runner *tr, const struct task *task)
 {
 	tr->task = task;
+	if (tr->plugin && task->csi_plugin)
+		plugin_task_update(tr->plugin, task);
 	restart_tracker_set_policy(&tr->tracker, task->restart_policy);
 	if (tr->run)
 		task_stop_tell_executor(tr);

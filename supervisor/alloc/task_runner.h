@@ -69,7 +69,4 @@ bool task_runner_can_begin_anew(struct task_runner *tr);
  * run. */
 int task_runner_signal(struct task_runner *tr, int signo, const char *text, const char *by);
 
-/* The plugin's hook has made (or not) what the start needs. */
-void task_runner_prepared(struct task_runner *tr, int r, const struct err *e);
-
 #endif

@@ -11,7 +11,7 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "supervisor/alloc/alloc_identity.h"
-#include "supervisor/alloc/task_env.h"
+#include "supervisor/service/task_env.h"
 #include "supervisor/alloc/task_payload.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/signal_name.h"

@@ -7,7 +7,8 @@
 
 #include "common/cleanup.h"
 #include "common/utf8.h"
-#include "supervisor/alloc/task_env.h"
+#include "supervisor/driver/env_expand.h"
+#include "supervisor/node/node_state.h"
 
 const struct driver_ops *const drivers[] = { &driver_raw_exec, &driver_exec, NULL };
 
@@ -29,6 +30,14 @@ driver_usable(const struct agent_config *config, const struct driver_ops *driver
 	    "driver %s is disabled on this node: plugin \"%s\" { config { enabled = true } } "
 	    "enables it",
 	    driver->name, driver->name);
+}
+
+void
+drivers_fingerprint(struct sup *sup)
+{
+	for (size_t i = 0; drivers[i]; i++)
+		node_put_driver(
+		    sup, drivers[i]->name, driver_usable(sup->config, drivers[i], NULL) == 0);
 }
 
 static int

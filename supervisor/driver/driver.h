@@ -35,6 +35,8 @@ int driver_usable(
     const struct agent_config *config, const struct driver_ops *driver, struct err *e);
 /* Names of all, NULL at the end. */
 extern const struct driver_ops *const drivers[];
+/* Puts all of them into the node's description. */
+void drivers_fingerprint(struct sup *sup);
 
 /* Evaluates every string of a config block: *ret is the caller's. 0, or as task_env_expand(). */
 int driver_config_evaluate(const json_t *config, struct task_env *env, json_t **ret, struct err *e);

@@ -131,7 +131,7 @@ node_meta_apply(struct sup *sup, const json_t *changes, struct err *e)
 	turn_write(sup, &sup->node_meta->row);
 	turn_durable(sup);
 	node_set_meta(sup, sup->node_meta->dynamic);
-	sup->source->ops->node_updated(sup->source);
+	node_changed(sup);
 	return 0;
 }
 

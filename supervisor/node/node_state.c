@@ -18,7 +18,6 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "supervisor/driver/driver.h"
 #include "supervisor/node/host_usage.h"
 #include "supervisor/node/node_attr.h"
 #include "supervisor/node/node_cpu.h"
@@ -27,7 +26,6 @@
 #include "supervisor/source/source.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_turn.h"
-#include "supervisor/volume/plugins.h"
 
 /* What jobs' constraints see: of the servers' releases the newest whose demands on a node are met.
  */
@@ -240,24 +238,8 @@ take_cgroups(struct sup *sup, struct node *n)
 }
 
 static void
-take_drivers(struct sup *sup, struct node *n)
+take_host_volumes(struct sup *sup, struct node *n)
 {
-	for (size_t i = 0; drivers[i]; i++) {
-		struct driver_info *d = map_put(driver_info, &n->drivers, drivers[i]->name);
-		bool enabled = driver_usable(sup->config, drivers[i], NULL) == 0;
-		char name[64];
-
-		if (!d)
-			continue;
-		d->detected = d->healthy = enabled;
-		d->update_time = now_ns();
-		(void)str_set(&d->health_description, enabled ? "Healthy" : "disabled");
-		if (!enabled)
-			continue;
-		(void)snprintf(name, sizeof name, "driver.%s", drivers[i]->name);
-		node_attr(n, name, "1");
-		(void)string_map_set(&d->attributes, name, "true");
-	}
 	for (uint32_t i = 0; i < sup->config->n_host_volumes; i++) {
 		const struct config_host_volume *hv = &sup->config->host_volumes[i];
 		struct host_volume *v = map_put(host_volume, &n->host_volumes, hv->name);
@@ -291,7 +273,7 @@ node_state_new(struct sup *sup, struct err *e)
 	take_resources(sup, &ns->n);
 	take_cgroups(sup, &ns->n);
 	node_network_take(&ns->n, sup->config);
-	take_drivers(sup, &ns->n);
+	take_host_volumes(sup, &ns->n);
 	return 0;
 }
 
@@ -327,9 +309,41 @@ node_get(struct sup *sup)
 	return &sup->node->n;
 }
 
-static void
-put_info(struct node *n, bool controller, const char *id, const struct csi_info *info)
+void
+node_put_driver(struct sup *sup, const char *driver, bool enabled)
 {
+	struct node *n = &sup->node->n;
+	struct driver_info *d = map_put(driver_info, &n->drivers, driver);
+	char name[64];
+
+	if (!d)
+		return;
+	d->detected = d->healthy = enabled;
+	d->update_time = now_ns();
+	(void)str_set(&d->health_description, enabled ? "Healthy" : "disabled");
+	if (!enabled)
+		return;
+	(void)snprintf(name, sizeof name, "driver.%s", driver);
+	node_attr(n, name, "1");
+	(void)string_map_set(&d->attributes, name, "true");
+}
+
+void
+node_forget_plugins(struct sup *sup)
+{
+	struct node *n = &sup->node->n;
+
+	while (n->csi_controller_plugins.n > 0)
+		(void)map_remove(
+		    csi_info, &n->csi_controller_plugins, n->csi_controller_plugins.v[0].key);
+	while (n->csi_node_plugins.n > 0)
+		(void)map_remove(csi_info, &n->csi_node_plugins, n->csi_node_plugins.v[0].key);
+}
+
+void
+node_put_plugin(struct sup *sup, bool controller, const char *id, const struct csi_info *info)
+{
+	struct node *n = &sup->node->n;
 	struct csi_info *at = controller ? map_put(csi_info, &n->csi_controller_plugins, id)
 					 : map_put(csi_info, &n->csi_node_plugins, id);
 
@@ -341,21 +355,8 @@ put_info(struct node *n, bool controller, const char *id, const struct csi_info 
 }
 
 void
-node_plugins_changed(struct sup *sup)
+node_changed(struct sup *sup)
 {
-	struct node *n = &sup->node->n;
-
-	while (n->csi_controller_plugins.n > 0)
-		(void)map_remove(
-		    csi_info, &n->csi_controller_plugins, n->csi_controller_plugins.v[0].key);
-	while (n->csi_node_plugins.n > 0)
-		(void)map_remove(csi_info, &n->csi_node_plugins, n->csi_node_plugins.v[0].key);
-	for (struct plugin *p = plugin_next(sup, NULL); p; p = plugin_next(sup, p)) {
-		if (plugin_controller_info(p))
-			put_info(n, true, plugin_id(p), plugin_controller_info(p));
-		if (plugin_node_info(p))
-			put_info(n, false, plugin_id(p), plugin_node_info(p));
-	}
 	if (sup->source)
 		sup->source->ops->node_updated(sup->source);
 }

@@ -17,8 +17,13 @@ void node_count_disk(struct sup *sup);
 const struct node *node_get(struct sup *sup);
 /* The address at which what its tasks serve is found; never NULL. */
 const char *node_ip(struct sup *sup);
-/* Plugins or their health changed: rebuilds the two maps, tells the source. */
-void node_plugins_changed(struct sup *sup);
+/* A driver of this node, as its fingerprint shows it. */
+void node_put_driver(struct sup *sup, const char *driver, bool enabled);
+/* The plugins are put anew, one after the other; then node_changed(). *info is copied. */
+void node_forget_plugins(struct sup *sup);
+void node_put_plugin(struct sup *sup, bool controller, const char *id, const struct csi_info *info);
+/* Tells the source that what node_get() shows has changed. */
+void node_changed(struct sup *sup);
 /* The drain that is under way, which node_get() shows; NULL: none. 0 or -ENOMEM. */
 int node_set_drain(struct sup *sup, const struct drain_strategy *drain, struct err *e);
 /* The configuration's metadata with these over it: a text sets a key, null takes it away. */

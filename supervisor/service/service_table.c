@@ -25,10 +25,10 @@ take_out(struct service_table *t, struct source_service *s)
 }
 
 struct source_service *
-service_table_add(struct service_table *t, struct sup_alloc *sa, const char *workload,
+service_table_add(struct service_table *t, size_t size, struct sup_alloc *sa, const char *workload,
     struct service_registration *reg)
 {
-	struct source_service *s = calloc(1, sizeof *s);
+	struct source_service *s = calloc(1, size);
 
 	if (!s || str_set(&s->workload, workload) < 0) {
 		free(s);

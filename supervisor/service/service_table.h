@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* service_table.h: what a source keeps of registered services: in one list, and by alloc. Runs in:
+/* service_table.h: the services that a source has registered: in one list, and by alloc. Runs in:
  * supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVICE_SERVICE_TABLE_H
 #define DROVER_SUPERVISOR_SERVICE_SERVICE_TABLE_H
 
 #include "model/service.h"
 #include "supervisor/table/alloc_table.h"
-#include "supervisor/server/local_news.h"
 
+/* The first member of what a source keeps of one. */
 struct source_service {
 	struct source_service *prev, *next; /* all */
 	struct source_service *next_of_alloc;
 	struct sup_alloc *sa; /* NULL: it is no more, but somebody has to be told */
 	char *workload;
 	struct service_registration reg;
-	struct local_news news; /* local_changes.c */
-	/* nomad_services.c */
-	struct dirty row;
-	bool told, sending; /* the servers have it as it is; will have */
-	bool refused;       /* they do not take it as it is */
-	bool forgotten;     /* the row is deleted, then this is freed */
-	uint64_t call;
 };
 
 struct service_table {
@@ -28,8 +21,9 @@ struct service_table {
 	size_t n;
 };
 
-/* Takes what *reg holds. sa may be NULL. NULL: no memory. */
-struct source_service *service_table_add(struct service_table *t, struct sup_alloc *sa,
+/* Makes one of size bytes, zero behind its struct source_service. Takes what *reg holds. sa may be
+ * NULL. NULL: no memory. */
+struct source_service *service_table_add(struct service_table *t, size_t size, struct sup_alloc *sa,
     const char *workload, struct service_registration *reg);
 struct source_service *service_table_find(const struct sup_alloc *sa, const char *id);
 /* It stays in the table, without its alloc. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/alloc/task_env.h"
+#include "supervisor/service/task_env.h"
 #include "supervisor/driver/driver.h"
 
 static int

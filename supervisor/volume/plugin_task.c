@@ -11,7 +11,6 @@
 #include "common/cleanup.h"
 #include "common/duration.h"
 #include "common/log.h"
-#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/volume/plugins.h"
@@ -35,7 +34,11 @@ enum fingerprint_step {
 };
 
 struct plugin_task {
-	struct task_runner *tr;
+	struct sup *sup;
+	struct sup_alloc *sa;
+	const struct task *task;
+	const struct plugin_task_events *ev;
+	void *arg;
 	struct plugin *plugin;
 	char *socket_dir, *root_dir; /* on the host */
 	uint64_t make, remove;
@@ -52,16 +55,10 @@ struct plugin_task {
 
 static void ask(struct plugin_task *pt);
 
-static struct sup *
-sup_of(const struct plugin_task *pt)
-{
-	return pt->tr->ar->sup;
-}
-
 static const struct csi_plugin_block *
 block(const struct plugin_task *pt)
 {
-	return pt->tr->task->csi_plugin;
+	return pt->task->csi_plugin;
 }
 
 /* Servers keep 0 for jobs that do not say: 30 s. */
@@ -72,16 +69,27 @@ health_timeout_ns(const struct plugin_task *pt)
 }
 
 struct plugin_task *
-plugin_task_new(struct task_runner *tr)
+plugin_task_new(struct sup *sup, struct sup_alloc *sa, const struct task *task,
+    const struct plugin_task_events *ev, void *arg)
 {
 	struct plugin_task *pt = calloc(1, sizeof *pt);
 
 	if (!pt)
 		return NULL;
-	pt->tr = tr;
+	pt->sup = sup;
+	pt->sa = sa;
+	pt->task = task;
+	pt->ev = ev;
+	pt->arg = arg;
 	csi_info_init(&pt->basics);
 	csi_node_info_init(&pt->node);
 	return pt;
+}
+
+void
+plugin_task_update(struct plugin_task *pt, const struct task *task)
+{
+	pt->task = task;
 }
 
 static void
@@ -98,7 +106,7 @@ plugin_task_free(struct plugin_task *pt)
 	if (!pt)
 		return;
 	stop_asking(pt);
-	child_call_cancel(sup_of(pt), pt->make);
+	child_call_cancel(pt->sup, pt->make);
 	plugin_free(pt->plugin);
 	csi_info_done(&pt->basics);
 	csi_node_info_done(&pt->node);
@@ -120,7 +128,7 @@ on_dirs(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, 
 	if (r >= 0 && (str_set(&pt->socket_dir, rep->socket_dir) < 0 ||
 			  str_set(&pt->root_dir, rep->root_dir) < 0))
 		r = err_set(&why, -ENOMEM, "csi_plugin_supervisor");
-	task_runner_prepared(pt->tr, r, e ? e : &why);
+	pt->ev->prepared(pt->arg, r, e ? e : &why);
 }
 
 void
@@ -128,10 +136,10 @@ plugin_task_prepare(struct plugin_task *pt)
 {
 	MntPluginDirMakeReq req = MNT_PLUGIN_DIR_MAKE_REQ__INIT;
 
-	req.alloc = (ProtobufCBinaryData){ .data = pt->tr->ar->sa->id.b, .len = ID_BYTES };
+	req.alloc = (ProtobufCBinaryData){ .data = pt->sa->id.b, .len = ID_BYTES };
 	req.kind = (PluginKind)block(pt)->type;
 	req.plugin = block(pt)->id;
-	pt->make = mnt_call_plugin_dir_make(sup_of(pt), &req, on_dirs, pt);
+	pt->make = mnt_call_plugin_dir_make(pt->sup, &req, on_dirs, pt);
 }
 
 int
@@ -168,7 +176,7 @@ now_usec(const struct plugin_task *pt)
 {
 	uint64_t now;
 
-	(void)sd_event_now(sup_of(pt)->event, CLOCK_MONOTONIC, &now);
+	(void)sd_event_now(pt->sup->event, CLOCK_MONOTONIC, &now);
 	return now;
 }
 
@@ -188,7 +196,7 @@ ask_later(struct plugin_task *pt, uint64_t usec)
 	pt->step = STEP_PROBE;
 	pt->timer = sd_event_source_disable_unref(pt->timer);
 	(void)sd_event_add_time_relative(
-	    sup_of(pt)->event, &pt->timer, CLOCK_MONOTONIC, usec, 0, on_timer, pt);
+	    pt->sup->event, &pt->timer, CLOCK_MONOTONIC, usec, 0, on_timer, pt);
 }
 
 /* Until the first success failures are only the plugin's start (row G25); the deadline ends that.
@@ -202,7 +210,7 @@ on_failure(struct plugin_task *pt, const struct err *e)
 	(void)snprintf(text, sizeof text, "Error: %s", e->msg);
 	if (pt->healthy_once) {
 		if (plugin_set_health(pt->plugin, false, e->msg))
-			task_runner_tell(pt->tr, EVENT_PLUGIN_UNHEALTHY, text, false);
+			pt->ev->tell(pt->arg, EVENT_PLUGIN_UNHEALTHY, text);
 		ask_later(pt, RETRY_MAX_USEC);
 		return;
 	}
@@ -214,11 +222,11 @@ on_failure(struct plugin_task *pt, const struct err *e)
 	}
 	(void)snprintf(text, sizeof text, "Error: CSI plugin failed probe: %s", e->msg);
 	log_warn("plugin %s: %s", block(pt)->id, e->msg);
-	task_runner_tell(pt->tr, EVENT_PLUGIN_UNHEALTHY, text, false);
+	pt->ev->tell(pt->arg, EVENT_PLUGIN_UNHEALTHY, text);
 	duration_format(health_timeout_ns(pt), timeout);
 	(void)snprintf(text, sizeof text,
 	    "CSI plugin did not become healthy before configured %s health timeout", timeout);
-	(void)task_runner_restart(pt->tr, text, true, 0);
+	pt->ev->failed(pt->arg, text);
 }
 
 static void
@@ -336,7 +344,7 @@ make_info(const struct plugin_task *pt, bool controller)
 	if (!info || csi_info_copy(&pt->basics, info) < 0)
 		return info;
 	(void)str_set(&info->plugin_id, block(pt)->id);
-	(void)str_set(&info->alloc_id, pt->tr->ar->sa->a.id);
+	(void)str_set(&info->alloc_id, pt->sa->a.id);
 	if (controller && (info->controller_info = csi_controller_info_new()))
 		*info->controller_info = pt->controller;
 	if (!controller && (info->node_info = csi_node_info_new()))
@@ -358,8 +366,8 @@ finish(struct plugin_task *pt)
 	    kind != CSI_PLUGIN_CONTROLLER ? make_info(pt, false) : NULL);
 	if (!was_healthy) {
 		(void)snprintf(text, sizeof text, "plugin: %s", block(pt)->id);
-		task_runner_tell(pt->tr, EVENT_PLUGIN_HEALTHY, text, false);
-		volumes_plugin_answers(sup_of(pt), block(pt)->id);
+		pt->ev->tell(pt->arg, EVENT_PLUGIN_HEALTHY, text);
+		volumes_plugin_answers(pt->sup, block(pt)->id);
 	}
 	ask_later(pt, SUPERVISE_USEC);
 }
@@ -491,7 +499,7 @@ ask(struct plugin_task *pt)
 void
 plugin_task_started(struct plugin_task *pt, const struct id *run)
 {
-	const struct driver_ops *driver = driver_find(str(pt->tr->task->driver));
+	const struct driver_ops *driver = driver_find(str(pt->task->driver));
 	const char *root =
 	    driver && driver->isolates_files ? block(pt)->stage_publish_base_dir : pt->root_dir;
 
@@ -499,14 +507,13 @@ plugin_task_started(struct plugin_task *pt, const struct id *run)
 	if (!root && !pt->root_dir) {
 		cleanup_free char *path = NULL;
 
-		if (str_setf(&path, "%s/csi/%s/%s", sup_of(pt)->args.data_dir,
+		if (str_setf(&path, "%s/csi/%s/%s", pt->sup->args.data_dir,
 			csi_plugin_kind_names[block(pt)->type], block(pt)->id) == 0)
 			pt->root_dir = steal_ptr(&path);
 		root = pt->root_dir;
 	}
 	if (!pt->plugin && root)
-		pt->plugin = plugin_new(
-		    sup_of(pt), block(pt)->id, block(pt)->type, &pt->tr->ar->sa->id, root);
+		pt->plugin = plugin_new(pt->sup, block(pt)->id, block(pt)->type, &pt->sa->id, root);
 	if (!pt->plugin)
 		return;
 	plugin_set_run(pt->plugin, run);
@@ -552,12 +559,12 @@ on_dirs_removed(
 static bool
 root_is_wanted(const struct plugin_task *pt)
 {
-	alloc_foreach(sup_of(pt), sa)
+	alloc_foreach(pt->sup, sa)
 	{
 		for (size_t i = 0; i < sa->group->tasks.n; i++) {
 			const struct csi_plugin_block *other = sa->group->tasks.v[i].csi_plugin;
 
-			if (other && sa != pt->tr->ar->sa && !alloc_client_terminal(&sa->a) &&
+			if (other && sa != pt->sa && !alloc_client_terminal(&sa->a) &&
 			    str_eq(other->id, block(pt)->id) && other->type == block(pt)->type)
 				return true;
 		}
@@ -575,11 +582,11 @@ plugin_task_stopped(struct plugin_task *pt)
 		plugin_deregister(pt->plugin);
 	plugin_free(pt->plugin);
 	pt->plugin = NULL;
-	req.alloc = (ProtobufCBinaryData){ .data = pt->tr->ar->sa->id.b, .len = ID_BYTES };
+	req.alloc = (ProtobufCBinaryData){ .data = pt->sa->id.b, .len = ID_BYTES };
 	req.kind = (PluginKind)block(pt)->type;
 	/* Its root goes with the last instance, when no volume is mounted there any more. */
-	if (!root_is_wanted(pt) && !plugin_exists(sup_of(pt), block(pt)->id) &&
-	    !volume_plugin_has_mounts(sup_of(pt), block(pt)->id))
+	if (!root_is_wanted(pt) && !plugin_exists(pt->sup, block(pt)->id) &&
+	    !volume_plugin_has_mounts(pt->sup, block(pt)->id))
 		req.plugin = block(pt)->id;
-	(void)mnt_call_plugin_dir_remove(sup_of(pt), &req, on_dirs_removed, NULL);
+	(void)mnt_call_plugin_dir_remove(pt->sup, &req, on_dirs_removed, NULL);
 }

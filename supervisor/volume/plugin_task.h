@@ -8,15 +8,30 @@
 
 #include "common/id.h"
 #include "model/engine/field.h"
+#include "model/task_event.h"
 #include "proto/exec.pb-c.h"
 #include "proto/task_spec.h"
+#include "supervisor/table/alloc_table.h"
 
 struct plugin_task;
-struct task_runner;
 
-struct plugin_task *plugin_task_new(struct task_runner *tr);
+/* What the task's runner is told, never from within a call of it. */
+struct plugin_task_events {
+	/* The directories are there (or not): the task may start. */
+	void (*prepared)(void *arg, int r, const struct err *e);
+	/* For the task's events. */
+	void (*tell)(void *arg, enum task_event_type type, const char *text);
+	/* It did not become healthy in time: the task is to be restarted by its policy. */
+	void (*failed)(void *arg, const char *why);
+};
+
+/* All but arg outlive it; task has a csi_plugin block. NULL: no memory. */
+struct plugin_task *plugin_task_new(struct sup *sup, struct sup_alloc *sa, const struct task *task,
+    const struct plugin_task_events *ev, void *arg);
 void plugin_task_free(struct plugin_task *pt); /* NULL is nothing */
-/* Makes the directories, then task_runner_prepared(). */
+/* A new version of the job, in place. */
+void plugin_task_update(struct plugin_task *pt, const struct task *task);
+/* Makes the directories, then ev->prepared(). */
 void plugin_task_prepare(struct plugin_task *pt);
 /* Adds the mounts (with their destinations to spec), the plugin fields and CSI_ENDPOINT. After a
  * prepare that worked. */

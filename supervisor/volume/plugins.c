@@ -630,6 +630,19 @@ plugin_set_run(struct plugin *p, const struct id *run)
 	close_channel(p);
 }
 
+static void
+update_node(struct sup *sup)
+{
+	node_forget_plugins(sup);
+	for (struct plugin *p = plugin_next(sup, NULL); p; p = plugin_next(sup, p)) {
+		if (p->controller)
+			node_put_plugin(sup, true, p->id, p->controller);
+		if (p->node)
+			node_put_plugin(sup, false, p->id, p->node);
+	}
+	node_changed(sup);
+}
+
 void
 plugin_set_info(struct plugin *p, struct csi_info *controller, struct csi_info *node)
 {
@@ -640,7 +653,7 @@ plugin_set_info(struct plugin *p, struct csi_info *controller, struct csi_info *
 	p->registered = p->answered = true;
 	look_in(p->sup, 0);
 	(void)plugin_set_health(p, true, "healthy");
-	node_plugins_changed(p->sup);
+	update_node(p->sup);
 }
 
 bool
@@ -660,7 +673,7 @@ plugin_set_health(struct plugin *p, bool healthy, const char *description)
 		(void)str_set(&infos[i]->health_description, description);
 	}
 	if (changed && p->registered)
-		node_plugins_changed(p->sup);
+		update_node(p->sup);
 	return changed;
 }
 
@@ -671,5 +684,5 @@ plugin_deregister(struct plugin *p)
 		return;
 	p->registered = false;
 	p->healthy = false;
-	node_plugins_changed(p->sup);
+	update_node(p->sup);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "supervisor/alloc/task_env.h"
+#include "supervisor/driver/env_expand.h"
 #include "supervisor/driver/driver.h"
 #include "tests/unit/unit.h"
 

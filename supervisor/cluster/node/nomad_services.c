@@ -18,14 +18,29 @@
 #define RETRY_MAX_MS     60000
 #define BATCH_MAX        100
 
+struct nomad_service {
+	struct source_service base;
+	struct dirty row;
+	bool told, sending; /* the servers have it as it is; will have */
+	bool refused;       /* they do not take it as it is */
+	bool forgotten;     /* the row is deleted, then this is freed */
+	uint64_t call;
+};
+
 static void remove_one(struct nomad *n, struct source_service *s);
 
 /* --- rows --- */
 
+static struct nomad_service *
+own(struct source_service *s)
+{
+	return (struct nomad_service *)(void *)s;
+}
+
 static struct source_service *
 of_row(struct dirty *d)
 {
-	return (struct source_service *)(void *)((char *)d - offsetof(struct source_service, row));
+	return (struct source_service *)(void *)((char *)d - offsetof(struct nomad_service, row));
 }
 
 static int
@@ -35,7 +50,7 @@ write_row(struct sup *sup, struct dirty *d, struct err *e)
 	struct text t = { 0 };
 	int r;
 
-	if (s->forgotten)
+	if (own(s)->forgotten)
 		return STORE_EXEC(sup->store, STMT_SERVICE_DELETE, e, SV_TEXT(s->reg.id));
 	if (model_to_text(&service_registration_type, &s->reg, MODEL_COMPACT, &t) < 0 || t.failed) {
 		text_done(&t);
@@ -52,7 +67,7 @@ on_written(struct sup *sup, struct dirty *d)
 {
 	struct source_service *s = of_row(d);
 
-	if (s->forgotten)
+	if (own(s)->forgotten)
 		service_table_remove(&nomad_of_sup(sup)->services_gone, s);
 }
 
@@ -60,13 +75,14 @@ static struct source_service *
 add(struct nomad *n, struct service_table *t, struct sup_alloc *sa, const char *workload,
     struct service_registration *reg)
 {
-	struct source_service *s = service_table_add(t, sa, workload, reg);
+	struct source_service *s =
+	    service_table_add(t, sizeof(struct nomad_service), sa, workload, reg);
 
 	if (!s)
 		return NULL;
-	s->row.write = write_row;
-	s->row.point = CRASH_ROW_SERVICE;
-	s->row.written = on_written;
+	own(s)->row.write = write_row;
+	own(s)->row.point = CRASH_ROW_SERVICE;
+	own(s)->row.written = on_written;
 	return s;
 }
 
@@ -110,7 +126,7 @@ on_retry(struct sd_event_source *source, uint64_t usec, void *arg)
 
 	n->services_timer = sd_event_source_disable_unref(n->services_timer);
 	for (struct source_service *s = n->services.first; s; s = s->next)
-		s->refused = false;
+		own(s)->refused = false;
 	for (struct source_service *s = n->services_gone.first; s; s = s->next)
 		remove_one(n, s);
 	nomad_services_soon(n);
@@ -130,7 +146,7 @@ find_gone(struct nomad *n, const char *id)
 {
 	struct source_service *s = n->services_gone.first;
 
-	while (s && (s->forgotten || !str_eq(s->reg.id, id)))
+	while (s && (own(s)->forgotten || !str_eq(s->reg.id, id)))
 		s = s->next;
 	return s;
 }
@@ -151,13 +167,13 @@ forget(struct nomad *n, struct source_service *s)
 	struct sup *sup = n->base.sup;
 
 	if (is_there(n, s->reg.id)) {
-		turn_forget_write(sup, &s->row);
+		turn_forget_write(sup, &own(s)->row);
 		service_table_remove(&n->services_gone, s);
 		nomad_services_soon(n);
 		return;
 	}
-	s->forgotten = true;
-	turn_write(sup, &s->row);
+	own(s)->forgotten = true;
+	turn_write(sup, &own(s)->row);
 }
 
 static void
@@ -166,7 +182,7 @@ on_removed(struct sup *sup, void *arg, int r, const void *body, size_t len, cons
 	struct nomad *n = nomad_of_sup(sup);
 	struct source_service *s = arg;
 
-	s->call = 0;
+	own(s)->call = 0;
 	/* With ACLs on, that is how servers say that there is none. */
 	if (r == -EREMOTEIO && (strstr(e->msg, "service registration not found") ||
 				   strstr(e->msg, "Permission denied")))
@@ -185,13 +201,13 @@ remove_one(struct nomad *n, struct source_service *s)
 	struct rpc_service_delete_req req;
 
 	/* While it is on its way in, on_told() comes back to it. */
-	if (s->call || s->forgotten || s->sending || !n->ready)
+	if (own(s)->call || own(s)->forgotten || own(s)->sending || !n->ready)
 		return;
 	rpc_service_delete_req_init(&req);
 	nomad_write(n, &req.write);
 	(void)str_set(&req.write.namespace, s->reg.namespace);
 	(void)str_set(&req.id, s->reg.id);
-	s->call = nomad_call(n, "ServiceRegistration.DeleteByID", &rpc_service_delete_req_type,
+	own(s)->call = nomad_call(n, "ServiceRegistration.DeleteByID", &rpc_service_delete_req_type,
 	    &req, CALL_DEADLINE_MS, LINK_REPEAT, on_removed, s);
 	rpc_service_delete_req_done(&req);
 }
@@ -208,9 +224,9 @@ drop(struct nomad *n, struct source_service *s)
 /* --- in --- */
 
 static bool
-is_wanted(struct nomad *n, const struct source_service *s)
+is_wanted(struct nomad *n, struct source_service *s)
 {
-	return !s->told && !s->refused && !find_gone(n, s->reg.id);
+	return !own(s)->told && !own(s)->refused && !find_gone(n, s->reg.id);
 }
 
 /* What was dropped while it was on its way in goes out now. */
@@ -218,16 +234,16 @@ static void
 end_sending(struct nomad *n, bool told, bool refused)
 {
 	for (struct source_service *s = n->services.first; s; s = s->next) {
-		if (!s->sending)
+		if (!own(s)->sending)
 			continue;
-		s->sending = false;
-		s->told |= told;
-		s->refused |= refused;
+		own(s)->sending = false;
+		own(s)->told |= told;
+		own(s)->refused |= refused;
 	}
 	for (struct source_service *s = n->services_gone.first; s; s = s->next) {
-		if (!s->sending)
+		if (!own(s)->sending)
 			continue;
-		s->sending = false;
+		own(s)->sending = false;
 		remove_one(n, s);
 	}
 }
@@ -275,7 +291,7 @@ tell(struct sup *sup, struct deferred *d)
 		copy = list_add(service_registration, &req.services);
 		if (!copy || service_registration_copy(&s->reg, copy) < 0)
 			abort();
-		s->sending = true;
+		own(s)->sending = true;
 		count++;
 	}
 	n->services_sent = count;
@@ -296,7 +312,7 @@ void
 nomad_services_all(struct nomad *n)
 {
 	for (struct source_service *s = n->services.first; s; s = s->next)
-		s->told = s->refused = false;
+		own(s)->told = own(s)->refused = false;
 	for (struct source_service *s = n->services_gone.first; s; s = s->next)
 		remove_one(n, s);
 	nomad_services_soon(n);
@@ -309,7 +325,7 @@ put(struct nomad *n, struct sup_alloc *sa, const char *workload,
 	struct source_service *s = service_table_find(sa, reg->id);
 	struct service_registration copy;
 
-	if (s && s->told && model_equal(&service_registration_type, &s->reg, reg))
+	if (s && own(s)->told && model_equal(&service_registration_type, &s->reg, reg))
 		return 0;
 	if (service_registration_copy(reg, &copy) < 0)
 		return -ENOMEM;
@@ -323,8 +339,8 @@ put(struct nomad *n, struct sup_alloc *sa, const char *workload,
 		service_registration_done(&copy);
 		return -ENOMEM;
 	}
-	s->told = s->refused = s->sending = false;
-	turn_write(n->base.sup, &s->row);
+	own(s)->told = own(s)->refused = own(s)->sending = false;
+	turn_write(n->base.sup, &own(s)->row);
 	return 0;
 }
 
@@ -369,7 +385,7 @@ nomad_services_free(struct nomad *n)
 	turn_forget_deferred(n->base.sup, &n->services_tell);
 	for (size_t i = 0; i < ELEMENTSOF(tables); i++)
 		while (tables[i]->first) {
-			turn_forget_write(n->base.sup, &tables[i]->first->row);
+			turn_forget_write(n->base.sup, &own(tables[i]->first)->row);
 			service_table_remove(tables[i], tables[i]->first);
 		}
 }

@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/api/alloc_view.h"
+#include "supervisor/server/claim/local_service.h"
 
 static int
 put(struct local *l, struct sup_alloc *sa, const char *workload,
@@ -29,7 +30,8 @@ put(struct local *l, struct sup_alloc *sa, const char *workload,
 		service_registration_done(&s->reg);
 		s->reg = copy;
 	} else {
-		s = service_table_add(&l->services, sa, workload, &copy);
+		s = service_table_add(
+		    &l->services, sizeof(struct local_service), sa, workload, &copy);
 		service_registration_done(&copy);
 	}
 	if (s)

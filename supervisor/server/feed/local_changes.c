@@ -4,6 +4,7 @@
 #include "supervisor/http/api_wait.h"
 #include "supervisor/server/deploy/local_deployment.h"
 #include "supervisor/server/feed/local_events.h"
+#include "supervisor/server/claim/local_service.h"
 
 static void
 on_wake(struct sup *sup, struct deferred *d)
@@ -77,7 +78,8 @@ void
 local_service_changed(struct local *l, struct source_service *s)
 {
 	note(l, LOCAL_SERVICES, NULL, s->reg.modify_index);
-	local_news_put(&l->news_list, &s->news, NEWS_SERVICE, s->reg.modify_index);
+	local_news_put(
+	    &l->news_list, &local_service_of(s)->news, NEWS_SERVICE, s->reg.modify_index);
 }
 
 void
@@ -107,6 +109,7 @@ local_service_gone(struct local *l, struct source_service *s)
 {
 	uint64_t index = local_index_next(l);
 
-	local_event_keep(l, NEWS_SERVICE, &s->news, "ServiceDeregistration", index);
+	local_event_keep(
+	    l, NEWS_SERVICE, &local_service_of(s)->news, "ServiceDeregistration", index);
 	note(l, LOCAL_SERVICES, NULL, index);
 }

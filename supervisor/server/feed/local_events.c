@@ -10,6 +10,7 @@
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/deploy/local_deployment.h"
+#include "supervisor/server/claim/local_service.h"
 
 #define GONE_KEPT  500
 #define GONE_BYTES (4u * 1024 * 1024)
@@ -85,7 +86,7 @@ local_event_head(const struct local_news *n, struct event_head *ret)
 		*ret = head_of_deployment(OF(n, local_deployment));
 		break;
 	case NEWS_SERVICE:
-		*ret = head_of_service(OF(n, source_service));
+		*ret = head_of_service(&OF(n, local_service)->base);
 		break;
 	case NEWS_NODE:
 		*ret = (struct event_head){ .topic = "Node",
@@ -148,7 +149,8 @@ print_payload(struct local *l, const struct local_news *n, struct text *t)
 		break;
 	case NEWS_SERVICE:
 		text_printf(t, "{\"Service\":");
-		r = model_to_text(&service_registration_type, &OF(n, source_service)->reg, 0, t);
+		r = model_to_text(
+		    &service_registration_type, &OF(n, local_service)->base.reg, 0, t);
 		break;
 	case NEWS_NODE:
 		text_printf(t, "{\"Node\":");

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* task_env.h: a task's environment and what ${…} means in its fields (semantics.md 8.3, 8.4). Runs
- * in: supervisor. */
-#ifndef DROVER_SUPERVISOR_ALLOC_TASK_ENV_H
-#define DROVER_SUPERVISOR_ALLOC_TASK_ENV_H
+/* env_expand.h: the variables of a task, and what ${…} means in its fields. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_DRIVER_ENV_EXPAND_H
+#define DROVER_SUPERVISOR_DRIVER_ENV_EXPAND_H
 
 #include "model/engine/field.h"
 #include "supervisor/core/sup.h"
-#include "supervisor/table/alloc_table.h"
 
 struct task_env {
 	struct string_map vars; /* NAME to value */
@@ -16,10 +14,12 @@ struct task_env {
 	const struct node *node;
 };
 
-/* task NULL: what is known to the group, for its services. isolated: paths as the task sees them,
- * else the host's. 0, -ENOMEM or -E2BIG. The caller ends it with task_env_done(). */
-int task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *task,
-    bool isolated, struct task_env *ret);
+/* Sets a variable. 0 or -ENOMEM. task_env_putf() cuts a value at 4095 bytes. */
+int task_env_put(struct task_env *env, const char *name, const char *value);
+int task_env_putf(struct task_env *env, const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Replaces in place the characters that no name of a variable has by '_'. */
+void task_env_make_name(char *name);
 void task_env_done(struct task_env *env);
 
 /*

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+/* task_env.c: which variables a task has. Runs in: supervisor. */
+#include "supervisor/service/task_env.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "model/node.h"
+#include "proto/exe_setup.h"
+#include "proto/task_spec.h"
+#include "supervisor/node/cores.h"
+#include "supervisor/node/node_state.h"
+#include "supervisor/service/ports.h"
+
+static task_env_vars *more; /* what later layers add */
+
+static int
+put_dirs(struct sup *sup, struct task_env *env, const struct sup_alloc *sa, const struct task *task,
+    bool isolated)
+{
+	const char *data = sup->args.data_dir;
+	int r;
+
+	if (!task)
+		return task_env_putf(env, "NOMAD_ALLOC_DIR", "%s/alloc/%s/alloc", data, sa->a.id);
+	if (isolated)
+		return (r = task_env_put(env, "NOMAD_ALLOC_DIR", "/alloc")) < 0 ? r
+		       : (r = task_env_put(env, "NOMAD_TASK_DIR", "/local")) < 0
+			   ? r
+			   : task_env_put(env, "NOMAD_SECRETS_DIR", "/secrets");
+	if ((r = task_env_putf(env, "NOMAD_ALLOC_DIR", "%s/alloc/%s/alloc", data, sa->a.id)) < 0 ||
+	    (r = task_env_putf(
+		 env, "NOMAD_TASK_DIR", "%s/alloc/%s/%s/local", data, sa->a.id, task->name)) < 0)
+		return r;
+	return task_env_putf(
+	    env, "NOMAD_SECRETS_DIR", "%s/alloc/%s/%s/secrets", data, sa->a.id, task->name);
+}
+
+/* Who has reserved cores asked for no MHz: what those make is the source's to say. */
+static int
+put_cpu(struct task_env *env, const struct sup_alloc *sa, const struct task *task)
+{
+	const struct alloc_cpu *own = alloc_task_cpu(&sa->a, task->name);
+	bool cores = own && own->reserved_cores.n > 0;
+	char list[CORES_TEXT_SIZE];
+	int r = task_env_putf(env, "NOMAD_CPU_LIMIT", "%lld",
+	    (long long)(cores ? own->cpu_shares : task->resources->cpu));
+
+	if (r < 0 || !cores)
+		return r;
+	core_list_format(&own->reserved_cores, list);
+	return task_env_put(env, "NOMAD_CPU_CORES", list);
+}
+
+static int
+put_limits(struct task_env *env, const struct sup_alloc *sa, const struct task *task)
+{
+	const struct alloc_memory memory = alloc_task_memory(&sa->a, task);
+	int r = put_cpu(env, sa, task);
+
+	if (r == 0)
+		r = task_env_putf(env, "NOMAD_MEMORY_LIMIT", "%lld", (long long)memory.memory_mb);
+	if (r == 0 && memory.memory_max_mb > 0)
+		r = task_env_putf(
+		    env, "NOMAD_MEMORY_MAX_LIMIT", "%lld", (long long)memory.memory_max_mb);
+	return r;
+}
+
+static int
+put_names(
+    struct sup *sup, struct task_env *env, const struct sup_alloc *sa, const struct task *task)
+{
+	const struct job *job = &sa->job->job;
+	const struct {
+		const char *name, *value;
+	} pairs[] = {
+		{ "NOMAD_ALLOC_ID", sa->a.id },
+		{ "NOMAD_ALLOC_NAME", sa->a.name },
+		{ "NOMAD_TASK_NAME", task ? task->name : NULL },
+		{ "NOMAD_GROUP_NAME", sa->a.task_group },
+		{ "NOMAD_JOB_ID", job->id },
+		{ "NOMAD_JOB_NAME", job->name },
+		{ "NOMAD_NAMESPACE", job->namespace },
+		{ "NOMAD_DC", sup->config->datacenter },
+		{ "NOMAD_REGION", sup->config->region },
+	};
+	int r;
+
+	for (size_t i = 0; i < ELEMENTSOF(pairs); i++)
+		if ((pairs[i].value || task) &&
+		    (r = task_env_put(env, pairs[i].name, str(pairs[i].value))) < 0)
+			return r;
+	if (job->parent_id && (r = task_env_put(env, "NOMAD_JOB_PARENT_ID", job->parent_id)) < 0)
+		return r;
+	if (env->node &&
+	    str_eq(string_map_get(&env->node->attributes, "os.cgroups.version"), "2") &&
+	    (r = task_env_put(env, "NOMAD_PARENT_CGROUP", str(env->node->cgroup_parent))) < 0)
+		return r;
+	if ((r = task_env_putf(env, "NOMAD_SHORT_ALLOC_ID", "%.8s", sa->a.id)) < 0 ||
+	    (r = task_env_putf(env, "NOMAD_ALLOC_INDEX", "%lld",
+		 (long long)alloc_name_index(str(sa->a.name)))) < 0)
+		return r;
+	return task ? put_limits(env, sa, task) : 0;
+}
+
+/* Replaced in it: what is known so far. */
+static int
+put_expanded(struct task_env *env, const char *name, const char *value)
+{
+	cleanup_free char *made = NULL;
+	int r = task_env_expand(env, value, false, &made, NULL);
+
+	return r < 0 ? r : task_env_put(env, name, made);
+}
+
+/* NOMAD_META_key and NOMAD_META_KEY, job under group under task. */
+static int
+put_meta(struct task_env *env, const struct string_map *meta)
+{
+	char name[300], upper[300];
+	int r;
+
+	for (size_t i = 0; i < meta->n; i++) {
+		int n = snprintf(name, sizeof name, "NOMAD_META_%.256s", meta->v[i].key);
+
+		task_env_make_name(name);
+		(void)strcpy(upper, name);
+		for (int k = sizeof "NOMAD_META_" - 1; k < n; k++)
+			upper[k] = (char)toupper((unsigned char)upper[k]);
+		if ((r = put_expanded(env, name, str(meta->v[i].value))) < 0 ||
+		    (r = put_expanded(env, upper, str(meta->v[i].value))) < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Keys that a dispatch may leave out are there nonetheless. */
+static int
+put_optional_meta(struct task_env *env, const struct job *job)
+{
+	struct string_map empty = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; job->dispatched && job->parameterized && r == 0 &&
+			   i < job->parameterized->meta_optional.n;
+	     i++)
+		r = string_map_append(&empty, str(job->parameterized->meta_optional.v[i]), "");
+	if (r == 0)
+		r = put_meta(env, &empty);
+	for (size_t i = 0; i < empty.n; i++) {
+		free(empty.v[i].key);
+		free(empty.v[i].value);
+	}
+	free(empty.v);
+	return r;
+}
+
+struct port_vars {
+	struct task_env *env;
+	const char *task;
+	int r;
+};
+
+static void
+put_port_var(struct port_vars *v, const char *name, const char *label, bool clean, const char *ip,
+    int64_t port)
+{
+	char key[300], value[80];
+
+	(void)snprintf(key, sizeof key, "%s%.200s", name, label);
+	if (clean)
+		task_env_make_name(key);
+	if (port == 0)
+		(void)snprintf(value, sizeof value, "%.60s", ip);
+	else if (!ip)
+		(void)snprintf(value, sizeof value, "%lld", (long long)port);
+	else
+		(void)snprintf(value, sizeof value, strchr(ip, ':') ? "[%.60s]:%lld" : "%.60s:%lld",
+		    ip, (long long)port);
+	if (v->r == 0)
+		v->r = task_env_put(v->env, key, value);
+}
+
+/* Of the task's own network: no driver here maps its ports, so `to` says nothing. */
+static void
+put_port_of_own(struct port_vars *v, const char *label, const struct port_at *at)
+{
+	put_port_var(v, "NOMAD_IP_", label, true, at->ip, 0);
+	put_port_var(v, "NOMAD_ADDR_", label, true, at->ip, at->value);
+	put_port_var(v, "NOMAD_PORT_", label, true, NULL, at->value);
+	put_port_var(v, "NOMAD_HOST_PORT_", label, true, NULL, at->value);
+}
+
+/* Not all of the names are made valid: that is how tasks know them. */
+static void
+put_port_of_group(struct port_vars *v, const char *label, const struct port_at *at)
+{
+	int64_t inside = at->to > 0 ? at->to : at->value;
+
+	put_port_of_own(v, label, at);
+	put_port_var(v, "NOMAD_PORT_", label, true, NULL, inside);
+	put_port_var(v, "NOMAD_HOST_IP_", label, false, at->ip, 0);
+	put_port_var(v, "NOMAD_HOST_ADDR_", label, false, at->ip, at->value);
+	put_port_var(v, "NOMAD_ALLOC_PORT_", label, false, NULL, inside);
+}
+
+/* Of another task's own network, as old jobs have them. */
+static void
+put_port_of_task(struct port_vars *v, const char *task, const char *label, const struct port_at *at)
+{
+	char name[300];
+
+	(void)snprintf(name, sizeof name, "%.140s_%.150s", task, label);
+	put_port_var(v, "NOMAD_IP_", name, true, at->ip, 0);
+	put_port_var(v, "NOMAD_ADDR_", name, true, at->ip, at->value);
+	put_port_var(v, "NOMAD_PORT_", name, true, NULL, at->value);
+}
+
+static void
+put_port(void *arg, const char *task, const char *label, const struct port_at *at)
+{
+	struct port_vars *v = arg;
+
+	if (!task)
+		put_port_of_group(v, label, at);
+	else if (str_eq(task, v->task))
+		put_port_of_own(v, label, at);
+	else
+		put_port_of_task(v, task, label, at);
+}
+
+static int
+put_ports(struct task_env *env, const struct alloc *a, const struct task *task)
+{
+	struct port_vars v = { .env = env, .task = task ? task->name : NULL };
+
+	port_each(a, put_port, &v);
+	return v.r;
+}
+
+void
+task_env_provide(task_env_vars *vars)
+{
+	more = vars;
+}
+
+int
+task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *task, bool isolated,
+    struct task_env *ret)
+{
+	struct task_env env = { .node = node_get(sup) };
+	int r;
+
+	if ((r = put_dirs(sup, &env, sa, task, isolated)) < 0 ||
+	    (r = put_names(sup, &env, sa, task)) < 0 ||
+	    (r = put_optional_meta(&env, &sa->job->job)) < 0 ||
+	    (r = put_meta(&env, &sa->job->job.meta)) < 0 ||
+	    (r = put_meta(&env, &sa->group->meta)) < 0 ||
+	    (task && (r = put_meta(&env, &task->meta)) < 0) ||
+	    (r = put_ports(&env, &sa->a, task)) < 0)
+		goto fail;
+	for (size_t i = 0; task && i < task->env.n; i++)
+		if ((r = put_expanded(&env, task->env.v[i].key, str(task->env.v[i].value))) < 0)
+			goto fail;
+	if (task && more && (r = more(sa, task, &env.vars)) < 0)
+		goto fail;
+	*ret = env;
+	return 0;
+
+fail:
+	task_env_done(&env);
+	return r;
+}
