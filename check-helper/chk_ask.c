@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* chk_ask.c: one question over HTTP within TLS. What answers may be anybody. Runs in: check-helper.
- */
+/* chk_ask.c: sends one HTTPS request. The server is not trusted. Runs in: check-helper. */
 #include "check-helper/chk_ask.h"
 
 #include <errno.h>
@@ -16,9 +15,9 @@
 #include "common/tls.h"
 
 #define READ_SIZE 16384
-#define READS_MAX 4 /* in one turn */
+#define READS_MAX 4 /* bytes read in one turn */
 
-/* The first byte of what a TLS server says first: of an alert, of a handshake. */
+/* The first byte of a TLS record: an alert or a handshake. */
 #define TLS_ALERT     0x15
 #define TLS_HANDSHAKE 0x16
 
@@ -44,7 +43,7 @@ fill_address(union address *a, const ChkHttpsAskReq *req)
 	return sizeof a->in6;
 }
 
-/* Without a name OpenSSL would take a certificate of anybody's. */
+/* Without a name OpenSSL would accept a certificate for any name. */
 static bool
 is_sane(const ChkHttpsAskReq *req)
 {
@@ -55,7 +54,7 @@ is_sane(const ChkHttpsAskReq *req)
 	       strlen(req->server_name) < sizeof((struct chk_ask *)NULL)->server_name;
 }
 
-/* What fails at once is the first thing that chk_ask_go() finds. */
+/* An immediate failure is reported by the first chk_ask_go(). */
 static int
 dial(struct chk_ask *a, const ChkHttpsAskReq *req, struct err *e)
 {
@@ -86,10 +85,11 @@ chk_ask_new(const ChkHttpsAskReq *req, uint32_t serial, uint64_t now_ms, struct 
 	struct chk_ask *a;
 
 	if (!is_sane(req))
-		return err_say(e, -EINVAL, "a check over https without a place, a name or a time");
+		return err_say(e, -EINVAL,
+		    "the request of an https check lacks its address, its name or its timeout");
 	a = calloc(1, sizeof *a + req->request.len);
 	if (!a)
-		return err_set(e, -ENOMEM, "ask over https");
+		return err_set(e, -ENOMEM, "start an https request");
 	a->serial = serial;
 	a->events = POLLOUT;
 	a->deadline_ms = now_ms + req->timeout_ms;
@@ -125,7 +125,7 @@ connected(struct chk_ask *a, struct err *e)
 	return a->ssl ? 0 : err_set(e, -ENOMEM, "begin TLS");
 }
 
-/* OpenSSL would say "wrong version number" to a server of plain HTTP. */
+/* For a plain HTTP server OpenSSL would report "wrong version number". */
 static int
 hear(struct chk_ask *a, struct err *e)
 {
@@ -136,10 +136,10 @@ hear(struct chk_ask *a, struct err *e)
 	a->heard = true;
 	if (first == TLS_ALERT || first == TLS_HANDSHAKE)
 		return 0;
-	return err_say(e, -EPROTO, "what answers there does not speak TLS");
+	return err_say(e, -EPROTO, "the server does not speak TLS");
 }
 
-/* 1 done, 0 later, -errno with *e. */
+/* Returns 1 if done, 0 if it has to wait, or -errno with *e. */
 static int
 shake(struct chk_ask *a, struct err *e)
 {
@@ -163,7 +163,7 @@ send_some(struct chk_ask *a, struct err *e)
 	return n == -EAGAIN ? 0 : n == 0 ? err_say(e, -EPIPE, "EOF") : n > 0 ? 1 : (int)n;
 }
 
-/* Whether the end of the connection was the peer's own is of no matter to a check. */
+/* A check does not care whether the peer closed the connection properly. */
 static int
 read_some(struct chk_ask *a, struct err *e)
 {

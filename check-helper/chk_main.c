@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * chk_main.c: the check-helper, from its constant, and its loop: it asks services over TLS, for the
- * checks of the supervisor, many at once. It has a process while such checks are made, and keeps
- * nothing between two. Runs in: check-helper.
- */
+/* chk_main.c: the check-helper, from its constant, and its loop, which sends the HTTPS requests of
+ * the supervisor's checks, many at once. The process exists only while there are such checks, and
+ * keeps no state between two requests. Runs in: check-helper. */
 #include <errno.h>
 #include <malloc.h>
 #include <poll.h>
@@ -18,16 +16,16 @@
 #include "common/proc.h"
 #include "common/tls.h"
 
-#define HANG_S   60  /* a turn that takes that long ends the process: a new one is better */
-#define ASKS_MAX 256 /* the supervisor has no more checks over https under way */
-#define CROWD    16  /* so many at once leave memory behind that is worth giving back */
+#define HANG_S   60  /* a turn that takes this long ends the process, and a new one is started */
+#define ASKS_MAX 256 /* the supervisor has at most this many https checks in progress */
+#define CROWD    16  /* from this many requests at once, freed memory is returned to the kernel */
 
-static struct chk_ask *asks[ASKS_MAX]; /* the first n_asks are there */
-static size_t n_asks, most_asks;       /* the most since none was */
+static struct chk_ask *asks[ASKS_MAX]; /* the first n_asks are in use */
+static size_t n_asks, most_asks;       /* the maximum since the list was last empty */
 
 static const struct proc_spec check_helper;
 
-/* Nothing of the configuration is its concern. */
+/* The check-helper reads nothing of the configuration. */
 static int
 prepare(void *state, const struct proc_args *args, struct err *e)
 {
@@ -43,7 +41,7 @@ take_out(size_t i)
 	asks[i] = asks[--n_asks];
 }
 
-/* The supervisor may be slow to read: that is not a turn that hangs. */
+/* The alarm is off while sending, because the supervisor may be slow to read. */
 static int
 answer(const struct chk_ask *a, const ChkHttpsAskRep *rep, struct err *e)
 {
@@ -100,7 +98,7 @@ dispatch(const struct ipc_packet *p, struct err *e)
 	}
 }
 
-/* 1 go on, 0 the supervisor has gone, -errno with *e. */
+/* Returns 1 to continue, 0 if the supervisor is gone, or -errno with *e. */
 static int
 receive(struct err *e)
 {
@@ -110,14 +108,14 @@ receive(struct err *e)
 	if (r <= 0)
 		return r;
 	r = dispatch(&packet, e);
-	/* Headers of checks may hold what is secret. */
+	/* Headers of checks may contain secrets. */
 	explicit_bzero(packet.arena, packet.arena_used);
 	ipc_packet_done(&packet);
 	return r < 0 ? r : 1;
 }
 
-/* Those that fds has something for, or that have had their time. Backwards: the last one takes the
- * place of one that ends. */
+/* Continues requests with events and ends those whose time is over. Goes backwards, because the
+ * last entry replaces one that ends. */
 static int
 serve(const struct pollfd *fds, struct err *e)
 {
@@ -141,7 +139,7 @@ serve(const struct pollfd *fds, struct err *e)
 	return r < 0 ? r : 1;
 }
 
-/* A handshake takes 60 KB: the heap of a hundred would stay. */
+/* A handshake takes 60 KB, and the heap would keep the memory of a hundred of them. */
 static void
 tidy_up(void)
 {
@@ -163,7 +161,7 @@ next_timeout(void)
 	return next > now ? (int)(next - now) : 0;
 }
 
-/* One turn: 1 go on, 0 the end, -errno with *e. */
+/* Runs one turn. Returns 1 to continue, 0 to end, or -errno with *e. */
 static int
 turn(struct err *e)
 {
@@ -177,7 +175,7 @@ turn(struct err *e)
 	(void)alarm(HANG_S);
 	if (poll(fds, 2 + n_asks, next_timeout()) < 0)
 		return errno == EINTR ? 1 : err_set(e, -errno, "poll");
-	if (fds[0].revents) /* the link carries nothing: it is its end */
+	if (fds[0].revents) /* the link carries no data: any event on it means its end */
 		return 0;
 	r = serve(fds + 2, e);
 	return r > 0 && fds[1].revents ? receive(e) : r;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* chk_trust.c: whom to believe. Runs in: check-helper. */
+/* chk_trust.c: the certificate authorities. Runs in: check-helper. */
 #include "check-helper/chk_trust.h"
 
 #include <errno.h>
@@ -25,11 +25,12 @@ struct ssl_ctx_st *
 chk_trust(bool skip_verify, struct err *e)
 {
 	static struct ssl_ctx_st
-	    *made[2]; /* the list takes time and memory: not before it is used */
+	    *made[2]; /* loading the list takes time and memory, so it is loaded at the first use */
 
 	if (!made[skip_verify] && !skip_verify && list_fd < 0)
 		(void)err_say(e, -ENOENT,
-		    "this machine has no list of authorities (%s), so only tls_skip_verify works",
+		    "this machine has no list of certificate authorities (%s), so only checks with "
+		    "tls_skip_verify work",
 		    authorities_places[0]);
 	else if (!made[skip_verify])
 		made[skip_verify] = tls_new(skip_verify ? -1 : list_fd, list_name, e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chk_trust.h: whom to believe: the authorities of the machine, or anybody. Runs in: check-helper.
- */
+/* chk_trust.h: TLS contexts: with the machine's certificate authorities, or without verification.
+ * Runs in: check-helper. */
 #ifndef DROVER_CHK_TRUST_H
 #define DROVER_CHK_TRUST_H
 
@@ -10,10 +10,10 @@
 
 struct ssl_ctx_st;
 
-/* Opens the machine's list of authorities, before the drop and the filter. That there is none is a
- * matter of the checks that need it. */
+/* Opens the machine's list of certificate authorities, before the drop and the filter. A missing
+ * list is an error only for checks that need it. */
 void chk_trust_open(void);
-/* What the connections of one kind share; made at the first that needs it. NULL with *e. */
+/* Returns the TLS context for connections of one kind, made at the first use. NULL with *e. */
 struct ssl_ctx_st *chk_trust(bool skip_verify, struct err *e);
 
 #endif

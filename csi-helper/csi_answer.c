@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* csi_answer.c: decoding what a plugin answers, within limits. Runs in: csi-helper. */
+/* csi_answer.c: decodes a plugin's answers, within limits. Runs in: csi-helper. */
 #include "csi-helper/csi_answer.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ read_varint(struct wire *w, uint64_t *ret)
 	return -EPROTO;
 }
 
-/* Takes one field off w: its number, wire type and, with WIRE_LENGTH, its bytes. */
+/* Reads one field from w: its number, wire type and, with WIRE_LENGTH, its bytes. */
 static int
 read_field(struct wire *w, uint32_t *ret_number, enum wire_type *ret_type, struct wire *ret_bytes)
 {
@@ -66,10 +66,9 @@ read_field(struct wire *w, uint32_t *ret_number, enum wire_type *ret_type, struc
 	return 0;
 }
 
-/*
- * Looks at the bytes before protobuf-c does, which cuts strings at a NUL, takes any bytes for text,
- * and merges what comes twice. Recursion is as deep as the types are.
- */
+/* Checks the bytes before protobuf-c decodes them, because protobuf-c cuts strings at a NUL,
+ * accepts strings that are not UTF-8, and merges repeated single fields. The depth of recursion is
+ * that of the types. */
 static int
 check_wire(const ProtobufCMessageDescriptor *desc, struct wire w, struct err *e)
 {
@@ -81,8 +80,8 @@ check_wire(const ProtobufCMessageDescriptor *desc, struct wire w, struct err *e)
 
 	while (w.left > 0) {
 		if (read_field(&w, &number, &type, &bytes) < 0)
-			return err_say(
-			    e, -EPROTO, "the bytes of %s are no message", desc->short_name);
+			return err_say(e, -EPROTO, "the bytes of %s are not a valid message",
+			    desc->short_name);
 		f = protobuf_c_message_descriptor_get_field(desc, number);
 		if (!f)
 			continue;
@@ -100,8 +99,8 @@ check_wire(const ProtobufCMessageDescriptor *desc, struct wire w, struct err *e)
 			return err_say(e, -EPROTO, "the field %s of %s has another type", f->name,
 			    desc->short_name);
 		if (f->type == PROTOBUF_C_TYPE_STRING && !utf8_is_text(bytes.at, bytes.left))
-			return err_say(
-			    e, -EPROTO, "the field %s of %s is no text", f->name, desc->short_name);
+			return err_say(e, -EPROTO, "the field %s of %s is not valid text", f->name,
+			    desc->short_name);
 		if (f->type == PROTOBUF_C_TYPE_MESSAGE && check_wire(f->descriptor, bytes, e) < 0)
 			return -EPROTO;
 	}
@@ -155,8 +154,8 @@ drop_unknown_below(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *
 		drop_unknown(one);
 }
 
-/* A newer plugin's fields: they would be refused on the way to the supervisor. Their memory is the
- * answer's. */
+/* Drops unknown fields, which a newer plugin may send: the message to the supervisor may have none.
+ * Their memory belongs to the answer. */
 static void
 drop_unknown(ProtobufCMessage *msg)
 {

@@ -14,12 +14,12 @@
 #include "csi-helper/csi_grpc.h"
 #include "proto/csi_helper.pb-c.h"
 
-/* gRPC ends each call at its deadline; when it has not done so this much later, we look again, and
- * then end. */
+/* gRPC ends each call at its deadline. If a call is this much later, the process checks once more
+ * and then exits. */
 #define LATE_MS 1000
 
-/* The case of CsiCallReq.call is the method, and CsiCallRep.answer has the same number for its
- * answer. */
+/* The oneof case of CsiCallReq.call selects the method; CsiCallRep.answer has the same case number
+ * for its answer. */
 static const struct method {
 	uint32_t number;
 	const char *name;
@@ -53,15 +53,15 @@ static const struct method {
 };
 
 struct channel {
-	uint64_t number; /* the supervisor's; 0: free */
+	uint64_t number; /* number chosen by the supervisor; 0: free slot */
 	struct csi_channel *grpc;
 };
 
 static struct channel channels[CSI_CHANNELS_MAX];
-static struct csi_call *calls[CSI_CALLS_MAX]; /* under way */
-static struct csi_answer answer;              /* the one that is being handed on */
-/* Since when a call is late and none has ended; 0: none is. Before, this process may not have run.
- */
+static struct csi_call *calls[CSI_CALLS_MAX]; /* calls in progress */
+static struct csi_answer answer;              /* the answer that is being sent */
+/* Since when a call is late and no call has ended; 0: none is late. A single late check is not
+ * enough, because this process itself may have been stopped. */
 static uint64_t late_since_ms;
 
 static uint64_t
@@ -88,7 +88,7 @@ find_method(uint32_t number)
 	return NULL;
 }
 
-/* number 0 finds a free one. */
+/* Number 0 finds a free slot. */
 static struct channel *
 find_channel(uint64_t number)
 {
@@ -108,7 +108,7 @@ close_channel(struct channel *ch)
 	*ch = (struct channel){ 0 };
 }
 
-/* Takes a place, and starts. The call is answered through csi_calls_finish(). */
+/* Takes a slot and starts the call, which csi_calls_finish() answers. */
 static int
 start_call(const struct ipc_packet *p, const struct channel *ch, uint32_t method,
     const ProtobufCMessage *req, uint32_t timeout_ms, struct err *e)
@@ -117,13 +117,13 @@ start_call(const struct ipc_packet *p, const struct channel *ch, uint32_t method
 	size_t i = 0;
 
 	if (timeout_ms == 0 || timeout_ms > CSI_TIMEOUT_MAX_MS)
-		return err_say(e, -EINVAL, "a call's timeout is 1 to %d ms, not %u",
+		return err_say(e, -EINVAL, "a call's timeout must be 1 to %d ms, not %u",
 		    CSI_TIMEOUT_MAX_MS, timeout_ms);
 	while (i < ELEMENTSOF(calls) && calls[i])
 		i++;
 	if (i == ELEMENTSOF(calls))
-		return err_say(e, -EBUSY,
-		    "%d calls to plugins are under way, more are not possible", CSI_CALLS_MAX);
+		return err_say(e, -EBUSY, "%d calls to plugins are in progress, which is the limit",
+		    CSI_CALLS_MAX);
 	call = calloc(1, sizeof *call);
 	if (!call)
 		return err_set(e, -ENOMEM, "call a plugin");
@@ -154,11 +154,11 @@ csi_on_plugin_open(
 		return err_say(e, -EINVAL, "a channel needs a number");
 	if (find_channel(req->channel))
 		return err_say(
-		    e, -EEXIST, "channel %llu is open already", (unsigned long long)req->channel);
+		    e, -EEXIST, "channel %llu is already open", (unsigned long long)req->channel);
 	if (!ch)
-		return err_say(e, -EBUSY, "%d channels to plugins are open, more are not possible",
+		return err_say(e, -EBUSY, "%d channels to plugins are open, which is the limit",
 		    CSI_CHANNELS_MAX);
-	/* The packet closes its descriptor, gRPC its own. */
+	/* gRPC gets a duplicate; the packet closes its own descriptor. */
 	fd = fcntl(p->fds[0], F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return err_set(e, -errno, "open a channel");
@@ -188,7 +188,7 @@ csi_on_plugin_close(
 	return 0;
 }
 
-/* The message that the case of a oneof holds: all of them are pointers at their field's offset. */
+/* Returns the message of a oneof case: each is a pointer at its field's offset. */
 static ProtobufCMessage **
 embedded(ProtobufCMessage *msg, uint32_t number, const ProtobufCMessageDescriptor **ret_desc)
 {
@@ -211,7 +211,8 @@ csi_on_call(
 	if (!find_method(req->call_case))
 		return err_say(e, -EINVAL, "a call needs a method");
 	if (!ch)
-		/* It was the last csi-helper's: opened anew, while -ENOENT would be an answer. */
+		/* The channel belonged to the previous csi-helper. This error makes the supervisor
+		 * open it again; -ENOENT would look like a plugin's answer. */
 		return err_say(
 		    e, -ECONNRESET, "channel %llu is not open", (unsigned long long)req->channel);
 	CRASH_POINT(CSI_BEFORE_CALL);
@@ -230,7 +231,7 @@ csi_on_call_cancel(const struct ipc_packet *p)
 			csi_call_cancel(calls[i]);
 }
 
-/* What gRPC or the plugin says about a failure, as one printable line. */
+/* Formats the error text of gRPC or of the plugin as one printable line. */
 static void
 say_status(const struct csi_call *call, char message[CSI_MESSAGE_SIZE])
 {
@@ -243,7 +244,8 @@ say_status(const struct csi_call *call, char message[CSI_MESSAGE_SIZE])
 	    message, CSI_MESSAGE_SIZE, call->result.message, call->result.message_len);
 }
 
-/* The call's answer into rep, or the status INTERNAL with what is wrong about it. */
+/* Puts the call's answer into rep, or the status INTERNAL with the reason if the answer is invalid.
+ */
 static void
 fill_answer(const struct csi_call *call, CsiCallRep *rep, char message[CSI_MESSAGE_SIZE])
 {
@@ -252,7 +254,7 @@ fill_answer(const struct csi_call *call, CsiCallRep *rep, char message[CSI_MESSA
 	struct err e = { 0 };
 
 	if (!call->result.data)
-		(void)err_say(&e, -EPROTO, "there is none");
+		(void)err_say(&e, -EPROTO, "it is empty");
 	else if (csi_answer_decode(desc, call->result.data, call->result.len, &answer, &e) == 0) {
 		rep->answer_case = (CsiCallRep__AnswerCase)call->method;
 		*at = answer.msg;
@@ -308,7 +310,7 @@ open_failed(const struct csi_call *call, struct err *why)
 	}
 }
 
-/* The channel stays open exactly if the first probe was answered. */
+/* The channel stays open only if the first probe succeeded. */
 static int
 answer_open(struct csi_call *call, struct err *e)
 {
@@ -357,7 +359,7 @@ csi_calls_finish(struct err *e)
 	return r;
 }
 
-/* The call whose deadline is the first. */
+/* Finds the call with the earliest deadline. */
 static const struct csi_call *
 first_to_end(void)
 {

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * csi_grpc.c: the client side of gRPC core, all of it. Runs in: csi-helper.
- *
- * gRPC has no descriptor to poll. One thread blocks in its completion queue, which also does all
- * reading and writing of the sockets; ended calls go from it to the main thread through a list and
- * an eventfd.
- */
+/* csi_grpc.c: all uses of gRPC core's client side. Runs in: csi-helper. gRPC has no descriptor to
+ * poll. One thread blocks in its completion queue, which also reads and writes the sockets; it
+ * passes ended calls to the main thread through a list and an eventfd. */
 #include "csi-helper/csi_grpc.h"
 
 #include <errno.h>
@@ -26,7 +22,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 
-/* What gRPC writes to until the call has ended. */
+/* Memory that gRPC writes to until the call has ended. */
 struct csi_call_state {
 	grpc_call *call;
 	grpc_metadata_array initial, trailing;
@@ -38,7 +34,7 @@ struct csi_call_state {
 static grpc_completion_queue *queue;
 static int event_fd = -1;
 static pthread_mutex_t ended_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct csi_call *ended_first, **ended_last = &ended_first; /* under ended_lock */
+static struct csi_call *ended_first, **ended_last = &ended_first; /* protected by ended_lock */
 
 static void
 hand_over(struct csi_call *call)
@@ -75,7 +71,7 @@ csi_grpc_start(struct err *e)
 	pthread_t thread;
 	int r;
 
-	/* Eight threads that hardly allocate: an arena for each would cost more than the
+	/* gRPC's eight threads hardly allocate: a malloc arena for each would cost more than
 	 * contention. */
 	(void)mallopt(M_ARENA_MAX, 1);
 	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -116,7 +112,8 @@ csi_grpc_trim(void)
 struct csi_channel *
 csi_channel_new(int fd)
 {
-	/* Node.js servers refuse a call without authority; retries are the supervisor's affair. */
+	/* Node.js servers refuse a call without an authority. Retries are disabled because the
+	 * supervisor decides on them. */
 	grpc_arg args[] = {
 		{ .type = GRPC_ARG_STRING,
 		    .key = GRPC_ARG_DEFAULT_AUTHORITY,
@@ -126,8 +123,9 @@ csi_channel_new(int fd)
 		{ .type = GRPC_ARG_INTEGER,
 		    .key = GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH,
 		    .value.integer = CSI_ANSWER_BYTES_MAX },
-		/* gRPC limits a compressed message's size only once it has inflated it, so nothing
-		 * is inflated. The second argument tells a plugin not to compress. */
+		/* gRPC checks the size of a compressed message only after inflating it, so
+		   decompression is disabled. The second argument asks the plugin not to compress.
+		 */
 		{ .type = GRPC_ARG_INTEGER,
 		    .key = GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION,
 		    .value.integer = 0 },
@@ -189,7 +187,7 @@ state_free(struct csi_call_state *s)
 	free(s);
 }
 
-/* All of a unary call is one batch, so it has one end. */
+/* A unary call is a single batch, so it has a single completion. */
 static grpc_call_error
 start_batch(struct csi_call *call)
 {
@@ -244,7 +242,7 @@ csi_call_free(struct csi_call *call)
 	free(call);
 }
 
-/* The answer as one piece of memory, which the call owns. */
+/* Copies the answer into one buffer, which the call owns. */
 static void
 read_result(struct csi_call *call)
 {
@@ -276,7 +274,8 @@ take_ended(void)
 		if (!ended_first)
 			ended_last = &ended_first;
 	} else {
-		/* Under the lock, or a call that ends between look and read would not be seen. */
+		/* The eventfd is read under the lock; otherwise a call that ends between the check
+		 * and the read would be missed. */
 		(void)!read(event_fd, &n, sizeof n);
 	}
 	(void)pthread_mutex_unlock(&ended_lock);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csi_grpc.h: the client side of gRPC core: channels, unary calls, their end. Runs in: csi-helper.
- */
+/* csi_grpc.h: the client side of gRPC core: channels and unary calls. Runs in: csi-helper. */
 #ifndef DROVER_CSI_GRPC_H
 #define DROVER_CSI_GRPC_H
 
@@ -17,11 +16,11 @@
 
 struct csi_channel;
 
-/* A call. The first part is the requester's to fill, `result` is filled when csi_grpc_next() gives
- * it back. */
+/* A call. The requester fills the first part; `result` is valid once csi_grpc_next() has returned
+ * the call. */
 struct csi_call {
 	uint64_t channel;
-	unsigned type; /* of the request that it answers */
+	unsigned type; /* serial number of the request that the call answers */
 	uint32_t serial;
 	uint32_t method;
 	uint32_t timeout_ms;
@@ -32,28 +31,24 @@ struct csi_call {
 		int status; /* grpc_status_code */
 		const void *message;
 		size_t message_len;
-		const uint8_t *data; /* NULL unless the status is OK and there was a message */
+		const uint8_t *data; /* NULL unless the status is OK and a message came */
 		size_t len;
 	} result;
-	struct csi_call_state *state; /* gRPC's */
+	struct csi_call_state *state; /* gRPC's own state */
 };
 
-/*
- * Starts gRPC and the one thread that waits for it. Returns an eventfd that becomes readable when
- * calls have ended, or -errno. Never stopped: the process ends with it.
- */
+/* Starts gRPC and the thread that waits for it. Returns an eventfd that becomes readable when calls
+ * have ended, or -errno. gRPC is never stopped; it ends with the process. */
 int csi_grpc_start(struct err *e);
 
-/*
- * Gives the pages of code and constants back that starting took and calling does not need, about
- * half of this process's memory; what is needed comes back from the page cache by itself.
- */
+/* Releases pages of code and constants that only the start needed, about half of this process's
+ * memory. Pages that are needed again come back from the page cache. */
 void csi_grpc_trim(void);
 
-/* A channel on the connected socket fd, which it takes over in any case. It never reconnects. NULL:
- * out of memory. */
+/* Makes a channel on the connected socket fd, which it takes over, also on failure. The channel
+ * never reconnects. NULL: out of memory. */
 struct csi_channel *csi_channel_new(int fd);
-/* Calls on it go on; cancel them first. NULL is fine. */
+/* Closes the channel. Calls on it continue, so cancel them first. Accepts NULL. */
 void csi_channel_free(struct csi_channel *ch);
 
 /*
@@ -63,13 +58,13 @@ void csi_channel_free(struct csi_channel *ch);
 int csi_call_start(
     struct csi_call *call, struct csi_channel *ch, const char *method, const ProtobufCMessage *req);
 void csi_call_cancel(struct csi_call *call);
-/* Of an ended one, or of one that did not start. */
+/* Frees a call that has ended or was not started. */
 void csi_call_free(struct csi_call *call);
 
-/* A call that has ended, or NULL. */
+/* Returns a call that has ended, or NULL. */
 struct csi_call *csi_grpc_next(void);
 
-/* "DEADLINE_EXCEEDED" … */
+/* Returns the status's name: "DEADLINE_EXCEEDED" … */
 const char *csi_status_name(int status);
 
 #endif

@@ -11,7 +11,8 @@
 #include "csi-helper/csi_filter.h"
 #include "csi-helper/csi_grpc.h"
 
-/* deadline_ms is not used: no handler waits, and csi_calls_timeout_ms() watches the calls. */
+/* The handlers' deadlines are not used: no handler waits, and csi_calls_timeout_ms() watches the
+ * calls. */
 static const struct proc_handle handlers[] = {
 	{ CSI_PLUGIN_OPEN_REQ, 0, csi_on_plugin_open },
 	{ CSI_PLUGIN_CLOSE_REQ, 0, csi_on_plugin_close },
@@ -47,7 +48,7 @@ handle(struct ipc_packet *p, struct err *e)
 		   : proc_answer(&csi_helper, p->type, p->serial, r, &rep.base, -1, &why, e);
 }
 
-/* 1 handled, 0 the supervisor is gone, -errno. */
+/* Returns 1 if a request was handled, 0 if the supervisor is gone, or -errno. */
 static int
 receive(struct err *e)
 {
@@ -57,13 +58,13 @@ receive(struct err *e)
 	if (r <= 0)
 		return r;
 	r = handle(&packet, e);
-	/* Secrets of volumes have been in there. */
+	/* The packet may have held secrets of volumes. */
 	explicit_bzero(packet.arena, packet.arena_used);
 	ipc_packet_done(&packet);
 	return r < 0 ? r : 1;
 }
 
-/* One turn: 1 go on, 0 the end, -errno. */
+/* Runs one turn. Returns 1 to continue, 0 to end, or -errno. */
 static int
 turn(int event_fd, struct err *e)
 {
@@ -75,7 +76,7 @@ turn(int event_fd, struct err *e)
 		return e->code;
 	if (poll(fds, ELEMENTSOF(fds), timeout) < 0)
 		return errno == EINTR ? 1 : err_set(e, -errno, "poll");
-	if (fds[0].revents) /* a helper's link carries nothing: anything on it is its end */
+	if (fds[0].revents) /* a helper's link carries no data: any event on it means its end */
 		return 0;
 	if (fds[2].revents && (r = csi_calls_finish(e)) < 0)
 		return r;
@@ -94,8 +95,8 @@ run(void *state, const struct proc_args *args)
 		r = 0;
 	if (r < 0)
 		log_error("%s", e.msg);
-	/* Not by way of main: gRPC's threads still run, and exit() would take their objects away
-	 * under them. */
+	/* _exit() instead of a return from main: gRPC's threads still run, and exit() would destroy
+	 * objects that they use. */
 	_exit(r < 0);
 }
 

@@ -3,7 +3,7 @@
 #ifndef DROVER_HOLDER_HOLD_H
 #define DROVER_HOLDER_HOLD_H
 
-/* All are asked before the first one is waited for. Comes back when none runs any more. */
+/* Asks all executors to stop, then waits for them. Returns when no executor runs any more. */
 void hold_stop_all(void);
 
 #endif

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * hold_main.c: the process that keeps drover-tasks.service there while no task runs. On SIGTERM,
- * which is the machine's shutdown or an operator's stop of the unit, it has every task stopped.
- * Runs in: holder, as root until it is in its cgroup.
- */
+/* hold_main.c: the process that keeps drover-tasks.service active while no task runs. On SIGTERM,
+ * which means a shutdown of the machine or a stop of the unit, it stops all tasks. Runs in: holder,
+ * as root until it is in its cgroup. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -20,10 +18,8 @@
 #include "holder/hold.h"
 #include "holder/hold_filter.h"
 
-/*
- * On v2 a cgroup whose children have controllers holds no process itself (cgroups(7)), so this one
- * goes into a leaf. On v1 the unit's directory may keep it.
- */
+/* On v2 a cgroup whose children have controllers must hold no process (cgroups(7)), so the holder
+ * moves into a leaf. On v1 it may stay in the unit's directory. */
 static void
 enter_leaf(void)
 {
@@ -49,11 +45,11 @@ enter_leaf(void)
 	}
 }
 
-/* drover's ids are found at the start. */
+/* The ids of user drover are looked up at the start. */
 static struct privs holder = { .no_new_privs = true, .filter = &hold_prog };
 
-/* Who may talk to executors. Out of /etc/passwd itself: getpwnam(3) would load NSS modules into
- * root. */
+/* Looks up user drover, which may connect to executors. Reads /etc/passwd directly, because
+ * getpwnam(3) would load NSS modules into a root process. */
 static int
 become_drover(struct err *e)
 {

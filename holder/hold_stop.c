@@ -25,12 +25,12 @@
 #define AGAIN_MS  20
 
 struct asked {
-	char name[NAME_SIZE]; /* empty: there is nobody to ask any more */
-	int fd;               /* on which the stop was asked for, -1: not yet */
+	char name[NAME_SIZE]; /* empty: the executor has ended */
+	int fd;               /* connection on which the stop was requested; -1: not yet */
 };
 
-/* A connection on which the stop was asked for. -EAGAIN: the executor's queue is full; it may
- * accept later. -ECONNREFUSED, -ENOENT: there is none any more. */
+/* Connects and requests the stop. Returns the connection; -EAGAIN if the executor's queue is full
+ * (it may accept later); -ECONNREFUSED or -ENOENT if the executor has ended. */
 static int
 ask_stop(const char *name)
 {
@@ -46,7 +46,7 @@ ask_stop(const char *name)
 	return r < 0 ? r : steal_fd(&fd);
 }
 
-/* Returns how many may still be asked later. */
+/* Returns how many executors must still be asked later. */
 static size_t
 ask_all(struct asked *tasks, size_t n)
 {
@@ -60,14 +60,14 @@ ask_all(struct asked *tasks, size_t n)
 		if (t->fd >= 0 || t->fd == -EAGAIN)
 			continue;
 		if (t->fd != -ECONNREFUSED && t->fd != -ENOENT)
-			log_warn("%s: its task is not asked to stop: %s", t->name,
+			log_warn("%s: cannot ask the task to stop: %s", t->name,
 			    strerrordesc_np(-t->fd));
 		t->name[0] = '\0';
 	}
 	return later;
 }
 
-/* The tasks that have a socket; *ret is the caller's to free. */
+/* Lists the tasks that have a socket; the caller frees *ret. */
 static size_t
 list(struct asked **ret)
 {
@@ -77,7 +77,8 @@ list(struct asked **ret)
 
 	*ret = NULL;
 	if (!d && errno != ENOENT)
-		log_error("open " SOCKETS ": %s; no task is asked to stop", strerrordesc_np(errno));
+		log_error(
+		    "open " SOCKETS ": %s; no task can be asked to stop", strerrordesc_np(errno));
 	while (d && (entry = readdir(d))) {
 		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= NAME_SIZE)
 			continue;
@@ -87,8 +88,8 @@ list(struct asked **ret)
 			if (!more) {
 				int fd = ask_stop(entry->d_name);
 
-				log_error("no memory to wait for the task of %s%s", entry->d_name,
-				    fd < 0 ? ", nor is it asked to stop" : "");
+				log_error("out of memory: cannot wait for the task of %s%s",
+				    entry->d_name, fd < 0 ? " or ask it to stop" : "");
 				close_p(&fd);
 				continue;
 			}
@@ -112,7 +113,7 @@ wait_end(int fd)
 	(void)close(fd);
 }
 
-/* One executor that is stopped or hangs keeps none of the others from being asked. */
+/* An executor that is stopped or hangs must not delay the requests to the others. */
 void
 hold_stop_all(void)
 {
@@ -127,7 +128,8 @@ hold_stop_all(void)
 	for (size_t i = 0; i < n; i++) {
 		asked += tasks[i].fd >= 0;
 		if (tasks[i].fd < 0 && tasks[i].name[0])
-			log_warn("%s: its executor accepts nothing, its task is not asked to stop",
+			log_warn("%s: its executor accepts no connection, so the task cannot be "
+				 "asked to stop",
 			    tasks[i].name);
 	}
 	log_info("%zu tasks asked to stop", asked);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csl.h: what the parts of the plugin share. Runs in: drover-csi-local. */
+/* csl.h: declarations that the files of the plugin share. Runs in: drover-csi-local. */
 #ifndef DROVER_CSL_H
 #define DROVER_CSL_H
 
@@ -10,15 +10,15 @@
 
 #define CSL_PLUGIN_NAME   "csi-local.drover"
 #define CSL_MESSAGE_SIZE  600
-#define CSL_NODE_ID_BYTES 192 /* the specification's limit for a node id */
-#define CSL_NAME_BYTES    128 /* and for a string field */
+#define CSL_NODE_ID_BYTES 192 /* the CSI specification's limit for a node id */
+#define CSL_NAME_BYTES    128 /* the CSI specification's limit for a string field */
 
 struct csl {
 	struct csl_store *store;
 	const char *node_id;
 };
 
-/* How a call ends: the status by the return value of its handler, the sentence here. */
+/* The result of a call: its status is the handler's return value, its message is here. */
 struct csl_result {
 	char message[CSL_MESSAGE_SIZE];
 	void *scratch; /* freed after the reply has been packed */
@@ -30,13 +30,15 @@ struct csl_result {
  */
 typedef int csl_method(struct csl *c, const void *req, void *rep, struct csl_result *result);
 
-/* Sets the sentence and returns status. */
+/* Sets the message and returns status. */
 int csl_fail(struct csl_result *result, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 #define csl_invalid(result, ...) csl_fail(result, GRPC_STATUS_INVALID_ARGUMENT, __VA_ARGS__)
-/* The volume of a request: 0, or INVALID_ARGUMENT if id is empty, NOT_FOUND if there is none. */
+/* Finds the volume of a request. Returns 0, INVALID_ARGUMENT if id is empty, NOT_FOUND if it does
+ * not exist. */
 int csl_volume_get(struct csl *c, const char *id, CslVolume **ret, struct csl_result *result);
-/* 0, or INVALID_ARGUMENT with what a directory volume cannot be. */
+/* Checks a capability. Returns 0, or INVALID_ARGUMENT with what a directory volume cannot provide.
+ */
 int csl_capability_check(const Csi__V1__VolumeCapability *cap, struct csl_result *result);
 
 /* csl_controller.c */

@@ -8,7 +8,7 @@
 #include "common/id.h"
 #include "contrib/csi-local/csl.h"
 
-/* A volume that is not our id's form cannot exist, and never becomes part of a path. */
+/* An id of another form than ours cannot exist and must never become part of a path. */
 int
 csl_volume_get(struct csl *c, const char *id, CslVolume **ret, struct csl_result *result)
 {
@@ -19,7 +19,8 @@ csl_volume_get(struct csl *c, const char *id, CslVolume **ret, struct csl_result
 		return csl_invalid(result, "the volume id is missing");
 	v = id_from_hex(id, &parsed) ? csl_store_by_id(c->store, id) : NULL;
 	if (!v)
-		return csl_fail(result, GRPC_STATUS_NOT_FOUND, "there is no volume '%.128s'", id);
+		return csl_fail(
+		    result, GRPC_STATUS_NOT_FOUND, "volume '%.128s' does not exist", id);
 	*ret = v;
 	return GRPC_STATUS_OK;
 }
@@ -102,8 +103,7 @@ check_create(const Csi__V1__CreateVolumeRequest *req, struct csl_result *result)
 		return csl_invalid(
 		    result, "a volume cannot be made from a snapshot or another volume");
 	if (req->n_parameters > 0)
-		return csl_invalid(
-		    result, "the parameter '%.64s' is not known", req->parameters[0]->key);
+		return csl_invalid(result, "unknown parameter '%.64s'", req->parameters[0]->key);
 	return range ? check_range(range, result) : GRPC_STATUS_OK;
 }
 
@@ -118,7 +118,8 @@ check_same(const CslVolume *v, const Csi__V1__CapacityRange *range, struct csl_r
 	return GRPC_STATUS_OK;
 }
 
-/* 0: not said. A directory grows as it likes; the number is only kept. */
+/* Returns the requested size; 0 if none is given. A directory has no fixed size; the number is only
+ * stored. */
 static int64_t
 capacity_of(const Csi__V1__CapacityRange *range)
 {
@@ -178,7 +179,8 @@ csl_delete_volume(struct csl *c, const void *request, void *rep, struct csl_resu
 	return GRPC_STATUS_OK;
 }
 
-/* A directory takes what its file system has: the number is all that grows, on no node anything. */
+/* Expands a volume: only the stored number changes, because a directory has no fixed size; the node
+ * has nothing to do. */
 int
 csl_controller_expand_volume(
     struct csl *c, const void *request, void *rep, struct csl_result *result)
@@ -197,7 +199,7 @@ csl_controller_expand_volume(
 		return status;
 	if (range->limit_bytes > 0 && v->capacity_bytes > range->limit_bytes)
 		return csl_fail(result, GRPC_STATUS_OUT_OF_RANGE,
-		    "volume %s has %lld bytes already, and does not shrink", v->id,
+		    "volume %s has already %lld bytes and cannot shrink", v->id,
 		    (long long)v->capacity_bytes);
 	if (capacity_of(range) > v->capacity_bytes &&
 	    csl_store_resize(c->store, v, capacity_of(range), &e) < 0)
@@ -237,7 +239,7 @@ csl_validate_volume_capabilities(
 	return GRPC_STATUS_OK;
 }
 
-/* One page of the list: an entry, its volume, and the pointer to it. */
+/* One element of a page of the list: an entry, its volume, and the pointer to it. */
 struct page {
 	Csi__V1__ListVolumesResponse__Entry entry;
 	Csi__V1__Volume volume;
@@ -268,8 +270,7 @@ csl_list_volumes(struct csl *c, const void *request, void *rep, struct csl_resul
 	if (req->max_entries < 0)
 		return csl_invalid(result, "max_entries is negative");
 	if (req->starting_token[0] != '\0' && !id_from_hex(req->starting_token, &token))
-		return csl_fail(
-		    result, GRPC_STATUS_ABORTED, "the starting token is none of this plugin's");
+		return csl_fail(result, GRPC_STATUS_ABORTED, "the starting token is invalid");
 	v = csl_store_from_id(c->store, req->starting_token);
 	n = count_from(c, v, (size_t)req->max_entries);
 	if (n == 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* csl_grpc.c: the server side of gRPC core, all of it. Runs in: drover-csi-local. */
+/* csl_grpc.c: all uses of gRPC core's server side. Runs in: drover-csi-local. */
 #include "contrib/csi-local/csl_grpc.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ struct csl_server {
 	void *arg;
 };
 
-/* Where a call is; each step ends with one event whose tag is the call. */
+/* The state of a call; each step ends with one event whose tag is the call. */
 enum call_state { CALL_AWAITED, CALL_READING, CALL_HANDLED, CALL_ANSWERED };
 
 struct csl_call {
@@ -38,7 +38,7 @@ struct csl_call {
 	int cancelled;
 };
 
-/* gRPC calls these only when its own use is wrong: there is nothing to go on with. */
+/* gRPC calls this only if it is used wrongly, so the process cannot continue. */
 static void
 must(grpc_call_error error, const char *what)
 {
@@ -73,7 +73,7 @@ call_free(struct csl_call *c)
 	gpr_free(c);
 }
 
-/* Asks gRPC for the next call. */
+/* Requests the next call from gRPC. */
 static void
 await_call(struct csl_server *s)
 {
@@ -162,7 +162,7 @@ on_event(struct csl_server *s, struct csl_call *c, bool success)
 		call_free(c);
 		return;
 	case CALL_HANDLED:
-		return; /* no event belongs to it */
+		return; /* the call has no event */
 	}
 }
 
@@ -207,7 +207,7 @@ csl_server_new(const char *socket_path, csl_handler *handler, void *arg, struct 
 	grpc_server_credentials_release(insecure);
 	if (port == 0)
 		return err_say(
-		    e, -EADDRINUSE, "listen on %s: not possible, see the line above", socket_path);
+		    e, -EADDRINUSE, "cannot listen on %s: see the previous line", socket_path);
 	grpc_server_start(s->server);
 	*ret = steal_ptr(&s);
 	return 0;

@@ -21,7 +21,7 @@ static const char usage[] =
     "  -endpoint SOCKET  unix:///path or /path; default: $CSI_ENDPOINT\n"
     "  -node-id ID       what NodeGetInfo says; default: the host's name\n";
 
-/* State is durable before each answer, so there is nothing to finish; mounts stay for the next
+/* State is durable before each answer, so the process can exit at once; mounts stay for the next
  * plugin. */
 static void
 on_term(int signo)
@@ -36,7 +36,7 @@ set_endpoint(const char *text, struct err *e)
 {
 	if (!text)
 		return err_say(
-		    e, -EINVAL, "neither -endpoint nor CSI_ENDPOINT says where to listen");
+		    e, -EINVAL, "no address to listen on: give -endpoint or set CSI_ENDPOINT");
 	if (strncmp(text, "unix://", 7) == 0)
 		text += 7;
 	else if (strncmp(text, "unix:", 5) == 0)
@@ -57,11 +57,11 @@ serve(struct csl *c, const char *root, const char *endpoint, struct err *e)
 	int r;
 
 	if (strlen(c->node_id) > CSL_NODE_ID_BYTES || c->node_id[0] == '\0')
-		return err_say(e, -EINVAL, "the node id has %zu bytes, 1 to %d are possible",
+		return err_say(e, -EINVAL, "the node id has %zu bytes; it must have 1 to %d",
 		    strlen(c->node_id), CSL_NODE_ID_BYTES);
 	if ((r = set_endpoint(endpoint, e)) < 0 || (r = csl_store_open(root, &c->store, e)) < 0)
 		return r;
-	/* From here on the lock is ours, and so is what is at the socket's path. */
+	/* Now the lock is ours, so a file at the socket's path is ours too. */
 	(void)signal(SIGTERM, on_term);
 	(void)signal(SIGINT, on_term);
 	r = csl_server_new(socket_path, csl_service_handle, c, &server, e);

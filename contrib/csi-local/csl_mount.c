@@ -10,7 +10,7 @@
 
 #include "common/cleanup.h"
 
-/* More than this many mounts of one volume on one target are none of ours. */
+/* The plugin never makes more than this many mounts of one volume on one target. */
 #define STACK_MAX 16
 
 int
@@ -20,11 +20,11 @@ csl_mount_state(int dir_fd, const char *target, struct err *e)
 	struct statx at, dir;
 
 	if (statx(AT_FDCWD, target, flags, STATX_TYPE | STATX_INO, &at) < 0)
-		return errno == ENOENT ? 0 : err_set(e, -errno, "look at %s", target);
+		return errno == ENOENT ? 0 : err_set(e, -errno, "check %s", target);
 	if (!(at.stx_attributes & STATX_ATTR_MOUNT_ROOT))
 		return 0;
 	if (statx(dir_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &dir) < 0)
-		return err_set(e, -errno, "look at the volume's directory");
+		return err_set(e, -errno, "check the volume's directory");
 	if (at.stx_dev_major != dir.stx_dev_major || at.stx_dev_minor != dir.stx_dev_minor ||
 	    at.stx_ino != dir.stx_ino)
 		return err_say(e, -EBUSY, "something else is mounted on %s", target);

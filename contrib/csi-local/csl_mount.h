@@ -8,27 +8,23 @@
 
 #include "common/err.h"
 
-/* Every volume is mounted with these; what a request adds is or-ed. */
+/* Attributes of every mount; those of the request are added. */
 #define CSL_MOUNT_ATTRS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
-/*
- * Is the directory dir_fd mounted at target? 1 yes; 0 target is no mount point or does not exist;
- * -EBUSY something else is mounted there; -errno.
- */
+/* Checks whether the directory dir_fd is mounted at target. Returns 1 if it is, 0 if target is not
+ * a mount point or does not exist, -EBUSY if something else is mounted there, or -errno. */
 int csl_mount_state(int dir_fd, const char *target, struct err *e);
 
-/*
- * Mounts the directory source_fd on the directory target with attrs (MOUNT_ATTR_…): it appears
- * there read-only from the first moment on, or not at all. Links are not followed in target's last
- * component.
+/* Mounts the directory source_fd on the directory target with attrs (MOUNT_ATTR_…). The attributes,
+ * such as read-only, hold from the first moment. A link as target's last component is not followed.
  */
 int csl_mount_bind(int source_fd, const char *target, uint64_t attrs, struct err *e);
 
-/* Unmounts dir_fd's directory from target, however often it is there; nothing there is success.
- * -EBUSY while in use. */
+/* Unmounts the directory dir_fd from target, as often as it is mounted there; succeeds if it is not
+ * mounted. -EBUSY while in use. */
 int csl_mount_undo(int dir_fd, const char *target, struct err *e);
 
-/* Adds what the mount(8) word flag means to *attrs. -EINVAL for a word that is not known here. */
+/* Adds the attribute of the mount(8) option flag to *attrs. -EINVAL for an unknown option. */
 int csl_mount_flag(const char *flag, uint64_t *attrs);
 
 #endif

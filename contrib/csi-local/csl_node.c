@@ -31,7 +31,8 @@ check_path(const char *path, const char *what, struct csl_result *result)
 	return GRPC_STATUS_OK;
 }
 
-/* The mount's flags out of a capability; INVALID_ARGUMENT for what a directory volume cannot be. */
+/* Reads the mount attributes from a capability; INVALID_ARGUMENT for what a directory volume cannot
+ * provide. */
 static int
 mount_attrs(
     const Csi__V1__VolumeCapability *cap, bool readonly, uint64_t *ret, struct csl_result *result)
@@ -49,17 +50,17 @@ mount_attrs(
 	return GRPC_STATUS_OK;
 }
 
-/* One mount of a volume, on its way. */
+/* One mount of a volume that is being made. */
 struct place {
 	CslVolume *volume;
 	const char *target;
 	bool staging;
 	uint64_t attrs;
-	int dir_fd; /* the volume's directory, which every mount of it shows */
+	int dir_fd; /* the volume's directory, the source of all its mounts */
 };
 
-/* Makes the mount of `source_fd` unless it is there already. make_leaf: the last component is ours
- * to make. */
+/* Mounts `source_fd` unless it is already mounted. make_leaf: also makes the last component of the
+ * path. */
 static int
 mount_place(
     struct csl *c, const struct place *p, int source_fd, bool make_leaf, struct csl_result *result)
@@ -124,8 +125,8 @@ csl_node_stage_volume(struct csl *c, const void *request, void *rep, struct csl_
 	return mount_place(c, &p, dir_fd, false, result);
 }
 
-/* The staged mount as the source: 0 with *ret_fd. A volume that is not mounted there must not be
- * published. */
+/* Opens the staged mount as the source. Returns 0 with *ret_fd. A volume that is not staged must
+ * not be published. */
 static int
 open_staged(const struct place *p, const char *staging, int *ret_fd, struct csl_result *result)
 {
@@ -175,7 +176,7 @@ csl_node_publish_volume(struct csl *c, const void *request, void *rep, struct cs
 	return mount_place(c, &p, staged_fd, true, result);
 }
 
-/* Unmounts, and removes the leaf if it was ours to make; what is gone already is fine. */
+/* Unmounts, and removes the leaf if the plugin made it. Succeeds if they are already gone. */
 static int
 unmount_place(struct csl *c, const char *volume_id, const char *target, bool remove_leaf,
     struct csl_result *result)

@@ -155,7 +155,7 @@ csl_service_handle(
 
 	if (!m) {
 		csl_call_answer(call, GRPC_STATUS_UNIMPLEMENTED,
-		    "this plugin does not have the method", NULL, 0);
+		    "this plugin does not implement the method", NULL, 0);
 		return;
 	}
 	req = protobuf_c_message_unpack(m->request, NULL, len, data);

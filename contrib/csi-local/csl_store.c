@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* csl_store.c: the volumes as files. Runs in: drover-csi-local. */
+/* csl_store.c: stores the volumes as files. Runs in: drover-csi-local. */
 #include "contrib/csi-local/csl_store.h"
 
 #include <dirent.h>
@@ -24,8 +24,8 @@
 
 typedef int compare_fn(const CslVolume *a, const CslVolume *b);
 
-/* Pointers in order. Volumes are counted in thousands at most: moving the tail is cheaper than a
- * tree. */
+/* A sorted array of pointers. There are at most thousands of volumes, so moving the tail is cheaper
+ * than a tree. */
 struct index {
 	CslVolume **at;
 	size_t n;
@@ -51,7 +51,7 @@ compare_names(const CslVolume *a, const CslVolume *b)
 	return strcmp(a->name, b->name);
 }
 
-/* The place of the first one that is not below key. */
+/* Returns the index of the first volume whose id is not below key. */
 static size_t
 index_find(const struct index *x, const CslVolume *key)
 {
@@ -76,7 +76,7 @@ index_get(const struct index *x, const CslVolume *key)
 	return i < x->n && x->compare(x->at[i], key) == 0 ? x->at[i] : NULL;
 }
 
-/* So that index_add() cannot fail. */
+/* Reserves space so that index_add() cannot fail. */
 static int
 index_reserve(struct index *x)
 {
@@ -114,7 +114,7 @@ volume_free(CslVolume *v)
 }
 DEFINE_CLEANUP(CslVolume *, volume_free);
 
-/* Writes v's file anew: complete on the disk, then in place of the old one. */
+/* Writes v's file: first a new file, synced, which then replaces the old one. */
 static int
 save(struct csl_store *s, const CslVolume *v, struct err *e)
 {
@@ -137,7 +137,7 @@ save(struct csl_store *s, const CslVolume *v, struct err *e)
 	return 0;
 }
 
-/* Mounts do not outlive the boot that made them, whatever their records say. */
+/* Removes records of mounts from an earlier boot, because mounts do not survive a reboot. */
 static void
 forget_old_mounts(const struct csl_store *s, CslVolume *v)
 {
@@ -166,9 +166,9 @@ load(struct csl_store *s, const char *id, struct err *e)
 		return err_say(e, -EBADMSG, "the record of volume %s is damaged", id);
 	if (v->version != RECORD_VERSION)
 		return err_say(e, -EBADMSG,
-		    "the record of volume %s is of version %u, this is a plugin for %d", id,
+		    "the record of volume %s has version %u; this plugin supports version %d", id,
 		    v->version, RECORD_VERSION);
-	/* A delete that was interrupted after its rename has happened. */
+	/* A delete that was interrupted after its rename counts as done. */
 	if (fstatat(s->volumes_fd, id, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
 		return unlinkat(s->meta_fd, id, 0) < 0 ? err_set(e, -errno, "remove volume %s", id)
 						       : 0;
@@ -180,7 +180,7 @@ load(struct csl_store *s, const char *id, struct err *e)
 	return 0;
 }
 
-/* fn for each entry of dir_fd that is the name of a volume. */
+/* Calls fn for each entry of dir_fd that is the id of a volume. */
 static int
 for_each_id(struct csl_store *s, int dir_fd,
     int (*fn)(struct csl_store *, const char *, struct err *), struct err *e)
@@ -202,8 +202,7 @@ for_each_id(struct csl_store *s, int dir_fd,
 	return 0;
 }
 
-/* The empty directory of a create that was interrupted; what holds anything stays, and is nobody's
- * to remove. */
+/* Removes the empty directory of an interrupted create; a directory with contents is kept. */
 static int
 drop_unfinished(struct csl_store *s, const char *id, struct err *e)
 {
@@ -221,7 +220,7 @@ open_dir(int root_fd, const char *name, int *ret_fd, struct err *e)
 	return r < 0 ? err_set(e, r, "make the directory %s", name) : 0;
 }
 
-/* A predecessor that is just ending gets its time. */
+/* Waits for a previous plugin that is just ending. */
 static int
 take_lock(int root_fd, struct csl_store *s, struct err *e)
 {
@@ -277,7 +276,7 @@ csl_store_open(const char *root, struct csl_store **ret, struct err *e)
 		return err_set(e, r, "read the boot id");
 	r = open_all(s, root, e);
 	if (r < 0)
-		return r; /* the process ends: nothing is worth freeing */
+		return r; /* the process exits, so nothing is freed */
 	*ret = s;
 	return 0;
 }
@@ -334,7 +333,8 @@ volume_new(const char *name, int64_t capacity)
 	return v;
 }
 
-/* 0777 whatever the umask: who may use the volume is decided by who gets its mount. */
+/* The mode is 0777 regardless of the umask: access to the volume is decided by who gets a mount of
+ * it. */
 static int
 make_data_dir(struct csl_store *s, const char *id, struct err *e)
 {
@@ -375,7 +375,7 @@ undo_dir:
 int
 csl_store_delete(struct csl_store *s, CslVolume *v, struct err *e)
 {
-	/* From this rename on the volume is gone: load() finishes what a crash leaves. */
+	/* This rename deletes the volume; after a crash load() does the rest. */
 	if (renameat(s->volumes_fd, v->id, s->trash_fd, v->id) < 0 && errno != ENOENT)
 		return err_set(e, -errno, "delete volume %s", v->id);
 	if (fsync(s->volumes_fd) < 0 || fsync(s->trash_fd) < 0)
@@ -437,12 +437,12 @@ csl_store_mount_add(struct csl_store *s, CslVolume *v, const char *target, bool 
 	if (mounts)
 		v->mounts = mounts;
 	if (!m)
-		return err_set(e, -ENOMEM, "note a mount");
+		return err_set(e, -ENOMEM, "record a mount");
 	csl_mount__init(m);
 	m->target = strdup(target);
 	m->boot_id = strdup(s->boot_id);
 	if (!mounts || !m->target || !m->boot_id)
-		return err_set(e, -ENOMEM, "note a mount");
+		return err_set(e, -ENOMEM, "record a mount");
 	m->staging = staging;
 	m->attrs = attrs;
 	v->mounts[v->n_mounts++] = m;

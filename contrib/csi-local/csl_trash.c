@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* csl_trash.c: removal of deleted volumes' data. Runs in: drover-csi-local, its own thread. */
+/* csl_trash.c: removes the data of deleted volumes. Runs in: drover-csi-local, in its own thread.
+ */
 #include "contrib/csi-local/csl_trash.h"
 
 #include <dirent.h>
@@ -36,7 +37,7 @@ empty(const struct csl_trash *t)
 		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
 			continue;
 		r = tree_remove_at(t->fd, d->d_name);
-		if (r < 0) /* tried again after the next delete and at the next start */
+		if (r < 0) /* retried after the next delete and at the next start */
 			log_warn("the data of deleted volume %s stays in the trash: %s", d->d_name,
 			    strerror(-r));
 	}

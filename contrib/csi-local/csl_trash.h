@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csl_trash.h: removal of deleted volumes, on a thread of its own. Runs in: drover-csi-local. */
+/* csl_trash.h: removes the data of deleted volumes, in its own thread. Runs in: drover-csi-local.
+ */
 #ifndef DROVER_CSL_TRASH_H
 #define DROVER_CSL_TRASH_H
 

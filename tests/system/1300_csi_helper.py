@@ -178,7 +178,7 @@ def test_bad_probes_fail_the_open():
                                  ("Probe=status:9", errno.EIO, "FAILED_PRECONDITION: as commanded"),
                                  ("Probe=status:12", errno.EIO, "UNIMPLEMENTED"),
                                  ("Probe=once:14", errno.ECONNRESET, "UNAVAILABLE: as commanded"),
-                                 ("Probe=garbage", errno.EPROTO, "no message"),
+                                 ("Probe=garbage", errno.EPROTO, "not a valid message"),
                                  ("Probe=die", errno.ECONNRESET, "UNAVAILABLE")):
             with csi.bad(rule) as plugin:
                 e = case.raises(RequestError, csi.open_channel, h, plugin, 1, 200 if rule == "Probe=hang" else 60000)
@@ -196,10 +196,10 @@ def test_a_plugin_that_is_not_ready_keeps_its_channel():
 
 def test_answers_that_cannot_be_used_are_an_error_with_a_sentence():
     cases = (
-        ("GetPluginInfo=garbage", "get_plugin_info", csi.INTERNAL, "no message"),
-        ("GetPluginInfo=nothing", "get_plugin_info", csi.INTERNAL, "there is none"),
-        ("GetPluginInfo=nul", "get_plugin_info", csi.INTERNAL, "field name of GetPluginInfoResponse is no text"),
-        ("GetPluginInfo=latin1", "get_plugin_info", csi.INTERNAL, "is no text"),
+        ("GetPluginInfo=garbage", "get_plugin_info", csi.INTERNAL, "not a valid message"),
+        ("GetPluginInfo=nothing", "get_plugin_info", csi.INTERNAL, "it is empty"),
+        ("GetPluginInfo=nul", "get_plugin_info", csi.INTERNAL, "field name of GetPluginInfoResponse is not valid text"),
+        ("GetPluginInfo=latin1", "get_plugin_info", csi.INTERNAL, "is not valid text"),
         ("GetPluginInfo=twice", "get_plugin_info", csi.INTERNAL, "has the field name twice"),
         ("GetPluginInfo=huge:61440", "get_plugin_info", csi.INTERNAL, "larger than 61440 bytes"),
         ("GetPluginInfo=huge:4000000", "get_plugin_info", csi.INTERNAL, "too large"),

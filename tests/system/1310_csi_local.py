@@ -145,7 +145,7 @@ def test_data_outlives_everything_but_the_volume():
         case.equal(os.stat(path).st_mode & 0o7777, 0o777, "who may use it is the mount's affair")
         node.down(volume, "t2")
         node.ok("delete_volume", volume_id=volume)
-        node.fails(csi.NOT_FOUND, "there is no volume", "node_stage_volume", volume_id=volume,
+        node.fails(csi.NOT_FOUND, "does not exist", "node_stage_volume", volume_id=volume,
                    staging_target_path=node.staging(volume), volume_capability=WRITER)
         case.until(lambda: not os.listdir(node.kept + "/volumes/trash"), 5, "an empty trash")
         case.equal([os.listdir(node.kept + "/volumes/" + d) for d in ("meta", "volumes")], [[], []], "what is left")
@@ -272,7 +272,7 @@ def test_wrong_requests_have_the_codes_of_the_specification():
                 (bad, "capability is missing", "node_stage_volume", {"volume_id": volume, "staging_target_path": staging}),
                 (bad, "not an absolute path", "node_stage_volume",
                  {"volume_id": volume, "staging_target_path": "a/../b", "volume_capability": WRITER}),
-                (csi.NOT_FOUND, "no volume '../meta'", "node_stage_volume",
+                (csi.NOT_FOUND, "volume '../meta' does not exist", "node_stage_volume",
                  {"volume_id": "../meta", "staging_target_path": staging, "volume_capability": WRITER}),
                 (bad, "mount flag 'suid'", "node_stage_volume",
                  {"volume_id": volume, "staging_target_path": staging,
@@ -283,12 +283,12 @@ def test_wrong_requests_have_the_codes_of_the_specification():
                  {"volume_id": volume, "target_path": target, "volume_capability": WRITER}),
                 (csi.FAILED_PRECONDITION, "not staged", "node_publish_volume",
                  {"volume_id": volume, "target_path": target, "staging_target_path": staging, "volume_capability": WRITER}),
-                (csi.NOT_FOUND, "no volume", "node_publish_volume",
+                (csi.NOT_FOUND, "does not exist", "node_publish_volume",
                  {"volume_id": "0" * 32, "target_path": target, "staging_target_path": staging,
                   "volume_capability": WRITER}),
                 (bad, "volume id is missing", "node_unpublish_volume", {"target_path": target}),
                 (bad, "target path is missing", "node_unpublish_volume", {"volume_id": volume}),
-                (csi.NOT_FOUND, "no volume", "node_unpublish_volume", {"volume_id": "x", "target_path": target}),
+                (csi.NOT_FOUND, "does not exist", "node_unpublish_volume", {"volume_id": "x", "target_path": target}),
                 (bad, "volume id is missing", "node_unstage_volume", {"staging_target_path": staging}),
                 (bad, "staging path is missing", "node_unstage_volume", {"volume_id": volume})):
             node.fails(status, text, method, **request)

@@ -166,14 +166,14 @@ def test_a_plugin_that_does_not_introduce_itself_is_never_used():
         "http1": ("connection=http1", ""),
         "goaway": ("connection=goaway", ""),
         "probe-hang": ("Probe=hang", "no answer within 5000 ms"),
-        "probe-garbage": ("Probe=garbage", "no message"),
+        "probe-garbage": ("Probe=garbage", "not a valid message"),
         "probe-refuses": ("Probe=status:9", "FAILED_PRECONDITION"),
         "not-ready": ("Probe=huge:0", "it is not ready"),
         "no-name": ("GetPluginInfo=none", "it has no name"),
-        "info-text": ("GetPluginInfo=nul", "is no text"),
+        "info-text": ("GetPluginInfo=nul", "is not valid text"),
         "info-status": ("GetPluginInfo=noise:13", "GetPluginInfo of plugin info-status"),
         "no-node": ("NodeGetInfo=none", "it has no node id"),
-        "caps-garbage": ("GetPluginCapabilities=garbage", "no message"),
+        "caps-garbage": ("GetPluginCapabilities=garbage", "not a valid message"),
     }
     for name, (rule, _) in cases.items():
         node.register(bad_job(name, rule, health_timeout=20 * SECOND))
@@ -207,7 +207,7 @@ def test_creation_fails_with_a_sentence_and_works_later():
         "internal": ("CreateVolume=noise:13", 500, "see the logs of the plugin's allocation"),
         "gone": ("CreateVolume=status:14", 500, "the plugin cannot be reached"),
         "no-id": ("CreateVolume=none", 500, "the plugin gave the volume no id"),
-        "nothing": ("CreateVolume=nothing", 500, "the plugin's answer cannot be used: there is none"),
+        "nothing": ("CreateVolume=nothing", 500, "the plugin's answer cannot be used: it is empty"),
         "bytes": ("CreateVolume=garbage", 500, "the plugin's answer cannot be used"),
         "no-text": ("CreateVolume=nul", 500, "the plugin's answer cannot be used"),
         "large": ("CreateVolume=huge:100000", 500, "the plugin's answer cannot be used"),
@@ -264,7 +264,7 @@ def test_a_mount_that_fails_fails_the_alloc_with_a_sentence():
         "stage-bytes": ("NodeStageVolume=garbage", "the plugin's answer cannot be used"),
         "stage-dies": ("NodeStageVolume=die", "the plugin's task ended during the call and is not started again"),
         "publish-9": ("NodePublishVolume=status:9", "the volume is in use"),
-        "publish-none": ("NodePublishVolume=nothing", "the plugin's answer cannot be used: there is none"),
+        "publish-none": ("NodePublishVolume=nothing", "the plugin's answer cannot be used: it is empty"),
         "publish-dies": ("NodePublishVolume=die", "the plugin's task ended during the call and is not started again"),
         # It says that it has mounted, and has not.
         "publish-lies": ("NodePublishVolume=ok", "said that it is mounted, but the path does not exist on the host"),

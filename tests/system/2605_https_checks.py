@@ -190,7 +190,7 @@ def test_checks_tell_what_they_found():
     get, refused = 'nomad: GET "https://127.0.0.1:%d%s": ', "the server's certificate is refused: "
     for name, port, path, output in (
             ("stranger", stranger.port, "/ok", refused), ("misnamed", good.port, "/ok", refused + "hostname mismatch"),
-            ("no-tls", banner.port, "/ok", "what answers there does not speak TLS"),
+            ("no-tls", banner.port, "/ok", "the server does not speak TLS"),
             ("mute", mute.port, "/ok", "TLS handshake: no answer within the timeout of 5s"),
             ("half", halfway.port, "/ok", "TLS handshake: no answer within the timeout of 5s"),
             ("never", good.port, "/never", "no answer within the timeout of 5s"),
@@ -367,7 +367,7 @@ def test_without_a_list_of_authorities_it_says_so():
                 found = {c["Check"]: (c["Status"], c["Output"]) for c in
                          (other.ask("/v1/client/allocation/%s/checks" % alloc["ID"]) or {}).values()}
                 return found.get("skipped") == ("success", "nomad: http ok") and \
-                    "this machine has no list of authorities" in found.get("verified", ("", ""))[1]
+                    "this machine has no list of certificate authorities" in found.get("verified", ("", ""))[1]
             case.until(look, 90, "both checks")
             other.purge("poor")
         finally:
