@@ -63,8 +63,6 @@ ARROWS = {
     ("proto", "common"),
     ("supervisor/service/checks.c", "supervisor/alloc"),
     ("supervisor/service/services.c", "supervisor/alloc"),
-    ("supervisor/volume/mount.c", "supervisor/alloc"),
-    ("supervisor/volume/volumes.c", "supervisor/alloc"),
 }
 HEADERS = {
     "cli/cli.h": 156,

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "supervisor/alloc/alloc_health.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/hook_csi.h"
 #include "supervisor/alloc/leftovers.h"
 #include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/service/task_env.h"
@@ -92,12 +93,20 @@ is_at_rest(const struct sup_alloc *sa)
 	return rests;
 }
 
+/* The removal of an alloc that is done waits for its volumes, and does not unmount them. */
+static bool
+unmounts_by_hook(const struct sup_alloc *sa)
+{
+	return sa && sa->runner && sa->runner->phase < ALLOC_DONE;
+}
+
 int
 client_restore(struct sup *sup, struct err *e)
 {
 	int r = runs_load(sup, alloc_runner_run_gone, e);
 
 	task_env_provide(alloc_identities_put_env);
+	volumes_report_gone(sup, alloc_csi_volume_gone);
 	if (r < 0)
 		return r;
 	alloc_foreach(sup, sa)
@@ -108,7 +117,7 @@ client_restore(struct sup *sup, struct err *e)
 			return err_set(e, -ENOMEM, "restore allocation %s", sa->a.id);
 	}
 	runs_reap_others(sup);
-	volumes_undo_left(sup);
+	volumes_undo_left(sup, unmounts_by_hook);
 	leftovers_remove(sup);
 	return 0;
 }

@@ -300,11 +300,17 @@ wait_for_unmounts(struct alloc_runner *ar)
 	done(ar, 0, NULL);
 }
 
+/* Also for an alloc without a runner, which is over. */
 void
-alloc_csi_volume_gone(struct alloc_runner *ar)
+alloc_csi_volume_gone(struct sup *sup, const struct id *alloc, const char *alias)
 {
-	if (state_of(ar)->destroy_waits)
-		wait_for_unmounts(ar);
+	struct sup_alloc *sa = alloc_find(sup, alloc);
+
+	for (size_t i = 0; sa && i < sa->group->volumes.n; i++)
+		if (str_eq(sa->group->volumes.v[i].key, alias))
+			sup->source->ops->release(sup->source, sa, &sa->group->volumes.v[i].value);
+	if (sa && sa->runner && state_of(sa->runner)->destroy_waits)
+		wait_for_unmounts(sa->runner);
 }
 
 static void

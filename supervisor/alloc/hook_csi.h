@@ -3,9 +3,10 @@
 #ifndef DROVER_SUPERVISOR_ALLOC_HOOK_CSI_H
 #define DROVER_SUPERVISOR_ALLOC_HOOK_CSI_H
 
-struct alloc_runner;
+struct id;
+struct sup;
 
-/* A volume that was still mounted after the tasks has been unmounted. */
-void alloc_csi_volume_gone(struct alloc_runner *ar);
+/* A volume of an alloc is mounted no more: its claim is given back. */
+void alloc_csi_volume_gone(struct sup *sup, const struct id *alloc, const char *alias);
 
 #endif

@@ -9,8 +9,6 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/alloc/hook_csi.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/volume/plugins.h"
@@ -195,20 +193,6 @@ staging_is_shared(const struct mount *m)
 	return false;
 }
 
-/* Nothing of it is mounted any more: the source gets the claim back. */
-static void
-release(struct mount *m)
-{
-	struct sup_alloc *sa = alloc_find(m->sup, &m->rec.alloc_id);
-
-	for (size_t i = 0; sa && i < sa->group->volumes.n; i++)
-		if (str_eq(sa->group->volumes.v[i].key, m->rec.alias))
-			m->sup->source->ops->release(
-			    m->sup->source, sa, &sa->group->volumes.v[i].value);
-	if (sa && sa->runner)
-		alloc_csi_volume_gone(sa->runner);
-}
-
 /* --- the way in and the way out --- */
 
 /* One thing to do: begin() makes one call, whose callback ends in next() or mount_finish(). */
@@ -263,8 +247,8 @@ begin(struct mount *m, const struct action *at)
 		m->at->begin(m);
 		return;
 	}
-	if (m->step == MOUNT_GONE)
-		release(m);
+	if (m->step == MOUNT_GONE && m->sup->volumes->gone)
+		m->sup->volumes->gone(m->sup, &m->rec.alloc_id, m->rec.alias);
 	mount_finish(m, 0, NULL);
 }
 

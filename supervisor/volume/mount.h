@@ -43,6 +43,7 @@ struct mount {
 
 struct volumes {
 	struct mount *first;
+	volume_gone_cb *gone; /* NULL: nothing depends on it */
 };
 
 /* In the list of sup->volumes, without a row yet. NULL: no memory. */

@@ -11,7 +11,6 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/mount.h"
@@ -287,15 +286,14 @@ volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa)
 	return false;
 }
 
-/* One that is only removed has nobody else who unmounts: its removal waits for that. */
-static bool
-has_hooks(const struct sup_alloc *sa)
+void
+volumes_report_gone(struct sup *sup, volume_gone_cb *cb)
 {
-	return sa && sa->runner && sa->runner->phase < ALLOC_DONE;
+	sup->volumes->gone = cb;
 }
 
 void
-volumes_undo_left(struct sup *sup)
+volumes_undo_left(struct sup *sup, bool (*has_hooks)(const struct sup_alloc *sa))
 {
 	for (struct mount *m = sup->volumes->first; m; m = m->next) {
 		const struct sup_alloc *sa = alloc_find(sup, &m->rec.alloc_id);

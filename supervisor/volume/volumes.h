@@ -50,9 +50,9 @@ void volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_req
  */
 void volume_mount_cancel(struct sup *sup, const struct sup_alloc *sa, const char *alias);
 /*
- * Unpublish, remove the directories, unstage after the last user, and give the claim back to the
- * source. What the plugin no longer knows counts as done. After a failure the row and the claim
- * stay; it is tried again in the background until it works.
+ * Unpublish, remove the directories, unstage after the last user, and report that the volume is
+ * gone. What the plugin no longer knows counts as done. After a failure the row stays; it is tried
+ * again in the background until it works.
  */
 void volume_unmount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
     volume_cb *cb, void *arg);
@@ -82,8 +82,13 @@ bool volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa);
 /* Anything of this volume on this node? */
 bool volume_has_mounts(struct sup *sup, const char *namespace, const char *id);
 
-/* After a restart: undoes the mounts of allocs that are over. */
-void volumes_undo_left(struct sup *sup);
+/* A volume of this alloc, by its alias in the group, is mounted no more; its row goes in this turn,
+ * which is synced. The callback is one for all volumes, from now on. */
+typedef void volume_gone_cb(struct sup *sup, const struct id *alloc, const char *alias);
+void volumes_report_gone(struct sup *sup, volume_gone_cb *cb);
+/* After a restart: undoes the mounts of allocs that no hook will unmount (sa NULL: there is no such
+ * alloc). */
+void volumes_undo_left(struct sup *sup, bool (*has_hooks)(const struct sup_alloc *sa));
 /* A plugin has been found healthy: what failed is tried again now. */
 void volumes_plugin_answers(struct sup *sup, const char *plugin);
 /* At the end of a drain: says for each mount that is left that it is. */
