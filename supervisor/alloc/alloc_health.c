@@ -17,7 +17,7 @@
 #include "common/number.h"
 #include "model/task_event.h"
 #include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/service/checks.h"
+#include "supervisor/alloc/hook_checks.h"
 
 /* For a job without a migrate block. */
 #define MIN_HEALTHY_MS 10000
@@ -232,7 +232,8 @@ tell_checks(const struct alloc_runner *ar, char *buf, size_t size)
 	const struct check_result *bad = NULL;
 	unsigned n = 0, passing = 0;
 
-	for (const struct check *c = checks_next(ar, NULL); c; c = checks_next(ar, c)) {
+	for (const struct check *c = checks_next(alloc_checks(ar), NULL); c;
+	     c = checks_next(alloc_checks(ar), c)) {
 		const struct check_result *res = check_result(c);
 		bool passes = res->status == CHECK_SUCCESS ||
 			      (res->status == CHECK_FAILURE && res->mode == CHECK_READINESS);
@@ -265,7 +266,7 @@ pass_deadline(struct alloc_runner *ar, const struct terms *terms)
 static int64_t
 wait_for_checks(const struct alloc_runner *ar, const struct terms *terms, int64_t healthy)
 {
-	int64_t since = checks_pass_since_ms(ar);
+	int64_t since = checks_pass_since_ms(alloc_checks(ar));
 
 	if (since < 0)
 		return INT64_MAX;

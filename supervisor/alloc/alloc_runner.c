@@ -13,7 +13,6 @@
 #include "supervisor/alloc/alloc_health.h"
 #include "supervisor/alloc/hook_max_run.h"
 #include "supervisor/core/changed.h"
-#include "supervisor/service/checks.h"
 #include "supervisor/core/sup_child.h"
 
 static bool
@@ -44,8 +43,7 @@ alloc_client_save(struct alloc_runner *ar)
 		text_printf(&t, ":{\"count\":%lld,\"started\":%lld}", (long long)tr->tracker.count,
 		    (long long)tr->tracker.started_ns);
 	}
-	text_printf(&t, "},\"checks\":");
-	checks_save(ar, &t);
+	text_append(&t, "}", 1);
 	alloc_hooks_save(ar, &t);
 	text_append(&t, "}", 1);
 	if (t.failed) {
@@ -78,7 +76,6 @@ client_load(struct alloc_runner *ar)
 		ar->tasks[i].tracker.started_ns =
 		    json_integer_value(json_object_get(one, "started"));
 	}
-	checks_restore(ar, json_incref(json_object_get(all, "checks")));
 	r = alloc_hooks_new(ar, all);
 	json_decref(all);
 	return r;
@@ -354,8 +351,8 @@ on_step(struct sup *sup, struct deferred *d)
 
 	alloc_health_check(ar);
 	tell_source(ar);
-	if (sa->runner == ar && ar->checks_news) {
-		ar->checks_news = false;
+	if (sa->runner == ar && ar->unsaved) {
+		ar->unsaved = false;
 		alloc_client_save(ar);
 	}
 	if (sa->runner == ar)

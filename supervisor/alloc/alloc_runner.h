@@ -35,12 +35,7 @@ struct alloc_runner {
 	bool starts_nothing;  /* not even a poststop task: its lease or its time is over */
 	bool disk_exceeded;   /* its directory is larger than it may be: its tasks fail */
 	bool news;            /* the source has not been told of the latest change */
-	bool services_on;     /* the group's are registered */
-	bool services_back;   /* they are not, for a restart, and will be with the next start */
-	bool checks_on;
-	bool checks_news;     /* what they found is not saved */
-	struct check *checks; /* service/checks.c */
-	json_t *checks_kept;  /* what the last supervisor's found; NULL: nothing */
+	bool unsaved;         /* the JSON that is kept beside the alloc is to be written */
 	unsigned n_tasks;
 	struct task_runner tasks[]; /* in the group's order */
 };

@@ -11,7 +11,7 @@
 
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/task_history.h"
-#include "supervisor/service/checks.h"
+#include "supervisor/alloc/hook_checks.h"
 #include "supervisor/source/source.h"
 
 #define TEXT_MAX 2048
@@ -140,7 +140,8 @@ say_phase(const struct task_runner *tr, struct causes *c)
 static void
 say_checks(const struct alloc_runner *ar, struct causes *c)
 {
-	for (const struct check *k = checks_next(ar, NULL); k; k = checks_next(ar, k)) {
+	for (const struct check *k = checks_next(alloc_checks(ar), NULL); k;
+	     k = checks_next(alloc_checks(ar), k)) {
 		const struct check_result *r = check_result(k);
 
 		if (r->status == CHECK_FAILURE)

@@ -17,7 +17,8 @@
 #include "supervisor/alloc/task_start.h"
 #include "supervisor/alloc/task_stop.h"
 #include "supervisor/driver/run_usage.h"
-#include "supervisor/service/checks.h"
+#include "supervisor/alloc/hook_checks.h"
+#include "supervisor/alloc/hook_services.h"
 #include "supervisor/service/services.h"
 #include "supervisor/core/sup_child.h"
 #include "supervisor/volume/plugin_task.h"
@@ -84,7 +85,7 @@ join_services(struct task_runner *tr)
 {
 	struct err e = { 0 };
 
-	tr->services_on = services_up(tr->ar, tr->task, &e) >= 0;
+	tr->services_on = services_up(tr->ar->sup, tr->ar->sa, tr->task, &e) >= 0;
 	if (!tr->services_on)
 		task_runner_tell(tr, EVENT_HOOK_FAILED, e.msg, false);
 }
@@ -93,7 +94,7 @@ static void
 leave_services(struct task_runner *tr)
 {
 	tr->services_on = false;
-	services_down(tr->ar, tr->task);
+	services_down(tr->ar->sup, tr->ar->sa, tr->task);
 }
 
 static void
@@ -203,7 +204,7 @@ say_started(struct task_runner *tr)
 	if (s && s->state != TASK_STATE_RUNNING) {
 		task_runner_set_state(tr, TASK_STATE_RUNNING);
 		task_runner_tell(tr, EVENT_STARTED, NULL, false);
-		checks_task_started(tr);
+		checks_task_started(alloc_checks(tr->ar), tr->task->name);
 	}
 }
 
@@ -212,7 +213,7 @@ note_started(struct task_runner *tr)
 {
 	say_started(tr);
 	join_services(tr);
-	services_return(tr->ar);
+	alloc_services_return(tr->ar);
 	if (tr->plugin)
 		plugin_task_started(tr->plugin, run_id(tr->run));
 	alloc_identities_task_runs(tr);

@@ -3,7 +3,7 @@
 #include "supervisor/api/api_checks.h"
 
 #include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/service/checks.h"
+#include "supervisor/alloc/hook_checks.h"
 #include "supervisor/api/alloc_view.h"
 
 void
@@ -17,8 +17,9 @@ api_get_alloc_checks(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 404, "Unknown allocation \"%s\"", api_param(req, 0));
 		return;
 	}
-	for (const struct check *c = sa->runner ? checks_next(sa->runner, NULL) : NULL; c;
-	     c = checks_next(sa->runner, c)) {
+	for (const struct check *c = sa->runner ? checks_next(alloc_checks(sa->runner), NULL)
+						: NULL;
+	     c; c = checks_next(alloc_checks(sa->runner), c)) {
 		text_printf(&t, "%s", sep);
 		text_json_string(&t, str(check_result(c)->id));
 		text_append(&t, ":", 1);

@@ -17,8 +17,6 @@
 #include "common/duration.h"
 #include "common/log.h"
 #include "common/number.h"
-#include "supervisor/alloc/alloc_orders.h"
-#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/service/check_probe.h"
 #include "supervisor/service/check_spec.h"
 #include "supervisor/service/service_text.h"
@@ -27,7 +25,7 @@
 
 struct check {
 	struct check *next;
-	struct alloc_runner *ar;
+	struct checks *all; /* of its alloc */
 	struct check_result result;
 	struct check_spec spec;
 	char *broken; /* what is wrong with its address: every try says so; NULL: nothing */
@@ -53,9 +51,9 @@ static struct queue {
 static void on_outcome(void *arg, const struct check_outcome *outcome);
 
 const struct check *
-checks_next(const struct alloc_runner *ar, const struct check *c)
+checks_next(const struct checks *cs, const struct check *c)
 {
-	return c ? c->next : ar->checks;
+	return c ? c->next : cs->first;
 }
 
 const struct check_result *
@@ -152,7 +150,7 @@ on_time(sd_event_source *source, uint64_t usec, void *userdata)
 		check_probe_expire(c->probe);
 		return 0;
 	}
-	(void)sd_event_now(c->ar->sup->event, CLOCK_MONOTONIC, &c->began_usec);
+	(void)sd_event_now(c->all->sup->event, CLOCK_MONOTONIC, &c->began_usec);
 	if (has_to_wait(c))
 		return 0;
 	if (c->broken) {
@@ -162,7 +160,7 @@ on_time(sd_event_source *source, uint64_t usec, void *userdata)
 	(void)sd_event_source_set_time(source, c->began_usec + (uint64_t)limit_ns / 1000);
 	(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 	check_probe_start(
-	    c->ar->sup, &c->spec, c->over_tls, c->timeout_ns, on_outcome, c, &c->probe);
+	    c->all->sup, &c->spec, c->over_tls, c->timeout_ns, on_outcome, c, &c->probe);
 	return 0;
 }
 
@@ -171,7 +169,7 @@ wait_for_next(struct check *c)
 {
 	uint64_t now, next = c->began_usec + (uint64_t)c->interval_ns / 1000;
 
-	(void)sd_event_now(c->ar->sup->event, CLOCK_MONOTONIC, &now);
+	(void)sd_event_now(c->all->sup->event, CLOCK_MONOTONIC, &now);
 	(void)sd_event_source_set_time(c->timer, next > now ? next : now);
 	(void)sd_event_source_set_enabled(c->timer, SD_EVENT_ONESHOT);
 }
@@ -183,19 +181,13 @@ begin_timer(struct check *c)
 {
 	uint64_t usec = (uint64_t)c->interval_ns / 2000;
 
-	if (c->ar->restored)
+	if (c->all->restored)
 		usec = (uint64_t)((double)c->interval_ns / 1000 * ((double)random() / RAND_MAX));
 	return sd_event_add_time_relative(
-	    c->ar->sup->event, &c->timer, CLOCK_MONOTONIC, usec, ACCURACY_USEC, on_time, c);
+	    c->all->sup->event, &c->timer, CLOCK_MONOTONIC, usec, ACCURACY_USEC, on_time, c);
 }
 
 /* --- restarts --- */
-
-static bool
-is_of(const struct check *c, const struct task_runner *tr)
-{
-	return !*str(c->result.task) || str_eq(c->result.task, tr->task->name);
-}
 
 static void
 watch_anew(struct check *c)
@@ -206,9 +198,9 @@ watch_anew(struct check *c)
 
 /* All checks of the same services wait for the next start. */
 static void
-forget_failures(struct alloc_runner *ar, const char *task)
+forget_failures(struct checks *cs, const char *task)
 {
-	for (struct check *c = ar->checks; c; c = c->next)
+	for (struct check *c = cs->first; c; c = c->next)
 		if (str_eq(c->result.task, task))
 			watch_anew(c);
 }
@@ -216,34 +208,20 @@ forget_failures(struct alloc_runner *ar, const char *task)
 static void
 restart(struct check *c)
 {
-	struct alloc_runner *ar = c->ar;
+	struct checks *cs = c->all;
 	char reason[300];
 
 	(void)snprintf(
 	    reason, sizeof reason, "healthcheck: check \"%.200s\" unhealthy", str(c->result.check));
-	forget_failures(ar, c->result.task);
-	if (!*str(c->result.task)) {
-		(void)alloc_restart_running(ar, reason, true);
-		return;
-	}
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		if (is_of(c, &ar->tasks[i]))
-			(void)task_runner_restart(&ar->tasks[i], reason, true, 0);
-}
-
-static bool
-some_task_runs(const struct check *c)
-{
-	for (unsigned i = 0; i < c->ar->n_tasks; i++)
-		if (is_of(c, &c->ar->tasks[i]) && c->ar->tasks[i].phase == TASK_RUNNING)
-			return true;
-	return false;
+	forget_failures(cs, c->result.task);
+	cs->ev->restart(cs->arg, str(c->result.task), reason);
 }
 
 static void
 count_failure(struct check *c)
 {
-	if (c->restart_limit <= 0 || (int64_t)clock_ms() < c->watch_from_ms || !some_task_runs(c))
+	if (c->restart_limit <= 0 || (int64_t)clock_ms() < c->watch_from_ms ||
+	    !c->all->ev->runs(c->all->arg, str(c->result.task)))
 		return;
 	if (++c->failures >= c->restart_limit)
 		restart(c);
@@ -266,14 +244,12 @@ take_outcome(struct check *c, const struct check_outcome *o)
 	if (turned)
 		c->pass_since_ms = passes ? (int64_t)clock_ms() : 0;
 	if (news) {
-		log_info("allocation %.8s: check \"%s\" of service %s: %s: %.200s", c->ar->sa->a.id,
-		    str(c->result.check), str(c->result.service), o->passed ? "passes" : "fails",
-		    str(c->result.output));
+		log_info("allocation %.8s: check \"%s\" of service %s: %s: %.200s",
+		    c->all->sa->a.id, str(c->result.check), str(c->result.service),
+		    o->passed ? "passes" : "fails", str(c->result.output));
 	}
-	/* Once for all that a turn finds. */
-	c->ar->checks_news |= news;
 	if (turned || news)
-		turn_defer(c->ar->sup, &c->ar->step);
+		c->all->ev->changed(c->all->arg, news);
 	if (o->passed)
 		c->failures = 0;
 	else
@@ -298,28 +274,28 @@ on_outcome(void *arg, const struct check_outcome *outcome)
 }
 
 void
-checks_task_started(struct task_runner *tr)
+checks_task_started(struct checks *cs, const char *task)
 {
-	for (struct check *c = tr->ar->checks; c; c = c->next) {
+	for (struct check *c = cs->first; c; c = c->next) {
 		c->pass_since_ms = 0;
-		/* What is on its way was asked of the task that was. */
+		/* A question that is under way was asked of the task that ran before. */
 		if (c->probe) {
 			check_probe_free(c->probe);
 			c->probe = NULL;
 			queues_wake();
 			wait_for_next(c);
 		}
-		if (is_of(c, tr))
+		if (!*str(c->result.task) || str_eq(c->result.task, task))
 			watch_anew(c);
 	}
 }
 
 int64_t
-checks_pass_since_ms(const struct alloc_runner *ar)
+checks_pass_since_ms(const struct checks *cs)
 {
 	int64_t since = 0;
 
-	for (const struct check *c = ar->checks; c; c = c->next) {
+	for (const struct check *c = cs->first; c; c = c->next) {
 		if (c->pass_since_ms == 0)
 			return -1;
 		if (c->pass_since_ms > since)
@@ -373,7 +349,7 @@ take_out(struct check **list, const char *id)
 static void
 take_kept(struct check *c)
 {
-	json_t *kept = json_object_get(c->ar->checks_kept, c->result.id);
+	json_t *kept = json_object_get(c->all->kept, c->result.id);
 	struct check_result was;
 
 	check_result_init(&was);
@@ -390,7 +366,7 @@ static void
 fill(struct check *c, const struct service *s, const struct service_check *b,
     const struct task *task, const char *id)
 {
-	const struct alloc *a = &c->ar->sa->a;
+	const struct alloc *a = &c->all->sa->a;
 	struct check_result *res = &c->result;
 	struct err e = { 0 };
 
@@ -410,98 +386,104 @@ fill(struct check *c, const struct service *s, const struct service_check *b,
 		c->restart_grace_ms = b->check_restart->grace / NS_PER_MS;
 	}
 	watch_anew(c);
-	if (check_spec_make(c->ar->sup, a, s, b, &c->spec, &e) < 0)
+	if (check_spec_make(c->all->sup, a, s, b, &c->spec, &e) < 0)
 		(void)str_set(&c->broken, e.msg);
 	c->over_tls = c->spec.tls;
 	take_kept(c);
 }
 
 static void
-add_check(struct alloc_runner *ar, const struct service *s, const struct service_check *b,
+add_check(struct checks *cs, const struct service *s, const struct service_check *b,
     const struct task *task, struct check **old)
 {
 	char workload[WORKLOAD_SIZE], id[CHECK_ID_SIZE];
 	struct check *c;
 
-	service_workload(ar->sa, task, workload);
-	check_id(&ar->sa->a, workload, s, b, id);
+	service_workload(cs->sa, task, workload);
+	check_id(&cs->sa->a, workload, s, b, id);
 	c = take_out(old, id);
 	if (!c && !(c = calloc(1, sizeof *c))) {
-		log_error("allocation %.8s: no memory for a check", ar->sa->a.id);
+		log_error("allocation %.8s: no memory for a check", cs->sa->a.id);
 		return;
 	}
-	if (!c->ar) {
-		c->ar = ar;
+	if (!c->all) {
+		c->all = cs;
 		fill(c, s, b, task, id);
 		if (begin_timer(c) < 0) {
-			log_error("allocation %.8s: no memory for a check", ar->sa->a.id);
+			log_error("allocation %.8s: no memory for a check", cs->sa->a.id);
 			check_free(c);
 			return;
 		}
 	}
-	c->next = ar->checks;
-	ar->checks = c;
+	c->next = cs->first;
+	cs->first = c;
 }
 
 static void
-add_all(struct alloc_runner *ar, const struct task *task, struct check **old)
+add_all(struct checks *cs, const struct task *task, struct check **old)
 {
 	cleanup_services struct service_list list;
 	struct err e = { 0 };
 
-	if (service_list_make(ar->sup, ar->sa, task, &list, &e) < 0) {
-		log_warn("allocation %.8s: no checks: %s", ar->sa->a.id, e.msg);
+	if (service_list_make(cs->sup, cs->sa, task, &list, &e) < 0) {
+		log_warn("allocation %.8s: no checks: %s", cs->sa->a.id, e.msg);
 		return;
 	}
 	for (size_t i = 0; i < list.services.n; i++) {
 		const struct service *s = &list.services.v[i];
 
 		for (size_t k = 0; k < s->checks.n; k++)
-			add_check(ar, s, &s->checks.v[k], task, old);
+			add_check(cs, s, &s->checks.v[k], task, old);
 	}
 }
 
 void
-checks_begin(struct alloc_runner *ar)
+checks_init(struct checks *cs, const struct checks_events *ev, void *arg, const json_t *kept)
 {
-	struct check *old = ar->checks;
+	cs->ev = ev;
+	cs->arg = arg;
+	cs->kept = json_incref((json_t *)(uintptr_t)kept);
+}
 
-	ar->checks = NULL;
-	ar->checks_on = true;
-	add_all(ar, NULL, &old);
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		add_all(ar, ar->tasks[i].task, &old);
+void
+checks_begin(struct checks *cs)
+{
+	struct check *old = cs->first;
+
+	cs->first = NULL;
+	cs->on = true;
+	add_all(cs, NULL, &old);
+	for (size_t i = 0; i < cs->sa->group->tasks.n; i++)
+		add_all(cs, &cs->sa->group->tasks.v[i], &old);
 	free_list(old);
-	json_decref(ar->checks_kept);
-	ar->checks_kept = NULL;
+	json_decref(cs->kept);
+	cs->kept = NULL;
 }
 
-void
-checks_end(struct alloc_runner *ar)
+bool
+checks_end(struct checks *cs)
 {
-	bool some = ar->checks != NULL;
+	bool some = cs->first != NULL;
 
-	ar->checks_on = false;
-	checks_free(ar);
-	if (some)
-		alloc_client_save(ar);
+	cs->on = false;
+	checks_done(cs);
+	return some;
 }
 
 void
-checks_free(struct alloc_runner *ar)
+checks_done(struct checks *cs)
 {
-	free_list(ar->checks);
-	ar->checks = NULL;
-	json_decref(ar->checks_kept);
-	ar->checks_kept = NULL;
+	free_list(cs->first);
+	cs->first = NULL;
+	json_decref(cs->kept);
+	cs->kept = NULL;
 }
 
 void
-checks_save(const struct alloc_runner *ar, struct text *t)
+checks_save(const struct checks *cs, struct text *t)
 {
 	/* Before they begin, what is kept stays as it is. */
-	cleanup_free char *kept =
-	    ar->checks_kept ? json_dumps(ar->checks_kept, JSON_COMPACT) : NULL;
+	cleanup_free char *kept = cs->kept ? json_dumps(cs->kept, JSON_COMPACT) : NULL;
 	const char *sep = "";
 
 	if (kept) {
@@ -509,7 +491,7 @@ checks_save(const struct alloc_runner *ar, struct text *t)
 		return;
 	}
 	text_append(t, "{", 1);
-	for (const struct check *c = ar->checks; c; c = c->next) {
+	for (const struct check *c = cs->first; c; c = c->next) {
 		text_append(t, sep, strlen(sep));
 		text_json_string(t, str(c->result.id));
 		text_append(t, ":", 1);
@@ -518,11 +500,4 @@ checks_save(const struct alloc_runner *ar, struct text *t)
 		sep = ",";
 	}
 	text_append(t, "}", 1);
-}
-
-void
-checks_restore(struct alloc_runner *ar, json_t *kept)
-{
-	json_decref(ar->checks_kept);
-	ar->checks_kept = kept;
 }

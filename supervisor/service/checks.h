@@ -10,32 +10,55 @@
 
 #include "model/service.h"
 
-struct alloc_runner;
 struct check;
-struct task_runner;
+struct sup;
+struct sup_alloc;
+struct text;
 
+/* What follows from the checks for the tasks. task is "" for the checks of the group's services. */
+struct checks_events {
+	/* Restart the task (or all that run) by its policy. */
+	void (*restart)(void *arg, const char *task, const char *reason);
+	/* Does the task (or one of the group's) run? */
+	bool (*runs)(void *arg, const char *task);
+	/* A result is another; saved: so is what checks_save() writes. */
+	void (*changed)(void *arg, bool saved);
+};
+
+/* The checks of one alloc: zero, then sup, sa and restored set, then checks_init(). */
+struct checks {
+	struct sup *sup;
+	struct sup_alloc *sa;
+	bool restored; /* the alloc ran when the last supervisor ended */
+	bool on;       /* they have begun */
+	const struct checks_events *ev;
+	void *arg;
+	struct check *first;
+	json_t *kept; /* the results of the last supervisor, until they begin; NULL: none */
+};
+
+/* kept: what checks_save() wrote, as JSON; may be NULL. */
+void checks_init(struct checks *cs, const struct checks_events *ev, void *arg, const json_t *kept);
 /* Begins with the checks of the group and its tasks; results that are known (of the last
  * supervisor, before an update of the job) stay. */
-void checks_begin(struct alloc_runner *ar);
-/* Ends all of them and forgets what they found. */
-void checks_end(struct alloc_runner *ar);
-void checks_free(struct alloc_runner *ar);
-/* A task has started: what was found before is not of it. */
-void checks_task_started(struct task_runner *tr);
+void checks_begin(struct checks *cs);
+/* Ends all of them and forgets their results. False: there was none. */
+bool checks_end(struct checks *cs);
+void checks_done(struct checks *cs);
+/* A task has started: earlier results are not its own. */
+void checks_task_started(struct checks *cs, const char *task);
 
 /* The result of one after another: from NULL to NULL. */
-const struct check *checks_next(const struct alloc_runner *ar, const struct check *c);
+const struct check *checks_next(const struct checks *cs, const struct check *c);
 const struct check_result *check_result(const struct check *c);
 
 /*
  * For the alloc's health: since when (CLOCK_MONOTONIC, ms) all of them pass, each seen after the
  * last start of its tasks. -1: they do not all; 0: there is none.
  */
-int64_t checks_pass_since_ms(const struct alloc_runner *ar);
+int64_t checks_pass_since_ms(const struct checks *cs);
 
-/* For what is kept beside the alloc: the results as a JSON object; and one that was kept, which is
- * taken over. */
-void checks_save(const struct alloc_runner *ar, struct text *t);
-void checks_restore(struct alloc_runner *ar, json_t *kept);
+/* Appends the results as a JSON object. */
+void checks_save(const struct checks *cs, struct text *t);
 
 #endif

@@ -8,11 +8,10 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/node/node_state.h"
-#include "supervisor/service/checks.h"
 #include "supervisor/service/ports.h"
 #include "supervisor/service/service_text.h"
+#include "supervisor/source/source.h"
 
 struct regs {
 	MODEL_LIST(struct service_registration) list;
@@ -81,67 +80,34 @@ make_regs(struct sup *sup, const struct sup_alloc *sa, const struct task *task, 
 }
 
 int
-services_up(struct alloc_runner *ar, const struct task *task, struct err *e)
+services_up(struct sup *sup, struct sup_alloc *sa, const struct task *task, struct err *e)
 {
 	__attribute__((__cleanup__(regs_done))) struct regs regs = { 0 };
-	struct source *source = ar->sup->source;
+	struct source *source = sup->source;
 	char workload[WORKLOAD_SIZE];
-	int r = make_regs(ar->sup, ar->sa, task, &regs, e);
+	int r = make_regs(sup, sa, task, &regs, e);
 
 	if (r < 0)
 		return r;
-	service_workload(ar->sa, task, workload);
-	if (regs.list.n > 0 || ar->sa->services)
-		source->ops->services_set(source, ar->sa, workload, regs.list.v, regs.list.n);
+	service_workload(sa, task, workload);
+	if (regs.list.n > 0 || sa->services)
+		source->ops->services_set(source, sa, workload, regs.list.v, regs.list.n);
 	return 0;
 }
 
 void
-services_down(struct alloc_runner *ar, const struct task *task)
+services_down(struct sup *sup, struct sup_alloc *sa, const struct task *task)
 {
-	struct source *source = ar->sup->source;
 	char workload[WORKLOAD_SIZE];
 
-	service_workload(ar->sa, task, workload);
-	if (ar->sa->services)
-		source->ops->services_set(source, ar->sa, workload, NULL, 0);
+	service_workload(sa, task, workload);
+	if (sa->services)
+		sup->source->ops->services_set(sup->source, sa, workload, NULL, 0);
 }
 
 void
-services_all_down(struct alloc_runner *ar)
+services_all_down(struct sup *sup, struct sup_alloc *sa)
 {
-	struct source *source = ar->sup->source;
-
-	if (ar->sa->services)
-		source->ops->services_set(source, ar->sa, NULL, NULL, 0);
-}
-
-static void
-update_one(struct alloc_runner *ar, const struct task *task)
-{
-	struct err e = { 0 };
-
-	if (services_up(ar, task, &e) < 0)
-		log_warn("allocation %.8s: %s; its services are not registered anew", ar->sa->a.id,
-		    e.msg);
-}
-
-void
-services_return(struct alloc_runner *ar)
-{
-	if (!ar->services_back)
-		return;
-	ar->services_back = false;
-	ar->services_on = true;
-	update_one(ar, NULL);
-}
-
-void
-services_update(struct alloc_runner *ar)
-{
-	if (ar->services_on)
-		update_one(ar, NULL);
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		if (ar->tasks[i].services_on)
-			update_one(ar, ar->tasks[i].task);
+	if (sa->services)
+		sup->source->ops->services_set(sup->source, sa, NULL, NULL, 0);
 }

@@ -10,19 +10,14 @@
 
 #include "common/err.h"
 
-struct alloc_runner;
-struct task;
+#include "supervisor/table/alloc_table.h"
 
 /* Those of the group (task NULL) or of a task are there, or there again: all in one. 0, or -errno
  * with a sentence, and none of them is. */
-int services_up(struct alloc_runner *ar, const struct task *task, struct err *e);
+int services_up(struct sup *sup, struct sup_alloc *sa, const struct task *task, struct err *e);
 /* They are no more; those that never were do not matter. */
-void services_down(struct alloc_runner *ar, const struct task *task);
+void services_down(struct sup *sup, struct sup_alloc *sa, const struct task *task);
 /* All of the alloc. */
-void services_all_down(struct alloc_runner *ar);
-/* One of its tasks has started: those of the group that were out for that are there again. */
-void services_return(struct alloc_runner *ar);
-/* The job has changed in place. */
-void services_update(struct alloc_runner *ar);
+void services_all_down(struct sup *sup, struct sup_alloc *sa);
 
 #endif

@@ -12,7 +12,7 @@
 #include "supervisor/cluster/asked/nomad_self.h"
 #include "supervisor/cluster/asked/nomad_stats.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
-#include "supervisor/service/checks.h"
+#include "supervisor/alloc/hook_checks.h"
 
 void
 nomad_answer(struct sup *sup, uint64_t stream, const struct type *type, const void *rep)
@@ -125,8 +125,9 @@ answer_checks(struct sup *sup, uint64_t stream, const void *body, size_t len)
 	rpc_checks_rep_init(&rep);
 	if (!sa)
 		return;
-	for (const struct check *c = sa->runner ? checks_next(sa->runner, NULL) : NULL; c && r == 0;
-	     c = checks_next(sa->runner, c))
+	for (const struct check *c = sa->runner ? checks_next(alloc_checks(sa->runner), NULL)
+						: NULL;
+	     c && r == 0; c = checks_next(alloc_checks(sa->runner), c))
 		r = add_result(&rep, check_result(c));
 	if (r < 0)
 		link_answer(sup, stream, "no memory for the answer", NULL, 0);
