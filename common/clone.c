@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* clone.c: clone3 of a child that shares memory until it execs. Runs in: exec-helper, executor. */
+/* clone.c: clone3 of a child that goes first until it execs. Runs in: exec-helper, executor. */
 #include "common/clone.h"
 
 #include <linux/sched.h>
@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 /*
- * Inline, because the child runs on the caller's stack: had it returned from a function that made
- * the system call, that function's return address would be overwritten before the caller comes back
- * to it.
+ * Inline, because with CLONE_VM the child runs on the caller's stack: had it returned from a
+ * function that made the system call, that function's return address would be overwritten before
+ * the caller comes back to it.
  */
 static inline long __attribute__((always_inline)) raw_clone3(struct clone_args *args)
 {

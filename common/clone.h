@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clone.h: clone3(2) of a child that shares the caller's memory until it execs (CLONE_VM |
- * CLONE_VFORK): no page table is copied, and errors come back through memory. Runs in: exec-helper,
- * executor.
+ * clone.h: clone3(2) of a child that goes first (CLONE_VFORK). With CLONE_VM it shares the caller's
+ * memory until it execs: no page table is copied, and errors come back through memory. Without, it
+ * has a copy. Runs in: exec-helper, executor.
  */
 #ifndef DROVER_COMMON_CLONE_H
 #define DROVER_COMMON_CLONE_H

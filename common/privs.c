@@ -75,14 +75,13 @@ get_caps(uint64_t *effective, uint64_t *permitted, uint64_t *inheritable)
 	return 0;
 }
 
-static int
-drop_bounding(uint64_t keep)
+int
+privs_bound(uint64_t keep)
 {
 	for (unsigned cap = 0; cap < cap_count(); cap++)
-		/* Asked only when it fails: one that is not there needs no CAP_SETPCAP to be gone.
-		 */
-		if (!(keep >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 &&
-		    bounding_has(cap) > 0)
+		/* One that is not there needs no CAP_SETPCAP to be gone, and no new credentials. */
+		if (!(keep >> cap & 1) && bounding_has(cap) > 0 &&
+		    prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
 			return -EPERM;
 	return 0;
 }
@@ -163,7 +162,7 @@ privs_drop(const struct privs *p, struct err *e)
 	if (setresgid(p->gid, p->gid, p->gid) < 0)
 		return err_set(e, -errno, "drop privileges: become gid %u", p->gid);
 	CRASH_POINT(DROP_AFTER_GROUPS);
-	if (p->bounding != PRIVS_KEEP_BOUNDING && (r = drop_bounding(p->bounding)) < 0)
+	if (p->bounding != PRIVS_KEEP_BOUNDING && (r = privs_bound(p->bounding)) < 0)
 		return err_set(e, r, "drop privileges: shrink the bounding set");
 	if (p->lock_securebits && prctl(PR_SET_SECUREBITS, SECBITS_LOCKED, 0, 0, 0) < 0)
 		return err_set(e, -errno, "drop privileges: lock the securebits");
@@ -185,8 +184,7 @@ privs_drop(const struct privs *p, struct err *e)
 			    e, r, "drop privileges: raise what the inheritable set needs");
 	}
 	/* While there still are more capabilities than anybody of the same uid has, who could
-	 * attach else: a task's child shares its executor's memory. After setresuid, which may set
-	 * it. */
+	 * attach else. After setresuid, which may set it. */
 	if (!p->keep_dumpable && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(e, -errno, "drop privileges: dumpable");
 	r = set_caps(p->caps, p->caps, p->inheritable);

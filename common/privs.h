@@ -43,6 +43,8 @@ struct privs {
  */
 int privs_drop(const struct privs *p, struct err *e);
 
+/* Takes all capabilities but those of keep out of the bounding set. 0 or -errno. */
+int privs_bound(uint64_t keep);
 /*
  * Prints p in the words of /proc/PID/status, one line for tools/privsep.sh and the tests. user:
  * whom its uid means. filtered: a filter that it inherits.

@@ -22,7 +22,6 @@ struct exe_spec {
 	const char *command, *cwd; /* cwd: NULL if not given */
 	const char *dests[EXE_MOUNTS_MAX];
 	size_t n_dests, n_args, n_env;
-	size_t words_size; /* of argv's mapping */
 	char **argv, **envp;
 };
 
@@ -46,15 +45,12 @@ struct exe {
 			 sessions only */
 	int above[3]; /* session: the other ends, until its peer has them; with a terminal [0] is
 			 a socket to the child until exe_terminal_take() */
-	bool session;
+	bool session, tty;
 	bool in_host_ns; /* the task shares the host's pid or ipc namespace */
 	struct exe_log logs[2];
 	int peers[EXE_PEERS_MAX];
 
-	/* Of the task's child, in shared memory: how far it got and what stopped it. */
-	volatile uint32_t child_step;
-	volatile int child_error;
-
+	int child_report; /* an eventfd, by which the task's child says how far it came */
 	uint64_t
 	    stop_at_ms; /* CLOCK_MONOTONIC: when cgroup.kill follows; 0: no stop is under way */
 	uint64_t sent;  /* bit n - 1: signal n, by this executor */
@@ -78,12 +74,12 @@ int exe_failed(struct exe *x, enum exe_step step, int error, uint32_t detail);
 
 /* exe_setup.c: reads the set-up, and where the spec's mounts go. 0 or -errno (failed). */
 int exe_setup_read(struct exe *x);
-/* In the task's child: checks all of a spec and finds what is in it once. 0 or -EBADMSG. */
-int exe_spec_read(const void *map, size_t size, struct exe_spec *ret);
-/* In the task's child: argv and environment, in a mapping that exe_setup_done() takes away with
- * set-up and spec. 0 or -errno. */
-int exe_spec_words(struct exe *x);
 void exe_setup_done(struct exe *x);
+
+/* exe_spec.c: checks all of a spec and finds what is in it once. 0 or -EBADMSG. */
+int exe_spec_read(const void *map, size_t size, struct exe_spec *ret);
+/* argv and environment, which stay in the spec and static memory. */
+void exe_spec_words(struct exe *x);
 
 /* exe_mounts.c: the task's mount namespace, exec driver only. */
 int exe_mounts_make(struct exe *x);
@@ -103,16 +99,19 @@ int exe_dirs_give(struct exe *x);
 /* exe_secrets.c: mounts the task's secrets: where exec tasks have them, in their own namespace, or
  * below a raw_exec task's directory. 0 or -errno (failed). */
 int exe_secrets_mount(struct exe *x);
-/* In the child, as the task's user, in the directory that has `secrets` and `local`: writes the
- * spec's files, each by rename. 0 or -errno. */
-int exe_secrets_write(struct exe *x);
+
+/* exe_files.c: in the child, as the task's user, in the directory that has `secrets` and `local`:
+ * writes the spec's files, each by rename. 0 or -errno. */
+int exe_files_write(struct exe *x);
 
 /* exe_session.c: joins the task and makes what the session's child has for stdin, stdout and
  * stderr. */
 int exe_session_join(struct exe *x);
-/* In the child, as the task's user: opens a terminal for it. 0 or -errno. */
+
+/* exe_terminal.c: in the child, as the task's user: opens a terminal for it. 0 or -errno. */
 int exe_terminal_open(struct exe *x);
-/* Takes the terminal's other end over from the child. 0 or -errno (failed). */
+/* In the executor, dropped: takes the terminal's other end over from the child. 0 or -errno
+ * (failed). */
 int exe_terminal_take(struct exe *x);
 
 /* exe_task.c: pipes, the task's child, what is known about it. */
@@ -120,10 +119,12 @@ int exe_terminal_take(struct exe *x);
 int exe_pipe_make(struct exe *x, int fd, int *ret_above);
 int exe_pipes_make(struct exe *x);
 int exe_task_start(struct exe *x);
+/* In the child: which step failed, and why. The values of all calls are added up, so an error of
+ * EXE_STEP_COMMAND, which is reported before its execve, comes with step 0. */
+void exe_child_report(struct exe *x, enum exe_step step, int error);
 
-/* exe_command.c: the task's child, once it is the task's user: files, terminal, program. Returns
- * the errno that stopped it, or 0 if there was no program to run. */
-int exe_command_run(struct exe *x);
+/* exe_command.c: the task's child, once it is the task's user: files, terminal, program. */
+void exe_command_run(struct exe *x) __attribute__((noreturn));
 
 /* exe_sandbox.c: everything that changes what a process may do. */
 void exe_sandbox_prepare(struct exe *x);

@@ -2,18 +2,43 @@
 /* exe_command.c: the task's child after its drop: the task's files, its terminal, its program. Runs
  * in: the task's child, as the task's user. */
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/crash.h"
 #include "executor/exe.h"
 
+#define NOFILE_SOFT 1024
+#define FD_REPORT   (STDERR_FILENO + 1)
+
+/* What is left of the executor's state and root need not undo. */
+static int
+take_state(struct exe *x)
+{
+	const sigset_t none = { 0 };
+	struct rlimit nofile;
+
+	if (setsid() < 0)
+		return -errno;
+	for (int i = 0; i < (int)ELEMENTSOF(x->ends); i++)
+		if (x->ends[i] >= 0 && dup2(x->ends[i], i) < 0)
+			return -errno;
+	if (getrlimit(RLIMIT_NOFILE, &nofile) == 0 && nofile.rlim_cur != NOFILE_SOFT) {
+		nofile.rlim_cur = nofile.rlim_max < NOFILE_SOFT ? nofile.rlim_max : NOFILE_SOFT;
+		(void)setrlimit(RLIMIT_NOFILE, &nofile);
+	}
+	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
+}
+
 /*
  * The set-up's descriptors lead out of the task's root, and until the execve /proc/self/fd leads to
- * them: they are closed before the first path of the task's is looked up. dir gets the path of the
- * task's own directory without a slash at its end.
+ * them: they are closed before the first path of the task's is looked up, all but the one by which
+ * the child reports. dir gets the path of the task's own directory without a slash at its end.
  */
 static int
 enter_dir(struct exe *x, char dir[PATH_MAX])
@@ -21,8 +46,10 @@ enter_dir(struct exe *x, char dir[PATH_MAX])
 	bool raw = x->setup->driver == DRIVER_RAW_EXEC;
 
 	if ((raw ? fchdir(x->task_dir) : chdir("/")) < 0 ||
-	    close_range(STDERR_FILENO + 1, ~0U, 0) < 0 || (raw && !getcwd(dir, PATH_MAX)))
+	    dup3(x->child_report, FD_REPORT, O_CLOEXEC) < 0 ||
+	    close_range(FD_REPORT + 1, ~0U, 0) < 0 || (raw && !getcwd(dir, PATH_MAX)))
 		return -errno;
+	x->child_report = FD_REPORT;
 	return 0;
 }
 
@@ -77,34 +104,45 @@ run_command(struct exe *x, const char *dir)
 	return found;
 }
 
-int
+/* All that comes before the program. 0, or -errno with the step that failed. */
+static int
+prepare(struct exe *x, char dir[PATH_MAX], enum exe_step *ret_step)
+{
+	int r;
+
+	*ret_step = EXE_STEP_SPEC;
+	r = exe_spec_read(x->spec.map, x->spec.size, &x->spec);
+	if (r < 0 || !x->spec.command != (x->setup->session == EXE_SESSION_FILE))
+		return -EBADMSG;
+	*ret_step = EXE_STEP_CWD;
+	if ((r = take_state(x)) < 0 || (r = enter_dir(x, dir)) < 0)
+		return r;
+	*ret_step = EXE_STEP_SECRETS;
+	if ((r = exe_files_write(x)) < 0)
+		return r;
+	*ret_step = EXE_STEP_TERMINAL;
+	if (x->tty && (r = exe_terminal_open(x)) < 0)
+		return r;
+	*ret_step = EXE_STEP_CWD;
+	return x->spec.cwd && chdir(x->spec.cwd) < 0 ? -errno : 0;
+}
+
+void
 exe_command_run(struct exe *x)
 {
 	char dir[PATH_MAX] = "";
-	int r;
+	enum exe_step step;
+	int r = prepare(x, dir, &step);
 
-	x->child_step = EXE_STEP_SPEC;
-	r = exe_spec_read(x->spec.map, x->spec.size, &x->spec);
-	if (r < 0 || !x->spec.command != (x->setup->session == EXE_SESSION_FILE))
-		return EBADMSG;
-	x->child_step = EXE_STEP_CWD;
-	if ((r = enter_dir(x, dir)) < 0)
-		return -r;
-	x->child_step = EXE_STEP_SECRETS;
-	if ((r = exe_secrets_write(x)) < 0)
-		return -r;
-	if (x->setup->tty) {
-		x->child_step = EXE_STEP_PIPES;
-		if ((r = exe_terminal_open(x)) < 0)
-			return -r;
+	if (r < 0) {
+		exe_child_report(x, step, -r);
+		_exit(127);
 	}
-	x->child_step = EXE_STEP_CWD;
-	if (x->spec.cwd && chdir(x->spec.cwd) < 0)
-		return errno;
 	CRASH_POINT(EXE_TASK_BEFORE_EXEC);
-	x->child_step = EXE_STEP_COMMAND;
+	exe_child_report(x, EXE_STEP_COMMAND, 0);
 	if (x->setup->session == EXE_SESSION_FILE)
-		return 0;
-	r = exe_spec_words(x);
-	return r < 0 ? -r : run_command(x, dir);
+		_exit(0);
+	exe_spec_words(x);
+	exe_child_report(x, 0, run_command(x, dir));
+	_exit(127);
 }

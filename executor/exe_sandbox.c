@@ -35,6 +35,10 @@ exe_sandbox_prepare(struct exe *x)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (x->setup->trees & CGROUP_BIT(CGROUP_SYSTEMD))
 		(void)fd_write_file(EXE_FD_SYSTEMD_EXEC, "tasks", "0");
+	/* Once for the task and this process, whose drops prove it: each step makes new
+	 * credentials. */
+	if (x->setup->driver == DRIVER_EXEC)
+		(void)privs_bound(x->setup->caps | CAP_BIT(KILL));
 }
 
 int
@@ -140,8 +144,8 @@ exe_sandbox_drop(struct exe *x)
 	p.gid = x->keep.executor_gid;
 	if (p.uid == 0 || p.gid == 0)
 		return exe_failed(x, EXE_STEP_DROP, EPERM, 0);
-	if (fchdir(EXE_FD_LOGS) < 0 || chroot(".") < 0 || chdir("/") < 0)
-		return exe_failed(x, EXE_STEP_DROP, errno, 0);
+	if ((r = privs_chroot(EXE_FD_LOGS, NULL)) < 0)
+		return exe_failed(x, EXE_STEP_DROP, -r, 0);
 	CRASH_POINT(EXE_AFTER_CHROOT);
 	/* What only the set-up needed. The lease stays, and is -1 where there is none. */
 	if (x->keep.lease_ms > 0)

@@ -174,6 +174,11 @@ int
 exe_serve(struct exe *x)
 {
 	trim_stack();
+	if (exe_terminal_take(x) < 0) {
+		exe_cgroup_kill(x);
+		exe_peers_tell_state(x);
+		return 1;
+	}
 	x->lease_ms = x->keep.lease_ms;
 	exe_lease_arm(x);
 	if (x->session)
@@ -199,6 +204,8 @@ exe_serve(struct exe *x)
 int
 exe_serve_failure(struct exe *x)
 {
+	/* Fail closed: a task whose parent keeps root does not run. */
+	exe_cgroup_kill(x);
 	(void)exe_record_write(x);
 	/* Root talks to nobody: whoever waits sees the end of the connection, and reads the record.
 	 */

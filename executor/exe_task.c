@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_task.c: makes the task's process in its clean state. Runs in: executor, as root, and the
- * task's child before exec. */
+/* exe_task.c: makes the task's process. Runs in: executor, as root, and the task's child until its
+ * drop. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/keyctl.h>
@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,8 +25,6 @@
 #include "common/lease.h"
 #include "common/pid.h"
 #include "executor/exe.h"
-
-#define NOFILE_SOFT 1024
 
 /* The pipe is the task's, or /dev/stdout could not be opened by it; made as root, whom no limit of
  * pipes stops. */
@@ -72,62 +70,57 @@ enter_cgroups(struct exe *x)
 	return 0;
 }
 
+/* What of the executor's state only root can undo. */
 static int
 clean_state(struct exe *x)
 {
 	const struct exe_user *user = &x->setup->user;
-	const sigset_t none = { 0 };
-	struct rlimit nofile;
 	long ring = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 
 	/* A kernel without keys has none to hand on. */
-	if ((ring < 0 && errno != ENOSYS) || setsid() < 0)
+	if (ring < 0 && errno != ENOSYS)
 		return -errno;
 	/* A user may own 200 keys (keyrings(7)). What is more stays root's, and the task's as that
 	 * of its possessor. */
 	if (ring > 0 && user->uid != 0 &&
 	    syscall(SYS_keyctl, KEYCTL_CHOWN, ring, user->uid, user->gid) < 0 && errno != EDQUOT)
 		return -errno;
-	for (int i = 0; i < (int)ELEMENTSOF(x->ends); i++)
-		if (x->ends[i] >= 0 && dup2(x->ends[i], i) < 0)
-			return -errno;
-	if (getrlimit(RLIMIT_NOFILE, &nofile) == 0 && nofile.rlim_cur != NOFILE_SOFT) {
-		nofile.rlim_cur = nofile.rlim_max < NOFILE_SOFT ? nofile.rlim_max : NOFILE_SOFT;
-		(void)setrlimit(RLIMIT_NOFILE, &nofile);
-	}
 	(void)setpriority(PRIO_PROCESS, 0, 0);
 	/* Without CAP_SYS_RESOURCE a positive value stays: the task is then killed sooner, not
 	 * later. */
 	if (x->setup->oom_score_adj != 0)
 		(void)fd_write_file(EXE_FD_PROC, "self/oom_score_adj", "0");
-	(void)umask(022);
-	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
+	return 0;
 }
 
-static void __attribute__((noreturn)) stop_child(struct exe *x, int error)
+void
+exe_child_report(struct exe *x, enum exe_step step, int error)
 {
-	x->child_error = error;
-	_exit(error ? 127 : 0);
+	(void)eventfd_write(x->child_report, (uint64_t)step << 32 | (uint32_t)error);
 }
 
-/* Shares the executor's memory until it execs. */
+/* Has a copy of the executor's memory: nothing that it does to it after its drop is done to root's.
+ */
 static void
 run_task(void *arg)
 {
 	struct exe *x = arg;
 	int r;
 
-	x->child_step = EXE_STEP_CGROUP;
 	CRASH_POINT(EXE_AFTER_TASK_CLONE);
-	if ((r = enter_cgroups(x)) < 0)
-		stop_child(x, -r);
-	x->child_step = EXE_STEP_USER;
-	if ((r = clean_state(x)) < 0)
-		stop_child(x, -r);
-	CRASH_POINT(EXE_TASK_BEFORE_DROP);
-	if ((r = exe_sandbox_task(x)) < 0)
-		stop_child(x, -r);
-	stop_child(x, exe_command_run(x));
+	if ((r = enter_cgroups(x)) < 0) {
+		exe_child_report(x, EXE_STEP_CGROUP, -r);
+		_exit(127);
+	}
+	if ((r = clean_state(x)) == 0) {
+		CRASH_POINT(EXE_TASK_BEFORE_DROP);
+		r = exe_sandbox_task(x);
+	}
+	if (r < 0) {
+		exe_child_report(x, EXE_STEP_USER, -r);
+		_exit(127);
+	}
+	exe_command_run(x);
 }
 
 /* The task's pid as the host sees it: a pidfd's fdinfo says it, in the pid namespace of the /proc
@@ -183,6 +176,24 @@ open_cgroup_files(struct exe *x)
 	return 0;
 }
 
+/* 0 once the child has come to its execve. It is not waited for here: whatever it has become, the
+ * caller kills the cgroup if it has not. */
+static int
+read_report(struct exe *x)
+{
+	eventfd_t report = 0;
+
+	(void)eventfd_read(x->child_report, &report);
+	close_p(&x->child_report);
+	if (report == (uint64_t)EXE_STEP_COMMAND << 32)
+		return 0;
+	/* A child that ended without saying why was killed. */
+	if (report == 0)
+		report = (uint64_t)EXE_STEP_CLONE << 32 | ECHILD;
+	(void)exe_failed(x, (enum exe_step)(report >> 32), (int)(uint32_t)report, 0);
+	return -ECHILD;
+}
+
 int
 exe_task_start(struct exe *x)
 {
@@ -195,20 +206,17 @@ exe_task_start(struct exe *x)
 	if (sigprocmask(SIG_BLOCK, &child, NULL) < 0)
 		return exe_failed(x, EXE_STEP_CLONE, errno, 0);
 	x->signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (x->signals < 0)
+	x->child_report = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (x->signals < 0 || x->child_report < 0)
 		return exe_failed(x, EXE_STEP_CLONE, errno, 0);
 	r = open_cgroup_files(x);
 	if (r < 0)
 		return exe_failed(x, EXE_STEP_CGROUP, -r, 0);
-	pid = clone_call(
-	    CLONE_VM | CLONE_VFORK | CLONE_INTO_CGROUP, EXE_FD_CGROUP, &x->pidfd, run_task, x);
+	pid = clone_call(CLONE_VFORK | CLONE_INTO_CGROUP, EXE_FD_CGROUP, &x->pidfd, run_task, x);
 	if (pid < 0)
 		return exe_failed(x, EXE_STEP_CLONE, -pid, 0);
-	/* A child that ended before its execve without saying why was killed. */
-	if (x->child_step != EXE_STEP_COMMAND || x->child_error) {
-		(void)waitpid(pid, NULL, 0);
-		return exe_failed(x, (enum exe_step)x->child_step, x->child_error ?: ECHILD, 0);
-	}
+	if ((r = read_report(x)) < 0)
+		return r;
 	x->pid = pid;
 	for (size_t i = 0; i < ELEMENTSOF(x->ends); i++)
 		close_p(&x->ends[i]);

@@ -42,7 +42,7 @@ enum exe_state {
 enum exe_step {
 	EXE_STEP_NONE = 0,
 	EXE_STEP_SPEC = 1,      /* the task spec is not one */
-	EXE_STEP_PIPES = 2,     /* log pipes and files */
+	EXE_STEP_PIPES = 2,     /* pipes: of the logs, or of a session */
 	EXE_STEP_MOUNT = 3,     /* detail: number of the mount */
 	EXE_STEP_PROOF = 4,     /* detail: enum exe_proof << 16 | number of the mount */
 	EXE_STEP_NAMESPACE = 5, /* template, proc, dev */
@@ -53,7 +53,8 @@ enum exe_step {
 	EXE_STEP_COMMAND = 10, /* execve, or its look-up */
 	EXE_STEP_DROP = 11,    /* the executor's own */
 	EXE_STEP_CWD = 12,
-	EXE_STEP_DIRS = 13, /* the task's own directories; detail: enum exe_dirs */
+	EXE_STEP_DIRS = 13,     /* the task's own directories; detail: enum exe_dirs */
+	EXE_STEP_TERMINAL = 14, /* a session's */
 };
 
 /* What is wrong with the task's directories. */

@@ -13,7 +13,7 @@
 static const char *const steps[] = {
 	[EXE_STEP_NONE] = "start the task",
 	[EXE_STEP_SPEC] = "read the task's settings",
-	[EXE_STEP_PIPES] = "open the task's logs",
+	[EXE_STEP_PIPES] = "make the task's pipes",
 	[EXE_STEP_MOUNT] = "mount into the task",
 	[EXE_STEP_PROOF] = "prove the volume's mount",
 	[EXE_STEP_NAMESPACE] = "make the task's namespace",
@@ -25,6 +25,7 @@ static const char *const steps[] = {
 	[EXE_STEP_DROP] = "drop the executor's privileges",
 	[EXE_STEP_CWD] = "enter the working directory",
 	[EXE_STEP_DIRS] = "open the task's directories",
+	[EXE_STEP_TERMINAL] = "open a terminal in the task",
 };
 
 static const char *const proofs[] = {

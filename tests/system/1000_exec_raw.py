@@ -365,6 +365,40 @@ def test_a_task_that_hangs_in_the_kernel_keeps_nobody_waiting():
         case.equal(run.name in r.list(), False, "the run is still there")
 
 
+def test_a_tasks_child_shares_no_memory_with_its_executor():
+    """After its drop it reads the task's settings and walks the task's paths: what goes wrong there is not to be root's."""
+    if not os.path.exists("/dev/fuse"):
+        case.skip("no /dev/fuse")
+    kcmp, chdir = {"x86_64": (312, 80), "aarch64": (272, 49)}[os.uname().machine]
+    kcmp_vm, libc = 1, ctypes.CDLL(None)
+    if libc.syscall(kcmp, os.getpid(), os.getpid(), kcmp_vm, 0, 0) != 0:
+        case.skip("no kcmp(2)")
+
+    def read(path):
+        with open(path, encoding="ascii") as f:
+            return f.read()
+    with runs.Runs() as r:
+        point = case.directory()
+        os.chmod(point, 0o755)
+        fuse = subprocess.Popen([os.path.join(build_dir(), "tests", "fuse_hang"), point], stdout=subprocess.PIPE)
+        try:
+            case.equal(fuse.stdout.readline(), b"mounted\n", "fuse_hang")
+            fuse.send_signal(signal.SIGSTOP)
+            run = r.start("true", cwd=point + "/in", user="nobody")
+            procs = r.places.run_cgroup(run.name) + "/cgroup.procs"
+            child = "/proc/" + case.until(lambda: read(procs).split(), case.LEAST_S, "the task's child")[0]
+            case.until(lambda: read(child + "/syscall").startswith("%d " % chdir), case.LEAST_S, "a child that hangs in chdir")
+            case.contains(read(child + "/status"), "\nUid:\t65534\t65534\t65534\t65534\n")
+            executor = int(read(child + "/stat").split()[3])
+            case.contains((1, 2), libc.syscall(kcmp, int(child[6:]), executor, kcmp_vm, 0, 0), "how two memories differ")
+        finally:
+            fuse.kill()
+            fuse.wait()
+            helper.umount(point, 2)
+        record = r.ended(run)
+        case.equal((record["state"], record["step"]), (exe.EXE_FAILED, exe.EXE_STEP_CWD))
+
+
 def test_limits_are_set_and_an_oom_kill_is_told():
     with runs.Runs() as r:
         trees = helper.cgroup_trees()

@@ -132,7 +132,7 @@ def test_a_terminal_is_opened_as_the_tasks_user():
         for link, error in (("roots", errno.EACCES), ("gone", errno.ENOENT), ("/proc/self/fd/36", errno.ENOENT)):
             os.symlink(link, volume + "/ptmx")
             e = case.raises(exe.Error, r.session, run, "true", tty=True, **EXEC)
-            case.contains(str(e), "'step': %d, 'error': %d," % (exe.EXE_STEP_PIPES, error), link)
+            case.contains(str(e), "'step': %d, 'error': %d," % (exe.EXE_STEP_TERMINAL, error), link)
             os.unlink(volume + "/ptmx")
         end(r, run)
 

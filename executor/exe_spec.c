@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exe_spec.c: the strings that the supervisor wrote, checked, and what of them becomes argv and
+ * environment. Runs in: the task's child, as the task's user. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/id.h"
+#include "executor/exe.h"
+#include "proto/task_spec.h"
+
+#define BASE_ENV 5
+
+static int
+take_entry(struct exe_spec *s, const struct spec_entry *entry, enum spec_tag before)
+{
+	switch ((enum spec_tag)entry->tag) {
+	case SPEC_COMMAND:
+		if (s->command || entry->len == 0)
+			return -EBADMSG;
+		s->command = entry->text;
+		return 0;
+	case SPEC_ARG:
+		s->n_args++;
+		return 0;
+	case SPEC_ENV:
+		s->n_env++;
+		return entry->text[0] == '=' || !strchr(entry->text, '=') ? -EBADMSG : 0;
+	case SPEC_MOUNT_DEST:
+		if (s->n_dests == EXE_MOUNTS_MAX || entry->text[0] != '/')
+			return -EBADMSG;
+		s->dests[s->n_dests++] = entry->text;
+		return 0;
+	case SPEC_CWD:
+		if (s->cwd || entry->text[0] != '/')
+			return -EBADMSG;
+		s->cwd = entry->text;
+		return 0;
+	case SPEC_SECRET_NAME:
+		if (spec_local_name(entry->text))
+			return name_is_path(spec_local_name(entry->text)) ? 0 : -EBADMSG;
+		return name_is_component(entry->text) ? 0 : -EBADMSG;
+	case SPEC_SECRET_DATA:
+		return before == SPEC_SECRET_NAME ? 0 : -EBADMSG;
+	}
+	return -EBADMSG;
+}
+
+int
+exe_spec_read(const void *map, size_t size, struct exe_spec *s)
+{
+	enum spec_tag before = 0;
+	struct spec_entry entry;
+	size_t at = 0, n = 0;
+	int r;
+
+	s->n_dests = 0;
+	while ((r = spec_next(map, size, &at, &entry)) == 1) {
+		if (++n > SPEC_ENTRIES_MAX ||
+		    (before == SPEC_SECRET_NAME && entry.tag != SPEC_SECRET_DATA))
+			return -EBADMSG;
+		r = take_entry(s, &entry, before);
+		if (r < 0)
+			return r;
+		before = (enum spec_tag)entry.tag;
+	}
+	return r < 0 || before == SPEC_SECRET_NAME ? -EBADMSG : 0;
+}
+
+/* Sets one variable: the last of one name wins. */
+static void
+set_env(char **envp, size_t *n, const char *text)
+{
+	size_t name = strcspn(text, "=") + 1;
+
+	for (size_t i = 0; i < *n; i++)
+		if (strncmp(envp[i], text, name) == 0) {
+			envp[i] = (char *)(uintptr_t)text;
+			return;
+		}
+	envp[(*n)++] = (char *)(uintptr_t)text;
+}
+
+/* What a service of that user would get, and nothing of the agent's. */
+static size_t
+base_env(struct exe *x, char **envp)
+{
+	static char text[BASE_ENV * (CONFIG_PATH_SIZE + 16)];
+	const struct exe_user *u = &x->setup->user;
+	const char *const names[BASE_ENV] = { "PATH", "HOME", "USER", "LOGNAME", "SHELL" };
+	const char *const values[BASE_ENV] = { EXE_BASE_PATH, u->home, u->name, u->name, u->shell };
+	size_t at = 0, n = 0;
+
+	for (size_t i = 0; i < BASE_ENV; i++) {
+		set_env(envp, &n, text + at);
+		at +=
+		    (size_t)snprintf(text + at, sizeof text - at, "%s=%s", names[i], values[i]) + 1;
+	}
+	return n;
+}
+
+void
+exe_spec_words(struct exe *x)
+{
+	static char *words[SPEC_ENTRIES_MAX + BASE_ENV + 3];
+	struct exe_spec *s = &x->spec;
+	struct spec_entry entry;
+	size_t at = 0, n_argv = 0, n_env;
+
+	s->argv = words;
+	s->envp = words + s->n_args + 2;
+	s->argv[n_argv++] = (char *)(uintptr_t)s->command;
+	n_env = base_env(x, s->envp);
+	while (spec_next(s->map, s->size, &at, &entry) == 1) {
+		if (entry.tag == SPEC_ARG)
+			s->argv[n_argv++] = (char *)(uintptr_t)entry.text;
+		else if (entry.tag == SPEC_ENV)
+			set_env(s->envp, &n_env, entry.text);
+	}
+}
