@@ -28,7 +28,7 @@ ifneq ($(CRASH),)
 CPPFLAGS += -DDROVER_CRASH_POINTS
 endif
 
-# What each binary links, DESIGN 10. Loading costs private memory: a line here is a decision.
+# The libraries of each binary. Loading one costs private memory, so each entry is a decision.
 LIBS_launcher     := -lcap
 LIBS_exec-helper  := -lprotobuf-c
 LIBS_mount-helper := -lprotobuf-c

@@ -220,7 +220,7 @@ add_chroot(struct config_reader *c, const struct hcl_node *node)
 	return 0;
 }
 
-/* Replaces the default, as semantics.md 8.1 has it. An empty one leaves it. */
+/* Replaces the default chroot_env; an empty block keeps it. */
 static int
 read_chroot_env(struct config_reader *c, const struct hcl_node *node)
 {

@@ -70,7 +70,7 @@ struct agent_policy {
 	} chroot_env[CONFIG_CHROOT_MAX];
 	uint32_t n_masks; /* paths inside an exec task that are covered */
 	char masks[CONFIG_MASKS_MAX][CONFIG_PATH_SIZE];
-	char cgroup_parent[CONFIG_PATH_SIZE]; /* empty: chosen as DESIGN 4 says */
+	char cgroup_parent[CONFIG_PATH_SIZE]; /* empty: the unit's, or /drover */
 };
 
 struct agent_config {

@@ -41,7 +41,7 @@ int id_alloc_read(const void *data, size_t len, char ret[ID_UUID_SIZE], struct e
 /*
  * May this be one component of a path that a privileged process makes? 1 to 128 bytes out of
  * [A-Za-z0-9._-], neither "." nor "..", no leading dot. Task, volume and plugin names must pass.
- * (alloc is reserved beside tasks: users.md #27001.)
+ * The name "alloc" is reserved: it is the directory that an allocation's tasks share.
  */
 bool name_is_component(const char *name);
 bool name_is_task(const char *name);

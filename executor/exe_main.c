@@ -26,8 +26,8 @@ make_world(struct exe *x)
 	return 0;
 }
 
-/* The order is the contract of DESIGN 6: pipes before the drop, namespaces before the task, the
- * record before the drop. */
+/* The order matters: pipes before the drop, because an unprivileged user can run out of pipe pages;
+ * namespaces before the task; the record before the drop. */
 static int
 start(struct exe *x)
 {

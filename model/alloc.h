@@ -94,7 +94,7 @@ struct node_score {
 	double norm_score;
 };
 
-/* Never null in an alloc (row G10). Also the values of an evaluation's FailedTGAllocs. */
+/* Never null in an alloc. Also the values of an evaluation's FailedTGAllocs. */
 struct alloc_metric {
 	int64_t nodes_evaluated, nodes_filtered, nodes_in_pool;
 	char *node_pool;
@@ -213,7 +213,7 @@ bool alloc_client_terminal(const struct alloc *a);
 bool alloc_server_terminal(const struct alloc *a);
 bool alloc_terminal(const struct alloc *a); /* either */
 /*
- * The status that the states of all the group's tasks make (semantics.md 1.5); *ret_description is
+ * The status that the states of all the group's tasks make; *ret_description is
  * constant text. A task without a state counts as pending.
  */
 enum client_status alloc_client_status(

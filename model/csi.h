@@ -70,7 +70,7 @@ int mount_options_merge(const struct mount_options *volume, const struct mount_o
 /*
  * Names one way of using a volume on this node: "rw-file-system-single-node-writer", and, when the
  * merged options are not the volume's own, "-" and 8 hex digits of their digest, so that no request
- * is served by another's mount (row G04).
+ * is served by another's mount.
  */
 void csi_usage(char ret[USAGE_SIZE], bool read_only, enum csi_attachment attachment,
     enum csi_access access, const struct mount_options *volume,

@@ -135,12 +135,12 @@ extern const char *const job_status_names[JOB_DEAD + 1];
 /* Is it a block that says nothing: null, {}, [], or an object whose members all are so, as command
  * lines send them? */
 bool json_says_nothing(const json_t *json);
-/* Fills in Nomad's defaults (row G32) and merges each task's restart block over its group's. 0 or
+/* Fills in Nomad's defaults and merges each task's restart block over its group's. 0 or
  * -ENOMEM. */
 int job_complete(struct job *job);
 const struct task_group *job_group(const struct job *job, const char *name);
 const struct task *group_task(const struct task_group *group, const char *name);
-/* stop_after_client_disconnect or disconnect.stop_on_client_after; 0: no lease (row G27). */
+/* stop_after_client_disconnect or disconnect.stop_on_client_after; 0: no lease. */
 uint64_t group_stop_after_ms(const struct task_group *group);
 /* Of its ephemeral_disk; 0: it has none. */
 int64_t group_disk_mb(const struct task_group *group);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_complete.c: fills in Nomad's defaults before a job is stored and shown (row G32). Runs in:
+/* job_complete.c: fills in Nomad's defaults before a job is stored and shown. Runs in:
  * supervisor, cli. */
 #include <errno.h>
 
@@ -72,7 +72,7 @@ complete_restart(
 	return 0;
 }
 
-/* Row G03. Who gives a number of attempts does not mean an unlimited number. */
+/* A policy with a number of attempts is not unlimited, although Nomad's default is. */
 static int
 complete_reschedule(
     struct reschedule_policy **policy, const struct reschedule_policy *job, enum job_kind type)

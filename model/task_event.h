@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * task_event.h: the events of a task, with upstream's type names and texts (semantics.md 2.7). Runs
+ * task_event.h: the events of a task, with upstream's type names and texts. Runs
  * in: supervisor.
  *
  * Each of these initialises *ev and fills type, time, details, the legacy fields and the display

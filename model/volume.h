@@ -73,7 +73,7 @@ MODEL_DECLARE(csi_capability);
 MODEL_DECLARE(csi_topology_request);
 MODEL_DECLARE(csi_volume); /* for state.db: everything that lasts */
 
-/* The same struct as GET /v1/volume/csi/:id and the list show it (row G08): no claims, secrets
+/* The same struct as GET /v1/volume/csi/:id and the list show it: no claims, secrets
  * null, flags redacted. */
 extern const struct type csi_volume_view_type;
 extern const struct type csi_volume_stub_type;
@@ -95,7 +95,7 @@ struct csi_plugin {
 MODEL_DECLARE(csi_plugin);
 extern const struct type csi_plugin_stub_type;
 
-/* Does a controller count for this plugin (row G30)? Counts the healthy ones into the plugin's
+/* Does a controller count for this plugin? Counts the healthy ones into the plugin's
  * fields. */
 void csi_plugin_count(struct csi_plugin *plugin);
 bool csi_plugin_needs_attach(const struct csi_plugin *plugin);

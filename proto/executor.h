@@ -6,7 +6,7 @@
  * bytes, a receiver ignores bytes behind what it knows and refuses a message that is shorter than
  * its version 1. tests/unit/fixtures holds both as bytes of version 1.
  *
- * A session's executor (DESIGN 6.6) has one peer, whose end of a socket pair exec-helper gave to
+ * A session's executor has one peer, whose end of a socket pair exec-helper gave to
  * the supervisor, and no record. It says HELLO, or STATE with EXE_FAILED, and EXITED; when its peer
  * goes away it hangs up: SIGHUP, and cgroup.kill soon after.
  */
@@ -63,7 +63,7 @@ enum exe_dirs {
 	EXE_DIRS_CLOSED = 1, /* the alloc's has no group by which the user could get in */
 };
 
-/* Which proof of a promised mount failed (DESIGN 5). */
+/* Which proof of a promised mount failed. */
 enum exe_proof {
 	EXE_PROOF_NONE = 0,
 	EXE_PROOF_OPEN = 1,       /* the path does not open */

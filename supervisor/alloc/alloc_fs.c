@@ -339,7 +339,7 @@ call(struct sup *sup, struct alloc_fs_ask *ask, FileOp op, call_cb *cb)
 	req.op = op;
 	req.path = ask->path;
 	req.root = FILE_ROOT__FILE_ROOT_ALLOC;
-	/* In the task's view; here they lie beside it (DESIGN 5). */
+	/* In the task's view; here they lie beside it. */
 	if (strncmp(ask->path, "alloc/logs", logs) == 0 &&
 	    (ask->path[logs] == '/' || !ask->path[logs])) {
 		req.root = FILE_ROOT__FILE_ROOT_LOGS;

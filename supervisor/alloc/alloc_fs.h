@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * alloc_fs.h: what is in an alloc's directory: asked of the file-helper, for `alloc fs`
- * (semantics.md 8.1, 14.4). Runs in: supervisor.
+ *. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_FS_H
 #define DROVER_SUPERVISOR_ALLOC_ALLOC_FS_H

@@ -55,7 +55,7 @@ begins_anew(const struct task_runner *tr, bool ended)
 	return !ended || tr->stage == STAGE_POSTSTOP;
 }
 
-/* The gates close first: what ends goes on when all are there again (semantics.md 3). Once all but
+/* The gates close first: what ends goes on when all are there again. Once all but
  * poststop tasks are over, that was it: those alone begin anew. */
 static unsigned
 restart_all(struct alloc_runner *ar)

@@ -113,8 +113,7 @@ tell_live(struct alloc_runner *ar, enum task_event_type type, const char *text)
 	}
 }
 
-/* A task that failed, the leader's end and that of all main tasks end the others (semantics.md
- * 1.4). */
+/* A task that failed, the leader's end and that of all main tasks end the others. */
 static bool
 end_siblings(struct alloc_runner *ar)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coordinator.h: which tasks of an alloc may start now (semantics.md 3): each task belongs to a
+ * coordinator.h: which tasks of an alloc may start now: each task belongs to a
  * stage, each state opens the gates of some stages. A closed gate stops nothing that runs. Pure.
  * Runs in: supervisor.
  */

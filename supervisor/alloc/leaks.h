@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leaks.h: what is on this machine in drover's name without a row in state.db (DESIGN 3). Runs in:
+/* leaks.h: what is on this machine in drover's name without a row in state.db. Runs in:
  * supervisor. */
 #ifndef DROVER_SUPERVISOR_ALLOC_LEAKS_H
 #define DROVER_SUPERVISOR_ALLOC_LEAKS_H

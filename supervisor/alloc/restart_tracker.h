@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * restart_tracker.h: may this task start again, and when (semantics.md 2.6)? Pure: time and
+ * restart_tracker.h: may this task start again, and when? Pure: time and
  * randomness are passed in. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_RESTART_TRACKER_H

@@ -33,7 +33,7 @@ typedef void task_files_cb(struct sup *sup, void *arg, int r, const struct err *
 
 /*
  * Puts the files in the place of those in the task's secrets, each by rename, owned by the task's
- * user, mode 0600: who reads sees old contents or new ones. A session of kind file (DESIGN 5): what
+ * user, mode 0600: who reads sees old contents or new ones. A session of kind file: what
  * is written is charged to the task. All are copied. NULL with *e as for task_exec().
  */
 struct task_files *task_files_replace(struct task_runner *tr, const struct task_file *files,

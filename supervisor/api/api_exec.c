@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * api_exec.c: GET /v1/client/allocation/:id/exec: a command inside a task over a websocket
- * (semantics.md 14.5); /v1/job/:id/action: one that the task's actions name. Runs in: supervisor.
+ *; /v1/job/:id/action: one that the task's actions name. Runs in: supervisor.
  */
 #include <errno.h>
 #include <stdio.h>

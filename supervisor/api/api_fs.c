@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api_fs.c: GET /v1/client/fs/…/:id (semantics.md 14.4): what is in an alloc's directory, its files
+ * api_fs.c: GET /v1/client/fs/…/:id: what is in an alloc's directory, its files
  * and its logs, as bytes or as frames, followed if wanted; and the agent's own log. Runs in:
  * supervisor.
  */

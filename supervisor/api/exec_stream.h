@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_stream.h: a command inside a task as Nomad's frames (semantics.md 14.5): what it says as
+ * exec_stream.h: a command inside a task as Nomad's frames: what it says as
  * JSON texts, what it is told. Where they go is the caller's; where the command runs, too, if not
  * here. Runs in: supervisor.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fs_stream.h: files and logs of allocs on their way to somebody: read, followed, as bytes or as
- * frames (semantics.md 14.4). Where they go is the caller's. Runs in: supervisor.
+ * frames. Where they go is the caller's. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_API_FS_STREAM_H
 #define DROVER_SUPERVISOR_API_FS_STREAM_H

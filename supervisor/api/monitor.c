@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * monitor.c: what the agent's processes log, for those who follow it: Agent.Monitor and
- * /v1/agent/monitor (wire.md 5.6). Runs in: supervisor.
+ * /v1/agent/monitor. Runs in: supervisor.
  *
  * All processes send their lines to one socket while the page says that somebody wants them
  * (common/log.h), this one too: nothing here may log.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sup_turn.h: one commit per turn of the work loop; nothing is sent or answered before its turn's
- * commit (DESIGN 3).
+ * commit.
  *
  * A turn handles up to a few hundred ready events, then writes what became dirty in one
  * transaction, commits, and only then runs what was deferred: packets to helpers and executors,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exec.c: a task with a root, namespaces and a filter of its own (semantics.md 10.3). Runs in:
+/* exec.c: a task with a root, namespaces and a filter of its own. Runs in:
  * supervisor. */
 #include <errno.h>
 #include <linux/capability.h>

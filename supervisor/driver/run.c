@@ -309,7 +309,7 @@ stops_otherwise(const struct run *r)
 
 /*
  * An executor that reads another page than today's would stop its task although beats arrive
- * (DESIGN 9); one that would stop it otherwise than the job wants it gets to know.
+ *; one that would stop it otherwise than the job wants it gets to know.
  */
 static void
 renew_own_stop(struct run *r)
@@ -441,7 +441,7 @@ retry_soon(struct run *r)
 		say_lost(r, "its executor does not accept a connection");
 }
 
-/* connect() works exactly while the run has an executor or is being given one (DESIGN 6.1). */
+/* connect() works exactly while the run has an executor or is being given one. */
 static void
 connect_run(struct run *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run.h: one start of one task, from the row in state.db over the start request and the executor's
- * socket to the reap (DESIGN 6). Runs in: supervisor.
+ * socket to the reap. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_DRIVER_RUN_H
 #define DROVER_SUPERVISOR_DRIVER_RUN_H

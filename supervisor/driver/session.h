@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.h: something done inside a task that runs, by an executor of its own (DESIGN 6.6): a
+ * session.h: something done inside a task that runs, by an executor of its own: a
  * command with pipes or a terminal, or new files for its secrets. Nothing of it is kept: it ends
  * with the supervisor, with its task, and when it is freed. Runs in: supervisor.
  */

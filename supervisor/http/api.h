@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api.h: the control socket: HTTP with Nomad's paths and JSON (semantics.md 14). A request's
+ * api.h: the control socket: HTTP with Nomad's paths and JSON. A request's
  * handler runs in a turn of the work loop and its answer leaves after that turn's commit. Runs in:
  * supervisor.
  */

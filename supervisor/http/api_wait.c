@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* api_wait.c: blocking queries (semantics.md 14.1). One that waits costs its connection and a
+/* api_wait.c: blocking queries. One that waits costs its connection and a
  * timer: it is looked at when something has changed. Runs in: supervisor. */
 #include "supervisor/http/api_wait.h"
 

@@ -208,7 +208,7 @@ take_resources(struct sup *sup, struct node *n)
 		.memory_mb = n->node_resources.memory.memory_mb };
 }
 
-/* Which controllers can limit a task: each missing one is named (DESIGN 4). */
+/* Which controllers can limit a task: each missing one is named. */
 static void
 take_cgroups(struct sup *sup, struct node *n)
 {

@@ -89,7 +89,7 @@ struct local_wants {
 	struct local_want *first, *last;
 };
 
-/* The place of "job.group[index]". At most one of its allocs is not over (row G13); that of a
+/* The place of "job.group[index]". At most one of its allocs is not over; that of a
  * canary is a slot of its own. */
 struct local_slot {
 	struct local_job *job;

@@ -23,7 +23,7 @@ struct service_place {
 	const char *port_label;
 };
 
-/* Where it is (semantics.md 5.3): *ret_address is the caller's. 0, or -EINVAL with a sentence. */
+/* Where it is: *ret_address is the caller's. 0, or -EINVAL with a sentence. */
 int service_place_resolve(struct sup *sup, const struct alloc *a, const struct service_place *place,
     char **ret_address, int64_t *ret_port, struct err *e);
 

@@ -23,7 +23,7 @@ Csi__V1__VolumeCapability *call_args_capability(
 size_t call_args_capabilities(const struct csi_volume *vol, Csi__V1__VolumeCapability ***ret);
 /* NULL: where it likes. Beyond 16 of each, and 64 segments in all, nothing is sent. */
 Csi__V1__TopologyRequirement *call_args_topologies(const struct csi_topology_request *request);
-/* Paths as the plugin sees them, below its root (row G05). */
+/* Paths as the plugin sees them, below its root. */
 void call_args_paths(const struct mount_record *rec, char **ret_staging, char **ret_target);
 
 #endif

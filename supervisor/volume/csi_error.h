@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csi_error.h: what a gRPC status means for each CSI call, as a sentence (semantics.md 6.6). Runs
+/* csi_error.h: what a gRPC status means for each CSI call, as a sentence. Runs
  * in: supervisor. */
 #ifndef DROVER_SUPERVISOR_VOLUME_CSI_ERROR_H
 #define DROVER_SUPERVISOR_VOLUME_CSI_ERROR_H

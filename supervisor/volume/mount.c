@@ -14,7 +14,7 @@
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volume_calls.h"
 
-#define CALL_TIMEOUT_MS 120000 /* semantics.md 6.6 */
+#define CALL_TIMEOUT_MS 120000 /* of one plugin call, as Nomad's clients have it */
 #define RETRY_USEC      5000000
 #define RETRY_MAX_USEC  60000000
 

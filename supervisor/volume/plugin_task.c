@@ -199,7 +199,7 @@ ask_later(struct plugin_task *pt, uint64_t usec)
 	    pt->sup->event, &pt->timer, CLOCK_MONOTONIC, usec, 0, on_timer, pt);
 }
 
-/* Until the first success failures are only the plugin's start (row G25); the deadline ends that.
+/* Until the first success failures are only the plugin's start; the deadline ends that.
  */
 static void
 on_failure(struct plugin_task *pt, const struct err *e)

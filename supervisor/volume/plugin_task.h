@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugin_task.h: the hook of a task with a csi_plugin block: its directories before it starts, the
- * wait for its socket, its health, its registration (semantics.md 6.3). Runs in: supervisor.
+ * wait for its socket, its health, its registration. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_VOLUME_PLUGIN_TASK_H
 #define DROVER_SUPERVISOR_VOLUME_PLUGIN_TASK_H

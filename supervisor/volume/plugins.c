@@ -16,9 +16,9 @@
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/volume/csi_error.h"
 
-#define WAIT_USEC        60000000 /* for a plugin that does not answer: semantics.md 6.5 */
+#define WAIT_USEC        60000000 /* how long a call waits for a plugin that is not there */
 #define LOOK_USEC        1000000
-#define BACKOFF_USEC     100000 /* before a lost call is sent again: semantics.md 6.6 */
+#define BACKOFF_USEC     100000 /* before a lost call is retried */
 #define TRIES_MAX        2
 #define PROBE_TIMEOUT_MS 5000
 

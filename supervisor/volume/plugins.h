@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugins.h: the CSI plugins of this node by id: their channel, fingerprint, health; and calls to
- * them (semantics.md 6.4 to 6.6). Runs in: supervisor.
+ * them. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_VOLUME_PLUGINS_H
 #define DROVER_SUPERVISOR_VOLUME_PLUGINS_H
@@ -33,7 +33,7 @@ const struct csi_info *plugin_controller_info(const struct plugin *p);
 const struct csi_info *plugin_node_info(const struct plugin *p);
 bool plugin_is_healthy(const struct plugin *p);
 /* Where the plugin sees its root for volumes: stage_publish_base_dir, or the host's path for
- * raw_exec (row G05). */
+ * raw_exec. */
 const char *plugin_container_root(const struct plugin *p);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * volumes.h: volumes on this node: created, staged, published, proven, and taken away again
- * (semantics.md 6.7, DESIGN 5, 8). A row of table mount is durable before the first CSI call of
+ *. A row of table mount is durable before the first CSI call of
  * mounting and of undoing, and says enough to begin either again from its first step. Calls of one
  * volume go one after the other. Runs in: supervisor.
  */

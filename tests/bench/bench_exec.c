@@ -160,7 +160,7 @@ mount_tmpfs(const char *name)
 		fail("mount a tmpfs on %s: %s", path, strerror(errno));
 }
 
-/* What the launcher makes (DESIGN 3). */
+/* What the launcher makes. */
 static void
 make_places(void)
 {

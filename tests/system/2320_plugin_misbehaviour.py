@@ -134,7 +134,7 @@ def wait_event(name, part, seconds=30):
 
 
 def stop(name):
-    """Asks for its end; the answer never waits for what hangs (row G31)."""
+    """Asks for its end; the answer never waits for what hangs."""
     node.do("DELETE", "/v1/job/user-%s?purge=true" % name)
 
 

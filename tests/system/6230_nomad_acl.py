@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Who may ask a node with acl { enabled } for what: the tokens in servers' requests and at its own socket, resolved by the
-servers. users.md 2.2: CVE-2023-1782 (no request without a resolved identity), CVE-2025-4922 (names match exactly)."""
+servers. The advisories CVE-2023-1782 (no request without a resolved identity), CVE-2025-4922 (names match exactly)."""
 import json
 import os
 import subprocess
@@ -88,7 +88,7 @@ def denied(text):
 
 
 def test_servers_requests_by_token():
-    """Each request of wire.md 5's tables that carries a token, by each kind of token."""
+    """Each request of servers that carries a token, by each kind of token."""
     of = {"AllocID": alloc}
     of_node = {"NodeID": me}
     writers = {"boss", "writes", "by-role"}

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What PRIVSEP.md and docs/advisories.md say is shown by tests: each row of their tables names some, and each named one exists."""
+"""What PRIVSEP.md and docs/advisories.md say is shown by tests: each row of their tables names some, and each named one exists.
+Files that documents and comments name exist too."""
 import os
 import re
 
@@ -54,6 +55,29 @@ def test_each_cell_of_the_threat_model_has_a_test():
         case.equal(words & said.setdefault(who, set()), set(), "said twice of " + who)
         said[who] |= words
     case.equal({who: REACHES - words for who, words in said.items() if words != REACHES}, {}, "what is not said")
+
+
+def files_of_the_tree():
+    for directory, below, names in os.walk(ROOT):
+        below[:] = [d for d in below if d != ".git" and not d.startswith("build")]
+        yield from (os.path.relpath(os.path.join(directory, n), ROOT) for n in names)
+
+
+def test_each_file_that_a_text_names_is_in_the_tree():
+    """Documents name files in backquotes, by the end of their path; comments name documents."""
+    files = list(files_of_the_tree())
+    known = {"/".join(f.split("/")[i:]) for f in files for i in range(f.count("/") + 1)}
+    missing = []
+    for f in files:
+        if f.endswith(".md"):
+            pattern = re.compile(r"`([\w./-]+\.(?:c|h|def|md|py|sh|proto|1))`")
+        elif re.search(r"\.(c|h|def|proto|py|sh|mk)$|(^|/)Makefile$", f):
+            pattern = re.compile(r"\b([A-Za-z][\w-]*\.md)\b")
+        else:
+            continue
+        with open(os.path.join(ROOT, f), encoding="utf-8") as text:
+            missing += ["%s: %s" % (f, name) for name in pattern.findall(text.read()) if name not in known]
+    case.equal(missing, [], "names of files that are not in the tree")
 
 
 case.run(globals())

@@ -109,7 +109,7 @@ START_TEST(a_component_of_a_path)
 }
 END_TEST
 
-/* It would be the directory that all tasks share (users.md, #27001). */
+/* It would be the directory that all tasks share. */
 START_TEST(no_task_is_called_alloc)
 {
 	ck_assert(!name_is_task("alloc"));

@@ -232,7 +232,7 @@ START_TEST(claims_of_ended_allocs_are_found)
 }
 END_TEST
 
-/* Row G04: other options are another way of using the volume. */
+/* Other mount options are another usage of the volume. */
 START_TEST(usage_tells_options_apart)
 {
 	char *noatime[] = { (char *)"noatime" }, *two[] = { (char *)"noatime", (char *)"ro" };
@@ -283,7 +283,6 @@ START_TEST(mount_options_merge_by_member)
 }
 END_TEST
 
-/* Row G30. */
 START_TEST(a_controller_counts_only_for_attaching)
 {
 	cleanup_done(csi_plugin) struct csi_plugin plugin;

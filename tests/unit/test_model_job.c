@@ -76,7 +76,7 @@ START_TEST(a_real_job_is_completed)
 }
 END_TEST
 
-/* Row G32: nothing that the API's client dereferences may be null, also for a job that says as
+/* Nothing that the API's client dereferences may be null, also for a job that says as
  * little as it can. */
 START_TEST(nothing_dereferenced_is_null)
 {
@@ -454,7 +454,7 @@ START_TEST(several_problems_make_one_error)
 }
 END_TEST
 
-/* Row G27: zero is not set, in both spellings. */
+/* Zero means not set, in both spellings. */
 START_TEST(lease_of_zero_is_none)
 {
 	static const struct {

@@ -373,7 +373,7 @@ START_TEST(a_node_is_shown_without_its_secret)
 }
 END_TEST
 
-/* Row G10: the official command line dereferences it. */
+/* The official command line dereferences it. */
 START_TEST(metrics_are_never_null)
 {
 	cleanup_done(alloc) struct alloc a;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* acl_token.c: tokens of those who ask this node, resolved by the servers (wire.md 4.13). Runs in:
+/* acl_token.c: tokens of those who ask this node, resolved by the servers. Runs in:
  * supervisor. */
 #include "supervisor/cluster/acl/acl_token.h"
 

@@ -12,7 +12,7 @@
 #include "supervisor/cluster/rpc/rpc_serve.h"
 
 /* What is in neither table needs a management token. CSI.* comes from the servers themselves,
- * without a token (wire.md 5.10). */
+ * without a token. */
 static const struct method_need {
 	const char *method;
 	enum acl_need need;

@@ -57,7 +57,7 @@ nomad_api_token(const struct api_req *req)
 
 /* --- answers --- */
 
-/* Claims are the servers' own; what the API shows of them is the model's (row G08). */
+/* Claims are the servers' own; what the API shows of them is the model's. */
 void
 reply_volume(struct api_req *req, const void *body, size_t len)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_exec.c: Allocations.Exec: a command inside a task, for a server's user (wire.md 5.3). Runs
+/* nomad_exec.c: Allocations.Exec: a command inside a task, for a server's user. Runs
  * in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_fs.c: what servers ask of the files and logs of an alloc (wire.md 5.4), and of this agent's
+/* nomad_fs.c: what servers ask of the files and logs of an alloc, and of this agent's
  * log (5.6). Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_claims.c: CSI volumes claimed at the servers and given back (semantics.md 6.8). Runs in:
+/* nomad_claims.c: CSI volumes claimed at the servers and given back. Runs in:
  * supervisor. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * nomad_update.c: what became of the allocs, told to the servers: many in one call, soon when a
- * status has changed, within a second otherwise, nothing twice (semantics.md 1.9). Runs in:
+ * status has changed, within a second otherwise, nothing twice. Runs in:
  * supervisor.
  */
 #include <errno.h>

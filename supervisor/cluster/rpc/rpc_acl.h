@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc_acl.h: what servers say of a token: whose it is, its roles and its policies (wire.md's
- * chapter on ACL resolution). Runs in: supervisor.
+ * rpc_acl.h: the servers' answers about an ACL token: its owner, roles and policies. Runs in:
+ * supervisor.
  */
 #ifndef DROVER_SUPERVISOR_CLUSTER_RPC_RPC_ACL_H
 #define DROVER_SUPERVISOR_CLUSTER_RPC_RPC_ACL_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc_serve.h: what servers ask of a node, and its answers (wire.md's chapter on calls from
- * servers). An answer without a struct of its own is rpc_meta_rep; an empty one is "80". Runs in:
- * supervisor.
+ * rpc_serve.h: requests that servers send to a node, and its answers. An answer without a struct of
+ * its own is rpc_meta_rep; an empty one is "80". Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_CLUSTER_RPC_RPC_SERVE_H
 #define DROVER_SUPERVISOR_CLUSTER_RPC_RPC_SERVE_H

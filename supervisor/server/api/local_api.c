@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api.c: the routes of the local source, evaluations, and stopping an alloc (row G35). Runs
+/* local_api.c: the routes of the local source, evaluations, and stopping an alloc. Runs
  * in: supervisor. */
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/feed/local_events.h"
@@ -68,7 +68,7 @@ local_api_reply_eval(struct sup *sup, struct api_req *req, const struct local_ev
 		warnings, "LastContact", 0, "KnownLeader", 1));
 }
 
-/* Answers as soon as the wish is durable (row G31); the evaluation ends when the replacement has
+/* Answers as soon as the wish is durable; the evaluation ends when the replacement has
  * its place. */
 static void
 stop_alloc(struct sup *sup, struct api_req *req)

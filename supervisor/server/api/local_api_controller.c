@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * local_api_controller.c: what the API asks of plugins' controllers besides creating and deleting:
- * larger volumes, the volumes that a plugin has, snapshots (semantics.md 14.7). Runs in:
+ * larger volumes, the volumes that a plugin has, snapshots. Runs in:
  * supervisor.
  */
 #include <errno.h>

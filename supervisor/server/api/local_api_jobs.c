@@ -534,7 +534,7 @@ stop_job(struct local *l, struct local_job *j, bool purge, struct local_eval **r
 	return 0;
 }
 
-/* Answers as soon as the wish is durable (row G31). */
+/* Answers as soon as the wish is durable. */
 void
 local_api_delete_job(struct sup *sup, struct api_req *req)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api_volumes.c: volumes and plugins over the API (semantics.md 14.7). Runs in: supervisor.
+/* local_api_volumes.c: volumes and plugins over the API. Runs in: supervisor.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -187,7 +187,7 @@ local_api_volume_status(int r)
 	}
 }
 
-/* What may not change, or not while it is used (semantics.md 6.10). */
+/* What may not change, or not while it is used. */
 static int
 check_change(const struct local_volume *lv, const struct csi_volume *vol, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* claims.h: who may use a volume: pure rules over struct csi_volume (semantics.md 6.10). Runs in:
+/* claims.h: who may use a volume: pure rules over struct csi_volume. Runs in:
  * supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVER_CLAIM_CLAIMS_H
 #define DROVER_SUPERVISOR_SERVER_CLAIM_CLAIMS_H

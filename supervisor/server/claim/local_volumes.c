@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_volumes.c: CSI volumes and their claims (semantics.md 6.10). Runs in: supervisor. */
+/* local_volumes.c: CSI volumes and their claims. Runs in: supervisor. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -381,7 +381,7 @@ local_volume_release(struct source *s, struct sup_alloc *sa, const struct volume
 	same = requests_of_volume(sa, vr, &self);
 	la->held &= ~self;
 	if (la->held & same)
-		return; /* another request of this alloc still uses it (row G04) */
+		return; /* another request of this alloc still uses it */
 	lv = local_volume_find(l, sa->job->job.namespace, id);
 	if (lv)
 		free_claim(l, la, lv);

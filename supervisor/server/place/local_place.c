@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_place.c: does an alloc fit on the node (row G09), and its making. Runs in: supervisor. */
+/* local_place.c: does an alloc fit on the node, and its making. Runs in: supervisor. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>

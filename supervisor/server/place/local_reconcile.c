@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * local_reconcile.c: makes of a job what is wanted of it, slot by slot (local_slot.h decides, this
- * acts), and keeps what does not fit as a blocked evaluation (row G09). An alloc that changes costs
+ * acts), and keeps what does not fit as a blocked evaluation. An alloc that changes costs
  * its own slot, never its job. Runs in: supervisor.
  */
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "supervisor/server/place/local_slot.h"
 
 /* The alloc has ended, or will, and its successor is wanted: two allocs of one name never run at
- * once (row G13). */
+ * once. */
 static enum local_slot_action
 succeed(const struct local_slot_facts *f)
 {

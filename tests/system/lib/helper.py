@@ -104,7 +104,7 @@ def remove_cgroup(path):
 
 
 class Places:
-    """Data directory, runtime directory and cgroups as the launcher makes them (DESIGN 3), for one instance."""
+    """Data directory, runtime directory and cgroups as the launcher makes them, for one instance."""
 
     def __init__(self, base=None, dev=True):
         self.base = base or case.directory()
