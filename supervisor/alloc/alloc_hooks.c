@@ -17,10 +17,10 @@
 static const struct alloc_hook *const hooks[] = { ALLOC_HOOKS(HOOK_ADDRESS) };
 
 struct alloc_hooks {
-	unsigned at;                   /* the hook that runs, or is next */
-	bool busy;                     /* it was called and is not done */
-	bool failed;                   /* a prerun failed: its sentence is in every task's event */
-	char *failures;                /* of postrun, so far; NULL: none */
+	size_t at;      /* the hook that runs, or is next, in the order of the phase */
+	bool busy;      /* it was called and is not done */
+	bool failed;    /* a prerun failed: its sentence is in every task's event */
+	char *failures; /* of postrun, so far; NULL: none */
 	struct sd_event_source *retry; /* of a destroy that failed */
 	alignas(max_align_t) unsigned char states[];
 };
@@ -93,36 +93,72 @@ alloc_hooks_failed(const struct alloc_runner *ar)
 	return ar->hooks->failed;
 }
 
-/* --- one after the other --- */
+/* --- one hook after the other --- */
+
+/* In the order of the alloc's phase. */
+static const struct alloc_hook *
+hook_at(const struct alloc_runner *ar, size_t i)
+{
+	return hooks[ar->phase == ALLOC_PRERUN ? i : ELEMENTSOF(hooks) - 1 - i];
+}
 
 static const struct alloc_hook *
 current_hook(const struct alloc_runner *ar)
 {
-	return hooks[ar->hooks->at];
+	return hook_at(ar, ar->hooks->at);
 }
 
-bool
-alloc_hooks_prerun(struct alloc_runner *ar)
-{
-	struct alloc_hooks *h = ar->hooks;
+typedef void (*hook_fn)(struct alloc_runner *ar);
 
-	while (h->at < ELEMENTSOF(hooks) && !hooks[h->at]->prerun)
-		h->at++;
-	if (h->at == ELEMENTSOF(hooks))
-		return false;
-	h->busy = true;
-	hooks[h->at]->prerun(ar);
-	return true;
+/* What this hook does in the alloc's phase; NULL: nothing. */
+static hook_fn
+fn_of(const struct alloc_hook *hook, enum alloc_phase phase)
+{
+	switch (phase) {
+	case ALLOC_PRERUN:
+		return hook->prerun;
+	case ALLOC_POSTRUN:
+		return hook->postrun;
+	case ALLOC_DESTROYING:
+		return hook->destroy;
+	default:
+		return NULL;
+	}
 }
 
 void
-alloc_hooks_turn_back(struct alloc_runner *ar)
+alloc_hooks_begin(struct alloc_runner *ar)
 {
-	ar->hooks->at = ELEMENTSOF(hooks);
+	ar->hooks->at = 0;
 }
 
-static void
-tell_failures(struct alloc_runner *ar)
+bool
+alloc_hooks_left(const struct alloc_runner *ar)
+{
+	for (size_t i = ar->hooks->at; i < ELEMENTSOF(hooks); i++)
+		if (fn_of(hook_at(ar, i), ar->phase))
+			return true;
+	return false;
+}
+
+void
+alloc_hooks_call(struct alloc_runner *ar)
+{
+	struct alloc_hooks *h = ar->hooks;
+
+	for (; h->at < ELEMENTSOF(hooks); h->at++) {
+		hook_fn fn = fn_of(current_hook(ar), ar->phase);
+
+		if (!fn)
+			continue;
+		h->busy = true;
+		fn(ar);
+		return;
+	}
+}
+
+void
+alloc_hooks_report(struct alloc_runner *ar)
 {
 	char text[1024];
 
@@ -133,37 +169,6 @@ tell_failures(struct alloc_runner *ar)
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_tell(&ar->tasks[i], EVENT_HOOK_MESSAGE, text, false);
 	(void)str_set(&ar->hooks->failures, NULL);
-}
-
-bool
-alloc_hooks_postrun(struct alloc_runner *ar)
-{
-	while (ar->hooks->at > 0) {
-		const struct alloc_hook *hook = hooks[--ar->hooks->at];
-
-		if (!hook->postrun)
-			continue;
-		ar->hooks->busy = true;
-		hook->postrun(ar);
-		return true;
-	}
-	tell_failures(ar);
-	return false;
-}
-
-bool
-alloc_hooks_destroy(struct alloc_runner *ar)
-{
-	while (ar->hooks->at > 0) {
-		const struct alloc_hook *hook = hooks[--ar->hooks->at];
-
-		if (!hook->destroy)
-			continue;
-		ar->hooks->busy = true;
-		hook->destroy(ar);
-		return true;
-	}
-	return false;
 }
 
 /* --- how a hook ends --- */
@@ -218,16 +223,15 @@ void
 alloc_hook_done(struct alloc_runner *ar, int r, const struct err *e)
 {
 	ar->hooks->busy = false;
-	if (ar->phase == ALLOC_PRERUN && r < 0) {
-		fail_setup(ar, e);
-	} else if (ar->phase == ALLOC_PRERUN) {
-		ar->hooks->at++;
-	} else if (ar->phase == ALLOC_POSTRUN && r < 0) {
-		alloc_hook_note(ar, e->msg);
-	} else if (r < 0) {
+	if (r < 0 && ar->phase == ALLOC_DESTROYING) {
 		destroy_later(ar, e);
 		return;
 	}
+	if (r < 0 && ar->phase == ALLOC_PRERUN)
+		fail_setup(ar, e);
+	else if (r < 0)
+		alloc_hook_note(ar, e->msg);
+	ar->hooks->at++;
 	turn_defer(ar->sup, &ar->step);
 }
 

@@ -90,12 +90,14 @@ void alloc_hooks_save(const struct alloc_runner *ar, struct text *t);
 bool alloc_hooks_busy(const struct alloc_runner *ar);
 /* A prerun has failed. */
 bool alloc_hooks_failed(const struct alloc_runner *ar);
-/* Each calls the next hook. False: all have been called. */
-bool alloc_hooks_prerun(struct alloc_runner *ar);
-bool alloc_hooks_postrun(struct alloc_runner *ar);
-bool alloc_hooks_destroy(struct alloc_runner *ar);
-/* Puts the last hook next: before the first call of each of the two that go in reverse. */
-void alloc_hooks_turn_back(struct alloc_runner *ar);
+/* In this phase of the alloc hooks are still to be called. */
+bool alloc_hooks_left(const struct alloc_runner *ar);
+/* Calls the next of them, if there is one. */
+void alloc_hooks_call(struct alloc_runner *ar);
+/* A phase of the alloc that calls hooks begins: with its first one. */
+void alloc_hooks_begin(struct alloc_runner *ar);
+/* Reports what failed in postrun by the tasks' events. */
+void alloc_hooks_report(struct alloc_runner *ar);
 /* Of the hook that waits in its prerun. */
 void alloc_hooks_stop(struct alloc_runner *ar);
 /* Of all hooks. */

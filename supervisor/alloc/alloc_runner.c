@@ -32,8 +32,8 @@ alloc_client_save(struct alloc_runner *ar)
 	struct text t = { 0 };
 
 	text_printf(&t, "{\"done\":%s,\"destroy\":%s,\"kill_after\":%lld,\"tasks\":{",
-	    ar->phase >= ALLOC_DONE ? "true" : "false", ar->destroy ? "true" : "false",
-	    (long long)ar->kill.after_ns);
+	    ar->phase >= ALLOC_DONE ? "true" : "false",
+	    ar->destroy && ar->phase < ALLOC_GONE ? "true" : "false", (long long)ar->kill.after_ns);
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		const struct task_runner *tr = &ar->tasks[i];
 
@@ -55,15 +55,15 @@ alloc_client_save(struct alloc_runner *ar)
 	alloc_changed(ar->sup, ar->sa);
 }
 
+/* *ret_done: the last supervisor had brought it to ALLOC_DONE. */
 static int
-client_load(struct alloc_runner *ar)
+client_load(struct alloc_runner *ar, bool *ret_done)
 {
 	json_t *all = ar->sa->client_json ? json_loads(ar->sa->client_json, 0, NULL) : NULL;
 	json_t *tasks = json_object_get(all, "tasks");
 	int r;
 
-	if (json_is_true(json_object_get(all, "done")))
-		ar->phase = ALLOC_DONE;
+	*ret_done = json_is_true(json_object_get(all, "done"));
 	ar->destroy = json_is_true(json_object_get(all, "destroy"));
 	ar->stopping |= ar->destroy;
 	ar->kill.after_ns = json_integer_value(json_object_get(all, "kill_after"));
@@ -210,14 +210,7 @@ alloc_runner_task_changed(struct alloc_runner *ar)
 	turn_defer(ar->sup, &ar->step);
 }
 
-/* --- hooks --- */
-
-static void
-begin_postrun(struct alloc_runner *ar)
-{
-	ar->phase = ALLOC_POSTRUN;
-	alloc_hooks_turn_back(ar);
-}
+/* --- phases --- */
 
 /* A task has started, so the poststop tasks are still to run. */
 static bool
@@ -234,99 +227,99 @@ has_poststop(struct alloc_runner *ar)
 	return begun && some;
 }
 
-static void
-step_running(struct alloc_runner *ar)
+static struct alloc_facts
+find_facts(struct alloc_runner *ar)
 {
-	drive_tasks(ar);
-	if (all_dead(ar))
-		begin_postrun(ar);
+	return (struct alloc_facts){
+		.restored = ar->restored,
+		.hooks_left = alloc_hooks_left(ar),
+		.hook_failed = alloc_hooks_failed(ar),
+		.stopping = ar->stopping,
+		.destroy = ar->destroy,
+		.starts_nothing = ar->starts_nothing,
+		.poststop_left = has_poststop(ar),
+		.tasks_dead = all_dead(ar),
+	};
 }
 
+/* What the tasks of an alloc in this phase are to do now. */
 static void
-step_prerun(struct alloc_runner *ar)
+act_on_tasks(struct alloc_runner *ar)
 {
-	bool failed = alloc_hooks_failed(ar);
-
-	/* Also a stop that the last supervisor began, and before its runs report: a run that ended
-	 * meanwhile would be restarted by its policy. */
-	if (failed || is_to_end(ar))
+	switch (ar->phase) {
+	case ALLOC_PRERUN:
+		/* Also a stop that the last supervisor began, and before its runs report: a run
+		 * that ended meanwhile would be restarted by its policy. */
+		if (!alloc_hooks_failed(ar) && is_to_end(ar))
+			alloc_kill(ar);
+		break;
+	case ALLOC_RUNNING:
+		drive_tasks(ar);
+		break;
+	case ALLOC_ABANDONED:
 		alloc_kill(ar);
-	if (failed || (ar->stopping && (ar->starts_nothing || !has_poststop(ar)))) {
 		alloc_kill_poststop(ar);
-		if (all_dead(ar))
-			begin_postrun(ar);
-	} else if (!alloc_hooks_prerun(ar)) {
-		ar->phase = ALLOC_RUNNING;
-		step_running(ar);
+		break;
+	default:
+		break;
+	}
+}
+
+/* The only place that writes the phase. */
+static void
+enter_phase(struct alloc_runner *ar, enum alloc_phase next)
+{
+	ar->phase = next;
+	alloc_hooks_begin(ar);
+	if (next == ALLOC_DONE) {
+		alloc_hooks_report(ar);
+		ar->news = true;
+		alloc_client_save(ar);
 	}
 }
 
 static void
-step_postrun(struct alloc_runner *ar)
-{
-	if (alloc_hooks_postrun(ar))
-		return;
-	ar->phase = ALLOC_DONE;
-	ar->news = true;
-	alloc_client_save(ar);
-}
-
-/* --- the end --- */
-
-static void
-step_done(struct alloc_runner *ar)
-{
-	if (!ar->destroy)
-		return;
-	ar->phase = ALLOC_DESTROYING;
-	alloc_hooks_turn_back(ar);
-}
-
-static void
-step_destroying(struct alloc_runner *ar)
+free_destroyed(struct alloc_runner *ar)
 {
 	struct sup_alloc *sa = ar->sa;
 	struct sup *sup = ar->sup;
 
-	if (alloc_hooks_destroy(ar))
-		return;
-	ar->destroy = false; /* done: a restart does not repeat it if the source keeps the rest */
+	/* A restart does not destroy it again if the source keeps the rest. */
 	alloc_client_save(ar);
 	sa->runner = NULL;
 	alloc_runner_free(ar);
 	sup->source->ops->alloc_destroyed(sup->source, sa);
 }
 
-/* One step at a time, each from the queue of deferred work: no callback runs inside another. */
+/* Goes one step, from the queue of deferred work: no callback runs inside another. Tasks are driven
+ * at once in a phase that does so; for anything else the next step comes after the commit. */
 static void
 advance(struct alloc_runner *ar)
 {
-	enum alloc_phase before = ar->phase;
+	struct alloc_facts facts;
+	enum alloc_phase next;
 
 	if (alloc_hooks_busy(ar)) {
 		if (ar->phase == ALLOC_PRERUN && ar->stopping)
 			alloc_hooks_stop(ar);
 		return;
 	}
-	switch (ar->phase) {
-	case ALLOC_PRERUN:
-		step_prerun(ar);
-		break;
-	case ALLOC_RUNNING:
-		step_running(ar);
-		break;
-	case ALLOC_POSTRUN:
-		step_postrun(ar);
-		break;
-	case ALLOC_DONE:
-		step_done(ar);
-		break;
-	case ALLOC_DESTROYING:
-		step_destroying(ar);
+	act_on_tasks(ar);
+	facts = find_facts(ar);
+	next = alloc_phase_next(ar->phase, &facts);
+	if (next == ar->phase) {
+		alloc_hooks_call(ar);
 		return;
 	}
+	enter_phase(ar, next);
+	if (next == ALLOC_GONE) {
+		free_destroyed(ar);
+		return;
+	}
+	if (next == ALLOC_RUNNING || next == ALLOC_ABANDONED)
+		advance(ar);
 	/* The tasks of a restored alloc run already: its health can be judged from now on. */
-	if (ar->phase != before && (ar->phase != ALLOC_RUNNING || ar->restored))
+	if (next != ALLOC_RUNNING || ar->restored)
 		turn_defer(ar->sup, &ar->step);
 }
 
@@ -379,6 +372,8 @@ alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 {
 	unsigned n = (unsigned)sa->group->tasks.n;
 	struct alloc_runner *ar = calloc(1, sizeof *ar + n * sizeof ar->tasks[0]);
+	struct alloc_facts facts;
+	bool done;
 
 	if (!ar)
 		return NULL;
@@ -392,17 +387,18 @@ alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 	sa->runner = ar;
 	for (unsigned i = 0; i < n; i++)
 		task_runner_init(&ar->tasks[i], ar, &sa->group->tasks.v[i]);
-	if (client_load(ar) < 0)
+	if (client_load(ar, &done) < 0)
 		goto fail;
 	if (restored) {
 		ar->coordinator = COORDINATOR_PRESTART;
 		for (unsigned i = 0; i < n; i++)
-			task_runner_restore(&ar->tasks[i]);
-		if (ar->phase != ALLOC_DONE && all_dead(ar))
-			begin_postrun(ar);
+			task_runner_restore(&ar->tasks[i], done);
 	} else if (receive_tasks(ar) < 0) {
 		goto fail;
 	}
+	facts = find_facts(ar);
+	facts.was_done = done;
+	enter_phase(ar, alloc_phase_next(ar->phase, &facts));
 	turn_defer(sup, &ar->step);
 	return ar;
 

@@ -8,18 +8,11 @@
 
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_kill.h"
+#include "supervisor/alloc/alloc_phase.h"
 #include "supervisor/alloc/coordinator.h"
 #include "supervisor/alloc/task_runner.h"
 #include "supervisor/source/source.h"
 #include "supervisor/table/alloc_table.h"
-
-enum alloc_phase {
-	ALLOC_PRERUN,  /* hooks, in order */
-	ALLOC_RUNNING, /* the tasks' gate is open */
-	ALLOC_POSTRUN, /* hooks, in reverse */
-	ALLOC_DONE,    /* the directory and the rows are left */
-	ALLOC_DESTROYING,
-};
 
 struct alloc_runner {
 	struct sup *sup;

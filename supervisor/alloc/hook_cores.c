@@ -53,7 +53,7 @@ add_held(const struct sup_alloc *sa, struct core_set *held)
 static bool
 holds(const struct alloc_runner *ar)
 {
-	return state_of(ar)->held || (ar->restored && ar->phase == ALLOC_PRERUN);
+	return state_of(ar)->held || (ar->restored && ar->phase < ALLOC_POSTRUN);
 }
 
 /*

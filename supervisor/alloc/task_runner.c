@@ -573,12 +573,12 @@ task_runner_done(struct task_runner *tr)
 }
 
 static void
-restore_dead(struct task_runner *tr)
+restore_dead(struct task_runner *tr, bool alloc_done)
 {
 	(void)change_phase(tr, TASK_EV_FOUND_DEAD);
 	/* The last supervisor may have committed the state and died before it did the rest. */
 	leave_services(tr);
-	if (tr->plugin && tr->ar->phase != ALLOC_DONE)
+	if (tr->plugin && !alloc_done)
 		plugin_task_stopped(tr->plugin);
 }
 
@@ -598,12 +598,12 @@ was_to_restart(struct task_runner *tr)
 }
 
 void
-task_runner_restore(struct task_runner *tr)
+task_runner_restore(struct task_runner *tr, bool alloc_done)
 {
 	struct task_state *s = task_runner_state(tr);
 
 	if (!s || s->state == TASK_STATE_DEAD) {
-		restore_dead(tr);
+		restore_dead(tr, alloc_done);
 		return;
 	}
 	tr->run = run_find(tr->ar->sup, &tr->ar->sa->id, tr->task->name);

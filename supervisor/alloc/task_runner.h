@@ -39,8 +39,9 @@ struct task_runner {
 
 void task_runner_init(struct task_runner *tr, struct alloc_runner *ar, const struct task *task);
 void task_runner_done(struct task_runner *tr);
-/* Takes up a run that the last supervisor left. */
-void task_runner_restore(struct task_runner *tr);
+/* Takes up a run that the last supervisor left. alloc_done: that one had nothing left to do for the
+ * alloc. */
+void task_runner_restore(struct task_runner *tr, bool alloc_done);
 /* May it start? Closing stops nothing that runs. */
 void task_runner_set_gate(struct task_runner *tr, bool open);
 /* Adds it to its stage. */
