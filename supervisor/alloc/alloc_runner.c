@@ -270,6 +270,7 @@ static void
 enter_phase(struct alloc_runner *ar, enum alloc_phase next)
 {
 	ar->phase = next;
+	changed_mark(ar->sup, CHANGED_ALLOC_PHASE);
 	alloc_hooks_begin(ar);
 	if (next == ALLOC_DONE) {
 		alloc_hooks_report(ar);

@@ -11,12 +11,12 @@
 #include <systemd/sd-event.h>
 
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/core/changed.h"
 #include "supervisor/volume/plugin_task.h"
 #include "supervisor/volume/volumes.h"
 
-/* A minute in all: twice the time in which a plugin has to become healthy. */
-#define PLUGIN_LOOK_USEC 100000
-#define PLUGIN_LOOKS_MAX 600
+/* An alloc waits a minute for its plugins: twice the time in which one has to become healthy. */
+#define PLUGINS_USEC 60000000
 
 /* A call to a plugin has two minutes. When it takes longer than the first of these the tasks'
  * events say so; the end of an alloc, and so a drain, waits no longer than both of them. */
@@ -24,12 +24,14 @@
 #define LEAVE_USEC 10000000
 
 struct csi {
-	struct sd_event_source *retry; /* when to look for the plugin again */
-	struct sd_event_source *late;  /* when to report what the hook waits for */
-	unsigned at;                   /* index of the volume that is being mounted */
-	unsigned looks;                /* for its plugin, so far */
-	unsigned left;                 /* unmounts under way */
-	bool destroy_waits;            /* for the last unmount */
+	struct alloc_runner *ar;
+	struct sd_event_source *late;   /* when to report what the hook waits for */
+	struct sd_event_source *waited; /* when the wait for plugins ends; NULL: none waited */
+	struct changed_watch plugins;   /* watches while the hook waits for one */
+	bool plugins_late;              /* that wait is over */
+	unsigned at;                    /* index of the volume that is being mounted */
+	unsigned left;                  /* unmounts under way */
+	bool destroy_waits;             /* for the last unmount */
 };
 
 static struct csi *
@@ -76,6 +78,7 @@ done(struct alloc_runner *ar, int r, const struct err *e)
 	struct csi *c = state_of(ar);
 
 	c->late = sd_event_source_disable_unref(c->late);
+	c->waited = sd_event_source_disable_unref(c->waited);
 	alloc_hook_done(ar, r, e);
 }
 
@@ -113,13 +116,25 @@ on_mounted(struct sup *sup, void *arg, int r, const struct err *e)
 	mount_next(ar);
 }
 
+static void
+on_plugin_changed(struct sup *sup, struct changed_watch *w)
+{
+	struct csi *c = (struct csi *)(void *)((char *)w - offsetof(struct csi, plugins));
+
+	changed_unwatch(sup, w);
+	mount_next(c->ar);
+}
+
 static int
-on_look_again(sd_event_source *source, uint64_t usec, void *userdata)
+on_plugins_late(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct alloc_runner *ar = userdata;
+	struct csi *c = state_of(ar);
 
-	state_of(ar)->retry = sd_event_source_disable_unref(source);
-	mount_next(ar);
+	c->waited = sd_event_source_disable_unref(source);
+	c->plugins_late = true;
+	if (c->plugins.on)
+		on_plugin_changed(ar->sup, &c->plugins);
 	return 0;
 }
 
@@ -129,11 +144,12 @@ wait_for_plugin(struct alloc_runner *ar)
 {
 	struct csi *c = state_of(ar);
 
-	if (c->looks >= PLUGIN_LOOKS_MAX ||
-	    sd_event_add_time_relative(ar->sup->event, &c->retry, CLOCK_MONOTONIC, PLUGIN_LOOK_USEC,
-		0, on_look_again, ar) < 0)
+	if (c->plugins_late)
 		return false;
-	c->looks++;
+	if (!c->waited && sd_event_add_time_relative(ar->sup->event, &c->waited, CLOCK_MONOTONIC,
+			      PLUGINS_USEC, 0, on_plugins_late, ar) < 0)
+		return false;
+	changed_watch(ar->sup, CHANGED_PLUGINS, &c->plugins);
 	return true;
 }
 
@@ -177,7 +193,7 @@ on_mount_late(sd_event_source *source, uint64_t usec, void *userdata)
 
 	state_of(ar)->late = sd_event_source_disable_unref(source);
 	tell_pending(ar, "a call is given two minutes");
-	if (request && state_of(ar)->retry) {
+	if (request && state_of(ar)->plugins.on) {
 		(void)snprintf(text, sizeof text,
 		    "csi_hook: volume %.128s: its plugin does not answer on this node yet",
 		    str(request->source));
@@ -192,7 +208,7 @@ begin_mounts(struct alloc_runner *ar)
 	struct csi *c = state_of(ar);
 
 	c->at = 0;
-	c->looks = 0;
+	c->plugins_late = false;
 	tell_later(ar, TELL_USEC, on_mount_late);
 	mount_next(ar);
 }
@@ -208,8 +224,8 @@ stop_mounts(struct alloc_runner *ar)
 		ops->claim_cancel(ar->sup->source, ar->sa);
 	if (!alloc_hooks_busy(ar))
 		return;
-	if (c->retry) {
-		c->retry = sd_event_source_disable_unref(c->retry);
+	if (c->plugins.on) {
+		changed_unwatch(ar->sup, &c->plugins);
 		done(ar, 0, NULL);
 	} else if (request) {
 		volume_mount_cancel(ar->sup, ar->sa, str(request->name));
@@ -313,19 +329,28 @@ alloc_csi_volume_gone(struct sup *sup, const struct id *alloc, const char *alias
 		wait_for_unmounts(sa->runner);
 }
 
+static int
+init(struct alloc_runner *ar, const json_t *kept)
+{
+	*state_of(ar) = (struct csi){ .ar = ar, .plugins.fn = on_plugin_changed };
+	return 0;
+}
+
 static void
-end_timers(struct alloc_runner *ar)
+shutdown(struct alloc_runner *ar)
 {
 	struct csi *c = state_of(ar);
 
-	c->retry = sd_event_source_disable_unref(c->retry);
+	changed_unwatch(ar->sup, &c->plugins);
+	c->waited = sd_event_source_disable_unref(c->waited);
 	c->late = sd_event_source_disable_unref(c->late);
 }
 
 const struct alloc_hook alloc_hook_csi = {
 	.name = "csi_hook",
 	.state_size = sizeof(struct csi),
-	.shutdown = end_timers,
+	.init = init,
+	.shutdown = shutdown,
 	.prerun = begin_mounts,
 	.postrun = begin_unmounts,
 	.destroy = wait_for_unmounts,

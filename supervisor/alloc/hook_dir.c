@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* hook_dir.c: the alloc's directories. They are removed with the alloc, not when its tasks end.
  * Runs in: supervisor. */
-#include <systemd/sd-event.h>
-
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/core/changed.h"
 #include "supervisor/node/mounts.h"
 #include "supervisor/core/sup_calls.h"
 
 #define TASKS_MAX 256
-#define LOOK_USEC 100000
 
 struct dirs {
+	struct alloc_runner *ar;
 	uint64_t call;
-	struct sd_event_source *timer;
+	struct changed_watch successor; /* watches while its removal waits for that */
 };
 
 static struct dirs *
@@ -190,26 +189,19 @@ on_released(
 	state_of(ar)->call = file_call_alloc_dir_remove(sup, &req, on_removed, ar);
 }
 
-static int
-on_look(sd_event_source *source, uint64_t usec, void *userdata)
-{
-	struct alloc_runner *ar = userdata;
-
-	state_of(ar)->timer = sd_event_source_disable_unref(source);
-	alloc_hook_dir.destroy(ar);
-	return 0;
-}
-
 static void
 remove_dirs(struct alloc_runner *ar)
 {
 	MntAllocReleaseReq req = MNT_ALLOC_RELEASE_REQ__INIT;
+	struct dirs *d = state_of(ar);
 	struct err e = { 0 };
 	int r;
 
-	if (is_awaited(ar) && sd_event_add_time_relative(ar->sup->event, &state_of(ar)->timer,
-				  CLOCK_MONOTONIC, LOOK_USEC, 0, on_look, ar) >= 0)
+	if (is_awaited(ar)) {
+		changed_watch(ar->sup, CHANGED_ALLOC_PHASE, &d->successor);
 		return;
+	}
+	changed_unwatch(ar->sup, &d->successor);
 	r = mounts_refuse(ar->sup, &ar->sa->id, &e);
 	if (r < 0) {
 		alloc_hook_done(ar, r, &e);
@@ -220,17 +212,33 @@ remove_dirs(struct alloc_runner *ar)
 }
 
 static void
+on_phase(struct sup *sup, struct changed_watch *w)
+{
+	struct dirs *d = (struct dirs *)(void *)((char *)w - offsetof(struct dirs, successor));
+
+	remove_dirs(d->ar);
+}
+
+static int
+init(struct alloc_runner *ar, const json_t *kept)
+{
+	*state_of(ar) = (struct dirs){ .ar = ar, .successor.fn = on_phase };
+	return 0;
+}
+
+static void
 shutdown(struct alloc_runner *ar)
 {
 	struct dirs *d = state_of(ar);
 
 	child_call_cancel(ar->sup, d->call);
-	d->timer = sd_event_source_disable_unref(d->timer);
+	changed_unwatch(ar->sup, &d->successor);
 }
 
 const struct alloc_hook alloc_hook_dir = {
 	.name = "alloc_dir",
 	.state_size = sizeof(struct dirs),
+	.init = init,
 	.shutdown = shutdown,
 	.prerun = prerun,
 	.destroy = remove_dirs,

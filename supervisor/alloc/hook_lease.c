@@ -14,6 +14,7 @@
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/driver/lease_page.h"
 
+/* Heartbeat, another process, moves the page; a mapped file wakes nobody, so it is read again. */
 #define LOOK_USEC 100000
 
 struct lease {

@@ -3,29 +3,18 @@
  * hook_previous.c: an alloc begins once the alloc that it replaces, and those that it preempted,
  * have no task on this node any more. Runs in: supervisor.
  */
-#include <errno.h>
-#include <systemd/sd-event.h>
-
 #include "supervisor/alloc/alloc_runner.h"
-
-#define LOOK_USEC 100000
+#include "supervisor/core/changed.h"
 
 struct previous {
-	struct sd_event_source *timer;
+	struct alloc_runner *ar;
+	struct changed_watch others; /* watches while the alloc waits */
 };
 
 static struct previous *
 state_of(const struct alloc_runner *ar)
 {
 	return alloc_hook_state(ar, &alloc_hook_previous);
-}
-
-static void
-disarm(struct alloc_runner *ar)
-{
-	struct previous *p = state_of(ar);
-
-	p->timer = sd_event_source_disable_unref(p->timer);
 }
 
 static bool
@@ -54,31 +43,46 @@ must_wait(const struct alloc_runner *ar)
 	return false;
 }
 
-static int
-on_look(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+wait_for_others(struct alloc_runner *ar)
 {
-	struct alloc_runner *ar = userdata;
+	struct previous *p = state_of(ar);
 
-	disarm(ar);
-	alloc_hook_previous.prerun(ar);
+	if (must_wait(ar)) {
+		changed_watch(ar->sup, CHANGED_ALLOC_PHASE, &p->others);
+		return;
+	}
+	changed_unwatch(ar->sup, &p->others);
+	alloc_hook_done(ar, 0, NULL);
+}
+
+static void
+on_phase(struct sup *sup, struct changed_watch *w)
+{
+	struct previous *p =
+	    (struct previous *)(void *)((char *)w - offsetof(struct previous, others));
+
+	wait_for_others(p->ar);
+}
+
+static int
+init(struct alloc_runner *ar, const json_t *kept)
+{
+	*state_of(ar) = (struct previous){ .ar = ar, .others.fn = on_phase };
 	return 0;
 }
 
 static void
-wait_for_others(struct alloc_runner *ar)
+stop_waiting(struct alloc_runner *ar)
 {
-	struct err e = { 0 };
-
-	if (!must_wait(ar))
-		alloc_hook_done(ar, 0, NULL);
-	else if (sd_event_add_time_relative(ar->sup->event, &state_of(ar)->timer, CLOCK_MONOTONIC,
-		     LOOK_USEC, 0, on_look, ar) < 0)
-		alloc_hook_done(ar, err_set(&e, -ENOMEM, "wait for another allocation"), &e);
+	changed_unwatch(ar->sup, &state_of(ar)->others);
 }
 
 const struct alloc_hook alloc_hook_previous = {
 	.name = "await_previous_allocations",
 	.state_size = sizeof(struct previous),
-	.shutdown = disarm,
+	.init = init,
+	.shutdown = stop_waiting,
 	.prerun = wait_for_others,
+	.stop = wait_for_others,
 };

@@ -11,6 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "supervisor/core/changed.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/core/sup_calls.h"
@@ -641,6 +642,7 @@ update_node(struct sup *sup)
 			node_put_plugin(sup, false, p->id, p->node);
 	}
 	node_changed(sup);
+	changed_mark(sup, CHANGED_PLUGINS);
 }
 
 void
