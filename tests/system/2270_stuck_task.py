@@ -72,7 +72,7 @@ def test_one_without_a_row_stays_a_leak_and_no_drain_waits_for_it():
             node.wait_log("still has processes after it was killed", 20)
             case.equal([(one["Kind"], one["Name"]) for one in crash.leaks(node)], [("run", run)], "leaks")
             node.stop()
-            case.equal("once more to stop waiting" in node.log(), True, "it drained")
+            case.equal("send the signal again to stop waiting" in node.log(), True, "it drained")
         finally:
             fuse.kill()
             fuse.wait()
