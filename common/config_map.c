@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* config_map.c: the two records as the processes get them. Runs in: every process but the cli. */
+#include "common/config_map.h"
+
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "common/config.h"
 #include "common/fd.h"
 
 /* Both records begin with magic and size. */

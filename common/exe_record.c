@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* exe_record.c: the sum that a run's record ends with. Runs in: exec-helper, executor, supervisor.
  */
-#include "proto/executor.h"
+#include "common/exe_record.h"
 
 uint64_t
 exe_record_sum(const struct exe_record *r)

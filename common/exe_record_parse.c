@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "proto/executor.h"
+#include "common/exe_record.h"
 
 int
 exe_record_parse(const void *buf, size_t len, const uint8_t run[16], struct exe_record *ret)

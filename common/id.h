@@ -9,16 +9,12 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "proto/id_bytes.h"
 
-#define ID_BYTES       16
 #define ID_HEX_SIZE    33 /* 32 digits and NUL: a run */
 #define ID_UUID_SIZE   37 /* 8-4-4-4-12 and NUL: an alloc, a node, an eval */
 #define BOOT_ID_SIZE   37
 #define NAME_BYTES_MAX 128
-
-struct id {
-	uint8_t b[ID_BYTES];
-};
 
 /* A random id from getrandom(2), which does not fail once the machine has booted; aborts if it
  * does. */

@@ -7,22 +7,8 @@
 #ifndef DROVER_COMMON_MOUNT_PROOF_H
 #define DROVER_COMMON_MOUNT_PROOF_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "proto/executor.h" /* enum exe_proof */
-
-/* The fields of MountProof (proto/ids.proto). */
-struct mount_proof {
-	uint64_t mnt_id;
-	bool mnt_id_unique; /* STATX_MNT_ID_UNIQUE, kernel 6.8; else the id may be reused and is not
-			       compared */
-	uint32_t dev_major, dev_minor;
-	uint64_t ino;
-	int64_t btime_sec; /* 0, 0: the file system has no birth time */
-	uint32_t btime_nsec;
-	uint64_t fs_type, fs_id, fs_flags;
-};
+#include "proto/mount_record.h"
 
 /*
  * Reads it from a descriptor (O_PATH will do) of the mount's root. 0; -ENODEV when the descriptor

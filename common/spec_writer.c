@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/fd.h"
-#include "proto/task_spec.h"
+#include "common/spec.h"
 
 void
 spec_add(struct spec_writer *w, enum spec_tag tag, const char *text, size_t len)

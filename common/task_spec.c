@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* task_spec.c: the strings of one start, read. Runs in: executor. */
-#include "proto/task_spec.h"
+#include "common/spec.h"
 
 #include <errno.h>
 #include <string.h>

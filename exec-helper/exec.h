@@ -4,7 +4,7 @@
 #define DROVER_EXEC_HELPER_EXEC_H
 
 #include "common/cgroup.h"
-#include "common/config.h"
+#include "common/config_map.h"
 #include "common/err.h"
 #include "common/id.h"
 #include "common/proc.h"

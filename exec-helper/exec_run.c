@@ -12,9 +12,9 @@
 
 #include "common/cleanup.h"
 #include "common/crash.h"
+#include "common/exe_record.h"
 #include "common/fd.h"
 #include "exec-helper/exec.h"
-#include "proto/executor.h"
 
 #define BACKLOG      8
 #define REAP_WAIT_MS 20

@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/exe_record.h"
 #include "common/fd.h"
 #include "common/pid.h"
 #include "exec-helper/exec.h"
-#include "proto/executor.h"
 
 #define PLACES 16 /* sessions of one run at a time; the first is for files */
 

@@ -4,13 +4,12 @@
 #ifndef DROVER_EXECUTOR_EXE_H
 #define DROVER_EXECUTOR_EXE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include <limits.h>
 
+#include "common/exe_record.h"
+#include "common/mount_proof.h"
+#include "common/privs.h"
 #include "proto/exe_setup.h"
-#include "proto/executor.h"
 
 #define EXE_PEERS_MAX    4
 #define EXE_LOG_BUF_SIZE 8192

@@ -12,7 +12,7 @@
 #include "common/fd.h"
 #include "common/id.h"
 #include "executor/exe.h"
-#include "proto/task_spec.h"
+#include "common/spec.h"
 
 /* A directory that the task made under a name that is needed is renamed to a random name. */
 static void

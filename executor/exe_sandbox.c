@@ -90,7 +90,7 @@ int
 exe_sandbox_task(struct exe *x)
 {
 	const struct exe_setup *s = x->setup;
-	gid_t groups[GROUPS_MAX];
+	gid_t groups[EXE_GROUPS_MAX + 1];
 	struct privs p = {
 		.uid = s->user.uid,
 		.gid = s->user.gid,

@@ -8,8 +8,8 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
+#include "common/spec.h"
 #include "executor/exe.h"
-#include "proto/task_spec.h"
 
 /* Where mounts go is all of the spec that root needs. */
 static int

@@ -7,7 +7,7 @@
 
 #include "common/id.h"
 #include "executor/exe.h"
-#include "proto/task_spec.h"
+#include "common/spec.h"
 
 #define BASE_ENV 5
 

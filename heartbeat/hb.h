@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config.h"
 #include "common/err.h"
 #include "common/ipc.h"
+#include "proto/agent_config.h"
 
 struct hb_link;
 struct hb_call;

@@ -14,6 +14,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/config_map.h"
 #include "common/lease.h"
 #include "common/proc.h"
 #include "common/tls.h"

@@ -9,10 +9,10 @@
 
 #include <sys/socket.h>
 
-#include "common/config.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "heartbeat/hb_rpc.h"
+#include "proto/agent_config.h"
 
 struct hb_resolve_answer {
 	char host[HB_RPC_ADDR_SIZE];

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "common/config.h"
 #include "common/err.h"
 #include "heartbeat/hb_rpc.h"
+#include "proto/agent_config.h"
 
 #define HB_SERVER_PORT 4647
 

@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "common/config.h"
 #include "common/err.h"
 #include "common/ipc.h"
+#include "config/config.h"
 
 #define LAU_CONFIGS_MAX  32
 #define LAU_LOCK_WAIT_MS 5000

@@ -8,11 +8,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "common/config.h"
 #include "common/err.h"
 #include "common/id.h"
 #include "common/proc.h"
 #include "common/worker.h"
+#include "proto/agent_config.h"
 #include "proto/mount.pb-c.h"
 
 #define MNT_KINDS        4 /* of plugin: PluginKind, NONE unused */

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "common/id.h"
+#include "proto/id_bytes.h"
 
 /* Free for uses like this one (systemd's UIDS-GIDS). */
 #define ALLOC_GROUP_FIRST 0x70000000u

@@ -8,19 +8,17 @@
 #ifndef DROVER_PROTO_EXE_SETUP_H
 #define DROVER_PROTO_EXE_SETUP_H
 
-#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "common/config.h"
-#include "common/mount_proof.h"
-#include "common/privs.h"
+#include "proto/agent_config.h"
+#include "proto/mount_record.h"
 
 #define EXE_SETUP_MAGIC 0x70757465u
 #define EXE_MOUNTS_MAX  32
 #define EXE_PATH_SIZE   640
-#define EXE_GROUPS_MAX  (GROUPS_MAX - 1) /* of a user; one more is the alloc's */
+#define EXE_GROUPS_MAX  63 /* of a user; one more is the alloc's */
 #define EXE_BASE_PATH   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 /* 0 to 2 are /dev/null. What a run has no use for is /dev/null too. Below PERMANENT: of this run;

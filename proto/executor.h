@@ -186,10 +186,4 @@ _Static_assert(offsetof(struct exe_lease, kill_signal) == EXE_LEASE_V1_SIZE, "ve
 _Static_assert(sizeof(struct exe_lease) == 32, "version 2 of LEASE");
 _Static_assert(sizeof(struct exe_exited) == 80, "version 1 of EXITED");
 
-/* common/exe_record.c. The sum of r as it stands. */
-uint64_t exe_record_sum(const struct exe_record *r);
-/* common/exe_record_parse.c. 0; -EBADMSG unless magic, version, sizes, run and sum are right. buf
- * has len bytes. */
-int exe_record_parse(const void *buf, size_t len, const uint8_t run[16], struct exe_record *ret);
-
 #endif

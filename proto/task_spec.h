@@ -12,10 +12,7 @@
 #define DROVER_PROTO_TASK_SPEC_H
 
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include "common/err.h"
 
 #define SPEC_BYTES_MAX   (1024 * 1024)
 #define SPEC_ENTRIES_MAX 4096
@@ -42,35 +39,11 @@ spec_local_name(const char *name)
 	return strncmp(name, SPEC_LOCAL, len) == 0 ? name + len : NULL;
 }
 
-struct spec_entry {
-	uint32_t tag, len;
-	const char *text; /* NUL-terminated, inside the spec */
-};
-
-struct spec_writer {
-	char *buf;
-	size_t len, size, n;
-	int failed; /* -ENOMEM or -E2BIG, sticky: checked once, at the end */
-};
-
 /* What text of len bytes takes, with its NUL and zeros. */
 static inline size_t
 spec_padded(size_t len)
 {
 	return (len + 1 + 3) & ~(size_t)3;
 }
-
-/* common/spec_writer.c. Appends one entry. */
-void spec_add(struct spec_writer *w, enum spec_tag tag, const char *text, size_t len);
-void spec_add_str(struct spec_writer *w, enum spec_tag tag, const char *text);
-/* A sealed memfd with everything, or -errno; frees the buffer in either case. */
-int spec_finish(struct spec_writer *w);
-
-/*
- * common/task_spec.c. Steps over a spec: *at starts at 0. 1 gave an entry, 0 the end, -EBADMSG for
- * anything that is not a spec (a cut entry, an unknown tag, a missing NUL, a NUL inside text,
- * padding that is not zero).
- */
-int spec_next(const void *spec, size_t size, size_t *at, struct spec_entry *ret);
 
 #endif

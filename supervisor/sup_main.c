@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/config_map.h"
 #include "common/code.h"
 #include "common/log.h"
 #include "common/proc.h"

@@ -14,8 +14,8 @@
 
 #include <jansson.h>
 
+#include "common/spec.h"
 #include "model/task.h"
-#include "proto/task_spec.h"
 #include "supervisor/table/alloc_table.h"
 
 struct alloc_identities;

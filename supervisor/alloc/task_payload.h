@@ -3,8 +3,8 @@
 #ifndef DROVER_SUPERVISOR_ALLOC_TASK_PAYLOAD_H
 #define DROVER_SUPERVISOR_ALLOC_TASK_PAYLOAD_H
 
+#include "common/spec.h"
 #include "model/task.h"
-#include "proto/task_spec.h"
 #include "supervisor/table/alloc_table.h"
 
 /* The file that the task's dispatch_payload names, for a start; nothing where there is no payload.

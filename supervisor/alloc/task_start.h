@@ -3,8 +3,8 @@
 #ifndef DROVER_SUPERVISOR_ALLOC_TASK_START_H
 #define DROVER_SUPERVISOR_ALLOC_TASK_START_H
 
+#include "common/spec.h"
 #include "supervisor/alloc/alloc_runner.h"
-#include "proto/task_spec.h"
 #include "supervisor/driver/run.h"
 
 /* Begins a run; what follows comes by ev. -EINVAL with *e: the task's configuration is wrong and

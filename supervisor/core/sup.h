@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config.h"
 #include "common/err.h"
 #include "common/id.h"
 #include "common/proc.h"
+#include "proto/agent_config.h"
 
 struct sd_event;
 struct store;

@@ -4,10 +4,10 @@
 #ifndef DROVER_SUPERVISOR_DRIVER_DRIVER_H
 #define DROVER_SUPERVISOR_DRIVER_DRIVER_H
 
-#include "common/config.h"
+#include "common/spec.h"
 #include "model/job.h"
+#include "proto/agent_config.h"
 #include "proto/exec.pb-c.h"
-#include "proto/task_spec.h"
 #include "supervisor/table/alloc_table.h"
 
 struct task_env;

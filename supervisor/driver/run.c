@@ -13,6 +13,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/exe_record.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "supervisor/core/changed.h"
@@ -22,6 +23,9 @@
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/core/sup_turn.h"
+#include "supervisor/driver/lease_page.h"
+#include "supervisor/driver/run_text.h"
+#include "supervisor/driver/run_watch.h"
 
 #define BUCKETS         4096     /* of runs: at most a few thousand are alive on one machine */
 #define STOP_GRACE_USEC 10000000 /* beyond the kill timeout */

@@ -10,9 +10,9 @@
 
 #include "common/base64.h"
 #include "common/cleanup.h"
-#include "common/config.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "proto/agent_config.h"
 #include "supervisor/node/cores.h"
 #include "supervisor/node/node_attr.h"
 

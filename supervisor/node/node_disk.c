@@ -8,9 +8,9 @@
 #include <sys/statvfs.h>
 
 #include "common/cleanup.h"
-#include "common/config.h"
 #include "common/log.h"
 #include "common/number.h"
+#include "proto/agent_config.h"
 #include "supervisor/core/store.h"
 #include "supervisor/node/node_attr.h"
 #include "supervisor/table/alloc_table.h"

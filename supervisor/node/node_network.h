@@ -4,8 +4,8 @@
 #ifndef DROVER_SUPERVISOR_NODE_NODE_NETWORK_H
 #define DROVER_SUPERVISOR_NODE_NODE_NETWORK_H
 
-#include "common/config.h"
 #include "model/node.h"
+#include "proto/agent_config.h"
 
 /*
  * The device of "default" with its addresses (that of the default route or the configuration's, or

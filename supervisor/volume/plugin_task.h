@@ -7,10 +7,10 @@
 #define DROVER_SUPERVISOR_VOLUME_PLUGIN_TASK_H
 
 #include "common/id.h"
+#include "common/spec.h"
 #include "model/engine/field.h"
 #include "model/task_event.h"
 #include "proto/exec.pb-c.h"
-#include "proto/task_spec.h"
 #include "supervisor/table/alloc_table.h"
 
 struct plugin_task;

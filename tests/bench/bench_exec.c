@@ -26,16 +26,16 @@
 #include "common/cgroup.h"
 #include "common/cleanup.h"
 #include "common/clone.h"
-#include "common/config.h"
+#include "common/exe_record.h"
 #include "common/fd.h"
 #include "common/id.h"
 #include "common/ipc.h"
 #include "common/lease.h"
 #include "common/path.h"
+#include "common/spec.h"
+#include "config/config.h"
 #include "proto/exec.pb-c.h"
-#include "proto/executor.h"
 #include "proto/ids.pb-c.h"
-#include "proto/task_spec.h"
 
 #ifndef CLONE_INTO_CGROUP
 #define CLONE_INTO_CGROUP 0x200000000ull

@@ -3,7 +3,7 @@
  * column. */
 #include <string.h>
 
-#include "common/config.h"
+#include "config/config.h"
 #include "tests/fuzz/fuzz.h"
 
 static void

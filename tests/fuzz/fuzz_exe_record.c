@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "proto/executor.h"
+#include "common/exe_record.h"
 #include "tests/fuzz/fuzz.h"
 
 static void

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "proto/task_spec.h"
+#include "common/spec.h"
 #include "tests/fuzz/fuzz.h"
 
 int

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/config.h"
 #include "common/hcl.h"
 #include "common/proc.h"
+#include "config/config.h"
 
 static void
 print_warning(void *arg, const char *sentence)

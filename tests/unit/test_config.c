@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/config.h"
+#include "common/config_map.h"
 #include "common/fd.h"
 #include "common/hcl.h"
 #include "common/privs.h"
+#include "config/config.h"
 #include "tests/unit/unit.h"
 
 static struct agent_config config;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/exe_record.h"
 #include "common/id.h"
-#include "proto/executor.h"
 #include "tests/unit/fixture.h"
 #include "tests/unit/unit.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/spec.h"
 #include "executor/exe.h"
-#include "proto/task_spec.h"
 #include "tests/unit/fixture.h"
 #include "tests/unit/unit.h"
 

@@ -9,7 +9,7 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
-#include "proto/task_spec.h"
+#include "common/spec.h"
 #include "tests/unit/unit.h"
 
 static const struct {

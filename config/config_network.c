@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config_reader.h"
 #include "common/id.h"
 #include "common/port_list.h"
+#include "config/config_reader.h"
 
 static int
 read_ports(struct config_reader *c, const struct hcl_node *node, char ret[CONFIG_PATH_SIZE])

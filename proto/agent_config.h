@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config.h: what the configuration says, as two records of fixed size: `config` for the
+ * agent_config.h: what the configuration says, as two records of fixed size: `config` for the
  * unprivileged processes, `policy` for exec-helper and mount-helper. Written once by the launcher's
  * config child into sealed memfds; mapped by the others. All processes are of one build, so the
  * records need no encoding. Strings are NUL-terminated, lists come with a count.
  */
-#ifndef DROVER_COMMON_CONFIG_H
-#define DROVER_COMMON_CONFIG_H
+#ifndef DROVER_PROTO_AGENT_CONFIG_H
+#define DROVER_PROTO_AGENT_CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "common/err.h"
 
 #define CONFIG_NAME_SIZE    128
 #define CONFIG_PATH_SIZE    256
@@ -115,40 +113,5 @@ struct agent_config {
 	char reservable_cores[CONFIG_NAME_SIZE]; /* empty: all others */
 	bool dev;
 };
-
-/* What an agent without any configuration gets; dev as `drover agent -dev` wants it (raw_exec on,
- * SYS_ADMIN and what a CSI plugin may need besides grantable). */
-void config_defaults(struct agent_config *config, struct agent_policy *policy, bool dev);
-
-/*
- * Covers one path more inside exec tasks, such as a configuration file's. 0, also if it was covered
- * already; -ENAMETOOLONG; -ENOSPC when there are CONFIG_MASKS_MAX.
- */
-int policy_mask_add(struct agent_policy *policy, const char *path);
-
-/*
- * Reads one configuration file's text (Nomad's agent HCL, or JSON when it starts with '{') over
- * what is there already, as a later file overrides an earlier one. name stands in errors:
- * "file:line:column: expected …". What is not known is no error: a sentence per unknown block or
- * attribute goes to warn(arg, sentence). The file and the key of tls {} are masked, and so is what
- * is masked where chroot_env puts it. Returns 0, or with *e set -EINVAL, -ENAMETOOLONG, or -ENOSPC
- * when there are more paths to mask than CONFIG_MASKS_MAX.
- */
-int config_parse(const char *text, size_t len, const char *name, struct agent_config *config,
-    struct agent_policy *policy, void (*warn)(void *arg, const char *sentence), void *arg,
-    struct err *e);
-
-/*
- * Checks what several files say together; called after the last one. Host volumes below others that
- * tasks may write are left out, with a sentence to warn(arg, sentence). Returns 0, or -EINVAL with
- * *e set for settings of exec that contradict each other.
- */
-int config_check(struct agent_config *config, struct agent_policy *policy,
-    void (*warn)(void *arg, const char *sentence), void *arg, struct err *e);
-
-/* Maps the sealed memfd fd as one of the two records and checks magic, size and seals. Aborts
- * never; NULL on failure. */
-const struct agent_config *config_map(int fd, struct err *e);
-const struct agent_policy *policy_map(int fd, struct err *e);
 
 #endif

@@ -7,8 +7,8 @@
 #include <strings.h>
 
 #include "common/cap_name.h"
-#include "common/config_reader.h"
 #include "common/privs.h"
+#include "config/config_reader.h"
 
 /* --- options --- */
 

@@ -3,7 +3,7 @@
  * config.c: Nomad's agent configuration into the two records, by tables of what is known. Runs in:
  * the launcher's configuration child.
  */
-#include "common/config.h"
+#include "config/config.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/config_reader.h"
 #include "common/duration.h"
 #include "common/id.h"
 #include "common/log.h"
 #include "common/privs.h"
+#include "config/config_reader.h"
 
 /* --- the agent --- */
 

@@ -3,7 +3,7 @@
  * config_reader.c: values and bodies of the configuration, by tables of what is known. Runs in: the
  * launcher's configuration child.
  */
-#include "common/config_reader.h"
+#include "config/config_reader.h"
 
 #include <errno.h>
 #include <stdarg.h>

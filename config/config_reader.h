@@ -3,11 +3,12 @@
  * config_reader.h: how the configuration's tree is read into the two records: tables of what is
  * known, and what a value may be. Runs in: the launcher's configuration child.
  */
-#ifndef DROVER_COMMON_CONFIG_READER_H
-#define DROVER_COMMON_CONFIG_READER_H
+#ifndef DROVER_CONFIG_CONFIG_READER_H
+#define DROVER_CONFIG_CONFIG_READER_H
 
-#include "common/config.h"
+#include "common/err.h"
 #include "common/hcl.h"
+#include "proto/agent_config.h"
 
 #define DRIVER_BIT(driver) (1u << (driver))
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config_map.h: maps the records of the configuration. Runs in: every process but the cli. */
+#ifndef DROVER_COMMON_CONFIG_MAP_H
+#define DROVER_COMMON_CONFIG_MAP_H
+
+#include "common/err.h"
+#include "proto/agent_config.h"
+
+/* Maps the sealed memfd fd as one of the two records and checks magic, size and seals. Aborts
+ * never; NULL on failure. */
+const struct agent_config *config_map(int fd, struct err *e);
+const struct agent_policy *policy_map(int fd, struct err *e);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec.h: writes and reads a task spec (proto/task_spec.h). Runs in: supervisor (writes), executor
+ * (reads). */
+#ifndef DROVER_COMMON_SPEC_H
+#define DROVER_COMMON_SPEC_H
+
+#include <stdint.h>
+
+#include "proto/task_spec.h"
+
+struct spec_entry {
+	uint32_t tag, len;
+	const char *text; /* NUL-terminated, inside the spec */
+};
+
+struct spec_writer {
+	char *buf;
+	size_t len, size, n;
+	int failed; /* -ENOMEM or -E2BIG, sticky: checked once, at the end */
+};
+
+/* spec_writer.c. Appends one entry. */
+void spec_add(struct spec_writer *w, enum spec_tag tag, const char *text, size_t len);
+void spec_add_str(struct spec_writer *w, enum spec_tag tag, const char *text);
+/* A sealed memfd with everything, or -errno; frees the buffer in either case. */
+int spec_finish(struct spec_writer *w);
+
+/*
+ * task_spec.c. Steps over a spec: *at starts at 0. 1 gave an entry, 0 the end, -EBADMSG for
+ * anything that is not a spec (a cut entry, an unknown tag, a missing NUL, a NUL inside text,
+ * padding that is not zero).
+ */
+int spec_next(const void *spec, size_t size, size_t *at, struct spec_entry *ret);
+
+#endif
