@@ -12,14 +12,14 @@
 
 #include "common/duration.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/core/changed.h"
 #include "supervisor/driver/lease_page.h"
 
-/* Heartbeat, another process, moves the page; a mapped file wakes nobody, so it is read again. */
-#define LOOK_USEC 100000
-
 struct lease {
-	struct sd_event_source *timer;
-	bool passed; /* when the alloc was restored */
+	struct alloc_runner *ar;
+	struct changed_watch beats;       /* while it waits for one */
+	struct sd_event_source *deadline; /* of the lease, meanwhile */
+	bool passed;                      /* when the alloc was restored */
 };
 
 static void check_lease(struct alloc_runner *ar);
@@ -43,21 +43,49 @@ alloc_lease_holds(struct alloc_runner *ar)
 }
 
 static void
-disarm(struct alloc_runner *ar)
+end_waits(struct alloc_runner *ar)
 {
 	struct lease *l = state_of(ar);
 
-	l->timer = sd_event_source_disable_unref(l->timer);
+	changed_unwatch(ar->sup, &l->beats);
+	l->deadline = sd_event_source_disable_unref(l->deadline);
+}
+
+static void
+check_again(struct alloc_runner *ar)
+{
+	end_waits(ar);
+	check_lease(ar);
+}
+
+static void
+on_beat(struct sup *sup, struct changed_watch *w)
+{
+	struct lease *l = (struct lease *)(void *)((char *)w - offsetof(struct lease, beats));
+
+	check_again(l->ar);
 }
 
 static int
-on_look(sd_event_source *source, uint64_t usec, void *userdata)
+on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	struct alloc_runner *ar = userdata;
-
-	disarm(ar);
-	check_lease(ar);
+	check_again(userdata);
 	return 0;
+}
+
+/* deadline_ns: CLOCK_BOOTTIME; 0: there is none. */
+static void
+wait_for_beat(struct alloc_runner *ar, uint64_t deadline_ns)
+{
+	struct lease *l = state_of(ar);
+	struct err e = { 0 };
+
+	changed_watch(ar->sup, CHANGED_LEASE, &l->beats);
+	if (deadline_ns == 0 || sd_event_add_time(ar->sup->event, &l->deadline, CLOCK_BOOTTIME,
+				    deadline_ns / 1000 + 1, 0, on_deadline, ar) >= 0)
+		return;
+	end_waits(ar);
+	alloc_hook_done(ar, err_set(&e, -ENOMEM, "wait for a heartbeat"), &e);
 }
 
 /* A task has a run that may be alive: its executor watches the lease. */
@@ -88,6 +116,7 @@ check_lease(struct alloc_runner *ar)
 	uint64_t limit_ms = group_stop_after_ms(ar->sa->group), now = boottime_ns();
 	struct lease_page page;
 	struct err e = { 0 };
+	uint64_t deadline;
 	bool passed;
 	int r;
 
@@ -96,7 +125,8 @@ check_lease(struct alloc_runner *ar)
 		return;
 	}
 	r = lease_page_read(ar->sup, &page, &e);
-	passed = r >= 0 && lease_deadline_ns(&page, limit_ms, now) <= now;
+	deadline = r >= 0 ? lease_deadline_ns(&page, limit_ms, now) : 0;
+	passed = r >= 0 && deadline <= now;
 	if (is_followed(ar)) {
 		/* Whatever becomes of that run: no other follows it. */
 		state_of(ar)->passed = ar->restored && passed;
@@ -116,14 +146,28 @@ check_lease(struct alloc_runner *ar)
 		alloc_hook_done(ar, -ETIME, &e);
 		return;
 	}
-	if (sd_event_add_time_relative(ar->sup->event, &state_of(ar)->timer, CLOCK_BOOTTIME,
-		LOOK_USEC, 0, on_look, ar) < 0)
-		alloc_hook_done(ar, err_set(&e, -ENOMEM, "wait for a heartbeat"), &e);
+	wait_for_beat(ar, passed ? 0 : deadline);
+}
+
+static void
+stop_waiting(struct alloc_runner *ar)
+{
+	if (state_of(ar)->beats.on)
+		check_again(ar);
+}
+
+static int
+init(struct alloc_runner *ar, const json_t *kept)
+{
+	*state_of(ar) = (struct lease){ .ar = ar, .beats.fn = on_beat };
+	return 0;
 }
 
 const struct alloc_hook alloc_hook_lease = {
 	.name = "heartbeat_stop",
 	.state_size = sizeof(struct lease),
-	.shutdown = disarm,
+	.init = init,
+	.shutdown = end_waits,
 	.prerun = check_lease,
+	.stop = stop_waiting,
 };

@@ -18,6 +18,7 @@ enum changed {
 	CHANGED_WORK, /* a call to a helper, a run or a step of an alloc has ended */
 	CHANGED_ALLOC_PHASE,
 	CHANGED_PLUGINS, /* a plugin answers, or no longer does */
+	CHANGED_LEASE,   /* heartbeat has written, and may have moved the lease before that */
 	CHANGED_N
 };
 

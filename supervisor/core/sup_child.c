@@ -356,6 +356,8 @@ on_packet(struct child *ch, struct ipc_packet *p)
 	struct call *c;
 	int fd = -1;
 
+	if (ch->peer == IPC_HEARTBEAT)
+		changed_mark(ch->sup, CHANGED_LEASE);
 	if (p->type == HB_BEAT_REQ) {
 		on_beat(ch, p);
 		return 0;
