@@ -14,9 +14,13 @@
 #define EVENTS_PER_TURN 256
 #define RETRY_USEC      1000000
 
+struct deferred_queue {
+	struct deferred *first, **end;
+};
+
 struct turn {
 	struct dirty *writes, **writes_end;
-	struct deferred *sends, **sends_end;
+	struct deferred_queue decisions, sends;
 	bool durable;
 	bool stuck;
 	char why[ERR_MSG_SIZE];
@@ -39,7 +43,8 @@ turn_new(struct sup *sup, struct err *e)
 	if (!t)
 		return err_set(e, -ENOMEM, "start the work loop");
 	t->writes_end = &t->writes;
-	t->sends_end = &t->sends;
+	t->decisions.end = &t->decisions.first;
+	t->sends.end = &t->sends.first;
 	r = sd_event_add_time(sup->event, &t->retry, CLOCK_MONOTONIC, 0, 0, on_retry, sup);
 	if (r < 0) {
 		free(t);
@@ -79,17 +84,56 @@ turn_durable(struct sup *sup)
 	sup->turn->durable = true;
 }
 
-void
-turn_defer(struct sup *sup, struct deferred *d)
+static void
+queue_deferred(struct deferred_queue *q, struct deferred *d)
 {
-	struct turn *t = sup->turn;
-
 	if (d->queued)
 		return;
 	d->queued = true;
 	d->next = NULL;
-	*t->sends_end = d;
-	t->sends_end = &d->next;
+	*q->end = d;
+	q->end = &d->next;
+}
+
+static struct deferred *
+pop_deferred(struct deferred_queue *q)
+{
+	struct deferred *d = q->first;
+
+	q->first = d->next;
+	if (!q->first)
+		q->end = &q->first;
+	d->queued = false;
+	return d;
+}
+
+/* False: d is not in this queue. */
+static bool
+remove_deferred(struct deferred_queue *q, struct deferred *d)
+{
+	struct deferred **at = &q->first;
+
+	while (*at && *at != d)
+		at = &(*at)->next;
+	if (!*at)
+		return false;
+	*at = d->next;
+	if (q->end == &d->next)
+		q->end = at;
+	d->queued = false;
+	return true;
+}
+
+void
+turn_before_commit(struct sup *sup, struct deferred *d)
+{
+	queue_deferred(&sup->turn->decisions, d);
+}
+
+void
+turn_defer(struct sup *sup, struct deferred *d)
+{
+	queue_deferred(&sup->turn->sends, d);
 }
 
 void
@@ -113,17 +157,9 @@ void
 turn_forget_deferred(struct sup *sup, struct deferred *d)
 {
 	struct turn *t = sup->turn;
-	struct deferred **at = &t->sends;
 
-	if (!d->queued)
-		return;
-	while (*at && *at != d)
-		at = &(*at)->next;
-	if (*at)
-		*at = d->next;
-	if (t->sends_end == &d->next)
-		t->sends_end = at;
-	d->queued = false;
+	if (d->queued && !remove_deferred(&t->decisions, d))
+		(void)remove_deferred(&t->sends, d);
 }
 
 bool
@@ -179,23 +215,37 @@ finish_writes(struct sup *sup)
 }
 
 static void
+run_decisions(struct sup *sup)
+{
+	struct turn *t = sup->turn;
+
+	while (t->decisions.first) {
+		struct deferred *d = pop_deferred(&t->decisions);
+
+		d->run(sup, d);
+	}
+}
+
+static void
 run_deferred(struct sup *sup)
 {
 	struct turn *t = sup->turn;
 
 	/* One at a time out of the queue: what runs may queue more, which is still of this turn as
-	 * long as nothing is dirty. */
-	while (t->sends && !t->writes) {
-		struct deferred *d = t->sends;
+	 * long as nothing is dirty and nothing is to be decided. */
+	while (t->sends.first && !t->writes && !t->decisions.first) {
+		struct deferred *d = pop_deferred(&t->sends);
 
-		t->sends = d->next;
-		if (!t->sends)
-			t->sends_end = &t->sends;
-		d->queued = false;
 		d->run(sup, d);
-		if (t->sends)
+		if (t->sends.first)
 			CRASH_POINT(SUP_BETWEEN_SENDS);
 	}
+}
+
+static bool
+has_work(const struct turn *t)
+{
+	return t->decisions.first || t->writes || t->sends.first;
 }
 
 static void
@@ -221,7 +271,8 @@ end_turn(struct sup *sup)
 	struct turn *t = sup->turn;
 	struct err e = { 0 };
 
-	while (t->writes || t->sends) {
+	while (has_work(t)) {
+		run_decisions(sup);
 		if (t->writes) {
 			if (write_and_commit(sup, &e) < 0) {
 				get_stuck(sup, &e);
@@ -242,7 +293,7 @@ turn_loop(struct sup *sup)
 {
 	int r;
 
-	while (!sup->exiting || sup->turn->writes || sup->turn->sends) {
+	while (!sup->exiting || has_work(sup->turn)) {
 		end_turn(sup);
 		if (sup->exiting && !sup->turn->stuck)
 			break;

@@ -3,10 +3,11 @@
  * sup_turn.h: one commit per turn of the work loop; nothing is sent or answered before its turn's
  * commit.
  *
- * A turn handles up to a few hundred ready events, then writes what became dirty in one
- * transaction, commits, and only then runs what was deferred: packets to helpers and executors,
- * answers to operators. When the commit fails everything stays queued and is tried again each
- * second; answers to operators that wait for it become 507 with the reason. Runs in: supervisor.
+ * A turn handles up to a few hundred ready events, then decides about what they changed, writes
+ * what became dirty in one transaction, commits, and only then runs what was deferred: packets to
+ * helpers and executors, answers to operators. When the commit fails everything stays queued and is
+ * tried again each second; answers to operators that wait for it become 507 with the reason. Runs
+ * in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_CORE_SUP_TURN_H
 #define DROVER_SUPERVISOR_CORE_SUP_TURN_H
@@ -31,8 +32,8 @@ struct dirty {
 	void (*written)(struct sup *sup, struct dirty *d);
 };
 
-/* Something that leaves this process, or frees what a write still needs: run after the commit, in
- * order. */
+/* Run after the commit, in order (turn_defer): something that leaves this process, or frees what a
+ * write still needs. Or run before it (turn_before_commit). */
 struct deferred {
 	struct deferred *next;
 	bool queued;
@@ -42,6 +43,9 @@ struct deferred {
 int turn_new(struct sup *sup, struct err *e);
 void turn_free(struct sup *sup);
 
+/* Runs d before the commit of this turn, once, however often it is queued: for decisions about what
+ * the turn's events have changed. What d changes is part of the same commit. */
+void turn_before_commit(struct sup *sup, struct deferred *d);
 /* d's row is to be written at the end of this turn, once, however often this is called. */
 void turn_write(struct sup *sup, struct dirty *d);
 /* This turn holds a wish of an operator or server, a claim or a CSI call: it is synced before
