@@ -79,10 +79,8 @@ static int
 start(struct source *s, struct err *e)
 {
 	struct local *l = local_of(s);
-	int r = local_retry_init(l, e);
+	int r;
 
-	if (r < 0)
-		return r;
 	local_drain_start(l);
 	local_reconcile_start(l);
 	r = local_age_start(l, e);
@@ -93,7 +91,7 @@ static void
 on_node_updated(struct source *s)
 {
 	local_node_changed(local_of(s));
-	local_retry_soon(local_of(s));
+	local_mark_node(local_of(s));
 }
 
 static uint64_t
@@ -108,7 +106,6 @@ local_free(struct source *s)
 	struct local *l = local_of(s);
 	struct sup *sup = s->sup;
 
-	l->retry = sd_event_source_disable_unref(l->retry);
 	l->age = sd_event_source_disable_unref(l->age);
 	local_periodic_free(l);
 	local_events_free(l);
@@ -147,6 +144,7 @@ local_free(struct source *s)
 	turn_forget_write(sup, &l->index_row);
 	local_drain_free(l);
 	turn_forget_deferred(sup, &l->wake);
+	turn_forget_deferred(sup, &l->marks.pass);
 	local_services_free(l);
 	local_ports_free(l);
 	local_map_done(&l->jobs);
@@ -161,6 +159,14 @@ static const struct api_route *
 get_routes(void)
 {
 	return local_api_routes;
+}
+
+/* A request sees what was decided, whatever happened before it in this turn. */
+static void
+on_request(struct sup *sup, struct api_req *req)
+{
+	local_pass_run(local_of_sup(sup));
+	api_serve(req);
 }
 
 static const struct source_ops local_ops = {
@@ -183,7 +189,10 @@ static const struct source_ops local_ops = {
 };
 
 static const struct source_api local_api = {
-	.backend = { .index = get_index, .index_of = local_index_of, .elsewhere = local_elsewhere },
+	.backend = { .index = get_index,
+		.index_of = local_index_of,
+		.admit = on_request,
+		.elsewhere = local_elsewhere },
 	.routes = get_routes,
 };
 
@@ -203,5 +212,6 @@ source_local_new(struct sup *sup, struct err *e)
 	l->index_row.point = CRASH_ROW_INDEX;
 	local_drain_init(l);
 	local_changes_init(l);
+	local_pass_init(l);
 	return &l->base;
 }

@@ -18,6 +18,9 @@
 #include "supervisor/server/place/local_slot.h"
 #include "supervisor/source/source_api.h"
 #include "supervisor/core/sup_turn.h"
+#include "supervisor/server/job/local_marks.h"
+
+#include <sys/queue.h>
 
 struct local_job;
 struct local_eval;
@@ -103,6 +106,8 @@ struct local_slot {
 	struct local_want *want; /* NULL: it has its place, or wants none */
 	uint64_t want_version;   /* which the alloc of that place would be of */
 	struct local_slot *prev_wanting, *next_wanting;
+	bool marked; /* local_marks.c */
+	STAILQ_ENTRY(local_slot) next_marked;
 };
 
 /* A group of any version of the job. Stays as long as the job. */
@@ -137,6 +142,11 @@ struct local_job {
 	int64_t next_s;   /* the next of them, -1: there is none any more */
 	int64_t looked_s; /* all until then are done */
 	struct dirty looked_row;
+	struct {
+		STAILQ_ENTRY(local_job) next;
+		STAILQ_HEAD(, local_slot) slots;
+		bool queued, deployment;
+	} marks; /* local_marks.c */
 };
 
 /* sup_alloc.source_data */
@@ -212,8 +222,12 @@ struct local {
 	struct service_table services;
 	struct local_ports *ports; /* local_ports.c */
 	unsigned next_port;
-	struct sd_event_source *retry, *age;
-	bool retry_other;
+	struct sd_event_source *age;
+	struct {
+		STAILQ_HEAD(, local_job) jobs;
+		bool capacity, node, timer;
+		struct deferred pass;
+	} marks;         /* local_marks.c */
 	bool ineligible; /* as an operator says: nothing is placed */
 	struct dirty drain_row;
 	struct sd_event_source *drain_timer; /* its deadline */
@@ -308,8 +322,9 @@ struct local_family *local_family_of(struct local *l, const struct job *parent);
 /* May it have one child more? 0 or -EAGAIN with the sentence. */
 int local_family_check(struct local *l, const struct job *parent, struct err *e);
 void local_family_count(struct local *l, const struct job *parent, struct job_children *ret);
-/* Its allocs have changed: a child whose work is over is kept for a while, and forgotten then. */
-void local_family_look(struct local *l, struct local_job *j);
+/* A child whose work is over is kept for a while, and forgotten then. True: when the next one is
+ * forgotten has changed. */
+bool local_family_examine(struct local *l, struct local_job *j);
 /* Forgets those whose time is over; and when the next one's will be, 0: there is none. */
 void local_family_collect(struct local *l, int64_t now_s);
 int64_t local_family_collect_at(const struct local *l);
@@ -321,6 +336,8 @@ void local_periodic_forget(struct local *l, struct local_job *j);
 /* The child of this time, made or there already, and the evaluation. 0 or -errno with *e. */
 int local_periodic_launch(struct local *l, struct local_job *j, int64_t time_s,
     struct local_eval **ret_ev, struct err *e);
+/* Launches what is due, forgets what is due to be, and sets the timer anew. */
+void local_periodic_run(struct local *l);
 /* Sets the timer anew. */
 void local_periodic_arm(struct local *l);
 int local_periodic_load(struct local *l, struct err *e);
@@ -368,12 +385,13 @@ void local_slot_take(struct local *l, struct local_slot *slot, struct local_slot
 void local_reconcile_start(struct local *l);
 
 /* local_retry.c */
-/* Room or a port was given back: those who wait for as much, or for it, are tried again in this
- * turn or the next. */
-void local_retry_room_soon(struct local *l);
-/* A plugin has appeared, or a claim was given back, or the node has changed: all are. */
-void local_retry_soon(struct local *l);
-int local_retry_init(struct local *l, struct err *e);
+/* Places what waits for resources or a port that are there now. all: also what waits for anything
+ * else. */
+void local_retry_run(struct local *l, bool all);
+
+/* drive/local_pass.c: decides about everything that is marked. */
+void local_pass_run(struct local *l);
+void local_pass_init(struct local *l);
 
 /* local_ports.c: canaries that will find their port taken: better known before. */
 void local_ports_warn(const struct job *job, struct problems *p);

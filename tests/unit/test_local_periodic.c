@@ -198,6 +198,13 @@ store_meta_put(struct store *s, const char *key, const char *value, struct err *
 	return 0;
 }
 
+/* The pass follows at once. */
+void
+local_mark_timer(struct local *l)
+{
+	local_periodic_run(l);
+}
+
 void
 turn_write(struct sup *sup, struct dirty *d)
 {

@@ -31,7 +31,7 @@ end_expansion(struct sup *sup, struct expansion *x)
 
 	x->lv->busy = NULL;
 	local_volume_changed(l, x->lv);
-	local_retry_soon(l);
+	local_mark_node(l);
 	if (x->r < 0)
 		api_reply_error(x->req, local_api_volume_status(x->r), "expand volume \"%s\": %s",
 		    x->lv->vol.id, x->why.msg);

@@ -504,9 +504,8 @@ void
 local_api_purge_job(struct local *l, struct local_job *j)
 {
 	begin_purge(l, j);
-	local_family_look(l, j);
 	release_allocs(l, j);
-	local_job_trim(l, j);
+	local_mark_job(l, j);
 }
 
 /* What was made of it goes on. */
@@ -528,9 +527,9 @@ stop_job(struct local *l, struct local_job *j, bool purge, struct local_eval **r
 		begin_purge(l, j);
 	if (!parent)
 		local_reconcile_job(l, j, *ret_ev, false);
-	local_family_look(l, j);
 	if (purge)
 		release_allocs(l, j);
+	local_mark_job(l, j);
 	return 0;
 }
 
@@ -558,5 +557,4 @@ local_api_delete_job(struct sup *sup, struct api_req *req)
 		return;
 	}
 	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index, "");
-	local_job_trim(l, j);
 }

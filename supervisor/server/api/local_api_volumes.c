@@ -249,7 +249,7 @@ local_api_register_volumes(struct sup *sup, struct api_req *req)
 		api_reply_error(req, local_api_volume_status(r), "%s", e.msg);
 	else
 		api_reply_text(req, 200, "application/json", "", 0);
-	local_retry_soon(l);
+	local_mark_node(l);
 }
 
 /* --- create and delete: the row is durable before the plugin is called --- */
@@ -299,7 +299,7 @@ on_created(struct sup *sup, void *arg, int r, const struct err *e)
 	lv->busy = NULL;
 	if (r >= 0 && *str(lv->vol.external_id)) {
 		local_volume_changed(l, lv);
-		local_retry_soon(l);
+		local_mark_node(l);
 		local_api_reply_volume(sup, op->req, lv);
 		return;
 	}
@@ -442,7 +442,7 @@ on_deleted(struct sup *sup, void *arg, int r, const struct err *e)
 	lv->busy = NULL;
 	if (r < 0) {
 		api_reply_error(op->req, 500, "delete volume \"%s\": %s", lv->vol.id, e->msg);
-		local_retry_soon(l);
+		local_mark_node(l);
 		return;
 	}
 	local_volume_forget(l, lv);

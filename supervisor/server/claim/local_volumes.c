@@ -364,7 +364,7 @@ free_claim(struct local *l, struct local_alloc *la, struct local_volume *lv)
 	if (la->n_claims > 0)
 		la->n_claims--;
 	local_volume_changed(l, lv);
-	local_retry_soon(l);
+	local_mark_node(l);
 }
 
 void
@@ -386,7 +386,7 @@ local_volume_release(struct source *s, struct sup_alloc *sa, const struct volume
 	if (lv)
 		free_claim(l, la, lv);
 	if (la->slot->current == la && la->over)
-		local_reconcile_slot(l, la->slot, NULL);
+		local_mark_slot(l, la->slot);
 }
 
 void
@@ -450,7 +450,7 @@ local_volume_abandon(struct local *l, struct local_volume *lv)
 	for (size_t i = 0; i < before.write_claims.n + before.read_claims.n; i++) {
 		la = find_claimer(l, claim_key(&before, i));
 		if (la && la->slot->current == la)
-			local_reconcile_slot(l, la->slot, NULL);
+			local_mark_slot(l, la->slot);
 	}
 	return true;
 }

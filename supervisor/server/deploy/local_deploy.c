@@ -13,15 +13,6 @@
 #include "common/log.h"
 #include "supervisor/server/deploy/local_deployment.h"
 
-void
-local_deployment_touch(struct local_job *j)
-{
-	struct local_deployment *dep = local_deployment_active(j);
-
-	if (dep && dep->look)
-		(void)sd_event_source_set_enabled(dep->look, SD_EVENT_ONESHOT);
-}
-
 /* --- failing --- */
 
 static const struct job *
@@ -158,7 +149,7 @@ succeed(struct local *l, struct local_deployment *dep)
 	v->ref->job.stable = true;
 	turn_write(l->base.sup, &v->row);
 	local_deployment_finish(l, dep, DEPLOYMENT_SUCCESSFUL, "Deployment completed successfully");
-	local_job_trim(l, dep->job);
+	local_mark_job(l, dep->job);
 }
 
 static void
@@ -175,13 +166,14 @@ go_on(struct local *l, struct local_deployment *dep, const struct outlook *o)
 	set_deadline(l, dep, o->deadline_ns);
 }
 
-static void
-look(struct local *l, struct local_deployment *dep)
+void
+local_deployment_examine(struct local *l, struct local_job *j)
 {
+	struct local_deployment *dep = local_deployment_active(j);
 	struct outlook o = { .complete = true, .promotable = true, .deadline_ns = INT64_MAX };
 	int64_t version;
 
-	if (dep->d.status != DEPLOYMENT_RUNNING)
+	if (!dep || dep->d.status != DEPLOYMENT_RUNNING)
 		return;
 	for (size_t i = 0; i < dep->d.groups.n; i++)
 		look_at_group(&o, dep, dep->d.groups.v[i].key, &dep->d.groups.v[i].value);
@@ -198,21 +190,12 @@ look(struct local *l, struct local_deployment *dep)
 }
 
 static int
-on_look(sd_event_source *source, void *userdata)
-{
-	struct local_deployment *dep = userdata;
-
-	look(dep->job->l, dep);
-	return 0;
-}
-
-static int
 on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct local_deployment *dep = userdata;
 
 	dep->deadline = sd_event_source_disable_unref(dep->deadline);
-	look(dep->job->l, dep);
+	local_mark_deployment(dep->job->l, dep->job);
 	return 0;
 }
 
@@ -232,17 +215,15 @@ forgive_deadline(struct local *l, struct local_deployment *dep)
 	}
 }
 
-int
-local_deployment_watch(struct local *l, struct local_deployment *dep)
+void
+local_deployment_resume(struct local *l, struct local_job *j)
 {
-	int r = sd_event_add_defer(l->base.sup->event, &dep->look, on_look, dep);
+	struct local_deployment *dep = local_deployment_active(j);
 
-	if (r < 0)
-		return r;
+	if (!dep)
+		return;
 	forgive_deadline(l, dep);
-	/* After whatever else is ready: many allocs that change at once are one look. */
-	(void)sd_event_source_set_priority(dep->look, SD_EVENT_PRIORITY_IDLE);
-	return sd_event_source_set_enabled(dep->look, SD_EVENT_ONESHOT);
+	local_mark_deployment(l, j);
 }
 
 /* --- promoting, pausing --- */
@@ -315,7 +296,7 @@ local_deployment_promote(struct local *l, struct local_deployment *dep,
 	local_deployment_changed(l, dep);
 	log_info("job %s: deployment %.8s is promoted", dep->job->name, dep->d.id);
 	local_reconcile_job(l, dep->job, ev, false);
-	local_deployment_touch(dep->job);
+	local_mark_deployment(l, dep->job);
 	return 0;
 }
 
@@ -333,5 +314,5 @@ local_deployment_pause(struct local *l, struct local_deployment *dep, bool pause
 	}
 	local_deployment_changed(l, dep);
 	dep->deadline = sd_event_source_disable_unref(dep->deadline);
-	local_deployment_touch(dep->job);
+	local_mark_deployment(l, dep->job);
 }

@@ -33,7 +33,6 @@ local_deployment_active(const struct local_job *j)
 static void
 free_deployment(struct local_deployment *dep)
 {
-	dep->look = sd_event_source_disable_unref(dep->look);
 	dep->deadline = sd_event_source_disable_unref(dep->deadline);
 	deployment_done(&dep->d);
 	free(dep);
@@ -96,7 +95,6 @@ drop(struct local *l, struct local_deployment *dep)
 {
 	local_map_remove(&l->deployments, &dep->key);
 	local_news_remove(&l->news_list, &dep->news);
-	dep->look = sd_event_source_disable_unref(dep->look);
 	dep->deadline = sd_event_source_disable_unref(dep->deadline);
 	dep->job = NULL;
 	dep->gone = true;
@@ -255,7 +253,8 @@ begin(struct local *l, struct local_job *j)
 	local_deployment_changed(l, dep);
 	dep->d.create_index = dep->d.modify_index;
 	trim(l, j);
-	return local_deployment_watch(l, dep);
+	local_mark_deployment(l, j);
+	return 0;
 }
 
 void
@@ -354,7 +353,6 @@ local_deployment_finish(struct local *l, struct local_deployment *dep, enum depl
 	(void)count(dep, &dep->d);
 	dep->d.status = status;
 	(void)str_set(&dep->d.status_description, description);
-	dep->look = sd_event_source_disable_unref(dep->look);
 	dep->deadline = sd_event_source_disable_unref(dep->deadline);
 	local_deployment_changed(l, dep);
 	log_info("job %s: deployment %.8s of version %llu: %s", dep->job->name, dep->d.id,

@@ -18,7 +18,6 @@ struct local_deployment {
 	struct deployment d; /* the counts of its groups: those of its end */
 	struct dirty row;
 	bool gone;
-	struct sd_event_source *look; /* runs once for many allocs that change; while active */
 	struct sd_event_source *deadline;
 };
 
@@ -76,11 +75,12 @@ void local_deployment_count(const struct local_deployment *dep, const char *grou
     const struct deployment_group *g, struct local_progress *ret);
 
 /* local_deploy.c */
-/* An alloc of the job has been found healthy or not, or has ended: its deployment is looked at
- * soon. */
-void local_deployment_touch(struct local_job *j);
-int local_deployment_watch(
-    struct local *l, struct local_deployment *dep); /* it is active. -errno */
+/* Takes the next step of the job's active deployment, if it has one: replaces more allocs,
+ * promotes, ends it. */
+void local_deployment_examine(struct local *l, struct local_job *j);
+/* At the agent's start: the job's active deployment goes on, with time to make up for the agent's
+ * absence. */
+void local_deployment_resume(struct local *l, struct local_job *j);
 /* It has failed. revert: the last stable version is registered again, if there is one; then its
  * number is in *ret_version. The evaluation under which that happens; NULL: no memory. */
 struct local_eval *local_deployment_fail(struct local *l, struct local_deployment *dep,

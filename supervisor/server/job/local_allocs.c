@@ -33,7 +33,7 @@ give_back_resources(struct local *l, struct local_alloc *la)
 	l->used.disk_mb -= la->room.disk_mb;
 	local_cores_mark(l, &la->sa->a, false);
 	local_ports_give_back(l, la);
-	local_retry_room_soon(l);
+	local_mark_capacity(l);
 }
 
 static bool
@@ -258,7 +258,6 @@ local_alloc_updated(struct source *s, struct sup_alloc *sa)
 {
 	struct local *l = local_of(s);
 	struct local_alloc *la = local_alloc_of(sa);
-	struct local_job *j;
 
 	if (!la || la->destroyed)
 		return;
@@ -267,17 +266,15 @@ local_alloc_updated(struct source *s, struct sup_alloc *sa)
 	sa->a.modify_index = ++l->index;
 	local_alloc_changed(l, la);
 	if (is_news(&sa->a))
-		local_deployment_touch(la->job);
+		local_mark_deployment(l, la->job);
 	if (!alloc_client_terminal(&sa->a))
 		return;
-	j = la->job->purge ? NULL : la->job;
+	local_mark_job(l, la->job);
 	give_back_resources(l, la);
 	if (la->slot->current != la)
 		local_alloc_done(l, la);
 	else
-		local_reconcile_slot(l, la->slot, NULL);
-	if (j)
-		local_family_look(l, j);
+		local_mark_slot(l, la->slot);
 }
 
 void
@@ -306,8 +303,8 @@ local_alloc_destroyed(struct source *s, struct sup_alloc *sa)
 	alloc_forget(s->sup, sa);
 	/* A job that was purged and is registered again waits for it. */
 	if (slot->waits)
-		local_reconcile_slot(l, slot, NULL);
-	local_job_trim(l, j);
+		local_mark_slot(l, slot);
+	local_mark_job(l, j);
 }
 
 int

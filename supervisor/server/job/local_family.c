@@ -164,7 +164,6 @@ list_dead(struct local *l, struct local_job *j)
 	l->n_dead++;
 }
 
-/* j may be gone at the return. */
 static void
 forget_dead(struct local *l, struct local_job *j)
 {
@@ -172,10 +171,7 @@ forget_dead(struct local *l, struct local_job *j)
 	j->purge = true;
 	local_job_changed(l, j, local_index_next(l));
 	turn_write(l->base.sup, &j->versions->row);
-	if (!j->allocs) {
-		local_job_trim(l, j);
-		return;
-	}
+	local_mark_job(l, j);
 	for (struct local_alloc *la = j->allocs, *next; la; la = next) {
 		next = la->next;
 		if (la->over)
@@ -183,23 +179,22 @@ forget_dead(struct local *l, struct local_job *j)
 	}
 }
 
-void
-local_family_look(struct local *l, struct local_job *j)
+bool
+local_family_examine(struct local *l, struct local_job *j)
 {
 	bool dead = j->family && !j->purge && local_job_status(j) == JOB_DEAD;
 
 	if (dead == (j->dead_s != 0))
-		return;
+		return false;
 	if (!dead) {
 		unlist_dead(l, j);
-		return;
+		return false;
 	}
 	list_dead(l, j);
-	/* Never j itself, whatever the clock says: its caller goes on with it. */
+	/* Never j itself, whatever the clock says. */
 	while (l->n_dead > DEAD_KEPT && l->first_dead != j)
 		forget_dead(l, l->first_dead);
-	if (l->first_dead == j)
-		local_periodic_arm(l);
+	return l->first_dead == j;
 }
 
 int64_t

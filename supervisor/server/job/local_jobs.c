@@ -128,6 +128,7 @@ add_job(struct local *l, const char *namespace, const char *id)
 		return NULL;
 	}
 	j->l = l;
+	STAILQ_INIT(&j->marks.slots);
 	if (local_map_add(&l->jobs, &j->key, j->name) < 0) {
 		free(j->name);
 		free(j);
@@ -163,6 +164,7 @@ free_groups(struct local *l, struct local_job *j)
 void
 local_job_free(struct local *l, struct local_job *j)
 {
+	local_marks_forget(l, j);
 	local_map_remove(&l->jobs, &j->key);
 	local_periodic_forget(l, j);
 	local_family_leave(l, j);
@@ -287,7 +289,7 @@ local_job_put(struct local *l, struct job *job, bool *ret_changed)
 	*ret_changed = true;
 	local_periodic_look(l, j);
 	local_deployment_follow(l, j);
-	local_job_trim(l, j);
+	local_mark_job(l, j);
 	return j;
 }
 
@@ -307,8 +309,7 @@ local_job_register(struct local *l, struct job *job, const char *trigger, struct
 		if (!ev)
 			return -ENOMEM;
 		local_reconcile_job(l, j, ev, true);
-		local_family_look(l, j);
-		local_job_trim(l, j);
+		local_mark_job(l, j);
 	}
 	*ret = j;
 	*ret_ev = ev;

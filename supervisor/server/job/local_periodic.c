@@ -243,11 +243,20 @@ on_timer(sd_event_source *source, int fd, uint32_t events, void *userdata)
 	struct local *l = userdata;
 	uint64_t n;
 	bool clock_set = read(fd, &n, sizeof n) < 0 && errno == ECANCELED;
-	int64_t now =
-	    now_s(); /* after that, so that who sets it now is heard of when it is armed */
 
 	if (clock_set)
-		time_again(l, now);
+		time_again(l, now_s());
+	local_mark_timer(l);
+	return 0;
+}
+
+/* The clock is read after the timer was, so that setting it in between is noticed when the timer is
+ * armed. */
+void
+local_periodic_run(struct local *l)
+{
+	int64_t now = now_s();
+
 	for (struct local_job *j = l->first_timed, *next; j; j = next) {
 		next = j->next_timed;
 		if (j->next_s >= 0 && j->next_s <= now)
@@ -255,7 +264,6 @@ on_timer(sd_event_source *source, int fd, uint32_t events, void *userdata)
 	}
 	local_family_collect(l, now);
 	local_periodic_arm(l);
-	return 0;
 }
 
 int

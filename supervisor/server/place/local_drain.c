@@ -162,7 +162,7 @@ local_set_drain(struct source *s, bool on)
 	}
 	local_node_changed(l);
 	if (!on)
-		local_retry_soon(l);
+		local_mark_node(l);
 }
 
 /* --- the API --- */

@@ -58,7 +58,7 @@ on_reschedule(sd_event_source *source, uint64_t usec, void *userdata)
 	struct local_slot *slot = userdata;
 
 	slot->reschedule = sd_event_source_disable_unref(slot->reschedule);
-	local_reconcile_slot(slot->job->l, slot, NULL);
+	local_mark_slot(slot->job->l, slot);
 	return 0;
 }
 
@@ -521,16 +521,13 @@ local_reconcile_start(struct local *l)
 		struct local_job *j = (struct local_job *)(void *)jobs[i];
 
 		local_reconcile_job(l, j, take_up_evals(l, j), false);
-		if (local_deployment_active(j) &&
-		    local_deployment_watch(l, local_deployment_active(j)) < 0)
-			log_error("job %s: no memory for its deployment", j->name);
+		local_deployment_resume(l, j);
 		for (struct local_alloc *la = j->allocs, *next; la; la = next) {
 			next = la->next;
 			if (la->over && la->slot->current != la)
 				local_alloc_done(l, la);
 		}
-		local_family_look(l, j);
-		local_job_trim(l, j);
+		local_mark_job(l, j);
 	}
 	free(jobs);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local_retry.c: slots that wait for a place get one, when what they lack may be there. Runs in:
  * supervisor. */
-#include <systemd/sd-event.h>
-
 #include "supervisor/server/place/local_unplaced.h"
 
 /* Of those that wait for the same, how many are told at once that something else keeps them. */
@@ -102,45 +100,14 @@ retry_wants(struct local *l, struct local_wants *wants)
 	}
 }
 
-/* An event costs what it gives room to, and a look at each thing that is wanted, however many want
- * it. */
-static int
-on_retry(sd_event_source *source, void *userdata)
+/* Costs what there is capacity for, and a look at each thing that is wanted, however many slots
+ * want it. */
+void
+local_retry_run(struct local *l, bool all)
 {
-	struct local *l = userdata;
-
 	if (l->ineligible || l->base.sup->draining)
-		return 0;
+		return;
 	retry_wants(l, &l->room_wants);
-	if (l->retry_other)
+	if (all)
 		retry_wants(l, &l->other_wants);
-	l->retry_other = false;
-	return 0;
-}
-
-void
-local_retry_room_soon(struct local *l)
-{
-	if ((l->room_wants.first || l->other_wants.first) && l->retry)
-		(void)sd_event_source_set_enabled(l->retry, SD_EVENT_ONESHOT);
-}
-
-void
-local_retry_soon(struct local *l)
-{
-	l->retry_other = true;
-	local_retry_room_soon(l);
-}
-
-int
-local_retry_init(struct local *l, struct err *e)
-{
-	int r = sd_event_add_defer(l->base.sup->event, &l->retry, on_retry, l);
-
-	if (r < 0)
-		return err_set(e, r, "start the local source");
-	/* After whatever else is ready: many allocs that end at once are one retry. */
-	(void)sd_event_source_set_priority(l->retry, SD_EVENT_PRIORITY_IDLE);
-	(void)sd_event_source_set_enabled(l->retry, SD_EVENT_OFF);
-	return 0;
 }

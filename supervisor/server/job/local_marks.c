@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_marks.c: the marks that the books leave for the pass. Runs in: supervisor. */
+#include "supervisor/server/job/local_marks.h"
+#include "supervisor/server/local.h"
+
+static void
+request_pass(struct local *l)
+{
+	turn_before_commit(l->base.sup, &l->marks.pass);
+}
+
+void
+local_mark_job(struct local *l, struct local_job *j)
+{
+	if (!j->marks.queued) {
+		j->marks.queued = true;
+		STAILQ_INSERT_TAIL(&l->marks.jobs, j, marks.next);
+	}
+	request_pass(l);
+}
+
+void
+local_mark_slot(struct local *l, struct local_slot *slot)
+{
+	struct local_job *j = slot->job;
+
+	if (!slot->marked) {
+		slot->marked = true;
+		STAILQ_INSERT_TAIL(&j->marks.slots, slot, next_marked);
+	}
+	local_mark_job(l, j);
+}
+
+void
+local_mark_deployment(struct local *l, struct local_job *j)
+{
+	j->marks.deployment = true;
+	local_mark_job(l, j);
+}
+
+void
+local_mark_capacity(struct local *l)
+{
+	l->marks.capacity = true;
+	request_pass(l);
+}
+
+void
+local_mark_node(struct local *l)
+{
+	l->marks.node = true;
+	request_pass(l);
+}
+
+void
+local_mark_timer(struct local *l)
+{
+	l->marks.timer = true;
+	request_pass(l);
+}
+
+struct local_job *
+local_marks_take_job(struct local *l)
+{
+	struct local_job *j = STAILQ_FIRST(&l->marks.jobs);
+
+	if (!j)
+		return NULL;
+	STAILQ_REMOVE_HEAD(&l->marks.jobs, marks.next);
+	j->marks.queued = false;
+	return j;
+}
+
+struct local_slot *
+local_marks_take_slot(struct local_job *j)
+{
+	struct local_slot *slot = STAILQ_FIRST(&j->marks.slots);
+
+	if (!slot)
+		return NULL;
+	STAILQ_REMOVE_HEAD(&j->marks.slots, next_marked);
+	slot->marked = false;
+	return slot;
+}
+
+bool
+local_marks_take_deployment(struct local_job *j)
+{
+	bool marked = j->marks.deployment;
+
+	j->marks.deployment = false;
+	return marked;
+}
+
+bool
+local_marks_take_retry(struct local *l, bool *ret_all)
+{
+	bool marked = l->marks.capacity || l->marks.node;
+
+	*ret_all = l->marks.node;
+	l->marks.capacity = l->marks.node = false;
+	return marked;
+}
+
+bool
+local_marks_take_timer(struct local *l)
+{
+	bool marked = l->marks.timer;
+
+	l->marks.timer = false;
+	return marked;
+}
+
+void
+local_marks_forget(struct local *l, struct local_job *j)
+{
+	if (j->marks.queued)
+		STAILQ_REMOVE(&l->marks.jobs, j, local_job, marks.next);
+	j->marks.queued = false;
+}
