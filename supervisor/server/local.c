@@ -1,66 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local.c: the embedded one-node server as a source of work. Runs in: supervisor. */
-#include "supervisor/server/local.h"
-#include "supervisor/server/feed/local_events.h"
-
+/* local.c: the embedded one-node server as a source of work: puts its rooms together. Runs in:
+ * supervisor. */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <systemd/sd-event.h>
-#include <time.h>
 
-#include "common/cleanup.h"
-#include "common/log.h"
-#include "supervisor/node/node_state.h"
-#include "supervisor/server/deploy/local_deployment.h"
-#include "supervisor/core/store.h"
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/server/capacity/local_cores.h"
+#include "supervisor/server/capacity/local_ports.h"
+#include "supervisor/server/claim/local_claims.h"
+#include "supervisor/server/claim/local_services.h"
+#include "supervisor/server/deploy/local_deployment.h"
+#include "supervisor/server/drive/local_age.h"
+#include "supervisor/server/drive/local_client.h"
+#include "supervisor/server/drive/local_pass.h"
+#include "supervisor/server/drive/local_periodic.h"
+#include "supervisor/server/feed/local_changes.h"
+#include "supervisor/server/feed/local_events.h"
+#include "supervisor/server/job/local_family.h"
+#include "supervisor/server/job/local_marks.h"
+#include "supervisor/server/place/local_drain.h"
+#include "supervisor/server/place/local_unplaced.h"
+#include "supervisor/server/place/local_why.h"
+#include "supervisor/source/source_api.h"
 
-/* The row of the index is behind what was handed out when the agent ended: by the updates of the
- * client since. */
-#define INDEX_GAP 100000
-
-int64_t
-local_now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
-uint64_t
-local_index_next(struct local *l)
-{
-	turn_write(l->base.sup, &l->index_row);
-	return ++l->index;
-}
-
-static int
-write_index(struct sup *sup, struct dirty *d, struct err *e)
-{
-	char text[24];
-
-	(void)snprintf(text, sizeof text, "%" PRIu64, local_of_sup(sup)->index);
-	return store_meta_put(sup->store, "local_index", text, e);
-}
-
-static int
-load_meta(struct local *l, struct err *e)
-{
-	struct store *store = l->base.sup->store;
-	cleanup_free char *index = NULL;
-	int r = store_meta_get(store, "local_index", &index, e);
-
-	if (r < 0 && r != -ENOENT)
-		return r;
-	if (r >= 0)
-		l->index = strtoull(index, NULL, 10) + INDEX_GAP;
-	local_changes_init(l);
-	return local_drain_load(l, e);
-}
+/* The parts of struct local. A part is made after those that it uses, and freed before them. */
+static const struct {
+	int (*init)(struct local *l); /* 0 or -ENOMEM */
+	void (*free)(struct local *l);
+} parts[] = {
+	{ local_index_init, local_index_free },
+	{ local_changes_init, local_changes_free },
+	{ local_events_init, local_events_free },
+	{ local_usage_init, local_usage_free },
+	{ local_cores_init, local_cores_free },
+	{ local_ports_init, local_ports_free },
+	{ local_pass_init, local_marks_free },
+	{ local_families_init, local_families_free },
+	{ local_jobs_init, local_jobs_free },
+	{ local_evals_init, local_evals_free },
+	{ local_allocs_init, local_allocs_free },
+	{ local_volumes_init, local_volumes_free },
+	{ local_services_init, local_services_free },
+	{ local_deployments_init, local_deployments_free },
+	{ local_unplaced_init, local_unplaced_free },
+	{ local_drain_init, local_drain_free },
+	{ local_periodic_init, local_periodic_free },
+};
 
 static int
 load(struct source *s, struct err *e)
@@ -68,11 +53,16 @@ load(struct source *s, struct err *e)
 	struct local *l = local_of(s);
 	int r;
 
-	if ((r = load_meta(l, e)) < 0 || (r = local_jobs_load(l, e)) < 0 ||
-	    (r = local_deployments_load(l, e)) < 0 || (r = local_evals_load(l, e)) < 0 ||
-	    (r = local_allocs_load(l, e)) < 0 || (r = local_periodic_load(l, e)) < 0)
+	if ((r = local_index_load(l, e)) < 0)
 		return r;
-	return local_volumes_load(l, e);
+	local_changes_load(l);
+	if ((r = local_drain_load(l, e)) < 0 || (r = local_jobs_load(l, e)) < 0 ||
+	    (r = local_deployments_load(l, e)) < 0 || (r = local_evals_load(l, e)) < 0 ||
+	    (r = local_allocs_load(l, e)) < 0 || (r = local_periodic_load(l, e)) < 0 ||
+	    (r = local_volumes_load(l, e)) < 0)
+		return r;
+	local_claims_load(l);
+	return 0;
 }
 
 static int
@@ -82,7 +72,7 @@ start(struct source *s, struct err *e)
 	int r;
 
 	local_drain_start(l);
-	local_reconcile_start(l);
+	local_pass_start(l);
 	r = local_age_start(l, e);
 	return r < 0 ? r : local_periodic_start(l, e);
 }
@@ -104,54 +94,10 @@ static void
 local_free(struct source *s)
 {
 	struct local *l = local_of(s);
-	struct sup *sup = s->sup;
 
-	l->age = sd_event_source_disable_unref(l->age);
-	local_periodic_free(l);
-	local_events_free(l);
-	if (sup->allocs) {
-		alloc_foreach(sup, sa)
-		{
-			if (local_alloc_of(sa))
-				local_alloc_free(l, local_alloc_of(sa));
-		}
-	}
-	while (l->first_eval) {
-		struct local_eval *ev = l->first_eval;
-
-		l->first_eval = ev->next;
-		turn_forget_write(sup, &ev->row);
-		eval_done(&ev->ev);
-		free(ev);
-	}
-	for (size_t i = 0; i < l->jobs.n_buckets; i++) {
-		while (l->jobs.buckets[i])
-			local_job_free(l, (struct local_job *)(void *)l->jobs.buckets[i]);
-	}
-	for (size_t i = 0; i < l->volumes.n_buckets; i++) {
-		struct local_key *next;
-
-		for (struct local_key *k = l->volumes.buckets[i]; k; k = next) {
-			struct local_volume *lv = (struct local_volume *)(void *)k;
-
-			next = k->next;
-			turn_forget_write(sup, &lv->row);
-			csi_volume_done(&lv->vol);
-			free(lv->name);
-			free(lv);
-		}
-	}
-	turn_forget_write(sup, &l->index_row);
-	local_drain_free(l);
-	turn_forget_deferred(sup, &l->wake);
-	turn_forget_deferred(sup, &l->marks.pass);
-	local_services_free(l);
-	local_ports_free(l);
-	local_map_done(&l->jobs);
-	local_map_done(&l->evals);
-	local_map_done(&l->volumes);
-	local_map_done(&l->families);
-	local_map_done(&l->deployments);
+	local_age_free(l);
+	for (size_t i = ELEMENTSOF(parts); i > 0; i--)
+		parts[i - 1].free(l);
 	free(l);
 }
 
@@ -180,8 +126,8 @@ static const struct source_ops local_ops = {
 	.collect = local_alloc_collect,
 	.collect_oldest = local_alloc_collect_oldest,
 	.node_updated = on_node_updated,
-	.claim = local_volume_claim,
-	.release = local_volume_release,
+	.claim = local_claim_take,
+	.release = local_claim_release,
 	.services_set = local_services_set,
 	.set_drain = local_set_drain,
 	.why = local_why,
@@ -190,9 +136,9 @@ static const struct source_ops local_ops = {
 
 static const struct source_api local_api = {
 	.backend = { .index = get_index,
-		.index_of = local_index_of,
-		.admit = on_request,
-		.elsewhere = local_elsewhere },
+	    .index_of = local_index_of,
+	    .admit = on_request,
+	    .elsewhere = local_elsewhere },
 	.routes = get_routes,
 };
 
@@ -200,18 +146,16 @@ struct source *
 source_local_new(struct sup *sup, struct err *e)
 {
 	struct local *l = calloc(1, sizeof *l);
+	int r = l ? 0 : -ENOMEM;
 
-	if (!l) {
-		(void)err_set(e, -ENOMEM, "start the local source");
-		return NULL;
-	}
-	l->base = (struct source){ .ops = &local_ops, .api = &local_api, .sup = sup };
-	l->index = 1;
-	l->timer_fd = -1;
-	l->index_row.write = write_index;
-	l->index_row.point = CRASH_ROW_INDEX;
-	local_drain_init(l);
-	local_changes_init(l);
-	local_pass_init(l);
-	return &l->base;
+	if (l)
+		l->base = (struct source){ .ops = &local_ops, .api = &local_api, .sup = sup };
+	for (size_t i = 0; i < ELEMENTSOF(parts) && r == 0; i++)
+		r = parts[i].init(l);
+	if (r == 0)
+		return &l->base;
+	(void)err_set(e, r, "start the local source");
+	if (l)
+		local_free(&l->base);
+	return NULL;
 }

@@ -55,7 +55,7 @@ def test_includes():
     for path, header, here, there in (
             ("supervisor/core/a.c", "supervisor/alloc/runner.h", "supervisor/core", "supervisor/alloc"),
             ("supervisor/http/a.c", "supervisor/alloc/runner.h", "supervisor/http", "supervisor/alloc"),
-            ("supervisor/server/job/a.c", "supervisor/cluster/link.h", "supervisor/server", "supervisor/cluster"),
+            ("supervisor/server/job/a.c", "supervisor/cluster/link.h", "supervisor/server/job", "supervisor/cluster"),
             ("supervisor/alloc/a.c", "supervisor/source/source_api.h", "supervisor/alloc", "supervisor/source"),
             ("proto/a.h", "common/noun.h", "proto", "common"),
             ("launcher/a.c", "supervisor/core/turn.h", "launcher", "supervisor/core")):
@@ -85,11 +85,11 @@ def test_circle_in_a_room():
 
 
 def test_circle_through_rooms():
-    planted = {"supervisor/server/job/a.c": "int b(void);\nint a(void) { return b(); }",
-               "supervisor/server/place/b.c": "int a(void);\nint b(void) { return a(); }"}
+    planted = {"supervisor/cluster/link/a.c": "int b(void);\nint a(void) { return b(); }",
+               "supervisor/cluster/node/b.c": "int a(void);\nint b(void) { return a(); }"}
     case.equal(found(planted), "")
-    planted["supervisor/core/b.c"] = planted.pop("supervisor/server/place/b.c")
-    case.contains(found(planted), "calls lead in a circle through several rooms: supervisor/core/b.c supervisor/server/job/a.c")
+    planted["supervisor/core/b.c"] = planted.pop("supervisor/cluster/node/b.c")
+    case.contains(found(planted), "calls lead in a circle through several rooms: supervisor/cluster/link/a.c supervisor/core/b.c")
 
 
 def test_exception_that_nothing_needs():

@@ -15,7 +15,12 @@
 
 #include "common/cleanup.h"
 #include "supervisor/table/alloc_table.h"
-#include "supervisor/server/local.h"
+#include "supervisor/server/drive/local_periodic.h"
+#include "supervisor/server/drive/local_register.h"
+#include "supervisor/server/job/local_evals.h"
+#include "supervisor/server/job/local_family.h"
+#include "supervisor/server/job/local_marks.h"
+#include "supervisor/server/place/local_reconcile.h"
 #include "supervisor/core/store.h"
 #include "tests/unit/unit.h"
 
@@ -136,6 +141,19 @@ local_job_find_any(struct local *l, const char *namespace, const char *id)
 	return NULL;
 }
 
+struct local_key **
+local_jobs_sorted(const struct local *l, size_t *ret_n)
+{
+	*ret_n = 0;
+	return NULL;
+}
+
+void
+local_launch_key(const struct job *job, char ret[LOCAL_LAUNCH_KEY_SIZE])
+{
+	ret[0] = '\0';
+}
+
 int
 local_job_register(struct local *l, struct job *job, const char *trigger, struct local_job **ret,
     struct local_eval **ret_ev)
@@ -247,9 +265,9 @@ begin(void)
 	ck_assert_int_eq(str_set(&ref.job.periodic->spec, "0 * * * *"), 0);
 	parent.versions = &version;
 	local.base.sup = &sup;
-	local.timer_fd = -1;
+	ck_assert_int_eq(local_periodic_init(&local), 0);
 	ck_assert_int_eq(local_periodic_start(&local, &e), 0);
-	local_periodic_look(&local, &parent);
+	local_periodic_follow(&local, &parent);
 	ck_assert_int_eq(parent.timed, true);
 	ck_assert_int_eq(fake.at, BEGIN + HOUR);
 }
@@ -369,7 +387,7 @@ START_TEST(without_a_job_the_clock_is_nothing)
 	set_clock(BEGIN - HOUR);
 	turn();
 	ck_assert_int_eq(fake.at, 0);
-	local_periodic_look(&local, &parent);
+	local_periodic_follow(&local, &parent);
 	ck_assert_int_eq(fake.at, BEGIN);
 	end();
 }

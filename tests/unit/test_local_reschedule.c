@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_local_reschedule.c: how long after each failure of a row of failures the successor comes. */
 #include "common/duration.h"
-#include "supervisor/server/place/local_reschedule.h"
+#include "supervisor/server/job/local_reschedule.h"
 #include "tests/unit/unit.h"
 
 #define S     NS_PER_S

@@ -4,14 +4,14 @@
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/feed/local_events.h"
 #include "supervisor/api/alloc_view.h"
+#include "supervisor/server/place/local_reconcile.h"
 
 #include <string.h>
 
 static struct local_eval *
 find_eval(struct sup *sup, struct api_req *req)
 {
-	struct local_eval *ev = (struct local_eval *)(void *)local_map_find(
-	    &local_of_sup(sup)->evals, api_param(req, 0));
+	struct local_eval *ev = local_eval_find(local_of_sup(sup), api_param(req, 0));
 
 	if (!ev)
 		api_reply_error(req, 404, "eval not found");
@@ -24,7 +24,7 @@ list_evals(struct sup *sup, struct api_req *req)
 	struct api_list list;
 
 	api_list_begin(&list, req);
-	for (struct local_eval *ev = local_of_sup(sup)->last_eval; ev; ev = ev->prev) {
+	for (struct local_eval *ev = local_eval_newest(local_of_sup(sup)); ev; ev = ev->prev) {
 		if (api_prefix_fits(req, ev->ev.id) &&
 		    api_namespace_fits(req, str(ev->ev.namespace)))
 			api_list_add(&list, &eval_type, &ev->ev);

@@ -6,7 +6,10 @@
 
 #include "supervisor/http/api.h"
 #include "supervisor/http/api_list.h"
-#include "supervisor/server/local.h"
+#include "supervisor/server/claim/local_volumes.h"
+#include "supervisor/server/job/local_allocs.h"
+#include "supervisor/server/job/local_evals.h"
+#include "supervisor/server/job/local_job.h"
 
 extern const struct api_route local_api_routes[]; /* local_api.c */
 
@@ -20,8 +23,6 @@ void local_api_job_evals(struct sup *sup, struct api_req *req);
 void local_api_job_summary(struct sup *sup, struct api_req *req);
 void local_api_job_versions(struct sup *sup, struct api_req *req);
 void local_api_job_actions(struct sup *sup, struct api_req *req);
-/* Appends it as the API shows it. -ENOMEM. */
-int local_api_job_print(const struct local_job *j, enum model_flags flags, struct text *t);
 struct local_job *local_api_find_job(struct sup *sup, struct api_req *req); /* NULL: answered */
 /* Could this node's source run it? 0 or -EINVAL with all that is wrong. */
 int local_api_check_job(struct local *l, const struct job *job, struct err *e);
@@ -33,14 +34,13 @@ int local_api_read_job(
 void local_api_put_job(struct sup *sup, struct api_req *req, struct job *job, const char *trigger,
     const char *warnings);
 
-/* Forgets it, and its allocs with it: it has none that is not over. */
-void local_api_purge_job(struct local *l, struct local_job *j);
-
 /* local_api_ask.c */
 void local_api_evaluate_job(struct sup *sup, struct api_req *req);
 void local_api_validate_job(struct sup *sup, struct api_req *req);
 
 /* local_api_system.c */
+/* Why the path of a request's target, which Nomad has, is not here; NULL: Nomad has none either. */
+const char *local_elsewhere(const char *target);
 void local_api_search(struct sup *sup, struct api_req *req);
 void local_api_list_namespaces(struct sup *sup, struct api_req *req);
 void local_api_get_namespace(struct sup *sup, struct api_req *req);
@@ -48,7 +48,7 @@ void local_api_list_regions(struct sup *sup, struct api_req *req);
 void local_api_collect_system(struct sup *sup, struct api_req *req);
 void local_api_reconcile_summaries(struct sup *sup, struct api_req *req);
 void local_api_no_pools(struct sup *sup, struct api_req *req);
-/* local_drain.c */
+/* local_api_drain.c */
 void local_api_drain_node(struct sup *sup, struct api_req *req);
 
 /* local_api_plan.c */
@@ -74,11 +74,14 @@ void local_api_job_scale(struct sup *sup, struct api_req *req);
 void local_api_dispatch_job(struct sup *sup, struct api_req *req);
 void local_api_force_job(struct sup *sup, struct api_req *req);
 
+/* local_api_index.c */
+api_index *local_index_of(struct sup *sup, const struct api_route *route);
+
 /* local_api.c. ev may be NULL. */
 void local_api_reply_eval(struct sup *sup, struct api_req *req, const struct local_eval *ev,
     uint64_t job_index, const char *warnings);
 
-/* local_services.c */
+/* local_api_services.c */
 void local_api_list_services(struct sup *sup, struct api_req *req);
 void local_api_get_service(struct sup *sup, struct api_req *req);
 void local_api_delete_service(struct sup *sup, struct api_req *req);

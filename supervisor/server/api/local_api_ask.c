@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/server/place/local_reconcile.h"
 
 /* As if it had just been registered; what ended by itself is replaced if that is asked for. */
 void

@@ -13,6 +13,9 @@
 #include "model/payload.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/job/job_children.h"
+#include "supervisor/server/job/local_family.h"
+#include "supervisor/server/drive/local_periodic.h"
+#include "supervisor/server/drive/local_register.h"
 
 /* --- dispatch --- */
 

@@ -12,6 +12,7 @@
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/plugins.h"
+#include "supervisor/server/job/local_marks.h"
 
 /* --- larger volumes --- */
 

@@ -7,6 +7,8 @@
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/deploy/local_deployment.h"
 #include "supervisor/api/alloc_view.h"
+#include "supervisor/server/drive/local_deploy.h"
+#include "supervisor/alloc/client.h"
 
 /* --- showing --- */
 
@@ -46,15 +48,15 @@ void
 local_api_list_deployments(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
-	cleanup_free struct local_key **all = local_map_sorted(&l->deployments);
+	size_t n;
+	cleanup_free struct local_key **all = local_deployments_sorted(l, &n);
 	struct api_list list;
 
 	api_list_begin(&list, req);
 	if (all)
-		qsort(all, l->deployments.n, sizeof *all, compare_newest);
-	for (size_t i = 0; all && i < l->deployments.n; i++) {
-		const struct local_deployment *dep =
-		    (const struct local_deployment *)(const void *)all[i];
+		qsort(all, n, sizeof *all, compare_newest);
+	for (size_t i = 0; all && i < n; i++) {
+		const struct local_deployment *dep = local_deployment_of(all[i]);
 
 		if (!dep->job->purge && api_prefix_fits(req, dep->d.id) &&
 		    api_namespace_fits(req, str(dep->d.namespace)))
@@ -203,12 +205,12 @@ local_api_promote_deployment(struct sup *sup, struct api_req *req)
 	if (r == 0 && dep->d.status == DEPLOYMENT_PAUSED)
 		r = err_say(&e, -EBUSY, "the deployment is paused: resume it first");
 	if (r == 0)
-		r = local_deployment_check(
+		r = local_deploy_check(
 		    dep, json_is_true(json_object_get(body, "All")) ? NULL : &groups, &e);
 	if (r == 0 && !(ev = local_eval_new(l, dep->job, "deployment-watcher")))
 		r = err_set(&e, -ENOMEM, "promote the deployment");
 	if (r == 0)
-		r = local_deployment_promote(
+		r = local_deploy_promote(
 		    l, dep, json_is_true(json_object_get(body, "All")) ? NULL : &groups, ev, &e);
 	if (r < 0)
 		api_reply_error(req, r == -ENOMEM ? 500 : 400, "%s", e.msg);
@@ -225,8 +227,7 @@ local_api_pause_deployment(struct sup *sup, struct api_req *req)
 
 	if (!dep)
 		return;
-	local_deployment_pause(
-	    local_of_sup(sup), dep, json_is_true(json_object_get(body, "Pause")));
+	local_deploy_pause(local_of_sup(sup), dep, json_is_true(json_object_get(body, "Pause")));
 	reply(req, dep, NULL, -1);
 }
 
@@ -242,7 +243,7 @@ local_api_fail_deployment(struct sup *sup, struct api_req *req)
 		return;
 	for (size_t i = 0; i < dep->d.groups.n; i++)
 		revert |= dep->d.groups.v[i].value.auto_revert;
-	ev = local_deployment_fail(
+	ev = local_deploy_fail(
 	    local_of_sup(sup), dep, "Deployment marked as failed", revert, &version);
 	reply(req, dep, ev, version);
 }

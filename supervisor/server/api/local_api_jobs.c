@@ -14,8 +14,11 @@
 #include "supervisor/server/job/job_children.h"
 #include "supervisor/server/job/job_diff.h"
 #include "supervisor/server/job/job_validate.h"
-
-#define WHY_SIZE 700
+#include "supervisor/server/job/local_job_view.h"
+#include "supervisor/server/job/local_family.h"
+#include "supervisor/server/drive/local_register.h"
+#include "supervisor/server/place/local_fit.h"
+#include "supervisor/server/capacity/local_ports.h"
 
 struct local_job *
 local_api_find_job(struct sup *sup, struct api_req *req)
@@ -29,32 +32,6 @@ local_api_find_job(struct sup *sup, struct api_req *req)
 }
 
 /* --- showing --- */
-
-/* The first thing that keeps a group from its place: a filter, else a dimension. */
-static const char *
-describe_metric(const struct alloc_metric *m, char *ret, size_t size)
-{
-	if (m->constraint_filtered.n > 0)
-		(void)snprintf(ret, size, "%s", m->constraint_filtered.v[0].key);
-	else if (m->dimension_exhausted.n > 0)
-		(void)snprintf(ret, size, "not enough %s", m->dimension_exhausted.v[0].key);
-	else
-		(void)snprintf(ret, size,
-		    "the node takes no allocations or is in none of the job's datacenters");
-	return ret;
-}
-
-static void
-describe_job(const struct local_job *j, char ret[WHY_SIZE])
-{
-	char why[WHY_SIZE - 200];
-
-	ret[0] = '\0';
-	if (!j->blocked || j->blocked->ev.failed_tg_allocs.n == 0)
-		return;
-	(void)snprintf(ret, WHY_SIZE, "group %.100s: %s", j->blocked->ev.failed_tg_allocs.v[0].key,
-	    describe_metric(&j->blocked->ev.failed_tg_allocs.v[0].value, why, sizeof why));
-}
 
 static void
 count_alloc(struct group_summary *g, const struct alloc *a)
@@ -121,10 +98,10 @@ add_stub(struct api_list *list, const struct local_job *j)
 {
 	cleanup_done(job_stub) struct job_stub stub;
 	struct job whole = *local_job_wanted(j);
-	char why[WHY_SIZE];
+	char why[LOCAL_JOB_WHY_SIZE];
 
 	job_stub_init(&stub);
-	describe_job(j, why);
+	local_job_describe(j, why);
 	if (job_stub_fill(&stub, local_job_wanted(j)) < 0 ||
 	    fill_summary(&stub.job_summary, j) < 0 || str_set(&stub.status_description, why) < 0)
 		return -ENOMEM;
@@ -138,12 +115,13 @@ void
 local_api_list_jobs(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
-	cleanup_free struct local_key **jobs = local_map_sorted(&l->jobs);
+	size_t n;
+	cleanup_free struct local_key **jobs = local_jobs_sorted(l, &n);
 	struct api_list list;
 
 	api_list_begin_named(&list, req);
-	for (size_t i = 0; jobs && i < l->jobs.n; i++) {
-		const struct local_job *j = (const struct local_job *)(const void *)jobs[i];
+	for (size_t i = 0; jobs && i < n; i++) {
+		const struct local_job *j = local_job_of(jobs[i]);
 		const struct job *job = local_job_wanted(j);
 
 		if (j->purge || !api_prefix_fits(req, job->id) ||
@@ -155,19 +133,6 @@ local_api_list_jobs(struct sup *sup, struct api_req *req)
 	api_list_reply(&list, req);
 }
 
-int
-local_api_job_print(const struct local_job *j, enum model_flags flags, struct text *t)
-{
-	char why[WHY_SIZE];
-	struct job view;
-
-	describe_job(j, why);
-	view = *local_job_wanted(j); /* shares all but these two */
-	view.status = local_job_status(j);
-	view.status_description = why[0] ? why : NULL;
-	return model_to_text(&job_type, &view, flags, t);
-}
-
 void
 local_api_get_job(struct sup *sup, struct api_req *req)
 {
@@ -176,7 +141,7 @@ local_api_get_job(struct sup *sup, struct api_req *req)
 
 	if (!j)
 		return;
-	if (local_api_job_print(j, api_model_flags(req), &json) < 0)
+	if (local_job_print(j, api_model_flags(req), &json) < 0)
 		json.failed = true;
 	api_reply_take(req, &json);
 }
@@ -348,7 +313,7 @@ local_api_check_job(struct local *l, const struct job *job, struct err *e)
 		(void)model_problem(&p, "namespace \"%.140s\" is not a name", job->namespace);
 	job_validate(job, &p);
 	job_validate_local(job, &p);
-	local_place_validate(job, &p);
+	local_fit_validate(job, &p);
 	for (size_t i = 0; i < job->task_groups.n; i++) {
 		const struct task_group *g = &job->task_groups.v[i];
 
@@ -482,58 +447,7 @@ local_api_register_job(struct sup *sup, struct api_req *req)
 
 /* --- stopping --- */
 
-static void
-begin_purge(struct local *l, struct local_job *j)
-{
-	j->purge = true;
-	local_job_changed(l, j, local_index_next(l));
-	turn_write(l->base.sup, &j->versions->row);
-}
-
-static void
-release_allocs(struct local *l, struct local_job *j)
-{
-	for (struct local_alloc *la = j->allocs, *next; la; la = next) {
-		next = la->next;
-		if (la->over)
-			local_alloc_done(l, la);
-	}
-}
-
-void
-local_api_purge_job(struct local *l, struct local_job *j)
-{
-	begin_purge(l, j);
-	release_allocs(l, j);
-	local_mark_job(l, j);
-}
-
-/* What was made of it goes on. */
-static int
-stop_job(struct local *l, struct local_job *j, bool purge, struct local_eval **ret_ev)
-{
-	cleanup_done(job) struct job stopped;
-	bool changed, parent = job_is_parent(local_job_wanted(j));
-
-	if (job_copy(local_job_wanted(j), &stopped) < 0)
-		return -ENOMEM;
-	stopped.stop = true;
-	if (!local_job_put(l, &stopped, &changed))
-		return -ENOMEM;
-	*ret_ev = parent ? NULL : local_eval_new(l, j, "job-deregister");
-	if (!*ret_ev && !parent)
-		return -ENOMEM;
-	if (purge)
-		begin_purge(l, j);
-	if (!parent)
-		local_reconcile_job(l, j, *ret_ev, false);
-	if (purge)
-		release_allocs(l, j);
-	local_mark_job(l, j);
-	return 0;
-}
-
-/* Answers as soon as the wish is durable. */
+/* Answers as soon as the request is durable. */
 void
 local_api_delete_job(struct sup *sup, struct api_req *req)
 {
@@ -552,7 +466,7 @@ local_api_delete_job(struct sup *sup, struct api_req *req)
 	}
 	for (struct local_alloc *la = no_delay ? j->allocs : NULL; la; la = la->next)
 		local_alloc_hurry(l, la);
-	if (stop_job(l, j, purge, &ev) < 0) {
+	if (local_job_stop(l, j, purge, &ev) < 0) {
 		api_reply_error(req, 500, "no memory to stop the job");
 		return;
 	}

@@ -7,6 +7,8 @@
 #include "model/engine/table.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/job/job_diff.h"
+#include "supervisor/server/place/local_facts.h"
+#include "supervisor/server/place/local_fit.h"
 
 /* Of one group. The names are those of the API. */
 struct counts {
@@ -18,7 +20,7 @@ struct plan {
 	const struct job *job; /* as it would be */
 	struct local_job *now; /* NULL: it is new */
 	json_t *updates, *failed;
-	struct local_room used; /* also by what it would place */
+	struct local_usage used; /* also by what it would place */
 };
 
 static void
@@ -42,8 +44,8 @@ try_place(struct plan *p, const struct task_group *g, int64_t index)
 	cleanup_done(alloc_metric) struct alloc_metric m;
 
 	alloc_metric_init(&m);
-	if (local_place_fits(p->l, &p->used, p->job, g->name, index, &m, NULL))
-		local_room_add(&p->used, g);
+	if (local_fit_check(p->l, &p->used, p->job, g->name, index, &m, NULL))
+		local_usage_add(&p->used, g);
 	else
 		note_failure(p, g->name, &m);
 }
@@ -55,7 +57,7 @@ count_slot(struct plan *p, struct counts *c, const struct task_group *g,
 	struct local_slot_facts f = { .wanted = true };
 
 	if (slot)
-		f = local_slot_look(slot, p->job, true);
+		f = local_facts_get(slot, p->job, true);
 	switch (local_slot_decide(&f)) {
 	case LOCAL_SLOT_KEEP:
 	case LOCAL_SLOT_LATER:
@@ -202,7 +204,7 @@ local_api_plan_job(struct sup *sup, struct api_req *req)
 		return;
 	}
 	p.job = &job;
-	p.used = p.l->used;
+	p.used = local_usage_now(p.l);
 	p.now = local_job_find(p.l, job.namespace, job.id);
 	old = p.now ? local_job_wanted(p.now) : NULL;
 	/* A job that is as it was makes no new version. */

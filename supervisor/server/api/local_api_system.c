@@ -9,6 +9,7 @@
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/deploy/local_deployment.h"
 #include "supervisor/volume/plugins.h"
+#include "supervisor/server/job/local_job_view.h"
 
 #define MATCHES_MAX 20
 
@@ -46,12 +47,11 @@ search_allocs(struct sup *sup, struct search *s)
 static void
 search_deployments(struct sup *sup, struct search *s)
 {
-	const struct local_map *map = &local_of_sup(sup)->deployments;
-	cleanup_free struct local_key **all = local_map_sorted(map);
+	size_t n;
+	cleanup_free struct local_key **all = local_deployments_sorted(local_of_sup(sup), &n);
 
-	for (size_t i = 0; all && i < map->n; i++) {
-		const struct local_deployment *dep =
-		    (const struct local_deployment *)(const void *)all[i];
+	for (size_t i = 0; all && i < n; i++) {
+		const struct local_deployment *dep = local_deployment_of(all[i]);
 
 		if (!dep->job->purge)
 			look_at(s, dep->d.id, str(dep->d.namespace));
@@ -61,18 +61,18 @@ search_deployments(struct sup *sup, struct search *s)
 static void
 search_evals(struct sup *sup, struct search *s)
 {
-	for (const struct local_eval *ev = local_of_sup(sup)->last_eval; ev; ev = ev->prev)
+	for (const struct local_eval *ev = local_eval_newest(local_of_sup(sup)); ev; ev = ev->prev)
 		look_at(s, ev->ev.id, str(ev->ev.namespace));
 }
 
 static void
 search_jobs(struct sup *sup, struct search *s)
 {
-	const struct local_map *map = &local_of_sup(sup)->jobs;
-	cleanup_free struct local_key **all = local_map_sorted(map);
+	size_t n;
+	cleanup_free struct local_key **all = local_jobs_sorted(local_of_sup(sup), &n);
 
-	for (size_t i = 0; all && i < map->n; i++) {
-		const struct local_job *j = (const struct local_job *)(const void *)all[i];
+	for (size_t i = 0; all && i < n; i++) {
+		const struct local_job *j = local_job_of(all[i]);
 
 		if (!j->purge)
 			look_at(s, local_job_wanted(j)->id, local_job_wanted(j)->namespace);
@@ -100,11 +100,11 @@ search_plugins(struct sup *sup, struct search *s)
 static void
 search_volumes(struct sup *sup, struct search *s)
 {
-	const struct local_map *map = &local_of_sup(sup)->volumes;
-	cleanup_free struct local_key **all = local_map_sorted(map);
+	size_t n;
+	cleanup_free struct local_key **all = local_volumes_sorted(local_of_sup(sup), &n);
 
-	for (size_t i = 0; all && i < map->n; i++) {
-		const struct local_volume *lv = (const struct local_volume *)(const void *)all[i];
+	for (size_t i = 0; all && i < n; i++) {
+		const struct local_volume *lv = local_volume_of(all[i]);
 
 		look_at(s, lv->vol.id, lv->vol.namespace);
 	}
@@ -172,14 +172,16 @@ local_api_search(struct sup *sup, struct api_req *req)
 static json_t *
 collect_namespaces(struct local *l)
 {
-	const struct local_map *maps[] = { &l->jobs, &l->volumes };
+	struct local_key **(*const lists[])(
+	    const struct local *, size_t *) = { local_jobs_sorted, local_volumes_sorted };
 	json_t *names = json_object();
 
 	(void)json_object_set_new(names, "default", json_string("Default shared namespace"));
-	for (size_t i = 0; i < ELEMENTSOF(maps); i++) {
-		cleanup_free struct local_key **keys = local_map_sorted(maps[i]);
+	for (size_t i = 0; i < ELEMENTSOF(lists); i++) {
+		size_t n_keys;
+		cleanup_free struct local_key **keys = lists[i](l, &n_keys);
 
-		for (size_t k = 0; keys && k < maps[i]->n; k++) {
+		for (size_t k = 0; keys && k < n_keys; k++) {
 			size_t len = strcspn(keys[k]->name, "/");
 			char name[256];
 
@@ -263,18 +265,18 @@ void
 local_api_collect_system(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
-	size_t n = l->jobs.n;
-	cleanup_free struct local_key **jobs = local_map_sorted(&l->jobs);
+	size_t n;
+	cleanup_free struct local_key **jobs = local_jobs_sorted(l, &n);
 
 	alloc_foreach(sup, sa)
 	{
 		(void)local_alloc_collect(sup->source, sa);
 	}
 	for (size_t i = 0; jobs && i < n; i++) {
-		struct local_job *j = (struct local_job *)(void *)jobs[i];
+		struct local_job *j = local_job_of(jobs[i]);
 
 		if (is_finished(j))
-			local_api_purge_job(l, j);
+			local_job_purge(l, j);
 	}
 	api_reply_json(req, json_null());
 }

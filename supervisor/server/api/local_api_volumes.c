@@ -10,6 +10,8 @@
 #include "supervisor/server/claim/claims.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
+#include "supervisor/server/job/local_marks.h"
+#include "supervisor/server/claim/local_claims.h"
 
 static bool
 wants_csi(const struct api_req *req)
@@ -68,12 +70,13 @@ void
 local_api_list_volumes(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
-	cleanup_free struct local_key **volumes = local_map_sorted(&l->volumes);
+	size_t n;
+	cleanup_free struct local_key **volumes = local_volumes_sorted(l, &n);
 	struct api_list list;
 
 	api_list_begin_named(&list, req);
-	for (size_t i = 0; volumes && wants_csi(req) && i < l->volumes.n; i++) {
-		struct local_volume *lv = (struct local_volume *)(void *)volumes[i];
+	for (size_t i = 0; volumes && wants_csi(req) && i < n; i++) {
+		struct local_volume *lv = local_volume_of(volumes[i]);
 		cleanup_done(csi_volume) struct csi_volume view;
 
 		csi_volume_init(&view);

@@ -1,20 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * local_services.c: services that the node's own source knows, and their paths of the API. They are
- * not written down: after a restart of the agent what runs registers again. Runs in: supervisor.
- */
+/* local_services.c: the registered services. Runs in: supervisor. */
+#include "supervisor/server/claim/local_services.h"
+
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/server/api/local_api.h"
-#include "supervisor/api/alloc_view.h"
-#include "supervisor/server/claim/local_service.h"
+#include "supervisor/server/feed/local_changes.h"
+#include "supervisor/server/feed/local_events.h"
+
+struct local_service {
+	struct source_service base;
+	struct local_news news;
+};
+
+struct local_services {
+	struct service_table table;
+};
+
+int
+local_services_init(struct local *l)
+{
+	l->services = calloc(1, sizeof *l->services);
+	return l->services ? 0 : -ENOMEM;
+}
+
+const struct service_table *
+local_services_table(const struct local *l)
+{
+	return &l->services->table;
+}
+
+/* --- events --- */
+
+static const struct service_registration *
+registration_of(const struct local_news *n)
+{
+	return &((const struct local_service *)(const void *)((const char *)n -
+							      offsetof(struct local_service, news)))
+		    ->base.reg;
+}
+
+static void
+get_head(struct local *l, const struct local_news *n, struct event_head *ret)
+{
+	const struct service_registration *reg = registration_of(n);
+
+	*ret = (struct event_head){ .topic = "Service",
+		.type = "ServiceRegistration",
+		.namespace = reg->namespace,
+		.keys = { reg->id, reg->job_id, reg->service_name } };
+}
 
 static int
-put(struct local *l, struct sup_alloc *sa, const char *workload,
+print_event(struct local *l, const struct local_news *n, struct text *t)
+{
+	return model_to_text(&service_registration_type, registration_of(n), 0, t);
+}
+
+static const struct local_news_type service_news = { "Service", get_head, print_event };
+
+static struct local_news *
+news_of(struct source_service *s)
+{
+	return &((struct local_service *)(void *)s)->news;
+}
+
+static void
+note_change(struct local *l, struct source_service *s)
+{
+	uint64_t index = s->reg.modify_index;
+
+	local_changes_note(l, LOCAL_SERVICES, index);
+	local_changes_put(l, news_of(s), &service_news, index);
+}
+
+void
+local_service_remove(struct local *l, struct source_service *s)
+{
+	uint64_t index = local_index_next(l);
+
+	local_event_keep(l, news_of(s), &service_news, "ServiceDeregistration", index);
+	local_changes_note(l, LOCAL_SERVICES, index);
+	service_table_remove(&l->services->table, s);
+}
+
+/* --- registering --- */
+
+static int
+put_service(struct local *l, struct sup_alloc *sa, const char *workload,
     const struct service_registration *reg)
 {
 	struct source_service *s = service_table_find(sa, reg->id);
@@ -31,11 +105,11 @@ put(struct local *l, struct sup_alloc *sa, const char *workload,
 		s->reg = copy;
 	} else {
 		s = service_table_add(
-		    &l->services, sizeof(struct local_service), sa, workload, &copy);
+		    &l->services->table, sizeof(struct local_service), sa, workload, &copy);
 		service_registration_done(&copy);
 	}
 	if (s)
-		local_service_changed(l, s);
+		note_change(l, s);
 	return s ? 0 : -ENOMEM;
 }
 
@@ -48,164 +122,18 @@ local_services_set(struct source *source, struct sup_alloc *sa, const char *work
 
 	for (struct source_service *s = sa->services; s; s = next) {
 		next = s->next_of_alloc;
-		if (!service_is_replaced(s, workload, v, n))
-			continue;
-		local_service_gone(l, s);
-		service_table_remove(&l->services, s);
+		if (service_is_replaced(s, workload, v, n))
+			local_service_remove(l, s);
 	}
 	for (size_t i = 0; i < n; i++)
-		if (put(l, sa, workload, &v[i]) < 0)
+		if (put_service(l, sa, workload, &v[i]) < 0)
 			log_error("service %s: no memory to register it", str(v[i].service_name));
 }
 
 void
 local_services_free(struct local *l)
 {
-	while (l->services.first)
-		service_table_remove(&l->services, l->services.first);
-}
-
-/* --- API --- */
-
-/* By namespace, name, id. */
-static int
-compare(const void *a, const void *b)
-{
-	const struct service_registration *ra = &(*(struct source_service *const *)a)->reg;
-	const struct service_registration *rb = &(*(struct source_service *const *)b)->reg;
-	int r = strcmp(str(ra->namespace), str(rb->namespace));
-
-	if (r == 0)
-		r = strcmp(str(ra->service_name), str(rb->service_name));
-	return r ? r : strcmp(str(ra->id), str(rb->id));
-}
-
-/* Those that the request may see, sorted; the caller frees *ret. */
-static size_t
-sorted(struct sup *sup, const struct api_req *req, struct source_service ***ret)
-{
-	struct local *l = local_of_sup(sup);
-	struct source_service **v = calloc(l->services.n + 1, sizeof *v);
-	size_t n = 0;
-
-	for (struct source_service *s = l->services.first; v && s; s = s->next)
-		if (api_namespace_fits(req, str(s->reg.namespace)) &&
-		    api_prefix_fits(req, str(s->reg.service_name)))
-			v[n++] = s;
-	if (n > 0)
-		qsort(v, n, sizeof *v, compare);
-	*ret = v;
-	return n;
-}
-
-/* One name of one namespace, from v[i] on, with the tags of all its instances. Returns where the
- * next begins. */
-static size_t
-append_name(struct text *t, struct source_service **v, size_t i, size_t n)
-{
-	struct strings tags = { 0 };
-	const struct service_registration *reg = &v[i]->reg;
-	const char *sep = "";
-
-	for (; i < n && str_eq(v[i]->reg.service_name, reg->service_name) &&
-	       str_eq(v[i]->reg.namespace, reg->namespace);
-	     i++)
-		for (size_t k = 0; k < v[i]->reg.tags.n; k++)
-			if (!strings_has(&tags, v[i]->reg.tags.v[k]) &&
-			    strings_add(&tags, v[i]->reg.tags.v[k]) < 0)
-				t->failed = true;
-	text_printf(t, "{\"ServiceName\":");
-	text_json_string(t, str(reg->service_name));
-	text_printf(t, ",\"Tags\":[");
-	for (size_t k = 0; k < tags.n; k++, sep = ",") {
-		text_append(t, sep, strlen(sep));
-		text_json_string(t, tags.v[k]);
-	}
-	text_printf(t, "]}");
-	strings_done(&tags);
-	return i;
-}
-
-/* The names of one namespace, from v[i] on. Returns where the next begins. */
-static size_t
-append_namespace(struct text *t, struct source_service **v, size_t i, size_t n)
-{
-	const char *namespace = v[i]->reg.namespace, *sep = "";
-
-	text_printf(t, "{\"Namespace\":");
-	text_json_string(t, str(namespace));
-	text_printf(t, ",\"Services\":[");
-	for (; i < n && str_eq(v[i]->reg.namespace, namespace); sep = ",") {
-		text_append(t, sep, strlen(sep));
-		i = append_name(t, v, i, n);
-	}
-	text_append(t, "]}", 2);
-	return i;
-}
-
-void
-local_api_list_services(struct sup *sup, struct api_req *req)
-{
-	cleanup_free struct source_service **v = NULL;
-	size_t n = sorted(sup, req, &v), i = 0;
-	struct api_list list;
-
-	api_list_begin_named(&list, req);
-	while (i < n) {
-		struct text item = { 0 };
-
-		i = append_namespace(&item, v, i, n);
-		api_list_add_text(&list, &item);
-	}
-	list.json.failed |= !v;
-	api_list_reply(&list, req);
-}
-
-void
-local_api_get_service(struct sup *sup, struct api_req *req)
-{
-	cleanup_free struct source_service **v = NULL;
-	size_t n = sorted(sup, req, &v);
-	struct api_list list;
-
-	api_list_begin_named(&list, req);
-	for (size_t i = 0; i < n; i++)
-		if (str_eq(v[i]->reg.service_name, api_param(req, 0)))
-			api_list_add(&list, &service_registration_type, &v[i]->reg);
-	api_list_reply(&list, req);
-}
-
-void
-local_api_delete_service(struct sup *sup, struct api_req *req)
-{
-	struct local *l = local_of_sup(sup);
-	struct source_service *s = l->services.first;
-
-	while (s && !(str_eq(s->reg.service_name, api_param(req, 0)) &&
-			str_eq(s->reg.id, api_param(req, 1)) &&
-			api_namespace_fits(req, str(s->reg.namespace))))
-		s = s->next;
-	if (!s) {
-		api_reply_error(req, 404, "service registration not found");
-		return;
-	}
-	local_service_gone(l, s);
-	service_table_remove(&l->services, s);
-	api_reply_json(req, json_pack("{s:I}", "Index", (json_int_t)l->index));
-}
-
-void
-local_api_alloc_services(struct sup *sup, struct api_req *req)
-{
-	struct sup_alloc *sa = api_alloc(req);
-	struct api_list list;
-
-	if (!sa) {
-		api_reply_error(req, 404, "alloc not found");
-		return;
-	}
-	api_list_begin_named(&list, req);
-	for (struct source_service *s = sa->services; s; s = s->next_of_alloc)
-		api_list_add(&list, &service_registration_type, &s->reg);
-	api_list_reply(&list, req);
+	while (l->services && l->services->table.first)
+		service_table_remove(&l->services->table, l->services->table.first);
+	free(l->services);
 }

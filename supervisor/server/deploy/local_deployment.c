@@ -8,16 +8,41 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
+#include "common/cleanup.h"
 #include "common/id.h"
 #include "common/log.h"
 #include "supervisor/core/store.h"
+#include "supervisor/server/deploy/local_rollout.h"
+#include "supervisor/server/feed/local_changes.h"
+#include "supervisor/server/feed/local_events.h"
+#include "supervisor/server/job/local_allocs.h"
+#include "supervisor/server/job/local_marks.h"
+#include "supervisor/server/job/local_outdated.h"
 
-#define KEPT 6 /* of a job */
+#define KEPT_OF_JOB 6
+
+struct local_deployments {
+	struct local_map map;
+};
+
+int
+local_deployments_init(struct local *l)
+{
+	l->deployments = calloc(1, sizeof *l->deployments);
+	return l->deployments ? 0 : -ENOMEM;
+}
 
 struct local_deployment *
 local_deployment_find(struct local *l, const char *id)
 {
-	return (struct local_deployment *)(void *)local_map_find(&l->deployments, id);
+	return local_deployment_of(local_map_find(&l->deployments->map, id));
+}
+
+struct local_key **
+local_deployments_sorted(const struct local *l, size_t *ret_n)
+{
+	*ret_n = l->deployments->map.n;
+	return local_map_sorted(&l->deployments->map);
 }
 
 struct local_deployment *
@@ -65,20 +90,56 @@ on_deployment_written(struct sup *sup, struct dirty *d)
 		free_deployment(dep);
 }
 
+/* --- events --- */
+
+static const struct local_deployment *
+deployment_of(const struct local_news *n)
+{
+	return (
+	    const struct local_deployment *)(const void *)((const char *)n -
+							   offsetof(struct local_deployment, news));
+}
+
+static void
+get_head(struct local *l, const struct local_news *n, struct event_head *ret)
+{
+	const struct deployment *d = &deployment_of(n)->d;
+
+	*ret = (struct event_head){ .topic = "Deployment",
+		.type = "DeploymentStatusUpdate",
+		.namespace = d->namespace,
+		.keys = { d->id, d->job_id } };
+}
+
+static int
+print_event(struct local *l, const struct local_news *n, struct text *t)
+{
+	cleanup_done(deployment) struct deployment view;
+	int r;
+
+	deployment_init(&view);
+	r = local_deployment_view(deployment_of(n), &view);
+	return r < 0 ? r : model_to_text(&deployment_type, &view, 0, t);
+}
+
+static const struct local_news_type deployment_news = { "Deployment", get_head, print_event };
+
 void
 local_deployment_changed(struct local *l, struct local_deployment *dep)
 {
 	dep->d.modify_index = local_index_next(l);
 	dep->d.modify_time = local_now_ns();
 	turn_write(l->base.sup, &dep->row);
-	local_deployment_told(l, dep);
+	local_job_touch(dep->job, dep->d.modify_index);
+	local_changes_note(l, LOCAL_DEPLOYMENTS, dep->d.modify_index);
+	local_changes_put(l, &dep->news, &deployment_news, dep->d.modify_index);
 }
 
 /* The newest of the job. */
 static int
-insert(struct local *l, struct local_deployment *dep, struct local_job *j)
+insert_deployment(struct local *l, struct local_deployment *dep, struct local_job *j)
 {
-	if (local_map_add(&l->deployments, &dep->key, dep->d.id) < 0)
+	if (local_map_add(&l->deployments->map, &dep->key, dep->d.id) < 0)
 		return -ENOMEM;
 	dep->row.write = write_deployment;
 	dep->row.point = CRASH_ROW_DEPLOYMENT;
@@ -91,10 +152,10 @@ insert(struct local *l, struct local_deployment *dep, struct local_job *j)
 
 /* It is in no list of its job any more. */
 static void
-drop(struct local *l, struct local_deployment *dep)
+drop_deployment(struct local *l, struct local_deployment *dep)
 {
-	local_map_remove(&l->deployments, &dep->key);
-	local_news_remove(&l->news_list, &dep->news);
+	local_map_remove(&l->deployments->map, &dep->key);
+	local_changes_remove(l, &dep->news);
 	dep->deadline = sd_event_source_disable_unref(dep->deadline);
 	dep->job = NULL;
 	dep->gone = true;
@@ -102,17 +163,17 @@ drop(struct local *l, struct local_deployment *dep)
 }
 
 static void
-trim(struct local *l, struct local_job *j)
+trim_deployments(struct local *l, struct local_job *j)
 {
 	struct local_deployment **at = &j->deployments;
 
-	for (unsigned n = 0; *at && n < KEPT; n++)
+	for (unsigned n = 0; *at && n < KEPT_OF_JOB; n++)
 		at = &(*at)->older;
 	while (*at) {
 		struct local_deployment *dep = *at;
 
 		*at = dep->older;
-		drop(l, dep);
+		drop_deployment(l, dep);
 	}
 }
 
@@ -123,22 +184,25 @@ local_deployments_forget(struct local *l, struct local_job *j)
 		struct local_deployment *dep = j->deployments;
 
 		j->deployments = dep->older;
-		drop(l, dep);
+		drop_deployment(l, dep);
 	}
 }
 
 void
-local_deployments_free(struct local *l, struct local_job *j)
+local_deployments_free(struct local *l)
 {
-	while (j->deployments) {
-		struct local_deployment *dep = j->deployments;
+	for (size_t i = 0; l->deployments && i < l->deployments->map.n_buckets; i++) {
+		struct local_key *next;
 
-		j->deployments = dep->older;
-		local_map_remove(&l->deployments, &dep->key);
-		local_news_remove(&l->news_list, &dep->news);
-		turn_forget_write(l->base.sup, &dep->row);
-		free_deployment(dep);
+		for (struct local_key *k = l->deployments->map.buckets[i]; k; k = next) {
+			next = k->next;
+			turn_forget_write(l->base.sup, &local_deployment_of(k)->row);
+			free_deployment(local_deployment_of(k));
+		}
 	}
+	if (l->deployments)
+		local_map_done(&l->deployments->map);
+	free(l->deployments);
 }
 
 /* --- beginning --- */
@@ -150,8 +214,11 @@ count_outdated(const struct local_job *j, const struct job *job, const struct ta
 	const struct local_group *now = local_group_find(j, g->name);
 	int64_t n = 0;
 
-	for (size_t i = 0; now && i < now->n_slots && (int64_t)i < g->count; i++)
-		n += local_slot_look(now->slots[i], job, false).outdated == LOCAL_UPDATE_REPLACE;
+	for (size_t i = 0; now && i < now->n_slots && (int64_t)i < g->count; i++) {
+		const struct local_alloc *la = now->slots[i]->current;
+
+		n += la && local_alloc_outdated(la->sa, job, g) == LOCAL_UPDATE_REPLACE;
+	}
 	return n;
 }
 
@@ -183,8 +250,8 @@ local_deployment_describe(const struct local_deployment *dep)
 	for (size_t i = 0; i < dep->d.groups.n; i++) {
 		const struct deployment_group *g = &dep->d.groups.v[i].value;
 
-		some |= local_deployment_has_canaries(g);
-		all &= !local_deployment_has_canaries(g) || g->auto_promote;
+		some |= local_rollout_has_canaries(g);
+		all &= !local_rollout_has_canaries(g) || g->auto_promote;
 	}
 	return !some ? "Deployment is running"
 	       : all ? "Deployment is running pending automatic promotion"
@@ -199,7 +266,7 @@ is_deployed(const struct job *job, const struct task_group *g)
 }
 
 static int
-fill(struct deployment *d, const struct local_job *j, const struct job *job)
+fill_deployment(struct deployment *d, const struct local_job *j, const struct job *job)
 {
 	struct id id = id_random_uuid();
 	char text[ID_UUID_SIZE];
@@ -226,7 +293,7 @@ fill(struct deployment *d, const struct local_job *j, const struct job *job)
 
 /* 0: the job's newest version has no groups that are deployed. */
 static int
-begin(struct local *l, struct local_job *j)
+begin_deployment(struct local *l, struct local_job *j)
 {
 	const struct job *job = local_job_wanted(j);
 	struct local_deployment *dep;
@@ -241,18 +308,18 @@ begin(struct local *l, struct local_job *j)
 	if (!dep)
 		return -ENOMEM;
 	deployment_init(&dep->d);
-	r = fill(&dep->d, j, job);
+	r = fill_deployment(&dep->d, j, job);
 	if (r == 0)
 		r = str_set(&dep->d.status_description, local_deployment_describe(dep));
 	if (r == 0)
-		r = insert(l, dep, j);
+		r = insert_deployment(l, dep, j);
 	if (r < 0) {
 		free_deployment(dep);
 		return r;
 	}
 	local_deployment_changed(l, dep);
 	dep->d.create_index = dep->d.modify_index;
-	trim(l, j);
+	trim_deployments(l, j);
 	local_mark_deployment(l, j);
 	return 0;
 }
@@ -267,7 +334,7 @@ local_deployment_follow(struct local *l, struct local_job *j)
 		local_deployment_finish(l, before, DEPLOYMENT_CANCELLED,
 		    local_job_wanted(j)->stop ? "Cancelled because job is stopped"
 					      : "Cancelled due to newer version of job");
-	r = begin(l, j);
+	r = begin_deployment(l, j);
 	if (r < 0)
 		log_error("job %s: its new version is not deployed step by step: %s", j->name,
 		    strerror(-r));
@@ -319,13 +386,13 @@ count_alloc(struct deployment *d, const struct alloc *a)
 }
 
 static int
-count(const struct local_deployment *dep, struct deployment *d)
+count_allocs(const struct local_deployment *dep, struct deployment *d)
 {
 	for (size_t i = 0; i < d->groups.n; i++) {
 		struct deployment_group *g = &d->groups.v[i].value;
 
 		g->placed = g->healthy = g->unhealthy = 0;
-		if (local_deployment_has_canaries(g))
+		if (local_rollout_has_canaries(g))
 			strings_done(&g->placed_canaries);
 	}
 	for (const struct local_alloc *la = dep->job->allocs; la; la = la->next) {
@@ -340,7 +407,7 @@ local_deployment_view(const struct local_deployment *dep, struct deployment *ret
 {
 	if (deployment_copy(&dep->d, ret) < 0)
 		return -ENOMEM;
-	if (!deployment_is_active(ret) || count(dep, ret) == 0)
+	if (!deployment_is_active(ret) || count_allocs(dep, ret) == 0)
 		return 0;
 	deployment_done(ret);
 	return -ENOMEM;
@@ -350,7 +417,7 @@ void
 local_deployment_finish(struct local *l, struct local_deployment *dep, enum deployment_state status,
     const char *description)
 {
-	(void)count(dep, &dep->d);
+	(void)count_allocs(dep, &dep->d);
 	dep->d.status = status;
 	(void)str_set(&dep->d.status_description, description);
 	dep->deadline = sd_event_source_disable_unref(dep->deadline);
@@ -380,7 +447,7 @@ load_deployment(void *arg, const struct store_row *row, struct err *e)
 		return 0;
 	}
 	j = local_job_find_any(l, str(dep->d.namespace), str(dep->d.job_id));
-	if (!j || insert(l, dep, j) < 0) {
+	if (!j || insert_deployment(l, dep, j) < 0) {
 		free_deployment(dep);
 		return j ? err_set(e, -ENOMEM, "read the deployments of state.db") : 0;
 	}

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_rollout.c: how far a deployment is, seen of the job's slots, and what it lets happen next.
- * Runs in: supervisor. */
+/* local_rollout.c: how far a deployment is, by the job's slots, and what it permits next. Runs
+ * in: supervisor. */
+#include "supervisor/server/deploy/local_rollout.h"
+
 #include <string.h>
 
-#include "supervisor/server/deploy/local_deployment.h"
-#include "supervisor/server/place/local_reschedule.h"
+#include "supervisor/server/job/local_allocs.h"
+#include "supervisor/server/job/local_reschedule.h"
 
 bool
-local_deployment_has_canaries(const struct deployment_group *g)
+local_rollout_has_canaries(const struct deployment_group *g)
 {
 	return g->desired_canaries > 0 && !g->promoted;
 }
 
 enum local_gate
-local_deployment_gate(const struct local_job *j, const struct job *wanted, const char *group)
+local_rollout_gate(const struct local_job *j, const struct job *wanted, const char *group)
 {
 	const struct local_deployment *dep = j->deployments;
 	const struct deployment_group *g;
@@ -25,7 +27,7 @@ local_deployment_gate(const struct local_job *j, const struct job *wanted, const
 		return LOCAL_GATE_OPEN;
 	switch (dep->d.status) {
 	case DEPLOYMENT_RUNNING:
-		return local_deployment_has_canaries(g) ? LOCAL_GATE_WAITING : LOCAL_GATE_ROLLING;
+		return local_rollout_has_canaries(g) ? LOCAL_GATE_WAITING : LOCAL_GATE_ROLLING;
 	case DEPLOYMENT_PAUSED:
 		return LOCAL_GATE_WAITING;
 	case DEPLOYMENT_FAILED:
@@ -39,13 +41,13 @@ local_deployment_gate(const struct local_job *j, const struct job *wanted, const
 }
 
 bool
-local_deployment_wants_canary(const struct local_slot *slot)
+local_rollout_wants_canary(const struct local_slot *slot)
 {
 	const struct local_deployment *dep = local_deployment_active(slot->job);
 	const struct deployment_group *g =
 	    dep ? map_get(deployment_group, &dep->d.groups, slot->group->name) : NULL;
 
-	return g && local_deployment_has_canaries(g) && slot->index < g->desired_canaries &&
+	return g && local_rollout_has_canaries(g) && slot->index < g->desired_canaries &&
 	       (slot->current || dep->d.status == DEPLOYMENT_RUNNING);
 }
 
@@ -71,7 +73,7 @@ static bool
 will_be_replaced(const struct local_alloc *la)
 {
 	return la->sa->a.client_status == CLIENT_LOST ||
-	       local_reschedule_at(la) != LOCAL_RESCHEDULE_NEVER;
+	       local_reschedule_at(la->sa) != LOCAL_RESCHEDULE_NEVER;
 }
 
 static enum opt_bool
@@ -130,11 +132,11 @@ had_unhealthy(const struct local_deployment *dep, const char *group)
 }
 
 void
-local_deployment_count(const struct local_deployment *dep, const char *group,
+local_rollout_count(const struct local_deployment *dep, const char *group,
     const struct deployment_group *g, struct local_progress *ret)
 {
 	const struct local_group *slots = local_group_find(dep->job, group);
-	bool canaries = local_deployment_has_canaries(g);
+	bool canaries = local_rollout_has_canaries(g);
 
 	*ret = (struct local_progress){ 0 };
 	for (int64_t i = 0; slots && i < g->desired_total; i++) {
@@ -151,13 +153,13 @@ local_deployment_count(const struct local_deployment *dep, const char *group,
 }
 
 int64_t
-local_deployment_budget(const struct local_job *j, const struct local_group *g)
+local_rollout_budget(const struct local_job *j, const struct local_group *g)
 {
 	const struct job *wanted = local_job_wanted(j);
 	const struct task_group *group = job_group(wanted, g->name);
 	struct local_progress p;
 
-	switch (local_deployment_gate(j, wanted, g->name)) {
+	switch (local_rollout_gate(j, wanted, g->name)) {
 	case LOCAL_GATE_OPEN:
 		return INT64_MAX;
 	case LOCAL_GATE_ROLLING:
@@ -166,7 +168,7 @@ local_deployment_budget(const struct local_job *j, const struct local_group *g)
 	case LOCAL_GATE_WAITING:
 		return 0;
 	}
-	local_deployment_count(j->deployments, g->name,
+	local_rollout_count(j->deployments, g->name,
 	    map_get(deployment_group, &j->deployments->d.groups, g->name), &p);
 	if (!group || !group->update || p.unhealthy || p.turning >= group->update->max_parallel)
 		return 0;

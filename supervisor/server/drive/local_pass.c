@@ -1,9 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * local_pass.c: the one pass that decides about everything the books have marked. Runs in:
- * supervisor.
- */
+/* local_pass.c: the one pass that decides about everything the books have marked. Runs in:
+ * supervisor. */
+#include "supervisor/server/drive/local_pass.h"
+
+#include <stdlib.h>
+
+#include "common/cleanup.h"
 #include "supervisor/server/deploy/local_deployment.h"
+#include "supervisor/server/drive/local_deploy.h"
+#include "supervisor/server/drive/local_periodic.h"
+#include "supervisor/server/job/local_allocs.h"
+#include "supervisor/server/job/local_family.h"
+#include "supervisor/server/job/local_marks.h"
+#include "supervisor/server/place/local_reconcile.h"
+#include "supervisor/server/place/local_retry.h"
+#include "supervisor/server/place/local_unplaced.h"
+
+static void
+forget_job(struct local *l, struct local_job *j)
+{
+	local_periodic_forget(l, j);
+	local_deployments_forget(l, j);
+	local_unplaced_forget_job(l, j);
+	local_job_forget(l, j);
+}
 
 /* j may be freed at the return. */
 static void
@@ -14,10 +34,13 @@ examine_job(struct local *l, struct local_job *j)
 	while ((slot = local_marks_take_slot(j)))
 		local_reconcile_slot(l, slot, NULL);
 	if (local_marks_take_deployment(j))
-		local_deployment_examine(l, j);
+		local_deploy_examine(l, j);
 	if (local_family_examine(l, j))
 		local_periodic_arm(l);
-	local_job_trim(l, j);
+	if (j->purge && !j->allocs)
+		forget_job(l, j);
+	else
+		local_job_trim(l, j);
 }
 
 /* Placing and stopping mark again, so it goes on until nothing is marked. */
@@ -46,9 +69,31 @@ on_marked(struct sup *sup, struct deferred *d)
 	local_pass_run(local_of_sup(sup));
 }
 
-void
+int
 local_pass_init(struct local *l)
 {
-	STAILQ_INIT(&l->marks.jobs);
-	l->marks.pass.run = on_marked;
+	return local_marks_init(l, on_marked);
+}
+
+static void
+start_job(struct local *l, struct local_job *j)
+{
+	local_reconcile_resume(l, j);
+	local_deploy_resume(l, j);
+	for (struct local_alloc *la = j->allocs, *next; la; la = next) {
+		next = la->next;
+		if (la->over && la->slot->current != la)
+			local_alloc_done(l, la);
+	}
+	local_mark_job(l, j);
+}
+
+void
+local_pass_start(struct local *l)
+{
+	size_t n;
+	cleanup_free struct local_key **jobs = local_jobs_sorted(l, &n);
+
+	for (size_t i = 0; jobs && i < n; i++)
+		start_job(l, local_job_of(jobs[i]));
 }

@@ -1,115 +1,124 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_changes.c: at which index what was changed last, for whoever waits for it or follows it.
- * Runs in: supervisor. */
+/* local_changes.c: at which index what changed last. Runs in: supervisor. */
+#include "supervisor/server/feed/local_changes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "supervisor/api/api_node.h"
 #include "supervisor/http/api_wait.h"
-#include "supervisor/server/deploy/local_deployment.h"
+#include "supervisor/node/node_state.h"
 #include "supervisor/server/feed/local_events.h"
-#include "supervisor/server/claim/local_service.h"
+
+struct local_changes {
+	uint64_t last[LOCAL_KINDS];
+	uint64_t loaded; /* the index at the agent's start */
+	struct local_news_list news;
+	struct local_news node;
+	struct deferred wake;
+};
 
 static void
-on_wake(struct sup *sup, struct deferred *d)
+on_committed(struct sup *sup, struct deferred *d)
 {
 	api_wait_look(sup);
-	local_event_streams_look();
+	local_event_streams_wake();
 }
 
-/* Whoever knows an index of before the restart is told what there is now: the last changes before
- * it may have had indexes that no row has. */
-void
+int
 local_changes_init(struct local *l)
 {
-	l->loaded_index = l->index;
-	for (size_t i = 0; i < LOCAL_KINDS; i++)
-		l->last_change[i] = l->index;
-	l->wake.run = on_wake;
+	l->changes = calloc(1, sizeof *l->changes);
+	if (!l->changes)
+		return -ENOMEM;
+	l->changes->wake.run = on_committed;
+	local_changes_load(l);
+	return 0;
 }
+
+void
+local_changes_free(struct local *l)
+{
+	if (l->changes)
+		turn_forget_deferred(l->base.sup, &l->changes->wake);
+	free(l->changes);
+}
+
+/* The last changes before the restart may have had indexes that no row has. */
+void
+local_changes_load(struct local *l)
+{
+	struct local_changes *c = l->changes;
+
+	c->loaded = l->index;
+	for (size_t i = 0; i < LOCAL_KINDS; i++)
+		c->last[i] = l->index;
+}
+
+void
+local_changes_note(struct local *l, enum local_kind kind, uint64_t index)
+{
+	struct local_changes *c = l->changes;
+
+	if (c->last[kind] < index)
+		c->last[kind] = index;
+	turn_defer(l->base.sup, &c->wake);
+}
+
+uint64_t
+local_changes_last(const struct local *l, enum local_kind kind)
+{
+	return l->changes->last[kind];
+}
+
+uint64_t
+local_changes_since_start(const struct local *l, uint64_t index)
+{
+	return index > l->changes->loaded ? index : l->changes->loaded;
+}
+
+void
+local_changes_put(
+    struct local *l, struct local_news *n, const struct local_news_type *type, uint64_t index)
+{
+	local_news_put(&l->changes->news, n, type, index);
+}
+
+void
+local_changes_remove(struct local *l, struct local_news *n)
+{
+	local_news_remove(&l->changes->news, n);
+}
+
+struct local_news *
+local_changes_newest(const struct local *l)
+{
+	return l->changes->news.newest;
+}
+
+/* --- the node --- */
 
 static void
-note(struct local *l, enum local_kind kind, struct local_job *j, uint64_t index)
+get_node_head(struct local *l, const struct local_news *n, struct event_head *ret)
 {
-	if (l->last_change[kind] < index)
-		l->last_change[kind] = index;
-	if (j && j->index < index)
-		j->index = index;
-	turn_defer(l->base.sup, &l->wake);
+	*ret = (struct event_head){
+		.topic = "Node", .type = "NodeEvent", .keys = { str(node_get(l->base.sup)->id) }
+	};
 }
 
-void
-local_alloc_changed(struct local *l, struct local_alloc *la)
+static int
+print_node(struct local *l, const struct local_news *n, struct text *t)
 {
-	uint64_t index = la->sa->a.modify_index;
-
-	if (la->news.index == index)
-		return;
-	note(l, LOCAL_ALLOCS, la->job, index);
-	local_news_put(&l->news_list, &la->news, NEWS_ALLOC, index);
+	return api_node_print(l->base.sup, 0, t);
 }
 
-void
-local_eval_told(struct local *l, struct local_eval *ev)
-{
-	note(l, LOCAL_EVALS, ev->job, ev->ev.modify_index);
-	local_news_put(&l->news_list, &ev->news, NEWS_EVAL, ev->ev.modify_index);
-}
-
-void
-local_deployment_told(struct local *l, struct local_deployment *dep)
-{
-	note(l, LOCAL_DEPLOYMENTS, dep->job, dep->d.modify_index);
-	local_news_put(&l->news_list, &dep->news, NEWS_DEPLOYMENT, dep->d.modify_index);
-}
-
-void
-local_job_changed(struct local *l, struct local_job *j, uint64_t index)
-{
-	note(l, LOCAL_JOBS, j, index);
-	if (j->news.index < index)
-		local_news_put(&l->news_list, &j->news, NEWS_JOB, index);
-}
+static const struct local_news_type node_news = { "Node", get_node_head, print_node };
 
 void
 local_node_changed(struct local *l)
 {
-	note(l, LOCAL_NODES, NULL, local_index_next(l));
-	local_news_put(&l->news_list, &l->news, NEWS_NODE, l->index);
-}
-
-void
-local_service_changed(struct local *l, struct source_service *s)
-{
-	note(l, LOCAL_SERVICES, NULL, s->reg.modify_index);
-	local_news_put(
-	    &l->news_list, &local_service_of(s)->news, NEWS_SERVICE, s->reg.modify_index);
-}
-
-void
-local_volumes_changed(struct local *l, uint64_t index)
-{
-	note(l, LOCAL_VOLUMES, NULL, index);
-}
-
-void
-local_alloc_gone(struct local *l, struct local_alloc *la)
-{
-	note(l, LOCAL_ALLOCS, la->job, local_index_next(l));
-}
-
-void
-local_job_gone(struct local *l, struct local_job *j)
-{
-	uint64_t index = j->news.index ? j->news.index : local_index_next(l);
-
-	/* That it is purged was told; whoever has not been yet still is. */
-	local_event_keep(l, NEWS_JOB, &j->news, "JobDeregistered", index);
-	note(l, LOCAL_JOBS, NULL, index);
-}
-
-void
-local_service_gone(struct local *l, struct source_service *s)
-{
 	uint64_t index = local_index_next(l);
 
-	local_event_keep(
-	    l, NEWS_SERVICE, &local_service_of(s)->news, "ServiceDeregistration", index);
-	note(l, LOCAL_SERVICES, NULL, index);
+	local_changes_note(l, LOCAL_NODES, index);
+	local_changes_put(l, &l->changes->node, &node_news, index);
 }

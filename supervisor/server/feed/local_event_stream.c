@@ -10,8 +10,10 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
+#include "supervisor/http/api_list.h"
+#include "supervisor/http/api.h"
 #include "supervisor/http/api_router.h"
-#include "supervisor/server/api/local_api.h"
+#include "supervisor/server/feed/local_changes.h"
 #include "supervisor/server/feed/local_events.h"
 
 #define BEAT_USEC   10000000
@@ -60,7 +62,7 @@ is_wanted(const struct events *ev, const struct local_news *n)
 {
 	struct event_head h;
 
-	local_event_head(n, &h);
+	local_event_head(ev->l, n, &h);
 	if (h.namespace && strcmp(ev->namespace, "*") != 0 &&
 	    strcmp(ev->namespace, h.namespace) != 0)
 		return false;
@@ -92,7 +94,7 @@ add_topic(struct events *ev, const char *text, struct err *e)
 static struct local_news *
 next_news(const struct events *ev)
 {
-	struct local_news *n = ev->l->news_list.newest, *found = NULL;
+	struct local_news *n = local_changes_newest(ev->l), *found = NULL;
 
 	for (; n && n->index > ev->told; n = n->older)
 		found = n;
@@ -131,7 +133,7 @@ on_fill(struct sup *sup, struct deferred *d)
 }
 
 void
-local_event_streams_look(void)
+local_event_streams_wake(void)
 {
 	for (struct events *ev = streams; ev; ev = ev->next)
 		turn_defer(ev->l->base.sup, &ev->fill);
@@ -192,7 +194,7 @@ done(struct api_stream *st)
 static uint64_t
 first_index(const struct local *l)
 {
-	const struct local_news *n = l->news_list.newest;
+	const struct local_news *n = local_changes_newest(l);
 
 	for (unsigned i = 0; n && i < FIRST_LINES; i++)
 		n = n->older;

@@ -1,167 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_events.c: changes as the event stream tells them. Runs in: supervisor. */
+/* local_events.c: changes as lines of the event stream, and the lines of what was removed. Runs in:
+ * supervisor. */
 #include "supervisor/server/feed/local_events.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/api/api_node.h"
-#include "supervisor/node/node_state.h"
-#include "supervisor/server/api/local_api.h"
-#include "supervisor/server/deploy/local_deployment.h"
-#include "supervisor/server/claim/local_service.h"
+#include "supervisor/server/feed/local_changes.h"
 
-#define GONE_KEPT  500
-#define GONE_BYTES (4u * 1024 * 1024)
+#define KEPT_MAX   500
+#define KEPT_BYTES (4u * 1024 * 1024)
 
-#define OF(n, type) ((struct type *)(void *)((char *)(uintptr_t)(n)-offsetof(struct type, news)))
+/* Something that was removed, and its line. */
+struct kept {
+	struct local_news news;
+	struct kept *later; /* the next that was kept */
+	struct event_head head;
+	char *namespace, *keys[EVENT_KEYS], *line;
+};
 
-/* --- heads --- */
+struct local_kept {
+	struct kept *first, *last; /* oldest first */
+	unsigned n;
+	size_t bytes;
+};
 
-static struct event_head
-head_of_job(const struct local_job *j)
+static struct kept *
+kept_of(const struct local_news *n)
 {
-	const struct job *job = local_job_wanted(j);
-
-	return (struct event_head){ .topic = "Job",
-		.type = job->stop || j->purge ? "JobDeregistered" : "JobRegistered",
-		.namespace = job->namespace,
-		.keys = { job->id } };
+	return (struct kept *)(void *)((char *)(uintptr_t)n - offsetof(struct kept, news));
 }
 
-static struct event_head
-head_of_alloc(const struct local_alloc *la)
+static void
+get_kept_head(struct local *l, const struct local_news *n, struct event_head *ret)
 {
-	const struct alloc *a = &la->sa->a;
-
-	return (struct event_head){ .topic = "Allocation",
-		.type =
-		    a->alloc_modify_index == a->modify_index ? "PlanResult" : "AllocationUpdated",
-		.namespace = a->namespace,
-		.keys = { a->id, a->job_id, a->deployment_id } };
+	*ret = kept_of(n)->head;
 }
 
-static struct event_head
-head_of_eval(const struct local_eval *ev)
-{
-	return (struct event_head){ .topic = "Evaluation",
-		.type = "EvaluationUpdated",
-		.namespace = ev->ev.namespace,
-		.keys = { ev->ev.id, ev->ev.job_id, ev->ev.deployment_id } };
-}
-
-static struct event_head
-head_of_deployment(const struct local_deployment *dep)
-{
-	return (struct event_head){ .topic = "Deployment",
-		.type = "DeploymentStatusUpdate",
-		.namespace = dep->d.namespace,
-		.keys = { dep->d.id, dep->d.job_id } };
-}
-
-static struct event_head
-head_of_service(const struct source_service *s)
-{
-	return (struct event_head){ .topic = "Service",
-		.type = "ServiceRegistration",
-		.namespace = s->reg.namespace,
-		.keys = { s->reg.id, s->reg.job_id, s->reg.service_name } };
-}
+/* print: NULL, the line is there already. */
+static const struct local_news_type kept_news = { .head = get_kept_head };
 
 void
-local_event_head(const struct local_news *n, struct event_head *ret)
+local_event_head(struct local *l, const struct local_news *n, struct event_head *ret)
 {
-	switch (n->kind) {
-	case NEWS_JOB:
-		*ret = head_of_job(OF(n, local_job));
-		break;
-	case NEWS_ALLOC:
-		*ret = head_of_alloc(OF(n, local_alloc));
-		break;
-	case NEWS_EVAL:
-		*ret = head_of_eval(OF(n, local_eval));
-		break;
-	case NEWS_DEPLOYMENT:
-		*ret = head_of_deployment(OF(n, local_deployment));
-		break;
-	case NEWS_SERVICE:
-		*ret = head_of_service(&OF(n, local_service)->base);
-		break;
-	case NEWS_NODE:
-		*ret = (struct event_head){ .topic = "Node",
-			.type = "NodeEvent",
-			.keys = { str(node_get(OF(n, local)->base.sup)->id) } };
-		break;
-	case NEWS_GONE:
-		*ret = OF(n, local_gone)->head;
-		break;
-	}
-}
-
-/* --- lines --- */
-
-static void
-print_alloc(struct sup_alloc *sa, struct text *t)
-{
-	struct alloc view = sa->a;
-
-	/* Its job has events of its own; a task's tokens are its own. */
-	view.signed_identities = (struct string_map){ 0 };
-	if (model_to_text(&alloc_type, &view, 0, t) < 0)
-		t->failed = true;
-}
-
-static int
-print_deployment(const struct local_deployment *dep, struct text *t)
-{
-	struct deployment view = { 0 };
-	int r = local_deployment_view(dep, &view);
-
-	if (r < 0)
-		return r;
-	r = model_to_text(&deployment_type, &view, 0, t);
-	deployment_done(&view);
-	return r;
-}
-
-static void
-print_payload(struct local *l, const struct local_news *n, struct text *t)
-{
-	int r = 0;
-
-	switch (n->kind) {
-	case NEWS_JOB:
-		text_printf(t, "{\"Job\":");
-		r = local_api_job_print(OF(n, local_job), 0, t);
-		break;
-	case NEWS_ALLOC:
-		text_printf(t, "{\"Allocation\":");
-		print_alloc(OF(n, local_alloc)->sa, t);
-		break;
-	case NEWS_EVAL:
-		text_printf(t, "{\"Evaluation\":");
-		r = model_to_text(&eval_type, &OF(n, local_eval)->ev, 0, t);
-		break;
-	case NEWS_DEPLOYMENT:
-		text_printf(t, "{\"Deployment\":");
-		r = print_deployment(OF(n, local_deployment), t);
-		break;
-	case NEWS_SERVICE:
-		text_printf(t, "{\"Service\":");
-		r = model_to_text(
-		    &service_registration_type, &OF(n, local_service)->base.reg, 0, t);
-		break;
-	case NEWS_NODE:
-		text_printf(t, "{\"Node\":");
-		r = api_node_print(l->base.sup, 0, t);
-		break;
-	case NEWS_GONE:
-		return;
-	}
-	if (r < 0)
-		t->failed = true;
-	text_append(t, "}", 1);
+	n->type->head(l, n, ret);
 }
 
 static void
@@ -180,9 +65,11 @@ print_line(struct local *l, const struct local_news *n, const struct event_head 
 		text_append(t, ",", some++ > 0);
 		text_json_string(t, h->keys[i]);
 	}
-	text_printf(t, "],\"Index\":%llu,\"Payload\":", (unsigned long long)index);
-	print_payload(l, n, t);
-	text_printf(t, "}]}\n");
+	text_printf(t, "],\"Index\":%llu,\"Payload\":{\"%s\":", (unsigned long long)index,
+	    n->type->payload);
+	if (n->type->print(l, n, t) < 0)
+		t->failed = true;
+	text_printf(t, "}}]}\n");
 }
 
 void
@@ -190,20 +77,20 @@ local_event_print(struct local *l, const struct local_news *n, struct text *t)
 {
 	struct event_head h;
 
-	if (n->kind == NEWS_GONE) {
-		text_append(t, OF(n, local_gone)->line, strlen(OF(n, local_gone)->line));
+	if (!n->type->print) {
+		text_append(t, kept_of(n)->line, strlen(kept_of(n)->line));
 		return;
 	}
-	local_event_head(n, &h);
+	local_event_head(l, n, &h);
 	print_line(l, n, &h, n->index, t);
 }
 
-/* --- what is no more --- */
+/* --- what was removed --- */
 
 static void
-free_gone(struct local *l, struct local_gone *g)
+free_kept(struct local *l, struct kept *g)
 {
-	local_news_remove(&l->news_list, &g->news);
+	local_changes_remove(l, &g->news);
 	for (size_t i = 0; i < EVENT_KEYS; i++)
 		free(g->keys[i]);
 	free(g->namespace);
@@ -214,18 +101,19 @@ free_gone(struct local *l, struct local_gone *g)
 static void
 drop_oldest(struct local *l)
 {
-	struct local_gone *g = l->first_gone;
+	struct local_kept *kept = l->kept;
+	struct kept *g = kept->first;
 
-	l->first_gone = g->later;
+	kept->first = g->later;
 	if (!g->later)
-		l->last_gone = NULL;
-	l->n_gone--;
-	l->gone_bytes -= strlen(g->line);
-	free_gone(l, g);
+		kept->last = NULL;
+	kept->n--;
+	kept->bytes -= strlen(g->line);
+	free_kept(l, g);
 }
 
 static int
-fill_gone(struct local_gone *g, const struct event_head *h)
+fill_kept(struct kept *g, const struct event_head *h)
 {
 	g->head = *h;
 	if (str_set(&g->namespace, h->namespace) < 0)
@@ -239,41 +127,55 @@ fill_gone(struct local_gone *g, const struct event_head *h)
 	return 0;
 }
 
-void
-local_event_keep(
-    struct local *l, enum news_kind kind, struct local_news *n, const char *type, uint64_t index)
+static void
+append_kept(struct local *l, struct kept *g)
 {
-	struct local_gone *g = calloc(1, sizeof *g);
+	struct local_kept *kept = l->kept;
+
+	*(kept->last ? &kept->last->later : &kept->first) = g;
+	kept->last = g;
+	kept->n++;
+	kept->bytes += strlen(g->line);
+	while (kept->n > KEPT_MAX || kept->bytes > KEPT_BYTES)
+		drop_oldest(l);
+}
+
+void
+local_event_keep(struct local *l, struct local_news *n, const struct local_news_type *type,
+    const char *event, uint64_t index)
+{
+	struct kept *g = calloc(1, sizeof *g);
 	struct text line = { 0 };
 	struct event_head h;
 
-	n->kind = kind;
-	local_event_head(n, &h);
-	h.type = type;
+	n->type = type;
+	local_event_head(l, n, &h);
+	h.type = event;
 	print_line(l, n, &h, index, &line);
-	local_news_remove(&l->news_list, n);
-	if (!g || line.failed || fill_gone(g, &h) < 0) {
-		log_error("no memory to tell that %s %s is no more", h.topic, str(h.keys[0]));
+	local_changes_remove(l, n);
+	if (!g || line.failed || fill_kept(g, &h) < 0) {
+		log_error("no memory to report that %s %s was removed", h.topic, str(h.keys[0]));
 		text_done(&line);
 		if (g)
-			free_gone(l, g);
+			free_kept(l, g);
 		return;
 	}
 	g->line = line.text;
-	local_news_put(&l->news_list, &g->news, NEWS_GONE, index);
-	*(l->last_gone ? &l->last_gone->later : &l->first_gone) = g;
-	l->last_gone = g;
-	l->n_gone++;
-	l->gone_bytes += line.len;
-	while (l->n_gone > GONE_KEPT || l->gone_bytes > GONE_BYTES)
-		drop_oldest(l);
+	local_changes_put(l, &g->news, &kept_news, index);
+	append_kept(l, g);
+}
+
+int
+local_events_init(struct local *l)
+{
+	l->kept = calloc(1, sizeof *l->kept);
+	return l->kept ? 0 : -ENOMEM;
 }
 
 void
 local_events_free(struct local *l)
 {
-	while (l->first_gone)
+	while (l->kept && l->kept->first)
 		drop_oldest(l);
-	while (l->news_list.oldest)
-		local_news_remove(&l->news_list, l->news_list.oldest);
+	free(l->kept);
 }

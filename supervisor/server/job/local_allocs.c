@@ -6,33 +6,93 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "supervisor/server/deploy/local_deployment.h"
-#include "supervisor/server/place/local_reschedule.h"
+#include "supervisor/alloc/client.h"
+#include "supervisor/server/capacity/local_cores.h"
+#include "supervisor/server/capacity/local_ports.h"
+#include "supervisor/server/feed/local_changes.h"
+#include "supervisor/server/feed/local_events.h"
+#include "supervisor/server/job/local_allocs.h"
+#include "supervisor/server/job/local_marks.h"
+#include "supervisor/server/job/local_reschedule.h"
+
+struct local_allocs {
+	struct local_alloc *first_done, *last_done; /* oldest first */
+	unsigned n_done;
+};
+
+int
+local_allocs_init(struct local *l)
+{
+	l->allocs = calloc(1, sizeof *l->allocs);
+	return l->allocs ? 0 : -ENOMEM;
+}
+
+/* --- events --- */
+
+static const struct sup_alloc *
+sa_of(const struct local_news *n)
+{
+	return ((const struct local_alloc *)(const void *)((const char *)n -
+							   offsetof(struct local_alloc, news)))
+	    ->sa;
+}
+
+static void
+get_head(struct local *l, const struct local_news *n, struct event_head *ret)
+{
+	const struct alloc *a = &sa_of(n)->a;
+
+	*ret = (struct event_head){ .topic = "Allocation",
+		.type =
+		    a->alloc_modify_index == a->modify_index ? "PlanResult" : "AllocationUpdated",
+		.namespace = a->namespace,
+		.keys = { a->id, a->job_id, a->deployment_id } };
+}
+
+/* Without its job, which has events of its own, and without the tokens of its tasks. */
+static int
+print_event(struct local *l, const struct local_news *n, struct text *t)
+{
+	struct alloc view = sa_of(n)->a;
+
+	view.signed_identities = (struct string_map){ 0 };
+	return model_to_text(&alloc_type, &view, 0, t);
+}
+
+static const struct local_news_type alloc_news = { "Allocation", get_head, print_event };
+
+void
+local_alloc_changed(struct local *l, struct local_alloc *la)
+{
+	uint64_t index = la->sa->a.modify_index;
+
+	if (la->news.index == index)
+		return;
+	local_job_touch(la->job, index);
+	local_changes_note(l, LOCAL_ALLOCS, index);
+	local_changes_put(l, &la->news, &alloc_news, index);
+}
+
+/* --- the life of one --- */
 
 static void
 take_resources(struct local *l, struct local_alloc *la)
 {
-	local_room_add(&la->room, la->sa->group);
-	l->used.cpu += la->room.cpu;
-	l->used.memory_mb += la->room.memory_mb;
-	l->used.cores += la->room.cores;
-	l->used.disk_mb += la->room.disk_mb;
+	local_usage_add(&la->usage, la->sa->group);
+	local_usage_take(l, &la->usage);
 	local_cores_mark(l, &la->sa->a, true);
-	local_ports_take(l, la);
+	local_ports_take(l, la->sa);
 }
 
-static void
-give_back_resources(struct local *l, struct local_alloc *la)
+void
+local_alloc_end(struct local *l, struct local_alloc *la)
 {
 	if (la->over)
 		return;
 	la->over = true;
-	l->used.cpu -= la->room.cpu;
-	l->used.memory_mb -= la->room.memory_mb;
-	l->used.cores -= la->room.cores;
-	l->used.disk_mb -= la->room.disk_mb;
+	local_usage_give_back(l, &la->usage);
 	local_cores_mark(l, &la->sa->a, false);
-	local_ports_give_back(l, la);
+	local_ports_give_back(l, la->sa);
 	local_mark_capacity(l);
 }
 
@@ -85,17 +145,17 @@ unlink_done(struct local *l, struct local_alloc *la)
 {
 	if (!la->done)
 		return;
-	*(la->prev_done ? &la->prev_done->next_done : &l->first_done) = la->next_done;
-	*(la->next_done ? &la->next_done->prev_done : &l->last_done) = la->prev_done;
+	*(la->prev_done ? &la->prev_done->next_done : &l->allocs->first_done) = la->next_done;
+	*(la->next_done ? &la->next_done->prev_done : &l->allocs->last_done) = la->prev_done;
 	la->done = false;
-	l->n_done--;
+	l->allocs->n_done--;
 }
 
-void
-local_alloc_free(struct local *l, struct local_alloc *la)
+static void
+free_alloc(struct local *l, struct local_alloc *la)
 {
 	unlink_done(l, la);
-	local_news_remove(&l->news_list, &la->news);
+	local_changes_remove(l, &la->news);
 	*(la->prev ? &la->prev->next : &la->job->allocs) = la->next;
 	if (la->next)
 		la->next->prev = la->prev;
@@ -104,6 +164,29 @@ local_alloc_free(struct local *l, struct local_alloc *la)
 	job_ref_put(la->runs_by);
 	la->sa->source_data = NULL;
 	free(la);
+}
+
+void
+local_allocs_free(struct local *l)
+{
+	if (l->allocs && l->base.sup->allocs) {
+		alloc_foreach(l->base.sup, sa)
+		{
+			if (local_alloc_of(sa))
+				free_alloc(l, local_alloc_of(sa));
+		}
+	}
+	free(l->allocs);
+}
+
+void
+local_alloc_remove(struct local *l, struct local_alloc *la)
+{
+	uint64_t index = local_index_next(l);
+
+	local_job_touch(la->job, index);
+	local_changes_note(l, LOCAL_ALLOCS, index);
+	free_alloc(l, la);
 }
 
 void
@@ -142,30 +225,8 @@ local_alloc_hurry(struct local *l, struct local_alloc *la)
 	client_alloc_update(l->base.sup, la->sa);
 }
 
-/* By its executor, or kept from starting after a restart (alloc/hook_lease.c). */
-static bool
-is_lease_event(const struct task_event *ev)
-{
-	return string_map_get(&ev->details, EVENT_DETAIL_LEASE) ||
-	       strstr(str(ev->setup_error), "hook \"heartbeat_stop\"");
-}
-
-bool
-local_alloc_stopped_by_lease(const struct alloc *a)
-{
-	for (size_t i = 0; i < a->task_states.n; i++) {
-		const struct task_state *s = &a->task_states.v[i].value;
-
-		for (size_t k = 0; k < s->events.n; k++) {
-			if (is_lease_event(&s->events.v[k]))
-				return true;
-		}
-	}
-	return false;
-}
-
 static void
-destroy(struct local *l, struct local_alloc *la)
+destroy_alloc(struct local *l, struct local_alloc *la)
 {
 	unlink_done(l, la);
 	if (la->destroyed)
@@ -178,28 +239,28 @@ void
 local_alloc_done(struct local *l, struct local_alloc *la)
 {
 	if (la->job->purge) {
-		destroy(l, la);
+		destroy_alloc(l, la);
 		return;
 	}
 	if (la->done || la->destroyed)
 		return;
 	la->done = true;
-	la->prev_done = l->last_done;
+	la->prev_done = l->allocs->last_done;
 	la->next_done = NULL;
-	*(l->last_done ? &l->last_done->next_done : &l->first_done) = la;
-	l->last_done = la;
-	l->n_done++;
-	if ((uint64_t)l->n_done > l->base.sup->config->gc_max_allocs)
-		destroy(l, l->first_done);
+	*(l->allocs->last_done ? &l->allocs->last_done->next_done : &l->allocs->first_done) = la;
+	l->allocs->last_done = la;
+	l->allocs->n_done++;
+	if ((uint64_t)l->allocs->n_done > l->base.sup->config->gc_max_allocs)
+		destroy_alloc(l, l->allocs->first_done);
 }
 
 void
 local_allocs_forget(struct local *l, int64_t before_ns)
 {
-	for (struct local_alloc *la = l->first_done, *next; la; la = next) {
+	for (struct local_alloc *la = l->allocs->first_done, *next; la; la = next) {
 		next = la->next_done;
 		if (la->n_claims == 0 && local_reschedule_failed_at(&la->sa->a) < before_ns)
-			destroy(l, la);
+			destroy_alloc(l, la);
 	}
 }
 
@@ -213,7 +274,7 @@ local_alloc_collect(struct source *s, struct sup_alloc *sa)
 	if (!la || la->destroyed || (la->collected && !la->done) || !client_alloc_ended(sa))
 		return false;
 	if (la->done) {
-		destroy(local_of(s), la);
+		destroy_alloc(local_of(s), la);
 		return true;
 	}
 	la->collected = true;
@@ -224,7 +285,7 @@ local_alloc_collect(struct source *s, struct sup_alloc *sa)
 bool
 local_alloc_collect_oldest(struct source *s)
 {
-	for (struct local_alloc *la = local_of(s)->first_done; la; la = la->next_done)
+	for (struct local_alloc *la = local_of(s)->allocs->first_done; la; la = la->next_done)
 		if (local_alloc_collect(s, la->sa))
 			return true;
 	alloc_foreach(s->sup, sa)
@@ -235,76 +296,14 @@ local_alloc_collect_oldest(struct source *s)
 	return false;
 }
 
-/* To its deployment. */
-static bool
-is_news(const struct alloc *a)
-{
-	return *str(a->deployment_id) &&
-	       (alloc_client_terminal(a) ||
-		   (a->deployment_status && a->deployment_status->healthy != OPT_UNSET));
-}
-
 void
-local_alloc_written(struct source *s, struct sup_alloc *sa)
+local_allocs_release(struct local *l, struct local_job *j)
 {
-	struct local_alloc *la = local_alloc_of(sa);
-
-	if (la)
-		local_alloc_changed(local_of(s), la);
-}
-
-void
-local_alloc_updated(struct source *s, struct sup_alloc *sa)
-{
-	struct local *l = local_of(s);
-	struct local_alloc *la = local_alloc_of(sa);
-
-	if (!la || la->destroyed)
-		return;
-	/* The client has written the row of what it changed: the index alone is not worth another
-	 * commit. */
-	sa->a.modify_index = ++l->index;
-	local_alloc_changed(l, la);
-	if (is_news(&sa->a))
-		local_mark_deployment(l, la->job);
-	if (!alloc_client_terminal(&sa->a))
-		return;
-	local_mark_job(l, la->job);
-	give_back_resources(l, la);
-	if (la->slot->current != la)
-		local_alloc_done(l, la);
-	else
-		local_mark_slot(l, la->slot);
-}
-
-void
-local_alloc_destroyed(struct source *s, struct sup_alloc *sa)
-{
-	struct local *l = local_of(s);
-	struct local_alloc *la = local_alloc_of(sa);
-	struct local_slot *slot;
-	struct local_job *j;
-
-	if (!la)
-		return;
-	/* Asked for by whoever was here, or by the last supervisor. */
-	if (!la->destroyed && (la->collected || !la->done)) {
-		la->collected = true;
-		local_volume_release_all(l, la);
-		return;
+	for (struct local_alloc *la = j->allocs, *next; la; la = next) {
+		next = la->next;
+		if (la->over)
+			local_alloc_done(l, la);
 	}
-	j = la->job;
-	slot = la->slot;
-	local_volume_release_all(l, la);
-	local_services_set(s, sa, NULL, NULL, 0);
-	give_back_resources(l, la);
-	local_alloc_gone(l, la);
-	local_alloc_free(l, la);
-	alloc_forget(s->sup, sa);
-	/* A job that was purged and is registered again waits for it. */
-	if (slot->waits)
-		local_mark_slot(l, slot);
-	local_mark_job(l, j);
 }
 
 int

@@ -1,15 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_evals.c: evaluations: why a job was looked at, and what came of it. Runs in: supervisor. */
+/* local_evals.c: evaluations: why a job was examined, and what came of it. Runs in:
+ * supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/id.h"
 #include "common/log.h"
-#include "supervisor/server/local.h"
 #include "supervisor/core/store.h"
+#include "supervisor/server/feed/local_changes.h"
+#include "supervisor/server/feed/local_events.h"
+#include "supervisor/server/job/local_evals.h"
 
 #define CLOSED_KEPT 1000
+
+struct local_evals {
+	struct local_map map;
+	struct local_eval *first, *last;               /* oldest first */
+	struct local_eval *first_closed, *last_closed; /* oldest first */
+	unsigned n_closed;
+};
+
+int
+local_evals_init(struct local *l)
+{
+	l->evals = calloc(1, sizeof *l->evals);
+	return l->evals ? 0 : -ENOMEM;
+}
+
+struct local_eval *
+local_eval_find(const struct local *l, const char *id)
+{
+	return (struct local_eval *)(void *)local_map_find(&l->evals->map, id);
+}
+
+struct local_eval *
+local_eval_newest(const struct local *l)
+{
+	return l->evals->last;
+}
 
 static bool
 is_open(const struct local_eval *ev)
@@ -46,10 +75,11 @@ static void
 link_closed(struct local *l, struct local_eval *ev)
 {
 	ev->closed = true;
-	ev->prev_closed = l->last_closed;
-	*(l->last_closed ? &l->last_closed->next_closed : &l->first_closed) = ev;
-	l->last_closed = ev;
-	l->n_closed++;
+	ev->prev_closed = l->evals->last_closed;
+	*(l->evals->last_closed ? &l->evals->last_closed->next_closed : &l->evals->first_closed) =
+	    ev;
+	l->evals->last_closed = ev;
+	l->evals->n_closed++;
 }
 
 static void
@@ -57,10 +87,12 @@ unlink_closed(struct local *l, struct local_eval *ev)
 {
 	if (!ev->closed)
 		return;
-	*(ev->prev_closed ? &ev->prev_closed->next_closed : &l->first_closed) = ev->next_closed;
-	*(ev->next_closed ? &ev->next_closed->prev_closed : &l->last_closed) = ev->prev_closed;
+	*(ev->prev_closed ? &ev->prev_closed->next_closed : &l->evals->first_closed) =
+	    ev->next_closed;
+	*(ev->next_closed ? &ev->next_closed->prev_closed : &l->evals->last_closed) =
+	    ev->prev_closed;
 	ev->closed = false;
-	l->n_closed--;
+	l->evals->n_closed--;
 }
 
 static void
@@ -68,10 +100,10 @@ unlink_eval(struct local *l, struct local_eval *ev)
 {
 	unlink_job(ev);
 	unlink_closed(l, ev);
-	local_map_remove(&l->evals, &ev->key);
-	local_news_remove(&l->news_list, &ev->news);
-	*(ev->prev ? &ev->prev->next : &l->first_eval) = ev->next;
-	*(ev->next ? &ev->next->prev : &l->last_eval) = ev->prev;
+	local_map_remove(&l->evals->map, &ev->key);
+	local_changes_remove(l, &ev->news);
+	*(ev->prev ? &ev->prev->next : &l->evals->first) = ev->next;
+	*(ev->next ? &ev->next->prev : &l->evals->last) = ev->prev;
 }
 
 static void
@@ -101,6 +133,44 @@ write_eval(struct sup *sup, struct dirty *d, struct err *e)
 	return r;
 }
 
+static const struct eval *
+eval_of(const struct local_news *n)
+{
+	return &((const struct local_eval *)(const void *)((const char *)n -
+							   offsetof(struct local_eval, news)))
+		    ->ev;
+}
+
+static void
+get_head(struct local *l, const struct local_news *n, struct event_head *ret)
+{
+	const struct eval *ev = eval_of(n);
+
+	*ret = (struct event_head){ .topic = "Evaluation",
+		.type = "EvaluationUpdated",
+		.namespace = ev->namespace,
+		.keys = { ev->id, ev->job_id, ev->deployment_id } };
+}
+
+static int
+print_event(struct local *l, const struct local_news *n, struct text *t)
+{
+	return model_to_text(&eval_type, eval_of(n), 0, t);
+}
+
+static const struct local_news_type eval_news = { "Evaluation", get_head, print_event };
+
+static void
+note_written(struct local *l, struct local_eval *ev)
+{
+	uint64_t index = ev->ev.modify_index;
+
+	if (ev->job)
+		local_job_touch(ev->job, index);
+	local_changes_note(l, LOCAL_EVALS, index);
+	local_changes_put(l, &ev->news, &eval_news, index);
+}
+
 static void
 on_eval_written(struct sup *sup, struct dirty *d)
 {
@@ -110,7 +180,22 @@ on_eval_written(struct sup *sup, struct dirty *d)
 	if (ev->gone)
 		free_eval(ev);
 	else
-		local_eval_told(local_of_sup(sup), ev);
+		note_written(local_of_sup(sup), ev);
+}
+
+void
+local_evals_free(struct local *l)
+{
+	while (l->evals && l->evals->first) {
+		struct local_eval *ev = l->evals->first;
+
+		l->evals->first = ev->next;
+		turn_forget_write(l->base.sup, &ev->row);
+		free_eval(ev);
+	}
+	if (l->evals)
+		local_map_done(&l->evals->map);
+	free(l->evals);
 }
 
 static void
@@ -129,12 +214,12 @@ local_evals_forget(struct local *l, int64_t before_ns)
 	alloc_foreach(l->base.sup, sa)
 	{
 		const char *id = str(sa->a.eval_id);
-		struct local_eval *ev = (void *)local_map_find(&l->evals, id);
+		struct local_eval *ev = local_eval_find(l, id);
 
 		if (ev)
 			ev->used = ev->closed;
 	}
-	for (struct local_eval *ev = l->first_closed; ev; ev = next) {
+	for (struct local_eval *ev = l->evals->first_closed; ev; ev = next) {
 		next = ev->next_closed;
 		if (!ev->used && ev->ev.modify_time < before_ns)
 			forget_eval(l, ev);
@@ -146,14 +231,14 @@ local_evals_forget(struct local *l, int64_t before_ns)
 static int
 insert_eval(struct local *l, struct local_eval *ev)
 {
-	if (local_map_add(&l->evals, &ev->key, ev->ev.id) < 0)
+	if (local_map_add(&l->evals->map, &ev->key, ev->ev.id) < 0)
 		return -ENOMEM;
 	ev->row.write = write_eval;
 	ev->row.point = CRASH_ROW_EVAL;
 	ev->row.written = on_eval_written;
-	ev->prev = l->last_eval;
-	*(l->last_eval ? &l->last_eval->next : &l->first_eval) = ev;
-	l->last_eval = ev;
+	ev->prev = l->evals->last;
+	*(l->evals->last ? &l->evals->last->next : &l->evals->first) = ev;
+	l->evals->last = ev;
 	return 0;
 }
 
@@ -205,8 +290,8 @@ local_eval_new(struct local *l, struct local_job *j, const char *trigger)
 static void
 trim(struct local *l)
 {
-	while (l->n_closed > CLOSED_KEPT)
-		forget_eval(l, l->first_closed);
+	while (l->evals->n_closed > CLOSED_KEPT)
+		forget_eval(l, l->evals->first_closed);
 }
 
 void

@@ -7,13 +7,36 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/server/local.h"
+#include "supervisor/server/job/local_allocs.h"
+#include "supervisor/server/job/local_family.h"
+#include "supervisor/server/job/local_job_view.h"
 
 /* No more than these on the node, and none for longer than job_gc_threshold. */
 #define DEAD_KEPT 1000
 /* Of one parent, the dead ones among them: a job that is launched faster than it ends is stopped
  * here. */
 #define CHILDREN_MAX 6000
+
+struct local_families {
+	struct local_map map;
+	struct local_job *first_dead, *last_dead; /* oldest first */
+	unsigned n_dead;
+};
+
+int
+local_families_init(struct local *l)
+{
+	l->families = calloc(1, sizeof *l->families);
+	return l->families ? 0 : -ENOMEM;
+}
+
+void
+local_families_free(struct local *l)
+{
+	if (l->families)
+		local_map_done(&l->families->map);
+	free(l->families);
+}
 
 static struct local_family *
 find_family(const struct local *l, const char *namespace, const char *parent)
@@ -22,7 +45,7 @@ find_family(const struct local *l, const char *namespace, const char *parent)
 
 	if (asprintf(&name, "%s/%s", namespace, parent) < 0)
 		return NULL;
-	return (struct local_family *)(void *)local_map_find(&l->families, name);
+	return (struct local_family *)(void *)local_map_find(&l->families->map, name);
 }
 
 static struct local_family *
@@ -39,7 +62,7 @@ make_family(struct local *l, const struct job *child)
 		free(f);
 		return NULL;
 	}
-	if (local_map_add(&l->families, &f->key, f->name) < 0) {
+	if (local_map_add(&l->families->map, &f->key, f->name) < 0) {
 		free(f->name);
 		free(f);
 		return NULL;
@@ -72,11 +95,11 @@ unlist_dead(struct local *l, struct local_job *j)
 {
 	if (!j->dead_s)
 		return;
-	*(j->prev_dead ? &j->prev_dead->next_dead : &l->first_dead) = j->next_dead;
-	*(j->next_dead ? &j->next_dead->prev_dead : &l->last_dead) = j->prev_dead;
+	*(j->prev_dead ? &j->prev_dead->next_dead : &l->families->first_dead) = j->next_dead;
+	*(j->next_dead ? &j->next_dead->prev_dead : &l->families->last_dead) = j->prev_dead;
 	j->prev_dead = j->next_dead = NULL;
 	j->dead_s = 0;
-	l->n_dead--;
+	l->families->n_dead--;
 }
 
 void
@@ -93,7 +116,7 @@ local_family_leave(struct local *l, struct local_job *j)
 		j->next_sibling->prev_sibling = j->prev_sibling;
 	if (--f->n > 0)
 		return;
-	local_map_remove(&l->families, &f->key);
+	local_map_remove(&l->families->map, &f->key);
 	free(f->name);
 	free(f);
 }
@@ -152,31 +175,23 @@ died_at(const struct local_job *j)
 static void
 list_dead(struct local *l, struct local_job *j)
 {
-	struct local_job *before = l->last_dead;
+	struct local_job *before = l->families->last_dead;
 
 	j->dead_s = died_at(j);
 	while (before && before->dead_s > j->dead_s)
 		before = before->prev_dead;
 	j->prev_dead = before;
-	j->next_dead = before ? before->next_dead : l->first_dead;
-	*(before ? &before->next_dead : &l->first_dead) = j;
-	*(j->next_dead ? &j->next_dead->prev_dead : &l->last_dead) = j;
-	l->n_dead++;
+	j->next_dead = before ? before->next_dead : l->families->first_dead;
+	*(before ? &before->next_dead : &l->families->first_dead) = j;
+	*(j->next_dead ? &j->next_dead->prev_dead : &l->families->last_dead) = j;
+	l->families->n_dead++;
 }
 
 static void
 forget_dead(struct local *l, struct local_job *j)
 {
 	unlist_dead(l, j);
-	j->purge = true;
-	local_job_changed(l, j, local_index_next(l));
-	turn_write(l->base.sup, &j->versions->row);
-	local_mark_job(l, j);
-	for (struct local_alloc *la = j->allocs, *next; la; la = next) {
-		next = la->next;
-		if (la->over)
-			local_alloc_done(l, la);
-	}
+	local_job_purge(l, j);
 }
 
 bool
@@ -192,9 +207,9 @@ local_family_examine(struct local *l, struct local_job *j)
 	}
 	list_dead(l, j);
 	/* Never j itself, whatever the clock says. */
-	while (l->n_dead > DEAD_KEPT && l->first_dead != j)
-		forget_dead(l, l->first_dead);
-	return l->first_dead == j;
+	while (l->families->n_dead > DEAD_KEPT && l->families->first_dead != j)
+		forget_dead(l, l->families->first_dead);
+	return l->families->first_dead == j;
 }
 
 int64_t
@@ -202,12 +217,12 @@ local_family_collect_at(const struct local *l)
 {
 	int64_t kept_s = (int64_t)(l->base.sup->config->job_gc_ms / 1000);
 
-	return l->first_dead ? l->first_dead->dead_s + kept_s : 0;
+	return l->families->first_dead ? l->families->first_dead->dead_s + kept_s : 0;
 }
 
 void
 local_family_collect(struct local *l, int64_t now_s)
 {
-	while (l->first_dead && local_family_collect_at(l) <= now_s)
-		forget_dead(l, l->first_dead);
+	while (l->families->first_dead && local_family_collect_at(l) <= now_s)
+		forget_dead(l, l->families->first_dead);
 }

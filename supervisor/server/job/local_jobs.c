@@ -4,18 +4,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/server/deploy/local_deployment.h"
-#include "supervisor/server/place/local_unplaced.h"
 #include "supervisor/core/store.h"
+#include "supervisor/server/feed/local_changes.h"
+#include "supervisor/server/feed/local_events.h"
+#include "supervisor/server/job/local_allocs.h"
+#include "supervisor/server/job/local_evals.h"
+#include "supervisor/server/job/local_family.h"
+#include "supervisor/server/job/local_job_view.h"
+#include "supervisor/server/job/local_marks.h"
 
 #define VERSIONS_KEPT 6
 
 /* Column `current` of a job's row. */
 enum { ROW_OLD = 0, ROW_WANTED = 1, ROW_PURGED = 2 };
+
+struct local_jobs {
+	struct local_map map;
+};
+
+int
+local_jobs_init(struct local *l)
+{
+	l->jobs = calloc(1, sizeof *l->jobs);
+	return l->jobs ? 0 : -ENOMEM;
+}
+
+struct local_key **
+local_jobs_sorted(const struct local *l, size_t *ret_n)
+{
+	*ret_n = l->jobs->map.n;
+	return local_map_sorted(&l->jobs->map);
+}
+
+void
+local_launch_key(const struct job *job, char ret[LOCAL_LAUNCH_KEY_SIZE])
+{
+	(void)snprintf(ret, LOCAL_LAUNCH_KEY_SIZE, "local_launch/%s/%s", job->namespace, job->id);
+}
 
 struct local_job *
 local_job_find_any(struct local *l, const char *namespace, const char *id)
@@ -24,7 +52,7 @@ local_job_find_any(struct local *l, const char *namespace, const char *id)
 
 	if (asprintf(&name, "%s/%s", namespace, id) < 0)
 		return NULL;
-	return (struct local_job *)(void *)local_map_find(&l->jobs, name);
+	return local_job_of(local_map_find(&l->jobs->map, name));
 }
 
 struct local_job *
@@ -71,6 +99,22 @@ write_version(struct sup *sup, struct dirty *d, struct err *e)
 	return r;
 }
 
+void
+local_job_touch(struct local_job *j, uint64_t index)
+{
+	if (j->index < index)
+		j->index = index;
+}
+
+static void
+note_change(struct local *l, struct local_job *j, uint64_t index)
+{
+	local_job_touch(j, index);
+	local_changes_note(l, LOCAL_JOBS, index);
+	if (j->news.index < index)
+		local_changes_put(l, &j->news, &local_job_news, index);
+}
+
 static void
 on_version_written(struct sup *sup, struct dirty *d)
 {
@@ -78,7 +122,7 @@ on_version_written(struct sup *sup, struct dirty *d)
 	    (struct local_version *)(void *)((char *)d - offsetof(struct local_version, row));
 
 	if (!v->gone) {
-		local_job_changed(local_of_sup(sup), v->job, v->ref->job.modify_index);
+		note_change(local_of_sup(sup), v->job, v->ref->job.modify_index);
 		return;
 	}
 	job_ref_put(v->ref);
@@ -128,8 +172,8 @@ add_job(struct local *l, const char *namespace, const char *id)
 		return NULL;
 	}
 	j->l = l;
-	STAILQ_INIT(&j->marks.slots);
-	if (local_map_add(&l->jobs, &j->key, j->name) < 0) {
+	STAILQ_INIT(&j->marked_slots);
+	if (local_map_add(&l->jobs->map, &j->key, j->name) < 0) {
 		free(j->name);
 		free(j);
 		return NULL;
@@ -138,37 +182,12 @@ add_job(struct local *l, const char *namespace, const char *id)
 }
 
 static void
-free_slots(struct local *l, struct local_slot **slots, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		local_unplaced_remove(l, slots[i]);
-		sd_event_source_disable_unref(slots[i]->reschedule);
-		free(slots[i]);
-	}
-	free(slots);
-}
-
-static void
-free_groups(struct local *l, struct local_job *j)
-{
-	j->blocked = NULL;
-	for (size_t i = 0; i < j->n_groups; i++) {
-		free_slots(l, j->groups[i]->slots, j->groups[i]->n_slots);
-		free_slots(l, j->groups[i]->canaries, j->groups[i]->n_canaries);
-		free(j->groups[i]->name);
-		free(j->groups[i]);
-	}
-	free(j->groups);
-}
-
-void
-local_job_free(struct local *l, struct local_job *j)
+free_job(struct local *l, struct local_job *j)
 {
 	local_marks_forget(l, j);
-	local_map_remove(&l->jobs, &j->key);
-	local_periodic_forget(l, j);
+	local_map_remove(&l->jobs->map, &j->key);
 	local_family_leave(l, j);
-	local_news_remove(&l->news_list, &j->news);
+	local_changes_remove(l, &j->news);
 	while (j->versions) {
 		struct local_version *v = j->versions;
 
@@ -177,17 +196,32 @@ local_job_free(struct local *l, struct local_job *j)
 		job_ref_put(v->ref);
 		free(v);
 	}
-	local_deployments_free(l, j);
-	free_groups(l, j);
+	local_slots_free(j);
 	free(j->name);
 	free(j);
 }
 
-static void
-forget_job(struct local *l, struct local_job *j)
+void
+local_jobs_free(struct local *l)
 {
+	for (size_t i = 0; l->jobs && i < l->jobs->map.n_buckets; i++) {
+		while (l->jobs->map.buckets[i])
+			free_job(l, local_job_of(l->jobs->map.buckets[i]));
+	}
+	if (l->jobs)
+		local_map_done(&l->jobs->map);
+	free(l->jobs);
+}
+
+void
+local_job_forget(struct local *l, struct local_job *j)
+{
+	uint64_t index = j->news.index ? j->news.index : local_index_next(l);
+
 	log_info("job %s is purged", j->name);
-	local_job_gone(l, j);
+	/* Followers get the deregistration under the index at which the job was purged. */
+	local_event_keep(l, &j->news, &local_job_news, "JobDeregistered", index);
+	local_changes_note(l, LOCAL_JOBS, index);
 	local_evals_forget_job(l, j);
 	while (j->versions) {
 		struct local_version *v = j->versions;
@@ -196,15 +230,22 @@ forget_job(struct local *l, struct local_job *j)
 		v->forgotten = true;
 		drop_version(l, v);
 	}
-	local_deployments_forget(l, j);
-	/* What the rows still need is in the versions; write_version() does not look at the job of
-	 * one that is gone. */
-	local_job_free(l, j);
+	/* The versions hold all that deleting their rows takes. */
+	free_job(l, j);
 }
 
-/* The one to come back to, when a newer one fails. */
+void
+local_job_purge(struct local *l, struct local_job *j)
+{
+	j->purge = true;
+	note_change(l, j, local_index_next(l));
+	turn_write(l->base.sup, &j->versions->row);
+	local_allocs_release(l, j);
+	local_mark_job(l, j);
+}
+
 static struct local_version *
-newest_stable(const struct local_job *j)
+find_stable(const struct local_job *j)
 {
 	struct local_version *v = j->versions;
 
@@ -213,16 +254,28 @@ newest_stable(const struct local_job *j)
 	return v;
 }
 
+const struct job *
+local_job_stable(const struct local_job *j)
+{
+	const struct local_version *v = find_stable(j);
+
+	return v ? &v->ref->job : NULL;
+}
+
+void
+local_job_set_stable(struct local *l, struct local_job *j)
+{
+	j->versions->ref->job.stable = true;
+	turn_write(l->base.sup, &j->versions->row);
+	local_mark_job(l, j);
+}
+
 void
 local_job_trim(struct local *l, struct local_job *j)
 {
-	const struct local_version *stable = newest_stable(j);
+	const struct local_version *stable = find_stable(j);
 	unsigned kept = 0;
 
-	if (j->purge && !j->allocs) {
-		forget_job(l, j);
-		return;
-	}
 	for (struct local_version **at = &j->versions; *at;) {
 		struct local_version *v = *at;
 
@@ -283,134 +336,12 @@ local_job_put(struct local *l, struct job *job, bool *ret_changed)
 	}
 	if (put_version(l, j, job) < 0) {
 		if (added)
-			local_job_free(l, j);
+			free_job(l, j);
 		return NULL;
 	}
 	*ret_changed = true;
-	local_periodic_look(l, j);
-	local_deployment_follow(l, j);
 	local_mark_job(l, j);
 	return j;
-}
-
-int
-local_job_register(struct local *l, struct job *job, const char *trigger, struct local_job **ret,
-    struct local_eval **ret_ev)
-{
-	struct local_eval *ev = NULL;
-	struct local_job *j;
-	bool changed;
-
-	j = local_job_put(l, job, &changed);
-	if (!j)
-		return -ENOMEM;
-	if (!job_is_parent(local_job_wanted(j))) {
-		ev = local_eval_new(l, j, trigger);
-		if (!ev)
-			return -ENOMEM;
-		local_reconcile_job(l, j, ev, true);
-		local_mark_job(l, j);
-	}
-	*ret = j;
-	*ret_ev = ev;
-	return 0;
-}
-
-enum job_status
-local_job_status(const struct local_job *j)
-{
-	bool live = false;
-
-	if (job_is_parent(local_job_wanted(j)))
-		return local_job_wanted(j)->stop ? JOB_DEAD : JOB_RUNNING;
-	if (j->blocked)
-		return JOB_PENDING;
-	for (const struct local_alloc *la = j->allocs; la && !live; la = la->next)
-		live = !la->over;
-	if (live)
-		return JOB_RUNNING;
-	for (size_t i = 0; i < j->n_groups; i++) {
-		for (size_t k = 0; k < j->groups[i]->n_slots; k++) {
-			if (j->groups[i]->slots[k]->waits)
-				return JOB_PENDING;
-		}
-	}
-	return JOB_DEAD;
-}
-
-/* --- slots --- */
-
-struct local_group *
-local_group_find(const struct local_job *j, const char *name)
-{
-	for (size_t i = 0; i < j->n_groups; i++) {
-		if (strcmp(j->groups[i]->name, name) == 0)
-			return j->groups[i];
-	}
-	return NULL;
-}
-
-static struct local_group *
-get_group(struct local_job *j, const char *name)
-{
-	struct local_group *g = local_group_find(j, name), **grown;
-
-	if (g)
-		return g;
-	grown = reallocarray(j->groups, j->n_groups + 1, sizeof *grown);
-	if (!grown)
-		return NULL;
-	j->groups = grown;
-	g = calloc(1, sizeof *g);
-	if (!g || !(g->name = strdup(name))) {
-		free(g);
-		return NULL;
-	}
-	j->groups[j->n_groups++] = g;
-	return g;
-}
-
-/* All up to that one are made. */
-static struct local_slot *
-get_slot(struct local_job *j, const char *group, int64_t index, bool canary)
-{
-	struct local_group *g = index < 0 ? NULL : get_group(j, group);
-	struct local_slot ***list, **grown, *slot;
-	size_t *n;
-
-	if (!g)
-		return NULL;
-	list = canary ? &g->canaries : &g->slots;
-	n = canary ? &g->n_canaries : &g->n_slots;
-	if ((size_t)index >= *n) {
-		grown = reallocarray(*list, (size_t)index + 1, sizeof *grown);
-		if (!grown)
-			return NULL;
-		*list = grown;
-	}
-	while ((size_t)index >= *n) {
-		slot = calloc(1, sizeof *slot);
-		if (!slot)
-			return NULL;
-		slot->job = j;
-		slot->group = g;
-		slot->index = (int64_t)*n;
-		slot->canary = canary;
-		(*list)[(*n)++] = slot;
-	}
-	return (*list)[index];
-}
-
-struct local_slot *
-local_slot_get(struct local_job *j, const char *group, int64_t index)
-{
-	return get_slot(j, group, index, false);
-}
-
-struct local_slot *
-local_canary_get(struct local_job *j, const char *group, int64_t index)
-{
-	return get_slot(j, group, index, true);
 }
 
 /* --- at start --- */

@@ -1,20 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local_marks.c: the marks that the books leave for the pass. Runs in: supervisor. */
 #include "supervisor/server/job/local_marks.h"
-#include "supervisor/server/local.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "supervisor/server/job/local_slots.h"
+
+struct local_marks {
+	STAILQ_HEAD(, local_job) jobs;
+	bool capacity, node, timer;
+	struct deferred pass;
+};
+
+int
+local_marks_init(struct local *l, void (*pass)(struct sup *sup, struct deferred *d))
+{
+	struct local_marks *m = calloc(1, sizeof *m);
+
+	if (!m)
+		return -ENOMEM;
+	STAILQ_INIT(&m->jobs);
+	m->pass.run = pass;
+	l->marks = m;
+	return 0;
+}
+
+void
+local_marks_free(struct local *l)
+{
+	if (l->marks)
+		turn_forget_deferred(l->base.sup, &l->marks->pass);
+	free(l->marks);
+}
 
 static void
 request_pass(struct local *l)
 {
-	turn_before_commit(l->base.sup, &l->marks.pass);
+	turn_before_commit(l->base.sup, &l->marks->pass);
 }
 
 void
 local_mark_job(struct local *l, struct local_job *j)
 {
-	if (!j->marks.queued) {
-		j->marks.queued = true;
-		STAILQ_INSERT_TAIL(&l->marks.jobs, j, marks.next);
+	if (!j->marked) {
+		j->marked = true;
+		STAILQ_INSERT_TAIL(&l->marks->jobs, j, next_marked);
 	}
 	request_pass(l);
 }
@@ -26,7 +57,7 @@ local_mark_slot(struct local *l, struct local_slot *slot)
 
 	if (!slot->marked) {
 		slot->marked = true;
-		STAILQ_INSERT_TAIL(&j->marks.slots, slot, next_marked);
+		STAILQ_INSERT_TAIL(&j->marked_slots, slot, next_marked);
 	}
 	local_mark_job(l, j);
 }
@@ -34,51 +65,51 @@ local_mark_slot(struct local *l, struct local_slot *slot)
 void
 local_mark_deployment(struct local *l, struct local_job *j)
 {
-	j->marks.deployment = true;
+	j->deployment_marked = true;
 	local_mark_job(l, j);
 }
 
 void
 local_mark_capacity(struct local *l)
 {
-	l->marks.capacity = true;
+	l->marks->capacity = true;
 	request_pass(l);
 }
 
 void
 local_mark_node(struct local *l)
 {
-	l->marks.node = true;
+	l->marks->node = true;
 	request_pass(l);
 }
 
 void
 local_mark_timer(struct local *l)
 {
-	l->marks.timer = true;
+	l->marks->timer = true;
 	request_pass(l);
 }
 
 struct local_job *
 local_marks_take_job(struct local *l)
 {
-	struct local_job *j = STAILQ_FIRST(&l->marks.jobs);
+	struct local_job *j = STAILQ_FIRST(&l->marks->jobs);
 
 	if (!j)
 		return NULL;
-	STAILQ_REMOVE_HEAD(&l->marks.jobs, marks.next);
-	j->marks.queued = false;
+	STAILQ_REMOVE_HEAD(&l->marks->jobs, next_marked);
+	j->marked = false;
 	return j;
 }
 
 struct local_slot *
 local_marks_take_slot(struct local_job *j)
 {
-	struct local_slot *slot = STAILQ_FIRST(&j->marks.slots);
+	struct local_slot *slot = STAILQ_FIRST(&j->marked_slots);
 
 	if (!slot)
 		return NULL;
-	STAILQ_REMOVE_HEAD(&j->marks.slots, next_marked);
+	STAILQ_REMOVE_HEAD(&j->marked_slots, next_marked);
 	slot->marked = false;
 	return slot;
 }
@@ -86,35 +117,35 @@ local_marks_take_slot(struct local_job *j)
 bool
 local_marks_take_deployment(struct local_job *j)
 {
-	bool marked = j->marks.deployment;
+	bool marked = j->deployment_marked;
 
-	j->marks.deployment = false;
+	j->deployment_marked = false;
 	return marked;
 }
 
 bool
 local_marks_take_retry(struct local *l, bool *ret_all)
 {
-	bool marked = l->marks.capacity || l->marks.node;
+	bool marked = l->marks->capacity || l->marks->node;
 
-	*ret_all = l->marks.node;
-	l->marks.capacity = l->marks.node = false;
+	*ret_all = l->marks->node;
+	l->marks->capacity = l->marks->node = false;
 	return marked;
 }
 
 bool
 local_marks_take_timer(struct local *l)
 {
-	bool marked = l->marks.timer;
+	bool marked = l->marks->timer;
 
-	l->marks.timer = false;
+	l->marks->timer = false;
 	return marked;
 }
 
 void
 local_marks_forget(struct local *l, struct local_job *j)
 {
-	if (j->marks.queued)
-		STAILQ_REMOVE(&l->marks.jobs, j, local_job, marks.next);
-	j->marks.queued = false;
+	if (j->marked)
+		STAILQ_REMOVE(&l->marks->jobs, j, local_job, next_marked);
+	j->marked = false;
 }

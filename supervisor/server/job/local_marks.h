@@ -9,9 +9,15 @@
 
 #include <stdbool.h>
 
+struct deferred;
 struct local;
 struct local_job;
 struct local_slot;
+struct sup;
+
+/* The first mark of a turn queues pass. 0 or -ENOMEM. */
+int local_marks_init(struct local *l, void (*pass)(struct sup *sup, struct deferred *d));
+void local_marks_free(struct local *l);
 
 /* The slot's alloc has changed, or what its successor waits for. Marks the job too. */
 void local_mark_slot(struct local *l, struct local_slot *slot);

@@ -4,20 +4,30 @@
  * Batch work may come to its end until the deadline; system jobs end when all that has, and plugins
  * last. Its strategy is in state.db until it is over. Runs in: supervisor.
  */
+#include "supervisor/server/place/local_drain.h"
+
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/api/api_node.h"
-#include "supervisor/node/node_state.h"
-#include "supervisor/server/local.h"
-#include "supervisor/server/api/local_api.h"
+#include "supervisor/alloc/client.h"
 #include "supervisor/core/store.h"
+#include "supervisor/node/node_state.h"
+#include "supervisor/server/feed/local_changes.h"
+#include "supervisor/server/job/local_marks.h"
 
 #define STRATEGY_KEY "local_drain_strategy"
 
-static void run(struct local *l);
+static void run_drain(struct local *l);
+
+struct local_drain {
+	bool ineligible; /* an operator wants that nothing is placed */
+	struct dirty row;
+	struct sd_event_source *deadline;
+};
 
 static int
 write_drain(struct sup *sup, struct dirty *d, struct err *e)
@@ -30,18 +40,28 @@ write_drain(struct sup *sup, struct dirty *d, struct err *e)
 		r = err_set(e, r, "write down the drain");
 	else
 		r = store_meta_put(
-		    sup->store, "local_drain", local_of_sup(sup)->ineligible ? "1" : "0", e);
+		    sup->store, "local_drain", local_of_sup(sup)->drain->ineligible ? "1" : "0", e);
 	if (r >= 0)
 		r = store_meta_put(sup->store, STRATEGY_KEY, str(t.text), e);
 	text_done(&t);
 	return r;
 }
 
-void
+int
 local_drain_init(struct local *l)
 {
-	l->drain_row.write = write_drain;
-	l->drain_row.point = CRASH_ROW_DRAIN;
+	l->drain = calloc(1, sizeof *l->drain);
+	if (!l->drain)
+		return -ENOMEM;
+	l->drain->row.write = write_drain;
+	l->drain->row.point = CRASH_ROW_DRAIN;
+	return 0;
+}
+
+bool
+local_drain_is_on(const struct local *l)
+{
+	return l->drain->ineligible || l->base.sup->draining;
 }
 
 int
@@ -56,7 +76,7 @@ local_drain_load(struct local *l, struct err *e)
 		return 0;
 	if (r < 0)
 		return r;
-	l->ineligible = str_eq(ineligible, "1");
+	l->drain->ineligible = str_eq(ineligible, "1");
 	r = store_meta_get(store, STRATEGY_KEY, &strategy, e);
 	if (r == -ENOENT || (r >= 0 && !*strategy))
 		return 0;
@@ -67,26 +87,26 @@ local_drain_load(struct local *l, struct err *e)
 
 /* The strategy is another, or none. */
 static void
-on_changed(struct local *l)
+note_change(struct local *l)
 {
-	turn_write(l->base.sup, &l->drain_row);
+	turn_write(l->base.sup, &l->drain->row);
 	turn_durable(l->base.sup);
 	local_node_changed(l);
 }
 
 static void
-end(struct local *l)
+end_drain(struct local *l)
 {
-	l->drain_timer = sd_event_source_disable_unref(l->drain_timer);
+	l->drain->deadline = sd_event_source_disable_unref(l->drain->deadline);
 	(void)node_set_drain(l->base.sup, NULL, NULL);
-	on_changed(l);
+	note_change(l);
 }
 
 static void
 on_drained(struct sup *sup)
 {
 	log_info("the node is drained");
-	end(local_of_sup(sup));
+	end_drain(local_of_sup(sup));
 }
 
 static int
@@ -94,8 +114,8 @@ on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct local *l = userdata;
 
-	l->drain_timer = sd_event_source_disable_unref(l->drain_timer);
-	run(l);
+	l->drain->deadline = sd_event_source_disable_unref(l->drain->deadline);
+	run_drain(l);
 	return 0;
 }
 
@@ -114,7 +134,7 @@ left_ns(const struct drain_strategy *drain)
 }
 
 static void
-run(struct local *l)
+run_drain(struct local *l)
 {
 	struct sup *sup = l->base.sup;
 	const struct drain_strategy *drain = node_get(sup)->drain_strategy;
@@ -124,11 +144,11 @@ run(struct local *l)
 		.why = "node is draining",
 		.done = on_drained };
 
-	l->drain_timer = sd_event_source_disable_unref(l->drain_timer);
+	l->drain->deadline = sd_event_source_disable_unref(l->drain->deadline);
 	if (sup->draining) /* all ends with the agent; what that leaves is the next one's */
 		return;
 	if (left > 0 && left < INT64_MAX &&
-	    sd_event_add_time_relative(sup->event, &l->drain_timer, CLOCK_BOOTTIME,
+	    sd_event_add_time_relative(sup->event, &l->drain->deadline, CLOCK_BOOTTIME,
 		(uint64_t)left / 1000, 0, on_deadline, l) < 0)
 		log_error("no memory for the deadline of the drain");
 	client_stop_all(sup, &wish);
@@ -137,17 +157,20 @@ run(struct local *l)
 void
 local_drain_start(struct local *l)
 {
-	if (l->ineligible)
+	if (l->drain->ineligible)
 		node_set_takes_allocs(l->base.sup, false);
 	if (node_get(l->base.sup)->drain_strategy)
-		run(l);
+		run_drain(l);
 }
 
 void
 local_drain_free(struct local *l)
 {
-	l->drain_timer = sd_event_source_disable_unref(l->drain_timer);
-	turn_forget_write(l->base.sup, &l->drain_row);
+	if (!l->drain)
+		return;
+	l->drain->deadline = sd_event_source_disable_unref(l->drain->deadline);
+	turn_forget_write(l->base.sup, &l->drain->row);
+	free(l->drain);
 }
 
 void
@@ -155,9 +178,9 @@ local_set_drain(struct source *s, bool on)
 {
 	struct local *l = local_of(s);
 
-	if (l->ineligible != on) {
-		l->ineligible = on;
-		turn_write(s->sup, &l->drain_row);
+	if (l->drain->ineligible != on) {
+		l->drain->ineligible = on;
+		turn_write(s->sup, &l->drain->row);
 		turn_durable(s->sup);
 	}
 	local_node_changed(l);
@@ -165,68 +188,37 @@ local_set_drain(struct source *s, bool on)
 		local_mark_node(l);
 }
 
-/* --- the API --- */
+/* --- wishes of operators --- */
 
-/* One that is under way goes on, by another strategy. */
-static int
-begin(struct local *l, const json_t *spec, struct err *e)
+int
+local_drain_begin(struct local *l, struct drain_strategy *drain, struct err *e)
 {
 	const struct drain_strategy *old = node_get(l->base.sup)->drain_strategy;
-	struct drain_strategy drain = { 0 };
 	int64_t now = local_now_ns();
-	int r = model_from_json(&drain_strategy_type, spec, &drain, e);
+	int r;
 
-	if (r < 0)
-		return r;
-	drain.started_at = old ? old->started_at : now;
-	drain.force_deadline = 0;
-	if (drain.deadline > 0 &&
-	    __builtin_add_overflow(now, drain.deadline, &drain.force_deadline))
-		drain.force_deadline = INT64_MAX;
-	r = node_set_drain(l->base.sup, &drain, e);
+	drain->started_at = old ? old->started_at : now;
+	drain->force_deadline = 0;
+	if (drain->deadline > 0 &&
+	    __builtin_add_overflow(now, drain->deadline, &drain->force_deadline))
+		drain->force_deadline = INT64_MAX;
+	r = node_set_drain(l->base.sup, drain, e);
 	if (r < 0)
 		return r;
 	node_set_takes_allocs(l->base.sup, false);
-	on_changed(l);
-	run(l);
+	note_change(l);
+	run_drain(l);
 	return 0;
 }
 
-static void
-take_back(struct local *l, bool eligible)
+void
+local_drain_cancel(struct local *l, bool eligible)
 {
 	if (node_get(l->base.sup)->drain_strategy) {
 		if (!l->base.sup->draining)
 			client_stop_no_more(l->base.sup);
-		end(l);
+		end_drain(l);
 	}
 	if (eligible)
 		node_set_takes_allocs(l->base.sup, true);
-}
-
-void
-local_api_drain_node(struct sup *sup, struct api_req *req)
-{
-	struct local *l = local_of_sup(sup);
-	struct err e = { 0 };
-	const json_t *body, *spec;
-	int r = 0;
-
-	if (!api_is_this_node(sup, req))
-		return;
-	body = api_body(req, &e);
-	spec = json_object_get(body, "DrainSpec");
-	if (!json_is_object(body) || (spec && !json_is_object(spec) && !json_is_null(spec))) {
-		api_reply_error(req, 400, "%s",
-		    body ? "DrainSpec must be an object, or null to end the drain" : e.msg);
-		return;
-	}
-	if (json_is_object(spec))
-		r = begin(l, spec, &e);
-	else
-		take_back(l, json_is_true(json_object_get(body, "MarkEligible")));
-	if (r < 0)
-		api_reply_error(req, r == -EINVAL ? 400 : 500, "DrainSpec: %s", e.msg);
-	else
-		api_reply_node_change(sup, req);
 }

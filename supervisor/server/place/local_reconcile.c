@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * local_reconcile.c: makes of a job what is wanted of it, slot by slot (local_slot.h decides, this
- * acts), and keeps what does not fit as a blocked evaluation. An alloc that changes costs
- * its own slot, never its job. Runs in: supervisor.
+ * local_reconcile.c: makes the allocs of a job what its wanted version says, slot by slot
+ * (local_slot.h decides, this acts), and keeps what does not fit as a blocked evaluation. When an
+ * alloc changes, its own slot is examined, never its whole job. Runs in: supervisor.
  */
+#include "supervisor/server/place/local_reconcile.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +14,14 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/server/deploy/local_deployment.h"
-#include "supervisor/server/job/job_diff.h"
-#include "supervisor/server/place/local_reschedule.h"
+#include "supervisor/alloc/client.h"
+#include "supervisor/server/deploy/local_rollout.h"
+#include "supervisor/server/job/local_allocs.h"
+#include "supervisor/server/job/local_marks.h"
+#include "supervisor/server/job/local_reschedule.h"
+#include "supervisor/server/place/local_facts.h"
+#include "supervisor/server/place/local_fit.h"
+#include "supervisor/server/place/local_place.h"
 #include "supervisor/server/place/local_unplaced.h"
 
 /* --- slots that wait for their alloc to end --- */
@@ -68,27 +75,11 @@ forget_reschedule(struct local_slot *slot)
 	slot->reschedule = sd_event_source_disable_unref(slot->reschedule);
 }
 
-int64_t
-local_reschedule_at(const struct local_alloc *la)
-{
-	const struct alloc *a = &la->sa->a;
-	enum job_kind type = la->sa->job->job.type;
-	int64_t delay, at;
-
-	if (a->client_status != CLIENT_FAILED || (type != JOB_SERVICE && type != JOB_BATCH))
-		return LOCAL_RESCHEDULE_NEVER;
-	delay = local_reschedule_delay(la->sa->group->reschedule_policy, a);
-	if (delay == LOCAL_RESCHEDULE_NEVER ||
-	    __builtin_add_overflow(local_reschedule_failed_at(a), delay, &at))
-		return LOCAL_RESCHEDULE_NEVER;
-	return at;
-}
-
 static void
 reschedule_later(struct local *l, struct local_slot *slot, struct local_eval *ev)
 {
 	struct alloc *a = &slot->current->sa->a;
-	int64_t at = local_reschedule_at(slot->current), left = at - local_now_ns();
+	int64_t at = local_reschedule_at(slot->current->sa), left = at - local_now_ns();
 	int r;
 
 	forget_reschedule(slot);
@@ -118,68 +109,20 @@ stop_rescheduled(struct local *l, struct local_alloc *la)
 
 /* --- acting --- */
 
-static enum local_outdated
-how_outdated(
-    const struct local_alloc *la, const struct job *wanted, const struct task_group *wanted_group)
-{
-	const struct job *has = &la->sa->job->job;
-
-	if (has->version == wanted->version)
-		return LOCAL_CURRENT;
-	return group_needs_replacement(has, la->sa->group, wanted, wanted_group, NULL, 0)
-		   ? LOCAL_UPDATE_REPLACE
-		   : LOCAL_UPDATE_IN_PLACE;
-}
-
-/* Does its deployment keep the slot's alloc, which is of another version, and its successors as
- * they are? */
-static bool
-is_kept(const struct local_slot *slot, const struct job *wanted)
-{
-	const struct local_alloc *la = slot->current;
-	bool ends = alloc_server_terminal(&la->sa->a) || alloc_client_terminal(&la->sa->a);
-
-	if (slot->canary)
-		return false;
-	switch (local_deployment_gate(slot->job, wanted, slot->group->name)) {
-	case LOCAL_GATE_OPEN:
-		return false;
-	case LOCAL_GATE_ROLLING:
-		/* What is down anyway need not wait. */
-		return !ends;
-	case LOCAL_GATE_SHUT:
-	case LOCAL_GATE_WAITING:
-		break;
-	}
-	return true;
-}
-
-/* Of which version is the slot's next alloc to be? */
-static struct job_ref *
-next_version(const struct local_slot *slot)
-{
-	struct job_ref *wanted = slot->job->versions->ref;
-	const struct task_group *group = job_group(&wanted->job, slot->group->name);
-
-	if (slot->current && is_kept(slot, &wanted->job) &&
-	    how_outdated(slot->current, &wanted->job, group) == LOCAL_UPDATE_REPLACE)
-		return slot->current->sa->job;
-	return wanted;
-}
-
 bool
 local_reconcile_place(struct local *l, struct local_slot *slot, struct local_eval *ev)
 {
 	cleanup_done(alloc_metric) struct alloc_metric m, copy;
-	struct job_ref *ref = next_version(slot);
-	struct local_lack lack;
+	struct job_ref *ref = local_facts_next_version(slot);
+	struct local_usage used = local_usage_now(l);
+	struct local_shortage shortage;
 	struct local_eval *b;
 	int64_t *n;
 
 	alloc_metric_init(&m);
 	alloc_metric_init(&copy);
-	if (local_place_fits(l, &l->used, &ref->job, slot->group->name, slot->index, &m, &lack)) {
-		int r = local_place(l, slot, ref, ev, &m);
+	if (local_fit_check(l, &used, &ref->job, slot->group->name, slot->index, &m, &shortage)) {
+		int r = local_place_alloc(l, slot, ref, ev->ev.id, &m);
 
 		if (r < 0)
 			log_error("job %s: place %s[%lld]: %s", slot->job->name, slot->group->name,
@@ -190,7 +133,7 @@ local_reconcile_place(struct local *l, struct local_slot *slot, struct local_eva
 	b = local_unplaced_block(l, slot->job, ev);
 	slot->want_version = ref->job.version;
 	if (b)
-		local_unplaced_add(l, slot, &lack);
+		local_unplaced_add(l, slot, &shortage);
 	if (b && b != ev) {
 		struct alloc_metric *known =
 		    map_get(alloc_metric, &ev->ev.failed_tg_allocs, slot->group->name);
@@ -228,56 +171,8 @@ update_in_place(struct local *l, struct local_alloc *la, struct local_eval *ev)
 	client_alloc_update(l->base.sup, sa);
 }
 
-static bool
-is_wanted(const struct local_slot *slot, const struct job *wanted, const struct task_group *group)
-{
-	if (wanted->stop || slot->job->purge || job_is_parent(wanted) || !group ||
-	    slot->index >= group->count)
-		return false;
-	if (slot->canary)
-		return local_deployment_wants_canary(slot);
-	return slot->current ||
-	       local_deployment_gate(slot->job, wanted, slot->group->name) != LOCAL_GATE_WAITING;
-}
-
-struct local_slot_facts
-local_slot_look(const struct local_slot *slot, const struct job *wanted, bool again)
-{
-	const struct task_group *group = job_group(wanted, slot->group->name);
-	const struct local_alloc *la = slot->current;
-	struct local_slot_facts f = {
-		.wanted = is_wanted(slot, wanted, group),
-		.again = again,
-		.exists = la != NULL,
-	};
-
-	if (!la)
-		return f;
-	f.told_to_stop = alloc_server_terminal(&la->sa->a);
-	f.ended = alloc_client_terminal(&la->sa->a);
-	/* What has done its work is not asked for again. */
-	if (la->sa->a.client_status == CLIENT_COMPLETE &&
-	    (wanted->type == JOB_BATCH || wanted->type == JOB_SYSBATCH))
-		f.again = false;
-	f.holds_claims = la->n_claims > 0;
-	f.lease_ended = la->sa->a.client_status == CLIENT_LOST;
-	f.outdated = f.wanted ? how_outdated(la, wanted, group) : LOCAL_CURRENT;
-	if (f.outdated == LOCAL_UPDATE_REPLACE && is_kept(slot, wanted)) {
-		f.held = true;
-		f.outdated = LOCAL_CURRENT;
-	}
-	if (f.wanted && f.ended && !f.told_to_stop) {
-		int64_t at = local_reschedule_at(la);
-
-		f.reschedule = at == LOCAL_RESCHEDULE_NEVER ? LOCAL_AGAIN_NEVER
-			       : at > local_now_ns()        ? LOCAL_AGAIN_LATER
-							    : LOCAL_AGAIN_NOW;
-	}
-	return f;
-}
-
 static void
-act(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
+act_on_slot(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
     enum local_slot_action action, struct local_eval *ev)
 {
 	struct local_alloc *la = slot->current;
@@ -330,7 +225,7 @@ needs_eval(enum local_slot_action action)
 }
 
 static void
-finish(struct local *l, struct local_job *j, struct local_eval *ev)
+finish_eval(struct local *l, struct local_job *j, struct local_eval *ev)
 {
 	const struct local_deployment *dep = local_deployment_active(j);
 
@@ -372,16 +267,16 @@ choose_eval(struct local *l, struct local_slot *slot, const struct local_slot_fa
 void
 local_reconcile_slot(struct local *l, struct local_slot *slot, struct local_eval *ev)
 {
-	struct local_slot_facts f = local_slot_look(slot, local_job_wanted(slot->job), false);
+	struct local_slot_facts f = local_facts_get(slot, local_job_wanted(slot->job), false);
 	enum local_slot_action action = local_slot_decide(&f);
 
 	if (!ev)
 		ev = choose_eval(l, slot, &f, action);
 	if (!ev && needs_eval(action))
 		return;
-	act(l, slot, &f, action, ev);
+	act_on_slot(l, slot, &f, action, ev);
 	if (ev || slot->job->blocked)
-		finish(l, slot->job, ev);
+		finish_eval(l, slot->job, ev);
 }
 
 /* Makes the slots that the wanted version counts, and those of its canaries. */
@@ -412,7 +307,7 @@ is_arranged(const struct local_slot *slot, enum local_slot_action action)
 {
 	return (slot->waits && (action == LOCAL_SLOT_WAIT || action == LOCAL_SLOT_LATER)) ||
 	       (slot->want && action == LOCAL_SLOT_PLACE &&
-		   slot->want_version == next_version(slot)->job.version);
+		   slot->want_version == local_facts_next_version(slot)->job.version);
 }
 
 struct pass {
@@ -425,7 +320,7 @@ struct pass {
 static void
 pass_slot(struct pass *p, struct local_slot *slot, int64_t *budget)
 {
-	struct local_slot_facts f = local_slot_look(slot, local_job_wanted(p->j), p->again);
+	struct local_slot_facts f = local_facts_get(slot, local_job_wanted(p->j), p->again);
 	enum local_slot_action action;
 
 	if (f.held && *budget > 0) {
@@ -439,7 +334,7 @@ pass_slot(struct pass *p, struct local_slot *slot, int64_t *budget)
 		p->ev = local_eval_new(p->l, p->j,
 		    local_deployment_active(p->j) ? "deployment-watcher" : "node-update");
 	if (p->ev || !needs_eval(action))
-		act(p->l, slot, &f, action, p->ev);
+		act_on_slot(p->l, slot, &f, action, p->ev);
 }
 
 void
@@ -455,18 +350,18 @@ local_reconcile_job(struct local *l, struct local_job *j, struct local_eval *ev,
 	}
 	for (size_t i = 0; i < j->n_groups; i++) {
 		struct local_group *g = j->groups[i];
-		int64_t budget = local_deployment_budget(j, g), none = 0;
+		int64_t budget = local_rollout_budget(j, g), none = 0;
 
 		for (size_t k = 0; k < g->n_slots; k++)
 			pass_slot(&p, g->slots[k], &budget);
 		for (size_t k = 0; k < g->n_canaries; k++)
 			pass_slot(&p, g->canaries[k], &none);
 	}
-	finish(l, j, p.ev);
+	finish_eval(l, j, p.ev);
 }
 
 void
-local_slot_take(struct local *l, struct local_slot *slot, struct local_slot *canary)
+local_reconcile_promote(struct local *l, struct local_slot *slot, struct local_slot *canary)
 {
 	struct local_alloc *old = slot->current, *la = canary->current;
 
@@ -512,22 +407,7 @@ take_up_evals(struct local *l, struct local_job *j)
 }
 
 void
-local_reconcile_start(struct local *l)
+local_reconcile_resume(struct local *l, struct local_job *j)
 {
-	struct local_key **jobs = local_map_sorted(&l->jobs);
-	size_t n = l->jobs.n;
-
-	for (size_t i = 0; jobs && i < n; i++) {
-		struct local_job *j = (struct local_job *)(void *)jobs[i];
-
-		local_reconcile_job(l, j, take_up_evals(l, j), false);
-		local_deployment_resume(l, j);
-		for (struct local_alloc *la = j->allocs, *next; la; la = next) {
-			next = la->next;
-			if (la->over && la->slot->current != la)
-				local_alloc_done(l, la);
-		}
-		local_mark_job(l, j);
-	}
-	free(jobs);
+	local_reconcile_job(l, j, take_up_evals(l, j), false);
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_retry.c: slots that wait for a place get one, when what they lack may be there. Runs in:
- * supervisor. */
+/* local_retry.c: tries to place the slots again whose shortage may be over. Runs in: supervisor. */
+#include "supervisor/server/place/local_retry.h"
+
+#include "supervisor/node/node_state.h"
+#include "supervisor/server/capacity/local_ports.h"
+#include "supervisor/server/place/local_drain.h"
+#include "supervisor/server/place/local_reconcile.h"
 #include "supervisor/server/place/local_unplaced.h"
 
 /* Of those that wait for the same, how many are told at once that something else keeps them. */
@@ -16,17 +21,19 @@ has_per_alloc(const struct task_group *g)
 	return false;
 }
 
-/* What keeps all of those who want it from it. NULL: nothing, by a look that costs next to nothing.
- */
+/* What keeps every slot with this shortage from its place. NULL: nothing that is cheap to find. */
 static const void *
-look(struct local *l, const struct local_lack *lack)
+find_obstacle(struct local *l, const struct local_shortage *shortage)
 {
-	switch (lack->kind) {
-	case LOCAL_LACKS_ROOM:
-		return local_room_exhausted(l, &l->used, &lack->room);
-	case LOCAL_LACKS_PORT:
-		return local_port_holder(lack);
-	case LOCAL_LACKS_OTHER:
+	struct local_usage used = local_usage_now(l);
+
+	switch (shortage->kind) {
+	case LOCAL_SHORT_USAGE:
+		return local_usage_exhausted(node_get(l->base.sup), &used, &shortage->usage);
+	case LOCAL_SHORT_PORT:
+		return local_port_holder(shortage);
+	case LOCAL_SHORT_DYNAMIC_PORTS:
+	case LOCAL_SHORT_OTHER:
 		break;
 	}
 	return NULL;
@@ -55,13 +62,14 @@ retry_want(struct local *l, struct local_want *want)
 	const struct local_slot *failed = NULL;
 	struct local_slot *next;
 
-	for (struct local_slot *slot = want->first; slot && !look(l, &want->lack); slot = next) {
+	for (struct local_slot *slot = want->first; slot && !find_obstacle(l, &want->shortage);
+	     slot = next) {
 		next = slot->next_wanting;
 		if (failed && slot->want_version == failed->want_version)
 			continue;
 		if (retry_slot(l, slot))
 			continue;
-		if (want->lack.kind != LOCAL_LACKS_OTHER)
+		if (want->shortage.kind != LOCAL_SHORT_OTHER)
 			break;
 		if (!has_per_alloc(job_group(local_job_wanted(slot->job), slot->group->name)))
 			failed = slot;
@@ -87,16 +95,15 @@ retry_wants(struct local *l, struct local_wants *wants)
 	const void *kept_by;
 
 	for (struct local_want *want = wants->first; want; want = next) {
-		l->looked_at = want;
-		if (!look(l, &want->lack))
+		local_unplaced_hold(l, want);
+		if (!find_obstacle(l, &want->shortage))
 			retry_want(l, want);
-		kept_by = look(l, &want->lack);
+		kept_by = find_obstacle(l, &want->shortage);
 		if (kept_by && kept_by != want->kept_by)
 			tell_next(l, want);
 		want->kept_by = kept_by;
 		next = want->next;
-		l->looked_at = NULL;
-		local_want_trim(l, want);
+		local_unplaced_hold(l, NULL);
 	}
 }
 
@@ -105,9 +112,9 @@ retry_wants(struct local *l, struct local_wants *wants)
 void
 local_retry_run(struct local *l, bool all)
 {
-	if (l->ineligible || l->base.sup->draining)
+	if (local_drain_is_on(l))
 		return;
-	retry_wants(l, &l->room_wants);
+	retry_wants(l, local_unplaced_capacity(l));
 	if (all)
-		retry_wants(l, &l->other_wants);
+		retry_wants(l, local_unplaced_other(l));
 }

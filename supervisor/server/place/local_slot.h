@@ -6,11 +6,7 @@
 
 #include <stdbool.h>
 
-enum local_outdated {
-	LOCAL_CURRENT, /* the alloc is of the wanted version */
-	LOCAL_UPDATE_IN_PLACE,
-	LOCAL_UPDATE_REPLACE,
-};
+#include "supervisor/server/job/local_outdated.h"
 
 /* May what failed by itself have a successor, by the group's reschedule block? */
 enum local_again {

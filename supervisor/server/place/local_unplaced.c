@@ -1,12 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * local_unplaced.c: the slots of a job for which there is no room, and the blocked evaluation that
- * says so. Runs in: supervisor.
+ * local_unplaced.c: the slots that could not be placed, and the blocked evaluation that says why.
+ * Runs in: supervisor.
  */
 #include "supervisor/server/place/local_unplaced.h"
 
+#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+
+struct local_unplaced {
+	struct local_wants capacity, other;
+	struct local_want *held; /* stays in its list though it may be empty */
+};
+
+int
+local_unplaced_init(struct local *l)
+{
+	l->unplaced = calloc(1, sizeof *l->unplaced);
+	return l->unplaced ? 0 : -ENOMEM;
+}
+
+/* The slots are freed by their jobs. */
+void
+local_unplaced_free(struct local *l)
+{
+	while (l->unplaced && l->unplaced->capacity.first) {
+		struct local_want *want = l->unplaced->capacity.first;
+
+		l->unplaced->capacity.first = want->next;
+		free(want);
+	}
+	free(l->unplaced);
+}
+
+struct local_wants *
+local_unplaced_capacity(struct local *l)
+{
+	return &l->unplaced->capacity;
+}
+
+struct local_wants *
+local_unplaced_other(struct local *l)
+{
+	return &l->unplaced->other;
+}
 
 /* What the blocked evaluation says follows each slot: counting them all for each would be slow. */
 static void
@@ -24,7 +61,8 @@ change_queued(const struct local_slot *slot, int by)
 static struct local_wants *
 wants_of(struct local *l, const struct local_want *want)
 {
-	return want->lack.kind == LOCAL_LACKS_OTHER ? &l->other_wants : &l->room_wants;
+	return want->shortage.kind == LOCAL_SHORT_OTHER ? &l->unplaced->other
+							: &l->unplaced->capacity;
 }
 
 static void
@@ -38,53 +76,44 @@ link_want(struct local *l, struct local_want *want)
 	wants->last = want;
 }
 
-void
-local_want_trim(struct local *l, struct local_want *want)
+static void
+trim_want(struct local *l, struct local_want *want)
 {
 	struct local_wants *wants = wants_of(l, want);
 
-	if (want->first || want == l->looked_at)
+	if (want->first || want == l->unplaced->held)
 		return;
 	*(want->prev ? &want->prev->next : &wants->first) = want->next;
 	*(want->next ? &want->next->prev : &wants->last) = want->prev;
 	want->prev = want->next = NULL;
-	if (want->lack.kind != LOCAL_LACKS_OTHER)
+	if (want->shortage.kind != LOCAL_SHORT_OTHER)
 		free(want);
-}
-
-static bool
-is_same(const struct local_lack *a, const struct local_lack *b)
-{
-	if (a->kind == LOCAL_LACKS_PORT)
-		return b->kind == a->kind && a->at == b->at && a->port == b->port;
-	return b->kind == a->kind && a->room.cpu == b->room.cpu && a->room.cores == b->room.cores &&
-	       a->room.memory_mb == b->room.memory_mb && a->room.disk_mb == b->room.disk_mb;
 }
 
 static struct local_want *
 get_other(struct local *l, struct local_group *group)
 {
-	if (!group->other.first && &group->other != l->looked_at)
+	if (!group->other.first && &group->other != l->unplaced->held)
 		link_want(l, &group->other);
 	return &group->other;
 }
 
 /* Jobs that are alike share one, so there are few. Without memory they wait for anything. */
 static struct local_want *
-get_want(struct local *l, struct local_group *group, const struct local_lack *lack)
+get_want(struct local *l, struct local_group *group, const struct local_shortage *shortage)
 {
-	struct local_want *want = l->room_wants.first;
+	struct local_want *want = l->unplaced->capacity.first;
 
-	if (lack->kind == LOCAL_LACKS_OTHER)
+	if (shortage->kind == LOCAL_SHORT_OTHER)
 		return get_other(l, group);
-	while (want && !is_same(&want->lack, lack))
+	while (want && !local_shortage_equal(&want->shortage, shortage))
 		want = want->next;
 	if (want)
 		return want;
 	want = calloc(1, sizeof *want);
 	if (!want)
 		return get_other(l, group);
-	want->lack = *lack;
+	want->shortage = *shortage;
 	link_want(l, want);
 	return want;
 }
@@ -104,13 +133,13 @@ local_unplaced_remove(struct local *l, struct local_slot *slot)
 	slot->prev_wanting = slot->next_wanting = NULL;
 	slot->want = NULL;
 	slot->job->n_unplaced--;
-	local_want_trim(l, want);
+	trim_want(l, want);
 }
 
 void
-local_unplaced_add(struct local *l, struct local_slot *slot, const struct local_lack *lack)
+local_unplaced_add(struct local *l, struct local_slot *slot, const struct local_shortage *shortage)
 {
-	struct local_want *want = get_want(l, slot->group, lack);
+	struct local_want *want = get_want(l, slot->group, shortage);
 
 	if (slot->want == want)
 		return;
@@ -121,6 +150,33 @@ local_unplaced_add(struct local *l, struct local_slot *slot, const struct local_
 	*(want->last ? &want->last->next_wanting : &want->first) = slot;
 	want->last = slot;
 	slot->job->n_unplaced++;
+}
+
+static void
+remove_slots(struct local *l, struct local_slot **slots, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		local_unplaced_remove(l, slots[i]);
+}
+
+void
+local_unplaced_forget_job(struct local *l, struct local_job *j)
+{
+	j->blocked = NULL;
+	for (size_t i = 0; i < j->n_groups; i++) {
+		remove_slots(l, j->groups[i]->slots, j->groups[i]->n_slots);
+		remove_slots(l, j->groups[i]->canaries, j->groups[i]->n_canaries);
+	}
+}
+
+void
+local_unplaced_hold(struct local *l, struct local_want *want)
+{
+	struct local_want *before = l->unplaced->held;
+
+	l->unplaced->held = want;
+	if (before)
+		trim_want(l, before);
 }
 
 bool

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local_map.c: things by name. Runs in: supervisor. */
-#include "supervisor/server/local_map.h"
+#include "supervisor/server/base/local_map.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,10 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_cores.c: which processors are whose, where tasks have reserved some. Runs in: supervisor.
- */
+/* local_cores.c: which processors tasks have reserved. Runs in: supervisor. */
+#include "supervisor/server/capacity/local_cores.h"
+
 #include <errno.h>
+#include <stdlib.h>
 
 #include "supervisor/node/node_state.h"
-#include "supervisor/server/local.h"
+
+struct local_cores {
+	struct core_set used;
+};
+
+int
+local_cores_init(struct local *l)
+{
+	l->cores = calloc(1, sizeof *l->cores);
+	return l->cores ? 0 : -ENOMEM;
+}
+
+void
+local_cores_free(struct local *l)
+{
+	free(l->cores);
+}
+
+struct core_set
+local_cores_used(const struct local *l)
+{
+	return l->cores->used;
+}
 
 int64_t
 local_core_mhz(const struct node *n)
@@ -24,7 +48,7 @@ local_cores_mark(struct local *l, const struct alloc *a, bool used)
 
 		for (size_t k = 0; k < cores->n; k++)
 			if (cores->v[k] >= 0 && cores->v[k] < CORES_MAX)
-				l->cores_used.has[cores->v[k]] = used;
+				l->cores->used.has[cores->v[k]] = used;
 	}
 }
 

@@ -2,7 +2,7 @@
 /* local_reschedule.c: attempts and delays of the reschedule block. Runs in: supervisor. */
 #include <errno.h>
 
-#include "supervisor/server/place/local_reschedule.h"
+#include "supervisor/server/job/local_reschedule.h"
 
 #define EVENTS_KEPT 5
 
@@ -70,6 +70,22 @@ local_reschedule_delay(const struct reschedule_policy *p, const struct alloc *fa
 	    at - t->events.v[t->events.n - 1].reschedule_time > delay)
 		delay = p->delay;
 	return delay;
+}
+
+int64_t
+local_reschedule_at(const struct sup_alloc *sa)
+{
+	const struct alloc *a = &sa->a;
+	enum job_kind type = sa->job->job.type;
+	int64_t delay, at;
+
+	if (a->client_status != CLIENT_FAILED || (type != JOB_SERVICE && type != JOB_BATCH))
+		return LOCAL_RESCHEDULE_NEVER;
+	delay = local_reschedule_delay(sa->group->reschedule_policy, a);
+	if (delay == LOCAL_RESCHEDULE_NEVER ||
+	    __builtin_add_overflow(local_reschedule_failed_at(a), delay, &at))
+		return LOCAL_RESCHEDULE_NEVER;
+	return at;
 }
 
 static int

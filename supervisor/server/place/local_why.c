@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local_why.c: what a deployment waits for, and what becomes of an alloc that has ended, or is to:
  * whether another follows, when, or why none does. Runs in: supervisor. */
+#include "supervisor/server/place/local_why.h"
+
 #include "common/duration.h"
 #include "supervisor/alloc/alloc_why.h"
 #include "supervisor/server/deploy/local_deployment.h"
-#include "supervisor/server/place/local_reschedule.h"
+#include "supervisor/server/job/local_allocs.h"
+#include "supervisor/server/job/local_reschedule.h"
 
 static void
 say_no_more(const struct sup_alloc *sa, struct causes *c)
@@ -32,7 +35,7 @@ say_no_more(const struct sup_alloc *sa, struct causes *c)
 static void
 say_successor(const struct local_alloc *la, struct causes *c)
 {
-	int64_t at = local_reschedule_at(la), left = at - local_now_ns();
+	int64_t at = local_reschedule_at(la->sa), left = at - local_now_ns();
 	char text[DURATION_SIZE];
 
 	if (at == LOCAL_RESCHEDULE_NEVER) {

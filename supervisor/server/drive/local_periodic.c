@@ -4,6 +4,8 @@
  * people set: it is told when they do. What a job's times were looked at until is in state.db, so
  * that what should have begun while there was no agent begins once. Runs in: supervisor.
  */
+#include "supervisor/server/drive/local_periodic.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,8 +20,28 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "supervisor/core/store.h"
+#include "supervisor/server/drive/local_register.h"
+#include "supervisor/server/job/local_evals.h"
+#include "supervisor/server/job/local_family.h"
+#include "supervisor/server/job/local_marks.h"
+#include "supervisor/server/place/local_reconcile.h"
 #include "supervisor/server/job/job_children.h"
-#include "supervisor/server/local.h"
+
+struct local_periodic {
+	struct local_job *first; /* jobs whose times make children */
+	int fd;                  /* of the timer: the next launch, or the next child to forget */
+	struct sd_event_source *timer;
+};
+
+int
+local_periodic_init(struct local *l)
+{
+	l->periodic = calloc(1, sizeof *l->periodic);
+	if (!l->periodic)
+		return -ENOMEM;
+	l->periodic->fd = -1;
+	return 0;
+}
 
 static int64_t
 now_s(void)
@@ -28,12 +50,6 @@ now_s(void)
 }
 
 /* --- its row --- */
-
-void
-local_launch_key(const struct job *job, char ret[LOCAL_LAUNCH_KEY_SIZE])
-{
-	(void)snprintf(ret, LOCAL_LAUNCH_KEY_SIZE, "local_launch/%s/%s", job->namespace, job->id);
-}
 
 static int
 write_looked(struct sup *sup, struct dirty *d, struct err *e)
@@ -59,10 +75,11 @@ note_looked(struct local *l, struct local_job *j, int64_t until_s)
 int
 local_periodic_load(struct local *l, struct err *e)
 {
-	cleanup_free struct local_key **jobs = local_map_sorted(&l->jobs);
+	size_t n;
+	cleanup_free struct local_key **jobs = local_jobs_sorted(l, &n);
 
-	for (size_t i = 0; jobs && i < l->jobs.n; i++) {
-		struct local_job *j = (struct local_job *)(void *)jobs[i];
+	for (size_t i = 0; jobs && i < n; i++) {
+		struct local_job *j = local_job_of(jobs[i]);
 		const struct job *job = local_job_wanted(j);
 		char key[LOCAL_LAUNCH_KEY_SIZE];
 		cleanup_free char *value = NULL;
@@ -89,13 +106,13 @@ set_timer(const struct local *l)
 	int64_t first = local_family_collect_at(l);
 	struct itimerspec at = { 0 };
 
-	for (const struct local_job *j = l->first_timed; j; j = j->next_timed)
+	for (const struct local_job *j = l->periodic->first; j; j = j->next_timed)
 		if (j->next_s >= 0 && (first == 0 || j->next_s < first))
 			first = j->next_s;
 	/* Zero is no time, but none. */
 	at.it_value.tv_sec = first;
-	if (timerfd_settime(l->timer_fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at, NULL) <
-	    0)
+	if (timerfd_settime(
+		l->periodic->fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at, NULL) < 0)
 		return -errno;
 	return 0;
 }
@@ -104,7 +121,7 @@ set_timer(const struct local *l)
 static void
 time_again(struct local *l, int64_t now)
 {
-	for (struct local_job *j = l->first_timed; j; j = j->next_timed)
+	for (struct local_job *j = l->periodic->first; j; j = j->next_timed)
 		if (j->next_s > now)
 			j->next_s = job_next_launch(local_job_wanted(j), now);
 }
@@ -113,7 +130,7 @@ time_again(struct local *l, int64_t now)
 void
 local_periodic_arm(struct local *l)
 {
-	int r = l->timer_fd < 0 ? 0 : set_timer(l);
+	int r = l->periodic->fd < 0 ? 0 : set_timer(l);
 
 	while (r == -ECANCELED) {
 		time_again(l, now_s());
@@ -130,20 +147,20 @@ set_timed(struct local *l, struct local_job *j, bool timed)
 		return;
 	j->timed = timed;
 	if (timed) {
-		j->next_timed = l->first_timed;
-		if (l->first_timed)
-			l->first_timed->prev_timed = j;
-		l->first_timed = j;
+		j->next_timed = l->periodic->first;
+		if (l->periodic->first)
+			l->periodic->first->prev_timed = j;
+		l->periodic->first = j;
 		return;
 	}
-	*(j->prev_timed ? &j->prev_timed->next_timed : &l->first_timed) = j->next_timed;
+	*(j->prev_timed ? &j->prev_timed->next_timed : &l->periodic->first) = j->next_timed;
 	if (j->next_timed)
 		j->next_timed->prev_timed = j->prev_timed;
 	j->prev_timed = j->next_timed = NULL;
 }
 
 void
-local_periodic_look(struct local *l, struct local_job *j)
+local_periodic_follow(struct local *l, struct local_job *j)
 {
 	const struct job *job = local_job_wanted(j);
 
@@ -257,7 +274,7 @@ local_periodic_run(struct local *l)
 {
 	int64_t now = now_s();
 
-	for (struct local_job *j = l->first_timed, *next; j; j = next) {
+	for (struct local_job *j = l->periodic->first, *next; j; j = next) {
 		next = j->next_timed;
 		if (j->next_s >= 0 && j->next_s <= now)
 			launch(l, j, j->next_s, now);
@@ -269,28 +286,29 @@ local_periodic_run(struct local *l)
 int
 local_periodic_start(struct local *l, struct err *e)
 {
-	cleanup_free struct local_key **jobs = local_map_sorted(&l->jobs);
-	size_t n = l->jobs.n;
+	size_t n;
+	cleanup_free struct local_key **jobs = local_jobs_sorted(l, &n);
 	int64_t now = now_s();
 	int r;
 
 	for (size_t i = 0; jobs && i < n; i++) {
-		struct local_job *j = (struct local_job *)(void *)jobs[i];
+		struct local_job *j = local_job_of(jobs[i]);
 
 		if (!j->purge && job_has_launches(local_job_wanted(j)))
 			set_timed(l, j, true);
 	}
-	for (struct local_job *j = l->first_timed; j; j = j->next_timed) {
+	for (struct local_job *j = l->periodic->first; j; j = j->next_timed) {
 		/* The clock may have been put back. */
 		j->next_s =
 		    job_next_launch(local_job_wanted(j), j->looked_s < now ? j->looked_s : now);
 		if (j->next_s >= 0 && j->next_s <= now)
 			launch(l, j, now, now);
 	}
-	l->timer_fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (l->timer_fd < 0)
+	l->periodic->fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (l->periodic->fd < 0)
 		return err_set(e, -errno, "make the timer of periodic jobs");
-	r = sd_event_add_io(l->base.sup->event, &l->timer, l->timer_fd, EPOLLIN, on_timer, l);
+	r = sd_event_add_io(
+	    l->base.sup->event, &l->periodic->timer, l->periodic->fd, EPOLLIN, on_timer, l);
 	if (r < 0)
 		return err_set(e, r, "start the timer of periodic jobs");
 	local_periodic_arm(l);
@@ -300,8 +318,18 @@ local_periodic_start(struct local *l, struct err *e)
 void
 local_periodic_free(struct local *l)
 {
-	l->timer = sd_event_source_disable_unref(l->timer);
-	if (l->timer_fd >= 0)
-		(void)close(l->timer_fd);
-	l->timer_fd = -1;
+	struct local_periodic *p = l->periodic;
+	cleanup_free struct local_key **jobs = NULL;
+	size_t n;
+
+	if (!p)
+		return;
+	jobs = local_jobs_sorted(l, &n);
+	for (size_t i = 0; jobs && i < n; i++)
+		local_periodic_forget(l, local_job_of(jobs[i]));
+	sd_event_source_disable_unref(p->timer);
+	if (p->fd >= 0)
+		(void)close(p->fd);
+	free(p);
+	l->periodic = NULL;
 }

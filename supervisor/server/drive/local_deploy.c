@@ -4,6 +4,8 @@
  * are healthy, canaries are promoted, a version that does not become healthy is stopped and the
  * last stable one registered again. Runs in: supervisor.
  */
+#include "supervisor/server/drive/local_deploy.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,28 +13,20 @@
 
 #include "common/duration.h"
 #include "common/log.h"
-#include "supervisor/server/deploy/local_deployment.h"
+#include "supervisor/server/deploy/local_rollout.h"
+#include "supervisor/server/drive/local_register.h"
+#include "supervisor/server/job/local_marks.h"
+#include "supervisor/server/place/local_reconcile.h"
 
 /* --- failing --- */
-
-static const struct job *
-find_stable(const struct local_job *j)
-{
-	for (const struct local_version *v = j->versions; v; v = v->older) {
-		if (v->ref->job.stable)
-			return &v->ref->job;
-	}
-	return NULL;
-}
 
 /* Registers the last stable version again. True: *description says so; else why not. */
 static bool
 revert(struct local *l, struct local_job *j, const char *why, char *description, size_t size,
     int64_t *ret_version)
 {
-	const struct job *stable = find_stable(j);
+	const struct job *stable = local_job_stable(j);
 	cleanup_done(job) struct job job;
-	bool changed;
 
 	job_init(&job);
 	if (!stable) {
@@ -49,7 +43,7 @@ revert(struct local *l, struct local_job *j, const char *why, char *description,
 		    why, (long long)*ret_version);
 		return false;
 	}
-	if (job_copy(stable, &job) < 0 || !local_job_put(l, &job, &changed)) {
+	if (job_copy(stable, &job) < 0 || !local_job_change(l, &job)) {
 		(void)snprintf(description, size, "%s - no memory to roll back", why);
 		return false;
 	}
@@ -59,8 +53,8 @@ revert(struct local *l, struct local_job *j, const char *why, char *description,
 }
 
 struct local_eval *
-local_deployment_fail(struct local *l, struct local_deployment *dep, const char *why,
-    bool wants_revert, int64_t *ret_version)
+local_deploy_fail(struct local *l, struct local_deployment *dep, const char *why, bool wants_revert,
+    int64_t *ret_version)
 {
 	struct local_job *j = dep->job;
 	struct local_eval *ev;
@@ -104,11 +98,11 @@ static void
 look_at_group(struct outlook *o, const struct local_deployment *dep, const char *name,
     const struct deployment_group *g)
 {
-	bool canaries = local_deployment_has_canaries(g), waits, late;
+	bool canaries = local_rollout_has_canaries(g), waits, late;
 	struct local_progress p;
 	int64_t by;
 
-	local_deployment_count(dep, name, g, &p);
+	local_rollout_count(dep, name, g, &p);
 	waits = canaries && p.canaries >= g->desired_canaries;
 	o->canaries |= canaries;
 	o->promotable &= !canaries || (waits && g->auto_promote);
@@ -140,25 +134,20 @@ set_deadline(struct local *l, struct local_deployment *dep, int64_t at_ns)
 		log_error("no memory to watch the deadline of a deployment");
 }
 
-/* Its version is one to come back to. */
 static void
-succeed(struct local *l, struct local_deployment *dep)
+finish_successful(struct local *l, struct local_deployment *dep)
 {
-	struct local_version *v = dep->job->versions;
-
-	v->ref->job.stable = true;
-	turn_write(l->base.sup, &v->row);
+	local_job_set_stable(l, dep->job);
 	local_deployment_finish(l, dep, DEPLOYMENT_SUCCESSFUL, "Deployment completed successfully");
-	local_mark_job(l, dep->job);
 }
 
 static void
-go_on(struct local *l, struct local_deployment *dep, const struct outlook *o)
+take_step(struct local *l, struct local_deployment *dep, const struct outlook *o)
 {
 	struct err e = { 0 };
 
 	if (o->canaries && o->promotable) {
-		if (local_deployment_promote(l, dep, NULL, NULL, &e) < 0)
+		if (local_deploy_promote(l, dep, NULL, NULL, &e) < 0)
 			log_error("job %s: %s", dep->job->name, e.msg);
 	} else {
 		local_reconcile_job(l, dep->job, NULL, false);
@@ -167,7 +156,7 @@ go_on(struct local *l, struct local_deployment *dep, const struct outlook *o)
 }
 
 void
-local_deployment_examine(struct local *l, struct local_job *j)
+local_deploy_examine(struct local *l, struct local_job *j)
 {
 	struct local_deployment *dep = local_deployment_active(j);
 	struct outlook o = { .complete = true, .promotable = true, .deadline_ns = INT64_MAX };
@@ -178,15 +167,15 @@ local_deployment_examine(struct local *l, struct local_job *j)
 	for (size_t i = 0; i < dep->d.groups.n; i++)
 		look_at_group(&o, dep, dep->d.groups.v[i].key, &dep->d.groups.v[i].value);
 	if (o.complete)
-		succeed(l, dep);
+		finish_successful(l, dep);
 	else if (o.hopeless)
-		(void)local_deployment_fail(
+		(void)local_deploy_fail(
 		    l, dep, "Failed due to unhealthy allocations", o.revert, &version);
 	else if (o.late)
-		(void)local_deployment_fail(
+		(void)local_deploy_fail(
 		    l, dep, "Failed due to progress deadline", o.revert, &version);
 	else
-		go_on(l, dep, &o);
+		take_step(l, dep, &o);
 }
 
 static int
@@ -216,7 +205,7 @@ forgive_deadline(struct local *l, struct local_deployment *dep)
 }
 
 void
-local_deployment_resume(struct local *l, struct local_job *j)
+local_deploy_resume(struct local *l, struct local_job *j)
 {
 	struct local_deployment *dep = local_deployment_active(j);
 
@@ -235,8 +224,7 @@ is_meant(const struct strings *groups, const char *name)
 }
 
 int
-local_deployment_check(
-    const struct local_deployment *dep, const struct strings *groups, struct err *e)
+local_deploy_check(const struct local_deployment *dep, const struct strings *groups, struct err *e)
 {
 	bool some = false;
 
@@ -244,9 +232,9 @@ local_deployment_check(
 		const struct deployment_group *g = &dep->d.groups.v[i].value;
 		struct local_progress p;
 
-		if (!is_meant(groups, dep->d.groups.v[i].key) || !local_deployment_has_canaries(g))
+		if (!is_meant(groups, dep->d.groups.v[i].key) || !local_rollout_has_canaries(g))
 			continue;
-		local_deployment_count(dep, dep->d.groups.v[i].key, g, &p);
+		local_rollout_count(dep, dep->d.groups.v[i].key, g, &p);
 		if (p.canaries < g->desired_canaries)
 			return err_say(e, -EBUSY,
 			    "Task group \"%.140s\" has %lld/%lld healthy allocations",
@@ -267,15 +255,15 @@ promote_group(
 	if (g->progress_deadline > 0)
 		g->require_progress_by = local_now_ns() + g->progress_deadline;
 	for (int64_t i = 0; i < g->desired_canaries; i++)
-		local_slot_take(l, slots->slots[i], slots->canaries[i]);
+		local_reconcile_promote(l, slots->slots[i], slots->canaries[i]);
 }
 
 int
-local_deployment_promote(struct local *l, struct local_deployment *dep,
-    const struct strings *groups, struct local_eval *ev, struct err *e)
+local_deploy_promote(struct local *l, struct local_deployment *dep, const struct strings *groups,
+    struct local_eval *ev, struct err *e)
 {
 	struct deployment view;
-	int r = local_deployment_check(dep, groups, e);
+	int r = local_deploy_check(dep, groups, e);
 
 	if (r < 0)
 		return r;
@@ -289,7 +277,7 @@ local_deployment_promote(struct local *l, struct local_deployment *dep,
 	for (size_t i = 0; i < dep->d.groups.n; i++) {
 		struct deployment_group *g = &dep->d.groups.v[i].value;
 
-		if (is_meant(groups, dep->d.groups.v[i].key) && local_deployment_has_canaries(g))
+		if (is_meant(groups, dep->d.groups.v[i].key) && local_rollout_has_canaries(g))
 			promote_group(l, dep, dep->d.groups.v[i].key, g);
 	}
 	(void)str_set(&dep->d.status_description, local_deployment_describe(dep));
@@ -301,7 +289,7 @@ local_deployment_promote(struct local *l, struct local_deployment *dep,
 }
 
 void
-local_deployment_pause(struct local *l, struct local_deployment *dep, bool pause)
+local_deploy_pause(struct local *l, struct local_deployment *dep, bool pause)
 {
 	dep->d.status = pause ? DEPLOYMENT_PAUSED : DEPLOYMENT_RUNNING;
 	(void)str_set(&dep->d.status_description,

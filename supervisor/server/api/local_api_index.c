@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_index.c: at which index what each path answers changed last: lists by their kind's, objects
- * by their own, and of what does not exist it is its kind's too. Runs in: supervisor. */
+/* local_api_index.c: the index at which the answer of each path changed last: of a list, the last
+ * of its kind; of an object, its own; of an object that does not exist, the last of its kind too.
+ * Runs in: supervisor. */
 #include <string.h>
 
-#include "supervisor/http/api_list.h"
-#include "supervisor/server/deploy/local_deployment.h"
 #include "supervisor/api/alloc_view.h"
+#include "supervisor/http/api_list.h"
+#include "supervisor/server/api/local_api.h"
+#include "supervisor/server/deploy/local_deployment.h"
+#include "supervisor/server/feed/local_changes.h"
 
 static uint64_t
 later(uint64_t a, uint64_t b)
@@ -16,13 +19,13 @@ later(uint64_t a, uint64_t b)
 static uint64_t
 of_kind(struct sup *sup, enum local_kind kind)
 {
-	return local_of_sup(sup)->last_change[kind];
+	return local_changes_last(local_of_sup(sup), kind);
 }
 
 static uint64_t
 of_object(struct sup *sup, uint64_t index)
 {
-	return later(index, local_of_sup(sup)->loaded_index);
+	return local_changes_since_start(local_of_sup(sup), index);
 }
 
 /* With them come their status and how many of their allocs are in which. */
@@ -83,8 +86,7 @@ index_of_evals(struct sup *sup, const struct api_req *req)
 static const struct local_eval *
 find_eval(struct sup *sup, const struct api_req *req)
 {
-	return (const struct local_eval *)(const void *)local_map_find(
-	    &local_of_sup(sup)->evals, api_param(req, 0));
+	return local_eval_find(local_of_sup(sup), api_param(req, 0));
 }
 
 static uint64_t

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* local_map.h: things by name: a hash table whose links are in the things. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_SERVER_LOCAL_MAP_H
-#define DROVER_SUPERVISOR_SERVER_LOCAL_MAP_H
+#ifndef DROVER_SUPERVISOR_SERVER_BASE_LOCAL_MAP_H
+#define DROVER_SUPERVISOR_SERVER_BASE_LOCAL_MAP_H
 
 #include <stddef.h>
 #include <stdint.h>

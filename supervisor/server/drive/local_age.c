@@ -2,10 +2,13 @@
 /* local_age.c: forgets what has been over for so long that nobody asks any more, as servers do:
  * allocs that have a successor and evaluations of which no alloc is left. Jobs: local_family.c.
  * Runs in: supervisor. */
+#include "supervisor/server/drive/local_age.h"
+
 #include <systemd/sd-event.h>
 
 #include "common/duration.h"
-#include "supervisor/server/local.h"
+#include "supervisor/server/job/local_allocs.h"
+#include "supervisor/server/job/local_evals.h"
 
 static int
 on_time(sd_event_source *source, uint64_t usec, void *userdata)
@@ -28,4 +31,10 @@ local_age_start(struct local *l, struct err *e)
 	    l->base.sup->config->gc_interval_ms * 1000, 0, on_time, l);
 
 	return r < 0 ? err_set(e, r, "start to forget what is over") : 0;
+}
+
+void
+local_age_free(struct local *l)
+{
+	l->age = sd_event_source_disable_unref(l->age);
 }

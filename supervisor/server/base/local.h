@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * local.h: the embedded one-node server: its clock, its index, and one part for each of its files.
+ * A part is defined in its file alone and made by that file's _init(). Everything durable has a
+ * row, written at the end of the turn. Runs in: supervisor.
+ *
+ * Its rooms, each of which knows only those before it: base, feed (what has changed, for who waits
+ * or follows), capacity (what allocs use of the node), job (the books: jobs, slots, allocs,
+ * evaluations), claim (volumes, services), deploy (deployments and their rules), place (decides
+ * about slots, places allocs), drive (what begins by itself, and the pass), api.
+ */
+#ifndef DROVER_SUPERVISOR_SERVER_BASE_LOCAL_H
+#define DROVER_SUPERVISOR_SERVER_BASE_LOCAL_H
+
+#include "supervisor/core/sup_turn.h"
+#include "supervisor/source/source.h"
+
+struct local {
+	struct source base;
+	/* local_base.c */
+	uint64_t index;
+	struct dirty index_row;
+	/* feed/ */
+	struct local_changes *changes;
+	struct local_kept *kept;
+	/* capacity/ */
+	struct local_used *used;
+	struct local_cores *cores;
+	struct local_ports *ports;
+	/* job/ */
+	struct local_marks *marks;
+	struct local_jobs *jobs;
+	struct local_families *families;
+	struct local_allocs *allocs;
+	struct local_evals *evals;
+	/* claim/ */
+	struct local_volumes *volumes;
+	struct local_services *services;
+	/* deploy/ */
+	struct local_deployments *deployments;
+	/* place/ */
+	struct local_unplaced *unplaced;
+	struct local_drain *drain;
+	/* drive/ */
+	struct local_periodic *periodic;
+	struct sd_event_source *age;
+};
+
+static inline struct local *
+local_of(struct source *s)
+{
+	return (struct local *)(void *)s;
+}
+
+static inline struct local *
+local_of_sup(struct sup *sup)
+{
+	return local_of(sup->source);
+}
+
+/* The wall clock, in ns since 1970. */
+int64_t local_now_ns(void);
+
+/* A new index for something that changes in this turn. */
+uint64_t local_index_next(struct local *l);
+int local_index_init(struct local *l);
+/* Goes on behind every index that was ever given out. 0 or -errno. */
+int local_index_load(struct local *l, struct err *e);
+void local_index_free(struct local *l);
+
+#endif

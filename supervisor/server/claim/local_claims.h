@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* local_claims.h: which allocs have a claim of which CSI volume. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_SERVER_CLAIM_LOCAL_CLAIMS_H
+#define DROVER_SUPERVISOR_SERVER_CLAIM_LOCAL_CLAIMS_H
+
+#include "supervisor/server/claim/local_volumes.h"
+
+struct local_alloc;
+
+/* Counts the claims that the allocs hold, after both were loaded. */
+void local_claims_load(struct local *l);
+/* Could an alloc of this index claim the volume now? 0 or -errno with the sentence. */
+int local_claim_check(struct local *l, const char *namespace, int64_t index,
+    const struct volume_request *vr, struct err *e);
+/* Takes the claims of an alloc that is being placed, so that no other is placed for the same slot
+ * of a volume. */
+void local_claims_reserve(struct local *l, struct sup_alloc *sa);
+/* source_ops.claim and .release */
+void local_claim_take(struct source *s, struct sup_alloc *sa, const struct volume_request *vr,
+    claim_cb *cb, void *arg);
+void local_claim_release(struct source *s, struct sup_alloc *sa, const struct volume_request *vr);
+/* Gives back what a destroyed alloc still holds. */
+void local_claims_release_all(struct local *l, struct local_alloc *la);
+/* Gives back the claims of allocs that are over, though the volume may still be mounted, and
+ * forgets the volume. False, and nothing is done: an alloc that is not over has a claim. */
+bool local_volume_abandon(struct local *l, struct local_volume *lv);
+
+#endif
