@@ -23,21 +23,7 @@ local_rollout_gate(const struct local_job *j, const struct job *wanted, const ch
 	if (!dep || dep->d.job_version != wanted->version)
 		return LOCAL_GATE_OPEN;
 	g = map_get(deployment_group, &dep->d.groups, group);
-	if (!g)
-		return LOCAL_GATE_OPEN;
-	switch (dep->d.status) {
-	case DEPLOYMENT_RUNNING:
-		return local_rollout_has_canaries(g) ? LOCAL_GATE_WAITING : LOCAL_GATE_ROLLING;
-	case DEPLOYMENT_PAUSED:
-		return LOCAL_GATE_WAITING;
-	case DEPLOYMENT_FAILED:
-		return LOCAL_GATE_SHUT;
-	case DEPLOYMENT_NONE:
-	case DEPLOYMENT_SUCCESSFUL:
-	case DEPLOYMENT_CANCELLED:
-		break;
-	}
-	return LOCAL_GATE_OPEN;
+	return g ? local_rule_gate(dep->d.status, local_rollout_has_canaries(g)) : LOCAL_GATE_OPEN;
 }
 
 bool
@@ -51,14 +37,6 @@ local_rollout_wants_canary(const struct local_slot *slot)
 	       (slot->current || dep->d.status == DEPLOYMENT_RUNNING);
 }
 
-enum standing {
-	STANDING_OLD,      /* not of the deployment */
-	STANDING_TURNING,  /* it is to become a healthy alloc of it */
-	STANDING_HEALTHY,  /* it is one */
-	STANDING_HOPELESS, /* it will not be one: nothing replaces it by itself */
-};
-
-/* A task that failed ends the others: whether there will be another try is known after that. */
 static bool
 has_failed_task(const struct alloc *a)
 {
@@ -82,35 +60,36 @@ health_of(const struct alloc *a)
 	return a->deployment_status ? a->deployment_status->healthy : OPT_UNSET;
 }
 
-static enum standing
-look_at(const struct local_slot *slot, const struct deployment *d)
+static struct local_standing_facts
+get_standing_facts(const struct local_alloc *la, const struct deployment *d)
 {
-	const struct local_alloc *la = slot->current;
 	const struct alloc *a = la ? &la->sa->a : NULL;
 
-	if (!a || alloc_server_terminal(a))
-		return STANDING_TURNING;
-	if (!str_eq(a->deployment_id, d->id))
-		return STANDING_OLD;
-	if (alloc_client_terminal(a))
-		return will_be_replaced(la) ? STANDING_TURNING : STANDING_HOPELESS;
-	if (health_of(a) == OPT_TRUE)
-		return STANDING_HEALTHY;
-	return health_of(a) == OPT_UNSET || has_failed_task(a) ? STANDING_TURNING
-							       : STANDING_HOPELESS;
+	if (!a)
+		return (struct local_standing_facts){ 0 };
+	return (struct local_standing_facts){
+		.exists = true,
+		.told_to_stop = alloc_server_terminal(a),
+		.deployed = str_eq(a->deployment_id, d->id),
+		.ended = alloc_client_terminal(a),
+		.is_replaced = will_be_replaced(la),
+		.a_task_failed = has_failed_task(a),
+		.healthy = health_of(a),
+	};
 }
 
 static void
 count_slot(const struct local_slot *slot, const struct deployment *d, struct local_progress *p)
 {
 	const struct alloc *a = slot->current ? &slot->current->sa->a : NULL;
-	enum standing standing = look_at(slot, d);
+	struct local_standing_facts f = get_standing_facts(slot->current, d);
+	enum local_standing standing = local_rule_standing(&f);
 
-	p->turning += standing == STANDING_TURNING;
-	p->done += !slot->canary && standing == STANDING_HEALTHY;
-	p->canaries += slot->canary && standing == STANDING_HEALTHY;
-	p->hopeless |= standing == STANDING_HOPELESS;
-	if (standing == STANDING_OLD || !a)
+	p->turning += standing == LOCAL_STANDING_TURNING;
+	p->done += !slot->canary && standing == LOCAL_STANDING_HEALTHY;
+	p->canaries += slot->canary && standing == LOCAL_STANDING_HEALTHY;
+	p->hopeless |= standing == LOCAL_STANDING_HOPELESS;
+	if (standing == LOCAL_STANDING_OLD || !a)
 		return;
 	p->unhealthy |= health_of(a) == OPT_FALSE;
 	if (health_of(a) == OPT_TRUE && a->deployment_status->timestamp > p->last_healthy_ns)
@@ -157,20 +136,15 @@ local_rollout_budget(const struct local_job *j, const struct local_group *g)
 {
 	const struct job *wanted = local_job_wanted(j);
 	const struct task_group *group = job_group(wanted, g->name);
+	struct local_budget_facts f = { .gate = local_rollout_gate(j, wanted, g->name) };
 	struct local_progress p;
 
-	switch (local_rollout_gate(j, wanted, g->name)) {
-	case LOCAL_GATE_OPEN:
-		return INT64_MAX;
-	case LOCAL_GATE_ROLLING:
-		break;
-	case LOCAL_GATE_SHUT:
-	case LOCAL_GATE_WAITING:
-		return 0;
+	if (f.gate == LOCAL_GATE_ROLLING) {
+		local_rollout_count(j->deployments, g->name,
+		    map_get(deployment_group, &j->deployments->d.groups, g->name), &p);
+		f.max_parallel = group && group->update ? group->update->max_parallel : 0;
+		f.turning = p.turning;
+		f.unhealthy = p.unhealthy;
 	}
-	local_rollout_count(j->deployments, g->name,
-	    map_get(deployment_group, &j->deployments->d.groups, g->name), &p);
-	if (!group || !group->update || p.unhealthy || p.turning >= group->update->max_parallel)
-		return 0;
-	return group->update->max_parallel - p.turning;
+	return local_rule_budget(&f);
 }

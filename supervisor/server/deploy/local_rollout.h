@@ -5,17 +5,9 @@
 #define DROVER_SUPERVISOR_SERVER_DEPLOY_LOCAL_ROLLOUT_H
 
 #include "supervisor/server/deploy/local_deployment.h"
+#include "supervisor/server/deploy/local_rules.h"
 
 struct local_group;
-
-/* What a deployment permits to happen to the allocs of a group. */
-enum local_gate {
-	LOCAL_GATE_OPEN,    /* anything */
-	LOCAL_GATE_ROLLING, /* max_parallel at a time are replaced */
-	LOCAL_GATE_SHUT,    /* it has failed: what runs stays of its version */
-	LOCAL_GATE_WAITING, /* paused, or waits for its canaries: also, nothing is placed where
-			       nothing was */
-};
 
 /* How far a group is. */
 struct local_progress {

@@ -86,37 +86,24 @@ deadline_of(const struct deployment_group *g, const struct local_progress *p)
 	return by;
 }
 
-/* What is to be done next, found out group by group. */
-struct outlook {
-	bool complete, hopeless, late, revert;
-	bool canaries;   /* some want to be promoted */
-	bool promotable; /* all of them are healthy, and nobody has to be asked */
-	int64_t deadline_ns;
-};
-
-static void
-look_at_group(struct outlook *o, const struct local_deployment *dep, const char *name,
-    const struct deployment_group *g)
+static struct local_group_facts
+get_group_facts(
+    const struct local_deployment *dep, const char *name, const struct deployment_group *g)
 {
-	bool canaries = local_rollout_has_canaries(g), waits, late;
 	struct local_progress p;
-	int64_t by;
 
 	local_rollout_count(dep, name, g, &p);
-	waits = canaries && p.canaries >= g->desired_canaries;
-	o->canaries |= canaries;
-	o->promotable &= !canaries || (waits && g->auto_promote);
-	if (!canaries && p.done >= g->desired_total)
-		return;
-	o->complete = false;
-	by = deadline_of(g, &p);
-	/* Operators have time to promote. */
-	late = g->progress_deadline > 0 && !waits && by <= local_now_ns();
-	if (g->progress_deadline > 0 && !waits && by < o->deadline_ns)
-		o->deadline_ns = by;
-	o->hopeless |= p.hopeless;
-	o->late |= late;
-	o->revert |= (p.hopeless || late) && g->auto_revert;
+	return (struct local_group_facts){
+		.desired = g->desired_total,
+		.desired_canaries = local_rollout_has_canaries(g) ? g->desired_canaries : 0,
+		.healthy = p.done,
+		.healthy_canaries = p.canaries,
+		.hopeless = p.hopeless,
+		.auto_promote = g->auto_promote,
+		.auto_revert = g->auto_revert,
+		.has_deadline = g->progress_deadline > 0,
+		.deadline_ns = deadline_of(g, &p),
+	};
 }
 
 static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata);
@@ -142,15 +129,37 @@ finish_successful(struct local *l, struct local_deployment *dep)
 }
 
 static void
-take_step(struct local *l, struct local_deployment *dep, const struct outlook *o)
+promote_all(struct local *l, struct local_deployment *dep)
 {
 	struct err e = { 0 };
 
-	if (o->canaries && o->promotable) {
-		if (local_deploy_promote(l, dep, NULL, NULL, &e) < 0)
-			log_error("job %s: %s", dep->job->name, e.msg);
-	} else {
+	if (local_deploy_promote(l, dep, NULL, NULL, &e) < 0)
+		log_error("job %s: %s", dep->job->name, e.msg);
+}
+
+static void
+take_step(struct local *l, struct local_deployment *dep, const struct local_outlook *o)
+{
+	int64_t version;
+
+	switch (local_rule_step(o)) {
+	case LOCAL_STEP_SUCCEED:
+		finish_successful(l, dep);
+		return;
+	case LOCAL_STEP_FAIL_UNHEALTHY:
+		(void)local_deploy_fail(
+		    l, dep, "Failed due to unhealthy allocations", o->revert, &version);
+		return;
+	case LOCAL_STEP_FAIL_LATE:
+		(void)local_deploy_fail(
+		    l, dep, "Failed due to progress deadline", o->revert, &version);
+		return;
+	case LOCAL_STEP_PROMOTE:
+		promote_all(l, dep);
+		break;
+	case LOCAL_STEP_REPLACE:
 		local_reconcile_job(l, dep->job, NULL, false);
+		break;
 	}
 	set_deadline(l, dep, o->deadline_ns);
 }
@@ -159,23 +168,18 @@ void
 local_deploy_examine(struct local *l, struct local_job *j)
 {
 	struct local_deployment *dep = local_deployment_active(j);
-	struct outlook o = { .complete = true, .promotable = true, .deadline_ns = INT64_MAX };
-	int64_t version;
+	struct local_outlook o = LOCAL_OUTLOOK;
+	int64_t now = local_now_ns();
 
 	if (!dep || dep->d.status != DEPLOYMENT_RUNNING)
 		return;
-	for (size_t i = 0; i < dep->d.groups.n; i++)
-		look_at_group(&o, dep, dep->d.groups.v[i].key, &dep->d.groups.v[i].value);
-	if (o.complete)
-		finish_successful(l, dep);
-	else if (o.hopeless)
-		(void)local_deploy_fail(
-		    l, dep, "Failed due to unhealthy allocations", o.revert, &version);
-	else if (o.late)
-		(void)local_deploy_fail(
-		    l, dep, "Failed due to progress deadline", o.revert, &version);
-	else
-		take_step(l, dep, &o);
+	for (size_t i = 0; i < dep->d.groups.n; i++) {
+		struct local_group_facts f =
+		    get_group_facts(dep, dep->d.groups.v[i].key, &dep->d.groups.v[i].value);
+
+		local_rule_add_group(&o, &f, now);
+	}
+	take_step(l, dep, &o);
 }
 
 static int
