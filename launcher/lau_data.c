@@ -316,7 +316,10 @@ unmount_all(const struct launcher *l, const char *path)
 	(void)snprintf(at, sizeof at, "/proc/self/fd/%d/%s", l->data_fd, path);
 	for (int i = 0; r == 0 && i < STACKED_MAX; i++)
 		r = umount2(at, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
-	if (r != -EINVAL && r != -ENOENT)
+	if (r == 0)
+		log_warn("unmount %s/%s: %d mounts lay on each other, and there may be more",
+		    l->data, path, STACKED_MAX);
+	else if (r != -EINVAL && r != -ENOENT)
 		log_warn("unmount %s/%s: %s", l->data, path, strerrordesc_np(-r));
 }
 
