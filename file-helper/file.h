@@ -21,7 +21,7 @@ struct file {
 	 * directory's, without what is mounted in it. So nothing leads from one to another, or out.
 	 */
 	int root_fds[FILE_ROOTS];
-	int trash_fds[FILE_ROOTS]; /* CSI's: -1 */
+	int trash_fds[FILE_ROOTS]; /* CSI and CSI_SOCK have the same */
 	struct workers workers;
 	bool has_quota;  /* alloc/'s file system holds projects to their limits: project.h */
 	bool trash_full; /* something was put there since the last emptying began */
@@ -31,17 +31,21 @@ struct file {
 int file_roots_open(void *state, const struct proc_args *args, struct err *e);
 
 /* One handler per message of proto/file.proto; see proc_handler in common/proc.h. */
-proc_handler file_on_alloc_dir_make, file_on_alloc_dir_remove, file_on_trash_empty,
+proc_handler file_on_alloc_dir_make, file_on_alloc_dir_remove, file_on_plugin_dir_make,
+    file_on_plugin_dir_remove, file_on_volume_dir_make, file_on_volume_dir_remove,
     file_on_root_list, file_on_disk_stat, file_on_alloc_fs, file_on_disk_usage;
 
 /*
- * file_trash.c: moves the root's name out of the way at once; its contents go
- * later, in a worker. 0, also if it was not there.
+ * file_trash.c: moves the root's path out of the way at once; its contents go
+ * later, in a worker. 0, also if it was not there; -EBUSY for a mount point.
  */
-int file_trash_put(struct file *f, FileRoot root, const char *name, struct err *e);
+int file_trash_put(struct file *f, FileRoot root, const char *path, struct err *e);
 /* Starts that worker if there is something to do and none is at work. */
 void file_trash_empty(struct file *f);
 /* Is such a worker at work, or about to be? What is in the trash then is no leak. */
 bool file_trash_is_busy(const struct file *f);
+
+/* file_csi.c: removes per-alloc/<alloc> of all plugins, which must hold no volume. 0 or -errno. */
+int file_volumes_remove(const struct file *f, const char *alloc, struct err *e);
 
 #endif

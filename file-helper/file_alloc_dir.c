@@ -324,7 +324,7 @@ file_on_alloc_dir_remove(
 	char alloc[ID_UUID_SIZE];
 	int r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e);
 
-	if (r < 0)
+	if (r < 0 || (r = file_volumes_remove(state, alloc, e)) < 0)
 		return r;
 	CRASH_POINT(FILE_BEFORE_REMOVE);
 	return put_in_trash(state, alloc, req->keep_logs, e);

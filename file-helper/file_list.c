@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/csi_place.h"
 #include "common/fd.h"
 #include "common/path.h"
 #include "file-helper/file.h"
@@ -90,11 +91,10 @@ list_plugins(struct names *list, int csi, const char *kind)
 static int
 list_csi(struct names *list, int csi)
 {
-	static const char *const kinds[] = { "controller", "node", "monolith" };
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < ELEMENTSOF(kinds); i++)
-		r = list_plugins(list, csi, kinds[i]);
+	for (int kind = PLUGIN_KIND__PLUGIN_CONTROLLER; r >= 0 && kind < CSI_KINDS; kind++)
+		r = list_plugins(list, csi, csi_kind_dirs[kind]);
 	return r;
 }
 

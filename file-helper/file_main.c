@@ -12,7 +12,10 @@ static struct file file = { .workers.spec = &file_spec };
 static const struct proc_handle handlers[] = {
 	{ FILE_ALLOC_DIR_MAKE_REQ, 10000, file_on_alloc_dir_make },
 	{ FILE_ALLOC_DIR_REMOVE_REQ, 10000, file_on_alloc_dir_remove },
-	{ FILE_TRASH_EMPTY_REQ, 5000, file_on_trash_empty },
+	{ FILE_PLUGIN_DIR_MAKE_REQ, 10000, file_on_plugin_dir_make },
+	{ FILE_PLUGIN_DIR_REMOVE_REQ, 10000, file_on_plugin_dir_remove },
+	{ FILE_VOLUME_DIR_MAKE_REQ, 10000, file_on_volume_dir_make },
+	{ FILE_VOLUME_DIR_REMOVE_REQ, 10000, file_on_volume_dir_remove },
 	{ FILE_ROOT_LIST_REQ, 10000, file_on_root_list },
 	{ FILE_DISK_STAT_REQ, 5000, file_on_disk_stat },
 	{ FILE_ALLOC_FS_REQ, 10000, file_on_alloc_fs },

@@ -78,6 +78,7 @@ file_roots_open(void *state, const struct proc_args *args, struct err *e)
 	     root++)
 		if ((r = open_trash(f, root, e)) < 0)
 			return r;
+	f->trash_fds[FILE_ROOT__FILE_ROOT_CSI] = f->trash_fds[FILE_ROOT__FILE_ROOT_CSI_SOCK];
 	f->has_quota = project_is_enforced(f->root_fds[FILE_ROOT__FILE_ROOT_ALLOC]);
 	f->trash_full = true; /* what a predecessor left */
 	/* This one would lead out: it is of the machine's own mounts. */

@@ -32,14 +32,16 @@ static const struct trash {
 };
 
 int
-file_trash_put(struct file *f, FileRoot root, const char *name, struct err *e)
+file_trash_put(struct file *f, FileRoot root, const char *path, struct err *e)
 {
 	static unsigned serial;
+	const char *slash = strrchr(path, '/');
 	char aside[NAME_BYTES_MAX + 32];
 
 	for (;;) {
-		(void)snprintf(aside, sizeof aside, "%s.%d.%u", name, getpid(), serial++);
-		if (renameat2(f->root_fds[root], name, f->trash_fds[root], aside,
+		(void)snprintf(
+		    aside, sizeof aside, "%s.%d.%u", slash ? slash + 1 : path, getpid(), serial++);
+		if (renameat2(f->root_fds[root], path, f->trash_fds[root], aside,
 			RENAME_NOREPLACE) == 0) {
 			f->trash_full = true;
 			return 0;
@@ -47,7 +49,7 @@ file_trash_put(struct file *f, FileRoot root, const char *name, struct err *e)
 		if (errno == ENOENT)
 			return 0;
 		if (errno != EEXIST)
-			return err_set(e, -errno, "move %s to the trash", name);
+			return err_set(e, -errno, "move %s to the trash", path);
 	}
 }
 
@@ -93,14 +95,4 @@ file_trash_empty(struct file *f)
 	if (worker_start(&f->workers, NULL, EMPTY_TIMEOUT_MS, fds, ELEMENTSOF(fds), empty_all, NULL,
 		NULL, "empty the trash", &e) < 0)
 		log_warn("%s", e.msg);
-}
-
-int
-file_on_trash_empty(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
-{
-	struct file *f = state;
-
-	f->trash_full = true;
-	return 0;
 }

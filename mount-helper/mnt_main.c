@@ -12,12 +12,10 @@ static struct mnt mnt = { .workers.spec = &mnt_spec };
 static const struct proc_handle handlers[] = {
 	{ MNT_ALLOC_RELEASE_REQ, 10000, mnt_on_alloc_release },
 	{ MNT_DISK_LIMIT_REQ, 10000, mnt_on_disk_limit },
-	{ MNT_PLUGIN_DIR_MAKE_REQ, 10000, mnt_on_plugin_dir_make },
-	{ MNT_PLUGIN_DIR_REMOVE_REQ, 10000, mnt_on_plugin_dir_remove },
+	{ MNT_PLUGIN_ROOT_MAKE_REQ, 10000, mnt_on_plugin_root_make },
+	{ MNT_PLUGIN_ROOT_REMOVE_REQ, 10000, mnt_on_plugin_root_remove },
 	{ MNT_PLUGIN_CONNECT_REQ, 10000, mnt_on_plugin_connect },
-	{ MNT_VOLUME_DIR_MAKE_REQ, 10000, mnt_on_volume_dir_make },
 	{ MNT_VOLUME_PROVE_REQ, 10000, mnt_on_volume_prove },
-	{ MNT_VOLUME_DIR_REMOVE_REQ, 10000, mnt_on_volume_dir_remove },
 	{ 0 },
 };
 

@@ -53,7 +53,6 @@ mnt_on_alloc_release(
 	int r;
 
 	if ((r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e)) < 0 ||
-	    (r = mnt_volume_alloc_remove(m, alloc, e)) < 0 ||
 	    (r = mnt_secrets_unmount(m, alloc, e)) < 0)
 		return r;
 	mnt_quota_drop(m, alloc);

@@ -15,6 +15,7 @@
 #include "supervisor/alloc/leaks.h"
 #include "supervisor/node/mounts.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/volume/plugin_dirs.h"
 
 static void
 on_removed(
@@ -37,16 +38,6 @@ on_released(
 		return;
 	req.alloc = (ProtobufCBinaryData){ .data = id->b, .len = ID_BYTES };
 	(void)file_call_alloc_dir_remove(sup, &req, on_removed, NULL);
-}
-
-static void
-on_plugin_removed(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
-{
-	FileTrashEmptyReq req = FILE_TRASH_EMPTY_REQ__INIT;
-
-	on_removed(sup, NULL, r, rep, fd, e);
-	(void)file_call_trash_empty(sup, &req, on_removed, NULL);
 }
 
 static bool
@@ -84,7 +75,6 @@ remove_alloc(struct sup *sup, const char *name)
 static bool
 remove_plugin_root(struct sup *sup, const char *name)
 {
-	MntPluginDirRemoveReq req = MNT_PLUGIN_DIR_REMOVE_REQ__INIT;
 	struct id no_alloc = id_random_uuid(); /* whose socket directory goes with it: none */
 
 	for (int kind = CSI_PLUGIN_CONTROLLER; kind <= CSI_PLUGIN_MONOLITH; kind++) {
@@ -94,10 +84,7 @@ remove_plugin_root(struct sup *sup, const char *name)
 		if (strncmp(name, word, len) != 0 || name[len] != '/' ||
 		    strchr(name + len + 1, '/'))
 			continue;
-		req.alloc = (ProtobufCBinaryData){ .data = no_alloc.b, .len = ID_BYTES };
-		req.kind = (PluginKind)kind;
-		req.plugin = (char *)(uintptr_t)(name + len + 1);
-		(void)mnt_call_plugin_dir_remove(sup, &req, on_plugin_removed, NULL);
+		plugin_dirs_remove(sup, &no_alloc, (enum csi_plugin_kind)kind, name + len + 1);
 		return true;
 	}
 	return false;

@@ -41,25 +41,27 @@ SUP_CALL(mnt_call_alloc_release, IPC_MOUNT_HELPER, MNT_ALLOC_RELEASE_REQ, MntAll
     CALL_REPEAT);
 SUP_CALL(
     mnt_call_disk_limit, IPC_MOUNT_HELPER, MNT_DISK_LIMIT_REQ, MntDiskLimitReq, 30000, CALL_REPEAT);
-SUP_CALL(mnt_call_plugin_dir_make, IPC_MOUNT_HELPER, MNT_PLUGIN_DIR_MAKE_REQ, MntPluginDirMakeReq,
-    30000, CALL_REPEAT);
-SUP_CALL(mnt_call_plugin_dir_remove, IPC_MOUNT_HELPER, MNT_PLUGIN_DIR_REMOVE_REQ,
-    MntPluginDirRemoveReq, 30000, CALL_REPEAT);
+SUP_CALL(mnt_call_plugin_root_make, IPC_MOUNT_HELPER, MNT_PLUGIN_ROOT_MAKE_REQ,
+    MntPluginRootMakeReq, 30000, CALL_REPEAT);
+SUP_CALL(mnt_call_plugin_root_remove, IPC_MOUNT_HELPER, MNT_PLUGIN_ROOT_REMOVE_REQ,
+    MntPluginRootRemoveReq, 30000, CALL_REPEAT);
 SUP_CALL(mnt_call_plugin_connect, IPC_MOUNT_HELPER, MNT_PLUGIN_CONNECT_REQ, MntPluginConnectReq,
     10000, CALL_REPEAT);
-SUP_CALL(mnt_call_volume_dir_make, IPC_MOUNT_HELPER, MNT_VOLUME_DIR_MAKE_REQ, MntVolumeDirMakeReq,
-    30000, CALL_REPEAT);
 SUP_CALL(mnt_call_volume_prove, IPC_MOUNT_HELPER, MNT_VOLUME_PROVE_REQ, MntVolumeProveReq, 30000,
     CALL_REPEAT);
-SUP_CALL(mnt_call_volume_dir_remove, IPC_MOUNT_HELPER, MNT_VOLUME_DIR_REMOVE_REQ,
-    MntVolumeDirRemoveReq, 60000, CALL_REPEAT);
 
 SUP_CALL(file_call_alloc_dir_make, IPC_FILE_HELPER, FILE_ALLOC_DIR_MAKE_REQ, FileAllocDirMakeReq,
     30000, CALL_REPEAT);
 SUP_CALL(file_call_alloc_dir_remove, IPC_FILE_HELPER, FILE_ALLOC_DIR_REMOVE_REQ,
     FileAllocDirRemoveReq, 60000, CALL_REPEAT);
-SUP_CALL(file_call_trash_empty, IPC_FILE_HELPER, FILE_TRASH_EMPTY_REQ, FileTrashEmptyReq, 30000,
-    CALL_REPEAT);
+SUP_CALL(file_call_plugin_dir_make, IPC_FILE_HELPER, FILE_PLUGIN_DIR_MAKE_REQ, FilePluginDirMakeReq,
+    30000, CALL_REPEAT);
+SUP_CALL(file_call_plugin_dir_remove, IPC_FILE_HELPER, FILE_PLUGIN_DIR_REMOVE_REQ,
+    FilePluginDirRemoveReq, 30000, CALL_REPEAT);
+SUP_CALL(file_call_volume_dir_make, IPC_FILE_HELPER, FILE_VOLUME_DIR_MAKE_REQ, FileVolumeDirMakeReq,
+    30000, CALL_REPEAT);
+SUP_CALL(file_call_volume_dir_remove, IPC_FILE_HELPER, FILE_VOLUME_DIR_REMOVE_REQ,
+    FileVolumeDirRemoveReq, 30000, CALL_REPEAT);
 SUP_CALL(
     file_call_root_list, IPC_FILE_HELPER, FILE_ROOT_LIST_REQ, FileRootListReq, 30000, CALL_REPEAT);
 SUP_CALL(

@@ -67,6 +67,19 @@ mounts_list(const struct sup *sup, const char **ret)
 	return 0;
 }
 
+int
+mounts_has(const struct sup *sup, const char *path)
+{
+	const char *at;
+	int r = mounts_list(sup, &at);
+
+	if (r < 0)
+		return r;
+	while (*at && strcmp(at, path) != 0)
+		at += strlen(at) + 1;
+	return *at != '\0';
+}
+
 bool
 mount_is_secrets(const char *path, char ret_alloc[ID_UUID_SIZE])
 {

@@ -16,6 +16,9 @@ struct sup;
  */
 int mounts_list(const struct sup *sup, const char **ret);
 
+/* Is something mounted on path, relative to the data directory? 1, 0 or -errno. */
+int mounts_has(const struct sup *sup, const char *path);
+
 /* Is path, relative to the data directory, where a raw_exec task's secrets are mounted? Then
  * ret_alloc is the text of its alloc's id. */
 bool mount_is_secrets(const char *path, char ret_alloc[ID_UUID_SIZE]);

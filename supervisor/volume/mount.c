@@ -4,6 +4,7 @@
 #include "supervisor/volume/mount.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <systemd/sd-event.h>
 
@@ -11,6 +12,7 @@
 #include "common/log.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/node/mounts.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volume_calls.h"
 
@@ -206,7 +208,8 @@ struct action {
 static void make_dir(struct mount *m), ask_plugin(struct mount *m), prove(struct mount *m),
     remove_dir(struct mount *m);
 
-/* Where make_dir() finds a mount, the plugin's part has been done already: it is left out. */
+/* Where something is mounted after make_dir(), the plugin's part has been done already: it is left
+ * out. */
 static const struct action way_in[] = {
 	{ MOUNT_MOUNTING, true, make_dir, NULL },
 	{ MOUNT_MOUNTING, true, ask_plugin, volume_send_stage },
@@ -273,40 +276,58 @@ place_of(const struct mount *m)
 	return place;
 }
 
+static int
+is_mounted(const struct mount *m, struct err *e)
+{
+	const struct mount_record *rec = &m->rec;
+	bool staging = m->at->staging;
+	char path[640];
+	int r;
+
+	(void)snprintf(path, sizeof path, "csi/%s/%s/%s%s/%s/%s", csi_plugin_kind_names[rec->kind],
+	    rec->plugin, staging ? "staging" : "per-alloc/", staging ? "" : rec->alloc, rec->volume,
+	    rec->usage);
+	r = mounts_has(m->sup, path);
+	return r < 0 ? err_set(e, r, "read the mounts of this machine") : r;
+}
+
 static void
 on_dir(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
 {
-	const MntVolumeDirMakeRep *made = (const MntVolumeDirMakeRep *)(const void *)msg;
 	struct mount *m = arg;
+	struct err why = { 0 };
 
 	m->call = 0;
+	if (r >= 0 && !m->unmounting) {
+		r = is_mounted(m, &why);
+		e = &why;
+	}
 	if (r < 0) {
 		mount_finish(m, r, e);
 		return;
 	}
-	if (!m->unmounting && made->is_mount)
-		m->at++;
+	m->at += r == 1;
 	next(m);
 }
 
 static void
 make_dir(struct mount *m)
 {
-	MntVolumeDirMakeReq req = MNT_VOLUME_DIR_MAKE_REQ__INIT;
+	FileVolumeDirMakeReq req = FILE_VOLUME_DIR_MAKE_REQ__INIT;
 	VolumePlace place = place_of(m);
 
 	req.place = &place;
-	m->call = mnt_call_volume_dir_make(m->sup, &req, on_dir, m);
+	m->call = file_call_volume_dir_make(m->sup, &req, on_dir, m);
 }
 
 static void
 remove_dir(struct mount *m)
 {
-	MntVolumeDirRemoveReq req = MNT_VOLUME_DIR_REMOVE_REQ__INIT;
+	FileVolumeDirRemoveReq req = FILE_VOLUME_DIR_REMOVE_REQ__INIT;
 	VolumePlace place = place_of(m);
 
 	req.place = &place;
-	m->call = mnt_call_volume_dir_remove(m->sup, &req, on_dir, m);
+	m->call = file_call_volume_dir_remove(m->sup, &req, on_dir, m);
 }
 
 static void

@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/volume/plugin_dirs.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
 
@@ -72,6 +73,7 @@ struct plugin_task *
 plugin_task_new(struct sup *sup, struct sup_alloc *sa, const struct task *task,
     const struct plugin_task_events *ev, void *arg)
 {
+	const char *data = sup->args.data_dir;
 	struct plugin_task *pt = calloc(1, sizeof *pt);
 
 	if (!pt)
@@ -83,7 +85,12 @@ plugin_task_new(struct sup *sup, struct sup_alloc *sa, const struct task *task,
 	pt->arg = arg;
 	csi_info_init(&pt->basics);
 	csi_node_info_init(&pt->node);
-	return pt;
+	if (str_setf(&pt->socket_dir, "%s/csi/sock/%s", data, sa->a.id) == 0 &&
+	    str_setf(&pt->root_dir, "%s/csi/%s/%s", data, csi_plugin_kind_names[block(pt)->type],
+		block(pt)->id) == 0)
+		return pt;
+	plugin_task_free(pt);
+	return NULL;
 }
 
 void
@@ -118,28 +125,39 @@ plugin_task_free(struct plugin_task *pt)
 /* --- before the start --- */
 
 static void
-on_dirs(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+on_mounted(
+    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
 {
-	const MntPluginDirMakeRep *rep = (const MntPluginDirMakeRep *)(const void *)msg;
 	struct plugin_task *pt = arg;
-	struct err why = { 0 };
 
 	pt->make = 0;
-	if (r >= 0 && (str_set(&pt->socket_dir, rep->socket_dir) < 0 ||
-			  str_set(&pt->root_dir, rep->root_dir) < 0))
-		r = err_set(&why, -ENOMEM, "csi_plugin_supervisor");
-	pt->ev->prepared(pt->arg, r, e ? e : &why);
+	pt->ev->prepared(pt->arg, r, e);
+}
+
+static void
+on_dirs(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+{
+	MntPluginRootMakeReq req = MNT_PLUGIN_ROOT_MAKE_REQ__INIT;
+	struct plugin_task *pt = arg;
+
+	if (r < 0) {
+		on_mounted(sup, pt, r, NULL, -1, e);
+		return;
+	}
+	req.kind = (PluginKind)block(pt)->type;
+	req.plugin = block(pt)->id;
+	pt->make = mnt_call_plugin_root_make(sup, &req, on_mounted, pt);
 }
 
 void
 plugin_task_prepare(struct plugin_task *pt)
 {
-	MntPluginDirMakeReq req = MNT_PLUGIN_DIR_MAKE_REQ__INIT;
+	FilePluginDirMakeReq req = FILE_PLUGIN_DIR_MAKE_REQ__INIT;
 
 	req.alloc = (ProtobufCBinaryData){ .data = pt->sa->id.b, .len = ID_BYTES };
 	req.kind = (PluginKind)block(pt)->type;
 	req.plugin = block(pt)->id;
-	pt->make = mnt_call_plugin_dir_make(pt->sup, &req, on_dirs, pt);
+	pt->make = file_call_plugin_dir_make(pt->sup, &req, on_dirs, pt);
 }
 
 int
@@ -503,16 +521,7 @@ plugin_task_started(struct plugin_task *pt, const struct id *run)
 	const char *root =
 	    driver && driver->isolates_files ? block(pt)->stage_publish_base_dir : pt->root_dir;
 
-	/* After a restart of the agent nobody prepared it: the directories are the same again. */
-	if (!root && !pt->root_dir) {
-		cleanup_free char *path = NULL;
-
-		if (str_setf(&path, "%s/csi/%s/%s", pt->sup->args.data_dir,
-			csi_plugin_kind_names[block(pt)->type], block(pt)->id) == 0)
-			pt->root_dir = steal_ptr(&path);
-		root = pt->root_dir;
-	}
-	if (!pt->plugin && root)
+	if (!pt->plugin)
 		pt->plugin = plugin_new(pt->sup, block(pt)->id, block(pt)->type, &pt->sa->id, root);
 	if (!pt->plugin)
 		return;
@@ -534,59 +543,13 @@ plugin_task_run_ended(struct plugin_task *pt)
 	plugin_set_run(pt->plugin, NULL);
 }
 
-static void
-on_emptied(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
-{
-	if (r < 0)
-		log_warn("%s", e->msg);
-}
-
-/* mount-helper only moved them to the trash. */
-static void
-on_dirs_removed(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
-{
-	FileTrashEmptyReq req = FILE_TRASH_EMPTY_REQ__INIT;
-
-	if (r < 0)
-		log_warn("%s", e->msg);
-	(void)file_call_trash_empty(sup, &req, on_emptied, NULL);
-}
-
-/* Is another alloc's task to be this plugin? By what is in the rows: its runner may be made later.
- */
-static bool
-root_is_wanted(const struct plugin_task *pt)
-{
-	alloc_foreach(pt->sup, sa)
-	{
-		for (size_t i = 0; i < sa->group->tasks.n; i++) {
-			const struct csi_plugin_block *other = sa->group->tasks.v[i].csi_plugin;
-
-			if (other && sa != pt->sa && !alloc_client_terminal(&sa->a) &&
-			    str_eq(other->id, block(pt)->id) && other->type == block(pt)->type)
-				return true;
-		}
-	}
-	return false;
-}
-
 void
 plugin_task_stopped(struct plugin_task *pt)
 {
-	MntPluginDirRemoveReq req = MNT_PLUGIN_DIR_REMOVE_REQ__INIT;
-
 	plugin_task_run_ended(pt);
 	if (pt->plugin)
 		plugin_deregister(pt->plugin);
 	plugin_free(pt->plugin);
 	pt->plugin = NULL;
-	req.alloc = (ProtobufCBinaryData){ .data = pt->sa->id.b, .len = ID_BYTES };
-	req.kind = (PluginKind)block(pt)->type;
-	/* Its root goes with the last instance, when no volume is mounted there any more. */
-	if (!root_is_wanted(pt) && !plugin_exists(pt->sup, block(pt)->id) &&
-	    !volume_plugin_has_mounts(pt->sup, block(pt)->id))
-		req.plugin = block(pt)->id;
-	(void)mnt_call_plugin_dir_remove(pt->sup, &req, on_dirs_removed, NULL);
+	plugin_dirs_remove(pt->sup, &pt->sa->id, block(pt)->type, block(pt)->id);
 }

@@ -89,8 +89,9 @@ def test_removing_an_alloc():
 
 def test_mounting_a_plugins_root():
     with helper.Places() as places:
-        page, fields = Page(), {"alloc": os.urandom(16), "kind": "PLUGIN_NODE", "plugin": "p"}
-        crash_at(page, places, "MNT_AFTER_PLUGIN_MOUNT", "MNT_PLUGIN_DIR_MAKE_REQ", fields)
+        page, fields = Page(), {"kind": "PLUGIN_NODE", "plugin": "p"}
+        os.mkdir(places.data + "/csi/node/p", 0o700)
+        crash_at(page, places, "MNT_AFTER_PLUGIN_MOUNT", "MNT_PLUGIN_ROOT_MAKE_REQ", fields)
         case.equal(len(mnt.mounts_below(places.data + "/csi/node/p")), 1, "mounts")
 
 

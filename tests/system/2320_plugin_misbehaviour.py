@@ -8,7 +8,7 @@ import os
 import threading
 import time
 
-from lib import api, binary, build_dir, case, volumes
+from lib import api, binary, build_dir, case, helper, volumes
 
 SCRIPT = "touch /alloc/data/ran; cat /data/kept; sleep 1000"
 SECOND = 10**9
@@ -293,6 +293,28 @@ def test_a_mount_that_fails_fails_the_alloc_with_a_sentence():
     gone(*cases)
     deleted(*cases)
     purge_plugins(*cases)
+
+
+def test_what_is_staged_already_is_not_staged_again():
+    good("staged")
+    created("staged")
+    user("staged")
+    wait_running("staged")
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        place, = [p for p in (line.split(" ")[4] for line in f) if "/staged/staging/" in p]
+    stop("staged")
+    gone("staged")
+    bad({"staged": "NodeStageVolume=status:13"})
+    os.makedirs(place)
+    helper.mount("staged", place, "tmpfs")  # as one that the plugin mounted and did not live to say
+    user("staged")
+    wait_failed("staged", "said that it is mounted, but the path does not exist on the host")  # it was not asked to stage
+    stop("staged")
+    helper.umount(place)
+    gone("staged")
+    good("staged")
+    deleted("staged")
+    purge_plugins("staged")
 
 
 def test_a_mount_that_hangs_says_so_and_can_be_stopped_or_mended():

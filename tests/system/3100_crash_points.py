@@ -22,8 +22,8 @@ died = {}
 # The supervisor's turns of one start and stop, each of them; the others are passed a few times only.
 PASSES = {"SUP": 24, "DROP": 6, "LAU": 2, "LAU_AFTER_PLACES": 1, "EXE": 3, "EXEC": 3, "MNT": 3, "FILE": 3, "CSI": 4, "HB": 1}
 # Where only a plugin and its volume come by.
-OF_PLUGINS = ("MNT_AFTER_PLUGIN_MOUNT", "MNT_AFTER_PLUGIN_REMOVE", "CSI_AFTER_OPEN")
-OF_VOLUMES = ("MNT_AFTER_VOLUME_DIR", "MNT_AFTER_PROOF", "MNT_AFTER_VOLUME_REMOVE", "CSI_BEFORE_CALL", "CSI_AFTER_CALL")
+OF_PLUGINS = ("MNT_AFTER_PLUGIN_MOUNT", "MNT_AFTER_PLUGIN_UNMOUNT", "FILE_AFTER_PLUGIN_REMOVE", "CSI_AFTER_OPEN")
+OF_VOLUMES = ("FILE_AFTER_VOLUME_DIR", "MNT_AFTER_PROOF", "FILE_AFTER_VOLUME_REMOVE", "CSI_BEFORE_CALL", "CSI_AFTER_CALL")
 
 
 def settle(node):

@@ -127,3 +127,17 @@ def in_plugin_namespace(fn):
         finally:
             os._exit(code)
     case.equal(os.waitpid(pid, 0)[1], 0, "the plugin's end")
+
+
+def make_plugin(m, f, alloc, plugin="p", kind="PLUGIN_NODE"):
+    """The directories of a plugin, made as the supervisor does."""
+    f.ipc.call("FILE_PLUGIN_DIR_MAKE_REQ", {"alloc": alloc, "kind": kind, "plugin": plugin})
+    m.ipc.call("MNT_PLUGIN_ROOT_MAKE_REQ", {"kind": kind, "plugin": plugin})
+
+
+def make_volume(f, **fields):
+    f.ipc.call("FILE_VOLUME_DIR_MAKE_REQ", {"place": place(**fields)})
+
+
+def remove_volume(f, **fields):
+    f.ipc.call("FILE_VOLUME_DIR_REMOVE_REQ", {"place": place(**fields)})

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * csi_place.h: where CSI plugins and volumes lie below the data directory's csi/. Runs in:
+ * mount-helper, file-helper.
+ *
+ *	<kind>/<plugin>					the root of a plugin
+ *	    staging/<volume>/<usage>			a staged volume
+ *	    per-alloc/<alloc>/<volume>/<usage>		a published one
+ */
+#ifndef DROVER_COMMON_CSI_PLACE_H
+#define DROVER_COMMON_CSI_PLACE_H
+
+#include "common/err.h"
+#include "common/id.h"
+#include "proto/ids.pb-c.h"
+
+#define CSI_KINDS     4 /* of plugin: PluginKind, NONE unused */
+#define CSI_ROOT_SIZE (sizeof "controller/" + NAME_BYTES_MAX)
+#define CSI_DIR_SIZE  (sizeof "per-alloc/" + ID_UUID_SIZE + NAME_BYTES_MAX)
+
+extern const char *const csi_kind_dirs[CSI_KINDS];
+
+struct csi_place {
+	char root[CSI_ROOT_SIZE];    /* "node/p", below csi/ */
+	char dir[CSI_DIR_SIZE];      /* "staging/v", below the root */
+	const char *volume, *plugin; /* the request's */
+	const char *leaf;            /* in dir: where the volume is mounted; the request's */
+	bool is_staging;
+};
+
+/* "node/name"; -EINVAL unless the kind has a directory and the name may be a component. */
+int csi_root_path(PluginKind kind, const char *plugin, char ret[CSI_ROOT_SIZE], struct err *e);
+/* -EINVAL for what is no place. *ret points into v. */
+int csi_place_read(const VolumePlace *v, struct csi_place *ret, struct err *e);
+
+#endif
