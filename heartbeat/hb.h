@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "common/err.h"
 #include "common/ipc.h"
@@ -46,6 +47,11 @@ struct hb {
 };
 
 /* Uniform in [0, below); below > 0. */
-uint64_t hb_random(uint64_t below);
+static inline uint64_t
+hb_random(uint64_t below)
+{
+	/* The bias is of no matter for jitter and shuffling. */
+	return below <= UINT32_MAX ? arc4random_uniform((uint32_t)below) : arc4random();
+}
 
 #endif

@@ -97,12 +97,12 @@ read_node(struct hb_call *c, struct hb_rpc_node *ret)
 }
 
 void
-hb_beat_on_register(struct hb *hb, struct hb_call *c)
+hb_beat_on_answer(struct hb *hb, struct hb_call *c)
 {
 	static struct hb_rpc_node node;
 	uint64_t stagger = STAGGER_MAX;
 
-	if (read_node(c, &node) < 0)
+	if (strcmp(c->method, "Node.Register") != 0 || read_node(c, &node) < 0)
 		return;
 	set_ttl(hb, &node);
 	move_lease(hb, c->begun_ns);

@@ -14,8 +14,9 @@ void hb_beat_init(struct hb *hb);
 uint64_t hb_beat_tick(struct hb *hb);
 /* HB_BEAT_REP. */
 void hb_beat_on_rep(struct hb *hb, const struct ipc_packet *p);
-/* A Node.Register was answered: that counts as a beat, and its answer says when the next is due. */
-void hb_beat_on_register(struct hb *hb, struct hb_call *c);
+/* A call of the supervisor's was answered. Node.Register counts as a beat, and its answer says when
+ * the next is due. */
+void hb_beat_on_answer(struct hb *hb, struct hb_call *c);
 /* Another server is in use: it has to hear of the node. */
 void hb_beat_on_server(struct hb *hb);
 

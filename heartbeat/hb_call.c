@@ -15,7 +15,6 @@
 #include "common/fd.h"
 #include "common/lease.h"
 #include "common/log.h"
-#include "heartbeat/hb_beat.h"
 #include "heartbeat/hb_ipc.h"
 #include "heartbeat/hb_link.h"
 #include "proto/heartbeat.pb-c.h"
@@ -24,6 +23,8 @@
 #define CALLS_MAX 1024
 #define JITTER_MS 312 /* between two tries: a sixteenth of the servers' hold time */
 #define SEALS     (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
+
+static const struct hb_stream_ops stream_ops;
 
 /* --- bodies --- */
 
@@ -170,8 +171,8 @@ request_of(const struct hb_call *c, size_t *ret_len)
 	return c->mapped ? c->mapped : c->request.data;
 }
 
-void
-hb_call_on_room(struct hb *hb, struct hb_call *c)
+static void
+send_request(struct hb_call *c)
 {
 	size_t len, head = c->head_out.len;
 	const uint8_t *body = request_of(c, &len);
@@ -199,9 +200,10 @@ start(struct hb *hb, struct hb_call *c, struct hb_conn *conn)
 		wait_and_retry(hb, c);
 		return;
 	}
+	c->stream->ops = &stream_ops;
 	c->conn = conn;
 	c->begun_ns = boottime_ns();
-	hb_call_on_room(hb, c);
+	send_request(c);
 }
 
 /* --- answers --- */
@@ -266,9 +268,11 @@ take_head(struct hb_call *c, const uint8_t *data, size_t len)
 	return n;
 }
 
-void
-hb_call_on_data(struct hb *hb, struct hb_call *c, const uint8_t *data, size_t len)
+static void
+on_data(struct hb_stream *s, const uint8_t *data, size_t len)
 {
+	struct hb *hb = s->session->user;
+	struct hb_call *c = s->user;
 	ssize_t n = 0;
 	bool done = false;
 	int r = 0;
@@ -307,11 +311,30 @@ lose(struct hb *hb, struct hb_call *c, const char *why)
 		fail(hb, c, -ECONNRESET, "%s", why);
 }
 
-void
-hb_call_on_end(struct hb *hb, struct hb_call *c)
+static void
+on_fin(struct hb_stream *s)
 {
-	lose(hb, c, "the server ended it without an answer");
+	lose(s->session->user, s->user, "the server ended it without an answer");
 }
+
+static void
+on_reset(struct hb_stream *s)
+{
+	struct hb_call *c = s->user;
+
+	if (!s->acked)
+		c->tried = false; /* no server has read it */
+	c->stream = NULL;
+	on_fin(s);
+}
+
+static void
+on_window(struct hb_stream *s)
+{
+	send_request(s->user);
+}
+
+static const struct hb_stream_ops stream_ops = { on_data, on_fin, on_reset, on_window };
 
 void
 hb_calls_lose(struct hb *hb, struct hb_conn *conn, const char *why)
@@ -336,7 +359,7 @@ hb_calls_on_room(struct hb *hb, struct hb_conn *conn)
 {
 	for (struct hb_call *c = hb->calls; c; c = c->next)
 		if (c->conn == conn)
-			hb_call_on_room(hb, c);
+			send_request(c);
 }
 
 bool
@@ -414,13 +437,13 @@ answer(struct hb *hb, struct hb_call *c, int r, const struct err *e)
 	rep.error = c->error;
 	if (fd < 0 && !c->error[0])
 		rep.body = (ProtobufCBinaryData){ c->body.buf.len, c->body.buf.data };
-	if (!c->error[0] && strcmp(c->method, "Node.Register") == 0)
-		hb_beat_on_register(hb, c);
+	if (!c->error[0] && c->answered)
+		c->answered(hb, c);
 	hb_ipc_tell(hb, fd < 0 ? HB_CALL_REP : HB_CALL_BIG_REP, c->serial, &rep.base, fd);
 }
 
 int
-hb_call_on_req(struct hb *hb, struct ipc_packet *p, struct err *e)
+hb_call_on_req(struct hb *hb, struct ipc_packet *p, hb_answered_cb *answered, struct err *e)
 {
 	const HbCallReq *req = (const HbCallReq *)(const void *)p->msg;
 	struct hb_buf body = { 0 };
@@ -444,6 +467,7 @@ hb_call_on_req(struct hb *hb, struct ipc_packet *p, struct err *e)
 	    hb, req->method, &body, map, map_len, req->deadline_ms, req->repeat, answer);
 	if (c) {
 		c->serial = p->serial;
+		c->answered = answered;
 		return 0;
 	}
 	hb_buf_done(&body);

@@ -26,6 +26,9 @@ struct hb_body {
  */
 typedef void hb_call_cb(struct hb *hb, struct hb_call *c, int r, const struct err *e);
 
+/* A call of the supervisor's was answered without an error; before the answer goes up. */
+typedef void hb_answered_cb(struct hb *hb, struct hb_call *c);
+
 struct hb_call {
 	struct hb_call *next;
 	uint32_t serial; /* the supervisor's, 0: our own */
@@ -37,6 +40,7 @@ struct hb_call {
 	uint64_t begun_ns;              /* CLOCK_BOOTTIME before it was sent */
 	bool repeat;
 	hb_call_cb *done;
+	hb_answered_cb *answered; /* of the supervisor's; may be NULL */
 
 	struct hb_conn *conn; /* NULL: waits for a server */
 	struct hb_stream *stream;
@@ -61,12 +65,9 @@ void hb_call_cancel(struct hb *hb, uint32_t serial);
 int hb_body_seal(struct hb_body *b);
 
 /* HB_CALL_REQ, HB_CALL_BIG_REQ: -EPROTO with *e, never for what a server does. */
-int hb_call_on_req(struct hb *hb, struct ipc_packet *p, struct err *e);
+int hb_call_on_req(struct hb *hb, struct ipc_packet *p, hb_answered_cb *answered, struct err *e);
 
-/* hb_link.c: what happened to a call's stream, to its connection, and that there is one. */
-void hb_call_on_data(struct hb *hb, struct hb_call *c, const uint8_t *data, size_t len);
-void hb_call_on_end(struct hb *hb, struct hb_call *c);
-void hb_call_on_room(struct hb *hb, struct hb_call *c);
+/* For struct hb_link_ops. */
 void hb_calls_on_room(struct hb *hb, struct hb_conn *conn);
 void hb_calls_lose(struct hb *hb, struct hb_conn *conn, const char *why);
 /* Those that may be repeated leave conn for the server that is now in use. */

@@ -13,10 +13,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "common/tls.h"
-#include "heartbeat/hb_beat.h"
-#include "heartbeat/hb_call.h"
 #include "heartbeat/hb_ipc.h"
-#include "heartbeat/hb_relay.h"
 #include "heartbeat/hb_resolve.h"
 #include "heartbeat/hb_server.h"
 #include "proto/heartbeat.pb-c.h"
@@ -35,6 +32,7 @@
 
 struct hb_link {
 	struct hb *hb;
+	const struct hb_link_ops *ops;
 	struct ssl_ctx_st *tls;
 	char tls_name[CONFIG_NAME_SIZE + 16];
 	struct hb_conn_options options;
@@ -58,61 +56,38 @@ conn_of(struct hb_yamux *y)
 	return (struct hb_conn *)(void *)((char *)y - offsetof(struct hb_conn, yamux));
 }
 
-/* Or a call. */
-static bool
-is_relay(const struct hb_stream *s)
-{
-	return s->relayed;
-}
-
 /* --- yamux says --- */
 
 static bool
 on_open(struct hb_stream *s)
 {
-	return hb_relay_open(s->session->user, conn_of(s->session), s);
+	struct hb *hb = s->session->user;
+
+	return hb->link->ops->open(hb, conn_of(s->session), s);
 }
 
 static void
 on_data(struct hb_stream *s, const uint8_t *data, size_t len)
 {
-	if (is_relay(s))
-		hb_relay_on_data(s->session->user, s->user, data, len);
-	else
-		hb_call_on_data(s->session->user, s->user, data, len);
+	s->ops->on_data(s, data, len);
 }
 
 static void
 on_fin(struct hb_stream *s)
 {
-	if (is_relay(s))
-		hb_relay_on_fin(s->session->user, s->user);
-	else
-		hb_call_on_end(s->session->user, s->user);
+	s->ops->on_fin(s);
 }
 
 static void
 on_reset(struct hb_stream *s)
 {
-	struct hb_call *c = s->user;
-
-	if (is_relay(s)) {
-		hb_relay_on_reset(s->session->user, s->user);
-		return;
-	}
-	if (!s->acked)
-		c->tried = false; /* nobody has looked at it */
-	c->stream = NULL;
-	hb_call_on_end(s->session->user, c);
+	s->ops->on_reset(s);
 }
 
 static void
 on_window(struct hb_stream *s)
 {
-	if (is_relay(s))
-		hb_relay_on_room(s->session->user, s->user);
-	else
-		hb_call_on_room(s->session->user, s->user);
+	s->ops->on_window(s);
 }
 
 static void
@@ -178,8 +153,7 @@ close_conn(struct hb_link *l, struct hb_conn *c, const char *why)
 		l->current = NULL;
 	if (l->candidate == c)
 		l->candidate = NULL;
-	hb_calls_lose(l->hb, c, text);
-	hb_relays_lose(l->hb, c);
+	l->ops->lose(l->hb, c, text);
 	remove_conn(l, c);
 }
 
@@ -337,11 +311,11 @@ take_over(struct hb_link *l)
 		close_conn(l, old, "it does not answer");
 	} else if (old) {
 		old->draining = true;
-		hb_calls_move(l->hb, old);
+		l->ops->move(l->hb, old);
 		bound_draining(l);
 	}
 	tell_server(l);
-	hb_beat_on_server(l->hb);
+	l->ops->server(l->hb);
 }
 
 static void
@@ -391,7 +365,7 @@ tick_conns(struct hb_link *l)
 		next = c->next;
 		if (c->state == HB_CONN_DEAD)
 			on_dead(l, c);
-		else if (c->draining && !hb_calls_any(l->hb, c) && !hb_relays_any(l->hb, c))
+		else if (c->draining && !l->ops->uses(l->hb, c))
 			close_conn(l, c, "no longer in use");
 		else if (when < next_ms)
 			next_ms = when;
@@ -445,13 +419,14 @@ begin_tls(struct hb_link *l, struct err *e)
 }
 
 int
-hb_link_new(struct hb *hb, int resolver, struct err *e)
+hb_link_new(struct hb *hb, const struct hb_link_ops *ops, int resolver, struct err *e)
 {
 	struct hb_link *l = calloc(1, sizeof *l);
 
 	if (!l)
 		return err_set(e, -ENOMEM, "begin the link to the servers");
 	l->hb = hb;
+	l->ops = ops;
 	l->resolver = resolver;
 	l->options = (struct hb_conn_options){ .ops = &yamux_ops, .user = hb };
 	if (begin_tls(l, e) < 0) {
@@ -542,8 +517,7 @@ hb_link_flush(struct hb_link *l)
 		if (c->state != HB_CONN_UP || c->yamux.out.len > 0)
 			continue;
 		/* What had to wait for the buffer goes on, and out. */
-		hb_relays_on_room(l->hb, c);
-		hb_calls_on_room(l->hb, c);
+		l->ops->room(l->hb, c);
 		hb_conn_flush(c);
 	}
 }

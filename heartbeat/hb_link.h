@@ -15,9 +15,34 @@
 
 #define HB_LINK_POLL_MAX 16 /* connections at once */
 
+/* The events of one stream. Its owner sets s->ops and s->user; s->session->user is struct hb. */
+struct hb_stream_ops {
+	void (*on_data)(struct hb_stream *s, const uint8_t *data, size_t len);
+	void (*on_fin)(struct hb_stream *s);
+	void (*on_reset)(struct hb_stream *s);
+	/* The stream takes more bytes. */
+	void (*on_window)(struct hb_stream *s);
+};
+
+/* The users of the connections. */
+struct hb_link_ops {
+	/* A server has opened s. False: it is refused. */
+	bool (*open)(struct hb *hb, struct hb_conn *conn, struct hb_stream *s);
+	/* Does anybody have a stream on conn? */
+	bool (*uses)(const struct hb *hb, const struct hb_conn *conn);
+	/* Everything that was written has left: more can be. */
+	void (*room)(struct hb *hb, struct hb_conn *conn);
+	/* conn is replaced and stays open for what cannot be repeated. */
+	void (*move)(struct hb *hb, struct hb_conn *conn);
+	/* conn is about to be closed. */
+	void (*lose)(struct hb *hb, struct hb_conn *conn, const char *why);
+	/* Another server is in use. */
+	void (*server)(struct hb *hb);
+};
+
 /* With servers in the configuration. resolver: hb_resolve_start()'s. 0 or -errno with *e: TLS's
  * files are not usable. */
-int hb_link_new(struct hb *hb, int resolver, struct err *e);
+int hb_link_new(struct hb *hb, const struct hb_link_ops *ops, int resolver, struct err *e);
 
 /* NULL: there is none now; hb_link_why() says why. */
 struct hb_conn *hb_link_current(struct hb_link *l);

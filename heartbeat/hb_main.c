@@ -36,13 +36,6 @@ static int resolver_fd = -1;
 
 static const struct proc_spec heartbeat;
 
-uint64_t
-hb_random(uint64_t below)
-{
-	/* The bias is of no matter for jitter and shuffling. */
-	return below <= UINT32_MAX ? arc4random_uniform((uint32_t)below) : arc4random();
-}
-
 /* As root still, so: nothing but what the filter would not let happen later. */
 static int
 prepare(void *state, const struct proc_args *args, struct err *e)
@@ -78,7 +71,7 @@ dispatch(struct hb *h, struct ipc_packet *p, struct err *e)
 		return 0;
 	case HB_CALL_REQ:
 	case HB_CALL_BIG_REQ:
-		return hb_call_on_req(h, p, e);
+		return hb_call_on_req(h, p, hb_beat_on_answer, e);
 	case HB_CALL_CANCEL_EV:
 		hb_call_cancel(h, ((const HbCallCancelEv *)(const void *)p->msg)->call);
 		return 0;
@@ -169,6 +162,35 @@ turn(struct hb *h, struct err *e)
 	return r;
 }
 
+static bool
+uses_conn(const struct hb *h, const struct hb_conn *conn)
+{
+	return hb_calls_any(h, conn) || hb_relays_any(h, conn);
+}
+
+static void
+on_room(struct hb *h, struct hb_conn *conn)
+{
+	hb_relays_on_room(h, conn);
+	hb_calls_on_room(h, conn);
+}
+
+static void
+lose_conn(struct hb *h, struct hb_conn *conn, const char *why)
+{
+	hb_calls_lose(h, conn, why);
+	hb_relays_lose(h, conn);
+}
+
+static const struct hb_link_ops link_ops = {
+	.open = hb_relay_open,
+	.uses = uses_conn,
+	.room = on_room,
+	.move = hb_calls_move,
+	.lose = lose_conn,
+	.server = hb_beat_on_server,
+};
+
 static int
 run(void *state, const struct proc_args *args)
 {
@@ -181,7 +203,7 @@ run(void *state, const struct proc_args *args)
 	hb_ipc_init(&h->ipc);
 	hb_beat_init(h);
 	if (h->config->n_servers > 0)
-		r = hb_link_new(h, resolver_fd, &e) < 0 ? -EINVAL : 1;
+		r = hb_link_new(h, &link_ops, resolver_fd, &e) < 0 ? -EINVAL : 1;
 	while (r > 0)
 		r = turn(h, &e);
 	if (r < 0 && r != -EPIPE && r != -ECONNRESET)

@@ -61,7 +61,10 @@ struct hb_relay {
 	size_t own;        /* of `out`, from here: the answer's head, which is in no window */
 };
 
+static const struct hb_stream_ops stream_ops;
+
 static void advance(struct hb *hb, struct hb_relay *r);
+static void send_out(struct hb *hb, struct hb_relay *r);
 
 static void
 forget(struct hb *hb, struct hb_relay *r)
@@ -121,7 +124,7 @@ add(struct hb *hb, struct hb_conn *conn, struct hb_stream *s)
 	r->conn = conn;
 	r->stream = s;
 	s->user = r;
-	s->relayed = true;
+	s->ops = &stream_ops;
 	r->next = hb->relays;
 	hb->relays = r;
 	return r;
@@ -232,7 +235,7 @@ take_accept(struct hb *hb, struct hb_relay *r)
 		return 1;
 	}
 	r->state = RELAY_OBJECTS;
-	hb_relay_on_room(hb, r); /* it is not closing: it stays */
+	send_out(hb, r); /* it is not closing: it stays */
 	return 0;
 }
 
@@ -301,9 +304,12 @@ advance(struct hb *hb, struct hb_relay *r)
 		end(hb, r);
 }
 
-void
-hb_relay_on_data(struct hb *hb, struct hb_relay *r, const uint8_t *data, size_t len)
+static void
+on_data(struct hb_stream *s, const uint8_t *data, size_t len)
 {
+	struct hb *hb = s->session->user;
+	struct hb_relay *r = s->user;
+
 	if (hb_buf_add(&r->in, data, len) < 0) {
 		end(hb, r);
 		return;
@@ -311,18 +317,32 @@ hb_relay_on_data(struct hb *hb, struct hb_relay *r, const uint8_t *data, size_t 
 	advance(hb, r);
 }
 
-void
-hb_relay_on_fin(struct hb *hb, struct hb_relay *r)
+static void
+on_fin(struct hb_stream *s)
 {
-	advance(hb, r);
+	advance(s->session->user, s->user);
 }
 
-void
-hb_relay_on_reset(struct hb *hb, struct hb_relay *r)
+static void
+lose(struct hb *hb, struct hb_relay *r)
 {
 	tell_end(hb, r, true);
 	forget(hb, r);
 }
+
+static void
+on_reset(struct hb_stream *s)
+{
+	lose(s->session->user, s->user);
+}
+
+static void
+on_window(struct hb_stream *s)
+{
+	send_out(s->session->user, s->user);
+}
+
+static const struct hb_stream_ops stream_ops = { on_data, on_fin, on_reset, on_window };
 
 void
 hb_relays_lose(struct hb *hb, struct hb_conn *conn)
@@ -330,7 +350,7 @@ hb_relays_lose(struct hb *hb, struct hb_conn *conn)
 	for (struct hb_relay *r = hb->relays, *next; r; r = next) {
 		next = r->next;
 		if (r->conn == conn)
-			hb_relay_on_reset(hb, r);
+			lose(hb, r);
 	}
 }
 
@@ -358,8 +378,8 @@ tell_room(struct hb *hb, struct hb_relay *r)
 	hb_ipc_tell(hb, HB_STREAM_ROOM_EV, 0, &ev.base, -1);
 }
 
-void
-hb_relay_on_room(struct hb *hb, struct hb_relay *r)
+static void
+send_out(struct hb *hb, struct hb_relay *r)
 {
 	size_t may = r->state == RELAY_ACCEPT ? r->own : r->out.len;
 	size_t n = hb_stream_write(r->stream, r->out.data, may);
@@ -384,7 +404,7 @@ hb_relays_on_room(struct hb *hb, struct hb_conn *conn)
 	for (struct hb_relay *r = hb->relays, *next; r; r = next) {
 		next = r->next;
 		if (r->conn == conn && r->out.len > 0)
-			hb_relay_on_room(hb, r);
+			send_out(hb, r);
 	}
 }
 
@@ -416,7 +436,7 @@ on_accept(struct hb *hb, struct hb_relay *r, const HbStreamAcceptEv *ev, struct 
 	r->own += r->out.len - before;
 	if (r->streaming && !ev->error[0])
 		r->state = RELAY_OBJECTS;
-	hb_relay_on_room(hb, r);
+	send_out(hb, r);
 	if (find(hb, ev->stream) == r)
 		advance(hb, r);
 	return 0;
@@ -431,7 +451,7 @@ on_write(struct hb *hb, struct hb_relay *r, const HbStreamWriteEv *ev, struct er
 		    ev->data.len, (unsigned long long)r->id);
 	if (hb_buf_add(&r->out, ev->data.data, ev->data.len) < 0)
 		return err_set(e, -ENOMEM, "answer a server");
-	hb_relay_on_room(hb, r);
+	send_out(hb, r);
 	return 0;
 }
 
@@ -451,7 +471,7 @@ on_close(struct hb *hb, struct hb_relay *r, const HbStreamCloseEv *ev)
 		r->out.len = r->own;
 	if (r->streaming || !r->accepted || r->state != RELAY_WAIT) {
 		r->closing = true;
-		hb_relay_on_room(hb, r);
+		send_out(hb, r);
 		return;
 	}
 	r->own = r->out.len; /* what is left of the answer is in nobody's window any more */
@@ -508,7 +528,7 @@ hb_relay_on_ask(struct hb *hb, const HbStreamAskEv *ev, struct err *e)
 		return 0;
 	}
 	r->own = r->out.len;
-	hb_relay_on_room(hb, r);
+	send_out(hb, r);
 	return 0;
 }
 

@@ -13,11 +13,6 @@
 
 /* A server's new stream; false: it is refused. Sets s->user. */
 bool hb_relay_open(struct hb *hb, struct hb_conn *conn, struct hb_stream *s);
-/* hb_link.c: what happened to the stream. */
-void hb_relay_on_data(struct hb *hb, struct hb_relay *r, const uint8_t *data, size_t len);
-void hb_relay_on_fin(struct hb *hb, struct hb_relay *r);
-void hb_relay_on_reset(struct hb *hb, struct hb_relay *r);
-void hb_relay_on_room(struct hb *hb, struct hb_relay *r);
 /* The connection is gone. */
 void hb_relays_lose(struct hb *hb, struct hb_conn *conn);
 /* Its buffer has emptied: those that wait go on. */

@@ -21,13 +21,14 @@
 #define HB_YAMUX_UNACKED_MAX 128u /* a server resets those beyond 256 */
 
 struct hb_yamux;
+struct hb_stream_ops;
 
 /* Valid until hb_stream_close(), hb_stream_reset(), or on_reset() returns. */
 struct hb_stream {
 	struct hb_stream *next;
 	struct hb_yamux *session;
 	void *user;
-	bool relayed; /* for its owner: whose it is */
+	const struct hb_stream_ops *ops; /* for hb_link.h */
 	uint32_t id;
 	uint32_t send_window; /* bytes that the peer still takes */
 	uint32_t recv_window; /* bytes that it may still send */

@@ -83,7 +83,6 @@ HEADERS = {
     "supervisor/cluster/rpc/rpc_serve.h": 179,
 }
 CYCLES = {
-    "heartbeat": 7,
     "supervisor/alloc": 17,
     "supervisor/cluster": 12,
 }
