@@ -527,8 +527,8 @@ policy_mask_add(struct agent_policy *policy, const char *path)
 	return 0;
 }
 
-/* Where chroot_env puts a directory at another path, the masked files below it are masked there
- * too. */
+/* Where chroot_env puts a file, or a directory, at another path, what is masked of it is masked
+ * there too. */
 static int
 mask_moved_paths(struct agent_policy *policy)
 {
@@ -543,7 +543,7 @@ mask_moved_paths(struct agent_policy *policy)
 		for (uint32_t k = 0; k < n_masks && r == 0; k++) {
 			const char *mask = policy->masks[k];
 
-			if (strncmp(mask, source, len) != 0 || mask[len] != '/')
+			if (strncmp(mask, source, len) != 0 || (mask[len] && mask[len] != '/'))
 				continue;
 			(void)snprintf(
 			    moved, sizeof moved, "%s%s", policy->chroot_env[i].target, mask + len);
@@ -629,7 +629,7 @@ config_parse(const char *text, size_t len, const char *name, struct agent_config
 	if (r < 0)
 		return r;
 	r = name[0] == '/' ? policy_mask_add(policy, name) : 0;
-	if (r < 0 || (r = mask_moved_paths(policy)) < 0)
+	if (r < 0)
 		return err_set(e, r,
 		    "%s: hide it, password files and keys from exec tasks (at most %d paths)", name,
 		    CONFIG_MASKS_MAX);
@@ -691,6 +691,13 @@ config_check(struct agent_config *config, struct agent_policy *policy,
 			   : config->default_ipc_host && !config->allow_host_ipc ? "ipc"
 										 : NULL;
 
+	int r = mask_moved_paths(policy);
+
+	if (r < 0)
+		return err_set(e, r,
+		    "chroot_env: hide password files and keys where it puts them (at most %d "
+		    "paths)",
+		    CONFIG_MASKS_MAX);
 	drop_inner_volumes(config, policy, warn, arg);
 	if (!mode)
 		return 0;

@@ -23,9 +23,9 @@ int policy_mask_add(struct agent_policy *policy, const char *path);
  * Reads one configuration file's text (Nomad's agent HCL, or JSON when it starts with '{') over
  * what is there already, as a later file overrides an earlier one. name stands in errors:
  * "file:line:column: expected …". What is not known is no error: a sentence per unknown block or
- * attribute goes to warn(arg, sentence). The file and the key of tls {} are masked, and so is what
- * is masked where chroot_env puts it. Returns 0, or with *e set -EINVAL, -ENAMETOOLONG, or -ENOSPC
- * when there are more paths to mask than CONFIG_MASKS_MAX.
+ * attribute goes to warn(arg, sentence). The file and the key of tls {} are masked. Returns 0, or
+ * with *e set -EINVAL, -ENAMETOOLONG, or -ENOSPC when there are more paths to mask than
+ * CONFIG_MASKS_MAX.
  */
 int config_parse(const char *text, size_t len, const char *name, struct agent_config *config,
     struct agent_policy *policy, void (*warn)(void *arg, const char *sentence), void *arg,
@@ -33,8 +33,9 @@ int config_parse(const char *text, size_t len, const char *name, struct agent_co
 
 /*
  * Checks what several files say together; called after the last one. Host volumes below others that
- * tasks may write are left out, with a sentence to warn(arg, sentence). Returns 0, or -EINVAL with
- * *e set for settings of exec that contradict each other.
+ * tasks may write are left out, with a sentence to warn(arg, sentence). What is masked is masked
+ * where chroot_env puts it, too. Returns 0, or with *e set -EINVAL for settings of exec that
+ * contradict each other, -ENAMETOOLONG or -ENOSPC for a path more to mask.
  */
 int config_check(struct agent_config *config, struct agent_policy *policy,
     void (*warn)(void *arg, const char *sentence), void *arg, struct err *e);

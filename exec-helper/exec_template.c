@@ -6,7 +6,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -118,6 +120,12 @@ add_dev(int root)
 	return r;
 }
 
+static bool
+is_absent(int r)
+{
+	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP;
+}
+
 /*
  * Covers what a path leads to in a task by an empty directory or file that nobody may read. What is
  * not there needs no cover: when it is, exec_template_is_whole() says so.
@@ -131,7 +139,7 @@ add_mask(int root, const char *path)
 	struct stat st;
 
 	if (at < 0)
-		return at == -ENOENT || at == -ENOTDIR ? 0 : at;
+		return is_absent(at) ? 0 : at;
 	if (fstat(at, &st) < 0)
 		return -errno;
 	tree = open_tree(root, S_ISDIR(st.st_mode) ? ".mask" : ".mask.file",
@@ -140,6 +148,57 @@ add_mask(int root, const char *path)
 	    move_mount(tree, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return -errno;
 	return 0;
+}
+
+/* The path without links of what is at path on the host. Length or -errno. */
+static int
+read_real_path(const char *path, int flags, char ret[PATH_MAX], struct stat *st)
+{
+	cleanup_close int fd = open(path, O_PATH | O_CLOEXEC | flags);
+	char link[32];
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, st) < 0)
+		return -errno;
+	(void)snprintf(link, sizeof link, "self/fd/%d", fd);
+	n = readlinkat(EXE_FD_PROC, link, ret, PATH_MAX - 1);
+	if (n < 0)
+		return -errno;
+	ret[n] = '\0';
+	return (int)n;
+}
+
+/* What the masks led to on the host when the template was made; st_ino 0: nothing. */
+static struct stat masked[CONFIG_MASKS_MAX];
+
+/*
+ * Covers the host's file behind a mask wherever chroot_env shows it: a link on the way to it may be
+ * outside of what tasks see, where add_mask() finds nothing.
+ */
+static int
+add_host_mask(int root, const struct agent_policy *policy, const char *path, struct stat *ret)
+{
+	char real[PATH_MAX], source[PATH_MAX], inside[PATH_MAX + CONFIG_PATH_SIZE];
+	int r = read_real_path(path, 0, real, ret);
+
+	if (r < 0)
+		return is_absent(r) ? 0 : r;
+	r = 0;
+	for (uint32_t i = 0; i < policy->n_chroot_env && r == 0; i++) {
+		struct stat st;
+		int len = read_real_path(policy->chroot_env[i].source, O_NOFOLLOW, source, &st);
+
+		if (len < 0 || S_ISLNK(st.st_mode))
+			continue;
+		len = len == 1 ? 0 : len;
+		if (strncmp(real, source, (size_t)len) != 0 || (real[len] && real[len] != '/'))
+			continue;
+		(void)snprintf(
+		    inside, sizeof inside, "%s%s", policy->chroot_env[i].target, real + len);
+		if (strcmp(inside, path) != 0)
+			r = add_mask(root, inside);
+	}
+	return r;
 }
 
 static int
@@ -152,6 +211,8 @@ add_masks(int root, const struct agent_policy *policy, struct err *e)
 		return err_set(e, r, "make the masks of exec tasks");
 	for (uint32_t i = 0; i < policy->n_masks; i++) {
 		r = add_mask(root, policy->masks[i]);
+		if (r == 0)
+			r = add_host_mask(root, policy, policy->masks[i], &masked[i]);
 		if (r < 0)
 			return err_set(e, r, "mask %s in the root of exec tasks", policy->masks[i]);
 	}
@@ -179,12 +240,14 @@ exec_template_is_whole(const struct agent_policy *policy)
 	for (uint32_t i = 0; i < policy->n_masks; i++) {
 		cleanup_close int fd = fd_open_in_root(template_root, policy->masks[i], O_PATH);
 		struct statx stx;
+		struct stat st;
 
-		/* A loop is refused where the template is made. */
-		if (fd == -ELOOP)
-			return false;
 		if (fd >= 0 && (statx(fd, "", AT_EMPTY_PATH, 0, &stx) < 0 ||
 				   !(stx.stx_attributes & STATX_ATTR_MOUNT_ROOT)))
+			return false;
+		/* What cannot be reached without the capabilities of the start is no reason. */
+		if (stat(policy->masks[i], &st) == 0 &&
+		    (st.st_dev != masked[i].st_dev || st.st_ino != masked[i].st_ino))
 			return false;
 	}
 	return true;

@@ -216,13 +216,46 @@ def test_a_mask_covers_what_a_link_in_its_path_leads_to():
             case.raises(ipc.Error, sh, r, look)
             r.restart()
             case.contains(sh(r, "cat /etc/elsewhere/key 2>&1; true"), "Permission denied")
-            # A path that leads nowhere now may lead to the file once a task runs.
+            # A loop leads nowhere. As with a file that is not there, a new exec-helper masks what comes in its place.
             os.unlink("/etc/shadow")
             os.symlink("shadow", "/etc/shadow")
+            case.contains(sh(r, "cat /etc/shadow 2>&1; true"), "Too many levels of symbolic links")
+            os.unlink("/etc/shadow")
+            os.symlink("hidden/shadow", "/etc/shadow")
+            with open("/etc/hidden/other", "w", encoding="ascii") as f:
+                f.write("a secret\n")
+            os.rename("/etc/hidden/other", "/etc/hidden/shadow")
             case.raises(ipc.Error, sh, r, look)
             r.restart()
-            e = case.raises(ipc.RequestError, r.start, "true", driver="EXEC")
-            case.contains(str(e), "driver exec is not available: mask /etc/shadow in the root of exec tasks: Too many levels of symbolic links")
+            case.contains(sh(r, "cat /etc/hidden/shadow 2>&1; true"), "Permission denied")
+    finally:
+        helper.umount("/etc")
+
+
+def test_a_mask_covers_its_file_wherever_chroot_env_shows_it():
+    copy, outside = case.directory() + "/etc", case.directory()
+    shutil.copytree("/etc", copy, symlinks=True, ignore_dangling_symlinks=True)
+    os.mkdir(copy + "/hidden")
+    for name in ("shadow", "hidden/key", "hidden/next"):
+        with open("%s/%s" % (copy, name), "w", encoding="ascii") as f:
+            f.write("a secret\n")
+        os.chmod("%s/%s" % (copy, name), 0o644)
+    os.symlink("/", outside + "/root")
+    os.symlink("/etc/hidden/key", outside + "/key")
+    helper.mount(copy, "/etc", flags=0x1000)  # MS_BIND, in this test's own namespace
+    look = "cat /etc/hidden/key /x /conf/shadow /conf/hidden/key 2>&1; true"
+    try:
+        with runs.Runs('''tls { key_file = "%s/key" }
+client { chroot_env {
+  "/bin" = "/bin" "/lib" = "/lib" "/lib64" = "/lib64" "/usr" = "/usr" "/etc" = "/etc" "/etc/shadow" = "/x" "%s/root/etc" = "/conf" } }'''
+                       % (outside, outside)) as r:
+            out = sh(r, look)
+            case.equal((out.count("Permission denied"), "secret" in out), (4, False), out)
+            os.unlink(outside + "/key")
+            os.symlink("/etc/hidden/next", outside + "/key")
+            case.raises(ipc.Error, sh, r, look)
+            r.restart()
+            case.contains(sh(r, "cat /conf/hidden/next 2>&1; true"), "Permission denied")
     finally:
         helper.umount("/etc")
 

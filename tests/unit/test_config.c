@@ -547,13 +547,15 @@ masks_of(const char *path)
 START_TEST(a_mask_follows_its_directory_to_another_place)
 {
 	static const char text[] = "client { chroot_env { \"/etc\" = \"/conf\" \"/\" = \"/host\" "
-				   "\"/et\" = \"/x\" } }";
+				   "\"/et\" = \"/x\" \"/etc/shadow\" = \"/y\" } }";
 
 	config_defaults(&config, &policy, false);
 	ck_assert_int_eq(config_parse(text, strlen(text), "/srv/x.hcl", &config, &policy,
 			     note_warning, &config, &e),
 	    0);
+	ck_assert_int_eq(check_config(), 0);
 	ck_assert_uint_eq(masks_of("/etc/shadow"), 1);
+	ck_assert_uint_eq(masks_of("/y"), 1);
 	ck_assert_uint_eq(masks_of("/conf/shadow"), 1);
 	ck_assert_uint_eq(masks_of("/host/etc/shadow"), 1);
 	ck_assert_uint_eq(masks_of("/host/srv/x.hcl"), 1);
