@@ -25,7 +25,8 @@
 /* Finite-field Diffie-Hellman is refused, because the server chooses its size: with 8192 bits each
  * handshake costs this side a fifth of a second of processor time. */
 #define CIPHERS "DEFAULT:!DHE"
-#define GROUPS  "X25519:P-256:P-384:P-521"
+#define NIST    "P-256:P-384:P-521" /* all that OpenSSL knows in FIPS mode */
+#define GROUPS  "X25519:" NIST
 
 DEFINE_CLEANUP(SSL_CTX *, SSL_CTX_free);
 DEFINE_CLEANUP(X509 *, X509_free);
@@ -187,10 +188,12 @@ tls_new(int ca_fd, const char *ca_name, struct err *e)
 		ctx = SSL_CTX_new(TLS_client_method());
 	if (!ctx || SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) != 1 ||
 	    SSL_CTX_set_cipher_list(ctx, CIPHERS) != 1 ||
-	    SSL_CTX_set1_groups_list(ctx, GROUPS) != 1) {
+	    (SSL_CTX_set1_groups_list(ctx, GROUPS) != 1 &&
+		SSL_CTX_set1_groups_list(ctx, NIST) != 1)) {
 		(void)say_openssl(e, "begin TLS");
 		return NULL;
 	}
+	ERR_clear_error(); /* of a group that it does not know */
 	(void)SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE |
 					SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
 					SSL_MODE_RELEASE_BUFFERS);
