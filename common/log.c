@@ -77,7 +77,22 @@ put_before(char *text, const char *head)
 	return memcpy(text - n, head, n);
 }
 
-/* Control bytes could forge lines: they become '?'. */
+/* Control characters could forge lines, or steer a terminal: they become '?'. U+0080 to U+009F are
+ * two bytes each. */
+static void
+replace_controls(char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)text[i];
+		bool is_c1 = c == 0xc2 && i + 1 < n && (text[i + 1] & 0xe0) == 0x80;
+
+		if (c < 0x20 || c == 0x7f || is_c1)
+			text[i] = '?';
+		if (is_c1)
+			text[++i] = '?';
+	}
+}
+
 void
 log_print(enum log_level level, const char *fmt, ...)
 {
@@ -95,9 +110,7 @@ log_print(enum log_level level, const char *fmt, ...)
 		n = 0;
 	if ((size_t)n > sizeof line - HEAD_MAX - 2)
 		n = (int)sizeof line - HEAD_MAX - 2;
-	for (int i = 0; i < n; i++)
-		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-			text[i] = '?';
+	replace_controls(text, (size_t)n);
 	text[n++] = '\n';
 	if (to_journal || sent)
 		(void)snprintf(head, sizeof head, "<%d>%s: ", level, process);

@@ -39,6 +39,11 @@ START_TEST(lines_up_to_the_wanted_level_are_packets)
 	n = recv(ends[0], line, sizeof line, MSG_DONTWAIT);
 	ck_assert_int_gt(n, 0);
 	ck_assert_mem_eq(line, "<7>drover: one?two 3\n", (size_t)n);
+	log_debug("\xc2\x9b"
+		  "31m \xc2\x80 \xc2\x9f \xc2\xa0 \xc3\x9b \xc2");
+	n = recv(ends[0], line, sizeof line, MSG_DONTWAIT);
+	ck_assert_int_gt(n, 0);
+	ck_assert_mem_eq(line, "<7>drover: ??31m ?? ?? \xc2\xa0 \xc3\x9b \xc2\n", (size_t)n);
 	*wanted = 0;
 	log_debug("nobody");
 	ck_assert_int_lt(recv(ends[0], line, sizeof line, MSG_DONTWAIT), 0);
