@@ -14,7 +14,8 @@
 #include "common/fd.h"
 #include "common/path.h"
 
-#define LINKS_MAX 40 /* as in the kernel */
+#define LINKS_MAX    40 /* as in the kernel */
+#define OVERFLOW_UID 65534
 
 struct walk {
 	int fd;         /* what the part so far leads to, O_PATH */
@@ -74,6 +75,12 @@ refuse(int fd, const struct statx *st, struct err *e)
 	char path[PATH_MAX] = "";
 
 	(void)fd_path(fd, path);
+	if (st->stx_uid == OVERFLOW_UID)
+		return err_say(e, -EPERM,
+		    "%s belongs to nobody, or to a user that this user namespace does not map, "
+		    "such "
+		    "as the host's root: use a path that is root's here",
+		    path);
 	if (S_ISLNK(st->stx_mode))
 		return err_say(e, -EPERM,
 		    "%s is a link that others than root can change (owner %u): use a path without "

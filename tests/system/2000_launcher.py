@@ -204,7 +204,7 @@ def test_a_configuration_that_others_can_write_is_refused():
         refused("%s can be written by others than root (owner 0, mode %04o)" % (path, mode), ["-config", path])
     os.chmod(path, 0o644)
     os.chown(path, 65534, 65534)
-    refused("can be written by others than root (owner 65534", ["-config", path])
+    refused("belongs to nobody, or to a user", ["-config", path])
     os.chown(path, 0, 0)
     os.chmod(base, 0o777)
     refused("%s can be written by others" % base, ["-config", base])
@@ -313,8 +313,8 @@ def test_a_path_that_others_than_root_can_change_leads_to_nothing():
                            ("/shared/victim", "shared/victim is a link that others than root can change"),
                            ("/to-empty", "shared/empty is a link that others than root can change"),
                            ("/shared/roots-empty", "shared/roots-empty is a link that others than root can change"),
-                           ("/theirs/empty", "theirs can be written by others than root (owner 65534"),
-                           ("/theirs/mine", "theirs can be written by others than root (owner 65534"),
+                           ("/theirs/empty", "theirs belongs to nobody, or to a user"),
+                           ("/theirs/mine", "theirs belongs to nobody, or to a user"),
                            ("/shared", "shared can be written by others than root (owner 0, mode 1777)")):
         refused(sentence, data=base + path)
         case.equal(modes(base, ("empty", "theirs/mine")), {"empty": "0750", "theirs/mine": "0755"}, path)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -280,6 +281,37 @@ START_TEST(mounts_below_stay)
 }
 END_TEST
 
+/* In a user namespace of one user, root there and nobody of note outside, as -dev in one. */
+static int
+open_in_user_namespace(void)
+{
+	struct err e = { 0 };
+
+	if (geteuid() == 0 && (setresuid(1234, 1234, 1234) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0))
+		return 1;
+	if (unshare(CLONE_NEWUSER) < 0)
+		return 77;
+	if (path_open_owned("/usr", 0, &e) >= 0)
+		return 2;
+	if (!strstr(e.msg, "does not map")) {
+		(void)fprintf(stderr, "%s\n", e.msg);
+		return 3;
+	}
+	return 0;
+}
+
+START_TEST(the_hosts_root_in_a_user_namespace_that_does_not_map_it)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(open_in_user_namespace());
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77));
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
@@ -294,6 +326,7 @@ add(TCase *tc)
 	tcase_add_test(tc, any_width);
 	tcase_add_test(tc, nothing_outside_whoever_interferes);
 	tcase_add_loop_test(tc, mounts_below_stay, 0, 2);
+	tcase_add_test(tc, the_hosts_root_in_a_user_namespace_that_does_not_map_it);
 }
 
 int
