@@ -215,7 +215,13 @@ def test_mount_helper_and_file_helper_cut_off_what_breaks_the_protocol_at_any_de
                         h.close()
                     n += 1
             print("    %s: %d packets" % (name, n))
-            helper.Helper(name, places).stop()
+            with helper.Helper(name, places) as h:
+                alloc = {"alloc": os.urandom(16)}
+                if name == "file-helper":
+                    h.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {**alloc, "tasks": ["web"]})
+                    h.ipc.call("FILE_ALLOC_DIR_REMOVE_REQ", alloc)
+                else:
+                    h.ipc.call("MNT_ALLOC_RELEASE_REQ", alloc)
 
 
 # --- check-helper ---
