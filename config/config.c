@@ -703,6 +703,6 @@ config_check(struct agent_config *config, struct agent_policy *policy,
 		return 0;
 	return err_say(e, -EINVAL,
 	    "plugin \"exec\": default_%s_mode is \"host\", which needs allow_host_%s = true; that "
-	    "makes anyone who may submit a job root on this node",
-	    mode, mode);
+	    "%s anyone who may submit a job",
+	    mode, mode, mode[0] == 'p' ? "gives root to" : "opens the host's shared memory to");
 }

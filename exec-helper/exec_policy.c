@@ -96,10 +96,7 @@ check_host_modes(
 
 	if (refused)
 		return err_say(e, -EPERM,
-		    "%s_mode \"host\" is not allowed on this node: plugin \"exec\" { config { "
-		    "allow_host_%s = true } } in the agent's configuration allows it, and makes "
-		    "anyone who may submit a job root",
-		    refused, refused);
+		    "%s_mode \"host\" needs allow_host_%s = true on this node", refused, refused);
 	if ((setup->pid_host || setup->ipc_host) && req->cap_add)
 		return err_say(e, -EPERM,
 		    "cap_add must be empty: a task whose pid_mode or ipc_mode is \"host\" has no "

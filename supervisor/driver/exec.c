@@ -100,8 +100,9 @@ check_allowed(const struct agent_config *config, const struct task *task,
 		return err_say(e, -EINVAL,
 		    "task %s: config.%s_mode \"host\" is not allowed on this node: plugin \"exec\" "
 		    "{ config { allow_host_%s = true } } in the agent's configuration allows it, "
-		    "and makes anyone who may submit a job root",
-		    task->name, refused, refused);
+		    "and %s anyone who may submit a job",
+		    task->name, refused, refused,
+		    refused[0] == 'p' ? "gives root to" : "opens the host's shared memory to");
 	if ((pid_host || ipc_host) && req->cap_add)
 		return err_say(e, -EINVAL,
 		    "task %s: config.cap_add must be empty: a task whose pid_mode or ipc_mode is "
