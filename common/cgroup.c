@@ -119,8 +119,9 @@ enable_controllers(int dir)
 	}
 }
 
-void
-cgroup_cpuset_inherit(int from, int to)
+/* A v1 cpuset begins without processors and memory, and nothing can enter it: it gets from's. */
+static void
+cpuset_inherit(int from, int to)
 {
 	static const char *const files[] = { "cpuset.cpus", "cpuset.mems" };
 
@@ -159,7 +160,7 @@ open_path(int root, const char *path, bool make, int tree)
 		if (next < 0)
 			return -errno;
 		if (make && tree == CGROUP_CPUSET)
-			cgroup_cpuset_inherit(dir, next);
+			cpuset_inherit(dir, next);
 		(void)close(dir);
 		dir = next;
 	}
@@ -211,6 +212,9 @@ cgroup_open(struct cgroup *c, const char *parent, bool make, struct err *e)
 	}
 	if (make)
 		enable_controllers(c->tasks[CGROUP_V2]);
+	/* A run's cpuset begins as this one, and not empty. */
+	if (make && c->tasks[CGROUP_CPUSET] >= 0)
+		(void)fd_write_file(c->tasks[CGROUP_CPUSET], "cgroup.clone_children", "1");
 	r = (int)fd_read_file(c->tasks[CGROUP_V2], "cgroup.subtree_control", 4096, &enabled);
 	if (r < 0)
 		return err_set(e, r, "cgroup %s: read which controllers its tasks have", parent);

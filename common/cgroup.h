@@ -68,9 +68,6 @@ uint64_t cgroup_pids_share(unsigned percent);
  */
 int cgroup_guard(const struct cgroup *c, gid_t group, struct err *e);
 
-/* A v1 cpuset begins without processors and memory, and nothing can enter it: it gets from's. */
-void cgroup_cpuset_inherit(int from, int to);
-
 /* "memory, pids" of c->missing; "" when nothing is. */
 void cgroup_missing_names(const struct cgroup *c, char *buf, size_t size);
 

@@ -10,12 +10,6 @@
 
 #define CORES_MAX 4096 /* in a request: one has that many at most */
 
-static bool
-in_v2(const struct exec_state *s)
-{
-	return s->cgroup.in_v2 & CGROUP_BIT(CGROUP_CPUSET);
-}
-
 int
 exec_cores_check(const struct exec_state *s, size_t n, struct err *e)
 {
@@ -41,9 +35,7 @@ int
 exec_cores_set(
     const struct exec_state *s, const struct exec_run *run, const uint32_t *cores, size_t n)
 {
-	int dir = run->cgroup[in_v2(s) ? CGROUP_V2 : CGROUP_CPUSET];
+	bool in_v2 = s->cgroup.in_v2 & CGROUP_BIT(CGROUP_CPUSET);
 
-	if (!in_v2(s))
-		cgroup_cpuset_inherit(s->cgroup.tasks[CGROUP_CPUSET], dir);
-	return write_cpus(dir, cores, n);
+	return write_cpus(run->cgroup[in_v2 ? CGROUP_V2 : CGROUP_CPUSET], cores, n);
 }

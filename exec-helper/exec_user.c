@@ -102,19 +102,6 @@ ask(struct exec_state *s, const char *name, struct exe_user *ret)
 	return r;
 }
 
-static bool
-name_is_user(const char *name)
-{
-	size_t len = strnlen(name, CONFIG_NAME_SIZE);
-
-	if (len == 0 || len >= CONFIG_NAME_SIZE || name[0] == '-')
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if (name[i] <= ' ' || name[i] == 0x7f || strchr(":/,=", name[i]))
-			return false;
-	return true;
-}
-
 /* The answer came from foreign code: it names a user, but nothing in it is trusted to be
  * well-formed. */
 static bool
@@ -134,7 +121,7 @@ exec_user_find(struct exec_state *s, const char *name, struct exe_user *ret, str
 	struct exe_user user;
 	int r;
 
-	if (!name_is_user(name))
+	if (strlen(name) >= sizeof c->asked)
 		return err_say(e, -EINVAL, "'%.64s' is not a user name", name);
 	for (c = s->users; c < s->users + EXEC_USERS_MAX; c++) {
 		if (c->until_ms > now && strcmp(c->asked, name) == 0) {

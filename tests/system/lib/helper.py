@@ -170,6 +170,9 @@ class Places:
                 if name == "v2":
                     self._enable(os.path.dirname(at))
                 os.mkdir(at, 0o755)
+            if name == "cpuset":
+                with open(path + "/runs/cgroup.clone_children", "w", encoding="ascii") as f:
+                    f.write("1")
             if name == "v2":
                 self._enable(path + "/tasks")
                 os.mkdir(path + "/cores", 0o755)
