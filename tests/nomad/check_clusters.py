@@ -217,7 +217,7 @@ def test_servers_that_come_back_without_their_data():
             one.run(sleeper("old"))
             old = one.wait("old", ["running"])[0]["ID"]
             one.stop()
-            node.wait_log("no server: ", 30)
+            node.wait_log("no server is reachable: ", 30)
             if killed:
                 node.kill("supervisor")
             shutil.rmtree(one.dir + "/data")
@@ -228,7 +228,7 @@ def test_servers_that_come_back_without_their_data():
             for job in ("new", "everywhere"):
                 one.wait(job, ["running"], 60)
             case.until(lambda a=old: not processes_of(a), 60, "what nobody knows to end")
-            case.contains(node.log().split("the servers have forgotten it")[0], "asked again after the next heartbeat")
+            case.contains(node.log().split("removed, because the servers do not list it any more")[0], "asking again after the next heartbeat")
             purge(one, "new", "everywhere")
 
 

@@ -50,14 +50,14 @@ def test_what_this_node_lacks_is_named_before_anything_starts():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
         cases = (
-            ({"Templates": [{"EmbeddedTmpl": "x", "DestPath": "local/x"}]}, 'task "t": templates are not there'),
-            ({"Artifacts": [{"GetterSource": "http://127.0.0.1/x"}]}, 'task "t": artifacts are not there'),
-            ({"Vault": {"Role": "r", "Env": True}}, 'task "t": Vault tokens are not there'),
-            ({"Consul": {"Cluster": "default", "Namespace": "n"}}, 'task "t": Consul tokens are not there'),
-            ({"driver": "docker"}, 'driver "docker" is not there'),
-            ({"group": {"Networks": [{"Mode": "bridge"}]}}, 'group "g": networks of mode "bridge" are not there'),
-            ({"group": {"Networks": [{"Mode": "host", "DNS": {"Servers": ["192.0.2.1"]}}]}}, 'group "g": networks with dns'),
-            ({"Resources": {"Devices": [{"Name": "gpu", "Count": 1}]}}, 'task "t": devices are not there'),
+            ({"Templates": [{"EmbeddedTmpl": "x", "DestPath": "local/x"}]}, 'task "t": drover does not support templates yet'),
+            ({"Artifacts": [{"GetterSource": "http://127.0.0.1/x"}]}, 'task "t": drover does not support artifacts yet'),
+            ({"Vault": {"Role": "r", "Env": True}}, 'task "t": drover does not support Vault tokens yet'),
+            ({"Consul": {"Cluster": "default", "Namespace": "n"}}, 'task "t": drover does not support Consul tokens yet'),
+            ({"driver": "docker"}, 'driver "docker" is not available'),
+            ({"group": {"Networks": [{"Mode": "bridge"}]}}, 'group "g": drover does not support networks of mode "bridge" yet'),
+            ({"group": {"Networks": [{"Mode": "host", "DNS": {"Servers": ["192.0.2.1"]}}]}}, 'group "g": drover does not support networks with dns yet'),
+            ({"Resources": {"Devices": [{"Name": "gpu", "Count": 1}]}}, 'task "t": drover does not support devices yet'),
         )
         for number, (fields, text) in enumerate(cases):
             found = servers.wait_alloc(servers.run_job(job("lacks%d" % number, **fields), me)[0], ["failed"])
@@ -79,7 +79,7 @@ def test_a_cluster_that_demands_an_introduction():
     with cluster() as servers:
         servers.settings(introduction="strict")
         with node_of(servers) as node:
-            refused = "introduction token, to be put in state/intro_token.jwt"
+            refused = "introduction token, store it in state/intro_token.jwt"
             node.wait_log(refused, 30)
             introduce(node, servers.intro_token("another"))
             node.wait_log(refused, 60, node.log().count(refused) + 2)  # one try may have begun before
@@ -143,7 +143,7 @@ def test_an_older_index_and_an_empty_list_stop_nothing():
         # One that has lost its allocs: it says so once, and a list with the alloc comes after the next beat.
         servers.fault("empty", "Node.GetClientAllocs", times=1, index=10**6)
         other = servers.run_job(job("k"), me)[0]
-        node.wait_log("asked again after the next heartbeat", 30)
+        node.wait_log("asking again after the next heartbeat", 30)
         beaten(servers, 2)
         case.equal(processes_of(alloc), pid, "after an empty list")
         # Confirmed: the servers have forgotten it.

@@ -26,7 +26,7 @@ def test_servers_that_have_lost_all_that_they_knew():
                 old = servers.run_job(job("old"), me)[0]
                 servers.wait_alloc(old, ["running"])
                 servers.stop_server(0)
-                node.wait_log("no server: ", 20)
+                node.wait_log("no server is reachable: ", 20)
                 if killed:
                     node.kill("supervisor")
                 servers.settings(nodes={}, allocs={}, jobs={}, deadlines={}, table_index={}, index=1)
@@ -34,13 +34,13 @@ def test_servers_that_have_lost_all_that_they_knew():
                 servers.start_server(0)
                 servers.wait_node()
                 if not placed:
-                    node.wait_log("the servers list no allocation for this node", 60)
+                    node.wait_log("the servers list no allocations for this node", 60)
                 new = new or servers.run_job(job("new"), me)[0]
                 servers.wait_alloc(new, ["running"])
                 case.until(lambda a=old: not processes_of(a), 30, "what they do not know to end")
                 task_of(new)
                 log = node.log()
-                case.contains(log.split("the servers have forgotten it")[0], "asked again after the next heartbeat")
+                case.contains(log.split("the servers have forgotten it")[0], "asking again after the next heartbeat")
                 case.equal("lacks 1 allocations that run here" in log, placed, "what was doubted")
 
 
@@ -117,7 +117,7 @@ def test_a_node_that_cannot_read_what_it_knew():
         node.start()
         found = servers.wait_alloc(lost, ["failed"])
         case.equal(found["ClientDescription"],
-                   "Unable to add allocation due to error: what this node's state.db knows of it cannot be read")
+                   "Unable to add allocation due to error: its row in this node's state.db cannot be read")
         agent.wait_gone(before)
         node.wait_log("allocation %s is left alone, and what ran of it ended: " % lost, 60)
         case.equal((processes_of(lost), task_of(kept), servers.alloc(kept)["ClientStatus"]), ([], runs, "running"))

@@ -153,7 +153,7 @@ def test_what_servers_ask_of_controllers():
                 ("CSI.ControllerCreateSnapshot", {"PluginID": "local", "ControllerNodeID": me, "Name": "x",
                                                   "ExternalSourceVolumeID": external}, "the plugin does not implement it"),
                 ("CSI.ControllerExpandVolume", {"PluginID": "local", "ControllerNodeID": me, "ExternalVolumeID": external,
-                                                "CapacityRange": {"RequiredBytes": 0, "LimitBytes": 1}}, "does not shrink"),
+                                                "CapacityRange": {"RequiredBytes": 0, "LimitBytes": 1}}, "cannot shrink"),
                 ("CSI.ControllerListVolumes", {"PluginID": "none", "ControllerNodeID": me},
                  "CSI client error (retryable)")):
             refused = case.raises(nomad_server.Refusal, servers.call_node, me, method, wanted)

@@ -99,7 +99,7 @@ def test_what_only_consul_has_is_named_before_anything_starts():
         me = servers.wait_node()["ID"]
         services = [service("web", Provider="consul")]
         found = servers.wait_alloc(servers.run_job(job("lacks", group={"Services": services}), me)[0], ["failed"])
-        case.contains(displays(found)[-1], 'services of provider "consul" are not there')
+        case.contains(displays(found)[-1], 'drover does not support services of provider "consul"')
         case.equal(os.path.exists("%s/alloc/%s" % (node.data, found["ID"])), False, "a directory")
 
 

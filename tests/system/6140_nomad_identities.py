@@ -181,7 +181,7 @@ def test_a_refused_token_fails_the_alloc_in_one_sentence():
 def test_servers_that_lie_or_fail_are_asked_again():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
-        for kind, text in (("garbage", "is no token"), ("others", "signed what was not asked for"),
+        for kind, text in (("garbage", "returned an invalid token"), ("others", "signed an identity that was not requested"),
                            ("behind", "does not know the allocation yet")):
             servers.settings(signs=kind)
             alloc = servers.run_job(job(kind, Identities=[identity("a", Env=True)]), me)[0]

@@ -45,11 +45,11 @@ def run(version):
         # What servers do not answer, in the words of their own agents.
         node.refused(501, "Nomad Enterprise only endpoint", "GET", "/v1/quotas")
         node.refused(501, "Nomad Enterprise only endpoint", "PUT", "/v1/quota/usage/x", {})
-        node.refused(501, "drover does not read job files", "PUT", "/v1/jobs/parse", {"JobHCL": "job x {}"})
+        node.refused(501, "drover does not parse HCL job files", "PUT", "/v1/jobs/parse", {"JobHCL": "job x {}"})
         node.refused(400, "missing required Items", "PUT", "/v1/var/a/b", {"Path": "a/b"})
         node.refused(400, "can not parse cas", "DELETE", "/v1/var/a/b?cas=x")
-        node.refused(400, "no base64", "PUT", "/v1/job/web/dispatch", {"Payload": "%"})
-        node.refused(400, "no duration", "PUT", "/v1/operator/autopilot/configuration", {"LastContactThreshold": "soon"})
+        node.refused(400, "not valid base64", "PUT", "/v1/job/web/dispatch", {"Payload": "%"})
+        node.refused(400, "not a duration", "PUT", "/v1/operator/autopilot/configuration", {"LastContactThreshold": "soon"})
         for kind in ("", "?type=host"):
             case.equal(node.ask("/v1/volumes" + kind), [], "volumes of another type")
         # A blocking query ends with the change that it waits for.

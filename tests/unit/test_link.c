@@ -647,7 +647,7 @@ START_TEST(all_streams_end_with_heartbeat)
 	ck_assert_uint_eq(seen.gone, 1);
 	ck_assert_uint_eq(n_said, 0);
 	ck_assert_str_eq(server, "");
-	ck_assert_str_eq(why_server, "heartbeat has ended");
+	ck_assert_str_eq(why_server, "the heartbeat process has ended");
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* acl_rules.c: policies of the servers, as far as they speak of this node. Runs in: supervisor. */
+/* acl_rules.c: evaluates the servers' ACL policies for requests to this node. Runs in: supervisor.
+ */
 #include "supervisor/cluster/acl/acl_rules.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@ enum cap {
 	CAP_READ_LOGS = 1 << 8,
 };
 
-/* alloc-node-exec is part of no shorthand. */
+/* No shorthand policy includes alloc-node-exec. */
 #define CAPS_WRITE                                                                                 \
 	(CAP_READ_JOB | CAP_SUBMIT_JOB | CAP_LIFECYCLE | CAP_EXEC | CAP_READ_FS | CAP_READ_LOGS)
 
@@ -55,7 +56,7 @@ static const struct word {
 	{ 0 },
 };
 
-/* Each: any bit of `caps`, and all of `all`. */
+/* A need is met by any bit of `caps` together with all bits of `all`. */
 static const struct {
 	uint32_t caps, all;
 } needs[] = {
@@ -68,7 +69,7 @@ static const struct {
 	[ACL_READ_LOGS] = { CAP_READ_FS | CAP_READ_LOGS, 0 },
 };
 
-/* 0 for words of other versions, and of what this node does not do. */
+/* Returns 0 for capabilities of other versions and for those that this node does not use. */
 static unsigned
 look_up(const struct word *words, const struct hcl_node *node)
 {
@@ -79,11 +80,11 @@ look_up(const struct word *words, const struct hcl_node *node)
 	return words->value;
 }
 
-/* --- reading --- */
+/* Reading policies. */
 
 typedef int block_fn(struct acl_rules *r, const struct hcl_node *body, struct err *e);
 
-/* A block, and in JSON also a list of them. */
+/* Reads a block; in JSON it may be a list of blocks. */
 static int
 each_block(struct acl_rules *r, const struct hcl_node *node, block_fn *fn, struct err *e)
 {
@@ -92,7 +93,7 @@ each_block(struct acl_rules *r, const struct hcl_node *node, block_fn *fn, struc
 	if (node->kind == HCL_OBJECT)
 		return fn(r, node, e);
 	if (node->kind != HCL_LIST)
-		return err_say(e, -EINVAL, "a policy of the servers cannot be read: %s is %s",
+		return err_say(e, -EINVAL, "cannot read an ACL policy of the servers: %s is %s",
 		    node->key ? node->key : "an element", hcl_kind_name(node->kind));
 	for (const struct hcl_node *n = node->first; n && res == 0; n = n->next)
 		res = n->kind == HCL_OBJECT ? fn(r, n, e) : each_block(r, n, fn, e);
@@ -114,7 +115,7 @@ read_caps(const struct hcl_node *body)
 	return caps;
 }
 
-/* The one of this name; NULL: no room. */
+/* Finds or adds the namespace rule; NULL if the table is full. */
 static struct acl_namespace *
 get_namespace(struct acl_rules *r, const char *pattern)
 {
@@ -138,18 +139,18 @@ add_namespace(struct acl_rules *r, const char *pattern, uint32_t caps, struct er
 
 	if (strlen(pattern) > PATTERN_MAX)
 		return err_say(e, -EINVAL,
-		    "a policy of the servers cannot be read: a namespace of more than %d bytes",
+		    "cannot read an ACL policy of the servers: a namespace has more than %d bytes",
 		    PATTERN_MAX);
 	ns = get_namespace(r, pattern);
 	if (!ns)
 		return err_say(e, -E2BIG,
-		    "a token's policies cannot be read: they name more than %d namespaces",
+		    "cannot read a token's policies: they name more than %d namespaces",
 		    NAMESPACES_MAX);
 	ns->caps |= caps;
 	return 0;
 }
 
-/* namespace "pattern" { … }: the label is the key. */
+/* Reads namespace "pattern" { … }; the label is the key. */
 static int
 read_namespaces(struct acl_rules *r, const struct hcl_node *body, struct err *e)
 {
@@ -165,7 +166,7 @@ read_namespaces(struct acl_rules *r, const struct hcl_node *body, struct err *e)
 	return res;
 }
 
-/* Deny goes before write before read, as the values do but for the first. */
+/* Merges two levels: deny wins over write, write over read. */
 static void
 raise_level(enum acl_level *level, const struct hcl_node *body)
 {
@@ -224,9 +225,9 @@ acl_rules_done(struct acl_rules *r)
 	*r = (struct acl_rules){ 0 };
 }
 
-/* --- deciding --- */
+/* Deciding. */
 
-/* '*' is any number of any characters. */
+/* Matches a pattern in which '*' stands for any number of characters. */
 static bool
 glob_fits(const char *pattern, const char *text)
 {
@@ -251,7 +252,7 @@ glob_fits(const char *pattern, const char *text)
 	return *pattern == '\0';
 }
 
-/* How many characters of the name the stars stand for. */
+/* Counts the characters of the name that the stars match. */
 static long
 get_distance(const char *pattern, const char *name)
 {
@@ -262,7 +263,7 @@ get_distance(const char *pattern, const char *name)
 	return distance;
 }
 
-/* Of two patterns that are equally close both have to permit it. */
+/* If two patterns match equally closely, both must permit the request. */
 static uint32_t
 get_caps(const struct acl_rules *r, const char *name)
 {
@@ -309,7 +310,7 @@ acl_rules_permit(const struct acl_rules *r, enum acl_need need, const char *name
 	}
 	if (r->management || need < ACL_READ_JOB || need > ACL_READ_LOGS)
 		return r->management;
-	/* All namespaces at once are nobody's but management's. */
+	/* Only a management token may use all namespaces at once. */
 	caps = strcmp(namespace, "*") == 0 ? 0 : get_caps(r, namespace);
 	return !(caps & CAP_DENY) && (caps & needs[need].caps) &&
 	       (caps & needs[need].all) == needs[need].all;

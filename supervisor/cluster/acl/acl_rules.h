@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * acl_rules.h: what policies permit, of what this node does for somebody. Pure. Runs in:
- * supervisor.
- *
- * Policies are HCL, the servers' own. Capabilities of namespaces add up, deny takes all away; an
- * exact name goes before patterns, a closer pattern before others. What is not understood permits
- * nothing.
- */
+/* acl_rules.h: decides what ACL policies permit on this node. Pure. Runs in: supervisor. Policies
+ * are HCL text from the servers. The capabilities of a namespace add up, and deny removes all; an
+ * exact name wins over patterns, and a closer pattern over others. Words that are not understood
+ * permit nothing. */
 #ifndef DROVER_SUPERVISOR_CLUSTER_ACL_ACL_RULES_H
 #define DROVER_SUPERVISOR_CLUSTER_ACL_ACL_RULES_H
 
@@ -16,20 +12,20 @@
 
 #include "common/err.h"
 
-/* What a request needs. */
+/* The permission that a request needs. */
 enum acl_need {
-	ACL_MANAGEMENT, /* what nobody has said anything else of */
-	ACL_OPEN,       /* nothing */
+	ACL_MANAGEMENT, /* the default: a management token */
+	ACL_OPEN,       /* no permission */
 	ACL_NODE_READ,
 	ACL_NODE_WRITE,
 	ACL_AGENT_READ,
 	ACL_AGENT_WRITE,
-	/* In a namespace. */
+	/* Permissions in a namespace. */
 	ACL_READ_JOB,
 	ACL_COLLECT,   /* submit-job or gc-allocation */
 	ACL_LIFECYCLE, /* alloc-lifecycle */
 	ACL_EXEC,      /* alloc-exec */
-	ACL_EXEC_NODE, /* alloc-exec and alloc-node-exec: nothing shuts the task in */
+	ACL_EXEC_NODE, /* alloc-exec and alloc-node-exec: the task is not isolated */
 	ACL_READ_FS,
 	ACL_READ_LOGS, /* read-logs or read-fs */
 };
@@ -49,7 +45,8 @@ struct acl_rules {
 	size_t n;
 };
 
-/* One policy's text more. 0, or -EINVAL, -E2BIG, -ENOMEM with *e: then *r is to be thrown away. */
+/* Adds one policy's text. Returns 0, or -EINVAL, -E2BIG, -ENOMEM with *e; then *r must be
+ * discarded. */
 int acl_rules_add(struct acl_rules *r, const char *hcl, const char *name, struct err *e);
 void acl_rules_done(struct acl_rules *r);
 

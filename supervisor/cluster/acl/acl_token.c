@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* acl_token.c: tokens of those who ask this node, resolved by the servers. Runs in:
+/* acl_token.c: resolves the ACL tokens of requests at the servers, and caches the result. Runs in:
  * supervisor. */
 #include "supervisor/cluster/acl/acl_token.h"
 
@@ -12,11 +12,11 @@
 #include "supervisor/cluster/rpc/rpc_acl.h"
 
 #define CALL_MS    10000
-#define TOKENS_MAX 64   /* that are remembered */
-#define TOKEN_MAX  8192 /* bytes of one; a workload's has about 1,000 */
-#define LINKS_MAX  256  /* roles and policies of one */
+#define TOKENS_MAX 64   /* number of cached tokens */
+#define TOKEN_MAX  8192 /* bytes of a token; a workload's has about 1,000 */
+#define LINKS_MAX  256  /* roles and policies of a token */
 
-/* Somebody who waits for what a token permits. */
+/* A request that waits for a token to be resolved. */
 struct acl_wait {
 	struct acl_wait *next;
 	enum acl_need need;
@@ -26,17 +26,17 @@ struct acl_wait {
 };
 
 struct acl_known {
-	struct acl_known *next; /* the one that was asked for last is first */
+	struct acl_known *next; /* sorted by last use, the most recent first */
 	struct nomad *n;
 	char *secret;
-	bool known; /* the servers have said what follows, at known_ms */
+	bool known; /* the servers' answer below is from known_ms */
 	uint64_t known_ms;
 	struct acl_rules rules;
 	int64_t expires; /* 0: never */
-	/* While it is being asked for: */
+	/* While the token is being resolved: */
 	struct acl_wait *waits;
 	int64_t new_expires;
-	struct strings names; /* its policies */
+	struct strings names; /* policies of the token */
 	bool asking;
 };
 
@@ -56,7 +56,7 @@ wait_free(struct acl_wait *w)
 	free(w);
 }
 
-/* --- answers --- */
+/* Answers. */
 
 static void
 answer(struct acl_known *k, struct acl_wait *w)
@@ -72,7 +72,7 @@ answer(struct acl_known *k, struct acl_wait *w)
 	wait_free(w);
 }
 
-/* Those who wait get what is known now, or *e. */
+/* Answers the waiting requests with the cached result, or with *e. */
 static void
 answer_all(struct acl_known *k, const struct err *e)
 {
@@ -92,7 +92,7 @@ answer_all(struct acl_known *k, const struct err *e)
 	}
 }
 
-/* The servers' word on the token itself, not a failure of theirs. */
+/* Returns true if the error is about the token itself and not a failure of the servers. */
 static bool
 is_refusal(int r, const struct err *e)
 {
@@ -106,7 +106,7 @@ is_refusal(int r, const struct err *e)
 	return false;
 }
 
-/* Nothing is known of it any more. */
+/* Drops the cached result of the token. */
 static void
 refuse(struct acl_known *k, int r, const char *what, const char *text)
 {
@@ -118,8 +118,8 @@ refuse(struct acl_known *k, int r, const char *what, const char *text)
 	answer_all(k, &e);
 }
 
-/* Of a call, or (in *bad) of its answer: what cannot be understood permits nothing, also where
- * something was known. */
+/* Handles the failure of a call, or (in *bad) of its answer. An answer that cannot be understood
+ * permits nothing, even if an earlier result is cached. */
 static void
 fail(struct acl_known *k, int r, const struct err *e, const struct err *bad)
 {
@@ -130,7 +130,7 @@ fail(struct acl_known *k, int r, const struct err *e, const struct err *bad)
 	} else if (!k->known) {
 		refuse(k, r, "the token cannot be checked: ", e->msg);
 	} else {
-		log_warn("a token was not looked up, what is known of it holds on: %s", e->msg);
+		log_warn("cannot resolve a token, using its cached permissions: %s", e->msg);
 		k->known_ms = clock_ms();
 		answer_all(k, NULL);
 	}
@@ -148,7 +148,7 @@ learn(struct acl_known *k, struct acl_rules *rules)
 	answer_all(k, NULL);
 }
 
-/* --- what the servers are asked, one after the other --- */
+/* The calls to the servers, in order. */
 
 static void
 call(struct acl_known *k, const char *method, const struct type *type, void *req,
@@ -196,7 +196,7 @@ ask_policies(struct acl_known *k)
 	call(k, "ACL.GetPolicies", &rpc_policies_req_type, &req, &req.query, on_policies);
 }
 
-/* One that was left out might be the one that denies. */
+/* All policies are needed: one that is left out could be the one that denies. */
 static int
 add_link(struct strings *links, const char *name, struct err *e)
 {
@@ -261,7 +261,7 @@ take_claims(struct acl_known *k)
 	call(k, "ACL.GetClaimPolicies", &rpc_query_req_type, &req, &req.query, on_policies);
 }
 
-/* A node's secret is nobody who may ask another node. */
+/* A node's secret is not a token for requests to another node. */
 static void
 on_who(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
 {
@@ -284,7 +284,7 @@ on_who(struct sup *sup, void *arg, int r, const void *body, size_t len, const st
 static void
 ask(struct acl_known *k)
 {
-	static const struct err nobody = { .code = -ENETUNREACH, .msg = "no server is there" };
+	static const struct err nobody = { .code = -ENETUNREACH, .msg = "no server is reachable" };
 	cleanup_done(rpc_query_req) struct rpc_query_req req = { 0 };
 
 	if (!*link_server(k->n->base.sup)) {
@@ -294,7 +294,7 @@ ask(struct acl_known *k)
 	k->asking = true;
 	k->new_expires = 0;
 	strings_done(&k->names);
-	/* Without a token one is anonymous, and has the policy of that name if there is one. */
+	/* A request without a token is anonymous and has the policy "anonymous" if it exists. */
 	if (k->secret[0] == '\0') {
 		(void)strings_add(&k->names, "anonymous");
 		ask_policies(k);
@@ -303,7 +303,7 @@ ask(struct acl_known *k)
 	call(k, "ACL.WhoAmI", &rpc_query_req_type, &req, &req.query, on_who);
 }
 
-/* --- what is remembered --- */
+/* The cache. */
 
 static bool
 is_fresh(const struct acl_known *k)
@@ -311,7 +311,7 @@ is_fresh(const struct acl_known *k)
 	return k->known && clock_ms() - k->known_ms < k->n->base.sup->config->acl_ttl_ms;
 }
 
-/* Makes room for one more; false: all are being asked for. */
+/* Frees an entry for one more token; false if all are being resolved. */
 static bool
 drop_oldest(struct nomad *n)
 {
@@ -331,7 +331,8 @@ drop_oldest(struct nomad *n)
 	return true;
 }
 
-/* The token's, first of the list now; NULL: too many are asked for at once. */
+/* Finds or makes the token's entry and moves it to the front; NULL if too many tokens are being
+ * resolved. */
 static struct acl_known *
 get_known(struct nomad *n, const char *secret)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_acl.c: what each request needs, and the way to it. Runs in: supervisor. */
+/* nomad_acl.c: the permission that each request needs, and its check. Runs in: supervisor. */
 #include "supervisor/cluster/acl/nomad_acl.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 #include "supervisor/cluster/rpc/rpc_acl.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 
-/* What is in neither table needs a management token. CSI.* comes from the servers themselves,
- * without a token. */
+/* Methods and paths that are in neither table need a management token. The servers themselves call
+ * CSI.* without a token. */
 static const struct method_need {
 	const char *method;
 	enum acl_need need;
@@ -41,7 +41,7 @@ static const struct method_need {
 	{ 0 },
 };
 
-/* Of what is answered here; what goes on to the servers they check. */
+/* Paths that this node answers. The servers check requests that are passed on to them. */
 static const struct path_need {
 	const char *http, *pattern;
 	enum acl_need need;
@@ -70,9 +70,10 @@ static const struct path_need {
 	{ "GET", "/v1/client/stats", ACL_NODE_READ },
 	{ "GET", "/v1/job/:id/action", ACL_EXEC },
 	{ "GET", "/v1/node/:id", ACL_NODE_READ },
-	{ "GET", "/v1/node/:id/allocations", ACL_NODE_READ }, /* and shows() */
+	{ "GET", "/v1/node/:id/allocations",
+	    ACL_NODE_READ }, /* and shows() filters the allocations */
 	{ "GET", "/v1/nodes", ACL_NODE_READ },
-	{ "GET", "/v1/plugins", ACL_OPEN }, /* of another type than CSI: there are none */
+	{ "GET", "/v1/plugins", ACL_OPEN }, /* of a type other than csi: an empty list */
 	{ "GET", "/v1/volumes", ACL_OPEN },
 	{ 0 },
 };
@@ -100,7 +101,7 @@ need_of_route(const struct api_route *route)
 	return p->need;
 }
 
-/* The alloc's own namespace counts, not the one that a request names: that is for what has none. */
+/* The alloc's namespace decides; the one that the request names is only used without an alloc. */
 static const char *
 namespace_of(const struct sup_alloc *sa, const char *named)
 {
@@ -117,7 +118,7 @@ find(struct sup *sup, const char *uuid)
 	return uuid && id_from_uuid(uuid, &id) ? alloc_find(sup, &id) : NULL;
 }
 
-/* A session in a task that nothing shuts in is one on the node. */
+/* A session in a task without isolation is a session on the node. */
 static enum acl_need
 raise_exec(enum acl_need need, const struct sup_alloc *sa, const char *task_name)
 {
@@ -126,7 +127,7 @@ raise_exec(enum acl_need need, const struct sup_alloc *sa, const char *task_name
 	return need == ACL_EXEC && !(task && str_eq(task->driver, "exec")) ? ACL_EXEC_NODE : need;
 }
 
-/* --- servers --- */
+/* Requests of servers. */
 
 struct link_gate {
 	const struct link_method *method;
@@ -210,7 +211,7 @@ nomad_acl_gate(
 	    namespace_of(sa, who.namespace), on_method_checked, g);
 }
 
-/* --- the API --- */
+/* Requests of the API. */
 
 struct api_gate {
 	struct api_req *req;
@@ -236,7 +237,8 @@ on_path_checked(struct sup *sup, void *arg, int r, const struct err *e)
 		    "%s", e->msg);
 }
 
-/* The alloc that the request is about: the path of an action names the job instead. */
+/* Returns the alloc of the request; the path of an action names the job, and the alloc is a
+ * parameter. */
 static const char *
 alloc_of(const struct api_req *req)
 {

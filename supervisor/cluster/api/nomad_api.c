@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * nomad_api.c: requests of the API that the servers answer, and what they say, shown as it came.
- * Without a server, what this node knows is shown of itself and its allocs. Runs in: supervisor.
- */
+/* nomad_api.c: passes requests of the API on to the servers and shows their answers. If no server
+ * can be reached, shows what this node knows of itself and its allocs. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +13,13 @@
 #include "supervisor/cluster/api/nomad_mapped.h"
 
 #define CALL_MS     30000
-#define FALLBACK_MS 3000 /* where this node knows something itself */
-#define WAITING_MAX 500  /* blocking queries: the node has calls of its own */
+#define FALLBACK_MS 3000 /* timeout if this node can answer from its own state */
+#define WAITING_MAX                                                                                \
+	500 /* limit of blocking queries, so that the node's own calls are not held up */
 
-/* An answer that is waited for. */
+/* A call whose answer is awaited. */
 struct ask {
-	struct api_held held; /* while it waits */
+	struct api_held held; /* the held request */
 	struct api_req *req;
 	const struct mapped *m;
 	uint64_t call;
@@ -36,7 +35,7 @@ free_ask(struct ask *a)
 	free(a);
 }
 
-/* Whoever asked has gone. */
+/* The client has disconnected. */
 static void
 on_gone(struct api_held *held)
 {
@@ -55,9 +54,9 @@ nomad_api_token(const struct api_req *req)
 	return !token && bearer && strncasecmp(bearer, "Bearer ", 7) == 0 ? bearer + 7 : token;
 }
 
-/* --- answers --- */
+/* Answers. */
 
-/* Claims are the servers' own; what the API shows of them is the model's. */
+/* The servers' answer contains claims in their internal form; the API shows the model's form. */
 void
 reply_volume(struct api_req *req, const void *body, size_t len)
 {
@@ -70,12 +69,13 @@ reply_volume(struct api_req *req, const void *body, size_t len)
 	else if (!rep.volume)
 		api_reply_error(req, 404, "volume not found");
 	else if (csi_volume_fill_view(rep.volume) < 0)
-		api_reply_error(req, 500, "no memory for the answer");
+		api_reply_error(req, 500, "out of memory for the answer");
 	else
 		api_reply_model(req, &csi_volume_view_type, rep.volume);
 }
 
-/* "RPC Error:: 404,text", and what is known by its end. */
+/* Maps an error text to an HTTP status: "RPC Error:: 404,text", and errors that are known by how
+ * they end. */
 void
 reply_remote(struct api_req *req, const char *text)
 {
@@ -99,8 +99,8 @@ reply_remote(struct api_req *req, const char *text)
 	api_reply_error(req, status, "%s", text);
 }
 
-/* Members that the API shows as an empty list when they are nil; where it shows null, clients want
- * that. */
+/* Members that the API shows as an empty list when they are nil. Others are shown as null, which
+ * clients expect. */
 static bool
 is_list(const char *member)
 {
@@ -155,7 +155,7 @@ on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 	free_ask(a);
 }
 
-/* --- calls --- */
+/* Calls. */
 
 void
 serve_mapped(struct sup *sup, struct api_req *req)
@@ -175,7 +175,8 @@ serve_mapped(struct sup *sup, struct api_req *req)
 		if (m->fallback)
 			nomad_acl_serve(sup, req, m->fallback);
 		else
-			api_reply_error(req, 503, "No servers: only they answer %s", m->pattern);
+			api_reply_error(req, 503,
+			    "No servers are reachable, and only servers can answer %s", m->pattern);
 		return;
 	}
 	if (mapped_get_args(nomad_of_sup(sup), req, m, args, &blocks_ms, &e) < 0 ||
@@ -190,7 +191,8 @@ serve_mapped(struct sup *sup, struct api_req *req)
 		return;
 	}
 	if (blocks_ms > 0 && n_waiting >= WAITING_MAX) {
-		api_reply_error(req, 429, "%d queries wait already", WAITING_MAX);
+		api_reply_error(req, 429,
+		    "%d blocking queries are already waiting, which is the limit", WAITING_MAX);
 		text_done(&body);
 		return;
 	}
@@ -203,7 +205,7 @@ serve_mapped(struct sup *sup, struct api_req *req)
 	    (unsigned)((m->fallback ? FALLBACK_MS : CALL_MS) + blocks_ms + blocks_ms / 16),
 	    strcmp(m->http, "GET") == 0 ? LINK_REPEAT : 0, on_answer, a);
 	text_done(&body);
-	/* A change goes on whoever has left. */
+	/* A change is not cancelled when its client disconnects. */
 	if (strcmp(m->http, "GET") == 0)
 		api_hold(req, &a->held);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_args.c: what a request of the API says, as arguments of the method that its path is mapped
- * to. Runs in: supervisor. */
+/* nomad_args.c: converts a request of the API to the arguments of the servers' method. Runs in:
+ * supervisor. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ stop_args(struct api_req *req, json_t *args, struct err *e)
 	return r;
 }
 
-/* A member of the body under the name that the method has for it; null is left out. */
+/* Copies a member of the body under the method's name for it; skips null. */
 static void
 copy_member(const json_t *body, const char *name, json_t *args, const char *key)
 {
@@ -95,7 +95,7 @@ eligibility_args(struct api_req *req, json_t *args, struct err *e)
 	return 0;
 }
 
-/* Another node's, or this one's. */
+/* The id of the node that the request names, or of this node. */
 int
 self_args(struct api_req *req, json_t *args, struct err *e)
 {
@@ -185,7 +185,7 @@ node_args(struct api_req *req, json_t *args, struct err *e)
 	return 0;
 }
 
-/* Of an agent: a server's or another node's. */
+/* Arguments of a request to an agent: a server or another node. */
 int
 agent_args(struct api_req *req, json_t *args, struct err *e)
 {
@@ -211,7 +211,7 @@ csi_list_args(struct api_req *req, json_t *args, struct err *e)
 	return 0;
 }
 
-/* The header's "key=value,key=value"; what is none is not taken. */
+/* Parses the header "key=value,key=value"; ignores malformed pairs. */
 static json_t *
 csi_secrets(const struct api_req *req)
 {
@@ -282,7 +282,7 @@ submission_args(struct api_req *req, json_t *args, struct err *e)
 	return 0;
 }
 
-/* What the items of a list have beyond the least. */
+/* Asks for optional fields of the entries of a list. */
 int
 node_fields_args(struct api_req *req, json_t *args, struct err *e)
 {
@@ -311,7 +311,7 @@ alloc_fields_args(struct api_req *req, json_t *args, struct err *e)
 	return 0;
 }
 
-/* The members of the body that words, apart by spaces, name. */
+/* Copies the members of the body that `words`, separated by spaces, name. */
 static int
 body_args(struct api_req *req, const char *words, json_t *args, struct err *e)
 {
@@ -319,7 +319,7 @@ body_args(struct api_req *req, const char *words, json_t *args, struct err *e)
 	char name[32];
 
 	if (!json_is_object(body))
-		return body ? err_say(e, -EINVAL, "the body is no object") : -EINVAL;
+		return body ? err_say(e, -EINVAL, "the body is not a JSON object") : -EINVAL;
 	for (int n = 0; sscanf(words, " %31s%n", name, &n) == 1; words += n)
 		copy_member(body, name, args, name);
 	return 0;
@@ -336,7 +336,7 @@ list_args(struct api_req *req, const struct mapped *m, json_t *args, struct err 
 	}
 	body = api_body(req, e);
 	if (!json_is_object(body))
-		return body ? err_say(e, -EINVAL, "the body is no object") : -EINVAL;
+		return body ? err_say(e, -EINVAL, "the body is not a JSON object") : -EINVAL;
 	(void)json_object_set_new(args, m->in_list, json_pack("[O]", body));
 	return 0;
 }
@@ -348,9 +348,9 @@ service_args(struct api_req *req, json_t *args, struct err *e)
 	return 0;
 }
 
-/* --- of all --- */
+/* Arguments of all methods. */
 
-/* ?index= makes it wait. Its time in ms, or -EINVAL. */
+/* Reads ?index= and ?wait= of a blocking query. Returns its time in ms, or -EINVAL. */
 static int64_t
 blocking_ms(const struct api_req *req, json_t *args, struct err *e)
 {
@@ -365,7 +365,7 @@ blocking_ms(const struct api_req *req, json_t *args, struct err *e)
 	return wish.wait_ns / NS_PER_MS;
 }
 
-/* QueryOptions, or WriteRequest: with the token of who asks, not the node's. */
+/* Fills in QueryOptions or WriteRequest, with the token of the client, not of the node. */
 static int64_t
 common_args(struct nomad *n, const struct api_req *req, json_t *args, struct err *e)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_encode.c: arguments whose kinds JSON does not tell, because servers want them as they have
- * them: jobs, plans, volumes. Runs in: supervisor. */
+/* nomad_encode.c: encodes jobs, plans and volumes by their field tables, because JSON does not have
+ * the types that servers expect. Runs in: supervisor. */
 #include <errno.h>
 
 #include "model/engine/table.h"
@@ -13,7 +13,7 @@ struct job_req {
 	bool enforce_index, preserve_counts, policy_override;
 	uint64_t job_modify_index;
 	int64_t eval_priority;
-	json_t *submission; /* the text that it was made of */
+	json_t *submission; /* the source text of the job */
 	char *region, *namespace, *auth_token;
 };
 #define S job_req
@@ -65,7 +65,7 @@ static const struct field plan_req_fields[] = {
 static MODEL_TYPE(plan_req, plan_req_fields, .name = "request");
 #undef S
 
-/* A job is read by the field table, whose names and kinds the servers have. */
+/* Reads the job by its field table, which has the servers' names and types. */
 static int
 read_job(struct api_req *req, const char *namespace, struct job **ret, struct err *e)
 {
@@ -83,7 +83,7 @@ read_job(struct api_req *req, const char *namespace, struct job **ret, struct er
 	return r;
 }
 
-/* *job and *namespace are in obj: it is args, and the body's job with its namespace. */
+/* Sets obj to args plus the body's job and its namespace; *job and *namespace point into obj. */
 static int
 encode_with_job(struct api_req *req, const struct type *type, void *obj, struct job **job,
     char **namespace, json_t *args, struct text *ret, struct err *e)
@@ -117,7 +117,7 @@ encode_plan(struct api_req *req, json_t *args, struct text *ret, struct err *e)
 	    req, &plan_req_type, &plan, &plan.job, &plan.namespace, args, ret, e);
 }
 
-/* As with jobs: times, for one, are no text to servers. */
+/* As for jobs: for example, times are not strings for servers. */
 int
 encode_volumes(struct api_req *req, json_t *args, struct text *ret, struct err *e)
 {
@@ -135,7 +135,7 @@ encode_volumes(struct api_req *req, json_t *args, struct text *ret, struct err *
 	return r;
 }
 
-/* struct type whose only field is JSON: it looks like that value. */
+/* A type with a single JSON field is encoded as that value. */
 struct any {
 	json_t *value;
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * nomad_far_exec.c: a command inside a task of another node, by way of the servers, for a websocket
- * of the API. Runs in: supervisor.
- */
+/* nomad_far_exec.c: runs a command inside a task of another node, through the servers, for a
+ * websocket client of the API. Runs in: supervisor. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,13 +10,13 @@
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 
-#define QUEUE_ENOUGH (256u * 1024) /* of one who does not read */
+#define QUEUE_ENOUGH (256u * 1024) /* limit for a client that does not read */
 
 /* exec_stream.far_arg. */
 struct far {
 	struct exec_stream *es;
-	uint64_t stream;   /* 0: it is over */
-	struct text queue; /* frames, each behind its length, a size_t */
+	uint64_t stream;   /* 0: the stream has ended */
+	struct text queue; /* frames, each preceded by its length as a size_t */
 	size_t at;
 };
 
@@ -30,7 +28,7 @@ end_as(struct far *f, int status, const char *why)
 	(void)err_say(&f->es->error, -EREMOTEIO, "%s", why);
 }
 
-/* --- from the server --- */
+/* From the server. */
 
 static void
 fail_as(struct sup *sup, struct far *f, const struct rpc_frame *frame)
@@ -89,7 +87,7 @@ static const struct link_stream_ops ops = {
 	.on_end = on_end,
 };
 
-/* --- what exec_stream.h asks of it --- */
+/* The operations of exec_stream.h. */
 
 static int
 far_next(struct exec_stream *es, struct text *frame)
@@ -98,7 +96,7 @@ far_next(struct exec_stream *es, struct text *frame)
 	size_t len;
 
 	if (f->queue.failed)
-		end_as(f, 500, "no memory for the answer");
+		end_as(f, 500, "out of memory for the answer");
 	if (f->queue.failed || f->at == f->queue.len)
 		return f->stream ? 0 : -1;
 	memcpy(&len, f->queue.text + f->at, sizeof len);
@@ -172,7 +170,7 @@ far_done(struct exec_stream *es)
 static const struct exec_far_ops far_ops = { far_next, far_input, far_input_end, far_resize,
 	far_beat, far_has_room, far_done };
 
-/* --- its beginning --- */
+/* Start. */
 
 struct beginning {
 	const struct mapped *m;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_json.c: what servers answer, as the API shows it. Runs in: supervisor. */
+/* nomad_json.c: converts answers of servers to the API's JSON. Runs in: supervisor. */
 #include "supervisor/cluster/api/nomad_json.h"
 
 #include <arpa/inet.h>
@@ -21,7 +21,7 @@ struct reader {
 	unsigned depth;
 };
 
-/* What a string is by its name: JSON does not say. */
+/* The type of a string, known by its name, because msgpack does not say. */
 enum bytes_as { AS_SEEN, AS_BASE64, AS_ADDRESS };
 
 static int put_value(struct reader *r, enum bytes_as as);
@@ -32,7 +32,7 @@ key_is(const struct mp_item *key, const char *name)
 	return key->len == strlen(name) && memcmp(key->bytes, name, key->len) == 0;
 }
 
-/* No reader of the API has ever been shown these. */
+/* Secret members that the API never shows. */
 static bool
 is_secret(const struct mp_item *key)
 {
@@ -62,7 +62,7 @@ put_base64(struct reader *r, const struct mp_item *item)
 	return 0;
 }
 
-/* A time's first byte is its version, 1, which no text begins with. */
+/* The first byte of an encoded time is its version, 1, with which no text begins. */
 static bool
 put_time(struct reader *r, const struct mp_item *item)
 {
@@ -81,7 +81,7 @@ put_time(struct reader *r, const struct mp_item *item)
 	return true;
 }
 
-/* Go's net.IP, of 4 or 16 bytes. */
+/* An address as Go's net.IP, of 4 or 16 bytes. */
 static bool
 put_address(struct reader *r, const struct mp_item *item)
 {
@@ -118,7 +118,7 @@ read_key(struct reader *r, struct mp_item *ret)
 	return 0;
 }
 
-/* A payload is no text, even where it looks like one. */
+/* A payload is always bytes, even if it looks like text. */
 static enum bytes_as
 bytes_of(const struct mp_item *key)
 {
@@ -217,7 +217,8 @@ put_value(struct reader *r, enum bytes_as as)
 	return x;
 }
 
-/* One member of the outermost map. A token with what no header may have is not taken. */
+/* Reads one member of the outermost map. A page token with characters that a header may not contain
+ * is ignored. */
 static void
 take_meta(const struct mp_item *key, const struct mp_item *value, struct api_meta *ret)
 {
@@ -239,7 +240,7 @@ take_meta(const struct mp_item *key, const struct mp_item *value, struct api_met
 	}
 }
 
-/* Walks the outermost map: where the member's value begins, and what the answer says of itself. */
+/* Walks the outermost map: finds the member's value and the answer's metadata. */
 static int
 find(struct reader *r, const char *member, struct mp_in *ret, struct api_meta *ret_meta)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nomad_json.h: what servers answer, as the API shows it. Runs in: supervisor. */
+/* nomad_json.h: converts answers of servers to the API's JSON. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_CLUSTER_API_NOMAD_JSON_H
 #define DROVER_SUPERVISOR_CLUSTER_API_NOMAD_JSON_H
 
@@ -10,12 +10,10 @@
 #include "model/engine/field.h"
 #include "supervisor/http/api.h"
 
-/*
- * Appends the answer's member of that name (NULL: all of it) as JSON; *ret is what it says
- * about itself. 1, or 0 when that member is nil or not there: null is appended; -EBADMSG; -ENOMEM.
- * No struct is described here: times are known by their form, and secrets by their name, which are
- * left out.
- */
+/* Appends the answer's member of that name (NULL: the whole answer) as JSON; *ret is the answer's
+ * metadata. Returns 1; 0 if the member is nil or missing, and appends null; -EBADMSG; -ENOMEM. No
+ * struct is needed: times are recognised by their form, and secrets, which are left out, by their
+ * name. */
 int nomad_to_json(const void *body, size_t len, const char *member, struct text *t,
     struct api_meta *ret, struct err *e);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * nomad_operator.c: paths of the API that are not just a call and its answer: variables, dispatched
- * jobs, the operator's settings and token. Runs in: supervisor.
- */
+/* nomad_operator.c: paths of the API whose arguments or answers need conversion: variables,
+ * dispatched jobs, operator settings, the token of the request. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +13,7 @@
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
 
-/* ?cas=: 1 with *ret, 0 without, -EINVAL with *e. */
+/* Reads ?cas=. Returns 1 with *ret, 0 if it is missing, -EINVAL with *e. */
 static int
 query_cas(const struct api_req *req, json_int_t *ret, struct err *e)
 {
@@ -27,22 +25,22 @@ query_cas(const struct api_req *req, json_int_t *ret, struct err *e)
 	errno = 0;
 	*ret = (json_int_t)strtoull(text, &end, 10);
 	if (*end || errno || *text == '-')
-		return err_say(e, -EINVAL, "can not parse cas: \"%.32s\" is no index", text);
+		return err_say(e, -EINVAL, "can not parse cas: \"%.32s\" is not an index", text);
 	return 1;
 }
 
-/* An object of the body's; NULL with *e. */
+/* Returns an object in the body; NULL with *e. */
 static json_t *
 body_object(struct api_req *req, struct err *e)
 {
 	json_t *body = api_body(req, e);
 
 	if (body && !json_is_object(body))
-		(void)err_say(e, -EINVAL, "the body is no object");
+		(void)err_say(e, -EINVAL, "the body is not a JSON object");
 	return json_is_object(body) ? body : NULL;
 }
 
-/* --- variables --- */
+/* Variables. */
 
 int
 variable_args(struct api_req *req, json_t *args, struct err *e)
@@ -71,7 +69,8 @@ variable_args(struct api_req *req, json_t *args, struct err *e)
 	return 0;
 }
 
-/* Another one was there, or what became of it: nothing after a deletion. */
+/* Answers a write: 409 with the existing variable after a conflict, the written one, or nothing
+ * after a deletion. */
 void
 reply_variable(struct api_req *req, const void *body, size_t len)
 {
@@ -96,9 +95,9 @@ reply_variable(struct api_req *req, const void *body, size_t len)
 	text_done(&output);
 }
 
-/* --- jobs --- */
+/* Jobs. */
 
-/* The payload is base64 in JSON, and its bytes to servers. */
+/* The payload is base64 in JSON and bytes for servers. */
 int
 dispatch_args(struct api_req *req, json_t *args, struct err *e)
 {
@@ -111,7 +110,7 @@ dispatch_args(struct api_req *req, json_t *args, struct err *e)
 	if (!body)
 		return -EINVAL;
 	if (bytes && base64_decode(payload, bytes, &len) < 0)
-		return err_say(e, -EINVAL, "the Payload is no base64");
+		return err_say(e, -EINVAL, "the Payload is not valid base64");
 	if (bytes)
 		(void)json_object_set_new(args, "Payload", json_stringn_nocheck(bytes, len));
 	for (size_t i = 0; i < ELEMENTSOF(members); i++)
@@ -124,8 +123,8 @@ void
 reply_no_parser(struct sup *sup, struct api_req *req)
 {
 	api_reply_error(req, 501,
-	    "drover does not read job files of HCL yet: the command `nomad job run` reads them "
-	    "itself and sends JSON, `nomad job run -output` prints it");
+	    "drover does not parse HCL job files yet: `nomad job run` parses them itself and sends "
+	    "JSON, `nomad job run -output` prints that JSON");
 }
 
 void
@@ -134,11 +133,11 @@ reply_enterprise(struct sup *sup, struct api_req *req)
 	api_reply_error(req, 501, "Nomad Enterprise only endpoint");
 }
 
-/* --- settings --- */
+/* Settings. */
 
 static const char *const autopilot_times[] = { "LastContactThreshold", "ServerStabilizationTime" };
 
-/* A duration's text in the API, nanoseconds to servers. */
+/* A duration is a string in the API and nanoseconds for servers. */
 static int
 times_to_ns(json_t *object, struct err *e)
 {
@@ -149,8 +148,8 @@ times_to_ns(json_t *object, struct err *e)
 		if (!text)
 			continue;
 		if (duration_parse(text, &ns, NULL) < 0)
-			return err_say(
-			    e, -EINVAL, "%s: \"%.32s\" is no duration", autopilot_times[i], text);
+			return err_say(e, -EINVAL, "%s: \"%.32s\" is not a duration",
+			    autopilot_times[i], text);
 		(void)json_object_set_new(object, autopilot_times[i], json_integer(ns));
 	}
 	return 0;
@@ -168,7 +167,7 @@ time_to_text(json_t *object, const char *name)
 	(void)json_object_set_new(object, name, json_string(text));
 }
 
-/* {Config: the body, CAS}. */
+/* Builds {Config: the body, CAS}. */
 static int
 config_args(struct api_req *req, json_t *args, bool times, struct err *e)
 {
@@ -209,7 +208,7 @@ rotate_args(struct api_req *req, json_t *args, struct err *e)
 	return 0;
 }
 
-/* The answer as an object; NULL: it is answered. */
+/* Decodes the answer as an object; NULL if the request was answered with an error. */
 static json_t *
 take_object(struct api_req *req, const void *body, size_t len)
 {
@@ -224,7 +223,7 @@ take_object(struct api_req *req, const void *body, size_t len)
 	api_set_meta(req, &meta);
 	if (!object)
 		api_reply_error(
-		    req, 502, "%s", e.msg[0] ? e.msg : "the server's answer cannot be read");
+		    req, 502, "%s", e.msg[0] ? e.msg : "cannot decode the server's answer");
 	return object;
 }
 
@@ -239,7 +238,7 @@ reply_autopilot(struct api_req *req, const void *body, size_t len)
 		api_reply_json(req, config);
 }
 
-/* Not healthy is status 429. */
+/* An unhealthy cluster is status 429. */
 void
 reply_health(struct api_req *req, const void *body, size_t len)
 {
@@ -267,7 +266,7 @@ reply_health(struct api_req *req, const void *body, size_t len)
 	api_reply_text(req, 429, "application/json", str(text), strlen(str(text)));
 }
 
-/* Who asks has the token: of all secrets this one is none to him. */
+/* The client has this token, so its secret may be shown to the client. */
 void
 reply_token(struct api_req *req, const void *body, size_t len)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_paths.c: the paths of the API that the servers answer, each one call of theirs. Runs in:
+/* nomad_paths.c: the table of API paths that the servers answer, each by one method. Runs in:
  * supervisor. */
 #include "supervisor/api/api_checks.h"
 #include "supervisor/api/api_exec.h"
@@ -10,7 +10,7 @@
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
 
-/* --- what this agent answers itself --- */
+/* Paths that this agent answers itself. */
 
 static bool
 alloc_is_here(struct sup *sup, const struct api_req *req)
@@ -20,7 +20,7 @@ alloc_is_here(struct sup *sup, const struct api_req *req)
 	return id_from_uuid(api_param(req, 0), &id) && alloc_find(sup, &id);
 }
 
-/* What is no id is no other node's either. */
+/* A word that is not an id cannot belong to another node. */
 static bool
 files_are_here(struct sup *sup, const struct api_req *req)
 {
@@ -51,7 +51,7 @@ agent_is_here(struct sup *sup, const struct api_req *req)
 	return !*str(api_query(req, "server_id")) && node_is_here(sup, req);
 }
 
-/* Lists of volumes and plugins are asked for by type, and there is one. */
+/* Lists of volumes and plugins are requested by type; csi is the only one. */
 static bool
 is_not_csi(struct sup *sup, const struct api_req *req)
 {
@@ -70,7 +70,7 @@ reply_nothing(struct sup *sup, struct api_req *req)
 	api_reply_json(req, json_array());
 }
 
-/* --- the table --- */
+/* The table. */
 
 #define GET(pattern, method, param, member, missing, ...)                                          \
 	{                                                                                          \
@@ -80,13 +80,13 @@ reply_nothing(struct sup *sup, struct api_req *req)
 	{                                                                                          \
 		.http = "PUT", pattern, method, param, NULL, NULL, __VA_ARGS__                     \
 	}
-/* With these members of the body. */
+/* With these members of the body as arguments. */
 #define SEND(pattern, method, param, members)                                                      \
 	{                                                                                          \
 		.http = "PUT", pattern, method, param, .body = members                             \
 	}
 
-/* With the body as the only one of a list. */
+/* With the body as the only element of a list. */
 #define PUT_LIST(pattern, method, list)                                                            \
 	{                                                                                          \
 		.http = "PUT", pattern, method, .in_list = list                                    \
@@ -95,7 +95,7 @@ reply_nothing(struct sup *sup, struct api_req *req)
 	{                                                                                          \
 		.http = "DELETE", pattern, method, .in_list = list                                 \
 	}
-/* Answered here, whatever the method. */
+/* Always answered here. */
 #define HERE(http_, pattern, fn)                                                                   \
 	{                                                                                          \
 		.http = http_, pattern, .is_here = is_always, .here = fn                           \
@@ -344,7 +344,7 @@ static const struct mapped all[] = {
 	PUT("/v1/system/gc", "System.GarbageCollect", NULL, NULL),
 };
 
-/* For the router: the same patterns, all with one handler. */
+/* The routes: the same patterns, all with one handler. */
 static struct api_route routes[ELEMENTSOF(all) + 1];
 
 const struct mapped *

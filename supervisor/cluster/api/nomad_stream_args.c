@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_stream_args.c: arguments of the servers' streaming methods, out of requests of the API; and
- * how other nodes' lists of files are shown. Runs in: supervisor. */
+/* nomad_stream_args.c: converts requests of the API to arguments of the servers' streaming methods,
+ * and shows file lists of other nodes. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ put_text(json_t *args, const char *key, const char *value)
 	(void)json_object_set_new(args, key, json_string(str(value)));
 }
 
-/* 0 where it is not there. */
+/* Reads a number; 0 if it is missing. */
 static int
 put_bool(
     struct api_req *req, const char *name, bool value, json_t *args, const char *key, struct err *e)
@@ -43,7 +43,7 @@ put_number(struct api_req *req, const char *name, json_t *args, const char *key,
 	return 0;
 }
 
-/* --- files and logs --- */
+/* Files and logs. */
 
 int
 path_args(struct api_req *req, json_t *args, struct err *e)
@@ -136,12 +136,12 @@ reply_file(struct api_req *req, const void *body, size_t len)
 	if (model_from_msgpack(&rpc_fs_stat_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &e) < 0)
 		api_reply_error(req, 502, "%s", e.msg);
 	else if (!rep.info)
-		api_reply_error(req, 404, "the node said nothing of that file");
+		api_reply_error(req, 404, "the node returned no entry for that file");
 	else
 		api_reply_model(req, &rpc_file_type, rep.info);
 }
 
-/* --- agents' logs --- */
+/* Logs of agents. */
 
 int
 monitor_args(struct api_req *req, json_t *args, struct err *e)
@@ -170,9 +170,9 @@ export_args(struct api_req *req, json_t *args, struct err *e)
 	return put_bool(req, "plain", false, args, "PlainText", e);
 }
 
-/* --- events --- */
+/* Events. */
 
-/* "Topic" is all of it, "Topic:key" one. */
+/* "Topic" selects all its events, "Topic:key" those of one key. */
 static int
 add_topic(json_t *topics, const char *text, struct err *e)
 {
@@ -209,7 +209,7 @@ event_args(struct api_req *req, json_t *args, struct err *e)
 	return put_number(req, "index", args, "Index", e);
 }
 
-/* --- commands --- */
+/* Commands. */
 
 int
 exec_args(struct api_req *req, json_t *args, struct err *e)
@@ -220,7 +220,7 @@ exec_args(struct api_req *req, json_t *args, struct err *e)
 	put_text(args, "Task", api_query(req, "task"));
 	if (!json_is_array(words)) {
 		json_decref(words);
-		return err_say(e, -EINVAL, "command is no JSON list of words");
+		return err_say(e, -EINVAL, "command is not a JSON list of strings");
 	}
 	(void)json_object_set_new(args, "Cmd", words);
 	return put_bool(req, "tty", false, args, "Tty", e);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * nomad_streams.c: answers of the API that are streams of the servers', given on as they come:
- * events, and the files and logs of other nodes, which the servers have of them. Runs in:
- * supervisor.
- */
+/* nomad_streams.c: passes streams of the servers on to clients of the API: events, and files and
+ * logs of other nodes. Runs in: supervisor. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,19 +10,19 @@
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 
-#define QUEUE_ENOUGH (256u * 1024) /* of one who does not read */
+#define QUEUE_ENOUGH (256u * 1024) /* limit for a client that does not read */
 
-/* Lives from the request to the end of the answer. */
+/* One passed-on stream; it lives from the request to the end of the answer. */
 struct passed {
 	struct api_stream st;
-	struct api_held held; /* until the answer begins */
+	struct api_held held; /* the held request, until the answer begins */
 	struct sup *sup;
 	struct api_req *req;
 	const char *type;
-	uint64_t stream; /* 0: it is over */
+	uint64_t stream; /* 0: the stream has ended */
 	bool replied;
 	struct text queue;
-	size_t at; /* of it has been read */
+	size_t at; /* bytes that have been read */
 };
 
 static void
@@ -37,7 +34,7 @@ free_passed(struct passed *p)
 	free(p);
 }
 
-/* --- to the client --- */
+/* To the client. */
 
 static ssize_t
 on_next(struct api_stream *st, char *buf, size_t max)
@@ -64,7 +61,7 @@ on_done(struct api_stream *st)
 	free_passed((struct passed *)(void *)st);
 }
 
-/* What has come can be read; it may end p. */
+/* Wakes the client's answer; may free p. */
 static void
 reply(struct passed *p)
 {
@@ -78,7 +75,7 @@ reply(struct passed *p)
 	api_reply_stream(p->req, p->type, &p->st);
 }
 
-/* An error after the first bytes can only end them. */
+/* After the first bytes an error can only end the stream. */
 static void
 fail(struct passed *p, int status, const char *text)
 {
@@ -97,7 +94,7 @@ fail(struct passed *p, int status, const char *text)
 	free_passed(p);
 }
 
-/* --- from the server --- */
+/* From the server. */
 
 static void
 fail_as(struct passed *p, const struct rpc_frame *f)
@@ -144,7 +141,7 @@ on_end(struct sup *sup, void *arg, uint64_t stream, const char *error)
 		reply(p);
 }
 
-/* Whoever asked has left. */
+/* The client has disconnected. */
 static void
 on_gone(struct api_held *held)
 {
@@ -171,6 +168,6 @@ pass_stream(struct sup *sup, struct api_req *req, const struct mapped *m, const 
 		api_hold(req, &p->held);
 		return;
 	}
-	api_reply_error(req, 503, "too many streams are being followed at the servers already");
+	api_reply_error(req, 503, "too many streams of the servers are already open");
 	free(p);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * nomad_csi.c: what servers ask of the CSI plugins on this node: the controller's calls, and
- * whether a volume is mounted here no more. Runs in: supervisor.
- */
+/* nomad_csi.c: requests of servers for the CSI plugins on this node: calls of the controller, and
+ * whether a volume is unmounted. Runs in: supervisor. */
 #include "supervisor/cluster/asked/nomad_csi.h"
 
 #include <errno.h>
@@ -15,7 +13,7 @@
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
 
-/* A controller's call that is under way. */
+/* A call of a controller in progress. */
 struct asked {
 	uint64_t stream;
 	const char *what;
@@ -31,7 +29,7 @@ asked_free(struct asked *a)
 	free(a);
 }
 
-/* The texts by which servers know what may work later. */
+/* Adds the text by which servers recognise an error that may be retried. */
 static void
 refuse(struct sup *sup, struct asked *a, int r, const struct err *e)
 {
@@ -53,7 +51,7 @@ add_capability(struct csi_volume *vol, const struct csi_capability *from)
 	return 0;
 }
 
-/* A list, or one, or the two halves of one. */
+/* Reads capabilities: a list, a single one, or one as two fields. */
 static int
 take_capabilities(struct asked *a)
 {
@@ -71,7 +69,7 @@ take_capabilities(struct asked *a)
 	return req->volume_capability ? add_capability(&a->vol, req->volume_capability) : 0;
 }
 
-/* The volume as the plugin is to be asked about it; req keeps what is not moved. */
+/* Builds the volume for the plugin's call; req keeps fields that are not moved. */
 static int
 take_volume(struct asked *a)
 {
@@ -108,7 +106,7 @@ take_volume(struct asked *a)
 	return 0;
 }
 
-/* NULL: answered already. */
+/* NULL if the request was already answered with an error. */
 static struct asked *
 take_request(struct sup *sup, uint64_t stream, const void *body, size_t len, const char *what)
 {
@@ -135,7 +133,7 @@ take_request(struct sup *sup, uint64_t stream, const void *body, size_t len, con
 	return a;
 }
 
-/* The call is over: rep, when r is 0. */
+/* Called when the call has ended; rep is valid if r is 0. */
 static void
 finish(struct sup *sup, struct asked *a, int r, const struct err *e, const struct type *type,
     const void *rep)
@@ -212,7 +210,8 @@ on_attached(struct sup *sup, void *arg, int r, const struct string_map *publish_
 	finish(sup, arg, r, e, &rpc_csi_rep_type, &rep);
 }
 
-/* A controller that only creates and deletes has nothing to attach. Servers ask it all the same. */
+/* A controller that only creates and deletes volumes cannot attach them, but servers ask it to; the
+ * answer is success. */
 static bool
 never_attaches(struct sup *sup, const struct asked *a)
 {
@@ -308,9 +307,9 @@ on_snapshot(struct sup *sup, void *arg, int r, const struct rpc_csi_snapshots_re
 {
 	struct err none = { 0 };
 
-	/* A list is an answer too, if not to this question, and it may be empty. */
+	/* The reply may also be the list of another method, or empty. */
 	if (r == 0 && list->entries.n == 0) {
-		r = err_say(&none, -EPROTO, "the plugin made no snapshot");
+		r = err_say(&none, -EPROTO, "the plugin returned no snapshot");
 		e = &none;
 	}
 	finish(sup, arg, r, e, &rpc_csi_snapshot_type, r < 0 ? NULL : &list->entries.v[0]);
@@ -335,9 +334,9 @@ nomad_csi_delete_snapshot(struct sup *sup, uint64_t stream, const void *body, si
 		    sup, str(a->vol.plugin_id), str(a->req.id), &a->vol.secrets, on_done, a);
 }
 
-/* --- the node's half --- */
+/* Node methods. */
 
-/* Does this alloc have the volume mounted, by any of its requests? */
+/* Returns true if this alloc has the volume mounted by any of its requests. */
 static bool
 has_mounted(struct sup *sup, const struct sup_alloc *sa, const char *volume)
 {
@@ -353,8 +352,8 @@ has_mounted(struct sup *sup, const struct sup_alloc *sa, const char *volume)
 	return false;
 }
 
-/* The servers are to give the claim away: only when nothing of it is mounted. The node takes its
- * mounts down by itself when an alloc ends; nobody makes it do so under a task that runs. */
+/* The servers want to release the claim, which is allowed only if the volume is not mounted. The
+ * node unmounts volumes by itself when an alloc ends, never under a running task. */
 void
 nomad_csi_detach_here(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {

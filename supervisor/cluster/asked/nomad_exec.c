@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_exec.c: Allocations.Exec: a command inside a task, for a server's user. Runs
- * in: supervisor. */
+/* nomad_exec.c: Allocations.Exec runs a command inside a task for a user of the servers. Runs in:
+ * supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <systemd/sd-event.h>
@@ -10,13 +10,11 @@
 #include "supervisor/cluster/asked/nomad_requests.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 
-/*
- * Servers do not tell when the user of a command that says nothing has left; but users' programs
- * send an empty object every 10 s. Who has begun to and ceases has gone.
- */
+/* Servers do not report that the user of a silent command has left. But users' programs send an
+ * empty object every 10 s, so a user who sent some and then stops has left. */
 #define SILENCE_USEC 30000000
 
-/* Lives from the request to the end of the stream, at whoever's side. */
+/* Lives from the request until either side ends the stream. */
 struct command {
 	struct exec_stream es;
 	uint64_t stream;
@@ -44,7 +42,7 @@ end_with_error(struct sup *sup, struct command *c, int status, const char *messa
 	free_command(c);
 }
 
-/* What is not taken here keeps the user's beats out, too. */
+/* While input is not accepted here, the user's heartbeats cannot arrive either. */
 static void
 look_at_room(struct sup *sup, struct command *c)
 {
@@ -62,7 +60,7 @@ on_silence(sd_event_source *source, uint64_t usec, void *userdata)
 	struct command *c = userdata;
 
 	if (!c->paused) {
-		end_with_error(c->es.sup, c, 500, "nothing was heard for 30 s");
+		end_with_error(c->es.sup, c, 500, "no heartbeat of the user for 30 s");
 		return 0;
 	}
 	(void)sd_event_source_set_time_relative(c->silence, SILENCE_USEC);
@@ -70,7 +68,7 @@ on_silence(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* As many frames as leave at once. May free c. */
+/* Sends as many frames as there is room for. May free c. */
 static void
 pump(struct sup *sup, struct command *c)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_fs.c: what servers ask of the files and logs of an alloc, and of this agent's
- * log (5.6). Runs in: supervisor. */
+/* nomad_fs.c: requests of servers for files and logs of allocs, and for this agent's log. Runs in:
+ * supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "supervisor/cluster/asked/nomad_requests.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 
-/* --- List and Stat --- */
+/* List and Stat. */
 
 struct unary {
 	uint64_t stream;
@@ -44,7 +44,7 @@ on_stat(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep 
 	nomad_answer(sup, u->stream, &rpc_fs_stat_rep_type, &rep);
 }
 
-/* 0, or negative with *e. req is filled either way. */
+/* Decodes the request. Returns 0, or negative with *e; req is initialised in both cases. */
 static int
 decode(const void *body, size_t len, struct rpc_fs_req *req, struct id *ret, struct err *e)
 {
@@ -72,7 +72,7 @@ ask(struct sup *sup, uint64_t stream, const void *body, size_t len, FileOp op, a
 			return;
 		}
 	}
-	link_answer(sup, stream, e.msg[0] ? e.msg : "no memory for the answer", NULL, 0);
+	link_answer(sup, stream, e.msg[0] ? e.msg : "out of memory for the answer", NULL, 0);
 }
 
 void
@@ -87,9 +87,9 @@ nomad_fs_stat(struct sup *sup, uint64_t stream, const void *body, size_t len)
 	ask(sup, stream, body, len, FILE_OP__FILE_OP_STAT, on_stat);
 }
 
-/* --- Stream and Logs --- */
+/* Stream and Logs. */
 
-/* Lives from the request to the end of the stream, at whoever's side. */
+/* Lives from the request until either side ends the stream. */
 struct feed {
 	struct fs_stream fs;
 	uint64_t stream;
@@ -119,7 +119,7 @@ end_with_error(struct sup *sup, struct feed *f, int status, const char *message)
 	free_feed(f);
 }
 
-/* As many frames as leave at once. May free f. */
+/* Sends as many frames as there is room for. May free f. */
 static void
 pump(struct sup *sup, struct feed *f)
 {
@@ -193,12 +193,12 @@ on_open(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep 
 	if (r < 0)
 		end_with_error(sup, f, alloc_fs_is_refusal(r) ? 400 : 500, e->msg);
 	else if (!f->fs.source)
-		end_with_error(sup, f, 500, "no memory for the file");
+		end_with_error(sup, f, 500, "out of memory to read the file");
 	else
 		pump(sup, f);
 }
 
-/* 0, or the status with *e. */
+/* Returns 0, or an HTTP status with *e. */
 static int
 open_file(
     struct sup *sup, struct feed *f, struct rpc_fs_req *req, const struct id *id, struct err *e)
@@ -267,7 +267,7 @@ nomad_fs_logs(struct sup *sup, uint64_t stream, const void *body, size_t len)
 		pump(sup, f);
 }
 
-/* --- the agent's own log --- */
+/* The agent's log. */
 
 void
 nomad_monitor_export(struct sup *sup, uint64_t stream, const void *body, size_t len)

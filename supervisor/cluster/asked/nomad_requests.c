@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_requests.c: what servers ask of this node, and of its allocs. Runs in: supervisor. */
+/* nomad_requests.c: requests of servers to this node and its allocs. Runs in: supervisor. */
 #include "supervisor/cluster/asked/nomad_requests.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ nomad_answer(struct sup *sup, uint64_t stream, const struct type *type, const vo
 	struct text body = { 0 };
 
 	if (model_to_msgpack(type, rep, MODEL_COMPACT, &body) < 0)
-		link_answer(sup, stream, "no memory for the answer", NULL, 0);
+		link_answer(sup, stream, "out of memory for the answer", NULL, 0);
 	else
 		link_answer(sup, stream, NULL, body.text, body.len);
 	text_done(&body);
@@ -40,7 +40,7 @@ refuse(struct sup *sup, uint64_t stream, const struct err *e)
 	link_answer(sup, stream, e->msg, NULL, 0);
 }
 
-/* The alloc that the request names; NULL: it is answered. */
+/* Finds the alloc that the request names; NULL if the request was answered with an error. */
 static struct sup_alloc *
 take_request(
     struct sup *sup, uint64_t stream, const void *body, size_t len, struct rpc_task_req *req)
@@ -71,7 +71,7 @@ answer_index(struct sup *sup, uint64_t stream)
 	nomad_answer(sup, stream, &rpc_meta_rep_type, &rep);
 }
 
-/* --- restart and signal --- */
+/* Restart and signal. */
 
 static void
 restart(struct sup *sup, uint64_t stream, const void *body, size_t len)
@@ -104,7 +104,7 @@ signal_alloc(struct sup *sup, uint64_t stream, const void *body, size_t len)
 		answer_index(sup, stream);
 }
 
-/* --- checks --- */
+/* Checks. */
 
 static int
 add_result(struct rpc_checks_rep *rep, const struct check_result *res)
@@ -130,12 +130,12 @@ answer_checks(struct sup *sup, uint64_t stream, const void *body, size_t len)
 	     c && r == 0; c = checks_next(alloc_checks(sa->runner), c))
 		r = add_result(&rep, check_result(c));
 	if (r < 0)
-		link_answer(sup, stream, "no memory for the answer", NULL, 0);
+		link_answer(sup, stream, "out of memory for the answer", NULL, 0);
 	else
 		nomad_answer(sup, stream, &rpc_checks_rep_type, &rep);
 }
 
-/* --- collection --- */
+/* Garbage collection. */
 
 static void
 collect(struct sup *sup, uint64_t stream, const void *body, size_t len)
@@ -162,7 +162,7 @@ collect_all(struct sup *sup, uint64_t stream, const void *body, size_t len)
 	answer_index(sup, stream);
 }
 
-/* Older servers know the service by the name that their own side has. */
+/* Older servers use the service name of their own side. */
 #define CSI(method, fn)                                                                            \
 	{ "CSI." method, false, fn },                                                              \
 	{                                                                                          \

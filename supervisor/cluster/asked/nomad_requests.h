@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nomad_requests.h: answers to what servers ask. Runs in: supervisor. */
+/* nomad_requests.h: handlers of servers' requests. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_CLUSTER_ASKED_NOMAD_REQUESTS_H
 #define DROVER_SUPERVISOR_CLUSTER_ASKED_NOMAD_REQUESTS_H
 

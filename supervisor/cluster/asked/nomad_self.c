@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_self.c: what servers ask of the node itself: its metadata and its identity. Runs in:
+/* nomad_self.c: requests of servers about the node itself: its metadata and its identity. Runs in:
  * supervisor. */
 #include "supervisor/cluster/asked/nomad_self.h"
 
@@ -16,7 +16,7 @@
 #include "supervisor/node/node_meta.h"
 #include "supervisor/node/node_state.h"
 
-/* --- metadata --- */
+/* Metadata. */
 
 static void
 answer_meta(struct sup *sup, uint64_t stream)
@@ -28,7 +28,7 @@ answer_meta(struct sup *sup, uint64_t stream)
 	node_meta_unshow(&rep);
 }
 
-/* A refusal goes with the status that the servers' users are to see. */
+/* An error carries the HTTP status that the servers show to their users. */
 static int
 apply_meta(struct sup *sup, const json_t *changes, struct err *e)
 {
@@ -59,7 +59,7 @@ nomad_self_read_meta(struct sup *sup, uint64_t stream, const void *body, size_t 
 	answer_meta(sup, stream);
 }
 
-/* --- the machine --- */
+/* The machine. */
 
 void
 nomad_self_host(struct sup *sup, uint64_t stream, const void *body, size_t len)
@@ -70,14 +70,15 @@ nomad_self_host(struct sup *sup, uint64_t stream, const void *body, size_t len)
 	rep.host_data = host_data_new();
 	if (!rep.host_data || host_facts_fill(sup, rep.host_data) < 0 ||
 	    str_set(&rep.agent_id, node_get(sup)->id) < 0)
-		link_answer(sup, stream, "no memory for the answer", NULL, 0);
+		link_answer(sup, stream, "out of memory for the answer", NULL, 0);
 	else
 		nomad_answer(sup, stream, &rpc_host_rep_type, &rep);
 }
 
-/* --- identity --- */
+/* Identity. */
 
-/* The middle part of a JWT, without its signature being looked at: it is our own. */
+/* Decodes the claims of a JWT. The signature is not verified, because the token is the node's own.
+ */
 static json_t *
 read_claims(const char *jwt)
 {

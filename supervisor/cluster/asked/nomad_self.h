@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nomad_self.h: the methods Agent.Host, NodeMeta.* and NodeIdentity.* that servers call, and what
- * an operator changed of the node's metadata. Runs in: supervisor. */
+/* nomad_self.h: the methods Agent.Host, NodeMeta.* and NodeIdentity.* that servers call, and
+ * changes of the node's metadata by an operator. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_CLUSTER_ASKED_NOMAD_SELF_H
 #define DROVER_SUPERVISOR_CLUSTER_ASKED_NOMAD_SELF_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_stats.c: what servers ask about the use of this node and its allocs. Runs in: supervisor.
- */
+/* nomad_stats.c: requests of servers for resource usage of this node and its allocs. Runs in:
+ * supervisor. */
 #include "supervisor/cluster/asked/nomad_stats.h"
 
 #include <stdlib.h>
@@ -9,15 +9,15 @@
 #include "supervisor/cluster/link/link.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 
-/* Whole, as Go's structs are: the command of 1.6 and 2.0 looks into each without asking whether it
- * is there. */
+/* All members are present, as in Go's structs: the command of 1.6 and 2.0 reads each without a
+ * check. */
 static void
 answer(struct sup *sup, uint64_t stream, const struct type *type, const void *rep)
 {
 	struct text body = { 0 };
 
 	if (model_to_msgpack(type, rep, 0, &body) < 0)
-		link_answer(sup, stream, "no memory for the answer", NULL, 0);
+		link_answer(sup, stream, "out of memory for the answer", NULL, 0);
 	else
 		link_answer(sup, stream, NULL, body.text, body.len);
 	text_done(&body);
@@ -27,7 +27,7 @@ static void
 on_usage(struct sup *sup, void *arg, const struct host_stats *host, const struct alloc_usage *alloc,
     const struct err *e)
 {
-	/* They are only read. */
+	/* The list is only read, so it can point to the caller's memory. */
 	const struct rpc_host_stats_rep of_host = { .host_stats =
 							(struct host_stats *)(uintptr_t)host };
 	const struct rpc_alloc_usage_rep of_alloc = { .stats =

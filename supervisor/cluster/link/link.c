@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * link.c: calls over heartbeat to the servers, and the streams that servers open. Runs in:
- * supervisor.
- */
+/* link.c: calls to the servers through heartbeat, and beats. Runs in: supervisor. */
 #include "supervisor/cluster/link/link.h"
 
 #include <errno.h>
@@ -17,9 +14,12 @@
 #include "supervisor/cluster/link/link_stream.h"
 #include "supervisor/core/sup_child.h"
 
-#define INLINE_MAX 60000 /* of a body in a packet: the table's limit less the other fields */
-#define SLACK_MS   5000  /* heartbeat keeps the deadline; only one that hangs is noticed here */
-#define KNOWN_MAX  32
+#define INLINE_MAX                                                                                 \
+	60000 /* largest body inside a packet: the message's limit less its other fields */
+#define SLACK_MS                                                                                   \
+	5000 /* heartbeat keeps the deadline; this later timeout notices only a heartbeat that     \
+		hangs */
+#define KNOWN_MAX 32
 
 struct link {
 	const struct link_events *events;
@@ -29,14 +29,14 @@ struct link {
 	size_t n_known;
 };
 
-static struct link *the_link; /* there is one heartbeat */
+static struct link *the_link; /* there is only one heartbeat process */
 
 struct link_wait {
 	link_cb *cb;
 	void *arg;
 };
 
-/* Hands cb an answer whose body is in the message or in a memfd. */
+/* Calls cb with an answer whose body is in the message or in a memfd. */
 static void
 hand_over(struct sup *sup, link_cb *cb, void *arg, const ProtobufCBinaryData *body, int fd)
 {
@@ -51,7 +51,7 @@ hand_over(struct sup *sup, link_cb *cb, void *arg, const ProtobufCBinaryData *bo
 	}
 	r = fd_memfd_map(fd, LINK_BODY_MAX, &map, &len);
 	if (r < 0) {
-		(void)err_set(&e, r, "take an answer from heartbeat");
+		(void)err_set(&e, r, "read an answer from heartbeat");
 		cb(sup, arg, r, NULL, 0, &e);
 		return;
 	}
@@ -96,7 +96,7 @@ link_call(struct sup *sup, const char *method, const void *body, size_t len, uns
 		fd = fd_memfd_sealed("body", body, len);
 	else
 		req.body = (ProtobufCBinaryData){ len, (uint8_t *)(uintptr_t)body };
-	if (big && fd < 0) { /* without one, flush() fails the call with -EMSGSIZE */
+	if (big && fd < 0) { /* if this fails, flush() fails the call with -EMSGSIZE */
 		big = false;
 		req.body = (ProtobufCBinaryData){ len, (uint8_t *)(uintptr_t)body };
 	}
@@ -172,7 +172,7 @@ on_event(struct sup *sup, struct ipc_packet *p)
 
 	if (!p) {
 		link_streams_lose(sup, l->streams);
-		set_server(sup, "", "heartbeat has ended");
+		set_server(sup, "", "the heartbeat process has ended");
 		return 0;
 	}
 	switch (p->type) {
@@ -199,7 +199,7 @@ link_new(struct sup *sup, const struct link_events *events, const struct link_me
 		l->streams = link_streams_new(methods, gate);
 	if (!l || !l->streams) {
 		free(l);
-		return err_set(e, -ENOMEM, "begin the link to the servers");
+		return err_set(e, -ENOMEM, "set up the link to the servers");
 	}
 	l->events = events;
 	the_link = l;

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * link.h: the supervisor's side of the link to the servers: calls, beats, streams at the servers,
- * and what servers ask. The
- * process heartbeat holds the connections; here are methods and bodies. A body is one msgpack
- * object, whole, as the servers have it; this looks into none. Nothing leaves before the turn's
- * commit. Runs in: supervisor.
- */
+/* link.h: the supervisor's side of the link to the servers: calls, beats, streams, and requests of
+ * servers. The process heartbeat holds the connections; this interface has methods and bodies. A
+ * body is one complete msgpack object, which is not decoded here. Nothing is sent before the turn's
+ * commit. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_CLUSTER_LINK_LINK_H
 #define DROVER_SUPERVISOR_CLUSTER_LINK_LINK_H
 
@@ -16,16 +13,17 @@
 #include "common/err.h"
 #include "supervisor/core/sup.h"
 
-#define LINK_BODY_MAX   (64u << 20) /* of a call and its answer */
-#define LINK_OBJECT_MAX (1u << 20)  /* of what a server says on a stream that it opened */
-#define LINK_FRAME_MAX  (16u << 20) /* of one on a stream that was asked for */
-#define LINK_BEAT_MAX   15360
+#define LINK_BODY_MAX (64u << 20) /* largest body of a call and its answer */
+#define LINK_OBJECT_MAX                                                                            \
+	(1u << 20) /* largest object that a server sends on a stream that it opened */
+#define LINK_FRAME_MAX (16u << 20) /* largest object on a stream that this node opened */
+#define LINK_BEAT_MAX  15360
 
-/* --- calls --- */
+/* Calls. */
 
 enum link_flag {
-	LINK_REPEAT = 1, /* a read, or a write that may come twice: sent to the next server when one
-			    is lost in the middle of its answer */
+	LINK_REPEAT = 1, /* for reads and idempotent writes: sent to the next server if a server is
+			    lost in the middle of its answer */
 };
 
 /*
@@ -40,18 +38,16 @@ enum link_flag {
 typedef void link_cb(
     struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e);
 
-/*
- * Calls a method ("Node.Register") at the current server. body is copied. Until the deadline it
- * waits for a server, and "No cluster leader" is tried again; for a blocking query that is its
- * MaxQueryTime and a sixteenth plus 20 s. Returns a handle for link_cancel(), never 0.
- */
+/* Calls a method ("Node.Register") at the current server. body is copied. Until the deadline the
+ * call waits for a server and retries after "No cluster leader"; the deadline of a blocking query
+ * is its MaxQueryTime and a sixteenth plus 20 s. Returns a handle for link_cancel(), never 0. */
 uint64_t link_call(struct sup *sup, const char *method, const void *body, size_t len,
     unsigned deadline_ms, unsigned flags, link_cb *cb, void *arg);
-/* The callback is not called; what the call did at a server is done. 0 and ended calls are ignored.
+/* Cancels a call without calling back; its effects at a server remain. Ignores 0 and ended calls.
  */
 void link_cancel(struct sup *sup, uint64_t call);
 
-/* --- what the source is asked and told --- */
+/* Callbacks of the source. */
 
 struct link_events {
 	/*
@@ -61,77 +57,74 @@ struct link_events {
 	 * looks into these two answers), and at once after a change of server.
 	 */
 	void (*beat)(struct sup *sup, const void **ret_body, size_t *ret_len);
-	/* What became of it, as for a call. 0: the lease has moved. */
+	/* The result of the beat, as for a call. 0: the lease was extended. */
 	link_cb *beat_done; /* arg is NULL */
-	/* Another server is in use; "": none, *why says why. Calls that wait anyway may be tried
-	 * now. */
+	/* The current server has changed; "" means none, and *why is the reason. Waiting calls may
+	 * be retried now. */
 	void (*server_changed)(struct sup *sup, const char *server, const char *why);
 };
 
-/*
- * A request of a server. Called with its argument, body; the stream's number is good until it is
- * answered or closed here, or on_gone(). Functions that take a stream ignore one that is no more.
- */
+/* A request of a server, called with its argument in body. The stream's number is valid until the
+ * stream is answered, closed, or on_gone() is called. Functions that take a stream ignore a stale
+ * number. */
 struct link_method {
 	const char *name; /* "Allocations.Signal"; NULL ends the table */
 	bool streaming;
 	void (*fn)(struct sup *sup, uint64_t stream, const void *body, size_t len);
 };
 
-/* Of a streaming method, or of one that is not answered at once. Each may be NULL. */
+/* For a streaming method, or one that is answered later. Each may be NULL. */
 struct link_stream_ops {
-	/* An object that came after the argument. */
+	/* An object came after the argument. */
 	void (*on_input)(struct sup *sup, void *arg, uint64_t stream, const void *body, size_t len);
-	/* Everything written has left, and there is room again. */
+	/* All written bytes were sent, and there is room again. */
 	void (*on_room)(struct sup *sup, void *arg, uint64_t stream);
-	/* The server, or its user, has gone; the stream is no more. The only sign of a cancel. */
+	/* The server or its user has ended the stream, which is now invalid. A cancelled request is
+	 * reported only in this way. */
 	void (*on_gone)(struct sup *sup, void *arg, uint64_t stream);
-	/* Of one that was asked for, in the place of on_gone: nothing more comes. error NULL: the
-	 * server has ended it; else it refused the method, or was lost. */
+	/* For a stream that this node opened, instead of on_gone: the stream has ended. error is
+	 * NULL if the server ended it; otherwise the server refused the method or was lost. */
 	void (*on_end)(struct sup *sup, void *arg, uint64_t stream, const char *error);
 };
 
-/* Called in the method's place, which it calls: at once, or later between link_stream_hold() and
- * link_stream_go_on(); or it ends the stream. */
+/* Called instead of the method. It calls the method at once, or later, between link_stream_hold()
+ * and link_stream_go_on(), or ends the stream. */
 typedef void link_gate(struct sup *sup, const struct link_method *method, uint64_t stream,
     const void *body, size_t len);
 
-/* With servers in the configuration only. All are kept; methods that are not there are answered
- * with the error that a Go server gives. */
+/* Called only with servers in the configuration. The pointers must stay valid. Unknown methods are
+ * answered with the error of a Go server. */
 int link_new(struct sup *sup, const struct link_events *events, const struct link_method *methods,
     link_gate *gate, struct err *e);
 void link_free(struct sup *sup);
 
-/*
- * Opens a stream of a streaming method at the server in use, with its argument, body (copied). What
- * the server says comes as on_input(); more is said by link_stream_write(), and
- * link_stream_close() tells the server that nobody listens any more. Its number, or 0: there are
- * too many. No function of ops is called within.
- */
+/* Opens a stream of a streaming method at the current server, with its argument in body (copied).
+ * Objects of the server come by on_input(); link_stream_write() sends more, and link_stream_close()
+ * ends the stream. Returns its number, or 0 if there are too many streams. Does not call ops. */
 uint64_t link_stream_ask(struct sup *sup, const char *method, const void *body, size_t len,
     const struct link_stream_ops *ops, void *arg);
 
-/* Objects that come after the argument are kept, up to LINK_OBJECT_MAX, until ..._go_on().
- * Meanwhile the server may send what it was allowed already, as while a stream is paused. */
+/* Buffers objects that come after the argument, up to LINK_OBJECT_MAX, until link_stream_go_on().
+ * The server can still send what its window allows, as while a stream is paused. */
 void link_stream_hold(struct sup *sup, uint64_t stream);
 void link_stream_go_on(struct sup *sup, uint64_t stream);
 void link_stream_watch(
     struct sup *sup, uint64_t stream, const struct link_stream_ops *ops, void *arg);
-/* Ends a stream that is not streaming: error (NULL: none) or body. Copied. */
+/* Answers a method that is not streaming, with error or body; both are copied. */
 void link_answer(struct sup *sup, uint64_t stream, const char *error, const void *body, size_t len);
-/* Of a streaming one: bytes of whole objects, copied. What does not fit into link_stream_room() is
- * kept here. */
+/* Sends bytes of complete objects on a streaming method; they are copied. Bytes beyond
+ * link_stream_room() are buffered. */
 void link_stream_write(struct sup *sup, uint64_t stream, const void *data, size_t len);
-/* Bytes that leave at once; 0 while something is kept. */
+/* Returns how many bytes can be sent at once; 0 while bytes are buffered. */
 size_t link_stream_room(struct sup *sup, uint64_t stream);
-/* While it is paused, what still comes is what the server was allowed already: 256 KiB. */
+/* While paused, the server can still send what its window allows: 256 KiB. */
 void link_stream_pause(struct sup *sup, uint64_t stream, bool pause);
-/* After what was written has left. on_gone() is not called. */
+/* Closes the stream after all written bytes were sent. on_gone() is not called. */
 void link_stream_close(struct sup *sup, uint64_t stream);
 
-/* --- for the API --- */
+/* For the API. */
 
-/* The server in use ("": none), and the i-th that is known (NULL behind the last). */
+/* Return the current server ("": none), and the i-th known server (NULL after the last). */
 const char *link_server(const struct sup *sup);
 const char *link_server_known(const struct sup *sup, size_t i);
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * link_stream.c: the streams that servers open, one per request: the method's function, its answer
- * or frames, and how much may be on its way; and those that are asked for here. Runs in:
- * supervisor.
- */
+/* link_stream.c: the streams that servers open, one per request, and the streams that this node
+ * opens: their methods, answers, frames and flow control. Runs in: supervisor. */
 #include "supervisor/cluster/link/link_stream.h"
 
 #include <errno.h>
@@ -16,12 +13,12 @@
 #include "proto/heartbeat.pb-c.h"
 #include "supervisor/core/sup_child.h"
 
-#define STREAMS_MAX 256           /* heartbeat has a lower limit of its own */
+#define STREAMS_MAX 256           /* heartbeat has its own, lower limit */
 #define WINDOW      (256u * 1024) /* heartbeat.proto */
 #define WRITE_MAX   32768
 #define ERROR_MAX   4096
-#define ASKED       (1ull << 63) /* in the numbers of streams that are asked for here */
-#define ASKED_MAX   80           /* heartbeat has a higher one */
+#define ASKED       (1ull << 63) /* bit in the numbers of streams that this node opens */
+#define ASKED_MAX   80           /* heartbeat's limit is higher */
 
 struct bytes {
 	uint8_t *data;
@@ -31,15 +28,15 @@ struct bytes {
 struct stream {
 	struct stream *next;
 	uint64_t id;
-	const struct link_method *method; /* NULL: there is none of that name */
-	char *unknown;                    /* then its name, as of one that is asked for */
+	const struct link_method *method; /* NULL: unknown method */
+	char *unknown; /* name of an unknown method, or of a stream that this node opened */
 	bool streaming;
 	bool asked;
-	bool called;    /* the argument came, the method's function was called */
-	bool closing;   /* closed as soon as `out` is empty */
-	bool held;      /* what comes goes to `kept`: each object behind its length, a size_t */
-	bool paused;    /* its owner wants no more input for now */
-	uint32_t taken; /* bytes of it that the server does not know to have been taken */
+	bool called;    /* the argument came and the method was called */
+	bool closing;   /* to be closed as soon as `out` is empty */
+	bool held;      /* input goes to `kept`: each object preceded by its length as a size_t */
+	bool paused;    /* paused by its owner */
+	uint32_t taken; /* bytes not yet acknowledged to the server */
 	struct bytes in, out, kept;
 	size_t room;
 	const struct link_stream_ops *ops;
@@ -147,7 +144,8 @@ tell_write(struct sup *sup, struct stream *s, const uint8_t *data, size_t len)
 	}
 }
 
-/* Sends what there is room for; ends the stream if that was the last of it. True: it is no more. */
+/* Sends as much as there is room for; ends the stream if it was closing and all is sent. Returns
+ * true if the stream is gone. */
 static bool
 flush_out(struct sup *sup, struct link_streams *ls, struct stream *s)
 {
@@ -172,8 +170,8 @@ write_out(struct sup *sup, struct stream *s, const void *data, size_t len)
 		abort();
 }
 
-/* As the peer's program sees a stream whose other end went away. why: of one that was asked for;
- * NULL: it is over. */
+/* Ends the stream and reports it to its owner. why: the error for a stream that this node opened;
+ * NULL: a normal end. */
 static void
 lose(struct sup *sup, struct link_streams *ls, struct stream *s, const char *why)
 {
@@ -222,7 +220,7 @@ on_open(struct sup *sup, struct link_streams *ls, const HbStreamOpenEv *ev)
 	return 0;
 }
 
-/* The words of Go's net/rpc. */
+/* The error texts of Go's net/rpc. */
 static void
 refuse_unknown(struct sup *sup, struct stream *s)
 {
@@ -240,14 +238,14 @@ object_max(const struct stream *s)
 	return s->asked ? LINK_FRAME_MAX : LINK_OBJECT_MAX;
 }
 
-/* Who still writes more of it is to be told, and not to wait for room. */
+/* A server that still writes is told at once, so that it does not wait for its window. */
 static void
 give_up(struct sup *sup, struct link_streams *ls, struct stream *s)
 {
 	log_warn("a server sent more than %u bytes to %s", object_max(s),
 	    s->method ? s->method->name : s->unknown);
 	tell_close(sup, s->id, true);
-	lose(sup, ls, s, "a frame of the server is larger than is taken");
+	lose(sup, ls, s, "a frame of the server is larger than the limit");
 }
 
 static void
@@ -260,7 +258,7 @@ keep(struct sup *sup, struct link_streams *ls, struct stream *s, const struct by
 		abort();
 }
 
-/* The server may send as much again. */
+/* Extends the server's window. */
 static void
 tell_taken(struct sup *sup, struct stream *s)
 {
@@ -274,7 +272,7 @@ tell_taken(struct sup *sup, struct stream *s)
 	child_tell(sup, IPC_HEARTBEAT, HB_STREAM_READ_EV, &took.base);
 }
 
-/* One object is there. What is called may end the stream. */
+/* Passes on one complete object. The callee may end the stream. */
 static void
 deliver(struct sup *sup, struct link_streams *ls, struct stream *s)
 {
@@ -300,7 +298,8 @@ on_data(struct sup *sup, struct link_streams *ls, const HbStreamDataEv *ev)
 {
 	struct stream *s = find(ls, ev->stream);
 
-	if (!s && (ev->stream & ASKED)) /* of a heartbeat before this one: nobody waits for it */
+	if (!s && (ev->stream & ASKED)) /* the stream belonged to an earlier heartbeat process and
+					   is no longer used */
 		tell_close(sup, ev->stream, true);
 	if (!s || s->closing)
 		return;
@@ -311,17 +310,16 @@ on_data(struct sup *sup, struct link_streams *ls, const HbStreamDataEv *ev)
 	if (bytes_add(&s->in, ev->data.data, ev->data.len) < 0)
 		abort();
 	s->taken += (uint32_t)ev->data.len;
-	/* Nor by pieces: most objects come in several, and the server would never be held. */
+	/* The window is not extended for partial objects either: most objects come in several
+	 * pieces, and the server would never be slowed down. */
 	if (!s->paused && !s->held)
 		tell_taken(sup, s);
 	if (ev->last)
 		deliver(sup, ls, s);
 }
 
-/*
- * The end of a streaming one's input is how a server says that its user went away; an answer that
- * is not streaming is still wanted.
- */
+/* For a streaming method the end of input means that the server's user has left; for others the
+ * answer is still wanted. */
 static void
 on_end(struct sup *sup, struct link_streams *ls, const HbStreamEndEv *ev)
 {
@@ -381,7 +379,7 @@ void
 link_streams_lose(struct sup *sup, struct link_streams *ls)
 {
 	while (ls->first)
-		lose(sup, ls, ls->first, "heartbeat has ended");
+		lose(sup, ls, ls->first, "the heartbeat process has ended");
 }
 
 struct link_streams *
@@ -402,7 +400,7 @@ link_streams_free(struct link_streams *ls)
 	free(ls);
 }
 
-/* --- link.h --- */
+/* Functions of link.h. */
 
 uint64_t
 link_stream_ask(struct sup *sup, const char *method, const void *body, size_t len,
@@ -452,7 +450,7 @@ link_stream_go_on(struct sup *sup, uint64_t stream)
 	s->held = false;
 	kept = s->kept;
 	s->kept = (struct bytes){ 0 };
-	/* The stream may end in the middle. */
+	/* The stream may end during the loop. */
 	for (size_t at = 0; at < kept.len && (s = find(link_streams(sup), stream)); at += len) {
 		memcpy(&len, kept.data + at, sizeof len);
 		at += sizeof len;
@@ -527,8 +525,9 @@ link_stream_close(struct sup *sup, uint64_t stream)
 
 	if (!s)
 		return;
-	if (s->asked) { /* what has not left is of no use, and would hold up the end */
-		/* Nor would a server that waits for room see a plain end. */
+	if (s->asked) { /* unsent bytes are useless and would delay the end */
+		/* A server that waits for its window would not see a plain end, so the stream is
+		 * reset. */
 		tell_close(sup, s->id, s->out.len > 0 || s->room < WINDOW || s->paused);
 		forget(ls, s);
 		return;

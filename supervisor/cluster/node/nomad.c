@@ -40,7 +40,7 @@ nomad_after(struct nomad *n, struct sd_event_source **timer, uint64_t ms,
 	*timer = sd_event_source_disable_unref(*timer);
 	if (sd_event_add_time_relative(
 		n->base.sup->event, timer, CLOCK_BOOTTIME, ms * 1000, 0, fn, n) < 0)
-		log_error("no memory for a timer of the link to the servers");
+		log_error("out of memory for a timer of the link to the servers");
 }
 
 const char *
@@ -51,8 +51,8 @@ nomad_region(const struct nomad *n)
 	return region[0] ? region : "global";
 }
 
-/* Before the first registration there is none; then the node's secret, or the identity that the
- * servers gave it. */
+/* Returns the node's token: none before the first registration, then the node's secret or the
+ * identity that the servers issued. */
 const char *
 nomad_token(const struct nomad *n)
 {
@@ -116,7 +116,7 @@ on_node_updated(struct source *s)
 	nomad_node_changed(nomad_of(s));
 }
 
-/* The servers drain a node; what ends this agent stops its allocs itself. */
+/* In a cluster the servers drain a node; an agent that ends stops its allocs by itself. */
 static void
 set_drain(struct source *s, bool on)
 {
@@ -130,7 +130,7 @@ get_index(struct sup *sup)
 	return index ? index : 1;
 }
 
-/* What goes on to the servers is for them to check. */
+/* The servers check requests that are passed on to them. */
 static void
 admit(struct sup *sup, struct api_req *req)
 {
@@ -161,7 +161,8 @@ nomad_free(struct source *s)
 static const char *
 say_elsewhere(const char *target)
 {
-	return "this path is not there yet: drover neither answers it nor asks its servers";
+	return "drover does not support this path yet: it neither answers it nor passes it on to "
+	       "servers";
 }
 
 static const struct source_ops nomad_ops = {
@@ -199,7 +200,7 @@ source_nomad_new(struct sup *sup, struct err *e)
 	struct nomad *n = calloc(1, sizeof *n);
 
 	if (!n) {
-		(void)err_set(e, -ENOMEM, "begin the source of work");
+		(void)err_set(e, -ENOMEM, "start the source of work");
 		return NULL;
 	}
 	n->base = (struct source){ .ops = &nomad_ops, .api = &nomad_api, .sup = sup };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * nomad_allocs.c: the allocs that servers gave this node, with their jobs: both are in state.db, so
- * that they run without a server. Runs in: supervisor.
- */
+/* nomad_allocs.c: the allocs that servers assigned to this node, with their jobs. Both are stored
+ * in state.db, so that they run without a server. Runs in: supervisor. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +15,7 @@
 #include "supervisor/core/store.h"
 #include "supervisor/node/node_state.h"
 
-/* --- jobs --- */
+/* Jobs. */
 
 static int
 write_job(struct sup *sup, struct dirty *d, struct err *e)
@@ -62,7 +60,7 @@ job_find(struct nomad *n, const char *namespace, const char *id, uint64_t key)
 	return j;
 }
 
-/* Takes over *job. */
+/* Adds a job; takes over *job. */
 static struct nomad_job *
 job_add(struct nomad *n, struct job *job, uint64_t key)
 {
@@ -83,8 +81,9 @@ job_add(struct nomad *n, struct job *job, uint64_t key)
 	return j;
 }
 
-/* The one that is there already, or *job, which is emptied. A purged job that comes back has its
- * version again, so the index at which it was registered names it. */
+/* Returns the existing job, or a new one made from *job, which is emptied. A purged job that is
+ * registered again restarts its version numbers, so a job is identified by its registration index.
+ */
 static struct nomad_job *
 job_take(struct nomad *n, struct job *job)
 {
@@ -115,7 +114,7 @@ job_leave(struct nomad *n, struct nomad_job *j)
 	turn_write(n->base.sup, &j->row);
 }
 
-/* --- taking allocs --- */
+/* Accepting allocs. */
 
 static struct nomad_alloc *
 alloc_meet(struct nomad *n, struct sup_alloc *sa, struct nomad_job *j)
@@ -132,7 +131,7 @@ alloc_meet(struct nomad *n, struct sup_alloc *sa, struct nomad_job *j)
 	return na;
 }
 
-/* What the node made of an alloc: everything else of it is the servers'. */
+/* Copies the fields that the node decides; all others are the servers'. */
 static void
 keep_client_fields(struct alloc *from, struct alloc *to)
 {
@@ -144,7 +143,7 @@ keep_client_fields(struct alloc *from, struct alloc *to)
 	}
 }
 
-/* Which of the two has health: a new deployment begins without. */
+/* Keeps the health unless the deployment is a new one. */
 static void
 keep_health(struct alloc *from, struct alloc *to)
 {
@@ -178,11 +177,11 @@ check_alloc(struct nomad *n, const struct alloc *a, struct err *e)
 	struct id id;
 
 	if (id_from_uuid(str(a->id), &id) && alloc_is_unreadable(n->base.sup, &id))
-		return err_say(e, -EUCLEAN, "what this node's state.db knows of it cannot be read");
+		return err_say(e, -EUCLEAN, "its row in this node's state.db cannot be read");
 	if (!a->job)
 		return err_say(e, -EINVAL, "it came without its job");
 	if (!str_eq(a->node_id, node_get(n->base.sup)->id))
-		return err_say(e, -EINVAL, "it is of another node");
+		return err_say(e, -EINVAL, "it belongs to another node");
 	group = job_group(a->job, a->task_group);
 	if (!group)
 		return err_say(e, -EINVAL, "its job has no group \"%s\"", str(a->task_group));
@@ -192,7 +191,7 @@ check_alloc(struct nomad *n, const struct alloc *a, struct err *e)
 	for (size_t i = 0; i < group->tasks.n; i++)
 		if (!name_is_task(str(group->tasks.v[i].name)))
 			return err_say(e, -EINVAL,
-			    "the name of task \"%s\" cannot be that of a directory",
+			    "the name of task \"%s\" is not a valid directory name",
 			    str(group->tasks.v[i].name));
 	return 0;
 }
@@ -202,7 +201,7 @@ add_alloc(struct nomad *n, struct alloc *a, struct nomad_job *j)
 {
 	struct sup_alloc *sa;
 	struct nomad_alloc *na;
-	/* It may be over already, when this node has lost its state. */
+	/* It may have ended already, if this node has lost its state. */
 	bool over = alloc_client_terminal(a);
 
 	if (!over)
@@ -210,7 +209,7 @@ add_alloc(struct nomad *n, struct alloc *a, struct nomad_job *j)
 	sa = alloc_add(n->base.sup, a, job_ref_get(j->ref));
 	na = sa ? alloc_meet(n, sa, j) : NULL;
 	if (!na) {
-		log_error("no memory for an allocation");
+		log_error("out of memory for an allocation");
 		return;
 	}
 	na->seen = n->list_number;
@@ -233,7 +232,7 @@ take_job(struct nomad *n, struct nomad_alloc *na, struct nomad_job *j)
 	na->job = j;
 	sa->job = job_ref_get(j->ref);
 	sa->group = job_group(&j->ref->job, sa->a.task_group);
-	/* The runner's hooks may point into the version that it began with. */
+	/* The runner's hooks may point into the version with which it started. */
 	if (!na->runs_by)
 		na->runs_by = old;
 	else
@@ -277,7 +276,7 @@ nomad_alloc_put(struct nomad *n, struct alloc *a)
 	if (id_from_uuid(str(a->id), &id))
 		sa = alloc_find(n->base.sup, &id);
 	if (!sa && n->base.sup->draining)
-		return; /* this agent is ending: the next one hears of it */
+		return; /* this agent is ending: the next one will get it */
 	job = *a->job;
 	job_init(a->job);
 	job_free(a->job);
@@ -285,14 +284,14 @@ nomad_alloc_put(struct nomad *n, struct alloc *a)
 	j = job_take(n, &job);
 	job_done(&job);
 	if (!j) {
-		log_error("no memory for a job");
+		log_error("out of memory for a job");
 		return;
 	}
 	if (!sa)
 		add_alloc(n, a, j);
 	else if (nomad_alloc_of(sa) && !nomad_alloc_of(sa)->removed)
 		update_alloc(n, nomad_alloc_of(sa), a, j);
-	if (j->n_allocs == 0) { /* there was no memory for its alloc */
+	if (j->n_allocs == 0) { /* there was not enough memory for its alloc */
 		j->n_allocs = 1;
 		job_leave(n, j);
 	}
@@ -323,8 +322,7 @@ nomad_alloc_put_invalid(struct nomad *n, struct alloc *a, const struct err *e)
 	struct id id;
 
 	if (!id_from_uuid(str(a->id), &id) || alloc_find(n->base.sup, &id)) {
-		log_warn(
-		    "allocation %.36s: a new version of it cannot be read: %s", str(a->id), e->msg);
+		log_warn("allocation %.36s: cannot decode its new version: %s", str(a->id), e->msg);
 		return;
 	}
 	while (inv && !str_eq(inv->update.id, a->id))
@@ -356,7 +354,7 @@ nomad_alloc_put_invalid(struct nomad *n, struct alloc *a, const struct err *e)
 	nomad_update_soon(n);
 }
 
-/* --- lists --- */
+/* Lists. */
 
 void
 nomad_allocs_begin_list(struct nomad *n)
@@ -459,7 +457,8 @@ nomad_allocs_remove_others(struct nomad *n)
 		next = sa->next;
 		if (!na || na->seen == n->list_number || na->removed)
 			continue;
-		log_info("allocation %.8s: the servers have forgotten it: it is removed", sa->a.id);
+		log_info("allocation %.8s: removed, because the servers do not list it any more",
+		    sa->a.id);
 		turn_durable(sup);
 		na->removed = true;
 		if (na->destroyed && !sa->runner)
@@ -469,9 +468,9 @@ nomad_allocs_remove_others(struct nomad *n)
 	}
 }
 
-/* --- what the client tells --- */
+/* Notifications of the client. */
 
-/* Over: its directory is kept until too many newer ones are over too. */
+/* The alloc has ended: its directory is kept until too many newer ones have ended too. */
 static void
 note_done(struct nomad *n, struct nomad_alloc *na)
 {
@@ -547,7 +546,7 @@ alloc_leave(struct nomad *n, struct nomad_alloc *na)
 	free(na);
 }
 
-/* The servers may list it still: it is not asked for again, and not run. */
+/* The servers may still list it; it is not requested again and does not run. */
 void
 nomad_alloc_destroyed(struct source *s, struct sup_alloc *sa)
 {
@@ -567,7 +566,7 @@ nomad_alloc_destroyed(struct source *s, struct sup_alloc *sa)
 	job_leave(n, j);
 }
 
-/* --- beginning and end --- */
+/* Start and end. */
 
 static int
 load_job(void *arg, const struct store_row *row, struct err *e)
@@ -579,7 +578,8 @@ load_job(void *arg, const struct store_row *row, struct err *e)
 
 	job_init(&job);
 	if (model_from_text(&job_type, json, strlen(json), &job, &why) < 0) {
-		log_error("state.db: job %s is left alone: %s", store_col_text(row, 1), why.msg);
+		log_error("state.db: cannot read job %s, it is ignored: %s", store_col_text(row, 1),
+		    why.msg);
 		return 0;
 	}
 	if (!job_add(n, &job, (uint64_t)store_col_int(row, 2))) {
@@ -614,7 +614,7 @@ nomad_allocs_load(struct nomad *n, struct err *e)
 		if (!alloc_meet(n, sa, j))
 			return err_set(e, -ENOMEM, "read state.db");
 		nomad_alloc_of(sa)->claimed = true;
-		/* No list that is older than what it gave us counts. */
+		/* A list that is older than an alloc we already have is ignored. */
 		if (sa->a.alloc_modify_index > n->watch_index)
 			n->watch_index = sa->a.alloc_modify_index;
 	}

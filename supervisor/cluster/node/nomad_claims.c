@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_claims.c: CSI volumes claimed at the servers and given back. Runs in:
- * supervisor. */
+/* nomad_claims.c: claims CSI volumes at the servers and releases them. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +11,19 @@
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/volume/volumes.h"
 
-/* A server asks the controller before it answers, which may be a plugin on this very node. */
+/* A server calls the controller before it answers; the controller may be a plugin on this node. */
 #define CLAIM_DEADLINE_MS   300000
 #define CLAIM_RETRY_MS      2000
 #define CLAIM_RETRY_MAX     60000
 #define CLAIM_LIMIT_MS      (24 * 3600 * 1000ull)
 #define RELEASE_DEADLINE_MS 300000
 
-/* One claim that is asked for. */
+/* One claim in progress. */
 struct nomad_wait {
 	struct nomad_wait *next;
 	struct nomad *n;
 	struct sup_alloc *sa;
-	const struct volume_request *vr; /* in the job that sa began with */
+	const struct volume_request *vr; /* points into the job version with which sa started */
 	claim_cb *cb;
 	void *arg;
 	uint64_t call, begun_ms;
@@ -65,7 +64,8 @@ wait_end(struct nomad_wait *w, int r, const struct csi_volume *volume, const str
 	wait_free(w);
 }
 
-/* Nobody's fault here: another alloc has the volume still, or the plugin or a server is away. */
+/* Returns true for errors that may pass: another alloc still has the volume, or the plugin or a
+ * server is unreachable. */
 static bool
 may_come(int r, const struct err *e)
 {
@@ -96,8 +96,8 @@ try_later(struct nomad_wait *w, const struct err *e)
 {
 	uint64_t ms = nomad_retry_ms(&w->failures, CLAIM_RETRY_MS, CLAIM_RETRY_MAX);
 
-	log_info("allocation %.8s: claim of volume %s: %s; tried again", w->sa->a.id,
-	    str(w->vr->source), e->msg);
+	log_info("allocation %.8s: claim volume %s: %s; retrying", w->sa->a.id, str(w->vr->source),
+	    e->msg);
 	(void)sd_event_add_time_relative(
 	    w->n->base.sup->event, &w->timer, CLOCK_MONOTONIC, ms * 1000, 0, on_wait_time, w);
 }
@@ -116,7 +116,7 @@ on_claimed(struct sup *sup, void *arg, int r, const void *body, size_t len, cons
 		e = &why;
 	}
 	if (r == 0 && !rep.volume)
-		r = err_say(&why, -EBADMSG, "the answer has no volume");
+		r = err_say(&why, -EBADMSG, "the servers' answer contains no volume");
 	if (r == 0) {
 		struct string_map context = rep.volume->publish_context;
 
@@ -166,7 +166,8 @@ nomad_claim(struct source *s, struct sup_alloc *sa, const struct volume_request 
 	struct nomad_wait *w;
 	struct err e = { 0 };
 
-	/* What was mounted before a restart of the agent has its claim: no server is needed. */
+	/* A volume that was mounted before a restart of the agent already has its claim, so no
+	 * server is needed. */
 	csi_volume_init(&known);
 	if (volume_get_mounted(s->sup, sa, str(vr->name), &known)) {
 		cb(s->sup, arg, 0, &known, NULL);
@@ -184,7 +185,7 @@ nomad_claim(struct source *s, struct sup_alloc *sa, const struct volume_request 
 	n->claims = w;
 	if (nomad_alloc_of(sa))
 		nomad_alloc_of(sa)->claimed = true;
-	/* Before the first beat a server may not know yet how to reach the plugins of this node. */
+	/* Before the first beat a server may not know how to reach the plugins of this node. */
 	if (n->beats > 0)
 		ask_claim(w);
 }
@@ -196,7 +197,8 @@ nomad_claims_begin(struct nomad *n)
 		next = w->next;
 		if (w->call || w->timer)
 			continue;
-		w->begun_ms = clock_ms(); /* that nobody could be asked is no try */
+		w->begun_ms =
+		    clock_ms(); /* a failure to reach any server does not count as an attempt */
 		ask_claim(w);
 	}
 }
@@ -212,12 +214,13 @@ nomad_claim_cancel(struct source *s, struct sup_alloc *sa)
 	if (!w)
 		return;
 	link_cancel(s->sup, w->call);
-	wait_end(w, err_say(&e, -ECANCELED, "it is to be stopped"), NULL, &e);
+	wait_end(w, err_say(&e, -ECANCELED, "the allocation is to be stopped"), NULL, &e);
 }
 
-/* --- back --- */
+/* Releasing. */
 
-/* The servers look after claims of allocs that are over: what is lost here is repaired there. */
+/* The servers release claims of ended allocs by themselves, so a release that is lost here is
+ * repaired there. */
 static void
 on_released(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
 {
@@ -247,7 +250,7 @@ nomad_release(struct source *s, struct sup_alloc *sa, const struct volume_reques
 	turn_durable(s->sup);
 	nomad_write(n, &req.write);
 	(void)volume_id(sa, vr, &req.volume_id);
-	(void)str_setf(&what, "allocation %.8s: give back volume %s", sa->a.id, str(vr->source));
+	(void)str_setf(&what, "allocation %.8s: release volume %s", sa->a.id, str(vr->source));
 	(void)str_set(&req.write.namespace, sa->job->job.namespace);
 	(void)nomad_call(n, "CSIVolume.Unpublish", &rpc_unpublish_req_type, &req,
 	    RELEASE_DEADLINE_MS, LINK_REPEAT, on_released, what);

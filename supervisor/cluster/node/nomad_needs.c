@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * nomad_needs.c: servers place what they think that this node can do; what it cannot is said before
- * anything of the alloc begins. Runs in: supervisor.
- */
+/* nomad_needs.c: refuses an alloc that needs a feature that this node does not have, before
+ * anything of it starts. Servers do not check this when they place it. Runs in: supervisor. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,7 +11,7 @@
 
 struct block {
 	const char *what;
-	size_t offset; /* of a json_t * */
+	size_t offset; /* offset of a json_t * */
 };
 
 static const struct block task_blocks[] = {
@@ -28,16 +26,16 @@ static const struct block task_blocks[] = {
 static int
 lacks(struct err *e, const char *what)
 {
-	return err_say(e, -EINVAL, "%s are not there on this node: drover has none yet", what);
+	return err_say(e, -EINVAL, "drover does not support %s yet", what);
 }
 
 static int
 check_network(const struct network_resource *net, struct err *e)
 {
-	/* Nor is "none": a task that shall have no network may not get the host's. */
+	/* Mode "none" is refused too: a task that must have no network may not get the host's. */
 	if (*str(net->mode) && strcmp(net->mode, "host"))
 		return err_say(
-		    e, -EINVAL, "networks of mode \"%s\" are not there on this node", net->mode);
+		    e, -EINVAL, "drover does not support networks of mode \"%s\" yet", net->mode);
 	if (net->dns)
 		return lacks(e, "networks with dns");
 	return 0;
@@ -50,7 +48,7 @@ check_driver(struct source *s, const struct task *task, struct err *e)
 
 	if (!driver)
 		return err_say(
-		    e, -EINVAL, "driver \"%s\" is not there on this node", str(task->driver));
+		    e, -EINVAL, "driver \"%s\" is not available on this node", str(task->driver));
 	return driver_usable(s->sup->config, driver, e);
 }
 
@@ -67,11 +65,11 @@ check_resources(struct source *s, const struct resources *res, struct err *e)
 		return lacks(e, "devices");
 	if (res && res->cores > 0 &&
 	    node_get(s->sup)->node_resources.cpu.reservable_cpu_cores.n == 0)
-		return err_say(e, -EINVAL, "cores: this node has none to reserve");
+		return err_say(e, -EINVAL, "cores: this node has no cores to reserve");
 	return 0;
 }
 
-/* Those of Consul are refused. */
+/* Services of Consul are refused. */
 static int
 check_services(const struct service *v, size_t n, struct err *e)
 {
@@ -81,7 +79,7 @@ check_services(const struct service *v, size_t n, struct err *e)
 	return 0;
 }
 
-/* A server looks at less of it than is needed here, where it becomes a file. */
+/* A server validates less of an identity than is needed here, where it becomes a file. */
 static int
 check_identities(const struct task *task, struct err *e)
 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * nomad_node.c: the node at the servers: registered, beating, and registered again when they have
- * forgotten it or when it has changed. Runs in: supervisor.
- */
+/* nomad_node.c: registers the node at the servers, sends beats, and registers it again when it has
+ * changed or the servers do not know it. Runs in: supervisor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,17 +18,17 @@
 #define REGISTER_DEADLINE_MS 30000
 #define REGISTER_RETRY_MS    1000
 #define REGISTER_RETRY_MAX   15000
-#define CHANGE_MS            1000 /* after a change, for others that come with it */
-#define CHANGE_GAP_MS        5000 /* between two registrations for changes */
-#define PLUGINS_MS           2000 /* at start, for plugins that run already */
-#define PLUGINS_MORE_MS      200  /* and when one of them has been found */
+#define CHANGE_MS            1000 /* delay after a change, to collect others */
+#define CHANGE_GAP_MS        5000 /* minimum time between two registrations for changes */
+#define PLUGINS_MS           2000 /* delay at start, for plugins that already run */
+#define PLUGINS_MORE_MS      200  /* delay after one of them was found */
 #define EVENTS_MS            5000
 #define EVENTS_MAX           10
 #define TOKEN_MAX            16384
 
 static void register_node(struct nomad *n);
 
-/* --- what outlives the process --- */
+/* State that outlives the process. */
 
 static int
 write_node(struct sup *sup, struct dirty *d, struct err *e)
@@ -79,7 +77,7 @@ take_identity(struct nomad *n, const char *jwt)
 	node_row_changed(n);
 }
 
-/* What an operator gave a node that strict servers would not let in. */
+/* Reads the introduction token that an operator stored for a cluster that requires one. */
 static void
 read_introduction(struct nomad *n, char **ret)
 {
@@ -92,7 +90,7 @@ read_introduction(struct nomad *n, char **ret)
 		(*ret)[strcspn(*ret, "\r\n \t")] = '\0';
 }
 
-/* --- registration --- */
+/* Registration. */
 
 static int
 on_register_time(struct sd_event_source *s, uint64_t usec, void *userdata)
@@ -111,7 +109,8 @@ register_later(struct nomad *n, uint64_t ms)
 		nomad_after(n, &n->register_timer, ms, on_register_time);
 }
 
-/* The token is no good where the servers have forgotten the node: then it is a new one to them. */
+/* If the servers do not know the node any more, its token is invalid and it registers as a new
+ * node. */
 static void
 on_refused(struct nomad *n, const char *text)
 {
@@ -119,13 +118,13 @@ on_refused(struct nomad *n, const char *text)
 
 	if (denied && !n->denied && *nomad_token(n)) {
 		n->denied = true;
-		log_info("the servers do not take the node's token: it is registered anew");
+		log_info("the servers refuse the node's token: registering the node without it");
 		register_later(n, 0);
 		return;
 	}
 	if (denied)
-		log_warn("the servers do not let the node in: %s: a cluster that demands it gives "
-			 "an introduction token, to be put in state/intro_token.jwt",
+		log_warn("the servers refuse the node: %s: if the cluster requires an introduction "
+			 "token, store it in state/intro_token.jwt",
 		    text);
 	else
 		log_warn("the servers refuse the node: %s", text);
@@ -134,14 +133,14 @@ on_refused(struct nomad *n, const char *text)
 	    n, nomad_retry_ms(&n->register_failures, REGISTER_RETRY_MS, REGISTER_RETRY_MAX));
 }
 
-/* Each registration is a write of the servers' log, so its index is past all that they ever said:
- * unless that log has begun anew, or was taken from a backup. */
+/* Each registration is a write to the servers' log, so its index is higher than all earlier ones,
+ * unless the servers lost their log or restored a backup. */
 static bool
 went_back(const struct nomad *n, const struct rpc_node_rep *rep)
 {
 	if (rep->node_modify_index == 0 || rep->node_modify_index >= n->watch_index)
 		return false;
-	log_warn("the servers' state is older than what this node has seen: index %llu after %llu",
+	log_warn("the servers' state is older than an earlier answer: index %llu after %llu",
 	    (unsigned long long)rep->node_modify_index, (unsigned long long)n->watch_index);
 	return true;
 }
@@ -198,18 +197,19 @@ on_registered(struct sup *sup, void *arg, int r, const void *body, size_t len, c
 		return;
 	}
 	note_registered(n, &rep);
-	/* It may have changed while the call was out. */
+	/* The node may have changed during the call. */
 	nomad_node_changed(n);
 }
 
-/* The node as the servers are to have it. Shares all with *view. */
+/* Builds the node for the registration. Shares all memory with *view. */
 static struct node
 make_view(struct nomad *n)
 {
 	struct node view = *node_get(n->base.sup);
 
 	view.status = n->ready ? NODE_READY : NODE_INIT;
-	view.scheduling_eligibility = NODE_ELIGIBLE; /* counts once; then it is theirs */
+	view.scheduling_eligibility =
+	    NODE_ELIGIBLE; /* the setting counts only once; afterwards the servers own it */
 	view.status_updated_at = 0;
 	view.drain = false;
 	view.drain_strategy = NULL;
@@ -237,7 +237,7 @@ register_node(struct nomad *n)
 		(void)str_set(&req.write.auth_token, introduction);
 	}
 	n->register_at_ms = clock_ms();
-	/* Not compact: servers keep nil where a block is missing. */
+	/* Not compact: servers would keep nil for a missing block. */
 	if (model_to_msgpack(&rpc_register_req_type, &req, 0, &body) == 0)
 		n->register_call = link_call(n->base.sup, "Node.Register", body.text, body.len,
 		    REGISTER_DEADLINE_MS, LINK_REPEAT, on_registered, NULL);
@@ -248,8 +248,7 @@ register_node(struct nomad *n)
 	free(req.write.auth_token);
 }
 
-/* Of the last agent: the servers are not to hear that it is gone for the moment that it takes to
- * look at it. */
+/* Plugins of the previous agent are still reported as present while they are being found again. */
 static bool
 expects_plugins(struct nomad *n)
 {
@@ -266,14 +265,14 @@ void
 nomad_node_start(struct nomad *n)
 {
 	if (n->registered)
-		log_info("joining the servers as a node that they know");
+		log_info("rejoining the servers as a known node");
 	if (expects_plugins(n))
 		register_later(n, PLUGINS_MS);
 	else
 		register_node(n);
 }
 
-/* What became of the node's plugins since the servers were told last. */
+/* Emits events for plugins whose health changed since the last registration. */
 static void
 tell_plugins(struct nomad *n, const struct node *view)
 {
@@ -317,12 +316,12 @@ nomad_node_check_unknown(struct nomad *n, int r, const struct err *e)
 	n->unknown = true;
 	if (n->register_call || n->register_timer)
 		return true;
-	log_warn("the servers do not know the node: %s", e->msg);
+	log_warn("the servers do not know this node: %s", e->msg);
 	nomad_node_register_again(n);
 	return true;
 }
 
-/* A server that gives reason to with every call must not be asked all the time. */
+/* A server that causes a new registration with every call must not be flooded. */
 void
 nomad_node_register_again(struct nomad *n)
 {
@@ -331,7 +330,7 @@ nomad_node_register_again(struct nomad *n)
 		    n, clock_ms() < n->register_at_ms + CHANGE_GAP_MS ? CHANGE_GAP_MS : 0);
 }
 
-/* --- beats --- */
+/* Beats. */
 
 static void
 make_beat(struct sup *sup, const void **ret_body, size_t *ret_len)
@@ -356,8 +355,8 @@ make_beat(struct sup *sup, const void **ret_body, size_t *ret_len)
 	free(req.write.auth_token);
 }
 
-/* After a gap the servers may have called the node lost: they let it out of that when they have
- * heard of its allocs (it stays "initializing" until then). */
+/* After a gap the servers may consider the node lost. It stays "initializing" until they have
+ * received updates of its allocs. */
 static void
 note_beat(struct nomad *n, const struct rpc_node_rep *rep)
 {
@@ -371,7 +370,7 @@ note_beat(struct nomad *n, const struct rpc_node_rep *rep)
 	if (rep->scheduling_eligibility && rep->scheduling_eligibility != n->eligibility) {
 		n->eligibility = rep->scheduling_eligibility;
 		node_set_eligibility(n->base.sup, n->eligibility);
-		log_info("the servers made the node %s", node_eligibility_names[n->eligibility]);
+		log_info("the servers set the node to %s", node_eligibility_names[n->eligibility]);
 	}
 	if (gap) {
 		nomad_update_all(n);
@@ -405,9 +404,9 @@ on_server(struct sup *sup, const char *server, const char *why)
 	struct nomad *n = nomad_of_sup(sup);
 
 	if (*server)
-		log_info("server %s is in use", server);
+		log_info("using server %s", server);
 	else
-		log_warn("no server: %s", why);
+		log_warn("no server is reachable: %s", why);
 	if (!*server)
 		return;
 	if (n->register_timer && !n->ready && n->register_failures > 0)
@@ -421,7 +420,7 @@ const struct link_events nomad_link_events = {
 	.server_changed = on_server,
 };
 
-/* --- events --- */
+/* Events. */
 
 static int on_events_time(struct sd_event_source *s, uint64_t usec, void *userdata);
 
@@ -432,7 +431,7 @@ on_emitted(struct sup *sup, void *arg, int r, const void *body, size_t len, cons
 
 	n->events_call = 0;
 	if (r < 0 && !nomad_node_check_unknown(n, r, e))
-		log_warn("tell events of the node: %s", e->msg);
+		log_warn("send events of the node: %s", e->msg);
 	if (n->events.n > 0)
 		nomad_after(n, &n->events_timer, EVENTS_MS, on_events_time);
 }

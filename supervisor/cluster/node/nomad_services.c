@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * nomad_services.c: services of this node's allocs, registered at the servers and taken out again.
- * Each has a row from before the servers hear of it until they have forgotten it, so that none is
- * left there by an agent that died. Runs in: supervisor.
- */
+/* nomad_services.c: registers and deregisters services of this node's allocs at the servers. A
+ * service has a row from before its registration until after its deregistration, so that none is
+ * left at the servers if the agent dies. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,15 +19,15 @@
 struct nomad_service {
 	struct source_service base;
 	struct dirty row;
-	bool told, sending; /* the servers have it as it is; will have */
-	bool refused;       /* they do not take it as it is */
-	bool forgotten;     /* the row is deleted, then this is freed */
+	bool told, sending; /* the servers have this version; the call in progress has it */
+	bool refused;       /* the servers refused this version */
+	bool forgotten;     /* to be freed after its row is deleted */
 	uint64_t call;
 };
 
 static void remove_one(struct nomad *n, struct source_service *s);
 
-/* --- rows --- */
+/* Rows. */
 
 static struct nomad_service *
 own(struct source_service *s)
@@ -98,8 +96,8 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 
 	service_registration_init(&reg);
 	if (model_from_text(&service_registration_type, json, strlen(json), &reg, &why) < 0) {
-		log_error(
-		    "state.db: service %s is left alone: %s", store_col_text(row, 0), why.msg);
+		log_error("state.db: cannot read service %s, it is ignored: %s",
+		    store_col_text(row, 0), why.msg);
 		return 0;
 	}
 	if (id_from_uuid(str(reg.alloc_id), &id))
@@ -117,7 +115,7 @@ nomad_services_load(struct nomad *n, struct err *e)
 	return store_each(n->base.sup->store, STMT_SERVICE_ALL, NULL, 0, load_row, n, e);
 }
 
-/* --- out --- */
+/* Deregistration. */
 
 static int
 on_retry(struct sd_event_source *source, uint64_t usec, void *arg)
@@ -160,7 +158,8 @@ is_there(struct nomad *n, const char *id)
 	return false;
 }
 
-/* The servers do not have it: nor do we, but where it is wanted anew its row is that one's. */
+/* The servers do not have the service any more, so it is removed here too; if it is wanted again,
+ * the new one keeps its row. */
 static void
 forget(struct nomad *n, struct source_service *s)
 {
@@ -183,7 +182,7 @@ on_removed(struct sup *sup, void *arg, int r, const void *body, size_t len, cons
 	struct source_service *s = arg;
 
 	own(s)->call = 0;
-	/* With ACLs on, that is how servers say that there is none. */
+	/* With ACLs enabled, servers report a missing service in this way. */
 	if (r == -EREMOTEIO && (strstr(e->msg, "service registration not found") ||
 				   strstr(e->msg, "Permission denied")))
 		r = 0;
@@ -191,7 +190,7 @@ on_removed(struct sup *sup, void *arg, int r, const void *body, size_t len, cons
 		forget(n, s);
 		return;
 	}
-	log_info("take service %s out: %s; tried again", str(s->reg.service_name), e->msg);
+	log_info("deregister service %s: %s; retrying", str(s->reg.service_name), e->msg);
 	retry_later(n);
 }
 
@@ -200,7 +199,7 @@ remove_one(struct nomad *n, struct source_service *s)
 {
 	struct rpc_service_delete_req req;
 
-	/* While it is on its way in, on_told() comes back to it. */
+	/* While its registration is in progress, on_told() handles it later. */
 	if (own(s)->call || own(s)->forgotten || own(s)->sending || !n->ready)
 		return;
 	rpc_service_delete_req_init(&req);
@@ -212,7 +211,7 @@ remove_one(struct nomad *n, struct source_service *s)
 	rpc_service_delete_req_done(&req);
 }
 
-/* Out of the alloc's list; the row stays until the servers have answered. */
+/* Removes the service from the alloc's list; the row stays until the servers have answered. */
 static void
 drop(struct nomad *n, struct source_service *s)
 {
@@ -221,7 +220,7 @@ drop(struct nomad *n, struct source_service *s)
 	remove_one(n, s);
 }
 
-/* --- in --- */
+/* Registration. */
 
 static bool
 is_wanted(struct nomad *n, struct source_service *s)
@@ -229,7 +228,7 @@ is_wanted(struct nomad *n, struct source_service *s)
 	return !own(s)->told && !own(s)->refused && !find_gone(n, s->reg.id);
 }
 
-/* What was dropped while it was on its way in goes out now. */
+/* Deregisters services that were dropped during their registration. */
 static void
 end_sending(struct nomad *n, bool told, bool refused)
 {
@@ -248,8 +247,8 @@ end_sending(struct nomad *n, bool told, bool refused)
 	}
 }
 
-/* A server refuses all of a batch for one of it. So each is sent alone then, and that one waits
- * while the others are told. */
+/* A server refuses a whole batch because of one service. Then each is sent alone, and the refused
+ * one waits while the others are registered. */
 static void
 on_told(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
 {
@@ -262,7 +261,7 @@ on_told(struct sup *sup, void *arg, int r, const void *body, size_t len, const s
 	end_sending(n, r == 0, invalid && alone);
 	n->services_single = invalid && !alone;
 	if (r < 0 && !n->services_single) {
-		log_info("register services: %s; tried again", e->msg);
+		log_info("register services: %s; retrying", e->msg);
 		retry_later(n);
 	}
 	if (r == 0)
@@ -271,7 +270,7 @@ on_told(struct sup *sup, void *arg, int r, const void *body, size_t len, const s
 		nomad_services_soon(n);
 }
 
-/* All that the servers do not have, in one. */
+/* Sends all services that the servers do not have in one call. */
 static void
 tell(struct sup *sup, struct deferred *d)
 {
@@ -358,12 +357,13 @@ nomad_services_set(struct source *source, struct sup_alloc *sa, const char *work
 	}
 	for (size_t i = 0; i < n; i++)
 		if (put(nomad, sa, workload, &v[i]) < 0)
-			log_error("service %s: no memory to register it", str(v[i].service_name));
+			log_error(
+			    "service %s: out of memory to register it", str(v[i].service_name));
 	if (n > 0)
 		nomad_services_soon(nomad);
 }
 
-/* What the last supervisor left of allocs that are over. */
+/* Deregisters services that the previous supervisor left from ended allocs. */
 void
 nomad_services_start(struct nomad *n)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_sign.c: tokens of tasks, signed by the servers. Runs in: supervisor. */
+/* nomad_sign.c: has tokens of tasks signed by the servers. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "supervisor/cluster/node/nomad.h"
 
 #define SIGN_DEADLINE_MS 15000
-#define SIGN_QUERY_NS    (5 * NS_PER_S) /* how long a server may wait until it knows the alloc */
+#define SIGN_QUERY_NS    (5 * NS_PER_S) /* how long a server may wait until it has the alloc */
 #define TOKEN_MAX        16384
 
-/* One call. */
+/* One call in progress. */
 struct nomad_signing {
 	struct nomad_signing *next;
 	struct nomad *n;
@@ -34,8 +34,8 @@ drop(struct nomad_signing *w)
 	free(w);
 }
 
-/* Three parts of base64url. It becomes a variable of the environment and a file: nothing else may
- * stand in it. */
+/* Checks that a token is three parts of base64url, because it becomes an environment variable and a
+ * file. */
 static bool
 is_token(const char *jwt)
 {
@@ -52,7 +52,7 @@ is_token(const char *jwt)
 	return at - jwt <= TOKEN_MAX;
 }
 
-/* An answer may have them in any order, and must have each once. */
+/* The answer may have the tokens in any order but must have each exactly once. */
 static int
 take(struct nomad_signing *w, const struct rpc_identity *one, struct err *e)
 {
@@ -64,13 +64,13 @@ take(struct nomad_signing *w, const struct rpc_identity *one, struct err *e)
 			continue;
 		if (!is_token(str(one->jwt)))
 			return err_say(e, -EBADMSG,
-			    "what a server gave for identity \"%s\" of task \"%s\" is no token",
+			    "a server returned an invalid token for identity \"%s\" of task \"%s\"",
 			    t->name, t->task);
 		t->jwt = one->jwt;
 		t->expires_ns = one->expiration;
 		return 0;
 	}
-	return err_say(e, -EBADMSG, "a server signed what was not asked for");
+	return err_say(e, -EBADMSG, "a server signed an identity that was not requested");
 }
 
 static int
@@ -79,7 +79,7 @@ read_answer(struct nomad_signing *w, const struct rpc_sign_rep *rep, struct err 
 	size_t refused = rep->rejections.n;
 	int r = 0;
 
-	/* It may be behind the one that placed the alloc. */
+	/* The server may be behind the one that placed the alloc. */
 	if (refused > 0 && rep->meta.index < w->sa->a.create_index)
 		return err_say(e, -EAGAIN, "the server does not know the allocation yet");
 	if (refused > 0)
@@ -94,7 +94,7 @@ read_answer(struct nomad_signing *w, const struct rpc_sign_rep *rep, struct err 
 	return r;
 }
 
-/* It will not do so later. */
+/* The server does not have the method and will not have it later. */
 static bool
 is_final(int r, const struct err *e)
 {

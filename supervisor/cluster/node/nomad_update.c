@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * nomad_update.c: what became of the allocs, told to the servers: many in one call, soon when a
- * status has changed, within a second otherwise, nothing twice. Runs in:
- * supervisor.
- */
+/* nomad_update.c: reports the state of allocs to the servers: many in one call, soon after a change
+ * of status, within a second otherwise, and only if something has changed. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +19,7 @@
 
 static int on_update_time(struct sd_event_source *s, uint64_t usec, void *userdata);
 
-/* In ms from now, unless it is to be earlier anyway. */
+/* Sets the timer to ms from now, unless it is already earlier. */
 static void
 send_within(struct nomad *n, uint64_t ms)
 {
@@ -34,7 +31,7 @@ send_within(struct nomad *n, uint64_t ms)
 	nomad_after(n, &n->update_timer, ms, on_update_time);
 }
 
-/* Of all that an update says: what is the same is not sent again. */
+/* Computes a hash over an update; an unchanged update is not sent again. */
 static uint64_t
 digest(const struct alloc *a)
 {
@@ -109,7 +106,7 @@ nomad_update_forget(struct nomad *n, struct nomad_alloc *na)
 	na->pending = false;
 }
 
-/* --- the call --- */
+/* The call. */
 
 static void
 note_acked(struct nomad *n)
@@ -155,14 +152,14 @@ on_update_done(struct sup *sup, void *arg, int r, const void *body, size_t len, 
 	n->update_call = 0;
 	if (r < 0) {
 		if (!nomad_node_check_unknown(n, r, e) && r != -ENETUNREACH)
-			log_warn("tell the state of allocations: %s", e->msg);
+			log_warn("report the state of allocations: %s", e->msg);
 		note_failed(n);
 		send_within(n, nomad_retry_ms(&n->update_failures, RETRY_MS, RETRY_MAX_MS));
 		return;
 	}
 	n->update_failures = 0;
 	note_acked(n);
-	/* What changed while the call was out is in the list; it had no timer then. */
+	/* Allocs that changed during the call are in the list, without a timer. */
 	for (struct nomad_alloc *na = n->pending; na; na = na->next)
 		send_within(
 		    n, na->sa->a.client_status != na->acked_status ? URGENT_MS : TYPICAL_MS);
@@ -186,7 +183,7 @@ add_update(struct rpc_update_req *req, const struct alloc *a)
 	return 0;
 }
 
-/* Takes up to BATCH_MAX off the list. */
+/* Removes up to BATCH_MAX allocs from the list. */
 static size_t
 fill_update(struct nomad *n, struct rpc_update_req *req)
 {
@@ -216,7 +213,7 @@ fill_update(struct nomad *n, struct rpc_update_req *req)
 	return count;
 }
 
-/* Before the first list the servers may know better what is to be here than this node does. */
+/* Before the first list, the servers may know changes that this node does not. */
 static int
 on_update_time(struct sd_event_source *s, uint64_t usec, void *userdata)
 {

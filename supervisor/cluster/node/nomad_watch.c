@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * nomad_watch.c: which allocs this node is to run. A blocking list of ids and indexes, then those
- * that are news; an answer that is older than what is known counts for nothing, and one that lacks
- * all, or after a new beginning what runs here, only when it is confirmed. Runs in: supervisor.
- */
+/* nomad_watch.c: finds out which allocs this node must run: a blocking query for a list of ids and
+ * indexes, then a query for those that are new. An older answer than the last is ignored. A list
+ * that is empty, or that lacks running allocs after a restart of the index, must be confirmed. Runs
+ * in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +13,10 @@
 #include "supervisor/cluster/node/nomad.h"
 
 #define NS_PER_MS      1000000
-#define LIST_MS        300000 /* how long a list blocks */
-#define LIST_SLACK_MS  40000  /* what servers add to it, and time to answer */
+#define LIST_MS        300000 /* time of the blocking query */
+#define LIST_SLACK_MS  40000  /* jitter that servers add, and time to answer */
 #define PULL_MS        30000
-#define PULL_MAX       64 /* allocs in one call: a job may be large */
+#define PULL_MAX       64 /* allocs in one call, because their jobs may be large */
 #define RETRY_MS       1000
 #define RETRY_MAX_MS   15000
 #define MISSING_MS     2000
@@ -59,7 +58,7 @@ on_failure(struct nomad *n, const char *what, int r, const struct err *e)
 	watch_later(n, nomad_retry_ms(&n->watch_failures, RETRY_MS, RETRY_MAX_MS));
 }
 
-/* All of the list is here: what it has not is gone from the servers. */
+/* The whole list is processed: allocs that are not in it were removed by the servers. */
 static void
 finish(struct nomad *n)
 {
@@ -75,7 +74,7 @@ finish(struct nomad *n)
 	ask_list(n);
 }
 
-/* --- Alloc.GetAllocs --- */
+/* Alloc.GetAllocs. */
 
 static bool
 is_wanted(const struct nomad *n, const char *id)
@@ -86,7 +85,7 @@ is_wanted(const struct nomad *n, const char *id)
 	return false;
 }
 
-/* Has the answer all that the call asked for? */
+/* Checks that the answer has all requested allocs. */
 static bool
 take_allocs(struct nomad *n, const struct rpc_allocs_rep *rep)
 {
@@ -100,7 +99,7 @@ take_allocs(struct nomad *n, const struct rpc_allocs_rep *rep)
 		alloc_init(&a);
 		r = rpc_alloc_decode(&rep->allocs.v[i], &a, &e);
 		if (!is_wanted(n, str(a.id))) {
-			log_warn("a server gave an allocation that was not asked for");
+			log_warn("a server returned an allocation that was not requested");
 			alloc_done(&a);
 			continue;
 		}
@@ -137,8 +136,8 @@ on_pulled(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 	complete = take_allocs(n, &rep);
 	rpc_allocs_rep_done(&rep);
 	if (!complete) {
-		/* Collected since the list was made, or a server that is behind: the list is asked
-		 * for again, and its index has not moved. */
+		/* An alloc is missing because it was collected since, or the server is behind. The
+		 * list is requested again, with the same index. */
 		drop_list(n);
 		watch_later(n, MISSING_MS + (uint64_t)random() % MISSING_MS);
 		return;
@@ -177,11 +176,12 @@ pull_next(struct nomad *n)
 	rpc_allocs_req_done(&req);
 }
 
-/* --- Node.GetClientAllocs --- */
+/* Node.GetClientAllocs. */
 
-/* A server that has lost the node, or its own state, says nothing runs here, or only what is new:
- * that ends nothing unless the node is known (a beat is answered) and the leader says so again.
- * Once servers and node agree, what they take from the list they have forgotten (a job's purge). */
+/* A server that lost the node or its own state lists no allocs, or only new ones. Such a list stops
+ * nothing until a beat was answered, which shows that the node is known, and the leader confirms
+ * it. Once servers and node agree, an alloc that is missing in the list was really removed (for
+ * example by a purge). */
 static bool
 is_doubtful(struct nomad *n, size_t listed)
 {
@@ -197,11 +197,11 @@ is_doubtful(struct nomad *n, size_t listed)
 		return false;
 	}
 	if (!n->watch_doubt && listed == 0)
-		log_warn("the servers list no allocation for this node, which has %u: asked again "
-			 "after the next heartbeat",
+		log_warn("the servers list no allocations for this node, which has %u: asking "
+			 "again after the next heartbeat",
 		    have);
 	else if (!n->watch_doubt)
-		log_warn("the servers' list lacks %u allocations that run here: asked again after "
+		log_warn("the servers' list lacks %u allocations that run here: asking again after "
 			 "the next heartbeat",
 		    lacking);
 	n->watch_doubt = true;
@@ -235,8 +235,8 @@ begin_list(struct nomad *n, struct rpc_client_allocs_rep *rep)
 	}
 }
 
-/* Older than what is known, or no newer: no news. One that did not even block is not asked again
- * at once. */
+/* Ignores an answer that is not newer than the last. If the query did not even block, it is
+ * repeated only after a delay. */
 static void
 ignore_old(struct nomad *n, uint64_t index)
 {
@@ -244,7 +244,7 @@ ignore_old(struct nomad *n, uint64_t index)
 	if (index < n->watch_index) {
 		log_warn("a server answered with index %llu after %llu: ignored",
 		    (unsigned long long)index, (unsigned long long)n->watch_index);
-		if (n->watch_failures == 0) /* is it this server, or all of them? */
+		if (n->watch_failures == 0) /* finds out whether only this server is behind */
 			nomad_node_register_again(n);
 	}
 	if (clock_ms() - n->watch_asked_ms < STALE_PAUSE_MS)
@@ -278,8 +278,8 @@ on_list(struct sup *sup, void *arg, int r, const void *body, size_t len, const s
 	rpc_client_allocs_rep_done(&rep);
 }
 
-/* The first after a start is asked of the leader, as is one that decides about an empty list; the
- * others may be answered by any server, out of its own state. */
+/* The first list after a start and the confirmation of an empty list are requested from the leader;
+ * any server may answer the others from its own state. */
 static void
 ask_list(struct nomad *n)
 {

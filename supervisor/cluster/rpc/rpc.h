@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * rpc.h: arguments and answers of the calls between node and servers. Every body on the link is
- * one of these (or a model struct), made by model_to_msgpack() and read by model_from_msgpack().
- * Runs in: supervisor.
- *
- * Each has its rpc_x_type, _init, _done … as MODEL_DECLARE makes them. Requests are best sent with
- * MODEL_COMPACT; Node.Register is not, because a server keeps nil where a block is missing.
- */
+/* rpc.h: arguments and answers of the calls between node and servers. Every body on the link is one
+ * of these structs or a model struct, encoded by model_to_msgpack() and decoded by
+ * model_from_msgpack(). Runs in: supervisor. MODEL_DECLARE makes rpc_x_type, _init, _done … for
+ * each. Requests are sent with MODEL_COMPACT, except Node.Register, because a server would keep nil
+ * for a missing block. */
 #ifndef DROVER_SUPERVISOR_CLUSTER_RPC_RPC_H
 #define DROVER_SUPERVISOR_CLUSTER_RPC_RPC_H
 
@@ -16,10 +13,10 @@
 #include "model/rpc_meta.h"
 #include "model/volume.h"
 
-/* QueryOptions, in every request that reads. */
+/* QueryOptions, part of every read request. */
 struct rpc_query {
 	char *region, *namespace, *auth_token;
-	uint64_t min_query_index; /* above 0: block until the index is above it */
+	uint64_t min_query_index; /* if above 0: blocks until the index is higher */
 	int64_t max_query_time;   /* duration; 0: the server's 300 s */
 	bool allow_stale;
 	char *prefix, *filter, *next_token;
@@ -27,12 +24,12 @@ struct rpc_query {
 	bool reverse;
 };
 
-/* WriteRequest, in every other. */
+/* WriteRequest, part of every other request. */
 struct rpc_write {
 	char *region, *namespace, *auth_token, *idempotency_token;
 };
 
-/* For calls that carry nothing else. */
+/* For calls without other fields. */
 struct rpc_query_req {
 	struct rpc_query query;
 };
@@ -65,7 +62,7 @@ struct rpc_node_rep {
 	int64_t heartbeat_ttl; /* duration; 0: the stored status is "down" */
 	struct strings eval_ids;
 	uint64_t eval_create_index, node_modify_index, features;
-	char *leader_rpc_addr; /* empty: the server sees no leader */
+	char *leader_rpc_addr; /* empty: the server knows no leader */
 	int64_t num_nodes;
 	MODEL_LIST(struct rpc_server) servers;
 	enum node_eligibility scheduling_eligibility;
@@ -80,7 +77,7 @@ struct rpc_node_req {
 };
 
 struct rpc_client_allocs_rep {
-	struct int_map allocs; /* id to AllocModifyIndex */
+	struct int_map allocs; /* maps an alloc id to its AllocModifyIndex */
 	struct string_map migrate_tokens;
 	struct rpc_meta meta;
 };
@@ -96,19 +93,17 @@ struct rpc_allocs_req {
 	struct rpc_query query;
 };
 
-/* One by one for rpc_alloc_decode(), so that one that we cannot read keeps none of the others away.
- */
+/* Raw allocs for rpc_alloc_decode(), decoded one by one, so that one invalid alloc does not affect
+ * the others. */
 struct rpc_allocs_rep {
 	struct raws allocs;
 	struct rpc_meta meta;
 };
 
-/*
- * One of rpc_allocs_rep's, over an initialised alloc. What a server of an older version does not
- * know stays unset: job_complete() fills it. Returns as model_from_msgpack(); after -EINVAL and
- * -EMSGSIZE *ret has what names the alloc (ids, group, indexes, desired status) if that can be
- * read, so that it can be reported as failed with *e.
- */
+/* Decodes one alloc of rpc_allocs_rep into an initialised alloc. Fields that an older server does
+ * not have stay unset; job_complete() fills them in. Returns as model_from_msgpack(); after -EINVAL
+ * and -EMSGSIZE *ret has the identity of the alloc (ids, group, indexes, desired status) if that
+ * can be decoded, so that it can be reported as failed with *e. */
 int rpc_alloc_decode(const struct raw *raw, struct alloc *ret, struct err *e);
 
 /* Alloc.GetAlloc. */
@@ -118,7 +113,7 @@ struct rpc_alloc_req {
 };
 
 struct rpc_get_alloc_rep {
-	struct alloc *alloc; /* NULL: the servers do not know it */
+	struct alloc *alloc; /* NULL: the servers do not have it */
 	struct rpc_meta meta;
 };
 
@@ -139,7 +134,7 @@ struct rpc_events_req {
 	struct rpc_write write;
 };
 
-/* Node.UpdateDrain, of a node that leaves. The answer is rpc_node_rep. */
+/* Node.UpdateDrain, for a node that leaves. The answer is rpc_node_rep. */
 struct rpc_drain_req {
 	char *node_id;
 	struct drain_strategy *drain_strategy;
@@ -152,7 +147,7 @@ struct rpc_drain_req {
 struct rpc_identity {
 	char *alloc_id, *identity_name, *workload_identifier, *interpolated_workload_identifier;
 	int64_t workload_type; /* 0 task, 1 service */
-	/* Of an answer: signed, or why not. */
+	/* In an answer: the token, or the reason why it was not signed. */
 	char *jwt;
 	int64_t expiration; /* time; 0: never */
 	char *reason;
@@ -198,7 +193,7 @@ struct rpc_services_req {
 	struct rpc_write write;
 };
 
-/* ServiceRegistration.DeleteByID; with the service's namespace. */
+/* ServiceRegistration.DeleteByID; its namespace is the service's. */
 struct rpc_service_delete_req {
 	char *id;
 	struct rpc_write write;

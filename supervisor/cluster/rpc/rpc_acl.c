@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rpc_acl.c: field tables of what servers say of a token. Runs in: supervisor. */
+/* rpc_acl.c: field tables of the servers' answers about ACL tokens. Runs in: supervisor. */
 #include "supervisor/cluster/rpc/rpc_acl.h"
 
 #include "supervisor/cluster/rpc/rpc_table.h"

@@ -20,12 +20,12 @@ struct acl_token {
 	int64_t expiration_time; /* 0: never */
 };
 
-/* Of a workload's token. */
+/* Claims of a workload's token. */
 struct acl_claims {
 	char *namespace, *alloc_id;
 };
 
-/* Who asks: one of the two, or a node, which has neither. */
+/* The identity of a request: one of these two; neither for a node. */
 struct acl_identity {
 	struct acl_token *token;
 	struct acl_claims *claims;
@@ -56,7 +56,7 @@ struct rpc_roles_rep {
 	struct rpc_meta meta;
 };
 
-/* ACL.GetPolicies; of a workload ACL.GetClaimPolicies, whose request is rpc_query_req. */
+/* ACL.GetPolicies; for a workload ACL.GetClaimPolicies, whose request is rpc_query_req. */
 struct rpc_policies_req {
 	struct strings names;
 	struct rpc_query query;
@@ -71,7 +71,7 @@ struct rpc_policies_rep {
 	struct rpc_meta meta;
 };
 
-/* What every request of a server may have that says who asks, and for what. */
+/* The fields of a server's request that say who sends it and which object it is about. */
 struct rpc_caller {
 	char *auth_token, *namespace, *alloc_id, *task;
 };

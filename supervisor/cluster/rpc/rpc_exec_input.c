@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * rpc_exec_input.c: what a server sends to a command that runs, and the frames of its own streams:
- * bytes that are no text, so no field table's. Runs in: supervisor.
- */
+/* rpc_exec_input.c: decodes input for a running command, and frames of the servers' streams. Both
+ * carry raw bytes, so they are not decoded by field tables. Runs in: supervisor. */
 #include <errno.h>
 #include <string.h>
 
@@ -25,13 +23,13 @@ number(const struct mp_item *v)
 	return v->kind == MP_UINT && v->uinteger <= INT32_MAX ? (int64_t)v->uinteger : 0;
 }
 
-/* A map of fields, and those of its fields that are such maps too. */
+/* A map of fields, some of which are such maps themselves. */
 struct reader {
 	struct {
 		const char *key;
 		bool *seen;
 	} maps[2];
-	unsigned from; /* the depth from which on fields count */
+	unsigned from; /* the depth at which the fields begin */
 	void (*take)(void *obj, const struct mp_item *key, const struct mp_item *v);
 	void *obj;
 };
@@ -83,7 +81,7 @@ read_whole(const void *data, size_t len, const struct reader *rd)
 	       read_map(&in, 0, head.n, rd) >= 0;
 }
 
-/* --- input --- */
+/* Input. */
 
 static void
 take_input_value(void *obj, const struct mp_item *key, const struct mp_item *v)
@@ -110,12 +108,12 @@ rpc_exec_input_parse(const void *data, size_t len, struct rpc_exec_input *ret, s
 		take_input_value, &got };
 
 	if (!read_whole(data, len, &rd))
-		return err_say(e, -EBADMSG, "the input of a command is no map");
+		return err_say(e, -EBADMSG, "the input of a command is not a map");
 	*ret = got;
 	return 0;
 }
 
-/* --- frames --- */
+/* Frames. */
 
 static void
 take_frame_value(void *obj, const struct mp_item *key, const struct mp_item *v)
@@ -133,7 +131,7 @@ take_frame_value(void *obj, const struct mp_item *key, const struct mp_item *v)
 	}
 }
 
-/* Error is {Message, Code}, Event is {Data}; nil where there is none. */
+/* Error is {Message, Code} and Event is {Data}; either may be nil. */
 int
 rpc_frame_parse(const void *data, size_t len, struct rpc_frame *ret, struct err *e)
 {
@@ -142,7 +140,7 @@ rpc_frame_parse(const void *data, size_t len, struct rpc_frame *ret, struct err 
 		take_frame_value, &got };
 
 	if (!read_whole(data, len, &rd))
-		return err_say(e, -EBADMSG, "the server sent a frame that is none");
+		return err_say(e, -EBADMSG, "the server sent an invalid frame");
 	*ret = got;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rpc_serve.c: field tables of what servers ask of a node. Runs in: supervisor. */
+/* rpc_serve.c: field tables of the servers' requests to a node. Runs in: supervisor. */
 #include "supervisor/cluster/rpc/rpc_serve.h"
 
 #include <msgpack/pack.h>
@@ -94,7 +94,7 @@ static const struct field rpc_monitor_req_fields[] = {
 MODEL_TYPE(rpc_monitor_req, rpc_monitor_req_fields, .name = "request");
 #undef S
 
-/* The nulls of AS_OBJECT stay. */
+/* Nulls in AS_OBJECT fields are kept. */
 #define S rpc_meta_apply_req
 static const struct field rpc_meta_apply_req_fields[] = {
 	F_STRING(node_id, "NodeID"),

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * rpc_serve.h: requests that servers send to a node, and its answers. An answer without a struct of
- * its own is rpc_meta_rep; an empty one is "80". Runs in: supervisor.
- */
+/* rpc_serve.h: requests that servers send to a node, and its answers. An answer without its own
+ * struct is rpc_meta_rep; an empty answer is the byte 0x80. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_CLUSTER_RPC_RPC_SERVE_H
 #define DROVER_SUPERVISOR_CLUSTER_RPC_RPC_SERVE_H
 
@@ -11,11 +9,11 @@
 #include "supervisor/cluster/rpc/rpc.h"
 
 /* Allocations.Signal, Restart, Stats, Checks, GarbageCollect, SetPauseState, GetPauseState: each
- * uses some of these. ClientStats.Stats, NodeMeta.Read and Allocations.GarbageCollectAll have
+ * uses some of these fields. ClientStats.Stats, NodeMeta.Read and Allocations.GarbageCollectAll use
  * rpc_node_req. */
 struct rpc_task_req {
-	char *alloc_id, *task; /* Signal: empty for all tasks */
-	char *task_name;       /* Restart has it by this name */
+	char *alloc_id, *task; /* for Signal; empty: all tasks */
+	char *task_name;       /* the name of the field in Restart */
 	bool all_tasks;
 	char *signal, *schedule_state;
 	struct rpc_query query;
@@ -26,7 +24,7 @@ struct rpc_alloc_usage_rep {
 	struct rpc_meta meta;
 };
 
-/* Allocations.Checks: by id; nil without any. */
+/* Allocations.Checks: a map by id; nil without checks. */
 struct rpc_checks_rep {
 	MODEL_MAP(struct check_result) results;
 	struct rpc_meta meta;
@@ -46,10 +44,11 @@ struct rpc_exec_req {
 	struct rpc_query query;
 };
 
-/* An object that follows it on the stream. Each may be there or not; none: a heartbeat. */
+/* An object that follows the request on the stream. Each field is optional; an object without
+ * fields is a heartbeat. */
 struct rpc_exec_input {
 	bool has_stdin, has_size, close;
-	const char *data; /* in the object; NULL: none */
+	const char *data; /* points into the object; NULL: none */
 	size_t len;
 	int64_t height, width;
 };
@@ -58,7 +57,7 @@ struct rpc_exec_input {
 struct rpc_fs_req {
 	char *alloc_id, *path;
 	char *task, *log_type; /* Logs: "stdout" or "stderr" */
-	int64_t offset, limit; /* limit 0 or below: none */
+	int64_t offset, limit; /* a limit of 0 or less means none */
 	char *origin;          /* "start" or "end"; empty: start */
 	bool plain_text, follow;
 	struct rpc_query query;
@@ -77,7 +76,7 @@ struct rpc_monitor_req {
 	struct rpc_query query;
 };
 
-/* NodeMeta.Apply. In what may be unset, null is that. */
+/* NodeMeta.Apply. A null value removes the key. */
 struct rpc_meta_apply_req {
 	char *node_id;
 	json_t *meta;
@@ -89,7 +88,7 @@ struct rpc_claims_rep {
 	json_t *claims;
 };
 
-/* The first object of a stream, and the acceptor's. */
+/* The first object of a stream, and the answer of the accepting side. */
 struct rpc_stream_open {
 	char *method;
 };
@@ -110,7 +109,7 @@ struct rpc_csi_node_req {
 	struct csi_claim *claim;
 };
 
-/* CSI.Controller*: each uses some of these. MountOptions calls its file system FSType, but
+/* CSI.Controller*: each uses some of these fields. The file system in MountOptions is FSType, but
  * Filesystem in ControllerAttachVolume. */
 struct rpc_csi_mount_options {
 	char *fs_type, *filesystem;
@@ -155,24 +154,24 @@ MODEL_DECLARE(rpc_csi_node_req);
 MODEL_DECLARE(rpc_csi_mount_options);
 MODEL_DECLARE(rpc_csi_controller_req);
 
-/* One frame of a stream of the servers': bytes, or the error that ends it. */
+/* One frame of a server's stream: bytes, or the error that ends it. */
 struct rpc_frame {
 	bool failed, event;
 	int64_t code;        /* 0: none */
-	const char *message; /* in the object, as payload: no text that ends */
+	const char *message; /* points into the object, as payload does; not NUL-terminated */
 	const char *payload; /* NULL: none */
 	size_t message_len, len;
 };
 
-/* 0, or -EBADMSG with *e. Keys that are not known are passed over. */
+/* Returns 0, or -EBADMSG with *e. Unknown keys are ignored. */
 int rpc_frame_parse(const void *data, size_t len, struct rpc_frame *ret, struct err *e);
 int rpc_exec_input_parse(const void *data, size_t len, struct rpc_exec_input *ret, struct err *e);
 
-/* Append one frame of a stream: bytes (none: the heartbeat of plain text), or the error that ends
- * it with an HTTP-like code. t->failed tells of no memory. */
+/* Append one frame of a stream: bytes (none: the heartbeat of a plain stream), or the error that
+ * ends it, with an HTTP status. t->failed is set if memory runs out. */
 void rpc_frame_data(struct text *t, const void *data, size_t len);
 void rpc_frame_error(struct text *t, int code, const char *message);
-/* Append one object for a command that runs elsewhere: nothing is a beat. */
+/* Append one object for a command on another node; an object without fields is a heartbeat. */
 void rpc_exec_input_put(struct text *t, const struct rpc_exec_input *in);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rpc_table.h: what the tables of calls have in common. For this folder alone. Runs in:
+/* rpc_table.h: macros that the field tables of calls share. For this folder only. Runs in:
  * supervisor. */
 #ifndef DROVER_SUPERVISOR_CLUSTER_RPC_RPC_TABLE_H
 #define DROVER_SUPERVISOR_CLUSTER_RPC_RPC_TABLE_H
@@ -7,7 +7,7 @@
 #include "model/engine/table.h"
 #include "supervisor/cluster/rpc/rpc.h"
 
-/* Embedded structs are flat on the wire: their fields stand in the request's own table. */
+/* Embedded structs are flat on the wire: their fields are in the request's own table. */
 #define RPC_QUERY                                                                                  \
 	F_STRING(query.region, "Region"), F_STRING(query.namespace, "Namespace"),                  \
 	    F_STRING(query.auth_token, "AuthToken"),                                               \
