@@ -16,11 +16,10 @@
 #include "supervisor/node/node_state.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/volume/csi_error.h"
+#include "supervisor/volume/plugin_retry.h"
 
-#define WAIT_USEC        60000000 /* how long a call waits for a plugin that is not there */
 #define LOOK_USEC        1000000
 #define BACKOFF_USEC     100000 /* before a lost call is retried */
-#define TRIES_MAX        2
 #define PROBE_TIMEOUT_MS 5000
 
 enum channel { CHANNEL_CLOSED, CHANNEL_OPENING, CHANNEL_OPEN };
@@ -195,13 +194,15 @@ on_answer(
 		/* Not one that is being opened anew by now: others wait for it. */
 		if (pc->p && pc->p->channel == CHANNEL_OPEN && pc->p->channel_no == pc->channel_no)
 			close_channel(pc->p);
-		if (++pc->lost < TRIES_MAX && pc->instance) {
+		switch (plugin_retry_lost(++pc->lost, pc->instance)) {
+		case PLUGIN_RETRY_NOW:
 			try_call(pc);
 			return;
-		}
-		if (pc->lost < TRIES_MAX) {
+		case PLUGIN_RETRY_LATER:
 			wait_for_instance(pc, BACKOFF_USEC);
 			return;
+		case PLUGIN_RETRY_NO:
+			break;
 		}
 	}
 	if (r < 0) {
@@ -351,19 +352,14 @@ is_wanted(struct sup *sup, const char *id)
 	return false;
 }
 
-/* Why a call that waits for an instance need not wait any longer; NULL: it waits on. */
 static const char *
 reason_to_give_up(const struct plugin_call *pc, uint64_t now)
 {
-	if (pc->lost >= TRIES_MAX)
-		return "the plugin's task ended during the call, and again when it was repeated";
-	if (now >= pc->since_usec + WAIT_USEC)
-		return "no allocation of it on this node answered for 60 s";
-	/* Not at once: one that ends may just be replaced. */
-	if (now < pc->since_usec + LOOK_USEC || is_wanted(pc->sup, pc->id))
-		return NULL;
-	return pc->lost ? "the plugin's task ended during the call and is not started again"
-			: "no allocation of it runs on this node, nor is to run";
+	struct plugin_wait_facts f = { .lost = pc->lost,
+		.waited_usec = now - pc->since_usec,
+		.wanted = is_wanted(pc->sup, pc->id) };
+
+	return plugin_retry_give_up(&f);
 }
 
 /* Each second, and when an instance answers, while a call waits for one. */
