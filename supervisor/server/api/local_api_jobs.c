@@ -17,7 +17,7 @@
 #include "supervisor/server/job/local_job_view.h"
 #include "supervisor/server/job/local_family.h"
 #include "supervisor/server/drive/local_register.h"
-#include "supervisor/server/place/local_fit.h"
+#include "supervisor/server/place/local_fit_node.h"
 #include "supervisor/server/capacity/local_ports.h"
 
 struct local_job *

@@ -1,265 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_fit.c: does an alloc fit on the node? Runs in: supervisor. */
+/* local_fit.c: does an alloc fit on the node beside those that are there? Runs in: supervisor. */
 #include "supervisor/server/place/local_fit.h"
 
-#include <fnmatch.h>
-#include <stdio.h>
-#include <string.h>
+#include <errno.h>
 
-#include "common/cleanup.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/capacity/local_ports.h"
 #include "supervisor/server/claim/local_claims.h"
 #include "supervisor/server/place/local_drain.h"
-
-/* --- constraints --- */
-
-enum operand { OPERAND_EQUAL, OPERAND_NOT_EQUAL, OPERAND_UNKNOWN };
-
-static enum operand
-parse_operand(const char *word)
-{
-	if (strcmp(word, "") == 0 || strcmp(word, "=") == 0 || strcmp(word, "==") == 0 ||
-	    strcmp(word, "is") == 0)
-		return OPERAND_EQUAL;
-	if (strcmp(word, "!=") == 0 || strcmp(word, "not") == 0)
-		return OPERAND_NOT_EQUAL;
-	return OPERAND_UNKNOWN;
-}
-
-static const char *
-node_field(const struct node *node, const char *name)
-{
-	if (strcmp(name, "unique.id") == 0)
-		return str(node->id);
-	if (strcmp(name, "unique.name") == 0)
-		return str(node->name);
-	if (strcmp(name, "datacenter") == 0)
-		return str(node->datacenter);
-	if (strcmp(name, "class") == 0)
-		return str(node->node_class);
-	return strcmp(name, "pool") == 0 ? str(node->node_pool) : NULL;
-}
-
-/* What a side of a constraint means on this node: itself, or "${attr.x}", "${meta.x}", "${node.x}".
- * NULL: not there. */
-static const char *
-resolve(const struct node *node, const char *target)
-{
-	size_t len = strlen(target);
-	char name[256];
-
-	if (len < 4 || strncmp(target, "${", 2) != 0 || target[len - 1] != '}')
-		return target;
-	if (len - 3 >= sizeof name)
-		return NULL;
-	(void)memcpy(name, target + 2, len - 3);
-	name[len - 3] = '\0';
-	if (strncmp(name, "attr.", 5) == 0)
-		return string_map_get(&node->attributes, name + 5);
-	if (strncmp(name, "meta.", 5) == 0)
-		return string_map_get(&node->meta, name + 5);
-	return strncmp(name, "node.", 5) == 0 ? node_field(node, name + 5) : NULL;
-}
+#include "supervisor/server/place/local_fit_node.h"
 
 static bool
-constraint_holds(const struct node *node, const struct constraint *c)
-{
-	const char *left = resolve(node, str(c->l_target)),
-		   *right = resolve(node, str(c->r_target));
-
-	if (parse_operand(str(c->operand)) == OPERAND_NOT_EQUAL)
-		return !left || !right || strcmp(left, right) != 0;
-	return left && right && strcmp(left, right) == 0;
-}
-
-static void
-check_operands(const struct constraint *list, size_t n, const char *where, struct problems *p)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (parse_operand(str(list[i].operand)) == OPERAND_UNKNOWN)
-			(void)model_problem(p,
-			    "%s: constraint operand \"%s\" is not supported; there are = and !=",
-			    where, list[i].operand);
-	}
-}
-
-void
-local_fit_validate(const struct job *job, struct problems *p)
-{
-	char where[512];
-
-	check_operands(job->constraints.v, job->constraints.n, "job", p);
-	for (size_t i = 0; i < job->task_groups.n; i++) {
-		const struct task_group *g = &job->task_groups.v[i];
-
-		(void)snprintf(where, sizeof where, "group %s", str(g->name));
-		check_operands(g->constraints.v, g->constraints.n, where, p);
-		for (size_t k = 0; k < g->tasks.n; k++) {
-			const struct task *t = &g->tasks.v[k];
-
-			(void)snprintf(
-			    where, sizeof where, "group %s, task %s", str(g->name), str(t->name));
-			check_operands(t->constraints.v, t->constraints.n, where, p);
-		}
-	}
-}
-
-/* --- feasibility: each check counts into the metrics what kept the node out --- */
-
-struct fit {
-	struct local *l;
-	const struct local_usage *used;
-	const struct node *node;
-	const struct job *job;
-	const struct task_group *group;
-	int64_t index;
-	struct alloc_metric *m;
-	struct local_shortage *shortage;
-};
-
-static bool __attribute__((format(printf, 2, 3)))
-note_filtered(const struct fit *f, const char *fmt, ...)
-{
-	char reason[ERR_MSG_SIZE];
-	int64_t *n;
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(reason, sizeof reason, fmt, ap);
-	va_end(ap);
-	f->m->nodes_filtered = 1;
-	n = int_map_at(&f->m->constraint_filtered, reason);
-	if (n)
-		++*n;
-	return false;
-}
-
-static bool
-note_exhausted(const struct fit *f, const char *dimension)
-{
-	int64_t *n = int_map_at(&f->m->dimension_exhausted, dimension);
-
-	f->m->nodes_exhausted = 1;
-	if (n)
-		++*n;
-	return false;
-}
-
-static bool
-in_datacenter(const struct fit *f)
-{
-	bool in = f->job->datacenters.n == 0;
-	int64_t *n;
-
-	for (size_t i = 0; i < f->job->datacenters.n && !in; i++)
-		in = fnmatch(f->job->datacenters.v[i], str(f->node->datacenter), 0) == 0;
-	if (in && !str_eq(f->job->node_pool, "all") && *str(f->job->node_pool))
-		in = str_eq(
-		    f->job->node_pool, *str(f->node->node_pool) ? f->node->node_pool : "default");
-	n = int_map_at(
-	    &f->m->nodes_available, *str(f->node->datacenter) ? f->node->datacenter : "dc1");
-	if (n)
-		*n = in;
-	f->m->nodes_in_pool = in;
-	return in;
-}
-
-static bool
-constraints_hold(const struct fit *f, const struct constraint *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (!constraint_holds(f->node, &list[i]))
-			return note_filtered(f, "%s %s %s", str(list[i].l_target),
-			    *str(list[i].operand) ? list[i].operand : "=", str(list[i].r_target));
-	}
-	return true;
-}
-
-static bool
-has_driver(const struct fit *f, const char *name)
-{
-	const struct driver_info *info = map_get(driver_info, &f->node->drivers, name);
-
-	if (!info || !info->detected)
-		return note_filtered(f, "missing driver %s%s%s", name,
-		    info && *str(info->health_description) ? ": " : "",
-		    info ? str(info->health_description) : "");
-	if (!info->healthy)
-		return note_filtered(
-		    f, "driver %s is unhealthy: %s", name, str(info->health_description));
-	return true;
-}
-
-static bool
-tasks_can_run(const struct fit *f)
-{
-	for (size_t i = 0; i < f->group->tasks.n; i++) {
-		const struct task *t = &f->group->tasks.v[i];
-
-		if (!has_driver(f, str(t->driver)) ||
-		    !constraints_hold(f, t->constraints.v, t->constraints.n))
-			return false;
-	}
-	return true;
-}
-
-static bool
-has_host_volume(const struct fit *f, const struct volume_request *vr)
-{
-	cleanup_free char *name = NULL;
-	const struct host_volume *v = volume_request_source(vr, f->index, &name) < 0
-					  ? NULL
-					  : map_get(host_volume, &f->node->host_volumes, str(name));
-
-	if (!v)
-		return note_filtered(f, "missing host volume %s", str(name));
-	return !v->read_only || vr->read_only ||
-	       note_filtered(f, "host volume %s is read-only", name);
-}
-
-static bool
-volumes_can_be_used(const struct fit *f)
+volumes_can_be_claimed(struct local *l, const struct local_fit *f)
 {
 	for (size_t i = 0; i < f->group->volumes.n; i++) {
 		const struct volume_request *vr = &f->group->volumes.v[i].value;
 		struct err e = { 0 };
 
-		if (vr->type == VOLUME_HOST && !has_host_volume(f, vr))
-			return false;
 		if (vr->type == VOLUME_CSI &&
-		    local_claim_check(f->l, f->job->namespace, f->index, vr, &e) < 0)
-			return note_filtered(f, "%s", e.msg);
+		    local_claim_check(l, f->job->namespace, f->index, vr, &e) < 0)
+			return local_fit_note_filtered(f, "%s", e.msg);
 	}
 	return true;
 }
 
 static bool
-has_room(const struct fit *f)
-{
-	struct local_shortage shortage = { .kind = LOCAL_SHORT_USAGE };
-	const char *dimension;
-
-	local_usage_add(&shortage.usage, f->group);
-	dimension = local_usage_exhausted(f->node, f->used, &shortage.usage);
-	if (!dimension)
-		return true;
-	*f->shortage = shortage;
-	return note_exhausted(f, dimension);
-}
-
-static bool
-ports_are_free(const struct fit *f)
+ports_are_free(struct local *l, const struct local_fit *f, struct local_shortage *shortage)
 {
 	cleanup_done(alloc_resources) struct alloc_resources tried;
 	struct err e = { 0 };
 	int r;
 
 	alloc_resources_init(&tried);
-	r = local_ports_fill(f->l, &tried.shared, f->group, f->shortage, &e);
+	r = local_ports_fill(l, &tried.shared, f->group, shortage, &e);
 	if (r == -ENOENT)
-		return note_filtered(f, "%s", e.msg);
-	return r == 0 || note_exhausted(f, e.msg);
+		return local_fit_note_filtered(f, "%s", e.msg);
+	return r == 0 || local_fit_note_exhausted(f, e.msg);
 }
 
 bool
@@ -267,24 +43,21 @@ local_fit_check(struct local *l, const struct local_usage *used, const struct jo
     const char *group, int64_t index, struct alloc_metric *m, struct local_shortage *ret_shortage)
 {
 	int64_t began = local_now_ns();
-	struct local_shortage ignored;
-	struct fit f = { .l = l,
-		.used = used,
-		.node = node_get(l->base.sup),
+	struct local_shortage shortage = { .kind = LOCAL_SHORT_OTHER };
+	const struct local_fit f = { .node = node_get(l->base.sup),
 		.job = job,
+		.group = job_group(job, group),
 		.index = index,
-		.m = m,
-		.shortage = ret_shortage ? ret_shortage : &ignored };
-	bool fits;
+		.m = m };
+	bool fits = false;
 
-	*f.shortage = (struct local_shortage){ .kind = LOCAL_SHORT_OTHER };
-	f.group = job_group(job, group);
-	if (!in_datacenter(&f) || local_drain_is_on(l))
-		return false;
-	m->nodes_evaluated = 1;
-	fits = constraints_hold(&f, f.job->constraints.v, f.job->constraints.n) &&
-	       constraints_hold(&f, f.group->constraints.v, f.group->constraints.n) &&
-	       tasks_can_run(&f) && volumes_can_be_used(&f) && has_room(&f) && ports_are_free(&f);
-	m->allocation_time = local_now_ns() - began;
+	if (local_fit_datacenter(&f) && !local_drain_is_on(l)) {
+		m->nodes_evaluated = 1;
+		fits = local_fit_node(&f) && volumes_can_be_claimed(l, &f) &&
+		       local_fit_usage(&f, used, &shortage) && ports_are_free(l, &f, &shortage);
+		m->allocation_time = local_now_ns() - began;
+	}
+	if (ret_shortage)
+		*ret_shortage = shortage;
 	return fits;
 }

@@ -10,7 +10,4 @@
  * (initialised) with what was seen, and *ret_shortage (may be NULL) with why it does not. */
 bool local_fit_check(struct local *l, const struct local_usage *used, const struct job *job,
     const char *group, int64_t index, struct alloc_metric *m, struct local_shortage *ret_shortage);
-/* Adds what keeps every node from running this job: constraints that are not supported. */
-void local_fit_validate(const struct job *job, struct problems *p);
-
 #endif
