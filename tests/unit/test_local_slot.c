@@ -118,11 +118,58 @@ START_TEST(no_two_allocs_of_one_name_run_at_once)
 }
 END_TEST
 
+/* What waits is counted by an evaluation; what is placed has none of the waiting left; an attempt
+ * is counted only of what failed by itself and is replaced for that. */
+START_TEST(the_steps_fit_the_action)
+{
+	for (unsigned bits = 0; bits < 9 << 7; bits++) {
+		struct local_slot_facts f = unpack(bits);
+		enum local_slot_action a = local_slot_decide(&f);
+		struct local_slot_steps s = local_slot_get_steps(&f, a);
+
+		ck_assert_msg(!s.waits || local_slot_needs_eval(a), "facts %#x", bits);
+		ck_assert_msg(
+		    !s.keeps_timer || (s.waits && a == LOCAL_SLOT_LATER), "facts %#x", bits);
+		ck_assert_msg(s.keeps_unplaced == (a == LOCAL_SLOT_PLACE), "facts %#x", bits);
+		ck_assert_msg(!s.keeps_unplaced || f.wanted, "facts %#x", bits);
+		ck_assert_msg(!s.releases_alloc || (f.ended && !f.wanted && a == LOCAL_SLOT_KEEP),
+		    "facts %#x", bits);
+		/* local_facts.c finds a reschedule for a wanted alloc that ended by itself alone.
+		 */
+		if (s.counts_attempt && f.wanted && f.exists && f.ended && !f.told_to_stop)
+			ck_assert_msg(
+			    a == LOCAL_SLOT_PLACE || a == LOCAL_SLOT_WAIT, "facts %#x", bits);
+	}
+}
+END_TEST
+
+START_TEST(every_action_has_its_evaluation)
+{
+	for (int a = LOCAL_SLOT_KEEP; a <= LOCAL_SLOT_LATER; a++)
+		for (int waits = 0; waits < 2; waits++)
+			for (int blocked = 0; blocked < 2; blocked++) {
+				enum local_slot_action action = (enum local_slot_action)a;
+				enum local_slot_eval ev =
+				    local_slot_choose_eval(action, waits, blocked);
+
+				if (local_slot_needs_eval(action))
+					ck_assert_int_ne(ev, LOCAL_EVAL_NONE);
+				ck_assert_int_eq(ev == LOCAL_EVAL_WAITING, waits);
+				if (ev == LOCAL_EVAL_BLOCKED)
+					ck_assert(blocked && action == LOCAL_SLOT_PLACE);
+				if (ev == LOCAL_EVAL_NEW)
+					ck_assert(local_slot_needs_eval(action) && !waits);
+			}
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
 	tcase_add_loop_test(tc, the_table, 0, sizeof cases / sizeof cases[0]);
 	tcase_add_test(tc, no_two_allocs_of_one_name_run_at_once);
+	tcase_add_test(tc, the_steps_fit_the_action);
+	tcase_add_test(tc, every_action_has_its_evaluation);
 }
 
 int

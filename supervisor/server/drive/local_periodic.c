@@ -20,6 +20,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "supervisor/core/store.h"
+#include "supervisor/server/drive/local_launch.h"
 #include "supervisor/server/drive/local_register.h"
 #include "supervisor/server/job/local_evals.h"
 #include "supervisor/server/job/local_family.h"
@@ -122,7 +123,7 @@ static void
 time_again(struct local *l, int64_t now)
 {
 	for (struct local_job *j = l->periodic->first; j; j = j->next_timed)
-		if (j->next_s > now)
+		if (local_launch_is_stale(j->next_s, now))
 			j->next_s = job_next_launch(local_job_wanted(j), now);
 }
 
@@ -227,29 +228,45 @@ local_periodic_launch(
 	return r < 0 ? err_set(e, r, "launch job %s", parent->id) : 0;
 }
 
-static bool
-overlaps(struct local *l, const struct job *job)
-{
-	struct job_children n;
-
-	if (job->periodic->prohibit_overlap != OPT_TRUE)
-		return false;
-	local_family_count(l, job, &n);
-	if (n.pending + n.running > 0)
-		log_info("job %s is not launched: the one before has not ended", job->id);
-	return n.pending + n.running > 0;
-}
-
-/* And all that were due before it are done with. */
-static void
-launch(struct local *l, struct local_job *j, int64_t time_s, int64_t now)
+/* Children are counted only where that matters: there may be thousands. */
+static struct local_launch_facts
+get_launch_facts(struct local *l, const struct local_job *j, int64_t now)
 {
 	const struct job *job = local_job_wanted(j);
+	struct local_launch_facts f = {
+		.now_s = now,
+		.next_s = j->next_s,
+		.prohibits_overlap = job->periodic->prohibit_overlap == OPT_TRUE,
+	};
+	struct job_children n;
+
+	if (f.prohibits_overlap && local_launch_is_due(f.next_s, now)) {
+		local_family_count(l, job, &n);
+		f.n_active = n.pending + n.running;
+	}
+	return f;
+}
+
+/* Launches the job under this time if it is due; then all its times until now are done with. */
+static void
+launch_due(struct local *l, struct local_job *j, int64_t time_s, int64_t now)
+{
+	const struct job *job = local_job_wanted(j);
+	struct local_launch_facts f = get_launch_facts(l, j, now);
 	struct local_eval *ev;
 	struct err e = { 0 };
 
-	if (!overlaps(l, job) && local_periodic_launch(l, j, time_s, &ev, &e) < 0)
-		log_warn("job %s is not launched: %s", job->id, e.msg);
+	switch (local_launch_decide(&f)) {
+	case LOCAL_LAUNCH_WAIT:
+		return;
+	case LOCAL_LAUNCH_SKIP:
+		log_info("job %s is not launched: the one before has not ended", job->id);
+		break;
+	case LOCAL_LAUNCH_NOW:
+		if (local_periodic_launch(l, j, time_s, &ev, &e) < 0)
+			log_warn("job %s is not launched: %s", job->id, e.msg);
+		break;
+	}
 	note_looked(l, j, now);
 	j->next_s = job_next_launch(job, now);
 }
@@ -276,8 +293,7 @@ local_periodic_run(struct local *l)
 
 	for (struct local_job *j = l->periodic->first, *next; j; j = next) {
 		next = j->next_timed;
-		if (j->next_s >= 0 && j->next_s <= now)
-			launch(l, j, j->next_s, now);
+		launch_due(l, j, j->next_s, now);
 	}
 	local_family_collect(l, now);
 	local_periodic_arm(l);
@@ -298,11 +314,9 @@ local_periodic_start(struct local *l, struct err *e)
 			set_timed(l, j, true);
 	}
 	for (struct local_job *j = l->periodic->first; j; j = j->next_timed) {
-		/* The clock may have been put back. */
 		j->next_s =
-		    job_next_launch(local_job_wanted(j), j->looked_s < now ? j->looked_s : now);
-		if (j->next_s >= 0 && j->next_s <= now)
-			launch(l, j, now, now);
+		    job_next_launch(local_job_wanted(j), local_launch_since(j->looked_s, now));
+		launch_due(l, j, now, now);
 	}
 	l->periodic->fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (l->periodic->fd < 0)

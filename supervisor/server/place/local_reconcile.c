@@ -175,20 +175,21 @@ static void
 act_on_slot(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
     enum local_slot_action action, struct local_eval *ev)
 {
+	struct local_slot_steps steps = local_slot_get_steps(f, action);
 	struct local_alloc *la = slot->current;
 
-	if (action != LOCAL_SLOT_WAIT && action != LOCAL_SLOT_REPLACE && action != LOCAL_SLOT_LATER)
+	if (!steps.waits)
 		forget_wait(l, slot);
-	if (action != LOCAL_SLOT_LATER)
+	if (!steps.keeps_timer)
 		forget_reschedule(slot);
-	if (f->reschedule == LOCAL_AGAIN_NOW && !f->again && f->outdated == LOCAL_CURRENT)
+	if (steps.counts_attempt)
 		stop_rescheduled(l, la);
-	if (action != LOCAL_SLOT_PLACE)
+	if (!steps.keeps_unplaced)
 		local_unplaced_remove(l, slot);
+	if (steps.releases_alloc)
+		local_alloc_done(l, la);
 	switch (action) {
 	case LOCAL_SLOT_KEEP:
-		if (!f->wanted && f->ended)
-			local_alloc_done(l, la);
 		break;
 	case LOCAL_SLOT_STOP:
 		local_alloc_stop(l, la,
@@ -218,12 +219,6 @@ act_on_slot(struct local *l, struct local_slot *slot, const struct local_slot_fa
 	}
 }
 
-static bool
-needs_eval(enum local_slot_action action)
-{
-	return action != LOCAL_SLOT_KEEP && action != LOCAL_SLOT_STOP;
-}
-
 static void
 finish_eval(struct local *l, struct local_job *j, struct local_eval *ev)
 {
@@ -246,18 +241,23 @@ finish_eval(struct local *l, struct local_job *j, struct local_eval *ev)
 		turn_write(l->base.sup, &j->blocked->row);
 }
 
-/* Under which evaluation an alloc's end is handled: the one that waits for it, or the blocked one,
- * or a new one. */
+/* NULL: the action needs none, or there is no memory. */
 static struct local_eval *
 choose_eval(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
     enum local_slot_action action)
 {
-	struct local_eval *ev = slot->waits;
+	struct local_eval *ev;
 
-	if (!ev && action == LOCAL_SLOT_PLACE)
-		ev = slot->job->blocked;
-	if (ev || !needs_eval(action))
-		return ev;
+	switch (local_slot_choose_eval(action, slot->waits != NULL, slot->job->blocked != NULL)) {
+	case LOCAL_EVAL_NONE:
+		return NULL;
+	case LOCAL_EVAL_WAITING:
+		return slot->waits;
+	case LOCAL_EVAL_BLOCKED:
+		return slot->job->blocked;
+	case LOCAL_EVAL_NEW:
+		break;
+	}
 	ev = local_eval_new(l, slot->job, f->told_to_stop ? "alloc-stop" : "alloc-failure");
 	if (!ev)
 		log_error("job %s: no memory for an evaluation", slot->job->name);
@@ -272,7 +272,7 @@ local_reconcile_slot(struct local *l, struct local_slot *slot, struct local_eval
 
 	if (!ev)
 		ev = choose_eval(l, slot, &f, action);
-	if (!ev && needs_eval(action))
+	if (!ev && local_slot_needs_eval(action))
 		return;
 	act_on_slot(l, slot, &f, action, ev);
 	if (ev || slot->job->blocked)
@@ -330,10 +330,10 @@ pass_slot(struct pass *p, struct local_slot *slot, int64_t *budget)
 	action = local_slot_decide(&f);
 	if (!p->asked && is_arranged(slot, action))
 		return;
-	if (!p->ev && needs_eval(action))
+	if (!p->ev && local_slot_needs_eval(action))
 		p->ev = local_eval_new(p->l, p->j,
 		    local_deployment_active(p->j) ? "deployment-watcher" : "node-update");
-	if (p->ev || !needs_eval(action))
+	if (p->ev || !local_slot_needs_eval(action))
 		act_on_slot(p->l, slot, &f, action, p->ev);
 }
 

@@ -37,3 +37,33 @@ local_slot_decide(const struct local_slot_facts *f)
 	}
 	return LOCAL_SLOT_KEEP;
 }
+
+struct local_slot_steps
+local_slot_get_steps(const struct local_slot_facts *f, enum local_slot_action action)
+{
+	return (struct local_slot_steps){
+		.waits = action == LOCAL_SLOT_WAIT || action == LOCAL_SLOT_REPLACE ||
+			 action == LOCAL_SLOT_LATER,
+		.keeps_timer = action == LOCAL_SLOT_LATER,
+		.keeps_unplaced = action == LOCAL_SLOT_PLACE,
+		.counts_attempt =
+		    f->reschedule == LOCAL_AGAIN_NOW && !f->again && f->outdated == LOCAL_CURRENT,
+		.releases_alloc = action == LOCAL_SLOT_KEEP && !f->wanted && f->ended,
+	};
+}
+
+bool
+local_slot_needs_eval(enum local_slot_action action)
+{
+	return action != LOCAL_SLOT_KEEP && action != LOCAL_SLOT_STOP;
+}
+
+enum local_slot_eval
+local_slot_choose_eval(enum local_slot_action action, bool waits, bool blocked)
+{
+	if (waits)
+		return LOCAL_EVAL_WAITING;
+	if (action == LOCAL_SLOT_PLACE && blocked)
+		return LOCAL_EVAL_BLOCKED;
+	return local_slot_needs_eval(action) ? LOCAL_EVAL_NEW : LOCAL_EVAL_NONE;
+}

@@ -43,4 +43,29 @@ enum local_slot_action {
 
 enum local_slot_action local_slot_decide(const struct local_slot_facts *f);
 
+/* What goes with an action. */
+struct local_slot_steps {
+	bool waits;       /* the slot goes on to be counted by the evaluation that waits for it */
+	bool keeps_timer; /* of its reschedule */
+	bool keeps_unplaced; /* it stays with the slots that could not be placed */
+	bool counts_attempt; /* its alloc failed, and its successor counts as a reschedule */
+	bool releases_alloc; /* nothing needs the alloc any more */
+};
+
+struct local_slot_steps local_slot_get_steps(
+    const struct local_slot_facts *f, enum local_slot_action action);
+
+/* The evaluation under which an action happens for which nobody has asked. */
+enum local_slot_eval {
+	LOCAL_EVAL_NONE,    /* it needs none */
+	LOCAL_EVAL_WAITING, /* the one that waits for the slot's alloc to end */
+	LOCAL_EVAL_BLOCKED, /* the one of the job's unplaced slots */
+	LOCAL_EVAL_NEW,
+};
+
+/* waits, blocked: there is such an evaluation. */
+enum local_slot_eval local_slot_choose_eval(
+    enum local_slot_action action, bool waits, bool blocked);
+bool local_slot_needs_eval(enum local_slot_action action);
+
 #endif

@@ -8,24 +8,44 @@
 #include "supervisor/server/deploy/local_deployment.h"
 #include "supervisor/server/job/local_allocs.h"
 #include "supervisor/server/job/local_reschedule.h"
+#include "supervisor/server/place/local_fate.h"
 
-static void
-say_no_more(const struct sup_alloc *sa, struct causes *c)
+static struct local_fate_facts
+get_fate_facts(const struct local_alloc *la)
 {
+	const struct sup_alloc *sa = la->sa;
 	const struct reschedule_policy *p = sa->group->reschedule_policy;
 	enum job_kind type = sa->job->job.type;
+
+	return (struct local_fate_facts){
+		.current = la->slot->current == la && !*str(sa->a.next_allocation),
+		.unplaced = la->slot->want != NULL,
+		.wanted = sa->a.desired_status == DESIRED_RUN,
+		.failed = sa->a.client_status == CLIENT_FAILED,
+		.reschedules = local_reschedule_at(sa) != LOCAL_RESCHEDULE_NEVER,
+		.system = type == JOB_SYSTEM || type == JOB_SYSBATCH,
+		.policy = p && p->attempts > 0,
+		.waits = la->slot->waits != NULL,
+		.over = la->over,
+	};
+}
+
+static void
+add_delay(const struct sup_alloc *sa, struct causes *c)
+{
+	int64_t left = local_reschedule_at(sa) - local_now_ns();
+	char text[DURATION_SIZE];
+
+	duration_format(left > 0 ? left / NS_PER_S * NS_PER_S : 0, text);
+	causes_add(c, 0, "",
+	    "Another is placed in its stead in %s: its reschedule policy has a delay.", text);
+}
+
+static void
+add_attempts(const struct reschedule_policy *p, struct causes *c)
+{
 	char interval[DURATION_SIZE];
 
-	if (type == JOB_SYSTEM || type == JOB_SYSBATCH) {
-		causes_add(c, 0, "", "None is placed in its stead: %s jobs are not rescheduled.",
-		    job_kind_names[type]);
-		return;
-	}
-	if (!p || p->attempts <= 0) {
-		causes_add(
-		    c, 0, "", "None is placed in its stead: its reschedule policy allows none.");
-		return;
-	}
 	duration_format(p->interval, interval);
 	causes_add(c, 0, "",
 	    "None is placed in its stead: its reschedule policy allows no more than %lld in %s.",
@@ -33,23 +53,41 @@ say_no_more(const struct sup_alloc *sa, struct causes *c)
 }
 
 static void
-say_successor(const struct local_alloc *la, struct causes *c)
+add_fate(const struct sup_alloc *sa, enum local_fate fate, struct causes *c)
 {
-	int64_t at = local_reschedule_at(la->sa), left = at - local_now_ns();
-	char text[DURATION_SIZE];
-
-	if (at == LOCAL_RESCHEDULE_NEVER) {
-		say_no_more(la->sa, c);
-		return;
+	switch (fate) {
+	case LOCAL_FATE_NONE:
+		break;
+	case LOCAL_FATE_UNPLACED:
+		causes_add(c, 0, "", "There is no place yet for another in its stead.");
+		break;
+	case LOCAL_FATE_LATER:
+		add_delay(sa, c);
+		break;
+	case LOCAL_FATE_NEVER_TYPE:
+		causes_add(c, 0, "", "None is placed in its stead: %s jobs are not rescheduled.",
+		    job_kind_names[sa->job->job.type]);
+		break;
+	case LOCAL_FATE_NEVER_RULE:
+		causes_add(
+		    c, 0, "", "None is placed in its stead: its reschedule policy allows none.");
+		break;
+	case LOCAL_FATE_NEVER_AGAIN:
+		add_attempts(sa->group->reschedule_policy, c);
+		break;
+	case LOCAL_FATE_ENDS:
+		causes_add(c, 0, "", "Another waits for its place until it has ended.");
+		break;
+	case LOCAL_FATE_UNMOUNTS:
+		causes_add(
+		    c, 0, "", "Another waits for its place until its volumes are given back.");
+		break;
 	}
-	duration_format(left > 0 ? left / NS_PER_S * NS_PER_S : 0, text);
-	causes_add(c, 0, "",
-	    "Another is placed in its stead in %s: its reschedule policy has a delay.", text);
 }
 
-/* Of one that runs: its deployment waits for it. */
+/* Adds what its deployment waits for, of an alloc that runs. */
 static void
-say_deployment(struct local *l, const struct alloc *a, struct causes *c)
+add_deployment(struct local *l, const struct alloc *a, struct causes *c)
 {
 	const struct local_deployment *dep = local_deployment_find(l, str(a->deployment_id));
 	const struct deployment_status *s = a->deployment_status;
@@ -68,18 +106,11 @@ void
 local_why(struct source *s, struct sup_alloc *sa, struct causes *c)
 {
 	const struct local_alloc *la = local_alloc_of(sa);
-	const struct alloc *a = &sa->a;
+	struct local_fate_facts f;
 
-	say_deployment(local_of(s), a, c);
-	if (!la || la->slot->current != la || *str(a->next_allocation))
+	add_deployment(local_of(s), &sa->a, c);
+	if (!la)
 		return;
-	if (la->slot->want)
-		causes_add(c, 0, "", "There is no place yet for another in its stead.");
-	else if (a->desired_status == DESIRED_RUN && a->client_status == CLIENT_FAILED)
-		say_successor(la, c);
-	else if (la->slot->waits && !la->over)
-		causes_add(c, 0, "", "Another waits for its place until it has ended.");
-	else if (la->slot->waits)
-		causes_add(
-		    c, 0, "", "Another waits for its place until its volumes are given back.");
+	f = get_fate_facts(la);
+	add_fate(sa, local_fate_decide(&f), c);
 }
