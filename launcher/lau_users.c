@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lau_users.c: the users of the agent: by name, or with -dev from a range. Runs in: launcher.
- */
+/* lau_users.c: the users of the agent: by name; with -dev from a range, because several such agents
+ * may run on one machine, also beside an installed one. Runs in: launcher. */
 #include <dirent.h>
 #include <errno.h>
 #include <grp.h>
@@ -143,12 +143,12 @@ find_range(struct launcher *l, struct err *e)
 int
 lau_users_find(struct launcher *l, struct err *e)
 {
+	if (l->dev)
+		return find_range(l, e);
 	if (find_names(&l->users) == LAU_USERS)
 		return check_apart(&l->users, e);
-	if (!l->dev)
-		return err_say(e, -ENOENT,
-		    "the users drover, drover-exec, drover-csi, drover-heartbeat, drover-check and "
-		    "drover-file must be in /etc/passwd: run systemd-sysusers, or try `drover "
-		    "agent -dev`");
-	return find_range(l, e);
+	return err_say(e, -ENOENT,
+	    "the users drover, drover-exec, drover-csi, drover-heartbeat, drover-check and "
+	    "drover-file must be in /etc/passwd: run systemd-sysusers, or try `drover "
+	    "agent -dev`");
 }

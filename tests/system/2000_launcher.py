@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # takes: 27
 """The launcher: what it makes, what it refuses, whom it starts again."""
+import contextlib
 import os
 import signal
 import socket
@@ -11,7 +12,7 @@ import subprocess
 import threading
 import time
 
-from lib import agent, binary, build_dir, case, helper
+from lib import agent, binary, build_dir, case, helper, service
 
 LEASE = struct.Struct("<Q40sQQ")
 LOCK_WAIT_S = 5  # so long a second agent waits for the first one's end
@@ -470,19 +471,25 @@ def test_a_supervisor_that_cannot_run_here_ends_the_agent():
         case.equal(os.path.getsize(a.data + "/state/state.db"), size, "size of the newer state.db")
 
 
-def test_without_its_users_the_agent_says_what_to_do():
+@contextlib.contextmanager
+def passwd(lines):
+    """In /etc/passwd these lines stand for the agent's users."""
+    path = case.directory() + "/passwd"
     with open("/etc/passwd", encoding="utf-8") as f:
-        if "drover-exec:" in f.read():
-            case.skip("the users exist here")
-    refused("systemd-sysusers", dev=False)
+        write(path, "".join([*(line + "\n" for line in service.without_agent(f.read())), *lines]))
+    helper.mount(path, "/etc/passwd", None, 4096)  # MS_BIND
+    try:
+        yield
+    finally:
+        helper.umount("/etc/passwd")
+
+
+def test_without_its_users_the_agent_says_what_to_do():
+    with passwd(()):
+        refused("systemd-sysusers", dev=False)
 
 
 def test_users_that_do_not_differ_are_refused():
-    with open("/etc/passwd", encoding="utf-8") as f:
-        before = f.read()
-    if "drover-exec:" in before:
-        case.skip("the users exist here")
-    path = case.directory() + "/passwd"
     wrong = (("users drover-exec (64901:64901) and drover-csi (64901:64902) must differ", {"drover-csi": (64901, 64902)}),
              ("users drover (64900:64900) and drover-heartbeat (64903:64900) must differ", {"drover-heartbeat": (64903, 64900)}),
              ("user drover-exec has the ids 0:64901", {"drover-exec": (0, 64901)}),
@@ -490,14 +497,9 @@ def test_users_that_do_not_differ_are_refused():
              ("user drover-csi has the ids 65534:65534", {"drover-csi": (65534, 65534)}))
     for sentence, ids in wrong:
         lines = ["%s:x:%d:%d::/nonexistent:/usr/sbin/nologin\n" % (name, *ids.get(name, (64900 + i, 64900 + i)))
-                 for i, name in enumerate(("drover", "drover-exec", "drover-csi", "drover-heartbeat", "drover-check", "drover-file"))]
-        write(path, before + "".join(lines))
-        helper.mount(path, "/etc/passwd", None, 4096)  # MS_BIND
-        try:
-            for dev in (True, False):
-                refused(sentence, dev=dev)
-        finally:
-            helper.umount("/etc/passwd")
+                 for i, name in enumerate(service.AGENT)]
+        with passwd(lines):
+            refused(sentence, dev=False)
 
 
 def test_a_storm_of_sighup_delays_neither_the_end_of_a_hung_supervisor_nor_a_sigterm():

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two agents with -dev on one machine: jobs of the same names on both, and what happens to one is nothing to the other."""
+"""Two agents with -dev on a machine where drover is installed: jobs of the same names on both, and what happens to one is nothing
+to the other."""
 import os
 import signal
 
-from lib import agent, api, case, crash, helper
+from lib import agent, api, case, crash, helper, service
 
 COUNT = 'i=0; while :; do i=$((i + 1)); echo $i > "$NOMAD_ALLOC_DIR/data/n.new"; mv "$NOMAD_ALLOC_DIR/data/n.new" ' \
         '"$NOMAD_ALLOC_DIR/data/n"; sleep 0.05; done'
@@ -61,6 +62,8 @@ def test_they_share_nothing():
     b.start_jobs()
     case.equal(crash.instance(a) == crash.instance(b), False, "one instance")
     case.equal(bool(a.uids()) and bool(b.uids()) and not a.uids() & b.uids(), True, "uids %s %s" % (a.uids(), b.uids()))
+    installed = {service.FIRST_ID + i for i in range(len(service.AGENT))}
+    case.equal((a.uids() | b.uids()) & installed, set(), "users of the installed agent")
     case.equal((len(a.tasks()), len(b.tasks()), set(a.tasks().values()) & set(b.tasks().values())), (4, 4, set()), "tasks")
     case.equal(bool(a.cgroups()) and bool(b.cgroups()), True, "cgroups")
     case.equal({x["ID"] for x in a.ask("/v1/nodes")} & {x["ID"] for x in b.ask("/v1/nodes")}, set(), "node ids")
@@ -124,5 +127,6 @@ def mounts():
         return [line.split(" ")[4] for line in f]
 
 
-with Node() as a, Node() as b:
+# As on a machine where drover is installed: its users are nobody's here.
+with service.Users(), Node() as a, Node() as b:
     case.run(globals())
