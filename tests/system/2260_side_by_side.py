@@ -54,6 +54,7 @@ class Node(api.Node):
         self.register(api.job("new", driver="exec"))
         self.wait_running("new")
         self.purge("new")
+        case.until(lambda: self.tasks() == tasks, 10, "the new one's record to be gone, " + what)
         case.equal(self.ask("/v1/agent/leaks"), [], "leaks, " + what)
 
 
