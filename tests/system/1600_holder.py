@@ -62,7 +62,7 @@ def test_a_stopped_executor_keeps_no_other_from_being_asked():
         asked = [accept_stop(s) for s in good]
         case.until(lambda: "3 tasks asked to stop" in h.log(), 10, "the end of the asking")
         for name in ("a", "b"):
-            case.contains(h.log(), name * 32 + ".sock: its executor accepts nothing")
+            case.contains(h.log(), name * 32 + ".sock: its executor accepts no connection")
         case.equal(h.log().count("warn"), 2, h.log())
         for c in asked:
             case.equal(h.process.poll(), None, "it waits for the tasks")
