@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_identity.c: the tokens of an alloc's tasks: which there are, how long each is good, and
- * what a start gets of them. Runs in: supervisor. */
+/* alloc_identity.c: the tokens of an alloc's tasks: which exist, when each is renewed, and what a
+ * start gets of them. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_token.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ boot_ms(void)
 /* --- when a token is renewed --- */
 
 /* At half of its life, and up to a tenth of that later so that the allocs of a job do not all ask
- * at once. What is counted goes on while the machine sleeps, and does not jump when its clock is
+ * at once. CLOCK_BOOTTIME goes on while the machine sleeps, and does not jump when the clock is
  * set. */
 void
 token_set_times(struct token *t, int64_t age_ns)
@@ -51,7 +51,7 @@ token_is_missing(const struct token *t)
 	return t->tr->phase != TASK_DEAD && (!t->jwt || (t->life_ns > 0 && boot_ms() >= t->end_ms));
 }
 
-/* --- what is kept --- */
+/* --- tokens in state.db --- */
 
 void
 alloc_identities_save(const struct alloc_identities *ids, struct text *t)
@@ -97,7 +97,7 @@ load_one(struct token *t, const json_t *saved)
 	}
 }
 
-/* One that is neither in the environment nor a file reaches nobody. */
+/* An identity that is neither a variable nor a file needs no token. */
 static bool
 is_used(const struct workload_identity *w)
 {
@@ -144,9 +144,10 @@ alloc_identities_free(struct alloc_identities *ids)
 	free(ids);
 }
 
-/* --- what a task gets --- */
+/* --- tokens for a start --- */
 
-/* The default one came with the alloc; NULL: it did not, or is not asked for. */
+/* The default token, which came with the alloc; NULL: it did not, or the task does not ask for it.
+ */
 static const char *
 default_token(const struct sup_alloc *sa, const struct task *task, bool as_file)
 {
@@ -157,7 +158,7 @@ default_token(const struct sup_alloc *sa, const struct task *task, bool as_file)
 		   : NULL;
 }
 
-/* Steps to the task's next token of which there is one. */
+/* Steps to the task's next token that is signed; NULL: no more. */
 static const struct token *
 next_token(const struct sup_alloc *sa, const struct task *task, size_t *at)
 {

@@ -8,7 +8,7 @@
 #include "supervisor/driver/signal_name.h"
 #include "supervisor/core/sup_turn.h"
 
-/* Does somebody who named this task, or none, mean this one? */
+/* task is the name of this one, or "" for all. */
 static bool
 is_meant(const struct task_runner *tr, const char *task)
 {
@@ -41,7 +41,7 @@ alloc_restart_running(struct alloc_runner *ar, const char *reason, bool failure)
 
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		n += task_runner_can_restart(&ar->tasks[i]);
-	if (n == 0) /* then nothing of it is taken away either */
+	if (n == 0) /* then its services stay registered */
 		return 0;
 	alloc_hooks_pre_task_restart(ar);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
@@ -55,8 +55,8 @@ begins_anew(const struct task_runner *tr, bool ended)
 	return !ended || tr->stage == STAGE_POSTSTOP;
 }
 
-/* The gates close first: what ends goes on when all are there again. Once all but
- * poststop tasks are over, that was it: those alone begin anew. */
+/* The gates close first: a task that ends starts again once all have ended. If all but poststop
+ * tasks are over, only these begin anew. */
 static unsigned
 restart_all(struct alloc_runner *ar)
 {
@@ -77,7 +77,7 @@ restart_all(struct alloc_runner *ar)
 		task_runner_set_gate(&ar->tasks[i], false);
 		(void)task_runner_begin_anew(&ar->tasks[i], delay_ns);
 	}
-	/* Those that only wait for their start say nothing that would open them again. */
+	/* A task that only waits for its start makes no event that would open the gates again. */
 	turn_defer(ar->sup, &ar->step);
 	return n;
 }

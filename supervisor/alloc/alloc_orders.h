@@ -6,15 +6,15 @@
 #include "supervisor/table/alloc_table.h"
 
 /*
- * Restarts one task, or (task "") those that run, or with all every one, also what is over, stage
- * by stage as at the beginning. Not counted by the restart policy. 0; -ENOENT no such task, -EINVAL
- * nothing of it can be restarted.
+ * Restarts one task, or (task "") those that run, or (all) every task, also those that have ended,
+ * stage by stage as at the beginning. The restart policy does not count it. 0; -ENOENT: no such
+ * task; -EINVAL: no task can be restarted.
  */
 int alloc_restart(struct sup_alloc *sa, const char *task, bool all, struct err *e);
-/* Those that run; failure: by the restart policy. Returns how many. */
+/* Restarts the tasks that run; failure: the restart policy counts it. Returns how many. */
 unsigned alloc_restart_running(struct alloc_runner *ar, const char *reason, bool failure);
-/* Signals one task, or (task "") those that run. 0; -ENOENT no such task, -EINVAL no such signal or
- * not running. by: who asks. */
+/* Signals one task, or (task "") those that run. by: the user who asks. 0; -ENOENT: no such task;
+ * -EINVAL: no such signal, or the task does not run. */
 int alloc_signal(
     struct sup_alloc *sa, const char *task, const char *signal, const char *by, struct err *e);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc_token.h: the tokens of an alloc's tasks, for the three that work at them:
- * alloc_identity.c keeps them, hook_identity.c asks for them, task_tokens.c gives new ones to tasks
- * that run. Runs in: supervisor.
+ * alloc_token.h: the tokens of an alloc's tasks, for the three files that share them:
+ * alloc_identity.c stores them, hook_identity.c asks for them, task_tokens.c gives new ones to
+ * tasks that run. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_TOKEN_H
 #define DROVER_SUPERVISOR_ALLOC_ALLOC_TOKEN_H
@@ -17,35 +17,36 @@ struct token {
 	int64_t signed_ns, life_ns;           /* by this node's clock; life 0: for ever */
 	uint64_t half_ms, renew_ms, end_ms;   /* since boot, with a life */
 	bool given;  /* the task that runs has it, or its next start will */
-	bool giving; /* it is being written, or what its change makes happen is under way */
-	bool late;   /* an event has said that it could not be renewed */
+	bool giving; /* its file is being written, or its change_mode is being applied */
+	bool late;   /* an event has reported that it could not be renewed */
 };
 
 struct alloc_identities {
 	struct alloc_runner *ar;
 	struct sd_event_source *timer;
-	bool asking;  /* the source */
-	bool waiting; /* the hook, for the first tokens */
-	bool told;    /* what it waits for */
+	bool asking;  /* a request to the source is under way */
+	bool waiting; /* the hook waits for the first tokens */
+	bool told;    /* an event has reported that wait */
 	unsigned failures, file_failures;
 	uint64_t begun_ms;
 	size_t n;
 	struct token v[];
 };
 
-/* alloc_identity.c: age_ns: since it was signed. */
+/* alloc_identity.c: sets when to renew it. age_ns: since it was signed. */
 void token_set_times(struct token *t, int64_t age_ns);
-/* Is it time to ask for it, or to ask for it again? */
+/* It is time to ask for it, or to renew it. */
 bool token_is_wanted(const struct token *t);
-/* Without one like this no task starts. */
+/* It is unsigned or has expired: the task cannot start. */
 bool token_is_missing(const struct token *t);
 
-/* hook_identity.c: gives what is not given, and asks for what is wanted, in ms from now. */
+/* hook_identity.c: after ms gives the tokens that are not given and asks for those that are wanted.
+ */
 void alloc_tokens_wake(struct alloc_identities *ids, uint64_t ms);
-/* Asks no more. */
+/* Cancels the request and the timer. */
 void alloc_tokens_quit(struct alloc_identities *ids);
 
-/* task_tokens.c: those that are new to a task that runs; again when they are written. */
+/* task_tokens.c: gives a task that runs its new tokens. Calls itself once they are written. */
 void task_tokens_give(struct alloc_identities *ids, struct task_runner *tr);
 
 #endif

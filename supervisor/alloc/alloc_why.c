@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_why.c: why an alloc stopped or waits: what its events say (task_why.c), and what is so now.
+/* alloc_why.c: why an alloc stopped or waits: by its events (task_why.c) and by its present state.
  * Runs in: supervisor. */
 #include "supervisor/alloc/alloc_why.h"
 
@@ -32,7 +32,7 @@ causes_add(struct causes *c, int64_t time_ns, const char *task, const char *fmt,
 	va_start(ap, fmt);
 	(void)vsnprintf(text, TEXT_MAX, fmt, ap);
 	va_end(ap);
-	/* What is quoted may have its own full stop. */
+	/* A quoted text may end in a full stop of its own. */
 	len = strlen(text);
 	while (len > 0 && (text[len - 1] == '.' || text[len - 1] == '\n'))
 		len--;
@@ -53,7 +53,7 @@ causes_done(struct causes *c)
 	*c = (struct causes){ 0 };
 }
 
-/* What is so now comes first; what was told at the same time stays in its order. */
+/* The present comes first, then the latest; causes of the same time keep their order. */
 static void
 sort(struct causes *c)
 {
@@ -69,9 +69,9 @@ sort(struct causes *c)
 	}
 }
 
-/* --- what is so now --- */
+/* --- the present state --- */
 
-/* What is waited for in each hook that can take long. */
+/* What each hook that can take long waits for. */
 static const struct {
 	const char *hook, *text;
 } waits[] = {
@@ -102,7 +102,7 @@ say_hook(const struct alloc_runner *ar, struct causes *c)
 	causes_add(c, 0, "", "It is at step %s, %s.", name, what);
 }
 
-/* The last thing that a hook has said, while it is at it. */
+/* The last message of the hook that runs. */
 static void
 say_hook_message(const struct alloc_runner *ar, struct causes *c)
 {
@@ -166,7 +166,7 @@ say_runner(const struct alloc_runner *ar, struct causes *c)
 
 /* --- the alloc's own end --- */
 
-/* When its end began: with the first task that was told. 0: none was. */
+/* When the first of its tasks was told to end. 0: none was. */
 static int64_t
 end_began(const struct alloc *a)
 {
@@ -199,7 +199,7 @@ say_wish(const struct sup_alloc *sa, struct causes *c)
 	    *str(a->desired_description) ? a->desired_description : "why is not known");
 }
 
-/* As servers do, the source takes the mark from canaries that are promoted. */
+/* A canary that was promoted has no mark any more. */
 static void
 say_canary(const struct alloc *a, struct causes *c)
 {
@@ -218,7 +218,7 @@ say_canary(const struct alloc *a, struct causes *c)
 		    healthy == OPT_UNSET ? "has not been found healthy yet" : "is not healthy");
 }
 
-/* What the servers have planned, where the source knows no more. */
+/* The servers' plan, if the source has no better answer. */
 static void
 say_successor(struct sup *sup, struct sup_alloc *sa, struct causes *c)
 {
@@ -234,7 +234,7 @@ say_successor(struct sup *sup, struct sup_alloc *sa, struct causes *c)
 		    a->followup_eval_id);
 }
 
-/* Where nothing else says anything. */
+/* If no other cause was found. */
 static void
 say_nothing_known(const struct sup_alloc *sa, struct causes *c)
 {

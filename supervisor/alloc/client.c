@@ -20,7 +20,7 @@
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/volumes.h"
 
-/* Who ends after whom. Plugins go last: without them nothing can be unmounted. */
+/* The order in which allocs end. Plugins go last: without them nothing can be unmounted. */
 enum wave { WAVE_WORK, WAVE_SYSTEM, WAVE_PLUGINS, WAVES };
 
 static struct client_stop wish; /* while work is watched */
@@ -81,7 +81,7 @@ client_free(struct sup *sup)
 	}
 }
 
-/* Had the last supervisor nothing more to do with it? */
+/* The last supervisor had completed it. */
 static bool
 is_at_rest(const struct sup_alloc *sa)
 {
@@ -137,7 +137,7 @@ is_system(const struct sup_alloc *sa)
 	return sa->job->job.type == JOB_SYSTEM || sa->job->job.type == JOB_SYSBATCH;
 }
 
-/* It ends by itself, some time. */
+/* Its tasks end by themselves. */
 static bool
 is_batch(const struct sup_alloc *sa)
 {

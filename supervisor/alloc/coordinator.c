@@ -52,7 +52,7 @@ poststart_done(const struct stage_count *s)
 	return ended_well(&s[STAGE_POSTSTART]);
 }
 
-/* From every state: a prestart task may have failed. */
+/* Holds in every state, because a prestart task may have failed. */
 static bool
 all_over(const struct stage_count *s)
 {

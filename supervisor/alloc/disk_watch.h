@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * disk_watch.h: every 30 s, what the directories of the allocs that run take of the disk. One that
- * has more than its group's ephemeral_disk allows fails, and the event says how much it is. Where
- * the file system keeps it from that, an event says that the disk is full, once while it is. Logs
- * have limits of their own and are not counted. Runs in: supervisor.
+ * disk_watch.h: measures the directories of allocs that run every 30 s. An alloc with more than its
+ * group's ephemeral_disk fails, and its event says how much it is. Where the file system enforces
+ * the limit, an event reports once that the disk is full. Logs have limits of their own and are not
+ * counted. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_DISK_WATCH_H
 #define DROVER_SUPERVISOR_ALLOC_DISK_WATCH_H

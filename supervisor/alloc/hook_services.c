@@ -26,7 +26,7 @@ prerun(struct alloc_runner *ar)
 	struct err e = { 0 };
 	int r = 0;
 
-	/* What is left of one that ends is for its poststop tasks. */
+	/* Poststop tasks of an alloc that ends need no services. */
 	if (!ar->stopping) {
 		r = services_up(ar->sup, ar->sa, NULL, &e);
 		state_of(ar)->on = r >= 0;
@@ -50,7 +50,7 @@ leave(struct alloc_runner *ar)
 	services_down(ar->sup, ar->sa, NULL);
 }
 
-/* Those of the tasks go with each. */
+/* The services of each task end with its run. */
 static void
 leave_for_now(struct alloc_runner *ar)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * task_events.h: what a task goes through: its state, and its last ten events in that; older ones
- * go to task_history.h. Runs in: supervisor.
+ * task_events.h: the state of a task with its last ten events; older ones go to task_history.h.
+ * Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_TASK_EVENTS_H
 #define DROVER_SUPERVISOR_ALLOC_TASK_EVENTS_H
@@ -12,10 +12,10 @@
 struct run_end;
 struct task_runner;
 
-/* In Details of Terminated: its executor was told to end it, or had to kill it for its kill_timeout
- * had passed; that nobody saw its exit status; who sent the signal that ended it, as far as that
- * can be known: the status of a dead process does not say; and that the kernel's want of memory was
- * not of its own limit. */
+/* In Details of Terminated: whether its executor was told to end it, or had to kill it after
+ * kill_timeout; that its exit status is unknown; the sender of the signal that ended it, as far as
+ * that can be known, because the status of a process does not name it; and that the kernel ran out
+ * of memory outside of the task's own limit. */
 #define EVENT_DETAIL_STOP    "drover_stop"
 #define EVENT_STOP_ASKED     "asked"
 #define EVENT_STOP_KILLED    "kill_timeout passed"
@@ -31,20 +31,20 @@ struct task_runner;
 /* In Details of Signaling. */
 #define EVENT_DETAIL_BY "requested_by"
 
-/* A signal that programs end by when they err: the kernel's, or their own. */
+/* A signal that ends a program for a fault of its own, from the kernel or from abort(3). */
 bool signal_is_fault(int signo);
 
 int64_t task_now_ns(void); /* CLOCK_REALTIME, as events have it */
 struct task_state *task_runner_state(struct task_runner *tr);
-/* Its times follow; the caller tells the alloc runner. */
+/* Sets its state and times; the caller tells the alloc runner. */
 void task_runner_set_state(struct task_runner *tr, enum task_run_state state);
 
 /* Appends an event and tells the alloc runner. Takes ev's contents. */
 void task_runner_event(struct task_runner *tr, struct task_event *ev);
-/* One that is made of a sentence (NULL: its type says all). */
+/* Appends an event with this sentence (NULL: the default of its type). */
 void task_runner_tell(
     struct task_runner *tr, enum task_event_type type, const char *text, bool fails);
-/* Its run has ended: by its lease; how. */
+/* Appends the event that its lease ended its run; how its run ended. */
 void task_runner_tell_lease(struct task_runner *tr, const struct run_end *end);
 void task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end);
 
@@ -52,7 +52,7 @@ void task_runner_tell_terminated(struct task_runner *tr, const struct run_end *e
 const struct task_event *task_runner_last_event(struct task_runner *tr);
 /* ev may be NULL. */
 bool task_event_is(const struct task_event *ev, enum task_event_type type);
-/* Is one of its events of this type? */
+/* One of its last events is of this type. */
 bool task_runner_has_event(struct task_runner *tr, enum task_event_type type);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_stop.c: how a task is told to end: after which delay, by which signal, and when the kernel
- * does it. Runs in: supervisor. */
+/* task_stop.c: how a task is told to end: after which delay, by which signal, and after how long by
+ * SIGKILL. Runs in: supervisor. */
 #include "supervisor/alloc/task_stop.h"
 
 #include <signal.h>
@@ -66,7 +66,7 @@ task_stop_delay_ns(struct task_runner *tr)
 	return skip ? 0 : delay;
 }
 
-/* By the last supervisor: its stop goes on where it was. */
+/* The last supervisor told it to end: that stop goes on where it was. */
 static bool
 was_told_to_end(struct task_runner *tr)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_tokens.c: new tokens for a task that runs: their files, and what their change makes happen.
+/* task_tokens.c: gives new tokens to a task that runs: their files, then the job's change_mode.
  * Runs in: supervisor. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ alloc_identities_start_made(struct task_runner *tr)
 		alloc_client_save(tr->ar);
 }
 
-/* Its event and what the job wants to happen; one restart is enough for any number of tokens. */
+/* Applies change_mode. One restart is enough for any number of tokens. */
 static void
 change(struct task_runner *tr, const struct workload_identity *w)
 {
@@ -48,7 +48,7 @@ change(struct task_runner *tr, const struct workload_identity *w)
 		(void)task_runner_signal(tr, signo, text, NULL);
 }
 
-/* The files are written. What restarts goes first: then no signal is needed. */
+/* The files are written. A restart goes first, because no signal is needed after it. */
 static void
 change_all(struct alloc_identities *ids, struct task_runner *tr)
 {
@@ -66,7 +66,7 @@ change_all(struct alloc_identities *ids, struct task_runner *tr)
 	alloc_client_save(ids->ar);
 }
 
-/* Whoever dies of the agent's processes, the new token gets there. */
+/* Retries, so that a token is written also if a process of the agent dies meanwhile. */
 static bool
 try_again(struct alloc_identities *ids, struct task_runner *tr, const struct err *e)
 {
@@ -97,10 +97,10 @@ on_files(struct sup *sup, void *arg, int r, const struct err *e)
 		task_runner_tell(tr, EVENT_HOOK_MESSAGE, text, false);
 	}
 	change_all(ids, tr);
-	task_tokens_give(ids, tr); /* what has come in the meantime */
+	task_tokens_give(ids, tr); /* tokens that were renewed meanwhile */
 }
 
-/* 1: the files among them are being written; 0: there are none, or they cannot be. */
+/* 1: the files are being written; 0: there are none, or writing has failed for good. */
 static int
 write_files(struct alloc_identities *ids, struct task_runner *tr)
 {
@@ -128,8 +128,8 @@ write_files(struct alloc_identities *ids, struct task_runner *tr)
 }
 
 /*
- * Files first: who hears of a change looks at them. The next start has what is there then, and one
- * that is on its way is looked at when it runs.
+ * Files come first: a task that gets the signal reads them. A task between two runs gets the tokens
+ * with its next start, and one that is being started when it runs.
  */
 void
 task_tokens_give(struct alloc_identities *ids, struct task_runner *tr)
@@ -156,7 +156,8 @@ alloc_identities_task_runs(struct task_runner *tr)
 	if (!ids)
 		return;
 	task_tokens_give(ids, tr);
-	/* It was over, and begins anew: nobody has renewed its tokens, nor would. */
+	/* A task that begins anew after its end: its tokens were not renewed, and no timer is set.
+	 */
 	if (!ids->timer && !ids->asking)
 		alloc_tokens_wake(ids, 1);
 }
