@@ -78,13 +78,11 @@ HEADERS = {
     "model/node.h": 174,
     "model/task.h": 164,
     "proto/executor.h": 195,
-    "supervisor/cluster/node/nomad.h": 266,
     "supervisor/cluster/rpc/rpc.h": 233,
     "supervisor/cluster/rpc/rpc_serve.h": 179,
 }
 CYCLES = {
     "supervisor/alloc": 17,
-    "supervisor/cluster": 12,
 }
 
 

@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "supervisor/cluster/rpc/rpc_acl.h"
+#include "supervisor/http/api.h"
 
 #define CALL_MS    10000
 #define TOKENS_MAX 64   /* number of cached tokens */
@@ -418,4 +420,13 @@ acl_tokens_free(struct nomad *n)
 		answer_all(k, &ends);
 		know_free(k);
 	}
+}
+
+const char *
+acl_request_token(const struct api_req *req)
+{
+	const char *token = api_header(req, "X-Nomad-Token");
+	const char *bearer = api_header(req, "Authorization");
+
+	return !token && bearer && strncasecmp(bearer, "Bearer ", 7) == 0 ? bearer + 7 : token;
 }

@@ -20,5 +20,7 @@ void acl_check(struct nomad *n, const char *token, enum acl_need need, const cha
 bool acl_is_known_to_permit(
     const struct nomad *n, const char *token, enum acl_need need, const char *namespace);
 void acl_tokens_free(struct nomad *n);
+/* The token of a request at the control socket; NULL: none. */
+const char *acl_request_token(const struct api_req *req);
 
 #endif

@@ -7,10 +7,10 @@
 #include <strings.h>
 
 #include "common/cleanup.h"
-#include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/acl/nomad_acl.h"
 #include "supervisor/cluster/api/nomad_json.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
+#include "supervisor/cluster/node/nomad.h"
 
 #define CALL_MS     30000
 #define FALLBACK_MS 3000 /* timeout if this node can answer from its own state */
@@ -43,15 +43,6 @@ on_gone(struct api_held *held)
 
 	link_cancel(api_req_sup(a->req), a->call);
 	free_ask(a);
-}
-
-const char *
-nomad_api_token(const struct api_req *req)
-{
-	const char *token = api_header(req, "X-Nomad-Token");
-	const char *bearer = api_header(req, "Authorization");
-
-	return !token && bearer && strncasecmp(bearer, "Bearer ", 7) == 0 ? bearer + 7 : token;
 }
 
 /* Answers. */

@@ -8,10 +8,11 @@
 
 #include "common/cleanup.h"
 #include "common/duration.h"
+#include "supervisor/cluster/acl/acl_token.h"
+#include "supervisor/cluster/api/nomad_mapped.h"
+#include "supervisor/cluster/node/nomad.h"
 #include "supervisor/http/api_wait.h"
 #include "supervisor/node/node_state.h"
-#include "supervisor/cluster/node/nomad.h"
-#include "supervisor/cluster/api/nomad_mapped.h"
 
 static void
 set_text(json_t *args, const char *key, const char *value)
@@ -199,7 +200,7 @@ agent_args(struct api_req *req, json_t *args, struct err *e)
 int
 token_args(struct api_req *req, json_t *args, struct err *e)
 {
-	set_text(args, "SecretID", nomad_api_token(req));
+	set_text(args, "SecretID", acl_request_token(req));
 	return 0;
 }
 
@@ -370,7 +371,7 @@ static int64_t
 common_args(struct nomad *n, const struct api_req *req, json_t *args, struct err *e)
 {
 	const char *namespace = api_query(req, "namespace"), *per_page = api_query(req, "per_page");
-	const char *token = nomad_api_token(req), *region = api_query(req, "region");
+	const char *token = acl_request_token(req), *region = api_query(req, "region");
 
 	set_text(args, "Region", region && *region ? region : nomad_region(n));
 	set_text(args, "Namespace", namespace && *namespace ? namespace : "default");

@@ -41,11 +41,15 @@ struct mapped {
 	api_handler *here;
 };
 
+/* nomad_paths.c: the routes of all mapped paths. */
+const struct api_route *nomad_api_routes(void);
 /* nomad_paths.c: the mapping of the request's path. */
 const struct mapped *mapped_of(const struct api_req *req);
 
 /* nomad_api.c: the handler of all mapped paths. */
 api_handler serve_mapped;
+/* Returns true if the servers answer the path, unless this node can. */
+bool nomad_api_is_mapped(const struct api_req *req);
 /* Answers with an error of the servers, as the API reports it. */
 void reply_remote(struct api_req *req, const char *text);
 /* nomad_streams.c, nomad_far_exec.c: mapped.pass. */

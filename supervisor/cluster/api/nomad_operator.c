@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/duration.h"
 #include "model/engine/field.h"
+#include "supervisor/cluster/acl/acl_token.h"
 #include "supervisor/cluster/api/nomad_json.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
@@ -277,7 +278,7 @@ reply_token(struct api_req *req, const void *body, size_t len)
 	token = json_incref(json_object_get(answer, "Token"));
 	json_decref(answer);
 	if (json_is_object(token)) {
-		(void)json_object_set_new(token, "SecretID", json_string(nomad_api_token(req)));
+		(void)json_object_set_new(token, "SecretID", json_string(acl_request_token(req)));
 		api_reply_json(req, token);
 		return;
 	}

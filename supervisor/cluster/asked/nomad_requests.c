@@ -8,11 +8,12 @@
 #include "common/cleanup.h"
 #include "supervisor/alloc/alloc_orders.h"
 #include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/hook_checks.h"
 #include "supervisor/cluster/asked/nomad_csi.h"
 #include "supervisor/cluster/asked/nomad_self.h"
 #include "supervisor/cluster/asked/nomad_stats.h"
+#include "supervisor/cluster/node/nomad_allocs.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
-#include "supervisor/alloc/hook_checks.h"
 
 void
 nomad_answer(struct sup *sup, uint64_t stream, const struct type *type, const void *rep)

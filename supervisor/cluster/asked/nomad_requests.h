@@ -5,6 +5,9 @@
 
 #include "supervisor/cluster/node/nomad.h"
 
+/* The methods that servers may call. */
+extern const struct link_method nomad_methods[];
+
 void nomad_answer(struct sup *sup, uint64_t stream, const struct type *type, const void *rep);
 void nomad_answer_empty(struct sup *sup, uint64_t stream);
 

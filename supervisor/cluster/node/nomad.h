@@ -15,48 +15,13 @@
 #include "supervisor/source/source_api.h"
 
 struct nomad;
+struct nomad_alloc;
+struct nomad_invalid;
+struct nomad_job;
 struct nomad_signing;
 struct nomad_wait;
 struct acl_known;
 struct sd_event_source;
-
-/* A job that came with an alloc, and its row. It exists while an alloc refers to it. */
-struct nomad_job {
-	struct nomad_job *next;
-	struct job_ref *ref;
-	unsigned n_allocs;
-	struct dirty row;
-	bool gone;
-};
-
-/* sup_alloc.source_data */
-struct nomad_alloc {
-	struct sup_alloc *sa;
-	struct nomad_job *job;
-	struct job_ref *runs_by;  /* the job version that its runner uses */
-	struct nomad_alloc *next; /* link in the list of pending updates */
-	bool pending;             /* it is in the list of pending updates */
-	bool sending;             /* it is part of the call in progress */
-	bool acked;               /* an update was sent to the servers ... */
-	uint64_t acked_digest;    /* ... with this hash */
-	uint64_t sending_digest;
-	enum client_status acked_status, sending_status;
-	unsigned seen;  /* number of the last list that contained it */
-	bool removed;   /* the servers have removed it: it is being destroyed */
-	bool claimed;   /* one of its volumes may be claimed */
-	bool destroyed; /* client_alloc_destroy() was called for it */
-	struct nomad_alloc *prev_done, *next_done;
-	bool done; /* link in the list of allocs that may be destroyed */
-};
-
-/* An alloc that could not be accepted. It is reported to the servers and not requested again. */
-struct nomad_invalid {
-	struct nomad_invalid *next;
-	struct alloc update;
-	uint64_t alloc_modify_index;
-	bool told, sending;
-	unsigned seen; /* number of the last list that contained it */
-};
 
 enum watch_state {
 	WATCH_OFF,   /* the node is not registered */
@@ -142,13 +107,7 @@ nomad_of_sup(struct sup *sup)
 	return nomad_of(sup->source);
 }
 
-static inline struct nomad_alloc *
-nomad_alloc_of(struct sup_alloc *sa)
-{
-	return sa->source_data;
-}
-
-/* nomad.c */
+/* nomad_call.c */
 int64_t nomad_now_ns(void);
 /* Returns a delay between base and twice base, doubled for each failure up to max. */
 uint64_t nomad_retry_ms(unsigned *failures, uint64_t base_ms, uint64_t max_ms);
@@ -164,103 +123,5 @@ void nomad_write(struct nomad *n, struct rpc_write *w);
 /* Encodes req and calls link_call(). */
 uint64_t nomad_call(struct nomad *n, const char *method, const struct type *type, const void *req,
     unsigned deadline_ms, unsigned flags, link_cb *cb, void *arg);
-
-/* nomad_node.c */
-int nomad_node_load(struct nomad *n, struct err *e);
-void nomad_node_start(struct nomad *n);
-void nomad_node_free(struct nomad *n);
-/* Returns true if a server's error says that it does not know this node; then the node is
- * registered again. */
-bool nomad_node_check_unknown(struct nomad *n, int r, const struct err *e);
-/* Registers the node soon, also if it is unchanged; the index of the answer shows how far the
- * servers' state is. */
-void nomad_node_register_again(struct nomad *n);
-/* Registers the node again soon, because it has changed. */
-void nomad_node_changed(struct nomad *n);
-void nomad_node_event(struct nomad *n, const char *subsystem, const char *message, const char *key,
-    const char *value);
-extern const struct link_events nomad_link_events;
-
-/* nomad_watch.c */
-void nomad_watch_start(struct nomad *n);
-/* Restarts the lists from index 0, after a node that was unknown to the servers was registered
- * again. */
-void nomad_watch_restart(struct nomad *n);
-/* Retries delayed lists now, because a call was answered. */
-void nomad_watch_wake(struct nomad *n);
-void nomad_watch_free(struct nomad *n);
-
-/* nomad_allocs.c */
-int nomad_allocs_load(struct nomad *n, struct err *e);
-/* To be called after the restore: reports allocs that had ended before this supervisor started,
- * because they have no runner and their last update may not have been sent. */
-void nomad_allocs_start(struct nomad *n);
-/* Handles one entry of a new list. Returns true if the alloc must be pulled. */
-void nomad_allocs_begin_list(struct nomad *n);
-bool nomad_alloc_is_news(struct nomad *n, const char *id, uint64_t alloc_modify_index);
-/* Returns how many allocs that are wanted here are missing in the list. */
-unsigned nomad_allocs_lacking(const struct nomad *n);
-/* Adds a new alloc or a newer version; takes over the contents of *a. */
-void nomad_alloc_put(struct nomad *n, struct alloc *a);
-void nomad_alloc_put_invalid(struct nomad *n, struct alloc *a, const struct err *e);
-/* Handles the end of a list: allocs that are not in it were removed by the servers. */
-void nomad_allocs_remove_others(struct nomad *n);
-void nomad_alloc_updated(struct source *s, struct sup_alloc *sa);
-void nomad_alloc_destroyed(struct source *s, struct sup_alloc *sa);
-/* Removes the alloc from the node; false if it has not ended or nothing is left. */
-bool nomad_alloc_collect(struct source *s, struct sup_alloc *sa);
-bool nomad_alloc_collect_oldest(struct source *s);
-void nomad_allocs_free(struct nomad *n);
-
-/* nomad_update.c */
-void nomad_update_look(struct nomad *n, struct nomad_alloc *na);
-void nomad_update_forget(struct nomad *n, struct nomad_alloc *na);
-/* Reports all allocs that have not ended again. */
-void nomad_update_all(struct nomad *n);
-void nomad_update_soon(struct nomad *n);
-void nomad_update_free(struct nomad *n);
-
-/* nomad_needs.c: checks whether this node supports the alloc's group. Returns 0, or -EINVAL with a
- * sentence. */
-int nomad_check(struct source *s, const struct sup_alloc *sa, struct err *e);
-
-/* nomad_claims.c */
-void nomad_claim(struct source *s, struct sup_alloc *sa, const struct volume_request *vr,
-    claim_cb *cb, void *arg);
-void nomad_claim_cancel(struct source *s, struct sup_alloc *sa);
-void nomad_release(struct source *s, struct sup_alloc *sa, const struct volume_request *vr);
-/* Sends the claims that waited for the first answered beat. */
-void nomad_claims_begin(struct nomad *n);
-void nomad_claims_free(struct nomad *n);
-
-/* nomad_services.c */
-int nomad_services_load(struct nomad *n, struct err *e);
-/* To be called when the client has restored its allocs. */
-void nomad_services_start(struct nomad *n);
-void nomad_services_set(struct source *source, struct sup_alloc *sa, const char *workload,
-    const struct service_registration *v, size_t n);
-/* Registers services that the servers do not have, in this turn. */
-void nomad_services_soon(struct nomad *n);
-/* Registers all services again, after the node was registered or reconnected. */
-void nomad_services_all(struct nomad *n);
-void nomad_services_free(struct nomad *n);
-
-/* nomad_sign.c */
-void nomad_sign(struct source *s, struct sup_alloc *sa, const struct source_token *wanted, size_t n,
-    sign_cb *cb, void *arg);
-void nomad_sign_cancel(struct source *s, struct sup_alloc *sa);
-void nomad_sign_free(struct nomad *n);
-
-/* nomad_paths.c */
-const struct api_route *nomad_api_routes(void);
-
-/* nomad_api.c */
-/* Returns true if the servers answer the path, unless this node can. */
-bool nomad_api_is_mapped(const struct api_req *req);
-/* Returns the request's token; NULL: none. */
-const char *nomad_api_token(const struct api_req *req);
-
-/* nomad_requests.c */
-extern const struct link_method nomad_methods[];
 
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nomad_allocs.c: the allocs that servers assigned to this node, with their jobs. Both are stored
  * in state.db, so that they run without a server. Runs in: supervisor. */
+#include "supervisor/cluster/node/nomad_allocs.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,7 @@
 #include "model/engine/table.h"
 #include "model/task_event.h"
 #include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/node/nomad_update.h"
 #include "supervisor/core/store.h"
 #include "supervisor/node/node_state.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nomad_claims.c: claims CSI volumes at the servers and releases them. Runs in: supervisor. */
+#include "supervisor/cluster/node/nomad_claims.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +9,10 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/node/node_state.h"
 #include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/node/nomad_allocs.h"
+#include "supervisor/cluster/node/nomad_node.h"
+#include "supervisor/node/node_state.h"
 #include "supervisor/volume/volumes.h"
 
 /* A server calls the controller before it answers; the controller may be a plugin on this node. */

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nomad_needs.c: refuses an alloc that needs a feature that this node does not have, before
  * anything of it starts. Servers do not check this when they place it. Runs in: supervisor. */
+#include "supervisor/cluster/node/nomad_needs.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "model/payload.h"
+#include "supervisor/cluster/node/nomad.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/node/node_state.h"
-#include "supervisor/cluster/node/nomad.h"
 
 struct block {
 	const char *what;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nomad_node.c: registers the node at the servers, sends beats, and registers it again when it has
  * changed or the servers do not know it. Runs in: supervisor. */
+#include "supervisor/cluster/node/nomad_node.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,9 +13,13 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "supervisor/node/node_state.h"
 #include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/node/nomad_claims.h"
+#include "supervisor/cluster/node/nomad_services.h"
+#include "supervisor/cluster/node/nomad_update.h"
+#include "supervisor/cluster/node/nomad_watch.h"
 #include "supervisor/core/store.h"
+#include "supervisor/node/node_state.h"
 
 #define REGISTER_DEADLINE_MS 30000
 #define REGISTER_RETRY_MS    1000

@@ -2,6 +2,8 @@
 /* nomad_services.c: registers and deregisters services of this node's allocs at the servers. A
  * service has a row from before its registration until after its deregistration, so that none is
  * left at the servers if the agent dies. Runs in: supervisor. */
+#include "supervisor/cluster/node/nomad_services.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,7 @@
 
 #include "common/log.h"
 #include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/node/nomad_node.h"
 #include "supervisor/core/store.h"
 
 #define CALL_DEADLINE_MS 30000

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nomad_sign.c: has tokens of tasks signed by the servers. Runs in: supervisor. */
+#include "supervisor/cluster/node/nomad_sign.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/duration.h"
 #include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/node/nomad_node.h"
 
 #define SIGN_DEADLINE_MS 15000
 #define SIGN_QUERY_NS    (5 * NS_PER_S) /* how long a server may wait until it has the alloc */

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nomad_update.c: reports the state of allocs to the servers: many in one call, soon after a change
  * of status, within a second otherwise, and only if something has changed. Runs in: supervisor. */
+#include "supervisor/cluster/node/nomad_update.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-event.h>
 
 #include "common/log.h"
-#include "supervisor/table/alloc_table.h"
 #include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/node/nomad_allocs.h"
+#include "supervisor/cluster/node/nomad_node.h"
+#include "supervisor/table/alloc_table.h"
 
 #define URGENT_MS    100
 #define TYPICAL_MS   1000

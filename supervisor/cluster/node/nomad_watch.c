@@ -3,14 +3,19 @@
  * indexes, then a query for those that are new. An older answer than the last is ignored. A list
  * that is empty, or that lacks running allocs after a restart of the index, must be confirmed. Runs
  * in: supervisor. */
+#include "supervisor/cluster/node/nomad_watch.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-event.h>
 
 #include "common/log.h"
-#include "supervisor/node/node_state.h"
 #include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/node/nomad_allocs.h"
+#include "supervisor/cluster/node/nomad_node.h"
+#include "supervisor/cluster/node/nomad_update.h"
+#include "supervisor/node/node_state.h"
 
 #define NS_PER_MS      1000000
 #define LIST_MS        300000 /* time of the blocking query */
