@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api_ask.c: a job is looked at again, or for the first time without becoming one. Runs in:
+/* local_api_ask.c: a job is evaluated again, or validated without being registered. Runs in:
  * supervisor. */
 #include <errno.h>
 

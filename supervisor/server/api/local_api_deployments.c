@@ -24,7 +24,7 @@ find_deployment(struct sup *sup, struct api_req *req)
 }
 
 static void
-add(struct api_list *list, const struct local_deployment *dep)
+add_deployment(struct api_list *list, const struct local_deployment *dep)
 {
 	cleanup_done(deployment) struct deployment view;
 
@@ -60,7 +60,7 @@ local_api_list_deployments(struct sup *sup, struct api_req *req)
 
 		if (!dep->job->purge && api_prefix_fits(req, dep->d.id) &&
 		    api_namespace_fits(req, str(dep->d.namespace)))
-			add(&list, dep);
+			add_deployment(&list, dep);
 	}
 	api_list_reply(&list, req);
 }
@@ -75,7 +75,7 @@ local_api_job_deployments(struct sup *sup, struct api_req *req)
 		return;
 	api_list_begin(&list, req);
 	for (const struct local_deployment *dep = j->deployments; dep; dep = dep->older)
-		add(&list, dep);
+		add_deployment(&list, dep);
 	api_list_reply(&list, req);
 }
 
@@ -162,7 +162,7 @@ read_body(struct api_req *req)
 
 /* version: what the job was rolled back to; below 0: nothing. */
 static void
-reply(struct api_req *req, const struct local_deployment *dep, const struct local_eval *ev,
+reply_change(struct api_req *req, const struct local_deployment *dep, const struct local_eval *ev,
     int64_t version)
 {
 	json_int_t index = (json_int_t)dep->d.modify_index;
@@ -215,7 +215,7 @@ local_api_promote_deployment(struct sup *sup, struct api_req *req)
 	if (r < 0)
 		api_reply_error(req, r == -ENOMEM ? 500 : 400, "%s", e.msg);
 	else
-		reply(req, dep, ev, -1);
+		reply_change(req, dep, ev, -1);
 	strings_done(&groups);
 }
 
@@ -228,7 +228,7 @@ local_api_pause_deployment(struct sup *sup, struct api_req *req)
 	if (!dep)
 		return;
 	local_deploy_pause(local_of_sup(sup), dep, json_is_true(json_object_get(body, "Pause")));
-	reply(req, dep, NULL, -1);
+	reply_change(req, dep, NULL, -1);
 }
 
 void
@@ -245,7 +245,7 @@ local_api_fail_deployment(struct sup *sup, struct api_req *req)
 		revert |= dep->d.groups.v[i].value.auto_revert;
 	ev = local_deploy_fail(
 	    local_of_sup(sup), dep, "Deployment marked as failed", revert, &version);
-	reply(req, dep, ev, version);
+	reply_change(req, dep, ev, version);
 }
 
 /* --- health that an operator has found --- */
@@ -263,7 +263,7 @@ find_alloc(struct sup *sup, const struct local_deployment *dep, const json_t *na
 	return 0;
 }
 
-/* Sets nothing unless set: first all of both lists are looked at. */
+/* set false: only checks the list, so that nothing is set if one of both lists is wrong. */
 static int
 set_healths(struct sup *sup, const struct local_deployment *dep, const json_t *ids, bool healthy,
     bool set, struct err *e)
@@ -301,5 +301,5 @@ local_api_set_alloc_health(struct sup *sup, struct api_req *req)
 			return;
 		}
 	}
-	reply(req, dep, NULL, -1);
+	reply_change(req, dep, NULL, -1);
 }

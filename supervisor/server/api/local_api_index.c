@@ -11,7 +11,7 @@
 #include "supervisor/server/feed/local_changes.h"
 
 static uint64_t
-later(uint64_t a, uint64_t b)
+later_index(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
@@ -32,8 +32,8 @@ of_object(struct sup *sup, uint64_t index)
 static uint64_t
 index_of_jobs(struct sup *sup, const struct api_req *req)
 {
-	return later(
-	    of_kind(sup, LOCAL_JOBS), later(of_kind(sup, LOCAL_ALLOCS), of_kind(sup, LOCAL_EVALS)));
+	return later_index(of_kind(sup, LOCAL_JOBS),
+	    later_index(of_kind(sup, LOCAL_ALLOCS), of_kind(sup, LOCAL_EVALS)));
 }
 
 static uint64_t
@@ -70,11 +70,11 @@ index_of_alloc(struct sup *sup, const struct api_req *req)
 	return sa ? of_object(sup, sa->a.modify_index) : of_kind(sup, LOCAL_ALLOCS);
 }
 
-/* Of what has one. */
+/* The namespaces of jobs and volumes. */
 static uint64_t
 index_of_namespaces(struct sup *sup, const struct api_req *req)
 {
-	return later(of_kind(sup, LOCAL_JOBS), of_kind(sup, LOCAL_VOLUMES));
+	return later_index(of_kind(sup, LOCAL_JOBS), of_kind(sup, LOCAL_VOLUMES));
 }
 
 static uint64_t
@@ -109,7 +109,7 @@ index_of_eval_allocs(struct sup *sup, const struct api_req *req)
 static uint64_t
 index_of_deployments(struct sup *sup, const struct api_req *req)
 {
-	return later(of_kind(sup, LOCAL_DEPLOYMENTS), of_kind(sup, LOCAL_ALLOCS));
+	return later_index(of_kind(sup, LOCAL_DEPLOYMENTS), of_kind(sup, LOCAL_ALLOCS));
 }
 
 static uint64_t
@@ -137,7 +137,7 @@ index_of_services(struct sup *sup, const struct api_req *req)
 static uint64_t
 index_of_volumes(struct sup *sup, const struct api_req *req)
 {
-	return later(of_kind(sup, LOCAL_VOLUMES), of_kind(sup, LOCAL_NODES));
+	return later_index(of_kind(sup, LOCAL_VOLUMES), of_kind(sup, LOCAL_NODES));
 }
 
 static uint64_t
@@ -146,7 +146,7 @@ index_of_volume(struct sup *sup, const struct api_req *req)
 	const struct local_volume *lv =
 	    local_volume_find(local_of_sup(sup), api_namespace(req), api_param(req, 0));
 
-	return lv ? later(of_object(sup, lv->vol.modify_index), of_kind(sup, LOCAL_NODES))
+	return lv ? later_index(of_object(sup, lv->vol.modify_index), of_kind(sup, LOCAL_NODES))
 		  : index_of_volumes(sup, req);
 }
 

@@ -328,7 +328,7 @@ local_api_check_job(struct local *l, const struct job *job, struct err *e)
 	return r;
 }
 
-/* A task that wants longer than the node gives is killed before its time: better known now. */
+/* Warns of tasks whose kill_timeout is more than the node permits: they are killed earlier. */
 static void
 warn_kill_timeouts(const struct sup *sup, const struct job *job, struct problems *warn)
 {

@@ -10,7 +10,7 @@
 #include "supervisor/server/place/local_facts.h"
 #include "supervisor/server/place/local_fit.h"
 
-/* Of one group. The names are those of the API. */
+/* The counts of one group, by their names in the API. */
 struct counts {
 	json_int_t ignore, place, stop, in_place, destructive, canary;
 };
@@ -92,7 +92,7 @@ group_now(const struct plan *p, const char *name)
 	return NULL;
 }
 
-/* What the deployment would begin with: the others are left for now. */
+/* Counts only those allocs as replaced with which the deployment would begin. */
 static void
 begin_deployment(struct plan *p, const struct task_group *g, struct counts *c)
 {
@@ -132,9 +132,9 @@ plan_group(struct plan *p, const char *name)
 		c.destructive, "Migrate", 0, "Canary", c.canary, "Preemptions", 0));
 }
 
-/* What happens to each group, in the words that the command shows, beside what changes in it. */
+/* Adds to the diff of each group, in the words that the command shows, what happens to it. */
 static void
-annotate(json_t *diff, const json_t *updates)
+annotate_diff(json_t *diff, const json_t *updates)
 {
 	static const char *const words[][2] = { { "Place", "create" }, { "Canary", "canary" },
 		{ "Stop", "destroy" }, { "InPlaceUpdate", "in-place update" },
@@ -169,12 +169,12 @@ next_launch(const struct job *job)
 }
 
 static void
-reply(struct api_req *req, struct plan *p, const char *warnings)
+reply_plan(struct api_req *req, struct plan *p, const char *warnings)
 {
 	const struct job *old = p->now ? local_job_wanted(p->now) : NULL;
 	json_t *diff = job_diff(old, p->job);
 
-	annotate(diff, p->updates);
+	annotate_diff(diff, p->updates);
 	api_reply_json(
 	    req, json_pack("{s:{s:o, s:n}, s:o, s:I, s:n, s:o, s:o, s:s, s:I}", "Annotations",
 		     "DesiredTGUpdates", p->updates, "PreemptedAllocs", "FailedTGAllocs",
@@ -217,5 +217,5 @@ local_api_plan_job(struct sup *sup, struct api_req *req)
 		if (!job_group(&job, p.now->groups[i]->name))
 			plan_group(&p, p.now->groups[i]->name);
 	}
-	reply(req, &p, warnings.msg);
+	reply_plan(req, &p, warnings.msg);
 }

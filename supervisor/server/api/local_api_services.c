@@ -10,7 +10,7 @@
 
 /* By namespace, name, id. */
 static int
-compare(const void *a, const void *b)
+compare_services(const void *a, const void *b)
 {
 	const struct service_registration *ra = &(*(struct source_service *const *)a)->reg;
 	const struct service_registration *rb = &(*(struct source_service *const *)b)->reg;
@@ -21,9 +21,9 @@ compare(const void *a, const void *b)
 	return r ? r : strcmp(str(ra->id), str(rb->id));
 }
 
-/* Those that the request may see, sorted; the caller frees *ret. */
+/* The services that the request may see, sorted; the caller frees *ret. */
 static size_t
-sorted(struct sup *sup, const struct api_req *req, struct source_service ***ret)
+sort_services(struct sup *sup, const struct api_req *req, struct source_service ***ret)
 {
 	const struct service_table *table = local_services_table(local_of_sup(sup));
 	struct source_service **v = calloc(table->n + 1, sizeof *v);
@@ -34,7 +34,7 @@ sorted(struct sup *sup, const struct api_req *req, struct source_service ***ret)
 		    api_prefix_fits(req, str(s->reg.service_name)))
 			v[n++] = s;
 	if (n > 0)
-		qsort(v, n, sizeof *v, compare);
+		qsort(v, n, sizeof *v, compare_services);
 	*ret = v;
 	return n;
 }
@@ -88,7 +88,7 @@ void
 local_api_list_services(struct sup *sup, struct api_req *req)
 {
 	cleanup_free struct source_service **v = NULL;
-	size_t n = sorted(sup, req, &v), i = 0;
+	size_t n = sort_services(sup, req, &v), i = 0;
 	struct api_list list;
 
 	api_list_begin_named(&list, req);
@@ -106,7 +106,7 @@ void
 local_api_get_service(struct sup *sup, struct api_req *req)
 {
 	cleanup_free struct source_service **v = NULL;
-	size_t n = sorted(sup, req, &v);
+	size_t n = sort_services(sup, req, &v);
 	struct api_list list;
 
 	api_list_begin_named(&list, req);

@@ -190,7 +190,7 @@ local_api_volume_status(int r)
 	}
 }
 
-/* What may not change, or not while it is used. */
+/* Refuses changes that are never possible, or not while the volume is in use. */
 static int
 check_change(const struct local_volume *lv, const struct csi_volume *vol, struct err *e)
 {

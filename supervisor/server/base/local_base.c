@@ -11,8 +11,8 @@
 #include "common/cleanup.h"
 #include "supervisor/core/store.h"
 
-/* What the client changes raises the index without writing it: this is more than it can do between
- * two writes. */
+/* Changes of the client raise the index without writing it; there are fewer than this between two
+ * writes. */
 #define INDEX_GAP 100000
 
 int64_t

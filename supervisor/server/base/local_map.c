@@ -8,8 +8,7 @@
 
 #define BUCKETS_FIRST 64
 
-/* FNV-1a. Operators choose the names, who could do worse things to the agent than to slow it down.
- */
+/* FNV-1a. Collisions cannot be an attack: only operators choose the names. */
 static uint64_t
 hash_name(const char *name)
 {
@@ -41,7 +40,7 @@ local_map_find(const struct local_map *m, const char *name)
 }
 
 static int
-grow(struct local_map *m)
+grow_map(struct local_map *m)
 {
 	struct local_map bigger = { .n_buckets = m->n_buckets ? m->n_buckets * 2 : BUCKETS_FIRST,
 		.n = m->n };
@@ -70,7 +69,7 @@ local_map_add(struct local_map *m, struct local_key *key, const char *name)
 {
 	struct local_key **bucket;
 
-	if (m->n >= m->n_buckets && grow(m) < 0 && m->n_buckets == 0)
+	if (m->n >= m->n_buckets && grow_map(m) < 0 && m->n_buckets == 0)
 		return -ENOMEM;
 	key->name = name;
 	key->hash = hash_name(name);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_map.h: things by name: a hash table whose links are in the things. Runs in: supervisor. */
+/* local_map.h: a hash table of named objects, linked through the objects. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVER_BASE_LOCAL_MAP_H
 #define DROVER_SUPERVISOR_SERVER_BASE_LOCAL_MAP_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Embedded. name belongs to whoever embeds it. */
+/* Embedded. name belongs to the object. */
 struct local_key {
 	struct local_key *next;
 	const char *name;
@@ -25,6 +25,6 @@ int local_map_add(struct local_map *m, struct local_key *key, const char *name);
 void local_map_remove(struct local_map *m, struct local_key *key);
 /* Every key, sorted by name: an array of m->n that the caller frees; NULL: no memory, or empty. */
 struct local_key **local_map_sorted(const struct local_map *m);
-void local_map_done(struct local_map *m); /* not the things */
+void local_map_done(struct local_map *m); /* does not free the objects */
 
 #endif

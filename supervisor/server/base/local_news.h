@@ -14,7 +14,7 @@ struct local;
 struct local_news;
 struct text;
 
-/* What has news: how an event shows it (feed/local_events.h). */
+/* How an event shows a kind of object (feed/local_events.h). */
 struct local_news_type {
 	const char *payload; /* the name of its object in the event */
 	void (*head)(struct local *l, const struct local_news *n, struct event_head *ret);

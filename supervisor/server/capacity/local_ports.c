@@ -289,7 +289,7 @@ add_port(struct local *l, struct alloc_shared_resources *shared, struct port *p,
 	return (dynamic ? add_dynamic : add_static)(l, shared, p, at, shortage, e);
 }
 
-/* What the task shall see of its network: as it asked, with the ports that it got. */
+/* Fills in the network as the task sees it: as its group asked for, with the ports that it got. */
 static int
 fill_network(struct local *l, struct alloc_shared_resources *shared,
     const struct network_resource *asked, struct local_shortage *shortage, struct err *e)

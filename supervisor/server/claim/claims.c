@@ -133,7 +133,7 @@ check_capability(const struct csi_volume *vol, const struct csi_claim *claim, st
 }
 
 static bool
-holds(const struct csi_volume *vol, const struct csi_claim *claim)
+holds_claim(const struct csi_volume *vol, const struct csi_claim *claim)
 {
 	const void *claims =
 	    claim->mode == CLAIM_WRITE ? (const void *)&vol->write_claims : &vol->read_claims;
@@ -162,7 +162,7 @@ volume_claim_check(const struct csi_volume *vol, const struct csi_claim *claim, 
 	const char *holder, *what;
 	int r;
 
-	if (holds(vol, claim))
+	if (holds_claim(vol, claim))
 		return 0;
 	r = check_modes(vol, claim, e);
 	if (r == 0)
@@ -220,12 +220,12 @@ note_modes(struct csi_volume *vol, const struct csi_claim *claim)
 }
 
 static int
-take(struct csi_volume *vol, const struct csi_claim *claim, struct err *e)
+take_claim(struct csi_volume *vol, const struct csi_claim *claim, struct err *e)
 {
 	bool write = claim->mode == CLAIM_WRITE;
 	int r;
 
-	if (holds(vol, claim))
+	if (holds_claim(vol, claim))
 		return 0;
 	r = volume_claim_check(vol, claim, e);
 	if (r < 0)
@@ -245,7 +245,7 @@ take(struct csi_volume *vol, const struct csi_claim *claim, struct err *e)
 }
 
 static void
-forget(struct csi_volume *vol, const char *alloc_id)
+forget_claims(struct csi_volume *vol, const char *alloc_id)
 {
 	(void)map_remove(csi_claim, &vol->read_claims, alloc_id);
 	(void)map_remove(csi_claim, &vol->write_claims, alloc_id);
@@ -263,12 +263,12 @@ volume_claim(struct csi_volume *vol, const struct csi_claim *claim, struct err *
 	int r;
 
 	if (claim->state == CLAIM_TAKEN && claim->mode != CLAIM_GC)
-		return take(vol, claim, e);
+		return take_claim(vol, claim, e);
 	if (claim->state == CLAIM_READY_TO_FREE) {
 		id = strdup(str(claim->alloc_id));
 		if (!id)
 			return err_set(e, -ENOMEM, "release a claim of volume %s", str(vol->id));
-		forget(vol, id);
+		forget_claims(vol, id);
 		return 0;
 	}
 	r = put_claim(&vol->past_claims, claim);

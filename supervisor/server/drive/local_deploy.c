@@ -22,7 +22,7 @@
 
 /* Registers the last stable version again. True: *description says so; else why not. */
 static bool
-revert(struct local *l, struct local_job *j, const char *why, char *description, size_t size,
+revert_job(struct local *l, struct local_job *j, const char *why, char *description, size_t size,
     int64_t *ret_version)
 {
 	const struct job *stable = local_job_stable(j);
@@ -63,7 +63,7 @@ local_deploy_fail(struct local *l, struct local_deployment *dep, const char *why
 
 	local_deployment_finish(l, dep, DEPLOYMENT_FAILED, why);
 	if (wants_revert) {
-		reverted = revert(l, j, why, description, sizeof description, ret_version);
+		reverted = revert_job(l, j, why, description, sizeof description, ret_version);
 		(void)str_set(&dep->d.status_description, description);
 		log_info("job %s: %s", j->name, description);
 	}

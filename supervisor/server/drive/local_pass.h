@@ -7,7 +7,7 @@
 #include "supervisor/server/base/local.h"
 
 int local_pass_init(struct local *l);
-/* Called before each commit for which something is marked; and by whoever must see the decisions
+/* Runs before each commit for which something is marked; call it where decisions must be seen
  * before that. */
 void local_pass_run(struct local *l);
 /* At the agent's start, after everything is loaded: compares each job with its allocs. */

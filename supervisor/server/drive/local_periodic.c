@@ -118,7 +118,7 @@ set_timer(const struct local *l)
 	return 0;
 }
 
-/* What is not due has another time now: the clock may have been put back. */
+/* The clock was set, perhaps back: computes the next time of each job that is not due. */
 static void
 time_again(struct local *l, int64_t now)
 {

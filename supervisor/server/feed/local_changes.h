@@ -9,7 +9,7 @@
 #include "supervisor/server/base/local.h"
 #include "supervisor/server/base/local_news.h"
 
-/* What has an index of its own. */
+/* The kinds of objects, each with the index of its last change. */
 enum local_kind {
 	LOCAL_JOBS,
 	LOCAL_ALLOCS,

@@ -42,7 +42,7 @@ struct events {
 /* There is one local source. */
 static struct events *streams;
 
-/* --- who wants what --- */
+/* --- which events a follower gets --- */
 
 static bool
 topic_fits(const struct topic *topic, const struct event_head *h)

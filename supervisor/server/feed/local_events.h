@@ -23,7 +23,7 @@ struct event_head {
 int local_events_init(struct local *l);
 void local_events_free(struct local *l);
 void local_event_head(struct local *l, const struct local_news *n, struct event_head *ret);
-/* Appends the line. What it says must have been committed. */
+/* Appends the line. The change must have been committed. */
 void local_event_print(struct local *l, const struct local_news *n, struct text *t);
 /* Keeps the last line of a thing that is about to be freed, as an event of this type at this index.
  * The oldest lines are dropped when there are too many or they are too long. */

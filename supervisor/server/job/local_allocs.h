@@ -55,7 +55,7 @@ void local_alloc_hurry(struct local *l, struct local_alloc *la);
 void local_alloc_done(struct local *l, struct local_alloc *la);
 /* The job is purged: none of its allocs that are over is kept. */
 void local_allocs_release(struct local *l, struct local_job *j);
-/* Destroys those that nothing needs and whose tasks ended before that time. */
+/* Destroys allocs that nothing needs and whose tasks ended before that time. */
 void local_allocs_forget(struct local *l, int64_t before_ns);
 /* Removes from the node what is left of an alloc that has ended; false: there is nothing. */
 bool local_alloc_collect(struct source *s, struct sup_alloc *sa);

@@ -288,7 +288,7 @@ local_eval_new(struct local *l, struct local_job *j, const char *trigger)
 
 /* The oldest closed ones go; those that are open stay, however many they are. */
 static void
-trim(struct local *l)
+trim_closed(struct local *l)
 {
 	while (l->evals->n_closed > CLOSED_KEPT)
 		forget_eval(l, l->evals->first_closed);
@@ -304,7 +304,7 @@ local_eval_close(
 	(void)str_set(&ev->ev.status_description, description);
 	link_closed(l, ev);
 	local_eval_changed(l, ev);
-	trim(l);
+	trim_closed(l);
 }
 
 void

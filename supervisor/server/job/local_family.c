@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_family.c: jobs that were made of another: who belongs to whom, and how long they are known
- * when their work is over. Runs in: supervisor. */
+/* local_family.c: the children of jobs, and how long they are kept when their work is over. Runs
+ * in: supervisor. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 #include "supervisor/server/job/local_family.h"
 #include "supervisor/server/job/local_job_view.h"
 
-/* No more than these on the node, and none for longer than job_gc_threshold. */
+/* Children that are over, on the whole node; none is kept longer than job_gc_threshold. */
 #define DEAD_KEPT 1000
-/* Of one parent, the dead ones among them: a job that is launched faster than it ends is stopped
- * here. */
+/* Children of one parent, also those that are over: bounds a job that is launched faster than it
+ * ends. */
 #define CHILDREN_MAX 6000
 
 struct local_families {

@@ -28,9 +28,9 @@ void local_family_count(struct local *l, const struct job *parent, struct job_ch
 /* A child whose work is over is kept for a while, and forgotten then. True: when the next one is
  * forgotten has changed. */
 bool local_family_examine(struct local *l, struct local_job *j);
-/* Forgets those whose time has come. */
+/* Forgets the children that have been over for long enough. */
 void local_family_collect(struct local *l, int64_t now_s);
-/* When the next one's time comes, in s since 1970; 0: there is none. */
+/* When the next child is forgotten, in s since 1970; 0: there is none. */
 int64_t local_family_collect_at(const struct local *l);
 
 #endif

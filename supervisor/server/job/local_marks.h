@@ -24,7 +24,7 @@ void local_mark_slot(struct local *l, struct local_slot *slot);
 /* The job's allocs or versions have changed: its status may differ, and what is old of it may be
  * needed no more. */
 void local_mark_job(struct local *l, struct local_job *j);
-/* What the job's active deployment waits for may have happened. Marks the job too. */
+/* The job's active deployment may be able to take its next step. Marks the job too. */
 void local_mark_deployment(struct local *l, struct local_job *j);
 /* Resources or a port were given back: what waits for them may fit. */
 void local_mark_capacity(struct local *l);
@@ -33,7 +33,7 @@ void local_mark_node(struct local *l);
 /* The timer of periodic jobs has fired. */
 void local_mark_timer(struct local *l);
 
-/* What was marked, first come first served; taking removes the mark. NULL: no more. */
+/* Remove and return the marks, oldest first. NULL: there is none. */
 struct local_job *local_marks_take_job(struct local *l);
 struct local_slot *local_marks_take_slot(struct local_job *j);
 bool local_marks_take_deployment(struct local_job *j);

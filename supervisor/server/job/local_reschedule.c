@@ -30,7 +30,7 @@ count_since(const struct reschedule_tracker *t, int64_t since)
 	return n;
 }
 
-/* What the delay function says after what has been tried. */
+/* The next delay by the delay function, after the attempts so far. */
 static int64_t
 next_delay(const struct reschedule_policy *p, const struct reschedule_tracker *t)
 {

@@ -119,7 +119,7 @@ on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* What is left of the time until its deadline; INT64_MAX: it has none. */
+/* The time until its deadline, in ns; INT64_MAX: it has none. */
 static int64_t
 left_ns(const struct drain_strategy *drain)
 {

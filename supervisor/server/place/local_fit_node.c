@@ -41,7 +41,7 @@ node_field(const struct node *node, const char *name)
 /* What a side of a constraint means on this node: itself, or "${attr.x}", "${meta.x}", "${node.x}".
  * NULL: not there. */
 static const char *
-resolve(const struct node *node, const char *target)
+resolve_target(const struct node *node, const char *target)
 {
 	size_t len = strlen(target);
 	char name[256];
@@ -62,8 +62,8 @@ resolve(const struct node *node, const char *target)
 static bool
 constraint_holds(const struct node *node, const struct constraint *c)
 {
-	const char *left = resolve(node, str(c->l_target)),
-		   *right = resolve(node, str(c->r_target));
+	const char *left = resolve_target(node, str(c->l_target)),
+		   *right = resolve_target(node, str(c->r_target));
 
 	if (parse_operand(str(c->operand)) == OPERAND_NOT_EQUAL)
 		return !left || !right || strcmp(left, right) != 0;

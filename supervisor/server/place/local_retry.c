@@ -8,7 +8,7 @@
 #include "supervisor/server/place/local_reconcile.h"
 #include "supervisor/server/place/local_unplaced.h"
 
-/* Of those that wait for the same, how many are told at once that something else keeps them. */
+/* So many slots with one shortage get a new reason at once, when something else keeps them. */
 #define TOLD_NEXT 16
 
 static bool
@@ -54,8 +54,8 @@ retry_slot(struct local *l, struct local_slot *slot)
 	return true;
 }
 
-/* What holds for one that is not placed holds for those behind it, but for those of a group that
- * are of another version or have volumes of their own. */
+/* A slot that is not placed stands for those behind it, except for slots of another version and
+ * groups whose allocs have volumes of their own. */
 static void
 retry_want(struct local *l, struct local_want *want)
 {
@@ -76,9 +76,9 @@ retry_want(struct local *l, struct local_want *want)
 	}
 }
 
-/* Something else keeps them now: the next ones say so. Those behind them do in their turn. */
+/* Something else keeps the slots now: tries the first ones, so that their evaluations say so. */
 static void
-tell_next(struct local *l, struct local_want *want)
+try_next(struct local *l, struct local_want *want)
 {
 	struct local_slot *slot = want->first, *next;
 
@@ -100,15 +100,15 @@ retry_wants(struct local *l, struct local_wants *wants)
 			retry_want(l, want);
 		kept_by = find_obstacle(l, &want->shortage);
 		if (kept_by && kept_by != want->kept_by)
-			tell_next(l, want);
+			try_next(l, want);
 		want->kept_by = kept_by;
 		next = want->next;
 		local_unplaced_hold(l, NULL);
 	}
 }
 
-/* Costs what there is capacity for, and a look at each thing that is wanted, however many slots
- * want it. */
+/* Costs a check for each different shortage, and a try for each slot that is placed, however many
+ * slots wait. */
 void
 local_retry_run(struct local *l, bool all)
 {

@@ -5,7 +5,7 @@
 /* The alloc has ended, or will, and its successor is wanted: two allocs of one name never run at
  * once. */
 static enum local_slot_action
-succeed(const struct local_slot_facts *f)
+place_or_wait(const struct local_slot_facts *f)
 {
 	return f->ended && !f->holds_claims ? LOCAL_SLOT_PLACE : LOCAL_SLOT_WAIT;
 }
@@ -19,11 +19,11 @@ local_slot_decide(const struct local_slot_facts *f)
 	if (!f->exists)
 		return LOCAL_SLOT_PLACE;
 	if (f->told_to_stop)
-		return succeed(f);
+		return place_or_wait(f);
 	if (f->ended) {
 		if (f->lease_ended || f->again || f->outdated != LOCAL_CURRENT ||
 		    f->reschedule == LOCAL_AGAIN_NOW)
-			return succeed(f);
+			return place_or_wait(f);
 		/* What completed, or failed beyond its attempts, stays so until somebody asks. */
 		return f->reschedule == LOCAL_AGAIN_LATER ? LOCAL_SLOT_LATER : LOCAL_SLOT_KEEP;
 	}

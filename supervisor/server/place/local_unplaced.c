@@ -45,7 +45,8 @@ local_unplaced_other(struct local *l)
 	return &l->unplaced->other;
 }
 
-/* What the blocked evaluation says follows each slot: counting them all for each would be slow. */
+/* Keeps the count of the blocked evaluation up to date: counting all slots each time would be slow.
+ */
 static void
 change_queued(const struct local_slot *slot, int by)
 {
