@@ -7,6 +7,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_exec.h"
 #include "cli/cli_print.h"
+#include "cli/cli_verbs.h"
 
 static struct {
 	const char *job, *group, *alloc;

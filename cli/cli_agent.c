@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/cli_verbs.h"
 #include "common/cleanup.h"
 
 /* The launcher beside this command (a build tree), else where it is installed: PREFIX/bin and

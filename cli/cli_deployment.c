@@ -10,6 +10,7 @@
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
+#include "cli/cli_verbs.h"
 
 static struct {
 	bool detach;

@@ -5,6 +5,7 @@
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
+#include "cli/cli_verbs.h"
 #include "cli/cli_watch.h"
 
 static struct {

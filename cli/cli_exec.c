@@ -18,6 +18,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
 #include "cli/cli_terminal.h"
+#include "cli/cli_verbs.h"
 #include "common/base64.h"
 #include "common/websocket.h"
 

@@ -10,6 +10,7 @@
 #include "cli/cli_file.h"
 #include "cli/cli_job.h"
 #include "cli/cli_print.h"
+#include "cli/cli_verbs.h"
 #include "cli/cli_watch.h"
 
 static struct {

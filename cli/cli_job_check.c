@@ -5,6 +5,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_job.h"
 #include "cli/cli_print.h"
+#include "cli/cli_verbs.h"
 
 static struct {
 	bool detach, force;

@@ -10,6 +10,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_job.h"
 #include "cli/cli_print.h"
+#include "cli/cli_verbs.h"
 #include "common/base64.h"
 #include "common/duration.h"
 #include "model/job.h"

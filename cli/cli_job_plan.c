@@ -8,6 +8,7 @@
 #include "cli/cli_file.h"
 #include "cli/cli_job.h"
 #include "cli/cli_print.h"
+#include "cli/cli_verbs.h"
 #include "cli/cli_watch.h"
 #include "model/engine/field.h"
 

@@ -2,6 +2,7 @@
 /* cli_leaks.c: drover leaks. Runs in: drover. */
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
+#include "cli/cli_verbs.h"
 
 int
 cli_leaks(struct cli *cli, int argc, char **argv)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_verbs.h"
 #include "common/cleanup.h"
 
 static int show_help(struct cli *cli, int argc, char **argv);

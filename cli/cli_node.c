@@ -8,6 +8,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
 #include "cli/cli_stats.h"
+#include "cli/cli_verbs.h"
 #include "cli/cli_volume.h"
 #include "cli/cli_watch.h"
 #include "common/duration.h"

@@ -6,6 +6,7 @@
 
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
+#include "cli/cli_verbs.h"
 #include "common/cleanup.h"
 #include "common/duration.h"
 

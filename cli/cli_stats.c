@@ -9,6 +9,7 @@
 
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
+#include "cli/cli_verbs.h"
 #include "common/duration.h"
 
 static double

@@ -4,6 +4,7 @@
 
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
+#include "cli/cli_verbs.h"
 
 static struct {
 	bool enable, disable, self;

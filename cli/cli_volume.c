@@ -9,6 +9,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_file.h"
 #include "cli/cli_print.h"
+#include "cli/cli_verbs.h"
 #include "cli/cli_volume.h"
 
 #define PLUGIN_TIMEOUT_MS 300000
