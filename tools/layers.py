@@ -81,7 +81,7 @@ HEADERS = {
     "supervisor/cluster/rpc/rpc_serve.h": 179,
 }
 CYCLES = {
-    "supervisor/alloc": 17,
+    "supervisor/alloc": 15,
 }
 
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <systemd/sd-event.h>
 
+#include "common/cleanup.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
 
@@ -19,8 +20,8 @@ static const struct alloc_hook *const hooks[] = { ALLOC_HOOKS(HOOK_ADDRESS) };
 struct alloc_hooks {
 	size_t at;      /* the hook that runs, or is next, in the order of the phase */
 	bool busy;      /* it was called and is not done */
-	bool failed;    /* a prerun failed: its sentence is in every task's event */
-	char *failures; /* of postrun, so far; NULL: none */
+	bool failed;    /* a prerun failed */
+	char *failures; /* of this phase, not taken yet; NULL: none */
 	struct sd_event_source *retry; /* of a destroy that failed */
 	alignas(max_align_t) unsigned char states[];
 };
@@ -157,18 +158,10 @@ alloc_hooks_call(struct alloc_runner *ar)
 	}
 }
 
-void
-alloc_hooks_report(struct alloc_runner *ar)
+char *
+alloc_hooks_take_failures(struct alloc_runner *ar)
 {
-	char text[1024];
-
-	if (!ar->hooks->failures)
-		return;
-	(void)snprintf(text, sizeof text, "post-run hooks failed: %s", ar->hooks->failures);
-	log_warn("allocation %.8s: %s", ar->sa->a.id, text);
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		task_runner_tell(&ar->tasks[i], EVENT_HOOK_MESSAGE, text, false);
-	(void)str_set(&ar->hooks->failures, NULL);
+	return steal_ptr(&ar->hooks->failures);
 }
 
 /* --- how a hook ends --- */
@@ -193,18 +186,6 @@ destroy_later(struct alloc_runner *ar, const struct err *e)
 		log_error("allocation %.8s: no memory to retry", ar->sa->a.id);
 }
 
-static void
-fail_setup(struct alloc_runner *ar, const struct err *e)
-{
-	char text[ERR_MSG_SIZE + 64];
-
-	ar->hooks->failed = true;
-	(void)snprintf(
-	    text, sizeof text, "pre-run hook \"%s\" failed: %s", current_hook(ar)->name, e->msg);
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		task_runner_fail_setup(&ar->tasks[i], text);
-}
-
 void
 alloc_hook_note(struct alloc_runner *ar, const char *sentence)
 {
@@ -227,10 +208,13 @@ alloc_hook_done(struct alloc_runner *ar, int r, const struct err *e)
 		destroy_later(ar, e);
 		return;
 	}
-	if (r < 0 && ar->phase == ALLOC_PRERUN)
-		fail_setup(ar, e);
-	else if (r < 0)
+	if (r < 0 && ar->phase == ALLOC_PRERUN) {
+		ar->hooks->failed = true;
+		(void)str_setf(
+		    &ar->hooks->failures, "\"%s\" failed: %s", current_hook(ar)->name, e->msg);
+	} else if (r < 0) {
 		alloc_hook_note(ar, e->msg);
+	}
 	ar->hooks->at++;
 	turn_defer(ar->sup, &ar->step);
 }

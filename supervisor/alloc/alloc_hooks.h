@@ -96,8 +96,9 @@ bool alloc_hooks_left(const struct alloc_runner *ar);
 void alloc_hooks_call(struct alloc_runner *ar);
 /* A phase of the alloc that calls hooks begins: with its first one. */
 void alloc_hooks_begin(struct alloc_runner *ar);
-/* Reports what failed in postrun by the tasks' events. */
-void alloc_hooks_report(struct alloc_runner *ar);
+/* Takes what failed in prerun (`"name" failed: …`) or postrun (`name: …; …`); NULL: nothing. The
+ * caller frees it. */
+char *alloc_hooks_take_failures(struct alloc_runner *ar);
 /* Of the hook that waits in its prerun. */
 void alloc_hooks_stop(struct alloc_runner *ar);
 /* Of all hooks. */

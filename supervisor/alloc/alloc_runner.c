@@ -265,6 +265,32 @@ act_on_tasks(struct alloc_runner *ar)
 	}
 }
 
+/* A prerun hook has failed: so do all tasks. */
+static void
+fail_setup(struct alloc_runner *ar)
+{
+	cleanup_free char *why = alloc_hooks_take_failures(ar);
+	char text[ERR_MSG_SIZE + 64];
+
+	(void)snprintf(text, sizeof text, "pre-run hook %s", why ? why : "failed");
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		task_runner_fail_setup(&ar->tasks[i], text);
+}
+
+static void
+tell_postrun_failures(struct alloc_runner *ar)
+{
+	cleanup_free char *why = alloc_hooks_take_failures(ar);
+	char text[1024];
+
+	if (!why)
+		return;
+	(void)snprintf(text, sizeof text, "post-run hooks failed: %s", why);
+	log_warn("allocation %.8s: %s", ar->sa->a.id, text);
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		task_runner_tell(&ar->tasks[i], EVENT_HOOK_MESSAGE, text, false);
+}
+
 /* The only place that writes the phase. */
 static void
 enter_phase(struct alloc_runner *ar, enum alloc_phase next)
@@ -272,8 +298,10 @@ enter_phase(struct alloc_runner *ar, enum alloc_phase next)
 	ar->phase = next;
 	changed_mark(ar->sup, CHANGED_ALLOC_PHASE);
 	alloc_hooks_begin(ar);
-	if (next == ALLOC_DONE) {
-		alloc_hooks_report(ar);
+	if (next == ALLOC_ABANDONED && alloc_hooks_failed(ar)) {
+		fail_setup(ar);
+	} else if (next == ALLOC_DONE) {
+		tell_postrun_failures(ar);
 		ar->news = true;
 		alloc_client_save(ar);
 	}

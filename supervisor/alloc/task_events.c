@@ -104,6 +104,15 @@ task_runner_set_state(struct task_runner *tr, enum task_run_state state)
 }
 
 void
+task_runner_set_failed(struct task_runner *tr)
+{
+	struct task_state *s = task_runner_state(tr);
+
+	if (s)
+		s->failed = true;
+}
+
+void
 task_runner_tell_lease(struct task_runner *tr, const struct run_end *end)
 {
 	char limit[DURATION_SIZE], late[DURATION_SIZE], ago[DURATION_SIZE], text[400];

@@ -38,6 +38,7 @@ int64_t task_now_ns(void); /* CLOCK_REALTIME, as events have it */
 struct task_state *task_runner_state(struct task_runner *tr);
 /* Sets its state and times; the caller tells the alloc runner. */
 void task_runner_set_state(struct task_runner *tr, enum task_run_state state);
+void task_runner_set_failed(struct task_runner *tr);
 
 /* Appends an event and tells the alloc runner. Takes ev's contents. */
 void task_runner_event(struct task_runner *tr, struct task_event *ev);

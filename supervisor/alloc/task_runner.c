@@ -13,6 +13,7 @@
 #include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/hook_lease.h"
+#include "supervisor/alloc/task_decide.h"
 #include "supervisor/alloc/task_session.h"
 #include "supervisor/alloc/task_start.h"
 #include "supervisor/alloc/task_stop.h"
@@ -46,12 +47,6 @@ static void (*const enter[TASK_PHASES])(struct task_runner *tr) = {
 	[TASK_BACKOFF] = begin_backoff,
 	[TASK_DEAD] = die,
 };
-
-static double
-chance(void *arg)
-{
-	return (double)(random() & 0xffffff) / 0x1000000;
-}
 
 /* The only place that writes the phase. True: the task is in another phase now. */
 static bool
@@ -105,15 +100,6 @@ die(struct task_runner *tr)
 	if (tr->plugin)
 		plugin_task_stopped(tr->plugin);
 	alloc_runner_task_changed(tr->ar);
-}
-
-static void
-mark_failed(struct task_runner *tr)
-{
-	struct task_state *s = task_runner_state(tr);
-
-	if (s)
-		s->failed = true;
 }
 
 static void
@@ -264,7 +250,7 @@ on_ended(void *arg, const struct run_end *end)
 	task_runner_tell_terminated(tr, end);
 	drop_run(tr);
 	if (end->flags & EXE_END_LEASE) {
-		mark_failed(tr);
+		task_runner_set_failed(tr);
 		handle_event(tr, TASK_EV_LEASE_END);
 		return;
 	}
@@ -295,80 +281,12 @@ on_backoff_end(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* The lease passed while no agent was there; the task that ran then is not started again. */
-static void
-tell_lease_passed(struct task_runner *tr)
-{
-	struct task_event ev;
-	char text[400];
-
-	alloc_lease_text(tr->ar, text, sizeof text);
-	if (task_event_make(&ev, EVENT_NOT_RESTARTING, task_now_ns(), text) < 0)
-		return;
-	(void)task_event_set_fails(&ev);
-	(void)task_event_detail(&ev, EVENT_DETAIL_LEASE, "passed");
-	task_runner_event(tr, &ev);
-}
-
-static void
-note_restart(struct task_runner *tr, const struct restart_decision *d)
-{
-	struct task_state *s = task_runner_state(tr);
-	struct task_event ev;
-
-	task_runner_set_state(tr, TASK_STATE_PENDING);
-	if (s) {
-		s->restarts++;
-		s->last_restart = task_now_ns();
-	}
-	if (task_event_restarting(&ev, task_now_ns(), d->reason, d->delay_ns) == 0)
-		task_runner_event(tr, &ev);
-}
-
-static struct restart_decision
-ask_policy(struct task_runner *tr)
-{
-	struct restart_decision d =
-	    restart_tracker_decide(&tr->tracker, task_now_ns(), chance, NULL);
-
-	alloc_client_save(tr->ar);
-	return d;
-}
-
 static void
 decide(struct task_runner *tr)
 {
-	struct restart_decision d = { .verdict = RESTART_KILLED };
-	struct task_end_facts facts = {
-		.killed = tr->killed,
-		.lease_passed = alloc_lease_passed(tr->ar),
-		.alloc_ends = tr->ar->kill.step != KILL_NOT && tr->stage != STAGE_POSTSTOP,
-	};
+	bool again = task_decide(tr, &tr->delay_ns);
 
-	if (!tr->killed)
-		d = ask_policy(tr);
-	facts.verdict = d.verdict;
-	switch (task_outcome(&facts)) {
-	case TASK_STARTS_AGAIN:
-		note_restart(tr, &d);
-		tr->delay_ns = d.delay_ns;
-		handle_event(tr, TASK_EV_AGAIN);
-		return;
-	case TASK_ENDS_BY_LEASE:
-		tell_lease_passed(tr);
-		mark_failed(tr);
-		break;
-	case TASK_ENDS_BY_POLICY:
-		task_runner_tell(tr, EVENT_NOT_RESTARTING, d.reason, true);
-		mark_failed(tr);
-		break;
-	case TASK_ENDS_KILLED:
-		task_runner_tell(tr, EVENT_KILLED, NULL, false);
-		break;
-	case TASK_ENDS:
-		break;
-	}
-	handle_event(tr, TASK_EV_OVER);
+	handle_event(tr, again ? TASK_EV_AGAIN : TASK_EV_OVER);
 }
 
 static void
@@ -377,7 +295,7 @@ begin_backoff(struct task_runner *tr)
 	if (sd_event_add_time_relative(tr->ar->sup->event, &tr->timer, CLOCK_BOOTTIME,
 		(uint64_t)tr->delay_ns / 1000, 0, on_backoff_end, tr) >= 0)
 		return;
-	mark_failed(tr);
+	task_runner_set_failed(tr);
 	handle_event(tr, TASK_EV_OVER);
 }
 
