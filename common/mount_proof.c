@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mount_proof.c: what a mount is. Runs in: mount-helper, executor; launcher, exec-helper. */
+/* mount_proof.c: what a mount is. Runs in: mount-helper, executor. */
 #include "common/mount_proof.h"
 
 #include <errno.h>
@@ -10,16 +10,6 @@
 #ifndef STATX_MNT_ID_UNIQUE
 #define STATX_MNT_ID_UNIQUE 0x4000U
 #endif
-
-int
-mount_is_root(int fd)
-{
-	struct statx st;
-
-	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, 0, &st) < 0)
-		return -errno;
-	return (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
-}
 
 int
 mount_proof_take(int fd, struct mount_proof *ret)

@@ -2,18 +2,13 @@
 /*
  * mount_proof.h: what a mount is, so that it can be told from any other later: taken right after
  * publish, compared before a task is let in. Runs in: mount-helper (takes it, in a child), executor
- * (compares it). mount_is_root(): in these, launcher and exec-helper.
+ * (compares it).
  */
 #ifndef DROVER_COMMON_MOUNT_PROOF_H
 #define DROVER_COMMON_MOUNT_PROOF_H
 
 #include "proto/executor.h" /* enum exe_proof */
 #include "proto/mount_record.h"
-
-/*
- * 1: fd, of any kind, is the root of a mount; 0: it is not; -errno. Does not ask the file system.
- */
-int mount_is_root(int fd);
 
 /*
  * Reads it from a descriptor (O_PATH will do) of the mount's root. 0; -ENODEV when the descriptor

@@ -17,7 +17,6 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
-#include "common/mount_proof.h"
 #include "exec-helper/exec.h"
 
 #define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH)
@@ -240,9 +239,11 @@ exec_template_is_whole(const struct agent_policy *policy)
 {
 	for (uint32_t i = 0; i < policy->n_masks; i++) {
 		cleanup_close int fd = fd_open_in_root(template_root, policy->masks[i], O_PATH);
+		struct statx stx;
 		struct stat st;
 
-		if (fd >= 0 && mount_is_root(fd) != 1)
+		if (fd >= 0 && (statx(fd, "", AT_EMPTY_PATH, 0, &stx) < 0 ||
+				   !(stx.stx_attributes & STATX_ATTR_MOUNT_ROOT)))
 			return false;
 		/* What cannot be reached without the capabilities of the start is no reason. */
 		if (stat(policy->masks[i], &st) == 0 &&

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/mount_proof.h"
 #include "executor/exe.h"
 
 #define INODES_PER_MIB 1024
@@ -51,7 +50,7 @@ mount_in_host(struct exe *x)
 {
 	const struct exe_user *user = &x->setup->user;
 	cleanup_close int dir = open_secrets(x);
-	int r;
+	struct statx stx;
 
 	/* A link to where an older version kept them. */
 	if (dir == -ENOTDIR && unlinkat(x->task_dir, "secrets", 0) < 0)
@@ -60,8 +59,10 @@ mount_in_host(struct exe *x)
 		dir = open_secrets(x);
 	if (dir < 0)
 		return dir;
-	if ((r = mount_is_root(dir)) <= 0)
-		return r < 0 ? r : mount_on(x, dir, "");
+	if (statx(dir, "", AT_EMPTY_PATH, 0, &stx) < 0)
+		return -errno;
+	if (!(stx.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+		return mount_on(x, dir, "");
 	return fchown(dir, user->uid, user->gid) < 0 || fchmod(dir, 0700) < 0 ? -errno : 0;
 }
 

@@ -22,7 +22,6 @@
 #include "common/fd.h"
 #include "common/id.h"
 #include "common/log.h"
-#include "common/mount_proof.h"
 #include "common/path.h"
 #include "common/privs.h"
 #include "launcher/launcher.h"
@@ -274,11 +273,11 @@ static int
 open_place(const struct launcher *l, const char *name, bool *ret_mounted, struct err *e)
 {
 	cleanup_close int fd = fd_open_beneath(l->data_fd, name, O_PATH | O_DIRECTORY, 0);
-	int r = fd < 0 ? fd : mount_is_root(fd);
+	struct statx stx;
 
-	if (r < 0)
-		return err_set(e, r, "open %s/%s", l->data, name);
-	*ret_mounted = r == 1;
+	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH, 0, &stx) < 0)
+		return err_set(e, fd < 0 ? fd : -errno, "open %s/%s", l->data, name);
+	*ret_mounted = stx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 	return steal_fd(&fd);
 }
 
