@@ -96,10 +96,8 @@ find_trees(struct cgroup *c, struct err *e)
 	for (char *at = text; (more = mountinfo_next(&at, &m)) != 0;)
 		if (more > 0 && (r = take_mount(c, &m)) < 0)
 			return err_set(e, r, "open the cgroup hierarchy at %s", m.target);
-	if (c->root[CGROUP_SYSTEMD] >= 0 && access("/run/systemd/system", F_OK) < 0) {
+	if (c->root[CGROUP_SYSTEMD] >= 0 && access("/run/systemd/system", F_OK) < 0)
 		close_p(&c->root[CGROUP_SYSTEMD]);
-		c->root[CGROUP_SYSTEMD] = -1;
-	}
 	if (c->root[CGROUP_V2] < 0 && (c->root[CGROUP_V2] = mount_detached()) < 0)
 		return err_set(
 		    e, -errno, "cgroup2 is not mounted, and making a mount of it failed");

@@ -27,14 +27,24 @@ free_p(void *p)
 	free(*(void **)p);
 }
 
-/* Closes a descriptor that is not -1; keeps errno. */
+/* Takes what *fd holds and leaves -1: the caller's scope no longer closes it. */
+static inline int
+steal_fd(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
+/* Closes a descriptor that is not negative and makes it -1; keeps errno. */
 static inline void
-close_p(const int *fd)
+close_p(int *fd)
 {
 	int saved = errno;
 
 	if (*fd >= 0)
-		(void)close(*fd);
+		(void)close(steal_fd(fd));
 	errno = saved;
 }
 
@@ -45,16 +55,6 @@ DEFINE_CLEANUP(DIR *, closedir);
 #define cleanup_close __attribute__((__cleanup__(close_p)))
 #define cleanup_file  cleanup_with(fclose)
 #define cleanup_dir   cleanup_with(closedir)
-
-/* Takes what *fd holds and leaves -1: the caller's scope no longer closes it. */
-static inline int
-steal_fd(int *fd)
-{
-	int taken = *fd;
-
-	*fd = -1;
-	return taken;
-}
 
 /* Takes the pointer out of p and leaves NULL. */
 #define steal_ptr(p)                                                                               \

@@ -134,8 +134,7 @@ next_file(struct exe *x, size_t i)
 	struct exe_log *l = &x->logs[i];
 
 	if (l->file >= 0) {
-		(void)close(l->file);
-		l->file = -1;
+		close_p(&l->file);
 		l->index++;
 	} else {
 		char prefix[CONFIG_NAME_SIZE + 16];
@@ -214,7 +213,6 @@ exe_log_pump(struct exe *x, size_t i)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	write_log(x, i, buffer, len);
-	(void)close(l->pipe);
-	l->pipe = -1;
+	close_p(&l->pipe);
 	return -EPIPE;
 }

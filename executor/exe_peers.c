@@ -19,8 +19,7 @@
 void
 exe_peer_close(struct exe *x, size_t i)
 {
-	(void)close(x->peers[i]);
-	x->peers[i] = -1;
+	close_p(&x->peers[i]);
 }
 
 static int
@@ -102,10 +101,8 @@ exe_peer_greet(struct exe *x)
 {
 	int r = send_state(x, x->peers[0], EXE_HELLO);
 
-	for (size_t i = 0; i < ELEMENTSOF(x->above); i++) {
+	for (size_t i = 0; i < ELEMENTSOF(x->above); i++)
 		close_p(&x->above[i]);
-		x->above[i] = -1;
-	}
 	if (r < 0)
 		hang_up(x);
 }

@@ -34,7 +34,6 @@ die(struct hb_conn *c, const struct err *e)
 		tls_end(c->ssl);
 	c->ssl = NULL;
 	close_p(&c->fd);
-	c->fd = -1;
 }
 
 static void __attribute__((format(printf, 3, 4)))

@@ -4,12 +4,12 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
 #include "common/code.h"
+#include "common/list.h"
 #include "common/log.h"
 #include "common/proc.h"
 #include "common/tls.h"
@@ -53,7 +53,7 @@ struct hb_link {
 static struct hb_conn *
 conn_of(struct hb_yamux *y)
 {
-	return (struct hb_conn *)(void *)((char *)y - offsetof(struct hb_conn, yamux));
+	return container_of(y, struct hb_conn, yamux);
 }
 
 /* --- yamux says --- */
@@ -260,7 +260,6 @@ on_resolved(struct hb_link *l)
 	if (r == 0) {
 		log_error("the resolver has ended: servers' names are not looked up any more");
 		close_p(&l->resolver);
-		l->resolver = -1;
 	}
 }
 

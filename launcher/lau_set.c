@@ -32,13 +32,6 @@
 #define SIGNALS_PER_TURN  64
 
 static void
-close_end(int *fd)
-{
-	close_p(fd);
-	*fd = -1;
-}
-
-static void
 note_end(struct lau_child *c)
 {
 	uint64_t now = clock_ms();
@@ -91,7 +84,7 @@ renew_helper(struct launcher *l, enum ipc_peer who)
 		(void)kill(sup->pid, SIGKILL);
 	}
 	if (r < 0)
-		close_end(&c->kept);
+		close_p(&c->kept);
 }
 
 static void
@@ -106,7 +99,7 @@ start_helper(struct launcher *l, enum ipc_peer who)
 		return;
 	}
 	CRASH_POINT(LAU_AFTER_START);
-	close_end(&c->kept);
+	close_p(&c->kept);
 	log_debug("%s started, pid %d", lau_child_name(who), (int)c->pid);
 }
 
@@ -131,7 +124,7 @@ start_set(struct launcher *l)
 	for (int i = 0; i < LAU_CHILDREN - 1; i++) {
 		close_p(&ends[i]);
 		if (r < 0)
-			close_end(&l->children[i + 1].kept);
+			close_p(&l->children[i + 1].kept);
 	}
 	if (r < 0) {
 		log_error("%s", e.msg);
@@ -159,8 +152,8 @@ static void
 begin_end(struct launcher *l)
 {
 	for (int i = 0; i < LAU_CHILDREN; i++) {
-		close_end(&l->children[i].link);
-		close_end(&l->children[i].kept);
+		close_p(&l->children[i].link);
+		close_p(&l->children[i].kept);
 	}
 	l->ending = true;
 	l->killed = false;
@@ -176,7 +169,7 @@ end_supervisor(struct launcher *l)
 
 	if (!l->ending && sup->link >= 0)
 		l->kill_at_ms = clock_ms() + SUPERVISOR_END_MS;
-	close_end(&sup->link);
+	close_p(&sup->link);
 }
 
 /* Acts on the supervisor's exit code; proc.h documents the codes. */
@@ -222,7 +215,7 @@ on_child_end(struct launcher *l, enum ipc_peer who, int status)
 	if (who == IPC_SUPERVISOR)
 		on_supervisor_end(l, status);
 	else
-		close_end(&c->link);
+		close_p(&c->link);
 }
 
 /* Waits for any pid: the launcher is the subreaper, so executors of a dead exec-helper are its
@@ -385,7 +378,7 @@ on_kept(struct launcher *l, enum ipc_peer who, short revents)
 	if (c->kept < 0 || revents == 0)
 		return;
 	if (revents & (POLLHUP | POLLERR)) {
-		close_end(&c->kept);
+		close_p(&c->kept);
 		note_end(c);
 	} else {
 		start_helper(l, who);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
+#include "common/list.h"
 #include "common/log.h"
 #include "model/task_event.h"
 #include "supervisor/alloc/alloc_health.h"
@@ -366,8 +367,7 @@ tell_source(struct alloc_runner *ar)
 static void
 on_step(struct sup *sup, struct deferred *d)
 {
-	struct alloc_runner *ar =
-	    (struct alloc_runner *)(void *)((char *)d - offsetof(struct alloc_runner, step));
+	struct alloc_runner *ar = container_of(d, struct alloc_runner, step);
 	struct sup_alloc *sa = ar->sa;
 
 	alloc_health_check(ar);

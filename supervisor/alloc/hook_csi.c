@@ -10,6 +10,7 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
+#include "common/list.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/volume/plugin_task.h"
@@ -119,7 +120,7 @@ on_mounted(struct sup *sup, void *arg, int r, const struct err *e)
 static void
 on_plugin_changed(struct sup *sup, struct changed_watch *w)
 {
-	struct csi *c = (struct csi *)(void *)((char *)w - offsetof(struct csi, plugins));
+	struct csi *c = container_of(w, struct csi, plugins);
 
 	changed_unwatch(sup, w);
 	mount_next(c->ar);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* hook_dir.c: the alloc's directories. They are removed with the alloc, not when its tasks end.
  * Runs in: supervisor. */
+#include "common/list.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/core/changed.h"
@@ -214,7 +215,7 @@ remove_dirs(struct alloc_runner *ar)
 static void
 on_phase(struct sup *sup, struct changed_watch *w)
 {
-	struct dirs *d = (struct dirs *)(void *)((char *)w - offsetof(struct dirs, successor));
+	struct dirs *d = container_of(w, struct dirs, successor);
 
 	remove_dirs(d->ar);
 }

@@ -11,6 +11,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/duration.h"
+#include "common/list.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/driver/lease_page.h"
@@ -61,7 +62,7 @@ check_again(struct alloc_runner *ar)
 static void
 on_beat(struct sup *sup, struct changed_watch *w)
 {
-	struct lease *l = (struct lease *)(void *)((char *)w - offsetof(struct lease, beats));
+	struct lease *l = container_of(w, struct lease, beats);
 
 	check_again(l->ar);
 }

@@ -3,6 +3,7 @@
  * hook_previous.c: an alloc begins once the alloc that it replaces, and those that it preempted,
  * have no task on this node any more. Runs in: supervisor.
  */
+#include "common/list.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/core/changed.h"
 
@@ -59,8 +60,7 @@ wait_for_others(struct alloc_runner *ar)
 static void
 on_phase(struct sup *sup, struct changed_watch *w)
 {
-	struct previous *p =
-	    (struct previous *)(void *)((char *)w - offsetof(struct previous, others));
+	struct previous *p = container_of(w, struct previous, others);
 
 	wait_for_others(p->ar);
 }

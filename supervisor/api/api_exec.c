@@ -14,6 +14,7 @@
 
 #include "common/base64.h"
 #include "common/cleanup.h"
+#include "common/list.h"
 #include "common/utf8.h"
 #include "common/websocket.h"
 #include "model/engine/field.h"
@@ -234,8 +235,7 @@ on_io(sd_event_source *source, int fd, uint32_t events, void *userdata)
 static void
 on_wake(struct exec_stream *es)
 {
-	struct exec_socket *ex =
-	    (struct exec_socket *)(void *)((char *)es - offsetof(struct exec_socket, es));
+	struct exec_socket *ex = container_of(es, struct exec_socket, es);
 
 	if (ex->fd >= 0)
 		pump(ex);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/list.h"
 #include "model/engine/field.h"
 #include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/api/api_fs.h"
@@ -28,8 +29,7 @@ struct http_stream {
 static void
 on_more(struct fs_stream *fs)
 {
-	struct http_stream *hs =
-	    (struct http_stream *)(void *)((char *)fs - offsetof(struct http_stream, fs));
+	struct http_stream *hs = container_of(fs, struct http_stream, fs);
 
 	api_stream_wake(fs->sup, &hs->st);
 }

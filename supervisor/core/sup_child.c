@@ -10,6 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
+#include "common/list.h"
 #include "common/log.h"
 #include "proto/heartbeat.pb-c.h"
 #include "proto/ids.pb-c.h"
@@ -148,7 +149,6 @@ hang_up(struct child *ch)
 {
 	ch->io = sd_event_source_disable_unref(ch->io);
 	close_p(&ch->fd);
-	ch->fd = -1;
 	ch->pid = 0;
 }
 
@@ -243,7 +243,7 @@ flush(struct child *ch)
 		c->tries++;
 		c->deadline_usec = now + c->timeout_usec;
 		if (!(c->flags & CALL_REPEAT))
-			close_p(&c->fd), c->fd = -1;
+			close_p(&c->fd);
 		list_push(&ch->sent, c);
 	}
 	if (!ch->ready.first)
@@ -254,7 +254,7 @@ flush(struct child *ch)
 static void
 on_committed(struct sup *sup, struct deferred *d)
 {
-	struct child *ch = (struct child *)(void *)((char *)d - offsetof(struct child, commit));
+	struct child *ch = container_of(d, struct child, commit);
 	struct call *c;
 
 	while ((c = list_pop(&ch->staged)))
@@ -305,7 +305,7 @@ struct beat {
 static void
 send_beat(struct sup *sup, struct deferred *d)
 {
-	struct beat *b = (struct beat *)(void *)((char *)d - offsetof(struct beat, send));
+	struct beat *b = container_of(d, struct beat, send);
 	HbBeatRep rep = HB_BEAT_REP__INIT;
 
 	rep.cycle = b->cycle;

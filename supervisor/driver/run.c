@@ -15,6 +15,7 @@
 #include "common/cleanup.h"
 #include "common/exe_record.h"
 #include "common/fd.h"
+#include "common/list.h"
 #include "common/log.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/driver/lease_page.h"
@@ -91,7 +92,6 @@ disconnect(struct run *r)
 	run_watch_remove(&r->watch);
 	r->later = sd_event_source_disable_unref(r->later);
 	close_p(&r->fd);
-	r->fd = -1;
 	r->greeted = false;
 }
 
@@ -119,7 +119,7 @@ run_free(struct run *r)
 static int
 write_row(struct sup *sup, struct dirty *d, struct err *e)
 {
-	struct run *r = (struct run *)(void *)((char *)d - offsetof(struct run, row));
+	struct run *r = container_of(d, struct run, row);
 
 	if (r->state == RUN_GONE)
 		return STORE_EXEC(sup->store, STMT_RUN_DELETE, e, SV_ID(&r->id));
@@ -130,7 +130,7 @@ write_row(struct sup *sup, struct dirty *d, struct err *e)
 static void
 on_written(struct sup *sup, struct dirty *d)
 {
-	struct run *r = (struct run *)(void *)((char *)d - offsetof(struct run, row));
+	struct run *r = container_of(d, struct run, row);
 	struct id alloc = r->alloc;
 
 	if (r->state != RUN_GONE)
@@ -402,7 +402,7 @@ on_ready(struct run_watch *w)
 		struct exe_exited exited;
 		uint8_t bytes[EXE_MSG_MAX];
 	} m;
-	struct run *r = (struct run *)(void *)((char *)w - offsetof(struct run, watch));
+	struct run *r = container_of(w, struct run, watch);
 	cleanup_close int pidfd = -1;
 	size_t n = 0;
 	ssize_t len;
@@ -477,7 +477,7 @@ connect_run(struct run *r)
 static void
 send_wishes(struct sup *sup, struct deferred *d)
 {
-	struct run *r = (struct run *)(void *)((char *)d - offsetof(struct run, send));
+	struct run *r = container_of(d, struct run, send);
 
 	if (r->fd < 0)
 		return;

@@ -38,7 +38,7 @@ make_epoll(struct sup *sup)
 		return -errno;
 	r = sd_event_add_io(sup->event, &source, epoll_fd, EPOLLIN, on_some_ready, sup);
 	if (r < 0)
-		close_p(&epoll_fd), epoll_fd = -1;
+		close_p(&epoll_fd);
 	return r < 0 ? r : 0;
 }
 
@@ -69,5 +69,4 @@ run_watch_free(void)
 {
 	source = sd_event_source_disable_unref(source);
 	close_p(&epoll_fd);
-	epoll_fd = -1;
 }

@@ -51,7 +51,6 @@ close_stream(struct session *s, int i)
 {
 	s->sources[i] = sd_event_source_disable_unref(s->sources[i]);
 	close_p(&s->fds[i]);
-	s->fds[i] = -1;
 }
 
 static void
@@ -60,7 +59,6 @@ stop_talk(struct session *s)
 	s->talk = sd_event_source_disable_unref(s->talk);
 	s->late = sd_event_source_disable_unref(s->late);
 	close_p(&s->sock);
-	s->sock = -1;
 }
 
 static int

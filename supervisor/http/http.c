@@ -15,6 +15,7 @@
 
 #include "common/cleanup.h"
 #include "common/duration.h"
+#include "common/list.h"
 #include "common/log.h"
 #include "common/utf8.h"
 #include "model/engine/field.h"
@@ -81,7 +82,7 @@ resume(struct api_req *req)
 static void
 on_leave(struct sup *sup, struct deferred *d)
 {
-	struct api_req *req = (struct api_req *)((char *)d - offsetof(struct api_req, leave));
+	struct api_req *req = container_of(d, struct api_req, leave);
 
 	resume(req);
 }

@@ -49,7 +49,6 @@ hang_up(struct check_probe *p)
 {
 	p->io = sd_event_source_disable_unref(p->io);
 	close_p(&p->fd);
-	p->fd = -1;
 	check_tls_cancel(p->sup, p->call);
 	p->call = 0;
 	text_done(&p->request);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/list.h"
 #include "common/log.h"
 #include "supervisor/source/source.h"
 #include "supervisor/core/store.h"
@@ -147,8 +148,7 @@ unlink_alloc(struct alloc_table *t, struct sup_alloc *sa)
 static int
 write_row(struct sup *sup, struct dirty *d, struct err *e)
 {
-	struct sup_alloc *sa =
-	    (struct sup_alloc *)(void *)((char *)d - offsetof(struct sup_alloc, row));
+	struct sup_alloc *sa = container_of(d, struct sup_alloc, row);
 	static struct text t;
 	int r;
 
@@ -170,8 +170,7 @@ write_row(struct sup *sup, struct dirty *d, struct err *e)
 static void
 on_written(struct sup *sup, struct dirty *d)
 {
-	struct sup_alloc *sa =
-	    (struct sup_alloc *)(void *)((char *)d - offsetof(struct sup_alloc, row));
+	struct sup_alloc *sa = container_of(d, struct sup_alloc, row);
 
 	if (sa->gone)
 		sup_alloc_free(sa);

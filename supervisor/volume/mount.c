@@ -9,6 +9,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/list.h"
 #include "common/log.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_calls.h"
@@ -25,7 +26,7 @@
 static int
 write_row(struct sup *sup, struct dirty *d, struct err *e)
 {
-	struct mount *m = (struct mount *)(void *)((char *)d - offsetof(struct mount, row));
+	struct mount *m = container_of(d, struct mount, row);
 	cleanup_free char *key = NULL;
 	struct text t = { 0 };
 	int r = str_setf(&key, "%s/%s", m->rec.alloc, m->rec.alias);
@@ -63,7 +64,7 @@ mount_free(struct mount *m)
 static void
 on_written(struct sup *sup, struct dirty *d)
 {
-	struct mount *m = (struct mount *)(void *)((char *)d - offsetof(struct mount, row));
+	struct mount *m = container_of(d, struct mount, row);
 
 	if (m->step == MOUNT_GONE)
 		mount_free(m);

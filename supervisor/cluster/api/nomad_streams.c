@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/list.h"
 #include "common/utf8.h"
 #include "supervisor/api/api_fs.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
@@ -145,7 +146,7 @@ on_end(struct sup *sup, void *arg, uint64_t stream, const char *error)
 static void
 on_gone(struct api_held *held)
 {
-	free_passed((struct passed *)(void *)((char *)held - offsetof(struct passed, held)));
+	free_passed(container_of(held, struct passed, held));
 }
 
 static const struct link_stream_ops passed_ops = { .on_input = on_input, .on_end = on_end };

@@ -6,6 +6,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/list.h"
 #include "supervisor/api/exec_stream.h"
 #include "supervisor/cluster/asked/nomad_requests.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
@@ -100,7 +101,7 @@ pump(struct sup *sup, struct command *c)
 static void
 on_wake(struct exec_stream *es)
 {
-	pump(es->sup, (struct command *)(void *)((char *)es - offsetof(struct command, es)));
+	pump(es->sup, container_of(es, struct command, es));
 }
 
 static void

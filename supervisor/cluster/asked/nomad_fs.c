@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/list.h"
 #include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/api/fs_stream.h"
 #include "supervisor/cluster/asked/nomad_requests.h"
@@ -148,7 +149,7 @@ pump(struct sup *sup, struct feed *f)
 static void
 on_wake(struct fs_stream *fs)
 {
-	pump(fs->sup, (struct feed *)(void *)((char *)fs - offsetof(struct feed, fs)));
+	pump(fs->sup, container_of(fs, struct feed, fs));
 }
 
 static void

@@ -10,6 +10,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/list.h"
 #include "common/log.h"
 #include "model/engine/table.h"
 #include "model/task_event.h"
@@ -23,8 +24,7 @@
 static int
 write_job(struct sup *sup, struct dirty *d, struct err *e)
 {
-	struct nomad_job *j =
-	    (struct nomad_job *)(void *)((char *)d - offsetof(struct nomad_job, row));
+	struct nomad_job *j = container_of(d, struct nomad_job, row);
 	const struct job *job = &j->ref->job;
 	struct text json = { 0 };
 	int r;
@@ -43,8 +43,7 @@ write_job(struct sup *sup, struct dirty *d, struct err *e)
 static void
 on_job_written(struct sup *sup, struct dirty *d)
 {
-	struct nomad_job *j =
-	    (struct nomad_job *)(void *)((char *)d - offsetof(struct nomad_job, row));
+	struct nomad_job *j = container_of(d, struct nomad_job, row);
 
 	if (!j->gone)
 		return;

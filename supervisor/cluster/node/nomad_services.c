@@ -9,6 +9,7 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
+#include "common/list.h"
 #include "common/log.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/node/nomad_node.h"
@@ -41,7 +42,7 @@ own(struct source_service *s)
 static struct source_service *
 of_row(struct dirty *d)
 {
-	return (struct source_service *)(void *)((char *)d - offsetof(struct nomad_service, row));
+	return &container_of(d, struct nomad_service, row)->base;
 }
 
 static int

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/list.h"
 #include "common/log.h"
 #include "supervisor/core/store.h"
 #include "supervisor/node/node_state.h"
@@ -73,8 +74,7 @@ local_volumes_free(struct local *l)
 static int
 write_volume(struct sup *sup, struct dirty *d, struct err *e)
 {
-	struct local_volume *lv =
-	    (struct local_volume *)(void *)((char *)d - offsetof(struct local_volume, row));
+	struct local_volume *lv = container_of(d, struct local_volume, row);
 	struct text json = { 0 };
 	int r;
 
@@ -92,8 +92,7 @@ write_volume(struct sup *sup, struct dirty *d, struct err *e)
 static void
 on_volume_written(struct sup *sup, struct dirty *d)
 {
-	struct local_volume *lv =
-	    (struct local_volume *)(void *)((char *)d - offsetof(struct local_volume, row));
+	struct local_volume *lv = container_of(d, struct local_volume, row);
 
 	if (lv->gone)
 		free_volume(lv);

@@ -10,6 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/id.h"
+#include "common/list.h"
 #include "common/log.h"
 #include "supervisor/core/store.h"
 #include "supervisor/server/deploy/local_rollout.h"
@@ -66,8 +67,7 @@ free_deployment(struct local_deployment *dep)
 static int
 write_deployment(struct sup *sup, struct dirty *d, struct err *e)
 {
-	struct local_deployment *dep =
-	    (struct local_deployment *)(void *)((char *)d - offsetof(struct local_deployment, row));
+	struct local_deployment *dep = container_of(d, struct local_deployment, row);
 	struct text json = { 0 };
 	int r;
 
@@ -83,8 +83,7 @@ write_deployment(struct sup *sup, struct dirty *d, struct err *e)
 static void
 on_deployment_written(struct sup *sup, struct dirty *d)
 {
-	struct local_deployment *dep =
-	    (struct local_deployment *)(void *)((char *)d - offsetof(struct local_deployment, row));
+	struct local_deployment *dep = container_of(d, struct local_deployment, row);
 
 	if (dep->gone)
 		free_deployment(dep);
@@ -95,9 +94,7 @@ on_deployment_written(struct sup *sup, struct dirty *d)
 static const struct local_deployment *
 deployment_of(const struct local_news *n)
 {
-	return (
-	    const struct local_deployment *)(const void *)((const char *)n -
-							   offsetof(struct local_deployment, news));
+	return container_of(n, struct local_deployment, news);
 }
 
 static void

@@ -18,6 +18,7 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
+#include "common/list.h"
 #include "common/log.h"
 #include "supervisor/core/store.h"
 #include "supervisor/server/drive/local_launch.h"
@@ -55,8 +56,7 @@ now_s(void)
 static int
 write_looked(struct sup *sup, struct dirty *d, struct err *e)
 {
-	const struct local_job *j =
-	    (struct local_job *)(void *)((char *)d - offsetof(struct local_job, looked_row));
+	const struct local_job *j = container_of(d, struct local_job, looked_row);
 	char key[LOCAL_LAUNCH_KEY_SIZE], value[24];
 
 	local_launch_key(local_job_wanted(j), key);

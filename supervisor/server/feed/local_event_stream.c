@@ -10,6 +10,7 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
+#include "common/list.h"
 #include "supervisor/http/api_list.h"
 #include "supervisor/http/api.h"
 #include "supervisor/http/api_router.h"
@@ -118,7 +119,7 @@ take_back(struct events *ev)
 static void
 on_fill(struct sup *sup, struct deferred *d)
 {
-	struct events *ev = (struct events *)(void *)((char *)d - offsetof(struct events, fill));
+	struct events *ev = container_of(d, struct events, fill);
 	struct local_news *n = next_news(ev);
 
 	take_back(ev);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/list.h"
 #include "common/log.h"
 #include "supervisor/server/feed/local_changes.h"
 
@@ -31,7 +32,7 @@ struct local_kept {
 static struct kept *
 kept_of(const struct local_news *n)
 {
-	return (struct kept *)(void *)((char *)(uintptr_t)n - offsetof(struct kept, news));
+	return container_of(n, struct kept, news);
 }
 
 static void

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/id.h"
+#include "common/list.h"
 #include "common/log.h"
 #include "supervisor/core/store.h"
 #include "supervisor/server/feed/local_changes.h"
@@ -116,8 +117,7 @@ free_eval(struct local_eval *ev)
 static int
 write_eval(struct sup *sup, struct dirty *d, struct err *e)
 {
-	struct local_eval *ev =
-	    (struct local_eval *)(void *)((char *)d - offsetof(struct local_eval, row));
+	struct local_eval *ev = container_of(d, struct local_eval, row);
 	struct text json = { 0 };
 	struct id id;
 	int r;
@@ -136,9 +136,7 @@ write_eval(struct sup *sup, struct dirty *d, struct err *e)
 static const struct eval *
 eval_of(const struct local_news *n)
 {
-	return &((const struct local_eval *)(const void *)((const char *)n -
-							   offsetof(struct local_eval, news)))
-		    ->ev;
+	return &container_of(n, struct local_eval, news)->ev;
 }
 
 static void
@@ -174,8 +172,7 @@ note_written(struct local *l, struct local_eval *ev)
 static void
 on_eval_written(struct sup *sup, struct dirty *d)
 {
-	struct local_eval *ev =
-	    (struct local_eval *)(void *)((char *)d - offsetof(struct local_eval, row));
+	struct local_eval *ev = container_of(d, struct local_eval, row);
 
 	if (ev->gone)
 		free_eval(ev);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/list.h"
 #include "common/log.h"
 #include "supervisor/core/store.h"
 #include "supervisor/server/feed/local_changes.h"
@@ -82,8 +83,7 @@ delete_version(struct sup *sup, const struct local_version *v, struct err *e)
 static int
 write_version(struct sup *sup, struct dirty *d, struct err *e)
 {
-	struct local_version *v =
-	    (struct local_version *)(void *)((char *)d - offsetof(struct local_version, row));
+	struct local_version *v = container_of(d, struct local_version, row);
 	const struct job *job = &v->ref->job;
 	struct text json = { 0 };
 	int state, r;
@@ -118,8 +118,7 @@ note_change(struct local *l, struct local_job *j, uint64_t index)
 static void
 on_version_written(struct sup *sup, struct dirty *d)
 {
-	struct local_version *v =
-	    (struct local_version *)(void *)((char *)d - offsetof(struct local_version, row));
+	struct local_version *v = container_of(d, struct local_version, row);
 
 	if (!v->gone) {
 		note_change(local_of_sup(sup), v->job, v->ref->job.modify_index);
