@@ -27,6 +27,9 @@ free_p(void *p)
 	free(*(void **)p);
 }
 
+DEFINE_CLEANUP(FILE *, fclose);
+DEFINE_CLEANUP(DIR *, closedir);
+
 /* Takes what *fd holds and leaves -1: the caller's scope no longer closes it. */
 static inline int
 steal_fd(int *fd)
@@ -47,9 +50,6 @@ close_p(int *fd)
 		(void)close(steal_fd(fd));
 	errno = saved;
 }
-
-DEFINE_CLEANUP(FILE *, fclose);
-DEFINE_CLEANUP(DIR *, closedir);
 
 #define cleanup_free  __attribute__((__cleanup__(free_p)))
 #define cleanup_close __attribute__((__cleanup__(close_p)))
