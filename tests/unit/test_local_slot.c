@@ -134,11 +134,15 @@ START_TEST(the_steps_fit_the_action)
 		ck_assert_msg(!s.keeps_unplaced || f.wanted, "facts %#x", bits);
 		ck_assert_msg(!s.releases_alloc || (f.ended && !f.wanted && a == LOCAL_SLOT_KEEP),
 		    "facts %#x", bits);
-		/* local_facts.c finds a reschedule for a wanted alloc that ended by itself alone.
-		 */
-		if (s.counts_attempt && f.wanted && f.exists && f.ended && !f.told_to_stop)
+		/* An operator's request and an update are no attempts of the policy. */
+		ck_assert_msg(!s.counts_attempt || (f.reschedule == LOCAL_AGAIN_NOW && !f.again &&
+						       f.outdated == LOCAL_CURRENT),
+		    "facts %#x", bits);
+		if (f.reschedule == LOCAL_AGAIN_NOW && f.wanted && f.exists && f.ended &&
+		    !f.told_to_stop && !f.again && f.outdated == LOCAL_CURRENT)
 			ck_assert_msg(
-			    a == LOCAL_SLOT_PLACE || a == LOCAL_SLOT_WAIT, "facts %#x", bits);
+			    s.counts_attempt && (a == LOCAL_SLOT_PLACE || a == LOCAL_SLOT_WAIT),
+			    "facts %#x", bits);
 	}
 }
 END_TEST
