@@ -68,7 +68,7 @@ local_api_reply_eval(struct sup *sup, struct api_req *req, const struct local_ev
 		warnings, "LastContact", 0, "KnownLeader", 1));
 }
 
-/* Answers as soon as the wish is durable; the evaluation ends when the replacement has
+/* Answers as soon as the request is durable; the evaluation ends when the replacement has
  * its place. */
 static void
 stop_alloc(struct sup *sup, struct api_req *req)

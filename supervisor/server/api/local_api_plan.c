@@ -124,7 +124,7 @@ plan_group(struct plan *p, const char *name)
 	for (int64_t i = 0; i < n; i++)
 		count_slot(p, &c, g, i < n_now ? now->slots[i] : NULL, i);
 	if (!g && c.stop == 0)
-		return; /* of an older version, and gone */
+		return; /* of an older version, and nothing of it is left */
 	begin_deployment(p, g, &c);
 	(void)json_object_set_new(p->updates, name,
 	    json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:i}", "Ignore", c.ignore, "Place",

@@ -84,7 +84,7 @@ local_alloc_destroyed(struct source *s, struct sup_alloc *sa)
 
 	if (!la)
 		return;
-	/* Asked for by whoever was here, or by the last supervisor. */
+	/* The destruction was requested for a collection, or by the supervisor before this one. */
 	if (!la->destroyed && (la->collected || !la->done)) {
 		la->collected = true;
 		local_claims_release_all(l, la);

@@ -165,7 +165,7 @@ local_periodic_follow(struct local *l, struct local_job *j)
 {
 	const struct job *job = local_job_wanted(j);
 
-	/* One that was purged, registered as periodic before it was gone, then reverted. */
+	/* A purged job that was registered again as periodic, and then reverted. */
 	if (!job->periodic) {
 		set_timed(l, j, false);
 		return;

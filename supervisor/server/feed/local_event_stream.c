@@ -107,7 +107,7 @@ take_back(struct events *ev)
 {
 	if (ev->at < ev->out.len && ev->at < FILL)
 		return;
-	if (ev->at < ev->out.len) { /* one who is never done reading */
+	if (ev->at < ev->out.len) { /* the follower never catches up */
 		ev->out.len -= ev->at;
 		memmove(ev->out.text, ev->out.text + ev->at, ev->out.len + 1);
 	} else {

@@ -307,7 +307,7 @@ local_eval_close(
 void
 local_evals_forget_job(struct local *l, struct local_job *j)
 {
-	/* They stay: whoever stopped the job still asks for the one that says so. */
+	/* They stay: the client that stopped the job still asks for its evaluation. */
 	while (j->last_eval) {
 		struct local_eval *ev = j->last_eval;
 

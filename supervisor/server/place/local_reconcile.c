@@ -99,7 +99,7 @@ reschedule_later(struct local *l, struct local_slot *slot, struct local_eval *ev
 	}
 }
 
-/* The successor counts its attempts from here on; durable, it may have to wait for room. */
+/* Durable: the successor counts this attempt, also if it has to wait for its place. */
 static void
 stop_rescheduled(struct local *l, struct local_alloc *la)
 {
@@ -396,7 +396,7 @@ take_up_evals(struct local *l, struct local_job *j)
 			pending = ev;
 		} else if (ev->ev.status == EVAL_BLOCKED && !j->blocked) {
 			j->blocked = ev;
-			/* Counted again while the job is looked at. */
+			/* They are counted again while the job is compared. */
 			for (size_t i = 0; i < ev->ev.queued_allocations.n; i++)
 				ev->ev.queued_allocations.v[i].value = 0;
 		} else {
