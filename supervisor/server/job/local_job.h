@@ -59,7 +59,8 @@ struct local_job {
 	/* local_marks.c */
 	STAILQ_ENTRY(local_job) next_marked;
 	STAILQ_HEAD(, local_slot) marked_slots;
-	bool marked, deployment_marked;
+	STAILQ_ENTRY(local_job) next_deploying;
+	bool marked, deployment_marked, deployment_due;
 };
 
 int local_jobs_init(struct local *l);

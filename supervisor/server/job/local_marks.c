@@ -9,9 +9,24 @@
 
 struct local_marks {
 	STAILQ_HEAD(, local_job) jobs;
+	STAILQ_HEAD(, local_job) deploying; /* until the commit */
 	bool capacity, node, timer;
-	struct deferred pass;
+	struct deferred pass, committed;
 };
+
+static void
+on_committed(struct sup *sup, struct deferred *d)
+{
+	struct local *l = local_of_sup(sup);
+	struct local_job *j;
+
+	while ((j = STAILQ_FIRST(&l->marks->deploying))) {
+		STAILQ_REMOVE_HEAD(&l->marks->deploying, next_deploying);
+		j->deployment_marked = false;
+		j->deployment_due = true;
+		local_mark_job(l, j);
+	}
+}
 
 int
 local_marks_init(struct local *l, void (*pass)(struct sup *sup, struct deferred *d))
@@ -21,7 +36,9 @@ local_marks_init(struct local *l, void (*pass)(struct sup *sup, struct deferred 
 	if (!m)
 		return -ENOMEM;
 	STAILQ_INIT(&m->jobs);
+	STAILQ_INIT(&m->deploying);
 	m->pass.run = pass;
+	m->committed.run = on_committed;
 	l->marks = m;
 	return 0;
 }
@@ -29,8 +46,10 @@ local_marks_init(struct local *l, void (*pass)(struct sup *sup, struct deferred 
 void
 local_marks_free(struct local *l)
 {
-	if (l->marks)
+	if (l->marks) {
 		turn_forget_deferred(l->base.sup, &l->marks->pass);
+		turn_forget_deferred(l->base.sup, &l->marks->committed);
+	}
 	free(l->marks);
 }
 
@@ -65,8 +84,11 @@ local_mark_slot(struct local *l, struct local_slot *slot)
 void
 local_mark_deployment(struct local *l, struct local_job *j)
 {
+	if (j->deployment_marked)
+		return;
 	j->deployment_marked = true;
-	local_mark_job(l, j);
+	STAILQ_INSERT_TAIL(&l->marks->deploying, j, next_deploying);
+	turn_defer(l->base.sup, &l->marks->committed);
 }
 
 void
@@ -117,10 +139,10 @@ local_marks_take_slot(struct local_job *j)
 bool
 local_marks_take_deployment(struct local_job *j)
 {
-	bool marked = j->deployment_marked;
+	bool due = j->deployment_due;
 
-	j->deployment_marked = false;
-	return marked;
+	j->deployment_due = false;
+	return due;
 }
 
 bool
@@ -147,5 +169,7 @@ local_marks_forget(struct local *l, struct local_job *j)
 {
 	if (j->marked)
 		STAILQ_REMOVE(&l->marks->jobs, j, local_job, next_marked);
-	j->marked = false;
+	if (j->deployment_marked)
+		STAILQ_REMOVE(&l->marks->deploying, j, local_job, next_deploying);
+	j->marked = j->deployment_marked = false;
 }

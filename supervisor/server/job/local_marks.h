@@ -24,7 +24,8 @@ void local_mark_slot(struct local *l, struct local_slot *slot);
 /* The job's allocs or versions have changed: its status may differ, and what is old of it may be
  * needed no more. */
 void local_mark_job(struct local *l, struct local_job *j);
-/* The job's active deployment may be able to take its next step. Marks the job too. */
+/* The job's active deployment may be able to take its next step. The job is marked after the commit
+ * of this turn: a deployment decides about what is durable, such as the health of an alloc. */
 void local_mark_deployment(struct local *l, struct local_job *j);
 /* Resources or a port were given back: what waits for them may fit. */
 void local_mark_capacity(struct local *l);
