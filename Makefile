@@ -30,9 +30,9 @@ endif
 
 # The libraries of each binary. Loading one costs private memory, so each entry is a decision.
 LIBS_launcher     := -lcap
-LIBS_exec-helper  := -lprotobuf-c
-LIBS_mount-helper := -lprotobuf-c
-LIBS_file-helper  := -lprotobuf-c
+LIBS_exec-helper  :=
+LIBS_mount-helper :=
+LIBS_file-helper  :=
 LIBS_executor     :=
 LIBS_csi-helper   := -lprotobuf-c -lgrpc_unsecure -lgpr
 LIBS_heartbeat    := -lprotobuf-c -lmsgpackc

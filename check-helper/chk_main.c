@@ -12,6 +12,7 @@
 #include "check-helper/chk_filter.h"
 #include "check-helper/chk_trust.h"
 #include "common/cleanup.h"
+#include "common/ipc_protobuf.h"
 #include "common/clock.h"
 #include "common/proc.h"
 #include "common/tls.h"
@@ -55,7 +56,7 @@ answer(const struct chk_ask *a, const ChkHttpsAskRep *rep, struct err *e)
 static int
 chk_on_https_ask(const struct ipc_packet *p, struct err *e)
 {
-	const ChkHttpsAskReq *req = (const ChkHttpsAskReq *)(const void *)p->msg;
+	const ChkHttpsAskReq *req = p->msg;
 	struct err why = { 0 };
 	int r;
 
@@ -73,7 +74,7 @@ chk_on_https_ask(const struct ipc_packet *p, struct err *e)
 static void
 chk_on_https_cancel(const struct ipc_packet *p)
 {
-	const ChkHttpsCancelEv *ev = (const ChkHttpsCancelEv *)(const void *)p->msg;
+	const ChkHttpsCancelEv *ev = p->msg;
 
 	for (size_t i = 0; i < n_asks; i++)
 		if (asks[i]->serial == ev->ask) {
@@ -197,6 +198,7 @@ run(void *state, const struct proc_args *args)
 static const struct proc_spec check_helper = {
 	.name = "check-helper",
 	.peer = IPC_CHECK_HELPER,
+	.codec = &ipc_protobuf,
 	.no_new_privs = true,
 	.filter = &chk_prog,
 	.init = prepare,

@@ -12,11 +12,11 @@
 
 #include "common/err.h"
 #include "common/id.h"
-#include "proto/ids.pb-c.h"
+#include "proto/ipc_records.h"
 
-#define CSI_KINDS     4 /* of plugin: PluginKind, NONE unused */
-#define CSI_ROOT_SIZE (sizeof "controller/" + NAME_BYTES_MAX)
-#define CSI_DIR_SIZE  (sizeof "per-alloc/" + ID_UUID_SIZE + NAME_BYTES_MAX)
+#define CSI_KINDS     plugin_kind_values /* PLUGIN_NONE has no directory */
+#define CSI_ROOT_SIZE (sizeof "controller/" + IPC_NAME_SIZE)
+#define CSI_DIR_SIZE  (sizeof "per-alloc/" + ID_UUID_SIZE + IPC_NAME_SIZE)
 
 extern const char *const csi_kind_dirs[CSI_KINDS];
 
@@ -29,8 +29,9 @@ struct csi_place {
 };
 
 /* "node/name"; -EINVAL unless the kind has a directory and the name may be a component. */
-int csi_root_path(PluginKind kind, const char *plugin, char ret[CSI_ROOT_SIZE], struct err *e);
+int csi_root_path(
+    enum plugin_kind kind, const char *plugin, char ret[CSI_ROOT_SIZE], struct err *e);
 /* -EINVAL for what is no place. *ret points into v. */
-int csi_place_read(const VolumePlace *v, struct csi_place *ret, struct err *e);
+int csi_place_read(const struct volume_place *v, struct csi_place *ret, struct err *e);
 
 #endif

@@ -71,14 +71,11 @@ id_from_bytes(const void *data, size_t len, struct id *ret)
 }
 
 int
-id_alloc_read(const void *data, size_t len, char ret[ID_UUID_SIZE], struct err *e)
+id_alloc_read(const struct id *id, char ret[ID_UUID_SIZE], struct err *e)
 {
-	struct id id;
-
-	if (!id_from_bytes(data, len, &id))
-		return err_say(
-		    e, -EINVAL, "the request's alloc is not an id: it has %zu bytes", len);
-	id_to_uuid(&id, ret);
+	if (id_is_zero(id))
+		return err_say(e, -EINVAL, "the request names no alloc");
+	id_to_uuid(id, ret);
 	return 0;
 }
 

@@ -31,8 +31,8 @@ bool id_from_hex(const char *text, struct id *ret);
 bool id_from_uuid(const char *text, struct id *ret);
 /* Takes the 16 bytes of a protobuf field; false for any other length or all zero. */
 bool id_from_bytes(const void *data, size_t len, struct id *ret);
-/* A request's alloc in its text form; -EINVAL with *e for what is no id. */
-int id_alloc_read(const void *data, size_t len, char ret[ID_UUID_SIZE], struct err *e);
+/* A request's alloc in its text form; -EINVAL with *e for zeros. */
+int id_alloc_read(const struct id *id, char ret[ID_UUID_SIZE], struct err *e);
 
 /*
  * May this be one component of a path that a privileged process makes? 1 to 128 bytes out of

@@ -7,27 +7,36 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
-#include "proto/check_helper.pb-c.h"
-#include "proto/csi_helper.pb-c.h"
-#include "proto/exec.pb-c.h"
-#include "proto/file.pb-c.h"
-#include "proto/heartbeat.pb-c.h"
-#include "proto/ids.pb-c.h"
-#include "proto/mount.pb-c.h"
 
-/* Descriptors of messages are tables of the generated code: a process that links them all pays only
- * for what it touches. */
 static const struct ipc_msg_info infos[IPC_TYPE_MAX] = {
-#define IPC_MSG(name_, no, from_, to_, bytes, fds, message, symbol)                                \
+#define IPC_RECORD_MSG(name_, no, from_, to_, fds, deadline, record_)                              \
 	[no] = { .name = #name_,                                                                   \
 		.from = IPC_##from_,                                                               \
 		.to = IPC_##to_,                                                                   \
 		.n_fds = (fds),                                                                    \
-		.max_bytes = (bytes),                                                              \
-		.desc = &symbol##__descriptor },
+		.max_bytes = sizeof(struct record_),                                               \
+		.deadline_ms = (deadline),                                                         \
+		.record = &record_##_record },
+#define IPC_PB_MSG(name_, no, from_, to_, bytes, fds, message, symbol)                             \
+	[no] = { .name = #name_,                                                                   \
+		.from = IPC_##from_,                                                               \
+		.to = IPC_##to_,                                                                   \
+		.n_fds = (fds),                                                                    \
+		.max_bytes = (bytes) },
 #include "proto/ipc_msgs.def"
-#undef IPC_MSG
 };
+
+#define IPC_RECORD_MSG(name, no, from, to, fds, deadline_ms, record)                               \
+	_Static_assert(sizeof(struct ipc_head) + sizeof(struct record) <= IPC_PACKET_MAX, #name);
+#include "proto/ipc_msgs.def"
+
+static const struct ipc_codec *codec; /* NULL: all that this process may get are records */
+
+void
+ipc_use_codec(const struct ipc_codec *used)
+{
+	codec = used;
+}
 
 const struct ipc_msg_info *
 ipc_msg_info(unsigned type)
@@ -67,112 +76,26 @@ permitted(enum ipc_peer from, enum ipc_peer to, unsigned type)
 }
 
 ssize_t
-ipc_encode(enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial,
-    const ProtobufCMessage *msg, uint8_t buf[IPC_PACKET_MAX], struct err *e)
+ipc_encode(enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial, const void *msg,
+    uint8_t buf[IPC_PACKET_MAX], struct err *e)
 {
 	const struct ipc_msg_info *info = permitted(from, to, type);
 	struct ipc_head head = { .type = (uint16_t)type, .serial = serial };
-	size_t size;
+	ssize_t n;
 
 	if (!info)
 		return err_say(e, -EPERM, "message %u may not go from %s to %s", type,
 		    ipc_peer_name(from), ipc_peer_name(to));
-	if (msg->descriptor != info->desc)
-		return err_say(e, -EINVAL, "%s carries a %s, not a %s", info->name,
-		    info->desc->name, msg->descriptor->name);
-	size = protobuf_c_message_get_packed_size(msg);
-	if (size > info->max_bytes || size > IPC_PACKET_MAX - sizeof head)
-		return err_say(e, -EMSGSIZE, "%s would have %zu bytes, %u are allowed", info->name,
-		    size, info->max_bytes);
 	memcpy(buf, &head, sizeof head);
-	protobuf_c_message_pack(msg, buf + sizeof head);
-	return (ssize_t)(sizeof head + size);
-}
-
-/* An allocator that only ever hands out the packet's own memory: no input can make it grow. */
-static void *
-arena_alloc(void *data, size_t size)
-{
-	struct ipc_packet *p = data;
-	size_t at = (p->arena_used + 15) & ~(size_t)15;
-
-	if (size > sizeof p->arena || at > sizeof p->arena - size)
-		return NULL;
-	p->arena_used = at + size;
-	return p->arena + at;
-}
-
-static void
-arena_free(void *data, void *pointer)
-{
-	(void)data;
-	(void)pointer;
-}
-
-static int check_known(const ProtobufCMessage *msg);
-
-static int
-check_field(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *f)
-{
-	const uint8_t *at = (const uint8_t *)msg + f->offset;
-	const uint8_t *quantifier = (const uint8_t *)msg + f->quantifier_offset;
-	ProtobufCMessage *const *subs;
-	size_t n;
-
-	if (f->type != PROTOBUF_C_TYPE_MESSAGE)
-		return 0;
-	if (f->label == PROTOBUF_C_LABEL_REPEATED) {
-		memcpy(&n, quantifier, sizeof n);
-		memcpy(&subs, at, sizeof subs);
-		for (size_t i = 0; i < n; i++)
-			if (check_known(subs[i]) < 0)
-				return -EPROTO;
-		return 0;
+	if (!info->record) {
+		n = codec->pack(type, msg, buf + sizeof head, info->max_bytes, e);
+		return n < 0 ? n : (ssize_t)sizeof head + n;
 	}
-	if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
-		uint32_t which;
-
-		memcpy(&which, quantifier, sizeof which);
-		if (which != f->id)
-			return 0;
-	}
-	subs = (ProtobufCMessage *const *)(const void *)at;
-	return *subs ? check_known(*subs) : 0;
-}
-
-/* protobuf-c keeps what it does not know at each level; here that is an error. */
-static int
-check_known(const ProtobufCMessage *msg)
-{
-	if (msg->n_unknown_fields > 0)
-		return -EPROTO;
-	for (unsigned i = 0; i < msg->descriptor->n_fields; i++)
-		if (check_field(msg, &msg->descriptor->fields[i]) < 0)
-			return -EPROTO;
-	return 0;
-}
-
-/* Packs again and compares on the way, without a second buffer. */
-struct comparing {
-	ProtobufCBuffer base;
-	const uint8_t *want;
-	size_t left;
-	bool differs;
-};
-
-static void
-compare_append(ProtobufCBuffer *buffer, size_t len, const uint8_t *data)
-{
-	struct comparing *c = (struct comparing *)(void *)buffer;
-
-	if (len == 0) /* of an empty field, whose data may be NULL */
-		return;
-	if (len > c->left || memcmp(c->want, data, len) != 0) {
-		c->differs = true;
-		return;
-	}
-	c->want += len;
-	c->left -= len;
+	n = ipc_record_check(info->record, msg, info->record->size);
+	if (n < 0)
+		return err_say(e, -EMSGSIZE, "%s has no room for one of its values", info->name);
+	memcpy(buf + sizeof head, msg, (size_t)n);
+	return (ssize_t)sizeof head + n;
 }
 
 /* What is wrong with a packet's body, NULL: nothing; p->msg is set. */
@@ -180,23 +103,17 @@ static const char *
 unpack(const struct ipc_msg_info *info, const uint8_t *buf, size_t len, unsigned n_fds,
     struct ipc_packet *p)
 {
-	ProtobufCAllocator arena = {
-		.alloc = arena_alloc, .free = arena_free, .allocator_data = p
-	};
-	struct comparing again = { .base.append = compare_append, .want = buf, .left = len };
-
 	if (len > info->max_bytes)
 		return "with too many bytes";
 	if (n_fds != info->n_fds)
 		return "with another number of descriptors";
-	p->arena_used = 0;
-	p->msg = protobuf_c_message_unpack(info->desc, &arena, len, buf);
-	if (!p->msg)
-		return "that does not decode";
-	if (check_known(p->msg) < 0)
-		return "with unknown fields";
-	(void)protobuf_c_message_pack_to_buffer(p->msg, &again.base);
-	return again.differs || again.left != 0 ? "in a form that is not the canonical one" : NULL;
+	if (!info->record)
+		return codec->unpack(p, buf, len);
+	if (ipc_record_check(info->record, buf, len) != (ssize_t)len)
+		return "in another form than its record's";
+	p->arena_used = len;
+	p->msg = memcpy(p->arena, buf, len);
+	return NULL;
 }
 
 int
@@ -215,17 +132,17 @@ ipc_decode(enum ipc_peer me, enum ipc_peer from, const uint8_t *buf, size_t len,
 	if (!info || head.zero != 0)
 		return err_say(e, -EPROTO, "%s sent message %u, which it may not send to %s",
 		    ipc_peer_name(from), head.type, ipc_peer_name(me));
+	p->type = head.type;
+	p->serial = head.serial;
 	wrong = unpack(info, buf + sizeof head, len - sizeof head, n_fds, p);
 	if (wrong)
 		return err_say(e, -EPROTO, "%s sent %s %s", ipc_peer_name(from), info->name, wrong);
-	p->type = head.type;
-	p->serial = head.serial;
 	return 0;
 }
 
 int
 ipc_send(int sock, enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial,
-    const ProtobufCMessage *msg, const int *fds, unsigned n_fds, int flags, struct err *e)
+    const void *msg, const int *fds, unsigned n_fds, int flags, struct err *e)
 {
 	uint8_t buf[IPC_PACKET_MAX];
 	ssize_t len = ipc_encode(from, to, type, serial, msg, buf, e);

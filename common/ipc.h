@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ipc.h: one packet = an 8-byte head and one protobuf-c message, over a SOCK_SEQPACKET pair between
- * the supervisor and a helper. proto/ipc_msgs.def says what may travel. Runs in: supervisor and all
- * helpers.
+ * ipc.h: one packet = an 8-byte head and one message, over a SOCK_SEQPACKET pair between the
+ * supervisor and a helper. proto/ipc_msgs.def says what may travel: records, and for processes
+ * without capabilities protobuf messages. Runs in: supervisor and all helpers.
  */
 #ifndef DROVER_COMMON_IPC_H
 #define DROVER_COMMON_IPC_H
 
-#include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "common/err.h"
+#include "common/ipc_record.h"
 
 #define IPC_PACKET_MAX 65536
 #define IPC_ARENA_SIZE (256 * 1024)
@@ -33,9 +33,9 @@ enum ipc_peer {
 };
 
 enum ipc_type {
-#define IPC_MSG(name, no, from, to, bytes, fds, message, symbol) name = no,
+#define IPC_RECORD_MSG(name, no, from, to, fds, deadline_ms, record) name = no,
+#define IPC_PB_MSG(name, no, from, to, bytes, fds, message, symbol)  name = no,
 #include "proto/ipc_msgs.def"
-#undef IPC_MSG
 	IPC_TYPE_MAX = 128
 };
 
@@ -44,7 +44,8 @@ struct ipc_msg_info {
 	uint8_t from, to; /* enum ipc_peer */
 	uint8_t n_fds;    /* exactly */
 	uint32_t max_bytes;
-	const ProtobufCMessageDescriptor *desc;
+	uint32_t deadline_ms;            /* of the handler: 0 in what is no request of a record */
+	const struct ipc_record *record; /* NULL: it is a protobuf message */
 };
 
 /* NULL for a number that is not in the table. */
@@ -58,38 +59,49 @@ struct ipc_head {
 	uint32_t serial;
 };
 
-/* A received packet. msg lives in arena, so it is valid as long as the packet is. fds are the
- * holder's to close. */
+/* A received packet. msg is the struct of its type; it lives in arena, so it is valid as long as
+ * the packet is. fds are the holder's to close. */
 struct ipc_packet {
 	unsigned type;
 	uint32_t serial;
-	ProtobufCMessage *msg;
+	const void *msg;
 	int fds[IPC_FDS_MAX];
 	unsigned n_fds;
 	size_t arena_used;
 	_Alignas(16) uint8_t arena[IPC_ARENA_SIZE];
 };
 
+/* How a process packs and unpacks messages that are no records; ipc_protobuf.h has the only one. */
+struct ipc_codec {
+	/* Packs at most max bytes into buf. Returns the size; -EINVAL for a message of another
+	 * type, -EMSGSIZE. */
+	ssize_t (*pack)(unsigned type, const void *msg, uint8_t *buf, size_t max, struct err *e);
+	/* Sets p->msg to the message of p->type. Returns NULL, or what is wrong with it. */
+	const char *(*unpack)(struct ipc_packet *p, const uint8_t *buf, size_t len);
+};
+
+/* Before the first packet, in a process that has such messages. */
+void ipc_use_codec(const struct ipc_codec *codec);
+
 /*
  * Packs into buf (IPC_PACKET_MAX). Returns the size; -EPERM if from may not send this to `to`,
- * -EMSGSIZE beyond the table's limit, -EINVAL for a message of another type or a number that is not
- * in the table.
+ * -EMSGSIZE beyond the table's limit or for a record that is not valid (a text that did not fit),
+ * -EINVAL for a protobuf message of another type or a number that is not in the table.
  */
 ssize_t ipc_encode(enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial,
-    const ProtobufCMessage *msg, uint8_t buf[IPC_PACKET_MAX], struct err *e);
+    const void *msg, uint8_t buf[IPC_PACKET_MAX], struct err *e);
 
 /*
  * Decodes one packet that came from `from` to `me` with n_fds descriptors: the permit check, then
- * unpacked into the arena, unknown fields refused at any depth, packed again and compared byte for
- * byte (protobuf-c alone merges doubled fields and lets NULs through). -EPROTO with the reason in
- * *e; the peer is then to be cut off. Does not touch descriptors.
+ * the message's, which accepts exactly what ipc_encode() makes; it is copied into the arena.
+ * -EPROTO with the reason in *e; the peer is then to be cut off. Does not touch descriptors.
  */
 int ipc_decode(enum ipc_peer me, enum ipc_peer from, const uint8_t *buf, size_t len, unsigned n_fds,
     struct ipc_packet *p, struct err *e);
 
 /* Encodes and sends in one call. flags as for send(2): MSG_DONTWAIT gives -EAGAIN. */
 int ipc_send(int sock, enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial,
-    const ProtobufCMessage *msg, const int *fds, unsigned n_fds, int flags, struct err *e);
+    const void *msg, const int *fds, unsigned n_fds, int flags, struct err *e);
 
 /* Receives one. 1 got one, 0 end of file, -EAGAIN with MSG_DONTWAIT, -EPROTO (descriptors closed),
  * or another -errno. */

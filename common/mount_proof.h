@@ -8,7 +8,7 @@
 #define DROVER_COMMON_MOUNT_PROOF_H
 
 #include "proto/executor.h" /* enum exe_proof */
-#include "proto/mount_record.h"
+#include "proto/ipc_records.h"
 
 /*
  * Reads it from a descriptor (O_PATH will do) of the mount's root. 0; -ENODEV when the descriptor

@@ -16,7 +16,6 @@
 #include "common/crash.h"
 #include "common/fd.h"
 #include "common/privs.h"
-#include "proto/ids.pb-c.h"
 
 enum arg_kind { ARG_STRING, ARG_INSTANCE, ARG_NUMBER, ARG_FLAG };
 
@@ -136,26 +135,23 @@ drop(const struct proc_spec *spec, const struct proc_args *args, struct err *e)
 int
 proc_answer_hello(const struct proc_spec *spec, const struct ipc_packet *p, struct err *e)
 {
-	const IpcHello *hello = (const IpcHello *)(const void *)p->msg;
-	IpcHelloRep rep = IPC_HELLO_REP__INIT;
-	char build[] = BUILD_ID;
+	const struct ipc_hello_req *hello = p->msg;
+	struct ipc_hello_rep rep = { .build = BUILD_ID, .pid = (uint32_t)getpid() };
 
-	if (strcmp(hello->build, build) != 0)
-		return err_say(
-		    e, -EPROTO, "the supervisor is of build %s, this is %s", hello->build, build);
-	rep.build = build;
-	rep.name = (char *)(uintptr_t)spec->name;
-	rep.pid = (uint32_t)getpid();
+	if (strcmp(hello->build, rep.build) != 0)
+		return err_say(e, -EPROTO, "the supervisor is of build %s, this is %s",
+		    hello->build, rep.build);
+	(void)IPC_TEXT_SET(rep.name, spec->name);
 	return ipc_send(
-	    FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_HELLO_REP, p->serial, &rep.base, NULL, 0, 0, e);
+	    FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_HELLO_REP, p->serial, &rep, NULL, 0, 0, e);
 }
 
 int
-proc_answer(const struct proc_spec *spec, unsigned type, uint32_t serial, int r,
-    const ProtobufCMessage *rep, int fd, struct err *why, struct err *e)
+proc_answer(const struct proc_spec *spec, unsigned type, uint32_t serial, int r, const void *rep,
+    int fd, struct err *why, struct err *e)
 {
 	const struct ipc_msg_info *info = ipc_msg_info(type + 1);
-	IpcErrorRep error = IPC_ERROR_REP__INIT;
+	struct ipc_error_rep error;
 
 	if (r >= 0 && (info->n_fds == 0 || fd >= 0))
 		return ipc_send(FD_IPC, spec->peer, IPC_SUPERVISOR, type + 1, serial, rep, &fd,
@@ -169,39 +165,29 @@ proc_answer(const struct proc_spec *spec, unsigned type, uint32_t serial, int r,
 		      : LOG_LEVEL_WARN,
 	    "%s", why->msg);
 	error.code = why->code;
-	error.text = why->msg;
+	(void)IPC_TEXT_SET(error.text, why->msg);
 	return ipc_send(
-	    FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_ERROR_REP, serial, &error.base, NULL, 0, 0, e);
+	    FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_ERROR_REP, serial, &error, NULL, 0, 0, e);
 }
 
-/* One request: the table's handler, then its reply or the error. */
+/* One request: its handler, then the reply or the error. */
 static int
 dispatch(const struct proc_spec *spec, struct ipc_packet *p, struct err *e)
 {
-	union {
-		ProtobufCMessage base;
-		uint8_t space[512];
-	} rep;
-	const struct proc_handle *h = spec->handlers;
-	const struct ipc_msg_info *info;
+	_Alignas(8) uint8_t rep[PROC_REP_MAX] = { 0 };
 	cleanup_close int fd = -1;
 	struct err why = { 0 };
 	int r;
 
-	while (h->type != 0 && h->type != p->type)
-		h++;
-	if (h->type == 0)
-		return err_say(e, -EPROTO, "%s has no handler", ipc_msg_info(p->type)->name);
-	info = ipc_msg_info(p->type + 1);
-	if (!info || info->desc->sizeof_message > sizeof rep)
-		return err_say(e, -EPROTO, "%s has no reply", ipc_msg_info(p->type)->name);
-	info->desc->message_init(&rep.base);
-	(void)alarm(h->deadline_ms / 1000 + 2);
-	r = h->fn(spec->state, p, &rep.base, &fd, &why);
+#define IPC_RECORD_MSG(name, no, from, to, fds, deadline_ms, record)                               \
+	_Static_assert(IPC_##from == IPC_SUPERVISOR || sizeof(struct record) <= sizeof rep, #name);
+#include "proto/ipc_msgs.def"
+	(void)alarm(ipc_msg_info(p->type)->deadline_ms / 1000 + 2);
+	r = spec->handle(spec->state, p, rep, &fd, &why);
 	(void)alarm(0);
 	if (r == PROC_LATER)
 		return 0;
-	return proc_answer(spec, p->type, p->serial, r, &rep.base, fd, &why, e);
+	return proc_answer(spec, p->type, p->serial, r, rep, fd, &why, e);
 }
 
 /*
@@ -317,6 +303,7 @@ proc_main(const struct proc_spec *spec, int argc, char **argv)
 		return 0;
 	}
 	crash_init();
+	ipc_use_codec(spec->codec);
 	log_init(spec->name, LOG_LEVEL_INFO);
 	if (proc_args_parse(argc, argv, &args, &e) < 0) {
 		log_error("%s", e.msg);

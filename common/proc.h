@@ -95,21 +95,15 @@ int proc_args_parse(int argc, char **argv, struct proc_args *ret, struct err *e)
 struct proc_spec;
 
 /*
- * A handler gets the decoded request and a reply message of the right type, initialised, whose
- * fields may point to memory that lives until the handler is called again (static, or the request's
- * arena). *ret_fd, -1 before, is a descriptor for a reply that has one; it is closed after the
- * send. A negative return with *e is sent as IPC_ERROR_REP. PROC_LATER: nothing is sent now; the
- * process calls proc_answer() itself, once, when what it started has ended.
+ * Calls the handler of the request in p, which gets the request's record and the reply's, all zero
+ * and at most PROC_REP_MAX bytes. *ret_fd, -1 before, is a descriptor for a reply that has one; it
+ * is closed after the send. A negative return with *e is sent as IPC_ERROR_REP. PROC_LATER: nothing
+ * is sent now; the process calls proc_answer() itself, once, when what it started has ended.
  */
-#define PROC_LATER INT_MAX
-typedef int proc_handler(
-    void *state, const struct ipc_packet *req, ProtobufCMessage *rep, int *ret_fd, struct err *e);
-
-struct proc_handle {
-	unsigned type;        /* X_REQ; the reply is type + 1 */
-	unsigned deadline_ms; /* alarm(): the process ends itself a second later */
-	proc_handler *fn;
-};
+#define PROC_LATER   INT_MAX
+#define PROC_REP_MAX 1024
+typedef int proc_handle_fn(
+    void *state, const struct ipc_packet *p, void *rep, int *ret_fd, struct err *e);
 
 /* A process's children that give up more than it did, for the table of privileges. */
 struct proc_child {
@@ -127,8 +121,12 @@ struct proc_spec {
 	bool no_new_privs;
 	bool lock_securebits;
 	const struct sock_fprog *filter;
-	const struct proc_child *child;     /* NULL: it has none that drops more */
-	const struct proc_handle *handlers; /* ends with type 0 */
+	const struct proc_child *child; /* NULL: it has none that drops more */
+	/* NULL: all messages that it gets are records. */
+	const struct ipc_codec *codec;
+	/* A switch over its rows of proto/ipc_msgs.def. The process ends itself a second after a
+	 * request's deadline. NULL: it has a loop of its own, `run`. */
+	proc_handle_fn *handle;
 	void *state;
 	/* Opens what needs the privilege that is about to go. */
 	int (*init)(void *state, const struct proc_args *args, struct err *e);
@@ -149,7 +147,7 @@ struct proc_spec {
  * -errno.
  */
 int proc_answer(const struct proc_spec *spec, unsigned type, uint32_t serial, int r,
-    const ProtobufCMessage *rep, int fd, struct err *why, struct err *e);
+    const void *rep, int fd, struct err *why, struct err *e);
 
 /* Answers IPC_HELLO_REQ on FD_IPC: for a process with a loop of its own. 0, or -errno with *e:
  * exit. */

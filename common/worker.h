@@ -56,6 +56,7 @@ struct worker {
 
 struct workers {
 	const struct proc_spec *spec;
+	const struct ipc_packet *request; /* that is being handled */
 	struct worker v[WORKERS_MAX];
 	pid_t stuck[WORKERS_STUCK + WORKERS_MAX];
 	unsigned n_stuck;

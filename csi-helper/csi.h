@@ -4,6 +4,7 @@
 #define DROVER_CSI_H
 
 #include "common/proc.h"
+#include "proto/csi_helper.pb-c.h"
 
 /* Limits: there is one channel per plugin instance, and calls run concurrently. Beyond a limit the
  * supervisor gets an error. */
@@ -14,10 +15,12 @@
 
 extern const struct proc_spec csi_helper;
 
-/* The handlers of requests. Requests that wait for a plugin are answered later, by
- * csi_calls_finish(). */
-proc_handler csi_on_plugin_open, csi_on_plugin_close, csi_on_call;
-void csi_on_call_cancel(const struct ipc_packet *p);
+/* The handlers. 0: answered now, like an error; PROC_LATER: the plugin is asked, and
+ * csi_calls_finish() answers. */
+int csi_on_plugin_open(const struct ipc_packet *p, const CsiPluginOpenReq *req, struct err *e);
+int csi_on_plugin_close(const CsiPluginCloseReq *req, struct err *e);
+int csi_on_call(const struct ipc_packet *p, const CsiCallReq *req, struct err *e);
+void csi_on_call_cancel(const CsiCallCancelEv *ev);
 
 /* Answers the requests of all ended calls. Returns 0, or -errno with *e if the supervisor is gone.
  */

@@ -142,10 +142,8 @@ start_call(const struct ipc_packet *p, const struct channel *ch, uint32_t method
 }
 
 int
-csi_on_plugin_open(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+csi_on_plugin_open(const struct ipc_packet *p, const CsiPluginOpenReq *req, struct err *e)
 {
-	const CsiPluginOpenReq *req = (const CsiPluginOpenReq *)(const void *)p->msg;
 	Csi__V1__ProbeRequest probe = CSI__V1__PROBE_REQUEST__INIT;
 	struct channel *ch = find_channel(0);
 	int fd, r;
@@ -175,10 +173,8 @@ csi_on_plugin_open(
 }
 
 int
-csi_on_plugin_close(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+csi_on_plugin_close(const CsiPluginCloseReq *req, struct err *e)
 {
-	const CsiPluginCloseReq *req = (const CsiPluginCloseReq *)(const void *)p->msg;
 	struct channel *ch = req->channel ? find_channel(req->channel) : NULL;
 
 	if (!ch)
@@ -201,10 +197,9 @@ embedded(ProtobufCMessage *msg, uint32_t number, const ProtobufCMessageDescripto
 }
 
 int
-csi_on_call(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+csi_on_call(const struct ipc_packet *p, const CsiCallReq *req, struct err *e)
 {
-	const CsiCallReq *req = (const CsiCallReq *)(const void *)p->msg;
+	ProtobufCMessage *msg = (ProtobufCMessage *)(uintptr_t)p->msg;
 	struct channel *ch = req->channel ? find_channel(req->channel) : NULL;
 	int r;
 
@@ -217,15 +212,13 @@ csi_on_call(
 		    e, -ECONNRESET, "channel %llu is not open", (unsigned long long)req->channel);
 	CRASH_POINT(CSI_BEFORE_CALL);
 	r = start_call(
-	    p, ch, req->call_case, *embedded(p->msg, req->call_case, NULL), req->timeout_ms, e);
+	    p, ch, req->call_case, *embedded(msg, req->call_case, NULL), req->timeout_ms, e);
 	return r < 0 ? r : PROC_LATER;
 }
 
 void
-csi_on_call_cancel(const struct ipc_packet *p)
+csi_on_call_cancel(const CsiCallCancelEv *ev)
 {
-	const CsiCallCancelEv *ev = (const CsiCallCancelEv *)(const void *)p->msg;
-
 	for (size_t i = 0; i < ELEMENTSOF(calls); i++)
 		if (calls[i] && calls[i]->type == CSI_CALL_REQ && calls[i]->serial == ev->call)
 			csi_call_cancel(calls[i]);

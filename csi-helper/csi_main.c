@@ -7,45 +7,39 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/ipc_protobuf.h"
 #include "csi-helper/csi.h"
 #include "csi-helper/csi_filter.h"
 #include "csi-helper/csi_grpc.h"
 
-/* The handlers' deadlines are not used: no handler waits, and csi_calls_timeout_ms() watches the
- * calls. */
-static const struct proc_handle handlers[] = {
-	{ CSI_PLUGIN_OPEN_REQ, 0, csi_on_plugin_open },
-	{ CSI_PLUGIN_CLOSE_REQ, 0, csi_on_plugin_close },
-	{ CSI_CALL_REQ, 0, csi_on_call },
-	{ 0 },
-};
-
 static int
-handle(struct ipc_packet *p, struct err *e)
+handle(const struct ipc_packet *p, struct err *e)
 {
-	union {
-		ProtobufCMessage base;
-		uint8_t space[512];
-	} rep;
-	const struct proc_handle *h = handlers;
+	CsiPluginCloseRep closed = CSI_PLUGIN_CLOSE_REP__INIT;
 	struct err why = { 0 };
-	int unused = -1, r;
+	int r;
 
-	if (p->type == IPC_HELLO_REQ)
+	switch (p->type) {
+	case IPC_HELLO_REQ:
 		return proc_answer_hello(&csi_helper, p, e);
-	if (p->type == CSI_CALL_CANCEL_EV) {
-		csi_on_call_cancel(p);
+	case CSI_CALL_CANCEL_EV:
+		csi_on_call_cancel(p->msg);
 		return 0;
-	}
-	while (h->type != p->type && h->type != 0)
-		h++;
-	if (h->type == 0)
+	case CSI_PLUGIN_OPEN_REQ:
+		r = csi_on_plugin_open(p, p->msg, &why);
+		break;
+	case CSI_PLUGIN_CLOSE_REQ:
+		r = csi_on_plugin_close(p->msg, &why);
+		break;
+	case CSI_CALL_REQ:
+		r = csi_on_call(p, p->msg, &why);
+		break;
+	default:
 		return err_say(e, -EPROTO, "%s has no handler", ipc_msg_info(p->type)->name);
-	ipc_msg_info(p->type + 1)->desc->message_init(&rep.base);
-	r = h->fn(NULL, p, &rep.base, &unused, &why);
+	}
 	return r == PROC_LATER
 		   ? 0
-		   : proc_answer(&csi_helper, p->type, p->serial, r, &rep.base, -1, &why, e);
+		   : proc_answer(&csi_helper, p->type, p->serial, r, &closed, -1, &why, e);
 }
 
 /* Returns 1 if a request was handled, 0 if the supervisor is gone, or -errno. */
@@ -105,7 +99,7 @@ const struct proc_spec csi_helper = {
 	.peer = IPC_CSI_HELPER,
 	.no_new_privs = true,
 	.filter = &csi_prog,
-	.handlers = handlers,
+	.codec = &ipc_protobuf,
 	.run = run,
 };
 

@@ -9,7 +9,7 @@
 #include "common/id.h"
 #include "common/proc.h"
 #include "proto/exe_setup.h"
-#include "proto/exec.pb-c.h"
+#include "proto/ipc_records.h"
 
 #define EXEC_USERS_MAX      16
 #define EXEC_USER_TTL_MS    10000
@@ -35,6 +35,7 @@ struct exec_state {
 	struct err template_error; /* code 0: exec tasks have their template */
 	struct exec_cached_user users[EXEC_USERS_MAX];
 	struct exe_setup setup; /* of the start in hand */
+	int spec;               /* the same: the request's descriptor */
 	bool started;           /* the request before was a start */
 	bool reaping;           /* children leave no zombies */
 };
@@ -49,20 +50,19 @@ struct exec_run {
 	bool cores; /* it has some of its own */
 };
 
-/* Handlers. exec_start.c, exec_session.c, exec_run.c. */
-int exec_on_task_start(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
-int exec_on_session_start(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
-int exec_on_run_reap(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e);
+/* The handlers, see proc_handle_fn. exec_start.c, exec_session.c, exec_run.c. */
+#define EXEC_CALL(NAME, call, ...)                                                                 \
+	int exec_on_##call(struct exec_state *s, const struct exec_##call##_req *req,              \
+	    struct exec_##call##_rep *rep, int *ret_fd, struct err *e);
+#include "proto/ipc_msgs.def"
 
 /*
  * exec_policy.c: fills *setup from the request, field by field checked, and begins *run: its name,
  * the descriptors of host volumes, and none else. 0, or -EINVAL, -EPERM … with the sentence that
  * the task's event will show.
  */
-int exec_policy_check(struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *setup,
+int exec_policy_check(struct exec_state *s, const struct exec_start *req,
+    const struct exec_mount *mounts, uint32_t n_mounts, struct exe_setup *setup,
     struct exec_run *run, struct err *e);
 
 /* exec_start.c: what else the executor of s->setup gets. 0 or -errno; run's are closed by
@@ -77,11 +77,13 @@ int exec_user_find(struct exec_state *s, const char *name, struct exe_user *ret,
 int exec_lookup_main(const char *name);
 extern const struct proc_child exec_lookup_child;
 
-/* exec_cores.c: could n cores be given here? 0, or -errno with the sentence. */
-int exec_cores_check(const struct exec_state *s, size_t n, struct err *e);
+/* exec_cores.c: are there any? */
+bool exec_cores_any(const uint64_t cores[EXEC_CORE_WORDS]);
+/* Could some be given here? 0, or -errno with the sentence. */
+int exec_cores_check(const struct exec_state *s, struct err *e);
 /* The run may run on these and nowhere else. 0 or -errno. */
 int exec_cores_set(
-    const struct exec_state *s, const struct exec_run *run, const uint32_t *cores, size_t n);
+    const struct exec_state *s, const struct exec_run *run, const uint64_t cores[EXEC_CORE_WORDS]);
 
 /* exec_run.c: where the run's directory of this tree is; -1: it has none. */
 int exec_run_place(const struct exec_state *s, const struct exec_run *run, int tree);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* exec_main.c: exec-helper, from its constant, and the roots that it opens once. Runs in:
  * exec-helper. */
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
@@ -190,12 +191,20 @@ between(void *arg)
 	s->started = false;
 }
 
-static const struct proc_handle handlers[] = {
-	{ EXEC_TASK_START_REQ, 10000, exec_on_task_start },
-	{ EXEC_SESSION_START_REQ, 10000, exec_on_session_start },
-	{ EXEC_RUN_REAP_REQ, 10000, exec_on_run_reap },
-	{ 0 },
-};
+static int
+handle(void *arg, const struct ipc_packet *p, void *rep, int *ret_fd, struct err *e)
+{
+	struct exec_state *s = arg;
+
+	s->spec = p->n_fds > 0 ? p->fds[0] : -1;
+	switch (p->type) {
+#define EXEC_CALL(NAME, call, ...)                                                                 \
+	case NAME##_REQ:                                                                           \
+		return exec_on_##call(s, p->msg, rep, ret_fd, e);
+#include "proto/ipc_msgs.def"
+	}
+	return -EPROTO;
+}
 
 static const struct proc_spec exec_helper = {
 	.name = "exec-helper",
@@ -204,7 +213,7 @@ static const struct proc_spec exec_helper = {
 	.caps = CAP_BIT(SYS_ADMIN),
 	.keep_bounding = true,
 	.child = &exec_lookup_child,
-	.handlers = handlers,
+	.handle = handle,
 	.state = &state,
 	.init = init,
 	.between = between,

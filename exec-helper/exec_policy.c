@@ -30,33 +30,31 @@ in_ranges(const struct config_range *ranges, uint32_t n, uint32_t id, uint32_t d
 }
 
 static int
-check_ids(const ExecTaskStartReq *req, struct exe_setup *setup, struct err *e)
+check_ids(const struct exec_start *req, struct exe_setup *setup, struct err *e)
 {
-	struct id run, alloc;
-
-	if (!id_from_bytes(req->run.data, req->run.len, &run))
+	if (id_is_zero(&req->run))
 		return err_say(e, -EINVAL, "start: the run's id is none");
-	if (!id_from_bytes(req->alloc.data, req->alloc.len, &alloc))
+	if (id_is_zero(&req->alloc))
 		return err_say(e, -EINVAL, "start: the alloc's id is none");
 	if (!name_is_task(req->task))
 		return err_say(e, -EINVAL, "start: '%.64s' cannot be a task's name", req->task);
-	memcpy(setup->run, run.b, sizeof setup->run);
-	memcpy(setup->alloc, alloc.b, sizeof setup->alloc);
-	id_to_uuid(&alloc, setup->alloc_name);
+	memcpy(setup->run, req->run.b, sizeof setup->run);
+	memcpy(setup->alloc, req->alloc.b, sizeof setup->alloc);
+	id_to_uuid(&req->alloc, setup->alloc_name);
 	(void)strcpy(setup->keep.task, req->task);
 	return 0;
 }
 
 static int
 check_driver(
-    struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *setup, struct err *e)
+    struct exec_state *s, const struct exec_start *req, struct exe_setup *setup, struct err *e)
 {
-	bool exec = req->driver == EXEC_DRIVER__EXEC_DRIVER_EXEC;
+	bool exec = req->driver == EXEC_DRIVER_EXEC;
 
-	_Static_assert((int)EXEC_DRIVER__EXEC_DRIVER_RAW_EXEC == DRIVER_RAW_EXEC, "one numbering");
-	_Static_assert((int)EXEC_DRIVER__EXEC_DRIVER_EXEC == DRIVER_EXEC, "one numbering");
-	if (!exec && req->driver != EXEC_DRIVER__EXEC_DRIVER_RAW_EXEC)
-		return err_say(e, -EINVAL, "start: driver %u is not known", (unsigned)req->driver);
+	_Static_assert((int)EXEC_DRIVER_RAW_EXEC == DRIVER_RAW_EXEC, "one numbering");
+	_Static_assert((int)EXEC_DRIVER_EXEC == DRIVER_EXEC, "one numbering");
+	if (req->driver == EXEC_DRIVER_NONE)
+		return err_say(e, -EINVAL, "start: a driver is missing");
 	if (!(s->policy->drivers & 1u << req->driver))
 		return err_say(
 		    e, -EPERM, "driver %s is not enabled on this node", exec ? "exec" : "raw_exec");
@@ -69,26 +67,20 @@ check_driver(
 	if (exec && s->template_error.code < 0)
 		return err_say(e, s->template_error.code, "driver exec is not available: %s",
 		    s->template_error.msg);
-	if ((unsigned)req->pid_mode > EXEC_NS_MODE__EXEC_NS_HOST ||
-	    (unsigned)req->ipc_mode > EXEC_NS_MODE__EXEC_NS_HOST)
-		return err_say(e, -EINVAL, "start: a namespace mode is not known");
-	if ((unsigned)req->csi_plugin > PLUGIN_KIND__PLUGIN_MONOLITH)
-		return err_say(
-		    e, -EINVAL, "start: plugin kind %u is not known", (unsigned)req->csi_plugin);
 	if (req->csi_plugin ? !name_is_component(req->plugin) : req->plugin[0] != '\0')
 		return err_say(e, -EINVAL, "start: '%.64s' cannot be a plugin's name", req->plugin);
-	setup->driver = (uint32_t)req->driver;
-	setup->pid_host = req->pid_mode == EXEC_NS_MODE__EXEC_NS_HOST;
-	setup->ipc_host = req->ipc_mode == EXEC_NS_MODE__EXEC_NS_HOST;
-	setup->csi_plugin = (uint32_t)req->csi_plugin;
+	setup->driver = req->driver;
+	setup->pid_host = req->pid_mode == EXEC_NS_HOST;
+	setup->ipc_host = req->ipc_mode == EXEC_NS_HOST;
+	setup->csi_plugin = req->csi_plugin;
 	return 0;
 }
 
 /* In the host's pid or ipc namespace a task reaches processes that are not its own: it gets no
  * capability that would reach further (PRIVSEP.md, "Host namespaces"). */
 static int
-check_host_modes(
-    const struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *setup, struct err *e)
+check_host_modes(const struct exec_state *s, const struct exec_start *req, struct exe_setup *setup,
+    struct err *e)
 {
 	const char *refused = setup->pid_host && !s->policy->allow_host_pid   ? "pid"
 			      : setup->ipc_host && !s->policy->allow_host_ipc ? "ipc"
@@ -106,7 +98,7 @@ check_host_modes(
 
 static int
 check_caps(
-    struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *setup, struct err *e)
+    struct exec_state *s, const struct exec_start *req, struct exe_setup *setup, struct err *e)
 {
 	const uint64_t allowed = s->policy->allow_caps;
 	int r = check_host_modes(s, req, setup, e);
@@ -139,7 +131,7 @@ check_group(
 
 static int
 check_user(
-    struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *setup, struct err *e)
+    struct exec_state *s, const struct exec_start *req, struct exe_setup *setup, struct err *e)
 {
 	const char *fallback = setup->driver == DRIVER_EXEC ? "nobody" : "root";
 	struct exe_user *u = &setup->user;
@@ -164,45 +156,31 @@ check_user(
 }
 
 static const char *const kind_dirs[] = {
-	[PLUGIN_KIND__PLUGIN_CONTROLLER] = "controller",
-	[PLUGIN_KIND__PLUGIN_NODE] = "node",
-	[PLUGIN_KIND__PLUGIN_MONOLITH] = "monolith",
+	[PLUGIN_CONTROLLER] = "controller",
+	[PLUGIN_NODE] = "node",
+	[PLUGIN_MONOLITH] = "monolith",
 };
 
 static int
-set_csi_volume(
-    const ExecTaskStartReq *req, const ExecMount *m, struct exe_setup_mount *ret, struct err *e)
+set_csi_volume(const struct exe_setup *setup, const struct exec_start *req,
+    const struct exec_mount *m, struct exe_setup_mount *ret, struct err *e)
 {
-	const VolumePlace *p = m->place;
-	const MountProof *f = m->proof;
-	char alloc[ID_UUID_SIZE];
-	struct id id;
+	const struct volume_place *p = &m->place;
 
-	if (!p || !f || (unsigned)p->kind >= ELEMENTSOF(kind_dirs) || !kind_dirs[p->kind] ||
-	    !name_is_component(p->plugin) || !name_is_component(p->volume) ||
-	    !name_is_component(p->usage) || !id_from_bytes(p->alloc.data, p->alloc.len, &id))
-		return err_say(e, -EINVAL, "start: a volume's place or proof is missing or wrong");
-	if (req->alloc.len != ID_BYTES || memcmp(req->alloc.data, p->alloc.data, ID_BYTES) != 0)
+	if (p->kind == PLUGIN_NONE || !name_is_component(p->plugin) ||
+	    !name_is_component(p->volume) || !name_is_component(p->usage) || id_is_zero(&p->alloc))
+		return err_say(e, -EINVAL, "start: a volume's place is missing or wrong");
+	if (!id_equal(&req->alloc, &p->alloc))
 		return err_say(e, -EPERM, "start: the volume is published for another allocation");
-	id_to_uuid(&id, alloc);
 	(void)snprintf(ret->path, sizeof ret->path, "%s/%s/per-alloc/%s/%s/%s", kind_dirs[p->kind],
-	    p->plugin, alloc, p->volume, p->usage);
+	    p->plugin, setup->alloc_name, p->volume, p->usage);
 	ret->kind = EXE_MOUNT_CSI;
-	ret->proof = (struct mount_proof){ .mnt_id = f->mnt_id,
-		.mnt_id_unique = f->mnt_id_unique,
-		.dev_major = f->dev_major,
-		.dev_minor = f->dev_minor,
-		.ino = f->ino,
-		.btime_sec = f->btime_sec,
-		.btime_nsec = f->btime_nsec,
-		.fs_type = f->fs_type,
-		.fs_id = f->fs_id,
-		.fs_flags = f->fs_flags };
+	ret->proof = m->proof;
 	return 0;
 }
 
 static int
-set_host_volume(struct exec_state *s, const ExecMount *m, struct exe_setup_mount *ret,
+set_host_volume(struct exec_state *s, const struct exec_mount *m, struct exe_setup_mount *ret,
     struct exec_run *run, struct err *e)
 {
 	for (uint32_t i = 0; i < s->policy->n_host_volumes; i++) {
@@ -225,14 +203,14 @@ set_host_volume(struct exec_state *s, const ExecMount *m, struct exe_setup_mount
 
 /* The plugin's own directories: named by the request's plugin and alloc, not by the mount. */
 static int
-set_plugin_dir(const ExecTaskStartReq *req, const ExecMount *m, struct exe_setup *setup,
+set_plugin_dir(const struct exec_start *req, const struct exec_mount *m, struct exe_setup *setup,
     struct exe_setup_mount *ret, struct err *e)
 {
 	if (!setup->csi_plugin)
 		return err_say(
 		    e, -EPERM, "start: only a csi_plugin task has a plugin's directories");
 	ret->kind = EXE_MOUNT_SHARED;
-	ret->give = m->kind == EXEC_MOUNT_KIND__EXEC_MOUNT_PLUGIN_SOCKET;
+	ret->give = m->kind == EXEC_MOUNT_PLUGIN_SOCKET;
 	if (ret->give)
 		(void)snprintf(ret->path, sizeof ret->path, "sock/%s", setup->alloc_name);
 	else
@@ -242,33 +220,34 @@ set_plugin_dir(const ExecTaskStartReq *req, const ExecMount *m, struct exe_setup
 }
 
 static int
-check_mounts(struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *setup,
-    struct exec_run *run, struct err *e)
+check_mount(struct exec_state *s, const struct exec_start *req, const struct exec_mount *m,
+    struct exe_setup *setup, struct exe_setup_mount *ret, struct exec_run *run, struct err *e)
 {
-	if (req->n_mounts > EXE_MOUNTS_MAX)
-		return err_say(e, -E2BIG, "start: more than %d mounts", EXE_MOUNTS_MAX);
-	for (size_t i = 0; i < req->n_mounts; i++) {
-		const ExecMount *m = req->mounts[i];
-		struct exe_setup_mount *ret = &setup->mounts[i];
-		int r;
+	memset(ret, 0, sizeof *ret);
+	ret->read_only = m->read_only;
+	switch (m->kind) {
+	case EXEC_MOUNT_HOST_VOLUME:
+		return set_host_volume(s, m, ret, run, e);
+	case EXEC_MOUNT_CSI_VOLUME:
+		return set_csi_volume(setup, req, m, ret, e);
+	case EXEC_MOUNT_PLUGIN_SOCKET:
+	case EXEC_MOUNT_PLUGIN_ROOT:
+		return set_plugin_dir(req, m, setup, ret, e);
+	case EXEC_MOUNT_NONE:
+		break;
+	}
+	return err_say(e, -EINVAL, "start: a mount is of no kind");
+}
 
-		memset(ret, 0, sizeof *ret);
-		ret->read_only = m->read_only != 0;
-		switch (m->kind) {
-		case EXEC_MOUNT_KIND__EXEC_MOUNT_HOST_VOLUME:
-			r = set_host_volume(s, m, ret, run, e);
-			break;
-		case EXEC_MOUNT_KIND__EXEC_MOUNT_CSI_VOLUME:
-			r = set_csi_volume(req, m, ret, e);
-			break;
-		case EXEC_MOUNT_KIND__EXEC_MOUNT_PLUGIN_SOCKET:
-		case EXEC_MOUNT_KIND__EXEC_MOUNT_PLUGIN_ROOT:
-			r = set_plugin_dir(req, m, setup, ret, e);
-			break;
-		default:
-			r = err_say(
-			    e, -EINVAL, "start: mount kind %u is not known", (unsigned)m->kind);
-		}
+static int
+check_mounts(struct exec_state *s, const struct exec_start *req, const struct exec_mount *mounts,
+    uint32_t n, struct exe_setup *setup, struct exec_run *run, struct err *e)
+{
+	_Static_assert(EXEC_MOUNTS_MAX == EXE_MOUNTS_MAX, "as many as an executor can be told");
+	for (uint32_t i = 0; i < n; i++) {
+		struct exe_setup_mount *ret = &setup->mounts[i];
+		int r = check_mount(s, req, &mounts[i], setup, ret, run, e);
+
 		if (r < 0)
 			return r;
 		/* A plugin by raw_exec sees its directories on the host: its socket directory is
@@ -276,26 +255,26 @@ check_mounts(struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup
 		if (setup->driver == DRIVER_RAW_EXEC && ret->kind != EXE_MOUNT_SHARED)
 			return err_say(e, -EINVAL, "driver raw_exec cannot mount volumes");
 	}
-	setup->n_mounts = (uint32_t)req->n_mounts;
+	setup->n_mounts = n;
 	return 0;
 }
 
 int
-exec_policy_check(struct exec_state *s, const ExecTaskStartReq *req, struct exe_setup *setup,
+exec_policy_check(struct exec_state *s, const struct exec_start *req,
+    const struct exec_mount *mounts, uint32_t n_mounts, struct exe_setup *setup,
     struct exec_run *run, struct err *e)
 {
-	struct id id;
 	int r;
 
 	memset(run, -1, sizeof *run); /* no descriptor yet */
 	run->n_volumes = 0;
-	run->cores = req->n_cores > 0;
+	run->cores = exec_cores_any(req->cores);
 	memset(setup, 0, EXE_SETUP_SIZE(0));
 	setup->magic = EXE_SETUP_MAGIC;
 	if ((r = check_ids(req, setup, e)) < 0 || (r = check_driver(s, req, setup, e)) < 0 ||
 	    (r = check_caps(s, req, setup, e)) < 0 ||
-	    (r = check_mounts(s, req, setup, run, e)) < 0 ||
-	    (run->cores && (r = exec_cores_check(s, req->n_cores, e)) < 0))
+	    (r = check_mounts(s, req, mounts, n_mounts, setup, run, e)) < 0 ||
+	    (run->cores && (r = exec_cores_check(s, e)) < 0))
 		return r;
 	if (req->kill_signal < 1 || req->kill_signal > (uint32_t)SIGRTMAX)
 		return err_say(e, -EINVAL, "start: kill signal %u is none", req->kill_signal);
@@ -304,9 +283,8 @@ exec_policy_check(struct exec_state *s, const ExecTaskStartReq *req, struct exe_
 		return err_say(e, -EINVAL,
 		    "start: logs need at least one file of at least one byte, at most %d files",
 		    LOG_FILES_MAX);
-	memcpy(id.b, setup->run, sizeof id.b);
-	id_to_hex(&id, run->name);
-	setup->logs_disabled = req->logs_disabled != 0;
+	id_to_hex(&req->run, run->name);
+	setup->logs_disabled = req->logs_disabled;
 	setup->keep.log_max_files = req->log_max_files;
 	setup->keep.log_max_bytes = req->log_max_bytes;
 	setup->secrets_mb = req->secrets_mb > 0 ? req->secrets_mb : 1;

@@ -203,20 +203,16 @@ kill_run(struct exec_state *s, const char *name, struct err *e)
 }
 
 int
-exec_on_run_reap(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep_, int *ret_fd, struct err *e)
+exec_on_run_reap(struct exec_state *s, const struct exec_run_reap_req *req,
+    struct exec_run_reap_rep *rep, int *ret_fd, struct err *e)
 {
-	const ExecRunReapReq *req = (const ExecRunReapReq *)(const void *)p->msg;
-	ExecRunReapRep *rep = (ExecRunReapRep *)(void *)rep_;
-	struct exec_state *s = state;
 	char name[ID_HEX_SIZE];
-	struct id id;
 	int r;
 
 	(void)ret_fd;
-	if (!id_from_bytes(req->run.data, req->run.len, &id))
+	if (id_is_zero(&req->run))
 		return err_say(e, -EINVAL, "reap: the run's id is none");
-	id_to_hex(&id, name);
+	id_to_hex(&req->run, name);
 	r = kill_run(s, name, e);
 	if (r < 0)
 		return r;

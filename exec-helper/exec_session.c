@@ -123,28 +123,26 @@ start_session(struct exec_state *s, struct exec_run *run, int *ret_fd, struct er
 }
 
 int
-exec_on_session_start(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+exec_on_session_start(struct exec_state *s, const struct exec_session_start_req *req,
+    struct exec_session_start_rep *rep, int *ret_fd, struct err *e)
 {
-	const ExecSessionStartReq *req = (const ExecSessionStartReq *)(const void *)p->msg;
-	struct exec_state *s = state;
 	struct exec_run run;
 	int r;
 
-	_Static_assert((int)EXEC_SESSION_KIND__EXEC_SESSION_COMMAND == EXE_SESSION_COMMAND &&
-			   (int)EXEC_SESSION_KIND__EXEC_SESSION_FILE == EXE_SESSION_FILE,
+	_Static_assert((int)EXEC_SESSION_COMMAND == EXE_SESSION_COMMAND &&
+			   (int)EXEC_SESSION_FILE == EXE_SESSION_FILE,
 	    "one numbering");
+	(void)rep;
 	/* Which namespaces the task is in, the session's executor compares by itself. */
-	if (!req->start || req->start->n_mounts > 0 || req->start->lease_ms > 0 ||
-	    req->start->pid_mode || req->start->ipc_mode ||
-	    ((int)req->kind != EXE_SESSION_COMMAND && (int)req->kind != EXE_SESSION_FILE))
+	if (req->start.lease_ms > 0 || req->start.pid_mode || req->start.ipc_mode ||
+	    req->kind == EXEC_SESSION_NONE)
 		return err_say(e, -EINVAL, "session: not of a kind that is known");
-	r = exec_policy_check(s, req->start, &s->setup, &run, e);
+	r = exec_policy_check(s, &req->start, NULL, 0, &s->setup, &run, e);
 	if (r < 0)
 		return r;
 	s->setup.session = (uint32_t)req->kind;
-	s->setup.tty = req->tty != 0;
-	run.spec = p->fds[0];
+	s->setup.tty = req->tty;
+	run.spec = s->spec;
 	r = start_session(s, &run, ret_fd, e);
 	exec_run_done(&run);
 	return r;

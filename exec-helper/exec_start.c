@@ -31,7 +31,7 @@ set_limit(struct exec_state *s, const struct exec_run *run, enum cgroup_tree tre
 }
 
 static int
-set_limits(struct exec_state *s, const ExecTaskStartReq *req, const struct exec_run *run)
+set_limits(struct exec_state *s, const struct exec_start *req, const struct exec_run *run)
 {
 	const uint64_t memory = req->memory_bytes, soft = req->memory_soft_bytes;
 	uint64_t shares = req->cpu_shares < 2        ? 2
@@ -79,29 +79,26 @@ exec_open_for_executor(struct exec_state *s, struct exec_run *run, struct err *e
 }
 
 int
-exec_on_task_start(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep_, int *ret_fd, struct err *e)
+exec_on_task_start(struct exec_state *s, const struct exec_task_start_req *req,
+    struct exec_task_start_rep *rep, int *ret_fd, struct err *e)
 {
-	const ExecTaskStartReq *req = (const ExecTaskStartReq *)(const void *)p->msg;
-	ExecTaskStartRep *rep = (ExecTaskStartRep *)(void *)rep_;
-	struct exec_state *s = state;
 	struct exec_run run;
 	int r;
 
 	(void)ret_fd;
-	r = exec_policy_check(s, req, &s->setup, &run, e);
+	r = exec_policy_check(s, &req->start, req->mounts, req->n_mounts, &s->setup, &run, e);
 	if (r < 0)
 		return r;
-	run.spec = p->fds[0];
+	run.spec = s->spec;
 	r = exec_run_make(s, &run, e);
 	if (r <= 0) {
 		rep->existed = r == 0;
 		return r;
 	}
 	r = exec_open_for_executor(s, &run, e);
-	if (r == 0 && (r = set_limits(s, req, &run)) < 0)
+	if (r == 0 && (r = set_limits(s, &req->start, &run)) < 0)
 		(void)err_set(e, r, "set the limits of run %s", run.name);
-	if (r == 0 && run.cores && (r = exec_cores_set(s, &run, req->cores, req->n_cores)) < 0)
+	if (r == 0 && run.cores && (r = exec_cores_set(s, &run, req->start.cores)) < 0)
 		(void)err_set(e, r, "give run %s the cores that are its own", run.name);
 	if (r == 0 && (r = exec_spawn_executor(s, &run)) < 0)
 		(void)err_set(e, r, "start the executor of run %s", run.name);

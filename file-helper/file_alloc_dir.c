@@ -143,7 +143,7 @@ make_shared(const struct file *f, int dir_fd, const char *alloc, bool raw_exec, 
 static int
 make_logs(const struct file *f, const char *alloc, struct err *e)
 {
-	int logs = f->root_fds[FILE_ROOT__FILE_ROOT_LOGS];
+	int logs = f->root_fds[FILE_ROOT_LOGS];
 
 	if ((mkdirat(logs, alloc, 0755) < 0 && errno != EEXIST) ||
 	    fchownat(logs, alloc, f->args->executor_uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
@@ -158,7 +158,7 @@ make_logs(const struct file *f, const char *alloc, struct err *e)
 static int
 make_top(const struct file *f, const char *alloc, int *ret_fd, struct err *e)
 {
-	int allocs = f->root_fds[FILE_ROOT__FILE_ROOT_ALLOC];
+	int allocs = f->root_fds[FILE_ROOT_ALLOC];
 	int made = mkdirat(allocs, alloc, TOP_MODE) == 0;
 	cleanup_close int fd = -1;
 	struct stat st;
@@ -185,14 +185,14 @@ make_top(const struct file *f, const char *alloc, int *ret_fd, struct err *e)
 }
 
 static int
-make_all(const struct file *f, int dir_fd, const char *alloc, const FileAllocDirMakeReq *req,
-    struct err *e)
+make_all(const struct file *f, int dir_fd, const char *alloc,
+    const struct file_alloc_dir_make_req *req, struct err *e)
 {
 	int r = make_shared(f, dir_fd, alloc, req->raw_exec, e);
 
 	for (size_t i = 0; r >= 0 && i < req->n_tasks; i++)
 		r = make_entries(
-		    f, dir_fd, req->tasks[i], task_entries, ELEMENTSOF(task_entries), e);
+		    f, dir_fd, req->tasks[i].name, task_entries, ELEMENTSOF(task_entries), e);
 	return r < 0 ? r : make_logs(f, alloc, e);
 }
 
@@ -225,7 +225,8 @@ is_same_project(int dir_fd, int other_fd)
 
 /* A sticky disk. What cannot be moved keeps nobody from starting. */
 static bool
-move_data(struct file *f, int dir_fd, int from_fd, const char *from, const FileAllocDirMakeReq *req)
+move_data(struct file *f, int dir_fd, int from_fd, const char *from,
+    const struct file_alloc_dir_make_req *req)
 {
 	bool moved = false;
 	int r = from_fd;
@@ -233,10 +234,10 @@ move_data(struct file *f, int dir_fd, int from_fd, const char *from, const FileA
 	if (r >= 0)
 		moved = (r = move_one(from_fd, dir_fd, "alloc", "data")) > 0;
 	for (size_t i = 0; r >= 0 && i < req->n_tasks; i++)
-		moved |= (r = move_one(from_fd, dir_fd, req->tasks[i], "local")) > 0;
+		moved |= (r = move_one(from_fd, dir_fd, req->tasks[i].name, "local")) > 0;
 	/* What is left would still count. */
 	if (r >= 0 && is_same_project(dir_fd, from_fd))
-		r = file_trash_put(f, FILE_ROOT__FILE_ROOT_ALLOC, from, NULL);
+		r = file_trash_put(f, FILE_ROOT_ALLOC, from, NULL);
 	if (r < 0 && r != -ENOENT)
 		log_warn("move the data of alloc %s: %s", from, strerrordesc_np(-r));
 	return moved;
@@ -245,13 +246,13 @@ move_data(struct file *f, int dir_fd, int from_fd, const char *from, const FileA
 static int
 put_in_trash(struct file *f, const char *alloc, bool keep_logs, struct err *e)
 {
-	static const FileRoot order[] = { FILE_ROOT__FILE_ROOT_CSI_SOCK, FILE_ROOT__FILE_ROOT_LOGS,
-		FILE_ROOT__FILE_ROOT_ALLOC };
+	static const enum file_root order[] = { FILE_ROOT_CSI_SOCK, FILE_ROOT_LOGS,
+		FILE_ROOT_ALLOC };
 
 	for (size_t i = 0; i < ELEMENTSOF(order); i++) {
 		int r;
 
-		if (order[i] == FILE_ROOT__FILE_ROOT_LOGS && keep_logs)
+		if (order[i] == FILE_ROOT_LOGS && keep_logs)
 			continue;
 		r = file_trash_put(f, order[i], alloc, e);
 		if (r < 0)
@@ -263,69 +264,65 @@ put_in_trash(struct file *f, const char *alloc, bool keep_logs, struct err *e)
 }
 
 static int
-read_request(const FileAllocDirMakeReq *req, char alloc[ID_UUID_SIZE], char from[ID_UUID_SIZE],
-    struct err *e)
+read_request(const struct file_alloc_dir_make_req *req, char alloc[ID_UUID_SIZE],
+    char from[ID_UUID_SIZE], struct err *e)
 {
-	int r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e);
+	int r = id_alloc_read(&req->alloc, alloc, e);
 
-	if (r >= 0 && req->from.len > 0)
-		r = id_alloc_read(req->from.data, req->from.len, from, e);
+	if (r >= 0 && !id_is_zero(&req->from))
+		r = id_alloc_read(&req->from, from, e);
 	if (r < 0)
 		return r;
 	if (req->n_tasks == 0)
 		return err_say(e, -EINVAL, "alloc %s has no tasks", alloc);
 	for (size_t i = 0; i < req->n_tasks; i++)
-		if (!name_is_task(req->tasks[i]))
-			return err_say(
-			    e, -EINVAL, "'%.140s' cannot be the name of a task", req->tasks[i]);
+		if (!name_is_task(req->tasks[i].name))
+			return err_say(e, -EINVAL, "'%.140s' cannot be the name of a task",
+			    req->tasks[i].name);
 	return 0;
 }
 
 int
-file_on_alloc_dir_make(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+file_on_alloc_dir_make(struct file *f, const struct file_alloc_dir_make_req *req,
+    struct file_alloc_dir_make_rep *rep, int *ret_fd, struct err *e)
 {
-	struct file *f = state;
-	const FileAllocDirMakeReq *req = (const FileAllocDirMakeReq *)(const void *)p->msg;
-	FileAllocDirMakeRep *answer = (FileAllocDirMakeRep *)(void *)rep;
-	int allocs = f->root_fds[FILE_ROOT__FILE_ROOT_ALLOC], r;
+	int allocs = f->root_fds[FILE_ROOT_ALLOC], r;
 	cleanup_close int dir_fd = -1, from_fd = -ENOENT;
 	char alloc[ID_UUID_SIZE], from[ID_UUID_SIZE];
 	struct fsxattr x;
 
 	if ((r = read_request(req, alloc, from, e)) < 0 || (r = make_top(f, alloc, &dir_fd, e)) < 0)
 		return r;
-	answer->made = r;
+	rep->made = r;
 	CRASH_POINT(FILE_AFTER_ALLOC_DIR);
 	if (f->has_quota && req->limit) {
-		answer->needs_project = project_may_begin(dir_fd);
-		if (answer->needs_project)
+		rep->needs_project = project_may_begin(dir_fd);
+		if (rep->needs_project)
 			return 0;
 	}
 	r = make_all(f, dir_fd, alloc, req, e);
-	if (r < 0 && answer->made)
+	if (r < 0 && rep->made)
 		(void)put_in_trash(f, alloc, true, NULL);
 	if (r < 0)
 		return err_prefix(e, "directories of alloc %s", alloc);
-	if (req->from.len > 0) {
+	if (!id_is_zero(&req->from)) {
 		from_fd = fd_open_beneath(allocs, from, O_RDONLY | O_DIRECTORY, 0);
-		answer->moved = move_data(f, dir_fd, from_fd, from, req);
+		rep->moved = move_data(f, dir_fd, from_fd, from, req);
 	}
-	answer->has_project = f->has_quota && project_read(dir_fd, &x) != 0;
+	rep->has_project = f->has_quota && project_read(dir_fd, &x) != 0;
 	CRASH_POINT(FILE_AFTER_LOG_DIR);
 	return 0;
 }
 
 int
-file_on_alloc_dir_remove(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+file_on_alloc_dir_remove(struct file *f, const struct file_alloc_dir_remove_req *req,
+    struct file_alloc_dir_remove_rep *rep, int *ret_fd, struct err *e)
 {
-	const FileAllocDirRemoveReq *req = (const FileAllocDirRemoveReq *)(const void *)p->msg;
 	char alloc[ID_UUID_SIZE];
-	int r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e);
+	int r = id_alloc_read(&req->alloc, alloc, e);
 
-	if (r < 0 || (r = file_volumes_remove(state, alloc, e)) < 0)
+	if (r < 0 || (r = file_volumes_remove(f, alloc, e)) < 0)
 		return r;
 	CRASH_POINT(FILE_BEFORE_REMOVE);
-	return put_in_trash(state, alloc, req->keep_logs, e);
+	return put_in_trash(f, alloc, req->keep_logs, e);
 }

@@ -170,13 +170,13 @@ static int
 work(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
 	struct walk w = { .fds = { fd }, .n = 1, .mode = S_IFDIR };
-	const FileAllocFsReq *req = arg;
+	const struct file_alloc_fs_req *req = arg;
 	int r = walk(&w, req->path);
 
-	if (r >= 0 && req->op == FILE_OP__FILE_OP_OPEN)
+	if (r >= 0 && req->op == FILE_OP_OPEN)
 		r = open_file(&w);
 	else if (r >= 0)
-		r = list(r, req->op == FILE_OP__FILE_OP_LIST);
+		r = list(r, req->op == FILE_OP_LIST);
 	if (r < 0)
 		return err_set(e, r, "%.256s", req->path);
 	ret->fd = r;
@@ -184,23 +184,22 @@ work(int fd, const void *arg, struct worker_result *ret, struct err *e)
 }
 
 int
-file_on_alloc_fs(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+file_on_alloc_fs(struct file *f, const struct file_alloc_fs_req *req, struct file_alloc_fs_rep *rep,
+    int *ret_fd, struct err *e)
 {
-	struct file *f = state;
-	const FileAllocFsReq *req = (const FileAllocFsReq *)(const void *)p->msg;
 	cleanup_close int dir = -1;
 	char alloc[ID_UUID_SIZE];
-	int r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e);
+	int r = id_alloc_read(&req->alloc, alloc, e);
 
 	if (r < 0)
 		return r;
-	if ((req->root != FILE_ROOT__FILE_ROOT_ALLOC && req->root != FILE_ROOT__FILE_ROOT_LOGS) ||
-	    req->op <= FILE_OP__FILE_OP_NONE || req->op > FILE_OP__FILE_OP_STAT)
+	if ((req->root != FILE_ROOT_ALLOC && req->root != FILE_ROOT_LOGS) ||
+	    req->op == FILE_OP_NONE)
 		return err_say(e, -EINVAL, "there is no operation %d on files below root %d",
 		    (int)req->op, (int)req->root);
 	dir = fd_open_same_mount(f->root_fds[req->root], alloc, O_PATH | O_DIRECTORY);
 	if (dir < 0)
 		return err_set(e, dir, "open the directory of alloc %s", alloc);
-	return worker_start(&f->workers, p, TIMEOUT_MS, &dir, 1, work, req, NULL, "read files", e);
+	return worker_start(
+	    &f->workers, f->workers.request, TIMEOUT_MS, &dir, 1, work, req, NULL, "read files", e);
 }

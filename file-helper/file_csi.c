@@ -51,7 +51,7 @@ make_dir(const struct file *f, int dir_fd, const char *path)
 static int
 make_socket_dir(struct file *f, const char *alloc, struct err *e)
 {
-	int r = make_dir(f, f->root_fds[FILE_ROOT__FILE_ROOT_CSI_SOCK], alloc);
+	int r = make_dir(f, f->root_fds[FILE_ROOT_CSI_SOCK], alloc);
 	char stale[ID_UUID_SIZE + sizeof "/csi.sock"];
 
 	if (r < 0)
@@ -61,23 +61,21 @@ make_socket_dir(struct file *f, const char *alloc, struct err *e)
 	 * that name goes.
 	 */
 	(void)snprintf(stale, sizeof stale, "%s/csi.sock", alloc);
-	return r == 1 ? 0 : file_trash_put(f, FILE_ROOT__FILE_ROOT_CSI_SOCK, stale, e);
+	return r == 1 ? 0 : file_trash_put(f, FILE_ROOT_CSI_SOCK, stale, e);
 }
 
 int
-file_on_plugin_dir_make(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+file_on_plugin_dir_make(struct file *f, const struct file_plugin_dir_make_req *req,
+    struct file_plugin_dir_make_rep *rep, int *ret_fd, struct err *e)
 {
-	struct file *f = state;
-	const FilePluginDirMakeReq *req = (const FilePluginDirMakeReq *)(const void *)p->msg;
 	char alloc[ID_UUID_SIZE], root[CSI_ROOT_SIZE];
 	int r;
 
-	if ((r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e)) < 0 ||
+	if ((r = id_alloc_read(&req->alloc, alloc, e)) < 0 ||
 	    (r = csi_root_path(req->kind, req->plugin, root, e)) < 0 ||
 	    (r = make_socket_dir(f, alloc, e)) < 0)
 		return r;
-	r = make_dir(f, f->root_fds[FILE_ROOT__FILE_ROOT_CSI], root);
+	r = make_dir(f, f->root_fds[FILE_ROOT_CSI], root);
 	return r < 0 ? err_set(e, r, "make csi/%s", root) : 0;
 }
 
@@ -86,7 +84,7 @@ static int
 remove_root(struct file *f, const char *root, struct err *e)
 {
 	static const char *const volumes[] = { "staging", "per-alloc" };
-	int csi = f->root_fds[FILE_ROOT__FILE_ROOT_CSI];
+	int csi = f->root_fds[FILE_ROOT_CSI];
 	char path[CSI_ROOT_SIZE + 16];
 
 	for (size_t i = 0; i < ELEMENTSOF(volumes); i++) {
@@ -95,32 +93,29 @@ remove_root(struct file *f, const char *root, struct err *e)
 			return err_set(
 			    e, -errno, "plugin csi/%s still holds volumes in %s", root, volumes[i]);
 	}
-	return file_trash_put(f, FILE_ROOT__FILE_ROOT_CSI, root, e);
+	return file_trash_put(f, FILE_ROOT_CSI, root, e);
 }
 
 int
-file_on_plugin_dir_remove(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+file_on_plugin_dir_remove(struct file *f, const struct file_plugin_dir_remove_req *req,
+    struct file_plugin_dir_remove_rep *rep, int *ret_fd, struct err *e)
 {
-	struct file *f = state;
-	const FilePluginDirRemoveReq *req = (const FilePluginDirRemoveReq *)(const void *)p->msg;
 	char alloc[ID_UUID_SIZE], root[CSI_ROOT_SIZE];
 	int r;
 
-	if ((r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e)) < 0)
+	if ((r = id_alloc_read(&req->alloc, alloc, e)) < 0)
 		return r;
 	if (req->plugin[0] != '\0' && ((r = csi_root_path(req->kind, req->plugin, root, e)) < 0 ||
 					  (r = remove_root(f, root, e)) < 0))
 		return r;
 	CRASH_POINT(FILE_AFTER_PLUGIN_REMOVE);
-	return file_trash_put(f, FILE_ROOT__FILE_ROOT_CSI_SOCK, alloc, e);
+	return file_trash_put(f, FILE_ROOT_CSI_SOCK, alloc, e);
 }
 
 static int
 open_root(const struct file *f, const char *root, struct err *e)
 {
-	int fd =
-	    fd_open_same_mount(f->root_fds[FILE_ROOT__FILE_ROOT_CSI], root, O_PATH | O_DIRECTORY);
+	int fd = fd_open_same_mount(f->root_fds[FILE_ROOT_CSI], root, O_PATH | O_DIRECTORY);
 
 	return fd < 0 ? err_set(e, fd, "open csi/%s", root) : fd;
 }
@@ -141,15 +136,13 @@ make_path(const struct file *f, int root_fd, char *path)
 }
 
 int
-file_on_volume_dir_make(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+file_on_volume_dir_make(struct file *f, const struct file_volume_dir_make_req *req,
+    struct file_volume_dir_make_rep *rep, int *ret_fd, struct err *e)
 {
-	const struct file *f = state;
-	const FileVolumeDirMakeReq *req = (const FileVolumeDirMakeReq *)(const void *)p->msg;
 	char path[CSI_DIR_SIZE + NAME_BYTES_MAX + 1];
 	cleanup_close int root_fd = -1;
 	struct csi_place v;
-	int r = csi_place_read(req->place, &v, e);
+	int r = csi_place_read(&req->place, &v, e);
 
 	if (r < 0)
 		return r;
@@ -167,15 +160,13 @@ file_on_volume_dir_make(
 }
 
 int
-file_on_volume_dir_remove(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+file_on_volume_dir_remove(struct file *f, const struct file_volume_dir_remove_req *req,
+    struct file_volume_dir_remove_rep *rep, int *ret_fd, struct err *e)
 {
-	const struct file *f = state;
-	const FileVolumeDirRemoveReq *req = (const FileVolumeDirRemoveReq *)(const void *)p->msg;
 	char path[CSI_DIR_SIZE + NAME_BYTES_MAX + 1];
 	cleanup_close int root_fd = -1;
 	struct csi_place v;
-	int r = csi_place_read(req->place, &v, e);
+	int r = csi_place_read(&req->place, &v, e);
 
 	if (r < 0)
 		return r;
@@ -228,9 +219,9 @@ remove_empty(int dir_fd, const char *path, int depth)
 int
 file_volumes_remove(const struct file *f, const char *alloc, struct err *e)
 {
-	int csi = f->root_fds[FILE_ROOT__FILE_ROOT_CSI];
+	int csi = f->root_fds[FILE_ROOT_CSI];
 
-	for (int kind = PLUGIN_KIND__PLUGIN_CONTROLLER; kind < CSI_KINDS; kind++) {
+	for (int kind = PLUGIN_CONTROLLER; kind < CSI_KINDS; kind++) {
 		char path[2 * NAME_BYTES_MAX + ID_UUID_SIZE + 32];
 		cleanup_dir DIR *d = NULL;
 		const char *n;

@@ -93,28 +93,26 @@ list_csi(struct names *list, int csi)
 {
 	int r = 0;
 
-	for (int kind = PLUGIN_KIND__PLUGIN_CONTROLLER; r >= 0 && kind < CSI_KINDS; kind++)
+	for (int kind = PLUGIN_CONTROLLER; r >= 0 && kind < CSI_KINDS; kind++)
 		r = list_plugins(list, csi, csi_kind_dirs[kind]);
 	return r;
 }
 
 int
-file_on_root_list(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+file_on_root_list(struct file *f, const struct file_root_list_req *req,
+    struct file_root_list_rep *rep, int *ret_fd, struct err *e)
 {
-	const struct file *f = state;
-	const FileRootListReq *req = (const FileRootListReq *)(const void *)p->msg;
 	cleanup_free char *buf = NULL;
 	struct names list = { .with_trash = !file_trash_is_busy(f) };
 	size_t size = 0;
 	int r;
 
-	if (req->root <= FILE_ROOT__FILE_ROOT_NONE || req->root > FILE_ROOT__FILE_ROOT_CSI)
+	if (req->root == FILE_ROOT_NONE)
 		return err_say(e, -EINVAL, "there is no root %d", (int)req->root);
 	list.out = open_memstream(&buf, &size);
 	if (!list.out)
 		return err_set(e, -errno, "list root %d", (int)req->root);
-	if (req->root == FILE_ROOT__FILE_ROOT_CSI)
+	if (req->root == FILE_ROOT_CSI)
 		r = list_csi(&list, f->root_fds[req->root]);
 	else
 		r = list_below(&list, f->root_fds[req->root], ".", "", 1);
@@ -123,6 +121,6 @@ file_on_root_list(
 	if (r < 0)
 		return err_set(e, r, "list root %d", (int)req->root);
 	*ret_fd = fd_memfd_sealed("names", buf, size);
-	((FileRootListRep *)(void *)rep)->count = list.count;
+	rep->count = list.count;
 	return *ret_fd < 0 ? err_set(e, *ret_fd, "list root %d", (int)req->root) : 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* file_main.c: the file-helper, from its constant. Runs in: file-helper. */
+#include <errno.h>
 #include <linux/capability.h>
 
 #include "common/privs.h"
@@ -9,19 +10,20 @@
 static const struct proc_spec file_spec;
 static struct file file = { .workers.spec = &file_spec };
 
-static const struct proc_handle handlers[] = {
-	{ FILE_ALLOC_DIR_MAKE_REQ, 10000, file_on_alloc_dir_make },
-	{ FILE_ALLOC_DIR_REMOVE_REQ, 10000, file_on_alloc_dir_remove },
-	{ FILE_PLUGIN_DIR_MAKE_REQ, 10000, file_on_plugin_dir_make },
-	{ FILE_PLUGIN_DIR_REMOVE_REQ, 10000, file_on_plugin_dir_remove },
-	{ FILE_VOLUME_DIR_MAKE_REQ, 10000, file_on_volume_dir_make },
-	{ FILE_VOLUME_DIR_REMOVE_REQ, 10000, file_on_volume_dir_remove },
-	{ FILE_ROOT_LIST_REQ, 10000, file_on_root_list },
-	{ FILE_DISK_STAT_REQ, 5000, file_on_disk_stat },
-	{ FILE_ALLOC_FS_REQ, 10000, file_on_alloc_fs },
-	{ FILE_DISK_USAGE_REQ, 5000, file_on_disk_usage },
-	{ 0 },
-};
+static int
+handle(void *state, const struct ipc_packet *p, void *rep, int *ret_fd, struct err *e)
+{
+	struct file *f = state;
+
+	f->workers.request = p;
+	switch (p->type) {
+#define FILE_CALL(NAME, call, ...)                                                                 \
+	case NAME##_REQ:                                                                           \
+		return file_on_##call(f, p->msg, rep, ret_fd, e);
+#include "proto/ipc_msgs.def"
+	}
+	return -EPROTO;
+}
 
 static void
 collect(void *state)
@@ -49,7 +51,7 @@ static const struct proc_spec file_spec = {
 	.no_new_privs = true,
 	.lock_securebits = true,
 	.filter = &file_prog,
-	.handlers = handlers,
+	.handle = handle,
 	.state = &file,
 	.init = file_roots_open,
 	.between = collect,

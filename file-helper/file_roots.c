@@ -17,12 +17,12 @@
 
 /* The launcher made them all, with owner and mode. CSI_SOCK is a directory of CSI. */
 static const struct root {
-	FileRoot root;
+	enum file_root root;
 	const char *name;
 } roots[] = {
-	{ FILE_ROOT__FILE_ROOT_ALLOC, "alloc" },
-	{ FILE_ROOT__FILE_ROOT_LOGS, "logs" },
-	{ FILE_ROOT__FILE_ROOT_CSI, "csi" },
+	{ FILE_ROOT_ALLOC, "alloc" },
+	{ FILE_ROOT_LOGS, "logs" },
+	{ FILE_ROOT_CSI, "csi" },
 };
 
 /*
@@ -50,7 +50,7 @@ open_alone(const char *name)
 }
 
 static int
-open_trash(struct file *f, FileRoot root, struct err *e)
+open_trash(struct file *f, enum file_root root, struct err *e)
 {
 	int r = dir_ensure_at(f->root_fds[root], ".trash", 0700, 0, 0, &f->trash_fds[root]);
 
@@ -61,7 +61,7 @@ int
 file_roots_open(void *state, const struct proc_args *args, struct err *e)
 {
 	struct file *f = state;
-	int *sock = &f->root_fds[FILE_ROOT__FILE_ROOT_CSI_SOCK], r;
+	int *sock = &f->root_fds[FILE_ROOT_CSI_SOCK], r;
 
 	(void)umask(0); /* each directory is made with its mode at once, also by the workers */
 	f->args = args;
@@ -70,35 +70,31 @@ file_roots_open(void *state, const struct proc_args *args, struct err *e)
 		if (r < 0)
 			return err_set(e, r, "open %s/%s", args->data_dir, roots[i].name);
 	}
-	*sock = fd_open_beneath(
-	    f->root_fds[FILE_ROOT__FILE_ROOT_CSI], "sock", O_RDONLY | O_DIRECTORY, 0);
+	*sock = fd_open_beneath(f->root_fds[FILE_ROOT_CSI], "sock", O_RDONLY | O_DIRECTORY, 0);
 	if (*sock < 0)
 		return err_set(e, *sock, "open %s/csi/sock", args->data_dir);
-	for (FileRoot root = FILE_ROOT__FILE_ROOT_ALLOC; root <= FILE_ROOT__FILE_ROOT_CSI_SOCK;
-	     root++)
+	for (enum file_root root = FILE_ROOT_ALLOC; root <= FILE_ROOT_CSI_SOCK; root++)
 		if ((r = open_trash(f, root, e)) < 0)
 			return r;
-	f->trash_fds[FILE_ROOT__FILE_ROOT_CSI] = f->trash_fds[FILE_ROOT__FILE_ROOT_CSI_SOCK];
-	f->has_quota = project_is_enforced(f->root_fds[FILE_ROOT__FILE_ROOT_ALLOC]);
+	f->trash_fds[FILE_ROOT_CSI] = f->trash_fds[FILE_ROOT_CSI_SOCK];
+	f->has_quota = project_is_enforced(f->root_fds[FILE_ROOT_ALLOC]);
 	f->trash_full = true; /* what a predecessor left */
 	/* This one would lead out: it is of the machine's own mounts. */
 	(void)close(FD_DATA);
-	return privs_chroot(f->root_fds[FILE_ROOT__FILE_ROOT_ALLOC], e);
+	return privs_chroot(f->root_fds[FILE_ROOT_ALLOC], e);
 }
 
 int
-file_on_disk_stat(
-    void *state, const struct ipc_packet *req, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+file_on_disk_stat(struct file *f, const struct file_disk_stat_req *req,
+    struct file_disk_stat_rep *rep, int *ret_fd, struct err *e)
 {
-	const struct file *f = state;
-	FileDiskStatRep *answer = (FileDiskStatRep *)(void *)rep;
 	struct statfs fs;
 
-	if (fstatfs(f->root_fds[FILE_ROOT__FILE_ROOT_ALLOC], &fs) < 0)
+	if (fstatfs(f->root_fds[FILE_ROOT_ALLOC], &fs) < 0)
 		return err_set(e, -errno, "ask for the space in the data directory");
-	answer->total_bytes = (uint64_t)fs.f_blocks * (uint64_t)fs.f_frsize;
-	answer->free_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_frsize;
-	answer->total_inodes = (uint64_t)fs.f_files;
-	answer->free_inodes = (uint64_t)fs.f_ffree;
+	rep->total_bytes = (uint64_t)fs.f_blocks * (uint64_t)fs.f_frsize;
+	rep->free_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_frsize;
+	rep->total_inodes = (uint64_t)fs.f_files;
+	rep->free_inodes = (uint64_t)fs.f_ffree;
 	return 0;
 }

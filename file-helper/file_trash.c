@@ -23,16 +23,16 @@
 #define EMPTY_TIMEOUT_MS (600 * 1000)
 
 static const struct trash {
-	FileRoot root;
+	enum file_root root;
 	const char *name;
 } trashes[] = {
-	{ FILE_ROOT__FILE_ROOT_ALLOC, "alloc" },
-	{ FILE_ROOT__FILE_ROOT_LOGS, "logs" },
-	{ FILE_ROOT__FILE_ROOT_CSI_SOCK, "csi/sock" },
+	{ FILE_ROOT_ALLOC, "alloc" },
+	{ FILE_ROOT_LOGS, "logs" },
+	{ FILE_ROOT_CSI_SOCK, "csi/sock" },
 };
 
 int
-file_trash_put(struct file *f, FileRoot root, const char *path, struct err *e)
+file_trash_put(struct file *f, enum file_root root, const char *path, struct err *e)
 {
 	static unsigned serial;
 	const char *slash = strrchr(path, '/');

@@ -15,7 +15,6 @@
 #include "common/project.h"
 #include "file-helper/file.h"
 
-#define ALLOCS_MAX 64
 #define DEPTH_MAX  128   /* what is deeper is not counted */
 #define EACH_MS    2000  /* a tree that takes longer counts with what was seen of it */
 #define ALL_MS     20000 /* those that are not reached count 0 */
@@ -25,7 +24,7 @@
 
 struct wanted {
 	size_t n;
-	char allocs[ALLOCS_MAX][ID_UUID_SIZE];
+	char allocs[FILE_ALLOCS_MAX][ID_UUID_SIZE];
 };
 
 /* Never following a link. A file of several names counts once in all, and for `least` bytes at
@@ -76,7 +75,7 @@ count_all(int fd, const void *arg, struct worker_result *ret, struct err *e)
 	const struct wanted *w = arg;
 	struct {
 		uint64_t bytes, limit;
-	} used[ALLOCS_MAX] = { 0 };
+	} used[FILE_ALLOCS_MAX] = { 0 };
 	uint64_t end_ms = clock_ms() + ALL_MS, until_ms;
 
 	for (size_t i = 0; i < w->n; i++) {
@@ -98,21 +97,18 @@ count_all(int fd, const void *arg, struct worker_result *ret, struct err *e)
 }
 
 int
-file_on_disk_usage(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+file_on_disk_usage(struct file *f, const struct file_disk_usage_req *req,
+    struct file_disk_usage_rep *rep, int *ret_fd, struct err *e)
 {
-	struct file *f = state;
-	const FileDiskUsageReq *req = (const FileDiskUsageReq *)(const void *)p->msg;
 	struct wanted w = { .n = req->n_allocs };
 	int r = 0;
 
-	if (w.n == 0 || w.n > ALLOCS_MAX)
-		return err_say(e, -EINVAL, "the usage of 1 to %d allocs can be asked for, not %zu",
-		    ALLOCS_MAX, w.n);
+	if (w.n == 0)
+		return err_say(e, -EINVAL, "the usage of no alloc was asked for");
 	for (size_t i = 0; r >= 0 && i < w.n; i++)
-		r = id_alloc_read(req->allocs[i].data, req->allocs[i].len, w.allocs[i], e);
+		r = id_alloc_read(&req->allocs[i].id, w.allocs[i], e);
 	return r < 0 ? r
-		     : worker_start(&f->workers, p, TIMEOUT_MS,
-			   &f->root_fds[FILE_ROOT__FILE_ROOT_ALLOC], 1, count_all, &w, NULL,
+		     : worker_start(&f->workers, f->workers.request, TIMEOUT_MS,
+			   &f->root_fds[FILE_ROOT_ALLOC], 1, count_all, &w, NULL,
 			   "count what allocs use of the disk", e);
 }

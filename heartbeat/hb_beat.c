@@ -196,7 +196,7 @@ send_to_server(struct hb *hb, const HbBeatRep *rep)
 void
 hb_beat_on_rep(struct hb *hb, const struct ipc_packet *p)
 {
-	const HbBeatRep *rep = (const HbBeatRep *)(const void *)p->msg;
+	const HbBeatRep *rep = p->msg;
 	struct hb_beat *b = &hb->beat;
 
 	if (rep->cycle != b->cycle || b->asked_ns == 0 || b->at_server)

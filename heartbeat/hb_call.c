@@ -18,7 +18,6 @@
 #include "heartbeat/hb_ipc.h"
 #include "heartbeat/hb_link.h"
 #include "proto/heartbeat.pb-c.h"
-#include "proto/ids.pb-c.h"
 
 #define CALLS_MAX 1024
 #define JITTER_MS 312 /* between two tries: a sixteenth of the servers' hold time */
@@ -411,11 +410,10 @@ hb_calls_tick(struct hb *hb)
 static void
 refuse(struct hb *hb, uint32_t serial, int code, const char *why)
 {
-	IpcErrorRep error = IPC_ERROR_REP__INIT;
+	struct ipc_error_rep error = { .code = code };
 
-	error.code = code;
-	error.text = (char *)(uintptr_t)why;
-	hb_ipc_tell(hb, IPC_ERROR_REP, serial, &error.base, -1);
+	(void)snprintf(error.text, sizeof error.text, "%s", why);
+	hb_ipc_tell(hb, IPC_ERROR_REP, serial, &error, -1);
 }
 
 static void
@@ -445,7 +443,7 @@ answer(struct hb *hb, struct hb_call *c, int r, const struct err *e)
 int
 hb_call_on_req(struct hb *hb, struct ipc_packet *p, hb_answered_cb *answered, struct err *e)
 {
-	const HbCallReq *req = (const HbCallReq *)(const void *)p->msg;
+	const HbCallReq *req = p->msg;
 	struct hb_buf body = { 0 };
 	const void *map = NULL;
 	size_t map_len = 0;

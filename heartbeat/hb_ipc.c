@@ -43,7 +43,7 @@ queue(struct hb_ipc *ipc, const uint8_t *bytes, size_t len, int *fd, struct err 
 }
 
 void
-hb_ipc_tell(struct hb *hb, unsigned type, uint32_t serial, const ProtobufCMessage *msg, int fd)
+hb_ipc_tell(struct hb *hb, unsigned type, uint32_t serial, const void *msg, int fd)
 {
 	static uint8_t bytes[IPC_PACKET_MAX];
 	cleanup_close int owned = fd;

@@ -11,8 +11,7 @@
 void hb_ipc_init(struct hb_ipc *ipc);
 /* Sends now or later, in order; fd (-1: none) is taken over. A supervisor that is gone is noticed
  * by the loop. */
-void hb_ipc_tell(
-    struct hb *hb, unsigned type, uint32_t serial, const ProtobufCMessage *msg, int fd);
+void hb_ipc_tell(struct hb *hb, unsigned type, uint32_t serial, const void *msg, int fd);
 /* The socket takes more. */
 int hb_ipc_flush(struct hb_ipc *ipc, struct err *e);
 

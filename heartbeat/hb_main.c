@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/ipc_protobuf.h"
 #include "common/clock.h"
 #include "common/config_map.h"
 #include "common/lease.h"
@@ -73,10 +74,10 @@ dispatch(struct hb *h, struct ipc_packet *p, struct err *e)
 	case HB_CALL_BIG_REQ:
 		return hb_call_on_req(h, p, hb_beat_on_answer, e);
 	case HB_CALL_CANCEL_EV:
-		hb_call_cancel(h, ((const HbCallCancelEv *)(const void *)p->msg)->call);
+		hb_call_cancel(h, ((const HbCallCancelEv *)p->msg)->call);
 		return 0;
 	case HB_STREAM_ASK_EV:
-		return hb_relay_on_ask(h, (const HbStreamAskEv *)(const void *)p->msg, e);
+		return hb_relay_on_ask(h, p->msg, e);
 	default:
 		return hb_relay_on_event(h, p, e);
 	}
@@ -214,6 +215,7 @@ run(void *state, const struct proc_args *args)
 static const struct proc_spec heartbeat = {
 	.name = "heartbeat",
 	.peer = IPC_HEARTBEAT,
+	.codec = &ipc_protobuf,
 	.no_new_privs = true,
 	.filter = &hb_prog,
 	.child = &hb_resolve_child,
@@ -226,6 +228,7 @@ static const struct proc_spec heartbeat = {
 static const struct proc_spec heartbeat_local = {
 	.name = "heartbeat",
 	.peer = IPC_HEARTBEAT,
+	.codec = &ipc_protobuf,
 	.no_new_privs = true,
 	.filter = &hb_local_prog,
 	.state = &hb,

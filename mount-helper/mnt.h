@@ -3,7 +3,6 @@
 #ifndef DROVER_MOUNT_HELPER_MNT_H
 #define DROVER_MOUNT_HELPER_MNT_H
 
-#include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -13,7 +12,7 @@
 #include "common/id.h"
 #include "common/proc.h"
 #include "common/worker.h"
-#include "proto/mount.pb-c.h"
+#include "proto/ipc_records.h"
 
 enum mnt_place { MNT_PLACE_ALLOC, MNT_PLACE_CSI, MNT_PLACE_SOCK, MNT_PLACES };
 
@@ -28,9 +27,11 @@ extern const struct proc_spec mnt_spec;
 /* mnt_roots.c: opens the roots, before the drop. */
 int mnt_roots_open(void *state, const struct proc_args *args, struct err *e);
 
-/* One handler per message of proto/mount.proto; see proc_handler in common/proc.h. */
-proc_handler mnt_on_alloc_release, mnt_on_disk_limit, mnt_on_plugin_root_make,
-    mnt_on_plugin_root_remove, mnt_on_plugin_connect, mnt_on_volume_prove;
+/* The handlers, see proc_handle_fn. */
+#define MNT_CALL(NAME, call, ...)                                                                  \
+	int mnt_on_##call(struct mnt *m, const struct mnt_##call##_req *req,                       \
+	    struct mnt_##call##_rep *rep, int *ret_fd, struct err *e);
+#include "proto/ipc_msgs.def"
 
 /* mnt_release.c: takes the secrets of an alloc's raw_exec tasks off. 0 or -errno. */
 int mnt_secrets_unmount(const struct mnt *m, const char *alloc, struct err *e);

@@ -83,28 +83,24 @@ check_listener(const struct mnt *m, const struct id *run, int fd, struct err *e)
 }
 
 int
-mnt_on_plugin_connect(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+mnt_on_plugin_connect(struct mnt *m, const struct mnt_plugin_connect_req *req,
+    struct mnt_plugin_connect_rep *rep, int *ret_fd, struct err *e)
 {
-	const struct mnt *m = state;
-	const MntPluginConnectReq *req = (const MntPluginConnectReq *)(const void *)p->msg;
 	cleanup_close int sock = -1, fd = -1;
 	char alloc[ID_UUID_SIZE];
-	struct id run;
 	int r;
 
-	if ((r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e)) < 0)
+	if ((r = id_alloc_read(&req->alloc, alloc, e)) < 0)
 		return r;
-	if (!id_from_bytes(req->run.data, req->run.len, &run))
-		return err_say(
-		    e, -EINVAL, "the request's run is not an id: it has %zu bytes", req->run.len);
+	if (id_is_zero(&req->run))
+		return err_say(e, -EINVAL, "the request names no run");
 	sock = open_socket(m, alloc, e);
 	if (sock < 0)
 		return sock;
 	fd = connect_to(sock, e);
 	if (fd < 0)
 		return fd;
-	if ((r = check_listener(m, &run, fd, e)) < 0)
+	if ((r = check_listener(m, &req->run, fd, e)) < 0)
 		return r;
 	*ret_fd = steal_fd(&fd);
 	return 0;

@@ -2,6 +2,7 @@
 /* mnt_main.c: the mount-helper, from its constant. Runs in: mount-helper, as root. */
 #include "mount-helper/mnt.h"
 
+#include <errno.h>
 #include <linux/capability.h>
 
 #include "common/privs.h"
@@ -9,15 +10,20 @@
 
 static struct mnt mnt = { .workers.spec = &mnt_spec };
 
-static const struct proc_handle handlers[] = {
-	{ MNT_ALLOC_RELEASE_REQ, 10000, mnt_on_alloc_release },
-	{ MNT_DISK_LIMIT_REQ, 10000, mnt_on_disk_limit },
-	{ MNT_PLUGIN_ROOT_MAKE_REQ, 10000, mnt_on_plugin_root_make },
-	{ MNT_PLUGIN_ROOT_REMOVE_REQ, 10000, mnt_on_plugin_root_remove },
-	{ MNT_PLUGIN_CONNECT_REQ, 10000, mnt_on_plugin_connect },
-	{ MNT_VOLUME_PROVE_REQ, 10000, mnt_on_volume_prove },
-	{ 0 },
-};
+static int
+handle(void *state, const struct ipc_packet *p, void *rep, int *ret_fd, struct err *e)
+{
+	struct mnt *m = state;
+
+	m->workers.request = p;
+	switch (p->type) {
+#define MNT_CALL(NAME, call, ...)                                                                  \
+	case NAME##_REQ:                                                                           \
+		return mnt_on_##call(m, p->msg, rep, ret_fd, e);
+#include "proto/ipc_msgs.def"
+	}
+	return -EPROTO;
+}
 
 static void
 collect(void *state)
@@ -43,7 +49,7 @@ const struct proc_spec mnt_spec = {
 	.no_new_privs = true,
 	.lock_securebits = true,
 	.filter = &mnt_prog,
-	.handlers = handlers,
+	.handle = handle,
 	.state = &mnt,
 	.init = mnt_roots_open,
 	.between = collect,

@@ -59,17 +59,16 @@ bind_to_itself(int dir_fd)
 }
 
 int
-mnt_on_plugin_root_make(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+mnt_on_plugin_root_make(struct mnt *m, const struct mnt_plugin_root_make_req *req,
+    struct mnt_plugin_root_make_rep *rep, int *ret_fd, struct err *e)
 {
-	const MntPluginRootMakeReq *req = (const MntPluginRootMakeReq *)(const void *)p->msg;
 	struct mount_attr shared = { .propagation = MS_SHARED };
 	char root[CSI_ROOT_SIZE];
 	cleanup_close int fd = -1;
 	int r;
 
 	if ((r = csi_root_path(req->kind, req->plugin, root, e)) < 0 ||
-	    (r = mnt_plugin_root_open(state, root, &fd, e)) < 0)
+	    (r = mnt_plugin_root_open(m, root, &fd, e)) < 0)
 		return r;
 	if (r == 1) /* perhaps not shared yet: a crash left it */
 		r = mount_setattr(fd, "", AT_EMPTY_PATH, &shared, sizeof shared) < 0 ? -errno : 0;
@@ -86,12 +85,10 @@ mnt_on_plugin_root_make(
  * is the plugin's litter.
  */
 int
-mnt_on_plugin_root_remove(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+mnt_on_plugin_root_remove(struct mnt *m, const struct mnt_plugin_root_remove_req *req,
+    struct mnt_plugin_root_remove_rep *rep, int *ret_fd, struct err *e)
 {
 	static const char *const volumes[] = { "staging", "per-alloc" };
-	const MntPluginRootRemoveReq *req = (const MntPluginRootRemoveReq *)(const void *)p->msg;
-	struct mnt *m = state;
 	char root[CSI_ROOT_SIZE], at[CSI_ROOT_SIZE + 32];
 	cleanup_close int fd = -1;
 	int r;

@@ -84,23 +84,21 @@ open_alloc(const struct mnt *m, const char *alloc)
 }
 
 int
-mnt_on_disk_limit(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+mnt_on_disk_limit(struct mnt *m, const struct mnt_disk_limit_req *req,
+    struct mnt_disk_limit_rep *rep, int *ret_fd, struct err *e)
 {
-	struct mnt *m = state;
-	const MntDiskLimitReq *req = (const MntDiskLimitReq *)(const void *)p->msg;
 	cleanup_close int dir_fd = -1, from_fd = -1;
 	char alloc[ID_UUID_SIZE], from[ID_UUID_SIZE];
 	struct fsxattr x;
 	int r;
 
-	if ((r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e)) < 0 ||
-	    (req->from.len > 0 && (r = id_alloc_read(req->from.data, req->from.len, from, e)) < 0))
+	if ((r = id_alloc_read(&req->alloc, alloc, e)) < 0 ||
+	    (!id_is_zero(&req->from) && (r = id_alloc_read(&req->from, from, e)) < 0))
 		return r;
 	dir_fd = open_alloc(m, alloc);
 	if (dir_fd < 0)
 		return err_set(e, dir_fd, "open the directory of alloc %s", alloc);
-	if (req->from.len > 0)
+	if (!id_is_zero(&req->from))
 		from_fd = open_alloc(m, from);
 	/* What is left of that one is removed after this. */
 	if (from_fd >= 0 && (r = mnt_secrets_unmount(m, from, e)) < 0)

@@ -44,15 +44,13 @@ mnt_secrets_unmount(const struct mnt *m, const char *alloc, struct err *e)
 }
 
 int
-mnt_on_alloc_release(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+mnt_on_alloc_release(struct mnt *m, const struct mnt_alloc_release_req *req,
+    struct mnt_alloc_release_rep *rep, int *ret_fd, struct err *e)
 {
-	struct mnt *m = state;
-	const MntAllocReleaseReq *req = (const MntAllocReleaseReq *)(const void *)p->msg;
 	char alloc[ID_UUID_SIZE];
 	int r;
 
-	if ((r = id_alloc_read(req->alloc.data, req->alloc.len, alloc, e)) < 0 ||
+	if ((r = id_alloc_read(&req->alloc, alloc, e)) < 0 ||
 	    (r = mnt_secrets_unmount(m, alloc, e)) < 0)
 		return r;
 	mnt_quota_drop(m, alloc);

@@ -44,36 +44,22 @@ prove(int fd, const void *arg, struct worker_result *ret, struct err *e)
 static void
 on_proved(void *state, const struct worker *w, struct worker_result *res)
 {
-	MntVolumeProveRep rep = MNT_VOLUME_PROVE_REP__INIT;
-	MountProof proof = MOUNT_PROOF__INIT;
+	const struct mnt_volume_prove_rep rep = { .proof = res->proof };
 
-	proof.mnt_id = res->proof.mnt_id;
-	proof.mnt_id_unique = res->proof.mnt_id_unique;
-	proof.dev_major = res->proof.dev_major;
-	proof.dev_minor = res->proof.dev_minor;
-	proof.ino = res->proof.ino;
-	proof.btime_sec = res->proof.btime_sec;
-	proof.btime_nsec = res->proof.btime_nsec;
-	proof.fs_type = res->proof.fs_type;
-	proof.fs_id = res->proof.fs_id;
-	proof.fs_flags = res->proof.fs_flags;
-	rep.proof = &proof;
 	CRASH_POINT(MNT_AFTER_PROOF);
-	(void)proc_answer(&mnt_spec, w->type, w->serial, 0, &rep.base, -1, &res->e, &res->e);
+	(void)proc_answer(&mnt_spec, w->type, w->serial, 0, &rep, -1, &res->e, &res->e);
 }
 
 int
-mnt_on_volume_prove(
-    void *state, const struct ipc_packet *p, ProtobufCMessage *rep, int *ret_fd, struct err *e)
+mnt_on_volume_prove(struct mnt *m, const struct mnt_volume_prove_req *req,
+    struct mnt_volume_prove_rep *rep, int *ret_fd, struct err *e)
 {
-	struct mnt *m = state;
-	const MntVolumeProveReq *req = (const MntVolumeProveReq *)(const void *)p->msg;
 	cleanup_close int root = -1, parent = -1;
 	struct csi_place v;
 	char what[96];
 	int r;
 
-	if ((r = csi_place_read(req->place, &v, e)) < 0 ||
+	if ((r = csi_place_read(&req->place, &v, e)) < 0 ||
 	    (r = mnt_plugin_root_open(m, v.root, &root, e)) < 0)
 		return r;
 	if (r == 0)
@@ -86,6 +72,6 @@ mnt_on_volume_prove(
 		return err_set(e, parent, "volume %s of plugin %s is not there: open its directory",
 		    v.volume, v.plugin);
 	(void)snprintf(what, sizeof what, "prove the mount of volume %.64s", v.volume);
-	return worker_start(
-	    &m->workers, p, PROVE_TIMEOUT_MS, &parent, 1, prove, &v, on_proved, what, e);
+	return worker_start(&m->workers, m->workers.request, PROVE_TIMEOUT_MS, &parent, 1, prove,
+	    &v, on_proved, what, e);
 }

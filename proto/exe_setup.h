@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "proto/agent_config.h"
-#include "proto/mount_record.h"
+#include "proto/ipc_records.h"
 
 #define EXE_SETUP_MAGIC 0x70757465u
 #define EXE_MOUNTS_MAX  32
@@ -52,7 +52,7 @@ enum exe_mount_kind {
 				 plugin that the task is */
 };
 
-/* As enum ExecSessionKind of exec.proto. */
+/* As enum exec_session_kind of ipc_records.def. */
 enum exe_session {
 	EXE_SESSION_NONE = 0, /* the run itself */
 	EXE_SESSION_COMMAND = 1,

@@ -15,6 +15,7 @@
 #include "common/cleanup.h"
 #include "common/config_map.h"
 #include "common/code.h"
+#include "common/ipc_protobuf.h"
 #include "common/log.h"
 #include "common/proc.h"
 #include "supervisor/table/alloc_table.h"
@@ -233,6 +234,7 @@ run(void *state, const struct proc_args *args)
 static const struct proc_spec supervisor = {
 	.name = "supervisor",
 	.peer = IPC_SUPERVISOR,
+	.codec = &ipc_protobuf,
 	.no_new_privs = true,
 	.filter = &sup_prog,
 	.run = run,

@@ -30,7 +30,7 @@ struct alloc_fs_ask {
 	alloc_fs_cb *cb;           /* NULL: nobody waits any more */
 	void *arg;
 	struct id alloc;
-	FileOp op;
+	enum file_op op;
 	char path[PATH_MAX];          /* clean */
 	struct rpc_fs_list_rep files; /* FILE_OP_STAT: while the file is opened for its type */
 };
@@ -244,7 +244,7 @@ take_entries(struct alloc_fs_ask *ask, const char *at, size_t left)
 		memcpy(&entry, at, sizeof entry);
 		if (!first)
 			r = add_file(&ask->files, ask->path, &entry, name);
-		else if (ask->op == FILE_OP__FILE_OP_STAT)
+		else if (ask->op == FILE_OP_STAT)
 			r = add_file(&ask->files, "", &entry,
 			    base         ? base + 1
 			    : *ask->path ? ask->path
@@ -270,7 +270,7 @@ take_list(struct alloc_fs_ask *ask, int memfd)
 	r = take_entries(ask, map, len);
 	if (map)
 		(void)munmap((void *)(uintptr_t)map, len);
-	return r < 0 || ask->op == FILE_OP__FILE_OP_LIST || ask->files.files.n == 1 ? r : -EPROTO;
+	return r < 0 || ask->op == FILE_OP_LIST || ask->files.files.n == 1 ? r : -EPROTO;
 }
 
 /* --- questions --- */
@@ -320,7 +320,7 @@ set_type(struct rpc_file *file, int fd)
 /* The regular file that FILE_OP_STAT has told about. What cannot be read still has been told about.
  */
 static void
-on_type(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_type(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	struct alloc_fs_ask *ask = arg;
 	cleanup_close int file = fd;
@@ -330,44 +330,44 @@ on_type(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, 
 }
 
 static void
-call(struct sup *sup, struct alloc_fs_ask *ask, FileOp op, call_cb *cb)
+call(struct sup *sup, struct alloc_fs_ask *ask, enum file_op op, call_cb *cb)
 {
 	const size_t logs = strlen("alloc/logs");
-	FileAllocFsReq req = FILE_ALLOC_FS_REQ__INIT;
+	struct file_alloc_fs_req req = { 0 };
+	const char *path = ask->path;
 
-	req.alloc = (ProtobufCBinaryData){ .data = ask->alloc.b, .len = ID_BYTES };
+	req.alloc = ask->alloc;
 	req.op = op;
-	req.path = ask->path;
-	req.root = FILE_ROOT__FILE_ROOT_ALLOC;
+	req.root = FILE_ROOT_ALLOC;
 	/* In the task's view; here they lie beside it. */
 	if (strncmp(ask->path, "alloc/logs", logs) == 0 &&
 	    (ask->path[logs] == '/' || !ask->path[logs])) {
-		req.root = FILE_ROOT__FILE_ROOT_LOGS;
-		req.path = ask->path + logs;
+		req.root = FILE_ROOT_LOGS;
+		path += logs;
 	}
+	(void)IPC_TEXT_SET(req.path, path);
 	(void)file_call_alloc_fs(sup, &req, cb, ask);
 }
 
 static void
-on_answer(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_answer(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	struct alloc_fs_ask *ask = arg;
 	cleanup_close int taken = fd;
 	struct err error = { 0 };
 	struct rpc_file *file;
 
-	if (r >= 0 && ask->op != FILE_OP__FILE_OP_OPEN)
+	if (r >= 0 && ask->op != FILE_OP_OPEN)
 		r = take_list(ask, taken);
-	if (r < 0 || ask->op != FILE_OP__FILE_OP_STAT) {
-		if (ask->op != FILE_OP__FILE_OP_OPEN)
+	if (r < 0 || ask->op != FILE_OP_STAT) {
+		if (ask->op != FILE_OP_OPEN)
 			close_p(&taken);
 		finish(sup, ask, r, r < 0 ? -1 : steal_fd(&taken), &error);
 		return;
 	}
 	file = &ask->files.files.v[0];
 	if (strchr("-ugt", file->file_mode[0])) /* a regular file */
-		call(sup, ask, FILE_OP__FILE_OP_OPEN, on_type);
+		call(sup, ask, FILE_OP_OPEN, on_type);
 	else
 		finish(sup, ask, set_type(file, -1), -1, &error);
 }
@@ -388,8 +388,8 @@ wait_for_turn(struct alloc_fs_ask *ask)
 }
 
 struct alloc_fs_ask *
-alloc_fs_ask(struct sup *sup, const struct id *alloc, FileOp op, const char *path, alloc_fs_cb *cb,
-    void *arg, struct err *e)
+alloc_fs_ask(struct sup *sup, const struct id *alloc, enum file_op op, const char *path,
+    alloc_fs_cb *cb, void *arg, struct err *e)
 {
 	cleanup_free struct alloc_fs_ask *ask = calloc(1, sizeof *ask);
 	char id[ID_UUID_SIZE];

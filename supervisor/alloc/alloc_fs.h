@@ -9,7 +9,7 @@
 #include "common/err.h"
 #include "common/id.h"
 #include "model/node_answers.h"
-#include "proto/file.pb-c.h"
+#include "proto/ipc_records.h"
 #include "supervisor/core/sup.h"
 
 struct alloc_fs_ask;
@@ -26,7 +26,7 @@ typedef void alloc_fs_cb(struct sup *sup, void *arg, int r, int fd,
 
 /* path may begin with a '/'. NULL with *e: -ENOENT no such alloc, -EXDEV, -ENAMETOOLONG, -EBUSY too
  * many at one time, -ENOMEM. */
-struct alloc_fs_ask *alloc_fs_ask(struct sup *sup, const struct id *alloc, FileOp op,
+struct alloc_fs_ask *alloc_fs_ask(struct sup *sup, const struct id *alloc, enum file_op op,
     const char *path, alloc_fs_cb *cb, void *arg, struct err *e);
 /* The callback will not be called. NULL is ignored. */
 void alloc_fs_forget(struct alloc_fs_ask *ask);

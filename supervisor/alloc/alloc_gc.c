@@ -31,9 +31,9 @@ percent(uint64_t total, uint64_t left)
 }
 
 static void
-on_stat(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_stat(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
-	const FileDiskStatRep *disk = (const FileDiskStatRep *)(const void *)rep;
+	const struct file_disk_stat_rep *disk = rep;
 	const struct agent_config *config = sup->config;
 	uint64_t bytes, inodes, n = 0;
 	bool was_full = full;
@@ -64,7 +64,7 @@ on_stat(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, 
 static int
 on_time(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	FileDiskStatReq req = FILE_DISK_STAT_REQ__INIT;
+	const struct file_disk_stat_req req = {};
 
 	call = file_call_disk_stat(userdata, &req, on_stat, NULL);
 	return 0;

@@ -16,14 +16,13 @@
 #include "supervisor/core/sup_calls.h"
 
 #define ROUND_USEC 30000000
-#define BATCH_MAX  64 /* allocs in one request; the helper accepts no more */
 #define MIB        (1024 * 1024)
 /* The file system's own blocks for a fragmented file, about one for each 300, may pass a limit. */
 #define SLACK(limit) (MIB + (limit) / 128)
 
 static sd_event_source *timer;
 static uint64_t call;
-static struct id batch[BATCH_MAX]; /* that the call is about */
+static struct id batch[FILE_ALLOCS_MAX]; /* that the call is about */
 static size_t n_batch;
 static struct id last; /* of the batch: the round goes on after it in the table */
 static bool has_last;
@@ -107,8 +106,7 @@ apply_limit(struct sup_alloc *sa, uint64_t bytes, uint64_t enforced)
 static void ask_next(struct sup *sup);
 
 static void
-on_usage(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_usage(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	struct {
 		uint64_t bytes, limit;
@@ -119,7 +117,7 @@ on_usage(
 	call = 0;
 	if (r < 0)
 		log_warn("%s", e->msg);
-	else if ((r = fd_memfd_map(fd, sizeof used * BATCH_MAX, &map, &len)) < 0)
+	else if ((r = fd_memfd_map(fd, sizeof used * FILE_ALLOCS_MAX, &map, &len)) < 0)
 		log_warn("read what allocations use of the disk: %s", strerrordesc_np(-r));
 	for (size_t i = 0; map && i < len / sizeof used && i < n_batch; i++) {
 		struct sup_alloc *sa = alloc_find(sup, &batch[i]);
@@ -138,27 +136,24 @@ on_usage(
 static void
 ask_next(struct sup *sup)
 {
-	FileDiskUsageReq req = FILE_DISK_USAGE_REQ__INIT;
-	ProtobufCBinaryData ids[BATCH_MAX];
+	struct file_disk_usage_req req = { 0 };
 	struct sup_alloc *sa = has_last ? alloc_find(sup, &last) : NULL;
 
 	n_batch = 0;
 	for (sa = sa         ? sa->next
 		  : has_last ? NULL
 			     : sup->allocs->first;
-	     sa && n_batch < BATCH_MAX; sa = sa->next) {
+	     sa && n_batch < FILE_ALLOCS_MAX; sa = sa->next) {
 		last = sa->id;
 		has_last = true;
 		if (!is_watched(sa))
 			continue;
 		batch[n_batch] = sa->id;
-		ids[n_batch] = (ProtobufCBinaryData){ .data = batch[n_batch].b, .len = ID_BYTES };
-		n_batch++;
+		req.allocs[n_batch++].id = sa->id;
 	}
 	if (n_batch == 0)
 		return;
-	req.allocs = ids;
-	req.n_allocs = n_batch;
+	req.n_allocs = (uint32_t)n_batch;
 	call = file_call_disk_usage(sup, &req, on_usage, NULL);
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* hook_dir.c: the alloc's directories. They are removed with the alloc, not when its tasks end.
  * Runs in: supervisor. */
+#include <string.h>
+
 #include "common/list.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/node/mounts.h"
 #include "supervisor/core/sup_calls.h"
-
-#define TASKS_MAX 256
 
 struct dirs {
 	struct alloc_runner *ar;
@@ -78,8 +78,7 @@ warn_unlimited(const struct alloc_runner *ar, int r, const struct err *e)
 }
 
 static void
-on_limited(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_limited(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	struct alloc_runner *ar = arg;
 
@@ -92,8 +91,7 @@ static void make_dirs(struct alloc_runner *ar, bool limit);
 
 /* The directory is a project, if it can be one. */
 static void
-on_joined(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_joined(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	struct alloc_runner *ar = arg;
 
@@ -103,10 +101,10 @@ on_joined(
 }
 
 static void
-on_made(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_made(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
-	const FileAllocDirMakeRep *made = (const FileAllocDirMakeRep *)(const void *)rep;
-	MntDiskLimitReq req = MNT_DISK_LIMIT_REQ__INIT;
+	const struct file_alloc_dir_make_rep *made = rep;
+	struct mnt_disk_limit_req req = { 0 };
 	struct alloc_runner *ar = arg;
 	struct id from;
 
@@ -118,9 +116,9 @@ on_made(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, 
 		alloc_hook_done(ar, r, e);
 		return;
 	}
-	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
+	req.alloc = ar->sa->id;
 	if (made->needs_project && has_data_of(ar, &from))
-		req.from = (ProtobufCBinaryData){ .data = from.b, .len = ID_BYTES };
+		req.from = from;
 	if (!made->needs_project)
 		req.disk_mb = disk_mb(ar);
 	state_of(ar)->call =
@@ -131,27 +129,26 @@ on_made(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, 
 static void
 make_dirs(struct alloc_runner *ar, bool limit)
 {
-	FileAllocDirMakeReq req = FILE_ALLOC_DIR_MAKE_REQ__INIT;
-	char *names[TASKS_MAX];
+	static struct file_alloc_dir_make_req req;
 	struct err e = { 0 };
 	struct id from;
 
-	if (ar->n_tasks > TASKS_MAX) {
+	if (ar->n_tasks > FILE_TASKS_MAX) {
 		alloc_hook_done(ar,
 		    err_say(&e, -E2BIG, "the group has %u tasks, %d are allowed", ar->n_tasks,
-			TASKS_MAX),
+			FILE_TASKS_MAX),
 		    &e);
 		return;
 	}
+	memset(&req, 0, sizeof req);
 	req.raw_exec = true;
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
-		names[i] = ar->tasks[i].task->name;
+		(void)IPC_TEXT_SET(req.tasks[i].name, ar->tasks[i].task->name);
 		req.raw_exec &= str_eq(ar->tasks[i].task->driver, "raw_exec");
 	}
 	if (has_data_of(ar, &from))
-		req.from = (ProtobufCBinaryData){ .data = from.b, .len = ID_BYTES };
-	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
-	req.tasks = names;
+		req.from = from;
+	req.alloc = ar->sa->id;
 	req.n_tasks = ar->n_tasks;
 	req.limit = limit;
 	state_of(ar)->call = file_call_alloc_dir_make(ar->sup, &req, on_made, ar);
@@ -164,8 +161,7 @@ prerun(struct alloc_runner *ar)
 }
 
 static void
-on_removed(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_removed(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	struct alloc_runner *ar = arg;
 
@@ -175,10 +171,9 @@ on_removed(
 
 /* mount-helper has unmounted everything below the alloc's directory. */
 static void
-on_released(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_released(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
-	FileAllocDirRemoveReq req = FILE_ALLOC_DIR_REMOVE_REQ__INIT;
+	struct file_alloc_dir_remove_req req = { 0 };
 	struct alloc_runner *ar = arg;
 
 	state_of(ar)->call = 0;
@@ -186,14 +181,14 @@ on_released(
 		alloc_hook_done(ar, r, e);
 		return;
 	}
-	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
+	req.alloc = ar->sa->id;
 	state_of(ar)->call = file_call_alloc_dir_remove(sup, &req, on_removed, ar);
 }
 
 static void
 remove_dirs(struct alloc_runner *ar)
 {
-	MntAllocReleaseReq req = MNT_ALLOC_RELEASE_REQ__INIT;
+	struct mnt_alloc_release_req req = { 0 };
 	struct dirs *d = state_of(ar);
 	struct err e = { 0 };
 	int r;
@@ -208,7 +203,7 @@ remove_dirs(struct alloc_runner *ar)
 		alloc_hook_done(ar, r, &e);
 		return;
 	}
-	req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
+	req.alloc = ar->sa->id;
 	state_of(ar)->call = mnt_call_alloc_release(ar->sup, &req, on_released, ar);
 }
 

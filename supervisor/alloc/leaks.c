@@ -110,18 +110,18 @@ mount_explains(struct sup *sup, const char *path)
 }
 
 static const struct place {
-	FileRoot root;
+	enum file_root root;
 	const char *kind, *detail;
 	bool (*explains)(struct sup *sup, const char *name);
 } places[] = {
-	{ FILE_ROOT__FILE_ROOT_ALLOC, "alloc-dir",
-	    "a directory below alloc/ of no known allocation", alloc_explains },
-	{ FILE_ROOT__FILE_ROOT_LOGS, "logs", "a directory below logs/ of no known allocation",
+	{ FILE_ROOT_ALLOC, "alloc-dir", "a directory below alloc/ of no known allocation",
 	    alloc_explains },
-	{ FILE_ROOT__FILE_ROOT_CSI_SOCK, "csi-socket",
-	    "a directory below csi/sock/ of no known allocation", alloc_explains },
-	{ FILE_ROOT__FILE_ROOT_CSI, "csi-dir",
-	    "a directory below csi/ of no known plugin or volume", csi_explains },
+	{ FILE_ROOT_LOGS, "logs", "a directory below logs/ of no known allocation",
+	    alloc_explains },
+	{ FILE_ROOT_CSI_SOCK, "csi-socket", "a directory below csi/sock/ of no known allocation",
+	    alloc_explains },
+	{ FILE_ROOT_CSI, "csi-dir", "a directory below csi/ of no known plugin or volume",
+	    csi_explains },
 };
 
 /* --- answers --- */
@@ -243,7 +243,7 @@ look_at_cgroups(struct sup *sup, struct leaks *k)
 }
 
 static void
-on_list(struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_list(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	cleanup_free struct asked *asked = arg;
 	cleanup_close int memfd = fd;
@@ -292,7 +292,7 @@ leaks_collect(struct sup *sup, void (*done)(struct sup *sup, void *arg, json_t *
 	look_at_files(sup, k, sup->run_dir_fd, ".", ".rec");
 	look_at_mounts(sup, k);
 	for (size_t i = 0; i < ELEMENTSOF(places); i++) {
-		FileRootListReq names = FILE_ROOT_LIST_REQ__INIT;
+		struct file_root_list_req names = { 0 };
 
 		names.root = places[i].root;
 		asked = ask(k, &places[i]);

@@ -18,8 +18,7 @@
 #include "supervisor/volume/plugin_dirs.h"
 
 static void
-on_removed(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_removed(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	if (r < 0)
 		log_warn("what was left cannot be removed: %s", e->msg);
@@ -27,16 +26,15 @@ on_removed(
 
 /* mount-helper has let go of the alloc in arg. */
 static void
-on_released(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_released(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
-	FileAllocDirRemoveReq req = FILE_ALLOC_DIR_REMOVE_REQ__INIT;
+	struct file_alloc_dir_remove_req req = { 0 };
 	cleanup_free struct id *id = arg;
 
 	on_removed(sup, NULL, r, rep, fd, e);
 	if (r < 0)
 		return;
-	req.alloc = (ProtobufCBinaryData){ .data = id->b, .len = ID_BYTES };
+	req.alloc = *id;
 	(void)file_call_alloc_dir_remove(sup, &req, on_removed, NULL);
 }
 
@@ -54,7 +52,7 @@ reap_run(struct sup *sup, const char *name)
 static bool
 remove_alloc(struct sup *sup, const char *name)
 {
-	MntAllocReleaseReq req = MNT_ALLOC_RELEASE_REQ__INIT;
+	struct mnt_alloc_release_req req = { 0 };
 	cleanup_free struct id *id = calloc(1, sizeof *id);
 	struct err e = { 0 };
 
@@ -66,7 +64,7 @@ remove_alloc(struct sup *sup, const char *name)
 		log_warn("what was left cannot be removed: %s", e.msg);
 		return true;
 	}
-	req.alloc = (ProtobufCBinaryData){ .data = id->b, .len = ID_BYTES };
+	req.alloc = *id;
 	(void)mnt_call_alloc_release(sup, &req, on_released, steal_ptr(&id));
 	return true;
 }

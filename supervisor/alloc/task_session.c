@@ -20,15 +20,14 @@ task_is_running(const struct task_runner *tr)
 
 /* spec holds what the kind wants; the request's other fields are the task's. */
 static struct session *
-begin(struct task_runner *tr, ExecSessionKind kind, bool tty, struct spec_writer *spec,
+begin(struct task_runner *tr, enum exec_session_kind kind, bool tty, struct spec_writer *spec,
     session_wake *wake, void *arg, struct err *e)
 {
-	ExecSessionStartReq req = EXEC_SESSION_START_REQ__INIT;
+	struct exec_session_start_req req = { 0 };
 	cleanup_close int fd = -1;
 	int r;
 
-	r = task_start_again(
-	    tr, spec, kind == EXEC_SESSION_KIND__EXEC_SESSION_COMMAND, &req.start, e);
+	r = task_start_again(tr, spec, kind == EXEC_SESSION_COMMAND, &req.start, e);
 	fd = spec_finish(spec);
 	if (r >= 0 && fd < 0)
 		r = err_set(e, fd, "make a session of task %s", tr->task->name);
@@ -53,7 +52,7 @@ task_exec(struct task_runner *tr, char *const *command, size_t n, bool tty, sess
 		spec_add_str(&spec, i == 0 ? SPEC_COMMAND : SPEC_ARG, command[i]);
 	if (tty)
 		spec_add_str(&spec, SPEC_ENV, TERM_DEFAULT);
-	return begin(tr, EXEC_SESSION_KIND__EXEC_SESSION_COMMAND, tty, &spec, wake, arg, e);
+	return begin(tr, EXEC_SESSION_COMMAND, tty, &spec, wake, arg, e);
 }
 
 /* --- files --- */
@@ -116,6 +115,6 @@ task_files_replace(struct task_runner *tr, const struct task_file *files, size_t
 		spec_add_str(&spec, SPEC_SECRET_NAME, files[i].name);
 		spec_add(&spec, SPEC_SECRET_DATA, files[i].data, files[i].len);
 	}
-	t->session = begin(tr, EXEC_SESSION_KIND__EXEC_SESSION_FILE, false, &spec, on_files, t, e);
+	t->session = begin(tr, EXEC_SESSION_FILE, false, &spec, on_files, t, e);
 	return t->session ? steal_ptr(&t) : NULL;
 }

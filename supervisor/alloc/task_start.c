@@ -20,31 +20,28 @@
 #include "supervisor/volume/plugin_task.h"
 #include "supervisor/volume/volumes.h"
 
-#define MOUNTS_MAX 64
-#define MIB        (1024 * 1024)
+#define MIB (1024 * 1024)
 
-/* A request while it is made: what its pointers point to. */
+_Static_assert(EXEC_CORE_WORDS * 64 >= CORES_MAX, "every core has its bit");
+
+/* A request while it is made. */
 struct start {
-	ExecTaskStartReq req;
-	ExecMount mounts[MOUNTS_MAX + 2];
-	ExecMount *mount_list[MOUNTS_MAX + 2];
-	uint32_t cores[CORES_MAX];
-	char host_volumes[MOUNTS_MAX][CONFIG_NAME_SIZE];
+	struct exec_task_start_req req;
 	struct spec_writer spec;
 	struct task_env env;
 };
 
 static void
-fill_cores(const struct sup_alloc *sa, const struct task *task, struct start *s)
+fill_cores(const struct sup_alloc *sa, const struct task *task, struct exec_start *req)
 {
 	const struct alloc_cpu *own = alloc_task_cpu(&sa->a, task->name);
 
 	if (!own || own->reserved_cores.n == 0)
 		return;
-	s->req.cpu_shares = (uint32_t)own->cpu_shares;
-	s->req.cores = s->cores;
-	for (size_t i = 0; i < own->reserved_cores.n && i < CORES_MAX; i++)
-		s->cores[s->req.n_cores++] = (uint32_t)own->reserved_cores.v[i];
+	req->cpu_shares = (uint32_t)own->cpu_shares;
+	for (size_t i = 0; i < own->reserved_cores.n; i++)
+		if (own->reserved_cores.v[i] >= 0 && own->reserved_cores.v[i] < CORES_MAX)
+			ipc_bit_set(req->cores, (unsigned)own->reserved_cores.v[i]);
 }
 
 /* What 64 bits do not hold is the most that they do. */
@@ -55,7 +52,7 @@ bytes_of(int64_t mb)
 }
 
 static void
-fill_resources(const struct sup_alloc *sa, const struct task *task, ExecTaskStartReq *req)
+fill_resources(const struct sup_alloc *sa, const struct task *task, struct exec_start *req)
 {
 	const struct resources *res = task->resources;
 	const struct log_config *logs = task->log_config;
@@ -86,7 +83,7 @@ request_of(const struct sup_alloc *sa, const char *alias)
 
 static int
 fill_host_mount(struct sup *sup, const struct sup_alloc *sa, const struct volume_request *request,
-    ExecMount *m, char host_volume[CONFIG_NAME_SIZE], struct err *e)
+    struct exec_mount *m, struct err *e)
 {
 	cleanup_free char *name = NULL;
 
@@ -95,15 +92,14 @@ fill_host_mount(struct sup *sup, const struct sup_alloc *sa, const struct volume
 	if (!map_get(host_volume, &node_get(sup)->host_volumes, str(name)))
 		return err_say(
 		    e, -EINVAL, "host volume \"%.140s\" is not configured on this node", str(name));
-	m->kind = EXEC_MOUNT_KIND__EXEC_MOUNT_HOST_VOLUME;
-	(void)snprintf(host_volume, CONFIG_NAME_SIZE, "%s", str(name));
-	m->name = host_volume;
+	m->kind = EXEC_MOUNT_HOST_VOLUME;
+	(void)IPC_TEXT_SET(m->name, str(name));
 	return 0;
 }
 
 static int
-fill_mount(struct sup *sup, struct alloc_runner *ar, const struct volume_mount *vm, ExecMount *m,
-    char host_volume[CONFIG_NAME_SIZE], struct err *e)
+fill_mount(struct sup *sup, struct alloc_runner *ar, const struct volume_mount *vm,
+    struct exec_mount *m, struct err *e)
 {
 	const struct volume_request *request = request_of(ar->sa, str(vm->volume));
 	const struct volume_mount_state *state;
@@ -112,17 +108,16 @@ fill_mount(struct sup *sup, struct alloc_runner *ar, const struct volume_mount *
 		return err_say(e, -EINVAL,
 		    "volume_mount names volume \"%s\", which the group does not have",
 		    str(vm->volume));
-	exec_mount__init(m);
 	m->read_only = request->read_only || vm->read_only;
 	if (request->type == VOLUME_HOST)
-		return fill_host_mount(sup, ar->sa, request, m, host_volume, e);
+		return fill_host_mount(sup, ar->sa, request, m, e);
 	state = volume_find(sup, ar->sa, request->name ? request->name : vm->volume);
 	if (!state || !state->published)
 		return err_say(
 		    e, -EAGAIN, "no CSI mount point found for volume: %s", str(vm->volume));
-	m->kind = EXEC_MOUNT_KIND__EXEC_MOUNT_CSI_VOLUME;
-	m->place = (VolumePlace *)(uintptr_t)&state->place;
-	m->proof = (MountProof *)(uintptr_t)&state->proof;
+	m->kind = EXEC_MOUNT_CSI_VOLUME;
+	m->place = state->place;
+	m->proof = state->proof;
 	m->read_only |= state->read_only;
 	return 0;
 }
@@ -143,16 +138,17 @@ static int
 fill_mounts(struct sup *sup, struct alloc_runner *ar, const struct task *task, struct start *s,
     struct err *e)
 {
+	const size_t max = EXEC_MOUNTS_MAX - (task->csi_plugin ? PLUGIN_MOUNTS : 0);
 	int r;
 
-	if (task->volume_mounts.n > MOUNTS_MAX)
-		return err_say(e, -EINVAL, "task %s has %zu volume mounts, %d are allowed",
-		    task->name, task->volume_mounts.n, MOUNTS_MAX);
+	if (task->volume_mounts.n > max)
+		return err_say(e, -EINVAL, "task %s has %zu volume mounts, %zu are allowed",
+		    task->name, task->volume_mounts.n, max);
 	for (size_t i = 0; i < task->volume_mounts.n; i++) {
 		const struct volume_mount *vm = &task->volume_mounts.v[i];
 		cleanup_free char *dest = NULL;
 
-		r = fill_mount(sup, ar, vm, &s->mounts[i], s->host_volumes[i], e);
+		r = fill_mount(sup, ar, vm, &s->req.mounts[i], e);
 		if (r < 0)
 			return r;
 		r = task_env_expand(&s->env, str(vm->destination), true, &dest, e);
@@ -163,10 +159,8 @@ fill_mounts(struct sup *sup, struct alloc_runner *ar, const struct task *task, s
 			    "volume_mount \"%s\": destination \"%.100s\" leads up by \"..\"",
 			    str(vm->volume), dest);
 		spec_add_str(&s->spec, SPEC_MOUNT_DEST, dest);
-		s->mount_list[i] = &s->mounts[i];
 	}
-	s->req.mounts = s->mount_list;
-	s->req.n_mounts = task->volume_mounts.n;
+	s->req.n_mounts = (uint32_t)task->volume_mounts.n;
 	return 0;
 }
 
@@ -195,7 +189,7 @@ fill_config(struct sup *sup, const struct driver_ops *driver, const struct task 
 		return r;
 	r = driver->check(sup->config, &evaluated, true, e);
 	if (r == 0)
-		r = driver->fill(&evaluated, &s->req, &s->spec, e);
+		r = driver->fill(&evaluated, &s->req.start, &s->spec, e);
 	json_decref(evaluated.config);
 	return r;
 }
@@ -205,6 +199,7 @@ fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
     const struct driver_ops *driver, struct start *s, struct err *e)
 {
 	const struct task *task = tr->task;
+	struct exec_start *req = &s->req.start;
 	int r, signo = signal_from_name(str(task->kill_signal));
 
 	if (signo < 0)
@@ -214,17 +209,18 @@ fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
 		return r == -EPERM ? -EINVAL : r;
 	if (task->volume_mounts.n > 0 && !driver->mounts)
 		return err_say(e, -EINVAL, "driver %s cannot mount volumes", driver->name);
-	s->req.alloc = (ProtobufCBinaryData){ .data = ar->sa->id.b, .len = ID_BYTES };
-	s->req.task = task->name;
-	s->req.driver = (ExecDriver)driver->id;
-	if (task->user)
-		s->req.user = task->user;
-	s->req.kill_signal = (uint32_t)signo;
-	s->req.kill_timeout_ms = (uint64_t)task->kill_timeout / 1000000;
-	if (s->req.kill_timeout_ms > sup->config->max_kill_timeout_ms)
-		s->req.kill_timeout_ms = sup->config->max_kill_timeout_ms;
-	fill_resources(ar->sa, task, &s->req);
-	fill_cores(ar->sa, task, s);
+	req->alloc = ar->sa->id;
+	req->driver = (enum exec_driver)driver->id;
+	if (!IPC_TEXT_SET(req->task, task->name))
+		return err_say(e, -EINVAL, "'%.64s' cannot be a task's name", task->name);
+	if (!IPC_TEXT_SET(req->user, str(task->user)))
+		return err_say(e, -EINVAL, "'%.64s' is not a user name", task->user);
+	req->kill_signal = (uint32_t)signo;
+	req->kill_timeout_ms = (uint64_t)task->kill_timeout / 1000000;
+	if (req->kill_timeout_ms > sup->config->max_kill_timeout_ms)
+		req->kill_timeout_ms = sup->config->max_kill_timeout_ms;
+	fill_resources(ar->sa, task, req);
+	fill_cores(ar->sa, task, req);
 	if ((r = task_env_make(sup, ar->sa, task, driver->isolates_files, &s->env)) < 0)
 		return err_set(e, r, "make the environment of task %s", task->name);
 	if ((r = fill_mounts(sup, ar, task, s, e)) < 0)
@@ -233,9 +229,9 @@ fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
 			       &s->spec, &s->env.vars)) < 0)
 		return err_set(e, r, "prepare plugin %s", task->name);
 	if (driver->isolates_files && sup->config->default_pid_host)
-		s->req.pid_mode = EXEC_NS_MODE__EXEC_NS_HOST;
+		req->pid_mode = EXEC_NS_HOST;
 	if (driver->isolates_files && sup->config->default_ipc_host)
-		s->req.ipc_mode = EXEC_NS_MODE__EXEC_NS_HOST;
+		req->ipc_mode = EXEC_NS_HOST;
 	r = fill_config(sup, driver, task, s, e);
 	if (r < 0 || (r = alloc_identities_add_files(ar->sa, task, &s->spec, e)) < 0)
 		return r;
@@ -248,7 +244,6 @@ begin(struct start *s, const struct task_runner *tr, struct err *e)
 	const struct driver_ops *driver = driver_find(str(tr->task->driver));
 
 	memset(s, 0, sizeof *s);
-	exec_task_start_req__init(&s->req);
 	if (!driver)
 		(void)err_say(e, -EINVAL, "this node has no driver \"%s\"", str(tr->task->driver));
 	return driver;
@@ -284,7 +279,7 @@ task_start(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
 }
 
 int
-task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env, ExecTaskStartReq **ret,
+task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env, struct exec_start *ret,
     struct err *e)
 {
 	static struct start s;
@@ -299,11 +294,9 @@ task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env, Exe
 	task_env_done(&s.env);
 	/* What the task itself was started with stays its own. */
 	free(s.spec.buf);
-	s.req.n_mounts = 0;
-	s.req.lease_ms = 0;
-	s.req.pid_mode = s.req.ipc_mode = EXEC_NS_MODE__EXEC_NS_PRIVATE;
-	s.req.run = (ProtobufCBinaryData){ .data = (uint8_t *)(uintptr_t)run_id(tr->run)->b,
-		.len = ID_BYTES };
-	*ret = &s.req;
+	*ret = s.req.start;
+	ret->run = *run_id(tr->run);
+	ret->lease_ms = 0;
+	ret->pid_mode = ret->ipc_mode = EXEC_NS_PRIVATE;
 	return r;
 }

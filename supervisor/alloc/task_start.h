@@ -17,6 +17,6 @@ int task_start(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
  * negative with *e.
  */
 int task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env,
-    ExecTaskStartReq **ret, struct err *e);
+    struct exec_start *ret, struct err *e);
 
 #endif

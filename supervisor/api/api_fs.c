@@ -198,7 +198,8 @@ refuse(struct api_req *req, bool stream, int r, const struct err *e)
 }
 
 static void
-ask(struct sup *sup, struct api_req *req, FileOp op, alloc_fs_cb *cb, const struct fs_ask *wish)
+ask(struct sup *sup, struct api_req *req, enum file_op op, alloc_fs_cb *cb,
+    const struct fs_ask *wish)
 {
 	struct fs_ask *a = malloc(sizeof *a);
 	struct err e = { 0 };
@@ -270,7 +271,7 @@ on_open(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep 
 }
 
 static void
-list_or_stat(struct sup *sup, struct api_req *req, FileOp op, alloc_fs_cb *cb)
+list_or_stat(struct sup *sup, struct api_req *req, enum file_op op, alloc_fs_cb *cb)
 {
 	struct fs_ask wish = { .file.path = api_query(req, "path") };
 
@@ -283,13 +284,13 @@ list_or_stat(struct sup *sup, struct api_req *req, FileOp op, alloc_fs_cb *cb)
 void
 api_list_files(struct sup *sup, struct api_req *req)
 {
-	list_or_stat(sup, req, FILE_OP__FILE_OP_LIST, on_list);
+	list_or_stat(sup, req, FILE_OP_LIST, on_list);
 }
 
 void
 api_stat_file(struct sup *sup, struct api_req *req)
 {
-	list_or_stat(sup, req, FILE_OP__FILE_OP_STAT, on_stat);
+	list_or_stat(sup, req, FILE_OP_STAT, on_stat);
 }
 
 static void
@@ -301,7 +302,7 @@ read_whole(struct sup *sup, struct api_req *req, struct fs_ask *wish)
 	if (!str(wish->file.path)[0])
 		api_reply_error(req, 400, "must provide a file name");
 	else
-		ask(sup, req, FILE_OP__FILE_OP_OPEN, on_open, wish);
+		ask(sup, req, FILE_OP_OPEN, on_open, wish);
 }
 
 void

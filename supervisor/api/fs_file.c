@@ -62,7 +62,7 @@ look_again(struct file_source *f, bool at_once)
 	if (f->ask || f->gone || (!at_once && now < f->looked + LOOK_USEC))
 		return;
 	f->looked = now;
-	f->ask = alloc_fs_ask(f->sup, &f->alloc, FILE_OP__FILE_OP_OPEN, f->path, on_looked, f, &e);
+	f->ask = alloc_fs_ask(f->sup, &f->alloc, FILE_OP_OPEN, f->path, on_looked, f, &e);
 	if (!f->ask)
 		f->gone = alloc_fs_is_refusal(e.code);
 }

@@ -13,7 +13,6 @@
 #include "common/list.h"
 #include "common/log.h"
 #include "proto/heartbeat.pb-c.h"
-#include "proto/ids.pb-c.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/core/sup_turn.h"
 
@@ -123,8 +122,7 @@ is_on_demand(const struct child *ch)
 }
 
 static void
-call_end(struct sup *sup, struct call *c, int r, const ProtobufCMessage *rep, int fd,
-    const struct err *e)
+call_end(struct sup *sup, struct call *c, int r, const void *rep, int fd, const struct err *e)
 {
 	if (c->cb)
 		c->cb(sup, c->arg, r, rep, fd, e);
@@ -284,7 +282,7 @@ on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 }
 
 static int
-on_hello_rep(struct child *ch, const IpcHelloRep *rep)
+on_hello_rep(struct child *ch, const struct ipc_hello_rep *rep)
 {
 	if (strcmp(rep->name, ipc_peer_name(ch->peer)) != 0)
 		return -EPROTO;
@@ -313,7 +311,7 @@ send_beat(struct sup *sup, struct deferred *d)
 		b->ch->beat(sup, &rep.body.data, &rep.body.len);
 	if (b->ch->fd >= 0)
 		(void)ipc_send(b->ch->fd, IPC_SUPERVISOR, IPC_HEARTBEAT, HB_BEAT_REP, b->serial,
-		    &rep.base, NULL, 0, MSG_DONTWAIT, NULL);
+		    &rep, NULL, 0, MSG_DONTWAIT, NULL);
 	free(b);
 }
 
@@ -326,7 +324,7 @@ on_beat(struct child *ch, const struct ipc_packet *p)
 		return;
 	*b = (struct beat){ .send.run = send_beat,
 		.ch = ch,
-		.cycle = ((const HbBeatReq *)(const void *)p->msg)->cycle,
+		.cycle = ((const HbBeatReq *)p->msg)->cycle,
 		.serial = p->serial };
 	turn_defer(ch->sup, &b->send);
 }
@@ -363,7 +361,7 @@ on_packet(struct child *ch, struct ipc_packet *p)
 		return 0;
 	}
 	if (p->type == IPC_HELLO_REP)
-		return on_hello_rep(ch, (const IpcHelloRep *)(const void *)p->msg);
+		return on_hello_rep(ch, p->msg);
 	if (is_event(p->type))
 		return ch->event ? ch->event(ch->sup, p) : -EPROTO;
 	c = list_take(&ch->sent, p->serial);
@@ -376,7 +374,7 @@ on_packet(struct child *ch, struct ipc_packet *p)
 	if (p->n_fds > 0)
 		fd = steal_fd(&p->fds[0]);
 	if (p->type == IPC_ERROR_REP) {
-		const IpcErrorRep *rep = (const IpcErrorRep *)(const void *)p->msg;
+		const struct ipc_error_rep *rep = p->msg;
 
 		(void)err_say(&e, rep->code < 0 ? rep->code : -EIO, "%s", rep->text);
 		call_end(ch->sup, c, e.code, NULL, -1, &e);
@@ -419,11 +417,11 @@ on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 static void
 say_hello(struct child *ch)
 {
-	IpcHello hello = IPC_HELLO__INIT;
+	struct ipc_hello_req hello;
 	struct err e = { 0 };
 
-	hello.build = ch->sup->args.build;
-	if (ipc_send(ch->fd, IPC_SUPERVISOR, ch->peer, IPC_HELLO_REQ, 0, &hello.base, NULL, 0,
+	(void)IPC_TEXT_SET(hello.build, ch->sup->args.build);
+	if (ipc_send(ch->fd, IPC_SUPERVISOR, ch->peer, IPC_HELLO_REQ, 0, &hello, NULL, 0,
 		MSG_DONTWAIT, &e) < 0)
 		log_warn("%s", e.msg);
 }
@@ -539,7 +537,7 @@ children_free(struct sup *sup)
 }
 
 uint64_t
-child_call(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMessage *msg, int fd,
+child_call(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg, int fd,
     unsigned timeout_ms, unsigned flags, call_cb *cb, void *arg)
 {
 	static uint8_t packet[IPC_PACKET_MAX];
@@ -581,7 +579,7 @@ child_call(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMess
 }
 
 void
-child_tell(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMessage *msg)
+child_tell(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg)
 {
 	(void)child_call(sup, to, type, msg, -1, 0, CALL_TELL, NULL, NULL);
 }

@@ -7,7 +7,6 @@
 #ifndef DROVER_SUPERVISOR_CORE_SUP_CHILD_H
 #define DROVER_SUPERVISOR_CORE_SUP_CHILD_H
 
-#include <protobuf-c/protobuf-c.h>
 #include <stdint.h>
 
 #include "common/ipc.h"
@@ -20,11 +19,12 @@
  * descriptor (-1: none): the callback owns it.
  */
 typedef void call_cb(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e);
+    struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e);
 
 enum call_flag {
 	CALL_REPEAT =
 	    1, /* idempotent: sent again to the helper's successor, at most three times in all */
+	CALL_ONCE = 0, /* the opposite */
 	CALL_TELL = 2, /* child_tell()'s own */
 };
 
@@ -36,10 +36,10 @@ void children_free(struct sup *sup);
  * handle for child_call_cancel(), never 0. A message that the table does not permit aborts: that is
  * a bug here.
  */
-uint64_t child_call(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMessage *msg,
-    int fd, unsigned timeout_ms, unsigned flags, call_cb *cb, void *arg);
+uint64_t child_call(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg, int fd,
+    unsigned timeout_ms, unsigned flags, call_cb *cb, void *arg);
 /* The same for a message without an answer, X_EV. */
-void child_tell(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMessage *msg);
+void child_tell(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg);
 
 /* What a helper says by itself, X_EV; NULL: it is gone, and with it all that it held. Returns
  * -EPROTO for nonsense: it is cut off. */

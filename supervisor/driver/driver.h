@@ -7,7 +7,7 @@
 #include "common/spec.h"
 #include "model/job.h"
 #include "proto/agent_config.h"
-#include "proto/exec.pb-c.h"
+#include "proto/ipc_records.h"
 #include "supervisor/table/alloc_table.h"
 
 struct task_env;
@@ -23,7 +23,7 @@ struct driver_ops {
 	int (*check)(const struct agent_config *config, const struct task *task, bool evaluated,
 	    struct err *e);
 	/* Command and arguments into the spec, the rest into the request. */
-	int (*fill)(const struct task *task, ExecTaskStartReq *req, struct spec_writer *spec,
+	int (*fill)(const struct task *task, struct exec_start *req, struct spec_writer *spec,
 	    struct err *e);
 };
 

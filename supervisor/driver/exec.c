@@ -22,7 +22,8 @@ is_open(const char *word, bool evaluated)
 
 /* *ret stays the node's default where the task says nothing. */
 static int
-read_mode(const struct task *task, const char *key, bool evaluated, ExecNsMode *ret, struct err *e)
+read_mode(
+    const struct task *task, const char *key, bool evaluated, enum exec_ns_mode *ret, struct err *e)
 {
 	json_t *value = json_object_get(task->config, key);
 	const char *mode = value ? json_string_value(value) : "";
@@ -30,9 +31,9 @@ read_mode(const struct task *task, const char *key, bool evaluated, ExecNsMode *
 	if (is_open(mode, evaluated) || (mode && *mode == '\0'))
 		return 0;
 	if (mode && strcmp(mode, "private") == 0)
-		*ret = EXEC_NS_MODE__EXEC_NS_PRIVATE;
+		*ret = EXEC_NS_PRIVATE;
 	else if (mode && strcmp(mode, "host") == 0)
-		*ret = EXEC_NS_MODE__EXEC_NS_HOST;
+		*ret = EXEC_NS_HOST;
 	else
 		return err_say(e, -EINVAL, "task %s: config.%s must be \"private\" or \"host\"",
 		    task->name, key);
@@ -69,7 +70,7 @@ read_caps(const struct task *task, const char *key, bool evaluated, uint64_t *re
 }
 
 static int
-read_config(const struct task *task, bool evaluated, ExecTaskStartReq *req, struct err *e)
+read_config(const struct task *task, bool evaluated, struct exec_start *req, struct err *e)
 {
 	uint64_t add, drop;
 	int r;
@@ -87,10 +88,10 @@ read_config(const struct task *task, bool evaluated, ExecTaskStartReq *req, stru
 /* exec-helper refuses the same; here the sentence has names, and comes when the job does. */
 static int
 check_allowed(const struct agent_config *config, const struct task *task,
-    const ExecTaskStartReq *req, struct err *e)
+    const struct exec_start *req, struct err *e)
 {
-	bool pid_host = req->pid_mode == EXEC_NS_MODE__EXEC_NS_HOST;
-	bool ipc_host = req->ipc_mode == EXEC_NS_MODE__EXEC_NS_HOST;
+	bool pid_host = req->pid_mode == EXEC_NS_HOST;
+	bool ipc_host = req->ipc_mode == EXEC_NS_HOST;
 	const char *refused = pid_host && !config->allow_host_pid   ? "pid"
 			      : ipc_host && !config->allow_host_ipc ? "ipc"
 								    : NULL;
@@ -142,13 +143,13 @@ check_plugin(const struct agent_config *config, const struct task *task, bool ev
 static int
 check(const struct agent_config *config, const struct task *task, bool evaluated, struct err *e)
 {
-	ExecTaskStartReq req = EXEC_TASK_START_REQ__INIT;
+	struct exec_start req = { 0 };
 	int r = driver_check_command(task, known, e);
 
 	if (config->default_pid_host)
-		req.pid_mode = EXEC_NS_MODE__EXEC_NS_HOST;
+		req.pid_mode = EXEC_NS_HOST;
 	if (config->default_ipc_host)
-		req.ipc_mode = EXEC_NS_MODE__EXEC_NS_HOST;
+		req.ipc_mode = EXEC_NS_HOST;
 	if (r < 0 || (r = read_config(task, evaluated, &req, e)) < 0 ||
 	    (r = check_plugin(config, task, evaluated, req.cap_add, e)) < 0)
 		return r;
@@ -156,7 +157,7 @@ check(const struct agent_config *config, const struct task *task, bool evaluated
 }
 
 static int
-fill(const struct task *task, ExecTaskStartReq *req, struct spec_writer *spec, struct err *e)
+fill(const struct task *task, struct exec_start *req, struct spec_writer *spec, struct err *e)
 {
 	driver_fill_command(task, spec);
 	return read_config(task, true, req, e);

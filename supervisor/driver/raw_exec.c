@@ -12,7 +12,7 @@ check(const struct agent_config *config, const struct task *task, bool evaluated
 }
 
 static int
-fill(const struct task *task, ExecTaskStartReq *req, struct spec_writer *spec, struct err *e)
+fill(const struct task *task, struct exec_start *req, struct spec_writer *spec, struct err *e)
 {
 	driver_fill_command(task, spec);
 	return 0;

@@ -502,8 +502,7 @@ send_wishes(struct sup *sup, struct deferred *d)
 /* --- the beginning --- */
 
 static void
-on_start_reply(
-    struct sup *sup, void *arg, int code, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_start_reply(struct sup *sup, void *arg, int code, const void *rep, int fd, const struct err *e)
 {
 	struct run *r = arg;
 
@@ -517,8 +516,8 @@ on_start_reply(
 }
 
 struct run *
-run_start(struct sup *sup, const struct id *alloc, const char *task, ExecTaskStartReq *req,
-    int spec_fd, const struct run_events *ev, void *arg)
+run_start(struct sup *sup, const struct id *alloc, const char *task,
+    struct exec_task_start_req *req, int spec_fd, const struct run_events *ev, void *arg)
 {
 	struct id id = id_random();
 	struct run *r = run_new(sup, &id, alloc, task);
@@ -530,7 +529,7 @@ run_start(struct sup *sup, const struct id *alloc, const char *task, ExecTaskSta
 	r->ev = ev;
 	r->arg = arg;
 	set_state(r, RUN_STARTING);
-	req->run = (ProtobufCBinaryData){ .data = r->id.b, .len = ID_BYTES };
+	req->start.run = r->id;
 	r->call = exec_call_task_start(sup, req, spec_fd, on_start_reply, r);
 	return r;
 }
@@ -669,9 +668,9 @@ on_reap_again(sd_event_source *source, uint64_t usec, void *userdata)
 }
 
 static void
-on_reaped(
-    struct sup *sup, void *arg, int code, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_reaped(struct sup *sup, void *arg, int code, const void *rep, int fd, const struct err *e)
 {
+	const struct exec_run_reap_rep *reaped = rep;
 	struct run *r = arg;
 
 	r->call = 0;
@@ -686,7 +685,7 @@ on_reaped(
 		    sup->event, &r->later, CLOCK_MONOTONIC, REAP_USEC << n, 0, on_reap_again, r);
 		return;
 	}
-	if (((const ExecRunReapRep *)(const void *)rep)->killed)
+	if (reaped->killed)
 		log_info("a run of task %s still had processes; they were killed", r->task);
 	set_state(r, RUN_GONE);
 }
@@ -694,9 +693,8 @@ on_reaped(
 static void
 reap(struct run *r)
 {
-	ExecRunReapReq req = EXEC_RUN_REAP_REQ__INIT;
+	const struct exec_run_reap_req req = { .run = r->id };
 
-	req.run = (ProtobufCBinaryData){ .data = r->id.b, .len = ID_BYTES };
 	r->call = exec_call_run_reap(r->sup, &req, on_reaped, r);
 }
 

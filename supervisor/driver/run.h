@@ -7,7 +7,7 @@
 #define DROVER_SUPERVISOR_DRIVER_RUN_H
 
 #include "common/id.h"
-#include "proto/exec.pb-c.h"
+#include "proto/ipc_records.h"
 #include "proto/executor.h"
 #include "supervisor/core/sup.h"
 
@@ -46,7 +46,7 @@ struct run_events {
  * over. NULL: no memory.
  */
 struct run *run_start(struct sup *sup, const struct id *alloc, const char *task,
-    ExecTaskStartReq *req, int spec_fd, const struct run_events *ev, void *arg);
+    struct exec_task_start_req *req, int spec_fd, const struct run_events *ev, void *arg);
 
 /* A run of this alloc is reaped and its row is deleted. */
 typedef void run_gone_cb(struct sup *sup, const struct id *alloc);

@@ -369,8 +369,7 @@ on_late(sd_event_source *source, uint64_t usec, void *userdata)
 }
 
 static void
-on_start_reply(
-    struct sup *sup, void *arg, int code, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_start_reply(struct sup *sup, void *arg, int code, const void *rep, int fd, const struct err *e)
 {
 	struct session *s = arg;
 
@@ -387,8 +386,8 @@ on_start_reply(
 }
 
 struct session *
-session_new(struct sup *sup, const ExecSessionStartReq *req, int spec_fd, session_wake *wake,
-    void *arg, struct err *e)
+session_new(struct sup *sup, const struct exec_session_start_req *req, int spec_fd,
+    session_wake *wake, void *arg, struct err *e)
 {
 	struct session *s = n_sessions < SESSIONS_MAX ? calloc(1, sizeof *s) : NULL;
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "common/err.h"
-#include "proto/exec.pb-c.h"
+#include "proto/ipc_records.h"
 #include "supervisor/core/sup.h"
 
 struct session;
@@ -37,7 +37,7 @@ typedef void session_wake(void *arg);
  * session whose owner takes nothing stops at a full pipe. NULL with *e: -EBUSY there are too many,
  * or no memory.
  */
-struct session *session_new(struct sup *sup, const ExecSessionStartReq *req, int spec_fd,
+struct session *session_new(struct sup *sup, const struct exec_session_start_req *req, int spec_fd,
     session_wake *wake, void *arg, struct err *e);
 /* Its processes get SIGHUP, and SIGKILL soon after. NULL is ignored. */
 void session_free(struct session *s);

@@ -271,10 +271,9 @@ send_some(struct check_probe *p)
 /* --- by check-helper --- */
 
 static void
-on_tls_answer(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+on_tls_answer(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
 {
-	const ChkHttpsAskRep *rep = (const ChkHttpsAskRep *)(const void *)msg;
+	const ChkHttpsAskRep *rep = msg;
 	struct check_probe *p = arg;
 	struct err why = { 0 };
 

@@ -109,13 +109,11 @@ mount_fill_state(struct mount *m)
 {
 	struct mount_record *rec = &m->rec;
 
-	volume_place__init(&m->state.place);
-	mount_proof__init(&m->state.proof);
-	m->state.place.kind = (PluginKind)rec->kind;
-	m->state.place.plugin = rec->plugin;
-	m->state.place.volume = rec->volume;
-	m->state.place.usage = rec->usage;
-	m->state.place.alloc = (ProtobufCBinaryData){ .data = rec->alloc_id.b, .len = ID_BYTES };
+	m->state.place.kind = (enum plugin_kind)rec->kind;
+	(void)IPC_TEXT_SET(m->state.place.plugin, rec->plugin);
+	(void)IPC_TEXT_SET(m->state.place.volume, rec->volume);
+	(void)IPC_TEXT_SET(m->state.place.usage, rec->usage);
+	m->state.place.alloc = rec->alloc_id;
 	m->state.read_only = rec->read_only;
 	m->state.published = rec->step == MOUNT_PUBLISHED;
 	mount_record_to_proof(rec, &m->state.proof);
@@ -267,13 +265,13 @@ next(struct mount *m)
 		begin(m, m->at + 1);
 }
 
-static VolumePlace
+static struct volume_place
 place_of(const struct mount *m)
 {
-	VolumePlace place = m->state.place;
+	struct volume_place place = m->state.place;
 
 	if (m->at->staging)
-		place.alloc = (ProtobufCBinaryData){ 0 };
+		place.alloc = (struct id){ 0 };
 	return place;
 }
 
@@ -293,7 +291,7 @@ is_mounted(const struct mount *m, struct err *e)
 }
 
 static void
-on_dir(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+on_dir(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
 {
 	struct mount *m = arg;
 	struct err why = { 0 };
@@ -314,20 +312,16 @@ on_dir(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, c
 static void
 make_dir(struct mount *m)
 {
-	FileVolumeDirMakeReq req = FILE_VOLUME_DIR_MAKE_REQ__INIT;
-	VolumePlace place = place_of(m);
+	const struct file_volume_dir_make_req req = { .place = place_of(m) };
 
-	req.place = &place;
 	m->call = file_call_volume_dir_make(m->sup, &req, on_dir, m);
 }
 
 static void
 remove_dir(struct mount *m)
 {
-	FileVolumeDirRemoveReq req = FILE_VOLUME_DIR_REMOVE_REQ__INIT;
-	VolumePlace place = place_of(m);
+	const struct file_volume_dir_remove_req req = { .place = place_of(m) };
 
-	req.place = &place;
 	m->call = file_call_volume_dir_remove(m->sup, &req, on_dir, m);
 }
 
@@ -352,22 +346,21 @@ ask_plugin(struct mount *m)
 }
 
 static void
-on_proven(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+on_proven(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
 {
-	const MntVolumeProveRep *rep = (const MntVolumeProveRep *)(const void *)msg;
+	const struct mnt_volume_prove_rep *rep = msg;
 	struct mount *m = arg;
 	struct err why = { 0 };
 
 	m->call = 0;
-	if (r < 0 || !rep->proof) {
-		(void)err_say(&why, r < 0 ? r : -EPROTO, "plugin %s published volume %s, but %s",
-		    m->rec.plugin, m->rec.volume, r < 0 ? e->msg : "its mount was not proven");
+	if (r < 0) {
+		(void)err_say(&why, r, "plugin %s published volume %s, but %s", m->rec.plugin,
+		    m->rec.volume, e->msg);
 		mount_finish(m, why.code, &why);
 		return;
 	}
-	mount_record_from_proof(&m->rec, rep->proof);
-	mount_record_to_proof(&m->rec, &m->state.proof);
+	m->state.proof = rep->proof;
+	mount_record_from_proof(&m->rec, &m->state.proof);
 	turn_write(m->sup, &m->row);
 	next(m);
 }
@@ -375,9 +368,8 @@ on_proven(
 static void
 prove(struct mount *m)
 {
-	MntVolumeProveReq req = MNT_VOLUME_PROVE_REQ__INIT;
+	const struct mnt_volume_prove_req req = { .place = m->state.place };
 
-	req.place = &m->state.place;
 	m->call = mnt_call_volume_prove(m->sup, &req, on_proven, m);
 }
 

@@ -94,9 +94,9 @@ mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
 }
 
 void
-mount_record_to_proof(const struct mount_record *rec, MountProof *ret)
+mount_record_to_proof(const struct mount_record *rec, struct mount_proof *ret)
 {
-	mount_proof__init(ret);
+	*ret = (struct mount_proof){ 0 };
 	ret->mnt_id = rec->mnt_id;
 	ret->mnt_id_unique = rec->mnt_id_unique;
 	ret->dev_major = (uint32_t)rec->dev_major;
@@ -110,7 +110,7 @@ mount_record_to_proof(const struct mount_record *rec, MountProof *ret)
 }
 
 void
-mount_record_from_proof(struct mount_record *rec, const MountProof *proof)
+mount_record_from_proof(struct mount_record *rec, const struct mount_proof *proof)
 {
 	rec->mnt_id = proof->mnt_id;
 	rec->mnt_id_unique = proof->mnt_id_unique;

@@ -6,7 +6,7 @@
 #include "common/id.h"
 #include "model/engine/field.h"
 #include "model/volume.h"
-#include "proto/ids.pb-c.h"
+#include "proto/ipc_records.h"
 #include "supervisor/table/alloc_table.h"
 
 struct plugin;
@@ -22,7 +22,7 @@ struct mount_record {
 	enum csi_plugin_kind kind;
 	bool stages, read_only;
 	int64_t step;
-	/* MountProof */
+	/* struct mount_proof */
 	uint64_t mnt_id, dev_major, dev_minor, ino, btime_nsec, fs_type, fs_id, fs_flags;
 	int64_t btime_sec;
 	bool mnt_id_unique;
@@ -33,7 +33,7 @@ MODEL_DECLARE(mount_record);
 int mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
     const struct volume_request *request, const struct csi_volume *volume, const struct plugin *p,
     const char *boot_id);
-void mount_record_to_proof(const struct mount_record *rec, MountProof *ret);
-void mount_record_from_proof(struct mount_record *rec, const MountProof *proof);
+void mount_record_to_proof(const struct mount_record *rec, struct mount_proof *ret);
+void mount_record_from_proof(struct mount_record *rec, const struct mount_proof *proof);
 
 #endif

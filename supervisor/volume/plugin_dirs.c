@@ -40,8 +40,7 @@ root_is_wanted(struct sup *sup, const struct removal *rm)
 }
 
 static void
-on_removed(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_removed(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	if (r < 0)
 		log_warn("%s", e->msg);
@@ -52,20 +51,19 @@ on_removed(
  * already then, and is mounted again after this.
  */
 static void
-on_unmounted(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_unmounted(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
-	FilePluginDirRemoveReq req = FILE_PLUGIN_DIR_REMOVE_REQ__INIT;
+	struct file_plugin_dir_remove_req req = { 0 };
 	cleanup_free struct removal *rm = arg;
 
 	if (r < 0) {
 		on_removed(sup, NULL, r, NULL, -1, e);
 		return;
 	}
-	req.alloc = (ProtobufCBinaryData){ .data = rm->alloc.b, .len = ID_BYTES };
-	req.kind = (PluginKind)rm->kind;
+	req.alloc = rm->alloc;
+	req.kind = (enum plugin_kind)rm->kind;
 	if (!root_is_wanted(sup, rm))
-		req.plugin = rm->plugin;
+		(void)IPC_TEXT_SET(req.plugin, rm->plugin);
 	(void)file_call_plugin_dir_remove(sup, &req, on_removed, NULL);
 }
 
@@ -73,7 +71,7 @@ void
 plugin_dirs_remove(
     struct sup *sup, const struct id *alloc, enum csi_plugin_kind kind, const char *plugin)
 {
-	MntPluginRootRemoveReq req = MNT_PLUGIN_ROOT_REMOVE_REQ__INIT;
+	struct mnt_plugin_root_remove_req req = { 0 };
 	cleanup_free struct removal *rm = calloc(1, sizeof *rm);
 
 	if (!rm || strlen(plugin) >= sizeof rm->plugin)
@@ -85,7 +83,7 @@ plugin_dirs_remove(
 		on_unmounted(sup, steal_ptr(&rm), 0, NULL, -1, NULL);
 		return;
 	}
-	req.kind = (PluginKind)kind;
-	req.plugin = rm->plugin;
+	req.kind = (enum plugin_kind)kind;
+	(void)IPC_TEXT_SET(req.plugin, rm->plugin);
 	(void)mnt_call_plugin_root_remove(sup, &req, on_unmounted, steal_ptr(&rm));
 }

@@ -125,8 +125,7 @@ plugin_task_free(struct plugin_task *pt)
 /* --- before the start --- */
 
 static void
-on_mounted(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+on_mounted(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
 {
 	struct plugin_task *pt = arg;
 
@@ -135,53 +134,48 @@ on_mounted(
 }
 
 static void
-on_dirs(struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+on_dirs(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
 {
-	MntPluginRootMakeReq req = MNT_PLUGIN_ROOT_MAKE_REQ__INIT;
+	struct mnt_plugin_root_make_req req = { 0 };
 	struct plugin_task *pt = arg;
 
 	if (r < 0) {
 		on_mounted(sup, pt, r, NULL, -1, e);
 		return;
 	}
-	req.kind = (PluginKind)block(pt)->type;
-	req.plugin = block(pt)->id;
+	req.kind = (enum plugin_kind)block(pt)->type;
+	(void)IPC_TEXT_SET(req.plugin, block(pt)->id);
 	pt->make = mnt_call_plugin_root_make(sup, &req, on_mounted, pt);
 }
 
 void
 plugin_task_prepare(struct plugin_task *pt)
 {
-	FilePluginDirMakeReq req = FILE_PLUGIN_DIR_MAKE_REQ__INIT;
+	struct file_plugin_dir_make_req req = { 0 };
 
-	req.alloc = (ProtobufCBinaryData){ .data = pt->sa->id.b, .len = ID_BYTES };
-	req.kind = (PluginKind)block(pt)->type;
-	req.plugin = block(pt)->id;
+	req.alloc = pt->sa->id;
+	req.kind = (enum plugin_kind)block(pt)->type;
+	(void)IPC_TEXT_SET(req.plugin, block(pt)->id);
 	pt->make = file_call_plugin_dir_make(pt->sup, &req, on_dirs, pt);
 }
 
 int
-plugin_task_fill(struct plugin_task *pt, bool isolated, ExecTaskStartReq *req,
+plugin_task_fill(struct plugin_task *pt, bool isolated, struct exec_task_start_req *req,
     struct spec_writer *spec, struct string_map *env)
 {
-	static ExecMount mounts[2];
 	cleanup_free char *endpoint = NULL;
 	int r;
 
-	req->csi_plugin = (PluginKind)block(pt)->type;
-	req->plugin = block(pt)->id;
+	req->start.csi_plugin = (enum plugin_kind)block(pt)->type;
+	(void)IPC_TEXT_SET(req->start.plugin, block(pt)->id);
 	r = str_setf(
 	    &endpoint, "unix://%s/csi.sock", isolated ? block(pt)->mount_dir : pt->socket_dir);
 	if (r >= 0 && !string_map_get(env, "CSI_ENDPOINT"))
 		r = string_map_set(env, "CSI_ENDPOINT", endpoint);
 	if (r < 0 || !isolated)
 		return r;
-	exec_mount__init(&mounts[0]);
-	exec_mount__init(&mounts[1]);
-	mounts[0].kind = EXEC_MOUNT_KIND__EXEC_MOUNT_PLUGIN_SOCKET;
-	mounts[1].kind = EXEC_MOUNT_KIND__EXEC_MOUNT_PLUGIN_ROOT;
-	req->mounts[req->n_mounts++] = &mounts[0];
-	req->mounts[req->n_mounts++] = &mounts[1];
+	req->mounts[req->n_mounts++].kind = EXEC_MOUNT_PLUGIN_SOCKET;
+	req->mounts[req->n_mounts++].kind = EXEC_MOUNT_PLUGIN_ROOT;
 	spec_add_str(spec, SPEC_MOUNT_DEST, block(pt)->mount_dir);
 	spec_add_str(spec, SPEC_MOUNT_DEST, block(pt)->stage_publish_base_dir);
 	return 0;

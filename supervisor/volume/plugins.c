@@ -162,8 +162,7 @@ call_fail(struct plugin_call *pc, int code, const char *why)
 }
 
 static void
-on_closed(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_closed(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	/* csi-helper has forgotten it, or has died and knows nothing any more. */
 }
@@ -182,10 +181,9 @@ close_channel(struct plugin *p)
 }
 
 static void
-on_answer(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+on_answer(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
 {
-	const CsiCallRep *rep = (const CsiCallRep *)(const void *)msg;
+	const CsiCallRep *rep = msg;
 	struct plugin_call *pc = arg;
 	struct err why = { 0 };
 
@@ -225,7 +223,7 @@ send_call(struct plugin_call *pc)
 	req->channel = pc->channel_no = pc->p->channel_no;
 	req->timeout_ms = pc->timeout_ms;
 	pc->helper = pc->p->helper;
-	pc->call = csi_call(pc->sup, req, on_answer, pc);
+	pc->call = csi_call_call(pc->sup, req, on_answer, pc);
 	csi_call_req__free_unpacked(req, NULL);
 }
 
@@ -255,8 +253,7 @@ settle(struct plugin *p, const struct err *e)
 }
 
 static void
-on_opened(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_opened(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	struct plugin *p = arg;
 
@@ -272,8 +269,7 @@ on_opened(
 }
 
 static void
-on_connected(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *rep, int fd, const struct err *e)
+on_connected(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	CsiPluginOpenReq req = CSI_PLUGIN_OPEN_REQ__INIT;
 	struct plugin *p = arg;
@@ -293,13 +289,13 @@ on_connected(
 static void
 open_channel(struct plugin *p)
 {
-	MntPluginConnectReq req = MNT_PLUGIN_CONNECT_REQ__INIT;
+	struct mnt_plugin_connect_req req = { 0 };
 
 	if (p->channel == CHANNEL_OPENING)
 		return;
 	p->channel = CHANNEL_OPENING;
-	req.alloc = (ProtobufCBinaryData){ .data = p->alloc.b, .len = ID_BYTES };
-	req.run = (ProtobufCBinaryData){ .data = p->run.b, .len = ID_BYTES };
+	req.alloc = p->alloc;
+	req.run = p->run;
 	p->opening = mnt_call_plugin_connect(p->sup, &req, on_connected, p);
 }
 

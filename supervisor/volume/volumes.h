@@ -10,7 +10,7 @@
 
 #include "model/job.h"
 #include "model/volume.h"
-#include "proto/ids.pb-c.h"
+#include "proto/ipc_records.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/core/sup.h"
 
@@ -19,11 +19,10 @@ void volumes_free(struct sup *sup);
 
 typedef void volume_cb(struct sup *sup, void *arg, int r, const struct err *e);
 
-/* What a start request needs of one published request. Its pointers belong to this and live as long
- * as its row. */
+/* What a start request needs of one published request. */
 struct volume_mount_state {
-	VolumePlace place;
-	MountProof proof;
+	struct volume_place place;
+	struct mount_proof proof;
 	bool published, read_only;
 };
 

@@ -34,8 +34,7 @@
 #include "common/path.h"
 #include "common/spec.h"
 #include "config/config.h"
-#include "proto/exec.pb-c.h"
-#include "proto/ids.pb-c.h"
+#include "proto/ipc_records.h"
 
 #ifndef CLONE_INTO_CGROUP
 #define CLONE_INTO_CGROUP 0x200000000ull
@@ -256,7 +255,7 @@ receive(unsigned type)
 	if (r <= 0)
 		fail("exec-helper: %s", r == 0 ? "it has ended" : e.msg);
 	if (p.type == IPC_ERROR_REP) {
-		const IpcErrorRep *error = (void *)p.msg;
+		const struct ipc_error_rep *error = p.msg;
 
 		if (error->code != -EAGAIN)
 			fail("exec-helper: %s", error->text);
@@ -305,24 +304,24 @@ make_runs(void)
 }
 
 static void
-send_start(const struct run *run, ExecDriver driver, int spec)
+send_start(const struct run *run, enum exec_driver driver, int spec)
 {
-	ExecTaskStartReq req = EXEC_TASK_START_REQ__INIT;
+	static struct exec_task_start_req msg;
+	struct exec_start *req = &msg.start;
 	struct err e = { 0 };
 
-	req.run = (ProtobufCBinaryData){ .len = ID_BYTES, .data = (uint8_t *)(uintptr_t)run->id.b };
-	req.alloc =
-	    (ProtobufCBinaryData){ .len = ID_BYTES, .data = (uint8_t *)(uintptr_t)run->alloc.b };
-	req.task = (char[]){ "t" };
-	req.driver = driver;
-	req.cpu_shares = CPU_SHARES;
-	req.memory_bytes = MEMORY_MAX;
-	req.log_max_files = 10;
-	req.log_max_bytes = 10 << 20;
-	req.kill_signal = SIGINT;
-	req.kill_timeout_ms = 5000;
-	if (ipc_send(ipc, IPC_SUPERVISOR, IPC_EXEC_HELPER, EXEC_TASK_START_REQ, 1, &req.base, &spec,
-		1, 0, &e) < 0)
+	req->run = run->id;
+	req->alloc = run->alloc;
+	(void)IPC_TEXT_SET(req->task, "t");
+	req->driver = driver;
+	req->cpu_shares = CPU_SHARES;
+	req->memory_bytes = MEMORY_MAX;
+	req->log_max_files = 10;
+	req->log_max_bytes = 10 << 20;
+	req->kill_signal = SIGINT;
+	req->kill_timeout_ms = 5000;
+	if (ipc_send(ipc, IPC_SUPERVISOR, IPC_EXEC_HELPER, EXEC_TASK_START_REQ, 1, &msg, &spec, 1,
+		0, &e) < 0)
 		fail("%s", e.msg);
 }
 
@@ -409,15 +408,14 @@ exec_kernel_bytes(void)
 static void
 reap(const struct run *runs)
 {
-	ExecRunReapReq req = EXEC_RUN_REAP_REQ__INIT;
+	struct exec_run_reap_req req;
 	struct err e = { 0 };
 
 	for (unsigned i = 0; i < n_runs; i++) {
-		req.run = (ProtobufCBinaryData){ .len = ID_BYTES,
-			.data = (uint8_t *)(uintptr_t)runs[i].id.b };
+		req.run = runs[i].id;
 		do {
 			if (ipc_send(ipc, IPC_SUPERVISOR, IPC_EXEC_HELPER, EXEC_RUN_REAP_REQ, 1,
-				&req.base, NULL, 0, 0, &e) < 0)
+				&req, NULL, 0, 0, &e) < 0)
 				fail("%s", e.msg);
 		} while (!receive(EXEC_RUN_REAP_REP));
 	}
@@ -454,7 +452,7 @@ unmount_secrets(const struct run *runs)
 }
 
 static void
-bench_path(const char *name, ExecDriver driver, bool stay)
+bench_path(const char *name, enum exec_driver driver, bool stay)
 {
 	struct run *runs = make_runs();
 	struct spec_writer w = { 0 };
@@ -647,12 +645,12 @@ main(int argc, char **argv)
 		bench_bare();
 	start_helper(build);
 	if (!*only || strcmp(only, "raw") == 0)
-		bench_path("raw_exec", EXEC_DRIVER__EXEC_DRIVER_RAW_EXEC, false);
+		bench_path("raw_exec", EXEC_DRIVER_RAW_EXEC, false);
 	if (!*only || strcmp(only, "exec") == 0)
-		bench_path("exec", EXEC_DRIVER__EXEC_DRIVER_EXEC, false);
+		bench_path("exec", EXEC_DRIVER_EXEC, false);
 	if (!*only || strcmp(only, "raw-stay") == 0)
-		bench_path("raw_exec", EXEC_DRIVER__EXEC_DRIVER_RAW_EXEC, true);
+		bench_path("raw_exec", EXEC_DRIVER_RAW_EXEC, true);
 	if (!*only || strcmp(only, "exec-stay") == 0)
-		bench_path("exec", EXEC_DRIVER__EXEC_DRIVER_EXEC, true);
+		bench_path("exec", EXEC_DRIVER_EXEC, true);
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/ipc_protobuf.h"
 #include "csi-helper/csi_answer.h"
 #include "proto/csi_helper.pb-c.h"
 
@@ -25,6 +26,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 1)
 		return 0;
 	f = protobuf_c_message_descriptor_get_field(rep.base.descriptor, 10 + data[0] % 12);
+	ipc_use_codec(&ipc_protobuf);
 	r = csi_answer_decode(f->descriptor, data + 1, size - 1, &answer, &e);
 	if (r < 0) {
 		if (e.code != r || e.msg[0] == '\0')

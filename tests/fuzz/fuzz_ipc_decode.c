@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/ipc.h"
+#include "common/ipc_protobuf.h"
 #include "tests/fuzz/fuzz.h"
 
 int
@@ -21,6 +21,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 3)
 		return 0;
+	ipc_use_codec(&ipc_protobuf);
 	me = (enum ipc_peer)(data[0] % IPC_HELPER);
 	from = (enum ipc_peer)(data[1] % IPC_HELPER);
 	r = ipc_decode(me, from, data + 3, size - 3, data[2], &packet, &e);

@@ -101,7 +101,7 @@ def test_a_start_that_failed_hands_out_no_pidfd():
         spec = helper.memfd_sealed(exe.spec("no-such-command"))
         freeze("1")
         try:
-            serial = r.ipc.send("EXEC_TASK_START_REQ", req, [spec])
+            serial = r.ipc.send("EXEC_TASK_START_REQ", runs.start_record(req), [spec])
             c = case.until(connected, 10, "the run's socket")
         finally:
             freeze("0")

@@ -117,11 +117,11 @@ def test_places_are_checked():
         alloc = r.make_alloc()
         v = Volume(r, alloc)
         good = v.mount()["place"]
-        for wrong in ({"plugin": ".."}, {"plugin": "a/b"}, {"volume": ""}, {"usage": "."}, {"alloc": b""}, {"alloc": b"x"}, {"kind": 0},
-                      {"kind": 9}, {"volume": "x" * 129}):
+        for wrong in ({"plugin": ".."}, {"plugin": "a/b"}, {"volume": ""}, {"usage": "."}, {"alloc": bytes(16)}, {"kind": 0},
+                      {"volume": "x" * 129}):
             e = case.raises(ipc.RequestError, r.start, "true", driver="EXEC", alloc=alloc, dests=["/vol"],
                             mounts=[v.mount(place=dict(good, **wrong))])
-            case.contains(str(e), "place or proof", str(wrong))
+            case.contains(str(e), "volume's place", str(wrong))
         e = case.raises(ipc.RequestError, r.start, "true", alloc=alloc, dests=["/vol"], mounts=[v.mount()])
         case.contains(str(e), "raw_exec cannot mount")
         helper.umount(v.path)

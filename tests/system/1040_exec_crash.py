@@ -141,7 +141,7 @@ def test_killed_at_random_while_tasks_start():
         for i in range(30):
             for _ in range(3):
                 run, req = r.request(driver="EXEC" if i % 2 else "RAW_EXEC")
-                r.ipc.send("EXEC_TASK_START_REQ", req, [fd := helper.memfd_sealed(exe.spec("sleep", ["1000"]))])
+                r.ipc.send("EXEC_TASK_START_REQ", runs.start_record(req), [fd := helper.memfd_sealed(exe.spec("sleep", ["1000"]))])
                 os.close(fd)
                 started.append(run)
             if i % 3 == 0:

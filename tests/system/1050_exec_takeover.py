@@ -38,28 +38,24 @@ def normal(r):
 
 def test_fields_that_are_wrong():
     with runs.Runs() as r:
-        for value in (b"", b"\0" * 16, b"x" * 15, b"x" * 17, b"x" * 300):
-            refused(r, "the run's id is none", run=value)
-        for value in (b"\0" * 16, b"x" * 15, b"x" * 17):
-            run, req = r.request()
-            case.contains(str(case.raises(ipc.RequestError, r.send, dict(req, alloc=value), exe.spec("true"))), "alloc's id")
+        refused(r, "the run's id is none", run=bytes(16))
+        run, req = r.request()
+        case.contains(str(case.raises(ipc.RequestError, r.send, dict(req, alloc=bytes(16)), exe.spec("true"))), "alloc's id")
         for task in ("", ".", "..", "a/b", "/", "../../etc", "alloc", ".hidden", "x" * 129, "a b", "a\nb", "ä"):
             run, req = r.request()
             case.contains(str(case.raises(ipc.RequestError, r.send, dict(req, task=task), exe.spec("true"))), "task's name", task)
-        for user in ("..", "-x", "a:b", "a/b", "a b", "x" * 300, "4294967295", "99999999999"):
+        for user in ("..", "-x", "a:b", "a/b", "a b", "x" * 128, "x" * 135, "4294967295", "99999999999"):
             e = case.raises(ipc.RequestError, r.start, "true", user=user)
             assert "is not a user name" in str(e) or "does not exist" in str(e), (user, str(e))
-        for fields, text in (({"driver": "NONE"}, "driver 0 is not known"), ({"kill_signal": 0}, "kill signal"),
+        for fields, text in (({"driver": "NONE"}, "a driver is missing"), ({"kill_signal": 0}, "kill signal"),
                              ({"kill_signal": 65}, "kill signal"), ({"log_max_files": 0}, "logs need"),
                              ({"log_max_files": 1001}, "logs need"), ({"log_max_bytes": 0}, "logs need"),
-                             ({"pid_mode": 2}, "namespace mode"), ({"ipc_mode": 7}, "namespace mode"),
-                             ({"csi_plugin": 4}, "plugin kind"), ({"csi_plugin": 1, "plugin": "../x"}, "plugin's name"),
-                             ({"plugin": "x"}, "plugin's name"), ({"mounts": [{"kind": 0}]}, "mount kind"),
-                             ({"mounts": [{"kind": 5}]}, "mount kind"), ({"mounts": [{"kind": 3}]}, "only a csi_plugin"),
+                             ({"csi_plugin": 1, "plugin": "../x"}, "plugin's name"),
+                             ({"plugin": "x"}, "plugin's name"), ({"mounts": [{"kind": 0}]}, "of no kind"),
+                             ({"mounts": [{"kind": 3}]}, "only a csi_plugin"),
                              ({"mounts": [{"kind": 1, "name": ""}]}, "is not configured"),
                              ({"mounts": [{"kind": 1, "name": "../../etc"}]}, "is not configured"),
-                             ({"mounts": [{"kind": 2}]}, "place or proof"),
-                             ({"mounts": [{"kind": 1, "name": "x"}] * 33}, "more than 32")):
+                             ({"mounts": [{"kind": 2}]}, "volume's place")):
             refused(r, text, **fields)
         refused(r, "open the log directory", alloc=uuid.uuid4().bytes)
         normal(r)
@@ -87,7 +83,7 @@ def test_descriptors_that_are_none():
         pipe = os.pipe()
         for fd in (unsealed, directory, pipe[0], os.open("/etc/passwd", os.O_RDONLY), os.open("/", os.O_PATH)):
             run, req = r.request()
-            r.ipc.call("EXEC_TASK_START_REQ", req, [fd])
+            r.ipc.call("EXEC_TASK_START_REQ", runs.start_record(req), [fd])
             record = r.ended(run)
             case.equal((record["state"], record["step"]), (exe.EXE_FAILED, exe.EXE_STEP_SPEC))
             os.close(fd)
@@ -99,10 +95,9 @@ def test_packets_that_break_protocol_end_it():
     with runs.Runs() as r:
         _, req = r.request()
         message = ipc.BY_NAME["EXEC_TASK_START_REQ"]
-        body = ipc.encode(message.message, req)
+        body = ipc.encode(message.message, runs.start_record(req))
         fd = helper.memfd_sealed(exe.spec("true"))
-        for raw, fds in ((body + ipc.varint(99 << 3) + b"\1", [fd]), (body + ipc.encode_field(message.message.field("user"), "a") * 2, [fd]),
-                         (body, []), (body, [fd, fd]), (body[:-1], [fd]), (body + b"\0" * 40000, [fd])):
+        for raw, fds in ((body + b"\0", [fd]), (body, []), (body, [fd, fd]), (body[:-1], [fd]), (body + b"\0" * 40000, [fd])):
             r.ipc.send_raw(message.no, raw, fds)
             case.equal(r.helper.wait(), 1, "exec-helper's exit")
             r.restart()
@@ -129,8 +124,7 @@ def test_disabled_drivers_and_denied_users():
 
 def test_runs_of_others_and_none():
     with runs.Runs() as r:
-        for run in (b"", b"x" * 15, b"\0" * 16, b"x" * 17):
-            case.raises(ipc.RequestError, r.ipc.call, "EXEC_RUN_REAP_REQ", {"run": run})
+        case.raises(ipc.RequestError, r.ipc.call, "EXEC_RUN_REAP_REQ", {"run": bytes(16)})
         case.equal(r.ipc.call("EXEC_RUN_REAP_REQ", {"run": os.urandom(16)})["killed"], False)
         # The record of an ended run whose cgroup is gone stays what it was when the run is asked for again.
         run, req = r.request()

@@ -236,7 +236,6 @@ def test_data_of_another_alloc_is_moved_where_there_is_none():
         case.equal(sorted(os.listdir(outside)), ["data", "local"])
         case.equal([os.listdir(outside + "/" + n) for n in ("data", "local")], [["f"], ["f"]], "what is outside")
         case.equal([stat.S_ISDIR(os.lstat(c + p).st_mode) for p in ("/alloc/data", "/web/local")], [True, True])
-        mnt.refused(h, errno.EINVAL, "", "FILE_ALLOC_DIR_MAKE_REQ", {"alloc": third, "tasks": ["web"], "from": b"short"})
         case.equal(take(third, os.urandom(16)), False, "an alloc that is not there")
 
 

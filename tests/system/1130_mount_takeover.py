@@ -4,10 +4,9 @@ import errno
 import os
 
 from lib import case, helper, mnt
-from lib.ipc import BY_NAME, TABLE, encode, tag, varint
+from lib.ipc import TABLE, encode
 
-BAD_IDS = (b"", b"x" * 15, b"x" * 17, bytes(16), b"../../../../etc/", b"x" * 200)
-BAD_NAMES = ("", ".", "..", ".hidden", "a/b", "/etc", "../x", "a b", "a\n", "ü", "x" * 129, "x" * 300, "%s", "a\\b")
+BAD_NAMES = ("", ".", "..", ".hidden", "a/b", "/etc", "../x", "a b", "a\n", "ü", "x" * 129, "x" * 135, "%s", "a\\b")
 GOOD_ID = bytes(range(1, 17))
 HELPERS = {"mount-helper": "MOUNT_HELPER", "file-helper": "FILE_HELPER"}
 
@@ -39,19 +38,16 @@ def messages(receiver):
 
 
 def wrong(receiver):
-    """(name, fields) for every field of every message with every value that must be refused."""
+    """(name, fields) for every field of every message with every value that must be refused. What its record has no place for, such
+    as a kind beyond the last, is broken()'s."""
     for m in messages(receiver):
         fields = good(m.name)
-        if m.name in ("FILE_ALLOC_DIR_MAKE_REQ", "MNT_DISK_LIMIT_REQ"):
-            yield m.name, {**fields, "from": b"short"}
         for field in ("alloc", "run"):
             if field in fields:
-                for bad in BAD_IDS:
-                    if bad != b"../../../../etc/":  # 16 bytes are an id, whatever they are: it becomes hex digits
-                        yield m.name, {**fields, field: bad}
-        for allocs in ([], [GOOD_ID, b"x" * 15], [b""], [GOOD_ID] * 65):
-            if "allocs" in fields:
-                yield m.name, {"allocs": allocs}
+                yield m.name, {**fields, field: bytes(16)}
+        if "allocs" in fields:
+            yield m.name, {"allocs": []}
+            yield m.name, {"allocs": [GOOD_ID, bytes(16)]}
         for bad in BAD_NAMES:
             if "tasks" in fields:
                 yield m.name, {**fields, "tasks": ["web", bad]}
@@ -60,26 +56,20 @@ def wrong(receiver):
             if "place" in fields:
                 for field in ("plugin", "volume", "usage"):
                     yield m.name, {"place": {**fields["place"], field: bad}}
-        for kind in (0, 4, 5, 1 << 30, (1 << 64) - 1):  # the last is -1
-            if "kind" in fields:
-                yield m.name, {**fields, "kind": kind}
-            if "place" in fields:
-                yield m.name, {"place": {**fields["place"], "kind": kind}}
+        if "kind" in fields:
+            yield m.name, {**fields, "kind": 0}
         if "tasks" in fields:
             yield m.name, {**fields, "tasks": []}
             yield m.name, {**fields, "tasks": ["alloc"]}
         if "place" in fields:
             yield m.name, {}
-            for bad in BAD_IDS[1:4]:
-                yield m.name, {"place": {**fields["place"], "alloc": bad}}
+            yield m.name, {"place": {**fields["place"], "kind": 0}}
         if "root" in fields:
-            for root in (0, 100, 1000, 1 << 30):
-                yield m.name, {**fields, "root": root}
+            yield m.name, {**fields, "root": 0}
         if "op" in fields:
             for root in ("FILE_ROOT_CSI_SOCK", "FILE_ROOT_CSI"):  # those that hold no files of tasks
                 yield m.name, {**fields, "root": root}
-            for op in (0, 4, 1000, 1 << 30):
-                yield m.name, {**fields, "op": op}
+            yield m.name, {**fields, "op": 0}
 
 
 def normal_request(h):
@@ -102,8 +92,6 @@ def test_each_message_with_each_field_wrong():
             os.mkdir(places.data + "/csi/node/p")
             before, n = tree(places), 0
             for name, fields in wrong(receiver):
-                if len(encode(BY_NAME[name].message, fields)) > BY_NAME[name].max_bytes:
-                    continue  # the next test
                 mnt.refused(h, errno.EINVAL, "", name, fields)
                 n += 1
             case.equal(n > 40, True, "number of requests: %d" % n)
@@ -120,20 +108,13 @@ def test_sixteen_bytes_are_an_id_and_never_a_path():
 
 
 def broken(m):
-    """(what, body, descriptors) for one message: packets that must end the connection."""
+    """(what, body, descriptors) for one message: packets that must end the connection. 9200 has those with one field broken."""
     body = encode(m.message, good(m.name))
-    yield "an unknown field", body + tag(60, 0) + varint(1), 0
-    yield "an unknown field in front", tag(60, 2) + varint(3) + b"abc" + body, 0
+    yield "one byte more", body + b"\0", 0
     if body:
-        first = encode(m.message, {m.message.fields[0].name: good(m.name)[m.message.fields[0].name]})
-        if not m.message.fields[0].repeated:
-            yield "a doubled field", first + body, 0
-        yield "a cut message", body[:-1], 0
-        if body[0] & 7 == 2:
-            yield "a field that says it is longer", body[:1] + b"\x7f" + body[2:], 0
-    yield "bytes that are no message", b"\xff" * 40, 0
+        yield "one byte less", body[:-1], 0
     yield "a descriptor too many", body, 1
-    yield "more bytes than allowed", body + tag(60, 2) + varint(m.max_bytes) + b"x" * m.max_bytes, 0
+    yield "more bytes than allowed", body + b"x" * m.max_bytes + b"x", 0
 
 
 def expect_cut_off(name, places, no, body, n_fds, what, zero=0):

@@ -14,7 +14,7 @@ import uuid
 from lib import api, case
 from lib.stages import task
 
-CHILDREN, DEAD, CLOSED, EVENTS, VERSIONS, STREAMS, TASKS, MOUNTS = 6000, 1000, 1000, 500, 6, 80, 256, 64
+CHILDREN, DEAD, CLOSED, EVENTS, VERSIONS, STREAMS, TASKS, MOUNTS = 6000, 1000, 1000, 500, 6, 80, 256, 32
 KEYS, VARIABLES = 1000, 4000
 SIOCSIFADDR = 0x8916
 ADDED = ["127.1.%d.%d" % (i // 100, 1 + i % 100) for i in range(300)]
@@ -238,7 +238,7 @@ def test_tasks_and_mounts():
     node.register(api.job("mounts", driver="exec", Resources=small, VolumeMounts=[
         {"Volume": "v", "Destination": "/m%d" % i} for i in range(MOUNTS + 1)], group={"Volumes": {
             "v": {"Name": "v", "Type": "host", "Source": "src"}}}))
-    case.contains(events(failed("mounts")), "task t has 65 volume mounts, 64 are allowed")
+    case.contains(events(failed("mounts")), "task t has 33 volume mounts, 32 are allowed")
     node.purge("mounts")
     case.equal([a["ClientStatus"] for a in node.allocs("beside")], ["running"])
     node.purge("beside")

@@ -54,6 +54,13 @@ def test_the_table_is_what_the_binaries_say():
         case.equal(found[name], row, name + ": run tools/privsep.sh -w")
 
 
+def test_what_checks_records_links_no_protobuf():
+    for name in ("launcher", "exec-helper", "mount-helper", "file-helper", "executor", "holder"):
+        binary = "%s/drover-%s" % (build_dir(), name)
+        needed = subprocess.run(["readelf", "-d", "-s", "-W", binary], check=True, stdout=subprocess.PIPE).stdout.decode()
+        case.equal(re.findall(r"\S*protobuf\S*", needed), [], name)
+
+
 def is_task(pid):
     with open("/proc/%d/cgroup" % pid, encoding="ascii") as f:
         return "/tasks/" in f.read()

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/ipc_protobuf.h"
 #include "csi-helper/csi_answer.h"
 #include "proto/csi_helper.pb-c.h"
 #include "tests/unit/unit.h"
@@ -129,5 +130,6 @@ add(TCase *tc)
 int
 main(void)
 {
+	ipc_use_codec(&ipc_protobuf);
 	return unit_run("csi_answer", add);
 }

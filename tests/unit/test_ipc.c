@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * test_ipc.c: every message of ipc_msgs.def, filled by its descriptor: there and back; and each way
- * to be wrong: direction, length, unknown and doubled fields, order, NULs, descriptors.
+ * test_ipc.c: every message of ipc_msgs.def, filled by its descriptor or its table of fields: there
+ * and back; and each way to be wrong: direction, length, descriptors; of protobuf unknown and
+ * doubled fields, order, NULs; of records every field with what it must not hold.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -12,9 +13,8 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
-#include "common/ipc.h"
-#include "proto/exec.pb-c.h"
-#include "proto/ids.pb-c.h"
+#include "common/ipc_protobuf.h"
+#include "proto/heartbeat.pb-c.h"
 #include "tests/unit/unit.h"
 
 #define HEAD    sizeof(struct ipc_head)
@@ -150,6 +150,42 @@ fill_anew(const ProtobufCMessageDescriptor *d, unsigned k)
 	return fill(d, k);
 }
 
+/* Fills a record with values that are not zero. Returns the byte behind it. */
+static uint8_t *
+fill_record(const struct ipc_record *record, uint8_t *at)
+{
+	for (uint32_t i = 0; i < record->n_fields; i++) {
+		const struct ipc_field *f = &record->fields[i];
+		uint32_t n = f->kind == IPC_FIELD_LIST ? 2 : f->kind == IPC_FIELD_ENUM ? f->max : 1;
+
+		memset(at, f->kind == IPC_FIELD_PLAIN ? 'z' : 0, f->size);
+		if (f->kind == IPC_FIELD_TEXT)
+			memcpy(at, TEXT, sizeof TEXT);
+		else if (f->kind == IPC_FIELD_BOOL)
+			at[0] = 1;
+		else if (f->kind == IPC_FIELD_ENUM || f->kind == IPC_FIELD_LIST)
+			memcpy(at, &n, sizeof n);
+		at += f->size;
+		for (uint32_t k = 0; f->record && k < n; k++)
+			at = fill_record(f->record, at);
+	}
+	return at;
+}
+
+static const void *
+fill_message(unsigned type, unsigned k)
+{
+	const struct ipc_record *record = ipc_msg_info(type)->record;
+	void *at;
+
+	if (!record)
+		return fill_anew(ipc_protobuf_desc(type), k);
+	pool_used = 0;
+	at = take(record->size);
+	(void)fill_record(record, at);
+	return at;
+}
+
 /* --- peers: IPC_HELPER stands for each of them --- */
 
 static bool
@@ -181,7 +217,7 @@ decode(const struct ipc_msg_info *info, const uint8_t *data, size_t len)
 }
 
 static size_t
-encode(const struct ipc_msg_info *info, unsigned type, const ProtobufCMessage *msg)
+encode(const struct ipc_msg_info *info, unsigned type, const void *msg)
 {
 	struct err e = { 0 };
 	ssize_t len =
@@ -218,12 +254,18 @@ field_end(size_t at, size_t len)
                                                                                                    \
 	if (!info)                                                                                 \
 	return
+#define FOR_PROTOBUF(info, desc)                                                                   \
+	const struct ipc_msg_info *info = ipc_msg_info((unsigned)_i);                              \
+	const ProtobufCMessageDescriptor *desc = ipc_protobuf_desc((unsigned)_i);                  \
+                                                                                                   \
+	if (!desc)                                                                                 \
+	return
 
 START_TEST(there_and_back)
 {
 	FOR_MESSAGE(info);
 	for (unsigned k = 0; k < ONEOFS; k++) {
-		size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, k)), again;
+		size_t len = encode(info, (unsigned)_i, fill_message((unsigned)_i, k)), again;
 
 		ck_assert_int_eq(decode(info, buf, len), 0);
 		ck_assert_uint_eq(packet.type, (unsigned)_i);
@@ -238,10 +280,10 @@ END_TEST
 
 START_TEST(empty_there_and_back)
 {
-	FOR_MESSAGE(info);
-	ProtobufCMessage *msg = take(info->desc->sizeof_message);
+	FOR_PROTOBUF(info, desc);
+	ProtobufCMessage *msg = take(desc->sizeof_message);
 
-	info->desc->message_init(msg);
+	desc->message_init(msg);
 	ck_assert_uint_eq(encode(info, (unsigned)_i, msg), HEAD);
 	ck_assert_int_eq(decode(info, buf, HEAD), 0);
 }
@@ -250,7 +292,7 @@ END_TEST
 START_TEST(no_other_direction)
 {
 	FOR_MESSAGE(info);
-	size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, 0));
+	size_t len = encode(info, (unsigned)_i, fill_message((unsigned)_i, 0));
 	struct err e;
 
 	for (unsigned from = 0; from < IPC_HELPER; from++)
@@ -269,8 +311,8 @@ END_TEST
 
 START_TEST(cut_at_each_length)
 {
-	FOR_MESSAGE(info);
-	size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, 1)), boundary = HEAD;
+	FOR_PROTOBUF(info, desc);
+	size_t len = encode(info, (unsigned)_i, fill_anew(desc, 1)), boundary = HEAD;
 
 	for (size_t cut = 0; cut < len; cut++) {
 		int r = decode(info, buf, cut);
@@ -290,13 +332,13 @@ END_TEST
 
 START_TEST(nothing_unknown_at_any_depth)
 {
-	FOR_MESSAGE(info);
+	FOR_PROTOBUF(info, desc);
 	for (unsigned k = 0; k < ONEOFS; k++) {
 		ProtobufCMessageUnknownField unknown = { .tag = UNKNOWN,
 			.wire_type = PROTOBUF_C_WIRE_TYPE_VARINT,
 			.len = 1,
 			.data = (uint8_t[]){ 1 } };
-		ProtobufCMessage *msg = fill_anew(info->desc, k);
+		ProtobufCMessage *msg = fill_anew(desc, k);
 
 		for (size_t i = 0; i < n_filled; i++) {
 			size_t len;
@@ -314,17 +356,17 @@ END_TEST
 
 START_TEST(no_field_twice)
 {
-	FOR_MESSAGE(info);
-	size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, 0)), end;
+	FOR_PROTOBUF(info, desc);
+	size_t len = encode(info, (unsigned)_i, fill_anew(desc, 0)), end;
 	unsigned n = 0;
 
 	for (size_t at = HEAD; at < len; at = end) {
-		const ProtobufCFieldDescriptor *f = &info->desc->fields[n];
+		const ProtobufCFieldDescriptor *f = &desc->fields[n];
 
 		end = field_end(at, len);
 		while (f->label != PROTOBUF_C_LABEL_REPEATED &&
-		       (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) && !is_chosen(info->desc, f, 0))
-			f = &info->desc->fields[++n];
+		       (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) && !is_chosen(desc, f, 0))
+			f = &desc->fields[++n];
 		if (f->label == PROTOBUF_C_LABEL_REPEATED)
 			continue; /* more of the same is a message */
 		n++;
@@ -339,8 +381,8 @@ END_TEST
 
 START_TEST(no_other_order)
 {
-	FOR_MESSAGE(info);
-	size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, 0)), first, second;
+	FOR_PROTOBUF(info, desc);
+	size_t len = encode(info, (unsigned)_i, fill_anew(desc, 0)), first, second;
 
 	first = field_end(HEAD, len);
 	if (len == HEAD || first == len)
@@ -358,9 +400,9 @@ END_TEST
 
 START_TEST(no_default_spelled_out)
 {
-	FOR_MESSAGE(info);
-	for (unsigned i = 0; i < info->desc->n_fields; i++) {
-		const ProtobufCFieldDescriptor *f = &info->desc->fields[i];
+	FOR_PROTOBUF(info, desc);
+	for (unsigned i = 0; i < desc->n_fields; i++) {
+		const ProtobufCFieldDescriptor *f = &desc->fields[i];
 		struct ipc_head head = { .type = (uint16_t)_i };
 		uint32_t wire =
 		    f->type == PROTOBUF_C_TYPE_STRING || f->type == PROTOBUF_C_TYPE_BYTES ? 2 : 0;
@@ -383,9 +425,9 @@ END_TEST
 
 START_TEST(no_nul_in_a_text)
 {
-	FOR_MESSAGE(info);
+	FOR_PROTOBUF(info, desc);
 	for (unsigned k = 0; k < ONEOFS; k++) {
-		size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, k));
+		size_t len = encode(info, (unsigned)_i, fill_anew(desc, k));
 
 		for (size_t at = HEAD + 1; at + 1 < len; at++) {
 			if (memcmp(buf + at - 1, TEXT, 3) != 0)
@@ -402,7 +444,7 @@ END_TEST
 START_TEST(no_other_number_of_descriptors)
 {
 	FOR_MESSAGE(info);
-	size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, 0));
+	size_t len = encode(info, (unsigned)_i, fill_message((unsigned)_i, 0));
 	struct err e;
 
 	for (unsigned n = 0; n < 4; n++) {
@@ -430,7 +472,7 @@ END_TEST
 START_TEST(the_head_has_a_zero)
 {
 	FOR_MESSAGE(info);
-	size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, 0));
+	size_t len = encode(info, (unsigned)_i, fill_message((unsigned)_i, 0));
 
 	for (unsigned bit = 16; bit < 32; bit++) {
 		buf[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -444,7 +486,7 @@ END_TEST
 START_TEST(each_bit_turned)
 {
 	FOR_MESSAGE(info);
-	size_t len = encode(info, (unsigned)_i, fill_anew(info->desc, 2));
+	size_t len = encode(info, (unsigned)_i, fill_message((unsigned)_i, 2));
 	struct err e;
 
 	for (size_t bit = 0; bit < len * 8; bit++) {
@@ -455,11 +497,136 @@ START_TEST(each_bit_turned)
 		    &packet, &e);
 		ck_assert(r == 0 || r == -EPROTO);
 		if (r == 0) {
-			protobuf_c_message_pack(packet.msg, changed);
-			ck_assert_mem_eq(changed, buf + HEAD, len - HEAD);
+			ssize_t n = ipc_encode(first_peer(info->from), first_peer(info->to),
+			    packet.type, packet.serial, packet.msg, changed, &e);
+
+			ck_assert_int_eq(n, len);
+			ck_assert_mem_eq(changed, buf, len);
 		}
 		buf[bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
+}
+END_TEST
+
+/* --- records --- */
+
+#define FOR_RECORD(info)                                                                           \
+	const struct ipc_msg_info *info = ipc_msg_info((unsigned)_i);                              \
+                                                                                                   \
+	if (!info || !info->record)                                                                \
+	return
+
+START_TEST(a_record_of_zeros)
+{
+	FOR_RECORD(info);
+	uint8_t *zeros = take(info->record->size);
+	size_t len = encode(info, (unsigned)_i, zeros);
+
+	ck_assert_int_eq(decode(info, buf, len), 0);
+	ck_assert_uint_le(len, HEAD + info->record->size);
+}
+END_TEST
+
+START_TEST(a_record_has_one_size)
+{
+	FOR_RECORD(info);
+	size_t len = encode(info, (unsigned)_i, fill_message((unsigned)_i, 0));
+
+	for (size_t cut = 0; cut < len; cut++)
+		ck_assert_int_eq(decode(info, buf, cut), -EPROTO);
+	for (size_t more = 1; more < 9; more++)
+		ck_assert_int_eq(decode(info, buf, len + more), -EPROTO);
+}
+END_TEST
+
+/* Puts the size bytes of wrong to `at` for the time of one decoding, and of one encoding. */
+static void
+check_refused(unsigned type, size_t at, const void *wrong, size_t size, size_t len)
+{
+	const struct ipc_msg_info *info = ipc_msg_info(type);
+	struct err e;
+
+	memcpy(changed, buf, len);
+	memcpy(changed + at, wrong, size);
+	ck_assert_msg(decode(info, changed, len) == -EPROTO, "%s with %s at %zu", info->name,
+	    (const char *)wrong, at);
+	memset(changed + len, 0, HEAD + info->record->size - len);
+	ck_assert_int_eq(ipc_encode(first_peer(info->from), first_peer(info->to), type, 1,
+			     changed + HEAD, changed + IPC_PACKET_MAX, &e),
+	    -EMSGSIZE);
+}
+
+static size_t
+break_fields(unsigned type, const struct ipc_record *record, size_t at, size_t len)
+{
+	static char letters[8192];
+
+	memset(letters, 'x', sizeof letters - 1);
+	for (uint32_t i = 0; i < record->n_fields; i++) {
+		const struct ipc_field *f = &record->fields[i];
+		const uint32_t above[] = { f->max + 1, 1u << 31, UINT32_MAX };
+		uint32_t n = f->kind == IPC_FIELD_LIST ? 2 : 1;
+
+		ck_assert_uint_lt(f->size, sizeof letters);
+		for (unsigned k = 0; k < ELEMENTSOF(above); k++) {
+			if (f->kind == IPC_FIELD_BOOL)
+				check_refused(type, at, (uint8_t[]){ 2, 128, 255 } + k, 1, len);
+			else if (f->kind == IPC_FIELD_ENUM || f->kind == IPC_FIELD_LIST)
+				check_refused(type, at, &above[k], sizeof above[k], len);
+		}
+		if (f->kind == IPC_FIELD_TEXT) {
+			check_refused(type, at, letters, f->size, len);
+			check_refused(type, at + sizeof TEXT, "x", 1, len);
+		}
+		if (f->kind == IPC_FIELD_TEXT || f->kind == IPC_FIELD_ZERO)
+			check_refused(type, at + f->size - 1, "x", 1, len);
+		at += f->size;
+		for (uint32_t k = 0; f->record && k < n; k++)
+			at = break_fields(type, f->record, at, len);
+	}
+	return at;
+}
+
+START_TEST(no_field_holds_what_it_must_not)
+{
+	FOR_RECORD(info);
+	size_t len = encode(info, (unsigned)_i, fill_message((unsigned)_i, 0));
+
+	ck_assert_uint_eq(break_fields((unsigned)_i, info->record, HEAD, len), len);
+}
+END_TEST
+
+/* Its count says how many elements there are, whatever follows. */
+START_TEST(a_list_is_as_long_as_it_says)
+{
+	struct exec_task_start_req req = { .n_mounts = 3 };
+	const struct ipc_msg_info *info = ipc_msg_info(EXEC_TASK_START_REQ);
+	size_t len = encode(info, EXEC_TASK_START_REQ, &req);
+
+	ck_assert_uint_eq(
+	    len, HEAD + offsetof(struct exec_task_start_req, mounts) + 3 * sizeof req.mounts[0]);
+	ck_assert_int_eq(decode(info, buf, len), 0);
+	ck_assert_int_eq(decode(info, buf, len - sizeof req.mounts[0]), -EPROTO);
+	ck_assert_int_eq(decode(info, buf, len + sizeof req.mounts[0]), -EPROTO);
+}
+END_TEST
+
+START_TEST(a_text_that_is_too_long_is_not_sent)
+{
+	struct exec_task_start_req req = { 0 };
+	char text[sizeof req.start.user + 1];
+	struct err e;
+
+	memset(text, 'a', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	ck_assert(!IPC_TEXT_SET(req.start.user, text));
+	ck_assert_int_eq(
+	    ipc_encode(IPC_SUPERVISOR, IPC_EXEC_HELPER, EXEC_TASK_START_REQ, 1, &req, buf, &e),
+	    -EMSGSIZE);
+	ck_assert(IPC_TEXT_SET(req.start.user, text + 2));
+	ck_assert_str_eq(req.start.user, text + 2);
+	ck_assert(IPC_TEXT_SET(req.start.user, "b"));
+	(void)encode(ipc_msg_info(EXEC_TASK_START_REQ), EXEC_TASK_START_REQ, &req);
 }
 END_TEST
 
@@ -467,8 +634,8 @@ END_TEST
 
 START_TEST(numbers_that_are_no_message)
 {
+	struct ipc_hello_req hello = { 0 };
 	struct err e;
-	IpcHello hello = IPC_HELLO__INIT;
 
 	for (unsigned type = 0; type < 65536; type++) {
 		struct ipc_head head = { .type = (uint16_t)type };
@@ -480,54 +647,54 @@ START_TEST(numbers_that_are_no_message)
 			ck_assert_int_eq(
 			    ipc_decode(IPC_SUPERVISOR, from, buf, HEAD, 0, &packet, &e), -EPROTO);
 		ck_assert_int_eq(
-		    ipc_encode(IPC_SUPERVISOR, IPC_EXEC_HELPER, type, 1, &hello.base, buf, &e),
-		    -EPERM);
+		    ipc_encode(IPC_SUPERVISOR, IPC_EXEC_HELPER, type, 1, &hello, buf, &e), -EPERM);
 	}
 }
 END_TEST
 
 START_TEST(a_message_of_another_type_is_not_sent)
 {
-	IpcErrorRep rep = IPC_ERROR_REP__INIT;
+	HbBeatReq req = HB_BEAT_REQ__INIT;
 	struct err e;
 
 	ck_assert_int_eq(
-	    ipc_encode(IPC_SUPERVISOR, IPC_EXEC_HELPER, IPC_HELLO_REQ, 1, &rep.base, buf, &e),
+	    ipc_encode(IPC_SUPERVISOR, IPC_HEARTBEAT, HB_CALL_CANCEL_EV, 1, &req.base, buf, &e),
 	    -EINVAL);
 }
 END_TEST
 
 START_TEST(a_message_that_is_too_large_is_not_sent)
 {
-	IpcHello hello = IPC_HELLO__INIT;
+	HbStreamAskEv ev = HB_STREAM_ASK_EV__INIT;
 	char text[1024];
 	struct err e;
 
 	memset(text, 'a', sizeof text - 1);
 	text[sizeof text - 1] = '\0';
-	hello.build = text;
+	ev.method = text;
 	ck_assert_int_eq(
-	    ipc_encode(IPC_SUPERVISOR, IPC_EXEC_HELPER, IPC_HELLO_REQ, 1, &hello.base, buf, &e),
+	    ipc_encode(IPC_SUPERVISOR, IPC_HEARTBEAT, HB_STREAM_ASK_EV, 1, &ev.base, buf, &e),
 	    -EMSGSIZE);
 }
 END_TEST
 
-/* Three bytes on the wire, a hundred in memory each: the arena is the end of it. */
+/* Two bytes on the wire, fifty in memory each: the arena is the end of it. */
 START_TEST(the_arena_is_the_limit)
 {
-	struct ipc_head head = { .type = EXEC_TASK_START_REQ };
+	/* node_publish_volume, 60,000 bytes of entries of its publish_context */
+	static const uint8_t begin[] = { 0x92, 0x01, 0xe0, 0xd4, 0x03 }, entry[] = { 0x12, 0x00 };
+	struct ipc_head head = { .type = CSI_CALL_REQ };
 	struct err e;
-	size_t len = HEAD;
+	size_t len = HEAD + sizeof begin;
 
 	memcpy(buf, &head, HEAD);
-	while (len + 3 <= HEAD + ipc_msg_info(EXEC_TASK_START_REQ)->max_bytes) {
-		buf[len++] = 0x9a; /* mounts, an empty one */
-		buf[len++] = 0x01;
-		buf[len++] = 0x00;
-	}
+	memcpy(buf + HEAD, begin, sizeof begin);
+	for (; len < HEAD + sizeof begin + 60000; len += sizeof entry)
+		memcpy(buf + len, entry, sizeof entry);
 	ck_assert_int_eq(
-	    ipc_decode(IPC_EXEC_HELPER, IPC_SUPERVISOR, buf, len, 1, &packet, &e), -EPROTO);
+	    ipc_decode(IPC_CSI_HELPER, IPC_SUPERVISOR, buf, len, 0, &packet, &e), -EPROTO);
 	ck_assert_uint_le(packet.arena_used, IPC_ARENA_SIZE);
+	ck_assert_uint_gt(packet.arena_used, IPC_ARENA_SIZE - 4096);
 }
 END_TEST
 
@@ -552,23 +719,23 @@ make_pair(int pair[2])
 START_TEST(over_a_socket)
 {
 	int pair[2], before = count_fds(), fd;
-	ExecTaskStartReq req = EXEC_TASK_START_REQ__INIT;
+	struct exec_task_start_req req = { 0 };
 	struct err e = { 0 };
 
 	make_pair(pair);
-	req.task = (char[]){ "web" };
+	(void)IPC_TEXT_SET(req.start.task, "web");
 	fd = fd_memfd_sealed("x", "abc", 3);
 	ck_assert_int_eq(
 	    ipc_recv(pair[1], IPC_EXEC_HELPER, IPC_SUPERVISOR, &packet, MSG_DONTWAIT, &e), -EAGAIN);
 	ck_assert_int_eq(ipc_send(pair[0], IPC_SUPERVISOR, IPC_EXEC_HELPER, EXEC_TASK_START_REQ, 9,
-			     &req.base, NULL, 0, 0, &e),
+			     &req, NULL, 0, 0, &e),
 	    -EINVAL);
 	ck_assert_int_eq(ipc_send(pair[0], IPC_SUPERVISOR, IPC_EXEC_HELPER, EXEC_TASK_START_REQ, 9,
-			     &req.base, &fd, 1, 0, &e),
+			     &req, &fd, 1, 0, &e),
 	    0);
 	ck_assert_int_eq(ipc_recv(pair[1], IPC_EXEC_HELPER, IPC_SUPERVISOR, &packet, 0, &e), 1);
 	ck_assert_uint_eq(packet.serial, 9);
-	ck_assert_str_eq(((ExecTaskStartReq *)(void *)packet.msg)->task, "web");
+	ck_assert_str_eq(((const struct exec_task_start_req *)packet.msg)->start.task, "web");
 	ck_assert_uint_eq(packet.n_fds, 1);
 	ipc_packet_done(&packet);
 	(void)close(fd);
@@ -631,6 +798,11 @@ add(TCase *tc)
 	tcase_add_loop_test(tc, nothing_beyond_its_size, 0, IPC_TYPE_MAX);
 	tcase_add_loop_test(tc, the_head_has_a_zero, 0, IPC_TYPE_MAX);
 	tcase_add_loop_test(tc, each_bit_turned, 0, IPC_TYPE_MAX);
+	tcase_add_loop_test(tc, a_record_of_zeros, 0, IPC_TYPE_MAX);
+	tcase_add_loop_test(tc, a_record_has_one_size, 0, IPC_TYPE_MAX);
+	tcase_add_loop_test(tc, no_field_holds_what_it_must_not, 0, IPC_TYPE_MAX);
+	tcase_add_test(tc, a_list_is_as_long_as_it_says);
+	tcase_add_test(tc, a_text_that_is_too_long_is_not_sent);
 	tcase_add_test(tc, numbers_that_are_no_message);
 	tcase_add_test(tc, a_message_of_another_type_is_not_sent);
 	tcase_add_test(tc, a_message_that_is_too_large_is_not_sent);
@@ -643,5 +815,6 @@ add(TCase *tc)
 int
 main(void)
 {
+	ipc_use_codec(&ipc_protobuf);
 	return unit_run("ipc", add);
 }

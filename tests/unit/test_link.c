@@ -48,36 +48,35 @@ keep(unsigned type)
 }
 
 void
-child_tell(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMessage *msg)
+child_tell(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg)
 {
 	struct said *s = keep(type);
 
 	ck_assert_int_eq(to, IPC_HEARTBEAT);
 	switch (type) {
 	case HB_STREAM_ACCEPT_EV:
-		s->stream = ((const HbStreamAcceptEv *)(const void *)msg)->stream;
-		(void)snprintf(s->text, sizeof s->text, "%s",
-		    ((const HbStreamAcceptEv *)(const void *)msg)->error);
+		s->stream = ((const HbStreamAcceptEv *)msg)->stream;
+		(void)snprintf(
+		    s->text, sizeof s->text, "%s", ((const HbStreamAcceptEv *)msg)->error);
 		return;
 	case HB_STREAM_WRITE_EV:
-		s->stream = ((const HbStreamWriteEv *)(const void *)msg)->stream;
-		s->len = ((const HbStreamWriteEv *)(const void *)msg)->data.len;
+		s->stream = ((const HbStreamWriteEv *)msg)->stream;
+		s->len = ((const HbStreamWriteEv *)msg)->data.len;
 		return;
 	case HB_STREAM_READ_EV:
-		s->stream = ((const HbStreamReadEv *)(const void *)msg)->stream;
-		s->len = ((const HbStreamReadEv *)(const void *)msg)->bytes;
+		s->stream = ((const HbStreamReadEv *)msg)->stream;
+		s->len = ((const HbStreamReadEv *)msg)->bytes;
 		return;
 	case HB_STREAM_CLOSE_EV:
-		s->stream = ((const HbStreamCloseEv *)(const void *)msg)->stream;
-		s->reset = ((const HbStreamCloseEv *)(const void *)msg)->reset;
+		s->stream = ((const HbStreamCloseEv *)msg)->stream;
+		s->reset = ((const HbStreamCloseEv *)msg)->reset;
 		return;
 	case HB_STREAM_ASK_EV:
-		s->stream = ((const HbStreamAskEv *)(const void *)msg)->stream;
-		(void)snprintf(s->text, sizeof s->text, "%s",
-		    ((const HbStreamAskEv *)(const void *)msg)->method);
+		s->stream = ((const HbStreamAskEv *)msg)->stream;
+		(void)snprintf(s->text, sizeof s->text, "%s", ((const HbStreamAskEv *)msg)->method);
 		return;
 	case HB_CALL_CANCEL_EV:
-		s->stream = ((const HbCallCancelEv *)(const void *)msg)->call;
+		s->stream = ((const HbCallCancelEv *)msg)->call;
 		return;
 	default:
 		ck_abort_msg("message %u", type);
@@ -85,10 +84,10 @@ child_tell(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMess
 }
 
 uint64_t
-child_call(struct sup *sup, enum ipc_peer to, unsigned type, const ProtobufCMessage *msg, int fd,
+child_call(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg, int fd,
     unsigned timeout_ms, unsigned flags, call_cb *cb, void *arg)
 {
-	const HbCallReq *req = (const HbCallReq *)(const void *)msg;
+	const HbCallReq *req = (const HbCallReq *)msg;
 	struct said *s = keep(type);
 
 	ck_assert_int_eq(to, IPC_HEARTBEAT);
@@ -248,7 +247,7 @@ end(void)
 /* --- what heartbeat says --- */
 
 static int
-say(unsigned type, ProtobufCMessage *msg)
+say(unsigned type, void *msg)
 {
 	static struct ipc_packet p;
 

@@ -32,7 +32,16 @@ END_TEST
 
 START_TEST(test_each_field)
 {
-	const struct mount_proof p = { 9, true, 8, 1, 2, 3, 4, 5, 6, 7 };
+	const struct mount_proof p = { .mnt_id = 9,
+		.mnt_id_unique = true,
+		.dev_major = 8,
+		.dev_minor = 1,
+		.ino = 2,
+		.btime_sec = 3,
+		.btime_nsec = 4,
+		.fs_type = 5,
+		.fs_id = 6,
+		.fs_flags = 7 };
 	struct mount_proof q;
 
 #define DIFFERS(field, value, proof)                                                               \

@@ -59,7 +59,8 @@ decode(const void *body, size_t len, struct rpc_fs_req *req, struct id *ret, str
 }
 
 static void
-ask(struct sup *sup, uint64_t stream, const void *body, size_t len, FileOp op, alloc_fs_cb *cb)
+ask(struct sup *sup, uint64_t stream, const void *body, size_t len, enum file_op op,
+    alloc_fs_cb *cb)
 {
 	cleanup_done(rpc_fs_req) struct rpc_fs_req req;
 	cleanup_free struct unary *u = malloc(sizeof *u);
@@ -79,13 +80,13 @@ ask(struct sup *sup, uint64_t stream, const void *body, size_t len, FileOp op, a
 void
 nomad_fs_list(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
-	ask(sup, stream, body, len, FILE_OP__FILE_OP_LIST, on_list);
+	ask(sup, stream, body, len, FILE_OP_LIST, on_list);
 }
 
 void
 nomad_fs_stat(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
-	ask(sup, stream, body, len, FILE_OP__FILE_OP_STAT, on_stat);
+	ask(sup, stream, body, len, FILE_OP_STAT, on_stat);
 }
 
 /* Stream and Logs. */
@@ -219,7 +220,7 @@ open_file(
 		.limit = req->limit };
 	if (!alloc_find(sup, id))
 		return err_say(e, -ENOENT, "Unknown allocation \"%.64s\"", str(req->alloc_id)), 404;
-	f->ask = alloc_fs_ask(sup, id, FILE_OP__FILE_OP_OPEN, f->path, on_open, f, e);
+	f->ask = alloc_fs_ask(sup, id, FILE_OP_OPEN, f->path, on_open, f, e);
 	return f->ask ? 0 : alloc_fs_is_refusal(e->code) ? 400 : 500;
 }
 

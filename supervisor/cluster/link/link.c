@@ -61,10 +61,9 @@ hand_over(struct sup *sup, link_cb *cb, void *arg, const ProtobufCBinaryData *bo
 }
 
 static void
-on_call_end(
-    struct sup *sup, void *arg, int r, const ProtobufCMessage *msg, int fd, const struct err *e)
+on_call_end(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
 {
-	const HbCallRep *rep = (const HbCallRep *)(const void *)msg;
+	const HbCallRep *rep = msg;
 	cleanup_free struct link_wait *w = arg;
 	cleanup_close int body_fd = fd;
 	struct err remote = { 0 };
@@ -178,11 +177,10 @@ on_event(struct sup *sup, struct ipc_packet *p)
 	switch (p->type) {
 	case HB_BEAT_DONE_EV:
 	case HB_BEAT_DONE_BIG_EV:
-		on_beat_done(sup, (const HbBeatDoneEv *)(const void *)p->msg,
-		    p->n_fds ? steal_fd(&p->fds[0]) : -1);
+		on_beat_done(sup, p->msg, p->n_fds ? steal_fd(&p->fds[0]) : -1);
 		return 0;
 	case HB_SERVER_EV:
-		on_server(sup, (const HbServerEv *)(const void *)p->msg);
+		on_server(sup, p->msg);
 		return 0;
 	default:
 		return link_streams_event(sup, l->streams, p);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packets that break the protocol, made out of the table and the .proto files: no message has to be listed by hand."""
-from . import ipc
+from . import ipc, records
 
 NUMBER, TEXT, BLOB = ("bool", "enum", "int32", "int64", "sint32", "sint64", "uint32", "uint64"), "string", "bytes"
 NARROW = ("bool", "enum", "int32", "uint32", "sint32")  # a value of more than 32 bits has no place in these
@@ -109,11 +109,14 @@ def bodies(message, fields=None, path=""):
 
 def packets(m):
     """(what, body, number of descriptors, zero) for one Msg of the table: each must end the connection."""
-    good = join(split(m.message, sample(m.message)))
-    for what, body in bodies(m.message):
-        if len(body) <= m.max_bytes:
-            yield what, body, m.n_fds, 0
-    yield "more bytes than allowed", good + ipc.tag(60, ipc.WIRE_BYTES) + ipc.varint(m.max_bytes) + b"x" * m.max_bytes, m.n_fds, 0
+    if isinstance(m.message, records.Record):
+        good, others = m.message.encode(m.message.sample()), m.message.broken()
+        yield "more bytes than allowed", good + b"x" * m.max_bytes + b"x", m.n_fds, 0
+    else:
+        good, others = join(split(m.message, sample(m.message))), (b for b in bodies(m.message) if len(b[1]) <= m.max_bytes)
+        yield "more bytes than allowed", good + ipc.tag(60, ipc.WIRE_BYTES) + ipc.varint(m.max_bytes) + b"x" * m.max_bytes, m.n_fds, 0
+    for what, body in others:
+        yield what, body, m.n_fds, 0
     yield "a descriptor too many", good, m.n_fds + 1, 0
     yield "many descriptors", good, m.n_fds + 20, 0
     if m.n_fds:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages between supervisor and helpers, out of proto/*.proto and proto/ipc_msgs.def.
+"""The messages between supervisor and helpers, out of proto/ipc_msgs.def, proto/ipc_records.def and proto/*.proto.
 
 Messages are dicts: {"run": b"...", "task": "web", "mounts": [{...}], "driver": "EXEC_DRIVER_EXEC"}. Fields that are left out
 have their default. Encoding is canonical, as the other side demands: fields in the order of their numbers, defaults left out.
-For what must be refused there are encode_field(), Channel.send_raw() and Channel.send_bytes().
+For what must be refused there are encode_field(), Channel.send_raw() and Channel.send_bytes(). Records are records.py's.
 """
 import array
 import glob
@@ -14,7 +14,7 @@ import socket
 import struct
 import time
 
-from . import ROOT, case
+from . import ROOT, case, records
 
 SCALARS = {"bool", "bytes", "int32", "int64", "sint32", "sint64", "string", "uint32", "uint64"}
 WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_32 = 0, 1, 2, 5
@@ -130,17 +130,38 @@ SCHEMA = Schema(sorted(glob.glob(os.path.join(ROOT, "proto", "*.proto"))))
 
 
 class Msg:
-    """A row of ipc_msgs.def."""
+    """A message of ipc_msgs.def."""
 
-    def __init__(self, name, no, sender, receiver, max_bytes, n_fds, message):
-        self.name, self.no, self.sender, self.receiver = name, int(no), sender, receiver
-        self.max_bytes, self.n_fds, self.message = int(max_bytes), int(n_fds), SCHEMA.messages[message]
+    def __init__(self, name, no, sender, receiver, n_fds, message, max_bytes=None):
+        self.name, self.no, self.sender, self.receiver, self.n_fds = name, int(no), sender, receiver, int(n_fds)
+        self.message = records.SCHEMA.records.get(message) or SCHEMA.messages[message]
+        self.max_bytes = int(max_bytes or self.message.size)
 
 
 def _read_table():
     with open(os.path.join(ROOT, "proto", "ipc_msgs.def"), encoding="utf-8") as f:
-        rows = re.findall(r"^IPC_MSG\(\s*(\w+),\s*(\d+),\s*(\w+),\s*(\w+),\s*(\d+),\s*(\d+),\s*(\w+)", f.read(), re.M)
-    return [Msg(*row) for row in rows]
+        text = f.read()
+    prefixes = {macro: (prefix, to) for macro, prefix, to in re.findall(r"^#define (\w+)_CALL\(.*\) IPC_CALL\(NAME, (\w+), call, no, (\w+),",
+                                                                        text, re.M)}
+    table = []
+    for macro, row in re.findall(r"^(\w+)\((\w+,.*)\)$", text, re.M):
+        words = [word.strip() for word in row.split(",")]
+        if macro == "IPC_RECORD_MSG":
+            name, no, sender, receiver, n_fds, _, record = words
+            table.append(Msg(name, no, sender, receiver, n_fds, record))
+        elif macro == "IPC_PB_MSG":
+            name, no, sender, receiver, max_bytes, n_fds, message, _ = words
+            table.append(Msg(name, no, sender, receiver, n_fds, message, max_bytes))
+        elif macro == "PB_CALL":
+            name, _, _, message, no, to, req_bytes, req_fds, rep_bytes, rep_fds = words[:10]
+            table += [Msg(name + "_REQ", no, "SUPERVISOR", to, req_fds, message + "Req", req_bytes),
+                      Msg(name + "_REP", int(no) + 1, to, "SUPERVISOR", rep_fds, message + "Rep", rep_bytes)]
+        else:
+            name, call, no, req_fds, rep_fds = words[:5]
+            prefix, to = prefixes[macro[:-len("_CALL")]]
+            table += [Msg(name + "_REQ", no, "SUPERVISOR", to, req_fds, "%s_%s_req" % (prefix, call)),
+                      Msg(name + "_REP", int(no) + 1, to, "SUPERVISOR", rep_fds, "%s_%s_rep" % (prefix, call))]
+    return table
 
 
 TABLE = _read_table()
@@ -204,7 +225,9 @@ def _is_default(field, value):
 
 
 def encode(message, fields):
-    """The canonical bytes. message: a Message or its name."""
+    """The canonical bytes. message: a Record, a Message or its name."""
+    if isinstance(message, records.Record):
+        return message.encode(fields)
     if isinstance(message, str):
         message = SCHEMA.messages[message]
     for name in fields:
@@ -263,6 +286,8 @@ def _default(field):
 
 def decode(message, data):
     """A dict with every field of the message; an unknown one is an Error. Enums are numbers."""
+    if isinstance(message, records.Record):
+        return message.decode(data)
     if isinstance(message, str):
         message = SCHEMA.messages[message]
     fields = {f.name: _default(f) for f in message.fields}

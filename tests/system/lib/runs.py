@@ -29,6 +29,11 @@ class Run:
         self.alloc_id = alloc
 
 
+def start_record(req):
+    """The fields of Runs.request() as EXEC_TASK_START_REQ has them."""
+    return {"start": {k: v for k, v in req.items() if k != "mounts"}, "mounts": req.get("mounts", ())}
+
+
 class Runs:
     """An exec-helper with the directories around it."""
 
@@ -82,7 +87,7 @@ class Runs:
     def send(self, req, spec):
         fd = helper.memfd_sealed(spec)
         try:
-            return self.ipc.call("EXEC_TASK_START_REQ", req, [fd])
+            return self.ipc.call("EXEC_TASK_START_REQ", start_record(req), [fd])
         finally:
             os.close(fd)
 
