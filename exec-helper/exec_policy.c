@@ -225,6 +225,9 @@ check_mount(struct exec_state *s, const struct exec_start *req, const struct exe
 {
 	memset(ret, 0, sizeof *ret);
 	ret->read_only = m->read_only;
+	if (setup->driver == DRIVER_EXEC && m->dest[0] != '/')
+		return err_say(e, -EINVAL, "start: the destination of a mount is not absolute");
+	memcpy(ret->dest, m->dest, sizeof ret->dest);
 	switch (m->kind) {
 	case EXEC_MOUNT_HOST_VOLUME:
 		return set_host_volume(s, m, ret, run, e);
@@ -243,7 +246,8 @@ static int
 check_mounts(struct exec_state *s, const struct exec_start *req, const struct exec_mount *mounts,
     uint32_t n, struct exe_setup *setup, struct exec_run *run, struct err *e)
 {
-	_Static_assert(EXEC_MOUNTS_MAX == EXE_MOUNTS_MAX, "as many as an executor can be told");
+	_Static_assert(EXEC_MOUNTS_MAX == EXE_MOUNTS_MAX && EXEC_DEST_SIZE == EXE_PATH_SIZE,
+	    "an executor gets them as they are");
 	for (uint32_t i = 0; i < n; i++) {
 		struct exe_setup_mount *ret = &setup->mounts[i];
 		int r = check_mount(s, req, &mounts[i], setup, ret, run, e);

@@ -19,8 +19,7 @@ struct exe_spec {
 	const void *map;
 	size_t size;
 	const char *command, *cwd; /* cwd: NULL if not given */
-	const char *dests[EXE_MOUNTS_MAX];
-	size_t n_dests, n_args, n_env;
+	size_t n_args, n_env;
 	char **argv, **envp;
 };
 
@@ -71,7 +70,7 @@ struct exe {
 /* Notes where the set-up failed and returns -error. */
 int exe_failed(struct exe *x, enum exe_step step, int error, uint32_t detail);
 
-/* exe_setup.c: reads the set-up, and where the spec's mounts go. 0 or -errno (failed). */
+/* exe_setup.c: reads the set-up. 0 or -errno (failed). */
 int exe_setup_read(struct exe *x);
 void exe_setup_done(struct exe *x);
 

@@ -11,7 +11,9 @@
 
 #include "common/cleanup.h"
 #include "common/crash.h"
+#include "common/fd.h"
 #include "executor/exe.h"
+#include "proto/task_spec.h"
 
 #define NOFILE_SOFT 1024
 #define FD_REPORT   (STDERR_FILENO + 1)
@@ -111,6 +113,9 @@ prepare(struct exe *x, char dir[PATH_MAX], enum exe_step *ret_step)
 	int r;
 
 	*ret_step = EXE_STEP_SPEC;
+	r = fd_memfd_map(EXE_FD_SPEC, SPEC_BYTES_MAX, &x->spec.map, &x->spec.size);
+	if (r < 0)
+		return r;
 	r = exe_spec_read(x->spec.map, x->spec.size, &x->spec);
 	if (r < 0 || !x->spec.command != (x->setup->session == EXE_SESSION_FILE))
 		return -EBADMSG;

@@ -317,33 +317,29 @@ take_null(struct exe *x)
 static bool
 template_suffices(struct exe *x)
 {
-	for (size_t i = 0; i < x->spec.n_dests; i++) {
-		const char *dest = x->spec.dests[i] + strspn(x->spec.dests[i], "/");
-		char first[256];
-		struct stat st;
+	for (uint32_t i = 0; i < x->setup->n_mounts; i++) {
+		const char *dest = x->setup->mounts[i].dest + 1;
+		char first[EXE_PATH_SIZE];
 
-		if ((size_t)snprintf(first, sizeof first, "/%.*s", (int)strcspn(dest, "/"), dest) <
-			sizeof first &&
-		    lstat(first, &st) < 0)
+		dest += strspn(dest, "/");
+		(void)snprintf(first, sizeof first, "/%.*s", (int)strcspn(dest, "/"), dest);
+		if (faccessat(AT_FDCWD, first, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 			return false;
 	}
 	return true;
 }
 
-/* What gets a mount of the task's own: nothing of the template's is wanted below that. */
-static bool
-is_own(const char *name)
+static int
+copy_dir(int from, int root, const char *name)
 {
-	static const char *const names[] = { "alloc", "local", "proc", "secrets", "tmp" };
+	cleanup_close int tree =
+	    open_tree(from, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 
-	for (size_t i = 0; i < ELEMENTSOF(names); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return false;
+	return tree < 0 || mkdirat(root, name, 0755) < 0 ? -errno : attach(tree, root, name);
 }
 
 /* The root of the template, entry by entry, in a new one that can have more of them. It hangs at
- * /tmp while it is made. */
+ * /.mask while it is made. */
 static int
 copy_root(int root)
 {
@@ -352,29 +348,14 @@ copy_root(int root)
 	int r = d ? 0 : -errno;
 
 	while (r == 0 && (entry = readdir(d))) {
-		cleanup_close int tree = -1;
-		char link[PATH_MAX];
-		ssize_t n;
+		char link[PATH_MAX] = "";
 
 		if (entry->d_name[0] == '.') /* the masks are in place already */
 			continue;
-		n = readlinkat(dirfd(d), entry->d_name, link, sizeof link - 1);
-		if (n >= 0) {
-			link[n] = '\0';
+		if (readlinkat(dirfd(d), entry->d_name, link, sizeof link - 1) >= 0)
 			r = symlinkat(link, root, entry->d_name) < 0 ? -errno : 0;
-			continue;
-		}
-		if (entry->d_type != DT_DIR)
-			continue;
-		if (is_own(entry->d_name)) {
-			r = mkdirat(root, entry->d_name, 0755) < 0 ? -errno : 0;
-			continue;
-		}
-		tree = open_tree(
-		    dirfd(d), entry->d_name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-		r = tree < 0 || mkdirat(root, entry->d_name, 0755) < 0
-			? -errno
-			: attach(tree, root, entry->d_name);
+		else if (entry->d_type == DT_DIR)
+			r = copy_dir(dirfd(d), root, entry->d_name);
 	}
 	return r;
 }
@@ -384,7 +365,7 @@ enter_own_root(struct exe *x, int *ret_root)
 {
 	static const char *const options[] = { "mode", "0755", "size", "1m", NULL };
 	cleanup_close int root = new_fs("tmpfs", options, PLAIN);
-	int r = root < 0 ? root : attach(root, AT_FDCWD, "/tmp");
+	int r = root < 0 ? root : attach(root, AT_FDCWD, "/.mask");
 
 	if (r == 0)
 		r = copy_root(root);
@@ -420,7 +401,7 @@ static int
 attach_volumes(struct exe *x, int root)
 {
 	for (uint32_t i = 0; i < x->setup->n_mounts; i++) {
-		const char *dest = x->spec.dests[i];
+		const char *dest = x->setup->mounts[i].dest;
 		cleanup_close int at = dest[strspn(dest, "/")] ? open_dest(root, dest) : -EINVAL;
 		int r = at < 0 ? at : attach(trees[OWN_TREES + i], at, "");
 

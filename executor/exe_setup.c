@@ -1,33 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_setup.c: what exec-helper handed over, and where the supervisor wants mounts. Runs in:
- * executor, as root. */
+/* exe_setup.c: what exec-helper handed over. Runs in: executor, as root. */
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/fd.h"
-#include "common/spec.h"
 #include "executor/exe.h"
-
-/* Where mounts go is all of the spec that root needs. */
-static int
-read_dests(struct exe_spec *s)
-{
-	struct spec_entry entry;
-	size_t at = 0;
-	int r;
-
-	while ((r = spec_next(s->map, s->size, &at, &entry)) == 1) {
-		if (entry.tag != SPEC_MOUNT_DEST)
-			continue;
-		if (s->n_dests == EXE_MOUNTS_MAX || entry.text[0] != '/')
-			return -EBADMSG;
-		s->dests[s->n_dests++] = entry.text;
-	}
-	return r;
-}
 
 static int
 map_setup(struct exe *x)
@@ -73,22 +52,13 @@ exe_setup_read(struct exe *x)
 		x->peers[0] = x->listen;
 		x->listen = -1;
 	}
-	r = fd_memfd_map(EXE_FD_SPEC, SPEC_BYTES_MAX, &x->spec.map, &x->spec.size);
-	if (r == 0)
-		r = read_dests(&x->spec);
-	if (r == 0 && x->setup->driver == DRIVER_EXEC && x->spec.n_dests != x->setup->n_mounts)
-		r = -EBADMSG;
-	return r < 0 ? exe_failed(x, EXE_STEP_SPEC, -r, 0) : 0;
+	return 0;
 }
 
 void
 exe_setup_done(struct exe *x)
 {
-	struct exe_spec *s = &x->spec;
-
-	(void)munmap((void *)(uintptr_t)s->map, s->size);
 	(void)munmap((void *)(uintptr_t)x->setup, x->setup->size);
-	memset(s, 0, sizeof *s);
 	x->setup = NULL;
 	(void)close(EXE_FD_SPEC);
 	(void)close(EXE_FD_SETUP);

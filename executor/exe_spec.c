@@ -26,11 +26,6 @@ take_entry(struct exe_spec *s, const struct spec_entry *entry, enum spec_tag bef
 	case SPEC_ENV:
 		s->n_env++;
 		return entry->text[0] == '=' || !strchr(entry->text, '=') ? -EBADMSG : 0;
-	case SPEC_MOUNT_DEST:
-		if (s->n_dests == EXE_MOUNTS_MAX || entry->text[0] != '/')
-			return -EBADMSG;
-		s->dests[s->n_dests++] = entry->text;
-		return 0;
 	case SPEC_CWD:
 		if (s->cwd || entry->text[0] != '/')
 			return -EBADMSG;
@@ -54,7 +49,6 @@ exe_spec_read(const void *map, size_t size, struct exe_spec *s)
 	size_t at = 0, n = 0;
 	int r;
 
-	s->n_dests = 0;
 	while ((r = spec_next(map, size, &at, &entry)) == 1) {
 		if (++n > SPEC_ENTRIES_MAX ||
 		    (before == SPEC_SECRET_NAME && entry.tag != SPEC_SECRET_DATA))

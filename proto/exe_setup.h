@@ -65,6 +65,7 @@ struct exe_setup_mount {
 	uint32_t zero;
 	struct mount_proof proof;
 	char path[EXE_PATH_SIZE];
+	char dest[EXE_PATH_SIZE]; /* absolute, in the task; unchecked otherwise */
 };
 
 struct exe_user {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * task_spec.h: the strings of one start: command, arguments, environment, mount destinations,
+ * task_spec.h: the strings of one start: command, arguments, environment, working directory,
  * secrets. The supervisor writes them into a sealed memfd, exec-helper hands that on unread, the
  * executor reads it: strings that name things inside the task are used only after the root has
  * changed and the user's identity is on.
@@ -21,7 +21,6 @@ enum spec_tag {
 	SPEC_COMMAND = 1,     /* exactly one */
 	SPEC_ARG = 2,         /* in order, without argv[0] */
 	SPEC_ENV = 3,         /* NAME=value, over the base environment; the last of one name wins */
-	SPEC_MOUNT_DEST = 4,  /* in the order of the request's mounts: absolute path in the task */
 	SPEC_CWD = 5,         /* at most one */
 	SPEC_SECRET_NAME = 6, /* a file in the task's secrets directory, behind SPEC_LOCAL a path in
 				 its local directory; followed by its SPEC_SECRET_DATA */

@@ -158,7 +158,11 @@ fill_mounts(struct sup *sup, struct alloc_runner *ar, const struct task *task, s
 			return err_say(e, -EINVAL,
 			    "volume_mount \"%s\": destination \"%.100s\" leads up by \"..\"",
 			    str(vm->volume), dest);
-		spec_add_str(&s->spec, SPEC_MOUNT_DEST, dest);
+		if (strlen(dest) >= sizeof s->req.mounts[i].dest)
+			return err_say(e, -EINVAL,
+			    "volume_mount \"%s\": destination \"%.100s…\" has more than %zu bytes",
+			    str(vm->volume), dest, sizeof s->req.mounts[i].dest - 1);
+		(void)strcpy(s->req.mounts[i].dest, dest);
 	}
 	s->req.n_mounts = (uint32_t)task->volume_mounts.n;
 	return 0;
@@ -225,8 +229,8 @@ fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
 		return err_set(e, r, "make the environment of task %s", task->name);
 	if ((r = fill_mounts(sup, ar, task, s, e)) < 0)
 		return r;
-	if (tr->plugin && (r = plugin_task_fill(tr->plugin, driver->isolates_files, &s->req,
-			       &s->spec, &s->env.vars)) < 0)
+	if (tr->plugin &&
+	    (r = plugin_task_fill(tr->plugin, driver->isolates_files, &s->req, &s->env.vars)) < 0)
 		return err_set(e, r, "prepare plugin %s", task->name);
 	if (driver->isolates_files && sup->config->default_pid_host)
 		req->pid_mode = EXEC_NS_HOST;

@@ -159,9 +159,22 @@ plugin_task_prepare(struct plugin_task *pt)
 	pt->make = file_call_plugin_dir_make(pt->sup, &req, on_dirs, pt);
 }
 
+/* False: the path is too long. */
+static bool
+add_mount(struct exec_task_start_req *req, enum exec_mount_kind kind, const char *dest)
+{
+	struct exec_mount *m = &req->mounts[req->n_mounts++];
+
+	m->kind = kind;
+	if (strlen(dest) >= sizeof m->dest)
+		return false;
+	(void)strcpy(m->dest, dest);
+	return true;
+}
+
 int
-plugin_task_fill(struct plugin_task *pt, bool isolated, struct exec_task_start_req *req,
-    struct spec_writer *spec, struct string_map *env)
+plugin_task_fill(
+    struct plugin_task *pt, bool isolated, struct exec_task_start_req *req, struct string_map *env)
 {
 	cleanup_free char *endpoint = NULL;
 	int r;
@@ -174,11 +187,10 @@ plugin_task_fill(struct plugin_task *pt, bool isolated, struct exec_task_start_r
 		r = string_map_set(env, "CSI_ENDPOINT", endpoint);
 	if (r < 0 || !isolated)
 		return r;
-	req->mounts[req->n_mounts++].kind = EXEC_MOUNT_PLUGIN_SOCKET;
-	req->mounts[req->n_mounts++].kind = EXEC_MOUNT_PLUGIN_ROOT;
-	spec_add_str(spec, SPEC_MOUNT_DEST, block(pt)->mount_dir);
-	spec_add_str(spec, SPEC_MOUNT_DEST, block(pt)->stage_publish_base_dir);
-	return 0;
+	return add_mount(req, EXEC_MOUNT_PLUGIN_SOCKET, block(pt)->mount_dir) &&
+		       add_mount(req, EXEC_MOUNT_PLUGIN_ROOT, block(pt)->stage_publish_base_dir)
+		   ? 0
+		   : -ENAMETOOLONG;
 }
 
 /* --- fingerprint --- */

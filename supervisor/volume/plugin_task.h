@@ -7,7 +7,6 @@
 #define DROVER_SUPERVISOR_VOLUME_PLUGIN_TASK_H
 
 #include "common/id.h"
-#include "common/spec.h"
 #include "model/engine/field.h"
 #include "model/task_event.h"
 #include "proto/ipc_records.h"
@@ -33,11 +32,11 @@ void plugin_task_free(struct plugin_task *pt); /* NULL is nothing */
 void plugin_task_update(struct plugin_task *pt, const struct task *task);
 /* Makes the directories, then ev->prepared(). */
 void plugin_task_prepare(struct plugin_task *pt);
-#define PLUGIN_MOUNTS 2 /* at most, that plugin_task_fill() adds */
-/* Adds the mounts (with their destinations to spec), the plugin fields and CSI_ENDPOINT. After a
- * prepare that worked. */
-int plugin_task_fill(struct plugin_task *pt, bool isolated, struct exec_task_start_req *req,
-    struct spec_writer *spec, struct string_map *env);
+#define PLUGIN_MOUNTS 2 /* the most that plugin_task_fill() adds */
+/* Adds the mounts, the plugin fields and CSI_ENDPOINT. To be called after a successful prepare. 0
+ * or -errno. */
+int plugin_task_fill(
+    struct plugin_task *pt, bool isolated, struct exec_task_start_req *req, struct string_map *env);
 /* The run runs (perhaps since before the last supervisor ended): probes until health_timeout,
  * registers, then supervises. */
 void plugin_task_started(struct plugin_task *pt, const struct id *run);

@@ -22,8 +22,5 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	/* A session for files has no command. */
 	HOLDS(!s.command || strlen(s.command) < size);
-	HOLDS(s.n_dests <= EXE_MOUNTS_MAX);
-	for (size_t i = 0; i < s.n_dests; i++)
-		HOLDS(s.dests[i][0] == '/');
 	return 0;
 }

@@ -95,7 +95,9 @@ def test_exec_helper_refuses_wrong_values():
             for driver in ("RAW_EXEC", "EXEC"):
                 _, req = r.request(driver=driver, alloc=alloc)
                 req.update(fields)
-                e = case.raises(ipc.RequestError, r.send, req, exe.spec("true", mounts=["/m"] * len(req.get("mounts", []))))
+                if "mounts" in req:
+                    req["mounts"] = [{"dest": "/m", **mount} for mount in req["mounts"]]
+                e = case.raises(ipc.RequestError, r.send, req, exe.spec("true"))
                 texts = (texts,) if isinstance(texts, str) else texts
                 assert any(text in e.text for text in texts), "%s by %s: %s" % (fields, driver, e)
         case.equal(r.list(), [], "runs")

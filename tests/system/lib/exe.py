@@ -101,11 +101,11 @@ def read_record(places, run):
             time.sleep(0.002)
 
 
-def spec(command, args=(), env=(), mounts=(), cwd=None, secrets=()):
+def spec(command, args=(), env=(), cwd=None, secrets=()):
     """The task spec: bytes for the sealed memfd. env: {name: value} or ["NAME=value"]; secrets: {name: bytes}."""
     if isinstance(env, dict):
         env = ["%s=%s" % pair for pair in env.items()]
-    entries = [(1, command)] * (command is not None) + [(2, a) for a in args] + [(3, e) for e in env] + [(4, m) for m in mounts]
+    entries = [(1, command)] * (command is not None) + [(2, a) for a in args] + [(3, e) for e in env]
     entries += [(5, cwd)] if cwd is not None else []
     for name, data in dict(secrets).items():
         entries += [(6, name), (7, data)]

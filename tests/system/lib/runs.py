@@ -94,8 +94,10 @@ class Runs:
     def start(self, command, args=(), driver="RAW_EXEC", alloc=None, task="web", env=(), cwd=None, secrets=(), dests=(),
               **fields):
         """Starts a run and returns it."""
+        if dests:
+            fields["mounts"] = [dict(mount, dest=dest) for mount, dest in zip(fields["mounts"], dests)]
         run, req = self.request(driver, alloc, task, **fields)
-        reply = self.send(req, exe.spec(command, args, env, dests, cwd, secrets))
+        reply = self.send(req, exe.spec(command, args, env, cwd, secrets))
         case.equal(reply["existed"], False, "existed")
         self.runs.append(run)
         return run
