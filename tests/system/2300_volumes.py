@@ -89,6 +89,7 @@ def test_data_outlives_an_alloc():
     case.until(lambda: node.wait_running("one")[0]["ID"] != first["ID"], 20, "another alloc")
     second = node.wait_running("one")[0]
     case.until(lambda: first["ID"].encode() in node.logs(second), 10, "what the first wrote")
+    wait_written("data", second)
 
 
 def test_a_second_writer_waits_and_says_for_whom():
