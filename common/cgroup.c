@@ -432,15 +432,16 @@ is_in(const char *path, const char *dir, const char *run)
 bool
 cgroup_has_pid(const char *parent, const char *run, pid_t pid)
 {
-	cleanup_free char *text = NULL;
-	char path[64], want[PATH_SIZE], *at, *line;
+	char path[64], want[PATH_SIZE], text[16384] = "", *at = text, *line;
+	cleanup_close int fd = -1;
 	int n;
 
 	(void)snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
 	n = snprintf(want, sizeof want, "0::%s/", parent);
-	if (n < 0 || (size_t)n >= sizeof want || fd_read_file(AT_FDCWD, path, 65536, &text) < 0)
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (n < 0 || (size_t)n >= sizeof want || fd_read_full(fd, text, sizeof text - 1) < 0)
 		return false;
-	for (at = text; (line = strsep(&at, "\n"));)
+	while ((line = strsep(&at, "\n")))
 		if (strncmp(line, want, (size_t)n) == 0)
 			return is_in(line + n, "tasks", run) || is_in(line + n, "cores", run);
 	return false;

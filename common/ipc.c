@@ -44,21 +44,21 @@ ipc_msg_info(unsigned type)
 	return type < IPC_TYPE_MAX && infos[type].name ? &infos[type] : NULL;
 }
 
+static const char *const peer_names[IPC_PEERS] = {
+	[IPC_SUPERVISOR] = "supervisor",
+	[IPC_EXEC_HELPER] = "exec-helper",
+	[IPC_MOUNT_HELPER] = "mount-helper",
+	[IPC_CSI_HELPER] = "csi-helper",
+	[IPC_HEARTBEAT] = "heartbeat",
+	[IPC_CHECK_HELPER] = "check-helper",
+	[IPC_FILE_HELPER] = "file-helper",
+	[IPC_HELPER] = "helper",
+};
+
 const char *
 ipc_peer_name(enum ipc_peer peer)
 {
-	static const char *const names[IPC_PEERS] = {
-		[IPC_SUPERVISOR] = "supervisor",
-		[IPC_EXEC_HELPER] = "exec-helper",
-		[IPC_MOUNT_HELPER] = "mount-helper",
-		[IPC_CSI_HELPER] = "csi-helper",
-		[IPC_HEARTBEAT] = "heartbeat",
-		[IPC_CHECK_HELPER] = "check-helper",
-		[IPC_FILE_HELPER] = "file-helper",
-		[IPC_HELPER] = "helper",
-	};
-
-	return peer < IPC_PEERS ? names[peer] : "?";
+	return peer < IPC_PEERS ? peer_names[peer] : "?";
 }
 
 static bool

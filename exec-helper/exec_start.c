@@ -12,50 +12,46 @@
 #include "common/fd.h"
 #include "exec-helper/exec.h"
 
-/* One limit, where this machine has it: by file v2 or v1, NULL if there is none. -ENOENT (no swap
- * accounting, an older kernel) is as if it had not been asked for. */
-static int
-set_limit(struct exec_state *s, const struct exec_run *run, enum cgroup_tree tree, const char *v2,
-    const char *v1, uint64_t value)
-{
-	bool in_v2 = s->cgroup.in_v2 & CGROUP_BIT(tree);
-	int dir = run->cgroup[in_v2 ? CGROUP_V2 : tree], r;
-	const char *file = in_v2 ? v2 : v1;
-	char text[24];
-
-	if (dir < 0 || !file)
-		return 0;
-	(void)snprintf(text, sizeof text, "%llu", (unsigned long long)value);
-	r = fd_write_file(dir, file, text);
-	return r == -ENOENT ? 0 : r;
-}
-
+/*
+ * Each limit that is not 0, by its file in v2 or v1; NULL: there is none. A file that does not
+ * exist (no swap accounting, an older kernel) is no error.
+ */
 static int
 set_limits(struct exec_state *s, const struct exec_start *req, const struct exec_run *run)
 {
-	const uint64_t memory = req->memory_bytes, soft = req->memory_soft_bytes;
-	uint64_t shares = req->cpu_shares < 2        ? 2
-			  : req->cpu_shares > 262144 ? 262144
-						     : req->cpu_shares;
+	const uint64_t cpu = req->cpu_shares;
+	const uint64_t shares = cpu < 2 ? 2 : cpu > 262144 ? 262144 : cpu;
+	const struct limit {
+		enum cgroup_tree tree;
+		const char *v2, *v1;
+		bool wanted;
+		uint64_t value;
+	} limits[] = {
+		{ CGROUP_MEMORY, "memory.max", "memory.limit_in_bytes", req->memory_bytes,
+		    req->memory_bytes },
+		{ CGROUP_MEMORY, "memory.low", "memory.soft_limit_in_bytes", req->memory_soft_bytes,
+		    req->memory_soft_bytes },
+		{ CGROUP_MEMORY, "memory.swap.max", "memory.swappiness", true, 0 },
+		/* Half a task is worse than none: what shares a limit dies together. */
+		{ CGROUP_MEMORY, "memory.oom.group", NULL, true, 1 },
+		{ CGROUP_CPU, "cpu.weight", "cpu.shares", cpu,
+		    s->cgroup.in_v2 & CGROUP_BIT(CGROUP_CPU) ? 1 + (shares - 2) * 9999 / 262142
+							     : shares },
+		{ CGROUP_PIDS, "pids.max", "pids.max", s->pids_max, s->pids_max },
+	};
 	int r = 0;
 
-	if (memory)
-		r = set_limit(s, run, CGROUP_MEMORY, "memory.max", "memory.limit_in_bytes", memory);
-	if (r == 0 && soft)
-		r = set_limit(
-		    s, run, CGROUP_MEMORY, "memory.low", "memory.soft_limit_in_bytes", soft);
-	if (r == 0)
-		r = set_limit(s, run, CGROUP_MEMORY, "memory.swap.max", "memory.swappiness", 0);
-	/* Half a task is worse than none: what shares a limit dies together. */
-	if (r == 0)
-		r = set_limit(s, run, CGROUP_MEMORY, "memory.oom.group", NULL, 1);
-	if (r == 0 && req->cpu_shares)
-		r = set_limit(s, run, CGROUP_CPU, NULL, "cpu.shares", shares);
-	if (r == 0 && s->pids_max)
-		r = set_limit(s, run, CGROUP_PIDS, "pids.max", "pids.max", s->pids_max);
-	shares = 1 + (shares - 2) * 9999 / 262142;
-	if (r == 0 && req->cpu_shares)
-		r = set_limit(s, run, CGROUP_CPU, "cpu.weight", NULL, shares);
+	for (const struct limit *l = limits; l < limits + ELEMENTSOF(limits) && r >= 0; l++) {
+		bool in_v2 = s->cgroup.in_v2 & CGROUP_BIT(l->tree);
+		int dir = run->cgroup[in_v2 ? CGROUP_V2 : l->tree];
+		const char *file = in_v2 ? l->v2 : l->v1;
+		char text[24];
+
+		(void)snprintf(text, sizeof text, "%llu", (unsigned long long)l->value);
+		if (l->wanted && dir >= 0 && file &&
+		    (r = fd_write_file(dir, file, text)) == -ENOENT)
+			r = 0;
+	}
 	return r;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_setup.c: what exec-helper handed over. Runs in: executor, as root. */
+/* exe_setup.c: reads the settings that exec-helper handed over. Runs in: executor, as root. */
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -8,28 +8,10 @@
 #include "common/fd.h"
 #include "executor/exe.h"
 
-static int
-map_setup(struct exe *x)
-{
-	const void *map;
-	size_t len;
-	int r = fd_memfd_map(EXE_FD_SETUP, sizeof *x->setup, &map, &len);
-	const struct exe_setup *s = r < 0 ? NULL : map;
-
-	if (r < 0)
-		return r;
-	if (len < EXE_SETUP_SIZE(0) || s->magic != EXE_SETUP_MAGIC || s->size != len ||
-	    len != EXE_SETUP_SIZE(s->n_mounts))
-		return -EBADMSG;
-	x->setup = s;
-	x->keep = s->keep;
-	return 0;
-}
-
 int
 exe_setup_read(struct exe *x)
 {
-	int r;
+	const struct exe_setup *s = mmap(NULL, sizeof *s, PROT_READ, MAP_PRIVATE, EXE_FD_SETUP, 0);
 
 	x->pidfd = x->task_dir = x->signals = x->kill_fd = x->events_fd = x->oom_fd = -1;
 	x->lease_fd = x->lease_timer = -1;
@@ -40,10 +22,14 @@ exe_setup_read(struct exe *x)
 	for (size_t i = 0; i < EXE_PEERS_MAX; i++)
 		x->peers[i] = -1;
 	x->listen = EXE_FD_LISTEN;
-	r = map_setup(x);
-	if (r < 0)
-		return exe_failed(x, EXE_STEP_SPEC, -r, 1);
-	x->session = x->setup->session != 0;
+	/* exec-helper made the memfd and sealed it. */
+	if (s == MAP_FAILED)
+		return exe_failed(x, EXE_STEP_SPEC, errno, 1);
+	if (s->magic != EXE_SETUP_MAGIC || s->size != EXE_SETUP_SIZE(s->n_mounts))
+		return exe_failed(x, EXE_STEP_SPEC, EBADMSG, 1);
+	x->setup = s;
+	x->keep = s->keep;
+	x->session = s->session != 0;
 	/* The record that exec-helper wrote is the one that goes on. */
 	if (!x->session &&
 	    pread(EXE_FD_RECORD, &x->record, sizeof x->record, 0) != (ssize_t)sizeof x->record)
@@ -58,7 +44,7 @@ exe_setup_read(struct exe *x)
 void
 exe_setup_done(struct exe *x)
 {
-	(void)munmap((void *)(uintptr_t)x->setup, x->setup->size);
+	(void)munmap((void *)(uintptr_t)x->setup, sizeof *x->setup);
 	x->setup = NULL;
 	(void)close(EXE_FD_SPEC);
 	(void)close(EXE_FD_SETUP);
