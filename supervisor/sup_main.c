@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sup_main.c: the supervisor, from its constant, and the order in which its parts begin. Runs in:
- * supervisor. */
+/* sup_main.c: the supervisor, from its constant, and the order in which its parts are made. Runs
+ * in: supervisor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -55,8 +55,8 @@ on_sigterm(sd_event_source *source, const struct signalfd_siginfo *si, void *use
 
 	(void)sd_notify(0, "STOPPING=1");
 	if (sup.args.dev && !sup.draining) {
-		sup.draining = true; /* no drain of the node: that is an operator's wish and
-					outlives the agent */
+		sup.draining = true; /* not a drain of the node, which an operator requests and
+					which outlives the agent */
 		client_stop_all(&sup, &all);
 	} else {
 		sup.exiting = true;
@@ -87,7 +87,7 @@ open_dir(const char *base, const char *name, int *ret, struct err *e)
 	return err_set(e, -EACCES, "open %s", path);
 }
 
-/* One descriptor per running task; what the launcher was given, at most. */
+/* Each running task needs a descriptor; the limit is the launcher's hard limit. */
 static void
 raise_nofile(void)
 {
@@ -146,8 +146,8 @@ serve_api(struct err *e)
 	return api_new(&sup, tables, &sup.source->api->backend, e);
 }
 
-/* Each needs those before it. The socket comes last: who can ask is answered from what was
- * restored. */
+/* Each part needs those before it. The socket comes last, so that requests are answered from the
+ * restored state. */
 static int
 begin_parts(struct err *e)
 {
@@ -225,7 +225,7 @@ run(void *state, const struct proc_args *args)
 	log_info("ready: node %.8s, %u allocations, work comes from: %s", node_get(&sup)->id,
 	    sup.allocs->n, sup.source->ops->name);
 	(void)sd_notifyf(0, "READY=1\nSTATUS=%u allocations", sup.allocs->n);
-	code_let_go(); /* GnuTLS, which libmicrohttpd brings, has been started, and is not used */
+	code_let_go(); /* GnuTLS, which libmicrohttpd links, has been initialised but is not used */
 	r = turn_loop(&sup);
 	end_parts();
 	return r;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_view.c: an alloc as the API shows it. Runs in: supervisor. */
+/* alloc_view.c: builds the API's view of an alloc. Runs in: supervisor. */
 #include "supervisor/api/alloc_view.h"
 #include "supervisor/http/api_filter.h"
 
@@ -20,7 +20,7 @@ print_sums(const struct sums *s)
 	    "Devices");
 }
 
-/* A task without a maximum takes what it has reserved. */
+/* The maximum of a task without memory_max is its reservation. */
 static void
 add_task(struct sums *all, const struct sums *task)
 {
@@ -31,7 +31,8 @@ add_task(struct sums *all, const struct sums *task)
 	    all->memory_max_mb, task->memory_max_mb > 0 ? task->memory_max_mb : task->memory_mb);
 }
 
-/* Clients of the API dereference Resources, and print no use of a task without its own. */
+/* Clients of the API dereference Resources, and show no usage for a task without resources of its
+ * own. */
 static int
 fill_sums(struct alloc *view)
 {
@@ -91,8 +92,9 @@ api_list_add_alloc(struct api_list *list, struct sup_alloc *sa)
 	struct alloc whole, stub;
 
 	alloc_fill_stub(&sa->a, &sa->job->job);
-	stub = whole = sa->a; /* they share all but these */
-	/* The largest part of it: printed anew for each alloc, and seldom asked for. */
+	stub = whole = sa->a; /* the view shares all members but these */
+	/* The job is the largest part of an alloc and seldom needed, so it is encoded only on
+	 * request. */
 	if (list->filter && api_filter_asks(list->filter, "Job"))
 		whole.job = &sa->job->job;
 	whole.signed_identities = (struct string_map){ 0 };

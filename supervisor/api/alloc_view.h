@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alloc_view.h: an alloc as the API shows it. Runs in: supervisor. */
+/* alloc_view.h: builds the API's view of an alloc. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_API_ALLOC_VIEW_H
 #define DROVER_SUPERVISOR_API_ALLOC_VIEW_H
 
@@ -7,17 +7,16 @@
 #include "supervisor/http/api_list.h"
 #include "supervisor/table/alloc_table.h"
 
-/*
- * Shares everything with *sa but what the API adds: the job, which the table keeps apart, and the
- * sums that clients of the API take for given, where the source has not made them. A task's tokens
- * are its own and are left out. 0 or -ENOMEM, and then alloc_view_done() is still due.
- */
+/* Builds a view that shares memory with *sa and adds the job, which the table keeps apart, and
+ * resource sums that clients expect, unless the source has set them. The tokens of tasks are left
+ * out. Returns 0 or -ENOMEM; call alloc_view_done() in both cases. */
 int alloc_view_init(struct alloc *view, const struct sup_alloc *sa);
 void alloc_view_done(struct alloc *view);
 
-/* The alloc whose id is the first ":" of the request's pattern; NULL: there is none. */
+/* Finds the alloc whose id is the first parameter of the request's path; NULL if it does not exist.
+ */
 struct sup_alloc *api_alloc(const struct api_req *req);
-/* Its stub: with ?resources=true with its resources, with ?task_states=false without task states.
+/* Adds the alloc's stub; ?resources=true adds its resources, ?task_states=false omits task states.
  */
 void api_list_add_alloc(struct api_list *list, struct sup_alloc *sa);
 

@@ -38,7 +38,7 @@ show_helpers(struct sup *sup)
 	return all;
 }
 
-/* NULL behind the last one. */
+/* NULL after the last one. */
 static const char *
 find_server(const struct sup *sup, size_t i)
 {
@@ -65,7 +65,7 @@ show_client(struct sup *sup)
 	return client;
 }
 
-/* Of the machine, as it was fingerprinted. */
+/* Attributes of the machine, from the fingerprint. */
 static json_t *
 show_runtime(const struct node *node)
 {
@@ -131,7 +131,7 @@ get_leaks(struct sup *sup, struct api_req *req)
 	leaks_collect(sup, on_leaks, req);
 }
 
-/* With a node in the request the answer says whose it is: so clients have it. */
+/* If the request names a node, the answer contains the node's id, as clients expect. */
 void
 api_get_host(struct sup *sup, struct api_req *req)
 {
@@ -153,7 +153,7 @@ api_get_host(struct sup *sup, struct api_req *req)
 		api_reply_model(req, &host_data_type, rep.host_data);
 }
 
-/* Those that this node can ask. */
+/* Lists the servers that this node knows. */
 static void
 get_servers(struct sup *sup, struct api_req *req)
 {

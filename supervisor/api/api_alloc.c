@@ -42,7 +42,8 @@ api_get_alloc(struct sup *sup, struct api_req *req)
 	alloc_view_done(&view);
 }
 
-/* All that is kept of them; the alloc itself has the last ten. drover's own path. */
+/* Lists all stored events of an alloc's tasks; the alloc itself has the last ten. This path exists
+ * only in drover. */
 static void
 get_events(struct sup *sup, struct api_req *req)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_checks.h: a handler that two tables of routes have. Runs in: supervisor. */
+/* api_checks.h: a handler that two route tables share. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_API_API_CHECKS_H
 #define DROVER_SUPERVISOR_API_API_CHECKS_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api_exec.c: GET /v1/client/allocation/:id/exec: a command inside a task over a websocket
- *; /v1/job/:id/action: one that the task's actions name. Runs in: supervisor.
+ * api_exec.c: GET /v1/client/allocation/:id/exec runs a command inside a task over a websocket;
+ * /v1/job/:id/action runs one of the task's actions. Runs in: supervisor.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,16 +29,16 @@
 struct exec_socket {
 	struct api_socket so;
 	struct exec_stream es;
-	int fd; /* -1 before it begins and after its end */
+	int fd; /* -1 before the start and after the end */
 	sd_event_source *io;
 	struct ws_reader reader;
 	struct text out;
 	size_t out_at;
-	bool handshake; /* the first message is one */
-	bool closing;   /* the close frame is in out: nothing follows it */
+	bool handshake; /* the first message is a handshake */
+	bool closing;   /* the close frame is in `out`: nothing may follow it */
 };
 
-/* --- what is sent --- */
+/* Sending. */
 
 static void
 put_frame(struct exec_socket *ex, enum ws_opcode op, const void *data, size_t len)
@@ -61,7 +61,7 @@ put_close(struct exec_socket *ex, enum ws_close code, const char *reason)
 	put_frame(ex, WS_CLOSE, body, len);
 }
 
-/* As many frames as are wanted at a time. True: there may be another one. */
+/* Buffers frames up to the limit. Returns true if there may be more. */
 static bool
 fill(struct exec_socket *ex)
 {
@@ -86,7 +86,7 @@ fill(struct exec_socket *ex)
 	return !ex->closing;
 }
 
-/* True when nothing is left to be sent. -errno: the client is gone. */
+/* Returns true if everything was sent; -errno if the client has disconnected. */
 static int
 flush_out(struct exec_socket *ex)
 {
@@ -105,7 +105,7 @@ flush_out(struct exec_socket *ex)
 	return 1;
 }
 
-/* --- what is received --- */
+/* Receiving. */
 
 static void
 take_handshake(struct exec_socket *ex, const json_t *json)
@@ -176,7 +176,7 @@ take_bytes(struct exec_socket *ex, const char *data, size_t len)
 	}
 }
 
-/* 0, or negative: the client is gone. */
+/* Returns 0, or negative if the client has disconnected. */
 static int
 receive(struct exec_socket *ex)
 {
@@ -191,7 +191,7 @@ receive(struct exec_socket *ex)
 	return 0;
 }
 
-/* --- its life --- */
+/* Lifetime. */
 
 static void
 end(struct exec_socket *ex)
@@ -213,9 +213,10 @@ pump(struct exec_socket *ex)
 		end(ex);
 		return;
 	}
-	/* Each ping is owed an answer: none is read while the client does not take what it has. */
+	/* Each ping must be answered, so no input is read while the client does not read its
+	 * output. */
 	room = ex->out.len - ex->out_at < OUT_ENOUGH && exec_stream_has_room(&ex->es);
-	/* A command that says much has its turn again after the others had theirs. */
+	/* A command with much output continues after the others had their turn. */
 	events = (r == 0 || more ? EPOLLOUT : 0u) | (!ex->closing && room ? EPOLLIN : 0u);
 	(void)sd_event_source_set_io_events(ex->io, events);
 }
@@ -248,7 +249,7 @@ on_begin(struct api_socket *so, int fd, const void *early, size_t len)
 
 	ex->fd = fd;
 	take_bytes(ex, early, len);
-	/* It can be written to, so what is to be done is done at once, and from the work loop. */
+	/* The socket is writable, so the work starts at once, from the work loop. */
 	(void)sd_event_add_io(ex->es.sup->event, &ex->io, fd, EPOLLIN | EPOLLOUT, on_io, ex);
 }
 
@@ -264,9 +265,10 @@ on_done(struct api_socket *so)
 	free(ex);
 }
 
-/* --- the request --- */
+/* The request. */
 
-/* The words of ?command=, a JSON array; 0 or -EINVAL with *e. They live as long as *ret_json. */
+/* Reads the words of ?command=, a JSON array. Returns 0, or -EINVAL with *e. The words live as long
+ * as *ret_json. */
 static int
 take_command(const struct api_req *req, json_t **ret_json, char *words[WORDS_MAX], size_t *ret_n,
     struct err *e)
@@ -300,7 +302,7 @@ is_websocket(const struct api_req *req)
 	       strcmp(version, "13") == 0 && api_header(req, "Sec-WebSocket-Key");
 }
 
-/* Takes over ex. */
+/* Starts the session; takes over ex. */
 static void
 reply(struct api_req *req, struct exec_socket *ex)
 {
@@ -311,7 +313,7 @@ reply(struct api_req *req, struct exec_socket *ex)
 	api_reply_socket(req, "websocket", headers, &ex->so);
 }
 
-/* What is wished for but the command. 0 or -EINVAL with *e. */
+/* Reads the other parameters. Returns 0, or -EINVAL with *e. */
 static int
 take_wish(const struct api_req *req, struct exec_socket *ex, struct exec_wish *wish, struct err *e)
 {
@@ -321,7 +323,7 @@ take_wish(const struct api_req *req, struct exec_socket *ex, struct exec_wish *w
 	return api_query_bool(req, "ws_handshake", &ex->handshake, e);
 }
 
-/* NULL: it is answered. */
+/* Returns NULL if the request was answered with an error. */
 static struct exec_socket *
 new_socket(struct sup *sup, struct api_req *req)
 {

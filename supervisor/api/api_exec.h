@@ -8,11 +8,9 @@
 
 api_handler api_exec_command, api_exec_action;
 
-/*
- * Of a command elsewhere: begin() is called with what it is to be told by, once the request is
- * found to be a websocket's; it sets es->far and far_arg, whose done() comes at the end. If it
- * does not, 503 is the answer. Else the request is answered.
- */
+/* Serves a command on another node: begin() is called once the request has proved to be a websocket
+ * handshake; it sets es->far and far_arg, whose done() is called at the end. If it does not set
+ * them, the answer is 503. */
 void api_exec_far(struct sup *sup, struct api_req *req,
     void (*begin)(struct exec_stream *es, void *arg), void *arg);
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * api_fs.c: GET /v1/client/fs/…/:id: what is in an alloc's directory, its files
- * and its logs, as bytes or as frames, followed if wanted; and the agent's own log. Runs in:
- * supervisor.
- */
+/* api_fs.c: GET /v1/client/fs/…/:id lists directories of an alloc and streams its files and logs,
+ * as bytes or as frames, and follows them; also the agent's log. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +14,13 @@
 #include "supervisor/node/node_state.h"
 #include "supervisor/api/api_routes.h"
 
-/* --- streams --- */
+/* Streams. */
 
-/* A payload may be larger than the room for it. */
+/* A payload may be larger than the buffer of the caller. */
 struct http_stream {
 	struct api_stream st;
 	struct fs_stream fs;
-	size_t at; /* in fs.out */
+	size_t at; /* offset in fs.out */
 };
 
 static void
@@ -62,7 +59,7 @@ on_done(struct api_stream *st)
 	free(hs);
 }
 
-/* Takes over the source, which may be NULL: there was no memory for it. */
+/* Takes over the source; NULL means that memory ran out. */
 static void
 reply_stream(
     struct sup *sup, struct api_req *req, const char *type, struct fs_source *source, bool plain)
@@ -83,7 +80,7 @@ reply_stream(
 	api_reply_stream(req, type, &hs->st);
 }
 
-/* --- what is asked --- */
+/* Parameters. */
 
 static int
 query_number(const struct api_req *req, const char *name, int64_t *ret, struct err *e)
@@ -112,7 +109,7 @@ take_id(struct api_req *req, struct id *ret)
 	return false;
 }
 
-/* --- logs --- */
+/* Logs. */
 
 void
 api_get_logs(struct sup *sup, struct api_req *req)
@@ -141,7 +138,7 @@ api_get_logs(struct sup *sup, struct api_req *req)
 		reply_stream(sup, req, plain ? TYPE_TEXT : TYPE_JSON, source, plain);
 }
 
-/* Of this node only: another's is followed by way of the servers, if there are any. */
+/* Only this node's log is served here; servers pass on the logs of other nodes. */
 void
 api_get_monitor(struct sup *sup, struct api_req *req)
 {
@@ -167,19 +164,19 @@ api_get_monitor(struct sup *sup, struct api_req *req)
 		reply_stream(sup, req, plain ? TYPE_TEXT : TYPE_JSON, source, plain);
 }
 
-/* What was said before somebody asked is the journal's, or of whoever reads standard error. */
+/* Earlier lines are in the journal, or went to standard error. */
 void
 api_export_monitor(struct sup *sup, struct api_req *req)
 {
 	api_reply_error(req, 400, "%s", MONITOR_NOT_KEPT);
 }
 
-/* --- files --- */
+/* Files. */
 
-/* A question that is on its way. */
+/* A request to file-helper in progress. */
 struct fs_ask {
 	struct api_req *req;
-	const char *type; /* of the answer; streams only */
+	const char *type; /* format of the answer; for streams only */
 	struct fs_file_wish file;
 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_fs.h: the handlers of what is read as a stream of this node, and their content types. Runs
- * in: supervisor. */
+/* api_fs.h: handlers of this node's streams, and their content types. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_API_API_FS_H
 #define DROVER_SUPERVISOR_API_API_FS_H
 

@@ -17,7 +17,7 @@ find_attribute(const struct node *node, const char *name)
 	return string_map_get(&node->attributes, name);
 }
 
-/* A view of the node: shares everything with it but what the API adds. */
+/* A view of the node: shares its memory except for members that the API adds. */
 static struct node
 view_node(struct sup *sup)
 {
@@ -128,9 +128,9 @@ api_set_eligibility(struct sup *sup, struct api_req *req)
 	}
 }
 
-/* --- metadata --- */
+/* Metadata. */
 
-/* There is one node to ask about: its own. */
+/* Only this agent's node can be named. */
 static bool
 means_this_node(struct sup *sup, struct api_req *req, const json_t *body)
 {

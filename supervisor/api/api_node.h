@@ -7,12 +7,12 @@
 #include "model/engine/field.h"
 #include "supervisor/http/api.h"
 
-/* False: it is answered that this is another, or none. */
+/* Returns false after answering that the node is unknown. */
 bool api_is_this_node(struct sup *sup, struct api_req *req);
 void api_reply_node_change(struct sup *sup, struct api_req *req);
 void api_list_nodes(struct sup *sup, struct api_req *req);
 void api_get_node(struct sup *sup, struct api_req *req);
-/* Appends this node as the API shows it. -ENOMEM. */
+/* Appends the API's view of this node. Returns 0 or -ENOMEM. */
 int api_node_print(struct sup *sup, enum model_flags flags, struct text *t);
 void api_get_node_allocs(struct sup *sup, struct api_req *req);
 /* api_agent.c */

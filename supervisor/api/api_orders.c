@@ -11,7 +11,7 @@
 #include "supervisor/source/source.h"
 #include "supervisor/api/alloc_view.h"
 
-/* Who or what the body names: NULL when it is not a text. Without the member, "". */
+/* Returns a string member of the body; "" if it is missing, NULL if it is not a string. */
 static const char *
 text_member(const json_t *body, const char *name)
 {

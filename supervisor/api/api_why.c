@@ -13,7 +13,8 @@ show(const struct cause *cause)
 {
 	char text[4096];
 
-	/* It may quote a task or a check; jansson packs no text that is no UTF-8. */
+	/* The text may quote a task or a check; it must be made valid UTF-8, because jansson
+	 * refuses other bytes. */
 	(void)utf8_sanitize(text, sizeof text, cause->text, strlen(cause->text));
 	return json_pack("{s:I, s:s, s:s}", "Time", (json_int_t)cause->time_ns, "Task", cause->task,
 	    "Text", text);

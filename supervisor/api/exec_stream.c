@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exec_stream.c: a command inside a task as Nomad's frames. Runs in: supervisor. */
+/* exec_stream.c: runs a command inside a task and exchanges Nomad's frames. Runs in: supervisor. */
 #include "supervisor/api/exec_stream.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ find_task(const struct sup_alloc *sa, const char *name)
 	return NULL;
 }
 
-/* An action's command, as words of its own; else what the request has. 0, or the status. */
+/* Copies the command: the action's, or the one of the request. Returns 0 or an HTTP status. */
 static int
 take_command(
     const struct sup_alloc *sa, const struct exec_wish *w, struct strings *ret, struct err *e)
@@ -57,7 +57,7 @@ take_command(
 	return r < 0 ? (err_set(e, r, "take the command"), 500) : 0;
 }
 
-/* In the order, and with the words, that clients know. */
+/* The checks have the order and the texts that clients know. */
 static int
 check(struct sup *sup, const struct exec_wish *w, struct strings *command, struct task_runner **ret,
     struct err *e)
@@ -158,7 +158,7 @@ add_exit(struct text *frame, int code, int signo)
 	put(frame, "}}");
 }
 
-/* What cannot be run is told as a shell tells it; anything else is a failure of the session. */
+/* A command that cannot be run is reported as a shell does; any other error fails the session. */
 static int
 end_failed(struct exec_stream *es, struct text *frame)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * exec_stream.h: a command inside a task as Nomad's frames: what it says as
- * JSON texts, what it is told. Where they go is the caller's; where the command runs, too, if not
- * here. Runs in: supervisor.
- */
+/* exec_stream.h: runs a command inside a task and exchanges Nomad's frames: output as JSON texts,
+ * and input. The caller transports them, and also decides where the command runs if not on this
+ * node. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_API_EXEC_STREAM_H
 #define DROVER_SUPERVISOR_API_EXEC_STREAM_H
 
@@ -18,8 +16,8 @@
 
 struct session;
 
-/* A command elsewhere, with es->far_arg as its own; each is the function below of that name. next
- * sets es->status and error as that does. */
+/* The operations of a command on another node, with es->far_arg as their state; each has the
+ * meaning of the function below with its name. next sets es->status and error in the same way. */
 struct exec_stream;
 struct exec_far_ops {
 	int (*next)(struct exec_stream *es, struct text *frame);
@@ -31,48 +29,49 @@ struct exec_far_ops {
 	void (*done)(struct exec_stream *es);
 };
 
-/* Embedded; what is below the line is its own. */
+/* Embedded by its owner; members below the line are private. */
 struct exec_stream {
 	struct sup *sup;
-	/* There may be another frame, or room for input again. May free it. */
+	/* Called when there may be another frame, or room for input. May free the stream. */
 	void (*wake)(struct exec_stream *es);
 
-	const struct exec_far_ops *far; /* NULL: it runs here */
+	const struct exec_far_ops *far; /* NULL: the command runs on this node */
 	void *far_arg;
 
 	/* --- */
 	struct session *session;
-	char *name; /* of the command, for whom it cannot be run */
+	char *name; /* name of the command, for the message if it cannot be run */
 	bool tty, told_why;
-	int status; /* of a failure: as HTTP has it */
+	int status; /* HTTP status of a failure */
 	struct err error;
 };
 
 struct exec_wish {
-	const struct id *alloc; /* NULL: the request names none that could be one */
-	const char *alloc_text; /* as the request has it */
+	const struct id *alloc; /* NULL: the request has no valid alloc id */
+	const char *alloc_text; /* the id as the request has it */
 	const char *task;
-	const char *job;    /* if not empty, the alloc's must be it */
-	const char *action; /* if not empty, the command is the task's of that name */
+	const char *job;    /* if not empty, the job that the alloc must belong to */
+	const char *action; /* if not empty, the name of the task's action to run */
 	char *const *command;
 	size_t n_command;
 	bool tty;
 };
 
-/* Begins it: 0, or an HTTP status with *e. Ended with exec_stream_done() in either case. */
+/* Starts the command. Returns 0, or an HTTP status with *e. Call exec_stream_done() in both cases.
+ */
 int exec_stream_open(
     struct sup *sup, struct exec_stream *es, const struct exec_wish *wish, struct err *e);
 void exec_stream_done(struct exec_stream *es);
 
-/* 1: frame has the next one appended; 0: none just now; -1: the end, es->status says how (0:
- * well, else es->error too). */
+/* Returns 1 with the next frame appended, 0 if there is none now, -1 at the end; then es->status is
+ * 0 for success, otherwise es->error is set too. */
 int exec_stream_next(struct exec_stream *es, struct text *frame);
 
-/* Input. An owner reads no more while there is no room. */
+/* Passes on input. The owner must not read more while there is no room. */
 void exec_stream_input(struct exec_stream *es, const void *data, size_t len);
 void exec_stream_input_end(struct exec_stream *es);
 void exec_stream_resize(struct exec_stream *es, long rows, long columns);
-/* Its user is there, and says nothing. */
+/* To be called for a heartbeat of the user. */
 void exec_stream_beat(struct exec_stream *es);
 bool exec_stream_has_room(const struct exec_stream *es);
 

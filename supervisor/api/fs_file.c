@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * fs_file.c: a task's file as something to be streamed, from either end, and followed while it
- * grows, is cut, is replaced or goes. Runs in: supervisor.
- */
+/* fs_file.c: streams a file of a task from either end, and follows it while it grows, is truncated,
+ * replaced or deleted. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +15,7 @@
 #include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/api/fs_stream.h"
 
-#define LOOK_USEC 1000000 /* in silence: is it still the file of that name? */
+#define LOOK_USEC 1000000 /* interval of checks whether the path still names the same file */
 
 struct file_source {
 	struct fs_source src;
@@ -25,12 +23,12 @@ struct file_source {
 	struct id alloc;
 	char *path;
 	struct text json; /* the path, quoted */
-	int fd, next_fd;  /* next_fd: what has the name now, -1: this one still */
+	int fd, next_fd;  /* next_fd: the file that has the name now; -1: unchanged */
 	off_t pos;
-	int64_t left; /* negative: no limit */
+	int64_t left; /* bytes left; negative: no limit */
 	bool follow;
-	bool truncated;  /* to be said with the next bytes */
-	bool gone, told; /* the name is; that was said */
+	bool truncated;  /* event to report with the next bytes */
+	bool gone, told; /* the name was deleted, and that was reported */
 	struct alloc_fs_ask *ask;
 	uint64_t looked;
 };
@@ -51,7 +49,7 @@ on_looked(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_re
 		f->next_fd = steal_fd(&now);
 }
 
-/* Once a second, or at once when the file has lost its last name. */
+/* Checks once a second, or at once when the file has lost its last name. */
 static void
 look_again(struct file_source *f, bool at_once)
 {
@@ -67,7 +65,7 @@ look_again(struct file_source *f, bool at_once)
 		f->gone = alloc_fs_is_refusal(e.code);
 }
 
-/* At the end of what there is. True: there is another file to read. */
+/* Called at the end of the file. Returns true if there is another file to read. */
 static bool
 at_end(struct file_source *f, const struct stat *st, struct fs_chunk *ret)
 {

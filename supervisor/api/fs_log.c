@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fs_log.c: a task's log as something to be streamed. Runs in: supervisor. */
+/* fs_log.c: streams a task's log. Runs in: supervisor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@ struct log_source {
 	char file[LOG_PREFIX_SIZE + 48];
 };
 
-/* A task's name passes name_is_task() and needs no escapes in JSON. */
+/* A task's name passed name_is_task(), so it needs no escapes in JSON. */
 static ssize_t
 read_log(struct fs_source *src, void *buf, size_t max, struct fs_chunk *ret)
 {
@@ -48,7 +48,7 @@ free_log(struct fs_source *src)
 	free(ls);
 }
 
-/* 0, or the HTTP status with *e. */
+/* Returns 0, or an HTTP status with *e. */
 static int
 check_wish(
     struct sup *sup, const struct fs_log_wish *wish, const struct sup_alloc **ret, struct err *e)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fs_stream.c: what is read, as bytes or as frames, and who follows. Runs in: supervisor. */
+/* fs_stream.c: streams files and logs as bytes or as frames. Runs in: supervisor. */
 #include "supervisor/api/fs_stream.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define FOLLOW_USEC    100000
 #define HEARTBEAT_USEC 1000000
 
-/* Everyone who follows, and the timer that looks for news while there is somebody. */
+/* All streams that follow, and the timer that polls for new data while there are some. */
 static struct fs_stream *followers;
 static sd_event_source *follow_timer;
 
@@ -78,7 +78,7 @@ put_plain(struct fs_stream *fs, const char *data, size_t n)
 	return 0;
 }
 
-/* 1: there is a payload; 0: nothing just now; negative: the end. */
+/* Returns 1 with a payload, 0 if there is none now, negative at the end. */
 static int
 read_more(struct fs_stream *fs)
 {
@@ -148,7 +148,7 @@ stop_following(struct fs_stream *fs)
 		follow_timer = sd_event_source_disable_unref(follow_timer);
 }
 
-/* wake() may free the one that it is called with, and no other. */
+/* wake() may free the stream that it is called with, but no other. */
 static int
 on_follow_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* log_reader.c: rotated log files as one text. Runs in: supervisor. */
+/* log_reader.c: reads rotated log files as one stream. Runs in: supervisor. */
 #include "supervisor/api/log_reader.h"
 
 #include <dirent.h>
@@ -24,7 +24,7 @@ struct log_files {
 	size_t n, room;
 };
 
-/* The number behind the prefix, as the executor writes it: no sign, no leading zero. */
+/* Parses the number after the prefix, as the executor writes it: no sign, no leading zero. */
 static bool
 parse_index(const struct log_reader *r, const char *name, uint64_t *ret)
 {
@@ -68,7 +68,7 @@ free_files(struct log_files *files)
 	free(files->v);
 }
 
-/* The task's files, oldest first. */
+/* Lists the task's files, oldest first. */
 static int
 list_files(const struct log_reader *r, struct log_files *ret)
 {
@@ -108,7 +108,7 @@ open_file(const struct log_reader *r, uint64_t index)
 	return fd_open_beneath(r->dir_fd, name, O_RDONLY | O_NONBLOCK, 0);
 }
 
-/* Sets index and pos to where reading begins. */
+/* Sets index and pos to the start of the reading. */
 static void
 seek(struct log_reader *r, const struct log_files *files, bool from_end, uint64_t offset)
 {
@@ -116,7 +116,7 @@ seek(struct log_reader *r, const struct log_files *files, bool from_end, uint64_
 	size_t i = 0;
 
 	if (files->n == 0)
-		return; /* a task that has said nothing: its first file will be 0 */
+		return; /* a task without output yet: its first file will be number 0 */
 	for (size_t k = 0; k < files->n; k++)
 		total += (uint64_t)files->v[k].size;
 	if (offset > total)
@@ -159,7 +159,7 @@ log_reader_done(struct log_reader *r)
 	r->fd = r->dir_fd = -1;
 }
 
-/* The oldest file that is newer than ours; -ENOENT when there is none. */
+/* Finds the oldest file that is newer than ours; -ENOENT if there is none. */
 static int
 find_next(const struct log_reader *r, uint64_t *ret)
 {
@@ -185,8 +185,8 @@ dir_is_gone(const struct log_reader *r)
 	return fstat(r->dir_fd, &st) < 0 || st.st_nlink == 0;
 }
 
-/* Opens the file at r->index, or, when it was purged meanwhile, the one after it. 0 or -errno;
- * -ENOENT: not there yet. */
+/* Opens the file at r->index, or the next one if it was purged in the meantime. Returns 0 or
+ * -errno; -ENOENT: it does not exist yet. */
 static int
 open_current(struct log_reader *r)
 {
@@ -226,8 +226,7 @@ read_here(struct log_reader *r, void *buf, size_t max, struct log_chunk *ret)
 	return n;
 }
 
-/* The file after ours, or, when ours is purged, whichever is the oldest now. A descriptor, or
- * -ENOENT. */
+/* Opens the next file, or the oldest one if ours was purged. Returns a descriptor or -ENOENT. */
 static int
 open_next(const struct log_reader *r, uint64_t *ret)
 {
@@ -241,10 +240,8 @@ open_next(const struct log_reader *r, uint64_t *ret)
 	return open_file(r, *ret);
 }
 
-/*
- * At the end of a file. Returns 0, having moved or not; or the number of more bytes of this one:
- * the writer may have written them between our end of file and its next file.
- */
+/* Called at the end of a file; moves to the next one if it exists. Returns 0, or the number of
+ * further bytes of this file, which the writer may have added before it started the next one. */
 static ssize_t
 move_on(struct log_reader *r, void *buf, size_t max, struct log_chunk *ret, bool *ret_moved)
 {

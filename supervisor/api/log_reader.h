@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * log_reader.h: the rotated log files of one task read as one text: <task>.<type>.<n>, n growing,
- * the oldest purged under the reader. Runs in: supervisor.
- */
+/* log_reader.h: reads the rotated log files of one task as one stream: <task>.<type>.<n>, with
+ * growing n; the oldest may be purged while it is read. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_API_LOG_READER_H
 #define DROVER_SUPERVISOR_API_LOG_READER_H
 
@@ -17,34 +15,30 @@
 enum log_event { LOG_EVENT_NONE, LOG_EVENT_TRUNCATED, LOG_EVENT_DELETED };
 
 struct log_reader {
-	int dir_fd, fd;               /* fd -1: between two files */
+	int dir_fd, fd;               /* fd is -1 between two files */
 	char prefix[LOG_PREFIX_SIZE]; /* "web.stdout." */
 	bool follow;
-	uint64_t index, last; /* last: where reading ends when it does not follow */
+	uint64_t index, last; /* last: where reading ends if it does not follow */
 	off_t pos;
 	bool truncated;
 };
 
-/* What log_reader_read() read. */
+/* The result of log_reader_read(). */
 struct log_chunk {
-	uint64_t index; /* of the file */
-	off_t end;      /* position in it behind the chunk */
+	uint64_t index; /* number of the file */
+	off_t end;      /* position in the file after the chunk */
 	enum log_event event;
 };
 
-/*
- * offset counts bytes over all files, from the oldest, or backwards from the newest with from_end;
- * beyond either end it is clamped. Takes over dir_fd (also on failure). No file yet is an
- * empty log.
- */
+/* offset counts bytes over all files, from the oldest, or with from_end backwards from the newest;
+ * it is clamped to the log's size. Takes over dir_fd (also on failure). A log without files is
+ * empty. */
 int log_reader_open(struct log_reader *r, int dir_fd, const char *task, const char *type,
     bool from_end, uint64_t offset, bool follow, struct err *e);
 void log_reader_done(struct log_reader *r);
-/*
- * The next bytes: their number; 0 with an event: the file that was read is gone, or 0 without:
- * nothing just now; -ENODATA: the end (does not follow, or the directory is gone); or another
- * -errno.
- */
+/* Reads the next bytes and returns their number; 0 with an event if the current file was purged, 0
+ * without one if there is nothing now; -ENODATA at the end (if it does not follow, or the directory
+ * was removed); or another -errno. */
 ssize_t log_reader_read(struct log_reader *r, void *buf, size_t max, struct log_chunk *ret);
 
 #endif

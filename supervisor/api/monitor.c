@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * monitor.c: what the agent's processes log, for those who follow it: Agent.Monitor and
- * /v1/agent/monitor. Runs in: supervisor.
- *
- * All processes send their lines to one socket while the page says that somebody wants them
- * (common/log.h), this one too: nothing here may log.
- */
+/* monitor.c: passes the log of the agent's processes to clients that follow it: Agent.Monitor and
+ * /v1/agent/monitor. Runs in: supervisor. All processes, this one included, send their lines to one
+ * socket while the page says that there is a client (common/log.h), so this file must not log. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +20,7 @@
 
 #define LINE_MAX_BYTES 1200
 #define LINES_PER_TURN 64
-#define PENDING_MAX    (256u * 1024) /* of one who does not read */
+#define PENDING_MAX    (256u * 1024) /* limit for a client that does not read */
 
 struct watcher {
 	struct fs_source base;
@@ -32,11 +28,11 @@ struct watcher {
 	int level;
 	bool json;
 	struct text pending;
-	size_t at; /* of it has been read */
+	size_t at; /* bytes that have been read */
 	uint64_t lost;
 };
 
-/* Each line comes once, so there is one of this. */
+/* Each line comes only once, so there is only one reader. */
 static struct watcher *watchers;
 static sd_event_source *lines;
 static volatile int32_t *wanted;
@@ -95,7 +91,7 @@ give(struct watcher *w, int level, const char *process, const char *message)
 	put_line(w, level, process, message);
 }
 
-/* "<6>heartbeat: text": what is not of this form is none of ours. */
+/* Parses "<6>heartbeat: text"; lines of another form are not ours. */
 static void
 take_line(const char *packet, size_t len)
 {
@@ -126,14 +122,14 @@ on_lines(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 		if (n > 0)
 			take_line(packet, (size_t)n);
 	}
-	/* Its other end is the launcher's, and stays open. */
+	/* The launcher owns the other end and keeps it open. */
 	if (n == 0)
 		lines = sd_event_source_disable_unref(lines);
 	return 0;
 }
 
-/* What the last supervisor was to get is nobody's. Its flags may not be those that the launcher
- * set: no read of this socket relies on them. */
+/* Discards lines for the previous supervisor. The socket's flags may have been changed, so no read
+ * relies on them. */
 static void
 drop_old_lines(void)
 {
@@ -174,14 +170,14 @@ begin(struct sup *sup, struct err *e)
 	r = sd_event_add_io(sup->event, &lines, FD_SUP_LOG, EPOLLIN, on_lines, NULL);
 	if (r < 0)
 		return err_set(e, r, "follow the log");
-	/* Whoever floods the log delays nothing else. */
+	/* A flood of log lines must not delay other work. */
 	(void)sd_event_source_set_priority(lines, SD_EVENT_PRIORITY_IDLE);
 	return 0;
 }
 
-/* --- as a source of a stream --- */
+/* As a source of a stream. */
 
-/* Of one who never catches up. */
+/* For a client that never catches up. */
 static void
 drop_read(struct watcher *w)
 {

@@ -13,7 +13,7 @@ struct changes {
 	struct deferred run;
 	bool marked[CHANGED_N];
 	struct watch_list watches[CHANGED_N];
-	struct changed_watch *next; /* the one that is called next, while they are called */
+	struct changed_watch *next; /* the watch to call next, while watches are being called */
 };
 
 static void
@@ -82,7 +82,8 @@ changed_watch(struct sup *sup, enum changed what, struct changed_watch *w)
 		return;
 	w->on = true;
 	w->what = what;
-	/* At the head, so that one that begins while watches are called waits for the next mark. */
+	/* Inserted at the head, so that a watch that starts while watches are being called waits
+	 * for the next mark. */
 	TAILQ_INSERT_HEAD(&sup->changes->watches[what], w, link);
 }
 

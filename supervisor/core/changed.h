@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * changed.h: how a lower layer tells higher ones that something has changed, without naming them.
- * The code that changes a thing marks it; the code that depends on it watches. A watch is called
- * once for all marks of a turn, after the turn's commit, never within changed_mark(). Runs in:
- * supervisor.
- */
+/* changed.h: notifies higher layers of a change without naming them. Code that changes something
+ * marks it; code that depends on it registers a watch. A watch is called once for all marks of a
+ * turn, after the turn's commit, never within changed_mark(). Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_CORE_CHANGED_H
 #define DROVER_SUPERVISOR_CORE_CHANGED_H
 
@@ -33,7 +30,7 @@ struct changed_watch {
 int changed_new(struct sup *sup, struct err *e);
 void changed_free(struct sup *sup);
 
-/* Without a watch it costs nothing. */
+/* Marks a change; costs nothing without a watch. */
 void changed_mark(struct sup *sup, enum changed what);
 /* Calls w->fn after each turn that marks it, until changed_unwatch(). Nothing if it is watching.
  * fn may begin and end watches, its own too. */

@@ -14,7 +14,7 @@
 struct store {
 	sqlite3 *db;
 	sqlite3_stmt *stmts[STMTS];
-	bool open; /* a transaction is */
+	bool open; /* a transaction is open */
 };
 
 struct store_row {
@@ -27,7 +27,7 @@ static const char *const sql[STMTS] = {
 #undef STORE_STMT
 };
 
-/* SQLite's reason as an errno that means the same to whoever reads it. */
+/* Maps SQLite's result to an errno with the same meaning. */
 static int
 to_errno(int code)
 {
@@ -51,7 +51,8 @@ to_errno(int code)
 	}
 }
 
-/* "disk I/O error" is all that SQLite says; its log, which is what gets written, knows the rest. */
+/* SQLite's message is only "disk I/O error"; the errno is known to its error log, which this
+ * callback receives. */
 static int
 last_errno(struct store *s)
 {
@@ -99,7 +100,7 @@ pragma_int(struct store *s, const char *text, int64_t *ret, struct err *e)
 	return code == SQLITE_ROW ? 0 : fail(s, code, "read", e);
 }
 
-/* From nothing (version 0), or from an earlier version. */
+/* Makes the tables of a new file (version 0), or upgrades an earlier version. */
 static int
 make_schema(struct store *s, int64_t from, struct err *e)
 {
@@ -117,7 +118,8 @@ make_schema(struct store *s, int64_t from, struct err *e)
 	return run_sql(s, "COMMIT", "make", e);
 }
 
-/* Whose file is it, and is it one this build can read? Version 0: nobody's yet, it is empty. */
+/* Checks that the file is drover's and that this build can read it. Version 0 is a new, empty file.
+ */
 static int
 check_schema(struct store *s, int64_t *ret_version, struct err *e)
 {
@@ -178,11 +180,9 @@ prepare_all(struct store *s, struct err *e)
 	return 0;
 }
 
-/*
- * Nothing is written before the file is known to be ours and whole. NORMAL survives the death of
- * the process; a turn that must survive a power cut is synced by store_commit(). One process has
- * the file open, so it takes the lock for ever, and no -shm file is needed. Pages: 1 MiB of cache.
- */
+/* Nothing is written before the file is known to be ours and intact. synchronous=NORMAL survives
+ * the death of the process; store_commit() syncs a turn that must survive a power cut. Only one
+ * process opens the file, so it keeps the lock and needs no -shm file. The page cache is 1 MiB. */
 static int
 begin(struct store *s, struct err *e)
 {
@@ -231,7 +231,8 @@ store_open(const char *dir, struct store **ret, struct err *e)
 	return 0;
 
 fail:
-	/* What this build cannot read stays byte for byte: the log is not moved into the file. */
+	/* A file that this build cannot read stays unchanged: its log is not moved into the file.
+	 */
 	if (s->db)
 		(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	store_close(s);
@@ -378,7 +379,8 @@ store_commit(struct store *s, bool full, struct err *e)
 void
 store_rollback(struct store *s)
 {
-	/* SQLite has rolled back by itself after some errors, so a failure here says nothing. */
+	/* SQLite rolls back by itself after some errors, so a failure of this rollback is ignored.
+	 */
 	if (s->open && sqlite3_get_autocommit(s->db) == 0)
 		(void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	s->open = false;

@@ -23,7 +23,7 @@ static const char store_schema[] =
     "KEY(namespace, id));"
     "CREATE TABLE mount(key TEXT PRIMARY KEY, json TEXT NOT NULL);";
 
-/* What earlier versions lack; also for a new file. */
+/* Tables that earlier versions do not have; also made in a new file. */
 static const char store_schema_2[] =
     "CREATE TABLE event(id INTEGER PRIMARY KEY, alloc BLOB NOT NULL, task TEXT NOT NULL, json TEXT "
     "NOT NULL);"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sup.h: the supervisor's one context: what its parts are and where. Runs in: supervisor. */
+/* sup.h: the supervisor's context: pointers to its parts. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_CORE_SUP_H
 #define DROVER_SUPERVISOR_CORE_SUP_H
 
@@ -24,8 +24,7 @@ struct api;
 struct plugins;
 struct volumes;
 
-/* One per process; lives as long as it. Each member is made by the part of its name, in the order
- * of sup_main.c. */
+/* There is one per process. Each part makes its own member, in the order of sup_main.c. */
 struct sup {
 	struct sd_event *event;
 	const struct agent_config *config;
@@ -45,7 +44,7 @@ struct sup {
 	int run_dir_fd;              /* <data>/run: records */
 	int sock_dir_fd;             /* <rt>/x: the runs' sockets */
 	int log_dir_fd;              /* <data>/logs */
-	bool draining;               /* -dev was told to end: all of it is stopped first */
+	bool draining;               /* -dev is ending: all allocs are stopped first */
 	bool exiting;
 };
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * sup_calls.h: the typed stubs over child_call(), out of proto/ipc_msgs.def: exec_call_task_start()
- * for EXEC_CALL(EXEC_TASK_START, task_start, …). A descriptor, where the request has one, is taken
- * over. Runs in: supervisor.
- */
+/* sup_calls.h: typed stubs over child_call(), generated from proto/ipc_msgs.def:
+ * exec_call_task_start() for EXEC_CALL(EXEC_TASK_START, task_start, …). A stub takes over the
+ * request's descriptor, if it has one. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_SUP_CALLS_H
 #define DROVER_SUPERVISOR_SUP_CALLS_H
 

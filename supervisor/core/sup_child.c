@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sup_child.c: calls to helpers and what happens when one dies. Runs in: supervisor. */
+/* sup_child.c: calls to helpers, and recovery when one dies. Runs in: supervisor. */
 #include "supervisor/core/sup_child.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "supervisor/core/sup_turn.h"
 
 #define TRIES_MAX   3
-#define CHECK_USEC  1000000 /* how often deadlines are looked at, while something is unanswered */
+#define CHECK_USEC  1000000 /* interval of deadline checks while calls are unanswered */
 #define USEC_PER_MS 1000
 
 struct call {
@@ -25,8 +25,8 @@ struct call {
 	uint32_t serial;
 	unsigned type, flags, tries;
 	int fd;
-	uint64_t timeout_usec, deadline_usec; /* CLOCK_MONOTONIC; set when it is sent */
-	call_cb *cb;                          /* NULL: cancelled, or a CALL_TELL */
+	uint64_t timeout_usec, deadline_usec; /* CLOCK_MONOTONIC; set when the call is sent */
+	call_cb *cb;                          /* NULL: cancelled, or a message without answer */
 	void *arg;
 	size_t len;
 	uint8_t packet[];
@@ -36,19 +36,17 @@ struct call_list {
 	struct call *first, **end;
 };
 
-/*
- * A call is staged in its turn, ready once that turn is committed, sent when the socket took it; it
- * leaves with its answer.
- */
+/* A call is staged in its turn, ready once the turn is committed, and sent when the socket accepts
+ * it; it is removed with its answer. */
 struct child {
 	struct sup *sup;
 	enum ipc_peer peer;
-	int fd; /* -1 between a helper's death and the launcher's new end */
+	int fd; /* -1 between a helper's death and the launcher's new socket */
 	sd_event_source *io, *timer;
 	struct call_list staged, ready, sent;
 	struct deferred commit;
-	child_event_cb *event; /* NULL: it says nothing by itself */
-	child_beat_cb *beat;   /* heartbeat's; NULL: an answer without a body */
+	child_event_cb *event; /* NULL: it sends no messages by itself */
+	child_beat_cb *beat;   /* for heartbeat; NULL: answers have no body */
 	uint32_t serial, generation, pid;
 };
 
@@ -106,7 +104,7 @@ call_free(struct call *c)
 	free(c);
 }
 
-/* Its calls run side by side: one that is late says nothing about the others. */
+/* Calls of this helper run concurrently, so a late one does not mean that the helper hangs. */
 static bool
 is_concurrent(const struct child *ch)
 {
@@ -114,7 +112,8 @@ is_concurrent(const struct child *ch)
 	       ch->peer == IPC_CHECK_HELPER;
 }
 
-/* It hears nothing before it has work, and so has no process. */
+/* A helper that is started on demand gets no HELLO before it has work, because a message would
+ * start it. */
 static bool
 is_on_demand(const struct child *ch)
 {
@@ -150,8 +149,8 @@ hang_up(struct child *ch)
 	ch->pid = 0;
 }
 
-/* The helper is gone or not to be trusted any more. What may be repeated waits for its successor.
- */
+/* The helper has died or is not trusted any more. Calls that may be repeated wait for its
+ * successor. */
 static void
 cut_off(struct child *ch, const char *why)
 {
@@ -172,7 +171,7 @@ cut_off(struct child *ch, const char *why)
 		else
 			call_fail(ch, c, -ECONNRESET, why);
 	}
-	/* In front of what was not sent yet: their order is the order of the turns. */
+	/* Repeated calls go before unsent ones, so that the order of the turns is kept. */
 	while ((c = list_pop(&ch->ready)))
 		list_push(&again, c);
 	while ((c = list_pop(&again)))
@@ -181,7 +180,7 @@ cut_off(struct child *ch, const char *why)
 		(void)ch->event(ch->sup, NULL);
 }
 
-/* Calls to the servers may block for minutes: nothing wakes for them before. */
+/* Calls to servers may block for minutes; the timer is set to the next deadline, not earlier. */
 static uint64_t
 next_deadline(const struct child *ch)
 {
@@ -272,7 +271,7 @@ on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 			continue;
 		(void)list_take(&ch->sent, c->serial);
 		call_fail(ch, c, -ETIMEDOUT, "did not answer in time");
-		/* A blocking helper that is late is lost. */
+		/* A blocking helper that misses its deadline is treated as lost. */
 		if (!is_concurrent(ch))
 			cut_off(ch, "hangs");
 		break;
@@ -291,8 +290,7 @@ on_hello_rep(struct child *ch, const struct ipc_hello_rep *rep)
 	return 0;
 }
 
-/* A beat is answered by the work loop itself, after the commit, or not at all: that is what it
- * asks. */
+/* The work loop answers a beat, after the commit: the answer proves that the loop works. */
 struct beat {
 	struct deferred send;
 	struct child *ch;
@@ -329,7 +327,7 @@ on_beat(struct child *ch, const struct ipc_packet *p)
 	turn_defer(ch->sup, &b->send);
 }
 
-/* HB_CALL_REP's body was too large for a packet: HB_CALL_BIG_REP. */
+/* If the body is too large for a packet, HB_CALL_REP becomes HB_CALL_BIG_REP. */
 static bool
 is_answer(unsigned type, unsigned request)
 {
@@ -346,7 +344,7 @@ is_event(unsigned type)
 	return strcmp(name + strlen(name) - 3, "_EV") == 0;
 }
 
-/* One packet of a helper. -EPROTO: it broke the rules. */
+/* Handles one packet of a helper. -EPROTO if it violates the protocol. */
 static int
 on_packet(struct child *ch, struct ipc_packet *p)
 {
@@ -368,7 +366,7 @@ on_packet(struct child *ch, struct ipc_packet *p)
 	if (!c || !is_answer(p->type, c->type)) {
 		if (c)
 			call_fail(ch, c, -EPROTO, "answered with a message of another kind");
-		/* After a timeout or a cancel its late answer finds nobody. */
+		/* The late answer of a call that timed out or was cancelled is dropped. */
 		return !c && is_concurrent(ch) ? 0 : -EPROTO;
 	}
 	if (p->n_fds > 0)
@@ -426,7 +424,7 @@ say_hello(struct child *ch)
 		log_warn("%s", e.msg);
 }
 
-/* Takes fd over. The first packet starts the helper. */
+/* Takes over fd. The first packet starts the helper. */
 static int
 attach(struct child *ch, int fd, struct err *e)
 {
@@ -546,11 +544,11 @@ child_call(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg, in
 	struct call *c;
 	ssize_t len;
 
-	if (++ch->serial == 0) /* 0 is HELLO's */
+	if (++ch->serial == 0) /* 0 is the serial number of HELLO */
 		ch->serial = 1;
 	len = ipc_encode(IPC_SUPERVISOR, to, type, ch->serial, msg, packet, &e);
-	if (len ==
-	    -EMSGSIZE) { /* out of what an operator wrote, so no bug: flush() fails the call */
+	if (len == -EMSGSIZE) { /* the size depends on an operator's input, so this is no bug:
+				   flush() fails the call */
 		log_error("%s", e.msg);
 	} else if (len < 0) {
 		log_error("%s", e.msg);
@@ -635,8 +633,8 @@ child_busy(struct sup *sup, enum ipc_peer to)
 	return ch->staged.first || ch->ready.first || ch->sent.first;
 }
 
-/* It sees the end of its socket, and the launcher makes a new pair: what is asked meanwhile waits
- * for that. */
+/* The helper sees EOF and exits, and the launcher makes a new pair; calls that are made in the
+ * meantime wait for it. */
 void
 child_let_go(struct sup *sup, enum ipc_peer who)
 {

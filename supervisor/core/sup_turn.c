@@ -30,7 +30,7 @@ struct turn {
 static int
 on_retry(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	/* Waking up is all: the end of the turn tries the commit again. */
+	/* The timer only wakes the loop; the end of the turn retries the commit. */
 	return 0;
 }
 
@@ -107,7 +107,7 @@ pop_deferred(struct deferred_queue *q)
 	return d;
 }
 
-/* False: d is not in this queue. */
+/* Returns false if d is not in this queue. */
 static bool
 remove_deferred(struct deferred_queue *q, struct deferred *d)
 {
@@ -170,7 +170,7 @@ turn_is_stuck(struct sup *sup, const char **ret)
 	return sup->turn->stuck;
 }
 
-/* Writes every dirty row and commits. The list stays as it is until that has worked. */
+/* Writes all dirty rows and commits. The list is kept until the commit has succeeded. */
 static int
 write_and_commit(struct sup *sup, struct err *e)
 {
@@ -231,8 +231,8 @@ run_deferred(struct sup *sup)
 {
 	struct turn *t = sup->turn;
 
-	/* One at a time out of the queue: what runs may queue more, which is still of this turn as
-	 * long as nothing is dirty and nothing is to be decided. */
+	/* Takes one entry at a time: a function may queue more, which runs in this turn as long as
+	 * nothing is dirty or undecided. */
 	while (t->sends.first && !t->writes && !t->decisions.first) {
 		struct deferred *d = pop_deferred(&t->sends);
 
@@ -263,8 +263,8 @@ get_stuck(struct sup *sup, const struct err *e)
 	(void)sd_event_source_set_enabled(t->retry, SD_EVENT_ONESHOT);
 }
 
-/* Until nothing is dirty and nothing waits: what a send's end makes dirty is committed by one more
- * round. */
+/* Repeats until nothing is dirty or queued: rows that became dirty while sending are committed in
+ * another round. */
 static void
 end_turn(struct sup *sup)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* api_filter.c: holds JSON objects against the expressions of ?filter=. Runs in: supervisor. */
+/* api_filter.c: evaluates ?filter= expressions on JSON objects. Runs in: supervisor. */
 #include "supervisor/http/api_filter.h"
 
 #include <errno.h>
@@ -11,19 +11,18 @@
 #include "common/duration.h"
 #include "supervisor/http/filter_expr.h"
 
-/* What a pattern is held against. */
+/* Limits of texts for patterns. */
 #define SUBJECT_MAX 16384
-/* What one filter may take of the processor, with all objects of a list: any and all lie in each
- * other. */
+/* CPU time limit of one filter for all objects of a list; any and all can be nested. */
 #define USED_MAX_NS   INT64_C(1000000000)
 #define STEPS_TO_LOOK 1024
-/* All filters together get 1/SHARE of the time that passes as processor time; what is unused adds
- * up to SAVED_MAX_NS. A filter that takes less than LEAST_NS is never refused. */
+/* All filters together may use 1/SHARE of the elapsed time as CPU time; unused time accumulates up
+ * to SAVED_MAX_NS. A filter that takes less than LEAST_NS is never refused. */
 #define SHARE        4
 #define SAVED_MAX_NS (2 * USED_MAX_NS)
 #define LEAST_NS     INT64_C(10000000)
 
-/* What any and all call an item or its key. */
+/* The names that any and all give to an item and its key. */
 struct scope {
 	const struct scope *outer;
 	const char *name; /* NULL: nothing */
@@ -69,7 +68,7 @@ find_first(const struct matcher *m, const char *name)
 	return json_object_get(m->object, name);
 }
 
-/* Below the first name nothing need be there: *ret NULL. */
+/* A missing member below the first name is not an error: *ret is NULL. */
 static int
 find_field(const struct matcher *m, const struct filter_node *n, const json_t **ret)
 {
@@ -166,7 +165,7 @@ is_empty(const struct filter_node *n, const json_t *value, struct err *e)
 static int
 fits_pattern(struct matcher *m, const struct filter_node *n, const json_t *value)
 {
-	m->f->steps |= STEPS_TO_LOOK - 2; /* it may take long */
+	m->f->steps |= STEPS_TO_LOOK - 2; /* the match may take long */
 	if (value && !json_is_null(value) && !json_is_string(value))
 		return refuse_value(n, "is no text that a pattern could fit", m->e);
 	if (json_string_length(value) > SUBJECT_MAX)
@@ -174,7 +173,7 @@ fits_pattern(struct matcher *m, const struct filter_node *n, const json_t *value
 	return filter_pattern_fits(n->pattern, json_string_value(value) ?: "", m->until_ns, m->e);
 }
 
-/* Not at each step: it is a system call. */
+/* The clock is not read at each step, because that is a system call. */
 static int
 check_time(const struct matcher *m)
 {
@@ -186,7 +185,7 @@ check_time(const struct matcher *m)
 
 static int match(struct matcher *m, const struct filter_node *n);
 
-/* The expression of an any or all, for one of the items. */
+/* Evaluates the expression of an any or all for one item. */
 static int
 match_item(struct matcher *m, const struct filter_node *n, json_t *key, const json_t *item)
 {
@@ -282,7 +281,7 @@ api_filter_asks(const struct api_filter *f, const char *field)
 	return false;
 }
 
-static int64_t saved_ns = SAVED_MAX_NS; /* that all filters together may still take */
+static int64_t saved_ns = SAVED_MAX_NS; /* CPU time that all filters together may still use */
 
 static void
 save_up(void)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * api_filter.h: what ?filter= of a list means: Status == "running" and Meta["tier"] is not empty.
- * Runs in: supervisor.
- */
+/* api_filter.h: evaluates ?filter= of a list: Status == "running" and Meta["tier"] is not empty.
+ * Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_HTTP_API_FILTER_H
 #define DROVER_SUPERVISOR_HTTP_API_FILTER_H
 
@@ -12,22 +10,21 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
-#define API_FILTER_MAX 4096 /* bytes of one expression */
+#define API_FILTER_MAX 4096 /* longest expression, bytes */
 
 struct api_filter;
 
-/* -EINVAL with *e: it is no expression, and where; -ENOMEM. The caller frees *ret. */
+/* Parses an expression. -EINVAL with *e, which names the position of the error; -ENOMEM. The caller
+ * frees *ret. */
 int api_filter_parse(const char *text, struct api_filter **ret, struct err *e);
 void api_filter_free(struct api_filter *f);
 DEFINE_CLEANUP(struct api_filter *, api_filter_free);
 
-/* Does it look at this member of an object, or into it? */
+/* Returns true if the expression refers to this member of an object. */
 bool api_filter_asks(const struct api_filter *f, const char *field);
-/*
- * Does this JSON object fit? 1 or 0; -EINVAL with *e: it asks for a field that the object cannot
- * have, compares one with what it cannot be, or has taken too long by now; -EBUSY with *e: the
- * filters of all requests together have; -ENOMEM.
- */
+/* Evaluates the expression on a JSON object. Returns 1 or 0; -EINVAL with *e if it refers to an
+ * unknown field, compares incompatible types, or took too long; -EBUSY with *e if the filters of
+ * all requests together took too long; -ENOMEM. */
 int api_filter_match(struct api_filter *f, const json_t *object, struct err *e);
 
 #endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* api_list.c: lists, whole or a page of them, of all items or of those that a filter lets through.
- * Runs in: supervisor. */
+/* api_list.c: answers lists, filtered and in pages. Runs in: supervisor. */
 #include "supervisor/http/api_list.h"
 
 #include <ctype.h>
@@ -9,11 +8,9 @@
 
 #include "supervisor/http/api_filter.h"
 
-/*
- * What tells an item from the others and gives its place: "17.ID", by the index of its making, or
- * "default.ID" by name. It is the token of the page that begins with it; that page begins there
- * too when the item has gone meanwhile.
- */
+/* The sort key of an item: "17.ID" with its create index, or "default.ID" with its namespace. It is
+ * also the token of the page that begins with the item; the page begins at the same place if the
+ * item was removed in the meantime. */
 #define KEY_SIZE (sizeof((struct api_meta *)NULL)->next_token)
 
 struct item {
@@ -24,9 +21,9 @@ struct item {
 
 struct api_page {
 	bool by_name, reverse;
-	size_t max;        /* 0: no end */
-	struct item first; /* without a key: from the beginning */
-	struct item *v;    /* sorted at the end, and when there are twice as many as max */
+	size_t max;        /* 0: no limit */
+	struct item first; /* NULL: from the beginning */
+	struct item *v;    /* sorted at the end, and whenever there are twice as many as max */
 	size_t n, size;
 };
 
@@ -39,7 +36,7 @@ refuse(struct api_list *list, int status, const char *fmt, const char *what)
 	}
 }
 
-/* --- what is asked for --- */
+/* Parameters. */
 
 static int
 read_token(struct api_page *page, const char *token)
@@ -113,7 +110,7 @@ api_list_begin_named(struct api_list *list, const struct api_req *req)
 	begin(list, req, true);
 }
 
-/* --- items --- */
+/* Items. */
 
 static void
 append(struct api_list *list, const char *json, size_t len)
@@ -140,7 +137,7 @@ compare_items(const void *a, const void *b, void *page)
 	return compare(page, a, b);
 }
 
-/* In order, and nothing beyond the next page's first. */
+/* Sorts the items and drops those after the first of the next page. */
 static void
 sort(struct api_page *page)
 {
@@ -153,7 +150,7 @@ sort(struct api_page *page)
 static void
 name_item(struct api_page *page, struct item *item, const json_t *json)
 {
-	/* Namespaces have a Name alone. */
+	/* Namespaces have only a Name. */
 	const char *id = json_string_value(json_object_get(json, "ID"))
 			     ?: str(json_string_value(json_object_get(json, "Name")));
 	const char *namespace = json_string_value(json_object_get(json, "Namespace")) ?: "";
@@ -167,7 +164,7 @@ name_item(struct api_page *page, struct item *item, const json_t *json)
 	(void)snprintf(item->key, KEY_SIZE, "%llu.%.255s", item->index, id);
 }
 
-/* Takes over *item. -ENOMEM. */
+/* Takes over *item. Returns 0 or -ENOMEM. */
 static int
 put(struct api_page *page, struct item *item)
 {
@@ -200,7 +197,7 @@ add_to_page(struct api_list *list, const json_t *json, struct text *text)
 	text->text = item.json;
 }
 
-/* Takes over the reference. Does the filter let it through? */
+/* Returns true if the filter accepts the item. Takes over the reference. */
 static bool
 admit(struct api_list *list, json_t *json)
 {
@@ -213,7 +210,7 @@ admit(struct api_list *list, json_t *json)
 	return fits > 0;
 }
 
-/* What the filter has let through, or there is none. Takes over the text. */
+/* Adds an item that passed the filter. Takes over the text. */
 static void
 add_text(struct api_list *list, struct text *text)
 {
@@ -268,7 +265,7 @@ api_list_add(struct api_list *list, const struct type *type, const void *obj)
 	api_list_add_stub(list, type, obj, type, obj);
 }
 
-/* --- the answer --- */
+/* The answer. */
 
 static void
 append_page(struct api_list *list, struct api_req *req)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * api_list.h: answers that are lists: one JSON text, written item by item. ?filter= chooses among
- * the items; ?per_page=, ?next_token= and ?reverse= give a part of them, in an order of their own:
- * of their making, or of their names. Runs in: supervisor.
- */
+/* api_list.h: answers that are lists: one JSON text, written item by item. ?filter= selects items;
+ * ?per_page=, ?next_token= and ?reverse= select a page, sorted by create index or by name. Runs in:
+ * supervisor. */
 #ifndef DROVER_SUPERVISOR_HTTP_API_LIST_H
 #define DROVER_SUPERVISOR_HTTP_API_LIST_H
 
@@ -17,26 +15,27 @@ struct api_page;
 
 struct api_list {
 	struct text json;
-	unsigned flags; /* of model_to_text() */
+	unsigned flags; /* flags of model_to_text() */
 	bool some, resources, no_task_states;
 	struct api_filter *filter; /* NULL: none */
-	struct api_page *page;     /* NULL: all of them, as they come */
-	int status;                /* of a refusal, with refused; 0: none so far */
+	struct api_page *page;     /* NULL: all items, unsorted */
+	int status; /* HTTP status of an error, with its text in `refused`; 0: none so far */
 	struct err refused;
 };
 
 void api_list_begin(struct api_list *list, const struct api_req *req);
-/* The same for objects without an index of their making: pages are in the order of their names. */
+/* The same for objects without a create index: pages are sorted by name. */
 void api_list_begin_named(struct api_list *list, const struct api_req *req);
 void api_list_add(struct api_list *list, const struct type *type, const void *obj);
-/* Of an object of which the list shows less: filters are held against the whole of it. */
+/* For an object of which the list shows only a part: the filter is evaluated on the whole object.
+ */
 void api_list_add_stub(struct api_list *list, const struct type *type, const void *stub,
     const struct type *whole_type, const void *whole);
-/* An item that is JSON text already, taken over. */
+/* Adds an item that is JSON text, which is taken over. */
 void api_list_add_text(struct api_list *list, struct text *item);
 void api_list_reply(struct api_list *list, struct api_req *req);
 
-/* Does the request's ?prefix= (if any) begin this id? */
+/* Returns true if the id starts with the request's ?prefix=, or there is none. */
 static inline bool
 api_prefix_fits(const struct api_req *req, const char *id)
 {
@@ -45,7 +44,7 @@ api_prefix_fits(const struct api_req *req, const char *id)
 	return !prefix || strncmp(id, prefix, strlen(prefix)) == 0;
 }
 
-/* ?namespace=, "default" without; "*" means all in lists. */
+/* Returns ?namespace=, or "default"; "*" means all namespaces in lists. */
 static inline const char *
 api_namespace(const struct api_req *req)
 {

@@ -131,7 +131,7 @@ api_target_query(const struct api_target *t, const char *name)
 	return NULL;
 }
 
-/* Components from the i-th on as one text, with the slashes that were between them. */
+/* Joins the components from the i-th on with slashes. */
 static const char *
 join_rest(struct api_target *t, unsigned first)
 {
@@ -152,7 +152,7 @@ join_rest(struct api_target *t, unsigned first)
 	return t->rest;
 }
 
-/* Does the pattern fit? Sets the parameters as it goes: they count only when it does. */
+/* Matches a pattern. Sets the parameters on the way; they are only valid if it matches. */
 static bool
 pattern_fits(const char *pattern, struct api_target *t)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * api_router.h: what a request asks for: the target, taken apart and percent-decoded, and the route
- * that serves it. Pure. Runs in: supervisor.
- */
+/* api_router.h: parses and percent-decodes a request's target and finds its route. Pure. Runs in:
+ * supervisor. */
 #ifndef DROVER_SUPERVISOR_HTTP_API_ROUTER_H
 #define DROVER_SUPERVISOR_HTTP_API_ROUTER_H
 
@@ -22,33 +20,28 @@ struct api_query_pair {
 	const char *name, *value;
 };
 
-/* All strings lie in buf, or rest. Zero is an empty one. */
+/* A parsed target. All strings point into buf or rest. A zeroed one is empty. */
 struct api_target {
 	char *buf;
-	char *rest; /* what the "*" of a pattern stands for */
+	char *rest; /* the part of the path that matched "*" */
 	unsigned n_components, n_params, n_query;
-	const char *components[API_COMPONENTS_MAX]; /* decoded: one may hold a '/' */
-	const char *params[API_PARAMS_MAX];         /* those that a ":" of the pattern named; set by
-						       api_route_find() */
+	const char *components[API_COMPONENTS_MAX]; /* decoded: may contain a '/' */
+	const char *params[API_PARAMS_MAX]; /* the pattern's parameters; set by api_route_find() */
 	struct api_query_pair query[API_QUERY_MAX];
 };
 
-/*
- * Takes "/v1/job/a%2Fb?x=1" apart. -EINVAL for what is no target: not absolute, a bad escape, an
- * encoded NUL, too many components or parameters; -E2BIG beyond API_TARGET_MAX; -ENOMEM. *ret is
- * freed with api_target_done(), also on failure.
- */
+/* Parses "/v1/job/a%2Fb?x=1". -EINVAL for an invalid target: not absolute, a bad escape, an encoded
+ * NUL, too many components or parameters; -E2BIG beyond API_TARGET_MAX; -ENOMEM. *ret must be freed
+ * with api_target_done(), also on failure. */
 int api_target_parse(const char *uri, struct api_target *ret, struct err *e);
 void api_target_done(struct api_target *t);
-/* NULL: the target has none of that name. The first of several. */
+/* Returns the first query parameter of that name; NULL if there is none. */
 const char *api_target_query(const struct api_target *t, const char *name);
 
-/*
- * A pattern's last component may be "*": it takes all that is left of the path, with its slashes,
- * one component at least; it is the last of the parameters. Looks through the NULL-terminated list
- * of tables (each ends with a route without a method). 0 with *ret and t->params set; -ENOENT: no
- * such path; -EPERM: the path exists, not with this method. POST finds PUT, HEAD finds GET.
- */
+/* Searches the NULL-terminated list of tables (each ends with a route without a method). A
+ * pattern's last component may be "*", which matches the rest of the path, at least one component,
+ * and becomes the last parameter. Returns 0 with *ret and t->params set; -ENOENT: no such path;
+ * -EPERM: the path exists, but not with this method. POST finds PUT, HEAD finds GET. */
 int api_route_find(const struct api_route *const *tables, const char *method, struct api_target *t,
     const struct api_route **ret);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* api_wait.c: blocking queries. One that waits costs its connection and a
- * timer: it is looked at when something has changed. Runs in: supervisor. */
+/* api_wait.c: blocking queries. A waiting query costs its connection and a timer; it is checked
+ * when something has changed. Runs in: supervisor. */
 #include "supervisor/http/api_wait.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 
 #include "common/duration.h"
 
-#define WAITING_MAX     1000 /* http.c takes more connections than these */
+#define WAITING_MAX     1000 /* http.c accepts more connections than this */
 #define WAIT_DEFAULT_NS (300 * NS_PER_S)
 
 struct waiter {
@@ -21,7 +21,7 @@ struct waiter {
 	sd_event_source *timer;
 };
 
-/* There is one control socket. */
+/* There is only one control socket. */
 static struct waiter *waiters;
 static unsigned n_waiters;
 
@@ -58,7 +58,7 @@ forget(struct waiter *w)
 	free(w);
 }
 
-/* Its client has gone, or the agent ends. */
+/* The client has disconnected, or the agent ends. */
 static void
 on_done(struct api_held *held)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* filter_expr.h: an expression of ?filter= as it was read, between its reader and what holds
- * objects against it. Runs in: supervisor. */
+/* filter_expr.h: the parsed form of a ?filter= expression. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_HTTP_FILTER_EXPR_H
 #define DROVER_SUPERVISOR_HTTP_FILTER_EXPR_H
 
@@ -38,12 +37,12 @@ struct filter_node {
 };
 
 struct api_filter {
-	struct filter_node *nodes; /* an upper bound of them */
+	struct filter_node *nodes; /* an upper bound of their number */
 	size_t n_nodes;
 	const struct filter_node *root;
-	char *words; /* the text of all tokens, each with its NUL */
+	char *words; /* the text of all tokens, each ending with NUL */
 	size_t words_len;
-	/* By all objects that were held against it; ns are the processor's. */
+	/* CPU time in ns, summed over all evaluated objects. */
 	int64_t used_ns;
 	unsigned steps;
 };

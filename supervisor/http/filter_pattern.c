@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* filter_pattern.c: patterns of filters by PCRE2, within bounds. Runs in: supervisor. */
+/* filter_pattern.c: matches regular expressions with PCRE2, within limits. Runs in: supervisor. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "supervisor/http/filter_pattern.h"
 
@@ -15,8 +15,8 @@
 #define HEAP_MAX_KIB  1024
 #define STEPS_TO_LOOK 256 /* one may go through the whole text */
 
-/* As Go's: $ is not before a last newline; and \C, which may cut a character, is nothing.
- * on_step() is called before each part of a pattern. */
+/* As in Go, $ does not match before a final newline. \C, which could split a character, is
+ * disabled. on_step() is called before each part of a pattern. */
 #define OPTIONS                                                                                    \
 	(PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C |    \
 	    PCRE2_AUTO_CALLOUT)
@@ -39,7 +39,7 @@ filter_pattern_now_ns(void)
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* The library counts steps anew from each character, and a step may be long. */
+/* PCRE2 restarts its step count at each character, and a single step may take long. */
 static int
 on_step(pcre2_callout_block *at, void *pattern)
 {

@@ -17,7 +17,7 @@ struct reader {
 	struct api_filter *f;
 	const char *at;
 	enum token token;
-	const char *word; /* its text; of a sign: "==", "!=", or one of ()[]{}, */
+	const char *word; /* its text; for an operator: "==", "!=", or one of ()[]{}, */
 	struct err *e;
 };
 
@@ -28,7 +28,7 @@ refuse(struct reader *r, const char *what)
 	    r->e, -EINVAL, "filter, at \"%.40s\": %s", *r->word ? r->word : "the end", what);
 }
 
-/* --- tokens --- */
+/* Tokens. */
 
 static bool
 is_word(char c)
@@ -73,7 +73,7 @@ read_sign(struct reader *r)
 	return 0;
 }
 
-/* The next token becomes the reader's. */
+/* Reads the next token. */
 static int
 next(struct reader *r)
 {
@@ -102,7 +102,7 @@ is(const struct reader *r, enum token token, const char *word)
 	return r->token == token && strcmp(r->word, word) == 0;
 }
 
-/* Goes on if the token is that one: 1, or 0 if it is not. */
+/* Consumes the token if it is this one. Returns 1, or 0 if it is another. */
 static int
 take(struct reader *r, enum token token, const char *word)
 {
@@ -114,7 +114,7 @@ take(struct reader *r, enum token token, const char *word)
 	return ret < 0 ? ret : 1;
 }
 
-/* --- expressions --- */
+/* Expressions. */
 
 static struct filter_node *
 add_node(struct reader *r, enum filter_kind kind)
@@ -136,7 +136,7 @@ add_part(struct reader *r, struct filter_node *n, const char *part)
 	return 0;
 }
 
-/* A.B or /A/B: splits it where it stands. */
+/* Splits A.B or /A/B in place. */
 static int
 add_parts(struct reader *r, struct filter_node *n, char *word, char separator)
 {
@@ -180,7 +180,7 @@ read_field(struct reader *r, struct filter_node *n)
 			if (ret == 0)
 				ret = next(r);
 		}
-		/* Meta["a"].b goes on with a word that begins with a dot. */
+		/* After Meta["a"] a word that begins with a dot continues the path: Meta["a"].b. */
 		if (ret < 0 || pointer || *r->word != '.')
 			return ret;
 	}
@@ -196,7 +196,7 @@ read_value(struct reader *r, struct filter_node *n)
 	return next(r);
 }
 
-/* is empty, is not nil: what follows the "is". */
+/* Reads the words after "is": is empty, is not nil. */
 static int
 read_state(struct reader *r, struct filter_node *n, bool *negated)
 {
@@ -209,7 +209,8 @@ read_state(struct reader *r, struct filter_node *n, bool *negated)
 	return ret == 0 ? refuse(r, "\"empty\" or \"nil\" was expected") : ret < 0 ? ret : 0;
 }
 
-/* What follows a field: an operator, perhaps with a value. *negated: it began with "not" or "!". */
+/* Reads the operator after a field, and its value if it has one. *negated: it began with "not" or
+ * "!". */
 static int
 read_operator(struct reader *r, struct filter_node *n, bool *negated)
 {
@@ -243,7 +244,7 @@ read_operator(struct reader *r, struct filter_node *n, bool *negated)
 	return ret < 0 ? ret : filter_pattern_new(n->value, &n->pattern, r->e);
 }
 
-/* "x" in Tags: is this token the value? */
+/* Returns true if this token is the value of an `in`: "x" in Tags. */
 static bool
 is_value_first(const struct reader *r)
 {
@@ -291,7 +292,7 @@ read_match(struct reader *r, const struct filter_node **ret)
 static int read_chain(
     struct reader *r, enum filter_kind kind, unsigned depth, const struct filter_node **ret);
 
-/* any A as x { }, and no field or value of that name: any == x, any in A. */
+/* Distinguishes any A as x { } from a field or value named any: any == x, any in A. */
 static bool
 is_collection(const struct reader *r)
 {
@@ -391,7 +392,7 @@ read_one(struct reader *r, unsigned depth, const struct filter_node **ret)
 	return done == 0 ? refuse(r, ") was expected") : done < 0 ? done : 0;
 }
 
-/* What the word joins: a or b or c, each of them a chain of "and". */
+/* Reads a or b or c, where each operand is a chain of "and". */
 static int
 read_chain(struct reader *r, enum filter_kind kind, unsigned depth, const struct filter_node **ret)
 {
@@ -420,7 +421,8 @@ api_filter_parse(const char *text, struct api_filter **ret, struct err *e)
 	if (len > API_FILTER_MAX)
 		return err_say(e, -EINVAL, "a filter is longer than %d bytes", API_FILTER_MAX);
 	if (f) {
-		/* A token has a byte at least, and its NUL; an `in` is looked for one further. */
+		/* A token has at least one byte and its NUL; the search for an `in` looks one token
+		 * ahead. */
 		f->words = malloc(4 * len + 8);
 		f->nodes = calloc(len + 2, sizeof *f->nodes);
 	}

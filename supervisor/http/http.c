@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* http.c: the control socket, over libmicrohttpd inside the work loop. Runs in: supervisor. Asked
+/* http.c: the control socket, with libmicrohttpd inside the work loop. Runs in: supervisor. Asked
  * by: operators. */
 #include "supervisor/http/api.h"
 
@@ -53,11 +53,11 @@ struct api {
 	struct api_req *reqs;
 	struct http_clients clients;
 	unsigned n_streams;
-	bool full; /* it does not listen for now */
+	bool full; /* it does not accept connections for now */
 	bool closing;
 };
 
-/* --- the connection: suspended and resumed --- */
+/* Suspending and resuming a connection. */
 
 static void
 suspend(struct api_req *req)
@@ -74,8 +74,8 @@ resume(struct api_req *req)
 	req->suspended = false;
 	req->hangup = sd_event_source_disable_unref(req->hangup);
 	MHD_resume_connection(req->conn);
-	/* Without threads libmicrohttpd takes it up when it is run, and does not say that it wants
-	 * to be. */
+	/* Without threads libmicrohttpd continues a resumed connection only when it is run, and
+	 * does not report that it needs to be. */
 	(void)sd_event_source_set_enabled(req->sup->api->again, SD_EVENT_ONESHOT);
 }
 
@@ -100,7 +100,7 @@ watch_for_stuck_turns(struct api *api, struct sup *sup)
 	(void)sd_event_source_set_enabled(api->stuck_check, SD_EVENT_ONESHOT);
 }
 
-/* --- answers --- */
+/* Answers. */
 
 static void
 add_headers(struct api_req *req, const char *type)
@@ -123,8 +123,8 @@ add_headers(struct api_req *req, const char *type)
 		    req->response, "X-Nomad-NextToken", req->meta.next_token);
 }
 
-/* The answer is made; it leaves after the commit. An answer to a route that is being called now is
- * deferred as well. */
+/* Stores the answer, which is sent after the commit, also if the route's handler is still being
+ * called. */
 static void
 leave_soon(struct api_req *req)
 {
@@ -147,7 +147,7 @@ set_answer(struct api_req *req, int status, const char *type, struct MHD_Respons
 	leave_soon(req);
 }
 
-/* An answer that is in memory until it is read. text: malloc()ed, taken over. */
+/* Makes an answer that stays in memory until it is sent. text was malloc()ed and is taken over. */
 static void
 set_whole_answer(struct api_req *req, int status, const char *type, char *text, size_t len)
 {
@@ -156,7 +156,7 @@ set_whole_answer(struct api_req *req, int status, const char *type, char *text, 
 	http_client_release(req->client, req->answer_len);
 	req->answer_len = 0;
 	held = len > SMALL_ANSWER && http_client_hold(req->client, len);
-	/* What has been done is not answered by "try again". */
+	/* A change that was made must not be answered with "try again". */
 	if (len > SMALL_ANSWER && !held && !(req->route && req->route->changes)) {
 		free(text);
 		api_reply_error(req, 503, "%s", NO_ROOM);
@@ -188,7 +188,8 @@ api_reply_error(struct api_req *req, int status, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(raw, sizeof raw, fmt, ap);
 	va_end(ap);
-	/* It may quote the request: one line of text all the same, for whoever's terminal it is. */
+	/* The text may quote the request, so control characters are replaced: it must stay one line
+	 * on a terminal. */
 	api_reply_text(
 	    req, status, TYPE_TEXT, text, utf8_sanitize(text, sizeof text, raw, strlen(raw)));
 }
@@ -244,7 +245,7 @@ api_reply_model(struct api_req *req, const struct type *type, const void *obj)
 	api_reply_take(req, &json);
 }
 
-/* --- streams --- */
+/* Streams. */
 
 static int
 on_hangup(sd_event_source *source, int fd, uint32_t events, void *userdata)
@@ -256,8 +257,8 @@ on_hangup(sd_event_source *source, int fd, uint32_t events, void *userdata)
 	return 0;
 }
 
-/* libmicrohttpd does not look at a suspended connection, so a client that left would hold it for
- * ever. */
+/* libmicrohttpd does not watch a suspended connection, so a client that disconnects would hold it
+ * for ever. */
 static void
 watch_for_hangup(struct api_req *req)
 {
@@ -269,7 +270,7 @@ watch_for_hangup(struct api_req *req)
 		    req->sup->event, &req->hangup, info->connect_fd, 0, on_hangup, req);
 }
 
-/* The socket has room for more of the stream. */
+/* Called when the socket has room for more of the stream. */
 static ssize_t
 on_room(void *cls, uint64_t pos, char *buf, size_t max)
 {
@@ -306,7 +307,7 @@ api_reply_stream(struct api_req *req, const char *type, struct api_stream *st)
 void
 api_stream_wake(struct sup *sup, struct api_stream *st)
 {
-	/* Before its answer was queued a stream is held by the turn, not by its own silence. */
+	/* Before its answer is queued, a stream waits for the turn, not for data. */
 	if (st->req->queued)
 		resume(st->req);
 }
@@ -322,7 +323,7 @@ api_hold(struct api_req *req, struct api_held *held)
 	watch_for_hangup(req);
 }
 
-/* --- other protocols --- */
+/* Other protocols. */
 
 static void
 on_upgrade(void *cls, struct MHD_Connection *conn, void *con_cls, const char *early, size_t len,
@@ -369,7 +370,7 @@ api_socket_close(struct api_socket *so)
 	(void)sd_event_source_set_enabled(req->sup->api->again, SD_EVENT_ONESHOT);
 }
 
-/* --- requests --- */
+/* Requests. */
 
 struct ucred
 api_peer(const struct api_req *req)
@@ -400,7 +401,7 @@ queue_answer(struct api_req *req)
 {
 	req->queued = true;
 	log_request(req);
-	if (req->stream && !req->stream->beats) /* a follower may be silent for hours */
+	if (req->stream && !req->stream->beats) /* a client that follows may be silent for hours */
 		(void)MHD_set_connection_option(req->conn, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
 	if (!req->stream && !req->socket)
 		http_client_reads(req->client);
@@ -468,7 +469,7 @@ api_serve(struct api_req *req)
 	}
 	if (!api_wait_serve(req))
 		req->route->fn(req->sup, req);
-	drop_body(req); /* it may be answered much later */
+	drop_body(req); /* the answer may come much later */
 }
 
 static void
@@ -482,7 +483,7 @@ gather(struct api_req *req, const char *data, size_t size)
 		if (!grown)
 			http_client_release(req->client, size);
 	}
-	if (!grown) { /* the rest is read all the same, so that the answer arrives */
+	if (!grown) { /* the rest of the body is still read, so that the client gets the answer */
 		req->no_room = true;
 		drop_body(req);
 		return;
@@ -523,8 +524,7 @@ on_request(void *cls, struct MHD_Connection *conn, const char *url, const char *
 	req->routed = true;
 	http_client_asks(req->client);
 	route_request(req);
-	/* Refusals and reads change nothing that would have to be committed first when no commit
-	 * works. */
+	/* Errors and reads change nothing, so they are answered even while commits fail. */
 	if (req->response && turn_is_stuck(req->sup, NULL))
 		return queue_answer(req);
 	suspend(req);
@@ -558,7 +558,7 @@ on_connection(
 		http_client_free(*client);
 }
 
-/* The first thing that is known of a request; what it returns is *con_cls from then on. */
+/* Called first for each request; its result is *con_cls from then on. */
 static void *
 on_uri(void *cls, const char *uri, struct MHD_Connection *conn)
 {
@@ -616,13 +616,13 @@ on_completed(
 		req->next->prev = req->prev;
 	drop_body(req);
 	http_client_release(req->client, req->answer_len);
-	http_client_sends(req->client); /* the next request, if the connection stays */
+	http_client_sends(req->client); /* the next request, if the connection is kept */
 	api_target_done(&req->target);
 	free(req->uri);
 	free(req);
 }
 
-/* --- the daemon in the work loop --- */
+/* The daemon in the work loop. */
 
 static bool
 is_full(const struct api *api)
@@ -633,8 +633,7 @@ is_full(const struct api *api)
 	return info && info->num_connections >= CONNECTIONS_MAX;
 }
 
-/* libmicrohttpd says when it wants to be called even though nothing is readable; 0 ms is "again, at
- * once". */
+/* libmicrohttpd reports when it must be called even if nothing is readable; 0 ms means at once. */
 static void
 run_daemon(struct sup *sup)
 {
@@ -643,7 +642,8 @@ run_daemon(struct sup *sup)
 	uint64_t own_ms;
 
 	(void)MHD_run(api->mhd);
-	/* It listens again at the beginning of the run after the one that closed a connection. */
+	/* It accepts connections again at the start of the run after the one that closed a
+	 * connection. */
 	if (api->full && !is_full(api))
 		(void)MHD_run(api->mhd);
 	api->full = is_full(api);
@@ -681,7 +681,7 @@ on_again(sd_event_source *source, void *userdata)
 	return 0;
 }
 
-/* Answers that wait for a commit which does not work: reads leave as they are, changes as 507. */
+/* Sends answers that wait for a failing commit: reads as they are, changes as 507. */
 static int
 on_stuck_check(sd_event_source *source, uint64_t usec, void *userdata)
 {
@@ -716,7 +716,7 @@ on_log(void *cls, const char *fmt, va_list ap)
 	log_debug("control socket: %s", text);
 }
 
-/* Paths and parameters are decoded after they were split, by the router. */
+/* The router decodes paths and parameters after it has split them. */
 static size_t
 keep_escapes(void *cls, struct MHD_Connection *conn, char *s)
 {
@@ -808,8 +808,8 @@ api_free(struct sup *sup)
 	(void)sd_event_source_disable_unref(api->stuck_check);
 	if (api->mhd) {
 		(void)MHD_run(api->mhd);
-		/* Stopping shuts the listening socket down, which is the launcher's: quiescing
-		 * takes it away first. */
+		/* Stopping would shut down the listening socket, which belongs to the launcher, so
+		 * the daemon is quiesced first, which detaches it. */
 		(void)MHD_quiesce_daemon(api->mhd);
 		MHD_stop_daemon(api->mhd);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* http_clients.c: the connections of the control socket, and what slow clients may cost. Runs in:
+/* http_clients.c: the connections of the control socket, and limits for slow clients. Runs in:
  * supervisor. */
 #include "supervisor/http/http_clients.h"
 
@@ -10,9 +10,9 @@
 #include "common/clock.h"
 #include "common/log.h"
 
-#define SEND_MS  30000                /* for a request's first line, and again for the rest of it */
-#define YIELD_MS 2000                 /* of waiting: then others may have its place */
-#define HELD_MAX (64ul * 1024 * 1024) /* of requests and answers, all clients together */
+#define SEND_MS  30000 /* time for a request's first line, and again for the rest of the request */
+#define YIELD_MS 2000  /* waiting time after which a connection may be cut off for others */
+#define HELD_MAX (64ul * 1024 * 1024) /* memory of all clients' requests and answers */
 
 void
 http_clients_init(struct http_clients *all, int epoll_fd)
@@ -41,14 +41,13 @@ wait_for(struct http_client *c, bool reads)
 	TAILQ_INSERT_TAIL(&c->all->waiting, c, waits);
 }
 
-/*
- * libmicrohttpd has no call that ends a connection, and the filter refuses shutdown(2). So nothing
- * that the client does is seen any more, and the connection times out: at once if it is idle.
- */
+/* libmicrohttpd has no call that ends a connection, and the filter refuses shutdown(2). So the
+ * client's socket is replaced, its traffic is not seen any more, and the connection times out, at
+ * once if it is idle. */
 static void
 cut_off(struct http_client *c)
 {
-	struct epoll_event none = { .data.ptr = c->conn }; /* as libmicrohttpd has it */
+	struct epoll_event none = { .data.ptr = c->conn }; /* descriptor that libmicrohttpd uses */
 
 	log_debug("control socket: a client that %s for %llu s is cut off, and %zu bytes are freed",
 	    c->reads ? "does not read its answer" : "does not finish its request",
@@ -100,7 +99,7 @@ http_client_asks(struct http_client *c)
 	stop_waiting(c);
 }
 
-/* The one that has waited longest of those that hold something and may be cut off. */
+/* Finds the longest waiting connection that holds memory and may be cut off. */
 static struct http_client *
 find_holder(struct http_clients *all, const struct http_client *but)
 {
@@ -139,7 +138,7 @@ http_client_hold(struct http_client *c, size_t n)
 void
 http_client_release(struct http_client *c, size_t n)
 {
-	if (n > c->held) /* it was cut off meanwhile */
+	if (n > c->held) /* it was cut off in the meantime */
 		n = c->held;
 	c->held -= n;
 	c->all->held -= n;

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * http_clients.h: the connections of the control socket, and what slow clients may cost: how long
- * one may take to send a request, and how much memory the requests and answers of all of them hold.
- * Runs in: supervisor.
- *
- * A connection whose client has to send or to read is "waiting". The longest waiting ones are cut
- * off when others need their place or their memory, those that still send after SEND_MS anyway.
- */
+/* http_clients.h: the connections of the control socket, and limits for slow clients: the time to
+ * send a request, and the memory of all requests and answers. Runs in: supervisor. A connection
+ * whose client has to send or read is "waiting". The longest waiting connections are cut off when
+ * others need their place or memory; those that still send after SEND_MS always are. */
 #ifndef DROVER_SUPERVISOR_HTTP_HTTP_CLIENTS_H
 #define DROVER_SUPERVISOR_HTTP_HTTP_CLIENTS_H
 
@@ -20,18 +16,18 @@ struct http_clients;
 
 /* One connection. */
 struct http_client {
-	TAILQ_ENTRY(http_client) waits; /* in all->waiting while waiting is set */
+	TAILQ_ENTRY(http_client) waits; /* link in all->waiting while `waiting` is set */
 	struct http_clients *all;
 	struct MHD_Connection *conn;
-	int fd;            /* conn's */
+	int fd;            /* descriptor of the connection */
 	uint64_t since_ms; /* when it began to wait */
 	size_t held;       /* bytes of request and answer */
 	bool waiting, reads, cut;
 };
 
 struct http_clients {
-	TAILQ_HEAD(, http_client) waiting; /* the longest waiting first */
-	size_t held;                       /* by all of them */
+	TAILQ_HEAD(, http_client) waiting; /* sorted, the longest waiting first */
+	size_t held;                       /* bytes held by all connections */
 	int epoll_fd;                      /* libmicrohttpd's */
 };
 
@@ -41,25 +37,21 @@ void http_clients_init(struct http_clients *all, int epoll_fd);
 struct http_client *http_client_new(struct http_clients *all, struct MHD_Connection *conn, int fd);
 void http_client_free(struct http_client *c);
 
-/* From now on its client has to send a request, or to read an answer; or the agent has to answer.
- */
+/* Sets what the connection waits for: its client has to send a request or read an answer, or the
+ * agent has to answer. */
 void http_client_sends(struct http_client *c);
 void http_client_reads(struct http_client *c);
 void http_client_asks(struct http_client *c);
 
-/*
- * Counts n more bytes as held for it. False: all clients together would hold too much, and none of
- * the others waits for so long that it could be cut off. If no other client holds memory, there is
- * no limit.
- */
+/* Counts n more bytes for the connection. Returns false if all clients together would hold too much
+ * memory and no other connection has waited long enough to be cut off. If no other client holds
+ * memory, there is no limit. */
 bool http_client_hold(struct http_client *c, size_t n);
 void http_client_release(struct http_client *c, size_t n);
 
-/*
- * Cuts off who sends for too long, and the longest waiting one if `full`: no other connection can
- * be taken. Returns in how many milliseconds to call this again; UINT64_MAX: not before something
- * happens.
- */
+/* Cuts off connections that send for too long, and the longest waiting one if `full` (no other
+ * connection can be accepted). Returns after how many milliseconds to call this again; UINT64_MAX:
+ * not before an event. */
 uint64_t http_clients_tick(struct http_clients *all, bool full);
 
 #endif

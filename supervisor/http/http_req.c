@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* http_req.c: what handlers ask of a request: its path, query, header and body. Runs in:
- * supervisor. */
+/* http_req.c: accessors for a request's path, query, header and body. Runs in: supervisor. */
 #include "supervisor/http/http_req.h"
 
 #include <errno.h>

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * source.h: where work comes from, as the node sees it. Two implementations: server/ (a one-node
- * server in this process) and cluster/ (real servers). Only sup_main.c knows which one it is. Runs
- * in: supervisor.
- *
- * What it drives is in alloc/client.h; what that tells it is alloc_updated() and alloc_destroyed().
- * What it adds to the API is in source_api.h.
- */
+/* source.h: the source of work, as the node sees it. There are two implementations: server/ (a
+ * one-node server in this process) and cluster/ (real servers). Only sup_main.c knows which one is
+ * used. Runs in: supervisor. A source drives the node through alloc/client.h, which reports by
+ * alloc_updated() and alloc_destroyed(). The source's part of the API is in source_api.h. */
 #ifndef DROVER_SUPERVISOR_SOURCE_SOURCE_H
 #define DROVER_SUPERVISOR_SOURCE_SOURCE_H
 
@@ -21,81 +17,79 @@ struct source;
 struct source_api;
 struct sup_alloc;
 
-/* In Details of the Killing event of a task that its executor stopped: the limit ("30s"). The
- * source replaces such allocs. */
+/* Key in the details of the Killing event of a task that its executor stopped; the value is the
+ * limit ("30s"). The source replaces such allocs. */
 #define EVENT_DETAIL_LEASE "stop_after_client_disconnect"
 
-/* The answer to a claim: r 0 with the volume (valid in this callback), or negative with *e, the
+/* The result of a claim: r is 0 with the volume (valid in this callback), or negative with *e, the
  * sentence for the event. */
 typedef void claim_cb(
     struct sup *sup, void *arg, int r, const struct csi_volume *volume, const struct err *e);
 
-/* A token for a task: task and name are the caller's and outlive the call, the rest is the answer.
- */
+/* A token for a task. The caller sets task and name, which must outlive the call; the rest is the
+ * answer. */
 struct source_token {
-	const char *task, *name; /* of one of its identities */
+	const char *task, *name; /* name of one of its identities */
 	const char *jwt;
-	int64_t expires_ns; /* CLOCK_REALTIME of who has signed it; 0: never */
+	int64_t expires_ns; /* CLOCK_REALTIME of the signer; 0: never */
 };
 
-/* r 0: all of them, valid in this callback. -EKEYREJECTED: there will be none, *e says why;
- * anything else may be asked again. */
+/* r is 0 with all tokens, valid in this callback; -EKEYREJECTED if they are refused for good, with
+ * the reason in *e; other errors may be retried. */
 typedef void sign_cb(struct sup *sup, void *arg, int r, const struct source_token *tokens, size_t n,
     const struct err *e);
 
 struct source_ops {
 	const char *name;
-	/* Wants to know of every service alloc whether it is healthy, for drains; else only of
-	 * those with a deployment. alloc_updated() tells. */
+	/* The health of every service alloc is needed, for drains; otherwise only of those with a
+	 * deployment. alloc_updated() reports it. */
 	bool health_of_all;
-	/* Is an alloc of which a task has failed lost instead? NULL: that is for servers to say. */
+	/* Returns true if an alloc with a failed task counts as lost. NULL: servers decide that. */
 	bool (*is_lost)(const struct alloc *a);
-	/* Reads what it has out of state.db into the alloc table, before the client restores. */
+	/* Loads its rows from state.db into the alloc table, before the client restores. */
 	int (*load)(struct source *s, struct err *e);
-	/* The client has restored its allocs: begin to give work. */
+	/* The client has restored its allocs: the source may start to assign work. */
 	int (*start)(struct source *s, struct err *e);
 	/* The client's fields of sa changed: status, task states. Called in the turn of the change.
 	 */
 	void (*alloc_updated)(struct source *s, struct sup_alloc *sa);
-	/* Its row has been written, with what either side changed. NULL: nobody wants to know. */
+	/* The row of sa was written, with changes of either side. NULL: not needed. */
 	void (*alloc_written)(struct source *s, struct sup_alloc *sa);
-	/* Nothing of sa is on the node any more (directories, mounts, runs). */
+	/* Everything of sa was removed from the node (directories, mounts, runs). */
 	void (*alloc_destroyed)(struct source *s, struct sup_alloc *sa);
-	/* Removes from the node what is left of an alloc that is over; false: it is not. And of the
-	 * oldest one; false: there is none. */
+	/* Removes an ended alloc from the node; false if it has not ended. collect_oldest removes
+	 * the oldest ended one; false if there is none. */
 	bool (*collect)(struct source *s, struct sup_alloc *sa);
 	bool (*collect_oldest)(struct source *s);
 	/* Node attributes, drivers, plugins or resources changed. */
 	void (*node_updated)(struct source *s);
-	/* What of the alloc this node cannot do, asked before anything of it begins: 0 or -EINVAL
-	 * with the sentence. NULL: the source places only what can be done. */
+	/* Checks whether this node supports the alloc, before anything of it starts. Returns 0, or
+	 * -EINVAL with a sentence. NULL: the source places only supported allocs. */
 	int (*check)(struct source *s, const struct sup_alloc *sa, struct err *e);
-	/* Takes the claim that request vr of sa's group needs; the callback may come within the
+	/* Claims the volume of request vr of sa's group; the callback may be called within the
 	 * call. */
 	void (*claim)(struct source *s, struct sup_alloc *sa, const struct volume_request *vr,
 	    claim_cb *cb, void *arg);
-	/* Nobody waits for sa's claim any more: the callback comes now, with -ECANCELED. NULL:
-	 * claims do not take time. */
+	/* Cancels sa's pending claim: the callback is called now, with -ECANCELED. NULL: claims are
+	 * immediate. */
 	void (*claim_cancel)(struct source *s, struct sup_alloc *sa);
-	/* Gives it back: everything of it is unmounted here. Durable in this turn. */
+	/* Releases the claim; the volume is unmounted on this node. Durable in this turn. */
 	void (*release)(struct source *s, struct sup_alloc *sa, const struct volume_request *vr);
-	/*
-	 * These are the registered services of a workload of sa now (its group's, or a task's);
-	 * others of it are no more. Without a workload: all of sa, and n is 0. v lives until the
-	 * return.
-	 */
+	/* Sets the registered services of a workload of sa (its group or a task); others of the
+	 * workload are deregistered. Without a workload, n is 0 and all services of sa are
+	 * deregistered. v is valid during the call. */
 	void (*services_set)(struct source *s, struct sup_alloc *sa, const char *workload,
 	    const struct service_registration *v, size_t n);
-	/* Has tokens signed for tasks of sa, one call per alloc at a time; the callback does not
-	 * come within it. Whoever validates jobs so that none is asked for has neither of these. */
+	/* Has tokens signed for tasks of sa, one call per alloc at a time; the callback is not
+	 * called within the call. NULL, both, if the source accepts no jobs that need tokens. */
 	void (*sign)(struct source *s, struct sup_alloc *sa, const struct source_token *wanted,
 	    size_t n, sign_cb *cb, void *arg);
-	/* The callback is not called. */
+	/* Cancels the signing; the callback is not called. */
 	void (*sign_cancel)(struct source *s, struct sup_alloc *sa);
-	/* No new allocs are placed while on; does not stop any by itself. */
+	/* Places no new allocs while on; does not stop any. */
 	void (*set_drain)(struct source *s, bool on);
-	/* Adds what becomes of an alloc that has ended, or is to (alloc_why.h). NULL: only what the
-	 * alloc itself says is known. */
+	/* Adds what will happen to an alloc that has ended or is to end (alloc_why.h). NULL:
+	 * nothing to add. */
 	void (*why)(struct source *s, struct sup_alloc *sa, struct causes *c);
 	void (*free)(struct source *s);
 };

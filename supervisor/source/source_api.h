@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * source_api.h: what a source of work adds to the API of the control socket: its paths, who may ask
- * for what, indexes. Each function but routes may be NULL. Runs in: supervisor.
- */
+/* source_api.h: the part of the API that a source of work provides: paths, permissions, indexes.
+ * Each function but routes may be NULL. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_SOURCE_SOURCE_API_H
 #define DROVER_SUPERVISOR_SOURCE_SOURCE_API_H
 
@@ -10,7 +8,7 @@
 #include "supervisor/source/source.h"
 
 struct source_api {
-	/* What the engine asks for each request. */
+	/* Callbacks of the engine for each request. */
 	struct api_backend backend;
 	/* Its paths, which are tried before those of supervisor/api/. */
 	const struct api_route *(*routes)(void);

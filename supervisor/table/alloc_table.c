@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_table.c: every alloc this node knows. Runs in: supervisor. */
+/* alloc_table.c: the table of all allocs of this node. Runs in: supervisor. */
 #include "supervisor/table/alloc_table.h"
 
 #include <errno.h>
@@ -87,7 +87,7 @@ alloc_table_free(struct sup *sup)
 	sup->allocs = NULL;
 }
 
-/* Ids are random, so any of their bytes are a hash. */
+/* Ids are random, so their bytes serve as a hash. */
 static struct sup_alloc **
 bucket_of(struct alloc_table *t, const struct id *id)
 {
@@ -103,7 +103,7 @@ grow(struct alloc_table *t)
 	struct sup_alloc **bigger = calloc(t->n_buckets * 2, sizeof *bigger);
 
 	if (!bigger)
-		return; /* longer chains are no error */
+		return; /* if memory is short, chains just become longer */
 	free(t->buckets);
 	t->buckets = bigger;
 	t->n_buckets *= 2;
@@ -251,7 +251,7 @@ struct loading {
 	struct job_ref *(*job)(struct sup *, const char *, const char *, uint64_t);
 };
 
-/* One bad row costs one alloc, not the node; its processes are ended as those of nobody. */
+/* An unreadable row costs only its alloc; the processes of that alloc are killed as leftovers. */
 static int
 leave_alone(struct sup *sup, const struct id *id, const char *why, struct err *e)
 {
