@@ -304,7 +304,7 @@ def test_a_path_that_others_than_root_can_change_leads_to_nothing():
     os.mkdir(base + "/theirs")
     for target in ("victim", "empty"):
         os.symlink(base + "/" + target, base + "/shared/" + target)
-        os.lchown(base + "/shared/" + target, 65534, 65534)
+        os.lchown(base + "/shared/" + target, 1000, 1000)
         os.symlink(base + "/" + target, base + "/shared/roots-" + target)
         os.symlink("../" + target, base + "/theirs/" + target)
         os.symlink(base + "/shared/" + target, base + "/to-" + target)
