@@ -321,9 +321,9 @@ def test_a_path_that_others_than_root_can_change_leads_to_nothing():
         case.equal(modes(base, ("empty", "theirs/mine")), {"empty": "0750", "theirs/mine": "0755"}, path)
         case.equal(os.listdir(base + "/empty") + os.listdir(base + "/theirs/mine"), [], path)
     untouched(victim)
-    for path in ("/theirs/empty", "/shared/empty"):
-        refused("can", ["-socket", base + path + "/s.sock"])
-        refused("can", ["-config", base + path])
+    for path, sentence in (("/theirs/empty", "theirs belongs to nobody"), ("/shared/empty", "that others than root can change")):
+        refused(sentence, ["-socket", base + path + "/s.sock"])
+        refused(sentence, ["-config", base + path])
         case.equal(os.listdir(base + "/empty"), [], path)
 
 
