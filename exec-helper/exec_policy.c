@@ -41,7 +41,7 @@ check_ids(const struct exec_start *req, struct exe_setup *setup, struct err *e)
 	memcpy(setup->run, req->run.b, sizeof setup->run);
 	memcpy(setup->alloc, req->alloc.b, sizeof setup->alloc);
 	id_to_uuid(&req->alloc, setup->alloc_name);
-	(void)strcpy(setup->keep.task, req->task);
+	memcpy(setup->keep.task, req->task, sizeof setup->keep.task);
 	return 0;
 }
 

@@ -108,7 +108,7 @@ static int
 open_file(struct exe *x, size_t i)
 {
 	struct exe_log *l = &x->logs[i];
-	char path[CONFIG_NAME_SIZE + 32];
+	char path[sizeof x->keep.task + 32];
 	struct stat st;
 
 	for (;; l->index++) {
@@ -137,7 +137,7 @@ next_file(struct exe *x, size_t i)
 		close_p(&l->file);
 		l->index++;
 	} else {
-		char prefix[CONFIG_NAME_SIZE + 16];
+		char prefix[sizeof x->keep.task + 16];
 		int r;
 
 		set_name(x, prefix, sizeof prefix, i, -1);

@@ -82,7 +82,7 @@ struct exe_keep {
 	gid_t executor_gid;
 	uint32_t kill_signal, log_max_files;
 	uint64_t kill_timeout_ms, log_max_bytes, lease_ms;
-	char task[CONFIG_NAME_SIZE];
+	char task[IPC_NAME_SIZE];
 };
 
 struct exe_setup {

@@ -190,6 +190,17 @@ def test_a_second_run_of_the_task_goes_on_with_its_logs():
         case.equal(r.log(second), "one\ntwo\n")
 
 
+def test_a_name_of_the_greatest_length_is_one():
+    with runs.Runs() as r:
+        task = "n" * 128
+        for driver in ("RAW_EXEC", "EXEC"):
+            run = r.start("echo", ["one"], driver=driver, task=task)
+            case.equal(r.ended(run)["exit_code"], 0)
+            case.equal(r.log(run), "one\n")
+        e = case.raises(ipc.RequestError, r.start, "true", task=task + "n", alloc=r.make_alloc())
+        case.contains(str(e), "cannot be a task's name")
+
+
 def test_a_task_without_logs_writes_nowhere():
     with runs.Runs() as r:
         run = r.start("sh", ["-c", "w=$(readlink /proc/$$/fd/1); echo $w > local/where"], logs_disabled=True)
