@@ -19,8 +19,7 @@
 static int
 set_limits(struct exec_state *s, const struct exec_start *req, const struct exec_run *run)
 {
-	const uint64_t cpu = req->cpu_shares;
-	const uint64_t shares = cpu < 2 ? 2 : cpu > 262144 ? 262144 : cpu;
+	const uint64_t cpu = req->cpu_shares, shares = cpu < 2 ? 2 : cpu > 262144 ? 262144 : cpu;
 	const struct limit {
 		enum cgroup_tree tree;
 		const char *v2, *v1;

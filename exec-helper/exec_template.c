@@ -245,9 +245,13 @@ exec_template_is_whole(const struct agent_policy *policy)
 		if (fd >= 0 && (statx(fd, "", AT_EMPTY_PATH, 0, &stx) < 0 ||
 				   !(stx.stx_attributes & STATX_ATTR_MOUNT_ROOT)))
 			return false;
-		/* What cannot be reached without the capabilities of the start is no reason. */
+		/* What cannot be reached without the capabilities of the start is no reason. The
+		 * number of an inode that was removed is used again, so a changed file counts too.
+		 */
 		if (stat(policy->masks[i], &st) == 0 &&
-		    (st.st_dev != masked[i].st_dev || st.st_ino != masked[i].st_ino))
+		    (st.st_dev != masked[i].st_dev || st.st_ino != masked[i].st_ino ||
+			(S_ISREG(st.st_mode) &&
+			    memcmp(&st.st_ctim, &masked[i].st_ctim, sizeof st.st_ctim))))
 			return false;
 	}
 	return true;

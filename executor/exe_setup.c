@@ -23,10 +23,9 @@ exe_setup_read(struct exe *x)
 		x->peers[i] = -1;
 	x->listen = EXE_FD_LISTEN;
 	/* exec-helper made the memfd and sealed it. */
-	if (s == MAP_FAILED)
-		return exe_failed(x, EXE_STEP_SPEC, errno, 1);
-	if (s->magic != EXE_SETUP_MAGIC || s->size != EXE_SETUP_SIZE(s->n_mounts))
-		return exe_failed(x, EXE_STEP_SPEC, EBADMSG, 1);
+	if (s == MAP_FAILED || s->magic != EXE_SETUP_MAGIC ||
+	    s->size != EXE_SETUP_SIZE(s->n_mounts))
+		return exe_failed(x, EXE_STEP_SPEC, s == MAP_FAILED ? errno : EBADMSG, 1);
 	x->setup = s;
 	x->keep = s->keep;
 	x->session = s->session != 0;

@@ -256,6 +256,19 @@ client { chroot_env {
             case.raises(ipc.Error, sh, r, look)
             r.restart()
             case.contains(sh(r, "cat /conf/hidden/next 2>&1; true"), "Permission denied")
+            # A new file may get the inode number of the one that was removed.
+            old = os.stat("/etc/hidden/next").st_ino
+            os.unlink("/etc/hidden/next")
+            for i in range(100):
+                with open("/etc/hidden/%d" % i, "w", encoding="ascii") as f:
+                    f.write("a secret\n")
+                    os.fchmod(f.fileno(), 0o644)
+                if os.stat(f.name).st_ino == old:
+                    os.rename(f.name, "/etc/hidden/next")
+                    break
+            case.raises(ipc.Error, sh, r, look)
+            r.restart()
+            case.contains(sh(r, "cat /conf/hidden/next 2>&1; true"), "Permission denied")
     finally:
         helper.umount("/etc")
 
