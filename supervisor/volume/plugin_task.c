@@ -553,6 +553,9 @@ void
 plugin_task_stopped(struct plugin_task *pt)
 {
 	plugin_task_run_ended(pt);
+	/* Else its answer would have the root mounted after the removal below. */
+	child_call_cancel(pt->sup, pt->make);
+	pt->make = 0;
 	if (pt->plugin)
 		plugin_deregister(pt->plugin);
 	plugin_free(pt->plugin);
