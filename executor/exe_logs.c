@@ -155,7 +155,7 @@ write_log(struct exe *x, size_t i, const char *buf, size_t len)
 {
 	struct exe_log *l = &x->logs[i];
 
-	if (l->file < 0 && next_file(x, i) < 0)
+	if (len == 0 || (l->file < 0 && next_file(x, i) < 0))
 		return;
 	while (len > 0) {
 		size_t take = exe_log_take(buf, len, l->size, x->keep.log_max_bytes);
