@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exec_cores.c: processors that belong to one run alone, and what the others share. Runs in:
- * exec-helper. */
+/* exec_cores.c: reserves cores for one run. Runs in: exec-helper. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +28,7 @@ exec_cores_check(const struct exec_state *s, struct err *e)
 			 "cores: this machine has no cpuset controller that could reserve them");
 }
 
-/* The kernel refuses those that are not there. */
+/* The kernel refuses cores that do not exist. */
 static int
 write_cpus(int dir, const uint64_t cores[EXEC_CORE_WORDS])
 {

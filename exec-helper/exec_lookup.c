@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * exec_lookup.c: asks NSS who a user is. That loads foreign code, so the first thing is the drop:
- * nobody, no capability, not dumpable. Runs in: exec-helper's look-up child.
- */
+/* exec_lookup.c: looks up a user through NSS. That loads foreign code, so the process first drops
+ * to nobody, without capabilities, not dumpable. Runs in: exec-helper's look-up child. */
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -22,8 +20,8 @@ fill_groups(struct exe_user *u, const char *name)
 	int n = EXE_GROUPS_MAX;
 
 	if (getgrouplist(name, u->gid, u->groups, &n) < 0)
-		_exit(
-		    1); /* more than EXE_GROUPS_MAX: starting without some of them would be wrong */
+		_exit(1); /* more than EXE_GROUPS_MAX groups: starting with only some of them would
+			     be wrong */
 	u->n_groups = (uint32_t)n;
 }
 
@@ -53,7 +51,8 @@ exec_lookup_main(const char *name)
 	(void)alarm(EXEC_LOOKUP_MS / 1000 + 1);
 	errno = 0;
 	u.uid = (uid_t)strtoul(name, NULL, 10);
-	u.gid = NOBODY; /* a number that is no user's may be a group's: disk, shadow or docker */
+	u.gid = NOBODY; /* nobody's group, because a number without a user may be the gid of disk,
+			   shadow or docker */
 	if (number && (errno || strlen(name) > 10 || strtoul(name, NULL, 10) >= UINT32_MAX))
 		return answer_not_found(&u);
 	pw = number ? getpwuid(u.uid) : getpwnam(name);

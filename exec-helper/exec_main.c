@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exec_main.c: exec-helper, from its constant, and the roots that it opens once. Runs in:
- * exec-helper. */
+/* exec_main.c: exec-helper, from its constant, and the root directories that it opens once. Runs
+ * in: exec-helper. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -18,12 +18,13 @@
 #include "common/privs.h"
 #include "exec-helper/exec.h"
 
-/* Above every number that an executor gets, so that handing one over never overwrites another. */
+/* Higher than each descriptor number of an executor, so that passing one never overwrites another.
+ */
 #define OWN_FDS_FROM (EXE_FD_VOLUMES + EXE_MOUNTS_MAX)
 
 static struct exec_state state;
 
-/* Opens a directory and, with at >= 0, puts it where executors will have it. */
+/* Opens a directory and, with at >= 0, moves it to the number that executors expect. */
 static int
 open_root(int dir_fd, const char *path, int at, int *ret_fd, struct err *e)
 {
@@ -50,7 +51,8 @@ open_roots(struct exec_state *s, const struct proc_args *args, struct err *e)
 	    (r = open_root(AT_FDCWD, "/proc", EXE_FD_PROC, NULL, e)) < 0 ||
 	    (r = open_root(data, "logs", -1, &s->logs, e)) < 0 ||
 	    (r = open_root(data, "run", -1, &s->records, e)) < 0 ||
-	    /* -dev: what is there in the data directory, wherever that is by now (lau_runtime.c) */
+	    /* -dev: the runtime directory is inside the data directory, even if that was moved
+	       (lau_runtime.c) */
 	    (r = open_root(data, args->dev ? "rt" : args->runtime_dir, -1, &s->rt, e)) < 0 ||
 	    (r = open_root(s->rt, "x", -1, &s->sockets, e)) < 0)
 		return r;
@@ -73,8 +75,8 @@ open_volumes(struct exec_state *s)
 	}
 }
 
-/* v1: executors inherit exec-helper's place, so it goes into exec/ itself, but not in the tree that
- * systemd tracks. */
+/* v1: executors inherit exec-helper's cgroups, so it moves into exec/ itself, except in the tree
+ * that systemd tracks. */
 static int
 enter_exec(struct exec_state *s, struct err *e)
 {
@@ -84,8 +86,8 @@ enter_exec(struct exec_state *s, struct err *e)
 		if (r < 0)
 			return err_set(e, r, "enter cgroup %s/exec", s->args->cgroup);
 	}
-	/* All executors share one weight, while each task has its own: beside a thousand busy tasks
-	 * theirs must be the highest. */
+	/* All executors share one CPU weight, while each task has its own, so theirs must be the
+	 * highest to run beside a thousand busy tasks. */
 	(void)fd_write_file(s->cgroup.exec[CGROUP_V2], "cpu.weight", "10000");
 	if (s->cgroup.exec[CGROUP_CPU] >= 0)
 		(void)fd_write_file(s->cgroup.exec[CGROUP_CPU], "cpu.shares", "262144");
@@ -104,7 +106,7 @@ read_oom_score_adj(struct exec_state *s)
 		s->oom_score_adj = (int32_t)strtol(text, NULL, 10);
 }
 
-/* Every number below OWN_FDS_FROM that executors know gets its place before anything else is
+/* Reserves all descriptor numbers below OWN_FDS_FROM that executors use, before anything else is
  * opened. */
 static int
 fill_numbers(struct err *e)
@@ -123,10 +125,8 @@ fill_numbers(struct err *e)
 	return 0;
 }
 
-/*
- * What executors and tasks inherit. By the kernel's own call, because glibc keeps 32 and 33 to
- * itself, while its posix_spawn(3) leaves just these ignored in all that it starts.
- */
+/* Resets the signals that executors and tasks inherit. Uses the system call directly, because glibc
+ * hides signals 32 and 33, which its posix_spawn(3) leaves ignored in child processes. */
 static void
 default_signals(void)
 {
@@ -149,7 +149,7 @@ init(void *arg, const struct proc_args *args, struct err *e)
 	int r;
 
 	s->args = args;
-	/* The mode of the runs' sockets: the supervisor connects as group drover. */
+	/* The mode of the runs' sockets; the supervisor connects through group drover. */
 	(void)umask(002);
 	default_signals();
 	if ((r = fill_numbers(e)) < 0 || (r = open_roots(s, args, e)) < 0)
@@ -167,17 +167,15 @@ init(void *arg, const struct proc_args *args, struct err *e)
 	open_volumes(s);
 	if (!(s->policy->drivers & 1u << DRIVER_EXEC))
 		return 0;
-	/* Without it the other driver can still do its work. */
+	/* Without the template the raw_exec driver still works. */
 	if (exec_template_make(s->policy, &s->template_error) < 0)
 		log_warn("no exec tasks: %s", s->template_error.msg);
 	return 0;
 }
 
-/*
- * The kernel reaps: waitpid(-1) would look at every executor there is, each time. Set here and not
- * in init(), because the loop installs its own handler first; execve resets it, so no executor or
- * task inherits it.
- */
+/* SIGCHLD is ignored so that the kernel reaps: waitpid(-1) would scan all executors each time. This
+ * is set here and not in init(), because the loop installs its own handler after that; execve
+ * resets it, so no executor or task inherits it. */
 static void
 between(void *arg)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exec_policy.c: what a start may ask for. Nothing in the request is trusted. Runs in: exec-helper.
- */
+/* exec_policy.c: checks a start request against the policy. Nothing in the request is trusted. Runs
+ * in: exec-helper. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 
 #define LOG_FILES_MAX 1000
 
-/* What every exec task has, unless the configuration allows less or the job drops it. */
+/* Capabilities of every exec task, unless the configuration allows fewer or the job drops some. */
 static const uint64_t default_caps =
     CAP_BIT(NET_BIND_SERVICE) | CAP_BIT(AUDIT_WRITE) | CAP_BIT(KILL);
 
@@ -58,8 +58,8 @@ check_driver(
 	if (!(s->policy->drivers & 1u << req->driver))
 		return err_say(
 		    e, -EPERM, "driver %s is not enabled on this node", exec ? "exec" : "raw_exec");
-	/* Making it anew needs what the drop took. The launcher starts another exec-helper, which
-	 * gets this request again: nothing has been done for it yet. */
+	/* Making a new template needs privileges that this process has dropped. The launcher starts
+	 * another exec-helper, which gets this request again; nothing was done for it yet. */
 	if (exec && s->template_error.code == 0 && !exec_template_is_whole(s->policy)) {
 		log_info("a masked file was replaced on the host: starting anew with all masks");
 		exit(0);
@@ -76,8 +76,8 @@ check_driver(
 	return 0;
 }
 
-/* In the host's pid or ipc namespace a task reaches processes that are not its own: it gets no
- * capability that would reach further (PRIVSEP.md, "Host namespaces"). */
+/* In the host's pid or ipc namespace a task can reach foreign processes, so it gets no capability
+ * (PRIVSEP.md, "Host namespaces"). */
 static int
 check_host_modes(const struct exec_state *s, const struct exec_start *req, struct exe_setup *setup,
     struct err *e)
@@ -105,7 +105,7 @@ check_caps(
 
 	if (r < 0 || setup->driver != DRIVER_EXEC)
 		return r;
-	/* The supervisor has said the names already. */
+	/* The supervisor's message already has the names. */
 	if (req->cap_add & ~allowed)
 		return err_say(e, -EPERM,
 		    "cap_add: the agent's allow_caps does not have the capabilities of mask %#llx",
@@ -119,7 +119,7 @@ static int
 check_group(
     const struct exec_state *s, const struct exe_user *u, gid_t gid, uint32_t driver, struct err *e)
 {
-	/* Who is in one of these may talk to the agent, which is to be root. */
+	/* Members of these groups may talk to the agent, which amounts to root. */
 	if (u->uid != 0 && (gid == s->args->drover_gid || gid == s->args->executor_gid))
 		return err_say(e, -EPERM,
 		    "running as user \"%s\" is disallowed: it has a group of the agent's", u->name);
@@ -201,7 +201,7 @@ set_host_volume(struct exec_state *s, const struct exec_mount *m, struct exe_set
 	return err_say(e, -EPERM, "host volume \"%.64s\" is not configured on this node", m->name);
 }
 
-/* The plugin's own directories: named by the request's plugin and alloc, not by the mount. */
+/* The plugin's own directories are named by the request's plugin and alloc, not by the mount. */
 static int
 set_plugin_dir(const struct exec_start *req, const struct exec_mount *m, struct exe_setup *setup,
     struct exe_setup_mount *ret, struct err *e)
@@ -254,8 +254,8 @@ check_mounts(struct exec_state *s, const struct exec_start *req, const struct ex
 
 		if (r < 0)
 			return r;
-		/* A plugin by raw_exec sees its directories on the host: its socket directory is
-		 * given to it, no more. */
+		/* A raw_exec plugin sees its directories on the host; only its socket directory is
+		 * given to its user. */
 		if (setup->driver == DRIVER_RAW_EXEC && ret->kind != EXE_MOUNT_SHARED)
 			return err_say(e, -EINVAL, "driver raw_exec cannot mount volumes");
 	}
@@ -270,7 +270,7 @@ exec_policy_check(struct exec_state *s, const struct exec_start *req,
 {
 	int r;
 
-	memset(run, -1, sizeof *run); /* no descriptor yet */
+	memset(run, -1, sizeof *run); /* all descriptors are -1 */
 	run->n_volumes = 0;
 	run->cores = exec_cores_any(req->cores);
 	memset(setup, 0, EXE_SETUP_SIZE(0));
@@ -304,6 +304,6 @@ exec_policy_check(struct exec_state *s, const struct exec_start *req,
 		setup->trees |= exec_run_place(s, run, t) >= 0 ? CGROUP_BIT(t) : 0;
 	(void)strcpy(setup->boot_id, s->boot_id);
 	setup->size = (uint32_t)EXE_SETUP_SIZE(setup->n_mounts);
-	/* Last, because it may start a child. */
+	/* Last, because the look-up may start a child. */
 	return check_user(s, req, setup, e);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exec_run.c: what a run is on this machine: cgroup, record, socket; made, reaped. Runs in:
- * exec-helper. */
+/* exec_run.c: makes and reaps the objects of a run: cgroup, record, socket. Runs in: exec-helper.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ make_cgroups(struct exec_state *s, struct exec_run *run, struct err *e)
 		if (dir < 0)
 			continue;
 		if (mkdirat(dir, run->name, 0755) < 0) {
-			/* The first one decides: who has it has the run. */
+			/* The first cgroup decides: mkdir succeeds for only one request. */
 			if (errno == EEXIST && t == CGROUP_V2)
 				return 0;
 			if (errno != EEXIST)
@@ -68,12 +68,12 @@ make_record(struct exec_state *s, struct exec_run *run, struct err *e)
 	memcpy(rec.boot_id, s->boot_id, BOOT_ID_SIZE);
 	rec.sum = exe_record_sum(&rec);
 	(void)snprintf(name, sizeof name, "%s.rec", run->name);
-	/* The directory gives it drover's group. */
+	/* The directory's set-group-id bit gives it group drover. */
 	run->record =
 	    openat(s->records, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
 	if (run->record < 0)
 		return err_set(e, -errno, "make the record of run %s", run->name);
-	/* From here on it is this start's own, and goes with it. */
+	/* From here on the record belongs to this start and is removed with it. */
 	if (pwrite(run->record, &rec, sizeof rec, 0) != (ssize_t)sizeof rec)
 		return err_set(e, -EIO, "write the record of run %s", run->name);
 	return 0;
@@ -88,8 +88,8 @@ make_socket(struct exec_state *s, struct exec_run *run, struct err *e)
 	run->listen = fd;
 	(void)snprintf(
 	    addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/%s.sock", s->sockets, run->name);
-	/* The mode of an unbound socket becomes that of its name (unix(7)); group drover comes from
-	 * the directory. */
+	/* The mode of an unbound socket becomes the mode of its file (unix(7)); the directory's
+	 * set-group-id bit gives it group drover. */
 	if (fd < 0 || fchmod(fd, 0660) < 0 || bind(fd, (struct sockaddr *)&addr, sizeof addr) < 0 ||
 	    listen(fd, BACKLOG) < 0)
 		return err_set(e, -errno, "make the socket of run %s", run->name);
@@ -128,7 +128,7 @@ exec_run_done(struct exec_run *run)
 	close_p(&run->task);
 }
 
-/* First of all, because once it is gone nothing of the run can start any more. */
+/* The cgroup is removed first, because without it nothing of the run can start any more. */
 static int
 remove_cgroups(struct exec_state *s, const char *name, struct err *e)
 {
@@ -160,7 +160,7 @@ remove_files(struct exec_state *s, const char *name, struct err *e)
 void
 exec_run_undo(struct exec_state *s, struct exec_run *run)
 {
-	/* A record that was there before is not this start's to remove. */
+	/* A record that existed before is not removed. */
 	bool made_files = run->record >= 0;
 
 	exec_run_done(run);
@@ -179,11 +179,8 @@ open_v2(struct exec_state *s, const char *name)
 	return dir < 0 ? -errno : dir;
 }
 
-/*
- * 1 if something was killed, 0 if there was nothing to kill. -EAGAIN: it does not end yet. A
- * process that hangs in the kernel may never, so nothing waits here behind it: the supervisor asks
- * again.
- */
+/* Returns 1 if processes were killed, 0 if there were none, -EAGAIN if they have not ended yet. A
+ * process may hang in the kernel for ever, so this does not wait; the supervisor asks again. */
 static int
 kill_run(struct exec_state *s, const char *name, struct err *e)
 {

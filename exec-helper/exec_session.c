@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * exec_session.c: a second executor, for a command or a file inside a task that runs. Which process
- * the task is, its record says, and it is proven on a pidfd. Runs in: exec-helper. Asked by:
- * supervisor.
- */
+/* exec_session.c: starts a second executor for a command or a file inside a running task. The run's
+ * record names the task's process, and a pidfd proves it. Runs in: exec-helper. Asked by:
+ * supervisor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -36,10 +34,8 @@ read_record(struct exec_state *s, const struct exec_run *run, struct exe_record 
 	return n < 0 ? (int)n : exe_record_parse(buf, (size_t)n, s->setup.run, ret);
 }
 
-/*
- * The pidfd first: whatever has the pid after that, and has the task's start time, is what the
- * pidfd is of. That it is this run's, its cgroup says, which only root can choose.
- */
+/* Opens the pidfd first: if the process with this pid then still has the task's start time, the
+ * pidfd refers to it. Its cgroup, which only root can change, shows that it belongs to this run. */
 static int
 open_task(struct exec_state *s, struct exec_run *run, struct err *e)
 {
@@ -59,11 +55,9 @@ open_task(struct exec_state *s, struct exec_run *run, struct err *e)
 	return 0;
 }
 
-/*
- * A cgroup below the run's, by which the session can be killed. Whose lock is taken belongs to an
- * executor that has not cloned into it yet; what is left of one that has ended is empty and gets
- * made anew.
- */
+/* Makes a cgroup below the run's, by which the session can be killed. A locked cgroup belongs to an
+ * executor that has not yet cloned into it; the empty cgroup of an ended session is removed and
+ * made again. */
 static int
 make_place(struct exec_state *s, struct exec_run *run, int tasks, int place)
 {
@@ -74,7 +68,7 @@ make_place(struct exec_state *s, struct exec_run *run, int tasks, int place)
 	old = openat(tasks, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (old >= 0 && (flock(old, LOCK_EX | LOCK_NB) < 0 || cgroup_rmdir(tasks, name) < 0))
 		return -EBUSY;
-	/* Root's alone: nobody else can take the lock. */
+	/* Only root may open it, so nobody else can take the lock. */
 	if (mkdirat(tasks, name, 0700) < 0)
 		return -errno;
 	dir = openat(tasks, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -133,7 +127,7 @@ exec_on_session_start(struct exec_state *s, const struct exec_session_start_req 
 			   (int)EXEC_SESSION_FILE == EXE_SESSION_FILE,
 	    "one numbering");
 	(void)rep;
-	/* Which namespaces the task is in, the session's executor compares by itself. */
+	/* The session's executor checks by itself which namespaces the task is in. */
 	if (req->start.lease_ms > 0 || req->start.pid_mode || req->start.ipc_mode ||
 	    req->kind == EXEC_SESSION_NONE)
 		return err_say(e, -EINVAL, "session: not of a kind that is known");

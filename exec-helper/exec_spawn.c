@@ -20,14 +20,14 @@ struct spawn {
 	volatile int error;
 };
 
-/* What handing over means: the same number for both, and no CLOEXEC. */
+/* Passes a descriptor to the executor: at a fixed number, without CLOEXEC. */
 static int
 pass(int fd, int to)
 {
 	return fd < 0 ? dup2(0, to) : dup2(fd, to);
 }
 
-/* Shares exec-helper's memory until it execs: calls nothing but the kernel. */
+/* Shares exec-helper's memory until its execve, so it uses only system calls. */
 static void __attribute__((noreturn)) run_executor(void *arg)
 {
 	struct spawn *sp = arg;
@@ -64,8 +64,8 @@ exec_spawn_executor(struct exec_state *s, const struct exec_run *run)
 	uint64_t flags = CLONE_VM | CLONE_VFORK | CLONE_INTO_CGROUP;
 	pid_t pid;
 
-	/* The executor is pid 1 of a private pid namespace, its task a child of it; a session joins
-	 * that one. */
+	/* The executor is pid 1 of a private pid namespace and its task is a child; a session joins
+	 * that namespace. */
 	if (s->setup.driver == DRIVER_EXEC && !s->setup.pid_host && !s->setup.session)
 		flags |= CLONE_NEWPID;
 	pid = clone_call(flags, s->cgroup.exec[CGROUP_V2], NULL, run_executor, &sp);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exec_start.c: one start: checked, made, handed to an executor of its own. Runs in: exec-helper.
+/* exec_start.c: one start: checks it, makes its objects, starts its executor. Runs in: exec-helper.
  * Asked by: supervisor. */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,10 +12,8 @@
 #include "common/fd.h"
 #include "exec-helper/exec.h"
 
-/*
- * Each limit that is not 0, by its file in v2 or v1; NULL: there is none. A file that does not
- * exist (no swap accounting, an older kernel) is no error.
- */
+/* Sets each wanted limit through its file in v2 or v1; NULL: the version has no such file. A
+ * missing file (no swap accounting, an older kernel) is not an error. */
 static int
 set_limits(struct exec_state *s, const struct exec_start *req, const struct exec_run *run)
 {
@@ -31,7 +29,8 @@ set_limits(struct exec_state *s, const struct exec_start *req, const struct exec
 		{ CGROUP_MEMORY, "memory.low", "memory.soft_limit_in_bytes", req->memory_soft_bytes,
 		    req->memory_soft_bytes },
 		{ CGROUP_MEMORY, "memory.swap.max", "memory.swappiness", true, 0 },
-		/* Half a task is worse than none: what shares a limit dies together. */
+		/* The OOM killer kills all processes of a task together, because half a task is
+		   worse than none. */
 		{ CGROUP_MEMORY, "memory.oom.group", NULL, true, 1 },
 		{ CGROUP_CPU, "cpu.weight", "cpu.shares", cpu,
 		    s->cgroup.in_v2 & CGROUP_BIT(CGROUP_CPU) ? 1 + (shares - 2) * 9999 / 262142
@@ -62,7 +61,8 @@ exec_open_for_executor(struct exec_state *s, struct exec_run *run, struct err *e
 		return err_set(
 		    e, run->logs, "open the log directory of alloc %s", s->setup.alloc_name);
 	if (s->setup.keep.lease_ms > 0) {
-		/* By name: a page that was deleted and made anew is the one that counts. */
+		/* Opened by name, because a page that was deleted and made again is the valid one.
+		 */
 		run->lease = fd_open_beneath(s->rt, "lease", O_RDONLY, 0);
 		if (run->lease < 0)
 			return err_set(e, run->lease, "open the lease");

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * exec_template.c: the mount namespace that executors of exec tasks copy: a small read-only root,
- * the directories of chroot_env in it, a /dev of six nodes, the masks. Copying the host's instead
- * would make every start as slow as the host has mounts. Runs in: exec-helper, before its drop.
- */
+/* exec_template.c: the mount namespace that executors of exec tasks copy: a small read-only root
+ * with the directories of chroot_env, a /dev of six nodes, and the masks. Copying the host's
+ * namespace instead would make each start slower with each mount of the host. Runs in: exec-helper,
+ * before its drop. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,7 +20,8 @@
 
 #define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH)
 #define READ_ONLY  (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
-/* Read-only: owner and mode are the host's. The device can be written to all the same. */
+/* Device nodes are mounted read-only, so owner and mode stay the host's; a device can still be
+ * written to. */
 #define NODE (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
 static const char *const own_dirs[] = { "alloc", "local", "secrets", "tmp", "proc", "dev",
@@ -38,7 +38,7 @@ static const struct {
 	{ "pts/ptmx", "dev/ptmx" },
 };
 
-/* Makes the directories on the way to path, and with last its last component too. */
+/* Makes the parent directories of path, and with `last` its last component too. */
 static int
 make_way(int root, const char *path, bool last)
 {
@@ -57,7 +57,7 @@ make_way(int root, const char *path, bool last)
 	}
 }
 
-/* Mounts what fd is, with all below it, on path, which is made first. */
+/* Mounts fd's tree on path, which is made first. */
 static int
 bind_at(int root, int fd, const char *path, bool is_dir, uint64_t flags)
 {
@@ -78,7 +78,7 @@ bind_at(int root, int fd, const char *path, bool is_dir, uint64_t flags)
 	return 0;
 }
 
-/* A source that is not there is left out; a link stays a link. */
+/* A missing source is skipped; a link stays a link. */
 static int
 add_source(int root, const char *source, const char *target)
 {
@@ -126,10 +126,8 @@ is_absent(int r)
 	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP;
 }
 
-/*
- * Covers what a path leads to in a task by an empty directory or file that nobody may read. What is
- * not there needs no cover: when it is, exec_template_is_whole() says so.
- */
+/* Covers the object that a path leads to inside a task with an empty directory or file that nobody
+ * may read. A missing object needs no cover; exec_template_is_whole() notices when it appears. */
 static int
 add_mask(int root, const char *path)
 {
@@ -150,7 +148,7 @@ add_mask(int root, const char *path)
 	return 0;
 }
 
-/* The path without links of what is at path on the host. Length or -errno. */
+/* Finds the path without links of the object at path on the host. Returns its length or -errno. */
 static int
 read_real_path(const char *path, int flags, char ret[PATH_MAX], struct stat *st)
 {
@@ -168,13 +166,11 @@ read_real_path(const char *path, int flags, char ret[PATH_MAX], struct stat *st)
 	return (int)n;
 }
 
-/* What the masks led to on the host when the template was made; st_ino 0: nothing. */
+/* The host's objects behind the masks when the template was made; st_ino 0: none. */
 static struct stat masked[CONFIG_MASKS_MAX];
 
-/*
- * Covers the host's file behind a mask wherever chroot_env shows it: a link on the way to it may be
- * outside of what tasks see, where add_mask() finds nothing.
- */
+/* Covers the host's file behind a mask wherever chroot_env shows it. A link on its path may be
+ * outside of the tasks' view, where add_mask() does not find it. */
 static int
 add_host_mask(int root, const struct agent_policy *policy, const char *path, struct stat *ret)
 {
@@ -231,7 +227,7 @@ new_tmpfs(void)
 	return fsmount(fs, FSMOUNT_CLOEXEC, 0);
 }
 
-/* The template's root, by which its masks are looked at. */
+/* The template's root, for checking its masks. */
 static int template_root = -1;
 
 bool
@@ -245,9 +241,8 @@ exec_template_is_whole(const struct agent_policy *policy)
 		if (fd >= 0 && (statx(fd, "", AT_EMPTY_PATH, 0, &stx) < 0 ||
 				   !(stx.stx_attributes & STATX_ATTR_MOUNT_ROOT)))
 			return false;
-		/* What cannot be reached without the capabilities of the start is no reason. The
-		 * number of an inode that was removed is used again, so a changed file counts too.
-		 */
+		/* A path that cannot be reached without the initial capabilities is skipped. Inode
+		 * numbers are reused, so a changed ctime counts as another file. */
 		if (stat(policy->masks[i], &st) == 0 &&
 		    (st.st_dev != masked[i].st_dev || st.st_ino != masked[i].st_ino ||
 			(S_ISREG(st.st_mode) &&
@@ -257,7 +252,7 @@ exec_template_is_whole(const struct agent_policy *policy)
 	return true;
 }
 
-/* In the new namespace, which is still a copy of the host's. */
+/* Runs in the new namespace, which is still a copy of the host's. */
 static int
 build_here(const struct agent_policy *policy, struct err *e)
 {
@@ -265,7 +260,8 @@ build_here(const struct agent_policy *policy, struct err *e)
 	cleanup_close int root = new_tmpfs(), ns = -1;
 	int r;
 
-	/* Where it hangs while it is built does not matter: pivot_root makes it the root of all. */
+	/* Its mount point during construction does not matter, because pivot_root makes it the
+	 * root. */
 	if (root < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    move_mount(root, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return err_set(e, -errno, "make the root of exec tasks");
@@ -292,10 +288,8 @@ build_here(const struct agent_policy *policy, struct err *e)
 	return 0;
 }
 
-/*
- * setns() leads to the root of a mount namespace: for an agent in a chroot that is outside of it,
- * here and in every executor.
- */
+/* setns() enters the root of a mount namespace. For an agent in a chroot that is outside of the
+ * chroot, here and in each executor. */
 static int
 check_root(int host, struct err *e)
 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * exec_user.c: who a user is. A child asks (exec_lookup.c), killed at its deadline through a cgroup
- * of its own (exec-helper has no CAP_KILL). Runs in: exec-helper.
- */
+/* exec_user.c: looks up users in a child (exec_lookup.c), which is killed at its deadline through
+ * its cgroup, because exec-helper has no CAP_KILL. Runs in: exec-helper. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,12 +16,12 @@
 #include "common/fd.h"
 #include "exec-helper/exec.h"
 
-#define END_MS      100 /* what takes longer hangs in the kernel */
-#define LOOKUPS_MAX 16  /* children that hang so at a time */
+#define END_MS      100 /* a child that takes longer to die hangs in the kernel */
+#define LOOKUPS_MAX 16  /* limit of such hanging children */
 #define LOOKUP      "lookup-%d"
 
-/* The child writes its answer in one piece, which a pipe keeps whole (PIPE_BUF). A signal that says
- * that the unit stops does not cut the wait short. */
+/* The child writes its answer in one write, which a pipe keeps atomic (PIPE_BUF). Signals are
+ * blocked, so that a stop of the unit does not interrupt the wait. */
 static int
 read_answer(int fd, struct exe_user *ret)
 {
@@ -40,11 +38,9 @@ read_answer(int fd, struct exe_user *ret)
 	return ret->n_groups == EXEC_USER_NOT_FOUND ? -ENOENT : 0;
 }
 
-/*
- * Nothing of a child stays, whatever it started, nor of one of an exec-helper that died over it.
- * The cgroup is made anew each time: once killed, kernels from 6.13 on kill at once what is cloned
- * into it. -ETIMEDOUT: it hangs in the kernel, and keeps its cgroup.
- */
+/* Kills everything that a look-up child started, also of an earlier exec-helper that died. The
+ * cgroup is made again each time, because kernels from 6.13 on immediately kill a process that is
+ * cloned into a killed cgroup. -ETIMEDOUT: the child hangs in the kernel and keeps its cgroup. */
 static int
 remove_lookup(struct exec_state *s, int i, int wait_ms)
 {
@@ -82,7 +78,7 @@ ask_child(struct exec_state *s, int i, const char *name, struct exe_user *ret)
 	return r;
 }
 
-/* In the first cgroup that no child before hangs in. */
+/* Uses the first cgroup without a hanging child. */
 static int
 ask(struct exec_state *s, const char *name, struct exe_user *ret)
 {
@@ -98,8 +94,7 @@ ask(struct exec_state *s, const char *name, struct exe_user *ret)
 	return r;
 }
 
-/* The answer came from foreign code: it names a user, but nothing in it is trusted to be
- * well-formed. */
+/* The answer came from foreign code: it may name any user, but its form is checked. */
 static bool
 answer_is_sound(const struct exe_user *u)
 {

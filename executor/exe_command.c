@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_command.c: the task's child after its drop: the task's files, its terminal, its program. Runs
- * in: the task's child, as the task's user. */
+/* exe_command.c: the task's child after its drop: writes files, opens the terminal, executes the
+ * program. Runs in: the task's child, as the task's user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 #define NOFILE_SOFT 1024
 #define FD_REPORT   (STDERR_FILENO + 1)
 
-/* What is left of the executor's state and root need not undo. */
+/* Resets the remaining state of the executor that needs no root. */
 static int
 take_state(struct exe *x)
 {
@@ -37,11 +37,9 @@ take_state(struct exe *x)
 	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
 }
 
-/*
- * The set-up's descriptors lead out of the task's root, and until the execve /proc/self/fd leads to
- * them: they are closed before the first path of the task's is looked up, all but the one by which
- * the child reports. dir gets the path of the task's own directory without a slash at its end.
- */
+/* The descriptors of the set-up lead out of the task's root, and /proc/self/fd shows them until the
+ * execve. So all but the reporting descriptor are closed before the first path of the task is
+ * resolved. dir gets the path of the task's directory without a trailing slash. */
 static int
 enter_dir(struct exe *x, char dir[PATH_MAX])
 {
@@ -55,8 +53,8 @@ enter_dir(struct exe *x, char dir[PATH_MAX])
 	return 0;
 }
 
-/* Executes the command below dir. Comes back with the errno if there is no such file, which means:
- * look on. */
+/* Executes the command below dir. Returns the errno; if the file does not exist, the search
+ * continues. */
 static int
 try_command(struct exe *x, const char *dir, size_t dir_len, const char *below)
 {
@@ -78,7 +76,7 @@ path_of(char *const *envp)
 	return EXE_BASE_PATH;
 }
 
-/* The task's own directory first, then as given, then PATH. Returns an errno. */
+/* Searches the task's directory first, then the path as given, then PATH. Returns an errno. */
 static int
 run_command(struct exe *x, const char *dir)
 {
@@ -106,7 +104,7 @@ run_command(struct exe *x, const char *dir)
 	return found;
 }
 
-/* All that comes before the program. 0, or -errno with the step that failed. */
+/* All steps before the program. Returns 0, or -errno with the failed step. */
 static int
 prepare(struct exe *x, char dir[PATH_MAX], enum exe_step *ret_step)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_dirs.c: the directories of one task: opened, and given to its user. Runs in: executor, as
+/* exe_dirs.c: opens the directories of one task and gives them to its user. Runs in: executor, as
  * root. */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,8 @@
 #include "executor/exe.h"
 #include "proto/alloc_group.h"
 
-/*
- * What is the task's alone is its user's. /tmp has the mode that programs expect of it, for the
- * children of a task that change their user.
- */
+/* The task's private directories belong to its user. /tmp has its usual mode, for children of the
+ * task that change their user. */
 static const struct own_dir {
 	const char *name;
 	mode_t mode;
@@ -26,8 +24,8 @@ static const struct own_dir {
 	{ "tmp", 01777 },
 };
 
-/* The group by which a raw_exec task's user gets into the alloc's directory. One of an older
- * version is open to all. */
+/* Finds the group that lets a raw_exec task's user enter the alloc's directory. A directory of an
+ * older version is open to all. */
 static int
 find_group(struct exe *x)
 {
@@ -59,7 +57,7 @@ exe_dirs_open(struct exe *x)
 	return s->driver == DRIVER_RAW_EXEC && s->user.uid != 0 ? find_group(x) : 0;
 }
 
-/* By descriptor: whoever can change the task's directory leads to nothing outside of it. */
+/* Works on a descriptor, so that a user who can change the task's directory cannot redirect it. */
 static int
 give(struct exe *x, const struct own_dir *d)
 {

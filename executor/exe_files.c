@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_files.c: writes the files that come with a start or later, secrets and those of `local`. Runs
- * in: the task's child, as the task's user. */
+/* exe_files.c: writes the files of a start or a session into `secrets` and `local`. Runs in: the
+ * task's child, as the task's user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "executor/exe.h"
 #include "common/spec.h"
 
-/* A directory that the task made under a name that is needed is renamed to a random name. */
+/* If the task made a directory under a needed name, it is renamed to a random name. */
 static void
 put_aside(int dir, const char *name)
 {
@@ -25,8 +25,8 @@ put_aside(int dir, const char *name)
 	(void)renameat(dir, name, dir, aside);
 }
 
-/* Whoever reads the file meanwhile sees the old contents or the new ones. What the task planted
- * under the name is replaced, never written through. */
+/* A concurrent reader sees the old or the new contents. An object that the task made under this
+ * name is replaced, never written through. */
 static int
 write_file(int dir, const char *name, const char *data, size_t len)
 {
@@ -49,8 +49,8 @@ write_file(int dir, const char *name, const char *data, size_t len)
 	return r;
 }
 
-/* Opens `local`, or the directory below it that *name goes through, made where it is missing; *name
- * becomes its last part. No link is followed: the file would not be where it is promised. */
+/* Opens `local`, or the directory below it in *name, and makes missing directories; *name becomes
+ * the last component. Links are not followed, because the file would end up elsewhere. */
 static int
 open_local(const char **name)
 {
@@ -85,7 +85,7 @@ exe_files_write(struct exe *x)
 			name = entry.text;
 		if (entry.tag != SPEC_SECRET_DATA)
 			continue;
-		/* `secrets` is a link where an older version made it, which only root can have. */
+		/* An older version made `secrets` a link; only root can have made it. */
 		dir = in_local ? open_local(&in_local)
 			       : open("secrets", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		r = dir < 0 ? -errno : write_file(dir, in_local ?: name, entry.text, entry.len);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * exe_logs.c: the task's output, out of two pipes into rotating files <task>.stdout.<n> and
+/* exe_logs.c: copies the task's output from two pipes into rotating files <task>.stdout.<n> and
  * <task>.stderr.<n> in the executor's root. A file is made when there is something to write. Runs
- * in: executor, dropped.
- */
+ * in: executor, after its drop. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +28,7 @@ struct dirent64_raw {
 };
 
 static const char *const streams[] = { "stdout", "stderr" };
-static char rests[ELEMENTSOF(streams)][REST_MAX]; /* pages that nobody touches cost nothing */
+static char rests[ELEMENTSOF(streams)][REST_MAX]; /* untouched pages cost no memory */
 
 size_t
 exe_log_take(const char *buf, size_t len, uint64_t size, uint64_t max)
@@ -47,12 +45,12 @@ exe_log_take(const char *buf, size_t len, uint64_t size, uint64_t max)
 		return (size_t)(newline - buf) + 1;
 	newline = memchr(buf, '\n', len);
 	line = newline ? (size_t)(newline - buf) + 1 : len;
-	/* A line that is longer than a whole file is cut; another goes into the next one. */
+	/* A line that is longer than a whole file is split; a shorter one goes into the next file.
+	 */
 	return line <= room || size == 0 || line > max ? in_room : 0;
 }
 
-/* What stands behind "<task>.<stream>." if that is how name begins and a number is all that
- * follows, else -1. */
+/* Returns the number after "<task>.<stream>.", or -1 if the name has another form. */
 static int64_t
 index_of(const char *name, const char *prefix)
 {
@@ -66,8 +64,7 @@ index_of(const char *name, const char *prefix)
 	return *end == '\0' && n < UINT32_MAX ? (int64_t)n : -1;
 }
 
-/* The highest and the lowest index that are there; 0 and 0 if none is. In `buffer` is output: names
- * go through the page. */
+/* Finds the highest and the lowest index; both are 0 if there are no files. */
 static int
 find_files(struct exe_log *l, const char *prefix)
 {
@@ -148,8 +145,8 @@ next_file(struct exe *x, size_t i)
 	return open_file(x, i);
 }
 
-/* A full disk loses output, never the task: what cannot be written is dropped and the next turn
- * tries again. */
+/* On a full disk, output is dropped and the task continues; the next write is attempted as usual.
+ */
 static void
 write_log(struct exe *x, size_t i, const char *buf, size_t len)
 {
@@ -177,8 +174,8 @@ write_log(struct exe *x, size_t i, const char *buf, size_t len)
 	}
 }
 
-/* What a full buffer ends with and is no whole line, when the rest of it waits in the pipe already.
- */
+/* Returns the length of the incomplete line at the end of a full buffer, if the pipe already has
+ * the rest of it. */
 static size_t
 rest_to_keep(const struct exe_log *l, const char *buf, size_t len)
 {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * exe_mounts.c: the mount namespace of one exec task. Sources are opened below the roots that
- * exec-helper opened, cloned, and those clones are attached in a copy of the template: nothing lies
- * between a check and what is used. Runs in: executor, as root.
- */
+/* exe_mounts.c: makes the mount namespace of one exec task. Sources are opened below the roots that
+ * exec-helper opened and cloned, and the clones are attached in a copy of the template, so that the
+ * checked object is the one that is used. Runs in: executor, as root. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -34,7 +32,7 @@ set_flags(int tree, uint64_t flags, bool recursive)
 	return mount_setattr(tree, "", at, &attr, sizeof attr) < 0 ? -errno : 0;
 }
 
-/* A private clone of the one mount that fd is in, rooted at fd. */
+/* Makes a private clone of the single mount that fd is in, rooted at fd. */
 static int
 clone_private(int fd, bool read_only)
 {
@@ -53,7 +51,7 @@ clone_below(int root, const char *path)
 	return fd < 0 ? fd : clone_private(fd, false);
 }
 
-/* What every exec task has. Detail of a failure: which of them, from 1000 on. */
+/* Mounts of every exec task. The detail of a failure is their index plus 1000. */
 static int
 clone_own(struct exe *x)
 {
@@ -67,7 +65,7 @@ clone_own(struct exe *x)
 	trees[OWN_LOCAL] = clone_below(x->task_dir, "local");
 	trees[OWN_TMP] = clone_below(x->task_dir, "tmp");
 	trees[OWN_LOGS] = clone_private(EXE_FD_LOGS, true);
-	/* A plugin that mounts block devices needs the nodes that come and go on the host. */
+	/* A plugin that mounts block devices needs the host's /dev, where nodes come and go. */
 	trees[OWN_DEV] = -1;
 	if (host_dev)
 		trees[OWN_DEV] =
@@ -87,11 +85,9 @@ proof_failed(struct exe *x, enum exe_proof proof, int error, uint32_t i)
 	return exe_failed(x, EXE_STEP_PROOF, error, (uint32_t)proof << 16 | i);
 }
 
-/*
- * A volume is the mount that was recorded after its publish, or the task does not start. What is
- * attached is a clone of the descriptor that was proven, and is proven itself but for the mount id,
- * which is new.
- */
+/* The task starts only if the volume is the mount that was recorded after its publish. A clone of
+ * the proven descriptor is attached; the clone is proven too, except for its mount id, which is
+ * new. */
 static int
 clone_csi(struct exe *x, uint32_t i)
 {
@@ -118,14 +114,14 @@ clone_csi(struct exe *x, uint32_t i)
 	r = set_flags(tree, PLAIN | (m->read_only ? MOUNT_ATTR_RDONLY : 0), false);
 	if (r < 0)
 		return exe_failed(x, EXE_STEP_MOUNT, -r, i);
-	/* Where this one does not open, the sync after a lease stop fails and says so. */
+	/* If this open fails, the sync after a lease stop fails and reports it. */
 	if (!m->read_only)
 		x->syncs[x->n_syncs++] = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	trees[OWN_TREES + i] = steal_fd(&tree);
 	return 0;
 }
 
-/* The plugin's directories stay in their peer group: what it mounts there appears on the host. */
+/* The plugin's directories stay in their peer group, so that its mounts appear on the host. */
 static int
 clone_shared(struct exe *x, uint32_t i)
 {
@@ -183,10 +179,8 @@ attach(int tree, int at, const char *path)
 		   : 0;
 }
 
-/*
- * Opens path below root, makes what is missing of it. Every step is one component without a link,
- * because a task may own the directories on the way.
- */
+/* Opens path below root and makes missing directories. Each component is opened separately and must
+ * not be a link, because a task may own the parent directories. */
 static int
 open_dest(int root, const char *path)
 {
@@ -219,7 +213,7 @@ open_dest(int root, const char *path)
 	return -errno;
 }
 
-/* A file system of the task's own, detached. */
+/* Makes a new file system for the task, detached. */
 static int
 new_fs(const char *type, const char *const *options, unsigned flags)
 {
@@ -248,7 +242,8 @@ exe_fs_attach(
 	return fd < 0 ? fd : attach(fd, dir, path);
 }
 
-/* What of /proc says or changes more than a task's business. What this kernel lacks is left out. */
+/* Masks the parts of /proc that concern more than the task. Entries that this kernel does not have
+ * are skipped. */
 static int
 mask_proc(void)
 {
@@ -280,8 +275,9 @@ mask_proc(void)
 static int
 attach_kernel_fs(struct exe *x)
 {
-	/* In the host's pid namespace others are there to see; "invisible" would show them to group
-	 * 0 all the same. In its own, root of a task sees what it started as others. */
+	/* In the host's pid namespace other users' processes exist; hidepid=invisible would still
+	 * show them to group 0. In a private namespace, root of a task sees processes that it
+	 * started as other users. */
 	const char *const hide[] = { "hidepid", x->setup->pid_host ? "ptraceable" : "invisible",
 		NULL };
 	static const char *const pts[] = { "mode", "0620", "gid", "5", "ptmxmode", "0666", NULL };
@@ -301,8 +297,8 @@ attach_kernel_fs(struct exe *x)
 	return r < 0 ? exe_failed(x, EXE_STEP_NAMESPACE, -r, 1) : 0;
 }
 
-/* The task's stdin, and what else is not its own: of its namespace, where nobody can change the
- * node's mode. */
+/* Opens /dev/null for the task's stdin, in its namespace, where nobody can change the node's mode.
+ */
 static int
 take_null(struct exe *x)
 {
@@ -313,7 +309,7 @@ take_null(struct exe *x)
 	return 0;
 }
 
-/* Does the template have all first components of the destinations? */
+/* Returns true if the template has the first components of all destinations. */
 static bool
 template_suffices(struct exe *x)
 {
@@ -338,8 +334,8 @@ copy_dir(int from, int root, const char *name)
 	return tree < 0 || mkdirat(root, name, 0755) < 0 ? -errno : attach(tree, root, name);
 }
 
-/* The root of the template, entry by entry, in a new one that can have more of them. It hangs at
- * /.mask while it is made. */
+/* Copies the template's root, entry by entry, into a new root to which entries can be added. It is
+ * mounted at /.mask while it is made. */
 static int
 copy_root(int root)
 {
@@ -350,7 +346,7 @@ copy_root(int root)
 	while (r == 0 && (entry = readdir(d))) {
 		char link[PATH_MAX] = "";
 
-		if (entry->d_name[0] == '.') /* the masks are in place already */
+		if (entry->d_name[0] == '.') /* the masks are already in place */
 			continue;
 		if (readlinkat(dirfd(d), entry->d_name, link, sizeof link - 1) >= 0)
 			r = symlinkat(link, root, entry->d_name) < 0 ? -errno : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_peers.c: connections of the supervisor: few, of drover's user or root, none trusted. Runs in:
- * executor, dropped. */
+/* exe_peers.c: connections of the supervisor. Only user drover and root may connect, and no peer is
+ * trusted. Runs in: executor, after its drop. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -63,8 +63,8 @@ exe_peer_accept(struct exe *x)
 	socklen_t len = sizeof peer;
 	size_t i = 0;
 
-	/* The machine is short of something: the connection stays in the queue, and is no reason to
-	 * end the task. */
+	/* The machine is short of a resource: the connection stays in the queue, and the task
+	 * continues. */
 	if (fd < 0 && (errno == ENFILE || errno == EMFILE || errno == ENOMEM || errno == ENOBUFS))
 		return poll(NULL, 0, SHORTAGE_MS) == 0;
 	if (fd < 0)
@@ -88,7 +88,7 @@ exe_peers_tell_state(struct exe *x)
 			exe_peer_close(x, i);
 }
 
-/* Nobody listens to this session any more. */
+/* The session has no peer any more. */
 static void
 hang_up(struct exe *x)
 {
@@ -135,7 +135,7 @@ exe_peers_tell_exited(struct exe *x)
 	return told;
 }
 
-/* A page that somebody else than root may write, or that may not answer, is none. */
+/* Refuses a page that others than root may write, or that is on a file system that may hang. */
 static bool
 is_page(int fd)
 {

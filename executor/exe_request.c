@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_request.c: what a peer may say. Runs in: executor, dropped. */
+/* exe_request.c: parses the messages of peers. Runs in: executor, after its drop. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

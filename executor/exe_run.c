@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_run.c: the record of a run, and how the run ends. Runs in: executor. */
+/* exe_run.c: the record and the end of a run. Runs in: executor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,8 @@ exe_record_write(struct exe *x)
 	return 0;
 }
 
-/* The counter is the cgroup's, so it is read while the cgroup is there. Both forms have a line
- * "oom_kill N". */
+/* The cgroup counts OOM kills, so the counter is read while the cgroup exists. v1 and v2 both have
+ * a line "oom_kill N". */
 static bool
 was_oom_killed(struct exe *x)
 {
@@ -50,8 +50,8 @@ was_oom_killed(struct exe *x)
 	return at && strtoul(at + sizeof "oom_kill " - 1, NULL, 10) > 0;
 }
 
-/* What the task wrote before it ended is in the pipes still. Whoever holds their other ends by now
- * is not waited for, nor read for ever: no pipe holds more than these reads take. */
+/* Reads the output that is still in the pipes after the task's end. The number of reads is bounded
+ * by what a pipe holds, because another process may keep the other end open and write for ever. */
 static void
 drain_logs(struct exe *x)
 {
@@ -60,11 +60,9 @@ drain_logs(struct exe *x)
 			;
 }
 
-/*
- * After a stop by the lease the volume may go to another node, so what is in this one's page cache
- * has to be out first. A child does it, because a file system that does not answer must not keep
- * the executor from saying so. 1 when it is over.
- */
+/* After a stop by the lease the volume may move to another node, so this node's page cache must be
+ * written first. A child does it, because a file system that hangs must not block the executor.
+ * Returns 1 when it is done. */
 static int
 sync_volumes(struct exe *x)
 {
@@ -109,7 +107,7 @@ exe_run_end(struct exe *x)
 		x->record_lost = exe_record_write(x) < 0;
 		CRASH_POINT(EXE_AFTER_EXIT_RECORD);
 	}
-	/* Nobody there who hears it: then it has to be on the disk. A session has no record. */
+	/* If no peer is connected, the record must be synced to disk. A session has no record. */
 	if (x->session)
 		return exe_peers_tell_exited(x), 1;
 	if (exe_peers_tell_exited(x) == 0 && fdatasync(EXE_FD_RECORD) < 0)

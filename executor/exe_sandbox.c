@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_sandbox.c: everything that changes what a process may do or see. Runs in: executor, as root
- * until its drop. */
+/* exe_sandbox.c: all changes of privileges and namespaces. Runs in: executor, as root until its
+ * drop. */
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
@@ -21,8 +21,7 @@
 #include "executor/exe_plugin_filter.h"
 #include "executor/exe_task_filter.h"
 
-/* A session of its own, and a parent to whatever its task leaves behind: as pid 1, or as subreaper.
- */
+/* Starts a new session, and becomes the parent of orphans of its task: as pid 1 or as subreaper. */
 void
 exe_sandbox_prepare(struct exe *x)
 {
@@ -35,8 +34,8 @@ exe_sandbox_prepare(struct exe *x)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (x->setup->trees & CGROUP_BIT(CGROUP_SYSTEMD))
 		(void)fd_write_file(EXE_FD_SYSTEMD_EXEC, "tasks", "0");
-	/* Once for the task and this process, whose drops prove it: each step makes new
-	 * credentials. */
+	/* The bounding set is reduced once for the task and this process, because each step makes
+	 * new credentials; both drops prove it. */
 	if (x->setup->driver == DRIVER_EXEC)
 		(void)privs_bound(x->setup->caps | CAP_BIT(KILL));
 }
@@ -50,7 +49,7 @@ exe_sandbox_enter(struct exe *x)
 	return setns(EXE_FD_TEMPLATE, CLONE_NEWNS) < 0 || unshare(flags) < 0 ? -errno : 0;
 }
 
-/* The namespaces that this process, and for pid its children, are in. By the host's /proc. */
+/* Reads the namespaces of this process (for pid: of its children), through the host's /proc. */
 static int
 read_namespaces(ino_t ret[3])
 {
@@ -66,7 +65,8 @@ read_namespaces(ino_t ret[3])
 	return 0;
 }
 
-/* Whose namespaces the task has, no message says: those of before and after are compared. */
+/* The task's namespaces are not taken from a message: those before and after joining are compared.
+ */
 int
 exe_sandbox_join(struct exe *x)
 {
@@ -84,8 +84,8 @@ exe_sandbox_join(struct exe *x)
 	return host[0] == task[0] ? -EPERM : 0;
 }
 
-/* raw_exec as root is plain root; as somebody else it is what a login would be; exec is confined.
- */
+/* A raw_exec task as root is plain root; as another user it is like a login; an exec task is
+ * confined. */
 int
 exe_sandbox_task(struct exe *x)
 {
@@ -109,7 +109,7 @@ exe_sandbox_task(struct exe *x)
 			   : 0;
 	if (s->driver == DRIVER_RAW_EXEC)
 		return privs_drop(&p, NULL);
-	/* After the cgroups are entered: they become the root of what the task sees. */
+	/* After the cgroups are entered, they become the root of the task's cgroup namespace. */
 	if (unshare(CLONE_NEWCGROUP) < 0)
 		return -errno;
 	p.caps = p.inheritable = p.ambient = p.bounding = x->in_host_ns ? 0 : s->caps;
@@ -120,7 +120,7 @@ exe_sandbox_task(struct exe *x)
 	return privs_drop(&p, NULL);
 }
 
-/* What an executor is once its task runs; whose uid is the set-up's to say. */
+/* The privileges of an executor once its task runs; the settings contain its uid. */
 static const struct privs executor = {
 	.caps = CAP_BIT(KILL),
 	.bounding = CAP_BIT(KILL),
@@ -147,7 +147,8 @@ exe_sandbox_drop(struct exe *x)
 	if ((r = privs_chroot(EXE_FD_LOGS, NULL)) < 0)
 		return exe_failed(x, EXE_STEP_DROP, -r, 0);
 	CRASH_POINT(EXE_AFTER_CHROOT);
-	/* What only the set-up needed. The lease stays, and is -1 where there is none. */
+	/* Closes descriptors that only the set-up needed. The lease stays open; it is -1 if there
+	 * is none. */
 	if (x->keep.lease_ms > 0)
 		x->lease_fd = EXE_FD_LEASE;
 	else

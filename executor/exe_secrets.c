@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_secrets.c: mounts the task's secrets, a small tmpfs of its own. Runs in: executor, as root.
- */
+/* exe_secrets.c: mounts the task's secrets, a small tmpfs. Runs in: executor, as root. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,8 +13,8 @@
 
 #define INODES_PER_MIB 1024
 
-/* Bounded in bytes and files, so that a task fills its own secrets and nobody else's. What it
- * writes there is charged to its own memory limit. */
+/* Limited in bytes and files, so that a task can only fill its own secrets. Its data is charged to
+ * the task's memory limit. */
 static int
 mount_on(struct exe *x, int dir, const char *path)
 {
@@ -41,10 +40,8 @@ open_secrets(struct exe *x)
 	return dir < 0 ? -errno : dir;
 }
 
-/*
- * In the host's mount namespace, where raw_exec tasks are. Until the alloc is removed: a task that
- * is started again finds it.
- */
+/* Mounts in the host's namespace, for raw_exec tasks. The mount stays until the alloc is removed,
+ * so a restarted task finds it. */
 static int
 mount_in_host(struct exe *x)
 {
@@ -52,7 +49,7 @@ mount_in_host(struct exe *x)
 	cleanup_close int dir = open_secrets(x);
 	struct statx stx;
 
-	/* A link to where an older version kept them. */
+	/* A link of an older version to its secrets. */
 	if (dir == -ENOTDIR && unlinkat(x->task_dir, "secrets", 0) < 0)
 		return -errno;
 	if ((dir == -ENOTDIR || dir == -ENOENT) && mkdirat(x->task_dir, "secrets", 0700) == 0)

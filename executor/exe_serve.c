@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_serve.c: the executor's loop: output, peers, the task's end, timers. Runs in: executor,
- * dropped. */
+/* exe_serve.c: the executor's loop: output, peers, the task's end, timers. Runs in: executor, after
+ * its drop. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 #define STACK_TRIM 65536
 
-/* The order of the descriptors in a turn; peers follow. */
+/* The order of the poll entries; peers follow. */
 enum {
 	POLL_SIGNALS,
 	POLL_STDOUT,
@@ -62,8 +62,8 @@ reap_children(struct exe *x)
 	return any;
 }
 
-/* No process of the task is left. Nothing of it outlives its own process, so what there is gets
- * killed, once. */
+/* Returns true if no process of the task is left. Processes that outlive the task's main process
+ * are killed, once. */
 static bool
 cgroup_is_empty(struct exe *x)
 {
@@ -71,7 +71,7 @@ cgroup_is_empty(struct exe *x)
 	ssize_t n = pread(x->events_fd, text, sizeof text - 1, 0);
 
 	if (n < 0)
-		return errno == ENODEV; /* the cgroup itself is gone: removed by exec-helper */
+		return errno == ENODEV; /* exec-helper has removed the cgroup */
 	text[n] = '\0';
 	if (strstr(text, "populated 0"))
 		return true;
@@ -84,7 +84,7 @@ cgroup_is_empty(struct exe *x)
 static void
 on_timeout(struct exe *x)
 {
-	/* A turn waits an hour at most: a longer kill timeout goes on. */
+	/* A turn waits at most an hour; a longer kill timeout continues in the next turn. */
 	if (clock_ms() < x->stop_at_ms)
 		return;
 	x->stop_at_ms = UINT64_MAX;
@@ -110,7 +110,7 @@ timeout_ms(const struct exe *x)
 	return x->stop_at_ms - now > 3600000 ? 3600000 : (int)(x->stop_at_ms - now);
 }
 
-/* Handles what one turn brought. Returns how much that was. */
+/* Handles the events of one turn. Returns their number. */
 static unsigned
 handle(struct exe *x, const struct pollfd *p)
 {
@@ -118,7 +118,7 @@ handle(struct exe *x, const struct pollfd *p)
 
 	if (p[POLL_SIGNALS].revents)
 		handled += reap_children(x);
-	/* Counted also when nothing is there any more: the task may read its pipes itself. */
+	/* Counted even if the pipe is empty by now, because the task can read its own pipes. */
 	for (size_t i = 0; i < ELEMENTSOF(x->logs); i++)
 		if (p[POLL_STDOUT + i].revents) {
 			(void)exe_log_pump(x, i);
@@ -131,8 +131,7 @@ handle(struct exe *x, const struct pollfd *p)
 		handled += exe_peer_accept(x);
 	if (p[POLL_LEASE].revents)
 		handled += exe_lease_fired(x);
-	/* kernfs says POLLPRI when the file has changed since it was read last; the loop reads it.
-	 */
+	/* kernfs reports POLLPRI if the file has changed since the last read; the loop reads it. */
 	if (p[POLL_EVENTS].revents & POLLPRI)
 		handled++;
 	return handled;
@@ -161,7 +160,7 @@ turn(struct exe *x)
 	return n > 0 && handle(x, p) == 0 ? -EDEADLK : 0;
 }
 
-/* The set-up went deeper than the loop will: its stack goes back. */
+/* The set-up used more stack than the loop needs, so its pages are released. */
 static void
 trim_stack(void)
 {
@@ -186,8 +185,8 @@ exe_serve(struct exe *x)
 	for (;;) {
 		int r = turn(x);
 
-		/* A turn that handled nothing would be repeated for ever: say so, and end with the
-		 * task. */
+		/* A turn that handled nothing would repeat for ever: records the error and ends
+		 * with the task. */
 		if (r < 0) {
 			x->record.error = -r;
 			x->record.flags |= EXE_END_UNKNOWN;
@@ -204,14 +203,13 @@ exe_serve(struct exe *x)
 int
 exe_serve_failure(struct exe *x)
 {
-	/* Fail closed: a task whose parent keeps root does not run. */
+	/* Fails closed: a task does not run if its parent cannot drop root. */
 	exe_cgroup_kill(x);
 	(void)exe_record_write(x);
-	/* Root talks to nobody: whoever waits sees the end of the connection, and reads the record.
-	 */
+	/* As root the executor sends no messages: a waiting peer sees EOF and reads the record. */
 	if (exe_sandbox_drop(x) < 0)
 		return 1;
-	exe_peers_tell_state(x); /* a session's */
+	exe_peers_tell_state(x); /* only for a session */
 	for (int i = 0; i < EXE_PEERS_MAX; i++)
 		(void)exe_peer_accept(x);
 	return 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_session.c: an executor's way into a task that runs already. Runs in: executor, as root. */
+/* exe_session.c: joins a running task. Runs in: executor, as root. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include "common/cleanup.h"
 #include "executor/exe.h"
 
-/* Until the child has the terminal its stdin is a socket to this executor. */
+/* Until the child has opened the terminal, its stdin is a socket to this executor. */
 static int
 open_terminal_socket(struct exe *x)
 {

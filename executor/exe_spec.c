@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_spec.c: the strings that the supervisor wrote, checked, and what of them becomes argv and
- * environment. Runs in: the task's child, as the task's user. */
+/* exe_spec.c: checks the strings of the supervisor and builds argv and environment. Runs in: the
+ * task's child, as the task's user. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +61,7 @@ exe_spec_read(const void *map, size_t size, struct exe_spec *s)
 	return r < 0 || before == SPEC_SECRET_NAME ? -EBADMSG : 0;
 }
 
-/* Sets one variable: the last of one name wins. */
+/* Sets a variable; the last value of a name wins. */
 static void
 set_env(char **envp, size_t *n, const char *text)
 {
@@ -75,7 +75,7 @@ set_env(char **envp, size_t *n, const char *text)
 	envp[(*n)++] = (char *)(uintptr_t)text;
 }
 
-/* What a service of that user would get, and nothing of the agent's. */
+/* The environment that a service of this user would get, without the agent's variables. */
 static size_t
 base_env(struct exe *x, char **envp)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_stop.c: signals, the stop of a task, the lease that stops it. Runs in: executor, dropped. */
+/* exe_stop.c: signals, the stop of a task, and the lease. Runs in: executor, after its drop. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 int
 exe_task_signal(struct exe *x, int signo)
 {
-	/* Not waited for yet, so the pid is still its own. */
+	/* The process was not reaped yet, so the pid is still valid. */
 	if (x->pid <= 0 || kill(x->pid, signo) < 0)
 		return -ESRCH;
 	x->sent |= 1ull << (signo - 1);
@@ -36,7 +36,7 @@ exe_task_stop(struct exe *x, int signo, uint64_t timeout_ms)
 
 	if (x->gone)
 		return;
-	/* A second stop may shorten the first one's time, never lengthen it. */
+	/* A second stop may shorten the kill timeout but not lengthen it. */
 	if (x->stop_at_ms == 0 || at < x->stop_at_ms)
 		x->stop_at_ms = at;
 	if (timeout_ms > 0)
@@ -47,8 +47,8 @@ exe_task_stop(struct exe *x, int signo, uint64_t timeout_ms)
 	}
 }
 
-/* A page that cannot be read has not moved, nor has one that says what it said: also if that was a
- * time to come. */
+/* The lease was not renewed if the page cannot be read or has the same value, even if that is in
+ * the future. */
 static void
 read_page(struct exe *x)
 {
@@ -61,10 +61,8 @@ read_page(struct exe *x)
 	x->lease_deadline_ns = lease_deadline_ns(&page, x->lease_ms, boottime_ns());
 }
 
-/*
- * The time to look again: the deadline. Before the first beat that one is far off, and a beat would
- * bring it nearer than this timer knows, so until then the page is looked at once per limit.
- */
+/* Sets the timer to the deadline. Before the first beat the deadline is far away and the first beat
+ * would bring it nearer, so until then the page is read once per limit. */
 static void
 set_timer(struct exe *x)
 {
@@ -90,7 +88,7 @@ exe_lease_arm(struct exe *x)
 		x->lease_timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	x->lease_read = false;
 	x->lease_ok = 0;
-	/* Never read yet: as if it had been made now. */
+	/* The page was never read: it counts as made now. */
 	x->lease_deadline_ns = lease_deadline_ns(
 	    &(struct lease_page){ .started = boottime_ns() }, x->lease_ms, boottime_ns());
 	read_page(x);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_task.c: makes the task's process. Runs in: executor, as root, and the task's child until its
- * drop. */
+/* exe_task.c: makes the task's process. Runs in: executor, as root, and in the task's child until
+ * its drop. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/keyctl.h>
@@ -26,8 +26,8 @@
 #include "common/pid.h"
 #include "executor/exe.h"
 
-/* The pipe is the task's, or /dev/stdout could not be opened by it; made as root, whom no limit of
- * pipes stops. */
+/* The task owns the pipe, because otherwise it could not open /dev/stdout. The pipe is made as
+ * root, which has no pipe limit. */
 int
 exe_pipe_make(struct exe *x, int fd, int *ret_above)
 {
@@ -54,8 +54,8 @@ exe_pipes_make(struct exe *x)
 	return r < 0 ? exe_failed(x, EXE_STEP_PIPES, -r, 0) : 0;
 }
 
-/* v1: "0" to `tasks` moves the writer alone and takes no grace period, as a pid to cgroup.procs
- * would. */
+/* v1: writing "0" to `tasks` moves only the writing thread and needs no RCU grace period, unlike a
+ * pid in cgroup.procs. */
 static int
 enter_cgroups(struct exe *x)
 {
@@ -70,23 +70,23 @@ enter_cgroups(struct exe *x)
 	return 0;
 }
 
-/* What of the executor's state only root can undo. */
+/* Resets the state of the executor that only root can change. */
 static int
 clean_state(struct exe *x)
 {
 	const struct exe_user *user = &x->setup->user;
 	long ring = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 
-	/* A kernel without keys has none to hand on. */
+	/* A kernel without key support has no keyrings to inherit. */
 	if (ring < 0 && errno != ENOSYS)
 		return -errno;
-	/* A user may own 200 keys (keyrings(7)). What is more stays root's, and the task's as that
-	 * of its possessor. */
+	/* A user may own 200 keys (keyrings(7)). Beyond that the keyring stays root's; the task can
+	 * use it as its possessor. */
 	if (ring > 0 && user->uid != 0 &&
 	    syscall(SYS_keyctl, KEYCTL_CHOWN, ring, user->uid, user->gid) < 0 && errno != EDQUOT)
 		return -errno;
 	(void)setpriority(PRIO_PROCESS, 0, 0);
-	/* Without CAP_SYS_RESOURCE a positive value stays: the task is then killed sooner, not
+	/* Without CAP_SYS_RESOURCE a positive value stays; the task is then killed earlier, not
 	 * later. */
 	if (x->setup->oom_score_adj != 0)
 		(void)fd_write_file(EXE_FD_PROC, "self/oom_score_adj", "0");
@@ -99,7 +99,7 @@ exe_child_report(struct exe *x, enum exe_step step, int error)
 	(void)eventfd_write(x->child_report, (uint64_t)step << 32 | (uint32_t)error);
 }
 
-/* Has a copy of the executor's memory: nothing that it does to it after its drop is done to root's.
+/* Runs in a copy of the executor's memory, so changes after its drop do not affect root's memory.
  */
 static void
 run_task(void *arg)
@@ -123,8 +123,7 @@ run_task(void *arg)
 	exe_command_run(x);
 }
 
-/* The task's pid as the host sees it: a pidfd's fdinfo says it, in the pid namespace of the /proc
- * that is asked. */
+/* Returns the task's pid in the host's namespace, from the pidfd's fdinfo in the host's /proc. */
 static uint32_t
 host_pid(struct exe *x)
 {
@@ -160,7 +159,8 @@ note_task(struct exe *x)
 	x->record.started_real_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* What the executor needs of the cgroup after its drop: opened now, because root alone may. */
+/* Opens the cgroup files that the executor needs after its drop, because only root may open them.
+ */
 static int
 open_cgroup_files(struct exe *x)
 {
@@ -176,8 +176,8 @@ open_cgroup_files(struct exe *x)
 	return 0;
 }
 
-/* 0 once the child has come to its execve. It is not waited for here: whatever it has become, the
- * caller kills the cgroup if it has not. */
+/* Returns 0 once the child has reached its execve. On failure the caller kills the cgroup, so the
+ * child is not reaped here. */
 static int
 read_report(struct exe *x)
 {
@@ -187,7 +187,7 @@ read_report(struct exe *x)
 	close_p(&x->child_report);
 	if (report == (uint64_t)EXE_STEP_COMMAND << 32)
 		return 0;
-	/* A child that ended without saying why was killed. */
+	/* A child that ended without a report was killed. */
 	if (report == 0)
 		report = (uint64_t)EXE_STEP_CLONE << 32 | ECHILD;
 	(void)exe_failed(x, (enum exe_step)(report >> 32), (int)(uint32_t)report, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_terminal.c: the terminal of a session: opened by the session's child, as the task's user,
- * received by the executor. Runs in: both, dropped. */
+/* exe_terminal.c: the terminal of a session. The session's child opens it as the task's user, and
+ * the executor receives it. Runs in: both, after their drops. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -12,14 +12,13 @@
 #include "common/fd.h"
 #include "executor/exe.h"
 
-#define PTMX_MAJOR 5 /* /dev/ptmx: Documentation/admin-guide/devices.txt of the kernel */
+#define PTMX_MAJOR                                                                                 \
+	5 /* device number of /dev/ptmx: the kernel's Documentation/admin-guide/devices.txt */
 #define PTMX_MINOR 2
 
-/*
- * /dev is the task's, who may have a volume there: the child opens the terminal as the task's user
- * and sends its upper end over its stdin. The lower end by descriptor, because a name could be
- * anything by now.
- */
+/* The task may have a volume at /dev, so the child opens the terminal as the task's user and sends
+ * the master end over its stdin. The slave end is opened through the master's descriptor, because
+ * its name could lead anywhere. */
 int
 exe_terminal_open(struct exe *x)
 {
@@ -41,8 +40,8 @@ exe_terminal_open(struct exe *x)
 	return ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0 ? -errno : 0;
 }
 
-/* The task shapes its /dev: what the child found there may be a file of a file system that never
- * answers, and the supervisor will read it. */
+/* The task controls its /dev: the child's descriptor could be a file on a file system that hangs,
+ * and the supervisor will read it, so it must be a pty. */
 static bool
 is_terminal(int fd)
 {

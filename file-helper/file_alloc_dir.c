@@ -43,11 +43,11 @@
 enum owner {
 	OWNER_SELF,
 	OWNER_NOBODY,
-	OWNER_USER, /* the task's, to whom its executor gives it */
+	OWNER_USER, /* to be given to the task's user by its executor */
 };
 
 struct entry {
-	const char *suffix; /* behind the directory's name */
+	const char *suffix; /* after the directory's name */
 	mode_t mode;
 	enum owner owner;
 };
@@ -72,11 +72,10 @@ is_ours(const struct file *f, const struct stat *st)
 	return st->st_uid == f->args->uid || st->st_uid == 0;
 }
 
-/*
- * 1 made, 0 was there, -errno. Only our own are held to owner and mode. A nobody's that is there
- * may be a task's work, and nothing here depends on it; but one that is still ours is what a crash
- * left between the two calls, since no task can make one.
- */
+/* Returns 1 if made, 0 if it existed, or -errno. Only our own directories are checked for owner and
+ * mode. An existing directory of nobody may have been made by a task, and nothing depends on it;
+ * but one that is still ours is left from a crash between the two calls, because no task can make
+ * one. */
 static int
 make_dir(const struct file *f, int dir_fd, const char *path, mode_t mode, enum owner owner,
     struct err *e)
@@ -99,7 +98,7 @@ make_dir(const struct file *f, int dir_fd, const char *path, mode_t mode, enum o
 	return made;
 }
 
-/* In a place where no task can put anything: what is there is the link. */
+/* No task can create entries here, so an existing entry is the link. */
 static int
 make_link(int dir_fd, const char *path, const char *target, struct err *e)
 {
@@ -136,10 +135,8 @@ make_shared(const struct file *f, int dir_fd, const char *alloc, bool raw_exec, 
 	return make_link(dir_fd, "alloc/logs", target, e);
 }
 
-/*
- * Group and set-group-id bit come from logs/ itself. No task can change it, so the owner is set
- * also after a crash.
- */
+/* The group and the set-group-id bit are inherited from logs/. No task can change the directory, so
+ * the owner is also set after a crash. */
 static int
 make_logs(const struct file *f, const char *alloc, struct err *e)
 {
@@ -151,10 +148,9 @@ make_logs(const struct file *f, const char *alloc, struct err *e)
 	return 0;
 }
 
-/*
- * The alloc's own directory, which nobody enters but root and the alloc's group. One of an older
- * version is closed now. Where this user namespace has no such group only root enters it.
- */
+/* Makes the alloc's directory, which only root and the alloc's group may enter. A directory of an
+ * older version is closed now. If this user namespace does not map the group, only root may enter
+ * it. */
 static int
 make_top(const struct file *f, const char *alloc, int *ret_fd, struct err *e)
 {
@@ -196,11 +192,8 @@ make_all(const struct file *f, int dir_fd, const char *alloc,
 	return r < 0 ? r : make_logs(f, alloc, e);
 }
 
-/*
- * In one call, by name below directories that are opened without a link. Whatever has that name
- * moves; but where a directory is it takes only an empty one's place. 1, or 0 if there was nothing,
- * or it was moved before.
- */
+/* Renames in one call, below directories that were opened without following links. It replaces only
+ * an empty directory. Returns 1, or 0 if there was nothing to move or it was already moved. */
 static int
 move_one(int from_fd, int to_fd, const char *parent, const char *name)
 {
@@ -223,7 +216,7 @@ is_same_project(int dir_fd, int other_fd)
 	return id != 0 && id == project_read(other_fd, &x);
 }
 
-/* A sticky disk. What cannot be moved keeps nobody from starting. */
+/* Moves the data of a sticky disk. A failure does not prevent the start. */
 static bool
 move_data(struct file *f, int dir_fd, int from_fd, const char *from,
     const struct file_alloc_dir_make_req *req)
@@ -235,7 +228,7 @@ move_data(struct file *f, int dir_fd, int from_fd, const char *from,
 		moved = (r = move_one(from_fd, dir_fd, "alloc", "data")) > 0;
 	for (size_t i = 0; r >= 0 && i < req->n_tasks; i++)
 		moved |= (r = move_one(from_fd, dir_fd, req->tasks[i].name, "local")) > 0;
-	/* What is left would still count. */
+	/* Remaining files would still count. */
 	if (r >= 0 && is_same_project(dir_fd, from_fd))
 		r = file_trash_put(f, FILE_ROOT_ALLOC, from, NULL);
 	if (r < 0 && r != -ENOENT)

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * file_alloc_fs.c: reads below an alloc's directory for `alloc fs`. Runs in: a worker of the
- * file-helper. Asked by: supervisor.
- *
- * Tasks own what is there and change it meanwhile, so each name is one openat2(2) below the
- * directory that the last one gave, and links are expanded here. The directories from the root down
- * are kept open: ".." is the one before, whatever was renamed, and what is at depth 2 is known to
- * be a task's own, by whatever way it was reached.
- */
+/* file_alloc_fs.c: reads below an alloc's directory for `alloc fs`. Runs in: a worker of the
+ * file-helper. Asked by: supervisor. Tasks own these files and may change them at any time, so each
+ * component is one openat2(2) below the previous directory, and links are expanded here. All
+ * directories from the root down stay open: ".." means the previous one, even after a rename, and a
+ * directory at depth 2 is known to be a task's, however it was reached. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,15 +23,15 @@
 #define TIMEOUT_MS 5000
 
 struct walk {
-	int fds[DEPTH_MAX]; /* of the directories; the last may be anything but a link */
+	int fds[DEPTH_MAX]; /* number of descriptors; the last may be anything but a link */
 	unsigned n, links;
 	mode_t mode;             /* of the last */
-	char name[NAME_MAX + 1]; /* of the last, in the one before it */
-	bool in_task;            /* fds[1] is a task's directory, not the shared one */
+	char name[NAME_MAX + 1]; /* name of the last one in its directory */
+	bool in_task;            /* fds[1] is the directory of a task, not the shared one */
 	char rest[2 * PATH_MAX];
 };
 
-/* Puts what the link says in front of the rest of the path. */
+/* Prepends the link's target to the rest of the path. */
 static int
 follow(struct walk *w, int link_fd, const char *rest)
 {
@@ -55,7 +51,7 @@ follow(struct walk *w, int link_fd, const char *rest)
 	return 0;
 }
 
-/* One name. 1: it is a link, and w->rest is the path from there on. */
+/* Resolves one component. Returns 1 if it is a link; then w->rest is the new path. */
 static int
 step(struct walk *w, const char *name, const char *rest)
 {
@@ -110,8 +106,8 @@ walk(struct walk *w, const char *path)
 	return r < 0 ? r : w->fds[w->n - 1];
 }
 
-/* By its name: whatever has that name by now, it is a file of the alloc's. What is no regular file
- * is not opened, or at once closed again. */
+/* Opens the file by its name; whatever has that name now is a file of the alloc. An object that is
+ * not a regular file is not opened, or closed at once. */
 static int
 open_file(const struct walk *w)
 {
@@ -126,7 +122,7 @@ open_file(const struct walk *w)
 	return S_ISREG(st.st_mode) ? steal_fd(&fd) : -EOPNOTSUPP;
 }
 
-/* What is gone meanwhile is not there. */
+/* An entry that was removed in the meantime is skipped. */
 static int
 put(FILE *out, int fd, const char *name)
 {
@@ -146,7 +142,7 @@ put(FILE *out, int fd, const char *name)
 	return 0;
 }
 
-/* The entry of what is there, and then those of its names. */
+/* Writes the entry of the directory, then those of its contents. */
 static int
 list(int fd, bool names)
 {

@@ -29,10 +29,9 @@
 #include "common/path.h"
 #include "file-helper/file.h"
 
-/*
- * 1 made, 0 was there, -errno. A plugin is root, perhaps without CAP_DAC_OVERRIDE: the directory
- * has to be root's. One that is still ours is what a crash left between the two calls.
- */
+/* Returns 1 if made, 0 if it existed, or -errno. A plugin runs as root, perhaps without
+ * CAP_DAC_OVERRIDE, so root must own the directory. A directory that is still ours is left from a
+ * crash between the two calls. */
 static int
 make_dir(const struct file *f, int dir_fd, const char *path)
 {
@@ -56,10 +55,8 @@ make_socket_dir(struct file *f, const char *alloc, struct err *e)
 
 	if (r < 0)
 		return err_set(e, r, "make csi/sock/%s", alloc);
-	/*
-	 * A stale socket refuses connections for ever. Whatever the plugin's last run left under
-	 * that name goes.
-	 */
+	/* A stale socket would refuse connections for ever, so a leftover of the plugin's last run
+	 * is removed. */
 	(void)snprintf(stale, sizeof stale, "%s/csi.sock", alloc);
 	return r == 1 ? 0 : file_trash_put(f, FILE_ROOT_CSI_SOCK, stale, e);
 }
@@ -79,7 +76,8 @@ file_on_plugin_dir_make(struct file *f, const struct file_plugin_dir_make_req *r
 	return r < 0 ? err_set(e, r, "make csi/%s", root) : 0;
 }
 
-/* Refuses what still holds a volume; what is beside the volumes is the plugin's litter. */
+/* Refuses to remove a root that still contains a volume; other entries are leftovers of the plugin.
+ */
 static int
 remove_root(struct file *f, const char *root, struct err *e)
 {
@@ -120,7 +118,7 @@ open_root(const struct file *f, const char *root, struct err *e)
 	return fd < 0 ? err_set(e, fd, "open csi/%s", root) : fd;
 }
 
-/* "staging", "staging/v" and so on; path is whole again afterwards. */
+/* Makes "staging", "staging/v" and so on; path is restored afterwards. */
 static int
 make_path(const struct file *f, int root_fd, char *path)
 {
@@ -174,10 +172,8 @@ file_on_volume_dir_remove(struct file *f, const struct file_volume_dir_remove_re
 	if (root_fd < 0)
 		return root_fd == -ENOENT ? 0 : root_fd;
 	(void)snprintf(path, sizeof path, "%s/%s", v.dir, v.leaf);
-	/*
-	 * Never what is inside: data in a directory that should be a mount point is for a human to
-	 * look at.
-	 */
+	/* Contents are never removed: data in a directory that should be a mount point needs a
+	 * human. */
 	if (unlinkat(root_fd, path, AT_REMOVEDIR) < 0 && errno != ENOENT &&
 	    (errno != ENOTDIR || unlinkat(root_fd, path, 0) < 0))
 		return errno == EBUSY
@@ -185,7 +181,8 @@ file_on_volume_dir_remove(struct file *f, const struct file_volume_dir_remove_re
 				 v.volume, v.plugin, v.leaf)
 			   : err_set(e, -errno, "remove %s of volume %s of plugin %s", v.leaf,
 				 v.volume, v.plugin);
-	/* Until another usage or volume is in one, or only "staging" or "per-alloc" is left. */
+	/* Removes empty parents, up to one with another usage or volume, or up to "staging" or
+	 * "per-alloc". */
 	do
 		*strrchr(path, '/') = '\0';
 	while (strchr(path, '/') && unlinkat(root_fd, path, AT_REMOVEDIR) == 0);
@@ -193,11 +190,9 @@ file_on_volume_dir_remove(struct file *f, const struct file_volume_dir_remove_re
 	return 0;
 }
 
-/*
- * Removes path, and if it is a directory the directories in it, `depth` levels deep, that are
- * empty. What is no directory, a volume's place for a block device or a plugin's litter, goes at
- * any level. A mount point is -EBUSY.
- */
+/* Removes path and, if it is a directory, empty directories in it, `depth` levels deep. Other
+ * entries (a file for a block volume, or leftovers of the plugin) are removed at any level. -EBUSY
+ * for a mount point. */
 static int
 remove_empty(int dir_fd, const char *path, int depth)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* file_list.c: lists for `drover leaks` and the start. Runs in: file-helper. Asked by: supervisor.
- */
+/* file_list.c: lists directories for `drover leaks` and for the start. Runs in: file-helper. Asked
+ * by: supervisor. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 struct names {
 	FILE *out;
 	uint32_t count;
-	bool with_trash; /* what could not be removed; not what is about to be */
+	bool with_trash; /* entries that could not be removed, not those that are being removed */
 };
 
 static int
@@ -32,10 +32,8 @@ add(struct names *list, const char *name)
 	return 0;
 }
 
-/*
- * The paths below dir_fd's name, `depth` directories deep, that have nothing below them. What is
- * gone, or is no directory, has nothing below it. A trash is one level, whatever lies in it.
- */
+/* Lists the paths below dir_fd's `name`, `depth` directories deep, that have no entries below them.
+ * A missing path, or one that is not a directory, has none. The trash counts as one level. */
 static int
 list_below(struct names *list, int dir_fd, const char *name, const char *prefix, int depth)
 {
@@ -63,7 +61,7 @@ list_below(struct names *list, int dir_fd, const char *name, const char *prefix,
 	return r;
 }
 
-/* The plugins of csi/<kind>, each by what it holds of volumes. */
+/* Lists the plugins of csi/<kind> with their volumes. */
 static int
 list_plugins(struct names *list, int csi, const char *kind)
 {

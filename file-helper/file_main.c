@@ -45,8 +45,8 @@ next_timeout(void *state)
 static const struct proc_spec file_spec = {
 	.name = "file-helper",
 	.peer = IPC_FILE_HELPER,
-	/* Gives directories away; reads and removes what is another's; in sticky directories too.
-	 */
+	/* CHOWN to give directories away; DAC_OVERRIDE and FOWNER to read and remove files of
+	   others, also in sticky directories. */
 	.caps = CAP_BIT(CHOWN) | CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER),
 	.no_new_privs = true,
 	.lock_securebits = true,

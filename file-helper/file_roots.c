@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* file_roots.c: the roots below which all is made, and what their file system says. Runs in:
+/* file_roots.c: opens the roots of all paths, and reads their file system's properties. Runs in:
  * file-helper. */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "common/project.h"
 #include "file-helper/file.h"
 
-/* The launcher made them all, with owner and mode. CSI_SOCK is a directory of CSI. */
+/* The launcher made all roots with owner and mode. CSI_SOCK is a directory in CSI. */
 static const struct root {
 	enum file_root root;
 	const char *name;
@@ -25,11 +25,9 @@ static const struct root {
 	{ FILE_ROOT_CSI, "csi" },
 };
 
-/*
- * The directory as the root of a mount of its own, which is in no namespace: what is mounted below
- * it on this machine is not in it, now and later, so no file system is ever asked but the data
- * directory's own, and ".." ends there.
- */
+/* Clones the directory's mount, non-recursively and attached to no namespace. Mounts below it on
+ * the host never appear in the clone, so only the data directory's own file system is accessed, and
+ * ".." ends at its root. */
 static int
 open_alone(const char *name)
 {
@@ -63,7 +61,7 @@ file_roots_open(void *state, const struct proc_args *args, struct err *e)
 	struct file *f = state;
 	int *sock = &f->root_fds[FILE_ROOT_CSI_SOCK], r;
 
-	(void)umask(0); /* each directory is made with its mode at once, also by the workers */
+	(void)umask(0); /* each directory is made with its final mode, also by workers */
 	f->args = args;
 	for (size_t i = 0; i < ELEMENTSOF(roots); i++) {
 		r = f->root_fds[roots[i].root] = open_alone(roots[i].name);
@@ -78,8 +76,8 @@ file_roots_open(void *state, const struct proc_args *args, struct err *e)
 			return r;
 	f->trash_fds[FILE_ROOT_CSI] = f->trash_fds[FILE_ROOT_CSI_SOCK];
 	f->has_quota = project_is_enforced(f->root_fds[FILE_ROOT_ALLOC]);
-	f->trash_full = true; /* what a predecessor left */
-	/* This one would lead out: it is of the machine's own mounts. */
+	f->trash_full = true; /* leftovers of a previous file-helper */
+	/* This descriptor belongs to the host's mounts and would lead out, so it is closed. */
 	(void)close(FD_DATA);
 	return privs_chroot(f->root_fds[FILE_ROOT_ALLOC], e);
 }

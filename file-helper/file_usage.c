@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* file_usage.c: how much of the disk allocs take. Runs in: a worker of the file-helper. Asked by:
+/* file_usage.c: measures the disk usage of allocs. Runs in: a worker of the file-helper. Asked by:
  * supervisor. */
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,11 +15,12 @@
 #include "common/project.h"
 #include "file-helper/file.h"
 
-#define DEPTH_MAX  128   /* what is deeper is not counted */
-#define EACH_MS    2000  /* a tree that takes longer counts with what was seen of it */
-#define ALL_MS     20000 /* those that are not reached count 0 */
+#define DEPTH_MAX  128   /* deeper directories are not counted */
+#define EACH_MS    2000  /* a tree that takes longer counts with the part that was seen */
+#define ALL_MS     20000 /* allocs that are not reached count 0 */
 #define TIMEOUT_MS 30000
-/* What a file counts for at least: an empty one takes an inode, which file systems have few of. */
+/* The minimum that a file counts for: an empty file also uses an inode, and their number is
+ * limited. */
 #define FILE_LEAST 4096
 
 struct wanted {
@@ -27,8 +28,7 @@ struct wanted {
 	char allocs[FILE_ALLOCS_MAX][ID_UUID_SIZE];
 };
 
-/* Never following a link. A file of several names counts once in all, and for `least` bytes at
- * least. */
+/* Links are not followed. A file with several names counts once, and for at least `least` bytes. */
 static uint64_t
 count_below(int dir_fd, const char *path, unsigned depth, uint64_t least, uint64_t until_ms)
 {
@@ -51,10 +51,8 @@ count_below(int dir_fd, const char *path, unsigned depth, uint64_t least, uint64
 	return bytes;
 }
 
-/*
- * Where the alloc's directory is a project that has a limit, its file system says that limit and
- * what is left of it. Else, or if the limit is beyond the file system's size, both stay 0.
- */
+/* If the alloc's directory is a project with a limit, statfs reports the limit and its free space.
+ * Otherwise, or if the limit exceeds the file system's size, both stay 0. */
 static void
 ask_project(int root_fd, const char *alloc, uint64_t *ret_bytes, uint64_t *ret_limit)
 {
@@ -83,8 +81,8 @@ count_all(int fd, const void *arg, struct worker_result *ret, struct err *e)
 
 		until_ms = clock_ms() + EACH_MS;
 		ask_project(fd, w->allocs[i], &used[i].bytes, &used[i].limit);
-		/* Also one that is full: who may pass limits (CAP_SYS_RESOURCE) is beyond it. The
-		 * project itself limits the number of its files. */
+		/* A full project counts too: processes with CAP_SYS_RESOURCE may exceed the limit.
+		 * The project itself limits the number of files. */
 		if (used[i].bytes >= used[i].limit)
 			counted = count_below(fd, w->allocs[i], DEPTH_MAX,
 			    used[i].limit > 0 ? 0 : FILE_LEAST,

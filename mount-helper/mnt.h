@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mnt.h: what the files of the mount-helper share. Runs in: mount-helper, as root. */
+/* mnt.h: types and functions that the mount-helper's files share. Runs in: mount-helper, as root.
+ */
 #ifndef DROVER_MOUNT_HELPER_MNT_H
 #define DROVER_MOUNT_HELPER_MNT_H
 
@@ -18,7 +19,8 @@ enum mnt_place { MNT_PLACE_ALLOC, MNT_PLACE_CSI, MNT_PLACE_SOCK, MNT_PLACES };
 
 struct mnt {
 	const struct proc_args *args;
-	int root_fds[MNT_PLACES]; /* by enum mnt_place; directories that no task can change */
+	int root_fds[MNT_PLACES]; /* indexed by enum mnt_place; directories that no task can change
+				   */
 	struct workers workers;
 };
 
@@ -33,18 +35,16 @@ int mnt_roots_open(void *state, const struct proc_args *args, struct err *e);
 	    struct mnt_##call##_rep *rep, int *ret_fd, struct err *e);
 #include "proto/ipc_msgs.def"
 
-/* mnt_release.c: takes the secrets of an alloc's raw_exec tasks off. 0 or -errno. */
+/* mnt_release.c: unmounts the secrets of an alloc's raw_exec tasks. Returns 0 or -errno. */
 int mnt_secrets_unmount(const struct mnt *m, const char *alloc, struct err *e);
 
-/* mnt_quota.c: an alloc that is to be removed has no limit any more; its project is free when it is
- * gone. */
+/* mnt_quota.c: removes the limit of an alloc that is being removed; its project id becomes free
+ * with the directory. */
 void mnt_quota_drop(const struct mnt *m, const char *alloc);
 
-/*
- * mnt_plugin.c: the root of a plugin by its path below csi/, O_PATH. 1: it is a mount point of its
- * own; 0: it is none (after a reboot, until the plugin is started again); -ENOENT; -EBUSY when
- * another file system is mounted on it.
- */
+/* mnt_plugin.c: opens the root of a plugin by its path below csi/, O_PATH. Returns 1 if it is a
+ * mount point, 0 if not (after a reboot, until the plugin is started again), -ENOENT, or -EBUSY if
+ * another file system is mounted on it. */
 int mnt_plugin_root_open(const struct mnt *m, const char *root, int *ret_fd, struct err *e);
 
 #endif

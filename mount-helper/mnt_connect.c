@@ -21,7 +21,7 @@
 #include "common/fd.h"
 #include "mount-helper/mnt.h"
 
-/* The socket csi.sock of an alloc's directory, O_PATH. */
+/* Opens the socket csi.sock in an alloc's directory with O_PATH. */
 static int
 open_socket(const struct mnt *m, const char *alloc, struct err *e)
 {
@@ -61,10 +61,8 @@ connect_to(int socket_fd, struct err *e)
 	return err_set(e, -errno, "connect to the plugin's csi.sock");
 }
 
-/*
- * Anybody of the plugin's user could have put this name there: the process that called listen()
- * must be in the cgroup of the plugin's run.
- */
+/* Any process of the plugin's user could have made this name, so the process that called listen()
+ * must be in the cgroup of the plugin's run. */
 static int
 check_listener(const struct mnt *m, const struct id *run, int fd, struct err *e)
 {

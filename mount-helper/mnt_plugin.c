@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * mnt_plugin.c: makes the root of a CSI plugin a mount point. Runs in: mount-helper, as root. Asked
- * by: supervisor.
- *
- * csi/<kind>/<plugin>, which file-helper made, becomes a shared bind mount of itself. Bidirectional
- * propagation does nothing below a private mount, and the data directory's may be private: so the
- * root is a mount of its own, in a peer group of its own. It stays while the plugin does, whatever
- * happens to drover.
- */
+/* mnt_plugin.c: makes the root of a CSI plugin a mount point. Runs in: mount-helper, as root. Asked
+ * by: supervisor. The directory csi/<kind>/<plugin>, which file-helper made, becomes a shared bind
+ * mount of itself. Bidirectional propagation has no effect below a private mount, and the data
+ * directory's mount may be private, so the root is a mount in a peer group of its own. It stays as
+ * long as the plugin, even if drover exits. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -39,10 +35,8 @@ mnt_plugin_root_open(const struct mnt *m, const char *root, int *ret_fd, struct 
 	return (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-/*
- * Private first, else the clone would be a peer of the mount that it covers and everything in it
- * would appear twice.
- */
+/* The clone is made private first; otherwise it would be a peer of the mount that it covers, and
+ * mounts in it would appear twice. */
 static int
 bind_to_itself(int dir_fd)
 {
@@ -70,7 +64,7 @@ mnt_on_plugin_root_make(struct mnt *m, const struct mnt_plugin_root_make_req *re
 	if ((r = csi_root_path(req->kind, req->plugin, root, e)) < 0 ||
 	    (r = mnt_plugin_root_open(m, root, &fd, e)) < 0)
 		return r;
-	if (r == 1) /* perhaps not shared yet: a crash left it */
+	if (r == 1) /* possibly not shared yet, after a crash */
 		r = mount_setattr(fd, "", AT_EMPTY_PATH, &shared, sizeof shared) < 0 ? -errno : 0;
 	else
 		r = bind_to_itself(fd);
@@ -80,10 +74,8 @@ mnt_on_plugin_root_make(struct mnt *m, const struct mnt_plugin_root_make_req *re
 	return 0;
 }
 
-/*
- * Refuses what still holds a volume: with the root goes all that is mounted below it, which then
- * is the plugin's litter.
- */
+/* Refuses a root that still contains a volume: unmounting the root also unmounts everything below
+ * it, which then are only leftovers of the plugin. */
 int
 mnt_on_plugin_root_remove(struct mnt *m, const struct mnt_plugin_root_remove_req *req,
     struct mnt_plugin_root_remove_rep *rep, int *ret_fd, struct err *e)

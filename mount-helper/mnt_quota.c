@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mnt_quota.c: the limits of allocs' disks, where the file system has project quota (project.h).
- * Runs in: mount-helper, as root: quotactl(2) asks for CAP_SYS_ADMIN. Asked by: supervisor. */
+/* mnt_quota.c: limits the disk usage of allocs by project quota (project.h). Runs in: mount-helper,
+ * as root, because quotactl(2) needs CAP_SYS_ADMIN. Asked by: supervisor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -16,7 +16,7 @@
 #include "mount-helper/mnt.h"
 
 #define KIB           1024
-#define FILES_PER_MIB 256 /* as file-helper counts them where there is no quota */
+#define FILES_PER_MIB 256 /* as file-helper counts files without quota */
 
 static int
 quota(int fd, int cmd, uint32_t id, void *arg)
@@ -24,11 +24,9 @@ quota(int fd, int cmd, uint32_t id, void *arg)
 	return syscall(SYS_quotactl_fd, fd, QCMD(cmd, PRJQUOTA), id, arg) < 0 ? -errno : 0;
 }
 
-/*
- * A project that no file has; 0: none was found. The search begins at a number made of the inode,
- * which no other directory has: two agents meet only by chance. Not all are tried: who may give his
- * files a project could take all.
- */
+/* Finds an unused project id; 0: none. The search starts at a number derived from the inode, which
+ * is unique, so that two agents rarely collide. It is bounded, because a user who may set project
+ * ids could use all of them. */
 static uint32_t
 find_id(int dir_fd)
 {
@@ -57,8 +55,8 @@ set_limit(int fd, uint32_t id, uint32_t mib)
 	return id == 0 ? 0 : quota(fd, Q_SETQUOTA, id, &b);
 }
 
-/* Makes a new directory a project, or one of from_fd's (if that is one), without a limit: in a
- * project that is full nothing could be made. */
+/* Makes a new directory a project, or part of from_fd's project, without a limit, because nothing
+ * could be made in a full project. */
 static int
 join(int dir_fd, int from_fd)
 {
@@ -100,7 +98,7 @@ mnt_on_disk_limit(struct mnt *m, const struct mnt_disk_limit_req *req,
 		return err_set(e, dir_fd, "open the directory of alloc %s", alloc);
 	if (!id_is_zero(&req->from))
 		from_fd = open_alloc(m, from);
-	/* What is left of that one is removed after this. */
+	/* The rest of the previous alloc is removed after this. */
 	if (from_fd >= 0 && (r = mnt_secrets_unmount(m, from, e)) < 0)
 		return r;
 	if (req->disk_mb == 0)

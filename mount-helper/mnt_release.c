@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mnt_release.c: what mount-helper does before an alloc's directories are removed. Runs in:
+/* mnt_release.c: releases mounts and quota before an alloc's directories are removed. Runs in:
  * mount-helper, as root. Asked by: supervisor. */
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "common/path.h"
 #include "mount-helper/mnt.h"
 
-/* Below the directory of a task, where no task can put anything: no link leads elsewhere. */
+/* No task can create entries in this directory, so no link can lead elsewhere. */
 static int
 unmount_one(int alloc_fd, const char *task)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mnt_roots.c: the roots below which all lies. Runs in: mount-helper. */
+/* mnt_roots.c: opens the roots of all paths. Runs in: mount-helper. */
 #include <fcntl.h>
 
 #include "common/fd.h"
 #include "mount-helper/mnt.h"
 
-/* The launcher made them all, with owner and mode. */
+/* The launcher made all roots with owner and mode. */
 static const char *const places[MNT_PLACES] = {
 	[MNT_PLACE_ALLOC] = "alloc",
 	[MNT_PLACE_CSI] = "csi",

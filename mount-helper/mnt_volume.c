@@ -17,9 +17,8 @@
 
 #define PROVE_TIMEOUT_MS 5000
 
-/*
- * In the child: from here on the volume's own file system is asked. fd: the directory of the leaf.
- */
+/* Runs in the child, because from here on the volume's own file system is accessed. fd: the
+ * directory of the leaf. */
 static int
 prove(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
