@@ -499,7 +499,7 @@ def test_a_cluster_that_demands_an_introduction():
                 return None
         made = case.until(introduce, 30, "the server's keyring")
         with node_of(one) as mine:
-            mine.wait_log("do not let the node in", 20)
+            mine.wait_log("the servers refuse the node", 20)
             with open(mine.data + "/state/intro_token.jwt", "w", encoding="ascii") as f:
                 f.write(made + "\n")
             os.chmod(mine.data + "/state/intro_token.jwt", 0o644)
