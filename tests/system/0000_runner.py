@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import ROOT, case, helper, leaks  # noqa: E402
+from lib import ROOT, case, helper, leaks, runs  # noqa: E402
 
 
 def judged(before):
@@ -97,6 +97,15 @@ def test_a_runner_that_is_killed_leaves_nothing():
         runner.wait()
         case.until(lambda: not glob.glob(helper.cgroup_trees()["v2"] + "/dt-*"), 20, "its cgroups to go")
         case.until(lambda: judged(before) == "", 20, "what it had to go: " + judged(before))
+
+
+def test_a_helper_that_does_not_start_leaves_no_cgroup():
+    def cgroups():
+        return [path for tree in helper.cgroup_trees().values() for path in glob.glob(tree + "/drover-*")]
+
+    before = cgroups()
+    case.raises(Exception, runs.Runs, "this is no configuration {")
+    case.equal(cgroups(), before)
 
 
 case.run(globals())

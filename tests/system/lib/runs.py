@@ -40,8 +40,12 @@ class Runs:
     def __init__(self, config="", dev=True, env=None):
         self.places = helper.Places(dev=dev)
         self.config, self.dev, self.env = config, dev, env
-        self.helper = self._helper()
         self.runs = []
+        try:
+            self.helper = self._helper()
+        except BaseException:  # no `with` block has begun, so nothing else removes them
+            self.places.remove()
+            raise
 
     def _helper(self):
         return helper.Helper("exec-helper", self.places, self.config, self.dev, env=self.env)
