@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base64.c: bytes as text. Runs in: supervisor, cli. */
+/* base64.c: encodes and decodes base64. Runs in: supervisor, cli. */
 #include "common/base64.h"
 
 #include <errno.h>
@@ -28,7 +28,8 @@ base64_encode(const void *data, size_t len, char *ret)
 	return (size_t)(out - ret);
 }
 
-/* The value of four digits, the last `padding` of which are '='; negative if one is none. */
+/* Returns the value of four base64 digits, of which the last `padding` are '='; negative if a
+ * character is not a digit. */
 static int32_t
 decode_four(const char *p, int padding)
 {

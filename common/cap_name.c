@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cap_name.c: the names of capabilities, by libcap. Runs in: supervisor, and the launcher's
+/* cap_name.c: names of capabilities, from libcap. Runs in: supervisor, and the launcher's
  * configuration child. */
 #include "common/cap_name.h"
 

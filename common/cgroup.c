@@ -30,14 +30,15 @@ static const char *const tree_names[CGROUP_TREES] = {
 	[CGROUP_SYSTEMD] = "name=systemd",
 };
 
-/* A v1 cgroup has a file named "tasks", so the directory is called otherwise there. */
+/* The directory is not called "tasks" in v1, where each cgroup has a file of that name. */
 static const char *
 tasks_name(int tree)
 {
 	return tree == CGROUP_V2 ? "tasks" : "runs";
 }
 
-/* Is word one of the words in list, which are separated by any of the characters in sep? */
+/* Returns whether list, whose words are separated by any of the characters in sep, contains
+ * word. */
 static bool
 has_word(const char *list, const char *sep, const char *word)
 {
@@ -67,8 +68,8 @@ take_mount(struct cgroup *c, const struct mountinfo *m)
 	return 0;
 }
 
-/* A mount of cgroup2 that is in no namespace: its tree is the kernel's only one, whoever mounts it.
- */
+/* Mounts cgroup2 outside of any namespace. Every mount of cgroup2 shows the kernel's only
+ * hierarchy. */
 static int
 mount_detached(void)
 {
@@ -104,8 +105,8 @@ find_trees(struct cgroup *c, struct err *e)
 	return 0;
 }
 
-/* Turns on what dir has and its children do not. A refusal shows in what the tasks' directory ends
- * up with. */
+/* Enables all controllers of dir for its children. Errors are ignored: cgroup_open() checks which
+ * controllers the tasks' directory ends up with. */
 static void
 enable_controllers(int dir)
 {
@@ -117,7 +118,8 @@ enable_controllers(int dir)
 	}
 }
 
-/* A v1 cpuset begins without processors and memory, and nothing can enter it: it gets from's. */
+/* Copies cpuset.cpus and cpuset.mems from the parent. Both are empty in a new v1 cpuset, and no
+ * process can enter it until they are set. */
 static void
 cpuset_inherit(int from, int to)
 {
@@ -132,8 +134,8 @@ cpuset_inherit(int from, int to)
 	}
 }
 
-/* Opens the directory path of one tree, component by component; makes what is missing when asked
- * to. */
+/* Opens the directory path of one hierarchy, component by component. With make it creates what is
+ * missing. */
 static int
 open_path(int root, const char *path, bool make, int tree)
 {
@@ -165,7 +167,8 @@ open_path(int root, const char *path, bool make, int tree)
 	return steal_fd(&dir);
 }
 
-/* Beside tasks/, which is to have no more processors than the runs in here leave. */
+/* Opens the directory for runs with cores of their own. It is a sibling of tasks/, so that tasks/
+ * can be limited to the remaining cores. */
 static int
 open_cores(struct cgroup *c, const char *parent, bool make, struct err *e)
 {
@@ -198,8 +201,8 @@ cgroup_open(struct cgroup *c, const char *parent, bool make, struct err *e)
 		dir = open_path(c->root[t], parent, make, t);
 		if (dir < 0)
 			return err_set(e, dir, "cgroup %s in hierarchy %s", parent, tree_names[t]);
-		/* Was it killed once, kernels from 6.13 on kill what is cloned into it: an empty
-		 * one is made anew. */
+		/* Kernels from 6.13 on kill whatever is cloned into a cgroup that was killed once,
+		 * so an empty one is created anew. */
 		if (make && t == CGROUP_V2)
 			(void)unlinkat(dir, "exec", AT_REMOVEDIR);
 		c->exec[t] = open_path(dir, "exec", make, t);
@@ -210,7 +213,7 @@ cgroup_open(struct cgroup *c, const char *parent, bool make, struct err *e)
 	}
 	if (make)
 		enable_controllers(c->tasks[CGROUP_V2]);
-	/* A run's cpuset begins as this one, and not empty. */
+	/* New cgroups then copy this cpuset's cores and memory nodes instead of starting empty. */
 	if (make && c->tasks[CGROUP_CPUSET] >= 0)
 		(void)fd_write_file(c->tasks[CGROUP_CPUSET], "cgroup.clone_children", "1");
 	r = (int)fd_read_file(c->tasks[CGROUP_V2], "cgroup.subtree_control", 4096, &enabled);
@@ -242,7 +245,7 @@ cgroup_pids_share(unsigned percent)
 	return (pids < threads ? pids : threads) * percent / 100;
 }
 
-/* Which processors what has none of its own shares, group may say: those files alone. */
+/* Lets group write cpuset.cpus of the three cgroups whose runs share cores, and no other file. */
 static int
 give_cores(const struct cgroup *c, gid_t group)
 {
@@ -265,7 +268,7 @@ cgroup_guard(const struct cgroup *c, gid_t group, struct err *e)
 	int r = give_cores(c, group);
 
 	if (r < 0)
-		return err_set(e, r, "let group %u share the cores", (unsigned)group);
+		return err_set(e, r, "let group %u write cpuset.cpus", (unsigned)group);
 	for (int t = 0; t < CGROUP_TREES; t++)
 		if (c->exec[t] >= 0 && (fchownat(c->exec[t], "..", 0, group, 0) < 0 ||
 					   fchmodat(c->exec[t], "..", 0750, 0) < 0))
@@ -275,7 +278,7 @@ cgroup_guard(const struct cgroup *c, gid_t group, struct err *e)
 		r = fd_write_file(
 		    c->exec[c->in_v2 & CGROUP_BIT(CGROUP_PIDS) ? CGROUP_V2 : CGROUP_PIDS],
 		    "../pids.max", text);
-	/* The caller has warned about a missing controller. */
+	/* If the controller is missing, the caller has already warned about that. */
 	return r == 0 || c->missing & CGROUP_BIT(CGROUP_PIDS)
 		   ? 0
 		   : err_set(e, r, "limit the processes of all tasks");
@@ -310,8 +313,8 @@ cgroup_kill(int dir_fd)
 	return fd_write_file(dir_fd, "cgroup.kill", "1");
 }
 
-/* cgroup.events says "populated 0" when neither the cgroup nor one below it has a process that is
- * no zombie. */
+/* cgroup.events says "populated 0" when neither the cgroup nor any cgroup below it has a process
+ * other than zombies. */
 static int
 read_populated(int events_fd)
 {
@@ -365,7 +368,7 @@ rmdir_deep(int dir_fd, const char *name, int depth)
 	r = dir_open_at(dir_fd, name, &d);
 	if (r < 0)
 		return r;
-	while ((n = dir_next(d))) /* a cgroup's files refuse: they go with it */
+	while ((n = dir_next(d))) /* fails for a cgroup's files, which rmdir removes with it */
 		(void)rmdir_deep(dirfd(d), n, depth + 1);
 	return unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -errno;
 }
@@ -377,8 +380,9 @@ cgroup_rmdir(int dir_fd, const char *name)
 }
 
 /*
- * Removes parent's last component in one tree, and in a v1 controller's tree the way to it, which
- * nobody else made. What cgroup2 says to be empty may still be busy in another tree for a moment.
+ * Removes parent's last component in one hierarchy and then all its parents that are empty. A
+ * cgroup that is empty in cgroup2 may be busy in another hierarchy for a moment, so the rmdir is
+ * retried.
  */
 static int
 remove_path(int root, const char *parent, int timeout_ms)
@@ -418,7 +422,7 @@ cgroup_remove(const char *parent, int timeout_ms, struct err *e)
 	return r;
 }
 
-/* Is path `<dir>/<run>`, or something below it? */
+/* Returns whether path is `<dir>/<run>` or below it. */
 static bool
 is_in(const char *path, const char *dir, const char *run)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cleanup.h: ownership by scope. Runs in: every process. */
+/* cleanup.h: releases what a variable owns when it leaves its scope. Runs in: every process. */
 #ifndef DROVER_COMMON_CLEANUP_H
 #define DROVER_COMMON_CLEANUP_H
 
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Declares cleanup_<name>'s helper: calls fn(*p) when the variable leaves its scope and *p is not
- * NULL. */
+/* Declares the helper for cleanup_with(fn): calls fn(*p) when the variable leaves its scope and *p
+ * is not NULL. */
 #define DEFINE_CLEANUP(type, fn)                                                                   \
 	static inline void fn##_p(type *p)                                                         \
 	{                                                                                          \
@@ -30,7 +30,7 @@ free_p(void *p)
 DEFINE_CLEANUP(FILE *, fclose);
 DEFINE_CLEANUP(DIR *, closedir);
 
-/* Takes what *fd holds and leaves -1: the caller's scope no longer closes it. */
+/* Returns *fd and sets it to -1, so that the caller's scope no longer closes it. */
 static inline int
 steal_fd(int *fd)
 {
@@ -40,7 +40,7 @@ steal_fd(int *fd)
 	return taken;
 }
 
-/* Closes a descriptor that is not negative and makes it -1; keeps errno. */
+/* Closes *fd unless it is negative, and sets it to -1. Keeps errno. */
 static inline void
 close_p(int *fd)
 {
@@ -56,7 +56,7 @@ close_p(int *fd)
 #define cleanup_file  cleanup_with(fclose)
 #define cleanup_dir   cleanup_with(closedir)
 
-/* Takes the pointer out of p and leaves NULL. */
+/* Returns the pointer p and sets p to NULL. */
 #define steal_ptr(p)                                                                               \
 	({                                                                                         \
 		__typeof__(p) _p = (p);                                                            \

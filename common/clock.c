@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* clock.c: time that only goes forward. Runs in: every process. */
+/* clock.c: the monotonic clock. Runs in: every process. */
 #include "common/clock.h"
 
 #include <time.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* clone.c: clone3 of a child that goes first until it execs. Runs in: exec-helper, executor. */
+/* clone.c: clone3 of a child that runs before its parent continues. Runs in: exec-helper,
+ * executor. */
 #include "common/clone.h"
 
 #include <linux/sched.h>
@@ -8,9 +9,9 @@
 #include <unistd.h>
 
 /*
- * Inline, because with CLONE_VM the child runs on the caller's stack: had it returned from a
- * function that made the system call, that function's return address would be overwritten before
- * the caller comes back to it.
+ * Inline, because with CLONE_VM the child runs on the caller's stack: if a function made the system
+ * call and the child returned from it, the child would overwrite the return address that the caller
+ * still needs.
  */
 static inline long __attribute__((always_inline)) raw_clone3(struct clone_args *args)
 {
@@ -35,7 +36,7 @@ static inline long __attribute__((always_inline)) raw_clone3(struct clone_args *
 }
 
 #ifdef __SANITIZE_ADDRESS__
-void __asan_handle_vfork(void *sp); /* libasan's, for its own vfork(2) */
+void __asan_handle_vfork(void *sp); /* from libasan, which calls it for vfork(2) */
 #endif
 
 pid_t __attribute__((noinline))
@@ -54,7 +55,8 @@ clone_call(uint64_t flags, int cgroup_fd, int *ret_pidfd, void (*fn)(void *arg),
 		_exit(127);
 	}
 #ifdef __SANITIZE_ADDRESS__
-	/* The child's frames below this one were never left: what marks them is still there. */
+	/* The child did not return from its frames below this one, so ASan's marks for them are
+	 * still set. */
 	__asan_handle_vfork(__builtin_frame_address(0));
 #endif
 	return (pid_t)pid;

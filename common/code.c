@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* code.c: the code that a process has mapped. Runs in: supervisor, heartbeat. */
+/* code.c: releases memory that a process can do without. Runs in: supervisor, heartbeat. */
 #include "common/code.h"
 
 #include <link.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* config_map.c: the two records as the processes get them. Runs in: every process but the cli. */
+/* config_map.c: maps the records of the configuration. Runs in: every process but the cli. */
 #include "common/config_map.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "common/fd.h"
 
-/* Both records begin with magic and size. */
+/* Checks magic and size, with which both records begin. */
 static const void *
 map_record(int fd, const char *what, uint32_t magic, size_t size, struct err *e)
 {

@@ -6,8 +6,8 @@
 #include "common/err.h"
 #include "proto/agent_config.h"
 
-/* Maps the sealed memfd fd as one of the two records and checks magic, size and seals. Aborts
- * never; NULL on failure. */
+/* Maps the sealed memfd fd as one of the two records and checks its magic, size and seals. Returns
+ * NULL with *e on failure. */
 const struct agent_config *config_map(int fd, struct err *e);
 const struct agent_policy *policy_map(int fd, struct err *e);
 

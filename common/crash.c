@@ -38,7 +38,7 @@ crash_env(void)
 	return env;
 }
 
-#define HOLD 0x8000 /* in the upper half */
+#define HOLD 0x8000 /* in the upper 16 bits of page[0] */
 #define HELD 0xffff
 
 static uint32_t
@@ -49,8 +49,8 @@ after(uint32_t armed)
 	return armed >> 16 ? HELD : CRASH_NONE;
 }
 
-/* _exit() and not a signal: pid 1 of a pid namespace is immune to its own, and filters know
- * exit_group. */
+/* Uses _exit() and not a signal: pid 1 of a pid namespace is immune to its own signals, and all
+ * filters allow exit_group. */
 void
 crash_hit(enum crash_point point)
 {
@@ -68,6 +68,6 @@ crash_hit(enum crash_point point)
 		_exit(137);
 	if (armed >> 16 == HOLD)
 		while (atomic_load(&page[0]) == HELD)
-			; /* no filter has to know of it */
+			; /* busy wait: needs no system call that a filter would have to allow */
 }
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * crash.h: named places where a test kills the process. Only a build with DROVER_CRASH_POINTS has
- * them; in any other build CRASH_POINT() is nothing. The page is a file of uint32_t that the test
- * made: [0] the point that is armed (0 none; a hit disarms it), and in its upper half how many
- * passes are let go first; [1 + n] how often point n was passed. With the uppermost bit who comes
- * to the point does not die but waits there, [0] being 0xffff, until the test has killed whom it
- * wants and clears it. Its path comes by the environment variable DROVER_CRASH_PAGE, which only
- * such a build hands on. Points stand in crash_points.def. Runs in: every process.
+ * them; in any other build CRASH_POINT() does nothing. The environment variable DROVER_CRASH_PAGE,
+ * which only such a build passes on, is the path of a file of uint32_t that the test creates. [0]
+ * is the armed point (0: none; a hit disarms it), with the number of passes to skip in its upper 16
+ * bits. [1 + n] counts how often point n was passed. If the uppermost bit of [0] is set, the
+ * process does not die at the point: it sets [0] to 0xffff and waits until the test has killed the
+ * processes of its choice and clears [0]. crash_points.def lists the points. Runs in: every
+ * process.
  */
 #ifndef DROVER_COMMON_CRASH_H
 #define DROVER_COMMON_CRASH_H
@@ -22,9 +23,9 @@ enum crash_point {
 };
 
 #ifdef DROVER_CRASH_POINTS
-void crash_init(void); /* first thing in main: the page is mapped before any chroot or filter */
+void crash_init(void); /* called first in main: maps the page before any chroot or filter */
 void crash_hit(enum crash_point point);
-/* "DROVER_CRASH_PAGE=…" for the environment of a child, or NULL. */
+/* Returns "DROVER_CRASH_PAGE=…" for the environment of a child, or NULL. */
 char *crash_env(void);
 #define CRASH_AT(point) crash_hit(point)
 #define CRASH_BUILD     1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* csi_place.c: where CSI plugins and volumes lie. Runs in: mount-helper, file-helper. */
+/* csi_place.c: paths of CSI plugins and volumes. Runs in: mount-helper, file-helper. */
 #include "common/csi_place.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* duration.c: durations as text. Runs in: every process. */
+/* duration.c: parses and prints durations. Runs in: every process. */
 #include "common/duration.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "common/cleanup.h"
 
-#define LIMIT (1ull << 63) /* what a negative one may have, one more than a positive one */
+#define LIMIT (1ull << 63) /* the magnitude of INT64_MIN, one more than that of INT64_MAX */
 
 static const struct unit {
 	const char *name;
@@ -35,7 +35,7 @@ find_unit(const char *at, size_t len)
 	return NULL;
 }
 
-/* The digits before the point. False when they are too many. */
+/* Reads the digits before the point. Returns false on overflow. */
 static bool
 read_whole(const char **at, uint64_t *ret)
 {
@@ -53,8 +53,8 @@ read_whole(const char **at, uint64_t *ret)
 }
 
 /*
- * The digits behind the point as digits / *ret_scale; those that do not fit are of no weight any
- * more. In floating point, because Go does it so and 0.3333333333333333333h is 20m there.
+ * Returns the digits after the point as an integer and its scale; digits that would overflow are
+ * ignored. Uses floating point because Go does: 0.3333333333333333333h is exactly 20m there.
  */
 static uint64_t
 read_fraction(const char **at, double *ret_scale)
@@ -80,7 +80,7 @@ read_fraction(const char **at, double *ret_scale)
 	return v;
 }
 
-/* One number with its unit at *at, added to *sum. */
+/* Adds one number with its unit at *at to *sum. */
 static int
 add_part(const char **at, const char *text, uint64_t *sum, struct err *e)
 {
@@ -101,11 +101,10 @@ add_part(const char **at, const char *text, uint64_t *sum, struct err *e)
 	}
 	if (digits == 0)
 		return err_say(
-		    e, -EINVAL, "'%s' is no duration (one is \"30s\" or \"1h30m\")", text);
+		    e, -EINVAL, "'%s' is not a duration such as \"30s\" or \"1h30m\"", text);
 	len = strcspn(*at, ".0123456789");
 	if (len == 0)
-		return err_say(
-		    e, -EINVAL, "duration '%s' lacks a unit (ns, us, ms, s, m, h)", text);
+		return err_say(e, -EINVAL, "duration '%s' has no unit (ns, us, ms, s, m, h)", text);
 	unit = find_unit(*at, len);
 	if (!unit)
 		return err_say(e, -EINVAL,
@@ -146,8 +145,8 @@ duration_parse(const char *text, int64_t *ret_ns, struct err *e)
 	return 0;
 }
 
-/* value / 10^digits with the zeros at its end left out, in front of end; returns where it starts.
- */
+/* Writes value / 10^digits without trailing zeros so that it stops before end. Returns its first
+ * character. */
 static char *
 put_decimal(char *end, uint64_t value, unsigned digits)
 {

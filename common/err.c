@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* tail: NULL for none. */
+/* Writes the message to e->msg, with ": " and tail after it unless tail is NULL. */
 static void
 write_msg(struct err *e, const char *tail, const char *fmt, va_list ap)
 {

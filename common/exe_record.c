@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_record.c: the sum that a run's record ends with. Runs in: exec-helper, executor, supervisor.
- */
+/* exe_record.c: the checksum of a run's record. Runs in: exec-helper, executor, supervisor. */
 #include "common/exe_record.h"
 
 uint64_t

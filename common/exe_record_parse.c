@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_record_parse.c: the record of a run, checked. Runs in: supervisor,
- * exec-helper. */
+/* exe_record_parse.c: parses and checks the record of a run. Runs in: supervisor, exec-helper. */
 #include <errno.h>
 #include <string.h>
 

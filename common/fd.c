@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fd.c: descriptors. Runs in: every process. */
+/* fd.c: helpers for file descriptors. Runs in: every process. */
 #include "common/fd.h"
 
 #include <errno.h>
@@ -28,8 +28,8 @@ open_resolve(int dir_fd, const char *path, int flags, mode_t mode, uint64_t reso
 	};
 	long fd;
 
-	/* RESOLVE_BENEATH and RESOLVE_IN_ROOT answer EAGAIN while somebody renames on the way
-	 * (openat2(2)); it is the same question again. */
+	/* With RESOLVE_BENEATH or RESOLVE_IN_ROOT the kernel returns EAGAIN if a rename happens on
+	 * the path meanwhile (openat2(2)). The call is retried. */
 	for (int tries = 0; tries < 16; tries++) {
 		fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof how);
 		if (fd >= 0)
@@ -129,7 +129,7 @@ fd_read_file(int dir_fd, const char *path, size_t max, char **ret_buf)
 
 	if (fd < 0)
 		return -errno;
-	/* st_size is 0 in /proc and /sys, so read until the end says so. */
+	/* st_size is 0 in /proc and /sys, so it reads until end of file. */
 	for (;;) {
 		char *bigger = realloc(buf, size + 1);
 		ssize_t n;
@@ -225,8 +225,8 @@ fd_pack(const int *fds, size_t n, int first)
 
 	if (n > FDS_MAX)
 		return -EINVAL;
-	/* First out of the way of every target, then down: no dup2 can overwrite a source that is
-	 * still needed. */
+	/* Moves all descriptors above every target first, then down to their targets, so that no
+	 * dup2 overwrites a source that is still needed. */
 	for (size_t i = 0; i < n; i++) {
 		high[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, first + (int)n);
 		if (high[i] < 0)
@@ -299,14 +299,15 @@ fd_recv_msg(int sock, void *buf, size_t len, int *ret_fds, size_t n, size_t *ret
 	while (size < 0 && errno == EINTR);
 	if (size < 0)
 		return -errno;
-	/* All of them, whatever else comes before: one that is not looked at would stay open. */
+	/* All control messages are read even after an error: descriptors in one that is skipped
+	 * would stay open. */
 	for (c = CMSG_FIRSTHDR(&mh); c; c = CMSG_NXTHDR(&mh, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
 		memcpy(got + count, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
 		count += (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 	}
-	/* The kernel rounds the space up, so one descriptor more than asked for can arrive. */
+	/* The kernel rounds the buffer size up, so one descriptor more than n can arrive. */
 	if ((mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || count > n) {
 		for (size_t i = 0; i < count; i++)
 			(void)close(got[i]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fd_nonblock.c: a descriptor that does not wait. Runs in: supervisor, csi-helper. */
+/* fd_nonblock.c: makes a descriptor non-blocking. Runs in: supervisor, csi-helper. */
 #include <errno.h>
 #include <fcntl.h>
 

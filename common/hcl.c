@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hcl.c: HCL and JSON to a tree: values, members, blocks. Runs in: the launcher's configuration
- * child. */
+/* hcl.c: parses HCL and JSON into a tree: values, members, blocks. Runs in: the launcher's
+ * configuration child, supervisor. */
 #include "common/hcl.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "common/hcl_parser.h"
 #include "common/utf8.h"
 
-/* The densest text, "[1,1,…", has a node in every two bytes. */
+/* The densest text, "[1,1,…", has one node for each two bytes. */
 #define ARENA_PER_BYTE (sizeof(struct hcl_node) / 2 + 16)
 
 const char *
@@ -199,8 +199,8 @@ parse_key(struct hcl_parser *p, struct hcl_node *node, const char *what)
 	return hcl_parse_word(p, &node->key);
 }
 
-/* To what follows a name: '=', ':', '{' wherever they are, a label only on the same line, or its
- * absence is reported there. */
+/* Skips to the character after a member's name. '=', ':' and '{' may be on a later line. A label
+ * must be on the same line, so the error about a missing one is reported there. */
 static int
 to_next_of_member(struct hcl_parser *p)
 {
@@ -223,7 +223,8 @@ to_next_of_member(struct hcl_parser *p)
 	return hcl_expected(p, "'=' and a value, or '{' and a block");
 }
 
-/* Behind a block's type: its labels, each an object around the next, then its body. */
+/* Parses what follows a block's type: its labels, each an object that contains the next, then its
+ * body. */
 static int
 parse_block(struct hcl_parser *p, struct hcl_node *node)
 {
@@ -265,7 +266,7 @@ parse_member(struct hcl_parser *p, struct hcl_node *node)
 	return p->json ? hcl_expected(p, "':' and a value") : parse_block(p, node);
 }
 
-/* Up to closing, which is '}' or -1 for the end of the file. */
+/* Parses members up to closing, which is '}', or -1 for the end of the file. */
 static int
 parse_members(struct hcl_parser *p, struct hcl_node *object, int closing)
 {
@@ -304,8 +305,7 @@ check_utf8(struct hcl_parser *p)
 		size_t n = utf8_char_length(p->at, (size_t)(p->end - p->at));
 
 		if (n == 0 || *p->at == '\0')
-			return hcl_fail_at(
-			    p, p->pos, "expected text in UTF-8, found a byte that is none");
+			return hcl_fail_at(p, p->pos, "expected UTF-8 text, found an invalid byte");
 		while (n-- > 0)
 			(void)hcl_take(p);
 	}
@@ -348,7 +348,7 @@ hcl_parse(const char *text, size_t len, const char *name, struct hcl_doc *ret, s
 	int r;
 
 	if (len > HCL_BYTES_MAX)
-		return err_say(e, -E2BIG, "%s: a configuration file may have 1 MiB", name);
+		return err_say(e, -E2BIG, "%s: a configuration file may have at most 1 MiB", name);
 	p.arena_size = 4096 + len * ARENA_PER_BYTE;
 	if (p.arena_size > HCL_ARENA_MAX)
 		p.arena_size = HCL_ARENA_MAX;

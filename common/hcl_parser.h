@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hcl_parser.h: between the two halves of the parser: hcl_text.c reads characters, space and
- * strings, hcl.c what they make. Runs in: the launcher's configuration child.
+ * strings, hcl.c parses values, members and blocks. Runs in: the launcher's configuration child,
+ * supervisor.
  */
 #ifndef DROVER_COMMON_HCL_PARSER_H
 #define DROVER_COMMON_HCL_PARSER_H
@@ -10,7 +11,7 @@
 
 #include "common/hcl.h"
 
-#define HCL_ARENA_MAX ((size_t)16 * 1024 * 1024) /* all nodes and strings of one document */
+#define HCL_ARENA_MAX ((size_t)16 * 1024 * 1024) /* for all nodes and strings of one document */
 
 struct hcl_parser {
 	const char *name;
@@ -55,21 +56,21 @@ hcl_is_word(int c)
 }
 
 char hcl_take(struct hcl_parser *p);
-/* The sentences. hcl_fail_full() is -E2BIG, the others are -EINVAL. */
+/* Set the error sentence. hcl_fail_full() returns -E2BIG, the others -EINVAL. */
 int hcl_fail_at(struct hcl_parser *p, struct hcl_pos pos, const char *sentence);
 int hcl_fail_full(struct hcl_parser *p);
 int hcl_expected(struct hcl_parser *p, const char *what);
 
-/* Zeroed; NULL when the arena is full, which stays so. */
+/* Returns zeroed memory, or NULL when the arena is full; it then stays full. */
 void *hcl_arena_take(struct hcl_parser *p, size_t size);
-/* Text grows at the arena's end, because nothing else is allocated while a string is read. start is
- * p->used as it was before the first. */
+/* Append a character, or the NUL of a string, at the arena's end; nothing else may be allocated
+ * while a string is read. start is the value of p->used before the first character. */
 void hcl_put(struct hcl_parser *p, char c);
 int hcl_put_end(struct hcl_parser *p, size_t start, const char **ret);
 
-/* Space and comments. */
+/* Skip space and comments. */
 int hcl_skip_space(struct hcl_parser *p);
-/* Each at the character that begins it. */
+/* Each must be called at the first character of its construct. */
 int hcl_parse_string(struct hcl_parser *p, const char **ret);
 int hcl_parse_word(struct hcl_parser *p, const char **ret);
 int hcl_parse_heredoc(struct hcl_parser *p, const char **ret);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hcl_text.c: HCL's and JSON's characters, space, comments, strings and heredocs. Runs in: the
- * launcher's configuration child. */
+/* hcl_text.c: characters, space, comments, strings and heredocs of HCL and JSON. Runs in: the
+ * launcher's configuration child, supervisor. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -43,11 +43,11 @@ int
 hcl_fail_full(struct hcl_parser *p)
 {
 	return err_say(p->e, -E2BIG,
-	    "%s:%u:%u: the configuration holds too much (limit: %zu MiB in memory)", p->name,
+	    "%s:%u:%u: the configuration is too large (limit: %zu MiB in memory)", p->name,
 	    p->pos.line, p->pos.column, HCL_ARENA_MAX >> 20);
 }
 
-/* What stands at p->at, for a human. */
+/* Describes the character or word at p->at for an error sentence. */
 static void
 describe(const struct hcl_parser *p, char *ret, size_t size)
 {
@@ -196,7 +196,7 @@ take_hex(struct hcl_parser *p, unsigned digits, uint32_t *ret)
 	return 0;
 }
 
-/* Behind "\u" or "\U". JSON writes what is beyond U+FFFF as two surrogates. */
+/* Reads the digits after "\u" or "\U". JSON writes characters beyond U+FFFF as two surrogates. */
 static int
 parse_unicode(struct hcl_parser *p, struct hcl_pos start, unsigned digits)
 {
@@ -216,13 +216,13 @@ parse_unicode(struct hcl_parser *p, struct hcl_pos start, unsigned digits)
 			return r;
 		if (low < 0xdc00 || low > 0xdfff)
 			return hcl_fail_at(p, start,
-			    "expected a surrogate pair, found another character behind its first "
+			    "expected a surrogate pair, found another character after its first "
 			    "half");
 		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 	}
 	if (c == 0 || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
 		return hcl_fail_at(p, start,
-		    "expected the number of a character, found one that is none (or NUL)");
+		    "expected the number of a Unicode character, found an invalid one (or NUL)");
 	put_utf8(p, c);
 	return 0;
 }
@@ -251,10 +251,11 @@ parse_escape(struct hcl_parser *p)
 			hcl_put(p, escapes[i].means);
 			return 0;
 		}
-	return hcl_expected(p, "one of n t r \" \\ u behind a backslash");
+	return hcl_expected(p, "one of n t r \" \\ u after a backslash");
 }
 
-/* "$${" is the text "${"; "${" alone would be an expression, of which a configuration has none. */
+/* "$${" stands for the text "${". A plain "${" would begin an expression, which is an error
+ * here. */
 static int
 parse_dollar(struct hcl_parser *p)
 {
@@ -337,8 +338,8 @@ is_marker(const char *at, const char *end, const char *marker)
 	return (size_t)(end - at) == len && memcmp(at, marker, len) == 0;
 }
 
-/* Finds the line that ends a heredoc and the indentation that all its lines have. NULL if there is
- * none. */
+/* Finds the line that ends a heredoc, and the indentation common to all its lines. Returns NULL if
+ * there is no such line. */
 static const char *
 heredoc_end(const struct hcl_parser *p, const char *marker, size_t *ret_indent)
 {
@@ -409,7 +410,7 @@ hcl_parse_heredoc(struct hcl_parser *p, const char **ret)
 	end = heredoc_end(p, marker, &indent);
 	if (!end)
 		return hcl_fail_at(p, begin,
-		    "expected a line with this heredoc's word alone, found the end of the file");
+		    "expected a line with only this heredoc's word, found the end of the file");
 	start = p->used;
 	while (p->at < end) {
 		r = heredoc_line(p, strip ? indent : 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* http_answer.c: reads as much of an HTTP answer as a check needs. Runs in: supervisor,
+/* http_answer.c: parses as much of an HTTP answer as a check needs. Runs in: supervisor,
  * check-helper. */
 #include "common/http_answer.h"
 
@@ -21,7 +21,7 @@ bad(struct err *e, const char *what)
 	return err_say(e, -EBADMSG, "malformed HTTP response: %s", what);
 }
 
-/* "HTTP/1.1 200 OK", and what old servers make of it. */
+/* Parses "HTTP/1.1 200 OK", and the variants that old servers send. */
 static int
 take_status(struct http_answer *a, struct err *e)
 {
@@ -32,7 +32,7 @@ take_status(struct http_answer *a, struct err *e)
 	at += 9;
 	if (!isdigit((unsigned char)at[0]) || !isdigit((unsigned char)at[1]) ||
 	    !isdigit((unsigned char)at[2]) || (at[3] && at[3] != ' '))
-		return bad(e, "its status is no number of three digits");
+		return bad(e, "its status is not a number of three digits");
 	a->status = (at[0] - '0') * 100 + (at[1] - '0') * 10 + (at[2] - '0');
 	if (a->status < 100)
 		return bad(e, "its status is below 100");
@@ -49,7 +49,7 @@ take_length(struct http_answer *a, const char *value, struct err *e)
 		return bad(e, "Content-Length is empty");
 	for (; *value; value++) {
 		if (*value < '0' || *value > '9' || n > (UINT64_MAX - 9) / 10)
-			return bad(e, "Content-Length is no number");
+			return bad(e, "Content-Length is not a number");
 		n = n * 10 + (uint64_t)(*value - '0');
 	}
 	if (a->has_length && a->left != n)
@@ -74,7 +74,7 @@ take_header(struct http_answer *a, struct err *e)
 		return take_length(a, value, e);
 	if (strcasecmp(a->line, "Transfer-Encoding") == 0) {
 		if (strcasecmp(value, "chunked") != 0)
-			return bad(e, "its transfer encoding is not known");
+			return bad(e, "its transfer encoding is unknown");
 		a->chunked = true;
 	}
 	if (strcasecmp(a->line, "Location") == 0 && strlen(value) < sizeof a->location)
@@ -89,14 +89,14 @@ complete(struct http_answer *a)
 	return 1;
 }
 
-/* The empty line behind the headers. */
+/* Handles the empty line after the headers. */
 static int
 end_head(struct http_answer *a)
 {
 	bool redirect = a->status / 100 == 3 && a->location[0];
 
 	if (a->status / 100 == 1 && a->status != 101) {
-		a->state = HTTP_STATUS_LINE; /* the answer itself follows */
+		a->state = HTTP_STATUS_LINE; /* an interim answer: the final one follows */
 		a->location[0] = '\0';
 		a->chunked = a->has_length = false;
 		return 0;
@@ -129,7 +129,7 @@ take_chunk_size(struct http_answer *a, struct err *e)
 	}
 	at += strspn(at, " \t");
 	if (*at && *at != ';')
-		return bad(e, "a chunk's size is no number");
+		return bad(e, "a chunk's size is not a number");
 	if (n == 0)
 		return complete(a);
 	a->left = n;
@@ -157,7 +157,7 @@ take_line(struct http_answer *a, struct err *e)
 	}
 }
 
-/* Takes bytes until the end of the line, at most len. *ret_used says how many. */
+/* Consumes bytes up to the end of the line, at most len; sets *ret_used to their number. */
 static int
 feed_line(struct http_answer *a, const char *data, size_t len, size_t *ret_used, struct err *e)
 {
@@ -180,8 +180,8 @@ feed_line(struct http_answer *a, const char *data, size_t len, size_t *ret_used,
 		return bad(e, "a line has a NUL");
 	a->line_len = 0;
 	r = take_line(a, e);
-	/* What bounds the head does not bound a body of many small chunks: that is cut elsewhere.
-	 */
+	/* HTTP_HEAD_MAX does not apply to chunk lines; HTTP_BODY_KEPT ends a body of many small
+	 * chunks. */
 	if (a->state == HTTP_CHUNK)
 		a->head_len = 0;
 	return r;

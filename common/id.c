@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* id.c: ids and names. Runs in: every process. */
+/* id.c: parses and prints ids, checks names. Runs in: every process. */
 #include "common/id.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* id_uuid.c: ids as the API and the database write them: read, made, compared. Runs in: supervisor,
- * cli. */
+/* id_uuid.c: parses, makes and compares ids in the form of the API and the database. Runs in:
+ * supervisor, cli. */
 #include <string.h>
 
 #include "common/id.h"

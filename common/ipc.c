@@ -30,7 +30,7 @@ static const struct ipc_msg_info infos[IPC_TYPE_MAX] = {
 	_Static_assert(sizeof(struct ipc_head) + sizeof(struct record) <= IPC_PACKET_MAX, #name);
 #include "proto/ipc_msgs.def"
 
-static const struct ipc_codec *codec; /* NULL: all that this process may get are records */
+static const struct ipc_codec *codec; /* NULL in a process that receives only records */
 
 void
 ipc_use_codec(const struct ipc_codec *used)
@@ -93,24 +93,25 @@ ipc_encode(enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial,
 	}
 	n = ipc_record_check(info->record, msg, info->record->size);
 	if (n < 0)
-		return err_say(e, -EMSGSIZE, "%s has no room for one of its values", info->name);
+		return err_say(
+		    e, -EMSGSIZE, "%s has a value that does not fit its field", info->name);
 	memcpy(buf + sizeof head, msg, (size_t)n);
 	return (ssize_t)sizeof head + n;
 }
 
-/* What is wrong with a packet's body, NULL: nothing; p->msg is set. */
+/* Checks a packet's body and sets p->msg. Returns NULL, or what is wrong with the body. */
 static const char *
 unpack(const struct ipc_msg_info *info, const uint8_t *buf, size_t len, unsigned n_fds,
     struct ipc_packet *p)
 {
 	if (len > info->max_bytes)
-		return "with too many bytes";
+		return "that is too large";
 	if (n_fds != info->n_fds)
-		return "with another number of descriptors";
+		return "with the wrong number of descriptors";
 	if (!info->record)
 		return codec->unpack(p, buf, len);
 	if (ipc_record_check(info->record, buf, len) != (ssize_t)len)
-		return "in another form than its record's";
+		return "in a form that is not valid";
 	p->arena_used = len;
 	p->msg = memcpy(p->arena, buf, len);
 	return NULL;
@@ -151,7 +152,7 @@ ipc_send(int sock, enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t
 	if (len < 0)
 		return (int)len;
 	if (n_fds != ipc_msg_info(type)->n_fds)
-		return err_say(e, -EINVAL, "%s goes with %u descriptors", ipc_msg_info(type)->name,
+		return err_say(e, -EINVAL, "%s needs %u descriptors", ipc_msg_info(type)->name,
 		    ipc_msg_info(type)->n_fds);
 	r = fd_send_msg(sock, buf, (size_t)len, fds, n_fds, flags);
 	return r < 0 ? err_set(e, r, "send %s to %s", ipc_msg_info(type)->name, ipc_peer_name(to))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ipc.h: one packet = an 8-byte head and one message, over a SOCK_SEQPACKET pair between the
- * supervisor and a helper. proto/ipc_msgs.def says what may travel: records, and for processes
- * without capabilities protobuf messages. Runs in: supervisor and all helpers.
+ * ipc.h: packets of an 8-byte head and one message, over a SOCK_SEQPACKET pair between the
+ * supervisor and a helper. proto/ipc_msgs.def lists the messages: fixed records, and protobuf
+ * messages for processes without capabilities. Runs in: supervisor and all helpers.
  */
 #ifndef DROVER_COMMON_IPC_H
 #define DROVER_COMMON_IPC_H
@@ -19,7 +19,7 @@
 #define IPC_ARENA_SIZE (256 * 1024)
 #define IPC_FDS_MAX    1
 
-/* HELPER in the table stands for any of the helpers. */
+/* HELPER stands for any of the helpers in the table. */
 enum ipc_peer {
 	IPC_SUPERVISOR,
 	IPC_EXEC_HELPER,
@@ -41,26 +41,27 @@ enum ipc_type {
 
 struct ipc_msg_info {
 	const char *name;
-	uint8_t from, to; /* enum ipc_peer */
-	uint8_t n_fds;    /* exactly */
+	uint8_t from, to; /* values of enum ipc_peer */
+	uint8_t n_fds;    /* exact number of descriptors */
 	uint32_t max_bytes;
-	uint32_t deadline_ms;            /* of the handler: 0 in what is no request of a record */
-	const struct ipc_record *record; /* NULL: it is a protobuf message */
+	uint32_t
+	    deadline_ms; /* the handler's time limit; 0 unless it is a request that is a record */
+	const struct ipc_record *record; /* NULL for a protobuf message */
 };
 
-/* NULL for a number that is not in the table. */
+/* Returns the entry of a message number, or NULL for an unknown one. */
 const struct ipc_msg_info *ipc_msg_info(unsigned type);
 const char *ipc_peer_name(enum ipc_peer peer);
 
-/* Serial numbers are the requester's; a reply carries its request's. */
+/* The requester chooses the serial number; a reply has that of its request. */
 struct ipc_head {
 	uint16_t type;
 	uint16_t zero;
 	uint32_t serial;
 };
 
-/* A received packet. msg is the struct of its type; it lives in arena, so it is valid as long as
- * the packet is. fds are the holder's to close. */
+/* A received packet. msg points into arena and has the struct of its type, so it is valid as long
+ * as the packet is. The receiver closes fds. */
 struct ipc_packet {
 	unsigned type;
 	uint32_t serial;
@@ -71,44 +72,47 @@ struct ipc_packet {
 	_Alignas(16) uint8_t arena[IPC_ARENA_SIZE];
 };
 
-/* How a process packs and unpacks messages that are no records; ipc_protobuf.h has the only one. */
+/* Packs and unpacks the messages that are not records. The only codec is in ipc_protobuf.h. */
 struct ipc_codec {
-	/* Packs at most max bytes into buf. Returns the size; -EINVAL for a message of another
-	 * type, -EMSGSIZE. */
+	/* Packs at most max bytes into buf. Returns the size, -EINVAL for a message of another
+	 * type, or -EMSGSIZE. */
 	ssize_t (*pack)(unsigned type, const void *msg, uint8_t *buf, size_t max, struct err *e);
 	/* Sets p->msg to the message of p->type. Returns NULL, or what is wrong with it. */
 	const char *(*unpack)(struct ipc_packet *p, const uint8_t *buf, size_t len);
 };
 
-/* Before the first packet, in a process that has such messages. */
+/* Sets the codec. To be called before the first packet, in a process that has such messages. */
 void ipc_use_codec(const struct ipc_codec *codec);
 
 /*
- * Packs into buf (IPC_PACKET_MAX). Returns the size; -EPERM if from may not send this to `to`,
- * -EMSGSIZE beyond the table's limit or for a record that is not valid (a text that did not fit),
- * -EINVAL for a protobuf message of another type or a number that is not in the table.
+ * Packs a message into buf (IPC_PACKET_MAX). Returns the size, or -errno with *e: -EPERM if `from`
+ * may not send it to `to`; -EMSGSIZE if it is larger than the table allows, or is a record that is
+ * not valid (a text did not fit); -EINVAL for a protobuf message of another type or an unknown
+ * number.
  */
 ssize_t ipc_encode(enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial,
     const void *msg, uint8_t buf[IPC_PACKET_MAX], struct err *e);
 
 /*
- * Decodes one packet that came from `from` to `me` with n_fds descriptors: the permit check, then
- * the message's, which accepts exactly what ipc_encode() makes; it is copied into the arena.
- * -EPROTO with the reason in *e; the peer is then to be cut off. Does not touch descriptors.
+ * Decodes a packet of `from` to `me` with n_fds descriptors: checks that `from` may send it, then
+ * the message, which must have exactly the form that ipc_encode() produces, and copies it into the
+ * arena. Returns 0, or -EPROTO with the reason in *e; the connection to that peer must then be
+ * closed. Does not touch descriptors.
  */
 int ipc_decode(enum ipc_peer me, enum ipc_peer from, const uint8_t *buf, size_t len, unsigned n_fds,
     struct ipc_packet *p, struct err *e);
 
-/* Encodes and sends in one call. flags as for send(2): MSG_DONTWAIT gives -EAGAIN. */
+/* Encodes and sends a message. flags are those of send(2). Returns 0, or -errno with *e; -EAGAIN is
+ * possible with MSG_DONTWAIT. */
 int ipc_send(int sock, enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial,
     const void *msg, const int *fds, unsigned n_fds, int flags, struct err *e);
 
-/* Receives one. 1 got one, 0 end of file, -EAGAIN with MSG_DONTWAIT, -EPROTO (descriptors closed),
- * or another -errno. */
+/* Receives a packet. Returns 1 if it got one, 0 at end of file, -EAGAIN with MSG_DONTWAIT, -EPROTO
+ * (the descriptors are closed), or another -errno, with *e. */
 int ipc_recv(
     int sock, enum ipc_peer me, enum ipc_peer from, struct ipc_packet *p, int flags, struct err *e);
 
-/* Closes the descriptors that nobody took out of p->fds (taken ones are set to -1). */
+/* Closes the descriptors in p->fds. Whoever keeps one sets its entry to -1 first. */
 void ipc_packet_done(struct ipc_packet *p);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ipc_protobuf.c: protobuf messages as packets. Runs in: supervisor and the helpers without
+/* ipc_protobuf.c: packs and unpacks protobuf messages. Runs in: supervisor and the helpers without
  * capabilities. */
 #include "common/ipc_protobuf.h"
 
@@ -10,8 +10,8 @@
 #include "proto/csi_helper.pb-c.h"
 #include "proto/heartbeat.pb-c.h"
 
-/* Descriptors of messages are tables of the generated code: a process that links them all pays only
- * for what it touches. */
+/* A message descriptor is a table of the generated code, so a process that links all of them pays
+ * only for the pages that it touches. */
 const ProtobufCMessageDescriptor *
 ipc_protobuf_desc(unsigned type)
 {
@@ -40,7 +40,7 @@ pack(unsigned type, const void *data, uint8_t *buf, size_t max, struct err *e)
 	return (ssize_t)protobuf_c_message_pack(msg, buf);
 }
 
-/* An allocator that only ever hands out the packet's own memory: no input can make it grow. */
+/* Allocates only from the packet's arena, so no input can make a process's memory grow. */
 static void *
 arena_alloc(void *data, size_t size)
 {
@@ -91,7 +91,7 @@ check_field(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *f)
 	return *subs ? check_known(*subs) : 0;
 }
 
-/* protobuf-c keeps what it does not know at each level; here that is an error. */
+/* protobuf-c accepts unknown fields at each level; here they are an error. */
 static int
 check_known(const ProtobufCMessage *msg)
 {
@@ -103,7 +103,7 @@ check_known(const ProtobufCMessage *msg)
 	return 0;
 }
 
-/* Packs again and compares on the way, without a second buffer. */
+/* Packs the message again and compares it on the way, without a second buffer. */
 struct comparing {
 	ProtobufCBuffer base;
 	const uint8_t *want;
@@ -116,7 +116,7 @@ compare_append(ProtobufCBuffer *buffer, size_t len, const uint8_t *data)
 {
 	struct comparing *c = (struct comparing *)(void *)buffer;
 
-	if (len == 0) /* of an empty field, whose data may be NULL */
+	if (len == 0) /* an empty field: data may be NULL */
 		return;
 	if (len > c->left || memcmp(c->want, data, len) != 0) {
 		c->differs = true;

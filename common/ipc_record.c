@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ipc_record.c: the check of fixed records. Runs in: supervisor and all helpers. */
+/* ipc_record.c: checks fixed records. Runs in: supervisor and all helpers. */
 #include "common/ipc_record.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ is_zero(const uint8_t *at, size_t size)
 	return true;
 }
 
-/* As ipc_record_check(), for one field; it has checked that len covers f->size. */
+/* As ipc_record_check(), for one field. The caller has checked that len covers f->size. */
 static ssize_t
 check_field(const struct ipc_field *f, const uint8_t *at, size_t len)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lease.c: the lease page. Runs in: launcher, heartbeat, executor, supervisor. */
+/* lease.c: reads and maps the lease page. Runs in: launcher, heartbeat, executor, supervisor. */
 #include "common/lease.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lease_deadline.c: when a lease ends. Runs in: executor, dropped; supervisor. */
+/* lease_deadline.c: computes when a lease ends. Runs in: executor, dropped; supervisor. */
 #include "common/lease.h"
 
 uint64_t

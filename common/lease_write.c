@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lease_write.c: the one field of the lease page that changes. Runs in: heartbeat. */
+/* lease_write.c: writes last_ok, the only field of the lease page that changes. Runs in:
+ * heartbeat. */
 #include <stddef.h>
 #include <sys/mman.h>
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
-/* The struct of this type whose member p points to. */
+/* Returns the struct of this type whose member p points to. */
 #define container_of(p, type, member)                                                              \
 	({                                                                                         \
 		const __typeof__(((type *)0)->member) *_member = (p);                              \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* log.c: lines to stderr. Runs in: every process but the executor. */
+/* log.c: writes log lines to stderr and to followers. Runs in: every process but the executor. */
 #include "common/log.h"
 
 #include <errno.h>
@@ -18,12 +18,12 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 
-#define HEAD_MAX 64 /* "exec-helper: error: " */
+#define HEAD_MAX 64 /* the longest "<3>NAME: " or "NAME: error: " */
 
 static const char *process = "drover";
 static enum log_level max_level = LOG_LEVEL_INFO;
 static int to_journal;
-static const volatile int32_t *watched; /* NULL: nobody can watch */
+static const volatile int32_t *watched; /* NULL if log_watch() was not called */
 static int watch_fd;
 static pid_t watch_pid;
 
@@ -68,7 +68,7 @@ log_watch(int fd, int level_fd)
 	watch_pid = getpid();
 }
 
-/* Where the line begins: head goes before text, which has room there. */
+/* Copies head to the bytes before text and returns where the line begins. */
 static char *
 put_before(char *text, const char *head)
 {
@@ -77,8 +77,8 @@ put_before(char *text, const char *head)
 	return memcpy(text - n, head, n);
 }
 
-/* Control characters could forge lines, or steer a terminal: they become '?'. U+0080 to U+009F are
- * two bytes each. */
+/* Replaces control characters, which could forge lines or control a terminal, with '?'. U+0080 to
+ * U+009F are two bytes each. */
 static void
 replace_controls(char *text, size_t n)
 {
@@ -114,14 +114,15 @@ log_print(enum log_level level, const char *fmt, ...)
 	text[n++] = '\n';
 	if (to_journal || sent)
 		(void)snprintf(head, sizeof head, "<%d>%s: ", level, process);
-	/* Everybody has that socket, and could make it one that blocks, or that nobody reads. */
+	/* MSG_DONTWAIT, because every process has that socket: one of them could make it blocking
+	 * or fill it. */
 	if (sent && getpid() == watch_pid) {
 		at = put_before(text, head);
 		(void)fd_send_msg(watch_fd, at, (size_t)(text + n - at), NULL, 0, MSG_DONTWAIT);
 	}
 	if (!to_journal)
 		(void)snprintf(head, sizeof head, "%s: %s: ", process, words[level]);
-	/* One write per line, or lines of several processes mix. */
+	/* One write per line, so that the lines of several processes do not mix. */
 	at = put_before(text, head);
 	while (shown && write(STDERR_FILENO, at, (size_t)(text + n - at)) < 0 && errno == EINTR)
 		;

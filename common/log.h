@@ -8,18 +8,20 @@
 enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARN = 4, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7 };
 
 /*
- * name is kept, not copied. When stderr is the journal (JOURNAL_STREAM names its device and inode)
- * lines carry the prefix, else they start with the process's name and level. Until log_init() has
- * run nothing below info is printed.
+ * Sets the process's name, which is kept and not copied, and the highest level that is printed;
+ * until then it is info. If stderr is the journal (JOURNAL_STREAM names its device and inode),
+ * lines get the prefix "<N>", else the process's name and level.
  */
 void log_init(const char *name, enum log_level max);
-/* -1 for a word that is none of error, warn, info, debug, trace (Nomad's words; trace is debug). */
+/* Returns the level of one of Nomad's words error, warn, info, debug, trace (which is debug), or
+ * -1. */
 int log_level_parse(const char *word);
 /*
- * Lines up to a level go to whoever watches, too, whatever max is: level_fd is a page whose first
- * int says up to which (0: nobody watches), and each line is one packet on fd, "<N>name: text".
- * What does not fit there is lost. fd stays open and is this process's alone: its children are not
- * watched. Nothing happens where the descriptors are not those.
+ * Also sends lines to those who follow the agent's log, whatever max is. level_fd is a page whose
+ * first int is the highest level that they get (0: nobody follows); each line is one packet on fd,
+ * "<N>name: text", and is lost if it does not fit into the socket. fd stays open and is used by
+ * this process alone: lines of its children are not sent. Does nothing if level_fd cannot be
+ * mapped.
  */
 void log_watch(int fd, int level_fd);
 void log_print(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

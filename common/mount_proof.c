@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mount_proof.c: what a mount is. Runs in: mount-helper, executor. */
+/* mount_proof.c: takes and compares the identity of a mount. Runs in: mount-helper, executor. */
 #include "common/mount_proof.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@ int
 mount_proof_take(int fd, struct mount_proof *ret)
 {
 	/*
-	 * An older kernel ignores the bit that it does not know, so both kinds of id are asked for;
-	 * the new one wins.
+	 * Requests both kinds of mount id: an older kernel ignores the bit that it does not know,
+	 * and a newer one returns the unique id.
 	 */
 	const unsigned want = STATX_INO | STATX_BTIME | STATX_MNT_ID | STATX_MNT_ID_UNIQUE;
 	const int flags = AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;

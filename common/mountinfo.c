@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mountinfo.c: reads /proc/self/mountinfo (proc(5)). Runs in: launcher, mount-helper,
- * exec-helper. */
+/* mountinfo.c: parses /proc/self/mountinfo (proc(5)). Runs in: launcher, mount-helper, exec-
+ * helper. */
 #include "common/mountinfo.h"
 
 #include <errno.h>

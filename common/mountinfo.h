@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mountinfo.h: which mounts there are, out of /proc/self/mountinfo. Reading it costs time for every
- * mount of the machine: for the start, `leaks` and removals, never for the start of a task. Runs
- * in: launcher, supervisor, exec-helper.
+ * mountinfo.h: lists the mounts in /proc/self/mountinfo. Reading it takes time for every mount of
+ * the machine: it is for the agent's start, `leaks` and removals, never for the start of a task.
+ * Runs in: launcher, supervisor, exec-helper.
  */
 #ifndef DROVER_COMMON_MOUNTINFO_H
 #define DROVER_COMMON_MOUNTINFO_H
@@ -10,25 +10,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is asked of one line. The strings lie in the text that was parsed. */
+/* The fields of one line that drover uses. The strings point into the parsed text. */
 struct mountinfo {
-	const char *target; /* where it is mounted; \ooo undone */
+	const char *target; /* where it is mounted, with \ooo decoded */
 	const char *type;
-	const char *options; /* the file system's own, as a word,word list */
+	const char *options; /* options of the file system, separated by commas */
 };
 
 /*
- * Takes the next line off *text, which is overwritten. 1 gave a mount, 0 the end, -EBADMSG for a
- * line that is none (the rest can still be read).
+ * Parses the next line of *text, which is overwritten. Returns 1 for a mount, 0 at the end,
+ * -EBADMSG for an invalid line (the next lines can still be read).
  */
 int mountinfo_next(char **text, struct mountinfo *ret);
 
-/* The whole file, for mountinfo_next(). *ret is the caller's to free. 0 or -errno. */
+/* Reads the whole file for mountinfo_next(). The caller frees *ret. Returns 0 or -errno. */
 int mountinfo_read(char **ret);
 
 /*
- * Is target below dir (an absolute path without a slash at its end), or dir itself? Returns the
- * rest without slashes in front, or NULL.
+ * If target is dir (an absolute path without a slash at its end) or below it, returns the rest of
+ * target without leading slashes; else NULL.
  */
 const char *mountinfo_below(const char *target, const char *dir);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* msgpack_read.c: the heads of msgpack values. Runs in: supervisor, heartbeat. */
+/* msgpack_read.c: parses the heads of msgpack values. Runs in: supervisor, heartbeat. */
 #include "common/msgpack_read.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* How a head goes on after its first byte. */
+/* The rest of a head after its first byte. */
 struct form {
 	enum mp_kind kind;
-	uint8_t size; /* bytes of the number: the value's or its length's */
+	uint8_t size; /* bytes of the number that follows: a value or a length */
 	bool is_signed;
 };
 
-/* c0 to df; c1 is none. */
+/* For the first bytes c0 to df. c1 is not valid msgpack. */
 static const struct form forms[32] = {
 	[0x00] = { MP_NIL, 0, false },
 	[0x02] = { MP_BOOL, 0, false },
@@ -86,7 +86,7 @@ real_of(uint64_t raw, size_t size)
 	return d;
 }
 
-/* Everything of a head whose first byte says its number by itself. */
+/* Parses a head that consists of its first byte; false for any other. */
 static bool
 read_fixed(uint8_t first, struct mp_item *item)
 {
@@ -106,7 +106,7 @@ read_fixed(uint8_t first, struct mp_item *item)
 	return true;
 }
 
-/* left: bytes after the first one. Returns how many of them the head has, or negative. */
+/* left: bytes after the first one. Returns how many of them belong to the head, or -errno. */
 static int
 read_number(uint8_t first, const uint8_t *p, size_t left, struct mp_item *item)
 {
@@ -134,7 +134,7 @@ read_number(uint8_t first, const uint8_t *p, size_t left, struct mp_item *item)
 	return f->size;
 }
 
-/* Values that follow a container's head. */
+/* Returns how many values follow the head of a container. */
 static uint64_t
 follows(const struct mp_item *item)
 {
@@ -160,7 +160,7 @@ mp_read(struct mp_in *in, bool whole, struct mp_item *ret)
 	if (item.kind == MP_BYTES || item.kind == MP_EXT) {
 		if (item.kind == MP_EXT && p == in->end)
 			return -EAGAIN;
-		p += item.kind == MP_EXT; /* its type */
+		p += item.kind == MP_EXT; /* the byte with its type */
 		if ((size_t)(in->end - p) < item.len)
 			return -EAGAIN;
 		item.bytes = (const char *)p;

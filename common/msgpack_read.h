@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * msgpack_read.h: reads msgpack from a buffer, one head at a time, without making anything of it.
- * Runs in: supervisor, heartbeat.
+ * msgpack_read.h: parses msgpack from a buffer, one head at a time. Runs in: supervisor, heartbeat.
  *
- * msgpack-c's own reader makes room for what a head promises before the elements are there (five
- * bytes ask for 96 GiB), and a tree of the whole message. This one hands out what stands in the
- * buffer: a peer can make it do no more than read its bytes once.
+ * msgpack-c's own parser allocates what a head announces before the elements have arrived (five
+ * bytes can ask for 96 GiB), and builds a tree of the whole message. This one only points into the
+ * buffer: all that a peer can cause is one pass over its bytes.
  */
 #ifndef DROVER_COMMON_MSGPACK_READ_H
 #define DROVER_COMMON_MSGPACK_READ_H
@@ -16,17 +15,17 @@
 
 enum mp_kind { MP_NIL, MP_BOOL, MP_INT, MP_UINT, MP_REAL, MP_BYTES, MP_EXT, MP_ARRAY, MP_MAP };
 
-/* An int that is 0 or more is MP_UINT, whatever its form. Text and binary are both MP_BYTES. */
+/* An integer of 0 or more is MP_UINT in any encoding. Text and binary are both MP_BYTES. */
 struct mp_item {
 	enum mp_kind kind;
 	union {
 		bool boolean;
-		int64_t integer; /* MP_INT: below 0 */
+		int64_t integer; /* MP_INT: always negative */
 		uint64_t uinteger;
 		double real;
-		uint32_t n; /* of an array's elements or a map's pairs, which follow */
+		uint32_t n; /* number of an array's elements or a map's pairs, which follow */
 		struct {
-			const char *bytes; /* in the buffer */
+			const char *bytes; /* points into the buffer */
 			uint32_t len;
 		};
 	};
@@ -37,24 +36,25 @@ struct mp_in {
 };
 
 /*
- * Takes the next head, with the bytes of a text. 0; -EAGAIN when the buffer ends before it does;
- * -EBADMSG for what is no msgpack, and for a container with more elements than bytes follow when
- * `whole`. A failure takes nothing.
+ * Reads the next head, and the bytes of a text. Returns 0; -EAGAIN if the buffer ends too early;
+ * -EBADMSG for invalid msgpack and, if `whole`, for a container that has more elements than bytes
+ * follow. After a failure the position is unchanged.
  */
 int mp_read(struct mp_in *in, bool whole, struct mp_item *ret);
-/* Takes one value with all that is in it. 0, -EAGAIN, -EBADMSG; the buffer is the whole message. */
+/* Skips one value with everything in it. The buffer must be the whole message. Returns 0, -EAGAIN
+ * or -EBADMSG. */
 int mp_skip(struct mp_in *in);
 
-/* Where does the first value of a stream end? Begin with zero; the same struct goes on when more
- * has come. */
+/* Finds the end of the first value in a stream. Starts as zeros; the same struct continues when
+ * more bytes have arrived. */
 struct mp_scan {
-	uint64_t left; /* values that have to follow, 0 before the first */
-	size_t at;     /* bytes that are behind us */
+	uint64_t left; /* values still to come; 0 before the first */
+	size_t at;     /* bytes scanned so far */
 };
 
 /*
- * data: the stream from the value's first byte on, as far as it has come. 1: the value is whole,
- * and scan->at bytes long; 0: not yet; -EBADMSG: no msgpack. Each byte is looked at once.
+ * data is the stream so far, from the value's first byte. Returns 1 if the value is complete (it
+ * has scan->at bytes), 0 if it is not, -EBADMSG for invalid msgpack. Each byte is read once.
  */
 int mp_scan(struct mp_scan *scan, const void *data, size_t len);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * musl.h: system calls and constants that musl 1.2.3 has not, under the names that glibc gives
- * them. The Makefile includes it before everything else where musl is linked. Runs in: executor.
+ * musl.h: system calls and constants that musl 1.2.3 does not have, under glibc's names. The
+ * Makefile includes it before any other header where musl is linked. Runs in: executor.
  */
 #ifndef DROVER_COMMON_MUSL_H
 #define DROVER_COMMON_MUSL_H
@@ -56,7 +56,7 @@ fsconfig(int fd, unsigned cmd, const char *key, const void *value, int aux)
 	return (int)syscall(SYS_fsconfig, fd, cmd, key, value, aux);
 }
 
-/* musl's strerror() is of no locale but C's, and safe. */
+/* musl's strerror() is thread-safe and always in English. */
 static inline const char *
 strerrordesc_np(int error)
 {

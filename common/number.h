@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * number.h: sums of numbers that come from jobs, servers and requests, which may be any of 64 bits:
- * what is too much for them is the most that there is, as a time "never" and as an amount "more
- * than anybody has".
+ * number.h: additions and multiplications that saturate instead of overflowing. Their numbers come
+ * from jobs, servers and requests and may be any 64-bit value; the highest means "never" as a time
+ * and "more than exists" as an amount.
  */
 #ifndef MODEL_NUMBER_H
 #define MODEL_NUMBER_H

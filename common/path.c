@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* path.c: directories by descriptor. Runs in: launcher, mount-helper, exec-helper. */
+/* path.c: makes, checks and removes directories by descriptor. Runs in: launcher, mount-helper,
+ * exec-helper. */
 #include "common/path.h"
 
 #include <dirent.h>
@@ -17,7 +18,7 @@
 static int
 dir_own(int fd, mode_t mode, uid_t uid, gid_t gid)
 {
-	/* chown clears the set-group-id bit, so the mode comes second (chown(2)). */
+	/* The mode is set after the owner, because chown(2) clears the set-group-id bit. */
 	if (fchown(fd, uid, gid) < 0 || fchmod(fd, mode) < 0)
 		return -errno;
 	return 0;
@@ -90,7 +91,7 @@ dir_next(DIR *d)
 	return entry ? entry->d_name : NULL;
 }
 
-/* Moves directory name from dir_fd to top_fd, under a name that is free there. */
+/* Moves directory name from dir_fd to top_fd under an unused name. */
 static int
 lift(int dir_fd, const char *name, int top_fd, unsigned *serial)
 {
@@ -106,10 +107,10 @@ lift(int dir_fd, const char *name, int top_fd, unsigned *serial)
 }
 
 /*
- * One pass over directory name below dir_fd: removes what can be removed. Directories that are not
- * empty go up to top_fd, so that no depth needs a stack, a descriptor or a second walk; with top_fd
- * -1 this is the top, and they get a pass of their own. Returns the number of entries that it saw,
- * or -errno.
+ * Makes one pass over directory name below dir_fd and removes what it can. A directory that is not
+ * empty is first moved to the top of the tree, so that a deep tree needs neither a stack nor a
+ * descriptor per level; top_fd is -1 in the pass over the top itself, which makes a pass over each
+ * directory in it. Returns the number of entries that it saw, or -errno.
  */
 static int
 sweep(int dir_fd, const char *name, int top_fd, unsigned *serial)
@@ -132,7 +133,8 @@ sweep(int dir_fd, const char *name, int top_fd, unsigned *serial)
 		if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR)
 			return -errno;
 		r = top_fd >= 0 ? lift(fd, n, top_fd, serial) : sweep(fd, n, fd, serial);
-		/* It may be another thing by now, or gone: the next pass looks again. */
+		/* The entry may have been replaced or removed meanwhile; the next pass handles
+		 * it. */
 		if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ELOOP)
 			return r;
 	}

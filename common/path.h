@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* path.h: directories by descriptor: made, checked, removed. Runs in: launcher, mount-helper,
- * exec-helper. */
+/* path.h: makes, checks and removes directories by descriptor. Runs in: launcher, mount-helper,
+ * file-helper, exec-helper. */
 #ifndef DROVER_COMMON_PATH_H
 #define DROVER_COMMON_PATH_H
 
@@ -10,45 +10,46 @@
 #include "common/err.h"
 
 /*
- * Makes directory name below dir_fd with exactly this mode (whatever the umask) and owner, or
- * checks the one that is there: a directory, no link. Owner and mode of one that was there are not
- * changed. Returns 1 made, 0 was there, -errno
- * (-EEXIST: something else has the name; -ELOOP: a link). *ret_fd (may be NULL) is an
- * O_DIRECTORY|O_RDONLY descriptor for the caller to close. Nothing stays behind on failure.
+ * Makes directory name below dir_fd with exactly this mode (whatever the umask) and owner. If name
+ * exists, it must be a directory and no link; its owner and mode are not changed. Returns 1 if it
+ * was made, 0 if it existed, or -errno (-EEXIST: something else has the name; -ELOOP: a link).
+ * *ret_fd (may be NULL) is an O_DIRECTORY|O_RDONLY descriptor for the caller to close. A failure
+ * leaves nothing behind.
  */
 int dir_make_at(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid, int *ret_fd);
-/* The same, and one that was there gets this owner and mode too. For directories that only root can
- * reach. */
+/* As dir_make_at(), but also sets owner and mode of an existing directory. For directories that
+ * only root can reach. */
 int dir_ensure_at(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid, int *ret_fd);
 
 /*
- * Removes name below dir_fd and everything in it, never following a link and never crossing into
- * another mount: a mount point below, also a bind of the same file system, gives -EBUSY and stays.
- * A name that is not there is success. Any depth costs time in proportion to its entries; after a
- * failure what is left may have lost its shape.
+ * Removes name below dir_fd and everything in it. It follows no links and enters no other mount:
+ * for a mount point below, also a bind mount of the same file system, it returns -EBUSY and leaves
+ * it. Returns 0, also if name does not exist, or -errno. The time is proportional to the number of
+ * entries at any depth. After a failure, directories that remain may have been moved.
  */
 int tree_remove_at(int dir_fd, const char *name);
 
 /*
- * Opens path, O_PATH, if only root can change what it leads to: each directory and link on the way
- * and what it ends at belongs to root, and nobody else can write it. A directory on the way in
- * which others can make names must be sticky, as /tmp is, and the next component must not be a
- * link. With make (a mode, 0: do not) a last component that is missing is made as a directory. The
- * caller closes the descriptor. -EPERM with *e naming the component that others can change, or
- * another -errno.
+ * Opens path with O_PATH if only root can change what it leads to: each directory and link on the
+ * way, and the file itself, must belong to root and not be writable by others. A directory on the
+ * way that others can write must be sticky, as /tmp is, and then the next component must not be a
+ * link. If make (a mode) is not 0 and the last component does not exist, it is made as a directory.
+ * Returns a descriptor that the caller closes, or -errno; -EPERM with *e naming the component that
+ * others can change.
  */
 int path_open_owned(const char *path, mode_t make, struct err *e);
 /*
- * As path_open_owned(), but path has to be a directory, which may belong to anybody: what it leads
- * to is root's to say, what is in it is not. Nothing is asked of the file systems on the way beyond
- * what the kernel knows of them, so one that does not answer keeps nobody.
+ * As path_open_owned(), but path must be a directory, and that directory itself may belong to
+ * anybody. The file systems on the way are not asked for attributes that the kernel does not have
+ * cached, so one that does not answer does not block the caller.
  */
 int path_open_place(const char *path, struct err *e);
 
 /*
- * The directory path below dir_fd, to be read: 0, *ret is the caller's to closedir(). -ELOOP for a
- * link, -EXDEV for a mount point (nothing that is mounted there is asked), or another -errno.
- * dir_next() gives its next name but "." and "..", or NULL, with errno 0 at the end.
+ * Opens directory path below dir_fd for reading. Returns 0 and sets *ret, which the caller closes
+ * with closedir(), or returns -errno: -ELOOP for a link, -EXDEV for a mount point (the mounted file
+ * system is not accessed). dir_next() returns the next name other than "." and "..", or NULL: with
+ * errno 0 at the end.
  */
 int dir_open_at(int dir_fd, const char *path, DIR **ret);
 const char *dir_next(DIR *d);

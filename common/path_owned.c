@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* path_owned.c: opens a path that only root can lead elsewhere. Runs in: launcher, the children
- * that read its configuration, exec-helper at its start. */
+/* path_owned.c: opens a path that only root can change. Runs in: launcher, the children that read
+ * its configuration, exec-helper at its start. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,18 +14,18 @@
 #include "common/fd.h"
 #include "common/path.h"
 
-#define LINKS_MAX    40 /* as in the kernel */
+#define LINKS_MAX    40 /* the kernel's limit */
 #define OVERFLOW_UID 65534
 
 struct walk {
-	int fd;         /* what the part so far leads to, O_PATH */
-	bool is_shared; /* it is a directory in which others can make names, as in /tmp */
-	bool is_place;  /* what the whole leads to is a directory of anybody's */
+	int fd;         /* O_PATH descriptor of the part walked so far */
+	bool is_shared; /* fd is a directory in which others can make names, as in /tmp */
+	bool is_place;  /* the last component may be anybody's directory */
 	char rest[PATH_MAX];
 	int n_links;
 };
 
-/* Puts path before the rest. */
+/* Puts path in front of the rest. */
 static int
 prepend(struct walk *w, const char *path)
 {
@@ -53,7 +53,7 @@ begin(struct walk *w, const char *path)
 	return getcwd(cwd, sizeof cwd) ? prepend(w, cwd) : -errno;
 }
 
-/* Takes the next component off the rest. False: there is none. */
+/* Removes the next component from the rest and copies it to name. Returns false at the end. */
 static bool
 take_name(struct walk *w, char name[PATH_MAX], bool *ret_last)
 {
@@ -68,7 +68,7 @@ take_name(struct walk *w, char name[PATH_MAX], bool *ret_last)
 	return n > 0;
 }
 
-/* The sentence names what fd is by its full path. */
+/* Sets *e to a sentence with the full path of fd. Returns -EPERM. */
 static int
 refuse(int fd, const struct statx *st, struct err *e)
 {
@@ -104,7 +104,7 @@ follow_link(struct walk *w, int link_fd)
 	return ++w->n_links > LINKS_MAX ? -ELOOP : prepend(w, target);
 }
 
-/* A directory is opened as one, which mounts what an automount (autofs) has for it. */
+/* Opens a directory with O_DIRECTORY, which triggers an automount (autofs). */
 static int
 open_name(int dir_fd, const char *name)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pid.c: which process a pid is. Runs in: exec-helper, executor. */
+/* pid.c: identifies the process behind a pid. Runs in: exec-helper, executor. */
 #include "common/pid.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ pid_start_ticks(int proc_fd, uint32_t pid)
 	if (n <= 0)
 		return 0;
 	text[n] = '\0';
-	/* The second field is the name, in which anything may stand. */
+	/* The second field is the name, which may contain any character. */
 	at = strrchr(text, ')');
 	for (int field = 2; field < 22 && at; field++)
 		at = strchr(at + 1, ' ');

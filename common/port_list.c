@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* port_list.c: lists of ports. Runs in: the launcher's configuration child, supervisor. */
+/* port_list.c: parses lists of ports. Runs in: the launcher's configuration child, supervisor. */
 #include "common/port_list.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* privs.c: the drop and its proof. Runs in: every process, and every child that drops. */
+/* privs.c: drops privileges and proves the drop. Runs in: every process, and every child that
+ * drops. */
 #include "common/privs.h"
 
 #include <errno.h>
@@ -31,8 +32,8 @@ cap_count(void)
 {
 	static unsigned n;
 
-	/* A kernel that is newer than the header may know more. Asked once: filters have no prctl.
-	 */
+	/* A newer kernel may have more capabilities than the header. The number is cached, because
+	 * filters forbid prctl. */
 	for (int i = CAP_LAST_CAP + 1; n == 0; i++)
 		if (i == 63 || bounding_has(i) < 0)
 			n = i;
@@ -45,7 +46,7 @@ privs_all_caps(void)
 	return (1ull << cap_count()) - 1;
 }
 
-/* capset(2): version 3 has two records of 32 bits each. */
+/* Version 3 of capset(2) has two records of 32 bits each. */
 static int
 set_caps(uint64_t effective, uint64_t permitted, uint64_t inheritable)
 {
@@ -79,7 +80,8 @@ int
 privs_bound(uint64_t keep)
 {
 	for (unsigned cap = 0; cap < cap_count(); cap++)
-		/* One that is not there needs no CAP_SETPCAP to be gone, and no new credentials. */
+		/* Skips capabilities that are not in the set: dropping them would need CAP_SETPCAP
+		 * and would copy the credentials. */
 		if (!(keep >> cap & 1) && bounding_has(cap) > 0 &&
 		    prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
 			return -EPERM;
@@ -97,7 +99,7 @@ set_ambient(uint64_t mask)
 	return 0;
 }
 
-/* Everything is read back, and then the way back is tried. */
+/* Reads everything back and then tries to regain privileges, which must fail. */
 static int
 prove(const struct privs *p, struct err *e)
 {
@@ -122,7 +124,8 @@ prove(const struct privs *p, struct err *e)
 		return err_say(
 		    e, -EPERM, "drop privileges: the capabilities are not those that were set");
 	for (unsigned cap = 0; cap < cap_count(); cap++) {
-		/* The ambient set is part of the inheritable one, which was just read. */
+		/* Only inheritable capabilities can be ambient, and the inheritable set has been
+		 * compared above. */
 		if ((p->inheritable >> cap & 1) && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap,
 						       0, 0) != (int)(p->ambient >> cap & 1))
 			return err_say(e, -EPERM,
@@ -146,7 +149,7 @@ prove(const struct privs *p, struct err *e)
 int
 privs_drop(const struct privs *p, struct err *e)
 {
-	/* What the steps themselves need, until the last of them. */
+	/* The capabilities that the steps themselves need, up to the last step. */
 	const uint64_t need = CAP_BIT(SETUID) | CAP_BIT(SETGID) | CAP_BIT(SETPCAP);
 	uint64_t effective, permitted, inheritable;
 	int r;
@@ -155,8 +158,7 @@ privs_drop(const struct privs *p, struct err *e)
 	if (r < 0)
 		return err_set(e, r, "drop privileges: read the capabilities");
 	if ((permitted & p->caps) != p->caps)
-		return err_say(
-		    e, -EPERM, "drop privileges: capabilities that are to be kept are not there");
+		return err_say(e, -EPERM, "drop privileges: capabilities to keep are missing");
 	if (setgroups(p->n_groups, p->groups) < 0)
 		return err_set(e, -errno, "drop privileges: set %zu groups", p->n_groups);
 	if (setresgid(p->gid, p->gid, p->gid) < 0)
@@ -166,27 +168,26 @@ privs_drop(const struct privs *p, struct err *e)
 		return err_set(e, r, "drop privileges: shrink the bounding set");
 	if (p->lock_securebits && prctl(PR_SET_SECUREBITS, SECBITS_LOCKED, 0, 0, 0) < 0)
 		return err_set(e, -errno, "drop privileges: lock the securebits");
-	/* setresuid to a new uid empties the sets, and the ambient one in any case, so they come
-	 * after it. */
+	/* setresuid to a new uid clears the capability sets, always including the ambient set, so
+	 * they are set after it. */
 	if (p->uid != 0 && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
 		return err_set(e, -errno, "drop privileges: keep capabilities over setuid");
 	if (setresuid(p->uid, p->uid, p->uid) < 0)
 		return err_set(e, -errno, "drop privileges: become uid %u", p->uid);
 	if (p->uid != 0 && prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) < 0)
-		return err_set(e, -errno, "drop privileges: end keepcaps");
+		return err_set(e, -errno, "drop privileges: reset keepcaps");
 	CRASH_POINT(DROP_AFTER_UID);
 	if (p->inheritable & ~p->caps) {
 		uint64_t now = (p->caps | need) & permitted;
 
 		r = set_caps(now, permitted, inheritable);
 		if (r < 0)
-			return err_set(
-			    e, r, "drop privileges: raise what the inheritable set needs");
+			return err_set(e, r, "drop privileges: raise the inheritable capabilities");
 	}
-	/* While there still are more capabilities than anybody of the same uid has, who could
-	 * attach else. After setresuid, which may set it. */
+	/* As long as the process has more capabilities than other processes of its uid, they must
+	 * not be able to attach to it. After setresuid, which may set the flag. */
 	if (!p->keep_dumpable && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return err_set(e, -errno, "drop privileges: dumpable");
+		return err_set(e, -errno, "drop privileges: set dumpable");
 	r = set_caps(p->caps, p->caps, p->inheritable);
 	if (r < 0)
 		return err_set(e, r, "drop privileges: set the capabilities");
@@ -194,9 +195,9 @@ privs_drop(const struct privs *p, struct err *e)
 	if (r < 0)
 		return err_set(e, r, "drop privileges: set the ambient capabilities");
 	if (p->dies_with_parent && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-		return err_set(e, -errno, "drop privileges: end with the parent");
+		return err_set(e, -errno, "drop privileges: set the parent death signal");
 	if (p->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return err_set(e, -errno, "drop privileges: no_new_privs");
+		return err_set(e, -errno, "drop privileges: set no_new_privs");
 	CRASH_POINT(DROP_AFTER_CAPS);
 	r = prove(p, e);
 	if (r < 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* proc.c: how a process starts and its request loop. Runs in: supervisor and all helpers. */
+/* proc.c: starts a process and runs its request loop. Runs in: supervisor and all helpers. */
 #include "common/proc.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ static const struct arg {
 #undef ARG
 };
 
-/* False: value is not of that kind. */
+/* Returns false if value is invalid for this kind. */
 static bool
 set_arg(struct proc_args *args, const struct arg *a, const char *value)
 {
@@ -82,7 +82,7 @@ parse_one(const char *word, struct proc_args *args, struct err *e)
 		if (strncmp(word, a->word, strlen(a->word)) == 0 &&
 		    set_arg(args, a, word + strlen(a->word)))
 			return 0;
-	return err_say(e, -EINVAL, "argument '%s' is not known, or has no such value", word);
+	return err_say(e, -EINVAL, "argument '%s' is unknown or has an invalid value", word);
 }
 
 int
@@ -139,8 +139,9 @@ proc_answer_hello(const struct proc_spec *spec, const struct ipc_packet *p, stru
 	struct ipc_hello_rep rep = { .build = BUILD_ID, .pid = (uint32_t)getpid() };
 
 	if (strcmp(hello->build, rep.build) != 0)
-		return err_say(e, -EPROTO, "the supervisor is of build %s, this is %s",
-		    hello->build, rep.build);
+		return err_say(e, -EPROTO,
+		    "the supervisor is build %s, but this process is build %s", hello->build,
+		    rep.build);
 	(void)IPC_TEXT_SET(rep.name, spec->name);
 	return ipc_send(
 	    FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_HELLO_REP, p->serial, &rep, NULL, 0, 0, e);
@@ -158,8 +159,8 @@ proc_answer(const struct proc_spec *spec, unsigned type, uint32_t serial, int r,
 		    info->n_fds, 0, e);
 	if (why->code >= 0)
 		(void)err_set(why, r < 0 ? r : -EIO, "%s", ipc_msg_info(type)->name);
-	/* What is not there yet, a plugin's socket say, is the requester's to judge: it asks again.
-	 */
+	/* These errors mean that something (a plugin's socket, for example) does not exist yet and
+	 * the requester will retry: no warning is needed. */
 	log_print(why->code == -ENOENT || why->code == -ECONNREFUSED || why->code == -EAGAIN
 		      ? LOG_LEVEL_DEBUG
 		      : LOG_LEVEL_WARN,
@@ -170,7 +171,7 @@ proc_answer(const struct proc_spec *spec, unsigned type, uint32_t serial, int r,
 	    FD_IPC, spec->peer, IPC_SUPERVISOR, IPC_ERROR_REP, serial, &error, NULL, 0, 0, e);
 }
 
-/* One request: its handler, then the reply or the error. */
+/* Handles one request and sends the reply or the error. */
 static int
 dispatch(const struct proc_spec *spec, struct ipc_packet *p, struct err *e)
 {
@@ -191,9 +192,10 @@ dispatch(const struct proc_spec *spec, struct ipc_packet *p, struct err *e)
 }
 
 /*
- * Keeps the flock on <data>/lock as long as this process has its memory: a mapping holds the open
- * file, and no descriptor of it is left, which somebody who takes the process over could unlock or
- * pass on to one that does not end with the agent. Children of fork() do not get it.
+ * Keeps the flock on <data>/lock as long as this process's address space exists: a mapping holds
+ * the open file. The descriptor is replaced, so that an attacker in this process can neither unlock
+ * it nor pass it to a process that outlives the agent. Children of fork() do not inherit the
+ * mapping.
  */
 static int
 hold_lock(struct err *e)
@@ -213,11 +215,11 @@ hold_lock(struct err *e)
 static void
 on_signal(int signo)
 {
-	(void)signo; /* its purpose is to interrupt ppoll() */
+	(void)signo; /* exists only to interrupt ppoll() */
 }
 
-/* Waits for a request, the end of one of the two sockets, SIGCHLD, or timeout_ms (-1: none). 1
- * request, 0 end, -EINTR. */
+/* Waits for a request, the end of one of the two sockets, SIGCHLD, or timeout_ms (-1: no timeout).
+ * Returns 1 for a request, 0 for an end, -EINTR otherwise, or another -errno. */
 static int
 wait_request(const sigset_t *mask, int timeout_ms)
 {
@@ -229,7 +231,7 @@ wait_request(const sigset_t *mask, int timeout_ms)
 
 	if (n <= 0)
 		return n < 0 ? -errno : -EINTR;
-	if (fds[0].revents) /* a helper's link carries nothing: anything on it is its end */
+	if (fds[0].revents) /* nothing is ever sent on a helper's link: any event is its end */
 		return 0;
 	return 1;
 }
@@ -247,9 +249,9 @@ request_loop(const struct proc_spec *spec)
 	(void)sigprocmask(SIG_BLOCK, &block, &mask);
 	(void)sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = on_signal }, NULL);
 	/*
-	 * A stop of the unit sends SIGTERM to everyone at once; the request in hand is finished all
-	 * the same, and the end comes with the sockets'. A handler, because SIG_IGN would be
-	 * inherited over exec.
+	 * A stop of the systemd unit sends SIGTERM to all processes at once. The request that is
+	 * being handled must still be finished; the process ends when its sockets are closed. A
+	 * handler and not SIG_IGN, which would be inherited across exec.
 	 */
 	(void)sigaction(
 	    SIGTERM, &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_RESTART }, NULL);
@@ -278,8 +280,8 @@ request_loop(const struct proc_spec *spec)
 	}
 }
 
-/* Out of the constant, a line for it and one for its children: tools/privsep.sh makes PRIVSEP.md's
- * table of them. */
+/* Prints one line for the process and one for its children, from its constant; tools/privsep.sh
+ * makes PRIVSEP.md's table of them. */
 static void
 describe(const struct proc_spec *spec)
 {
@@ -315,7 +317,7 @@ proc_main(const struct proc_spec *spec, int argc, char **argv)
 	for (int fd = FD_LINK; fd <= FD_SUP_LOG; fd++)
 		(void)fd_set_cloexec(fd, true);
 	log_watch(FD_LOG, FD_LOG_LEVEL);
-	/* execveat() by descriptor leaves the descriptor's number as the name that ps shows. */
+	/* After execveat() with a descriptor ps would show the descriptor's number as name. */
 	(void)fd_write_file(AT_FDCWD, "/proc/self/comm", spec->name);
 	(void)umask(022);
 	(void)signal(SIGPIPE, SIG_IGN);

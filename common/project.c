@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* project.c: what a directory says of its project. Runs in: mount-helper, file-helper. */
+/* project.c: reads the quota project of a directory. Runs in: mount-helper, file-helper. */
 #include "common/project.h"
 
 #include <fcntl.h>
@@ -34,7 +34,8 @@ project_may_begin(int dir_fd)
 	struct fsxattr x;
 	struct stat st;
 
-	/* Files made before their directory became a project are not counted in it. */
+	/* Files that were made before their directory became a project would not be counted in
+	 * it. */
 	(void)project_read(dir_fd, &x);
 	return x.fsx_projid == 0 && fstatat(dir_fd, "alloc", &st, AT_SYMLINK_NOFOLLOW) < 0;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sanitizer.c: how a build with sanitizers (make SAN=1) behaves by default. Runs in: every process
- * of such a build. */
+/* sanitizer.c: default options of a build with sanitizers (make SAN=1). Runs in: every process of
+ * such a build. */
 #ifdef __SANITIZE_ADDRESS__
 const char *__asan_default_options(void);
 const char *__ubsan_default_options(void);
 
-/* No filter here allows what these would call: tracing from another process to search for leaks at
- * the end, a program that gives addresses names, and a question whether stderr is a terminal, which
- * would kill the process before it could say what it found. Unit tests, which have no filter, turn
- * the first two on. */
+/* These options would use system calls that no filter allows: a search for leaks at the end traces
+ * the process from another one, symbols for addresses need a program, and the check whether stderr
+ * is a terminal would kill the process before it could report its finding. Unit tests, which have
+ * no filter, enable the first two. */
 const char *
 __asan_default_options(void)
 {

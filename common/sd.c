@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sd.c: sd_notify and LISTEN_FDS. Runs in: launcher. */
+/* sd.c: implements sd_notify and LISTEN_FDS. Runs in: launcher. */
 #include "common/sd.h"
 
 #include <errno.h>
@@ -62,8 +62,7 @@ listen_fd_take(struct err *e)
 		return -ENOENT;
 	if (n != 1 || !is_listening_unix(LISTEN_FDS_START))
 		return err_say(e, -EINVAL,
-		    "LISTEN_FDS: one listening unix stream socket is expected, as drover.socket "
-		    "has it");
+		    "LISTEN_FDS: expected one listening unix stream socket, as in drover.socket");
 	(void)fd_set_cloexec(LISTEN_FDS_START, true);
 	return LISTEN_FDS_START;
 }

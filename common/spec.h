@@ -10,25 +10,26 @@
 
 struct spec_entry {
 	uint32_t tag, len;
-	const char *text; /* NUL-terminated, inside the spec */
+	const char *text; /* NUL-terminated, points into the spec */
 };
 
 struct spec_writer {
 	char *buf;
 	size_t len, size, n;
-	int failed; /* -ENOMEM or -E2BIG, sticky: checked once, at the end */
+	int failed; /* first error, -ENOMEM or -E2BIG; spec_finish() returns it */
 };
 
-/* spec_writer.c. Appends one entry. */
+/* In spec_writer.c. Appends one entry. */
 void spec_add(struct spec_writer *w, enum spec_tag tag, const char *text, size_t len);
 void spec_add_str(struct spec_writer *w, enum spec_tag tag, const char *text);
-/* A sealed memfd with everything, or -errno; frees the buffer in either case. */
+/* Makes a sealed memfd of all entries. Returns a descriptor that the caller closes, or -errno;
+ * frees the buffer in either case. */
 int spec_finish(struct spec_writer *w);
 
 /*
- * task_spec.c. Steps over a spec: *at starts at 0. 1 gave an entry, 0 the end, -EBADMSG for
- * anything that is not a spec (a cut entry, an unknown tag, a missing NUL, a NUL inside text,
- * padding that is not zero).
+ * In task_spec.c. Reads the next entry of a spec; *at starts as 0. Returns 1 for an entry, 0 at the
+ * end, or -EBADMSG for anything that is not a valid spec (a truncated entry, an unknown tag, a
+ * missing NUL, a NUL inside text, padding that is not zero).
  */
 int spec_next(const void *spec, size_t size, size_t *at, struct spec_entry *ret);
 

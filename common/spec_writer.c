@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* spec_writer.c: the strings of one start, written. Runs in: supervisor. */
+/* spec_writer.c: writes the task spec of a start. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

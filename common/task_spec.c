@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_spec.c: the strings of one start, read. Runs in: executor. */
+/* task_spec.c: parses the task spec of a start. Runs in: executor. */
 #include "common/spec.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tls.c: TLS by OpenSSL, after the drop and within the filter: no file is opened here. Runs in:
- * heartbeat, check-helper. */
+/* tls.c: TLS with OpenSSL. After tls_load() it opens no file, so it works after the drop and under
+ * the filter. Runs in: heartbeat, check-helper. */
 #include "common/tls.h"
 
 #include <arpa/inet.h>
@@ -22,10 +22,10 @@
 #define TEXT(number) #number
 #define LIBSSL(n)    "libssl.so." TEXT(n)
 
-/* Finite-field Diffie-Hellman is refused, because the server chooses its size: with 8192 bits each
- * handshake costs this side a fifth of a second of processor time. */
+/* Finite-field Diffie-Hellman is disabled, because the server chooses its size: with 8192 bits each
+ * handshake would cost this side a fifth of a second of CPU time. */
 #define CIPHERS "DEFAULT:!DHE"
-#define NIST    "P-256:P-384:P-521" /* all that OpenSSL knows in FIPS mode */
+#define NIST    "P-256:P-384:P-521" /* all groups that OpenSSL supports in FIPS mode */
 #define GROUPS  "X25519:" NIST
 
 DEFINE_CLEANUP(SSL_CTX *, SSL_CTX_free);
@@ -54,7 +54,7 @@ tls_load(struct err *e)
 	return 0;
 }
 
-/* OpenSSL's own words, the first in its queue; then the queue is empty. */
+/* Sets *e to the first error in OpenSSL's queue and clears the queue. */
 static int
 say_openssl(struct err *e, const char *what)
 {
@@ -72,8 +72,9 @@ say_file(struct err *e, const char *file, const char *what)
 	return err_say(e, -EINVAL, "%s: expected %s in PEM", file, what);
 }
 
-/* A file as OpenSSL reads one. A copy, because what is mapped and becomes shorter meanwhile would
- * be a SIGBUS; with pages of its own, so that nothing of a key is left behind. */
+/* A PEM file for OpenSSL. It is copied, because access to a mapped file that was truncated
+ * meanwhile raises SIGBUS, and into pages of its own, so that no part of a key stays in the
+ * heap. */
 struct pem {
 	BIO *bio;
 	void *text;
@@ -89,7 +90,8 @@ pem_done(struct pem *pem)
 		(void)munmap(pem->text, pem->size);
 }
 
-/* By its descriptor alone: that is the launcher's too, and this may be a later process. */
+/* Uses pread(), because the file offset is shared with the launcher and with earlier instances of
+ * this process. */
 static struct pem
 pem_open(int fd)
 {
@@ -130,7 +132,7 @@ load_ca(SSL_CTX *ctx, int fd, const char *name, struct err *e)
 		return say_file(e, name, "a certificate");
 	if (r != 1)
 		return say_openssl(e, name);
-	ERR_clear_error(); /* of the end of the file */
+	ERR_clear_error(); /* the error at the end of the file */
 	return 0;
 }
 
@@ -156,7 +158,7 @@ load_cert(SSL_CTX *ctx, int fd, struct err *e)
 	return 0;
 }
 
-/* Without this OpenSSL would ask a terminal for the password. */
+/* Without this callback OpenSSL would ask for the password on a terminal. */
 static int
 no_password(char *buf, int size, int rwflag, void *userdata)
 {
@@ -173,7 +175,7 @@ load_key(SSL_CTX *ctx, int fd, struct err *e)
 		key = PEM_read_bio_PrivateKey(pem.bio, NULL, no_password, NULL);
 	if (!key)
 		return say_file(e, "tls.key_file", "a private key without a password");
-	/* It is compared with the certificate's. */
+	/* OpenSSL compares it with the certificate's key. */
 	if (SSL_CTX_use_PrivateKey(ctx, key) != 1)
 		return say_openssl(e, "tls.key_file does not belong to tls.cert_file");
 	return 0;
@@ -193,12 +195,12 @@ tls_new(int ca_fd, const char *ca_name, struct err *e)
 		(void)say_openssl(e, "begin TLS");
 		return NULL;
 	}
-	ERR_clear_error(); /* of a group that it does not know */
+	ERR_clear_error(); /* the error for a group that it does not support */
 	(void)SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE |
 					SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
 					SSL_MODE_RELEASE_BUFFERS);
-	/* A record of the protocol's own is a turn: a peer that sends them without end has no
-	 * other. */
+	/* Without this mode OpenSSL returns after each non-application record; otherwise a peer
+	 * could keep it busy with an endless series of them. */
 	(void)SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
 	(void)SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION);
 	(void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
@@ -223,7 +225,7 @@ tls_free(struct ssl_ctx_st *ctx)
 		SSL_CTX_free(ctx);
 }
 
-/* An address is in a certificate, but a client does not ask for one by it. */
+/* Returns whether name is an address: a certificate can contain one, but SNI cannot. */
 static bool
 is_address(const char *name)
 {
@@ -239,8 +241,8 @@ tls_begin(struct ssl_ctx_st *ctx, int fd, const char *server_name)
 
 	if (!ssl)
 		return NULL;
-	/* The same rules as Nomad's: a certificate's names are those in its subjectAltName, and a
-	 * wildcard replaces a whole label. */
+	/* The same rules as Nomad's: only names in subjectAltName count, and a wildcard replaces a
+	 * whole label. */
 	SSL_set_hostflags(
 	    ssl, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
 	if (SSL_set_fd(ssl, fd) != 1 || (server_name && SSL_set1_host(ssl, server_name) != 1) ||
@@ -290,8 +292,8 @@ tls_shake(struct ssl_st *ssl, short *ret_events, struct err *e)
 	}
 }
 
-/* Renegotiation does not exist in 1.3 and is not taken in 1.2: reading wants to read, writing to
- * write. */
+/* TLS 1.3 has no renegotiation and it is disabled in 1.2, so a read only ever waits for input and a
+ * write only for output. */
 static ssize_t
 result(SSL *ssl, int r, const char *what, struct err *e)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls.h: TLS 1.2 and later as a client, on connections that never wait. The one file that knows
- * OpenSSL. Runs in: heartbeat, check-helper.
+ * tls.h: TLS 1.2 and later as a client, on non-blocking connections. tls.c is the only file that
+ * uses OpenSSL. Runs in: heartbeat, check-helper.
  */
 #ifndef DROVER_COMMON_TLS_H
 #define DROVER_COMMON_TLS_H
@@ -13,30 +13,33 @@
 struct ssl_ctx_st;
 struct ssl_st;
 
-/* Before the filter, because it opens libraries. 0 or -ENOENT with *e. */
+/* Loads OpenSSL's libraries; must be called before the filter is installed. Returns 0, or -ENOENT
+ * with *e. */
 int tls_load(struct err *e);
 
 /*
- * What all connections of one kind share. ca_fd: a file of PEM that is open and stays the caller's,
- * whose certificates say whom to believe, and ca_name for the sentence about it; -1: whoever the
- * other side says it is, is believed. NULL with *e.
+ * Makes a context for all connections of one kind. ca_fd: an open PEM file with the trusted CA
+ * certificates, which stays the caller's; ca_name is its name in errors. With ca_fd -1 no
+ * certificate is verified. Returns a context for tls_free(), or NULL with *e.
  */
 struct ssl_ctx_st *tls_new(int ca_fd, const char *ca_name, struct err *e);
-/* Who this side is, from PEM files that are open. 0, or -errno with the sentence that names what is
- * wrong with which. */
+/* Sets this side's certificate and key from open PEM files. Returns 0, or -errno with a sentence in
+ * *e that names the file. */
 int tls_identify(struct ssl_ctx_st *ctx, int cert_fd, int key_fd, struct err *e);
 void tls_free(struct ssl_ctx_st *ctx);
 
 /*
- * A client on the connected, non-blocking fd. server_name: who the certificate has to be for, a
- * name or an address; NULL: anyone that the CA vouches for. NULL without memory.
+ * Starts TLS as a client on the connected, non-blocking fd. server_name is the name or address that
+ * the certificate must have; with NULL any certificate of the CA is accepted. Returns NULL if
+ * memory runs out; tls_end() frees the result.
  */
 struct ssl_st *tls_begin(struct ssl_ctx_st *ctx, int fd, const char *server_name);
 void tls_end(struct ssl_st *ssl);
 
-/* 1 done; 0 when *ret_events (of poll) comes; -EPROTO with *e. */
+/* Continues the handshake. Returns 1 when it is done, 0 to be called again after *ret_events (of
+ * poll), or -EPROTO with *e. */
 int tls_shake(struct ssl_st *ssl, short *ret_events, struct err *e);
-/* As read(2) and write(2): -EAGAIN, and 0 is the end. -EPROTO with *e. */
+/* As read(2) and write(2): return -EAGAIN if they would block, 0 at the end, or -EPROTO with *e. */
 ssize_t tls_read(struct ssl_st *ssl, void *buf, size_t size, struct err *e);
 ssize_t tls_write(struct ssl_st *ssl, const void *buf, size_t size, struct err *e);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls_openssl.h: OpenSSL, loaded where TLS is on: linking alone costs 0.7 MB of private memory,
- * which a node without TLS need not pay. Included by tls.c alone, in place of OpenSSL's headers;
- * its names mean what was loaded. Runs in: heartbeat, check-helper.
+ * tls_openssl.h: OpenSSL's functions, loaded at run time if TLS is used: linking alone would cost
+ * every node 0.7 MB of private memory. Included by tls.c alone, in place of OpenSSL's headers; the
+ * macros map OpenSSL's names to the loaded functions. Runs in: heartbeat, check-helper.
  */
 #ifndef DROVER_COMMON_TLS_OPENSSL_H
 #define DROVER_COMMON_TLS_OPENSSL_H
@@ -11,7 +11,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-/* From libcrypto, and from libssl, which brings the other. */
+/* The functions used, of libcrypto and libssl; libssl loads libcrypto. */
 #define TLS_OPENSSL_FUNCTIONS(F)                                                                   \
 	F(BIO_free_all)                                                                            \
 	F(BIO_new_mem_buf)                                                                         \

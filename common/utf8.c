@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* utf8.c: text that comes from elsewhere. Runs in: csi-helper. */
+/* utf8.c: checks and sanitizes text from outside. Runs in: csi-helper. */
 #include "common/utf8.h"
 
 #include <stdint.h>
@@ -19,7 +19,7 @@ utf8_char_length(const void *data, size_t left)
 	n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
 	if (s[0] < 0xc2 || s[0] > 0xf4 || left < n)
 		return 0;
-	/* Longer forms than needed, surrogates, and beyond U+10FFFF show in the second byte. */
+	/* The second byte shows overlong forms, surrogates, and characters beyond U+10FFFF. */
 	if (s[0] == 0xe0)
 		low = 0xa0;
 	else if (s[0] == 0xed)
@@ -52,7 +52,7 @@ utf8_is_text(const void *data, size_t len)
 	return true;
 }
 
-/* C0, DEL and C1, which terminals obey. */
+/* Returns whether the character is C0, DEL or C1: terminals interpret them. */
 static bool
 is_control(const uint8_t *s, size_t n)
 {

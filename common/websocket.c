@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* websocket.c: frames of RFC 6455. Runs in: supervisor, cli. */
+/* websocket.c: writes and parses frames of RFC 6455. Runs in: supervisor, cli. */
 #include "common/websocket.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ ws_mask(void *data, size_t len, const uint8_t mask[4], size_t at)
 		b[i] ^= mask[(at + i) & 3];
 }
 
-/* How long the head is, as far as its first two bytes say; 2 before they are there. */
+/* Returns the size of the head according to its first two bytes; 2 before they have arrived. */
 static size_t
 head_size(const struct ws_reader *r)
 {
@@ -63,7 +63,7 @@ is_control(enum ws_opcode op)
 	return op & CONTROL_BIT;
 }
 
-/* A whole head: what the frame is, and whether it may be that here. */
+/* Parses a complete head and checks that the frame is allowed here. */
 static int
 take_head(struct ws_reader *r)
 {
@@ -109,7 +109,8 @@ take_head(struct ws_reader *r)
 	return 0;
 }
 
-/* Room for n bytes more and a NUL. Grows with what has come, not with what was announced. */
+/* Makes sure that n more bytes and a NUL fit. Grows with the bytes that arrived, not with the
+ * announced length. */
 static int
 reserve(struct ws_reader *r, size_t n)
 {
@@ -148,7 +149,7 @@ take_body(struct ws_reader *r, const uint8_t *data, size_t n)
 	return 0;
 }
 
-/* True: it was the end of a message. */
+/* Returns whether the frame was the last of a message. */
 static bool
 end_frame(struct ws_reader *r, struct ws_message *ret)
 {

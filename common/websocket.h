@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * websocket.h: frames of RFC 6455, for both ends: heads are written, what was received is taken
- * apart and put together to messages. Pure. Runs in: supervisor, cli.
+ * websocket.h: frames of RFC 6455, for both ends: writes heads, parses received frames and joins
+ * them to messages. Does no I/O. Runs in: supervisor, cli.
  */
 #ifndef DROVER_COMMON_WEBSOCKET_H
 #define DROVER_COMMON_WEBSOCKET_H
@@ -13,7 +13,7 @@
 
 #define WS_HEAD_MAX    14
 #define WS_CONTROL_MAX 125
-#define WS_ACCEPT_SIZE 29 /* base64 of a SHA-1 */
+#define WS_ACCEPT_SIZE 29 /* the length of a SHA-1 in base64, with the NUL */
 
 enum ws_opcode {
 	WS_CONTINUATION = 0,
@@ -24,7 +24,7 @@ enum ws_opcode {
 	WS_PONG = 10,
 };
 
-/* Why a connection is closed. */
+/* The reason for closing a connection. */
 enum ws_close {
 	WS_CLOSE_NORMAL = 1000,
 	WS_CLOSE_PROTOCOL = 1002,
@@ -33,26 +33,26 @@ enum ws_close {
 	WS_CLOSE_ERROR = 1011,
 };
 
-/* The head of one whole message of len bytes; mask as a client has to, NULL for a server. Returns
- * its size. */
+/* Writes the head of a message of len bytes in one frame. mask is the key that a client has to use,
+ * NULL for a server. Returns the head's size. */
 size_t ws_head(uint8_t head[WS_HEAD_MAX], enum ws_opcode op, size_t len, const uint8_t *mask);
-/* Masks len bytes that stand at offset at of a frame's body; once more takes it away. */
+/* Masks len bytes from offset `at` of a frame's body; a second call unmasks them. */
 void ws_mask(void *data, size_t len, const uint8_t mask[4], size_t at);
 
-/* A message, or a control frame between two parts of one. */
+/* A complete message, or a control frame between two parts of one. */
 struct ws_message {
 	enum ws_opcode op; /* TEXT, BINARY, CLOSE, PING or PONG */
-	const char *data;  /* a NUL follows; the reader's, until the next call */
+	const char *data;  /* followed by a NUL; belongs to the reader, valid until the next call */
 	size_t len;
 };
 
-/* Zero but for the first two is a fresh one. */
+/* Reads frames into messages. Starts with `masked` and `max` set and all other fields zero. */
 struct ws_reader {
-	bool masked; /* who sends is a client */
-	size_t max;  /* bytes of a message */
+	bool masked; /* the peer is a client, whose frames are masked */
+	size_t max;  /* largest message in bytes */
 
 	uint8_t head[WS_HEAD_MAX], mask[4];
-	size_t head_len, at; /* of the head; of the frame's body */
+	size_t head_len, at; /* bytes of the head so far; position in the frame's body */
 	uint64_t body_len;
 	bool in_body, last, in_message;
 	enum ws_opcode frame_op, message_op;
@@ -62,14 +62,14 @@ struct ws_reader {
 };
 
 /*
- * Takes what there is up to the end of a message: the number of bytes that it took (all, if
- * ret->data is NULL: no message is whole). -EPROTO for what no frame may be, -EMSGSIZE for a
- * message beyond max, -ENOMEM; the connection is to be closed then.
+ * Consumes bytes up to the end of a message and returns their number. ret->data is NULL if no
+ * message is complete yet; then all len bytes were consumed. -EPROTO for an invalid frame,
+ * -EMSGSIZE for a message longer than max, -ENOMEM; the connection must be closed then.
  */
 ssize_t ws_read(struct ws_reader *r, const void *data, size_t len, struct ws_message *ret);
 void ws_reader_done(struct ws_reader *r);
 
-/* What a server answers to a client's Sec-WebSocket-Key. */
+/* Writes the answer to a client's Sec-WebSocket-Key to ret. */
 void ws_accept(const char *key, char ret[WS_ACCEPT_SIZE]);
 
 #endif

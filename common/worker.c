@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* worker.c: child processes of a helper. Runs in: mount-helper, file-helper, and their workers
+/* worker.c: runs child processes of a helper. Runs in: mount-helper, file-helper, and their workers
  * under the same filter. */
 #include "common/worker.h"
 
@@ -42,7 +42,7 @@ free_slot(struct workers *s)
 	return NULL;
 }
 
-/* With all slots taken the helper waits: each has a deadline, so this ends. */
+/* If all slots are taken the helper waits; each worker has a deadline, so this ends. */
 static struct worker *
 wait_slot(struct workers *s)
 {
@@ -92,7 +92,7 @@ worker_start(struct workers *s, const struct ipc_packet *req, unsigned timeout_m
 	return err_set(e, -errno, "%s: fork", what);
 }
 
-/* The reply of a request that has none but a descriptor to say. */
+/* Sends an error, or a reply that consists only of a descriptor. */
 static void
 answer(const struct proc_spec *spec, const struct worker *w, struct worker_result *res)
 {
@@ -102,7 +102,7 @@ answer(const struct proc_spec *spec, const struct worker *w, struct worker_resul
 	(void)proc_answer(spec, w->type, w->serial, res->r, zeros, res->fd, &res->e, &e);
 }
 
-/* The slot is free afterwards. */
+/* Frees the slot and answers the request. */
 static void
 finish(struct workers *s, struct worker *w, struct worker_result *res)
 {
@@ -119,9 +119,7 @@ finish(struct workers *s, struct worker *w, struct worker_result *res)
 	close_p(&res->fd);
 }
 
-/*
- * One that is overdue. Most die of the signal and are reaped; what is left in s->stuck does not.
- */
+/* Kills an overdue worker. Most die and are reaped; those that do not stay in s->stuck. */
 static void
 abandon(struct workers *s, struct worker *w)
 {
@@ -130,8 +128,8 @@ abandon(struct workers *s, struct worker *w)
 	(void)kill(w->pid, SIGKILL);
 	s->stuck[s->n_stuck++] = w->pid;
 	res.r = err_say(&res.e, -ETIMEDOUT,
-	    "%s: no answer in time; process %d that waits for it was killed (%u of %d)", w->what,
-	    (int)w->pid, s->n_stuck, WORKERS_STUCK);
+	    "%s: no answer in time; worker process %d was killed (%u of %d)", w->what, (int)w->pid,
+	    s->n_stuck, WORKERS_STUCK);
 	finish(s, w, &res);
 }
 
@@ -165,8 +163,8 @@ workers_collect(struct workers *s)
 		}
 		if (n != sizeof res) {
 			res = (struct worker_result){ .fd = -1 };
-			res.r = err_say(&res.e, -EIO, "%s: process %d that was to do it died",
-			    w->what, (int)w->pid);
+			res.r = err_say(
+			    &res.e, -EIO, "%s: worker process %d died", w->what, (int)w->pid);
 		} else if (n_fds == 0) {
 			res.fd = -1;
 		}

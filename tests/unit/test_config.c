@@ -353,24 +353,24 @@ static const struct {
 	{ "x = [1 2]", "a.hcl:1:8: expected ',' or ']', found '2'" },
 	{ "x = \"a\nb\"", "a.hcl:1:7: expected a closing '\"', found the end of the line" },
 	{ "x = \"a", "a.hcl:1:7: expected a closing '\"', found the end of the file" },
-	{ "x = \"\\q\"", "a.hcl:1:7: expected one of n t r \" \\ u behind a backslash, found 'q'" },
+	{ "x = \"\\q\"", "a.hcl:1:7: expected one of n t r \" \\ u after a backslash, found 'q'" },
 	{ "x = \"\\u12g4\"", "a.hcl:1:10: expected four hexadecimal digits, found 'g4'" },
-	{ "x = \"\\u0000\"",
-	    "a.hcl:1:6: expected the number of a character, found one that is none (or NUL)" },
+	{ "x = \"\\u0000\"", "a.hcl:1:6: expected the number of a Unicode character, found an "
+			     "invalid one (or NUL)" },
 	{ "x = \"\\ud800\"",
 	    "a.hcl:1:12: expected the second half of a surrogate pair, found '\"'" },
 	{ "x = \"${y}\"", "a.hcl:1:6: expected text (expressions do not exist here; \"$${\" is a "
 			  "plain \"${\"), found '$'" },
 	{ "x = <<E\n${y}\nE\n", "a.hcl:2:1: expected text (expressions do not exist here; \"$${\" "
 				"is a plain \"${\"), found '$'" },
-	{ "x = <<E\ny\n", "a.hcl:1:5: expected a line with this heredoc's word alone, found the "
+	{ "x = <<E\ny\n", "a.hcl:1:5: expected a line with only this heredoc's word, found the "
 			  "end of the file" },
 	{ "x = << E\ny\n", "a.hcl:1:7: expected the word that ends this heredoc, found ' '" },
 	{ "x = 012", "a.hcl:1:5: expected a number without a leading zero, found '012'" },
 	{ "x = 1.", "a.hcl:1:7: expected a digit, found the end of the file" },
 	{ "x = 5s", "a.hcl:1:6: expected the end of the number, found 's'" },
 	{ "/* x", "a.hcl:1:1: expected '*/' to end this comment, found the end of the file" },
-	{ "a = 1\n\xff", "a.hcl:2:1: expected text in UTF-8, found a byte that is none" },
+	{ "a = 1\n\xff", "a.hcl:2:1: expected UTF-8 text, found an invalid byte" },
 	{ "a = \x01", "a.hcl:1:5: expected a value (a string, a number, true, false, a list or an "
 		      "object), found control character 0x01" },
 	{ "{\"a\": 1,}", "a.hcl:1:9: expected '}' or a key in quotes, found '}'" },
@@ -597,7 +597,7 @@ START_TEST(limits)
 	}
 	text[len++] = ']';
 	ck_assert_int_eq(parse_more(text, len), -EINVAL);
-	ck_assert_msg(strstr(e.msg, "holds too much"), "%s", e.msg);
+	ck_assert_msg(strstr(e.msg, "too large"), "%s", e.msg);
 	len = (size_t)snprintf(text, sizeof text, "client { meta {");
 	for (int i = 0; i <= CONFIG_META_MAX; i++)
 		len += (size_t)snprintf(text + len, sizeof text - len, "k%d = 1\n", i);
