@@ -44,8 +44,7 @@ struct ipc_msg_info {
 	uint8_t from, to; /* values of enum ipc_peer */
 	uint8_t n_fds;    /* exact number of descriptors */
 	uint32_t max_bytes;
-	uint32_t
-	    deadline_ms; /* the handler's time limit; 0 unless it is a request that is a record */
+	uint32_t deadline_ms;            /* of the handler; 0 unless it is a request record */
 	const struct ipc_record *record; /* NULL for a protobuf message */
 };
 

@@ -30,9 +30,8 @@ enum proc_fd {
 	FD_LOCK = 5,   /* the flock on <data>/lock, which proc_main() keeps by a mapping in place of
 			  the descriptor; /dev/null in csi-helper and check-helper */
 	FD_IPC = 6,    /* helpers: the socket to the supervisor */
-	FD_SPECIAL =
-	    7, /* supervisor: the listening control socket; heartbeat: the lease, read and write,
-		  until it is mapped; exec-helper: the executor's binary; others: /dev/null */
+	FD_SPECIAL = 7,  /* supervisor: the control socket; exec-helper: the executor's binary;
+			    heartbeat: the lease, until it is mapped; others: /dev/null */
 	FD_SPECIAL2 = 8, /* exec-helper: its own binary; supervisor: NOTIFY_SOCKET or /dev/null */
 	FD_DATA = 9, /* exec-helper, mount-helper, file-helper: the data directory that the launcher
 			locked, even if another one has its name by now */
@@ -81,8 +80,7 @@ struct proc_args {
 	const char *log_level;
 	uid_t uid; /* the uid that the process takes */
 	gid_t gid;
-	gid_t
-	    drover_gid; /* supervisor's group, which may read the files that helpers make for it */
+	gid_t drover_gid; /* supervisor's, which may read what helpers make for it */
 	uid_t executor_uid;
 	gid_t executor_gid;
 	uid_t agent_uids[6]; /* uids of supervisor, executor, csi, heartbeat, check, file; no task

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc_group.h: the group of one alloc alone. Its directory is searchable by this group and by
- * nobody else, and a raw_exec task that is not root has it: so the task's user finds its
- * directories by their paths, and no other user of the machine does. Nobody needs to know the
- * group's name.
+ * alloc_group.h: the group of one alloc. Only this group can search the alloc's directory, and a
+ * raw_exec task that is not root has it: so the task's user can use the paths of its directories,
+ * and no other user of the machine can. The group needs no name.
  */
 #ifndef DROVER_PROTO_ALLOC_GROUP_H
 #define DROVER_PROTO_ALLOC_GROUP_H
@@ -13,11 +12,12 @@
 
 #include "proto/id_bytes.h"
 
-/* Free for uses like this one (systemd's UIDS-GIDS). */
+/* A range that systemd's UIDS-GIDS leaves free for such uses. */
 #define ALLOC_GROUP_FIRST 0x70000000u
 #define ALLOC_GROUP_LAST  0x7ffffffeu
 
-/* An alloc's id is random: two on one machine have the same group once in 268 million pairs. */
+/* Returns the group of an alloc. An alloc's id is random: of 268 million pairs of allocs on one
+ * machine, one pair shares a group. */
 static inline gid_t
 alloc_group(const struct id *alloc)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * executor.h: between the supervisor and an executor, over <rt>/x/<run>.sock (SOCK_SEQPACKET), and
- * the record of a run, <data>/run/<run>.rec. Executors outlive upgrades of everything else: this
- * file is append-only. Fields are little-endian and naturally aligned, a message is at most 256
- * bytes, a receiver ignores bytes behind what it knows and refuses a message that is shorter than
- * its version 1. tests/unit/fixtures holds both as bytes of version 1.
+ * executor.h: the protocol between the supervisor and an executor, over <rt>/x/<run>.sock
+ * (SOCK_SEQPACKET), and the record of a run, <data>/run/<run>.rec. Executors outlive upgrades of
+ * everything else, so this file is append-only. Fields are little-endian and naturally aligned; a
+ * message has at most 256 bytes. A receiver ignores bytes after those that it knows and rejects a
+ * message shorter than its version 1. tests/unit/fixtures has the bytes of version 1 of both.
  *
- * A session's executor has one peer, whose end of a socket pair exec-helper gave to
- * the supervisor, and no record. It says HELLO, or STATE with EXE_FAILED, and EXITED; when its peer
- * goes away it hangs up: SIGHUP, and cgroup.kill soon after.
+ * A session's executor has no record and one peer: the supervisor, which got its end of a socket
+ * pair from exec-helper. It sends HELLO, or STATE with EXE_FAILED, and EXITED. When its peer closes
+ * the socket, it sends SIGHUP to the session's processes, and kills its cgroup soon after.
  */
 #ifndef DROVER_PROTO_EXECUTOR_H
 #define DROVER_PROTO_EXECUTOR_H
@@ -16,14 +16,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EXE_PROTO_VERSION 2 /* of version 2: what stands behind a …_V1_SIZE */
+#define EXE_PROTO_VERSION 2 /* version 2 added the fields after each …_V1_SIZE */
 #define EXE_MSG_MAX       256
 
 enum exe_msg_type {
 	EXE_HELLO = 1, /* executor, first on every connection; SCM_RIGHTS: a pidfd of the task (none
-			  if it is not running); of a session with a command instead: the pty, or
+			  if it is not running); in a session with a command instead the pty, or
 			  stdin, stdout and stderr */
-	EXE_STATE = 2, /* executor: body as HELLO, when it changed */
+	EXE_STATE = 2, /* executor: body of HELLO, after each change */
 	EXE_EXITED = 3, /* executor: struct exe_exited, then it closes and exits */
 	EXE_SIGNAL = 4, /* supervisor */
 	EXE_STOP = 5,   /* supervisor */
@@ -34,40 +34,40 @@ enum exe_state {
 	EXE_SETTING_UP = 1, /* no process of the task has run yet */
 	EXE_RUNNING = 2,
 	EXE_STOPPING = 3, /* a kill signal has been sent */
-	EXE_ENDED = 4,    /* the task is gone and its cgroup is empty */
-	EXE_FAILED = 5,   /* the set-up failed: step and error say where */
+	EXE_ENDED = 4,    /* the task has ended and its cgroup is empty */
+	EXE_FAILED = 5,   /* the set-up failed; step and error say where and why */
 };
 
-/* Where a set-up failed. Order is the order of the steps. */
+/* Where a set-up failed, in the order of the steps. */
 enum exe_step {
 	EXE_STEP_NONE = 0,
-	EXE_STEP_SPEC = 1,      /* the task spec is not one */
-	EXE_STEP_PIPES = 2,     /* pipes: of the logs, or of a session */
+	EXE_STEP_SPEC = 1,      /* the task spec is invalid */
+	EXE_STEP_PIPES = 2,     /* pipes of the logs, or of a session */
 	EXE_STEP_MOUNT = 3,     /* detail: number of the mount */
 	EXE_STEP_PROOF = 4,     /* detail: enum exe_proof << 16 | number of the mount */
 	EXE_STEP_NAMESPACE = 5, /* template, proc, dev */
 	EXE_STEP_CGROUP = 6,
 	EXE_STEP_CLONE = 7,
-	EXE_STEP_USER = 8, /* the task's drop */
+	EXE_STEP_USER = 8, /* the task's drop of privileges */
 	EXE_STEP_SECRETS = 9,
-	EXE_STEP_COMMAND = 10, /* execve, or its look-up */
-	EXE_STEP_DROP = 11,    /* the executor's own */
+	EXE_STEP_COMMAND = 10, /* execve, or the search for the binary */
+	EXE_STEP_DROP = 11,    /* the executor's drop of privileges */
 	EXE_STEP_CWD = 12,
 	EXE_STEP_DIRS = 13,     /* the task's own directories; detail: enum exe_dirs */
-	EXE_STEP_TERMINAL = 14, /* a session's */
+	EXE_STEP_TERMINAL = 14, /* of a session */
 };
 
 /* What is wrong with the task's directories. */
 enum exe_dirs {
 	EXE_DIRS_NONE = 0,
-	EXE_DIRS_CLOSED = 1, /* the alloc's has no group by which the user could get in */
+	EXE_DIRS_CLOSED = 1, /* the alloc's directory has no group that lets the user in */
 };
 
-/* Which proof of a promised mount failed. */
+/* Which field of a mount's proof did not match. */
 enum exe_proof {
 	EXE_PROOF_NONE = 0,
-	EXE_PROOF_OPEN = 1,       /* the path does not open */
-	EXE_PROOF_MOUNT_ROOT = 2, /* it is no mount point */
+	EXE_PROOF_OPEN = 1,       /* the path cannot be opened */
+	EXE_PROOF_MOUNT_ROOT = 2, /* the path is not a mount point */
 	EXE_PROOF_MOUNT_ID = 3,
 	EXE_PROOF_DEVICE = 4,
 	EXE_PROOF_INODE = 5,
@@ -90,13 +90,13 @@ struct exe_hello {
 	uint32_t detail;
 	uint32_t executor_pid; /* in the host's pid namespace */
 	uint32_t task_pid;
-	uint64_t task_start_ticks; /* field 22 of /proc/PID/stat: with boot id and pid it names a
-				      process for ever */
-	uint64_t started_boot_ns;  /* CLOCK_BOOTTIME when the task was let go */
+	uint64_t task_start_ticks; /* field 22 of /proc/PID/stat: with boot id and pid it identifies
+				      a process forever */
+	uint64_t started_boot_ns;  /* CLOCK_BOOTTIME when the task was allowed to run */
 	uint64_t started_real_ns;  /* CLOCK_REALTIME */
-	uint64_t lease_dev, lease_ino; /* of the lease page it reads; 0: none */
+	uint64_t lease_dev, lease_ino; /* of the lease page that it reads; 0 if there is none */
 	uint64_t lease_ms;
-	uint32_t kill_signal; /* how it would stop its task by itself; 0: version 1 does not say */
+	uint32_t kill_signal; /* the executor's own; 0 in version 1, which does not report it */
 	uint32_t zero;
 	uint64_t kill_timeout_ms;
 };
@@ -104,14 +104,15 @@ struct exe_hello {
 
 enum exe_end_flag {
 	EXE_END_OOM = 1,        /* the kernel counted an OOM kill in the task's cgroup */
-	EXE_END_LEASE = 2,      /* the executor stopped it: the lease had ended */
-	EXE_END_STOP = 4,       /* the supervisor asked for it */
-	EXE_END_KILLED = 8,     /* the kill timeout passed, cgroup.kill was used */
+	EXE_END_LEASE = 2,      /* the executor stopped the task because its lease ended */
+	EXE_END_STOP = 4,       /* the supervisor requested the stop */
+	EXE_END_KILLED = 8,     /* the kill timeout passed, and cgroup.kill was used */
 	EXE_END_SYNCED = 16,    /* syncfs of every writable volume returned */
-	EXE_END_SYNC_LATE = 32, /* one did not within 10 s */
-	EXE_END_UNKNOWN = 64,   /* nobody waited for it: no exit status */
-	/* Of a signal that ended it, if the executor says either: whether it had sent that one, on
-	 * request or to stop it. Nobody else's name is with a dead child's status. */
+	EXE_END_SYNC_LATE = 32, /* a syncfs did not return within 10 s */
+	EXE_END_UNKNOWN = 64,   /* the exit status could not be read */
+	/* If a signal ended the task and the executor knows more about it: SENT if it had sent that
+	 * signal itself, on request or to stop the task, else FOREIGN. The exit status does not
+	 * tell the sender. */
 	EXE_END_SENT = 128,
 	EXE_END_FOREIGN = 256,
 };
@@ -120,12 +121,12 @@ struct exe_exited {
 	struct exe_head head;
 	uint8_t run[16];
 	uint32_t flags;    /* enum exe_end_flag */
-	int32_t exit_code; /* of exit(3); 0 if it was a signal */
+	int32_t exit_code; /* of exit(3); 0 if a signal ended it */
 	int32_t exit_signal;
 	uint32_t zero;
 	uint64_t ended_boot_ns, ended_real_ns;
 	uint64_t lease_limit_ms, lease_last_ok_ns,
-	    lease_late_ns; /* with EXE_END_LEASE: how long after the deadline it began */
+	    lease_late_ns; /* with EXE_END_LEASE: how long after the deadline the stop began */
 };
 
 struct exe_signal {
@@ -138,13 +139,13 @@ struct exe_stop {
 	struct exe_head head;
 	uint32_t signal; /* 0: the executor's own kill signal and timeout */
 	uint32_t zero;
-	uint64_t timeout_ms; /* then cgroup.kill; 0: at once */
+	uint64_t timeout_ms; /* after that cgroup.kill; 0: immediately */
 };
 
 struct exe_lease {
 	struct exe_head head;
-	uint64_t limit_ms;    /* 0: no lease any more */
-	uint32_t kill_signal; /* its own from now on; 0: both stay as they are */
+	uint64_t limit_ms;    /* 0: the lease is removed */
+	uint32_t kill_signal; /* the executor's own from now on; 0: signal and timeout stay */
 	uint32_t zero;
 	uint64_t kill_timeout_ms;
 };
@@ -155,9 +156,9 @@ struct exe_lease {
 #define EXE_RECORD_VERSION 1
 
 /*
- * Written whole (one pwrite) by exec-helper when the run is made (state EXE_SETTING_UP, no pids),
- * by the executor when the task starts and when it has ended. sum is FNV-1a 64 over all bytes
- * before it.
+ * Written as a whole (one pwrite) by exec-helper when the run is made (state EXE_SETTING_UP, no
+ * pids), and by the executor when the task starts and when it has ended. sum is FNV-1a 64 over all
+ * bytes before it.
  */
 struct exe_record {
 	uint64_t magic;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* id_bytes.h: a 128-bit id as messages and records hold it (functions: common/id.h). Runs in: every
+/* id_bytes.h: a 128-bit id in messages and records (functions: common/id.h). Runs in: every
  * process. */
 #ifndef DROVER_PROTO_ID_BYTES_H
 #define DROVER_PROTO_ID_BYTES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ipc_records.h: the structs of proto/ipc_records.def. One that is begun with "= { 0 }" and filled
- * is what travels. Runs in: every process.
+ * ipc_records.h: the structs of proto/ipc_records.def. A struct that starts as "= { 0 }" is sent as
+ * it is after it was filled. Runs in: every process.
  */
 #ifndef DROVER_PROTO_IPC_RECORDS_H
 #define DROVER_PROTO_IPC_RECORDS_H
@@ -14,7 +14,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wpadded"
 
-/* The values of `enum x` are those below x_values. */
+/* The values of `enum x` are the integers below x_values. */
 #define IPC_ENUM(name, ...)                                                                        \
 	enum name { __VA_ARGS__ };                                                                 \
 	enum { name##_values = sizeof((int[]){ __VA_ARGS__ }) / sizeof(int) };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * task_spec.h: the strings of one start: command, arguments, environment, working directory,
- * secrets. The supervisor writes them into a sealed memfd, exec-helper hands that on unread, the
- * executor reads it: strings that name things inside the task are used only after the root has
- * changed and the user's identity is on.
+ * secrets. The supervisor writes them into a sealed memfd, exec-helper passes it on without reading
+ * it, and the executor reads it. It uses strings that name things inside the task only after it has
+ * changed root and user.
  *
- * Form: entries of {uint32_t tag, uint32_t len} little-endian, len bytes of text and a NUL, zeros
- * up to a multiple of 4. Text holds no other NUL. At most 1 MiB and 4096 entries.
+ * Form: entries of {uint32_t tag, uint32_t len} little-endian, len bytes of text, a NUL, and zeros
+ * up to a multiple of 4. Text contains no other NUL. At most 1 MiB and 4096 entries.
  */
 #ifndef DROVER_PROTO_TASK_SPEC_H
 #define DROVER_PROTO_TASK_SPEC_H
@@ -18,18 +18,18 @@
 #define SPEC_ENTRIES_MAX 4096
 
 enum spec_tag {
-	SPEC_COMMAND = 1,     /* exactly one */
-	SPEC_ARG = 2,         /* in order, without argv[0] */
-	SPEC_ENV = 3,         /* NAME=value, over the base environment; the last of one name wins */
-	SPEC_CWD = 5,         /* at most one */
-	SPEC_SECRET_NAME = 6, /* a file in the task's secrets directory, behind SPEC_LOCAL a path in
-				 its local directory; followed by its SPEC_SECRET_DATA */
-	SPEC_SECRET_DATA = 7, /* may hold any byte */
+	SPEC_COMMAND = 1, /* exactly one */
+	SPEC_ARG = 2,     /* in order, without argv[0] */
+	SPEC_ENV = 3, /* NAME=value, overrides the base environment; the last of one name wins */
+	SPEC_CWD = 5, /* at most one */
+	SPEC_SECRET_NAME = 6, /* file name in the task's secrets directory, or after SPEC_LOCAL a
+				 path in its local directory; its SPEC_SECRET_DATA follows */
+	SPEC_SECRET_DATA = 7, /* may contain any byte */
 };
 
 #define SPEC_LOCAL "local/"
 
-/* What stands behind SPEC_LOCAL; NULL: it does not begin so. */
+/* Returns the path after SPEC_LOCAL, or NULL if name does not begin with it. */
 static inline const char *
 spec_local_name(const char *name)
 {
@@ -38,7 +38,7 @@ spec_local_name(const char *name)
 	return strncmp(name, SPEC_LOCAL, len) == 0 ? name + len : NULL;
 }
 
-/* What text of len bytes takes, with its NUL and zeros. */
+/* Returns the bytes that a text of len bytes takes, with its NUL and zeros. */
 static inline size_t
 spec_padded(size_t len)
 {
