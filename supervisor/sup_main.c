@@ -139,11 +139,9 @@ begin_state(struct err *e)
 static int
 serve_api(struct err *e)
 {
-	static const struct api_route *tables[] = { NULL, api_agent_routes, api_alloc_routes,
-		api_exec_routes, api_fs_routes, NULL };
+	const struct source_api *source = sup.source->api;
 
-	tables[0] = sup.source->api->routes();
-	return api_new(&sup, tables, &sup.source->api->backend, e);
+	return api_new(&sup, api_routes_make(source), &source->backend, e);
 }
 
 /* Each part needs those before it. The socket comes last, so that requests are answered from the

@@ -7,8 +7,6 @@
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/http/api.h"
 #include "supervisor/api/api_node.h"
-#include "supervisor/api/api_checks.h"
-#include "supervisor/api/api_stats.h"
 #include "supervisor/node/host_facts.h"
 #include "supervisor/alloc/leaks.h"
 #include "supervisor/node/node_state.h"
@@ -80,8 +78,8 @@ show_runtime(const struct node *node)
 	return runtime;
 }
 
-static void
-get_self(struct sup *sup, struct api_req *req)
+void
+api_get_self(struct sup *sup, struct api_req *req)
 {
 	const struct node *node = node_get(sup);
 	json_t *config, *stats;
@@ -101,8 +99,8 @@ get_self(struct sup *sup, struct api_req *req)
 	    req, json_pack("{s:o, s:{}, s:o}", "config", config, "member", "stats", stats));
 }
 
-static void
-get_health(struct sup *sup, struct api_req *req)
+void
+api_get_health(struct sup *sup, struct api_req *req)
 {
 	const char *why = NULL;
 	bool ok = !turn_is_stuck(sup, &why);
@@ -125,8 +123,8 @@ on_leaks(struct sup *sup, void *arg, json_t *list)
 	api_reply_json(arg, list);
 }
 
-static void
-get_leaks(struct sup *sup, struct api_req *req)
+void
+api_get_leaks(struct sup *sup, struct api_req *req)
 {
 	leaks_collect(sup, on_leaks, req);
 }
@@ -154,8 +152,8 @@ api_get_host(struct sup *sup, struct api_req *req)
 }
 
 /* Lists the servers that this node knows. */
-static void
-get_servers(struct sup *sup, struct api_req *req)
+void
+api_get_servers(struct sup *sup, struct api_req *req)
 {
 	json_t *list = json_array();
 
@@ -163,21 +161,3 @@ get_servers(struct sup *sup, struct api_req *req)
 		(void)json_array_append_new(list, json_string(find_server(sup, i)));
 	api_reply_json(req, list);
 }
-
-const struct api_route api_agent_routes[] = {
-	{ "GET", "/v1/agent/self", get_self, false },
-	{ "GET", "/v1/agent/health", get_health, false },
-	{ "GET", "/v1/agent/host", api_get_host, false },
-	{ "GET", "/v1/agent/leaks", get_leaks, false },
-	{ "GET", "/v1/agent/servers", get_servers, false },
-	{ "GET", "/v1/client/stats", api_get_host_stats, false },
-	{ "GET", "/v1/client/allocation/:id/stats", api_get_alloc_stats, false },
-	{ "GET", "/v1/client/allocation/:id/checks", api_get_alloc_checks, false },
-	{ "GET", "/v1/nodes", api_list_nodes, false },
-	{ "GET", "/v1/node/:id", api_get_node, false },
-	{ "GET", "/v1/node/:id/allocations", api_get_node_allocs, false },
-	{ "GET", "/v1/client/metadata", api_read_meta, false },
-	{ "PUT", "/v1/client/metadata", api_apply_meta, true },
-	{ "PUT", "/v1/node/:id/eligibility", api_set_eligibility, true },
-	{ 0 },
-};

@@ -6,9 +6,7 @@
 #include "supervisor/http/api.h"
 #include "supervisor/http/api_list.h"
 #include "supervisor/api/api_node.h"
-#include "supervisor/api/api_orders.h"
 #include "supervisor/api/api_routes.h"
-#include "supervisor/api/api_why.h"
 
 void
 api_list_allocs(struct sup *sup, struct api_req *req)
@@ -44,8 +42,8 @@ api_get_alloc(struct sup *sup, struct api_req *req)
 
 /* Lists all stored events of an alloc's tasks; the alloc itself has the last ten. This path exists
  * only in drover. */
-static void
-get_events(struct sup *sup, struct api_req *req)
+void
+api_get_events(struct sup *sup, struct api_req *req)
 {
 	struct sup_alloc *sa = api_alloc(req);
 	struct text json = { 0 };
@@ -74,17 +72,3 @@ get_events(struct sup *sup, struct api_req *req)
 	text_done(&json);
 	api_reply_error(req, 500, "%s", e.msg);
 }
-
-const struct api_route api_alloc_routes[] = {
-	{ "GET", "/v1/allocations", api_list_allocs, false },
-	{ "GET", "/v1/allocation/:id", api_get_alloc, false },
-	{ "GET", "/v1/client/allocation/:id/events", get_events, false },
-	{ "GET", "/v1/client/allocation/:id/why", api_get_alloc_why, false },
-	{ "GET", "/v1/client/allocation/:id/gc", api_collect_alloc, true },
-	{ "PUT", "/v1/client/allocation/:id/gc", api_collect_alloc, true },
-	{ "GET", "/v1/client/gc", api_collect_all, true },
-	{ "PUT", "/v1/client/gc", api_collect_all, true },
-	{ "PUT", "/v1/client/allocation/:id/restart", api_restart_alloc, true },
-	{ "PUT", "/v1/client/allocation/:id/signal", api_signal_alloc, true },
-	{ 0 },
-};

@@ -419,9 +419,3 @@ api_exec_action(struct sup *sup, struct api_req *req)
 
 	serve(sup, req, &wish);
 }
-
-const struct api_route api_exec_routes[] = {
-	{ "GET", "/v1/job/:id/action", api_exec_action, false },
-	{ "GET", "/v1/client/allocation/:id/exec", api_exec_command, false },
-	{ 0 },
-};

@@ -6,8 +6,6 @@
 #include "supervisor/http/api.h"
 #include "supervisor/api/exec_stream.h"
 
-api_handler api_exec_command, api_exec_action;
-
 /* Serves a command on another node: begin() is called once the request has proved to be a websocket
  * handshake; it sets es->far and far_arg, whose done() is called at the end. If it does not set
  * them, the answer is 503. */

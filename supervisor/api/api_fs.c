@@ -342,15 +342,3 @@ api_stream_file(struct sup *sup, struct api_req *req)
 	else
 		read_whole(sup, req, &wish);
 }
-
-const struct api_route api_fs_routes[] = {
-	{ "GET", "/v1/agent/monitor", api_get_monitor, false },
-	{ "GET", "/v1/agent/monitor/export", api_export_monitor, false },
-	{ "GET", "/v1/client/fs/cat/:id", api_cat_file, false },
-	{ "GET", "/v1/client/fs/logs/:id", api_get_logs, false },
-	{ "GET", "/v1/client/fs/ls/:id", api_list_files, false },
-	{ "GET", "/v1/client/fs/readat/:id", api_read_file_at, false },
-	{ "GET", "/v1/client/fs/stat/:id", api_stat_file, false },
-	{ "GET", "/v1/client/fs/stream/:id", api_stream_file, false },
-	{ 0 },
-};

@@ -9,9 +9,6 @@
 #define TYPE_BYTES "application/octet-stream"
 #define TYPE_JSON  "application/json"
 
-api_handler api_get_monitor, api_export_monitor, api_get_logs, api_list_files, api_stat_file,
-    api_cat_file, api_read_file_at, api_stream_file;
-
 struct rpc_fs_list_rep;
 void api_reply_files(struct api_req *req, const struct rpc_fs_list_rep *files);
 

@@ -2,6 +2,7 @@
 /* api_node.c: /v1/nodes, /v1/node/:id and its eligibility. Runs in: supervisor. */
 #include <string.h>
 
+#include "supervisor/api/api_routes.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/api/alloc_view.h"
 #include "supervisor/http/api.h"

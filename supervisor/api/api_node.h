@@ -10,17 +10,8 @@
 /* Returns false after answering that the node is unknown. */
 bool api_is_this_node(struct sup *sup, struct api_req *req);
 void api_reply_node_change(struct sup *sup, struct api_req *req);
-void api_list_nodes(struct sup *sup, struct api_req *req);
-void api_get_node(struct sup *sup, struct api_req *req);
 /* Appends the API's view of this node. Returns 0 or -ENOMEM. */
 int api_node_print(struct sup *sup, enum model_flags flags, struct text *t);
-void api_get_node_allocs(struct sup *sup, struct api_req *req);
 /* api_agent.c */
-void api_get_host(struct sup *sup, struct api_req *req);
-void api_read_meta(struct sup *sup, struct api_req *req);
-void api_apply_meta(struct sup *sup, struct api_req *req);
-void api_set_eligibility(struct sup *sup, struct api_req *req);
-void api_list_allocs(struct sup *sup, struct api_req *req);
-void api_get_alloc(struct sup *sup, struct api_req *req);
 
 #endif

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* api_orders.c: /v1/client/allocation/:id/restart, signal and gc, /v1/client/gc. Runs in:
  * supervisor. */
-#include "supervisor/api/api_orders.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "supervisor/api/api_routes.h"
 #include "supervisor/alloc/alloc_orders.h"
 #include "supervisor/source/source.h"
 #include "supervisor/api/alloc_view.h"

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_routes.h: the routes of an agent that do not depend on its source of work. Runs in:
- * supervisor. */
+/* api_routes.h: the handlers of every agent, and the routes of one agent. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_API_API_ROUTES_H
 #define DROVER_SUPERVISOR_API_API_ROUTES_H
 
-#include "supervisor/http/api.h"
+#include "supervisor/source/source_api.h"
 
-/* Each table is defined in the file of its name. */
-extern const struct api_route api_agent_routes[], api_alloc_routes[], api_exec_routes[],
-    api_fs_routes[];
+#define API_PATH(method, pattern, durable, need, index, agent, ...) api_handler agent;
+#include "supervisor/http/api_paths.def"
+#undef API_PATH
+
+/* Each path of api_paths.def with the source's handler, or else the agent's; the end has no method.
+ * Returns the same array each time. */
+const struct api_route *api_routes_make(const struct source_api *source);
 
 #endif

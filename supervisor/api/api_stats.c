@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* api_stats.c: /v1/client/stats and /v1/client/allocation/:id/stats. Runs in: supervisor. */
-#include "supervisor/api/api_stats.h"
 
 #include <errno.h>
 
+#include "supervisor/api/api_routes.h"
 #include "supervisor/alloc/usage.h"
 #include "supervisor/node/node_state.h"
 

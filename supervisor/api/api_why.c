@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* api_why.c: /v1/client/allocation/:id/why, drover's own. Runs in: supervisor. */
-#include "supervisor/api/api_why.h"
 
 #include <string.h>
 
 #include "common/utf8.h"
+#include "supervisor/api/api_routes.h"
 #include "supervisor/alloc/alloc_why.h"
 #include "supervisor/api/alloc_view.h"
 

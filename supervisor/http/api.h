@@ -21,13 +21,11 @@ struct type;
  * exactly once, now or later. */
 typedef void api_handler(struct sup *sup, struct api_req *req);
 
+/* A line of api_paths.def with the handler that this agent has for it. */
 struct api_route {
-	const char *method; /* "GET", or "PUT", which also stands for POST */
-	const char
-	    *pattern; /* "/v1/job/:id/allocations"; a parameter is one component, percent-decoded */
-	api_handler *fn;
-	bool changes; /* its turn is synced; it is refused with 507 while state.db cannot be written
-		       */
+	const char *method, *pattern;
+	api_handler *fn; /* NULL: this agent has no such path */
+	bool durable;
 };
 
 /* Returns the index at which the answer of a request last changed. */
@@ -37,9 +35,9 @@ typedef uint64_t api_index(struct sup *sup, const struct api_req *req);
 struct api_backend {
 	/* The index of the last change, for X-Nomad-Index. NULL: 1. */
 	uint64_t (*index)(struct sup *sup);
-	/* The index function of a route, for blocking queries (api_wait.h). NULL, or a NULL result:
-	 * the route has none. */
-	api_index *(*index_of)(struct sup *sup, const struct api_route *route);
+	/* The index function of a path, for blocking queries (api_wait.h). NULL, or a NULL result:
+	 * the path has none. */
+	api_index *(*index_of)(struct sup *sup, unsigned path);
 	/* Checks the permission: calls api_serve() or answers, now or later. NULL: every client of
 	 * the control socket has full access. */
 	void (*admit)(struct sup *sup, struct api_req *req);
@@ -48,10 +46,10 @@ struct api_backend {
 	const char *(*elsewhere)(const char *target);
 };
 
-/* Takes over the listening socket FD_SPECIAL. tables: route tables, ending with NULL; the first
- * match wins. They and backend must stay valid for ever. */
-int api_new(struct sup *sup, const struct api_route *const *tables,
-    const struct api_backend *backend, struct err *e);
+/* Takes over the listening socket FD_SPECIAL. routes: one for each line of api_paths.def, then one
+ * without a method. They and backend must stay valid for ever. */
+int api_new(struct sup *sup, const struct api_route *routes, const struct api_backend *backend,
+    struct err *e);
 void api_free(struct sup *sup);
 
 /* The client's credentials; uid -1 and pid 0 if unknown. */
@@ -66,6 +64,8 @@ struct sup *api_req_sup(const struct api_req *req);
 /* Calls the route's handler: for the admit() callback. */
 void api_serve(struct api_req *req);
 const struct api_route *api_req_route(const struct api_req *req);
+/* The number of its line in api_paths.def. */
+unsigned api_req_path(const struct api_req *req);
 const struct api_backend *api_backend(struct sup *sup);
 /* The backend's index of the last change. */
 uint64_t api_index_now(struct sup *sup);

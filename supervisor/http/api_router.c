@@ -187,28 +187,30 @@ pattern_fits(const char *pattern, struct api_target *t)
 static bool
 method_fits(const char *route, const char *method)
 {
-	if (strcmp(route, method) == 0)
-		return true;
-	return (strcmp(route, "PUT") == 0 && strcmp(method, "POST") == 0) ||
-	       (strcmp(route, "GET") == 0 && strcmp(method, "HEAD") == 0);
+	if (strcmp(method, "POST") == 0)
+		method = "PUT";
+	if (strcmp(method, "HEAD") == 0)
+		method = "GET";
+	if (strcmp(route, "ANY") == 0)
+		return strcmp(method, "GET") == 0 || strcmp(method, "PUT") == 0 ||
+		       strcmp(method, "DELETE") == 0;
+	return strcmp(route, method) == 0;
 }
 
 int
-api_route_find(const struct api_route *const *tables, const char *method, struct api_target *t,
+api_route_find(const struct api_route *routes, const char *method, struct api_target *t,
     const struct api_route **ret)
 {
 	bool path_known = false;
 
-	for (; *tables; tables++) {
-		for (const struct api_route *route = *tables; route->method; route++) {
-			if (!pattern_fits(route->pattern, t))
-				continue;
-			if (method_fits(route->method, method)) {
-				*ret = route;
-				return 0;
-			}
-			path_known = true;
+	for (; routes->method; routes++) {
+		if (!routes->fn || !pattern_fits(routes->pattern, t))
+			continue;
+		if (method_fits(routes->method, method)) {
+			*ret = routes;
+			return 0;
 		}
+		path_known = true;
 	}
 	t->n_params = 0;
 	return path_known ? -EPERM : -ENOENT;

@@ -38,11 +38,12 @@ void api_target_done(struct api_target *t);
 /* Returns the first query parameter of that name; NULL if there is none. */
 const char *api_target_query(const struct api_target *t, const char *name);
 
-/* Searches the NULL-terminated list of tables (each ends with a route without a method). A
+/* Returns the first of the routes (the end has no method) that has a handler and matches. A
  * pattern's last component may be "*", which matches the rest of the path, at least one component,
  * and becomes the last parameter. Returns 0 with *ret and t->params set; -ENOENT: no such path;
- * -EPERM: the path exists, but not with this method. POST finds PUT, HEAD finds GET. */
-int api_route_find(const struct api_route *const *tables, const char *method, struct api_target *t,
+ * -EPERM: the path exists, but not with this method. POST finds PUT, HEAD finds GET, and all of
+ * these and DELETE find ANY. */
+int api_route_find(const struct api_route *routes, const char *method, struct api_target *t,
     const struct api_route **ret);
 
 #endif

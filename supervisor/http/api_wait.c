@@ -125,7 +125,7 @@ api_wait_serve(struct api_req *req)
 {
 	struct sup *sup = api_req_sup(req);
 	const struct api_backend *backend = api_backend(sup);
-	api_index *now = backend->index_of ? backend->index_of(sup, api_req_route(req)) : NULL;
+	api_index *now = backend->index_of ? backend->index_of(sup, api_req_path(req)) : NULL;
 	struct api_wait_wish wish;
 	struct err e = { 0 };
 	uint64_t index;

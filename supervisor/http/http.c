@@ -46,7 +46,7 @@
 #define TYPE_TEXT        "text/plain; charset=utf-8"
 
 struct api {
-	const struct api_route *const *tables;
+	const struct api_route *routes;
 	const struct api_backend *backend;
 	struct MHD_Daemon *mhd;
 	sd_event_source *io, *timer, *again, *stuck_check;
@@ -157,7 +157,7 @@ set_whole_answer(struct api_req *req, int status, const char *type, char *text, 
 	req->answer_len = 0;
 	held = len > SMALL_ANSWER && http_client_hold(req->client, len);
 	/* A change that was made must not be answered with "try again". */
-	if (len > SMALL_ANSWER && !held && !(req->route && req->route->changes)) {
+	if (len > SMALL_ANSWER && !held && !(req->route && req->route->durable)) {
 		free(text);
 		api_reply_error(req, 503, "%s", NO_ROOM);
 		return;
@@ -390,7 +390,7 @@ log_request(struct api_req *req)
 {
 	const struct ucred peer = api_peer(req);
 
-	log_print(req->route && req->route->changes ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG,
+	log_print(req->route && req->route->durable ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG,
 	    "%s %s%s%s by uid %u, pid %d: %d", req->method,
 	    req->route ? req->route->pattern : "(no route)", req->target.n_params ? " of " : "",
 	    req->target.n_params ? req->target.params[0] : "", peer.uid, peer.pid, req->status);
@@ -429,7 +429,7 @@ route_request(struct api_req *req)
 		api_reply_error(req, r == -E2BIG ? 414 : 400, "%s", e.msg);
 		return;
 	}
-	r = api_route_find(req->sup->api->tables, req->method, &req->target, &req->route);
+	r = api_route_find(req->sup->api->routes, req->method, &req->target, &req->route);
 	why = r == -ENOENT && backend->elsewhere ? backend->elsewhere(req->uri) : NULL;
 	if (why) {
 		api_reply_error(req, 501, "%s", why);
@@ -460,7 +460,7 @@ api_serve(struct api_req *req)
 {
 	const char *why;
 
-	if (req->route->changes) {
+	if (req->route->durable) {
 		if (turn_is_stuck(req->sup, &why)) {
 			api_reply_error(req, 507, "nothing can be changed now: %s", why);
 			return;
@@ -695,7 +695,7 @@ on_stuck_check(sd_event_source *source, uint64_t usec, void *userdata)
 		waiting = true;
 		if (!turn_is_stuck(sup, &why))
 			continue;
-		if (req->route && req->route->changes && req->status < 300)
+		if (req->route && req->route->durable && req->status < 300)
 			api_reply_error(
 			    req, 507, "not stored yet: %s; it is tried again until it works", why);
 		turn_forget_deferred(sup, &req->leave);
@@ -745,6 +745,12 @@ add_sources(struct sup *sup, struct api *api)
 	return 0;
 }
 
+unsigned
+api_req_path(const struct api_req *req)
+{
+	return (unsigned)(req->route - req->sup->api->routes);
+}
+
 const struct api_backend *
 api_backend(struct sup *sup)
 {
@@ -760,7 +766,7 @@ api_index_now(struct sup *sup)
 }
 
 int
-api_new(struct sup *sup, const struct api_route *const *tables, const struct api_backend *backend,
+api_new(struct sup *sup, const struct api_route *routes, const struct api_backend *backend,
     struct err *e)
 {
 	struct api *api = calloc(1, sizeof *api);
@@ -769,7 +775,7 @@ api_new(struct sup *sup, const struct api_route *const *tables, const struct api
 	if (!api)
 		return err_set(e, -ENOMEM, "serve the control socket");
 	sup->api = api;
-	api->tables = tables;
+	api->routes = routes;
 	api->backend = backend;
 	api->mhd = MHD_start_daemon(
 	    MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_ERROR_LOG, 0,

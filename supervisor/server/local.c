@@ -101,12 +101,6 @@ local_free(struct source *s)
 	free(l);
 }
 
-static const struct api_route *
-get_routes(void)
-{
-	return local_api_routes;
-}
-
 /* A request sees what was decided, whatever happened before it in this turn. */
 static void
 on_request(struct sup *sup, struct api_req *req)
@@ -139,7 +133,7 @@ static const struct source_api local_api = {
 	    .index_of = local_index_of,
 	    .admit = on_request,
 	    .elsewhere = local_elsewhere },
-	.routes = get_routes,
+	.handler = local_api_handler,
 };
 
 struct source *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_api.h: the part of the API that a source of work provides: paths, permissions, indexes.
- * Each function but routes may be NULL. Runs in: supervisor. */
+ * Each function but handler may be NULL. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_SOURCE_SOURCE_API_H
 #define DROVER_SUPERVISOR_SOURCE_SOURCE_API_H
 
@@ -10,8 +10,11 @@
 struct source_api {
 	/* Callbacks of the engine for each request. */
 	struct api_backend backend;
-	/* Its paths, which are tried before those of supervisor/api/. */
-	const struct api_route *(*routes)(void);
+	/* Its handler of a line of api_paths.def, which goes before that of supervisor/api/; NULL:
+	 * it has none. */
+	api_handler *(*handler)(unsigned path);
+	/* Its handlers change nothing here: servers answer, and have made their change durable. */
+	bool remote;
 	/* May the client of a request that was admitted see objects of this namespace? NULL: yes.
 	 */
 	bool (*shows)(struct sup *sup, const struct api_req *req, const char *namespace);

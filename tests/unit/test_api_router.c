@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "supervisor/http/api.h"
+#include "supervisor/http/api_paths.h"
 #include "supervisor/http/api_router.h"
 #include "tests/unit/unit.h"
 
@@ -14,21 +15,20 @@ serve(struct sup *sup, struct api_req *req)
 	(void)req;
 }
 
-static const struct api_route first[] = {
+static const struct api_route routes[] = {
 	{ "GET", "/v1/jobs", serve, false },
 	{ "PUT", "/v1/jobs", serve, true },
 	{ "GET", "/v1/job/:id", serve, false },
 	{ "DELETE", "/v1/job/:id", serve, true },
-	{ 0 },
-};
-static const struct api_route second[] = {
+	{ "PUT", "/v1/job/:id/allocations", NULL, false },
 	{ "GET", "/v1/job/:id/allocations", serve, false },
 	{ "GET", "/v1/volume/csi/:id", serve, false },
 	{ "GET", "/v1/volume/:type/:id/x", serve, false },
 	{ "GET", "/v1/var/*", serve, false },
+	{ "GET", "/v1/quotas", NULL, false },
+	{ "ANY", "/v1/quota/*", serve, false },
 	{ 0 },
 };
-static const struct api_route *const tables[] = { first, second, NULL };
 
 static void
 parses(struct api_target *t, const char *uri)
@@ -132,6 +132,12 @@ static const struct {
 	{ "GET", "/v1/var/", NULL, -ENOENT, NULL },
 	{ "GET", "/v1/var", NULL, -ENOENT, NULL },
 	{ "PUT", "/v1/var/a/b", NULL, -EPERM, NULL },
+	{ "PUT", "/v1/job/x/allocations", NULL, -EPERM, NULL },
+	{ "GET", "/v1/quotas", NULL, -ENOENT, NULL },
+	{ "HEAD", "/v1/quota/a", "/v1/quota/*", 0, "a" },
+	{ "POST", "/v1/quota/a", "/v1/quota/*", 0, "a" },
+	{ "DELETE", "/v1/quota/a", "/v1/quota/*", 0, "a" },
+	{ "PATCH", "/v1/quota/a", NULL, -EPERM, NULL },
 };
 
 START_TEST(routes_are_found)
@@ -140,7 +146,7 @@ START_TEST(routes_are_found)
 	struct api_target t;
 
 	parses(&t, asked[_i].uri);
-	ck_assert_int_eq(api_route_find(tables, asked[_i].method, &t, &route), asked[_i].code);
+	ck_assert_int_eq(api_route_find(routes, asked[_i].method, &t, &route), asked[_i].code);
 	if (asked[_i].pattern)
 		ck_assert_str_eq(route->pattern, asked[_i].pattern);
 	if (asked[_i].param)
@@ -151,15 +157,50 @@ START_TEST(routes_are_found)
 }
 END_TEST
 
-START_TEST(a_put_route_changes_things)
+START_TEST(a_durable_route_says_so)
 {
 	const struct api_route *route = NULL;
 	struct api_target t;
 
 	parses(&t, "/v1/jobs");
-	ck_assert_int_eq(api_route_find(tables, "POST", &t, &route), 0);
-	ck_assert(route->changes);
+	ck_assert_int_eq(api_route_find(routes, "POST", &t, &route), 0);
+	ck_assert(route->durable);
 	api_target_done(&t);
+}
+END_TEST
+
+/* A component of a pattern that takes whatever comes. */
+static bool
+is_open(const char *component)
+{
+	return *component == ':' || *component == '*';
+}
+
+/* Whether every path that b matches is one that a matches. */
+static bool
+covers(const char *a, const char *b)
+{
+	while (*a == '/' && *b == '/') {
+		size_t a_len = strcspn(++a, "/"), b_len = strcspn(++b, "/");
+
+		if (*a == '*')
+			return true;
+		if (!is_open(a) && (a_len != b_len || strncmp(a, b, a_len) != 0))
+			return false;
+		a += a_len;
+		b += b_len;
+	}
+	return !*a && !*b;
+}
+
+START_TEST(each_path_of_the_table_can_be_reached)
+{
+	for (unsigned i = 0; i < API_PATHS; i++)
+		for (unsigned j = i + 1; j < API_PATHS; j++)
+			ck_assert_msg(strcmp(api_paths[i].method, api_paths[j].method) != 0 ||
+					  !covers(api_paths[i].pattern, api_paths[j].pattern),
+			    "%s %s hides %s", api_paths[i].method, api_paths[i].pattern,
+			    api_paths[j].pattern);
 }
 END_TEST
 
@@ -170,7 +211,8 @@ add(TCase *tc)
 	tcase_add_test(tc, queries_are_decoded);
 	tcase_add_test(tc, what_is_no_target_is_refused);
 	tcase_add_loop_test(tc, routes_are_found, 0, sizeof asked / sizeof asked[0]);
-	tcase_add_test(tc, a_put_route_changes_things);
+	tcase_add_test(tc, a_durable_route_says_so);
+	tcase_add_test(tc, each_path_of_the_table_can_be_reached);
 }
 
 int

@@ -10,9 +10,10 @@
 #include "supervisor/cluster/acl/acl_token.h"
 #include "supervisor/cluster/rpc/rpc_acl.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
+#include "supervisor/http/api_paths.h"
 
-/* Methods and paths that are in neither table need a management token. The servers themselves call
- * CSI.* without a token. */
+/* Methods that are not listed need a management token. The servers themselves call CSI.* without a
+ * token. */
 static const struct method_need {
 	const char *method;
 	enum acl_need need;
@@ -41,41 +42,11 @@ static const struct method_need {
 	{ 0 },
 };
 
-/* Paths that this node answers. The servers check requests that are passed on to them. */
-static const struct path_need {
-	const char *http, *pattern;
-	enum acl_need need;
-} paths[] = {
-	{ "GET", "/v1/agent/health", ACL_OPEN },
-	{ "GET", "/v1/agent/host", ACL_AGENT_READ },
-	{ "GET", "/v1/agent/leaks", ACL_AGENT_READ },
-	{ "GET", "/v1/agent/monitor", ACL_AGENT_READ },
-	{ "GET", "/v1/agent/monitor/export", ACL_AGENT_READ },
-	{ "GET", "/v1/agent/self", ACL_AGENT_READ },
-	{ "GET", "/v1/agent/servers", ACL_AGENT_READ },
-	{ "GET", "/v1/allocation/:id", ACL_READ_JOB },
-	{ "GET", "/v1/allocations", ACL_READ_JOB },
-	{ "GET", "/v1/client/allocation/:id/checks", ACL_READ_JOB },
-	{ "GET", "/v1/client/allocation/:id/events", ACL_READ_JOB },
-	{ "GET", "/v1/client/allocation/:id/exec", ACL_EXEC },
-	{ "GET", "/v1/client/allocation/:id/stats", ACL_READ_JOB },
-	{ "GET", "/v1/client/allocation/:id/why", ACL_READ_JOB },
-	{ "GET", "/v1/client/fs/cat/:id", ACL_READ_FS },
-	{ "GET", "/v1/client/fs/logs/:id", ACL_READ_LOGS },
-	{ "GET", "/v1/client/fs/ls/:id", ACL_READ_FS },
-	{ "GET", "/v1/client/fs/readat/:id", ACL_READ_FS },
-	{ "GET", "/v1/client/fs/stat/:id", ACL_READ_FS },
-	{ "GET", "/v1/client/fs/stream/:id", ACL_READ_FS },
-	{ "GET", "/v1/client/gc", ACL_NODE_WRITE },
-	{ "GET", "/v1/client/stats", ACL_NODE_READ },
-	{ "GET", "/v1/job/:id/action", ACL_EXEC },
-	{ "GET", "/v1/node/:id", ACL_NODE_READ },
-	{ "GET", "/v1/node/:id/allocations",
-	    ACL_NODE_READ }, /* and shows() filters the allocations */
-	{ "GET", "/v1/nodes", ACL_NODE_READ },
-	{ "GET", "/v1/plugins", ACL_OPEN }, /* of a type other than csi: an empty list */
-	{ "GET", "/v1/volumes", ACL_OPEN },
-	{ 0 },
+/* For paths that this node answers; the servers check requests that are passed on to them. */
+static const enum acl_need path_needs[API_PATHS] = {
+#define API_PATH(method, pattern, durable, need, ...) need,
+#include "supervisor/http/api_paths.def"
+#undef API_PATH
 };
 
 static enum acl_need
@@ -88,17 +59,6 @@ need_of_method(const char *method)
 	while (m->method && strcmp(m->method, method) != 0)
 		m++;
 	return m->need;
-}
-
-static enum acl_need
-need_of_route(const struct api_route *route)
-{
-	const struct path_need *p = paths;
-
-	while (p->http &&
-	       (strcmp(p->http, route->method) != 0 || strcmp(p->pattern, route->pattern) != 0))
-		p++;
-	return p->need;
 }
 
 /* The alloc's namespace decides; the one that the request names is only used without an alloc. */
@@ -237,21 +197,11 @@ on_path_checked(struct sup *sup, void *arg, int r, const struct err *e)
 		    "%s", e->msg);
 }
 
-/* Returns the alloc of the request; the path of an action names the job, and the alloc is a
- * parameter. */
-static const char *
-alloc_of(const struct api_req *req)
-{
-	return strcmp(api_req_route(req)->pattern, "/v1/job/:id/action") == 0
-		   ? api_query(req, "allocID")
-		   : api_param(req, 0);
-}
-
 void
-nomad_acl_serve(struct sup *sup, struct api_req *req, api_handler *here)
+nomad_acl_serve(struct sup *sup, struct api_req *req, const char *alloc_id, api_handler *here)
 {
-	struct sup_alloc *sa = find(sup, alloc_of(req));
-	enum acl_need need = need_of_route(api_req_route(req));
+	struct sup_alloc *sa = find(sup, alloc_id);
+	enum acl_need need = path_needs[api_req_path(req)];
 	struct api_gate *g = malloc(sizeof *g);
 
 	if (!g)

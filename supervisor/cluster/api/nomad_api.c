@@ -126,6 +126,15 @@ reply_answer(struct api_req *req, const struct mapped *m, const void *body, size
 }
 
 static void
+serve_here(struct sup *sup, struct api_req *req, api_handler *here)
+{
+	const struct mapped *m = mapped_of(req);
+
+	nomad_acl_serve(
+	    sup, req, m->alloc_query ? api_query(req, m->alloc_query) : api_param(req, 0), here);
+}
+
+static void
 on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
 {
 	struct ask *a = arg;
@@ -138,7 +147,7 @@ on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 	else if (r == -EREMOTEIO)
 		reply_remote(a->req, e->msg);
 	else if (a->m->fallback)
-		nomad_acl_serve(sup, a->req, a->m->fallback);
+		serve_here(sup, a->req, a->m->fallback);
 	else if (r == -ENETUNREACH)
 		api_reply_error(a->req, 503, "No servers: %s", e->msg);
 	else
@@ -152,6 +161,7 @@ void
 serve_mapped(struct sup *sup, struct api_req *req)
 {
 	const struct mapped *m = mapped_of(req);
+	const bool is_get = strcmp(api_req_route(req)->method, "GET") == 0;
 	cleanup_json json_t *args = json_object();
 	struct text body = { 0 };
 	struct err e = { 0 };
@@ -159,15 +169,16 @@ serve_mapped(struct sup *sup, struct api_req *req)
 	struct ask *a;
 
 	if (m->is_here && m->is_here(sup, req)) {
-		nomad_acl_serve(sup, req, m->here);
+		serve_here(sup, req, m->here);
 		return;
 	}
 	if (!*link_server(sup)) {
 		if (m->fallback)
-			nomad_acl_serve(sup, req, m->fallback);
+			serve_here(sup, req, m->fallback);
 		else
 			api_reply_error(req, 503,
-			    "No servers are reachable, and only servers can answer %s", m->pattern);
+			    "No servers are reachable, and only servers can answer %s",
+			    api_req_route(req)->pattern);
 		return;
 	}
 	if (mapped_get_args(nomad_of_sup(sup), req, m, args, &blocks_ms, &e) < 0 ||
@@ -194,10 +205,10 @@ serve_mapped(struct sup *sup, struct api_req *req)
 	n_waiting += a->blocks;
 	a->call = link_call(sup, m->method, body.text, body.len,
 	    (unsigned)((m->fallback ? FALLBACK_MS : CALL_MS) + blocks_ms + blocks_ms / 16),
-	    strcmp(m->http, "GET") == 0 ? LINK_REPEAT : 0, on_answer, a);
+	    is_get ? LINK_REPEAT : 0, on_answer, a);
 	text_done(&body);
 	/* A change is not cancelled when its client disconnects. */
-	if (strcmp(m->http, "GET") == 0)
+	if (is_get)
 		api_hold(req, &a->held);
 }
 

@@ -331,7 +331,7 @@ list_args(struct api_req *req, const struct mapped *m, json_t *args, struct err 
 {
 	json_t *body;
 
-	if (strcmp(m->http, "DELETE") == 0) {
+	if (strcmp(api_req_route(req)->method, "DELETE") == 0) {
 		(void)json_object_set_new(args, m->in_list, json_pack("[s]", api_param(req, 0)));
 		return 0;
 	}

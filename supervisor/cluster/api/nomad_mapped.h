@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nomad_mapped.h: maps paths of the API to methods of the servers; the table is in nomad_paths.c.
- * Runs in: supervisor. */
+/* nomad_mapped.h: maps paths of the API to methods of the servers: RPC() in api_paths.def. Runs in:
+ * supervisor. */
 #ifndef DROVER_SUPERVISOR_CLUSTER_API_NOMAD_MAPPED_H
 #define DROVER_SUPERVISOR_CLUSTER_API_NOMAD_MAPPED_H
 
@@ -17,7 +17,6 @@ typedef int mapped_args(struct api_req *req, json_t *args, struct err *e);
 typedef int mapped_encode(struct api_req *req, json_t *args, struct text *ret, struct err *e);
 
 struct mapped {
-	const char *http, *pattern;
 	const char *method;
 	const char *param;   /* name of the argument for the path's parameter; NULL: no parameter */
 	const char *member;  /* member of the answer that is shown; NULL: the whole answer */
@@ -36,13 +35,15 @@ struct mapped {
 	void (*pass)(struct sup *sup, struct api_req *req, const struct mapped *m,
 	    const json_t *args, const struct text *body);
 	const char *type; /* content type of the frames; NULL: plain text */
+	/* The query parameter with the alloc's id. NULL: it is the path's parameter. */
+	const char *alloc_query;
 	/* Returns true if this agent answers the request itself, by `here`. NULL: never. */
 	bool (*is_here)(struct sup *sup, const struct api_req *req);
 	api_handler *here;
 };
 
-/* nomad_paths.c: the routes of all mapped paths. */
-const struct api_route *nomad_api_routes(void);
+/* nomad_paths.c: serve_mapped() for the lines of api_paths.def with RPC() or HERE(), else NULL. */
+api_handler *nomad_api_handler(unsigned path);
 /* nomad_paths.c: the mapping of the request's path. */
 const struct mapped *mapped_of(const struct api_req *req);
 

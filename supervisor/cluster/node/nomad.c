@@ -69,7 +69,7 @@ admit(struct sup *sup, struct api_req *req)
 	if (nomad_api_is_mapped(req))
 		api_serve(req);
 	else
-		nomad_acl_serve(sup, req, NULL);
+		nomad_acl_serve(sup, req, api_param(req, 0), NULL);
 }
 
 static void
@@ -120,7 +120,8 @@ static const struct source_ops nomad_ops = {
 
 static const struct source_api nomad_api = {
 	.backend = { .index = get_index, .admit = admit, .elsewhere = say_elsewhere },
-	.routes = nomad_api_routes,
+	.handler = nomad_api_handler,
+	.remote = true,
 	.shows = nomad_acl_shows,
 	.server = link_server,
 	.server_known = link_server_known,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api.c: the routes of the local source, evaluations, and stopping an alloc. Runs
- * in: supervisor. */
+/* local_api.c: which handler the local source has for each path; evaluations, and stopping an
+ * alloc. Runs in: supervisor. */
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/http/api_paths.h"
+#include "supervisor/api/api_routes.h"
 #include "supervisor/server/feed/local_events.h"
 #include "supervisor/api/alloc_view.h"
 #include "supervisor/server/place/local_reconcile.h"
@@ -18,8 +20,8 @@ find_eval(struct sup *sup, struct api_req *req)
 	return ev;
 }
 
-static void
-list_evals(struct sup *sup, struct api_req *req)
+void
+local_api_list_evals(struct sup *sup, struct api_req *req)
 {
 	struct api_list list;
 
@@ -32,8 +34,8 @@ list_evals(struct sup *sup, struct api_req *req)
 	api_list_reply(&list, req);
 }
 
-static void
-get_eval(struct sup *sup, struct api_req *req)
+void
+local_api_get_eval(struct sup *sup, struct api_req *req)
 {
 	struct local_eval *ev = find_eval(sup, req);
 
@@ -41,8 +43,8 @@ get_eval(struct sup *sup, struct api_req *req)
 		api_reply_model(req, &eval_type, &ev->ev);
 }
 
-static void
-get_eval_allocs(struct sup *sup, struct api_req *req)
+void
+local_api_get_eval_allocs(struct sup *sup, struct api_req *req)
 {
 	struct local_eval *ev = find_eval(sup, req);
 	struct api_list list;
@@ -70,8 +72,8 @@ local_api_reply_eval(struct sup *sup, struct api_req *req, const struct local_ev
 
 /* Answers as soon as the request is durable; the evaluation ends when the replacement has
  * its place. */
-static void
-stop_alloc(struct sup *sup, struct api_req *req)
+void
+local_api_stop_alloc(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
 	struct sup_alloc *sa = api_alloc(req);
@@ -100,63 +102,14 @@ stop_alloc(struct sup *sup, struct api_req *req)
 	local_api_reply_eval(sup, req, ev, local_job_wanted(la->job)->job_modify_index, "");
 }
 
-const struct api_route local_api_routes[] = {
-	{ "GET", "/v1/jobs", local_api_list_jobs, false },
-	{ "PUT", "/v1/jobs", local_api_register_job, true },
-	{ "GET", "/v1/job/:id", local_api_get_job, false },
-	{ "PUT", "/v1/job/:id", local_api_register_job, true },
-	{ "DELETE", "/v1/job/:id", local_api_delete_job, true },
-	{ "GET", "/v1/job/:id/allocations", local_api_job_allocs, false },
-	{ "GET", "/v1/job/:id/evaluations", local_api_job_evals, false },
-	{ "GET", "/v1/job/:id/summary", local_api_job_summary, false },
-	{ "GET", "/v1/job/:id/versions", local_api_job_versions, false },
-	{ "GET", "/v1/job/:id/actions", local_api_job_actions, false },
-	{ "GET", "/v1/job/:id/deployment", local_api_job_deployment, false },
-	{ "GET", "/v1/job/:id/deployments", local_api_job_deployments, false },
-	{ "PUT", "/v1/job/:id/plan", local_api_plan_job, false },
-	{ "PUT", "/v1/job/:id/revert", local_api_revert_job, true },
-	{ "PUT", "/v1/job/:id/dispatch", local_api_dispatch_job, true },
-	{ "PUT", "/v1/job/:id/periodic/force", local_api_force_job, true },
-	{ "GET", "/v1/job/:id/scale", local_api_job_scale, false },
-	{ "PUT", "/v1/job/:id/scale", local_api_scale_job, true },
-	{ "PUT", "/v1/job/:id/evaluate", local_api_evaluate_job, true },
-	{ "PUT", "/v1/validate/job", local_api_validate_job, false },
-	{ "GET", "/v1/evaluations", list_evals, false },
-	{ "GET", "/v1/evaluation/:id", get_eval, false },
-	{ "GET", "/v1/evaluation/:id/allocations", get_eval_allocs, false },
-	{ "GET", "/v1/deployments", local_api_list_deployments, false },
-	{ "GET", "/v1/deployment/:id", local_api_get_deployment, false },
-	{ "GET", "/v1/deployment/allocations/:id", local_api_deployment_allocs, false },
-	{ "PUT", "/v1/deployment/promote/:id", local_api_promote_deployment, true },
-	{ "PUT", "/v1/deployment/pause/:id", local_api_pause_deployment, true },
-	{ "PUT", "/v1/deployment/fail/:id", local_api_fail_deployment, true },
-	{ "PUT", "/v1/deployment/allocation-health/:id", local_api_set_alloc_health, true },
-	{ "PUT", "/v1/allocation/:id/stop", stop_alloc, true },
-	{ "GET", "/v1/event/stream", local_api_stream_events, false },
-	{ "GET", "/v1/allocation/:id/services", local_api_alloc_services, false },
-	{ "GET", "/v1/services", local_api_list_services, false },
-	{ "GET", "/v1/service/:name", local_api_get_service, false },
-	{ "DELETE", "/v1/service/:name/:id", local_api_delete_service, true },
-	{ "GET", "/v1/volumes", local_api_list_volumes, false },
-	{ "PUT", "/v1/volumes", local_api_register_volumes, true },
-	{ "GET", "/v1/volumes/external", local_api_list_external, false },
-	{ "GET", "/v1/volumes/snapshot", local_api_list_snapshots, false },
-	{ "PUT", "/v1/volumes/snapshot", local_api_create_snapshot, true },
-	{ "DELETE", "/v1/volumes/snapshot", local_api_delete_snapshot, true },
-	{ "GET", "/v1/volume/csi/:id", local_api_get_volume, false },
-	{ "PUT", "/v1/volume/csi/:id", local_api_register_volumes, true },
-	{ "DELETE", "/v1/volume/csi/:id", local_api_deregister_volume, true },
-	{ "PUT", "/v1/volume/csi/:id/create", local_api_create_volume, true },
-	{ "DELETE", "/v1/volume/csi/:id/delete", local_api_delete_volume, true },
-	{ "GET", "/v1/plugins", local_api_list_plugins, false },
-	{ "GET", "/v1/plugin/csi/:id", local_api_get_plugin, false },
-	{ "PUT", "/v1/search", local_api_search, false },
-	{ "GET", "/v1/namespaces", local_api_list_namespaces, false },
-	{ "GET", "/v1/namespace/:name", local_api_get_namespace, false },
-	{ "GET", "/v1/regions", local_api_list_regions, false },
-	{ "PUT", "/v1/system/gc", local_api_collect_system, true },
-	{ "PUT", "/v1/system/reconcile/summaries", local_api_reconcile_summaries, false },
-	{ "GET", "/v1/node/pools", local_api_no_pools, false },
-	{ "PUT", "/v1/node/:id/drain", local_api_drain_node, true },
-	{ 0 },
+static api_handler *const handlers[API_PATHS] = {
+#define API_PATH(method, pattern, durable, need, index, agent, server, ...) server,
+#include "supervisor/http/api_paths.def"
+#undef API_PATH
 };
+
+api_handler *
+local_api_handler(unsigned path)
+{
+	return handlers[path] == api_none ? NULL : handlers[path];
+}

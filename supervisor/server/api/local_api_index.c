@@ -6,6 +6,7 @@
 
 #include "supervisor/api/alloc_view.h"
 #include "supervisor/http/api_list.h"
+#include "supervisor/http/api_paths.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/deploy/local_deployment.h"
 #include "supervisor/server/feed/local_changes.h"
@@ -150,46 +151,16 @@ index_of_volume(struct sup *sup, const struct api_req *req)
 		  : index_of_volumes(sup, req);
 }
 
-static const struct {
-	const char *pattern;
-	api_index *index;
-} indexes[] = {
-	{ "/v1/allocation/:id", index_of_alloc },
-	{ "/v1/allocation/:id/services", index_of_services },
-	{ "/v1/allocations", index_of_allocs },
-	{ "/v1/deployment/:id", index_of_deployment },
-	{ "/v1/deployment/allocations/:id", index_of_deployment },
-	{ "/v1/deployments", index_of_deployments },
-	{ "/v1/evaluation/:id", index_of_eval },
-	{ "/v1/evaluation/:id/allocations", index_of_eval_allocs },
-	{ "/v1/evaluations", index_of_evals },
-	{ "/v1/job/:id", index_of_job },
-	{ "/v1/job/:id/allocations", index_of_job },
-	{ "/v1/job/:id/deployment", index_of_job },
-	{ "/v1/job/:id/deployments", index_of_job },
-	{ "/v1/job/:id/evaluations", index_of_job },
-	{ "/v1/job/:id/scale", index_of_job },
-	{ "/v1/job/:id/summary", index_of_summary },
-	{ "/v1/job/:id/versions", index_of_job },
-	{ "/v1/jobs", index_of_jobs },
-	{ "/v1/namespace/:name", index_of_namespaces },
-	{ "/v1/namespaces", index_of_namespaces },
-	{ "/v1/node/:id", index_of_nodes },
-	{ "/v1/node/:id/allocations", index_of_allocs },
-	{ "/v1/nodes", index_of_nodes },
-	{ "/v1/plugin/csi/:id", index_of_nodes },
-	{ "/v1/plugins", index_of_nodes },
-	{ "/v1/service/:name", index_of_services },
-	{ "/v1/services", index_of_services },
-	{ "/v1/volume/csi/:id", index_of_volume },
-	{ "/v1/volumes", index_of_volumes },
+#define index_none NULL
+
+static api_index *const indexes[API_PATHS] = {
+#define API_PATH(method, pattern, durable, need, index, ...) index,
+#include "supervisor/http/api_paths.def"
+#undef API_PATH
 };
 
 api_index *
-local_index_of(struct sup *sup, const struct api_route *route)
+local_index_of(struct sup *sup, unsigned path)
 {
-	for (size_t i = 0; i < ELEMENTSOF(indexes) && strcmp(route->method, "GET") == 0; i++)
-		if (strcmp(indexes[i].pattern, route->pattern) == 0)
-			return indexes[i].index;
-	return NULL;
+	return indexes[path];
 }

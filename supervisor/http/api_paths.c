@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+/* api_paths.c: the methods and patterns of api_paths.def. Runs in: supervisor. */
+#include "supervisor/http/api_paths.h"
+
+#define yes true
+#define no  false
+
+const struct api_path api_paths[API_PATHS] = {
+#define API_PATH(method, pattern, durable, ...) { #method, pattern, durable },
+#include "supervisor/http/api_paths.def"
+#undef API_PATH
+};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_paths.h: the paths of api_paths.def by number, which is that of their line. Runs in:
+ * supervisor. */
+#ifndef DROVER_SUPERVISOR_HTTP_API_PATHS_H
+#define DROVER_SUPERVISOR_HTTP_API_PATHS_H
+
+#include <stdbool.h>
+
+struct api_path {
+	const char *method, *pattern;
+	bool durable;
+};
+
+enum {
+#define API_PATH(...) +1
+	API_PATHS = 0
+#include "supervisor/http/api_paths.def"
+#undef API_PATH
+};
+
+extern const struct api_path api_paths[API_PATHS];
+
+#endif
