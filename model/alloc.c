@@ -214,7 +214,7 @@ MODEL_TYPE(reschedule_tracker, reschedule_tracker_fields, .name = "reschedules")
 #undef S
 
 #define S alloc
-/* The job is last, so that the table without it is the same array, one shorter. */
+/* The job is last, so that the table without it is the same array without its last element. */
 static const struct field alloc_fields[] = {
 	F_STRING(id, "ID"),
 	F_STRING(namespace, "Namespace"),
@@ -329,7 +329,7 @@ const struct type alloc_head_type = {
 	.title = 1 + offsetof(struct alloc, id),
 };
 
-/* Without ?resources=true: one shorter. */
+/* Without ?resources=true the last element is left out. */
 const struct type alloc_stub_resources_type = {
 	.name = "alloc",
 	.size = sizeof(struct alloc),

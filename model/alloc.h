@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alloc.h: an allocation, the states and events of its tasks. Runs in: supervisor, cli. */
+/* alloc.h: an allocation, and the states and events of its tasks. Runs in: supervisor, cli. */
 #ifndef DROVER_MODEL_ALLOC_H
 #define DROVER_MODEL_ALLOC_H
 
@@ -7,11 +7,11 @@
 #include "model/job.h"
 
 struct task_event {
-	char *type;   /* task_event_name(), or whatever a newer peer sent */
+	char *type;   /* task_event_name(), or any text from a newer peer */
 	int64_t time; /* ns */
 	char *message, *display_message;
 	struct string_map details; /* never nil in JSON */
-	/* Legacy duplicates of details; task_event.h writes both. */
+	/* Fields of older APIs that repeat details; the functions of task_event.h set both. */
 	bool fails_task;
 	char *restart_reason, *setup_error, *driver_error;
 	int64_t exit_code, signal;
@@ -94,7 +94,7 @@ struct node_score {
 	double norm_score;
 };
 
-/* Never null in an alloc. Also the values of an evaluation's FailedTGAllocs. */
+/* Never null in an alloc. An evaluation's FailedTGAllocs has them too. */
 struct alloc_metric {
 	int64_t nodes_evaluated, nodes_filtered, nodes_in_pool;
 	char *node_pool;
@@ -144,9 +144,9 @@ struct reschedule_tracker {
 
 struct alloc {
 	char *id, *namespace, *eval_id, *name, *node_id, *node_name, *job_id;
-	struct job *job; /* NULL where the job is kept apart; see alloc_bare_type */
+	struct job *job; /* NULL where the job is stored separately; see alloc_bare_type */
 	char *task_group;
-	json_t *resources, *shared_resources, *task_resources; /* legacy: NULL from us */
+	json_t *resources, *shared_resources, *task_resources; /* legacy: null in our own */
 	struct alloc_resources *allocated_resources;
 	struct alloc_metric metrics;
 	enum desired_status desired_status;
@@ -167,7 +167,7 @@ struct alloc {
 	char *signing_key_id;
 	uint64_t create_index, modify_index, alloc_modify_index;
 	int64_t create_time, modify_time; /* ns */
-	/* For stubs: what they tell of the job. alloc_fill_stub() sets them. */
+	/* In stubs: copied from the job by alloc_fill_stub(). */
 	enum job_kind job_kind;
 	uint64_t job_version;
 };
@@ -185,13 +185,13 @@ MODEL_DECLARE(alloc_network_status);
 MODEL_DECLARE(reschedule_event);
 MODEL_DECLARE(reschedule_tracker);
 MODEL_DECLARE(alloc);
-/* More views of struct alloc: without its job, for state.db; and as lists show it. */
+/* Other tables of struct alloc: without its job, for state.db; and as lists show it. */
 extern const struct type alloc_bare_type;
 extern const struct type alloc_stub_type;
-extern const struct type alloc_stub_resources_type; /* ?resources=true */
-/* What a node tells the servers of an alloc; they replace all of it each time. */
+extern const struct type alloc_stub_resources_type; /* for ?resources=true */
+/* A node's update for the servers, which replace all of these fields each time. */
 extern const struct type alloc_update_type;
-/* What names an alloc and says whether it is to run, for one whose job cannot be read. */
+/* Only the identity and the desired status, for an alloc whose job cannot be decoded. */
 extern const struct type alloc_head_type;
 
 extern const char *const task_run_state_names[TASK_STATE_DEAD + 1];
@@ -200,26 +200,26 @@ extern const char *const client_status_names[CLIENT_UNKNOWN + 1];
 
 /* Sets job_kind and job_version from job, for a stub. */
 void alloc_fill_stub(struct alloc *a, const struct job *job);
-/* The number in "job.group[3]", or -1. */
+/* Returns the number in "job.group[3]", or -1. */
 int64_t alloc_name_index(const char *name);
 const struct task_group *alloc_group(const struct alloc *a);
-/* What the source gave the task. NULL: nothing is said of it. */
+/* Returns the CPU resources that the source allocated for the task, or NULL if there are none. */
 const struct alloc_cpu *alloc_task_cpu(const struct alloc *a, const char *task);
-/* The same, or what the task asks for. A maximum counts only where the source gave it. */
+/* Returns the memory that the source allocated for the task, else the job's request. */
 struct alloc_memory alloc_task_memory(const struct alloc *a, const struct task *task);
 
 bool client_status_is_terminal(enum client_status s);
 bool alloc_client_terminal(const struct alloc *a);
 bool alloc_server_terminal(const struct alloc *a);
-bool alloc_terminal(const struct alloc *a); /* either */
+bool alloc_terminal(const struct alloc *a); /* desired or client status is terminal */
 /*
- * The status that the states of all the group's tasks make; *ret_description is
- * constant text. A task without a state counts as pending.
+ * Returns the client status that follows from the states of all the group's tasks; *ret_description
+ * is constant text. A task without a state counts as pending.
  */
 enum client_status alloc_client_status(
     const struct alloc *a, const struct task_group *group, const char **ret_description);
-/* Adds the event at the end, drops the oldest beyond TASK_EVENTS_MAX; takes what *ev holds. 0 or
- * -ENOMEM. */
+/* Appends the event, whose contents move from *ev, and removes the oldest beyond TASK_EVENTS_MAX.
+ * Returns 0 or -ENOMEM. */
 int task_state_add_event(struct task_state *s, struct task_event *ev);
 
 #endif

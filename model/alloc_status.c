@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alloc_status.c: what the states of its tasks make of an alloc. Runs in: supervisor, cli. */
+/* alloc_status.c: computes an alloc's status from the states of its tasks. Runs in: supervisor,
+ * cli. */
 #include "model/alloc.h"
 
 bool

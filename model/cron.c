@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cron.c: reads cron expressions as Nomad takes them, and finds the next time that one means. A
- * time matches if a clock in its zone shows it: so one that is put forward or back needs no rule of
- * its own. Runs in: supervisor, cli.
+ * cron.c: parses cron expressions in Nomad's form, and finds the next time that matches one. A time
+ * matches if a clock in its zone shows it, so changes to and from summer time need no special rule.
+ * Runs in: supervisor, cli.
  */
 #include "model/cron.h"
 
@@ -18,7 +18,7 @@
 
 #define FIELDS_MAX 7
 
-/* --- reading --- */
+/* --- parsing --- */
 
 enum field { SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY, YEAR };
 
@@ -30,7 +30,7 @@ static const char *const weekday_names[] = { "sunday", "monday", "tuesday", "wed
 static const struct {
 	const char *name;
 	unsigned min, max, digits;
-	const char *const *names; /* of min and what follows it */
+	const char *const *names; /* names of the values from min on */
 	unsigned n_names;
 } fields[] = {
 	[SECOND] = { "second", 0, 59, 2, NULL, 0 },
@@ -89,7 +89,7 @@ put_range(struct cron *c, enum field f, unsigned first, unsigned last, unsigned 
 		put_value(c, f, v);
 }
 
-/* Digits, at most so many; false: there are none, or more. */
+/* Parses at most max digits; false if there are none or more. */
 static bool
 take_digits(const char **at, unsigned max, unsigned *ret)
 {
@@ -104,7 +104,7 @@ take_digits(const char **at, unsigned max, unsigned *ret)
 	return true;
 }
 
-/* A whole name, or its first three letters. */
+/* Parses a whole name or its first three letters. */
 static bool
 take_name(const char **at, enum field f, unsigned *ret)
 {
@@ -133,7 +133,7 @@ take_value(const char **at, enum field f, unsigned *ret)
 	return true;
 }
 
-/* "/n" or nothing; then the end. */
+/* Parses "/n" or nothing, up to the end of the text. */
 static bool
 take_step(const char *at, enum field f, unsigned *ret)
 {
@@ -144,7 +144,7 @@ take_step(const char *at, enum field f, unsigned *ret)
 	return take_digits(&at, 4, ret) && *at == '\0' && *ret >= 1 && *ret <= fields[f].max;
 }
 
-/* What only days have: L, L-n, LW; 15W; 5L, 5#3. */
+/* Parses the forms that only days have: L, L-n, LW; 15W; 5L, 5#3. */
 static bool
 take_special(struct cron *c, const char *at, enum field f)
 {
@@ -175,7 +175,7 @@ take_special(struct cron *c, const char *at, enum field f)
 	return true;
 }
 
-/* From Sunday, which is 0 and 7, and to it. */
+/* Sunday may be 0 or 7, so it can begin and end a range. */
 static bool
 take_range(struct cron *c, const char *at, enum field f)
 {
@@ -232,7 +232,8 @@ take_field(struct cron *c, char *text, enum field f, struct err *e)
 			continue;
 		any = true;
 		if (!take_entry(c, entry, f))
-			return err_say(e, -EINVAL, "\"%.40s\" is no %s", entry, fields[f].name);
+			return err_say(
+			    e, -EINVAL, "\"%.40s\" is not a valid %s", entry, fields[f].name);
 	}
 	return any ? 0 : err_say(e, -EINVAL, "its %s is empty", fields[f].name);
 }
@@ -250,7 +251,7 @@ split(char *text, char *words[FIELDS_MAX], struct err *e)
 			return err_say(e, -EINVAL, "it has more than %d fields", FIELDS_MAX);
 		words[n++] = word;
 	}
-	return n >= 5 ? n : err_say(e, -EINVAL, "it has %d fields, and needs 5 at least", n);
+	return n >= 5 ? n : err_say(e, -EINVAL, "it has %d fields, but needs at least 5", n);
 }
 
 int
@@ -267,7 +268,7 @@ cron_parse(const char *text, struct cron *ret, struct err *e)
 		return err_say(e, -EINVAL, "it is too long");
 	if (*text == '@')
 		return err_say(e, -EINVAL,
-		    "there are @yearly, @annually, @monthly, @weekly, @daily and @hourly alone");
+		    "only @yearly, @annually, @monthly, @weekly, @daily and @hourly are known");
 	strcpy(copy, text);
 	n = split(copy, words, e);
 	if (n < 0)
@@ -294,7 +295,7 @@ month_length(const struct tm *day)
 	return lengths[day->tm_mon] + (leap && day->tm_mon == 1);
 }
 
-/* The day from Monday to Friday that is nearest to it and in its month. */
+/* Returns the day from Monday to Friday that is nearest to `day` in the same month. */
 static unsigned
 nearest_workday(unsigned day, unsigned weekday, unsigned length)
 {
@@ -380,13 +381,12 @@ cron_zone_check(const char *zone, struct err *e)
 	}
 	if (!f || fread(magic, 1, 4, f) != 4 || strcmp(magic, "TZif") != 0)
 		return err_say(e, -EINVAL,
-		    "time zone \"%.64s\" is not known: there is none of this name "
-		    "in " ZONE_FILES,
+		    "time zone \"%.64s\" is unknown: there is no file of this name in " ZONE_FILES,
 		    zone);
 	return 0;
 }
 
-/* What is to be added to UTC at this time, in the zone that TZ names. */
+/* Returns the seconds to add to UTC at this time, in the zone of the variable TZ. */
 static int64_t
 offset_at(int64_t t)
 {
@@ -405,7 +405,7 @@ set_zone(const char *zone)
 
 /* --- the next time --- */
 
-/* The second of the day from s on; -1: none. */
+/* Returns the first matching second of the day at or after s, or -1. */
 static int64_t
 next_in_day(const struct cron *c, int64_t s)
 {
@@ -422,8 +422,8 @@ next_in_day(const struct cron *c, int64_t s)
 	return -1;
 }
 
-/* The first time of this day (by the calendar, as if it were UTC's) while clocks are so far from
- * UTC. */
+/* Returns the first matching time on this day if the local clock differs by `offset` from UTC.
+ * midnight is the day's beginning as a UTC time. */
 static int64_t
 next_with_offset(const struct cron *c, int64_t midnight, int64_t offset, bool utc, int64_t after)
 {
@@ -437,7 +437,8 @@ next_with_offset(const struct cron *c, int64_t midnight, int64_t offset, bool ut
 	return -1;
 }
 
-/* The clocks may be changed on the day; they are not twice within three. */
+/* Clocks may be changed on the day, but not twice within three days, so the two offsets around it
+ * suffice. */
 static int64_t
 next_on_day(const struct cron *c, int64_t midnight, bool utc, int64_t after)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csi.c: field tables of what volumes and plugins have in common; merging mount options. Runs in:
- * supervisor, cli. */
+/* csi.c: field tables that volumes and plugins share; merges mount options. Runs in: supervisor,
+ * cli. */
 #include <stdio.h>
 #include <string.h>
 
@@ -115,7 +115,7 @@ mount_options_merge(const struct mount_options *volume, const struct mount_optio
 #define FNV_START 2166136261u
 #define FNV_PRIME 16777619u
 
-/* The NUL counts, so that {"ab"} and {"a", "b"} differ. */
+/* Includes the NUL, so that {"ab"} and {"a", "b"} differ. */
 static uint32_t
 digest(uint32_t h, const char *s)
 {

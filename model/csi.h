@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csi.h: what volumes, volume requests and plugins have in common: modes, mount options, CSIInfo.
- * Runs in: supervisor, cli. */
+/* csi.h: types that volumes, volume requests and plugins share: modes, mount options, CSIInfo. Runs
+ * in: supervisor, cli. */
 #ifndef DROVER_MODEL_CSI_H
 #define DROVER_MODEL_CSI_H
 
@@ -38,7 +38,7 @@ struct csi_controller_info {
 
 struct csi_node_info {
 	char *id;
-	int64_t max_volumes; /* INT64_MAX where the plugin says 0 */
+	int64_t max_volumes; /* INT64_MAX if the plugin reports 0 */
 	struct csi_topology *accessible_topology;
 	bool requires_node_stage_volume, supports_stats, supports_expand, supports_condition;
 };
@@ -51,7 +51,7 @@ struct csi_info {
 	int64_t update_time;
 	char *provider, *provider_version;
 	bool requires_controller_plugin, requires_topologies;
-	struct csi_controller_info *controller_info; /* one of the two is not NULL */
+	struct csi_controller_info *controller_info; /* exactly one of the two is set */
 	struct csi_node_info *node_info;
 };
 
@@ -61,16 +61,16 @@ MODEL_DECLARE(csi_controller_info);
 MODEL_DECLARE(csi_node_info);
 MODEL_DECLARE(csi_info);
 
-/* Volume's options with the request's over them: fs_type if given, flags if given (not nil). 0 or
- * -ENOMEM. */
+/* Sets *ret to the volume's options, with fs_type and flags replaced by the request's where it has
+ * them (flags: not nil). Either may be NULL. Returns 0 or -ENOMEM. */
 int mount_options_merge(const struct mount_options *volume, const struct mount_options *request,
     struct mount_options *ret);
 
 #define USAGE_SIZE 80
 /*
- * Names one way of using a volume on this node: "rw-file-system-single-node-writer", and, when the
- * merged options are not the volume's own, "-" and 8 hex digits of their digest, so that no request
- * is served by another's mount.
+ * Writes a name for this way of using a volume on the node: "rw-file-system-single-node-writer"; if
+ * the request changes the volume's options, with "-" and 8 hex digits of the options' digest, so
+ * that requests with different options never share a mount.
  */
 void csi_usage(char ret[USAGE_SIZE], bool read_only, enum csi_attachment attachment,
     enum csi_access access, const struct mount_options *volume,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* deployment.h: a deployment: how a version of a service job takes the place of the one before.
- * Runs in: supervisor, cli. */
+/* deployment.h: a deployment: how a new version of a service job replaces the previous one. Runs
+ * in: supervisor, cli. */
 #ifndef DROVER_MODEL_DEPLOYMENT_H
 #define DROVER_MODEL_DEPLOYMENT_H
 
@@ -15,7 +15,7 @@ enum deployment_state {
 	DEPLOYMENT_CANCELLED,
 };
 
-/* Of one group that has an update block. */
+/* The state of one group that has an update block. */
 struct deployment_group {
 	bool auto_revert, auto_promote, promoted;
 	int64_t progress_deadline;   /* duration */
@@ -40,7 +40,7 @@ MODEL_DECLARE(deployment_group);
 MODEL_DECLARE(deployment);
 extern const char *const deployment_state_names[DEPLOYMENT_CANCELLED + 1];
 
-/* It goes on, or may. */
+/* Returns whether the deployment is running, or can continue. */
 static inline bool
 deployment_is_active(const struct deployment *d)
 {

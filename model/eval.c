@@ -4,7 +4,7 @@
 
 #include "model/engine/table.h"
 
-/* Upstream writes "canceled". */
+/* Nomad's spelling: "canceled". */
 const char *const eval_status_names[] = { "", "blocked", "pending", "complete", "failed",
 	"canceled" };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval.h: an evaluation: why the source looked at a job, and what came of it. Runs in: supervisor,
- * cli. */
+/* eval.h: an evaluation: why a job was evaluated, and the result. Runs in: supervisor, cli. */
 #ifndef DROVER_MODEL_EVAL_H
 #define DROVER_MODEL_EVAL_H
 
@@ -32,11 +31,11 @@ struct eval {
 	int64_t wait;       /* duration */
 	int64_t wait_until; /* time */
 	char *next_eval, *previous_eval, *blocked_eval;
-	MODEL_MAP(struct alloc_metric) failed_tg_allocs; /* group to why */
+	MODEL_MAP(struct alloc_metric) failed_tg_allocs; /* by group: why it was not placed */
 	json_t *class_eligibility, *related_evals;
 	bool escaped_computed_class, annotate_plan;
 	char *quota_limit_reached;
-	struct int_map queued_allocations; /* group to how many are not placed */
+	struct int_map queued_allocations; /* by group: how many allocs are not placed */
 	uint64_t snapshot_index, create_index, modify_index;
 	int64_t create_time, modify_time; /* ns */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_data.c: field tables of what is true of a machine. Runs in: supervisor. */
+/* host_data.c: field tables of facts about the machine. Runs in: supervisor. */
 #include "model/host_data.h"
 
 #include "model/engine/table.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_data.h: what is true of a machine, as Agent.Host and /v1/agent/host have it. Runs in:
+/* host_data.h: facts about the machine, as in Agent.Host and /v1/agent/host. Runs in:
  * supervisor. */
 #ifndef DROVER_MODEL_HOST_DATA_H
 #define DROVER_MODEL_HOST_DATA_H
@@ -8,7 +8,7 @@
 
 struct host_address {
 	char *type;   /* "IPv4" or "IPv6" */
-	char *string; /* the address, as all of it is shown */
+	char *string; /* the address as text */
 	char *address, *interface;
 };
 
@@ -19,7 +19,7 @@ struct host_space {
 struct host_data {
 	char *os;
 	MODEL_LIST(struct host_address) network;
-	char *resolv_conf, *hosts; /* the files' text */
+	char *resolv_conf, *hosts; /* contents of these files */
 	struct string_map environment;
 	MODEL_MAP(struct host_space) disk; /* by mount point */
 };

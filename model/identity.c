@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* identity.c: the tokens that a task asks for, as its job says it. Runs in: supervisor, cli. */
+/* identity.c: identity blocks: the tokens that a job requests for a task. Runs in: supervisor,
+ * cli. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ _Static_assert(IDENTITY_FILE_SIZE > NAME_BYTES_MAX + sizeof LOCAL, "a file's nam
 
 const char *const identity_change_names[] = { "", "noop", "signal", "restart" };
 
-/* Letters, digits, '-' and '_': it is a part of the name of a variable and of a file. */
+/* The name becomes part of the names of a variable and a file, so it has only letters, digits, '-'
+ * and '_'. */
 static bool
 is_identity_name(const char *name)
 {
@@ -45,9 +47,10 @@ identity_of(const struct task *task, const char *name)
 	return NULL;
 }
 
-/* --- its file --- */
+/* --- the token's file --- */
 
-/* The next part of a path, "" and "." skipped; its length, 0 at the end. */
+/* Moves *at to the next part of the path, skipping "" and "."; returns its length, or 0 at the
+ * end. */
 static size_t
 next_part(const char **at)
 {
@@ -109,26 +112,26 @@ identity_file(const struct workload_identity *identity, char ret[IDENTITY_FILE_S
 			(void)snprintf(ret, IDENTITY_FILE_SIZE, "%s", name);
 		else
 			return err_say(
-			    e, -EINVAL, "its name is too long for a file's: give a filepath");
+			    e, -EINVAL, "its name is too long for a file name: set filepath");
 		return 0;
 	}
 	r = split(identity->filepath, &dir, &len, name);
 	if (r == -EXDEV)
 		return err_say(e, -EINVAL,
-		    "filepath \"%.200s\" may not contain \"..\": the file is in the task's "
+		    "filepath \"%.200s\" must not contain \"..\": the file is in the task's "
 		    "directory",
 		    identity->filepath);
 	if (r < 0 || !(part_is(dir, len, "local") || part_is(dir, len, "secrets")))
 		return err_say(e, -EINVAL,
-		    "filepath \"%.200s\" must be local/NAME or secrets/NAME, and NAME 1 to %d "
-		    "letters, digits, '.', '_' and '-', no dot first",
+		    "filepath \"%.200s\" must be local/NAME or secrets/NAME, where NAME has 1 to "
+		    "%d letters, digits, '.', '_' and '-' and no leading dot",
 		    identity->filepath, NAME_BYTES_MAX);
 	(void)snprintf(
 	    ret, IDENTITY_FILE_SIZE, "%s%s", part_is(dir, len, "local") ? LOCAL : "", name);
 	return 0;
 }
 
-/* --- the table --- */
+/* --- field table --- */
 
 #define S workload_identity
 static const struct field workload_identity_fields[] = {
@@ -154,18 +157,18 @@ validate_identity(const void *obj, struct problems *p)
 
 	if (!is_identity_name(name))
 		(void)model_problem(
-		    p, "its name has 1 to %d letters, digits, '-' and '_'", NAME_BYTES_MAX);
+		    p, "its name must have 1 to %d letters, digits, '-' and '_'", NAME_BYTES_MAX);
 	for (size_t i = 0; i < w->audience.n; i++)
 		if (!*str(w->audience.v[i]))
 			(void)model_problem(p, "an audience is empty");
 	if (w->change_mode == IDENTITY_SIGNAL && !is_signal_name(str(w->change_signal)))
 		(void)model_problem(p,
-		    "change_mode \"signal\" needs a change_signal, and \"%.40s\" is none",
+		    "change_mode \"signal\" needs a change_signal, and \"%.40s\" is not one",
 		    str(w->change_signal));
 	if (w->change_mode != IDENTITY_SIGNAL && *str(w->change_signal))
 		(void)model_problem(p, "change_signal needs change_mode = \"signal\"");
 	if (w->ttl < 0)
-		(void)model_problem(p, "ttl may not be below zero");
+		(void)model_problem(p, "ttl must not be negative");
 	if (w->ttl > 0 && strcmp(name, IDENTITY_DEFAULT) == 0)
 		(void)model_problem(p, "the default identity cannot have a ttl");
 	if (*str(w->filepath) && !w->file)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.c: field tables of jobs and groups, and small questions to them. Runs in: supervisor, cli. */
+/* job.c: field tables of jobs and groups, and functions that read them. Runs in: supervisor,
+ * cli. */
 #include "model/job.h"
 
 #include "common/duration.h"
@@ -10,7 +11,7 @@ const char *const job_status_names[] = { "", "pending", "running", "dead" };
 static const char *const delay_function_names[] = { "", "constant", "exponential", "fibonacci" };
 static const char *const volume_kind_names[] = { "", "host", "csi" };
 
-/* The defaults depend on the job's type: job_complete(). */
+/* Defaults depend on the job's type: see job_complete(). */
 #define S reschedule_policy
 static const struct field reschedule_policy_fields[] = {
 	F_OPT_INT(attempts, "Attempts"),
@@ -24,7 +25,7 @@ static const struct field reschedule_policy_fields[] = {
 static bool
 is_below_zero(int64_t ns)
 {
-	return ns < 0 && ns != MODEL_UNSET; /* a job's own block may be without */
+	return ns < 0 && ns != MODEL_UNSET; /* a job's own block may leave it unset */
 }
 
 static void
@@ -34,7 +35,7 @@ validate_reschedule(const void *obj, struct problems *p)
 
 	if (is_below_zero(r->interval) || is_below_zero(r->delay) || is_below_zero(r->max_delay))
 		(void)model_problem(
-		    p, "reschedule: interval, delay and max_delay may not be below zero");
+		    p, "reschedule: interval, delay and max_delay must not be negative");
 }
 MODEL_TYPE(reschedule_policy, reschedule_policy_fields, .name = "reschedule",
     .validate = validate_reschedule);
@@ -134,7 +135,7 @@ MODEL_TYPE(
     task_group, task_group_fields, .name = "group", .title = 1 + offsetof(struct task_group, name));
 #undef S
 
-#define KEPT .flags = FIELD_NO_EQUAL /* the source's, not the job's author's */
+#define KEPT .flags = FIELD_NO_EQUAL /* set by the source, not by the job's author */
 #define S    job
 static const struct field job_fields[] = {
 	F_STRING(id, "ID"),
@@ -306,7 +307,7 @@ group_stop_after_ms(const struct task_group *group)
 
 	if (group->disconnect && group->disconnect->stop_on_client_after > 0)
 		ns = group->disconnect->stop_on_client_after;
-	if (ns <= 0) /* MODEL_UNSET is below zero */
+	if (ns <= 0) /* MODEL_UNSET is negative */
 		return 0;
 	return ns < NS_PER_MS ? 1 : (uint64_t)(ns / NS_PER_MS);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job.h: a job and its groups, as Nomad's API has them (tasks: task.h). After job_complete() no
- * field that has a default is unset. Runs in: supervisor, cli.
+ * job.h: a job and its groups, as in Nomad's API (tasks: task.h). After job_complete() each field
+ * that has a default is set. Runs in: supervisor, cli.
  */
 #ifndef DROVER_MODEL_JOB_H
 #define DROVER_MODEL_JOB_H
@@ -99,14 +99,14 @@ struct job {
 	json_t *affinities, *spreads;
 	MODEL_LIST(struct task_group) task_groups;
 	struct update_strategy *update;
-	struct periodic_config *periodic;            /* NULL: it is not */
-	struct parameterized_job *parameterized;     /* too */
-	json_t *multiregion, *ui, *version_tag;      /* NULL: not given */
+	struct periodic_config *periodic;            /* NULL if the job is not periodic */
+	struct parameterized_job *parameterized;     /* NULL if it is not parameterized */
+	json_t *multiregion, *ui, *version_tag;      /* NULL if not set */
 	struct reschedule_policy *reschedule_policy; /* for groups without their own */
 	struct migrate_strategy *migrate;
 	bool dispatched;
 	char *dispatch_idempotency_token,
-	    *payload; /* payload: base64 of snappy's bytes, as it came */
+	    *payload; /* payload: base64 of the Snappy bytes as received */
 	struct string_map meta;
 	char *consul_token, *consul_namespace, *vault_token, *vault_namespace, *nomad_token_id;
 	enum job_status status;
@@ -123,8 +123,8 @@ MODEL_DECLARE(migrate_strategy);
 MODEL_DECLARE(ephemeral_disk);
 MODEL_DECLARE(disconnect_strategy);
 MODEL_DECLARE(volume_request);
-/* The volume that is meant for the group's alloc of that index: "data", or "data[3]" with
- * per_alloc. 0 or -ENOMEM; *ret is the caller's to free. */
+/* Sets *ret to the id of the volume for the group's alloc of that index: "data", or "data[3]" with
+ * per_alloc. The caller frees *ret. Returns 0 or -ENOMEM. */
 int volume_request_source(const struct volume_request *vr, int64_t index, char **ret);
 MODEL_DECLARE(task_group);
 MODEL_DECLARE(job);
@@ -132,19 +132,20 @@ MODEL_DECLARE(job);
 extern const char *const job_kind_names[JOB_SYSBATCH + 1];
 extern const char *const job_status_names[JOB_DEAD + 1];
 
-/* Is it a block that says nothing: null, {}, [], or an object whose members all are so, as command
- * lines send them? */
+/* Returns whether a block is empty, as the nomad command sends it: null, false, 0, "", [], or an
+ * object with only such members. */
 bool json_says_nothing(const json_t *json);
-/* Fills in Nomad's defaults and merges each task's restart block over its group's. 0 or
+/* Fills in Nomad's defaults and completes each task's restart block from its group's. Returns 0 or
  * -ENOMEM. */
 int job_complete(struct job *job);
 const struct task_group *job_group(const struct job *job, const char *name);
 const struct task *group_task(const struct task_group *group, const char *name);
-/* stop_after_client_disconnect or disconnect.stop_on_client_after; 0: no lease. */
+/* Returns stop_after_client_disconnect or disconnect.stop_on_client_after in ms; 0 if neither is
+ * set, so that there is no lease. */
 uint64_t group_stop_after_ms(const struct task_group *group);
-/* Of its ephemeral_disk; 0: it has none. */
+/* Returns the size of the group's ephemeral_disk, or 0 if it has none. */
 int64_t group_disk_mb(const struct task_group *group);
-/* What a list of jobs shows: JobListStub. summary: group name to counts. */
+/* An element of a list of jobs: Nomad's JobListStub. summary: counts by group name. */
 struct group_summary {
 	int64_t queued, complete, failed, running, starting, lost, unknown;
 };
@@ -179,7 +180,7 @@ MODEL_DECLARE(group_summary);
 MODEL_DECLARE(job_summary);
 MODEL_DECLARE(job_stub);
 
-/* Everything of the stub but its summary. 0 or -ENOMEM. */
+/* Fills all of the stub but its summary. Returns 0 or -ENOMEM. */
 int job_stub_fill(struct job_stub *stub, const struct job *job);
 
 #endif

@@ -24,7 +24,7 @@ fill(int64_t *member, int64_t value)
 		*member = value;
 }
 
-/* What is unset or empty in *to takes its value from `from`; from may be NULL. */
+/* Fills the fields that are unset or empty in *to from `from`, which may be NULL. */
 static int
 merge(const struct type *type, void *to, const void *from)
 {
@@ -46,7 +46,7 @@ merge(const struct type *type, void *to, const void *from)
 	return 0;
 }
 
-/* Makes the block where the job has none, over the job's own. */
+/* Makes the block if the job has none, and fills its unset fields from `from`. */
 static int
 ensure(const struct type *type, void *pointer, const void *from)
 {
@@ -72,7 +72,7 @@ complete_restart(
 	return 0;
 }
 
-/* A policy with a number of attempts is not unlimited, although Nomad's default is. */
+/* A policy that sets attempts is limited, although Nomad's default is unlimited. */
 static int
 complete_reschedule(
     struct reschedule_policy **policy, const struct reschedule_policy *job, enum job_kind type)
@@ -85,7 +85,7 @@ complete_reschedule(
 	r = *policy;
 	if (r->unlimited == OPT_UNSET)
 		r->unlimited =
-		    service && r->attempts <= 0 ? OPT_TRUE : OPT_FALSE; /* unset is below zero */
+		    service && r->attempts <= 0 ? OPT_TRUE : OPT_FALSE; /* unset is negative */
 	fill(&r->attempts, batch ? 1 : 0);
 	fill(&r->interval, batch ? 24 * HOUR : 0);
 	fill(&r->delay, service ? 30 * NS_PER_S : batch ? 5 * NS_PER_S : 0);
@@ -95,7 +95,7 @@ complete_reschedule(
 	return 0;
 }
 
-/* The default identity has its own place, wherever the job's author or tool has put it. */
+/* Moves the default identity to its own field if the job has it in the list. */
 static int
 complete_identities(struct task *task)
 {
@@ -150,7 +150,7 @@ complete_volumes(struct task_group *group)
 	return 0;
 }
 
-/* A scaling policy's minimum is the count of a group that has none. */
+/* A group without a count gets the minimum of its scaling policy. */
 static void
 complete_count(struct task_group *group)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* job_parent.c: the blocks of jobs from which others are made, and their times. Runs in:
- * supervisor, cli. */
+/* job_parent.c: periodic and parameterized blocks, and launch times. Runs in: supervisor, cli. */
 #include "model/job_parent.h"
 
 #include "model/cron.h"

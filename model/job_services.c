@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_services.c: completes the services of a job. Runs in: supervisor, cli. */
+/* job_services.c: fills in defaults of a job's services. Runs in: supervisor, cli. */
 #include "model/job_services.h"
 
 #include <errno.h>
@@ -29,7 +29,8 @@ replace(char **s, const char *what, const char *by)
 	return r;
 }
 
-/* The only references that are known when a job is registered. task: "group" for a group's. */
+/* Replaces the references that are known when a job is registered. task: "group" for a service of
+ * the group. */
 static int
 complete_name(struct service *s, const struct job *job, const char *group, const char *task)
 {
@@ -52,7 +53,7 @@ set_default(char **s, const char *value)
 	return *str(*s) ? 0 : str_set(s, value);
 }
 
-/* The service's block is what a check's own does not say. */
+/* Fields that a check's own block does not set come from the service's block. */
 static int
 complete_check_restart(struct service_check *c, const struct check_restart *of_service)
 {

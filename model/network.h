@@ -11,7 +11,7 @@ struct dns_config {
 
 struct port {
 	char *label;
-	int64_t value, to; /* to: -1 the same as value, 0 not given */
+	int64_t value, to; /* to: -1 means value, 0 means not set */
 	char *host_network;
 	bool ignore_collision;
 };

@@ -100,7 +100,7 @@ static const struct field topology_fields[] = {
 	F_LIST(distances, "Distances", topology_distances),
 	F_LIST(cores, "Cores", topology_core),
 	F_UINT(override_total_compute, "OverrideTotalCompute"),
-	/* Upstream's spelling. */
+	/* Nomad's spelling. */
 	F_UINT(override_withhold_compute, "OverrideWitholdCompute"),
 	F_INT_MAP(bus_associativity, "BusAssociativity"),
 };
@@ -198,7 +198,7 @@ static MODEL_TYPE(legacy_resources, legacy_resources_fields, .name = "resources"
 #undef S
 
 #define S node
-/* The secret is last, so that the table without it is the same array, one shorter. */
+/* The secret is last, so that the table without it is the same array without its last element. */
 static const struct field node_fields[] = {
 	F_STRING(id, "ID"),
 	F_STRING(datacenter, "Datacenter"),

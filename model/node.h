@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node.h: the node as it is registered, listed and shown. Runs in: supervisor, cli. */
+/* node.h: the node in its forms for registration, lists and the API. Runs in: supervisor, cli. */
 #ifndef DROVER_MODEL_NODE_H
 #define DROVER_MODEL_NODE_H
 
@@ -46,7 +46,7 @@ struct node_network {
 
 struct topology_core {
 	int64_t socket_id, node_id, id;
-	bool grade; /* performance, not efficiency */
+	bool grade; /* a performance core, not an efficiency core */
 	bool disable;
 	uint64_t base_speed, max_speed, guess_speed; /* MHz */
 };
@@ -55,7 +55,7 @@ struct topology_distances {
 	struct ints to;
 };
 
-/* From 1.7 on servers count CPU by this; a node without any core can run nothing. */
+/* Servers from 1.7 on count CPU by this; on a node without cores they place nothing. */
 struct topology {
 	char *nodes; /* base64 of one byte for each NUMA node's id */
 	MODEL_LIST(struct topology_distances) distances;
@@ -96,7 +96,7 @@ struct node_reserved {
 };
 
 struct drain_strategy {
-	int64_t deadline; /* duration; -1 ns: force */
+	int64_t deadline; /* duration; -1 ns means force */
 	bool ignore_system_jobs;
 	int64_t force_deadline, started_at; /* times */
 };
@@ -114,7 +114,7 @@ struct host_volume {
 	char *id;
 };
 
-/* The old shape, which command lines up to 1.6 dereference. */
+/* The older form, which nomad commands up to 1.6 dereference. */
 struct legacy_resources {
 	int64_t cpu, cores, memory_mb, memory_max_mb, disk_mb, iops;
 };
@@ -131,7 +131,7 @@ struct node {
 	struct legacy_resources resources, reserved;
 	struct string_map links, meta;
 	char *node_class, *node_pool, *computed_class;
-	bool drain; /* JSON only: is there a strategy */
+	bool drain; /* JSON only: whether there is a strategy */
 	struct drain_strategy *drain_strategy;
 	enum node_eligibility scheduling_eligibility;
 	enum node_status status;
@@ -147,7 +147,7 @@ struct node {
 	int64_t node_max_allocs;
 	uint64_t last_missed_heartbeat_index, last_alloc_update_index;
 	uint64_t create_index, modify_index;
-	/* For stubs. */
+	/* Only in stubs. */
 	char *address, *version;
 };
 
@@ -163,10 +163,10 @@ MODEL_DECLARE(drain_strategy);
 MODEL_DECLARE(drain_metadata);
 MODEL_DECLARE(host_volume);
 MODEL_DECLARE(node);
-/* Struct node as the API shows it (no SecretID), and as lists do. */
+/* Other tables of struct node: as the API shows it (without SecretID), and as lists do. */
 extern const struct type node_view_type;
 extern const struct type node_stub_type;
-extern const struct type node_stub_resources_type; /* ?resources=true */
+extern const struct type node_stub_resources_type; /* for ?resources=true */
 
 extern const char *const node_status_names[NODE_DISCONNECTED + 1];
 extern const char *const node_eligibility_names[NODE_INELIGIBLE + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_answers.c: field tables of what a node answers to servers and at its socket. Runs in:
+/* node_answers.c: field tables of a node's answers to servers and at its socket. Runs in:
  * supervisor. */
 #include "model/node_answers.h"
 

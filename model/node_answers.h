@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * node_answers.h: what a node answers to its servers and at its own socket alike: files of an
- * alloc, its metadata, volumes and snapshots of a plugin. Runs in: supervisor.
+ * node_answers.h: a node's answers to its servers, which are the same at its own socket: files of
+ * an alloc, its metadata, volumes and snapshots of a plugin. Runs in: supervisor.
  */
 #ifndef DROVER_MODEL_NODE_ANSWERS_H
 #define DROVER_MODEL_NODE_ANSWERS_H
@@ -40,8 +40,9 @@ struct rpc_csi_entry {
 	char *status;
 };
 
-/* ControllerAttachVolume: publish_context. ControllerCreateVolume and ExpandVolume, and
- * NodeExpandVolume: what has the same names. ControllerListVolumes: entries. */
+/* Answers of several calls. ControllerAttachVolume: publish_context. ControllerCreateVolume,
+ * ControllerExpandVolume and NodeExpandVolume: the fields of the same names. ControllerListVolumes:
+ * entries. */
 struct rpc_csi_rep {
 	struct string_map publish_context;
 	char *external_volume_id;
@@ -53,7 +54,7 @@ struct rpc_csi_rep {
 	char *next_token;
 };
 
-/* ControllerCreateSnapshot's answer, and the entries of ControllerListSnapshots'. */
+/* The answer of ControllerCreateSnapshot, and an entry of ControllerListSnapshots. */
 struct rpc_csi_snapshot {
 	char *id, *external_source_volume_id;
 	int64_t size_bytes, create_time; /* seconds */

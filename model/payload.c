@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* payload.c: what a job was dispatched with, in Snappy's form and out of it. Runs in: supervisor.
- */
+/* payload.c: encodes and decodes a dispatched job's payload in Snappy's format. Runs in:
+ * supervisor. */
 #include "model/payload.h"
 
 #include <errno.h>
@@ -8,10 +8,10 @@
 
 #include "common/id.h"
 
-/* The two low bits of what begins an element. */
+/* The two lowest bits of an element's first byte. */
 enum { LITERAL, COPY_1, COPY_2, COPY_4 };
 
-#define LITERAL_2 61 /* its length stands in two bytes behind */
+#define LITERAL_2 61 /* a literal whose length is in the next two bytes */
 
 size_t
 payload_pack(const void *data, size_t len, uint8_t *ret)
@@ -33,10 +33,10 @@ struct reader {
 	const uint8_t *p;
 	size_t left;
 	uint8_t *out;
-	size_t len, size; /* written; to be written */
+	size_t len, size; /* bytes written so far; bytes to write */
 };
 
-/* n bytes, little-endian. */
+/* Reads n bytes as a little-endian number. */
 static int
 take_number(struct reader *r, unsigned n, size_t *ret)
 {
@@ -69,7 +69,7 @@ take_literal(struct reader *r, unsigned tag)
 	return 0;
 }
 
-/* What is copied may reach into what this makes. */
+/* Copies byte by byte, because the source may overlap the bytes that are written. */
 static int
 take_copy(struct reader *r, unsigned tag)
 {
@@ -130,7 +130,6 @@ payload_file_check(const char *file, struct err *e)
 		return 0;
 	return err_say(e, -EINVAL,
 	    "dispatch_payload: \"%.140s\" cannot be a file in the task's directory local: each of "
-	    "its "
-	    "parts has 1 to %d letters, digits, '.', '_' and '-', no dot first",
+	    "its parts must have 1 to %d letters, digits, '.', '_' and '-' and no leading dot",
 	    file, NAME_BYTES_MAX);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* payload.h: what a job was dispatched with: as servers keep it, and as a task gets it. Runs in:
+/* payload.h: the payload of a dispatched job: as servers store it, and as a task gets it. Runs in:
  * supervisor. */
 #ifndef DROVER_MODEL_PAYLOAD_H
 #define DROVER_MODEL_PAYLOAD_H
@@ -11,15 +11,16 @@
 
 #define PAYLOAD_MAX 16384 /* bytes */
 
-/* Bytes in Snappy's form, none of them made shorter. ret has room for PAYLOAD_PACKED_SIZE(len); len
- * is at most PAYLOAD_MAX. Returns the length. */
+/* Encodes len bytes (at most PAYLOAD_MAX) in Snappy's format, without compression, into ret, a
+ * buffer of PAYLOAD_PACKED_SIZE(len) bytes. Returns the length. */
 #define PAYLOAD_PACKED_SIZE(len) ((len) + 8)
 size_t payload_pack(const void *data, size_t len, uint8_t *ret);
-/* 0 with *ret_len of at most PAYLOAD_MAX bytes; -EBADMSG: it is not Snappy's form; -E2BIG: it would
- * be more. */
+/* Decodes at most PAYLOAD_MAX bytes. Returns 0 and sets *ret_len, or returns -EBADMSG if packed is
+ * invalid, or -E2BIG if the result would be longer. */
 int payload_unpack(const void *packed, size_t len, uint8_t ret[PAYLOAD_MAX], size_t *ret_len);
 
-/* Can a payload be this file in a task's directory `local`? -EINVAL with the sentence. */
+/* Checks that a payload can be stored as this file in a task's directory `local`. Returns 0, or
+ * -EINVAL with *e. */
 int payload_file_check(const char *file, struct err *e);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rpc_meta.h: what every answer to a reading call starts or ends with. Runs in: supervisor. */
+/* rpc_meta.h: the fields that every answer to a query begins or ends with. Runs in: supervisor. */
 #ifndef DROVER_MODEL_RPC_META_H
 #define DROVER_MODEL_RPC_META_H
 
 #include "model/engine/field.h"
 
-/* QueryMeta, in every answer; WriteMeta has its index alone. */
+/* QueryMeta, in every answer; WriteMeta has only its index. */
 struct rpc_meta {
 	uint64_t index;
 	int64_t last_contact; /* duration */
@@ -13,7 +13,8 @@ struct rpc_meta {
 	char *next_token;
 };
 
-/* Its fields are flat on the wire: they stand in the answer's own table. */
+/* On the wire its fields are members of the answer itself, so they are part of the answer's
+ * table. */
 #define RPC_META                                                                                   \
 	F_UINT(meta.index, "Index"), F_DURATION(meta.last_contact, "LastContact"),                 \
 	    F_BOOL(meta.known_leader, "KnownLeader"), F_STRING(meta.next_token, "NextToken")

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* service.c: field tables of services and checks, and what is wrong with one. Runs in: supervisor,
- * cli. */
+/* service.c: field tables and validation of services and checks. Runs in: supervisor, cli. */
 #include "model/service.h"
 
 #include <ctype.h>
@@ -75,7 +74,7 @@ validate_check_restart(const void *obj, struct problems *p)
 	const struct check_restart *r = obj;
 
 	if (r->limit < 0 || r->grace < 0)
-		(void)model_problem(p, "check_restart: limit and grace may not be below zero");
+		(void)model_problem(p, "check_restart: limit and grace must not be negative");
 }
 MODEL_TYPE(check_restart, check_restart_fields, .name = "check_restart",
     .validate = validate_check_restart);
@@ -128,13 +127,13 @@ validate_http(const struct service_check *c, struct problems *p)
 		(void)model_problem(
 		    p, "protocol must be \"http\" or \"https\", not \"%.40s\"", c->protocol);
 	if (strlen(str(c->tls_server_name)) > NAME_MAX_DNS)
-		(void)model_problem(p, "tls_server_name is longer than a name may be");
+		(void)model_problem(p, "tls_server_name is too long");
 	if (*str(c->method) && !http_is_token(c->method))
-		(void)model_problem(p, "method \"%.40s\" is none of HTTP", c->method);
+		(void)model_problem(p, "method \"%.40s\" is not an HTTP method", c->method);
 	for (size_t i = 0; i < c->header.n; i++) {
 		const struct strings *values = &c->header.v[i].value.values;
 
-		/* One with a reference is looked at when its alloc starts. */
+		/* A name with a reference is checked when its alloc starts. */
 		if (!strstr(str(c->header.v[i].key), "${") &&
 		    !http_is_token(str(c->header.v[i].key)))
 			(void)model_problem(
@@ -146,7 +145,7 @@ validate_http(const struct service_check *c, struct problems *p)
 	}
 }
 
-/* What only Consul's agent can do. */
+/* Returns the name of a setting that only Consul supports, or NULL. */
 static const char *
 of_consul(const struct service_check *c)
 {
@@ -180,12 +179,12 @@ validate_check(const void *obj, struct problems *p)
 	if (c->interval < CHECK_MIN_NS || c->timeout < CHECK_MIN_NS)
 		(void)model_problem(p, "interval and timeout must be at least 1s");
 	if (consul)
-		(void)model_problem(p, "%s are there with provider \"consul\" alone", consul);
+		(void)model_problem(p, "provider \"nomad\" does not support %s", consul);
 	if (*str(c->address_mode) && !str_eq(c->address_mode, "host") &&
 	    !str_eq(c->address_mode, "alloc") && !str_eq(c->address_mode, "driver"))
 		(void)model_problem(p, "address_mode must be \"host\" or \"alloc\", not \"%.40s\"",
 		    c->address_mode);
-	/* Which is Consul's to begin with; here it is pending until the first try. */
+	/* Validated but ignored: it is Consul's; here a check is pending until its first try. */
 	if (*str(c->initial_status) && !str_eq(c->initial_status, "passing") &&
 	    !str_eq(c->initial_status, "warning") && !str_eq(c->initial_status, "critical"))
 		(void)model_problem(p,
@@ -245,7 +244,7 @@ validate_checks(const struct service *s, struct problems *p)
 	}
 }
 
-/* Consul's own services are refused as a whole, where they would have to run. */
+/* Services with provider "consul" are rejected as a whole elsewhere. */
 static void
 validate_service(const void *obj, struct problems *p)
 {
@@ -258,10 +257,11 @@ validate_service(const void *obj, struct problems *p)
 			    "provider must be \"nomad\" or \"consul\", not \"%.40s\"", s->provider);
 		return;
 	}
-	/* One with a reference is looked at when its alloc starts. */
+	/* A name with a reference is checked when its alloc starts. */
 	if (!strstr(str(s->name), "${") && !service_name_is_valid(str(s->name)))
 		(void)model_problem(p,
-		    "a service's name has 1 to %d letters, digits and dashes, no dash at an end",
+		    "a service's name must have 1 to %d letters, digits and dashes, no dash at an "
+		    "end",
 		    LABEL_MAX);
 	if (*mode && strcmp(mode, "auto") && strcmp(mode, "host") && strcmp(mode, "alloc") &&
 	    strcmp(mode, "driver"))
@@ -270,9 +270,9 @@ validate_service(const void *obj, struct problems *p)
 		    "\"%.40s\"",
 		    mode);
 	if (*str(s->address) && *mode && strcmp(mode, "auto"))
-		(void)model_problem(p, "address goes with address_mode \"auto\" alone");
+		(void)model_problem(p, "address needs address_mode \"auto\"");
 	if (!json_is_null(s->connect) && json_object_size(s->connect) > 0)
-		(void)model_problem(p, "connect is there with provider \"consul\" alone");
+		(void)model_problem(p, "provider \"nomad\" does not support connect");
 	validate_checks(s, p);
 }
 MODEL_TYPE(service, service_fields, .name = "service", .validate = validate_service,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * service.h: the `service` and `check` blocks of groups and tasks, what of them is registered, and
- * what a check found. Runs in: supervisor, cli.
+ * service.h: the `service` and `check` blocks of groups and tasks, their registrations, and the
+ * results of checks. Runs in: supervisor, cli.
  */
 #ifndef DROVER_MODEL_SERVICE_H
 #define DROVER_MODEL_SERVICE_H
@@ -20,14 +20,14 @@ struct header_values {
 
 struct service_check {
 	char *name;
-	char *type; /* "http" or "tcp"; Consul has more */
+	char *type; /* "http" or "tcp"; with Consul there are others */
 	char *path, *protocol, *method, *body;
 	MODEL_MAP(struct header_values) header;
-	char *port_label, *address_mode; /* empty: the service's */
+	char *port_label, *address_mode; /* empty: as the service */
 	int64_t interval, timeout;
 	char *on_update;
-	struct check_restart *check_restart; /* NULL: a failing one restarts nothing */
-	/* Consul's alone. */
+	struct check_restart *check_restart; /* NULL: a failing check restarts nothing */
+	/* Used with Consul only. */
 	char *command, *initial_status, *tls_server_name, *grpc_service, *task_name, *notes;
 	struct strings args;
 	bool expose, tls_skip_verify, grpc_use_tls;
@@ -39,7 +39,7 @@ struct service {
 	char *address_mode, *address;
 	struct strings tags, canary_tags;
 	MODEL_LIST(struct service_check) checks;
-	struct check_restart *check_restart; /* of checks without their own; job_complete() */
+	struct check_restart *check_restart; /* default for its checks, applied by job_complete() */
 	char *on_update, *provider;
 	char *task_name, *namespace, *cluster, *kind;
 	struct string_map meta, canary_meta, tagged_addresses;
@@ -47,7 +47,7 @@ struct service {
 	json_t *connect, *identity, *weights;
 };
 
-/* One instance, as lists have it. */
+/* One registered instance, as in lists. */
 struct service_registration {
 	char *id, *service_name, *namespace, *node_id, *datacenter, *job_id, *alloc_id;
 	struct strings tags;
@@ -63,7 +63,7 @@ struct check_result {
 	char *id;
 	enum check_mode mode;
 	enum check_status status;
-	int64_t status_code; /* of http; 0: none came */
+	int64_t status_code; /* of an http check; 0 if there was no answer */
 	char *output;
 	int64_t timestamp; /* seconds */
 	char *group, *task, *service, *check;
@@ -78,12 +78,14 @@ MODEL_DECLARE(check_result);
 
 #define SERVICE_PROVIDER_NOMAD "nomad"
 
-/* An RFC 1123 label: 1 to 63 letters, digits and dashes, none of them at an end. */
+/* Returns whether name is an RFC 1123 label: 1 to 63 letters, digits and dashes, without a dash at
+ * either end. */
 bool service_name_is_valid(const char *name);
-/* What an HTTP request can carry: a token (methods, names of headers); a line without controls. */
+/* Return whether text may be part of an HTTP request: as a token (methods, names of headers), or as
+ * a line without control characters. */
 bool http_is_token(const char *text);
 bool http_is_line(const char *text);
-/* "8080" as a number; 0: it is none, or out of range. */
+/* Returns "8080" as a number, or 0 if label is not a valid port. */
 int64_t port_number(const char *label);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stats.h: what the host, an alloc and a task use now. Runs in: supervisor, cli. */
+/* stats.h: current usage of the host, an alloc and a task. Runs in: supervisor, cli. */
 #ifndef DROVER_MODEL_STATS_H
 #define DROVER_MODEL_STATS_H
 
 #include "model/engine/field.h"
 
-/* `measured` names what was: "RSS", "Cache", "Swap", "Usage", "Max Usage", "Mapped File", "Kernel
- * Usage", "Kernel Max Usage". Bytes. */
+/* `measured` lists the values that were measured: "RSS", "Cache", "Swap", "Usage", "Max Usage",
+ * "Mapped File", "Kernel Usage", "Kernel Max Usage". Unit: bytes. */
 struct memory_stats {
 	uint64_t rss, cache, swap, mapped_file, usage, max_usage, kernel_usage, kernel_max_usage;
 	struct strings measured;
 };
 
-/* "System Mode", "User Mode", "Percent", "Throttled Periods", "Throttled Time". Percent of one
- * core; ticks are MHz. */
+/* `measured` may have "System Mode", "User Mode", "Percent", "Throttled Periods", "Throttled Time".
+ * Percent of one core; ticks are MHz. */
 struct cpu_stats {
 	double system_mode, user_mode, total_ticks;
 	uint64_t throttled_periods, throttled_time; /* ns */
@@ -24,7 +24,7 @@ struct cpu_stats {
 struct resource_usage {
 	struct memory_stats *memory_stats;
 	struct cpu_stats *cpu_stats;
-	json_t *device_stats; /* NULL: none */
+	json_t *device_stats; /* always NULL */
 };
 
 struct task_usage {

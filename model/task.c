@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* task.c: field tables of tasks and of the blocks that groups have too. Runs in: supervisor, cli.
- */
+/* task.c: field tables of tasks and of the blocks that groups have too. Runs in: supervisor,
+ * cli. */
 #include "model/task.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static const struct field constraint_fields[] = {
 MODEL_TYPE(constraint, constraint_fields, .name = "constraint");
 #undef S
 
-/* The defaults depend on the job's type: job_complete(). */
+/* Defaults depend on the job's type: see job_complete(). */
 #define S restart_policy
 static const struct field restart_policy_fields[] = {
 	F_OPT_INT(attempts, "Attempts"),
@@ -45,7 +45,7 @@ validate_restart(const void *obj, struct problems *p)
 
 	if (r->attempts < 0 || r->interval < 0 || r->delay < 0)
 		(void)model_problem(
-		    p, "restart: attempts, interval and delay may not be below zero");
+		    p, "restart: attempts, interval and delay must not be negative");
 	else if (r->attempts > 0 && r->interval < RESTART_INTERVAL_MIN)
 		(void)model_problem(p, "restart: interval must be at least 5s");
 	else if (r->delay > 0 && r->attempts > r->interval / r->delay)
@@ -89,12 +89,12 @@ validate_resources(const void *obj, struct problems *p)
 	const struct resources *r = obj;
 
 	if (r->cores < 0 || r->disk_mb < 0 || r->memory_max_mb < 0 || r->secrets_mb < 0)
-		(void)model_problem(p, "resources: no number may be below zero");
+		(void)model_problem(p, "resources: numbers must not be negative");
 	if (r->cores <= 0 && r->cpu < 1)
 		(void)model_problem(
 		    p, "resources: cpu must be at least 1 MHz, not %lld", (long long)r->cpu);
 	if (r->cores > 0 && r->cpu > 0)
-		(void)model_problem(p, "resources: give cpu or cores, not both");
+		(void)model_problem(p, "resources: set cpu or cores, not both");
 	if (r->memory_mb < MEMORY_MIN_MB)
 		(void)model_problem(p, "resources: memory must be at least %d MB, not %lld",
 		    MEMORY_MIN_MB, (long long)r->memory_mb);
@@ -153,7 +153,7 @@ static const struct field volume_mount_fields[] = {
 	F_STRING(selinux_label, "SELinuxLabel"),
 };
 
-/* Is ".." one of the parts of this path? */
+/* Returns whether ".." is one of the parts of this path. */
 static bool
 path_climbs(const char *path)
 {
@@ -176,7 +176,7 @@ validate_volume_mount(const void *obj, struct problems *p)
 		(void)model_problem(p, "destination is missing");
 	else if (path_climbs(m->destination))
 		(void)model_problem(
-		    p, "destination \"%.200s\" may not contain \"..\"", m->destination);
+		    p, "destination \"%.200s\" must not contain \"..\"", m->destination);
 }
 MODEL_TYPE(volume_mount, volume_mount_fields, .name = "volume_mount",
     .validate = validate_volume_mount, .title = 1 + offsetof(struct volume_mount, volume));
@@ -197,8 +197,8 @@ validate_csi_plugin(const void *obj, struct problems *p)
 	const struct csi_plugin_block *c = obj;
 
 	if (!name_is_component(str(c->id)))
-		(void)model_problem(
-		    p, "id must be 1 to 128 letters, digits, '.', '_' and '-', no dot first");
+		(void)model_problem(p,
+		    "id must have 1 to 128 letters, digits, '.', '_' and '-' and no leading dot");
 	if (c->type == CSI_PLUGIN_NONE)
 		(void)model_problem(p, "type must be \"controller\", \"node\" or \"monolith\"");
 	if (*str(c->mount_dir) != '/' || *str(c->stage_publish_base_dir) != '/')
@@ -206,9 +206,9 @@ validate_csi_plugin(const void *obj, struct problems *p)
 		    p, "mount_dir and stage_publish_base_dir must be absolute paths");
 	else if (path_climbs(c->mount_dir) || path_climbs(c->stage_publish_base_dir))
 		(void)model_problem(
-		    p, "mount_dir and stage_publish_base_dir may not contain \"..\"");
+		    p, "mount_dir and stage_publish_base_dir must not contain \"..\"");
 	if (c->health_timeout < 0)
-		(void)model_problem(p, "health_timeout may not be below zero");
+		(void)model_problem(p, "health_timeout must not be negative");
 }
 MODEL_TYPE(csi_plugin_block, csi_plugin_block_fields, .name = "csi_plugin",
     .validate = validate_csi_plugin, .title = 1 + offsetof(struct csi_plugin_block, id));
@@ -228,8 +228,8 @@ validate_action(const void *obj, struct problems *p)
 	size_t len = strlen(str(a->name));
 
 	if (len == 0 || len > ACTION_NAME_MAX || strcspn(a->name, " \t\n\v\f\r") != len)
-		(void)model_problem(
-		    p, "an action's name has 1 to %d characters and no space", ACTION_NAME_MAX);
+		(void)model_problem(p, "an action's name must have 1 to %d characters and no space",
+		    ACTION_NAME_MAX);
 	if (!*str(a->command))
 		(void)model_problem(p, "command is missing");
 }
@@ -297,13 +297,12 @@ validate_task(const void *obj, struct problems *p)
 	size_t i;
 
 	if (!name_is_task(str(t->name)))
-		(void)model_problem(p,
-		    "a task's name has 1 to 128 letters, digits, '.', '_' and '-', no dot first, "
-		    "and is not reserved (alloc)");
+		(void)model_problem(p, "a task's name must have 1 to 128 letters, digits, '.', '_' "
+				       "and '-' and no leading dot, and must not be \"alloc\"");
 	if (!*str(t->driver))
 		(void)model_problem(p, "driver is missing");
 	if (t->kill_timeout < 0 || t->shutdown_delay < 0)
-		(void)model_problem(p, "kill_timeout and shutdown_delay may not be below zero");
+		(void)model_problem(p, "kill_timeout and shutdown_delay must not be negative");
 	if (*str(t->kill_signal) && !is_signal_name(t->kill_signal))
 		(void)model_problem(p, "kill_signal \"%.40s\" is not a signal", t->kill_signal);
 	for (i = 0; i < t->env.n; i++)
@@ -313,11 +312,11 @@ validate_task(const void *obj, struct problems *p)
 			    str(t->env.v[i].key));
 	for (i = 0; i < t->identities.n; i++)
 		if (identity_of(t, str(t->identities.v[i].name)) != &t->identities.v[i])
-			(void)model_problem(p, "it has two identities of the name \"%.128s\"",
+			(void)model_problem(p, "it has two identities with the name \"%.128s\"",
 			    str(t->identities.v[i].name));
 	for (i = 0; i < t->actions.n; i++)
 		if (task_action_of(t, str(t->actions.v[i].name)) != &t->actions.v[i])
-			(void)model_problem(p, "it has two actions of the name \"%.128s\"",
+			(void)model_problem(p, "it has two actions with the name \"%.128s\"",
 			    str(t->actions.v[i].name));
 }
 MODEL_TYPE(task, task_fields, .name = "task", .validate = validate_task,

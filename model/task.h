@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* task.h: a task as the job describes it, and the blocks that groups have too. Runs in: supervisor,
- * cli. */
+/* task.h: a task of a job, and the blocks that groups have too. Runs in: supervisor, cli. */
 #ifndef DROVER_MODEL_TASK_H
 #define DROVER_MODEL_TASK_H
 
@@ -45,7 +44,7 @@ struct lifecycle {
 	bool sidecar;
 };
 
-/* Upstream's hyphen after host-to-task's name is the API's. */
+/* The names are the API's, including the hyphens of host-to-task. */
 enum mount_propagation {
 	PROPAGATION_NONE,
 	PROPAGATION_PRIVATE,
@@ -75,7 +74,7 @@ struct csi_plugin_block {
 
 /* A token that servers sign for a task, and how the task gets it. */
 struct workload_identity {
-	char *name; /* "default": the one that every task has, for the servers themselves */
+	char *name; /* "default": the one that every task has, for calls to the servers */
 	struct strings audience;
 	enum identity_change {
 		IDENTITY_CHANGE_NONE,
@@ -85,7 +84,7 @@ struct workload_identity {
 	} change_mode;
 	char *change_signal;
 	bool env, file;
-	char *filepath; /* in the task's directory; NULL: in its secrets, by the identity's name */
+	char *filepath; /* below the task's directory; NULL: its name, in the secrets directory */
 	char *service_name;
 	int64_t ttl; /* 0: it does not expire */
 	struct strings extra_claims;
@@ -93,37 +92,37 @@ struct workload_identity {
 
 #define IDENTITY_DEFAULT "default"
 
-/* A command with a name, for whoever may run commands inside the task. */
+/* A named command that users with the permission can run inside the task. */
 struct task_action {
 	char *name, *command;
 	struct strings args;
 };
 
-/* Where what the job was dispatched with becomes a file, in the task's directory `local`. */
+/* The file in the task's directory `local` that gets the payload of a dispatched job. */
 struct dispatch_payload {
 	char *file;
 };
 
 struct task {
 	char *name, *driver, *user;
-	json_t *config; /* the driver's block: an object, or NULL */
+	json_t *config; /* the driver's block, an object; or NULL */
 	struct string_map env, meta;
 	MODEL_LIST(struct constraint) constraints;
 	struct resources *resources;
 	struct restart_policy *restart_policy;
-	struct lifecycle *lifecycle; /* NULL: a main task */
+	struct lifecycle *lifecycle; /* NULL: it is a main task */
 	struct log_config *log_config;
 	MODEL_LIST(struct volume_mount) volume_mounts;
-	struct csi_plugin_block *csi_plugin;       /* NULL: not a plugin */
+	struct csi_plugin_block *csi_plugin;       /* NULL: it is not a CSI plugin */
 	struct dispatch_payload *dispatch_payload; /* may be NULL */
 	int64_t kill_timeout, shutdown_delay;
 	char *kill_signal, *kind;
 	bool leader;
 	MODEL_LIST(struct service) services;
-	struct workload_identity *identity; /* the default one; NULL: not asked for */
+	struct workload_identity *identity; /* the default one; NULL if not set */
 	MODEL_LIST(struct workload_identity) identities;
 	MODEL_LIST(struct task_action) actions;
-	/* Shown again; what uses them has its own reader. */
+	/* Stored and shown, but used only by code with a parser of its own. */
 	json_t *affinities, *templates, *artifacts, *vault, *consul, *scaling_policies, *schedule,
 	    *secrets;
 };
@@ -148,17 +147,17 @@ extern const char *const mount_propagation_names[PROPAGATION_BIDIRECTIONAL + 1];
 extern const char *const identity_change_names[IDENTITY_RESTART + 1];
 
 /*
- * Where a token is to be as a file: "NAME" in the task's secrets, or "local/NAME". -EINVAL with a
- * sentence for a path that leaves the task's directory or lies elsewhere in it.
+ * Writes the path of the token's file: "NAME" in the task's secrets directory, or "local/NAME".
+ * Returns 0, or -EINVAL with *e for a path that is outside these directories.
  */
 #define IDENTITY_FILE_SIZE 136
 int identity_file(
     const struct workload_identity *identity, char ret[IDENTITY_FILE_SIZE], struct err *e);
-/* The task's named identity; NULL: it has none of this name. */
+/* Returns the task's identity of that name, or NULL. */
 const struct workload_identity *identity_of(const struct task *task, const char *name);
-/* The first of that name; NULL: it has none. */
+/* Returns the task's action of that name, or NULL. */
 const struct task_action *task_action_of(const struct task *task, const char *name);
-/* "SIGHUP" or "HUP". */
+/* Returns whether name is a signal: "SIGHUP" or "HUP". */
 bool is_signal_name(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* task_event.c: makes task events with upstream's type names, details and texts. Runs in:
+/* task_event.c: makes task events with Nomad's type names, details and texts. Runs in:
  * supervisor. */
 #include "model/task_event.h"
 
@@ -11,14 +11,15 @@
 #include "model/engine/table.h"
 
 /*
- * What each type shows: always `fixed`, or the text that it was given and `otherwise` without one.
- * The text also goes into one detail and its legacy field.
+ * The display message of each type: always `fixed`, or the text that the caller gave, or
+ * `otherwise` if it gave none. The caller's text is also stored in `detail` and in its legacy
+ * field.
  */
 static const struct event_kind {
 	const char *name;
 	const char *fixed, *otherwise;
 	const char *detail;
-	size_t field; /* 1 + offset of a char *; 0: none */
+	size_t field; /* 1 + offset of a char *; 0 if there is none */
 } kinds[EVENT_TYPES] = {
 #define EVENT_FIELD(member) (1 + offsetof(struct task_event, member))
 	[EVENT_RECEIVED] = { "Received", .fixed = "Task received by client" },
@@ -83,7 +84,7 @@ task_event_name(enum task_event_type type)
 	return kinds[type].name;
 }
 
-/* Empties *ev on failure, so that every constructor can end with it. */
+/* Every constructor ends with this: after a failure *ev is empty. */
 static int
 finish(struct task_event *ev, int r)
 {
@@ -107,7 +108,7 @@ set_detail_int(struct task_event *ev, const char *key, int64_t value)
 	return task_event_detail(ev, key, text);
 }
 
-/* A text in its detail and in its legacy field. An empty one is neither. */
+/* Stores a text in its detail and in its legacy field, unless it is empty. */
 static int
 put_text(struct task_event *ev, const char *detail, size_t field, const char *text)
 {
@@ -122,7 +123,7 @@ put_text(struct task_event *ev, const char *detail, size_t field, const char *te
 	return r;
 }
 
-/* Everything but the display message. */
+/* Fills everything but the display message. */
 static int
 start(struct task_event *ev, enum task_event_type type, int64_t now_ns, const char *text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* volume.c: field tables of CSI volumes and plugins, and what is counted for showing them. Runs in:
+/* volume.c: field tables of CSI volumes and plugins, and the counts that the API shows. Runs in:
  * supervisor, cli. */
 #include "model/volume.h"
 
@@ -75,7 +75,7 @@ static const struct field csi_volume_fields[] = {
 	F_INT(modify_time, "ModifyTime"),
 	F_UINT(create_index, "CreateIndex"),
 	F_UINT(modify_index, "ModifyIndex"),
-	/* Computed from the plugin and the claims, never stored with anything in them. */
+	/* Computed from the plugin and the claims; empty when stored. */
 	F_BOOL(schedulable, "Schedulable"),
 	F_INT(controllers_healthy, "ControllersHealthy"),
 	F_INT(controllers_expected, "ControllersExpected"),
@@ -150,7 +150,7 @@ const struct type csi_volume_view_type = {
 	.n = ELEMENTSOF(csi_volume_view_fields),
 };
 
-/* Claims, indexes and the modes of the first claim are the source's to say. */
+/* A request cannot set claims, indexes and the modes of the first claim. */
 static const struct field csi_volume_request_fields[] = {
 	F_STRING(id, "ID"),
 	F_STRING(name, "Name"),
@@ -176,7 +176,7 @@ const struct type csi_volume_request_type = {
 	.n = ELEMENTSOF(csi_volume_request_fields),
 };
 
-/* What CreateVolume is called with, its secrets excepted. */
+/* The parameters of CreateVolume, without secrets. */
 static const struct field csi_volume_creation_fields[] = {
 	F_STRING(plugin_id, "PluginID"),
 	F_STRING(name, "Name"),
@@ -335,7 +335,7 @@ csi_volume_id_is_valid(const char *id)
 
 	if (!bracket)
 		return name_is_component(id);
-	/* As an alloc's index is written: no zero in front. */
+	/* An alloc's index has no leading zero. */
 	if (n == 0 || n > 9 || (n > 1 && digits[0] == '0') || strcmp(digits + n, "]") != 0 ||
 	    strlen(id) > NAME_BYTES_MAX)
 		return false;
@@ -360,8 +360,8 @@ csi_volume_validate(const struct csi_volume *vol, struct problems *p)
 		(void)model_problem(p, "volume: ID is missing");
 	else if (!csi_volume_id_is_valid(vol->id))
 		(void)model_problem(p,
-		    "volume id \"%.140s\" may have 1 to 128 letters, digits, '.', '_' and '-', no "
-		    "dot first, and \"[0]\" or another index behind them (per_alloc)",
+		    "volume id \"%.140s\" must have 1 to 128 letters, digits, '.', '_' and '-' and "
+		    "no leading dot, and may end with an index such as \"[0]\" (per_alloc)",
 		    vol->id);
 	if (!*str(vol->plugin_id))
 		(void)model_problem(p, "volume \"%s\": PluginID is missing", str(vol->id));

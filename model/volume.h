@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* volume.h: CSI volumes with their claims, and plugins, as the source keeps them and the API shows
+/* volume.h: CSI volumes with their claims, and plugins, as the source stores them and the API shows
  * them. Runs in: supervisor, cli. */
 #ifndef DROVER_MODEL_VOLUME_H
 #define DROVER_MODEL_VOLUME_H
@@ -8,7 +8,7 @@
 #include "model/csi.h"
 #include "model/engine/field.h"
 
-/* Numbers on the wire and in JSON. */
+/* The API and the wire use the numbers. */
 enum claim_mode { CLAIM_READ, CLAIM_WRITE, CLAIM_GC };
 enum claim_state {
 	CLAIM_TAKEN,
@@ -43,15 +43,15 @@ struct csi_volume {
 	char *id, *name, *external_id, *namespace;
 	struct csi_topology_request *requested_topologies;
 	MODEL_LIST(struct csi_topology) topologies;
-	enum csi_access access_mode; /* the ones in use now */
+	enum csi_access access_mode; /* the modes in use now */
 	enum csi_attachment attachment_mode;
 	struct mount_options *mount_options;
 	struct string_map secrets, parameters, context;
-	struct string_map publish_context; /* of one claim: what the controller said to the node */
+	struct string_map publish_context; /* of a claim: the controller's data for the node */
 	int64_t capacity, requested_capacity_min, requested_capacity_max; /* bytes */
 	MODEL_LIST(struct csi_capability) requested_capabilities;
 	char *clone_id, *snapshot_id;
-	/* Alloc id to claim. Never shown by the API. */
+	/* By alloc id. Never shown by the API. */
 	MODEL_MAP(struct csi_claim) read_claims;
 	MODEL_MAP(struct csi_claim) write_claims;
 	MODEL_MAP(struct csi_claim) past_claims;
@@ -59,10 +59,10 @@ struct csi_volume {
 	char *plugin_id, *provider, *provider_version;
 	bool controller_required;
 	int64_t controllers_healthy, controllers_expected, nodes_healthy, nodes_expected;
-	int64_t resource_exhausted;       /* time, 0: not */
+	int64_t resource_exhausted;       /* time; 0 if it was never exhausted */
 	int64_t create_time, modify_time; /* ns */
 	uint64_t create_index, modify_index;
-	/* Filled for the API only: the claims' alloc ids, their stubs, the counts of the list. */
+	/* Only for the API: the claims' alloc ids, their stubs, and the counts of the list. */
 	struct strings read_allocs, write_allocs;
 	MODEL_LIST(struct alloc) allocations;
 	int64_t current_readers, current_writers;
@@ -71,15 +71,16 @@ struct csi_volume {
 MODEL_DECLARE(csi_claim);
 MODEL_DECLARE(csi_capability);
 MODEL_DECLARE(csi_topology_request);
-MODEL_DECLARE(csi_volume); /* for state.db: everything that lasts */
+MODEL_DECLARE(csi_volume); /* for state.db: every field that is stored */
 
-/* The same struct as GET /v1/volume/csi/:id and the list show it: no claims, secrets
- * null, flags redacted. */
+/* The table for GET /v1/volume/csi/:id and the list: without claims, secrets null, flags
+ * redacted. */
 extern const struct type csi_volume_view_type;
 extern const struct type csi_volume_stub_type;
-/* The same struct as a request that registers or creates a volume gives it. */
+/* The table for a request that registers or creates a volume. */
 extern const struct type csi_volume_request_type;
-/* Fills read_allocs, write_allocs, current_readers and _writers from the claims. 0 or -ENOMEM. */
+/* Fills read_allocs, write_allocs, current_readers and current_writers from the claims. Returns 0
+ * or -ENOMEM. */
 int csi_volume_fill_view(struct csi_volume *vol);
 
 struct csi_plugin {
@@ -95,18 +96,18 @@ struct csi_plugin {
 MODEL_DECLARE(csi_plugin);
 extern const struct type csi_plugin_stub_type;
 
-/* Does a controller count for this plugin? Counts the healthy ones into the plugin's
- * fields. */
+/* Sets the plugin's counts of healthy and expected controllers and nodes, and
+ * controller_required. */
 void csi_plugin_count(struct csi_plugin *plugin);
 bool csi_plugin_needs_attach(const struct csi_plugin *plugin);
 
-/* A name, or for per_alloc a name and an index: "data", "data[3]". */
+/* Returns whether id is a name, or a name and an index (per_alloc): "data", "data[3]". */
 bool csi_volume_id_is_valid(const char *id);
-/* Would the two be created differently? Then *ret is the first field that differs:
+/* Returns whether a and b would be created differently; then *ret is the first field that differs:
  * "RequestedCapabilities[0].AccessMode". */
 bool csi_volume_creation_differs(
     const struct csi_volume *a, const struct csi_volume *b, char *ret, size_t size);
-/* What `volume create` refuses before it asks a plugin. */
+/* Adds the problems for which `volume create` is rejected before a plugin is called. */
 void csi_volume_validate(const struct csi_volume *vol, struct problems *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* decode.c: JSON into any struct by its field table. Runs in: supervisor, cli. */
+/* decode.c: decodes JSON into any struct by its field table. Runs in: supervisor, cli. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ place_format(const struct place *p, char *ret, size_t size)
 		(void)snprintf(ret + len, size - len, "%s%s", len ? "." : "", p->name);
 }
 
-/* What a human would call this value, cut short. */
+/* Describes a value for an error sentence, truncated. */
 static void
 describe(const json_t *json, char *ret, size_t size)
 {
@@ -56,7 +56,8 @@ refuse(const struct place *at, const char *expected, const json_t *found, struct
 	    e, -EINVAL, "%s%sexpected %s, found %s", path, *path ? ": " : "", expected, what);
 }
 
-/* A copy on the heap; NULL for an empty one. A NUL inside would end up as another string. */
+/* Copies the string to the heap; NULL for an empty one. A NUL inside is rejected because it would
+ * truncate the string. */
 static int
 decode_string(const json_t *json, char **ret, const struct place *at, struct err *e)
 {
@@ -64,9 +65,9 @@ decode_string(const json_t *json, char **ret, const struct place *at, struct err
 	char *copy = NULL;
 
 	if (!s)
-		return refuse(at, "a text", json, e);
+		return refuse(at, "a string", json, e);
 	if (strlen(s) != json_string_length(json))
-		return refuse(at, "a text without NUL", json, e);
+		return refuse(at, "a string without NUL", json, e);
 	if (*s) {
 		copy = strdup(s);
 		if (!copy)
@@ -100,7 +101,7 @@ decode_int(const json_t *json, int64_t min, int64_t *ret, const struct place *at
 	return 0;
 }
 
-/* A text where the number has 64 bits: encode.c. */
+/* A string where the number needs 64 bits: see encode.c. */
 static int
 decode_uint(const json_t *json, uint64_t *ret, const struct place *at, struct err *e)
 {
@@ -189,7 +190,8 @@ decode_enum(
 	return refuse_enum(f, json, at, e);
 }
 
-/* Deeper than we would ever show, or with a NUL in it: refused, not cut. */
+/* Rejects values that are nested more deeply than the API shows, and strings with a NUL, instead of
+ * truncating them. */
 static int
 check_raw(const json_t *json, unsigned depth, const struct place *at, struct err *e)
 {
@@ -198,9 +200,9 @@ check_raw(const json_t *json, unsigned depth, const struct place *at, struct err
 	int r = 0;
 
 	if (depth == 0)
-		return refuse(at, "fewer levels", json, e);
+		return refuse(at, "fewer levels of nesting", json, e);
 	if (json_is_string(json) && strlen(json_string_value(json)) != json_string_length(json))
-		return refuse(at, "a text without NUL", json, e);
+		return refuse(at, "a string without NUL", json, e);
 	for (i = 0; i < json_array_size(json) && r == 0; i++)
 		r = check_raw(json_array_get(json, i), depth - 1, at, e);
 	for (it = json_object_iter((json_t *)json); it && r == 0;
@@ -235,7 +237,8 @@ decode_raw(
 static int decode_struct(
     const struct type *type, const json_t *json, void *obj, const struct place *at, struct err *e);
 
-/* n grows element by element, so that model_done() frees exactly what is there after a failure. */
+/* n grows element by element, so that after a failure model_done() frees exactly the elements that
+ * exist. */
 static int
 decode_list(const struct field *f, const json_t *json, struct any_list *l, const struct place *at,
     struct err *e)
@@ -258,7 +261,7 @@ decode_list(const struct field *f, const json_t *json, struct any_list *l, const
 	return r;
 }
 
-/* A null value is an absent one: a nil inside a map is what peers fall over. */
+/* A null value is skipped like an absent one: a nil inside a map makes peers crash. */
 static int
 decode_map(const struct field *f, const json_t *json, struct any_list *m, const struct place *at,
     struct err *e)
@@ -299,7 +302,7 @@ decode_strings(const json_t *json, struct strings *l, const struct place *at, st
 	int r;
 
 	if (!json_is_array(json))
-		return refuse(at, "a list of texts", json, e);
+		return refuse(at, "a list of strings", json, e);
 	l->v = list_alloc(n, sizeof(*l->v));
 	if (!l->v)
 		return err_set(e, -ENOMEM, "decode");
@@ -357,7 +360,7 @@ decode_ints(const json_t *json, struct ints *l, const struct place *at, struct e
 	return r;
 }
 
-/* Values may be numbers and booleans too: Env and Meta of hand-written jobs have them. */
+/* Values may also be numbers and booleans, as in Env and Meta of hand-written jobs. */
 static int
 decode_pair_value(const json_t *json, char **ret, const struct place *at, struct err *e)
 {
@@ -458,7 +461,7 @@ decode_value(
 	if (json_is_null(json))
 		return 0;
 	if (f->kind >= FIELD_LIST && f->kind != FIELD_JSON && ((struct any_list *)to)->v)
-		field_done(f, obj); /* the same key in another case: the later one counts */
+		field_done(f, obj); /* the key in another case: the later one wins */
 	switch ((enum field_kind)f->kind) {
 	case FIELD_BOOL:
 		return decode_bool(json, to, at, e);
@@ -509,7 +512,7 @@ is_called(const struct field *f, const char *key, size_t len, bool exactly)
 	return exactly ? memcmp(f->name, key, len) == 0 : strncasecmp(f->name, key, len) == 0;
 }
 
-/* Keys mostly come in the table's order, so the search starts behind the last one found. */
+/* Keys mostly come in the table's order, so the search starts after the last one found. */
 static const struct field *
 find_field(const struct type *type, const char *key, size_t len, size_t *next)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* encode.c: one walk over a struct by its field table, and the JSON that it makes. Runs in:
+/* encode.c: walks over a struct by its field table, for any format, and encodes JSON. Runs in:
  * supervisor, cli. */
 #include <math.h>
 #include <stdio.h>
@@ -29,10 +29,10 @@ put_key(const struct walk *w, const char *key)
 	w->sink->key(w->arg, str(key), strlen(str(key)), false);
 }
 
-/* Raw JSON on its way. */
+/* The state of a walk over raw JSON. */
 struct raw_walk {
 	const struct walk *w;
-	bool nulls; /* inside lists and objects they stay */
+	bool nulls; /* keep nulls inside lists and objects */
 };
 
 static void walk_raw(const struct raw_walk *r, const json_t *json, unsigned depth);
@@ -188,7 +188,7 @@ walk_raws(const struct walk *w, const struct raws *l)
 	w->sink->close(w->arg, false);
 }
 
-/* A text, or what is base64 here and bytes elsewhere. */
+/* A string, or bytes that are base64 in memory. */
 static void
 walk_text(const struct walk *w, const struct field *f, const char *s)
 {
@@ -198,8 +198,8 @@ walk_text(const struct walk *w, const struct field *f, const char *s)
 		put_string(w, s);
 }
 
-/* JSON's reader knows 63 bits: more (a file system's id) goes as a text, so that nothing is lost.
- */
+/* JSON parsers handle 63 bits: a larger number (a file system's id) becomes a string, so that no
+ * digit is lost. */
 static void
 walk_uint(const struct walk *w, uint64_t n)
 {
@@ -222,14 +222,13 @@ walk_int(const struct walk *w, int64_t n)
 		w->sink->integer(w->arg, n);
 }
 
-/* Lists, maps, pointers and raw JSON: what is nil has been dealt with. */
+/* Lists, maps, pointers and raw JSON that are not nil. */
 static void
 walk_held(const struct walk *w, const struct field *f, const void *at)
 {
 	const struct type *type = f->shown && w->sink->json ? f->shown : f->sub;
-	/* Who reads msgpack into structs does not survive a nil among them; a driver's block has
-	 * none.
-	 */
+	/* Peers that decode msgpack into structs crash at a nil among them; a driver's block has
+	 * none. */
 	const struct raw_walk raw = { .w = w,
 		.nulls = w->sink->json || f->flags & FIELD_AS_OBJECT };
 
@@ -357,7 +356,7 @@ model_walk(
 struct text_sink {
 	struct text *text;
 	bool indent;
-	bool first; /* in its container: no comma before it */
+	bool first; /* the first in its container: no comma before it */
 	bool after_key;
 	unsigned depth;
 };
@@ -374,7 +373,7 @@ text_newline(struct text_sink *s)
 		text_append(s->text, "  ", 2);
 }
 
-/* What has to stand before a value or a key. */
+/* Appends the comma or line break that a value or a key needs before it. */
 static void
 text_separate(struct text_sink *s)
 {
@@ -424,7 +423,8 @@ text_integer(void *arg, int64_t n)
 	text_append(s->text, p, (size_t)(buf + sizeof(buf) - p));
 }
 
-/* With a dot or an exponent, so that it is read as a real again. JSON has no infinity. */
+/* Writes a real with a dot or an exponent, so that it is read as a real again. JSON has no
+ * infinity. */
 static void
 text_real(void *arg, double d)
 {

@@ -8,7 +8,7 @@
 #include "common/cleanup.h"
 #include "model/engine/table.h"
 
-/* What does not count, and where the first difference is written (NULL: nobody asks). */
+/* Which fields are ignored, and where the path of the first difference is written (may be NULL). */
 struct report {
 	unsigned ignore; /* field flags */
 	char *path;
@@ -86,7 +86,7 @@ compare_keys(const void *a, const void *b)
 	return strcmp((*x)->key, (*y)->key);
 }
 
-/* Its pairs in the order of their keys. NULL: no memory. */
+/* Returns its pairs sorted by key, or NULL if memory runs out. */
 static const struct string_pair **
 sort_pairs(const struct string_map *m)
 {
@@ -108,7 +108,7 @@ string_maps_differ(const struct string_map *a, const struct string_map *b)
 
 	if (a->n != b->n)
 		return true;
-	/* Mostly they have the same order. */
+	/* Skips equal pairs at the beginning: maps mostly have the same order. */
 	while (i < a->n && str_eq(a->v[i].key, b->v[i].key) && str_eq(a->v[i].value, b->v[i].value))
 		i++;
 	if (i == a->n)
@@ -165,7 +165,7 @@ differ_scalars(const struct field *f, const void *a, const void *b)
 		return string_maps_differ(a, b);
 	case FIELD_INT_MAP:
 		return differ_int_maps(a, b);
-	case FIELD_RAWS: /* never compared: FIELD_NO_EQUAL */
+	case FIELD_RAWS: /* has FIELD_NO_EQUAL, so it is never compared */
 		return false;
 	case FIELD_JSON:
 		if (!*(json_t *const *)a || !*(json_t *const *)b)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * field.h: a struct described once, by a table of its fields, and everything that follows from the
- * table: JSON in and out, defaults, validation, copy, comparison. Runs in: supervisor, cli.
+ * field.h: a table of fields describes a struct once; JSON in both directions, defaults,
+ * validation, copy and comparison follow from it. Runs in: supervisor, cli.
  *
- * How members look. A string is a char * on the heap, NULL when it is empty (str() gives "").
- * Counts, sizes, indexes: int64_t or uint64_t. A duration is int64_t nanoseconds. A time is int64_t
- * nanoseconds since 1970 UTC, 0 = never. An enum is a C enum whose value 0 is the empty string.
- * Where "not given" differs from zero, an int64_t is MODEL_UNSET and a yes-or-no is an enum
- * opt_bool. Lists and maps are {v, n}: v NULL is Go's nil, v not NULL with n 0 is an empty one. A
- * block that this node only shows again is a json_t *.
+ * Members have these forms. A string is a char * on the heap, NULL when it is empty (str() gives
+ * ""). Counts, sizes and indexes are int64_t or uint64_t. A duration is an int64_t in nanoseconds.
+ * A time is an int64_t in nanoseconds since 1970 UTC, 0 = never. An enum is a C enum whose value 0
+ * is the empty string. Where "not set" differs from zero, an int64_t is MODEL_UNSET and a boolean
+ * is an enum opt_bool. Lists and maps are {v, n}: if v is NULL they are Go's nil, else with n 0
+ * they are empty. A block that this node only stores and shows is a json_t *.
  */
 #ifndef DROVER_MODEL_ENGINE_FIELD_H
 #define DROVER_MODEL_ENGINE_FIELD_H
@@ -55,7 +55,7 @@ struct int_map {
 	size_t n;
 };
 
-/* A list of structs; and a map from a string to structs, in the order in which its keys came. */
+/* A list of structs; and a map from strings to structs, in the order in which keys were added. */
 #define MODEL_LIST(item)                                                                           \
 	struct {                                                                                   \
 		item *v;                                                                           \
@@ -75,82 +75,78 @@ struct place;
 struct problems;
 
 struct type {
-	const char *name; /* for messages: "group" */
+	const char *name; /* for error sentences: "group" */
 	size_t size;
 	const struct field *fields; /* table.h */
 	size_t n;
-	size_t
-	    title; /* 1 + offset of the char * that tells one from another in messages; 0: none */
-	bool bare; /* it looks like its only field's value: a list of lists, a map of lists */
-	/* Says what is wrong with this struct by itself, with model_problem(). May be NULL. */
+	size_t title; /* 1 + offset of the char * that names it in errors; 0 if there is none */
+	bool bare;    /* encoded as its only field's value: for lists of lists and maps of lists */
+	/* Adds the problems of this struct alone, with model_problem(). May be NULL. */
 	void (*validate)(const void *obj, struct problems *p);
 };
 
-/* Sentences about what is wrong, in the order of the struct. */
+/* Sentences about problems, in the order of the struct's fields. */
 struct problems {
 	struct strings list;
-	const struct place *place; /* where validation is just now */
+	const struct place *place; /* the position of the validation */
 };
 
-/* 0, or -ENOMEM. Only the first 100 are kept. problems_err() makes one error of all: "a; b; c". 0
- * when there are none, else -EINVAL. */
+/* model_problem() keeps only the first 100 problems; returns 0 or -ENOMEM. problems_err() joins all
+ * into one error, "a; b; c"; returns 0 if there are none, else -EINVAL. */
 int model_problem(struct problems *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int problems_err(const struct problems *p, struct err *e);
 void problems_done(struct problems *p);
 
-/* Zero is a valid empty object for every type, except that fields which know "not given" are 0
- * instead of unset. */
-void model_init(const struct type *type, void *obj); /* unset what can be unset, zero the rest */
-void model_done(const struct type *type, void *obj); /* frees what it holds and inits again */
-void *model_new(const struct type *type);            /* NULL: no memory */
+/* A zeroed struct is a valid empty object, but fields that can be unset are 0 instead of unset. */
+void model_init(const struct type *type, void *obj); /* unset if it can be unset, else zero */
+void model_done(const struct type *type, void *obj); /* frees the contents and initialises again */
+void *model_new(const struct type *type);            /* NULL if memory runs out */
 void model_free(const struct type *type, void *obj);
 
 /*
- * Decodes over an initialised object. Keys are matched as Go does: exactly, else ignoring case;
- * unknown ones are ignored; null leaves a field as it is. A duration may be a number of nanoseconds
- * or a text such as "30s". Returns 0; -EINVAL with `TaskGroups[0].Tasks[1].Resources.CPU: expected
- * a number, found "x"`; -ENOMEM. After a failure obj is as after model_done().
+ * Decodes into an initialised object. Keys match as in Go: exactly, else ignoring case. Unknown
+ * keys are ignored; null leaves a field unchanged. A duration may be a number of nanoseconds or a
+ * text such as "30s". Returns 0; -EINVAL with `TaskGroups[0].Tasks[1].Resources.CPU: expected a
+ * number, found "x"`; or -ENOMEM. After a failure obj is as after model_done().
  */
 int model_from_json(const struct type *type, const json_t *json, void *obj, struct err *e);
-/* The same from text; a text that is no JSON gives "line 3, column 7: …". name stands before it,
- * may be NULL. */
+/* As model_from_json(), from text. If it is not valid JSON, the error is "line 3, column 7: …". */
 int model_from_text(
     const struct type *type, const char *text, size_t len, void *obj, struct err *e);
 
 enum model_flags {
-	MODEL_COMPACT = 1, /* leaves out what is empty: for storing. Decodes to the same object */
+	MODEL_COMPACT = 1, /* leaves out empty fields, for storing; decodes to the same object */
 	MODEL_INDENT = 2,
 };
 
-/* A new reference, or NULL (no memory). For composing; long answers are better made as text. */
+/* Returns a new reference, or NULL without memory. model_to_text() is faster for long answers. */
 json_t *model_to_json(const struct type *type, const void *obj, enum model_flags flags);
 
-/* Text that grows. text is NUL-terminated when not NULL; the holder frees it. failed: memory ran
- * out once. */
+/* A growing text, NUL-terminated unless NULL; text_done() frees it. failed: memory ran out. */
 struct text {
 	char *text;
 	size_t len, size;
 	bool failed;
 };
 
-/* Appends the object as JSON text, several times faster than model_to_json(). What is no UTF-8
- * (a task's output in an error) becomes U+FFFD. 0 or -ENOMEM. */
+/* Appends the object as JSON text, several times faster than model_to_json(). Bytes that are not
+ * UTF-8 (a task's output in an error) become U+FFFD. Returns 0 or -ENOMEM. */
 int model_to_text(const struct type *type, const void *obj, enum model_flags flags, struct text *t);
 void text_append(struct text *t, const char *bytes, size_t len);
 void text_printf(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void text_json_string(struct text *t, const char *s); /* quoted */
+void text_json_string(struct text *t, const char *s); /* with quotes */
 void text_done(struct text *t);
 
-/* Fills what is unset and has a default in the table, in all structs below too. 0 or -ENOMEM. */
+/* Sets unset fields with a default in the table, in nested structs too. Returns 0 or -ENOMEM. */
 int model_defaults(const struct type *type, void *obj);
-/* Adds a sentence for everything that is wrong in obj and below: `group "web": task "t": …`. */
+/* Adds a sentence for each problem of obj and its nested structs: `group "web": task "t": …`. */
 void model_validate(const struct type *type, const void *obj, struct problems *p);
-/* Deep copy into *to, which is initialised first (not freed). 0 or -ENOMEM, then *to is empty. */
+/* Copies deeply into *to, which must hold nothing. Returns 0, or -ENOMEM with *to empty. */
 int model_copy(const struct type *type, const void *from, void *to);
-/* Fields with FIELD_NO_EQUAL (indexes, times, status) do not count. Maps are equal in any order;
- * NULL equals empty. */
+/* Returns whether a and b are equal. Fields with FIELD_NO_EQUAL (indexes, times, status) are
+ * ignored. The order of maps does not matter; NULL equals empty. */
 bool model_equal(const struct type *type, const void *a, const void *b);
-/* The first difference as a path ("Tasks[0].Env"), for messages; false and untouched when equal. */
+/* Writes the path of the first difference ("Tasks[0].Env"); false, ret untouched: there is none. */
 bool model_difference(
     const struct type *type, const void *a, const void *b, char *ret, size_t size);
 
@@ -161,26 +157,26 @@ str(const char *s)
 	return s ? s : "";
 }
 bool str_eq(const char *a, const char *b); /* NULL equals "" */
-/* Replaces *s by a copy (NULL for an empty one). 0 or -ENOMEM. */
+/* Replaces *s with a copy of value (NULL if it is empty). Returns 0 or -ENOMEM. */
 int str_set(char **s, const char *value);
 int str_setf(char **s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 int strings_add(struct strings *l, const char *s);
 bool strings_has(const struct strings *l, const char *s);
-bool strings_remove(struct strings *l, const char *s); /* was it there? */
+bool strings_remove(struct strings *l, const char *s); /* whether it was in the list */
 void strings_done(struct strings *l);
 
-const char *string_map_get(const struct string_map *m, const char *key); /* NULL: not there */
+const char *string_map_get(const struct string_map *m, const char *key); /* NULL if not found */
 int string_map_set(struct string_map *m, const char *key, const char *value);
-/* The same for a key that is known not to be there. */
+/* As string_map_set(), for a key that is known to be new. */
 int string_map_append(struct string_map *m, const char *key, const char *value);
 bool string_maps_differ(const struct string_map *a, const struct string_map *b);
-int64_t *int_map_at(struct int_map *m, const char *key); /* made with 0 when new; NULL: no memory */
+int64_t *int_map_at(struct int_map *m, const char *key); /* adds it as 0; NULL: no memory */
 
 /*
- * For MODEL_LIST and MODEL_MAP members; elements move when the list grows. list_add() gives the new
- * element, initialised. map_get() gives the value or NULL; map_put() finds or makes it (NULL: no
- * memory).
+ * For MODEL_LIST and MODEL_MAP members; elements move when the list grows. list_add() returns the
+ * new element, initialised. map_get() returns the value or NULL; map_put() finds or adds it. Both
+ * adds return NULL if memory runs out.
  */
 void *model_list_add(const struct type *item, void *list);
 void model_list_remove(const struct type *item, void *list, size_t index);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_time.c: times as Go marshals them: a version, seconds since the year 1, nanoseconds, the
+/* go_time.c: times in Go's binary format: a version, seconds since the year 1, nanoseconds, the
  * zone's minutes. Runs in: supervisor. */
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "model/engine/table.h"
 
 #define VERSION        1
-#define VERSION_ZONE_S 2                    /* a zone with seconds: one byte more */
+#define VERSION_ZONE_S 2                    /* a zone with seconds, which has one byte more */
 #define YEAR_1_S       INT64_C(62135596800) /* before 1970 */
 #define ZONE_UTC       0xffff
 
@@ -45,7 +45,7 @@ go_time_format(int64_t ns, uint8_t ret[GO_TIME_SIZE])
 	put(ret + 13, ZONE_UTC, 2);
 }
 
-/* Years that 64 bits of nanoseconds do not reach are as far away as can be. */
+/* Years outside the range of 64 bits of nanoseconds become the lowest or highest time. */
 bool
 go_time_parse(const void *data, size_t len, int64_t *ret_ns)
 {

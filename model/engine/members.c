@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* members.c: strings, lists and maps inside structs. Runs in: supervisor, cli. */
+/* members.c: strings, lists and maps that are members of structs. Runs in: supervisor, cli. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -176,7 +176,7 @@ model_list_remove(const struct type *item, void *list, size_t index)
 	memmove(at, at + item->size, (l->n - index) * item->size);
 }
 
-/* The entry with this key, or NULL. */
+/* Returns the entry with this key, or NULL. */
 static char *
 find_entry(const struct type *item, const struct any_list *m, const char *key)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* msgpack_decode.c: msgpack into any struct by its field table. The peer may be hostile: what is
- * made is paid for before it is made. Runs in: supervisor. */
+/* msgpack_decode.c: decodes msgpack into any struct by its field table. The peer may be hostile, so
+ * each allocation is first subtracted from a budget. Runs in: supervisor. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 
 struct decoder {
 	struct mp_in in;
-	size_t memory; /* that may still be taken */
+	size_t memory; /* remaining budget in bytes */
 	struct err *e;
 };
 
-/* What a value of jansson's takes at most, an empty object, with its place in the one above. */
+/* The most that one value of jansson takes, an empty object, with its entry in the container. */
 #define JSON_VALUE_SIZE 256
-/* malloc's own share of every block. */
+/* The overhead of malloc for each block. */
 #define BLOCK_SIZE 16
 
 static int
@@ -48,7 +48,7 @@ describe(const struct mp_item *found, char *ret, size_t size)
 		(void)snprintf(ret, size, "\"%.*s\"",
 		    (int)utf8_sanitize(text, sizeof(text), found->bytes, found->len), text);
 	else if (found->kind == MP_BYTES)
-		(void)snprintf(ret, size, "%u bytes that are no text", found->len);
+		(void)snprintf(ret, size, "%u bytes that are not text", found->len);
 	else
 		(void)snprintf(ret, size, "%s", names[found->kind]);
 }
@@ -64,7 +64,7 @@ refuse(struct decoder *d, const struct place *at, const char *expected, const st
 	    d->e, -EINVAL, "%s%sexpected %s, found %s", path, *path ? ": " : "", expected, what);
 }
 
-/* r: what mp_read() or mp_skip() said. */
+/* r is the return value of mp_read() or mp_skip(). */
 static int
 say_broken(struct decoder *d, const struct place *at, int r)
 {
@@ -72,7 +72,7 @@ say_broken(struct decoder *d, const struct place *at, int r)
 
 	place_format(at, path, sizeof(path));
 	return err_say(d->e, -EINVAL, "%s%s%s", path, *path ? ": " : "",
-	    r == -EAGAIN ? "the message ends in the middle" : "this is no msgpack");
+	    r == -EAGAIN ? "the message ends in the middle" : "this is not valid msgpack");
 }
 
 static int
@@ -87,8 +87,8 @@ pay(struct decoder *d, const struct place *at, size_t n, size_t size)
 		return 0;
 	}
 	place_format(at, path, sizeof(path));
-	return err_say(d->e, -EMSGSIZE,
-	    "%s%sthis message would take more memory than a message may", path, *path ? ": " : "");
+	return err_say(d->e, -EMSGSIZE, "%s%sthis message would need more memory than is allowed",
+	    path, *path ? ": " : "");
 }
 
 static int
@@ -107,7 +107,7 @@ skip(struct decoder *d, const struct place *at)
 	return r < 0 ? say_broken(d, at, r) : 0;
 }
 
-/* Takes the next value if it is nil. */
+/* Consumes the next value if it is nil. */
 static bool
 take_nil(struct decoder *d)
 {
@@ -120,7 +120,7 @@ take_nil(struct decoder *d)
 	return false;
 }
 
-/* The head of a list or map. */
+/* Reads the head of a list or map. */
 static int
 take_container(struct decoder *d, const struct place *at, enum mp_kind kind, uint32_t *ret_n)
 {
@@ -135,8 +135,8 @@ take_container(struct decoder *d, const struct place *at, enum mp_kind kind, uin
 	return 0;
 }
 
-/* A list for n elements; NULL and an error are one. The next power of two is what it really takes.
- */
+/* Allocates a list for n elements; returns NULL after an error. list_alloc() rounds up to the next
+ * power of two. */
 static int
 make_list(struct decoder *d, const struct place *at, size_t n, size_t size, void *list)
 {
@@ -149,7 +149,7 @@ make_list(struct decoder *d, const struct place *at, size_t n, size_t size, void
 	return l->v ? 0 : no_memory(d);
 }
 
-/* A copy with a NUL, never NULL for no reason but memory. */
+/* Copies a string and appends a NUL; *ret is not NULL after success. */
 static int
 copy_text(struct decoder *d, const struct place *at, const struct mp_item *item, char **ret)
 {
@@ -157,9 +157,9 @@ copy_text(struct decoder *d, const struct place *at, const struct mp_item *item,
 	int r;
 
 	if (item->kind != MP_BYTES)
-		return refuse(d, at, "a text", item);
+		return refuse(d, at, "a string", item);
 	if (memchr(item->bytes, '\0', item->len))
-		return refuse(d, at, "a text without NUL", item);
+		return refuse(d, at, "a string without NUL", item);
 	r = pay(d, at, item->len + (size_t)1, 1);
 	if (r < 0)
 		return r;
@@ -179,7 +179,7 @@ take_text(struct decoder *d, const struct place *at, char **ret)
 	return r < 0 ? r : copy_text(d, at, &item, ret);
 }
 
-/* NULL for an empty one. */
+/* Sets *ret to NULL for an empty string. */
 static int
 decode_string(struct decoder *d, const struct place *at, char **ret)
 {
@@ -219,7 +219,7 @@ decode_bytes(struct decoder *d, const struct place *at, char **ret)
 	return 0;
 }
 
-/* A real that is a whole number is one: what was JSON once has no others. */
+/* Accepts a real that is a whole number: values that were JSON once may be encoded so. */
 static int
 decode_int(struct decoder *d, const struct place *at, int64_t *ret)
 {
@@ -313,8 +313,8 @@ decode_time(struct decoder *d, const struct place *at, int64_t *ret)
 	return 0;
 }
 
-/* A value that a newer peer has and we do not: what says nothing to us may say it; what we act on
- * may not. */
+/* An unknown value comes from a newer peer. It is accepted (as 0) only in fields that the node just
+ * shows, not in those that it acts on. */
 static int
 decode_enum(struct decoder *d, const struct field *f, const struct place *at, unsigned *ret)
 {
@@ -326,12 +326,12 @@ decode_enum(struct decoder *d, const struct field *f, const struct place *at, un
 		return r;
 	if (f->flags & FIELD_AS_NUMBER) {
 		if (item.kind != MP_UINT || item.uinteger >= f->n_names)
-			return refuse(d, at, "a number that means something here", &item);
+			return refuse(d, at, "a known number", &item);
 		*ret = (unsigned)item.uinteger;
 		return 0;
 	}
 	if (item.kind != MP_BYTES)
-		return refuse(d, at, "a text", &item);
+		return refuse(d, at, "a string", &item);
 	for (i = 0; i < f->n_names; i++) {
 		if (strlen(str(f->names[i])) != item.len ||
 		    memcmp(str(f->names[i]), item.bytes, item.len))
@@ -340,7 +340,7 @@ decode_enum(struct decoder *d, const struct field *f, const struct place *at, un
 		return 0;
 	}
 	if (!(f->flags & FIELD_NO_EQUAL))
-		return refuse(d, at, "a word that means something here", &item);
+		return refuse(d, at, "a known value", &item);
 	*ret = 0;
 	return 0;
 }
@@ -387,8 +387,8 @@ take_json_object(
 			r = take_json(d, &here, depth, &value);
 		if (r < 0)
 			return r;
-		if (json_object_set_new(object, key, value) < 0) /* also for what is no UTF-8 */
-			return err_say(d->e, -EINVAL, "a key is no text, or there is no memory");
+		if (json_object_set_new(object, key, value) < 0) /* fails for invalid UTF-8 too */
+			return err_say(d->e, -EINVAL, "a key is not text, or memory ran out");
 	}
 	*ret = steal_ptr(&object);
 	return *ret ? 0 : no_memory(d);
@@ -415,7 +415,7 @@ take_json(struct decoder *d, const struct place *at, unsigned depth, json_t **re
 	int r = take(d, at, &item);
 
 	if (r == 0 && depth == 0)
-		r = refuse(d, at, "fewer levels", &item);
+		r = refuse(d, at, "fewer levels of nesting", &item);
 	if (r == 0)
 		r = pay(d, at, 1, JSON_VALUE_SIZE + (item.kind == MP_BYTES ? item.len : 0));
 	if (r < 0)
@@ -425,7 +425,7 @@ take_json(struct decoder *d, const struct place *at, unsigned depth, json_t **re
 	if (item.kind == MP_MAP)
 		return take_json_object(d, at, item.n, depth - 1, ret);
 	if (item.kind == MP_EXT || (item.kind == MP_BYTES && !utf8_is_text(item.bytes, item.len)))
-		return refuse(d, at, "a value that JSON can have", &item);
+		return refuse(d, at, "a value that JSON can represent", &item);
 	if (item.kind == MP_BYTES)
 		*ret = json_stringn(item.bytes, item.len);
 	else if (item.kind == MP_BOOL)
@@ -459,7 +459,8 @@ decode_json(struct decoder *d, const struct field *f, const struct place *at, js
 static int decode_struct(
     struct decoder *d, const struct type *type, const struct place *at, void *obj);
 
-/* n grows element by element, so that model_done() frees exactly what is there after a failure. */
+/* n grows element by element, so that after a failure model_done() frees exactly the elements that
+ * exist. */
 static int
 decode_list(struct decoder *d, const struct type *item, const struct place *at, struct any_list *l)
 {
@@ -487,8 +488,8 @@ compare_keys(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A key that comes twice would be found by some and not by others. entries: each begins with its
- * key. */
+/* Rejects a key that occurs twice: different readers would find different values. entries: each
+ * begins with its key. */
 static int
 check_keys(struct decoder *d, const struct place *at, const struct any_list *m, size_t step)
 {
@@ -509,10 +510,10 @@ check_keys(struct decoder *d, const struct place *at, const struct any_list *m, 
 	if (i == m->n)
 		return 0;
 	place_format(at, path, sizeof(path));
-	return err_say(d->e, -EINVAL, "%s: the key \"%.100s\" is there twice", path, keys[i]);
+	return err_say(d->e, -EINVAL, "%s: the key \"%.100s\" occurs twice", path, keys[i]);
 }
 
-/* Decodes the value of one entry of a map; the key stands at its beginning. */
+/* Decodes the value of one entry of a map. The key is at the beginning of the entry. */
 typedef int decode_entry(
     struct decoder *d, const struct field *f, const struct place *at, void *entry);
 
@@ -565,7 +566,7 @@ decode_int_entry(struct decoder *d, const struct field *f, const struct place *a
 	return decode_int(d, at, &((struct int_pair *)entry)->value);
 }
 
-/* Of a set only the keys are wanted. */
+/* Of a set only the keys are stored. */
 static int
 skip_entry(struct decoder *d, const struct field *f, const struct place *at, void *entry)
 {
@@ -638,7 +639,7 @@ decode_pointer(struct decoder *d, const struct type *sub, const struct place *at
 	return *obj ? decode_struct(d, sub, at, *obj) : no_memory(d);
 }
 
-/* Lists, maps and what else is on the heap. */
+/* Decodes lists, maps and other members with data on the heap. */
 static int
 decode_held(struct decoder *d, const struct field *f, const struct place *at, void *to)
 {
@@ -674,7 +675,7 @@ decode_value(struct decoder *d, const struct field *f, const struct place *at, v
 	if (take_nil(d))
 		return 0;
 	if (f->kind >= FIELD_LIST && f->kind != FIELD_JSON && ((struct any_list *)to)->v)
-		field_done(f, obj); /* the same key twice: the later one counts */
+		field_done(f, obj); /* the same key twice: the later value wins */
 	switch ((enum field_kind)f->kind) {
 	case FIELD_BOOL:
 		return decode_bool(d, at, to);
@@ -709,8 +710,8 @@ is_called(const struct field *f, const struct mp_item *key)
 	return !(f->flags & FIELD_NO_WIRE) && len == key->len && !memcmp(name, key->bytes, len);
 }
 
-/* Go maps come in the order of its struct, or sorted: the search starts behind the last one found.
- */
+/* Go sends maps in the order of its struct or sorted, so the search starts after the last key
+ * found. */
 static const struct field *
 find_field(const struct type *type, const struct mp_item *key, size_t *next)
 {
@@ -766,7 +767,7 @@ model_from_msgpack(const struct type *type, const void *data, size_t len, void *
 	if (!take_nil(&d))
 		r = decode_struct(&d, type, NULL, obj);
 	if (r == 0 && d.in.at != d.in.end)
-		r = err_say(e, -EINVAL, "there is more behind the message's end");
+		r = err_say(e, -EINVAL, "there are bytes after the message's end");
 	if (r < 0)
 		model_done(type, obj);
 	return r;

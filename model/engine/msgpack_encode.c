@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* msgpack_encode.c: any struct as msgpack, with the bytes that Go's codec makes. Runs in:
+/* msgpack_encode.c: encodes any struct as msgpack, with the same bytes as Go's codec. Runs in:
  * supervisor. */
 #include <msgpack/pack.h>
 #include <string.h>
@@ -27,7 +27,8 @@ pack_boolean(void *arg, bool b)
 	(void)(b ? msgpack_pack_true(arg) : msgpack_pack_false(arg));
 }
 
-/* Go keeps a type's sign in the form, where msgpack_pack_int64() makes 200 an unsigned one. */
+/* Go encodes a signed type with a signed form, where msgpack_pack_int64() would encode 200 as
+ * unsigned. */
 static void
 pack_integer(void *arg, int64_t n)
 {
@@ -53,7 +54,7 @@ pack_real(void *arg, double d)
 	(void)msgpack_pack_double(arg, d);
 }
 
-/* The old form, without the newer types for short and for binary ones. */
+/* Uses the old raw form, without the newer types for short strings and binary data. */
 static void
 pack_raw(void *arg, const void *bytes, size_t len)
 {
@@ -82,7 +83,7 @@ pack_time(void *arg, int64_t ns)
 	pack_raw(arg, bytes, sizeof(bytes));
 }
 
-/* What is no base64 came from nowhere: it goes as no bytes. */
+/* Text that is not valid base64 cannot come from a peer; it is encoded as no bytes. */
 static void
 pack_bytes(void *arg, const char *base64)
 {
@@ -97,7 +98,7 @@ pack_bytes(void *arg, const char *base64)
 	pack_raw(arg, bytes, len);
 }
 
-/* As it came. */
+/* Copies bytes as they were received. */
 static void
 pack_verbatim(void *arg, const void *data, size_t len)
 {

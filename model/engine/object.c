@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object.c: makes, empties, copies and completes any struct by its field table. Runs in:
- * supervisor, cli. */
+/* object.c: makes, frees, copies and completes any struct by its field table. Runs in: supervisor,
+ * cli. */
 #include <string.h>
 
 #include "model/engine/msgpack.h"
 #include "model/engine/table.h"
 
-/* For n items: no list keeps how many it has room for, so their number alone says it. Most lists
- * are short, and every allocation has several: those waste one item at most. */
+/* Returns the capacity for n items. Lists do not store their capacity, so it follows from n. Most
+ * lists are short, and an allocation has many of them: short ones waste one item at most. */
 static size_t
 room_for(size_t n)
 {
@@ -62,7 +62,7 @@ model_init(const struct type *type, void *obj)
 		init_field(&type->fields[i], field_at(&type->fields[i], obj));
 }
 
-/* Every element of a list or map: the key at 0 if it has one, the struct after it. */
+/* Frees every element of a list or map: the key at 0 if it has one, and the struct after it. */
 static void
 free_elements(struct any_list *l, const struct type *item, size_t key_size)
 {
@@ -245,7 +245,7 @@ field_is_empty(const struct field *f, const void *obj)
 		return !*str(*(char *const *)at);
 	case FIELD_STRUCT:
 		return struct_is_empty(f->sub, at);
-	default: /* a pointer first, in all others: nil is empty, [] is not */
+	default: /* all others begin with a pointer: nil is empty, [] is not */
 		return !*(void *const *)at;
 	}
 }
@@ -259,7 +259,7 @@ copy_string(const char *from, char **to)
 	return *to ? 0 : -ENOMEM;
 }
 
-/* n counts what is whole, so that model_done() frees exactly that after a failure. */
+/* n counts complete elements, so that after a failure model_done() frees exactly those. */
 static int
 copy_elements(
     const struct any_list *from, struct any_list *to, const struct type *item, size_t key_size)
@@ -308,7 +308,7 @@ copy_ints(const struct ints *from, struct ints *to)
 	return 0;
 }
 
-/* The bytes stay the message's. */
+/* Copies only pointers: the bytes still belong to the message. */
 static int
 copy_raws(const struct raws *from, struct raws *to)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts.c: counts elements of lists, and texts, by the field table. Runs in: supervisor, cli. */
+/* parts.c: counts list elements and texts of an object by its field table. Runs in: supervisor,
+ * cli. */
 #include "model/engine/parts.h"
 
 #include <string.h>
@@ -47,8 +48,8 @@ count_elements(const struct field *f, const struct any_list *l, size_t key_size,
 		count_struct(f->sub, l->v + i * (key_size + f->sub->size) + key_size, p);
 }
 
-/* Lists of strings, such as a command's arguments, count only in the sum: they are never compared
- * in pairs. */
+/* Lists of strings, such as a command's arguments, count only in the sum: their elements are never
+ * compared in pairs. */
 static void
 count_json(const char *name, const json_t *json, struct parts *p)
 {

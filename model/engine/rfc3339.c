@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rfc3339.c: times as JSON has them. Runs in: supervisor, cli. */
+/* rfc3339.c: parses and prints the times in JSON. Runs in: supervisor, cli. */
 #include <string.h>
 
 #include "common/duration.h"
@@ -7,8 +7,8 @@
 
 #define DAY_S 86400
 
-/* Days since 1970 of a date of the Gregorian calendar; months count from March so that a leap day
- * is last. */
+/* Returns the days since 1970 of a Gregorian date. Months count from March, so that a leap day is
+ * the last of the year. */
 static int64_t
 days_from_date(int64_t year, int month, int day)
 {
@@ -79,7 +79,7 @@ time_format(int64_t ns, char ret[RFC3339_SIZE])
 	strcpy(p, "Z");
 }
 
-/* digits decimal digits at *p, which moves behind them. -1: there are none. */
+/* Parses exactly `digits` decimal digits at *p and moves *p past them; -1 if there are fewer. */
 static int64_t
 take_digits(const char **p, int digits)
 {
@@ -93,8 +93,8 @@ take_digits(const char **p, int digits)
 	return value;
 }
 
-/* ".123": nanoseconds, digits beyond the ninth are dropped. 0 where there is no dot; -1: a dot
- * without digits. */
+/* Parses ".123" to nanoseconds; digits beyond the ninth are ignored. Returns 0 without a dot, -1
+ * for a dot without digits. */
 static int64_t
 take_fraction(const char **p)
 {
@@ -110,7 +110,7 @@ take_fraction(const char **p)
 	return ns;
 }
 
-/* "Z" or "+02:00". */
+/* Parses "Z" or "+02:00". */
 static bool
 take_zone(const char **p, int64_t *ret_s)
 {

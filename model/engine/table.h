@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h: how field tables are written. For the files that have one. Runs in: supervisor, cli.
+ * table.h: macros for the files that define field tables. Runs in: supervisor, cli.
  *
- * A table is the truth about a struct: `#define S job`, then one F_…(member, "JSONName", extras)
- * each, in the order in which JSON shows them. Each macro checks that the member has the type that
- * its kind needs. Extras are designated initialisers: .flags, .wire, .names …
+ * A table is `#define S job`, then one F_…(member, "JSONName", extras) for each member, in the
+ * order in which JSON shows them. Each macro checks the type of the member. Extras are designated
+ * initialisers: .flags, .wire, .names …
  */
 #ifndef DROVER_MODEL_ENGINE_TABLE_H
 #define DROVER_MODEL_ENGINE_TABLE_H
@@ -21,48 +21,48 @@ enum field_kind {
 	FIELD_DURATION,
 	FIELD_TIME,
 	FIELD_ENUM,
-	FIELD_STRUCT,  /* inside */
-	FIELD_POINTER, /* NULL: not there */
+	FIELD_STRUCT,  /* the member is the struct */
+	FIELD_POINTER, /* may be NULL */
 	FIELD_LIST,
 	FIELD_MAP,
 	FIELD_STRINGS,
 	FIELD_INTS,
 	FIELD_STRING_MAP,
 	FIELD_INT_MAP,
-	FIELD_SET,  /* struct strings, in JSON an object whose values are null */
-	FIELD_RAWS, /* struct raws: a list that is not decoded. msgpack alone */
+	FIELD_SET,  /* struct strings; in JSON an object whose values are null */
+	FIELD_RAWS, /* struct raws: a list that is not decoded; only in msgpack */
 	FIELD_JSON,
 	FIELD_KINDS
 };
 
 enum field_flags {
-	FIELD_CAN_UNSET = 1 << 0, /* starts as MODEL_UNSET / OPT_UNSET, which is null in JSON */
+	FIELD_CAN_UNSET = 1 << 0, /* starts as MODEL_UNSET or OPT_UNSET, which is null in JSON */
 	FIELD_HAS_DEFAULT = 1 << 1,
-	FIELD_NOT_NIL = 1 << 2,    /* an empty list or map is [] or {}, never null */
-	FIELD_OMIT_EMPTY = 1 << 3, /* no key when empty */
-	FIELD_AS_NUMBER = 1 << 4,  /* an enum that JSON has as its number; the name is accepted */
+	FIELD_NOT_NIL = 1 << 2,    /* an empty list or map is encoded as [] or {}, never as null */
+	FIELD_OMIT_EMPTY = 1 << 3, /* left out when empty */
+	FIELD_AS_NUMBER = 1 << 4,  /* an enum that is a number in JSON; the name is accepted too */
 	FIELD_AS_OBJECT = 1 << 5,  /* raw JSON that must be an object */
 	FIELD_NO_EQUAL = 1 << 6,
-	FIELD_IN_PLACE = 1 << 7, /* may change while the alloc runs on */
-	FIELD_NO_JSON = 1 << 8,  /* msgpack alone */
-	FIELD_NO_WIRE = 1 << 9,  /* JSON alone */
+	FIELD_IN_PLACE = 1 << 7, /* may change while the alloc keeps running */
+	FIELD_NO_JSON = 1 << 8,  /* only in msgpack */
+	FIELD_NO_WIRE = 1 << 9,  /* only in JSON */
 	FIELD_SECRET = 1 << 10,  /* shown as null, or ["[REDACTED]"] for strings */
-	FIELD_BYTES = 1 << 11, /* a string that is base64 here and in JSON, and bytes in msgpack */
+	FIELD_BYTES = 1 << 11,   /* base64 in memory and in JSON, bytes in msgpack */
 };
 
 struct field {
-	const char *name; /* JSON */
-	const char *wire; /* msgpack; NULL: the same */
+	const char *name; /* in JSON */
+	const char *wire; /* in msgpack; NULL: as name */
 	uint16_t name_len;
 	uint16_t flags;
 	uint8_t kind;
 	uint8_t n_names;
 	uint32_t offset;
 	const struct type *sub;
-	const struct type *shown; /* another table of sub's struct, for encoding; NULL: sub */
-	const char *const *names; /* of an enum, by value */
-	int64_t number;           /* the default */
-	const char *text;         /* of a string: the default */
+	const struct type *shown; /* another table for the struct when it is encoded; NULL: sub */
+	const char *const *names; /* of an enum's values */
+	int64_t number;           /* default of a number */
+	const char *text;         /* default of a string */
 };
 
 #define FIELD_CHECK(condition) (0 * sizeof(char[(condition) ? 1 : -1]))
@@ -93,7 +93,7 @@ struct field {
 #define F_RAWS(m, n)                                                                               \
 	FIELD_SCALAR(m, n, FIELD_RAWS, struct raws, .flags = FIELD_NO_JSON | FIELD_NO_EQUAL)
 #define F_TRI(m, n, ...) FIELD_SCALAR(m, n, FIELD_OPT_BOOL, enum opt_bool, __VA_ARGS__)
-/* Null unless given. The second kind has a default for model_defaults(). */
+/* F_OPT_…: can be unset, which is null in JSON; F_…_DEFAULT: model_defaults() sets it. */
 #define IN_PLACE                    .flags = FIELD_IN_PLACE
 #define F_OPT_INT(m, n)             F_INT(m, n, .flags = FIELD_CAN_UNSET)
 #define F_OPT_DURATION(m, n)        F_DURATION(m, n, .flags = FIELD_CAN_UNSET)
@@ -103,7 +103,7 @@ struct field {
 #define F_OPT_BOOL(m, n)            F_TRI(m, n, .flags = FIELD_CAN_UNSET)
 #define F_BOOL_DEFAULT(m, n, d)     F_TRI(m, n, F_DEFAULT = (d))
 #define F_STRING_DEFAULT(m, n, d)   F_STRING(m, n, .flags = FIELD_HAS_DEFAULT, .text = (d))
-/* table: an array of names by value, of known size. */
+/* table: an array of names, indexed by the enum's value. */
 #define F_ENUM(m, n, table, ...)                                                                   \
 	FIELD_(m, n, FIELD_ENUM, sizeof(FIELD_MEMBER(m)) == sizeof(unsigned), .names = table,      \
 	    .n_names = ELEMENTSOF(table), __VA_ARGS__)
@@ -116,7 +116,7 @@ struct field {
 #define F_LIST(m, n, item, ...)                                                                    \
 	FIELD_(m, n, FIELD_LIST, FIELD_IS(*FIELD_MEMBER(m).v, struct item), .sub = &item##_type,   \
 	    __VA_ARGS__)
-/* Its elements by another table of their struct. */
+/* A list whose elements are encoded with another table of their struct. */
 #define F_LIST_VIEW(m, n, item, view)                                                              \
 	FIELD_(m, n, FIELD_LIST, FIELD_IS(*FIELD_MEMBER(m).v, struct item), .sub = &view##_type)
 #define F_MAP(m, n, item, ...)                                                                     \
@@ -133,7 +133,7 @@ struct field {
 		.n = ELEMENTSOF(fields_),                                                          \
 		__VA_ARGS__ }
 
-/* All lists and maps look like this. */
+/* The common form of all lists and maps. */
 struct any_list {
 	char *v;
 	size_t n;
@@ -152,66 +152,65 @@ map_entry_size(const struct type *item)
 }
 
 /*
- * What a list of n elements has room for follows from n (an even number, from 16 on a power of
- * two), so that a list needs no member for it. Every function that makes a list allocates so.
+ * A list does not store its capacity: it follows from n (the next even number, from 16 on the next
+ * power of two). Every function that makes a list must allocate it with these.
  */
-int list_grow(void *list, size_t item_size); /* room for one more */
-void *list_alloc(
-    size_t n, size_t item_size); /* room for n, zeroed; never NULL for n = 0 but without memory */
+int list_grow(void *list, size_t item_size);  /* for one more element */
+void *list_alloc(size_t n, size_t item_size); /* for n elements, zeroed; NULL: no memory */
 
-/* Where the next bytes of a text go, at most so many; text_end() says where they ended. NULL: no
- * memory, and t->failed. */
+/* text_room() returns a buffer for at most `more` bytes at the end of the text, or NULL (t->failed)
+ * if memory runs out; text_end() sets the end of the bytes that were written. */
 char *text_room(struct text *t, size_t more);
 void text_end(struct text *t, char *end);
 
-/* Frees what a field holds and sets it to what model_init() makes. */
+/* Frees the contents of a field and resets it as model_init() does. */
 void field_done(const struct field *f, void *obj);
-/* Exchanges what the field holds in two objects. */
+/* Exchanges the contents of a field in two objects. */
 void field_swap(const struct field *f, void *a, void *b);
-bool field_is_empty(const struct field *f, const void *obj); /* as model_init() made it */
+bool field_is_empty(const struct field *f, const void *obj); /* is as after model_init() */
 
-/* Where decoding or validation is, as a list up the stack. */
+/* The position of decoding or validation, as a list up the call stack. */
 struct place {
 	const struct place *up;
-	const char *name; /* NULL: an index */
-	bool key;         /* name is a key of a map */
+	const char *name; /* NULL: use the index */
+	bool key;         /* name is the key of a map */
 	size_t index;
 };
 
-/* "TaskGroups[0].Meta["x"]"; "" for NULL. */
+/* Writes "TaskGroups[0].Meta["x"]"; "" for NULL. */
 void place_format(const struct place *p, char *ret, size_t size);
 
-/* RFC 3339 with as many fraction digits as are needed, UTC. */
+/* Prints RFC 3339 in UTC with as many fraction digits as needed. */
 #define RFC3339_SIZE 40
 void time_format(int64_t ns, char ret[RFC3339_SIZE]);
-/* false for what is none or out of range; the year 1 (Go's zero) gives 0. */
+/* Parses RFC 3339; false for an invalid time or one out of range. Year 1 (Go's zero) gives 0. */
 bool time_parse(const char *text, int64_t *ret_ns);
 
-/* Times in msgpack, UTC; 0 is Go's zero. Parsing: false for what is none. */
+/* Times in msgpack, in UTC; 0 is Go's zero. go_time_parse() returns false for an invalid time. */
 #define GO_TIME_SIZE 15
 void go_time_format(int64_t ns, uint8_t ret[GO_TIME_SIZE]);
 bool go_time_parse(const void *data, size_t len, int64_t *ret_ns);
 
-/* Where encoded values go: JSON text, msgpack. */
+/* Receives encoded values, as JSON text or msgpack. */
 struct sink {
-	bool json; /* which names and which visibility */
+	bool json; /* use JSON's names and visibility, not msgpack's */
 	void (*null)(void *arg);
 	void (*boolean)(void *arg, bool b);
 	void (*integer)(void *arg, int64_t n);
 	void (*uinteger)(
-	    void *arg, uint64_t n); /* NULL: as integer, or as text when it is larger */
+	    void *arg, uint64_t n); /* NULL: use integer(), or text() for large numbers */
 	void (*real)(void *arg, double d);
 	void (*string)(void *arg, const char *s, size_t len);
-	void (*time)(void *arg, int64_t ns);                  /* 0 only in msgpack */
-	void (*bytes)(void *arg, const char *base64);         /* NULL: as text */
-	void (*raw)(void *arg, const void *data, size_t len); /* in its own format. May be NULL */
-	void (*open)(void *arg, bool map, size_t n);          /* n: only when `counts` */
+	void (*time)(void *arg, int64_t ns);          /* a time of 0 reaches this only in msgpack */
+	void (*bytes)(void *arg, const char *base64); /* NULL: use text() */
+	void (*raw)(void *arg, const void *data, size_t len); /* encoded already. May be NULL */
+	void (*open)(void *arg, bool map, size_t n);          /* n is set only if `counts` */
 	void (*close)(void *arg, bool map);
 	void (*key)(void *arg, const char *s, size_t len, bool plain); /* plain: needs no escapes */
 	bool counts;
 };
 
-/* As model_difference(), skipping fields that have one of these flags. ret may be NULL. */
+/* As model_difference(), ignoring fields that have one of these flags. ret may be NULL. */
 bool model_differs(
     const struct type *type, const void *a, const void *b, unsigned ignore, char *ret, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c: text that grows, and JSON strings in it. Runs in: supervisor, cli. */
+/* text.c: growing texts, and JSON strings in them. Runs in: supervisor, cli. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,7 @@ text_append(struct text *t, const char *bytes, size_t len)
 
 	if (!to)
 		return;
-	text_end(t, len > 0 ? mempcpy(to, bytes, len) : to); /* there may be no bytes */
+	text_end(t, len > 0 ? mempcpy(to, bytes, len) : to); /* bytes may be NULL if len is 0 */
 }
 
 void
@@ -70,8 +70,8 @@ text_done(struct text *t)
 	*t = (struct text){ 0 };
 }
 
-/* How many bytes the UTF-8 character at s has; 0: it is none (RFC 3629: no surrogates, nothing
- * overlong). */
+/* Returns the length of the UTF-8 character at s, or 0 if it is invalid (RFC 3629: no surrogates,
+ * no overlong forms). */
 static size_t
 utf8_length(const unsigned char *s)
 {
@@ -116,8 +116,8 @@ is_plain(unsigned char c)
 }
 
 /*
- * Bytes that are no UTF-8 (a task's output in an error text) become U+FFFD: what is stored has to
- * be read again.
+ * Replaces bytes that are not UTF-8 (a task's output in an error text) with U+FFFD, because stored
+ * JSON must be readable again.
  */
 static void
 append_rest(struct text *t, const unsigned char *p)
@@ -141,7 +141,7 @@ append_rest(struct text *t, const unsigned char *p)
 	text_append(t, (const char *)start, (size_t)(p - start));
 }
 
-/* Nearly all are plain to their end. */
+/* Nearly all strings need no escapes and are copied at once. */
 void
 text_json_string(struct text *t, const char *s)
 {

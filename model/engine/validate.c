@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate.c: walks a struct by its field table and collects what is wrong. Runs in: supervisor,
+/* validate.c: walks over a struct by its field table and collects problems. Runs in: supervisor,
  * cli. */
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,11 +7,11 @@
 
 #include "model/engine/table.h"
 
-/* Nobody reads more, and an error shows less. */
+/* A user will not read more, and an error shows fewer. */
 #define PROBLEMS_MAX 100
 
-/* `group "web": task "t": `, from what has a title; a block without one is not named: its sentence
- * does that. */
+/* Writes `group "web": task "t": ` from the structs that have a title. The sentence itself names a
+ * block without one. */
 static void
 append_context(struct text *t, const struct place *at)
 {

@@ -321,7 +321,7 @@ def test_a_task_knows_its_ports():
 
 def test_what_cannot_be_a_service_is_said():
     for services, text in (
-            ([service("bad_name")], "a service's name has 1 to 63 letters, digits and dashes"),
+            ([service("bad_name")], "a service's name must have 1 to 63 letters, digits and dashes"),
             ([service(Provider="consul")], 'service "web": provider "consul" is not there: use provider = "nomad"'),
             ([service(port="nowhere")], 'port "nowhere" is neither a number nor a label'),
             ([service(checks=[check("c", "script")])], 'type must be "http" or "tcp", not "script"'),

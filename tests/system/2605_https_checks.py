@@ -376,7 +376,7 @@ def test_without_a_list_of_authorities_it_says_so():
 
 def test_what_cannot_be_such_a_check_is_said():
     for wrong, text in (({"Protocol": "ftp"}, 'protocol must be "http" or "https", not "ftp"'),
-                        ({"TLSServerName": "x" * 254}, "tls_server_name is longer than a name may be")):
+                        ({"TLSServerName": "x" * 254}, "tls_server_name is too long")):
         node.refused(400, text, "POST", "/v1/jobs", api.job("refused", group={"Services": [service([dict(check("c", 1), **wrong)])]}))
 
 

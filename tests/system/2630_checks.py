@@ -337,26 +337,26 @@ def test_what_checks_cannot_be():
     for wrong, text in (({"Type": "grpc"}, 'type must be "http" or "tcp", not "grpc"'), ({"Type": ""}, "type must be"),
                         ({"Path": ""}, "path is missing"), ({"Path": "http://a/b"}, "without scheme and host"),
                         ({"Interval": S - 1}, "interval and timeout must be at least 1s"), ({"Timeout": 0}, "interval and timeout"),
-                        ({"Method": "G T"}, 'method "G T" is none of HTTP'), ({"Protocol": "ftp"}, "protocol must be"),
+                        ({"Method": "G T"}, 'method "G T" is not an HTTP method'), ({"Protocol": "ftp"}, "protocol must be"),
                         ({"Header": {"a b": ["c"]}}, '"a b" cannot be the name of a header'),
-                        ({"Expose": True}, 'expose are there with provider "consul" alone'),
-                        ({"OnUpdate": "ignore_warnings"}, 'on_update "ignore_warnings" are there with provider "consul" alone'),
+                        ({"Expose": True}, 'provider "nomad" does not support expose'),
+                        ({"OnUpdate": "ignore_warnings"}, 'provider "nomad" does not support on_update "ignore_warnings"'),
                         ({"OnUpdate": "sometimes"}, "on_update must be"), ({"AddressMode": "auto"}, "address_mode must be"),
-                        ({"AddressMode": "driver"}, 'address_mode "driver" are there with provider "consul" alone'),
-                        ({"SuccessBeforePassing": 2}, 'provider "consul" alone'), ({"FailuresBeforeCritical": 2}, 'provider "consul" alone'),
-                        ({"TaskName": "t"}, 'provider "consul" alone'), ({"Command": "/bin/true"}, 'provider "consul" alone'),
+                        ({"AddressMode": "driver"}, 'provider "nomad" does not support address_mode "driver"'),
+                        ({"SuccessBeforePassing": 2}, 'provider "nomad" does not support'), ({"FailuresBeforeCritical": 2}, 'provider "nomad" does not support'),
+                        ({"TaskName": "t"}, 'provider "nomad" does not support'), ({"Command": "/bin/true"}, 'provider "nomad" does not support'),
                         ({"InitialStatus": "fine"}, 'initial_status must be "passing", "warning" or "critical", not "fine"'),
-                        ({"CheckRestart": {"Limit": 1, "IgnoreWarnings": True}}, 'check_restart with ignore_warnings are there with'),
-                        ({"CheckRestart": {"Limit": -1}}, "limit and grace may not be below zero"),
+                        ({"CheckRestart": {"Limit": 1, "IgnoreWarnings": True}}, 'does not support check_restart with ignore_warnings'),
+                        ({"CheckRestart": {"Limit": -1}}, "limit and grace must not be negative"),
                         ({"PortLabel": "nowhere"}, 'port "nowhere" is neither a number nor a label')):
         made = api.job("wrong", group={"Services": [service("s", [check("c", **{k: v for k, v in wrong.items() if k not in ("Type", "Path")})])]})
         made["Job"]["TaskGroups"][0]["Services"][0]["Checks"][0].update(wrong)
         node.refused(400, text, "POST", "/v1/jobs", made)
     for wrong, text in (({"AddressMode": "alloc", "Address": ""}, "needs a network of the allocation's own"),
                         ({"AddressMode": "driver", "Address": ""}, "needs a network of the allocation's own"),
-                        ({"AddressMode": "there", "Address": ""}, "address_mode must be"), ({"AddressMode": "host"}, 'address goes with address_mode "auto" alone'),
+                        ({"AddressMode": "there", "Address": ""}, "address_mode must be"), ({"AddressMode": "host"}, 'address needs address_mode "auto"'),
                         ({"Name": "a" * 64}, "1 to 63 letters"), ({"Name": "-a"}, "no dash at an end"), ({"Name": "a.b"}, "letters, digits and dashes"),
-                        ({"Provider": "eureka"}, 'provider must be "nomad" or "consul"'), ({"Connect": {"Native": True}}, "connect is there with")):
+                        ({"Provider": "eureka"}, 'provider must be "nomad" or "consul"'), ({"Connect": {"Native": True}}, "does not support connect")):
         node.refused(400, text, "POST", "/v1/jobs", api.job("wrong", group={"Services": [{**service("s"), **wrong}]}))
 
 

@@ -250,13 +250,11 @@ static const struct validation general_cases[] = {
 	{ JOB("{\"Name\":\"g\",\"Tasks\":[" TASK("") "," TASK("") "]}"),
 	    "group \"g\": task \"t\": the group has two tasks of this name" },
 	{ JOB("{\"Name\":\"g\",\"Tasks\":[{\"Name\":\"../x\",\"Driver\":\"exec\"}]}"),
-	    "group \"g\": task \"../x\": a task's name has 1 to 128 letters, digits, '.', '_' and "
-	    "'-', no dot first, "
-	    "and is not reserved (alloc)" },
+	    "group \"g\": task \"../x\": a task's name must have 1 to 128 letters, digits, '.', "
+	    "'_' and '-' and no leading dot, and must not be \"alloc\"" },
 	{ JOB("{\"Name\":\"g\",\"Tasks\":[{\"Name\":\"alloc\",\"Driver\":\"exec\"}]}"),
-	    "group \"g\": task \"alloc\": a task's name has 1 to 128 letters, digits, '.', '_' and "
-	    "'-', no dot first, "
-	    "and is not reserved (alloc)" },
+	    "group \"g\": task \"alloc\": a task's name must have 1 to 128 letters, digits, '.', "
+	    "'_' and '-' and no leading dot, and must not be \"alloc\"" },
 	{ JOB("{\"Name\":\"g\",\"Tasks\":[{\"Name\":\"t\"}]}"),
 	    "group \"g\": task \"t\": driver is missing" },
 	{ WITH("\"Count\":-1"), "group \"g\": count may not be below zero" },
@@ -270,24 +268,24 @@ static const struct validation general_cases[] = {
 	{ TASKED("\"Actions\":[{\"Name\":\"x\"}]"),
 	    "group \"g\": task \"t\": action \"x\": command is missing" },
 	{ TASKED("\"Actions\":[{\"Name\":\"x y\",\"Command\":\"a\"}]"),
-	    "group \"g\": task \"t\": action \"x y\": an action's name has 1 to 128 characters and "
-	    "no space" },
+	    "group \"g\": task \"t\": action \"x y\": an action's name must have 1 to 128 "
+	    "characters and no space" },
 	{ TASKED("\"Actions\":[{\"Name\":\"x\",\"Command\":\"a\"},{\"Name\":\"x\",\"Command\":"
 		 "\"b\"}]"),
-	    "group \"g\": task \"t\": it has two actions of the name \"x\"" },
+	    "group \"g\": task \"t\": it has two actions with the name \"x\"" },
 	{ TASKED("\"RestartPolicy\":{\"Attempts\":3,\"Interval\":\"1s\"}"),
 	    "group \"g\": task \"t\": restart: interval must be at least 5s" },
 	{ WITH("\"ReschedulePolicy\":{\"Interval\":-9223372036854775807}"),
-	    "group \"g\": reschedule: interval, delay and max_delay may not be below zero" },
+	    "group \"g\": reschedule: interval, delay and max_delay must not be negative" },
 	{ WITH("\"ReschedulePolicy\":{\"MaxDelay\":\"-1s\"}"),
-	    "group \"g\": reschedule: interval, delay and max_delay may not be below zero" },
+	    "group \"g\": reschedule: interval, delay and max_delay must not be negative" },
 	{ WITH("\"ReschedulePolicy\":{\"Unlimited\":true}"), NULL },
 	{ TASKED("\"Resources\":{\"CPU\":0}"),
 	    "group \"g\": task \"t\": resources: cpu must be at least 1 MHz, not 0" },
 	{ TASKED("\"Resources\":{\"MemoryMB\":9}"),
 	    "group \"g\": task \"t\": resources: memory must be at least 10 MB, not 9" },
 	{ TASKED("\"KillTimeout\":-1"),
-	    "group \"g\": task \"t\": kill_timeout and shutdown_delay may not be below zero" },
+	    "group \"g\": task \"t\": kill_timeout and shutdown_delay must not be negative" },
 	{ TASKED("\"KillSignal\":\"SIGFOO\""),
 	    "group \"g\": task \"t\": kill_signal \"SIGFOO\" is not a signal" },
 	{ TASKED("\"KillSignal\":\"SIGUSR1\""), NULL },
@@ -295,10 +293,10 @@ static const struct validation general_cases[] = {
 	    "group \"g\": task \"t\": \"A=B\" cannot be the name of an environment variable" },
 	{ TASKED(NAMED("\"Name\":\"a_B-1\",\"Env\":true,\"TTL\":1000000000")), NULL },
 	{ TASKED(NAMED("\"Name\":\"a b\"")),
-	    IDENTITY("a b") "its name has 1 to 128 letters, digits, '-' and '_'" },
+	    IDENTITY("a b") "its name must have 1 to 128 letters, digits, '-' and '_'" },
 	{ TASKED(NAMED("\"Name\":\"a\"},{\"Name\":\"a\"")),
-	    "group \"g\": task \"t\": it has two identities of the name \"a\"" },
-	{ TASKED(NAMED("\"Name\":\"a\",\"TTL\":-1")), IDENTITY("a") "ttl may not be below zero" },
+	    "group \"g\": task \"t\": it has two identities with the name \"a\"" },
+	{ TASKED(NAMED("\"Name\":\"a\",\"TTL\":-1")), IDENTITY("a") "ttl must not be negative" },
 	{ TASKED("\"Identity\":{\"TTL\":\"1h\"}"),
 	    IDENTITY("default") "the default identity cannot have a ttl" },
 	{ TASKED(NAMED("\"Name\":\"default\",\"TTL\":\"1h\"")),
@@ -306,7 +304,7 @@ static const struct validation general_cases[] = {
 	{ TASKED(NAMED("\"Name\":\"a\",\"Audience\":[\"\"]")),
 	    IDENTITY("a") "an audience is empty" },
 	{ TASKED(NAMED("\"Name\":\"a\",\"ChangeMode\":\"signal\",\"ChangeSignal\":\"SIGX\"")),
-	    IDENTITY("a") "change_mode \"signal\" needs a change_signal, and \"SIGX\" is none" },
+	    IDENTITY("a") "change_mode \"signal\" needs a change_signal, and \"SIGX\" is not one" },
 	{ TASKED(NAMED("\"Name\":\"a\",\"ChangeMode\":\"noop\",\"ChangeSignal\":\"SIGHUP\"")),
 	    IDENTITY("a") "change_signal needs change_mode = \"signal\"" },
 	{ TASKED(NAMED("\"Name\":\"a\",\"ChangeMode\":\"signal\",\"ChangeSignal\":\"SIGHUP\"")),
@@ -319,12 +317,11 @@ static const struct validation general_cases[] = {
 	{ TASKED("\"VolumeMounts\":[{\"Volume\":\"d\",\"Destination\":\"/d\"}]"),
 	    "group \"g\": task \"t\": volume_mount \"d\": the group has no volume of this name" },
 	{ TASKED("\"CSIPluginConfig\":{\"ID\":\"a/b\",\"Type\":\"node\"}"),
-	    "group \"g\": task \"t\": csi_plugin \"a/b\": id must be 1 to 128 letters, digits, "
-	    "'.', '_' and '-', no "
-	    "dot first" },
+	    "group \"g\": task \"t\": csi_plugin \"a/b\": id must have 1 to 128 letters, digits, "
+	    "'.', '_' and '-' and no leading dot" },
 	{ TASKED(
 	      "\"CSIPluginConfig\":{\"ID\":\"p\",\"Type\":\"node\",\"MountDir\":\"/csi/../..\"}"),
-	    "group \"g\": task \"t\": csi_plugin \"p\": mount_dir and stage_publish_base_dir may "
+	    "group \"g\": task \"t\": csi_plugin \"p\": mount_dir and stage_publish_base_dir must "
 	    "not contain \"..\"" },
 	{ WITH(CSI(",\"AccessMode\":\"single-node-writer\"")), NULL },
 	{ WITH(CSI("")), "group \"g\": volume \"d\": access_mode is missing" },

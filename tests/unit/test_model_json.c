@@ -92,7 +92,7 @@ static const struct {
 	{ "{\"TaskGroups\":[{\"Tasks\":[{},{\"Resources\":{\"CPU\":\"x\"}}]}]}",
 	    "TaskGroups[0].Tasks[1].Resources.CPU: expected a number, found \"x\"" },
 	{ "[]", "expected an object, found a list" },
-	{ "{\"ID\":7}", "ID: expected a text, found 7" },
+	{ "{\"ID\":7}", "ID: expected a string, found 7" },
 	{ "{\"Type\":\"cron\"}", "Type: expected one of \"service\", \"batch\", \"system\", "
 				 "\"sysbatch\", found \"cron\"" },
 	{ "{\"TaskGroups\":{}}", "TaskGroups: expected a list, found an object" },
@@ -111,7 +111,7 @@ static const struct {
 	    "found \"soon\"" },
 	{ "{\"TaskGroups\":[{\"Tasks\":[{\"Config\":\"x\"}]}]}",
 	    "TaskGroups[0].Tasks[0].Config: expected an object, found \"x\"" },
-	{ "{\"Meta\":{\"a\":[]}}", "Meta[\"a\"]: expected a text, found a list" },
+	{ "{\"Meta\":{\"a\":[]}}", "Meta[\"a\"]: expected a string, found a list" },
 	{ "{\"ID\":\"a\",\n", "line 2, column 0: string or '}' expected near end of file" },
 	{ "{\"ID\":\"a\\u0000b\"}", "line 1, column 16: \\u0000 is not allowed without "
 				    "JSON_ALLOW_NUL near '\"a\\u0000b\"'" },
@@ -150,7 +150,8 @@ START_TEST(deep_raw_json_is_refused)
 	for (i = 0; i < 100; i++)
 		text_printf(&t, "]");
 	text_printf(&t, "}");
-	ck_assert_str_eq(job_error(t.text), "Spreads: expected fewer levels, found a list");
+	ck_assert_str_eq(
+	    job_error(t.text), "Spreads: expected fewer levels of nesting, found a list");
 	text_done(&t);
 }
 END_TEST

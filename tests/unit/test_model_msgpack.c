@@ -561,12 +561,13 @@ static const struct {
 	{ "8101a161", NULL },                               /* a key that is none */
 	{ "81a3537461d47f00", NULL },                       /* an extension nobody wants */
 	{ "81a6537461747573a161", NULL },                   /* a status of tomorrow */
-	{ "81a24944cd0001", "ID: expected a text, found 1" },
-	{ "81a2494490", "ID: expected a text, found a list" },
-	{ "81a24944a16100", "there is more behind the message's end" },
-	{ "81a24944a3610062", "ID: expected a text without NUL, found 3 bytes that are no text" },
+	{ "81a24944cd0001", "ID: expected a string, found 1" },
+	{ "81a2494490", "ID: expected a string, found a list" },
+	{ "81a24944a16100", "there are bytes after the message's end" },
+	{ "81a24944a3610062",
+	    "ID: expected a string without NUL, found 3 bytes that are not text" },
 	{ "81a24944a261", "ID: the message ends in the middle" },
-	{ "81a24944c1", "ID: this is no msgpack" },
+	{ "81a24944c1", "ID: this is not valid msgpack" },
 	{ "90", "expected a map, found a list" },
 	{ "", "the message ends in the middle" },
 	{ "81a85072696f72697479cb3ff8000000000000",
@@ -575,14 +576,13 @@ static const struct {
 	    "Priority: expected a whole number within 64 bits, found 18446744073709551615" },
 	{ "81a756657273696f6eff", "Version: expected a whole number of 0 or more, found -1" },
 	{ "81a453746f7002", "Stop: expected true or false, found 2" },
-	{ "81a454797065a463726f6e",
-	    "Type: expected a word that means something here, found \"cron\"" },
+	{ "81a454797065a463726f6e", "Type: expected a known value, found \"cron\"" },
 	{ "81aa5461736b47726f7570739181a55461736b739181a6436f6e666967a178",
 	    "TaskGroups[0].Tasks[0].Config: expected a map, found \"x\"" },
-	{ "81a44d65746182a161a162a161a163", "Meta: the key \"a\" is there twice" },
-	{ "81a7537072656164739f", "Spreads: this is no msgpack" },
-	{ "81aa5461736b47726f757073ddffffffff", "TaskGroups: this is no msgpack" },
-	{ "81a44d657461dfffffffff", "Meta: this is no msgpack" },
+	{ "81a44d65746182a161a162a161a163", "Meta: the key \"a\" occurs twice" },
+	{ "81a7537072656164739f", "Spreads: this is not valid msgpack" },
+	{ "81aa5461736b47726f757073ddffffffff", "TaskGroups: this is not valid msgpack" },
+	{ "81a44d657461dfffffffff", "Meta: this is not valid msgpack" },
 	{ "81a24944dbffffffff", "ID: the message ends in the middle" },
 	{ "81a24944c9ffffffff00", "ID: the message ends in the middle" },
 };
@@ -623,7 +623,7 @@ START_TEST(a_message_takes_no_more_than_it_may)
 	job_init(&job);
 	r = model_from_msgpack(&job_type, bytes, head.len + (1 << 20), &job, 8 << 20, &e);
 	ck_assert_int_eq(r, -EMSGSIZE);
-	ck_assert_ptr_nonnull(strstr(e.msg, "more memory than a message may"));
+	ck_assert_ptr_nonnull(strstr(e.msg, "more memory than is allowed"));
 	drop(head);
 }
 END_TEST
@@ -698,8 +698,7 @@ START_TEST(one_alloc_that_cannot_be_read)
 	ck_assert_uint_eq(rep.meta.index, 9);
 	ck_assert_uint_eq(rep.allocs.n, 2);
 	ck_assert_int_eq(rpc_alloc_decode(&rep.allocs.v[0], &bad, &e), -EINVAL);
-	ck_assert_str_eq(
-	    e.msg, "Job.Type: expected a word that means something here, found \"cron\"");
+	ck_assert_str_eq(e.msg, "Job.Type: expected a known value, found \"cron\"");
 	ck_assert_str_eq(bad.id, "x");
 	ck_assert_uint_eq(bad.alloc_modify_index, 7);
 	ck_assert_ptr_null(bad.job);
