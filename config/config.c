@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * config.c: Nomad's agent configuration into the two records, by tables of what is known. Runs in:
- * the launcher's configuration child.
+ * config.c: reads Nomad's agent configuration into the two records, with tables of the known blocks
+ * and attributes. Runs in: the launcher's configuration child.
  */
 #include "config/config.h"
 
@@ -52,7 +52,8 @@ read_server_enabled(struct config_reader *c, const struct hcl_node *node)
 
 	if (on)
 		config_warn(c, node->key_at, "server",
-		    "has no effect: drover is a client, and its own source without servers");
+		    "has no effect: drover is a client, with an embedded server if no servers are "
+		    "configured");
 	return r;
 }
 
@@ -94,13 +95,14 @@ read_servers(struct config_reader *c, const struct hcl_node *node)
 	return config_each_string(c, node, node->key, add_server);
 }
 
-/* Beside client.servers, not in their place. Those that a cloud is asked for are not known here. */
+/* retry_join adds to client.servers. Addresses that a cloud provider would supply are not
+ * supported. */
 static int
 add_join(struct config_reader *c, const struct hcl_node *node)
 {
 	if (strncmp(node->text, "provider=", 9) == 0) {
-		config_warn(
-		    c, node->at, "retry_join", "has no effect with a provider: name the servers");
+		config_warn(c, node->at, "retry_join",
+		    "has no effect with a provider: set addresses of servers");
 		return 0;
 	}
 	return add_server(c, node);
@@ -158,7 +160,7 @@ read_cgroup_parent(struct config_reader *c, const struct hcl_node *node)
 
 	if (r < 0 || !path[1])
 		return r;
-	/* "nomad.slice" and "/nomad" are both in use: it is a path below the root of each
+	/* Both "nomad.slice" and "/nomad" are in use: the value is a path below the root of each
 	 * hierarchy. */
 	if (path[1] == '/')
 		memmove(path, path + 1, sizeof path - 1);
@@ -254,7 +256,7 @@ set_host_volume(
 	return 0;
 }
 
-/* A name, and "[0]" or another index behind it where each alloc of a group has its own. */
+/* Returns whether text is a name, or a name and an index such as "[0]" (per_alloc). */
 static bool
 is_volume_name(const char *text)
 {
@@ -275,7 +277,7 @@ is_volume_name(const char *text)
 	return name_is_component(name);
 }
 
-/* host_volume "name" { path, read_only }: node is the object under the name. */
+/* Reads host_volume "name" { path, read_only }; node is the object under the name. */
 static int
 read_host_volume(struct config_reader *c, const struct hcl_node *node)
 {
@@ -288,8 +290,8 @@ read_host_volume(struct config_reader *c, const struct hcl_node *node)
 		    c, node, "host_volume", "a name and a block with path and read_only");
 	if (!is_volume_name(node->key))
 		return config_fail(c, node->key_at,
-		    "host_volume: \"%.64s\" is no name (letters, digits, '-', '_', '.', an index "
-		    "such as [0])",
+		    "host_volume: \"%.64s\" is not a valid name (letters, digits, '-', '_', '.', "
+		    "an index such as [0])",
 		    node->key);
 	(void)strcpy(volume.name, node->key);
 	for (const struct hcl_node *n = body->first; n && r == 0; n = n->next) {
@@ -298,7 +300,7 @@ read_host_volume(struct config_reader *c, const struct hcl_node *node)
 		else if (strcmp(n->key, "read_only") == 0)
 			r = config_get_bool(c, n, n->key, &volume.read_only);
 		else
-			config_warn(c, n->key_at, n->key, "is not known here and has no effect");
+			config_warn(c, n->key_at, n->key, "is unknown and has no effect");
 	}
 	if (r < 0)
 		return r;
@@ -344,7 +346,7 @@ static const struct config_attr reserved_attrs[] = {
 static const struct config_attr server_join_attrs[] = {
 	CALL("retry_join", read_retry_join),
 	UNUSED_AS("retry_interval", "has no effect: drover's own backoff applies"),
-	UNUSED_AS("retry_max", "has no effect: drover tries for ever"),
+	UNUSED_AS("retry_max", "has no effect: drover retries indefinitely"),
 	{ 0 },
 };
 
@@ -411,7 +413,7 @@ static const struct config_attr server_attrs[] = { CALL("enabled", read_server_e
 
 /* --- tls --- */
 
-/* What is in there is no task's to see. */
+/* Hides the file from tasks, because it may contain a key. */
 static int
 read_tls_file(struct config_reader *c, const struct hcl_node *node)
 {
@@ -422,8 +424,7 @@ read_tls_file(struct config_reader *c, const struct hcl_node *node)
 	int r = config_get_path(c, node, node->key, path);
 
 	if (r == 0 && which == 2 && policy_mask_add(c->policy, path) < 0)
-		return config_fail(
-		    c, node->at, "key_file: there are more paths than can be masked");
+		return config_fail(c, node->at, "key_file: too many paths to hide from tasks");
 	return r;
 }
 
@@ -527,8 +528,8 @@ policy_mask_add(struct agent_policy *policy, const char *path)
 	return 0;
 }
 
-/* Where chroot_env puts a file, or a directory, at another path, what is masked of it is masked
- * there too. */
+/* If chroot_env puts a directory or file with masked paths at another path, masks them there
+ * too. */
 static int
 mask_moved_paths(struct agent_policy *policy)
 {
@@ -563,11 +564,11 @@ default_policy(struct agent_policy *policy, bool dev)
 
 	*policy = (struct agent_policy){ .magic = POLICY_MAGIC, .size = sizeof *policy };
 	policy->drivers = DRIVER_BIT(DRIVER_EXEC) | (dev ? DRIVER_BIT(DRIVER_RAW_EXEC) : 0);
-	/* Every exec task has these (exec_policy.c). What granting others means is in PRIVSEP.md,
-	 * "Capabilities of exec tasks". */
+	/* Every exec task has these (exec_policy.c). PRIVSEP.md, "Capabilities of exec tasks", says
+	 * what granting others means. */
 	policy->allow_caps = CAP_BIT(AUDIT_WRITE) | CAP_BIT(KILL) | CAP_BIT(NET_BIND_SERVICE);
-	/* The list of other agents, and SYS_ADMIN for CSI plugins: raw_exec tasks are root here
-	 * anyway. */
+	/* What other agents grant by default, and SYS_ADMIN for CSI plugins: with -dev, raw_exec
+	 * tasks are root anyway. */
 	if (dev)
 		policy->allow_caps |= CAP_BIT(CHOWN) | CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER) |
 				      CAP_BIT(FSETID) | CAP_BIT(MKNOD) | CAP_BIT(SETFCAP) |
@@ -641,7 +642,7 @@ config_parse(const char *text, size_t len, const char *name, struct agent_config
 	return 0;
 }
 
-/* The host volume that tasks may write and whose path the path of v is below; NULL: none. */
+/* Returns a host volume that tasks may write and that contains v's path, or NULL. */
 static const struct config_host_volume *
 find_outer_volume(const struct agent_config *config, const struct config_host_volume *v)
 {
@@ -656,8 +657,8 @@ find_outer_volume(const struct agent_config *config, const struct config_host_vo
 	return NULL;
 }
 
-/* A task that may write the outer volume could put another directory, or a link, in the place of
- * the inner one, and the agent's next start would open that. */
+/* A task that may write the outer volume could replace the inner one's directory with another one
+ * or a link, which the agent would open at its next start. */
 static void
 drop_inner_volumes(struct agent_config *config, struct agent_policy *policy,
     void (*warn)(void *arg, const char *sentence), void *arg)
@@ -675,7 +676,7 @@ drop_inner_volumes(struct agent_config *config, struct agent_policy *policy,
 		}
 		(void)snprintf(sentence, sizeof sentence,
 		    "host_volume \"%s\" is left out: its path is below that of host_volume \"%s\", "
-		    "which tasks may write; make that one read_only, or use another path",
+		    "which tasks can write: make that one read_only, or use another path",
 		    v->name, outer->name);
 		warn(arg, sentence);
 	}

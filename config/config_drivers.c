@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * config_drivers.c: which drivers there are and what they may do: client { options } and plugin
- * { … }. Runs in: the launcher's configuration child.
+ * config_drivers.c: reads which drivers are enabled and what they may do: client { options } and
+ * plugin { … }. Runs in: the launcher's configuration child.
  */
 #include <string.h>
 #include <strings.h>
@@ -12,7 +12,8 @@
 
 /* --- options --- */
 
-/* Drivers by name, separated by commas: the bits of those that exist here. */
+/* Returns the bits of the drivers in list, names separated by commas; unknown drivers are
+ * ignored. */
 static uint32_t
 drivers_named(const char *list)
 {
@@ -51,7 +52,7 @@ const struct config_attr config_options_attrs[] = {
 
 /* --- plugins --- */
 
-/* Nomad's "10,20-30". */
+/* Parses Nomad's form "10,20-30". */
 static int
 read_ranges(struct config_reader *c, const struct hcl_node *node, uint32_t *n,
     struct config_range ranges[CONFIG_RANGES_MAX])
@@ -82,7 +83,7 @@ read_ranges(struct config_reader *c, const struct hcl_node *node, uint32_t *n,
 	return 0;
 }
 
-/* What an earlier file said about this driver's ids is replaced. */
+/* A later file replaces this driver's ids of an earlier one. */
 static void
 forget_ranges(
     const struct config_reader *c, uint32_t *n, struct config_range ranges[CONFIG_RANGES_MAX])
@@ -172,8 +173,8 @@ read_no_pivot_root(struct config_reader *c, const struct hcl_node *node)
 	int r = config_get_bool(c, node, node->key, &on);
 
 	if (on)
-		config_warn(c, node->key_at, node->key,
-		    "has no effect: drover always changes the root by pivot_root");
+		config_warn(
+		    c, node->key_at, node->key, "has no effect: drover always uses pivot_root");
 	return r;
 }
 
@@ -182,8 +183,7 @@ static const struct config_attr raw_exec_config_attrs[] = {
 	CALL("denied_host_uids", read_denied_uids),
 	CALL("denied_host_gids", read_denied_gids),
 	UNUSED_AS("no_cgroups", "has no effect: every task has a cgroup"),
-	UNUSED_AS(
-	    "denied_envvars", "has no effect: tasks inherit nothing of the agent's environment"),
+	UNUSED_AS("denied_envvars", "has no effect: tasks do not inherit the agent's environment"),
 	{ 0 },
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * config_network.c: which addresses and ports of the node tasks may have: client {
+ * config_network.c: reads which addresses and ports of the node tasks may use: client {
  * network_interface, host_network … }. Runs in: the launcher's configuration child.
  */
 #include <arpa/inet.h>
@@ -39,7 +39,7 @@ config_read_reserved_ports(struct config_reader *c, const struct hcl_node *node)
 	return read_ports(c, node, c->config->reserved_ports);
 }
 
-/* What a template comes to only the machine's interfaces say, and nothing here evaluates one. */
+/* A template depends on the machine's interfaces, and drover does not evaluate templates. */
 static bool
 is_template(struct config_reader *c, const struct hcl_node *node)
 {
@@ -57,10 +57,10 @@ read_interface(struct config_reader *c, const struct hcl_node *node, char ret[CO
 
 	if (r < 0)
 		return r;
-	/* It becomes a component of paths below /sys. */
+	/* The name becomes a component of paths below /sys. */
 	if (name[0] && !name_is_component(name))
 		return config_fail(
-		    c, node->at, "%s: \"%s\" is no name of an interface", node->key, name);
+		    c, node->at, "%s: \"%s\" is not the name of an interface", node->key, name);
 	memcpy(ret, name, sizeof name);
 	return 0;
 }
@@ -113,7 +113,8 @@ set_host_network(
 	return 0;
 }
 
-/* host_network "name" { cidr, interface, reserved_ports }: node is the object under the name. */
+/* Reads host_network "name" { cidr, interface, reserved_ports }; node is the object under the
+ * name. */
 static int
 read_host_network(struct config_reader *c, const struct hcl_node *node)
 {
@@ -126,21 +127,21 @@ read_host_network(struct config_reader *c, const struct hcl_node *node)
 	if (!name_is_component(node->key) || strlen(node->key) >= sizeof net.name ||
 	    strcmp(node->key, "default") == 0)
 		return config_fail(c, node->key_at,
-		    "host_network: \"%.64s\" is no name for one (letters, digits, '-', '_', '.'; "
-		    "\"default\" is network_interface)",
+		    "host_network: \"%.64s\" is not a valid name (letters, digits, '-', '_', '.'; "
+		    "\"default\" is reserved for network_interface)",
 		    node->key);
 	(void)strcpy(net.name, node->key);
 	for (const struct hcl_node *n = body->first; n && r == 0; n = n->next) {
 		if (strcmp(n->key, "cidr") == 0)
 			r = read_cidr(c, n, &net);
 		else if (strcmp(n->key, "interface") == 0 && is_template(c, n))
-			return 0; /* with no interface it would be every address */
+			return 0; /* without an interface it would match every address */
 		else if (strcmp(n->key, "interface") == 0)
 			r = read_interface(c, n, net.interface);
 		else if (strcmp(n->key, "reserved_ports") == 0)
 			r = read_ports(c, n, net.reserved_ports);
 		else
-			config_warn(c, n->key_at, n->key, "is not known here and has no effect");
+			config_warn(c, n->key_at, n->key, "is unknown and has no effect");
 	}
 	return r < 0 ? r : set_host_network(c, node, &net);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * config_reader.c: values and bodies of the configuration, by tables of what is known. Runs in: the
- * launcher's configuration child.
+ * config_reader.c: reads values and bodies of the configuration, with tables of the known keys.
+ * Runs in: the launcher's configuration child.
  */
 #include "config/config_reader.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- sentences --- */
+/* --- errors and warnings --- */
 
 int
 config_fail(struct config_reader *c, struct hcl_pos at, const char *fmt, ...)
@@ -53,7 +53,7 @@ config_get_text(
 {
 	size_t len;
 
-	/* Numbers and booleans as text too, as Nomad's reader has it: meta { rack = 12 }. */
+	/* Accepts numbers and booleans too, as Nomad does: meta { rack = 12 }. */
 	if (node->kind != HCL_STRING && node->kind != HCL_NUMBER && node->kind != HCL_BOOL)
 		return config_wrong(c, node, key, "a string");
 	len = strlen(node->text);
@@ -243,14 +243,14 @@ config_read_body(
 		while (a->key && strcmp(a->key, n->key) != 0)
 			a++;
 		if (!a->key && !a->fn) {
-			config_warn(c, n->key_at, n->key, "is not known here and has no effect");
+			config_warn(c, n->key_at, n->key, "is unknown and has no effect");
 			continue;
 		}
 		if (n->kind == HCL_NULL)
 			continue;
 		if (a->key && !is_repeatable(a)) {
 			if (seen >> (a - known) & 1)
-				return config_fail(c, n->key_at, "'%s' stands here twice", n->key);
+				return config_fail(c, n->key_at, "'%s' occurs twice", n->key);
 			seen |= 1ull << (a - known);
 		}
 		r = a->key ? read_attr(c, n, a) : a->fn(c, n);

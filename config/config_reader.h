@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_reader.h: how the configuration's tree is read into the two records: tables of what is
- * known, and what a value may be. Runs in: the launcher's configuration child.
+ * config_reader.h: reads the configuration's tree into the two records: tables of known keys, and
+ * functions for values. Runs in: the launcher's configuration child.
  */
 #ifndef DROVER_CONFIG_CONFIG_READER_H
 #define DROVER_CONFIG_CONFIG_READER_H
@@ -18,23 +18,24 @@ struct config_reader {
 	struct agent_policy *policy;
 	void (*warn)(void *arg, const char *sentence);
 	void *arg;
-	uint32_t driver; /* bit of the plugin whose block is being read */
+	uint32_t driver; /* bit of the plugin whose block is read */
 	struct err *e;
 };
 
 typedef int config_attr_fn(struct config_reader *c, const struct hcl_node *node);
 
-/* What an attribute or block becomes. Tables of these end with an empty key; NULL there means that
- * any key is taken. */
+/* A known attribute or block, and where its value is stored. Such tables end with an empty key; a
+ * table whose key is NULL accepts any key. */
 struct config_attr {
 	const char *key;
 	enum config_attr_kind {
-		ATTR_CALL, /* fn */
-		ATTR_TEXT, /* char[size] at offset in the configuration; "" leaves what is there */
-		ATTR_BOOL, /* bool at offset */
+		ATTR_CALL,   /* calls fn */
+		ATTR_TEXT,   /* char[size] at offset in the configuration; "" leaves the value
+				unchanged */
+		ATTR_BOOL,   /* bool at offset */
 		ATTR_NUMBER, /* uint64_t at offset, up to `most` */
-		ATTR_BLOCK,  /* inside */
-		ATTR_UNUSED, /* Nomad's, without a meaning here: why says what to know */
+		ATTR_BLOCK,  /* a block with the attributes `inside` */
+		ATTR_UNUSED, /* Nomad's, has no effect in drover; `why` is the reason */
 	} kind;
 	size_t offset, size;
 	uint64_t most;
@@ -75,44 +76,44 @@ struct config_attr {
 		.key = key_, .kind = ATTR_UNUSED, .why = why_                                      \
 	}
 
-/* "file:line:column: sentence" into c->e. -EINVAL. */
+/* Sets c->e to "file:line:column: sentence". Returns -EINVAL. */
 int __attribute__((format(printf, 3, 4)))
 config_fail(struct config_reader *c, struct hcl_pos at, const char *fmt, ...);
-/* "key: expected what, found" the kind of node. -EINVAL. */
+/* Sets c->e to "key: expected what, found" and the kind of node. Returns -EINVAL. */
 int config_wrong(
     struct config_reader *c, const struct hcl_node *node, const char *key, const char *what);
-/* The same position, and why key has no effect, to whoever collects warnings. */
+/* Passes a warning with the position, key and the reason why it has no effect to c->warn. */
 void config_warn(struct config_reader *c, struct hcl_pos at, const char *key, const char *why);
 
-/* Each: 0 with the value stored, or -EINVAL by config_fail(). */
+/* Each returns 0 with the value stored, or -EINVAL by config_fail(). */
 int config_get_text(
     struct config_reader *c, const struct hcl_node *node, const char *key, char *ret, size_t size);
 int config_get_bool(
     struct config_reader *c, const struct hcl_node *node, const char *key, bool *ret);
 int config_get_path(struct config_reader *c, const struct hcl_node *node, const char *key,
     char ret[CONFIG_PATH_SIZE]);
-/* An absolute path without "." and ".." and doubled or trailing slashes. */
+/* Checks for an absolute path without "." and ".." and without doubled or trailing slashes. */
 int config_check_path(
     struct config_reader *c, struct hcl_pos at, const char *key, const char *path);
-/* A whole number in text from *at on, up to most; moves *at behind it. */
+/* Parses a whole number up to most at *at and moves *at past it. */
 bool config_take_number(const char **at, uint64_t most, uint64_t *ret);
 /* Calls fn for each element of a list of strings. */
 int config_each_string(
     struct config_reader *c, const struct hcl_node *node, const char *key, config_attr_fn *fn);
 
-/* Reads an object by a table: what is not in it gets a warning. */
+/* Reads an object with a table; a key that is not in the table gets a warning. */
 int config_read_body(
     struct config_reader *c, const struct hcl_node *body, const struct config_attr *known);
-/* A block, or in JSON also a list of them. */
+/* Reads a block; in JSON also a list of blocks. */
 int config_read_blocks(
     struct config_reader *c, const struct hcl_node *node, const struct config_attr *known);
 
-/* config_network.c: of client and client { reserved }. */
+/* In config_network.c: of client and client { reserved }. */
 int config_read_network_interface(struct config_reader *c, const struct hcl_node *node);
 int config_read_reserved_ports(struct config_reader *c, const struct hcl_node *node);
 extern const struct config_attr config_host_network_attrs[];
 
-/* config_drivers.c: client { options } and plugin { … }. */
+/* In config_drivers.c: client { options } and plugin { … }. */
 extern const struct config_attr config_options_attrs[], config_plugin_attrs[];
 
 #endif

@@ -381,7 +381,7 @@ static const struct {
 	{ "{} x", "a.hcl:1:4: expected the end of the file, found 'x'" },
 	{ "a=[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1",
 	    "a.hcl:1:35: expected at most 32 levels of nesting, found '['" },
-	{ "region = 5\nregion = 6", "a.hcl:2:1: 'region' stands here twice" },
+	{ "region = 5\nregion = 6", "a.hcl:2:1: 'region' occurs twice" },
 	{ "region = [1]", "a.hcl:1:10: region: expected a string, found a list" },
 	{ "region = \"a\\nb\"",
 	    "a.hcl:1:10: region: expected a string without control characters" },
@@ -425,10 +425,10 @@ static const struct {
 	    "a.hcl:1:29: max_dynamic_port: expected a whole number from 0 to 65535, found "
 	    "'65536'" },
 	{ "client { network_interface = \"../eth0\" }",
-	    "a.hcl:1:30: network_interface: \"../eth0\" is no name of an interface" },
+	    "a.hcl:1:30: network_interface: \"../eth0\" is not the name of an interface" },
 	{ "client { host_network \"default\" { } }",
-	    "a.hcl:1:23: host_network: \"default\" is no name for one (letters, digits, '-', '_', "
-	    "'.'; \"default\" is network_interface)" },
+	    "a.hcl:1:23: host_network: \"default\" is not a valid name (letters, digits, '-', '_', "
+	    "'.'; \"default\" is reserved for network_interface)" },
 	{ "client { host_network \"a\" { cidr = \"192.0.2.0\" } }",
 	    "a.hcl:1:36: cidr: expected a network such as \"192.0.2.0/24\", found "
 	    "\"192.0.2.0\"" },
@@ -437,8 +437,8 @@ static const struct {
 	    "\"192.0.2.0/33\"" },
 	{ "client { host_volume \"a\" { } }", "a.hcl:1:22: host_volume \"a\": expected a path" },
 	{ "client { host_volume \"../a\" { path = \"/a\" } }",
-	    "a.hcl:1:22: host_volume: \"../a\" is no name (letters, digits, '-', '_', '.', an "
-	    "index such as [0])" },
+	    "a.hcl:1:22: host_volume: \"../a\" is not a valid name (letters, digits, '-', '_', "
+	    "'.', an index such as [0])" },
 	{ "client { host_volume { path = \"/a\" } }",
 	    "a.hcl:1:31: host_volume: expected a name and a block with path and read_only, found a "
 	    "string" },
@@ -515,13 +515,13 @@ START_TEST(what_is_not_known_is_a_warning)
 			       "\"docker\" { x = 1 }\n"),
 	    0);
 	ck_assert_str_eq(warnings,
-	    "a.hcl:1:1: 'frob' is not known here and has no effect\n"
+	    "a.hcl:1:1: 'frob' is unknown and has no effect\n"
 	    "a.hcl:2:1: 'ports' has no effect: drover listens on its control socket only\n"
 	    "a.hcl:4:3: 'enabled' = false has no effect: drover is always a client\n"
 	    "a.hcl:5:3: 'no_host_uuid' has no effect in drover\n"
-	    "a.hcl:8:3: 'server' has no effect: drover is a client, and its own source without "
-	    "servers\n"
-	    "a.hcl:11:8: 'docker' is not known here and has no effect\n");
+	    "a.hcl:8:3: 'server' has no effect: drover is a client, with an embedded server if no "
+	    "servers are configured\n"
+	    "a.hcl:11:8: 'docker' is unknown and has no effect\n");
 }
 END_TEST
 
