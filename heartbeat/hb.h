@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hb.h: heartbeat's one context: what its parts are and where. Runs in: heartbeat. */
+/* hb.h: heartbeat's context: the structs of its parts, and where they are defined. Runs in:
+ * heartbeat. */
 #ifndef DROVER_HB_H
 #define DROVER_HB_H
 
@@ -16,7 +17,7 @@ struct hb_call;
 struct hb_relay;
 struct hb_packet;
 
-/* hb_ipc.h: what waits for the supervisor to read it. */
+/* hb_ipc.h: packets that the supervisor has not read yet. */
 struct hb_ipc {
 	struct hb_packet *first, **end;
 	unsigned n;
@@ -24,33 +25,34 @@ struct hb_ipc {
 
 /* hb_beat.h */
 struct hb_beat {
-	uint64_t next_ms;  /* when the next question is due; UINT64_MAX: when something happens */
-	uint64_t cycle;    /* of the question that is out; 0: none yet */
-	uint64_t asked_ns; /* CLOCK_BOOTTIME just before it was sent; 0: it is answered */
+	uint64_t next_ms;  /* when to send the next HB_BEAT_REQ; UINT64_MAX: after an event */
+	uint64_t cycle;    /* of the last request; 0 if none was sent yet */
+	uint64_t asked_ns; /* CLOCK_BOOTTIME just before it was sent; 0 after its answer */
 	uint64_t ttl_ms;
-	unsigned failures; /* in a row, at the servers */
-	bool at_server;    /* the supervisor has answered, a server has not */
+	unsigned failures; /* consecutive failures at the servers */
+	bool at_server; /* a heartbeat is at a server: the supervisor has answered, the server has
+			   not */
 };
 
-/* One per process. */
+/* The only instance. */
 struct hb {
 	const struct agent_config *config;
 	uint32_t generation;
-	uint64_t now_ms; /* CLOCK_MONOTONIC, of this turn */
+	uint64_t now_ms; /* CLOCK_MONOTONIC at the beginning of this turn */
 	struct lease_page *lease;
 	struct hb_ipc ipc;
 	struct hb_beat beat;
-	struct hb_link *link;    /* hb_link.h; NULL: no servers */
+	struct hb_link *link;    /* hb_link.h; NULL without servers */
 	struct hb_call *calls;   /* hb_call.h */
 	struct hb_relay *relays; /* hb_relay.h */
 	uint64_t last_relay;
 };
 
-/* Uniform in [0, below); below > 0. */
+/* Returns a uniformly distributed number in [0, below); below > 0. */
 static inline uint64_t
 hb_random(uint64_t below)
 {
-	/* The bias is of no matter for jitter and shuffling. */
+	/* Slightly biased, which does not matter for jitter and shuffling. */
 	return below <= UINT32_MAX ? arc4random_uniform((uint32_t)below) : arc4random();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hb_beat.c: the beat, and the lease. Runs in: heartbeat. */
+/* hb_beat.c: sends heartbeats and renews the lease. Runs in: heartbeat. */
 #include "heartbeat/hb_beat.h"
 
 #include <errno.h>
@@ -19,12 +19,12 @@
 
 #define NEVER       UINT64_MAX
 #define LOCAL_MS    1000
-#define ANSWER_MS   10000 /* for a beat at the servers: what they grant beyond the TTL */
-#define TTL_MIN_MS  1000  /* a server that says 0 wants the next soon */
+#define ANSWER_MS   10000 /* to answer a heartbeat: the grace period that servers add to the TTL */
+#define TTL_MIN_MS  1000  /* used if a server grants less */
 #define TTL_MAX_MS  3600000
 #define RETRY_MS    1000
-#define RETRY_MAX   5  /* doublings */
-#define STAGGER_MS  10 /* per node of the cluster, after a registration */
+#define RETRY_MAX   5  /* at most so many doublings of the retry interval */
+#define STAGGER_MS  10 /* per node of the cluster: spreads first heartbeats after registrations */
 #define STAGGER_MAX 10000
 
 void
@@ -33,7 +33,8 @@ hb_beat_init(struct hb *hb)
 	hb->beat = (struct hb_beat){ .next_ms = hb->now_ms };
 }
 
-/* The lease must not reach further than the supervisor was seen alive: from before it was asked. */
+/* Renews the lease from the time before the supervisor was asked, because it is known to have been
+ * alive only then. */
 static void
 move_lease(struct hb *hb, uint64_t when_ns)
 {
@@ -50,8 +51,8 @@ hb_beat_tick(struct hb *hb)
 
 	if (b->next_ms > hb->now_ms)
 		return b->next_ms;
-	/* A question that is out stays so, without servers too: the supervisor answers when it
-	 * runs again, and the answer to an older cycle counts for nothing. */
+	/* A request that has not been answered stays valid, also without servers: the supervisor
+	 * answers it when it runs again, and an answer to an older cycle is ignored. */
 	if (hb->ipc.first || (hb->link && (b->asked_ns || b->at_server))) {
 		b->next_ms = hb->now_ms + LOCAL_MS;
 		return b->next_ms;
@@ -78,7 +79,7 @@ set_ttl(struct hb *hb, const struct hb_rpc_node *node)
 	hb_link_set_servers(hb->link, node);
 }
 
-/* The one body that is looked into. */
+/* Parses the answer to a heartbeat or registration, the only body that heartbeat reads. */
 static int
 read_node(struct hb_call *c, struct hb_rpc_node *ret)
 {
@@ -128,7 +129,8 @@ retry_ms(struct hb_beat *b)
 	return base + hb_random(base);
 }
 
-/* Servers that do not know the node: the supervisor registers it again, which starts the beats. */
+/* The servers do not know the node: the supervisor registers it again, which restarts the
+ * heartbeats. */
 static bool
 is_unknown(const char *error)
 {
@@ -170,7 +172,7 @@ on_done(struct hb *hb, struct hb_call *c, int r, const struct err *e)
 	b->asked_ns = 0;
 	b->next_ms = c->error[0] && is_unknown(c->error) ? NEVER : hb->now_ms + retry_ms(b);
 	if (r == 0 && !c->error[0])
-		tell_done(hb, c, -EBADMSG, "the server's answer to a heartbeat is not one");
+		tell_done(hb, c, -EBADMSG, "the server's answer to a heartbeat is invalid");
 	else
 		tell_done(hb, c, r < 0 ? r : -EREMOTEIO, r < 0 ? e->msg : c->error);
 }
@@ -192,7 +194,7 @@ send_to_server(struct hb *hb, const HbBeatRep *rep)
 	b->next_ms = hb->now_ms + retry_ms(b);
 }
 
-/* Only an answer to the question that is out counts, and only once. */
+/* Only the first answer to the last request counts. */
 void
 hb_beat_on_rep(struct hb *hb, const struct ipc_packet *p)
 {
@@ -207,6 +209,6 @@ hb_beat_on_rep(struct hb *hb, const struct ipc_packet *p)
 	} else if (rep->body.len > 0) {
 		send_to_server(hb, rep);
 	} else {
-		b->asked_ns = 0; /* not registered: Node.Register will start it */
+		b->asked_ns = 0; /* not registered: Node.Register starts the heartbeats */
 	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hb_buf.c: bytes that wait to go on. Runs in: heartbeat. */
+/* hb_buf.c: a byte queue. Runs in: heartbeat. */
 #include "heartbeat/hb_buf.h"
 
 #include <errno.h>

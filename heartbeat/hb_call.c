@@ -20,7 +20,7 @@
 #include "proto/heartbeat.pb-c.h"
 
 #define CALLS_MAX 1024
-#define JITTER_MS 312 /* between two tries: a sixteenth of the servers' hold time */
+#define JITTER_MS 312 /* longest pause before a retry: 1/16 of the time servers hold a call */
 #define SEALS     (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 
 static const struct hb_stream_ops stream_ops;
@@ -99,8 +99,8 @@ hb_call_new(struct hb *hb, const char *method, struct hb_buf *request, const voi
 	return c;
 }
 
-/* Back to where nothing of it is anywhere. FIN, not RST: a server that has not read the stream's
- * first byte would end the whole connection. */
+/* Resets a call to the state before it was sent. Sends FIN and not RST, because a server that has
+ * not yet read the stream's first byte would close the whole connection. */
 static void
 let_go(struct hb_call *c)
 {
@@ -184,7 +184,7 @@ send_request(struct hb_call *c)
 		c->tried = true;
 }
 
-/* The mode byte is in the frame that opens the stream. */
+/* The frame that opens the stream includes the mode byte. */
 static void
 start(struct hb *hb, struct hb_call *c, struct hb_conn *conn)
 {
@@ -192,7 +192,7 @@ start(struct hb *hb, struct hb_call *c, struct hb_conn *conn)
 	static const uint8_t mode = HB_RPC_NOMAD;
 
 	if (conn->yamux.n_unacked >= HB_YAMUX_UNACKED_MAX)
-		return; /* the next turn that something came in */
+		return; /* retried in a later turn, after the server has accepted streams */
 	c->stream = hb_stream_open(&conn->yamux, c);
 	if (!c->stream || hb_buf_add(&c->head_out, &mode, 1) < 0 ||
 	    hb_rpc_put_request(&c->head_out, c->method, ++seq) < 0) {
@@ -207,7 +207,7 @@ start(struct hb *hb, struct hb_call *c, struct hb_conn *conn)
 
 /* --- answers --- */
 
-/* A server that cannot serve now says so; the next may. */
+/* Returns whether a server reports a temporary failure, so that another one may succeed. */
 static bool
 is_passing(const char *error)
 {
@@ -215,8 +215,8 @@ is_passing(const char *error)
 	       strstr(error, "Not ready to serve consistent reads");
 }
 
-/* A server that handed it on to a leader, which ended over it: done or not, as when it ends itself.
- */
+/* Returns whether the leader failed while a server forwarded the call to it. The call may have been
+ * executed, as when a server itself fails. */
 static bool
 is_lost_between_servers(const char *error)
 {
@@ -244,7 +244,7 @@ on_answer(struct hb *hb, struct hb_call *c)
 	finish(hb, c, 0, NULL);
 }
 
-/* -EBADMSG for what is no head. */
+/* Returns the bytes consumed, -EBADMSG for an invalid head, or -ENOMEM. */
 static ssize_t
 take_head(struct hb_call *c, const uint8_t *data, size_t len)
 {
@@ -280,7 +280,7 @@ on_data(struct hb_stream *s, const uint8_t *data, size_t len)
 	if (!c->in_body) {
 		n = take_head(c, data, len);
 		if (n < 0) {
-			fail(hb, c, -EBADMSG, "the server's answer is not one");
+			fail(hb, c, -EBADMSG, "the server's answer is invalid");
 			return;
 		}
 		data += n;
@@ -293,14 +293,15 @@ on_data(struct hb_stream *s, const uint8_t *data, size_t len)
 		r = body_add(&c->body, data, (size_t)n);
 	if (n < 0 || r < 0)
 		fail(hb, c, n < 0 ? -EBADMSG : r, "%s",
-		    n < 0            ? "the server's answer is not one"
-		    : r == -EMSGSIZE ? "the server's answer is larger than is taken"
+		    n < 0            ? "the server's answer is invalid"
+		    : r == -EMSGSIZE ? "the server's answer is too large"
 				     : strerrordesc_np(-r));
 	else if (done)
 		on_answer(hb, c);
 }
 
-/* Its server, or only its stream, has gone. What no server has seen can go to the next. */
+/* Handles the loss of a call's connection or stream. A call that no server has read is sent to the
+ * next one. */
 static void
 lose(struct hb *hb, struct hb_call *c, const char *why)
 {
@@ -313,7 +314,7 @@ lose(struct hb *hb, struct hb_call *c, const char *why)
 static void
 on_fin(struct hb_stream *s)
 {
-	lose(s->session->user, s->user, "the server ended it without an answer");
+	lose(s->session->user, s->user, "the server closed the stream without an answer");
 }
 
 static void
@@ -376,7 +377,7 @@ fail_late(struct hb *hb, struct hb_call *c)
 	if (c->conn)
 		hb_link_complain(hb->link, "no answer in time");
 	if (c->conn || hb_link_current(hb->link))
-		fail(hb, c, -ETIMEDOUT, "no answer of %s in time",
+		fail(hb, c, -ETIMEDOUT, "no answer from %s in time",
 		    c->conn ? c->conn->name : "a server");
 	else
 		fail(hb, c, -ENETUNREACH, "%s", hb_link_why(hb->link));
@@ -405,7 +406,7 @@ hb_calls_tick(struct hb *hb)
 	return next_ms;
 }
 
-/* --- the supervisor's --- */
+/* --- calls of the supervisor --- */
 
 static void
 refuse(struct hb *hb, uint32_t serial, int code, const char *why)
@@ -426,7 +427,7 @@ answer(struct hb *hb, struct hb_call *c, int r, const struct err *e)
 	if (r == 0 && !c->error[0] && c->body.fd >= 0) {
 		r = fd = hb_body_seal(&c->body);
 		if (fd < 0)
-			e = err_set(&why, fd, "hand over an answer") ? &why : e;
+			e = err_set(&why, fd, "pass on an answer") ? &why : e;
 	}
 	if (r < 0) {
 		refuse(hb, c->serial, r, e->msg);
@@ -457,9 +458,10 @@ hb_call_on_req(struct hb *hb, struct ipc_packet *p, hb_answered_cb *answered, st
 	if (p->n_fds > 0) {
 		r = fd_memfd_map(p->fds[0], HB_CALL_BODY_MAX, &map, &map_len);
 		if (r < 0 || !map)
-			return err_say(e, -EPROTO, "a body that is no sealed memfd, or too large");
+			return err_say(
+			    e, -EPROTO, "a body that is not a sealed memfd, or is too large");
 	} else if (hb_buf_add(&body, req->body.data, req->body.len) < 0) {
-		return err_set(e, -ENOMEM, "take a call");
+		return err_set(e, -ENOMEM, "accept a call");
 	}
 	c = hb_call_new(
 	    hb, req->method, &body, map, map_len, req->deadline_ms, req->repeat, answer);

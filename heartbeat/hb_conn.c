@@ -16,12 +16,14 @@
 #include "common/err.h"
 #include "common/tls.h"
 
-#define CONNECT_MS 5000  /* to connect, to shake hands, and to the first answered ping, each */
-#define PING_MS    3000  /* of silence: then it is asked */
-#define SLOW_MS    2000  /* without an answer: then another server is tried */
-#define DEAD_MS    10000 /* without an answer: then this one is given up */
-#define READ_SIZE  65536
-#define READS_MAX  8 /* in one turn, so that every connection has its own */
+#define CONNECT_MS                                                                                 \
+	5000            /* limit for each of: connecting, the handshake, the first answered ping   \
+			 */
+#define PING_MS   3000  /* of silence, after which a ping is sent */
+#define SLOW_MS   2000  /* without an answer, after which another server is tried */
+#define DEAD_MS   10000 /* without an answer, after which the connection is closed */
+#define READ_SIZE 65536
+#define READS_MAX 8 /* in one turn, so that no connection starves the others */
 
 static void
 die(struct hb_conn *c, const struct err *e)
@@ -93,7 +95,7 @@ hb_conn_free(struct hb_conn *c)
 	free(c);
 }
 
-/* The byte that says what the connection is; then a ping, to see who answers. */
+/* Sends the byte that selects the protocol, then a ping to prove that the server answers. */
 static void
 go_up(struct hb_conn *c, uint64_t now_ms)
 {
@@ -148,7 +150,7 @@ on_connected(struct hb_conn *c, const struct hb_conn_options *options, uint64_t 
 	shake(c, now_ms);
 }
 
-/* TLS 1.3 ends the handshake before the server has looked at our certificate. */
+/* With TLS 1.3 the handshake ends before the server has verified our certificate. */
 static void
 die_closed(struct hb_conn *c)
 {
@@ -185,7 +187,7 @@ transmit(struct hb_conn *c, const void *buf, size_t size, struct err *e)
 	return n < 0 ? err_set(e, -errno, "write") : n;
 }
 
-/* While too much waits to be written nothing is read that would add to it. */
+/* Reads nothing that would add to the output while too much output is waiting. */
 static void
 read_some(struct hb_conn *c, uint64_t now_ms)
 {
@@ -215,7 +217,7 @@ read_some(struct hb_conn *c, uint64_t now_ms)
 		if (!c->ssl && (size_t)n < sizeof buf)
 			return;
 	}
-	/* TLS has decoded what no socket announces any more. */
+	/* TLS may have decoded bytes that poll() does not report. */
 	c->more = c->state == HB_CONN_UP && c->ssl != NULL;
 }
 
@@ -296,7 +298,7 @@ hb_conn_tick(struct hb_conn *c, uint64_t now_ms)
 		return c->began_ms + CONNECT_MS;
 	}
 	if (c->pinged_ms && c->heard_ms > c->pinged_ms)
-		c->pinged_ms = 0; /* whatever it says, it is there */
+		c->pinged_ms = 0; /* any message proves that the server is alive */
 	if (!c->pinged_ms && now_ms - c->heard_ms >= PING_MS) {
 		c->pinged_ms = now_ms;
 		(void)hb_yamux_ping(&c->yamux);

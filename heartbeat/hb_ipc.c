@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hb_ipc.c: packets to the supervisor, queued while it does not read. Runs in: heartbeat. */
+/* hb_ipc.c: queues packets while the supervisor does not read. Runs in: heartbeat. */
 #include "heartbeat/hb_ipc.h"
 
 #include <errno.h>

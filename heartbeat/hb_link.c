@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hb_link.c: which server is in use. Runs in: heartbeat. */
+/* hb_link.c: chooses the server in use and manages connections. Runs in: heartbeat. */
 #include "heartbeat/hb_link.h"
 
 #include <errno.h>
@@ -19,16 +19,15 @@
 #include "proto/heartbeat.pb-c.h"
 
 #define NEVER          UINT64_MAX
-#define RETRY_MS       250    /* after every server was tried in vain, doubling … */
-#define RETRY_DOUBLE   5      /* … so often; and as much again at random */
-#define RESOLVE_MS     15000  /* for an address of a name */
-#define COMPLAIN_MS    1000   /* not more often is another tried because of what one says */
-#define REBALANCE_MS   300000 /* now and then another, so that nodes spread over the servers */
-#define REBALANCE_RATE 64     /* nodes a second that each server takes over */
-#define FALL_BACK      3      /* rounds in vain: then what the configuration says is tried again */
+#define RETRY_MS       250    /* pause after all servers failed; doubles with each round … */
+#define RETRY_DOUBLE   5      /* … so many times; a random time up to the same length is added */
+#define RESOLVE_MS     15000  /* limit for a look-up */
+#define COMPLAIN_MS    1000   /* minimum time between two switches caused by complaints */
+#define REBALANCE_MS   300000 /* interval of trying another server, to spread the nodes */
+#define REBALANCE_RATE 64     /* nodes per second that each server accepts from others */
+#define FALL_BACK      3      /* failed rounds after which the configured servers are tried again */
 #define DRAINING_MAX                                                                               \
-	(HB_LINK_POLL_MAX - 3) /* beside the current one, a candidate, the resolver                \
-				*/
+	(HB_LINK_POLL_MAX - 3) /* besides the current one, a candidate, the resolver \ */
 
 struct hb_link {
 	struct hb *hb;
@@ -36,16 +35,16 @@ struct hb_link {
 	struct ssl_ctx_st *tls;
 	char tls_name[CONFIG_NAME_SIZE + 16];
 	struct hb_conn_options options;
-	int resolver; /* -1: no name is configured, or it is gone */
+	int resolver; /* |-1 if no name is configured, or the resolver has ended */
 
 	struct hb_servers servers;
 	struct hb_conn *conns;
 	struct hb_conn *current, *candidate;
-	char wanted[HB_RPC_ADDR_SIZE]; /* whose address is asked for; "": none */
+	char wanted[HB_RPC_ADDR_SIZE]; /* the server whose name is being looked up, or "" */
 	uint64_t asked_ms;
-	unsigned failed; /* candidates in a row */
+	unsigned failed; /* consecutive failed candidates */
 	uint64_t retry_ms, complained_ms, rebalance_ms;
-	bool doubted; /* another server is wanted in place of the current one */
+	bool doubted; /* another server should replace the current one */
 	uint64_t n_nodes;
 	char why[ERR_MSG_SIZE];
 };
@@ -56,7 +55,7 @@ conn_of(struct hb_yamux *y)
 	return container_of(y, struct hb_conn, yamux);
 }
 
-/* --- yamux says --- */
+/* --- callbacks of yamux --- */
 
 static bool
 on_open(struct hb_stream *s)
@@ -98,7 +97,7 @@ on_pong(struct hb_yamux *y, uint32_t value)
 	(void)value;
 	c->pinged_ms = 0;
 	if (c->ssl && !c->proven)
-		code_let_go(); /* the next handshake is perhaps weeks away */
+		code_let_go(); /* the next handshake may be weeks away */
 	c->proven = true;
 }
 
@@ -108,7 +107,7 @@ on_go_away(struct hb_yamux *y, uint32_t code)
 	const struct hb *hb = y->user;
 
 	(void)code;
-	hb_link_complain(hb->link, "it takes no new requests");
+	hb_link_complain(hb->link, "it accepts no new requests");
 }
 
 static const struct hb_yamux_ops yamux_ops = { on_open, on_data, on_fin, on_reset, on_window,
@@ -142,7 +141,7 @@ remove_conn(struct hb_link *l, struct hb_conn *c)
 	hb_conn_free(c);
 }
 
-/* Its calls go elsewhere or fail; its streams are no more. */
+/* Closes a connection: its calls move to another server or fail, and its streams end. */
 static void
 close_conn(struct hb_link *l, struct hb_conn *c, const char *why)
 {
@@ -167,7 +166,7 @@ set_why(struct hb_link *l, const char *name, const char *why)
 	hb_servers_why(&l->servers, l->why, sizeof l->why);
 }
 
-/* The next one is tried at once, until all were. */
+/* The next candidate is tried immediately, until all have failed. */
 static void
 candidate_failed(struct hb_link *l, const char *name, const char *why)
 {
@@ -205,7 +204,7 @@ begin(struct hb_link *l, const char *name, const struct sockaddr_storage *addres
 	l->candidate = c;
 }
 
-/* By address, or first asks for it. */
+/* Connects to the next server, after a look-up if it is a name. */
 static void
 try_next(struct hb_link *l)
 {
@@ -215,7 +214,7 @@ try_next(struct hb_link *l)
 	const char *name;
 	unsigned port;
 
-	/* In place of the current one another, if there is one. */
+	/* Skips the current server if there are others. */
 	if (s->n > 1 && l->current && strcmp(s->list[s->next % s->n].name, l->current->name) == 0)
 		s->next++;
 	name = s->list[s->next++ % s->n].name;
@@ -247,18 +246,18 @@ on_resolved(struct hb_link *l)
 	while ((r = hb_resolve_take(l->resolver, &a)) > 0) {
 		(void)strcpy(name, l->wanted);
 		if (!name[0] || hb_server_split(name, host, &port) < 0 || strcmp(host, a.host) != 0)
-			continue; /* an answer that came too late */
+			continue; /* an answer to an earlier look-up */
 		l->wanted[0] = '\0';
 		if (a.code) {
 			candidate_failed(l, name, gai_strerror(a.code));
 			continue;
 		}
-		/* The port's place is the same in both families. */
+		/* The port is at the same offset in both families. */
 		((struct sockaddr_in *)(void *)&a.address)->sin_port = htons((uint16_t)port);
 		begin(l, name, &a.address);
 	}
 	if (r == 0) {
-		log_error("the resolver has ended: servers' names are not looked up any more");
+		log_error("the resolver has ended: names of servers can no longer be looked up");
 		close_p(&l->resolver);
 	}
 }
@@ -275,8 +274,8 @@ rebalance_after(struct hb_link *l)
 	return base + hb_random(base);
 }
 
-/* A server that makes us go elsewhere and keeps its streams open would have one more connection
- * each time: the oldest is closed. */
+/* Bounds connections that are kept only for their streams: a server could make the node switch
+ * again and again and keep its streams open. Closes the oldest one. */
 static void
 bound_draining(struct hb_link *l)
 {
@@ -289,10 +288,11 @@ bound_draining(struct hb_link *l)
 			n++;
 		}
 	if (n > DRAINING_MAX)
-		close_conn(l, oldest, "too many connections that are not in use have streams");
+		close_conn(l, oldest, "too many old connections still have streams");
 }
 
-/* The candidate has answered. What may be asked again is asked there. */
+/* Makes the candidate, which has answered, the current server. Calls that may be repeated move to
+ * it. */
 static void
 take_over(struct hb_link *l)
 {
@@ -342,9 +342,9 @@ wants_candidate(struct hb_link *l)
 
 	if (l->candidate || l->wanted[0] || now < l->retry_ms)
 		return false;
-	/* It said so perhaps when another complaint had just been heeded. */
+	/* Its go-away may have arrived too soon after another complaint to have an effect. */
 	if (l->current && l->current->yamux.gone_away)
-		hb_link_complain(l, "it takes no new requests");
+		hb_link_complain(l, "it accepts no new requests");
 	if (!l->current || l->doubted || hb_conn_is_slow(l->current, now))
 		return true;
 	if (now < l->rebalance_ms || l->servers.n < 2)
@@ -384,11 +384,11 @@ hb_link_tick(struct hb_link *l)
 
 		(void)strcpy(name, l->wanted);
 		l->wanted[0] = '\0';
-		candidate_failed(l, name, "its address was not found in time");
+		candidate_failed(l, name, "the look-up of its address timed out");
 	}
 	if (wants_candidate(l)) {
 		try_next(l);
-		next_ms = now; /* what came of it */
+		next_ms = now; /* the result of this look-up */
 	}
 	if (l->wanted[0] && l->asked_ms + RESOLVE_MS < next_ms)
 		next_ms = l->asked_ms + RESOLVE_MS;
@@ -515,7 +515,7 @@ hb_link_flush(struct hb_link *l)
 		hb_conn_flush(c);
 		if (c->state != HB_CONN_UP || c->yamux.out.len > 0)
 			continue;
-		/* What had to wait for the buffer goes on, and out. */
+		/* Users may continue to write to the emptied buffer, and the result is sent. */
 		l->ops->room(l->hb, c);
 		hb_conn_flush(c);
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hb_main.c: the heartbeat, from its constant, and its loop. Runs in: heartbeat. It holds the only
- * writable mapping of the lease, so that no other process can make the node look alive, and with
- * servers the connections to them and the keys.
+ * hb_main.c: heartbeat's constant and its loop. Runs in: heartbeat. It has the only writable
+ * mapping of the lease, so that no other process can keep the node alive. With servers it also has
+ * the connections to them and the TLS keys.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,14 +30,14 @@
 #include "heartbeat/hb_resolve.h"
 #include "proto/heartbeat.pb-c.h"
 
-#define HANG_S 60 /* a turn that takes that long ends the process: a new one is better */
+#define HANG_S 60 /* a turn that takes longer ends the process, which is then restarted */
 
 static struct hb hb;
 static int resolver_fd = -1;
 
 static const struct proc_spec heartbeat;
 
-/* As root still, so: nothing but what the filter would not let happen later. */
+/* Still as root, so it does only what the filter forbids later. */
 static int
 prepare(void *state, const struct proc_args *args, struct err *e)
 {
@@ -53,8 +53,8 @@ prepare(void *state, const struct proc_args *args, struct err *e)
 	r = hb_resolve_start(h->config, args, &resolver_fd, e);
 	if (r < 0)
 		return r;
-	/* The page and no descriptor: one could make the file larger, or be passed on. After the
-	 * resolver's start, which would inherit the page. */
+	/* Maps the page and closes its descriptor, with which the file could be extended or passed
+	 * on. After the resolver was forked, which must not inherit the page. */
 	h->lease = lease_map(FD_SPECIAL);
 	if (!h->lease || dup3(STDIN_FILENO, FD_SPECIAL, O_CLOEXEC) < 0)
 		return err_set(e, -errno, "map the lease");
@@ -83,8 +83,8 @@ dispatch(struct hb *h, struct ipc_packet *p, struct err *e)
 	}
 }
 
-/* All that is there: a supervisor that stood still has a second's worth. 1 go on, 0 it has gone,
- * -errno with *e. */
+/* Handles all packets that are there: a supervisor that was stopped may have sent many. Returns 1
+ * to continue, 0 if the supervisor is gone, or -errno with *e. */
 static int
 on_packets(struct hb *h, struct err *e)
 {
@@ -112,7 +112,7 @@ earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* What is due, and how long poll may wait then. */
+/* Runs everything that is due. Returns the timeout for poll(). */
 static int
 tick(struct hb *h)
 {
@@ -133,7 +133,7 @@ tick(struct hb *h)
 	return next_ms < HANG_S * 1000 / 2 ? (int)next_ms : HANG_S * 1000 / 2;
 }
 
-/* 1 go on, 0 the end, -errno with *e. */
+/* Returns 1 to continue, 0 at the end, or -errno with *e. */
 static int
 turn(struct hb *h, struct err *e)
 {
@@ -152,7 +152,7 @@ turn(struct hb *h, struct err *e)
 	if (poll(fds, 2 + n, timeout) < 0)
 		return errno == EINTR ? 1 : err_set(e, -errno, "poll");
 	h->now_ms = clock_ms();
-	if (fds[0].revents) /* the link carries nothing: it is its end */
+	if (fds[0].revents) /* nothing is ever sent on the link: any event is its end */
 		return 0;
 	if (fds[1].revents & POLLOUT)
 		r = hb_ipc_flush(&h->ipc, e) < 0 ? 0 : 1;
@@ -224,7 +224,7 @@ static const struct proc_spec heartbeat = {
 	.run = run,
 };
 
-/* Without servers: no socket can be made, and nothing is looked up. */
+/* Without servers: the filter allows no new sockets, and there is no resolver. */
 static const struct proc_spec heartbeat_local = {
 	.name = "heartbeat",
 	.peer = IPC_HEARTBEAT,
@@ -239,7 +239,7 @@ static const struct proc_spec heartbeat_local = {
 int
 main(int argc, char **argv)
 {
-	/* With one argument at most it only describes itself, and has no descriptors. */
+	/* With at most one argument it only prints its description and has no descriptors. */
 	const struct agent_config *config = argc > 2 ? config_map(FD_CONFIG, NULL) : NULL;
 
 	return proc_main(

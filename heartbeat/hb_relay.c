@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hb_relay.c: streams that servers open, or the supervisor. Runs in: heartbeat. */
+/* hb_relay.c: streams opened by servers or by the supervisor. Runs in: heartbeat. */
 #include "heartbeat/hb_relay.h"
 
 #include <errno.h>
@@ -13,23 +13,24 @@
 #include "heartbeat/hb_rpc.h"
 #include "proto/heartbeat.pb-c.h"
 
-#define WINDOW    (256u * 1024) /* both ways between here and the supervisor: heartbeat.proto */
-#define UP_MAX    48000         /* of one HB_STREAM_DATA_EV */
-#define QUEUE_MAX 256           /* packets that the supervisor has not read: no new stream beyond */
-#define ROOM_MIN  (64u * 1024)  /* said at once; less when everything has left */
-#define ASKED     (1ull << 63)  /* in the numbers of those that the supervisor opens */
-#define ASKED_MAX 100           /* at a time */
-/* Of servers at a time, on all connections: twice what one may have, so that a connection that is
- * not in use any more does not take those of the next. */
+#define WINDOW    (256u * 1024) /* unconfirmed bytes per direction: heartbeat.proto */
+#define UP_MAX    48000         /* bytes in one HB_STREAM_DATA_EV */
+#define QUEUE_MAX 256           /* unread packets beyond which no stream is accepted */
+#define ROOM_MIN  (64u * 1024)  /* sent bytes to confirm at once; fewer when `out` is empty */
+#define ASKED     (1ull << 63)  /* bit in the numbers of streams that the supervisor opens */
+#define ASKED_MAX 100           /* streams of the supervisor at a time */
+/* Streams of servers at a time on all connections: twice the limit of one, so that those of an old
+ * connection leave enough for the new one. */
 #define TAKEN_MAX (2 * HB_YAMUX_INBOUND_MAX)
 
 /*
- * What is expected of the server:
- *   MODE    its first byte, then HEAD or OPENER
- *   HEAD    a request's head, then ARGUMENT; after its answer again HEAD
- *   OPENER  a streaming one's method, then, if the supervisor takes it, OBJECTS
- *   WAIT    nothing: the supervisor is to say something
- *   ACCEPT  that it takes the method which the supervisor asked for, then OBJECTS
+ * What the server sends next:
+ *   MODE      its first byte, then HEAD or OPENER
+ *   HEAD      the head of a request, then ARGUMENT; after its answer HEAD again
+ *   OPENER    the method of a streaming request; if the supervisor accepts it, OBJECTS
+ *   OBJECTS   any number of objects
+ *   WAIT      nothing: the supervisor has to answer first
+ *   ACCEPT    whether it accepts the supervisor's method, then OBJECTS
  */
 enum relay_state {
 	RELAY_MODE,
@@ -43,22 +44,22 @@ enum relay_state {
 
 struct hb_relay {
 	struct hb_relay *next;
-	uint64_t id; /* with the supervisor; 0: it knows of none */
+	uint64_t id; /* for the supervisor; 0 before it knows the stream */
 	struct hb_conn *conn;
 	struct hb_stream *stream;
 	enum relay_state state;
 	bool streaming;
-	bool accepted; /* the supervisor has said the head of the answer */
-	bool closing;  /* the stream ends when `out` has left */
+	bool accepted; /* the supervisor has sent the head of the answer */
+	bool closing;  /* the stream is closed when `out` is empty */
 	char method[HB_RPC_METHOD_MAX];
 	uint64_t seq;
-	struct hb_buf in; /* of the stream; its window bounds it */
+	struct hb_buf in; /* from the server, bounded by the stream's window */
 	struct hb_rpc_scan scan;
 	struct hb_buf head;
-	size_t up;         /* bytes that the supervisor has not taken yet */
-	struct hb_buf out; /* the supervisor's; its window bounds it */
-	size_t room;       /* of its bytes that have left, and it does not know */
-	size_t own;        /* of `out`, from here: the answer's head, which is in no window */
+	size_t up;         /* bytes sent to the supervisor that it has not confirmed */
+	struct hb_buf out; /* from the supervisor, bounded by its window */
+	size_t room; /* bytes sent to the server that were not yet confirmed to the supervisor */
+	size_t own;  /* bytes of `out` that heartbeat added (heads), which are in no window */
 };
 
 static const struct hb_stream_ops stream_ops;
@@ -103,7 +104,7 @@ tell_end(struct hb *hb, struct hb_relay *r, bool gone)
 	hb_ipc_tell(hb, HB_STREAM_END_EV, 0, &ev.base, -1);
 }
 
-/* Over, from this side. */
+/* Closes the stream on this side. */
 static void
 end(struct hb *hb, struct hb_relay *r)
 {
@@ -130,7 +131,7 @@ add(struct hb *hb, struct hb_conn *conn, struct hb_stream *s)
 	return r;
 }
 
-/* Those that the supervisor has opened, or the servers. */
+/* Returns the number of streams that the supervisor (asked) or servers have opened. */
 static unsigned
 count(const struct hb *hb, bool asked)
 {
@@ -148,7 +149,7 @@ hb_relay_open(struct hb *hb, struct hb_conn *conn, struct hb_stream *s)
 	return hb->ipc.n < QUEUE_MAX && count(hb, false) < TAKEN_MAX && add(hb, conn, s);
 }
 
-/* The supervisor hears of it by its method. */
+/* Announces a server's stream and its method to the supervisor. */
 static void
 tell_open(struct hb *hb, struct hb_relay *r)
 {
@@ -182,7 +183,7 @@ take_mode(struct hb_relay *r)
 	return 0;
 }
 
-/* 1: *ret is a whole head; 0: more of it is to come. */
+/* Returns 1 and sets *ret when the head is complete, 0 if more bytes are needed, or -errno. */
 static int
 gather_head(struct hb_relay *r, struct hb_rpc_head *ret)
 {
@@ -219,7 +220,7 @@ take_head(struct hb *hb, struct hb_relay *r)
 	return 0;
 }
 
-/* 1: the server refuses the method, and the stream is over. */
+/* Returns 1 if the server rejects the method, so that the stream has ended. */
 static int
 take_accept(struct hb *hb, struct hb_relay *r)
 {
@@ -235,11 +236,11 @@ take_accept(struct hb *hb, struct hb_relay *r)
 		return 1;
 	}
 	r->state = RELAY_OBJECTS;
-	send_out(hb, r); /* it is not closing: it stays */
+	send_out(hb, r); /* keeps r: it is not closing */
 	return 0;
 }
 
-/* One piece of an object on its way up, as far as the supervisor has room. */
+/* Passes one piece of an object on to the supervisor, as far as its window allows. */
 static int
 take_object(struct hb *hb, struct hb_relay *r)
 {
@@ -275,7 +276,7 @@ can_go_on(const struct hb_relay *r)
 	return (r->state != RELAY_ARGUMENT && r->state != RELAY_OBJECTS) || r->up < WINDOW;
 }
 
-/* Takes what has come as far as that goes; a server that sends something else loses its stream. */
+/* Handles received bytes as far as possible; an invalid message ends the stream. */
 static void
 advance(struct hb *hb, struct hb_relay *r)
 {
@@ -289,13 +290,13 @@ advance(struct hb *hb, struct hb_relay *r)
 		if (code > 0)
 			return;
 		if (code < 0) {
-			log_warn("%s sent on a stream what is no %s", r->conn->name,
+			log_warn("%s sent an invalid %s on a stream", r->conn->name,
 			    r->id & ASKED ? "answer" : "request");
 			end(hb, r);
 			return;
 		}
 	}
-	/* It said FIN, and nothing of it is left. */
+	/* The server has sent FIN and all its bytes are handled. */
 	if (!r->stream->ended || r->in.len > 0 || r->closing)
 		return;
 	if (r->state == RELAY_OBJECTS || (r->streaming && r->state == RELAY_WAIT))
@@ -427,7 +428,8 @@ on_accept(struct hb *hb, struct hb_relay *r, const HbStreamAcceptEv *ev, struct 
 	int code;
 
 	if (r->accepted)
-		return err_say(e, -EPROTO, "stream %llu has its answer", (unsigned long long)r->id);
+		return err_say(
+		    e, -EPROTO, "stream %llu has been answered already", (unsigned long long)r->id);
 	code = r->streaming ? hb_rpc_put_accept(&r->out, ev->error)
 			    : hb_rpc_put_answer(&r->out, r->method, r->seq, ev->error);
 	if (code < 0)
@@ -447,7 +449,7 @@ on_write(struct hb *hb, struct hb_relay *r, const HbStreamWriteEv *ev, struct er
 {
 	if (!r->accepted || r->closing || ev->data.len > WINDOW ||
 	    r->out.len - r->own + r->room > WINDOW - ev->data.len)
-		return err_say(e, -EPROTO, "%zu bytes for stream %llu, which may have fewer",
+		return err_say(e, -EPROTO, "%zu bytes for stream %llu are more than its window",
 		    ev->data.len, (unsigned long long)r->id);
 	if (hb_buf_add(&r->out, ev->data.data, ev->data.len) < 0)
 		return err_set(e, -ENOMEM, "answer a server");
@@ -455,11 +457,12 @@ on_write(struct hb *hb, struct hb_relay *r, const HbStreamWriteEv *ev, struct er
 	return 0;
 }
 
-/* A streaming one is over; another waits for the next request, under a new number. */
+/* A streaming answer ends the stream; on any other stream the next request gets a new number. */
 static void
 on_close(struct hb *hb, struct hb_relay *r, const HbStreamCloseEv *ev)
 {
-	/* A server that has not read the first byte of a stream would end the whole connection. */
+	/* A server that has not read the first byte of a stream would close the whole connection at
+	 * a reset. */
 	if (ev->reset && r->state != RELAY_ACCEPT) {
 		hb_stream_reset(r->stream);
 		forget(hb, r);
@@ -467,14 +470,14 @@ on_close(struct hb *hb, struct hb_relay *r, const HbStreamCloseEv *ev)
 	}
 	r->id = 0;
 	r->room = 0;
-	if (r->state == RELAY_ACCEPT) /* the rest would wait for the server's word */
+	if (r->state == RELAY_ACCEPT) /* the rest waits until the server has accepted the method */
 		r->out.len = r->own;
 	if (r->streaming || !r->accepted || r->state != RELAY_WAIT) {
 		r->closing = true;
 		send_out(hb, r);
 		return;
 	}
-	r->own = r->out.len; /* what is left of the answer is in nobody's window any more */
+	r->own = r->out.len; /* the rest of the answer no longer counts in a window */
 	r->state = RELAY_HEAD;
 	advance(hb, r);
 }
@@ -486,7 +489,7 @@ on_read(struct hb *hb, struct hb_relay *r, const HbStreamReadEv *ev)
 	advance(hb, r);
 }
 
-/* NULL: *ret_why says why. */
+/* Returns NULL with the reason in *ret_why. */
 static struct hb_relay *
 open_asked(struct hb *hb, const char **ret_why)
 {
@@ -494,7 +497,7 @@ open_asked(struct hb *hb, const char **ret_why)
 	struct hb_stream *s = NULL;
 	struct hb_relay *r;
 
-	*ret_why = !conn ? hb_link_why(hb->link) : "too many streams at the servers at once";
+	*ret_why = !conn ? hb_link_why(hb->link) : "too many streams to the servers at once";
 	if (conn && count(hb, true) < ASKED_MAX)
 		s = hb_stream_open(&conn->yamux, NULL);
 	r = s ? add(hb, conn, s) : NULL;
@@ -512,7 +515,7 @@ hb_relay_on_ask(struct hb *hb, const HbStreamAskEv *ev, struct err *e)
 
 	if (!hb->link || !(ev->stream & ASKED) || find(hb, ev->stream) ||
 	    strlen(ev->method) >= HB_RPC_METHOD_MAX)
-		return err_say(e, -EPROTO, "%s cannot be asked for as stream %llu", ev->method,
+		return err_say(e, -EPROTO, "%s cannot be opened as stream %llu", ev->method,
 		    (unsigned long long)ev->stream);
 	r = open_asked(hb, &why);
 	if (!r) {
@@ -539,7 +542,7 @@ hb_relay_on_event(struct hb *hb, const struct ipc_packet *p, struct err *e)
 	uint64_t id = ((const HbStreamCloseEv *)msg)->stream; /* the first field of each */
 	struct hb_relay *r = find(hb, id);
 
-	if (!r) /* it ended while this was on its way */
+	if (!r) /* it ended while this message was on its way */
 		return 0;
 	switch (p->type) {
 	case HB_STREAM_ACCEPT_EV:

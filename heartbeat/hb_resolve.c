@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hb_resolve.c: names into addresses, by a child. Runs in: heartbeat, and its child. */
+/* hb_resolve.c: looks up names in a child. Runs in: heartbeat, and its child. */
 #include "heartbeat/hb_resolve.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ const struct proc_child hb_resolve_child = {
 	.privs = { .uid = 1, .no_new_privs = true, .filter = &hb_resolve_prog },
 };
 
-/* Any of the addresses: who has several gets another one with the next try. */
+/* Chooses one of the addresses at random, so that a retry can get another one. */
 static void
 look_up(struct hb_resolve_answer *a)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hb_resolve.h: addresses of servers that are configured by name. Looking them up loads foreign
- * code (NSS), opens files and may take long, so that is done by a child, which has heartbeat's user
- * and no other descriptor than its socket. Runs in: heartbeat, and its child.
+ * hb_resolve.h: looks up addresses of servers that are configured by name. A look-up loads foreign
+ * code (NSS), opens files and may take long, so a child does it, which has heartbeat's user and no
+ * descriptor but its socket. Runs in: heartbeat, and its child.
  */
 #ifndef DROVER_HB_RESOLVE_H
 #define DROVER_HB_RESOLVE_H
@@ -16,18 +16,19 @@
 
 struct hb_resolve_answer {
 	char host[HB_RPC_ADDR_SIZE];
-	int code; /* of getaddrinfo(3); 0: address is one of them */
+	int code; /* error of getaddrinfo(3); 0: address is one of the results */
 	struct sockaddr_storage address;
 };
 
 extern const struct proc_child hb_resolve_child;
 
-/* Before the drop: makes the child if a server has a name. Its socket in *ret_fd, -1: none. */
+/* Forks the child if a server is configured by name; must be called before the drop. Returns 0 and
+ * sets *ret_fd to its socket, or to -1 if there is no child; or -errno with *e. */
 int hb_resolve_start(
     const struct agent_config *config, const struct proc_args *args, int *ret_fd, struct err *e);
-/* Asks; the answer comes by the socket. 0 or -errno. */
+/* Requests a look-up; the answer arrives on the socket. Returns 0 or -errno. */
 int hb_resolve_ask(int fd, const char *host);
-/* 1 an answer, 0 the child is gone, -EAGAIN. */
+/* Receives an answer. Returns 1, 0 if the child has ended, or -EAGAIN. */
 int hb_resolve_take(int fd, struct hb_resolve_answer *ret);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hb_rpc.c: Go's net/rpc on msgpack. Runs in: heartbeat. */
+/* hb_rpc.c: encodes and decodes Go's net/rpc on msgpack. Runs in: heartbeat. */
 #include "heartbeat/hb_rpc.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "common/msgpack_read.h"
 #include "common/utf8.h"
 
-#define OBJECTS_MAX (1ull << 40) /* of all that the containers so far promise */
+#define OBJECTS_MAX (1ull << 40) /* elements that all open containers may announce */
 
 /* --- the end of an object --- */
 
@@ -38,14 +38,14 @@ length_size(uint8_t b)
 	}
 }
 
-/* The object in hand has `length` of whatever its marker counts. */
+/* Begins the body of the current object, with the length that its marker says. */
 static int
 begin_body(struct hb_rpc_scan *s)
 {
 	uint8_t b = s->marker;
 
 	if ((b >= 0xc7 && b <= 0xc9) || (b >= 0xd4 && b <= 0xd8))
-		s->raw = s->length + 1; /* and the kind */
+		s->raw = s->length + 1; /* plus the byte of the type */
 	else if ((b >= 0x80 && b <= 0x8f) || b == 0xde || b == 0xdf)
 		s->todo += 2 * s->length;
 	else if ((b >= 0x90 && b <= 0x9f) || b == 0xdc || b == 0xdd)
@@ -73,7 +73,7 @@ begin_object(struct hb_rpc_scan *s, uint8_t b)
 		s->length = b & 0x0f;
 	else if (b >= 0xa0 && b <= 0xbf)
 		s->length = b & 0x1f;
-	else if (b >= 0xca && b <= 0xd8) /* numbers, then extensions of a fixed size */
+	else if (b >= 0xca && b <= 0xd8) /* numbers, and extensions of a fixed size */
 		s->length = sizes[b - 0xca];
 	return begin_body(s);
 }
@@ -108,7 +108,7 @@ hb_rpc_scan(struct hb_rpc_scan *s, const uint8_t *data, size_t len, bool *ret_do
 	return (ssize_t)at;
 }
 
-/* --- heads out --- */
+/* --- encoding heads --- */
 
 static int
 write_buf(void *data, const char *bytes, size_t len)
@@ -116,7 +116,7 @@ write_buf(void *data, const char *bytes, size_t len)
 	return hb_buf_add(data, bytes, len);
 }
 
-/* Texts as Go writes them: the older form, which knows no difference between text and bytes. */
+/* Writes text as Go does, in the older form without a difference between text and bytes. */
 static int
 pack_text(msgpack_packer *p, const char *text)
 {
@@ -175,11 +175,11 @@ hb_rpc_put_accept(struct hb_buf *out, const char *error)
 		   : 0;
 }
 
-/* --- objects in --- */
+/* --- decoding objects --- */
 
-/* A map whose bytes are all there and are msgpack: nothing of it is copied. */
+/* A map that is complete and valid msgpack; points into the message. */
 struct map {
-	struct mp_in in; /* behind its head */
+	struct mp_in in; /* after its head */
 	uint32_t n;
 };
 
@@ -196,8 +196,8 @@ open_map(const uint8_t *data, size_t len, struct map *ret)
 	return 0;
 }
 
-/* The last entry of that name, as Go has it; nil if there is none. ret_rest (may be NULL) is what
- * follows its head. */
+/* Returns the last entry of that name, as Go does; nil if there is none. *ret_rest (may be NULL) is
+ * the input after its head. */
 static struct mp_item
 get(const struct map *map, const char *name, struct mp_in *ret_rest)
 {
@@ -208,7 +208,7 @@ get(const struct map *map, const char *name, struct mp_in *ret_rest)
 	for (uint32_t i = 0; i < map->n; i++) {
 		struct mp_in at = in;
 
-		(void)mp_skip(&in); /* open_map() has seen all of it: no call here fails */
+		(void)mp_skip(&in); /* open_map() has scanned all of it, so no call here fails */
 		if (mp_read(&at, true, &key) == 0 && key.kind == MP_BYTES && key.len == len &&
 		    memcmp(key.bytes, name, len) == 0)
 			value = in;
@@ -232,7 +232,7 @@ get_text(const struct map *map, const char *name, char *ret, size_t size)
 		ret[0] = '\0';
 }
 
-/* What is no number, or does not fit, is 0. */
+/* Returns 0 for a value that is not a number or does not fit. */
 static int64_t
 get_number(const struct map *map, const char *name)
 {
@@ -266,7 +266,7 @@ hb_rpc_get_head(const uint8_t *data, size_t len, struct hb_rpc_head *ret)
 	return 0;
 }
 
-/* in: the list's elements. */
+/* in: positioned at the list's elements. */
 static void
 get_servers(struct mp_in in, uint32_t n, struct hb_rpc_node *ret)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hb_rpc.h: Go's net/rpc on msgpack, as a stream carries it: where an object ends, and the heads of
- * requests and answers. Bodies are not looked into, but for the answer to a beat. Runs in:
- * heartbeat.
+ * hb_rpc.h: Go's net/rpc on msgpack on a stream: finds the end of an object, and encodes and
+ * decodes the heads of requests and answers. The only body that it decodes is the answer to a
+ * heartbeat. Runs in: heartbeat.
  */
 #ifndef DROVER_HB_RPC_H
 #define DROVER_HB_RPC_H
@@ -20,42 +20,43 @@
 #define HB_RPC_ADDR_SIZE  256
 #define HB_RPC_SERVERS    32
 
-/* Modes of a connection and of a stream: its first byte. */
+/* The first byte of a connection or of a stream selects its protocol. */
 enum hb_rpc_mode { HB_RPC_NOMAD = 1, HB_RPC_TLS = 4, HB_RPC_STREAMING = 5, HB_RPC_MULTIPLEX = 6 };
 
-/* Finds the end of an object in bytes that come in pieces. All zero is the start. */
+/* Finds the end of an object in bytes that arrive in pieces. Starts as zeros. */
 struct hb_rpc_scan {
-	uint64_t todo, raw; /* objects, and bytes of the one in hand, that are still to come */
+	uint64_t todo, raw; /* objects still to come; bytes still to come of the current one */
 	uint8_t marker;
-	unsigned n_length, length_size; /* of the bytes that say how long it is */
+	unsigned n_length, length_size; /* of its length field: bytes read; size */
 	uint64_t length;
 	bool started;
 };
 
 /*
- * Returns how many of the bytes belong to the object; *ret_done when it ends with them. -EBADMSG:
- * that is no msgpack.
+ * Returns how many of the bytes belong to the object, and sets *ret_done if it ends with them;
+ * -EBADMSG for invalid msgpack.
  */
 ssize_t hb_rpc_scan(struct hb_rpc_scan *s, const uint8_t *data, size_t len, bool *ret_done);
 
-/* Each writes one head. 0 or -ENOMEM. An answer with an error carries its empty body. */
+/* Each appends one head. Returns 0 or -ENOMEM. An answer with an error includes its empty body. */
 int hb_rpc_put_request(struct hb_buf *out, const char *method, uint64_t seq);
 int hb_rpc_put_answer(struct hb_buf *out, const char *method, uint64_t seq, const char *error);
 int hb_rpc_put_opener(struct hb_buf *out, const char *method);
 int hb_rpc_put_accept(struct hb_buf *out, const char *error);
 
-/* A head: an answer's, a request's, or that of a streaming one, which only has a method. What is
- * not there is empty. Text is printable. */
+/* A decoded head: of an answer, of a request, or of a streaming request, which has only a method.
+ * Missing fields are empty. Text is made printable. */
 struct hb_rpc_head {
 	uint64_t seq;
 	char method[HB_RPC_METHOD_MAX];
 	char error[HB_RPC_ERROR_MAX];
 };
 
-/* data is one whole object. 0, or -EBADMSG: it is no such map, or a method is too long. */
+/* data is one whole object. Returns 0, or -EBADMSG if it is not such a map or a method is too
+ * long. */
 int hb_rpc_get_head(const uint8_t *data, size_t len, struct hb_rpc_head *ret);
 
-/* What heartbeat itself needs of the answers to Node.Register and Node.UpdateStatus. */
+/* The fields that heartbeat needs from the answers to Node.Register and Node.UpdateStatus. */
 struct hb_rpc_node {
 	int64_t ttl_ns;
 	int64_t n_nodes;
@@ -63,7 +64,7 @@ struct hb_rpc_node {
 	char servers[HB_RPC_SERVERS][HB_RPC_ADDR_SIZE];
 };
 
-/* 0 or -EBADMSG. */
+/* Returns 0 or -EBADMSG. */
 int hb_rpc_get_node(const uint8_t *data, size_t len, struct hb_rpc_node *ret);
 
 #endif

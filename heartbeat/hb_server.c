@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hb_server.c: the servers that are known. Runs in: heartbeat. */
+/* hb_server.c: the list of known servers. Runs in: heartbeat. */
 #include "heartbeat/hb_server.h"
 
 #include <arpa/inet.h>
@@ -101,7 +101,7 @@ hb_server_split(const char *name, char *ret_host, unsigned *ret_port)
 	} else if (colon && colon == strchr(name, ':')) {
 		len = (size_t)(colon - name);
 	} else {
-		colon = NULL; /* none, or an IPv6 address without brackets */
+		colon = NULL; /* no port, or an IPv6 address without brackets */
 	}
 	if (colon) {
 		port = strtoul(colon + 1, &end, 10);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hb_server.h: the servers that are known, by name and address, in the order in which they are
- * tried. Runs in: heartbeat.
+ * hb_server.h: the known servers, by name and address, in the order in which they are tried. Runs
+ * in: heartbeat.
  */
 #ifndef DROVER_HB_SERVER_H
 #define DROVER_HB_SERVER_H
@@ -17,29 +17,30 @@
 #define HB_SERVER_PORT 4647
 
 struct hb_server {
-	char name[HB_RPC_ADDR_SIZE]; /* as the configuration or the cluster has it */
-	char why[192];               /* what went wrong with it last; "": nothing */
+	char name[HB_RPC_ADDR_SIZE]; /* as in the configuration or from the cluster */
+	char why[192];               /* its last error, or "" */
 };
 
 struct hb_servers {
 	struct hb_server list[HB_RPC_SERVERS];
-	size_t n, next; /* next: the one to try next */
+	size_t n, next; /* next: index of the server to try next */
 };
 
-/* Those of the configuration, in any order. */
+/* Sets the configured servers, in random order. */
 void hb_servers_from_config(struct hb_servers *s, const struct agent_config *config);
-/* Those that the cluster names, in any order; false: they are the same, and so is the order. */
+/* Sets the servers that the cluster lists, in random order. Returns false, with the order
+ * unchanged, if they are the same. */
 bool hb_servers_from_cluster(struct hb_servers *s, const struct hb_rpc_node *node);
 struct hb_server *hb_servers_find(struct hb_servers *s, const char *name);
-/* What is wrong with each, in one line. */
+/* Writes the last error of each server in one line. */
 void hb_servers_why(const struct hb_servers *s, char *ret, size_t size);
 
 /*
- * "host", "host:port", "[v6]:port" into host (HB_RPC_ADDR_SIZE) and port. -EINVAL for what is none
- * of these.
+ * Splits "host", "host:port" or "[v6]:port" into host (HB_RPC_ADDR_SIZE) and port. Returns 0, or
+ * -EINVAL for any other form.
  */
 int hb_server_split(const char *name, char *ret_host, unsigned *ret_port);
-/* 1: host is an address; 0: it is a name, for hb_resolve.h. */
+/* Returns 1 and the address if host is one; 0 if it is a name, for hb_resolve.h. */
 int hb_server_address(const char *host, unsigned port, struct sockaddr_storage *ret);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hb_yamux.c: yamux, the client's side. Runs in: heartbeat. */
+/* hb_yamux.c: the client side of yamux. Runs in: heartbeat. */
 #include "heartbeat/hb_yamux.h"
 
 #include <endian.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define OUT_MAX   (256u * 1024)
-#define FRAME_MAX 16384u /* of our Data frames: what is urgent waits for one at most */
+#define FRAME_MAX 16384u /* of our Data frames, so that an urgent frame waits for at most one */
 #define ID_MAX    0xfffffff0u
 
 enum frame_type { FRAME_DATA, FRAME_WINDOW, FRAME_PING, FRAME_GO_AWAY };
@@ -97,21 +97,22 @@ forget(struct hb_stream *s)
 
 /* --- input --- */
 
-/* The peer's SYN. Too many streams are the one thing that it is told by a reset. */
+/* Handles the peer's SYN. If there are too many streams, the new one is reset. */
 static int
 on_syn(struct hb_yamux *y, uint32_t id, struct err *e)
 {
 	struct hb_stream *s;
 
 	if (id == 0 || id % 2 != 0 || find(y, id))
-		return err_say(e, -EPROTO, "the server opened stream %u, which it may not", id);
+		return err_say(
+		    e, -EPROTO, "the server opened stream %u, which has an invalid number", id);
 	if (y->n_inbound == HB_YAMUX_INBOUND_MAX) {
 		put_frame(y, (struct frame){ FRAME_WINDOW, FLAG_RST, id, 0 }, NULL);
 		return 0;
 	}
 	s = add(y, id, NULL);
 	if (!s)
-		return err_set(e, -ENOMEM, "take a stream of the server");
+		return err_set(e, -ENOMEM, "accept a stream of the server");
 	s->opened = true;
 	y->n_inbound++;
 	if (!y->ops->on_open(s)) {
@@ -175,7 +176,7 @@ on_window(struct hb_yamux *y, const struct frame *f, struct err *e)
 	return 0;
 }
 
-/* Whatever it says of a stream of ours, it has taken it. */
+/* Any frame for a stream of ours shows that the peer has accepted it. */
 static void
 note_ack(struct hb_yamux *y, uint32_t id)
 {
@@ -227,7 +228,7 @@ on_frame(struct hb_yamux *y, const struct frame *f, struct err *e)
 	}
 }
 
-/* Some payload: to its stream, if that is still there. */
+/* Passes payload to its stream, if that still exists. */
 static void
 on_payload(struct hb_yamux *y, const uint8_t *data, size_t len)
 {
@@ -274,7 +275,7 @@ hb_yamux_input(struct hb_yamux *y, const uint8_t *data, size_t len, struct err *
 	return y->no_memory ? err_set(e, -ENOMEM, "answer the server") : 0;
 }
 
-/* --- the rest --- */
+/* --- exported --- */
 
 void
 hb_yamux_init(struct hb_yamux *y, const struct hb_yamux_ops *ops, void *user)
