@@ -304,7 +304,7 @@ def test_a_file_that_leaves_the_tasks_directory_is_refused():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
         for number, (path, text) in enumerate((
-                ("../x", 'may not contain ".."'), ("secrets/../../x", 'may not contain ".."'),
+                ("../x", 'must not contain ".."'), ("secrets/../../x", 'must not contain ".."'),
                 ("alloc/x", "must be local/NAME or secrets/NAME"), ("x", "must be local/NAME or secrets/NAME"),
                 ("secrets/a/b", "must be local/NAME or secrets/NAME"))):
             made = job("path%d" % number, Identities=[identity("a", File=True, Filepath=path)])
