@@ -28,7 +28,7 @@ ifneq ($(CRASH),)
 CPPFLAGS += -DDROVER_CRASH_POINTS
 endif
 
-# The libraries of each binary. Loading one costs private memory, so each entry is a decision.
+# The libraries of each binary. Each one costs private memory, so a new entry needs a reason.
 LIBS_launcher     := -lcap
 LIBS_exec-helper  :=
 LIBS_mount-helper :=
@@ -52,7 +52,7 @@ PACKAGES  := gcc make pkg-config libcap-dev libseccomp-dev libsystemd-dev libpro
 
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 tree = $(shell find $(1) -name '*.c' 2>/dev/null | LC_ALL=C sort)
-# For tests: the processes whose headers file $(1) includes, or that it names in a line "link: supervisor".
+# For tests: the processes whose headers the file $(1) includes, or that it names in a line "link: supervisor".
 linked_processes = $(sort $(filter $(PROCESSES),$(shell sed -n 's,^.* link: \(.*\) \*/$$,\1,p; s,^.include "\([a-z-]*\)/.*,\1,p' $(1))))
 
 # --- generated: protobuf-c code, filters, the build id ---
@@ -67,7 +67,7 @@ $(BUILD)/gen/proto/%.pb-c.c: proto/%.proto
 	$(Q)protoc-c -I. --c_out=$(BUILD)/gen $<
 $(BUILD)/gen/proto/%.pb-c.h: $(BUILD)/gen/proto/%.pb-c.c ;
 
-# launcher/lau_config_syscalls.def makes gen/launcher/lau_config_filter.h with lau_config_insns, lau_config_prog.
+# launcher/lau_config_syscalls.def becomes gen/launcher/lau_config_filter.h with lau_config_insns and lau_config_prog.
 $(BUILD)/gen/%_filter.h: %_syscalls.def tools/filter_gen.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -I. -DFILTER_DEF='"$<"' $(if $(SAN),-DFILTER_SANITIZED) -o $@.gen tools/filter_gen.c -lseccomp
@@ -83,10 +83,10 @@ $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c | $(GENERATED)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -w -MMD -MP -c -o $@ $<
 
-# The build id is in one object, so that a commit rebuilds little.
+# The build id is in one object only, so that a commit rebuilds little.
 $(BUILD)/obj/common/proc.o: CPPFLAGS += -DBUILD_ID='"$(BUILD_ID)"'
 
-# --- libraries inside the tree: the linker takes only the objects that a process uses ---
+# --- the tree's libraries: the linker takes only the objects that a process uses ---
 $(BUILD)/libcommon.a: $(call objs,$(call tree,common))
 $(BUILD)/libconfig.a: $(call objs,$(call tree,config))
 $(BUILD)/libmodel.a: $(call objs,$(call tree,model))
@@ -103,16 +103,17 @@ $(call binary,$(1)): $(call objs,$(call tree,$(1))) $(LIBS_TREE)
 	@$(if $(V),,echo "  LINK  $$@")
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $$@ $(call objs,$(call tree,$(1))) \
 	    -Wl,--start-group $(LIBS_TREE) -Wl,--end-group $(LIBS_$(1))
-# Everything of the process but its main, for tests.
+# All objects of the process but its main, for tests.
 $(BUILD)/lib$(1).a: $(call objs,$(filter-out %_main.c,$(call tree,$(1))))
 endef
 $(foreach p,$(if $(SAN),$(PROCESSES),$(filter-out executor,$(PROCESSES))),$(eval $(call process,$(p))))
 
-# There is one executor for each task: it is static and linked with musl. glibc's start alone is 0.3 ms of CPU time, more than
-# all of the executor's own code, and three times the private pages. The sanitizers need glibc; so do the unit tests.
+# There is one executor for each task, so it is static and linked with musl: the start of glibc alone takes 0.3 ms of
+# CPU time, more than all of the executor's own code, and three times the private pages. Sanitizers and unit tests need
+# glibc.
 MUSL         := $(shell $(CC) -print-multiarch 2>/dev/null | sed s/gnu/musl/)
 MUSL_CFLAGS   = $(CFLAGS) -nostdinc -isystem /usr/include/$(MUSL) -isystem $(shell $(CC) -print-file-name=include) \
-                -idirafter /usr/include/$(MUSL:musl=gnu) -idirafter /usr/include -include common/musl.h -Wno-sign-compare # CMSG_NXTHDR
+                -idirafter /usr/include/$(MUSL:musl=gnu) -idirafter /usr/include -include common/musl.h -Wno-sign-compare # for CMSG_NXTHDR
 MUSL_CRT     := /usr/lib/$(MUSL)
 EXECUTOR_COMMON := clock clone crash err exe_record fd id lease lease_deadline log mount_proof pid privs sd task_spec
 EXECUTOR_OBJS   := $(patsubst %.c,$(BUILD)/musl/%.o,$(call tree,executor) $(EXECUTOR_COMMON:%=common/%.c))
@@ -146,13 +147,13 @@ deps: ## install the Debian packages that are missing (needs root)
 	@tools/deps.sh $(PACKAGES)
 
 .PHONY: demo
-demo: ## install what is missing, build, and show a volume outlive its job (needs root)
+demo: ## install missing packages, build, and show a volume outlive its job (needs root)
 	@[ "$$(id -u)" = 0 ] || { echo "make demo needs root: it installs packages and starts an agent" >&2; exit 1; }
 	@$(MAKE) --no-print-directory deps
 	@$(MAKE) --no-print-directory -j"$$(nproc)" all
 	@tools/demo.sh $(BUILD)
 
-# --- installation: the command in bin, the processes side by side, where drover.service looks for them ---
+# --- installation: the command in bin, the processes in one directory, where drover.service expects them ---
 PREFIX  ?= /usr
 LIBEXEC := $(PREFIX)/libexec/drover
 UNITDIR := $(PREFIX)/lib/systemd/system
@@ -169,7 +170,7 @@ install: $(BINARIES) ## install into $(DESTDIR)$(PREFIX), with units, tmpfiles.d
 	install -m 644 contrib/systemd/tmpfiles.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/drover.conf
 	install -m 644 contrib/systemd/sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/drover.conf
 
-# Each part of the tests brings its own rules.
+# Each directory of tests has its own rules.
 include $(wildcard tests/*/*.mk)
 $(if $(SAN),$(BINARIES) $(TEST_PROGRAMS): | $(BUILD)/obj/common/sanitizer.o)
 -include $(shell find $(BUILD)/obj $(BUILD)/musl -name '*.d' 2>/dev/null)

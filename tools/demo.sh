@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# demo.sh BUILD: an agent, a CSI plugin, a volume and a job that writes to it; the allocation is replaced and the data is
-# still there. Everything lives in one temporary directory and is gone at the end, also when interrupted.
+# demo.sh BUILD: runs an agent, a CSI plugin, a volume and a job that writes to it, then replaces the allocation and
+# shows that the data is still there. Uses one temporary directory and removes it at the end, also when interrupted.
 
 build=$(cd "${1:-build}" && pwd) || exit 1
 examples=$(cd "$(dirname "$0")/../contrib/examples" && pwd) || exit 1
@@ -20,7 +20,7 @@ fail() {
 	exit 1
 }
 
-# Shows a command of drover and runs it.
+# Prints a command of drover and runs it.
 run() {
 	printf '$ drover %s\n' "$*"
 	"$drover" "$@"
@@ -32,7 +32,7 @@ until_true() {
 	shift 2
 	until "$@" >/dev/null 2>&1; do
 		[ -z "$agent" ] || kill -0 "$agent" 2>/dev/null || fail "the agent ended"
-		[ "$left" -gt 0 ] || fail "$what: not in time"
+		[ "$left" -gt 0 ] || fail "$what: timed out"
 		left=$((left - 1))
 		sleep 0.1
 	done
@@ -52,7 +52,7 @@ wait_agent() {
 	done
 }
 
-# What is left of this demo on the machine.
+# Prints what this demo has left on the machine.
 leftovers() {
 	[ -n "$instance" ] || instance=$(cat "$dir/data/instance" 2>/dev/null)
 	grep -F " $dir/" /proc/self/mountinfo | sed 's/^/mount: /'
@@ -63,7 +63,8 @@ leftovers() {
 	done 2>/dev/null
 }
 
-# The agent got a session of its own: an interrupt of this process group reaches it once, from here, and it drains.
+# The agent has a session of its own, so an interrupt of this process group does not reach it; this function sends it
+# one SIGTERM, and it drains.
 clean_up() {
 	code=$?
 	trap '' INT TERM HUP PIPE
@@ -71,7 +72,7 @@ clean_up() {
 	if [ -n "$agent" ]; then
 		kill -TERM "$agent" 2>/dev/null
 		wait_agent 300 || {
-			kill -TERM "$agent" # does not wait for the drain any more
+			kill -TERM "$agent" # ends the drain early
 			wait_agent 300
 		}
 		if [ "$code" = 1 ]; then
@@ -101,7 +102,8 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 trap 'exit 141' PIPE
-# Not made by mktemp: an interrupt right after that would leave it. mkdir refuses a name that is taken.
+# mktemp only chooses the name: an interrupt right after it made the directory would leave it behind. mkdir fails if the
+# name exists.
 made=yes
 mkdir -m 0755 "$dir" || { made= && fail "make $dir"; }
 mkdir -m 0777 "$dir/store"
@@ -140,7 +142,7 @@ run volume create "$examples/volume.json" || fail "no volume"
 run job run "$examples/writer.json" || fail "the writer does not run"
 first=$("$drover" alloc status -verbose | awk '$2 == "writer.writer[0]" && $5 == "running" { print $1 }')
 [ -n "$first" ] || fail "the writer has no allocation"
-# Lines in the volume, as the plugin keeps them.
+# Counts the lines in the volume, in the directory where the plugin stores it.
 lines() {
 	cat "$dir"/store/volumes/volumes/*/log 2>/dev/null | wc -l
 }

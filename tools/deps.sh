@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# deps.sh PACKAGE...: installs those Debian packages that are missing, and says which.
+# deps.sh PACKAGE...: installs the given Debian packages that are missing and prints their names.
 set -eu
 missing=""
 for p in "$@"; do

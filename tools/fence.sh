@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# fence.sh: calls that give up, take or change privilege stand in four places only, so that a reader knows where to look:
-# common/privs.c, the executor's sandbox file, exec-helper's template file and the launcher's subreaper line.
+# fence.sh: checks that calls which drop or change privileges are in four files only, so that a reader knows where to
+# look: common/privs.c, the executor's sandbox file, exec-helper's template file and the launcher (its subreaper line).
 set -u
 cd "$(dirname "$0")/.."
 calls='setres[ug]id|set[ug]id|setre[ug]id|sete[ug]id|setgroups|initgroups|setfs[ug]id|capset|cap_set_[a-z_]+|cap_drop_bound|cap_reset_ambient|prctl|seccomp(_[a-z_]+)?|unshare|setns|chroot'

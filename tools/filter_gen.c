@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * filter_gen.c: makes one system call filter, at build time, as a constant BPF array, so that no
- * process that runs as root links libseccomp. Compiled once per list:
- * -DFILTER_DEF='"mount-helper/mnt_syscalls.def"'; called as `filter_gen NAME` it prints a header
- * with `static const struct sock_filter NAME_insns[]` and `NAME_prog`; for the test that tries all
- * others, NAME_allowed[], NAME_denied[] and NAME_nosys[] hold the numbers that are treated so
- * whatever their arguments, and NAME_kills says what happens to the rest. A list that allows by
- * default does not allow what this library has never heard of: above NAME_newest everything gives
- * ENOSYS, as on a kernel of that age.
+ * filter_gen.c: generates one system call filter at build time as a constant BPF array, so that no
+ * process that runs as root links libseccomp. It is compiled once per list:
  *
- * A list holds:  DEFAULT(KILL) or DEFAULT(ALLOW)     one, first
- *                ALLOW(name)                          this call, any arguments
- *                ALLOW_ARG(name, n, value)            only with argument n (0..5) equal to value
- * (32 bits compared)
- *                ALLOW_ARGS(name, first, second)      only with arguments 0 and 1 equal to these
- *                ALLOW_ARG_MASK(name, n, mask, value) only if (argument n & mask) == value
- *                DENY(name)                           EPERM instead of the default
- *                DENY_ARG_MASK(name, n, mask, value)  EPERM if (argument n & mask) == value
- *                NOSYS(name)                          ENOSYS, for calls whose callers have an older
- * way
- *                VDSO                                 the calls that libc makes without the kernel
- * where the machine has a clock for it, and with it where not (TSC unstable, HPET, emulated)
+ * -DFILTER_DEF='"mount-helper/mnt_syscalls.def"'. `filter_gen NAME` prints a header with `static
+ * const struct sock_filter NAME_insns[]` and `NAME_prog`. For the test that tries all system calls,
+ * NAME_allowed[], NAME_denied[] and NAME_nosys[] have the numbers that are treated so with any
+ * arguments, and NAME_kills says how the others are treated. A list that allows by default does not
+ * allow calls that this library does not know: all numbers above NAME_newest give ENOSYS, as on a
+ * kernel of that age.
+ *
+ * Entries of a list:
+ *   DEFAULT(KILL) or DEFAULT(ALLOW)      once, first
+ *   ALLOW(name)                          this call, any arguments
+ *   ALLOW_ARG(name, n, value)            only with argument n (0..5) equal to value
+ *                                        (32 bits compared)
+ *   ALLOW_ARGS(name, first, second)      only with arguments 0 and 1 equal to these
+ *   ALLOW_ARG_MASK(name, n, mask, value) only if (argument n & mask) == value
+ *   DENY(name)                           EPERM instead of the default
+ *   DENY_ARG_MASK(name, n, mask, value)  EPERM if (argument n & mask) == value
+ *   NOSYS(name)                          ENOSYS, for calls whose callers have a fallback
+ *   VDSO                                 the calls that libc makes in user space if the
+ *                                        machine's clock permits, else (TSC unstable, HPET,
+ *                                        emulated) in the kernel
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -65,7 +67,7 @@ number(const char *name)
 {
 	int nr = seccomp_syscall_resolve_name(name);
 
-	/* May be younger than the library; all machines have the same number for it. */
+	/* May be newer than the library; its number is the same on all machines. */
 	if (nr == __NR_SCMP_ERROR && strcmp(name, "file_setattr") == 0)
 		nr = 469;
 	if (nr == __NR_SCMP_ERROR)
@@ -160,7 +162,7 @@ is_listed(int nr)
 	return false;
 }
 
-/* What the sanitizers' run time calls by itself, in builds that have it: memory, its report, the
+/* Allows the calls of the sanitizers' run time in builds with sanitizers: memory, its report, the
  * end. */
 static void
 allow_sanitizers(void)
@@ -183,8 +185,9 @@ print_insn(struct sock_filter insn)
 	printf("\t{ 0x%04x, %u, %u, 0x%08x },\n", insn.code, insn.jt, insn.jf, insn.k);
 }
 
-/* Before the library's own: numbers above newest give ENOSYS, those of another machine (and of x32,
- * which have a bit of their own) are left to it. Returns how many instructions that takes. */
+/* Prints the check that precedes the library's own: numbers above newest give ENOSYS. Numbers of
+ * another architecture, and of x32, which have a bit of their own, are left to the library's check.
+ * Returns the number of instructions. */
 static size_t
 print_newer(void)
 {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# format-check.sh: names the C files that clang-format would change. Exit code 1 if there are any.
+# format-check.sh: prints the C files that clang-format would change. Exit code 1 if there are any.
 set -u
 cd "$(dirname "$0")/.."
 bad=0

@@ -1,14 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the tree's layers: which directory may name which, by its includes and by its compiled objects.
+"""Checks the tree's layers: which directory may name which, by its includes and by its compiled objects.
 
-    tools/layers.py [-v]
+tools/layers.py [-v]
 
-ROOMS below is the law. An arrow is an #include of another room's header, or a symbol of another room's object that an object
-refers to. It fails for an arrow that the law does not permit, for a header of more than HEADER_LINES lines, for a circle of
-calls that leaves its room, and for one of more than CYCLE_FILES files inside a room. The three tables of exceptions only shrink: an
-exception that nothing needs any more fails too. -v prints the circles that are permitted. It reads the objects in $DROVER_BUILD
-(default build/), so run it after `make`.
+The table `law` below has, for each room, the rooms that it may name. An arrow is an #include of another room's header, or a symbol of another room's
+object that an object refers to. The check fails for an arrow that is not permitted, for a header of more than HEADER_LINES lines, for a cycle of
+calls across rooms, and for one of more than CYCLE_FILES files inside a room. The three tables of exceptions only shrink: an exception that is no
+longer needed fails too. -v prints the permitted cycles. It reads the objects in $DROVER_BUILD (default build/), so run it after `make`.
 """
 import os
 import re
@@ -20,10 +19,10 @@ CYCLE_FILES = 6
 BASE = ("common", "model", "model/engine", "proto")
 PROCESSES = ("launcher", "mount-helper", "file-helper", "exec-helper", "executor", "csi-helper", "heartbeat", "check-helper", "holder",
              "cli")
-# The supervisor's layers, lowest first: each names those before it, and none of its own line.
+# The supervisor's layers, lowest first: each may name those on lines before it, but not those on its own line.
 LAYERS = (
     ("core",),
-    ("source/source.h",),  # work and the node's news: how those above ask for claims and tell what has changed
+    ("source/source.h",),  # work and the node's state: how higher layers request claims and report changes
     ("table",),
     ("node", "http"),
     ("driver",),
@@ -34,13 +33,13 @@ LAYERS = (
     ("api",),
     ("server", "cluster"),
 )
-# The rooms of the one-node server, lowest first; supervisor/server/ itself (local.c) puts them together.
+# The rooms of the embedded server, lowest first; supervisor/server/ itself (local.c) puts them together.
 SERVER = ("base", "feed", "capacity", "job", "claim", "deploy", "place", "drive", "api")
 NOT_HTTP = ("node", "driver", "volume", "service", "alloc")
 
 
 def rooms():
-    """The law: of each room (a directory, or a file that is a room by itself) the rooms that it may name."""
+    """For each room (a directory, or a file that is a room by itself) the rooms that it may name."""
     law = {"proto": set(), "common": {"proto"}, "model/engine": {"common", "proto"}, "model": {"common", "model/engine", "proto"}}
     law.update({p: set(BASE) for p in PROCESSES})
     law["contrib"] = set(BASE)
@@ -51,7 +50,7 @@ def rooms():
         for name in layer:
             law["supervisor/" + name] = set(below)
         below |= {"supervisor/" + name for name in layer}
-    # The engine of the API knows neither allocs nor where work comes from, and only the API and those above it know the engine.
+    # http knows neither allocs nor sources, and only api and higher layers know http.
     law["supervisor/http"] = set(BASE) | {"supervisor/core"}
     for name in NOT_HTTP:
         law["supervisor/" + name].discard("supervisor/http")
@@ -64,8 +63,7 @@ def rooms():
 
 ROOMS = rooms()
 
-# The exceptions, which are to become none: {(file or room, file or room that it names)}, {header: its lines}, {room: the number of
-# files in its largest circle of calls}.
+# The exceptions: {(file or room, file or room that it names)}, {header: its lines}, {room: files in its largest cycle of calls}.
 ARROWS = set()
 HEADERS = {
     "common/proc.h": 162,
@@ -95,14 +93,14 @@ class Tree:
             return f.read()
 
     def includes(self):
-        """(file, included file), for what is in the tree; generated code belongs to the directory of its description."""
+        """Yields (file, included file) for files in the tree; generated code belongs to the directory of its source."""
         for path in self.files:
             for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', self.text(path), re.M):
                 if room_of(name):
                     yield path, name
 
     def objects(self):
-        """(source file, its object), for every source that has been compiled."""
+        """Yields (source file, its object) for every compiled source."""
         for path in self.files:
             obj = os.path.join(self.build, "obj", path[:-2] + ".o")
             if path.endswith(".c") and os.path.exists(obj):
@@ -118,7 +116,7 @@ def sources(root, top):
 
 
 def room_of(path):
-    """The room with the longest name that path is in; None for a path outside the tree."""
+    """Returns the room with the longest name that contains path, or None for a path outside the tree."""
     at = path
     while at:
         if at in ROOMS:
@@ -132,13 +130,13 @@ def run(*argv):
 
 
 def references(tree):
-    """Two sets of (file, file): the first names a symbol that the second defines; of these, the calls."""
+    """Returns two sets of (file, file) where the first refers to a symbol that the second defines; the second set has only the calls."""
     objects = dict(tree.objects())
     if not objects:
         sys.exit("%s has no objects: build first" % tree.build)
     of_object = {obj: path for path, obj in objects.items()}
     defined, wanted, calls, at = {}, [], set(), None
-    # -A puts the object's name before each line.
+    # -A prints the object's name in each line.
     for line in run("nm", "-A", "-P", *of_object).splitlines():
         obj, symbol, kind = re.match(r"(.*?): (\S+) (\S)", line).groups()
         if kind == "U":
@@ -155,7 +153,7 @@ def references(tree):
 
 
 def cycles(edges):
-    """The strongly connected parts of more than one file (Tarjan), each sorted."""
+    """Returns the strongly connected components of more than one file (Tarjan's algorithm), each sorted."""
     after, index, low, stack, found = {}, {}, {}, [], []
     for a, b in sorted(edges):
         after.setdefault(a, []).append(b)
@@ -181,7 +179,7 @@ def cycles(edges):
 
 
 def exceptions_of(a, b):
-    """Those that permit an arrow from file a to file b."""
+    """Returns the exceptions that permit an arrow from file a to file b."""
     return {(x, y) for x in (a, room_of(a)) for y in (b, room_of(b))} & ARROWS
 
 
@@ -196,7 +194,7 @@ def check_arrows(tree, refs, bad):
         if not exceptions_of(a, b):
             bad.append("%s %s %s: %s may not name %s" % (a, verb, b, here, there))
     for a, b in sorted(ARROWS - used):
-        bad.append("no arrow leads from %s to %s any more: take it out of ARROWS in tools/layers.py" % (a, b))
+        bad.append("there is no arrow from %s to %s any more: remove it from ARROWS in tools/layers.py" % (a, b))
 
 
 def check_headers(tree, bad):
@@ -206,7 +204,7 @@ def check_headers(tree, bad):
             bad.append("%s: %d lines, a header has at most %d" % (path, n, HEADERS.get(path, HEADER_LINES)))
     for path in sorted(HEADERS):
         if lines.get(path, 0) <= HEADER_LINES:
-            bad.append("%s is short enough: take it out of HEADERS in tools/layers.py" % path)
+            bad.append("%s is short enough: remove it from HEADERS in tools/layers.py" % path)
 
 
 def check_cycles(calls, verbose, bad):
@@ -215,17 +213,17 @@ def check_cycles(calls, verbose, bad):
         names = {room_of(p) for p in part}
         room = names.pop()
         if names:
-            bad.append("calls lead in a circle through several rooms: %s" % " ".join(part))
+            bad.append("a cycle of calls goes through several rooms: %s" % " ".join(part))
             continue
         largest[room] = max(largest.get(room, 0), len(part))
         if len(part) > CYCLES.get(room, CYCLE_FILES):
-            bad.append("%s: calls lead in a circle of %d files, at most %d may be: %s" %
+            bad.append("%s: a cycle of calls goes through %d files, at most %d are allowed: %s" %
                        (room, len(part), CYCLES.get(room, CYCLE_FILES), " ".join(part)))
         elif verbose:
-            print("%s: a circle of %d: %s" % (room, len(part), " ".join(os.path.basename(p) for p in part)))
+            print("%s: a cycle of %d: %s" % (room, len(part), " ".join(os.path.basename(p) for p in part)))
     for room in sorted(CYCLES):
         if largest.get(room, 0) <= CYCLE_FILES:
-            bad.append("%s has no large circle of calls any more: take it out of CYCLES in tools/layers.py" % room)
+            bad.append("%s has no large cycle of calls any more: remove it from CYCLES in tools/layers.py" % room)
 
 
 def faults(tree, verbose=False):

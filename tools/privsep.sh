@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# privsep.sh [-w] [BUILD]: PRIVSEP.md's table out of the constants in the binaries (--describe).
-# -w writes it into PRIVSEP.md; without, it is printed.
+# privsep.sh [-w] [BUILD]: makes PRIVSEP.md's table of privileges from the constants in the binaries (--describe).
+#
+# With -w it writes the table into PRIVSEP.md, else it prints it.
 set -eu
 cd "$(dirname "$0")/.."
 write=0

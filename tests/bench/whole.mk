@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# whole.mk: `make bench`, after exec.mk, which names the programs.
+# whole.mk: `make bench`. Included after exec.mk, which names the programs.
 
 .PHONY: bench
-bench: $(BINARIES) $(BENCH_PROGRAMS) ## rates, memory and lateness beside their budgets (needs root)
+bench: $(BINARIES) $(BENCH_PROGRAMS) ## measure rates, memory and latency against their budgets (needs root)
 	@[ "$$(id -u)" = 0 ] || { echo "make bench needs root: it starts an agent" >&2; exit 1; }
 	@DROVER_BUILD=$(BUILD) tests/bench/bench_agent.py $(BENCH)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# fuzz.mk: one target per decoder, tests/fuzz/fuzz_x.c, with its corpus in tests/fuzz/corpus/x. `make fuzz` builds them with
-# clang's libFuzzer and sanitizers and runs each for FUZZ_SECONDS; `make check` replays the corpus in an ordinary build. What is linked
-# is found as for unit tests.
+# fuzz.mk: one target per decoder, tests/fuzz/fuzz_x.c, with its corpus in tests/fuzz/corpus/x. `make fuzz` builds the
+# targets with clang's libFuzzer and sanitizers and runs each for FUZZ_SECONDS; `make check` replays the corpus in an
+# ordinary build. A target is linked as unit tests are.
 
 FUZZ_SECONDS  ?= 60
 FUZZ_PACKAGES := clang libclang-rt-14-dev llvm
@@ -29,7 +29,7 @@ endif
 
 .PHONY: fuzz fuzz-build
 fuzz-build: $(FUZZ_BINARIES)
-fuzz: ## fuzz each decoder for FUZZ_SECONDS (60) with clang; findings land in build/fuzz/findings
+fuzz: ## fuzz each decoder for FUZZ_SECONDS (60) with clang; findings are in build/fuzz/findings
 	@tools/deps.sh $(PACKAGES) $(FUZZ_PACKAGES)
 	@$(MAKE) --no-print-directory $(parallel) BUILD=$(BUILD)/fuzz CC=clang FUZZ=1 fuzz-build
 	@tests/fuzz/run $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)

@@ -2,7 +2,7 @@
 # nomad.mk: an agent with real servers. Included by the Makefile, after the benches.
 
 .PHONY: check-nomad bench-nomad
-check-nomad: all ## with a real server of NOMAD=path/to/nomad, as root; NOMAD_NEXT=path and CSI_DRIVER='command' for two tests more
+check-nomad: all ## test with a real server, NOMAD=path/to/nomad (needs root); NOMAD_NEXT=path and CSI_DRIVER='command' add two tests
 	@failed=0; export DROVER_BUILD=$(BUILD); \
 	python3 -B tests/nomad/check.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/check_commands.py "$(NOMAD)" || failed=1; \
@@ -12,5 +12,5 @@ check-nomad: all ## with a real server of NOMAD=path/to/nomad, as root; NOMAD_NE
 	python3 -B tests/nomad/isolated.py tests/nomad/check_deployments.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_environment.py "$(NOMAD)" || failed=1; \
 	exit $$failed
-bench-nomad: $(BINARIES) $(BENCH_PROGRAMS) ## beside the client of NOMAD=path/to/nomad, as root
+bench-nomad: $(BINARIES) $(BENCH_PROGRAMS) ## compare with the client of NOMAD=path/to/nomad (needs root)
 	@DROVER_BUILD=$(BUILD) python3 -B tests/nomad/isolated.py tests/nomad/bench_nomad.py "$(NOMAD)"

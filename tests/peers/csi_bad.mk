@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# csi_bad.mk: the CSI plugin that misbehaves on command, over the same server side as csi-local.
+# csi_bad.mk: the CSI plugin that misbehaves on command, with csi-local's server code.
 
 CSI_BAD_OBJS := $(call objs,tests/peers/csi_bad.c contrib/csi-local/csl_grpc.c)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# fuse_hang.mk: the file system that never answers statfs.
+# fuse_hang.mk: the FUSE file system that never answers statfs.
 
 CHECK_PACKAGES += libfuse3-dev
 

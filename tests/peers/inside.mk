@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# inside.mk: what looks at a task from inside; static, so that it runs in any root.
+# inside.mk: the program that inspects a task from inside; static, so that it runs in any root.
 
 $(BUILD)/tests/inside: tests/peers/inside.c
 	@mkdir -p $(@D)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# walls.mk: what a task tries to reach beyond its own allocation; static, so that it runs in any root.
+# walls.mk: the program with which a task tries to reach things outside its allocation; static, so that it runs in any root.
 
 $(BUILD)/tests/walls: tests/peers/walls.c
 	@mkdir -p $(@D)

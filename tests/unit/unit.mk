@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# unit.mk: unit tests. tests/unit/test_x.c is one program with libcheck, linked with the tree's libraries. A test that includes
-# a process's header ("supervisor/…") gets that process without its main, and what it links.
+# unit.mk: unit tests. tests/unit/test_x.c is one program with libcheck, linked with the tree's libraries. A test that
+# includes a process's header ("supervisor/…") is linked with that process without its main, and with its libraries.
 
 CHECK_PACKAGES += python3 python3-msgpack openssl check procps util-linux e2fsprogs
 UNIT_SRCS      := $(sort $(wildcard tests/unit/test_*.c))
@@ -31,10 +31,10 @@ TEST_PROGRAMS += $(UNIT_TESTS)
 check-deps:
 	@tools/deps.sh $(PACKAGES) $(CHECK_PACKAGES)
 tests: $(BINARIES) $(TEST_PROGRAMS)
-# What system tests start beside the binaries.
+# The programs that system tests start besides the binaries.
 test-peers: $(filter-out $(BUILD)/tests/unit/% $(BUILD)/tests/fuzz/%,$(TEST_PROGRAMS))
 parallel = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-layers: $(BINARIES) ## does each directory name only those that it may?
+layers: $(BINARIES) ## check that each directory names only those that it may
 	@DROVER_BUILD=$(abspath $(BUILD)) tools/layers.py
 check: ## build and run all tests (needs root; installs missing Debian packages; SAN=1: with sanitizers)
 	@[ "$$(id -u)" = 0 ] || { echo "make check needs root: it tests what root's processes do" >&2; exit 1; }
@@ -43,6 +43,6 @@ check: ## build and run all tests (needs root; installs missing Debian packages;
 	@$(MAKE) --no-print-directory $(parallel) BUILD=$(BUILD)/crash CRASH=1 all test-peers
 	@$(MAKE) --no-print-directory layers
 	@DROVER_BUILD=$(abspath $(BUILD)) tests/run $(CHECK_ARGS)
-check-unit: ## the unit tests alone
+check-unit: ## run only the unit tests
 	@$(MAKE) --no-print-directory $(parallel) $(UNIT_TESTS)
 	@DROVER_BUILD=$(abspath $(BUILD)) tests/run $(CHECK_ARGS) unit/
