@@ -250,7 +250,7 @@ def poll(condition, seconds, what):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            raise AssertionError("%s: not within %g s" % (what, seconds))
+            raise AssertionError("%s: timed out after %g s" % (what, seconds))
         time.sleep(0.025)
 
 

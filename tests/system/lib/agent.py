@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole agent: the launcher and what it starts.
+"""Starts a whole agent: the launcher and its processes.
 
-    with agent.Agent() as a:                 # -dev, a data directory of its own
+    with agent.Agent() as a:                 # -dev, with its own data directory
         a.wait_ready()
         a.kill("mount-helper")
 """
@@ -17,7 +17,7 @@ HELPERS = ("exec-helper", "mount-helper", "csi-helper", "heartbeat", "check-help
 
 
 def children(pid):
-    """The pids whose parent is pid."""
+    """Returns the pids of the children of pid."""
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -34,7 +34,7 @@ def children(pid):
 
 
 def arguments(pid):
-    """argv of a process, [] if it has gone."""
+    """Returns argv of a process, [] if it has ended."""
     try:
         with open("/proc/%d/cmdline" % pid, "rb") as f:
             return f.read().decode(errors="replace").split("\0")[:-1]
@@ -43,7 +43,7 @@ def arguments(pid):
 
 
 def descriptors(pid):
-    """What its descriptors are; one that goes meanwhile is none."""
+    """Returns the targets of its descriptors, without those that are closed meanwhile."""
     found = []
     for fd in os.listdir("/proc/%d/fd" % pid):
         try:
@@ -54,12 +54,12 @@ def descriptors(pid):
 
 
 def wait_gone(pids, seconds=10):
-    """Until none of them has arguments any more: it has ended, or is a zombie."""
-    case.until(lambda: not any(arguments(pid) for pid in pids), seconds, "the end of %s" % pids)
+    """Waits until none of them has arguments any more: they have ended, or are zombies."""
+    case.until(lambda: not any(arguments(pid) for pid in pids), seconds, "the end of pids %s" % pids)
 
 
 class Agent:
-    """.data, .pid, .log(); dev=False needs the users and /run/drover of a namespace that the test made."""
+    """.data, .pid, .log(). dev=False needs the users and /run/drover, which the test makes in its own namespace."""
 
     def __init__(self, args=(), dev=True, data=None, wrap=(), env=None, start=True, launcher=None):
         self.base = case.directory()
@@ -88,22 +88,22 @@ class Agent:
         case.until(lambda: self.log().count(text) >= times, seconds, "%r in the agent's log" % text)
 
     def processes(self):
-        """{name: pid} of the launcher's children that are processes of the agent."""
+        """Returns {name: pid} of the launcher's children that are processes of the agent."""
         found = {}
         for pid in children(self.pid):
             argv = arguments(pid)
-            # Executors whose exec-helper is gone are its children too.
+            # Executors whose exec-helper has died are its children too.
             if len(argv) > 1 and argv[0].startswith("drover-") and argv[0] != "drover-executor":
                 found[argv[0][len("drover-"):]] = pid
         return found
 
     def wait_process(self, name, other_than=0, seconds=10):
-        """Its pid, once it is another than that one."""
+        """Waits until the process was restarted, and returns its new pid."""
         return case.until(lambda: self.processes().get(name, other_than) not in (other_than, 0) and
                           self.processes().get(name), seconds, "a new " + name)
 
     def kill(self, name, signo=signal.SIGKILL):
-        """Of one that is just being started, too. KeyError: the launcher has ended, and starts nobody."""
+        """Kills a process, also one that is just starting. KeyError if the launcher has ended, since then no process starts."""
         def look():
             found = self.processes()
             return (found,) if name in found or self.process.poll() is not None else None
@@ -118,7 +118,7 @@ class Agent:
         return (self.data + "/rt" if self.dev else "/run/drover") + "/drover.sock"
 
     def connect(self):
-        """One connect(2) to the control socket, without another try. The caller closes it."""
+        """Connects to the control socket once, without retries. The caller closes the socket."""
         s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         directory = os.open(os.path.dirname(self.socket_path), os.O_PATH | os.O_CLOEXEC)
         try:
@@ -131,7 +131,7 @@ class Agent:
         return s
 
     def get(self, path):
-        """Status and body of GET path, by hand: a test of the sockets, not of the API."""
+        """Returns status and body of GET path. Written by hand, because it tests the socket and not the API."""
         with self.connect() as s:
             s.settimeout(case.LEAST_S)
             s.sendall(("GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % path).encode())
@@ -145,7 +145,7 @@ class Agent:
         return (int(found.group(1)) if found else 0), answer.partition(b"\r\n\r\n")[2]
 
     def wait_ready(self, seconds=20):
-        """The API answers."""
+        """Waits until the API answers."""
         def answers():
             if self.process.poll() is not None:
                 raise AssertionError("the agent ended with %d:\n%s" % (self.process.returncode, self.log()))
@@ -157,18 +157,18 @@ class Agent:
         return self
 
     def wait(self, seconds=30):
-        """The launcher's exit code, negative for a signal."""
+        """Returns the launcher's exit code, negative for a signal."""
         return self.process.wait(case.patience(seconds))
 
     def kill_launcher(self, seconds=10):
-        """kill -9, and the wait until the others have ended: till then they still answer on the socket."""
+        """Kills the launcher with SIGKILL and waits until the others have ended: until then they still answer on the socket."""
         pids = list(self.processes().values())
         self.process.kill()
         self.wait()
         wait_gone(pids, seconds)
 
     def stop(self, signo=signal.SIGTERM, seconds=30):
-        """Ends it; with -dev it drains."""
+        """Ends the agent; with -dev it drains."""
         if self.process.poll() is None:
             self.process.send_signal(signo)
         return self.wait(seconds)
@@ -183,7 +183,7 @@ class Agent:
                 try:
                     self.wait()
                 except subprocess.TimeoutExpired:
-                    self.process.send_signal(signal.SIGTERM)  # stops waiting for the drain
+                    self.process.send_signal(signal.SIGTERM)  # skips the rest of the drain
                     self.wait()
         finally:
             if kind is not None:

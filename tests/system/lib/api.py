@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API of a whole agent, as a client of its control socket.
+"""The API of a whole agent, through its control socket.
 
     with api.Node() as node:
         node.register(api.job("web", "/bin/sleep", ["1000"]))
@@ -44,8 +44,8 @@ def task(name, command, args=(), driver="raw_exec", **more):
 
 
 def job(name, command="/bin/sleep", args=("1000",), count=1, driver="raw_exec", group=None, **more):
-    """A service of one group `g` with one task `t`, which is neither restarted nor rescheduled; a version replaces another
-    at once."""
+    """Returns a service job with one group `g` and one task `t`, which is neither restarted nor rescheduled. A new version replaces the old one at
+    once."""
     made = {"Name": "g", "Count": count, "Tasks": [task("t", command, args, driver, **more)],
             "RestartPolicy": {"Attempts": 0, "Interval": 10**10, "Delay": 10**8, "Mode": "fail"},
             "ReschedulePolicy": {"Attempts": 0, "Unlimited": False},
@@ -58,7 +58,7 @@ DISK = "client { disk_free_mb = 1000000 }\n"
 
 
 class Node(agent.Agent):
-    """disk: the allocations' is measured; else there is more than any test asks for, on any machine."""
+    """disk: measure the disk; otherwise the node has more disk than any test requests, on any machine."""
 
     def __init__(self, args=(), disk=False, **kwargs):
         if not disk:
@@ -70,7 +70,7 @@ class Node(agent.Agent):
         self.wait_ready()
 
     def __exit__(self, kind, value, tb):
-        # case.run() ends the process from within; the agent's log is only of interest when something failed.
+        # case.run() ends the process from inside; the agent's log is needed only after a failure.
         passed = kind is SystemExit and value.code == 0
         return super().__exit__(None if passed else kind, value, tb)
 
@@ -84,13 +84,13 @@ class Node(agent.Agent):
             c.close()
 
     def ask(self, path, **query):
-        """The JSON of a GET that works."""
+        """Returns the JSON of a GET that must succeed."""
         answer = self.request("GET", path + ("?" + urllib.parse.urlencode(query) if query else ""))
         case.equal(answer.status, 200, path + ": " + answer.text)
         return answer.json
 
     def do(self, method, path, body=None):
-        """The JSON (or None) of a change that works."""
+        """Returns the JSON (or None) of a change that must succeed."""
         answer = self.request(method, path, body)
         case.equal(answer.status, 200, "%s %s: %s" % (method, path, answer.text))
         return answer.json if answer.body else None
@@ -106,12 +106,12 @@ class Node(agent.Agent):
         return self.do("POST", "/v1/jobs", made)
 
     def allocs(self, name):
-        """Oldest first."""
+        """Returns the job's allocs, oldest first."""
         found = self.ask("/v1/job/%s/allocations" % name)
         return sorted(found, key=lambda a: a["CreateIndex"])
 
     def wait_allocs(self, name, states, seconds=20):
-        """Until the job's allocs are so: a list of (index, desired, client), oldest first. Returns them."""
+        """Waits until the job's allocs are this list of (index, desired, client), oldest first, and returns them."""
         seen = []
 
         def so():
@@ -126,7 +126,7 @@ class Node(agent.Agent):
         return seen
 
     def wait_running(self, name, count=1, seconds=20):
-        """Until that many of its allocs run and no other alloc of it is wanted; those."""
+        """Waits until that many of its allocs run and no other alloc of it should run; returns them."""
         def running():
             wanted = [a for a in self.allocs(name) if a["DesiredStatus"] == "run"]
             return len(wanted) == count and all(a["ClientStatus"] == "running" for a in wanted) and wanted
@@ -140,13 +140,14 @@ class Node(agent.Agent):
         return self.evaluation(eval_id)
 
     def purge(self, name, seconds=30):
-        """Stops a job and waits until nothing of it is left."""
+        """Stops a job and waits until all its allocs are removed."""
         self.do("DELETE", "/v1/job/%s?purge=true" % name)
         case.until(lambda: not [a for a in self.ask("/v1/allocations") if a["JobID"] == name], seconds,
                    "allocations of %s to be gone" % name)
 
     def wait_said(self, alloc, text, name="t"):
-        """Until the task has written that to stdout: it runs before its first command has. An alloc runs before all its tasks do."""
+        """Waits until the task has written this to stdout. "running" does not imply it: a task runs before its first command has run, and an alloc
+        before all its tasks run."""
         def is_there():
             answer = self.request_logs(alloc, name)
             return answer.status == 200 and text in answer.body

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a test is written: functions test_…() in order, and `case.run(globals())` at the end of the file."""
+"""The frame of a test: it has functions test_…(), and `case.run(globals())` at the end of the file."""
 import atexit
 import os
 import shutil
@@ -10,7 +10,7 @@ import traceback
 
 
 def run(names):
-    """Runs each test_…() of the file in the order it stands there; all of them, also after a failure. Ends the process."""
+    """Runs each test_…() of the file in its order, also after a failure. Ends the process."""
     failed = 0
     only = sys.argv[1:]
     for name, fn in list(names.items()):
@@ -24,7 +24,7 @@ def run(names):
                 raise
             print("  %-60s skipped" % name, flush=True)
             continue
-        except BaseException:  # also KeyboardInterrupt and SystemExit: the rest must still be told
+        except BaseException:  # also KeyboardInterrupt and SystemExit: the other tests must still be reported
             traceback.print_exc(file=sys.stdout)
             failed += 1
             print("  %-60s FAILED" % name, flush=True)
@@ -34,22 +34,23 @@ def run(names):
 
 
 def skip(why):
-    """This machine cannot run the test at all. Not for what is merely hard."""
+    """Ends the test as skipped, for a machine that cannot run it at all; not for tests that are merely difficult."""
     print("skipped: " + why, flush=True)
     sys.exit(77)
 
 
-# A deadline says when to stop waiting for what hangs, never how fast a machine is: none is shorter, whatever a test asks for.
+# A deadline only ends the wait for something that hangs; it does not measure a machine's speed. No deadline is shorter than this, whatever a test
+# says.
 LEAST_S = 90
 
 
 def patience(seconds):
-    """How long to wait for something that takes `seconds` at most on a machine that has time for it."""
+    """Returns how long to wait for something that takes at most `seconds` on an idle machine."""
     return max(seconds, LEAST_S)
 
 
 def until(condition, seconds, what):
-    """Waits for condition() to be true and returns its value; fails when it does not come, for which it waits patiently."""
+    """Waits until condition() is true and returns its value; fails after patience(seconds)."""
     seconds = patience(seconds)
     end = time.monotonic() + seconds
     pause = 0.001
@@ -58,7 +59,7 @@ def until(condition, seconds, what):
         if value:
             return value
         if time.monotonic() >= end:
-            raise AssertionError("%s: not within %g s" % (what, seconds))
+            raise AssertionError("%s: timed out after %g s" % (what, seconds))
         time.sleep(pause)
         pause = min(0.05, pause * 2)
 
@@ -74,7 +75,7 @@ def contains(text, part, what=""):
 
 
 def raises(kind, fn, *args, **kwargs):
-    """The exception that fn must raise."""
+    """Returns the exception that fn must raise."""
     try:
         fn(*args, **kwargs)
     except kind as e:
@@ -86,7 +87,7 @@ _base, _made = None, 0
 
 
 def directory():
-    """A new directory of this test's own. Short, because sockets below it have 108 bytes for their path."""
+    """Returns a new directory of this test. Its path is short, because the path of a socket below it has at most 108 bytes."""
     global _base, _made
     if _base is None:
         _base = os.environ.get("DROVER_TEST_DIR")

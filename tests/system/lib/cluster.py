@@ -22,12 +22,12 @@ plugin "raw_exec" { config { enabled = true } }
 
 
 def servers(count=1, version="2.0.5", grace=15, **kwargs):
-    """TTLs are short, so that what waits for a beat does not take long. grace: seconds until a node without beats is down."""
+    """TTLs are short, so that tests that wait for a heartbeat are fast. grace: seconds without heartbeats until a node is down."""
     return nomad_server.Servers(count, version, args=("--ttl", "1", "--ttl-jitter", "0.5", "--grace", str(grace)), **kwargs)
 
 
 def node_of(those, client="", name="n1", more="", kind=api.Node, **kwargs):
-    """An agent that is configured with them. client: more of that block, more: other blocks."""
+    """Returns an agent that is configured with these servers. client: more lines for that block, more: other blocks."""
     path = case.directory() + "/agent.hcl"
     with open(path, "w", encoding="ascii") as f:
         f.write(CONFIG % (name, ", ".join('"%s"' % a for a in those.addresses), client) + more)
@@ -40,7 +40,7 @@ def job(name="j", command="/bin/sleep", args=("1000",), **more):
 
 
 def processes_of(alloc_id):
-    """The pids of that allocation's tasks. Of one in the middle of execve() nobody sees whose it is: task_of() waits for that."""
+    """Returns the pids of that allocation's tasks. A process in the middle of execve() has no readable environment: task_of() waits for that."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -53,7 +53,7 @@ def processes_of(alloc_id):
 
 
 def task_of(alloc_id):
-    """[pid] of the only process that an allocation has which runs."""
+    """Returns [pid] when the allocation has exactly one running process."""
     return case.until(lambda: (found := processes_of(alloc_id)) and len(found) == 1 and found, 60, "one process of " + alloc_id)
 
 
@@ -66,5 +66,5 @@ def displays(alloc, task="t"):
 
 
 def beaten(those, count=1):
-    """That many heartbeats from now."""
+    """Waits for that many heartbeats from now on."""
     those.wait_call("Node.UpdateStatus", those.last_call(), 30, count)

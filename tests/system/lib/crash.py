@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For the tests that kill: tasks that notice when they run twice, and what must be gone after the last one.
+"""For tests that kill processes: tasks that notice when they run twice, and checks that nothing is left.
 
     made = crash.job("web", count=3)
     crash.conflicts(node)                    # [] unless a task ever ran twice at a time
@@ -22,23 +22,23 @@ from . import ROOT, agent, api, case, exe
 
 OTHER_BOOT = "01234567-89ab-cdef-0123-456789abcdef"
 
-# In the order of their numbers, as common/crash.h makes them.
+# In the order of their numbers, as common/crash.h defines them.
 POINTS = []
 with open(ROOT + "/common/crash_points.def", encoding="utf-8") as def_file:
     for kind, point in re.findall(r"^CRASH_(DEF|ROW)\((\w+),", def_file.read(), re.M):
         POINTS += [point] if kind == "DEF" else ["ROW_" + point, "ROW_" + point + "_COMMITTED"]
 ROWS = [p for p in POINTS if p.startswith("ROW_")]
 
-# One lock per alloc: whoever finds it taken says so. Everything the task runs afterwards holds it on.
+# One lock per alloc: a task that finds it taken records that. Every command that the task starts inherits it.
 LOCKED = ('exec 9>>"$NOMAD_ALLOC_DIR/data/lock"; '
           'flock -n 9 || { echo "$$" >> "$NOMAD_ALLOC_DIR/data/conflict"; exit 99; }; '
           'echo "$$" >> "$NOMAD_ALLOC_DIR/data/starts"; ')
-# Restarted as often as these tests kill, soon.
+# Restarts soon, and more often than these tests kill.
 RESTART = {"Attempts": 1000, "Interval": 10**12, "Delay": 10**7, "Mode": "fail"}
 
 
 class Page:
-    """The page by which a point is armed, and which counts how often each is passed."""
+    """The page with the armed point and the counters of passes."""
 
     def __init__(self):
         self.path = case.directory() + "/page"
@@ -50,11 +50,11 @@ class Page:
         self.env = {"DROVER_CRASH_PAGE": self.path}
 
     def arm(self, point, skip=0, hold=False):
-        """The process that passes it dies, after `skip` passes that are let go; or waits there until the page is disarmed."""
+        """The process that reaches the point dies, after `skip` passes; or with hold, it waits there until the page is disarmed."""
         self.map[0:4] = struct.pack("<I", POINTS.index(point) + 1 | skip << 16 | hold << 31)
 
     def holds(self):
-        """Somebody waits at the point."""
+        """Returns whether a process waits at the point."""
         return struct.unpack("<I", self.map[0:4])[0] == 0xffff
 
     def disarm(self):
@@ -69,7 +69,7 @@ class Page:
 
 
 class Node(api.Node):
-    """An agent that anybody may be killed of at any time: requests are repeated, and a launcher that died is started."""
+    """An agent whose processes may be killed at any time: requests are repeated, and the launcher is started again if it died."""
 
     def __init__(self, *args, **kwargs):
         self.reviving = threading.Lock()
@@ -96,7 +96,7 @@ class Node(api.Node):
             time.sleep(0.01)
 
     def purge(self, name, seconds=30):
-        """The answer to a purge may have been lost with the supervisor: it is gone is what counts."""
+        """The answer to a purge may be lost with the supervisor; all that counts is that the job is removed."""
         answer = self.request("DELETE", "/v1/job/%s?purge=true" % name)
         case.equal(answer.status in (200, 404), True, answer.text)
         case.until(lambda: not [a for a in self.ask("/v1/allocations") if a["JobID"] == name], seconds,
@@ -104,12 +104,12 @@ class Node(api.Node):
 
 
 def job(name, count=1, driver="raw_exec", then="exec sleep 100000", group=None, **more):
-    """A service whose tasks say when they run twice at a time."""
+    """Returns a service job whose tasks record when they run twice at a time."""
     return api.job(name, "/bin/sh", ["-c", LOCKED + then], count, driver, {"RestartPolicy": RESTART, **(group or {})}, **more)
 
 
 def alloc_data(node, alloc_id, name):
-    """The lines of a file in the alloc's shared directory."""
+    """Returns the lines of a file in the alloc's shared directory."""
     try:
         with open("%s/alloc/%s/alloc/data/%s" % (node.data, alloc_id, name), encoding="utf-8") as f:
             return f.read().split()
@@ -118,13 +118,13 @@ def alloc_data(node, alloc_id, name):
 
 
 def conflicts(node):
-    """Allocs a task of which found itself running already."""
+    """Returns the allocs in which a task found that it was running already."""
     return [a for a in os.listdir(node.data + "/alloc") if alloc_data(node, a, "conflict")]
 
 
 def rows(node):
-    """{table: rows} of those tables of state.db that follow what is on the machine. The supervisor alone may open the file,
-    so a copy is read; one that was caught between two writes is an error of sqlite3."""
+    """Returns {table: rows} for the tables of state.db that describe objects on the machine. Only the supervisor may open the file, so a copy is
+    read; if it was copied between two writes, sqlite3 raises an error."""
     to = case.directory()
     for name in ("state.db", "state.db-wal"):
         try:
@@ -140,7 +140,7 @@ def rows(node):
 
 
 def records(node):
-    """{run: record}, None for one that is not valid."""
+    """Returns {run: record}, None for a record that is not valid."""
     found = {}
     for name in os.listdir(node.data + "/run"):
         try:
@@ -159,7 +159,7 @@ def instance(node):
 
 
 def task_cgroups(node):
-    """Every cgroup of a run, in all hierarchies."""
+    """Returns the cgroups of all runs, in all hierarchies."""
     found = []
     name = "drover-" + instance(node)
     for at, directories, _ in os.walk("/sys/fs/cgroup"):
@@ -169,7 +169,7 @@ def task_cgroups(node):
 
 
 def executors(node):
-    """The pids of this agent's executors."""
+    """Returns the pids of this agent's executors."""
     name = "drover-" + instance(node)
     for at, directories, _ in os.walk("/sys/fs/cgroup"):
         if os.path.basename(at) == name and os.path.exists(at + "/exec/cgroup.kill"):
@@ -179,7 +179,7 @@ def executors(node):
 
 
 def left(node):
-    """What is there of any task, asked of nobody but the machine: []."""
+    """Returns everything on the machine that belongs to a task, without asking the agent; [] if there is nothing."""
     found = ["cgroup " + path for path in task_cgroups(node)]
     found += ["executor %d" % pid for pid in executors(node)]
     found += ["record " + name for name in os.listdir(node.data + "/run")]
@@ -191,7 +191,7 @@ def left(node):
     with open("/proc/self/mountinfo", encoding="utf-8") as f:
         points = [line.split(" ")[4] for line in f]
     found += ["mount " + p for p in points if p.startswith((node.data + "/csi/", node.data + "/alloc/"))]
-    if not found:  # the dearest last
+    if not found:  # the expensive check last
         try:
             found = ["%d rows in %s" % (n, table) for table, n in rows(node).items() if n]
         except sqlite3.DatabaseError as e:
@@ -200,12 +200,12 @@ def left(node):
 
 
 def cut_power(node):
-    """Everything ends at once, tasks and executors too; what was written says that it was another boot. What is mounted stays."""
+    """Simulates a reboot: everything ends at once, tasks and executors too, and the records say that it was another boot. Mounts stay."""
     found = records(node)
-    os.kill(node.pid, signal.SIGSTOP)  # or it would start again what is killed first
+    os.kill(node.pid, signal.SIGSTOP)  # so that it does not restart what is killed first
     pids = [node.pid, *node.processes().values(), *(r[k] for r in found.values() for k in ("executor_pid", "task_pid"))]
     for pid in pids:
-        with contextlib.suppress(ProcessLookupError):  # with its executor
+        with contextlib.suppress(ProcessLookupError):  # it ended with its executor
             os.kill(pid, signal.SIGKILL)
     node.process.wait()
     agent.wait_gone(pids)
@@ -234,11 +234,11 @@ def wait_nothing_left(node, seconds=20):
 
 
 def unexplained(node):
-    """What a supervisor found at its start without a row. Whatever dies, this is nothing: each row is committed before that
-    which it explains is made, and deleted after it is gone."""
+    """Returns log lines about objects without a row that a supervisor found at its start. There must be none after any crash: each row is
+    committed before its object is made, and deleted after it is removed."""
     return [line for line in node.log().splitlines() if "left from before" in line]
 
 
 def leaks(node):
-    """What `drover leaks` prints."""
+    """Returns what `drover leaks` prints."""
     return json.loads(node.request("GET", "/v1/agent/leaks").body)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Walks over the rows of state.db: a cycle is gone through once undisturbed, then again and again while the supervisor dies before or
-after a row of a kind is committed, and what comes out in the end has to be the same. For 3110 and 3115.
+"""Walks over the rows of state.db: runs a cycle once undisturbed, then again and again while the supervisor dies before or after a row of some
+kind is committed. The result must be the same each time. For 3110 and 3115.
 
     with crash.Node(env=page.env) as node:
         walk("drain", lambda: drain(node), kinds("DRAIN"))
@@ -26,7 +26,7 @@ def kinds(*names):
 
 
 def spread(n, most):
-    """Of n passes so many: the first, the last, and between."""
+    """Returns `most` of n passes: the first, the last, and some between."""
     return range(n) if n <= most else [i * (n - 1) // (most - 1) for i in range(most)]
 
 
@@ -43,14 +43,14 @@ def disturbed(what, point, skip, cycle, wanted, **arm):
         page.disarm()
 
 
-# Of whose death nothing may be seen either. An executor's is its task's; the launcher's is all the others'.
+# Points of processes whose death must not change the result either. Executors are left out, because their tasks die with them, and the launcher,
+# because all others do.
 HELPERS = [p for p in crash.POINTS if p.startswith(("SUP_AFTER_SEND", "SUP_BETWEEN", "EXEC_", "FILE_AFTER_ALLOC", "FILE_AFTER_LOG"))]
 
 
 def walk(what, cycle, own, most=100, others=2, helpers=False):
-    """Each pass of the rows that the cycle is about, `most` of them, a few of all the others that it comes by, and one of each
-    point of the helpers if they are to be killed too. It is gone through undisturbed first: what came out of it then is what
-    has to come out each time."""
+    """Kills at up to `most` passes of the rows that the cycle is about, at a few passes of all other rows that it writes, and, with helpers, at
+    one pass of each of their points. The first run is undisturbed; its result is the expected one."""
     before = {p: page.passed(p) for p in crash.POINTS}
     wanted = cycle()
     passes = {p: page.passed(p) - before[p] for p in crash.POINTS}
@@ -62,7 +62,7 @@ def walk(what, cycle, own, most=100, others=2, helpers=False):
 
 
 def finish(node, name):
-    """Nothing of the job and its children stays."""
+    """Removes the job and its children."""
     for job in node.ask("/v1/jobs", prefix=name):
         node.purge(urllib.parse.quote(job["ID"], safe=""))
     case.until(lambda: not [j for j in node.ask("/v1/jobs", prefix=name)], 60, name + " to be gone")
@@ -71,7 +71,7 @@ def finish(node, name):
 
 
 def events(node, alloc):
-    """All of them, also those that only state.db has."""
+    """Returns all events, including those that only state.db has."""
     found = node.ask("/v1/client/allocation/%s/events" % alloc["ID"])
     return {task: [e["Type"] for e in found[task]] for task in found}
 
@@ -81,19 +81,19 @@ def starts(node, alloc):
 
 
 def wait_status(node, name, status, n=1):
-    """Until the job has so many allocs, all of this client status. Those, oldest first."""
+    """Waits until the job has so many allocs, all of this client status; returns them, oldest first."""
     def so():
         found = node.ask("/v1/job/%s/allocations" % urllib.parse.quote(name, safe=""))
         return len(found) == n and {a["ClientStatus"] for a in found} == {status} and found
     return case.until(so, 60, "%d allocations of %s to be %s" % (n, name, status))
 
 
-# The kinds that 3115 walks; 3110 has all others, and so any that is new.
+# 3115 walks these kinds; 3110 walks all others, and so any new kind.
 OF_3115 = kinds("NODE", "DISK", "INDEX", "LAUNCH", "VOLUME", "MOUNT", "NODE_META", "NOMAD_NODE", "NOMAD_JOB", "SERVICE")
 
 
 def reached(points):
-    """Somebody has died at each of these."""
+    """Checks that a process has died at each of these points."""
     for point in points:
         print("    %-28s killed %3d times, passed %5d times" % (point, died.get(point, 0), page.passed(point)))
     case.equal([p for p in points if not died.get(p)], [], "rows at which nobody died")

@@ -42,7 +42,7 @@ class Plugin:
         if not os.path.exists(self.socket):
             return False
         with open("/proc/net/unix", encoding="utf-8") as f:
-            # Flags 00010000 is __SO_ACCEPTCON: it listens already.
+            # The flag 00010000 is __SO_ACCEPTCON: the socket listens.
             return any(line.split()[3] == "00010000" and line.split()[-1] == self.socket for line in f)
 
     def log(self):
@@ -74,14 +74,14 @@ class Plugin:
 
 
 def bad(*rules):
-    """csi_bad with these rules: "NodeStageVolume=hang", "connection=dead"."""
+    """Starts csi_bad with these rules: "NodeStageVolume=hang", "connection=dead"."""
     base = case.directory()
     return Plugin([os.path.join(build_dir(), "tests", "csi_bad"), base + "/csi.sock"] + list(rules), base + "/csi.sock",
                   base + "/log")
 
 
 def local(base, node_id="node-1", wrap=()):
-    """drover-csi-local with its volumes and its socket below base."""
+    """Starts drover-csi-local with its volumes and its socket below base."""
     path = base + "/csi.sock"
     argv = list(wrap) + [binary("csi-local"), "-root", base + "/volumes", "-endpoint", "unix://" + path, "-node-id", node_id]
     return Plugin(argv, path, base + "/plugin.log")
@@ -94,7 +94,7 @@ def send_open(h, plugin, channel, timeout_ms=60000):
 
 
 def open_channel(h, plugin, channel, timeout_ms=60000):
-    """Whether the plugin is ready; RequestError if it did not answer the probe."""
+    """Opens a channel. Returns whether the plugin is ready; RequestError if it did not answer the probe."""
     return h.ipc.answer(send_open(h, plugin, channel, timeout_ms))["ready"]
 
 
@@ -104,6 +104,6 @@ def send_call(h, channel, method, request=None, timeout_ms=60000):
 
 
 def call(h, channel, method, request=None, timeout_ms=60000):
-    """(status, message, answer) of one call."""
+    """Makes one call. Returns (status, message, answer)."""
     reply = h.ipc.answer(send_call(h, channel, method, request, timeout_ms), timeout_ms / 1000 + 30)
     return reply["grpc_status"], reply["grpc_message"], reply[method]

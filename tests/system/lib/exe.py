@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executor's protocol and the record of a run: proto/executor.h as Python."""
+"""The executor's protocol and the record of a run: proto/executor.h in Python."""
 import array
 import errno
 import os
@@ -14,7 +14,7 @@ from .ipc import Error
 
 
 def _enums():
-    """Every enum constant of executor.h and task_spec.h: EXE_HELLO, EXE_RUNNING, EXE_STEP_MOUNT, SPEC_COMMAND …"""
+    """All enum constants of executor.h and task_spec.h: EXE_HELLO, EXE_RUNNING, EXE_STEP_MOUNT, SPEC_COMMAND …"""
     values = {}
     for name in ("executor.h", "task_spec.h"):
         with open(os.path.join(ROOT, "proto", name), encoding="utf-8") as f:
@@ -31,7 +31,7 @@ HEAD = struct.Struct("<HHI")
 
 
 class Layout:
-    """A struct of fixed size behind its head: names and their formats."""
+    """A struct of fixed size after its head: names and their formats."""
 
     def __init__(self, *fields):
         self.names = [name for name, _ in fields]
@@ -72,7 +72,7 @@ def fnv1a(data):
 
 
 def parse_record(data):
-    """The fields of a record; Error unless it is a valid one."""
+    """Returns the fields of a record; Error unless it is valid."""
     if len(data) != RECORD_SIZE:
         raise Error("a record of %d bytes" % len(data))
     r = RECORD.unpack(data)
@@ -82,12 +82,12 @@ def parse_record(data):
     return r
 
 
-TORN_S = 1.0  # whoever writes a record may be kept from the processor in the middle of it
+TORN_S = 1.0  # the writer of a record may be interrupted in the middle of it
 
 
 def read_record(places, run):
-    """The record of a run (32 hex digits), None while there is none. One that is being written just now is read again; Error
-    for one that stays as it is."""
+    """Returns the record of a run (32 hex digits), or None if there is none. A record that is being written is read again; Error if it stays
+    invalid."""
     end = time.monotonic() + TORN_S
     while True:
         try:
@@ -102,7 +102,7 @@ def read_record(places, run):
 
 
 def spec(command, args=(), env=(), cwd=None, secrets=()):
-    """The task spec: bytes for the sealed memfd. env: {name: value} or ["NAME=value"]; secrets: {name: bytes}."""
+    """Returns the task spec: bytes for the sealed memfd. env: {name: value} or ["NAME=value"]; secrets: {name: bytes}."""
     if isinstance(env, dict):
         env = ["%s=%s" % pair for pair in env.items()]
     entries = [(1, command)] * (command is not None) + [(2, a) for a in args] + [(3, e) for e in env]
@@ -126,8 +126,8 @@ class Message:
 
 
 class Connection:
-    """To the executor of a run. .hello is what it said first; .pidfd the task's, or -1. before_hello is called when it waits
-    in the executor's queue."""
+    """A connection to the executor of a run. .hello is its first message; .pidfd is the task's, or -1. before_hello is called while the connection
+    waits in the executor's queue."""
 
     def __init__(self, places, run, before_hello=None):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -160,7 +160,7 @@ class Connection:
         self.sock.sendmsg([data], rights)
 
     def recv(self):
-        """A Message, None at end of file."""
+        """Returns a Message, or None at end of file."""
         if not select.select([self.sock], [], [], case.LEAST_S)[0]:
             raise Error("nothing came from the executor within %g s" % case.LEAST_S)
         try:
@@ -178,7 +178,7 @@ class Connection:
         return Message(kind, BODIES[kind].unpack(data[8:]), list(fds))
 
     def wait_state(self, state):
-        """Follows STATE until it is that one; the message that said so (or HELLO)."""
+        """Reads STATE messages until that state. Returns the message with it (or HELLO)."""
         message = self.hello
         while message["state"] != state:
             message = self.recv()
@@ -187,7 +187,7 @@ class Connection:
         return message
 
     def wait_exited(self):
-        """Follows until EXITED and end of file; its fields."""
+        """Reads up to EXITED and end of file. Returns the fields of EXITED."""
         while True:
             message = self.recv()
             if message is None:
@@ -210,7 +210,7 @@ class Connection:
 
 
 class Session(Connection):
-    """Of a session's executor: .fds are the pty, or stdin, stdout and stderr; a file's has none."""
+    """A connection to a session's executor. .fds are the pty, or stdin, stdout and stderr; a session for files has none."""
 
     def __init__(self, fd):  # pylint: disable=super-init-not-called
         self.sock, self.pidfd = socket.socket(fileno=fd), -1
@@ -219,14 +219,14 @@ class Session(Connection):
         self.fds = self.hello.fds
 
     def write(self, data, n=0, seconds=case.LEAST_S):
-        """All of it, as fast as it is taken."""
+        """Writes all of data, as fast as it is accepted."""
         while data:
             if not select.select([], [self.fds[n]], [], seconds)[1]:
-                raise Error("nothing was taken within %.1f s" % seconds)
+                raise Error("nothing was accepted within %.1f s" % seconds)
             data = data[os.write(self.fds[n], data):]
 
     def read(self, n=0, until=None, seconds=case.LEAST_S):
-        """What it says to the end, or until that is part of it."""
+        """Reads up to the end, or until the output contains `until`. Returns the output."""
         out = b""
         while until is None or until not in out:
             if not select.select([self.fds[n]], [], [], seconds)[0]:
@@ -234,7 +234,7 @@ class Session(Connection):
             try:
                 more = os.read(self.fds[n], 65536)
             except OSError as e:
-                if e.errno != errno.EIO:  # a pty that nobody has open
+                if e.errno != errno.EIO:  # EIO: the other end of the pty is closed
                     raise
                 more = b""
             if not more:

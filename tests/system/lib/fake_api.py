@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent's API that answers what a test tells it to, on a unix socket of any length of path.
+"""An agent's API with answers that the test chooses, on a unix socket whose path may have any length.
 
     with FakeApi() as api:
         api.json("GET", "/v1/jobs", [{"ID": "web"}])
@@ -19,7 +19,7 @@ from . import binary, case
 
 
 class Request:
-    """What the command asked: .method, .path, .query (a dict of texts), .headers (by lower case), .body (parsed, or None)."""
+    """A request of the command: .method, .path, .query (a dict of strings), .headers (by lower-case name), .body (parsed, or None)."""
 
     def __init__(self, method, target, headers, body):
         parts = urllib.parse.urlsplit(target)
@@ -30,13 +30,13 @@ class Request:
 
 
 def answer(status, body, kind="application/json"):
-    """The bytes of a whole answer with a length."""
+    """Returns the bytes of a whole answer with a length."""
     head = "HTTP/1.1 %d X\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n" % (status, kind, len(body))
     return head.encode() + body
 
 
 def chunked(pieces, status=200):
-    """The bytes of an answer in these chunks."""
+    """Returns the bytes of an answer in these chunks."""
     out = b"HTTP/1.1 %d X\r\nTransfer-Encoding: chunked\r\n\r\n" % status
     for piece in pieces:
         out += b"%x\r\n%s\r\n" % (len(piece), piece)
@@ -44,7 +44,7 @@ def chunked(pieces, status=200):
 
 
 class Result:
-    """What a command did. A sanitizer's report is never what a test expects, also where exit code 1 is."""
+    """The result of a command. A sanitizer's report always fails the test, even if it expects exit code 1."""
 
     def __init__(self, code, out, err):
         self.code, self.out, self.err = code, out, err
@@ -53,7 +53,7 @@ class Result:
 
 
 def run_command(words, env=None, stdin=None):
-    """drover with these words and nothing of this environment that chooses an address."""
+    """Runs drover with these words, without variables of this environment that choose an address."""
     clean = {k: v for k, v in os.environ.items() if k not in ("DROVER_ADDR", "NOMAD_ADDR")}
     clean.update(env or {})
     r = subprocess.run([binary("drover")] + list(words), input=stdin, env=clean, stdout=subprocess.PIPE,
@@ -62,7 +62,7 @@ def run_command(words, env=None, stdin=None):
 
 
 class FakeApi:
-    """Routes are tried from the last added to the first. Each gets a Request and gives bytes, or takes the socket."""
+    """Routes are tried from the last added to the first. Each gets a Request and returns bytes, or writes to the socket itself."""
 
     def __init__(self, path=None):
         self.path = path or os.path.join(case.directory(), "s")
@@ -77,7 +77,7 @@ class FakeApi:
         self.close()
 
     def listen(self):
-        """Binds by a short name, whatever the length of the path is."""
+        """Binds by a short name, whatever the length of the path."""
         self.listener = socket.socket(socket.AF_UNIX)
         directory = os.open(os.path.dirname(self.path), os.O_PATH | os.O_DIRECTORY)
         try:
@@ -88,7 +88,7 @@ class FakeApi:
         threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
 
     def close(self):
-        """Nobody answers any more, as while an agent is restarted."""
+        """Stops answering, as while an agent is restarted."""
         if self.listener is None:
             return
         self.listener.shutdown(socket.SHUT_RDWR)
@@ -97,7 +97,7 @@ class FakeApi:
         os.unlink(self.path)
 
     def route(self, method, pattern, fn):
-        """fn(request, connection): bytes to send, or None when it has done all itself. pattern is of a whole path."""
+        """fn(request, connection) returns bytes to send, or None if it has sent everything itself. pattern must match the whole path."""
         with self.lock:
             self.routes.insert(0, (method, re.compile(pattern), fn))
 
@@ -114,17 +114,17 @@ class FakeApi:
         self.raw(method, path, answer(status, text.encode(), "text/plain"))
 
     def asked(self, method, path):
-        """The requests for exactly this path."""
+        """Returns the requests for exactly this path."""
         with self.lock:
             return [r for r in self.requests if r.method == method and r.path == path]
 
     def drover(self, *words, **kwargs):
-        """The command against this API."""
+        """Runs the command against this API."""
         env = dict(kwargs.pop("env", {}), DROVER_ADDR="unix://" + self.path)
         return run_command(words, env=env, **kwargs)
 
     def start(self, *words):
-        """The command in the background: a Popen with pipes."""
+        """Starts the command in the background. Returns a Popen with pipes."""
         env = dict(os.environ, DROVER_ADDR="unix://" + self.path)
         return subprocess.Popen([binary("drover")] + list(words), env=env, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
@@ -174,7 +174,7 @@ class FakeApi:
 
 
 def finish(process):
-    """Waits for a Popen and gives a Result."""
+    """Waits for a Popen and returns a Result."""
     try:
         out, err = process.communicate(timeout=2 * case.LEAST_S)
     except subprocess.TimeoutExpired:
@@ -184,7 +184,7 @@ def finish(process):
     return Result(process.returncode, out.decode(), err.decode())
 
 
-# --- things as the API shows them ---
+# --- objects in the form of the API ---
 
 NODE = "11111111-2222-3333-4444-555555555555"
 EVAL = "eeeeeeee-0000-4000-8000-000000000001"

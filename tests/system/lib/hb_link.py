@@ -4,7 +4,7 @@
     with hb_link.Link(places, servers.addresses) as h:
         h.register()
         h.call("Status.Leader", {"Region": "global"})
-        h.wait(lambda: h.done, 5, "a beat that a server took")
+        h.wait(lambda: h.done, 5, "a heartbeat that a server accepted")
 """
 import os
 import time
@@ -20,7 +20,7 @@ WINDOW = 256 * 1024
 
 
 class CallError(Exception):
-    """A call without an answer: .code is a negative errno; None: the error is the server's."""
+    """A call without an answer: .code is a negative errno, or None if the error is the server's."""
 
     def __init__(self, code, text):
         super().__init__("%s: %s" % (code, text))
@@ -50,7 +50,7 @@ class Link(helper.Helper):
     # --- the loop ---
 
     def pump(self, timeout):
-        """Takes one packet if it comes in time."""
+        """Handles one packet if it comes in time."""
         try:
             packet = self.ipc.recv(timeout)
         except helper.Error as e:
@@ -74,7 +74,7 @@ class Link(helper.Helper):
             self.on_stream(name, packet)
 
     def wait(self, condition=10, seconds=None, what=None):  # pylint: disable=arguments-differ
-        """Until condition(); with a number as the first, as the helper's own: for its end."""
+        """Waits until condition(). If the first argument is a number, waits for the end of the process, as the base class does."""
         if not callable(condition):
             return super().wait(condition)
         seconds = case.patience(seconds)
@@ -85,11 +85,11 @@ class Link(helper.Helper):
                 return value
             left = end - time.monotonic()
             if left <= 0:
-                raise AssertionError("%s: not within %g s" % (what, seconds))
+                raise AssertionError("%s: timed out after %g s" % (what, seconds))
             self.pump(min(left, 0.05))
 
     def wait_exit(self):
-        """Its exit status, when it ends by itself."""
+        """Returns its exit status when it ends by itself."""
         return super().wait()
 
     @property
@@ -99,7 +99,7 @@ class Link(helper.Helper):
     def wait_server(self, address=None, seconds=10):
         return self.wait(lambda: self.server and address in (None, self.server), seconds, "server %s" % address)
 
-    # --- beats and calls ---
+    # --- heartbeats and calls ---
 
     def beat(self, cycle):
         body = b""
@@ -108,7 +108,7 @@ class Link(helper.Helper):
         self.ipc.send("HB_BEAT_REP", {"cycle": cycle, "body": body})
 
     def start(self, method, args, takes=None, deadline_s=60, repeat=False):
-        """Begins a call: its serial number."""
+        """Starts a call. Returns its serial number."""
         body = schema.shared().pack(takes, args, (99,)) if takes else gopack.pack(args)
         fields = {"method": method, "deadline_ms": int(deadline_s * 1000), "repeat": repeat}
         if len(body) <= INLINE_MAX:
@@ -120,7 +120,7 @@ class Link(helper.Helper):
             os.close(fd)
 
     def finish(self, serial, seconds=30):
-        """The answer's body. CallError."""
+        """Returns the answer's body. CallError."""
         packet = self.wait(lambda: self.answers.pop(serial, None), seconds, "the answer to call %d" % serial)
         if packet.name == "IPC_ERROR_REP":
             raise CallError(packet["code"], packet["text"])
@@ -141,14 +141,14 @@ class Link(helper.Helper):
         return found
 
     def lease(self):
-        """When the lease was moved last, CLOCK_BOOTTIME."""
+        """Returns the CLOCK_BOOTTIME of the lease's last renewal."""
         with open(self.places.runtime + "/lease", "rb") as f:
             return int.from_bytes(f.read(64)[56:64], "little") / 1e9
 
-    # --- streams at servers ---
+    # --- streams opened by the supervisor ---
 
     def ask(self, method, args, takes, seconds=60):
-        """A stream of that method's, with its argument: as those below, but that it has no argument among its objects."""
+        """Opens a stream of that method with its argument. As the streams below, but its objects do not include an argument."""
         number = 1 << 63 | len(self.streams) + 1
         s = self.streams[number] = {"method": method, "streaming": True, "asked": True, "data": b"", "objects": [], "room": WINDOW,
                                     "ended": False, "gone": False, "error": "", "number": number}
@@ -156,7 +156,7 @@ class Link(helper.Helper):
         self.write_stream(s, schema.shared().pack(takes, args, (99,)))
         return s
 
-    # --- streams of servers ---
+    # --- streams opened by servers ---
 
     def on_stream(self, name, packet):
         number = packet["stream"]
@@ -198,7 +198,7 @@ class Link(helper.Helper):
             self.answer(s, answer)
 
     def answer(self, s, answer):
-        """A text is an error."""
+        """A string is an error."""
         error = answer if isinstance(answer, str) else ""
         self.ipc.send("HB_STREAM_ACCEPT_EV", {"stream": s["number"], "error": error})
         if not error:
@@ -206,9 +206,9 @@ class Link(helper.Helper):
         self.close_stream(s)
 
     def write_stream(self, s, data):
-        """As far as there is room, which it waits for."""
+        """Sends as much as the window allows, and waits for more window."""
         while data:
-            self.wait(lambda: s["room"] > 0 or s["gone"], 20, "room in stream %d" % s["number"])
+            self.wait(lambda: s["room"] > 0 or s["gone"], 20, "window in stream %d" % s["number"])
             if s["gone"]:
                 return
             part, data = data[:min(32768, s["room"])], data[min(32768, s["room"]):]

@@ -21,7 +21,7 @@ from .ipc import Channel, Error
 # enum proc_fd
 FD_LINK, FD_CONFIG, FD_LOCK, FD_IPC, FD_SPECIAL, FD_SPECIAL2, FD_DATA = range(3, 10)
 
-USERS = ("drover", "executor", "csi", "heartbeat", "check", "file")  # order of proc_args.agent_uids
+USERS = ("drover", "executor", "csi", "heartbeat", "check", "file")  # in the order of proc_args.agent_uids
 F_ADD_SEALS = 1033
 SEALS = 0x1 | 0x2 | 0x4 | 0x8  # SEAL, SHRINK, GROW, WRITE
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 1 << 14, 1 << 18
@@ -42,7 +42,7 @@ def umount(target, flags=0):
 
 
 def memfd_sealed(data, name="test"):
-    """A sealed memfd, as all that travels downwards must be. The caller closes it."""
+    """Returns a sealed memfd, which every descriptor for a helper must be. The caller closes it."""
     fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.write(fd, data) if data else None
     fcntl.fcntl(fd, F_ADD_SEALS, SEALS)
@@ -50,14 +50,14 @@ def memfd_sealed(data, name="test"):
 
 
 def memfd_read(fd):
-    """Everything in a memfd that a helper sent; closes it."""
+    """Returns the contents of a memfd that a helper sent, and closes it."""
     with os.fdopen(fd, "rb") as f:
         f.seek(0)
         return f.read()
 
 
 def config_record(which, text="", dev=True):
-    """The raw record ("config" or "policy") that this configuration becomes."""
+    """Returns the raw record ("config" or "policy") of this configuration."""
     args = [os.path.join(build_dir(), "tests", "mk_config"), which] + ["-dev"] * dev
     r = subprocess.run(args, input=text.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     if r.returncode:
@@ -66,7 +66,7 @@ def config_record(which, text="", dev=True):
 
 
 def cgroup_trees():
-    """{name: mount point} of the hierarchies that count: v2 ("v2") and of v1 memory, cpu, pids, cpuset."""
+    """Returns {name: mount point} of the hierarchies in use: v2 ("v2") and, of v1, memory, cpu, pids, cpuset."""
     trees = {}
     with open("/proc/self/mountinfo", encoding="utf-8") as f:
         for line in f:
@@ -83,7 +83,7 @@ def cgroup_trees():
 
 
 def remove_cgroup(path):
-    """Kills what is in a v2 cgroup, and removes it with all below it; in a v1 hierarchy it only removes."""
+    """Kills all processes in a v2 cgroup and removes it with everything below it. In a v1 hierarchy it only removes."""
     if not os.path.isdir(path):
         return
     if os.path.exists(path + "/cgroup.kill"):
@@ -96,7 +96,7 @@ def remove_cgroup(path):
                 os.rmdir(at)
                 break
             except FileNotFoundError:
-                break  # its own process has taken it away meanwhile
+                break  # its own process has removed it meanwhile
             except OSError as e:
                 if e.errno != errno.EBUSY or time.monotonic() > end:
                     raise
@@ -104,7 +104,7 @@ def remove_cgroup(path):
 
 
 class Places:
-    """Data directory, runtime directory and cgroups as the launcher makes them, for one instance."""
+    """The data directory, runtime directory and cgroups of one instance, made as the launcher makes them."""
 
     def __init__(self, base=None, dev=True):
         self.base = base or case.directory()
@@ -145,7 +145,7 @@ class Places:
         os.close(fd)
 
     def make_lease(self, started=None, last_ok=0):
-        """Writes <rt>/lease anew: struct lease_page."""
+        """Writes a new <rt>/lease: struct lease_page."""
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
             boot_id = f.read().strip().encode()
         if started is None:
@@ -157,11 +157,11 @@ class Places:
         os.rename(self.runtime + "/lease.new", self.runtime + "/lease")
 
     def cgroup_dirs(self):
-        """{hierarchy: this instance's parent directory in it}"""
+        """Returns {hierarchy: this instance's parent directory in it}."""
         return {name: point + self.cgroup for name, point in cgroup_trees().items()}
 
     def run_cgroup(self, run):
-        """The v2 cgroup of a run (32 hex digits)."""
+        """Returns the v2 cgroup of a run (32 hex digits)."""
         return self.cgroup_dirs()["v2"] + "/tasks/" + run
 
     def _make_cgroups(self):
@@ -184,10 +184,10 @@ class Places:
                 with open(path + "/cgroup.subtree_control", "w", encoding="ascii") as f:
                     f.write("+" + controller)
             except OSError:
-                pass  # a controller that is in v1, or not there
+                pass  # the controller is in v1, or does not exist
 
     def remove(self):
-        """Ends what still runs in the cgroups, and takes mounts, cgroups and directories away."""
+        """Kills all processes in the cgroups, and removes mounts, cgroups and directories."""
         for path in self.cgroup_dirs().values():
             remove_cgroup(path)
         with open("/proc/self/mountinfo", encoding="utf-8") as f:
@@ -205,7 +205,7 @@ class Places:
 
 
 class Helper:
-    """A running helper. .ipc is its Channel, .pid its pid, .log() what it has logged so far."""
+    """A running helper. .ipc is its Channel, .pid its pid, .log() its log so far."""
 
     users = {"csi-helper": "csi", "heartbeat": "heartbeat", "check-helper": "check", "file-helper": "file", "supervisor": "drover"}
 
@@ -251,7 +251,7 @@ class Helper:
         argv = self._argv() + list(args)
         path = binary(self.name)
         if not os.access(path, os.X_OK):
-            raise Error(path + " is not there: build it first")
+            raise Error(path + " does not exist: build it first")
         self.pid = os.fork()
         if self.pid == 0:
             try:
@@ -285,7 +285,7 @@ class Helper:
         return argv + ["--dev"] * p.dev
 
     def say_hello(self):
-        """IPC_HELLO with the helper's own build, which its binary holds."""
+        """Sends IPC_HELLO with the helper's own build id, which is in its binary."""
         return self.ipc.call("IPC_HELLO_REQ", {"build": build_id(self.name)}).fields
 
     def log(self):
@@ -296,7 +296,7 @@ class Helper:
         signal.pidfd_send_signal(self.pidfd, signo)
 
     def wait(self, seconds=10):
-        """The exit status as of os.waitstatus_to_exitcode(): negative for a signal."""
+        """Waits for its end. Returns the exit status as of os.waitstatus_to_exitcode(): negative for a signal."""
         def ended():
             if self.status is None:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -307,7 +307,7 @@ class Helper:
         return self.status
 
     def stop(self, seconds=10):
-        """As when the supervisor goes: EOF; the helper has to end by itself. Returns its exit status."""
+        """Closes its sockets, as the end of the supervisor does: the helper must end by itself. Returns its exit status."""
         self.ipc.close()
         self.link.close()
         try:
@@ -342,6 +342,6 @@ class Helper:
 
 
 def build_id(name):
-    """The build id that is compiled into a binary."""
+    """Returns the build id that is compiled into a binary."""
     r = subprocess.run([os.path.join(build_dir(), "tests", "mk_config"), "build"], stdout=subprocess.PIPE, check=True)
     return r.stdout.decode().strip()

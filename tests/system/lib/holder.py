@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of drover-tasks.service, by itself, among sockets that the test made.
+"""The process of drover-tasks.service by itself, with sockets that the test made.
 
     with holder.Holder() as h:
         h.process.terminate()
@@ -13,11 +13,11 @@ import subprocess
 from . import binary, case, helper
 
 SOCKETS = "/run/drover/x"
-IDS = (64900, 64900)  # of user drover where the machine has none
+IDS = (64900, 64900)  # of user drover if the machine does not have it
 
 
 def cgroup_leaves():
-    """Where it may have put itself."""
+    """Returns the cgroups that it may have created."""
     with open("/proc/self/cgroup", encoding="ascii") as f:
         own = next(line.rstrip("\n")[3:] for line in f if line.startswith("0::"))
     return ["/sys/fs/cgroup%s%s/hold" % (tree, own) for tree in ("", "/unified")]
@@ -40,7 +40,7 @@ class Holder:
             helper.mount(self.passwd, "/etc/passwd", None, 4096)  # MS_BIND
 
     def __enter__(self):
-        name = "drover-test-" + os.urandom(8).hex()  # abstract: drover may not search this test's directory
+        name = "drover-test-" + os.urandom(8).hex()  # abstract, because drover may not search this test's directory
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify, open(self.base + "/log", "wb") as log:
                 notify.bind("\0" + name)

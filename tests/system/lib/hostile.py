@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets that break the protocol, made out of the table and the .proto files: no message has to be listed by hand."""
+"""Makes packets that break the protocol from the table and the .proto files, so that no message has to be listed by hand."""
 from . import ipc, records
 
 NUMBER, TEXT, BLOB = ("bool", "enum", "int32", "int64", "sint32", "sint64", "uint32", "uint64"), "string", "bytes"
-NARROW = ("bool", "enum", "int32", "uint32", "sint32")  # a value of more than 32 bits has no place in these
+NARROW = ("bool", "enum", "int32", "uint32", "sint32")  # types that cannot have a value of more than 32 bits
 
 
 def sample(message, depth=0):
-    """A message with every field set to something that can be encoded; of a oneof the first."""
+    """Returns a message with every field set to a valid value; of a oneof, the first member."""
     fields, oneofs = {}, set()
     for f in message.fields:
         if f.oneof and f.oneof in oneofs:
@@ -26,7 +26,7 @@ def sample(message, depth=0):
 
 
 def alternatives(message):
-    """A sample for each member of its oneofs."""
+    """Yields a sample for each member of its oneofs."""
     for chosen in [f for f in message.fields if f.oneof]:
         fields = {name: v for name, v in sample(message).items() if not message.field(name).oneof}
         yield dict(fields, **{chosen.name: sample(chosen.of)})
@@ -37,7 +37,7 @@ def join(parts):
 
 
 def split(message, fields):
-    """[(field, its bytes)] in the order of their numbers; a repeated one has a part per value."""
+    """Returns [(field, its bytes)] in the order of their numbers; a repeated field has one part per value."""
     parts = []
     for f in sorted(message.fields, key=lambda f: f.number):
         if f.name in fields:
@@ -51,7 +51,7 @@ def _wrap(f, body):
 
 
 def _field(f, part):
-    """(what, other bytes for this field) that no canonical encoding has."""
+    """Yields (description, bytes) of encodings of this field that are not canonical."""
     key = ipc.tag(f.number, ipc.WIRE_BYTES if f.kind in ("message", TEXT, BLOB) else ipc.WIRE_VARINT)
     if not f.repeated:
         yield f.name + " doubled", part + part
@@ -87,7 +87,7 @@ def _field(f, part):
 
 
 def bodies(message, fields=None, path=""):
-    """(what, body) for every field at every depth."""
+    """Yields (description, body) for every field at every depth."""
     fields = sample(message) if fields is None else fields
     parts = split(message, fields)
     for number in (max([f.number for f in message.fields], default=0) + 1, 536870911):
@@ -108,7 +108,7 @@ def bodies(message, fields=None, path=""):
 
 
 def packets(m):
-    """(what, body, number of descriptors, zero) for one Msg of the table: each must end the connection."""
+    """Yields (description, body, number of descriptors, zero) for one Msg of the table: each must end the connection."""
     if isinstance(m.message, records.Record):
         good, others = m.message.encode(m.message.sample()), m.message.broken()
         yield "more bytes than allowed", good + b"x" * m.max_bytes + b"x", m.n_fds, 0
@@ -125,7 +125,7 @@ def packets(m):
 
 
 def strangers(receiver):
-    """(what, number) of messages that this helper must not get."""
+    """Yields (description, number) of messages that this helper must not receive."""
     for m in ipc.TABLE:
         if m.receiver not in (receiver, "HELPER"):
             yield m.name, m.no

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages between supervisor and helpers, out of proto/ipc_msgs.def, proto/ipc_records.def and proto/*.proto.
+"""The messages between supervisor and helpers, from proto/ipc_msgs.def, proto/ipc_records.def and proto/*.proto.
 
-Messages are dicts: {"run": b"...", "task": "web", "mounts": [{...}], "driver": "EXEC_DRIVER_EXEC"}. Fields that are left out
-have their default. Encoding is canonical, as the other side demands: fields in the order of their numbers, defaults left out.
-For what must be refused there are encode_field(), Channel.send_raw() and Channel.send_bytes(). Records are records.py's.
+Messages are dicts: {"run": b"...", "task": "web", "mounts": [{...}], "driver": "EXEC_DRIVER_EXEC"}. Fields that are left out have their default.
+Encoding is canonical, as the other side requires: fields in the order of their numbers, defaults left out. encode_field(), Channel.send_raw() and
+Channel.send_bytes() make encodings that must be rejected. Records are in records.py.
 """
 import array
 import glob
@@ -21,7 +21,7 @@ WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_32 = 0, 1, 2, 5
 
 
 class Error(Exception):
-    """A packet or message that is not what it should be."""
+    """An invalid packet or message."""
 
 
 class RequestError(Exception):
@@ -35,8 +35,8 @@ class RequestError(Exception):
 class Field:
     def __init__(self, name, number, type_name, repeated, oneof):
         self.name, self.number, self.type_name, self.repeated, self.oneof = name, number, type_name, repeated, oneof
-        self.kind = None  # a scalar's name, "enum" or "message": set when all files are read
-        self.of = None  # the Enum (a dict) or Message
+        self.kind = None  # name of a scalar type, "enum" or "message"; set after all files are read
+        self.of = None  # the Enum (a dict) or the Message
 
 
 class Message:
@@ -51,7 +51,7 @@ class Message:
 
 
 class Schema:
-    """All messages and enums by their full name ("csi.v1.Volume") and, where that is one word, by it."""
+    """All messages and enums by their full name ("csi.v1.Volume") and by their last word."""
 
     def __init__(self, paths):
         self.messages, self.enums = {}, {}
@@ -65,7 +65,7 @@ class Schema:
         with open(path, encoding="utf-8") as f:
             text = re.sub(r"//[^\n]*", "", f.read())
         words = re.findall(r'"[^"]*"|[\w.]+|[{}=;<>,\[\]]', text)
-        stack, at = [], 0  # of ("message"|"enum"|"oneof", object or name)
+        stack, at = [], 0  # ("message"|"enum"|"oneof", object or name)
         package = ""
 
         def scope():
@@ -194,7 +194,7 @@ def _number(field, value):
 
 
 def encode_field(field, value):
-    """One field with its tag, whatever the value: also a default that a canonical encoding leaves out."""
+    """Returns one field with its tag, whatever the value: also a default, which a canonical encoding leaves out."""
     if field.kind == "message":
         body = encode(field.of, value)
     elif field.kind == "bytes":
@@ -207,7 +207,7 @@ def encode_field(field, value):
 
 
 def encode_parts(field, values):
-    """A repeated field: numbers are packed into one, of the others each is by itself."""
+    """Returns a repeated field: numbers are packed into one, other values are encoded separately."""
     if field.kind in ("message", "string", "bytes") or not values:
         return [encode_field(field, v) for v in values]
     body = b"".join(varint(_number(field, v)) for v in values)
@@ -225,7 +225,7 @@ def _is_default(field, value):
 
 
 def encode(message, fields):
-    """The canonical bytes. message: a Record, a Message or its name."""
+    """Returns the canonical bytes. message: a Record, a Message or its name."""
     if isinstance(message, records.Record):
         return message.encode(fields)
     if isinstance(message, str):
@@ -250,7 +250,7 @@ def _take_varint(data, at):
     value = shift = 0
     while True:
         if at >= len(data) or shift > 63:
-            raise Error("a number is cut")
+            raise Error("a number is truncated")
         value |= (data[at] & 0x7F) << shift
         shift += 7
         at += 1
@@ -285,7 +285,7 @@ def _default(field):
 
 
 def decode(message, data):
-    """A dict with every field of the message; an unknown one is an Error. Enums are numbers."""
+    """Returns a dict with every field of the message; Error for an unknown field. Enums are numbers."""
     if isinstance(message, records.Record):
         return message.decode(data)
     if isinstance(message, str):
@@ -303,7 +303,7 @@ def decode(message, data):
         elif wire == WIRE_BYTES:
             n, at = _take_varint(data, at)
             if at + n > len(data):
-                raise Error("field %s is cut" % field.name)
+                raise Error("field %s is truncated" % field.name)
             raw, at = data[at:at + n], at + n
         else:
             raise Error("field %s has wire type %d" % (field.name, wire))
@@ -318,7 +318,7 @@ def decode(message, data):
 # --- packets ---
 
 class Packet:
-    """What was received. fds are the receiver's to close; close() does it."""
+    """A received packet. The receiver must close fds; close() does."""
 
     def __init__(self, msg, serial, fields, fds):
         self.msg, self.name, self.serial, self.fields, self.fds = msg, msg.name, serial, fields, fds
@@ -345,16 +345,16 @@ class Channel:
         self.sock.close()
 
     def send_bytes(self, data, fds=()):
-        """Any bytes at all, with any descriptors."""
+        """Sends any bytes with any descriptors."""
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         self.sock.sendmsg([data], rights)
 
     def send_raw(self, no, body, fds=(), serial=1, zero=0):
-        """A head with this number, and any body."""
+        """Sends a head with this message number, and any body."""
         self.send_bytes(struct.pack("<HHI", no, zero, serial) + body, fds)
 
     def send(self, name, fields=None, fds=(), serial=None):
-        """A well-formed message. Returns its serial number."""
+        """Sends a well-formed message. Returns its serial number."""
         if serial is None:
             self.serial += 1
             serial = self.serial
@@ -363,7 +363,7 @@ class Channel:
         return serial
 
     def recv(self, timeout=case.LEAST_S):
-        """A Packet, or None at end of file; Error when nothing comes in time."""
+        """Returns a Packet, or None at end of file; Error on a timeout."""
         if not select.select([self.sock], [], [], timeout)[0]:
             raise Error("nothing came within %.1f s" % timeout)
         try:
@@ -385,7 +385,7 @@ class Channel:
         return Packet(msg, serial, decode(msg.message, data[8:]), list(fds))
 
     def answer(self, serial, timeout=case.LEAST_S):
-        """The reply to a request: its Packet; RequestError for an IPC_ERROR_REP; Error at end of file."""
+        """Returns the reply to a request, a Packet; RequestError for an IPC_ERROR_REP; Error at end of file."""
         packet = self.recv(case.patience(timeout))
         if packet is None:
             raise Error("the helper closed the connection")
@@ -396,7 +396,7 @@ class Channel:
         return packet
 
     def call(self, name, fields=None, fds=(), timeout=case.LEAST_S):
-        """A request and its reply."""
+        """Sends a request and returns its reply."""
         serial = self.send(name, fields, fds)
         packet = self.answer(serial, timeout)
         if packet.name != name[:-3] + "REP":
@@ -404,7 +404,7 @@ class Channel:
         return packet
 
     def is_closed(self, timeout=case.LEAST_S):
-        """Does the other end close within that time? What still comes before is dropped."""
+        """Returns whether the other end closes within that time. Packets that arrive before are dropped."""
         end = time.monotonic() + timeout
         while time.monotonic() < end:
             try:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is on the machine besides what was there before: processes, mounts, cgroups, files. No part of drover is asked."""
+"""Finds what a test has added to the machine: processes, mounts, cgroups, files. Uses no part of drover."""
 import os
 
-# Where something of ours could lie outside of a test's own directory.
+# Where drover could leave files outside of a test's own directory.
 PLACES = ("/run", "/tmp", "/dev/shm", "/var/tmp", "/var/lib/drover", "/etc/drover", "/dev/mqueue")
 PF_KTHREAD = 0x00200000
 
 
 def processes(ignore=()):
-    """{pid: what it is} of all others in this pid namespace; zombies too: somebody has forgotten to wait."""
+    """Returns {pid: description} of all other processes in this pid namespace. Zombies count, because a parent forgot to wait for them."""
     found = {}
     mine = {os.getpid()} | set(ignore)
     for name in os.listdir("/proc"):
@@ -30,7 +30,7 @@ def processes(ignore=()):
 
 
 def mounts():
-    """Mount points of this namespace with source and type; a point that is mounted over is there more than once."""
+    """Returns mount points of this namespace with source and type. A point with several mounts occurs once for each."""
     found = {}
     with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as f:
         for line in f:
@@ -41,7 +41,7 @@ def mounts():
 
 
 def cgroups():
-    """Every directory of every hierarchy that is mounted."""
+    """Returns every directory of every mounted hierarchy."""
     found = {}
     for line in open("/proc/self/mountinfo", encoding="utf-8", errors="replace"):
         before, after = line.split(" - ", 1)
@@ -53,7 +53,7 @@ def cgroups():
 
 
 def files(ignore=()):
-    """Every path below PLACES, but those below one of `ignore` or the test's own directory."""
+    """Returns every path below PLACES, except those below one of `ignore` or the test's own directory."""
     ignore = set(ignore) | {os.environ.get("DROVER_TEST_DIR")}
     found = {}
     for place in PLACES:
@@ -76,7 +76,7 @@ class Snapshot:
         }
 
     def since(self):
-        """What is there now and was not then: a list of sentences."""
+        """Returns a sentence for each object that exists now and did not exist then."""
         now = Snapshot(self.ignore_pids, self.ignore_paths)
         return ["leaked %s: %s" % (kind, text) for kind, entries in now.found.items()
                 for key, text in sorted(entries.items(), key=lambda e: str(e[0])) if key not in self.found[kind]]

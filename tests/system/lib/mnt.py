@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of mount-helper and file-helper share."""
+"""Shared code of the tests of mount-helper and file-helper."""
 import contextlib
 import os
 import select
@@ -12,27 +12,27 @@ from .ipc import RequestError
 
 @contextlib.contextmanager
 def started(**kwargs):
-    """(places, helper) with a mount-helper that runs alone."""
+    """Yields (places, helper) with a mount-helper that runs alone."""
     with helper.Places() as places, helper.Helper("mount-helper", places, **kwargs) as h:
         yield places, h
 
 
 @contextlib.contextmanager
 def files(**kwargs):
-    """(places, helper) with a file-helper that runs alone."""
+    """Yields (places, helper) with a file-helper that runs alone."""
     with helper.Places() as places, helper.Helper("file-helper", places, **kwargs) as h:
         yield places, h
 
 
 @contextlib.contextmanager
 def both(places=None):
-    """(places, mount-helper, file-helper)"""
+    """Yields (places, mount-helper, file-helper)."""
     with places or helper.Places() as p, helper.Helper("mount-helper", p) as m, helper.Helper("file-helper", p) as f:
         yield p, m, f
 
 
 def text(alloc):
-    """An id as it stands in paths."""
+    """Returns an id in the form of paths."""
     return str(uuid.UUID(bytes=alloc))
 
 
@@ -41,20 +41,20 @@ def place(plugin="p", volume="v", usage="rw", alloc=b"", kind="PLUGIN_NODE"):
 
 
 def leaf(places, plugin="p", volume="v", usage="rw", alloc=b"", kind="node"):
-    """The host path of a place."""
+    """Returns the host path of a volume's directory."""
     between = "per-alloc/" + text(alloc) if alloc else "staging"
     return "%s/csi/%s/%s/%s/%s/%s" % (places.data, kind, plugin, between, volume, usage)
 
 
 def refused(h, code, part, name, fields):
-    """The request must be answered by this errno and a sentence that holds part."""
+    """Checks that the request is answered by this errno and a sentence that contains part."""
     e = case.raises(RequestError, h.ipc.call, name, fields)
     case.equal(-e.code, code, "%s: %s" % (name, e.text))
     case.contains(e.text, part, name)
 
 
 def names(h, root):
-    """The names of a root of file-helper's, sorted."""
+    """Returns the names that file-helper lists for a root, sorted."""
     packet = h.ipc.call("FILE_ROOT_LIST_REQ", {"root": root})
     found = helper.memfd_read(packet.take_fd()).split(b"\0")
     case.equal(found.pop(), b"", "end of the list")
@@ -63,7 +63,7 @@ def names(h, root):
 
 
 def mounts_below(path):
-    """[(target, peer group or 0)] from mountinfo."""
+    """Returns [(target, peer group or 0)] from mountinfo."""
     found = []
     with open("/proc/self/mountinfo", encoding="utf-8") as f:
         for line in f:
@@ -75,13 +75,13 @@ def mounts_below(path):
 
 
 def mode(path):
-    """(type and mode, uid, gid) without following a link."""
+    """Returns (type and mode, uid, gid) without following a link."""
     st = os.lstat(path)
     return oct(st.st_mode), st.st_uid, st.st_gid
 
 
 def children(pid):
-    """The pids of its children."""
+    """Returns the pids of its children."""
     try:
         with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
             return [int(p) for p in f.read().split()]
@@ -90,7 +90,7 @@ def children(pid):
 
 
 class Hang:
-    """tests/peers/fuse_hang on a path."""
+    """Runs tests/peers/fuse_hang on a path."""
 
     def __init__(self, path, *args):
         self.path = path
@@ -116,7 +116,7 @@ class Hang:
 
 
 def in_plugin_namespace(fn):
-    """Runs fn in a child with a mount namespace of its own that is a peer where the host's is shared, as a plugin has it."""
+    """Runs fn in a child with a mount namespace of its own, whose mounts are peers of the host's shared mounts, as in a plugin."""
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -130,7 +130,7 @@ def in_plugin_namespace(fn):
 
 
 def make_plugin(m, f, alloc, plugin="p", kind="PLUGIN_NODE"):
-    """The directories of a plugin, made as the supervisor does."""
+    """Makes the directories of a plugin as the supervisor does."""
     f.ipc.call("FILE_PLUGIN_DIR_MAKE_REQ", {"alloc": alloc, "kind": kind, "plugin": plugin})
     m.ipc.call("MNT_PLUGIN_ROOT_MAKE_REQ", {"kind": kind, "plugin": plugin})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node's side of the link in small, which tries servers, ours and real ones, method by method.
+"""A small implementation of a node's side of the link, which tests servers, both ours and real ones, method by method.
 
     with nomad_client.Client("127.0.0.1:4647") as c:
         c.register()
@@ -23,7 +23,7 @@ from netrpc import RpcError  # noqa: F401
 from transport import Transport
 
 MODES = {"plain": b"\1", "yamux1": b"\3", "yamux2": b"\6", "streaming": b"\5"}
-LATEST = (99,)  # a client may send every field: who does not know one skips it
+LATEST = (99,)  # a client may send every field: peers skip fields that they do not know
 
 
 class Channel:
@@ -88,7 +88,7 @@ class Client:
     # --- calls ---
 
     def channel(self):
-        """A stream for calls."""
+        """Opens a stream for calls."""
         if self.session is None:
             return Channel(self.transport.recv, self.transport.sendall, self.close)
         stream = self.session.open()
@@ -97,7 +97,7 @@ class Client:
         return Channel(lambda: stream.read(timeout=self.timeout), stream.write, stream.close)
 
     def call(self, method, args, takes=None, gives=None, channel=None):
-        """The decoded answer: with gives as that struct, else by its own types. RpcError, EOFError, TimeoutError."""
+        """Makes a call. Returns the decoded answer: as the struct `gives`, else by its own types. RpcError, EOFError, TimeoutError."""
         body = schema.shared().pack(takes, args, LATEST) if takes else gopack.pack(args)
         own = channel or self.channel()
         try:
@@ -114,16 +114,16 @@ class Client:
                 own.close()
 
     def query(self, **more):
-        """Arguments with query options."""
+        """Returns arguments with query options."""
         return {"Region": self.region, "AuthToken": self.token, "AllowStale": True, **more}
 
     def write(self, **more):
         return {"Region": self.region, "AuthToken": self.token, **more}
 
-    # --- what a node says ---
+    # --- requests of a node ---
 
     def node(self, version="2.0.5", **more):
-        """The smallest node that jobs are placed on."""
+        """Returns the smallest node that jobs are placed on."""
         return {
             "ID": self.id, "SecretID": self.secret, "Datacenter": "dc1", "Name": "n-" + self.id[:4], "NodePool": "default",
             "Status": "initializing",
@@ -146,7 +146,7 @@ class Client:
             "Links": {}, "Meta": {}, **more}
 
     def register(self, node=None, **more):
-        """Node.Register; afterwards calls carry the secret."""
+        """Calls Node.Register; later calls include the secret."""
         found = self.call("Node.Register", self.write(Node=node or self.node(), **more), "NodeRegisterRequest",
                           "NodeUpdateResponse")
         self.token = self.secret
@@ -168,7 +168,7 @@ class Client:
     def update_alloc(self, *updates):
         return self.call("Node.UpdateAlloc", self.write(Alloc=list(updates)), "AllocUpdateRequest", "GenericResponse")
 
-    # --- what servers ask ---
+    # --- requests of servers ---
 
     def _accept(self):
         while True:
@@ -181,8 +181,8 @@ class Client:
             threading.Thread(target=self._serve, args=(stream,), daemon=True).start()
 
     def _serve(self, stream):
-        """Answers with handlers[method](body), which gives an answer or raises RpcError; for streams it is a generator of
-        frames. What has no handler is answered as a node has to."""
+        """Answers requests of servers with handlers[method](body), which returns an answer or raises RpcError; for streams it is a generator of
+        frames. A method without a handler is answered as a node must."""
         try:
             mode = stream.read(1)
             reader = gopack.Reader(stream.read)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers of tests/peers/nomad-server, started and commanded.
+"""Starts and controls the servers of tests/peers/nomad-server.
 
     with nomad_server.Servers(3, version="1.6.10") as s:
-        s.addresses                                     # what a client is configured with
+        s.addresses                                     # for a client's configuration
         ids = s.run_job({"ID": "j", "TaskGroups": […]}, node_id)
         s.fault("delay", "Node.UpdateStatus", seconds=3, times=1)
-        s.calls("Node.Register")                        # what was received, decoded
+        s.calls("Node.Register")                        # received calls, decoded
         s.call_node(node_id, "Allocations.Signal", {"AllocID": …, "Signal": "SIGHUP"})
 
-At its end it fails when the client broke a rule that real servers would not forgive (.violations())."""
+At its end it fails if the client broke a rule that real servers enforce (.violations())."""
 import base64
 import json
 import os
@@ -25,7 +25,7 @@ if PEER not in sys.path:
 
 
 class Refusal(Exception):
-    """A command failed: the text of the error; .kind is RpcError for the answer of a node."""
+    """A failed command with the text of its error; .kind is RpcError for an error from a node."""
 
     def __init__(self, text, kind):
         super().__init__(text)
@@ -41,9 +41,8 @@ def _from_json(found):
 
 
 def make_certificates(directory, region="global", names=("server", "client", "stranger")):
-    """A CA and a certificate for each name: "client" is client.<region>.nomad. {name: (certificate, key)}, "ca" among them.
-
-    "stranger" has the client's name from another CA, "nobody" (when asked for) no role at all."""
+    """Makes a CA and a certificate for each name: "client" is client.<region>.nomad. Returns {name: (certificate, key)} with "ca" among the names.
+    "stranger" has the client's name from another CA; "nobody" (if requested) has a name without a role."""
     def openssl(*args):
         subprocess.run(["openssl"] + list(args), cwd=directory, check=True, stdout=subprocess.DEVNULL,
                        stderr=subprocess.PIPE)
@@ -98,7 +97,7 @@ class Servers:
 
     @property
     def pid(self):
-        """For SIGSTOP: all servers hang, TCP does not."""
+        """Returns a pid for SIGSTOP: all servers hang, but TCP connections stay."""
         return self.process.pid
 
     def _read(self):
@@ -113,7 +112,7 @@ class Servers:
                 waiting.put({"error": "the servers have ended", "kind": "EOFError"})
 
     def do(self, name, params, wait_s=60):
-        """A command's answer. Refusal."""
+        """Sends a command and returns its answer. Refusal."""
         found = queue.Queue()
         with self.lock:
             self.count += 1
@@ -145,17 +144,17 @@ class Servers:
         return ask
 
     def wait_call(self, method, after=0, seconds=30, count=1):
-        """The answered calls of a method after the one with that number; fails when there are not that many in time.
-        `after` is taken before the cause, or the call that it brings may have come already."""
+        """Returns the answered calls of a method after the one with number `after`; fails if there are not `count` in time. Take `after` before
+        the cause, or the resulting call may have arrived already."""
         seconds = case.patience(seconds)
         found = self.calls(method, after, count, seconds)
         if len(found) < count:
             seen = [c["method"] for c in self.calls()][-20:]
-            raise AssertionError("%d calls of %s after %d s, wanted %d; seen: %s" % (len(found), method, seconds, count, seen))
+            raise AssertionError("%d calls of %s after %d s, expected %d; seen: %s" % (len(found), method, seconds, count, seen))
         return found
 
     def wait_node(self, status="ready", seconds=40, node_id=None):
-        """The node, once there is one of that status (and id)."""
+        """Waits for a node of that status (and id) and returns it."""
         def look():
             for found in self.nodes().values():
                 if found["Status"] == status and node_id in (None, found["ID"]):
@@ -164,11 +163,11 @@ class Servers:
         return case.until(look, seconds, "a node that is " + status)
 
     def last_call(self):
-        """The number of the newest call, for `after`."""
+        """Returns the number of the newest call, for `after`."""
         return max((c["number"] for c in self.calls()), default=0)
 
     def stop(self):
-        """Ends them; what they hold goes with them."""
+        """Ends the servers and everything that they hold."""
         if self.process.poll() is None:
             self.process.stdin.close()
             try:
@@ -200,9 +199,9 @@ class Servers:
             print(text, flush=True)
 
 
-# Commands that wait, and the argument that says how long at most.
+# Commands that wait, with the argument that limits the time.
 WAITS = {"wait_alloc": "seconds", "read_stream": "seconds", "hear_asked": "seconds", "call_node": "timeout", "open_stream": "timeout"}
-# The order of positional arguments of the commands.
+# The order of the commands' positional arguments.
 POSITIONAL = {
     "fault": ("kind", "method"), "clear": ("number",), "calls": ("method", "after", "count", "seconds"),
     "violations": ("forget",), "stop_server": ("server",), "start_server": ("server",), "drop": ("server",),

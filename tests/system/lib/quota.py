@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""File systems that hold projects to their limits, and what they say of them."""
+"""File systems with project quota, and queries of their limits."""
 import contextlib
 import ctypes
 import fcntl
@@ -10,7 +10,7 @@ import subprocess
 
 from . import case, helper
 
-SIZE_MB = 400  # sparse; xfs is made no smaller than 300
+SIZE_MB = 400  # sparse; 300 is the minimum of xfs
 GET_XATTR, SET_XATTR = 0x801C581F, 0x401C5820  # FS_IOC_FSGETXATTR, FS_IOC_FSSETXATTR
 INHERIT = 0x200  # FS_XFLAG_PROJINHERIT
 QUOTACTL_FD = 443
@@ -23,7 +23,7 @@ MAKE = {"ext4": ["mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-O", "projec
 
 @contextlib.contextmanager
 def file_system(kind):
-    """The path of a new one of this kind."""
+    """Mounts a new file system of this kind and returns its path."""
     if not shutil.which(MAKE[kind][0]):
         case.skip("there is no %s here" % MAKE[kind][0])
     image, top = case.directory() + "/image", case.directory()
@@ -36,17 +36,17 @@ def file_system(kind):
     except OSError as e:
         case.skip("no %s with project quota can be mounted here: %s" % (kind, os.strerror(e.errno)))
     finally:
-        subprocess.run(["losetup", "-d", device], check=True)  # when the mount goes
+        subprocess.run(["losetup", "-d", device], check=True)  # when it is unmounted
     os.chmod(top, 0o755)
     try:
         yield top
     finally:
-        helper.umount(top, 2)  # MNT_DETACH: something may be at the trash still
+        helper.umount(top, 2)  # MNT_DETACH: a process may still be emptying the trash
         os.unlink(image)
 
 
 def project(path):
-    """(its id, whether what is made below it inherits that)"""
+    """Returns (project id, whether files made below inherit it)."""
     fd = os.open(path, os.O_RDONLY)
     try:
         flags, _, _, found, _ = XATTR.unpack(fcntl.ioctl(fd, GET_XATTR, bytes(XATTR.size)))
@@ -73,10 +73,10 @@ def _call(path, command, number, block):
 
 
 def usage(path, number):
-    """(bytes, limit in bytes) of a project of path's file system."""
+    """Returns (bytes, limit in bytes) of a project of path's file system."""
     block = ctypes.create_string_buffer(DQBLK.size)
     e = _call(path, GET, number, block)
-    case.contains((0, 2), e, "errno of Q_GETQUOTA")  # ENOENT: xfs has never heard of it
+    case.contains((0, 2), e, "errno of Q_GETQUOTA")  # ENOENT: the project is unknown to xfs
     hard, _, space = DQBLK.unpack(block.raw)[:3]
     return (0, 0) if e else (space, hard * 1024)
 

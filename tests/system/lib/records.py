@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fixed records of proto/ipc_records.def: as dicts, as ipc.py has them, and as bytes that no record has.
+"""The fixed records of proto/ipc_records.def: as dicts in the form of ipc.py, and as bytes that are not valid records.
 
-An id is 16 bytes, a set of numbers (REC_BITS) a list of them, an enum a number or a name of its values. What is left out is zero. An
-element of a list that has one field may be given as the value of that field.
+An id is 16 bytes, a set of numbers (REC_BITS) a list of them, an enum a number or a name of its values. Fields that are left out are zero. If the
+elements of a list have one field, the value of that field may stand for an element.
 """
 import os
 import re
@@ -15,17 +15,17 @@ ID_BYTES = 16
 
 
 class Error(Exception):
-    """Bytes that are not the record."""
+    """Bytes that are not a valid record."""
 
 
 class DoesNotFit(Exception):
-    """A value that the record has no place for: nothing can be sent that says it."""
+    """A value that does not fit its field, so that no message can contain it."""
 
 
 class Field:
     def __init__(self, schema, kind, words):
         self.kind, self.name = kind, words[-1]
-        self.max = 1 if kind == "BOOL" else None  # the highest value; of a list the highest count
+        self.max = 1 if kind == "BOOL" else None  # the highest value; for a list the highest count
         self.values, self.record = {}, None
         if kind in ("TEXT", "ZERO", "BITS"):
             self.size = schema.number(words[0]) * (8 if kind == "BITS" else 1)
@@ -49,7 +49,7 @@ class Field:
             return bytes(self.size)
         if self.kind == "ID":
             if len(value) != ID_BYTES:
-                raise DoesNotFit("%s: %r is no id" % (self.name, value))
+                raise DoesNotFit("%s: %r is not an id" % (self.name, value))
             return bytes(value)
         if self.kind == "TEXT":
             text = value if isinstance(value, bytes) else value.encode()
@@ -64,10 +64,10 @@ class Field:
             raise DoesNotFit("%s: %r" % (self.name, value)) from None
 
     def decode(self, data, at):
-        """(value, where the next field begins)"""
+        """Returns (value, offset of the next field)."""
         end, raw = at + self.size, data[at:at + self.size]
         if len(raw) < self.size:
-            raise Error("%s is cut" % self.name)
+            raise Error("%s is truncated" % self.name)
         if self.kind == "RECORD":
             return self.record.decode_at(data, at)
         if self.kind == "LIST":
@@ -118,13 +118,13 @@ class Record:
         return values
 
     def sample(self):
-        """A value with every field set."""
+        """Returns a value with every field set."""
         made = {"ID": b"0123456789abcdef", "TEXT": "a", "BITS": [1], "ZERO": None}
         return {f.name: f.record.sample() if f.kind == "RECORD" else [f.record.sample()] if f.kind == "LIST" else made.get(f.kind, 1)
                 for f in self.fields}
 
     def places(self, values, at=0, path=""):
-        """(path, field, offset) of all fields at every depth, in the encoding of values."""
+        """Yields (path, field, offset) for all fields at every depth, in the encoding of values."""
         for f in self.fields:
             yield path + f.name, f, at
             inside = [values[f.name]] if f.kind == "RECORD" else values[f.name] if f.kind == "LIST" else []
@@ -135,7 +135,7 @@ class Record:
             at += len(f.encode(values[f.name]))
 
     def broken(self):
-        """(what, bytes) that are no encoding of it, though all else in them is right."""
+        """Yields (description, bytes) of encodings with exactly one error."""
         values = self.sample()
         good = self.encode(values)
         yield "one byte more", good + b"\0"
@@ -148,7 +148,7 @@ class Record:
 
 
 def _broken(f):
-    """(what, other bytes for this field alone)"""
+    """Yields (description, bytes) of invalid encodings of this field."""
     if f.kind == "BOOL":
         yield from (("that is %d" % n, bytes([n])) for n in (2, 0x80, 0xFF))
     elif f.kind == "ENUM":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs, started through exec-helper alone: the test is supervisor, mount-helper and file-helper.
+"""Starts runs through exec-helper alone: the test is supervisor, mount-helper and file-helper.
 
     with runs.Runs() as r:
         run = r.start("sh", ["-c", "echo hello"])
@@ -17,7 +17,7 @@ SIGINT, SIGKILL, SIGTERM = 2, 9, 15
 
 
 def group_of(alloc):
-    """The group of an alloc alone: proto/alloc_group.h."""
+    """Returns the group of one alloc: proto/alloc_group.h."""
     return 0x70000000 + int.from_bytes(alloc[:4], "big") % (0x7ffffffe - 0x70000000 + 1)
 
 
@@ -30,12 +30,12 @@ class Run:
 
 
 def start_record(req):
-    """The fields of Runs.request() as EXEC_TASK_START_REQ has them."""
+    """Converts the fields of Runs.request() to those of EXEC_TASK_START_REQ."""
     return {"start": {k: v for k, v in req.items() if k != "mounts"}, "mounts": req.get("mounts", ())}
 
 
 class Runs:
-    """An exec-helper with the directories around it."""
+    """An exec-helper with the directories that it needs."""
 
     def __init__(self, config="", dev=True, env=None):
         self.places = helper.Places(dev=dev)
@@ -43,7 +43,7 @@ class Runs:
         self.runs = []
         try:
             self.helper = self._helper()
-        except BaseException:  # no `with` block has begun, so nothing else removes them
+        except BaseException:  # no `with` block is active yet that would remove them
             self.places.remove()
             raise
 
@@ -51,7 +51,7 @@ class Runs:
         return helper.Helper("exec-helper", self.places, self.config, self.dev, env=self.env)
 
     def restart(self):
-        """Another exec-helper in the place of one that has ended."""
+        """Starts another exec-helper after the first has ended."""
         self.helper.close()
         self.helper = self._helper()
 
@@ -60,7 +60,7 @@ class Runs:
         return self.helper.ipc
 
     def make_alloc(self, task="web", more=()):
-        """The directories of an alloc with these tasks. Returns the alloc's 16 bytes."""
+        """Makes the directories of an alloc with these tasks. Returns the alloc's 16 bytes."""
         alloc = uuid.uuid4()
         d, uid = self.places.data, self.places.uid
         dirs = [("alloc/%s", 0o710, 0), ("alloc/%s/alloc", 0o1777, 0), ("alloc/%s/alloc/data", 0o777, 65534),
@@ -81,7 +81,7 @@ class Runs:
         return alloc.bytes
 
     def request(self, driver="RAW_EXEC", alloc=None, task="web", **fields):
-        """A Run and the fields of its request."""
+        """Returns a Run and the fields of its request."""
         run = Run(os.urandom(16), alloc or self.make_alloc(task), task)
         req = {"run": run.id, "alloc": run.alloc_id, "task": task, "driver": "EXEC_DRIVER_" + driver,
                "log_max_files": 10, "log_max_bytes": 10 << 20, "kill_signal": SIGINT, "kill_timeout_ms": 5000}
@@ -107,7 +107,7 @@ class Runs:
         return run
 
     def session(self, run, command, args=(), env=(), secrets=(), kind="COMMAND", tty=False, **fields):
-        """A session inside a run that start() returned; fields as the run had them."""
+        """Starts a session inside a run that start() returned; fields are those of the run."""
         req = {"start": {**self.request(alloc=run.alloc_id, task=run.task)[1], "run": run.id, **fields},
                "kind": "EXEC_SESSION_" + kind, "tty": tty}
         fd = helper.memfd_sealed(exe.spec(command, args, env, secrets=secrets))
@@ -117,12 +117,12 @@ class Runs:
             os.close(fd)
 
     def replace(self, run, secrets, **fields):
-        """The exit code of a session that puts files into the task's secrets."""
+        """Returns the exit code of a session that puts files into the task's secrets."""
         with self.session(run, None, kind="FILE", secrets=secrets, **fields) as s:
             return s.wait_exited()["exit_code"]
 
     def secrets(self, run):
-        """Where the host sees the secrets of a run that is running."""
+        """Returns the host path of the secrets of a running run."""
         of_exec = "/proc/%d/root/secrets" % self.record(run)["task_pid"]
         return of_exec if os.path.ismount(of_exec) else "%s/alloc/%s/%s/secrets" % (self.places.data, run.alloc, run.task)
 
@@ -130,20 +130,20 @@ class Runs:
         return exe.read_record(self.places, run.name)
 
     def wait_state(self, run, *states, seconds=10):
-        """The record, when it says one of these states."""
+        """Waits until the record has one of these states and returns it."""
         def look():
             record = self.record(run)
             return record if record and record["state"] in states else None
         return case.until(look, seconds, "state %s of a run" % [exe.STATES[s] for s in states])
 
     def ended(self, run, seconds=10):
-        """The record when the run has ended or failed, and nobody of it is left."""
+        """Waits until the run has ended or failed and its executor is gone; returns the record."""
         record = self.wait_state(run, exe.EXE_ENDED, exe.EXE_FAILED, seconds=seconds)
         case.until(lambda: not self.answers(run), seconds, "end of the executor")
         return record
 
     def answers(self, run):
-        """Does somebody listen for this run?"""
+        """Returns whether an executor listens for this run."""
         try:
             exe.Connection(self.places, run.name).close()
         except (OSError, exe.Error):
@@ -154,7 +154,7 @@ class Runs:
         return exe.Connection(self.places, run.name)
 
     def log(self, run, stream="stdout"):
-        """All that the task wrote, over all files."""
+        """Returns all output of the task, from all its log files."""
         base = "%s/logs/%s" % (self.places.data, run.alloc)
         files = [f for f in os.listdir(base) if f.startswith("%s.%s." % (run.task, stream))]
         out = b""
@@ -164,7 +164,7 @@ class Runs:
         return out.decode(errors="replace")
 
     def output(self, command, args=(), **kwargs):
-        """Runs something to its end; what it said. Fails when it fails."""
+        """Runs a command to its end and returns its output. Fails if the command fails."""
         run = self.start(command, args, **kwargs)
         record = self.ended(run)
         text = self.log(run)
@@ -173,7 +173,7 @@ class Runs:
         return text
 
     def reap(self, run):
-        """As the supervisor does: what is still being killed is asked for again."""
+        """Reaps as the supervisor does: repeats the request while processes are being killed."""
         end, killed = time.monotonic() + case.LEAST_S, False
         while True:
             try:
@@ -188,7 +188,7 @@ class Runs:
         return self.ipc.call("EXEC_RUN_REAP_REQ", {"run": run.id})["killed"]
 
     def list(self):
-        """The ids of which anything is there, as 32 digits each: cgroups, sockets, records."""
+        """Returns the ids, as 32 digits each, of all runs that have a cgroup, a socket or a record."""
         names = set()
         for tree, path in self.places.cgroup_dirs().items():
             for below in ("tasks", "cores") if tree == "v2" else ("runs",):
@@ -218,7 +218,7 @@ class _Statx(ctypes.Structure):
 
 
 def mount_proof(path):
-    """The MountProof of what is mounted at path, as mount-helper takes it after publish."""
+    """Returns the MountProof of the mount at path, as mount-helper takes it after publish."""
     st, fs = _Statx(), (ctypes.c_int64 * 15)()
     if helper.libc.statx(-100, os.fsencode(path), 0x100, 0x100 | 0x800 | 0x1000 | 0x4000, ctypes.byref(st)) < 0 or \
             helper.libc.statfs(os.fsencode(path), fs) < 0:

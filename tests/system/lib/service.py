@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent as it is installed: without -dev, with the shipped policy, its users in /etc/passwd and /run/drover.
+"""An agent as installed: without -dev, with the shipped policy, its users in /etc/passwd, and /run/drover.
 
     with service.Users(), service.Node('client { … }') as node:
         node.register(api.job("web", driver="exec"))
@@ -17,21 +17,21 @@ with open(ROOT + "/contrib/systemd/sysusers.conf", encoding="ascii") as _f:
 
 
 def without_agent(text):
-    """The lines of a passwd or group file but those of an agent that is installed on this machine."""
+    """Returns the lines of a passwd or group file without those of an agent that is installed on this machine."""
     return [line for line in text.splitlines() if line.split(":")[0] not in AGENT]
 
 
 class Users:
-    """The agent's users and some more, in this mount namespace only.
+    """Adds the agent's users and some more, in this mount namespace only.
 
-    more: (name, uid, gid, [names of other groups]); a gid without a group gets one of the user's name."""
+    more: (name, uid, gid, [names of other groups]); a gid without a group gets a group with the user's name."""
 
     def __init__(self, more=()):
         self.people = [(name, FIRST_ID + i, FIRST_ID + i, []) for i, name in enumerate(AGENT)] + list(more)
         self.mounted = []
 
     def _groups(self, text):
-        """/etc/group with the new groups and members."""
+        """Returns /etc/group with the new groups and members."""
         lines = without_agent(text)
         known = {line.split(":")[2] for line in lines}
         lines += ["%s:x:%d:" % (name, gid) for name, _, gid, _ in self.people if str(gid) not in known]
@@ -61,7 +61,7 @@ class Users:
 
 
 def remove(node):
-    """What a service that was stopped leaves for its next start: cgroups, mounts, /run/drover."""
+    """Removes what a stopped service leaves for its next start: cgroups, mounts, /run/drover."""
     for tree in os.listdir("/sys/fs/cgroup"):
         helper.remove_cgroup("/sys/fs/cgroup/%s/drover-%s" % (tree, crash.instance(node)))
     helper.remove_cgroup("/sys/fs/cgroup/drover-" + crash.instance(node))
@@ -74,7 +74,7 @@ def remove(node):
 
 
 class Node(api.Node):
-    """config: the agent's whole configuration, besides that it has disk enough."""
+    """config: the agent's whole configuration; only a large enough disk is added."""
 
     def __init__(self, config=""):
         path = case.directory() + "/agent.hcl"

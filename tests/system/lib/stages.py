@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks that tell when they begin and end, and end when they are let go.
+"""Tasks that record when they begin and end, and end when the test releases them.
 
     stages.job("web", [stages.task("main"), stages.task("side", "prestart", sidecar=True)])
     stages.wait_order(node, alloc, ["side begins", "main begins"])
@@ -9,7 +9,7 @@ import os
 
 from . import api, case
 
-# "over": its code is 0, also when it is told to end; a file NAME.go ends it with the code in it.
+# "over" exits with code 0, also when the task gets SIGINT; a file NAME.go ends the task with the code in it.
 SCRIPT = """
 say() { echo "%(name)s $1" >> $NOMAD_ALLOC_DIR/data/order; }
 trap 'say "is told"; exit 0' INT
@@ -47,7 +47,7 @@ def order(node, alloc):
 
 
 def wait_order(node, alloc, lines, seconds=60, skip=0, any_of=()):
-    """Until they have said this, and nothing else, after the first `skip` lines. Those of any_of come in any order."""
+    """Waits until the tasks have recorded exactly these lines after the first `skip` lines. Those of any_of may come in any order."""
     def plain(found):
         return [line for line in found if line not in any_of], sorted(line for line in found if line in any_of)
     try:
@@ -57,7 +57,7 @@ def wait_order(node, alloc, lines, seconds=60, skip=0, any_of=()):
 
 
 def let_go(node, alloc, name, code=0):
-    """Ends a task with this code."""
+    """Ends a task with this exit code."""
     path = "%s/%s.go" % (directory(node, alloc), name)
     with open(path + ".new", "w", encoding="ascii") as f:
         f.write("%d\n" % code)
@@ -65,7 +65,7 @@ def let_go(node, alloc, name, code=0):
 
 
 def started(alloc, name):
-    """When the agent said, for the first time, that it runs. What tasks write themselves comes in any order."""
+    """Returns when the agent first recorded that it runs. Lines that tasks write themselves come in any order."""
     return next(e["Time"] for e in alloc["TaskStates"][name]["Events"] if e["Type"] == "Started")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A systemd of the test's own, with drover installed (systemd_bed.sh)."""
+"""A systemd for the test, with drover installed (systemd_bed.sh)."""
 import os
 import subprocess
 import time
@@ -16,8 +16,8 @@ AllowIsolate=yes
 
 
 class Bed:
-    """.run(words…) runs a command inside; unified=True hides the v1 hierarchies from it. With DROVER_BED=machine it is this
-    machine itself, a guest, on which drover has been installed."""
+    """.run(words…) runs a command inside; unified=True hides the v1 hierarchies from it. With DROVER_BED=machine it is this machine itself, a
+    guest on which drover has been installed."""
 
     is_machine = os.environ.get("DROVER_BED") == "machine"
 
@@ -65,7 +65,7 @@ class Bed:
                 return next((pid for pid in children(self.process.pid)
                              if os.readlink("/proc/%d/exe" % pid).endswith("/systemd")), None)
             except OSError:
-                return None  # one of the script's own commands, gone already
+                return None  # a command of the script, which has ended already
 
         self.init = case.until(init, 20, "systemd in the bed")
         case.until(lambda: self.run("systemctl", "is-active", "-q", "bed.target", check=False).returncode == 0, 30,
@@ -76,7 +76,7 @@ class Bed:
             return f.read()
 
     def run(self, *words, check=True, input=None):
-        """CompletedProcess, stdout and stderr together as text."""
+        """Returns a CompletedProcess with stdout and stderr together as text."""
         argv = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0"] + list(words)
         if not self.is_machine:
             argv = ["nsenter", "-t", str(self.init), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w"] + argv
@@ -87,14 +87,14 @@ class Bed:
         return r
 
     def show(self, unit, name, check=True):
-        """One property of a unit."""
+        """Returns one property of a unit."""
         return self.run("systemctl", "show", "-p", name, "--value", unit, check=check).stdout.strip()
 
     def journal(self, unit):
         return self.run("journalctl", "--no-pager", "-o", "short-monotonic", "-u", unit).stdout
 
     def power_off(self):
-        """As the machine would: units stop in their order."""
+        """Powers off as a machine does: units stop in their order."""
         self.run("systemctl", "poweroff", "--no-block", check=False)
         try:
             self.process.wait(3 * case.LEAST_S)

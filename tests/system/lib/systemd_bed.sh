@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# systemd_bed.sh DIR NAME: runs this machine's systemd as pid 1 of namespaces of its own, on an overlay of / that has the
-# files of DIR/files on top. Nothing is downloaded, nothing outside DIR and the cgroups NAME is written. The console goes to
-# stdout. It ends when that systemd powers off, or with the process itself; the caller removes the cgroups.
+# systemd_bed.sh DIR NAME: runs this machine's systemd as pid 1 of namespaces of its own, on an overlay of / with the files of
+# DIR/files on top. It downloads nothing and writes nothing outside of DIR and the cgroups NAME. The console is stdout. It ends
+# when that systemd powers off, or with the process itself; the caller removes the cgroups.
 set -eu
 
 outer() {
 	for tree in /sys/fs/cgroup /sys/fs/cgroup/*; do
 		[ -f "$tree/cgroup.procs" ] || continue
 		mkdir "$tree/$NAME"
-		# A v1 cpuset takes no process before it knows its cpus.
+		# A v1 cpuset accepts no process before its cpus are set.
 		for file in cpuset.cpus cpuset.mems; do
 			[ ! -f "$tree/$file" ] || cat "$tree/$file" >"$tree/$NAME/$file" 2>/dev/null || true
 		done
@@ -33,7 +33,7 @@ make_dev() {
 	ln -s /proc/self/fd dev/fd
 }
 
-# The same hierarchies as the host has; each one's root is our own cgroup, for the namespace says so.
+# Makes the same hierarchies as on the host; the root of each is our own cgroup, because of the cgroup namespace.
 make_cgroups() {
 	if [ -f /sys/fs/cgroup/cgroup.procs ] || [ "${BED_UNIFIED:-}" ]; then
 		mount -t cgroup2 cgroup2 sys/fs/cgroup
@@ -54,7 +54,7 @@ make_cgroups() {
 }
 
 inner() {
-	export LIBMOUNT_UTAB="$DIR/utab" # or mount(8) leaves notes in /run
+	export LIBMOUNT_UTAB="$DIR/utab" # so that mount(8) leaves no files in /run
 	mkdir -p "$DIR/root"
 	mount -t tmpfs -o mode=755 bed "$DIR/root"
 	mkdir "$DIR/root/up" "$DIR/root/work" "$DIR/root/root"
@@ -63,7 +63,7 @@ inner() {
 	mount -t overlay -o "lowerdir=/,upperdir=$DIR/root/up,workdir=$DIR/root/work" overlay "$DIR/root/root"
 	cd "$DIR/root/root"
 	mount -t proc proc proc
-	# Kernel variables are the machine's: this systemd must not set them.
+	# Kernel variables belong to the machine: this systemd must not set them.
 	mount --bind proc/sys proc/sys
 	mount -o remount,ro,bind proc/sys
 	mount -t sysfs -o ro sys sys

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody in a process's place: makes a running process call what it would not call by itself, under its own filter.
+"""Simulates a process that an attacker has taken over: makes a running process execute system calls that it would not make by itself, under its
+own filter.
 
-    takeover.call(pid, takeover.SHUTDOWN, 7, 2)  # what the kernel returned: 0 or more, or -errno
+    takeover.call(pid, takeover.SHUTDOWN, 7, 2)  # the kernel's return value: 0 or more, or -errno
 """
 import ctypes
 import os
@@ -29,7 +30,7 @@ def _ptrace(request, pid, data=None):
 
 
 def _in_a_call(pid):
-    """Its registers, once it is stopped right behind a system call instruction."""
+    """Returns its registers when it is stopped just after a system call instruction."""
     _ptrace(INTERRUPT, pid)
     os.waitpid(pid, WALL)
     regs = ctypes.create_string_buffer(REGS.size)
@@ -49,7 +50,7 @@ def _set(pid, values):
 
 
 def call(pid, nr, *args):
-    """KILLED if its filter ends it for that."""
+    """Returns the call's result, or KILLED if the filter kills the process."""
     _ptrace(SEIZE, pid)
     before = case.until(lambda: _in_a_call(pid), 10, "process %d to wait in a system call" % pid)
     values = list(before)
@@ -58,7 +59,7 @@ def call(pid, nr, *args):
         values[register] = arg
     _set(pid, values)
     status = None
-    # A signal that comes meanwhile (the end of a child) is left out, and so is the stop of INTERRUPT, if it comes behind one.
+    # A signal that arrives meanwhile (the end of a child) is suppressed, and so is the stop of INTERRUPT that may follow it.
     while status is None or (os.WIFSTOPPED(status) and (os.WSTOPSIG(status) != signal.SIGTRAP or status >> 16)):
         _ptrace(SINGLESTEP, pid)
         _, status = os.waitpid(pid, WALL)
@@ -76,7 +77,7 @@ def pass_on(pid, fd, name):
     """Makes it send one of its descriptors to the abstract unix socket of that name."""
     address = struct.pack("<H", socket.AF_UNIX) + b"\0" + name.encode()
     with open("/proc/%d/maps" % pid, encoding="ascii") as f:
-        base = int(next(line for line in f if "[stack]" in line).split("-")[0], 16)  # the end that it does not reach
+        base = int(next(line for line in f if "[stack]" in line).split("-")[0], 16)  # the end of the stack that is not in use
     rights = struct.pack("<QiiiI", 20, socket.SOL_SOCKET, socket.SCM_RIGHTS, fd, 0)
     message = struct.pack("<QQQQQQQ", 0, 0, base + 128, 1, base + 192, len(rights), 0)
     with open("/proc/%d/mem" % pid, "r+b", buffering=0) as f:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ptrace: stops a child of a process at a system call of its, so that a test can look at it, or act, at that very point.
+"""ptrace: stops a child of a process at one of its system calls, so that a test can inspect it or act exactly then.
 
     with trace.Trace(helper_pid) as t:
         child = t.until(lambda pid, call: call.nr == trace.CONNECT, 10)
@@ -13,7 +13,7 @@ from . import case
 
 CONNECT, PIVOT_ROOT, SETNS, MOVE_MOUNT, OPEN_TREE, MOUNT_SETATTR = 42, 155, 308, 429, 428, 442  # x86-64
 SYSCALL, DETACH, SEIZE, INTERRUPT, LISTEN, GETEVENTMSG, GET_SYSCALL_INFO, CONT = 24, 17, 0x4206, 0x4207, 0x4208, 0x4201, 0x420E, 7
-OPTIONS = 1 | 2 | 4 | 8 | 16  # TRACESYSGOOD, and the event at fork, vfork, clone and exec
+OPTIONS = 1 | 2 | 4 | 8 | 16  # TRACESYSGOOD, and events for fork, vfork, clone and exec
 EVENT_EXEC = 4
 WALL = 0x40000000
 SIGTRAP = 5
@@ -31,8 +31,8 @@ class Call:
 
 
 class Trace:
-    """Of one process and all that it starts while this lasts. Everything has to be done by the thread that made it.
-    of(pid): after an exec, whether to follow it on; what has a deadline of its own should not be slowed down for nothing."""
+    """Traces one process and all that it starts while this is active. Only the thread that made the object may use it. of(pid): called after an
+    exec, returns whether to keep tracing; a process with a deadline should not be slowed down without need."""
 
     def __init__(self, pid, of=lambda pid: True):
         self.root, self.stopped, self.pids, self.of = pid, set(), {pid}, of
@@ -50,22 +50,22 @@ class Trace:
         return value.value
 
     def _call(self, pid):
-        """The Call at whose entry pid has stopped, None at an exit."""
+        """Returns the Call at whose entry pid has stopped, or None at an exit."""
         info = ctypes.create_string_buffer(96)
         self._do(GET_SYSCALL_INFO, pid, 96, ctypes.addressof(info))
         op = info.raw[0]
         return Call(*(lambda v: (v[0], v[1:]))(struct.unpack_from("<7Q", info.raw, 24))) if op == 1 else None
 
     def _resume(self, pid, signo=0):
-        """The traced process itself runs freely; what it starts stops at each call."""
+        """Attaches: the traced process itself runs freely; processes that it starts stop at each call."""
         self.stopped.discard(pid)
         try:
             self._do(CONT if pid == self.root else SYSCALL, pid, None, signo)
         except OSError:
-            pass  # killed meanwhile
+            pass  # it was killed meanwhile
 
     def _on_stop(self, pid, status, condition):
-        """True if condition holds: pid stays stopped then. One that is killed while it stands is as if it had not stopped."""
+        """Returns True if condition holds; pid then stays stopped. A process that is killed at this point counts as not stopped."""
         try:
             return self._look(pid, status, condition)
         except ProcessLookupError:
@@ -118,16 +118,16 @@ class Trace:
                 time.sleep(0.0002)
 
     def hold_root(self):
-        """The traced process itself stands still until the end of this, or step(): no deadline of its comes to pass."""
+        """Stops the traced process itself until the end of this block, or step(), so that its own deadlines cannot pass."""
         if self.root not in self.stopped and self._stop(self.root):
             self.stopped.add(self.root)
 
     def step(self, pid):
-        """Lets a process that until() stopped go on, to be stopped again."""
+        """Resumes a process that until() stopped; it will stop again."""
         self._resume(pid)
 
     def let_go(self, pid):
-        """A process that until() stopped goes on, untraced."""
+        """Resumes a process that until() stopped, untraced."""
         self.stopped.discard(pid)
         self._do(DETACH, pid, None, 0)
         self.pids.discard(pid)

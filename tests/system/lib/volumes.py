@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole agent with volumes: csi-local as a plugin job, and jobs that mount what it makes.
+"""A whole agent with volumes: csi-local as a plugin job, and jobs that mount its volumes.
 
     with volumes.Node() as node:
         node.start_plugin()
@@ -27,14 +27,14 @@ class Node(api.Node):
         super().__init__(["-config", self.top + "/agent.hcl"], **kwargs)
 
     def register_plugin(self):
-        """csi-local as job: the example's, from the host volume."""
+        """Registers csi-local as a job: the example's, with the plugin from the host volume."""
         with open(ROOT + "/contrib/examples/plugin.json", encoding="utf-8") as f:
             made = json.loads(f.read().replace("/usr/libexec/drover/", "/store/"))
         made["Job"]["Datacenters"] = ["*"]
         self.register(made)
 
     def start_plugin(self):
-        """The same, ready."""
+        """Registers it and waits until it is healthy."""
         self.register_plugin()
         case.until(self.plugin_is_healthy, 30, "the plugin to be healthy")
 
@@ -43,25 +43,25 @@ class Node(api.Node):
         return answer.status == 200 and answer.json["NodesHealthy"] == 1
 
     def create(self, name, mode="single-node-writer"):
-        """A volume, made by the plugin."""
+        """Lets the plugin create a volume."""
         volume = {"ID": name, "Name": name, "PluginID": "local", "RequestedCapacityMin": 1 << 20, "RequestedCapabilities": [
             {"AccessMode": mode, "AttachmentMode": "file-system"}]}
         self.do("PUT", "/v1/volume/csi/%s/create" % name, {"Volumes": [volume]})
 
     def events(self, alloc_id, task="t"):
-        """All that a task's events say, as one text."""
+        """Returns the texts of all the task's events, as one text."""
         states = self.ask("/v1/allocation/" + alloc_id)["TaskStates"] or {}
         return "\n".join("%s: %s" % (e["Type"], e["DisplayMessage"]) for e in states.get(task, {}).get("Events", []))
 
     def published(self, volume):
-        """Mount points of this volume, as published to allocs."""
+        """Returns the mount points at which this volume is published to allocs."""
         with open("/proc/self/mountinfo", encoding="utf-8") as f:
             return [p for p in (line.split(" ")[4] for line in f) if "/per-alloc/" in p and "/%s/" % volume in p]
 
 
 
 def job(name, volume, script, **more):
-    """A job of one exec task that has this volume at /data."""
+    """Returns a job of one exec task that has this volume at /data."""
     made = api.job(name, "/bin/sh", ["-c", script], driver="exec", VolumeMounts=[{"Volume": "data", "Destination": "/data"}],
                    **more)
     made["Job"]["TaskGroups"][0]["Volumes"] = {"data": {

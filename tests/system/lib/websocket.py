@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A websocket's client over the control socket, for `alloc exec`."""
+"""A websocket client over the control socket, for `alloc exec`."""
 import base64
 import hashlib
 import json
@@ -13,7 +13,7 @@ TEXT, CLOSE, PING, PONG = 1, 8, 9, 10
 
 
 class Refused(Exception):
-    """Another answer than 101: .status and .text."""
+    """An answer other than 101: .status and .text."""
 
     def __init__(self, status, text):
         super().__init__("%d: %s" % (status, text))
@@ -79,7 +79,7 @@ class Socket:
         return data
 
     def recv(self):
-        """Opcode and data of one frame."""
+        """Returns opcode and data of one frame."""
         first, n = self.take(2)
         case.equal((first & 0xf0, n & 0x80), (0x80, 0), "a server's frame is whole and not masked")
         if n == 126:
@@ -105,7 +105,7 @@ class Socket:
 
 
 class Exec(Socket):
-    """A command inside a task: Nomad's frames."""
+    """A command inside a task, with Nomad's frames."""
 
     def __init__(self, node, alloc, command, task="t", tty=False, timeout=case.LEAST_S, headers=(), **query):
         words = {"task": task, "command": json.dumps(command), "tty": "true" if tty else "false", **query}
@@ -113,7 +113,7 @@ class Exec(Socket):
 
     @classmethod
     def of_action(cls, node, job, action, alloc, task="t", **query):
-        """A command that the job's task has given a name."""
+        """Runs an action of the job's task."""
         made = cls.__new__(cls)
         words = {"action": action, "allocID": alloc, "task": task, "tty": "false", **query}
         Socket.__init__(made, node, "/v1/job/%s/action?%s" % (urllib.parse.quote(job, ""), urllib.parse.urlencode(words)))
@@ -129,20 +129,20 @@ class Exec(Socket):
         self.say({"stdin": {"close": True}})
 
     def heard(self):
-        """One message: a dict."""
+        """Returns one message as a dict."""
         op, data = self.recv()
         case.equal(op, TEXT, "opcode")
         return json.loads(data)
 
     def wait(self, text, stream="stdout"):
-        """Until text is part of what it said since."""
+        """Reads output until it contains text."""
         out = b""
         while text not in out:
             out += base64.b64decode(self.heard().get(stream, {}).get("data", ""))
         return out
 
     def end(self):
-        """Output, errors, and the result, after which the server closes normally."""
+        """Returns stdout, stderr and the result, after which the server closes normally."""
         said, result = {"stdout": b"", "stderr": b""}, None
         while result is None:
             message = self.heard()
