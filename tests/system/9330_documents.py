@@ -46,7 +46,7 @@ def test_each_advisory_has_a_test():
 
 
 def test_each_cell_of_the_threat_model_has_a_test():
-    rows = table("/PRIVSEP.md", "who")
+    rows = table("/PRIVSEP.md", "actor")
     check_rows(rows, 3)
     said = {}
     for who, reaches, _, _ in rows:
