@@ -16,38 +16,7 @@
 #include "common/ipc.h"
 #include "common/log.h"
 #include "common/privs.h"
-
-/*
- * The descriptors that the launcher passes. Every process has 0 on /dev/null, 1 and 2 for the log,
- * and FD_LINK. FD_IPC is a helper's IPC socket; the supervisor has the other end of each. -1 in the
- * launcher's table means that a process does not have the descriptor.
- */
-enum proc_fd {
-	FD_LINK = 3,   /* from the launcher, SOCK_SEQPACKET, read only: EOF means exit; struct
-			  proc_link messages */
-	FD_CONFIG = 4, /* sealed memfd: struct agent_config (supervisor, heartbeat, csi-helper) or
-			  agent_policy (others) */
-	FD_LOCK = 5,   /* the flock on <data>/lock, which proc_main() keeps by a mapping in place of
-			  the descriptor; /dev/null in csi-helper and check-helper */
-	FD_IPC = 6,    /* helpers: the socket to the supervisor */
-	FD_SPECIAL = 7,  /* supervisor: the control socket; exec-helper: the executor's binary;
-			    heartbeat: the lease, until it is mapped; others: /dev/null */
-	FD_SPECIAL2 = 8, /* exec-helper: its own binary; supervisor: NOTIFY_SOCKET or /dev/null */
-	FD_DATA = 9, /* exec-helper, mount-helper, file-helper: the data directory that the launcher
-			locked, even if another one has its name by now */
-	FD_HB_CA = 9, /* heartbeat: the files of tls {} as sealed memfds, or /dev/null */
-	FD_HB_CERT = 10,
-	FD_HB_KEY = 11,
-	FD_SUP_EXEC = 9, /* supervisor: its ends of the six socket pairs */
-	FD_SUP_MOUNT = 10,
-	FD_SUP_CSI = 11,
-	FD_SUP_HEARTBEAT = 12,
-	FD_SUP_CHECK = 13,
-	FD_SUP_FILE = 14,
-	FD_LOG = 15,       /* every process: for log_watch(): the socket that lines go to, */
-	FD_LOG_LEVEL = 16, /* and the page with the level; the supervisor may write it */
-	FD_SUP_LOG = 17,   /* supervisor: the socket that lines arrive on */
-};
+#include "common/proc_fd.h"
 
 /*
  * How the supervisor ends, and how the launcher reacts. At EOF on FD_LINK it finishes its turn and

@@ -12,7 +12,7 @@
 #include "common/cleanup.h"
 #include "common/crash.h"
 #include "common/fd.h"
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 #include "proto/task_spec.h"
 
 #define NOFILE_SOFT 1024

@@ -10,7 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 #include "proto/alloc_group.h"
 
 /* The task's private directories belong to its user. /tmp has its usual mode, for children of the

@@ -11,7 +11,7 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/id.h"
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 #include "common/spec.h"
 
 /* If the task made a directory under a needed name, it is renamed to a random name. */

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "common/crash.h"
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 
 static struct exe executor;
 

@@ -14,7 +14,7 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 
 #define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH)
 #define PLAIN      (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)

@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "common/crash.h"
 #include "common/lease.h"
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 
 #define DRAIN_READS 1024
 

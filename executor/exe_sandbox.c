@@ -15,7 +15,7 @@
 #include "common/crash.h"
 #include "common/fd.h"
 #include "common/privs.h"
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 #include "executor/exe_filter.h"
 #include "executor/exe_host_filter.h"
 #include "executor/exe_plugin_filter.h"

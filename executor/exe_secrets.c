@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 
 #define INODES_PER_MIB 1024
 

@@ -12,7 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 
 #define STACK_TRIM 65536
 

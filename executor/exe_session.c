@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 
 /* Until the child has opened the terminal, its stdin is a socket to this executor. */
 static int

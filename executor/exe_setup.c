@@ -6,7 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 
 int
 exe_setup_read(struct exe *x)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/id.h"
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 #include "common/spec.h"
 
 #define BASE_ENV 5

@@ -24,7 +24,7 @@
 #include "common/fd.h"
 #include "common/lease.h"
 #include "common/pid.h"
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 
 /* The task owns the pipe, because otherwise it could not open /dev/stdout. The pipe is made as
  * root, which has no pipe limit. */

@@ -10,7 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 
 #define PTMX_MAJOR                                                                                 \
 	5 /* device number of /dev/ptmx: the kernel's Documentation/admin-guide/devices.txt */

@@ -1,41 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alloc.h: an allocation, and the states and events of its tasks. Runs in: supervisor, cli. */
+/* alloc.h: an allocation. Runs in: supervisor, cli. */
 #ifndef DROVER_MODEL_ALLOC_H
 #define DROVER_MODEL_ALLOC_H
 
+#include "model/alloc_resources.h"
 #include "model/engine/field.h"
 #include "model/job.h"
-
-struct task_event {
-	char *type;   /* task_event_name(), or any text from a newer peer */
-	int64_t time; /* ns */
-	char *message, *display_message;
-	struct string_map details; /* never nil in JSON */
-	/* Fields of older APIs that repeat details; the functions of task_event.h set both. */
-	bool fails_task;
-	char *restart_reason, *setup_error, *driver_error;
-	int64_t exit_code, signal;
-	int64_t kill_timeout; /* duration */
-	char *kill_error, *kill_reason;
-	int64_t start_delay; /* ns */
-	char *download_error, *validation_error;
-	int64_t disk_limit;
-	char *failed_sibling, *vault_error, *task_signal_reason, *task_signal, *driver_message,
-	    *generic_source;
-};
-
-enum task_run_state { TASK_STATE_NONE, TASK_STATE_PENDING, TASK_STATE_RUNNING, TASK_STATE_DEAD };
-
-#define TASK_EVENTS_MAX 10
-
-struct task_state {
-	enum task_run_state state;
-	bool failed;
-	uint64_t restarts;
-	int64_t last_restart, started_at, finished_at; /* times */
-	MODEL_LIST(struct task_event) events;          /* oldest first, at most TASK_EVENTS_MAX */
-	char *paused;
-};
+#include "model/task_state.h"
 
 enum desired_status { DESIRED_NONE, DESIRED_RUN, DESIRED_STOP, DESIRED_EVICT };
 enum client_status {
@@ -46,46 +17,6 @@ enum client_status {
 	CLIENT_FAILED,
 	CLIENT_LOST,
 	CLIENT_UNKNOWN
-};
-
-struct alloc_cpu {
-	int64_t cpu_shares;
-	struct ints reserved_cores;
-};
-
-struct alloc_memory {
-	int64_t memory_mb, memory_max_mb;
-};
-
-struct alloc_device {
-	char *vendor, *type, *name;
-	struct strings device_ids;
-};
-
-struct alloc_task_resources {
-	struct alloc_cpu cpu;
-	struct alloc_memory memory;
-	MODEL_LIST(struct network_resource) networks;
-	MODEL_LIST(struct alloc_device) devices;
-};
-
-struct alloc_port {
-	char *label;
-	int64_t value, to;
-	char *host_ip;
-	bool ignore_collision;
-};
-
-struct alloc_shared_resources {
-	MODEL_LIST(struct network_resource) networks;
-	int64_t disk_mb;
-	MODEL_LIST(struct alloc_port) ports;
-};
-
-struct alloc_resources {
-	MODEL_MAP(struct alloc_task_resources) tasks;
-	MODEL_MAP(struct lifecycle) task_lifecycles;
-	struct alloc_shared_resources shared;
 };
 
 struct node_score {
@@ -172,11 +103,6 @@ struct alloc {
 	uint64_t job_version;
 };
 
-MODEL_DECLARE(task_event);
-MODEL_DECLARE(task_state);
-MODEL_DECLARE(alloc_task_resources);
-MODEL_DECLARE(alloc_port);
-MODEL_DECLARE(alloc_resources);
 MODEL_DECLARE(node_score);
 MODEL_DECLARE(alloc_metric);
 MODEL_DECLARE(alloc_state_change);
@@ -194,7 +120,6 @@ extern const struct type alloc_update_type;
 /* Only the identity and the desired status, for an alloc whose job cannot be decoded. */
 extern const struct type alloc_head_type;
 
-extern const char *const task_run_state_names[TASK_STATE_DEAD + 1];
 extern const char *const desired_status_names[DESIRED_EVICT + 1];
 extern const char *const client_status_names[CLIENT_UNKNOWN + 1];
 
@@ -218,8 +143,5 @@ bool alloc_terminal(const struct alloc *a); /* desired or client status is termi
  */
 enum client_status alloc_client_status(
     const struct alloc *a, const struct task_group *group, const char **ret_description);
-/* Appends the event, whose contents move from *ev, and removes the oldest beyond TASK_EVENTS_MAX.
- * Returns 0 or -ENOMEM. */
-int task_state_add_event(struct task_state *s, struct task_event *ev);
 
 #endif

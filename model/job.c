@@ -2,6 +2,7 @@
 /* job.c: field tables of jobs and groups, and functions that read them. Runs in: supervisor,
  * cli. */
 #include "model/job.h"
+#include "model/job_stub.h"
 
 #include "common/duration.h"
 #include "model/engine/table.h"

@@ -5,6 +5,7 @@
 
 #include "common/duration.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 #include "model/job.h"
 #include "model/job_services.h"
 

@@ -7,6 +7,7 @@
 
 #include "common/duration.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 #define LABEL_MAX    63
 #define PORT_MAX     65535

@@ -5,6 +5,7 @@
 
 #include "model/csi.h"
 #include "model/engine/field.h"
+#include "model/identity.h"
 #include "model/network.h"
 #include "model/service.h"
 
@@ -72,26 +73,6 @@ struct csi_plugin_block {
 	int64_t health_timeout;
 };
 
-/* A token that servers sign for a task, and how the task gets it. */
-struct workload_identity {
-	char *name; /* "default": the one that every task has, for calls to the servers */
-	struct strings audience;
-	enum identity_change {
-		IDENTITY_CHANGE_NONE,
-		IDENTITY_NOOP,
-		IDENTITY_SIGNAL,
-		IDENTITY_RESTART
-	} change_mode;
-	char *change_signal;
-	bool env, file;
-	char *filepath; /* below the task's directory; NULL: its name, in the secrets directory */
-	char *service_name;
-	int64_t ttl; /* 0: it does not expire */
-	struct strings extra_claims;
-};
-
-#define IDENTITY_DEFAULT "default"
-
 /* A named command that users with the permission can run inside the task. */
 struct task_action {
 	char *name, *command;
@@ -135,7 +116,6 @@ MODEL_DECLARE(log_config);
 MODEL_DECLARE(lifecycle);
 MODEL_DECLARE(volume_mount);
 MODEL_DECLARE(csi_plugin_block);
-MODEL_DECLARE(workload_identity);
 MODEL_DECLARE(task_action);
 MODEL_DECLARE(dispatch_payload);
 MODEL_DECLARE(task);
@@ -144,15 +124,7 @@ extern const char *const restart_mode_names[RESTART_DELAY + 1];
 extern const char *const lifecycle_hook_names[HOOK_POSTSTOP + 1];
 extern const char *const csi_plugin_kind_names[CSI_PLUGIN_MONOLITH + 1];
 extern const char *const mount_propagation_names[PROPAGATION_BIDIRECTIONAL + 1];
-extern const char *const identity_change_names[IDENTITY_RESTART + 1];
 
-/*
- * Writes the path of the token's file: "NAME" in the task's secrets directory, or "local/NAME".
- * Returns 0, or -EINVAL with *e for a path that is outside these directories.
- */
-#define IDENTITY_FILE_SIZE 136
-int identity_file(
-    const struct workload_identity *identity, char ret[IDENTITY_FILE_SIZE], struct err *e);
 /* Returns the task's identity of that name, or NULL. */
 const struct workload_identity *identity_of(const struct task *task, const char *name);
 /* Returns the task's action of that name, or NULL. */

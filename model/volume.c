@@ -7,6 +7,7 @@
 
 #include "common/id.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 const char *const claim_mode_names[] = { "read", "write", "gc" };
 const char *const claim_state_names[] = { "taken", "node-detached", "controller-detached",

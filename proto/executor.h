@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * executor.h: the protocol between the supervisor and an executor, over <rt>/x/<run>.sock
- * (SOCK_SEQPACKET), and the record of a run, <data>/run/<run>.rec. Executors outlive upgrades of
- * everything else, so this file is append-only. Fields are little-endian and naturally aligned; a
- * message has at most 256 bytes. A receiver ignores bytes after those that it knows and rejects a
- * message shorter than its version 1. tests/unit/fixtures has the bytes of version 1 of both.
+ * (SOCK_SEQPACKET). Executors outlive upgrades of everything else, so this file is append-only.
+ * Fields are little-endian and naturally aligned; a message has at most 256 bytes. A receiver
+ * ignores bytes after those that it knows and rejects a message shorter than its version 1.
+ * tests/unit/fixtures has the bytes of version 1 of both.
  *
  * A session's executor has no record and one peer: the supervisor, which got its end of a socket
  * pair from exec-helper. It sends HELLO, or STATE with EXE_FAILED, and EXITED. When its peer closes
@@ -15,6 +15,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "proto/exe_step.h"
+#include "proto/run_record.h"
 
 #define EXE_PROTO_VERSION 2 /* version 2 added the fields after each …_V1_SIZE */
 #define EXE_MSG_MAX       256
@@ -36,43 +39,6 @@ enum exe_state {
 	EXE_STOPPING = 3, /* a kill signal has been sent */
 	EXE_ENDED = 4,    /* the task has ended and its cgroup is empty */
 	EXE_FAILED = 5,   /* the set-up failed; step and error say where and why */
-};
-
-/* Where a set-up failed, in the order of the steps. */
-enum exe_step {
-	EXE_STEP_NONE = 0,
-	EXE_STEP_SPEC = 1,      /* the task spec is invalid */
-	EXE_STEP_PIPES = 2,     /* pipes of the logs, or of a session */
-	EXE_STEP_MOUNT = 3,     /* detail: number of the mount */
-	EXE_STEP_PROOF = 4,     /* detail: enum exe_proof << 16 | number of the mount */
-	EXE_STEP_NAMESPACE = 5, /* template, proc, dev */
-	EXE_STEP_CGROUP = 6,
-	EXE_STEP_CLONE = 7,
-	EXE_STEP_USER = 8, /* the task's drop of privileges */
-	EXE_STEP_SECRETS = 9,
-	EXE_STEP_COMMAND = 10, /* execve, or the search for the binary */
-	EXE_STEP_DROP = 11,    /* the executor's drop of privileges */
-	EXE_STEP_CWD = 12,
-	EXE_STEP_DIRS = 13,     /* the task's own directories; detail: enum exe_dirs */
-	EXE_STEP_TERMINAL = 14, /* of a session */
-};
-
-/* What is wrong with the task's directories. */
-enum exe_dirs {
-	EXE_DIRS_NONE = 0,
-	EXE_DIRS_CLOSED = 1, /* the alloc's directory has no group that lets the user in */
-};
-
-/* Which field of a mount's proof did not match. */
-enum exe_proof {
-	EXE_PROOF_NONE = 0,
-	EXE_PROOF_OPEN = 1,       /* the path cannot be opened */
-	EXE_PROOF_MOUNT_ROOT = 2, /* the path is not a mount point */
-	EXE_PROOF_MOUNT_ID = 3,
-	EXE_PROOF_DEVICE = 4,
-	EXE_PROOF_INODE = 5,
-	EXE_PROOF_BIRTH = 6,
-	EXE_PROOF_FS = 7, /* type, id or flags of the file system */
 };
 
 struct exe_head {
@@ -151,36 +117,6 @@ struct exe_lease {
 };
 #define EXE_LEASE_V1_SIZE 16
 
-#define EXE_RECORD_MAGIC   0x6365722d72657672ull
-#define EXE_RECORD_SIZE    256
-#define EXE_RECORD_VERSION 1
-
-/*
- * Written as a whole (one pwrite) by exec-helper when the run is made (state EXE_SETTING_UP, no
- * pids), and by the executor when the task starts and when it has ended. sum is FNV-1a 64 over all
- * bytes before it.
- */
-struct exe_record {
-	uint64_t magic;
-	uint32_t version, size;
-	uint8_t run[16], alloc[16];
-	char boot_id[40];
-	uint32_t state, step;
-	int32_t error;
-	uint32_t detail;
-	uint32_t executor_pid, task_pid;
-	uint64_t task_start_ticks;
-	uint64_t started_boot_ns, started_real_ns;
-	uint32_t flags;
-	int32_t exit_code, exit_signal;
-	uint32_t zero;
-	uint64_t ended_boot_ns, ended_real_ns;
-	uint64_t lease_limit_ms, lease_last_ok_ns, lease_late_ns;
-	uint8_t pad[56];
-	uint64_t sum;
-};
-
-_Static_assert(sizeof(struct exe_record) == EXE_RECORD_SIZE, "the record is 256 bytes");
 _Static_assert(offsetof(struct exe_hello, kill_signal) == EXE_HELLO_V1_SIZE, "version 1 of HELLO");
 _Static_assert(sizeof(struct exe_hello) == 112, "version 2 of HELLO");
 _Static_assert(offsetof(struct exe_lease, kill_signal) == EXE_LEASE_V1_SIZE, "version 1 of LEASE");

@@ -6,7 +6,7 @@ tools/layers.py [-v]
 
 The table `law` below has, for each room, the rooms that it may name. An arrow is an #include of another room's header, or a symbol of another room's
 object that an object refers to. The check fails for an arrow that is not permitted, for a header of more than HEADER_LINES lines, for a cycle of
-calls across rooms, and for one of more than CYCLE_FILES files inside a room. The three tables of exceptions only shrink: an exception that is no
+calls across rooms, and for one of more than CYCLE_FILES files inside a room. The two tables of exceptions only shrink: an exception that is no
 longer needed fails too. -v prints the permitted cycles. It reads the objects in $DROVER_BUILD (default build/), so run it after `make`.
 """
 import os
@@ -63,21 +63,8 @@ def rooms():
 
 ROOMS = rooms()
 
-# The exceptions: {(file or room, file or room that it names)}, {header: its lines}, {room: files in its largest cycle of calls}.
+# The exceptions: {(file or room, file or room that it names)}, {room: files in its largest cycle of calls}.
 ARROWS = set()
-HEADERS = {
-    "common/proc.h": 162,
-    "executor/exe.h": 187,
-    "model/alloc.h": 225,
-    "model/engine/field.h": 233,
-    "model/engine/table.h": 221,
-    "model/job.h": 204,
-    "model/node.h": 174,
-    "model/task.h": 164,
-    "proto/executor.h": 195,
-    "supervisor/cluster/rpc/rpc.h": 233,
-    "supervisor/cluster/rpc/rpc_serve.h": 179,
-}
 CYCLES = {
     "supervisor/alloc": 15,
 }
@@ -198,13 +185,10 @@ def check_arrows(tree, refs, bad):
 
 
 def check_headers(tree, bad):
-    lines = {p: tree.text(p).count("\n") for p in tree.files if p.endswith(".h")}
-    for path, n in sorted(lines.items()):
-        if n > HEADERS.get(path, HEADER_LINES):
-            bad.append("%s: %d lines, a header has at most %d" % (path, n, HEADERS.get(path, HEADER_LINES)))
-    for path in sorted(HEADERS):
-        if lines.get(path, 0) <= HEADER_LINES:
-            bad.append("%s is short enough: remove it from HEADERS in tools/layers.py" % path)
+    for path in tree.files:
+        lines = tree.text(path).count("\n") if path.endswith(".h") else 0
+        if lines > HEADER_LINES:
+            bad.append("%s: %d lines, a header has at most %d" % (path, lines, HEADER_LINES))
 
 
 def check_cycles(calls, verbose, bad):

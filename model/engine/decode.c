@@ -7,6 +7,7 @@
 
 #include "common/duration.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 void
 place_format(const struct place *p, char *ret, size_t size)

@@ -7,6 +7,7 @@
 
 #include "model/engine/msgpack.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 struct walk {
 	const struct sink *sink;

@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 /* Which fields are ignored, and where the path of the first difference is written (may be NULL). */
 struct report {

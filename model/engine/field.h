@@ -20,55 +20,11 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "model/engine/containers.h"
+#include "model/engine/text.h"
 
 #define MODEL_UNSET     INT64_MIN
 #define MODEL_DEPTH_MAX 64
-
-enum opt_bool { OPT_UNSET, OPT_FALSE, OPT_TRUE };
-
-struct strings {
-	char **v;
-	size_t n;
-};
-
-struct ints {
-	int64_t *v;
-	size_t n;
-};
-
-struct string_pair {
-	char *key, *value;
-};
-
-struct string_map {
-	struct string_pair *v;
-	size_t n;
-};
-
-struct int_pair {
-	char *key;
-	int64_t value;
-};
-
-struct int_map {
-	struct int_pair *v;
-	size_t n;
-};
-
-/* A list of structs; and a map from strings to structs, in the order in which keys were added. */
-#define MODEL_LIST(item)                                                                           \
-	struct {                                                                                   \
-		item *v;                                                                           \
-		size_t n;                                                                          \
-	}
-#define MODEL_MAP(item)                                                                            \
-	struct {                                                                                   \
-		struct {                                                                           \
-			char *key;                                                                 \
-			item value;                                                                \
-		} * v;                                                                             \
-		size_t n;                                                                          \
-	}
 
 struct field;
 struct place;
@@ -122,20 +78,9 @@ enum model_flags {
 /* Returns a new reference, or NULL without memory. model_to_text() is faster for long answers. */
 json_t *model_to_json(const struct type *type, const void *obj, enum model_flags flags);
 
-/* A growing text, NUL-terminated unless NULL; text_done() frees it. failed: memory ran out. */
-struct text {
-	char *text;
-	size_t len, size;
-	bool failed;
-};
-
 /* Appends the object as JSON text, several times faster than model_to_json(). Bytes that are not
  * UTF-8 (a task's output in an error) become U+FFFD. Returns 0 or -ENOMEM. */
 int model_to_text(const struct type *type, const void *obj, enum model_flags flags, struct text *t);
-void text_append(struct text *t, const char *bytes, size_t len);
-void text_printf(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void text_json_string(struct text *t, const char *s); /* with quotes */
-void text_done(struct text *t);
 
 /* Sets unset fields with a default in the table, in nested structs too. Returns 0 or -ENOMEM. */
 int model_defaults(const struct type *type, void *obj);
@@ -149,46 +94,6 @@ bool model_equal(const struct type *type, const void *a, const void *b);
 /* Writes the path of the first difference ("Tasks[0].Env"); false, ret untouched: there is none. */
 bool model_difference(
     const struct type *type, const void *a, const void *b, char *ret, size_t size);
-
-/* --- members: strings, lists, maps --- */
-static inline const char *
-str(const char *s)
-{
-	return s ? s : "";
-}
-bool str_eq(const char *a, const char *b); /* NULL equals "" */
-/* Replaces *s with a copy of value (NULL if it is empty). Returns 0 or -ENOMEM. */
-int str_set(char **s, const char *value);
-int str_setf(char **s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-int strings_add(struct strings *l, const char *s);
-bool strings_has(const struct strings *l, const char *s);
-bool strings_remove(struct strings *l, const char *s); /* whether it was in the list */
-void strings_done(struct strings *l);
-
-const char *string_map_get(const struct string_map *m, const char *key); /* NULL if not found */
-int string_map_set(struct string_map *m, const char *key, const char *value);
-/* As string_map_set(), for a key that is known to be new. */
-int string_map_append(struct string_map *m, const char *key, const char *value);
-bool string_maps_differ(const struct string_map *a, const struct string_map *b);
-int64_t *int_map_at(struct int_map *m, const char *key); /* adds it as 0; NULL: no memory */
-
-/*
- * For MODEL_LIST and MODEL_MAP members; elements move when the list grows. list_add() returns the
- * new element, initialised. map_get() returns the value or NULL; map_put() finds or adds it. Both
- * adds return NULL if memory runs out.
- */
-void *model_list_add(const struct type *item, void *list);
-void model_list_remove(const struct type *item, void *list, size_t index);
-void *model_map_get(const struct type *item, const void *map, const char *key);
-void *model_map_put(const struct type *item, void *map, const char *key);
-bool model_map_remove(const struct type *item, void *map, const char *key);
-
-#define list_add(item, list)       ((struct item *)model_list_add(&item##_type, (list)))
-#define list_remove(item, list, i) model_list_remove(&item##_type, (list), (i))
-#define map_get(item, map, key)    ((struct item *)model_map_get(&item##_type, (map), (key)))
-#define map_put(item, map, key)    ((struct item *)model_map_put(&item##_type, (map), (key)))
-#define map_remove(item, map, key) model_map_remove(&item##_type, (map), (key))
 
 /*
  * For struct job: job_type, job_new(), job_free(), job_init(), job_done(), job_copy() and the

@@ -5,6 +5,7 @@
 
 #include "common/duration.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 #define VERSION        1
 #define VERSION_ZONE_S 2                    /* a zone with seconds, which has one byte more */

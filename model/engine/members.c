@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 bool
 str_eq(const char *a, const char *b)

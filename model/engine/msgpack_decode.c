@@ -10,6 +10,7 @@
 #include "common/utf8.h"
 #include "model/engine/msgpack.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 struct decoder {
 	struct mp_in in;

@@ -7,6 +7,7 @@
 #include "common/base64.h"
 #include "model/engine/msgpack.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 static int
 append(void *arg, const char *bytes, size_t len)

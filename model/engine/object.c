@@ -5,6 +5,7 @@
 
 #include "model/engine/msgpack.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 /* Returns the capacity for n items. Lists do not store their capacity, so it follows from n. Most
  * lists are short, and an allocation has many of them: short ones waste one item at most. */

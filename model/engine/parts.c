@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 static void count_struct(const struct type *type, const void *obj, struct parts *p);
 

@@ -4,6 +4,7 @@
 
 #include "common/duration.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 #define DAY_S 86400
 

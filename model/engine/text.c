@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 char *
 text_room(struct text *t, size_t more)

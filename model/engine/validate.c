@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 /* A user will not read more, and an error shows fewer. */
 #define PROBLEMS_MAX 100

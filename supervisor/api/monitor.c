@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "common/utf8.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 #include "supervisor/api/fs_stream.h"
 
 #define LINE_MAX_BYTES 1200

@@ -28,7 +28,7 @@ from lib import api, binary, build_dir, case
 
 MOUNTS = int(os.environ.get("BENCH_MOUNTS", "3000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
-FLAGS_AT, LATE_AT = 136, 184  # of flags and lease_late_ns in struct exe_record (proto/executor.h)
+FLAGS_AT, LATE_AT = 136, 184  # of flags and lease_late_ns in struct exe_record (proto/run_record.h)
 END_LEASE = 2
 
 

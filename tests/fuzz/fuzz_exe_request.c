@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 #include "tests/fuzz/fuzz.h"
 
 int

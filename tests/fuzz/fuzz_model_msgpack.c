@@ -7,6 +7,10 @@
 #include "common/msgpack_read.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 #include "tests/fuzz/fuzz.h"
+#include "supervisor/cluster/rpc/rpc_alloc.h"
+#include "supervisor/cluster/rpc/rpc_claim.h"
+#include "supervisor/cluster/rpc/rpc_csi.h"
+#include "supervisor/cluster/rpc/rpc_stream.h"
 
 #define MEMORY_MAX ((size_t)1 << 20)
 

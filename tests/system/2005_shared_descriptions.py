@@ -12,7 +12,7 @@ import stat
 from lib import ROOT, agent, case, helper, takeover
 
 KCMP, KCMP_FILE = 312, 0
-with open(ROOT + "/common/proc.h", encoding="utf-8") as header:
+with open(ROOT + "/common/proc_fd.h", encoding="utf-8") as header:
     FDS = {name: int(number) for name, number in re.findall(r"\b(FD_\w+) = (\d+)", header.read())}
 FD_CONTROL_SOCKET, FD_LOG, FD_SUP_LOG = FDS["FD_SPECIAL"], FDS["FD_LOG"], FDS["FD_SUP_LOG"]
 HELPERS = ("exec-helper", "mount-helper", "file-helper", "heartbeat")

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 #include "tests/unit/unit.h"
 
 static inline char *

@@ -11,6 +11,7 @@
 #include "common/msgpack_read.h"
 #include "model/engine/msgpack.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 #include "tests/unit/unit.h"
 
 /* One recorded body. */

@@ -8,7 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/spec.h"
-#include "executor/exe.h"
+#include "executor/exe_start.h"
 #include "tests/unit/fixture.h"
 #include "tests/unit/unit.h"
 

@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 #include "tests/unit/unit.h"
+#include "supervisor/cluster/rpc/rpc_stream.h"
 
 /* As Go's encoder writes a protobuf struct: unset pointers are nil, with keys of its own. */
 #define SETUP  "\xa5Setup\xc0"

@@ -23,6 +23,7 @@
 #include "supervisor/server/place/local_reconcile.h"
 #include "supervisor/core/store.h"
 #include "tests/unit/unit.h"
+#include "model/job_stub.h"
 
 #define HOUR  3600
 #define BEGIN (1000000 * (int64_t)HOUR) /* a full hour */

@@ -6,6 +6,7 @@
 #include "common/duration.h"
 #include "common/id.h"
 #include "model/job.h"
+#include "model/job_stub.h"
 #include "supervisor/server/job/job_diff.h"
 #include "supervisor/server/job/job_validate.h"
 #include "tests/unit/unit.h"

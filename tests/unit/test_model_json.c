@@ -4,10 +4,12 @@
 
 #include "common/duration.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 #include "model/eval.h"
 #include "model/node.h"
 #include "model/volume.h"
 #include "tests/unit/model_fill.h"
+#include "model/job_stub.h"
 
 static const struct type *const types[] = { &job_type, &job_stub_type, &alloc_type, &eval_type,
 	&csi_volume_type, &csi_plugin_type, &node_type };

@@ -12,6 +12,10 @@
 #include "supervisor/cluster/rpc/rpc_serve.h"
 #include "tests/unit/model_fill.h"
 #include "tests/unit/model_recorded.h"
+#include "supervisor/cluster/rpc/rpc_alloc.h"
+#include "supervisor/cluster/rpc/rpc_claim.h"
+#include "supervisor/cluster/rpc/rpc_csi.h"
+#include "supervisor/cluster/rpc/rpc_stream.h"
 
 static const struct type *const types[] = { &alloc_type, &alloc_update_type, &node_type,
 	&csi_volume_type, &rpc_query_req_type, &rpc_meta_rep_type, &rpc_register_req_type,

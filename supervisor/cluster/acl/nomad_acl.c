@@ -10,6 +10,7 @@
 #include "supervisor/cluster/acl/acl_token.h"
 #include "supervisor/cluster/rpc/rpc_acl.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
+#include "supervisor/cluster/rpc/rpc_stream.h"
 #include "supervisor/http/api_paths.h"
 
 /* Methods that are not listed need a management token. The servers themselves call CSI.* without a

@@ -11,6 +11,7 @@
 #include "supervisor/cluster/api/nomad_json.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/rpc/rpc_claim.h"
 
 #define CALL_MS     30000
 #define FALLBACK_MS 3000 /* timeout if this node can answer from its own state */

@@ -14,6 +14,7 @@
 #include "common/msgpack_read.h"
 #include "common/utf8.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 struct reader {
 	struct mp_in in;

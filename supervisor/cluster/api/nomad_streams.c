@@ -10,6 +10,7 @@
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
+#include "supervisor/cluster/rpc/rpc_stream.h"
 
 #define QUEUE_ENOUGH (256u * 1024) /* limit for a client that does not read */
 

@@ -12,6 +12,7 @@
 #include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
+#include "supervisor/cluster/rpc/rpc_csi.h"
 
 /* A call of a controller in progress. */
 struct asked {

@@ -10,6 +10,7 @@
 #include "supervisor/api/exec_stream.h"
 #include "supervisor/cluster/asked/nomad_requests.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
+#include "supervisor/cluster/rpc/rpc_stream.h"
 
 /* Servers do not report that the user of a silent command has left. But users' programs send an
  * empty object every 10 s, so a user who sent some and then stops has left. */

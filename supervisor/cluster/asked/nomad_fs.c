@@ -11,6 +11,7 @@
 #include "supervisor/api/fs_stream.h"
 #include "supervisor/cluster/asked/nomad_requests.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
+#include "supervisor/cluster/rpc/rpc_stream.h"
 
 /* List and Stat. */
 

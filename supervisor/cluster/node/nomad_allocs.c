@@ -13,6 +13,7 @@
 #include "common/list.h"
 #include "common/log.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 #include "model/task_event.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/node/nomad_update.h"

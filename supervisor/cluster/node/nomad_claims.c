@@ -14,6 +14,7 @@
 #include "supervisor/cluster/node/nomad_node.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/volume/volumes.h"
+#include "supervisor/cluster/rpc/rpc_claim.h"
 
 /* A server calls the controller before it answers; the controller may be a plugin on this node. */
 #define CLAIM_DEADLINE_MS   300000

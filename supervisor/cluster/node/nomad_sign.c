@@ -9,6 +9,7 @@
 #include "common/duration.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/node/nomad_node.h"
+#include "supervisor/cluster/rpc/rpc_alloc.h"
 
 #define SIGN_DEADLINE_MS 15000
 #define SIGN_QUERY_NS    (5 * NS_PER_S) /* how long a server may wait until it has the alloc */

@@ -13,6 +13,7 @@
 #include "supervisor/cluster/node/nomad_allocs.h"
 #include "supervisor/cluster/node/nomad_node.h"
 #include "supervisor/table/alloc_table.h"
+#include "supervisor/cluster/rpc/rpc_alloc.h"
 
 #define URGENT_MS    100
 #define TYPICAL_MS   1000

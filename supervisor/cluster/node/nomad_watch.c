@@ -16,6 +16,7 @@
 #include "supervisor/cluster/node/nomad_node.h"
 #include "supervisor/cluster/node/nomad_update.h"
 #include "supervisor/node/node_state.h"
+#include "supervisor/cluster/rpc/rpc_alloc.h"
 
 #define NS_PER_MS      1000000
 #define LIST_MS        300000 /* time of the blocking query */

@@ -3,6 +3,8 @@
 #include "supervisor/cluster/rpc/rpc.h"
 
 #include "supervisor/cluster/rpc/rpc_table.h"
+#include "supervisor/cluster/rpc/rpc_alloc.h"
+#include "supervisor/cluster/rpc/rpc_claim.h"
 
 #define S rpc_query_req
 static const struct field rpc_query_req_fields[] = { RPC_QUERY };

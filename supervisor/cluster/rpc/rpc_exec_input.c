@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/msgpack_read.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
+#include "supervisor/cluster/rpc/rpc_stream.h"
 
 #define DEPTH_MAX 2
 

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "supervisor/cluster/rpc/rpc_table.h"
+#include "supervisor/cluster/rpc/rpc_csi.h"
+#include "supervisor/cluster/rpc/rpc_stream.h"
 
 #define S rpc_task_req
 static const struct field rpc_task_req_fields[] = {

@@ -19,6 +19,7 @@
 #include "supervisor/server/drive/local_register.h"
 #include "supervisor/server/place/local_fit_node.h"
 #include "supervisor/server/capacity/local_ports.h"
+#include "model/job_stub.h"
 
 struct local_job *
 local_api_find_job(struct sup *sup, struct api_req *req)

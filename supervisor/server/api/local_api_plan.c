@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/job/job_diff.h"
 #include "supervisor/server/place/local_facts.h"

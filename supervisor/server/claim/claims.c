@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 bool
 claim_is_writer_mode(enum csi_access access)

@@ -28,6 +28,7 @@
 #include "supervisor/server/job/local_marks.h"
 #include "supervisor/server/place/local_reconcile.h"
 #include "supervisor/server/job/job_children.h"
+#include "model/job_stub.h"
 
 struct local_periodic {
 	struct local_job *first; /* jobs whose times make children */

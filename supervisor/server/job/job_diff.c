@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 
 #define NAME_SIZE 256
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 #include "supervisor/server/job/job_validate.h"
 
 struct service_check_pass {

@@ -10,6 +10,7 @@
 #include "common/duration.h"
 #include "common/id.h"
 #include "model/engine/table.h"
+#include "model/engine/walk.h"
 #include "model/payload.h"
 #include "supervisor/server/job/job_children.h"
 

@@ -10,6 +10,7 @@
 #include "supervisor/server/job/local_allocs.h"
 #include "supervisor/server/job/local_family.h"
 #include "supervisor/server/job/local_job_view.h"
+#include "model/job_stub.h"
 
 /* Children that are over, on the whole node; none is kept longer than job_gc_threshold. */
 #define DEAD_KEPT 1000

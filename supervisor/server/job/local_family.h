@@ -5,6 +5,7 @@
 #define DROVER_SUPERVISOR_SERVER_JOB_LOCAL_FAMILY_H
 
 #include "supervisor/server/job/local_job.h"
+#include "model/job_stub.h"
 
 /* The children of one job, which itself may be forgotten already. */
 struct local_family {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executor's protocol and the record of a run: proto/executor.h in Python."""
+"""The executor's protocol and the record of a run: proto/executor.h and run_record.h in Python."""
 import array
 import errno
 import os
@@ -14,9 +14,9 @@ from .ipc import Error
 
 
 def _enums():
-    """All enum constants of executor.h and task_spec.h: EXE_HELLO, EXE_RUNNING, EXE_STEP_MOUNT, SPEC_COMMAND …"""
+    """All enum constants of executor.h, exe_step.h and task_spec.h: EXE_HELLO, EXE_RUNNING, EXE_STEP_MOUNT, SPEC_COMMAND …"""
     values = {}
-    for name in ("executor.h", "task_spec.h"):
+    for name in ("executor.h", "exe_step.h", "task_spec.h"):
         with open(os.path.join(ROOT, "proto", name), encoding="utf-8") as f:
             values.update({k: int(v) for k, v in re.findall(r"^\t((?:EXE|SPEC)_\w+) = (\d+),", f.read(), re.M)})
     return values

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exe_start.h: the set-up of a run and the task's child. Runs in: executor: root until
+ * exe_sandbox_drop() and exe_sandbox_task(). */
+#ifndef DROVER_EXECUTOR_EXE_START_H
+#define DROVER_EXECUTOR_EXE_START_H
+
+#include "executor/exe.h"
+
+/* Records the step at which the set-up failed and returns -error. */
+int exe_failed(struct exe *x, enum exe_step step, int error, uint32_t detail);
+
+/* exe_setup.c: reads the settings. Returns 0 or -errno (after exe_failed()). */
+int exe_setup_read(struct exe *x);
+void exe_setup_done(struct exe *x);
+
+/* exe_spec.c: checks a whole spec and finds its single entries. Returns 0 or -EBADMSG. */
+int exe_spec_read(const void *map, size_t size, struct exe_spec *ret);
+/* Builds argv and the environment; the strings stay in the spec and in static memory. */
+void exe_spec_words(struct exe *x);
+
+/* exe_mounts.c: the task's mount namespace, exec driver only. */
+int exe_mounts_make(struct exe *x);
+/* Makes a file system for the task and attaches it at dir and path; with an empty path at dir
+ * itself. options: name, value, …, NULL; an option with value NULL is a flag that an older kernel
+ * may not know. Returns 0 or -errno. */
+int exe_fs_attach(
+    const char *type, const char *const *options, unsigned flags, int dir, const char *path);
+/* Gives a plugin's socket directory to its user; for both drivers. */
+int exe_plugin_dirs_give(struct exe *x);
+
+/* exe_dirs.c: opens the task's directory. Returns 0 or -errno (after exe_failed()). */
+int exe_dirs_open(struct exe *x);
+/* Gives the task's private directories to its user. Returns 0 or -errno (after exe_failed()). */
+int exe_dirs_give(struct exe *x);
+
+/* exe_secrets.c: mounts the task's secrets: in the namespace of an exec task, or below the
+ * directory of a raw_exec task. Returns 0 or -errno (after exe_failed()). */
+int exe_secrets_mount(struct exe *x);
+
+/* exe_files.c: in the child, as the task's user, in the directory with `secrets` and `local`:
+ * writes the spec's files, each by rename. Returns 0 or -errno. */
+int exe_files_write(struct exe *x);
+
+/* exe_session.c: joins the task and makes stdin, stdout and stderr of the session's child. */
+int exe_session_join(struct exe *x);
+
+/* exe_terminal.c: in the child, as the task's user: opens a terminal. Returns 0 or -errno. */
+int exe_terminal_open(struct exe *x);
+/* In the executor, after its drop: receives the terminal's other end from the child. Returns 0 or
+ * -errno (after exe_failed()). */
+int exe_terminal_take(struct exe *x);
+
+/* exe_task.c: pipes, and the task's child. */
+/* Makes a pipe: the task's end becomes x->ends[fd], the other end is non-blocking. Returns 0 or
+ * -errno. */
+int exe_pipe_make(struct exe *x, int fd, int *ret_above);
+int exe_pipes_make(struct exe *x);
+int exe_task_start(struct exe *x);
+/* In the child: reports the failed step and its error. The values of all calls are added up, so an
+ * error of EXE_STEP_COMMAND, which was reported before the execve, has step 0. */
+void exe_child_report(struct exe *x, enum exe_step step, int error);
+
+/* exe_command.c: the task's child after its drop: files, terminal, program. */
+void exe_command_run(struct exe *x) __attribute__((noreturn));
+
+/* exe_sandbox.c: all changes of privileges. */
+void exe_sandbox_prepare(struct exe *x);
+int exe_sandbox_enter(struct exe *x);
+/* Session: joins the task's namespaces. -EPERM: they are not those of an exec task. */
+int exe_sandbox_join(struct exe *x);
+/* In the task's child: returns 0, or -errno; then the child must exit. */
+int exe_sandbox_task(struct exe *x);
+/* Prints the privileges that remain after exe_sandbox_drop(), for the table in PRIVSEP.md. */
+void exe_sandbox_describe(void);
+/* The executor's own drop: chroot into the log directory, user, capabilities, filter. */
+int exe_sandbox_drop(struct exe *x);
+
+#endif

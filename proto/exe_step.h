@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exe_step.h: where the set-up of a run failed. Reported by executors of any version, so this file
+ * is append-only. */
+#ifndef DROVER_PROTO_EXE_STEP_H
+#define DROVER_PROTO_EXE_STEP_H
+
+/* Where a set-up failed, in the order of the steps. */
+enum exe_step {
+	EXE_STEP_NONE = 0,
+	EXE_STEP_SPEC = 1,      /* the task spec is invalid */
+	EXE_STEP_PIPES = 2,     /* pipes of the logs, or of a session */
+	EXE_STEP_MOUNT = 3,     /* detail: number of the mount */
+	EXE_STEP_PROOF = 4,     /* detail: enum exe_proof << 16 | number of the mount */
+	EXE_STEP_NAMESPACE = 5, /* template, proc, dev */
+	EXE_STEP_CGROUP = 6,
+	EXE_STEP_CLONE = 7,
+	EXE_STEP_USER = 8, /* the task's drop of privileges */
+	EXE_STEP_SECRETS = 9,
+	EXE_STEP_COMMAND = 10, /* execve, or the search for the binary */
+	EXE_STEP_DROP = 11,    /* the executor's drop of privileges */
+	EXE_STEP_CWD = 12,
+	EXE_STEP_DIRS = 13,     /* the task's own directories; detail: enum exe_dirs */
+	EXE_STEP_TERMINAL = 14, /* of a session */
+};
+
+/* What is wrong with the task's directories. */
+enum exe_dirs {
+	EXE_DIRS_NONE = 0,
+	EXE_DIRS_CLOSED = 1, /* the alloc's directory has no group that lets the user in */
+};
+
+/* Which field of a mount's proof did not match. */
+enum exe_proof {
+	EXE_PROOF_NONE = 0,
+	EXE_PROOF_OPEN = 1,       /* the path cannot be opened */
+	EXE_PROOF_MOUNT_ROOT = 2, /* the path is not a mount point */
+	EXE_PROOF_MOUNT_ID = 3,
+	EXE_PROOF_DEVICE = 4,
+	EXE_PROOF_INODE = 5,
+	EXE_PROOF_BIRTH = 6,
+	EXE_PROOF_FS = 7, /* type, id or flags of the file system */
+};
+
+#endif
