@@ -24,7 +24,7 @@ typedef void csl_handler(
 int csl_server_new(const char *socket_path, csl_handler *handler, void *arg,
     struct csl_server **ret, struct err *e);
 
-/* Serves for ever. */
+/* Serves calls; never returns. */
 _Noreturn void csl_server_run(struct csl_server *s);
 
 /* Answers a call. status is a grpc_status_code; message (may be NULL) is for a failure, data for

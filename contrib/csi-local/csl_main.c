@@ -17,9 +17,9 @@ static char socket_path[108];
 
 static const char usage[] =
     "usage: drover-csi-local -root DIR [-endpoint SOCKET] [-node-id ID]\n"
-    "  -root DIR         where the volumes are kept; made if its parent exists\n"
+    "  -root DIR         directory of the volumes; made if its parent exists\n"
     "  -endpoint SOCKET  unix:///path or /path; default: $CSI_ENDPOINT\n"
-    "  -node-id ID       what NodeGetInfo says; default: the host's name\n";
+    "  -node-id ID       the node id; default: the host's name\n";
 
 /* State is durable before each answer, so the process can exit at once; mounts stay for the next
  * plugin. */
@@ -36,7 +36,7 @@ set_endpoint(const char *text, struct err *e)
 {
 	if (!text)
 		return err_say(
-		    e, -EINVAL, "no address to listen on: give -endpoint or set CSI_ENDPOINT");
+		    e, -EINVAL, "no address to listen on: use -endpoint or set CSI_ENDPOINT");
 	if (strncmp(text, "unix://", 7) == 0)
 		text += 7;
 	else if (strncmp(text, "unix:", 5) == 0)
