@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_acl_rules.c: any text as a policy of the servers. What is no policy permits nothing. */
+/* fuzz_acl_rules.c: any text as an ACL policy of the servers. An invalid policy permits nothing. */
 #include <string.h>
 
 #include "common/cleanup.h"

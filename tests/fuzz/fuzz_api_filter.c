@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_api_filter.c: any text as an expression of ?filter=; one that is read is held against an
- * object. */
+/* fuzz_api_filter.c: any text as an expression of ?filter=; a valid one is applied to an object. */
 #include <string.h>
 
 #include "supervisor/http/api_filter.h"

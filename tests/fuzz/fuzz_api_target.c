@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_api_target.c: a request's target, taken apart, decoded and routed. */
+/* fuzz_api_target.c: any text as a request's target, which is split, decoded and routed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!uri)
 		return 0;
 	if (api_target_parse(uri, &t, &e) == 0) {
-		/* Whatever is handed out lies in one buffer, which decoding never outgrows. */
+		/* All parts are in one buffer, which decoding never makes longer. */
 		for (unsigned i = 0; i < t.n_components; i++)
 			HOLDS(strlen(t.components[i]) <= strlen(uri));
 		for (unsigned i = 0; i < t.n_query; i++)

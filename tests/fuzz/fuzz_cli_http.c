@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_cli_http.c: the command's HTTP parser, with any answer cut into pieces. Runs in: a fuzzer.
- */
+/* fuzz_cli_http.c: the command's HTTP parser, with any answer in pieces. Runs in: a fuzzer. */
 #include <string.h>
 
 #include "cli/cli_http.h"
@@ -21,7 +20,7 @@ take_body(void *arg, const void *data, size_t len, struct err *e)
 	return 0;
 }
 
-/* What became of one answer that came in pieces of step bytes. */
+/* The result for one answer that came in pieces of `step` bytes. */
 struct outcome {
 	int r, end, status;
 	enum cli_http_state state;
@@ -55,7 +54,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 1)
 		return 0;
-	/* However the bytes arrive, they mean the same. */
+	/* The result does not depend on the size of the pieces. */
 	parse(data + 1, size - 1, size, &whole);
 	parse(data + 1, size - 1, data[0] % 16 + 1, &pieces);
 	HOLDS(whole.r == pieces.r && whole.end == pieces.end);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_config.c: any text as a configuration file, HCL or JSON. A refusal names file, line and
+/* fuzz_config.c: any text as a configuration file, HCL or JSON. An error names file, line and
  * column. */
 #include <string.h>
 
@@ -13,7 +13,7 @@ note_warning(void *arg, const char *sentence)
 	HOLDS(strncmp(sentence, "/f:", 3) == 0);
 }
 
-/* config_check() warns of what several files say together. */
+/* config_check() warns about the combination of several files. */
 static void
 note_warning_of_all(void *arg, const char *sentence)
 {

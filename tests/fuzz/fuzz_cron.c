@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_cron.c: any text as a cron expression; each time that it means is behind the one before. */
+/* fuzz_cron.c: any text as a cron expression; each matching time is later than the one before. */
 #include <string.h>
 
 #include "model/cron.h"

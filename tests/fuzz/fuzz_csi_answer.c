@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_csi_answer.c: the decoder of what plugins answer, with any bytes. Runs in: a fuzzer. */
+/* fuzz_csi_answer.c: the decoder of plugins' answers, with any bytes. Runs in: a fuzzer. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The first byte chooses the method. What is accepted and fits a packet must be accepted by the
- * supervisor, too. */
+/* The first byte chooses the method. An answer that is accepted and fits into a packet must be
+ * accepted by the supervisor too. */
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_duration.c: any text as a duration; what is read is printed and read back. */
+/* fuzz_duration.c: any text as a duration; a valid one is printed and parsed again. */
 #include <string.h>
 
 #include "common/duration.h"

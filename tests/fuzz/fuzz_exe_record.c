@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_exe_record.c: any bytes as a run's record, and the same with its sum put right. */
+/* fuzz_exe_record.c: any bytes as a run's record, also with a corrected checksum. */
 #include <errno.h>
 #include <string.h>
 

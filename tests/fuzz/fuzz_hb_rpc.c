@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fuzz_hb_rpc.c: heads and bodies as a server sends them: the end of an object is where the
- * unpacker finds it, whole or in pieces, and no object costs more than its size. Runs in: a fuzzer.
+ * fuzz_hb_rpc.c: heads and bodies of servers: the end of an object is where the unpacker finds it,
+ * whole or in pieces, and no object costs more memory than its size. Runs in: a fuzzer.
  */
 #include <msgpack.h>
 #include <string.h>
@@ -39,7 +39,7 @@ look_into(const uint8_t *data, size_t len)
 	}
 }
 
-/* The unpacker knows the end of what it can unpack: no deeper than it goes. */
+/* Compares with the unpacker, which limits the depth. */
 static void
 compare_ends(const uint8_t *data, size_t size, ssize_t n)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fuzz_hb_yamux.c: yamux from a hostile server, in pieces of any size, while streams of both sides
- * are used. The first byte chooses. Runs in: a fuzzer.
+ * fuzz_hb_yamux.c: yamux from a hostile server, in pieces of any size, while both sides use
+ * streams. The first byte chooses how. Runs in: a fuzzer.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 static struct {
 	struct hb_stream *ours[OURS];
-	unsigned manners; /* bits: refuse, take, answer, close */
+	unsigned manners; /* bits: reject, accept, answer, close */
 } peer;
 
 static void
@@ -102,7 +102,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (size_t at = 1, n; at < size; at += n) {
 		n = size - at < piece ? size - at : piece;
-		/* What is read is bounded by who reads: nothing while it is full. */
+		/* The reader limits the memory: it reads nothing while the output is full. */
 		if (hb_yamux_is_full(&y))
 			hb_buf_drop(&y.out, y.out.len);
 		if (hb_yamux_input(&y, data + at, n, &e) < 0) {

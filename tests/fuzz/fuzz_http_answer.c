@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_http_answer.c: what a service answers to a check: whole and in pieces alike, and where it
- * redirects to. The first byte is the size of the pieces. */
+/* fuzz_http_answer.c: a service's answer to a check, whole and in pieces, and its redirect. The
+ * first byte is the size of the pieces. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * fuzz_ipc_decode.c: any packet, in every direction. The first three bytes are receiver, sender and
- * number of descriptors. What is accepted is canonical: encoded again it is the same bytes.
+ * number of descriptors. An accepted packet is canonical: encoding it again gives the same bytes.
  */
 #include <errno.h>
 #include <string.h>

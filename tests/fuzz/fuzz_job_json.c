@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_job_json.c: any text as a job, an alloc, a volume: what is taken must survive being stored.
- * Runs in: a fuzzer. */
+/* fuzz_job_json.c: any text as a job, an alloc or a volume: an accepted one must survive being
+ * stored. Runs in: a fuzzer. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Written and read again, it must be the same object; so must its copy. */
+/* The object must be the same after writing and reading it, and so must its copy. */
 static void
 check_survives(const struct type *type, const void *obj, enum model_flags flags)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_model_msgpack.c: any bytes as what a server says: nothing takes more memory than it may, and
- * what is taken survives being sent on. Runs in: a fuzzer. */
+/* fuzz_model_msgpack.c: any bytes as a server's answer: decoding stays within its memory limit, and
+ * a decoded object survives being sent on. Runs in: a fuzzer. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 #define MEMORY_MAX ((size_t)1 << 20)
 
-/* The sanitizers' own; not there without them. */
+/* From the sanitizers; NULL without them. */
 size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 
 static size_t
@@ -24,7 +24,7 @@ allocated(void)
 						       : 0;
 }
 
-/* In pieces as at once. */
+/* The result in pieces is the same as at once. */
 static void
 check_scan(const uint8_t *data, size_t size)
 {
@@ -39,14 +39,14 @@ check_scan(const uint8_t *data, size_t size)
 		r = mp_scan(&scan, data, size);
 	HOLDS(r == whole);
 	HOLDS(r != 1 || (scan.at == once.at && scan.at <= size));
-	/* A container may promise more than there is: only who has all of it can tell. */
+	/* A container may announce more than follows; that shows only when all bytes are there. */
 	if (mp_skip(&in) == 0)
 		HOLDS(whole == 1 && (size_t)(in.at - data) == once.at);
 	else
 		HOLDS(whole != 1);
 }
 
-/* Raw JSON has lost its nils after the first time; from then on nothing changes. */
+/* Raw JSON loses its nils in the first pass; after that nothing changes. */
 static void
 check_survives(const struct type *type, const void *obj, enum model_flags flags)
 {
@@ -112,7 +112,7 @@ is_within(const char *part, size_t len, const uint8_t *data, size_t size)
 	return !part || (part >= all && len <= size && (size_t)(part - all) <= size - len);
 }
 
-/* What is handed out lies in the message. */
+/* The parts point into the message. */
 static void
 try_frames(const uint8_t *data, size_t size)
 {

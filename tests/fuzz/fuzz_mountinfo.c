@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_mountinfo.c: the reader of mountinfo, with any text. Runs in: a fuzzer. */
+/* fuzz_mountinfo.c: the parser of mountinfo, with any text. Runs in: a fuzzer. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	while ((r = mountinfo_next(&at, &m)) != 0) {
 		if (++lines > size + 1)
-			abort(); /* it does not come to the end */
+			abort(); /* it does not terminate */
 		if (r < 0)
 			continue;
 		/* Each string ends inside the text, and a target is an absolute path. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_payload.c: any bytes as a payload in Snappy's form; what comes out is packed and comes out
+/* fuzz_payload.c: any bytes as a payload in Snappy's format; a decoded one is encoded and decoded
  * again. */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_task_spec.c: any bytes as a task spec. Texts lie inside it, end with a NUL, and written
- * again they are the spec. */
+/* fuzz_task_spec.c: any bytes as a task spec. Its texts are inside it and end with a NUL, and
+ * writing them again gives the same spec. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_websocket.c: frames of a websocket, cut into pieces, of a client and of a server. Runs in: a
+/* fuzz_websocket.c: frames of a websocket, in pieces, from a client and from a server. Runs in: a
  * fuzzer. */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 #define MESSAGE_MAX 4096
 
-/* What became of the bytes. */
+/* The result for these bytes. */
 struct outcome {
 	ssize_t r;
 	unsigned n;
@@ -54,7 +54,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 1)
 		return 0;
 	for (int masked = 0; masked < 2; masked++) {
-		/* However the bytes arrive, they mean the same. */
+		/* The result does not depend on the size of the pieces. */
 		read_all(data + 1, size - 1, size, masked, &whole);
 		read_all(data + 1, size - 1, data[0] % 16 + 1, masked, &pieces);
 		HOLDS(whole.r == pieces.r && whole.n == pieces.n && whole.sum == pieces.sum);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* replay_main.c: gives each file of a corpus to a fuzz target, without a fuzzer. Runs in: tests. */
+/* replay_main.c: passes each file of a corpus to a fuzz target, without a fuzzer. Runs in:
+ * tests. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -20,7 +21,7 @@ replay(int dir_fd, const char *name)
 
 	if (n < 0)
 		return (int)n;
-	/* A block of exactly that size, so that a sanitizer sees a read beyond it. */
+	/* A block of exactly that size, so that a sanitizer detects a read beyond it. */
 	exact = malloc(n ? (size_t)n : 1);
 	if (!exact)
 		return -ENOMEM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fixture.h: bytes recorded once, tests/unit/fixtures/. Runs in: unit tests. */
+/* fixture.h: reads recorded bytes from tests/unit/fixtures/. Runs in: unit tests. */
 #ifndef DROVER_TESTS_UNIT_FIXTURE_H
 #define DROVER_TESTS_UNIT_FIXTURE_H
 
@@ -9,7 +9,7 @@
 #include "common/fd.h"
 #include "tests/unit/unit.h"
 
-/* Its size; *ret is the caller's. */
+/* Returns the size of the fixture; the caller frees *ret. */
 static inline size_t
 read_fixture(const char *name, char **ret)
 {

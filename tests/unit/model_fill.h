@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_fill.h: any struct of a field table with everything in it set. Runs in: unit tests. */
+/* model_fill.h: sets every field of a struct by its field table. Runs in: unit tests. */
 #ifndef DROVER_TESTS_MODEL_FILL_H
 #define DROVER_TESTS_MODEL_FILL_H
 
@@ -24,7 +24,7 @@ static unsigned fill_skips;
 
 static inline void fill(const struct type *type, void *obj, int *seed);
 
-/* Two of everything that there may be more of. */
+/* Lists and maps get two elements. */
 static inline void
 fill_field(const struct field *f, void *obj, int *seed)
 {
@@ -68,7 +68,7 @@ fill_field(const struct field *f, void *obj, int *seed)
 		return;
 	case FIELD_JSON:
 		*(json_t **)at = json_pack("{s:[i,f,s,b],s:{}}", "a", ++*seed, 0.1, "x\"y", 1, "o");
-		if (f->flags & FIELD_AS_OBJECT) /* elsewhere msgpack leaves it out */
+		if (f->flags & FIELD_AS_OBJECT) /* without this flag msgpack leaves it out */
 			json_object_set_new(*(json_t **)at, "null", json_null());
 		return;
 	default:
@@ -106,7 +106,7 @@ fill(const struct type *type, void *obj, int *seed)
 	size_t i;
 
 	for (i = 0; i < type->n; i++)
-		/* Shown: encoded by another table, less comes back. */
+		/* A field with `shown` is encoded by another table, so less comes back. */
 		if (!type->fields[i].shown && !(type->fields[i].flags & fill_skips))
 			fill_field(&type->fields[i], obj, seed);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_recorded.h: recorded bodies, decoded, encoded, and compared with what we make of them. Runs
- * in: unit tests. */
+/* model_recorded.h: recorded bodies: decodes and encodes them, and compares the result with the
+ * recording. Runs in: unit tests. */
 #ifndef DROVER_TESTS_MODEL_RECORDED_H
 #define DROVER_TESTS_MODEL_RECORDED_H
 
@@ -14,7 +14,7 @@
 #include "model/engine/walk.h"
 #include "tests/unit/unit.h"
 
-/* One recorded body. */
+/* Reads one recorded body. */
 static inline struct raw
 read_fixture(const char *version, const char *name)
 {
@@ -74,7 +74,7 @@ drop(struct raw raw)
 	free((void *)raw.data);
 }
 
-/* Keys of theirs that no table of ours has: nothing here uses them. */
+/* Keys in recordings that drover's tables do not have, because it does not use them. */
 static const char *const not_ours[] = { "Networks", "IdentitySigningKeyID" };
 
 static inline bool
@@ -125,7 +125,7 @@ is_zero(struct raw raw)
 	}
 }
 
-/* The value of a key in a map whose head has been read; .data NULL: not there. */
+/* Returns the value of a key in a map whose head has been read; .data is NULL if it is missing. */
 static inline struct raw
 find_value(struct mp_in in, uint32_t n, struct mp_item want)
 {
@@ -144,7 +144,7 @@ find_value(struct mp_in in, uint32_t n, struct mp_item want)
 
 static inline void compare(struct raw ours, struct raw theirs, const char *path);
 
-/* Either may lack what is zero, and ours what no table has. */
+/* Either map may omit keys with zero values; ours may omit keys that no table has. */
 static inline void
 compare_maps(
     struct mp_in ours, uint32_t n_ours, struct mp_in theirs, uint32_t n_theirs, const char *path)
@@ -180,7 +180,7 @@ compare_maps(
 	}
 }
 
-/* A zone is all that may be another one: we say UTC. */
+/* Only the zone may differ: ours is UTC. */
 static inline bool
 same_time(struct mp_item a, struct mp_item b)
 {
@@ -188,7 +188,7 @@ same_time(struct mp_item a, struct mp_item b)
 	       b.len == GO_TIME_SIZE && *a.bytes == 1 && !memcmp(a.bytes, b.bytes, 13);
 }
 
-/* Byte for byte, but for the order of a map's keys. */
+/* Compares byte for byte, except for the order of a map's keys. */
 static inline void
 compare(struct raw ours, struct raw theirs, const char *path)
 {
@@ -204,7 +204,7 @@ compare(struct raw ours, struct raw theirs, const char *path)
 	if (x.kind != MP_ARRAY || y.kind != MP_ARRAY || x.n != y.n) {
 		cleanup_free char *hex_a = to_hex(ours), *hex_b = to_hex(theirs);
 
-		/* A text by pointer is nil. */
+		/* Go encodes an empty string behind a pointer as nil. */
 		ck_assert_msg(same_time(x, y) || !strcmp(hex_a, hex_b) ||
 				  (!strcmp(hex_a, "a0") && y.kind == MP_NIL),
 		    "%s: ours %s, theirs %s", path, hex_a, hex_b);

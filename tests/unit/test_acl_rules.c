@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_acl_rules.c: what policies of the servers permit somebody who asks this node. */
+/* test_acl_rules.c: what the servers' policies permit for a request to this node. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -57,7 +57,7 @@ START_TEST(paths_that_are_too_long_are_refused)
 	path[63] = 'a';
 	path[64] = '\0';
 	ck_assert_int_eq(alloc_fs_clean(path, clean, sizeof clean), -ENAMETOOLONG);
-	/* What is taken back does not count. */
+	/* Components that ".." removes do not count. */
 	(void)strcpy(path + 63, "/../b");
 	ck_assert_int_eq(alloc_fs_clean(path, clean, sizeof clean), 0);
 	ck_assert_str_eq(clean + 31, "/b");
@@ -88,7 +88,7 @@ START_TEST(modes_look_as_in_go)
 		alloc_fs_mode(cases[i].mode, text);
 		ck_assert_str_eq(text, cases[i].text);
 	}
-	alloc_fs_mode(~0u, text); /* nothing that there is; it fits */
+	alloc_fs_mode(~0u, text); /* no such type; the text still fits */
 }
 END_TEST
 

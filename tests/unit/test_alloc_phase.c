@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_alloc_phase.c: the way of an alloc, and every combination of facts in every phase. */
+/* test_alloc_phase.c: the transitions of an alloc's phase, and every combination of facts in every
+ * phase. */
 #include "common/cleanup.h"
 #include "supervisor/alloc/alloc_phase.h"
 #include "tests/unit/unit.h"
@@ -75,7 +76,7 @@ unpack(unsigned bits)
 	};
 }
 
-/* The phases that may follow each, as a set. */
+/* The phases that may follow each phase, as a set. */
 #define SET(phase) (1U << ALLOC_##phase)
 static const unsigned followers[ALLOC_PHASES] = {
 	[ALLOC_NEW] = SET(PRERUN) | SET(POSTRUN) | SET(DONE),
@@ -111,13 +112,14 @@ START_TEST(every_combination_of_facts)
 
 		if (to == from)
 			continue;
-		/* Nothing is taken back while a task lives, or removed that is not to be. */
+		/* Postrun begins only when all tasks are dead, and an alloc is destroyed only if
+		 * that was requested. */
 		if (to == ALLOC_POSTRUN)
 			ck_assert_msg(f.tasks_dead, "facts %#x", bits);
 		if (to == ALLOC_DESTROYING)
 			ck_assert_msg(f.destroy, "facts %#x", bits);
-		/* The hooks of a phase are all called before it ends, unless one has failed or the
-		 * alloc is stopped. */
+		/* All hooks of a phase have been called before it ends, unless one has failed or
+		 * the alloc is stopped. */
 		if (from == ALLOC_POSTRUN || from == ALLOC_DESTROYING || to == ALLOC_RUNNING)
 			ck_assert_msg(!f.hooks_left, "facts %#x", bits);
 		/* No task starts after a failure. */

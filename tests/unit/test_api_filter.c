@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_api_filter.c: expressions of ?filter=, and what they let through. */
+/* test_api_filter.c: expressions of ?filter=, and the objects that they match. */
 #include <errno.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static const char object_text[] =
     "b\":\"x\"},\"Tags\":[\"a\",\"bc\"],\"Empty\":[],\"None\":null,"
     "\"Job\":{\"Group\":{\"Count\":3}},\"List\":[{\"Key\":\"v\"}]}";
 
-/* 1, 0, or the error; text of a refusal in e. */
+/* Returns 1, 0 or the error, with the error's text in e. */
 static int
 ask(const char *text, struct err *e)
 {
@@ -101,12 +101,12 @@ START_TEST(words_that_join)
 	says("Status == dead or Priority == 50", 1);
 	says("not Status == dead", 1);
 	says("not (Status == running or Priority == 1)", 0);
-	/* "and" holds tighter than "or". */
+	/* "and" binds more tightly than "or". */
 	says("Status == running or Status == dead and Priority == 1", 1);
 	says("(Status == running or Status == dead) and Priority == 1", 0);
 	says("not Status == dead and not Priority == 1", 1);
 	says("  ( Status == running )  ", 1);
-	/* The second half is not looked at. */
+	/* The second half is not evaluated. */
 	says("Status == running or Nothing == 1", 1);
 }
 END_TEST
@@ -162,7 +162,7 @@ START_TEST(items_of_lists_and_maps)
 	says("any Tags as i, t { i == 1 and t == bc }", 1);
 	says("any Tags as i, _ { i == 2 }", 0);
 	says("any Tags as _, t { t == a }", 1);
-	/* Of a map one name alone is the key. */
+	/* With a single name, the name is the key of a map. */
 	says("any Meta as k { k == tier }", 1);
 	says("any Meta as k { k == front }", 0);
 	says("any Meta as k, v { k == tier and v == front }", 1);
@@ -171,18 +171,18 @@ START_TEST(items_of_lists_and_maps)
 	says("all Meta as k,_{k matches \"^(tier|a b)$\"}", 1);
 	says("any List as item { item.Key == v }", 1);
 	says("any List as item { \"/item/Key\" == v }", 1);
-	/* One in another, and an inner name before an outer one. */
+	/* Nested loops; an inner name hides an outer one. */
 	says("any List as item { any item as k, v { k == Key and v == v } }", 1);
 	says("any Tags as x { any Meta as x, y { x == tier } and x == a }", 1);
 	says("any Tags as t { Status == running and t == a }", 1);
-	/* Nothing in it, or nothing there. */
+	/* Empty lists and maps, and missing ones. */
 	says("any Empty as t { t == a }", 0);
 	says("all Empty as t { t == a }", 1);
 	says("any None as t { t == a }", 0);
 	says("all Meta.none as t { t == a }", 1);
 	says("not any Tags as t { t == none } and Priority == 50", 1);
 	says("(any Tags as t { t == none }) or all Meta as k { k is not empty }", 1);
-	/* Fields and values of that name. */
+	/* Fields and values with that name. */
 	refuses("any == x", "no field \"any\"");
 	says("all in Tags", 0);
 	refuses("all matches x", "no field \"all\"");
@@ -249,7 +249,7 @@ START_TEST(texts_for_patterns_have_an_end)
 }
 END_TEST
 
-/* Each of them goes through all items: ten thousand million steps. */
+/* Each loop visits all items: ten thousand million steps in total. */
 START_TEST(what_takes_too_long_ends)
 {
 	json_t *list = json_array();
@@ -263,7 +263,7 @@ START_TEST(what_takes_too_long_ends)
 }
 END_TEST
 
-/* Of each object it is one step alone. */
+/* For each object it is only one step. */
 START_TEST(many_objects_that_take_long_end)
 {
 	cleanup_with(api_filter_free) struct api_filter *f = NULL;
@@ -278,7 +278,7 @@ START_TEST(many_objects_that_take_long_end)
 	ck_assert_int_eq(api_filter_parse("Text matches \"^a*[bc]\"", &f, &e), 0);
 	while (r == 0 && n++ < 100000)
 		r = api_filter_match(f, object, &e);
-	/* Its own second is over, or that of all filters of this program. */
+	/* Either its own second is used up, or the time of all filters of this program. */
 	ck_assert_msg(n > 1 && ((r == -EINVAL && strstr(e.msg, "takes too long")) || r == -EBUSY),
 	    "%d of %d, %s", r, n, e.msg);
 	json_decref(object);
@@ -286,8 +286,9 @@ START_TEST(many_objects_that_take_long_end)
 END_TEST
 
 /*
- * Twenty that would take a second each get what was saved up, two seconds, and a quarter of the
- * time that passes; each may take 10 ms in any case. Then one that takes nothing is answered.
+ * Twenty filters that would take a second each share the saved time, two seconds, and a quarter of
+ * the time that passes; each may take 10 ms in any case. Then a filter that takes no time is
+ * answered.
  */
 START_TEST(all_filters_share_the_processor)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_api_router.c: request targets taken apart, and their routes. */
+/* test_api_router.c: request targets are split and routed. */
 #include <errno.h>
 #include <string.h>
 
@@ -169,14 +169,14 @@ START_TEST(a_durable_route_says_so)
 }
 END_TEST
 
-/* A component of a pattern that takes whatever comes. */
+/* Returns whether a pattern's component matches anything. */
 static bool
 is_open(const char *component)
 {
 	return *component == ':' || *component == '*';
 }
 
-/* Whether every path that b matches is one that a matches. */
+/* Returns whether every path that matches b also matches a. */
 static bool
 covers(const char *a, const char *b)
 {

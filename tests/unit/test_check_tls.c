@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_check_tls.c: what check-helper answers, also one that was taken over, becomes an HTTP answer
- * or a sentence. */
+/* test_check_tls.c: any message from check-helper, also from one that was taken over, becomes an
+ * HTTP answer or an error sentence. */
 #include <errno.h>
 #include <string.h>
 

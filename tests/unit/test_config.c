@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_config.c: Nomad's agent configuration as HCL and JSON, and a sentence with a place for each
- * mistake. */
+/* test_config.c: Nomad's agent configuration as HCL and JSON, and a sentence with a position for
+ * each mistake. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ note_warning(void *arg, const char *sentence)
 	(void)strcat(strcat(warnings, sentence), "\n");
 }
 
-/* From a block of exactly that size, so that ASan sees a read beyond it. */
+/* Parses a block of exactly that size, so that ASan detects a read beyond it. */
 static int
 parse_more(const char *text, size_t len)
 {
@@ -226,7 +226,7 @@ START_TEST(a_later_file_overrides)
 	ck_assert_int_eq(parse_more(more, sizeof more - 1), 0);
 	ck_assert_str_eq(config.region, "us");
 	ck_assert_str_eq(config.datacenter, "dc2");
-	ck_assert_str_eq(config.name, "n\xc3\xa9 \"q\" \\ ${x} $5"); /* empty: not said */
+	ck_assert_str_eq(config.name, "n\xc3\xa9 \"q\" \\ ${x} $5"); /* not configured */
 	ck_assert_uint_eq(config.n_servers, 1);
 	ck_assert_uint_eq(config.n_meta, 3);
 	ck_assert_str_eq(config.meta[0].value, "13");
@@ -587,7 +587,7 @@ START_TEST(limits)
 	config_defaults(&config, &policy, false);
 	ck_assert_int_eq(parse_more(text, HCL_BYTES_MAX), 0);
 	ck_assert_int_eq(parse_more(text, HCL_BYTES_MAX + 1), -EINVAL);
-	/* As many nodes as the text can name: more than the arena takes. */
+	/* As many nodes as the text can contain: more than the arena holds. */
 	text[len++] = 'a';
 	text[len++] = '=';
 	text[len++] = '[';
@@ -610,7 +610,7 @@ START_TEST(limits)
 }
 END_TEST
 
-/* Every prefix of a good file: a sentence with a place, or good. */
+/* Every prefix of a valid file is either valid or gives a sentence with a position. */
 START_TEST(cut_at_each_length)
 {
 	for (int i = 0; i < 2; i++) {

@@ -7,9 +7,8 @@
 #include "tests/unit/unit.h"
 
 /*
- * The tasks of an alloc, one letter each, by stage: "p" pending, "r" running, "d" dead and well,
- * "f" dead and failed.
- * "-": the stage has none.
+ * Counts the tasks of an alloc, which are given by stage as one letter each: "p" pending, "r"
+ * running, "d" dead and successful, "f" dead and failed. "-": the stage has no tasks.
  */
 static void
 count(const char *const tasks[STAGES], struct stage_count ret[STAGES])
@@ -31,7 +30,7 @@ static const struct {
 	const char
 	    *tasks[STAGES]; /* prestart, its sidecars, main, poststart, its sidecars, poststop */
 } cases[] = {
-	/* The way of an alloc that has all stages, step by step. */
+	/* An alloc that has all stages, step by step. */
 	{ COORDINATOR_INIT, COORDINATOR_PRESTART, { "p", "p", "p", "p", "p", "p" } },
 	{ COORDINATOR_PRESTART, COORDINATOR_PRESTART, { "r", "p", "p", "p", "p", "p" } },
 	{ COORDINATOR_PRESTART, COORDINATOR_PRESTART, { "d", "p", "p", "p", "p", "p" } },
@@ -44,31 +43,31 @@ static const struct {
 	{ COORDINATOR_WAIT, COORDINATOR_WAIT, { "d", "r", "d", "d", "r", "p" } },
 	{ COORDINATOR_WAIT, COORDINATOR_POSTSTOP, { "d", "d", "d", "d", "d", "p" } },
 	{ COORDINATOR_POSTSTOP, COORDINATOR_POSTSTOP, { "d", "d", "d", "d", "d", "r" } },
-	/* Stages that nobody is in are passed. */
+	/* Stages without tasks are skipped. */
 	{ COORDINATOR_INIT, COORDINATOR_MAIN, { "-", "-", "p", "-", "-", "-" } },
 	{ COORDINATOR_INIT, COORDINATOR_MAIN, { "-", "-", "p", "p", "p", "p" } },
 	{ COORDINATOR_MAIN, COORDINATOR_WAIT, { "-", "-", "r", "-", "-", "-" } },
 	{ COORDINATOR_MAIN, COORDINATOR_WAIT, { "-", "-", "r", "-", "p", "p" } },
-	/* A main task that is over does not hold up poststart; one that restarts does not go back.
-	 */
+	/* A main task that has ended does not delay poststart; one that restarts does not lead
+	 * back. */
 	{ COORDINATOR_MAIN, COORDINATOR_POSTSTART, { "-", "-", "rd", "p", "-", "-" } },
 	{ COORDINATOR_POSTSTART, COORDINATOR_POSTSTART, { "-", "-", "p", "r", "-", "-" } },
 	{ COORDINATOR_WAIT, COORDINATOR_WAIT, { "d", "p", "p", "d", "p", "p" } },
-	/* What fails does not open the next stage. */
+	/* A failed task does not open the next stage. */
 	{ COORDINATOR_PRESTART, COORDINATOR_PRESTART, { "f", "r", "p", "-", "-", "p" } },
 	{ COORDINATOR_PRESTART, COORDINATOR_PRESTART, { "df", "-", "p", "-", "-", "-" } },
 	{ COORDINATOR_PRESTART, COORDINATOR_PRESTART, { "d", "d", "p", "-", "-", "-" } },
 	{ COORDINATOR_POSTSTART, COORDINATOR_POSTSTART, { "-", "-", "r", "f", "r", "p" } },
-	/* From every state to poststop when all others are dead. */
+	/* From every state to poststop when all other tasks are dead. */
 	{ COORDINATOR_INIT, COORDINATOR_POSTSTOP, { "d", "d", "d", "d", "d", "p" } },
 	{ COORDINATOR_PRESTART, COORDINATOR_POSTSTOP, { "f", "d", "d", "d", "d", "p" } },
 	{ COORDINATOR_MAIN, COORDINATOR_POSTSTOP, { "d", "d", "f", "d", "d", "p" } },
 	{ COORDINATOR_POSTSTART, COORDINATOR_POSTSTOP, { "d", "d", "d", "f", "d", "p" } },
 	{ COORDINATOR_WAIT, COORDINATOR_POSTSTOP, { "-", "-", "d", "-", "-", "-" } },
-	/* Begun anew: it waits until all have come back. */
+	/* Restarted: it waits until all tasks are back. */
 	{ COORDINATOR_INIT, COORDINATOR_INIT, { "p", "r", "p", "p", "p", "p" } },
 	{ COORDINATOR_INIT, COORDINATOR_INIT, { "d", "p", "p", "p", "p", "p" } },
-	/* Restored in the middle: it goes as far as the tasks are. */
+	/* Restored in the middle: it advances as far as the tasks have come. */
 	{ COORDINATOR_PRESTART, COORDINATOR_WAIT, { "d", "r", "r", "d", "r", "p" } },
 	{ COORDINATOR_PRESTART, COORDINATOR_POSTSTART, { "d", "r", "r", "r", "p", "p" } },
 	{ COORDINATOR_PRESTART, COORDINATOR_POSTSTOP, { "d", "d", "d", "d", "d", "r" } },
@@ -129,7 +128,7 @@ START_TEST(stages_of_tasks)
 }
 END_TEST
 
-/* No state of tasks, however odd, leads back to an earlier state. */
+/* No combination of task states leads back to an earlier state. */
 START_TEST(never_backwards)
 {
 	static const char *const each[] = { "-", "p", "r", "d", "f" };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_cron.c: cron expressions: the times that they mean, across the changes of clocks, and what
- * is none. */
+/* test_cron.c: cron expressions: the times that match, across clock changes, and invalid
+ * expressions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define BERLIN  "Europe/Berlin"
 #define ANGELES "America/Los_Angeles"
 
-/* In UTC. */
+/* Parses a time in UTC. */
 static int64_t
 utc(const char *text)
 {
@@ -34,7 +34,7 @@ next(const char *expr, const char *zone, int64_t after)
 }
 
 static const struct {
-	const char *expr, *zone, *after, *next; /* times in UTC; next NULL: none */
+	const char *expr, *zone, *after, *next; /* times in UTC; next is NULL if there is none */
 } times[] = {
 	/* seconds, minutes, hours */
 	{ "* * * * * * *", "", "2026-01-01 00:00:00", "2026-01-01 00:00:01" },
@@ -50,7 +50,7 @@ static const struct {
 	{ "5 4 * * *", "", "2026-02-28 04:05:00", "2026-03-01 04:05:00" },
 	{ "0 9-17/4 * * *", "", "2026-01-01 10:00:00", "2026-01-01 13:00:00" },
 	{ "  30\t6   * * *  ", "", "2026-01-01 06:30:00", "2026-01-02 06:30:00" },
-	/* days, and either of two kinds where both are said */
+	/* days; if both kinds are given, either suffices */
 	{ "0 0 29 2 *", "", "2026-01-01 00:00:00", "2028-02-29 00:00:00" },
 	{ "0 0 29 2 *", "", "2096-03-01 00:00:00", NULL },
 	{ "0 0 30 2 *", "", "2026-01-01 00:00:00", NULL },
@@ -74,7 +74,7 @@ static const struct {
 	{ "0 0 */10 * *", "", "2026-12-01 00:00:00", "2026-12-11 00:00:00" },
 	{ "0 0 1 04 *", "", "2026-11-22 00:00:00", "2027-04-01 00:00:00" },
 	{ "0 0 1 Jan,september *", "", "2026-02-01 00:00:00", "2026-09-01 00:00:00" },
-	/* last ones, workdays, the third Wednesday */
+	/* last days, working days, the third Wednesday */
 	{ "0 0 L * *", "", "2028-02-01 00:00:00", "2028-02-29 00:00:00" },
 	{ "0 0 l-2 * *", "", "2026-11-01 00:00:00", "2026-11-28 00:00:00" },
 	{ "0 0 LW * *", "", "2026-01-31 00:00:00", "2026-02-27 00:00:00" },
@@ -99,13 +99,13 @@ static const struct {
 	{ "0 12 * * *", BERLIN, "2026-07-01 00:00:00", "2026-07-01 10:00:00" },
 	{ "0 0 1 1 *", "Pacific/Kiritimati", "2026-06-01 00:00:00", "2026-12-31 10:00:00" },
 	{ "30 0 * * *", "Asia/Kathmandu", "2026-06-01 00:00:00", "2026-06-01 18:45:00" },
-	/* clocks go forward: 2:30 does not come on the day, 3:00 does at once */
+	/* clocks go forward: 2:30 is skipped on that day, 3:00 follows at once */
 	{ "30 2 * * *", BERLIN, "2026-03-28 12:00:00", "2026-03-30 00:30:00" },
 	{ "0 3 * * *", BERLIN, "2026-03-28 12:00:00", "2026-03-29 01:00:00" },
 	{ "*/30 * * * *", BERLIN, "2026-03-29 00:30:00", "2026-03-29 01:00:00" },
 	{ "2 2 * * *", ANGELES, "2026-03-08 00:00:00", "2026-03-09 09:02:00" },
 	{ "30 2 29 3 * 2026", BERLIN, "2026-01-01 00:00:00", NULL },
-	/* and back: 2:30 comes twice, 3:30 once */
+	/* and back: 2:30 occurs twice, 3:30 once */
 	{ "30 2 * * *", BERLIN, "2026-10-24 12:00:00", "2026-10-25 00:30:00" },
 	{ "30 2 * * *", BERLIN, "2026-10-25 00:30:00", "2026-10-25 01:30:00" },
 	{ "30 2 * * *", BERLIN, "2026-10-25 01:30:00", "2026-10-26 01:30:00" },
@@ -131,8 +131,8 @@ END_TEST
 static const char *const zones[] = { BERLIN, ANGELES, "America/Sao_Paulo", "Australia/Lord_Howe",
 	"Africa/Cairo", "Africa/Casablanca", "America/St_Johns", "Asia/Tehran" };
 
-/* Each quarter of an hour of a year, by which clocks differ from UTC: each at which the clock shows
- * 0:30, 1:30, 2:30 or 23:30 is found, and no other. */
+/* Tests each quarter of an hour of a year, since clocks differ from UTC by quarters: finds each
+ * time at which the clock shows 0:30, 1:30, 2:30 or 23:30, and no other. */
 START_TEST(each_showing_of_a_clock)
 {
 	int64_t at = utc("2017-12-31 00:00:00"), end = at + (int64_t)366 * 86400, t;

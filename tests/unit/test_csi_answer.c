@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_csi_answer.c: what of a plugin's bytes becomes an answer. */
+/* test_csi_answer.c: decodes plugins' answers. */
 /* link: csi-helper */
 #include <errno.h>
 #include <stdlib.h>
@@ -67,24 +67,24 @@ START_TEST(what_is_no_answer_is_refused)
 				      "a\0b"),
 	    -EPROTO);
 	ck_assert_int_eq(DECODE(INFO, "\x0a\x01\xe4"), -EPROTO);
-	ck_assert_int_eq(DECODE(INFO, "\x1a\x03\x0a\x01\xe4"), -EPROTO); /* in a message inside */
-	ck_assert_int_eq(DECODE(INFO, "\x0a\x01n\x0a\x01n"), -EPROTO);   /* twice */
-	ck_assert_int_eq(DECODE(INFO, "\x08\x01"), -EPROTO);             /* a number for a text */
-	ck_assert_int_eq(DECODE(INFO, "\x18\x01"), -EPROTO);             /* and for a message */
+	ck_assert_int_eq(DECODE(INFO, "\x1a\x03\x0a\x01\xe4"), -EPROTO); /* in a nested message */
+	ck_assert_int_eq(DECODE(INFO, "\x0a\x01n\x0a\x01n"), -EPROTO); /* the field occurs twice */
+	ck_assert_int_eq(DECODE(INFO, "\x08\x01"), -EPROTO); /* a number instead of a text */
+	ck_assert_int_eq(DECODE(INFO, "\x18\x01"), -EPROTO); /* and instead of a message */
 	ck_assert_int_eq(DECODE(INFO, "\x0a\x05"
 				      "abc"),
-	    -EPROTO); /* cut */
+	    -EPROTO); /* truncated */
 	ck_assert_int_eq(DECODE(INFO, "\x0a"), -EPROTO);
 	ck_assert_int_eq(DECODE(INFO, "\x0b"), -EPROTO);     /* a group */
 	ck_assert_int_eq(DECODE(INFO, "\x02\x00"), -EPROTO); /* field 0 */
 	ck_assert_int_eq(DECODE(INFO, "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), -EPROTO);
 	ck_assert_int_eq(DECODE(INFO, "\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), -EPROTO);
 	ck_assert_int_eq(
-	    DECODE(CAPS, "\x0a\x04\x0a\x02\x0a\x00"), -EPROTO); /* bytes for a number */
+	    DECODE(CAPS, "\x0a\x04\x0a\x02\x0a\x00"), -EPROTO); /* bytes instead of a number */
 }
 END_TEST
 
-/* So many empty entries that they are small on the wire and large in memory, here and at the
+/* As many empty entries as are small on the wire but large in memory, here and in the
  * supervisor. */
 START_TEST(what_is_decoded_can_be_sent_on_and_decoded_there)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_driver_config.c: what a driver's configuration comes to, with the memory for it and without.
- */
+/* test_driver_config.c: evaluates a driver's configuration, with enough memory and without. */
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 #include "supervisor/driver/driver.h"
 #include "tests/unit/unit.h"
 
-static long left; /* of jansson's allocations; -1: all there are */
+static long left; /* allocations that jansson may still make; -1: unlimited */
 
 static void *
 allocate(size_t size)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_duration.c: durations both ways, at their limits, and what is none. */
+/* test_duration.c: durations in both directions, at their limits, and invalid ones. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_err.c: sentences, cut where they do not fit, and errno left alone. */
+/* test_err.c: sentences, truncated where they do not fit, and errno, which is kept. */
 #include <errno.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ START_TEST(what_is_too_long_is_cut)
 	(void)err_prefix(&e, "%s", "in front");
 	ck_assert_uint_eq(strlen(e.msg), ERR_MSG_SIZE - 1);
 	ck_assert(strncmp(e.msg, "in front: aaa", 13) == 0);
-	/* One byte is left: the reason does not fit, and there is a NUL. */
+	/* One byte is left: the reason does not fit, and the text ends with a NUL. */
 	text[ERR_MSG_SIZE - 2] = '\0';
 	(void)err_set(&e, -EIO, "%s", text);
 	ck_assert_uint_eq(strlen(e.msg), ERR_MSG_SIZE - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_exe_logs.c: which part of a task's output goes into which file. */
+/* test_exe_logs.c: splits a task's output between log files. */
 /* link: executor */
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static const struct {
 	uint64_t size, max;
 	size_t take;
 } cases[] = {
-	/* far from the limit: whole, also without a newline */
+	/* far from the limit: everything, also without a newline */
 	{ "abc", 0, 64 * K, 3 },
 	{ "abc\ndef", 10, 64 * K, 7 },
 	/* near it: up to the last newline that fits */
@@ -30,13 +30,13 @@ static const struct {
 	/* the rest of a line, if it fits */
 	{ "def", 97, 100, 3 },
 	{ "def", 98, 100, 0 },
-	/* longer than a whole file: cut */
+	/* longer than a whole file: split */
 	{ "0123456789", 0, 4, 4 },
 	{ "0123456789", 1, 4, 3 },
 	{ "0123456789", 4, 4, 0 },
 	{ "0123456789\n", 0, 4, 4 },
 	{ "01\n3456789", 0, 4, 3 },
-	/* not cut, whatever follows it */
+	/* not split, whatever follows */
 	{ "abc\ndef\n", 3, 4, 0 },
 	{ "\n", 3, 4, 1 },
 	{ "\n", 0, 1, 1 },
@@ -58,8 +58,8 @@ next_random(uint64_t *state)
 }
 
 /*
- * Any output in any pieces: no file grows beyond its limit, nothing is lost or turned round, it
- * always goes on, and no line that would fit into one file lies in two, if it came in one piece.
+ * Any output in any pieces: no file exceeds its limit, nothing is lost or reordered, it always
+ * makes progress, and no line that fits into one file is split if it came in one piece.
  */
 START_TEST(any_output_in_any_pieces)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * test_exe_record.c: a run's id and record and the messages of its executor against bytes that were
- * recorded with version 1: executors outlive upgrades, so these may never change. What goes to the
- * executor is in test_exe_request.c.
+ * test_exe_record.c: compares a run's id and record and the messages of its executor with bytes
+ * that were recorded with version 1: executors outlive upgrades, so these may never change.
+ * Messages to the executor are in test_exe_request.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,8 +49,7 @@ recorded(void)
 	return r;
 }
 
-/* The bytes, as they are in rows, messages and records; then the name that is in every path of it.
- */
+/* The bytes in rows, messages and records, and the name in every path of the run. */
 START_TEST(run_id_of_version_1)
 {
 	cleanup_free char *bytes = NULL;
@@ -81,7 +80,7 @@ START_TEST(record_of_version_1)
 }
 END_TEST
 
-/* STATE is HELLO again, later. */
+/* STATE has the form of HELLO. */
 START_TEST(hello_and_state_of_version_1)
 {
 	struct exe_hello want = {
@@ -177,7 +176,7 @@ START_TEST(no_cut_and_no_foreign_record)
 }
 END_TEST
 
-/* The sum is right, the text has no end: the parser puts one. */
+/* The checksum is right, but the text has no NUL: the parser adds one. */
 START_TEST(the_boot_id_ends)
 {
 	struct exe_record r = recorded(), got;

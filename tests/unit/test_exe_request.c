@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_exe_request.c: what an executor takes from a peer, what it takes from a spec, and what it
- * refuses. */
+/* test_exe_request.c: what an executor accepts from a peer and from a spec, and what it rejects. */
 /* link: executor */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +37,7 @@ START_TEST(requests_of_version_1)
 }
 END_TEST
 
-/* What supervisors of an earlier version send to executors of this one, and the other way round. */
+/* Messages between supervisors of an earlier version and executors of this one, and vice versa. */
 START_TEST(bytes_of_each_version)
 {
 	const struct exe_signal signal = { .head = { 1, EXE_SIGNAL, 16 }, .signal = 15 };
@@ -82,7 +81,7 @@ START_TEST(bytes_of_each_version)
 }
 END_TEST
 
-/* A later version is longer; what is behind is ignored. */
+/* A later version is longer; the additional bytes are ignored. */
 START_TEST(a_later_version_is_understood)
 {
 	struct {
@@ -97,7 +96,8 @@ START_TEST(a_later_version_is_understood)
 }
 END_TEST
 
-/* Between its versions a lease is of the first; how to kill is taken whole or not at all. */
+/* A lease whose size is between two versions counts as version 1; the kill settings are read
+ * completely or not at all. */
 START_TEST(a_lease_says_how_to_kill)
 {
 	struct exe_lease lease = { .head = HEAD(EXE_LEASE, sizeof lease),
@@ -185,7 +185,7 @@ START_TEST(a_spec_is_counted_and_checked)
 	ck_assert_int_eq(read_spec(tags, texts, ELEMENTSOF(tags), &s), 0);
 	ck_assert_int_eq(
 	    read_spec(tags, texts, ELEMENTSOF(tags) - 1, &s), -EBADMSG); /* a secret without data */
-	/* No command: for a session of kind file, the set-up's reader decides. */
+	/* No command: for a session of kind file; the reader of the set-up decides. */
 	ck_assert_int_eq(read_spec(tags + 1, texts + 1, 2, &s), 0);
 	ck_assert_ptr_null(s.command);
 	ck_assert_int_eq(read_spec(tags + 6, texts + 6, 1, &s), -EBADMSG); /* data without a name */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_exec_input.c: what servers send to a command that runs, the frames of their own streams, and
- * what a terminal's user types to leave. */
+/* test_exec_input.c: input of servers for a running command, the frames of their own streams, and a
+ * terminal's escape sequences. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 #include "tests/unit/unit.h"
 #include "supervisor/cluster/rpc/rpc_stream.h"
 
-/* As Go's encoder writes a protobuf struct: unset pointers are nil, with keys of its own. */
+/* Written as Go's encoder writes a protobuf struct: unset pointers are nil, and it has additional
+ * keys. */
 #define SETUP  "\xa5Setup\xc0"
 #define STDIN  "\xa5Stdin"
 #define SIZE   "\xa7TtySize"
@@ -21,14 +22,14 @@
 static int
 parse(const char *bytes, size_t len, struct rpc_exec_input *ret)
 {
-	cleanup_free char *copy = malloc(len + 1); /* so that ASan sees a read beyond it */
+	cleanup_free char *copy = malloc(len + 1); /* so that ASan detects a read beyond it */
 	struct err e;
 	int r;
 
 	memcpy(copy, bytes, len);
 	copy = realloc(copy, len ? len : 1);
 	r = rpc_exec_input_parse(copy, len, ret, &e);
-	if (r == 0 && ret->data) { /* in the copy */
+	if (r == 0 && ret->data) { /* points into the copy */
 		ck_assert_uint_le(ret->len, len);
 		ret->data = bytes + (ret->data - copy);
 	}
@@ -62,7 +63,7 @@ START_TEST(input_of_a_command)
 			     &in),
 	    0);
 	ck_assert(in.has_size && in.height == 24 && in.width == 258);
-	/* A size that is none, and what has the same names at another place. */
+	/* An invalid size, and the same names in another place. */
 	ck_assert_int_eq(PARSE("\x82" SIZE "\x81\xa6"
 			       "Height\xff\xa4"
 			       "Data\xa1x",
@@ -167,7 +168,7 @@ START_TEST(the_way_out)
 {
 	static const struct {
 		char c;
-		const char *typed, *sent; /* NULL: leave */
+		const char *typed, *sent; /* NULL: the user leaves */
 	} cases[] = {
 		{ '~', "ls ~.\r", "ls ~.\r" },
 		{ '~', "~.", NULL },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_fd.c: opening below a root, whole reads, sealed memfds, descriptors in messages. */
+/* test_fd.c: opening below a root, complete reads, sealed memfds, descriptors in messages. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -180,7 +180,7 @@ START_TEST(sealed_memfds)
 }
 END_TEST
 
-/* Whoever could still shrink it could end the reader by SIGBUS. */
+/* The owner of an unsealed memfd could shrink it, and the reader would get SIGBUS. */
 START_TEST(what_is_not_sealed_is_not_mapped)
 {
 	static const int enough = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
@@ -207,8 +207,8 @@ START_TEST(what_is_not_sealed_is_not_mapped)
 }
 END_TEST
 
-/* In a child, since it closes everything that is not packed: 0 if the descriptors lie as they
- * should. */
+/* Runs in a child, since it closes everything that is not packed. Returns 0 if the descriptors have
+ * the right numbers. */
 static int
 try_pack(const int *order)
 {
@@ -217,7 +217,7 @@ try_pack(const int *order)
 
 	for (int i = 0; i < 5; i++) {
 		fds[i] = memfd_create("x", MFD_CLOEXEC);
-		if (dup2(fds[i], order[i]) < 0) /* also onto each other's targets */
+		if (dup2(fds[i], order[i]) < 0) /* each may be the target of another */
 			return 1;
 		fds[i] = order[i];
 	}
@@ -263,7 +263,7 @@ count_fds(void)
 	return n;
 }
 
-/* For each number sent and each number there is room for. */
+/* For each number sent and each size of the receive buffer. */
 START_TEST(descriptors_come_whole_or_not_at_all)
 {
 	int pair[2], before, fds[6], got[6];
@@ -314,7 +314,7 @@ START_TEST(descriptors_behind_something_else_are_seen)
 	while (n > 0)
 		(void)close(got[--n]);
 	ck_assert_int_eq(fd_send_msg(pair[0], "abc", 3, fds, 4, 0), 0);
-	/* Room for the credentials and two. */
+	/* The buffer holds the credentials and two descriptors. */
 	ck_assert_int_eq(fd_recv_msg(pair[1], buf, sizeof buf, got, 10, &n, 0), -EPROTO);
 	ck_assert_int_eq(count_fds(), before);
 	(void)close(pair[0]);

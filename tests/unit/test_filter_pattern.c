@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_filter_pattern.c: regular expressions of filters: what they fit, and what none is. */
+/* test_filter_pattern.c: regular expressions in filters: what they match, and invalid ones. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdbool.h>
@@ -167,7 +167,7 @@ START_TEST(a_text_has_an_end)
 }
 END_TEST
 
-/* From each character it takes fewer steps than are too many. */
+/* From each single character it takes fewer steps than the limit; together they exceed it. */
 START_TEST(all_ways_of_a_text_have_an_end)
 {
 	cleanup_with(filter_pattern_free) struct filter_pattern *p = NULL;

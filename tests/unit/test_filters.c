@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * test_filters.c: every filter of the tree against every system call number: in a child that has
- * loaded it, what is not on its list kills, what is refused gives the errno that the list says. The
- * tables are made from the lists themselves.
+ * test_filters.c: tries every system call number under every filter of the tree, in a child that
+ * has loaded it: a call that is not on the list kills, a denied call gives the errno of the list.
+ * The tables are made from the lists.
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -25,8 +25,8 @@
 #define NUMBERS 600 /* more than the kernel has */
 #define X32     0x40000000l
 /*
- * uretprobe and uprobe: newer kernels pass them by every filter, because they put them into
- * programs by themselves; from anywhere else they do nothing but fail (kernel/seccomp.c,
+ * uretprobe and uprobe: newer kernels exempt them from filters, because they insert them into
+ * programs themselves; called from anywhere else they only fail (kernel/seccomp.c,
  * seccomp_uprobe_exception()).
  */
 #define FIRST_PASSED_BY 335
@@ -35,8 +35,8 @@
 #define THREAD_FLAGS                                                                               \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |        \
 	    CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
-/* An argument that no list allows and that, should a filter let a call through, is no address,
- * descriptor or pid. */
+/* An argument that no list allows, and that is no address, descriptor or pid in case a filter lets
+ * the call through. */
 #define NONSENSE 0x5a5a5a5a5a5a5a5al
 
 static const struct filter {
@@ -44,7 +44,7 @@ static const struct filter {
 	const struct sock_fprog *prog;
 	const int *allowed, *denied, *nosys;
 	bool kills;
-	int newest; /* what allows by default knows no higher number */
+	int newest; /* the highest number that lists which allow by default know */
 } filters[] = {
 #define FILTER(name, def_)                                                                         \
 	{ def_, &name##_prog, name##_allowed, name##_denied, name##_nosys, name##_kills,           \
@@ -57,8 +57,8 @@ enum outcome { EXIT_EPERM = 1, EXIT_ENOSYS, EXIT_OTHER, KILLED };
 
 static const char *const outcomes[] = { "?", "EPERM", "ENOSYS", "was let through", "killed" };
 
-/* Without libc: its wrappers make calls of their own, and errno is of no use where nothing else may
- * be called. */
+/* Without libc: its wrappers make calls of their own, and errno does not help if no other call is
+ * permitted. */
 static inline long
 call(long nr, long a, long b, long c, long d)
 {
@@ -122,8 +122,8 @@ has(const int *numbers, long nr)
 	return *numbers >= 0;
 }
 
-/* Nonsense matches no argument that a list allows or denies, so only calls that are listed whole
- * are not the default. */
+/* NONSENSE matches no argument that a list allows or denies, so every call gets the default except
+ * those listed with any arguments. */
 static void
 check(const struct filter *f, long nr)
 {
@@ -154,7 +154,7 @@ START_TEST(every_number)
 }
 END_TEST
 
-/* The other ABIs of this machine and numbers that nobody has. */
+/* The other ABIs of this machine, and numbers without a call. */
 START_TEST(every_number_of_the_x32_abi)
 {
 	static const long odd[] = { 1024, 4095, 65535, 0x3fffffff, 0x7fffffff };
@@ -167,7 +167,7 @@ START_TEST(every_number_of_the_x32_abi)
 }
 END_TEST
 
-/* getpid() by the gate of 32-bit programs, where all numbers are others. */
+/* Calls getpid() through the entry point of 32-bit programs, where all numbers differ. */
 static int
 call_32bit_getpid(const struct filter *f)
 {
@@ -194,12 +194,13 @@ START_TEST(the_32_bit_gate)
 {
 	int signo = call_32bit_getpid(&filters[_i]);
 
-	/* A kernel without it answers by SIGSEGV. */
+	/* A kernel without this entry point answers with SIGSEGV. */
 	ck_assert_msg(signo == SIGSYS || signo == SIGSEGV, "%s: signal %d", filters[_i].def, signo);
 }
 END_TEST
 
-/* User namespaces are the way to most of the kernel's holes: no filtered process makes one. */
+/* User namespaces give access to most of the kernel's vulnerable code: no filtered process can make
+ * one. */
 START_TEST(no_user_namespace)
 {
 	static const struct clone_args wanted = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
@@ -227,7 +228,7 @@ START_TEST(threads_where_they_are_needed)
 
 	while (strcmp(f->def, "csi-helper/csi_syscalls.def") != 0)
 		ck_assert_ptr_ne(++f, &filters[ELEMENTSOF(filters)]);
-	/* Both the new thread and its maker end the process with the next instructions. */
+	/* Both the new thread and its creator end the process with their next instructions. */
 	ck_assert_int_eq(try_with(f, SYS_clone, thread), EXIT_OTHER);
 	ck_assert_int_eq(try_with(f, SYS_clone, process), KILLED);
 	ck_assert_int_eq(try(f, SYS_clone3), EXIT_ENOSYS);

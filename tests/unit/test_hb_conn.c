@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_hb_conn.c: when a server that says nothing is doubted and given up, by a clock of our own.
- * Runs in: unit tests. */
+/* test_hb_conn.c: when a silent server counts as slow and as dead, with a simulated clock. Runs in:
+ * unit tests. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -16,7 +16,7 @@
 static int listener, peer;
 static struct hb_conn *conn;
 
-/* As hb_link.c's. */
+/* As in hb_link.c. */
 static void
 on_pong(struct hb_yamux *y, uint32_t value)
 {
@@ -41,7 +41,7 @@ struct seen_frame {
 	uint32_t value;
 };
 
-/* The server reads this much. */
+/* Reads this much as the server. */
 static void
 hears(void *ret, size_t len)
 {
@@ -57,7 +57,7 @@ hears_nothing(void)
 	ck_assert_int_eq(errno, EAGAIN);
 }
 
-/* A ping comes; its value, as it came. */
+/* Reads a ping as the server; returns its value. */
 static uint32_t
 hears_ping(void)
 {
@@ -69,7 +69,7 @@ hears_ping(void)
 	return f.value;
 }
 
-/* The server's bytes have come at that time. */
+/* Passes bytes from the server at that time. */
 static void
 says(const void *bytes, size_t len, uint64_t now_ms)
 {
@@ -111,7 +111,7 @@ begin(void)
 	ck_assert_int_eq(conn->state, HB_CONN_UP);
 }
 
-/* It has answered the first ping, which comes with the byte that says what the connection is. */
+/* The server has answered the first ping, which follows the byte that selects the protocol. */
 static void
 begin_proven(void)
 {
@@ -132,7 +132,7 @@ end(void)
 	(void)close(listener);
 }
 
-/* Of half a minute, which is how long Nomad's own client waits, nothing is left. */
+/* The limits are far below the half minute that Nomad's own client waits. */
 START_TEST(a_silent_server_is_asked_doubted_and_given_up)
 {
 	begin_proven();
@@ -170,7 +170,7 @@ START_TEST(a_late_answer_is_one)
 }
 END_TEST
 
-/* A byte of anything says that it is there, even while it owes an answer. */
+/* Any byte shows that the server is alive, even while a ping is unanswered. */
 START_TEST(whatever_a_server_says_it_is_there)
 {
 	begin_proven();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_hb_rpc.c: heads of net/rpc, byte for byte, and where objects end. */
+/* test_hb_rpc.c: heads of net/rpc, byte for byte, and the ends of objects. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "heartbeat/hb_rpc.h"
 #include "tests/unit/unit.h"
 
-/* The end that is found, whole and byte by byte; -1: it is not in there. */
+/* Returns the end that is found, whole and byte by byte; -1 if it is not in the data. */
 static ssize_t
 end_of(const void *data, size_t len)
 {
@@ -105,8 +105,8 @@ START_TEST(what_is_no_msgpack_is_refused)
 	static uint8_t maps[400];
 
 	ck_assert_int_eq(end_of("\x92\x01\xc1", 3), -EBADMSG);
-	/* Each promises four thousand million entries: none of them costs memory, together they
-	 * are too many. */
+	/* Each announces four thousand million entries: none of them costs memory, but together
+	 * they exceed the limit. */
 	for (size_t i = 0; i + 5 <= sizeof maps; i += 5)
 		memcpy(maps + i, "\xdf\xff\xff\xff\xff", 5);
 	ck_assert_int_lt(end_of(maps, sizeof maps), 0);
@@ -216,7 +216,7 @@ START_TEST(of_a_beats_answer_ttl_and_servers_are_taken)
 }
 END_TEST
 
-/* Sixteen million empty lists, in 16 MB, and what is wanted behind them. */
+/* Sixteen million empty lists in 16 MB, followed by the field that is read. */
 START_TEST(reading_a_large_answer_takes_no_memory)
 {
 	static const uint8_t head[] = "\x82\xa1x\xdd\x01\x00\x00\x00",

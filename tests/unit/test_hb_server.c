@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_hb_server.c: names of servers, and which are tried. */
+/* test_hb_server.c: names of servers, and which ones are tried. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "heartbeat/hb_server.h"
 #include "tests/unit/unit.h"
 
-/* As hb_main.c's, which is not in here. */
+/* Replaces the one in hb_main.c, which is not linked here. */
 uint64_t hb_random(uint64_t below);
 
 uint64_t

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_hb_yamux.c: the client's side of yamux against bytes as servers send them. */
+/* test_hb_yamux.c: the client side of yamux against bytes of servers. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,7 +95,7 @@ unhex(const char *text, uint8_t *ret)
 	return n;
 }
 
-/* The server says this, whole or byte by byte. */
+/* Passes bytes from the server, whole or byte by byte. */
 static int
 says(const char *text)
 {
@@ -136,7 +136,7 @@ START_TEST(a_stream_begins_with_its_first_bytes)
 	expect("00 01 0004 00000001 00000000");
 	s = hb_stream_open(&y, NULL);
 	ck_assert_uint_eq(s->id, 3);
-	hb_stream_close(s); /* never said: nothing to take back */
+	hb_stream_close(s); /* never announced to the server, so there is nothing to close there */
 	ck_assert_uint_eq(y.out.len, 0);
 }
 END_TEST
@@ -170,7 +170,7 @@ START_TEST(fin_comes_after_the_frames_own_bytes)
 	ck_assert_int_eq(says("02"), 0);
 	ck_assert_uint_eq(seen.fins, 1);
 	ck_assert_uint_eq(seen.len, 2);
-	/* Once more, and data after it: nobody is told. */
+	/* The same again, with data after it: no callback is called. */
 	ck_assert_int_eq(says("00 01 0004 00000002 00000000"), 0);
 	ck_assert_int_eq(says("00 00 0000 00000002 00000001 03"), 0);
 	ck_assert_uint_eq(seen.fins, 1);
@@ -194,7 +194,7 @@ START_TEST(windows_are_kept_both_ways)
 	ck_assert_uint_eq(hb_stream_write(s, block, 100), 5);
 	hb_buf_drop(&y.out, y.out.len);
 
-	/* Half of it taken: given back at once. */
+	/* Half of the window is consumed: it is returned at once. */
 	seen.take = true;
 	ck_assert_int_eq(says("00 00 0000 00000001 0001ffff"), 0);
 	ck_assert_int_eq(hb_yamux_input(&y, block, 0x1ffff, NULL), 0);
@@ -220,8 +220,8 @@ START_TEST(what_breaks_the_protocol_is_an_error)
 {
 	static const char *const bad[] = { "01 00 0000 00000000 00000000", /* version */
 		"00 04 0000 00000000 00000000",                            /* type */
-		"00 01 0001 00000003 00000000",                            /* our side's id */
-		"00 01 0001 00000000 00000000",                            /* the session's */
+		"00 01 0001 00000003 00000000",                            /* an id of our side */
+		"00 01 0001 00000000 00000000", /* the id of the session */
 		"00 01 0001 00000002 00000000 00 01 0001 00000002 00000000",
 		"00 00 0001 00000002 00040001" };
 
@@ -294,7 +294,7 @@ START_TEST(streams_that_nobody_takes_are_bounded)
 		ck_assert_uint_le(++n, HB_YAMUX_UNACKED_MAX);
 	}
 	ck_assert_uint_eq(n, HB_YAMUX_UNACKED_MAX);
-	/* One is taken, one refused, one given up: three more. */
+	/* One stream is accepted, one rejected, one reset: three more fit. */
 	ck_assert_int_eq(says("00 01 0002 00000001 00000000"), 0);
 	ck_assert_int_eq(says("00 01 0008 00000003 00000000"), 0);
 	hb_stream_close(y.streams);

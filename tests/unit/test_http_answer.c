@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_http_answer.c: what a check reads of an answer, whole and byte by byte, and where redirects
- * lead. Runs in: unit tests. */
+/* test_http_answer.c: parses answers to checks, whole and byte by byte, and their redirects. Runs
+ * in: unit tests. */
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -12,10 +12,10 @@
 
 static const struct answer_case {
 	const char *text;
-	int r;   /* of feeding it: 1 complete, 0 more, -EBADMSG */
-	int end; /* of the end of the connection behind it, when r is 0 */
+	int r;   /* result of feeding it: 1 complete, 0 incomplete, -EBADMSG */
+	int end; /* result of the connection's end after it, if r is 0 */
 	int status;
-	const char *body; /* or what is wrong with it */
+	const char *body; /* or the error */
 } answers[] = {
 	{ "HTTP/1.1 200 OK\r\n\r\n", 1, 0, 200, "" },
 	{ "HTTP/1.0 200\n\n", 1, 0, 200, "" },
@@ -50,7 +50,7 @@ static const struct answer_case {
 	{ "", 0, -EBADMSG, 0, "EOF" },
 };
 
-/* In pieces of `step` bytes, as the network may bring them. */
+/* Feeds pieces of `step` bytes, as the network may deliver them. */
 static int
 feed(struct http_answer *a, const char *text, size_t len, size_t step, struct err *e)
 {
@@ -106,7 +106,7 @@ START_TEST(no_more_is_kept_than_is_needed)
 	ck_assert_uint_eq(a.body_len, HTTP_BODY_KEPT);
 	ck_assert_uint_eq(strlen(a.body), HTTP_BODY_KEPT);
 	ck_assert_int_eq(a.body[10], ' ');
-	/* Lines without an end, and without number. */
+	/* Endless lines, and an endless number of lines. */
 	http_answer_init(&a, false);
 	ck_assert_int_eq(feed(&a, "HTTP/1.1 500 x\r\n", 16, 16, &e), 0);
 	ck_assert_int_eq(http_answer_feed(&a, big + 20, HTTP_LINE_MAX, &e), -EBADMSG);
@@ -115,14 +115,14 @@ START_TEST(no_more_is_kept_than_is_needed)
 	for (int i = 0; i < HTTP_HEAD_MAX / 8 - 2; i++)
 		ck_assert_int_eq(http_answer_feed(&a, "a: bcd\r\n", 8, &e), 0);
 	ck_assert_int_eq(http_answer_feed(&a, "a: bcd\r\n", 8, &e), -EBADMSG);
-	/* HEAD has no body, whatever its length says. */
+	/* The answer to HEAD has no body, whatever its length says. */
 	http_answer_init(&a, true);
 	ck_assert_int_eq(feed(&a, "HTTP/1.1 500 x\r\nContent-Length: 9\r\n\r\n", 37, 1, &e), 1);
 }
 END_TEST
 
 static const struct redirect_case {
-	const char *path, *location, *addr, *to; /* to: the path, or what is wrong */
+	const char *path, *location, *addr, *to; /* to: the path, or the error */
 } redirects[] = {
 	{ "/a/b?c=d", "/x?y=z", "192.0.2.1:8080", "/x?y=z" },
 	{ "/a/b?c=d/e", "x", "192.0.2.1:8080", "/a/x" },

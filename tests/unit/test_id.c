@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_id.c: ids in both notations, and which names may become paths. */
+/* test_id.c: ids in both notations, and names that may become paths. */
 #include <string.h>
 
 #include "common/cleanup.h"
@@ -38,9 +38,9 @@ END_TEST
 static const char *const no_hex[] = {
 	"",
 	"0",
-	"0123456789abcdef0123456789abcde",   /* 31 */
-	"0123456789abcdef0123456789abcdef0", /* 33 */
-	"0123456789ABCDEF0123456789abcdef",  /* one run has one name */
+	"0123456789abcdef0123456789abcde",   /* 31 digits */
+	"0123456789abcdef0123456789abcdef0", /* 33 digits */
+	"0123456789ABCDEF0123456789abcdef",  /* a run has only one name */
 	"0123456789abcdeg0123456789abcdef",
 	"0123456789abcdef 123456789abcdef",
 	"../../../../../../../../etc/pass",
@@ -109,7 +109,7 @@ START_TEST(a_component_of_a_path)
 }
 END_TEST
 
-/* It would be the directory that all tasks share. */
+/* "alloc" would be the directory that all tasks share. */
 START_TEST(no_task_is_called_alloc)
 {
 	ck_assert(!name_is_task("alloc"));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * test_ipc.c: every message of ipc_msgs.def, filled by its descriptor or its table of fields: there
- * and back; and each way to be wrong: direction, length, descriptors; of protobuf unknown and
- * doubled fields, order, NULs; of records every field with what it must not hold.
+ * test_ipc.c: every message of ipc_msgs.def, filled by its descriptor or its table of fields:
+ * encoded and decoded, and every way to be invalid: direction, length, descriptors; for protobuf
+ * unknown and doubled fields, order, NULs; for records an invalid value in every field.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,7 +27,7 @@ static alignas(16) uint8_t pool[1 << 20];
 static size_t pool_used;
 static uint8_t buf[IPC_PACKET_MAX], changed[2 * IPC_PACKET_MAX];
 
-/* Messages that were filled, for the test that puts something unknown into each of them. */
+/* Messages that were filled, for the test that adds something unknown to each of them. */
 static ProtobufCMessage *filled[4096];
 static size_t n_filled;
 
@@ -45,7 +45,7 @@ take(size_t size)
 
 static ProtobufCMessage *fill(const ProtobufCMessageDescriptor *d, unsigned k);
 
-/* Is f the k-th (modulo their number) member of its oneof? */
+/* Returns whether f is the k-th (modulo their number) member of its oneof. */
 static bool
 is_chosen(const ProtobufCMessageDescriptor *d, const ProtobufCFieldDescriptor *f, unsigned k)
 {
@@ -150,7 +150,7 @@ fill_anew(const ProtobufCMessageDescriptor *d, unsigned k)
 	return fill(d, k);
 }
 
-/* Fills a record with values that are not zero. Returns the byte behind it. */
+/* Fills a record with values that are not zero. Returns the byte after it. */
 static uint8_t *
 fill_record(const struct ipc_record *record, uint8_t *at)
 {
@@ -204,7 +204,7 @@ first_peer(unsigned in_table)
 static int
 decode(const struct ipc_msg_info *info, const uint8_t *data, size_t len)
 {
-	/* From a block of exactly that size, so that ASan sees a read beyond it. */
+	/* Decodes a block of exactly that size, so that ASan detects a read beyond it. */
 	cleanup_free uint8_t *copy = malloc(len ? len : 1);
 	struct err e = { 0 };
 	int r;
@@ -227,7 +227,7 @@ encode(const struct ipc_msg_info *info, unsigned type, const void *msg)
 	return (size_t)len;
 }
 
-/* The end of the field at `at`, for cutting between two. */
+/* Returns the end of the field at `at`, to truncate between two fields. */
 static size_t
 field_end(size_t at, size_t len)
 {
@@ -321,7 +321,8 @@ START_TEST(cut_at_each_length)
 			ck_assert_int_eq(r, -EPROTO);
 			continue;
 		}
-		/* Between two fields it is a smaller message; anywhere else it is none. */
+		/* Truncated between two fields it is a smaller message; anywhere else it is
+		 * invalid. */
 		while (boundary < cut)
 			boundary = field_end(boundary, len);
 		ck_assert_msg(
@@ -368,7 +369,7 @@ START_TEST(no_field_twice)
 		       (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) && !is_chosen(desc, f, 0))
 			f = &desc->fields[++n];
 		if (f->label == PROTOBUF_C_LABEL_REPEATED)
-			continue; /* more of the same is a message */
+			continue; /* one more element of a list is valid */
 		n++;
 		memcpy(changed, buf, end);
 		memcpy(changed + end, buf + at, end - at);
@@ -482,7 +483,7 @@ START_TEST(the_head_has_a_zero)
 }
 END_TEST
 
-/* Whatever a taken-over peer sends: decoded canonically or refused, never more. */
+/* Whatever a taken-over peer sends is either decoded as canonical or rejected. */
 START_TEST(each_bit_turned)
 {
 	FOR_MESSAGE(info);
@@ -539,7 +540,7 @@ START_TEST(a_record_has_one_size)
 }
 END_TEST
 
-/* Puts the size bytes of wrong to `at` for the time of one decoding, and of one encoding. */
+/* Checks one decoding and one encoding with the size bytes of `wrong` at `at`. */
 static void
 check_refused(unsigned type, size_t at, const void *wrong, size_t size, size_t len)
 {
@@ -630,7 +631,7 @@ START_TEST(a_text_that_is_too_long_is_not_sent)
 }
 END_TEST
 
-/* --- once --- */
+/* --- single cases --- */
 
 START_TEST(numbers_that_are_no_message)
 {
@@ -678,10 +679,10 @@ START_TEST(a_message_that_is_too_large_is_not_sent)
 }
 END_TEST
 
-/* Two bytes on the wire, fifty in memory each: the arena is the end of it. */
+/* Two bytes each on the wire, fifty in memory: the arena limits them. */
 START_TEST(the_arena_is_the_limit)
 {
-	/* node_publish_volume, 60,000 bytes of entries of its publish_context */
+	/* node_publish_volume with 60,000 bytes of entries of its publish_context */
 	static const uint8_t begin[] = { 0x92, 0x01, 0xe0, 0xd4, 0x03 }, entry[] = { 0x12, 0x00 };
 	struct ipc_head head = { .type = CSI_CALL_REQ };
 	struct err e;
@@ -746,7 +747,7 @@ START_TEST(over_a_socket)
 }
 END_TEST
 
-/* Refused packets leave no descriptor behind, however many they bring. */
+/* Rejected packets leave no descriptor open, however many they have. */
 START_TEST(refused_descriptors_are_closed)
 {
 	struct ipc_head head = { .type = EXEC_RUN_REAP_REQ };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_lease.c: when an alloc has to stop, and what counts as a lease page. */
+/* test_lease.c: when an alloc has to stop, and which lease pages are valid. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,8 +20,8 @@ START_TEST(limit_counts_from_the_last_beat)
 }
 END_TEST
 
-/* A page from the future (a restored snapshot) must not extend the lease beyond a whole limit from
- * now. */
+/* A page from the future (a restored snapshot) must not extend the lease to more than one limit
+ * from now. */
 START_TEST(a_beat_ahead_of_now_counts_as_now)
 {
 	struct lease_page page = { .started = 10 * S, .last_ok = 100000 * S };

@@ -18,13 +18,13 @@
 #define WINDOW   (256u * 1024)
 #define SAID_MAX 600
 
-/* --- in the place of sup_child.c: what is said to heartbeat is kept --- */
+/* --- replaces sup_child.c: keeps messages to heartbeat --- */
 
 static struct said {
 	unsigned type;
-	uint64_t stream; /* of an event of a stream; of a cancel the call */
-	char text[200];  /* its error, or a call's method */
-	size_t len;      /* of its data */
+	uint64_t stream; /* of a stream's event; for a cancel, the call */
+	char text[200];  /* an error, or a call's method */
+	size_t len;      /* of the data */
 	bool reset;
 	int fd;
 } said[SAID_MAX];
@@ -120,13 +120,13 @@ child_answer_beats(struct sup *sup, child_beat_cb *cb)
 	answer_beat = cb;
 }
 
-/* --- the link's user --- */
+/* --- the user of the link --- */
 
 static struct sup sup;
 static char server[64], why_server[64];
 static struct {
 	unsigned calls, inputs, rooms, gone, ended;
-	char why[64]; /* of the end; "well": none */
+	char why[64]; /* the reason of the end; "well" if there was no error */
 	uint64_t stream;
 	size_t len, n_input;
 	char body[16];
@@ -244,7 +244,7 @@ end(void)
 	ck_assert_ptr_null(tell_link);
 }
 
-/* --- what heartbeat says --- */
+/* --- messages of heartbeat --- */
 
 static int
 say(unsigned type, void *msg)
@@ -306,7 +306,8 @@ give_room(uint64_t stream, uint32_t bytes)
 	ck_assert_int_eq(say(HB_STREAM_ROOM_EV, &ev.base), 0);
 }
 
-/* All that was written on it since the last look; nothing larger than a packet takes. */
+/* Returns all bytes written on the stream since the last call. No message exceeds the size of a
+ * packet. */
 static size_t
 written(uint64_t stream)
 {
@@ -341,7 +342,7 @@ START_TEST(unknown_methods_are_refused_in_their_own_way)
 	ck_assert_str_eq(said[0].text, "Unknown rpc method: \"B.None\"");
 	expect(1, HB_STREAM_CLOSE_EV, 1);
 	ck_assert_uint_eq(n_said, 2);
-	/* One that is not streaming has brought its argument first. A name of the other kind is
+	/* A stream that is not streaming has sent its argument first. A method of the other kind is
 	 * unknown too. */
 	ck_assert_int_eq(open_stream(2, "A.Stream", false), 0);
 	ck_assert_uint_eq(n_said, 2);
@@ -369,7 +370,7 @@ START_TEST(an_argument_comes_in_pieces_and_is_called_with_once)
 	ck_assert_uint_eq(seen.calls, 1);
 	ck_assert_uint_eq(seen.len, 5);
 	ck_assert_int_eq(memcmp(seen.body, "abcde", 5), 0);
-	/* What was taken is told, byte for byte. */
+	/* Every consumed byte is confirmed. */
 	for (size_t i = 0; i < n_said; i++)
 		told += said[i].type == HB_STREAM_READ_EV ? said[i].len : 0;
 	ck_assert_uint_eq(told, 5);
@@ -379,7 +380,7 @@ START_TEST(an_argument_comes_in_pieces_and_is_called_with_once)
 	link_answer(&sup, 5, NULL, "yes", 3);
 	ck_assert_uint_eq(written(5), 3);
 	expect(n_said - 1, HB_STREAM_CLOSE_EV, 5);
-	/* It is no more: what comes for it, and what is done with it, is nothing. */
+	/* The stream has ended: events for it, and calls on it, have no effect. */
 	n_said = 0;
 	give(5, "late", 4, true);
 	give_room(5, 3);
@@ -404,7 +405,7 @@ START_TEST(a_large_answer_waits_for_room_and_closes_behind_its_last_byte)
 	give_room(1, 100000);
 	ck_assert_uint_eq(written(1), 100000);
 	ck_assert_uint_ne(said[n_said - 1].type, HB_STREAM_CLOSE_EV);
-	/* More than it ever had is no more than all. */
+	/* A window larger than ever used counts as the full window. */
 	give_room(1, UINT32_MAX);
 	ck_assert_uint_eq(written(1), WINDOW);
 	ck_assert_uint_ne(said[n_said - 1].type, HB_STREAM_CLOSE_EV);
@@ -427,7 +428,7 @@ START_TEST(frames_leave_as_there_is_room)
 	ck_assert_uint_eq(link_stream_room(&sup, 1), 1);
 	link_stream_write(&sup, 1, frames, 10);
 	ck_assert_uint_eq(written(1), WINDOW);
-	/* Nine bytes are kept: there is no room for others before those have left. */
+	/* Nine bytes are pending: no more fit before those are sent. */
 	ck_assert_uint_eq(link_stream_room(&sup, 1), 0);
 	give_room(1, 5);
 	ck_assert_uint_eq(written(1), 5);
@@ -441,7 +442,7 @@ END_TEST
 
 START_TEST(who_goes_away_is_told_to_who_serves)
 {
-	/* The end of the input ends a stream, not an answer that is waited for. */
+	/* The end of the input ends a stream, but not an answer that is awaited. */
 	ck_assert_int_eq(open_stream(1, "A.Unary", false), 0);
 	give(1, "x", 1, true);
 	give_end(1, false);
@@ -455,7 +456,7 @@ START_TEST(who_goes_away_is_told_to_who_serves)
 	ck_assert_uint_eq(seen.gone, 1);
 	expect(0, HB_STREAM_CLOSE_EV, 2);
 	ck_assert(!said[0].reset);
-	/* heartbeat has forgotten one that is gone. */
+	/* heartbeat has removed a stream that is gone. */
 	ck_assert_int_eq(open_stream(3, "A.Stream", true), 0);
 	give(3, "x", 1, true);
 	n_said = 0;
@@ -476,7 +477,7 @@ START_TEST(what_comes_before_the_gate_opens_is_kept)
 	give(1, "", 0, true);
 	give(1, "cde", 3, true);
 	ck_assert_uint_eq(seen.inputs, 0);
-	/* The server is held, too: of all that, only the argument was taken. */
+	/* The server is held back too: only the argument was consumed. */
 	ck_assert_uint_eq(n_said, 2);
 	expect(1, HB_STREAM_READ_EV, 1);
 	link_stream_go_on(&sup, 1);
@@ -487,7 +488,7 @@ START_TEST(what_comes_before_the_gate_opens_is_kept)
 	link_stream_go_on(&sup, 1);
 	give(1, "f", 1, true);
 	ck_assert_uint_eq(seen.inputs, 4);
-	/* Only so much of it. */
+	/* Consumes only part of it. */
 	link_stream_hold(&sup, 1);
 	for (size_t len = 0; len < LINK_OBJECT_MAX && seen.gone == 0; len += sizeof part)
 		give(1, part, sizeof part, true);
@@ -571,7 +572,7 @@ START_TEST(why_there_is_nothing_of_a_stream)
 	give_failure(id, bad_ends[_i].gone, bad_ends[_i].error);
 	ck_assert_uint_eq(seen.ended, 1);
 	ck_assert_str_eq(seen.why, bad_ends[_i].why);
-	/* What the server has not taken would hold up a plain end. */
+	/* Data that the server has not accepted would delay a plain end. */
 	ck_assert_uint_eq(n_said, !bad_ends[_i].gone);
 	ck_assert(bad_ends[_i].gone || said[0].reset);
 }
@@ -607,7 +608,7 @@ START_TEST(streams_that_are_asked_for_are_bounded)
 	ck_assert_uint_eq(id, 0);
 	ck_assert_uint_eq(n, 80);
 	ck_assert_int_eq(
-	    open_stream(1, "A.Stream", true), 0); /* servers have a count of their own */
+	    open_stream(1, "A.Stream", true), 0); /* streams of servers have a limit of their own */
 	ck_assert_int_eq(open_stream(1ull << 63 | 500, "A.Stream", true), -EPROTO);
 }
 END_TEST
@@ -699,12 +700,12 @@ START_TEST(large_bodies_travel_in_memory)
 	ck_assert_uint_eq(said[0].type, HB_CALL_BIG_REQ);
 	ck_assert_uint_eq(said[0].len, 0);
 	ck_assert_int_ge(said[0].fd, 0);
-	/* The same comes back: the callback has it whole, and nothing of it stays open. */
+	/* The same body comes back: the callback gets all of it, and no descriptor stays open. */
 	end_call(0, "", "", said[0].fd);
 	ck_assert_int_eq(answer.r, 0);
 	ck_assert_uint_eq(answer.len, len);
 	ck_assert_int_eq(fcntl(said[0].fd, F_GETFD), -1);
-	/* What is no sealed memory is not read. */
+	/* A body that is not in sealed memory is not read. */
 	(void)link_call(&sup, "Job.Register", "x", 1, 3000, 0, on_answer, NULL);
 	end_call(0, "", "", memfd_create("open", MFD_CLOEXEC));
 	ck_assert_int_lt(answer.r, 0);
@@ -734,7 +735,7 @@ START_TEST(beats)
 	beat_len = 4;
 	answer_beat(&sup, &data, &len);
 	ck_assert_uint_eq(len, 4);
-	/* One that is too large for a packet is none. */
+	/* A body that is too large for a packet is an error. */
 	beat_len = LINK_BEAT_MAX + 1;
 	answer_beat(&sup, &data, &len);
 	ck_assert_uint_eq(len, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_local_fate.c: every combination of facts about an alloc, and what is said of its successor.
- */
+/* test_local_fate.c: every combination of facts about an alloc, and what they mean for its
+ * replacement. */
 #include "supervisor/server/place/local_fate.h"
 #include "tests/unit/unit.h"
 
@@ -20,7 +20,7 @@ unpack(unsigned bits)
 	};
 }
 
-/* One fate follows from each combination, and each fate from its own facts alone. */
+/* One fate follows from each combination, and each fate only from its own facts. */
 START_TEST(each_fate_has_its_facts)
 {
 	for (unsigned bits = 0; bits < 1 << 9; bits++) {

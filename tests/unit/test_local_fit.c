@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_local_fit.c: every combination of what may keep a group from a node, and what is noted of
- * it. */
+/* test_local_fit.c: every combination of reasons why a group does not fit a node, and what is
+ * noted. */
 #include "supervisor/node/cores.h"
 #include "supervisor/server/place/local_fit_node.h"
 #include "tests/unit/unit.h"
 
-/* One bit for each thing that is wrong. */
+/* One bit for each reason. */
 enum {
 	WRONG_DATACENTER = 1 << 0,
 	WRONG_POOL = 1 << 1,
@@ -105,7 +105,7 @@ get_used(unsigned wrong)
 	};
 }
 
-/* It fits if nothing is wrong, and of what is wrong the first thing alone is noted. */
+/* The group fits if there is no reason; otherwise only the first reason is noted. */
 START_TEST(one_reason_is_noted)
 {
 	fill_node();
@@ -141,7 +141,7 @@ START_TEST(one_reason_is_noted)
 }
 END_TEST
 
-/* What is short is what the group needs: with so much given back it fits. */
+/* A shortage is what the group needs: when that much is freed, it fits. */
 START_TEST(a_shortage_ends_when_so_much_is_given_back)
 {
 	static const struct local_usage full = { 4000, 1000, 4, 1000 };

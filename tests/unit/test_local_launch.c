@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_local_launch.c: every combination of facts about a periodic job, and whether it is launched.
- */
+/* test_local_launch.c: every combination of facts about a periodic job, and whether it is
+ * launched. */
 #include "supervisor/server/drive/local_launch.h"
 #include "tests/unit/unit.h"
 
@@ -27,7 +27,8 @@ START_TEST(only_what_is_due)
 }
 END_TEST
 
-/* Whatever the clock does, a time is launched or computed anew, never both and never forgotten. */
+/* Whatever the clock does, a time is either launched or computed again, never both and never
+ * neither. */
 START_TEST(a_set_clock_loses_no_time)
 {
 	for (size_t i = 1; i < sizeof times / sizeof times[0]; i++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * test_local_periodic.c: what is launched when somebody sets the clock: forward, back, over a time
- * that was, and in the moment in which the timer is armed. The clock and its timer are the test's,
- * as timerfd_settime(2) has them, and so is what jobs and rows are made of.
+ * test_local_periodic.c: launches when the clock is set: forward, back, over a time in the past,
+ * and at the moment when the timer is armed. The test replaces the clock and its timer, as
+ * timerfd_settime(2) has them, and the sources of jobs and rows.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@
 
 static struct {
 	int fd;
-	int64_t now, at; /* at 0: the timer is not armed */
-	bool was_set;    /* and nobody was told yet */
+	int64_t now, at; /* at is 0 when the timer is not armed */
+	bool was_set;    /* and nobody has been notified yet */
 	int64_t set_at_next_look;
 } fake;
 
@@ -124,7 +124,7 @@ static struct local_job parent, known_child;
 static int64_t made[8], again[8];
 static size_t n_made, n_again;
 
-/* The time in "p/periodic-<seconds>". */
+/* Returns the time in "p/periodic-<seconds>". */
 static int64_t
 time_of(const char *id)
 {
@@ -217,7 +217,7 @@ store_meta_put(struct store *s, const char *key, const char *value, struct err *
 	return 0;
 }
 
-/* The pass follows at once. */
+/* The pass follows immediately. */
 void
 local_mark_timer(struct local *l)
 {
@@ -245,7 +245,7 @@ static struct sup sup;
 static struct job_ref ref;
 static struct local_version version = { .ref = &ref };
 
-/* A second after BEGIN. */
+/* Begins one second after BEGIN. */
 static void
 begin(void)
 {
@@ -327,7 +327,7 @@ START_TEST(back_in_the_moment_in_which_it_is_armed)
 {
 	begin();
 	set_clock(BEGIN - 3 * HOUR + 5);
-	local_periodic_arm(&local); /* because of another job, say, before the loop's turn */
+	local_periodic_arm(&local); /* for example for another job, before the loop's turn */
 	ck_assert_int_eq(fake.at, BEGIN - 2 * HOUR);
 	turn();
 	ck_assert_uint_eq(n_made, 0);
@@ -343,7 +343,7 @@ START_TEST(back_between_the_look_at_the_clock_and_the_arming)
 	fake.set_at_next_look = BEGIN - 3 * HOUR + 5;
 	ring();
 	turn();
-	/* It was time when the clock was looked at. */
+	/* The time had come when the clock was read. */
 	ck_assert_uint_eq(n_made, 1);
 	ck_assert_int_eq(fake.at, BEGIN - 2 * HOUR);
 	end();

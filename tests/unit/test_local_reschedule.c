@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_local_reschedule.c: how long after each failure of a row of failures the successor comes. */
+/* test_local_reschedule.c: the delay before each replacement in a series of failures. */
 #include "common/duration.h"
 #include "supervisor/server/job/local_reschedule.h"
 #include "tests/unit/unit.h"
@@ -11,7 +11,7 @@ static const struct {
 	const char *story;
 	struct reschedule_policy p;
 	int64_t ran[8];   /* s that each alloc ran before it failed */
-	int64_t delay[8]; /* s; NEVER ends the row */
+	int64_t delay[8]; /* s; NEVER ends the series */
 } rows[] = {
 	{ "no attempts", { .attempts = 0, .unlimited = OPT_FALSE, .delay = 5 * S }, .ran = { 1 },
 	    .delay = { NEVER } },

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_local_rules.c: every combination of facts about a deployment, and what may follow from it.
- */
+/* test_local_rules.c: every combination of facts about a deployment, and the possible results. */
 #include "supervisor/server/deploy/local_rules.h"
 #include "tests/unit/unit.h"
 
 static const enum deployment_state states[] = { DEPLOYMENT_NONE, DEPLOYMENT_RUNNING,
 	DEPLOYMENT_PAUSED, DEPLOYMENT_FAILED, DEPLOYMENT_SUCCESSFUL, DEPLOYMENT_CANCELLED };
 
-/* A paused or failed deployment replaces nothing, one with canaries waits, and one that has ended
- * well limits nothing. */
+/* A paused or failed deployment replaces nothing, one with canaries waits, and a successful one
+ * limits nothing. */
 START_TEST(the_gate)
 {
 	for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
@@ -27,7 +26,7 @@ START_TEST(the_gate)
 }
 END_TEST
 
-/* Never more than max_parallel allocs are being replaced, and none while one is unhealthy. */
+/* At most max_parallel allocs are being replaced, and none while one is unhealthy. */
 START_TEST(the_budget)
 {
 	for (int gate = LOCAL_GATE_OPEN; gate <= LOCAL_GATE_WAITING; gate++)
@@ -69,8 +68,8 @@ unpack_standing(unsigned bits)
 	};
 }
 
-/* A slot is healthy by a running alloc of the deployment alone; it is given up only if nothing else
- * will take its place. */
+/* A slot is healthy only with a running alloc of the deployment; it is abandoned only if nothing
+ * else will replace it. */
 START_TEST(the_standing)
 {
 	for (unsigned bits = 0; bits < 3 << 6; bits++) {
@@ -170,7 +169,8 @@ START_TEST(the_step)
 			ck_assert_msg(((is_hopeless(&a) || is_late(&a)) && a.auto_revert) ||
 					  ((is_hopeless(&b) || is_late(&b)) && b.auto_revert),
 			    "%#x", bits);
-		/* Whatever is timed has a timer; whatever is due is late. */
+		/* The timer is set to a future time, and not later than an incomplete group's
+		 * deadline. */
 		if (step == LOCAL_STEP_REPLACE && o.deadline_ns != INT64_MAX)
 			ck_assert_msg(o.deadline_ns > NOW, "%#x", bits);
 		if (step == LOCAL_STEP_REPLACE && a.has_deadline && !is_complete(&a) &&

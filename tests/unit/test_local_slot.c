@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_local_slot.c: every combination of facts about a slot, and what may follow from it. */
+/* test_local_slot.c: every combination of facts about a slot, and the possible actions. */
 #include <stdio.h>
 
 #include "supervisor/server/place/local_slot.h"
@@ -118,8 +118,8 @@ START_TEST(no_two_allocs_of_one_name_run_at_once)
 }
 END_TEST
 
-/* What waits is counted by an evaluation; what is placed has none of the waiting left; an attempt
- * is counted only of what failed by itself and is replaced for that. */
+/* An evaluation counts a slot that waits; a placed slot no longer waits; an attempt is counted only
+ * for an alloc that failed by itself and is replaced for that reason. */
 START_TEST(the_steps_fit_the_action)
 {
 	for (unsigned bits = 0; bits < 9 << 7; bits++) {
@@ -134,7 +134,7 @@ START_TEST(the_steps_fit_the_action)
 		ck_assert_msg(!s.keeps_unplaced || f.wanted, "facts %#x", bits);
 		ck_assert_msg(!s.releases_alloc || (f.ended && !f.wanted && a == LOCAL_SLOT_KEEP),
 		    "facts %#x", bits);
-		/* An operator's request and an update are no attempts of the policy. */
+		/* An operator's request and an update do not count as attempts of the policy. */
 		ck_assert_msg(!s.counts_attempt || (f.reschedule == LOCAL_AGAIN_NOW && !f.again &&
 						       f.outdated == LOCAL_CURRENT),
 		    "facts %#x", bits);

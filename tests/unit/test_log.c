@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_log.c: lines for whoever watches: which, and that nothing at their other end stops a
- * process. */
+/* test_log.c: lines for followers of the log: which lines they get, and that their end cannot block
+ * a process. */
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -9,12 +9,12 @@
 #include "common/log.h"
 #include "tests/unit/unit.h"
 
-#define MANY 5000 /* lines: more than a socket takes */
+#define MANY 5000 /* lines: more than a socket holds */
 
 static int ends[2];
 static int32_t *wanted;
 
-/* As the worst of those who have the socket could leave it: it blocks. */
+/* Leaves the socket as its worst holder could: blocking. */
 static void
 watch(int32_t level)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_log_reader.c: rotated files read as one text, from both ends, while they grow, rotate and
- * go. */
+ * are removed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ begin(struct log_reader *r, bool from_end, uint64_t offset, bool follow)
 	    "%s", e.msg);
 }
 
-/* Everything there is just now; the last return of read. */
+/* Reads everything that is there now; returns the last return value of read. */
 static ssize_t
 read_all(struct log_reader *r, char *ret, size_t size)
 {
@@ -177,7 +177,7 @@ START_TEST(purged_files_are_skipped_and_said)
 	append("web.stdout.0", "a\n");
 	begin(&r, false, 0, true);
 	expect(&r, "a\n", 0);
-	/* A slow reader: the file it has open and the two after it are gone. */
+	/* A slow reader: the file that it has open and the two after it are removed. */
 	ck_assert_int_eq(unlinkat(dir_fd, "web.stdout.0", 0), 0);
 	append("web.stdout.3", "d\n");
 	ck_assert_int_eq(log_reader_read(&r, buf, sizeof buf, &chunk), 0);
@@ -229,7 +229,7 @@ START_TEST(links_are_no_logs)
 
 	ck_assert_int_eq(symlinkat("/etc/passwd", dir_fd, "web.stdout.0"), 0);
 	begin(&r, false, 0, false);
-	/* Not listed, and not opened when asked for by its number. */
+	/* A link is neither listed nor opened when its number is requested. */
 	ck_assert_int_eq(
 	    log_reader_read(&r, (char[16]){ 0 }, 16, &(struct log_chunk){ 0 }), -ELOOP);
 	log_reader_done(&r);

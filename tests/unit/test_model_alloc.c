@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_model_alloc.c: task events, the status that task states make. Runs in: unit tests. */
+/* test_model_alloc.c: task events, and the client status from task states. Runs in: unit tests. */
 #include <string.h>
 
 #include "common/duration.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_model_claims.c: who may use a volume, and ways of using one. Runs in: unit tests. */
+/* test_model_claims.c: who may claim a volume, and the names of usages. Runs in: unit tests. */
 #include <string.h>
 
 #include "supervisor/server/claim/claims.h"
@@ -50,7 +50,7 @@ claim(const char *alloc, enum claim_mode mode, enum csi_access access, enum clai
 #define MSW CSI_MULTI_NODE_SINGLE_WRITER
 #define MMW CSI_MULTI_NODE_MULTI_WRITER
 
-/* Alloc a holds a claim; alloc b asks for one. */
+/* Alloc a holds a claim; alloc b requests one. */
 static const struct {
 	enum csi_access access;
 	enum claim_mode held, asked;
@@ -232,7 +232,7 @@ START_TEST(claims_of_ended_allocs_are_found)
 }
 END_TEST
 
-/* Other mount options are another usage of the volume. */
+/* Other mount options give another usage of the volume. */
 START_TEST(usage_tells_options_apart)
 {
 	char *noatime[] = { (char *)"noatime" }, *two[] = { (char *)"noatime", (char *)"ro" };

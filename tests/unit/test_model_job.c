@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_model_job.c: jobs completed, validated, compared. Runs in: unit tests. */
+/* test_model_job.c: jobs are completed, validated and compared. Runs in: unit tests. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "supervisor/server/job/job_validate.h"
 #include "tests/unit/unit.h"
 
-/* What `nomad job run -output` printed for a job. */
+/* Loads what `nomad job run -output` printed for a job. */
 static void
 load(struct job *job)
 {
@@ -77,8 +77,7 @@ START_TEST(a_real_job_is_completed)
 }
 END_TEST
 
-/* Nothing that the API's client dereferences may be null, also for a job that says as
- * little as it can. */
+/* Fields that the API's client dereferences must not be null, even for a minimal job. */
 START_TEST(nothing_dereferenced_is_null)
 {
 	static const char *const job_keys[] = { "ID", "Name", "Region", "Namespace", "Type",
@@ -229,7 +228,7 @@ END_TEST
 #define NAMED(more)    "\"Identities\":[{" more "}]"
 #define IDENTITY(name) "group \"g\": task \"t\": identity \"" name "\": "
 
-/* NULL: a good job. */
+/* NULL: the job is valid. */
 struct validation {
 	const char *job, *sentence;
 };
@@ -345,7 +344,7 @@ static const struct validation general_cases[] = {
 	    "mount_options" },
 };
 
-/* What the local source alone refuses. */
+/* Problems that only the embedded server reports. */
 static const struct validation local_cases[] = {
 	{ TASKED("\"Templates\":[{\"DestPath\":\"x\"}]"),
 	    "group \"g\": task \"t\": template is not supported yet by the local source" },
@@ -474,10 +473,9 @@ START_TEST(lease_of_zero_is_none)
 }
 END_TEST
 
-/* Which change of a registered job stops an alloc and starts another, and which one leaves it
- * running. */
+/* Which changes of a registered job replace an alloc, and which leave it running. */
 static const struct {
-	const char *old, *new, *why; /* NULL: stays */
+	const char *old, *new, *why; /* NULL: it stays */
 } changes[] = {
 	{ JOB(GROUP("")), JOB(GROUP("")), NULL },
 	{ JOB(GROUP("")), WITH("\"Count\":5"), NULL },
@@ -538,7 +536,7 @@ START_TEST(a_stub_tells_of_its_job)
 }
 END_TEST
 
-/* NULL: refused. */
+/* NULL: rejected. */
 static const struct identity_path {
 	const char *name, *filepath, *file;
 } identity_paths[] = {
@@ -578,7 +576,7 @@ START_TEST(a_token_is_a_file_of_its_task)
 }
 END_TEST
 
-/* The longest that fit, and one more. */
+/* The longest names that fit, and one character more. */
 START_TEST(names_of_tokens_fit_or_are_refused)
 {
 	const size_t max = NAME_BYTES_MAX - strlen("nomad_.jwt");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_model_json.c: the codec over every field table. Runs in: unit tests. */
+/* test_model_json.c: the JSON codec with every field table. Runs in: unit tests. */
 #include <string.h>
 
 #include "common/duration.h"
@@ -14,8 +14,7 @@
 static const struct type *const types[] = { &job_type, &job_stub_type, &alloc_type, &eval_type,
 	&csi_volume_type, &csi_plugin_type, &node_type };
 
-/* With every field set, through text and back: what is lost shows up as a difference that names its
- * place. */
+/* Sets every field, encodes and decodes: a lost field shows up as a difference with its path. */
 START_TEST(every_field_survives)
 {
 	const struct type *type = types[_i / 3];
@@ -36,7 +35,7 @@ START_TEST(every_field_survives)
 }
 END_TEST
 
-/* An object as model_init() makes it stays so, unset things too. */
+/* An object as model_init() makes it stays the same, including unset fields. */
 START_TEST(empty_survives)
 {
 	const struct type *type = types[_i / 2];
@@ -125,7 +124,7 @@ START_TEST(errors_name_the_place)
 }
 END_TEST
 
-/* The tree may come from somebody who let a NUL through. */
+/* The tree may come from code that accepts NULs. */
 START_TEST(a_nul_in_a_tree_is_refused)
 {
 	cleanup_json json_t *json =
@@ -192,7 +191,7 @@ START_TEST(values_have_more_than_one_form)
 }
 END_TEST
 
-/* What a task wrote may end up in an event; the row has to be read again. */
+/* Output of a task may end up in an event; the row must be readable again. */
 START_TEST(text_that_is_no_utf8_is_repaired)
 {
 	static const struct {
@@ -262,7 +261,7 @@ START_TEST(times_of_others)
 }
 END_TEST
 
-/* A nil inside a map is what peers fall over. */
+/* A nil inside a map makes peers crash. */
 START_TEST(null_in_a_map_is_absent)
 {
 	static const char text[] =
@@ -344,8 +343,8 @@ START_TEST(views_hide_what_is_secret)
 }
 END_TEST
 
-/* The stubs are encoded, but what the allocs hold beside that is freed with the plugin: the
- * sanitizer looks. */
+/* The stubs are encoded, but the allocs' other contents are freed with the plugin; the sanitizer
+ * checks that. */
 START_TEST(a_plugin_owns_its_allocs)
 {
 	cleanup_done(csi_plugin) struct csi_plugin plugin;
@@ -376,7 +375,7 @@ START_TEST(a_node_is_shown_without_its_secret)
 }
 END_TEST
 
-/* The official command line dereferences it. */
+/* The official command dereferences it. */
 START_TEST(metrics_are_never_null)
 {
 	cleanup_done(alloc) struct alloc a;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_model_msgpack.c: the msgpack codec over every field table, against what servers and clients
- * of each version said to each other. Runs in: unit tests.
+ * test_model_msgpack.c: the msgpack codec with every field table, against messages between servers
+ * and clients of each version. Runs in: unit tests.
  */
 #include <string.h>
 
@@ -31,10 +31,10 @@ static const struct type *const types[] = { &alloc_type, &alloc_update_type, &no
 	&rpc_csi_controller_req_type, &rpc_csi_rep_type, &rpc_csi_snapshots_rep_type };
 
 static const char *const versions[] = { "1.6", "1.7", "1.8", "1.9", "1.10", "1.11", "2.0" };
-/* Which of them is the first with something new. */
+/* For the first version with some feature. */
 enum { V1_6, V1_7, V1_8, V1_9, V1_10, V1_11, V2_0 };
 
-/* --- every table, there and back --- */
+/* --- every table, encoded and decoded --- */
 
 START_TEST(every_field_survives)
 {
@@ -72,7 +72,7 @@ START_TEST(empty_survives)
 }
 END_TEST
 
-/* --- what was recorded --- */
+/* --- recorded messages --- */
 
 static const struct recorded {
 	int since; /* a version */
@@ -118,7 +118,7 @@ static const struct recorded {
 	{ V1_11, "server_nodeidentity_get_req", &rpc_node_req_type },
 };
 
-/* Of one version, what it has; the loops that use it go over all pairs. */
+/* Returns the recording, and its version; the loops that use it go over all pairs. */
 static const struct recorded *
 find_recorded(int i, const char **ret_version)
 {
@@ -149,7 +149,7 @@ START_TEST(recorded_bodies_come_back_the_same)
 }
 END_TEST
 
-/* Also the allocs, which an answer hands out undecoded. */
+/* Also the allocs, which an answer leaves undecoded. */
 START_TEST(recorded_allocs_come_back_the_same)
 {
 	static const char *const names[] = { "allocs_web_rep", "allocs_calc_rep", "allocs_csi_rep",
@@ -196,7 +196,7 @@ START_TEST(recorded_answers_say_this)
 	ck_assert_uint_eq(reg.servers.n, 1);
 	ck_assert_str_eq(reg.servers.v[0].rpc_advertise_addr, reg.leader_rpc_addr);
 	ck_assert_str_eq(reg.servers.v[0].datacenter, "dc1");
-	/* Three parts with dots: a JWT. */
+	/* Three parts separated by dots: a JWT. */
 	ck_assert_int_eq(reg.signed_identity != NULL, new);
 	ck_assert(!new || (strlen(reg.signed_identity) > 700 && strchr(reg.signed_identity, '.')));
 	ck_assert_ptr_null(beat.signed_identity);
@@ -223,7 +223,7 @@ read_alloc(const char *version, const char *name, struct raw *ret_message)
 	return a;
 }
 
-/* A task with the default identity as variable and file, and two named ones; and their tokens. */
+/* A task with the default identity as variable and file, two named identities, and their tokens. */
 START_TEST(recorded_identities_say_this)
 {
 	cleanup_done(rpc_sign_rep) struct rpc_sign_rep rep = { 0 };
@@ -311,7 +311,7 @@ START_TEST(recorded_service_says_this)
 }
 END_TEST
 
-/* A dispatched exec batch job with a payload, a core of its own and a mount. */
+/* A dispatched exec batch job with a payload, one reserved core and a mount. */
 START_TEST(recorded_dispatch_says_this)
 {
 	struct raw message;
@@ -326,7 +326,7 @@ START_TEST(recorded_dispatch_says_this)
 	ck_assert_str_eq(string_map_get(&a->job->meta, "who"), "me");
 	ck_assert_uint_lt(strlen(a->job->payload), sizeof(payload));
 	ck_assert_int_eq(base64_decode(a->job->payload, payload, &len), 0);
-	/* 60 numbers with a blank behind each, in Snappy's form. */
+	/* 60 numbers with a space after each, in Snappy's format. */
 	ck_assert_uint_ne(len, 171);
 	ck_assert_int_eq(payload_unpack(payload, len, plain, &len), 0);
 	ck_assert_uint_eq(len, 171);
@@ -368,7 +368,7 @@ START_TEST(recorded_node_says_this)
 }
 END_TEST
 
-/* A null unsets a key: it is not the same as none. */
+/* A null unsets a key, which differs from an absent key. */
 START_TEST(recorded_meta_has_its_null)
 {
 	cleanup_done(rpc_meta_apply_req) struct rpc_meta_apply_req req = { 0 };
@@ -414,7 +414,7 @@ START_TEST(recorded_requests_say_this)
 }
 END_TEST
 
-/* --- our own bytes --- */
+/* --- our own encoding --- */
 
 static void
 assert_bytes(const struct type *type, const void *obj, enum model_flags flags, const char *want)
@@ -439,7 +439,7 @@ START_TEST(a_beat_is_these_bytes)
 }
 END_TEST
 
-/* Go keeps the sign of a type in the form of its numbers. */
+/* Go encodes a number with the sign of its type. */
 START_TEST(numbers_are_as_go_has_them)
 {
 	static const struct {
@@ -499,7 +499,7 @@ START_TEST(times_are_fifteen_bytes)
 	ck_assert_int_eq(back, 1709528767 * NS_PER_S + 89);
 	ck_assert(go_time_parse("\2\0\0\0\x0e\xdd\x77\x4d\xbf\0\0\0\x59\0\x3c\1", 16, &back));
 	ck_assert_int_eq(back, 1709528767 * NS_PER_S + 89);
-	/* Far away. */
+	/* Out of range. */
 	ck_assert(go_time_parse("\1\x7f\xff\xff\xff\xff\xff\xff\xff\0\0\0\0\0\0", 15, &back));
 	ck_assert_int_eq(back, INT64_MAX);
 	ck_assert(go_time_parse("\1\x80\0\0\0\0\0\0\0\0\0\0\0\0\0", 15, &back));
@@ -512,7 +512,7 @@ START_TEST(times_are_fifteen_bytes)
 }
 END_TEST
 
-/* Servers do not survive a nil where a struct is expected, so that raw JSON may not bring one. */
+/* Servers crash at a nil where a struct is expected, so raw JSON must not contain one. */
 START_TEST(no_list_or_map_gets_a_nil)
 {
 	cleanup_done(node_resources) struct node_resources res;
@@ -530,7 +530,7 @@ START_TEST(no_list_or_map_gets_a_nil)
 			      "81a656656e646f72a176"
 			      "90");
 	drop(raw);
-	/* What a driver gets is its author's. */
+	/* A driver's block is passed unchanged. */
 	task.config = json_loads("{\"a\":null}", 0, NULL);
 	assert_bytes(&task_type, &task, MODEL_COMPACT, "81a6436f6e66696781a161c0");
 }
@@ -539,7 +539,7 @@ END_TEST
 /* --- what a peer may send --- */
 
 static const struct {
-	const char *bytes, *message; /* NULL: taken */
+	const char *bytes, *message; /* NULL: accepted */
 } jobs[] = {
 	{ "80", NULL },
 	{ "c0", NULL },
@@ -552,19 +552,19 @@ static const struct {
 	{ "81a85072696f72697479ca42480000", NULL }, /* 50.0 in four bytes */
 	{ "81a85072696f72697479d300000000000000ff", NULL },
 	{ "81a756657273696f6ed00f", NULL },       /* signed, not below 0 */
-	{ "81a3582e59dc0001c70301010203", NULL }, /* a list with an extension that nobody wants */
+	{ "81a3582e59dc0001c70301010203", NULL }, /* a list with an extension that is not used */
 	{ "81a3582e59d80100000000000000000000000000000000", NULL },
 	{ "81a3582e59d801000000", "?: the message ends in the middle" },
-	{ "82a24944a161a24944a162", NULL },                 /* the later one */
-	{ "81c4024944d90161", NULL },                       /* other forms of texts */
-	{ "81a24944c0", NULL },                             /* nil: as if it were not there */
+	{ "82a24944a161a24944a162", NULL },                 /* the later value wins */
+	{ "81c4024944d90161", NULL },                       /* other encodings of strings */
+	{ "81a24944c0", NULL },                             /* nil: like an absent key */
 	{ "81a85072696f72697479cb4049000000000000", NULL }, /* 50.0 */
 	{ "81a453746f7001", NULL },                         /* 1 for true */
 	{ "81aa5461736b47726f75707392c080", NULL },         /* a nil element */
 	{ "81a44d65746181a161c0", NULL },                   /* a nil value */
-	{ "8101a161", NULL },                               /* a key that is none */
-	{ "81a3537461d47f00", NULL },                       /* an extension nobody wants */
-	{ "81a6537461747573a161", NULL },                   /* a status of tomorrow */
+	{ "8101a161", NULL },                               /* a key that is not a string */
+	{ "81a3537461d47f00", NULL },                       /* an extension that is not used */
+	{ "81a6537461747573a161", NULL },                   /* a status of a newer version */
 	{ "81a24944cd0001", "ID: expected a string, found 1" },
 	{ "81a2494490", "ID: expected a string, found a list" },
 	{ "81a24944a16100", "there are bytes after the message's end" },
@@ -632,7 +632,7 @@ START_TEST(a_message_takes_no_more_than_it_may)
 }
 END_TEST
 
-/* As deep as the message is long, where it is skipped and where it is kept. */
+/* As deep as the message is long, skipped and decoded. */
 START_TEST(depth_costs_nothing)
 {
 	struct raw head = from_hex(_i ? "81a753707265616473" : "81a753707265616478");
@@ -653,7 +653,7 @@ START_TEST(depth_costs_nothing)
 }
 END_TEST
 
-/* What stands in the middle of a word, of a head, of a list: none of it is taken for whole. */
+/* Truncated in the middle of a word, of a head, of a list: never accepted as complete. */
 START_TEST(no_prefix_is_a_message)
 {
 	const char *version;
@@ -683,7 +683,7 @@ START_TEST(no_prefix_is_a_message)
 }
 END_TEST
 
-/* An alloc of tomorrow is refused by itself, by name, and the other one is run. */
+/* An alloc of a newer version is rejected alone, by name, and the other one runs. */
 START_TEST(one_alloc_that_cannot_be_read)
 {
 	cleanup_done(rpc_allocs_rep) struct rpc_allocs_rep rep = { 0 };

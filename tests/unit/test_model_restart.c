@@ -19,7 +19,7 @@ static const struct restart_policy delaying = {
 	.attempts = 1, .interval = 60 * NS_PER_S, .delay = 4 * NS_PER_S, .mode = RESTART_DELAY
 };
 static const struct restart_policy never = { .interval = 60 * NS_PER_S, .mode = RESTART_FAIL };
-/* The most that a duration has, which is more than a time has left. */
+/* The longest duration, which a time cannot be advanced by. */
 static const struct restart_policy ever = {
 	.attempts = 1, .interval = INT64_MAX, .delay = INT64_MAX, .mode = RESTART_FAIL
 };
@@ -31,10 +31,10 @@ static const struct lifecycle prestart = { .hook = HOOK_PRESTART };
 static const struct lifecycle poststop = { .hook = HOOK_POSTSTOP };
 static const struct lifecycle poststart = { .hook = HOOK_POSTSTART };
 static const struct lifecycle late_sidecar = { .hook = HOOK_POSTSTART, .sidecar = true };
-/* Nothing is beside what comes last. */
+/* A poststop sidecar: no task runs beside the last ones. */
 static const struct lifecycle last_sidecar = { .hook = HOOK_POSTSTOP, .sidecar = true };
 
-/* What happens to a task: a letter each. */
+/* Events of a task: a letter each. */
 enum happening {
 	END,
 	OK,
@@ -46,8 +46,8 @@ enum happening {
 	TRIGGERED,
 	TRIGGERED_FAILURE,
 	KILLED,
-	RESTARTED,           /* told to, and then it ended */
-	RESTARTED_BY_POLICY, /* so, and well */
+	RESTARTED,           /* a restart was requested, and then it ended */
+	RESTARTED_BY_POLICY, /* the same, successfully */
 	RESTARTED_AND_KILLED,
 	NOTHING
 };
@@ -92,8 +92,7 @@ happen(struct restart_tracker *t, enum happening h)
 
 #define WITHIN "Restart within policy"
 
-/* The last of up to four happenings, each `apart` seconds after the one before, gets this decision.
- */
+/* The last of up to four events, each `apart` seconds after the one before, gets this decision. */
 static const struct {
 	const struct restart_policy *policy;
 	enum job_kind type;
@@ -149,7 +148,7 @@ static const struct {
 	    "Restart unnecessary as task terminated successfully" },
 	{ &service, JOB_SYSBATCH, NULL, { FAIL, FAIL, FAIL }, 1, RESTART_NOT, 0,
 	    "Exceeded allowed attempts 2 in interval 30m0s and mode is \"fail\"" },
-	/* What somebody asks for is not counted; by the policy, it is. */
+	/* A requested restart is not counted; one by the policy is. */
 	{ &service, JOB_SERVICE, NULL, { RESTARTED }, 1, RESTART_AGAIN, 0, "" },
 	{ &service, JOB_SERVICE, NULL, { RESTARTED, RESTARTED, FAIL, FAIL }, 1, RESTART_AGAIN,
 	    18 * NS_PER_S, WITHIN },
@@ -192,7 +191,7 @@ static const struct {
 	    "\"fail\"" },
 	{ &ever_delaying, JOB_SERVICE, NULL, { FAIL, FAIL }, 1, RESTART_AGAIN,
 	    INT64_MAX - START - 2 * NS_PER_S, "Exceeded allowed attempts, applying a delay" },
-	/* The clock is set back, by a day each time. */
+	/* The clock is set back by a day each time. */
 	{ &service, JOB_SERVICE, NULL, { FAIL, FAIL, FAIL }, -86400, RESTART_AGAIN, 18 * NS_PER_S,
 	    WITHIN },
 	{ &delaying, JOB_SERVICE, NULL, { FAIL, FAIL }, -86400, RESTART_AGAIN, 4500 * NS_PER_MS,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_mount_proof.c: what a mount is, field by field. Runs in: unit tests. */
+/* test_mount_proof.c: the identity of a mount, field by field. Runs in: unit tests. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -63,7 +63,7 @@ START_TEST(test_each_field)
 }
 END_TEST
 
-/* Before 6.8 the id of a mount that went is given to the next one. */
+/* Before 6.8 the id of an unmounted mount is given to the next one. */
 START_TEST(test_a_plain_id_is_not_compared)
 {
 	const struct mount_proof p = { .mnt_id = 9, .ino = 3 };

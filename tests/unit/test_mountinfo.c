@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_mountinfo.c: lines of mountinfo, good and bad. Runs in: unit tests. */
+/* test_mountinfo.c: lines of mountinfo, valid and invalid. Runs in: unit tests. */
 #include <errno.h>
 #include <string.h>
 

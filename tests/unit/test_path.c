@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_path.c: directories made with their mode, and trees removed that a hostile task has built.
- */
+/* test_path.c: directories are made with their mode, and trees of a hostile task are removed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -65,7 +64,7 @@ mode_of(const char *name)
 	return st.st_mode & 07777;
 }
 
-/* --- making --- */
+/* --- making directories --- */
 
 START_TEST(mode_whatever_the_umask)
 {
@@ -120,7 +119,7 @@ START_TEST(no_link_and_no_file_is_taken_for_a_directory)
 }
 END_TEST
 
-/* --- removing --- */
+/* --- removing trees --- */
 
 START_TEST(what_is_not_there_is_removed)
 {
@@ -140,7 +139,7 @@ START_TEST(one_of_each_kind)
 	ck_assert_int_eq(symlinkat(".", d, "loop"), 0);
 	ck_assert_int_eq(mkdirat(d, "locked", 0), 0);
 	ck_assert_int_eq(mkdirat(d, "\n\\ \"\xff", 0755), 0);
-	ck_assert_int_eq(mkdirat(d, ".0", 0755), 0); /* what lifted directories are called */
+	ck_assert_int_eq(mkdirat(d, ".0", 0755), 0); /* a name that moved directories get */
 	ck_assert_int_eq(mkdirat(d, ".0/x", 0755), 0);
 	ck_assert_int_eq(mkdirat(d, "a", 0755), 0);
 	ck_assert_int_eq(mkdirat(d, "a/b", 0755), 0);
@@ -165,7 +164,7 @@ START_TEST(links_are_removed_and_not_followed)
 }
 END_TEST
 
-/* Deeper than PATH_MAX, RLIMIT_NOFILE and any stack of frames. */
+/* Deeper than PATH_MAX, RLIMIT_NOFILE and any stack. */
 START_TEST(any_depth)
 {
 	int at = dup(base_fd);
@@ -207,7 +206,7 @@ START_TEST(any_width)
 }
 END_TEST
 
-/* A task that makes new entries and swaps directories for links while its tree is removed. */
+/* A task that makes new entries and replaces directories with links while its tree is removed. */
 static void __attribute__((noreturn)) interfere(int dir_fd)
 {
 	for (;;) {
@@ -245,7 +244,7 @@ START_TEST(nothing_outside_whoever_interferes)
 }
 END_TEST
 
-/* In a child with a mount namespace of its own: exit code 0 if the mount point and what is in it
+/* Runs in a child with its own mount namespace. Exit code 0 if the mount point and its contents
  * stayed. */
 static int
 try_mount(unsigned long flags)
@@ -261,7 +260,8 @@ try_mount(unsigned long flags)
 	make_file(AT_FDCWD, "t/a/m/keep");
 	if (tree_remove_at(AT_FDCWD, "t") != -EBUSY)
 		return 3;
-	/* It may have been moved up, but it is there: under a bind, "other" shows it. */
+	/* The mount point may have been moved up, but it exists: under a bind mount, "other" shows
+	 * it. */
 	return flags && access("other/keep", F_OK) < 0 ? 4 : 0;
 }
 
@@ -280,7 +280,7 @@ START_TEST(mounts_below_stay)
 }
 END_TEST
 
-/* In a user namespace of one user, root there and nobody of note outside, as -dev in one. */
+/* Runs in a user namespace with one user, root inside and unprivileged outside, as -dev may. */
 static int
 open_in_user_namespace(void)
 {

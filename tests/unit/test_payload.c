@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_payload.c: payloads of dispatches in Snappy's form, what is none, and the files that they
- * become. */
+/* test_payload.c: payloads of dispatches in Snappy's format, invalid ones, and the names of their
+ * files. */
 #include <errno.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ START_TEST(what_is_packed_is_unpacked)
 		ck_assert_int_eq(payload_unpack(packed, n, out, &len), 0);
 		ck_assert_uint_eq(len, sizes[i]);
 		ck_assert_mem_eq(out, data, len);
-		/* A byte less, or one more, is not it. */
+		/* One byte less or more is invalid. */
 		ck_assert_int_eq(payload_unpack(packed, n - 1, out, &len), -EBADMSG);
 	}
 }
@@ -43,8 +43,8 @@ static const struct {
 	{ BYTES(3, 60 << 2, 2, 'a', 'b', 'c'), 0, "abc" },
 	{ BYTES(3, 62 << 2, 2, 0, 0, 'a', 'b', 'c'), 0, "abc" },
 	{ BYTES(3, 63 << 2, 2, 0, 0, 0, 'a', 'b', 'c'), 0, "abc" },
-	/* copies: of 4 from 2 back, over what they make; of 5 from 3 back, with 2 and 4 bytes of
-	 * distance */
+	/* copies: 4 bytes from 2 back, overlapping; 5 bytes from 3 back, with distances of 2 and 4
+	 * bytes */
 	{ BYTES(6, 1 << 2, 'x', 'y', 0 << 2 | 1, 2), 0, "xyxyxy" },
 	{ BYTES(8, 2 << 2, 'a', 'b', 'c', 4 << 2 | 2, 3, 0), 0, "abcabcab" },
 	{ BYTES(8, 2 << 2, 'a', 'b', 'c', 4 << 2 | 3, 3, 0, 0, 0), 0, "abcabcab" },
@@ -56,8 +56,8 @@ static const struct {
 	{ BYTES(0x81, 0x80, 0x01), -E2BIG, NULL }, /* 16385 */
 	{ BYTES(3, 1 << 2, 'a', 'b'), -EBADMSG, NULL },
 	{ BYTES(1, 1 << 2, 'a', 'b'), -EBADMSG, NULL },
-	{ BYTES(5, 1 << 2, 'a', 'b', 0 << 2 | 1, 1), -EBADMSG, NULL }, /* a copy too long */
-	{ BYTES(6, 1 << 2, 'a', 'b', 0 << 2 | 1, 3), -EBADMSG, NULL }, /* from before the begin */
+	{ BYTES(5, 1 << 2, 'a', 'b', 0 << 2 | 1, 1), -EBADMSG, NULL }, /* a copy that is too long */
+	{ BYTES(6, 1 << 2, 'a', 'b', 0 << 2 | 1, 3), -EBADMSG, NULL }, /* before the start */
 	{ BYTES(6, 1 << 2, 'a', 'b', 0 << 2 | 1, 0), -EBADMSG, NULL },
 	{ BYTES(6, 1 << 2, 'a', 'b', 0 << 2 | 1), -EBADMSG, NULL },
 	{ BYTES(4, 63 << 2, 0xff, 0xff, 0xff, 0xff, 'a'), -EBADMSG, NULL },

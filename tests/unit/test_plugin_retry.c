@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_plugin_retry.c: every combination of facts about a call to a plugin, and what becomes of it.
- */
+/* test_plugin_retry.c: every combination of facts about a call to a plugin, and the decision. */
 #include "supervisor/volume/plugin_retry.h"
 #include "tests/unit/unit.h"
 
-/* A call is sent PLUGIN_TRIES_MAX times at most; one for an instance never goes to another. */
+/* A call is sent at most PLUGIN_TRIES_MAX times; a call for one instance never goes to another. */
 START_TEST(a_lost_call)
 {
 	for (unsigned lost = 1; lost < 5; lost++)
@@ -21,7 +20,7 @@ END_TEST
 static const uint64_t waited[] = { 0, PLUGIN_GRACE_USEC - 1, PLUGIN_GRACE_USEC,
 	PLUGIN_WAIT_USEC - 1, PLUGIN_WAIT_USEC, UINT64_MAX };
 
-/* A call waits while there is hope, and no longer than PLUGIN_WAIT_USEC. */
+/* A call waits while it may still succeed, and no longer than PLUGIN_WAIT_USEC. */
 START_TEST(a_call_that_waits)
 {
 	for (unsigned lost = 0; lost < 4; lost++)

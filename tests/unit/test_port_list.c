@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_port_list.c: lists of ports, and what is none. */
+/* test_port_list.c: lists of ports, valid and invalid. */
 #include "common/port_list.h"
 #include "tests/unit/unit.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_task_phase.c: every transition of a task, every one that is refused, and every decision
+/* test_task_phase.c: every transition of a task, every one that is rejected, and every decision
  * after a run. */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 /* One letter for each phase, in their order. */
 static const char letters[] = "wpsrltdbx";
 
-/* For each phase, by event in the order of enum task_ev: the next phase, '.' for a refusal. */
+/* For each phase, by event in the order of enum task_ev: the next phase, or '.' if the event is
+ * ignored. */
 static const char *const matrix[TASK_PHASES] = {
 	/*                   dead run gate prep shut pfail start fail lost end lease rest anew kill
 			     timer again over */
@@ -53,7 +54,7 @@ START_TEST(each_has_a_name)
 }
 END_TEST
 
-/* The phases that events of this set lead to from one phase. */
+/* Returns the phases that events of this set lead to from one phase. */
 static unsigned
 reach(enum task_phase from, unsigned events)
 {
@@ -78,7 +79,7 @@ START_TEST(a_killed_task_can_die_from_every_phase)
 }
 END_TEST
 
-/* Without a new start nothing leads from the end of a run back to one that runs. */
+/* Without a new start no event leads from the end of a run back to a running task. */
 START_TEST(no_run_without_a_start)
 {
 	unsigned events = (1U << TASK_EVS) - 1;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_task_spec.c: a spec is what the writer made; everything else is refused, wherever it is
- * broken. */
+/* test_task_spec.c: a spec is accepted if the writer made it; anything else is rejected. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +32,7 @@ write_all(struct spec_writer *w)
 		spec_add(w, entries[i].tag, entries[i].text, entries[i].len);
 }
 
-/* 0 at the end, or the error that stepping gave; every text is touched up to its NUL. */
+/* Returns 0 at the end, or the error of a step; reads every text up to its NUL. */
 static int
 step_all(const void *spec, size_t size, size_t *ret_n)
 {
@@ -73,7 +72,7 @@ START_TEST(what_was_written_is_read)
 }
 END_TEST
 
-/* On a heap block of exactly that size, so that ASan sees a read beyond it. */
+/* In a heap block of exactly that size, so that ASan detects a read beyond it. */
 START_TEST(cut_at_each_length)
 {
 	struct spec_writer w = { 0 };
@@ -89,7 +88,8 @@ START_TEST(cut_at_each_length)
 		ck_assert(r == 0 || r == -EBADMSG);
 		whole += r == 0;
 	}
-	/* Only cuts between two entries are specs: one per entry, the empty one included. */
+	/* Only prefixes that end between two entries are valid: one per entry, and the empty
+	 * one. */
 	ck_assert_uint_eq(whole, ELEMENTSOF(entries));
 	free(w.buf);
 }
@@ -125,7 +125,7 @@ static const struct {
 	{ SPEC_COMMAND, 3, "ab", 12, -EBADMSG }, /* NUL inside */
 	{ SPEC_SECRET_DATA, 3, "ab", 12, 1 },
 	{ SPEC_COMMAND, 2, "ab\0x", 12, -EBADMSG }, /* padding that is not zero */
-	{ SPEC_COMMAND, 4, "abcd", 12, -EBADMSG },  /* no room for the NUL */
+	{ SPEC_COMMAND, 4, "abcd", 12, -EBADMSG },  /* no byte left for the NUL */
 	{ SPEC_COMMAND, 4, "abcd", 16, 1 },
 	{ 0, 0, "", 12, -EBADMSG },
 	{ SPEC_SECRET_DATA + 1, 0, "", 12, -EBADMSG },
@@ -158,7 +158,7 @@ START_TEST(no_writer_goes_beyond_the_limit)
 	spec_add(&w, SPEC_SECRET_DATA, big, SPEC_BYTES_MAX - 64);
 	ck_assert_int_eq(w.failed, 0);
 	spec_add(&w, SPEC_SECRET_DATA, big, 64);
-	spec_add(&w, SPEC_ARG, "x", 1); /* sticky: what fits is not added behind what did not */
+	spec_add(&w, SPEC_ARG, "x", 1); /* sticky: nothing is added after one that did not fit */
 	ck_assert_int_eq(spec_finish(&w), -E2BIG);
 }
 END_TEST

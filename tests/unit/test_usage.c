@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_usage.c: figures out of texts that kernels have given: /proc, cgroups of v1 and v2. Runs in:
- * unit tests. */
+/* test_usage.c: usage figures from texts of kernels: /proc, cgroups of v1 and v2. Runs in: unit
+ * tests. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -74,7 +74,7 @@ START_TEST(test_cores)
 	ck_assert_int_eq(host_cores_parse(text, &before), 0);
 	ck_assert_int_eq(before.n, 2);
 	ck_assert_str_eq(before.v[0].name, "cpu0");
-	ck_assert_int_eq(before.v[0].busy, 600 + 10 + 100 + 20 + 4 + 6); /* guest is in user */
+	ck_assert_int_eq(before.v[0].busy, 600 + 10 + 100 + 20 + 4 + 6); /* user includes guest */
 	ck_assert_int_eq(before.v[0].idle, 4000);
 	ck_assert_int_eq(host_cores_parse("cpu 1 1 1 1 1 1 1 1\n"
 					  "cpu0 620 10 110 4070 20 4 6 0 60 0\n"
@@ -90,7 +90,7 @@ START_TEST(test_cores)
 	ck_assert_double_eq_tol(stats.cpu.v[0].idle, 70, 1e-9);
 	ck_assert_double_eq_tol(stats.cpu.v[0].total_percent, 30, 1e-9);
 	ck_assert_double_eq_tol(stats.cpu.v[0].total_ticks, 600, 1e-9);
-	/* One whose counters went back. */
+	/* A processor whose counters went back. */
 	ck_assert_double_eq_tol(stats.cpu.v[1].total_percent, 0, 1e-9);
 	ck_assert_double_eq_tol(stats.cpu.v[1].idle, 100, 1e-9);
 	ck_assert_double_eq_tol(stats.cpu_ticks_consumed, 600, 1e-9);
@@ -234,7 +234,7 @@ START_TEST(test_cgroup_v2)
 }
 END_TEST
 
-/* Only what the counters prove: a file that is not there, or has no such line, proves nothing. */
+/* Only what the counters prove: a file that is missing, or has no such line, proves nothing. */
 START_TEST(test_whether_the_limit_was_reached)
 {
 	struct usage_roots v1 = { 0 }, v2 = { 0 };
@@ -256,7 +256,7 @@ START_TEST(test_whether_the_limit_was_reached)
 }
 END_TEST
 
-/* No controller anywhere: the processes are what there is. */
+/* No controller: the figures are those of the processes. */
 START_TEST(test_processes_alone)
 {
 	struct usage_roots roots = { 0 };
@@ -328,7 +328,7 @@ START_TEST(test_between_two_samples)
 	pid = map_get(resource_usage, &t.pids, "5");
 	ck_assert_double_eq_tol(pid->cpu_stats->percent, 50, 1e-9);
 	ck_assert_int_eq(pid->memory_stats->rss, 4096);
-	/* The number was given to another process meanwhile. */
+	/* The pid was given to another process meanwhile. */
 	pid = map_get(resource_usage, &t.pids, "6");
 	ck_assert_double_eq_tol(pid->cpu_stats->percent, 10, 1e-9);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_utf8.c: what is text, and how what is none is made printable. */
+/* test_utf8.c: which bytes are text, and how others are made printable. */
 #include <string.h>
 
 #include "common/cleanup.h"
@@ -21,8 +21,8 @@ START_TEST(characters_have_their_length)
 		{ "\xef\xbf\xbf", 3, 3 },
 		{ "\xf0\x90\x80\x80", 4, 4 },
 		{ "\xf4\x8f\xbf\xbf", 4, 4 },
-		{ "\x80", 1, 0 },     /* a continuation alone */
-		{ "\xc0\x80", 2, 0 }, /* NUL, longer than needed */
+		{ "\x80", 1, 0 },     /* a continuation byte alone */
+		{ "\xc0\x80", 2, 0 }, /* NUL in an overlong form */
 		{ "\xc1\xbf", 2, 0 },
 		{ "\xe0\x9f\xbf", 3, 0 },
 		{ "\xf0\x8f\xbf\xbf", 4, 0 },
@@ -30,7 +30,7 @@ START_TEST(characters_have_their_length)
 		{ "\xf4\x90\x80\x80", 4, 0 }, /* beyond U+10FFFF */
 		{ "\xf5\x80\x80\x80", 4, 0 },
 		{ "\xff", 1, 0 },
-		{ "\xe2\x82", 2, 0 }, /* cut */
+		{ "\xe2\x82", 2, 0 }, /* truncated */
 		{ "\xe2\x82z", 3, 0 },
 		{ "\xc3z", 2, 0 },
 	};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_websocket.c: frames are what was written; everything else is refused; the accept key of RFC
- * 6455. */
+/* test_websocket.c: frames are decoded as they were written; everything else is rejected; the
+ * accept key of RFC 6455. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,16 +68,16 @@ START_TEST(what_no_frame_may_be)
 		int r;
 		bool masked;
 	} bad[] = {
-		{ "\xc1\0", 2, -EPROTO, false },               /* a reserved bit */
-		{ "\x83\0", 2, -EPROTO, false },               /* an unknown opcode */
-		{ "\x80\0", 2, -EPROTO, false },               /* goes on with nothing */
-		{ "\x01\0\x81\0", 4, -EPROTO, false },         /* begins in the middle */
-		{ "\x09\0", 2, -EPROTO, false },               /* a control frame in parts */
-		{ "\x89\x7e\0\x7e", 4, -EPROTO, false },       /* … and a long one */
-		{ "\x81\0", 2, -EPROTO, true },                /* a client's without a mask */
-		{ "\x81\x80zzzz", 6, -EPROTO, false },         /* a server's with one */
-		{ "\x81\x05", 2, -EMSGSIZE, false },           /* more than the most */
-		{ "\x01\x02xx\x80\x03", 6, -EMSGSIZE, false }, /* … in sum */
+		{ "\xc1\0", 2, -EPROTO, false },         /* a reserved bit */
+		{ "\x83\0", 2, -EPROTO, false },         /* an unknown opcode */
+		{ "\x80\0", 2, -EPROTO, false },         /* a continuation without a beginning */
+		{ "\x01\0\x81\0", 4, -EPROTO, false },   /* a new message in the middle of one */
+		{ "\x09\0", 2, -EPROTO, false },         /* a fragmented control frame */
+		{ "\x89\x7e\0\x7e", 4, -EPROTO, false }, /* … and one that is too long */
+		{ "\x81\0", 2, -EPROTO, true },          /* a client's frame without a mask */
+		{ "\x81\x80zzzz", 6, -EPROTO, false },   /* a server's frame with one */
+		{ "\x81\x05", 2, -EMSGSIZE, false },     /* longer than the limit */
+		{ "\x01\x02xx\x80\x03", 6, -EMSGSIZE, false }, /* … in total */
 		{ "\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff", 10, -EMSGSIZE, false },
 		{ "\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff", 10, -EPROTO, false },
 	};

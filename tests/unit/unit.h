@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unit.h: what each unit test's main does. Runs in: unit tests. */
+/* unit.h: the main function of unit tests. Runs in: unit tests. */
 #ifndef DROVER_TESTS_UNIT_H
 #define DROVER_TESTS_UNIT_H
 
 #include <check.h>
 
-/* Runs the tests that add() puts into the only case; what main returns. */
+/* Runs the tests that add() adds to the only case. Returns the exit code for main. */
 static inline int
 unit_run(const char *name, void (*add)(TCase *tc))
 {
