@@ -2,6 +2,7 @@
 /* cli_main.c: the command `drover`: finds the verb, prints help, runs it. Runs in: drover, as the
  * operator. */
 #include <errno.h>
+#include <jansson.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_verbs.h"
 #include "common/cleanup.h"
+#include "common/mem.h"
 
 static int show_help(struct cli *cli, int argc, char **argv);
 static int show_version(struct cli *cli, int argc, char **argv);
@@ -352,6 +354,7 @@ main(int argc, char **argv)
 	/* SIGPIPE is reset to its default so that `drover … | head` ends quietly. */
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)setlocale(LC_CTYPE, "");
+	json_set_alloc_funcs(mem_alloc, free);
 	argc--;
 	argv++;
 	if (argc > 0 && (strcmp(argv[0], "-version") == 0 || strcmp(argv[0], "--version") == 0 ||

@@ -17,6 +17,7 @@
 #include "common/code.h"
 #include "common/ipc_protobuf.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/proc.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/alloc/alloc_gc.h"
@@ -241,5 +242,6 @@ static const struct proc_spec supervisor = {
 int
 main(int argc, char **argv)
 {
+	json_set_alloc_funcs(mem_alloc, free); /* jansson never runs out of memory */
 	return proc_main(&supervisor, argc, argv);
 }

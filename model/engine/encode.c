@@ -496,8 +496,6 @@ text_key(void *arg, const char *key, size_t len, bool plain)
 		return;
 	}
 	to = text_room(s->text, len + 4);
-	if (!to)
-		return;
 	*to++ = '"';
 	to = mempcpy(to, key, len);
 	*to++ = '"';

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
 
@@ -18,9 +19,7 @@ str_set(char **s, const char *value)
 	char *copy = NULL;
 
 	if (value && *value) {
-		copy = strdup(value);
-		if (!copy)
-			return -ENOMEM;
+		copy = mem_strdup(value);
 	}
 	free(*s);
 	*s = copy;
@@ -38,7 +37,7 @@ str_setf(char **s, const char *fmt, ...)
 	n = vasprintf(&made, fmt, args);
 	va_end(args);
 	if (n < 0)
-		return -ENOMEM;
+		mem_exhausted();
 	free(*s);
 	*s = made;
 	return 0;
@@ -47,13 +46,8 @@ str_setf(char **s, const char *fmt, ...)
 int
 strings_add(struct strings *l, const char *s)
 {
-	char *copy = strdup(str(s));
-
-	if (!copy || list_grow(l, sizeof(*l->v)) < 0) {
-		free(copy);
-		return -ENOMEM;
-	}
-	l->v[l->n++] = copy;
+	list_grow(l, sizeof(*l->v));
+	l->v[l->n++] = mem_strdup(str(s));
 	return 0;
 }
 
@@ -108,17 +102,15 @@ string_map_get(const struct string_map *m, const char *key)
 int
 string_map_set(struct string_map *m, const char *key, const char *value)
 {
-	char *v;
+	char *copy;
 	size_t i;
 
 	for (i = 0; i < m->n; i++) {
 		if (!str_eq(m->v[i].key, key))
 			continue;
-		v = strdup(str(value));
-		if (!v)
-			return -ENOMEM;
+		copy = mem_strdup(str(value));
 		free(m->v[i].value);
-		m->v[i].value = v;
+		m->v[i].value = copy;
 		return 0;
 	}
 	return string_map_append(m, key, value);
@@ -127,29 +119,22 @@ string_map_set(struct string_map *m, const char *key, const char *value)
 int
 string_map_append(struct string_map *m, const char *key, const char *value)
 {
-	cleanup_free char *k = strdup(key), *v = strdup(str(value));
-
-	if (!k || !v || list_grow(m, sizeof(*m->v)) < 0)
-		return -ENOMEM;
-	m->v[m->n++] = (struct string_pair){ .key = steal_ptr(&k), .value = steal_ptr(&v) };
+	list_grow(m, sizeof(*m->v));
+	m->v[m->n++] =
+	    (struct string_pair){ .key = mem_strdup(key), .value = mem_strdup(str(value)) };
 	return 0;
 }
 
 int64_t *
 int_map_at(struct int_map *m, const char *key)
 {
-	char *k;
 	size_t i;
 
 	for (i = 0; i < m->n; i++)
 		if (str_eq(m->v[i].key, key))
 			return &m->v[i].value;
-	k = strdup(key);
-	if (!k || list_grow(m, sizeof(*m->v)) < 0) {
-		free(k);
-		return NULL;
-	}
-	m->v[m->n] = (struct int_pair){ .key = k };
+	list_grow(m, sizeof(*m->v));
+	m->v[m->n] = (struct int_pair){ .key = mem_strdup(key) };
 	return &m->v[m->n++].value;
 }
 
@@ -159,8 +144,7 @@ model_list_add(const struct type *item, void *list)
 	struct any_list *l = list;
 	char *at;
 
-	if (list_grow(l, item->size) < 0)
-		return NULL;
+	list_grow(l, item->size);
 	at = l->v + l->n++ * item->size;
 	model_init(item, at);
 	return at;
@@ -201,17 +185,13 @@ void *
 model_map_put(const struct type *item, void *map, const char *key)
 {
 	struct any_list *m = map;
-	char *entry = find_entry(item, m, key), *k;
+	char *entry = find_entry(item, m, key);
 
 	if (entry)
 		return entry + MAP_VALUE_OFFSET;
-	k = strdup(str(key));
-	if (!k || list_grow(m, map_entry_size(item)) < 0) {
-		free(k);
-		return NULL;
-	}
+	list_grow(m, map_entry_size(item));
 	entry = m->v + m->n++ * map_entry_size(item);
-	*(char **)entry = k;
+	*(char **)entry = mem_strdup(str(key));
 	model_init(item, entry + MAP_VALUE_OFFSET);
 	return entry + MAP_VALUE_OFFSET;
 }

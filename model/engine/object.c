@@ -3,6 +3,7 @@
  * cli. */
 #include <string.h>
 
+#include "common/mem.h"
 #include "model/engine/msgpack.h"
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
@@ -26,22 +27,16 @@ room_for(size_t n)
 void *
 list_alloc(size_t n, size_t item_size)
 {
-	return calloc(room_for(n), item_size);
+	return mem_zeroed(room_for(n), item_size);
 }
 
-int
+void
 list_grow(void *list, size_t item_size)
 {
 	struct any_list *l = list;
-	char *v;
 
-	if (l->v && l->n < room_for(l->n))
-		return 0;
-	v = reallocarray(l->v, room_for(l->n + 1), item_size);
-	if (!v)
-		return -ENOMEM;
-	l->v = v;
-	return 0;
+	if (!l->v || l->n == room_for(l->n))
+		l->v = mem_resize(l->v, room_for(l->n + 1), item_size);
 }
 
 static void
@@ -183,10 +178,9 @@ model_done(const struct type *type, void *obj)
 void *
 model_new(const struct type *type)
 {
-	void *obj = malloc(type->size);
+	void *obj = mem_alloc(type->size);
 
-	if (obj)
-		model_init(type, obj);
+	model_init(type, obj);
 	return obj;
 }
 
@@ -251,151 +245,119 @@ field_is_empty(const struct field *f, const void *obj)
 	}
 }
 
-static int
-copy_string(const char *from, char **to)
-{
-	if (!from)
-		return 0;
-	*to = strdup(from);
-	return *to ? 0 : -ENOMEM;
-}
-
-/* n counts complete elements, so that after a failure model_done() frees exactly those. */
-static int
+static void
 copy_elements(
     const struct any_list *from, struct any_list *to, const struct type *item, size_t key_size)
 {
 	size_t step = key_size + item->size;
-	int r;
 
 	to->v = list_alloc(from->n, step);
-	if (!to->v)
-		return -ENOMEM;
 	for (; to->n < from->n; to->n++) {
 		const char *src = from->v + to->n * step;
 		char *dst = to->v + to->n * step;
 
-		r = model_copy(item, src + key_size, dst + key_size);
-		if (r == 0 && key_size)
-			r = copy_string(*(char *const *)src, (char **)dst);
-		if (r < 0) {
-			model_done(item, dst + key_size);
-			return r;
-		}
+		if (key_size)
+			*(char **)dst = mem_strdup(*(char *const *)src);
+		model_copy(item, src + key_size, dst + key_size);
 	}
-	return 0;
 }
 
-static int
+static void
 copy_strings(const struct strings *from, struct strings *to)
 {
 	to->v = list_alloc(from->n, sizeof(*to->v));
-	if (!to->v)
-		return -ENOMEM;
 	for (; to->n < from->n; to->n++)
-		if (copy_string(str(from->v[to->n]), &to->v[to->n]) < 0)
-			return -ENOMEM;
-	return 0;
+		to->v[to->n] = mem_strdup(str(from->v[to->n]));
 }
 
-static int
+static void
 copy_ints(const struct ints *from, struct ints *to)
 {
 	to->v = list_alloc(from->n, sizeof(*to->v));
-	if (!to->v)
-		return -ENOMEM;
 	memcpy(to->v, from->v, from->n * sizeof(*to->v));
 	to->n = from->n;
-	return 0;
 }
 
 /* Copies only pointers: the bytes still belong to the message. */
-static int
+static void
 copy_raws(const struct raws *from, struct raws *to)
 {
 	to->v = list_alloc(from->n, sizeof(*to->v));
-	if (!to->v)
-		return -ENOMEM;
 	memcpy(to->v, from->v, from->n * sizeof(*to->v));
 	to->n = from->n;
-	return 0;
 }
 
-static int
+static void
 copy_string_map(const struct string_map *from, struct string_map *to)
 {
 	to->v = list_alloc(from->n, sizeof(*to->v));
-	if (!to->v)
-		return -ENOMEM;
-	while (to->n < from->n) {
-		const struct string_pair *src = &from->v[to->n];
-		struct string_pair *dst = &to->v[to->n++];
-
-		if (copy_string(src->key, &dst->key) < 0 ||
-		    copy_string(src->value, &dst->value) < 0)
-			return -ENOMEM;
-	}
-	return 0;
+	for (; to->n < from->n; to->n++)
+		to->v[to->n] = (struct string_pair){
+			.key = mem_strdup(from->v[to->n].key),
+			.value = mem_strdup(from->v[to->n].value),
+		};
 }
 
-static int
+static void
 copy_int_map(const struct int_map *from, struct int_map *to)
 {
 	to->v = list_alloc(from->n, sizeof(*to->v));
-	if (!to->v)
-		return -ENOMEM;
-	for (; to->n < from->n; to->n++) {
-		if (copy_string(from->v[to->n].key, &to->v[to->n].key) < 0)
-			return -ENOMEM;
-		to->v[to->n].value = from->v[to->n].value;
-	}
-	return 0;
+	for (; to->n < from->n; to->n++)
+		to->v[to->n] = (struct int_pair){
+			.key = mem_strdup(from->v[to->n].key),
+			.value = from->v[to->n].value,
+		};
 }
 
-static int
-copy_pointer(const struct type *sub, const void *from, void **to)
-{
-	*to = malloc(sub->size);
-	return *to ? model_copy(sub, from, *to) : -ENOMEM;
-}
-
-static int
+static void
 copy_field(const struct field *f, const void *from, void *to)
 {
 	const void *src = field_at(f, from);
 	void *dst = field_at(f, to);
 
-	if (f->kind == FIELD_STRUCT)
-		return model_copy(f->sub, src, dst);
+	if (f->kind == FIELD_STRUCT) {
+		model_copy(f->sub, src, dst);
+		return;
+	}
 	if (f->kind < FIELD_STRUCT && f->kind != FIELD_STRING) {
 		memcpy(dst, src, field_size(f));
-		return 0;
+		return;
 	}
 	if (!*(void *const *)src)
-		return 0;
+		return;
 	switch ((enum field_kind)f->kind) {
 	case FIELD_STRING:
-		return copy_string(*(char *const *)src, dst);
+		*(char **)dst = mem_strdup(*(char *const *)src);
+		break;
 	case FIELD_POINTER:
-		return copy_pointer(f->sub, *(void *const *)src, dst);
+		*(void **)dst = mem_alloc(f->sub->size);
+		model_copy(f->sub, *(void *const *)src, *(void **)dst);
+		break;
 	case FIELD_LIST:
-		return copy_elements(src, dst, f->sub, 0);
+		copy_elements(src, dst, f->sub, 0);
+		break;
 	case FIELD_MAP:
-		return copy_elements(src, dst, f->sub, MAP_VALUE_OFFSET);
+		copy_elements(src, dst, f->sub, MAP_VALUE_OFFSET);
+		break;
 	case FIELD_STRINGS:
 	case FIELD_SET:
-		return copy_strings(src, dst);
+		copy_strings(src, dst);
+		break;
 	case FIELD_INTS:
-		return copy_ints(src, dst);
+		copy_ints(src, dst);
+		break;
 	case FIELD_STRING_MAP:
-		return copy_string_map(src, dst);
+		copy_string_map(src, dst);
+		break;
 	case FIELD_INT_MAP:
-		return copy_int_map(src, dst);
+		copy_int_map(src, dst);
+		break;
 	case FIELD_RAWS:
-		return copy_raws(src, dst);
+		copy_raws(src, dst);
+		break;
 	default: /* FIELD_JSON */
-		*(json_t **)dst = json_deep_copy(*(json_t *const *)src);
-		return *(json_t **)dst ? 0 : -ENOMEM;
+		*(json_t **)dst = mem_need(json_deep_copy(*(json_t *const *)src));
+		break;
 	}
 }
 
@@ -403,16 +365,10 @@ int
 model_copy(const struct type *type, const void *from, void *to)
 {
 	size_t i;
-	int r;
 
 	model_init(type, to);
-	for (i = 0; i < type->n; i++) {
-		r = copy_field(&type->fields[i], from, to);
-		if (r < 0) {
-			model_done(type, to);
-			return r;
-		}
-	}
+	for (i = 0; i < type->n; i++)
+		copy_field(&type->fields[i], from, to);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
 
@@ -11,20 +12,12 @@ char *
 text_room(struct text *t, size_t more)
 {
 	size_t size = t->size ? t->size : 256;
-	char *grown;
 
-	if (t->failed)
-		return NULL;
 	if (t->len + more < t->size)
 		return t->text + t->len;
 	while (size <= t->len + more)
 		size *= 2;
-	grown = realloc(t->text, size);
-	if (!grown) {
-		t->failed = true;
-		return NULL;
-	}
-	t->text = grown;
+	t->text = mem_resize(t->text, size, 1);
 	t->size = size;
 	return t->text + t->len;
 }
@@ -41,8 +34,6 @@ text_append(struct text *t, const char *bytes, size_t len)
 {
 	char *to = text_room(t, len);
 
-	if (!to)
-		return;
 	text_end(t, len > 0 ? mempcpy(to, bytes, len) : to); /* bytes may be NULL if len is 0 */
 }
 
@@ -56,11 +47,8 @@ text_printf(struct text *t, const char *fmt, ...)
 	va_start(args, fmt);
 	n = vasprintf(&made, fmt, args);
 	va_end(args);
-	if (n < 0) {
-		made = NULL;
-		t->failed = true;
-		return;
-	}
+	if (n < 0)
+		mem_exhausted();
 	text_append(t, made, (size_t)n);
 }
 
@@ -152,8 +140,6 @@ text_json_string(struct text *t, const char *s)
 	while (is_plain((unsigned char)s[plain]))
 		plain++;
 	to = text_room(t, plain + 2);
-	if (!to)
-		return;
 	*to++ = '"';
 	to = mempcpy(to, s, plain);
 	if (!s[plain])

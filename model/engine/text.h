@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A growing text, NUL-terminated unless NULL; text_done() frees it. failed: memory ran out. */
+/* A growing text, NUL-terminated unless NULL; text_done() frees it. failed: always false. */
 struct text {
 	char *text;
 	size_t len, size;

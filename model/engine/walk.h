@@ -28,11 +28,11 @@ map_entry_size(const struct type *item)
  * A list does not store its capacity: it follows from n (the next even number, from 16 on the next
  * power of two). Every function that makes a list must allocate it with these.
  */
-int list_grow(void *list, size_t item_size);  /* for one more element */
-void *list_alloc(size_t n, size_t item_size); /* for n elements, zeroed; NULL: no memory */
+void list_grow(void *list, size_t item_size); /* for one more element */
+void *list_alloc(size_t n, size_t item_size); /* for n elements, zeroed */
 
-/* text_room() returns a buffer for at most `more` bytes at the end of the text, or NULL (t->failed)
- * if memory runs out; text_end() sets the end of the bytes that were written. */
+/* text_room() returns a buffer for at most `more` bytes at the end of the text; text_end() sets the
+ * end of the bytes that were written. */
 char *text_room(struct text *t, size_t more);
 void text_end(struct text *t, char *end);
 
