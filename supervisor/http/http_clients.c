@@ -106,8 +106,7 @@ find_holder(struct http_clients *all, const struct http_client *but)
 	uint64_t now = clock_ms();
 	struct http_client *c;
 
-	TAILQ_FOREACH(c, &all->waiting, waits)
-	{
+	TAILQ_FOREACH (c, &all->waiting, waits) {
 		if (now - c->since_ms < YIELD_MS)
 			return NULL;
 		if (c->held > 0 && c != but)
