@@ -34,6 +34,7 @@
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup.h"
 #include "supervisor/core/sup_child.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/sup_filter.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/plugins.h"
@@ -152,10 +153,11 @@ begin_parts(struct err *e)
 {
 	int r;
 
-	if ((r = turn_new(&sup, e)) < 0 || (r = changed_new(&sup, e)) < 0 ||
-	    (r = alloc_table_new(&sup, e)) < 0 || (r = children_new(&sup, e)) < 0 ||
-	    (r = node_state_new(&sup, e)) < 0 || (r = node_meta_new(&sup, e)) < 0 ||
-	    (r = plugins_new(&sup, e)) < 0 || (r = volumes_new(&sup, e)) < 0)
+	if ((r = sup_timers_open(&sup, e)) < 0 || (r = turn_new(&sup, e)) < 0 ||
+	    (r = changed_new(&sup, e)) < 0 || (r = alloc_table_new(&sup, e)) < 0 ||
+	    (r = children_new(&sup, e)) < 0 || (r = node_state_new(&sup, e)) < 0 ||
+	    (r = node_meta_new(&sup, e)) < 0 || (r = plugins_new(&sup, e)) < 0 ||
+	    (r = volumes_new(&sup, e)) < 0)
 		return r;
 	drivers_fingerprint(&sup);
 	sup.source =
