@@ -5,13 +5,11 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 import threading
 import time
 import uuid
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import build_dir, case, exe, helper, ipc, runs  # noqa: E402
+from lib import build_dir, case, exe, helper, ipc, runs
 
 
 def refused(r, text, spec=None, **fields):

@@ -11,8 +11,7 @@ import subprocess
 import sys
 import uuid
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import build_dir, case, exe, helper, ipc, runs  # noqa: E402
+from lib import build_dir, case, exe, helper, ipc, runs
 
 CAPS = {"chown": 0, "dac_override": 1, "fowner": 3, "kill": 5, "net_bind_service": 10, "net_raw": 13, "sys_admin": 21, "audit_write": 29}
 AMBIENT = 1 << 5 | 1 << 10 | 1 << 29

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What PRIVSEP.md and docs/advisories.md say is shown by tests: each row of their tables names some, and each named one exists.
 Files that documents and comments name exist too."""
+import glob
 import os
 import re
 
@@ -24,7 +25,7 @@ def exists(number, name, kind, program):
     directory = ROOT + "/tests/" + (kind or "system")
     if kind:
         return os.path.exists("%s/%s.c" % (directory, program))
-    files = [directory + "/" + f for f in os.listdir(directory) if f.startswith(number + "_")]
+    files = glob.glob("%s/*/%s_*.py" % (directory, number))
     if not files:
         return False
     with open(files[0], encoding="utf-8") as f:

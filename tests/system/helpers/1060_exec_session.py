@@ -6,12 +6,10 @@ import glob
 import os
 import signal
 import struct
-import sys
 import termios
 import uuid
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import agent, build_dir, case, exe, helper, ipc, runs  # noqa: E402
+from lib import agent, build_dir, case, exe, helper, ipc, runs
 
 SECONDS = 20  # for what takes milliseconds on an idle machine
 EXEC = {"driver": "EXEC_DRIVER_EXEC"}

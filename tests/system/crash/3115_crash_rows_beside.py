@@ -7,13 +7,11 @@ servers keeps."""
 import base64
 import datetime
 import os
-import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import case  # noqa: E402
-from lib.crash_walk import OF_3115, S, events, finish, kinds, page, reached, starts, wait_status, walk  # noqa: E402
-from lib import api, binary, cluster, crash, nomad_server  # noqa: E402
+from lib import case
+from lib.crash_walk import OF_3115, S, events, finish, kinds, page, reached, starts, wait_status, walk
+from lib import api, binary, cluster, crash, nomad_server
 
 # --- cycles: each returns what came out ---
 

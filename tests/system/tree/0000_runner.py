@@ -6,10 +6,8 @@ import os
 import re
 import signal
 import subprocess
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import ROOT, case, helper, leaks, runs  # noqa: E402
+from lib import ROOT, case, helper, leaks, runs
 
 
 def judged(before):
@@ -26,9 +24,19 @@ def test_world_is_its_own():
 
 
 def test_each_number_is_one_test():
-    names = sorted(n for n in os.listdir(os.path.dirname(os.path.abspath(__file__))) if re.match(r"\d{4}_\w+\.py$", n))
+    names = sorted(os.path.basename(p) for p in glob.glob(ROOT + "/tests/system/*/*.py") if re.match(r"\d{4}_", os.path.basename(p)))
     doubled = [b for a, b in zip(names, names[1:]) if a[:4] == b[:4]]
+    assert len(names) > 100, names
     case.equal(doubled, [], "tests whose number is taken")
+
+
+def test_patterns_of_the_runner_match_names_with_and_without_the_folder():
+    def listed(*patterns):
+        return subprocess.run([ROOT + "/tests/run", "-l", *patterns], stdout=subprocess.PIPE, check=True, text=True).stdout.split()
+
+    for pattern in ("system/tree/0000_runner", "system/tree/0000", "system/0000_runner", "system/0000", "0000_r"):
+        case.equal(listed(pattern), ["system/tree/0000_runner"], pattern)
+    case.equal({name.split("/")[1] for name in listed("system/tree/", "volumes/23")}, {"tree", "volumes"})
 
 
 def test_process_is_seen():

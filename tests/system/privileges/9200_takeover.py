@@ -10,12 +10,10 @@ import random
 import signal
 import socket
 import struct
-import sys
 import time
 import uuid
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import case, csi, exe, helper, hostile, ipc, runs  # noqa: E402
+from lib import case, csi, exe, helper, hostile, ipc, runs
 
 TO_EXEC = [m for m in ipc.TABLE if m.receiver == "EXEC_HELPER"]
 TO_CHECK = [m for m in ipc.TABLE if m.receiver == "CHECK_HELPER"]

@@ -4,11 +4,9 @@
 import errno
 import os
 import subprocess
-import sys
 import uuid
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import case, exe, helper, runs  # noqa: E402
+from lib import case, exe, helper, runs
 
 SECONDS = 60
 USERS = (("EXEC", "", 65534), ("RAW_EXEC", "daemon", 1), ("RAW_EXEC", "", 0))

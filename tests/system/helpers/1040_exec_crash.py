@@ -5,10 +5,8 @@ import os
 import re
 import signal
 import struct
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import ROOT, build_dir, case  # noqa: E402
+from lib import ROOT, build_dir, case
 
 CRASH = os.path.join(build_dir(), "crash")
 if not os.path.exists(CRASH + "/drover-exec-helper"):

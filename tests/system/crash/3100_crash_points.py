@@ -4,10 +4,8 @@
 # takes: 90
 """Somebody dies at each of the crash points while a job starts or stops: it runs in the end, once, and nothing stays."""
 import os
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import build_dir, case  # noqa: E402
+from lib import build_dir, case
 
 CRASH = os.path.join(build_dir(), "crash")
 if not os.path.exists(CRASH + "/drover-supervisor"):

@@ -7,13 +7,11 @@ import re
 import signal
 import struct
 import subprocess
-import sys
 import time
 import traceback
 import uuid
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import build_dir, case, exe, helper, ipc, runs  # noqa: E402
+from lib import build_dir, case, exe, helper, ipc, runs
 
 
 def test_a_task_runs_and_its_exit_code_is_recorded():

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """exec-helper and executor alone: CSI volumes: what is mounted is what was promised, or the task does not start."""
 import os
-import sys
 import time
 import uuid
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import case, exe, helper, ipc, runs  # noqa: E402
+from lib import case, exe, helper, ipc, runs
 
 
 class Volume:

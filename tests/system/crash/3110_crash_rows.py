@@ -8,13 +8,11 @@ rows: 3115."""
 import http.client
 import os
 import signal
-import sys
 import threading
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import case  # noqa: E402
-from lib.crash_walk import OF_3115, S, disturbed, events, finish, kinds, page, reached, spread, starts, wait_status, walk  # noqa: E402
-from lib import api, crash  # noqa: E402
+from lib import case
+from lib.crash_walk import OF_3115, S, disturbed, events, finish, kinds, page, reached, spread, starts, wait_status, walk
+from lib import api, crash
 
 # --- cycles: each returns what came out ---
 
