@@ -257,7 +257,7 @@ copy_elements(
 		char *dst = to->v + to->n * step;
 
 		if (key_size)
-			*(char **)dst = mem_strdup(*(char *const *)src);
+			*(char **)dst = mem_strdup(str(*(char *const *)src));
 		model_copy(item, src + key_size, dst + key_size);
 	}
 }
@@ -293,8 +293,8 @@ copy_string_map(const struct string_map *from, struct string_map *to)
 	to->v = list_alloc(from->n, sizeof(*to->v));
 	for (; to->n < from->n; to->n++)
 		to->v[to->n] = (struct string_pair){
-			.key = mem_strdup(from->v[to->n].key),
-			.value = mem_strdup(from->v[to->n].value),
+			.key = mem_strdup(str(from->v[to->n].key)),
+			.value = mem_strdup(str(from->v[to->n].value)),
 		};
 }
 
@@ -304,7 +304,7 @@ copy_int_map(const struct int_map *from, struct int_map *to)
 	to->v = list_alloc(from->n, sizeof(*to->v));
 	for (; to->n < from->n; to->n++)
 		to->v[to->n] = (struct int_pair){
-			.key = mem_strdup(from->v[to->n].key),
+			.key = mem_strdup(str(from->v[to->n].key)),
 			.value = from->v[to->n].value,
 		};
 }
