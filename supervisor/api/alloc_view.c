@@ -95,7 +95,7 @@ api_list_add_alloc(struct api_list *list, struct sup_alloc *sa)
 	stub = whole = sa->a; /* the view shares all members but these */
 	/* The job is the largest part of an alloc and seldom needed, so it is encoded only on
 	 * request. */
-	if (list->filter && api_filter_asks(list->filter, "Job"))
+	if (list->filter && api_filter_refers_to(list->filter, "Job"))
 		whole.job = &sa->job->job;
 	whole.signed_identities = (struct string_map){ 0 };
 	if (list->no_task_states)

@@ -21,7 +21,7 @@ struct local_changes {
 static void
 on_committed(struct sup *sup, struct deferred *d)
 {
-	api_wait_look(sup);
+	api_wait_check(sup);
 	local_event_streams_wake();
 }
 
