@@ -15,7 +15,7 @@ struct sd_event;
 struct store;
 struct turn;
 struct changes;
-struct child;
+struct children;
 struct alloc_table;
 struct source;
 struct node_meta;
@@ -33,7 +33,7 @@ struct sup {
 	struct store *store;         /* core/store.h */
 	struct turn *turn;           /* sup_turn.h */
 	struct changes *changes;     /* changed.h */
-	struct child *children;      /* sup_child.h: array of IPC_PEERS */
+	struct children *children;   /* sup_child.h */
 	struct alloc_table *allocs;  /* table/alloc_table.h */
 	struct source *source;       /* source/source.h */
 	struct node_state *node;     /* node/node_state.h */

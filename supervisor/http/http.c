@@ -347,7 +347,7 @@ on_stuck_check(sd_event_source *source, uint64_t usec, void *userdata)
 	bool waiting = false;
 
 	LIST_FOREACH (req, &sup->api->reqs, link) {
-		if (!req->leave.queued)
+		if (!req->leave.queue)
 			continue;
 		waiting = true;
 		if (!turn_is_stuck(sup, &why))

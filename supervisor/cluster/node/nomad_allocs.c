@@ -451,13 +451,12 @@ void
 nomad_allocs_remove_others(struct nomad *n)
 {
 	struct sup *sup = n->base.sup;
-	struct sup_alloc *next;
 
 	forget_invalid(n);
-	for (struct sup_alloc *sa = sup->allocs->first; sa; sa = next) {
+	alloc_foreach(sup, sa)
+	{
 		struct nomad_alloc *na = nomad_alloc_of(sa);
 
-		next = sa->next;
 		if (!na || na->seen == n->list_number || na->removed)
 			continue;
 		log_info("allocation %.8s: removed, because the servers do not list it any more",
@@ -505,10 +504,8 @@ nomad_alloc_updated(struct source *s, struct sup_alloc *sa)
 void
 nomad_allocs_start(struct nomad *n)
 {
-	struct sup_alloc *next;
-
-	for (struct sup_alloc *sa = n->base.sup->allocs->first; sa; sa = next) {
-		next = sa->next;
+	alloc_foreach(n->base.sup, sa)
+	{
 		if (!sa->runner)
 			nomad_alloc_updated(&n->base, sa);
 	}
