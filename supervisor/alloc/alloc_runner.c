@@ -388,8 +388,9 @@ receive_tasks(struct alloc_runner *ar)
 		struct task_state *s = task_runner_state(&ar->tasks[i]);
 		struct task_event ev;
 
-		if (!s || task_event_make(&ev, EVENT_RECEIVED, task_now_ns(), NULL) < 0)
+		if (!s)
 			return -ENOMEM;
+		task_event_make(&ev, EVENT_RECEIVED, task_now_ns(), NULL);
 		s->state = TASK_STATE_PENDING;
 		task_runner_event(&ar->tasks[i], &ev);
 	}
@@ -520,11 +521,11 @@ alloc_runner_disk_exceeded(
 		struct task_runner *tr = &ar->tasks[i];
 		struct task_event ev;
 
-		if (tr->phase == TASK_DEAD || tr->stage == STAGE_POSTSTOP || tr->killed ||
-		    task_event_disk_exceeded(&ev, task_now_ns(), text, limit_bytes) < 0)
+		if (tr->phase == TASK_DEAD || tr->stage == STAGE_POSTSTOP || tr->killed)
 			continue;
+		task_event_disk_exceeded(&ev, task_now_ns(), text, limit_bytes);
 		if (fails)
-			(void)task_event_set_fails(&ev);
+			task_event_set_fails(&ev);
 		task_runner_event(tr, &ev);
 	}
 	if (fails)

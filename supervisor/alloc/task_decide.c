@@ -22,10 +22,9 @@ tell_lease_passed(struct task_runner *tr)
 	char text[400];
 
 	alloc_lease_text(tr->ar, text, sizeof text);
-	if (task_event_make(&ev, EVENT_NOT_RESTARTING, task_now_ns(), text) < 0)
-		return;
-	(void)task_event_set_fails(&ev);
-	(void)task_event_detail(&ev, EVENT_DETAIL_LEASE, "passed");
+	task_event_make(&ev, EVENT_NOT_RESTARTING, task_now_ns(), text);
+	task_event_set_fails(&ev);
+	task_event_detail(&ev, EVENT_DETAIL_LEASE, "passed");
 	task_runner_event(tr, &ev);
 }
 
@@ -40,8 +39,8 @@ note_restart(struct task_runner *tr, const struct restart_decision *d)
 		s->restarts++;
 		s->last_restart = task_now_ns();
 	}
-	if (task_event_restarting(&ev, task_now_ns(), d->reason, d->delay_ns) == 0)
-		task_runner_event(tr, &ev);
+	task_event_restarting(&ev, task_now_ns(), d->reason, d->delay_ns);
+	task_runner_event(tr, &ev);
 }
 
 static struct restart_decision

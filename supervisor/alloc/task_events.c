@@ -44,8 +44,8 @@ task_runner_event(struct task_runner *tr, struct task_event *ev)
 		task_history_add(tr->ar->sup, &tr->ar->sa->id, tr->task->name, &s->events.v[0]);
 		list_remove(task_event, &s->events, 0);
 	}
-	if (s && task_state_add_event(s, ev) < 0)
-		log_error("allocation %.8s: no memory for an event", tr->ar->sa->a.id);
+	if (s)
+		task_state_add_event(s, ev);
 	task_event_done(ev);
 	alloc_runner_task_changed(tr->ar);
 }
@@ -80,10 +80,9 @@ task_runner_tell(struct task_runner *tr, enum task_event_type type, const char *
 {
 	struct task_event ev;
 
-	if (task_event_make(&ev, type, task_now_ns(), text) < 0)
-		return;
+	task_event_make(&ev, type, task_now_ns(), text);
 	if (fails)
-		(void)task_event_set_fails(&ev);
+		task_event_set_fails(&ev);
 	task_runner_event(tr, &ev);
 }
 
@@ -133,14 +132,13 @@ task_runner_tell_lease(struct task_runner *tr, const struct run_end *end)
 		    "boot (the stop began %s "
 		    "after the limit)",
 		    limit, late);
-	if (task_event_killing(&ev, task_now_ns(), text, 0) < 0)
-		return;
-	(void)task_event_set_fails(&ev);
-	(void)task_event_detail(&ev, EVENT_DETAIL_LEASE, limit);
+	task_event_killing(&ev, task_now_ns(), text, 0);
+	task_event_set_fails(&ev);
+	task_event_detail(&ev, EVENT_DETAIL_LEASE, limit);
 	if (end->flags & EXE_END_SYNCED)
-		(void)task_event_detail(&ev, "volumes_synced", "true");
+		task_event_detail(&ev, "volumes_synced", "true");
 	if (end->flags & EXE_END_SYNC_LATE)
-		(void)task_event_detail(&ev, "volumes_synced", "false");
+		task_event_detail(&ev, "volumes_synced", "false");
 	task_runner_event(tr, &ev);
 }
 
@@ -220,18 +218,16 @@ task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end)
 		say_reason(tr, end, oom_outside, reason, sizeof reason);
 		why = *reason ? reason : NULL;
 	}
-	if (task_event_terminated(&ev,
-		end->ended_real_ns ? (int64_t)end->ended_real_ns : task_now_ns(), code,
-		end->exit_signal, end->flags & EXE_END_OOM, why) < 0)
-		return;
+	task_event_terminated(&ev, end->ended_real_ns ? (int64_t)end->ended_real_ns : task_now_ns(),
+	    code, end->exit_signal, end->flags & EXE_END_OOM, why);
 	if (end->flags & (EXE_END_STOP | EXE_END_KILLED))
-		(void)task_event_detail(&ev, EVENT_DETAIL_STOP,
+		task_event_detail(&ev, EVENT_DETAIL_STOP,
 		    end->flags & EXE_END_KILLED ? EVENT_STOP_KILLED : EVENT_STOP_ASKED);
 	if (!end->known)
-		(void)task_event_detail(&ev, EVENT_DETAIL_UNKNOWN, "true");
+		task_event_detail(&ev, EVENT_DETAIL_UNKNOWN, "true");
 	if (sender)
-		(void)task_event_detail(&ev, EVENT_DETAIL_SENDER, sender);
+		task_event_detail(&ev, EVENT_DETAIL_SENDER, sender);
 	if (oom_outside)
-		(void)task_event_detail(&ev, EVENT_DETAIL_OOM, EVENT_OOM_OUTSIDE);
+		task_event_detail(&ev, EVENT_DETAIL_OOM, EVENT_OOM_OUTSIDE);
 	task_runner_event(tr, &ev);
 }

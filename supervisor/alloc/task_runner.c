@@ -430,13 +430,12 @@ task_runner_signal(struct task_runner *tr, int signo, const char *text, const ch
 	if ((tr->phase != TASK_RUNNING && tr->phase != TASK_DELAYING) || !tr->run)
 		return -EINVAL;
 	(void)snprintf(name, sizeof name, "SIG%s", abbrev ? abbrev : "?");
-	if (task_event_signaling(&ev, task_now_ns(), name, NULL) == 0) {
-		if (text)
-			(void)str_set(&ev.display_message, text);
-		if (by)
-			(void)task_event_detail(&ev, EVENT_DETAIL_BY, by);
-		task_runner_event(tr, &ev);
-	}
+	task_event_signaling(&ev, task_now_ns(), name, NULL);
+	if (text)
+		(void)str_set(&ev.display_message, text);
+	if (by)
+		task_event_detail(&ev, EVENT_DETAIL_BY, by);
+	task_runner_event(tr, &ev);
 	run_signal(tr->run, signo);
 	return 0;
 }

@@ -32,20 +32,15 @@ set_task(struct sup_alloc *sa, const struct task *task, enum task_run_state stat
     enum task_event_type type)
 {
 	struct task_state *s = map_put(task_state, &sa->a.task_states, task->name);
-	struct task_event ev, *at;
+	struct task_event ev;
 
-	if (!s || task_event_make(&ev, type, task_now_ns(), NULL) < 0)
-		return;
+	task_event_make(&ev, type, task_now_ns(), NULL);
 	s->state = state;
 	if (state == TASK_STATE_RUNNING)
 		s->started_at = ev.time;
 	else
 		s->finished_at = ev.time;
-	at = list_add(task_event, &s->events);
-	if (at)
-		*at = ev;
-	else
-		task_event_done(&ev);
+	*list_add(task_event, &s->events) = ev;
 }
 
 static void

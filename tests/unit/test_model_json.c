@@ -344,7 +344,7 @@ START_TEST(views_hide_what_is_secret)
 
 	csi_volume_init(&vol);
 	fill(&csi_volume_type, &vol, &seed);
-	ck_assert_int_eq(csi_volume_fill_view(&vol), 0);
+	csi_volume_fill_view(&vol);
 	json = model_to_json(&csi_volume_view_type, &vol, 0);
 	ck_assert(json_is_null(json_object_get(json, "Secrets")));
 	ck_assert_ptr_null(json_object_get(json, "ReadClaims"));

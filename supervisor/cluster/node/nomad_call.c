@@ -78,8 +78,7 @@ nomad_call(struct nomad *n, const char *method, const struct type *type, const v
 	struct text body = { 0 };
 	uint64_t call;
 
-	if (model_to_msgpack(type, req, MODEL_COMPACT, &body) < 0)
-		abort();
+	model_to_msgpack(type, req, MODEL_COMPACT, &body);
 	call = link_call(n->base.sup, method, body.text, body.len, deadline_ms, flags, cb, arg);
 	text_done(&body);
 	return call;

@@ -44,10 +44,7 @@ digest(const struct alloc *a)
 	uint64_t h = 0xcbf29ce484222325;
 
 	t.len = 0;
-	if (model_to_msgpack(&alloc_update_type, a, MODEL_COMPACT, &t) < 0) {
-		text_done(&t);
-		return 0;
-	}
+	model_to_msgpack(&alloc_update_type, a, MODEL_COMPACT, &t);
 	for (size_t i = 0; i < t.len; i++)
 		h = (h ^ (uint8_t)t.text[i]) * 0x100000001b3;
 	return h;
