@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "common/clock.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/hook_lease.h"
 
@@ -22,7 +23,7 @@ tell_lease_passed(struct task_runner *tr)
 	char text[400];
 
 	alloc_lease_text(tr->ar, text, sizeof text);
-	task_event_make(&ev, EVENT_NOT_RESTARTING, task_now_ns(), text);
+	task_event_make(&ev, EVENT_NOT_RESTARTING, clock_real_ns(), text);
 	task_event_set_fails(&ev);
 	task_event_detail(&ev, EVENT_DETAIL_LEASE, "passed");
 	task_runner_event(tr, &ev);
@@ -37,9 +38,9 @@ note_restart(struct task_runner *tr, const struct restart_decision *d)
 	task_runner_set_state(tr, TASK_STATE_PENDING);
 	if (s) {
 		s->restarts++;
-		s->last_restart = task_now_ns();
+		s->last_restart = clock_real_ns();
 	}
-	task_event_restarting(&ev, task_now_ns(), d->reason, d->delay_ns);
+	task_event_restarting(&ev, clock_real_ns(), d->reason, d->delay_ns);
 	task_runner_event(tr, &ev);
 }
 
@@ -47,7 +48,7 @@ static struct restart_decision
 ask_policy(struct task_runner *tr)
 {
 	struct restart_decision d =
-	    restart_tracker_decide(&tr->tracker, task_now_ns(), chance, NULL);
+	    restart_tracker_decide(&tr->tracker, clock_real_ns(), chance, NULL);
 
 	alloc_client_save(tr->ar);
 	return d;

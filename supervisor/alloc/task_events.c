@@ -6,24 +6,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/duration.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/task_history.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/run_usage.h"
-
-int64_t
-task_now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 struct task_state *
 task_runner_state(struct task_runner *tr)
@@ -80,7 +71,7 @@ task_runner_tell(struct task_runner *tr, enum task_event_type type, const char *
 {
 	struct task_event ev;
 
-	task_event_make(&ev, type, task_now_ns(), text);
+	task_event_make(&ev, type, clock_real_ns(), text);
 	if (fails)
 		task_event_set_fails(&ev);
 	task_runner_event(tr, &ev);
@@ -94,9 +85,9 @@ task_runner_set_state(struct task_runner *tr, enum task_run_state state)
 	if (!s)
 		return;
 	if (state == TASK_STATE_RUNNING && s->state != TASK_STATE_RUNNING)
-		s->started_at = task_now_ns();
+		s->started_at = clock_real_ns();
 	if (state == TASK_STATE_DEAD && s->finished_at == 0)
-		s->finished_at = task_now_ns();
+		s->finished_at = clock_real_ns();
 	if (state != TASK_STATE_DEAD)
 		s->finished_at = 0;
 	s->state = state;
@@ -132,7 +123,7 @@ task_runner_tell_lease(struct task_runner *tr, const struct run_end *end)
 		    "boot (the stop began %s "
 		    "after the limit)",
 		    limit, late);
-	task_event_killing(&ev, task_now_ns(), text, 0);
+	task_event_killing(&ev, clock_real_ns(), text, 0);
 	task_event_set_fails(&ev);
 	task_event_detail(&ev, EVENT_DETAIL_LEASE, limit);
 	if (end->flags & EXE_END_SYNCED)
@@ -218,8 +209,9 @@ task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end)
 		say_reason(tr, end, oom_outside, reason, sizeof reason);
 		why = *reason ? reason : NULL;
 	}
-	task_event_terminated(&ev, end->ended_real_ns ? (int64_t)end->ended_real_ns : task_now_ns(),
-	    code, end->exit_signal, end->flags & EXE_END_OOM, why);
+	task_event_terminated(&ev,
+	    end->ended_real_ns ? (int64_t)end->ended_real_ns : clock_real_ns(), code,
+	    end->exit_signal, end->flags & EXE_END_OOM, why);
 	if (end->flags & (EXE_END_STOP | EXE_END_KILLED))
 		task_event_detail(&ev, EVENT_DETAIL_STOP,
 		    end->flags & EXE_END_KILLED ? EVENT_STOP_KILLED : EVENT_STOP_ASKED);

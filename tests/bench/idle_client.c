@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "model/task_event.h"
 #include "supervisor/table/alloc_table.h"
@@ -34,7 +35,7 @@ set_task(struct sup_alloc *sa, const struct task *task, enum task_run_state stat
 	struct task_state *s = map_put(task_state, &sa->a.task_states, task->name);
 	struct task_event ev;
 
-	task_event_make(&ev, type, task_now_ns(), NULL);
+	task_event_make(&ev, type, clock_real_ns(), NULL);
 	s->state = state;
 	if (state == TASK_STATE_RUNNING)
 		s->started_at = ev.time;
@@ -52,7 +53,7 @@ set_all(struct sup *sup, struct sup_alloc *sa, enum task_run_state state, enum t
 		set_task(sa, &sa->group->tasks.v[i], state, type);
 	sa->a.client_status = alloc_client_status(&sa->a, sa->group, &description);
 	(void)str_set(&sa->a.client_description, description);
-	sa->a.modify_time = task_now_ns();
+	sa->a.modify_time = clock_real_ns();
 	alloc_changed(sup, sa);
 	sup->source->ops->alloc_updated(sup->source, sa);
 }

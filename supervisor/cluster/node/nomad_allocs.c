@@ -10,6 +10,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/list.h"
 #include "common/log.h"
 #include "model/engine/table.h"
@@ -312,7 +313,7 @@ fail_tasks(struct alloc *a, const struct alloc *from)
 			return;
 		s->state = TASK_STATE_DEAD;
 		s->failed = true;
-		s->finished_at = nomad_now_ns();
+		s->finished_at = clock_real_ns();
 	}
 }
 
@@ -351,7 +352,7 @@ nomad_alloc_put_invalid(struct nomad *n, struct alloc *a, const struct err *e)
 		inv->update.deployment_status = deployment_status_new();
 	if (inv->update.deployment_status) {
 		inv->update.deployment_status->healthy = OPT_FALSE;
-		inv->update.deployment_status->timestamp = nomad_now_ns();
+		inv->update.deployment_status->timestamp = clock_real_ns();
 	}
 	nomad_update_soon(n);
 }

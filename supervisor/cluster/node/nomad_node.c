@@ -11,6 +11,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "supervisor/cluster/node/nomad.h"
@@ -476,7 +477,7 @@ nomad_node_event(
 		return;
 	if (key)
 		(void)string_map_set(&ev->details, key, value);
-	ev->timestamp = nomad_now_ns();
+	ev->timestamp = clock_real_ns();
 	if (!n->events_timer && !n->events_call)
 		nomad_after(n, &n->events_timer, EVENTS_MS, on_events_time);
 }
