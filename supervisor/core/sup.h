@@ -23,6 +23,8 @@ struct node_state;
 struct api;
 struct plugins;
 struct volumes;
+struct followers;
+struct monitor;
 
 /* There is one per process. Each part makes its own member, in the order of sup_main.c. */
 struct sup {
@@ -40,6 +42,8 @@ struct sup {
 	struct node_meta *node_meta; /* node/node_meta.h */
 	struct plugins *plugins;     /* volume/plugins.h */
 	struct volumes *volumes;     /* volume/volumes.h */
+	struct followers *followers; /* api/fs_stream.h */
+	struct monitor *monitor;     /* api/fs_stream.h: monitor.c */
 	struct api *api;             /* http/api.h */
 	int run_dir_fd;              /* <data>/run: records */
 	int sock_dir_fd;             /* <rt>/x: the runs' sockets */

@@ -47,9 +47,10 @@ struct api_backend {
 };
 
 /* Takes over the listening socket FD_SPECIAL. routes: one for each line of api_paths.def, then one
- * without a method. They and backend must stay valid until api_free(). */
-int api_new(struct sup *sup, const struct api_route *routes, const struct api_backend *backend,
-    struct err *e);
+ * without a method; they are taken over, also on failure. backend must stay valid until api_free().
+ */
+int api_new(
+    struct sup *sup, struct api_route *routes, const struct api_backend *backend, struct err *e);
 void api_free(struct sup *sup);
 
 /* The client's credentials; uid -1 and pid 0 if unknown. */

@@ -403,8 +403,7 @@ add_sources(struct sup *sup, struct api *api)
 }
 
 int
-api_new(struct sup *sup, const struct api_route *routes, const struct api_backend *backend,
-    struct err *e)
+api_new(struct sup *sup, struct api_route *routes, const struct api_backend *backend, struct err *e)
 {
 	struct api *api = mem_new(struct api);
 	int r;
@@ -457,6 +456,7 @@ api_free(struct sup *sup)
 		(void)MHD_quiesce_daemon(api->mhd);
 		MHD_stop_daemon(api->mhd);
 	}
+	free(api->routes);
 	free(api);
 	sup->api = NULL;
 }

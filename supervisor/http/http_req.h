@@ -24,7 +24,7 @@ struct waiter;
 
 /* The control socket. */
 struct api {
-	const struct api_route *routes;
+	struct api_route *routes;
 	const struct api_backend *backend;
 	struct MHD_Daemon *mhd;
 	sd_event_source *io, *timer, *again, *stuck_check;
