@@ -85,7 +85,7 @@ START_TEST(a_row_of_failures)
 			break;
 		now += delay;
 		alloc_init(&next);
-		ck_assert_int_eq(local_reschedule_note(&rows[_i].p, &a, &next, now), 0);
+		local_reschedule_record(&rows[_i].p, &a, &next, now);
 		alloc_done(&a);
 		a = next;
 	}
@@ -105,7 +105,7 @@ START_TEST(an_unlimited_row_keeps_five)
 	for (unsigned i = 0; i < 20; i++) {
 		fail_at(&a, i, (int64_t)i * 5 * S);
 		alloc_init(&next);
-		ck_assert_int_eq(local_reschedule_note(&p, &a, &next, (int64_t)i * 5 * S), 0);
+		local_reschedule_record(&p, &a, &next, (int64_t)i * 5 * S);
 		alloc_done(&a);
 		a = next;
 	}

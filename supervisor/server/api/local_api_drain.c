@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api_drain.c: the drain of the node over the API. Runs in: supervisor. */
+/* local_api_drain.c: drains of the node over the API. Runs in: supervisor. */
 #include <errno.h>
 
 #include "supervisor/api/api_node.h"

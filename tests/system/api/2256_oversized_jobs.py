@@ -72,12 +72,12 @@ def test_lists_that_are_too_long():
 def test_too_many_elements_in_all_lists_together():
     group = made()["Job"]["TaskGroups"][0]
     refused(of_whole_job(TaskGroups=[dict(group, Name="g%d" % i, Constraints=many(LIST)) for i in range(10)]),
-            "elements in all, and %d are allowed" % PARTS)
+            "elements in all, but at most %d are allowed" % PARTS)
 
 
 def test_too_many_volumes_of_a_group():
     """The agent tracks at most 64 volumes of an allocation."""
-    refused(made(Volumes={"v%d" % i: {"Type": "host", "Source": "x"} for i in range(65)}), "a group has 64 volumes at most")
+    refused(made(Volumes={"v%d" % i: {"Type": "host", "Source": "x"} for i in range(65)}), "a group can have at most 64 volumes")
 
 
 def test_texts_that_are_too_long():
@@ -89,7 +89,7 @@ def test_texts_that_are_too_long():
                       ("Label", made(count=5000, Networks=[{"ReservedPorts": [{"Label": "x" * 500000, "Value": 9, "IgnoreCollision": True}]}]))):
         refused(job, "%s: the text has " % name)
     refused(of_whole_job(Name="x" * 256), "the job's name has more than 255 bytes")
-    refused(made(count=1000, Services=[{"Name": "a", "Provider": "nomad", "Tags": ["x" * 500000]}]), "the product may be %d" % PLACED)
+    refused(made(count=1000, Services=[{"Name": "a", "Provider": "nomad", "Tags": ["x" * 500000]}]), "at most %d bytes are allowed" % PLACED)
 
 
 def test_a_periodic_time_that_never_occurs():
@@ -97,15 +97,15 @@ def test_a_periodic_time_that_never_occurs():
     job = made(resources=SMALL)
     job["Job"].update(Type="batch", Periodic={"Specs": ["* * 2 ? 3 0L *"] * 100, "TimeZone": "Europe/Berlin"})
     answer = ask("/v1/jobs", job)
-    case.equal((answer.status, answer.text.count("means no time that comes")), (400, 1), answer.text)
+    case.equal((answer.status, answer.text.count("matches no future time")), (400, 1), answer.text)
 
 
 def test_too_many_elements_of_all_allocations():
     """Also of a small job that is scaled."""
-    refused(made(count=2000, Constraints=many(900)), "the product may be %d" % PLACED)
+    refused(made(count=2000, Constraints=many(900)), "at most %d bytes are allowed" % PLACED)
     job = made(count=1, Constraints=many(900))
     node.register(job)
-    node.refused(400, "the product may be %d" % PLACED, "PUT", "/v1/job/big/scale", {"Count": 10000, "Target": {"Group": "g"}})
+    node.refused(400, "at most %d bytes are allowed" % PLACED, "PUT", "/v1/job/big/scale", {"Count": 10000, "Target": {"Group": "g"}})
     case.equal(node.ask("/v1/job/big")["TaskGroups"][0]["Count"], 1)
     node.do("DELETE", "/v1/job/big?purge=true")
 
@@ -131,7 +131,7 @@ def test_error_messages_of_a_job_with_many_errors_are_bounded():
     job = made(Services=many(LIST, Name="a", Provider="nomad"))
     answer = ask("/v1/jobs", job)
     case.equal(answer.status, 400)
-    case.contains(answer.text, "there are two of this name with the same port")
+    case.contains(answer.text, "two services have this name and the same port")
 
 
 def test_the_supervisor_was_not_restarted_and_its_memory_is_bounded():

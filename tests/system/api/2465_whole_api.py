@@ -33,7 +33,7 @@ def test_ids_are_found_by_prefix():
     found, cut = search("many", "jobs")
     case.equal((len(found["jobs"]), cut["jobs"], cut["allocs"]), (20, True, False))
     node.refused(400, "no text Prefix", "POST", "/v1/search", {"Context": "all"})
-    node.refused(400, 'nothing of the kind "moons"', "POST", "/v1/search", {"Prefix": "", "Context": "moons"})
+    node.refused(400, 'there is no context "moons"', "POST", "/v1/search", {"Prefix": "", "Context": "moons"})
     node.do("DELETE", "/v1/volume/csi/web-data")
 
 
@@ -237,11 +237,11 @@ def test_paths_that_drover_does_not_implement_say_so():
             ("GET", "/v1/node/pools", "no node pools"), ("GET", "/v1/node/pool/default", "no node pools"),
             ("PUT", "/v1/node/%s/purge" % me, "only node"), ("GET", "/v1/scaling/policies", "scaling policies"),
             ("GET", "/v1/quotas", "no quotas"), ("GET", "/v1/sentinel/policies", "no policies"),
-            ("GET", "/v1/metrics", "no metrics"), ("POST", "/v1/jobs/parse", "HCL"), ("POST", "/v1/namespaces", "Invalid"),
+            ("GET", "/v1/metrics", "metrics are not"), ("POST", "/v1/jobs/parse", "HCL"), ("POST", "/v1/namespaces", "Invalid"),
             ("PUT", "/v1/namespace", "not made here"), ("POST", "/v1/search/fuzzy", "only prefixes"),
-            ("GET", "/v1/client/allocation/%s/pause" % alloc, "no schedules"), ("POST", "/v1/job/web/stable", "is stable"),
-            ("POST", "/v1/job/web/versions/gold/tag", "no tags"), ("GET", "/v1/job/web/submission", "not kept"),
-            ("DELETE", "/v1/volume/csi/x/detach?node=" + me, "by itself"), ("PUT", "/v1/volume/host/create", "configuration")):
+            ("GET", "/v1/client/allocation/%s/pause" % alloc, "schedules of tasks"), ("POST", "/v1/job/web/stable", "becomes stable"),
+            ("POST", "/v1/job/web/versions/gold/tag", "tags of job versions"), ("GET", "/v1/job/web/submission", "not stored"),
+            ("DELETE", "/v1/volume/csi/x/detach?node=" + me, "when it ends"), ("PUT", "/v1/volume/host/create", "configuration")):
         answer = node.request(method, path, {} if method != "GET" else None)
         case.equal((answer.status, part in answer.text), (405 if part == "Invalid" else 501, True), path + ": " + answer.text)
     for path in ("/v1/nothing", "/v1/job/web/nothing", "/v1/variable", "/v1/node/%s/nothing" % me):

@@ -84,7 +84,7 @@ def test_children_of_one_job():
     names = [n for n in names if n != first][:CHILDREN - 1]
     edit(lambda db: copy_job(db, first, names))
     wait_children("many", Pending=CHILDREN, Running=0, Dead=0)
-    node.refused(429, 'job "many" has 6000 children already: no more are made before some of them end', "PUT",
+    node.refused(429, 'job "many" has 6000 children, which is the limit: wait until some have ended', "PUT",
                  path("many", "/dispatch"), {})
     wait_children("many", Pending=CHILDREN, Running=0, Dead=0)
     case.equal([a["ID"] for a in node.wait_running("beside")], [beside], "a job beside it")

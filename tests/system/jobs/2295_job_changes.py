@@ -32,7 +32,7 @@ def test_a_job_is_reverted():
     job = node.ask("/v1/job/web")
     case.equal((job["Version"], job["Stop"]), (2, False))
     node.refused(400, "can't revert to current version", "POST", "/v1/job/web/revert", {"JobID": "web", "JobVersion": 2})
-    node.refused(404, 'job "web" has no version 9 any more', "POST", "/v1/job/web/revert", {"JobID": "web", "JobVersion": 9})
+    node.refused(404, 'job "web" has no version 9', "POST", "/v1/job/web/revert", {"JobID": "web", "JobVersion": 9})
     node.refused(409, "Current job has version 2; enforcing version 1", "POST", "/v1/job/web/revert",
                  {"JobID": "web", "JobVersion": 0, "EnforcePriorVersion": 1})
     node.refused(400, "no number JobVersion", "POST", "/v1/job/web/revert", {"JobVersion": "0"})

@@ -120,7 +120,7 @@ def test_what_the_parent_does_not_want_is_refused():
     no("Payload exceeds maximum size; 16385 > 16384", "wants", Meta={"a": "1", "b": "2"},
        Payload=base64.b64encode(b"x" * (LIMIT + 1)).decode())
     no("Job ID does not match", "wants", JobID="other")
-    no("a job's id has 1 to 255", "wants", Payload=some, Meta={"a": "1", "b": ""}, IdPrefixTemplate="a b")
+    no("a job's id must have 1 to 255", "wants", Payload=some, Meta={"a": "1", "b": ""}, IdPrefixTemplate="a b")
     case.equal(children("wants"), {"Pending": 0, "Running": 0, "Dead": 0})
     made = dispatch("wants", b"some", Meta={"a": "", "b": ""}, IdPrefixTemplate="night")["DispatchedJobID"]
     case.equal(bool(re.fullmatch(r"wants/dispatch-night-\d+-[0-9a-f]{8}", made)), True, made)
@@ -141,14 +141,14 @@ def test_jobs_that_cannot_be_parents_or_cease_to_be():
         node.refused(400, part, "POST", "/v1/jobs", job)
     no("only batch and sysbatch jobs", Type="service")
     no('not "some"', ParameterizedJob={"Payload": "some"})
-    no('"k" is in meta_required and in meta_optional', ParameterizedJob={"MetaRequired": ["k"], "MetaOptional": ["k"]})
+    no('"k" is both in meta_required and in meta_optional', ParameterizedJob={"MetaRequired": ["k"], "MetaOptional": ["k"]})
     no("cannot be registered as dispatched", Dispatched=True)
-    no("more than 200 characters", ID="x" * 201)
+    no("has at most 200 characters", ID="x" * 201)
     for file in ("../x", "/x", "a//b", ".x", "x/.."):
         job = parent("odd", file=file)
         node.refused(400, "cannot be a file in the task's directory local", "POST", "/v1/jobs", job)
     node.register(parent("odd"))
-    no("cannot become parameterized, nor cease to be", ParameterizedJob=None)
+    no("cannot become parameterized, or stop being parameterized", ParameterizedJob=None)
     purge("odd")
 
 

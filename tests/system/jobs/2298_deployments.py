@@ -381,7 +381,7 @@ def test_a_plan_tells_what_it_begins_with():
 
 
 def test_bad_input():
-    for update, sentence in (({"HealthCheck": "x"}, "none of checks, task_states, manual"),
+    for update, sentence in (({"HealthCheck": "x"}, "health_check must be checks, task_states or manual"),
                              ({"AutoPromote": True}, "auto_promote needs a canary count"),
                              ({"HealthyDeadline": 3600 * S}, "healthy_deadline must be less than progress_deadline")):
         node.refused(400, sentence, "POST", "/v1/jobs", job("bad", "x", update=update))

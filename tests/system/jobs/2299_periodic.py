@@ -211,19 +211,19 @@ def test_what_is_no_periodic_job_is_refused():
         job["Job"]["Type"] = kind
         node.refused(400, part, "POST", "/v1/jobs", job)
     no('"61" is not a valid minute', "61 * * * *")
-    no('cron expression "0 0 30 2 *" means no time that comes', "0 0 30 2 *")
-    no("means no time that comes", "0 0 1 1 * 1999")
+    no('cron expression "0 0 30 2 *" matches no future time', "0 0 30 2 *")
+    no("matches no future time", "0 0 1 1 * 1999")
     no("only @yearly", "@every 5m")
     no('time zone "Mars/Base" is unknown', "@daily", TimeZone="Mars/Base")
     no('time zone "../../../etc/passwd" is unknown', "@daily", TimeZone="../../../etc/passwd")
     no("give cron or crons, not both", "@daily", Specs=["@daily"])
-    no("it has no cron expression")
-    no('a type "at" of expressions', "@daily", SpecType="at")
+    no("the cron expression is missing")
+    no('expressions of type "at" are not supported', "@daily", SpecType="at")
     no("only batch and sysbatch jobs", "@daily", kind="service")
     node.register(periodic("odd", "@yearly"))
     plain = periodic("odd", "@yearly")
     plain["Job"]["Periodic"] = None
-    node.refused(400, "cannot become periodic, nor cease to be", "POST", "/v1/jobs", plain)
+    node.refused(400, "cannot become periodic, or stop being periodic", "POST", "/v1/jobs", plain)
     purge("odd")
 
 

@@ -322,15 +322,15 @@ def test_a_task_knows_its_ports():
 def test_what_cannot_be_a_service_is_said():
     for services, text in (
             ([service("bad_name")], "a service's name must have 1 to 63 letters, digits and dashes"),
-            ([service(Provider="consul")], 'service "web": provider "consul" is not there: use provider = "nomad"'),
+            ([service(Provider="consul")], 'service "web": provider "consul" is not supported: use provider = "nomad"'),
             ([service(port="nowhere")], 'port "nowhere" is neither a number nor a label'),
             ([service(checks=[check("c", "script")])], 'type must be "http" or "tcp", not "script"'),
             ([service(checks=[check("c", Protocol="ftp")])], 'protocol must be "http" or "https", not "ftp"'),
             ([service(checks=[check("c", Header={"A": ["b\r\nC: d"]})])], "header A has a control character"),
             ([service(checks=[check("c", Timeout=1)])], "interval and timeout must be at least 1s"),
-            ([service(port="", checks=[check("c")])], 'check "c" has no port, nor has the service'),
+            ([service(port="", checks=[check("c")])], 'neither check "c" nor its service has a port'),
             ([service(checks=[check("c", OnUpdate="ignore", CheckRestart={"Limit": 1})])], "exclude each other"),
-            ([service(), service()], "there are two of this name with the same port")):
+            ([service(), service()], "two services have this name and the same port")):
         node.refused(400, text, "POST", "/v1/jobs", web("refused", services))
     # A name that is one only when it is known where the alloc runs.
     node.register(web("late", [service("web-${NOMAD_ALLOC_NAME}")]))
