@@ -40,14 +40,10 @@ static void
 answer_host(struct ask *a)
 {
 	cleanup_done(host_stats) struct host_stats stats;
-	struct err e = { 0 };
-	int r;
 
 	host_stats_init(&stats);
-	r = host_usage_fill(a->sup, core_mhz(a->sup), &stats);
-	if (r < 0)
-		(void)err_set(&e, r, "look at this machine");
-	a->cb(a->sup, a->arg, r < 0 ? NULL : &stats, NULL, &e);
+	host_usage_fill(a->sup, core_mhz(a->sup), &stats);
+	a->cb(a->sup, a->arg, &stats, NULL, NULL);
 }
 
 /* --- allocs --- */
@@ -186,7 +182,7 @@ look(struct ask *a, bool last)
 	struct sup_alloc *sa;
 
 	if (a->host) {
-		if (!host_usage_sample() && !last)
+		if (!host_usage_sample(a->sup) && !last)
 			return false;
 		answer_host(a);
 		return true;

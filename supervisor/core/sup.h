@@ -20,6 +20,9 @@ struct alloc_table;
 struct source;
 struct node_meta;
 struct node_state;
+struct disk_size;
+struct host_usage;
+struct mounts;
 struct api;
 struct plugins;
 struct volumes;
@@ -32,23 +35,26 @@ struct sup {
 	const struct agent_config *config;
 	struct proc_args args;
 	char boot_id[BOOT_ID_SIZE];
-	struct store *store;         /* core/store.h */
-	struct turn *turn;           /* sup_turn.h */
-	struct changes *changes;     /* changed.h */
-	struct children *children;   /* sup_child.h */
-	struct alloc_table *allocs;  /* table/alloc_table.h */
-	struct source *source;       /* source/source.h */
-	struct node_state *node;     /* node/node_state.h */
-	struct node_meta *node_meta; /* node/node_meta.h */
-	struct plugins *plugins;     /* volume/plugins.h */
-	struct volumes *volumes;     /* volume/volumes.h */
-	struct followers *followers; /* api/fs_stream.h */
-	struct monitor *monitor;     /* api/fs_stream.h: monitor.c */
-	struct api *api;             /* http/api.h */
-	int run_dir_fd;              /* <data>/run: records */
-	int sock_dir_fd;             /* <rt>/x: the runs' sockets */
-	int log_dir_fd;              /* <data>/logs */
-	bool draining;               /* -dev is ending: all allocs are stopped first */
+	struct store *store;           /* core/store.h */
+	struct turn *turn;             /* sup_turn.h */
+	struct changes *changes;       /* changed.h */
+	struct children *children;     /* sup_child.h */
+	struct alloc_table *allocs;    /* table/alloc_table.h */
+	struct source *source;         /* source/source.h */
+	struct node_state *node;       /* node/node_state.h */
+	struct node_meta *node_meta;   /* node/node_meta.h */
+	struct disk_size *disk;        /* node/node_disk.h */
+	struct host_usage *host_usage; /* node/host_usage.h */
+	struct mounts *mounts;         /* node/mounts.h */
+	struct plugins *plugins;       /* volume/plugins.h */
+	struct volumes *volumes;       /* volume/volumes.h */
+	struct followers *followers;   /* api/fs_stream.h */
+	struct monitor *monitor;       /* api/fs_stream.h: monitor.c */
+	struct api *api;               /* http/api.h */
+	int run_dir_fd;                /* <data>/run: records */
+	int sock_dir_fd;               /* <rt>/x: the runs' sockets */
+	int log_dir_fd;                /* <data>/logs */
+	bool draining;                 /* -dev is ending: all allocs are stopped first */
 	bool exiting;
 };
 

@@ -68,11 +68,9 @@ nomad_self_host(struct sup *sup, uint64_t stream, const void *body, size_t len)
 
 	rpc_host_rep_init(&rep);
 	rep.host_data = host_data_new();
-	if (!rep.host_data || host_facts_fill(sup, rep.host_data) < 0 ||
-	    str_set(&rep.agent_id, node_get(sup)->id) < 0)
-		link_answer(sup, stream, "out of memory for the answer", NULL, 0);
-	else
-		nomad_answer(sup, stream, &rpc_host_rep_type, &rep);
+	host_facts_fill(sup, rep.host_data);
+	str_set(&rep.agent_id, node_get(sup)->id);
+	nomad_answer(sup, stream, &rpc_host_rep_type, &rep);
 }
 
 /* Identity. */

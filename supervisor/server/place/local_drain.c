@@ -80,7 +80,10 @@ local_drain_load(struct local *l, struct err *e)
 		return 0;
 	if (r >= 0)
 		r = model_from_text(&drain_strategy_type, strategy, strlen(strategy), &drain, e);
-	return r < 0 ? r : node_set_drain(l->base.sup, &drain, e);
+	if (r < 0)
+		return r;
+	node_set_drain(l->base.sup, &drain);
+	return 0;
 }
 
 /* The strategy has changed, or has ended. */
@@ -96,7 +99,7 @@ static void
 end_drain(struct local *l)
 {
 	l->drain->deadline = sd_event_source_disable_unref(l->drain->deadline);
-	(void)node_set_drain(l->base.sup, NULL, NULL);
+	node_set_drain(l->base.sup, NULL);
 	record_change(l);
 }
 
@@ -188,16 +191,13 @@ local_drain_begin(struct local *l, struct drain_strategy *drain, struct err *e)
 {
 	const struct drain_strategy *old = node_get(l->base.sup)->drain_strategy;
 	int64_t now = clock_real_ns();
-	int r;
 
 	drain->started_at = old ? old->started_at : now;
 	drain->force_deadline = 0;
 	if (drain->deadline > 0 &&
 	    __builtin_add_overflow(now, drain->deadline, &drain->force_deadline))
 		drain->force_deadline = INT64_MAX;
-	r = node_set_drain(l->base.sup, drain, e);
-	if (r < 0)
-		return r;
+	node_set_drain(l->base.sup, drain);
 	node_set_takes_allocs(l->base.sup, false);
 	record_change(l);
 	run_drain(l);

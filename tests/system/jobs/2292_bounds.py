@@ -249,7 +249,7 @@ def test_metadata_of_the_node():
         answer = node.request("POST", "/v1/client/metadata", {"Meta": meta})
         case.equal((answer.status, part in answer.text), (status, True), answer.text[:200])
 
-    change(400, "that would be 1001 keys of metadata; there can be 1000", {"k%d" % i: "v" for i in range(KEYS + 1)})
+    change(400, "that would be 1001 keys of metadata; the maximum is 1000", {"k%d" % i: "v" for i in range(KEYS + 1)})
     change(400, 'metadata "long" is longer than 4096 bytes', {"a": "b", "long": "x" * 4097})
     case.equal(node.ask("/v1/client/metadata")["Dynamic"], {}, "what was refused")
     change(200, '"k999"', {"k%d" % i: "v" for i in range(KEYS)})
