@@ -22,7 +22,6 @@
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/alloc/alloc_gc.h"
 #include "supervisor/alloc/client.h"
-#include "supervisor/alloc/disk_watch.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/lease_page.h"
 #include "supervisor/http/api.h"
@@ -174,7 +173,7 @@ begin_parts(struct err *e)
 	if ((r = client_restore(&sup, e)) < 0 || (r = sup.source->ops->start(sup.source, e)) < 0)
 		return r;
 	lease_page_watch(&sup);
-	if ((r = alloc_gc_start(&sup, e)) < 0 || (r = disk_watch_start(&sup, e)) < 0)
+	if ((r = alloc_gc_start(&sup, e)) < 0)
 		return r;
 	return serve_api(e);
 }
@@ -187,7 +186,6 @@ end_parts(void)
 	if (sup.source)
 		sup.source->ops->free(sup.source);
 	sup.source = NULL;
-	disk_watch_stop(&sup);
 	alloc_gc_stop(&sup);
 	client_free(&sup);
 	volumes_free(&sup);

@@ -3,11 +3,14 @@
  * alloc_kill.c: how the tasks of an alloc are ended: the group's shutdown_delay, then the leader,
  * then the others, then the sidecars; poststop tasks run after them. Runs in: supervisor.
  */
-#include <systemd/sd-event.h>
+#include "supervisor/alloc/alloc_kill.h"
 
 #include "common/clock.h"
 #include "common/number.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_runner.h"
+#include "supervisor/core/sup_timer.h"
 
 /* The step that ends this task; KILL_OVER: none does. */
 static enum kill_step
@@ -48,27 +51,18 @@ has_run(const struct alloc_runner *ar)
 	return false;
 }
 
+static void
+end_delay(struct alloc_runner *ar)
+{
+	ar->kill.timer = sd_event_source_disable_unref(ar->kill.timer);
+	alloc_step_soon(ar);
+}
+
 static int
 on_delay_over(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	struct alloc_runner *ar = userdata;
-
-	alloc_kill_hurry(ar);
+	end_delay(userdata);
 	return 0;
-}
-
-bool
-alloc_skips_delay(const struct alloc_runner *ar)
-{
-	return ar->disk_exceeded || ar->sa->a.desired_transition.no_shutdown_delay == OPT_TRUE;
-}
-
-int64_t
-alloc_shutdown_delay_ns(const struct alloc_runner *ar)
-{
-	int64_t delay = ar->sa->group->shutdown_delay;
-
-	return delay > 0 && !alloc_skips_delay(ar) ? delay : 0;
 }
 
 /* The rest of the group's delay, which may have begun under another supervisor. */
@@ -81,7 +75,7 @@ delay_left_ns(struct alloc_runner *ar)
 		return 0;
 	if (ar->kill.after_ns == 0) {
 		ar->kill.after_ns = number_add(now, delay);
-		alloc_client_save(ar);
+		alloc_save_soon(ar);
 	}
 	left = ar->kill.after_ns - now;
 	return left < delay ? left : delay;
@@ -97,8 +91,8 @@ alloc_kill(struct alloc_runner *ar)
 		left = delay_left_ns(ar);
 		ar->kill.step = KILL_DELAY;
 		if (left > 0)
-			(void)sd_event_add_time_relative(ar->sup->event, &ar->kill.timer,
-			    CLOCK_BOOTTIME, (uint64_t)left / 1000, 0, on_delay_over, ar);
+			sup_timer_set(ar->sup, &ar->kill.timer, CLOCK_BOOTTIME,
+			    (uint64_t)left / 1000, on_delay_over, ar);
 	}
 	if (ar->kill.timer && has_run(ar))
 		return;
@@ -110,8 +104,9 @@ alloc_kill(struct alloc_runner *ar)
 void
 alloc_kill_hurry(struct alloc_runner *ar)
 {
-	ar->kill.timer = sd_event_source_disable_unref(ar->kill.timer);
-	turn_defer(ar->sup, &ar->step);
+	end_delay(ar);
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		task_runner_hurry(&ar->tasks[i]);
 }
 
 void

@@ -4,9 +4,10 @@
 
 #include <errno.h>
 
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_runner.h"
 #include "supervisor/driver/signal_name.h"
-#include "supervisor/core/sup_turn.h"
 
 /* task is the name of this one, or "" for all. */
 static bool
@@ -19,18 +20,6 @@ static bool
 has_task(const struct sup_alloc *sa, const char *task)
 {
 	return !*task || alloc_task(sa, task);
-}
-
-static unsigned
-restart_one(struct alloc_runner *ar, const char *task)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		n += is_meant(&ar->tasks[i], task) &&
-		     task_runner_restart(
-			 &ar->tasks[i], "User requested task to restart", false, 0) == 0;
-	return n;
 }
 
 unsigned
@@ -78,7 +67,7 @@ restart_all(struct alloc_runner *ar)
 		(void)task_runner_begin_anew(&ar->tasks[i], delay_ns);
 	}
 	/* A task that only waits for its start makes no event that would open the gates again. */
-	turn_defer(ar->sup, &ar->step);
+	alloc_step_soon(ar);
 	return n;
 }
 
@@ -95,11 +84,12 @@ alloc_restart(struct sup_alloc *sa, const char *task, bool all, struct err *e)
 	if (!ar || alloc_terminal(&sa->a) || ar->stopping || ar->kill.step != KILL_NOT)
 		return err_say(e, -EINVAL, "restart of an alloc that should not run");
 	if (*task)
-		n = restart_one(ar, task);
+		n = task_runner_restart(
+			alloc_find_task(sa, task), "User requested task to restart", false, 0) == 0;
+	else if (all)
+		n = restart_all(ar);
 	else
-		n = all ? restart_all(ar)
-			: alloc_restart_running(
-			      ar, "User requested running tasks to restart", false);
+		n = alloc_restart_running(ar, "User requested running tasks to restart", false);
 	if (n == 0)
 		return err_say(e, -EINVAL, "Task not running");
 	return 0;

@@ -5,6 +5,8 @@
 
 #include "supervisor/table/alloc_table.h"
 
+struct alloc_runner;
+
 /*
  * Restarts one task, or (task "") those that run, or (all) every task, also those that have ended,
  * stage by stage as at the beginning. The restart policy does not count it. 0; -ENOENT: no such

@@ -7,8 +7,12 @@
 #ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_TOKEN_H
 #define DROVER_SUPERVISOR_ALLOC_ALLOC_TOKEN_H
 
+#include <systemd/sd-event.h>
+
 #include "supervisor/alloc/alloc_identity.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_state.h"
+
+struct task_files;
 
 struct token {
 	struct task_runner *tr;
@@ -24,14 +28,25 @@ struct token {
 struct alloc_identities {
 	struct alloc_runner *ar;
 	struct sd_event_source *timer;
-	bool asking;  /* a request to the source is under way */
-	bool waiting; /* the hook waits for the first tokens */
-	bool told;    /* an event has reported that wait */
+	sd_event_time_handler_t on_time; /* of hook_identity.c */
+	bool asking;                     /* a request to the source is under way */
+	bool waiting;                    /* the hook waits for the first tokens */
+	bool told;                       /* an event has reported that wait */
 	unsigned failures, file_failures;
 	uint64_t begun_ms;
 	size_t n;
 	struct token v[];
 };
+
+/* The state of the hook in an alloc, and in a task. */
+struct identity_state {
+	struct alloc_identities *tokens; /* NULL: the tasks ask for none */
+};
+struct identity_task_state {
+	struct task_files *files; /* of new tokens, being written into the task; NULL: none */
+};
+struct identity_state *identity_state(const struct alloc_runner *ar);
+struct identity_task_state *identity_task_state(const struct task_runner *tr);
 
 /* alloc_identity.c: sets when to renew it. age_ns: since it was signed. */
 void token_set_times(struct token *t, int64_t age_ns);
@@ -40,13 +55,15 @@ bool token_is_wanted(const struct token *t);
 /* It is unsigned or has expired: the task cannot start. */
 bool token_is_missing(const struct token *t);
 
-/* hook_identity.c: after ms gives the tokens that are not given and asks for those that are wanted.
+/* After ms hook_identity.c gives the tokens that are not given and asks for those that are wanted.
  */
-void alloc_tokens_wake(struct alloc_identities *ids, uint64_t ms);
-/* Cancels the request and the timer. */
-void alloc_tokens_quit(struct alloc_identities *ids);
+void tokens_wake(struct alloc_identities *ids, uint64_t ms);
 
 /* task_tokens.c: gives a task that runs its new tokens. Calls itself once they are written. */
 void task_tokens_give(struct alloc_identities *ids, struct task_runner *tr);
+/* The three are callbacks of struct task_hook. */
+void task_tokens_filled(struct task_runner *tr);
+void task_tokens_runs(struct task_runner *tr);
+void task_tokens_released(struct task_runner *tr);
 
 #endif

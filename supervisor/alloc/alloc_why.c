@@ -3,71 +3,15 @@
  * Runs in: supervisor. */
 #include "supervisor/alloc/alloc_why.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/alloc/task_history.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/hook_checks.h"
+#include "supervisor/alloc/task_events.h"
+#include "supervisor/alloc/task_history.h"
+#include "supervisor/alloc/task_why.h"
 #include "supervisor/source/source.h"
-
-#define TEXT_MAX 2048
-
-void
-causes_add(struct causes *c, int64_t time_ns, const char *task, const char *fmt, ...)
-{
-	struct cause *grown = reallocarray(c->v, c->n + 1, sizeof *grown);
-	char text[TEXT_MAX + 2];
-	va_list ap;
-	size_t len;
-
-	if (!grown) {
-		c->failed = true;
-		return;
-	}
-	c->v = grown;
-	va_start(ap, fmt);
-	(void)vsnprintf(text, TEXT_MAX, fmt, ap);
-	va_end(ap);
-	/* A quoted text may end in a full stop of its own. */
-	len = strlen(text);
-	while (len > 0 && (text[len - 1] == '.' || text[len - 1] == '\n'))
-		len--;
-	(void)memcpy(text + len, ".", 2);
-	c->v[c->n] = (struct cause){ .time_ns = time_ns, .task = task, .text = strdup(text) };
-	if (c->v[c->n].text)
-		c->n++;
-	else
-		c->failed = true;
-}
-
-void
-causes_done(struct causes *c)
-{
-	for (size_t i = 0; i < c->n; i++)
-		free(c->v[i].text);
-	free(c->v);
-	*c = (struct causes){ 0 };
-}
-
-/* The present comes first, then the latest; causes of the same time keep their order. */
-static void
-sort(struct causes *c)
-{
-	for (size_t i = 1; i < c->n; i++) {
-		struct cause moved = c->v[i];
-		size_t at = i;
-
-		for (; at > 0 && c->v[at - 1].time_ns != 0 &&
-		       (moved.time_ns == 0 || c->v[at - 1].time_ns < moved.time_ns);
-		     at--)
-			c->v[at] = c->v[at - 1];
-		c->v[at] = moved;
-	}
-}
 
 /* --- the present state --- */
 
@@ -87,7 +31,7 @@ static const struct {
 static void
 say_hook(const struct alloc_runner *ar, struct causes *c)
 {
-	const char *name = alloc_runner_hook(ar);
+	const char *name = alloc_hooks_waits_for(ar);
 	const char *what =
 	    ar->phase == ALLOC_PRERUN ? "before its tasks start" : "after its tasks have ended";
 
@@ -111,7 +55,7 @@ say_hook_message(const struct alloc_runner *ar, struct causes *c)
 			    : NULL;
 	const struct task_event *last = s && s->events.n > 0 ? &s->events.v[s->events.n - 1] : NULL;
 
-	if (alloc_runner_hook(ar) && task_event_is(last, EVENT_HOOK_MESSAGE))
+	if (alloc_hooks_waits_for(ar) && task_event_is(last, EVENT_HOOK_MESSAGE))
 		causes_add(c, last->time, "", "%s.", str(last->display_message));
 }
 
@@ -266,6 +210,6 @@ alloc_why(struct sup *sup, struct sup_alloc *sa, struct causes *ret, struct err 
 	}
 	if (ret->n == 0)
 		say_nothing_known(sa, ret);
-	sort(ret);
-	return ret->failed ? err_set(e, -ENOMEM, "say why") : r;
+	causes_sort(ret);
+	return r;
 }

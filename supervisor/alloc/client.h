@@ -26,6 +26,8 @@ void client_alloc_destroy(struct sup *sup, struct sup_alloc *sa);
 bool client_alloc_ended(const struct sup_alloc *sa);
 /* Sets its health by the decision of an operator. */
 void client_alloc_set_health(struct sup_alloc *sa, bool healthy);
+/* It had ended on this node before state.db was lost: nothing of it is here. */
+void client_alloc_set_done(struct sup *sup, struct sup_alloc *sa);
 /* The servers had lost contact with it and have it again: records that event. */
 void client_alloc_reconnected(struct sup_alloc *sa);
 

@@ -8,7 +8,8 @@
 #include <stdio.h>
 
 #include "common/fd.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
 #include "supervisor/driver/run_usage.h"
 #include "supervisor/node/cores.h"
 #include "supervisor/node/node_state.h"

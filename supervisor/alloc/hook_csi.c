@@ -3,16 +3,16 @@
  * hook_csi.c: the alloc's CSI volumes: each is claimed at the source and then mounted, one after
  * the other; after the tasks all are unmounted and released, whatever fails. Runs in: supervisor.
  */
-#include "supervisor/alloc/hook_csi.h"
-
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <systemd/sd-event.h>
 
 #include "common/list.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_events.h"
 #include "supervisor/core/changed.h"
+#include "supervisor/core/sup_timer.h"
+#include "supervisor/source/source.h"
 #include "supervisor/volume/plugin_task.h"
 #include "supervisor/volume/volumes.h"
 
@@ -41,13 +41,6 @@ state_of(const struct alloc_runner *ar)
 	return alloc_hook_state(ar, &alloc_hook_csi);
 }
 
-static void
-tell_tasks(struct alloc_runner *ar, const char *text)
-{
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		task_runner_tell(&ar->tasks[i], EVENT_HOOK_MESSAGE, text, false);
-}
-
 /* In the tasks' events: what each volume waits for. */
 static void
 tell_pending(struct alloc_runner *ar, const char *outlook)
@@ -59,22 +52,12 @@ tell_pending(struct alloc_runner *ar, const char *outlook)
 		if (!volume_say_pending(ar->sup, ar->sa, g->volumes.v[i].key, what, sizeof what))
 			continue;
 		(void)snprintf(text, sizeof text, "csi_hook: %s; %s", what, outlook);
-		tell_tasks(ar, text);
+		alloc_tell_tasks(ar, EVENT_HOOK_MESSAGE, text);
 	}
 }
 
 static void
-tell_later(struct alloc_runner *ar, uint64_t usec, sd_event_time_handler_t fn)
-{
-	struct csi *c = state_of(ar);
-
-	c->late = sd_event_source_disable_unref(c->late);
-	(void)sd_event_add_time_relative(
-	    ar->sup->event, &c->late, CLOCK_MONOTONIC, usec, 0, fn, ar);
-}
-
-static void
-done(struct alloc_runner *ar, int r, const struct err *e)
+end_step(struct alloc_runner *ar, int r, const struct err *e)
 {
 	struct csi *c = state_of(ar);
 
@@ -106,11 +89,11 @@ on_mounted(struct sup *sup, void *arg, int r, const struct err *e)
 	struct err why = { 0 };
 
 	if (r < 0 && ar->stopping) {
-		done(ar, 0, NULL); /* postrun undoes what has been done */
+		end_step(ar, 0, NULL); /* postrun undoes what has been done */
 		return;
 	}
 	if (r < 0) {
-		done(ar, err_say(&why, r, "mounting volumes: %s", e->msg), &why);
+		end_step(ar, err_say(&why, r, "mounting volumes: %s", e->msg), &why);
 		return;
 	}
 	state_of(ar)->at++;
@@ -147,9 +130,9 @@ wait_for_plugin(struct alloc_runner *ar)
 
 	if (c->plugins_late)
 		return false;
-	if (!c->waited && sd_event_add_time_relative(ar->sup->event, &c->waited, CLOCK_MONOTONIC,
-			      PLUGINS_USEC, 0, on_plugins_late, ar) < 0)
-		return false;
+	if (!c->waited)
+		sup_timer_set(
+		    ar->sup, &c->waited, CLOCK_MONOTONIC, PLUGINS_USEC, on_plugins_late, ar);
 	changed_watch(ar->sup, CHANGED_PLUGINS, &c->plugins);
 	return true;
 }
@@ -161,11 +144,11 @@ on_claimed(struct sup *sup, void *arg, int r, const struct csi_volume *volume, c
 	struct err why = { 0 };
 
 	if (r < 0 && ar->stopping) {
-		done(ar, 0, NULL);
+		end_step(ar, 0, NULL);
 		return;
 	}
 	if (r < 0) {
-		done(ar, err_say(&why, r, "claiming volumes: %s", e->msg), &why);
+		end_step(ar, err_say(&why, r, "claiming volumes: %s", e->msg), &why);
 		return;
 	}
 	if (!volume_can_mount(sup, ar->sa, next_request(ar), volume) && wait_for_plugin(ar))
@@ -179,7 +162,7 @@ mount_next(struct alloc_runner *ar)
 	const struct volume_request *request = next_request(ar);
 
 	if (!request || ar->stopping) {
-		done(ar, 0, NULL);
+		end_step(ar, 0, NULL);
 		return;
 	}
 	ar->sup->source->ops->claim(ar->sup->source, ar->sa, request, on_claimed, ar);
@@ -198,7 +181,7 @@ on_mount_late(sd_event_source *source, uint64_t usec, void *userdata)
 		(void)snprintf(text, sizeof text,
 		    "csi_hook: volume %.128s: its plugin does not answer on this node yet",
 		    str(request->source));
-		tell_tasks(ar, text);
+		alloc_tell_tasks(ar, EVENT_HOOK_MESSAGE, text);
 	}
 	return 0;
 }
@@ -210,7 +193,7 @@ begin_mounts(struct alloc_runner *ar)
 
 	c->at = 0;
 	c->plugins_late = false;
-	tell_later(ar, TELL_USEC, on_mount_late);
+	sup_timer_set(ar->sup, &c->late, CLOCK_MONOTONIC, TELL_USEC, on_mount_late, ar);
 	mount_next(ar);
 }
 
@@ -227,7 +210,7 @@ stop_mounts(struct alloc_runner *ar)
 		return;
 	if (c->plugins.on) {
 		changed_unwatch(ar->sup, &c->plugins);
-		done(ar, 0, NULL);
+		end_step(ar, 0, NULL);
 	} else if (request) {
 		volume_mount_cancel(ar->sup, ar->sa, str(request->name));
 	}
@@ -249,7 +232,7 @@ on_unmounted(struct sup *sup, void *arg, int r, const struct err *e)
 		alloc_hook_note(ar, text);
 	}
 	if (--state_of(ar)->left == 0)
-		done(ar, 0, NULL);
+		end_step(ar, 0, NULL);
 }
 
 static int
@@ -262,7 +245,7 @@ on_unmount_later(sd_event_source *source, uint64_t usec, void *userdata)
 	tell_pending(ar, outlook);
 	for (size_t i = 0; i < g->volumes.n; i++)
 		volume_unmount_leave(ar->sup, ar->sa, g->volumes.v[i].key);
-	done(ar, 0, NULL);
+	end_step(ar, 0, NULL);
 	return 0;
 }
 
@@ -272,7 +255,8 @@ on_unmount_late(sd_event_source *source, uint64_t usec, void *userdata)
 	struct alloc_runner *ar = userdata;
 
 	tell_pending(ar, "the end of the allocation waits for it 10 s more");
-	tell_later(ar, LEAVE_USEC, on_unmount_later);
+	sup_timer_set(
+	    ar->sup, &state_of(ar)->late, CLOCK_MONOTONIC, LEAVE_USEC, on_unmount_later, ar);
 	return 0;
 }
 
@@ -282,7 +266,8 @@ begin_unmounts(struct alloc_runner *ar)
 	const struct task_group *g = ar->sa->group;
 
 	state_of(ar)->left = 1; /* this function */
-	tell_later(ar, TELL_USEC, on_unmount_late);
+	sup_timer_set(
+	    ar->sup, &state_of(ar)->late, CLOCK_MONOTONIC, TELL_USEC, on_unmount_late, ar);
 	for (size_t i = 0; i < g->volumes.n; i++) {
 		const struct volume_request *request = &g->volumes.v[i].value;
 
@@ -296,7 +281,7 @@ begin_unmounts(struct alloc_runner *ar)
 		volume_unmount(ar->sup, ar->sa, request, on_unmounted, ar);
 	}
 	if (--state_of(ar)->left == 0)
-		done(ar, 0, NULL);
+		end_step(ar, 0, NULL);
 }
 
 /* --- the end --- */
@@ -314,12 +299,13 @@ wait_for_unmounts(struct alloc_runner *ar)
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		if (ar->tasks[i].plugin)
 			plugin_task_stopped(ar->tasks[i].plugin);
-	done(ar, 0, NULL);
+	end_step(ar, 0, NULL);
 }
 
-/* Also for an alloc without a runner, which is over. */
-void
-alloc_csi_volume_gone(struct sup *sup, const struct id *alloc, const char *alias)
+/* A volume of an alloc is mounted no more: its claim is released. The alloc may have ended and have
+ * no runner. */
+static void
+on_volume_gone(struct sup *sup, const struct id *alloc, const char *alias)
 {
 	struct sup_alloc *sa = alloc_find(sup, alloc);
 
@@ -330,15 +316,20 @@ alloc_csi_volume_gone(struct sup *sup, const struct id *alloc, const char *alias
 		wait_for_unmounts(sa->runner);
 }
 
-static int
-init(struct alloc_runner *ar, const json_t *kept)
+static void
+watch_volumes(struct sup *sup)
 {
-	*state_of(ar) = (struct csi){ .ar = ar, .plugins.fn = on_plugin_changed };
-	return 0;
+	volumes_report_gone(sup, on_volume_gone);
 }
 
 static void
-shutdown(struct alloc_runner *ar)
+init_csi(struct alloc_runner *ar, const struct alloc_record *kept)
+{
+	*state_of(ar) = (struct csi){ .ar = ar, .plugins.fn = on_plugin_changed };
+}
+
+static void
+free_csi(struct alloc_runner *ar)
 {
 	struct csi *c = state_of(ar);
 
@@ -350,8 +341,9 @@ shutdown(struct alloc_runner *ar)
 const struct alloc_hook alloc_hook_csi = {
 	.name = "csi_hook",
 	.state_size = sizeof(struct csi),
-	.init = init,
-	.shutdown = shutdown,
+	.start = watch_volumes,
+	.init = init_csi,
+	.shutdown = free_csi,
 	.prerun = begin_mounts,
 	.postrun = begin_unmounts,
 	.destroy = wait_for_unmounts,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* hook_dir.c: the alloc's directories. They are removed with the alloc, not when its tasks end.
  * Runs in: supervisor. */
-#include <string.h>
-
+#include "common/cleanup.h"
 #include "common/list.h"
 #include "common/log.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "common/mem.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
 #include "supervisor/core/changed.h"
-#include "supervisor/node/mounts.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/node/mounts.h"
 
 struct dirs {
 	struct alloc_runner *ar;
@@ -129,7 +130,7 @@ on_made(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct
 static void
 make_dirs(struct alloc_runner *ar, bool limit)
 {
-	static struct file_alloc_dir_make_req req;
+	cleanup_free struct file_alloc_dir_make_req *req = NULL;
 	struct err e = { 0 };
 	struct id from;
 
@@ -140,22 +141,22 @@ make_dirs(struct alloc_runner *ar, bool limit)
 		    &e);
 		return;
 	}
-	memset(&req, 0, sizeof req);
-	req.raw_exec = true;
+	req = mem_new(struct file_alloc_dir_make_req);
+	req->raw_exec = true;
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
-		(void)IPC_TEXT_SET(req.tasks[i].name, ar->tasks[i].task->name);
-		req.raw_exec &= str_eq(ar->tasks[i].task->driver, "raw_exec");
+		(void)IPC_TEXT_SET(req->tasks[i].name, ar->tasks[i].task->name);
+		req->raw_exec &= str_eq(ar->tasks[i].task->driver, "raw_exec");
 	}
 	if (has_data_of(ar, &from))
-		req.from = from;
-	req.alloc = ar->sa->id;
-	req.n_tasks = ar->n_tasks;
-	req.limit = limit;
-	state_of(ar)->call = file_call_alloc_dir_make(ar->sup, &req, on_made, ar);
+		req->from = from;
+	req->alloc = ar->sa->id;
+	req->n_tasks = ar->n_tasks;
+	req->limit = limit;
+	state_of(ar)->call = file_call_alloc_dir_make(ar->sup, req, on_made, ar);
 }
 
 static void
-prerun(struct alloc_runner *ar)
+make_limited_dirs(struct alloc_runner *ar)
 {
 	make_dirs(ar, disk_mb(ar) > 0);
 }
@@ -215,15 +216,14 @@ on_phase(struct sup *sup, struct changed_watch *w)
 	remove_dirs(d->ar);
 }
 
-static int
-init(struct alloc_runner *ar, const json_t *kept)
+static void
+init_dirs(struct alloc_runner *ar, const struct alloc_record *kept)
 {
 	*state_of(ar) = (struct dirs){ .ar = ar, .successor.fn = on_phase };
-	return 0;
 }
 
 static void
-shutdown(struct alloc_runner *ar)
+free_dirs(struct alloc_runner *ar)
 {
 	struct dirs *d = state_of(ar);
 
@@ -234,8 +234,8 @@ shutdown(struct alloc_runner *ar)
 const struct alloc_hook alloc_hook_dir = {
 	.name = "alloc_dir",
 	.state_size = sizeof(struct dirs),
-	.init = init,
-	.shutdown = shutdown,
-	.prerun = prerun,
+	.init = init_dirs,
+	.shutdown = free_dirs,
+	.prerun = make_limited_dirs,
 	.destroy = remove_dirs,
 };

@@ -4,7 +4,8 @@
  * have no task on this node any more. Runs in: supervisor.
  */
 #include "common/list.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
 #include "supervisor/core/changed.h"
 
 struct previous {
@@ -65,11 +66,10 @@ on_phase(struct sup *sup, struct changed_watch *w)
 	wait_for_others(p->ar);
 }
 
-static int
-init(struct alloc_runner *ar, const json_t *kept)
+static void
+init_previous(struct alloc_runner *ar, const struct alloc_record *kept)
 {
 	*state_of(ar) = (struct previous){ .ar = ar, .others.fn = on_phase };
-	return 0;
 }
 
 static void
@@ -81,7 +81,7 @@ stop_waiting(struct alloc_runner *ar)
 const struct alloc_hook alloc_hook_previous = {
 	.name = "await_previous_allocations",
 	.state_size = sizeof(struct previous),
-	.init = init,
+	.init = init_previous,
 	.shutdown = stop_waiting,
 	.prerun = wait_for_others,
 	.stop = wait_for_others,

@@ -9,6 +9,7 @@
 #include "model/alloc.h"
 #include "model/task_event.h"
 
+struct alloc_runner;
 struct run_end;
 struct task_runner;
 
@@ -35,15 +36,17 @@ struct task_runner;
 bool signal_is_fault(int signo);
 
 struct task_state *task_runner_state(struct task_runner *tr);
-/* Sets its state and times; the caller tells the alloc runner. */
+/* Sets its state and times; the caller calls alloc_status_update(). */
 void task_runner_set_state(struct task_runner *tr, enum task_run_state state);
 void task_runner_set_failed(struct task_runner *tr);
 
-/* Appends an event and tells the alloc runner. Takes ev's contents. */
+/* Appends an event and updates the alloc's status. Takes ev's contents. */
 void task_runner_event(struct task_runner *tr, struct task_event *ev);
 /* Appends an event with this sentence (NULL: the default of its type). */
 void task_runner_tell(
     struct task_runner *tr, enum task_event_type type, const char *text, bool fails);
+/* Appends it to all tasks of the alloc. */
+void alloc_tell_tasks(struct alloc_runner *ar, enum task_event_type type, const char *text);
 /* Appends the event that its lease ended its run; how its run ended. */
 void task_runner_tell_lease(struct task_runner *tr, const struct run_end *end);
 void task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end);

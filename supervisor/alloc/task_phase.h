@@ -52,7 +52,7 @@ int task_phase_next(enum task_phase phase, enum task_ev event);
 struct task_end_facts {
 	bool killed;                  /* the task is to end for good */
 	enum restart_verdict verdict; /* of its restart policy */
-	bool lease_passed;            /* the lease of its alloc passed before this supervisor */
+	bool barred;                  /* a hook forbids another start */
 	bool alloc_ends;              /* the tasks of its stage are being ended */
 };
 
@@ -61,7 +61,7 @@ enum task_outcome {
 	TASK_ENDS,
 	TASK_ENDS_KILLED,
 	TASK_ENDS_BY_POLICY, /* failed: no more restarts */
-	TASK_ENDS_BY_LEASE,  /* failed: must not start without a lease */
+	TASK_ENDS_BARRED,    /* failed: a hook forbids another start */
 };
 
 enum task_outcome task_outcome(const struct task_end_facts *f);

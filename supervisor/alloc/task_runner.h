@@ -6,36 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/alloc.h"
-#include "supervisor/alloc/coordinator.h"
-#include "supervisor/alloc/restart_tracker.h"
-#include "supervisor/alloc/task_events.h"
-#include "supervisor/alloc/task_phase.h"
-#include "supervisor/driver/run.h"
+#include "supervisor/alloc/alloc_state.h"
 
-struct alloc_runner;
-struct sd_event_source;
-struct plugin_task;
-struct run_usage;
-struct task_files;
-
-struct task_runner {
-	struct alloc_runner *ar;
-	const struct task *task;
-	enum task_stage stage;
-	enum task_phase phase;
-	struct restart_tracker tracker;
-	struct run *run; /* being started or alive; NULL: none */
-	struct sd_event_source *timer;
-	int64_t delay_ns;     /* of DELAYING or BACKOFF */
-	unsigned lost_starts; /* starts in a row that the agent itself lost */
-	bool gate_open;
-	bool killed;                /* it is to end for good */
-	bool services_on;           /* its services are registered */
-	struct plugin_task *plugin; /* volume/plugin_task.c; NULL: not a CSI plugin */
-	struct run_usage *usage;    /* driver/run_usage.h; NULL: not measured yet */
-	struct task_files *files;   /* task_tokens.c: new tokens that are being written */
-};
+struct task_event;
 
 void task_runner_init(struct task_runner *tr, struct alloc_runner *ar, const struct task *task);
 void task_runner_done(struct task_runner *tr);
@@ -63,7 +36,7 @@ bool task_runner_can_restart(const struct task_runner *tr);
 /* As task_runner_restart(), for a restart of the whole alloc: also while the task starts or after
  * it ended; does not count against the policy. -EINVAL: it waits to start, or was killed. */
 int task_runner_begin_anew(struct task_runner *tr, int64_t delay_ns);
-bool task_runner_can_begin_anew(struct task_runner *tr);
+bool task_runner_can_begin_anew(const struct task_runner *tr);
 /* text: of the event; NULL: its default. by: the user who asked; NULL: the agent itself. -EINVAL:
  * it does not run. */
 int task_runner_signal(struct task_runner *tr, int signo, const char *text, const char *by);

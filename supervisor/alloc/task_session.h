@@ -6,7 +6,7 @@
 #ifndef DROVER_SUPERVISOR_ALLOC_TASK_SESSION_H
 #define DROVER_SUPERVISOR_ALLOC_TASK_SESSION_H
 
-#include "supervisor/alloc/task_runner.h"
+#include "supervisor/alloc/alloc_state.h"
 #include "supervisor/driver/session.h"
 
 /* Is there a process of the task's to join? */

@@ -11,7 +11,7 @@
 struct task_runner;
 
 /* Records event Killing, unless the last supervisor has. */
-void task_stop_say(struct task_runner *tr);
+void task_stop_record(struct task_runner *tr);
 /*
  * The rest of its shutdown_delay, which may have begun under another supervisor: the time of its
  * event says when. Records that event when the delay begins.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* task_why.c: what the events of a task say of why it ended, was started anew, or was not. Runs in:
  * supervisor. */
+#include "supervisor/alloc/task_why.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/duration.h"
-#include "supervisor/alloc/alloc_why.h"
 #include "supervisor/alloc/task_events.h"
 
 struct telling {

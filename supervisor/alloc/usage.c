@@ -8,7 +8,8 @@
 #include <time.h>
 
 #include "common/duration.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/driver/run.h"
 #include "supervisor/driver/run_usage.h"
 #include "supervisor/node/host_usage.h"
 #include "supervisor/node/node_state.h"

@@ -26,6 +26,8 @@ struct mounts;
 struct api;
 struct plugins;
 struct volumes;
+struct client;
+struct disk_watch;
 struct followers;
 struct monitor;
 
@@ -48,6 +50,8 @@ struct sup {
 	struct mounts *mounts;         /* node/mounts.h */
 	struct plugins *plugins;       /* volume/plugins.h */
 	struct volumes *volumes;       /* volume/volumes.h */
+	struct client *client;         /* alloc/client.h */
+	struct disk_watch *disk_watch; /* alloc/hook_disk.c */
 	struct followers *followers;   /* api/fs_stream.h */
 	struct monitor *monitor;       /* api/fs_stream.h: monitor.c */
 	struct api *api;               /* http/api.h */

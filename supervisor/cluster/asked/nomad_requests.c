@@ -7,7 +7,6 @@
 
 #include "common/cleanup.h"
 #include "supervisor/alloc/alloc_orders.h"
-#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/hook_checks.h"
 #include "supervisor/cluster/asked/nomad_csi.h"
 #include "supervisor/cluster/asked/nomad_self.h"

@@ -217,7 +217,7 @@ add_alloc(struct nomad *n, struct alloc *a, struct nomad_job *j)
 	}
 	na->seen = n->list_number;
 	if (over)
-		sa->client_json = strdup("{\"done\":true}");
+		client_alloc_set_done(n->base.sup, sa);
 	else
 		client_alloc_run(n->base.sup, sa);
 }

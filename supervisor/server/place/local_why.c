@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 #include "common/duration.h"
-#include "supervisor/alloc/alloc_why.h"
+#include "supervisor/alloc/causes.h"
 #include "supervisor/server/deploy/local_deployment.h"
 #include "supervisor/server/job/local_allocs.h"
 #include "supervisor/server/job/local_reschedule.h"

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * alloc_health.c: the health of an alloc of a deployment, or of one that a drain has moved. It is
+ * hook_health.c: the health of an alloc of a deployment, or of one that a drain has moved. It is
  * healthy when all its tasks run, and all its checks pass, for min_healthy_time before
  * healthy_deadline. Runs in: supervisor.
  */
-#include "supervisor/alloc/alloc_health.h"
+#include "supervisor/alloc/hook_health.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <systemd/sd-event.h>
 
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/log.h"
 #include "common/number.h"
-#include "model/task_event.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/hook_checks.h"
+#include "supervisor/alloc/task_events.h"
+#include "supervisor/core/sup_timer.h"
+#include "supervisor/source/source.h"
 
 /* For a job without a migrate block. */
 #define MIN_HEALTHY_MS 10000
@@ -139,7 +139,7 @@ tell_unhealthy(struct alloc_runner *ar, const struct blame *b)
 
 		if (b->all)
 			task_runner_tell(tr, EVENT_ALLOC_UNHEALTHY, b->all, false);
-		else if (b->terms && s && tr->stage != STAGE_POSTSTOP &&
+		else if (b->terms && tr->stage != STAGE_POSTSTOP &&
 			 blame_task(ar, tr, s, b, text, sizeof text))
 			task_runner_tell(tr, EVENT_ALLOC_UNHEALTHY, text, false);
 	}
@@ -153,7 +153,7 @@ end_watch(struct alloc_runner *ar)
 	h->timer = sd_event_source_disable_unref(h->timer);
 	h->deadline_ms = 0;
 	h->start = 0;
-	(void)str_set(&h->deployment, NULL);
+	str_set(&h->deployment, NULL);
 }
 
 /* b: NULL if it is healthy. */
@@ -164,8 +164,6 @@ set_health(struct alloc_runner *ar, const struct blame *b)
 
 	if (!a->deployment_status)
 		a->deployment_status = deployment_status_new();
-	if (!a->deployment_status)
-		return;
 	a->deployment_status->healthy = b ? OPT_FALSE : OPT_TRUE;
 	a->deployment_status->timestamp = clock_real_ns();
 	alloc_changed(ar->sup, ar->sa);
@@ -204,25 +202,25 @@ check_tasks(const struct sup_alloc *sa, int64_t *ret_start)
 	return HEALTH_GOOD;
 }
 
+static void check_health(struct alloc_runner *ar);
+
 static int
 on_health_time(struct sd_event_source *s, uint64_t usec, void *userdata)
 {
 	struct alloc_runner *ar = userdata;
 
 	state_of(ar)->timer = sd_event_source_disable_unref(state_of(ar)->timer);
-	alloc_health_check(ar);
+	check_health(ar);
 	if (ar->news)
-		turn_defer(ar->sup, &ar->step);
+		alloc_step_soon(ar);
 	return 0;
 }
 
 static void
 check_later(struct alloc_runner *ar, uint64_t ms)
 {
-	state_of(ar)->timer = sd_event_source_disable_unref(state_of(ar)->timer);
-	if (sd_event_add_time_relative(ar->sup->event, &state_of(ar)->timer, CLOCK_MONOTONIC,
-		(ms + 1) * 1000, 0, on_health_time, ar) < 0)
-		log_error("no memory to watch the health of an allocation");
+	sup_timer_set(
+	    ar->sup, &state_of(ar)->timer, CLOCK_MONOTONIC, (ms + 1) * 1000, on_health_time, ar);
 }
 
 /* Describes the first failing check. False: none fails. */
@@ -318,12 +316,11 @@ follow_deployment(struct alloc_runner *ar)
 	if (str_eq(state_of(ar)->deployment, deployment))
 		return;
 	end_watch(ar);
-	if (str_set(&state_of(ar)->deployment, deployment) < 0)
-		log_error("no memory to watch the health of an allocation");
+	str_set(&state_of(ar)->deployment, deployment);
 }
 
-void
-alloc_health_check(struct alloc_runner *ar)
+static void
+check_health(struct alloc_runner *ar)
 {
 	const struct alloc *a = &ar->sa->a;
 	bool failed = a->client_status == CLIENT_FAILED || a->client_status == CLIENT_LOST, asked;
@@ -354,12 +351,12 @@ alloc_health_set(struct alloc_runner *ar, bool healthy)
 	const struct blame b = { .all = "Unhealthy because an operator said so" };
 
 	set_health(ar, healthy ? NULL : &b);
-	turn_defer(ar->sup, &ar->step);
+	alloc_step_soon(ar);
 }
 
-/* The runner calls alloc_health_check() with each change of a task. */
 const struct alloc_hook alloc_hook_health = {
 	.name = "alloc_health_watcher",
 	.state_size = sizeof(struct alloc_health),
 	.shutdown = end_watch,
+	.changed = check_health,
 };
