@@ -38,6 +38,7 @@ struct hb_beat {
 struct hb {
 	const struct agent_config *config;
 	uint32_t generation;
+	int resolver_fd; /* socket of the resolver; -1 without servers */
 	uint64_t now_ms; /* CLOCK_MONOTONIC at the beginning of this turn */
 	struct lease_page *lease;
 	struct hb_ipc ipc;
