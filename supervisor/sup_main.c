@@ -20,6 +20,7 @@
 #include "common/mem.h"
 #include "common/proc.h"
 #include "supervisor/table/alloc_table.h"
+#include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/alloc/alloc_gc.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/driver/driver.h"
@@ -173,8 +174,8 @@ begin_parts(struct err *e)
 	if ((r = client_restore(&sup, e)) < 0 || (r = sup.source->ops->start(sup.source, e)) < 0)
 		return r;
 	lease_page_watch(&sup);
-	if ((r = alloc_gc_start(&sup, e)) < 0)
-		return r;
+	alloc_gc_new(&sup);
+	alloc_fs_new(&sup);
 	return serve_api(e);
 }
 
@@ -186,7 +187,7 @@ end_parts(void)
 	if (sup.source)
 		sup.source->ops->free(sup.source);
 	sup.source = NULL;
-	alloc_gc_stop(&sup);
+	alloc_gc_free(&sup);
 	client_free(&sup);
 	volumes_free(&sup);
 	plugins_free(&sup);
@@ -194,6 +195,7 @@ end_parts(void)
 		runs_free(&sup);
 	monitor_free(&sup);
 	fs_followers_free(&sup);
+	alloc_fs_free(&sup);
 	node_meta_free(&sup);
 	node_state_free(&sup);
 	children_free(&sup);

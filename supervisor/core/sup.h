@@ -27,6 +27,8 @@ struct api;
 struct plugins;
 struct volumes;
 struct client;
+struct alloc_fs;
+struct alloc_gc;
 struct disk_watch;
 struct followers;
 struct monitor;
@@ -51,6 +53,8 @@ struct sup {
 	struct plugins *plugins;       /* volume/plugins.h */
 	struct volumes *volumes;       /* volume/volumes.h */
 	struct client *client;         /* alloc/client.h */
+	struct alloc_fs *alloc_fs;     /* alloc/alloc_fs.h */
+	struct alloc_gc *alloc_gc;     /* alloc/alloc_gc.h */
 	struct disk_watch *disk_watch; /* alloc/hook_disk.c */
 	struct followers *followers;   /* api/fs_stream.h */
 	struct monitor *monitor;       /* api/fs_stream.h: monitor.c */

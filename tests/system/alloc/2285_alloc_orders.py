@@ -122,6 +122,7 @@ def test_no_task_starts_before_all_have_ended():
     wait_order(node, alloc, ["early begins"])
     let_go(node, alloc, "early")
     wait_order(node, alloc, ["early begins", "early ends", "main begins"])
+    wait_state(alloc, "main", "running")
     (pid,) = [r["task_pid"] for r in crash.records(node).values() if str(uuid.UUID(bytes=r["alloc"])) == alloc["ID"] and
               r["state"] == exe.EXE_RUNNING]
     os.kill(pid, signal.SIGSTOP)

@@ -151,7 +151,7 @@ def disk(options, **limits):
             yield node, allocs
             # Removing the first does not free enough, removing the second does.
             case.until(lambda: not has_directory(node, allocs[0]) and not has_directory(node, allocs[1]), 60, "the oldest to be removed")
-            node.wait_log("2 allocations that are over are removed", 60)
+            node.wait_log("removing 2 ended allocations", 60)
             case.equal(has_directory(node, runs), True, "whether a running one still has its directory")
             for name in ("full", "runs"):
                 node.purge(name)
