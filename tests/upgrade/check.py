@@ -5,18 +5,17 @@ this tree, which must take over its state.db and its executors. `make check-upgr
 
     tests/nomad/isolated.py tests/upgrade/check.py EARLIER_BUILD/drover-launcher [test_…]…"""
 import os
-import shutil
 import signal
 import sys
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
-from lib import agent, api, build_dir, case, crash, service, volumes  # noqa: E402
+from lib import agent, api, case, crash, service, volumes  # noqa: E402
 from lib.cluster import events  # noqa: E402
 from lib.fake_api import run_command  # noqa: E402
 from lib.websocket import Exec  # noqa: E402
+import earlier  # noqa: E402
 
-EARLIER = os.path.dirname(os.path.abspath(sys.argv.pop(1)))
 S = 10**9
 HOUR = 3600 * S
 PATIENCE = 120
@@ -35,37 +34,15 @@ UPDATE = {"MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": S //
           "ProgressDeadline": 2 * HOUR}
 
 
-def install(build, directory):
-    """Replaces the programs in a directory as a package manager does, by rename: running processes keep the old files."""
-    names = [n for n in os.listdir(build) if n == "drover" or (n.startswith("drover-") and not n.endswith(".a"))]
-    for name in set(os.listdir(directory)) - set(names):
-        os.unlink(os.path.join(directory, name))
-    for name in names:
-        replace(os.path.join(build, name), os.path.join(directory, name))
-
-
-def replace(source, target):
-    shutil.copy(source, target + ".new")
-    os.rename(target + ".new", target)
-
-
 class Node(volumes.Node):
     """An agent as installed, with the CSI plugin. It starts with the programs of the earlier build."""
 
     def __init__(self):
-        self.programs = case.directory()
-        install(EARLIER, self.programs)
-        super().__init__(CONFIG, CLIENT, dev=False, launcher=self.programs + "/drover-launcher")
-        replace(EARLIER + "/drover-csi-local", self.store + "/drover-csi-local")
+        super().__init__(CONFIG, CLIENT, dev=False, launcher=earlier.install_earlier())
+        earlier.replace(earlier.BUILD + "/drover-csi-local", self.store + "/drover-csi-local")
 
     def upgrade(self, meanwhile):
-        """Stops the agent, but not its tasks, calls meanwhile(), and starts the programs of this tree on the same data."""
-        case.equal(self.stop(), 0, "exit code of the earlier launcher")
-        meanwhile()
-        install(build_dir(), self.programs)
-        replace(build_dir() + "/drover-csi-local", self.store + "/drover-csi-local")
-        self.start()
-        self.wait_ready()
+        earlier.upgrade(self, meanwhile)
         case.until(self.plugin_is_healthy, PATIENCE, "the plugin to be healthy again")
 
     def __exit__(self, kind, value, tb):

@@ -9,4 +9,8 @@ check-upgrade: ## upgrade an agent of the commit FROM=60df0e3 while it runs 100 
 	@[ -d $(FROM_TREE) ] || git worktree add --quiet --force --detach $(FROM_TREE) $(FROM_ID)
 	@$(MAKE) --no-print-directory $(parallel) -C $(FROM_TREE) BUILD=build SAN= CRASH= WERROR= all
 	@$(MAKE) --no-print-directory $(parallel) all
-	@DROVER_BUILD=$(abspath $(BUILD)) python3 -B tests/nomad/isolated.py tests/upgrade/check.py $(FROM_TREE)/build/drover-launcher
+	@failed=0; export DROVER_BUILD=$(abspath $(BUILD)); \
+	for check in check check_cluster; do \
+		python3 -B tests/nomad/isolated.py tests/upgrade/$$check.py $(FROM_TREE)/build/drover-launcher || failed=1; \
+	done; \
+	exit $$failed
