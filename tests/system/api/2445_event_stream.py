@@ -134,7 +134,7 @@ def test_a_stream_starts_at_an_index():
     made = batch("changing", group={"Services": [{"Name": "s", "Provider": "nomad"}]})
     node.register(made)
     alloc = node.allocs("changing")[0]["ID"]
-    case.until(lambda: node.ask("/v1/allocation/" + alloc)["ClientStatus"] == "complete", 20, "the end of the job")
+    case.until(lambda: node.ask("/v1/allocation/" + alloc)["ClientStatus"] == "complete", 20, "the end of the alloc")
     stream = Stream("Allocation", index=first)
     case.equal(client_status(stream.event()), "complete", "one event with the present state")
     stream.close()
@@ -159,7 +159,7 @@ def test_events_of_the_node():
     found, _ = stream.until("the drain", lambda e: e["Payload"]["Node"]["SchedulingEligibility"] == "ineligible")
     case.equal((found["Key"], "SecretID" in found["Payload"]["Node"] and found["Payload"]["Node"]["SecretID"]), (me, False))
     node.do("PUT", "/v1/node/%s/drain" % me, {"DrainSpec": None, "MarkEligible": True})
-    stream.until("the end of the job", lambda e: e["Payload"]["Node"]["SchedulingEligibility"] == "eligible")
+    stream.until("the node that is eligible again", lambda e: e["Payload"]["Node"]["SchedulingEligibility"] == "eligible")
     stream.close()
 
 
