@@ -166,6 +166,46 @@ START_TEST(every_action_has_its_evaluation)
 }
 END_TEST
 
+/* Nothing is done twice for a slot that waits: it is placed, stopped or updated only once. */
+START_TEST(what_a_slot_waits_for_already)
+{
+	for (int a = LOCAL_SLOT_KEEP; a <= LOCAL_SLOT_LATER; a++)
+		for (unsigned bits = 0; bits < 8; bits++) {
+			enum local_slot_action action = (enum local_slot_action)a;
+			struct local_slot_state s = { bits & 1, bits & 2, bits & 4 };
+			bool arranged = local_slot_is_arranged(&s, action);
+
+			if (action == LOCAL_SLOT_PLACE)
+				ck_assert_int_eq(arranged, s.unplaced && s.same_version);
+			else if (action == LOCAL_SLOT_WAIT || action == LOCAL_SLOT_LATER)
+				ck_assert_int_eq(arranged, s.waits);
+			else
+				ck_assert(!arranged);
+		}
+}
+END_TEST
+
+/* As many held slots are replaced as the budget has, and no others. */
+START_TEST(the_budget_is_spent_on_held_slots)
+{
+	for (int64_t budget = 0; budget < 4; budget++) {
+		int64_t left = budget, replaced = 0;
+
+		for (int i = 0; i < 6; i++) {
+			struct local_slot_facts f = {
+				.wanted = true, .exists = true, .held = i % 2 == 0
+			};
+
+			local_slot_spend_budget(&f, &left);
+			ck_assert(f.held || f.outdated == LOCAL_CURRENT);
+			replaced += local_slot_decide(&f) == LOCAL_SLOT_REPLACE;
+		}
+		ck_assert_int_eq(replaced, budget < 3 ? budget : 3);
+		ck_assert_int_eq(left, budget - replaced);
+	}
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
@@ -173,6 +213,8 @@ add(TCase *tc)
 	tcase_add_test(tc, no_two_allocs_of_one_name_run_at_once);
 	tcase_add_test(tc, the_steps_fit_the_action);
 	tcase_add_test(tc, every_action_has_its_evaluation);
+	tcase_add_test(tc, what_a_slot_waits_for_already);
+	tcase_add_test(tc, the_budget_is_spent_on_held_slots);
 }
 
 int

@@ -11,7 +11,7 @@
 
 void local_ports_init(struct local *l);
 void local_ports_free(struct local *l);
-/* The alloc gets the ports that were chosen for it; or has no ports any more. */
+/* Reserve and release the ports that were chosen for the alloc. */
 void local_ports_reserve(struct local *l, struct sup_alloc *sa);
 void local_ports_release(struct local *l, struct sup_alloc *sa);
 /* Chooses ports for a group and adds them to *shared. Returns 0; -ENOENT if the node has no such

@@ -29,8 +29,8 @@ void local_changes_load(struct local *l);
 /* Records that an object of this kind has changed at this index. */
 void local_changes_record(struct local *l, enum local_kind kind, uint64_t index);
 uint64_t local_changes_last(const struct local *l, enum local_kind kind);
-/* Returns index, but at least the index of the agent's start: to a request that waits since before
- * the start, every object counts as changed then. */
+/* Returns the index of an object for a request, which may be older than this process: at least that
+ * of the agent's start, because earlier changes are not known. */
 uint64_t local_changes_since_start(const struct local *l, uint64_t index);
 
 /* Puts the object of n into the list of changed objects, at this index. It must be removed before

@@ -24,7 +24,7 @@
 /* Of one job: more than a node can run, but few enough to be stored as unplaced slots. */
 #define LOCAL_ALLOCS_MAX  10000
 #define LOCAL_LOGS_MAX    1000 /* the limit of exec-helper */
-#define LOCAL_VOLUMES_MAX 64   /* a bit for each: local_volumes.c */
+#define LOCAL_VOLUMES_MAX 64   /* each has a bit in struct local_alloc */
 
 /* Sentences from here on start with `kind "name": `. The caller restores p->place from here->up. */
 static void

@@ -20,7 +20,7 @@ struct local_alloc {
 	bool over;                /* its usage and its ports are released */
 	bool done;                /* in the list of allocs that may be destroyed */
 	bool destroyed;           /* client_alloc_destroy() was called */
-	bool collected;           /* so too, but the alloc still occupies its slot */
+	bool collected;           /* destroyed for its disk space only: it occupies its slot */
 	/* claim/local_claims.c */
 	unsigned n_claims;
 	uint64_t held; /* bit for each request of the group that has not been released */

@@ -158,7 +158,7 @@ add_job(struct local *l, const char *namespace, const char *id)
 	return j;
 }
 
-/* Frees j, which was removed from the map. */
+/* Frees the job of key, which was removed from the map. */
 static void
 free_job(struct local *l, struct local_key *key)
 {

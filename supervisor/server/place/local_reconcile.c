@@ -278,14 +278,15 @@ make_slots(struct local_job *j)
 	}
 }
 
-/* Returns true if the slot already waits for this action. An unplaced slot is tried again if
- * another version is to be placed now, which may fit. */
-static bool
-is_arranged(const struct local_slot *slot, enum local_slot_action action)
+static struct local_slot_state
+get_state(const struct local_slot *slot)
 {
-	return (slot->waits && (action == LOCAL_SLOT_WAIT || action == LOCAL_SLOT_LATER)) ||
-	       (slot->want && action == LOCAL_SLOT_PLACE &&
-		   slot->want_version == local_facts_next_version(slot)->job.version);
+	return (struct local_slot_state){
+		.waits = slot->waits != NULL,
+		.unplaced = slot->want != NULL,
+		.same_version =
+		    slot->want && slot->want_version == local_facts_next_version(slot)->job.version,
+	};
 }
 
 /* One examination of a job. */
@@ -301,14 +302,12 @@ static void
 pass_slot(struct pass *p, struct local_slot *slot, int64_t *budget)
 {
 	struct local_slot_facts f = local_facts_get(slot, local_job_wanted(p->j), p->again);
+	struct local_slot_state state = get_state(slot);
 	enum local_slot_action action;
 
-	if (f.held && *budget > 0) {
-		f.outdated = LOCAL_UPDATE_REPLACE;
-		--*budget;
-	}
+	local_slot_spend_budget(&f, budget);
 	action = local_slot_decide(&f);
-	if (!p->requested && is_arranged(slot, action))
+	if (!p->requested && local_slot_is_arranged(&state, action))
 		return;
 	if (!p->ev && local_slot_needs_eval(action))
 		p->ev = local_eval_new(p->l, p->j,

@@ -66,3 +66,20 @@ local_slot_choose_eval(enum local_slot_action action, bool waits, bool blocked)
 		return LOCAL_EVAL_BLOCKED;
 	return local_slot_needs_eval(action) ? LOCAL_EVAL_NEW : LOCAL_EVAL_NONE;
 }
+
+bool
+local_slot_is_arranged(const struct local_slot_state *s, enum local_slot_action action)
+{
+	if (action == LOCAL_SLOT_PLACE)
+		return s->unplaced && s->same_version;
+	return s->waits && (action == LOCAL_SLOT_WAIT || action == LOCAL_SLOT_LATER);
+}
+
+void
+local_slot_spend_budget(struct local_slot_facts *f, int64_t *budget)
+{
+	if (!f->held || *budget <= 0)
+		return;
+	f->outdated = LOCAL_UPDATE_REPLACE;
+	--*budget;
+}

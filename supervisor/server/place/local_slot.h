@@ -5,6 +5,7 @@
 #define DROVER_SUPERVISOR_SERVER_PLACE_LOCAL_SLOT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "supervisor/server/job/local_outdated.h"
 
@@ -65,5 +66,18 @@ enum local_slot_eval {
 enum local_slot_eval local_slot_choose_eval(
     enum local_slot_action action, bool waits, bool blocked);
 bool local_slot_needs_eval(enum local_slot_action action);
+
+/* A slot that waits already. */
+struct local_slot_state {
+	bool waits;        /* an evaluation waits for it */
+	bool unplaced;     /* it could not be placed */
+	bool same_version; /* if unplaced: the version that could not be placed is still wanted */
+};
+
+/* Returns true if the slot already waits for this action, so that it needs to be taken again only
+ * on request. Another version of an unplaced slot may fit. */
+bool local_slot_is_arranged(const struct local_slot_state *s, enum local_slot_action action);
+/* Lets a slot that its deployment holds be replaced, while *budget is above 0. */
+void local_slot_spend_budget(struct local_slot_facts *f, int64_t *budget);
 
 #endif
