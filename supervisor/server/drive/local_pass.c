@@ -75,13 +75,13 @@ local_pass_init(struct local *l)
 static void
 start_job(struct local *l, struct local_job *j)
 {
+	struct local_alloc *la, *next;
+
 	local_reconcile_resume(l, j);
 	local_deploy_resume(l, j);
-	for (struct local_alloc *la = LIST_FIRST(&j->allocs), *next; la; la = next) {
-		next = LIST_NEXT(la, of_job);
+	LIST_FOREACH_SAFE (la, &j->allocs, of_job, next)
 		if (la->over && la->slot->current != la)
 			local_alloc_retire(l, la);
-	}
 	local_mark_job(l, j);
 }
 

@@ -239,11 +239,11 @@ local_alloc_retire(struct local *l, struct local_alloc *la)
 void
 local_allocs_forget(struct local *l, int64_t before_ns)
 {
-	for (struct local_alloc *la = TAILQ_FIRST(&l->allocs->done), *next; la; la = next) {
-		next = TAILQ_NEXT(la, done_entry);
+	struct local_alloc *la, *next;
+
+	TAILQ_FOREACH_SAFE (la, &l->allocs->done, done_entry, next)
 		if (la->n_claims == 0 && local_reschedule_failed_at(&la->sa->a) < before_ns)
 			destroy_alloc(l, la);
-	}
 }
 
 /* An alloc that occupies its slot stays known, so that it is not placed again; only what is left of
@@ -283,11 +283,11 @@ local_alloc_collect_oldest(struct source *s)
 void
 local_allocs_retire(struct local *l, struct local_job *j)
 {
-	for (struct local_alloc *la = LIST_FIRST(&j->allocs), *next; la; la = next) {
-		next = LIST_NEXT(la, of_job);
+	struct local_alloc *la, *next;
+
+	LIST_FOREACH_SAFE (la, &j->allocs, of_job, next)
 		if (la->over)
 			local_alloc_retire(l, la);
-	}
 }
 
 int

@@ -205,8 +205,7 @@ local_evals_forget(struct local *l, int64_t before_ns)
 		if (ev)
 			ev->used = ev->closed;
 	}
-	for (ev = TAILQ_FIRST(&l->evals->closed); ev; ev = next) {
-		next = TAILQ_NEXT(ev, closed_entry);
+	TAILQ_FOREACH_SAFE (ev, &l->evals->closed, closed_entry, next) {
 		if (!ev->used && ev->ev.modify_time < before_ns)
 			forget_eval(l, ev);
 		else

@@ -186,8 +186,8 @@ local_set_drain(struct source *s, bool on)
 		local_mark_node(l);
 }
 
-int
-local_drain_begin(struct local *l, struct drain_strategy *drain, struct err *e)
+void
+local_drain_begin(struct local *l, struct drain_strategy *drain)
 {
 	const struct drain_strategy *old = node_get(l->base.sup)->drain_strategy;
 	int64_t now = clock_real_ns();
@@ -201,7 +201,6 @@ local_drain_begin(struct local *l, struct drain_strategy *drain, struct err *e)
 	node_set_takes_allocs(l->base.sup, false);
 	record_change(l);
 	run_drain(l);
-	return 0;
 }
 
 void

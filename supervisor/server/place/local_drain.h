@@ -16,9 +16,8 @@ void local_drain_start(struct local *l);
 bool local_drain_is_on(const struct local *l);
 /* source_ops.set_drain */
 void local_set_drain(struct source *s, bool on);
-/* Starts a drain, or changes the strategy of the present one. Takes over the contents of *drain.
- * Returns 0 or -errno. */
-int local_drain_begin(struct local *l, struct drain_strategy *drain, struct err *e);
+/* Starts a drain, or changes the strategy of the present one. Sets the times in *drain. */
+void local_drain_begin(struct local *l, struct drain_strategy *drain);
 /* eligible: makes the node eligible for allocs again. */
 void local_drain_cancel(struct local *l, bool eligible);
 
