@@ -159,6 +159,7 @@ begin_parts(struct err *e)
 	turn_new(&sup);
 	changed_new(&sup);
 	alloc_table_new(&sup);
+	runs_new(&sup);
 	if ((r = sup_timers_open(&sup, e)) < 0 || (r = children_new(&sup, e)) < 0 ||
 	    (r = node_state_new(&sup, e)) < 0 || (r = node_meta_new(&sup, e)) < 0 ||
 	    (r = plugins_new(&sup, e)) < 0 || (r = volumes_new(&sup, e)) < 0)
@@ -183,7 +184,7 @@ static void
 end_parts(void)
 {
 	api_free(&sup);
-	lease_page_unwatch();
+	lease_page_unwatch(&sup);
 	if (sup.source)
 		sup.source->ops->free(sup.source);
 	sup.source = NULL;
@@ -191,8 +192,7 @@ end_parts(void)
 	client_free(&sup);
 	volumes_free(&sup);
 	plugins_free(&sup);
-	if (sup.turn && sup.allocs)
-		runs_free(&sup);
+	runs_free(&sup);
 	monitor_free(&sup);
 	fs_followers_free(&sup);
 	alloc_fs_free(&sup);

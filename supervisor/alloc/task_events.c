@@ -204,7 +204,7 @@ task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end)
 	int code = end->exit_signal ? 128 + end->exit_signal : end->exit_code;
 	const char *why = end->reason, *sender = sender_of(end);
 	bool oom_outside = (end->flags & EXE_END_OOM) && tr->run &&
-			   run_usage_limit_unreached(run_id(tr->run), tr->ar->sup->args.cgroup);
+			   run_usage_limit_unreached(tr->ar->sup, run_id(tr->run));
 	char reason[200];
 
 	if (!why) {

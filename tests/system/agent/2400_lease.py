@@ -280,7 +280,7 @@ def test_a_deleted_lease_file_stops_nothing():
         for n, change in enumerate((take_away, put_another)):
             held = os.open(page, os.O_RDONLY)  # so that its inode is not reused
             change(page)
-            node.wait_log("for it to be made anew; tasks go on", times=n + 1)
+            node.wait_log("processes restart to make a new one; tasks continue", times=n + 1)
             case.until(lambda: os.path.exists(page) and node.last_beat() > 0, 10, "the new page to be renewed")
             os.close(held)
             node.wait_ready()
@@ -295,7 +295,7 @@ def test_a_deleted_lease_file_stops_nothing():
         supervisor = node.processes()["supervisor"]
         os.rename(node.runtime, node.runtime + "-away")
         node.moved = node.runtime + "-away"
-        node.wait_log("is not there any more: what runs goes on")
+        node.wait_log("was removed: running tasks continue")
         node.register(api.job("late", group={"StopAfterClientDisconnect": limit}))
         time.sleep(3)
         case.equal([a["ClientStatus"] for a in node.allocs("late")], ["pending"], "state of a task without a page")

@@ -129,7 +129,7 @@ def test_no_task_starts_before_all_have_ended():
     try:
         node.do("PUT", path(alloc, "restart"), {"AllTasks": True})
         kill_supervisor()
-        node.wait_log("all 1 runs of before are followed again")
+        node.wait_log("recovered 1 running task")
         time.sleep(0.5)
         case.equal(order(node, alloc)[3:], [], "tasks that began before the main task has ended")
     finally:

@@ -255,7 +255,7 @@ def test_values_that_grow_beyond_the_limit_are_refused():
     found = sentences(batch("growing", {"g": ({}, [task("t", "raw_exec", Env={**env, **many})])}))
     case.contains("\n".join(text for _, text in found), "make the environment of task t: Argument list too long")
     found = sentences(batch("growing", {"g": ({}, [task("t", "raw_exec", ["${A}"] * 900, Env=env)])}))
-    case.contains("\n".join(text for _, text in found), "replace what ${…} stands for: Argument list too long")
+    case.contains("\n".join(text for _, text in found), "the values of the task's ${…} would add more than 4 MiB")
     made = batch("nul", {"g": ({}, [task("t", "raw_exec", Env={"A": "x\0y"})])})
     case.equal(node.request("POST", "/v1/jobs", made).status, 400, "a value with a NUL")
 

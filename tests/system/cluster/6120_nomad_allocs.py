@@ -291,7 +291,7 @@ def test_after_a_power_cut_what_has_no_lease_starts_without_any_server():
             found = case.until(lambda a=alloc: [f for f in [servers.alloc(a)] if len(starts(f)) == 2 and f["ClientStatus"] == "running"],
                                60, "the servers to know of the second start")[0]
             case.equal(starts(found)[1] > before, alloc == leased, "started when servers were there")
-            case.contains(" ".join(displays(found)), "the machine was started anew")
+            case.contains(" ".join(displays(found)), "the machine was rebooted")
         case.equal([len(processes_of(a)) for a in (*free, leased)], [1, 1, 1], "processes")
 
 

@@ -14,7 +14,7 @@ HELPERS = ("exec-helper", "mount-helper", "file-helper", "heartbeat")
 
 
 def followed(node):
-    return node.log().count("runs of before are followed again")
+    return node.log().count("recovered ")
 
 
 def events(node, alloc_id, *kinds):
@@ -273,7 +273,7 @@ def test_another_boot_is_told_apart():
                 case.until(lambda: len(events(node, a["ID"], "Started")) == 2, 10, "the second start")
                 said = [e["DisplayMessage"] for e in node.ask("/v1/allocation/" + a["ID"])["TaskStates"]["t"]["Events"]
                         if e["Type"] == "Terminated"]
-                case.contains(said[0], "the machine was started anew")
+                case.contains(said[0], "the machine was rebooted")
                 case.equal(len(events(node, a["ID"], "Restarting")), 1, "by the policy")
         case.equal(crash.conflicts(node), [], "tasks that ran twice")
         stop_all(node)

@@ -95,7 +95,7 @@ def is_version_1(kind, size):
 def test_it_is_followed():
     node.start()
     node.wait_ready()
-    node.wait_log("all 1 runs of before are followed again")
+    node.wait_log("recovered 1 running task")
     case.equal([a["ID"] for a in node.wait_running("old")], [alloc["ID"]], "its alloc")
     case.equal(old.told.qsize(), 0, "nothing to tell it")
 

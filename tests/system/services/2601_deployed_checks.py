@@ -143,7 +143,7 @@ def test_after_a_restart_an_alloc_is_not_healthy_before_its_checks_begin():
                                                      "AttachmentMode": "file-system"}}
     node.register(made)
     wait_asked("/held/zero", 2)
-    said = "runs of before are followed again"
+    said = "recovered "
     before = node.log().count(said)
     plugin = processes_of(node.wait_running("csi-local")[0]["ID"])[0]
     os.kill(plugin, signal.SIGSTOP)

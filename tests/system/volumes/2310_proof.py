@@ -10,7 +10,7 @@ from lib import agent, api, build_dir, case, helper, trace, volumes
 
 FSTATFS, SETSID = 138, 112
 SCRIPT = "touch /alloc/data/ran; cat /data/who; sleep 1000"
-SENTENCE = "volume mount 1 is not the promised mount: %s; the task was not started"
+SENTENCE = "volume mount 1 is not the mount that was published: %s; the task was not started"
 
 
 def is_executor(pid):
@@ -140,7 +140,7 @@ def never_ran(node, stopped, *whys):
     case.until(lambda: node.ask("/v1/allocation/" + stopped.alloc["ID"])["ClientStatus"] == "failed", 20, "the alloc to fail")
     text = node.events(stopped.alloc["ID"])
     assert any(SENTENCE % why in text for why in whys), text
-    print("    event: " + next(line for line in text.splitlines() if "promised" in line))
+    print("    event: " + next(line for line in text.splitlines() if "was published" in line))
     case.equal("Started" in text, False, "whether it has started")
     case.equal(os.path.exists("%s/alloc/%s/alloc/data/ran" % (node.data, stopped.alloc["ID"])), False, "whether it has run")
     for path in node.published("demo"):  # the plugin does not unmount foreign mounts
