@@ -104,7 +104,7 @@ prepare_turn(void *state, struct proc_turn *turn, struct err *e)
 		turn->timeout_ms = 0;
 	else if (next_ms - h->now_ms < INT_MAX)
 		turn->timeout_ms = (int)(next_ms - h->now_ms);
-	turn->sends = h->ipc.first != NULL;
+	turn->sends = !STAILQ_EMPTY(&h->ipc.packets);
 	return 1;
 }
 
@@ -167,6 +167,7 @@ run_heartbeat(void *state, const struct proc_args *args)
 	struct err e = { 0 };
 
 	h->now_ms = clock_ms();
+	TAILQ_INIT(&h->calls);
 	hb_ipc_init(&h->ipc);
 	hb_beat_init(h);
 	if (h->config->n_servers > 0 && hb_link_new(h, &link_ops, h->resolver_fd, &e) < 0) {
