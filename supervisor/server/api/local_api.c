@@ -48,14 +48,24 @@ void
 local_api_get_eval_allocs(struct sup *sup, struct api_req *req)
 {
 	struct local_eval *ev = find_eval(sup, req);
-	struct local_alloc *la;
+
+	if (ev)
+		local_api_reply_allocs(req, ev->job, ev->ev.id, NULL);
+}
+
+void
+local_api_reply_allocs(
+    struct api_req *req, struct local_job *j, const char *eval_id, const char *deployment_id)
+{
+	struct local_alloc *la = j ? LIST_FIRST(&j->allocs) : NULL;
 	struct api_list list;
 
-	if (!ev)
-		return;
 	api_list_begin(&list, req);
-	for (la = ev->job ? LIST_FIRST(&ev->job->allocs) : NULL; la; la = LIST_NEXT(la, of_job)) {
-		if (str_eq(la->sa->a.eval_id, ev->ev.id))
+	for (; la; la = LIST_NEXT(la, of_job)) {
+		const struct alloc *a = &la->sa->a;
+
+		if ((!eval_id || str_eq(a->eval_id, eval_id)) &&
+		    (!deployment_id || str_eq(a->deployment_id, deployment_id)))
 			api_list_add_alloc(&list, la->sa);
 	}
 	api_list_reply(&list, req);

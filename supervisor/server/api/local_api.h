@@ -37,7 +37,11 @@ const char *local_elsewhere(const char *target);
 /* local_api_index.c */
 api_index *local_index_of(struct sup *sup, unsigned path);
 
-/* local_api.c. Answers with an evaluation, which may be NULL. */
+/* local_api.c. Answers with the allocs of j (NULL: none) that belong to this evaluation and this
+ * deployment (NULL: any). */
+void local_api_reply_allocs(
+    struct api_req *req, struct local_job *j, const char *eval_id, const char *deployment_id);
+/* Answers with an evaluation, which may be NULL. */
 void local_api_reply_eval(struct sup *sup, struct api_req *req, const struct local_eval *ev,
     uint64_t job_index, const char *warnings);
 

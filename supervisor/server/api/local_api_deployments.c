@@ -6,7 +6,6 @@
 
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/deploy/local_deployment.h"
-#include "supervisor/api/alloc_view.h"
 #include "supervisor/server/drive/local_deploy.h"
 #include "supervisor/alloc/client.h"
 
@@ -110,17 +109,9 @@ void
 local_api_deployment_allocs(struct sup *sup, struct api_req *req)
 {
 	struct local_deployment *dep = find_deployment(sup, req);
-	struct local_alloc *la;
-	struct api_list list;
 
-	if (!dep)
-		return;
-	api_list_begin(&list, req);
-	LIST_FOREACH (la, &dep->job->allocs, of_job) {
-		if (str_eq(la->sa->a.deployment_id, dep->d.id))
-			api_list_add_alloc(&list, la->sa);
-	}
-	api_list_reply(&list, req);
+	if (dep)
+		local_api_reply_allocs(req, dep->job, NULL, dep->d.id);
 }
 
 static struct local_deployment *

@@ -10,7 +10,6 @@
 #include "common/mem.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/server/api/local_api.h"
-#include "supervisor/api/alloc_view.h"
 #include "supervisor/server/job/job_children.h"
 #include "supervisor/server/job/job_diff.h"
 #include "supervisor/server/job/job_validate.h"
@@ -167,15 +166,9 @@ void
 local_api_job_allocs(struct sup *sup, struct api_req *req)
 {
 	struct local_job *j = local_api_find_job(sup, req);
-	struct local_alloc *la;
-	struct api_list list;
 
-	if (!j)
-		return;
-	api_list_begin(&list, req);
-	LIST_FOREACH (la, &j->allocs, of_job)
-		api_list_add_alloc(&list, la->sa);
-	api_list_reply(&list, req);
+	if (j)
+		local_api_reply_allocs(req, j, NULL, NULL);
 }
 
 void
