@@ -20,10 +20,10 @@
 
 _Static_assert(ASKS_MAX <= PROC_FDS_MAX, "a turn has too few descriptors");
 
-/* The requests in progress. */
 struct chk {
-	struct chk_ask *asks[ASKS_MAX];
-	size_t n, most; /* most: the maximum since there was none */
+	struct chk_ask *asks[ASKS_MAX]; /* requests in progress */
+	size_t n, most;                 /* most: the maximum since there was none */
+	struct chk_trust trust;
 };
 
 static struct chk chk;
@@ -34,8 +34,10 @@ static const struct proc_spec check_helper;
 static int
 open_files(void *state, const struct proc_args *args, struct err *e)
 {
+	struct chk *c = state;
+
 	(void)close(FD_CONFIG);
-	chk_trust_open();
+	chk_trust_open(&c->trust);
 	return tls_load(e);
 }
 
@@ -111,7 +113,7 @@ handle_events(void *state, const struct proc_turn *turn, struct err *e)
 	for (size_t i = c->n; i-- > 0 && r >= 0;) {
 		ChkHttpsAskRep rep = CHK_HTTPS_ASK_REP__INIT;
 		struct err why = { 0 };
-		bool ended = turn->fds[i].revents && chk_ask_go(c->asks[i], &rep, &why);
+		bool ended = turn->fds[i].revents && chk_ask_go(c->asks[i], &c->trust, &rep, &why);
 
 		if (!ended && now >= c->asks[i]->deadline_ms) {
 			chk_ask_expire(c->asks[i], &rep);

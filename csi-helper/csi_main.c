@@ -7,7 +7,8 @@
 #include "common/proc_many.h"
 #include "csi-helper/csi.h"
 #include "csi-helper/csi_filter.h"
-#include "csi-helper/csi_grpc.h"
+
+static struct csi only;
 
 static int
 handle_message(void *state, struct ipc_packet *p, struct err *e)
@@ -18,16 +19,16 @@ handle_message(void *state, struct ipc_packet *p, struct err *e)
 
 	switch (p->type) {
 	case CSI_CALL_CANCEL_EV:
-		csi_on_call_cancel(p->msg);
+		csi_on_call_cancel(state, p->msg);
 		return 0;
 	case CSI_PLUGIN_OPEN_REQ:
-		r = csi_on_plugin_open(p, p->msg, &why);
+		r = csi_on_plugin_open(state, p, p->msg, &why);
 		break;
 	case CSI_PLUGIN_CLOSE_REQ:
-		r = csi_on_plugin_close(p->msg, &why);
+		r = csi_on_plugin_close(state, p->msg, &why);
 		break;
 	case CSI_CALL_REQ:
-		r = csi_on_call(p, p->msg, &why);
+		r = csi_on_call(state, p, p->msg, &why);
 		break;
 	default:
 		return err_say(e, -EPROTO, "%s has no handler", ipc_msg_info(p->type)->name);
@@ -40,17 +41,17 @@ handle_message(void *state, struct ipc_packet *p, struct err *e)
 static int
 prepare_turn(void *state, struct proc_turn *turn, struct err *e)
 {
-	const int *event_fd = state;
+	struct csi *csi = state;
 
-	turn->timeout_ms = csi_calls_timeout_ms(e);
-	turn->fds[turn->n++] = (struct pollfd){ .fd = *event_fd, .events = POLLIN };
+	turn->timeout_ms = csi_calls_timeout_ms(csi, e);
+	turn->fds[turn->n++] = (struct pollfd){ .fd = csi->grpc.event_fd, .events = POLLIN };
 	return turn->timeout_ms == 0 ? e->code : 1;
 }
 
 static int
 handle_events(void *state, const struct proc_turn *turn, struct err *e)
 {
-	int r = turn->fds[0].revents ? csi_calls_finish(e) : 0;
+	int r = turn->fds[0].revents ? csi_calls_finish(state, e) : 0;
 
 	return r < 0 ? r : 1;
 }
@@ -65,14 +66,15 @@ static const struct proc_many turns = {
 static int
 run_csi_helper(void *state, const struct proc_args *args)
 {
+	struct csi *csi = state;
 	struct err e = { 0 };
-	int event_fd = csi_grpc_start(&e);
+	int r = csi_grpc_start(&csi->grpc, &e);
 
-	if (event_fd < 0)
+	if (r < 0)
 		log_error("%s", e.msg);
 	/* _exit() instead of a return from main: gRPC's threads still run, and exit() would destroy
 	 * objects that they use. */
-	_exit(event_fd < 0 ? 1 : proc_serve_many(&turns, &event_fd));
+	_exit(r < 0 ? 1 : proc_serve_many(&turns, csi));
 }
 
 const struct proc_spec csi_helper = {
@@ -81,6 +83,7 @@ const struct proc_spec csi_helper = {
 	.no_new_privs = true,
 	.filter = &csi_prog,
 	.codec = &ipc_protobuf,
+	.state = &only,
 	.run = run_csi_helper,
 };
 
