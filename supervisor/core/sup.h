@@ -34,6 +34,7 @@ struct client;
 struct alloc_fs;
 struct alloc_gc;
 struct disk_watch;
+struct link;
 struct followers;
 struct monitor;
 
@@ -72,6 +73,8 @@ struct sup {
 	struct alloc_fs *alloc_fs;
 	struct alloc_gc *alloc_gc;
 	struct disk_watch *disk_watch;
+	/* cluster/link/link.h; NULL without servers */
+	struct link *link;
 	/* http/api.h; api/fs_stream.h, monitor.c */
 	struct api *api;
 	struct followers *followers;

@@ -9,6 +9,7 @@
 
 #include "common/base64.h"
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/cluster/asked/nomad_requests.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 #include "supervisor/core/store.h"
@@ -82,9 +83,9 @@ read_claims(const char *jwt)
 {
 	const char *from = jwt ? strchr(jwt, '.') : NULL;
 	size_t n = from ? strcspn(from + 1, ".") : 0, len;
-	cleanup_free char *text = calloc(1, n + 4), *bytes = malloc(n + 4);
+	cleanup_free char *text = mem_zeroed(1, n + 4), *bytes = mem_alloc(n + 4);
 
-	if (!n || !text || !bytes)
+	if (n == 0)
 		return NULL;
 	memcpy(text, from + 1, n);
 	for (size_t i = 0; i < n; i++)
