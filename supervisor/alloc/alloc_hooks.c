@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_hooks.c: the hooks of an alloc, one after the other. Runs in: supervisor. */
+/* alloc_hooks.c: runs the hooks of an alloc, one after the other. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_hooks.h"
 
 #include <stdalign.h>
@@ -17,12 +17,12 @@
 const struct alloc_hook *const alloc_hook_list[] = { ALLOC_HOOKS(HOOK_ADDRESS) };
 
 struct alloc_hooks {
-	size_t at;      /* the hook that runs, or is next, in the order of the phase */
-	bool busy;      /* it was called and is not done */
+	size_t at;      /* the current hook, in the order of the phase */
+	bool busy;      /* the current hook was called and has not called alloc_hook_done() */
 	bool failed;    /* a prerun failed */
-	char *failures; /* of this phase, not taken yet; NULL: none */
+	char *failures; /* sentences about failures in this phase; NULL: none */
 	struct sd_event_source *retry; /* of a destroy that failed */
-	/* For each hook its state, then its states of the tasks. */
+	/* For each hook: its state, then one state for each task. */
 	alignas(max_align_t) unsigned char states[];
 };
 
@@ -40,7 +40,7 @@ alloc_hooks_end(struct sup *sup)
 		hook->end(sup);
 }
 
-/* --- their states --- */
+/* --- the states of hooks --- */
 
 static size_t
 aligned_size(size_t size)
@@ -117,7 +117,7 @@ alloc_hooks_failed(const struct alloc_runner *ar)
 
 /* --- one hook after the other --- */
 
-/* In the order of the alloc's phase. */
+/* Returns the hook number i in the order of the alloc's phase. */
 static const struct alloc_hook *
 hook_at(const struct alloc_runner *ar, size_t i)
 {
@@ -132,7 +132,7 @@ current_hook(const struct alloc_runner *ar)
 
 typedef void (*hook_fn)(struct alloc_runner *ar);
 
-/* What this hook does in the alloc's phase; NULL: nothing. */
+/* Returns the callback that this phase calls; NULL: the hook has none. */
 static hook_fn
 fn_of(const struct alloc_hook *hook, enum alloc_phase phase)
 {
@@ -185,7 +185,7 @@ alloc_hooks_take_failures(struct alloc_runner *ar)
 	return steal_ptr(&ar->hooks->failures);
 }
 
-/* --- how a hook ends --- */
+/* --- the end of a hook --- */
 
 static int
 on_destroy_retry(sd_event_source *source, uint64_t usec, void *userdata)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_identity.c: the tokens of an alloc's tasks: which exist, when each is renewed, and what a
- * start gets of them. Runs in: supervisor. */
+/* alloc_identity.c: the tokens of an alloc's tasks: when each is renewed, how they are kept in
+ * state.db, and which of them a start gets. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_token.h"
 
 #include <errno.h>
@@ -42,9 +42,9 @@ boot_ms(void)
 
 /* --- when a token is renewed --- */
 
-/* At half of its life, and up to a tenth of that later so that the allocs of a job do not all ask
- * at once. CLOCK_BOOTTIME goes on while the machine sleeps, and does not jump when the clock is
- * set. */
+/* A token is renewed after half of its life plus a random time of up to a tenth of that, so that
+ * the allocs of a job do not all request tokens at once. CLOCK_BOOTTIME continues while the machine
+ * is suspended and does not jump when the date is set. */
 void
 token_set_times(struct token *t, int64_t age_ns)
 {
@@ -114,7 +114,7 @@ restore_token(struct token *t, const struct alloc_record *kept)
 	}
 }
 
-/* An identity that is neither a variable nor a file needs no token. */
+/* A task gets a token as a variable or as a file. An identity with neither needs no token. */
 static bool
 is_used(const struct workload_identity *w)
 {
@@ -166,8 +166,8 @@ alloc_identities_free(struct alloc_identities *ids)
 
 /* --- tokens for a start --- */
 
-/* The default token, which came with the alloc; NULL: it did not, or the task does not ask for it.
- */
+/* Returns the default token, which came with the alloc; NULL: there is none, or the task does not
+ * want it as a file (as_file) or variable. */
 static const char *
 default_token(const struct sup_alloc *sa, const struct task *task, bool as_file)
 {
@@ -178,7 +178,7 @@ default_token(const struct sup_alloc *sa, const struct task *task, bool as_file)
 		   : NULL;
 }
 
-/* Steps to the task's next token that is signed; NULL: no more. */
+/* Returns the task's next signed token; NULL: no more. *at starts as 0. */
 static const struct token *
 next_token(const struct sup_alloc *sa, const struct task *task, size_t *at)
 {

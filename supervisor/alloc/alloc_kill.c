@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * alloc_kill.c: how the tasks of an alloc are ended: the group's shutdown_delay, then the leader,
- * then the others, then the sidecars; poststop tasks run after them. Runs in: supervisor.
+ * alloc_kill.c: stops the tasks of an alloc: after the group's shutdown_delay the leader, then the
+ * other tasks, then the sidecars; poststop tasks run after them. Runs in: supervisor.
  */
 #include "supervisor/alloc/alloc_kill.h"
 
@@ -12,7 +12,7 @@
 #include "supervisor/alloc/task_runner.h"
 #include "supervisor/core/sup_timer.h"
 
-/* The step that ends this task; KILL_OVER: none does. */
+/* Returns the step that stops this task; KILL_OVER: no step does. */
 static enum kill_step
 step_of(const struct task_runner *tr)
 {
@@ -25,7 +25,7 @@ step_of(const struct task_runner *tr)
 	return l && l->sidecar ? KILL_SIDECARS : KILL_OTHERS;
 }
 
-/* Tells the tasks of this step to end. True: at least one is not dead yet. */
+/* Stops the tasks of this step. True: at least one is not dead yet. */
 static bool
 step_waits(struct alloc_runner *ar, enum kill_step step)
 {
@@ -65,7 +65,8 @@ on_delay_over(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* The rest of the group's delay, which may have begun under another supervisor. */
+/* Returns the rest of the group's shutdown_delay, which may have begun under the last supervisor.
+ */
 static int64_t
 delay_left_ns(struct alloc_runner *ar)
 {

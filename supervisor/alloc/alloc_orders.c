@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_orders.c: what operators and servers ask of the tasks of an alloc. Runs in: supervisor. */
+/* alloc_orders.c: restarts and signals of tasks, requested by operators and servers. Runs in:
+ * supervisor. */
 #include "supervisor/alloc/alloc_orders.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include "supervisor/alloc/task_runner.h"
 #include "supervisor/driver/signal_name.h"
 
-/* task is the name of this one, or "" for all. */
+/* task: the name of one task, or "" for all. */
 static bool
 is_meant(const struct task_runner *tr, const char *task)
 {
@@ -30,7 +31,7 @@ alloc_restart_running(struct alloc_runner *ar, const char *reason, bool failure)
 
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		n += task_runner_can_restart(&ar->tasks[i]);
-	if (n == 0) /* then its services stay registered */
+	if (n == 0) /* without the hooks: services stay registered */
 		return 0;
 	alloc_hooks_pre_task_restart(ar);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
@@ -44,8 +45,8 @@ begins_anew(const struct task_runner *tr, bool ended)
 	return !ended || tr->stage == STAGE_POSTSTOP;
 }
 
-/* The gates close first: a task that ends starts again once all have ended. If all but poststop
- * tasks are over, only these begin anew. */
+/* Closes the gates first, so that no task starts again before all have ended. If all tasks except
+ * poststop tasks have ended, only the poststop tasks are restarted. */
 static unsigned
 restart_all(struct alloc_runner *ar)
 {
@@ -66,7 +67,7 @@ restart_all(struct alloc_runner *ar)
 		task_runner_set_gate(&ar->tasks[i], false);
 		(void)task_runner_begin_anew(&ar->tasks[i], delay_ns);
 	}
-	/* A task that only waits for its start makes no event that would open the gates again. */
+	/* If all tasks wait for their start, no event follows that would open the gates. */
 	alloc_step_soon(ar);
 	return n;
 }

@@ -75,7 +75,7 @@ restore_record(struct alloc_runner *ar, const struct alloc_record *rec)
 
 /* --- tasks --- */
 
-/* At least one sidecar lives, and no other task but poststop ones. */
+/* At least one sidecar lives, and no other task except poststop tasks. */
 static bool
 only_sidecars_live(struct alloc_runner *ar)
 {
@@ -105,7 +105,8 @@ tell_live(struct alloc_runner *ar, enum task_event_type type, const char *text)
 	}
 }
 
-/* A task that failed, the leader's end and that of all main tasks end the others. */
+/* The other tasks end if a task has failed, or if the leader or all main tasks have ended. Returns
+ * whether that is so, and adds the event. */
 static bool
 end_siblings(struct alloc_runner *ar)
 {
@@ -139,7 +140,7 @@ is_to_end(struct alloc_runner *ar)
 	return ar->kill.step != KILL_NOT || ar->stopping || ar->ends_at_once || end_siblings(ar);
 }
 
-/* Ends the tasks where there is a reason to, and opens the gates of those that may start. */
+/* Stops the tasks if they are to end, and opens the gates of those that may start. */
 static void
 drive_tasks(struct alloc_runner *ar)
 {
@@ -159,7 +160,7 @@ drive_tasks(struct alloc_runner *ar)
 
 /* --- phases --- */
 
-/* A task has started, so the poststop tasks are still to run. */
+/* A task has started, and a poststop task has not ended: it is still to run. */
 static bool
 has_poststop(struct alloc_runner *ar)
 {
@@ -187,14 +188,14 @@ find_facts(struct alloc_runner *ar)
 	};
 }
 
-/* What the tasks of an alloc in this phase are to do now. */
+/* Starts and stops tasks as the phase of the alloc requires. */
 static void
 act_on_tasks(struct alloc_runner *ar)
 {
 	switch (ar->phase) {
 	case ALLOC_PRERUN:
-		/* Also a stop that the last supervisor began, and before its runs report: a run
-		 * that ended meanwhile would be restarted by its policy. */
+		/* Continues a stop that the last supervisor began, before its runs report their
+		 * end: a task that ended meanwhile would be restarted by its policy. */
 		if (!alloc_hooks_failed(ar) && is_to_end(ar))
 			alloc_kill(ar);
 		break;
@@ -210,7 +211,7 @@ act_on_tasks(struct alloc_runner *ar)
 	}
 }
 
-/* A prerun hook has failed: so do all tasks. */
+/* A prerun has failed: all tasks fail. */
 static void
 fail_setup(struct alloc_runner *ar)
 {
@@ -257,15 +258,16 @@ free_destroyed(struct alloc_runner *ar)
 	struct sup_alloc *sa = ar->sa;
 	struct sup *sup = ar->sup;
 
-	/* A restart does not destroy it again if the source keeps the rest. */
+	/* If the source keeps the row, the next supervisor does not destroy the alloc again. */
 	save_record(ar);
 	sa->runner = NULL;
 	alloc_runner_free(ar);
 	sup->source->ops->alloc_destroyed(sup->source, sa);
 }
 
-/* Goes one step, from the queue of deferred work: no callback runs inside another. Tasks are driven
- * at once in a phase that does so; for anything else the next step comes after the commit. */
+/* Does one step. It is called from the queue of deferred work, so that no callback runs inside
+ * another. If the new phase starts or stops tasks, that happens in this step; everything else comes
+ * with the next step, after the commit. */
 static void
 advance(struct alloc_runner *ar)
 {
@@ -291,7 +293,7 @@ advance(struct alloc_runner *ar)
 	}
 	if (next == ALLOC_RUNNING || next == ALLOC_ABANDONED)
 		advance(ar);
-	/* The tasks of a restored alloc run already: its health can be judged from now on. */
+	/* The tasks of a restored alloc run already, so its health can be checked now. */
 	if (next != ALLOC_RUNNING || ar->restored)
 		alloc_step_soon(ar);
 }
@@ -384,7 +386,7 @@ alloc_runner_free(struct alloc_runner *ar)
 	free(ar);
 }
 
-/* An update in place: the tasks follow the new version from now on. */
+/* The job was updated in place: the tasks use its new version from now on. */
 static void
 adopt_version(struct alloc_runner *ar)
 {
@@ -408,7 +410,7 @@ alloc_runner_update(struct alloc_runner *ar)
 	if (alloc_server_terminal(&ar->sa->a))
 		alloc_stop_soon(ar);
 	alloc_report_end(ar);
-	alloc_step_soon(ar); /* the alloc may belong to another deployment now */
+	alloc_step_soon(ar); /* its deployment may have changed */
 }
 
 void

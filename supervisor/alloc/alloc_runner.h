@@ -11,11 +11,11 @@
 /* Makes sa->runner. restored: the alloc ran when the last supervisor ended. */
 void alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored);
 void alloc_runner_free(struct alloc_runner *ar);
-/* The source has changed the alloc. */
+/* The source has changed the alloc or its job. */
 void alloc_runner_update(struct alloc_runner *ar);
-/* Ends the alloc and removes it from the node. */
+/* Stops the alloc and removes it from the node. */
 void alloc_runner_destroy(struct alloc_runner *ar);
-/* A run of this alloc was reaped and its row is deleted. */
+/* A run of this alloc was reaped and its row was deleted: a start may have waited for that. */
 void alloc_runner_run_gone(struct sup *sup, const struct id *alloc);
 
 #endif

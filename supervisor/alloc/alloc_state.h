@@ -28,31 +28,31 @@ struct task_runner {
 	enum task_stage stage;
 	enum task_phase phase; /* task_runner.c writes it */
 	struct restart_tracker tracker;
-	struct run *run; /* being started or alive; NULL: none */
+	struct run *run; /* NULL: the task has no process, and none is being started */
 	struct sd_event_source *timer;
-	int64_t delay_ns;     /* of DELAYING or BACKOFF */
-	unsigned lost_starts; /* starts in a row that the agent itself lost */
+	int64_t delay_ns;     /* of phase DELAYING or BACKOFF */
+	unsigned lost_starts; /* starts in a row that failed because a helper died */
 	bool gate_open;
-	bool killed;                /* it is to end for good */
+	bool killed;                /* it is to end and not to start again */
 	struct plugin_task *plugin; /* volume/plugin_task.c; NULL: not a CSI plugin */
 	struct run_usage *usage;    /* driver/run_usage.h; NULL: not measured yet */
 };
 
-/* Which tasks are told to end; each step waits for the end of the one before. */
+/* The tasks that each step stops; a step begins when the tasks of the step before have ended. */
 enum kill_step {
 	KILL_NOT,
 	KILL_DELAY, /* the group's shutdown_delay */
 	KILL_LEADER,
 	KILL_OTHERS,
 	KILL_SIDECARS,
-	KILL_OVER, /* poststop tasks end by themselves */
+	KILL_OVER, /* poststop tasks are not stopped */
 };
 
 /* alloc_kill.c writes it. */
 struct alloc_kill {
 	enum kill_step step;
 	struct sd_event_source *timer; /* the group's shutdown_delay */
-	int64_t after_ns; /* when that is over, by CLOCK_REALTIME; 0: it has not begun */
+	int64_t after_ns; /* the end of that delay, by CLOCK_REALTIME; 0: it has not begun */
 };
 
 struct alloc_runner {
@@ -66,31 +66,31 @@ struct alloc_runner {
 	struct deferred save;    /* alloc_save_soon() */
 	bool restored;           /* it ran when the last supervisor ended */
 	bool stopping;           /* it is to end */
-	bool destroy;            /* and to be removed from the node */
-	bool starts_nothing;     /* not even a poststop task */
+	bool destroy;            /* it is to be removed from the node */
+	bool starts_nothing;     /* no task may start, not even a poststop task */
 	bool ends_at_once;       /* its tasks end without a shutdown_delay */
-	const char *stop_reason; /* in its description and in event Killing; NULL: the default */
-	bool news;               /* the source has not been told of the latest change */
+	const char *stop_reason; /* for its description and event Killing; NULL: the default */
+	bool news;               /* the source is to be notified of a change */
 	unsigned n_tasks;
 	struct task_runner tasks[]; /* in the group's order */
 };
 
-/* Looks for the next thing to do, after this turn's commit. */
+/* Has alloc_runner.c notify the source and do the next step, after this turn's commit. */
 void alloc_step_soon(struct alloc_runner *ar);
-/* Keeps what a restarted supervisor needs (alloc_record.h): once in this turn's commit. */
+/* Has the record of the alloc (alloc_record.h) written in this turn's commit. */
 void alloc_save_soon(struct alloc_runner *ar);
-/* Ends the alloc's tasks. */
+/* Has the alloc's tasks stopped. */
 void alloc_stop_soon(struct alloc_runner *ar);
-/* Tells the source once more of an alloc that has ended, and makes no news by itself. */
+/* If the alloc has ended, and so will not change again, has the source notified once more. */
 void alloc_report_end(struct alloc_runner *ar);
 
-/* No shutdown_delay is waited for: an operator or a hook asked for that. */
+/* Every shutdown_delay is skipped, because an operator or a hook wants that. */
 bool alloc_skips_delay(const struct alloc_runner *ar);
-/* The group's shutdown_delay; 0: none, or it is left out. */
+/* Returns the group's shutdown_delay; 0: there is none, or it is skipped. */
 int64_t alloc_shutdown_delay_ns(const struct alloc_runner *ar);
 /* A task of the alloc has run at some time. */
 bool alloc_has_started(const struct alloc *a);
-/* NULL: the alloc has no runner, or no such task. */
+/* Returns the runner of this task; NULL: the alloc has no runner, or no such task. */
 struct task_runner *alloc_find_task(const struct sup_alloc *sa, const char *name);
 
 #endif

@@ -5,8 +5,8 @@
 
 struct alloc_runner;
 
-/* After any change of a task: sets the alloc's client status and description by the states of its
- * tasks, and has the alloc written, reported to the source, and stepped. */
+/* To be called after any change of a task: sets the alloc's client status and description by the
+ * states of its tasks. The alloc is written in this turn; its next step notifies the source. */
 void alloc_status_update(struct alloc_runner *ar);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_why.c: why an alloc stopped or waits: by its events (task_why.c) and by its present state.
- * Runs in: supervisor. */
+/* alloc_why.c: explains why an alloc stopped or waits, by its events (task_why.c) and its present
+ * state. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_why.h"
 
 #include <string.h>
@@ -15,15 +15,16 @@
 
 /* --- the present state --- */
 
-/* What each hook that can take long waits for. */
+/* What the hooks that can take long wait for. */
 static const struct {
 	const char *hook, *text;
 } waits[] = {
-	{ "heartbeat_stop", "It waits for a heartbeat to be answered: it has "
-			    "stop_after_client_disconnect, and none has been since the machine "
-			    "started." },
-	{ "await_previous_allocations", "It waits for the allocation before it, or one that has to "
-					"make room for it, to end." },
+	{ "heartbeat_stop", "It waits for an answered heartbeat: it has "
+			    "stop_after_client_disconnect, and no heartbeat was answered since the "
+			    "machine started." },
+	{ "await_previous_allocations",
+	    "It waits until the allocation that it replaces, or one that it preempted, has "
+	    "ended." },
 	{ "identity", "It waits for the servers to sign the identities of its tasks." },
 	{ "csi_hook", "It waits for its volumes to be claimed and mounted." },
 };
@@ -43,10 +44,10 @@ say_hook(const struct alloc_runner *ar, struct causes *c)
 			return;
 		}
 	}
-	causes_add(c, 0, "", "It is at step %s, %s.", name, what);
+	causes_add(c, 0, "", "It waits for hook %s, %s.", name, what);
 }
 
-/* The last message of the hook that runs. */
+/* Adds the last message of the running hook. */
 static void
 say_hook_message(const struct alloc_runner *ar, struct causes *c)
 {
@@ -65,18 +66,18 @@ say_phase(const struct task_runner *tr, struct causes *c)
 	static const char *const texts[TASK_PHASES] = {
 		[TASK_PREPARING] = "It is being prepared.",
 		[TASK_STARTING] = "It is being started.",
-		[TASK_DELAYING] = "It is to end, and runs on for its shutdown_delay.",
-		[TASK_STOPPING] = "It was told to end, and has not yet.",
-		[TASK_BACKOFF] = "It waits for the delay before its next start.",
+		[TASK_DELAYING] = "It was told to stop and runs on for its shutdown_delay.",
+		[TASK_STOPPING] = "It was told to stop and has not ended yet.",
+		[TASK_BACKOFF] = "It waits for the delay before its restart.",
 	};
 
 	if (tr->phase == TASK_WAITING && tr->ar->phase == ALLOC_RUNNING)
 		causes_add(c, 0, tr->task->name, "%s",
 		    !tr->gate_open
 			? tr->stage == STAGE_POSTSTOP
-			      ? "It waits for the main tasks to end: it comes after them."
-			      : "It waits for tasks that come before it."
-			: "It waits until nothing is left of its last run.");
+			      ? "It is a poststop task: it waits for the main tasks to end."
+			      : "It waits for tasks that have to start or end before it."
+			: "It waits until its last run is cleaned up.");
 	else if (texts[tr->phase])
 		causes_add(c, 0, tr->task->name, "%s", texts[tr->phase]);
 }
@@ -91,7 +92,7 @@ say_checks(const struct alloc_runner *ar, struct causes *c)
 		if (r->status == CHECK_FAILURE)
 			causes_add(c, r->timestamp * 1000000000, str(r->task),
 			    "Check \"%s\" of service \"%s\" fails: %s.", str(r->check),
-			    str(r->service), *str(r->output) ? r->output : "it says nothing");
+			    str(r->service), *str(r->output) ? r->output : "it gave no output");
 	}
 }
 
@@ -99,8 +100,8 @@ static void
 say_runner(const struct alloc_runner *ar, struct causes *c)
 {
 	if (ar->kill.timer)
-		causes_add(
-		    c, 0, "", "It is to end, and runs on for the shutdown_delay of its group.");
+		causes_add(c, 0, "",
+		    "It was told to stop and runs on for the shutdown_delay of its group.");
 	say_hook(ar, c);
 	say_hook_message(ar, c);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
@@ -110,7 +111,7 @@ say_runner(const struct alloc_runner *ar, struct causes *c)
 
 /* --- the alloc's own end --- */
 
-/* When the first of its tasks was told to end. 0: none was. */
+/* Returns the time when the first task was told to stop; 0: none was. */
 static int64_t
 end_began(const struct alloc *a)
 {
@@ -134,16 +135,16 @@ say_wish(const struct sup_alloc *sa, struct causes *c)
 	int64_t began;
 
 	if (*str(a->next_allocation))
-		causes_add(c, 0, "", "Allocation %s was placed in its stead.", a->next_allocation);
+		causes_add(c, 0, "", "Allocation %s replaces it.", a->next_allocation);
 	if (a->desired_status == DESIRED_RUN || a->desired_status == DESIRED_NONE)
 		return;
 	began = end_began(a);
-	causes_add(c, began ? began : a->modify_time, "", "It was to %s: %s.",
-	    a->desired_status == DESIRED_EVICT ? "make room for another" : "end",
-	    *str(a->desired_description) ? a->desired_description : "why is not known");
+	causes_add(c, began ? began : a->modify_time, "", "It was %s: %s.",
+	    a->desired_status == DESIRED_EVICT ? "preempted" : "stopped",
+	    *str(a->desired_description) ? a->desired_description : "the reason is not known");
 }
 
-/* A canary that was promoted has no mark any more. */
+/* A promoted canary is not marked as a canary any more. */
 static void
 say_canary(const struct alloc *a, struct causes *c)
 {
@@ -162,7 +163,7 @@ say_canary(const struct alloc *a, struct causes *c)
 		    healthy == OPT_UNSET ? "has not been found healthy yet" : "is not healthy");
 }
 
-/* The servers' plan, if the source has no better answer. */
+/* Without an answer of the source, adds what the servers plan. */
 static void
 say_successor(struct sup *sup, struct sup_alloc *sa, struct causes *c)
 {
@@ -173,19 +174,19 @@ say_successor(struct sup *sup, struct sup_alloc *sa, struct causes *c)
 	else if (*str(a->followup_eval_id) && !*str(a->next_allocation) &&
 		 a->client_status == CLIENT_FAILED)
 		causes_add(c, 0, "",
-		    "Another is placed in its stead when its reschedule policy allows it: "
+		    "Its replacement is placed when its reschedule policy allows it: "
 		    "evaluation %s.",
 		    a->followup_eval_id);
 }
 
-/* If no other cause was found. */
+/* To be called if no other cause was found. */
 static void
 say_nothing_known(const struct sup_alloc *sa, struct causes *c)
 {
 	if (sa->a.client_status == CLIENT_RUNNING)
 		causes_add(c, 0, "", "It runs. Nothing has stopped or restarted it.");
 	else
-		causes_add(c, 0, "", "It is %s. Why is not known.",
+		causes_add(c, 0, "", "It is %s; the reason is not known.",
 		    client_status_names[sa->a.client_status]);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* client.c: the node's side of the source: allocs given, updated, destroyed, restored, drained.
- * Runs in: supervisor. */
+/* client.c: runs, updates, restores, stops and destroys allocs for the source. Runs in: supervisor.
+ */
 #include "supervisor/alloc/client.h"
 
 #include <stdlib.h>
@@ -19,12 +19,12 @@
 #include "supervisor/driver/run.h"
 #include "supervisor/volume/volumes.h"
 
-/* The order in which allocs end. Plugins go last: without them nothing can be unmounted. */
+/* The order in which allocs stop. Plugins are last: without them no volume can be unmounted. */
 enum wave { WAVE_WORK, WAVE_SYSTEM, WAVE_PLUGINS, WAVES };
 
 struct client {
-	struct client_stop stop;   /* the last request; it applies while work is watched */
-	struct changed_watch work; /* watches while allocs are to stop */
+	struct client_stop stop;   /* the last request; it applies while `work` watches */
+	struct changed_watch work; /* watches while a request is pending */
 };
 
 void
@@ -93,7 +93,7 @@ client_free(struct sup *sup)
 	sup->client = NULL;
 }
 
-/* The last supervisor had completed it. */
+/* The last supervisor had completed it, and it is not to be removed. */
 static bool
 is_at_rest(const struct sup_alloc *sa)
 {
@@ -143,7 +143,7 @@ stop_alloc(struct sup *sup, struct sup_alloc *sa)
 	alloc_stop_soon(sa->runner);
 }
 
-/* Returns how many are still alive or mounted. */
+/* Stops the allocs of this wave. Returns how many have not ended. */
 static unsigned
 stop_wave(struct sup *sup, enum wave wave)
 {
@@ -163,7 +163,7 @@ stop_wave(struct sup *sup, enum wave wave)
 	return active;
 }
 
-/* Called once for all that changes in a turn: it walks every alloc. */
+/* Re-checks whether the pending request is complete; then calls its done(). */
 static void
 on_work_changed(struct sup *sup, struct changed_watch *w)
 {
@@ -196,7 +196,8 @@ client_stop_no_more(struct sup *sup)
 	changed_unwatch(sup, &sup->client->work);
 }
 
-/* The removal of an alloc that is done waits for its volumes, and does not unmount them. */
+/* Hooks unmount the volumes of an alloc that is not done. The removal of an alloc that is done only
+ * waits until its volumes are unmounted. */
 static bool
 unmounts_by_hook(const struct sup_alloc *sa)
 {

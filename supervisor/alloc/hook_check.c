@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_check.c: an alloc that needs what this node does not have fails with a sentence that names
- * it, before anything of it begins. Runs in: supervisor.
+ * hook_check.c: fails an alloc that needs something that this node does not support, before
+ * anything of it is set up. Runs in: supervisor.
  */
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_state.h"
@@ -14,8 +14,8 @@ check_alloc(struct alloc_runner *ar)
 	struct err e = { 0 };
 	int r = 0;
 
-	/* An alloc that has started passed this check before: it runs on, even if the node's
-	 * configuration has changed since. */
+	/* An alloc that has started passed this check before. It continues to run even if the
+	 * node's configuration has changed since. */
 	if (ops->check && !alloc_has_started(&ar->sa->a))
 		r = ops->check(ar->sup->source, ar->sa, &e);
 	alloc_hook_done(ar, r, &e);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hook_checks.c: the checks of an alloc begin when everything that its tasks need is there. Runs
- * in: supervisor. */
+/* hook_checks.c: starts the checks of an alloc after all other hooks, and ends them before its
+ * tasks are stopped. Runs in: supervisor. */
 #include "supervisor/alloc/hook_checks.h"
 
 #include "supervisor/alloc/alloc_hooks.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_csi.c: the alloc's CSI volumes: each is claimed at the source and then mounted, one after
- * the other; after the tasks all are unmounted and released, whatever fails. Runs in: supervisor.
+ * hook_csi.c: claims the CSI volumes of an alloc at the source and mounts them, one after the
+ * other. After the tasks it unmounts and releases all of them; a failure does not stop it. Runs in:
+ * supervisor.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,23 +17,23 @@
 #include "supervisor/volume/plugin_task.h"
 #include "supervisor/volume/volumes.h"
 
-/* An alloc waits a minute for its plugins: twice the time in which one has to become healthy. */
+/* How long an alloc waits for its plugins: twice the default health_timeout of a plugin. */
 #define PLUGINS_USEC 60000000
 
-/* A call to a plugin has two minutes. When it takes longer than the first of these the tasks'
- * events say so; the end of an alloc, and so a drain, waits no longer than both of them. */
+/* A call to a plugin may take two minutes. After TELL_USEC, events of the tasks report the wait.
+ * The end of an alloc, and so a drain, waits for unmounts at most for the sum of both. */
 #define TELL_USEC  5000000
 #define LEAVE_USEC 10000000
 
 struct csi {
 	struct alloc_runner *ar;
-	struct sd_event_source *late;   /* when to report what the hook waits for */
-	struct sd_event_source *waited; /* when the wait for plugins ends; NULL: none waited */
-	struct changed_watch plugins;   /* watches while the hook waits for one */
-	bool plugins_late;              /* that wait is over */
+	struct sd_event_source *late;   /* reports that the hook waits, or ends the wait */
+	struct sd_event_source *waited; /* ends the wait for plugins; NULL: not waiting */
+	struct changed_watch plugins;   /* watches while the hook waits for a plugin */
+	bool plugins_late;              /* PLUGINS_USEC have passed */
 	unsigned at;                    /* index of the volume that is being mounted */
-	unsigned left;                  /* unmounts under way */
-	bool destroy_waits;             /* for the last unmount */
+	unsigned left;                  /* pending unmounts */
+	bool destroy_waits;             /* destroy waits for the last unmount */
 };
 
 static struct csi *
@@ -41,7 +42,7 @@ state_of(const struct alloc_runner *ar)
 	return alloc_hook_state(ar, &alloc_hook_csi);
 }
 
-/* In the tasks' events: what each volume waits for. */
+/* Reports in the tasks' events what each volume waits for. */
 static void
 tell_pending(struct alloc_runner *ar, const char *outlook)
 {
@@ -68,7 +69,7 @@ end_step(struct alloc_runner *ar, int r, const struct err *e)
 
 /* --- before the tasks --- */
 
-/* The request of type csi that is to be mounted next; NULL: all are mounted. */
+/* Returns the CSI volume that is to be mounted next; NULL: all are mounted. */
 static const struct volume_request *
 next_request(struct alloc_runner *ar)
 {
@@ -89,7 +90,7 @@ on_mounted(struct sup *sup, void *arg, int r, const struct err *e)
 	struct err why = { 0 };
 
 	if (r < 0 && ar->stopping) {
-		end_step(ar, 0, NULL); /* postrun undoes what has been done */
+		end_step(ar, 0, NULL); /* postrun undoes the mounts */
 		return;
 	}
 	if (r < 0) {
@@ -122,7 +123,8 @@ on_plugins_late(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* After a restart of the agent a plugin may be found after the allocs of its volumes. */
+/* After a restart of the agent, a plugin may answer later than the allocs with its volumes start.
+ */
 static bool
 wait_for_plugin(struct alloc_runner *ar)
 {
@@ -176,7 +178,7 @@ on_mount_late(sd_event_source *source, uint64_t usec, void *userdata)
 	char text[256];
 
 	state_of(ar)->late = sd_event_source_disable_unref(source);
-	tell_pending(ar, "a call is given two minutes");
+	tell_pending(ar, "the call may take two minutes");
 	if (request && state_of(ar)->plugins.on) {
 		(void)snprintf(text, sizeof text,
 		    "csi_hook: volume %.128s: its plugin does not answer on this node yet",
@@ -218,8 +220,8 @@ stop_mounts(struct alloc_runner *ar)
 
 /* --- after the tasks --- */
 
-/* A volume that could not be unmounted keeps its claim, because no other node may write to it.
- * volumes.c retries. */
+/* A volume that could not be unmounted keeps its claim, so that no other node writes to it.
+ * volumes.c retries the unmount. */
 static void
 on_unmounted(struct sup *sup, void *arg, int r, const struct err *e)
 {
@@ -228,7 +230,8 @@ on_unmounted(struct sup *sup, void *arg, int r, const struct err *e)
 
 	if (r < 0) {
 		(void)snprintf(text, sizeof text,
-		    "%s; the volume stays claimed, and this is tried again until it works", e->msg);
+		    "%s; the volume stays claimed, and drover retries until it is unmounted",
+		    e->msg);
 		alloc_hook_note(ar, text);
 	}
 	if (--state_of(ar)->left == 0)
@@ -238,7 +241,8 @@ on_unmounted(struct sup *sup, void *arg, int r, const struct err *e)
 static int
 on_unmount_later(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	const char *outlook = "the volume stays claimed, and the allocation does not wait for it";
+	const char *outlook =
+	    "the volume stays claimed, but the allocation does not wait any longer";
 	struct alloc_runner *ar = userdata;
 	const struct task_group *g = ar->sa->group;
 
@@ -254,7 +258,7 @@ on_unmount_late(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct alloc_runner *ar = userdata;
 
-	tell_pending(ar, "the end of the allocation waits for it 10 s more");
+	tell_pending(ar, "the end of the allocation waits for it for another 10 s");
 	sup_timer_set(
 	    ar->sup, &state_of(ar)->late, CLOCK_MONOTONIC, LEAVE_USEC, on_unmount_later, ar);
 	return 0;
@@ -265,7 +269,7 @@ begin_unmounts(struct alloc_runner *ar)
 {
 	const struct task_group *g = ar->sa->group;
 
-	state_of(ar)->left = 1; /* this function */
+	state_of(ar)->left = 1; /* until this function returns */
 	sup_timer_set(
 	    ar->sup, &state_of(ar)->late, CLOCK_MONOTONIC, TELL_USEC, on_unmount_late, ar);
 	for (size_t i = 0; i < g->volumes.n; i++) {
@@ -286,7 +290,7 @@ begin_unmounts(struct alloc_runner *ar)
 
 /* --- the end --- */
 
-/* A directory with a mount below it cannot be removed; volumes.c retries the unmounts. */
+/* A directory with a mount below it cannot be removed. volumes.c retries the unmounts. */
 static void
 wait_for_unmounts(struct alloc_runner *ar)
 {
@@ -295,15 +299,14 @@ wait_for_unmounts(struct alloc_runner *ar)
 	c->destroy_waits = volume_alloc_has_mounts(ar->sup, ar->sa);
 	if (c->destroy_waits)
 		return;
-	/* Once more: a plugin's directories stayed when it ended if a volume was still mounted. */
+	/* A plugin's directories could not be removed at its end while a volume was mounted. */
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		if (ar->tasks[i].plugin)
 			plugin_task_stopped(ar->tasks[i].plugin);
 	end_step(ar, 0, NULL);
 }
 
-/* A volume of an alloc is mounted no more: its claim is released. The alloc may have ended and have
- * no runner. */
+/* A volume was unmounted: releases its claim. The alloc may have ended, without a runner. */
 static void
 on_volume_gone(struct sup *sup, const struct id *alloc, const char *alias)
 {

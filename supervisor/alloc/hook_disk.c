@@ -29,20 +29,20 @@
  * one for each 300 blocks of data. */
 #define SLACK(limit) (MIB + (limit) / 128)
 
-/* Of the agent: one round after the other over the table of allocs, in batches. */
+/* Of the agent: each round measures all running allocs, in batches. */
 struct disk_watch {
 	struct sd_event_source *timer;
-	uint64_t call;                    /* about the batch; 0: no round is under way */
+	uint64_t call;                    /* measures the batch; 0: no round is running */
 	struct id batch[FILE_ALLOCS_MAX]; /* the allocs that are being measured */
 	size_t n_batch;
-	struct id last; /* of the batch: the round goes on after it in the table */
+	struct id last; /* the round continues after this alloc of the table */
 	bool has_last;
 };
 
 /* Of one alloc. */
 struct disk {
 	bool full;     /* an event has reported it */
-	bool exceeded; /* its tasks fail for it */
+	bool exceeded; /* its tasks have failed because of it */
 };
 
 static struct disk *
@@ -51,7 +51,7 @@ state_of(const struct alloc_runner *ar)
 	return alloc_hook_state(ar, &alloc_hook_disk);
 }
 
-/* The state follows from the events of a restored alloc. */
+/* Restores the state from the events of the tasks. */
 static void
 init_disk(struct alloc_runner *ar, const struct alloc_record *kept)
 {
@@ -83,7 +83,7 @@ is_watched(const struct sup_alloc *sa)
 	       !state_of(sa->runner)->exceeded && limit_mb(sa) > 0;
 }
 
-/* Adds the event to each task that has not been told to end. */
+/* Adds the event to each task that was not told to stop. */
 static void
 tell_running_tasks(struct alloc_runner *ar, const char *text, bool fails)
 {
@@ -107,8 +107,8 @@ fail_alloc(struct alloc_runner *ar, uint64_t used_mb)
 	char text[160];
 
 	(void)snprintf(text, sizeof text,
-	    "the allocation's directory takes %" PRIu64
-	    " MiB of the disk, its ephemeral_disk has %" PRIu64 " MiB",
+	    "the allocation's directory uses %" PRIu64
+	    " MiB of disk, its ephemeral_disk has %" PRIu64 " MiB",
 	    used_mb, limit_mb(ar->sa));
 	state_of(ar)->exceeded = true;
 	ar->ends_at_once = true;
@@ -122,15 +122,15 @@ tell_full(struct alloc_runner *ar)
 	char text[160];
 
 	(void)snprintf(text, sizeof text,
-	    "the allocation's directory has taken all %" PRIu64
-	    " MiB of its ephemeral_disk: writing more fails",
+	    "the allocation's directory uses all %" PRIu64
+	    " MiB of its ephemeral_disk: further writes fail",
 	    limit_mb(ar->sa));
 	tell_running_tasks(ar, text, false);
 }
 
 /*
- * enforced: the limit that the file system enforces; 0: none. There a write of the task fails and
- * the task decides; a task with CAP_SYS_RESOURCE can still pass the limit.
+ * enforced: the limit in bytes that the file system enforces; 0: none. If it does, writes of the
+ * task fail and the task itself can react. Only a task with CAP_SYS_RESOURCE can exceed that limit.
  */
 static void
 apply_limit(struct alloc_runner *ar, uint64_t bytes, uint64_t enforced)
@@ -163,7 +163,7 @@ on_usage(struct sup *sup, void *arg, int r, const void *rep, int fd, const struc
 	if (r < 0)
 		log_warn("%s", e->msg);
 	else if ((r = fd_memfd_map(fd, sizeof used * FILE_ALLOCS_MAX, &map, &len)) < 0)
-		log_warn("read what allocations use of the disk: %s", strerrordesc_np(-r));
+		log_warn("read the disk usage of allocations: %s", strerrordesc_np(-r));
 	for (size_t i = 0; map && i < len / sizeof used && i < w->n_batch; i++) {
 		struct sup_alloc *sa = alloc_find(sup, &w->batch[i]);
 
@@ -220,7 +220,7 @@ on_round(sd_event_source *source, uint64_t usec, void *userdata)
 
 	sup_timer_set(sup, &w->timer, CLOCK_MONOTONIC, ROUND_USEC, on_round, sup);
 	if (w->call)
-		return 0; /* the last round is not over yet */
+		return 0; /* the last round has not ended */
 	w->has_last = false;
 	measure_next(sup);
 	return 0;

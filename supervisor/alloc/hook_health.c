@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_health.c: the health of an alloc of a deployment, or of one that a drain has moved. It is
- * healthy when all its tasks run, and all its checks pass, for min_healthy_time before
- * healthy_deadline. Runs in: supervisor.
+ * hook_health.c: decides whether an alloc is healthy, for a deployment or a drain. It is healthy if
+ * all its tasks run and all its checks pass for min_healthy_time, before healthy_deadline. Runs in:
+ * supervisor.
  */
 #include "supervisor/alloc/hook_health.h"
 
@@ -19,23 +19,23 @@
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/source/source.h"
 
-/* For a job without a migrate block. */
+/* Defaults for a job without a migrate block. */
 #define MIN_HEALTHY_MS 10000
 #define DEADLINE_MS    300000
 
 struct alloc_health {
 	struct sd_event_source *timer;
-	char *deployment;    /* the one that waits; NULL: none */
-	int64_t deadline_ms; /* CLOCK_MONOTONIC; 0: nothing is watched */
+	char *deployment;    /* the deployment that waits; NULL: none */
+	int64_t deadline_ms; /* clock_ms(); 0: health is not watched */
 	int64_t start;       /* the latest start of its tasks; 0: not all run */
-	int64_t since_ms;    /* when that was seen */
+	int64_t since_ms;    /* clock_ms() when `start` last changed */
 };
 
 enum verdict { HEALTH_WAIT, HEALTH_GOOD, HEALTH_BAD };
 
 struct terms {
 	int64_t min_healthy_ns, deadline_ns;
-	bool checks; /* must pass too */
+	bool checks; /* all checks must pass */
 };
 
 static struct alloc_health *
@@ -79,7 +79,7 @@ struct blame {
 	bool late;                 /* the deadline has passed */
 };
 
-/* A running task is to blame for a late start of its own, and for failing checks. */
+/* A running task is to blame if it started too late, or if checks fail. */
 static bool
 blame_running(const struct alloc_runner *ar, const struct task_state *s, const struct blame *b,
     char *buf, size_t size)
@@ -100,7 +100,7 @@ blame_running(const struct alloc_runner *ar, const struct task_state *s, const s
 	       number_add(s->started_at, b->terms->min_healthy_ns) > clock_real_ns();
 }
 
-/* True: this task is to blame, and buf says for what. */
+/* Writes why this task is to blame; false: it is not. */
 static bool
 blame_task(const struct alloc_runner *ar, const struct task_runner *tr, const struct task_state *s,
     const struct blame *b, char *buf, size_t size)
@@ -156,7 +156,7 @@ end_watch(struct alloc_runner *ar)
 	str_set(&h->deployment, NULL);
 }
 
-/* b: NULL if it is healthy. */
+/* b: why it is not healthy; NULL: it is healthy. */
 static void
 set_health(struct alloc_runner *ar, const struct blame *b)
 {
@@ -175,7 +175,7 @@ set_health(struct alloc_runner *ar, const struct blame *b)
 	end_watch(ar);
 }
 
-/* The latest start of the tasks that have to run; 0: not all do. */
+/* Sets the latest start of the tasks that have to run; 0: not all of them run. */
 static enum verdict
 check_tasks(const struct sup_alloc *sa, int64_t *ret_start)
 {
@@ -260,7 +260,8 @@ pass_deadline(struct alloc_runner *ar, const struct terms *terms)
 	set_health(ar, &b);
 }
 
-/* The time from which its checks count it as healthy too; INT64_MAX: not all of them pass. */
+/* Returns the later of `healthy` and the time at which its checks have passed for long enough;
+ * INT64_MAX: not all checks pass. */
 static int64_t
 wait_for_checks(const struct alloc_runner *ar, const struct terms *terms, int64_t healthy)
 {
@@ -291,8 +292,8 @@ wait_for_health(struct alloc_runner *ar, const struct terms *terms, int64_t star
 		h->start = start;
 		h->since_ms = now;
 	}
-	/* The tasks of a restored alloc run before its hooks are done, and checks are the last
-	 * hook. */
+	/* The tasks of a restored alloc run before its hooks are done. Its checks start with the
+	 * last hook. */
 	if (start && ar->phase == ALLOC_RUNNING) {
 		healthy = h->since_ms + terms->min_healthy_ns / NS_PER_MS;
 		if (terms->checks)
@@ -307,7 +308,7 @@ wait_for_health(struct alloc_runner *ar, const struct terms *terms, int64_t star
 		    ar, (uint64_t)((healthy < h->deadline_ms ? healthy : h->deadline_ms) - now));
 }
 
-/* A new deployment starts its own watch. */
+/* A new deployment starts a new watch. */
 static void
 follow_deployment(struct alloc_runner *ar)
 {
@@ -330,7 +331,7 @@ check_health(struct alloc_runner *ar)
 	int64_t start;
 
 	asked = find_terms(ar, &terms);
-	/* A failed alloc of a deployment is unhealthy also where health is set by operators. */
+	/* A failed alloc of a deployment is unhealthy even if operators set the health. */
 	if (is_decided(a) || alloc_server_terminal(a) ||
 	    (!asked && !(failed && *str(a->deployment_id)))) {
 		end_watch(ar);

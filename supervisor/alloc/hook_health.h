@@ -7,7 +7,7 @@
 
 struct alloc_runner;
 
-/* Sets the alloc's health and ends the watch; the source is told soon. */
+/* Sets the alloc's health and ends the watch. The source is notified soon. */
 void alloc_health_set(struct alloc_runner *ar, bool healthy);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hook_identity.c: asks the source for the tokens of an alloc's tasks: the first before they start,
- * then new ones in time. Runs in: supervisor. */
+/* hook_identity.c: requests the tokens of an alloc's tasks from the source, before the tasks start
+ * and whenever tokens are to be renewed. Runs in: supervisor. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +17,13 @@
 #include "supervisor/source/source.h"
 
 #define FIRST_RETRY_MAX_MS 15000
-#define FIRST_LIMIT_MS     300000 /* a new alloc waits no longer for its tokens */
+#define FIRST_LIMIT_MS     300000 /* the longest wait of a new alloc for its tokens */
 #define RETRY_MS           1000
 #define RETRY_MAX_MS       300000
 
 static void request_tokens(struct alloc_identities *ids);
 
-/* --- when tokens are asked for --- */
+/* --- the times of requests --- */
 
 static int
 on_time(struct sd_event_source *source, uint64_t usec, void *userdata)
@@ -38,7 +38,7 @@ on_time(struct sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* Wakes when the first token is due. */
+/* Wakes when the next token is due. */
 static void
 arm_renewal(struct alloc_identities *ids)
 {
@@ -55,7 +55,7 @@ arm_renewal(struct alloc_identities *ids)
 		tokens_wake(ids, at > now ? at - now + 1 : 1);
 }
 
-/* Retries often enough to renew a token of a short life in time. */
+/* Retries with growing delays, but often enough to renew a token with a short life in time. */
 static void
 arm_retry(struct alloc_identities *ids)
 {
@@ -85,7 +85,7 @@ cancel_request(struct alloc_identities *ids)
 	ids->asking = false;
 }
 
-/* --- the answers --- */
+/* --- answers --- */
 
 static void
 end_wait(struct alloc_identities *ids, int r, const struct err *e)
@@ -94,8 +94,8 @@ end_wait(struct alloc_identities *ids, int r, const struct err *e)
 	alloc_hook_done(ids->ar, r, e);
 }
 
-/* A token's life is counted from the answer on, as the job gives it: the clocks of servers and node
- * may differ. */
+/* The life of a token is the ttl of the job, from now on. The token's own times are not used,
+ * because the clocks of servers and node may differ. */
 static void
 store_token(struct alloc_identities *ids, const struct source_token *token)
 {
@@ -197,7 +197,8 @@ on_signed(struct sup *sup, void *arg, int r, const struct source_token *tokens, 
 		end_wait(ids, 0, NULL);
 }
 
-/* Asks for all tokens past half of their life: most tokens of a job are of one age. */
+/* Requests all tokens that are past half of their life in one call, because most tokens of an alloc
+ * have the same age. */
 static void
 request_tokens(struct alloc_identities *ids)
 {
@@ -230,7 +231,7 @@ wait_for_first(struct alloc_runner *ar)
 
 	for (size_t i = 0; ids && i < ids->n; i++)
 		missing |= token_is_missing(&ids->v[i]);
-	/* Tasks that run go on, and may restart, while a server is asked. */
+	/* If a task has a run, the alloc does not wait: its tasks continue and may restart. */
 	if (!missing || ar->stopping || has_run(ar)) {
 		if (ids)
 			arm_renewal(ids);

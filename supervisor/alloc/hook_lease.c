@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_lease.c: an alloc with stop_after_client_disconnect starts only while its lease holds. An
- * alloc that was restored after its limit had passed does not run; before the first answered
- * heartbeat since boot it waits for that. Runs in: supervisor.
+ * hook_lease.c: an alloc with stop_after_client_disconnect starts only while its lease is valid.
+ * Before the first answered heartbeat since boot it waits for one. An alloc that was restored after
+ * its lease had passed does not run. Runs in: supervisor.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,9 +21,9 @@
 
 struct lease {
 	struct alloc_runner *ar;
-	struct changed_watch beats;       /* while it waits for one */
-	struct sd_event_source *deadline; /* of the lease, meanwhile */
-	bool passed;                      /* when the alloc was restored */
+	struct changed_watch beats;       /* watches while the alloc waits for a heartbeat */
+	struct sd_event_source *deadline; /* the end of the lease during that wait */
+	bool passed;                      /* it had passed when the alloc was restored */
 };
 
 static void check_lease(struct alloc_runner *ar);
@@ -65,7 +65,7 @@ on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* deadline_ns: CLOCK_BOOTTIME; 0: there is none. */
+/* deadline_ns: the end of the lease by CLOCK_BOOTTIME; 0: there is none. */
 static void
 wait_for_beat(struct alloc_runner *ar, uint64_t deadline_ns)
 {
@@ -77,7 +77,7 @@ wait_for_beat(struct alloc_runner *ar, uint64_t deadline_ns)
 		    ar->sup, &l->deadline, CLOCK_BOOTTIME, deadline_ns / 1000 + 1, on_deadline, ar);
 }
 
-/* A task has a run that may be alive: its executor watches the lease. */
+/* A task has a run that may be alive. Then its executor watches the lease. */
 static bool
 is_followed(const struct alloc_runner *ar)
 {
@@ -95,8 +95,8 @@ write_passed(const struct alloc_runner *ar, char *buf, size_t size)
 
 	duration_format((int64_t)group_stop_after_ms(ar->sa->group) * 1000000, limit);
 	(void)snprintf(buf, size,
-	    "stop_after_client_disconnect of %s has passed without an answered heartbeat; it is "
-	    "not run",
+	    "stop_after_client_disconnect of %s has passed without an answered heartbeat; the task "
+	    "is not started",
 	    limit);
 }
 
@@ -118,7 +118,7 @@ check_lease(struct alloc_runner *ar)
 	deadline = r >= 0 ? lease_deadline_ns(&page, limit_ms, now) : 0;
 	passed = r >= 0 && deadline <= now;
 	if (is_followed(ar)) {
-		/* Whatever becomes of that run: no other follows it. */
+		/* If the lease has passed, the task is not started again after this run. */
 		state_of(ar)->passed = ar->restored && passed;
 		alloc_hook_done(ar, 0, NULL);
 		return;
@@ -146,7 +146,7 @@ stop_waiting(struct alloc_runner *ar)
 		check_again(ar);
 }
 
-/* The executor reads the lease itself: a task that it lets run proves that the lease holds. */
+/* The executor checks the lease itself: a task that it lets run proves that the lease is valid. */
 static void
 on_reported(struct task_runner *tr, const struct exe_hello *hello)
 {
@@ -154,7 +154,7 @@ on_reported(struct task_runner *tr, const struct exe_hello *hello)
 		state_of(tr->ar)->passed = false;
 }
 
-/* The lease passed while there was no agent: a task that ran then is not started again. */
+/* The lease passed while no agent ran: a task that ran then is not started again. */
 static bool
 bars_restart(struct task_runner *tr, struct task_event *ev)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_max_run.c: an alloc of a batch or sysbatch job ends when it is as old as its group's
- * max_run_duration allows, whatever its tasks are at. Runs in: supervisor.
+ * hook_max_run.c: stops an alloc of a batch or sysbatch job when its age exceeds max_run_duration
+ * of its group. Runs in: supervisor.
  */
 #include "common/clock.h"
 #include "supervisor/alloc/alloc_hooks.h"
@@ -19,7 +19,8 @@ state_of(const struct alloc_runner *ar)
 	return alloc_hook_state(ar, &alloc_hook_max_run);
 }
 
-/* By CLOCK_REALTIME, counted from the alloc's placement; 0: no limit. */
+/* Returns the end of max_run_duration, which begins with the placement, by CLOCK_REALTIME; 0: there
+ * is no limit. */
 static int64_t
 deadline_ns(const struct alloc_runner *ar)
 {
@@ -31,7 +32,7 @@ deadline_ns(const struct alloc_runner *ar)
 	return __builtin_add_overflow(created, most, &at) ? 0 : at;
 }
 
-/* Not even its poststop tasks run. */
+/* Stops the alloc. Its poststop tasks do not run. */
 static void
 end_overdue(struct alloc_runner *ar)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_previous.c: an alloc begins once the alloc that it replaces, and those that it preempted,
- * have no task on this node any more. Runs in: supervisor.
+ * hook_previous.c: an alloc waits until the alloc that it replaces, and those that it preempted,
+ * have no running task on this node. Runs in: supervisor.
  */
 #include "common/list.h"
 #include "supervisor/alloc/alloc_hooks.h"
@@ -29,7 +29,7 @@ is_alive(struct sup *sup, const char *uuid)
 	return sa && sa->runner && sa->runner->phase < ALLOC_POSTRUN;
 }
 
-/* After its first start it waits for no other alloc. */
+/* An alloc with a task that has started waits for no other alloc. */
 static bool
 must_wait(const struct alloc_runner *ar)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_services.c: the services of an alloc: those of its group are registered before its tasks
- * start, and not while all of them restart; those of a task while it runs. Runs in: supervisor.
+ * hook_services.c: registers the services of an alloc: those of its group before its tasks start,
+ * except while all tasks restart, and those of a task while the task runs. Runs in: supervisor.
  */
 #include "common/log.h"
 #include "supervisor/alloc/alloc_hooks.h"
@@ -11,7 +11,7 @@
 
 struct group_services {
 	bool on;   /* they are registered */
-	bool back; /* they are not, for a restart, and will be with the next start of a task */
+	bool back; /* deregistered for a restart: the next start of a task registers them */
 };
 
 struct task_services {
@@ -30,7 +30,7 @@ state_of_task(const struct task_runner *tr)
 	return task_hook_state(tr, &alloc_hook_services);
 }
 
-/* --- of the group --- */
+/* --- services of the group --- */
 
 static void
 register_group(struct alloc_runner *ar)
@@ -38,7 +38,7 @@ register_group(struct alloc_runner *ar)
 	struct err e = { 0 };
 	int r = 0;
 
-	/* Poststop tasks of an alloc that ends need no services. */
+	/* A stopping alloc runs only poststop tasks, which need no services. */
 	if (!ar->stopping) {
 		r = services_up(ar->sup, ar->sa, NULL, &e);
 		state_of(ar)->on = r >= 0;
@@ -54,7 +54,6 @@ deregister_all(struct alloc_runner *ar)
 	alloc_hook_done(ar, 0, NULL);
 }
 
-/* No client is to find them any more. */
 static void
 deregister_group(struct alloc_runner *ar)
 {
@@ -62,7 +61,7 @@ deregister_group(struct alloc_runner *ar)
 	services_down(ar->sup, ar->sa, NULL);
 }
 
-/* The services of each task end with its run. */
+/* The services of tasks are deregistered when the run of each task ends. */
 static void
 deregister_for_restart(struct alloc_runner *ar)
 {
@@ -72,15 +71,14 @@ deregister_for_restart(struct alloc_runner *ar)
 	state_of(ar)->back = back;
 }
 
-/* task: NULL for the group. */
+/* task: NULL for the services of the group. */
 static void
 register_anew(struct alloc_runner *ar, const struct task *task)
 {
 	struct err e = { 0 };
 
 	if (services_up(ar->sup, ar->sa, task, &e) < 0)
-		log_warn("allocation %.8s: %s; its services are not registered anew", ar->sa->a.id,
-		    e.msg);
+		log_warn("allocation %.8s: %s; its services are not updated", ar->sa->a.id, e.msg);
 }
 
 static void
@@ -93,7 +91,7 @@ update_services(struct alloc_runner *ar)
 			register_anew(ar, ar->tasks[i].task);
 }
 
-/* --- of a task --- */
+/* --- services of a task --- */
 
 static void
 on_task_runs(struct task_runner *tr)

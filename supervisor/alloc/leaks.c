@@ -98,7 +98,7 @@ csi_explains(struct sup *sup, const char *path)
 	    sup, path, (size_t)(slash - path), slash + 1, (size_t)(end - slash - 1));
 }
 
-/* Earlier versions mounted `secrets`, `alloc` and `csi` themselves. Those mounts stay until the
+/* The agent mounts `alloc` and `csi`. Earlier versions mounted `secrets`, which stays until the
  * machine restarts. */
 static bool
 mount_explains(struct sup *sup, const char *path)
@@ -117,13 +117,13 @@ static const struct place {
 	const char *kind, *detail;
 	bool (*explains)(struct sup *sup, const char *name);
 } places[] = {
-	{ FILE_ROOT_ALLOC, "alloc-dir", "a directory below alloc/ of no known allocation",
+	{ FILE_ROOT_ALLOC, "alloc-dir", "a directory below alloc/ of an unknown allocation",
 	    alloc_explains },
-	{ FILE_ROOT_LOGS, "logs", "a directory below logs/ of no known allocation",
+	{ FILE_ROOT_LOGS, "logs", "a directory below logs/ of an unknown allocation",
 	    alloc_explains },
-	{ FILE_ROOT_CSI_SOCK, "csi-socket", "a directory below csi/sock/ of no known allocation",
+	{ FILE_ROOT_CSI_SOCK, "csi-socket", "a directory below csi/sock/ of an unknown allocation",
 	    alloc_explains },
-	{ FILE_ROOT_CSI, "csi-dir", "a directory below csi/ of no known plugin or volume",
+	{ FILE_ROOT_CSI, "csi-dir", "a directory below csi/ of an unknown plugin or volume",
 	    csi_explains },
 };
 
@@ -214,8 +214,7 @@ check_mounts(struct sup *sup, struct leaks *k)
 		add_leak(k, "unknown", "mount", strerror(-r));
 	for (; r >= 0 && *path; path += strlen(path) + 1)
 		if (!mount_explains(sup, path))
-			add_leak(k, "mount", path,
-			    "a mount below the data directory that nothing explains");
+			add_leak(k, "mount", path, "an unknown mount below the data directory");
 }
 
 static void

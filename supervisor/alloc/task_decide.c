@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_decide.c: whether a task whose run is over starts again, and the events that say why. Runs
- * in: supervisor. */
+/* task_decide.c: decides whether a task whose run has ended starts again, and records the decision.
+ * Runs in: supervisor. */
 #include "supervisor/alloc/task_decide.h"
 
 #include <stdlib.h>

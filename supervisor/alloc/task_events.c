@@ -149,7 +149,7 @@ signal_is_fault(int signo)
 
 #define BY_STOP (EXE_END_STOP | EXE_END_LEASE | EXE_END_KILLED)
 
-/* Who sent the signal that ended it. NULL: there was none, or its executor does not tell. */
+/* Returns who sent the signal that ended the run; NULL: there was none, or it is not known. */
 static const char *
 sender_of(const struct run_end *end)
 {
@@ -162,19 +162,19 @@ sender_of(const struct run_end *end)
 	return end->flags & EXE_END_FOREIGN ? EVENT_SENDER_OTHER : NULL;
 }
 
-/* What is known of the end beyond code and signal. "": nothing. */
+/* Writes what is known about the end besides code and signal; "": nothing. */
 static void
 say_reason(const struct task_runner *tr, const struct run_end *end, bool oom_outside, char *buf,
     size_t size)
 {
-	const char *whose = oom_outside ? ": the machine, or a cgroup above its own, was out of "
-					  "memory; its own limit was not reached"
+	const char *whose = oom_outside ? ": the machine or a parent cgroup was out of memory; "
+					  "its own limit was not reached"
 					: "";
 	const struct driver_ops *driver = driver_find(str(tr->task->driver));
 	const char *sender = str(sender_of(end)), *abbrev = sigabbrev_np(end->exit_signal);
 	bool other = strcmp(sender, EVENT_SENDER_OTHER) == 0;
-	/* An executor of an earlier build does not say what it sent, but that it stopped nothing.
-	 */
+	/* An executor of an earlier version reports whether it stopped the task, but not which
+	 * signals it sent. */
 	bool unstopped = other || (end->known && !*sender && !(end->flags & BY_STOP));
 
 	buf[0] = '\0';
@@ -182,16 +182,15 @@ say_reason(const struct task_runner *tr, const struct run_end *end, bool oom_out
 		(void)snprintf(buf, size, "OOM Killed%s", whose);
 	else if ((end->flags & EXE_END_OOM) && end->exit_signal != SIGKILL)
 		(void)snprintf(
-		    buf, size, "the kernel OOM killed another of its processes%s", whose);
+		    buf, size, "the kernel OOM-killed another of its processes%s", whose);
 	else if (strcmp(sender, EVENT_SENDER_REQUEST) == 0)
 		(void)snprintf(buf, size, "SIG%s, sent on request", abbrev ? abbrev : "?");
 	else if (end->exit_signal == SIGSYS && unstopped && driver && driver->isolates_files)
 		(void)snprintf(buf, size,
-		    "SIGSYS: ended by a filter of system calls, as driver exec ends programs of 32 "
-		    "bits");
+		    "SIGSYS: killed by a system call filter; driver exec kills 32-bit programs");
 	else if (unstopped && end->exit_signal == SIGKILL)
 		(void)snprintf(buf, size,
-		    "SIGKILL by no stop of this agent, and the kernel counted no OOM kill");
+		    "SIGKILL, which this agent did not send; the kernel counted no OOM kill");
 	else if (other && !signal_is_fault(end->exit_signal))
 		(void)snprintf(
 		    buf, size, "SIG%s, which this agent did not send", abbrev ? abbrev : "?");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * task_hooks.h: what the hooks of an alloc do at the steps of one task. task_runner.c calls these
- * functions; each calls the hooks that have the callback of its name. Runs in: supervisor.
+ * task_hooks.h: callbacks of hooks at the steps of one task. Each function calls all hooks that
+ * have the callback of its name. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_TASK_HOOKS_H
 #define DROVER_SUPERVISOR_ALLOC_TASK_HOOKS_H
@@ -17,26 +17,26 @@ struct spec_writer;
 struct task_event;
 struct task_runner;
 
-/* In struct alloc_hook. All callbacks are optional and are complete when they return. */
+/* A member of struct alloc_hook. All callbacks are optional and are complete when they return. */
 struct task_hook {
 	size_t state_size; /* of task_hook_state() */
 
-	/* A start is being made: adds files to it. 0, or -EINVAL with *e. */
+	/* Adds files to the start of a run. 0, or -EINVAL with *e. */
 	int (*fill)(struct task_runner *tr, struct spec_writer *spec, struct err *e);
-	/* The start was made, with what fill() added. */
+	/* The run was started with the files that fill() added. */
 	void (*filled)(struct task_runner *tr);
-	/* The run's executor reports the state of the run. */
+	/* The executor has reported the state of the run. */
 	void (*reported)(struct task_runner *tr, const struct exe_hello *hello);
-	/* The run has started: event Started is recorded. */
+	/* The run has started, and event Started was recorded. */
 	void (*started)(struct task_runner *tr);
-	/* The task runs: after started(), and once more after a restart of the agent. Hooks are
-	 * called in reverse order: hook_identity.c may restart the task. */
+	/* The task is running: called after started(), and again after a restart of the agent.
+	 * Hooks are called in reverse order, because hook_identity.c may restart the task. */
 	void (*runs)(struct task_runner *tr);
-	/* The task is to end or has ended; may be called again. */
+	/* The task is to stop or has ended. May be called more than once. */
 	void (*ends)(struct task_runner *tr);
-	/* The run has ended, or this process ends: nothing may refer to the run any more. */
+	/* The run is being freed, because it has ended or this process ends. */
 	void (*released)(struct task_runner *tr);
-	/* True: the task must not be restarted; *ev is the event that says why. */
+	/* True: the task must not be restarted, and *ev is the event Not Restarting. */
 	bool (*bars_restart)(struct task_runner *tr, struct task_event *ev);
 };
 

@@ -32,7 +32,7 @@ static void decide_restart(struct task_runner *tr);
 static void begin_backoff(struct task_runner *tr);
 static void enter_dead(struct task_runner *tr);
 
-/* What a task does first in a phase. */
+/* The functions that enter each phase. */
 static void (*const enter[TASK_PHASES])(struct task_runner *tr) = {
 	[TASK_PREPARING] = prepare_run,
 	[TASK_STARTING] = start_run,
@@ -44,15 +44,15 @@ static void (*const enter[TASK_PHASES])(struct task_runner *tr) = {
 	[TASK_DEAD] = enter_dead,
 };
 
-/* The only place that writes the phase. True: the task is in another phase now. */
+/* The only function that writes the phase. True: the phase has changed. */
 static bool
 change_phase(struct task_runner *tr, enum task_ev event)
 {
 	int next = task_phase_next(tr->phase, event);
 
 	if (next < 0) {
-		log_error("allocation %.8s task %s: refused event \"%s\" in phase \"%s\": a bug of "
-			  "drover",
+		log_error("allocation %.8s task %s: event \"%s\" is not possible in phase \"%s\": "
+			  "this is a bug of drover",
 		    tr->ar->sa->a.id, tr->task->name, task_ev_names[event],
 		    task_phase_names[tr->phase]);
 		return false;
@@ -162,7 +162,7 @@ record_start(struct task_runner *tr)
 	struct task_state *s = task_runner_state(tr);
 
 	tr->lost_starts = 0;
-	/* The last supervisor has reported a run that it had seen running. */
+	/* If the state is RUNNING, the last supervisor has recorded this start. */
 	if (s->state != TASK_STATE_RUNNING) {
 		task_runner_set_state(tr, TASK_STATE_RUNNING);
 		task_runner_tell(tr, EVENT_STARTED, NULL, false);
@@ -186,7 +186,7 @@ on_failed(void *arg, const char *sentence, enum run_fault fault)
 	const char *command = json_string_value(json_object_get(tr->task->config, "command"));
 	char text[ERR_MSG_SIZE];
 
-	/* The task never ran, and this was not its fault: the start is repeated. */
+	/* The task never ran, through no fault of its own: the start is repeated. */
 	if (fault == RUN_FAULT_AGENT && tr->phase != TASK_RUNNING &&
 	    tr->lost_starts++ < LOST_STARTS_MAX) {
 		log_info(
@@ -211,7 +211,7 @@ on_ended(void *arg, const struct run_end *end)
 {
 	struct task_runner *tr = arg;
 
-	/* It ended before this supervisor heard of its start. */
+	/* It ended before its start was reported. */
 	if (end->known && tr->phase == TASK_STARTING)
 		record_start(tr);
 	if (end->flags & EXE_END_LEASE) {
@@ -228,7 +228,7 @@ on_ended(void *arg, const struct run_end *end)
 		handle_event(tr, TASK_EV_LEASE_END);
 		return;
 	}
-	/* A run that a reboot ended did not fail: it is restarted whatever its policy says. */
+	/* A run that a reboot ended did not fail: the restart policy does not apply. */
 	if (end->rebooted)
 		restart_tracker_triggered(&tr->tracker, false);
 	else
@@ -236,7 +236,7 @@ on_ended(void *arg, const struct run_end *end)
 	handle_event(tr, TASK_EV_ENDED);
 }
 
-/* A task never has two runs at a time: a process of the last one may live until it is reaped. */
+/* A task never has two runs at a time. Until the last run is reaped, a process of it may live. */
 static void
 pass_gate(struct task_runner *tr)
 {
@@ -288,7 +288,8 @@ on_delay_end(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* A task that is killed leaves its services before the delay, one that restarts after it. */
+/* The services of a killed task are deregistered before the delay, those of a restarted task after
+ * it. */
 static void
 begin_delay(struct task_runner *tr)
 {
@@ -343,7 +344,7 @@ task_runner_fail_setup(struct task_runner *tr, const char *sentence)
 static void
 stop_to_restart(struct task_runner *tr, const char *reason, bool failure, int64_t delay_ns)
 {
-	/* A supervisor that restores the task finds this event and repeats the stop. */
+	/* If the supervisor is restarted, it finds this event and repeats the stop. */
 	task_runner_tell(tr, EVENT_RESTART_SIGNALED, reason, false);
 	restart_tracker_triggered(&tr->tracker, failure);
 	tr->delay_ns = delay_ns;
@@ -412,7 +413,7 @@ task_runner_signal(struct task_runner *tr, int signo, const char *text, const ch
 	return 0;
 }
 
-/* --- its plugin --- */
+/* --- callbacks of a CSI plugin --- */
 
 static void
 on_plugin_prepared(void *arg, int r, const struct err *e)
@@ -438,7 +439,7 @@ static const struct plugin_task_events plugin_events = {
 	.failed = on_plugin_failed,
 };
 
-/* --- beginning and end --- */
+/* --- init, restore, update --- */
 
 void
 task_runner_init(struct task_runner *tr, struct alloc_runner *ar, const struct task *task)
@@ -465,14 +466,14 @@ static void
 restore_dead(struct task_runner *tr, bool alloc_done)
 {
 	(void)change_phase(tr, TASK_EV_FOUND_DEAD);
-	/* The last supervisor may have committed the state and died before it did the rest. */
+	/* The last supervisor may have died after it committed the state. */
 	task_hooks_ends(tr);
 	if (tr->plugin && !alloc_done)
 		plugin_task_stopped(tr->plugin);
 }
 
-/* True: the last supervisor was stopping the run to start the task again. A run of a later start
- * has a later event. */
+/* True: the last supervisor was stopping the run for a restart. If the task had started again, a
+ * later event would be its last one. */
 static bool
 was_to_restart(struct task_runner *tr)
 {
@@ -480,7 +481,7 @@ was_to_restart(struct task_runner *tr)
 
 	if (!task_event_is(last, EVENT_RESTART_SIGNALED))
 		return false;
-	/* All tasks were to restart: none starts before this run has ended. */
+	/* All tasks were being restarted: none starts before this run has ended. */
 	if (str_eq(last->display_message, RESTART_ALL))
 		tr->ar->coordinator = COORDINATOR_INIT;
 	return true;
@@ -497,7 +498,7 @@ task_runner_restore(struct task_runner *tr, bool alloc_done)
 	}
 	tr->run = run_find(tr->ar->sup, &tr->ar->sa->id, tr->task->name);
 	if (!tr->run) {
-		/* Between two runs: the gate opens once the hooks have checked everything again. */
+		/* Between two runs: its gate opens after the hooks. */
 		task_hooks_ends(tr);
 		task_runner_set_state(tr, TASK_STATE_PENDING);
 		return;

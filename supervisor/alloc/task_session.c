@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_session.c: sessions with the settings of the task that they are in. Runs in: supervisor. */
+/* task_session.c: runs a command or writes files inside a running task. Runs in: supervisor. */
 #include "supervisor/alloc/task_session.h"
 
 #include <errno.h>
@@ -19,7 +19,8 @@ task_is_running(const struct task_runner *tr)
 			      tr->phase == TASK_STOPPING);
 }
 
-/* spec holds what the kind wants; the request's other fields are the task's. */
+/* spec has the entries that this kind of session needs. The rest of the request is as for a start
+ * of the task. */
 static struct session *
 begin_session(struct task_runner *tr, enum exec_session_kind kind, bool tty,
     struct spec_writer *spec, session_wake *wake, void *arg, struct err *e)

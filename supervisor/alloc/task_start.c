@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_start.c: one start request out of job, node and policy. Runs in: supervisor. */
+/* task_start.c: makes the request that starts a task, from job, node and policy. Runs in:
+ * supervisor.
+ */
 #include "supervisor/alloc/task_start.h"
 
 #include <errno.h>
@@ -26,7 +28,7 @@
 
 _Static_assert(EXEC_CORE_WORDS * 64 >= CORES_MAX, "every core has its bit");
 
-/* A request while it is made. */
+/* A request that is being made. */
 struct start {
 	struct exec_task_start_req req;
 	struct spec_writer spec;
@@ -55,7 +57,7 @@ fill_cores(const struct sup_alloc *sa, const struct task *task, struct exec_star
 			ipc_bit_set(req->cores, (unsigned)own->reserved_cores.v[i]);
 }
 
-/* What 64 bits do not hold is the most that they do. */
+/* Larger values become the largest that 64 bits can hold. */
 static uint64_t
 bytes_of(int64_t mb)
 {
@@ -132,7 +134,7 @@ fill_mount(const struct task_runner *tr, const struct volume_mount *vm, struct e
 	return 0;
 }
 
-/* The executor would refuse it too, after what it comes to, and with less to say. */
+/* The executor refuses such a path too, but with a less helpful error. */
 static bool
 leads_up(const char *path)
 {
@@ -166,7 +168,7 @@ fill_mounts(const struct task_runner *tr, struct start *s, struct err *e)
 			return r;
 		if (leads_up(dest))
 			return err_say(e, -EINVAL,
-			    "volume_mount \"%s\": destination \"%.100s\" leads up by \"..\"",
+			    "volume_mount \"%s\": destination \"%.100s\" has a component \"..\"",
 			    str(vm->volume), dest);
 		if (strlen(dest) >= sizeof s->req.mounts[i].dest)
 			return err_say(e, -EINVAL,
@@ -323,7 +325,7 @@ task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env, str
 
 	if (!driver)
 		return e->code;
-	/* What this adds to the spec of the task itself is freed with s. */
+	/* The session does not need the spec of the task, which is freed with s. */
 	r = fill_request(tr, driver, s, e);
 	if (env)
 		fill_env(&s->env, spec);

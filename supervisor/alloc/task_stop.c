@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_stop.c: how a task is told to end: after which delay, by which signal, and after how long by
- * SIGKILL. Runs in: supervisor. */
+/* task_stop.c: stops a run with the delay, signal and timeout of its job. Runs in: supervisor. */
 #include "supervisor/alloc/task_stop.h"
 
 #include <signal.h>
@@ -68,7 +67,7 @@ task_stop_delay_ns(struct task_runner *tr)
 	return skip ? 0 : delay;
 }
 
-/* The last supervisor told it to end: that stop goes on where it was. */
+/* The last supervisor had begun to stop the task, and recorded that. */
 static bool
 was_told_to_end(struct task_runner *tr)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_tokens.c: gives new tokens to a task that runs: their files, then the job's change_mode.
+/* task_tokens.c: gives new tokens to a running task: writes their files, then applies change_mode.
  * Runs in: supervisor. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ task_tokens_filled(struct task_runner *tr)
 		alloc_save_soon(tr->ar);
 }
 
-/* Applies change_mode. One restart is enough for any number of tokens. */
+/* Applies change_mode. Further restarts do nothing, because the task does not run any more. */
 static void
 apply_change_mode(struct task_runner *tr, const struct workload_identity *w)
 {
@@ -51,7 +51,7 @@ apply_change_mode(struct task_runner *tr, const struct workload_identity *w)
 		(void)task_runner_signal(tr, signo, text, NULL);
 }
 
-/* The files are written. A restart goes first, because no signal is needed after it. */
+/* The files were written, or cannot be written. Restarts are first: after one no signal is sent. */
 static void
 finish_giving(struct alloc_identities *ids, struct task_runner *tr)
 {
@@ -69,7 +69,7 @@ finish_giving(struct alloc_identities *ids, struct task_runner *tr)
 	alloc_save_soon(ids->ar);
 }
 
-/* Retries, so that a token is written also if a process of the agent dies meanwhile. */
+/* Retries, so that a token is written even if a process of the agent dies meanwhile. */
 static bool
 try_again(struct alloc_identities *ids, struct task_runner *tr, const struct err *e)
 {
@@ -103,7 +103,8 @@ on_files(struct sup *sup, void *arg, int r, const struct err *e)
 	task_tokens_give(ids, tr); /* tokens that were renewed meanwhile */
 }
 
-/* 1: the files are being written; 0: there are none, or writing has failed for good. */
+/* Returns 1 if the files are being written or retried, 0 if there are none or retries are used up.
+ */
 static int
 write_files(struct alloc_identities *ids, struct task_runner *tr)
 {
@@ -132,8 +133,8 @@ write_files(struct alloc_identities *ids, struct task_runner *tr)
 }
 
 /*
- * Files come first: a task that gets the signal reads them. A task between two runs gets the tokens
- * with its next start, and one that is being started when it runs.
+ * Files are written before a signal is sent, because the task may read them then. A task between
+ * two runs gets its tokens with the next start; a task that is being started, when it runs.
  */
 void
 task_tokens_give(struct alloc_identities *ids, struct task_runner *tr)
@@ -161,8 +162,7 @@ task_tokens_runs(struct task_runner *tr)
 	if (!ids)
 		return;
 	task_tokens_give(ids, tr);
-	/* A task that begins anew after its end: its tokens were not renewed, and no timer is set.
-	 */
+	/* If all tasks had ended before this one was restarted, no timer is set for renewals. */
 	if (!ids->timer && !ids->asking)
 		tokens_wake(ids, 1);
 }

@@ -346,7 +346,7 @@ def test_restored_allocs_run_only_within_their_lease():
         case.until(lambda: node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"] == "lost", 15, "its alloc to be lost")
         text = "\n".join(node.events(alloc))
         print("    event: " + text.splitlines()[-1])
-        case.contains(text, "stop_after_client_disconnect of 12s has passed without an answered heartbeat; it is not run")
+        case.contains(text, "stop_after_client_disconnect of 12s has passed without an answered heartbeat; the task is not started")
         new = replaced(node, alloc)
         # With a new page, as after a boot, all tasks with a lease wait for the first beat.
         kill_all(node, [node.run_of(new), node.run_of(hour)])

@@ -161,7 +161,7 @@ def test_a_program_of_32_bits_is_named_in_the_event():
         if ends["raw-exec"]["ExitCode"] != 7:
             case.skip("this kernel does not run 32-bit programs")
         case.equal(ends["exec"]["Signal"], 31)
-        case.contains(ends["exec"]["DisplayMessage"], 'Exit Message: "SIGSYS: ended by a filter')
+        case.contains(ends["exec"]["DisplayMessage"], 'Exit Message: "SIGSYS: killed by a system call filter')
 
 
 def check_keyring(p, uid):

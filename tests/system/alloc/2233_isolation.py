@@ -215,8 +215,8 @@ def test_the_end_of_a_task_has_the_signal_and_its_sender():
             case.equal((ended["ExitCode"], ended["Signal"], ended["Details"]["oom_killed"]), (137, 9, "true"))
             node.purge("oom")
         node.register(api.job("killed", "/bin/sh", ["-c", "kill -KILL $$"], driver="raw_exec"))
-        case.contains(last_sentence(node, "killed"), 'Exit Code: 137, Signal: 9, Exit Message: "SIGKILL by no stop of this agent, '
-                      'and the kernel counted no OOM kill"')
+        case.contains(last_sentence(node, "killed"), 'Exit Code: 137, Signal: 9, Exit Message: "SIGKILL, which this agent did not send; '
+                      'the kernel counted no OOM kill"')
         node.purge("killed")
         # The signal of a stop by the agent needs no explanation in the event.
         node.register(api.job("stopped", "/bin/sh", ["-c", "trap '' INT; echo on; while :; do sleep 0.1; done"], KillTimeout=10**8))

@@ -85,7 +85,7 @@ def refused_by_the_file_system(kind, code):
         case.equal((refused(ways), size), ([], 20 * MIB))
         # One event, and the task keeps running. Usage is checked every 30 s.
         event = case.until(lambda: told(node, alloc), 120, "the event")
-        case.contains(event["DisplayMessage"], "has taken all 20 MiB of its ephemeral_disk")
+        case.contains(event["DisplayMessage"], "uses all 20 MiB of its ephemeral_disk")
         case.equal((event["FailsTask"], node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"]), (False, "running"))
         number = quota.project("%s/alloc/%s" % (node.data, alloc["ID"]))[0]
         # The successor gets the data, with its own limit.
@@ -124,7 +124,7 @@ def test_other_file_systems_are_measured():
         alloc, (done, failed, ways, _) = said(node, "greedy")
         case.equal((done, failed, refused(ways)), (40 * MIB, "", []))
         event = case.until(lambda: told(node, alloc), 120, "the event")
-        case.contains(event["DisplayMessage"], "takes 41 MiB of the disk, its ephemeral_disk has 20 MiB")
+        case.contains(event["DisplayMessage"], "uses 41 MiB of disk, its ephemeral_disk has 20 MiB")
         case.equal(event["FailsTask"], True)
         node.wait_allocs("greedy", [(0, "run", "failed")], seconds=60)
         node.purge("greedy")

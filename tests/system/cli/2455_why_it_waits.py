@@ -51,8 +51,8 @@ def test_an_allocation_that_may_not_be_rescheduled():
         "Attempts": 1, "Interval": 3600 * S, "Delay": 5 * S, "DelayFunction": "constant", "Unlimited": False}}))
     case.until(lambda: [a["ClientStatus"] for a in node.allocs("used")] == ["failed", "failed"], 60, "the last attempt")
     first, last = [a["ID"] for a in node.allocs("used")]
-    said(first, "Allocation %s was placed in its stead." % last)
-    unsaid(first, "None is placed")
+    said(first, "Allocation %s replaces it." % last)
+    unsaid(first, "No replacement is placed")
     said(last, "No replacement is placed: its reschedule policy allows no more than 1 in 1h0m0s.")
     node.purge("used")
 
@@ -65,11 +65,11 @@ def test_a_replacement_that_waits_for_the_end_of_the_previous_allocation():
     node.wait_said(alloc, b"here")
     node.do("PUT", "/v1/allocation/%s/stop" % alloc["ID"])
     said(alloc["ID"], "Its replacement is placed when it has ended.")
-    said(alloc["ID"], "It was told to end, and has not yet.")
+    said(alloc["ID"], "It was told to stop and has not ended yet.")
     with open(node.base + "/end", "w", encoding="ascii"):
         pass
-    said(alloc["ID"], "was placed in its stead.")
-    unsaid(alloc["ID"], "Another waits")
+    said(alloc["ID"], "replaces it.")
+    unsaid(alloc["ID"], "Its replacement is placed")
     node.purge("deaf")
 
 
@@ -99,7 +99,7 @@ def test_canaries_that_wait_for_promotion():
     said(canary, "It is a healthy canary, and waits for deployment %s to be promoted." % deployment)
     case.contains(drover("alloc", "why", "bird"), "waits for deployment")
     node.do("PUT", "/v1/deployment/promote/" + deployment, {"DeploymentID": deployment, "All": True})
-    said(old, "It was to end: ", now=False)
+    said(old, "It was stopped: ", now=False)
     said(canary, "It runs. Nothing has stopped or restarted it.")
     node.purge("bird")
 
@@ -175,7 +175,7 @@ def test_an_allocation_of_a_draining_node():
     node.register(api.job("unwelcome"))
     case.contains(drover("alloc", "why", "unwelcome"), "No node is eligible")
     node.do("POST", "/v1/node/%s/drain" % node.ask("/v1/nodes")[0]["ID"], {"DrainSpec": {"Deadline": 60 * S}})
-    said(alloc, "It was to end: node is draining.", now=False)
+    said(alloc, "It was stopped: node is draining.", now=False)
     said(alloc, "Its replacement cannot be placed yet.")
 
 

@@ -407,7 +407,7 @@ def test_all_failures_of_post_run_hooks_are_in_one_event():
     case.equal(len(sentences()), 1, node.events(alloc))
     for part in ("csi_hook: ", "node plugin internal error", "the plugin's task ended during the call"):
         case.contains(sentences()[0], part)
-    case.equal(sentences()[0].count("the volume stays claimed, and this is tried again until it works"), 2, sentences()[0])
+    case.equal(sentences()[0].count("the volume stays claimed, and drover retries until it is unmounted"), 2, sentences()[0])
     case.equal((alloc_of("both")["ClientStatus"], node.ask("/v1/service/both")), ("complete", []))
     # The allocation is removed only when all volumes are unmounted: until then its directories stay.
     stop("both")
