@@ -12,10 +12,11 @@
 #include "proto/csi_local.pb-c.h"
 
 /*
- * Below the root, all 0700:  lock            held while a plugin runs
- *                            meta/<id>       a CslVolume; the volume exists exactly while this file
- * does volumes/<id>/   its data, 0777, reached only through its mounts trash/<id>/     data of
- * deleted volumes, removed in the background
+ * Below the root, all 0700:
+ *   lock           held while a plugin runs
+ *   meta/<id>      a CslVolume: the volume exists as long as this file
+ *   volumes/<id>/  its data, 0777, reached only through its mounts
+ *   trash/<id>/    data of deleted volumes, removed in the background
  */
 struct csl_store;
 
