@@ -134,7 +134,7 @@ abandon(struct workers *s, struct worker *w)
 }
 
 static void
-reap(struct workers *s)
+reap_stuck(struct workers *s)
 {
 	pid_t pid;
 
@@ -170,7 +170,7 @@ workers_collect(struct workers *s)
 		}
 		finish(s, w, &res);
 	}
-	reap(s);
+	reap_stuck(s);
 }
 
 int
