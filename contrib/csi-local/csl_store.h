@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csl_store.h: stores the volumes as files; changes are durable before each answer. Runs in:
  * drover-csi-local. */
-#ifndef DROVER_CSL_STORE_H
-#define DROVER_CSL_STORE_H
+#ifndef DROVER_CONTRIB_CSI_LOCAL_CSL_STORE_H
+#define DROVER_CONTRIB_CSI_LOCAL_CSL_STORE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plugin_dirs.h: removes the directories of a plugin. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_PLUGIN_DIRS_H
-#define DROVER_SUPERVISOR_PLUGIN_DIRS_H
+#ifndef DROVER_SUPERVISOR_VOLUME_PLUGIN_DIRS_H
+#define DROVER_SUPERVISOR_VOLUME_PLUGIN_DIRS_H
 
 #include "common/id.h"
 #include "model/task.h"
