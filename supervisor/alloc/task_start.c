@@ -312,7 +312,7 @@ task_start(struct task_runner *tr, const struct run_events *ev, struct run **ret
 	if (fd < 0)
 		return err_set(e, fd, "make the start of task %s", tr->task->name);
 	*ret = run_start(tr->ar->sup, &tr->ar->sa->id, tr->task->name, &s->req, fd, ev, tr);
-	return *ret ? 0 : err_set(e, -ENOMEM, "start task %s", tr->task->name);
+	return 0;
 }
 
 int
