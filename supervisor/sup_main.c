@@ -37,6 +37,7 @@
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/sup_filter.h"
 #include "supervisor/core/sup_turn.h"
+#include "supervisor/service/checks.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
 #include "supervisor/api/api_routes.h"
@@ -161,6 +162,7 @@ begin_parts(struct err *e)
 	alloc_table_new(&sup);
 	runs_new(&sup);
 	plugins_new(&sup);
+	check_queues_new(&sup);
 	if ((r = sup_timers_open(&sup, e)) < 0 || (r = children_new(&sup, e)) < 0 ||
 	    (r = node_state_new(&sup, e)) < 0 || (r = node_meta_new(&sup, e)) < 0 ||
 	    (r = volumes_new(&sup, e)) < 0)
@@ -191,6 +193,7 @@ end_parts(void)
 	sup.source = NULL;
 	alloc_gc_free(&sup);
 	client_free(&sup);
+	check_queues_free(&sup);
 	volumes_free(&sup);
 	plugins_free(&sup);
 	runs_free(&sup);

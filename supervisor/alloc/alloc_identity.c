@@ -193,7 +193,7 @@ next_token(const struct sup_alloc *sa, const struct task *task, size_t *at)
 	return NULL;
 }
 
-int
+void
 alloc_identities_put_env(
     const struct sup_alloc *sa, const struct task *task, struct string_map *vars)
 {
@@ -210,7 +210,6 @@ alloc_identities_put_env(
 		if (t->spec->env)
 			string_map_set(vars, name, t->jwt);
 	}
-	return 0;
 }
 
 static int

@@ -31,8 +31,8 @@ void alloc_identities_save(const struct alloc_identities *ids, struct alloc_reco
 /* Returns the tokens of an alloc; NULL: no task wants a token. */
 struct alloc_identities *alloc_identities_of(const struct alloc_runner *ar);
 
-/* Sets the variables NOMAD_TOKEN and NOMAD_TOKEN_name that the job wants. Returns 0. */
-int alloc_identities_put_env(
+/* Sets the variables NOMAD_TOKEN and NOMAD_TOKEN_name that the job wants. */
+void alloc_identities_put_env(
     const struct sup_alloc *sa, const struct task *task, struct string_map *vars);
 /* Adds the token files to a start. 0, or -EINVAL for a path that is not allowed. */
 int alloc_identities_add_files(

@@ -290,7 +290,7 @@ save_tokens(const struct alloc_runner *ar, struct alloc_record *rec)
 static void
 provide_env(struct sup *sup)
 {
-	task_env_provide(alloc_identities_put_env);
+	task_env_provide(sup, alloc_identities_put_env);
 }
 
 static int

@@ -30,6 +30,12 @@ struct usage_roots;
 struct lease_watch;
 struct plugins;
 struct volumes;
+struct check_queues;
+struct check_probes;
+struct check_tls;
+struct sup_alloc;
+struct task;
+struct string_map;
 struct client;
 struct alloc_fs;
 struct alloc_gc;
@@ -68,6 +74,12 @@ struct sup {
 	/* volume/: plugins.h, volumes.h */
 	struct plugins *plugins;
 	struct volumes *volumes;
+	/* service/: checks.h, check_probe.h, check_tls.h, task_env.h */
+	struct check_queues *check_queues;
+	struct check_probes *check_probes;
+	struct check_tls *check_tls;
+	void (*task_env_vars)(
+	    const struct sup_alloc *sa, const struct task *task, struct string_map *vars);
 	/* alloc/: client.h, alloc_fs.h, alloc_gc.h, hook_disk.c */
 	struct client *client;
 	struct alloc_fs *alloc_fs;

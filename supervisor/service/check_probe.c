@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* check_probe.c: one try of one check, by the work loop's own events, or over TLS by check-helper.
+/* check_probe.c: one try of one check, as events of the work loop, or over TLS by check-helper.
  * Runs in: supervisor. */
 #include "supervisor/service/check_probe.h"
 
@@ -14,6 +14,7 @@
 
 #include "common/cleanup.h"
 #include "common/duration.h"
+#include "common/mem.h"
 #include "model/engine/field.h"
 #include "supervisor/service/check_tls.h"
 
@@ -22,18 +23,22 @@
 
 enum probe_step { PROBE_CONNECT, PROBE_SEND, PROBE_READ, PROBE_TLS };
 
-static unsigned busy[2]; /* how many are under way, [over TLS] */
+/* The number of probes in progress: [0] without TLS, [1] over TLS. */
+struct check_probes {
+	unsigned n[2];
+};
 
 struct check_probe {
 	struct sup *sup;
 	const struct check_spec *spec;
-	bool over_tls; /* it counts as such: from its beginning, or a redirection on */
+	bool over_tls; /* counts as such: from its beginning, or since a redirect */
 	check_probe_cb *cb;
 	void *arg;
 	enum probe_step step;
 	int fd;
 	struct sd_event_source *io;
-	uint64_t call, deadline_usec; /* of check-helper: 0 none is under way */
+	uint64_t call; /* to check-helper; 0: none */
+	uint64_t deadline_usec;
 	int64_t timeout_ns;
 	struct http_target target;
 	const char *method;
@@ -55,10 +60,24 @@ hang_up(struct check_probe *p)
 	p->sent = 0;
 }
 
-bool
-check_probe_has_room(bool over_tls)
+void
+check_probes_new(struct sup *sup)
 {
-	return busy[over_tls] < (over_tls ? CHECK_TLS_PROBES_MAX : CHECK_PROBES_MAX);
+	sup->check_probes = mem_new(struct check_probes);
+}
+
+void
+check_probes_free(struct sup *sup)
+{
+	free(sup->check_probes);
+	sup->check_probes = NULL;
+}
+
+bool
+check_probe_may_start(struct sup *sup, bool over_tls)
+{
+	return sup->check_probes->n[over_tls] <
+	       (over_tls ? CHECK_TLS_PROBES_MAX : CHECK_PROBES_MAX);
 }
 
 void
@@ -67,12 +86,12 @@ check_probe_free(struct check_probe *p)
 	if (!p)
 		return;
 	hang_up(p);
-	busy[p->over_tls]--;
+	p->sup->check_probes->n[p->over_tls]--;
 	free(p);
 }
 
 static void
-end_so(struct check_probe *p, const struct check_outcome *outcome)
+end_probe(struct check_probe *p, const struct check_outcome *outcome)
 {
 	check_probe_cb *cb = p->cb;
 	void *arg = p->arg;
@@ -83,18 +102,18 @@ end_so(struct check_probe *p, const struct check_outcome *outcome)
 }
 
 static void
-end(struct check_probe *p, bool passed, int status, const char *output)
+end_with(struct check_probe *p, bool passed, int status, const char *output)
 {
 	const struct check_outcome outcome = {
 		.passed = passed, .status = status, .output = output, .over_tls = p->over_tls
 	};
 
-	end_so(p, &outcome);
+	end_probe(p, &outcome);
 }
 
-/* The sentence as it is for tcp; after what was asked for http. */
+/* For http the request is put before the sentence. */
 static void
-fail(struct check_probe *p, const char *why)
+fail_probe(struct check_probe *p, const char *why)
 {
 	char addr[CHECK_ADDR_SIZE], text[HTTP_TARGET_MAX + ERR_MSG_SIZE + 64];
 
@@ -104,7 +123,7 @@ fail(struct check_probe *p, const char *why)
 		    p->target.tls ? "s" : "", addr, p->target.path, why);
 	else
 		(void)snprintf(text, sizeof text, "%s", why);
-	end(p, false, 0, text);
+	end_with(p, false, 0, text);
 }
 
 static void
@@ -116,10 +135,10 @@ fail_dial(struct check_probe *p, const char *what, int error)
 	(void)snprintf(reason, sizeof reason, "%s", strerror(error));
 	reason[0] = (char)tolower((unsigned char)reason[0]);
 	(void)snprintf(text, sizeof text, "dial tcp %s: %s: %s", addr, what, reason);
-	fail(p, text);
+	fail_probe(p, text);
 }
 
-/* at: what was going on. */
+/* at: "", or what the probe was doing. */
 static void
 fail_late(struct check_probe *p, enum probe_step step, const char *at)
 {
@@ -132,7 +151,7 @@ fail_late(struct check_probe *p, enum probe_step step, const char *at)
 	else
 		(void)snprintf(
 		    text, sizeof text, "%sno answer within the timeout of %s", at, timeout);
-	fail(p, text);
+	fail_probe(p, text);
 }
 
 void
@@ -141,8 +160,8 @@ check_probe_expire(struct check_probe *p)
 	fail_late(p, p->step, "");
 }
 
-/* A port of the kernel's own choice on this host may be the one asked for: then it answers itself.
- */
+/* Returns true if the socket is connected to itself: the kernel may have chosen the checked port as
+ * its local port. */
 static bool
 is_own_socket(int fd)
 {
@@ -154,7 +173,8 @@ is_own_socket(int fd)
 	       memcmp(&here, &there, here_len) == 0;
 }
 
-/* What is a name's own is that of the first address, not of one it was sent to. */
+/* Returns true after a redirect to another address, to which the check's host and server name do
+ * not apply. */
 static bool
 is_moved(const struct check_probe *p)
 {
@@ -182,9 +202,9 @@ make_request(struct check_probe *p)
 
 static void connect_now(struct check_probe *p);
 
-/* True: it goes on at another place. */
+/* Follows a redirect. Returns false if the answer is none. */
 static bool
-redirected(struct check_probe *p)
+follow_redirect(struct check_probe *p)
 {
 	char location[HTTP_TARGET_MAX];
 	int status = p->answer.status;
@@ -196,11 +216,11 @@ redirected(struct check_probe *p)
 	(void)snprintf(location, sizeof location, "%s", p->answer.location);
 	hang_up(p);
 	if (++p->redirects > REDIRECTS_MAX) {
-		fail(p, "stopped after 10 redirects");
+		fail_probe(p, "stopped after 10 redirects");
 		return true;
 	}
 	if (http_target_follow(&p->target, location, &e) < 0) {
-		fail(p, e.msg);
+		fail_probe(p, e.msg);
 		return true;
 	}
 	if (status < 307) {
@@ -218,19 +238,19 @@ take_answer(struct check_probe *p)
 	int status = p->answer.status;
 	char body[HTTP_BODY_KEPT + 1];
 
-	if (redirected(p))
+	if (follow_redirect(p))
 		return;
 	(void)memcpy(body, p->answer.body, p->answer.body_len);
 	body[p->answer.body_len] = '\0';
-	if (status >= 400 && !body[0]) /* something has to stand in the sentences about it */
+	if (status >= 400 && !body[0]) /* messages about the failure need some text */
 		(void)snprintf(body, sizeof body, "HTTP status %d", status);
-	end(p, status < 400, status, status == 200 ? "nomad: http ok" : body);
+	end_with(p, status < 400, status, status == 200 ? "nomad: http ok" : body);
 }
 
 static void
 read_some(struct check_probe *p)
 {
-	static char buf[READ_SIZE];
+	char buf[READ_SIZE];
 	struct err e = { 0 };
 	ssize_t n = recv(p->fd, buf, sizeof buf, 0);
 	int r;
@@ -241,13 +261,13 @@ read_some(struct check_probe *p)
 		char text[100];
 
 		(void)snprintf(text, sizeof text, "read: %s", strerror(errno));
-		fail(p, text);
+		fail_probe(p, text);
 		return;
 	}
 	r = n == 0 ? http_answer_end(&p->answer, &e)
 		   : http_answer_feed(&p->answer, buf, (size_t)n, &e);
 	if (r < 0)
-		fail(p, e.msg);
+		fail_probe(p, e.msg);
 	else if (r > 0)
 		take_answer(p);
 }
@@ -259,7 +279,7 @@ send_some(struct check_probe *p)
 
 	if (n >= 0)
 		p->sent += (size_t)n;
-	/* Whoever closed early may have said why. */
+	/* A peer that closed the connection early may have sent an answer. */
 	else if (errno != EAGAIN && errno != EINTR)
 		p->sent = p->request.len;
 	if (p->sent < p->request.len)
@@ -267,8 +287,6 @@ send_some(struct check_probe *p)
 	p->step = PROBE_READ;
 	(void)sd_event_source_set_io_events(p->io, EPOLLIN);
 }
-
-/* --- by check-helper --- */
 
 static void
 on_tls_answer(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
@@ -279,17 +297,17 @@ on_tls_answer(struct sup *sup, void *arg, int r, const void *msg, int fd, const 
 
 	p->call = 0;
 	if (r == -ECONNRESET)
-		fail(p,
-		    "check-helper, which asks over TLS, has ended; a new one makes the next try");
+		fail_probe(p, "check-helper, which makes requests over TLS, has ended; the next "
+			      "try uses a new one");
 	else if (r < 0)
-		fail(p, e->msg);
+		fail_probe(p, e->msg);
 	else if (rep->step == CHK_STEP__CHK_STEP_CONNECT && rep->number != ETIMEDOUT)
 		fail_dial(p, "connect", (int)rep->number);
 	else if (rep->number == ETIMEDOUT)
 		fail_late(p, rep->step == CHK_STEP__CHK_STEP_CONNECT ? PROBE_CONNECT : PROBE_TLS,
 		    rep->step == CHK_STEP__CHK_STEP_SHAKE ? "TLS handshake: " : "");
 	else if (check_tls_take(rep, &p->answer, &why) < 0)
-		fail(p, why.msg);
+		fail_probe(p, why.msg);
 	else
 		take_answer(p);
 }
@@ -311,11 +329,11 @@ ask_tls(struct check_probe *p)
 	p->step = PROBE_TLS;
 	make_request(p);
 	if (check_tls_ask(p->sup, &q, on_tls_answer, p, &p->call, &e) < 0)
-		fail(p, e.msg);
+		fail_probe(p, e.msg);
 }
 
 static void
-connected(struct check_probe *p)
+on_connected(struct check_probe *p)
 {
 	int error = 0;
 	socklen_t len = sizeof error;
@@ -328,15 +346,11 @@ connected(struct check_probe *p)
 		return;
 	}
 	if (!p->spec->http) {
-		end(p, true, 0, "nomad: tcp ok");
+		end_with(p, true, 0, "nomad: tcp ok");
 		return;
 	}
 	http_answer_init(&p->answer, strcmp(p->method, "HEAD") == 0);
 	make_request(p);
-	if (p->request.failed) {
-		fail(p, "no memory for the request");
-		return;
-	}
 	p->step = PROBE_SEND;
 	send_some(p);
 }
@@ -347,7 +361,7 @@ on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 	struct check_probe *p = userdata;
 
 	if (p->step == PROBE_CONNECT)
-		connected(p);
+		on_connected(p);
 	else if (revents & EPOLLIN || p->step == PROBE_READ)
 		read_some(p);
 	else
@@ -355,16 +369,16 @@ on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 	return 0;
 }
 
-/* What began without TLS takes a place among those with it. */
+/* Counts a probe that began without TLS as one over TLS. Returns false if there are too many. */
 static bool
-has_tls_room(struct check_probe *p)
+count_as_tls(struct check_probe *p)
 {
 	if (p->over_tls)
 		return true;
-	if (!check_probe_has_room(true))
+	if (!check_probe_may_start(p->sup, true))
 		return false;
-	busy[false]--;
-	busy[true]++;
+	p->sup->check_probes->n[false]--;
+	p->sup->check_probes->n[true]++;
 	p->over_tls = true;
 	return true;
 }
@@ -374,8 +388,8 @@ connect_now(struct check_probe *p)
 {
 	const struct check_outcome later = { .output = "", .over_tls = true, .later = true };
 
-	if (p->target.tls && !has_tls_room(p)) {
-		end_so(p, &later);
+	if (p->target.tls && !count_as_tls(p)) {
+		end_probe(p, &later);
 		return;
 	}
 	if (p->target.tls) {
@@ -394,22 +408,16 @@ connect_now(struct check_probe *p)
 		return;
 	}
 	if (sd_event_add_io(p->sup->event, &p->io, p->fd, EPOLLIN | EPOLLOUT, on_io, p) < 0)
-		fail(p, "no memory to wait for an answer");
+		fail_probe(p, "the connection cannot be watched");
 }
 
 void
 check_probe_start(struct sup *sup, const struct check_spec *spec, bool over_tls, int64_t timeout_ns,
     check_probe_cb *cb, void *arg, struct check_probe **ret)
 {
-	static const struct check_outcome no_memory = { .output =
-							    "nomad: no memory for the check" };
-	struct check_probe *p = calloc(1, sizeof *p);
+	struct check_probe *p = mem_new(struct check_probe);
 	struct err e = { 0 };
 
-	if (!p) {
-		cb(arg, &no_memory);
-		return;
-	}
 	p->sup = sup;
 	p->spec = spec;
 	p->over_tls = over_tls;
@@ -423,10 +431,10 @@ check_probe_start(struct sup *sup, const struct check_spec *spec, bool over_tls,
 	p->target.tls = spec->tls;
 	p->method = spec->http ? spec->method : "";
 	p->with_body = true;
-	busy[over_tls]++;
+	sup->check_probes->n[over_tls]++;
 	*ret = p;
 	if (spec->http && http_target_set_path(&p->target, spec->path, &e) < 0)
-		fail(p, e.msg);
+		fail_probe(p, e.msg);
 	else
 		connect_now(p);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check_probe.h: one try of one check: a connection, and for http a request, by the work loop's own
- * events and never waiting. Runs in: supervisor.
+ * check_probe.h: one try of one check: a connection, and for http a request. It consists of events
+ * of the work loop, which it never blocks. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_SERVICE_CHECK_PROBE_H
 #define DROVER_SUPERVISOR_SERVICE_CHECK_PROBE_H
@@ -11,50 +11,56 @@
 #include "supervisor/service/http_target.h"
 #include "supervisor/core/sup.h"
 
-/* What to ask, and where. Strings are the spec's own. */
+/* What a check requests, and where. */
 struct check_spec {
-	bool http, tls, skip_verify; /* tls: by check-helper */
+	bool http, tls, skip_verify; /* tls: check-helper makes the request */
 	union check_addr addr;
-	char *path; /* of http, as http_target_set_path() takes it */
+	char *path; /* for http, as http_target_set_path() takes it */
 	char *method;
-	char *headers;     /* lines, each with its end; "" none */
-	char *host;        /* NULL: the address */
-	char *server_name; /* of tls: who the certificate has to be for; NULL: the address */
-	char *body;        /* "" none */
-	bool has_agent;    /* the headers name a User-Agent */
+	char *headers; /* lines, each with its CRLF; "": none */
+	char *host;    /* the header Host; NULL: the address */
+	char *
+	    server_name; /* for tls: the name that the certificate must be for; NULL: the address */
+	char *body;      /* "": none */
+	bool has_agent;  /* the headers have a User-Agent */
 };
 
 struct check_outcome {
 	bool passed;
-	int status; /* of http; 0: no answer came */
+	int status; /* for http; 0: there was no answer */
 	const char *output;
-	bool over_tls; /* it was asked by check-helper, or was to be */
-	bool later;    /* a redirection led there while too many were under way: nothing came out */
+	bool over_tls; /* check-helper made the request, or was to make it */
+	bool later; /* a redirect led to https while too many probes were in progress: no result */
 };
 
 struct check_probe;
 
-/* Whether one more may be under way. Each has a descriptor here, or over TLS memory in
- * check-helper, which takes no more of them; others need some too. One that is redirected to TLS
- * is one of those from then on. */
+void check_probes_new(struct sup *sup);
+void check_probes_free(struct sup *sup);
+
+/* Returns true if one more probe may start. Each has a descriptor in this process, or memory in
+ * check-helper, which accepts no more; other parts need descriptors too. A probe that is redirected
+ * to https counts as one over TLS from then on. */
 #define CHECK_PROBES_MAX     1024
 #define CHECK_TLS_PROBES_MAX 256
-bool check_probe_has_room(bool over_tls);
+bool check_probe_may_start(struct sup *sup, bool over_tls);
 
-/* The end, once; output lives until the return. The probe is no more. */
+/* The end of a probe, called once. The output is valid until it returns; the probe is freed then.
+ */
 typedef void check_probe_cb(void *arg, const struct check_outcome *outcome);
 
 /*
- * over_tls: the spec's, or it was found to lead there. spec stays as it is until the end. The
- * callback may come within the call, but after *ret is set. The caller watches the time, and calls
- * check_probe_expire() when it is over: the callback comes within that. Over TLS check-helper
- * watches it too, and knows more; CHECK_TLS_GRACE_MS are for that.
+ * Starts a probe. over_tls: spec->tls, or an earlier try was redirected to https. spec must not
+ * change until the end. The callback may come within the call, but after *ret is set. The caller
+ * watches the timeout and calls check_probe_expire(), which calls back within. For a probe over TLS
+ * it waits CHECK_TLS_GRACE_MS longer, because check-helper watches the timeout too and knows where
+ * it was.
  */
 #define CHECK_TLS_GRACE_MS 1000
 void check_probe_start(struct sup *sup, const struct check_spec *spec, bool over_tls,
     int64_t timeout_ns, check_probe_cb *cb, void *arg, struct check_probe **ret);
 void check_probe_expire(struct check_probe *p);
-/* Nobody waits for it any more; NULL is ignored. */
+/* Cancels the probe without calling back. Ignores NULL. */
 void check_probe_free(struct check_probe *p);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* check_spec.c: what a check asks and where. Runs in: supervisor. */
+/* check_spec.c: what a check requests, and where. Runs in: supervisor. */
 #include "supervisor/service/check_spec.h"
 
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/service/ports.h"
 
 static int
@@ -17,13 +18,15 @@ add_header(
 {
 	if (!http_is_token(name) || !http_is_line(value))
 		return err_say(
-		    e, -EINVAL, "header \"%.60s\" has characters that no header can have", name);
-	/* What makes the request is not for the job to say. */
+		    e, -EINVAL, "header \"%.60s\" has characters that are not allowed", name);
+	/* The probe sets these headers itself. */
 	if (strcasecmp(name, "Content-Length") == 0 || strcasecmp(name, "Transfer-Encoding") == 0 ||
 	    strcasecmp(name, "Connection") == 0)
 		return 0;
-	if (strcasecmp(name, "Host") == 0)
-		return str_set(&spec->host, value);
+	if (strcasecmp(name, "Host") == 0) {
+		str_set(&spec->host, value);
+		return 0;
+	}
 	spec->has_agent |= strcasecmp(name, "User-Agent") == 0;
 	text_printf(lines, "%s: %s\r\n", name, value);
 	return 0;
@@ -37,14 +40,13 @@ fill_http(const struct service_check *c, struct check_spec *spec, struct err *e)
 
 	spec->http = true;
 	if (*str(c->method) && !http_is_token(c->method))
-		return err_say(e, -EINVAL, "method \"%.40s\" is none of HTTP", c->method);
+		return err_say(e, -EINVAL, "\"%.40s\" is not an HTTP method", c->method);
 	spec->tls = strcasecmp(str(c->protocol), "https") == 0;
 	spec->skip_verify = c->tls_skip_verify;
 	if (*str(c->protocol) && !spec->tls && strcasecmp(c->protocol, "http") != 0)
 		return err_say(
 		    e, -EINVAL, "protocol \"%.40s\" is neither http nor https", c->protocol);
-	if (str_set(&spec->server_name, c->tls_server_name) < 0)
-		return err_set(e, -ENOMEM, "prepare check %s", str(c->name));
+	str_set(&spec->server_name, c->tls_server_name);
 	text_append(&lines, "", 0);
 	for (size_t i = 0; i < c->header.n && r == 0; i++) {
 		const struct strings *values = &c->header.v[i].value.values;
@@ -52,13 +54,10 @@ fill_http(const struct service_check *c, struct check_spec *spec, struct err *e)
 		for (size_t k = 0; k < values->n && r == 0; k++)
 			r = add_header(spec, str(c->header.v[i].key), str(values->v[k]), &lines, e);
 	}
-	spec->method = strdup(*str(c->method) ? c->method : "GET");
-	spec->body = strdup(str(c->body));
-	spec->path = strdup(str(c->path));
-	spec->headers = lines.text ? lines.text : strdup("");
-	if (r == 0 &&
-	    (lines.failed || !spec->method || !spec->body || !spec->path || !spec->headers))
-		r = err_set(e, -ENOMEM, "prepare check %s", str(c->name));
+	spec->method = mem_strdup(*str(c->method) ? c->method : "GET");
+	spec->body = mem_strdup(str(c->body));
+	spec->path = mem_strdup(str(c->path));
+	spec->headers = lines.text;
 	return r;
 }
 
@@ -82,7 +81,7 @@ check_spec_make(struct sup *sup, const struct alloc *a, const struct service *s,
 	r = service_place_resolve(sup, a, &place, &ip, &port, e);
 	if (r == 0)
 		r = check_addr_parse(str(ip), port, &ret->addr, e);
-	/* Servers take "HTTP" too. */
+	/* Servers accept "HTTP" too. */
 	return r == 0 && strcasecmp(str(c->type), "http") == 0 ? fill_http(c, ret, e) : r;
 }
 
@@ -98,7 +97,7 @@ check_spec_done(struct check_spec *s)
 	*s = (struct check_spec){ 0 };
 }
 
-/* FNV-1a, one byte of `salt` before: two of them are one id. */
+/* FNV-1a of the text after one byte of salt. An id has the digests with two salts. */
 static uint64_t
 digest(const struct text *t, unsigned char salt)
 {
@@ -117,8 +116,7 @@ check_id(const struct alloc *a, const char *workload, const struct service *s,
 
 	text_printf(&t, "%s %s %s %s %s ", str(a->id), workload, str(s->name), str(s->port_label),
 	    str(s->address));
-	/* Out of memory: what is there tells most checks apart. */
-	(void)model_to_text(&service_check_type, c, MODEL_COMPACT, &t);
+	model_to_text(&service_check_type, c, MODEL_COMPACT, &t);
 	(void)snprintf(ret, CHECK_ID_SIZE, "%016llx%016llx", (unsigned long long)digest(&t, 1),
 	    (unsigned long long)digest(&t, 2));
 	text_done(&t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_spec.h: what a check asks and where, out of its block and the alloc's ports. Runs in:
+/* check_spec.h: what a check requests, and where: from its block and the alloc's ports. Runs in:
  * supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVICE_CHECK_SPEC_H
 #define DROVER_SUPERVISOR_SERVICE_CHECK_SPEC_H
@@ -8,13 +8,14 @@
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/service/check_probe.h"
 
-/* s and c with ${…} replaced. 0, or -errno with the sentence that is the check's result. The caller
- * ends it with check_spec_done(), in both cases. */
+/* ${…} is already replaced in s and c. Returns 0, or -errno with *e, which becomes the check's
+ * result. The caller ends *ret with check_spec_done() in both cases. */
 int check_spec_make(struct sup *sup, const struct alloc *a, const struct service *s,
     const struct service_check *c, struct check_spec *ret, struct err *e);
 void check_spec_done(struct check_spec *s);
 
-/* 32 hex digits for everything that the check is: the same in each life of the agent. */
+/* Writes the id of a check: 32 hex digits of a digest of its definition, so that it stays the same
+ * after a restart of the agent. */
 #define CHECK_ID_SIZE 33
 void check_id(const struct alloc *a, const char *workload, const struct service *s,
     const struct service_check *c, char ret[CHECK_ID_SIZE]);

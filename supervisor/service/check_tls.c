@@ -1,69 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-/* check_tls.c: questions over TLS, by check-helper, which ends when there was none for a while.
+/* check_tls.c: requests over TLS, which check-helper makes; it is ended after a while without one.
  * Runs in: supervisor. */
 #include "supervisor/service/check_tls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <systemd/sd-event.h>
 
 #include "common/authorities.h"
 #include "common/cleanup.h"
-#include "common/log.h"
+#include "common/mem.h"
 #include "model/engine/field.h"
+#include "supervisor/core/sup_timer.h"
 
-#define REQUEST_MAX 57344    /* what a message holds beside it */
-#define REST_USEC   30000000 /* without a question: then check-helper ends */
+#define REQUEST_MAX 57344    /* bytes of a request that fit into a message */
+#define IDLE_USEC   30000000 /* check-helper is ended after this time without a request */
 #define USEC_PER_MS 1000
 
-static struct sd_event_source *rest;
+struct check_tls {
+	sd_event_source *idle;
+	struct stat authorities; /* those that check-helper has read */
+};
 
-static void watch_rest(struct sup *sup);
+void
+check_tls_new(struct sup *sup)
+{
+	sup->check_tls = mem_new(struct check_tls);
+}
+
+void
+check_tls_free(struct sup *sup)
+{
+	if (!sup->check_tls)
+		return;
+	sd_event_source_disable_unref(sup->check_tls->idle);
+	free(sup->check_tls);
+	sup->check_tls = NULL;
+}
 
 static int
-on_rest(sd_event_source *source, uint64_t usec, void *userdata)
+on_idle(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct sup *sup = userdata;
 
 	if (child_busy(sup, IPC_CHECK_HELPER))
-		watch_rest(sup);
+		sup_timer_set(sup, &sup->check_tls->idle, CLOCK_MONOTONIC, IDLE_USEC, on_idle, sup);
 	else
 		child_let_go(sup, IPC_CHECK_HELPER);
 	return 0;
 }
 
+/* check-helper reads the list of authorities at its start and can open no file later. After a
+ * change of the list it is replaced, unless requests are in progress. */
 static void
-watch_rest(struct sup *sup)
+check_authorities(struct sup *sup)
 {
-	uint64_t now;
-
-	(void)sd_event_now(sup->event, CLOCK_MONOTONIC, &now);
-	if (!rest && sd_event_add_time(
-			 sup->event, &rest, CLOCK_MONOTONIC, now, REST_USEC / 10, on_rest, sup) < 0)
-		return;
-	(void)sd_event_source_set_time(rest, now + REST_USEC);
-	(void)sd_event_source_set_enabled(rest, SD_EVENT_ONESHOT);
-}
-
-/* check-helper opens the list of authorities at its start and no file later: after a change of the
- * list another one has to ask, as soon as nothing is under way. */
-static void
-look_at_authorities(struct sup *sup)
-{
-	static struct stat known;
-	struct stat now = { 0 };
+	struct stat *known = &sup->check_tls->authorities, now = { 0 };
 
 	if (child_busy(sup, IPC_CHECK_HELPER))
 		return;
 	for (size_t i = 0; i < ELEMENTSOF(authorities_places); i++)
 		if (stat(authorities_places[i], &now) == 0)
 			break;
-	if (now.st_ino == known.st_ino && now.st_dev == known.st_dev &&
-	    memcmp(&now.st_ctim, &known.st_ctim, sizeof now.st_ctim) == 0)
+	if (now.st_ino == known->st_ino && now.st_dev == known->st_dev &&
+	    memcmp(&now.st_ctim, &known->st_ctim, sizeof now.st_ctim) == 0)
 		return;
-	known = now;
+	*known = now;
 	child_let_go(sup, IPC_CHECK_HELPER);
 }
 
@@ -86,11 +91,10 @@ check_tls_ask(struct sup *sup, const struct check_tls_question *q, call_cb *cb, 
 	char ip[INET6_ADDRSTRLEN] = "";
 	uint64_t now;
 
-	if (q->request->failed)
-		return err_set(e, -ENOMEM, "make the request");
 	if (q->request->len > REQUEST_MAX)
-		return err_say(e, -EINVAL, "a request over https has at most %d bytes, not %zu",
-		    REQUEST_MAX, q->request->len);
+		return err_say(e, -EINVAL,
+		    "a request over https may have %d bytes; this one has %zu", REQUEST_MAX,
+		    q->request->len);
 	fill_address(q->addr, &req);
 	(void)inet_ntop(q->addr->sa.sa_family, req.address.data, ip, sizeof ip);
 	req.server_name = (char *)(uintptr_t)(q->server_name ? q->server_name : ip);
@@ -102,9 +106,9 @@ check_tls_ask(struct sup *sup, const struct check_tls_question *q, call_cb *cb, 
 	req.timeout_ms = q->deadline_usec > now + USEC_PER_MS
 			     ? (uint32_t)((q->deadline_usec - now) / USEC_PER_MS)
 			     : 1;
-	look_at_authorities(sup);
+	check_authorities(sup);
 	*ret_call = chk_call_https_ask(sup, &req, cb, arg);
-	watch_rest(sup);
+	sup_timer_set(sup, &sup->check_tls->idle, CLOCK_MONOTONIC, IDLE_USEC, on_idle, sup);
 	return 0;
 }
 
@@ -126,9 +130,9 @@ check_tls_take(const ChkHttpsAskRep *rep, struct http_answer *ret, struct err *e
 		return err_say(e, -EBADMSG, "%s", rep->error);
 	http_answer_init(ret, false);
 	if (rep->location.len >= sizeof ret->location || rep->body.len >= sizeof ret->body)
-		return err_say(e, -EBADMSG, "check-helper says more than it may");
+		return err_say(e, -EBADMSG, "the answer of check-helper is too long");
 	ret->status = (int)rep->status;
-	if (rep->location.len) /* an empty one has no data */
+	if (rep->location.len) /* data is NULL if it is empty */
 		memcpy(ret->location, rep->location.data, rep->location.len);
 	if (rep->body.len)
 		memcpy(ret->body, rep->body.data, rep->body.len);

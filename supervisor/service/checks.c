@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * checks.c: the checks of an alloc's services. Each has one timer of the work loop, for its next
- * try or for the end of the one that is under way, and costs nothing between. Runs in: supervisor.
+ * checks.c: the checks of an alloc's services. Each has one timer, for its next try or for the
+ * timeout of the current one. Runs in: supervisor.
  */
 #include "supervisor/service/checks.h"
 
@@ -16,38 +16,43 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/number.h"
 #include "model/engine/table.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/service/check_probe.h"
 #include "supervisor/service/check_spec.h"
+#include "supervisor/service/check_tls.h"
 #include "supervisor/service/service_text.h"
 
-#define ACCURACY_USEC 20000 /* timers that near are one */
+#define ACCURACY_USEC 20000 /* timers within this time may fire together */
 
 struct check {
-	struct check *next;
+	LIST_ENTRY(check) link;
 	struct checks *all; /* of its alloc */
 	struct check_result result;
 	struct check_spec spec;
-	char *broken; /* what is wrong with its address: every try says so; NULL: nothing */
+	char *broken; /* why its definition cannot be used, the result of every try; NULL: it can */
 	int64_t interval_ns, timeout_ns;
-	struct check_probe *probe; /* NULL: it waits */
+	struct check_probe *probe; /* the current try; NULL: none */
 	struct sd_event_source *timer;
 	uint64_t began_usec;   /* of the last try */
 	int64_t pass_since_ms; /* 0: the last try failed, or none was made since the last start */
-	int64_t restart_limit; /* 0: it restarts nothing */
-	int64_t restart_grace_ms, watch_from_ms;
-	int64_t failures; /* in a row, since then */
-	struct check *next_queued;
-	bool queued;
-	bool over_tls; /* the spec's, or a redirection led there once */
+	int64_t restart_limit; /* 0: it does not restart tasks */
+	int64_t restart_grace_ms;
+	int64_t watch_from_ms; /* the end of the grace: failures count from then on */
+	int64_t failures;      /* consecutive ones */
+	TAILQ_ENTRY(check) queue_link;
+	struct check_queue *queue; /* NULL: not queued */
+	bool over_tls;             /* spec.tls, or a try was redirected to https */
 };
 
-/* Those whose time has come while too many were under way, of all allocs; those over TLS have one
- * of their own. */
-static struct queue {
-	struct check *first, **end;
-} plain_queue = { .end = &plain_queue.first }, tls_queue = { .end = &tls_queue.first };
+/* The checks of all allocs whose time has come while too many probes were in progress: [0] without
+ * TLS, [1] over TLS. */
+TAILQ_HEAD(check_queue, check);
+struct check_queues {
+	struct check_queue of[2];
+};
 
 static void on_outcome(void *arg, const struct check_outcome *outcome);
 
@@ -61,7 +66,7 @@ MODEL_TYPE(check_results, check_results_fields, .name = "results", .bare = true)
 const struct check *
 checks_next(const struct checks *cs, const struct check *c)
 {
-	return c ? c->next : cs->first;
+	return c ? LIST_NEXT(c, link) : LIST_FIRST(&cs->list);
 }
 
 const struct check_result *
@@ -70,72 +75,81 @@ check_result(const struct check *c)
 	return &c->result;
 }
 
-/* --- the queues --- */
+void
+check_queues_new(struct sup *sup)
+{
+	sup->check_queues = mem_new(struct check_queues);
+	TAILQ_INIT(&sup->check_queues->of[0]);
+	TAILQ_INIT(&sup->check_queues->of[1]);
+	check_probes_new(sup);
+	check_tls_new(sup);
+}
 
-static struct queue *
+void
+check_queues_free(struct sup *sup)
+{
+	check_tls_free(sup);
+	check_probes_free(sup);
+	free(sup->check_queues);
+	sup->check_queues = NULL;
+}
+
+static struct check_queue *
 queue_of(const struct check *c)
 {
-	return c->over_tls ? &tls_queue : &plain_queue;
+	return &c->all->sup->check_queues->of[c->over_tls];
 }
 
 static void
 queue_put(struct check *c)
 {
-	struct queue *q = queue_of(c);
-
-	c->queued = true;
-	c->next_queued = NULL;
-	*q->end = c;
-	q->end = &c->next_queued;
+	c->queue = queue_of(c);
+	TAILQ_INSERT_TAIL(c->queue, c, queue_link);
 }
 
 static void
-queue_take(struct check *c)
+queue_remove(struct check *c)
 {
-	struct queue *q = queue_of(c);
-	struct check **at = &q->first;
-
-	if (!c->queued)
+	if (!c->queue)
 		return;
-	while (*at != c)
-		at = &(*at)->next_queued;
-	*at = c->next_queued;
-	if (!*at)
-		q->end = at;
-	c->queued = false;
+	TAILQ_REMOVE(c->queue, c, queue_link);
+	c->queue = NULL;
 }
 
-/* One may begin: the first one's timer goes off. */
+/* Lets the timer of the queue's first check fire. */
 static void
-queue_wake(const struct queue *q)
+queue_wake(struct check_queue *q)
 {
-	if (!q->first)
+	struct check *c = TAILQ_FIRST(q);
+
+	if (!c)
 		return;
-	(void)sd_event_source_set_time(q->first->timer, 0);
-	(void)sd_event_source_set_enabled(q->first->timer, SD_EVENT_ONESHOT);
+	(void)sd_event_source_set_time(c->timer, 0);
+	(void)sd_event_source_set_enabled(c->timer, SD_EVENT_ONESHOT);
 }
 
-/* A question has ended, among those over TLS too if a redirection had led it there. */
+/* Called when a probe has ended. It may have been in either class, because of a redirect. */
 static void
-queues_wake(void)
+queues_wake(struct sup *sup)
 {
-	queue_wake(&plain_queue);
-	queue_wake(&tls_queue);
+	queue_wake(&sup->check_queues->of[0]);
+	queue_wake(&sup->check_queues->of[1]);
 }
 
-/* Nobody overtakes who waits already. */
+/* Returns true if the check has to wait: too many probes are in progress, or others wait already.
+ */
 static bool
 has_to_wait(struct check *c)
 {
-	struct queue *q = queue_of(c);
-	bool full = !check_probe_has_room(c->over_tls);
+	struct check_queue *q = queue_of(c);
+	bool full = !check_probe_may_start(c->all->sup, c->over_tls);
 
-	if (!c->queued && !full && !q->first)
+	if (!c->queue && !full && TAILQ_EMPTY(q))
 		return false;
-	if (!c->queued)
+	if (!c->queue)
 		queue_put(c);
-	if (!full && c == q->first) {
-		queue_take(c);
+	if (!full && c == TAILQ_FIRST(q)) {
+		queue_remove(c);
 		queue_wake(q);
 		return false;
 	}
@@ -143,8 +157,6 @@ has_to_wait(struct check *c)
 		queue_wake(q);
 	return true;
 }
-
-/* --- timers --- */
 
 static int
 on_time(sd_event_source *source, uint64_t usec, void *userdata)
@@ -182,46 +194,46 @@ wait_for_next(struct check *c)
 	(void)sd_event_source_set_enabled(c->timer, SD_EVENT_ONESHOT);
 }
 
-/* The first try is half an interval away; after a restart of the agent, where all begin at once,
- * anywhere in one. */
-static int
+/* The first try comes after half an interval. After a restart of the agent, when all checks begin
+ * at once, it comes at a random time within the interval. */
+static void
 begin_timer(struct check *c)
 {
 	uint64_t usec = (uint64_t)c->interval_ns / 2000;
 
 	if (c->all->restored)
 		usec = (uint64_t)((double)c->interval_ns / 1000 * ((double)random() / RAND_MAX));
-	return sd_event_add_time_relative(
-	    c->all->sup->event, &c->timer, CLOCK_MONOTONIC, usec, ACCURACY_USEC, on_time, c);
+	sup_timer_set(c->all->sup, &c->timer, CLOCK_MONOTONIC, usec, on_time, c);
+	(void)sd_event_source_set_time_accuracy(c->timer, ACCURACY_USEC);
 }
 
-/* --- restarts --- */
-
 static void
-watch_anew(struct check *c)
+begin_grace(struct check *c)
 {
 	c->failures = 0;
 	c->watch_from_ms = (int64_t)clock_ms() + c->restart_grace_ms;
 }
 
-/* All checks of the same services wait for the next start. */
+/* The restart resets all checks of the task, or of the group. */
 static void
-forget_failures(struct checks *cs, const char *task)
+reset_failures(struct checks *cs, const char *task)
 {
-	for (struct check *c = cs->first; c; c = c->next)
+	struct check *c;
+
+	LIST_FOREACH (c, &cs->list, link)
 		if (str_eq(c->result.task, task))
-			watch_anew(c);
+			begin_grace(c);
 }
 
 static void
-restart(struct check *c)
+restart_task(struct check *c)
 {
 	struct checks *cs = c->all;
 	char reason[300];
 
 	(void)snprintf(
 	    reason, sizeof reason, "healthcheck: check \"%.200s\" unhealthy", str(c->result.check));
-	forget_failures(cs, c->result.task);
+	reset_failures(cs, c->result.task);
 	cs->ev->restart(cs->arg, str(c->result.task), reason);
 }
 
@@ -232,10 +244,8 @@ count_failure(struct check *c)
 	    !c->all->ev->runs(c->all->arg, str(c->result.task)))
 		return;
 	if (++c->failures >= c->restart_limit)
-		restart(c);
+		restart_task(c);
 }
-
-/* --- results --- */
 
 static void
 take_outcome(struct check *c, const struct check_outcome *o)
@@ -248,7 +258,7 @@ take_outcome(struct check *c, const struct check_outcome *o)
 	c->result.status = status;
 	c->result.status_code = o->status;
 	c->result.timestamp = (int64_t)time(NULL);
-	(void)str_set(&c->result.output, o->output);
+	str_set(&c->result.output, o->output);
 	if (turned)
 		c->pass_since_ms = passes ? (int64_t)clock_ms() : 0;
 	if (news) {
@@ -271,7 +281,7 @@ on_outcome(void *arg, const struct check_outcome *outcome)
 
 	c->probe = NULL;
 	c->over_tls |= outcome->over_tls;
-	queues_wake();
+	queues_wake(c->all->sup);
 	if (outcome->later) {
 		(void)sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
 		queue_put(c);
@@ -284,26 +294,29 @@ on_outcome(void *arg, const struct check_outcome *outcome)
 void
 checks_task_started(struct checks *cs, const char *task)
 {
-	for (struct check *c = cs->first; c; c = c->next) {
+	struct check *c;
+
+	LIST_FOREACH (c, &cs->list, link) {
 		c->pass_since_ms = 0;
-		/* A question that is under way was asked of the task that ran before. */
+		/* The current try was made with the run before. */
 		if (c->probe) {
 			check_probe_free(c->probe);
 			c->probe = NULL;
-			queues_wake();
+			queues_wake(c->all->sup);
 			wait_for_next(c);
 		}
 		if (!*str(c->result.task) || str_eq(c->result.task, task))
-			watch_anew(c);
+			begin_grace(c);
 	}
 }
 
 int64_t
 checks_pass_since_ms(const struct checks *cs)
 {
+	const struct check *c;
 	int64_t since = 0;
 
-	for (const struct check *c = cs->first; c; c = c->next) {
+	LIST_FOREACH (c, &cs->list, link) {
 		if (c->pass_since_ms == 0)
 			return -1;
 		if (c->pass_since_ms > since)
@@ -312,13 +325,11 @@ checks_pass_since_ms(const struct checks *cs)
 	return since;
 }
 
-/* --- beginning and end --- */
-
 static void
 check_free(struct check *c)
 {
-	queue_take(c);
-	queues_wake();
+	queue_remove(c);
+	queues_wake(c->all->sup);
 	check_probe_free(c->probe);
 	c->timer = sd_event_source_disable_unref(c->timer);
 	check_spec_done(&c->spec);
@@ -328,32 +339,28 @@ check_free(struct check *c)
 }
 
 static void
-free_list(struct check *list)
+free_checks(struct check_list *list)
 {
-	while (list) {
-		struct check *c = list;
+	struct check *c;
 
-		list = c->next;
+	while ((c = LIST_FIRST(list))) {
+		LIST_REMOVE(c, link);
 		check_free(c);
 	}
 }
 
-/* The one of this id, taken out of the list. */
 static struct check *
-take_out(struct check **list, const char *id)
+find_check(struct check_list *list, const char *id)
 {
-	for (struct check **at = list; *at; at = &(*at)->next) {
-		struct check *c = *at;
+	struct check *c;
 
-		if (!str_eq(c->result.id, id))
-			continue;
-		*at = c->next;
-		return c;
-	}
+	LIST_FOREACH (c, list, link)
+		if (str_eq(c->result.id, id))
+			return c;
 	return NULL;
 }
 
-/* What the last supervisor knew. */
+/* Takes the last supervisor's result of the check. */
 static void
 take_kept(struct check *c)
 {
@@ -369,7 +376,7 @@ take_kept(struct check *c)
 }
 
 static void
-fill(struct check *c, const struct service *s, const struct service_check *b,
+fill_check(struct check *c, const struct service *s, const struct service_check *b,
     const struct task *task, const char *id)
 {
 	const struct alloc *a = &c->all->sa->a;
@@ -379,54 +386,49 @@ fill(struct check *c, const struct service *s, const struct service_check *b,
 	res->mode = str_eq(b->on_update, "ignore") ? CHECK_READINESS : CHECK_HEALTHINESS;
 	res->status = CHECK_PENDING;
 	res->timestamp = (int64_t)time(NULL);
-	(void)str_set(&res->id, id);
-	(void)str_set(&res->output, "nomad: waiting to run");
-	(void)str_set(&res->group, a->name);
-	(void)str_set(&res->task, task ? task->name : NULL);
-	(void)str_set(&res->service, s->name);
-	(void)str_set(&res->check, b->name);
+	str_set(&res->id, id);
+	str_set(&res->output, "nomad: waiting to run");
+	str_set(&res->group, a->name);
+	str_set(&res->task, task ? task->name : NULL);
+	str_set(&res->service, s->name);
+	str_set(&res->check, b->name);
 	c->interval_ns = b->interval > NS_PER_S ? b->interval : NS_PER_S;
 	c->timeout_ns = b->timeout > NS_PER_S ? b->timeout : NS_PER_S;
 	if (b->check_restart && b->check_restart->limit > 0) {
 		c->restart_limit = b->check_restart->limit;
 		c->restart_grace_ms = b->check_restart->grace / NS_PER_MS;
 	}
-	watch_anew(c);
+	begin_grace(c);
 	if (check_spec_make(c->all->sup, a, s, b, &c->spec, &e) < 0)
-		(void)str_set(&c->broken, e.msg);
+		str_set(&c->broken, e.msg);
 	c->over_tls = c->spec.tls;
 	take_kept(c);
 }
 
+/* Adds a check to the list. One in `old` that has the same definition is kept. */
 static void
 add_check(struct checks *cs, const struct service *s, const struct service_check *b,
-    const struct task *task, struct check **old)
+    const struct task *task, struct check_list *old)
 {
 	char workload[WORKLOAD_SIZE], id[CHECK_ID_SIZE];
 	struct check *c;
 
 	service_workload(cs->sa, task, workload);
 	check_id(&cs->sa->a, workload, s, b, id);
-	c = take_out(old, id);
-	if (!c && !(c = calloc(1, sizeof *c))) {
-		log_error("allocation %.8s: no memory for a check", cs->sa->a.id);
-		return;
-	}
-	if (!c->all) {
+	c = find_check(old, id);
+	if (c) {
+		LIST_REMOVE(c, link);
+	} else {
+		c = mem_new(struct check);
 		c->all = cs;
-		fill(c, s, b, task, id);
-		if (begin_timer(c) < 0) {
-			log_error("allocation %.8s: no memory for a check", cs->sa->a.id);
-			check_free(c);
-			return;
-		}
+		fill_check(c, s, b, task, id);
+		begin_timer(c);
 	}
-	c->next = cs->first;
-	cs->first = c;
+	LIST_INSERT_HEAD(&cs->list, c, link);
 }
 
 static void
-add_all(struct checks *cs, const struct task *task, struct check **old)
+add_all(struct checks *cs, const struct task *task, struct check_list *old)
 {
 	cleanup_services struct service_list list;
 	struct err e = { 0 };
@@ -455,21 +457,25 @@ checks_init(
 void
 checks_begin(struct checks *cs)
 {
-	struct check *old = cs->first;
+	struct check_list old = LIST_HEAD_INITIALIZER(old);
+	struct check *c;
 
-	cs->first = NULL;
+	while ((c = LIST_FIRST(&cs->list))) {
+		LIST_REMOVE(c, link);
+		LIST_INSERT_HEAD(&old, c, link);
+	}
 	cs->on = true;
 	add_all(cs, NULL, &old);
 	for (size_t i = 0; i < cs->sa->group->tasks.n; i++)
 		add_all(cs, &cs->sa->group->tasks.v[i], &old);
-	free_list(old);
+	free_checks(&old);
 	check_results_done(&cs->kept);
 }
 
 bool
 checks_end(struct checks *cs)
 {
-	bool some = cs->first != NULL;
+	bool some = !LIST_EMPTY(&cs->list);
 
 	cs->on = false;
 	checks_done(cs);
@@ -479,18 +485,19 @@ checks_end(struct checks *cs)
 void
 checks_done(struct checks *cs)
 {
-	free_list(cs->first);
-	cs->first = NULL;
+	free_checks(&cs->list);
 	check_results_done(&cs->kept);
 }
 
 void
 checks_save(const struct checks *cs, struct check_results *ret)
 {
-	/* Before they begin, what is kept stays as it is. */
+	const struct check *c;
+
+	/* Before the checks begin, the results of the last supervisor are saved again. */
 	if (!cs->on)
 		check_results_copy(&cs->kept, ret);
-	for (const struct check *c = cs->first; c; c = c->next)
+	LIST_FOREACH (c, &cs->list, link)
 		check_result_copy(
 		    &c->result, map_put(check_result, &ret->by_id, str(c->result.id)));
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * checks.h: the checks of an alloc's services: when each is made, what it found last, and what
- * follows from that for its tasks. Runs in: supervisor.
+ * checks.h: the checks of an alloc's services: when each is made, its last result, and what follows
+ * for the tasks. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_SERVICE_CHECKS_H
 #define DROVER_SUPERVISOR_SERVICE_CHECKS_H
 
+#include "common/list.h"
 #include "model/service.h"
 
 struct check;
@@ -18,17 +19,19 @@ struct check_results {
 };
 MODEL_DECLARE(check_results);
 
-/* What follows from the checks for the tasks. task is "" for the checks of the group's services. */
+/* Callbacks for the alloc runner. task is "" for the checks of the group's services. */
 struct checks_events {
 	/* Restart the task (or all that run) by its policy. */
 	void (*restart)(void *arg, const char *task, const char *reason);
-	/* Does the task (or one of the group's) run? */
+	/* Returns true if the task (or one of the group's) runs. */
 	bool (*runs)(void *arg, const char *task);
-	/* A result is another; saved: so is what checks_save() writes. */
+	/* A result has changed; saved: checks_save() returns something else. */
 	void (*changed)(void *arg, bool saved);
 };
 
-/* The checks of one alloc: zero, then sup, sa and restored set, then checks_init(). */
+LIST_HEAD(check_list, check);
+
+/* The checks of one alloc: zero, but sup, sa and restored are set before checks_init(). */
 struct checks {
 	struct sup *sup;
 	struct sup_alloc *sa;
@@ -36,29 +39,33 @@ struct checks {
 	bool on;       /* they have begun */
 	const struct checks_events *ev;
 	void *arg;
-	struct check *first;
+	struct check_list list;
 	struct check_results kept; /* of the last supervisor, until they begin */
 };
+
+/* For all allocs: the queues of checks that wait for their try. */
+void check_queues_new(struct sup *sup);
+void check_queues_free(struct sup *sup);
 
 /* kept: what checks_save() returned to the last supervisor. */
 void checks_init(
     struct checks *cs, const struct checks_events *ev, void *arg, const struct check_results *kept);
-/* Begins with the checks of the group and its tasks; results that are known (of the last
- * supervisor, before an update of the job) stay. */
+/* Begins with the checks of the group and its tasks, also after an update of the job. Known results
+ * are kept. */
 void checks_begin(struct checks *cs);
-/* Ends all of them and forgets their results. False: there was none. */
+/* Ends all checks and drops their results. Returns false if there were none. */
 bool checks_end(struct checks *cs);
 void checks_done(struct checks *cs);
-/* A task has started: earlier results are not its own. */
+/* A task has started: earlier results do not count for it. */
 void checks_task_started(struct checks *cs, const char *task);
 
-/* The result of one after another: from NULL to NULL. */
+/* Returns the check after c: from NULL to NULL. */
 const struct check *checks_next(const struct checks *cs, const struct check *c);
 const struct check_result *check_result(const struct check *c);
 
 /*
- * For the alloc's health: since when (CLOCK_MONOTONIC, ms) all of them pass, each seen after the
- * last start of its tasks. -1: they do not all; 0: there is none.
+ * For the alloc's health: returns the time (CLOCK_MONOTONIC, ms) since when all checks pass, each
+ * made after the last start of its tasks. -1 if one does not pass; 0 if there are no checks.
  */
 int64_t checks_pass_since_ms(const struct checks *cs);
 

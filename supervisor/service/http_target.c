@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* http_target.c: where a check asks, and where a redirect sends it. Runs in: supervisor. */
+/* http_target.c: where a check connects, and where a redirect leads. Runs in: supervisor. */
 #include "supervisor/service/http_target.h"
 
 #include <arpa/inet.h>
@@ -22,7 +22,7 @@ check_addr_parse(const char *ip, int64_t port, union check_addr *ret, struct err
 
 	memset(ret, 0, sizeof *ret);
 	if (port < 1 || port > PORT_MAX)
-		return err_say(e, -EINVAL, "port %lld is none", (long long)port);
+		return err_say(e, -EINVAL, "invalid port %lld", (long long)port);
 	if (len >= 2 && len - 2 < sizeof bare && ip[0] == '[' && ip[len - 1] == ']') {
 		memcpy(bare, ip + 1, len - 2);
 		bare[len - 2] = '\0';
@@ -38,8 +38,8 @@ check_addr_parse(const char *ip, int64_t port, union check_addr *ret, struct err
 		ret->in6.sin6_port = htons((uint16_t)port);
 		return 0;
 	}
-	return err_say(e, -EINVAL,
-	    "\"%.100s\" is no IP address, and checks look no name up: give the address", ip);
+	return err_say(
+	    e, -EINVAL, "\"%.100s\" is not an IP address, and checks do not resolve names", ip);
 }
 
 socklen_t
@@ -86,7 +86,7 @@ http_target_set_path(struct http_target *t, const char *path, struct err *e)
 	return 0;
 }
 
-/* "host:port" up to end. */
+/* Parses "host" or "host:port" from `from` to end. port is the default. */
 static int
 parse_authority(
     const char *from, const char *end, int64_t port, union check_addr *ret, struct err *e)
@@ -95,7 +95,7 @@ parse_authority(
 	char *colon;
 
 	if ((size_t)(end - from) >= sizeof text)
-		return err_say(e, -EINVAL, "redirected to a host with a name of %zu bytes",
+		return err_say(e, -EINVAL, "redirected to a host whose name has %zu bytes",
 		    (size_t)(end - from));
 	memcpy(text, from, (size_t)(end - from));
 	text[end - from] = '\0';
@@ -107,7 +107,7 @@ parse_authority(
 	return check_addr_parse(text, port, ret, e);
 }
 
-/* A path beside the one that t has. */
+/* Resolves a path that is relative to that of t. */
 static int
 follow_relative(struct http_target *t, const char *location, struct err *e)
 {

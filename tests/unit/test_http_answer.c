@@ -134,8 +134,8 @@ static const struct redirect_case {
 	{ "/a", "https://192.0.2.2/", "192.0.2.2:443", "/" },
 	{ "/a", "HTTPS://192.0.2.2:81/x", "192.0.2.2:81", "/x" },
 	{ "/a", "ftp://192.0.2.2/", NULL, "which is not http" },
-	{ "/a", "http://example.org/", NULL, "\"example.org\" is no IP address" },
-	{ "/a", "http://192.0.2.2:99999/", NULL, "port 0 is none" },
+	{ "/a", "http://example.org/", NULL, "\"example.org\" is not an IP address" },
+	{ "/a", "http://192.0.2.2:99999/", NULL, "invalid port 0" },
 	{ "/a", "/u?next=http://192.0.2.9/", "192.0.2.1:8080", "/u?next=http://192.0.2.9/" },
 };
 

@@ -119,11 +119,12 @@ static int
 on_retry(struct sd_event_source *source, uint64_t usec, void *arg)
 {
 	struct nomad *n = arg;
+	struct source_service *s;
 
 	n->services_timer = sd_event_source_disable_unref(n->services_timer);
-	for (struct source_service *s = n->services.first; s; s = s->next)
+	LIST_FOREACH (s, &n->services.list, link)
 		own(s)->refused = false;
-	for (struct source_service *s = n->services_gone.first; s; s = s->next)
+	LIST_FOREACH (s, &n->services_gone.list, link)
 		deregister_service(n, s);
 	nomad_services_soon(n);
 	return 0;
@@ -140,17 +141,20 @@ retry_later(struct nomad *n)
 static struct source_service *
 find_gone(struct nomad *n, const char *id)
 {
-	struct source_service *s = n->services_gone.first;
+	struct source_service *s;
 
-	while (s && (own(s)->deleted || !str_eq(s->reg.id, id)))
-		s = s->next;
-	return s;
+	LIST_FOREACH (s, &n->services_gone.list, link)
+		if (!own(s)->deleted && str_eq(s->reg.id, id))
+			return s;
+	return NULL;
 }
 
 static bool
 is_there(struct nomad *n, const char *id)
 {
-	for (struct source_service *s = n->services.first; s; s = s->next)
+	const struct source_service *s;
+
+	LIST_FOREACH (s, &n->services.list, link)
 		if (str_eq(s->reg.id, id))
 			return true;
 	return false;
@@ -232,14 +236,16 @@ is_wanted(struct nomad *n, struct source_service *s)
 static void
 end_sending(struct nomad *n, bool registered, bool refused)
 {
-	for (struct source_service *s = n->services.first; s; s = s->next) {
+	struct source_service *s;
+
+	LIST_FOREACH (s, &n->services.list, link) {
 		if (!own(s)->sending)
 			continue;
 		own(s)->sending = false;
 		own(s)->registered |= registered;
 		own(s)->refused |= refused;
 	}
-	for (struct source_service *s = n->services_gone.first; s; s = s->next) {
+	LIST_FOREACH (s, &n->services_gone.list, link) {
 		if (!own(s)->sending)
 			continue;
 		own(s)->sending = false;
@@ -276,15 +282,18 @@ send_services(struct sup *sup, struct deferred *d)
 {
 	struct nomad *n = nomad_of_sup(sup);
 	struct rpc_services_req req;
+	struct source_service *s;
 	size_t max = n->services_single ? 1 : BATCH_MAX, count = 0;
 
 	if (!n->ready || n->services_call)
 		return;
 	rpc_services_req_init(&req);
 	nomad_write(n, &req.write);
-	for (struct source_service *s = n->services.first; s && count < max; s = s->next) {
+	LIST_FOREACH (s, &n->services.list, link) {
 		struct service_registration *copy;
 
+		if (count == max)
+			break;
 		if (!is_wanted(n, s))
 			continue;
 		copy = list_add(service_registration, &req.services);
@@ -310,9 +319,11 @@ nomad_services_soon(struct nomad *n)
 void
 nomad_services_all(struct nomad *n)
 {
-	for (struct source_service *s = n->services.first; s; s = s->next)
+	struct source_service *s;
+
+	LIST_FOREACH (s, &n->services.list, link)
 		own(s)->registered = own(s)->refused = false;
-	for (struct source_service *s = n->services_gone.first; s; s = s->next)
+	LIST_FOREACH (s, &n->services_gone.list, link)
 		deregister_service(n, s);
 	nomad_services_soon(n);
 }
@@ -342,13 +353,11 @@ nomad_services_set(struct source *source, struct sup_alloc *sa, const char *work
     const struct service_registration *v, size_t n)
 {
 	struct nomad *nomad = nomad_of(source);
-	struct source_service *next;
+	struct source_service *s, *next;
 
-	for (struct source_service *s = sa->services; s; s = next) {
-		next = s->next_of_alloc;
+	LIST_FOREACH_SAFE (s, &sa->services, alloc_link, next)
 		if (service_is_replaced(s, workload, v, n))
 			drop_service(nomad, s);
-	}
 	for (size_t i = 0; i < n; i++)
 		put_service(nomad, sa, workload, &v[i]);
 	if (n > 0)
@@ -359,25 +368,24 @@ nomad_services_set(struct source *source, struct sup_alloc *sa, const char *work
 void
 nomad_services_start(struct nomad *n)
 {
-	struct source_service *next;
+	struct source_service *s, *next;
 
-	for (struct source_service *s = n->services.first; s; s = next) {
-		next = s->next;
+	LIST_FOREACH_SAFE (s, &n->services.list, link, next)
 		if (client_alloc_ended(s->sa))
 			drop_service(n, s);
-	}
 }
 
 void
 nomad_services_free(struct nomad *n)
 {
 	struct service_table *const tables[] = { &n->services, &n->services_gone };
+	struct source_service *s;
 
 	n->services_timer = sd_event_source_disable_unref(n->services_timer);
 	turn_forget_deferred(n->base.sup, &n->services_send);
 	for (size_t i = 0; i < ELEMENTSOF(tables); i++)
-		while (tables[i]->first) {
-			turn_forget_write(n->base.sup, &own(tables[i]->first)->row);
-			service_table_remove(tables[i], tables[i]->first);
+		while ((s = LIST_FIRST(&tables[i]->list))) {
+			turn_forget_write(n->base.sup, &own(s)->row);
+			service_table_remove(tables[i], s);
 		}
 }

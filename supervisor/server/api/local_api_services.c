@@ -28,10 +28,10 @@ static size_t
 sort_services(struct sup *sup, const struct api_req *req, struct source_service ***ret)
 {
 	const struct service_table *table = local_services_table(local_of_sup(sup));
-	struct source_service **v = mem_zeroed(table->n, sizeof *v);
+	struct source_service **v = mem_zeroed(table->n, sizeof *v), *s;
 	size_t n = 0;
 
-	for (struct source_service *s = table->first; s; s = s->next)
+	LIST_FOREACH (s, &table->list, link)
 		if (api_namespace_fits(req, str(s->reg.namespace)) &&
 		    api_prefix_fits(req, str(s->reg.service_name)))
 			v[n++] = s;
@@ -119,12 +119,13 @@ void
 local_api_delete_service(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
-	struct source_service *s = local_services_table(l)->first;
+	struct source_service *s;
 
-	while (s && !(str_eq(s->reg.service_name, api_param(req, 0)) &&
-			str_eq(s->reg.id, api_param(req, 1)) &&
-			api_namespace_fits(req, str(s->reg.namespace))))
-		s = s->next;
+	LIST_FOREACH (s, &local_services_table(l)->list, link)
+		if (str_eq(s->reg.service_name, api_param(req, 0)) &&
+		    str_eq(s->reg.id, api_param(req, 1)) &&
+		    api_namespace_fits(req, str(s->reg.namespace)))
+			break;
 	if (!s) {
 		api_reply_error(req, 404, "service registration not found");
 		return;
@@ -137,6 +138,7 @@ void
 local_api_alloc_services(struct sup *sup, struct api_req *req)
 {
 	struct sup_alloc *sa = api_alloc(req);
+	struct source_service *s;
 	struct api_list list;
 
 	if (!sa) {
@@ -144,7 +146,7 @@ local_api_alloc_services(struct sup *sup, struct api_req *req)
 		return;
 	}
 	api_list_begin_named(&list, req);
-	for (struct source_service *s = sa->services; s; s = s->next_of_alloc)
+	LIST_FOREACH (s, &sa->services, alloc_link)
 		api_list_add(&list, &service_registration_type, &s->reg);
 	api_list_reply(&list, req);
 }

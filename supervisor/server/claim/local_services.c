@@ -107,13 +107,11 @@ local_services_set(struct source *source, struct sup_alloc *sa, const char *work
     const struct service_registration *v, size_t n)
 {
 	struct local *l = local_of(source);
-	struct source_service *next;
+	struct source_service *s, *next;
 
-	for (struct source_service *s = sa->services; s; s = next) {
-		next = s->next_of_alloc;
+	LIST_FOREACH_SAFE (s, &sa->services, alloc_link, next)
 		if (service_is_replaced(s, workload, v, n))
 			local_service_remove(l, s);
-	}
 	for (size_t i = 0; i < n; i++)
 		put_service(l, sa, workload, &v[i]);
 }
@@ -123,7 +121,7 @@ local_services_free(struct local *l)
 {
 	struct source_service *s;
 
-	while ((s = l->services->table.first)) {
+	while ((s = LIST_FIRST(&l->services->table.list))) {
 		local_changes_remove(l, news_of(s));
 		service_table_remove(&l->services->table, s);
 	}

@@ -167,12 +167,12 @@ def test_checks_report_their_results():
     for name, output in (
             ("lines", get % (at["http"], "/lines") + "malformed HTTP response: "),
             ("never", get % (at["http"], "/never") + "no answer within the timeout of 1s"),
-            ("away", get % (at["http"], "/to-away") + '"localhost" is no IP address'),
+            ("away", get % (at["http"], "/to-away") + '"localhost" is not an IP address'),
             ("loop", get % (at["http"], "/to-itself") + "stopped after 10 redirects"),
             ("raw", get % (at["raw"], "/flag") + "malformed HTTP response: it does not begin with HTTP/1.x"),
             ("refused", get % (at["closed"], "/flag") + "dial tcp %s: connect: connection refused" % at["closed"]),
             ("refused-tcp", "dial tcp %s: connect: connection refused" % at["closed"]),
-            ("name", '"example.org" is no IP address, and checks look no name up')):
+            ("name", '"example.org" is not an IP address, and checks do not resolve names')):
         found = wait_check(alloc, name, "failure", output)
         case.equal(found.get("StatusCode", 0), 0, name)
     big = wait_check(alloc, "big", "failure", "xxx")

@@ -197,10 +197,10 @@ def test_checks_report_their_results():
             ("noise", noisy.port, "/ok", ""), ("lines", good.port, "/lines", "malformed HTTP response: "),
             ("noise-within", good.port, "/noise", "malformed HTTP response: "),
             ("closed", closed, "/ok", "dial tcp 127.0.0.1:%d: connect: connection refused" % closed),
-            ("away", good.port, to("https://example.org/"), '"example.org" is no IP address')):
+            ("away", good.port, to("https://example.org/"), '"example.org" is not an IP address')):
         found = wait_check(alloc, name, "failure", get % (port, path) + output)
         case.equal(found.get("StatusCode", 0), 0, name)
-    wait_check(alloc, "long", "failure", 'nomad: POST "https://127.0.0.1:%d/ok": a request over https has at most' % good.port)
+    wait_check(alloc, "long", "failure", 'nomad: POST "https://127.0.0.1:%d/ok": a request over https may have' % good.port)
     wait_check(alloc, "elsewhere", "failure",
                'nomad: GET "https://127.0.0.2:%d/ok": %sIP address mismatch' % (second.port, refused))
     print("    %d checks, check-helper: %d KB PSS" % (len(checks) + 1, pss_kb(check_helper())))
@@ -269,7 +269,7 @@ def test_a_killed_check_helper_fails_its_checks_and_is_restarted():
         before = mute.connections
         node.kill("check-helper")
         wait_check(alloc, "hangs", "failure",
-                   'nomad: GET "https://127.0.0.1:%d/ok": check-helper, which asks over TLS, has ended' % mute.port)
+                   'nomad: GET "https://127.0.0.1:%d/ok": check-helper, which makes requests over TLS, has ended' % mute.port)
         # The next process makes both requests again, after the kill.
         case.until(lambda n=before: mute.connections > n, 60, "another request")
         asked = time.time()
