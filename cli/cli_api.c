@@ -17,7 +17,7 @@
 
 #define BODY_MAX       ((size_t)256 << 20)
 #define RETRY_FOR_MS   15000 /* how long a GET is retried if the agent has answered before */
-#define CUT_FOR_MS     1000  /* the same if the agent has not answered yet and resets connections */
+#define CUT_FOR_MS     1000  /* the same if no answer has come yet: a starting agent resets them */
 #define RETRY_EVERY_MS 200
 
 static int

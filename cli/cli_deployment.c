@@ -44,7 +44,7 @@ cli_deployment_of_job(struct cli *cli, const char *job_id, json_t **ret, struct 
 	json_t *found = NULL;
 	int r = cli_api_get(cli, target, &found, e);
 
-	/* An agent in a cluster without deployments answers with an empty list. */
+	/* -ENOENT: there is no such job. null: the job has no deployment. */
 	if (r == -ENOENT)
 		return 0;
 	if (r == 0 && json_is_object(found))

@@ -118,7 +118,7 @@ fill_numbers(struct err *e)
 		return err_set(e, -errno, "open /dev/null");
 	if (dup3(FD_SPECIAL, EXE_FD_BINARY, O_CLOEXEC) < 0 ||
 	    dup3(FD_SPECIAL2, EXE_FD_SELF, O_CLOEXEC) < 0)
-		return err_set(e, -errno, "place the binaries");
+		return err_set(e, -errno, "reserve the descriptors of the executor's binaries");
 	for (int fd = FD_LINK; fd < OWN_FDS_FROM; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && dup3(0, fd, O_CLOEXEC) < 0)
 			return err_set(e, -errno, "fill descriptor %d", fd);

@@ -33,9 +33,9 @@ static int
 check_ids(const struct exec_start *req, struct exe_setup *setup, struct err *e)
 {
 	if (id_is_zero(&req->run))
-		return err_say(e, -EINVAL, "start: the run's id is none");
+		return err_say(e, -EINVAL, "start: the run's id is missing");
 	if (id_is_zero(&req->alloc))
-		return err_say(e, -EINVAL, "start: the alloc's id is none");
+		return err_say(e, -EINVAL, "start: the alloc's id is missing");
 	if (!name_is_task(req->task))
 		return err_say(e, -EINVAL, "start: '%.64s' cannot be a task's name", req->task);
 	memcpy(setup->run, req->run.b, sizeof setup->run);
@@ -208,7 +208,7 @@ set_plugin_dir(const struct exec_start *req, const struct exec_mount *m, struct 
 {
 	if (!setup->csi_plugin)
 		return err_say(
-		    e, -EPERM, "start: only a csi_plugin task has a plugin's directories");
+		    e, -EPERM, "start: plugin directories are only for csi_plugin tasks");
 	ret->kind = EXE_MOUNT_SHARED;
 	ret->give = m->kind == EXEC_MOUNT_PLUGIN_SOCKET;
 	if (ret->give)
@@ -281,7 +281,8 @@ exec_policy_check(struct exec_state *s, const struct exec_start *req,
 	    (run->cores && (r = exec_cores_check(s, e)) < 0))
 		return r;
 	if (req->kill_signal < 1 || req->kill_signal > (uint32_t)SIGRTMAX)
-		return err_say(e, -EINVAL, "start: kill signal %u is none", req->kill_signal);
+		return err_say(
+		    e, -EINVAL, "start: kill signal %u does not exist", req->kill_signal);
 	if (!req->logs_disabled && (req->log_max_files < 1 || req->log_max_files > LOG_FILES_MAX ||
 				       req->log_max_bytes < 1))
 		return err_say(e, -EINVAL,

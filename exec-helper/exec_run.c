@@ -208,7 +208,7 @@ exec_on_run_reap(struct exec_state *s, const struct exec_run_reap_req *req,
 
 	(void)ret_fd;
 	if (id_is_zero(&req->run))
-		return err_say(e, -EINVAL, "reap: the run's id is none");
+		return err_say(e, -EINVAL, "reap: the run's id is missing");
 	id_to_hex(&req->run, name);
 	r = kill_run(s, name, e);
 	if (r < 0)

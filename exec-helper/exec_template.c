@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* exec_template.c: the mount namespace that executors of exec tasks copy: a small read-only root
  * with the directories of chroot_env, a /dev of six nodes, and the masks. Copying the host's
- * namespace instead would make each start slower with each mount of the host. Runs in: exec-helper,
- * before its drop. */
+ * namespace instead would make each start slower with each mount of the host. Runs in: exec-helper:
+ * the template is made before its drop, exec_template_is_whole() runs at each start, after it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

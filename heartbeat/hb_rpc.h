@@ -25,9 +25,11 @@ enum hb_rpc_mode { HB_RPC_NOMAD = 1, HB_RPC_TLS = 4, HB_RPC_STREAMING = 5, HB_RP
 
 /* Finds the end of an object in bytes that arrive in pieces. Starts as zeros. */
 struct hb_rpc_scan {
-	uint64_t todo, raw; /* objects still to come; bytes still to come of the current one */
+	uint64_t todo; /* objects still to come */
+	uint64_t raw;  /* bytes still to come of the current object */
 	uint8_t marker;
-	unsigned n_length, length_size; /* of its length field: bytes read; size */
+	unsigned n_length;    /* bytes read of its length field */
+	unsigned length_size; /* bytes of its length field */
 	uint64_t length;
 	bool started;
 };

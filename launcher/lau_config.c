@@ -43,9 +43,9 @@ static const struct privs nobody = {
 static const char *const record_names[] = { "config", "policy" };
 static const char *const tls_names[CONFIG_TLS_FILES] = { "ca_file", "cert_file", "key_file" };
 
-/* place is an O_PATH descriptor of the file; only regular files are opened for reading. The source
- * gets the path without links, by which exec tasks could reach the file, because that path is
- * masked in their root. */
+/* place is an O_PATH descriptor of the file; only regular files are opened for reading. Records the
+ * resolved path in the source, because that is the one by which exec tasks could reach the file,
+ * and which is masked in their root. */
 static int
 open_file(int place, const char *name, struct err *e)
 {

@@ -340,9 +340,10 @@ next_timeout(const struct launcher *l)
 
 	if (l->kill_at_ms && !(l->ending && is_empty(l)))
 		next = l->kill_at_ms;
-	for (int i = l->ending ? IPC_SUPERVISOR : IPC_EXEC_HELPER;
-	     i < (l->ending ? 1 : LAU_CHILDREN); i++)
-		if (waits(&l->children[i], now) && l->children[i].not_before_ms < next)
+	for (int i = 0; i < LAU_CHILDREN; i++)
+		/* While the set ends, it waits only to start its next supervisor. */
+		if (l->ending == (i == IPC_SUPERVISOR) && waits(&l->children[i], now) &&
+		    l->children[i].not_before_ms < next)
 			next = l->children[i].not_before_ms;
 	if (next == UINT64_MAX)
 		return -1;

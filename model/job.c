@@ -26,7 +26,7 @@ static const struct field reschedule_policy_fields[] = {
 static bool
 is_below_zero(int64_t ns)
 {
-	return ns < 0 && ns != MODEL_UNSET; /* a job's own block may leave it unset */
+	return ns < 0 && ns != MODEL_UNSET; /* job_complete() sets what is unset */
 }
 
 static void

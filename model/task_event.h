@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * task_event.h: makes the events of a task, with Nomad's type names and texts. Runs in: supervisor.
+ * task_event.h: makes the events of a task, with Nomad's type names and texts. Runs in: supervisor;
+ * it is here because the texts are part of Nomad's model, as the field tables are.
  *
  * Each function initialises *ev and fills type, time, details, the legacy fields and the display
  * message. Text arguments may be NULL.

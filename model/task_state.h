@@ -33,7 +33,7 @@ struct task_state {
 	uint64_t restarts;
 	int64_t last_restart, started_at, finished_at; /* times */
 	MODEL_LIST(struct task_event) events;          /* oldest first, at most TASK_EVENTS_MAX */
-	char *paused;
+	char *paused;                                  /* stored only: this agent pauses no tasks */
 };
 
 MODEL_DECLARE(task_event);

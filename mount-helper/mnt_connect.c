@@ -91,7 +91,7 @@ mnt_on_plugin_connect(struct mnt *m, const struct mnt_plugin_connect_req *req,
 	if ((r = id_alloc_read(&req->alloc, alloc, e)) < 0)
 		return r;
 	if (id_is_zero(&req->run))
-		return err_say(e, -EINVAL, "the request names no run");
+		return err_say(e, -EINVAL, "the request has no run id");
 	sock = open_socket(m, alloc, e);
 	if (sock < 0)
 		return sock;

@@ -124,7 +124,7 @@ void alloc_hooks_begin(struct alloc_runner *ar);
 char *alloc_hooks_take_failures(struct alloc_runner *ar);
 /* Calls stop() of the hook that waits in its prerun. */
 void alloc_hooks_stop(struct alloc_runner *ar);
-/* These call the callback of their name of all hooks. */
+/* Each calls the callback of its own name of all hooks. */
 void alloc_hooks_changed(struct alloc_runner *ar);
 void alloc_hooks_update(struct alloc_runner *ar);
 void alloc_hooks_pre_task_restart(struct alloc_runner *ar);

@@ -66,7 +66,7 @@ say_phase(const struct task_runner *tr, struct causes *c)
 	static const char *const texts[TASK_PHASES] = {
 		[TASK_PREPARING] = "It is being prepared.",
 		[TASK_STARTING] = "It is being started.",
-		[TASK_DELAYING] = "It was told to stop and runs on for its shutdown_delay.",
+		[TASK_DELAYING] = "It is stopping: it keeps running during its shutdown_delay.",
 		[TASK_STOPPING] = "It was told to stop and has not ended yet.",
 		[TASK_BACKOFF] = "It waits for the delay before its restart.",
 	};
@@ -101,7 +101,7 @@ say_runner(const struct alloc_runner *ar, struct causes *c)
 {
 	if (ar->kill.timer)
 		causes_add(c, 0, "",
-		    "It was told to stop and runs on for the shutdown_delay of its group.");
+		    "It is stopping: it keeps running during the shutdown_delay of its group.");
 	say_hook(ar, c);
 	say_hook_message(ar, c);
 	for (unsigned i = 0; i < ar->n_tasks; i++)

@@ -48,7 +48,8 @@ struct client_stop {
 
 /* Stops all allocs, for a drain or the end of -dev. Replaces an earlier request. */
 void client_stop_all(struct sup *sup, const struct client_stop *wish);
-/* Cancels the request: allocs that were already told to stop end, done() is not called. */
+/* Cancels the request: allocs that were already told to stop will stop, no others are told, and
+ * done() is not called. */
 void client_stop_no_more(struct sup *sup);
 
 #endif

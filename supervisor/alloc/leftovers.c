@@ -21,7 +21,7 @@ static void
 on_removed(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	if (r < 0)
-		log_warn("remove what is left from before: %s", e->msg);
+		log_warn("remove a leftover: %s", e->msg);
 }
 
 /* mount-helper has unmounted everything in the directory of the alloc in arg. */
@@ -60,7 +60,7 @@ remove_alloc(struct sup *sup, const char *name)
 	if (sup->allocs->n_unreadable > 0 || !id_from_uuid(name, id))
 		return false;
 	if (mounts_refuse(sup, id, &e) < 0) {
-		log_warn("remove what is left from before: %s", e.msg);
+		log_warn("remove a leftover: %s", e.msg);
 		return true;
 	}
 	req.alloc = *id;
@@ -87,8 +87,8 @@ remove_plugin_root(struct sup *sup, const char *name)
 	return false;
 }
 
-/* leaks.c has the kinds. An alloc may be listed once for each of its directories: removing it again
- * does nothing. */
+/* The values of kind are listed in leaks.c. An alloc may be listed once for each of its
+ * directories: removing it again does nothing. */
 static void
 remove_one(struct sup *sup, const char *kind, const char *name, const char *detail)
 {
@@ -99,7 +99,7 @@ remove_one(struct sup *sup, const char *kind, const char *name, const char *deta
 	for (size_t i = 0; i < ELEMENTSOF(alloc_kinds); i++)
 		if (strcmp(kind, alloc_kinds[i]) == 0)
 			removed |= remove_alloc(sup, name);
-	log_warn("left from before: %s %s (%s)%s", kind, name, detail, removed ? "; removed" : "");
+	log_warn("found leftover %s %s (%s)%s", kind, name, detail, removed ? "; removed" : "");
 }
 
 static void

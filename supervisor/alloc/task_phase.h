@@ -13,7 +13,7 @@ enum task_phase {
 	TASK_PREPARING, /* the directories of a CSI plugin are being made */
 	TASK_STARTING,  /* its run is being started */
 	TASK_RUNNING,
-	TASK_DELAYING, /* it is to stop, but runs on for a shutdown_delay */
+	TASK_DELAYING, /* it is stopping, and keeps running during a shutdown_delay */
 	TASK_STOPPING, /* its run was told to stop */
 	TASK_DECIDING, /* its run has ended; left within the same call, after the decision */
 	TASK_BACKOFF,  /* waits for the delay before its restart */

@@ -78,25 +78,38 @@ show_runtime(const struct node *node)
 	return runtime;
 }
 
+static json_t *
+show_config(const struct sup *sup, const struct node *node)
+{
+	const struct {
+		const char *name, *value;
+	} texts[] = {
+		{ "LogLevel", sup->config->log_level },
+		{ "Datacenter", *str(node->datacenter) ? node->datacenter : "dc1" },
+		{ "Region", sup->config->region[0] ? sup->config->region : "global" },
+		{ "Name", str(node->name) },
+		{ "DataDir", sup->args.data_dir },
+		{ "Source", sup->source->ops->name },
+	};
+	json_t *config =
+	    json_pack("{s:{s:b}, s:{s:b}, s:{s:b}, s:{s:s, s:s}, s:b}", "Client", "Enabled", true,
+		"Server", "Enabled", false, "ACL", "Enabled", sup->config->acl_enabled, "Version",
+		"Version", DROVER_VERSION, "Build", sup->args.build, "DevMode", sup->args.dev);
+
+	for (size_t i = 0; i < ELEMENTSOF(texts); i++)
+		(void)json_object_set_new(config, texts[i].name, json_string(texts[i].value));
+	return config;
+}
+
 void
 api_get_self(struct sup *sup, struct api_req *req)
 {
 	const struct node *node = node_get(sup);
-	json_t *config, *stats;
-
-	config = json_pack(
-	    "{s:{s:b}, s:{s:b}, s:{s:b}, s:s, s:{s:s, s:s}, s:s, s:s, s:s, s:s, s:b, s:s}",
-	    "Client", "Enabled", true, "Server", "Enabled", false, "ACL", "Enabled",
-	    sup->config->acl_enabled, "LogLevel", sup->config->log_level, "Version", "Version",
-	    DROVER_VERSION, "Build", sup->args.build, "Datacenter",
-	    *str(node->datacenter) ? node->datacenter : "dc1", "Region",
-	    sup->config->region[0] ? sup->config->region : "global", "Name", str(node->name),
-	    "DataDir", sup->args.data_dir, "DevMode", sup->args.dev, "Source",
-	    sup->source->ops->name);
-	stats = json_pack("{s:o, s:o, s:o}", "client", show_client(sup), "processes",
+	json_t *stats = json_pack("{s:o, s:o, s:o}", "client", show_client(sup), "processes",
 	    show_helpers(sup), "runtime", show_runtime(node));
-	api_reply_json(
-	    req, json_pack("{s:o, s:{}, s:o}", "config", config, "member", "stats", stats));
+
+	api_reply_json(req, json_pack("{s:o, s:{}, s:o}", "config", show_config(sup, node),
+				"member", "stats", stats));
 }
 
 void

@@ -14,11 +14,11 @@ enum changed {
 	CHANGED_WORK, /* a call to a helper, a run or a step of an alloc has ended */
 	CHANGED_ALLOC_PHASE,
 	CHANGED_PLUGINS, /* a plugin answers, or no longer does */
-	CHANGED_LEASE,   /* heartbeat has written, and may have moved the lease before that */
+	CHANGED_LEASE, /* heartbeat has sent a message; before that it may have renewed the lease */
 	CHANGED_N
 };
 
-/* Embedded in what depends on a change; zero but for fn when it is not watching. */
+/* Embedded in the object that depends on a change. Starts as zeros, with fn set. */
 struct changed_watch {
 	TAILQ_ENTRY(changed_watch) link;
 	enum changed what;
@@ -31,8 +31,8 @@ void changed_free(struct sup *sup);
 
 /* Marks a change; costs nothing without a watch. */
 void changed_mark(struct sup *sup, enum changed what);
-/* Calls w->fn after each turn that marks it, until changed_unwatch(). Nothing if it is watching.
- * fn may begin and end watches, its own too. */
+/* Calls w->fn after each turn that marks this change, until changed_unwatch(). Does nothing if w is
+ * watching already. fn may begin and end watches, including w. */
 void changed_watch(struct sup *sup, enum changed what, struct changed_watch *w);
 void changed_unwatch(struct sup *sup, struct changed_watch *w);
 

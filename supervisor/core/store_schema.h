@@ -4,7 +4,7 @@
 #define DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 
 #define STORE_SCHEMA_VERSION 3
-/* "drvr": a file with another id is not ours and is refused. */
+/* "drvr": a file with another id was made by another program and is refused. */
 #define STORE_APPLICATION_ID 0x64727672
 
 static const char store_schema[] =

@@ -44,7 +44,7 @@ struct link;
 struct followers;
 struct monitor;
 
-/* There is one per process. Each part makes its own member, in the order of sup_main.c. */
+/* The supervisor has one struct sup. Each part makes its own member, in the order of sup_main.c. */
 struct sup {
 	struct sd_event *event;
 	const struct agent_config *config;

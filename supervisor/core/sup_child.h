@@ -55,7 +55,7 @@ bool child_busy(struct sup *sup, enum ipc_peer to);
 /* Lets a helper that is started on demand exit, unless calls are unanswered; the next call starts
  * another one. */
 void child_let_go(struct sup *sup, enum ipc_peer who);
-/* Counts helper starts (1: the first), for the API. 0: not started. */
+/* Return how often the helper was started (0: never), and its process id, for the API. */
 uint32_t child_generation(struct sup *sup, enum ipc_peer to);
 uint32_t child_pid(struct sup *sup, enum ipc_peer to);
 

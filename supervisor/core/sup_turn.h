@@ -21,15 +21,14 @@
  * (may be NULL) is called once after the commit and may free the object. */
 struct dirty {
 	STAILQ_ENTRY(dirty) link;
-	struct dirty_list *list; /* NULL: the row is as the object */
+	struct dirty_list *list; /* NULL: the row has the object's state */
 	uint8_t point;           /* CRASH_ROW_… of its kind: a crash point for tests */
 	int (*write)(struct sup *sup, struct dirty *d, struct err *e);
 	void (*written)(struct sup *sup, struct dirty *d);
 };
 
-/* A function that runs after the commit, in order (turn_defer): for messages that leave this
- * process, or to free memory that a write still needs. Or one that runs before the commit
- * (turn_before_commit). */
+/* A function that runs after the commit, in the order of turn_defer(): to send messages, or to free
+ * memory that a write still needs; or before the commit (turn_before_commit()). */
 struct deferred {
 	STAILQ_ENTRY(deferred) link;
 	struct deferred_queue *queue; /* NULL: not queued */
@@ -47,7 +46,7 @@ void turn_write(struct sup *sup, struct dirty *d);
 /* Makes this turn's commit durable before anything is sent: for a request of an operator or server,
  * a claim or a CSI call. */
 void turn_durable(struct sup *sup);
-/* Queues d once. */
+/* Runs d once after the commit of this turn, however often it is queued. */
 void turn_defer(struct sup *sup, struct deferred *d);
 /* Removes d from the queues, before its owner is freed. */
 void turn_forget_write(struct sup *sup, struct dirty *d);

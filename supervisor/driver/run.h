@@ -16,7 +16,7 @@ struct run;
 /* How a run ended. */
 struct run_end {
 	bool known;     /* false: its exit status is unknown; reason says why */
-	bool rebooted;  /* it was lost in a reboot, so it had no end of its own */
+	bool rebooted;  /* the machine was rebooted during the run */
 	uint32_t flags; /* enum exe_end_flag */
 	int exit_code, exit_signal;
 	uint64_t ended_real_ns; /* 0: unknown */
@@ -35,7 +35,7 @@ enum run_fault {
 struct run_events {
 	/* The task runs; also called when a run of the last supervisor is found running. */
 	void (*started)(void *arg, const struct exe_hello *hello);
-	/* The task could not be started. Nothing of it runs once it is reaped. */
+	/* The task could not be started. After the reap no process of the run is left. */
 	void (*failed)(void *arg, const char *sentence, enum run_fault fault);
 	void (*ended)(void *arg, const struct run_end *end);
 };
@@ -72,8 +72,8 @@ struct run_own_stop {
 	uint64_t kill_timeout_ms;
 };
 
-/* Sets what the job has now. It is sent to the executor if that has other values, also after a
- * reconnect. */
+/* Sets the values of the current job. They are sent to the executor if it has other values, also
+ * after a reconnect. */
 void run_set_own_stop(struct run *r, const struct run_own_stop *wanted);
 void run_signal(struct run *r, int signo);
 

@@ -36,7 +36,7 @@ struct run_sample {
 	size_t n_pids;
 };
 
-/* Two samples of one run. Zero is an empty one. */
+/* Two samples of one run. A zeroed struct has no samples. */
 struct run_usage {
 	struct id run;
 	struct run_sample before, last;
@@ -48,7 +48,8 @@ void run_usage_free(struct run_usage *u);
  * dropped. Returns true if there are two samples less than 10 s apart; if not, call again a moment
  * later. */
 bool run_usage_sample(struct sup *sup, struct run_usage *u, const struct id *run);
-/* Fills in the figures of the last sample; those of the processors are between the two samples. */
+/* Fills in the figures of the last sample; the processors' figures cover the time between the two
+ * samples. */
 void run_usage_show(const struct run_usage *u, double core_mhz, struct task_usage *ret);
 
 /* For a run in which the kernel OOM-killed a process and whose cgroup still exists: returns true if

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_watch.h: the sockets of all executors as one source of the work loop. sd-event gets all ready
- * descriptors from the kernel, handles one and asks again, so that n ready ones would take n * n
- * steps: too many when everything restarts or stops. Runs in: supervisor.
+ * descriptors from the kernel, handles one and asks again, so n ready sockets would take n * n
+ * steps: too many when all tasks restart or stop. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_DRIVER_RUN_WATCH_H
 #define DROVER_SUPERVISOR_DRIVER_RUN_WATCH_H
@@ -19,7 +19,8 @@ struct run_watch {
 void run_poll_new(struct sup *sup);
 void run_poll_free(struct sup *sup);
 
-/* Calls w->ready() while fd is readable or has ended. fd stays the caller's. Returns 0 or -errno.
+/* Calls w->ready() while fd is readable or its peer has closed it. The caller keeps fd. Returns 0
+ * or -errno.
  */
 int run_watch_add(struct sup *sup, struct run_watch *w, int fd);
 /* To be called before fd is closed. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.h: something that is done inside a running task by a second executor: a command with
- * pipes or a terminal, or new files for the task's secrets. A session ends with the supervisor,
- * with its task, and when it is freed. Runs in: supervisor.
+ * session.h: a second executor inside a running task: it runs a command with pipes or a terminal,
+ * or writes new files of the task's secrets. A session ends with the supervisor, with its task, and
+ * when it is freed. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_DRIVER_SESSION_H
 #define DROVER_SUPERVISOR_DRIVER_SESSION_H
@@ -49,8 +49,8 @@ int session_exit_code(const struct session *s, int *ret_signal);
 /* Returns why the session failed. */
 const struct err *session_error(const struct session *s);
 
-/* Queues input. session_room() says how many bytes the owner may pass before it has to wait; more
- * are taken too. */
+/* Queues input. session_room() returns how many bytes the owner may pass before it has to wait;
+ * further bytes are queued too. */
 void session_write(struct session *s, const void *data, size_t len);
 size_t session_room(const struct session *s);
 /* Ends the input after what was written; on a terminal by the end-of-file character. */

@@ -46,16 +46,17 @@ struct api_backend {
 	const char *(*elsewhere)(const char *target);
 };
 
-/* Takes over the listening socket FD_SPECIAL. routes: one for each line of api_paths.def, then one
- * without a method; they are taken over, also on failure. backend must stay valid until api_free().
+/* Takes over the listening socket FD_SPECIAL. routes: an entry for each line of api_paths.def, then
+ * an entry without a method; the array is taken over, also on failure. backend must stay valid
+ * until api_free().
  */
 int api_new(
     struct sup *sup, struct api_route *routes, const struct api_backend *backend, struct err *e);
 void api_free(struct sup *sup);
 
-/* The client's credentials; uid -1 and pid 0 if unknown. */
+/* Returns the client's credentials; uid -1 and pid 0 if unknown. */
 struct ucred api_peer(const struct api_req *req);
-/* Return NULL if the request has none of that name. Valid until the answer. */
+/* Return a value of the request, valid until the answer; NULL if the request does not have it. */
 const char *api_param(const struct api_req *req, unsigned n); /* n-th parameter of the pattern */
 const char *api_query(const struct api_req *req, const char *name);
 /* The n-th query parameter of that name. */
@@ -65,10 +66,10 @@ struct sup *api_req_sup(const struct api_req *req);
 /* Calls the route's handler: for the admit() callback. */
 void api_serve(struct api_req *req);
 const struct api_route *api_req_route(const struct api_req *req);
-/* The number of its line in api_paths.def. */
+/* Returns the number of the route's line in api_paths.def. */
 unsigned api_req_path(const struct api_req *req);
 const struct api_backend *api_backend(struct sup *sup);
-/* The backend's index of the last change. */
+/* Returns the backend's index of the last change. */
 uint64_t api_index_now(struct sup *sup);
 /* Values of the answer's X-Nomad-… headers, if they differ from the source's. */
 struct api_meta {
@@ -105,7 +106,7 @@ void api_reply_text(
 struct api_stream {
 	ssize_t (*next)(struct api_stream *st, char *buf, size_t max);
 	void (*done)(struct api_stream *st);
-	bool beats; /* it sends heartbeats: a client that does not read them is cut off */
+	bool beats; /* the stream has heartbeats: a client that does not read them is cut off */
 	struct api_req *req;
 };
 void api_reply_stream(struct api_req *req, const char *type, struct api_stream *st);

@@ -35,7 +35,7 @@ void api_list_add_stub(struct api_list *list, const struct type *type, const voi
 void api_list_add_text(struct api_list *list, struct text *item);
 void api_list_reply(struct api_list *list, struct api_req *req);
 
-/* Returns true if the id starts with the request's ?prefix=, or there is none. */
+/* Returns true if the id starts with the request's ?prefix=, or the request has no prefix. */
 static inline bool
 api_prefix_fits(const struct api_req *req, const char *id)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_paths.h: the paths of api_paths.def by number, which is that of their line. Runs in:
- * supervisor. */
+/* api_paths.h: the paths of api_paths.def, numbered in their order there. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_HTTP_API_PATHS_H
 #define DROVER_SUPERVISOR_HTTP_API_PATHS_H
 

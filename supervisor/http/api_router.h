@@ -38,7 +38,7 @@ void api_target_done(struct api_target *t);
 /* Returns the first query parameter of that name; NULL if there is none. */
 const char *api_target_query(const struct api_target *t, const char *name);
 
-/* Returns the first of the routes (the end has no method) that has a handler and matches. A
+/* Finds the first of the routes (the last entry has no method) that has a handler and matches. A
  * pattern's last component may be "*", which matches the rest of the path, at least one component,
  * and becomes the last parameter. Returns 0 with *ret and t->params set; -ENOENT: no such path;
  * -EPERM: the path exists, but not with this method. POST finds PUT, HEAD finds GET, and all of

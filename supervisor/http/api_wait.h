@@ -21,8 +21,8 @@ int api_wait_read(const struct api_req *req, struct api_wait_wish *ret, struct e
 /* Answers a request whose route has an index, now or once the index has passed the requested one.
  * Returns false if the route has none. */
 bool api_wait_serve(struct api_req *req);
-/* To be called after a commit in which indexes have grown: answers the queries that waited for
- * that. */
+/* To be called after a commit in which indexes have grown: answers the queries whose index was
+ * passed. */
 void api_wait_check(struct sup *sup);
 
 #endif

@@ -39,14 +39,14 @@ struct filter_node {
 
 struct api_filter {
 	struct filter_budget *budget;
-	struct filter_node *nodes; /* an upper bound of their number */
+	struct filter_node *nodes; /* allocated for an upper bound of their number */
 	size_t n_nodes;
 	const struct filter_node *root;
 	char *words; /* the text of all tokens, each ending with NUL */
 	size_t words_len;
 	/* CPU time in ns, summed over all evaluated objects. */
 	int64_t used_ns;
-	unsigned steps; /* counted between two looks at the clock */
+	unsigned steps; /* since the clock was last read */
 };
 
 #endif

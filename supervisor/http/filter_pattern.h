@@ -19,7 +19,7 @@ DEFINE_CLEANUP(struct filter_pattern *, filter_pattern_free);
 /* Returns the CPU time of this thread. */
 int64_t filter_pattern_now_ns(void);
 /* Matches a part of this text (UTF-8; invalid bytes are skipped). Returns 1 or 0; -EINVAL with *e
- * if it takes too many steps, or longer than until_ns of that clock; -ENOMEM. */
+ * if it takes too many steps, or longer than until_ns of filter_pattern_now_ns(); -ENOMEM. */
 int filter_pattern_fits(
     struct filter_pattern *p, const char *text, int64_t until_ns, struct err *e);
 

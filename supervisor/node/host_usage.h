@@ -31,11 +31,11 @@ void host_cores_show(const struct core_list *before, const struct core_list *now
 /* Parses /proc/meminfo. */
 void host_memory_parse(const char *text, struct host_memory *ret);
 /* Adds a host_disk, without figures, for each local file system in a table such as
- * /proc/self/mounts. One that is mounted more than once is added with its first place. Returns 0 or
- * -errno. */
+ * /proc/self/mounts. A file system that is mounted more than once is added once, with its first
+ * mount point. Returns 0 or -errno. */
 int host_disks_read(const char *mounts, struct host_stats *ret);
 /* Returns the source (such as /dev/vda) of the file system with this device number, from a text
- * such as /proc/self/mountinfo, which is overwritten. NULL if it is not in there. */
+ * such as /proc/self/mountinfo, which is overwritten. NULL if the text does not have it. */
 const char *host_device_find(char *mountinfo, unsigned major, unsigned minor);
 
 void host_usage_new(struct sup *sup);
@@ -43,9 +43,9 @@ void host_usage_free(struct sup *sup);
 /* Samples the processors, unless the last sample is less than 100 ms old. Returns true if there are
  * two samples less than 10 s apart; if not, call again a moment later. */
 bool host_usage_sample(struct sup *sup);
-/* Adds the disks with their figures; those that this process cannot reach are left out. */
+/* Adds the disks with their figures; disks that this process cannot reach are left out. */
 void host_usage_disks(struct host_stats *ret);
-/* Fills in everything; the processors' figures are between the last two samples. */
+/* Fills in everything; the processors' figures cover the time between the last two samples. */
 void host_usage_fill(struct sup *sup, double core_mhz, struct host_stats *ret);
 
 #endif

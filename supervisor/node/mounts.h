@@ -23,7 +23,7 @@ int mounts_list(const struct sup *sup, const char **ret);
 int mounts_has(const struct sup *sup, const char *path);
 
 /* Returns true if path, relative to the data directory, is the secrets directory of a task, where
- * those of raw_exec tasks are mounted. ret_alloc is then the id of its alloc. */
+ * the secrets of raw_exec tasks are mounted. ret_alloc is then the id of its alloc. */
 bool mount_is_secrets(const char *path, char ret_alloc[ID_UUID_SIZE]);
 
 /*

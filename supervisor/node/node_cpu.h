@@ -9,7 +9,7 @@ struct agent_config;
 
 /*
  * Fills in cores, clock and NUMA nodes: as attributes, as Cpu and as Topology. usable lists the
- * cores that tasks may have; NULL: there is no cpuset controller, so none can be reserved.
+ * cores that tasks may have; NULL: there is no cpuset controller, so no core can be reserved.
  */
 void node_cpu_take(struct node *n, const struct agent_config *config, const char *usable);
 

@@ -9,8 +9,8 @@
 
 /*
  * Fills in the node's networks and ports: the network "default", whose device is the configured
- * one, that of the default route, or lo; and each device with an address in one of the
- * configuration's host networks. Servers place nothing on a node without a network.
+ * device, else the device of the default route, else lo; and each device with an address in one of
+ * the configuration's host networks. Servers place nothing on a node without a network.
  */
 void node_network_take(struct node *n, const struct agent_config *c);
 

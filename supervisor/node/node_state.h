@@ -19,7 +19,7 @@ const struct node *node_get(struct sup *sup);
 const char *node_ip(struct sup *sup);
 /* Adds a driver with the attributes of its fingerprint, or updates it. */
 void node_put_driver(struct sup *sup, const char *driver, bool enabled);
-/* To change the plugins, remove all, add each that there is (*info is copied), and call
+/* To change the plugins, remove all, add each existing plugin (*info is copied), and call
  * node_changed(). */
 void node_forget_plugins(struct sup *sup);
 void node_put_plugin(struct sup *sup, bool controller, const char *id, const struct csi_info *info);
@@ -27,11 +27,11 @@ void node_put_plugin(struct sup *sup, bool controller, const char *id, const str
 void node_changed(struct sup *sup);
 /* Sets the drain that is in progress (NULL: none). *drain is copied. */
 void node_set_drain(struct sup *sup, const struct drain_strategy *drain);
-/* Sets the metadata to the configuration's, overridden by these: a text sets a key, null deletes
- * it. */
+/* Sets the metadata to the configuration's, overridden by the members of `over`: a text sets a key,
+ * null deletes it. */
 void node_set_meta(struct sup *sup, const json_t *over);
-/* For an operator's request without a drain: sets whether allocs are placed on this node. It
- * outlives the agent. */
+/* For an operator's request without a drain: sets whether allocs are placed on this node. The
+ * setting is durable. */
 void node_set_takes_allocs(struct sup *sup, bool takes);
 /* For a source: sets whether allocs are placed on this node. */
 void node_set_eligibility(struct sup *sup, enum node_eligibility eligibility);

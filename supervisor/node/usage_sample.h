@@ -20,8 +20,8 @@ usage_is_due(int64_t now_ns, int64_t last_ns)
 	return last_ns == 0 || now_ns - last_ns >= USAGE_NEW_NS;
 }
 
-/* Returns true if there are two samples (0: none) near enough to each other to show the usage of
- * now. */
+/* Returns true if there are two samples (time 0: no sample), near enough to each other to show the
+ * current usage. */
 static inline bool
 usage_is_pair(int64_t before_ns, int64_t last_ns)
 {

@@ -41,12 +41,13 @@ typedef void sign_cb(struct sup *sup, void *arg, int r, const struct source_toke
 
 struct source_ops {
 	const char *name;
-	/* The health of every service alloc is needed, for drains; otherwise only of those with a
-	 * deployment. alloc_updated() reports it. */
+	/* The source needs the health of every service alloc, for drains; otherwise only of allocs
+	 * with a deployment. alloc_updated() reports it. */
 	bool health_of_all;
 	/* Returns true if an alloc with a failed task counts as lost. NULL: servers decide that. */
 	bool (*is_lost)(const struct alloc *a);
-	/* Loads its rows from state.db into the alloc table, before the client restores. */
+	/* Loads the source's rows from state.db into the alloc table, before the client restores
+	 * its allocs. */
 	int (*load)(struct source *s, struct err *e);
 	/* The client has restored its allocs: the source may start to assign work. */
 	int (*start)(struct source *s, struct err *e);
@@ -58,7 +59,7 @@ struct source_ops {
 	/* Everything of sa was removed from the node (directories, mounts, runs). */
 	void (*alloc_destroyed)(struct source *s, struct sup_alloc *sa);
 	/* Removes an ended alloc from the node; false if it has not ended. collect_oldest removes
-	 * the oldest ended one; false if there is none. */
+	 * the oldest ended alloc; false if no alloc has ended. */
 	bool (*collect)(struct source *s, struct sup_alloc *sa);
 	bool (*collect_oldest)(struct source *s);
 	/* Node attributes, drivers, plugins or resources changed. */
@@ -75,8 +76,8 @@ struct source_ops {
 	void (*claim_cancel)(struct source *s, struct sup_alloc *sa);
 	/* Releases the claim; the volume is unmounted on this node. Durable in this turn. */
 	void (*release)(struct source *s, struct sup_alloc *sa, const struct volume_request *vr);
-	/* Sets the registered services of a workload of sa (its group or a task); others of the
-	 * workload are deregistered. Without a workload, n is 0 and all services of sa are
+	/* Sets the registered services of a workload of sa (its group or a task); the workload's
+	 * other services are deregistered. Without a workload, n is 0 and all services of sa are
 	 * deregistered. v is valid during the call. */
 	void (*services_set)(struct source *s, struct sup_alloc *sa, const char *workload,
 	    const struct service_registration *v, size_t n);

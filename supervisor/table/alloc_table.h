@@ -22,8 +22,9 @@ struct job_ref {
 	struct job job;
 };
 
-/* Takes over the contents of *job, which is emptied. The caller gets one reference. */
+/* Makes a job_ref from the contents of *job, which is emptied. The caller gets one reference. */
 struct job_ref *job_ref_new(struct job *job);
+/* Adds a reference. job_ref_put() drops one; the last frees j. */
 struct job_ref *job_ref_get(struct job_ref *j);
 void job_ref_put(struct job_ref *j);
 
@@ -31,7 +32,7 @@ struct alloc_runner;
 
 struct sup_alloc {
 	struct hash_link by_id;
-	TAILQ_ENTRY(sup_alloc) link; /* all, oldest first */
+	TAILQ_ENTRY(sup_alloc) link; /* in alloc_table.list, oldest first */
 	struct id id;
 	struct alloc a; /* a.job is always NULL; use `job` */
 	struct job_ref *job;

@@ -16,11 +16,12 @@ typedef void acl_cb(struct sup *sup, void *arg, int r, const struct err *e);
  * the call. Everything is permitted if acl { enabled } is not set. */
 void acl_check(struct nomad *n, const char *token, enum acl_need need, const char *namespace,
     acl_cb *cb, void *arg);
-/* The same for a token that was just checked, from the cache. */
+/* Returns whether the token has the permission, by the cached result, however old. To be called
+ * only for a request whose token acl_check() has checked, and not for ACL_OPEN. */
 bool acl_is_known_to_permit(
     const struct nomad *n, const char *token, enum acl_need need, const char *namespace);
 void acl_tokens_free(struct nomad *n);
-/* The token of a request at the control socket; NULL: none. */
+/* Returns the token of a request at the control socket; NULL: none. */
 const char *acl_request_token(const struct api_req *req);
 
 #endif

@@ -55,8 +55,8 @@ struct link_events {
 	/*
 	 * The arguments of Node.UpdateStatus, at most LINK_BEAT_MAX bytes in memory that lives
 	 * until the next turn; *ret_len 0 while the node is not registered. heartbeat asks when a
-	 * beat is due: HeartbeatTTL after the last, soon after each answered Node.Register (it
-	 * looks into these two answers), and at once after a change of server.
+	 * beat is due: HeartbeatTTL after the last beat, soon after each answered Node.Register (it
+	 * reads the answers of both), and at once after a change of server.
 	 */
 	void (*beat)(struct sup *sup, const void **ret_body, size_t *ret_len);
 	/* The result of the beat, as for a call. 0: the lease was extended. */

@@ -59,7 +59,7 @@ struct nomad {
 	/* nomad_node.c */
 	struct text beat; /* the body of the last beat */
 	uint64_t beats;   /* number of answered beats */
-	uint64_t beat_ms; /* time of the last one */
+	uint64_t beat_ms; /* time of the last answered beat */
 
 	/* nomad_watch.c */
 	enum watch_state watch;

@@ -7,11 +7,11 @@
 
 /* Reports the alloc soon if the servers do not have its state. */
 void nomad_update_check(struct nomad *n, struct nomad_alloc *na);
-/* Removes the alloc from those that are to be reported. */
+/* Removes the alloc from the list of allocs to be reported. */
 void nomad_update_forget(struct nomad *n, struct nomad_alloc *na);
-/* Reports all allocs that have not ended, also those that the servers have. */
+/* Reports all allocs that have not ended, even if the servers have their state. */
 void nomad_update_all(struct nomad *n);
-/* Reports at once what is waiting. */
+/* Reports the waiting allocs at once. */
 void nomad_update_soon(struct nomad *n);
 void nomad_update_free(struct nomad *n);
 

@@ -18,8 +18,8 @@ struct rpc_csi_node_req {
 	struct csi_claim *claim;
 };
 
-/* CSI.Controller*: each uses some of these fields. The file system in MountOptions is FSType, but
- * Filesystem in ControllerAttachVolume. */
+/* CSI.Controller*: each method uses some of these fields. The file system in MountOptions is
+ * FSType, but Filesystem in ControllerAttachVolume. */
 struct rpc_csi_mount_options {
 	char *fs_type, *filesystem;
 	struct strings mount_flags;

@@ -8,9 +8,8 @@
 #include "model/stats.h"
 #include "supervisor/cluster/rpc/rpc.h"
 
-/* Allocations.Signal, Restart, Stats, Checks, GarbageCollect, SetPauseState, GetPauseState: each
- * uses some of these fields. ClientStats.Stats, NodeMeta.Read and Allocations.GarbageCollectAll use
- * rpc_node_req. */
+/* Allocations.Signal, Restart, Stats, Checks, GarbageCollect: each method uses some of these
+ * fields. ClientStats.Stats, NodeMeta.Read and Allocations.GarbageCollectAll use rpc_node_req. */
 struct rpc_task_req {
 	char *alloc_id, *task; /* for Signal; empty: all tasks */
 	char *task_name;       /* the name of the field in Restart */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_deployment.c: deployments: their rows, their begin and their end. Runs in: supervisor. */
+/* local_deployment.c: deployments: their rows, and how they begin and end. Runs in: supervisor. */
 #include "supervisor/server/deploy/local_deployment.h"
 
 #include <stdlib.h>
@@ -259,6 +259,7 @@ fill_deployment(struct deployment *d, const struct local_job *j, const struct jo
 	d->job_version = job->version;
 	d->job_create_index = job->create_index;
 	d->job_modify_index = job->modify_index;
+	/* Nomad's names: a deployment's JobSpecModifyIndex is its job's JobModifyIndex. */
 	d->job_spec_modify_index = job->job_modify_index;
 	d->eval_priority = job->priority;
 	d->status = DEPLOYMENT_RUNNING;

@@ -113,7 +113,7 @@ write_eval(struct sup *sup, struct dirty *d, struct err *e)
 	int r;
 
 	if (!id_from_uuid(ev->ev.id, &id))
-		return err_say(e, -EINVAL, "evaluation \"%s\" has no id", ev->ev.id);
+		return err_say(e, -EINVAL, "evaluation id \"%s\" is not a UUID", ev->ev.id);
 	if (ev->gone)
 		return STORE_EXEC(sup->store, STMT_EVAL_DELETE, e, SV_ID(&id));
 	model_to_text(&eval_type, &ev->ev, MODEL_COMPACT, &json);

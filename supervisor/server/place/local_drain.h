@@ -14,7 +14,7 @@ int local_drain_load(struct local *l, struct err *e);
 void local_drain_start(struct local *l);
 /* Returns true if nothing may be placed: the node is not eligible, or the agent ends. */
 bool local_drain_is_on(const struct local *l);
-/* source_ops.set_drain */
+/* Implements source_ops.set_drain. */
 void local_set_drain(struct source *s, bool on);
 /* Starts a drain, or changes the strategy of the present one. Sets the times in *drain. */
 void local_drain_begin(struct local *l, struct drain_strategy *drain);

@@ -162,7 +162,7 @@ def test_a_plugin_is_refused_without_the_grant_in_the_configuration():
         case.contains(str(e), "allow_caps does not have the capabilities of mask 0x200002")
     with runs.Runs() as r:
         e = case.raises(ipc.RequestError, r.start, "true", **plugin_request(r, r.make_alloc(), csi_plugin=0, plugin=""))
-        case.contains(str(e), "only a csi_plugin task")
+        case.contains(str(e), "only for csi_plugin tasks")
 
 
 case.run(globals())

@@ -36,7 +36,7 @@ def normal(r):
 
 def test_invalid_fields_are_refused():
     with runs.Runs() as r:
-        refused(r, "the run's id is none", run=bytes(16))
+        refused(r, "the run's id is missing", run=bytes(16))
         run, req = r.request()
         case.contains(str(case.raises(ipc.RequestError, r.send, dict(req, alloc=bytes(16)), exe.spec("true"))), "alloc's id")
         for task in ("", ".", "..", "a/b", "/", "../../etc", "alloc", ".hidden", "x" * 129, "a b", "a\nb", "ä"):

@@ -236,7 +236,7 @@ def wait_nothing_left(node, seconds=20):
 def unexplained(node):
     """Returns log lines about objects without a row that a supervisor found at its start. There must be none after any crash: each row is
     committed before its object is made, and deleted after it is removed."""
-    return [line for line in node.log().splitlines() if "left from before" in line]
+    return [line for line in node.log().splitlines() if "found leftover" in line]
 
 
 def leaks(node):

@@ -76,7 +76,7 @@ def test_exec_helper_refuses_invalid_values():
     wrong += [(("is not a user name", "does not exist"), {"user": text}) for text in bad_text]
     wrong += [("cannot be a plugin's name", {"csi_plugin": kind, "plugin": text}) for kind in (1, 2, 3) for text in bad_text + [""]
               if text != "-x"]
-    wrong += [("the run's id is none", {"run": bytes(16)}), ("the alloc's id is none", {"alloc": bytes(16)})]
+    wrong += [("the run's id is missing", {"run": bytes(16)}), ("the alloc's id is missing", {"alloc": bytes(16)})]
     wrong += [("kill signal", {"kill_signal": value}) for value in (0, 65, 1 << 20, (1 << 32) - 1)]
     wrong += [("logs need", {"log_max_files": value}) for value in (0, 1001, (1 << 32) - 1)] + [("logs need", {"log_max_bytes": 0})]
     wrong += [(("is not configured", RAW), {"mounts": [dict(volume, name=text)]}) for text in bad_text + ["", "other"]]
@@ -85,7 +85,7 @@ def test_exec_helper_refuses_invalid_values():
     bad_places += [{"alloc": bytes(16)}, {"kind": 0}]
     wrong += [(("volume's place", RAW), {"mounts": [dict(csi_mount, place=dict(place, **bad))]}) for bad in bad_places]
     wrong += [(("volume's place", RAW), {"mounts": [{"kind": "EXEC_MOUNT_CSI_VOLUME"}]})]
-    wrong += [(("only a csi_plugin task", RAW), {"mounts": [{"kind": "EXEC_MOUNT_PLUGIN_%s" % kind}]}) for kind in ("SOCKET", "ROOT")]
+    wrong += [(("only for csi_plugin tasks", RAW), {"mounts": [{"kind": "EXEC_MOUNT_PLUGIN_%s" % kind}]}) for kind in ("SOCKET", "ROOT")]
     directory = case.directory()
     with runs.Runs('client { host_volume "v" { path = "%s" } }' % directory) as r:
         alloc = r.make_alloc()
