@@ -44,6 +44,8 @@ def rooms():
     law.update({p: set(BASE) for p in PROCESSES})
     law["contrib"] = set(BASE)
     law["config"] = {"common", "proto"}
+    law["hcl"] = {"common", "proto"}
+    law["cli"].add("hcl")
     law["launcher"].add("config")
     below = set(BASE)
     for layer in LAYERS:

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hcl_value.c: makes and compares values. Runs in: all users of hcl/ that evaluate. */
+#include "hcl/hcl_value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "hcl/hcl_doc.h"
+#include "hcl/hcl_number.h"
+#include "hcl/hcl_text.h"
+
+static struct hcl_value *
+new_value(struct hcl *h, enum hcl_kind kind)
+{
+	struct hcl_value *v = hcl_new_object(h, struct hcl_value);
+
+	v->kind = kind;
+	return v;
+}
+
+struct hcl_value *
+hcl_bool(struct hcl *h, bool b)
+{
+	struct hcl_value *v = new_value(h, HCL_BOOL);
+
+	v->boolean = b;
+	return v;
+}
+
+struct hcl_value *
+hcl_string(struct hcl *h, const char *s, size_t len)
+{
+	struct hcl_value *v = new_value(h, HCL_STRING);
+
+	v->string = hcl_strndup(h, s, len);
+	v->len = len;
+	return v;
+}
+
+struct hcl_value *
+hcl_text(struct hcl *h, const char *s)
+{
+	return hcl_string(h, s, strlen(s));
+}
+
+struct hcl_value *
+hcl_null(struct hcl *h, const struct hcl_type *type)
+{
+	struct hcl_value *v = new_value(h, type->kind);
+
+	v->state = HCL_NULL;
+	v->type = type;
+	return v;
+}
+
+struct hcl_value *
+hcl_unknown(struct hcl *h, const struct hcl_type *type)
+{
+	struct hcl_value *v = new_value(h, type->kind);
+
+	v->state = HCL_UNKNOWN;
+	v->type = type;
+	return v;
+}
+
+/* Functions go through values by recursion, so their depth is limited. */
+static void
+contain(struct hcl *h, struct hcl_value *v, const struct hcl_value *element)
+{
+	if (element->depth + 1 > v->depth)
+		v->depth = element->depth + 1;
+	if (v->depth > h->limits.depth)
+		hcl_fail(h, h->busy_at, "this value is nested more than %u levels deep",
+		    h->limits.depth);
+}
+
+static struct hcl_value *
+new_sequence(struct hcl *h, enum hcl_kind kind, const struct hcl_type *item,
+    struct hcl_value **items, size_t n)
+{
+	struct hcl_value *v = new_value(h, kind);
+
+	if (item)
+		v->type = hcl_type_list(h, kind, item);
+	v->items = items;
+	v->len = n;
+	for (size_t i = 0; i < n; i++)
+		contain(h, v, items[i]);
+	return v;
+}
+
+struct hcl_value *
+hcl_list(struct hcl *h, const struct hcl_type *item, struct hcl_value **items, size_t n)
+{
+	return new_sequence(h, HCL_LIST, item, items, n);
+}
+
+struct hcl_value *
+hcl_tuple(struct hcl *h, struct hcl_value **items, size_t n)
+{
+	return new_sequence(h, HCL_TUPLE, NULL, items, n);
+}
+
+static int
+compare_items(const void *a, const void *b, void *h)
+{
+	return hcl_compare(h, *(struct hcl_value *const *)a, *(struct hcl_value *const *)b);
+}
+
+struct hcl_value *
+hcl_set(struct hcl *h, const struct hcl_type *item, struct hcl_value **items, size_t n)
+{
+	struct hcl_value *v = new_sequence(h, HCL_SET, item, items, n);
+	size_t kept = 0;
+
+	hcl_step(h, n);
+	qsort_r(items, n, sizeof *items, compare_items, h);
+	for (size_t i = 0; i < n; i++)
+		if (kept == 0 || !hcl_equal(h, items[kept - 1], items[i]))
+			items[kept++] = items[i];
+	v->len = kept;
+	return v;
+}
+
+static int
+compare_keys(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	int r = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+	return r ? r : a_len < b_len ? -1 : a_len > b_len;
+}
+
+static int
+compare_members(const void *a, const void *b)
+{
+	const struct hcl_member *x = a, *y = b;
+
+	return compare_keys(x->key, x->key_len, y->key, y->key_len);
+}
+
+/* The sort keeps the order of equal keys, because it is told the position. */
+static int
+compare_member_pointers(const void *a, const void *b)
+{
+	const struct hcl_member *x = *(struct hcl_member *const *)a,
+				*y = *(struct hcl_member *const *)b;
+	int r = compare_members(x, y);
+
+	return r ? r : x < y ? -1 : x > y;
+}
+
+static struct hcl_value *
+new_mapping(struct hcl *h, enum hcl_kind kind, struct hcl_member *members, size_t n)
+{
+	struct hcl_member **order = hcl_alloc(h, n * sizeof(struct hcl_member *));
+	struct hcl_member *sorted = hcl_alloc(h, n * sizeof *sorted);
+	struct hcl_value *v = new_value(h, kind);
+	size_t kept = 0;
+
+	hcl_step(h, n);
+	for (size_t i = 0; i < n; i++)
+		order[i] = &members[i];
+	qsort(order, n, sizeof(struct hcl_member *), compare_member_pointers);
+	for (size_t i = 0; i < n; i++) {
+		if (kept > 0 && compare_members(&sorted[kept - 1], order[i]) == 0)
+			kept--;
+		sorted[kept++] = *order[i];
+		contain(h, v, order[i]->value);
+	}
+	v->members = sorted;
+	v->len = kept;
+	return v;
+}
+
+struct hcl_value *
+hcl_map(struct hcl *h, const struct hcl_type *item, struct hcl_member *members, size_t n)
+{
+	struct hcl_value *v = new_mapping(h, HCL_MAP, members, n);
+
+	v->type = hcl_type_list(h, HCL_MAP, item);
+	return v;
+}
+
+struct hcl_value *
+hcl_object(struct hcl *h, struct hcl_member *members, size_t n)
+{
+	return new_mapping(h, HCL_OBJECT, members, n);
+}
+
+bool
+hcl_is_sequence(const struct hcl_value *v)
+{
+	return v->kind == HCL_LIST || v->kind == HCL_SET || v->kind == HCL_TUPLE;
+}
+
+bool
+hcl_is_mapping(const struct hcl_value *v)
+{
+	return v->kind == HCL_MAP || v->kind == HCL_OBJECT;
+}
+
+bool
+hcl_is_wholly_known(const struct hcl_value *v)
+{
+	if (v->state == HCL_UNKNOWN)
+		return false;
+	if (v->state == HCL_NULL)
+		return true;
+	for (size_t i = 0; i < v->len && hcl_is_sequence(v); i++)
+		if (!hcl_is_wholly_known(v->items[i]))
+			return false;
+	for (size_t i = 0; i < v->len && hcl_is_mapping(v); i++)
+		if (!hcl_is_wholly_known(v->members[i].value))
+			return false;
+	return true;
+}
+
+struct hcl_value *
+hcl_get(const struct hcl_value *mapping, const char *key, size_t len)
+{
+	const struct hcl_member wanted = { .key = key, .key_len = len }, *found;
+
+	found = mapping->len == 0 ? NULL
+				  : bsearch(&wanted, mapping->members, mapping->len, sizeof wanted,
+					compare_members);
+	return found ? found->value : NULL;
+}
+
+static bool
+equal_contents(struct hcl *h, const struct hcl_value *a, const struct hcl_value *b)
+{
+	hcl_step(h, 1);
+	switch (a->kind) {
+	case HCL_BOOL:
+		return a->boolean == b->boolean;
+	case HCL_NUMBER:
+		return hcl_number_compare(a->number, b->number) == 0;
+	case HCL_STRING:
+		return a->len == b->len && memcmp(a->string, b->string, a->len) == 0;
+	case HCL_MAP:
+	case HCL_OBJECT:
+		for (size_t i = 0; i < a->len; i++)
+			if (compare_members(&a->members[i], &b->members[i]) != 0 ||
+			    !hcl_equal(h, a->members[i].value, b->members[i].value))
+				return false;
+		return true;
+	default:
+		for (size_t i = 0; i < a->len; i++)
+			if (!hcl_equal(h, a->items[i], b->items[i]))
+				return false;
+		return true;
+	}
+}
+
+bool
+hcl_equal(struct hcl *h, const struct hcl_value *a, const struct hcl_value *b)
+{
+	if (a->state == HCL_UNKNOWN || b->state == HCL_UNKNOWN)
+		return false;
+	if (a->state == HCL_NULL || b->state == HCL_NULL)
+		return a->state == b->state;
+	if (a->kind != b->kind)
+		return false;
+	if ((hcl_is_sequence(a) || hcl_is_mapping(a)) && a->len != b->len)
+		return false;
+	if (a->type && b->type && !hcl_type_equal(a->type, b->type))
+		return false;
+	return equal_contents(h, a, b);
+}
+
+static void append_order_text(struct hcl_text *t, const struct hcl_value *v);
+
+static void
+append_order_elements(struct hcl_text *t, const struct hcl_value *v)
+{
+	bool typed = v->type != NULL, mapping = hcl_is_mapping(v);
+
+	hcl_text_add(t, !typed ? "<" : mapping ? "{" : "[");
+	for (size_t i = 0; i < v->len; i++) {
+		if (mapping && typed) {
+			hcl_text_quote(t, v->members[i].key, v->members[i].key_len);
+			hcl_text_add(t, ":");
+		}
+		append_order_text(t, mapping ? v->members[i].value : v->items[i]);
+		hcl_text_add(t, ";");
+	}
+	hcl_text_add(t, !typed ? ">" : mapping ? "}" : "]");
+}
+
+/* The text by which go-cty orders the elements of a set that are neither strings nor numbers. */
+static void
+append_order_text(struct hcl_text *t, const struct hcl_value *v)
+{
+	hcl_step(t->h, 1);
+	if (v->state != HCL_KNOWN)
+		hcl_text_add(t, v->state == HCL_NULL ? "~" : "?");
+	else if (v->kind == HCL_BOOL)
+		hcl_text_add(t, v->boolean ? "T" : "F");
+	else if (v->kind == HCL_NUMBER)
+		hcl_text_add(t, hcl_number_text(t->h, v->number));
+	else if (v->kind == HCL_STRING)
+		hcl_text_quote(t, v->string, v->len);
+	else
+		append_order_elements(t, v);
+}
+
+int
+hcl_compare(struct hcl *h, const struct hcl_value *a, const struct hcl_value *b)
+{
+	struct hcl_text x = { .h = h }, y = { .h = h };
+
+	hcl_step(h, 1);
+	if (a->state == HCL_KNOWN && b->state == HCL_KNOWN && a->kind == b->kind) {
+		if (a->kind == HCL_STRING)
+			return compare_keys(a->string, a->len, b->string, b->len);
+		if (a->kind == HCL_NUMBER)
+			return hcl_number_compare(a->number, b->number);
+		if (a->kind == HCL_BOOL)
+			return (int)a->boolean - (int)b->boolean;
+	}
+	append_order_text(&x, a);
+	append_order_text(&y, b);
+	return compare_keys(x.text, x.len, y.text, y.len);
+}
