@@ -45,7 +45,8 @@ def rooms():
     law["contrib"] = set(BASE)
     law["config"] = {"common", "proto"}
     law["hcl"] = {"common", "proto"}
-    law["cli"].add("hcl")
+    law["jobspec"] = {"common", "proto", "hcl"}
+    law["cli"] |= {"hcl", "jobspec"}
     law["launcher"].add("config")
     below = set(BASE)
     for layer in LAYERS:
