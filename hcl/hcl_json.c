@@ -70,6 +70,16 @@ append_elements(struct hcl_text *t, const struct hcl_value *v)
 }
 
 static void
+append_number(struct hcl_text *t, const struct hcl_number *n)
+{
+	const struct hcl_range nowhere = { 0 };
+
+	if (mpfr_inf_p(n->v))
+		hcl_fail(t->h, nowhere, "an infinite number cannot become JSON");
+	hcl_text_add(t, hcl_number_text(t->h, n));
+}
+
+static void
 append_json(struct hcl_text *t, const struct hcl_value *v)
 {
 	hcl_step(t->h, 1);
@@ -78,7 +88,7 @@ append_json(struct hcl_text *t, const struct hcl_value *v)
 	else if (v->kind == HCL_BOOL)
 		hcl_text_add(t, v->boolean ? "true" : "false");
 	else if (v->kind == HCL_NUMBER)
-		hcl_text_add(t, hcl_number_text(t->h, v->number));
+		append_number(t, v->number);
 	else if (v->kind == HCL_STRING)
 		append_string(t, v->string, v->len);
 	else

@@ -11,6 +11,8 @@
 
 /* Decimal digits that tell any two numbers of 512 bits apart. */
 #define DIGITS_MAX 157
+/* More precision, to tell how far a decimal text is from a number. */
+#define EXTRA_BITS 128
 /* The largest exponent (binary) that is shown and computed with. A text of more digits is refused.
  */
 #define EXPONENT_MAX 8192
@@ -119,23 +121,31 @@ place_point(struct hcl *h, const char *digits, long exponent)
 	return text;
 }
 
-/* Whether n digits are enough to get the same number back. */
+/* Whether n digits are enough: whether their value is less than half a unit of v's last bit away
+ * from v, or just that if that bit is 0. */
 static bool
 is_enough(const mpfr_t v, size_t n, char *digits, long *ret_exponent)
 {
+	mpfr_prec_t bits = mpfr_get_prec(v), more = bits + EXTRA_BITS;
+	unsigned long limbs[(HCL_NUMBER_BITS + EXTRA_BITS) / 64 + 1], unit_limbs[1];
 	char text[DIGITS_MAX + 40];
-	unsigned long limbs[HCL_NUMBER_BITS / 64 + 1];
 	bool negative;
-	mpfr_t back;
+	mpfr_t back, half;
+	int r;
 
 	(void)mpfr_get_str(digits, ret_exponent, 10, n, v, MPFR_RNDN);
 	negative = *digits == '-';
 	(void)snprintf(
 	    text, sizeof text, "%s0.%se%ld", negative ? "-" : "", digits + negative, *ret_exponent);
-	mpfr_custom_init(limbs, mpfr_get_prec(v));
-	mpfr_custom_init_set(back, MPFR_ZERO_KIND, 0, mpfr_get_prec(v), limbs);
+	mpfr_custom_init(limbs, more);
+	mpfr_custom_init_set(back, MPFR_ZERO_KIND, 0, more, limbs);
+	mpfr_custom_init(unit_limbs, 32);
+	mpfr_custom_init_set(half, MPFR_ZERO_KIND, 0, 32, unit_limbs);
 	(void)mpfr_strtofr(back, text, NULL, 10, MPFR_RNDN);
-	return mpfr_equal_p(back, v);
+	(void)mpfr_sub(back, back, v, MPFR_RNDN);
+	(void)mpfr_set_ui_2exp(half, 1, mpfr_get_exp(v) - bits - 1, MPFR_RNDN);
+	r = mpfr_cmpabs(back, half);
+	return r < 0 || (r == 0 && mpfr_min_prec(v) < bits);
 }
 
 char *
