@@ -69,7 +69,43 @@ common_item_type(struct conversion *c, const struct hcl_value *v)
 	for (size_t i = 0; i < v->len; i++)
 		types[i] = hcl_type_of(c->h, hcl_is_mapping(v) ? v->members[i].value : v->items[i]);
 	common = hcl_unify(c->h, types, v->len);
+	for (size_t i = 0; i < v->len && common && common->kind == HCL_ANY; i++)
+		if (types[i]->kind != HCL_ANY)
+			common = NULL;
 	if (!common)
+		c->why = "all elements must have the same type";
+	return common;
+}
+
+static bool
+has_any(const struct hcl_type *t)
+{
+	if (t->item)
+		return has_any(t->item);
+	for (size_t i = 0; i < t->n; i++)
+		if (has_any(t->items ? t->items[i] : t->members[i].type))
+			return true;
+	return t->kind == HCL_ANY;
+}
+
+/* After elements were converted to a type with "any" inside, finds the type that all have, and
+ * converts them to it if `mix`. */
+static const struct hcl_type *
+settle_items(struct conversion *c, struct hcl_value **items, size_t n, bool mix)
+{
+	const struct hcl_type **types = hcl_alloc(c->h, n * sizeof(struct hcl_type *)), *common;
+
+	for (size_t i = 0; i < n; i++)
+		types[i] = hcl_type_of(c->h, items[i]);
+	common = hcl_unify(c->h, types, n);
+	for (size_t i = 0; i < n && common; i++) {
+		if (hcl_type_equal(types[i], common))
+			continue;
+		items[i] = mix ? convert(c, items[i], common) : NULL;
+		if (!items[i])
+			common = NULL;
+	}
+	if (!common && !c->why)
 		c->why = "all elements must have the same type";
 	return common;
 }
@@ -92,6 +128,11 @@ to_list(struct conversion *c, struct hcl_value *v, const struct hcl_type *type)
 		if (!items[i])
 			return NULL;
 	}
+	if (v->len > 0 && has_any(item))
+		item =
+		    settle_items(c, items, v->len, v->kind == HCL_TUPLE && type->kind == HCL_LIST);
+	if (!item)
+		return NULL;
 	return type->kind == HCL_SET ? hcl_set(c->h, item, items, v->len)
 				     : hcl_list(c->h, item, items, v->len);
 }
@@ -101,6 +142,7 @@ to_map(struct conversion *c, struct hcl_value *v, const struct hcl_type *type)
 {
 	const struct hcl_type *item = type->item;
 	struct hcl_member *members;
+	struct hcl_value **items;
 
 	if (!hcl_is_mapping(v))
 		return refuse_type(c, v, type);
@@ -109,13 +151,21 @@ to_map(struct conversion *c, struct hcl_value *v, const struct hcl_type *type)
 	if (!item)
 		return NULL;
 	members = hcl_alloc(c->h, v->len * sizeof *members);
+	items = hcl_alloc(c->h, v->len * sizeof(struct hcl_value *));
 	for (size_t i = 0; i < v->len; i++) {
-		members[i] = v->members[i];
-		members[i].value = convert(c, v->members[i].value, item);
-		if (!members[i].value) {
+		items[i] = convert(c, v->members[i].value, item);
+		if (!items[i]) {
 			c->why = hcl_printf(c->h, "element \"%s\": %s", v->members[i].key, c->why);
 			return NULL;
 		}
+	}
+	if (v->len > 0 && has_any(item))
+		item = settle_items(c, items, v->len, item->kind != HCL_TUPLE);
+	if (!item)
+		return NULL;
+	for (size_t i = 0; i < v->len; i++) {
+		members[i] = v->members[i];
+		members[i].value = items[i];
 	}
 	return hcl_map(c->h, item, members, v->len);
 }
