@@ -86,9 +86,6 @@ struct job_names {
 void job_read_names(struct hcl *h, const struct job_input *in, const struct hcl_body *body,
     const struct hcl_scope *scope, struct job_names *ret);
 
-/* The type that an expression such as list(string) names. Leaves with hcl_fail(). */
-const struct hcl_type *job_read_type(struct hcl *h, const struct hcl_expr *e);
-
 /* What Nomad's parser does after reading: moves shorthands to their places and sets its defaults.
  * name is the job block's label. */
 void job_finish(struct hcl *h, json_t *job, const char *name);

@@ -195,7 +195,7 @@ read_variable(struct reader *r, const struct hcl_block *b)
 	if ((a = find_attr(b->body, "description")))
 		(void)read_text(r, a);
 	if ((a = find_attr(b->body, "type")))
-		v->type = job_read_type(r->h, a->expr);
+		v->type = hcl_read_type(r->h, a->expr, false);
 	if ((a = find_attr(b->body, "default"))) {
 		set_value(r, v, hcl_eval(r->h, a->expr, NULL), a->expr->at);
 		if (!v->type)
