@@ -36,6 +36,8 @@ int cli_job_eval(struct cli *cli, int argc, char **argv);
 int cli_job_inspect(struct cli *cli, int argc, char **argv);
 int cli_job_validate(struct cli *cli, int argc, char **argv);
 /* cli_job_children.c */
+int cli_fmt(struct cli *cli, int argc, char **argv);
+int cli_job_init(struct cli *cli, int argc, char **argv);
 int cli_job_dispatch(struct cli *cli, int argc, char **argv);
 int cli_job_periodic(struct cli *cli, int argc, char **argv);
 int cli_job_history(struct cli *cli, int argc, char **argv);
@@ -64,7 +66,7 @@ int cli_volume_status(struct cli *cli, int argc, char **argv);
 
 extern const struct cli_flag cli_agent_flags[], cli_alloc_exec_flags[], cli_alloc_fs_flags[],
     cli_alloc_logs_flags[], cli_alloc_restart_flags[], cli_alloc_signal_flags[],
-    cli_alloc_stop_flags[], cli_job_change_flags[], cli_job_run_flags[], cli_job_stop_flags[],
+    cli_alloc_stop_flags[], cli_fmt_flags[], cli_job_change_flags[], cli_job_file_flags[], cli_job_init_flags[], cli_job_run_flags[], cli_job_stop_flags[],
     cli_node_drain_flags[], cli_node_status_flags[], cli_volume_delete_flags[];
 
 extern const struct cli_flag cli_volume_snapshot_flags[], cli_monitor_flags[], cli_action_flags[],
