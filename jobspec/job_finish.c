@@ -243,8 +243,8 @@ add_secrets(json_t *task, json_t *secrets)
 	json_t *own = json_object_get(task, "Secrets");
 
 	if (json_array_size(own) == 0)
-		json_object_set_new(task, "Secrets", json_incref(secrets ? secrets : json_null()));
-	else if (secrets)
+		json_object_set_new(task, "Secrets", json_copy(secrets));
+	else
 		json_array_extend(own, secrets);
 }
 

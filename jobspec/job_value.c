@@ -321,6 +321,14 @@ read_member(struct hcl *h, void *arg)
 		r->json = read_scalar(h, JOB_STRING, r->v, r->at);
 }
 
+/* A null in the map itself, not deeper, is as if it was not there. */
+static void
+set_member(json_t *map, const char *name, json_t *value)
+{
+	if (!json_is_null(value))
+		json_object_set_new_nocheck(map, name, value);
+}
+
 json_t *
 job_read_map(
     struct hcl *h, enum job_kind kind, const struct hcl_body *body, const struct hcl_scope *scope)
@@ -333,13 +341,13 @@ job_read_map(
 		};
 
 		if (hcl_try(h, read_member, &r))
-			json_object_set_new_nocheck(map, a->name, r.json);
+			set_member(map, a->name, r.json);
 	}
 	for (const struct hcl_block *b = body->blocks; b; b = b->next) {
 		struct map_reading r = { .kind = kind, .at = b->type_at, .b = b, .scope = scope };
 
 		if (is_first_of_type(body, b) && hcl_try(h, read_member, &r))
-			json_object_set_new_nocheck(map, b->type, r.json);
+			set_member(map, b->type, r.json);
 	}
 	return map;
 }
