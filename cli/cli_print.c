@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 
 #define FIELD_WIDTH 20
 
@@ -216,15 +217,13 @@ const char *
 cli_time(const struct cli *cli, int64_t time_ns, char buf[CLI_TIME_SIZE])
 {
 	char span[CLI_TIME_SIZE];
-	struct timespec now;
 	int64_t age;
 
 	if (time_ns <= 0)
 		return "";
 	if (cli->verbose)
 		return format_exact(time_ns, buf);
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	age = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - time_ns;
+	age = clock_real_ns() - time_ns;
 	/* Times in the past are rounded to seconds; the clocks of agent and command may differ
 	 * slightly. */
 	if (age < 1000000000 && age > -1000000000)

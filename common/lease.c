@@ -4,17 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-uint64_t
-boottime_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 int
 lease_read(int fd, struct lease_page *ret)

@@ -22,7 +22,6 @@ struct lease_page {
 	uint64_t last_ok; /* when the last answered beat was sent; 0 if there was none */
 };
 
-uint64_t boottime_ns(void);
 /*
  * Returns when an alloc with this limit has to stop. A last_ok in the future counts as now.
  * limit_ms must not be 0, which means that there is no lease.

@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/crash.h"
 #include "common/utf8.h"
 #include "csi-helper/csi.h"
@@ -63,15 +63,6 @@ static struct csi_answer answer;              /* the answer that is being sent *
 /* Since when a call is late and no call has ended; 0: none is late. A single late check is not
  * enough, because this process itself may have been stopped. */
 static uint64_t late_since_ms;
-
-static uint64_t
-now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static uint64_t
 deadline_ms(const struct csi_call *call)
@@ -132,7 +123,7 @@ start_call(const struct ipc_packet *p, const struct channel *ch, uint32_t method
 	call->serial = p->serial;
 	call->method = method;
 	call->timeout_ms = timeout_ms;
-	call->started_ms = now_ms();
+	call->started_ms = clock_ms();
 	if (csi_call_start(call, ch->grpc, find_method(method)->name, req) < 0) {
 		csi_call_free(call);
 		return err_set(e, -ENOMEM, "call a plugin");
@@ -228,7 +219,8 @@ csi_on_call_cancel(const CsiCallCancelEv *ev)
 static void
 say_status(const struct csi_call *call, char message[CSI_MESSAGE_SIZE])
 {
-	if (call->result.status == GRPC_STATUS_DEADLINE_EXCEEDED && now_ms() >= deadline_ms(call)) {
+	if (call->result.status == GRPC_STATUS_DEADLINE_EXCEEDED &&
+	    clock_ms() >= deadline_ms(call)) {
 		(void)snprintf(
 		    message, CSI_MESSAGE_SIZE, "no answer within %u ms", call->timeout_ms);
 		return;
@@ -368,7 +360,7 @@ int
 csi_calls_timeout_ms(struct err *e)
 {
 	const struct csi_call *first = first_to_end();
-	uint64_t now = now_ms();
+	uint64_t now = clock_ms();
 
 	if (!first || now < deadline_ms(first) + LATE_MS) {
 		late_since_ms = 0;

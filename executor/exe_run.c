@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -91,7 +90,6 @@ int
 exe_run_end(struct exe *x)
 {
 	struct exe_record *rec = &x->record;
-	struct timespec now;
 
 	if (rec->state != EXE_ENDED) {
 		if (sync_volumes(x) == 0)
@@ -99,9 +97,8 @@ exe_run_end(struct exe *x)
 		drain_logs(x);
 		if (was_oom_killed(x))
 			rec->flags |= EXE_END_OOM;
-		rec->ended_boot_ns = boottime_ns();
-		(void)clock_gettime(CLOCK_REALTIME, &now);
-		rec->ended_real_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+		rec->ended_boot_ns = clock_boot_ns();
+		rec->ended_real_ns = (uint64_t)clock_real_ns();
 		rec->state = EXE_ENDED;
 		CRASH_POINT(EXE_BEFORE_EXIT_RECORD);
 		x->record_lost = exe_record_write(x) < 0;

@@ -58,7 +58,7 @@ read_page(struct exe *x)
 		return;
 	x->lease_read = true;
 	x->lease_ok = page.last_ok;
-	x->lease_deadline_ns = lease_deadline_ns(&page, x->lease_ms, boottime_ns());
+	x->lease_deadline_ns = lease_deadline_ns(&page, x->lease_ms, clock_boot_ns());
 }
 
 /* Sets the timer to the deadline. Before the first beat the deadline is far away and the first beat
@@ -66,7 +66,7 @@ read_page(struct exe *x)
 static void
 set_timer(struct exe *x)
 {
-	uint64_t now = boottime_ns(), at = x->lease_deadline_ns;
+	uint64_t now = clock_boot_ns(), at = x->lease_deadline_ns;
 	struct itimerspec when = { 0 };
 
 	if (x->lease_ok == 0 && at > now && x->lease_ms < (at - now) / 1000000u)
@@ -90,7 +90,7 @@ exe_lease_arm(struct exe *x)
 	x->lease_ok = 0;
 	/* The page was never read: it counts as made now. */
 	x->lease_deadline_ns = lease_deadline_ns(
-	    &(struct lease_page){ .started = boottime_ns() }, x->lease_ms, boottime_ns());
+	    &(struct lease_page){ .started = clock_boot_ns() }, x->lease_ms, clock_boot_ns());
 	read_page(x);
 	set_timer(x);
 }
@@ -105,7 +105,7 @@ exe_lease_fired(struct exe *x)
 	if (x->gone || (x->record.flags & EXE_END_LEASE))
 		return true;
 	read_page(x);
-	now = boottime_ns();
+	now = clock_boot_ns();
 	if (x->lease_deadline_ns > now) {
 		set_timer(x);
 		return true;

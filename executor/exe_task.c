@@ -14,10 +14,10 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/cgroup.h"
+#include "common/clock.h"
 #include "common/clone.h"
 #include "common/cleanup.h"
 #include "common/crash.h"
@@ -144,7 +144,6 @@ host_pid(struct exe *x)
 static void
 note_task(struct exe *x)
 {
-	struct timespec now;
 	char self[16];
 	ssize_t n = readlinkat(EXE_FD_PROC, "self", self, sizeof self - 1);
 
@@ -154,9 +153,8 @@ note_task(struct exe *x)
 	}
 	x->record.task_pid = host_pid(x);
 	x->record.task_start_ticks = pid_start_ticks(EXE_FD_PROC, x->record.task_pid);
-	x->record.started_boot_ns = boottime_ns();
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	x->record.started_real_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	x->record.started_boot_ns = clock_boot_ns();
+	x->record.started_real_ns = (uint64_t)clock_real_ns();
 }
 
 /* Opens the cgroup files that the executor needs after its drop, because only root may open them.

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "common/clock.h"
 #include "common/crash.h"
 #include "common/fd.h"
 #include "common/lease.h"
@@ -58,7 +59,7 @@ hb_beat_tick(struct hb *hb)
 		return b->next_ms;
 	}
 	b->next_ms = hb->link ? NEVER : hb->now_ms + LOCAL_MS;
-	b->asked_ns = boottime_ns();
+	b->asked_ns = clock_boot_ns();
 	req.cycle = ++b->cycle;
 	hb_ipc_tell(hb, HB_BEAT_REQ, (uint32_t)b->cycle, &req.base, -1);
 	return b->next_ms;

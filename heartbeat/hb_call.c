@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/lease.h"
 #include "common/log.h"
@@ -201,7 +202,7 @@ start(struct hb *hb, struct hb_call *c, struct hb_conn *conn)
 	}
 	c->stream->ops = &stream_ops;
 	c->conn = conn;
-	c->begun_ns = boottime_ns();
+	c->begun_ns = clock_boot_ns();
 	send_request(c);
 }
 

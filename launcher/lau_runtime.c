@@ -15,6 +15,7 @@
 
 #include "common/cgroup.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/lease.h"
 #include "common/log.h"
@@ -69,7 +70,7 @@ lau_lease_open(struct launcher *l, struct err *e)
 	/* A page of this boot is never changed by a start; otherwise a crash loop would extend the
 	 * lease for ever. */
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size != LEASE_SIZE || lease_read(fd, &page) < 0) {
-		new.page.started = boottime_ns();
+		new.page.started = clock_boot_ns();
 		r = boot_id_read(new.page.boot_id);
 		if (r == 0)
 			r = lau_file_replace(l->rt_fd, "lease", 0644, &new, sizeof new);

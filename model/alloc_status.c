@@ -54,16 +54,13 @@ alloc_client_status(
 	return running ? CLIENT_RUNNING : pending ? CLIENT_PENDING : CLIENT_COMPLETE;
 }
 
-int
+void
 task_state_add_event(struct task_state *s, struct task_event *ev)
 {
 	struct task_event *at = list_add(task_event, &s->events);
 
-	if (!at)
-		return -ENOMEM;
 	*at = *ev;
 	task_event_init(ev);
 	while (s->events.n > TASK_EVENTS_MAX)
 		list_remove(task_event, &s->events, 0);
-	return 0;
 }

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 
 #define FIELDS_MAX 7
 
@@ -484,8 +485,8 @@ cron_next(const struct cron *c, const char *zone, int64_t after)
 		after = 0;
 	if (is_utc(zone))
 		return search(c, true, after);
-	if (now && !(before = strdup(now)))
-		return -1;
+	if (now)
+		before = mem_strdup(now);
 	set_zone(strcmp(zone, "Local") == 0 ? ":/etc/localtime" : zone);
 	t = search(c, false, after);
 	set_zone(before);

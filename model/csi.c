@@ -86,32 +86,6 @@ MODEL_TYPE(
     csi_info, csi_info_fields, .name = "plugin", .title = 1 + offsetof(struct csi_info, plugin_id));
 #undef S
 
-int
-mount_options_merge(const struct mount_options *volume, const struct mount_options *request,
-    struct mount_options *ret)
-{
-	cleanup_done(mount_options) struct mount_options flags = { 0 };
-	int r;
-
-	mount_options_init(ret);
-	r = volume ? mount_options_copy(volume, ret) : 0;
-	if (r < 0 || !request)
-		return r;
-	if (*str(request->fs_type))
-		r = str_set(&ret->fs_type, request->fs_type);
-	if (r == 0 && request->mount_flags.v) {
-		r = mount_options_copy(request, &flags);
-		if (r == 0) {
-			strings_done(&ret->mount_flags);
-			ret->mount_flags = flags.mount_flags;
-			flags.mount_flags = (struct strings){ 0 };
-		}
-	}
-	if (r < 0)
-		mount_options_done(ret);
-	return r;
-}
-
 #define FNV_START 2166136261u
 #define FNV_PRIME 16777619u
 

@@ -61,11 +61,6 @@ MODEL_DECLARE(csi_controller_info);
 MODEL_DECLARE(csi_node_info);
 MODEL_DECLARE(csi_info);
 
-/* Sets *ret to the volume's options, with fs_type and flags replaced by the request's where it has
- * them (flags: not nil). Either may be NULL. Returns 0 or -ENOMEM. */
-int mount_options_merge(const struct mount_options *volume, const struct mount_options *request,
-    struct mount_options *ret);
-
 #define USAGE_SIZE 80
 /*
  * Writes a name for this way of using a volume on the node: "rw-file-system-single-node-writer"; if

@@ -156,25 +156,25 @@ validate_identity(const void *obj, struct problems *p)
 	struct err e = { 0 };
 
 	if (!is_identity_name(name))
-		(void)model_problem(
+		model_problem(
 		    p, "its name must have 1 to %d letters, digits, '-' and '_'", NAME_BYTES_MAX);
 	for (size_t i = 0; i < w->audience.n; i++)
 		if (!*str(w->audience.v[i]))
-			(void)model_problem(p, "an audience is empty");
+			model_problem(p, "an audience is empty");
 	if (w->change_mode == IDENTITY_SIGNAL && !is_signal_name(str(w->change_signal)))
-		(void)model_problem(p,
+		model_problem(p,
 		    "change_mode \"signal\" needs a change_signal, and \"%.40s\" is not one",
 		    str(w->change_signal));
 	if (w->change_mode != IDENTITY_SIGNAL && *str(w->change_signal))
-		(void)model_problem(p, "change_signal needs change_mode = \"signal\"");
+		model_problem(p, "change_signal needs change_mode = \"signal\"");
 	if (w->ttl < 0)
-		(void)model_problem(p, "ttl must not be negative");
+		model_problem(p, "ttl must not be negative");
 	if (w->ttl > 0 && strcmp(name, IDENTITY_DEFAULT) == 0)
-		(void)model_problem(p, "the default identity cannot have a ttl");
+		model_problem(p, "the default identity cannot have a ttl");
 	if (*str(w->filepath) && !w->file)
-		(void)model_problem(p, "filepath needs file = true");
+		model_problem(p, "filepath needs file = true");
 	if (w->file && identity_file(w, file, &e) < 0)
-		(void)model_problem(p, "%s", e.msg);
+		model_problem(p, "%s", e.msg);
 }
 MODEL_TYPE(workload_identity, workload_identity_fields, .name = "identity",
     .validate = validate_identity, .title = 1 + offsetof(struct workload_identity, name));

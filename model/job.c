@@ -35,8 +35,7 @@ validate_reschedule(const void *obj, struct problems *p)
 	const struct reschedule_policy *r = obj;
 
 	if (is_below_zero(r->interval) || is_below_zero(r->delay) || is_below_zero(r->max_delay))
-		(void)model_problem(
-		    p, "reschedule: interval, delay and max_delay must not be negative");
+		model_problem(p, "reschedule: interval, delay and max_delay must not be negative");
 }
 MODEL_TYPE(reschedule_policy, reschedule_policy_fields, .name = "reschedule",
     .validate = validate_reschedule);
@@ -242,21 +241,20 @@ static const struct field job_stub_fields[] = {
 MODEL_TYPE(job_stub, job_stub_fields, .name = "job", .title = 1 + offsetof(struct job_stub, id));
 #undef S
 
-int
+void
 job_stub_fill(struct job_stub *stub, const struct job *job)
 {
 	size_t i;
-	int r;
 
-	r = str_set(&stub->id, job->id);
-	r = r < 0 ? r : str_set(&stub->parent_id, job->parent_id);
-	r = r < 0 ? r : str_set(&stub->name, job->name);
-	r = r < 0 ? r : str_set(&stub->namespace, job->namespace);
-	r = r < 0 ? r : str_set(&stub->node_pool, job->node_pool);
-	r = r < 0 ? r : str_set(&stub->status_description, job->status_description);
+	(void)str_set(&stub->id, job->id);
+	(void)str_set(&stub->parent_id, job->parent_id);
+	(void)str_set(&stub->name, job->name);
+	(void)str_set(&stub->namespace, job->namespace);
+	(void)str_set(&stub->node_pool, job->node_pool);
+	(void)str_set(&stub->status_description, job->status_description);
 	strings_done(&stub->datacenters);
-	for (i = 0; i < job->datacenters.n && r == 0; i++)
-		r = strings_add(&stub->datacenters, job->datacenters.v[i]);
+	for (i = 0; i < job->datacenters.n; i++)
+		(void)strings_add(&stub->datacenters, job->datacenters.v[i]);
 	stub->type = job->type;
 	stub->priority = job->priority;
 	stub->periodic = job->periodic;
@@ -268,7 +266,6 @@ job_stub_fill(struct job_stub *stub, const struct job *job)
 	stub->job_modify_index = job->job_modify_index;
 	stub->submit_time = job->submit_time;
 	stub->version = job->version;
-	return r;
 }
 
 const struct task_group *
@@ -313,11 +310,13 @@ group_stop_after_ms(const struct task_group *group)
 	return ns < NS_PER_MS ? 1 : (uint64_t)(ns / NS_PER_MS);
 }
 
-int
+void
 volume_request_source(const struct volume_request *vr, int64_t index, char **ret)
 {
-	return vr->per_alloc ? str_setf(ret, "%s[%lld]", str(vr->source), (long long)index)
-			     : str_set(ret, str(vr->source));
+	if (vr->per_alloc)
+		(void)str_setf(ret, "%s[%lld]", str(vr->source), (long long)index);
+	else
+		(void)str_set(ret, vr->source);
 }
 
 bool

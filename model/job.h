@@ -124,8 +124,8 @@ MODEL_DECLARE(ephemeral_disk);
 MODEL_DECLARE(disconnect_strategy);
 MODEL_DECLARE(volume_request);
 /* Sets *ret to the id of the volume for the group's alloc of that index: "data", or "data[3]" with
- * per_alloc. The caller frees *ret. Returns 0 or -ENOMEM. */
-int volume_request_source(const struct volume_request *vr, int64_t index, char **ret);
+ * per_alloc. The caller frees *ret. */
+void volume_request_source(const struct volume_request *vr, int64_t index, char **ret);
 MODEL_DECLARE(task_group);
 MODEL_DECLARE(job);
 
@@ -135,9 +135,8 @@ extern const char *const job_status_names[JOB_DEAD + 1];
 /* Returns whether a block is empty, as the nomad command sends it: null, false, 0, "", [], or an
  * object with only such members. */
 bool json_says_nothing(const json_t *json);
-/* Fills in Nomad's defaults and completes each task's restart block from its group's. Returns 0 or
- * -ENOMEM. */
-int job_complete(struct job *job);
+/* Fills in Nomad's defaults and completes each task's restart block from its group's. */
+void job_complete(struct job *job);
 const struct task_group *job_group(const struct job *job, const char *name);
 const struct task *group_task(const struct task_group *group, const char *name);
 /* Returns stop_after_client_disconnect or disconnect.stop_on_client_after in ms; 0 if neither is

@@ -6,6 +6,6 @@
 
 #include "model/job.h"
 
-/* Returns 0 or -ENOMEM. */
-int group_services_complete(struct task_group *group, const struct job *job);
+/* Completes the services of the group and of its tasks. */
+void group_services_complete(struct task_group *group, const struct job *job);
 #endif

@@ -40,7 +40,7 @@ MODEL_DECLARE(group_summary);
 MODEL_DECLARE(job_summary);
 MODEL_DECLARE(job_stub);
 
-/* Fills all of the stub but its summary. Returns 0 or -ENOMEM. */
-int job_stub_fill(struct job_stub *stub, const struct job *job);
+/* Fills all of the stub but its summary. */
+void job_stub_fill(struct job_stub *stub, const struct job *job);
 
 #endif

@@ -75,7 +75,7 @@ validate_check_restart(const void *obj, struct problems *p)
 	const struct check_restart *r = obj;
 
 	if (r->limit < 0 || r->grace < 0)
-		(void)model_problem(p, "check_restart: limit and grace must not be negative");
+		model_problem(p, "check_restart: limit and grace must not be negative");
 }
 MODEL_TYPE(check_restart, check_restart_fields, .name = "check_restart",
     .validate = validate_check_restart);
@@ -120,28 +120,28 @@ static void
 validate_http(const struct service_check *c, struct problems *p)
 {
 	if (!*str(c->path))
-		(void)model_problem(p, "path is missing");
+		model_problem(p, "path is missing");
 	else if (strstr(c->path, "://") || !http_is_line(c->path))
-		(void)model_problem(
+		model_problem(
 		    p, "path \"%.100s\" must be one line, without scheme and host", c->path);
 	if (*str(c->protocol) && !str_eq(c->protocol, "http") && !str_eq(c->protocol, "https"))
-		(void)model_problem(
+		model_problem(
 		    p, "protocol must be \"http\" or \"https\", not \"%.40s\"", c->protocol);
 	if (strlen(str(c->tls_server_name)) > NAME_MAX_DNS)
-		(void)model_problem(p, "tls_server_name is too long");
+		model_problem(p, "tls_server_name is too long");
 	if (*str(c->method) && !http_is_token(c->method))
-		(void)model_problem(p, "method \"%.40s\" is not an HTTP method", c->method);
+		model_problem(p, "method \"%.40s\" is not an HTTP method", c->method);
 	for (size_t i = 0; i < c->header.n; i++) {
 		const struct strings *values = &c->header.v[i].value.values;
 
 		/* A name with a reference is checked when its alloc starts. */
 		if (!strstr(str(c->header.v[i].key), "${") &&
 		    !http_is_token(str(c->header.v[i].key)))
-			(void)model_problem(
+			model_problem(
 			    p, "\"%.60s\" cannot be the name of a header", str(c->header.v[i].key));
 		for (size_t k = 0; k < values->n; k++)
 			if (!http_is_line(str(values->v[k])))
-				(void)model_problem(p, "header %.60s has a control character",
+				model_problem(p, "header %.60s has a control character",
 				    str(c->header.v[i].key));
 	}
 }
@@ -175,30 +175,29 @@ validate_check(const void *obj, struct problems *p)
 	if (str_eq(c->type, "http"))
 		validate_http(c, p);
 	else if (!str_eq(c->type, "tcp"))
-		(void)model_problem(
-		    p, "type must be \"http\" or \"tcp\", not \"%.40s\"", str(c->type));
+		model_problem(p, "type must be \"http\" or \"tcp\", not \"%.40s\"", str(c->type));
 	if (c->interval < CHECK_MIN_NS || c->timeout < CHECK_MIN_NS)
-		(void)model_problem(p, "interval and timeout must be at least 1s");
+		model_problem(p, "interval and timeout must be at least 1s");
 	if (consul)
-		(void)model_problem(p, "provider \"nomad\" does not support %s", consul);
+		model_problem(p, "provider \"nomad\" does not support %s", consul);
 	if (*str(c->address_mode) && !str_eq(c->address_mode, "host") &&
 	    !str_eq(c->address_mode, "alloc") && !str_eq(c->address_mode, "driver"))
-		(void)model_problem(p, "address_mode must be \"host\" or \"alloc\", not \"%.40s\"",
+		model_problem(p, "address_mode must be \"host\" or \"alloc\", not \"%.40s\"",
 		    c->address_mode);
 	/* Validated but ignored: it is Consul's; here a check is pending until its first try. */
 	if (*str(c->initial_status) && !str_eq(c->initial_status, "passing") &&
 	    !str_eq(c->initial_status, "warning") && !str_eq(c->initial_status, "critical"))
-		(void)model_problem(p,
+		model_problem(p,
 		    "initial_status must be \"passing\", \"warning\" or \"critical\", not "
 		    "\"%.40s\"",
 		    c->initial_status);
 	if (*str(c->on_update) && !str_eq(c->on_update, "require_healthy") &&
 	    !str_eq(c->on_update, "ignore") && !str_eq(c->on_update, "ignore_warnings"))
-		(void)model_problem(p,
+		model_problem(p,
 		    "on_update must be \"require_healthy\" or \"ignore\", not \"%.40s\"",
 		    c->on_update);
 	if (str_eq(c->on_update, "ignore") && c->check_restart)
-		(void)model_problem(p, "on_update \"ignore\" and check_restart exclude each other");
+		model_problem(p, "on_update \"ignore\" and check_restart exclude each other");
 }
 MODEL_TYPE(service_check, service_check_fields, .name = "check",
     .title = 1 + offsetof(struct service_check, name));
@@ -254,26 +253,26 @@ validate_service(const void *obj, struct problems *p)
 
 	if (!str_eq(s->provider, SERVICE_PROVIDER_NOMAD)) {
 		if (*str(s->provider) && !str_eq(s->provider, "consul"))
-			(void)model_problem(p,
-			    "provider must be \"nomad\" or \"consul\", not \"%.40s\"", s->provider);
+			model_problem(p, "provider must be \"nomad\" or \"consul\", not \"%.40s\"",
+			    s->provider);
 		return;
 	}
 	/* A name with a reference is checked when its alloc starts. */
 	if (!strstr(str(s->name), "${") && !service_name_is_valid(str(s->name)))
-		(void)model_problem(p,
+		model_problem(p,
 		    "a service's name must have 1 to %d letters, digits and dashes, no dash at an "
 		    "end",
 		    LABEL_MAX);
 	if (*mode && strcmp(mode, "auto") && strcmp(mode, "host") && strcmp(mode, "alloc") &&
 	    strcmp(mode, "driver"))
-		(void)model_problem(p,
+		model_problem(p,
 		    "address_mode must be \"auto\", \"host\", \"alloc\" or \"driver\", not "
 		    "\"%.40s\"",
 		    mode);
 	if (*str(s->address) && *mode && strcmp(mode, "auto"))
-		(void)model_problem(p, "address needs address_mode \"auto\"");
+		model_problem(p, "address needs address_mode \"auto\"");
 	if (!json_is_null(s->connect) && json_object_size(s->connect) > 0)
-		(void)model_problem(p, "provider \"nomad\" does not support connect");
+		model_problem(p, "provider \"nomad\" does not support connect");
 	validate_checks(s, p);
 }
 MODEL_TYPE(service, service_fields, .name = "service", .validate = validate_service,

@@ -44,12 +44,11 @@ validate_restart(const void *obj, struct problems *p)
 	const struct restart_policy *r = obj;
 
 	if (r->attempts < 0 || r->interval < 0 || r->delay < 0)
-		(void)model_problem(
-		    p, "restart: attempts, interval and delay must not be negative");
+		model_problem(p, "restart: attempts, interval and delay must not be negative");
 	else if (r->attempts > 0 && r->interval < RESTART_INTERVAL_MIN)
-		(void)model_problem(p, "restart: interval must be at least 5s");
+		model_problem(p, "restart: interval must be at least 5s");
 	else if (r->delay > 0 && r->attempts > r->interval / r->delay)
-		(void)model_problem(p,
+		model_problem(p,
 		    "restart: %lld attempts with this delay do not fit into the interval",
 		    (long long)r->attempts);
 }
@@ -89,17 +88,17 @@ validate_resources(const void *obj, struct problems *p)
 	const struct resources *r = obj;
 
 	if (r->cores < 0 || r->disk_mb < 0 || r->memory_max_mb < 0 || r->secrets_mb < 0)
-		(void)model_problem(p, "resources: numbers must not be negative");
+		model_problem(p, "resources: numbers must not be negative");
 	if (r->cores <= 0 && r->cpu < 1)
-		(void)model_problem(
+		model_problem(
 		    p, "resources: cpu must be at least 1 MHz, not %lld", (long long)r->cpu);
 	if (r->cores > 0 && r->cpu > 0)
-		(void)model_problem(p, "resources: set cpu or cores, not both");
+		model_problem(p, "resources: set cpu or cores, not both");
 	if (r->memory_mb < MEMORY_MIN_MB)
-		(void)model_problem(p, "resources: memory must be at least %d MB, not %lld",
+		model_problem(p, "resources: memory must be at least %d MB, not %lld",
 		    MEMORY_MIN_MB, (long long)r->memory_mb);
 	if (r->memory_max_mb > 0 && r->memory_max_mb < r->memory_mb)
-		(void)model_problem(p, "resources: memory_max (%lld MB) is below memory (%lld MB)",
+		model_problem(p, "resources: memory_max (%lld MB) is below memory (%lld MB)",
 		    (long long)r->memory_max_mb, (long long)r->memory_mb);
 }
 MODEL_TYPE(resources, resources_fields, .name = "resources", .validate = validate_resources);
@@ -118,7 +117,7 @@ validate_logs(const void *obj, struct problems *p)
 	const struct log_config *l = obj;
 
 	if (l->max_files < 1 || l->max_file_size_mb < 1)
-		(void)model_problem(p, "logs: max_files and max_file_size must be at least 1");
+		model_problem(p, "logs: max_files and max_file_size must be at least 1");
 }
 MODEL_TYPE(log_config, log_config_fields, .name = "logs", .validate = validate_logs);
 #undef S
@@ -135,10 +134,10 @@ validate_lifecycle(const void *obj, struct problems *p)
 	const struct lifecycle *l = obj;
 
 	if (l->hook == HOOK_NONE)
-		(void)model_problem(
+		model_problem(
 		    p, "lifecycle: hook must be \"prestart\", \"poststart\" or \"poststop\"");
 	if (l->hook == HOOK_POSTSTOP && l->sidecar)
-		(void)model_problem(p, "lifecycle: a poststop task cannot be a sidecar");
+		model_problem(p, "lifecycle: a poststop task cannot be a sidecar");
 }
 MODEL_TYPE(lifecycle, lifecycle_fields, .name = "lifecycle", .validate = validate_lifecycle);
 #undef S
@@ -173,10 +172,9 @@ validate_volume_mount(const void *obj, struct problems *p)
 	const struct volume_mount *m = obj;
 
 	if (!*str(m->destination))
-		(void)model_problem(p, "destination is missing");
+		model_problem(p, "destination is missing");
 	else if (path_climbs(m->destination))
-		(void)model_problem(
-		    p, "destination \"%.200s\" must not contain \"..\"", m->destination);
+		model_problem(p, "destination \"%.200s\" must not contain \"..\"", m->destination);
 }
 MODEL_TYPE(volume_mount, volume_mount_fields, .name = "volume_mount",
     .validate = validate_volume_mount, .title = 1 + offsetof(struct volume_mount, volume));
@@ -197,18 +195,16 @@ validate_csi_plugin(const void *obj, struct problems *p)
 	const struct csi_plugin_block *c = obj;
 
 	if (!name_is_component(str(c->id)))
-		(void)model_problem(p,
+		model_problem(p,
 		    "id must have 1 to 128 letters, digits, '.', '_' and '-' and no leading dot");
 	if (c->type == CSI_PLUGIN_NONE)
-		(void)model_problem(p, "type must be \"controller\", \"node\" or \"monolith\"");
+		model_problem(p, "type must be \"controller\", \"node\" or \"monolith\"");
 	if (*str(c->mount_dir) != '/' || *str(c->stage_publish_base_dir) != '/')
-		(void)model_problem(
-		    p, "mount_dir and stage_publish_base_dir must be absolute paths");
+		model_problem(p, "mount_dir and stage_publish_base_dir must be absolute paths");
 	else if (path_climbs(c->mount_dir) || path_climbs(c->stage_publish_base_dir))
-		(void)model_problem(
-		    p, "mount_dir and stage_publish_base_dir must not contain \"..\"");
+		model_problem(p, "mount_dir and stage_publish_base_dir must not contain \"..\"");
 	if (c->health_timeout < 0)
-		(void)model_problem(p, "health_timeout must not be negative");
+		model_problem(p, "health_timeout must not be negative");
 }
 MODEL_TYPE(csi_plugin_block, csi_plugin_block_fields, .name = "csi_plugin",
     .validate = validate_csi_plugin, .title = 1 + offsetof(struct csi_plugin_block, id));
@@ -228,10 +224,10 @@ validate_action(const void *obj, struct problems *p)
 	size_t len = strlen(str(a->name));
 
 	if (len == 0 || len > ACTION_NAME_MAX || strcspn(a->name, " \t\n\v\f\r") != len)
-		(void)model_problem(p, "an action's name must have 1 to %d characters and no space",
+		model_problem(p, "an action's name must have 1 to %d characters and no space",
 		    ACTION_NAME_MAX);
 	if (!*str(a->command))
-		(void)model_problem(p, "command is missing");
+		model_problem(p, "command is missing");
 }
 MODEL_TYPE(task_action, task_action_fields, .name = "action", .validate = validate_action,
     .title = 1 + offsetof(struct task_action, name));
@@ -297,26 +293,25 @@ validate_task(const void *obj, struct problems *p)
 	size_t i;
 
 	if (!name_is_task(str(t->name)))
-		(void)model_problem(p, "a task's name must have 1 to 128 letters, digits, '.', '_' "
-				       "and '-' and no leading dot, and must not be \"alloc\"");
+		model_problem(p, "a task's name must have 1 to 128 letters, digits, '.', '_' "
+				 "and '-' and no leading dot, and must not be \"alloc\"");
 	if (!*str(t->driver))
-		(void)model_problem(p, "driver is missing");
+		model_problem(p, "driver is missing");
 	if (t->kill_timeout < 0 || t->shutdown_delay < 0)
-		(void)model_problem(p, "kill_timeout and shutdown_delay must not be negative");
+		model_problem(p, "kill_timeout and shutdown_delay must not be negative");
 	if (*str(t->kill_signal) && !is_signal_name(t->kill_signal))
-		(void)model_problem(p, "kill_signal \"%.40s\" is not a signal", t->kill_signal);
+		model_problem(p, "kill_signal \"%.40s\" is not a signal", t->kill_signal);
 	for (i = 0; i < t->env.n; i++)
 		if (!*str(t->env.v[i].key) || strchr(t->env.v[i].key, '='))
-			(void)model_problem(p,
-			    "\"%.100s\" cannot be the name of an environment variable",
+			model_problem(p, "\"%.100s\" cannot be the name of an environment variable",
 			    str(t->env.v[i].key));
 	for (i = 0; i < t->identities.n; i++)
 		if (identity_of(t, str(t->identities.v[i].name)) != &t->identities.v[i])
-			(void)model_problem(p, "it has two identities with the name \"%.128s\"",
+			model_problem(p, "it has two identities with the name \"%.128s\"",
 			    str(t->identities.v[i].name));
 	for (i = 0; i < t->actions.n; i++)
 		if (task_action_of(t, str(t->actions.v[i].name)) != &t->actions.v[i])
-			(void)model_problem(p, "it has two actions with the name \"%.128s\"",
+			model_problem(p, "it has two actions with the name \"%.128s\"",
 			    str(t->actions.v[i].name));
 }
 MODEL_TYPE(task, task_fields, .name = "task", .validate = validate_task,

@@ -84,81 +84,66 @@ task_event_name(enum task_event_type type)
 	return kinds[type].name;
 }
 
-/* Every constructor ends with this: after a failure *ev is empty. */
-static int
-finish(struct task_event *ev, int r)
-{
-	if (r < 0)
-		task_event_done(ev);
-	return r;
-}
-
-int
+void
 task_event_detail(struct task_event *ev, const char *key, const char *value)
 {
-	return string_map_set(&ev->details, key, value);
+	(void)string_map_set(&ev->details, key, value);
 }
 
-static int
+static void
 set_detail_int(struct task_event *ev, const char *key, int64_t value)
 {
 	char text[24];
 
 	(void)snprintf(text, sizeof(text), "%lld", (long long)value);
-	return task_event_detail(ev, key, text);
+	task_event_detail(ev, key, text);
 }
 
 /* Stores a text in its detail and in its legacy field, unless it is empty. */
-static int
+static void
 put_text(struct task_event *ev, const char *detail, size_t field, const char *text)
 {
-	int r = 0;
-
 	if (!*str(text))
-		return 0;
+		return;
 	if (field)
-		r = str_set((char **)((char *)ev + field - 1), text);
-	if (r == 0 && detail)
-		r = task_event_detail(ev, detail, text);
-	return r;
+		(void)str_set((char **)((char *)ev + field - 1), text);
+	if (detail)
+		task_event_detail(ev, detail, text);
 }
 
 /* Fills everything but the display message. */
-static int
-start(struct task_event *ev, enum task_event_type type, int64_t now_ns, const char *text)
+static void
+start_event(struct task_event *ev, enum task_event_type type, int64_t now_ns, const char *text)
 {
 	const struct event_kind *k = &kinds[type];
-	int r;
 
 	task_event_init(ev);
 	ev->time = now_ns;
-	r = str_set(&ev->type, k->name);
-	return r < 0 ? r : put_text(ev, k->detail, k->field, text);
+	(void)str_set(&ev->type, k->name);
+	put_text(ev, k->detail, k->field, text);
 }
 
-int
+void
 task_event_make(struct task_event *ev, enum task_event_type type, int64_t now_ns, const char *text)
 {
 	const struct event_kind *k = &kinds[type];
-	int r = start(ev, type, now_ns, text);
 
-	if (r < 0)
-		return finish(ev, r);
+	start_event(ev, type, now_ns, text);
 	if (type == EVENT_SIBLING_FAILED && *str(text))
-		return finish(
-		    ev, str_setf(&ev->display_message, "Task's sibling \"%s\" failed", text));
-	return finish(ev, str_set(&ev->display_message, k->fixed     ? k->fixed
-							: *str(text) ? text
-								     : k->otherwise));
+		(void)str_setf(&ev->display_message, "Task's sibling \"%s\" failed", text);
+	else
+		(void)str_set(&ev->display_message, k->fixed     ? k->fixed
+						    : *str(text) ? text
+								 : k->otherwise);
 }
 
-int
+void
 task_event_terminated(struct task_event *ev, int64_t now_ns, int exit_code, int signal,
     bool oom_killed, const char *message)
 {
 	struct text t = { 0 };
-	int r = start(ev, EVENT_TERMINATED, now_ns, message);
 
+	start_event(ev, EVENT_TERMINATED, now_ns, message);
 	ev->exit_code = exit_code;
 	ev->signal = signal;
 	text_printf(&t, "Exit Code: %d", exit_code);
@@ -166,103 +151,87 @@ task_event_terminated(struct task_event *ev, int64_t now_ns, int exit_code, int 
 		text_printf(&t, ", Signal: %d", signal);
 	if (*str(message))
 		text_printf(&t, ", Exit Message: \"%s\"", message);
-	r = r < 0 ? r : t.failed ? -ENOMEM : str_set(&ev->display_message, t.text);
-	text_done(&t);
-	r = r < 0 ? r : set_detail_int(ev, "exit_code", exit_code);
-	r = r < 0 ? r : set_detail_int(ev, "signal", signal);
-	r = r < 0 ? r : task_event_detail(ev, "oom_killed", oom_killed ? "true" : "false");
-	return finish(ev, r);
+	ev->display_message = t.text;
+	set_detail_int(ev, "exit_code", exit_code);
+	set_detail_int(ev, "signal", signal);
+	task_event_detail(ev, "oom_killed", oom_killed ? "true" : "false");
 }
 
-int
+void
 task_event_killing(
     struct task_event *ev, int64_t now_ns, const char *reason, int64_t kill_timeout_ns)
 {
 	char timeout[DURATION_SIZE];
-	int r = start(ev, EVENT_KILLING, now_ns, reason);
 
-	if (r == 0 && kill_timeout_ns > 0) {
+	start_event(ev, EVENT_KILLING, now_ns, reason);
+	if (kill_timeout_ns > 0) {
 		ev->kill_timeout = kill_timeout_ns;
 		duration_format(kill_timeout_ns, timeout);
-		r = task_event_detail(ev, "kill_timeout", timeout);
+		task_event_detail(ev, "kill_timeout", timeout);
 	}
-	if (r < 0)
-		return finish(ev, r);
 	if (*str(reason))
-		r = str_set(&ev->display_message, reason);
+		(void)str_set(&ev->display_message, reason);
 	else if (kill_timeout_ns > 0)
-		r = str_setf(&ev->display_message,
+		(void)str_setf(&ev->display_message,
 		    "Sent interrupt. Waiting %s before force killing", timeout);
 	else
-		r = str_set(&ev->display_message, kinds[EVENT_KILLING].otherwise);
-	return finish(ev, r);
+		(void)str_set(&ev->display_message, kinds[EVENT_KILLING].otherwise);
 }
 
 #define REASON_WITHIN_POLICY "Restart within policy"
 
-int
+void
 task_event_restarting(struct task_event *ev, int64_t now_ns, const char *reason, int64_t delay_ns)
 {
 	bool plain = !*str(reason) || !strcmp(reason, REASON_WITHIN_POLICY);
 	char delay[DURATION_SIZE];
-	int r = start(ev, EVENT_RESTARTING, now_ns, reason);
 
+	start_event(ev, EVENT_RESTARTING, now_ns, reason);
 	ev->start_delay = delay_ns;
 	duration_format(delay_ns, delay);
-	r = r < 0 ? r : set_detail_int(ev, "start_delay", delay_ns);
-	r = r < 0 ? r : task_event_detail(ev, "restart_reason", reason);
-	r = r < 0 ? r
-		  : str_setf(&ev->display_message, "%s%sTask restarting in %s", plain ? "" : reason,
-			plain ? "" : " - ", delay);
-	return finish(ev, r);
+	set_detail_int(ev, "start_delay", delay_ns);
+	task_event_detail(ev, "restart_reason", reason);
+	(void)str_setf(&ev->display_message, "%s%sTask restarting in %s", plain ? "" : reason,
+	    plain ? "" : " - ", delay);
 }
 
-int
+void
 task_event_signaling(struct task_event *ev, int64_t now_ns, const char *signal, const char *reason)
 {
-	int r = start(ev, EVENT_SIGNALING, now_ns, reason);
-
-	r = r < 0 ? r : put_text(ev, "task_signal", EVENT_FIELD(task_signal), signal);
-	if (r < 0)
-		return finish(ev, r);
+	start_event(ev, EVENT_SIGNALING, now_ns, reason);
+	put_text(ev, "task_signal", EVENT_FIELD(task_signal), signal);
 	if (!*str(signal))
-		r = str_set(
+		(void)str_set(
 		    &ev->display_message, *str(reason) ? reason : kinds[EVENT_SIGNALING].otherwise);
 	else
-		r = str_setf(&ev->display_message, "Task being sent signal %s%s%s", signal,
+		(void)str_setf(&ev->display_message, "Task being sent signal %s%s%s", signal,
 		    *str(reason) ? ": " : "", str(reason));
-	return finish(ev, r);
 }
 
-int
+void
 task_event_shutdown_delay(struct task_event *ev, int64_t now_ns, int64_t delay_ns, bool skipped)
 {
-	enum task_event_type type =
-	    skipped ? EVENT_SKIPPING_SHUTDOWN_DELAY : EVENT_WAITING_SHUTDOWN_DELAY;
 	char delay[DURATION_SIZE];
-	int r = start(ev, type, now_ns, NULL);
 
+	start_event(ev, skipped ? EVENT_SKIPPING_SHUTDOWN_DELAY : EVENT_WAITING_SHUTDOWN_DELAY,
+	    now_ns, NULL);
 	duration_format(delay_ns, delay);
-	r = r < 0
-		? r
-		: str_setf(&ev->display_message, "%s shutdown_delay of %s before killing the task.",
-		      skipped ? "Skipping" : "Waiting for", delay);
-	return finish(ev, r);
+	(void)str_setf(&ev->display_message, "%s shutdown_delay of %s before killing the task.",
+	    skipped ? "Skipping" : "Waiting for", delay);
 }
 
-int
+void
 task_event_disk_exceeded(
     struct task_event *ev, int64_t now_ns, const char *text, int64_t limit_bytes)
 {
-	int r = task_event_make(ev, EVENT_DISK_EXCEEDED, now_ns, text);
-
+	task_event_make(ev, EVENT_DISK_EXCEEDED, now_ns, text);
 	ev->disk_limit = limit_bytes;
-	return finish(ev, r < 0 ? r : set_detail_int(ev, "disk_limit", limit_bytes));
+	set_detail_int(ev, "disk_limit", limit_bytes);
 }
 
-int
+void
 task_event_set_fails(struct task_event *ev)
 {
 	ev->fails_task = true;
-	return task_event_detail(ev, "fails_task", "true");
+	task_event_detail(ev, "fails_task", "true");
 }

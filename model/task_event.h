@@ -3,7 +3,7 @@
  * task_event.h: makes the events of a task, with Nomad's type names and texts. Runs in: supervisor.
  *
  * Each function initialises *ev and fills type, time, details, the legacy fields and the display
- * message. Text arguments may be NULL. Returns 0, or -ENOMEM with *ev empty.
+ * message. Text arguments may be NULL.
  */
 #ifndef DROVER_MODEL_TASK_EVENT_H
 #define DROVER_MODEL_TASK_EVENT_H
@@ -48,25 +48,25 @@ const char *task_event_name(enum task_event_type type);
 
 /* For all types that have only a text (Task Setup, hooks, plugin health; failures, whose text is
  * the error). */
-int task_event_make(
+void task_event_make(
     struct task_event *ev, enum task_event_type type, int64_t now_ns, const char *text);
 /* Terminated. message: the reason, if there is one. */
-int task_event_terminated(struct task_event *ev, int64_t now_ns, int exit_code, int signal,
+void task_event_terminated(struct task_event *ev, int64_t now_ns, int exit_code, int signal,
     bool oom_killed, const char *message);
 /* Killing, with the reason if there is one, else with the timeout (ns; 0 if there is none). */
-int task_event_killing(
+void task_event_killing(
     struct task_event *ev, int64_t now_ns, const char *reason, int64_t kill_timeout_ns);
-int task_event_restarting(
+void task_event_restarting(
     struct task_event *ev, int64_t now_ns, const char *reason, int64_t delay_ns);
-int task_event_signaling(
+void task_event_signaling(
     struct task_event *ev, int64_t now_ns, const char *signal, const char *reason);
 /* Waiting for shutdown delay or, if skipped, Skipping shutdown delay. */
-int task_event_shutdown_delay(
+void task_event_shutdown_delay(
     struct task_event *ev, int64_t now_ns, int64_t delay_ns, bool skipped);
-int task_event_disk_exceeded(
+void task_event_disk_exceeded(
     struct task_event *ev, int64_t now_ns, const char *text, int64_t limit_bytes);
 /* Marks the event as the one that fails the task, in its flag and its details. */
-int task_event_set_fails(struct task_event *ev);
-int task_event_detail(struct task_event *ev, const char *key, const char *value);
+void task_event_set_fails(struct task_event *ev);
+void task_event_detail(struct task_event *ev, const char *key, const char *value);
 
 #endif

@@ -42,7 +42,7 @@ MODEL_DECLARE(task_state);
 extern const char *const task_run_state_names[TASK_STATE_DEAD + 1];
 
 /* Appends the event, whose contents move from *ev, and removes the oldest beyond TASK_EVENTS_MAX.
- * Returns 0 or -ENOMEM. */
-int task_state_add_event(struct task_state *s, struct task_event *ev);
+ */
+void task_state_add_event(struct task_state *s, struct task_event *ev);
 
 #endif

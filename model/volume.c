@@ -267,28 +267,24 @@ const struct type csi_plugin_stub_type = {
 };
 #undef S
 
-static int
+static void
 fill_set(struct strings *set, const void *claims)
 {
 	const struct any_list *m = claims;
 	size_t i;
-	int r = 0;
 
 	strings_done(set);
-	for (i = 0; i < m->n && r == 0; i++)
-		r = strings_add(set, *(char **)(m->v + i * map_entry_size(&csi_claim_type)));
-	return r;
+	for (i = 0; i < m->n; i++)
+		(void)strings_add(set, *(char **)(m->v + i * map_entry_size(&csi_claim_type)));
 }
 
-int
+void
 csi_volume_fill_view(struct csi_volume *vol)
 {
-	int r;
-
 	vol->current_readers = (int64_t)vol->read_claims.n;
 	vol->current_writers = (int64_t)vol->write_claims.n;
-	r = fill_set(&vol->read_allocs, &vol->read_claims);
-	return r < 0 ? r : fill_set(&vol->write_allocs, &vol->write_claims);
+	fill_set(&vol->read_allocs, &vol->read_claims);
+	fill_set(&vol->write_allocs, &vol->write_claims);
 }
 
 bool
@@ -358,31 +354,31 @@ csi_volume_validate(const struct csi_volume *vol, struct problems *p)
 	size_t i;
 
 	if (!*str(vol->id))
-		(void)model_problem(p, "volume: ID is missing");
+		model_problem(p, "volume: ID is missing");
 	else if (!csi_volume_id_is_valid(vol->id))
-		(void)model_problem(p,
+		model_problem(p,
 		    "volume id \"%.140s\" must have 1 to 128 letters, digits, '.', '_' and '-' and "
 		    "no leading dot, and may end with an index such as \"[0]\" (per_alloc)",
 		    vol->id);
 	if (!*str(vol->plugin_id))
-		(void)model_problem(p, "volume \"%s\": PluginID is missing", str(vol->id));
+		model_problem(p, "volume \"%s\": PluginID is missing", str(vol->id));
 	if (*str(vol->clone_id) && *str(vol->snapshot_id))
-		(void)model_problem(
+		model_problem(
 		    p, "volume \"%s\": CloneID and SnapshotID exclude each other", vol->id);
 	if (vol->requested_capabilities.n == 0)
-		(void)model_problem(
+		model_problem(
 		    p, "volume \"%s\": must include at least one capability block", str(vol->id));
 	for (i = 0; i < vol->requested_capabilities.n; i++) {
 		const struct csi_capability *c = &vol->requested_capabilities.v[i];
 
 		if (!c->access_mode || !c->attachment_mode)
-			(void)model_problem(p,
+			model_problem(p,
 			    "volume \"%s\": capability %zu needs AccessMode and AttachmentMode",
 			    str(vol->id), i + 1);
 	}
 	if (vol->requested_capacity_min < 0 || vol->requested_capacity_max < 0 ||
 	    (vol->requested_capacity_max &&
 		vol->requested_capacity_max < vol->requested_capacity_min))
-		(void)model_problem(
+		model_problem(
 		    p, "volume \"%s\": the capacity's minimum is above its maximum", str(vol->id));
 }

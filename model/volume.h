@@ -79,9 +79,8 @@ extern const struct type csi_volume_view_type;
 extern const struct type csi_volume_stub_type;
 /* The table for a request that registers or creates a volume. */
 extern const struct type csi_volume_request_type;
-/* Fills read_allocs, write_allocs, current_readers and current_writers from the claims. Returns 0
- * or -ENOMEM. */
-int csi_volume_fill_view(struct csi_volume *vol);
+/* Fills read_allocs, write_allocs, current_readers and current_writers from the claims. */
+void csi_volume_fill_view(struct csi_volume *vol);
 
 struct csi_plugin {
 	char *id, *provider, *version;

@@ -40,6 +40,7 @@
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
 #include "supervisor/api/api_routes.h"
+#include "supervisor/api/fs_stream.h"
 
 static struct sup sup = { .run_dir_fd = -1, .sock_dir_fd = -1, .log_dir_fd = -1 };
 
@@ -143,6 +144,8 @@ serve_api(struct err *e)
 {
 	const struct source_api *source = sup.source->api;
 
+	fs_followers_new(&sup);
+	monitor_new(&sup);
 	return api_new(&sup, api_routes_make(source), &source->backend, e);
 }
 
@@ -153,11 +156,12 @@ begin_parts(struct err *e)
 {
 	int r;
 
-	if ((r = sup_timers_open(&sup, e)) < 0 || (r = turn_new(&sup, e)) < 0 ||
-	    (r = changed_new(&sup, e)) < 0 || (r = alloc_table_new(&sup, e)) < 0 ||
-	    (r = children_new(&sup, e)) < 0 || (r = node_state_new(&sup, e)) < 0 ||
-	    (r = node_meta_new(&sup, e)) < 0 || (r = plugins_new(&sup, e)) < 0 ||
-	    (r = volumes_new(&sup, e)) < 0)
+	turn_new(&sup);
+	changed_new(&sup);
+	alloc_table_new(&sup);
+	if ((r = sup_timers_open(&sup, e)) < 0 || (r = children_new(&sup, e)) < 0 ||
+	    (r = node_state_new(&sup, e)) < 0 || (r = node_meta_new(&sup, e)) < 0 ||
+	    (r = plugins_new(&sup, e)) < 0 || (r = volumes_new(&sup, e)) < 0)
 		return r;
 	drivers_fingerprint(&sup);
 	sup.source =
@@ -190,6 +194,8 @@ end_parts(void)
 	plugins_free(&sup);
 	if (sup.turn && sup.allocs)
 		runs_free(&sup);
+	monitor_free(&sup);
+	fs_followers_free(&sup);
 	node_meta_free(&sup);
 	node_state_free(&sup);
 	children_free(&sup);

@@ -61,7 +61,7 @@ str(const char *s)
 	return s ? s : "";
 }
 bool str_eq(const char *a, const char *b); /* NULL equals "" */
-/* Replaces *s with a copy of value (NULL if it is empty). Returns 0 or -ENOMEM. */
+/* Replaces *s with a copy of value (NULL if it is empty). */
 int str_set(char **s, const char *value);
 int str_setf(char **s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -75,12 +75,11 @@ int string_map_set(struct string_map *m, const char *key, const char *value);
 /* As string_map_set(), for a key that is known to be new. */
 int string_map_append(struct string_map *m, const char *key, const char *value);
 bool string_maps_differ(const struct string_map *a, const struct string_map *b);
-int64_t *int_map_at(struct int_map *m, const char *key); /* adds it as 0; NULL: no memory */
+int64_t *int_map_at(struct int_map *m, const char *key); /* adds it as 0 if it is new */
 
 /*
  * For MODEL_LIST and MODEL_MAP members; elements move when the list grows. list_add() returns the
- * new element, initialised. map_get() returns the value or NULL; map_put() finds or adds it. Both
- * adds return NULL if memory runs out.
+ * new element, initialised. map_get() returns the value or NULL; map_put() finds or adds it.
  */
 void *model_list_add(const struct type *item, void *list);
 void model_list_remove(const struct type *item, void *list, size_t index);

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "common/duration.h"
+#include "common/mem.h"
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
 
@@ -29,7 +30,7 @@ place_format(const struct place *p, char *ret, size_t size)
 
 /* Describes a value for an error sentence, truncated. */
 static void
-describe(const json_t *json, char *ret, size_t size)
+describe_value(const json_t *json, char *ret, size_t size)
 {
 	cleanup_free char *text = NULL;
 
@@ -40,19 +41,19 @@ describe(const json_t *json, char *ret, size_t size)
 					   : "a list");
 		return;
 	}
-	text = json_dumps(json, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
-	if (text && strlen(text) >= size)
+	text = mem_need(json_dumps(json, JSON_ENCODE_ANY | JSON_ENSURE_ASCII));
+	if (strlen(text) >= size)
 		memcpy(text + size - 5, "...\"", 5);
-	(void)snprintf(ret, size, "%s", text ? text : "a value");
+	(void)snprintf(ret, size, "%s", text);
 }
 
 static int
-refuse(const struct place *at, const char *expected, const json_t *found, struct err *e)
+refuse_value(const struct place *at, const char *expected, const json_t *found, struct err *e)
 {
 	char path[256], what[64];
 
 	place_format(at, path, sizeof(path));
-	describe(found, what, sizeof(what));
+	describe_value(found, what, sizeof(what));
 	return err_say(
 	    e, -EINVAL, "%s%sexpected %s, found %s", path, *path ? ": " : "", expected, what);
 }
@@ -63,19 +64,13 @@ static int
 decode_string(const json_t *json, char **ret, const struct place *at, struct err *e)
 {
 	const char *s = json_string_value(json);
-	char *copy = NULL;
 
 	if (!s)
-		return refuse(at, "a string", json, e);
+		return refuse_value(at, "a string", json, e);
 	if (strlen(s) != json_string_length(json))
-		return refuse(at, "a string without NUL", json, e);
-	if (*s) {
-		copy = strdup(s);
-		if (!copy)
-			return err_set(e, -ENOMEM, "decode");
-	}
+		return refuse_value(at, "a string without NUL", json, e);
 	free(*ret);
-	*ret = copy;
+	*ret = *s ? mem_strdup(s) : NULL;
 	return 0;
 }
 
@@ -90,13 +85,13 @@ decode_int(const json_t *json, int64_t min, int64_t *ret, const struct place *at
 	} else if (json_is_real(json)) {
 		d = json_real_value(json);
 		if (d != trunc(d) || fabs(d) > 9e15)
-			return refuse(at, "a whole number", json, e);
+			return refuse_value(at, "a whole number", json, e);
 		n = (int64_t)d;
 	} else {
-		return refuse(at, "a number", json, e);
+		return refuse_value(at, "a number", json, e);
 	}
 	if (n < min)
-		return refuse(
+		return refuse_value(
 		    at, min < 0 ? "a number within 64 bits" : "a number of 0 or more", json, e);
 	*ret = n;
 	return 0;
@@ -115,7 +110,7 @@ decode_uint(const json_t *json, uint64_t *ret, const struct place *at, struct er
 	errno = 0;
 	n = strtoull(s, &end, 10);
 	if (*s < '0' || *s > '9' || *end || errno)
-		return refuse(at, "a number", json, e);
+		return refuse_value(at, "a number", json, e);
 	*ret = n;
 	return 0;
 }
@@ -124,7 +119,7 @@ static int
 decode_bool(const json_t *json, bool *ret, const struct place *at, struct err *e)
 {
 	if (!json_is_boolean(json))
-		return refuse(at, "true or false", json, e);
+		return refuse_value(at, "true or false", json, e);
 	*ret = json_is_true(json);
 	return 0;
 }
@@ -137,7 +132,7 @@ decode_duration(const json_t *json, int64_t *ret, const struct place *at, struct
 	if (!s)
 		return decode_int(json, -INT64_MAX, ret, at, e);
 	if (duration_parse(s, ret, NULL) < 0)
-		return refuse(
+		return refuse_value(
 		    at, "a duration such as \"1m30s\" or a number of nanoseconds", json, e);
 	return 0;
 }
@@ -148,7 +143,7 @@ decode_time(const json_t *json, int64_t *ret, const struct place *at, struct err
 	const char *s = json_string_value(json);
 
 	if (!s || !time_parse(s, ret))
-		return refuse(at, "a time such as \"2006-01-02T15:04:05Z\"", json, e);
+		return refuse_value(at, "a time such as \"2006-01-02T15:04:05Z\"", json, e);
 	return 0;
 }
 
@@ -166,7 +161,7 @@ refuse_enum(const struct field *f, const json_t *json, const struct place *at, s
 		(void)snprintf(list + len, sizeof(list) - len, "%s \"%s\"",
 		    strcmp(list, "one of") ? "," : "", f->names[i]);
 	}
-	return refuse(at, list, json, e);
+	return refuse_value(at, list, json, e);
 }
 
 static int
@@ -201,15 +196,15 @@ check_raw(const json_t *json, unsigned depth, const struct place *at, struct err
 	int r = 0;
 
 	if (depth == 0)
-		return refuse(at, "fewer levels of nesting", json, e);
+		return refuse_value(at, "fewer levels of nesting", json, e);
 	if (json_is_string(json) && strlen(json_string_value(json)) != json_string_length(json))
-		return refuse(at, "a string without NUL", json, e);
+		return refuse_value(at, "a string without NUL", json, e);
 	for (i = 0; i < json_array_size(json) && r == 0; i++)
 		r = check_raw(json_array_get(json, i), depth - 1, at, e);
 	for (it = json_object_iter((json_t *)json); it && r == 0;
 	     it = json_object_iter_next((json_t *)json, it)) {
 		if (strlen(json_object_iter_key(it)) != json_object_iter_key_len(it))
-			return refuse(at, "a key without NUL", json, e);
+			return refuse_value(at, "a key without NUL", json, e);
 		r = check_raw(json_object_iter_value(it), depth - 1, at, e);
 	}
 	return r;
@@ -219,19 +214,15 @@ static int
 decode_raw(
     const struct field *f, const json_t *json, json_t **ret, const struct place *at, struct err *e)
 {
-	json_t *copy;
 	int r;
 
 	if ((f->flags & FIELD_AS_OBJECT) && !json_is_object(json))
-		return refuse(at, "an object", json, e);
+		return refuse_value(at, "an object", json, e);
 	r = check_raw(json, MODEL_DEPTH_MAX, at, e);
 	if (r < 0)
 		return r;
-	copy = json_deep_copy(json);
-	if (!copy)
-		return err_set(e, -ENOMEM, "decode");
 	json_decref(*ret);
-	*ret = copy;
+	*ret = mem_need(json_deep_copy(json));
 	return 0;
 }
 
@@ -248,10 +239,8 @@ decode_list(const struct field *f, const json_t *json, struct any_list *l, const
 	int r = 0;
 
 	if (!json_is_array(json))
-		return refuse(at, "a list", json, e);
+		return refuse_value(at, "a list", json, e);
 	l->v = list_alloc(n, f->sub->size);
-	if (!l->v)
-		return err_set(e, -ENOMEM, "decode");
 	while (l->n < n && r == 0) {
 		const struct place here = { .up = at, .index = l->n };
 		void *item = l->v + l->n * f->sub->size;
@@ -272,10 +261,8 @@ decode_map(const struct field *f, const json_t *json, struct any_list *m, const 
 	int r = 0;
 
 	if (!json_is_object(json))
-		return refuse(at, "an object", json, e);
+		return refuse_value(at, "an object", json, e);
 	m->v = list_alloc(json_object_size(json), step);
-	if (!m->v)
-		return err_set(e, -ENOMEM, "decode");
 	for (it = json_object_iter((json_t *)json); it && r == 0;
 	     it = json_object_iter_next((json_t *)json, it)) {
 		const char *key = json_object_iter_key(it);
@@ -284,9 +271,7 @@ decode_map(const struct field *f, const json_t *json, struct any_list *m, const 
 
 		if (json_is_null(json_object_iter_value(it)))
 			continue;
-		*(char **)entry = strdup(key);
-		if (!*(char **)entry)
-			return err_set(e, -ENOMEM, "decode");
+		*(char **)entry = mem_strdup(key);
 		m->n++;
 		model_init(f->sub, entry + MAP_VALUE_OFFSET);
 		r = decode_struct(
@@ -303,20 +288,16 @@ decode_strings(const json_t *json, struct strings *l, const struct place *at, st
 	int r;
 
 	if (!json_is_array(json))
-		return refuse(at, "a list of strings", json, e);
+		return refuse_value(at, "a list of strings", json, e);
 	l->v = list_alloc(n, sizeof(*l->v));
-	if (!l->v)
-		return err_set(e, -ENOMEM, "decode");
 	while (l->n < n) {
 		const struct place here = { .up = at, .index = l->n };
 
 		s = NULL;
 		r = decode_string(json_array_get(json, l->n), &s, &here, e);
-		if (r == 0 && !s && !(s = strdup("")))
-			r = err_set(e, -ENOMEM, "decode");
 		if (r < 0)
 			return r;
-		l->v[l->n++] = s;
+		l->v[l->n++] = s ? s : mem_strdup("");
 	}
 	return 0;
 }
@@ -327,17 +308,11 @@ decode_set(const json_t *json, struct strings *l, const struct place *at, struct
 	void *it;
 
 	if (!json_is_object(json))
-		return refuse(at, "an object", json, e);
+		return refuse_value(at, "an object", json, e);
 	l->v = list_alloc(json_object_size(json), sizeof(*l->v));
-	if (!l->v)
-		return err_set(e, -ENOMEM, "decode");
 	for (it = json_object_iter((json_t *)json); it;
-	     it = json_object_iter_next((json_t *)json, it)) {
-		l->v[l->n] = strdup(json_object_iter_key(it));
-		if (!l->v[l->n])
-			return err_set(e, -ENOMEM, "decode");
-		l->n++;
-	}
+	     it = json_object_iter_next((json_t *)json, it))
+		l->v[l->n++] = mem_strdup(json_object_iter_key(it));
 	return 0;
 }
 
@@ -348,10 +323,8 @@ decode_ints(const json_t *json, struct ints *l, const struct place *at, struct e
 	int r = 0;
 
 	if (!json_is_array(json))
-		return refuse(at, "a list of numbers", json, e);
+		return refuse_value(at, "a list of numbers", json, e);
 	l->v = list_alloc(n, sizeof(*l->v));
-	if (!l->v)
-		return err_set(e, -ENOMEM, "decode");
 	while (l->n < n && r == 0) {
 		const struct place here = { .up = at, .index = l->n };
 
@@ -369,8 +342,8 @@ decode_pair_value(const json_t *json, char **ret, const struct place *at, struct
 		return decode_string(json, ret, at, e);
 	if (json_is_null(json))
 		return 0;
-	*ret = json_dumps(json, JSON_ENCODE_ANY);
-	return *ret ? 0 : err_set(e, -ENOMEM, "decode");
+	*ret = mem_need(json_dumps(json, JSON_ENCODE_ANY));
+	return 0;
 }
 
 static int
@@ -380,19 +353,15 @@ decode_string_map(const json_t *json, struct string_map *m, const struct place *
 	int r = 0;
 
 	if (!json_is_object(json))
-		return refuse(at, "an object", json, e);
+		return refuse_value(at, "an object", json, e);
 	m->v = list_alloc(json_object_size(json), sizeof(*m->v));
-	if (!m->v)
-		return err_set(e, -ENOMEM, "decode");
 	for (it = json_object_iter((json_t *)json); it && r == 0;
 	     it = json_object_iter_next((json_t *)json, it)) {
 		struct string_pair *pair = &m->v[m->n];
 		const char *key = json_object_iter_key(it);
 		const struct place here = { .up = at, .name = key, .key = true };
 
-		pair->key = strdup(key);
-		if (!pair->key)
-			return err_set(e, -ENOMEM, "decode");
+		pair->key = mem_strdup(key);
 		m->n++;
 		r = decode_pair_value(json_object_iter_value(it), &pair->value, &here, e);
 	}
@@ -406,18 +375,14 @@ decode_int_map(const json_t *json, struct int_map *m, const struct place *at, st
 	int r = 0;
 
 	if (!json_is_object(json))
-		return refuse(at, "an object", json, e);
+		return refuse_value(at, "an object", json, e);
 	m->v = list_alloc(json_object_size(json), sizeof(*m->v));
-	if (!m->v)
-		return err_set(e, -ENOMEM, "decode");
 	for (it = json_object_iter((json_t *)json); it && r == 0;
 	     it = json_object_iter_next((json_t *)json, it)) {
 		const char *key = json_object_iter_key(it);
 		const struct place here = { .up = at, .name = key, .key = true };
 
-		m->v[m->n].key = strdup(key);
-		if (!m->v[m->n].key)
-			return err_set(e, -ENOMEM, "decode");
+		m->v[m->n].key = mem_strdup(key);
 		r = decode_int(
 		    json_object_iter_value(it), -INT64_MAX, &m->v[m->n++].value, &here, e);
 	}
@@ -430,7 +395,7 @@ decode_pointer(
 {
 	if (!*obj)
 		*obj = model_new(sub);
-	return *obj ? decode_struct(sub, json, *obj, at, e) : err_set(e, -ENOMEM, "decode");
+	return decode_struct(sub, json, *obj, at, e);
 }
 
 static int
@@ -448,7 +413,7 @@ static int
 decode_double(const json_t *json, double *ret, const struct place *at, struct err *e)
 {
 	if (!json_is_number(json))
-		return refuse(at, "a number", json, e);
+		return refuse_value(at, "a number", json, e);
 	*ret = json_number_value(json);
 	return 0;
 }
@@ -544,7 +509,7 @@ decode_struct(
 	if (type->bare)
 		return decode_value(type->fields, json, obj, at, e);
 	if (!json_is_object(json))
-		return refuse(at, "an object", json, e);
+		return refuse_value(at, "an object", json, e);
 	for (it = json_object_iter((json_t *)json); it;
 	     it = json_object_iter_next((json_t *)json, it)) {
 		const struct field *f =

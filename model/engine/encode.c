@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "model/engine/msgpack.h"
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
@@ -524,17 +525,17 @@ model_to_text(const struct type *type, const void *obj, enum model_flags flags, 
 	struct text_sink s = { .text = t, .indent = flags & MODEL_INDENT };
 
 	model_walk(type, obj, flags & MODEL_COMPACT, &text_sink, &s);
-	return t->failed ? -ENOMEM : 0;
+	return 0;
 }
 
 json_t *
 model_to_json(const struct type *type, const void *obj, enum model_flags flags)
 {
 	struct text t = { 0 };
-	json_t *made = NULL;
+	json_t *made;
 
-	if (model_to_text(type, obj, flags & MODEL_COMPACT, &t) == 0)
-		made = json_loadb(t.text, t.len, 0, NULL);
+	(void)model_to_text(type, obj, flags & MODEL_COMPACT, &t);
+	made = mem_need(json_loadb(t.text, t.len, JSON_DECODE_ANY, NULL));
 	text_done(&t);
 	return made;
 }

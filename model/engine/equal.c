@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
 
@@ -87,17 +88,16 @@ compare_keys(const void *a, const void *b)
 	return strcmp((*x)->key, (*y)->key);
 }
 
-/* Returns its pairs sorted by key, or NULL if memory runs out. */
+/* Returns the map's pairs sorted by key. */
 static const struct string_pair **
 sort_pairs(const struct string_map *m)
 {
-	const struct string_pair **v = calloc(m->n + 1, sizeof(*v));
+	const struct string_pair **v = mem_zeroed(m->n, sizeof(*v));
 	size_t i;
 
-	for (i = 0; v && i < m->n; i++)
+	for (i = 0; i < m->n; i++)
 		v[i] = &m->v[i];
-	if (v)
-		qsort(v, m->n, sizeof(*v), compare_keys);
+	qsort(v, m->n, sizeof(*v), compare_keys);
 	return v;
 }
 
@@ -116,10 +116,10 @@ string_maps_differ(const struct string_map *a, const struct string_map *b)
 		return false;
 	x = sort_pairs(a);
 	y = sort_pairs(b);
-	for (i = 0; x && y && i < a->n; i++)
+	for (i = 0; i < a->n; i++)
 		if (!str_eq(x[i]->key, y[i]->key) || !str_eq(x[i]->value, y[i]->value))
 			return true;
-	return !x || !y;
+	return false;
 }
 
 static bool

@@ -47,23 +47,23 @@ struct problems {
 	const struct place *place; /* the position of the validation */
 };
 
-/* model_problem() keeps only the first 100 problems; returns 0 or -ENOMEM. problems_err() joins all
- * into one error, "a; b; c"; returns 0 if there are none, else -EINVAL. */
-int model_problem(struct problems *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* model_problem() keeps only the first 100 problems. problems_err() joins all into one error,
+ * "a; b; c"; returns 0 if there are none, else -EINVAL. */
+void model_problem(struct problems *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int problems_err(const struct problems *p, struct err *e);
 void problems_done(struct problems *p);
 
 /* A zeroed struct is a valid empty object, but fields that can be unset are 0 instead of unset. */
 void model_init(const struct type *type, void *obj); /* unset if it can be unset, else zero */
 void model_done(const struct type *type, void *obj); /* frees the contents and initialises again */
-void *model_new(const struct type *type);            /* NULL if memory runs out */
+void *model_new(const struct type *type);
 void model_free(const struct type *type, void *obj);
 
 /*
  * Decodes into an initialised object. Keys match as in Go: exactly, else ignoring case. Unknown
  * keys are ignored; null leaves a field unchanged. A duration may be a number of nanoseconds or a
  * text such as "30s". Returns 0; -EINVAL with `TaskGroups[0].Tasks[1].Resources.CPU: expected a
- * number, found "x"`; or -ENOMEM. After a failure obj is as after model_done().
+ * number, found "x"`. After a failure obj is as after model_done().
  */
 int model_from_json(const struct type *type, const json_t *json, void *obj, struct err *e);
 /* As model_from_json(), from text. If it is not valid JSON, the error is "line 3, column 7: …". */
@@ -75,18 +75,18 @@ enum model_flags {
 	MODEL_INDENT = 2,
 };
 
-/* Returns a new reference, or NULL without memory. model_to_text() is faster for long answers. */
+/* Returns a new reference. model_to_text() is faster for long answers. */
 json_t *model_to_json(const struct type *type, const void *obj, enum model_flags flags);
 
 /* Appends the object as JSON text, several times faster than model_to_json(). Bytes that are not
- * UTF-8 (a task's output in an error) become U+FFFD. Returns 0 or -ENOMEM. */
+ * UTF-8 (a task's output in an error) become U+FFFD. */
 int model_to_text(const struct type *type, const void *obj, enum model_flags flags, struct text *t);
 
-/* Sets unset fields with a default in the table, in nested structs too. Returns 0 or -ENOMEM. */
+/* Sets unset fields with a default in the table, in nested structs too. */
 int model_defaults(const struct type *type, void *obj);
 /* Adds a sentence for each problem of obj and its nested structs: `group "web": task "t": …`. */
 void model_validate(const struct type *type, const void *obj, struct problems *p);
-/* Copies deeply into *to, which must hold nothing. Returns 0, or -ENOMEM with *to empty. */
+/* Copies deeply into *to, which must hold nothing. */
 int model_copy(const struct type *type, const void *from, void *to);
 /* Returns whether a and b are equal. Fields with FIELD_NO_EQUAL (indexes, times, status) are
  * ignored. The order of maps does not matter; NULL equals empty. */

@@ -11,9 +11,9 @@
 /*
  * Appends obj to *t, whose text is bytes here. MODEL_COMPACT leaves out empty fields; for Go a
  * missing key is the zero value, so the meaning is the same. A list or map never gets a nil
- * element, because servers crash at one. Returns 0 or -ENOMEM.
+ * element, because servers crash at one.
  */
-int model_to_msgpack(
+void model_to_msgpack(
     const struct type *type, const void *obj, enum model_flags flags, struct text *t);
 
 /* Memory for the largest answer that a node handles: 32 MiB. */
@@ -24,8 +24,7 @@ int model_to_msgpack(
  * field unchanged and is left out of a list or map; keys match exactly. Allocates at most
  * memory_max bytes, whatever the message announces. Returns 0; -EINVAL for invalid msgpack or a
  * value that does not match the table, with `Job.TaskGroups[0].Count: expected a number, found
- * "x"`; -EMSGSIZE if it needs more memory; or -ENOMEM. After a failure obj is as after
- * model_done().
+ * "x"`; or -EMSGSIZE if it needs more memory. After a failure obj is as after model_done().
  */
 int model_from_msgpack(const struct type *type, const void *data, size_t len, void *obj,
     size_t memory_max, struct err *e);

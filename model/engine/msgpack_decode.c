@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base64.h"
+#include "common/mem.h"
 #include "common/msgpack_read.h"
 #include "common/utf8.h"
 #include "model/engine/msgpack.h"
@@ -23,14 +24,8 @@ struct decoder {
 /* The overhead of malloc for each block. */
 #define BLOCK_SIZE 16
 
-static int
-no_memory(struct decoder *d)
-{
-	return err_set(d->e, -ENOMEM, "decode");
-}
-
 static void
-describe(const struct mp_item *found, char *ret, size_t size)
+describe_item(const struct mp_item *found, char *ret, size_t size)
 {
 	static const char *const names[] = { [MP_NIL] = "nil",
 		[MP_BOOL] = "true or false",
@@ -55,12 +50,13 @@ describe(const struct mp_item *found, char *ret, size_t size)
 }
 
 static int
-refuse(struct decoder *d, const struct place *at, const char *expected, const struct mp_item *found)
+refuse_item(
+    struct decoder *d, const struct place *at, const char *expected, const struct mp_item *found)
 {
 	char path[256], what[64];
 
 	place_format(at, path, sizeof(path));
-	describe(found, what, sizeof(what));
+	describe_item(found, what, sizeof(what));
 	return err_say(
 	    d->e, -EINVAL, "%s%sexpected %s, found %s", path, *path ? ": " : "", expected, what);
 }
@@ -93,7 +89,7 @@ pay(struct decoder *d, const struct place *at, size_t n, size_t size)
 }
 
 static int
-take(struct decoder *d, const struct place *at, struct mp_item *ret)
+take_item(struct decoder *d, const struct place *at, struct mp_item *ret)
 {
 	int r = mp_read(&d->in, true, ret);
 
@@ -126,56 +122,49 @@ static int
 take_container(struct decoder *d, const struct place *at, enum mp_kind kind, uint32_t *ret_n)
 {
 	struct mp_item item;
-	int r = take(d, at, &item);
+	int r = take_item(d, at, &item);
 
 	if (r < 0)
 		return r;
 	if (item.kind != kind)
-		return refuse(d, at, kind == MP_MAP ? "a map" : "a list", &item);
+		return refuse_item(d, at, kind == MP_MAP ? "a map" : "a list", &item);
 	*ret_n = item.n;
 	return 0;
 }
 
-/* Allocates a list for n elements; returns NULL after an error. list_alloc() rounds up to the next
- * power of two. */
+/* Allocates a list for n elements. list_alloc() rounds up to the next power of two. */
 static int
 make_list(struct decoder *d, const struct place *at, size_t n, size_t size, void *list)
 {
 	struct any_list *l = list;
 	int r = pay(d, at, n ? 2 * n : 1, size);
 
-	if (r < 0)
-		return r;
-	l->v = list_alloc(n, size);
-	return l->v ? 0 : no_memory(d);
+	if (r == 0)
+		l->v = list_alloc(n, size);
+	return r;
 }
 
 /* Copies a string and appends a NUL; *ret is not NULL after success. */
 static int
 copy_text(struct decoder *d, const struct place *at, const struct mp_item *item, char **ret)
 {
-	char *copy;
 	int r;
 
 	if (item->kind != MP_BYTES)
-		return refuse(d, at, "a string", item);
+		return refuse_item(d, at, "a string", item);
 	if (memchr(item->bytes, '\0', item->len))
-		return refuse(d, at, "a string without NUL", item);
+		return refuse_item(d, at, "a string without NUL", item);
 	r = pay(d, at, item->len + (size_t)1, 1);
-	if (r < 0)
-		return r;
-	copy = strndup(item->bytes, item->len);
-	if (!copy)
-		return no_memory(d);
-	*ret = copy;
-	return 0;
+	if (r == 0)
+		*ret = mem_strndup(item->bytes, item->len);
+	return r;
 }
 
 static int
 take_text(struct decoder *d, const struct place *at, char **ret)
 {
 	struct mp_item item;
-	int r = take(d, at, &item);
+	int r = take_item(d, at, &item);
 
 	return r < 0 ? r : copy_text(d, at, &item, ret);
 }
@@ -186,7 +175,7 @@ decode_string(struct decoder *d, const struct place *at, char **ret)
 {
 	struct mp_item item;
 	char *copy = NULL;
-	int r = take(d, at, &item);
+	int r = take_item(d, at, &item);
 
 	if (r == 0 && (item.kind != MP_BYTES || item.len))
 		r = copy_text(d, at, &item, &copy);
@@ -202,19 +191,18 @@ decode_bytes(struct decoder *d, const struct place *at, char **ret)
 {
 	struct mp_item item;
 	char *text = NULL;
-	int r = take(d, at, &item);
+	int r = take_item(d, at, &item);
 
 	if (r == 0 && item.kind != MP_BYTES)
-		r = refuse(d, at, "bytes", &item);
-	if (r == 0 && item.len) {
+		r = refuse_item(d, at, "bytes", &item);
+	if (r == 0 && item.len)
 		r = pay(d, at, BASE64_SIZE((size_t)item.len), 1);
-		if (r == 0 && !(text = malloc(BASE64_SIZE((size_t)item.len))))
-			r = no_memory(d);
-	}
 	if (r < 0)
 		return r;
-	if (text)
+	if (item.len) {
+		text = mem_alloc(BASE64_SIZE((size_t)item.len));
 		(void)base64_encode(item.bytes, item.len, text);
+	}
 	free(*ret);
 	*ret = text;
 	return 0;
@@ -225,7 +213,7 @@ static int
 decode_int(struct decoder *d, const struct place *at, int64_t *ret)
 {
 	struct mp_item item;
-	int r = take(d, at, &item);
+	int r = take_item(d, at, &item);
 
 	if (r < 0)
 		return r;
@@ -236,7 +224,7 @@ decode_int(struct decoder *d, const struct place *at, int64_t *ret)
 	else if (item.kind == MP_REAL && item.real == trunc(item.real) && fabs(item.real) <= 9e15)
 		*ret = (int64_t)item.real;
 	else
-		return refuse(d, at, "a whole number within 64 bits", &item);
+		return refuse_item(d, at, "a whole number within 64 bits", &item);
 	return 0;
 }
 
@@ -244,12 +232,12 @@ static int
 decode_uint(struct decoder *d, const struct place *at, uint64_t *ret)
 {
 	struct mp_item item;
-	int r = take(d, at, &item);
+	int r = take_item(d, at, &item);
 
 	if (r < 0)
 		return r;
 	if (item.kind != MP_UINT)
-		return refuse(d, at, "a whole number of 0 or more", &item);
+		return refuse_item(d, at, "a whole number of 0 or more", &item);
 	*ret = item.uinteger;
 	return 0;
 }
@@ -258,7 +246,7 @@ static int
 decode_double(struct decoder *d, const struct place *at, double *ret)
 {
 	struct mp_item item;
-	int r = take(d, at, &item);
+	int r = take_item(d, at, &item);
 
 	if (r < 0)
 		return r;
@@ -269,7 +257,7 @@ decode_double(struct decoder *d, const struct place *at, double *ret)
 	else if (item.kind == MP_INT)
 		*ret = (double)item.integer;
 	else
-		return refuse(d, at, "a number", &item);
+		return refuse_item(d, at, "a number", &item);
 	return 0;
 }
 
@@ -277,7 +265,7 @@ static int
 decode_bool(struct decoder *d, const struct place *at, bool *ret)
 {
 	struct mp_item item;
-	int r = take(d, at, &item);
+	int r = take_item(d, at, &item);
 
 	if (r < 0)
 		return r;
@@ -286,7 +274,7 @@ decode_bool(struct decoder *d, const struct place *at, bool *ret)
 	else if (item.kind == MP_UINT && item.uinteger <= 1)
 		*ret = item.uinteger == 1;
 	else
-		return refuse(d, at, "true or false", &item);
+		return refuse_item(d, at, "true or false", &item);
 	return 0;
 }
 
@@ -305,12 +293,12 @@ static int
 decode_time(struct decoder *d, const struct place *at, int64_t *ret)
 {
 	struct mp_item item;
-	int r = take(d, at, &item);
+	int r = take_item(d, at, &item);
 
 	if (r < 0)
 		return r;
 	if (item.kind != MP_BYTES || !go_time_parse(item.bytes, item.len, ret))
-		return refuse(d, at, "a time of 15 bytes", &item);
+		return refuse_item(d, at, "a time of 15 bytes", &item);
 	return 0;
 }
 
@@ -321,18 +309,18 @@ decode_enum(struct decoder *d, const struct field *f, const struct place *at, un
 {
 	struct mp_item item;
 	unsigned i;
-	int r = take(d, at, &item);
+	int r = take_item(d, at, &item);
 
 	if (r < 0)
 		return r;
 	if (f->flags & FIELD_AS_NUMBER) {
 		if (item.kind != MP_UINT || item.uinteger >= f->n_names)
-			return refuse(d, at, "a known number", &item);
+			return refuse_item(d, at, "a known number", &item);
 		*ret = (unsigned)item.uinteger;
 		return 0;
 	}
 	if (item.kind != MP_BYTES)
-		return refuse(d, at, "a string", &item);
+		return refuse_item(d, at, "a string", &item);
 	for (i = 0; i < f->n_names; i++) {
 		if (strlen(str(f->names[i])) != item.len ||
 		    memcmp(str(f->names[i]), item.bytes, item.len))
@@ -341,7 +329,7 @@ decode_enum(struct decoder *d, const struct field *f, const struct place *at, un
 		return 0;
 	}
 	if (!(f->flags & FIELD_NO_EQUAL))
-		return refuse(d, at, "a known value", &item);
+		return refuse_item(d, at, "a known value", &item);
 	*ret = 0;
 	return 0;
 }
@@ -362,11 +350,10 @@ take_json_array(struct decoder *d, const struct place *at, uint32_t n, unsigned 
 		r = take_json(d, &here, depth, &value);
 		if (r < 0)
 			return r;
-		if (json_array_append_new(list, value) < 0)
-			return no_memory(d);
+		(void)json_array_append_new(list, value);
 	}
 	*ret = steal_ptr(&list);
-	return *ret ? 0 : no_memory(d);
+	return 0;
 }
 
 static int
@@ -388,11 +375,11 @@ take_json_object(
 			r = take_json(d, &here, depth, &value);
 		if (r < 0)
 			return r;
-		if (json_object_set_new(object, key, value) < 0) /* fails for invalid UTF-8 too */
-			return err_say(d->e, -EINVAL, "a key is not text, or memory ran out");
+		if (json_object_set_new(object, key, value) < 0)
+			return err_say(d->e, -EINVAL, "a key is not valid UTF-8");
 	}
 	*ret = steal_ptr(&object);
-	return *ret ? 0 : no_memory(d);
+	return 0;
 }
 
 static json_t *
@@ -413,10 +400,10 @@ static int
 take_json(struct decoder *d, const struct place *at, unsigned depth, json_t **ret)
 {
 	struct mp_item item;
-	int r = take(d, at, &item);
+	int r = take_item(d, at, &item);
 
 	if (r == 0 && depth == 0)
-		r = refuse(d, at, "fewer levels of nesting", &item);
+		r = refuse_item(d, at, "fewer levels of nesting", &item);
 	if (r == 0)
 		r = pay(d, at, 1, JSON_VALUE_SIZE + (item.kind == MP_BYTES ? item.len : 0));
 	if (r < 0)
@@ -426,7 +413,7 @@ take_json(struct decoder *d, const struct place *at, unsigned depth, json_t **re
 	if (item.kind == MP_MAP)
 		return take_json_object(d, at, item.n, depth - 1, ret);
 	if (item.kind == MP_EXT || (item.kind == MP_BYTES && !utf8_is_text(item.bytes, item.len)))
-		return refuse(d, at, "a value that JSON can represent", &item);
+		return refuse_item(d, at, "a value that JSON can represent", &item);
 	if (item.kind == MP_BYTES)
 		*ret = json_stringn(item.bytes, item.len);
 	else if (item.kind == MP_BOOL)
@@ -435,7 +422,7 @@ take_json(struct decoder *d, const struct place *at, unsigned depth, json_t **re
 		*ret = json_null();
 	else
 		*ret = json_of_number(&item);
-	return *ret ? 0 : no_memory(d);
+	return 0;
 }
 
 static int
@@ -448,7 +435,7 @@ decode_json(struct decoder *d, const struct field *f, const struct place *at, js
 
 	if ((f->flags & FIELD_AS_OBJECT) && mp_read(&ahead, true, &item) == 0 &&
 	    item.kind != MP_MAP)
-		return refuse(d, at, "a map", &item);
+		return refuse_item(d, at, "a map", &item);
 	r = take_json(d, at, MODEL_DEPTH_MAX, &made);
 	if (r < 0)
 		return r;
@@ -500,9 +487,7 @@ check_keys(struct decoder *d, const struct place *at, const struct any_list *m, 
 
 	if (m->n < 2)
 		return 0;
-	keys = calloc(m->n, sizeof(*keys));
-	if (!keys)
-		return no_memory(d);
+	keys = mem_zeroed(m->n, sizeof(*keys));
 	for (i = 0; i < m->n; i++)
 		keys[i] = *(char **)(m->v + i * step);
 	qsort(keys, m->n, sizeof(*keys), compare_keys);
@@ -637,7 +622,7 @@ decode_pointer(struct decoder *d, const struct type *sub, const struct place *at
 		return r;
 	if (!*obj)
 		*obj = model_new(sub);
-	return *obj ? decode_struct(d, sub, at, *obj) : no_memory(d);
+	return decode_struct(d, sub, at, *obj);
 }
 
 /* Decodes lists, maps and other members with data on the heap. */
@@ -746,7 +731,7 @@ decode_struct(struct decoder *d, const struct type *type, const struct place *at
 		const struct field *f = NULL;
 		struct place here = { .up = at };
 
-		r = take(d, at, &key);
+		r = take_item(d, at, &key);
 		if (r == 0 && key.kind == MP_BYTES)
 			f = find_field(type, &key, &next);
 		here.name = f ? f->name : "?";

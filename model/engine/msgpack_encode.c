@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "common/base64.h"
+#include "common/mem.h"
 #include "model/engine/msgpack.h"
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
 
 static int
-append(void *arg, const char *bytes, size_t len)
+append_bytes(void *arg, const char *bytes, size_t len)
 {
 	text_append(arg, bytes, len);
 	return 0;
@@ -88,13 +89,10 @@ pack_time(void *arg, int64_t ns)
 static void
 pack_bytes(void *arg, const char *base64)
 {
-	msgpack_packer *packer = arg;
-	cleanup_free uint8_t *bytes = malloc(strlen(base64) + 1);
+	cleanup_free uint8_t *bytes = mem_alloc(strlen(base64) + 1);
 	size_t len = 0;
 
-	if (!bytes)
-		((struct text *)packer->data)->failed = true;
-	else if (base64_decode(base64, bytes, &len) < 0)
+	if (base64_decode(base64, bytes, &len) < 0)
 		len = 0;
 	pack_raw(arg, bytes, len);
 }
@@ -135,12 +133,11 @@ static const struct sink packer_sink = {
 	.key = pack_key,
 };
 
-int
+void
 model_to_msgpack(const struct type *type, const void *obj, enum model_flags flags, struct text *t)
 {
 	msgpack_packer packer;
 
-	msgpack_packer_init(&packer, t, append);
+	msgpack_packer_init(&packer, t, append_bytes);
 	model_walk(type, obj, flags & MODEL_COMPACT, &packer_sink, &packer);
-	return t->failed ? -ENOMEM : 0;
 }

@@ -257,7 +257,7 @@ copy_elements(
 		char *dst = to->v + to->n * step;
 
 		if (key_size)
-			*(char **)dst = mem_strdup(*(char *const *)src);
+			*(char **)dst = mem_strdup(str(*(char *const *)src));
 		model_copy(item, src + key_size, dst + key_size);
 	}
 }
@@ -293,8 +293,8 @@ copy_string_map(const struct string_map *from, struct string_map *to)
 	to->v = list_alloc(from->n, sizeof(*to->v));
 	for (; to->n < from->n; to->n++)
 		to->v[to->n] = (struct string_pair){
-			.key = mem_strdup(from->v[to->n].key),
-			.value = mem_strdup(from->v[to->n].value),
+			.key = mem_strdup(str(from->v[to->n].key)),
+			.value = mem_strdup(str(from->v[to->n].value)),
 		};
 }
 
@@ -304,7 +304,7 @@ copy_int_map(const struct int_map *from, struct int_map *to)
 	to->v = list_alloc(from->n, sizeof(*to->v));
 	for (; to->n < from->n; to->n++)
 		to->v[to->n] = (struct int_pair){
-			.key = mem_strdup(from->v[to->n].key),
+			.key = mem_strdup(str(from->v[to->n].key)),
 			.value = from->v[to->n].value,
 		};
 }
@@ -372,46 +372,48 @@ model_copy(const struct type *type, const void *from, void *to)
 	return 0;
 }
 
-static int
+static void
 default_elements(const struct any_list *l, const struct type *item, size_t key_size)
 {
 	size_t i;
-	int r = 0;
 
-	for (i = 0; i < l->n && r == 0; i++)
-		r = model_defaults(item, l->v + i * (key_size + item->size) + key_size);
-	return r;
+	for (i = 0; i < l->n; i++)
+		(void)model_defaults(item, l->v + i * (key_size + item->size) + key_size);
 }
 
-static int
-default_field(const struct field *f, void *at)
+static void
+default_value(const struct field *f, void *at)
 {
-	if (f->kind == FIELD_STRUCT)
-		return model_defaults(f->sub, at);
-	if (f->kind == FIELD_POINTER)
-		return *(void **)at ? model_defaults(f->sub, *(void **)at) : 0;
-	if (f->kind == FIELD_LIST || f->kind == FIELD_MAP)
-		return default_elements(at, f->sub, f->kind == FIELD_MAP ? MAP_VALUE_OFFSET : 0);
-	if (!(f->flags & FIELD_HAS_DEFAULT))
-		return 0;
-	if (f->kind == FIELD_STRING)
-		return *str(*(char **)at) ? 0 : str_set(at, f->text);
-	if (f->kind == FIELD_OPT_BOOL || f->kind == FIELD_ENUM) {
+	if (f->kind == FIELD_STRING) {
+		if (!*str(*(char **)at))
+			(void)str_set(at, f->text);
+	} else if (f->kind == FIELD_OPT_BOOL || f->kind == FIELD_ENUM) {
 		if (!*(unsigned *)at)
 			*(unsigned *)at = (unsigned)f->number;
 	} else if (*(int64_t *)at == MODEL_UNSET) {
 		*(int64_t *)at = f->number;
 	}
-	return 0;
+}
+
+static void
+default_field(const struct field *f, void *at)
+{
+	if (f->kind == FIELD_STRUCT)
+		(void)model_defaults(f->sub, at);
+	else if (f->kind == FIELD_POINTER && *(void **)at)
+		(void)model_defaults(f->sub, *(void **)at);
+	else if (f->kind == FIELD_LIST || f->kind == FIELD_MAP)
+		default_elements(at, f->sub, f->kind == FIELD_MAP ? MAP_VALUE_OFFSET : 0);
+	else if (f->flags & FIELD_HAS_DEFAULT)
+		default_value(f, at);
 }
 
 int
 model_defaults(const struct type *type, void *obj)
 {
 	size_t i;
-	int r = 0;
 
-	for (i = 0; i < type->n && r == 0; i++)
-		r = default_field(&type->fields[i], field_at(&type->fields[i], obj));
-	return r;
+	for (i = 0; i < type->n; i++)
+		default_field(&type->fields[i], field_at(&type->fields[i], obj));
+	return 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/utf8.h"
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
 
@@ -59,29 +60,6 @@ text_done(struct text *t)
 	*t = (struct text){ 0 };
 }
 
-/* Returns the length of the UTF-8 character at s, or 0 if it is invalid (RFC 3629: no surrogates,
- * no overlong forms). */
-static size_t
-utf8_length(const unsigned char *s)
-{
-	size_t i, n;
-	unsigned min, c;
-
-	if (s[0] < 0x80)
-		return 1;
-	n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-	c = s[0] & (0x7fu >> n);
-	for (i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	min = n == 2 ? 0x80 : n == 3 ? 0x800 : 0x10000;
-	return c < min || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) ? 0 : n;
-}
-
 static void
 append_escape(struct text *t, unsigned char c)
 {
@@ -107,6 +85,7 @@ is_plain(unsigned char c)
 /*
  * Replaces bytes that are not UTF-8 (a task's output in an error text) with U+FFFD, because stored
  * JSON must be readable again.
+ * The NUL at the end is part of no character, so none reaches beyond it.
  */
 static void
 append_rest(struct text *t, const unsigned char *p)
@@ -115,7 +94,7 @@ append_rest(struct text *t, const unsigned char *p)
 	size_t n;
 
 	while (*p) {
-		n = *p < 0x80 ? is_plain(*p) : utf8_length(p);
+		n = *p < 0x80 ? is_plain(*p) : utf8_char_length(p, 4);
 		if (n > 0) {
 			p += n;
 			continue;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
 
@@ -23,28 +24,25 @@ append_context(struct text *t, const struct place *at)
 		text_printf(t, "%s: ", at->name);
 }
 
-int
+void
 model_problem(struct problems *p, const char *fmt, ...)
 {
 	cleanup_free char *said = NULL;
 	struct text t = { 0 };
 	va_list args;
-	int n, r;
+	int n;
 
 	if (p->list.n == PROBLEMS_MAX)
-		return 0;
+		return;
 	va_start(args, fmt);
 	n = vasprintf(&said, fmt, args);
 	va_end(args);
-	if (n < 0) {
-		said = NULL;
-		return -ENOMEM;
-	}
+	if (n < 0)
+		mem_exhausted();
 	append_context(&t, p->place);
 	text_append(&t, said, (size_t)n);
-	r = t.failed ? -ENOMEM : strings_add(&p->list, t.text);
+	(void)strings_add(&p->list, t.text);
 	text_done(&t);
-	return r;
 }
 
 int

@@ -97,7 +97,7 @@ blame_running(const struct alloc_runner *ar, const struct task_state *s, const s
 	(void)snprintf(buf, size,
 	    "Task not running for min_healthy_time of %s by healthy_deadline of %s", min, deadline);
 	return s->started_at == state_of(ar)->start ||
-	       number_add(s->started_at, b->terms->min_healthy_ns) > task_now_ns();
+	       number_add(s->started_at, b->terms->min_healthy_ns) > clock_real_ns();
 }
 
 /* True: this task is to blame, and buf says for what. */
@@ -167,7 +167,7 @@ set_health(struct alloc_runner *ar, const struct blame *b)
 	if (!a->deployment_status)
 		return;
 	a->deployment_status->healthy = b ? OPT_FALSE : OPT_TRUE;
-	a->deployment_status->timestamp = task_now_ns();
+	a->deployment_status->timestamp = clock_real_ns();
 	alloc_changed(ar->sup, ar->sa);
 	ar->news = true;
 	if (b)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/duration.h"
 #include "common/lease.h"
 
@@ -17,7 +18,7 @@
 static uint64_t
 boot_ms(void)
 {
-	return boottime_ns() / NS_PER_MS;
+	return clock_boot_ns() / NS_PER_MS;
 }
 
 /* --- when a token is renewed --- */
@@ -93,7 +94,7 @@ load_one(struct token *t, const json_t *saved)
 		t->signed_ns = json_integer_value(json_object_get(one, "signed"));
 		t->life_ns = json_integer_value(json_object_get(one, "life"));
 		t->given = json_is_true(json_object_get(one, "given"));
-		token_set_times(t, task_now_ns() - t->signed_ns);
+		token_set_times(t, clock_real_ns() - t->signed_ns);
 	}
 }
 

@@ -5,6 +5,7 @@
  */
 #include <systemd/sd-event.h>
 
+#include "common/clock.h"
 #include "common/number.h"
 #include "supervisor/alloc/alloc_runner.h"
 
@@ -74,7 +75,7 @@ alloc_shutdown_delay_ns(const struct alloc_runner *ar)
 static int64_t
 delay_left_ns(struct alloc_runner *ar)
 {
-	int64_t delay = alloc_shutdown_delay_ns(ar), now = task_now_ns(), left;
+	int64_t delay = alloc_shutdown_delay_ns(ar), now = clock_real_ns(), left;
 
 	if (delay == 0 || !has_run(ar))
 		return 0;

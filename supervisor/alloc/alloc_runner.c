@@ -8,6 +8,7 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
+#include "common/clock.h"
 #include "common/list.h"
 #include "common/log.h"
 #include "model/task_event.h"
@@ -175,7 +176,7 @@ note_lost(struct alloc *a)
 	if (!change || str_set(&change->value, client_status_names[CLIENT_LOST]) < 0)
 		log_error("allocation %.8s: no memory to note that it is lost", a->id);
 	if (change)
-		change->time = task_now_ns();
+		change->time = clock_real_ns();
 }
 
 static enum client_status
@@ -205,7 +206,7 @@ alloc_runner_task_changed(struct alloc_runner *ar)
 	if (alloc_is_overdue(ar) && a->client_status == CLIENT_COMPLETE)
 		description = ALLOC_OVERDUE;
 	(void)str_set(&a->client_description, description);
-	a->modify_time = task_now_ns();
+	a->modify_time = clock_real_ns();
 	alloc_changed(ar->sup, ar->sa);
 	ar->news = true;
 	turn_defer(ar->sup, &ar->step);
@@ -388,8 +389,9 @@ receive_tasks(struct alloc_runner *ar)
 		struct task_state *s = task_runner_state(&ar->tasks[i]);
 		struct task_event ev;
 
-		if (!s || task_event_make(&ev, EVENT_RECEIVED, task_now_ns(), NULL) < 0)
+		if (!s)
 			return -ENOMEM;
+		task_event_make(&ev, EVENT_RECEIVED, clock_real_ns(), NULL);
 		s->state = TASK_STATE_PENDING;
 		task_runner_event(&ar->tasks[i], &ev);
 	}
@@ -520,11 +522,11 @@ alloc_runner_disk_exceeded(
 		struct task_runner *tr = &ar->tasks[i];
 		struct task_event ev;
 
-		if (tr->phase == TASK_DEAD || tr->stage == STAGE_POSTSTOP || tr->killed ||
-		    task_event_disk_exceeded(&ev, task_now_ns(), text, limit_bytes) < 0)
+		if (tr->phase == TASK_DEAD || tr->stage == STAGE_POSTSTOP || tr->killed)
 			continue;
+		task_event_disk_exceeded(&ev, clock_real_ns(), text, limit_bytes);
 		if (fails)
-			(void)task_event_set_fails(&ev);
+			task_event_set_fails(&ev);
 		task_runner_event(tr, &ev);
 	}
 	if (fails)

@@ -140,10 +140,10 @@ ask_next(struct sup *sup)
 	struct sup_alloc *sa = has_last ? alloc_find(sup, &last) : NULL;
 
 	n_batch = 0;
-	for (sa = sa         ? sa->next
+	for (sa = sa         ? alloc_next(sa)
 		  : has_last ? NULL
-			     : sup->allocs->first;
-	     sa && n_batch < FILE_ALLOCS_MAX; sa = sa->next) {
+			     : alloc_first(sup);
+	     sa && n_batch < FILE_ALLOCS_MAX; sa = alloc_next(sa)) {
 		last = sa->id;
 		has_last = true;
 		if (!is_watched(sa))

@@ -64,7 +64,7 @@ alloc_tokens_wake(struct alloc_identities *ids, uint64_t ms)
 static void
 arm_renewal(struct alloc_identities *ids)
 {
-	uint64_t now = boottime_ns() / NS_PER_MS, at = UINT64_MAX;
+	uint64_t now = clock_boot_ns() / NS_PER_MS, at = UINT64_MAX;
 
 	for (size_t i = 0; i < ids->n; i++) {
 		const struct token *t = &ids->v[i];
@@ -128,7 +128,7 @@ take(struct alloc_identities *ids, const struct source_token *token)
 			continue;
 		if (str_set(&t->jwt, token->jwt) < 0)
 			return;
-		t->signed_ns = task_now_ns();
+		t->signed_ns = clock_real_ns();
 		t->life_ns = t->spec->ttl;
 		t->given = t->giving = t->late = false;
 		token_set_times(t, 0);

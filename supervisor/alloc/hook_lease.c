@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <systemd/sd-event.h>
 
+#include "common/clock.h"
 #include "common/duration.h"
 #include "common/list.h"
 #include "supervisor/alloc/alloc_runner.h"
@@ -114,7 +115,7 @@ alloc_lease_text(const struct alloc_runner *ar, char *buf, size_t size)
 static void
 check_lease(struct alloc_runner *ar)
 {
-	uint64_t limit_ms = group_stop_after_ms(ar->sa->group), now = boottime_ns();
+	uint64_t limit_ms = group_stop_after_ms(ar->sa->group), now = clock_boot_ns();
 	struct lease_page page;
 	struct err e = { 0 };
 	uint64_t deadline;

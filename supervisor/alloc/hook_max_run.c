@@ -7,6 +7,7 @@
 
 #include <systemd/sd-event.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
 
@@ -52,7 +53,7 @@ init(struct alloc_runner *ar, const json_t *kept)
 {
 	int64_t at = deadline_ns(ar);
 
-	if (ar->restored && !alloc_client_terminal(&ar->sa->a) && at != 0 && at <= task_now_ns())
+	if (ar->restored && !alloc_client_terminal(&ar->sa->a) && at != 0 && at <= clock_real_ns())
 		end_overdue(ar);
 	return 0;
 }

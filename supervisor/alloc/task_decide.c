@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "common/clock.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/hook_lease.h"
 
@@ -22,10 +23,9 @@ tell_lease_passed(struct task_runner *tr)
 	char text[400];
 
 	alloc_lease_text(tr->ar, text, sizeof text);
-	if (task_event_make(&ev, EVENT_NOT_RESTARTING, task_now_ns(), text) < 0)
-		return;
-	(void)task_event_set_fails(&ev);
-	(void)task_event_detail(&ev, EVENT_DETAIL_LEASE, "passed");
+	task_event_make(&ev, EVENT_NOT_RESTARTING, clock_real_ns(), text);
+	task_event_set_fails(&ev);
+	task_event_detail(&ev, EVENT_DETAIL_LEASE, "passed");
 	task_runner_event(tr, &ev);
 }
 
@@ -38,17 +38,17 @@ note_restart(struct task_runner *tr, const struct restart_decision *d)
 	task_runner_set_state(tr, TASK_STATE_PENDING);
 	if (s) {
 		s->restarts++;
-		s->last_restart = task_now_ns();
+		s->last_restart = clock_real_ns();
 	}
-	if (task_event_restarting(&ev, task_now_ns(), d->reason, d->delay_ns) == 0)
-		task_runner_event(tr, &ev);
+	task_event_restarting(&ev, clock_real_ns(), d->reason, d->delay_ns);
+	task_runner_event(tr, &ev);
 }
 
 static struct restart_decision
 ask_policy(struct task_runner *tr)
 {
 	struct restart_decision d =
-	    restart_tracker_decide(&tr->tracker, task_now_ns(), chance, NULL);
+	    restart_tracker_decide(&tr->tracker, clock_real_ns(), chance, NULL);
 
 	alloc_client_save(tr->ar);
 	return d;

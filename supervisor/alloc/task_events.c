@@ -6,24 +6,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/duration.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/task_history.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/run_usage.h"
-
-int64_t
-task_now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 struct task_state *
 task_runner_state(struct task_runner *tr)
@@ -44,8 +35,8 @@ task_runner_event(struct task_runner *tr, struct task_event *ev)
 		task_history_add(tr->ar->sup, &tr->ar->sa->id, tr->task->name, &s->events.v[0]);
 		list_remove(task_event, &s->events, 0);
 	}
-	if (s && task_state_add_event(s, ev) < 0)
-		log_error("allocation %.8s: no memory for an event", tr->ar->sa->a.id);
+	if (s)
+		task_state_add_event(s, ev);
 	task_event_done(ev);
 	alloc_runner_task_changed(tr->ar);
 }
@@ -80,10 +71,9 @@ task_runner_tell(struct task_runner *tr, enum task_event_type type, const char *
 {
 	struct task_event ev;
 
-	if (task_event_make(&ev, type, task_now_ns(), text) < 0)
-		return;
+	task_event_make(&ev, type, clock_real_ns(), text);
 	if (fails)
-		(void)task_event_set_fails(&ev);
+		task_event_set_fails(&ev);
 	task_runner_event(tr, &ev);
 }
 
@@ -95,9 +85,9 @@ task_runner_set_state(struct task_runner *tr, enum task_run_state state)
 	if (!s)
 		return;
 	if (state == TASK_STATE_RUNNING && s->state != TASK_STATE_RUNNING)
-		s->started_at = task_now_ns();
+		s->started_at = clock_real_ns();
 	if (state == TASK_STATE_DEAD && s->finished_at == 0)
-		s->finished_at = task_now_ns();
+		s->finished_at = clock_real_ns();
 	if (state != TASK_STATE_DEAD)
 		s->finished_at = 0;
 	s->state = state;
@@ -133,14 +123,13 @@ task_runner_tell_lease(struct task_runner *tr, const struct run_end *end)
 		    "boot (the stop began %s "
 		    "after the limit)",
 		    limit, late);
-	if (task_event_killing(&ev, task_now_ns(), text, 0) < 0)
-		return;
-	(void)task_event_set_fails(&ev);
-	(void)task_event_detail(&ev, EVENT_DETAIL_LEASE, limit);
+	task_event_killing(&ev, clock_real_ns(), text, 0);
+	task_event_set_fails(&ev);
+	task_event_detail(&ev, EVENT_DETAIL_LEASE, limit);
 	if (end->flags & EXE_END_SYNCED)
-		(void)task_event_detail(&ev, "volumes_synced", "true");
+		task_event_detail(&ev, "volumes_synced", "true");
 	if (end->flags & EXE_END_SYNC_LATE)
-		(void)task_event_detail(&ev, "volumes_synced", "false");
+		task_event_detail(&ev, "volumes_synced", "false");
 	task_runner_event(tr, &ev);
 }
 
@@ -220,18 +209,17 @@ task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end)
 		say_reason(tr, end, oom_outside, reason, sizeof reason);
 		why = *reason ? reason : NULL;
 	}
-	if (task_event_terminated(&ev,
-		end->ended_real_ns ? (int64_t)end->ended_real_ns : task_now_ns(), code,
-		end->exit_signal, end->flags & EXE_END_OOM, why) < 0)
-		return;
+	task_event_terminated(&ev,
+	    end->ended_real_ns ? (int64_t)end->ended_real_ns : clock_real_ns(), code,
+	    end->exit_signal, end->flags & EXE_END_OOM, why);
 	if (end->flags & (EXE_END_STOP | EXE_END_KILLED))
-		(void)task_event_detail(&ev, EVENT_DETAIL_STOP,
+		task_event_detail(&ev, EVENT_DETAIL_STOP,
 		    end->flags & EXE_END_KILLED ? EVENT_STOP_KILLED : EVENT_STOP_ASKED);
 	if (!end->known)
-		(void)task_event_detail(&ev, EVENT_DETAIL_UNKNOWN, "true");
+		task_event_detail(&ev, EVENT_DETAIL_UNKNOWN, "true");
 	if (sender)
-		(void)task_event_detail(&ev, EVENT_DETAIL_SENDER, sender);
+		task_event_detail(&ev, EVENT_DETAIL_SENDER, sender);
 	if (oom_outside)
-		(void)task_event_detail(&ev, EVENT_DETAIL_OOM, EVENT_OOM_OUTSIDE);
+		task_event_detail(&ev, EVENT_DETAIL_OOM, EVENT_OOM_OUTSIDE);
 	task_runner_event(tr, &ev);
 }

@@ -34,7 +34,6 @@ struct task_runner;
 /* A signal that ends a program for a fault of its own, from the kernel or from abort(3). */
 bool signal_is_fault(int signo);
 
-int64_t task_now_ns(void); /* CLOCK_REALTIME, as events have it */
 struct task_state *task_runner_state(struct task_runner *tr);
 /* Sets its state and times; the caller tells the alloc runner. */
 void task_runner_set_state(struct task_runner *tr, enum task_run_state state);

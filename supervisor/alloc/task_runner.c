@@ -9,6 +9,7 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/alloc/alloc_runner.h"
@@ -430,13 +431,12 @@ task_runner_signal(struct task_runner *tr, int signo, const char *text, const ch
 	if ((tr->phase != TASK_RUNNING && tr->phase != TASK_DELAYING) || !tr->run)
 		return -EINVAL;
 	(void)snprintf(name, sizeof name, "SIG%s", abbrev ? abbrev : "?");
-	if (task_event_signaling(&ev, task_now_ns(), name, NULL) == 0) {
-		if (text)
-			(void)str_set(&ev.display_message, text);
-		if (by)
-			(void)task_event_detail(&ev, EVENT_DETAIL_BY, by);
-		task_runner_event(tr, &ev);
-	}
+	task_event_signaling(&ev, clock_real_ns(), name, NULL);
+	if (text)
+		(void)str_set(&ev.display_message, text);
+	if (by)
+		task_event_detail(&ev, EVENT_DETAIL_BY, by);
+	task_runner_event(tr, &ev);
 	run_signal(tr->run, signo);
 	return 0;
 }
@@ -476,7 +476,7 @@ task_runner_init(struct task_runner *tr, struct alloc_runner *ar, const struct t
 
 	*tr = (struct task_runner){ .ar = ar, .task = task, .stage = task_stage(task) };
 	restart_tracker_init(
-	    &tr->tracker, task->restart_policy, job->type, task->lifecycle, task_now_ns());
+	    &tr->tracker, task->restart_policy, job->type, task->lifecycle, clock_real_ns());
 	if (task->csi_plugin)
 		tr->plugin = plugin_task_new(ar->sup, ar->sa, task, &plugin_events, tr);
 }

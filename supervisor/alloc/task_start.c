@@ -87,8 +87,7 @@ fill_host_mount(struct sup *sup, const struct sup_alloc *sa, const struct volume
 {
 	cleanup_free char *name = NULL;
 
-	if (volume_request_source(request, alloc_name_index(sa->a.name), &name) < 0)
-		return err_set(e, -ENOMEM, "find host volume %s", str(request->source));
+	volume_request_source(request, alloc_name_index(sa->a.name), &name);
 	if (!map_get(host_volume, &node_get(sup)->host_volumes, str(name)))
 		return err_say(
 		    e, -EINVAL, "host volume \"%.140s\" is not configured on this node", str(name));

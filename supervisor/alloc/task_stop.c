@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include "common/clock.h"
 #include "common/duration.h"
 #include "common/number.h"
 #include "supervisor/alloc/alloc_runner.h"
@@ -51,7 +52,7 @@ task_stop_delay_ns(struct task_runner *tr)
 {
 	const struct task_event *last = task_runner_last_event(tr);
 	const struct task_state *s = task_runner_state(tr);
-	int64_t delay = tr->task->shutdown_delay, now = task_now_ns(), left = delay;
+	int64_t delay = tr->task->shutdown_delay, now = clock_real_ns(), left = delay;
 	bool skip = alloc_skips_delay(tr->ar);
 	struct task_event ev;
 
@@ -61,8 +62,8 @@ task_stop_delay_ns(struct task_runner *tr)
 		left = number_add(last->time, delay) - now;
 		return skip ? 0 : left < delay ? left : delay;
 	}
-	if (task_event_shutdown_delay(&ev, now, delay, skip) == 0)
-		task_runner_event(tr, &ev);
+	task_event_shutdown_delay(&ev, now, delay, skip);
+	task_runner_event(tr, &ev);
 	return skip ? 0 : delay;
 }
 
@@ -82,8 +83,9 @@ task_stop_say(struct task_runner *tr)
 {
 	struct task_event ev;
 
-	if (!was_told_to_end(tr) &&
-	    task_event_killing(&ev, task_now_ns(), alloc_is_overdue(tr->ar) ? ALLOC_OVERDUE : NULL,
-		kill_timeout_ns(tr)) == 0)
-		task_runner_event(tr, &ev);
+	if (was_told_to_end(tr))
+		return;
+	task_event_killing(&ev, clock_real_ns(), alloc_is_overdue(tr->ar) ? ALLOC_OVERDUE : NULL,
+	    kill_timeout_ns(tr));
+	task_runner_event(tr, &ev);
 }

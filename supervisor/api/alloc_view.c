@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* alloc_view.c: builds the API's view of an alloc. Runs in: supervisor. */
 #include "supervisor/api/alloc_view.h"
-#include "supervisor/http/api_filter.h"
-
-#include <errno.h>
 
 #include "common/number.h"
+#include "supervisor/http/api_filter.h"
 
 struct sums {
 	int64_t cpu, cores, memory_mb, memory_max_mb, disk_mb;
@@ -31,17 +29,16 @@ add_task(struct sums *all, const struct sums *task)
 	    all->memory_max_mb, task->memory_max_mb > 0 ? task->memory_max_mb : task->memory_mb);
 }
 
-/* Clients of the API dereference Resources, and show no usage for a task without resources of its
- * own. */
-static int
+/* Sums up the resources of the alloc and of each task. Clients of the API dereference Resources,
+ * and show no usage for a task without resources of its own. */
+static void
 fill_sums(struct alloc *view)
 {
 	const struct alloc_resources *res = view->allocated_resources;
 	struct sums shared = { .disk_mb = res->shared.disk_mb }, all = shared;
 	json_t *tasks = json_object();
-	int r = tasks ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < res->tasks.n; i++) {
+	for (size_t i = 0; i < res->tasks.n; i++) {
 		const struct alloc_task_resources *t = &res->tasks.v[i].value;
 		struct sums task = { .cpu = t->cpu.cpu_shares,
 			.cores = (int64_t)t->cpu.reserved_cores.n,
@@ -49,15 +46,14 @@ fill_sums(struct alloc *view)
 			.memory_max_mb = t->memory.memory_max_mb };
 
 		add_task(&all, &task);
-		r = json_object_set_new(tasks, res->tasks.v[i].key, print_sums(&task));
+		(void)json_object_set_new(tasks, res->tasks.v[i].key, print_sums(&task));
 	}
 	view->resources = print_sums(&all);
 	view->shared_resources = print_sums(&shared);
 	view->task_resources = tasks;
-	return r == 0 && view->resources && view->shared_resources ? 0 : -ENOMEM;
 }
 
-int
+void
 alloc_view_init(struct alloc *view, const struct sup_alloc *sa)
 {
 	*view = sa->a;
@@ -66,7 +62,8 @@ alloc_view_init(struct alloc *view, const struct sup_alloc *sa)
 	json_incref(view->resources);
 	json_incref(view->shared_resources);
 	json_incref(view->task_resources);
-	return view->resources || !view->allocated_resources ? 0 : fill_sums(view);
+	if (!view->resources && view->allocated_resources)
+		fill_sums(view);
 }
 
 void
@@ -95,7 +92,7 @@ api_list_add_alloc(struct api_list *list, struct sup_alloc *sa)
 	stub = whole = sa->a; /* the view shares all members but these */
 	/* The job is the largest part of an alloc and seldom needed, so it is encoded only on
 	 * request. */
-	if (list->filter && api_filter_asks(list->filter, "Job"))
+	if (list->filter && api_filter_refers_to(list->filter, "Job"))
 		whole.job = &sa->job->job;
 	whole.signed_identities = (struct string_map){ 0 };
 	if (list->no_task_states)

@@ -9,8 +9,8 @@
 
 /* Builds a view that shares memory with *sa and adds the job, which the table keeps apart, and
  * resource sums that clients expect, unless the source has set them. The tokens of tasks are left
- * out. Returns 0 or -ENOMEM; call alloc_view_done() in both cases. */
-int alloc_view_init(struct alloc *view, const struct sup_alloc *sa);
+ * out. The caller frees the view with alloc_view_done(). */
+void alloc_view_init(struct alloc *view, const struct sup_alloc *sa);
 void alloc_view_done(struct alloc *view);
 
 /* Finds the alloc whose id is the first parameter of the request's path; NULL if it does not exist.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* api_agent.c: /v1/agent/self, health and leaks, and the routes of the node. Runs in: supervisor.
- */
+/* api_agent.c: /v1/agent/self, health, leaks, host and servers. Runs in: supervisor. */
 #include <stdio.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/http/api.h"
 #include "supervisor/api/api_node.h"
@@ -36,7 +36,7 @@ show_helpers(struct sup *sup)
 	return all;
 }
 
-/* NULL after the last one. */
+/* Returns the i-th server that this node knows; NULL after the last. */
 static const char *
 find_server(const struct sup *sup, size_t i)
 {
@@ -111,9 +111,9 @@ api_get_health(struct sup *sup, struct api_req *req)
 		api_reply_json(req, body);
 		return;
 	}
-	text = json_dumps(body, JSON_COMPACT);
+	text = mem_need(json_dumps(body, JSON_COMPACT));
 	json_decref(body);
-	api_reply_text(req, 500, "application/json", text ? text : "", text ? strlen(text) : 0);
+	api_reply_text(req, 500, "application/json", text, strlen(text));
 	free(text);
 }
 
@@ -137,18 +137,19 @@ api_get_host(struct sup *sup, struct api_req *req)
 	cleanup_done(rpc_host_rep) struct rpc_host_rep rep;
 
 	rpc_host_rep_init(&rep);
-	rep.host_data = host_data_new();
 	if (*str(api_query(req, "server_id")))
 		api_reply_error(req, 400, "this agent has no servers");
 	else if (*str(node_id) && !str_eq(node_id, node_get(sup)->id))
 		api_reply_error(req, 404, "Unknown node \"%s\"", node_id);
-	else if (!rep.host_data || host_facts_fill(sup, rep.host_data) < 0 ||
-		 str_set(&rep.agent_id, node_get(sup)->id) < 0)
-		api_reply_error(req, 500, "no memory for the answer");
-	else if (*str(node_id))
-		api_reply_model(req, &rpc_host_rep_type, &rep);
-	else
-		api_reply_model(req, &host_data_type, rep.host_data);
+	else {
+		rep.host_data = host_data_new();
+		host_facts_fill(sup, rep.host_data);
+		str_set(&rep.agent_id, node_get(sup)->id);
+		if (*str(node_id))
+			api_reply_model(req, &rpc_host_rep_type, &rep);
+		else
+			api_reply_model(req, &host_data_type, rep.host_data);
+	}
 }
 
 /* Lists the servers that this node knows. */

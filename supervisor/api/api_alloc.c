@@ -33,10 +33,8 @@ api_get_alloc(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 404, "alloc not found");
 		return;
 	}
-	if (alloc_view_init(&view, sa) == 0)
-		api_reply_model(req, &alloc_type, &view);
-	else
-		api_reply_error(req, 500, "out of memory");
+	alloc_view_init(&view, sa);
+	api_reply_model(req, &alloc_type, &view);
 	alloc_view_done(&view);
 }
 

@@ -15,14 +15,15 @@
 #include "common/base64.h"
 #include "common/cleanup.h"
 #include "common/list.h"
+#include "common/mem.h"
 #include "common/utf8.h"
 #include "common/websocket.h"
 #include "model/engine/field.h"
 #include "supervisor/api/api_exec.h"
 #include "supervisor/api/api_routes.h"
 
-#define MESSAGE_MAX (1024 * 1024)
-#define OUT_ENOUGH  (64 * 1024)
+#define MESSAGE_MAX (1024 * 1024) /* bytes of one message of the client */
+#define OUT_ENOUGH  (64 * 1024)   /* limit of buffered output, bytes */
 #define READ_SIZE   16384
 #define WORDS_MAX   512
 
@@ -61,18 +62,16 @@ put_close(struct exec_socket *ex, enum ws_close code, const char *reason)
 	put_frame(ex, WS_CLOSE, body, len);
 }
 
-/* Buffers frames up to the limit. Returns true if there may be more. */
+/* Buffers output up to OUT_ENOUGH. Returns true if there may be more. */
 static bool
-fill(struct exec_socket *ex)
+fill_output(struct exec_socket *ex)
 {
 	while (!ex->closing && ex->out.len - ex->out_at < OUT_ENOUGH) {
 		struct text frame = { 0 };
 		int r = exec_stream_next(&ex->es, &frame);
 
-		if (r > 0 && !frame.failed)
+		if (r > 0)
 			put_frame(ex, WS_TEXT, frame.text, frame.len);
-		else if (r > 0)
-			put_close(ex, WS_CLOSE_ERROR, "no memory for the answer");
 		else if (r < 0)
 			put_close(ex,
 			    ex->es.status == 0     ? WS_CLOSE_NORMAL
@@ -86,14 +85,13 @@ fill(struct exec_socket *ex)
 	return !ex->closing;
 }
 
-/* Returns true if everything was sent; -errno if the client has disconnected. */
+/* Sends buffered bytes. Returns 1 if all were sent, 0 if some are left, -errno if the client has
+ * disconnected. */
 static int
 flush_out(struct exec_socket *ex)
 {
 	ssize_t n;
 
-	if (ex->out.failed)
-		return -ENOMEM;
 	while (ex->out_at < ex->out.len) {
 		n = send(ex->fd, ex->out.text + ex->out_at, ex->out.len - ex->out_at,
 		    MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -119,10 +117,10 @@ static void
 take_input(struct exec_socket *ex, const json_t *in)
 {
 	const char *text = json_string_value(json_object_get(in, "data"));
-	cleanup_free char *bytes = text ? malloc(strlen(text) / 4 * 3 + 1) : NULL;
+	cleanup_free char *bytes = text ? mem_alloc(strlen(text) / 4 * 3 + 1) : NULL;
 	size_t len = 0;
 
-	if (text && (!bytes || base64_decode(text, bytes, &len) < 0)) {
+	if (text && base64_decode(text, bytes, &len) < 0) {
 		put_close(ex, WS_CLOSE_POLICY, "stdin: data is not base64");
 		return;
 	}
@@ -139,7 +137,7 @@ take_text(struct exec_socket *ex, const struct ws_message *m)
 	const json_t *size = json_object_get(json, "tty_size");
 
 	if (!json_is_object(json)) {
-		put_close(ex, WS_CLOSE_POLICY, "a message is no JSON object");
+		put_close(ex, WS_CLOSE_POLICY, "a message must be a JSON object");
 	} else if (ex->handshake) {
 		take_handshake(ex, json);
 	} else {
@@ -178,7 +176,7 @@ take_bytes(struct exec_socket *ex, const char *data, size_t len)
 
 /* Returns 0, or negative if the client has disconnected. */
 static int
-receive(struct exec_socket *ex)
+receive_input(struct exec_socket *ex)
 {
 	char data[READ_SIZE];
 	ssize_t n = recv(ex->fd, data, sizeof data, MSG_DONTWAIT);
@@ -194,7 +192,7 @@ receive(struct exec_socket *ex)
 /* Lifetime. */
 
 static void
-end(struct exec_socket *ex)
+end_socket(struct exec_socket *ex)
 {
 	ex->io = sd_event_source_disable_unref(ex->io);
 	ex->fd = -1;
@@ -203,14 +201,14 @@ end(struct exec_socket *ex)
 }
 
 static void
-pump(struct exec_socket *ex)
+pump_socket(struct exec_socket *ex)
 {
-	bool more = fill(ex), room;
+	bool more = fill_output(ex), room;
 	int r = flush_out(ex);
 	uint32_t events;
 
 	if (r < 0 || (r > 0 && ex->closing)) {
-		end(ex);
+		end_socket(ex);
 		return;
 	}
 	/* Each ping must be answered, so no input is read while the client does not read its
@@ -226,10 +224,10 @@ on_io(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
 	struct exec_socket *ex = userdata;
 
-	if (((events & EPOLLIN) && receive(ex) < 0) || (events & (EPOLLHUP | EPOLLERR)))
-		end(ex);
+	if (((events & EPOLLIN) && receive_input(ex) < 0) || (events & (EPOLLHUP | EPOLLERR)))
+		end_socket(ex);
 	else
-		pump(ex);
+		pump_socket(ex);
 	return 0;
 }
 
@@ -239,13 +237,13 @@ on_wake(struct exec_stream *es)
 	struct exec_socket *ex = container_of(es, struct exec_socket, es);
 
 	if (ex->fd >= 0)
-		pump(ex);
+		pump_socket(ex);
 }
 
 static void
 on_begin(struct api_socket *so, int fd, const void *early, size_t len)
 {
-	struct exec_socket *ex = (struct exec_socket *)(void *)so;
+	struct exec_socket *ex = container_of(so, struct exec_socket, so);
 
 	ex->fd = fd;
 	take_bytes(ex, early, len);
@@ -256,7 +254,7 @@ on_begin(struct api_socket *so, int fd, const void *early, size_t len)
 static void
 on_done(struct api_socket *so)
 {
-	struct exec_socket *ex = (struct exec_socket *)(void *)so;
+	struct exec_socket *ex = container_of(so, struct exec_socket, so);
 
 	ex->io = sd_event_source_disable_unref(ex->io);
 	exec_stream_done(&ex->es);
@@ -281,11 +279,11 @@ take_command(const struct api_req *req, json_t **ret_json, char *words[WORDS_MAX
 	*ret_json = json_loads(text && *text ? text : "[]", JSON_ALLOW_NUL, NULL);
 	if (!json_is_array(*ret_json) || json_array_size(*ret_json) > WORDS_MAX)
 		return err_say(
-		    e, -EINVAL, "command is no JSON list of at most %d words", WORDS_MAX);
+		    e, -EINVAL, "command must be a JSON list of at most %d strings", WORDS_MAX);
 	json_array_foreach (*ret_json, i, word) {
 		if (!json_is_string(word) ||
 		    strlen(json_string_value(word)) != json_string_length(word))
-			return err_say(e, -EINVAL, "command[%zu] is no text", i);
+			return err_say(e, -EINVAL, "command[%zu] must be a string without NUL", i);
 		words[i] = (char *)(uintptr_t)json_string_value(word);
 	}
 	*ret_n = i;
@@ -302,9 +300,9 @@ is_websocket(const struct api_req *req)
 	       strcmp(version, "13") == 0 && api_header(req, "Sec-WebSocket-Key");
 }
 
-/* Starts the session; takes over ex. */
+/* Switches the connection to a websocket; takes over ex. */
 static void
-reply(struct api_req *req, struct exec_socket *ex)
+reply_socket(struct api_req *req, struct exec_socket *ex)
 {
 	char accept[WS_ACCEPT_SIZE];
 	const char *const headers[] = { "Sec-WebSocket-Accept", accept, NULL };
@@ -313,7 +311,7 @@ reply(struct api_req *req, struct exec_socket *ex)
 	api_reply_socket(req, "websocket", headers, &ex->so);
 }
 
-/* Reads the other parameters. Returns 0, or -EINVAL with *e. */
+/* Reads the parameters task, tty and ws_handshake. Returns 0, or -EINVAL with *e. */
 static int
 take_wish(const struct api_req *req, struct exec_socket *ex, struct exec_wish *wish, struct err *e)
 {
@@ -323,16 +321,11 @@ take_wish(const struct api_req *req, struct exec_socket *ex, struct exec_wish *w
 	return api_query_bool(req, "ws_handshake", &ex->handshake, e);
 }
 
-/* Returns NULL if the request was answered with an error. */
 static struct exec_socket *
-new_socket(struct sup *sup, struct api_req *req)
+new_socket(struct sup *sup)
 {
-	struct exec_socket *ex = calloc(1, sizeof *ex);
+	struct exec_socket *ex = mem_new(struct exec_socket);
 
-	if (!ex) {
-		api_reply_error(req, 500, "no memory for the answer");
-		return NULL;
-	}
 	*ex = (struct exec_socket){ .so = { on_begin, on_done, NULL },
 		.es = { .sup = sup, .wake = on_wake },
 		.fd = -1,
@@ -343,29 +336,29 @@ new_socket(struct sup *sup, struct api_req *req)
 static int
 refuse_plain(struct err *e)
 {
-	return err_say(e, -EINVAL, "this is a websocket: the request asks for none");
+	return err_say(
+	    e, -EINVAL, "this path is a websocket, and the request is no websocket handshake");
 }
 
 void
 api_exec_far(struct sup *sup, struct api_req *req, void (*begin)(struct exec_stream *es, void *arg),
     void *arg)
 {
-	struct exec_socket *ex = new_socket(sup, req);
+	struct exec_socket *ex = new_socket(sup);
 	struct err e = { 0 };
 	int status = 400;
 
-	if (!ex)
-		return;
 	if (api_query_bool(req, "ws_handshake", &ex->handshake, &e) == 0 && !is_websocket(req))
 		(void)refuse_plain(&e);
 	if (e.code == 0) {
 		begin(&ex->es, arg);
-		status = ex->es.far
-			     ? 0
-			     : (err_say(&e, -EBUSY, "too many commands run at the servers"), 503);
+		status =
+		    ex->es.far
+			? 0
+			: (err_say(&e, -EBUSY, "too many streams to the servers are open"), 503);
 	}
 	if (status == 0) {
-		reply(req, ex);
+		reply_socket(req, ex);
 		return;
 	}
 	on_done(&ex->so);
@@ -373,17 +366,15 @@ api_exec_far(struct sup *sup, struct api_req *req, void (*begin)(struct exec_str
 }
 
 static void
-serve(struct sup *sup, struct api_req *req, struct exec_wish *wish)
+serve_command(struct sup *sup, struct api_req *req, struct exec_wish *wish)
 {
-	struct exec_socket *ex = new_socket(sup, req);
+	struct exec_socket *ex = new_socket(sup);
 	char *words[WORDS_MAX];
 	json_t *json = NULL;
 	struct err e = { 0 };
 	int status = 400;
 	struct id id;
 
-	if (!ex)
-		return;
 	wish->alloc = id_from_uuid(str(wish->alloc_text), &id) ? &id : NULL;
 	wish->command = words;
 	if (take_wish(req, ex, wish, &e) == 0 &&
@@ -395,7 +386,7 @@ serve(struct sup *sup, struct api_req *req, struct exec_wish *wish)
 	}
 	json_decref(json);
 	if (status == 0) {
-		reply(req, ex);
+		reply_socket(req, ex);
 		return;
 	}
 	on_done(&ex->so);
@@ -407,7 +398,7 @@ api_exec_command(struct sup *sup, struct api_req *req)
 {
 	struct exec_wish wish = { .alloc_text = api_param(req, 0) };
 
-	serve(sup, req, &wish);
+	serve_command(sup, req, &wish);
 }
 
 void
@@ -417,5 +408,5 @@ api_exec_action(struct sup *sup, struct api_req *req)
 		.job = api_param(req, 0),
 		.action = str(api_query(req, "action")) };
 
-	serve(sup, req, &wish);
+	serve_command(sup, req, &wish);
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* api_fs.c: GET /v1/client/fs/…/:id lists directories of an alloc and streams its files and logs,
- * as bytes or as frames, and follows them; also the agent's log. Runs in: supervisor. */
+/* api_fs.c: GET /v1/client/fs/…/:id lists directories of an alloc, streams its files and logs as
+ * bytes or as frames, and follows them; /v1/agent/monitor streams the agent's log. Runs in:
+ * supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
 #include "common/list.h"
+#include "common/mem.h"
 #include "model/engine/field.h"
 #include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/api/api_fs.h"
@@ -16,7 +18,7 @@
 
 /* Streams. */
 
-/* A payload may be larger than the buffer of the caller. */
+/* The stream of one request. A payload may be larger than the buffer of libmicrohttpd. */
 struct http_stream {
 	struct api_stream st;
 	struct fs_stream fs;
@@ -34,7 +36,7 @@ on_more(struct fs_stream *fs)
 static ssize_t
 on_next(struct api_stream *st, char *buf, size_t max)
 {
-	struct http_stream *hs = (struct http_stream *)(void *)st;
+	struct http_stream *hs = container_of(st, struct http_stream, st);
 	int r = fs_stream_more(&hs->fs);
 	size_t n;
 
@@ -53,25 +55,19 @@ on_next(struct api_stream *st, char *buf, size_t max)
 static void
 on_done(struct api_stream *st)
 {
-	struct http_stream *hs = (struct http_stream *)(void *)st;
+	struct http_stream *hs = container_of(st, struct http_stream, st);
 
 	fs_stream_done(&hs->fs);
 	free(hs);
 }
 
-/* Takes over the source; NULL means that memory ran out. */
+/* Takes over the source. */
 static void
 reply_stream(
     struct sup *sup, struct api_req *req, const char *type, struct fs_source *source, bool plain)
 {
-	struct http_stream *hs = source ? calloc(1, sizeof *hs) : NULL;
+	struct http_stream *hs = mem_new(struct http_stream);
 
-	if (!hs) {
-		if (source)
-			source->free(source);
-		api_reply_error(req, 500, "no memory for the answer");
-		return;
-	}
 	hs->st.next = on_next;
 	hs->st.done = on_done;
 	hs->fs = (struct fs_stream){
@@ -150,8 +146,8 @@ api_get_monitor(struct sup *sup, struct api_req *req)
 
 	if (*str(server) || (*str(node) && !str_eq(node, node_get(sup)->id)))
 		status = (err_say(&e, -EINVAL,
-			      "this agent follows its own log only: ask a server for that of "
-			      "another"),
+			      "this agent serves only its own log: ask a server for the log of "
+			      "another agent"),
 		    400);
 	else if (api_query_bool(req, "plain", &plain, &e) < 0 ||
 		 api_query_bool(req, "log_json", &json, &e) < 0)
@@ -181,7 +177,7 @@ struct fs_ask {
 };
 
 static void
-refuse(struct api_req *req, bool stream, int r, const struct err *e)
+refuse_files(struct api_req *req, bool stream, int r, const struct err *e)
 {
 	int status = 500;
 
@@ -195,22 +191,18 @@ refuse(struct api_req *req, bool stream, int r, const struct err *e)
 }
 
 static void
-ask(struct sup *sup, struct api_req *req, enum file_op op, alloc_fs_cb *cb,
+ask_files(struct sup *sup, struct api_req *req, enum file_op op, alloc_fs_cb *cb,
     const struct fs_ask *wish)
 {
-	struct fs_ask *a = malloc(sizeof *a);
+	struct fs_ask *a = mem_new(struct fs_ask);
 	struct err e = { 0 };
 
-	if (!a) {
-		api_reply_error(req, 500, "no memory for the answer");
-		return;
-	}
 	*a = *wish;
 	a->req = req;
 	if (alloc_fs_ask(sup, &a->file.alloc, op, a->file.path, cb, a, &e))
 		return;
 	free(a);
-	refuse(req, wish->type && strncmp(e.msg, "Unknown", 7) != 0, e.code, &e);
+	refuse_files(req, wish->type && strncmp(e.msg, "Unknown", 7) != 0, e.code, &e);
 }
 
 void
@@ -222,9 +214,7 @@ api_reply_files(struct api_req *req, const struct rpc_fs_list_rep *files)
 	for (size_t i = 0; i < files->files.n; i++) {
 		if (i > 0)
 			text_append(&json, ",", 1);
-		if (model_to_text(&rpc_file_type, &files->files.v[i], api_model_flags(req), &json) <
-		    0)
-			json.failed = true;
+		model_to_text(&rpc_file_type, &files->files.v[i], api_model_flags(req), &json);
 	}
 	text_append(&json, "]", 1);
 	api_reply_take(req, &json);
@@ -237,7 +227,7 @@ on_list(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep 
 	cleanup_free struct fs_ask *a = arg;
 
 	if (r < 0)
-		refuse(a->req, false, r, e);
+		refuse_files(a->req, false, r, e);
 	else
 		api_reply_files(a->req, files);
 }
@@ -249,7 +239,7 @@ on_stat(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep 
 	cleanup_free struct fs_ask *a = arg;
 
 	if (r < 0)
-		refuse(a->req, false, r, e);
+		refuse_files(a->req, false, r, e);
 	else
 		api_reply_model(a->req, &rpc_file_type, &files->files.v[0]);
 }
@@ -261,7 +251,7 @@ on_open(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep 
 	cleanup_free struct fs_ask *a = arg;
 
 	if (r < 0)
-		refuse(a->req, true, r, e);
+		refuse_files(a->req, true, r, e);
 	else
 		reply_stream(sup, a->req, a->type, fs_file_new(sup, &a->file, fd),
 		    strcmp(a->type, TYPE_JSON) != 0);
@@ -275,7 +265,7 @@ list_or_stat(struct sup *sup, struct api_req *req, enum file_op op, alloc_fs_cb 
 	if (!wish.file.path)
 		wish.file.path = "/";
 	if (take_id(req, &wish.file.alloc))
-		ask(sup, req, op, cb, &wish);
+		ask_files(sup, req, op, cb, &wish);
 }
 
 void
@@ -299,7 +289,7 @@ read_whole(struct sup *sup, struct api_req *req, struct fs_ask *wish)
 	if (!str(wish->file.path)[0])
 		api_reply_error(req, 400, "must provide a file name");
 	else
-		ask(sup, req, FILE_OP_OPEN, on_open, wish);
+		ask_files(sup, req, FILE_OP_OPEN, on_open, wish);
 }
 
 void

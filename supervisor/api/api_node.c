@@ -43,12 +43,12 @@ api_list_nodes(struct sup *sup, struct api_req *req)
 	api_list_reply(&list, req);
 }
 
-int
+void
 api_node_print(struct sup *sup, enum model_flags flags, struct text *t)
 {
 	struct node view = view_node(sup);
 
-	return model_to_text(&node_view_type, &view, flags, t);
+	model_to_text(&node_view_type, &view, flags, t);
 }
 
 bool
@@ -84,10 +84,8 @@ api_get_node_allocs(struct sup *sup, struct api_req *req)
 
 		if (source->shows && !source->shows(sup, req, str(sa->a.namespace)))
 			continue;
-		if (alloc_view_init(&view, sa) == 0)
-			api_list_add(&list, &alloc_type, &view);
-		else
-			list.json.failed = true;
+		alloc_view_init(&view, sa);
+		api_list_add(&list, &alloc_type, &view);
 		alloc_view_done(&view);
 	}
 	api_list_reply(&list, req);

@@ -31,7 +31,7 @@ find_alloc(struct api_req *req)
 }
 
 static void
-reply(struct sup *sup, struct api_req *req, int r, const struct err *e)
+reply_order(struct sup *sup, struct api_req *req, int r, const struct err *e)
 {
 	if (r < 0)
 		api_reply_error(req, r == -ENOENT ? 404 : 500, "%s", e->msg);
@@ -57,11 +57,11 @@ api_restart_alloc(struct sup *sup, struct api_req *req)
 	task = text_member(body, "TaskName");
 	all = json_object_get(body, "AllTasks");
 	if ((body && !json_is_object(body)) || !task || (all && !json_is_boolean(all))) {
-		api_reply_error(
-		    req, 400, "expected an object: TaskName is a text and AllTasks true or false");
+		api_reply_error(req, 400,
+		    "the body must be an object with TaskName, a string, and AllTasks, a boolean");
 		return;
 	}
-	reply(sup, req, alloc_restart(sa, task, json_is_true(all), &e), &e);
+	reply_order(sup, req, alloc_restart(sa, task, json_is_true(all), &e), &e);
 }
 
 void
@@ -83,10 +83,11 @@ api_signal_alloc(struct sup *sup, struct api_req *req)
 	task = text_member(body, "Task");
 	signal = text_member(body, "Signal");
 	if (!json_is_object(body) || !task || !signal)
-		api_reply_error(req, 400, "expected an object: Task and Signal are texts");
+		api_reply_error(
+		    req, 400, "the body must be an object with the strings Task and Signal");
 	else {
 		(void)snprintf(by, sizeof by, "uid %u", api_peer(req).uid);
-		reply(sup, req, alloc_signal(sa, task, signal, by, &e), &e);
+		reply_order(sup, req, alloc_signal(sa, task, signal, by, &e), &e);
 	}
 }
 

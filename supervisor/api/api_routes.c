@@ -2,6 +2,7 @@
 /* api_routes.c: which handler answers each path. Runs in: supervisor. */
 #include "supervisor/api/api_routes.h"
 
+#include "common/mem.h"
 #include "supervisor/http/api_paths.h"
 
 static api_handler *const handlers[API_PATHS] = {
@@ -10,17 +11,17 @@ static api_handler *const handlers[API_PATHS] = {
 #undef API_PATH
 };
 
-/* Never called: it stands for a handler that there is none of. */
+/* The name in api_paths.def for "no handler"; it is never called. */
 void
 api_none(struct sup *sup, struct api_req *req)
 {
 	api_reply_error(req, 404, "resource not found");
 }
 
-const struct api_route *
+struct api_route *
 api_routes_make(const struct source_api *source)
 {
-	static struct api_route routes[API_PATHS + 1];
+	struct api_route *routes = mem_zeroed(API_PATHS + 1, sizeof *routes);
 	unsigned i;
 
 	for (i = 0; i < API_PATHS; i++) {

@@ -9,8 +9,8 @@
 #include "supervisor/http/api_paths.def"
 #undef API_PATH
 
-/* Each path of api_paths.def with the source's handler, or else the agent's; the end has no method.
- * Returns the same array each time. */
-const struct api_route *api_routes_make(const struct source_api *source);
+/* Returns each path of api_paths.def with the source's handler, or else the agent's; the last has
+ * no method. The caller frees the array. */
+struct api_route *api_routes_make(const struct source_api *source);
 
 #endif

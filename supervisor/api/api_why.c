@@ -9,7 +9,7 @@
 #include "supervisor/api/alloc_view.h"
 
 static json_t *
-show(const struct cause *cause)
+show_cause(const struct cause *cause)
 {
 	char text[4096];
 
@@ -36,7 +36,7 @@ api_get_alloc_why(struct sup *sup, struct api_req *req)
 	}
 	r = alloc_why(sup, sa, &causes, &e);
 	for (size_t i = 0; r >= 0 && i < causes.n; i++)
-		(void)json_array_append_new(list, show(&causes.v[i]));
+		(void)json_array_append_new(list, show_cause(&causes.v[i]));
 	causes_done(&causes);
 	if (r >= 0) {
 		api_reply_json(

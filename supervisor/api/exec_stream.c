@@ -9,6 +9,7 @@
 
 #include "common/base64.h"
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/task_session.h"
 
@@ -31,14 +32,15 @@ find_task(const struct sup_alloc *sa, const char *name)
 	return NULL;
 }
 
-/* Copies the command: the action's, or the one of the request. Returns 0 or an HTTP status. */
+/* Copies the command: the action's, or the one of the request. Returns 0, or an HTTP status with
+ * *e.
+ */
 static int
 take_command(
     const struct sup_alloc *sa, const struct exec_wish *w, struct strings *ret, struct err *e)
 {
 	const struct task *task = alloc_task(sa, w->task);
 	const struct task_action *action = NULL;
-	int r = 0;
 
 	if (*str(w->action) && !task)
 		return err_say(e, -EINVAL, "task %.128s not found in allocation %.64s", w->task,
@@ -49,18 +51,19 @@ take_command(
 			   w->task),
 		       400;
 	if (action)
-		r = strings_add(ret, str(action->command));
-	for (size_t i = 0; action && i < action->args.n && r >= 0; i++)
-		r = strings_add(ret, str(action->args.v[i]));
-	for (size_t i = 0; !action && i < w->n_command && r >= 0; i++)
-		r = strings_add(ret, w->command[i]);
-	return r < 0 ? (err_set(e, r, "take the command"), 500) : 0;
+		strings_add(ret, str(action->command));
+	for (size_t i = 0; action && i < action->args.n; i++)
+		strings_add(ret, str(action->args.v[i]));
+	for (size_t i = 0; !action && i < w->n_command; i++)
+		strings_add(ret, w->command[i]);
+	return 0;
 }
 
-/* The checks have the order and the texts that clients know. */
+/* Checks the request, in the order and with the texts that clients know. Returns 0 with the task,
+ * or an HTTP status with *e. */
 static int
-check(struct sup *sup, const struct exec_wish *w, struct strings *command, struct task_runner **ret,
-    struct err *e)
+check_wish(struct sup *sup, const struct exec_wish *w, struct strings *command,
+    struct task_runner **ret, struct err *e)
 {
 	const struct sup_alloc *sa = w->alloc ? alloc_find(sup, w->alloc) : NULL;
 	int status;
@@ -96,17 +99,14 @@ exec_stream_open(
 {
 	cleanup_done(strings) struct strings command = { 0 };
 	struct task_runner *tr = NULL;
-	int status = check(sup, wish, &command, &tr, e);
+	int status = check_wish(sup, wish, &command, &tr, e);
 
 	es->sup = sup;
 	if (status != 0)
 		return status;
 	es->tty = wish->tty;
-	es->name = strdup(command.v[0]);
-	if (es->name)
-		es->session = task_exec(tr, command.v, command.n, wish->tty, on_wake, es, e);
-	else
-		(void)err_set(e, -ENOMEM, "run %s", command.v[0]);
+	es->name = mem_strdup(command.v[0]);
+	es->session = task_exec(tr, command.v, command.n, wish->tty, on_wake, es, e);
 	if (es->session)
 		return 0;
 	return e->code == -EBUSY ? 503 : e->code == -E2BIG || e->code == -EINVAL ? 400 : 500;
@@ -125,7 +125,7 @@ exec_stream_done(struct exec_stream *es)
 }
 
 static void
-put(struct text *frame, const char *text)
+put_text(struct text *frame, const char *text)
 {
 	text_append(frame, text, strlen(text));
 }
@@ -135,11 +135,11 @@ add_data(struct text *frame, const char *stream, const void *data, size_t len)
 {
 	char base64[BASE64_SIZE(CHUNK_MAX)];
 
-	put(frame, "{\"");
-	put(frame, stream);
-	put(frame, "\":{\"data\":\"");
+	put_text(frame, "{\"");
+	put_text(frame, stream);
+	put_text(frame, "\":{\"data\":\"");
 	text_append(frame, base64, base64_encode(data, len, base64));
-	put(frame, "\"}}");
+	put_text(frame, "\"}}");
 }
 
 static void
@@ -153,9 +153,9 @@ add_exit(struct text *frame, int code, int signo)
 		n = snprintf(json, sizeof json, "\"exit_code\":%d", code);
 	if (signo)
 		(void)snprintf(json + n, sizeof json - (size_t)n, ",\"signal\":%d", signo);
-	put(frame, "{\"exited\":true,\"result\":{");
-	put(frame, json);
-	put(frame, "}}");
+	put_text(frame, "{\"exited\":true,\"result\":{");
+	put_text(frame, json);
+	put_text(frame, "}}");
 }
 
 /* A command that cannot be run is reported as a shell does; any other error fails the session. */
@@ -175,7 +175,7 @@ end_failed(struct exec_stream *es, struct text *frame)
 	n = snprintf(
 	    line, sizeof line, "drover: %.200s: %s%s\n", es->name, why->msg, es->tty ? "\r" : "");
 	add_data(frame, es->tty ? "stdout" : "stderr", line, (size_t)n);
-	es->told_why = true;
+	es->reported = true;
 	return 1;
 }
 
@@ -191,7 +191,7 @@ exec_stream_next(struct exec_stream *es, struct text *frame)
 		return es->far->next(es, frame);
 	if (!es->session)
 		return -1;
-	if (!es->told_why)
+	if (!es->reported)
 		item = session_next(es->session, data, sizeof data, &len);
 	switch (item) {
 	case SESSION_NOTHING:
@@ -201,10 +201,10 @@ exec_stream_next(struct exec_stream *es, struct text *frame)
 		add_data(frame, item == SESSION_STDOUT ? "stdout" : "stderr", data, len);
 		return 1;
 	case SESSION_STDOUT_CLOSED:
-		put(frame, "{\"stdout\":{\"close\":true}}");
+		put_text(frame, "{\"stdout\":{\"close\":true}}");
 		return 1;
 	case SESSION_STDERR_CLOSED:
-		put(frame, "{\"stderr\":{\"close\":true}}");
+		put_text(frame, "{\"stderr\":{\"close\":true}}");
 		return 1;
 	case SESSION_FAILED:
 		return end_failed(es, frame);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exec_stream.h: runs a command inside a task and exchanges Nomad's frames: output as JSON texts,
- * and input. The caller transports them, and also decides where the command runs if not on this
- * node. Runs in: supervisor. */
+ * and input. The caller transports them, and may run the command on another node instead (far).
+ * Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_API_EXEC_STREAM_H
 #define DROVER_SUPERVISOR_API_EXEC_STREAM_H
 
@@ -41,8 +41,9 @@ struct exec_stream {
 	/* --- */
 	struct session *session;
 	char *name; /* name of the command, for the message if it cannot be run */
-	bool tty, told_why;
-	int status; /* HTTP status of a failure */
+	bool tty;
+	bool reported; /* the reason why the command could not be run was sent */
+	int status;    /* HTTP status of a failure */
 	struct err error;
 };
 

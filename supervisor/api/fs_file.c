@@ -9,13 +9,15 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/list.h"
+#include "common/mem.h"
 #include "common/fd.h"
 #include "common/utf8.h"
 #include "model/engine/field.h"
 #include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/api/fs_stream.h"
 
-#define LOOK_USEC 1000000 /* interval of checks whether the path still names the same file */
+#define CHECK_USEC 1000000 /* interval of checks whether the path still names the same file */
 
 struct file_source {
 	struct fs_source src;
@@ -27,14 +29,14 @@ struct file_source {
 	off_t pos;
 	int64_t left; /* bytes left; negative: no limit */
 	bool follow;
-	bool truncated;  /* event to report with the next bytes */
-	bool gone, told; /* the name was deleted, and that was reported */
+	bool truncated;      /* event to report with the next bytes */
+	bool gone, reported; /* the name was deleted; the event for that was reported */
 	struct alloc_fs_ask *ask;
-	uint64_t looked;
+	uint64_t checked; /* time of the last check, µs */
 };
 
 static void
-on_looked(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep *files,
+on_checked(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep *files,
     const struct err *e)
 {
 	struct file_source *f = arg;
@@ -49,18 +51,19 @@ on_looked(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_re
 		f->next_fd = steal_fd(&now);
 }
 
-/* Checks once a second, or at once when the file has lost its last name. */
+/* Asks which file the path names, once a second, or at once when the open file has lost its last
+ * name. */
 static void
-look_again(struct file_source *f, bool at_once)
+check_name(struct file_source *f, bool at_once)
 {
 	struct err e = { 0 };
 	uint64_t now = 0;
 
 	(void)sd_event_now(f->sup->event, CLOCK_MONOTONIC, &now);
-	if (f->ask || f->gone || (!at_once && now < f->looked + LOOK_USEC))
+	if (f->ask || f->gone || (!at_once && now < f->checked + CHECK_USEC))
 		return;
-	f->looked = now;
-	f->ask = alloc_fs_ask(f->sup, &f->alloc, FILE_OP_OPEN, f->path, on_looked, f, &e);
+	f->checked = now;
+	f->ask = alloc_fs_ask(f->sup, &f->alloc, FILE_OP_OPEN, f->path, on_checked, f, &e);
 	if (!f->ask)
 		f->gone = alloc_fs_is_refusal(e.code);
 }
@@ -76,22 +79,22 @@ at_end(struct file_source *f, const struct stat *st, struct fs_chunk *ret)
 		f->truncated = true;
 		return true;
 	}
-	if (f->gone && !f->told) {
-		f->told = true;
+	if (f->gone && !f->reported) {
+		f->reported = true;
 		ret->event = "file deleted";
 	}
-	look_again(f, st->st_nlink == 0);
+	check_name(f, st->st_nlink == 0);
 	return false;
 }
 
 static ssize_t
 read_file(struct fs_source *src, void *buf, size_t max, struct fs_chunk *ret)
 {
-	struct file_source *f = (struct file_source *)(void *)src;
+	struct file_source *f = container_of(src, struct file_source, src);
 	struct stat st;
 	ssize_t n;
 
-	if (f->left == 0 || f->told)
+	if (f->left == 0 || f->reported)
 		return -ENODATA;
 	if (f->left > 0 && max > (uint64_t)f->left)
 		max = (size_t)f->left;
@@ -123,7 +126,7 @@ read_file(struct fs_source *src, void *buf, size_t max, struct fs_chunk *ret)
 static void
 free_file(struct fs_source *src)
 {
-	struct file_source *f = (struct file_source *)(void *)src;
+	struct file_source *f = container_of(src, struct file_source, src);
 
 	alloc_fs_forget(f->ask);
 	close_p(&f->fd);
@@ -147,31 +150,21 @@ find_start(const struct fs_file_wish *wish, int fd)
 struct fs_source *
 fs_file_new(struct sup *sup, const struct fs_file_wish *wish, int fd)
 {
-	struct file_source *f = calloc(1, sizeof *f);
-	char *shown = strdup(wish->path);
+	struct file_source *f = mem_new(struct file_source);
+	cleanup_free char *shown = mem_strdup(wish->path);
 
-	if (f)
-		*f = (struct file_source){ .src = { read_file, free_file },
-			.sup = sup,
-			.alloc = wish->alloc,
-			.path = strdup(wish->path),
-			.fd = fd,
-			.next_fd = -1,
-			.pos = find_start(wish, fd),
-			.left = wish->limit > 0 ? wish->limit : -1,
-			.follow = wish->follow };
-	if (f && shown) {
-		if (!utf8_is_text(shown, strlen(shown)))
-			(void)utf8_sanitize(shown, strlen(shown) + 1, wish->path, strlen(shown));
-		text_json_string(&f->json, shown);
-		(void)sd_event_now(sup->event, CLOCK_MONOTONIC, &f->looked);
-	}
-	free(shown);
-	if (f && f->path && f->json.text && !f->json.failed)
-		return &f->src;
-	if (f)
-		free_file(&f->src);
-	else
-		(void)close(fd);
-	return NULL;
+	*f = (struct file_source){ .src = { read_file, free_file },
+		.sup = sup,
+		.alloc = wish->alloc,
+		.path = mem_strdup(wish->path),
+		.fd = fd,
+		.next_fd = -1,
+		.pos = find_start(wish, fd),
+		.left = wish->limit > 0 ? wish->limit : -1,
+		.follow = wish->follow };
+	if (!utf8_is_text(shown, strlen(shown)))
+		(void)utf8_sanitize(shown, strlen(shown) + 1, wish->path, strlen(shown));
+	text_json_string(&f->json, shown);
+	(void)sd_event_now(sup->event, CLOCK_MONOTONIC, &f->checked);
+	return &f->src;
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "common/fd.h"
+#include "common/list.h"
+#include "common/mem.h"
 #include "model/engine/field.h"
 #include "supervisor/api/fs_stream.h"
 #include "supervisor/api/log_reader.h"
@@ -26,7 +28,7 @@ read_log(struct fs_source *src, void *buf, size_t max, struct fs_chunk *ret)
 	static const char *const events[] = {
 		[LOG_EVENT_TRUNCATED] = "file truncated", [LOG_EVENT_DELETED] = "file deleted"
 	};
-	struct log_source *ls = (struct log_source *)(void *)src;
+	struct log_source *ls = container_of(src, struct log_source, src);
 	struct log_chunk chunk;
 	ssize_t n = log_reader_read(&ls->reader, buf, max, &chunk);
 
@@ -42,7 +44,7 @@ read_log(struct fs_source *src, void *buf, size_t max, struct fs_chunk *ret)
 static void
 free_log(struct fs_source *src)
 {
-	struct log_source *ls = (struct log_source *)(void *)src;
+	struct log_source *ls = container_of(src, struct log_source, src);
 
 	log_reader_done(&ls->reader);
 	free(ls);
@@ -110,9 +112,7 @@ fs_log_open(struct sup *sup, const struct fs_log_wish *wish, struct fs_source **
 
 	if (r != 0)
 		return r;
-	ls = calloc(1, sizeof *ls);
-	if (!ls)
-		return err_set(e, -ENOMEM, "read logs"), 500;
+	ls = mem_new(struct log_source);
 	r = open_reader(sup, sa, wish, &ls->reader, e);
 	if (r < 0) {
 		free(ls);

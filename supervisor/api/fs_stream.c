@@ -9,14 +9,17 @@
 #include <systemd/sd-event.h>
 
 #include "common/base64.h"
+#include "common/mem.h"
 
-#define CHUNK_MAX      (64 * 1024)
-#define FOLLOW_USEC    100000
-#define HEARTBEAT_USEC 1000000
+#define CHUNK_MAX      (64 * 1024) /* bytes of one read */
+#define FOLLOW_USEC    100000      /* interval of reads while there is no data */
+#define HEARTBEAT_USEC 1000000     /* time without data after which a heartbeat is sent */
 
 /* All streams that follow, and the timer that polls for new data while there are some. */
-static struct fs_stream *followers;
-static sd_event_source *follow_timer;
+struct followers {
+	LIST_HEAD(, fs_stream) list;
+	sd_event_source *timer;
+};
 
 static uint64_t
 now_usec(struct sup *sup)
@@ -27,29 +30,22 @@ now_usec(struct sup *sup)
 	return now;
 }
 
-static int
-reserve(struct fs_stream *fs, size_t size)
+static void
+reserve_out(struct fs_stream *fs, size_t size)
 {
-	char *grown;
-
 	if (size <= fs->out_size)
-		return 0;
-	grown = realloc(fs->out, size);
-	if (!grown)
-		return -ENOMEM;
-	fs->out = grown;
+		return;
+	fs->out = mem_resize(fs->out, size, 1);
 	fs->out_size = size;
-	return 0;
 }
 
-static int
+static void
 put_frame(struct fs_stream *fs, const char *data, size_t n, const struct fs_chunk *chunk)
 {
 	const char *file = chunk->file ? chunk->file : "";
 	size_t at = 1;
 
-	if (reserve(fs, (n + 2) / 3 * 4 + strlen(file) + 160) < 0)
-		return -ENOMEM;
+	reserve_out(fs, (n + 2) / 3 * 4 + strlen(file) + 160);
 	fs->out[0] = '{';
 	if (chunk->end > 0)
 		at += (size_t)sprintf(fs->out + at, "\"Offset\":%lld,", (long long)chunk->end);
@@ -64,25 +60,22 @@ put_frame(struct fs_stream *fs, const char *data, size_t n, const struct fs_chun
 		at += (size_t)sprintf(fs->out + at, "\"FileEvent\":\"%s\",", chunk->event);
 	fs->out[at - (at > 1)] = '}';
 	fs->out_len = at + (at == 1);
-	return 0;
 }
 
-static int
+static void
 put_plain(struct fs_stream *fs, const char *data, size_t n)
 {
-	if (reserve(fs, n) < 0)
-		return -ENOMEM;
+	reserve_out(fs, n);
 	if (n > 0)
 		(void)memcpy(fs->out, data, n);
 	fs->out_len = n;
-	return 0;
 }
 
 /* Returns 1 with a payload, 0 if there is none now, negative at the end. */
 static int
 read_more(struct fs_stream *fs)
 {
-	static char data[CHUNK_MAX];
+	static char data[CHUNK_MAX]; /* scratch space, too large for the stack; valid in one call */
 	struct fs_chunk chunk = { 0 };
 	ssize_t n;
 
@@ -95,68 +88,75 @@ read_more(struct fs_stream *fs)
 	if (n == 0 && !chunk.event)
 		return 0;
 	if (fs->plain)
-		return put_plain(fs, data, (size_t)n) < 0 ? -1 : 1;
-	return put_frame(fs, data, (size_t)n, &chunk) < 0 ? -1 : 1;
+		put_plain(fs, data, (size_t)n);
+	else
+		put_frame(fs, data, (size_t)n, &chunk);
+	return 1;
 }
 
+/* Returns 1 with a payload if a heartbeat is due, else 0. */
 static int
 put_heartbeat(struct fs_stream *fs)
 {
 	if (!fs->beats || now_usec(fs->sup) < fs->quiet_since + HEARTBEAT_USEC)
 		return 0;
-	return put_plain(fs, "{}", fs->plain ? 0 : 2) < 0 ? -1 : 1;
+	put_plain(fs, "{}", fs->plain ? 0 : 2);
+	return 1;
 }
 
 static int on_follow_timer(sd_event_source *source, uint64_t usec, void *userdata);
 
+/* More accurate than sup_timer_set(), which may be late by more than the interval. */
 static void
-arm_timer(struct sup *sup)
+set_timer(struct sup *sup)
 {
-	if (!follow_timer) {
-		(void)sd_event_add_time_relative(sup->event, &follow_timer, CLOCK_MONOTONIC,
-		    FOLLOW_USEC, FOLLOW_USEC / 10, on_follow_timer, sup);
+	sd_event_source **timer = &sup->followers->timer;
+
+	if (!*timer) {
+		(void)sd_event_add_time_relative(sup->event, timer, CLOCK_MONOTONIC, FOLLOW_USEC,
+		    FOLLOW_USEC / 10, on_follow_timer, sup);
 		return;
 	}
-	(void)sd_event_source_set_time_relative(follow_timer, FOLLOW_USEC);
-	(void)sd_event_source_set_enabled(follow_timer, SD_EVENT_ONESHOT);
+	(void)sd_event_source_set_time_relative(*timer, FOLLOW_USEC);
+	(void)sd_event_source_set_enabled(*timer, SD_EVENT_ONESHOT);
 }
 
 static void
 start_following(struct fs_stream *fs)
 {
+	struct followers *all = fs->sup->followers;
+
 	if (fs->follows)
 		return;
 	fs->follows = true;
-	if (!followers)
-		arm_timer(fs->sup);
-	fs->next_follower = followers;
-	followers = fs;
+	if (LIST_EMPTY(&all->list))
+		set_timer(fs->sup);
+	LIST_INSERT_HEAD(&all->list, fs, link);
 }
 
 static void
 stop_following(struct fs_stream *fs)
 {
-	struct fs_stream **at = &followers;
+	struct followers *all = fs->sup->followers;
 
 	if (!fs->follows)
 		return;
-	while (*at != fs)
-		at = &(*at)->next_follower;
-	*at = fs->next_follower;
+	LIST_REMOVE(fs, link);
 	fs->follows = false;
-	if (!followers)
-		follow_timer = sd_event_source_disable_unref(follow_timer);
+	if (LIST_EMPTY(&all->list))
+		all->timer = sd_event_source_disable_unref(all->timer);
 }
 
 /* wake() may free the stream that it is called with, but no other. */
 static int
 on_follow_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	struct fs_stream *next;
+	struct sup *sup = userdata;
+	struct fs_stream *fs, *next;
 	int r;
 
-	for (struct fs_stream *fs = followers; fs; fs = next) {
-		next = fs->next_follower;
+	for (fs = LIST_FIRST(&sup->followers->list); fs; fs = next) {
+		next = LIST_NEXT(fs, link);
 		if (!fs->waiting)
 			continue;
 		r = read_more(fs);
@@ -169,9 +169,26 @@ on_follow_timer(sd_event_source *source, uint64_t usec, void *userdata)
 		fs->over = r < 0;
 		fs->wake(fs);
 	}
-	if (followers)
-		arm_timer(userdata);
+	if (!LIST_EMPTY(&sup->followers->list))
+		set_timer(sup);
 	return 0;
+}
+
+void
+fs_followers_new(struct sup *sup)
+{
+	sup->followers = mem_new(struct followers);
+	LIST_INIT(&sup->followers->list);
+}
+
+void
+fs_followers_free(struct sup *sup)
+{
+	if (!sup->followers)
+		return;
+	(void)sd_event_source_disable_unref(sup->followers->timer);
+	free(sup->followers);
+	sup->followers = NULL;
 }
 
 int

@@ -10,18 +10,19 @@
 
 #include "common/err.h"
 #include "common/id.h"
+#include "common/list.h"
 #include "supervisor/core/sup.h"
 
 /* The result of one read. */
 struct fs_chunk {
-	const char
-	    *file; /* the file's name as a quoted JSON string, owned by the source; NULL: none */
-	off_t end; /* position in the file after the chunk */
+	const char *file;  /* its name as a quoted JSON string, owned by the source; NULL: none */
+	off_t end;         /* position in the file after the chunk */
 	const char *event; /* NULL: none */
 };
 
 struct fs_source {
-	/* Returns the number of bytes; 0 with an event; 0 without data now; negative at the end. */
+	/* Returns the number of bytes; 0 with an event in *ret, or if there is no data now;
+	 * negative at the end. */
 	ssize_t (*read)(struct fs_source *src, void *buf, size_t max, struct fs_chunk *ret);
 	void (*free)(struct fs_source *src);
 };
@@ -36,8 +37,7 @@ struct fs_log_wish {
 int fs_log_open(
     struct sup *sup, const struct fs_log_wish *wish, struct fs_source **ret, struct err *e);
 
-/* Streams a file that alloc_fs_ask() opened; takes over fd. A limit of 0 or less means none. NULL
- * if out of memory. */
+/* Streams a file that alloc_fs_ask() opened; takes over fd. A limit of 0 or less means none. */
 struct fs_file_wish {
 	struct id alloc;
 	const char *path;
@@ -46,37 +46,46 @@ struct fs_file_wish {
 };
 struct fs_source *fs_file_new(struct sup *sup, const struct fs_file_wish *wish, int fd);
 
-/* monitor.c: streams the log of the agent's processes from now on, up to a level ("": info), as
- * lines or as JSON. Returns 0, or an HTTP status with *e. */
+/* monitor.c: sup->monitor. */
+void monitor_new(struct sup *sup);
+void monitor_free(struct sup *sup);
+/* Streams the log of the agent's processes from now on, up to a level ("": info), as lines or as
+ * JSON. Returns 0, or an HTTP status with *e. */
 int monitor_open(
     struct sup *sup, const char *level, bool json, struct fs_source **ret, struct err *e);
 
 /* The reason why earlier log lines are not available. */
 #define MONITOR_NOT_KEPT                                                                           \
-	"the agent keeps no log of its own and may not read the system's: journalctl -u drover "   \
-	"has what it said, monitor follows what it says"
+	"the agent does not store its log and cannot read the system journal: `journalctl -u "     \
+	"drover` shows earlier lines, `drover monitor` follows new ones"
 
 /* Embedded by its owner; members below the line are private. */
 struct fs_stream {
 	struct sup *sup;
 	struct fs_source *source; /* freed with the stream */
 	bool plain;               /* plain bytes instead of frames */
-	bool beats; /* without data there is a payload every second: "{}", or an empty one if plain
-		     */
+	/* Without data there is a payload each second: "{}", or an empty one if plain. */
+	bool beats;
 	/* Called after fs_stream_more() returned 0, when there is more data or the end. */
 	void (*wake)(struct fs_stream *fs);
 
 	/* --- */
-	struct fs_stream *next_follower;
+	LIST_ENTRY(fs_stream) link; /* among the streams that follow */
 	char *out;
 	size_t out_len, out_size;
-	uint64_t quiet_since;
-	bool ready, waiting, follows, over;
+	uint64_t quiet_since;  /* time since when there is no data, µs */
+	bool ready, over;      /* a payload is in `out`; the source has ended */
+	bool waiting, follows; /* wake() is to be called; it is in the list of followers */
 };
+
+/* The list of streams that follow: sup->followers. */
+void fs_followers_new(struct sup *sup);
+void fs_followers_free(struct sup *sup);
 
 /* Returns 1 if fs->out and fs->out_len are the next payload, until fs_stream_took(); 0 if there is
  * none now; negative at the end. */
 int fs_stream_more(struct fs_stream *fs);
+/* The caller has sent the payload. */
 void fs_stream_took(struct fs_stream *fs);
 void fs_stream_done(struct fs_stream *fs);
 

@@ -13,6 +13,7 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
+#include "common/mem.h"
 
 struct log_file {
 	uint64_t index;
@@ -21,7 +22,7 @@ struct log_file {
 
 struct log_files {
 	struct log_file *v;
-	size_t n, room;
+	size_t n, size;
 };
 
 /* Parses the number after the prefix, as the executor writes it: no sign, no leading zero. */
@@ -46,20 +47,14 @@ compare_files(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static int
+static void
 add_file(struct log_files *files, uint64_t index, off_t size)
 {
-	if (files->n == files->room) {
-		size_t room = files->room ? files->room * 2 : 16;
-		struct log_file *grown = reallocarray(files->v, room, sizeof *grown);
-
-		if (!grown)
-			return -ENOMEM;
-		files->v = grown;
-		files->room = room;
+	if (files->n == files->size) {
+		files->size = files->size ? files->size * 2 : 16;
+		files->v = mem_resize(files->v, files->size, sizeof *files->v);
 	}
 	files->v[files->n++] = (struct log_file){ .index = index, .size = size };
-	return 0;
 }
 
 static void
@@ -68,7 +63,7 @@ free_files(struct log_files *files)
 	free(files->v);
 }
 
-/* Lists the task's files, oldest first. */
+/* Lists the task's files, oldest first. Returns 0 or -errno. */
 static int
 list_files(const struct log_reader *r, struct log_files *ret)
 {
@@ -91,8 +86,7 @@ list_files(const struct log_reader *r, struct log_files *ret)
 		if (fstatat(r->dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    !S_ISREG(st.st_mode))
 			continue;
-		if (add_file(ret, index, st.st_size) < 0)
-			return -ENOMEM;
+		add_file(ret, index, st.st_size);
 	}
 	if (ret->n > 0)
 		qsort(ret->v, ret->n, sizeof *ret->v, compare_files);
@@ -110,7 +104,7 @@ open_file(const struct log_reader *r, uint64_t index)
 
 /* Sets index and pos to the start of the reading. */
 static void
-seek(struct log_reader *r, const struct log_files *files, bool from_end, uint64_t offset)
+seek_start(struct log_reader *r, const struct log_files *files, bool from_end, uint64_t offset)
 {
 	uint64_t total = 0, skip;
 	size_t i = 0;
@@ -145,7 +139,7 @@ log_reader_open(struct log_reader *r, int dir_fd, const char *task, const char *
 		log_reader_done(r);
 		return err_set(e, res, "read the %s of task \"%s\"", type, task);
 	}
-	seek(r, &files, from_end, offset);
+	seek_start(r, &files, from_end, offset);
 	return 0;
 }
 
@@ -159,7 +153,7 @@ log_reader_done(struct log_reader *r)
 	r->fd = r->dir_fd = -1;
 }
 
-/* Finds the oldest file that is newer than ours; -ENOENT if there is none. */
+/* Finds the oldest file that is newer than the current one; -ENOENT if there is none. */
 static int
 find_next(const struct log_reader *r, uint64_t *ret)
 {
@@ -226,7 +220,8 @@ read_here(struct log_reader *r, void *buf, size_t max, struct log_chunk *ret)
 	return n;
 }
 
-/* Opens the next file, or the oldest one if ours was purged. Returns a descriptor or -ENOENT. */
+/* Opens the file after the current one; if the current one was purged, the oldest that is newer.
+ * Returns a descriptor or a negative errno. */
 static int
 open_next(const struct log_reader *r, uint64_t *ret)
 {

@@ -14,29 +14,33 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/utf8.h"
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
 #include "supervisor/api/fs_stream.h"
 
-#define LINE_MAX_BYTES 1200
+#define LINE_MAX_BYTES 1200 /* of one line with its prefix */
 #define LINES_PER_TURN 64
-#define PENDING_MAX    (256u * 1024) /* limit for a client that does not read */
+#define PENDING_MAX    (256u * 1024) /* buffered bytes of a client that does not read */
 
 struct watcher {
 	struct fs_source base;
-	struct watcher *next;
-	int level;
+	LIST_ENTRY(watcher) link; /* in monitor.watchers */
+	struct monitor *monitor;
+	int level; /* the highest of its lines */
 	bool json;
 	struct text pending;
-	size_t at; /* bytes that have been read */
-	uint64_t lost;
+	size_t at;     /* bytes that have been read */
+	uint64_t lost; /* lines that were dropped since the last read */
 };
 
-/* Each line comes only once, so there is only one reader. */
-static struct watcher *watchers;
-static sd_event_source *lines;
-static volatile int32_t *wanted;
+/* Each line arrives once, on one socket, and goes to all watchers. */
+struct monitor {
+	LIST_HEAD(, watcher) watchers;
+	sd_event_source *lines;
+	volatile int32_t *wanted; /* the shared page: the highest level of all watchers */
+};
 
 static const char *
 level_name(int level)
@@ -81,7 +85,7 @@ put_line(struct watcher *w, int level, const char *process, const char *message)
 }
 
 static void
-give(struct watcher *w, int level, const char *process, const char *message)
+give_line(struct watcher *w, int level, const char *process, const char *message)
 {
 	if (level > w->level)
 		return;
@@ -94,9 +98,10 @@ give(struct watcher *w, int level, const char *process, const char *message)
 
 /* Parses "<6>heartbeat: text"; lines of another form are not ours. */
 static void
-take_line(const char *packet, size_t len)
+take_line(struct monitor *m, const char *packet, size_t len)
 {
 	char line[LINE_MAX_BYTES], *message;
+	struct watcher *w;
 	int level;
 
 	if (len > 0 && packet[len - 1] == '\n')
@@ -108,24 +113,25 @@ take_line(const char *packet, size_t len)
 	level = line[1] - '0';
 	*message = '\0';
 	message += 2;
-	for (struct watcher *w = watchers; w; w = w->next)
-		give(w, level, line + 3, message);
+	LIST_FOREACH (w, &m->watchers, link)
+		give_line(w, level, line + 3, message);
 }
 
 static int
 on_lines(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
+	struct monitor *m = userdata;
 	char packet[LINE_MAX_BYTES];
 	ssize_t n = 1;
 
 	for (int i = 0; i < LINES_PER_TURN && n > 0; i++) {
 		n = recv(fd, packet, sizeof packet, MSG_DONTWAIT);
 		if (n > 0)
-			take_line(packet, (size_t)n);
+			take_line(m, packet, (size_t)n);
 	}
 	/* The launcher owns the other end and keeps it open. */
 	if (n == 0)
-		lines = sd_event_source_disable_unref(lines);
+		m->lines = sd_event_source_disable_unref(m->lines);
 	return 0;
 }
 
@@ -140,45 +146,48 @@ drop_old_lines(void)
 		;
 }
 
+/* Writes the level that the agent's processes send to the shared page. */
 static void
-want(void)
+set_wanted(struct monitor *m)
 {
+	const struct watcher *w;
 	int level = 0;
 
-	for (const struct watcher *w = watchers; w; w = w->next)
+	LIST_FOREACH (w, &m->watchers, link)
 		level = w->level > level ? w->level : level;
-	*wanted = level;
+	*m->wanted = level;
 	if (level == 0)
-		lines = sd_event_source_disable_unref(lines);
+		m->lines = sd_event_source_disable_unref(m->lines);
 }
 
 static int
-begin(struct sup *sup, struct err *e)
+open_lines(struct sup *sup, struct err *e)
 {
+	struct monitor *m = sup->monitor;
 	void *page;
 	int r;
 
-	if (!wanted) {
-		page =
-		    mmap(NULL, sizeof *wanted, PROT_READ | PROT_WRITE, MAP_SHARED, FD_LOG_LEVEL, 0);
+	if (!m->wanted) {
+		page = mmap(
+		    NULL, sizeof *m->wanted, PROT_READ | PROT_WRITE, MAP_SHARED, FD_LOG_LEVEL, 0);
 		if (page == MAP_FAILED)
 			return err_set(e, -errno, "follow the log");
-		wanted = page;
+		m->wanted = page;
 	}
-	if (lines)
+	if (m->lines)
 		return 0;
 	drop_old_lines();
-	r = sd_event_add_io(sup->event, &lines, FD_SUP_LOG, EPOLLIN, on_lines, NULL);
+	r = sd_event_add_io(sup->event, &m->lines, FD_SUP_LOG, EPOLLIN, on_lines, m);
 	if (r < 0)
 		return err_set(e, r, "follow the log");
 	/* A flood of log lines must not delay other work. */
-	(void)sd_event_source_set_priority(lines, SD_EVENT_PRIORITY_IDLE);
+	(void)sd_event_source_set_priority(m->lines, SD_EVENT_PRIORITY_IDLE);
 	return 0;
 }
 
 /* As a source of a stream. */
 
-/* For a client that never catches up. */
+/* Bounds the buffer of a client that never catches up: removes the bytes that were read. */
 static void
 drop_read(struct watcher *w)
 {
@@ -192,11 +201,9 @@ drop_read(struct watcher *w)
 static ssize_t
 read_lines(struct fs_source *src, void *buf, size_t max, struct fs_chunk *ret)
 {
-	struct watcher *w = (struct watcher *)(void *)src;
+	struct watcher *w = container_of(src, struct watcher, base);
 	size_t n = w->pending.len - w->at;
 
-	if (w->pending.failed)
-		return -ENOMEM;
 	if (n == 0)
 		return 0;
 	n = n < max ? n : max;
@@ -212,7 +219,7 @@ read_lines(struct fs_source *src, void *buf, size_t max, struct fs_chunk *ret)
 		char sentence[96];
 
 		(void)snprintf(sentence, sizeof sentence,
-		    "%llu lines are left out: they came faster than they were read",
+		    "%llu lines were dropped, because they came faster than they were read",
 		    (unsigned long long)w->lost);
 		w->lost = 0;
 		put_line(w, LOG_LEVEL_WARN, "supervisor", sentence);
@@ -223,12 +230,10 @@ read_lines(struct fs_source *src, void *buf, size_t max, struct fs_chunk *ret)
 static void
 free_watcher(struct fs_source *src)
 {
-	struct watcher *w = (struct watcher *)(void *)src, **at = &watchers;
+	struct watcher *w = container_of(src, struct watcher, base);
 
-	while (*at != w)
-		at = &(*at)->next;
-	*at = w->next;
-	want();
+	LIST_REMOVE(w, link);
+	set_wanted(w->monitor);
 	text_done(&w->pending);
 	free(w);
 }
@@ -241,18 +246,34 @@ monitor_open(struct sup *sup, const char *level, bool json, struct fs_source **r
 
 	if (max < 0)
 		return err_say(e, -EINVAL,
-			   "Unknown log level \"%s\": there are error, warn, info and debug",
-			   level),
+			   "Unknown log level \"%s\": use error, warn, info or debug", level),
 		       400;
-	w = begin(sup, e) == 0 ? calloc(1, sizeof *w) : NULL;
-	if (!w)
-		return e->code ? 500 : (err_set(e, -ENOMEM, "follow the log"), 500);
+	if (open_lines(sup, e) < 0)
+		return 500;
+	w = mem_new(struct watcher);
+	w->monitor = sup->monitor;
 	w->base = (struct fs_source){ .read = read_lines, .free = free_watcher };
 	w->level = max;
 	w->json = json;
-	w->next = watchers;
-	watchers = w;
-	want();
+	LIST_INSERT_HEAD(&sup->monitor->watchers, w, link);
+	set_wanted(sup->monitor);
 	*ret = &w->base;
 	return 0;
+}
+
+void
+monitor_new(struct sup *sup)
+{
+	sup->monitor = mem_new(struct monitor);
+	LIST_INIT(&sup->monitor->watchers);
+}
+
+void
+monitor_free(struct sup *sup)
+{
+	if (!sup->monitor)
+		return;
+	(void)sd_event_source_disable_unref(sup->monitor->lines);
+	free(sup->monitor);
+	sup->monitor = NULL;
 }

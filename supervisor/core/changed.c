@@ -2,9 +2,9 @@
 /* changed.c: marks of a turn, and the watches that are called for them. Runs in: supervisor. */
 #include "supervisor/core/changed.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "common/mem.h"
 #include "supervisor/core/sup_turn.h"
 
 TAILQ_HEAD(watch_list, changed_watch);
@@ -40,18 +40,15 @@ run_marks(struct sup *sup, struct deferred *d)
 	}
 }
 
-int
-changed_new(struct sup *sup, struct err *e)
+void
+changed_new(struct sup *sup)
 {
-	struct changes *c = calloc(1, sizeof *c);
+	struct changes *c = mem_new(struct changes);
 
-	if (!c)
-		return err_set(e, -ENOMEM, "start the work loop");
 	c->run.run = run_marks;
 	for (enum changed what = 0; what < CHANGED_N; what++)
 		TAILQ_INIT(&c->watches[what]);
 	sup->changes = c;
-	return 0;
 }
 
 void

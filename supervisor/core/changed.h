@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-#include "common/err.h"
 #include "supervisor/core/sup.h"
 
 enum changed {
@@ -27,7 +26,7 @@ struct changed_watch {
 	void (*fn)(struct sup *sup, struct changed_watch *w);
 };
 
-int changed_new(struct sup *sup, struct err *e);
+void changed_new(struct sup *sup);
 void changed_free(struct sup *sup);
 
 /* Marks a change; costs nothing without a watch. */

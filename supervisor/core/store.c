@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/core/store_schema.h"
 
 struct store {
@@ -66,8 +67,9 @@ last_errno(struct store *s)
 	return found;
 }
 
+/* Sets *e to SQLite's result and message, and returns the errno for it. */
 static int
-fail(struct store *s, int code, const char *doing, struct err *e)
+fail_sql(struct store *s, int code, const char *doing, struct err *e)
 {
 	int r = to_errno(code);
 	const char *what = s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(code);
@@ -83,7 +85,7 @@ run_sql(struct store *s, const char *text, const char *doing, struct err *e)
 {
 	int code = sqlite3_exec(s->db, text, NULL, NULL, NULL);
 
-	return code == SQLITE_OK ? 0 : fail(s, code, doing, e);
+	return code == SQLITE_OK ? 0 : fail_sql(s, code, doing, e);
 }
 
 static int
@@ -97,7 +99,7 @@ pragma_int(struct store *s, const char *text, int64_t *ret, struct err *e)
 	if (code == SQLITE_ROW)
 		*ret = sqlite3_column_int64(st, 0);
 	(void)sqlite3_finalize(st);
-	return code == SQLITE_ROW ? 0 : fail(s, code, "read", e);
+	return code == SQLITE_ROW ? 0 : fail_sql(s, code, "read", e);
 }
 
 /* Makes the tables of a new file (version 0), or upgrades an earlier version. */
@@ -155,7 +157,7 @@ check_damage(struct store *s, struct err *e)
 		code = sqlite3_step(st);
 	found = code == SQLITE_ROW ? (const char *)sqlite3_column_text(st, 0) : NULL;
 	if (!found) {
-		r = fail(s, code, "check", e);
+		r = fail_sql(s, code, "check", e);
 	} else if (strcmp(found, "ok") != 0) {
 		last = strrchr(found, '\n'); /* before it stands only where */
 		r = err_say(e, -EBADMSG,
@@ -175,7 +177,7 @@ prepare_all(struct store *s, struct err *e)
 		    s->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmts[i], NULL);
 
 		if (code != SQLITE_OK)
-			return fail(s, code, "prepare statements for", e);
+			return fail_sql(s, code, "prepare statements for", e);
 	}
 	return 0;
 }
@@ -184,7 +186,7 @@ prepare_all(struct store *s, struct err *e)
  * the death of the process; store_commit() syncs a turn that must survive a power cut. Only one
  * process opens the file, so it keeps the lock and needs no -shm file. The page cache is 1 MiB. */
 static int
-begin(struct store *s, struct err *e)
+prepare_database(struct store *s, struct err *e)
 {
 	int64_t version = 0;
 	int r;
@@ -207,12 +209,10 @@ begin(struct store *s, struct err *e)
 int
 store_open(const char *dir, struct store **ret, struct err *e)
 {
-	struct store *s = calloc(1, sizeof *s);
+	struct store *s = mem_new(struct store);
 	char path[4096];
 	int code, r;
 
-	if (!s)
-		return err_set(e, -ENOMEM, "open state.db");
 	if ((size_t)snprintf(path, sizeof path, "%s/state.db", dir) >= sizeof path) {
 		r = err_set(e, -ENAMETOOLONG, "open state.db in %s", dir);
 		goto fail;
@@ -224,7 +224,7 @@ store_open(const char *dir, struct store **ret, struct err *e)
 		goto fail;
 	}
 	(void)sqlite3_extended_result_codes(s->db, 1);
-	r = begin(s, e);
+	r = prepare_database(s, e);
 	if (r < 0)
 		goto fail;
 	*ret = s;
@@ -251,7 +251,7 @@ store_close(struct store *s)
 }
 
 static void
-bind(sqlite3_stmt *st, const struct store_val *vals, unsigned n)
+bind_values(sqlite3_stmt *st, const struct store_val *vals, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		const struct store_val *v = &vals[i];
@@ -275,7 +275,7 @@ bind(sqlite3_stmt *st, const struct store_val *vals, unsigned n)
 }
 
 static void
-release(sqlite3_stmt *st)
+reset_statement(sqlite3_stmt *st)
 {
 	(void)sqlite3_reset(st);
 	(void)sqlite3_clear_bindings(st);
@@ -294,10 +294,10 @@ store_exec(
 			return r;
 		s->open = true;
 	}
-	bind(st, vals, n);
+	bind_values(st, vals, n);
 	code = sqlite3_step(st);
-	r = code == SQLITE_DONE || code == SQLITE_ROW ? 0 : fail(s, code, "write", e);
-	release(st);
+	r = code == SQLITE_DONE || code == SQLITE_ROW ? 0 : fail_sql(s, code, "write", e);
+	reset_statement(st);
 	return r;
 }
 
@@ -340,12 +340,12 @@ store_each(struct store *s, enum store_stmt stmt, const struct store_val *vals, 
 	struct store_row row = { .st = s->stmts[stmt] };
 	int code, r = 0;
 
-	bind(row.st, vals, n);
+	bind_values(row.st, vals, n);
 	while (r >= 0 && (code = sqlite3_step(row.st)) == SQLITE_ROW)
 		r = fn(arg, &row, e);
 	if (r >= 0 && code != SQLITE_DONE)
-		r = fail(s, code, "read", e);
-	release(row.st);
+		r = fail_sql(s, code, "read", e);
+	reset_statement(row.st);
 	return r < 0 ? r : 0;
 }
 
@@ -359,7 +359,7 @@ sync_log(struct store *s, struct err *e)
 
 	if (code == SQLITE_OK && log && log->pMethods)
 		code = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
-	return code == SQLITE_OK ? 0 : fail(s, code, "sync", e);
+	return code == SQLITE_OK ? 0 : fail_sql(s, code, "sync", e);
 }
 
 int
@@ -391,8 +391,8 @@ keep_text(void *arg, const struct store_row *row, struct err *e)
 {
 	char **ret = arg;
 
-	*ret = strdup(store_col_text(row, 0));
-	return *ret ? 0 : err_set(e, -ENOMEM, "read state.db");
+	*ret = mem_strdup(store_col_text(row, 0));
+	return 0;
 }
 
 int

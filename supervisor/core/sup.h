@@ -15,7 +15,7 @@ struct sd_event;
 struct store;
 struct turn;
 struct changes;
-struct child;
+struct children;
 struct alloc_table;
 struct source;
 struct node_meta;
@@ -23,6 +23,8 @@ struct node_state;
 struct api;
 struct plugins;
 struct volumes;
+struct followers;
+struct monitor;
 
 /* There is one per process. Each part makes its own member, in the order of sup_main.c. */
 struct sup {
@@ -33,13 +35,15 @@ struct sup {
 	struct store *store;         /* core/store.h */
 	struct turn *turn;           /* sup_turn.h */
 	struct changes *changes;     /* changed.h */
-	struct child *children;      /* sup_child.h: array of IPC_PEERS */
+	struct children *children;   /* sup_child.h */
 	struct alloc_table *allocs;  /* table/alloc_table.h */
 	struct source *source;       /* source/source.h */
 	struct node_state *node;     /* node/node_state.h */
 	struct node_meta *node_meta; /* node/node_meta.h */
 	struct plugins *plugins;     /* volume/plugins.h */
 	struct volumes *volumes;     /* volume/volumes.h */
+	struct followers *followers; /* api/fs_stream.h */
+	struct monitor *monitor;     /* api/fs_stream.h: monitor.c */
 	struct api *api;             /* http/api.h */
 	int run_dir_fd;              /* <data>/run: records */
 	int sock_dir_fd;             /* <rt>/x: the runs' sockets */

@@ -12,6 +12,7 @@
 #include "common/fd.h"
 #include "common/list.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "proto/heartbeat.pb-c.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/core/sup_turn.h"
@@ -21,7 +22,7 @@
 #define USEC_PER_MS 1000
 
 struct call {
-	struct call *next;
+	TAILQ_ENTRY(call) link;
 	uint32_t serial;
 	unsigned type, flags, tries;
 	int fd;
@@ -32,9 +33,7 @@ struct call {
 	uint8_t packet[];
 };
 
-struct call_list {
-	struct call *first, **end;
-};
+TAILQ_HEAD(call_list, call);
 
 /* A call is staged in its turn, ready once the turn is committed, and sent when the socket accepts
  * it; it is removed with its answer. */
@@ -50,48 +49,35 @@ struct child {
 	uint32_t serial, generation, pid;
 };
 
+struct children {
+	struct child of[IPC_PEERS];
+	struct ipc_packet in;        /* the packet that is being handled */
+	uint8_t out[IPC_PACKET_MAX]; /* a request that is being encoded */
+};
+
 static const enum ipc_peer helpers[] = { IPC_EXEC_HELPER, IPC_MOUNT_HELPER, IPC_CSI_HELPER,
 	IPC_HEARTBEAT, IPC_CHECK_HELPER, IPC_FILE_HELPER };
 
-static void
-list_init(struct call_list *l)
-{
-	l->first = NULL;
-	l->end = &l->first;
-}
-
-static void
-list_push(struct call_list *l, struct call *c)
-{
-	c->next = NULL;
-	*l->end = c;
-	l->end = &c->next;
-}
-
+/* Removes and returns the first call; NULL if there is none. */
 static struct call *
-list_pop(struct call_list *l)
+pop_call(struct call_list *l)
 {
-	struct call *c = l->first;
+	struct call *c = TAILQ_FIRST(l);
 
-	if (c) {
-		l->first = c->next;
-		if (!l->first)
-			l->end = &l->first;
-	}
+	if (c)
+		TAILQ_REMOVE(l, c, link);
 	return c;
 }
 
 static struct call *
-list_take(struct call_list *l, uint32_t serial)
+take_call(struct call_list *l, uint32_t serial)
 {
-	for (struct call **at = &l->first; *at; at = &(*at)->next) {
-		struct call *c = *at;
+	struct call *c;
 
+	TAILQ_FOREACH (c, l, link) {
 		if (c->serial != serial)
 			continue;
-		*at = c->next;
-		if (l->end == &c->next)
-			l->end = at;
+		TAILQ_REMOVE(l, c, link);
 		return c;
 	}
 	return NULL;
@@ -154,28 +140,24 @@ hang_up(struct child *ch)
 static void
 cut_off(struct child *ch, const char *why)
 {
-	struct call_list sent = ch->sent, again;
+	struct call_list sent = TAILQ_HEAD_INITIALIZER(sent);
+	struct call_list again = TAILQ_HEAD_INITIALIZER(again);
 	struct call *c;
 
 	if (ch->fd < 0)
 		return;
 	log_warn("%s %s; waiting for a new one", ipc_peer_name(ch->peer), why);
 	hang_up(ch);
-	if (!sent.first)
-		sent.end = &sent.first;
-	list_init(&ch->sent);
-	list_init(&again);
-	while ((c = list_pop(&sent))) {
+	TAILQ_CONCAT(&sent, &ch->sent, link);
+	while ((c = pop_call(&sent))) {
 		if ((c->flags & CALL_REPEAT) && c->tries < TRIES_MAX && c->cb)
-			list_push(&again, c);
+			TAILQ_INSERT_TAIL(&again, c, link);
 		else
 			call_fail(ch, c, -ECONNRESET, why);
 	}
 	/* Repeated calls go before unsent ones, so that the order of the turns is kept. */
-	while ((c = list_pop(&ch->ready)))
-		list_push(&again, c);
-	while ((c = list_pop(&again)))
-		list_push(&ch->ready, c);
+	TAILQ_CONCAT(&again, &ch->ready, link);
+	TAILQ_CONCAT(&ch->ready, &again, link);
 	if (ch->event)
 		(void)ch->event(ch->sup, NULL);
 }
@@ -185,8 +167,9 @@ static uint64_t
 next_deadline(const struct child *ch)
 {
 	uint64_t next = UINT64_MAX;
+	const struct call *c;
 
-	for (const struct call *c = ch->sent.first; c; c = c->next)
+	TAILQ_FOREACH (c, &ch->sent, link)
 		if (c->deadline_usec < next)
 			next = c->deadline_usec;
 	return next;
@@ -201,11 +184,11 @@ arm_timer(struct child *ch)
 	(void)sd_event_source_set_time(
 	    ch->timer, ch->peer == IPC_HEARTBEAT ? next_deadline(ch) : now + CHECK_USEC);
 	(void)sd_event_source_set_enabled(
-	    ch->timer, ch->sent.first ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+	    ch->timer, TAILQ_EMPTY(&ch->sent) ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
 }
 
 static void
-flush(struct child *ch)
+send_ready(struct child *ch)
 {
 	struct call *c;
 	uint64_t now;
@@ -214,11 +197,11 @@ flush(struct child *ch)
 	if (ch->fd < 0)
 		return;
 	(void)sd_event_now(ch->sup->event, CLOCK_MONOTONIC, &now);
-	while ((c = ch->ready.first)) {
+	while ((c = TAILQ_FIRST(&ch->ready))) {
 		if (c->len == 0) {
-			(void)list_pop(&ch->ready);
+			TAILQ_REMOVE(&ch->ready, c, link);
 			call_fail(ch, c, -EMSGSIZE,
-			    "cannot be asked that: it is more than one message may hold");
+			    "cannot take this request: it is larger than a message may be");
 			continue;
 		}
 		r = c->cb || (c->flags & CALL_TELL)
@@ -232,7 +215,7 @@ flush(struct child *ch)
 			cut_off(ch, "does not read");
 			return;
 		}
-		(void)list_pop(&ch->ready);
+		TAILQ_REMOVE(&ch->ready, c, link);
 		if (!c->cb) {
 			call_free(c);
 			continue;
@@ -241,9 +224,9 @@ flush(struct child *ch)
 		c->deadline_usec = now + c->timeout_usec;
 		if (!(c->flags & CALL_REPEAT))
 			close_p(&c->fd);
-		list_push(&ch->sent, c);
+		TAILQ_INSERT_TAIL(&ch->sent, c, link);
 	}
-	if (!ch->ready.first)
+	if (TAILQ_EMPTY(&ch->ready))
 		(void)sd_event_source_set_io_events(ch->io, EPOLLIN);
 	arm_timer(ch);
 }
@@ -252,24 +235,23 @@ static void
 on_committed(struct sup *sup, struct deferred *d)
 {
 	struct child *ch = container_of(d, struct child, commit);
-	struct call *c;
 
-	while ((c = list_pop(&ch->staged)))
-		list_push(&ch->ready, c);
-	flush(ch);
+	TAILQ_CONCAT(&ch->ready, &ch->staged, link);
+	send_ready(ch);
 }
 
 static int
 on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct child *ch = userdata;
+	struct call *c;
 	uint64_t now;
 
 	(void)sd_event_now(ch->sup->event, CLOCK_MONOTONIC, &now);
-	for (struct call *c = ch->sent.first; c; c = c->next) {
+	TAILQ_FOREACH (c, &ch->sent, link) {
 		if (c->deadline_usec > now)
 			continue;
-		(void)list_take(&ch->sent, c->serial);
+		TAILQ_REMOVE(&ch->sent, c, link);
 		call_fail(ch, c, -ETIMEDOUT, "did not answer in time");
 		/* A blocking helper that misses its deadline is treated as lost. */
 		if (!is_concurrent(ch))
@@ -316,10 +298,8 @@ send_beat(struct sup *sup, struct deferred *d)
 static void
 on_beat(struct child *ch, const struct ipc_packet *p)
 {
-	struct beat *b = calloc(1, sizeof *b);
+	struct beat *b = mem_new(struct beat);
 
-	if (!b)
-		return;
 	*b = (struct beat){ .send.run = send_beat,
 		.ch = ch,
 		.cycle = ((const HbBeatReq *)p->msg)->cycle,
@@ -362,10 +342,10 @@ on_packet(struct child *ch, struct ipc_packet *p)
 		return on_hello_rep(ch, p->msg);
 	if (is_event(p->type))
 		return ch->event ? ch->event(ch->sup, p) : -EPROTO;
-	c = list_take(&ch->sent, p->serial);
+	c = take_call(&ch->sent, p->serial);
 	if (!c || !is_answer(p->type, c->type)) {
 		if (c)
-			call_fail(ch, c, -EPROTO, "answered with a message of another kind");
+			call_fail(ch, c, -EPROTO, "sent an answer of the wrong type");
 		/* The late answer of a call that timed out or was cancelled is dropped. */
 		return !c && is_concurrent(ch) ? 0 : -EPROTO;
 	}
@@ -385,21 +365,21 @@ on_packet(struct child *ch, struct ipc_packet *p)
 static int
 on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
-	static struct ipc_packet packet;
 	struct child *ch = userdata;
+	struct ipc_packet *packet = &ch->sup->children->in;
 	struct err e = { 0 };
 	int r;
 
 	if (revents & EPOLLOUT)
-		flush(ch);
+		send_ready(ch);
 	if (ch->fd < 0 || !(revents & ~(uint32_t)EPOLLOUT))
 		return 0;
-	r = ipc_recv(ch->fd, IPC_SUPERVISOR, ch->peer, &packet, MSG_DONTWAIT, &e);
+	r = ipc_recv(ch->fd, IPC_SUPERVISOR, ch->peer, packet, MSG_DONTWAIT, &e);
 	if (r == -EAGAIN)
 		return 0;
 	if (r > 0) {
-		r = on_packet(ch, &packet);
-		ipc_packet_done(&packet);
+		r = on_packet(ch, packet);
+		ipc_packet_done(packet);
 		if (r >= 0)
 			return 0;
 		cut_off(ch, "broke the protocol");
@@ -438,9 +418,9 @@ attach(struct child *ch, int fd, struct err *e)
 	}
 	ch->fd = fd;
 	ch->generation++;
-	if (!is_on_demand(ch) || ch->ready.first || ch->staged.first)
+	if (!is_on_demand(ch) || !TAILQ_EMPTY(&ch->ready) || !TAILQ_EMPTY(&ch->staged))
 		say_hello(ch);
-	flush(ch);
+	send_ready(ch);
 	return 0;
 }
 
@@ -458,18 +438,18 @@ on_link(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 	if (len == -EAGAIN)
 		return 0;
 	if (len == 0 || len == -ECONNRESET) {
-		log_info("the launcher has ended, so does this");
+		log_info("the launcher has ended, so the supervisor ends");
 		sup->exiting = true;
 		return sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	}
 	if (len != sizeof link || n != 1 || link.helper >= IPC_PEERS ||
-	    sup->children[link.helper].sup == NULL) {
+	    sup->children->of[link.helper].sup == NULL) {
 		close_p(&end);
-		log_error("the launcher sent something that is no new helper");
+		log_error("the launcher sent a message that is not a new helper's socket");
 		return 0;
 	}
-	cut_off(&sup->children[link.helper], "was replaced");
-	if (attach(&sup->children[link.helper], end, &e) < 0)
+	cut_off(&sup->children->of[link.helper], "was replaced");
+	if (attach(&sup->children->of[link.helper], end, &e) < 0)
 		log_error("%s", e.msg);
 	return 0;
 }
@@ -487,21 +467,19 @@ children_new(struct sup *sup, struct err *e)
 	};
 	int r;
 
-	sup->children = calloc(IPC_PEERS, sizeof *sup->children);
-	if (!sup->children)
-		return err_set(e, -ENOMEM, "take up the helpers");
+	sup->children = mem_new(struct children);
 	r = sd_event_add_io(sup->event, NULL, FD_LINK, EPOLLIN, on_link, sup);
 	if (r < 0)
 		return err_set(e, r, "listen to the launcher");
 	for (size_t i = 0; i < ELEMENTSOF(helpers); i++) {
-		struct child *ch = &sup->children[helpers[i]];
+		struct child *ch = &sup->children->of[helpers[i]];
 
 		*ch = (struct child){
 			.sup = sup, .peer = helpers[i], .fd = -1, .commit.run = on_committed
 		};
-		list_init(&ch->staged);
-		list_init(&ch->ready);
-		list_init(&ch->sent);
+		TAILQ_INIT(&ch->staged);
+		TAILQ_INIT(&ch->ready);
+		TAILQ_INIT(&ch->sent);
 		r = sd_event_add_time(sup->event, &ch->timer, CLOCK_MONOTONIC, 0, 0, on_timer, ch);
 		if (r < 0)
 			return err_set(e, r, "watch the helpers");
@@ -519,7 +497,7 @@ children_free(struct sup *sup)
 	if (!sup->children)
 		return;
 	for (size_t i = 0; i < ELEMENTSOF(helpers); i++) {
-		struct child *ch = &sup->children[helpers[i]];
+		struct child *ch = &sup->children->of[helpers[i]];
 		struct call_list *lists[] = { &ch->staged, &ch->ready, &ch->sent };
 		struct call *c;
 
@@ -527,7 +505,7 @@ children_free(struct sup *sup)
 		ch->timer = sd_event_source_disable_unref(ch->timer);
 		close_p(&ch->fd);
 		for (size_t l = 0; l < ELEMENTSOF(lists); l++)
-			while (lists[l]->end && (c = list_pop(lists[l])))
+			while (ch->sup && (c = pop_call(lists[l])))
 				call_free(c);
 	}
 	free(sup->children);
@@ -538,8 +516,8 @@ uint64_t
 child_call(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg, int fd,
     unsigned timeout_ms, unsigned flags, call_cb *cb, void *arg)
 {
-	static uint8_t packet[IPC_PACKET_MAX];
-	struct child *ch = &sup->children[to];
+	uint8_t *packet = sup->children->out;
+	struct child *ch = &sup->children->of[to];
 	struct err e = { 0 };
 	struct call *c;
 	ssize_t len;
@@ -548,15 +526,13 @@ child_call(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg, in
 		ch->serial = 1;
 	len = ipc_encode(IPC_SUPERVISOR, to, type, ch->serial, msg, packet, &e);
 	if (len == -EMSGSIZE) { /* the size depends on an operator's input, so this is no bug:
-				   flush() fails the call */
+				   send_ready() fails the call */
 		log_error("%s", e.msg);
 	} else if (len < 0) {
 		log_error("%s", e.msg);
 		abort();
 	}
-	c = calloc(1, sizeof *c + (len > 0 ? (size_t)len : 0));
-	if (!c)
-		abort();
+	c = mem_zeroed(1, sizeof *c + (len > 0 ? (size_t)len : 0));
 	c->serial = ch->serial;
 	c->type = type;
 	c->flags = flags;
@@ -568,10 +544,9 @@ child_call(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg, in
 		c->len = (size_t)len;
 		memcpy(c->packet, packet, c->len);
 	}
-	if (is_on_demand(ch) && !ch->pid && !ch->ready.first && !ch->sent.first &&
-	    !ch->staged.first && ch->fd >= 0)
+	if (is_on_demand(ch) && !ch->pid && ch->fd >= 0 && !child_busy(sup, to))
 		say_hello(ch);
-	list_push(&ch->staged, c);
+	TAILQ_INSERT_TAIL(&ch->staged, c, link);
 	turn_defer(sup, &ch->commit);
 	return (uint64_t)to << 32 | c->serial;
 }
@@ -585,25 +560,26 @@ child_tell(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg)
 void
 child_listen(struct sup *sup, enum ipc_peer from, child_event_cb *cb)
 {
-	sup->children[from].event = cb;
+	sup->children->of[from].event = cb;
 }
 
 void
 child_answer_beats(struct sup *sup, child_beat_cb *cb)
 {
-	sup->children[IPC_HEARTBEAT].beat = cb;
+	sup->children->of[IPC_HEARTBEAT].beat = cb;
 }
 
 void
 child_call_cancel(struct sup *sup, uint64_t call)
 {
-	struct child *ch = &sup->children[call >> 32 & 7];
+	struct child *ch = &sup->children->of[call >> 32 & 7];
 	struct call_list *lists[] = { &ch->staged, &ch->ready, &ch->sent };
+	struct call *c;
 
 	if (call == 0)
 		return;
 	for (size_t l = 0; l < ELEMENTSOF(lists); l++)
-		for (struct call *c = lists[l]->first; c; c = c->next)
+		TAILQ_FOREACH (c, lists[l], link)
 			if (c->serial == (uint32_t)call)
 				c->cb = NULL;
 }
@@ -611,13 +587,13 @@ child_call_cancel(struct sup *sup, uint64_t call)
 void *
 child_call_drop(struct sup *sup, uint64_t call)
 {
-	struct child *ch = &sup->children[call >> 32 & 7];
+	struct child *ch = &sup->children->of[call >> 32 & 7];
 	struct call_list *lists[] = { &ch->staged, &ch->ready, &ch->sent };
 	struct call *c = NULL;
 	void *arg;
 
 	for (size_t l = 0; l < ELEMENTSOF(lists) && !c; l++)
-		c = list_take(lists[l], (uint32_t)call);
+		c = take_call(lists[l], (uint32_t)call);
 	if (!c)
 		return NULL;
 	arg = c->arg;
@@ -628,9 +604,9 @@ child_call_drop(struct sup *sup, uint64_t call)
 bool
 child_busy(struct sup *sup, enum ipc_peer to)
 {
-	const struct child *ch = &sup->children[to];
+	const struct child *ch = &sup->children->of[to];
 
-	return ch->staged.first || ch->ready.first || ch->sent.first;
+	return !TAILQ_EMPTY(&ch->staged) || !TAILQ_EMPTY(&ch->ready) || !TAILQ_EMPTY(&ch->sent);
 }
 
 /* The helper sees EOF and exits, and the launcher makes a new pair; calls that are made in the
@@ -638,7 +614,7 @@ child_busy(struct sup *sup, enum ipc_peer to)
 void
 child_let_go(struct sup *sup, enum ipc_peer who)
 {
-	struct child *ch = &sup->children[who];
+	struct child *ch = &sup->children->of[who];
 
 	if (ch->pid && !child_busy(sup, who))
 		hang_up(ch);
@@ -647,11 +623,11 @@ child_let_go(struct sup *sup, enum ipc_peer who)
 uint32_t
 child_generation(struct sup *sup, enum ipc_peer to)
 {
-	return sup->children[to].generation;
+	return sup->children->of[to].generation;
 }
 
 uint32_t
 child_pid(struct sup *sup, enum ipc_peer to)
 {
-	return sup->children[to].pid;
+	return sup->children->of[to].pid;
 }

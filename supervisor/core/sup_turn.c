@@ -2,24 +2,26 @@
 /* sup_turn.c: the work loop and its one commit per turn. Runs in: supervisor. */
 #include "supervisor/core/sup_turn.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/core/store.h"
+#include "supervisor/core/sup_timer.h"
 
 #define EVENTS_PER_TURN 256
 #define RETRY_USEC      1000000
 
-struct deferred_queue {
-	struct deferred *first, **end;
-};
+STAILQ_HEAD(dirty_list, dirty);
+STAILQ_HEAD(deferred_queue, deferred);
 
 struct turn {
-	struct dirty *writes, **writes_end;
+	struct dirty_list lists[2]; /* one for the rows of this turn, one for those whose commit is
+				       being reported */
+	struct dirty_list *writes;  /* that of this turn */
 	struct deferred_queue decisions, sends;
 	bool durable;
 	bool stuck;
@@ -27,32 +29,17 @@ struct turn {
 	sd_event_source *retry;
 };
 
-static int
-on_retry(sd_event_source *source, uint64_t usec, void *userdata)
+void
+turn_new(struct sup *sup)
 {
-	/* The timer only wakes the loop; the end of the turn retries the commit. */
-	return 0;
-}
+	struct turn *t = mem_new(struct turn);
 
-int
-turn_new(struct sup *sup, struct err *e)
-{
-	struct turn *t = calloc(1, sizeof *t);
-	int r;
-
-	if (!t)
-		return err_set(e, -ENOMEM, "start the work loop");
-	t->writes_end = &t->writes;
-	t->decisions.end = &t->decisions.first;
-	t->sends.end = &t->sends.first;
-	r = sd_event_add_time(sup->event, &t->retry, CLOCK_MONOTONIC, 0, 0, on_retry, sup);
-	if (r < 0) {
-		free(t);
-		return err_set(e, r, "start the work loop");
-	}
-	(void)sd_event_source_set_enabled(t->retry, SD_EVENT_OFF);
+	t->writes = &t->lists[0];
+	STAILQ_INIT(&t->lists[0]);
+	STAILQ_INIT(&t->lists[1]);
+	STAILQ_INIT(&t->decisions);
+	STAILQ_INIT(&t->sends);
 	sup->turn = t;
-	return 0;
 }
 
 void
@@ -60,7 +47,7 @@ turn_free(struct sup *sup)
 {
 	if (!sup->turn)
 		return;
-	sd_event_source_unref(sup->turn->retry);
+	sd_event_source_disable_unref(sup->turn->retry);
 	free(sup->turn);
 	sup->turn = NULL;
 }
@@ -68,14 +55,10 @@ turn_free(struct sup *sup)
 void
 turn_write(struct sup *sup, struct dirty *d)
 {
-	struct turn *t = sup->turn;
-
-	if (d->queued)
+	if (d->list)
 		return;
-	d->queued = true;
-	d->next = NULL;
-	*t->writes_end = d;
-	t->writes_end = &d->next;
+	d->list = sup->turn->writes;
+	STAILQ_INSERT_TAIL(d->list, d, link);
 }
 
 void
@@ -87,41 +70,20 @@ turn_durable(struct sup *sup)
 static void
 queue_deferred(struct deferred_queue *q, struct deferred *d)
 {
-	if (d->queued)
+	if (d->queue)
 		return;
-	d->queued = true;
-	d->next = NULL;
-	*q->end = d;
-	q->end = &d->next;
+	d->queue = q;
+	STAILQ_INSERT_TAIL(q, d, link);
 }
 
 static struct deferred *
 pop_deferred(struct deferred_queue *q)
 {
-	struct deferred *d = q->first;
+	struct deferred *d = STAILQ_FIRST(q);
 
-	q->first = d->next;
-	if (!q->first)
-		q->end = &q->first;
-	d->queued = false;
+	STAILQ_REMOVE_HEAD(q, link);
+	d->queue = NULL;
 	return d;
-}
-
-/* Returns false if d is not in this queue. */
-static bool
-remove_deferred(struct deferred_queue *q, struct deferred *d)
-{
-	struct deferred **at = &q->first;
-
-	while (*at && *at != d)
-		at = &(*at)->next;
-	if (!*at)
-		return false;
-	*at = d->next;
-	if (q->end == &d->next)
-		q->end = at;
-	d->queued = false;
-	return true;
 }
 
 void
@@ -139,27 +101,19 @@ turn_defer(struct sup *sup, struct deferred *d)
 void
 turn_forget_write(struct sup *sup, struct dirty *d)
 {
-	struct turn *t = sup->turn;
-	struct dirty **at = &t->writes;
-
-	if (!d->queued)
+	if (!d->list)
 		return;
-	while (*at && *at != d)
-		at = &(*at)->next;
-	if (*at)
-		*at = d->next;
-	if (t->writes_end == &d->next)
-		t->writes_end = at;
-	d->queued = false;
+	STAILQ_REMOVE(d->list, d, dirty, link);
+	d->list = NULL;
 }
 
 void
 turn_forget_deferred(struct sup *sup, struct deferred *d)
 {
-	struct turn *t = sup->turn;
-
-	if (d->queued && !remove_deferred(&t->decisions, d))
-		(void)remove_deferred(&t->sends, d);
+	if (!d->queue)
+		return;
+	STAILQ_REMOVE(d->queue, d, deferred, link);
+	d->queue = NULL;
 }
 
 bool
@@ -175,9 +129,10 @@ static int
 write_and_commit(struct sup *sup, struct err *e)
 {
 	struct turn *t = sup->turn;
+	struct dirty *d;
 	int r;
 
-	for (struct dirty *d = t->writes; d; d = d->next) {
+	STAILQ_FOREACH (d, t->writes, link) {
 		r = d->write(sup, d, e);
 		if (r < 0)
 			goto undo;
@@ -187,8 +142,9 @@ write_and_commit(struct sup *sup, struct err *e)
 	r = store_commit(sup->store, t->durable, e);
 	if (r >= 0) {
 		CRASH_POINT(SUP_AFTER_COMMIT);
-		for (struct dirty *d = CRASH_BUILD ? t->writes : NULL; d; d = d->next)
-			CRASH_AT(d->point + 1);
+		if (CRASH_BUILD)
+			STAILQ_FOREACH (d, t->writes, link)
+				CRASH_AT(d->point + 1);
 		return 0;
 	}
 undo:
@@ -200,15 +156,13 @@ static void
 finish_writes(struct sup *sup)
 {
 	struct turn *t = sup->turn;
-	struct dirty *list = t->writes;
+	struct dirty_list *written = t->writes;
+	struct dirty *d;
 
-	t->writes = NULL;
-	t->writes_end = &t->writes;
-	while (list) {
-		struct dirty *d = list;
-
-		list = d->next;
-		d->queued = false;
+	t->writes = &t->lists[written == &t->lists[0]];
+	while ((d = STAILQ_FIRST(written))) {
+		STAILQ_REMOVE_HEAD(written, link);
+		d->list = NULL;
 		if (d->written)
 			d->written(sup, d);
 	}
@@ -219,7 +173,7 @@ run_decisions(struct sup *sup)
 {
 	struct turn *t = sup->turn;
 
-	while (t->decisions.first) {
+	while (!STAILQ_EMPTY(&t->decisions)) {
 		struct deferred *d = pop_deferred(&t->decisions);
 
 		d->run(sup, d);
@@ -233,11 +187,11 @@ run_deferred(struct sup *sup)
 
 	/* Takes one entry at a time: a function may queue more, which runs in this turn as long as
 	 * nothing is dirty or undecided. */
-	while (t->sends.first && !t->writes && !t->decisions.first) {
+	while (!STAILQ_EMPTY(&t->sends) && STAILQ_EMPTY(t->writes) && STAILQ_EMPTY(&t->decisions)) {
 		struct deferred *d = pop_deferred(&t->sends);
 
 		d->run(sup, d);
-		if (t->sends.first)
+		if (!STAILQ_EMPTY(&t->sends))
 			CRASH_POINT(SUP_BETWEEN_SENDS);
 	}
 }
@@ -245,22 +199,26 @@ run_deferred(struct sup *sup)
 static bool
 has_work(const struct turn *t)
 {
-	return t->decisions.first || t->writes || t->sends.first;
+	return !STAILQ_EMPTY(&t->decisions) || !STAILQ_EMPTY(t->writes) || !STAILQ_EMPTY(&t->sends);
+}
+
+static int
+on_retry(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	/* The timer only wakes the loop; the end of the turn retries the commit. */
+	return 0;
 }
 
 static void
-get_stuck(struct sup *sup, const struct err *e)
+note_failed_commit(struct sup *sup, const struct err *e)
 {
 	struct turn *t = sup->turn;
-	uint64_t now;
 
 	if (!t->stuck)
 		log_error("%s; nothing is lost, it is tried again each second", e->msg);
 	t->stuck = true;
 	(void)strcpy(t->why, e->msg);
-	(void)sd_event_now(sup->event, CLOCK_MONOTONIC, &now);
-	(void)sd_event_source_set_time(t->retry, now + RETRY_USEC);
-	(void)sd_event_source_set_enabled(t->retry, SD_EVENT_ONESHOT);
+	sup_timer_set(sup, &t->retry, CLOCK_MONOTONIC, RETRY_USEC, on_retry, NULL);
 }
 
 /* Repeats until nothing is dirty or queued: rows that became dirty while sending are committed in
@@ -273,9 +231,9 @@ end_turn(struct sup *sup)
 
 	while (has_work(t)) {
 		run_decisions(sup);
-		if (t->writes) {
+		if (!STAILQ_EMPTY(t->writes)) {
 			if (write_and_commit(sup, &e) < 0) {
-				get_stuck(sup, &e);
+				note_failed_commit(sup, &e);
 				return;
 			}
 			if (t->stuck)

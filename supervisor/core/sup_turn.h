@@ -13,15 +13,16 @@
 
 #include "common/crash.h"
 #include "common/err.h"
+#include "common/list.h"
 #include "supervisor/core/sup.h"
 
 /* Embedded in every object that has a row. write() inserts, updates or deletes the row with
  * store_exec(), from the state in memory at the end of the turn, and returns 0 or -errno; written()
  * (may be NULL) is called once after the commit and may free the object. */
 struct dirty {
-	struct dirty *next;
-	bool queued;
-	uint8_t point; /* CRASH_ROW_… of its kind: a crash point for tests */
+	STAILQ_ENTRY(dirty) link;
+	struct dirty_list *list; /* NULL: the row is as the object */
+	uint8_t point;           /* CRASH_ROW_… of its kind: a crash point for tests */
 	int (*write)(struct sup *sup, struct dirty *d, struct err *e);
 	void (*written)(struct sup *sup, struct dirty *d);
 };
@@ -30,12 +31,12 @@ struct dirty {
  * process, or to free memory that a write still needs. Or one that runs before the commit
  * (turn_before_commit). */
 struct deferred {
-	struct deferred *next;
-	bool queued;
+	STAILQ_ENTRY(deferred) link;
+	struct deferred_queue *queue; /* NULL: not queued */
 	void (*run)(struct sup *sup, struct deferred *d);
 };
 
-int turn_new(struct sup *sup, struct err *e);
+void turn_new(struct sup *sup);
 void turn_free(struct sup *sup);
 
 /* Runs d once before the commit of this turn, however often it is queued: for decisions about the

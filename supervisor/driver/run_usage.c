@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "supervisor/node/usage_sample.h"
 
@@ -288,7 +289,7 @@ read_throttled(const struct usage_roots *roots, const char *run, struct run_samp
 void
 run_sample_read(const struct usage_roots *roots, const char *run, struct run_sample *ret)
 {
-	ret->at_ns = usage_now_ns();
+	ret->at_ns = clock_boot_ns();
 	read_pids(roots, run, ret);
 	if (!read_memory_v1(roots, run, &ret->memory) && !read_memory_v2(roots, run, &ret->memory))
 		sum_memory(ret, &ret->memory);
@@ -345,7 +346,7 @@ run_usage_sample(struct run_usage *u, const struct id *run, const char *parent)
 		run_sample_done(&u->last);
 		u->run = *run;
 	}
-	if (usage_is_due(usage_now_ns(), u->last.at_ns)) {
+	if (usage_is_due(clock_boot_ns(), u->last.at_ns)) {
 		id_to_hex(run, name);
 		run_sample_done(&u->before);
 		u->before = u->last;
@@ -434,14 +435,12 @@ int
 run_usage_show(const struct run_usage *u, double core_mhz, struct task_usage *ret)
 {
 	const int64_t span_ns = u->before.at_ns ? u->last.at_ns - u->before.at_ns : 0;
-	struct timespec now;
 	int r;
 
 	ret->resource_usage = resource_usage_new();
 	r = ret->resource_usage ? show_all(u, span_ns, core_mhz, ret->resource_usage) : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < u->last.n_pids; i++)
 		r = show_pid(u, &u->last.pids[i], span_ns, core_mhz, ret);
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	ret->timestamp = (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+	ret->timestamp = clock_real_ns();
 	return r;
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "common/clock.h"
 #include "common/id.h"
 #include "model/stats.h"
 
@@ -25,7 +26,7 @@ struct pid_sample {
 };
 
 struct run_sample {
-	int64_t at_ns; /* usage_now_ns(); 0: none */
+	int64_t at_ns; /* clock_boot_ns(); 0: none */
 	struct cpu_times cpu;
 	bool has_throttled;
 	uint64_t throttled_periods, throttled_ns;

@@ -47,9 +47,10 @@ struct api_backend {
 };
 
 /* Takes over the listening socket FD_SPECIAL. routes: one for each line of api_paths.def, then one
- * without a method. They and backend must stay valid for ever. */
-int api_new(struct sup *sup, const struct api_route *routes, const struct api_backend *backend,
-    struct err *e);
+ * without a method; they are taken over, also on failure. backend must stay valid until api_free().
+ */
+int api_new(
+    struct sup *sup, struct api_route *routes, const struct api_backend *backend, struct err *e);
 void api_free(struct sup *sup);
 
 /* The client's credentials; uid -1 and pid 0 if unknown. */
@@ -81,17 +82,17 @@ const struct api_meta *api_meta(const struct api_req *req);
 /* Parses a query parameter as Go's strconv.ParseBool; *ret is untouched if it is missing. -EINVAL
  * with *e. */
 int api_query_bool(const struct api_req *req, const char *name, bool *ret, struct err *e);
-/* Returns the body as JSON, borrowed. NULL with *e: -ENODATA if there is none, -EINVAL if it is not
- * JSON. */
+/* Returns the body as JSON, which the request owns. NULL with *e: -ENODATA if there is no body,
+ * -EINVAL if it is not JSON. */
 json_t *api_body(struct api_req *req, struct err *e);
 
-/* Answers 200 with JSON; takes over the reference. */
+/* Answers 200 with JSON; takes over the reference. NULL (jansson refuses text that is not UTF-8)
+ * becomes a 500. */
 void api_reply_json(struct api_req *req, json_t *body);
-/* Answer 200 with an object of the model, or with JSON text, which is taken over (a failed text
- * becomes a 500). */
+/* Answer 200 with an object of the model, or with JSON text, which is taken over. */
 void api_reply_model(struct api_req *req, const struct type *type, const void *obj);
 void api_reply_take(struct api_req *req, struct text *json);
-/* enum model_flags for answers to this request (?pretty). */
+/* Returns the enum model_flags for answers to this request (?pretty). */
 unsigned api_model_flags(const struct api_req *req);
 /* Answers with an error as plain text: one sentence. */
 void api_reply_error(struct api_req *req, int status, const char *fmt, ...)
@@ -104,7 +105,7 @@ void api_reply_text(
 struct api_stream {
 	ssize_t (*next)(struct api_stream *st, char *buf, size_t max);
 	void (*done)(struct api_stream *st);
-	bool beats; /* it sends heartbeats, so a client that does not read them is cut off */
+	bool beats; /* it sends heartbeats: a client that does not read them is cut off */
 	struct api_req *req;
 };
 void api_reply_stream(struct api_req *req, const char *type, struct api_stream *st);

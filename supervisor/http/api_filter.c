@@ -11,13 +11,12 @@
 #include "common/duration.h"
 #include "supervisor/http/filter_expr.h"
 
-/* Limits of texts for patterns. */
-#define SUBJECT_MAX 16384
+#define SUBJECT_MAX 16384 /* bytes of a text that a pattern is matched against */
 /* CPU time limit of one filter for all objects of a list; any and all can be nested. */
 #define USED_MAX_NS   INT64_C(1000000000)
 #define STEPS_TO_LOOK 1024
-/* All filters together may use 1/SHARE of the elapsed time as CPU time; unused time accumulates up
- * to SAVED_MAX_NS. A filter that takes less than LEAST_NS is never refused. */
+/* Filters with one budget may use 1/SHARE of the elapsed time as CPU time; unused time accumulates
+ * up to SAVED_MAX_NS. A filter that takes less than LEAST_NS is never refused. */
 #define SHARE        4
 #define SAVED_MAX_NS (2 * USED_MAX_NS)
 #define LEAST_NS     INT64_C(10000000)
@@ -42,7 +41,7 @@ api_filter_free(struct api_filter *f)
 {
 	if (!f)
 		return;
-	for (size_t i = 0; f->nodes && i < f->n_nodes; i++)
+	for (size_t i = 0; i < f->n_nodes; i++)
 		filter_pattern_free(f->nodes[i].pattern);
 	free(f->nodes);
 	free(f->words);
@@ -54,7 +53,7 @@ find_item(const json_t *list, const char *part, const json_t **ret, struct err *
 {
 	if (!*part || part[strspn(part, "0123456789")])
 		return err_say(
-		    e, -EINVAL, "filter: \"%.80s\" is no item of a list: they have numbers", part);
+		    e, -EINVAL, "filter: \"%.80s\" is not the number of a list's item", part);
 	*ret = json_array_get(list, strtoul(part, NULL, 10));
 	return 0;
 }
@@ -85,7 +84,9 @@ find_field(const struct matcher *m, const struct filter_node *n, const json_t **
 			at = json_object_get(at, n->parts[i]);
 		else
 			r = err_say(m->e, -EINVAL,
-			    "filter: \"%.80s\" is looked for in a single value", n->parts[i]);
+			    "filter: \"%.80s\" cannot be a field of a value that is neither a map "
+			    "nor a list",
+			    n->parts[i]);
 	}
 	*ret = at;
 	return r;
@@ -109,7 +110,7 @@ equals(const struct filter_node *n, const json_t *value, struct err *e)
 		return strcmp(json_string_value(value), n->value) == 0;
 	if (json_is_boolean(value)) {
 		if (strcmp(n->value, "true") != 0 && strcmp(n->value, "false") != 0)
-			return refuse_value(n, "is true or false", e);
+			return refuse_value(n, "can only be true or false", e);
 		return json_is_true(value) == (*n->value == 't');
 	}
 	if (json_is_integer(value)) {
@@ -119,10 +120,10 @@ equals(const struct filter_node *n, const json_t *value, struct err *e)
 			return json_integer_value(value) == whole;
 	}
 	if (!json_is_number(value))
-		return refuse_value(n, "is no single value: in, contains or is empty ask it", e);
+		return refuse_value(n, "is a list or a map: use in, contains or is empty", e);
 	number = strtod(n->value, &end);
 	if (*end || end == n->value)
-		return refuse_value(n, "is a number", e);
+		return refuse_value(n, "can only be compared with a number", e);
 	return json_number_value(value) == number;
 }
 
@@ -140,7 +141,7 @@ contains(const struct filter_node *n, const json_t *value, struct err *e)
 	if (json_is_object(value))
 		return json_object_get(value, n->value) != NULL;
 	if (!json_is_array(value))
-		return refuse_value(n, "contains nothing: it is a single value", e);
+		return refuse_value(n, "is a single value, which cannot contain others", e);
 	json_array_foreach ((json_t *)(uintptr_t)value, i, item) {
 		r = equals(n, item, e);
 		if (r != 0)
@@ -158,8 +159,9 @@ is_empty(const struct filter_node *n, const json_t *value, struct err *e)
 		return json_string_length(value) == 0;
 	if (json_is_object(value))
 		return json_object_size(value) == 0;
-	return json_is_array(value) ? json_array_size(value) == 0
-				    : refuse_value(n, "is never empty: it is a number", e);
+	return json_is_array(value)
+		   ? json_array_size(value) == 0
+		   : refuse_value(n, "is a number or a boolean, which is never empty", e);
 }
 
 static int
@@ -167,9 +169,9 @@ fits_pattern(struct matcher *m, const struct filter_node *n, const json_t *value
 {
 	m->f->steps |= STEPS_TO_LOOK - 2; /* the match may take long */
 	if (value && !json_is_null(value) && !json_is_string(value))
-		return refuse_value(n, "is no text that a pattern could fit", m->e);
+		return refuse_value(n, "is not a text, so no pattern can match it", m->e);
 	if (json_string_length(value) > SUBJECT_MAX)
-		return refuse_value(n, "is a text too long for a pattern", m->e);
+		return refuse_value(n, "is a text that is too long for a pattern", m->e);
 	return filter_pattern_fits(n->pattern, json_string_value(value) ?: "", m->until_ns, m->e);
 }
 
@@ -179,7 +181,7 @@ check_time(const struct matcher *m)
 {
 	if (++m->f->steps % STEPS_TO_LOOK != 0 || filter_pattern_now_ns() < m->until_ns)
 		return 0;
-	return err_say(m->e, -EINVAL, "filter: it takes too long: more than %d s of the processor",
+	return err_say(m->e, -EINVAL, "filter: it takes too long: more than %d s of CPU time",
 	    (int)(USED_MAX_NS / NS_PER_S));
 }
 
@@ -193,8 +195,6 @@ match_item(struct matcher *m, const struct filter_node *n, json_t *key, const js
 	struct scope named_item = { &named_key, n->item_name, item };
 	int r;
 
-	if (!key)
-		return err_set(m->e, -ENOMEM, "hold an item against the filter");
 	m->scope = n->key_name == n->item_name && json_is_string(key) ? &named_key : &named_item;
 	r = match(m, n->a);
 	m->scope = named_key.outer;
@@ -223,7 +223,7 @@ match_items(struct matcher *m, const struct filter_node *n, const json_t *items)
 				return r;
 		}
 	else if (items && !json_is_null(items))
-		return refuse_value(n, "is neither list nor map: any and all want one", m->e);
+		return refuse_value(n, "is neither a list nor a map, which any and all need", m->e);
 	return r;
 }
 
@@ -273,7 +273,7 @@ match(struct matcher *m, const struct filter_node *n)
 }
 
 bool
-api_filter_asks(const struct api_filter *f, const char *field)
+api_filter_refers_to(const struct api_filter *f, const char *field)
 {
 	for (size_t i = 0; i < f->n_nodes; i++)
 		if (f->nodes[i].n_parts > 0 && strcmp(f->nodes[i].parts[0], field) == 0)
@@ -281,21 +281,20 @@ api_filter_asks(const struct api_filter *f, const char *field)
 	return false;
 }
 
-static int64_t saved_ns = SAVED_MAX_NS; /* CPU time that all filters together may still use */
-
+/* Adds CPU time for the time that has passed. */
 static void
-save_up(void)
+add_to_budget(struct filter_budget *b)
 {
-	static int64_t since_ms;
-	int64_t now_ms = (int64_t)clock_ms(), passed_ms = now_ms - since_ms;
+	uint64_t now_ms = clock_ms();
+	int64_t passed_ms = (int64_t)(now_ms - b->since_ms);
 
-	since_ms = now_ms;
+	b->since_ms = now_ms;
 	if (passed_ms < SHARE * SAVED_MAX_NS / NS_PER_MS)
-		saved_ns += passed_ms * NS_PER_MS / SHARE;
+		b->saved_ns += passed_ms * NS_PER_MS / SHARE;
 	else
-		saved_ns = SAVED_MAX_NS;
-	if (saved_ns > SAVED_MAX_NS)
-		saved_ns = SAVED_MAX_NS;
+		b->saved_ns = SAVED_MAX_NS;
+	if (b->saved_ns > SAVED_MAX_NS)
+		b->saved_ns = SAVED_MAX_NS;
 }
 
 int
@@ -304,20 +303,21 @@ api_filter_match(struct api_filter *f, const json_t *object, struct err *e)
 	int64_t began_ns = filter_pattern_now_ns(), own_ns = USED_MAX_NS - f->used_ns,
 		all_ns = LEAST_NS - f->used_ns, took_ns;
 	struct matcher m = { .f = f, .object = object, .e = e };
+	struct filter_budget *b = f->budget;
 	int r;
 
-	save_up();
-	if (all_ns < saved_ns)
-		all_ns = saved_ns;
+	add_to_budget(b);
+	if (all_ns < b->saved_ns)
+		all_ns = b->saved_ns;
 	m.until_ns = began_ns + (own_ns < all_ns ? own_ns : all_ns);
 	r = match(&m, f->root);
 	took_ns = filter_pattern_now_ns() - began_ns;
 	f->used_ns += took_ns;
-	saved_ns = saved_ns > took_ns ? saved_ns - took_ns : 0;
+	b->saved_ns = b->saved_ns > took_ns ? b->saved_ns - took_ns : 0;
 	if (r == -EINVAL && all_ns < own_ns && took_ns >= all_ns)
 		return err_say(e, -EBUSY,
-		    "filter: the filters of all requests take too much of the processor: try again "
-		    "later, or with a filter that takes less than %lld ms",
+		    "filter: the filters of all requests take too much CPU time: try again later, "
+		    "or use a filter that takes less than %lld ms",
 		    (long long)(LEAST_NS / NS_PER_MS));
 	return r;
 }

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "supervisor/http/api_filter.h"
+#include "common/cleanup.h"
+#include "common/mem.h"
+#include "supervisor/http/http_req.h"
 
 /* The sort key of an item: "17.ID" with its create index, or "default.ID" with its namespace. It is
  * also the token of the page that begins with the item; the page begins at the same place if the
@@ -22,13 +24,13 @@ struct item {
 struct api_page {
 	bool by_name, reverse;
 	size_t max;        /* 0: no limit */
-	struct item first; /* NULL: from the beginning */
+	struct item first; /* the page begins with this item; no key: with the first one */
 	struct item *v;    /* sorted at the end, and whenever there are twice as many as max */
 	size_t n, size;
 };
 
 static void
-refuse(struct api_list *list, int status, const char *fmt, const char *what)
+refuse_list(struct api_list *list, int status, const char *fmt, const char *what)
 {
 	if (list->status == 0) {
 		list->status = status;
@@ -64,25 +66,21 @@ read_page(struct api_list *list, const struct api_req *req, bool by_name)
 		list->status = 400;
 	if (!str(max)[0] && !str(token)[0] && !reverse)
 		return;
-	list->page = calloc(1, sizeof *list->page);
-	if (!list->page) {
-		list->json.failed = true;
-		return;
-	}
+	list->page = mem_new(struct api_page);
 	list->page->by_name = by_name;
 	list->page->reverse = reverse;
 	if (str(max)[0]) {
 		errno = 0;
 		list->page->max = strtoul(max, &end, 10);
 		if (!isdigit((unsigned char)*max) || *end || errno || list->page->max > UINT32_MAX)
-			refuse(list, 400, "per_page wants a number, not \"%.40s\"", max);
+			refuse_list(list, 400, "per_page must be a number, not \"%.40s\"", max);
 	}
 	if (read_token(list->page, str(token)) < 0)
-		refuse(list, 400, "next_token \"%.80s\" is none of this list", token);
+		refuse_list(list, 400, "next_token \"%.80s\" is not a token of this list", token);
 }
 
 static void
-begin(struct api_list *list, const struct api_req *req, bool by_name)
+begin_list(struct api_list *list, const struct api_req *req, bool by_name)
 {
 	const char *filter = api_query(req, "filter");
 	bool task_states = true;
@@ -94,26 +92,27 @@ begin(struct api_list *list, const struct api_req *req, bool by_name)
 	    api_query_bool(req, "task_states", &task_states, &list->refused) < 0)
 		list->status = 400;
 	list->no_task_states = !task_states;
-	if (filter && *filter && api_filter_parse(filter, &list->filter, &list->refused) < 0)
+	if (filter && *filter &&
+	    api_filter_parse(filter, &req->sup->api->filters, &list->filter, &list->refused) < 0)
 		list->status = 400;
 }
 
 void
 api_list_begin(struct api_list *list, const struct api_req *req)
 {
-	begin(list, req, false);
+	begin_list(list, req, false);
 }
 
 void
 api_list_begin_named(struct api_list *list, const struct api_req *req)
 {
-	begin(list, req, true);
+	begin_list(list, req, true);
 }
 
 /* Items. */
 
 static void
-append(struct api_list *list, const char *json, size_t len)
+append_item(struct api_list *list, const char *json, size_t len)
 {
 	if (list->some)
 		text_append(&list->json, ",", 1);
@@ -122,7 +121,7 @@ append(struct api_list *list, const char *json, size_t len)
 }
 
 static int
-compare(const struct api_page *page, const struct item *a, const struct item *b)
+compare_keys(const struct api_page *page, const struct item *a, const struct item *b)
 {
 	int r = (a->index > b->index) - (a->index < b->index);
 
@@ -134,12 +133,12 @@ compare(const struct api_page *page, const struct item *a, const struct item *b)
 static int
 compare_items(const void *a, const void *b, void *page)
 {
-	return compare(page, a, b);
+	return compare_keys(page, a, b);
 }
 
 /* Sorts the items and drops those after the first of the next page. */
 static void
-sort(struct api_page *page)
+sort_page(struct api_page *page)
 {
 	if (page->n > 0)
 		qsort_r(page->v, page->n, sizeof *page->v, compare_items, page);
@@ -164,47 +163,37 @@ name_item(struct api_page *page, struct item *item, const json_t *json)
 	(void)snprintf(item->key, KEY_SIZE, "%llu.%.255s", item->index, id);
 }
 
-/* Takes over *item. Returns 0 or -ENOMEM. */
-static int
-put(struct api_page *page, struct item *item)
+static void
+put_item(struct api_page *page, const struct item *item)
 {
 	if (page->n == page->size) {
-		size_t size = page->size ? 2 * page->size : 64;
-		struct item *grown = realloc(page->v, size * sizeof *grown);
-
-		if (!grown)
-			return -ENOMEM;
-		page->v = grown;
-		page->size = size;
+		page->size = page->size ? 2 * page->size : 64;
+		page->v = mem_resize(page->v, page->size, sizeof *page->v);
 	}
 	page->v[page->n++] = *item;
-	item->json = NULL;
 	if (page->max > 0 && page->n / 2 > page->max)
-		sort(page);
-	return 0;
+		sort_page(page);
 }
 
 static void
 add_to_page(struct api_list *list, const json_t *json, struct text *text)
 {
-	struct item item = { .json = text->text };
+	struct item item = { 0 };
 
 	name_item(list->page, &item, json);
-	if (*list->page->first.key && compare(list->page, &item, &list->page->first) < 0)
+	if (*list->page->first.key && compare_keys(list->page, &item, &list->page->first) < 0)
 		return;
-	if (put(list->page, &item) < 0)
-		list->json.failed = true;
-	text->text = item.json;
+	item.json = steal_ptr(&text->text);
+	put_item(list->page, &item);
 }
 
 /* Returns true if the filter accepts the item. Takes over the reference. */
 static bool
-admit(struct api_list *list, json_t *json)
+passes_filter(struct api_list *list, json_t *json)
 {
-	int fits = json ? api_filter_match(list->filter, json, &list->refused) : 0;
+	int fits = api_filter_match(list->filter, json, &list->refused);
 
-	list->json.failed |= !json || fits == -ENOMEM;
-	if (fits < 0 && fits != -ENOMEM)
+	if (fits < 0)
 		list->status = fits == -EBUSY ? 429 : 400;
 	json_decref(json);
 	return fits > 0;
@@ -216,15 +205,11 @@ add_text(struct api_list *list, struct text *text)
 {
 	cleanup_json json_t *json = NULL;
 
-	if (text->failed) {
-		list->json.failed = true;
-	} else if (!list->page) {
-		append(list, text->text, text->len);
+	if (!list->page) {
+		append_item(list, text->text, text->len);
 	} else {
 		json = json_loadb(text->text, text->len, 0, NULL);
-		list->json.failed |= !json;
-		if (json)
-			add_to_page(list, json, text);
+		add_to_page(list, json, text);
 	}
 	text_done(text);
 }
@@ -232,8 +217,8 @@ add_text(struct api_list *list, struct text *text)
 void
 api_list_add_text(struct api_list *list, struct text *text)
 {
-	if (list->status == 0 && (!list->filter || text->failed ||
-				     admit(list, json_loadb(text->text, text->len, 0, NULL))))
+	if (list->status == 0 &&
+	    (!list->filter || passes_filter(list, json_loadb(text->text, text->len, 0, NULL))))
 		add_text(list, text);
 	else
 		text_done(text);
@@ -245,18 +230,18 @@ api_list_add_stub(struct api_list *list, const struct type *type, const void *st
 {
 	struct text text = { 0 };
 
-	if (list->status || (list->filter && !admit(list, model_to_json(whole_type, whole, 0))))
+	if (list->status ||
+	    (list->filter && !passes_filter(list, model_to_json(whole_type, whole, 0))))
 		return;
 	if (list->page) {
-		text.failed = model_to_text(type, stub, list->flags, &text) < 0;
+		model_to_text(type, stub, list->flags, &text);
 		add_text(list, &text);
 		return;
 	}
 	if (list->some)
 		text_append(&list->json, ",", 1);
 	list->some = true;
-	if (model_to_text(type, stub, list->flags, &list->json) < 0)
-		list->json.failed = true;
+	model_to_text(type, stub, list->flags, &list->json);
 }
 
 void
@@ -274,10 +259,10 @@ append_page(struct api_list *list, struct api_req *req)
 	struct api_meta meta = *api_meta(req);
 	size_t n;
 
-	sort(page);
+	sort_page(page);
 	n = page->max > 0 && page->n > page->max ? page->max : page->n;
 	for (size_t i = 0; i < n; i++)
-		append(list, page->v[i].json, strlen(page->v[i].json));
+		append_item(list, page->v[i].json, strlen(page->v[i].json));
 	if (n == page->n)
 		return;
 	(void)strcpy(meta.next_token, page->v[n].key);

@@ -27,7 +27,7 @@ void api_list_begin(struct api_list *list, const struct api_req *req);
 /* The same for objects without a create index: pages are sorted by name. */
 void api_list_begin_named(struct api_list *list, const struct api_req *req);
 void api_list_add(struct api_list *list, const struct type *type, const void *obj);
-/* For an object of which the list shows only a part: the filter is evaluated on the whole object.
+/* For an object of which the list shows only a part; the filter is evaluated on the whole object.
  */
 void api_list_add_stub(struct api_list *list, const struct type *type, const void *stub,
     const struct type *whole_type, const void *whole);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "supervisor/http/api.h"
 
 static int
@@ -20,9 +21,9 @@ hex_digit(char c)
 	return -1;
 }
 
-/* Decodes in place: a decoded text is never longer. plus: '+' is a space, as in queries. */
+/* Percent-decodes in place: a decoded text is never longer. plus: '+' is a space, as in queries. */
 static int
-decode(char *s, bool plus, struct err *e)
+decode_part(char *s, bool plus, struct err *e)
 {
 	char *to = s;
 
@@ -58,7 +59,7 @@ split_path(char *path, struct api_target *t, struct err *e)
 			*at = '\0';
 		if (t->n_components == API_COMPONENTS_MAX)
 			return err_say(e, -EINVAL, "the request's path has too many components");
-		r = decode(part, false, e);
+		r = decode_part(part, false, e);
 		if (r < 0)
 			return r;
 		t->components[t->n_components++] = part;
@@ -81,9 +82,9 @@ split_query(char *query, struct api_target *t, struct err *e)
 			*value++ = '\0';
 		else
 			value = part + strlen(part);
-		r = decode(part, true, e);
+		r = decode_part(part, true, e);
 		if (r >= 0)
-			r = decode(value, true, e);
+			r = decode_part(value, true, e);
 		if (r < 0)
 			return r;
 		t->query[t->n_query++] = (struct api_query_pair){ part, value };
@@ -99,13 +100,11 @@ api_target_parse(const char *uri, struct api_target *ret, struct err *e)
 
 	*ret = (struct api_target){ 0 };
 	if (uri[0] != '/')
-		return err_say(e, -EINVAL, "the request's target is no absolute path");
+		return err_say(e, -EINVAL, "the request's target is not an absolute path");
 	if (strlen(uri) > API_TARGET_MAX)
 		return err_say(
 		    e, -E2BIG, "the request's target is longer than %d bytes", API_TARGET_MAX);
-	ret->buf = strdup(uri);
-	if (!ret->buf)
-		return err_set(e, -ENOMEM, "read the request's target");
+	ret->buf = mem_strdup(uri);
 	query = strchr(ret->buf, '?');
 	if (query)
 		*query++ = '\0';
@@ -131,7 +130,7 @@ api_target_query(const struct api_target *t, const char *name)
 	return NULL;
 }
 
-/* Joins the components from the i-th on with slashes. */
+/* Joins the components from the first-th on with slashes. */
 static const char *
 join_rest(struct api_target *t, unsigned first)
 {
@@ -140,9 +139,7 @@ join_rest(struct api_target *t, unsigned first)
 	for (unsigned i = first; i < t->n_components; i++)
 		len += strlen(t->components[i]) + 1;
 	free(t->rest);
-	t->rest = malloc(len + 1);
-	if (!t->rest)
-		return NULL;
+	t->rest = mem_alloc(len + 1);
 	t->rest[0] = '\0';
 	for (unsigned i = first; i < t->n_components; i++) {
 		if (i > first)
@@ -152,7 +149,7 @@ join_rest(struct api_target *t, unsigned first)
 	return t->rest;
 }
 
-/* Matches a pattern. Sets the parameters on the way; they are only valid if it matches. */
+/* Matches a pattern and sets the parameters, which are valid only if it matches. */
 static bool
 pattern_fits(const char *pattern, struct api_target *t)
 {
@@ -165,9 +162,9 @@ pattern_fits(const char *pattern, struct api_target *t)
 		if (i == t->n_components)
 			return false;
 		if (*pattern == '*') {
-			if (t->n_params == API_PARAMS_MAX ||
-			    !(t->params[t->n_params] = join_rest(t, i)))
+			if (t->n_params == API_PARAMS_MAX)
 				return false;
+			t->params[t->n_params] = join_rest(t, i);
 			return t->params[t->n_params++][0] != '\0';
 		}
 		if (*pattern == ':') {

@@ -11,7 +11,7 @@
 
 struct api_route;
 
-#define API_TARGET_MAX     8192
+#define API_TARGET_MAX     8192 /* bytes */
 #define API_COMPONENTS_MAX 40
 #define API_PARAMS_MAX     4
 #define API_QUERY_MAX      32
@@ -31,8 +31,8 @@ struct api_target {
 };
 
 /* Parses "/v1/job/a%2Fb?x=1". -EINVAL for an invalid target: not absolute, a bad escape, an encoded
- * NUL, too many components or parameters; -E2BIG beyond API_TARGET_MAX; -ENOMEM. *ret must be freed
- * with api_target_done(), also on failure. */
+ * NUL, too many components or parameters; -E2BIG beyond API_TARGET_MAX. *ret must be freed with
+ * api_target_done(), also on failure. */
 int api_target_parse(const char *uri, struct api_target *ret, struct err *e);
 void api_target_done(struct api_target *t);
 /* Returns the first query parameter of that name; NULL if there is none. */

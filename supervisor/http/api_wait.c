@@ -6,24 +6,22 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <systemd/sd-event.h>
 
 #include "common/duration.h"
+#include "common/mem.h"
+#include "supervisor/core/sup_timer.h"
+#include "supervisor/http/http_req.h"
 
 #define WAITING_MAX     1000 /* http.c accepts more connections than this */
 #define WAIT_DEFAULT_NS (300 * NS_PER_S)
 
 struct waiter {
 	struct api_held held;
-	struct waiter *prev, *next;
-	uint64_t index;
+	LIST_ENTRY(waiter) link; /* in api.waiters */
+	uint64_t index;          /* the answer must have a higher one */
 	api_index *now;
 	sd_event_source *timer;
 };
-
-/* There is only one control socket. */
-static struct waiter *waiters;
-static unsigned n_waiters;
 
 int
 api_wait_read(const struct api_req *req, struct api_wait_wish *ret, struct err *e)
@@ -48,12 +46,10 @@ api_wait_read(const struct api_req *req, struct api_wait_wish *ret, struct err *
 }
 
 static void
-forget(struct waiter *w)
+free_waiter(struct waiter *w)
 {
-	*(w->prev ? &w->prev->next : &waiters) = w->next;
-	if (w->next)
-		w->next->prev = w->prev;
-	n_waiters--;
+	LIST_REMOVE(w, link);
+	w->held.req->sup->api->n_waiters--;
 	(void)sd_event_source_disable_unref(w->timer);
 	free(w);
 }
@@ -62,100 +58,87 @@ forget(struct waiter *w)
 static void
 on_done(struct api_held *held)
 {
-	forget((struct waiter *)(void *)held);
+	free_waiter(container_of(held, struct waiter, held));
 }
 
 static void
-answer(struct api_req *req, uint64_t index)
+answer_query(struct api_req *req, uint64_t index)
 {
 	api_set_meta(req, &(struct api_meta){ .index = index });
-	api_req_route(req)->fn(api_req_sup(req), req);
+	req->route->fn(req->sup, req);
 }
 
 static void
-release(struct waiter *w, uint64_t index)
+answer_waiter(struct waiter *w, uint64_t index)
 {
 	struct api_req *req = w->held.req;
 
 	api_hold(req, NULL);
-	forget(w);
-	answer(req, index);
+	free_waiter(w);
+	answer_query(req, index);
 }
 
 static int
 on_timeout(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct waiter *w = userdata;
+	struct api_req *req = w->held.req;
 
-	release(w, w->now(api_req_sup(w->held.req), w->held.req));
+	answer_waiter(w, w->now(req->sup, req));
 	return 0;
 }
 
-static int
-hold(struct api_req *req, const struct api_wait_wish *wish, api_index *now)
+static void
+hold_query(struct api_req *req, const struct api_wait_wish *wish, api_index *now)
 {
-	struct waiter *w;
-	int r;
+	struct api *api = req->sup->api;
+	struct waiter *w = mem_new(struct waiter);
 
-	if (n_waiters >= WAITING_MAX)
-		return -EBUSY;
-	w = calloc(1, sizeof *w);
-	if (!w)
-		return -ENOMEM;
-	r = sd_event_add_time_relative(api_req_sup(req)->event, &w->timer, CLOCK_BOOTTIME,
-	    (uint64_t)wish->wait_ns / 1000, 0, on_timeout, w);
-	if (r < 0) {
-		free(w);
-		return r;
-	}
+	w->held.done = on_done;
 	w->index = wish->index;
 	w->now = now;
-	w->held.done = on_done;
-	w->next = waiters;
-	if (waiters)
-		waiters->prev = w;
-	waiters = w;
-	n_waiters++;
+	sup_timer_set(
+	    req->sup, &w->timer, CLOCK_BOOTTIME, (uint64_t)wish->wait_ns / 1000, on_timeout, w);
+	LIST_INSERT_HEAD(&api->waiters, w, link);
+	api->n_waiters++;
 	api_hold(req, &w->held);
-	return 0;
 }
 
 bool
 api_wait_serve(struct api_req *req)
 {
-	struct sup *sup = api_req_sup(req);
-	const struct api_backend *backend = api_backend(sup);
+	struct sup *sup = req->sup;
+	const struct api_backend *backend = sup->api->backend;
 	api_index *now = backend->index_of ? backend->index_of(sup, api_req_path(req)) : NULL;
 	struct api_wait_wish wish;
 	struct err e = { 0 };
 	uint64_t index;
-	int r;
 
 	if (!now)
 		return false;
 	index = now(sup, req);
-	if (api_wait_read(req, &wish, &e) < 0) {
+	if (api_wait_read(req, &wish, &e) < 0)
 		api_reply_error(req, 400, "%s", e.msg);
-	} else if (wish.index == 0 || index > wish.index) {
-		answer(req, index);
-	} else if ((r = hold(req, &wish, now)) < 0) {
-		api_reply_error(req, r == -EBUSY ? 429 : 500,
-		    r == -EBUSY ? "%d queries wait already" : "no memory for %d waiting queries",
-		    WAITING_MAX);
-	}
+	else if (wish.index == 0 || index > wish.index)
+		answer_query(req, index);
+	else if (sup->api->n_waiters >= WAITING_MAX)
+		api_reply_error(req, 429,
+		    "%d blocking queries are already waiting, which is the limit", WAITING_MAX);
+	else
+		hold_query(req, &wish, now);
 	return true;
 }
 
 void
-api_wait_look(struct sup *sup)
+api_wait_check(struct sup *sup)
 {
-	struct waiter *next;
+	struct waiter *w, *next;
 
-	for (struct waiter *w = waiters; w; w = next) {
+	for (w = LIST_FIRST(&sup->api->waiters); w; w = next) {
 		uint64_t index = w->now(sup, w->held.req);
 
-		next = w->next;
+		next = LIST_NEXT(w, link);
 		if (index > w->index)
-			release(w, index);
+			answer_waiter(w, index);
 	}
 }

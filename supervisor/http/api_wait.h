@@ -23,6 +23,6 @@ int api_wait_read(const struct api_req *req, struct api_wait_wish *ret, struct e
 bool api_wait_serve(struct api_req *req);
 /* To be called after a commit in which indexes have grown: answers the queries that waited for
  * that. */
-void api_wait_look(struct sup *sup);
+void api_wait_check(struct sup *sup);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "supervisor/http/api_filter.h"
 #include "supervisor/http/filter_pattern.h"
 
 #define FILTER_PARTS_MAX 8
@@ -26,17 +27,18 @@ enum filter_kind {
 struct filter_node {
 	enum filter_kind kind;
 	const struct filter_node *a, *b; /* of AND, OR; a of NOT, ANY, ALL */
-	const char
-	    *parts[FILTER_PARTS_MAX]; /* of ANY, ALL and those below: Meta["tier"] is Meta, tier */
+	/* The field, of ANY, ALL and the kinds after them: Meta["tier"] is Meta, tier. */
+	const char *parts[FILTER_PARTS_MAX];
 	size_t n_parts;
 	const char *value;
-	/* Of ANY and ALL, NULL: none. One name alone is both: the key of a map, the item of a list.
-	 */
+	/* The names that ANY and ALL give to key and item; NULL: none. If the expression has only
+	 * one name, it stands for the key of a map, and for the item of a list. */
 	const char *key_name, *item_name;
 	struct filter_pattern *pattern;
 };
 
 struct api_filter {
+	struct filter_budget *budget;
 	struct filter_node *nodes; /* an upper bound of their number */
 	size_t n_nodes;
 	const struct filter_node *root;
@@ -44,7 +46,7 @@ struct api_filter {
 	size_t words_len;
 	/* CPU time in ns, summed over all evaluated objects. */
 	int64_t used_ns;
-	unsigned steps;
+	unsigned steps; /* counted between two looks at the clock */
 };
 
 #endif

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/mem.h"
+
 #define PATTERN_MAX   1024
 #define NESTED_MAX    50
 #define STEPS_MAX     1000000 /* from each character of a text */
@@ -69,38 +71,33 @@ static int
 compile(struct filter_pattern *p, struct err *e)
 {
 	cleanup_with(pcre2_compile_context_free) pcre2_compile_context *bounds =
-	    pcre2_compile_context_create(NULL);
+	    mem_need(pcre2_compile_context_create(NULL));
 	unsigned char why[128];
 	size_t at;
 	int code;
 
-	if (!bounds)
-		return err_set(e, -ENOMEM, "read a pattern");
 	(void)pcre2_set_max_pattern_length(bounds, PATTERN_MAX);
 	(void)pcre2_set_parens_nest_limit(bounds, NESTED_MAX);
 	p->code = pcre2_compile((PCRE2_SPTR)p->text, strlen(p->text), OPTIONS, &code, &at, bounds);
 	if (p->code)
 		return 0;
 	(void)pcre2_get_error_message(code, why, sizeof why);
-	return err_say(e, -EINVAL, "filter: the pattern \"%.80s\" is none, at its byte %zu: %s",
+	return err_say(e, -EINVAL, "filter: the pattern \"%.80s\" is invalid at byte %zu: %s",
 	    p->text, at, (const char *)why);
 }
 
 int
 filter_pattern_new(const char *text, struct filter_pattern **ret, struct err *e)
 {
-	cleanup_with(filter_pattern_free) struct filter_pattern *p = calloc(1, sizeof *p);
+	cleanup_with(filter_pattern_free) struct filter_pattern *p = mem_new(struct filter_pattern);
 	int r;
 
-	if (!p || !(p->text = strdup(text)))
-		return err_set(e, -ENOMEM, "read a pattern");
+	p->text = mem_strdup(text);
 	r = compile(p, e);
 	if (r < 0)
 		return r;
-	p->limits = pcre2_match_context_create(NULL);
-	p->data = pcre2_match_data_create(1, NULL);
-	if (!p->limits || !p->data)
-		return err_set(e, -ENOMEM, "read a pattern");
+	p->limits = mem_need(pcre2_match_context_create(NULL));
+	p->data = mem_need(pcre2_match_data_create(1, NULL));
 	(void)pcre2_set_match_limit(p->limits, STEPS_MAX);
 	(void)pcre2_set_heap_limit(p->limits, HEAP_MAX_KIB);
 	(void)pcre2_set_callout(p->limits, on_step, p);
@@ -120,8 +117,7 @@ filter_pattern_fits(struct filter_pattern *p, const char *text, int64_t until_ns
 	if (n == PCRE2_ERROR_NOMATCH)
 		return 0;
 	if (n == PCRE2_ERROR_NOMEMORY)
-		return err_set(e, -ENOMEM, "hold a text against a pattern");
-	return err_say(e, -EINVAL,
-	    "filter: the pattern \"%.80s\" takes too long: it has too many ways through a text",
-	    p->text);
+		return err_set(e, -ENOMEM, "match a text against a pattern");
+	return err_say(
+	    e, -EINVAL, "filter: the pattern \"%.80s\" takes too long to match a text", p->text);
 }

@@ -11,8 +11,7 @@
 
 struct filter_pattern;
 
-/* Compiles a pattern. -EINVAL with *e if it is invalid or too large; -ENOMEM. The caller frees
- * *ret. */
+/* Compiles a pattern. -EINVAL with *e if it is invalid or too large. The caller frees *ret. */
 int filter_pattern_new(const char *text, struct filter_pattern **ret, struct err *e);
 void filter_pattern_free(struct filter_pattern *p);
 DEFINE_CLEANUP(struct filter_pattern *, filter_pattern_free);

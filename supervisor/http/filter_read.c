@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/http/api_filter.h"
+#include "common/mem.h"
 #include "supervisor/http/filter_expr.h"
 
 #define DEPTH_MAX 50
@@ -22,7 +22,7 @@ struct reader {
 };
 
 static int
-refuse(struct reader *r, const char *what)
+refuse_token(struct reader *r, const char *what)
 {
 	return err_say(
 	    r->e, -EINVAL, "filter, at \"%.40s\": %s", *r->word ? r->word : "the end", what);
@@ -37,7 +37,7 @@ is_word(char c)
 }
 
 static void
-keep(struct reader *r, char c)
+keep_char(struct reader *r, char c)
 {
 	r->f->words[r->f->words_len++] = c;
 }
@@ -50,7 +50,7 @@ read_string(struct reader *r)
 	for (; *r->at && *r->at != quote; r->at++) {
 		if (*r->at == '\\' && quote == '"' && r->at[1])
 			r->at++;
-		keep(r, *r->at);
+		keep_char(r, *r->at);
 	}
 	if (!*r->at)
 		return err_say(r->e, -EINVAL, "filter: a text has no closing %c", quote);
@@ -65,17 +65,18 @@ read_sign(struct reader *r)
 	bool two = (r->at[0] == '=' || r->at[0] == '!') && r->at[1] == '=';
 
 	if (!two && !strchr("()[]{},", *r->at))
-		return err_say(r->e, -EINVAL, "filter: nothing begins with \"%.20s\"", r->at);
-	keep(r, *r->at++);
+		return err_say(r->e, -EINVAL,
+		    "filter: \"%.20s\" begins with a character that has no meaning here", r->at);
+	keep_char(r, *r->at++);
 	if (two)
-		keep(r, *r->at++);
+		keep_char(r, *r->at++);
 	r->token = TOKEN_SIGN;
 	return 0;
 }
 
 /* Reads the next token. */
 static int
-next(struct reader *r)
+next_token(struct reader *r)
 {
 	int ret = 0;
 
@@ -87,30 +88,30 @@ next(struct reader *r)
 		ret = read_string(r);
 	} else if (is_word(*r->at)) {
 		while (is_word(*r->at))
-			keep(r, *r->at++);
+			keep_char(r, *r->at++);
 		r->token = TOKEN_WORD;
 	} else if (*r->at) {
 		ret = read_sign(r);
 	}
-	keep(r, '\0');
+	keep_char(r, '\0');
 	return ret;
 }
 
 static bool
-is(const struct reader *r, enum token token, const char *word)
+is_token(const struct reader *r, enum token token, const char *word)
 {
 	return r->token == token && strcmp(r->word, word) == 0;
 }
 
 /* Consumes the token if it is this one. Returns 1, or 0 if it is another. */
 static int
-take(struct reader *r, enum token token, const char *word)
+take_token(struct reader *r, enum token token, const char *word)
 {
 	int ret;
 
-	if (!is(r, token, word))
+	if (!is_token(r, token, word))
 		return 0;
-	ret = next(r);
+	ret = next_token(r);
 	return ret < 0 ? ret : 1;
 }
 
@@ -129,9 +130,9 @@ static int
 add_part(struct reader *r, struct filter_node *n, const char *part)
 {
 	if (n->n_parts == FILTER_PARTS_MAX)
-		return refuse(r, "the field lies too deep");
+		return refuse_token(r, "the field's name has too many parts");
 	if (!*part)
-		return refuse(r, "a part of the field's name is empty");
+		return refuse_token(r, "a part of the field's name is empty");
 	n->parts[n->n_parts++] = part;
 	return 0;
 }
@@ -162,23 +163,23 @@ read_field(struct reader *r, struct filter_node *n)
 	int ret;
 
 	if (r->token != TOKEN_WORD && !pointer)
-		return refuse(r, "the name of a field was expected");
+		return refuse_token(r, "the name of a field was expected");
 	while (r->token == TOKEN_WORD || pointer) {
 		ret = add_parts(r, n, (char *)(uintptr_t)r->word, pointer ? '/' : '.');
 		if (ret == 0)
-			ret = next(r);
-		while (ret == 0 && is(r, TOKEN_SIGN, "[")) {
-			ret = next(r);
+			ret = next_token(r);
+		while (ret == 0 && is_token(r, TOKEN_SIGN, "[")) {
+			ret = next_token(r);
 			if (ret == 0 && r->token != TOKEN_STRING)
-				ret = refuse(r, "a text was expected after [");
+				ret = refuse_token(r, "a text was expected after [");
 			if (ret == 0)
 				ret = add_part(r, n, r->word);
 			if (ret == 0)
-				ret = next(r);
-			if (ret == 0 && !is(r, TOKEN_SIGN, "]"))
-				ret = refuse(r, "] was expected");
+				ret = next_token(r);
+			if (ret == 0 && !is_token(r, TOKEN_SIGN, "]"))
+				ret = refuse_token(r, "] was expected");
 			if (ret == 0)
-				ret = next(r);
+				ret = next_token(r);
 		}
 		/* After Meta["a"] a word that begins with a dot continues the path: Meta["a"].b. */
 		if (ret < 0 || pointer || *r->word != '.')
@@ -191,22 +192,22 @@ static int
 read_value(struct reader *r, struct filter_node *n)
 {
 	if (r->token != TOKEN_WORD && r->token != TOKEN_STRING)
-		return refuse(r, "a value was expected");
+		return refuse_token(r, "a value was expected");
 	n->value = r->word;
-	return next(r);
+	return next_token(r);
 }
 
 /* Reads the words after "is": is empty, is not nil. */
 static int
 read_state(struct reader *r, struct filter_node *n, bool *negated)
 {
-	int ret = take(r, TOKEN_WORD, "not");
+	int ret = take_token(r, TOKEN_WORD, "not");
 
 	*negated = ret > 0;
-	n->kind = is(r, TOKEN_WORD, "nil") ? FILTER_NIL : FILTER_EMPTY;
+	n->kind = is_token(r, TOKEN_WORD, "nil") ? FILTER_NIL : FILTER_EMPTY;
 	if (ret >= 0)
-		ret = take(r, TOKEN_WORD, n->kind == FILTER_NIL ? "nil" : "empty");
-	return ret == 0 ? refuse(r, "\"empty\" or \"nil\" was expected") : ret < 0 ? ret : 0;
+		ret = take_token(r, TOKEN_WORD, n->kind == FILTER_NIL ? "nil" : "empty");
+	return ret == 0 ? refuse_token(r, "\"empty\" or \"nil\" was expected") : ret < 0 ? ret : 0;
 }
 
 /* Reads the operator after a field, and its value if it has one. *negated: it began with "not" or
@@ -216,28 +217,28 @@ read_operator(struct reader *r, struct filter_node *n, bool *negated)
 {
 	int ret;
 
-	if (is(r, TOKEN_SIGN, "==") || is(r, TOKEN_SIGN, "!=")) {
+	if (is_token(r, TOKEN_SIGN, "==") || is_token(r, TOKEN_SIGN, "!=")) {
 		n->kind = FILTER_EQUAL;
 		*negated = *r->word == '!';
-		ret = next(r);
+		ret = next_token(r);
 		return ret < 0 ? ret : read_value(r, n);
 	}
-	ret = take(r, TOKEN_WORD, "is");
+	ret = take_token(r, TOKEN_WORD, "is");
 	if (ret > 0)
 		return read_state(r, n, negated);
 	if (ret == 0)
-		ret = take(r, TOKEN_WORD, "not");
+		ret = take_token(r, TOKEN_WORD, "not");
 	if (ret < 0)
 		return ret;
 	*negated = ret > 0;
-	if ((ret = take(r, TOKEN_WORD, "contains")) != 0) {
+	if ((ret = take_token(r, TOKEN_WORD, "contains")) != 0) {
 		n->kind = FILTER_CONTAINS;
 		return ret < 0 ? ret : read_value(r, n);
 	}
-	if ((ret = take(r, TOKEN_WORD, "matches")) <= 0)
+	if ((ret = take_token(r, TOKEN_WORD, "matches")) <= 0)
 		return ret < 0
 			   ? ret
-			   : refuse(r,
+			   : refuse_token(r,
 				 "==, !=, in, contains, matches, is empty or is nil was expected");
 	n->kind = FILTER_MATCHES;
 	ret = read_value(r, n);
@@ -252,11 +253,11 @@ is_value_first(const struct reader *r)
 	struct err ignored = { 0 };
 	struct reader ahead = { .f = &words, .at = r->at, .e = &ignored };
 
-	if (next(&ahead) < 0)
+	if (next_token(&ahead) < 0)
 		return false;
-	if (is(&ahead, TOKEN_WORD, "not") && next(&ahead) < 0)
+	if (is_token(&ahead, TOKEN_WORD, "not") && next_token(&ahead) < 0)
 		return false;
-	return is(&ahead, TOKEN_WORD, "in");
+	return is_token(&ahead, TOKEN_WORD, "in");
 }
 
 static int
@@ -269,10 +270,10 @@ read_match(struct reader *r, const struct filter_node **ret)
 	if (r->token != TOKEN_SIGN && is_value_first(r)) {
 		done = read_value(r, n);
 		if (done == 0)
-			done = take(r, TOKEN_WORD, "not");
+			done = take_token(r, TOKEN_WORD, "not");
 		negated = done > 0;
 		if (done >= 0)
-			done = take(r, TOKEN_WORD, "in");
+			done = take_token(r, TOKEN_WORD, "in");
 		if (done >= 0)
 			done = read_field(r, n);
 	} else {
@@ -301,12 +302,12 @@ is_collection(const struct reader *r)
 	struct err ignored = { 0 };
 	struct reader ahead = { .f = &words, .at = r->at, .e = &ignored };
 
-	if (!is(r, TOKEN_WORD, "any") && !is(r, TOKEN_WORD, "all"))
+	if (!is_token(r, TOKEN_WORD, "any") && !is_token(r, TOKEN_WORD, "all"))
 		return false;
-	if (next(&ahead) < 0 || ahead.token == TOKEN_SIGN || ahead.token == TOKEN_END)
+	if (next_token(&ahead) < 0 || ahead.token == TOKEN_SIGN || ahead.token == TOKEN_END)
 		return false;
 	for (size_t i = 0; i < ELEMENTSOF(operators); i++)
-		if (is(&ahead, TOKEN_WORD, operators[i]))
+		if (is_token(&ahead, TOKEN_WORD, operators[i]))
 			return false;
 	return true;
 }
@@ -316,9 +317,9 @@ static int
 read_name(struct reader *r, const char **ret)
 {
 	if (r->token != TOKEN_WORD || r->word[strcspn(r->word, ".:-")])
-		return refuse(r, "a name for the items was expected");
+		return refuse_token(r, "a name for the items was expected");
 	*ret = strcmp(r->word, "_") == 0 ? NULL : r->word;
-	return next(r);
+	return next_token(r);
 }
 
 /* k, or k, v. */
@@ -329,15 +330,15 @@ read_names(struct reader *r, struct filter_node *n)
 
 	n->item_name = n->key_name;
 	if (ret == 0)
-		ret = take(r, TOKEN_SIGN, ",");
+		ret = take_token(r, TOKEN_SIGN, ",");
 	if (ret > 0)
 		ret = read_name(r, &n->item_name);
 	else if (ret == 0 && !n->key_name)
-		return refuse(r, "a _ alone names nothing");
+		return refuse_token(r, "_ alone names neither the key nor the item");
 	else
 		return ret;
 	if (ret == 0 && n->key_name && n->item_name && strcmp(n->key_name, n->item_name) == 0)
-		return refuse(r, "key and item have one name");
+		return refuse_token(r, "key and item have the same name");
 	return ret;
 }
 
@@ -345,22 +346,23 @@ read_names(struct reader *r, struct filter_node *n)
 static int
 read_collection(struct reader *r, unsigned depth, const struct filter_node **ret)
 {
-	struct filter_node *n = add_node(r, is(r, TOKEN_WORD, "any") ? FILTER_ANY : FILTER_ALL);
-	int done = next(r);
+	struct filter_node *n =
+	    add_node(r, is_token(r, TOKEN_WORD, "any") ? FILTER_ANY : FILTER_ALL);
+	int done = next_token(r);
 
 	*ret = n;
 	if (done == 0)
 		done = read_field(r, n);
-	if (done == 0 && (done = take(r, TOKEN_WORD, "as")) == 0)
-		return refuse(r, "as was expected");
+	if (done == 0 && (done = take_token(r, TOKEN_WORD, "as")) == 0)
+		return refuse_token(r, "as was expected");
 	if (done > 0)
 		done = read_names(r, n);
-	if (done == 0 && (done = take(r, TOKEN_SIGN, "{")) == 0)
-		return refuse(r, "{ was expected");
+	if (done == 0 && (done = take_token(r, TOKEN_SIGN, "{")) == 0)
+		return refuse_token(r, "{ was expected");
 	if (done > 0)
 		done = read_chain(r, FILTER_OR, depth + 1, &n->a);
-	if (done == 0 && (done = take(r, TOKEN_SIGN, "}")) == 0)
-		return refuse(r, "} was expected");
+	if (done == 0 && (done = take_token(r, TOKEN_SIGN, "}")) == 0)
+		return refuse_token(r, "} was expected");
 	return done < 0 ? done : 0;
 }
 
@@ -370,10 +372,10 @@ read_one(struct reader *r, unsigned depth, const struct filter_node **ret)
 	int done;
 
 	if (depth > DEPTH_MAX)
-		return refuse(r, "the expression lies too deep");
+		return refuse_token(r, "the expression is nested too deeply");
 	if (is_collection(r))
 		return read_collection(r, depth, ret);
-	done = take(r, TOKEN_WORD, "not");
+	done = take_token(r, TOKEN_WORD, "not");
 	if (done > 0) {
 		struct filter_node *n = add_node(r, FILTER_NOT);
 
@@ -381,15 +383,15 @@ read_one(struct reader *r, unsigned depth, const struct filter_node **ret)
 		return read_one(r, depth + 1, &n->a);
 	}
 	if (done == 0)
-		done = take(r, TOKEN_SIGN, "(");
+		done = take_token(r, TOKEN_SIGN, "(");
 	if (done < 0)
 		return done;
 	if (done == 0)
 		return read_match(r, ret);
 	done = read_chain(r, FILTER_OR, depth + 1, ret);
 	if (done == 0)
-		done = take(r, TOKEN_SIGN, ")");
-	return done == 0 ? refuse(r, ") was expected") : done < 0 ? done : 0;
+		done = take_token(r, TOKEN_SIGN, ")");
+	return done == 0 ? refuse_token(r, ") was expected") : done < 0 ? done : 0;
 }
 
 /* Reads a or b or c, where each operand is a chain of "and". */
@@ -399,7 +401,8 @@ read_chain(struct reader *r, enum filter_kind kind, unsigned depth, const struct
 	int done =
 	    kind == FILTER_OR ? read_chain(r, FILTER_AND, depth, ret) : read_one(r, depth, ret);
 
-	while (done == 0 && (done = take(r, TOKEN_WORD, kind == FILTER_OR ? "or" : "and")) > 0) {
+	while (
+	    done == 0 && (done = take_token(r, TOKEN_WORD, kind == FILTER_OR ? "or" : "and")) > 0) {
 		struct filter_node *n = add_node(r, kind);
 
 		n->a = *ret;
@@ -411,28 +414,26 @@ read_chain(struct reader *r, enum filter_kind kind, unsigned depth, const struct
 }
 
 int
-api_filter_parse(const char *text, struct api_filter **ret, struct err *e)
+api_filter_parse(
+    const char *text, struct filter_budget *budget, struct api_filter **ret, struct err *e)
 {
-	cleanup_with(api_filter_free) struct api_filter *f = calloc(1, sizeof *f);
+	cleanup_with(api_filter_free) struct api_filter *f = mem_new(struct api_filter);
 	size_t len = strlen(text);
 	struct reader r = { .f = f, .at = text, .e = e };
 	int done;
 
 	if (len > API_FILTER_MAX)
 		return err_say(e, -EINVAL, "a filter is longer than %d bytes", API_FILTER_MAX);
-	if (f) {
-		/* A token has at least one byte and its NUL; the search for an `in` looks one token
-		 * ahead. */
-		f->words = malloc(4 * len + 8);
-		f->nodes = calloc(len + 2, sizeof *f->nodes);
-	}
-	if (!f || !f->words || !f->nodes)
-		return err_set(e, -ENOMEM, "read the filter");
-	done = next(&r);
+	f->budget = budget;
+	/* A token has at least one byte and its NUL; the search for an `in` looks one token ahead.
+	 */
+	f->words = mem_alloc(4 * len + 8);
+	f->nodes = mem_zeroed(len + 2, sizeof *f->nodes);
+	done = next_token(&r);
 	if (done == 0)
 		done = read_chain(&r, FILTER_OR, 0, &f->root);
 	if (done == 0 && r.token != TOKEN_END)
-		done = refuse(&r, "and, or, or the end was expected");
+		done = refuse_token(&r, "and, or, or the end was expected");
 	if (done < 0)
 		return done;
 	*ret = steal_ptr(&f);

@@ -9,10 +9,11 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/mem.h"
 
 #define SEND_MS  30000 /* time for a request's first line, and again for the rest of the request */
 #define YIELD_MS 2000  /* waiting time after which a connection may be cut off for others */
-#define HELD_MAX (64ul * 1024 * 1024) /* memory of all clients' requests and answers */
+#define HELD_MAX (64ul * 1024 * 1024) /* bytes of all clients' requests and answers */
 
 void
 http_clients_init(struct http_clients *all, int epoll_fd)
@@ -41,9 +42,9 @@ wait_for(struct http_client *c, bool reads)
 	TAILQ_INSERT_TAIL(&c->all->waiting, c, waits);
 }
 
-/* libmicrohttpd has no call that ends a connection, and the filter refuses shutdown(2). So the
- * client's socket is replaced, its traffic is not seen any more, and the connection times out, at
- * once if it is idle. */
+/* Ends a connection. libmicrohttpd has no call for that, and the seccomp filter refuses
+ * shutdown(2). So the client's socket is no longer polled, and the connection times out within a
+ * second. */
 static void
 cut_off(struct http_client *c)
 {
@@ -62,10 +63,8 @@ cut_off(struct http_client *c)
 struct http_client *
 http_client_new(struct http_clients *all, struct MHD_Connection *conn, int fd)
 {
-	struct http_client *c = calloc(1, sizeof *c);
+	struct http_client *c = mem_new(struct http_client);
 
-	if (!c)
-		return NULL;
 	c->all = all;
 	c->conn = conn;
 	c->fd = fd;
@@ -82,19 +81,19 @@ http_client_free(struct http_client *c)
 }
 
 void
-http_client_sends(struct http_client *c)
+http_client_expect_request(struct http_client *c)
 {
 	wait_for(c, false);
 }
 
 void
-http_client_reads(struct http_client *c)
+http_client_expect_read(struct http_client *c)
 {
 	wait_for(c, true);
 }
 
 void
-http_client_asks(struct http_client *c)
+http_client_expect_nothing(struct http_client *c)
 {
 	stop_waiting(c);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http_clients.h: the connections of the control socket, and limits for slow clients: the time to
- * send a request, and the memory of all requests and answers. Runs in: supervisor. A connection
- * whose client has to send or read is "waiting". The longest waiting connections are cut off when
- * others need their place or memory; those that still send after SEND_MS always are. */
+ * send a request, and the memory of all requests and answers. Runs in: supervisor. A connection is
+ * "waiting" while the agent waits for its client to send or to read. The longest waiting
+ * connections are cut off when others need their place or memory; one whose client still sends
+ * after SEND_MS is always cut off. */
 #ifndef DROVER_SUPERVISOR_HTTP_HTTP_CLIENTS_H
 #define DROVER_SUPERVISOR_HTTP_HTTP_CLIENTS_H
 
@@ -22,7 +23,9 @@ struct http_client {
 	int fd;            /* descriptor of the connection */
 	uint64_t since_ms; /* when it began to wait */
 	size_t held;       /* bytes of request and answer */
-	bool waiting, reads, cut;
+	bool waiting;
+	bool reads; /* while waiting: the client has to read, not to send */
+	bool cut;   /* cut off: its traffic is ignored until it times out */
 };
 
 struct http_clients {
@@ -33,20 +36,20 @@ struct http_clients {
 
 void http_clients_init(struct http_clients *all, int epoll_fd);
 
-/* NULL: out of memory. */
 struct http_client *http_client_new(struct http_clients *all, struct MHD_Connection *conn, int fd);
 void http_client_free(struct http_client *c);
 
-/* Sets what the connection waits for: its client has to send a request or read an answer, or the
- * agent has to answer. */
-void http_client_sends(struct http_client *c);
-void http_client_reads(struct http_client *c);
-void http_client_asks(struct http_client *c);
+/* Sets what the agent waits for: that the client sends a request, that it reads its answer, or
+ * nothing of the client, because the agent is working on the answer. */
+void http_client_expect_request(struct http_client *c);
+void http_client_expect_read(struct http_client *c);
+void http_client_expect_nothing(struct http_client *c);
 
 /* Counts n more bytes for the connection. Returns false if all clients together would hold too much
  * memory and no other connection has waited long enough to be cut off. If no other client holds
  * memory, there is no limit. */
 bool http_client_hold(struct http_client *c, size_t n);
+/* Counts n bytes less. */
 void http_client_release(struct http_client *c, size_t n);
 
 /* Cuts off connections that send for too long, and the longest waiting one if `full` (no other

@@ -76,6 +76,26 @@ api_query_bool(const struct api_req *req, const char *name, bool *ret, struct er
 	return err_say(e, -EINVAL, "failed to parse %s field to boolean", name);
 }
 
+unsigned
+api_req_path(const struct api_req *req)
+{
+	return (unsigned)(req->route - req->sup->api->routes);
+}
+
+const struct api_backend *
+api_backend(struct sup *sup)
+{
+	return sup->api->backend;
+}
+
+uint64_t
+api_index_now(struct sup *sup)
+{
+	const struct api_backend *backend = sup->api->backend;
+
+	return backend->index ? backend->index(sup) : 1;
+}
+
 json_t *
 api_body(struct api_req *req, struct err *e)
 {

@@ -1,21 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http_req.h: the request as http.c stores it; handlers use only api.h. Runs in: supervisor. */
+/* http_req.h: the control socket's state and its requests, for the files of this directory;
+ * handlers use only api.h. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_HTTP_HTTP_REQ_H
 #define DROVER_SUPERVISOR_HTTP_HTTP_REQ_H
 
 #include <microhttpd.h>
 #include <systemd/sd-event.h>
 
+#include "common/list.h"
+#include "supervisor/core/sup_turn.h"
 #include "supervisor/http/api.h"
+#include "supervisor/http/api_filter.h"
 #include "supervisor/http/api_router.h"
 #include "supervisor/http/http_clients.h"
-#include "supervisor/core/sup_turn.h"
+
+#define HTTP_TYPE_JSON "application/json"
+/* Error for a request or an answer that would exceed the memory limit of http_clients.c. */
+#define HTTP_NO_ROOM                                                                               \
+	"the requests and answers of all clients together take too much memory: try again in a "   \
+	"moment"
+
+struct waiter;
+
+/* The control socket. */
+struct api {
+	struct api_route *routes;
+	const struct api_backend *backend;
+	struct MHD_Daemon *mhd;
+	sd_event_source *io, *timer, *again, *stuck_check;
+	LIST_HEAD(, api_req) reqs;
+	struct http_clients clients;
+	LIST_HEAD(, waiter) waiters; /* api_wait.c: blocking queries */
+	unsigned n_waiters;
+	struct filter_budget filters; /* of the filters of all requests */
+	unsigned n_streams;           /* streams and upgraded connections */
+	bool full;                    /* accepts no connections for now */
+	bool closing;
+};
 
 /* One request. Its connection is suspended from the call of its handler until its answer may be
  * sent: after the commit of the turn that made the answer (deferred `leave`). Freed by
  * on_completed(), which is never called while it is suspended. */
 struct api_req {
-	struct api_req *prev, *next;
+	LIST_ENTRY(api_req) link; /* in api.reqs */
 	struct sup *sup;
 	struct MHD_Connection *conn;
 	struct http_client *client; /* its connection */
@@ -40,5 +67,14 @@ struct api_req {
 	bool no_room;            /* its body was dropped, because too much memory is held */
 	bool begun, routed, suspended, queued, gone_away;
 };
+
+/* http_reply.c */
+/* Suspends the request's connection: libmicrohttpd does not continue it until it is resumed. */
+void http_req_suspend(struct api_req *req);
+void http_req_resume(struct api_req *req);
+/* Resumes a suspended request, which has its answer, after the commit of this turn. */
+void http_req_leave_soon(struct api_req *req);
+/* Checks in a second whether answers are waiting for a failing commit. */
+void http_watch_stuck_turns(struct sup *sup);
 
 #endif

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/duration.h"
 #include "common/fd.h"
 #include "supervisor/node/usage_sample.h"
@@ -229,7 +229,7 @@ take_alloc_dir(struct sup *sup, struct host_stats *ret)
 bool
 host_usage_sample(void)
 {
-	int64_t now = usage_now_ns();
+	int64_t now = clock_boot_ns();
 
 	if (usage_is_due(now, cores.now_ns)) {
 		cleanup_free char *text = NULL;
@@ -253,7 +253,6 @@ int
 host_usage_fill(struct sup *sup, double core_mhz, struct host_stats *ret)
 {
 	cleanup_free char *text = NULL;
-	struct timespec up, now;
 	int r;
 
 	host_cores_show(&cores.before, &cores.now, core_mhz, ret);
@@ -264,9 +263,7 @@ host_usage_fill(struct sup *sup, double core_mhz, struct host_stats *ret)
 		host_memory_parse(text, ret->memory);
 	if ((r = host_usage_disks(ret)) == -ENOMEM || (r = take_alloc_dir(sup, ret)) < 0)
 		return r;
-	(void)clock_gettime(CLOCK_BOOTTIME, &up);
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	ret->uptime = (uint64_t)up.tv_sec;
-	ret->timestamp = (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+	ret->uptime = clock_boot_ns() / NS_PER_S;
+	ret->timestamp = clock_real_ns();
 	return 0;
 }

@@ -12,10 +12,10 @@
 #include <sys/sysinfo.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "supervisor/node/host_usage.h"
@@ -41,15 +41,6 @@ struct node_state {
 	struct node n;
 	struct dirty id_row;
 };
-
-static int64_t
-now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 void
 node_attr(struct node *n, const char *name, const char *value)
@@ -267,7 +258,7 @@ node_state_new(struct sup *sup, struct err *e)
 		return r;
 	ns->n.status = NODE_READY;
 	ns->n.scheduling_eligibility = NODE_ELIGIBLE;
-	ns->n.status_updated_at = now_ns() / 1000000000;
+	ns->n.status_updated_at = clock_real_ns() / 1000000000;
 	take_names(sup, &ns->n);
 	take_os(&ns->n);
 	take_resources(sup, &ns->n);
@@ -319,7 +310,7 @@ node_put_driver(struct sup *sup, const char *driver, bool enabled)
 	if (!d)
 		return;
 	d->detected = d->healthy = enabled;
-	d->update_time = now_ns();
+	d->update_time = clock_real_ns();
 	(void)str_set(&d->health_description, enabled ? "Healthy" : "disabled");
 	if (!enabled)
 		return;

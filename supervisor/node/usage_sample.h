@@ -8,22 +8,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/duration.h"
 
 #define USAGE_NEW_NS (100 * NS_PER_MS) /* another reader's sample of just now does */
 #define USAGE_OLD_NS (10 * NS_PER_S)   /* what happened before is not what happens now */
-
-/* Of a clock that goes on in suspend. */
-static inline int64_t
-usage_now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (int64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
 
 static inline bool
 usage_is_due(int64_t now_ns, int64_t last_ns)

@@ -10,16 +10,17 @@
 struct source_api {
 	/* Callbacks of the engine for each request. */
 	struct api_backend backend;
-	/* Its handler of a line of api_paths.def, which goes before that of supervisor/api/; NULL:
-	 * it has none. */
+	/* Returns the source's handler of a line of api_paths.def, which is used instead of the one
+	 * in supervisor/api/; NULL: it has none. */
 	api_handler *(*handler)(unsigned path);
-	/* Its handlers change nothing here: servers answer, and have made their change durable. */
+	/* Its handlers change nothing in state.db, because servers answer: the column `durable` of
+	 * api_paths.def does not apply to them. */
 	bool remote;
-	/* May the client of a request that was admitted see objects of this namespace? NULL: yes.
-	 */
+	/* Returns true if the client of a request that was admitted may see objects of this
+	 * namespace. NULL: always. */
 	bool (*shows)(struct sup *sup, const struct api_req *req, const char *namespace);
-	/* The server in use ("": none), and the i-th that is known (NULL behind the last). NULL,
-	 * both: there are no servers. */
+	/* Return the server in use ("": none), and the i-th known server (NULL after the last).
+	 * NULL, both: there are no servers. */
 	const char *(*server)(const struct sup *sup);
 	const char *(*server_known)(const struct sup *sup, size_t i);
 };

@@ -8,18 +8,15 @@
 
 #include "common/list.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/source/source.h"
 #include "supervisor/core/store.h"
-
-#define BUCKETS_FIRST 256
 
 struct job_ref *
 job_ref_new(struct job *job)
 {
-	struct job_ref *j = calloc(1, sizeof *j);
+	struct job_ref *j = mem_new(struct job_ref);
 
-	if (!j)
-		return NULL;
 	j->refs = 1;
 	j->job = *job;
 	j->key = job->version;
@@ -43,20 +40,11 @@ job_ref_put(struct job_ref *j)
 	free(j);
 }
 
-int
-alloc_table_new(struct sup *sup, struct err *e)
+void
+alloc_table_new(struct sup *sup)
 {
-	struct alloc_table *t = calloc(1, sizeof *t);
-
-	if (t)
-		t->buckets = calloc(BUCKETS_FIRST, sizeof *t->buckets);
-	if (!t || !t->buckets) {
-		free(t);
-		return err_set(e, -ENOMEM, "make the table of allocations");
-	}
-	t->n_buckets = BUCKETS_FIRST;
-	sup->allocs = t;
-	return 0;
+	sup->allocs = mem_new(struct alloc_table);
+	TAILQ_INIT(&sup->allocs->list);
 }
 
 static void
@@ -72,99 +60,46 @@ void
 alloc_table_free(struct sup *sup)
 {
 	struct alloc_table *t = sup->allocs;
-	struct sup_alloc *next;
+	struct sup_alloc *sa;
 
 	if (!t)
 		return;
-	for (struct sup_alloc *sa = t->first; sa; sa = next) {
-		next = sa->next;
+	while ((sa = TAILQ_FIRST(&t->list))) {
+		TAILQ_REMOVE(&t->list, sa, link);
 		turn_forget_write(sup, &sa->row);
 		sup_alloc_free(sa);
 	}
+	hash_done(&t->by_id);
+	text_done(&t->json);
 	free(t->unreadable);
-	free(t->buckets);
 	free(t);
 	sup->allocs = NULL;
 }
 
-/* Ids are random, so their bytes serve as a hash. */
-static struct sup_alloc **
-bucket_of(struct alloc_table *t, const struct id *id)
-{
-	uint32_t h;
-
-	memcpy(&h, id->b, sizeof h);
-	return &t->buckets[h & (t->n_buckets - 1)];
-}
-
 static void
-grow(struct alloc_table *t)
+insert_alloc(struct alloc_table *t, struct sup_alloc *sa)
 {
-	struct sup_alloc **bigger = calloc(t->n_buckets * 2, sizeof *bigger);
-
-	if (!bigger)
-		return; /* if memory is short, chains just become longer */
-	free(t->buckets);
-	t->buckets = bigger;
-	t->n_buckets *= 2;
-	for (struct sup_alloc *sa = t->first; sa; sa = sa->next) {
-		struct sup_alloc **b = bucket_of(t, &sa->id);
-
-		sa->next_by_id = *b;
-		*b = sa;
-	}
-}
-
-static void
-insert(struct alloc_table *t, struct sup_alloc *sa)
-{
-	struct sup_alloc **b;
-
-	if (t->n >= t->n_buckets)
-		grow(t);
-	b = bucket_of(t, &sa->id);
-	sa->next_by_id = *b;
-	*b = sa;
-	sa->prev = t->last;
-	sa->next = NULL;
-	*(t->last ? &t->last->next : &t->first) = sa;
-	t->last = sa;
+	hash_add(&t->by_id, &sa->by_id, hash_id(&sa->id));
+	TAILQ_INSERT_TAIL(&t->list, sa, link);
 	t->n++;
-}
-
-static void
-unlink_alloc(struct alloc_table *t, struct sup_alloc *sa)
-{
-	struct sup_alloc **at = bucket_of(t, &sa->id);
-
-	while (*at != sa)
-		at = &(*at)->next_by_id;
-	*at = sa->next_by_id;
-	*(sa->prev ? &sa->prev->next : &t->first) = sa->next;
-	*(sa->next ? &sa->next->prev : &t->last) = sa->prev;
-	t->n--;
 }
 
 static int
 write_row(struct sup *sup, struct dirty *d, struct err *e)
 {
 	struct sup_alloc *sa = container_of(d, struct sup_alloc, row);
-	static struct text t;
+	struct text *json = &sup->allocs->json;
 	int r;
 
 	if (sa->gone) {
 		r = STORE_EXEC(sup->store, STMT_EVENT_DELETE, e, SV_ID(&sa->id));
 		return r < 0 ? r : STORE_EXEC(sup->store, STMT_ALLOC_DELETE, e, SV_ID(&sa->id));
 	}
-	t.len = 0;
-	if (model_to_text(&alloc_bare_type, &sa->a, MODEL_COMPACT, &t) < 0 || t.failed) {
-		text_done(&t);
-		return err_set(e, -ENOMEM, "write allocation %s", sa->a.id);
-	}
-	r = STORE_EXEC(sup->store, STMT_ALLOC_PUT, e, SV_ID(&sa->id),
+	json->len = 0;
+	model_to_text(&alloc_bare_type, &sa->a, MODEL_COMPACT, json);
+	return STORE_EXEC(sup->store, STMT_ALLOC_PUT, e, SV_ID(&sa->id),
 	    SV_TEXT(sa->job->job.namespace), SV_TEXT(sa->job->job.id), SV_INT(sa->job->key),
-	    SV_TEXT(t.text), SV_TEXT(sa->client_json));
-	return r;
+	    SV_TEXT(json->text), SV_TEXT(sa->client_json));
 }
 
 static void
@@ -179,12 +114,10 @@ on_written(struct sup *sup, struct dirty *d)
 }
 
 static struct sup_alloc *
-make(struct alloc *a, struct job_ref *job, const struct id *id)
+make_alloc(struct alloc *a, struct job_ref *job, const struct id *id)
 {
-	struct sup_alloc *sa = calloc(1, sizeof *sa);
+	struct sup_alloc *sa = mem_new(struct sup_alloc);
 
-	if (!sa)
-		return NULL;
 	sa->id = *id;
 	sa->a = *a;
 	alloc_init(a);
@@ -204,10 +137,8 @@ alloc_add(struct sup *sup, struct alloc *a, struct job_ref *job)
 
 	if (!id_from_uuid(str(a->id), &id))
 		return NULL;
-	sa = make(a, job, &id);
-	if (!sa)
-		return NULL;
-	insert(sup->allocs, sa);
+	sa = make_alloc(a, job, &id);
+	insert_alloc(sup->allocs, sa);
 	alloc_changed(sup, sa);
 	return sa;
 }
@@ -215,9 +146,14 @@ alloc_add(struct sup *sup, struct alloc *a, struct job_ref *job)
 struct sup_alloc *
 alloc_find(struct sup *sup, const struct id *id)
 {
-	for (struct sup_alloc *sa = *bucket_of(sup->allocs, id); sa; sa = sa->next_by_id)
+	struct hash_link *l = hash_first(&sup->allocs->by_id, hash_id(id));
+
+	for (; l; l = hash_next(l)) {
+		struct sup_alloc *sa = container_of(l, struct sup_alloc, by_id);
+
 		if (id_equal(&sa->id, id))
 			return sa;
+	}
 	return NULL;
 }
 
@@ -239,9 +175,13 @@ alloc_changed(struct sup *sup, struct sup_alloc *sa)
 void
 alloc_forget(struct sup *sup, struct sup_alloc *sa)
 {
+	struct alloc_table *t = sup->allocs;
+
 	if (sa->gone)
 		return;
-	unlink_alloc(sup->allocs, sa);
+	hash_remove(&t->by_id, &sa->by_id);
+	TAILQ_REMOVE(&t->list, sa, link);
+	t->n--;
 	sa->gone = true;
 	turn_write(sup, &sa->row);
 }
@@ -251,21 +191,20 @@ struct loading {
 	struct job_ref *(*job)(struct sup *, const char *, const char *, uint64_t);
 };
 
-/* An unreadable row costs only its alloc; the processes of that alloc are killed as leftovers. */
-static int
-leave_alone(struct sup *sup, const struct id *id, const char *why, struct err *e)
+/* Keeps the id of an unreadable row: only that alloc is lost, and its processes are killed as
+ * leftovers. */
+static void
+note_unreadable(struct sup *sup, const struct id *id, const char *why)
 {
 	struct alloc_table *t = sup->allocs;
-	struct id *grown = reallocarray(t->unreadable, t->n_unreadable + 1, sizeof *t->unreadable);
 	char text[ID_UUID_SIZE];
 
-	if (!grown)
-		return err_set(e, -ENOMEM, "read state.db");
-	t->unreadable = grown;
+	t->unreadable = mem_resize(t->unreadable, t->n_unreadable + 1, sizeof *t->unreadable);
 	t->unreadable[t->n_unreadable++] = *id;
 	id_to_uuid(id, text);
-	log_error("state.db: allocation %s is left alone, and what ran of it ended: %s", text, why);
-	return 0;
+	log_error("state.db: allocation %s cannot be read, so its tasks are killed and its row is "
+		  "kept: %s",
+	    text, why);
 }
 
 static int
@@ -279,26 +218,29 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 	struct alloc a;
 	struct id id = { 0 };
 
-	if (!store_col_id(row, 0, &id))
-		return leave_alone(l->sup, &id, "it has no id", e);
+	if (!store_col_id(row, 0, &id)) {
+		note_unreadable(l->sup, &id, "it has no id");
+		return 0;
+	}
 	alloc_init(&a);
-	if (model_from_text(&alloc_bare_type, json, strlen(json), &a, &why) < 0)
-		return leave_alone(l->sup, &id, why.msg, e);
+	if (model_from_text(&alloc_bare_type, json, strlen(json), &a, &why) < 0) {
+		note_unreadable(l->sup, &id, why.msg);
+		return 0;
+	}
 	job = l->job(l->sup, store_col_text(row, 1), store_col_text(row, 2),
 	    (uint64_t)store_col_int(row, 3));
 	if (!job || !job_group(&job->job, a.task_group)) {
-		(void)err_say(&why, -ENOENT, "version %lld of job %s is not there",
+		(void)err_say(&why, -ENOENT, "version %lld of job %s is missing",
 		    (long long)store_col_int(row, 3), store_col_text(row, 2));
 		job_ref_put(job);
 		alloc_done(&a);
-		return leave_alone(l->sup, &id, why.msg, e);
+		note_unreadable(l->sup, &id, why.msg);
+		return 0;
 	}
-	sa = make(&a, job, &id);
-	if (!sa)
-		return err_set(e, -ENOMEM, "read state.db");
+	sa = make_alloc(&a, job, &id);
 	if (*store_col_text(row, 5))
-		sa->client_json = strdup(store_col_text(row, 5));
-	insert(l->sup->allocs, sa);
+		sa->client_json = mem_strdup(store_col_text(row, 5));
+	insert_alloc(l->sup->allocs, sa);
 	return 0;
 }
 

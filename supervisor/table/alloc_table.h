@@ -5,9 +5,11 @@
 #ifndef DROVER_SUPERVISOR_TABLE_ALLOC_TABLE_H
 #define DROVER_SUPERVISOR_TABLE_ALLOC_TABLE_H
 
+#include "common/hash.h"
 #include "common/id.h"
 #include "model/alloc.h"
 #include "model/job.h"
+#include "model/engine/text.h"
 #include "supervisor/core/sup.h"
 #include "supervisor/core/sup_turn.h"
 
@@ -27,8 +29,8 @@ void job_ref_put(struct job_ref *j);
 struct alloc_runner;
 
 struct sup_alloc {
-	struct sup_alloc *next_by_id;  /* hash chain */
-	struct sup_alloc *prev, *next; /* all, oldest first */
+	struct hash_link by_id;
+	TAILQ_ENTRY(sup_alloc) link; /* all, oldest first */
 	struct id id;
 	struct alloc a; /* a.job is always NULL; use `job` */
 	struct job_ref *job;
@@ -44,18 +46,19 @@ struct sup_alloc {
 };
 
 struct alloc_table {
-	struct sup_alloc **buckets;
-	unsigned n_buckets, n;
-	struct sup_alloc *first, *last;
+	TAILQ_HEAD(, sup_alloc) list;
+	struct hash_table by_id;
+	unsigned n;
+	struct text json;      /* of the row that is being written */
 	struct id *unreadable; /* ids of unreadable rows; zeros: the id is unknown */
 	unsigned n_unreadable;
 };
 
-int alloc_table_new(struct sup *sup, struct err *e);
+void alloc_table_new(struct sup *sup);
 void alloc_table_free(struct sup *sup);
 
 /* Adds an alloc; takes over *a (emptied) and a reference of job. Its id must be new. The row is
- * written in this turn. */
+ * written in this turn. NULL if the id is not a UUID; nothing is taken over then. */
 struct sup_alloc *alloc_add(struct sup *sup, struct alloc *a, struct job_ref *job);
 struct sup_alloc *alloc_find(struct sup *sup, const struct id *id);
 /* Returns true if the alloc has an unreadable row. Its state is unknown, so it must not be run
@@ -71,7 +74,21 @@ void alloc_forget(struct sup *sup, struct sup_alloc *sa);
 int alloc_table_load(struct sup *sup,
     struct job_ref *(*job)(struct sup *, const char *, const char *, uint64_t), struct err *e);
 
-#define alloc_foreach(sup, sa) for (struct sup_alloc *sa = (sup)->allocs->first; sa; sa = sa->next)
+static inline struct sup_alloc *
+alloc_first(struct sup *sup)
+{
+	return TAILQ_FIRST(&sup->allocs->list);
+}
+
+static inline struct sup_alloc *
+alloc_next(struct sup_alloc *sa)
+{
+	return TAILQ_NEXT(sa, link);
+}
+
+/* Visits the allocs, oldest first. The body may forget sa. */
+#define alloc_foreach(sup, sa)                                                                     \
+	for (struct sup_alloc *sa = alloc_first(sup); sa; sa = alloc_next(sa))
 
 /* Finds the task of this name in the alloc's group; NULL if there is none. */
 const struct task *alloc_task(const struct sup_alloc *sa, const char *name);

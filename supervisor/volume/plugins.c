@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/table/alloc_table.h"
@@ -655,15 +656,13 @@ plugin_set_health(struct plugin *p, bool healthy, const char *description)
 {
 	struct csi_info *infos[] = { p->controller, p->node };
 	bool changed = healthy != p->healthy;
-	struct timespec ts;
 
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
 	p->healthy = healthy;
 	for (size_t i = 0; i < ELEMENTSOF(infos); i++) {
 		if (!infos[i])
 			continue;
 		infos[i]->healthy = healthy;
-		infos[i]->update_time = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+		infos[i]->update_time = clock_real_ns();
 		(void)str_set(&infos[i]->health_description, description);
 	}
 	if (changed && p->registered)

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "model/task_event.h"
 #include "supervisor/table/alloc_table.h"
@@ -32,20 +33,15 @@ set_task(struct sup_alloc *sa, const struct task *task, enum task_run_state stat
     enum task_event_type type)
 {
 	struct task_state *s = map_put(task_state, &sa->a.task_states, task->name);
-	struct task_event ev, *at;
+	struct task_event ev;
 
-	if (!s || task_event_make(&ev, type, task_now_ns(), NULL) < 0)
-		return;
+	task_event_make(&ev, type, clock_real_ns(), NULL);
 	s->state = state;
 	if (state == TASK_STATE_RUNNING)
 		s->started_at = ev.time;
 	else
 		s->finished_at = ev.time;
-	at = list_add(task_event, &s->events);
-	if (at)
-		*at = ev;
-	else
-		task_event_done(&ev);
+	*list_add(task_event, &s->events) = ev;
 }
 
 static void
@@ -57,7 +53,7 @@ set_all(struct sup *sup, struct sup_alloc *sa, enum task_run_state state, enum t
 		set_task(sa, &sa->group->tasks.v[i], state, type);
 	sa->a.client_status = alloc_client_status(&sa->a, sa->group, &description);
 	(void)str_set(&sa->a.client_description, description);
-	sa->a.modify_time = task_now_ns();
+	sa->a.modify_time = clock_real_ns();
 	alloc_changed(sup, sa);
 	sup->source->ops->alloc_updated(sup->source, sa);
 }

@@ -10,6 +10,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	cleanup_with(api_filter_free) struct api_filter *f = NULL;
 	char text[API_FILTER_MAX + 8];
+	struct filter_budget budget = { 0 };
 	json_t *object;
 	struct err e = { 0 };
 
@@ -17,7 +18,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(text, data, size);
 	text[size] = '\0';
-	if (api_filter_parse(text, &f, &e) < 0) {
+	if (api_filter_parse(text, &budget, &f, &e) < 0) {
 		HOLDS(e.msg[0]);
 		return 0;
 	}

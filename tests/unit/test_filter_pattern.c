@@ -129,7 +129,7 @@ START_TEST(what_is_none)
 {
 	char deep[200] = "", large[1100];
 
-	refuses("(", "at its byte 1: missing closing parenthesis");
+	refuses("(", "invalid at byte 1: missing closing parenthesis");
 	refuses("a)", "unmatched closing parenthesis");
 	refuses("[a", "missing terminating ]");
 	refuses("[z-a]", "range out of order");
@@ -142,7 +142,7 @@ START_TEST(what_is_none)
 	refuses(deep, "too deeply nested");
 	memset(large, 'a', sizeof large - 1);
 	large[sizeof large - 1] = '\0';
-	refuses(large, "is none");
+	refuses(large, "is invalid");
 }
 END_TEST
 

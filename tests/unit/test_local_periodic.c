@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/server/drive/local_periodic.h"
 #include "supervisor/server/drive/local_register.h"
@@ -71,7 +72,7 @@ set_clock(int64_t now)
 }
 
 int64_t
-local_now_ns(void)
+clock_real_ns(void)
 {
 	int64_t now = fake.now;
 

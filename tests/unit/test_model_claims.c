@@ -261,28 +261,6 @@ START_TEST(usage_tells_options_apart)
 }
 END_TEST
 
-START_TEST(mount_options_merge_by_member)
-{
-	char *noatime[] = { (char *)"noatime" }, *sync[] = { (char *)"sync" };
-	const struct mount_options own = { .fs_type = (char *)"xfs",
-		.mount_flags = { noatime, 1 } };
-	const struct mount_options type = { .fs_type = (char *)"ext4" },
-				   flags = { .mount_flags = { sync, 1 } };
-	cleanup_done(mount_options) struct mount_options merged;
-
-	ck_assert_int_eq(mount_options_merge(&own, &type, &merged), 0);
-	ck_assert_str_eq(merged.fs_type, "ext4");
-	ck_assert_str_eq(merged.mount_flags.v[0], "noatime");
-	mount_options_done(&merged);
-	ck_assert_int_eq(mount_options_merge(&own, &flags, &merged), 0);
-	ck_assert_str_eq(merged.fs_type, "xfs");
-	ck_assert_str_eq(merged.mount_flags.v[0], "sync");
-	mount_options_done(&merged);
-	ck_assert_int_eq(mount_options_merge(NULL, NULL, &merged), 0);
-	ck_assert_ptr_null(merged.fs_type);
-}
-END_TEST
-
 START_TEST(a_controller_counts_only_for_attaching)
 {
 	cleanup_done(csi_plugin) struct csi_plugin plugin;
@@ -322,7 +300,6 @@ add(TCase *tc)
 	tcase_add_loop_test(tc, unschedulable_says_why, 0, 2);
 	tcase_add_test(tc, claims_of_ended_allocs_are_found);
 	tcase_add_test(tc, usage_tells_options_apart);
-	tcase_add_test(tc, mount_options_merge_by_member);
 	tcase_add_test(tc, a_controller_counts_only_for_attaching);
 }
 

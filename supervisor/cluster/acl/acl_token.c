@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "supervisor/cluster/rpc/rpc_acl.h"
 #include "supervisor/http/api.h"
@@ -66,7 +67,7 @@ answer(struct acl_known *k, struct acl_wait *w)
 	struct sup *sup = k->n->base.sup;
 	struct err e = { 0 };
 
-	if (k->expires && nomad_now_ns() >= k->expires)
+	if (k->expires && clock_real_ns() >= k->expires)
 		(void)err_say(&e, -EACCES, "ACL token expired");
 	else if (!acl_rules_permit(&k->rules, w->need, w->namespace))
 		(void)err_say(&e, -EACCES, "Permission denied");

@@ -60,10 +60,10 @@ reply_volume(struct api_req *req, const void *body, size_t len)
 		api_reply_error(req, 502, "%s", e.msg);
 	else if (!rep.volume)
 		api_reply_error(req, 404, "volume not found");
-	else if (csi_volume_fill_view(rep.volume) < 0)
-		api_reply_error(req, 500, "out of memory for the answer");
-	else
-		api_reply_model(req, &csi_volume_view_type, rep.volume);
+	if (!rep.volume)
+		return;
+	csi_volume_fill_view(rep.volume);
+	api_reply_model(req, &csi_volume_view_type, rep.volume);
 }
 
 /* Maps an error text to an HTTP status: "RPC Error:: 404,text", and errors that are known by how

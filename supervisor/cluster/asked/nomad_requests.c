@@ -20,10 +20,8 @@ nomad_answer(struct sup *sup, uint64_t stream, const struct type *type, const vo
 {
 	struct text body = { 0 };
 
-	if (model_to_msgpack(type, rep, MODEL_COMPACT, &body) < 0)
-		link_answer(sup, stream, "out of memory for the answer", NULL, 0);
-	else
-		link_answer(sup, stream, NULL, body.text, body.len);
+	model_to_msgpack(type, rep, MODEL_COMPACT, &body);
+	link_answer(sup, stream, NULL, body.text, body.len);
 	text_done(&body);
 }
 

@@ -16,10 +16,8 @@ answer(struct sup *sup, uint64_t stream, const struct type *type, const void *re
 {
 	struct text body = { 0 };
 
-	if (model_to_msgpack(type, rep, 0, &body) < 0)
-		link_answer(sup, stream, "out of memory for the answer", NULL, 0);
-	else
-		link_answer(sup, stream, NULL, body.text, body.len);
+	model_to_msgpack(type, rep, 0, &body);
+	link_answer(sup, stream, NULL, body.text, body.len);
 	text_done(&body);
 }
 

@@ -108,7 +108,6 @@ nomad_of_sup(struct sup *sup)
 }
 
 /* nomad_call.c */
-int64_t nomad_now_ns(void);
 /* Returns a delay between base and twice base, doubled for each failure up to max. */
 uint64_t nomad_retry_ms(unsigned *failures, uint64_t base_ms, uint64_t max_ms);
 /* Calls fn(nomad) once, ms from now. *timer belongs to the caller; an existing timer is moved. */

@@ -10,6 +10,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/list.h"
 #include "common/log.h"
 #include "model/engine/table.h"
@@ -95,8 +96,7 @@ job_take(struct nomad *n, struct job *job)
 
 	if (j)
 		return j;
-	if (job_complete(job) < 0)
-		return NULL;
+	job_complete(job);
 	j = job_add(n, job, key);
 	if (j)
 		turn_write(n->base.sup, &j->row);
@@ -313,7 +313,7 @@ fail_tasks(struct alloc *a, const struct alloc *from)
 			return;
 		s->state = TASK_STATE_DEAD;
 		s->failed = true;
-		s->finished_at = nomad_now_ns();
+		s->finished_at = clock_real_ns();
 	}
 }
 
@@ -352,7 +352,7 @@ nomad_alloc_put_invalid(struct nomad *n, struct alloc *a, const struct err *e)
 		inv->update.deployment_status = deployment_status_new();
 	if (inv->update.deployment_status) {
 		inv->update.deployment_status->healthy = OPT_FALSE;
-		inv->update.deployment_status->timestamp = nomad_now_ns();
+		inv->update.deployment_status->timestamp = clock_real_ns();
 	}
 	nomad_update_soon(n);
 }
@@ -451,13 +451,12 @@ void
 nomad_allocs_remove_others(struct nomad *n)
 {
 	struct sup *sup = n->base.sup;
-	struct sup_alloc *next;
 
 	forget_invalid(n);
-	for (struct sup_alloc *sa = sup->allocs->first; sa; sa = next) {
+	alloc_foreach(sup, sa)
+	{
 		struct nomad_alloc *na = nomad_alloc_of(sa);
 
-		next = sa->next;
 		if (!na || na->seen == n->list_number || na->removed)
 			continue;
 		log_info("allocation %.8s: removed, because the servers do not list it any more",
@@ -505,10 +504,8 @@ nomad_alloc_updated(struct source *s, struct sup_alloc *sa)
 void
 nomad_allocs_start(struct nomad *n)
 {
-	struct sup_alloc *next;
-
-	for (struct sup_alloc *sa = n->base.sup->allocs->first; sa; sa = next) {
-		next = sa->next;
+	alloc_foreach(n->base.sup, sa)
+	{
 		if (!sa->runner)
 			nomad_alloc_updated(&n->base, sa);
 	}

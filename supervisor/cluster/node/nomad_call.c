@@ -3,20 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <systemd/sd-event.h>
-#include <time.h>
 
 #include "common/log.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/node/node_state.h"
-
-int64_t
-nomad_now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 uint64_t
 nomad_retry_ms(unsigned *failures, uint64_t base_ms, uint64_t max_ms)
@@ -78,8 +68,7 @@ nomad_call(struct nomad *n, const char *method, const struct type *type, const v
 	struct text body = { 0 };
 	uint64_t call;
 
-	if (model_to_msgpack(type, req, MODEL_COMPACT, &body) < 0)
-		abort();
+	model_to_msgpack(type, req, MODEL_COMPACT, &body);
 	call = link_call(n->base.sup, method, body.text, body.len, deadline_ms, flags, cb, arg);
 	text_done(&body);
 	return call;

@@ -38,10 +38,10 @@ struct nomad_wait {
 
 static void ask_claim(struct nomad_wait *w);
 
-static int
+static void
 volume_id(const struct sup_alloc *sa, const struct volume_request *vr, char **ret)
 {
-	return volume_request_source(vr, alloc_name_index(str(sa->a.name)), ret);
+	volume_request_source(vr, alloc_name_index(str(sa->a.name)), ret);
 }
 
 static void
@@ -150,7 +150,7 @@ ask_claim(struct nomad_wait *w)
 	rpc_claim_req_init(&req);
 	nomad_write(n, &req.write);
 	(void)str_set(&req.write.namespace, w->sa->job->job.namespace);
-	(void)volume_id(w->sa, w->vr, &req.volume_id);
+	volume_id(w->sa, w->vr, &req.volume_id);
 	(void)str_set(&req.alloc_id, w->sa->a.id);
 	(void)str_set(&req.node_id, node_get(n->base.sup)->id);
 	req.claim = w->vr->read_only ? CLAIM_READ : CLAIM_WRITE;
@@ -254,7 +254,7 @@ nomad_release(struct source *s, struct sup_alloc *sa, const struct volume_reques
 		return;
 	turn_durable(s->sup);
 	nomad_write(n, &req.write);
-	(void)volume_id(sa, vr, &req.volume_id);
+	volume_id(sa, vr, &req.volume_id);
 	(void)str_setf(&what, "allocation %.8s: release volume %s", sa->a.id, str(vr->source));
 	(void)str_set(&req.write.namespace, sa->job->job.namespace);
 	(void)nomad_call(n, "CSIVolume.Unpublish", &rpc_unpublish_req_type, &req,

@@ -11,6 +11,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "supervisor/cluster/node/nomad.h"
@@ -244,11 +245,9 @@ register_node(struct nomad *n)
 	}
 	n->register_at_ms = clock_ms();
 	/* Not compact: servers would keep nil for a missing block. */
-	if (model_to_msgpack(&rpc_register_req_type, &req, 0, &body) == 0)
-		n->register_call = link_call(n->base.sup, "Node.Register", body.text, body.len,
-		    REGISTER_DEADLINE_MS, LINK_REPEAT, on_registered, NULL);
-	else
-		register_later(n, REGISTER_RETRY_MAX);
+	model_to_msgpack(&rpc_register_req_type, &req, 0, &body);
+	n->register_call = link_call(n->base.sup, "Node.Register", body.text, body.len,
+	    REGISTER_DEADLINE_MS, LINK_REPEAT, on_registered, NULL);
 	text_done(&body);
 	free(req.write.region);
 	free(req.write.auth_token);
@@ -353,10 +352,9 @@ make_beat(struct sup *sup, const void **ret_body, size_t *ret_len)
 		return;
 	nomad_write(n, &req.write);
 	n->beat.len = 0;
-	if (model_to_msgpack(&rpc_status_req_type, &req, MODEL_COMPACT, &n->beat) == 0) {
-		*ret_body = n->beat.text;
-		*ret_len = n->beat.len;
-	}
+	model_to_msgpack(&rpc_status_req_type, &req, MODEL_COMPACT, &n->beat);
+	*ret_body = n->beat.text;
+	*ret_len = n->beat.len;
 	free(req.write.region);
 	free(req.write.auth_token);
 }
@@ -479,7 +477,7 @@ nomad_node_event(
 		return;
 	if (key)
 		(void)string_map_set(&ev->details, key, value);
-	ev->timestamp = nomad_now_ns();
+	ev->timestamp = clock_real_ns();
 	if (!n->events_timer && !n->events_call)
 		nomad_after(n, &n->events_timer, EVENTS_MS, on_events_time);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/node/nomad_allocs.h"
@@ -44,10 +45,7 @@ digest(const struct alloc *a)
 	uint64_t h = 0xcbf29ce484222325;
 
 	t.len = 0;
-	if (model_to_msgpack(&alloc_update_type, a, MODEL_COMPACT, &t) < 0) {
-		text_done(&t);
-		return 0;
-	}
+	model_to_msgpack(&alloc_update_type, a, MODEL_COMPACT, &t);
 	for (size_t i = 0; i < t.len; i++)
 		h = (h ^ (uint8_t)t.text[i]) * 0x100000001b3;
 	return h;
@@ -184,7 +182,7 @@ add_update(struct rpc_update_req *req, const struct alloc *a)
 		copy->network_status = alloc_network_status_new();
 	for (size_t i = 0; alloc_client_terminal(a) && i < copy->task_states.n; i++)
 		if (copy->task_states.v[i].value.finished_at == 0)
-			copy->task_states.v[i].value.finished_at = nomad_now_ns();
+			copy->task_states.v[i].value.finished_at = clock_real_ns();
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/base64.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/id.h"
 #include "model/payload.h"
 #include "supervisor/server/api/local_api.h"
@@ -130,8 +131,8 @@ make_child(const struct job *parent, struct dispatch *d, struct job *ret)
 	int r;
 
 	r = asprintf(&id, "%s%s%s%s%" PRId64 "-%02x%02x%02x%02x", parent->id, job_dispatch_infix,
-	    d->prefix, *d->prefix ? "-" : "", local_now_ns() / 1000000000, random.b[0], random.b[1],
-	    random.b[2], random.b[3]);
+	    d->prefix, *d->prefix ? "-" : "", clock_real_ns() / 1000000000, random.b[0],
+	    random.b[1], random.b[2], random.b[3]);
 	if (r < 0 || job_make_child(parent, id, ret) < 0)
 		return -ENOMEM;
 	ret->dispatched = true;
@@ -231,7 +232,7 @@ local_api_force_job(struct sup *sup, struct api_req *req)
 		    local_job_wanted(j)->id);
 		return;
 	}
-	r = local_periodic_launch(l, j, local_now_ns() / 1000000000, &ev, &e);
+	r = local_periodic_launch(l, j, clock_real_ns() / 1000000000, &ev, &e);
 	if (r < 0)
 		api_reply_error(req, error_status(r), "%s", e.msg);
 	else

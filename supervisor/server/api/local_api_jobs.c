@@ -103,8 +103,8 @@ add_stub(struct api_list *list, const struct local_job *j)
 
 	job_stub_init(&stub);
 	local_job_describe(j, why);
-	if (job_stub_fill(&stub, local_job_wanted(j)) < 0 ||
-	    fill_summary(&stub.job_summary, j) < 0 || str_set(&stub.status_description, why) < 0)
+	job_stub_fill(&stub, local_job_wanted(j));
+	if (fill_summary(&stub.job_summary, j) < 0 || str_set(&stub.status_description, why) < 0)
 		return -ENOMEM;
 	stub.status = local_job_status(j);
 	whole.status = stub.status;
@@ -295,8 +295,8 @@ check_volume(struct local *l, const struct job *job, const struct task_group *g,
 	for (int64_t i = 0; i < (vr->per_alloc ? g->count : 1); i++) {
 		cleanup_free char *id = NULL;
 
-		if (volume_request_source(vr, i, &id) == 0 &&
-		    !local_volume_find(l, job->namespace, id))
+		volume_request_source(vr, i, &id);
+		if (!local_volume_find(l, job->namespace, id))
 			(void)model_problem(
 			    p, "group \"%s\": volume \"%s\" does not exist", str(g->name), id);
 	}
@@ -385,8 +385,7 @@ local_api_read_job(
 		return err_say(e, -EINVAL, "Job ID \"%.140s\" does not match the id in the path",
 		    str(ret->id));
 	job_warn_local(ret, warn);
-	if (job_complete(ret) < 0)
-		return err_set(e, -ENOMEM, "read the job");
+	job_complete(ret);
 	warn_kill_timeouts(sup, ret, warn);
 	local_ports_warn(ret, warn);
 	r = check_change(local_of_sup(sup), ret, e);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
 #include "supervisor/server/api/local_api.h"
@@ -160,7 +161,7 @@ annotate_diff(json_t *diff, const json_t *updates)
 static json_t *
 next_launch(const struct job *job)
 {
-	int64_t t = job_has_launches(job) ? job_next_launch(job, local_now_ns() / 1000000000) : -1;
+	int64_t t = job_has_launches(job) ? job_next_launch(job, clock_real_ns() / 1000000000) : -1;
 	char text[RFC3339_SIZE];
 
 	if (t < 0)

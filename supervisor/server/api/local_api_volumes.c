@@ -58,7 +58,7 @@ view_volume(struct local *l, struct local_volume *lv, bool with_allocs, struct c
 		return r;
 	local_volume_refresh(l, ret);
 	ret->schedulable = ret->schedulable && !lv->busy;
-	r = csi_volume_fill_view(ret);
+	csi_volume_fill_view(ret);
 	for (size_t i = 0; r >= 0 && with_allocs && i < ret->read_allocs.n; i++)
 		r = add_alloc_view(l, ret, ret->read_allocs.v[i]);
 	for (size_t i = 0; r >= 0 && with_allocs && i < ret->write_allocs.n; i++)

@@ -58,9 +58,6 @@ local_of_sup(struct sup *sup)
 	return local_of(sup->source);
 }
 
-/* The wall clock, in ns since 1970. */
-int64_t local_now_ns(void);
-
 /* A new index for something that changes in this turn. */
 uint64_t local_index_next(struct local *l);
 int local_index_init(struct local *l);

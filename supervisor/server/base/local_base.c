@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "common/cleanup.h"
 #include "supervisor/core/store.h"
@@ -14,15 +13,6 @@
 /* Changes of the client raise the index without writing it; there are fewer than this between two
  * writes. */
 #define INDEX_GAP 100000
-
-int64_t
-local_now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 uint64_t
 local_index_next(struct local *l)

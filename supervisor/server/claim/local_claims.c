@@ -40,10 +40,7 @@ usable_volume(struct local *l, const char *namespace, const struct volume_reques
 	cleanup_free char *id = NULL;
 	struct local_volume *lv;
 
-	if (volume_request_source(vr, index, &id) < 0) {
-		(void)err_set(e, -ENOMEM, "find volume %s", str(vr->source));
-		return NULL;
-	}
+	volume_request_source(vr, index, &id);
 	lv = local_volume_find(l, namespace, id);
 	if (!lv) {
 		(void)err_say(e, -ENOENT, "missing CSI volume %s", id);
@@ -196,8 +193,9 @@ local_claim_release(struct source *s, struct sup_alloc *sa, const struct volume_
 	struct local_volume *lv;
 	uint64_t same, self;
 
-	if (!la || volume_request_source(vr, alloc_name_index(sa->a.name), &id) < 0)
+	if (!la)
 		return;
+	volume_request_source(vr, alloc_name_index(sa->a.name), &id);
 	same = requests_of_volume(sa, vr, &self);
 	la->held &= ~self;
 	if (la->held & same)
@@ -218,10 +216,10 @@ local_claims_release_all(struct local *l, struct local_alloc *la)
 		cleanup_free char *id = NULL;
 		struct local_volume *lv;
 
-		if (g->volumes.v[i].value.type != VOLUME_CSI ||
-		    volume_request_source(
-			&g->volumes.v[i].value, alloc_name_index(la->sa->a.name), &id) < 0)
+		if (g->volumes.v[i].value.type != VOLUME_CSI)
 			continue;
+		volume_request_source(
+		    &g->volumes.v[i].value, alloc_name_index(la->sa->a.name), &id);
 		lv = local_volume_find(l, la->sa->job->job.namespace, id);
 		if (lv)
 			free_claim(l, la, lv);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/list.h"
 #include "common/log.h"
 #include "supervisor/core/store.h"
@@ -127,7 +128,7 @@ local_volume_changed(struct local *l, struct local_volume *lv)
 {
 	lv->vol.modify_index = local_index_next(l);
 	local_changes_note(l, LOCAL_VOLUMES, lv->vol.modify_index);
-	lv->vol.modify_time = local_now_ns();
+	lv->vol.modify_time = clock_real_ns();
 	turn_write(l->base.sup, &lv->row);
 	turn_durable(l->base.sup);
 }

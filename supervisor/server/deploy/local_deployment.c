@@ -9,6 +9,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/id.h"
 #include "common/list.h"
 #include "common/log.h"
@@ -125,7 +126,7 @@ void
 local_deployment_changed(struct local *l, struct local_deployment *dep)
 {
 	dep->d.modify_index = local_index_next(l);
-	dep->d.modify_time = local_now_ns();
+	dep->d.modify_time = clock_real_ns();
 	turn_write(l->base.sup, &dep->row);
 	local_job_touch(dep->job, dep->d.modify_index);
 	local_changes_note(l, LOCAL_DEPLOYMENTS, dep->d.modify_index);
@@ -275,7 +276,7 @@ fill_deployment(struct deployment *d, const struct local_job *j, const struct jo
 	d->job_spec_modify_index = job->job_modify_index;
 	d->eval_priority = job->priority;
 	d->status = DEPLOYMENT_RUNNING;
-	d->create_time = local_now_ns();
+	d->create_time = clock_real_ns();
 	if (str_set(&d->id, text) < 0 || str_set(&d->namespace, job->namespace) < 0 ||
 	    str_set(&d->job_id, job->id) < 0)
 		return -ENOMEM;

@@ -6,6 +6,7 @@
 
 #include <systemd/sd-event.h>
 
+#include "common/clock.h"
 #include "common/duration.h"
 #include "supervisor/server/job/local_allocs.h"
 #include "supervisor/server/job/local_evals.h"
@@ -15,7 +16,7 @@ on_time(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct local *l = userdata;
 	const struct agent_config *config = l->base.sup->config;
-	int64_t before_ns = local_now_ns() - (int64_t)(config->eval_gc_ms * NS_PER_MS);
+	int64_t before_ns = clock_real_ns() - (int64_t)(config->eval_gc_ms * NS_PER_MS);
 
 	local_allocs_forget(l, before_ns);
 	local_evals_forget(l, before_ns);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
+#include "common/clock.h"
 #include "common/duration.h"
 #include "common/log.h"
 #include "supervisor/server/deploy/local_rollout.h"
@@ -111,7 +112,7 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata);
 static void
 set_deadline(struct local *l, struct local_deployment *dep, int64_t at_ns)
 {
-	int64_t left = at_ns - local_now_ns();
+	int64_t left = at_ns - clock_real_ns();
 
 	dep->deadline = sd_event_source_disable_unref(dep->deadline);
 	if (at_ns == INT64_MAX)
@@ -169,7 +170,7 @@ local_deploy_examine(struct local *l, struct local_job *j)
 {
 	struct local_deployment *dep = local_deployment_active(j);
 	struct local_outlook o = LOCAL_OUTLOOK;
-	int64_t now = local_now_ns();
+	int64_t now = clock_real_ns();
 
 	if (!dep || dep->d.status != DEPLOYMENT_RUNNING)
 		return;
@@ -196,7 +197,7 @@ on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 static void
 forgive_deadline(struct local *l, struct local_deployment *dep)
 {
-	int64_t now = local_now_ns();
+	int64_t now = clock_real_ns();
 
 	for (size_t i = 0; i < dep->d.groups.n; i++) {
 		struct deployment_group *g = &dep->d.groups.v[i].value;
@@ -257,7 +258,7 @@ promote_group(
 
 	g->promoted = true;
 	if (g->progress_deadline > 0)
-		g->require_progress_by = local_now_ns() + g->progress_deadline;
+		g->require_progress_by = clock_real_ns() + g->progress_deadline;
 	for (int64_t i = 0; i < g->desired_canaries; i++)
 		local_reconcile_promote(l, slots->slots[i], slots->canaries[i]);
 }
@@ -302,7 +303,7 @@ local_deploy_pause(struct local *l, struct local_deployment *dep, bool pause)
 		struct deployment_group *g = &dep->d.groups.v[i].value;
 
 		if (!pause && g->progress_deadline > 0)
-			g->require_progress_by = local_now_ns() + g->progress_deadline;
+			g->require_progress_by = clock_real_ns() + g->progress_deadline;
 	}
 	local_deployment_changed(l, dep);
 	dep->deadline = sd_event_source_disable_unref(dep->deadline);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/list.h"
 #include "common/log.h"
@@ -49,7 +50,7 @@ local_periodic_init(struct local *l)
 static int64_t
 now_s(void)
 {
-	return local_now_ns() / 1000000000;
+	return clock_real_ns() / 1000000000;
 }
 
 /* --- its row --- */

@@ -21,7 +21,7 @@ struct local_changes {
 static void
 on_committed(struct sup *sup, struct deferred *d)
 {
-	api_wait_look(sup);
+	api_wait_check(sup);
 	local_event_streams_wake();
 }
 
@@ -109,7 +109,8 @@ get_node_head(struct local *l, const struct local_news *n, struct event_head *re
 static int
 print_node(struct local *l, const struct local_news *n, struct text *t)
 {
-	return api_node_print(l->base.sup, 0, t);
+	api_node_print(l->base.sup, 0, t);
+	return 0;
 }
 
 static const struct local_news_type node_news = { "Node", get_node_head, print_node };

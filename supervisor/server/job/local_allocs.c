@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/server/capacity/local_cores.h"
@@ -199,7 +200,7 @@ local_alloc_stop(struct local *l, struct local_alloc *la, const char *why)
 	a->desired_status = DESIRED_STOP;
 	(void)str_set(&a->desired_description, why);
 	a->modify_index = a->alloc_modify_index = local_index_next(l);
-	a->modify_time = local_now_ns();
+	a->modify_time = clock_real_ns();
 	alloc_changed(l->base.sup, la->sa);
 	client_alloc_update(l->base.sup, la->sa);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/id.h"
 #include "common/list.h"
 #include "common/log.h"
@@ -243,7 +244,7 @@ void
 local_eval_changed(struct local *l, struct local_eval *ev)
 {
 	ev->ev.modify_index = local_index_next(l);
-	ev->ev.modify_time = local_now_ns();
+	ev->ev.modify_time = clock_real_ns();
 	turn_write(l->base.sup, &ev->row);
 }
 
@@ -258,7 +259,7 @@ fill_eval(struct eval *ev, const struct job *job, const char *trigger)
 	ev->type = job->type;
 	ev->status = EVAL_PENDING;
 	ev->job_modify_index = job->modify_index;
-	ev->create_time = local_now_ns();
+	ev->create_time = clock_real_ns();
 	if (str_set(&ev->id, text) < 0 || str_set(&ev->namespace, job->namespace) < 0 ||
 	    str_set(&ev->job_id, job->id) < 0 || str_set(&ev->triggered_by, trigger) < 0)
 		return -ENOMEM;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/list.h"
 #include "common/log.h"
 #include "supervisor/core/store.h"
@@ -299,7 +300,7 @@ put_version(struct local *l, struct local_job *j, struct job *job)
 	job->version = old ? old->ref->job.version + 1 : 0;
 	job->create_index = old ? old->ref->job.create_index : index;
 	job->modify_index = job->job_modify_index = index;
-	job->submit_time = local_now_ns();
+	job->submit_time = clock_real_ns();
 	job->status = JOB_PENDING;
 	job->stable = false;
 	ref = job_ref_new(job);

@@ -12,6 +12,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/core/store.h"
@@ -127,7 +128,7 @@ left_ns(const struct drain_strategy *drain)
 
 	if (drain->deadline <= 0)
 		return drain->deadline == 0 ? INT64_MAX : 0;
-	left = drain->force_deadline - local_now_ns();
+	left = drain->force_deadline - clock_real_ns();
 	if (left < 0)
 		return 0;
 	return left < drain->deadline ? left : drain->deadline; /* whatever the clock was set to */
@@ -194,7 +195,7 @@ int
 local_drain_begin(struct local *l, struct drain_strategy *drain, struct err *e)
 {
 	const struct drain_strategy *old = node_get(l->base.sup)->drain_strategy;
-	int64_t now = local_now_ns();
+	int64_t now = clock_real_ns();
 	int r;
 
 	drain->started_at = old ? old->started_at : now;

@@ -2,6 +2,7 @@
 /* local_facts.c: what is known of a slot, for the decision about it. Runs in: supervisor. */
 #include "supervisor/server/place/local_facts.h"
 
+#include "common/clock.h"
 #include "supervisor/server/deploy/local_rollout.h"
 #include "supervisor/server/job/local_allocs.h"
 #include "supervisor/server/job/local_outdated.h"
@@ -84,7 +85,7 @@ local_facts_get(const struct local_slot *slot, const struct job *wanted, bool ag
 		int64_t at = local_reschedule_at(la->sa);
 
 		f.reschedule = at == LOCAL_RESCHEDULE_NEVER ? LOCAL_AGAIN_NEVER
-			       : at > local_now_ns()        ? LOCAL_AGAIN_LATER
+			       : at > clock_real_ns()       ? LOCAL_AGAIN_LATER
 							    : LOCAL_AGAIN_NOW;
 	}
 	return f;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "common/clock.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/capacity/local_ports.h"
 #include "supervisor/server/claim/local_claims.h"
@@ -42,7 +43,7 @@ bool
 local_fit_check(struct local *l, const struct local_usage *used, const struct job *job,
     const char *group, int64_t index, struct alloc_metric *m, struct local_shortage *ret_shortage)
 {
-	int64_t began = local_now_ns();
+	int64_t began = clock_real_ns();
 	struct local_shortage shortage = { .kind = LOCAL_SHORT_OTHER };
 	const struct local_fit f = { .node = node_get(l->base.sup),
 		.job = job,
@@ -55,7 +56,7 @@ local_fit_check(struct local *l, const struct local_usage *used, const struct jo
 		m->nodes_evaluated = 1;
 		fits = local_fit_node(&f) && volumes_can_be_claimed(l, &f) &&
 		       local_fit_usage(&f, used, &shortage) && ports_are_free(l, &f, &shortage);
-		m->allocation_time = local_now_ns() - began;
+		m->allocation_time = clock_real_ns() - began;
 	}
 	if (ret_shortage)
 		*ret_shortage = shortage;

@@ -194,10 +194,10 @@ static bool
 has_host_volume(const struct local_fit *f, const struct volume_request *vr)
 {
 	cleanup_free char *name = NULL;
-	const struct host_volume *v = volume_request_source(vr, f->index, &name) < 0
-					  ? NULL
-					  : map_get(host_volume, &f->node->host_volumes, str(name));
+	const struct host_volume *v;
 
+	volume_request_source(vr, f->index, &name);
+	v = map_get(host_volume, &f->node->host_volumes, str(name));
 	if (!v)
 		return local_fit_note_filtered(f, "missing host volume %s", str(name));
 	return !v->read_only || vr->read_only ||

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/id.h"
 #include "common/number.h"
 #include "supervisor/alloc/client.h"
@@ -58,7 +59,7 @@ note_previous(struct alloc *a, const struct local_alloc *before)
 		return -ENOMEM;
 	if (before->sa->a.desired_transition.reschedule != OPT_TRUE || !p)
 		return 0;
-	return local_reschedule_note(p, &before->sa->a, a, local_now_ns());
+	return local_reschedule_note(p, &before->sa->a, a, clock_real_ns());
 }
 
 static int
@@ -84,7 +85,7 @@ fill_alloc(struct local *l, struct alloc *a, const struct local_slot *slot, cons
 		return -ENOMEM;
 	a->desired_status = DESIRED_RUN;
 	a->client_status = CLIENT_PENDING;
-	a->create_time = a->modify_time = local_now_ns();
+	a->create_time = a->modify_time = clock_real_ns();
 	a->create_index = a->modify_index = a->alloc_modify_index = local_index_next(l);
 	return 0;
 }

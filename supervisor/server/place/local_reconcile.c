@@ -13,6 +13,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/server/deploy/local_rollout.h"
@@ -79,7 +80,7 @@ static void
 reschedule_later(struct local *l, struct local_slot *slot, struct local_eval *ev)
 {
 	struct alloc *a = &slot->current->sa->a;
-	int64_t at = local_reschedule_at(slot->current->sa), left = at - local_now_ns();
+	int64_t at = local_reschedule_at(slot->current->sa), left = at - clock_real_ns();
 	int r;
 
 	forget_reschedule(slot);

@@ -3,6 +3,7 @@
  * whether another follows, when, or why none does. Runs in: supervisor. */
 #include "supervisor/server/place/local_why.h"
 
+#include "common/clock.h"
 #include "common/duration.h"
 #include "supervisor/alloc/alloc_why.h"
 #include "supervisor/server/deploy/local_deployment.h"
@@ -33,7 +34,7 @@ get_fate_facts(const struct local_alloc *la)
 static void
 add_delay(const struct sup_alloc *sa, struct causes *c)
 {
-	int64_t left = local_reschedule_at(sa) - local_now_ns();
+	int64_t left = local_reschedule_at(sa) - clock_real_ns();
 	char text[DURATION_SIZE];
 
 	duration_format(left > 0 ? left / NS_PER_S * NS_PER_S : 0, text);

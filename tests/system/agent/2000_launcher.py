@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 27
-"""The launcher: what it makes, what it refuses, whom it starts again."""
+"""The launcher: what it creates, which configurations and paths it refuses, which processes it restarts."""
 import contextlib
 import os
 import signal
@@ -15,11 +15,11 @@ import time
 from lib import agent, binary, build_dir, case, helper, service
 
 LEASE = struct.Struct("<Q40sQQ")
-LOCK_WAIT_S = 5  # so long a second agent waits for the first one's end
+LOCK_WAIT_S = 5  # how long a second agent waits for the end of the first
 
 
 def refused(sentence, args=(), code=78, **kwargs):
-    """The agent does not start, and says why."""
+    """Checks that the agent does not start and that its log contains this text."""
     with agent.Agent(args, **kwargs) as a:
         case.equal(a.wait(), code, "exit code")
         case.contains(a.log(), sentence)
@@ -40,7 +40,7 @@ def modes(top, names):
     return found
 
 
-def test_start_makes_what_it_owns_and_stop_takes_away_what_is_not_data():
+def test_a_start_creates_the_directories_and_cgroups_and_a_stop_removes_all_but_data():
     with agent.Agent() as a:
         a.wait_ready()
         case.equal(modes(a.data, (".", "lock", "instance", "state", "alloc", "logs", "run", "csi", "rt",
@@ -52,20 +52,20 @@ def test_start_makes_what_it_owns_and_stop_takes_away_what_is_not_data():
             instance = f.read().strip()
         with open("/proc/self/mountinfo", encoding="utf-8") as f:
             mount = [line.split() for line in f if " %s/alloc " % a.data in line]
-        case.equal((len(mount), {"nosuid", "nodev"} - set(mount[0][5].split(",")), mount[0][6]), (1, set(), "-"), "the mount of alloc/, private")
+        case.equal((len(mount), {"nosuid", "nodev"} - set(mount[0][5].split(",")), mount[0][6]), (1, set(), "-"), "whether the mount of alloc/ is private")
         cgroups = subprocess.run(["find", "/sys/fs/cgroup", "-maxdepth", "2", "-name", "drover-" + instance], check=True,
                                  stdout=subprocess.PIPE).stdout.decode()
-        assert cgroups, "no cgroup has the instance in its name"
+        assert cgroups, "no cgroup is named after the instance"
         case.equal(a.stop(signal.SIGINT), 0, "exit code")
-        case.equal(os.path.exists(a.data + "/rt"), False, "rt is there")
-        case.equal(os.path.exists(a.data + "/state/state.db"), True, "state.db is there")
+        case.equal(os.path.exists(a.data + "/rt"), False, "whether rt exists")
+        case.equal(os.path.exists(a.data + "/state/state.db"), True, "whether state.db exists")
         with open("/proc/self/mounts", encoding="utf-8") as f:
             case.equal([line for line in f if a.data in line], [], "mounts")
         for line in cgroups.split():
             case.equal(os.path.exists(line), False, line)
 
 
-def test_without_a_data_directory_a_temporary_one_goes_with_the_agent():
+def test_a_temporary_data_directory_is_removed_with_the_agent():
     before = set(os.listdir("/tmp"))
     log = case.directory() + "/log"
     with open(log, "wb") as f:
@@ -73,7 +73,7 @@ def test_without_a_data_directory_a_temporary_one_goes_with_the_agent():
                              start_new_session=True)
     try:
         made = case.until(lambda: [n for n in set(os.listdir("/tmp")) - before if n.startswith("drover-") and
-                                   os.path.exists("/tmp/%s/rt/drover.sock" % n)], 10, "a data directory")
+                                   os.path.exists("/tmp/%s/rt/drover.sock" % n)], 10, "the data directory to exist")
         p.send_signal(signal.SIGINT)
         case.equal(p.wait(case.LEAST_S), 0, "exit code")
         for name in made:
@@ -84,7 +84,7 @@ def test_without_a_data_directory_a_temporary_one_goes_with_the_agent():
             p.wait()
 
 
-def test_each_process_has_its_descriptors_its_session_and_no_environment():
+def test_each_process_has_only_its_descriptors_a_session_and_no_environment():
     with agent.Agent(env={"HOME": "/root", "LD_X": "1"}) as a:
         a.wait_ready()
         for name, pid in a.processes().items():
@@ -98,7 +98,7 @@ def test_each_process_has_its_descriptors_its_session_and_no_environment():
             if name == "file-helper":
                 case.until(lambda p=pid: a.data not in agent.descriptors(p), 10, "file-helper to have closed the data directory")
             else:
-                case.equal(a.data in held, name in ("exec-helper", "mount-helper"), name + " holds the data directory")
+                case.equal(a.data in held, name in ("exec-helper", "mount-helper"), name + ": whether it has the data directory open")
             case.equal("/memfd:policy (deleted)" in held, name in ("exec-helper", "mount-helper"), name + ": policy")
             case.equal("/memfd:config (deleted)" in held, name not in ("exec-helper", "mount-helper", "check-helper"), name + ": config")
 
@@ -108,10 +108,10 @@ def test_csi_helper_is_not_started_before_it_is_needed():
         a.wait_ready()
         for name in ("supervisor", "exec-helper", "mount-helper", "file-helper", "heartbeat"):
             a.wait_process(name)
-        case.equal("csi-helper" in a.processes(), False, "csi-helper runs")
+        case.equal("csi-helper" in a.processes(), False, "whether csi-helper runs")
 
 
-def test_a_killed_helper_comes_back_and_nothing_else_changes():
+def test_only_a_killed_helper_is_restarted():
     with agent.Agent() as a:
         a.wait_ready()
         for name in ("exec-helper", "mount-helper", "file-helper", "heartbeat"):
@@ -125,7 +125,7 @@ def test_a_killed_helper_comes_back_and_nothing_else_changes():
         case.equal(a.get("/v1/agent/health")[0], 200, "health")
 
 
-def test_a_killed_supervisor_refuses_no_connection():
+def test_no_connection_is_refused_while_the_supervisor_is_restarted():
     refusals, accepted, ending = [], [0], threading.Event()
 
     def probe(a):
@@ -156,20 +156,20 @@ def test_a_killed_supervisor_refuses_no_connection():
         a.wait_ready()
 
 
-def test_a_helper_that_does_not_end_is_killed_before_the_set_starts_again():
+def test_a_helper_that_does_not_end_is_killed_before_all_are_restarted():
     with agent.Agent() as a:
         a.wait_ready()
         stuck = a.wait_process("mount-helper")
         os.kill(stuck, signal.SIGSTOP)
         began = time.monotonic()
         a.wait_process("supervisor", other_than=a.kill("supervisor"))
-        assert time.monotonic() - began > 0.9, "the stopped helper was not given its second"
+        assert time.monotonic() - began > 0.9, "the stopped helper was killed in less than a second"
         case.contains(a.log(), "mount-helper (pid %d) did not end in time: killed" % stuck)
         a.wait_process("mount-helper", other_than=stuck)
         a.wait_ready()
 
 
-def test_when_the_launcher_is_killed_all_the_others_end():
+def test_all_processes_end_when_the_launcher_is_killed():
     with agent.Agent() as a:
         a.wait_ready()
         a.kill_launcher()
@@ -182,7 +182,7 @@ def test_a_second_agent_on_the_same_data_directory_is_refused_with_the_pid():
         a.wait_ready()
         began = time.monotonic()
         refused("another agent (pid %d) uses %s" % (a.pid, a.data), code=1, data=a.data)
-        assert time.monotonic() - began >= LOCK_WAIT_S, "it did not wait for the lock"
+        assert time.monotonic() - began >= LOCK_WAIT_S, "the second agent did not wait for the lock"
         case.equal(a.get("/v1/agent/health")[0], 200, "health")
 
 
@@ -193,7 +193,7 @@ def test_a_second_agent_starts_when_the_first_ends_in_time():
         with agent.Agent(data=a.data) as b:
             case.until(lambda: a.data + "/lock" in agent.descriptors(b.pid), 5, "the second to wait for the lock")
             case.equal(a.stop(), 0, "exit code of the first")
-            if time.monotonic() - began < LOCK_WAIT_S:  # else it has given up rightly
+            if time.monotonic() - began < LOCK_WAIT_S:  # else it stopped waiting before the first had ended, which is correct
                 b.wait_ready()
 
 
@@ -215,13 +215,13 @@ def test_a_configuration_that_others_can_write_is_refused():
     refused("configuration: open %s/none.hcl: No such file" % base, ["-config", base + "/none.hcl"])
 
 
-def test_a_mistake_in_the_configuration_has_file_line_and_column():
+def test_an_error_in_the_configuration_names_file_line_and_column():
     path = write(case.directory() + "/bad.hcl", 'region = "a"\nclient {\n  meta = = 3\n}\n')
     refused(path + ":3:", ["-config", path])
 
 
-def test_host_modes_by_default_need_to_be_allowed():
-    """Whatever the order of the files."""
+def test_host_modes_as_default_must_be_allowed():
+    """Also if the two settings are in different files, in any order."""
     base = case.directory()
     for mode, other in (("pid", "ipc"), ("ipc", "pid")):
         path = write(base + "/%s.hcl" % mode, 'plugin "exec" {\n config {\n default_%s_mode = "host"\n } }\n' % mode)
@@ -240,7 +240,7 @@ def test_files_of_a_directory_are_read_in_order_and_unknown_words_are_named():
         case.contains(" ".join(agent.arguments(a.processes()["supervisor"])), "--log-level=warn")
 
 
-def test_a_configuration_file_is_masked_by_its_own_path_however_it_was_named():
+def test_a_configuration_file_named_through_a_link_is_masked_at_its_real_path():
     base = case.directory()
     os.mkdir(base + "/real")
     os.symlink("real", base + "/link")
@@ -249,10 +249,10 @@ def test_a_configuration_file_is_masked_by_its_own_path_however_it_was_named():
         with agent.Agent(["-config", name], wrap=["/bin/sh", "-c", 'cd "$0" && exec "$@"', base]) as a:
             a.wait_ready()
             with open("/proc/%d/fd/4" % a.wait_process("exec-helper"), "rb") as f:  # FD_CONFIG: the policy
-                case.equal((base + "/real/a.hcl").encode() in f.read(), True, "masked when it is named " + name)
+                case.equal((base + "/real/a.hcl").encode() in f.read(), True, "whether it is masked if it is named " + name)
 
 
-def test_sighup_reads_the_configuration_again_and_keeps_the_old_one_if_it_is_bad():
+def test_sighup_reloads_the_configuration_unless_it_is_invalid():
     path = write(case.directory() + "/a.hcl", 'log_level = "info"\n')
     with agent.Agent(["-config", path]) as a:
         a.wait_ready()
@@ -270,7 +270,7 @@ def test_sighup_reads_the_configuration_again_and_keeps_the_old_one_if_it_is_bad
         a.wait_ready()
 
 
-def test_a_data_directory_that_cannot_do_is_refused():
+def test_unusable_data_directories_are_refused():
     base = case.directory()
     refused("bytes too long", data=base + "/" + "x" * 60)
     refused("must not contain blanks", data=base + "/a b")
@@ -282,11 +282,11 @@ def test_a_data_directory_that_cannot_do_is_refused():
 
 
 def untouched(victim):
-    """A directory of root's with something in it, as it was when victim_in() made it."""
+    """Checks that the directory is as victim_in() made it."""
     case.equal(modes(victim, (".", "rt", "rt/keep")), {".": "0750", "rt": "0700", "rt/keep": "0600"}, victim)
 
 
-def victim_in(base):
+def victim_in(base):  # a directory of root with files in it
     victim = base + "/victim"
     os.mkdir(victim, 0o750)
     os.mkdir(victim + "/rt", 0o700)
@@ -294,8 +294,8 @@ def victim_in(base):
     return victim
 
 
-def test_a_path_that_others_than_root_can_change_leads_to_nothing():
-    """`drover agent -dev -data-dir /tmp/d`, and somebody else has put a link there."""
+def test_a_path_that_others_than_root_can_change_is_refused():
+    """As with `drover agent -dev -data-dir /tmp/d` when another user has made a link /tmp/d."""
     base = case.directory()
     victim = victim_in(base)
     os.mkdir(base + "/empty", 0o750)
@@ -327,14 +327,14 @@ def test_a_path_that_others_than_root_can_change_leads_to_nothing():
         case.equal(os.listdir(base + "/empty"), [], path)
 
 
-def test_a_directory_that_holds_something_else_is_no_data_directory():
+def test_a_directory_with_other_files_is_refused_as_data_directory():
     victim = victim_in(case.directory())
     refused("%s contains rt but no file \"instance\"" % victim, data=victim)
     untouched(victim)
     case.equal(os.listdir(victim), ["rt"])
 
 
-def test_a_data_directory_in_tmp_and_one_that_roots_link_leads_to():
+def test_a_data_directory_in_tmp_or_behind_a_link_of_root_is_accepted():
     base = case.directory()
     os.mkdir(base + "/shared")
     os.chmod(base + "/shared", 0o1777)
@@ -347,7 +347,7 @@ def test_a_data_directory_in_tmp_and_one_that_roots_link_leads_to():
             case.equal(a.stop(), 0, "exit code")
 
 
-def test_what_the_mount_of_the_data_directory_does_not_allow_is_said_once():
+def test_restrictions_of_the_data_directorys_mount_are_logged_once():
     base = case.directory()
     for flags, sentence in ((helper.MS_NOEXEC, "is mounted noexec: tasks cannot run"), (helper.MS_NODEV, "is mounted nodev: device nodes"),
                             (helper.MS_RDONLY, "is on a file system that is mounted read-only")):
@@ -360,7 +360,7 @@ def test_what_the_mount_of_the_data_directory_does_not_allow_is_said_once():
                 a.wait_ready()
                 case.equal(a.log().count(sentence), 1, sentence)
                 case.equal(a.stop(), 0, "exit code")
-                case.equal(os.path.ismount(base), True, "the mount of the data directory itself, after the end")
+                case.equal(os.path.ismount(base), True, "the mount of the data directory after the agent's end")
         finally:
             helper.umount(base)
 
@@ -371,7 +371,7 @@ def read_lease(a):
         return os.fstat(f.fileno()).st_ino, len(data), LEASE.unpack(data[:LEASE.size])
 
 
-def test_the_lease_page_outlives_the_agent_and_is_renewed_only_if_it_is_not_of_this_boot():
+def test_the_lease_page_is_kept_unless_it_is_of_another_boot():
     with agent.Agent() as a:
         a.wait_ready()
         case.until(lambda: read_lease(a)[2][3] != 0, 10, "the first beat")
@@ -383,22 +383,22 @@ def test_the_lease_page_outlives_the_agent_and_is_renewed_only_if_it_is_not_of_t
         again = read_lease(a)
         case.equal(again[0], inode, "inode after kill -9 of the launcher")
         case.equal(again[2][:3], first[:3], "magic, boot id, started")
-        assert again[2][3] >= first[3], "last_ok went back"
+        assert again[2][3] >= first[3], "last_ok has decreased"
         a.kill_launcher()
         with open(a.data + "/rt/lease", "r+b") as f:
             f.write(LEASE.pack(first[0], b"01234567-89ab-cdef-0123-456789abcdef", 1, 2))
         a.start()
         a.wait_ready()
-        case.equal(read_lease(a)[2][:2], first[:2], "page after one of another boot")
-        assert read_lease(a)[2][2] > first[2], "started is not new"
+        case.equal(read_lease(a)[2][:2], first[:2], "the page after one of another boot")
+        assert read_lease(a)[2][2] > first[2], "`started` was not renewed"
         a.kill_launcher()
         os.truncate(a.data + "/rt/lease", 40)
         a.start()
         a.wait_ready()
-        case.equal(read_lease(a)[1], 4096, "size after a torn one")
+        case.equal(read_lease(a)[1], 4096, "size of the page after a truncated one")
 
 
-def test_a_stale_control_socket_is_replaced_and_a_live_one_is_not():
+def test_a_stale_control_socket_is_replaced_but_a_live_one_is_not():
     base = case.directory()
     path = base + "/s.sock"
     other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -409,19 +409,19 @@ def test_a_stale_control_socket_is_replaced_and_a_live_one_is_not():
     with agent.Agent(["-socket", path]) as a:
         a.wait_ready()
         case.equal(a.stop(), 0, "exit code")
-    case.equal(os.path.exists(path), False, "the socket is there")
+    case.equal(os.path.exists(path), False, "whether the socket exists")
     write(path, "mine")
     refused("exists and is not a socket", ["-socket", path])
     case.equal(os.path.getsize(path), 4, "the file")
 
 
-def test_a_socket_that_systemd_hands_over_is_used():
+def test_a_socket_passed_by_systemd_is_used():
     path = case.directory() + "/l.sock"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(path)
     listener.listen()
 
-    # LISTEN_PID is the launcher's own pid, which only a program between can know: sh.
+    # LISTEN_PID must be the launcher's pid, so a shell sets it before it executes the launcher.
     a = agent.Agent(["-socket", path], start=False, env={"LISTEN_FDS": "1"},
                     wrap=["/bin/sh", "-c", 'export LISTEN_PID=$$; exec "$@"', "sh"])
     with a:
@@ -437,14 +437,14 @@ def test_a_socket_that_systemd_hands_over_is_used():
                 os.close(3)
         listener.close()
         a.wait_ready()
-        case.equal(os.path.exists(a.data + "/rt/drover.sock"), False, "a socket of its own")
+        case.equal(os.path.exists(a.data + "/rt/drover.sock"), False, "whether the agent made its own socket")
         for pid in [a.pid] + list(a.processes().values()):
             with open("/proc/%d/environ" % pid, "rb") as f:
                 environment = f.read()
-            case.equal(pid != a.pid and b"LISTEN_" in environment, False, "LISTEN_ in the environment of %d" % pid)
+            case.equal(pid != a.pid and b"LISTEN_" in environment, False, "whether LISTEN_ variables are in the environment of %d" % pid)
 
 
-def test_a_second_signal_does_not_wait_for_a_supervisor_that_hangs():
+def test_a_second_signal_ends_an_agent_whose_supervisor_hangs():
     with agent.Agent() as a:
         a.wait_ready()
         os.kill(a.processes()["supervisor"], signal.SIGSTOP)
@@ -452,10 +452,10 @@ def test_a_second_signal_does_not_wait_for_a_supervisor_that_hangs():
         a.wait_log("draining")
         case.equal(a.process.poll(), None, "exit code after the first signal")
         case.equal(a.stop(signal.SIGINT), 0, "exit code after the second")
-        case.equal(os.path.exists(a.data + "/rt"), False, "rt is there")
+        case.equal(os.path.exists(a.data + "/rt"), False, "whether rt exists")
 
 
-def test_a_supervisor_that_cannot_run_here_ends_the_agent():
+def test_a_supervisor_that_cannot_start_ends_the_agent():
     with agent.Agent() as a:
         a.wait_ready()
         case.equal(a.stop(), 0, "exit code")
@@ -473,7 +473,7 @@ def test_a_supervisor_that_cannot_run_here_ends_the_agent():
 
 @contextlib.contextmanager
 def passwd(lines):
-    """In /etc/passwd these lines stand for the agent's users."""
+    """Replaces the agent's users in /etc/passwd by these lines."""
     path = case.directory() + "/passwd"
     with open("/etc/passwd", encoding="utf-8") as f:
         write(path, "".join([*(line + "\n" for line in service.without_agent(f.read())), *lines]))
@@ -484,12 +484,12 @@ def passwd(lines):
         helper.umount("/etc/passwd")
 
 
-def test_without_its_users_the_agent_says_what_to_do():
+def test_without_its_users_the_agent_explains_how_to_create_them():
     with passwd(()):
         refused("systemd-sysusers", dev=False)
 
 
-def test_users_that_do_not_differ_are_refused():
+def test_users_with_the_same_id_are_refused():
     wrong = (("users drover-exec (64901:64901) and drover-csi (64901:64902) must differ", {"drover-csi": (64901, 64902)}),
              ("users drover (64900:64900) and drover-heartbeat (64903:64900) must differ", {"drover-heartbeat": (64903, 64900)}),
              ("user drover-exec has the ids 0:64901", {"drover-exec": (0, 64901)}),
@@ -502,7 +502,7 @@ def test_users_that_do_not_differ_are_refused():
             refused(sentence, dev=False)
 
 
-def test_a_storm_of_sighup_delays_neither_the_end_of_a_hung_supervisor_nor_a_sigterm():
+def test_many_sighups_delay_neither_the_kill_of_a_hung_supervisor_nor_sigterm():
     with agent.Agent() as a:
         a.wait_ready()
         ending = threading.Event()
@@ -523,8 +523,8 @@ def test_a_storm_of_sighup_delays_neither_the_end_of_a_hung_supervisor_nor_a_sig
             thread.join()
 
 
-def test_an_agent_in_a_chroot_has_no_exec_tasks():
-    """Where it joined a mount namespace it would be outside of its root."""
+def test_an_agent_in_a_chroot_runs_no_exec_tasks():
+    """An executor that joined a mount namespace would leave the chroot."""
     root = case.directory()
     helper.mount("/", root, None, 4096 | helper.MS_REC)
     try:
@@ -546,8 +546,8 @@ def test_a_data_directory_that_the_supervisor_cannot_reach_is_refused():
         case.equal(a.log().count("error:"), 1, a.log())
 
 
-def test_nobody_reads_the_log_any_more():
-    """`drover agent -dev | head -1` and Ctrl-C: it still drains and leaves nothing."""
+def test_an_agent_whose_log_has_no_reader_ends_normally():
+    """As with `drover agent -dev | head -1` and Ctrl-C: the agent still drains and leaves nothing behind."""
     reader, writer = os.pipe()
     a = agent.Agent(start=False)
     a.start(stderr=writer)
@@ -565,7 +565,7 @@ def tls_config(base, **files):
     return "tls {\n  rpc = true\n%s}\n" % "".join('  %s = "%s"\n' % one for one in paths.items())
 
 
-def test_heartbeat_gets_the_files_of_tls_as_memfds():
+def test_heartbeat_receives_the_tls_files_as_memfds():
     base = case.directory()
     path = write(base + "/a.hcl", tls_config(base))
     with agent.Agent(["-config", path]) as a:
@@ -585,7 +585,7 @@ def test_heartbeat_gets_the_files_of_tls_as_memfds():
     refused("tls.rpc is on, but tls.ca_file is not set", ["-config", path])
 
 
-def test_a_key_on_a_file_system_that_does_not_answer_leaves_the_agent_as_it_was():
+def test_a_reload_that_hangs_in_reading_a_key_does_not_disturb_the_agent():
     if not os.path.exists("/dev/fuse"):
         case.skip("no /dev/fuse")
     base, point = case.directory(), case.directory()
@@ -610,8 +610,9 @@ def test_a_key_on_a_file_system_that_does_not_answer_leaves_the_agent_as_it_was(
         helper.umount(point, 2)
 
 
-def test_a_hierarchy_that_is_empty_later_than_the_others_is_removed_too():
-    """Where cgroup2 says that all have gone, a v1 controller may not know it yet. Here it has a process of its own for that."""
+def test_a_v1_cgroup_that_becomes_empty_later_is_removed_too():
+    """When a cgroup of v2 is empty, that of a v1 controller may not be empty yet. The test simulates this with a process in the v1
+    cgroup."""
     pids = helper.cgroup_trees().get("pids")
     if not pids:
         case.skip("no cgroup v1")
@@ -619,7 +620,7 @@ def test_a_hierarchy_that_is_empty_later_than_the_others_is_removed_too():
         a.wait_ready()
         with open(a.data + "/instance", encoding="ascii") as f:
             tree = "%s/drover-%s" % (pids, f.read().strip())
-        # It ends by itself, well within the time for which the launcher waits.
+        # The process ends well within the time for which the launcher waits.
         with subprocess.Popen(["sleep", "1"]) as late:
             with open(tree + "/tasks", "w", encoding="ascii") as f:
                 f.write(str(late.pid))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent's processes have in common: nobody who takes one of them over can spoil it for the others, or for the next agent."""
+"""Open file descriptions that the agent's processes share: an attacker in one of them cannot use these to harm the others, or the next
+agent."""
 import ctypes
 import errno
 import fcntl
@@ -21,9 +22,9 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def same_description(one, other):
-    """one, other: (pid, fd)."""
+    """Returns whether two descriptors, each (pid, fd), have the same open file description."""
     r = libc.syscall(KCMP, one[0], other[0], KCMP_FILE, ctypes.c_ulong(one[1]), ctypes.c_ulong(other[1]))
-    if r < 0 and ctypes.get_errno() == errno.EBADF:  # closed since it was listed
+    if r < 0 and ctypes.get_errno() == errno.EBADF:  # closed after it was listed
         return False
     if r < 0:
         raise OSError(ctypes.get_errno(), "kcmp %s %s" % (one, other))
@@ -31,7 +32,7 @@ def same_description(one, other):
 
 
 def held(pid):
-    """{fd: what it is} of those by which a holder could change something: by a flag, an offset, or at the thing itself."""
+    """Returns {fd: target} of the descriptors through which a process could change shared state: flags, an offset, or the file itself."""
     found = {}
     for fd in os.listdir("/proc/%d/fd" % pid):
         path = "/proc/%d/fd/%s" % (pid, fd)
@@ -42,7 +43,8 @@ def held(pid):
             mode = os.stat(path).st_mode
         except FileNotFoundError:
             continue
-        # A memfd is sealed, or of the log's level: readers map it. The helpers that are root have the data directory.
+        # Memfds are sealed, or have the log level, which readers map. Directories are excluded because root's helpers share the data
+        # directory.
         if not flags & os.O_PATH and name != "/dev/null" and not name.startswith("/memfd:") and not stat.S_ISDIR(mode):
             found[int(fd)] = name
     return found
@@ -57,12 +59,12 @@ def all_ready(a):
     a.wait_ready()
     for name in HELPERS:
         pid = a.wait_process(name)
-        if name != "exec-helper":  # it passes no_new_privs on to no task
-            case.until(lambda pid=pid: has_dropped(pid), 10, "the drop of " + name)
+        if name != "exec-helper":  # it does not set no_new_privs, because raw_exec tasks would inherit it
+            case.until(lambda pid=pid: has_dropped(pid), 10, "the drop of privileges of " + name)
 
 
 def check_shared(a):
-    """Shared are the control socket, which passes from supervisor to supervisor, and the socket of who follows the log."""
+    """Checks that only two sockets are shared: the control socket, which each supervisor gets, and that of followers of the log."""
     all_ready(a)
     processes = dict(a.processes(), launcher=a.pid)
     fds = {name: held(pid) for name, pid in processes.items()}
@@ -85,7 +87,7 @@ def test_no_two_processes_share_the_log_the_lock_or_the_lease():
                                "%s: %s in its memory" % (name, path))
 
 
-def test_no_two_processes_share_a_pipe_that_is_the_log():
+def test_no_two_processes_share_the_pipe_of_the_log():
     reader, writer = os.pipe()
     a = agent.Agent(start=False)
     with a:
@@ -98,11 +100,11 @@ def test_no_two_processes_share_a_pipe_that_is_the_log():
     os.close(reader)
 
 
-def test_a_log_file_has_every_line_whoever_opened_it_how():
-    """Each process has an offset of its own now; what one writes must not be where another writes."""
+def test_a_log_file_opened_without_append_has_every_line():
+    """Each process has its own file offset, but none may overwrite lines of another."""
     a = agent.Agent(start=False)
     with a:
-        log = os.open(a.log_path, os.O_WRONLY | os.O_CREAT, 0o644)  # not to append
+        log = os.open(a.log_path, os.O_WRONLY | os.O_CREAT, 0o644)  # opened without O_APPEND
         a.start(stderr=log)
         all_ready(a)
         for name in HELPERS:
@@ -113,7 +115,7 @@ def test_a_log_file_has_every_line_whoever_opened_it_how():
         os.close(log)
 
 
-def test_a_supervisor_cannot_shut_the_control_socket():
+def test_a_supervisor_cannot_shut_down_the_control_socket():
     with agent.Agent() as a:
         a.wait_ready()
         for how in (2, 1, 0):
@@ -123,8 +125,8 @@ def test_a_supervisor_cannot_shut_the_control_socket():
         a.wait_ready()
 
 
-def test_a_supervisor_whose_log_socket_blocks_answers_all_the_same():
-    """The socket is the launcher's: what one supervisor does to its flags the next one finds."""
+def test_a_supervisor_with_a_blocking_log_socket_still_answers():
+    """The launcher owns the socket, so flags that one supervisor sets remain for the next."""
     with agent.Agent() as a:
         a.wait_ready()
         case.equal(takeover.call(a.processes()["supervisor"], takeover.FCNTL, FD_SUP_LOG, fcntl.F_SETFL, 0), 0, "fcntl(F_SETFL)")
@@ -137,8 +139,9 @@ def test_a_supervisor_whose_log_socket_blocks_answers_all_the_same():
             a.wait_ready()
 
 
-def test_a_control_socket_that_an_accomplice_of_the_supervisor_shut_is_made_anew():
-    """Who was passed it has no filter. After the next start of the supervisor it works again, and nobody has the new one."""
+def test_a_control_socket_that_another_process_shut_down_is_replaced():
+    """The accomplice, to which the supervisor passed the socket, has no filter. After the next start of the supervisor there is a new
+    socket, which the accomplice does not have."""
     with agent.Agent() as a, socket.socket(socket.AF_UNIX) as accomplice:
         a.wait_ready()
         accomplice.bind("\0accomplice")
@@ -154,7 +157,7 @@ def test_a_control_socket_that_an_accomplice_of_the_supervisor_shut_is_made_anew
         a.wait_log("the control socket was shut down: binding it again")
 
 
-def test_a_process_that_does_not_want_to_end_keeps_no_other_agent_out():
+def test_a_process_that_does_not_end_blocks_no_other_agent():
     with agent.Agent() as a:
         for name in ("supervisor",) + HELPERS:
             all_ready(a)
@@ -167,14 +170,14 @@ def test_a_process_that_does_not_want_to_end_keeps_no_other_agent_out():
         all_ready(a)
 
 
-def test_no_process_but_exec_helper_can_have_itself_spared():
+def test_only_exec_helper_can_disable_its_parent_death_signal():
     with agent.Agent() as a:
         for name in ("mount-helper", "file-helper", "heartbeat", "supervisor"):
             all_ready(a)
             case.equal(takeover.call(a.processes()[name], PRCTL, PR_SET_PDEATHSIG, 0), takeover.KILLED, name)
 
 
-def test_the_lock_is_held_until_the_last_process_has_ended_and_by_no_child_of_it():
+def test_the_lock_is_held_until_the_last_process_has_ended_but_not_by_children():
     with helper.Places() as places:
         def is_free():
             fd = os.open(places.data + "/lock", os.O_RDONLY | os.O_CLOEXEC)
@@ -191,13 +194,13 @@ def test_the_lock_is_held_until_the_last_process_has_ended_and_by_no_child_of_it
         h = helper.Helper("mount-helper", places, lock=fd)
         os.close(fd)
         try:
-            case.equal(is_free(), False, "the lock is free while mount-helper runs")
-            case.equal(os.readlink("/proc/%d/fd/5" % h.pid), "/dev/null", "what was the lock's descriptor")
+            case.equal(is_free(), False, "whether the lock is free while mount-helper runs")
+            case.equal(os.readlink("/proc/%d/fd/5" % h.pid), "/dev/null", "target of the former descriptor of the lock")
         finally:
             h.kill()
             h.wait()
             h.close()
-        case.equal(is_free(), True, "the lock is free when it has ended")
+        case.equal(is_free(), True, "whether the lock is free after its end")
 
 
 case.run(globals())

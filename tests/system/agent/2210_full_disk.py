@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A full disk: changes are refused with a sentence, what runs goes on, and nothing has to be repaired afterwards."""
+"""A full disk: changes are refused with an error message, tasks keep running, and nothing has to be repaired afterwards."""
 import os
 
 from lib import api, case, helper
 
 
 def fill(path):
-    """Takes every byte that is left."""
+    """Writes until no byte is free."""
     with open(path, "wb", buffering=0) as f:
         size = 1 << 20
         while size > 0:
@@ -25,12 +25,12 @@ def test_changes_are_refused_and_reads_answer():
         case.equal(answer.status in (200, 507), True, "%d %s" % (answer.status, answer.text))
         return answer.status == 507 and answer
     case.contains(case.until(refused, 20, "a change to be refused").text, "full")
-    case.equal([a["ClientStatus"] for a in node.allocs("early")], ["running"], "what runs")
+    case.equal([a["ClientStatus"] for a in node.allocs("early")], ["running"], "running allocations")
     answer = case.until(lambda: (a := node.request("GET", "/v1/agent/health")).status == 500 and a, 10, "bad health")
     case.contains(answer.json["client"]["message"], "full")
 
 
-def test_it_goes_on_when_there_is_room():
+def test_changes_are_accepted_again_when_space_is_free():
     os.unlink(node.data + "/ballast")
     case.until(lambda: node.request("GET", "/v1/agent/health").status == 200, 10, "health")
     node.register(api.job("late"))
@@ -38,7 +38,7 @@ def test_it_goes_on_when_there_is_room():
     node.kill("supervisor")
     node.wait_ready()
     case.equal([j["ID"] for j in node.ask("/v1/jobs")], ["early", "late"])
-    case.equal([a["ClientStatus"] for a in node.allocs("early")], ["running"], "what ran all the time")
+    case.equal([a["ClientStatus"] for a in node.allocs("early")], ["running"], "the allocation that ran before")
     node.purge("early")
     node.purge("late")
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")

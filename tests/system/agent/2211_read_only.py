@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A disk that its file system has made read-only, as after an I/O error: changes are refused with the reason, what runs goes on."""
+"""A file system that became read-only, as after an I/O error: changes are refused with the reason, and tasks keep running."""
 import os
 import signal
 import subprocess
@@ -12,7 +12,7 @@ READ_ONLY = "Read-only file system"
 
 
 class Disk:
-    """An ext4 of its own on a loop device, mounted at .path."""
+    """An ext4 file system on a loop device, mounted at .path."""
 
     def __enter__(self):
         self.path, image = case.directory() + "/disk", case.directory() + "/image"
@@ -28,7 +28,7 @@ class Disk:
         return self
 
     def fail(self):
-        """What an error that was found on it does to it."""
+        """Remounts it read-only, as the kernel does after an error."""
         helper.mount(None, self.path, None, MS_REMOUNT, "abort")
         case.raises(OSError, os.mkdir, self.path + "/x")
 
@@ -50,22 +50,22 @@ def test_changes_are_refused_and_reads_answer():
         return answer.status == 507 and answer
     case.contains(case.until(refused, 20, "a change to be refused").text, READ_ONLY)
     case.contains(node.request("DELETE", "/v1/job/early").text, READ_ONLY)
-    case.equal([a["ClientStatus"] for a in node.allocs("early")], ["running"], "what runs")
+    case.equal([a["ClientStatus"] for a in node.allocs("early")], ["running"], "running allocations")
     answer = case.until(lambda: (a := node.request("GET", "/v1/agent/health")).status == 500 and a, 10, "bad health")
     case.contains(answer.json["client"]["message"], READ_ONLY)
     case.equal(running(), [True], "the task")
 
 
-def test_a_supervisor_that_starts_on_it_says_so_and_hurts_nothing():
+def test_a_supervisor_started_on_it_reports_the_reason_and_changes_nothing():
     before = len(node.log().splitlines())
     node.kill("supervisor")
     case.until(lambda: any(READ_ONLY in line for line in node.log().splitlines()[before:]), 20, "the reason in the log")
-    case.equal(node.process.poll(), None, "the launcher, which tries again")
+    case.equal(node.process.poll(), None, "whether the launcher has ended")
     case.equal(running(), [True], "the task")
 
 
-def test_it_can_be_ended():
-    """It cannot be drained, because that cannot be written down; the second signal says what becomes of the tasks."""
+def test_the_agent_can_be_stopped_with_a_second_signal():
+    """It cannot drain, because that needs a write to the database. The second signal says what happens to the tasks."""
     node.process.send_signal(signal.SIGTERM)
     node.wait_log("draining")
     case.equal(node.stop(), 0, "exit code")

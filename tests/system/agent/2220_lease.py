@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 23
-"""A lease that ends with the local source: the alloc is lost, with the reason, and is replaced once the node beats again."""
+"""A lease that ends in an agent with the embedded server: the alloc is lost, with the reason, and is replaced when the node beats again."""
 import os
 import signal
 
 from lib import api, case, crash, exe, stages
 
 S = 10**9
-LIMIT_S = 10  # many times what a beat takes, also where it has to wait for a processor or a disk
+LIMIT_S = 10  # much longer than a beat takes, even if it waits for a processor or a disk
 
 
 def processes_of(alloc):
-    """The pids of that allocation's tasks."""
+    """Returns the pids of that allocation's tasks."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -29,17 +29,17 @@ def ended(alloc):
 
 
 def check_kill_timeout(alloc):
-    """By its record: it was not given the 25 s that it had first."""
+    """Checks in its record that the task was not given the kill_timeout of 25 s that its first version had."""
     def found():
         return [r for r in crash.records(node).values() if r and r["alloc"].hex() == alloc["ID"].replace("-", "") and
                 r["state"] == exe.EXE_ENDED]
     (record,) = case.until(found, 10, "the record of an end")
     stopped = record["lease_last_ok_ns"] + LIMIT_S * S + record["lease_late_ns"]
-    case.equal(record["ended_boot_ns"] - stopped < 24 * S, True, "it ended %d ns after the stop" % (record["ended_boot_ns"] - stopped))
+    case.equal(record["ended_boot_ns"] - stopped < 24 * S, True, "whether it ended soon after the stop (after %d ns)" % (record["ended_boot_ns"] - stopped))
 
 
-def test_a_stopped_supervisor_costs_only_allocs_with_a_lease():
-    """By both names of the limit."""
+def test_a_stopped_supervisor_loses_only_allocs_with_a_lease():
+    """With both names of the setting."""
     limits = {"leased": {"StopAfterClientDisconnect": LIMIT_S * S}, "newer": {"Disconnect": {"StopOnClientAfter": LIMIT_S * S}}}
     for name, group in limits.items():
         node.register(api.job(name, group=group))
@@ -49,7 +49,7 @@ def test_a_stopped_supervisor_costs_only_allocs_with_a_lease():
     os.kill(pid, signal.SIGSTOP)
     try:
         for name, alloc in old.items():
-            case.until(lambda a=alloc: len(processes_of(a)) == 1, 10, "one process of " + name)  # it may be in its execve() still
+            case.until(lambda a=alloc: len(processes_of(a)) == 1, 10, "one process of " + name)  # its execve() may not be complete yet
         for name, alloc in old.items():
             case.until(lambda a=alloc: not processes_of(a), 10, name + " to be stopped")
     finally:
@@ -59,18 +59,18 @@ def test_a_stopped_supervisor_costs_only_allocs_with_a_lease():
         case.equal((first["ID"], first["NextAllocation"]), (alloc["ID"], second["ID"]))
         case.equal((ended(first), ended(second)), (True, False), "the event")
         case.equal(node.evaluation(second["EvalID"])["TriggeredBy"], "alloc-failure")
-    case.equal(node.wait_running("free")[0]["ID"], free["ID"], "the one without a lease")
+    case.equal(node.wait_running("free")[0]["ID"], free["ID"], "the alloc without a lease")
     for name in (*limits, "free"):
         node.purge(name)
 
 
 def lost(alloc):
-    """How often, and that it has a time."""
+    """Returns the states of the alloc, and whether each has a time."""
     return [(c["Field"], c["Value"], c["Time"] > "2000") for c in alloc["AllocStates"] or []]
 
 
-def test_what_its_lease_ends_is_lost_and_replaced_without_delay():
-    """Whatever was wanted of it, and once: not what had failed before."""
+def test_an_alloc_ended_by_its_lease_is_lost_and_replaced_without_delay():
+    """Also if the alloc was to be stopped. It happens once, and not to an alloc that had failed before."""
     hour = {"Attempts": 1, "Interval": 24 * 3600 * S, "Delay": 3600 * S, "DelayFunction": "constant", "Unlimited": False}
     slow = "until [ -e $NOMAD_ALLOC_DIR/data/.go ]; do sleep 0.05; done; exit 1"
     tasks = {"lost": [api.task(n, "/bin/sleep", ["1000"]) for n in "ab"], "stopped": [api.task("a", "/bin/sleep", ["1000"])],
@@ -101,9 +101,9 @@ def test_what_its_lease_ends_is_lost_and_replaced_without_delay():
         case.equal(lost(node.ask("/v1/allocation/" + second["ID"])), [])
         stopped, = node.wait_allocs("stopped", [(0, "stop", "lost")], 60)
         case.equal(lost(node.ask("/v1/allocation/" + stopped["ID"])), [(0, "lost", True)])
-        case.equal([a["ID"] for a in node.allocs("failed")], [allocs["failed"]["ID"]], "its successor comes by its policy")
+        case.equal([a["ID"] for a in node.allocs("failed")], [allocs["failed"]["ID"]], "only the failed alloc, since its reschedule policy delays a replacement")
         failed = node.ask("/v1/allocation/" + allocs["failed"]["ID"])
-        case.equal((failed["ClientStatus"], lost(failed)), ("failed", []), "what had failed before")
+        case.equal((failed["ClientStatus"], lost(failed)), ("failed", []), "status and states of the alloc that had failed before")
         case.equal(node.ask("/v1/job/lost/summary")["Summary"]["g"]["Lost"], 1)
         found = node.ask("/v1/job/lost/evaluations")
         case.equal([(e["Status"], e["WaitUntil"]) for e in found if e["Status"] != "complete" or e["WaitUntil"]], [],
@@ -115,8 +115,8 @@ def test_what_its_lease_ends_is_lost_and_replaced_without_delay():
         node.purge(name)
 
 
-def test_a_lease_stop_is_as_the_job_has_it_now():
-    """kill_signal and kill_timeout changed in place: the executor, which stops alone, must know too."""
+def test_a_lease_stop_uses_the_current_kill_signal_and_kill_timeout():
+    """kill_signal and kill_timeout are changed in place. The executor must know the new values, because it stops the task alone."""
     lease = {"StopAfterClientDisconnect": LIMIT_S * S}
     says = "trap 'echo INT >> {0}' INT; trap 'echo USR1 >> {0}; exit 7' USR1; echo ready; while :; do sleep 0.05; done".format(
         "$NOMAD_ALLOC_DIR/data/got")
@@ -130,11 +130,11 @@ def test_a_lease_stop_is_as_the_job_has_it_now():
         node.wait_said(allocs[name], b"ready")
         node.wait_evaluation(node.register(api.job(name, "/bin/sh", ["-c", script], group=lease, **then))["EvalID"])
         case.equal([(a["ID"], a["JobVersion"]) for a in node.allocs(name)], [(allocs[name]["ID"], 1)], "changed in place")
-    # The next supervisor has nothing to tell; what was told stays.
+    # A restarted supervisor does not send them again; the executor keeps them.
     node.kill("supervisor")
     node.wait_ready()
     for name, alloc in allocs.items():
-        case.equal(len(processes_of(alloc)) > 0, True, name + " runs")
+        case.equal(len(processes_of(alloc)) > 0, True, name + ": whether the task runs")
     pid = node.processes()["supervisor"]
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -144,7 +144,7 @@ def test_a_lease_stop_is_as_the_job_has_it_now():
     finally:
         os.kill(pid, signal.SIGCONT)
     with open("%s/alloc/%s/alloc/data/got" % (node.data, allocs["signal"]["ID"]), encoding="ascii") as f:
-        case.equal(f.read(), "USR1\n", "signals that it got")
+        case.equal(f.read(), "USR1\n", "signals that the task got")
     for name, signo in (("signal", 0), ("timeout", 9)):
         old = node.wait_allocs(name, [(0, "stop", "lost"), (0, "run", "running")])[0]
         case.equal(ended(old), True, "the event of " + name)
@@ -153,7 +153,7 @@ def test_a_lease_stop_is_as_the_job_has_it_now():
         node.purge(name)
 
 
-def test_a_limit_of_zero_is_none():
+def test_a_limit_of_zero_means_no_lease():
     node.register(api.job("zero", group={"StopAfterClientDisconnect": 0}))
     node.wait_running("zero")
     node.purge("zero")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A state.db that this build cannot use: refused with a sentence, not a byte of it touched, and no task is hurt."""
+"""A state.db that this build cannot use: the agent refuses to start with an error message, does not change the file, and no task is
+stopped."""
 import hashlib
 import os
 import signal
@@ -10,14 +11,14 @@ from lib import agent, api, case
 
 
 class Node(api.Node):
-    """Its job's task, .task, runs on through all of this."""
+    """An agent whose task (.task) keeps running during all tests."""
 
     @property
     def state(self):
         return self.data + "/state"
 
     def crash(self):
-        """kill -9 for everything but the executors and their tasks."""
+        """Kills all processes except the executors and their tasks."""
         pids = [self.pid] + list(self.processes().values())
         for pid in pids:
             try:
@@ -28,7 +29,8 @@ class Node(api.Node):
         agent.wait_gone(pids)
 
     def files(self):
-        """{name: (bytes' hash, owner, mode, time of change)}. A log without a byte is none: SQLite makes it by looking."""
+        """Returns {name: (hash of the contents, owner, mode, time of change)}. Ignores an empty log, which SQLite creates even for
+        reading."""
         found = {}
         for name in sorted(os.listdir(self.state)):
             st = os.stat(self.state + "/" + name)
@@ -54,13 +56,13 @@ class Node(api.Node):
                 os.chown(self.state + "/" + name, owner.st_uid, owner.st_gid)
 
     def refuses(self, sentence):
-        """It does not start with the state as it is now, and leaves it so."""
+        """Checks that the agent does not start with the current state, and does not change it."""
         before, lines = self.files(), len(self.log())
         self.start()
         case.equal(self.wait(), 78, "exit code")
         case.contains(self.log()[lines:], sentence)
-        case.equal(self.files(), before, "the files of " + sentence)
-        case.equal(bool(agent.arguments(self.task)), True, "the task runs on")
+        case.equal(self.files(), before, "the files after: " + sentence)
+        case.equal(bool(agent.arguments(self.task)), True, "whether the task still runs")
 
 
 def read(path):
@@ -69,7 +71,7 @@ def read(path):
 
 
 def write_sql(path, statements):
-    """In a child that does not close the file: what it wrote stays in the log beside it, as after a kill -9."""
+    """Runs SQL in a child that does not close the database, so that its writes stay in the WAL, as after SIGKILL."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -89,13 +91,13 @@ def version_of(node):
     return read(node.state + "/state.db")[60:64]
 
 
-def test_a_newer_one():
+def test_a_newer_database_is_refused():
     write_sql(node.state + "/state.db", ["PRAGMA user_version = 4711"])
-    case.equal(os.path.getsize(node.state + "/state.db-wal") > 0, True, "a log beside it")
+    case.equal(os.path.getsize(node.state + "/state.db-wal") > 0, True, "whether there is a WAL")
     node.refuses("state.db has schema version 4711, this drover knows up to ")
 
 
-def test_a_newer_one_without_a_log():
+def test_a_newer_database_without_a_wal_is_refused():
     db = sqlite3.connect(node.state + "/state.db", isolation_level=None)
     db.execute("PRAGMA user_version = 4711")
     db.execute("PRAGMA journal_mode = DELETE")
@@ -105,7 +107,7 @@ def test_a_newer_one_without_a_log():
     node.refuses("start the newer drover that wrote it")
 
 
-def test_one_of_another_program():
+def test_a_database_of_another_program_is_refused():
     for name in os.listdir(node.state):
         os.unlink(node.state + "/" + name)
     db = sqlite3.connect(node.state + "/state.db")
@@ -117,7 +119,7 @@ def test_one_of_another_program():
     node.refuses("state.db is not a database of drover; move it away to start without it")
 
 
-def test_damaged_ones():
+def test_damaged_databases_are_refused():
     db = sqlite3.connect(node.state + "/state.db")
     page = db.execute("PRAGMA page_size").fetchone()[0]
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -152,11 +154,11 @@ def test_damaged_ones():
         node.bring_back(whole)
 
 
-def test_the_copy_that_was_brought_back_works():
+def test_a_restored_copy_of_the_database_works():
     node.start()
     node.wait_ready()
     case.equal([a["ID"] for a in node.wait_running("kept")], [kept["ID"]], "its alloc")
-    case.equal(bool(agent.arguments(node.task)), True, "its task, the same process")
+    case.equal(bool(agent.arguments(node.task)), True, "its task, which is the same process")
     node.purge("kept")
     case.equal(agent.arguments(node.task), [], "its task after it was stopped")
     case.until(lambda: node.ask("/v1/agent/leaks") == [], 10, "no leaks")
@@ -178,7 +180,7 @@ with Node() as node:
     node.task = case.until(lambda: pid_of_task(kept), 60, "its task")
     node.crash()
     good = node.save()
-    for test in ("test_a_newer_one", "test_a_newer_one_without_a_log", "test_one_of_another_program", "test_damaged_ones"):
+    for test in ("test_a_newer_database_is_refused", "test_a_newer_database_without_a_wal_is_refused", "test_a_database_of_another_program_is_refused", "test_damaged_databases_are_refused"):
         def each(run=globals()[test]):
             try:
                 run()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1200
 # takes: 112
-"""The lease in a whole agent: stop_after_client_disconnect, whoever of the agent hangs, crashes or is gone."""
+"""The lease in a whole agent: stop_after_client_disconnect takes effect, whichever process of the agent hangs or dies."""
 import os
 import signal
 import struct
@@ -10,14 +10,14 @@ import time
 from lib import agent, api, case, exe
 
 S = 10 ** 9
-# Many times what a beat takes, also where it has to wait for a processor or a disk. How late a stop comes is printed only;
-# `make bench` holds that against the budget.
+# Much longer than a beat takes, even if it waits for a processor or a disk. How late a stop is is only printed; `make bench` compares it
+# with the budget.
 LIMIT = 12 * S
 PAGE = struct.Struct("<Q40sQQ")
 
 
 class Node(api.Node):
-    moved = None  # where a test has put the runtime directory
+    moved = None  # where a test has moved the runtime directory
 
     @property
     def runtime(self):
@@ -32,7 +32,7 @@ class Node(api.Node):
             return PAGE.unpack(f.read(PAGE.size))[3]
 
     def wait_beats(self, n=1):
-        """Until that many more beats were answered."""
+        """Waits until that many more beats were answered."""
         for _ in range(n):
             before = self.last_beat()
             case.until(lambda: self.last_beat() > before, 10, "a beat")
@@ -41,21 +41,21 @@ class Node(api.Node):
         return exe.read_record(self, run)
 
     def run_of(self, alloc):
-        """The run (32 digits) of the only task of an alloc."""
+        """Returns the run (32 digits) of the only task of an alloc."""
         def found():
             for name in os.listdir(self.data + "/run"):
                 try:
                     record = self.record(name[:-4])
                 except exe.Error:
-                    continue  # half written
+                    continue  # still being written
                 if record and record["alloc"].hex() == alloc["ID"].replace("-", "") and record["state"] == exe.EXE_RUNNING and \
-                        agent.arguments(record["executor_pid"]):  # the one before it has a record too until it is reaped
+                        agent.arguments(record["executor_pid"]):  # the previous run has a record too until it is reaped
                     return name[:-4]
             return None
         return case.until(found, 10, "the run of " + alloc["Name"])
 
     def start_job(self, name, limit=None, group=None, **more):
-        """Its alloc and run. limit in nanoseconds."""
+        """Returns its alloc and run. limit: in nanoseconds."""
         fields = dict(group or {})
         if limit is not None:
             fields["StopAfterClientDisconnect"] = limit
@@ -68,17 +68,17 @@ class Node(api.Node):
         return ["%s: %s" % (e["Type"], e["DisplayMessage"]) for e in states["Events"]]
 
     def processes_but_executors(self):
-        # The launcher is the subreaper: it has the executors of earlier exec-helpers.
+        # The launcher is the subreaper, so executors of earlier exec-helpers are its children too.
         return [self.pid] + [pid for name, pid in self.processes().items() if name != "executor"]
 
     def crash(self):
-        """kill -9 for everything but the executors and their tasks."""
+        """Kills all processes except the executors and their tasks."""
         pids = self.processes_but_executors()
         for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
-                pass  # it has followed the launcher already
+                pass  # it has ended with the launcher
         self.wait()
         agent.wait_gone(pids)
 
@@ -87,7 +87,7 @@ class Node(api.Node):
         self.wait_ready()
 
     def __exit__(self, kind, value, tb):
-        if self.process.poll() is not None:  # a test failed between crash() and again(): somebody has to drain
+        if self.process.poll() is not None:  # a test failed between crash() and again(): start an agent that drains
             self.again()
         return super().__exit__(kind, value, tb)
 
@@ -97,19 +97,19 @@ def boottime():
 
 
 def stop_process(node, name):
-    """SIGSTOP, and the wait until it stands still. Its pid, and the time."""
+    """Stops a process with SIGSTOP and waits until it has stopped. Returns its pid and the time."""
     pid = node.kill(name, signal.SIGSTOP)
 
-    def stands_still():
+    def has_stopped():
         with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as f:
             return f.read().rpartition(")")[2].split()[0] == "T"
-    case.until(stands_still, 10, name + " to stand still")
+    case.until(has_stopped, 10, name + " to stop")
     return pid, boottime()
 
 
 def wait_stopped(node, run, what, limit=LIMIT):
-    """The record of a run that its lease stops; prints how late. Nobody beats any more, and its supervisor must not be there to
-    take it away."""
+    """Waits until the lease stops the run, prints how late, and returns its record. There must be no more beats, and no supervisor that
+    would remove the record."""
     def ended():
         record = node.record(run)
         return record if record["state"] == exe.EXE_ENDED else None
@@ -119,22 +119,22 @@ def wait_stopped(node, run, what, limit=LIMIT):
 
 
 def check(end, last, what, limit=LIMIT):
-    """end: a record or EXITED; last: the page's last beat."""
+    """Checks the end of a task by its lease. end: a record or EXITED; last: the last beat in the page."""
     print("    %-44s stopped %6.3f s after the last beat, %.2f ms late, gone at %.3f s" % (
         what, (limit + end["lease_late_ns"]) / S, end["lease_late_ns"] / 1e6, (end["ended_boot_ns"] - last) / S))
     case.equal(end["flags"] & exe.EXE_END_LEASE, exe.EXE_END_LEASE, "flags")
     case.equal((end["lease_limit_ms"], end["lease_last_ok_ns"]), (limit // 10**6, last), "limit and last beat")
-    assert end["ended_boot_ns"] >= last + limit, "stopped before its time"
+    assert end["ended_boot_ns"] >= last + limit, "stopped before its deadline"
 
 
 def goes_on(node, run, pid):
     record = node.record(run)
     case.equal((record["state"], record["task_pid"]), (exe.EXE_RUNNING, pid), "a task without a lease")
-    case.equal(os.path.exists("/proc/%d" % pid), True, "its process")
+    case.equal(os.path.exists("/proc/%d" % pid), True, "whether its process exists")
 
 
 def told(node, alloc):
-    """The alloc is lost, with an event that names limit and last beat. Returns that event."""
+    """Waits until the alloc is lost, with an event that names limit and last beat. Returns that event."""
     case.until(lambda: node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"] == "lost", 15, "the alloc to be lost")
     text = "\n".join(node.events(alloc))
     case.contains(text, "Killing: ", "events")
@@ -163,8 +163,8 @@ def test_a_supervisor_that_hangs():
         supervisor, since = stop_process(node, "supervisor")
         try:
             wait_stopped(node, run, "supervisor stopped")
-            # One that was answered before may still have come then; it counts from when it was asked for.
-            assert node.last_beat() <= since, "a beat of a supervisor that stands still"
+            # A beat that was answered before may still arrive; its time is that of its request.
+            assert node.last_beat() <= since, "a beat of a stopped supervisor"
             for name, pid in pids.items():
                 goes_on(node, name, pid)
         finally:
@@ -187,18 +187,18 @@ def test_a_heartbeat_that_hangs():
             with exe.Connection(node, run) as c:
                 check(c.wait_exited(), last, "heartbeat stopped")
             told(node, alloc)
-            # What follows it waits for a beat: the node is still cut off.
-            new = case.until(lambda: [a for a in node.allocs("five") if a["ID"] != alloc["ID"]], 10, "the next alloc")[0]
+            # Its replacement waits for a beat, because the node is still disconnected.
+            new = case.until(lambda: [a for a in node.allocs("five") if a["ID"] != alloc["ID"]], 10, "status of the replacement")[0]
             time.sleep(1)
-            case.equal(node.ask("/v1/allocation/" + new["ID"])["ClientStatus"], "pending", "the next alloc, without a beat")
+            case.equal(node.ask("/v1/allocation/" + new["ID"])["ClientStatus"], "pending", "status of the replacement without a beat")
             goes_on(node, free, pid)
         finally:
             os.kill(heartbeat, signal.SIGCONT)
         case.equal(replaced(node, alloc)["ID"], new["ID"])
 
 
-def test_a_heartbeat_that_stood_still_goes_on():
-    """As after a machine's suspension: the kernel goes on with its poll by another system call."""
+def test_a_heartbeat_that_was_stopped_continues():
+    """As after a suspension of the machine: the kernel resumes poll() by restart_syscall(), which the filter must permit."""
     with Node() as node:
         node.wait_beats()
         heartbeat, _ = stop_process(node, "heartbeat")
@@ -207,7 +207,7 @@ def test_a_heartbeat_that_stood_still_goes_on():
         case.equal(node.processes()["heartbeat"], heartbeat, "the same process")
 
 
-def test_a_supervisor_that_never_gets_to_its_first_turn():
+def test_a_supervisor_that_is_always_killed_before_its_first_turn():
     with Node() as node:
         alloc, run = node.start_job("five", LIMIT)
         _, free = node.start_job("free")
@@ -216,7 +216,7 @@ def test_a_supervisor_that_never_gets_to_its_first_turn():
         killed, last = 0, 0
         end = time.monotonic() + 2 * case.LEAST_S
         while (record := node.record(run)) and record["state"] == exe.EXE_RUNNING and time.monotonic() < end:
-            if killed and node.last_beat() != last:  # the first beat, or one of a supervisor that was faster than this loop
+            if killed and node.last_beat() != last:  # the first beat, or one of a supervisor that reached it before this loop killed it
                 killed, last = 0, node.last_beat()
             found = node.processes().get("supervisor")
             if found:
@@ -227,9 +227,9 @@ def test_a_supervisor_that_never_gets_to_its_first_turn():
                     pass
             time.sleep(0.001)
         print("    %d supervisors killed after the last beat" % killed)
-        assert killed >= 3, "the supervisor came back %d times only" % killed
-        if record:  # else one has come up just at the end, and taken it away
-            case.equal(record["state"], exe.EXE_ENDED, "its state")
+        assert killed >= 3, "the supervisor was restarted only %d times" % killed
+        if record:  # else a supervisor started just at the end and removed the record
+            case.equal(record["state"], exe.EXE_ENDED, "state of the run")
             check(record, last, "supervisor killed again and again")
         goes_on(node, free, pid)
         node.wait_ready()
@@ -237,7 +237,7 @@ def test_a_supervisor_that_never_gets_to_its_first_turn():
         replaced(node, alloc)
 
 
-def test_everything_dead_but_the_executors():
+def test_an_agent_of_which_only_the_executors_are_left():
     with Node() as node:
         alloc, run = node.start_job("five", LIMIT)
         _, free = node.start_job("free")
@@ -265,7 +265,7 @@ def put_another(path):
 
 def test_a_deleted_lease_file_stops_nothing():
     limit = 8 * S
-    enough = limit // S + 2  # beats, one a second: a page that is not read any more would have ended the task
+    enough = limit // S + 2  # beats of one second each, longer than the limit: an executor that still read the old page would have stopped the task
     with Node() as node:
         page = node.runtime + "/lease"
         _, run = node.start_job("two", limit)
@@ -278,48 +278,48 @@ def test_a_deleted_lease_file_stops_nothing():
                 return (c.hello["lease_dev"], c.hello["lease_ino"]) == (found.st_dev, found.st_ino)
 
         for n, change in enumerate((take_away, put_another)):
-            held = os.open(page, os.O_RDONLY)  # so that its inode is not taken again
+            held = os.open(page, os.O_RDONLY)  # so that its inode is not reused
             change(page)
             node.wait_log("for it to be made anew; tasks go on", times=n + 1)
-            case.until(lambda: os.path.exists(page) and node.last_beat() > 0, 10, "a page that is written")
+            case.until(lambda: os.path.exists(page) and node.last_beat() > 0, 10, "the new page to be renewed")
             os.close(held)
             node.wait_ready()
-            case.until(reads_todays, 10, "the executor to read it")
-            # What comes later starts too, and has a lease that holds.
+            case.until(reads_todays, 10, "the executor to use it")
+            # A task that starts later has a valid lease too.
             _, later = node.start_job("later%d" % n, limit)
             node.wait_beats(enough)
             goes_on(node, run, pid)
-            case.equal(node.record(later)["state"], exe.EXE_RUNNING, "a task that was started later")
+            case.equal(node.record(later)["state"], exe.EXE_RUNNING, "state of a task that was started later")
             node.purge("later%d" % n)
-        # Nor does it with the directory, where nothing can be made: the old page still holds, and what is new waits.
+        # Nor does a missing directory, where no page can be made: the old page stays in use, and new tasks wait.
         supervisor = node.processes()["supervisor"]
         os.rename(node.runtime, node.runtime + "-away")
         node.moved = node.runtime + "-away"
         node.wait_log("is not there any more: what runs goes on")
         node.register(api.job("late", group={"StopAfterClientDisconnect": limit}))
         time.sleep(3)
-        case.equal([a["ClientStatus"] for a in node.allocs("late")], ["pending"], "what has no page yet")
+        case.equal([a["ClientStatus"] for a in node.allocs("late")], ["pending"], "state of a task without a page")
         goes_on(node, run, pid)
         os.rename(node.moved, node.runtime)
         node.moved = None
         node.wait_running("late")
         goes_on(node, run, pid)
-        case.equal(node.processes()["supervisor"], supervisor, "the supervisor")
-        # Nor over another agent.
+        case.equal(node.processes()["supervisor"], supervisor, "whether the supervisor is the same process")
+        # The same with a new agent.
         os.unlink(page)
         node.crash()
         node.again()
         node.wait_beats(enough)
         goes_on(node, run, pid)
-        case.equal(reads_todays(), True, "the executor reads today's page")
-        # And it is a page like the first: without beats it ends the task.
+        case.equal(reads_todays(), True, "whether the executor uses the current page")
+        # The new page works like the first: without beats the task is stopped.
         node.crash()
         wait_stopped(node, run, "with the page that was handed over", limit)
         node.again()
 
 
 def kill_all(node, runs):
-    """As if the power had gone: executors too. Tasks of raw_exec live on without theirs, so their cgroups are killed."""
+    """Simulates a power failure: kills executors too, and the cgroups of raw_exec tasks, which would outlive their executors."""
     pids = [node.record(run)["executor_pid"] for run in runs] + [node.record(run)["task_pid"] for run in runs]
     node.crash()
     for pid in pids:
@@ -327,18 +327,18 @@ def kill_all(node, runs):
     agent.wait_gone(pids)
 
 
-def test_what_restore_may_run():
+def test_restored_allocs_run_only_within_their_lease():
     with Node() as node:
         restarts = {"RestartPolicy": {"Attempts": 5, "Interval": 600 * S, "Delay": S // 10, "Mode": "fail"}}
         alloc, run = node.start_job("five", LIMIT, restarts)
         hour, run2 = node.start_job("hour", 3600 * S, restarts)
         node.wait_beats()
-        # Within the limit it is run again, as its restart policy says.
+        # Within the limit the task is started again, as its restart policy says.
         kill_all(node, [run, run2])
         node.again()
         run, run2 = node.run_of(alloc), node.run_of(hour)
         node.wait_beats()
-        # After the limit it is not, which its event says; another one takes its place once a beat has come.
+        # After the limit it is not, and an event says so; the alloc is replaced after the next beat.
         kill_all(node, [run, run2])
         last = node.last_beat()
         case.until(lambda: boottime() > last + LIMIT + S, 20, "the limit to pass")
@@ -348,7 +348,7 @@ def test_what_restore_may_run():
         print("    event: " + text.splitlines()[-1])
         case.contains(text, "stop_after_client_disconnect of 12s has passed without an answered heartbeat; it is not run")
         new = replaced(node, alloc)
-        # With a new page, as after a boot, all with a lease wait for the first beat.
+        # With a new page, as after a boot, all tasks with a lease wait for the first beat.
         kill_all(node, [node.run_of(new), node.run_of(hour)])
         os.unlink(node.runtime + "/lease")
         node.again()

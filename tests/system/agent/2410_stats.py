@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine, an alloc and its tasks use, as the API and the command show it."""
+"""The resource usage of the machine, of an alloc and of its tasks, in the API and the command."""
 import os
 import subprocess
 
@@ -31,10 +31,10 @@ def burns(driver):
         task = found["Tasks"]["t"]["ResourceUsage"]
         return task["CpuStats"]["Percent"] > 1 and task["MemoryStats"]["RSS"] > 50 * MB and \
             all(one["CpuStats"]["Percent"] > 1 for one in found["Tasks"]["t"]["Pids"].values()) and found
-    found = case.until(both, 20, "a task that burns and holds to show it")
+    found = case.until(both, 20, "the usage of a task that uses CPU and memory")
     task = found["Tasks"]["t"]
     cpu, memory = task["ResourceUsage"]["CpuStats"], task["ResourceUsage"]["MemoryStats"]
-    # One core at most, of which its clocks are read one after the other.
+    # At most one core. The clocks are read one after the other, so the values do not match exactly.
     case.equal(cpu["Percent"] < 1000 and cpu["UserMode"] <= 2 * cpu["Percent"] + 20, True, str(cpu))
     case.equal(cpu["TotalTicks"] > 0, True, "ticks")
     case.equal(memory["RSS"] < 200 * MB, True, str(memory))
@@ -43,7 +43,7 @@ def burns(driver):
     if "Usage" in memory["Measured"]:
         case.equal(memory["Usage"] >= memory["RSS"], True, str(memory))
         case.equal(memory["MaxUsage"] >= memory["Usage"] or "Max Usage" not in memory["Measured"], True, str(memory))
-    case.equal(found["ResourceUsage"]["MemoryStats"]["RSS"], memory["RSS"], "the sum over one task")
+    case.equal(found["ResourceUsage"]["MemoryStats"]["RSS"], memory["RSS"], "the usage of the alloc, which has one task")
     case.equal(found["Timestamp"], task["Timestamp"])
     (pid, one), = task["Pids"].items()
     with open("/proc/%s/cmdline" % pid) as f:
@@ -57,17 +57,17 @@ def burns(driver):
     node.purge(name)
 
 
-def test_a_raw_exec_task_that_burns():
+def test_the_usage_of_a_raw_exec_task():
     burns("raw_exec")
 
 
-def test_an_exec_task_that_burns():
+def test_the_usage_of_an_exec_task():
     burns("exec")
 
 
-def test_what_ended_uses_nothing_and_what_is_unknown_is_named():
+def test_an_ended_task_uses_nothing_and_an_unknown_one_is_an_error():
     node.register(api.job("short", "/bin/false", ()))
-    alloc = case.until(lambda: [a for a in node.allocs("short") if a["ClientStatus"] == "failed"], 20, "an end")[0]["ID"]
+    alloc = case.until(lambda: [a for a in node.allocs("short") if a["ClientStatus"] == "failed"], 20, "the end of the alloc")[0]["ID"]
     found = usage(alloc)
     case.equal((found["Tasks"], found["ResourceUsage"]["MemoryStats"]["RSS"]), ({}, 0))
     path = "/v1/client/allocation/%s/stats"
@@ -82,11 +82,11 @@ def uptime():
         return float(f.read().split()[0])
 
 
-def test_the_host():
+def test_the_usage_of_the_host():
     before = uptime()
-    # The kernel's idle time may go back by a tick: whoever looks just then looks again.
+    # The kernel's idle time may decrease by a tick: then the values are read again.
     found = case.until(lambda: (f := node.ask("/v1/client/stats")) and
-                       all(95 < core["Idle"] + core["TotalPercent"] < 105 for core in f["CPU"]) and f, 10, "shares that add up")
+                       all(95 < core["Idle"] + core["TotalPercent"] < 105 for core in f["CPU"]) and f, 10, "shares with a sum of 100 %")
     with open("/proc/meminfo") as f:
         total = int(f.readline().split()[1]) * 1024
     case.equal(found["Memory"]["Total"], total)
@@ -95,7 +95,7 @@ def test_the_host():
     case.equal(before - 1 <= found["Uptime"] <= uptime() + 1, True, "uptime")
     space = os.statvfs(node.data)
     case.equal(found["AllocDirStats"]["Size"], space.f_blocks * space.f_frsize)
-    case.equal(len({d["Device"] for d in found["DiskStats"]}), len(found["DiskStats"]), "devices, once each")
+    case.equal(len({d["Device"] for d in found["DiskStats"]}), len(found["DiskStats"]), "whether each device is listed once")
     command = subprocess.run([lib.binary("drover"), "node", "status", "-self", "-stats"], capture_output=True,
                              text=True, env={**os.environ, "DROVER_ADDR": "unix://" + node.socket_path}, timeout=case.LEAST_S)
     case.equal(command.returncode, 0, command.stderr)
@@ -103,8 +103,8 @@ def test_the_host():
     node.refused(404, "Unknown node", "GET", "/v1/client/stats?node_id=00000000-0000-0000-0000-000000000000")
 
 
-def test_what_is_true_of_the_host():
-    """For who debugs. Nothing of the environment that the launcher was started with."""
+def test_the_facts_of_the_host():
+    """Facts for debugging. They contain no variable of the launcher's environment."""
     found = node.ask("/v1/agent/host")
     case.contains(found["OS"], " ".join((os.uname().release, os.uname().sysname)))
     with open("/etc/hosts", encoding="utf-8") as f:

@@ -192,7 +192,7 @@ def test_refusals():
             (500, "task name cannot be set when restarting all tasks", "restart", {"TaskName": "main", "AllTasks": True}),
             (404, "Could not find task runner for task: x", "restart", {"TaskName": "x"}),
             (400, "AllTasks", "restart", {"AllTasks": "yes"}), (400, "TaskName", "restart", {"TaskName": 3}),
-            (500, 'unknown signal "SIGX"', "signal", {"Signal": "SIGX"}), (400, "texts", "signal", {"Signal": 9}),
+            (500, 'unknown signal "SIGX"', "signal", {"Signal": "SIGX"}), (400, "the strings Task and Signal", "signal", {"Signal": 9}),
             (404, "Task not found", "signal", {"Signal": "HUP", "Task": "x"}), (400, "no body", "signal", None)):
         node.refused(status, part, "PUT", path(alloc, verb), body)
     node.refused(404, "Unknown allocation", "PUT", "/v1/client/allocation/x/restart", {})

@@ -166,7 +166,7 @@ def test_filters_share_the_processor():
         answer = node.request("GET", slow)
         case.equal(answer.status == 429 or "takes too long" in answer.text, True, answer.text)
         return answer.status == 429 and answer.text
-    case.contains(case.until(refused, 60, "a refusal"), "the filters of all requests take too much of the processor: try again later")
+    case.contains(case.until(refused, 60, "a refusal"), "the filters of all requests take too much CPU time: try again later")
     case.equal([j["ID"] for j in node.ask("/v1/jobs", filter='ID == "text"')], ["text"])
     node.purge("text")
 

@@ -149,7 +149,7 @@ def test_the_command():
         case.contains(command.stdout.readline(), b"[WARN]")
         command.send_signal(signal.SIGINT)
         command.wait()
-    for words, text in ((["-log-level=loud"], b'Unknown log level "loud": there are error, warn, info and debug'), (["more"], b"usage: drover monitor")):
+    for words, text in ((["-log-level=loud"], b'Unknown log level "loud": use error, warn, info or debug'), (["more"], b"usage: drover monitor")):
         done = subprocess.run([binary("drover"), "monitor", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               env={**os.environ, "DROVER_ADDR": "unix://" + node.socket_path}, check=False)
         case.equal(done.returncode, 1)
@@ -159,7 +159,7 @@ def test_the_command():
 def test_what_is_refused():
     node.refused(400, "Unknown log level", "GET", "/v1/agent/monitor?log_level=loud")
     node.refused(400, "plain", "GET", "/v1/agent/monitor?plain=perhaps")
-    node.refused(400, "its own log only", "GET", "/v1/agent/monitor?node_id=99999999-9999-4999-8999-999999999999")
+    node.refused(400, "only its own log", "GET", "/v1/agent/monitor?node_id=99999999-9999-4999-8999-999999999999")
 
 
 with api.Node() as node:

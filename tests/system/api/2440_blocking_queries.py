@@ -163,7 +163,7 @@ def test_a_thousand_wait():
     before = fds()
     held = hold(NEVER)
     case.until(is_full, 60, "the 1001st to be refused")
-    node.refused(429, "1000 queries wait already", "GET", "/v1/jobs?index=%d" % NEVER)
+    node.refused(429, "1000 blocking queries are already waiting", "GET", "/v1/jobs?index=%d" % NEVER)
     case.equal(node.ask("/v1/jobs"), [], "whoever does not wait is answered")
 
     def is_quiet():

@@ -124,13 +124,13 @@ def test_a_page_whose_first_has_gone():
 def test_what_cannot_be_asked():
     for query, part in ((dict(filter="Status =="), "a value was expected"),
                         (dict(filter='Nothing == "x"'), 'no field "Nothing"'),
-                        (dict(filter="(" * 200), "too deep"), (dict(filter="A" * 5000), "longer than"),
-                        (dict(per_page="many"), 'per_page wants a number, not "many"'),
-                        (dict(per_page=-1), "per_page wants a number"), (dict(reverse="perhaps"), "reverse")):
+                        (dict(filter="(" * 200), "too deeply"), (dict(filter="A" * 5000), "longer than"),
+                        (dict(per_page="many"), 'per_page must be a number, not "many"'),
+                        (dict(per_page=-1), "per_page must be a number"), (dict(reverse="perhaps"), "reverse")):
         answer = get("/v1/jobs", **query)
         case.equal((answer.status, part in answer.text), (400, True), "%s: %s" % (query, answer.text))
         case.equal(answer.text.count("\n"), 0, "one line")
-    node.refused(400, "none of this list", "GET", "/v1/allocations?per_page=2&next_token=x")
+    node.refused(400, "not a token of this list", "GET", "/v1/allocations?per_page=2&next_token=x")
     case.equal(ids(get("/v1/jobs", nothing_known="x").json), JOBS, "an unknown parameter says nothing")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drover's words: help, flags, addresses, exit codes."""
+"""The command line of drover: help, flags, addresses, exit codes."""
 import os
 import json
 import re
@@ -12,7 +12,7 @@ from lib.fake_api import FakeApi, alloc, run_command
 
 
 def commands():
-    """Every command that the help lists."""
+    """Returns every command that the help lists."""
     out = run_command(["help"]).out
     return re.findall(r"^  (\w+(?: \w+)?)  +\S", out, re.M)
 
@@ -31,7 +31,7 @@ def test_help_lists_every_command_and_each_has_help():
         case.equal(run_command(["help"] + words.split()).out, r.out)
 
 
-def test_drover_and_a_noun_alone_print_help_and_fail():
+def test_drover_without_a_verb_prints_help_and_fails():
     for words in ([], ["job"], ["alloc"]):
         r = run_command(words)
         case.equal(r.code, 1)
@@ -40,7 +40,7 @@ def test_drover_and_a_noun_alone_print_help_and_fail():
     case.equal(run_command(["job", "-h"]).code, 0)
 
 
-def test_wrong_words_are_one_sentence_and_exit_1():
+def test_a_wrong_command_line_gives_one_error_message_and_exit_code_1():
     for words, part in ((["frobnicate"], "unknown command"), (["job", "fly"], "drover help job"),
                         (["job", "run", "-frob", "x"], "unknown flag -frob"), (["job", "run"], "usage: drover job run"),
                         (["job", "status", "a", "b"], "usage:"), (["alloc", "logs", "-n", "x", "abc"], "-n must be a number"),
@@ -66,19 +66,19 @@ def test_version():
     case.equal("drover %s\n" % json.loads(r.out)["Version"], plain, r.out)
 
 
-def test_no_agent_says_what_to_do():
+def test_without_an_agent_the_error_says_what_to_do():
     path = case.directory() + "/none"
     r = run_command(["status"], env={"DROVER_ADDR": "unix://" + path})
     case.equal((r.code, r.out), (1, ""))
     case.contains(r.err, "no agent answers at unix://%s" % path)
     case.contains(r.err, "drover agent")
-    # A socket file that nobody listens on any more is the same.
+    # The same for a socket file without a listener.
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(path)
         case.contains(run_command(["status"], env={"DROVER_ADDR": "unix://" + path}).err, "no agent answers")
 
 
-def test_addresses_by_flag_by_variable_and_longer_than_sun_path():
+def test_the_address_comes_from_the_flag_or_variable_and_may_exceed_sun_path():
     deep = case.directory() + "/" + "/".join(["d" * 50] * 4)
     os.makedirs(deep)
     with FakeApi(deep + "/drover.sock") as api:
@@ -109,8 +109,8 @@ def test_every_request_has_the_token():
             case.contains(r.err, "the token contains characters that no token has")
 
 
-def test_the_agent_verb_becomes_the_launcher_with_all_its_words():
-    """Beside the command, or in libexec as it is installed."""
+def test_drover_agent_executes_the_launcher_with_all_arguments():
+    """The launcher is beside the command, or in libexec of an installation."""
     for place in ("bin", "libexec/drover"):
         directory = case.directory()
         os.makedirs(directory + "/bin")

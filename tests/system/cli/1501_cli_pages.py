@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drover's pages out of canned answers: tables, JSON, prefixes, times, and what is hostile in them."""
+"""The output of drover for fixed answers of an API: tables, JSON, prefixes, times, and hostile strings."""
 import json
 import os
 import re
@@ -13,7 +13,7 @@ A2 = "aaaa2222-0000-4000-8000-000000000002"
 
 
 def fill(api):
-    """One node with a plugin, a volume, two jobs."""
+    """Adds the answers for a node with a plugin, a volume and two jobs."""
     stubs = [alloc(A1), alloc(A2, "db", "failed", failed=True, task="pg",
                               events=[event("Terminated", "Exit Code: 3", 30),
                                       event("Not Restarting", "Exceeded allowed attempts", 29)])]
@@ -68,8 +68,9 @@ PAGES = (["status"], ["job", "status"], ["job", "status", "db"], ["alloc", "stat
          ["plugin", "status"], ["plugin", "status", "local"], ["leaks"])
 
 
-def test_options_that_a_volume_is_mounted_with():
-    """Each of them the request's, or else the volume's own. One of many of its kind is that of the allocation's index."""
+def test_mount_options_of_volumes_are_shown():
+    """Each mount option is that of the job's volume block, or else that of the volume. With per_alloc the volume is that of the
+    allocation's index."""
     with FakeApi() as api:
         fill(api)
         one = {"Name": "data", "Type": "csi", "Source": "vol1", "ReadOnly": False}
@@ -92,7 +93,7 @@ def test_options_that_a_volume_is_mounted_with():
                            [["data", "vol1[0]", "local", "csi-local 1", "false", "true", shown]], "%s\n%s" % (words, found))
 
 
-def test_every_page_prints_plainly_in_a_pipe_and_as_json():
+def test_every_command_prints_without_escapes_in_a_pipe_and_as_json():
     with FakeApi() as api:
         fill(api)
         for words in PAGES:
@@ -105,7 +106,7 @@ def test_every_page_prints_plainly_in_a_pipe_and_as_json():
             json.loads(r.out)
 
 
-def test_json_is_the_answer_itself():
+def test_json_output_is_the_unchanged_answer():
     with FakeApi() as api:
         fill(api)
         case.equal(json.loads(api.drover("alloc", "status", "-json", A1).out)["ID"], A1)
@@ -115,7 +116,7 @@ def test_json_is_the_answer_itself():
         case.equal(json.loads(api.drover("job", "status", "-json", "web").out), big)
 
 
-def test_tables():
+def test_tables_have_these_rows():
     with FakeApi() as api:
         fill(api)
         out = rows(api.drover("job", "status").out)
@@ -138,7 +139,7 @@ def test_alloc_status_shows_events_newest_first_and_volumes():
         case.contains(out, 'Task "pg" is dead and has failed')
         case.contains(out, "vol1")
         case.equal(out.index("Exceeded allowed attempts") < out.index("Exit Code: 3"), True)
-        case.equal(bool(re.search(r"\b(3\ds|[1-9]m\d+s) ago", out)), True, "the age of an event in\n" + out)
+        case.equal(bool(re.search(r"\b(3\ds|[1-9]m\d+s) ago", out)), True, "no age of an event in\n" + out)
         case.equal(A2[8:] in api.drover("alloc", "status").out, False, "short ids")
 
 
@@ -155,7 +156,7 @@ def test_verbose_has_whole_ids_and_exact_times():
         case.contains(api.drover("node", "status", "-verbose", "-self").out, "cpu.arch             = amd64")
 
 
-def test_status_says_what_is_wrong_first():
+def test_status_lists_problems_first():
     with FakeApi() as api:
         fill(api)
         api.json("GET", "/v1/agent/leaks", [{"Kind": "mount", "Name": "m", "Detail": "no row"}])
@@ -171,7 +172,7 @@ def test_status_says_what_is_wrong_first():
         case.equal(len(json.loads(api.drover("status", "-json").out)["Problems"]), 4)
 
 
-def test_leaks_are_listed_and_exit_1():
+def test_leaks_are_listed_and_give_exit_code_1():
     with FakeApi() as api:
         api.json("GET", "/v1/agent/leaks", [{"Kind": "cgroup", "Name": "tasks/ab", "Path": "/sys/x", "Detail": "no run"}])
         r = api.drover("leaks")
@@ -180,7 +181,7 @@ def test_leaks_are_listed_and_exit_1():
         case.equal((r.code, json.loads(r.out)[0]["Name"]), (1, "tasks/ab"))
 
 
-def test_prefixes_names_and_what_is_ambiguous():
+def test_prefixes_and_names_are_resolved_unless_ambiguous():
     with FakeApi() as api:
         fill(api)
         case.contains(api.drover("alloc", "status", "aaaa1").out, A1)
@@ -199,7 +200,7 @@ def test_prefixes_names_and_what_is_ambiguous():
                 case.contains(r.err, part)
 
 
-def test_a_shortened_name_is_no_licence_to_destroy():
+def test_destructive_commands_refuse_a_prefix_without_yes():
     with FakeApi() as api:
         fill(api)
         api.raw("DELETE", "/v1/volume/csi/vol1/delete", answer(200, b""))
@@ -224,7 +225,7 @@ def test_ids_are_encoded_into_paths():
         case.contains(api.requests[-1].target, "..%2Fa%20b%3Fx%3D1%23%25%2F%C3%A9")
 
 
-def test_what_a_terminal_would_obey_is_not_printed():
+def test_terminal_escapes_are_not_printed():
     with FakeApi() as api:
         evil = "a\x1b]0;x\x07\x1b[2Jb\r\nc\u009b31m\t\x7f"
         api.json("GET", "/v1/jobs", [{"ID": evil, "Type": evil, "Status": evil}])
@@ -237,7 +238,7 @@ def test_what_a_terminal_would_obey_is_not_printed():
         case.contains(r.err, "?]0;x??[2Jb")
 
 
-def test_an_error_is_the_agents_own_text_and_exit_1():
+def test_an_error_prints_the_agents_text_and_gives_exit_code_1():
     with FakeApi() as api:
         api.text("GET", "/v1/jobs", 403, "Permission denied")
         r = api.drover("job", "status")
@@ -248,7 +249,7 @@ def test_an_error_is_the_agents_own_text_and_exit_1():
         case.contains(api.drover("job", "status").err, "status 500")
 
 
-def test_head_and_a_full_disk():
+def test_output_to_a_closed_pipe_or_a_full_disk():
     with FakeApi() as api:
         api.json("GET", "/v1/jobs", [{"ID": "job%d" % i} for i in range(20000)])
         env = dict(os.environ, DROVER_ADDR="unix://" + api.path)

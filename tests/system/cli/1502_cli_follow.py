@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What drover sends, and how it follows evaluations, allocations and drains to their end, also across a restart."""
+"""The requests that drover sends, and how it follows evaluations, allocations and drains to their end, also while the agent restarts."""
 import json
 import os
 
@@ -12,7 +12,7 @@ JOB = {"ID": "web", "TaskGroups": [{"Name": "group", "Count": 1}]}
 
 
 def steps(*values):
-    """Gives one after the other, then the last for ever."""
+    """Returns a route that answers one value after the other, then always the last."""
     left = list(values)
     return lambda request: left.pop(0) if len(left) > 1 else left[0]
 
@@ -49,14 +49,14 @@ def test_job_run_sends_the_job_and_follows_it_until_it_runs():
             case.contains(r.out, 'Monitoring evaluation "eeeeeeee"')
 
 
-def test_job_run_keeps_what_else_stands_beside_the_job():
+def test_job_run_keeps_other_members_of_the_request():
     with FakeApi() as api:
         registering(api, [alloc(A1)])
         api.drover("job", "run", write({"Job": JOB, "EnforceIndex": True, "JobModifyIndex": 7}))
         case.equal(api.asked("POST", "/v1/jobs")[0].body, {"Job": JOB, "EnforceIndex": True, "JobModifyIndex": 7})
 
 
-def test_job_run_looks_only_at_allocations_of_its_own_evaluation():
+def test_job_run_follows_only_allocations_of_its_own_evaluation():
     with FakeApi() as api:
         registering(api, [alloc(A1), alloc(A2, status="failed", eval_id="other", failed=True)])
         r = api.drover("job", "run", write(JOB))
@@ -64,7 +64,7 @@ def test_job_run_looks_only_at_allocations_of_its_own_evaluation():
         case.contains(r.out, "1 of 1")
 
 
-def test_job_run_says_why_an_allocation_failed_and_exits_1():
+def test_job_run_prints_why_an_allocation_failed_and_exits_with_1():
     events = [event("Received", "Task received by client", 3), event("Driver Failure", "no such file: /bin/nope", 2),
               event("Not Restarting", "Error was unrecoverable", 1)]
     for desired in ("run", "stop"):
@@ -84,7 +84,7 @@ def test_job_run_says_why_an_allocation_failed_and_exits_1():
         case.contains(r.out, "9 of 10 allocation(s) running, some failed")
 
 
-def test_job_run_that_cannot_be_placed_exits_2_with_the_dimension():
+def test_job_run_that_cannot_be_placed_prints_the_dimension_and_exits_with_2():
     with FakeApi() as api:
         registering(api, [])
         api.json("GET", "/v1/evaluation/" + EVAL, evaluation(BlockedEval="12345678-", FailedTGAllocs={"group": {
@@ -114,7 +114,7 @@ def test_job_run_detached_and_as_json():
         case.contains(r.err, "1 of 1")
 
 
-def test_job_files_that_are_none():
+def test_invalid_job_files_are_refused():
     with FakeApi() as api:
         for text, parts in (("", ["is empty"]), ('job "web" {}', ["is not JSON", "HCL"]),
                             ('{"Job": {\n  "ID": "x",,}}', ["file.json:2:"]), ("{}", ["holds no job"]), ("[1]", ["not JSON"]),
@@ -156,7 +156,7 @@ def test_alloc_stop_waits_for_the_end_and_for_the_replacement():
     with FakeApi() as api:
         old, new = alloc(A1, eval_id="before"), alloc(A2)
         ended = dict(old, ClientStatus="complete", DesiredStatus="stop")
-        # Asked for itself before the stop, then followed.
+        # The allocation is requested once before the stop, then repeatedly.
         api.json("GET", "/v1/allocation/" + A1, steps(old, old, old, ended))
         api.json("GET", "/v1/allocations", [old])
         api.json("PUT", "/v1/allocation/%s/stop" % A1, {"EvalID": EVAL})
@@ -186,11 +186,11 @@ def test_node_drain_stops_all_and_waits():
         case.equal(api.asked("POST", "/v1/node/%s/drain" % NODE)[0].body,
                    {"DrainSpec": {"Deadline": 3600 * 10**9, "IgnoreSystemJobs": False}, "MarkEligible": False})
         case.contains(r.out, "is drained: 2 allocation(s) have ended")
-        # All had ended before the node said that the drain is over, which is waited for too.
+        # All allocations had ended before the node reported the end of the drain, for which the command waits too.
         case.equal(len(api.asked("GET", "/v1/node/" + NODE)), 2)
 
 
-def test_a_drain_names_the_volumes_that_stay():
+def test_a_drain_names_the_volumes_that_stay_mounted():
     with FakeApi() as api:
         draining(api, [alloc(A1)], [alloc(A1, status="complete")])
         api.json("GET", "/v1/volumes", [{"ID": "data", "CurrentWriters": 1}, {"ID": "free", "CurrentWriters": 0}])
@@ -228,8 +228,8 @@ def test_a_waiting_command_survives_a_restart_of_the_agent():
     with FakeApi() as api:
         registering(api, [alloc(A1, status="pending")])
         process = api.start("job", "run", write(JOB))
-        case.until(lambda: len(api.asked("GET", "/v1/job/web/allocations")) > 1, 10, "the command waits")
-        # Gone, then a socket that cuts every connection, then back.
+        case.until(lambda: len(api.asked("GET", "/v1/job/web/allocations")) > 1, 10, "whether the command has ended")
+        # The agent is stopped, then its socket closes every connection, then it is back.
         api.close()
         said = b""
         while b"The connection to the agent was lost" not in said:
@@ -240,7 +240,7 @@ def test_a_waiting_command_survives_a_restart_of_the_agent():
         api.raw("GET", "/v1/job/web/allocations", b"")
         api.listen()
         seen = len(api.asked("GET", "/v1/job/web/allocations"))
-        case.until(lambda: len(api.asked("GET", "/v1/job/web/allocations")) > seen, 10, "it asks again")
+        case.until(lambda: len(api.asked("GET", "/v1/job/web/allocations")) > seen, 10, "the command to repeat its request")
         api.json("GET", "/v1/job/web/allocations", [alloc(A1)])
         r = finish(process)
         case.equal(r.code, 0, r.err)
@@ -248,7 +248,7 @@ def test_a_waiting_command_survives_a_restart_of_the_agent():
         case.equal(len(api.asked("POST", "/v1/jobs")), 1)
 
 
-def test_a_wish_is_never_sent_twice():
+def test_a_change_is_never_sent_twice():
     with FakeApi() as api:
         api.raw("POST", "/v1/jobs", b"")
         r = api.drover("job", "run", write(JOB))
@@ -272,7 +272,7 @@ def test_volume_create_takes_the_three_forms_of_a_volume():
             case.equal(api.asked("PUT", "/v1/volume/csi/v/create")[0].body, {"Volumes": [full]})
 
 
-def test_volume_files_that_are_none():
+def test_invalid_volume_files_are_refused():
     with FakeApi() as api:
         for file, part in (({}, "holds no volume"), ({"id": "v", "size": 1}, '"size"'), ({"id": "v", "type": "host"}, "but"),
                            ({"id": "v", "capacity_min": "10 stones"}, "not a size"), ({"id": "v", "capability": [1]}, "not a block"),
@@ -284,11 +284,11 @@ def test_volume_files_that_are_none():
         case.equal(api.requests, [])
 
 
-def test_output_of_a_waiting_command_comes_as_it_happens():
+def test_a_waiting_command_prints_progress_immediately():
     with FakeApi() as api:
         registering(api, [alloc(A1, status="pending", events=[event("Received", "Task received by client")])])
         process = api.start("job", "run", write(JOB))
-        # In a pipe too: this line comes while the command goes on waiting.
+        # In a pipe too, this line is printed while the command still waits.
         seen = b""
         while b"Received" not in seen:
             more = os.read(process.stdout.fileno(), 4096)

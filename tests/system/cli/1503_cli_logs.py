@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drover alloc logs: whole, from the end, followed, and across a cut connection."""
+"""drover alloc logs: whole logs, the last lines, following, and interrupted connections."""
 import os
 import threading
 
@@ -10,7 +10,7 @@ A1 = "aaaa1111-0000-4000-8000-000000000001"
 
 
 class Logs:
-    """Two logs that grow, served as the agent serves them with plain=true."""
+    """Two growing logs, served as the agent does with plain=true."""
 
     def __init__(self, api, tasks=("main",)):
         self.data = {"stdout": b"", "stderr": b""}
@@ -34,7 +34,7 @@ class Logs:
             self.grown.notify_all()
 
     def cut_all(self):
-        """Ends every connection in the middle of its answer."""
+        """Closes every connection in the middle of its answer."""
         with self.grown:
             self.cut += 1
             self.grown.notify_all()
@@ -97,7 +97,7 @@ def test_whole_logs_byte_for_byte():
         case.equal((r.code, r.out, r.err), (0, "", ""))
 
 
-def test_the_last_lines_are_exactly_the_last_lines():
+def test_exactly_the_requested_last_lines_are_printed():
     with FakeApi() as api:
         logs = Logs(api)
         logs.write(LINES)
@@ -105,7 +105,7 @@ def test_the_last_lines_are_exactly_the_last_lines():
             case.equal(api.drover("alloc", "logs", "-n", str(n), A1).out, last(n) if n else "", n)
         api.requests.clear()
         case.equal(api.drover("alloc", "logs", "-tail", A1).out, last(10))
-        case.equal(len(api.asked("GET", "/v1/client/fs/logs/" + A1)) <= 2, True, "it asks for the end, not for all")
+        case.equal(len(api.asked("GET", "/v1/client/fs/logs/" + A1)) <= 2, True, "whether it requests only the end of the log")
         case.equal(api.drover("alloc", "logs", "-c", "20", A1).out, LINES[-20:].decode())
         logs.write(b"no newline")
         case.equal(api.drover("alloc", "logs", "-n", "2", A1).out, last(2, LINES + b"no newline"))
@@ -115,7 +115,7 @@ def test_the_last_lines_are_exactly_the_last_lines():
         case.equal(api.drover("alloc", "logs", "-n", "1", A1).out, "y" * 5000)
 
 
-def test_follow_prints_at_once_and_ends_with_the_log():
+def test_follow_prints_immediately_and_ends_with_the_log():
     with FakeApi() as api:
         logs = Logs(api)
         logs.write(b"one\n")
@@ -136,12 +136,12 @@ def test_follow_ends_with_the_allocation_and_loses_nothing():
         logs.wait_followers(2)
         logs.write(b"one\n")
         read_until(process, b"one\n")
-        # A task that is restarted is not the end.
+        # A restart of the task does not end the command.
         logs.alloc["ClientStatus"] = "pending"
         seen = len(api.asked("GET", "/v1/allocation/" + A1))
-        case.until(lambda: len(api.asked("GET", "/v1/allocation/" + A1)) >= seen + 2, 10, "it asks")
+        case.until(lambda: len(api.asked("GET", "/v1/allocation/" + A1)) >= seen + 2, 10, "the command to check the allocation again")
         case.equal(process.poll(), None)
-        # As by an executor: what was written is there before anybody says that it has ended.
+        # As with an executor: the output is in the log before the end of the task is reported.
         logs.write(b"last\n")
         logs.write(b"words\n", "stderr")
         logs.alloc["ClientStatus"] = "failed"
@@ -149,7 +149,7 @@ def test_follow_ends_with_the_allocation_and_loses_nothing():
         case.equal((r.code, r.out, r.err), (0, "last\n", "words\n"))
 
 
-def test_follow_without_a_choice_prints_both_streams():
+def test_follow_without_a_stream_flag_prints_both_streams():
     with FakeApi() as api:
         logs = Logs(api)
         process = api.start("alloc", "logs", "-f", A1)
@@ -162,7 +162,7 @@ def test_follow_without_a_choice_prints_both_streams():
         case.equal((r.code, r.err), (0, "err\n"))
 
 
-def test_follow_from_the_last_lines():
+def test_follow_starts_with_the_last_lines():
     for n in (0, 3, 999, 2000):
         with FakeApi() as api:
             logs = Logs(api)
@@ -176,7 +176,7 @@ def test_follow_from_the_last_lines():
             case.equal(finish(process).code, 0)
 
 
-def test_a_cut_connection_loses_and_doubles_nothing():
+def test_an_interrupted_connection_loses_and_repeats_nothing():
     with FakeApi() as api:
         logs = Logs(api)
         logs.write(b"one\n")
@@ -186,7 +186,7 @@ def test_a_cut_connection_loses_and_doubles_nothing():
             logs.cut_all()
             logs.write(b"more %d\n" % i)
             case.equal(read_until(process, b"more %d\n" % i), b"more %d\n" % i)
-        # The agent is away for a while: nothing listens.
+        # The agent is stopped for a while: nothing listens.
         api.close()
         logs.cut_all()
         logs.write(b"while away\n")
@@ -197,8 +197,8 @@ def test_a_cut_connection_loses_and_doubles_nothing():
         case.equal((r.code, r.out, r.err), (0, "", ""))
 
 
-def test_a_cut_after_the_last_lines_goes_on_where_it_was():
-    """Where the whole log was short enough to be looked through its place is known; else a note says what is lost."""
+def test_an_interruption_after_the_last_lines_continues_at_the_same_offset():
+    """If the command read the whole log to find the last lines, it knows its offset. Otherwise it warns that lines may be missing."""
     for lines, exact in ((LINES[:LINES.index(b"line 20 ")], True), (LINES, False)):
         with FakeApi() as api:
             logs = Logs(api)
@@ -226,7 +226,7 @@ def test_a_cut_after_the_last_lines_goes_on_where_it_was():
         case.equal(finish(process).out, "")
 
 
-def test_which_task():
+def test_the_task_must_be_named_if_there_are_several():
     with FakeApi() as api:
         logs = Logs(api, ("web", "side"))
         logs.write(b"x\n")
@@ -239,7 +239,7 @@ def test_which_task():
         case.contains(api.drover("alloc", "logs", "-task", "web", A1, "side").err, "two different tasks are named")
 
 
-def test_refusals_are_sentences_on_stderr():
+def test_errors_are_printed_on_stderr():
     with FakeApi() as api:
         Logs(api)
         for status, text in ((404, 'task "main" not started yet. No logs available'), (400, 'unknown task name "main"'),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drover against an agent that answers garbage, slowly, for ever, or not at all: one sentence, exit code 1, no hang."""
+"""drover with an agent that answers garbage, slowly, endlessly, or not at all: it prints one error message, exits with 1 and does not
+hang."""
 import json
 import os
 import random
@@ -35,7 +36,7 @@ WELL = (
 )
 
 
-def test_garbage_is_one_sentence():
+def test_garbage_gives_one_error_message():
     with FakeApi() as api:
         for data, part in GARBAGE:
             api.raw("GET", "/v1/jobs", data)
@@ -45,7 +46,7 @@ def test_garbage_is_one_sentence():
             case.equal(r.err.count("\n"), 1, r.err)
 
 
-def test_all_forms_of_a_good_answer_are_read():
+def test_all_valid_forms_of_an_http_answer_are_read():
     with FakeApi() as api:
         for data in WELL:
             api.raw("GET", "/v1/jobs", data)
@@ -59,7 +60,7 @@ def test_all_forms_of_a_good_answer_are_read():
             case.equal(api.drover("job", "status").out, "No jobs\n", data)
 
 
-def test_json_of_the_wrong_shape_is_an_empty_page():
+def test_json_of_unexpected_types_prints_an_empty_page():
     shapes = (5, None, "x", True, [], {}, [[]], [None], [5], {"ID": []}, [{"ID": {"a": 1}, "Status": 5, "SubmitTime": "soon"}],
               [{"ID": "x", "TaskStates": [], "Events": 7, "DrainStrategy": 1, "Drivers": {"x": 0}}],
               {"TaskGroups": {"x": 1}, "TaskStates": {"t": 5, "u": {"Events": [5, {"Time": "x"}]}}, "CreateTime": -2**63},
@@ -90,7 +91,7 @@ NO_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 def evil(depth=0):
-    """An answer that fits many a page: every text of it, also the keys, speaks to the terminal."""
+    """Returns an answer that fits many commands; every string in it, also the keys, contains terminal escapes."""
     texts = {k: EVIL for k in (
         "Name", "Status", "StatusDescription", "ClientStatus", "ClientDescription", "DesiredStatus", "DesiredDescription", "Type",
         "NodeName", "TaskGroup", "Namespace", "Version", "Provider", "PluginID", "ExternalID", "SchedulingEligibility", "Datacenter",
@@ -109,8 +110,8 @@ def evil(depth=0):
             "stats": {"processes": {EVIL: EVIL}}, "config": {"Version": {"Version": EVIL}}, "Volumes": [inner], "Snapshots": [inner]}
 
 
-def test_nothing_speaks_to_the_terminal():
-    """Names and messages are those of jobs, plugins and services: whoever looks at them is not who chose them."""
+def test_no_command_prints_terminal_escapes_from_an_answer():
+    """Names and messages come from jobs, plugins and services, not from the user who reads them."""
     pages = (["job", "status"], ["job", "status", "a"], ["alloc", "status"], ["alloc", "status", NODE], ["node", "status"],
              ["node", "status", NODE], ["node", "status", "-self", "-verbose"], ["volume", "status"], ["volume", "status", "a"],
              ["plugin", "status"], ["plugin", "status", "a"], ["leaks"], ["status"], ["status", "-verbose"], ["eval", "status", NODE],
@@ -136,7 +137,7 @@ def test_nothing_speaks_to_the_terminal():
             case.equal(NO_CONTROL.search(r.out + r.err), None, "%r: %r" % (words, r.out + r.err))
 
 
-def test_cut_connections():
+def test_truncated_answers_are_errors():
     whole = answer(200, b"[1, 2, 3]")
     with FakeApi() as api:
         for n in (0, 1, 20, len(whole) - 1):
@@ -146,7 +147,7 @@ def test_cut_connections():
             case.contains(r.err, "without an answer" if n == 0 else "cut off")
 
 
-def test_slow_and_silent_agents_end_at_the_timeout():
+def test_slow_and_silent_agents_are_abandoned_at_the_timeout():
     def silent(request, conn):
         conn.recv(1)
 
@@ -166,7 +167,7 @@ def test_slow_and_silent_agents_end_at_the_timeout():
             case.equal(0.25 < time.monotonic() - began, True)
 
 
-def test_an_endless_answer_is_refused_before_memory_is_gone():
+def test_an_endless_answer_is_refused_at_a_size_limit():
     piece = b"x" * (1 << 20)
 
     def endless(request, conn):
@@ -181,8 +182,8 @@ def test_an_endless_answer_is_refused_before_memory_is_gone():
         case.contains(r.err, "larger than")
 
 
-def test_random_answers():
-    """Good answers with bytes changed: anything but a hang or a death by signal."""
+def test_answers_with_random_changes_neither_crash_nor_hang():
+    """Valid answers with changed bytes may give any result except a hang or death by a signal."""
     seed = int(os.environ.get("DROVER_SEED", "1"))
     rng = random.Random(seed)
     print("    seed %d" % seed)

@@ -19,7 +19,7 @@ def complete(*words, address="unix:///nowhere"):
     return r.stdout.decode().split()
 
 
-def test_words_and_flags():
+def test_commands_and_flags_are_completed():
     case.equal(complete("jo"), ["job"])
     case.equal(complete("a"), ["action", "agent", "alloc"])
     case.equal(complete("job", "s"), ["scale", "status", "stop"])
@@ -29,7 +29,7 @@ def test_words_and_flags():
     case.equal(complete("alloc", "exec", "-ta"), ["-task"])
 
 
-def test_ids_come_from_the_agent():
+def test_ids_from_the_agent_are_completed():
     with FakeApi() as api:
         api.json("GET", "/v1/allocations", [alloc(A1), alloc("bbbb" + A1[4:])])
         api.json("GET", "/v1/jobs", [{"ID": "web"}, {"ID": "db"}])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""drover alloc why: for each way in which something ends, restarts or waits, the sentence that is true of it."""
+"""drover alloc why: the explanation for each way in which a task or an allocation ends, restarts or waits."""
 import json
 import os
 import signal
@@ -18,7 +18,7 @@ def drover(*words, code=0):
 
 
 def alloc_of(name, made, status):
-    """The alloc of a job of this name, once it is so."""
+    """Registers a job and returns its alloc when it has this status."""
     node.register(made)
     case.until(lambda: node.allocs(name)[-1]["ClientStatus"] == status, 20, "%s to be %s" % (name, status))
     return node.allocs(name)[-1]["ID"]
@@ -28,12 +28,12 @@ def why(alloc):
     found = node.ask("/v1/client/allocation/%s/why" % alloc)
     times = [c["Time"] for c in found["Causes"]]
     now = times.count(0)
-    case.equal((times[:now], times[now:]), ([0] * now, sorted(times[now:], reverse=True)), "what is so now, then the newest first")
+    case.equal((times[:now], times[now:]), ([0] * now, sorted(times[now:], reverse=True)), "order: current causes, then the newest first")
     return found["Causes"]
 
 
 def said(alloc, part, task="t"):
-    """The cause that says this. It may come a moment after the status that was waited for."""
+    """Returns the cause that contains this text. It may appear a moment after the status."""
     def look():
         return [c for c in why(alloc) if part in c["Text"] and c["Task"] == task]
     try:
@@ -48,7 +48,7 @@ def unsaid(alloc, *parts):
             case.equal(part in c["Text"], False, "%r in %r" % (part, c["Text"]))
 
 
-def test_an_exit_code():
+def test_the_exit_code_of_a_task():
     alloc = alloc_of("code", api.job("code", "/bin/sh", ["-c", "exit 3"]), "failed")
     said(alloc, "It ended by itself, with exit code 3.")
     said(alloc, "It is not started again: Policy allows no restarts.")
@@ -56,7 +56,7 @@ def test_an_exit_code():
     node.purge("code")
 
 
-def test_restarts_beyond_ten_events():
+def test_restarts_of_more_than_ten_events():
     policy = {"RestartPolicy": {"Attempts": 5, "Interval": 3600 * 10**9, "Delay": 10**6, "Mode": "fail"}}
     alloc = alloc_of("again", api.job("again", "/bin/sh", ["-c", "exit 4"], group=policy), "failed")
     said(alloc, "Exceeded allowed attempts 5")
@@ -70,26 +70,27 @@ def test_restarts_beyond_ten_events():
 
 
 def ended(alloc):
-    """Of its task's end: the signal, what the event says beside it, and who the sender was."""
+    """Returns the signal, the message and the sender in the event of the task's end."""
     ev = [e for e in node.ask("/v1/allocation/" + alloc)["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated"][-1]
     return ev["Signal"], ev["Message"], ev["Details"].get("signal_sender")
 
 
 def kill(alloc, signo):
-    """From outside, the task's own process: the first of those that it has. One in the middle of execve() has no environment."""
-    os.kill(min(case.until(lambda: processes_of(alloc), 20, "its processes")), signo)
+    """Sends a signal to the task's first process from outside of drover. Its processes are found by their environment, which a process in
+    the middle of execve() does not have."""
+    os.kill(min(case.until(lambda: processes_of(alloc), 20, "the processes of the task")), signo)
 
 
 def shoot(name, signo, driver="raw_exec", script="echo $$; exec sleep 1000"):
-    """A signal from outside: the alloc, once it is over."""
+    """Runs a task, sends it a signal from outside of drover, and returns the alloc when it has ended."""
     alloc = alloc_of(name, api.job(name, "/bin/sh", ["-c", script], driver=driver), "running")
     node.wait_said({"ID": alloc}, b"\n")
     kill(alloc, signo)
-    case.until(lambda: node.ask("/v1/allocation/" + alloc)["ClientStatus"] == "failed", 20, "its end")
+    case.until(lambda: node.ask("/v1/allocation/" + alloc)["ClientStatus"] == "failed", 20, "the end of the alloc")
     return alloc
 
 
-def test_a_signal_of_nobody_knows_whom():
+def test_a_signal_of_an_unknown_sender():
     for driver in ("raw_exec", "exec"):
         alloc = shoot("shot", signal.SIGKILL, driver)
         case.contains(said(alloc, "It ended by SIGKILL.")["Text"], "who sent it is not known")
@@ -102,28 +103,28 @@ def test_a_signal_of_nobody_knows_whom():
         node.purge("termed")
 
 
-def test_a_signal_of_its_own():
+def test_a_signal_that_the_task_sent_to_itself():
     alloc = alloc_of("err", api.job("err", "/bin/sh", ["-c", "kill -SEGV $$"]), "failed")
     said(alloc, "It ended by SIGSEGV, as programs do by a fault of their own; drover sent it no such signal.")
     case.equal(ended(alloc), (11, "", "not drover"))
     node.purge("err")
 
 
-def test_a_signal_of_the_filter():
+def test_a_task_killed_by_its_filter():
     if os.uname().machine != "x86_64":
         return
-    # mov eax, 1; int 0x80: exit(2) as programs of 32 bits call it.
+    # mov eax, 1; int 0x80: exit(2) as a 32-bit program calls it.
     code = "import ctypes, mmap\nm = mmap.mmap(-1, 4096, prot=7)\nm.write(b'\\xb8\\1\\0\\0\\0\\xcd\\x80')\n" \
            "ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(m)))()"
     if subprocess.run(["/usr/bin/python3", "-c", code], check=False, stderr=subprocess.DEVNULL).returncode < 0:
-        return  # this kernel was built or started without them, and they end by its own signal
+        return  # this kernel does not support 32-bit programs and kills them itself
     alloc = alloc_of("old", api.job("old", "/usr/bin/python3", ["-c", code], driver="exec"), "failed")
     said(alloc, "It ended by SIGSYS: ended by a filter of system calls, as driver exec ends programs of 32 bits.")
     case.equal((ended(alloc)[0], ended(alloc)[2]), (signal.SIGSYS, "not drover"))
     node.purge("old")
 
 
-def test_a_signal_on_request():
+def test_a_signal_that_a_user_requested():
     for name in ("SIGUSR1", "SIGKILL"):
         alloc = alloc_of("sent", api.job("sent"), "running")
         drover("alloc", "signal", "-s", name, alloc)
@@ -133,24 +134,24 @@ def test_a_signal_on_request():
         node.purge("sent")
 
 
-def test_a_signal_on_request_that_was_not_the_last_one():
+def test_a_requested_signal_followed_by_another_signal():
     alloc = alloc_of("asleep", api.job("asleep"), "running")
-    pid = min(case.until(lambda: processes_of(alloc), 20, "its processes"))
+    pid = min(case.until(lambda: processes_of(alloc), 20, "the processes of the task"))
 
     def sleeps():
         with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as f:
             return f.read().rpartition(") ")[2].startswith("T")
 
     drover("alloc", "signal", "-s", "SIGSTOP", alloc)
-    case.until(sleeps, 60, "it to be stopped")
+    case.until(sleeps, 60, "the process to be stopped")
     drover("alloc", "signal", "-s", "SIGTERM", alloc)
     drover("alloc", "signal", "-s", "SIGCONT", alloc)
     said(alloc, "It ended by SIGTERM, which it had been sent on request of uid 0, ")
     node.purge("asleep")
 
 
-def test_a_signal_that_was_handled_and_then_one_of_somebody_else():
-    """What was asked for is not what ended it."""
+def test_a_requested_signal_that_was_handled_followed_by_a_foreign_one():
+    """The requested signal is not the one that ended the task."""
     script = "trap 'echo got' HUP; echo on; while :; do sleep 0.05; done"
     alloc = alloc_of("two", api.job("two", "/bin/sh", ["-c", script]), "running")
     node.wait_said({"ID": alloc}, b"on\n")
@@ -162,7 +163,7 @@ def test_a_signal_that_was_handled_and_then_one_of_somebody_else():
     node.purge("two")
 
 
-def test_a_kill_from_outside_while_it_is_told_to_end():
+def test_a_foreign_kill_while_the_task_is_being_stopped():
     made = api.job("both", "/bin/sh", ["-c", "trap 'echo told' INT; echo on; while :; do sleep 0.05; done"], KillTimeout=600 * 10**9)
     alloc = alloc_of("both", made, "running")
     node.wait_said({"ID": alloc}, b"on\n")
@@ -177,7 +178,7 @@ def test_a_kill_from_outside_while_it_is_told_to_end():
 EATER = "x = []\nwhile True:\n x.append(bytearray(1 << 20))\n"
 
 
-def test_memory():
+def test_a_task_that_reached_its_memory_limit():
     alloc = alloc_of("eater", api.job("eater", "/usr/bin/python3", ["-c", EATER], Resources={"CPU": 20, "MemoryMB": 30}),
                      "failed")
     found = said(alloc, "for want of memory")["Text"]
@@ -189,14 +190,14 @@ def test_memory():
 
 
 def limit_of_all_tasks():
-    """The file that holds it."""
+    """Returns the file with the memory limit of all tasks."""
     name = "drover-" + crash.instance(node)
     return next(path for path in ("/sys/fs/cgroup/memory/%s/runs/memory.limit_in_bytes" % name,
                                   "/sys/fs/cgroup/%s/tasks/memory.max" % name) if os.path.exists(path))
 
 
-def test_memory_of_more_than_the_task():
-    """Of a cgroup above, as of the machine: its own limit, which is far away, is not blamed."""
+def test_a_task_killed_because_of_the_limit_of_a_parent_cgroup():
+    """An OOM kill because of a parent cgroup, or of the machine, is not explained by the task's own limit, which was not reached."""
     limit = limit_of_all_tasks()
     with open(limit, encoding="ascii") as f:
         before = f.read().strip()
@@ -215,8 +216,8 @@ def test_memory_of_more_than_the_task():
     node.purge("crowded")
 
 
-def test_memory_of_another_of_its_processes():
-    """It lives on, and ends as it likes; under cgroup v2 it is ended too."""
+def test_an_oom_kill_of_another_process_of_the_task():
+    """The main process survives and ends by itself; under cgroup v2 it is killed too."""
     script = "/usr/bin/python3 -c '%s'; exit 7" % EATER
     alloc = alloc_of("parent", api.job("parent", "/bin/sh", ["-c", script], Resources={"CPU": 20, "MemoryMB": 30}), "failed")
     together = "memory" not in helper.cgroup_trees()
@@ -226,7 +227,7 @@ def test_memory_of_another_of_its_processes():
     node.purge("parent")
 
 
-def test_who_stopped_it():
+def test_a_stop_names_its_origin():
     alloc = alloc_of("stopped", api.job("stopped"), "running")
     drover("alloc", "stop", "-detach", alloc)
     said(alloc, "It was to end: alloc was stopped by an operator", "")
@@ -240,7 +241,7 @@ def test_who_stopped_it():
     node.purge("stopped")
 
 
-def test_a_task_that_does_not_end():
+def test_a_task_that_ignores_its_kill_signal():
     made = api.job("deaf", "/bin/sh", ["-c", "trap '' INT; echo deaf; while :; do sleep 0.1; done"], KillTimeout=10**8)
     alloc = alloc_of("deaf", made, "running")
     node.wait_said({"ID": alloc}, b"deaf")
@@ -250,7 +251,7 @@ def test_a_task_that_does_not_end():
     node.purge("deaf")
 
 
-def test_a_restart_on_request():
+def test_a_restart_that_a_user_requested():
     alloc = alloc_of("anew", api.job("anew"), "running")
     drover("alloc", "restart", alloc)
     said(alloc, "It was told to start anew: User requested running tasks to restart.")
@@ -259,7 +260,7 @@ def test_a_restart_on_request():
     node.purge("anew")
 
 
-def test_siblings_and_a_leader():
+def test_a_task_stopped_because_its_sibling_failed():
     made = api.job("pair", "/bin/sh", ["-c", "exit 1"])
     made["Job"]["TaskGroups"][0]["Tasks"].append(api.task("other", "/bin/sleep", ["1000"]))
     alloc = alloc_of("pair", made, "failed")
@@ -268,14 +269,14 @@ def test_siblings_and_a_leader():
     node.purge("pair")
 
 
-def test_what_cannot_start():
+def test_a_task_that_cannot_start():
     alloc = alloc_of("none", api.job("none", "/no/such/program"), "failed")
     said(alloc, "It could not be started: ")
     unsaid(alloc, "not known")
     node.purge("none")
 
 
-def test_what_waits():
+def test_tasks_that_wait_for_a_delay_or_for_other_tasks():
     policy = {"RestartPolicy": {"Attempts": 2, "Interval": 86400 * 10**9, "Delay": 3600 * 10**9, "Mode": "fail"}}
     alloc = alloc_of("later", api.job("later", "/bin/false", [], group=policy), "pending")
     said(alloc, "It waits for the delay before its next start.")
@@ -290,15 +291,15 @@ def test_what_waits():
     node.purge("order")
 
 
-def test_nothing_has_happened():
+def test_a_task_that_runs_undisturbed():
     alloc = alloc_of("well", api.job("well"), "running")
-    case.until(lambda: [c["Text"] for c in why(alloc)] == ["It runs. Nothing has stopped or restarted it."], 20, "nothing")
+    case.until(lambda: [c["Text"] for c in why(alloc)] == ["It runs. Nothing has stopped or restarted it."], 20, "the cause that nothing has happened")
     node.refused(404, "Unknown allocation", "GET", "/v1/client/allocation/%s/why" % ("9" * 8 + "-9999" * 3 + "-" + "9" * 12))
     case.contains(drover("alloc", "why", "there-is-none", code=1), "no allocation, evaluation or job")
     node.purge("well")
 
 
-def test_a_check_that_fails():
+def test_a_restart_because_a_check_failed():
     made = api.job("checked", group={
         "Networks": [{"DynamicPorts": [{"Label": "http"}]}],
         "Services": [{"Name": "web", "Provider": "nomad", "PortLabel": "http", "Checks": [
@@ -308,10 +309,10 @@ def test_a_check_that_fails():
     node.purge("checked")
 
 
-def test_a_lease():
+def test_a_task_stopped_by_its_lease():
     made = api.job("leased", "/bin/sh", ["-c", "echo $$; exec sleep 1000"], group={"StopAfterClientDisconnect": 10**10})
     alloc = alloc_of("leased", made, "running")
-    task = int(case.until(lambda: node.logs({"ID": alloc}).strip(), 20, "its pid"))
+    task = int(case.until(lambda: node.logs({"ID": alloc}).strip(), 20, "the pid of the task"))
     pid = node.processes()["supervisor"]
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -325,8 +326,8 @@ def test_a_lease():
     node.purge("leased")
 
 
-def test_no_place():
-    """By the name of the job, by the evaluation, by the evaluation that it left behind."""
+def test_a_job_that_cannot_be_placed():
+    """Asked by the name of the job, by its evaluation and by its blocked evaluation."""
     cpu = node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])["NodeResources"]["Cpu"]["CpuShares"]
     evaluation = node.register(api.job("big", count=2, Resources={"CPU": cpu * 2 // 3, "MemoryMB": 20}))["EvalID"]
     node.wait_running("big")
@@ -348,10 +349,10 @@ def test_no_place():
     node.purge("placed")
 
 
-def test_after_a_restart_of_the_agent():
-    """What happened while nobody was there, and what cannot be known of it."""
+def test_events_from_before_and_during_a_restart_of_the_agent():
+    """What happened while no agent ran, as far as it can be known."""
     alloc = alloc_of("lost", api.job("lost", "/bin/sh", ["-c", "echo $$; exec sleep 1000"]), "running")
-    pid = int(case.until(lambda: node.logs({"ID": alloc}).strip(), 20, "its pid"))
+    pid = int(case.until(lambda: node.logs({"ID": alloc}).strip(), 20, "the pid of the task"))
     with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
         executor = int(f.read().rpartition(")")[2].split()[1])
     os.kill(executor, signal.SIGKILL)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""drover alloc why of what waits for something else, or was ended by it: a reschedule policy, the allocation before, a
-deployment, a volume, a drain; and of jobs that have no allocations."""
+"""drover alloc why for allocations that wait for something, or were ended by it: a reschedule policy, the previous allocation, a
+deployment, a volume, a drain. Also for jobs without allocations."""
 from lib import api, build_dir, case, volumes
 from lib.fake_api import run_command
 
@@ -16,7 +16,7 @@ def drover(*words):
 
 
 def said(alloc, part, now=True):
-    """Until the allocation's causes say so, as what is so now or was."""
+    """Waits until a cause of the allocation contains this text; now: a current cause, else a past one."""
     def texts():
         return [c["Text"] for c in node.ask("/v1/client/allocation/%s/why" % alloc)["Causes"] if (c["Time"] == 0) == now]
     try:
@@ -37,14 +37,14 @@ def failed(name, **policy):
     return node.allocs(name)[0]["ID"]
 
 
-def test_a_reschedule_delay():
+def test_an_allocation_that_waits_for_its_reschedule_delay():
     alloc = failed("later", Attempts=2)
     said(alloc, "Another is placed in its stead in ")
     case.contains(drover("alloc", "why", "later"), "Another is placed in its stead in ")
     node.purge("later")
 
 
-def test_no_more_reschedules():
+def test_an_allocation_that_may_not_be_rescheduled():
     said(failed("never", Attempts=0), "None is placed in its stead: its reschedule policy allows none.")
     node.purge("never")
     node.register(api.job("used", "/bin/false", [], group={"ReschedulePolicy": {
@@ -57,7 +57,7 @@ def test_no_more_reschedules():
     node.purge("used")
 
 
-def test_the_one_before_must_end():
+def test_a_replacement_that_waits_for_the_end_of_the_previous_allocation():
     made = api.job("deaf", "/bin/sh", ["-c", "trap '' INT; echo here; while [ ! -e $0 ]; do sleep 0.1; done", node.base + "/end"],
                    KillTimeout=600 * S)
     node.register(made)
@@ -74,13 +74,13 @@ def test_the_one_before_must_end():
 
 
 def running(name, version):
-    """The newest allocation of this version, once it runs."""
+    """Waits until an allocation of this version runs, and returns the newest."""
     def look():
         return [a["ID"] for a in node.allocs(name) if (a["JobVersion"], a["ClientStatus"]) == (version, "running")]
     return case.until(look, 30, "version %d of %s to run" % (version, name))[-1]
 
 
-def test_canaries():
+def test_canaries_that_wait_for_promotion():
     def version(n):
         return api.job("bird", "/bin/sh", ["-c", "echo %d; exec sleep 1000" % n], group={"Update": dict(MANUAL, Canary=1)})
     node.register(version(0))
@@ -104,7 +104,7 @@ def test_canaries():
     node.purge("bird")
 
 
-def test_a_version_that_is_not_healthy():
+def test_a_deployment_of_an_unhealthy_version():
     node.register(api.job("sick", group={"Update": MANUAL}))
     alloc = running("sick", 0)
     deployment = node.ask("/v1/job/sick/deployment")["ID"]
@@ -127,7 +127,7 @@ def bad_plugin(name, rule):
     return node.allocs("on-" + name)[0]["ID"]
 
 
-def test_volumes():
+def test_an_allocation_that_waits_for_a_volume():
     refuses = bad_plugin("refuses", "NodePublishVolume=status:9")
     case.contains(said(refuses, "It could not be set up: ", now=False), "NodePublishVolume")
     lies = bad_plugin("lies", "NodePublishVolume=ok")
@@ -167,8 +167,8 @@ def test_jobs_without_allocations():
     case.contains(drover("alloc", "why", "periodic"), "It was stopped.")
 
 
-def test_a_drain():
-    """The last: it takes the node."""
+def test_an_allocation_of_a_draining_node():
+    """The last test, because it drains the node."""
     node.register(api.job("drained"))
     alloc = node.wait_running("drained")[0]["ID"]
     node.do("POST", "/v1/node/%s/eligibility" % node.ask("/v1/nodes")[0]["ID"], {"Eligibility": "ineligible"})

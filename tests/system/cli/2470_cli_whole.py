@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""drover's commands about evaluations, about jobs without changing them, about the node's eligibility, what is over, and volumes
-that exist already: at a whole agent, with good words and bad ones."""
+"""Commands for evaluations, job inspection, the node's eligibility and metadata, garbage collection and volume registration, with a real
+agent and with valid and invalid arguments."""
 import json
 
 from lib import api, case
@@ -23,7 +23,7 @@ def write(name, text):
     return path
 
 
-def test_evaluations():
+def test_evaluations_are_listed_and_shown():
     case.equal(drover("eval", "list"), "No evaluations\n")
     node.register(api.job("web"))
     alloc = node.wait_running("web")[0]
@@ -46,7 +46,7 @@ def test_evaluations():
     node.purge("big")
 
 
-def test_jobs_looked_at():
+def test_jobs_are_inspected_validated_and_evaluated():
     case.equal(json.loads(drover("job", "inspect", "web"))["Job"]["ID"], "web")
     case.contains(drover("job", "inspect", "none", code=1), 'no job "none" exists')
     case.contains(drover("job", "validate", write("good", api.job("new"))), "is valid")
@@ -62,7 +62,7 @@ def test_jobs_looked_at():
     node.purge("short")
 
 
-def test_eligibility():
+def test_the_eligibility_of_the_node_is_changed():
     case.contains(drover("node", "eligibility", "-disable"), "takes no new allocations")
     case.contains(drover("node", "status", "-self"), "ineligible")
     case.equal(drover("node", "eligibility", "-enable", "-self").endswith(" takes allocations\n"), True)
@@ -74,7 +74,7 @@ def test_eligibility():
     case.contains(drover("node", "eligibility", "-enable", "elsewhere", code=1), 'no node "elsewhere" exists')
 
 
-def test_metadata():
+def test_metadata_of_the_node_is_read_and_changed():
     case.equal(drover("node", "meta", "read"), "No metadata\n")
     case.contains(drover("node", "meta", "apply", "rack=r1", "note=a=b"), "a=b")
     case.equal(json.loads(drover("node", "meta", "read", "-json"))["Meta"], {"rack": "r1", "note": "a=b"})
@@ -85,7 +85,7 @@ def test_metadata():
         case.contains(drover("node", "meta", *words, code=1), part)
 
 
-def test_what_is_over():
+def test_ended_jobs_are_garbage_collected():
     batch = api.job("once", "/bin/true", [])
     batch["Job"]["Type"] = "batch"
     node.register(batch)
@@ -97,7 +97,7 @@ def test_what_is_over():
     case.contains(drover("system", "gc", "now", code=1), "usage: drover system gc")
 
 
-def test_volumes_that_exist():
+def test_existing_volumes_are_registered_and_deregistered():
     volume = {"ID": "old", "Name": "old", "ExternalID": "x-1", "PluginID": "p", "RequestedCapabilities": [
         {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}
     case.contains(drover("volume", "register", write("volume", volume)), 'Volume "old" is registered')

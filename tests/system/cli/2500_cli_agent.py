@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drover against a real agent: what an operator does in the first half hour."""
+"""drover with a real agent: what an operator does in the first half hour."""
 import json
 import os
 import signal
@@ -12,7 +12,7 @@ EXAMPLES = ROOT + "/contrib/examples/"
 
 
 def job(name, command, args=(), driver="raw_exec", count=1, **group):
-    """A service of one task without restarts."""
+    """Returns a service job with one task and without restarts."""
     task = {"Name": "main", "Driver": driver, "User": "nobody", "Config": {"command": command, "args": list(args)},
             "Resources": {"CPU": 20, "MemoryMB": 20}}
     made = {"Name": "group", "Count": count, "Tasks": [task],
@@ -24,7 +24,7 @@ def job(name, command, args=(), driver="raw_exec", count=1, **group):
 
 
 class Node(agent.Agent):
-    """An agent and the command at its socket."""
+    """An agent, and the command that uses its socket."""
 
     def drover(self, *words, code=0, stdin=None):
         r = run_command(words, env={"DROVER_ADDR": "unix://" + self.socket_path}, stdin=stdin)
@@ -53,7 +53,7 @@ def read_until(process, part):
     return seen
 
 
-def test_the_first_job():
+def test_an_operator_runs_and_changes_a_first_job():
     with Node() as node:
         node.wait_ready()
         r = node.drover("status")
@@ -68,7 +68,7 @@ def test_the_first_job():
         out = node.drover("alloc", "status", first[:8]).out
         case.equal(out.index("Started") < out.index("Received"), True, "newest first")
         case.contains(node.drover("job", "status", "hello").out, "hello       1")
-        # Another one takes its place, and the command waits for both.
+        # Another allocation replaces it, and the command waits for both.
         node.drover("alloc", "stop", first[:6])
         running = [a["ID"] for a in node.allocs("hello") if a["ClientStatus"] == "running"]
         case.equal(len(running) == 1 and running[0] != first, True, running)
@@ -81,7 +81,7 @@ def test_the_first_job():
         case.equal(node.stop(signal.SIGINT), 0)
 
 
-def test_drover_agent_dev_is_the_agent():
+def test_drover_agent_dev_starts_an_agent():
     directory = case.directory()
     with open(directory + "/log", "wb") as log:
         p = subprocess.Popen([binary("drover"), "agent", "-dev", "-data-dir", directory + "/data"], stdin=subprocess.DEVNULL,
@@ -94,7 +94,7 @@ def test_drover_agent_dev_is_the_agent():
         case.equal(p.wait(case.LEAST_S), 0)
 
 
-def test_what_cannot_run_says_why():
+def test_a_job_that_cannot_run_reports_the_reason():
     with Node() as node:
         node.wait_ready()
         r = node.run(job("nope", "/nowhere/nope"), code=1)
@@ -115,7 +115,7 @@ def test_what_cannot_run_says_why():
             case.contains(node.drover(*words, code=1).err, " exists")
 
 
-def test_follow_a_log_while_the_supervisor_is_killed():
+def test_a_followed_log_continues_when_the_supervisor_is_killed():
     with Node() as node:
         node.wait_ready()
         node.run(job("count", "/bin/sh", ["-c", "i=0; while echo line $i; do i=$((i+1)); sleep 0.05; done"]))
@@ -127,10 +127,10 @@ def test_follow_a_log_while_the_supervisor_is_killed():
         process.terminate()
         finish(process)
         whole = seen[:seen.rindex(b"\n") + 1].split()
-        case.equal([int(n) for n in whole[1::2]], list(range(len(whole) // 2)), "each line once")
+        case.equal([int(n) for n in whole[1::2]], list(range(len(whole) // 2)), "lines in the output")
 
 
-def test_a_drain_goes_on_across_the_death_of_the_supervisor():
+def test_a_drain_continues_when_the_supervisor_is_killed():
     with Node() as node:
         node.wait_ready()
         stubborn = job("stubborn", "/bin/sh", ["-c", "trap '' INT; while :; do sleep 0.1; done"], task={"KillTimeout": 3 * 10**9})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1200
 # takes: 33
-"""tools/demo.sh: ends well, and interrupted at any point leaves nothing, which the runner checks too."""
+"""tools/demo.sh succeeds; interrupted at any point it leaves nothing behind, which the runner checks too."""
 import os
 import re
 import signal
@@ -14,7 +14,7 @@ DEMO = [ROOT + "/tools/demo.sh", build_dir()]
 
 
 def start():
-    """In a session of its own, as a terminal's foreground job is in a process group of its own."""
+    """Starts the demo in its own session, as a terminal gives a foreground job its own process group."""
     tmp = case.directory()
     process = subprocess.Popen(DEMO, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                start_new_session=True, env=dict(os.environ, TMPDIR=tmp))
@@ -32,13 +32,13 @@ def read_until(process, pattern):
 
 
 def nothing_left(process):
-    """The output ends, which is what `| cat` waits for, and the directory is gone."""
+    """Waits for the end of the output, as `| cat` does, and checks that the directory was removed."""
     out = process.stdout.read().decode()
     case.equal(("left over" in out, os.listdir(process.tmp)), (False, []), out)
     return out
 
 
-def test_the_demo_ends_well():
+def test_the_demo_succeeds():
     tmp = case.directory()
     r = subprocess.run(" ".join(DEMO) + " | cat", shell=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                        stderr=subprocess.STDOUT, env=dict(os.environ, TMPDIR=tmp), check=False)
@@ -69,7 +69,7 @@ def test_an_interrupt_in_its_first_moments():
         case.equal(process.wait(case.LEAST_S) in (130, -signal.SIGINT), True, out)
 
 
-def test_a_reader_that_goes_away():
+def test_a_reader_that_closes_the_pipe_ends_the_demo():
     process = start()
     read_until(process, rb"\$ drover job run")
     process.stdout.close()

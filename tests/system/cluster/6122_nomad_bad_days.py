@@ -119,7 +119,7 @@ def test_a_node_that_cannot_read_what_it_knew():
         case.equal(found["ClientDescription"],
                    "Unable to add allocation due to error: its row in this node's state.db cannot be read")
         agent.wait_gone(before)
-        node.wait_log("allocation %s is left alone, and what ran of it ended: " % lost, 60)
+        node.wait_log("allocation %s cannot be read, so its tasks are killed and its row is kept: " % lost, 60)
         case.equal((processes_of(lost), task_of(kept), servers.alloc(kept)["ClientStatus"]), ([], runs, "running"))
 
 

@@ -169,7 +169,7 @@ def test_the_agents_own_log():
             seen += plain.more()["frames"][0]["Payload"] or b""
         case.equal(b"[DEBUG]" in seen or b"[INFO]" in seen, False, "lines below what was asked for")
     with Stream("Agent.Monitor", LogLevel="loud") as s:
-        case.equal(s.error(), (400, 'Unknown log level "loud": there are error, warn, info and debug'))
+        case.equal(s.error(), (400, 'Unknown log level "loud": use error, warn, info or debug'))
 
 
 def test_readers_that_leave_hold_nothing():

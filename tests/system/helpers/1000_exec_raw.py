@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""exec-helper and executor alone: raw_exec, output, exit codes, signals."""
+"""exec-helper and executor alone: raw_exec, output, exit codes, signals, limits."""
 import ctypes
 import errno
 import os
@@ -23,10 +23,10 @@ def test_a_task_runs_and_its_exit_code_is_recorded():
         case.equal(r.list(), [run.name])
         case.equal(r.reap(run), False, "killed")
         case.equal(r.list(), [])
-        case.equal(r.reap(run), False, "reap of what is not there")
+        case.equal(r.reap(run), False, "reap of a run that does not exist")
 
 
-def test_a_signal_that_ended_it_is_recorded():
+def test_the_signal_that_ended_a_task_is_recorded():
     with runs.Runs() as r:
         record = r.ended(r.start("sh", ["-c", "kill -USR1 $$"]))
         case.equal((record["exit_code"], record["exit_signal"]), (0, signal.SIGUSR1))
@@ -43,7 +43,7 @@ echo opened > /dev/stdout
 """
 
 
-def test_the_state_of_a_task_is_clean():
+def test_a_task_starts_with_default_signals_descriptors_and_environment():
     with runs.Runs() as r:
         run = r.start("sh", ["-c", CLEAN], env=["EXTRA=1", "HOME=/elsewhere"])
         case.equal(r.ended(run)["exit_code"], 0, r.log(run, "stderr"))
@@ -70,7 +70,7 @@ def test_a_user_is_looked_up_with_its_groups():
         alloc = r.make_alloc()
         case.equal(r.output("sh", ["-c", "id -u; id -g; id -G"], user="4711", alloc=alloc).split(),
                    ["4711", "65534", "65534", str(runs.group_of(alloc))])
-        # A number that is no user's gets nothing from a group that happens to have it.
+        # A uid without a passwd entry does not get the group with the same number.
         users, groups = ({int(line.split(":")[2]) for line in open(f, encoding="utf-8")} for f in ("/etc/passwd", "/etc/group"))
         number = min(groups - users)
         case.equal(r.output("sh", ["-c", "id -u; id -g"], user=str(number)).split(), [str(number), "65534"])
@@ -80,7 +80,7 @@ def test_a_user_is_looked_up_with_its_groups():
 
 
 def test_a_start_that_failed_hands_out_no_pidfd():
-    """The child that could not exec was waited for: its pid may be anybody's by now."""
+    """The child that could not exec has been reaped, so another process may have its pid now."""
     with runs.Runs() as r:
         freezer = r.places.cgroup_dirs()["v2"] + "/exec/cgroup.freeze"
 
@@ -94,7 +94,7 @@ def test_a_start_that_failed_hands_out_no_pidfd():
             except (FileNotFoundError, ConnectionRefusedError):  # not bound yet, or does not listen yet
                 return None
 
-        r.output("true")  # who root is has been looked up then, by a process that would be frozen too
+        r.output("true")  # lets exec-helper look up root now: later the child that does so would be frozen too
         run, req = r.request()
         spec = helper.memfd_sealed(exe.spec("no-such-command"))
         freeze("1")
@@ -130,7 +130,7 @@ def test_commands_are_found_in_the_task_directory_first():
         case.equal((record["step"], record["error"]), (exe.EXE_STEP_CWD, 2))
 
 
-def test_what_a_task_leaves_behind_is_killed():
+def test_processes_that_a_task_leaves_behind_are_killed():
     with runs.Runs() as r:
         run = r.start("sh", ["-c", "setsid sleep 1000 & setsid sh -c 'sleep 1000 & sleep 1000' & sleep 0.1; exit 3"])
         case.equal(r.ended(run)["exit_code"], 3)
@@ -178,7 +178,7 @@ def test_a_task_may_read_its_own_output():
             case.equal((record["state"], record["exit_code"], record["exit_signal"], record["flags"]), (exe.EXE_ENDED, 0, 0, 0))
 
 
-def test_a_second_run_of_the_task_goes_on_with_its_logs():
+def test_a_second_run_of_a_task_appends_to_its_logs():
     with runs.Runs() as r:
         alloc = r.make_alloc()
         first = r.start("echo", ["one"], alloc=alloc)
@@ -188,7 +188,7 @@ def test_a_second_run_of_the_task_goes_on_with_its_logs():
         case.equal(r.log(second), "one\ntwo\n")
 
 
-def test_a_name_of_the_greatest_length_is_one():
+def test_a_task_name_of_the_greatest_length_is_accepted():
     with runs.Runs() as r:
         task = "n" * 128
         for driver in ("RAW_EXEC", "EXEC"):
@@ -199,7 +199,7 @@ def test_a_name_of_the_greatest_length_is_one():
         case.contains(str(e), "cannot be a task's name")
 
 
-def test_a_task_without_logs_writes_nowhere():
+def test_a_task_without_logs_writes_no_log_files():
     with runs.Runs() as r:
         run = r.start("sh", ["-c", "w=$(readlink /proc/$$/fd/1); echo $w > local/where"], logs_disabled=True)
         case.equal(r.ended(run)["exit_code"], 0)
@@ -208,14 +208,14 @@ def test_a_task_without_logs_writes_nowhere():
             case.equal(f.read(), "/dev/null\n")
 
 
-def test_secrets_are_the_users():
+def test_secrets_belong_to_the_tasks_user():
     with runs.Runs() as r:
         out = r.output("sh", ["-c", "cat secrets/token; stat -c '%U %a' secrets/ secrets/token"], user="daemon",
                        secrets={"token": b"sesame\n"})
         case.equal(out, "sesame\ndaemon 700\ndaemon 600\n")
 
 
-def test_what_a_task_puts_into_its_secrets_does_not_stop_its_next_start():
+def test_files_in_its_secrets_do_not_stop_the_next_start_of_a_task():
     with runs.Runs() as r:
         alloc = r.make_alloc()
         for plant in ("mkdir -p secrets/.new/x", "rm secrets/token; mkdir -p secrets/token/x",
@@ -229,7 +229,7 @@ def test_what_a_task_puts_into_its_secrets_does_not_stop_its_next_start():
             case.contains(f.read(), "root:")
 
 
-def test_the_data_directory_is_the_one_that_was_handed_over_and_not_what_has_its_name():
+def test_the_data_directory_is_used_by_its_descriptor_and_not_by_its_path():
     with runs.Runs() as r:
         r.helper.close()
         moved = r.places.data + ".moved"
@@ -248,7 +248,7 @@ def test_the_data_directory_is_the_one_that_was_handed_over_and_not_what_has_its
         case.equal(r.output("here", alloc=alloc, secrets={"s": b"sesame"}), path + "/here\nsesame")
 
 
-def test_hello_state_and_exited_come_over_the_socket():
+def test_an_executor_sends_hello_state_and_exited():
     with runs.Runs() as r:
         run = r.start("sleep", ["1000"])
         with r.connect(run) as c:
@@ -273,7 +273,7 @@ def test_hello_state_and_exited_come_over_the_socket():
             ended = c.wait_exited()
             case.equal((ended["exit_code"], ended["exit_signal"], ended["flags"]), (0, signal.SIGUSR1, exe.EXE_END_SENT))
         case.equal(r.ended(run)["exit_signal"], signal.SIGUSR1)
-        # The same of somebody else.
+        # The same signal from a process other than the executor.
         run = r.start("sleep", ["1000"])
         with r.connect(run) as c:
             os.kill(c.wait_state(exe.EXE_RUNNING)["task_pid"], signal.SIGUSR1)
@@ -281,12 +281,12 @@ def test_hello_state_and_exited_come_over_the_socket():
             case.equal((ended["exit_signal"], ended["flags"]), (signal.SIGUSR1, exe.EXE_END_FOREIGN))
 
 
-def test_two_supervisors_may_follow_and_strangers_may_not():
+def test_two_supervisors_can_connect_but_no_other_user():
     with runs.Runs() as r:
         run = r.start("sleep", ["1000"])
         r.wait_state(run, exe.EXE_RUNNING)
         pid = os.fork()
-        if pid == 0:  # a stranger who got at the socket all the same
+        if pid == 0:  # a process of another user that could connect nevertheless
             os.chmod(r.places.runtime + "/x", 0o777)
             os.chmod("%s/x/%s.sock" % (r.places.runtime, run.name), 0o777)
             os.chmod(r.places.base, 0o755)
@@ -296,7 +296,7 @@ def test_two_supervisors_may_follow_and_strangers_may_not():
             except (exe.Error, ConnectionError):
                 os._exit(0)
             os._exit(1)
-        case.equal(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, "a stranger got a HELLO")
+        case.equal(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, "whether a process of another user got a HELLO")
         with r.connect(run) as one, r.connect(run) as two:
             one.send(exe.EXE_STOP, signal=15, timeout_ms=5000)
             case.equal(two.wait_state(exe.EXE_STOPPING)["run"], run.id)
@@ -307,14 +307,14 @@ def test_two_supervisors_may_follow_and_strangers_may_not():
 def test_a_task_that_ignores_its_signal_is_killed_after_the_timeout():
     with runs.Runs() as r:
         run = r.start("sh", ["-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"])
-        case.until(lambda: r.log(run), 10, "the trap")
+        case.until(lambda: r.log(run), 10, "the task to set its trap")
         with r.connect(run) as c:
             c.send(exe.EXE_STOP, signal=15, timeout_ms=300)
             ended = c.wait_exited()
         case.equal((ended["exit_signal"], ended["flags"]), (9, exe.EXE_END_STOP | exe.EXE_END_KILLED | exe.EXE_END_SENT))
 
 
-def test_garbage_from_a_peer_closes_it_and_nothing_else():
+def test_garbage_from_a_peer_closes_only_its_connection():
     with runs.Runs() as r:
         run = r.start("sleep", ["1000"])
         good = exe.HEAD.pack(1, exe.EXE_SIGNAL, 16) + b"\x0f\0\0\0\0\0\0\0"
@@ -341,11 +341,11 @@ def test_a_start_is_idempotent_and_a_reap_kills():
         case.equal(r.send(req, spec)["existed"], True)
         pid = r.wait_state(run, exe.EXE_RUNNING)["task_pid"]
         case.equal(r.reap(run), True, "killed")
-        case.until(lambda: not os.path.exists("/proc/%d" % pid), 5, "end of the task")
-        case.until(lambda: r.list() == [], 5, "nothing left")
+        case.until(lambda: not os.path.exists("/proc/%d" % pid), 5, "the end of the task")
+        case.until(lambda: r.list() == [], 5, "no run to be left")
 
 
-def test_a_task_that_hangs_in_the_kernel_keeps_nobody_waiting():
+def test_a_task_that_hangs_in_the_kernel_delays_no_other_request():
     if not os.path.exists("/dev/fuse"):
         case.skip("no /dev/fuse")
     with runs.Runs() as r:
@@ -354,14 +354,14 @@ def test_a_task_that_hangs_in_the_kernel_keeps_nobody_waiting():
         try:
             case.equal(fuse.stdout.readline(), b"mounted\n", "fuse_hang")
             run = r.start("stat", ["-f", point])
-            case.equal(fuse.stdout.readline(), b"statfs\n", "what hangs")
+            case.equal(fuse.stdout.readline(), b"statfs\n", "the request that hangs")
             took = []
             for _ in range(5):
                 began = time.monotonic()
                 e = case.raises(ipc.RequestError, r.reap_once, run)
                 case.contains(str(e), "still has processes after it was killed")
                 took.append(time.monotonic() - began)
-            # One that waits for it does so each time.
+            # If a reap waited for the stuck process, each of the five would take long.
             assert min(took) < 5, "reaps took %s" % took
             case.equal(r.output("echo", ["beside it"]), "beside it\n")
             case.contains(r.list(), run.name)
@@ -371,11 +371,12 @@ def test_a_task_that_hangs_in_the_kernel_keeps_nobody_waiting():
             helper.umount(point, 2)
         case.equal(r.ended(run)["exit_signal"], signal.SIGKILL)
         r.reap(run)
-        case.equal(run.name in r.list(), False, "the run is still there")
+        case.equal(run.name in r.list(), False, "whether the run still exists")
 
 
 def test_a_tasks_child_shares_no_memory_with_its_executor():
-    """After its drop it reads the task's settings and walks the task's paths: what goes wrong there is not to be root's."""
+    """After it has dropped its privileges the child reads the task's settings and follows the task's paths. If it is compromised there, it
+    must not be able to write memory of the executor."""
     if not os.path.exists("/dev/fuse"):
         case.skip("no /dev/fuse")
     kcmp, chdir = {"x86_64": (312, 80), "aarch64": (272, 49)}[os.uname().machine]
@@ -396,10 +397,10 @@ def test_a_tasks_child_shares_no_memory_with_its_executor():
             run = r.start("true", cwd=point + "/in", user="nobody")
             procs = r.places.run_cgroup(run.name) + "/cgroup.procs"
             child = "/proc/" + case.until(lambda: read(procs).split(), case.LEAST_S, "the task's child")[0]
-            case.until(lambda: read(child + "/syscall").startswith("%d " % chdir), case.LEAST_S, "a child that hangs in chdir")
+            case.until(lambda: read(child + "/syscall").startswith("%d " % chdir), case.LEAST_S, "the child to hang in chdir")
             case.contains(read(child + "/status"), "\nUid:\t65534\t65534\t65534\t65534\n")
             executor = int(read(child + "/stat").split()[3])
-            case.contains((1, 2), libc.syscall(kcmp, int(child[6:]), executor, kcmp_vm, 0, 0), "how two memories differ")
+            case.contains((1, 2), libc.syscall(kcmp, int(child[6:]), executor, kcmp_vm, 0, 0), "kcmp of the two address spaces")
         finally:
             fuse.kill()
             fuse.wait()
@@ -408,7 +409,7 @@ def test_a_tasks_child_shares_no_memory_with_its_executor():
         case.equal((record["state"], record["step"]), (exe.EXE_FAILED, exe.EXE_STEP_CWD))
 
 
-def test_limits_are_set_and_an_oom_kill_is_told():
+def test_limits_are_set_and_an_oom_kill_is_reported():
     with runs.Runs() as r:
         trees = helper.cgroup_trees()
         if "memory" not in trees and not os.path.exists(r.places.run_cgroup("") + "/memory.max"):
@@ -444,12 +445,12 @@ except OSError as e:
 
 
 def pids_max(r, run):
-    """The file of its limit."""
+    """Returns the path of the run's pids.max."""
     dirs = r.places.cgroup_dirs()
     return "%s/runs/%s/pids.max" % (dirs["pids"], run.name) if "pids" in dirs else r.places.run_cgroup(run.name) + "/pids.max"
 
 
-def test_who_forks_without_end_takes_no_more_than_its_own_limit():
+def test_a_fork_bomb_is_stopped_by_its_own_limit():
     with runs.Runs() as r:
         if "pids" not in helper.cgroup_trees() and not os.path.exists(r.places.run_cgroup("") + "/pids.max"):
             case.skip("no pids controller")
@@ -460,7 +461,7 @@ def test_who_forks_without_end_takes_no_more_than_its_own_limit():
             run = r.start("python3", ["-c", FORKS], alloc=alloc)
             path = pids_max(r, run)
             with open(path, encoding="ascii") as f:
-                case.equal(int(f.read()), share, "its limit, which no request names")
+                case.equal(int(f.read()), share, "the default limit")
             with open(path, "w", encoding="ascii") as f:
                 f.write(str(most))
             open("%s/alloc/%s/web/local/go" % (r.places.data, run.alloc), "w", encoding="ascii").close()
@@ -468,7 +469,7 @@ def test_who_forks_without_end_takes_no_more_than_its_own_limit():
             case.equal(r.log(run), said, "with a limit of %d" % most)
 
 
-def test_exec_helper_holds_what_privsep_says():
+def test_exec_helper_has_the_privileges_that_privsep_says():
     with runs.Runs() as r:
         with open("/proc/%d/status" % r.helper.pid, encoding="ascii") as f:
             status = f.read()
@@ -481,7 +482,7 @@ def test_exec_helper_holds_what_privsep_says():
 
 
 def deny_keyctl():
-    """From here on keyctl(2) is a call that the kernel does not have."""
+    """Makes keyctl(2) fail with ENOSYS in this process and its children, as in a kernel without keys."""
     nr = {"x86_64": 250, "aarch64": 219}[os.uname().machine]
     code = b"".join(struct.pack("<HBBI", *insn) for insn in (
         (0x20, 0, 0, 0), (0x15, 0, 1, nr), (6, 0, 0, 0x50000 | errno.ENOSYS), (6, 0, 0, 0x7FFF0000)))
@@ -491,7 +492,7 @@ def deny_keyctl():
 
 
 def test_a_kernel_without_keys_runs_tasks():
-    # Last, because the child numbers its directories as this process would.
+    # Last, because the forked child makes directories with the numbers that this process would use next.
     pid = os.fork()
     if pid == 0:
         try:
@@ -503,7 +504,7 @@ def test_a_kernel_without_keys_runs_tasks():
         except BaseException:
             traceback.print_exc()
         os._exit(1)
-    case.equal(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, "the tests under the filter")
+    case.equal(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, "exit code of the tests under the filter")
 
 
 case.run(globals())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""exec-helper and executor alone: the exec driver, seen from inside its tasks."""
+"""exec-helper and executor alone: the exec driver, as seen from inside a task."""
 import ctypes
 import errno
 import os
@@ -22,7 +22,7 @@ def sh(r, script, **kwargs):
     return r.output("sh", ["-c", script], driver="EXEC", **kwargs)
 
 
-def test_a_task_is_nobody_in_namespaces_of_its_own():
+def test_a_task_runs_as_nobody_in_its_own_namespaces():
     with runs.Runs() as r:
         out = sh(r, "id -u; id -g; id -G; echo $HOME; pwd; echo $$; for n in mnt pid ipc cgroup net uts user; do"
                     " readlink /proc/self/ns/$n; done")
@@ -33,14 +33,15 @@ def test_a_task_is_nobody_in_namespaces_of_its_own():
         case.equal([a != b for a, b in zip(words[6:], host)], [True] * 4 + [False] * 3, "namespaces of its own")
 
 
-def test_host_modes_keep_the_hosts_namespaces():
+def test_a_task_with_host_modes_stays_in_the_hosts_namespaces():
     with runs.Runs(HOST_MODES) as r:
         out = sh(r, "readlink /proc/self/ns/pid; readlink /proc/self/ns/ipc", pid_mode="EXEC_NS_HOST", ipc_mode="EXEC_NS_HOST")
         case.equal(out.split(), [os.readlink("/proc/%d/ns/%s" % (r.helper.pid, n)) for n in ("pid", "ipc")])
 
 
 def test_host_modes_are_refused_unless_the_configuration_allows_them():
-    """CVE-2026-14891: in the host's pid namespace /proc/PID/root of a process of the task's user is the host's root."""
+    """CVE-2026-14891: in the host's pid namespace a task can reach the host's root through /proc/PID/root of another process of its
+    user."""
     for allowed in ("", "pid", "ipc"):
         config = allowed and 'plugin "exec" { config { allow_host_%s = true } }' % allowed
         with runs.Runs(config) as r:
@@ -56,7 +57,7 @@ def test_host_modes_are_refused_unless_the_configuration_allows_them():
                 case.equal(sh(r, "echo well", **{allowed + "_mode": "EXEC_NS_HOST"}), "well\n")
 
 
-# Prints the errno of each call that would reach into another process, then of pidfd_send_signal, with the pid in argv[1].
+# Prints the errno of each system call that accesses another process (pid in argv[1]), then that of pidfd_send_signal.
 REACH = """
 import ctypes, os, sys
 libc, pid = ctypes.CDLL(None, use_errno=True), int(sys.argv[1])
@@ -86,7 +87,7 @@ def test_a_task_in_a_host_namespace_has_no_capability_and_a_narrower_filter():
         out = sh(r, "kill -0 %d 2>&1; cat /proc/%d/environ /proc/%d/root/secrets/token 2>&1; ls /proc/%d/fd 2>&1; true"
                  % (r.helper.pid, pid, pid, r.helper.pid), pid_mode="EXEC_NS_HOST")
         case.equal(("MARK" in out, "sesame" in out, out.count("ermitted") >= 1), (False, False, True), out)
-        # Of its own user's processes it may signal one, and do nothing else, whatever capabilities that one has.
+        # It may signal a process of its own user, but not trace it or read its memory, whatever capabilities that process has.
         plain = r.start("sleep", ["1000"], driver="EXEC", cap_drop=(1 << 41) - 1)
         pid = r.wait_state(plain, exe.EXE_RUNNING)["task_pid"]
         out = r.output("/usr/bin/python3", ["-c", REACH, str(pid)], driver="EXEC", pid_mode="EXEC_NS_HOST")
@@ -95,7 +96,7 @@ def test_a_task_in_a_host_namespace_has_no_capability_and_a_narrower_filter():
             "pidfd_send_signal": "0"})
 
 
-def test_capabilities_filter_and_no_new_privs():
+def test_a_task_has_only_its_capabilities_a_filter_and_no_new_privs():
     with runs.Runs() as r:
         def status(**kwargs):
             return dict(re.findall(r"^(\w+):\t(\S+)$", sh(r, "cat /proc/self/status", **kwargs), re.M))
@@ -124,16 +125,17 @@ def test_the_filter_refuses_what_changes_the_machine():
         case.equal(len(re.findall("Operation not permitted", out)) >= 3, True, out)
         for number in (321, 323, 425, 250, 103):  # bpf, userfaultfd, io_uring_setup, keyctl, syslog
             case.contains(out, "%d -1 1\n" % number)
-        case.contains(out, "39 True\n", "getpid, which the filter lets through")
+        case.contains(out, "39 True\n", "getpid, which the filter permits")
 
 
-def test_a_call_that_is_newer_than_the_filter_does_not_exist():
-    """What a newer kernel brings is not allowed before somebody has looked at it: each number from here on gives ENOSYS."""
+def test_system_calls_newer_than_the_filter_give_enosys():
+    """System calls of newer kernels are not permitted until somebody has reviewed them: each number above the newest known one gives
+    ENOSYS."""
     ask = "import ctypes; l = ctypes.CDLL(None, use_errno=True)\nfor n in range(%d, 600): l.syscall(n, -1, -1, -1, -1, -1); print(ctypes.get_errno())"
     newest = newest_call()
     mine = subprocess.run([sys.executable, "-c", ask % (newest + 1)], stdout=subprocess.PIPE, check=True).stdout.split()
     if set(mine) == {b"%d" % errno.ENOSYS}:
-        case.skip("a kernel that knows no call above %d" % newest)
+        case.skip("whether the kernel has no call above %d" % newest)
     with runs.Runs() as r:
         for fields in ({}, {"cap_add": 1 << CAPS["sys_admin"]}):
             out = r.output("/usr/bin/python3", ["-c", ask % (newest + 1)], driver="EXEC", **fields)
@@ -147,13 +149,13 @@ def newest_call():
     return max(n for n in range(1024) if lib.seccomp_syscall_resolve_num_arch(0, n))
 
 
-# Of 32 bits: exit(7) by int 0x80.
+# A 32-bit program: exit(7) by int 0x80.
 OLD_CODE = b"\xb8\x01\0\0\0\xbb\x07\0\0\0\xcd\x80"
 OLD_PROGRAM = struct.pack("<4sBBBxxxxxxxxxHHIIIIIHHHHHH", b"\x7fELF", 1, 1, 1, 2, 3, 1, 0x8048054, 52, 0, 0, 52, 32, 1, 0, 0, 0) + \
     struct.pack("<8I", 1, 0, 0x8048000, 0x8048000, 84 + len(OLD_CODE), 84 + len(OLD_CODE), 5, 4096) + OLD_CODE
 
 
-def test_a_program_of_32_bits_ends_by_the_filter():
+def test_a_32_bit_program_is_killed_by_the_filter():
     if os.uname().machine != "x86_64":
         case.skip("not on x86_64")
     with runs.Runs() as r:
@@ -164,13 +166,13 @@ def test_a_program_of_32_bits_ends_by_the_filter():
         os.chmod(path, 0o755)
         record = r.ended(r.start("old", alloc=alloc))
         if record["state"] == exe.EXE_FAILED or record["exit_signal"]:
-            case.skip("a kernel that runs none")
+            case.skip("this kernel does not run 32-bit programs")
         case.equal(record["exit_code"], 7)
         record = r.ended(r.start("old", alloc=alloc, driver="EXEC"))
         case.equal((record["exit_code"], record["exit_signal"]), (0, signal.SIGSYS))
 
 
-def test_a_mask_comes_back_when_the_file_below_it_was_renamed_over():
+def test_a_masked_file_that_is_replaced_is_masked_again():
     copy = case.directory() + "/etc"
     shutil.copytree("/etc", copy, symlinks=True, ignore_dangling_symlinks=True)
     helper.mount(copy, "/etc", flags=0x1000)  # MS_BIND, in this test's own namespace
@@ -183,14 +185,14 @@ def test_a_mask_comes_back_when_the_file_below_it_was_renamed_over():
             with open("/etc/shadow.new", "w", encoding="ascii") as f:
                 f.write("root:secret\n")
             os.rename("/etc/shadow.new", "/etc/shadow")  # as passwd(1) does
-            case.raises(ipc.Error, look)  # it ends; the launcher starts the next, which gets the request again
+            case.raises(ipc.Error, look)  # exec-helper ends; the launcher starts another, which gets the request again
             r.restart()
-            case.equal(look(), ["0", "65534"], "masked again")
+            case.equal(look(), ["0", "65534"], "whether it is masked again")
     finally:
         helper.umount("/etc")
 
 
-def test_a_mask_covers_what_a_link_in_its_path_leads_to():
+def test_a_mask_covers_the_target_of_links_in_its_path():
     copy = case.directory() + "/etc"
     shutil.copytree("/etc", copy, symlinks=True, ignore_dangling_symlinks=True)
     os.mkdir(copy + "/hidden")
@@ -207,7 +209,7 @@ def test_a_mask_covers_what_a_link_in_its_path_leads_to():
         with runs.Runs() as r:
             out = sh(r, look)
             case.equal((out.count("Permission denied"), "secret" in out), (4, False), out)
-            # What the links lead to later is masked at the next start.
+            # If the links change, their new target is masked at the next start.
             os.mkdir("/etc/elsewhere")
             os.rename("/etc/hidden/key", "/etc/elsewhere/key")
             os.unlink("/etc/ssl/private")
@@ -215,7 +217,7 @@ def test_a_mask_covers_what_a_link_in_its_path_leads_to():
             case.raises(ipc.Error, sh, r, look)
             r.restart()
             case.contains(sh(r, "cat /etc/elsewhere/key 2>&1; true"), "Permission denied")
-            # A loop leads nowhere. As with a file that is not there, a new exec-helper masks what comes in its place.
+            # A loop has no target. As for a missing file, a new exec-helper masks a file that replaces it.
             os.unlink("/etc/shadow")
             os.symlink("shadow", "/etc/shadow")
             case.contains(sh(r, "cat /etc/shadow 2>&1; true"), "Too many levels of symbolic links")
@@ -272,12 +274,12 @@ client { chroot_env {
         helper.umount("/etc")
 
 
-def test_masks_set_uid_and_devices():
+def test_masked_files_set_uid_programs_and_devices_are_out_of_reach():
     with runs.Runs() as r:
         out = sh(r, "cat /etc/shadow 2>&1; ls /etc/ssl/private 2>&1; cat /etc/gshadow 2>&1; ls /dev; cat /proc/kcore 2>/dev/null | wc -c;"
                     " echo x > /proc/sys/kernel/hostname; echo b > /proc/sysrq-trigger; mknod /tmp/n b 254 0 2>&1;"
                     " cp /bin/sh /tmp/s && chmod 4755 /tmp/s && stat -c %a /tmp/s; touch /x /etc/x /usr/x 2>&1; true")
-        # A machine without /etc/ssl/private has nothing to mask there.
+        # Not every machine has /etc/ssl/private.
         refused = out.count("Permission denied") + ("'/etc/ssl/private': No such file" in out)
         case.equal(refused >= 3, True, out)
         case.equal("root:" in out, False, "shadow")
@@ -292,7 +294,7 @@ def test_masks_set_uid_and_devices():
                 case.contains(options.split(","), "nodev", where)
 
 
-def test_no_descriptor_of_the_set_up_leads_out_of_the_root():
+def test_no_descriptor_at_any_stage_of_the_start_leads_out_of_the_root():
     with runs.Runs() as r:
         for number in range(3, 64):
             at = "/proc/self/fd/%d" % number
@@ -305,10 +307,10 @@ def test_no_descriptor_of_the_set_up_leads_out_of_the_root():
             case.equal((record["step"], record["error"]), (exe.EXE_STEP_COMMAND, 2), at)
 
 
-def test_the_hosts_nodes_keep_their_modes():
+def test_device_nodes_of_the_host_keep_their_modes():
     with runs.Runs() as r:
         before = os.stat("/dev/null").st_mode
-        try:  # the sticky bit, because it means nothing there: the node is the machine's
+        try:  # with the sticky bit, which has no effect on a device: the node belongs to the machine
             out = sh(r, "chmod 1666 /dev/null 2>&1; python3 -c 'import os; os.fchmod(0, 0o1666)' 2>&1; echo x > /dev/null && echo written",
                      cap_add=1 << CAPS["fowner"])
             after = os.stat("/dev/null").st_mode
@@ -319,7 +321,7 @@ def test_the_hosts_nodes_keep_their_modes():
         case.equal(after, before, "mode")
 
 
-def test_directories_logs_and_stdout():
+def test_a_task_can_write_its_directories_and_open_stdout_again():
     with runs.Runs() as r:
         run = r.start("sh", ["-c", "echo to stdout > /dev/stdout; echo to stderr > /dev/stderr; while [ ! -s /alloc/logs/web.stdout.0 ]; do sleep 0.02; done; head -n 1 /alloc/logs/web.stdout.0;"
                              "touch /alloc/logs/x; touch /alloc/data/a /local/b /tmp/c /dev/shm/d /secrets/e; cat /secrets/token;"
@@ -355,7 +357,7 @@ def test_signals_orphans_and_the_end_of_a_private_pid_namespace():
         case.until(lambda: not os.path.exists("/proc/%d" % record["task_pid"]), 5, "end of the task with its executor")
 
 
-def test_root_denied_and_the_agents_users_are_refused():
+def test_root_and_denied_users_and_the_agents_users_are_refused():
     with runs.Runs() as r:
         for user in ("root", "0"):
             e = case.raises(ipc.RequestError, r.start, "true", driver="EXEC", user=user)
@@ -393,8 +395,8 @@ def test_a_host_volume_is_mounted_where_the_template_has_no_directory():
             case.equal(record["error"], error, dest)
 
 
-def test_a_host_volumes_path_is_roots_to_say():
-    """Who owned a directory on the way put a link to /etc there, and the next start mounted that."""
+def test_a_host_volume_is_refused_if_another_user_can_change_its_path():
+    """The owner of a directory of the path could replace it by a link to /etc, which the next start then mounted."""
     top = case.directory()
 
     def make(path, uid=0, mode=0o755, link=None):
@@ -443,7 +445,7 @@ def test_a_host_volumes_path_is_roots_to_say():
             case.contains(str(e), text, name)
 
 
-def test_a_host_volume_that_does_not_answer_keeps_nobody():
+def test_a_host_volume_that_does_not_answer_delays_no_other_start():
     if not os.path.exists("/dev/fuse"):
         case.skip("no /dev/fuse")
     point = case.directory()
@@ -459,7 +461,7 @@ def test_a_host_volume_that_does_not_answer_keeps_nobody():
         helper.umount(point, 2)
 
 
-def test_links_that_a_task_planted_lead_nowhere():
+def test_links_that_a_task_made_are_not_followed():
     with runs.Runs('client { host_volume "v" { path = "/var/tmp" } }') as r:
         for path, dests in (("alloc/logs", []), ("web/local", []), ("web/tmp", []), ("web/local/v", ["/local/v"])):
             alloc = r.make_alloc()
@@ -475,7 +477,7 @@ def test_links_that_a_task_planted_lead_nowhere():
 
 
 def test_without_a_template_only_exec_is_refused():
-    # A target below a link cannot be made.
+    # A template with a target below a link cannot be made.
     with runs.Runs('client { chroot_env { "/etc" = "/etc", "/usr" = "/etc/passwd/usr" } }') as r:
         e = case.raises(ipc.RequestError, r.start, "true", driver="EXEC")
         case.contains(str(e), "driver exec is not available: chroot_env: put /usr into the root")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""exec-helper and executor alone: CSI volumes: what is mounted is what was promised, or the task does not start."""
+"""exec-helper and executor alone: CSI volumes. A task starts only if the mount is the one whose proof its request has."""
 import os
 import time
 import uuid
@@ -8,7 +8,7 @@ from lib import case, exe, helper, ipc, runs
 
 
 class Volume:
-    """A tmpfs where a plugin would have published."""
+    """A tmpfs in the place of a volume that a plugin has published."""
 
     def __init__(self, r, alloc, name="vol"):
         self.alloc, self.name = alloc, name
@@ -27,13 +27,13 @@ class Volume:
 
 
 def failed(r, alloc, mount):
-    """Starts a task with it, which must fail; (step, proof, errno)."""
+    """Starts a task with this mount, which must fail. Returns (step, field of the proof, errno)."""
     record = r.ended(r.start("true", driver="EXEC", alloc=alloc, dests=["/vol"], mounts=[mount]))
     case.equal(record["state"], exe.EXE_FAILED, "state")
     return record["step"], record["detail"] >> 16, record["error"]
 
 
-def test_the_promised_mount_is_the_tasks():
+def test_a_task_gets_the_mount_of_the_proof():
     with runs.Runs() as r:
         alloc = r.make_alloc()
         v = Volume(r, alloc)
@@ -44,10 +44,10 @@ def test_the_promised_mount_is_the_tasks():
         r.ended(run)
         case.contains(r.log(run, "stderr"), "Read-only file system")
         helper.umount(v.path)
-        case.equal(os.listdir(v.path), [], "what is below the mount")
+        case.equal(os.listdir(v.path), [], "files below the mount")
 
 
-def test_unmounted_between_publish_and_start():
+def test_a_volume_unmounted_between_publish_and_start_is_refused():
     with runs.Runs() as r:
         alloc = r.make_alloc()
         v = Volume(r, alloc)
@@ -59,7 +59,7 @@ def test_unmounted_between_publish_and_start():
         case.equal(failed(r, alloc, v.mount())[:2], (exe.EXE_STEP_PROOF, exe.EXE_PROOF_OPEN))
 
 
-def test_swapped_for_another_with_the_same_plain_mount_id():
+def test_another_mount_with_the_same_plain_mount_id_is_refused():
     with runs.Runs() as r:
         alloc = r.make_alloc()
         v = Volume(r, alloc)
@@ -79,13 +79,13 @@ def test_swapped_for_another_with_the_same_plain_mount_id():
         print("    plain mount id %d, after %d swaps %d" % (first, tries, again))
         step, proof, error = failed(r, alloc, v.mount())
         case.equal(step, exe.EXE_STEP_PROOF)
-        # Before kernel 6.8 the id is the plain one, which was reused: then the root's birth tells.
+        # Before kernel 6.8 the proof has only the plain id, which was reused: then the birth time of the root shows the difference.
         case.contains((exe.EXE_PROOF_MOUNT_ID, exe.EXE_PROOF_DEVICE, exe.EXE_PROOF_BIRTH), proof, "proof")
         case.equal(error, 116, "ESTALE")
         helper.umount(v.path)
 
 
-def test_each_field_of_the_proof_counts():
+def test_each_field_of_the_proof_is_compared():
     with runs.Runs() as r:
         alloc = r.make_alloc()
         v = Volume(r, alloc)
@@ -110,7 +110,7 @@ def test_a_lease_stop_syncs_writable_volumes():
         helper.umount(v.path)
 
 
-def test_places_are_checked():
+def test_the_place_of_a_volume_is_checked():
     with runs.Runs() as r:
         alloc = r.make_alloc()
         v = Volume(r, alloc)
@@ -131,7 +131,7 @@ def plugin_request(r, alloc, **fields):
                  "mounts": [{"kind": "EXEC_MOUNT_PLUGIN_SOCKET"}, {"kind": "EXEC_MOUNT_PLUGIN_ROOT"}]}, **fields)
 
 
-def test_what_a_plugin_mounts_appears_on_the_host_and_goes_again():
+def test_a_plugins_mounts_appear_on_the_host_until_it_unmounts_them():
     with runs.Runs() as r:
         alloc = r.make_alloc()
         sock = "%s/csi/sock/%s" % (r.places.data, uuid.UUID(bytes=alloc))
@@ -147,7 +147,7 @@ def test_what_a_plugin_mounts_appears_on_the_host_and_goes_again():
         case.until(lambda: r.log(run), 10, "the mount")
         case.equal(os.listdir(root + "/staging"), ["there"], "on the host")
         case.equal(os.stat(sock).st_uid, 65534, "the socket's directory is the plugin's")
-        # A second start of the plugin must see what the first one left, or it could never unmount it.
+        # A second run of the plugin must see the mounts of the first, or it could never unmount them.
         open(sock + "/go", "w", encoding="ascii").close()
         r.ended(run)
         case.equal(os.listdir(root + "/staging"), [], "after umount")
@@ -156,7 +156,7 @@ def test_what_a_plugin_mounts_appears_on_the_host_and_goes_again():
         assert int(out[1]) > 20, "the host's /dev"
 
 
-def test_a_plugin_needs_the_grant():
+def test_a_plugin_is_refused_without_the_grant_in_the_configuration():
     with runs.Runs('plugin "exec" { config { allow_caps = ["chown"] } }', dev=False) as r:
         e = case.raises(ipc.RequestError, r.start, "true", **plugin_request(r, r.make_alloc()))
         case.contains(str(e), "allow_caps does not have the capabilities of mask 0x200002")

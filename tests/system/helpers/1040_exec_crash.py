@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""exec-helper and executor killed at each of their crash points: what is left is found, ended and taken away."""
+"""exec-helper and executor are killed at each of their crash points: all that is left is found, killed and removed."""
 import mmap
 import os
 import re
@@ -19,7 +19,7 @@ with open(ROOT + "/common/crash_points.def", encoding="utf-8") as def_file:
 
 
 class Page:
-    """The page by which a point is armed, and which counts the hits."""
+    """The page that arms a point and counts the hits."""
 
     def __init__(self):
         self.path = case.directory() + "/page"
@@ -40,8 +40,8 @@ class Page:
         return struct.unpack("<I", self.map[at:at + 4])[0]
 
 
-def nothing_is_left(r, run):
-    """What the supervisor does about a run whose executor is gone, and what must be true then."""
+def reap_and_check_nothing_left(r, run):
+    """Reaps a run whose executor has ended, as the supervisor does, and checks that nothing is left. Returns its record."""
     case.until(lambda: not r.answers(run), 10, "the end of the run's executor")
     record = r.record(run)
     r.reap(run)
@@ -71,19 +71,19 @@ def crash_in_helper(r, page, point):
         case.raises((ipc.Error, OSError), r.send, req, exe.spec("sleep", ["1000"]))
     case.equal(r.helper.wait(), 137, "exec-helper's exit")
     r.restart()
-    if point in ("EXEC_AFTER_CLONE", "EXEC_AFTER_REPLY"):  # the run goes on without its exec-helper
+    if point in ("EXEC_AFTER_CLONE", "EXEC_AFTER_REPLY"):  # the run continues without its exec-helper
         record = r.wait_state(run, exe.EXE_RUNNING)
         case.equal(r.send(req, exe.spec("sleep", ["1000"]))["existed"], True, point)
         with r.connect(run) as c:
             case.equal(c.hello["task_pid"], record["task_pid"])
             c.send(exe.EXE_STOP, signal=signal.SIGTERM, timeout_ms=5000)
             c.wait_exited()
-        case.equal(nothing_is_left(r, run)["exit_signal"], signal.SIGTERM)
+        case.equal(reap_and_check_nothing_left(r, run)["exit_signal"], signal.SIGTERM)
         return
-    nothing_is_left(r, run)
+    reap_and_check_nothing_left(r, run)
     case.equal(r.send(req, exe.spec("true"))["existed"], False, "the same run again")
     r.ended(run)
-    nothing_is_left(r, run)
+    reap_and_check_nothing_left(r, run)
 
 
 def crash_in_executor(r, page, point, driver):
@@ -91,16 +91,16 @@ def crash_in_executor(r, page, point, driver):
     stays = point not in ("EXE_BEFORE_EXIT_RECORD", "EXE_AFTER_EXIT_RECORD")
     run = r.start("sleep" if stays else "true", ["1000"] if stays else [], driver=driver)
     case.until(lambda: not page.armed(), 10, point)
-    if point.startswith("EXE_TASK") or point == "EXE_AFTER_TASK_CLONE":  # the child died: the executor says so
+    if point.startswith("EXE_TASK") or point == "EXE_AFTER_TASK_CLONE":  # only the child died, so the executor reports a failed start
         record = r.ended(run)
         case.equal((record["state"], record["error"]), (exe.EXE_FAILED, 10), point)
-        nothing_is_left(r, run)
+        reap_and_check_nothing_left(r, run)
         return
     case.until(lambda: executors(r) == [], 10, "end of the executor")
     if driver == "EXEC":
         events = r.places.run_cgroup(run.name) + "/cgroup.events"
-        case.until(lambda: "populated 0" in open(events, encoding="ascii").read(), 10, "a task ends with its pid 1")
-    record = nothing_is_left(r, run)
+        case.until(lambda: "populated 0" in open(events, encoding="ascii").read(), 10, "whether the task has ended with its pid 1")
+    record = reap_and_check_nothing_left(r, run)
     if point == "EXE_AFTER_EXIT_RECORD":
         case.equal((record["state"], record["exit_code"]), (exe.EXE_ENDED, 0), point)
     else:
@@ -111,10 +111,10 @@ def normal_run(r):
     run = r.start("echo", ["well"])
     case.equal(r.ended(run)["exit_code"], 0)
     case.equal(r.log(run), "well\n")
-    nothing_is_left(r, run)
+    reap_and_check_nothing_left(r, run)
 
 
-def test_exec_helper_at_each_point():
+def test_exec_helper_is_killed_at_each_crash_point():
     page = Page()
     with runs.Runs(env=page.env) as r:
         for point in [p for p in POINTS if p.startswith("EXEC_")]:
@@ -123,7 +123,7 @@ def test_exec_helper_at_each_point():
             print("    %-28s %d hits" % (point, page.hits(point)))
 
 
-def test_executor_at_each_point():
+def test_executor_is_killed_at_each_crash_point():
     page = Page()
     with runs.Runs(env=page.env) as r:
         for driver in ("RAW_EXEC", "EXEC"):
@@ -133,7 +133,7 @@ def test_executor_at_each_point():
                 print("    %-28s %-8s %d hits" % (point, driver, page.hits(point)))
 
 
-def test_killed_at_random_while_tasks_start():
+def test_exec_helper_is_killed_at_random_while_tasks_start():
     with runs.Runs() as r:
         started = []
         for i in range(30):
@@ -151,14 +151,14 @@ def test_killed_at_random_while_tasks_start():
                     try:
                         os.kill(pid, signal.SIGKILL)
                     except ProcessLookupError:
-                        pass  # killed the last time, and reaped now
+                        pass  # exec-helper was killed before it reaped this run
         r.helper.stop()
         r.helper = r._helper()
         known = set(r.list())
         for run in started:
             if run.name in known:
                 r.reap(run)
-        case.until(lambda: executors(r) == [], 10, "end of the executors")
+        case.until(lambda: executors(r) == [], 10, "the end of the executors")
         case.equal(r.list(), [])
         normal_run(r)
 

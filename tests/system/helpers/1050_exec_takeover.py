@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program in the supervisor's place asks exec-helper for what it must not get."""
+"""A program in the supervisor's place sends exec-helper requests that it must refuse."""
 import glob
 import os
 import resource
@@ -34,7 +34,7 @@ def normal(r):
     case.equal(r.output("echo", ["well"]), "well\n")
 
 
-def test_fields_that_are_wrong():
+def test_invalid_fields_are_refused():
     with runs.Runs() as r:
         refused(r, "the run's id is none", run=bytes(16))
         run, req = r.request()
@@ -59,7 +59,7 @@ def test_fields_that_are_wrong():
         normal(r)
 
 
-def test_specs_that_are_none():
+def test_invalid_task_specs_are_refused():
     with runs.Runs() as r:
         good = exe.spec("true")
         for spec in (b"", b"x", good[:-1], good + b"\0", good + good, b"\0" * 4096, exe.spec_entry(2, "arg"),
@@ -72,7 +72,7 @@ def test_specs_that_are_none():
         normal(r)
 
 
-def test_descriptors_that_are_none():
+def test_invalid_descriptors_are_refused():
     with runs.Runs() as r:
         unsealed = os.memfd_create("x")
         os.write(unsealed, exe.spec("true"))
@@ -88,7 +88,7 @@ def test_descriptors_that_are_none():
         normal(r)
 
 
-def test_packets_that_break_protocol_end_it():
+def test_packets_that_break_the_protocol_end_exec_helper():
     with runs.Runs() as r:
         _, req = r.request()
         message = ipc.BY_NAME["EXEC_TASK_START_REQ"]
@@ -119,11 +119,11 @@ def test_disabled_drivers_and_denied_users():
         refused(r, "is disallowed: gid 38 is denied", user="list")
 
 
-def test_runs_of_others_and_none():
+def test_runs_of_other_instances_and_unknown_runs_are_refused():
     with runs.Runs() as r:
         case.raises(ipc.RequestError, r.ipc.call, "EXEC_RUN_REAP_REQ", {"run": bytes(16)})
         case.equal(r.ipc.call("EXEC_RUN_REAP_REQ", {"run": os.urandom(16)})["killed"], False)
-        # The record of an ended run whose cgroup is gone stays what it was when the run is asked for again.
+        # The record of an ended run without a cgroup does not change when a start with its id is requested again.
         run, req = r.request()
         r.send(req, exe.spec("sh", ["-c", "exit 5"]))
         record = r.ended(run)
@@ -131,9 +131,9 @@ def test_runs_of_others_and_none():
             helper.remove_cgroup("%s/%s/%s" % (path, "tasks" if tree == "v2" else "runs", run.name))
         case.contains(str(case.raises(ipc.RequestError, r.send, req, exe.spec("true"))), "make the record")
         case.equal(r.record(run), record)
-        case.equal(os.path.exists(r.places.run_cgroup(run.name)), False, "cgroup of a refused start")
+        case.equal(os.path.exists(r.places.run_cgroup(run.name)), False, "cgroups of a refused start")
         r.reap(run)
-        # A link in the place of a log directory or of the task's directory leads nowhere.
+        # A link in place of a log directory or of the task's directory is not followed.
         for path, step in (("logs/%s", None), ("alloc/%s/web", exe.EXE_STEP_DIRS), ("alloc/%s/web/local", exe.EXE_STEP_DIRS)):
             alloc = r.make_alloc()
             at = "%s/%s" % (r.places.data, path % uuid.UUID(bytes=alloc))
@@ -147,12 +147,13 @@ def test_runs_of_others_and_none():
 
 
 def lookups(r):
-    """The cgroups of look-up children."""
+    """Returns the cgroups of children that look up users."""
     return glob.glob(r.places.cgroup_dirs()["v2"] + "/exec/lookup*")
 
 
 def wait_swept(r, hanging=0):
-    """Until the cgroups of no other look-ups are left. One that was busy for a moment is taken away by the next look-up."""
+    """Waits until only the cgroups of hanging look-ups are left. One that was busy when its look-up ended is removed by the next
+    look-up."""
     def swept():
         if len(lookups(r)) > hanging:
             case.raises(ipc.RequestError, r.start, "true", user="nobody-has-this-name")
@@ -164,7 +165,7 @@ def open_files(pid):
     return sorted(int(fd) for fd in os.listdir("/proc/%d/fd" % pid))
 
 
-def test_a_start_without_descriptors_left_fails_and_leaves_nothing():
+def test_a_start_that_runs_out_of_descriptors_fails_and_leaves_nothing():
     with runs.Runs() as r:
         normal(r)
         for run in r.runs:
@@ -181,23 +182,23 @@ def test_a_start_without_descriptors_left_fails_and_leaves_nothing():
                     r.send(req, exe.spec("true"))
                     works = True
                 except ipc.RequestError as e:
-                    case.equal(works and user == "", False, "a failure with more descriptors than a start that went well: %s" % e)
+                    case.equal(works and user == "", False, "a start failed with more descriptors than another needed: %s" % e)
                     said.add(str(e))
                 finally:
                     resource.prlimit(r.helper.pid, resource.RLIMIT_NOFILE, (soft, hard))
-                case.until(lambda: open_files(r.helper.pid) == before, 5, "no more descriptors after a start with at most %d" % limit)
+                case.until(lambda: open_files(r.helper.pid) == before, 5, "descriptors after a start with at most %d" % limit)
                 if run.name in r.list():
                     case.equal(r.ended(run)["state"], exe.EXE_ENDED)
                     r.reap(run)
                 case.equal(r.list(), [], "runs after a start with at most %d descriptors" % limit)
         wait_swept(r)
         print("    " + "\n    ".join(sorted(said)))
-        case.equal([s for s in said if "Too many open files" not in s], [], "what was said")
+        case.equal([s for s in said if "Too many open files" not in s], [], "the errors")
         assert works and len(said) > 5, said
         normal(r)
 
 
-def test_a_start_without_pids_left_fails_and_leaves_nothing():
+def test_a_start_that_runs_out_of_pids_fails_and_leaves_nothing():
     with runs.Runs() as r:
         normal(r)
         dirs = r.places.cgroup_dirs()
@@ -213,7 +214,7 @@ def test_a_start_without_pids_left_fails_and_leaves_nothing():
         case.equal(r.output("id", ["-u"], user="daemon"), "1\n")
 
 
-def test_look_ups_that_hang_in_the_kernel_stop_no_other():
+def test_look_ups_that_hang_in_the_kernel_block_no_others():
     if not os.path.exists("/dev/fuse"):
         case.skip("no /dev/fuse")
     point, stuck = case.directory(), []
@@ -223,13 +224,13 @@ def test_look_ups_that_hang_in_the_kernel_stop_no_other():
         case.equal(fuse.stdout.readline(), b"mounted\n", "fuse_hang")
         try:
             for i, user in enumerate(("daemon", "bin", "sys")):
-                # In the place of its next child, one that no signal ends.
+                # Let its next child hang in the kernel, where no signal ends it.
                 cgroup = "%s/lookup-%d" % (exec_cgroup, i)
                 os.mkdir(cgroup)
                 stuck.append(subprocess.Popen(["/bin/sh", "-c", "echo 0 >%s/cgroup.procs; exec stat -f %s" % (cgroup, point)],
                                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-                case.equal(fuse.stdout.readline(), b"statfs\n", "what hangs")
-                # Whoever waited for what hangs would do so for ever.
+                case.equal(fuse.stdout.readline(), b"statfs\n", "the request that hangs")
+                # A look-up that waited for the one that hangs would never end.
                 case.equal(r.output("id", ["-un"], user=user), user + "\n")
                 wait_swept(r, i + 1)
         finally:
@@ -243,7 +244,7 @@ def test_look_ups_that_hang_in_the_kernel_stop_no_other():
 
 
 def test_a_look_up_that_hangs_is_killed_at_its_deadline():
-    # Last, because from here on this process has a mount namespace of its own.
+    # The last test, because it moves this process into a new mount namespace.
     case.equal(helper.libc.unshare(0x00020000), 0, "unshare")
     helper.mount(None, "/", None, helper.MS_REC | helper.MS_PRIVATE)
     with runs.Runs() as r:
@@ -260,7 +261,7 @@ def test_a_look_up_that_hangs_is_killed_at_its_deadline():
             timer.join()
         took = time.monotonic() - began
         assert 1.9 < took, took
-        normal(r)  # root is remembered
+        normal(r)  # the result for root is cached
         helper.umount("/etc/passwd")
         wait_swept(r)
         case.equal(r.output("id", ["-u"], user="daemon"), "1\n")

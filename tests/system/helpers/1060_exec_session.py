@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""exec-helper and executor alone: sessions inside a task that runs: commands with pipes or a terminal, files."""
+"""exec-helper and executor alone: sessions inside a running task: commands with pipes or a terminal, and files."""
 import errno
 import fcntl
 import glob
@@ -11,7 +11,7 @@ import uuid
 
 from lib import agent, build_dir, case, exe, helper, ipc, runs
 
-SECONDS = 20  # for what takes milliseconds on an idle machine
+SECONDS = 20  # for operations that take milliseconds on an idle machine
 EXEC = {"driver": "EXEC_DRIVER_EXEC"}
 
 
@@ -33,8 +33,8 @@ def end(r, run):
     r.reap(run)
 
 
-def said(session):
-    """Output, errors and exit code."""
+def results(session):
+    """Returns stdout, stderr and the exit code."""
     out, err = session.read(1), session.read(2)
     return out.decode(), err.decode(), session.wait_exited()["exit_code"]
 
@@ -44,12 +44,12 @@ def test_a_command_has_pipes_and_an_exit_code():
         run = sleeper(r)
         with r.session(run, "sh", ["-c", "read line; echo got $line; echo bad >&2; pwd; exit 7"]) as s:
             s.write(b"hello\n")
-            case.equal(said(s), ("got hello\n%s/alloc/%s/web\n" % (r.places.data, run.alloc), "bad\n", 7))
+            case.equal(results(s), ("got hello\n%s/alloc/%s/web\n" % (r.places.data, run.alloc), "bad\n", 7))
         with r.session(run, "sh", ["-c", "kill -TERM $$"]) as s:
             case.equal(s.wait_exited()["exit_signal"], signal.SIGTERM)
         with r.session(run, "cat") as s:
             s.close_fd(0)
-            case.equal(said(s), ("", "", 0), "cat without input")
+            case.equal(results(s), ("", "", 0), "cat without input")
         end(r, run)
 
 
@@ -61,17 +61,17 @@ ls -l /proc/self/fd | grep -c ' -> '
 """
 
 
-def test_a_session_is_in_the_tasks_world():
-    """The same words as the task itself says, of the same namespaces."""
+def test_a_session_has_the_namespaces_and_environment_of_its_task():
+    """A script prints the same environment, ids and namespaces in a session as in the task itself."""
     with runs.Runs() as r:
         run = r.start("sh", ["-c", INSIDE + "exec sleep 1000"], driver="EXEC", env=["MARK=1"])
         r.wait_state(run, exe.EXE_RUNNING, seconds=SECONDS)
-        case.until(lambda: "\n" in r.log(run).partition("parent")[2][3:], SECONDS, "the task's words")
+        case.until(lambda: "\n" in r.log(run).partition("parent")[2][3:], SECONDS, "the output of the task")
         task = r.log(run)
         with r.session(run, "sh", ["-c", INSIDE], env=["MARK=1"], **EXEC) as s:
-            out, err, code = said(s)
+            out, err, code = results(s)
         case.equal((err, code), ("", 0))
-        # Its parent is outside of the pid namespace, the task's is pid 1 there.
+        # The session's parent is outside of the pid namespace; the task's parent is pid 1 inside.
         case.equal(out.replace("parent 0", "parent 1"), task)
         pid = r.record(run)["task_pid"]
         for ns in ("mnt", "ipc", "pid"):
@@ -83,14 +83,14 @@ def test_a_session_is_in_the_tasks_world():
             inside = case.until(lambda: session_pids(r, run), SECONDS, "the session")
             case.equal(len(inside), 1)
             for tree, path in r.places.cgroup_dirs().items():
-                if tree not in ("v2", "cpuset"):  # it has no cores of its own
+                if tree not in ("v2", "cpuset"):  # the task has no reserved cores
                     case.until(lambda at=path: inside[0] in read_pids("%s/runs/%s/cgroup.procs" % (at, run.name)),
                                SECONDS, "the session in " + tree)
         end(r, run)
 
 
 def session_pids(r, run):
-    """Of the processes of the run's sessions, in whichever place each is."""
+    """Returns the pids in all cgroups of the run's sessions."""
     return [pid for path in glob.glob("%s/session-*/cgroup.procs" % r.places.run_cgroup(run.name)) for pid in read_pids(path)]
 
 
@@ -102,7 +102,7 @@ def read_pids(path):
         return []
 
 
-def test_a_terminal_has_a_size_and_its_signals():
+def test_a_terminal_has_a_size_and_sends_signals():
     with runs.Runs() as r:
         for driver in ("RAW_EXEC", "EXEC"):
             run = sleeper(r, driver)
@@ -120,7 +120,7 @@ def test_a_terminal_has_a_size_and_its_signals():
 
 
 def test_a_terminal_is_opened_as_the_tasks_user():
-    """A volume at /dev: what ptmx is there is the task's to choose, also a link to what root alone may open."""
+    """With a volume at /dev the task chooses what ptmx is, even a link to a file that only root may open."""
     volume = case.directory()
     with open(volume + "/roots", "wb"):
         os.chmod(volume + "/roots", 0o600)
@@ -135,8 +135,8 @@ def test_a_terminal_is_opened_as_the_tasks_user():
         end(r, run)
 
 
-def test_who_leaves_takes_the_session_along():
-    """Also what ignores the hang-up, and what went into a session of its own."""
+def test_a_client_that_disconnects_ends_its_session():
+    """Also processes that ignore the hang-up, or that have called setsid()."""
     with runs.Runs() as r:
         run = sleeper(r)
         for tty in (False, True):
@@ -144,16 +144,16 @@ def test_who_leaves_takes_the_session_along():
             s.read(0 if tty else 1, until=b"up")
             check(len(session_pids(r, run)) >= 2, "processes of the session")
             s.close()
-            case.until(lambda: not session_pids(r, run), SECONDS, "end of the session")
+            case.until(lambda: not session_pids(r, run), SECONDS, "the end of the session")
         case.equal(r.record(run)["state"], exe.EXE_RUNNING, "the task")
         end(r, run)
 
 
-def test_what_a_session_left_behind_ends_with_it():
+def test_background_processes_of_a_session_end_with_it():
     with runs.Runs() as r:
         run = sleeper(r)
         with r.session(run, "sh", ["-c", "setsid sleep 1000 & exit 3"]) as s:
-            case.equal(said(s), ("", "", 3))
+            case.equal(results(s), ("", "", 3))
         end(r, run)
 
 
@@ -168,7 +168,7 @@ def test_a_session_ends_with_its_task():
             case.equal(e.code, -errno.ENOENT, str(e))
 
 
-def test_what_cannot_be_started_is_told():
+def test_a_command_that_cannot_start_is_reported():
     with runs.Runs() as r:
         run = sleeper(r, "EXEC")
         for command, error in (("no-such-command", errno.ENOENT), ("/etc/passwd", errno.EACCES), ("/tmp", errno.EACCES)):
@@ -181,7 +181,7 @@ def test_what_cannot_be_started_is_told():
         end(r, run)
 
 
-def test_the_sixteenth_is_refused_and_a_file_still_gets_in():
+def test_the_sixteenth_session_is_refused_but_a_file_is_still_written():
     with runs.Runs() as r:
         run = sleeper(r)
         sessions = [r.session(run, "sleep", ["1000"]) for _ in range(15)]
@@ -189,7 +189,7 @@ def test_the_sixteenth_is_refused_and_a_file_still_gets_in():
         case.contains(str(e), 'task "web" has 15 sessions already')
         case.equal(r.replace(run, {"token": b"new"}), 0)
         sessions.pop(7).close()
-        case.until(lambda: try_session(r, run), SECONDS, "a place that is free again")
+        case.until(lambda: try_session(r, run), SECONDS, "a session to be possible again")
         for s in sessions:
             s.close()
         end(r, run)
@@ -204,22 +204,22 @@ def try_session(r, run):
         return False
 
 
-def test_many_one_after_the_other_leave_nothing():
+def test_many_sessions_one_after_the_other_leave_nothing():
     with runs.Runs() as r:
         run = sleeper(r)
         for i in range(40):
             with r.session(run, "echo", [str(i)]) as s:
-                case.equal(said(s), ("%d\n" % i, "", 0))
+                case.equal(results(s), ("%d\n" % i, "", 0))
         check(len([d for d in os.listdir("%s/tasks/%s" % (r.places.cgroup_dirs()["v2"], run.name))
                        if d.startswith("session-")]) <= 15, "places")
         end(r, run)
         case.equal(r.list(), [])
 
 
-# --- whose process it is, is proven ---
+# --- the task's process is proven before a session enters it ---
 
-def test_a_record_that_lies_leads_nowhere():
-    """A pid of another run, of no run, with another start time, of another boot or alloc: refused by exec-helper."""
+def test_a_session_is_refused_if_the_record_is_wrong():
+    """exec-helper refuses a session if the record has a pid of another run or of no run, another start time, boot or alloc."""
     with runs.Runs() as r:
         run, other = sleeper(r), sleeper(r)
         path = "%s/run/%s.rec" % (r.places.data, run.name)
@@ -249,33 +249,33 @@ def write_record(path, fields, wrong_sum):
         f.write(data + struct.pack("<Q", 1 if wrong_sum else exe.fnv1a(data)))
 
 
-def test_a_session_is_as_its_task_is_whatever_the_request_says():
-    """A session in a task of the host's pid namespace had CAP_KILL when its request said "private": it could end any process."""
+def test_a_session_has_the_privileges_of_its_task_whatever_the_request_says():
+    """A session in a task with the host's pid namespace got CAP_KILL if its request claimed a private one, and could kill any process."""
     config = 'plugin "exec" { config { allow_host_pid = true\n allow_host_ipc = true } }'
     with runs.Runs(config) as r:
         for modes in ({"pid_mode": "EXEC_NS_HOST"}, {"ipc_mode": "EXEC_NS_HOST"}):
             run = sleeper(r, "EXEC", **modes)
             with r.session(run, "sh", ["-c", "grep ^Cap /proc/self/status; kill -0 %d; echo $?" % r.helper.pid],
                            cap_add=1 << 0 | 1 << 5, **EXEC) as s:
-                out = said(s)[0].split()
+                out = results(s)[0].split()
             case.equal([int(mask, 16) for mask in out[1:10:2]], [0] * 5, "capabilities of a session in a task with %s" % modes)
             case.equal(out[10], "1", "kill -0 of a process of root")
             with r.session(run, "/usr/bin/python3", ["-c", "import ctypes; l = ctypes.CDLL(None, use_errno=True)\n"
                                                      "l.ptrace(16, 1, 0, 0); print(ctypes.get_errno())"], **EXEC) as s:
-                case.equal(said(s), ("1\n", "", 0), "ptrace")
+                case.equal(results(s), ("1\n", "", 0), "ptrace")
             for wrong in ({"pid_mode": "EXEC_NS_HOST"}, {"ipc_mode": "EXEC_NS_HOST"}):
                 e = case.raises(ipc.RequestError, r.session, run, "true", **EXEC, **wrong)
                 case.equal(e.code, -errno.EINVAL, str(e))
             end(r, run)
-        # What runs on the host is no task of exec, and gets no session of one.
+        # A task of raw_exec gets no session of exec.
         run = sleeper(r)
         e = case.raises(exe.Error, r.session, run, "true", **EXEC)
         case.contains(str(e), "'step': %d, 'error': %d" % (exe.EXE_STEP_NAMESPACE, errno.EPERM))
         end(r, run)
 
 
-def test_no_session_goes_by_a_driver_that_is_disabled():
-    """By raw_exec it would be a process of the host, whatever its task is."""
+def test_a_session_by_a_disabled_driver_is_refused():
+    """A session by raw_exec would be an unconfined process of the host, whatever its task is."""
     with runs.Runs("", dev=False) as r:
         run = sleeper(r, "EXEC")
         for user in ("", "root", "nobody"):
@@ -284,7 +284,7 @@ def test_no_session_goes_by_a_driver_that_is_disabled():
         end(r, run)
 
 
-def test_what_no_session_may_ask_for():
+def test_requests_that_no_session_may_make_are_refused():
     with runs.Runs(config='plugin "exec" { config { enabled = false } }') as r:
         run = sleeper(r)
         e = case.raises(ipc.RequestError, r.session, run, "true", lease_ms=1)
@@ -310,7 +310,7 @@ def test_a_file_is_replaced_as_the_tasks_user():
             for name in ("token", "other"):
                 st = os.stat(directory + name)
                 case.equal((st.st_uid, oct(st.st_mode)), (uid, "0o100600"))
-            # What the task planted there gets out of the way, and nothing is written through it.
+            # What the task has put at that path is replaced, and nothing is written through it.
             os.unlink(directory + "token")
             os.mkdir(directory + "token")
             open(directory + "token/inside", "wb").close()
@@ -323,8 +323,8 @@ def test_a_file_is_replaced_as_the_tasks_user():
             end(r, run)
 
 
-def test_a_file_of_the_tasks_local_directory():
-    """At the start and later; what is planted there leads nowhere."""
+def test_a_file_is_written_into_the_tasks_local_directory():
+    """At the start and later; links that the task made there are not followed."""
     with runs.Runs() as r:
         outside = r.places.data + "/outside"
         for driver, user, uid in (("EXEC", "", 65534), ("RAW_EXEC", "daemon", 1), ("RAW_EXEC", "", 0)):
@@ -355,8 +355,8 @@ def test_a_file_of_the_tasks_local_directory():
         end(r, run)
 
 
-def test_a_file_is_not_written_where_the_tasks_user_may_not():
-    """Neither at the start nor later: nobody but he writes."""
+def test_a_file_is_not_written_where_the_tasks_user_may_not_write():
+    """Neither at the start nor later: the file is written with the privileges of the task's user."""
     with runs.Runs() as r:
         for driver, user in (("EXEC", ""), ("RAW_EXEC", "daemon")):
             alloc = r.make_alloc()
@@ -367,7 +367,7 @@ def test_a_file_is_not_written_where_the_tasks_user_may_not():
             case.equal(os.listdir(directory), [], driver)
 
 
-def test_a_file_that_cannot_be_written_is_told():
+def test_a_file_that_cannot_be_written_is_reported():
     with runs.Runs() as r:
         run = r.start("sleep", ["1000"], driver="EXEC")
         r.wait_state(run, exe.EXE_RUNNING, seconds=SECONDS)
@@ -377,17 +377,17 @@ def test_a_file_that_cannot_be_written_is_told():
         end(r, run)
 
 
-def test_descriptors_and_privileges_of_a_session():
+def test_a_session_has_no_other_descriptors_or_privileges():
     with runs.Runs() as r:
         run = sleeper(r)
         with r.session(run, os.path.join(build_dir(), "drover-executor"), ["--describe"]) as s:
-            case.contains(said(s)[0], "executor")
+            case.contains(results(s)[0], "executor")
         with r.session(run, "sh", ["-c", "ls -l /proc/self/fd | grep -- '->' | wc -l; cut -d' ' -f6 /proc/self/stat; echo $$"]) as s:
-            lines = said(s)[0].split()
-            case.equal(lines[0], "4", "descriptors of ls: three and its own directory")
+            lines = results(s)[0].split()
+            case.equal(lines[0], "4", "descriptors of ls: 0, 1, 2 and the directory that it lists")
             case.equal(lines[1], lines[2], "its own session")
         with r.session(run, "cat") as s:
-            # The task's and the session's, when those of earlier sessions have ended.
+            # The executors of the task and of the session, after those of earlier sessions have ended.
             executors = case.until(lambda: len(found := agent.children(r.helper.pid)) == 2 and found, SECONDS, "two executors")
             for pid in executors:
                 with open("/proc/%s/status" % pid, encoding="ascii") as f:

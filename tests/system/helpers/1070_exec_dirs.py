@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""exec-helper and executor alone: a task's own directories and its secrets: whose they are, and how much goes into them."""
+"""exec-helper and executor alone: a task's own directories and its secrets: their owners, modes and limits."""
 import errno
 import os
 import subprocess
@@ -48,8 +48,8 @@ def end(r, run):
     r.reap(run)
 
 
-def as_nobody_else(script):
-    """What a local user without any group finds: exit code and output."""
+def as_local_user(script):
+    """Runs a script as a local user without groups. Returns its exit code and output."""
     done = subprocess.run(["setpriv", "--reuid=4711", "--regid=4711", "--clear-groups", "sh", "-c", script],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     return done.returncode, done.stdout.decode()
@@ -57,7 +57,7 @@ def as_nobody_else(script):
 
 # --- secrets ---
 
-def test_secrets_are_a_small_file_system_of_the_tasks_user():
+def test_secrets_are_a_small_tmpfs_that_belongs_to_the_tasks_user():
     with runs.Runs() as r:
         for driver, user, uid in USERS:
             for mb in (0, 3):
@@ -69,8 +69,8 @@ def test_secrets_are_a_small_file_system_of_the_tasks_user():
                 case.equal(set("nosuid nodev noexec".split()) - set(mount.split()[5].split(",")), set(), mount)
 
 
-def test_a_task_fills_its_own_secrets_and_nobody_elses():
-    """Its files have a limit as its bytes have; others start meanwhile, with secrets of their own."""
+def test_a_task_can_fill_its_own_secrets_but_not_those_of_others():
+    """The number of files is limited as well as the bytes. Another task can start meanwhile, with its own secrets."""
     with runs.Runs() as r:
         for driver, user, _ in USERS:
             run = running(r, "sh", ["-c", "python3 -c \"$FLOOD\"; exec sleep 1000"], driver=driver, user=user,
@@ -86,25 +86,25 @@ def test_a_task_fills_its_own_secrets_and_nobody_elses():
 
 
 def charged(r, run):
-    """KiB of shared memory that the run's cgroup pays for."""
+    """Returns the KiB of shared memory that are charged to the run's cgroup."""
     dirs = r.places.cgroup_dirs()
     path = "%s/runs/%s" % (dirs["memory"], run.name) if "memory" in dirs else r.places.run_cgroup(run.name)
     with open(path + "/memory.stat", encoding="ascii") as f:
         return int(dict(line.split() for line in f)["shmem"]) // 1024
 
 
-def test_what_a_task_writes_into_its_secrets_is_charged_to_it():
+def test_memory_of_its_secrets_is_charged_to_the_task():
     with runs.Runs() as r:
         for driver, user, _ in USERS:
             run = running(r, "sh", ["-c", "dd if=/dev/zero of=%s/x bs=1024 count=900 2>/dev/null; echo written; exec sleep 1000" % where(driver)],
                           driver=driver, user=user, memory_bytes=64 << 20)
             case.until(lambda run=run: "written" in r.log(run), SECONDS, "the file")
-            case.until(lambda run=run: 900 <= charged(r, run) <= 1100, SECONDS, "what the task of %s wrote to be charged to it" % driver)
+            case.until(lambda run=run: 900 <= charged(r, run) <= 1100, SECONDS, "the memory that the task of %s wrote to be charged to it" % driver)
             end(r, run)
 
 
-def test_a_task_that_starts_again_finds_its_secrets():
-    """By raw_exec: the mount stays as long as the alloc. What an older version had there is replaced."""
+def test_a_restarted_task_has_its_secrets():
+    """With raw_exec: the mount stays as long as the alloc. The link that older versions made in its place is replaced."""
     with runs.Runs() as r:
         for user, uid in (("daemon", 1), ("", 0)):
             alloc = r.make_alloc()
@@ -118,8 +118,9 @@ def test_a_task_that_starts_again_finds_its_secrets():
                 case.equal(sum(path in line for line in f), 1, "mounts")
 
 
-def test_files_for_a_task_that_an_older_version_started():
-    """By raw_exec: its secrets are where a link leads, and its alloc is open to all. By exec: mounted at /secrets, as now."""
+def test_files_are_written_for_a_task_that_an_older_version_started():
+    """With raw_exec, an older version had the secrets at the target of a link, and the alloc's directory was open to all. With exec, they
+    were mounted at /secrets, as now."""
     with runs.Runs() as r:
         for user, uid in (("daemon", 1), ("", 0)):
             run = running(r, "sleep", ["1000"], user=user)
@@ -139,8 +140,8 @@ def test_files_for_a_task_that_an_older_version_started():
 
 # --- local, private, tmp, alloc/data ---
 
-def test_directories_become_the_users():
-    """Also those that an older version gave to nobody, open to all."""
+def test_directories_are_given_to_the_tasks_user():
+    """Also those that an older version made for nobody with mode 0777."""
     with runs.Runs() as r:
         for old in (False, True):
             for driver, user, uid in USERS:
@@ -155,8 +156,8 @@ def test_directories_become_the_users():
                     case.equal((st.st_uid, oct(st.st_mode & 0o7777)), (uid, oct(mode)), name)
 
 
-def test_a_local_user_plants_nothing_and_reads_nothing():
-    """<task>/local is looked in for the command before PATH: what anybody could put there would run as the task's user."""
+def test_a_local_user_can_neither_write_nor_read_a_tasks_directories():
+    """A command is searched in <task>/local before PATH, so a file that another user could put there would run as the task's user."""
     with runs.Runs() as r:
         os.chmod(r.places.base, 0o711)
         for driver, user, _ in USERS:
@@ -164,18 +165,18 @@ def test_a_local_user_plants_nothing_and_reads_nothing():
             run = running(r, "sleep", ["1000"], driver=driver, user=user, alloc=alloc)
             for path in ("web/local", "web/private", "web/tmp", "web", "alloc", "alloc/data", "alloc/tmp", ""):
                 at = top(r, alloc, path)
-                code, out = as_nobody_else("echo 'echo planted' > %s/hello || ls %s || cat %s/*" % (at, at, at))
+                code, out = as_local_user("echo 'echo planted' > %s/hello || ls %s || cat %s/*" % (at, at, at))
                 case.equal(code != 0 and "Permission denied" in out, True, "%s: %s" % (path, out))
             end(r, run)
             record = r.ended(r.start("hello", driver=driver, user=user, alloc=alloc))
             case.equal((record["step"], record["error"]), (exe.EXE_STEP_COMMAND, errno.ENOENT), driver)
 
 
-def test_tasks_of_one_alloc_share_its_data_whoever_they_are():
+def test_tasks_of_one_alloc_with_different_users_share_its_data():
     with runs.Runs() as r:
         alloc = r.make_alloc(more=("second",))
         for driver, user, task in (("RAW_EXEC", "daemon", "web"), ("RAW_EXEC", "games", "second"), ("EXEC", "", "web"), ("RAW_EXEC", "", "second")):
-            # By the absolute path, as the environment of a raw_exec task has it.
+            # By the absolute path that the environment of a raw_exec task contains.
             at = "/alloc" if driver == "EXEC" else top(r, alloc, "alloc")
             r.output("sh", ["-ec", "cd %s/data; umask 0; echo %s >> said; cat said; mkdir ../tmp/%s.$$" % (at, task, task)],
                      driver=driver, user=user, alloc=alloc, task=task)
@@ -183,7 +184,7 @@ def test_tasks_of_one_alloc_share_its_data_whoever_they_are():
             case.equal(f.read().split(), ["web", "second", "web", "second"])
 
 
-def test_a_task_has_no_way_into_anothers_alloc():
+def test_a_task_cannot_access_the_directories_of_another_alloc():
     with runs.Runs() as r:
         other = r.make_alloc()
         alloc = r.make_alloc()
@@ -196,8 +197,8 @@ def test_a_task_has_no_way_into_anothers_alloc():
             case.equal(s.read(1).decode().strip(), top(r, alloc, "web"), "a session")
 
 
-def test_where_the_group_cannot_be_given_only_root_gets_in():
-    """As in a user namespace that does not map it: the directory stays root's, and the start says so."""
+def test_only_root_can_enter_an_alloc_whose_group_cannot_be_set():
+    """As in a user namespace that does not map the group: the directory stays root's, and the start reports it."""
     with runs.Runs() as r:
         alloc = r.make_alloc()
         os.chown(top(r, alloc), 0, 0)
@@ -205,7 +206,7 @@ def test_where_the_group_cannot_be_given_only_root_gets_in():
         case.equal((record["step"], record["error"], record["detail"]), (exe.EXE_STEP_DIRS, errno.EACCES, 1))
         for driver in ("EXEC", "RAW_EXEC"):
             r.output("true", driver=driver, alloc=alloc)
-        # One of an older version is open to all.
+        # A directory made by an older version is open to all.
         os.chmod(top(r, alloc), 0o711)
         r.output("ls", [top(r, alloc, "web/local")], user="daemon", alloc=alloc)
 

@@ -13,7 +13,7 @@ DIR, LINK = stat.S_IFDIR, stat.S_IFLNK
 
 
 def layout(places, alloc, task, raw_exec):
-    """Every path of an alloc with one task: {path: (mode, uid, gid)}; a link with its target."""
+    """Returns the expected paths of an alloc with one task: {path: (mode, uid, gid)}; a link with its target."""
     a = places.data + "/alloc/" + mnt.text(alloc)
     drover, executor, own = places.uid["drover"], places.uid["executor"], places.uid["file"]
     want = {
@@ -33,7 +33,7 @@ def layout(places, alloc, task, raw_exec):
 
 
 def everything(places, alloc):
-    """What there is of the alloc, in the form of layout()."""
+    """Returns the existing paths of the alloc, in the form of layout()."""
     found = {}
     for root in ("alloc", "logs"):
         top = "%s/%s/%s" % (places.data, root, mnt.text(alloc))
@@ -57,7 +57,7 @@ def trash_gone(places, seconds=30):
     case.until(empty, seconds, "empty trash")
 
 
-def test_layout_and_modes():
+def test_an_alloc_has_its_directories_with_their_modes():
     with mnt.files() as (places, h):
         for raw_exec in (False, True):
             alloc = os.urandom(16)
@@ -68,8 +68,9 @@ def test_layout_and_modes():
                 case.equal(os.path.realpath(a + "/alloc/logs"), places.data + "/logs/" + mnt.text(alloc), "logs of raw_exec")
 
 
-def test_directories_of_an_older_version_are_closed():
-    """They were open to all, and the tasks' were nobody's; those are their users' at the next start."""
+def test_directories_of_an_older_version_get_todays_modes():
+    """An older version made them with mode 0777, those of tasks for nobody. Those of tasks are given to the tasks' users at the next
+    start."""
     with mnt.files() as (places, h):
         alloc = os.urandom(16)
         make(h, alloc)
@@ -87,7 +88,7 @@ def test_directories_of_an_older_version_are_closed():
 
 
 def test_secrets_of_raw_exec_are_unmounted():
-    """What an executor mounted; anything else that is mounted there is somebody's, and stays."""
+    """Only the tmpfs of an executor is unmounted; any other mount there stays."""
     with mnt.both() as (places, m, h):
         def release(alloc):
             m.ipc.call("MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
@@ -98,21 +99,21 @@ def test_secrets_of_raw_exec_are_unmounted():
             for task in ("web", "side"):
                 mount("x", "%s/alloc/%s/%s/secrets" % (places.data, mnt.text(i), task), "tmpfs")
         a = places.data + "/alloc/" + mnt.text(alloc)
-        for path in ("/web/local", "/alloc/data"):  # the supervisor refuses to remove these; mount-helper leaves them alone
+        for path in ("/web/local", "/alloc/data"):  # the supervisor does not remove an alloc with such mounts; mount-helper does not touch them
             mount("x", a + path, "tmpfs")
             release(alloc)
             umount(a + path)
         remove(h, alloc)
         case.equal(os.path.exists(a), False)
         case.equal([os.path.ismount("%s/alloc/%s/%s/secrets" % (places.data, mnt.text(other), t)) for t in ("web", "side")], [True, True])
-        # Whoever takes the disk of another over has it removed.
+        # Taking over the disk of an alloc also unmounts its secrets.
         m.ipc.call("MNT_DISK_LIMIT_REQ", {"alloc": other, "from": other})
         case.equal([os.path.ismount("%s/alloc/%s/%s/secrets" % (places.data, mnt.text(other), t)) for t in ("web", "side")], [False, False])
         remove(h, other)
         trash_gone(places)
 
 
-def test_again_checks_and_changes_nothing():
+def test_a_repeated_request_changes_nothing():
     with mnt.files() as (places, h):
         alloc = os.urandom(16)
         make(h, alloc)
@@ -125,16 +126,16 @@ def test_again_checks_and_changes_nothing():
         case.equal(make(h, alloc), False, "made")
         case.equal(everything(places, alloc), before, "after the second request")
         case.equal(make(h, alloc, ["web", "side"]), False, "made")
-        case.equal(mnt.mode(a + "/side/tmp"), (oct(DIR | 0o1777), places.uid["file"], places.uid["file"]), "a task that came later")
+        case.equal(mnt.mode(a + "/side/tmp"), (oct(DIR | 0o1777), places.uid["file"], places.uid["file"]), "a task that was added later")
 
 
-def test_what_a_crash_left_is_completed():
+def test_directories_that_a_crash_interrupted_are_completed():
     with mnt.files() as (places, h):
         alloc = os.urandom(16)
         make(h, alloc)
         want = everything(places, alloc)
         paths = sorted(want, key=len, reverse=True)
-        for path in paths:  # as if the helper had died before it came to this one
+        for path in paths:  # as if the helper had died before it made this directory
             if not os.path.islink(path) and os.listdir(path):
                 continue
             (os.unlink if os.path.islink(path) else os.rmdir)(path)
@@ -146,7 +147,7 @@ def test_what_a_crash_left_is_completed():
         case.equal(everything(places, alloc), want, "after a crash before a chown")
 
 
-def test_something_else_under_the_name_is_refused():
+def test_a_file_or_link_in_place_of_a_directory_is_refused():
     with mnt.files() as (places, h):
         alloc = os.urandom(16)
         path = places.data + "/alloc/" + mnt.text(alloc)
@@ -167,14 +168,14 @@ def test_a_tasks_links_in_the_shared_directory_are_not_followed():
         make(h, alloc)
         shared = places.data + "/alloc/" + mnt.text(alloc) + "/alloc"
         pid = os.fork()
-        if pid == 0:  # as a task would
+        if pid == 0:  # as a task can
             os.setgroups([runs.group_of(alloc)])
             os.setgid(NOBODY)
             os.setuid(NOBODY)
             code = 0
             try:
                 os.rmdir(shared + "/logs")
-                code = 1  # root's, in a sticky directory
+                code = 1  # owned by root, in a sticky directory
             except PermissionError:
                 os.rmdir(shared + "/data")
                 os.symlink(victim, shared + "/data")
@@ -190,7 +191,7 @@ def write(path, text="x"):
         f.write(text)
 
 
-def test_data_of_another_alloc_is_moved_where_there_is_none():
+def test_data_of_another_alloc_is_moved_only_into_an_empty_one():
     with mnt.files() as (places, h):
         old, new, third = [os.urandom(16) for _ in range(3)]
         a, b, c = [places.data + "/alloc/" + mnt.text(alloc) for alloc in (old, new, third)]
@@ -208,17 +209,17 @@ def test_data_of_another_alloc_is_moved_where_there_is_none():
             with open(b + path, encoding="ascii") as f:
                 case.equal(f.read(), text, path)
         case.equal(mnt.mode(b + "/web/local")[1:], (1234, 1234), "owner")
-        case.equal(os.path.exists(b + "/alloc/tmp/f"), False, "what is temporary stays")
-        case.equal(os.listdir(b + "/db/local"), [], "a task that is new")
-        case.equal(os.path.exists(b + "/gone"), False, "a task that is gone")
-        # Again, as after a crash: nothing is there any more, and what is in the new one stays.
+        case.equal(os.path.exists(b + "/alloc/tmp/f"), False, "the temporary directory is not moved")
+        case.equal(os.listdir(b + "/db/local"), [], "directory of a task that only the new alloc has")
+        case.equal(os.path.exists(b + "/gone"), False, "directory of a task that only the old alloc had")
+        # Again, as after a crash: nothing is left in the old alloc, and the data in the new one stay.
         case.equal(take(new, old), False, "again")
         os.mkdir(a + "/alloc/data")
         write(a + "/alloc/data/f", "other")
-        case.equal(take(new, old), False, "over what is there")
+        case.equal(take(new, old), False, "moved over existing data")
         with open(b + "/alloc/data/f", encoding="ascii") as f:
-            case.equal(f.read(), "shared", "what the new one has")
-        # Neither a link in place of a parent nor one in place of the data leads anywhere else.
+            case.equal(f.read(), "shared", "data of the new alloc")
+        # A link in place of a parent or of the data is not followed.
         outside = case.directory()
         for name in ("data", "local"):
             os.mkdir("%s/%s" % (outside, name))
@@ -234,12 +235,12 @@ def test_data_of_another_alloc_is_moved_where_there_is_none():
         os.symlink(outside + "/local", a + "/web/local")
         take(third, old)
         case.equal(sorted(os.listdir(outside)), ["data", "local"])
-        case.equal([os.listdir(outside + "/" + n) for n in ("data", "local")], [["f"], ["f"]], "what is outside")
+        case.equal([os.listdir(outside + "/" + n) for n in ("data", "local")], [["f"], ["f"]], "files outside")
         case.equal([stat.S_ISDIR(os.lstat(c + p).st_mode) for p in ("/alloc/data", "/web/local")], [True, True])
-        case.equal(take(third, os.urandom(16)), False, "an alloc that is not there")
+        case.equal(take(third, os.urandom(16)), False, "the data of an unknown alloc")
 
 
-def test_what_allocs_take_of_the_disk():
+def test_the_disk_usage_of_allocs():
     def usage(h, allocs):
         packet = h.ipc.call("FILE_DISK_USAGE_REQ", {"allocs": allocs})
         data = helper.memfd_read(packet.take_fd())
@@ -253,14 +254,14 @@ def test_what_allocs_take_of_the_disk():
         for alloc in (big, small, hostile, many):
             make(h, alloc)
         a, c, d = [places.data + "/alloc/" + mnt.text(alloc) for alloc in (big, hostile, many)]
-        for n in range(2560):  # empty, but each takes an inode
+        for n in range(2560):  # empty files, each of which uses an inode
             os.close(os.open("%s/web/local/%d" % (d, n), os.O_CREAT | os.O_WRONLY))
         fill(a + "/web/local/f", 10 << 20)
         os.mkdir(a + "/alloc/data/below")
         fill(a + "/alloc/data/below/f", 5 << 20)
         for n in range(20):
             os.link(a + "/web/local/f", a + "/web/local/name%d" % n)
-        # What is outside does not count, nor what is mounted here; what the task's user locked does.
+        # Files outside and mounts inside do not count; directories that the task's user made inaccessible do.
         outside = case.directory()
         fill(outside + "/f", 20 << 20)
         os.symlink(outside, c + "/alloc/data/link")
@@ -273,10 +274,10 @@ def test_what_allocs_take_of_the_disk():
         finally:
             umount(c + "/web/local/mounted")
         case.equal([f >> 20 for f in found], [0, 15, 0, 3, 10], "MiB")
-        case.equal(found[2], 0, "one that is not there")
+        case.equal(found[2], 0, "an unknown alloc")
 
 
-def test_removal():
+def test_an_alloc_is_removed_with_or_without_its_logs():
     with mnt.files() as (places, h):
         kept, gone = os.urandom(16), os.urandom(16)
         for alloc in (kept, gone):
@@ -285,17 +286,17 @@ def test_removal():
                 f.write("a line\n")
         remove(h, kept, keep_logs=True)
         remove(h, gone)
-        case.equal(mnt.names(h, "FILE_ROOT_ALLOC"), [], "what is being removed is no leak")
-        remove(h, gone)  # what is not there is removed
+        case.equal(mnt.names(h, "FILE_ROOT_ALLOC"), [], "leaks while an alloc is removed")
+        remove(h, gone)  # removing a missing alloc succeeds
         case.equal(list(everything(places, kept)), [places.data + "/logs/" + mnt.text(kept),
                                                     places.data + "/logs/" + mnt.text(kept) + "/web.stdout.0"], "kept")
-        case.equal(everything(places, gone), {}, "gone")
+        case.equal(everything(places, gone), {}, "removed")
         trash_gone(places)
         case.equal(mnt.names(h, "FILE_ROOT_LOGS"), [mnt.text(kept)], "list of logs")
         case.equal(mnt.names(h, "FILE_ROOT_ALLOC"), [], "list of allocs")
 
 
-def test_removal_of_a_hostile_tree():
+def test_a_hostile_tree_is_removed():
     with mnt.files() as (places, h):
         alloc, victim = os.urandom(16), case.directory()
         make(h, alloc)
@@ -308,7 +309,7 @@ def test_removal_of_a_hostile_tree():
         os.mkdir(local + "/sealed", 0o000)
         os.mkdir(local + "/" + "o" * 250)
         fd = os.open(local, os.O_RDONLY)
-        for i in range(5000):  # far deeper than any path or stack
+        for i in range(5000):  # far deeper than a path may be, or a recursion could go
             os.mkdir("deep", dir_fd=fd)
             if i % 500 == 1:
                 os.symlink(victim, "link", dir_fd=fd)
@@ -322,13 +323,13 @@ def test_removal_of_a_hostile_tree():
         case.equal(os.stat(victim + "/precious").st_nlink, 1, "links to its file")
 
 
-def test_removal_of_sticky_directories_and_of_what_an_older_version_made():
+def test_sticky_directories_and_those_of_an_older_version_are_removed():
     with mnt.files() as (places, h):
         alloc = os.urandom(16)
         make(h, alloc)
         a = places.data + "/alloc/" + mnt.text(alloc)
         for path in [a] + [a + p for p in ("/alloc", "/web", "/web/secrets")]:
-            os.chown(path, 0, 0)  # by root, as mount-helper made them once
+            os.chown(path, 0, 0)  # by root, as mount-helper of an older version made them
         case.equal(make(h, alloc), False, "made")
         for path, uid in (("/web/tmp/f", 1000), ("/alloc/f", 1001), ("/web/local/f", 0)):
             write(a + path)
@@ -340,7 +341,7 @@ def test_removal_of_sticky_directories_and_of_what_an_older_version_made():
         trash_gone(places)
 
 
-def test_removal_while_the_tree_is_renamed():
+def test_a_tree_that_is_renamed_meanwhile_is_removed():
     with mnt.files() as (places, h):
         alloc, victim = os.urandom(16), case.directory()
         os.makedirs(victim + "/x/x/x")
@@ -348,7 +349,7 @@ def test_removal_while_the_tree_is_renamed():
         local = places.data + "/alloc/" + mnt.text(alloc) + "/web/local"
         for i in range(50):
             os.makedirs("%s/d%d/x/x/x" % (local, i))
-        held = os.open(local, os.O_RDONLY)  # a process that outlived its task's cgroup would have this
+        held = os.open(local, os.O_RDONLY)  # a descriptor that a process outside of the task's cgroup might still have
         stop = threading.Event()
 
         def shuffle():
@@ -367,7 +368,7 @@ def test_removal_while_the_tree_is_renamed():
         thread.start()
         try:
             remove(h, alloc)
-            case.until(lambda: os.fstat(held).st_nlink == 0, 30, "removal of the directory that is shuffled")
+            case.until(lambda: os.fstat(held).st_nlink == 0, 30, "removal of the directory while it is renamed")
         finally:
             stop.set()
             thread.join()
@@ -377,7 +378,7 @@ def test_removal_while_the_tree_is_renamed():
 
 
 def empty_again(h):
-    """What could not be removed is tried again with the next removal."""
+    """Removes another alloc: then the helper also tries again what it could not remove."""
     alloc = os.urandom(16)
     make(h, alloc)
     remove(h, alloc)
@@ -387,7 +388,7 @@ def release(m, alloc):
     m.ipc.call("MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
 
 
-def test_what_somebody_mounted_below_is_not_emptied():
+def test_a_mount_below_an_alloc_is_not_emptied():
     with mnt.both() as (places, m, h):
         alloc, volume = os.urandom(16), case.directory()
         open(volume + "/data", "w", encoding="ascii").close()
@@ -398,16 +399,16 @@ def test_what_somebody_mounted_below_is_not_emptied():
         release(m, alloc)
         remove(h, alloc)
         mounted = lambda: [target for target, _ in mnt.mounts_below(places.data) if target.endswith("a\\040b")]
-        case.until(lambda: mnt.names(h, "FILE_ROOT_ALLOC")[:1] != [] and len(mounted()) == 1, 10, "the trash to hold what is mounted")
-        case.equal(os.listdir(volume), ["data"], "what is mounted there")
+        case.until(lambda: mnt.names(h, "FILE_ROOT_ALLOC")[:1] != [] and len(mounted()) == 1, 10, "the mount in the trash")
+        case.equal(os.listdir(volume), ["data"], "contents of the mount")
         umount(mounted()[0].replace("\\040", " "))
-        release(m, alloc)  # what is not there
+        release(m, alloc)  # an alloc that does not exist
         empty_again(h)
         trash_gone(places)
         case.equal(os.listdir(volume), ["data"], "the volume")
 
 
-def test_removal_without_a_look_at_the_mounts_leaves_what_is_mounted():
+def test_a_mount_that_the_supervisor_did_not_see_is_not_emptied():
     with mnt.files() as (places, h):
         alloc, volume = os.urandom(16), case.directory()
         open(volume + "/data", "w", encoding="ascii").close()
@@ -423,7 +424,7 @@ def test_removal_without_a_look_at_the_mounts_leaves_what_is_mounted():
         umount(points[0])
         empty_again(h)
         trash_gone(places)
-        mount(volume, a.rsplit("/", 1)[0] + "/.trash", flags=4096)  # over the trash itself: not seen by the helper
+        mount(volume, a.rsplit("/", 1)[0] + "/.trash", flags=4096)  # over the trash itself: the helper does not see it
         make(h, alloc)
         remove(h, alloc)
         umount(a.rsplit("/", 1)[0] + "/.trash")
@@ -432,24 +433,24 @@ def test_removal_without_a_look_at_the_mounts_leaves_what_is_mounted():
 
 
 def test_a_mount_in_the_trash_stays_and_is_listed():
-    """What cannot be removed is neither forgotten nor emptied, and the next removal tries again."""
+    """A directory that cannot be removed stays in the list, its mount is not emptied, and the next removal tries again."""
     with mnt.files() as (places, h):
         alloc, volume = os.urandom(16), case.directory()
         open(volume + "/data", "w", encoding="ascii").close()
         trash = places.data + "/alloc/.trash/old"
 
-        def planted():
+        def plant():
             try:
                 os.makedirs(trash + "/a/b", exist_ok=True)
                 mount(volume, trash + "/a/b", flags=4096)
             except FileNotFoundError:  # the helper still empties the trash, as at each start
                 return False
             return True
-        case.until(planted, 10, "a mount in the trash")
+        case.until(plant, 10, "the mount in the trash")
         make(h, alloc)
         remove(h, alloc)
         case.until(lambda: "remove alloc/.trash/old: Device or resource busy" in h.log(), 10, "warning")
-        case.until(lambda: mnt.names(h, "FILE_ROOT_ALLOC") == [".trash/old"], 10, "list of allocs, when nobody removes any more")
+        case.until(lambda: mnt.names(h, "FILE_ROOT_ALLOC") == [".trash/old"], 10, "list of allocs, after the removal has failed")
         point = mnt.mounts_below(trash)[0][0]
         case.equal(os.listdir(point), ["data"], "the volume")
         umount(point)
@@ -467,7 +468,7 @@ def test_the_trash_of_a_killed_helper_is_emptied_by_the_next():
             trash_gone(places)
 
 
-def test_the_data_directory_is_the_one_that_was_handed_over_and_not_what_has_its_name():
+def test_the_data_directory_is_used_by_its_descriptor_and_not_by_its_path():
     with helper.Places() as places:
         moved = places.data + ".moved"
         os.rename(places.data, moved)
@@ -476,20 +477,20 @@ def test_the_data_directory_is_the_one_that_was_handed_over_and_not_what_has_its
             with helper.Helper("file-helper", places, data=moved) as h:
                 alloc = os.urandom(16)
                 make(h, alloc)
-                case.equal(os.path.isdir(moved + "/alloc/" + mnt.text(alloc)), True, "the alloc below what was handed over")
-                case.equal(os.listdir(places.data), [], "what has the name")
+                case.equal(os.path.isdir(moved + "/alloc/" + mnt.text(alloc)), True, "the alloc below the directory of the descriptor")
+                case.equal(os.listdir(places.data), [], "the directory at the path")
         finally:
             os.rmdir(places.data)
             os.rename(moved, places.data)
 
 
-def test_disk_stat():
+def test_total_and_free_space_are_those_of_the_file_system():
     with mnt.files() as (places, h):
         def right():
             answer, fs = h.ipc.call("FILE_DISK_STAT_REQ").fields, os.statvfs(places.data)
             case.equal(answer["total_bytes"], fs.f_blocks * fs.f_frsize, "total")
             return abs(answer["free_bytes"] - fs.f_bavail * fs.f_frsize) < 1 << 30
-        case.until(right, 10, "what is free, while others write and delete")
+        case.until(right, 10, "the free space, while other processes write and delete")
 
 
 case.run(globals())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mount-helper, with the directories that file-helper makes: the root of a plugin and the mounts of volumes."""
+"""mount-helper, with directories made by file-helper: the root of a plugin and the mounts of volumes."""
 import errno
 import os
 import signal
@@ -15,8 +15,8 @@ def prove(h, **place):
     return h.ipc.call("MNT_VOLUME_PROVE_REQ", {"place": mnt.place(**place)})["proof"]
 
 
-def test_the_root_is_no_peer_of_what_it_covers():
-    """Below a shared data directory a clone of its mount would be its peer, and each volume would appear twice."""
+def test_the_root_of_a_plugin_is_no_peer_of_the_mount_below():
+    """If the data directory is a shared mount, a clone of it would be its peer, and each volume would appear twice."""
     with helper.Places() as places:
         mount(places.data + "/csi", places.data + "/csi", flags=MS_BIND)
         mount(None, places.data + "/csi", flags=MS_SHARED)
@@ -31,7 +31,7 @@ def test_the_root_is_no_peer_of_what_it_covers():
             remove_volume(f)
 
 
-def test_a_plugins_mount_appears_on_the_host_and_outlives_it():
+def test_a_plugins_mount_appears_on_the_host_and_outlives_the_plugin():
     with mnt.both() as (places, h, f):
         make_plugin(h, f, os.urandom(16))
         case.equal(mnt.mounts_below(places.data + "/csi/node/p")[0][1] > 0, True, "the root is shared")
@@ -44,7 +44,7 @@ def test_a_plugins_mount_appears_on_the_host_and_outlives_it():
 
         mnt.in_plugin_namespace(plugin)
         case.equal(len(mnt.mounts_below(mnt.leaf(places))), 1, "mounts on the host")
-        case.equal(mnt.mounts_below(beside), [], "mounts where nothing is shared")
+        case.equal(mnt.mounts_below(beside), [], "mounts outside of the shared mount")
         umount(mnt.leaf(places))
         remove_volume(f)
         case.equal(os.listdir(places.data + "/csi/node/p"), ["staging"], "in the root")
@@ -68,7 +68,7 @@ def test_the_root_survives_the_helper():
             umount(mnt.leaf(places))
 
 
-def test_something_mounted_over_the_root_is_refused():
+def test_a_mount_over_the_root_of_a_plugin_is_refused():
     with mnt.both() as (places, h, f):
         alloc = os.urandom(16)
         make_plugin(h, f, alloc)
@@ -81,7 +81,7 @@ def test_something_mounted_over_the_root_is_refused():
         case.equal(mnt.mounts_below(places.data + "/csi/node/p"), [], "the root's mount")
 
 
-def test_the_proof_tells_what_is_mounted():
+def test_the_proof_identifies_the_mount():
     with mnt.both() as (places, h, f):
         alloc = os.urandom(16)
         make_plugin(h, f, alloc)
@@ -101,7 +101,7 @@ def test_the_proof_tells_what_is_mounted():
         mnt.refused(h, errno.ENODEV, "no mount point", "MNT_VOLUME_PROVE_REQ", {"place": mnt.place(alloc=alloc)})
 
 
-def test_each_failure_of_the_proof_has_its_sentence():
+def test_each_failure_of_the_proof_has_its_own_error_message():
     with mnt.both() as (places, h, f):
         fields = {"place": mnt.place()}
         mnt.refused(h, errno.ENOENT, "open csi/node/p", "MNT_VOLUME_PROVE_REQ", fields)
@@ -128,23 +128,23 @@ def test_a_file_system_that_never_answers_delays_nothing():
         make_plugin(h, f, os.urandom(16))
         make_volume(f)
         with mnt.Hang(mnt.leaf(places)) as hang:
-            make_volume(f)  # without asking it
+            make_volume(f)  # without a call to that file system
             mnt.refused(f, errno.EBUSY, "still mounted", "FILE_VOLUME_DIR_REMOVE_REQ", {"place": mnt.place()})
             serial = h.ipc.send("MNT_VOLUME_PROVE_REQ", {"place": mnt.place()})
             hang.expect(b"statfs\n")
-            # Whoever waited for it would do so for ever; its own answer comes at its deadline, be it among the others'.
+            # A request that waited for it would never end. Its own answer comes at its deadline, perhaps between those of others.
             others = [h.ipc.send("MNT_ALLOC_RELEASE_REQ", {"alloc": os.urandom(16)}) for _ in range(50)]
             answers = {a.serial: a for a in (h.ipc.recv() for _ in range(51))}
             case.equal({answers[n].name for n in others}, {"MNT_ALLOC_RELEASE_REP"}, "answers to the others")
             late = answers[serial]
-            case.equal((late.name, -late["code"]), ("IPC_ERROR_REP", errno.ETIMEDOUT), "the answer that cannot be given")
+            case.equal((late.name, -late["code"]), ("IPC_ERROR_REP", errno.ETIMEDOUT), "the answer for the file system that hangs")
             case.contains(late["text"], "prove the mount of volume v: no answer in time", "error")
-            stuck = case.until(lambda: len(found := mnt.children(h.pid)) == 1 and found, 10, "one child that SIGKILL did not end")
+            stuck = case.until(lambda: len(found := mnt.children(h.pid)) == 1 and found, 10, "children that SIGKILL has not ended")
             h.stop()
         case.until(lambda: not os.path.exists("/proc/%d" % stuck[0]) or reap(stuck[0]), 10, "end of the stuck child")
 
 
-def test_the_proof_of_a_dead_file_system():
+def test_the_proof_of_a_file_system_whose_server_died_fails():
     if not os.path.exists("/dev/fuse"):
         case.skip("no /dev/fuse")
     with mnt.both() as (places, h, f):
@@ -157,14 +157,14 @@ def test_the_proof_of_a_dead_file_system():
 
 
 def reap(pid):
-    """In the test's pid namespace its runner is the parent of orphans; without it this process may be."""
+    """Waits for an orphan: pid 1 of the test's namespace is its parent, or this process if the test runs without it."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
         return False
 
 
-def test_at_sixteen_stuck_children_the_helper_refuses_more():
+def test_with_sixteen_stuck_children_further_requests_are_refused():
     if not os.path.exists("/dev/fuse"):
         case.skip("no /dev/fuse")
     with mnt.both() as (places, h, f):

@@ -17,7 +17,7 @@ class Plugin:
         self.alloc, self.run = os.urandom(16), os.urandom(16)
         self.dir = places.data + "/csi/sock/" + mnt.text(self.alloc)
         os.mkdir(self.dir, 0o700)
-        os.chown(self.dir, uid, uid)  # as its executor does
+        os.chown(self.dir, uid, uid)  # as the plugin's executor does
         self.cgroup = cgroup or places.run_cgroup(self.run.hex())
         os.makedirs(self.cgroup, exist_ok=True)
         ready, told = os.pipe()
@@ -50,7 +50,7 @@ class Plugin:
             try:
                 c.sendall(b"hello")
             except BrokenPipeError:
-                pass  # a test that only wanted to be connected
+                pass  # a test that only needed the connection
             c.close()
 
     def connect(self, h, **fields):
@@ -69,14 +69,14 @@ class Plugin:
             self.pid = 0
 
 
-def test_a_connected_socket_comes_back():
+def test_a_connected_socket_is_returned():
     with mnt.started() as (places, h):
         for uid in (PLUGIN_UID, 0):
             with Plugin(places, h, uid) as plugin:
                 for _ in range(3):
                     s = socket.socket(fileno=plugin.connect(h).take_fd())
                     s.setblocking(True)
-                    case.equal(s.recv(100), b"hello", "what the plugin says")
+                    case.equal(s.recv(100), b"hello", "data from the plugin")
                     s.close()
 
 
@@ -92,7 +92,7 @@ def test_a_listener_of_another_cgroup_is_refused():
             plugin.connect(h).close()
 
 
-def test_a_process_below_the_runs_cgroup_is_the_plugins():
+def test_a_listener_below_the_runs_cgroup_is_accepted():
     with mnt.started() as (places, h):
         with Plugin(places, h) as plugin:
             os.mkdir(plugin.cgroup + "/worker")
@@ -101,7 +101,7 @@ def test_a_process_below_the_runs_cgroup_is_the_plugins():
             plugin.connect(h).close()
 
 
-def test_a_stale_socket_and_a_full_queue_are_told_at_once():
+def test_a_stale_socket_and_a_full_queue_are_reported_at_once():
     with mnt.started() as (places, h):
         with Plugin(places, h, listen=False) as plugin:
             plugin.refused(h, errno.ECONNREFUSED, "stale: nobody listens")
@@ -110,7 +110,7 @@ def test_a_stale_socket_and_a_full_queue_are_told_at_once():
             plugin.refused(h, errno.EAGAIN, "the queue of its csi.sock is full")
 
 
-def test_what_stands_in_the_sockets_place():
+def test_other_files_in_place_of_the_socket_are_refused():
     with mnt.started() as (places, h):
         with Plugin(places, h) as plugin:
             real = plugin.dir + "/real"
@@ -133,8 +133,8 @@ def test_what_stands_in_the_sockets_place():
             plugin.refused(h, errno.ENOENT, "open the plugin's csi/sock/")
 
 
-def test_a_socket_of_somebody_else_that_is_linked_there_is_not_the_plugins():
-    """A link in the place of csi.sock to a socket that the plugin's user may not open: its listener is not of the run."""
+def test_a_link_to_the_socket_of_another_process_is_refused():
+    """csi.sock is a link to a socket that the plugin's user may not open, and whose listener is not a process of the run."""
     with mnt.started() as (places, h):
         private = places.data + "/csi/private"
         os.mkdir(private, 0o700)
@@ -147,7 +147,7 @@ def test_a_socket_of_somebody_else_that_is_linked_there_is_not_the_plugins():
             plugin.refused(h, errno.EPERM, "csi.sock is not the plugin's: process %d listens" % os.getpid())
             s.setblocking(True)
             with s.accept()[0] as c:
-                case.equal(c.recv(1), b"", "what its listener gets: an end at once, and nothing before it")
+                case.equal(c.recv(1), b"", "data that the listener gets before the connection closes")
             os.rename(plugin.dir + "/real", plugin.dir + "/csi.sock")
             plugin.connect(h).close()
 
@@ -164,7 +164,7 @@ def test_sockets_of_other_kinds_are_refused():
 
 
 def stop_all_of(uid, ready):
-    """Stops whatever runs as uid, again and again, from a process of that user. Its pid."""
+    """Starts a process of this user that sends SIGSTOP to all other processes of the user again and again. Returns its pid."""
     pid = os.fork()
     if pid == 0:
         os.setgroups([])
@@ -173,19 +173,19 @@ def stop_all_of(uid, ready):
         os.write(ready, b"1")
         while True:
             try:
-                os.kill(-1, signal.SIGSTOP)  # this process excepted
+                os.kill(-1, signal.SIGSTOP)  # kill(-1) excludes the caller
             except OSError:
                 pass
     return pid
 
 
-def test_a_user_who_stops_all_his_processes_delays_no_request():
-    """A helper that connected as the plugin's user lost a child to this with each request, and after sixteen refused all."""
+def test_a_plugin_that_stops_all_processes_of_its_user_delays_no_request():
+    """An earlier helper connected as the plugin's user: each request lost a child to this, and after sixteen the helper refused all."""
     with mnt.started() as (places, h):
         told, ready = os.pipe()
         with Plugin(places, h, backlog=100) as plugin:
             stoppers = [stop_all_of(PLUGIN_UID, ready)]
-            case.equal(os.read(told, 1), b"1", "the stopper's start")
+            case.equal(os.read(told, 1), b"1", "the start of the process that sends SIGSTOP")
             try:
                 serials = [h.ipc.send("MNT_PLUGIN_CONNECT_REQ", {"alloc": plugin.alloc, "run": plugin.run}) for _ in range(60)]
                 answers = [h.ipc.recv() for _ in serials]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mount-helper and file-helper with a supervisor that was taken over: each message with each field wrong. Normal requests work after it."""
+"""mount-helper and file-helper get each message with each field invalid, as from a supervisor that was taken over. Normal requests work
+afterwards."""
 import errno
 import os
 
@@ -11,8 +12,8 @@ GOOD_ID = bytes(range(1, 17))
 HELPERS = {"mount-helper": "MOUNT_HELPER", "file-helper": "FILE_HELPER"}
 
 
-def good(name):
-    """A request that is right in every field."""
+def valid_request(name):
+    """Returns a request that is valid in every field."""
     return {
         "MNT_ALLOC_RELEASE_REQ": {"alloc": GOOD_ID},
         "MNT_DISK_LIMIT_REQ": {"alloc": GOOD_ID},
@@ -37,11 +38,11 @@ def messages(receiver):
     return [m for m in TABLE if m.receiver == receiver]
 
 
-def wrong(receiver):
-    """(name, fields) for every field of every message with every value that must be refused. What its record has no place for, such
-    as a kind beyond the last, is broken()'s."""
+def invalid_requests(receiver):
+    """Yields (name, fields) for every field of every message with every value that must be refused. Values that do not fit a record, such
+    as a kind beyond the last, are in broken()."""
     for m in messages(receiver):
-        fields = good(m.name)
+        fields = valid_request(m.name)
         for field in ("alloc", "run"):
             if field in fields:
                 yield m.name, {**fields, field: bytes(16)}
@@ -67,7 +68,7 @@ def wrong(receiver):
         if "root" in fields:
             yield m.name, {**fields, "root": 0}
         if "op" in fields:
-            for root in ("FILE_ROOT_CSI_SOCK", "FILE_ROOT_CSI"):  # those that hold no files of tasks
+            for root in ("FILE_ROOT_CSI_SOCK", "FILE_ROOT_CSI"):  # roots without files of tasks
                 yield m.name, {**fields, "root": root}
             yield m.name, {**fields, "op": 0}
 
@@ -82,24 +83,24 @@ def normal_request(h):
 
 
 def tree(places):
-    """Every path of the data directory but the trash."""
+    """Returns every path of the data directory except the trash."""
     return sorted(os.path.join(at, n) for at, d, f in os.walk(places.data) for n in d + f if ".trash" not in at + n)
 
 
-def test_each_message_with_each_field_wrong():
+def test_each_message_with_each_field_invalid_is_refused():
     for name_of, receiver in HELPERS.items():
         with helper.Places() as places, helper.Helper(name_of, places) as h:
             os.mkdir(places.data + "/csi/node/p")
             before, n = tree(places), 0
-            for name, fields in wrong(receiver):
+            for name, fields in invalid_requests(receiver):
                 mnt.refused(h, errno.EINVAL, "", name, fields)
                 n += 1
             case.equal(n > 40, True, "number of requests: %d" % n)
-            case.equal(tree(places), before, "what was made")
+            case.equal(tree(places), before, "paths of the data directory")
             normal_request(h)
 
 
-def test_sixteen_bytes_are_an_id_and_never_a_path():
+def test_the_bytes_of_an_id_are_never_used_as_a_path():
     with mnt.files() as (places, h):
         for alloc in (b"../../../../etc/", b"a\0b" * 5 + b"c", b"\xff" * 16):
             h.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
@@ -108,8 +109,9 @@ def test_sixteen_bytes_are_an_id_and_never_a_path():
 
 
 def broken(m):
-    """(what, body, descriptors) for one message: packets that must end the connection. 9200 has those with one field broken."""
-    body = encode(m.message, good(m.name))
+    """Yields (description, body, number of descriptors) for one message: packets that must end the connection. Those with one broken field
+    are in 9200."""
+    body = encode(m.message, valid_request(m.name))
     yield "one byte more", body + b"\0", 0
     if body:
         yield "one byte less", body[:-1], 0
@@ -137,7 +139,7 @@ def test_a_packet_that_breaks_the_protocol_ends_the_helper():
                 for what, body, n_fds in broken(m):
                     expect_cut_off(name, places, m.no, body, n_fds, m.name + " with " + what)
             expect_cut_off(name, places, messages(receiver)[0].no, b"", 0, "a head with a bit that must be zero", zero=1)
-            case.equal(tree(places), before, "what was made")
+            case.equal(tree(places), before, "paths of the data directory")
             with helper.Helper(name, places) as h:
                 normal_request(h)
 
@@ -152,14 +154,14 @@ def test_messages_that_are_not_for_it_end_the_helper():
                 expect_cut_off(name, places, no, b"", 0, "message %d" % no)
 
 
-def test_links_that_root_planted_in_the_roots_are_not_followed():
-    """Nobody else can write there; a helper that followed them would still be wrong."""
+def test_links_that_root_made_in_the_roots_are_not_followed():
+    """Only root can write there; the helper must not follow links nevertheless."""
     with mnt.both() as (places, m, f):
         victim = case.directory()
         alloc = os.urandom(16)
         os.symlink(victim, places.data + "/csi/node/evil")
         os.symlink(victim, places.data + "/csi/sock/" + mnt.text(alloc))
-        fields = {"alloc": alloc, "kind": "PLUGIN_NODE", "plugin": "good"}
+        fields = {"alloc": alloc, "kind": "PLUGIN_NODE", "plugin": "valid_request"}
         mnt.refused(f, errno.ELOOP, "make csi/sock", "FILE_PLUGIN_DIR_MAKE_REQ", fields)
         fields = {"alloc": os.urandom(16), "kind": "PLUGIN_NODE", "plugin": "evil"}
         mnt.refused(f, errno.ELOOP, "make csi/node/evil", "FILE_PLUGIN_DIR_MAKE_REQ", fields)

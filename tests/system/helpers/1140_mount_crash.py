@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mount-helper and file-helper killed at each of its crash points: the request, repeated to the next one, completes what was begun."""
+"""mount-helper and file-helper are killed at each of their crash points. The request is repeated to the next helper, which completes the
+operation."""
 import mmap
 import os
 import re
@@ -8,6 +9,8 @@ import struct
 from lib import ROOT, build_dir, case, helper, mnt, runs
 
 CRASH_BUILD = os.path.join(build_dir(), "crash")
+if not os.path.exists(CRASH_BUILD + "/drover-mount-helper"):
+    case.skip("no build with crash points (make CRASH=1 BUILD=%s)" % CRASH_BUILD)
 os.environ["DROVER_BUILD"] = CRASH_BUILD
 
 with open(os.path.join(ROOT, "common", "crash_points.def"), encoding="utf-8") as f:
@@ -16,7 +19,7 @@ OURS = [p for p in POINTS if p.startswith(("MNT_", "FILE_"))]
 
 
 class Page:
-    """The file that a build with crash points reads: armed point, then a counter for each."""
+    """The page that a build with crash points reads: the armed point, then a counter for each point."""
 
     def __init__(self):
         self.path = case.directory() + "/page"
@@ -31,20 +34,20 @@ class Page:
         return struct.unpack("<I", self.map[0:4])[0]
 
     def start(self, places, message):
-        """The helper that gets this message."""
+        """Starts the helper that receives this message."""
         name = "mount-helper" if message.startswith("MNT_") else "file-helper"
         return helper.Helper(name, places, env={"DROVER_CRASH_PAGE": self.path})
 
 
 def crash_at(page, places, point, name, fields, before=None):
-    """Sends the request to a helper that dies at the point, and again to one that does not: its reply."""
+    """Sends the request to a helper that dies at the point, and again to one that does not. Returns the reply."""
     with page.start(places, name) as h:
         if before:
             before(h)
         page.arm(point)
         h.ipc.send(name, fields)
         case.equal(h.wait(), 137, point)
-        case.equal(page.armed(), 0, point + " was not passed: armed")
+        case.equal(page.armed(), 0, point + ": whether it is still armed")
         h.close()
     with page.start(places, name) as h:
         packet = h.ipc.call(name, fields)
@@ -62,7 +65,7 @@ def everything(places, alloc):
     return {p: (mode, uid, groups.get(gid, gid)) for p, (mode, uid, gid) in found.items()}
 
 
-def test_making_an_alloc():
+def test_making_an_alloc_is_completed_after_a_crash():
     with helper.Places() as places:
         page, whole = Page(), os.urandom(16)
         with page.start(places, "FILE_") as h:
@@ -74,7 +77,7 @@ def test_making_an_alloc():
             case.equal(everything(places, alloc), everything(places, whole), point)
 
 
-def test_removing_an_alloc():
+def test_removing_an_alloc_is_completed_after_a_crash():
     with helper.Places() as places:
         page = Page()
         for point in ("FILE_BEFORE_REMOVE", "FILE_AFTER_TRASH"):
@@ -87,7 +90,7 @@ def test_removing_an_alloc():
                        10, "empty trash")
 
 
-def test_mounting_a_plugins_root():
+def test_mounting_a_plugins_root_is_completed_after_a_crash():
     with helper.Places() as places:
         page, fields = Page(), {"kind": "PLUGIN_NODE", "plugin": "p"}
         os.mkdir(places.data + "/csi/node/p", 0o700)
@@ -95,10 +98,10 @@ def test_mounting_a_plugins_root():
         case.equal(len(mnt.mounts_below(places.data + "/csi/node/p")), 1, "mounts")
 
 
-def test_the_points_of_this_file_are_in_the_table():
-    # The rest of the table is passed by the whole agent: 3100_crash_points.
+def test_each_crash_point_used_here_exists():
+    # All other points are tested with a whole agent: 3100_crash_points.
     tested = ["FILE_AFTER_ALLOC_DIR", "FILE_AFTER_LOG_DIR", "FILE_BEFORE_REMOVE", "FILE_AFTER_TRASH", "MNT_AFTER_PLUGIN_MOUNT"]
-    case.equal([p for p in tested if p not in OURS], [], "points that are gone")
+    case.equal([p for p in tested if p not in OURS], [], "points of this test that are not in the table")
 
 
 case.run(globals())

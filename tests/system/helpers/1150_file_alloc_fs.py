@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""file-helper alone: what it reads below an alloc's directory, and what it does not."""
+"""file-helper alone: which files of an alloc's directory it reads, and which it refuses."""
 import contextlib
 import errno
 import os
@@ -17,7 +17,7 @@ MS_BIND = 4096
 
 @contextlib.contextmanager
 def started():
-    """(helper, directory) of an alloc with the tasks web and db."""
+    """Yields (helper, directory) of an alloc with the tasks web and db."""
     with mnt.files() as (places, h):
         h.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {"alloc": ALLOC, "tasks": ["web", "db"], "raw_exec": True})
         yield h, "%s/alloc/%s" % (places.data, mnt.text(ALLOC)), places
@@ -38,11 +38,11 @@ def read(h, path, **more):
 
 
 def entries(h, path, op="FILE_OP_LIST", **more):
-    """{name: (size, mtime_ns, mode)}; "." is what was asked for."""
+    """Returns {name: (size, mtime_ns, mode)}; "." is the requested path itself."""
     data, found = helper.memfd_read(ask(h, op, path, **more)), {}
     while data:
         name, rest = data[20:].split(b"\0", 1)
-        case.equal(name in found, False, "%r is there twice" % name)
+        case.equal(name in found, False, "%r is listed twice" % name)
         found[name.decode()], data = struct.unpack("<qqI", data[:20]), rest
     return found
 
@@ -87,7 +87,7 @@ def test_files_and_directories():
         refused(h, errno.ENOENT, "", alloc=os.urandom(16))
 
 
-def test_what_comes_up_can_only_be_read():
+def test_returned_descriptors_are_read_only():
     with started() as (h, top, places):
         write(top + "/web/local/a", b"hello")
         fd = ask(h, "FILE_OP_OPEN", "web/local/a")
@@ -95,7 +95,7 @@ def test_what_comes_up_can_only_be_read():
         os.close(fd)
 
 
-def test_links_lead_nowhere_else():
+def test_links_that_leave_the_alloc_are_refused():
     with started() as (h, top, places):
         write(places.data + "/outside", b"secret")
         local = top + "/web/local/"
@@ -114,7 +114,7 @@ def test_links_lead_nowhere_else():
         refused(h, errno.EXDEV, "alloc/logs", "FILE_OP_LIST")
 
 
-def test_secrets_and_private():
+def test_secrets_and_private_directories_are_refused():
     with started() as (h, top, places):
         write(top + "/web/private/key", b"secret")
         write(top + "/web/secrets/key", b"secret")
@@ -131,7 +131,7 @@ def test_secrets_and_private():
         case.equal(list(entries(h, "web/local/secrets")), ["."])
 
 
-def test_what_is_mounted_there_is_not_seen():
+def test_mounts_below_an_alloc_are_not_entered():
     with started() as (h, top, places):
         os.mkdir(top + "/web/local/m")
         write(top + "/web/local/m/below", b"own")
@@ -147,15 +147,15 @@ def test_what_is_mounted_there_is_not_seen():
             umount(top + "/web/local/f")
 
 
-def test_a_file_system_in_an_alloc_that_never_answers_is_never_asked():
-    """Each stat of it would cost a worker for good, and after sixteen of them all requests would be refused."""
+def test_a_hanging_file_system_below_an_alloc_is_never_called():
+    """Each stat of it would block a worker forever, and after sixteen of them all requests would be refused."""
     with started() as (h, top, places):
         os.mkdir(top + "/web/local/m")
         write(top + "/web/local/f", b"x" * 8192)
         with mnt.Hang(top + "/web/local/m", "getattr") as hang:
             for _ in range(20):
                 data = helper.memfd_read(h.ipc.call("FILE_DISK_USAGE_REQ", {"allocs": [ALLOC]}).take_fd())
-                case.equal(8192 <= int.from_bytes(data[:8], "little") < 1 << 20, True, "bytes of the disk")
+                case.equal(8192 <= int.from_bytes(data[:8], "little") < 1 << 20, True, "disk usage in bytes")
                 case.equal(sorted(entries(h, "web/local")), [".", "f", "m"])
                 case.equal((list(entries(h, "web/local/m")), list(entries(h, "web/local/m", "FILE_OP_STAT"))), (["."], ["."]))
                 refused(h, errno.ENOENT, "web/local/m/x")
@@ -163,11 +163,11 @@ def test_a_file_system_in_an_alloc_that_never_answers_is_never_asked():
             case.equal(mnt.children(h.pid), [], "workers")
             h.ipc.call("FILE_ALLOC_DIR_REMOVE_REQ", {"alloc": ALLOC})
             case.until(lambda: "Device or resource busy" in h.log(), 10, "warning: the directory on which it is mounted stays")
-            case.until(lambda: not mnt.children(h.pid), 10, "the end of the worker that empties the trash")
+            case.until(lambda: not mnt.children(h.pid), 10, "the worker that empties the trash to end")
             hang.path = mnt.mounts_below(places.data + "/alloc/.trash")[0][0]
 
 
-def test_a_directory_that_is_too_large():
+def test_a_directory_with_too_many_entries_is_refused():
     with started() as (h, top, places):
         for i in range(18000):
             os.close(os.open("%s/alloc/data/%05d%s" % (top, i, "x" * 250 if i % 2 else ""), os.O_CREAT | os.O_WRONLY))
@@ -178,8 +178,8 @@ def test_a_directory_that_is_too_large():
         refused(h, errno.EFBIG, "alloc/data", "FILE_OP_LIST")
 
 
-def test_a_task_that_renames_what_is_being_read():
-    """Whatever the moment, what is opened is the task's own file and never what its link points to."""
+def test_a_path_that_the_task_renames_meanwhile_never_leaves_the_alloc():
+    """At any moment the opened file is the task's own and never the target of its link."""
     with started() as (h, top, places):
         os.mkdir(places.data + "/victim")
         write(places.data + "/victim/f", b"secret")
@@ -214,11 +214,11 @@ def test_a_task_that_renames_what_is_being_read():
         try:
             for _ in range(400):
                 look()
-            case.until(look, 60, "the file in its own place")  # who renames may not have had the processor for that long
+            case.until(look, 60, "the file in its own place")  # the process that renames may not have run for so long
         finally:
             stop.set()
             thread.join()
-        case.equal(seen - {b"mine", errno.ENOENT, errno.EXDEV, errno.EACCES, errno.EPERM}, set(), "seen")
+        case.equal(seen - {b"mine", errno.ENOENT, errno.EXDEV, errno.EACCES, errno.EPERM}, set(), "contents that were read")
 
 
 case.run(globals())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""file-helper in somebody else's hands: what it reaches of the machine, and what it may call."""
+"""file-helper under an attacker's control: which files it can reach, and which system calls it may make."""
 import errno
 import os
 import signal
@@ -15,7 +15,7 @@ NOFOLLOW = 0x100
 
 
 class Process:
-    """Calls of a running file-helper. Text and structures lie at the end of its stack that it does not reach."""
+    """System calls of a running file-helper. Strings and structures are written to the unused end of its stack."""
 
     def __init__(self, pid):
         self.pid = pid
@@ -29,7 +29,7 @@ class Process:
         return self.base + at
 
     def stat(self, fd, path, flags=NOFOLLOW):
-        """(device, inode) or -errno."""
+        """Returns (device, inode) or -errno."""
         r = takeover.call(self.pid, STAT, fd, self.put(path.encode() + b"\0"), self.base + 2048, flags)
         if r is takeover.KILLED or r < 0:
             return r
@@ -42,7 +42,7 @@ class Process:
         return takeover.call(self.pid, OPENAT2, fd, self.put(path.encode() + b"\0"), how, 24)
 
     def directories(self):
-        """{descriptor: (device, inode)} of the directories that it has."""
+        """Returns {descriptor: (device, inode)} of its open directories."""
         found = {}
         for n in os.listdir("/proc/%d/fd" % self.pid):
             st = os.stat("/proc/%d/fd/%s" % (self.pid, n))
@@ -56,13 +56,13 @@ def identity(path):
     return st.st_dev, st.st_ino
 
 
-def test_nothing_leads_out_of_the_directories_that_it_has():
+def test_no_path_leads_out_of_its_directories():
     with mnt.files() as (places, h):
         alloc = os.urandom(16)
         h.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
         p, roots = Process(h.pid), [identity(places.data + "/" + n) for n in ("alloc", "logs", "csi")]
         held = p.directories()
-        case.equal(set(roots) <= set(held.values()), True, "the roots are among what it has")
+        case.equal(set(roots) <= set(held.values()), True, "whether its roots are among its open directories")
         below = [identity("%s/%s/.trash" % (places.data, n)) for n in ("alloc", "logs", "csi/sock")]
         case.equal(set(held.values()), {*roots, *below, identity(places.data + "/csi/sock")}, "directories")
         outside = ["state", "run", "lock", "instance", "rt", "etc", "proc", "usr"]
@@ -72,11 +72,11 @@ def test_nothing_leads_out_of_the_directories_that_it_has():
                     case.equal(p.stat(fd, prefix + name), -errno.ENOENT, "%s%s from %s" % (prefix, name, fd))
         for fd, own in held.items():
             if own in roots:
-                case.equal(p.stat(fd, ".."), own, "what is above a root")
-        case.equal((p.stat(AT_FDCWD, "/"), p.stat(AT_FDCWD, ".")), (roots[0], roots[0]), "its own root and place")
+                case.equal(p.stat(fd, ".."), own, "the parent of a root")
+        case.equal((p.stat(AT_FDCWD, "/"), p.stat(AT_FDCWD, ".")), (roots[0], roots[0]), "its own root and working directory")
 
 
-def test_links_devices_and_mounts_in_an_alloc_lead_nowhere():
+def test_links_devices_and_mounts_in_an_alloc_cannot_be_opened():
     with mnt.files() as (places, h):
         alloc = os.urandom(16)
         h.ipc.call("FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
@@ -89,7 +89,7 @@ def test_links_devices_and_mounts_in_an_alloc_lead_nowhere():
         under = identity(top + "m")
         mount("x", top + "m", "tmpfs")
         try:
-            case.equal(identity(top + "m") == under, False, "what is mounted is another directory")
+            case.equal(identity(top + "m") == under, False, "whether the mount is another directory")
             for name in ("abs", "up", "own", "own/x"):
                 case.equal(p.stat(AT_FDCWD, local + name, 0), -errno.ELOOP, name)
             case.equal(p.stat(AT_FDCWD, local + "m"), under, "below the mount")
@@ -98,17 +98,17 @@ def test_links_devices_and_mounts_in_an_alloc_lead_nowhere():
             umount(top + "m")
 
 
-def test_what_it_may_not_call_ends_it():
+def test_a_forbidden_system_call_kills_it():
     with helper.Places() as places:
         for nr, args in ((CHMOD, (0, 0o4755)), (FCHMODAT, (AT_FDCWD, 0, 0o4755)), (MKDIRAT, (AT_FDCWD, 0, 0o2755)),
                          (MKDIRAT, (AT_FDCWD, 0, 0o4755)), (CHROOT, (0,)), (MOUNT, (0, 0, 0, 0, 0)), (EXECVE, (0, 0, 0)),
                          (PTRACE, (16, 1)), (takeover.SOCKET, (2, 1, 0)), (takeover.SOCKET, (1, 1, 0))):
             with helper.Helper("file-helper", places) as h:
                 case.equal(takeover.call(h.pid, nr, *args), takeover.KILLED, "call %d" % nr)
-                h.status = -signal.SIGSYS  # takeover has waited for it
+                h.status = -signal.SIGSYS  # takeover.call() has reaped it
         with helper.Helper("file-helper", places) as h:
             p = Process(h.pid)
-            case.equal(takeover.call(h.pid, MKDIRAT, AT_FDCWD, p.put(b"/made\0"), 0o755), 0, "a directory without such bits")
+            case.equal(takeover.call(h.pid, MKDIRAT, AT_FDCWD, p.put(b"/made\0"), 0o755), 0, "mode of the directory")
             os.rmdir(places.data + "/alloc/made")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""csi-helper alone, with plugins that behave and plugins that do not."""
+"""csi-helper alone, with correct plugins and with plugins that misbehave."""
 import errno
 import os
 import signal
@@ -21,11 +21,11 @@ def start():
     return helper.Helper("csi-helper", PLACES)
 
 
-def is_alive(h):
-    """The helper still answers, with a good plugin."""
+def check_still_works(h):
+    """Checks that the helper still works with a correct plugin."""
     with csi.bad() as plugin:
-        case.equal(csi.open_channel(h, plugin, 999), True, "a good plugin afterwards")
-        case.equal(csi.call(h, 999, "get_plugin_info")[2]["name"], "csi-bad.drover", "a call afterwards")
+        case.equal(csi.open_channel(h, plugin, 999), True, "whether a correct plugin is ready afterwards")
+        case.equal(csi.call(h, 999, "get_plugin_info")[2]["name"], "csi-bad.drover", "status of a call afterwards")
         h.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": 999})
 
 
@@ -35,7 +35,7 @@ def refused(code, h, name, fields, fds=()):
     return e.text
 
 
-def test_it_holds_no_privilege():
+def test_it_has_no_privileges():
     with start() as h:
         with open("/proc/%d/status" % h.pid, encoding="ascii") as f:
             status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
@@ -48,20 +48,20 @@ def test_it_holds_no_privilege():
         case.equal((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"), "no_new_privs and filter")
 
 
-def test_every_method_reaches_the_plugin_and_comes_back():
+def test_requests_and_answers_of_every_method_arrive():
     with csi.bad() as plugin, start() as h:
         case.equal(csi.open_channel(h, plugin, 1), True, "a probe without `ready` means ready")
         for method in csi.METHODS:
             status, message, answer = csi.call(h, 1, method, {"name": "v1"} if method == "create_volume" else {})
             case.equal((status, message), (0, ""), method)
             if answer is None:
-                raise AssertionError(method + " came without its answer")
+                raise AssertionError(method + " was not called")
         case.equal(csi.call(h, 1, "node_get_info")[2]["node_id"], "bad-node", "node id")
         case.equal(csi.call(h, 1, "create_volume", {"name": "näme"})[2]["volume"]["volume_id"], "näme", "round trip")
 
 
 def test_authority_is_localhost():
-    # Servers in Node.js refuse a call without it, or with a path in it.
+    # Servers in Node.js refuse a call without :authority, or with a path in it.
     ours, theirs = socket.socketpair()
     with start() as h, ours:
         h.ipc.send("CSI_PLUGIN_OPEN_REQ", {"channel": 1, "probe_timeout_ms": 60000}, [theirs.fileno()])
@@ -70,12 +70,12 @@ def test_authority_is_localhost():
         seen = b""
         while b"/csi.v1.Identity/Probe" not in seen:
             more = ours.recv(4096)
-            assert more, "csi-helper closed the connection after %r" % seen
+            assert more, "csi-helper closed the connection after sending %r" % seen
             seen += more
         case.contains(seen, b"\x09localhost", ":authority")
 
 
-def test_a_status_of_the_plugin_is_handed_on_as_it_is():
+def test_a_status_of_the_plugin_is_passed_on_unchanged():
     with start() as h:
         for status in range(1, 17):
             with csi.bad("NodeStageVolume=status:%d" % status) as plugin:
@@ -84,7 +84,7 @@ def test_a_status_of_the_plugin_is_handed_on_as_it_is():
                 h.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})
 
 
-def test_unavailable_is_not_tried_again_inside():
+def test_unavailable_is_not_retried_by_the_helper():
     with csi.bad("NodeStageVolume=once:14") as plugin, start() as h:
         csi.open_channel(h, plugin, 1)
         case.equal(csi.call(h, 1, "node_stage_volume")[0], csi.UNAVAILABLE, "first")
@@ -101,18 +101,18 @@ def test_a_deadline_is_kept():
             case.equal((status, message), (csi.DEADLINE_EXCEEDED, "no answer within %d ms" % timeout_ms), "end")
             if took < timeout_ms / 1000 - 0.002:
                 raise AssertionError("a deadline of %d ms ended after %.3f s" % (timeout_ms, took))
-        is_alive(h)
+        check_still_works(h)
 
 
-def test_a_call_that_nobody_waits_for_is_ended():
+def test_a_cancelled_call_is_ended():
     with csi.bad("NodeStageVolume=hang") as plugin, start() as h:
         csi.open_channel(h, plugin, 1)
         kept, gone = [csi.send_call(h, 1, "node_stage_volume", timeout_ms=60000) for _ in range(2)]
         for call in (0, 9999, gone):
             h.ipc.send("CSI_CALL_CANCEL_EV", {"call": call})
         reply = h.ipc.recv(20)
-        case.equal((reply.serial, reply["grpc_status"]), (gone, csi.CANCELLED), "the call that was cancelled")
-        case.equal(csi.call(h, 1, "node_get_info")[0], csi.OK, "a call after it")
+        case.equal((reply.serial, reply["grpc_status"]), (gone, csi.CANCELLED), "status of the cancelled call")
+        case.equal(csi.call(h, 1, "node_get_info")[0], csi.OK, "status of the next call")
         h.ipc.send("CSI_CALL_CANCEL_EV", {"call": kept})
         case.equal(h.ipc.recv(20).serial, kept)
 
@@ -122,8 +122,8 @@ def test_a_hanging_call_delays_no_other():
         csi.open_channel(h, one, 1)
         csi.open_channel(h, two, 2)
         hanging = [csi.send_call(h, 1, "node_stage_volume", timeout_ms=HANGS_MS) for _ in range(20)]
-        for i in range(200):  # each with a deadline much shorter than theirs
-            case.equal(csi.call(h, 1 + i % 2, "node_get_info")[0], csi.OK, "a call beside those that hang")
+        for i in range(200):  # each with a much shorter deadline than those that hang
+            case.equal(csi.call(h, 1 + i % 2, "node_get_info")[0], csi.OK, "status of a call beside those that hang")
         # Closing the channel ends them.
         case.equal(h.ipc.answer(h.ipc.send("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})).name, "CSI_PLUGIN_CLOSE_REP", "close")
         ended = [h.ipc.recv() for _ in hanging]
@@ -132,8 +132,9 @@ def test_a_hanging_call_delays_no_other():
         case.equal(csi.call(h, 2, "node_get_info")[0], csi.OK, "the other channel")
 
 
-def test_stopped_past_a_deadline_it_goes_on():
-    # As when the machine had no time for it: what is late then is nobody's hang.
+def test_a_helper_that_was_stopped_beyond_a_deadline_continues():
+    # As on an overloaded machine: calls whose deadlines passed meanwhile end with DEADLINE_EXCEEDED, and the plugin does not count as
+    # hanging.
     with csi.bad("NodeStageVolume=hang") as plugin, start() as h:
         csi.open_channel(h, plugin, 1)
         hanging = [csi.send_call(h, 1, "node_stage_volume", timeout_ms=200) for _ in range(250)]
@@ -144,19 +145,19 @@ def test_stopped_past_a_deadline_it_goes_on():
         case.equal(csi.call(h, 1, "node_get_info")[0], csi.OK, "the next call")
 
 
-def test_answers_come_in_any_order():
+def test_answers_may_arrive_in_any_order():
     with csi.bad("NodeStageVolume=slow:3000") as plugin, start() as h:
         csi.open_channel(h, plugin, 1)
         slow = csi.send_call(h, 1, "node_stage_volume")
         fast = csi.send_call(h, 1, "node_publish_volume")
-        case.equal([h.ipc.recv().serial for _ in range(2)], [fast, slow], "order of the answers")
+        case.equal([h.ipc.recv().serial for _ in range(2)], [fast, slow], "the order of the answers")
 
 
-def test_bad_connections_fail_the_open_with_a_sentence():
+def test_bad_connections_fail_the_open_with_an_error_message():
     cases = {
         "dead": (60000, errno.ECONNRESET, "UNAVAILABLE"),
         "silent": (300, errno.ETIMEDOUT, "no answer within 300 ms"),
-        # What gRPC calls these depends on how far it came; they end, and with a sentence.
+        # Which gRPC status these have depends on the progress of the connection; each ends with an error message.
         "garbage": (300, None, "probe the plugin: "),
         "http1": (300, None, "probe the plugin: "),
         "goaway": (300, None, "probe the plugin: "),
@@ -169,7 +170,7 @@ def test_bad_connections_fail_the_open_with_a_sentence():
                 if code:
                     case.equal(e.code, -code, mode)
                 case.contains(e.text, text, mode)
-        is_alive(h)
+        check_still_works(h)
 
 
 def test_bad_probes_fail_the_open():
@@ -185,16 +186,16 @@ def test_bad_probes_fail_the_open():
                 case.equal(e.code, -code, rule + ": " + e.text)
                 case.contains(e.text, text, rule)
                 refused(errno.ECONNRESET, h, "CSI_CALL_REQ", {"channel": 1, "timeout_ms": 100, "probe": {}})
-        is_alive(h)
+        check_still_works(h)
 
 
 def test_a_plugin_that_is_not_ready_keeps_its_channel():
-    with csi.bad("Probe=huge:0") as plugin, start() as h:  # ready {} is BoolValue false
+    with csi.bad("Probe=huge:0") as plugin, start() as h:  # `ready {}` is a BoolValue of false
         case.equal(csi.open_channel(h, plugin, 1), False, "ready")
-        case.equal(csi.call(h, 1, "get_plugin_info")[0], csi.OK, "a call")
+        case.equal(csi.call(h, 1, "get_plugin_info")[0], csi.OK, "status of a call")
 
 
-def test_answers_that_cannot_be_used_are_an_error_with_a_sentence():
+def test_unusable_answers_give_an_error_message():
     cases = (
         ("GetPluginInfo=garbage", "get_plugin_info", csi.INTERNAL, "not a valid message"),
         ("GetPluginInfo=nothing", "get_plugin_info", csi.INTERNAL, "it is empty"),
@@ -218,10 +219,10 @@ def test_answers_that_cannot_be_used_are_an_error_with_a_sentence():
                 h.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})
 
 
-def test_unknown_fields_are_dropped_and_empty_answers_are_answers():
+def test_unknown_fields_are_dropped_and_empty_answers_are_accepted():
     with csi.bad("GetPluginInfo=unknown", "NodeGetInfo=none", "CreateVolume=none") as plugin, start() as h:
         csi.open_channel(h, plugin, 1)
-        case.equal(csi.call(h, 1, "get_plugin_info")[2]["name"], "csi-bad.drover", "what is known")
+        case.equal(csi.call(h, 1, "get_plugin_info")[2]["name"], "csi-bad.drover", "the known fields")
         case.equal(csi.call(h, 1, "node_get_info")[2]["node_id"], "", "an empty answer")
         case.equal(csi.call(h, 1, "create_volume", {"name": "v"})[2]["volume"], None, "no volume in it")
 
@@ -241,12 +242,12 @@ def test_a_plugin_that_dies_is_unavailable_and_a_new_descriptor_works():
         hanging = csi.send_call(h, 1, "node_stage_volume", timeout_ms=HANGS_MS)
         dying = csi.send_call(h, 1, "node_publish_volume", timeout_ms=HANGS_MS)
         ended = [h.ipc.recv() for _ in range(2)]
-        case.equal(sorted(p.serial for p in ended), [hanging, dying], "both end")
+        case.equal(sorted(p.serial for p in ended), [hanging, dying], "serials of the calls that ended")
         case.equal({p["grpc_status"] for p in ended}, {csi.UNAVAILABLE}, "their status")
-        case.equal(csi.call(h, 1, "node_get_info")[0], csi.UNAVAILABLE, "the channel is dead for good")
+        case.equal(csi.call(h, 1, "node_get_info")[0], csi.UNAVAILABLE, "status of another call in the dead channel")
         h.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})
         with csi.bad() as again:
-            case.equal(csi.open_channel(h, again, 1), True, "the same number, a new descriptor")
+            case.equal(csi.open_channel(h, again, 1), True, "status of a call in the same channel with a new descriptor")
 
 
 def test_limits_and_wrong_requests():
@@ -277,7 +278,7 @@ def test_limits_and_wrong_requests():
 
 
 class Bomb:
-    """A plugin whose every answer is a gzip message that inflates to SIZE bytes; HTTP/2 written by hand."""
+    """A plugin whose answers are gzip messages that inflate to `size` bytes. Writes HTTP/2 frames itself."""
 
     def __init__(self, size):
         made = zlib.compressobj(9, wbits=31)
@@ -294,7 +295,7 @@ class Bomb:
         return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
 
     def serve(self, sock):
-        def field(name, value):  # a literal that is not indexed
+        def field(name, value):  # a literal header field without indexing
             return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
         with sock, sock.makefile("rb") as read:
             read.read(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
@@ -319,20 +320,20 @@ def peak_kb(h):
         return next(int(line.split()[1]) for line in f if line.startswith("VmHWM"))
 
 
-def test_a_compressed_answer_is_refused_and_not_inflated():
+def test_a_compressed_answer_is_refused_without_inflating_it():
     with start() as h:
-        is_alive(h)
+        check_still_works(h)
         before = peak_kb(h)
         # 60 KB are sent, which the connection's first window takes.
         case.raises(RequestError, csi.open_channel, h, Bomb(BOMB_BYTES), 1)
         grown = peak_kb(h) - before
-        case.equal(grown < BOMB_BYTES // 1024 // 4, True, "the memory for %d bytes is little: it grew by %d KB" % (BOMB_BYTES, grown))
-        is_alive(h)
+        case.equal(grown < BOMB_BYTES // 1024 // 4, True, "an answer of %d bytes increased the memory by %d KB" % (BOMB_BYTES, grown))
+        check_still_works(h)
 
 
-def test_no_descriptor_is_left_behind():
+def test_closed_channels_leave_no_descriptors():
     with start() as h:
-        is_alive(h)
+        check_still_works(h)
         before = len(os.listdir("/proc/%d/fd" % h.pid))
         for rule in ("Probe=ok", "Probe=hang", "connection=dead", "connection=garbage"):
             with csi.bad(rule) as plugin:
@@ -342,7 +343,7 @@ def test_no_descriptor_is_left_behind():
                         h.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})
                     except RequestError:
                         pass
-        case.until(lambda: len(os.listdir("/proc/%d/fd" % h.pid)) <= before, 5, "the descriptors of closed channels")
+        case.until(lambda: len(os.listdir("/proc/%d/fd" % h.pid)) <= before, 5, "open descriptors after the channels were closed")
 
 
 def test_it_ends_when_the_launcher_or_the_supervisor_does():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drover-csi-local with real mounts, called through csi-helper; as nobody, with the capabilities its README names."""
+"""drover-csi-local with real mounts, called through csi-helper. It runs as nobody with the capabilities that its README names."""
 import os
 import random
 import shutil
@@ -10,7 +10,8 @@ from lib import binary, case, csi, helper
 
 MS_SHARED = 1 << 20
 NOBODY = 65534
-# The plugin's own mount namespace, in whose shared mounts the host sees what it mounts; then nobody with two capabilities.
+# Gives the plugin its own mount namespace with shared mounts, so that its mounts appear on the host; then runs it as nobody with two
+# capabilities.
 CAPS = "+sys_admin,+dac_override"
 WRAP = ("unshare", "--mount", "--propagation", "unchanged", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
         "--no-new-privs", "--bounding-set=-all," + CAPS, "--inh-caps=-all," + CAPS, "--ambient-caps=-all," + CAPS)
@@ -20,7 +21,7 @@ WRITER = {"mount": {}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}
 
 
 class Node:
-    """One plugin and one csi-helper over directories as mount-helper makes them: of root, 0700, a shared mount."""
+    """A plugin and a csi-helper with directories as mount-helper makes them: owned by root, mode 0700, a shared mount."""
 
     def __init__(self):
         self.base = case.directory()
@@ -49,7 +50,7 @@ class Node:
         self.start_plugin()
 
     def call(self, method, **request):
-        """(status, message, answer)"""
+        """Returns (status, message, answer)."""
         return csi.call(self.helper, self.channel, method, request)
 
     def ok(self, method, **request):
@@ -79,8 +80,8 @@ class Node:
         return self.call("node_publish_volume", volume_id=volume, staging_target_path=self.staging(volume),
                          target_path=self.pub + "/" + name, **request)
 
-    def up(self, volume, name, **more):
-        """Staged and published; the path that a task would get."""
+    def stage_and_publish(self, volume, name, **more):
+        """Stages and publishes a volume. Returns the path that a task would get."""
         case.equal(self.stage(volume)[:2], (csi.OK, ""), "stage")
         case.equal(self.publish(volume, name, **more)[:2], (csi.OK, ""), "publish")
         return self.pub + "/" + name
@@ -91,13 +92,13 @@ class Node:
     def unstage(self, volume):
         return self.call("node_unstage_volume", volume_id=volume, staging_target_path=self.staging(volume))
 
-    def down(self, volume, *names):
+    def unpublish_and_unstage(self, volume, *names):
         for name in names:
             case.equal(self.unpublish(volume, name)[:2], (csi.OK, ""), "unpublish")
         case.equal(self.unstage(volume)[:2], (csi.OK, ""), "unstage")
 
     def mounts(self):
-        """{mount point: options} below pub, as the host sees them."""
+        """Returns {mount point: options} below pub, as the host sees them."""
         found = {}
         with open("/proc/self/mountinfo", encoding="utf-8") as f:
             for line in f:
@@ -124,10 +125,10 @@ class Node:
         shutil.rmtree(self.base)
 
 
-def test_data_outlives_everything_but_the_volume():
+def test_data_is_kept_until_the_volume_is_deleted():
     with Node() as node:
         volume = node.create("data", capacity_range={"required_bytes": 1 << 20})
-        path = node.up(volume, "t1")
+        path = node.stage_and_publish(volume, "t1")
         with open(path + "/file", "w", encoding="ascii") as f:
             f.write("kept")
         options = node.mounts()
@@ -136,65 +137,65 @@ def test_data_outlives_everything_but_the_volume():
             case.equal(len(opts), 1, "mounts at one place")
             for word in ("rw", "nosuid", "nodev"):
                 case.contains(opts[0], word, "options")
-        node.down(volume, "t1")
-        case.equal((node.mounts(), os.path.exists(path)), ({}, False), "what is left of the mounts")
+        node.unpublish_and_unstage(volume, "t1")
+        case.equal((node.mounts(), os.path.exists(path)), ({}, False), "mounts that are left")
         node.restart_plugin()
-        path = node.up(volume, "t2")
+        path = node.stage_and_publish(volume, "t2")
         with open(path + "/file", encoding="ascii") as f:
             case.equal(f.read(), "kept", "data after a restart")
-        case.equal(os.stat(path).st_mode & 0o7777, 0o777, "who may use it is the mount's affair")
-        node.down(volume, "t2")
+        case.equal(os.stat(path).st_mode & 0o7777, 0o777, "mode of the volume's directory")
+        node.unpublish_and_unstage(volume, "t2")
         node.ok("delete_volume", volume_id=volume)
         node.fails(csi.NOT_FOUND, "does not exist", "node_stage_volume", volume_id=volume,
                    staging_target_path=node.staging(volume), volume_capability=WRITER)
         case.until(lambda: not os.listdir(node.kept + "/volumes/trash"), 5, "an empty trash")
-        case.equal([os.listdir(node.kept + "/volumes/" + d) for d in ("meta", "volumes")], [[], []], "what is left")
+        case.equal([os.listdir(node.kept + "/volumes/" + d) for d in ("meta", "volumes")], [[], []], "directories that are left")
 
 
-def test_everything_can_be_repeated():
+def test_every_request_can_be_repeated():
     with Node() as node:
         volume = node.create("again")
         case.equal(node.create("again"), volume, "create by the same name")
         for _ in range(2):
-            path = node.up(volume, "t")
+            path = node.stage_and_publish(volume, "t")
         case.equal({len(v) for v in node.mounts().values()}, {1}, "mounts at one place after two publishes")
         node.restart_plugin()
-        node.up(volume, "t")
-        case.equal({len(v) for v in node.mounts().values()}, {1}, "and after a restart")
+        node.stage_and_publish(volume, "t")
+        case.equal({len(v) for v in node.mounts().values()}, {1}, "mounts at one place after a restart")
         for _ in range(2):
-            node.down(volume, "t")
+            node.unpublish_and_unstage(volume, "t")
         case.equal(node.mounts(), {}, "mounts")
         if os.path.exists(path):
-            raise AssertionError("the target is still there")
+            raise AssertionError("whether the target still exists")
         for _ in range(2):
             node.ok("delete_volume", volume_id=volume)
 
 
-def test_read_only():
+def test_a_read_only_volume_cannot_be_written():
     with Node() as node:
         volume = node.create("ro")
-        rw = node.up(volume, "rw")
-        ro = node.up(volume, "ro", readonly=True)
+        rw = node.stage_and_publish(volume, "rw")
+        ro = node.stage_and_publish(volume, "ro", readonly=True)
         with open(rw + "/x", "w", encoding="ascii") as f:
             f.write("1")
         e = case.raises(OSError, open, ro + "/y", "w")
         case.equal(e.errno, 30, "EROFS")
-        case.equal(os.listdir(ro), ["x"], "the same volume")
+        case.equal(os.listdir(ro), ["x"], "files of the same volume")
         status, message, _ = node.publish(volume, "ro")
         case.equal(status, csi.ALREADY_EXISTS, message)
         flagged = {"mount": {"mount_flags": ["ro", "noexec"]}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}
-        path = node.up(volume, "flags", volume_capability=flagged)
+        path = node.stage_and_publish(volume, "flags", volume_capability=flagged)
         options = node.mounts()[path][0]
         for word in ("ro", "noexec", "nosuid"):
             case.contains(options, word, "mount flags")
-        node.down(volume, "rw", "ro", "flags")
+        node.unpublish_and_unstage(volume, "rw", "ro", "flags")
 
 
 def test_a_volume_in_use_is_not_deleted():
-    # A server may call DeleteVolume before it has looked whether the volume is in use.
+    # A server may call DeleteVolume before it has checked whether the volume is in use.
     with Node() as node:
         volume = node.create("used")
-        path = node.up(volume, "t")
+        path = node.stage_and_publish(volume, "t")
         with open(path + "/precious", "w", encoding="ascii"):
             pass
         for _ in range(2):
@@ -203,24 +204,24 @@ def test_a_volume_in_use_is_not_deleted():
         case.equal(node.unpublish(volume, "t")[0], csi.OK, "unpublish")
         node.fails(csi.FAILED_PRECONDITION, "in use", "delete_volume", volume_id=volume)  # still staged
         case.equal(node.publish(volume, "t")[0], csi.OK, "publish again")
-        case.equal(os.listdir(path), ["precious"], "what the refused deletes left")
-        node.down(volume, "t")
+        case.equal(os.listdir(path), ["precious"], "files after the refused deletes")
+        node.unpublish_and_unstage(volume, "t")
         node.ok("delete_volume", volume_id=volume)
 
 
 def test_a_busy_target_stays_mounted_and_can_be_tried_again():
     with Node() as node:
         volume = node.create("busy")
-        path = node.up(volume, "t")
+        path = node.stage_and_publish(volume, "t")
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         status, message, _ = node.unpublish(volume, "t")
         case.equal(status, csi.INTERNAL, message)
-        case.contains(message, "busy", "the sentence")
+        case.contains(message, "busy", "the error message")
         os.close(fd)
-        node.down(volume, "t")
+        node.unpublish_and_unstage(volume, "t")
 
 
-def test_what_is_mounted_there_and_not_ours_is_left_alone():
+def test_a_foreign_mount_at_the_target_is_left_alone():
     with Node() as node:
         volume = node.create("foreign")
         case.equal(node.stage(volume)[0], csi.OK, "stage")
@@ -228,17 +229,17 @@ def test_what_is_mounted_there_and_not_ours_is_left_alone():
         helper.mount("none", node.pub + "/t", "tmpfs")
         for status, message, _ in (node.publish(volume, "t"), node.unpublish(volume, "t")):
             case.equal(status, csi.INTERNAL, message)
-            case.contains(message, "something else is mounted", "the sentence")
-        case.equal(len(node.mounts()[node.pub + "/t"]), 1, "the foreign mount")
+            case.contains(message, "something else is mounted", "the error message")
+        case.equal(len(node.mounts()[node.pub + "/t"]), 1, "contents of the mount that the plugin did not make")
         helper.umount(node.pub + "/t")
-        node.down(volume)
-        # A link in place of the target leads nowhere.
+        node.unpublish_and_unstage(volume)
+        # A link in place of the target is not followed.
         os.rmdir(node.pub + "/t")
         os.symlink("/tmp", node.pub + "/t")
         node.stage(volume)
         case.equal(node.publish(volume, "t")[0], csi.INTERNAL, "a link as target")
         os.unlink(node.pub + "/t")
-        node.down(volume)
+        node.unpublish_and_unstage(volume)
 
 
 def test_wrong_requests_have_the_codes_of_the_specification():
@@ -303,10 +304,10 @@ def test_a_second_plugin_waits_for_the_first():
             [binary("csi-local"), "-root", node.kept + "/volumes", "-endpoint", node.kept + "/other.sock"],
             stderr=subprocess.PIPE)
         try:
-            time.sleep(0.3)  # it is waiting: nothing else shows that
-            case.equal(os.path.exists(node.kept + "/other.sock"), False, "a second plugin serves")
+            time.sleep(0.3)  # time for the second plugin to start: nothing shows that it waits
+            case.equal(os.path.exists(node.kept + "/other.sock"), False, "whether a second plugin serves")
             first.kill()
-            case.until(lambda: os.path.exists(node.kept + "/other.sock"), 5, "the second one takes over")
+            case.until(lambda: os.path.exists(node.kept + "/other.sock"), 5, "the second plugin to take over")
             second.terminate()
             case.equal(second.wait(case.LEAST_S), 0, "exit status on SIGTERM")
             case.equal(os.path.exists(node.kept + "/other.sock"), False, "its socket afterwards")
@@ -316,8 +317,8 @@ def test_a_second_plugin_waits_for_the_first():
             second.stderr.close()
 
 
-def test_killed_at_any_moment_it_ends_where_it_should():
-    # Each round: kill -9 somewhere in a sequence of calls, start again, and finish the sequence by repeating it.
+def test_after_kills_at_random_repeated_requests_complete():
+    # Each round kills the plugin (SIGKILL) during a sequence of calls, starts it again, and repeats the sequence to its end.
     random.seed(os.environ.get("DROVER_SEED", "1"))
     with Node() as node:
         for i in range(40):
@@ -340,42 +341,42 @@ def test_killed_at_any_moment_it_ends_where_it_should():
                 node.helper.ipc.recv()
             node.helper.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": node.channel})
             node.start_plugin()
-            case.equal(node.create(name), volume, "the volume that was there")
-            node.up(volume, name)
+            case.equal(node.create(name), volume, "data of the other volume")
+            node.stage_and_publish(volume, name)
             case.equal({len(v) for v in node.mounts().values()}, {1}, "mounts at one place")
-            node.down(volume, name)
+            node.unpublish_and_unstage(volume, name)
             node.ok("delete_volume", volume_id=volume)
             node.ok("delete_volume", volume_id=node.create(name + "b"))
             case.equal(node.mounts(), {}, "mounts")
         kept = node.kept + "/volumes/"
         case.until(lambda: not os.listdir(kept + "trash"), 5, "an empty trash")
-        case.equal([set(os.listdir(kept + d)) - {".new"} for d in ("meta", "volumes")], [set(), set()], "what is left")
+        case.equal([set(os.listdir(kept + d)) - {".new"} for d in ("meta", "volumes")], [set(), set()], "directories that are left")
 
 
-def test_what_a_crash_interrupted_is_finished():
+def test_operations_that_a_crash_interrupted_are_completed():
     with Node() as node:
         kept = node.kept + "/volumes/"
         deleted, stays = node.create("deleted"), node.create("stays")
         node.plugin.kill()
-        os.rename(kept + "volumes/" + deleted, kept + "trash/" + deleted)  # a delete after its first step
+        os.rename(kept + "volumes/" + deleted, kept + "trash/" + deleted)  # a deletion after its first step
         unfinished, foreign = "0" * 32, "1" * 32
-        os.mkdir(kept + "volumes/" + unfinished)  # a create before its last
-        os.makedirs(kept + "volumes/" + foreign + "/data")  # nobody's: never removed
+        os.mkdir(kept + "volumes/" + unfinished)  # a creation before its last step
+        os.makedirs(kept + "volumes/" + foreign + "/data")  # not made by the plugin: never removed
         node.start_plugin()
         case.until(lambda: not os.listdir(kept + "trash"), 5, "an empty trash")
         case.equal(os.listdir(kept + "meta"), [stays], "volumes")
         case.equal(sorted(os.listdir(kept + "volumes")), sorted([foreign, stays]), "directories")
         if node.create("deleted") == deleted:
-            raise AssertionError("the deleted volume is back")
+            raise AssertionError("whether the deleted volume exists")
 
 
 def test_a_damaged_record_stops_it_and_removes_nothing():
     with Node() as node:
         volume = node.create("damaged")
-        path = node.up(volume, "t")
+        path = node.stage_and_publish(volume, "t")
         with open(path + "/x", "w", encoding="ascii"):
             pass
-        node.down(volume, "t")
+        node.unpublish_and_unstage(volume, "t")
         node.plugin.kill()
         record = node.kept + "/volumes/meta/" + volume
         with open(record, "r+b") as f:

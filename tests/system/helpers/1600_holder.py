@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The holder of drover-tasks.service: at its end every executor is asked to stop its task, whatever another one does."""
+"""The holder of drover-tasks.service: when it ends, it asks every executor to stop its task, even if another executor does not answer."""
 import os
 import signal
 import socket
@@ -23,7 +23,7 @@ def listen(name, backlog=8):
 
 
 def fill(name):
-    """Connections until there is no room for one more, as those to an executor that is stopped."""
+    """Connects until the queue is full, as that of a stopped executor."""
     held = []
     while True:
         s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -41,43 +41,43 @@ def pauses(pid):
 
 
 def accept_stop(s):
-    """The connection on which the stop was asked for."""
+    """Returns the connection on which the stop was requested."""
     s.settimeout(case.LEAST_S)
     c, _ = s.accept()
     c.settimeout(case.LEAST_S)
-    case.equal(STOP.unpack(c.recv(256)[:STOP.size])[1], EXE_STOP, "what it was asked")
+    case.equal(STOP.unpack(c.recv(256)[:STOP.size])[1], EXE_STOP, "the request")
     return c
 
 
-def test_a_stopped_executor_keeps_no_other_from_being_asked():
+def test_a_stopped_executor_does_not_delay_the_others():
     os.makedirs(holder.SOCKETS)
-    # Whatever the order of the directory, one of the two comes before the others.
+    # In any order of the directory, one of the two comes before the others.
     full = [listen("a" * 32, 0)]
     good = [listen("%032x" % i) for i in range(3)]
     full.append(listen("b" * 32, 0))
     held = fill("a" * 32) + fill("b" * 32)
-    listen("c" * 32).close()  # of one that has gone
+    listen("c" * 32).close()  # of an executor that has ended
     with holder.Holder() as h:
         h.process.send_signal(signal.SIGTERM)
         asked = [accept_stop(s) for s in good]
-        case.until(lambda: "3 tasks asked to stop" in h.log(), 10, "the end of the asking")
+        case.until(lambda: "3 tasks asked to stop" in h.log(), 10, "all executors to be asked")
         for name in ("a", "b"):
             case.contains(h.log(), name * 32 + ".sock: its executor accepts no connection")
         case.equal(h.log().count("warn"), 2, h.log())
         for c in asked:
-            case.equal(h.process.poll(), None, "it waits for the tasks")
+            case.equal(h.process.poll(), None, "whether it waits for the tasks")
             c.close()
         case.equal(h.process.wait(case.LEAST_S), 0, "exit code")
     for s in held + full + good:
         s.close()
 
 
-def test_one_that_is_busy_for_a_moment_is_asked_later():
+def test_a_busy_executor_is_asked_again_later():
     busy = listen("d" * 32, 0)
     held = fill("d" * 32)
     with holder.Holder() as h:
         h.process.send_signal(signal.SIGTERM)
-        case.until(lambda: pauses(h.process.pid), 5, "it to try again later")
+        case.until(lambda: pauses(h.process.pid), 5, "it to pause before the next attempt")
         for s in held:
             s.close()
         while True:
@@ -87,8 +87,8 @@ def test_one_that_is_busy_for_a_moment_is_asked_later():
             if message:
                 break
             c.close()
-        case.equal(STOP.unpack(message[:STOP.size])[1], EXE_STOP, "what it was asked")
-        case.until(lambda: "1 tasks asked to stop" in h.log(), 10, "the end of the asking")
+        case.equal(STOP.unpack(message[:STOP.size])[1], EXE_STOP, "the request")
+        case.until(lambda: "1 tasks asked to stop" in h.log(), 10, "all executors to be asked")
         c.close()
         case.equal(h.process.wait(case.LEAST_S), 0, "exit code")
     busy.close()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The runner itself: a test that leaves something behind must fail, and be told what it left.
-"""Each test here plants one leak and asks the runner's judge about it."""
+# The runner itself: a test that leaves something behind must fail, and the output must name what it left.
+"""Each test creates one leak and checks that the runner finds it."""
 import glob
 import os
 import re
@@ -10,11 +10,11 @@ import subprocess
 from lib import ROOT, case, helper, leaks, runs
 
 
-def judged(before):
+def leaks_since(before):
     return "\n".join(before.since())
 
 
-def test_world_is_its_own():
+def test_a_test_sees_only_its_own_processes_files_and_cgroups():
     case.equal(os.listdir("/dev/shm"), [], "/dev/shm")
     case.equal([d for d in os.listdir("/run")], [], "/run")
     case.equal(sorted(leaks.processes())[0], 1, "first process")
@@ -27,7 +27,7 @@ def test_each_number_is_one_test():
     names = sorted(os.path.basename(p) for p in glob.glob(ROOT + "/tests/system/*/*.py") if re.match(r"\d{4}_", os.path.basename(p)))
     doubled = [b for a, b in zip(names, names[1:]) if a[:4] == b[:4]]
     assert len(names) > 100, names
-    case.equal(doubled, [], "tests whose number is taken")
+    case.equal(doubled, [], "tests with a number that another test has")
 
 
 def test_patterns_of_the_runner_match_names_with_and_without_the_folder():
@@ -39,61 +39,61 @@ def test_patterns_of_the_runner_match_names_with_and_without_the_folder():
     case.equal({name.split("/")[1] for name in listed("system/tree/", "volumes/23")}, {"tree", "volumes"})
 
 
-def test_process_is_seen():
+def test_a_process_that_is_left_is_found():
     before = leaks.Snapshot()
     p = subprocess.Popen(["/bin/sleep", "100"], start_new_session=True)
     try:
-        case.contains(judged(before), "leaked process: %d (sleep)" % p.pid)
+        case.contains(leaks_since(before), "leaked process: %d (sleep)" % p.pid)
     finally:
         p.kill()
         p.wait()
-    case.equal(judged(before), "")
+    case.equal(leaks_since(before), "")
 
 
-def test_zombie_is_seen():
+def test_a_zombie_that_is_left_is_found():
     before = leaks.Snapshot()
     pid = os.fork()
     if pid == 0:
         os._exit(0)
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    case.contains(judged(before), "leaked process: %d" % pid)
+    case.contains(leaks_since(before), "leaked process: %d" % pid)
     os.waitpid(pid, 0)
-    case.equal(judged(before), "")
+    case.equal(leaks_since(before), "")
 
 
-def test_mount_is_seen():
+def test_a_mount_that_is_left_is_found():
     before = leaks.Snapshot()
     path = case.directory()
     helper.mount("planted", path, "tmpfs")
     try:
-        case.contains(judged(before), "leaked mount: %s (tmpfs from planted)" % path)
+        case.contains(leaks_since(before), "leaked mount: %s (tmpfs from planted)" % path)
     finally:
         helper.umount(path)
-    case.equal(judged(before), "")
+    case.equal(leaks_since(before), "")
 
 
-def test_cgroup_of_each_hierarchy_is_seen():
+def test_a_cgroup_left_in_any_hierarchy_is_found():
     for name, point in helper.cgroup_trees().items():
         before = leaks.Snapshot()
         os.mkdir(point + "/planted")
         try:
-            case.contains(judged(before), "leaked cgroup: %s/planted" % point, name)
+            case.contains(leaks_since(before), "leaked cgroup: %s/planted" % point, name)
         finally:
             os.rmdir(point + "/planted")
-        case.equal(judged(before), "")
+        case.equal(leaks_since(before), "")
 
 
-def test_file_is_seen():
+def test_a_file_that_is_left_is_found():
     before = leaks.Snapshot()
     for place in ("/run", "/tmp", "/dev/shm", "/var/tmp"):
         path = "%s/planted-%d" % (place, os.getpid())
         with open(path, "w", encoding="ascii"):
             pass
         try:
-            case.contains(judged(before), "leaked file: " + path)
+            case.contains(leaks_since(before), "leaked file: " + path)
         finally:
             os.unlink(path)
-    case.equal(judged(before), "")
+    case.equal(leaks_since(before), "")
 
 
 def test_a_runner_that_is_killed_leaves_nothing():
@@ -103,8 +103,8 @@ def test_a_runner_that_is_killed_leaves_nothing():
         case.until(lambda: glob.glob(helper.cgroup_trees()["v2"] + "/dt-*/drover-*"), 20, "the test to have cgroups")
         runner.send_signal(signo)
         runner.wait()
-        case.until(lambda: not glob.glob(helper.cgroup_trees()["v2"] + "/dt-*"), 20, "its cgroups to go")
-        case.until(lambda: judged(before) == "", 20, "what it had to go: " + judged(before))
+        case.until(lambda: not glob.glob(helper.cgroup_trees()["v2"] + "/dt-*"), 20, "its cgroups to be removed")
+        case.until(lambda: leaks_since(before) == "", 20, "all that it made to be removed: " + leaks_since(before))
 
 
 def test_a_helper_that_does_not_start_leaves_no_cgroup():

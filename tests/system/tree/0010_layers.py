@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check of the layers: it lets a small tree through, and fails for each kind of arrow that is planted in it."""
+"""tools/layers.py: accepts a small correct tree, and reports each kind of forbidden reference that is added to it."""
 import importlib.util
 import os
 import subprocess
 
 from lib import ROOT, case
 
-# A tree that keeps the law: {file: text}.
+# A tree without a forbidden reference: {file: text}.
 CLEAN = {
     "proto/ground.h": "int ground(void);",
     "common/noun.c": '#include "proto/ground.h"\nint ground(void) { return 0; }',
@@ -30,7 +30,7 @@ def load(root):
 
 
 def found(planted, **exceptions):
-    """What the check says of CLEAN with these files, one sentence a line."""
+    """Returns the output of the check for CLEAN with these files added, one problem per line."""
     root = case.directory()
     for path, text in {**CLEAN, **planted}.items():
         os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
@@ -51,7 +51,7 @@ def test_clean_tree_passes():
     case.equal(found({}), "")
 
 
-def test_includes():
+def test_an_include_of_a_forbidden_room_is_reported():
     for path, header, here, there in (
             ("supervisor/core/a.c", "supervisor/alloc/runner.h", "supervisor/core", "supervisor/alloc"),
             ("supervisor/http/a.c", "supervisor/alloc/runner.h", "supervisor/http", "supervisor/alloc"),
@@ -63,14 +63,14 @@ def test_includes():
         case.equal(said, "%s includes %s: %s may not name %s" % (path, header, here, there))
 
 
-def test_symbol_without_include():
+def test_a_use_of_a_forbidden_symbol_without_its_header_is_reported():
     said = found({"supervisor/core/a.c": "int runner(void);\nint a(void) { return runner(); }"})
     case.equal(said, "supervisor/core/a.c refers to a symbol of supervisor/alloc/runner.c: supervisor/core may not name supervisor/alloc")
     said = found({"supervisor/server/a.c": "int link_up(void);\nint (*const a)(void) = link_up;"})
     case.contains(said, "supervisor/server may not name supervisor/cluster")
 
 
-def test_long_header():
+def test_a_header_that_is_too_long_is_reported():
     case.equal(found({"model/a.h": "\n" * 149}), "")
     case.equal(found({"model/a.h": "\n" * 150}), "model/a.h: 151 lines, a header has at most 150")
 
@@ -79,12 +79,12 @@ def circle(n):
     return {"model/c%d.c" % i: "int c%d(void);\nint c%d(void) { return c%d(); }" % ((i + 1) % n, i, (i + 1) % n) for i in range(n)}
 
 
-def test_circle_in_a_room():
+def test_a_cycle_of_calls_inside_a_room_is_reported():
     case.equal(found(circle(6)), "")
     case.contains(found(circle(7)), "model: a cycle of calls goes through 7 files, at most 6 are allowed: model/c0.c")
 
 
-def test_circle_through_rooms():
+def test_a_cycle_of_calls_between_rooms_is_reported():
     planted = {"supervisor/cluster/link/a.c": "int b(void);\nint a(void) { return b(); }",
                "supervisor/cluster/node/b.c": "int a(void);\nint b(void) { return a(); }"}
     case.equal(found(planted), "")
@@ -92,7 +92,7 @@ def test_circle_through_rooms():
     case.contains(found(planted), "a cycle of calls goes through several rooms: supervisor/cluster/link/a.c supervisor/core/b.c")
 
 
-def test_exception_that_nothing_needs():
+def test_an_exception_that_is_no_longer_needed_is_reported():
     said = found({}, ARROWS={("proto", "common")}, CYCLES={"model": 9})
     case.equal(said.count("remove it from"), 2, said)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What PRIVSEP.md and docs/advisories.md say is shown by tests: each row of their tables names some, and each named one exists.
-Files that documents and comments name exist too."""
+"""Each row of the tables in PRIVSEP.md and docs/advisories.md names tests, and each of these exists. Files that documents and comments name
+exist too."""
 import glob
 import os
 import re
@@ -9,13 +9,13 @@ import re
 from lib import ROOT, case
 
 TEST = re.compile(r"`(?:(\d{4}) (test_\w+)|(unit|fuzz)/(\w+))`")
-# What the threat model has to say of each actor. Files of other allocations, files of the host, other processes, requests to the
+# What the threat model must cover for each actor: files of other allocations, files of the host, other processes, requests to the
 # privileged helpers, secrets, denial of service, the control API, servers of the cluster.
 REACHES = {"files", "host", "processes", "helpers", "secrets", "service", "api", "servers"}
 
 
 def table(path, first):
-    """Rows of the table whose head's first cell is `first`, without head and rule."""
+    """Returns the rows of the table whose first heading is `first`."""
     with open(ROOT + path, encoding="utf-8") as f:
         lines = f.read().split("\n| %s |" % first)[1].split("\n\n")[0].splitlines()
     return [[c.strip() for c in line.strip("|").split("|")] for line in lines[2:]]
@@ -35,9 +35,9 @@ def exists(number, name, kind, program):
 def check_rows(rows, shown_by):
     for row in rows:
         named = TEST.findall(row[shown_by])
-        assert named, "no test shows the row: " + " | ".join(row)
+        assert named, "the row names no test: " + " | ".join(row)
         for test in named:
-            assert exists(*test), "%s is named by %s, and is not there" % (" ".join(test).strip(), row[0])
+            assert exists(*test), "test %s, named in the row %s, does not exist" % (" ".join(test).strip(), row[0])
 
 
 def test_each_advisory_has_a_test():
@@ -52,10 +52,10 @@ def test_each_cell_of_the_threat_model_has_a_test():
     said = {}
     for who, reaches, _, _ in rows:
         words = set(reaches.split(", "))
-        case.equal(words - REACHES, set(), "words that are none: " + who)
-        case.equal(words & said.setdefault(who, set()), set(), "said twice of " + who)
+        case.equal(words - REACHES, set(), "unknown words in the rows of " + who)
+        case.equal(words & said.setdefault(who, set()), set(), "listed twice for " + who)
         said[who] |= words
-    case.equal({who: REACHES - words for who, words in said.items() if words != REACHES}, {}, "what is not said")
+    case.equal({who: REACHES - words for who, words in said.items() if words != REACHES}, {}, "what is missing for each actor")
 
 
 def files_of_the_tree():
@@ -64,7 +64,7 @@ def files_of_the_tree():
         yield from (os.path.relpath(os.path.join(directory, n), ROOT) for n in names)
 
 
-def test_each_file_that_a_text_names_is_in_the_tree():
+def test_each_file_that_a_document_or_comment_names_exists():
     """Documents name files in backquotes, by the end of their path; comments name documents."""
     files = list(files_of_the_tree())
     known = {"/".join(f.split("/")[i:]) for f in files for i in range(f.count("/") + 1)}
@@ -78,7 +78,7 @@ def test_each_file_that_a_text_names_is_in_the_tree():
             continue
         with open(os.path.join(ROOT, f), encoding="utf-8") as text:
             missing += ["%s: %s" % (f, name) for name in pattern.findall(text.read()) if name not in known]
-    case.equal(missing, [], "names of files that are not in the tree")
+    case.equal(missing, [], "names of files that do not exist")
 
 
 case.run(globals())
