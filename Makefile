@@ -38,13 +38,13 @@ LIBS_csi-helper   := -lprotobuf-c -lgrpc_unsecure -lgpr
 LIBS_heartbeat    := -lprotobuf-c -lmsgpackc
 LIBS_check-helper := -lprotobuf-c
 LIBS_supervisor   := -lcap -lprotobuf-c -lsystemd -lsqlite3 -ljansson -lmicrohttpd -lpcre2-8 -lm
-LIBS_hcl          := -lmpfr -lunistring
+LIBS_hcl          := -lmpfr -lunistring -lpcre2-8 -lyaml -lmd -lcrypt
 LIBS_cli          := -ljansson -lsmartcols $(LIBS_hcl) -lm
 LIBS_csi-local    := -lprotobuf-c -lgrpc_unsecure -lgpr
 
 PROCESSES := launcher supervisor mount-helper file-helper exec-helper executor csi-helper heartbeat check-helper holder cli
 PACKAGES  := gcc make pkg-config libcap-dev libseccomp-dev libsystemd-dev libprotobuf-c-dev protobuf-c-compiler \
-             libgrpc-dev libjansson-dev libmicrohttpd-dev libsmartcols-dev libsqlite3-dev libmsgpack-dev libpcre2-dev libssl-dev libmpfr-dev libunistring-dev musl-dev
+             libgrpc-dev libjansson-dev libmicrohttpd-dev libsmartcols-dev libsqlite3-dev libmsgpack-dev libpcre2-dev libssl-dev libmpfr-dev libunistring-dev libyaml-dev libmd-dev libcrypt-dev musl-dev
 
 .SUFFIXES:
 .SECONDARY:

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/utf8.h"
 #include "hcl/hcl_eval.h"
 
 static int
@@ -37,13 +38,14 @@ void
 hcl_refuse_argument(struct hcl_call *c, size_t i, const char *fmt, ...)
 {
 	struct hcl_range at = i < c->n && c->args_at ? c->args_at[i] : c->at;
-	char text[400];
+	char text[400], shown[400];
 	va_list args;
 
 	va_start(args, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, args);
 	va_end(args);
-	hcl_fail(c->h, at, "%s(): %s", c->function->name, text);
+	(void)utf8_sanitize(shown, sizeof shown, text, strlen(text));
+	hcl_fail(c->h, at, "%s(): %s", c->function->name, shown);
 }
 
 /* The parameter letter of argument i. */

@@ -77,8 +77,8 @@ struct hcl_value *hcl_index(
 struct hcl_value *hcl_attribute(
     struct hcl *h, struct hcl_range at, struct hcl_value *one, const char *name);
 
-/* The type that an expression such as list(string) names. Leaves with hcl_fail() if it names none. A
- * constraint may contain any, and optional(string) for members. */
+/* The type that an expression such as list(string) names. Leaves with hcl_fail() if it names none.
+ * A constraint may contain any, and optional(string) for members. */
 const struct hcl_type *hcl_read_type(struct hcl *h, const struct hcl_expr *e, bool constraint);
 
 /* Says that an argument is wrong: "function(): argument NAME: SENTENCE". */

@@ -109,3 +109,19 @@ hcl_clusters(struct hcl *h, const char *s, size_t len)
 	u8_grapheme_breaks((const uint8_t *)s, len, begins);
 	return begins;
 }
+
+void
+hcl_items_add(struct hcl_items *items, struct hcl_value *v)
+{
+	struct hcl_value **more;
+
+	hcl_step(items->h, 1);
+	if (items->n == items->room) {
+		items->room = 2 * items->room + 8;
+		more = hcl_alloc(items->h, items->room * sizeof(struct hcl_value *));
+		if (items->n > 0)
+			memcpy(more, items->v, items->n * sizeof(struct hcl_value *));
+		items->v = more;
+	}
+	items->v[items->n++] = v;
+}

@@ -23,6 +23,16 @@ struct hcl_value *hcl_double_result(struct hcl_call *c, double d);
 struct hcl_value *hcl_normal_string(struct hcl *h, const char *s, size_t len);
 /* For each byte, whether a grapheme cluster (what a reader calls a character) begins there. */
 const char *hcl_clusters(struct hcl *h, const char *s, size_t len);
+/* Values that are collected; starts as { .h = h }. */
+struct hcl_items {
+	struct hcl *h;
+	struct hcl_value **v;
+	size_t n, room;
+};
+void hcl_items_add(struct hcl_items *items, struct hcl_value *v);
+
+/* Decodes base64 into the arena. Returns false if it is none. */
+bool hcl_base64_bytes(struct hcl *h, const char *s, size_t len, char **ret, size_t *ret_len);
 
 #define HCL_FUNCTION(name, params, fn, ...) hcl_function_fn fn;
 #include "hcl/hcl_functions.def"

@@ -261,22 +261,17 @@ struct hcl_value *
 hcl_fn_split(struct hcl_call *c)
 {
 	const struct hcl_value *between = c->args[0], *s = c->args[1];
-	size_t done = 0, at = 0, n = 0, room = 16;
-	struct hcl_value **items = hcl_alloc(c->h, room * sizeof(struct hcl_value *)), **more;
+	struct hcl_items items = { .h = c->h };
+	size_t done = 0, at = 0, end;
 
 	for (bool found = true; found; done = at) {
 		found = find_next(c, s, between, &at);
-		if (n == room) {
-			more = hcl_alloc(c->h, 2 * room * sizeof(struct hcl_value *));
-			memcpy(more, items, n * sizeof(struct hcl_value *));
-			items = more;
-			room *= 2;
-		}
+		end = found ? at : s->len;
 		if (found || between->len > 0)
-			items[n++] = text_result(c, s->string + done, (found ? at : s->len) - done);
+			hcl_items_add(&items, text_result(c, s->string + done, end - done));
 		at += between->len;
 	}
-	return hcl_list(c->h, &hcl_type_string, items, n);
+	return hcl_list(c->h, &hcl_type_string, items.v, items.n);
 }
 
 struct hcl_value *
