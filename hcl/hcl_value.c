@@ -101,10 +101,21 @@ hcl_tuple(struct hcl *h, struct hcl_value **items, size_t n)
 	return new_sequence(h, HCL_TUPLE, NULL, items, n);
 }
 
-static int
-compare_items(const void *a, const void *b, void *h)
+/* A merge sort in the arena: a comparison can leave with an error. */
+static void
+sort_items(struct hcl *h, struct hcl_value **items, struct hcl_value **spare, size_t n)
 {
-	return hcl_compare(h, *(struct hcl_value *const *)a, *(struct hcl_value *const *)b);
+	size_t half = n / 2, a = 0, b = half;
+
+	if (n < 2)
+		return;
+	sort_items(h, items, spare, half);
+	sort_items(h, items + half, spare + half, n - half);
+	for (size_t i = 0; i < n; i++)
+		spare[i] = b == n || (a < half && hcl_compare(h, items[a], items[b]) <= 0)
+			       ? items[a++]
+			       : items[b++];
+	memcpy(items, spare, n * sizeof(struct hcl_value *));
 }
 
 struct hcl_value *
@@ -114,7 +125,7 @@ hcl_set(struct hcl *h, const struct hcl_type *item, struct hcl_value **items, si
 	size_t kept = 0;
 
 	hcl_step(h, n);
-	qsort_r(items, n, sizeof *items, compare_items, h);
+	sort_items(h, items, hcl_alloc(h, n * sizeof(struct hcl_value *)), n);
 	for (size_t i = 0; i < n; i++)
 		if (kept == 0 || !hcl_equal(h, items[kept - 1], items[i]))
 			items[kept++] = items[i];
