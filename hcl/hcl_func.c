@@ -111,6 +111,16 @@ hcl_clusters(struct hcl *h, const char *s, size_t len)
 }
 
 void
+hcl_finally(struct hcl *h, hcl_try_fn *fn, void *arg, void (*done)(void *arg))
+{
+	bool ok = hcl_try(h, fn, arg);
+
+	done(arg);
+	if (!ok)
+		hcl_leave(h);
+}
+
+void
 hcl_items_add(struct hcl_items *items, struct hcl_value *v)
 {
 	struct hcl_value **more;

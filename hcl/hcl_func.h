@@ -23,6 +23,9 @@ struct hcl_value *hcl_double_result(struct hcl_call *c, double d);
 struct hcl_value *hcl_normal_string(struct hcl *h, const char *s, size_t len);
 /* For each byte, whether a grapheme cluster (what a reader calls a character) begins there. */
 const char *hcl_clusters(struct hcl *h, const char *s, size_t len);
+/* Calls fn(arg), then done(arg) also if fn leaves with an error. */
+void hcl_finally(struct hcl *h, hcl_try_fn *fn, void *arg, void (*done)(void *arg));
+
 /* Values that are collected; starts as { .h = h }. */
 struct hcl_items {
 	struct hcl *h;

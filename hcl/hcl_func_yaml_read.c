@@ -260,12 +260,20 @@ read_stream(struct hcl *h, void *arg)
 		refuse_event(r, "expected only one document");
 }
 
+static void
+end_stream(void *arg)
+{
+	struct reader *r = arg;
+
+	yaml_event_delete(&r->event);
+	yaml_parser_delete(&r->parser);
+}
+
 /* libyaml's memory is not in the arena, so that its parser is deleted after errors too. */
 struct hcl_value *
 hcl_fn_yamldecode(struct hcl_call *c)
 {
 	struct reader *r = hcl_new_object(c->h, struct reader);
-	bool ok;
 
 	r->c = c;
 	hcl_count_bytes(c->h, 8 * c->args[0]->len);
@@ -274,10 +282,6 @@ hcl_fn_yamldecode(struct hcl_call *c)
 	yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(
 	    &r->parser, (const unsigned char *)c->args[0]->string, c->args[0]->len);
-	ok = hcl_try(c->h, read_stream, r);
-	yaml_event_delete(&r->event);
-	yaml_parser_delete(&r->parser);
-	if (!ok)
-		hcl_leave(c->h);
+	hcl_finally(c->h, read_stream, r, end_stream);
 	return r->result;
 }
